@@ -1,0 +1,97 @@
+#!/bin/sh
+# Installs what is missing to build breccia, and nothing where nothing is missing.
+#
+#   setup.sh            what `make` and `make test` need
+#   setup.sh --lint     and what `make lint` needs
+#   setup.sh --dev      and valgrind: all that .ci/run needs
+#
+# One line of the table is one thing to look for and the Debian package that has
+# it. Debian and its relatives install through apt, as root or with sudo; any
+# other system is told what to install. A stamp of an earlier full look makes the
+# next one cost a few milliseconds.
+set -u
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+group=${1:---build}
+stamp=$root/build/.setup-ok$group
+
+table='
+--build command    make         make
+--build command    gcc          gcc
+--build command    pkg-config   pkg-config
+--build header     stdio.h      libc6-dev
+--build pkg        sqlite3      libsqlite3-dev
+--build pkg        libzstd      libzstd-dev
+--build pkg        libxxhash    libxxhash-dev
+--build pkg        libcjson     libcjson-dev
+--build pkg        zlib         zlib1g-dev
+--build pkg        blosc        libblosc-dev
+--build pkg        check        check
+--lint  command    clang        clang
+--lint  command    g++          g++
+--dev   command    valgrind     valgrind
+'
+
+# The compiler may be another one, named by CC: then gcc is not asked for.
+present() {
+    case $1 in
+    command) command -v "$2" ;;
+    header) echo "#include <$2>" | "${CC:-cc}" -E - ;;
+    pkg) pkg-config --exists "$2" ;;
+    esac >/dev/null 2>&1
+}
+
+wanted() {
+    case $group in
+    --build) [ "$1" = --build ] ;;
+    --lint) [ "$1" != --dev ] ;;
+    --dev) : ;;
+    *) echo "setup.sh: unknown option $group" >&2; exit 2 ;;
+    esac
+}
+
+missing() {
+    echo "$table" | while read -r in kind name package; do
+        [ -n "$in" ] && wanted "$in" || continue
+        [ "$name" = gcc ] && command -v "${CC:-cc}" >/dev/null 2>&1 && continue
+        present "$kind" "$name" || echo "$package"
+    done | sort -u | tr '\n' ' '
+}
+
+# Newer than this script, and pkg-config still finds every library: nothing to do.
+if [ -n "$(find "$stamp" -newer "$0" 2>/dev/null)" ] &&
+    pkg-config --exists $(echo "$table" | awk '$2 == "pkg" { print $3 }') 2>/dev/null; then
+    exit 0
+fi
+
+packages=$(missing)
+if [ -n "$packages" ]; then
+    if ! command -v apt-get >/dev/null 2>&1; then
+        echo "setup: missing, by their Debian names: $packages" >&2
+        echo "setup: this is no Debian system: install them by hand, then run make again" >&2
+        exit 1
+    fi
+    as_root=
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! command -v sudo >/dev/null 2>&1; then
+            echo "setup: missing: $packages" >&2
+            echo "setup: run as root: apt-get install $packages" >&2
+            exit 1
+        fi
+        as_root=sudo
+    fi
+    echo "setup: installing $packages"
+    $as_root apt-get -q update >/dev/null || echo "setup: the package lists may be old" >&2
+    # shellcheck disable=SC2086
+    $as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q -y --no-install-recommends install $packages >/dev/null || {
+            echo "setup: apt could not install $packages" >&2
+            exit 1
+        }
+    packages=$(missing)
+    if [ -n "$packages" ]; then
+        echo "setup: installed, and still not usable: $packages" >&2
+        exit 1
+    fi
+fi
+mkdir -p "$root/build" && : >"$stamp"

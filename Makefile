@@ -1,0 +1,230 @@
+# breccia: versioned Zarr arrays in one SQLite file.
+#
+# `make help` lists the targets. What a caller may set:
+#   CC CFLAGS CPPFLAGS LDFLAGS   as everywhere
+#   SQLITE=DIR    compiles DIR/sqlite3.c in, instead of the system's SQLite
+#   WERROR=1      warnings are errors
+#   TEST=NAME     one suite of the C tests, or `cli`
+#   V=1           shows the commands
+#   PREFIX, DESTDIR              for install and uninstall
+#
+# Sources are found by name: src/*/*.c and codecs/*.c make the library, cli/*.c
+# the command, tests/test_*.c the tests. A new file needs no line here.
+
+# ---- how to compile ---------------------------------------------------------
+
+CC     ?= cc
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+MODE   ?= release
+
+# A mode adds flags and has its own objects; only release writes to build/ itself.
+FLAGS_release  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+FLAGS_asan     := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
+                  -fno-sanitize-recover=all
+FLAGS_tsan     := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+FLAGS_valgrind := -O1 -g -fno-omit-frame-pointer
+ifndef FLAGS_$(MODE)
+$(error MODE is release, asan, tsan or valgrind, not "$(MODE)")
+endif
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
+            -Wmissing-prototypes -Wpointer-arith $(if $(WERROR),-Werror)
+HARDEN   := -Wl,-z,relro,-z,now
+PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc
+
+# Asked for at the first use and then kept: `make setup` may have to install
+# pkg-config before. Headers of other people's libraries are system headers.
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
+    pkg-config --cflags $(PACKAGES))))$(PKG_CFLAGS)
+PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
+CHECK_LIBS = $(eval CHECK_LIBS := $$(shell pkg-config --libs check))$(CHECK_LIBS)
+
+COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
+          -Ibuild/gen $(if $(SQLITE),-isystem$(SQLITE)) $(PKG_CFLAGS) \
+          $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(MODE)) -MMD -MP
+LINK    = $(CC) $(CFLAGS) $(FLAGS_$(MODE)) -pthread $(HARDEN) -Wl,--as-needed $(LDFLAGS)
+LIBS    = $(PKG_LIBS) -lm $(if $(SQLITE),-ldl)
+
+# Objects of other flags lie in another folder, so they never mix.
+quote    = '$(subst ','\'',$(1))'
+FLAGS_ID := $(firstword $(shell printf '%s' $(call quote,$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
+    $(FLAGS_$(MODE)) $(WARNINGS) $(SQLITE)) | cksum))
+OBJ := build/obj-$(MODE)-$(FLAGS_ID)
+OUT := $(if $(filter release,$(MODE)),build,build/$(MODE))
+
+Q   := $(if $(V),,@)
+say  = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
+
+# ---- what there is ----------------------------------------------------------
+
+objects   = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
+LIB_OBJS   := $(call objects,src/*/*.c codecs/*.c) $(if $(SQLITE),$(OBJ)/sqlite3.o)
+CLI_OBJS   := $(call objects,cli/*.c)
+TEST_OBJS  := $(call objects,tests/test_*.c tests/kit/*.c tests/main.c)
+OOM_OBJS   := $(call objects,tests/oom/*.c)
+BENCH_OBJS := $(call objects,tests/bench/*.c)
+SCHEMA     := $(patsubst schema/%.sql,build/gen/%.sql.h,$(wildcard schema/*.sql))
+PUBLIC     := src/breccia.h src/breccia_codec.h
+
+# From the three numbers in breccia.h.
+version_part = $(shell awk '$$2 == "BRC_VERSION_$(1)" { print $$3 }' src/breccia.h)
+SO_MAJOR := $(call version_part,MAJOR)
+VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
+
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom bench demo lint \
+        install uninstall clean FORCE
+
+all: build/breccia build/libbreccia.a build/libbreccia.so ## the command and the libraries (the default)
+
+help: ## this list
+	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-10s %s\n", $$1, $$2 }' \
+	    $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^#   \([A-Z][A-Z ,=]*[ A-Z]\)/    \1/p' $(firstword $(MAKEFILE_LIST))
+
+setup: ## installs the libraries that are missing (Debian: apt)
+	@CC='$(CC)' sh .ci/setup.sh
+lint-setup:
+	@CC='$(CC)' sh .ci/setup.sh --lint
+dev-setup:
+	@CC='$(CC)' sh .ci/setup.sh --dev
+
+# ---- compiling --------------------------------------------------------------
+
+# schema/NAME.sql becomes brc_sql_NAME in build/gen/NAME.sql.h, byte for byte:
+# SQLite keeps the text, comments and all, in every file that it makes.
+build/gen/%.sql.h: schema/%.sql Makefile
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	@if [ -n "$$(tail -c 1 $<)" ]; then echo "$<: no newline at the end" >&2; exit 1; fi
+	@{ printf '/* From %s. */\n' $<; \
+	   printf 'static const char brc_sql_%s[] =\n' $(subst -,_,$*); \
+	   sed -e 's/[\\"?]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' $<; \
+	   echo '    "";'; } >$@
+
+$(OBJ)/%.o: %.c | setup $(SCHEMA)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -c $< -o $@
+
+# NOMUTEX is enough: one connection belongs to one thread at a time.
+$(OBJ)/sqlite3.o: $(SQLITE)/sqlite3.c | setup
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -w -fno-sanitize=undefined -DSQLITE_THREADSAFE=2 -DSQLITE_DEFAULT_MEMSTATUS=0 \
+	    -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_DQS=0 -c $< -o $@
+
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(OOM_OBJS) $(BENCH_OBJS))
+
+# ---- linking ----------------------------------------------------------------
+
+# Changes when a source file comes or goes: then what is linked is stale.
+$(OBJ)/sources: FORCE
+	@mkdir -p $(@D)
+	@echo $(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) | cmp -s - $@ || \
+	    echo $(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) >$@
+
+$(OBJ)/libbreccia.a: $(LIB_OBJS) $(OBJ)/sources
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(LIB_OBJS)
+
+$(OBJ)/libbreccia.so: $(LIB_OBJS) $(OBJ)/sources
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -shared -Wl,-soname,libbreccia.so.$(SO_MAJOR) -Wl,--no-undefined \
+	    -o $@ $(LIB_OBJS) $(LIBS)
+
+$(OBJ)/breccia: $(CLI_OBJS) $(OBJ)/libbreccia.a
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
+
+$(OBJ)/run: $(TEST_OBJS) $(OBJ)/libbreccia.a
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $^ $(CHECK_LIBS) $(LIBS)
+
+$(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $^ $(LIBS) -ldl
+
+$(OBJ)/bench: $(BENCH_OBJS) $(OBJ)/libbreccia.a
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
+
+# Under their own names: hard links, so that flags can change to and fro.
+publish = @mkdir -p $(@D); [ $< -ef $@ ] || ln -f $< $@ 2>/dev/null || cp -f $< $@
+$(OUT)/breccia: $(OBJ)/breccia FORCE; $(publish)
+$(OUT)/bench: $(OBJ)/bench FORCE; $(publish)
+$(OUT)/libbreccia.a: $(OBJ)/libbreccia.a FORCE; $(publish)
+$(OUT)/libbreccia.so: $(OBJ)/libbreccia.so FORCE
+	$(publish)
+	@ln -sf libbreccia.so $(@D)/libbreccia.so.$(SO_MAJOR)
+$(OUT)/tests/run: $(OBJ)/run FORCE; $(publish)
+$(OUT)/tests/oom: $(OBJ)/oom FORCE; $(publish)
+
+# ---- testing ----------------------------------------------------------------
+
+test: $(OUT)/tests/run $(OUT)/breccia ## the C tests and the command line's; the last line has the total
+	@TEST='$(TEST)' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
+
+asan: ## all tests under the address and undefined-behaviour sanitizers
+	@ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1 \
+	 UBSAN_OPTIONS=print_stacktrace=1 \
+	    $(MAKE) --no-print-directory MODE=asan test
+
+# The thread sanitizer needs a fixed address layout on some kernels.
+tsan: ## all tests under the thread sanitizer
+	@wrap=; setarch -R true 2>/dev/null && wrap='setarch -R'; \
+	 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 WRAP="$$wrap" \
+	    $(MAKE) --no-print-directory MODE=tsan test
+
+# What Check itself still holds at the end is reachable; ours would be lost.
+LEAKS    := definite,indirect,possible
+VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=$(LEAKS) \
+            --errors-for-leak-kinds=$(LEAKS)
+valgrind: dev-setup ## all tests under valgrind's memory and leak checks
+	@WRAP='$(VALGRIND)' $(MAKE) --no-print-directory MODE=valgrind test
+
+oom: $(if $(OOM_OBJS),$(OUT)/tests/oom) ## makes every allocation fail in turn
+	$(if $(OOM_OBJS),$(WRAP) $(OUT)/tests/oom,@echo 'there is no tests/oom')
+
+bench: $(if $(BENCH_OBJS),$(OUT)/bench) ## the benchmarks; BENCH names one
+	$(if $(BENCH_OBJS),$(OUT)/bench $(BENCH),@echo 'there is no tests/bench')
+
+demo: all ## a walk through the command; DATA=DIR takes its arrays from there
+	@DATA='$(DATA)' sh docs/demo.sh build/breccia
+
+lint: lint-setup $(SCHEMA) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
+	@sh tests/lint/selftest
+	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' sh tests/lint/run
+
+# ---- installing -------------------------------------------------------------
+
+BIN_DIR     = $(DESTDIR)$(PREFIX)/bin
+INCLUDE_DIR = $(DESTDIR)$(PREFIX)/include
+LIB_DIR     = $(DESTDIR)$(PREFIX)/lib
+INSTALLED   = $(BIN_DIR)/breccia $(addprefix $(INCLUDE_DIR)/,$(notdir $(PUBLIC))) \
+              $(addprefix $(LIB_DIR)/libbreccia,.a .so .so.$(SO_MAJOR) .so.$(VERSION)) \
+              $(LIB_DIR)/pkgconfig/breccia.pc
+
+install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
+	install -d $(BIN_DIR) $(INCLUDE_DIR) $(LIB_DIR)/pkgconfig
+	install -m 755 build/breccia $(BIN_DIR)
+	install -m 644 $(PUBLIC) $(INCLUDE_DIR)
+	install -m 644 build/libbreccia.a $(LIB_DIR)
+	install -m 755 build/libbreccia.so $(LIB_DIR)/libbreccia.so.$(VERSION)
+	ln -sf libbreccia.so.$(VERSION) $(LIB_DIR)/libbreccia.so.$(SO_MAJOR)
+	ln -sf libbreccia.so.$(SO_MAJOR) $(LIB_DIR)/libbreccia.so
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
+	    'Name: breccia' 'Description: Versioned Zarr arrays in one SQLite file' \
+	    'Version: $(VERSION)' 'Requires.private: $(strip $(PACKAGES))' \
+	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lbreccia' \
+	    'Libs.private: -pthread -lm$(if $(SQLITE), -ldl)' >$(LIB_DIR)/pkgconfig/breccia.pc
+
+uninstall: ## removes what install put there
+	rm -f $(INSTALLED)
+	@rmdir $(LIB_DIR)/pkgconfig 2>/dev/null || :
+
+clean: ## removes build/
+	rm -rf build

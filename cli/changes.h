@@ -1,0 +1,26 @@
+/*
+ * changes.h - the nodes that differ between two versions, as status, show and diff
+ * print them.
+ */
+#ifndef BRECCIA_CLI_CHANGES_H
+#define BRECCIA_CLI_CHANGES_H
+
+#include "../src/breccia.h"
+
+#include <stdint.h>
+
+struct cli;
+
+struct cli_changes {
+    const char *a, *b;  /* as brc_diff() takes them                           */
+    const char *path;   /* this node and what is under it, or NULL            */
+    const char *title;  /* a line of text in front of the first change, or NULL */
+    int elements, stat;
+    uint64_t nodes;     /* found: how many are listed                         */
+    uint64_t differing; /* found: those with other values or metadata         */
+};
+
+/* Writes the member "nodes" or, in text, a list. */
+int cli_put_changes(struct cli *cli, struct cli_changes *changes);
+
+#endif

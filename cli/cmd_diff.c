@@ -1,0 +1,114 @@
+/*
+ * cmd_diff.c - status and diff: what differs.
+ */
+#include "changes.h"
+#include "cli.h"
+#include "history.h"
+
+/* ---- status ---------------------------------------------------------------------- */
+
+static int put_status(struct cli *cli, const char *branch, int clean)
+{
+    struct cli_changes changes = { .title = "Uncommitted changes:" };
+
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "branch", branch);
+        cli_json_key(cli, "clean");
+        cli_json_bool(cli, clean);
+    } else {
+        cli_puts(cli, "On branch ");
+        cli_color(cli, CLI_GREEN);
+        cli_puts(cli, cli_escaped(cli, branch));
+        cli_color_end(cli);
+        cli_puts(cli, "\n");
+    }
+    CLI_TRY(cli_put_changes(cli, &changes));
+    if (cli->json)
+        cli_json_close(cli, '{');
+    else if (clean)
+        cli_puts(cli, "Nothing to commit, clean\n");
+    return BRC_OK;
+}
+
+static int run_status(struct cli *cli)
+{
+    struct cli_refs refs;
+    const char *branch;
+    int clean;
+
+    CLI_TRY(cli_open_view(cli));
+    CLI_TRY(brc_session_clean(&clean, cli->session, &cli->err));
+    CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
+    branch = cli_text(cli, "%s", branch);
+    CLI_TRY(cli_refs_read(cli, &refs));
+    CLI_TRY(put_status(cli, branch, clean));
+    if (!cli->json && cli_refs_unborn(&refs))
+        cli_puts(cli, "No commits yet\n");
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_status = {
+    .name = "status",
+    .group = "Versions",
+    .summary = "show the branch and what is uncommitted",
+    .usage = "FILE",
+    .examples = "breccia status climate.brc\nbreccia status climate.brc --json",
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run_status,
+};
+
+/* ---- diff ------------------------------------------------------------------------ */
+
+static const struct cli_option diff_options[] = {
+    { "stat", 0, 0, NULL, "counts by node" },
+    { "elements", 0, 0, NULL, "how many elements differ, where, by how much" },
+    { "exit-code", 0, 0, NULL, "exit status 1 where values or metadata differ" },
+    CLI_OPTIONS_END
+};
+
+static int run_diff(struct cli *cli)
+{
+    size_t revs = cli->args.before_dashes, paths = cli->args.noperands - revs;
+    struct cli_changes changes = { .elements = cli_has(cli, "elements"),
+                                   .stat = cli_has(cli, "stat") };
+
+    if (revs < 1)
+        return cli_usage(cli, "FILE stands in front of --");
+    if (revs > 3)
+        return cli_usage(cli, "diff takes two versions at most; PATH stands behind --");
+    if (paths > 1)
+        return cli_usage(cli, "diff takes one PATH behind --");
+    changes.a = revs > 1 ? cli_operand(cli, 1) : NULL;
+    changes.b = revs > 2 ? cli_operand(cli, 2) : NULL;
+    changes.path = paths ? cli_path(cli, cli_operand(cli, revs)) : NULL;
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    if (cli->json)
+        cli_json_open(cli, '{');
+    CLI_TRY(cli_put_changes(cli, &changes));
+    if (cli->json)
+        cli_json_close(cli, '{');
+    return cli_has(cli, "exit-code") && changes.differing > 0;
+}
+
+const struct cli_command cli_command_diff = {
+    .name = "diff",
+    .group = "Versions",
+    .summary = "show what differs between two versions",
+    .usage = "FILE [-- PATH]\n"
+             "FILE A [-- PATH]\n"
+             "FILE A B [-- PATH]",
+    .details = "Without a version: HEAD and the uncommitted state. With A: A and the uncommitted\n"
+               "state. PATH keeps this node and what is under it.\n"
+               "A node that is stored differently (codecs, backend) and has the same values is\n"
+               "listed as 'storage only'; --exit-code does not count it.",
+    .examples = "breccia diff climate.brc\n"
+                "breccia diff climate.brc v1.0 main --stat -- /t2m\n"
+                "breccia diff climate.brc main~1 main --elements --exit-code",
+    .options = diff_options,
+    .min_operands = 1,
+    .max_operands = 4,
+    .flags = CLI_POOL,
+    .run = run_diff,
+};

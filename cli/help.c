@@ -1,0 +1,137 @@
+/*
+ * help.c - pages made from the tables, and `breccia help`.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void print_option(struct cli *cli, const struct cli_option *option)
+{
+    char left[80];
+
+    if (option->letter)
+        snprintf(left, sizeof(left), "-%c, --%s %s", option->letter, option->name,
+                 option->value ? option->value : "");
+    else
+        snprintf(left, sizeof(left), "    --%s %s", option->name,
+                 option->value ? option->value : "");
+    cli_puts(cli, "  ");
+    if (strlen(left) > 30) {
+        cli_printf(cli, "%s\n", left);
+        left[0] = '\0';
+        cli_puts(cli, "  ");
+    }
+    cli_put_padded(cli, left, 31);
+    cli_printf(cli, "%s\n", option->help);
+}
+
+static void print_options(struct cli *cli, const char *title, const struct cli_option *options)
+{
+    if (!options || !options->name)
+        return;
+    cli_printf(cli, "\n%s\n", title);
+    for (; options->name; options++)
+        print_option(cli, options);
+}
+
+/* Every line of `text` behind `prefix`. */
+static void print_lines(struct cli *cli, const char *prefix, const char *text)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+
+        cli_printf(cli, "%s%.*s\n", prefix, (int)len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
+void cli_help_command(struct cli *cli, const struct cli_command *command)
+{
+    char prefix[48];
+
+    cli_printf(cli, "breccia %s: %s\n\nUsage:\n", command->name, command->summary);
+    snprintf(prefix, sizeof(prefix), "  breccia %s ", command->name);
+    print_lines(cli, prefix, command->usage);
+    if (command->details) {
+        cli_puts(cli, "\n");
+        print_lines(cli, "", command->details);
+    }
+    print_options(cli, "Options:", command->options);
+    print_options(cli, "Options of every command:", cli_global_options);
+    if (command->examples) {
+        cli_puts(cli, "\nExamples:\n");
+        print_lines(cli, "  ", command->examples);
+    }
+}
+
+void cli_help_all(struct cli *cli)
+{
+    const char *group = "";
+
+    cli_puts(cli, "breccia: versioned Zarr arrays in one SQLite file\n\n"
+                  "Usage:\n  breccia COMMAND FILE [ARGUMENTS] [OPTIONS]\n"
+                  "  breccia help [COMMAND]\n  breccia --version\n");
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        if (strcmp(group, (*c)->group) != 0)
+            cli_printf(cli, "\n%s:\n", (*c)->group);
+        group = (*c)->group;
+        cli_printf(cli, "  %-10s%s\n", (*c)->name, (*c)->summary);
+    }
+    cli_puts(cli, "\nFILE is the repository. PATH names a node, / being the root group. SLICE is\n"
+                  "written as in Python: '[0:10, :, ::2]'. REV is a branch, a tag, a commit id\n"
+                  "or its first digits, HEAD, each with ~N or ^N behind it, or BRANCH@{TIME}.\n"
+                  "JSON is a text or @FILE.\n");
+    print_options(cli, "Options of every command:", cli_global_options);
+    cli_puts(cli, "\nExit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy.\n");
+}
+
+const struct cli_command *cli_command_find(const char *name)
+{
+    for (const struct cli_command *const *c = cli_commands; *c; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+int cli_command_unknown(struct cli *cli, const char *name)
+{
+    const char *names[64];
+    char similar[160];
+    size_t n = 0;
+
+    for (const struct cli_command *const *c = cli_commands; *c && n < 64; c++)
+        names[n++] = (*c)->name;
+    cli_similar(similar, sizeof(similar), name, names, n);
+    if (similar[0])
+        return cli_usage(cli, "unknown command '%s': is it %s?", cli_escaped(cli, name), similar);
+    return cli_usage(cli, "unknown command '%s'", cli_escaped(cli, name));
+}
+
+static int run_help(struct cli *cli)
+{
+    const char *name = cli_operand(cli, 0);
+    const struct cli_command *command;
+
+    cli->out.hold = 0; /* a page is text, also with --json */
+    if (!name) {
+        cli_help_all(cli);
+        return 0;
+    }
+    command = cli_command_find(name);
+    if (!command)
+        return cli_command_unknown(cli, name);
+    cli_help_command(cli, command);
+    return 0;
+}
+
+const struct cli_command cli_command_help = {
+    .name = "help",
+    .group = "About",
+    .summary = "this overview, or the page of one command",
+    .usage = "[COMMAND]",
+    .min_operands = 0,
+    .max_operands = 1,
+    .flags = CLI_NO_FILE,
+    .run = run_help,
+};

@@ -1,0 +1,165 @@
+/*
+ * history.c - commits as JSON and text.
+ */
+#include "history.h"
+
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int cli_same_id(const brc_oid *a, const brc_oid *b)
+{
+    return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+int cli_refs_read(struct cli *cli, struct cli_refs *out)
+{
+    struct cli_ref *refs = NULL;
+    size_t n = 0, cap = 0;
+    brc_ref ref;
+    int rc;
+
+    out->n = 0;
+    CLI_TRY(brc_refs(&cli->iter, cli->repo, &cli->err));
+    while ((rc = brc_refs_next(cli->iter, &ref, &cli->err)) == 1) {
+        if (n == cap) {
+            cap = cap ? cap * 2 : 16;
+            refs = cli_regrow(refs, cap, sizeof(*refs));
+        }
+        refs[n].name = cli_text(cli, "%s", ref.name);
+        refs[n].message = cli_text(cli, "%s", ref.message ? ref.message : "");
+        refs[n].is_tag = ref.is_tag;
+        refs[n].is_current = ref.is_current;
+        refs[n].is_unborn = ref.is_unborn;
+        refs[n++].id = ref.id;
+    }
+    brc_iter_free(cli->iter);
+    cli->iter = NULL;
+    out->refs = cli_alloc(cli, n + 1, sizeof(*refs));
+    if (n > 0)
+        memcpy(out->refs, refs, n * sizeof(*refs));
+    out->n = n;
+    free(refs);
+    return rc;
+}
+
+int cli_refs_unborn(const struct cli_refs *refs)
+{
+    for (size_t i = 0; i < refs->n; i++)
+        if (refs->refs[i].is_current)
+            return refs->refs[i].is_unborn;
+    return 0;
+}
+
+/* ---- JSON --------------------------------------------------------------------------- */
+
+static void put_ref_names(struct cli *cli, const char *key, const struct cli_refs *refs,
+                          const brc_oid *id, int is_tag)
+{
+    cli_json_key(cli, key);
+    cli_json_open_line(cli, '[');
+    for (size_t i = 0; i < refs->n; i++)
+        if (!refs->refs[i].is_tag == !is_tag && !refs->refs[i].is_unborn &&
+            cli_same_id(&refs->refs[i].id, id))
+            cli_json_string(cli, refs->refs[i].name);
+    cli_json_close(cli, '[');
+}
+
+static void put_id(struct cli *cli, const brc_oid *id)
+{
+    char hex[65];
+
+    cli_json_string(cli, brc_oid_format(hex, id));
+}
+
+void cli_commit_members(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs)
+{
+    char time[CLI_TIME_CAP];
+    const char *meta = commit->meta_json && commit->meta_json[0] ? commit->meta_json : "{}";
+
+    cli_json_key(cli, "id");
+    put_id(cli, &commit->id);
+    cli_json_key(cli, "parents");
+    cli_json_open_line(cli, '[');
+    for (size_t i = 0; i < commit->nparents; i++)
+        put_id(cli, &commit->parents[i]);
+    cli_json_close(cli, '[');
+    cli_json_member(cli, "author", commit->author);
+    cli_json_member(cli, "time", cli_format_time(time, commit->time_us));
+    cli_json_member(cli, "message", commit->message);
+    put_ref_names(cli, "branches", refs, &commit->id, 0);
+    put_ref_names(cli, "tags", refs, &commit->id, 1);
+    cli_json_key(cli, "meta");
+    cli_json_raw(cli, meta, strlen(meta));
+}
+
+/* ---- text --------------------------------------------------------------------------- */
+
+/* " (HEAD -> main, tag: v1)" */
+static void put_decoration(struct cli *cli, const struct cli_refs *refs, const brc_oid *id)
+{
+    const char *open = " (";
+
+    for (size_t i = 0; i < refs->n; i++) {
+        const struct cli_ref *ref = &refs->refs[i];
+
+        if (ref->is_unborn || !cli_same_id(&ref->id, id))
+            continue;
+        cli_puts(cli, open);
+        cli_color(cli, ref->is_tag ? CLI_YELLOW : CLI_GREEN);
+        cli_printf(cli, "%s%s", ref->is_tag ? "tag: " : ref->is_current ? "HEAD -> " : "",
+                   cli_escaped(cli, ref->name));
+        cli_color_end(cli);
+        open = ", ";
+    }
+    if (strcmp(open, ", ") == 0)
+        cli_puts(cli, ")");
+}
+
+const char *cli_subject(struct cli *cli, const char *message)
+{
+    return cli_escaped(cli, cli_text(cli, "%.*s", (int)strcspn(message, "\n"), message));
+}
+
+void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
+                     const char *first)
+{
+    cli_puts(cli, first);
+    cli_color(cli, CLI_YELLOW);
+    cli_puts(cli, cli_short_id(cli, &commit->id));
+    cli_color_end(cli);
+    put_decoration(cli, refs, &commit->id);
+    cli_printf(cli, " %s\n", cli_subject(cli, commit->message));
+}
+
+void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
+                     const char *first, const char *prefix)
+{
+    char time[CLI_TIME_CAP];
+    const char *line = commit->message;
+
+    cli_puts(cli, first);
+    cli_color(cli, CLI_YELLOW);
+    cli_printf(cli, "commit %s", cli_long_id(cli, &commit->id));
+    cli_color_end(cli);
+    put_decoration(cli, refs, &commit->id);
+    cli_puts(cli, "\n");
+    if (commit->nparents > 1) {
+        cli_printf(cli, "%sMerge: ", prefix);
+        for (size_t i = 0; i < commit->nparents; i++)
+            cli_printf(cli, " %s", cli_short_id(cli, &commit->parents[i]));
+        cli_puts(cli, "\n");
+    }
+    cli_printf(cli, "%sAuthor: %s\n", prefix, cli_escaped(cli, commit->author));
+    cli_printf(cli, "%sDate:   %s\n", prefix, cli_format_time(time, commit->time_us));
+    if (commit->meta_json && strcmp(commit->meta_json, "{}") != 0 && commit->meta_json[0])
+        cli_printf(cli, "%sMeta:   %s\n", prefix, cli_escaped(cli, commit->meta_json));
+    cli_printf(cli, "%s\n", prefix);
+    while (*line) {
+        size_t len = strcspn(line, "\n");
+
+        cli_printf(cli, "%s    %s\n", prefix, cli_subject(cli, line));
+        line += len + (line[len] == '\n');
+    }
+}

@@ -1,0 +1,41 @@
+/*
+ * history.h - commits and the refs that name them, as log and show print them.
+ */
+#ifndef BRECCIA_CLI_HISTORY_H
+#define BRECCIA_CLI_HISTORY_H
+
+#include "../src/breccia.h"
+
+#include <stddef.h>
+
+struct cli;
+
+struct cli_ref {
+    const char *name, *message;
+    int is_tag, is_current, is_unborn;
+    brc_oid id;
+};
+
+struct cli_refs {
+    struct cli_ref *refs;
+    size_t n;
+};
+
+/* All branches and tags; lasts as long as `cli`. */
+int cli_refs_read(struct cli *cli, struct cli_refs *refs);
+/* 1 where the current branch has no commit yet. */
+int cli_refs_unborn(const struct cli_refs *refs);
+int cli_same_id(const brc_oid *a, const brc_oid *b);
+
+/* The members id to tags, of an object that is open. */
+void cli_commit_members(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs);
+/* Every line behind what *prefix says: "| " of a graph, or "". The first line takes
+ * the first prefix. */
+void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
+                     const char *first, const char *prefix);
+void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
+                     const char *first);
+/* The first line of a message. */
+const char *cli_subject(struct cli *cli, const char *message);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * json_out.h - writes one JSON document to standard output.
+ *
+ * Indented where standard output is a terminal, on one line else.  Numbers are
+ * written exactly; strings are valid UTF-8 whatever came in.
+ */
+#ifndef BRECCIA_CLI_JSON_OUT_H
+#define BRECCIA_CLI_JSON_OUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cli;
+
+enum { CLI_JSON_DEPTH = 1100 }; /* more than any parser of documents accepts */
+
+struct cli_json {
+    int pretty;
+    int depth;
+    int after_key;
+    unsigned char filled[CLI_JSON_DEPTH]; /* a member was written at this depth */
+    unsigned char on_line[CLI_JSON_DEPTH]; /* this container stays on one line  */
+};
+
+/* `bracket` is '{' or '['. */
+void cli_json_open(struct cli *cli, char bracket);
+/* The same, all on one line: shapes, rows of numbers. */
+void cli_json_open_line(struct cli *cli, char bracket);
+void cli_json_close(struct cli *cli, char bracket);
+void cli_json_key(struct cli *cli, const char *key);
+void cli_json_string(struct cli *cli, const char *text);
+void cli_json_uint(struct cli *cli, uint64_t value);
+void cli_json_bool(struct cli *cli, int value);
+void cli_json_null(struct cli *cli);
+/* Shortest decimal that reads back as the same number; "NaN", "Infinity" ... */
+void cli_json_double(struct cli *cli, double value);
+/* A finished JSON text: spacing is made ours, every token stays as it is. */
+void cli_json_raw(struct cli *cli, const char *json, size_t len);
+/* The same without a look at the spacing: for the many values of an array. */
+void cli_json_token(struct cli *cli, const char *json, size_t len);
+void cli_json_dims(struct cli *cli, const uint64_t *dims, int ndim);
+/* A data type as zarr.json has it: a name gets quotes, an object stays. */
+void cli_json_dtype(struct cli *cli, const char *dtype);
+/* Key and string in one. */
+void cli_json_member(struct cli *cli, const char *key, const char *text);
+void cli_json_member_uint(struct cli *cli, const char *key, uint64_t value);
+
+/* `text` as a JSON string; lasts as long as `cli`. */
+const char *cli_json_quoted(struct cli *cli, const char *text);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * main.c - the command `breccia`: finds the command, runs it, reports.
+ *
+ * Exit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy, 130 and
+ * 143 after SIGINT and SIGTERM.  An error is one line on standard error.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_CONFLICT = 3, STATUS_DAMAGED = 4,
+       STATUS_BUSY = 5 };
+
+/* A handler has nothing but globals to go by. */
+static volatile sig_atomic_t caught_signal;
+static volatile sig_atomic_t signals_held;
+static breccia *volatile signal_target;
+
+static void stop_on_signal(int number)
+{
+    caught_signal = number;
+    if (signal_target)
+        brc_interrupt(signal_target);
+    else if (!signals_held)
+        _exit(128 + number);
+}
+
+int cli_signal(void)
+{
+    return caught_signal;
+}
+
+void cli_signal_target(breccia *repo)
+{
+    signal_target = repo;
+    signals_held = 0;
+    if (caught_signal && repo)
+        brc_interrupt(repo);
+}
+
+void cli_signal_hold(void)
+{
+    signals_held = 1;
+    signal_target = NULL;
+}
+
+static void install_handlers(void)
+{
+    struct sigaction action;
+
+    memset(&action, 0, sizeof(action));
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = stop_on_signal; /* without SA_RESTART: a wait for input ends */
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = SIG_IGN; /* a closed pipe is found when writing */
+    sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL); /* likewise a file size limit */
+}
+
+/* ---- errors ------------------------------------------------------------------ */
+
+static int status_of(const struct cli *cli, int rc)
+{
+    if (rc >= 0)
+        return rc;
+    if (cli->usage)
+        return STATUS_USAGE;
+    if (rc == BRC_EINTERRUPT && caught_signal)
+        return 128 + caught_signal;
+    switch (rc) {
+    case BRC_ECONFLICT:
+        return STATUS_CONFLICT;
+    case BRC_ECORRUPT:
+        return STATUS_DAMAGED;
+    case BRC_EBUSY:
+        return STATUS_BUSY;
+    default:
+        return STATUS_FAILED;
+    }
+}
+
+/* Does the message say which file, path or option it is about? */
+static int names_the_thing(const struct cli *cli)
+{
+    const char *message = cli->err.message;
+
+    if (cli->usage || strstr(message, "--") || !cli->file || strstr(message, cli->file))
+        return 1;
+    for (size_t i = 1; i < cli->args.noperands; i++) {
+        const char *operand = cli->args.operands[i];
+
+        while (*operand == '/')
+            operand++;
+        if (strlen(operand) > 1 && strstr(message, operand))
+            return 1;
+    }
+    return 0;
+}
+
+static void report_error(struct cli *cli, int rc)
+{
+    const char *message = cli->err.message[0] ? cli->err.message : brc_strerror(rc);
+    const char *file = names_the_thing(cli) ? NULL : cli->file;
+
+    cli_progress_end(cli);
+    fprintf(stderr, "breccia: error: %s%s%s", file ? cli_escaped(cli, file) : "",
+            file ? ": " : "", cli_escaped(cli, message));
+    if (cli->verbose && cli->err.source[0])
+        fprintf(stderr, " (%s: %d)", cli->err.source, cli->err.detail);
+    fputs("\n", stderr);
+    if (cli->usage && cli->command)
+        fprintf(stderr, "see 'breccia help %s'\n", cli->command->name);
+    else if (cli->usage)
+        fputs("see 'breccia help'\n", stderr);
+}
+
+/* ---- one run ------------------------------------------------------------------ */
+
+static int check_operands(struct cli *cli)
+{
+    const struct cli_command *command = cli->command;
+    size_t n = cli->args.noperands;
+
+    if (n > command->max_operands)
+        return cli_usage(cli, "%s: '%s' is one argument too many", command->name,
+                         cli_escaped(cli, cli->args.operands[command->max_operands]));
+    if (n == 0 && command->min_operands > 0 && !(command->flags & CLI_NO_FILE))
+        return cli_usage(cli, "%s needs FILE, the repository", command->name);
+    if (n < command->min_operands)
+        return cli_usage(cli, "%s needs more arguments: breccia %s %.*s", command->name,
+                         command->name, (int)strcspn(command->usage, "\n"), command->usage);
+    return BRC_OK;
+}
+
+static int run_command(struct cli *cli, int argc, char **argv)
+{
+    CLI_TRY(cli_args_parse(cli, cli->command->options, argc, argv));
+    if (cli->help) {
+        cli_help_command(cli, cli->command);
+        return 0;
+    }
+    CLI_TRY(check_operands(cli));
+    cli->out.hold = cli->json;
+    cli->doc.pretty = cli->json && cli->out.terminal;
+    return cli->command->run(cli);
+}
+
+static int run_line(struct cli *cli, int argc, char **argv)
+{
+    int used = 0;
+
+    CLI_TRY(cli_args_leading(cli, argc - 1, argv + 1, &used));
+    argc -= used + 1;
+    argv += used + 1;
+    if (argc > 0 && strcmp(argv[0], "--version") == 0) {
+        cli_printf(cli, "breccia %s\n", brc_version());
+        return 0;
+    }
+    if (argc == 0 && cli->help) {
+        cli_help_all(cli);
+        return 0;
+    }
+    if (argc == 0)
+        return cli_usage(cli, "no command given");
+    cli->command = cli_command_find(argv[0]);
+    if (!cli->command)
+        return cli_command_unknown(cli, argv[0]);
+    return run_command(cli, argc - 1, argv + 1);
+}
+
+/* Shows what was gathered. After an error a held document stays unseen. */
+static int finish_output(struct cli *cli, int rc)
+{
+    int flushed;
+
+    if (rc < 0 && cli->out.hold)
+        return rc;
+    if (cli->out.hold && (cli->out.len > 0 || cli->out.spill))
+        cli_put(cli, "\n", 1);
+    cli_progress_end(cli);
+    flushed = rc < 0 && cli->out.failure ? rc : cli_out_flush(cli);
+    return rc < 0 ? rc : flushed < 0 ? flushed : rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = { .wait_ms = 0 };
+    int rc, status, pipe_closed;
+
+    install_handlers();
+    cli_out_begin(&cli.out, STDOUT_FILENO, "standard output");
+    rc = finish_output(&cli, run_line(&cli, argc, argv));
+    if (rc >= 0 && close(STDOUT_FILENO) != 0 && errno != EBADF)
+        rc = cli_fail_errno(&cli, errno, "standard output");
+    status = status_of(&cli, rc);
+    pipe_closed = cli.out.failure == EPIPE;
+    if (rc < 0 && !pipe_closed)
+        report_error(&cli, rc);
+    cli_close(&cli);
+    if (pipe_closed) { /* nobody reads: end as a pipe's writer ends */
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
+    return status;
+}

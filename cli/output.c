@@ -1,0 +1,265 @@
+/*
+ * output.c - checked, gathered writing to standard output.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { SHOWN_AT = 1 << 16, HELD_IN_MEMORY = 1 << 24 };
+
+void cli_out_begin(struct cli_out *out, int fd, const char *name)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+
+    memset(out, 0, sizeof(*out));
+    out->fd = fd;
+    out->name = name;
+    out->terminal = isatty(fd);
+    out->color = out->terminal && !(no_color && no_color[0]) && term && strcmp(term, "dumb") != 0;
+}
+
+void cli_out_dispose(struct cli_out *out)
+{
+    if (out->spill)
+        fclose(out->spill);
+    free(out->data);
+    memset(out, 0, sizeof(*out));
+}
+
+static void write_bytes(struct cli_out *out, const char *bytes, size_t len)
+{
+    while (len > 0 && !out->failure) {
+        ssize_t n = write(out->fd, bytes, len);
+
+        if (n < 0 && errno == EINTR && !cli_signal())
+            continue;
+        if (n < 0) {
+            out->failure = errno;
+            return;
+        }
+        bytes += n;
+        len -= (size_t)n;
+    }
+}
+
+/* Where held output outgrows memory it goes on in a file without a name. */
+static void spill_bytes(struct cli_out *out)
+{
+    errno = 0;
+    if (!out->spill)
+        out->spill = tmpfile();
+    if (!out->spill || fwrite(out->data, 1, out->len, out->spill) != out->len)
+        out->failure = errno ? errno : EIO;
+    out->len = 0;
+}
+
+static void show_spilled(struct cli_out *out)
+{
+    size_t n;
+
+    if (!out->spill || out->failure)
+        return;
+    spill_bytes(out);
+    errno = 0;
+    if (!out->failure && (fflush(out->spill) != 0 || fseek(out->spill, 0, SEEK_SET) != 0))
+        out->failure = errno ? errno : EIO;
+    while (!out->failure && (n = fread(out->data, 1, out->cap, out->spill)) > 0)
+        write_bytes(out, out->data, n);
+    if (!out->failure && ferror(out->spill))
+        out->failure = EIO;
+    fclose(out->spill);
+    out->spill = NULL;
+}
+
+int cli_out_check(struct cli *cli)
+{
+    if (cli->out.failure)
+        return cli_fail_errno(cli, cli->out.failure, cli->out.name);
+    if (cli_signal())
+        return cli_fail(cli, BRC_EINTERRUPT, "interrupted");
+    return BRC_OK;
+}
+
+int cli_out_flush(struct cli *cli)
+{
+    struct cli_out *out = &cli->out;
+
+    show_spilled(out);
+    write_bytes(out, out->data, out->len);
+    out->len = 0;
+    return out->failure ? cli_fail_errno(cli, out->failure, out->name) : BRC_OK;
+}
+
+void cli_put(struct cli *cli, const char *bytes, size_t len)
+{
+    struct cli_out *out = &cli->out;
+    size_t limit = out->hold ? HELD_IN_MEMORY : SHOWN_AT;
+
+    if (out->failure)
+        return;
+    if (out->len + len > out->cap) {
+        size_t cap = out->cap ? out->cap : 4096;
+
+        while (cap < out->len + len)
+            cap *= 2;
+        out->data = cli_regrow(out->data, cap, 1);
+        out->cap = cap;
+    }
+    memcpy(out->data + out->len, bytes, len);
+    out->len += len;
+    if (out->len < limit)
+        return;
+    if (out->hold) {
+        spill_bytes(out);
+    } else {
+        write_bytes(out, out->data, out->len);
+        out->len = 0;
+    }
+}
+
+void cli_puts(struct cli *cli, const char *text)
+{
+    cli_put(cli, text, strlen(text));
+}
+
+static void put_formatted(struct cli *cli, const char *format, va_list args)
+{
+    char small[512];
+    char *large;
+    va_list again;
+    int len;
+
+    va_copy(again, args);
+    len = vsnprintf(small, sizeof(small), format, args);
+    if (len >= 0 && (size_t)len < sizeof(small)) {
+        cli_put(cli, small, (size_t)len);
+    } else if (len >= 0) {
+        large = cli_regrow(NULL, (size_t)len + 1, 1);
+        vsnprintf(large, (size_t)len + 1, format, again);
+        cli_put(cli, large, (size_t)len);
+        free(large);
+    }
+    va_end(again);
+}
+
+void cli_printf(struct cli *cli, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    put_formatted(cli, format, args);
+    va_end(args);
+}
+
+void cli_say(struct cli *cli, const char *format, ...)
+{
+    va_list args;
+
+    if (cli->quiet || cli->json)
+        return;
+    va_start(args, format);
+    put_formatted(cli, format, args);
+    va_end(args);
+    cli_puts(cli, "\n");
+}
+
+void cli_color(struct cli *cli, enum cli_color color)
+{
+    static const char *const codes[] = { "0", "1", "31", "32", "33", "36", "2" };
+
+    if (cli->out.color)
+        cli_printf(cli, "\033[%sm", codes[color]);
+}
+
+void cli_color_end(struct cli *cli)
+{
+    cli_color(cli, CLI_PLAIN);
+}
+
+size_t cli_utf8_length(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    size_t n = p[0] < 0x80                    ? 1
+               : p[0] >= 0xc2 && p[0] <= 0xdf ? 2
+               : (p[0] & 0xf0) == 0xe0        ? 3
+               : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
+                                              : 0;
+
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+/* Characters that a terminal obeys instead of showing: C0, DEL, C1, and the marks
+ * that turn the direction of writing. */
+static int steers_terminal(const unsigned char *p, size_t n)
+{
+    if (n == 1)
+        return p[0] < 0x20 || p[0] == 0x7f;
+    if (n == 2)
+        return p[0] == 0xc2 && p[1] < 0xa0;
+    if (n == 3 && p[0] == 0xe2)
+        return (p[1] == 0x80 && ((p[2] >= 0xaa && p[2] <= 0xae) || p[2] == 0xa8 || p[2] == 0xa9)) ||
+               (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);
+    return 0;
+}
+
+const char *cli_escaped(struct cli *cli, const char *text)
+{
+    size_t cap = 4 * strlen(text) + 1, at = 0;
+    char *out = cli_alloc(cli, cap, 1);
+
+    while (*text) {
+        size_t n = cli_utf8_length(text);
+
+        if (n > 0 && !steers_terminal((const unsigned char *)text, n)) {
+            memcpy(out + at, text, n);
+            at += n;
+            text += n;
+            continue;
+        }
+        for (size_t i = 0; i < (n ? n : 1); i++, text++) {
+            if (*text == '\n' || *text == '\t' || *text == '\r')
+                at += (size_t)snprintf(out + at, cap - at, "\\%c",
+                                       *text == '\n' ? 'n' : *text == '\t' ? 't' : 'r');
+            else
+                at += (size_t)snprintf(out + at, cap - at, "\\x%02x", (unsigned char)*text);
+        }
+    }
+    out[at] = '\0';
+    return out;
+}
+
+size_t cli_text_width(const char *text)
+{
+    size_t n = 0;
+
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+void cli_put_padded(struct cli *cli, const char *text, size_t width)
+{
+    cli_puts(cli, text);
+    for (size_t n = cli_text_width(text); n < width; n++)
+        cli_put(cli, " ", 1);
+}
+
+size_t cli_columns(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
+        return size.ws_col;
+    return 80;
+}

@@ -1,0 +1,61 @@
+/*
+ * output.h - everything that goes to standard output.
+ *
+ * Bytes are gathered and every write is checked; the first failure sticks and
+ * is reported at the end.  Output that is held (a JSON document) appears only
+ * when the command has succeeded: it waits in memory, and past 16 MiB in an
+ * unlinked temporary file.
+ */
+#ifndef BRECCIA_CLI_OUTPUT_H
+#define BRECCIA_CLI_OUTPUT_H
+
+#include "../src/breccia.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct cli;
+
+struct cli_out {
+    int fd;
+    const char *name; /* for messages                                         */
+    int hold;         /* nothing is shown before cli_out_flush()              */
+    int color;
+    int terminal;
+    int failure; /* errno of the first write that failed                      */
+    char *data;
+    size_t len, cap;
+    FILE *spill;
+};
+
+enum cli_color { CLI_PLAIN, CLI_BOLD, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_CYAN, CLI_DIM };
+
+void cli_out_begin(struct cli_out *out, int fd, const char *name);
+/* Shows what is left. The error names `name`. */
+int cli_out_flush(struct cli *cli);
+void cli_out_dispose(struct cli_out *out);
+/* BRC_OK, or the failure so far: for loops that would write for long. */
+int cli_out_check(struct cli *cli);
+
+void cli_put(struct cli *cli, const char *bytes, size_t len);
+void cli_puts(struct cli *cli, const char *text);
+void cli_printf(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
+/* One line about what was done: text mode only, and not with --quiet. */
+void cli_say(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
+void cli_color(struct cli *cli, enum cli_color color);
+void cli_color_end(struct cli *cli);
+
+/* The text with control characters and broken UTF-8 as \n, \x1b ...; what a name
+ * in a file says cannot steer the terminal.  Lasts as long as `cli`. */
+const char *cli_escaped(struct cli *cli, const char *text);
+/* Columns that the text takes on a terminal, taking each character as one. */
+size_t cli_text_width(const char *text);
+/* The text, then spaces up to `width` columns. */
+void cli_put_padded(struct cli *cli, const char *text, size_t width);
+/* How many columns the terminal has, 80 where that is not known. */
+size_t cli_columns(void);
+/* Length of the valid UTF-8 character at `text` (1 to 4), 0 where it is broken. */
+size_t cli_utf8_length(const char *text);
+
+#endif

@@ -1,0 +1,236 @@
+/*
+ * print_array.c - NumPy's way of printing.
+ *
+ * More than THRESHOLD elements are summarised: of each axis longer than 2 * EDGE
+ * only EDGE elements at both ends are read and shown, with "..." between them.
+ * Floating-point numbers are aligned at their decimal point, all else to the
+ * right; lines break at LINE_WIDTH.
+ */
+#include "print_array.h"
+
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { THRESHOLD = 1000, EDGE = 3, LINE_WIDTH = 75 };
+
+struct printed {
+    struct cli *cli;
+    int ndim;                    /* axes that are shown                       */
+    uint64_t count[BRC_MAX_NDIM]; /* elements along each that were read        */
+    int cut[BRC_MAX_NDIM];       /* "..." stands in the middle                */
+    const char **texts;          /* of all elements, C order                  */
+    size_t before, after;        /* widest text up to the point, and behind it */
+    int by_point;                /* alignment at the decimal point            */
+    size_t next;                 /* element to print                          */
+    size_t column;
+};
+
+/* ---- reading the corners ------------------------------------------------------------ */
+
+/* Shape of what is read: all, or the edges of long axes. */
+static void edge_counts(const brc_sel *sel, int summarise, uint64_t count[BRC_MAX_NDIM],
+                        int cut[BRC_MAX_NDIM])
+{
+    for (int i = 0; i < sel->ndim; i++) {
+        cut[i] = summarise && sel->count[i] > 2 * EDGE;
+        count[i] = cut[i] ? 2 * EDGE : sel->count[i];
+    }
+}
+
+/* The box number `corner`: bit k says which end of the k-th cut axis. */
+static void corner_box(const brc_sel *sel, const int cut[BRC_MAX_NDIM],
+                       const int64_t strides[BRC_MAX_NDIM], size_t corner, brc_sel *box,
+                       int64_t *offset)
+{
+    *box = *sel;
+    *offset = 0;
+    for (int i = 0; i < sel->ndim; i++) {
+        if (!cut[i])
+            continue;
+        box->count[i] = EDGE;
+        if (corner & 1) {
+            box->start[i] += (sel->count[i] - EDGE) * sel->step[i];
+            *offset += EDGE * strides[i];
+        }
+        corner >>= 1;
+    }
+}
+
+/* Reads the corners of the selection into one packed block. */
+static int read_corners(struct cli *cli, const brc_sel *sel, const uint64_t count[BRC_MAX_NDIM],
+                        const int cut[BRC_MAX_NDIM], char *data, size_t item_size)
+{
+    int64_t strides[BRC_MAX_NDIM], offset, stride = (int64_t)item_size;
+    size_t corners = 1, len = item_size;
+    brc_sel box;
+
+    for (int i = sel->ndim - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= (int64_t)count[i];
+        len *= (size_t)count[i];
+        corners <<= cut[i] != 0;
+    }
+    for (size_t corner = 0; corner < corners; corner++) {
+        brc_io io = { cli->array, &box, data, len, strides };
+
+        corner_box(sel, cut, strides, corner, &box, &offset);
+        io.data = data + offset;
+        io.len = len - (size_t)offset;
+        CLI_TRY(brc_read_batch(&io, 1, &cli->err));
+    }
+    return BRC_OK;
+}
+
+static int format_elements(struct printed *p, const char *data, size_t n, size_t item_size)
+{
+    struct cli *cli = p->cli;
+    brc_buf text = BRC_BUF_INIT;
+    int rc = BRC_OK;
+
+    p->texts = cli_alloc(cli, n + 1, sizeof(*p->texts));
+    for (size_t i = 0; rc >= 0 && i < n; i++) {
+        text.len = 0;
+        rc = brc_element_format(&text, cli->array, data + i * item_size, 0, &cli->err);
+        if (rc >= 0)
+            p->texts[i] =
+                cli_escaped(cli, cli_text(cli, "%.*s", (int)text.len, (const char *)text.data));
+    }
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* ---- widths -------------------------------------------------------------------------- */
+
+/* Columns in front of the decimal point; all of them where there is none. */
+static size_t width_before(const char *text)
+{
+    return strcspn(text, ".");
+}
+
+static void measure_texts(struct printed *p, size_t n, const char *dtype)
+{
+    p->by_point = strstr(dtype, "float") != NULL;
+    for (size_t i = 0; i < n && p->by_point; i++)
+        p->by_point = !strpbrk(p->texts[i], "eE");
+    for (size_t i = 0; i < n; i++) {
+        size_t width = cli_text_width(p->texts[i]);
+        size_t before = p->by_point ? width_before(p->texts[i]) : width;
+
+        p->before = before > p->before ? before : p->before;
+        p->after = width - before > p->after ? width - before : p->after;
+    }
+}
+
+/* ---- printing ------------------------------------------------------------------------- */
+
+static void put_element(struct printed *p)
+{
+    const char *text = p->texts[p->next++];
+    size_t width = cli_text_width(text), before = p->by_point ? width_before(text) : width;
+
+    cli_printf(p->cli, "%*s%s%*s", (int)(p->before - before), "", text,
+               (int)(p->after - (width - before)), "");
+    p->column += p->before + p->after;
+}
+
+/* A space, or a new line where `width` more columns and the brackets do not fit. */
+static void put_separator(struct printed *p, size_t width)
+{
+    if (p->column + 1 + width + (size_t)p->ndim > LINE_WIDTH) {
+        cli_printf(p->cli, "\n%*s", p->ndim, "");
+        p->column = (size_t)p->ndim;
+    } else {
+        cli_puts(p->cli, " ");
+        p->column++;
+    }
+}
+
+static void print_row(struct printed *p)
+{
+    int axis = p->ndim - 1;
+
+    for (uint64_t i = 0; i < p->count[axis]; i++) {
+        if (i > 0)
+            put_separator(p, p->before + p->after);
+        if (p->cut[axis] && i == EDGE) {
+            cli_puts(p->cli, "...");
+            p->column += 3;
+            put_separator(p, p->before + p->after);
+        }
+        put_element(p);
+    }
+}
+
+/* Between two blocks of `axis`: as many new lines as axes follow. */
+static void put_block_break(struct printed *p, int axis)
+{
+    for (int i = axis; i < p->ndim - 1; i++)
+        cli_puts(p->cli, "\n");
+    cli_printf(p->cli, "%*s", axis + 1, "");
+    p->column = (size_t)axis + 1;
+}
+
+static void print_axis(struct printed *p, int axis)
+{
+    cli_puts(p->cli, "[");
+    p->column++;
+    if (axis == p->ndim - 1)
+        print_row(p);
+    for (uint64_t i = 0; axis < p->ndim - 1 && i < p->count[axis]; i++) {
+        if (i > 0)
+            put_block_break(p, axis);
+        if (p->cut[axis] && i == EDGE) {
+            cli_puts(p->cli, "...");
+            put_block_break(p, axis);
+        }
+        print_axis(p, axis + 1);
+    }
+    cli_puts(p->cli, "]");
+    p->column++;
+}
+
+/* Axes that an integer index took are not shown: they have one element. */
+static void keep_shown_axes(struct printed *p, const brc_sel *sel,
+                            const uint64_t count[BRC_MAX_NDIM], const int cut[BRC_MAX_NDIM])
+{
+    for (int i = 0; i < sel->ndim; i++) {
+        if (sel->drop[i])
+            continue;
+        p->count[p->ndim] = count[i];
+        p->cut[p->ndim++] = cut[i];
+    }
+}
+
+int cli_print_array(struct cli *cli, const brc_sel *sel)
+{
+    const brc_array_info *info = brc_array_describe(cli->array);
+    struct printed p = { .cli = cli };
+    uint64_t count[BRC_MAX_NDIM], n = 1;
+    int cut[BRC_MAX_NDIM], rc;
+    char *data;
+
+    if (brc_sel_count(sel) == 0) {
+        cli_puts(cli, "[]\n");
+        return BRC_OK;
+    }
+    edge_counts(sel, brc_sel_count(sel) > THRESHOLD, count, cut);
+    for (int i = 0; i < sel->ndim; i++)
+        if (__builtin_mul_overflow(n, count[i], &n) || n > UINT32_MAX)
+            return cli_fail(cli, BRC_ELIMIT, "%s has too many dimensions to be shown", info->path);
+    data = cli_regrow(NULL, (size_t)n, info->item_size);
+    rc = read_corners(cli, sel, count, cut, data, info->item_size);
+    if (rc >= 0)
+        rc = format_elements(&p, data, (size_t)n, info->item_size);
+    free(data);
+    CLI_TRY(rc);
+    keep_shown_axes(&p, sel, count, cut);
+    measure_texts(&p, (size_t)n, info->dtype);
+    if (p.ndim == 0)
+        put_element(&p);
+    else
+        print_axis(&p, 0);
+    cli_puts(cli, "\n");
+    return BRC_OK;
+}

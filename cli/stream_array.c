@@ -1,0 +1,175 @@
+/*
+ * stream_array.c - elements as JSON, CSV and raw bytes, part by part, so that
+ * memory stays bounded whatever the selection.
+ */
+#include "cli.h"
+#include "parts.h"
+#include "print_array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { READ_BUDGET = 64 << 20 };
+
+/* The shape that is seen: without the axes that an integer index took. */
+struct seen_shape {
+    int ndim;
+    uint64_t dims[BRC_MAX_NDIM];
+};
+
+struct streamed {
+    struct cli *cli;
+    struct seen_shape shape;
+    uint64_t next; /* number of the element to come                           */
+    brc_buf text;
+};
+
+static struct seen_shape shape_seen(const brc_sel *sel)
+{
+    struct seen_shape shape = { 0, { 0 } };
+
+    for (int i = 0; i < sel->ndim; i++)
+        if (!sel->drop[i])
+            shape.dims[shape.ndim++] = sel->count[i];
+    return shape;
+}
+
+/* Calls `each` with one part's elements after the other. */
+static int stream_parts(struct cli *cli, const brc_sel *sel,
+                        int (*each)(struct streamed *out, const char *data, size_t n,
+                                    size_t item_size))
+{
+    const brc_array_info *info = brc_array_describe(cli->array);
+    struct streamed out = { cli, shape_seen(sel), 0, BRC_BUF_INIT };
+    struct cli_parts parts;
+    char *data = NULL;
+    int rc = BRC_OK;
+
+    cli_parts_begin(&parts, sel, info, READ_BUDGET);
+    while (rc >= 0 && cli_parts_next(&parts)) {
+        size_t len = (size_t)parts.count * info->item_size;
+
+        data = cli_regrow(data, len, 1);
+        rc = brc_array_read(cli->array, &parts.part, data, len, &cli->err);
+        if (rc >= 0)
+            rc = each(&out, data, (size_t)parts.count, info->item_size);
+        if (rc >= 0)
+            rc = cli_out_check(cli);
+    }
+    free(data);
+    brc_buf_dispose(&out.text);
+    return rc;
+}
+
+/* ---- raw ------------------------------------------------------------------------------ */
+
+static int stream_raw_part(struct streamed *out, const char *data, size_t n, size_t item_size)
+{
+    cli_put(out->cli, data, n * item_size);
+    return BRC_OK;
+}
+
+int cli_stream_raw(struct cli *cli, const brc_sel *sel)
+{
+    const uint16_t probe = 1;
+
+    if (*(const uint8_t *)&probe != 1)
+        return cli_fail(cli, BRC_EUNSUPPORTED, "--format raw needs a little-endian machine");
+    return stream_parts(cli, sel, stream_raw_part);
+}
+
+/* ---- CSV ------------------------------------------------------------------------------ */
+
+static void put_csv_field(struct cli *cli, const char *text, size_t len)
+{
+    if (!memchr(text, ',', len) && !memchr(text, '"', len) && !memchr(text, '\n', len)) {
+        cli_put(cli, text, len);
+        return;
+    }
+    cli_puts(cli, "\"");
+    for (size_t i = 0; i < len; i++)
+        cli_printf(cli, text[i] == '"' ? "\"\"" : "%c", text[i]);
+    cli_puts(cli, "\"");
+}
+
+static int stream_csv_part(struct streamed *out, const char *data, size_t n, size_t item_size)
+{
+    struct cli *cli = out->cli;
+    uint64_t line = out->shape.ndim ? out->shape.dims[out->shape.ndim - 1] : 1;
+
+    for (size_t i = 0; i < n; i++) {
+        out->text.len = 0;
+        CLI_TRY(brc_element_format(&out->text, cli->array, data + i * item_size, 0, &cli->err));
+        put_csv_field(cli, (const char *)out->text.data, out->text.len);
+        cli_put(cli, ++out->next % line == 0 ? "\n" : ",", 1);
+    }
+    return BRC_OK;
+}
+
+int cli_stream_csv(struct cli *cli, const brc_sel *sel)
+{
+    return stream_parts(cli, sel, stream_csv_part);
+}
+
+/* ---- JSON ----------------------------------------------------------------------------- */
+
+/* How many lists begin in front of element number `at`, or end behind the one in
+ * front of it. */
+static int lists_at(const struct seen_shape *shape, uint64_t at)
+{
+    uint64_t block = 1;
+    int lists = 0;
+
+    for (int i = shape->ndim - 1; i >= 0; i--) {
+        block *= shape->dims[i];
+        if (at % block != 0)
+            break;
+        lists++;
+    }
+    return lists;
+}
+
+static int stream_json_part(struct streamed *out, const char *data, size_t n, size_t item_size)
+{
+    struct cli *cli = out->cli;
+
+    for (size_t i = 0; i < n; i++) {
+        for (int lists = lists_at(&out->shape, out->next); lists > 0; lists--)
+            cli_json_open_line(cli, '[');
+        out->text.len = 0;
+        CLI_TRY(brc_element_format(&out->text, cli->array, data + i * item_size, 1, &cli->err));
+        cli_json_token(cli, (const char *)out->text.data, out->text.len);
+        for (int lists = lists_at(&out->shape, ++out->next); lists > 0; lists--)
+            cli_json_close(cli, '[');
+    }
+    return BRC_OK;
+}
+
+/* Lists without an element: [], [[], []]. */
+static void put_empty_lists(struct cli *cli, const struct seen_shape *shape, int axis)
+{
+    cli_json_open_line(cli, '[');
+    if (axis + 1 < shape->ndim)
+        for (uint64_t i = 0; i < shape->dims[axis] && !cli->out.failure && !cli_signal(); i++)
+            put_empty_lists(cli, shape, axis + 1);
+    cli_json_close(cli, '[');
+}
+
+int cli_stream_json(struct cli *cli, const brc_sel *sel)
+{
+    const char *dtype = brc_array_describe(cli->array)->dtype;
+    struct seen_shape shape = shape_seen(sel);
+
+    cli_json_open(cli, '{');
+    cli_json_key(cli, "shape");
+    cli_json_dims(cli, shape.dims, shape.ndim);
+    cli_json_key(cli, "data_type");
+    cli_json_dtype(cli, dtype);
+    cli_json_key(cli, "data");
+    if (brc_sel_count(sel) == 0)
+        put_empty_lists(cli, &shape, 0);
+    else
+        CLI_TRY(stream_parts(cli, sel, stream_json_part));
+    cli_json_close(cli, '{');
+    return cli_out_check(cli);
+}

@@ -1,0 +1,46 @@
+/*
+ * values.h - values in arguments: numbers, shapes, times, JSON; and back to text.
+ *
+ * Every cli_*_option() is strict and its error is a usage error that names the
+ * option.
+ */
+#ifndef BRECCIA_CLI_VALUES_H
+#define BRECCIA_CLI_VALUES_H
+
+#include "../src/breccia.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct cli;
+
+enum { CLI_TIME_CAP = 48, CLI_SIZE_CAP = 32, CLI_DOUBLE_CAP = 32 };
+
+/* Decimal digits alone. 0 where it is none or does not fit. */
+int cli_read_u64(uint64_t *out, const char *text);
+int cli_read_i64(int64_t *out, const char *text);
+/* An option that is a whole number from `low` to `high`; *out stays where the
+ * option was not given. */
+int cli_uint_option(struct cli *cli, const char *name, uint64_t low, uint64_t high, uint64_t *out);
+/* "10000,28,28"; "" has no dimension. */
+int cli_dims_option(struct cli *cli, const char *name, uint64_t dims[BRC_MAX_NDIM], int *ndim);
+/* One of the words of `choices`, separated by '|'. */
+int cli_choice_option(struct cli *cli, const char *name, const char *choices, const char **out);
+/* ISO 8601 or @SECONDS, in microseconds. */
+int cli_time_option(struct cli *cli, const char *name, int64_t *out);
+/* A JSON text, or @FILE with one. `what` names it in messages. */
+int cli_json_text_argument(struct cli *cli, const char *what, const char *text, const char **out);
+/* All of a file as text, at most `limit` bytes. */
+int cli_read_file(struct cli *cli, const char *name, size_t limit, char **out);
+
+int cli_parse_time(int64_t *out, const char *text);
+/* 2026-11-20T12:00:00.000000Z */
+const char *cli_format_time(char out[CLI_TIME_CAP], int64_t time_us);
+/* "10000,28,28", as --shape takes it; lasts as long as `cli`. */
+const char *cli_dims_text(struct cli *cli, const uint64_t *dims, int ndim);
+/* "3.4 MiB" */
+const char *cli_format_size(char out[CLI_SIZE_CAP], uint64_t bytes);
+/* Shortest decimal that reads back as the same number. */
+const char *cli_format_double(char out[CLI_DOUBLE_CAP], double value);
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * "gzip": RFC 1952 through zlib.
+ *
+ * We write one member with MTIME 0 and OS 255, so that equal bytes give equal
+ * members on every machine. Others write several members, empty ones too, and pad
+ * the end with zeros: all are read.
+ */
+#include "builtin.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { GZIP_LEVEL_USUAL = 6, GZIP_WINDOW_BITS = 15 + 16, GZIP_MEMORY = 8, GZIP_OS_UNKNOWN = 255 };
+#define GZIP_FIRST_ROOM ((size_t)64 << 10)
+
+struct gzip_state {
+    int level;
+    uint64_t decoded; /* exact; BRC_LEN_VARIES                                   */
+};
+
+struct gzip_scratch {
+    z_stream deflater, inflater; /* each is made when it is first needed         */
+    int can_deflate, can_inflate;
+    int level; /* that the deflater was made for                                 */
+};
+
+/* ---- specification --------------------------------------------------------------- */
+
+static int gzip_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
+                     brc_proto *out, int *identity, brc_error *err)
+{
+    static const char *const members[] = { "level" };
+    (void)ctx;
+    (void)identity;
+    const brc_json *level = brc_json_member(config, "level");
+    int64_t number = GZIP_LEVEL_USUAL;
+
+    if (config != NULL) {
+        int rc = brc_json_allow(config, members, 1, err);
+        if (rc < 0)
+            return rc;
+    }
+    if (level != NULL && !brc_json_int(level, 0, 9, &number))
+        return brc_fail(err, BRC_EINVAL, "\"level\" must be an integer from 0 to 9");
+    struct gzip_state *state = malloc(sizeof(*state));
+    if (state == NULL)
+        return brc_fail(err, BRC_ENOMEM, "out of memory");
+    state->level = (int)number;
+    state->decoded = in->len;
+    /* More than zlib's bound: other encoders may cut the data into many members. */
+    uint64_t slack = in->max_len / 8 + ((uint64_t)64 << 10);
+    out->max_len = in->max_len > UINT64_MAX - slack ? UINT64_MAX : in->max_len + slack;
+    out->len = BRC_LEN_VARIES;
+    *out_state = state;
+    return BRC_OK;
+}
+
+static void gzip_close(void *ctx, void *state)
+{
+    (void)ctx;
+    free(state);
+}
+
+static int gzip_write_config(void *ctx, const void *state, brc_buf *out, brc_error *err)
+{
+    (void)ctx;
+    return brc_buf_printf(out, err, "{\"level\":%d}", ((const struct gzip_state *)state)->level);
+}
+
+/* ---- implementation -------------------------------------------------------------- */
+
+static int gzip_scratch_new(void *ctx, void **out, const void *state, brc_error *err)
+{
+    (void)ctx;
+    (void)state;
+    struct gzip_scratch *scratch = calloc(1, sizeof(*scratch));
+
+    if (scratch == NULL)
+        return brc_fail(err, BRC_ENOMEM, "out of memory");
+    *out = scratch;
+    return BRC_OK;
+}
+
+static void gzip_scratch_free(void *ctx, void *opaque)
+{
+    (void)ctx;
+    struct gzip_scratch *scratch = opaque;
+
+    if (scratch->can_deflate)
+        deflateEnd(&scratch->deflater);
+    if (scratch->can_inflate)
+        inflateEnd(&scratch->inflater);
+    free(scratch);
+}
+
+/* zlib counts in unsigned int: longer data is fed in slices. */
+static unsigned gzip_slice(size_t len)
+{
+    return len > UINT_MAX ? UINT_MAX : (unsigned)len;
+}
+
+static int gzip_ready_deflater(struct gzip_scratch *scratch, int level, gz_header *header, brc_error *err)
+{
+    if (scratch->can_deflate && scratch->level != level) {
+        deflateEnd(&scratch->deflater);
+        scratch->can_deflate = 0;
+    }
+    int result;
+    if (scratch->can_deflate) {
+        result = deflateReset(&scratch->deflater);
+    } else {
+        memset(&scratch->deflater, 0, sizeof(scratch->deflater));
+        result = deflateInit2(&scratch->deflater, level, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,
+                              Z_DEFAULT_STRATEGY);
+        scratch->can_deflate = result == Z_OK;
+        scratch->level = level;
+    }
+    if (result == Z_OK)
+        result = deflateSetHeader(&scratch->deflater, header);
+    if (result == Z_OK)
+        return BRC_OK;
+    return brc_fail(err, result == Z_MEM_ERROR ? BRC_ENOMEM : BRC_EINTERNAL, "%s", zError(result));
+}
+
+static int gzip_encode(void *ctx, const void *state, void *opaque, brc_span src, brc_buf *dst,
+                       brc_error *err)
+{
+    (void)ctx;
+    struct gzip_scratch *scratch = opaque;
+    gz_header header;
+    int result = Z_OK;
+
+    memset(&header, 0, sizeof(header));
+    header.os = GZIP_OS_UNKNOWN;
+    int rc = gzip_ready_deflater(scratch, ((const struct gzip_state *)state)->level, &header, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_reserve(dst, deflateBound(&scratch->deflater, src.len), err);
+    if (rc < 0)
+        return rc;
+    z_stream *z = &scratch->deflater;
+    while (result == Z_OK) {
+        unsigned in = gzip_slice(src.len), room = gzip_slice(dst->cap - dst->len);
+        z->next_in = (z_const Bytef *)(uintptr_t)src.data;
+        z->avail_in = in;
+        z->next_out = dst->data + dst->len;
+        z->avail_out = room;
+        result = deflate(z, in == src.len ? Z_FINISH : Z_NO_FLUSH);
+        src.data += in - z->avail_in;
+        src.len -= in - z->avail_in;
+        dst->len += room - z->avail_out;
+    }
+    if (result != Z_STREAM_END)
+        return brc_fail(err, BRC_EINTERNAL, "deflate stopped: %s", zError(result));
+    return BRC_OK;
+}
+
+/* Room behind dst->len: what is missing to `goal` bytes where the length is known,
+ * else some more memory, up to the limit. 0 where there may be no more. */
+static int gzip_make_room(brc_buf *dst, size_t goal, size_t *room, brc_error *err)
+{
+    *room = 0;
+    if (goal != SIZE_MAX) {
+        *room = goal - dst->len;
+        return BRC_OK;
+    }
+    int rc = brc_buf_reserve(dst, GZIP_FIRST_ROOM, NULL);
+    if (rc < 0 && rc != BRC_ELIMIT)
+        return brc_fail(err, rc, "out of memory");
+    if (rc == BRC_ELIMIT && brc_buf_reserve(dst, 1, NULL) < 0)
+        return BRC_OK;
+    size_t end = dst->limit > 0 && dst->limit < dst->cap ? dst->limit : dst->cap;
+    *room = end - dst->len;
+    return BRC_OK;
+}
+
+static int gzip_decode_member(z_stream *z, size_t goal, brc_span *src, brc_buf *dst, brc_error *err)
+{
+    uint8_t spare; /* what does not fit is noticed here                          */
+    int result = Z_OK;
+
+    while (result != Z_STREAM_END) {
+        size_t room = 0;
+        int rc = gzip_make_room(dst, goal, &room, err);
+        if (rc < 0)
+            return rc;
+        unsigned in = gzip_slice(src->len), out = room > 0 ? gzip_slice(room) : 1;
+        z->next_in = (z_const Bytef *)(uintptr_t)src->data;
+        z->avail_in = in;
+        z->next_out = room > 0 ? dst->data + dst->len : &spare;
+        z->avail_out = out;
+        result = inflate(z, Z_NO_FLUSH);
+        src->data += in - z->avail_in;
+        src->len -= in - z->avail_in;
+        if (room == 0 && z->avail_out == 0)
+            return brc_fail(err, BRC_ECORRUPT, "the members decode to more than %zu bytes", dst->len);
+        if (room > 0)
+            dst->len += out - z->avail_out;
+        if (result == Z_MEM_ERROR)
+            return brc_fail(err, BRC_ENOMEM, "out of memory");
+        if (result == Z_BUF_ERROR)
+            return brc_fail(err, BRC_ECORRUPT, "the last member is cut off");
+        if (result != Z_OK && result != Z_STREAM_END)
+            return brc_fail(err, BRC_ECORRUPT, "%s", z->msg != NULL ? z->msg : zError(result));
+    }
+    return BRC_OK;
+}
+
+static int gzip_ready_inflater(struct gzip_scratch *scratch, brc_error *err)
+{
+    int result = Z_OK;
+
+    if (!scratch->can_inflate) {
+        memset(&scratch->inflater, 0, sizeof(scratch->inflater));
+        result = inflateInit2(&scratch->inflater, GZIP_WINDOW_BITS);
+        scratch->can_inflate = result == Z_OK;
+    } else {
+        result = inflateReset(&scratch->inflater);
+    }
+    if (result == Z_OK)
+        return BRC_OK;
+    return brc_fail(err, result == Z_MEM_ERROR ? BRC_ENOMEM : BRC_EINTERNAL, "%s", zError(result));
+}
+
+static void gzip_skip_padding(brc_span *src)
+{
+    while (src->len > 0 && src->data[0] == 0) {
+        src->data++;
+        src->len--;
+    }
+}
+
+static int gzip_decode(void *ctx, const void *state, void *opaque, brc_span src, brc_buf *dst,
+                       brc_error *err)
+{
+    (void)ctx;
+    struct gzip_scratch *scratch = opaque;
+    uint64_t decoded = ((const struct gzip_state *)state)->decoded;
+    size_t goal = decoded == BRC_LEN_VARIES ? SIZE_MAX : (size_t)decoded;
+
+    if (src.len == 0)
+        return brc_fail(err, BRC_ECORRUPT, "there is no member");
+    int rc = goal != SIZE_MAX ? brc_buf_reserve(dst, goal, err) : BRC_OK;
+    while (rc == BRC_OK && src.len > 0) {
+        rc = gzip_ready_inflater(scratch, err);
+        if (rc == BRC_OK)
+            rc = gzip_decode_member(&scratch->inflater, goal, &src, dst, err);
+        gzip_skip_padding(&src);
+    }
+    return rc;
+}
+
+int brc_codec_gzip_register(brc_registry *reg, brc_error *err)
+{
+    static const brc_codec_spec spec = {
+        .size = sizeof(spec),
+        .name = "gzip",
+        .kind = BRC_BYTES_TO_BYTES,
+        .open = gzip_open,
+        .close = gzip_close,
+        .write_config = gzip_write_config,
+    };
+    static const brc_codec_impl impl = {
+        .size = sizeof(impl),
+        .spec = "gzip",
+        .name = "zlib",
+        .scratch_new = gzip_scratch_new,
+        .scratch_free = gzip_scratch_free,
+        .encode = gzip_encode,
+        .decode = gzip_decode,
+    };
+    int rc = brc_registry_add_codec(reg, &spec, err);
+
+    return rc < 0 ? rc : brc_registry_add_impl(reg, &impl, err);
+}

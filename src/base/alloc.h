@@ -1,0 +1,35 @@
+/* Memory. Everything here is released with free(3). */
+#ifndef BRC_BASE_ALLOC_H
+#define BRC_BASE_ALLOC_H
+
+#include "error.h"
+
+/* Each sets *out and returns BRC_OK or BRC_ENOMEM; n * size is checked. A size of
+ * zero gives a pointer that may be freed. */
+BRC_MUST_USE int brc_new(void **out, size_t size, brc_error *err);               /* zeroed */
+BRC_MUST_USE int brc_new_array(void **out, size_t n, size_t size, brc_error *err); /* zeroed */
+/* *array grows to hold at least `need` items of `size` bytes; *cap is updated.
+ * On failure the old array stays. */
+BRC_MUST_USE int brc_grow_array(void **array, size_t *cap, size_t need, size_t size, brc_error *err);
+BRC_MUST_USE int brc_dup(char **out, const char *text, brc_error *err);
+BRC_MUST_USE int brc_dup_n(char **out, const char *text, size_t len, brc_error *err);
+/* Big memory that will be written in full: 2 MiB aligned and in huge pages where
+ * the system has them and len is 4 MiB or more. */
+BRC_MUST_USE int brc_new_big(void **out, size_t len, brc_error *err);
+
+/* Checked arithmetic on sizes: 1 where the result fits, else 0. */
+static inline int brc_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline int brc_add_u64(uint64_t a, uint64_t b, uint64_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline int brc_to_size(uint64_t a, size_t *out)
+{
+    *out = (size_t)a;
+    return (uint64_t)*out == a;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* Growing bytes, and bounds-checked reading of bytes from outside. */
+#ifndef BRC_BASE_BUF_H
+#define BRC_BASE_BUF_H
+
+#include "error.h"
+
+BRC_MUST_USE int brc_buf_byte(brc_buf *buf, uint8_t byte, brc_error *err);
+BRC_MUST_USE int brc_buf_text(brc_buf *buf, const char *text, brc_error *err);
+/* LEB128: 7 bits a byte, low first, the high bit set on all but the last. */
+BRC_MUST_USE int brc_buf_varint(brc_buf *buf, uint64_t value, brc_error *err);
+/* A zero byte behind the content, not counted in len: data is then a C string. */
+BRC_MUST_USE int brc_buf_terminate(brc_buf *buf, brc_error *err);
+/* Hands the memory over as a C string and empties buf. */
+BRC_MUST_USE int brc_buf_take_text(brc_buf *buf, char **out, brc_error *err);
+
+/* A reader never passes the end: after the first short read `bad` is set, and
+ * everything it gives is zero. */
+typedef struct brc_reader {
+    const uint8_t *at, *end;
+    int bad;
+} brc_reader;
+
+brc_reader brc_reader_of(const void *data, size_t len);
+uint8_t brc_read_byte(brc_reader *r);
+uint64_t brc_read_varint(brc_reader *r);          /* non-minimal forms are bad   */
+const uint8_t *brc_read_bytes(brc_reader *r, uint64_t n); /* NULL where too short */
+size_t brc_reader_left(const brc_reader *r);
+
+static inline void brc_put_u32le(uint8_t *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(v >> (8 * i));
+}
+static inline void brc_put_u64le(uint8_t *p, uint64_t v)
+{
+    for (int i = 0; i < 8; i++)
+        p[i] = (uint8_t)(v >> (8 * i));
+}
+static inline uint32_t brc_get_u32le(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+static inline uint64_t brc_get_u64le(const uint8_t *p)
+{
+    return (uint64_t)brc_get_u32le(p) | (uint64_t)brc_get_u32le(p + 4) << 32;
+}
+
+#endif

@@ -1,0 +1,149 @@
+/*
+ * Errors: a structure of the caller's, filled in on failure.
+ *
+ * Invariant: a message is one line of valid UTF-8. Names and paths inside it come
+ * from files and users, so control characters and stray bytes become '?', and a
+ * message that is too long is cut between two characters.
+ */
+#include "error.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "utf8.h"
+
+const char *brc_strerror(int code)
+{
+    static const char *const words[] = {
+        "no error",
+        "invalid argument",
+        "call not allowed in this state",
+        "not found",
+        "already exists",
+        "ambiguous abbreviation",
+        "conflict",
+        "the ref moved meanwhile",
+        "busy",
+        "read-only",
+        "corrupt data",
+        "not a breccia repository, or a newer one",
+        "not supported by this build",
+        "limit exceeded",
+        "out of memory",
+        "input/output error",
+        "no space left",
+        "interrupted",
+        "internal error, a bug in breccia",
+        "two contents have one hash",
+    };
+    if (code > 0 || code <= -(int)(sizeof(words) / sizeof(words[0])))
+        return "unknown error";
+    return words[-code];
+}
+
+/* In place, which works because nothing gets longer. `cut`: the text was cut
+ * somewhere, so an incomplete character at the end is dropped. */
+static void clean_message(char *text, int cut)
+{
+    uint8_t *p = (uint8_t *)text;
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t step = brc_utf8_step(p, left);
+        if (step == 0 && cut && left < 4 && *p >= 0xC0) {
+            *p = 0;
+            return;
+        }
+        if (step == 0 || *p < 0x20 || *p == 0x7F) {
+            *p = '?';
+            step = 1;
+        }
+        p += step;
+        left -= step;
+    }
+}
+
+static void format_message(char *out, size_t size, const char *format, va_list args)
+{
+    int n = vsnprintf(out, size, format, args);
+    if (n < 0) {
+        out[0] = 0;
+        return;
+    }
+    clean_message(out, (size_t)n >= size);
+}
+
+int brc_fail(brc_error *err, int code, const char *format, ...)
+{
+    if (!err)
+        return code;
+    char text[sizeof(err->message)]; /* an argument may be err->message itself */
+    va_list args;
+    va_start(args, format);
+    format_message(text, sizeof(text), format, args);
+    va_end(args);
+    memset(err, 0, sizeof(*err));
+    err->code = code;
+    memcpy(err->message, text, strlen(text) + 1);
+    return code;
+}
+
+void brc_context(brc_error *err, const char *format, ...)
+{
+    if (!err)
+        return;
+    char text[sizeof(err->message)];
+    char old[sizeof(err->message)];
+    va_list args;
+    va_start(args, format);
+    format_message(text, sizeof(text), format, args);
+    va_end(args);
+    memcpy(old, err->message, sizeof(old));
+    old[sizeof(old) - 1] = 0;
+    int n = snprintf(err->message, sizeof(err->message), "%s: %s", text, old);
+    clean_message(err->message, n < 0 || (size_t)n >= sizeof(err->message));
+}
+
+int brc_nomem(brc_error *err)
+{
+    return brc_fail(err, BRC_ENOMEM, "out of memory");
+}
+
+static int code_of_errno(int errnum)
+{
+    switch (errnum) {
+    case ENOSPC:
+    case EDQUOT:
+        return BRC_ENOSPACE;
+    case ENOENT:
+    case ENOTDIR:
+        return BRC_ENOTFOUND;
+    case EEXIST:
+        return BRC_EEXISTS;
+    case ENOMEM:
+        return BRC_ENOMEM;
+    default:
+        return BRC_EIO;
+    }
+}
+
+int brc_fail_os(brc_error *err, int errnum, const char *what, const char *path)
+{
+    int code = code_of_errno(errnum);
+    if (!err)
+        return code;
+    /* The C locale: messages are English everywhere, and strerror() is not safe
+     * with threads. */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c != (locale_t)0) {
+        brc_fail(err, code, "%s %s: %s", what, path, strerror_l(errnum, c));
+        freelocale(c);
+    } else {
+        brc_fail(err, code, "%s %s: error %d", what, path, errnum);
+    }
+    err->detail = errnum;
+    memcpy(err->source, "os", sizeof("os"));
+    return code;
+}

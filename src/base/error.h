@@ -1,0 +1,28 @@
+/* Errors inside the library. brc_fail() and brc_context() are in breccia_codec.h. */
+#ifndef BRC_BASE_ERROR_H
+#define BRC_BASE_ERROR_H
+
+#include "../breccia_codec.h"
+
+/* For a function with nothing to release. */
+#define BRC_TRY(expr)             \
+    do {                          \
+        int try_rc_ = (expr);     \
+        if (try_rc_ < 0)          \
+            return try_rc_;       \
+    } while (0)
+
+/* For a function with `int rc` and one label `done:` that releases everything. */
+#define BRC_GO(expr)   \
+    do {               \
+        rc = (expr);   \
+        if (rc < 0)    \
+            goto done; \
+    } while (0)
+
+int brc_nomem(brc_error *err);
+/* BRC_EIO (BRC_ENOSPACE, BRC_ENOTFOUND, BRC_EEXISTS where errno says so) with
+ * "<what> <path>: <strerror>" and errno in detail. */
+int brc_fail_os(brc_error *err, int errnum, const char *what, const char *path);
+
+#endif

@@ -1,0 +1,236 @@
+/* Files and directories: POSIX calls with our errors. */
+#include "file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+
+/* Never more in one call: Linux reads and writes less than 2 GiB at a time. */
+#define MOST_AT_ONCE ((size_t)1 << 30)
+#define READ_STEP ((size_t)64 << 10)
+
+/* ---- reading ------------------------------------------------------------------ */
+
+/* Until the end of the file, whatever its size was said to be: it may be a pipe,
+ * and it may be changing. */
+static int read_file_to_end(brc_buf *out, int fd, const char *path, brc_error *err)
+{
+    for (;;) {
+        size_t room = out->cap - out->len;
+        if (out->limit > 0 && room > out->limit - out->len)
+            room = out->limit - out->len;
+        uint8_t beyond; /* where the buffer is full: one byte more, or the end */
+        uint8_t *to = room > 0 ? out->data + out->len : &beyond;
+        ssize_t n = read(fd, to, room > MOST_AT_ONCE ? MOST_AT_ONCE : room > 0 ? room : 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return brc_fail_os(err, errno, "reading", path);
+        if (n == 0)
+            return BRC_OK;
+        if (room > 0) {
+            out->len += (size_t)n;
+        } else {
+            BRC_TRY(brc_buf_byte(out, beyond, err));
+            size_t step = READ_STEP;
+            if (out->limit > 0 && step > out->limit - out->len)
+                step = out->limit - out->len;
+            if (!out->fixed)
+                BRC_TRY(brc_buf_reserve(out, step, err));
+        }
+    }
+}
+
+int brc_file_read(brc_buf *out, const char *path, brc_error *err)
+{
+    size_t before = out->len;
+    struct stat st;
+    int rc = BRC_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return brc_fail_os(err, errno, "opening", path);
+    if (fstat(fd, &st) < 0)
+        BRC_GO(brc_fail_os(err, errno, "reading", path));
+    if (S_ISDIR(st.st_mode))
+        BRC_GO(brc_fail_os(err, EISDIR, "reading", path));
+    if (S_ISREG(st.st_mode) && st.st_size > 0) {
+        size_t size;
+        if (!brc_to_size((uint64_t)st.st_size, &size))
+            BRC_GO(brc_fail(err, BRC_ELIMIT, "%s is too large for memory", path));
+        BRC_GO(brc_buf_reserve(out, size, err));
+    }
+    rc = read_file_to_end(out, fd, path, err);
+done:
+    if (rc < 0)
+        out->len = before;
+    if (rc == BRC_ELIMIT)
+        brc_context(err, "reading %s", path);
+    close(fd);
+    return rc;
+}
+
+/* ---- writing ------------------------------------------------------------------ */
+
+static int write_fully(int fd, const uint8_t *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, data, len > MOST_AT_ONCE ? MOST_AT_ONCE : len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        data += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int brc_file_write(const char *path, const void *data, size_t len, brc_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return brc_fail_os(err, errno, "creating", path);
+    int errnum = write_fully(fd, data, len) < 0 ? errno : 0;
+    if (close(fd) < 0 && errnum == 0)
+        errnum = errno;
+    if (errnum == 0)
+        return BRC_OK;
+    unlink(path);
+    return brc_fail_os(err, errnum, "writing", path);
+}
+
+/* ---- directories ---------------------------------------------------------------- */
+
+int brc_dir_make(const char *path, brc_error *err)
+{
+    if (mkdir(path, 0777) < 0)
+        return brc_fail_os(err, errno, "making", path);
+    return BRC_OK;
+}
+
+int brc_dir_make_parents(const char *path, size_t root, brc_error *err)
+{
+    char *dir;
+    int rc = BRC_OK;
+    if (root > strlen(path))
+        return BRC_OK;
+    BRC_TRY(brc_dup(&dir, path, err));
+    size_t first = root + (dir[root] == '/'); /* the root itself is the caller's */
+    for (char *slash = strchr(dir + first, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        if (mkdir(dir, 0777) < 0) {
+            int errnum = errno;
+            if (brc_file_kind(dir) != 1)
+                BRC_GO(brc_fail_os(err, errnum, "making", dir));
+        }
+        *slash = '/';
+    }
+done:
+    free(dir);
+    return rc;
+}
+
+int brc_file_kind(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return errno == ENOENT || errno == ENOTDIR ? 0 : 3;
+    return S_ISDIR(st.st_mode) ? 1 : S_ISREG(st.st_mode) ? 2 : 3;
+}
+
+typedef struct name_list {
+    char **names;
+    size_t n, cap;
+} name_list;
+
+static void free_names(name_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->names[i]);
+    free(list->names);
+}
+
+static int add_name(name_list *list, const char *name, brc_error *err)
+{
+    void *grown = list->names;
+    BRC_TRY(brc_grow_array(&grown, &list->cap, list->n + 1, sizeof(*list->names), err));
+    list->names = grown;
+    BRC_TRY(brc_dup(&list->names[list->n], name, err));
+    list->n++;
+    return BRC_OK;
+}
+
+static int list_dir(name_list *list, const char *path, brc_error *err)
+{
+    int rc = BRC_OK;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return brc_fail_os(err, errno, "listing", path);
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry)
+            break;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            BRC_GO(add_name(list, entry->d_name, err));
+    }
+    if (errno != 0)
+        rc = brc_fail_os(err, errno, "listing", path);
+done:
+    closedir(dir);
+    return rc;
+}
+
+static int compare_file_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int brc_dir_each(const char *path, int (*found)(void *ctx, const char *name, brc_error *err),
+                 void *ctx, brc_error *err)
+{
+    name_list list = { NULL, 0, 0 };
+    /* Closed before the first call: `found` may walk deeper, and descriptors are few. */
+    int rc = list_dir(&list, path, err);
+    if (rc == BRC_OK && list.n > 1)
+        qsort(list.names, list.n, sizeof(*list.names), compare_file_names);
+    for (size_t i = 0; rc >= 0 && i < list.n; i++)
+        rc = found(ctx, list.names[i], err);
+    free_names(&list);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st;
+    (void)type;
+    (void)where;
+    (void)remove(path); /* what stays behind harms nobody */
+    return 0;
+}
+
+void brc_tree_remove(const char *path)
+{
+    (void)nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+int brc_path_join(char **out, const char *dir, const char *name, brc_error *err)
+{
+    brc_buf path = BRC_BUF_INIT;
+    size_t len = strlen(dir);
+    const char *between = len == 0 || dir[len - 1] == '/' ? "" : "/";
+    *out = NULL;
+    int rc = brc_buf_printf(&path, err, "%s%s%s", dir, between, name);
+    if (rc == BRC_OK)
+        rc = brc_buf_take_text(&path, out, err);
+    brc_buf_dispose(&path);
+    return rc;
+}

@@ -1,0 +1,25 @@
+/* Files and directories, outside the repository's own file. */
+#ifndef BRC_BASE_FILE_H
+#define BRC_BASE_FILE_H
+
+#include "buf.h"
+
+/* Appends the whole file. BRC_ENOTFOUND where there is none; BRC_ELIMIT past
+ * buf->limit. */
+BRC_MUST_USE int brc_file_read(brc_buf *out, const char *path, brc_error *err);
+/* Writes a new file; BRC_EEXISTS where it is there. */
+BRC_MUST_USE int brc_file_write(const char *path, const void *data, size_t len, brc_error *err);
+/* Makes the directory; its parents must be there. BRC_EEXISTS where it is there. */
+BRC_MUST_USE int brc_dir_make(const char *path, brc_error *err);
+/* Makes the missing directories above `path`, a file's name, below `root` chars. */
+BRC_MUST_USE int brc_dir_make_parents(const char *path, size_t root, brc_error *err);
+/* 1: a directory, 2: a regular file, 0: nothing, 3: something else. */
+int brc_file_kind(const char *path);
+/* Calls `found` with each name in the directory, sorted, "." and ".." left out. */
+BRC_MUST_USE int brc_dir_each(const char *path, int (*found)(void *ctx, const char *name, brc_error *err), void *ctx, brc_error *err);
+/* Removes a tree that we made: files and directories, links not followed. */
+void brc_tree_remove(const char *path);
+/* "<dir>/<name>" */
+BRC_MUST_USE int brc_path_join(char **out, const char *dir, const char *name, brc_error *err);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * Object ids, guards and checksums.
+ *
+ * The id of an object is the file's hash over its canonical bytes, separated by
+ * kind. xxh128 is XXH3 with 128 bits, seeded with BRC_SEED(kind), written most
+ * significant byte first (XXH128_canonicalFromHash); bytes 16 to 31 are zero.
+ */
+#ifndef BRC_BASE_HASH_H
+#define BRC_BASE_HASH_H
+
+#include "error.h"
+
+enum { /* the kinds of objects: numbers of the file format */
+    BRC_KIND_CHUNK = 1,
+    BRC_KIND_DOCUMENT = 2, /* zarr.json, storage options: JSON text             */
+    BRC_KIND_NODE = 3,     /* of a map                                          */
+    BRC_KIND_COMMIT = 4
+};
+#define BRC_KIND_MAX 4
+
+/* "brc" and the kind, as a number. */
+#define BRC_SEED(kind) (UINT64_C(0x6272630000000000) | (uint64_t)(kind))
+
+enum { BRC_HASH_XXH128 = 1 };
+
+/* BRC_EUNSUPPORTED names the hashes that there are. */
+BRC_MUST_USE int brc_hash_by_name(int *hash, const char *name, brc_error *err);
+const char *brc_hash_name(int hash);
+size_t brc_hash_len(int hash); /* bytes: 16 for xxh128 */
+
+brc_oid brc_hash_object(int hash, int kind, const void *data, size_t len);
+
+#define BRC_SECRET_LEN 192
+/* XXH3-64 under the file's own secret: tells apart what a constructed collision
+ * of the id's hash makes equal. */
+uint64_t brc_hash_guard(const uint8_t secret[BRC_SECRET_LEN], const void *data, size_t len);
+/* XXH3-64 of stored bytes, seeded with the first 8 bytes of the object's id, most
+ * significant first: another object's bytes in its place do not pass. */
+uint64_t brc_hash_stored(const brc_oid *id, const void *data, size_t len);
+
+static inline int brc_oid_is_zero(const brc_oid *id)
+{
+    for (size_t i = 0; i < sizeof(id->bytes); i++)
+        if (id->bytes[i] != 0)
+            return 0;
+    return 1;
+}
+int brc_oid_cmp(const brc_oid *a, const brc_oid *b);
+
+/* Random bytes from the system, for the secret. */
+BRC_MUST_USE int brc_random(void *out, size_t len, brc_error *err);
+
+#endif

@@ -1,0 +1,409 @@
+/*
+ * JSON values over cJSON: parsing, access and building.
+ *
+ * struct brc_json is a cJSON, and never one of type cJSON_Number: numbers are
+ * marked strings (json_lex.h). Recursion is bounded, because parsing bounds depth.
+ */
+#include "json.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "alloc.h"
+#include "json_lex.h"
+
+static const cJSON *node_of(const brc_json *value)
+{
+    return (const cJSON *)value;
+}
+
+static cJSON *own_node(brc_json *value)
+{
+    return (cJSON *)value;
+}
+
+static int node_type(const brc_json *value)
+{
+    return value ? node_of(value)->type & 0xFF : cJSON_Invalid;
+}
+
+/* The character behind the mark; 0 where the value is no marked string. */
+static char mark_of(const brc_json *value)
+{
+    if (node_type(value) != cJSON_String)
+        return 0;
+    const char *text = node_of(value)->valuestring;
+    return text[0] == BRC_JSON_MARK ? text[1] : 0;
+}
+
+/* ---- parsing ---------------------------------------------------------------- */
+
+int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err)
+{
+    brc_buf marked = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    *out = NULL;
+    BRC_GO(brc_json_lex(&marked, text, len, err));
+    BRC_GO(brc_buf_terminate(&marked, err));
+    *out = (brc_json *)cJSON_ParseWithLength((const char *)marked.data, marked.len + 1);
+    /* What the strict pass lets through is valid, so memory is all that can lack. */
+    if (!*out)
+        rc = brc_nomem(err);
+done:
+    brc_buf_dispose(&marked);
+    return rc;
+}
+
+void brc_json_free(brc_json *value)
+{
+    cJSON_Delete(own_node(value));
+}
+
+int brc_json_clone(brc_json **out, const brc_json *value, brc_error *err)
+{
+    *out = NULL;
+    if (!value)
+        return brc_fail(err, BRC_EMISUSE, "an absent JSON value cannot be copied");
+    *out = (brc_json *)cJSON_Duplicate(node_of(value), 1);
+    return *out ? BRC_OK : brc_nomem(err);
+}
+
+/* ---- access ------------------------------------------------------------------ */
+
+int brc_json_kind(const brc_json *value)
+{
+    switch (node_type(value)) {
+    case cJSON_NULL:
+        return BRC_JSON_NULL;
+    case cJSON_True:
+    case cJSON_False:
+        return BRC_JSON_BOOL;
+    case cJSON_String:
+        return mark_of(value) == BRC_JSON_MARK_NUMBER ? BRC_JSON_NUMBER : BRC_JSON_STRING;
+    case cJSON_Array:
+        return BRC_JSON_ARRAY;
+    case cJSON_Object:
+        return BRC_JSON_OBJECT;
+    default:
+        return BRC_JSON_ABSENT;
+    }
+}
+
+const brc_json *brc_json_first(const brc_json *value)
+{
+    return value ? (const brc_json *)node_of(value)->child : NULL;
+}
+
+const brc_json *brc_json_next(const brc_json *item)
+{
+    return item ? (const brc_json *)node_of(item)->next : NULL;
+}
+
+const char *brc_json_own_name(const brc_json *member)
+{
+    return member ? node_of(member)->string : NULL;
+}
+
+const brc_json *brc_json_member(const brc_json *object, const char *name)
+{
+    if (node_type(object) != cJSON_Object)
+        return NULL;
+    for (const brc_json *m = brc_json_first(object); m; m = brc_json_next(m))
+        if (strcmp(brc_json_own_name(m), name) == 0)
+            return m;
+    return NULL;
+}
+
+size_t brc_json_count(const brc_json *value)
+{
+    size_t n = 0;
+    for (const brc_json *item = brc_json_first(value); item; item = brc_json_next(item))
+        n++;
+    return n;
+}
+
+const brc_json *brc_json_item(const brc_json *value, size_t i)
+{
+    const brc_json *item = brc_json_first(value);
+    while (item && i-- > 0)
+        item = brc_json_next(item);
+    return item;
+}
+
+const char *brc_json_name(const brc_json *object, size_t i)
+{
+    return node_type(object) == cJSON_Object ? brc_json_own_name(brc_json_item(object, i)) : NULL;
+}
+
+const char *brc_json_text(const brc_json *value)
+{
+    if (node_type(value) != cJSON_String)
+        return NULL;
+    switch (mark_of(value)) {
+    case 0:
+        return node_of(value)->valuestring;
+    case BRC_JSON_MARK_RAW:
+        return NULL;
+    default:
+        return node_of(value)->valuestring + 2;
+    }
+}
+
+const char *brc_json_escaped(const brc_json *value)
+{
+    return mark_of(value) == BRC_JSON_MARK_RAW ? node_of(value)->valuestring + 2 : NULL;
+}
+
+/* 1 where the value is an integer literal: its size without the sign, if that
+ * fits 64 bits. */
+static int integer_literal(const brc_json *value, int *negative, uint64_t *magnitude)
+{
+    if (mark_of(value) != BRC_JSON_MARK_NUMBER)
+        return 0;
+    const char *p = node_of(value)->valuestring + 2;
+    *negative = *p == '-';
+    p += *negative;
+    *magnitude = 0;
+    for (; *p; p++) {
+        if (*p < '0' || *p > '9' || !brc_mul_u64(*magnitude, 10, magnitude) ||
+            !brc_add_u64(*magnitude, (uint64_t)(*p - '0'), magnitude))
+            return 0;
+    }
+    return 1;
+}
+
+int brc_json_int(const brc_json *value, int64_t min, int64_t max, int64_t *out)
+{
+    int negative;
+    uint64_t magnitude;
+    if (!integer_literal(value, &negative, &magnitude))
+        return 0;
+    if (magnitude > (uint64_t)INT64_MAX + (negative ? 1 : 0))
+        return 0;
+    /* Negated as unsigned: INT64_MIN has no positive twin. */
+    int64_t n = (int64_t)(negative ? ~magnitude + 1 : magnitude);
+    if (n < min || n > max)
+        return 0;
+    *out = n;
+    return 1;
+}
+
+int brc_json_uint(const brc_json *value, uint64_t max, uint64_t *out)
+{
+    int negative;
+    uint64_t magnitude;
+    if (!integer_literal(value, &negative, &magnitude) || (negative && magnitude != 0) ||
+        magnitude > max)
+        return 0;
+    *out = magnitude;
+    return 1;
+}
+
+int brc_json_double(const brc_json *value, double *out)
+{
+    if (mark_of(value) != BRC_JSON_MARK_NUMBER)
+        return 0;
+    /* The decimal point must not depend on the program's locale. */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c == (locale_t)0)
+        return 0;
+    double number = strtod_l(node_of(value)->valuestring + 2, NULL, c);
+    freelocale(c);
+    if (!isfinite(number))
+        return 0;
+    *out = number;
+    return 1;
+}
+
+int brc_json_bool(const brc_json *value, int *out)
+{
+    int type = node_type(value);
+    if (type != cJSON_True && type != cJSON_False)
+        return 0;
+    *out = type == cJSON_True;
+    return 1;
+}
+
+int brc_json_allow(const brc_json *object, const char *const *names, size_t n, brc_error *err)
+{
+    if (!object)
+        return BRC_OK;
+    if (node_type(object) != cJSON_Object)
+        return brc_fail(err, BRC_EINVAL, "an object is wanted");
+    for (const brc_json *m = brc_json_first(object); m; m = brc_json_next(m)) {
+        const char *name = brc_json_own_name(m);
+        size_t i = 0;
+        while (i < n && strcmp(name, names[i]) != 0)
+            i++;
+        if (i == n)
+            return brc_fail(err, BRC_EINVAL, "member \"%s\" is not known here", name);
+    }
+    return BRC_OK;
+}
+
+/* ---- building ------------------------------------------------------------------ */
+
+brc_json *brc_json_new_object(void)
+{
+    return (brc_json *)cJSON_CreateObject();
+}
+
+brc_json *brc_json_new_array(void)
+{
+    return (brc_json *)cJSON_CreateArray();
+}
+
+brc_json *brc_json_new_null(void)
+{
+    return (brc_json *)cJSON_CreateNull();
+}
+
+brc_json *brc_json_new_string(const char *text)
+{
+    if (text[0] != BRC_JSON_MARK)
+        return (brc_json *)cJSON_CreateString(text);
+    brc_buf marked = BRC_BUF_INIT;
+    brc_json *out = NULL;
+    int rc = brc_buf_printf(&marked, NULL, "%c%c%s", BRC_JSON_MARK, BRC_JSON_MARK_TEXT, text);
+    if (rc == BRC_OK && brc_buf_terminate(&marked, NULL) == BRC_OK)
+        out = (brc_json *)cJSON_CreateString((const char *)marked.data);
+    brc_buf_dispose(&marked);
+    return out;
+}
+
+brc_json *brc_json_new_uint(uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%c%c%llu", BRC_JSON_MARK, BRC_JSON_MARK_NUMBER,
+             (unsigned long long)value);
+    return (brc_json *)cJSON_CreateString(text);
+}
+
+/* Puts `value` where `old` is. */
+static int replace_member(cJSON *object, const brc_json *old, cJSON *value, const char *name,
+                          brc_error *err)
+{
+    size_t size = strlen(name) + 1;
+    char *copy = cJSON_malloc(size);
+    if (!copy)
+        return brc_nomem(err);
+    memcpy(copy, name, size);
+    cJSON_free(value->string);
+    value->string = copy;
+    cJSON *place = object->child;
+    while (place != node_of(old))
+        place = place->next;
+    if (!cJSON_ReplaceItemViaPointer(object, place, value))
+        return brc_fail(err, BRC_EINTERNAL, "member \"%s\" could not be replaced", name);
+    return BRC_OK;
+}
+
+int brc_json_set(brc_json *object, const char *name, brc_json *value, brc_error *err)
+{
+    int rc = BRC_OK;
+    if (!object || !value)
+        BRC_GO(brc_nomem(err));
+    if (node_type(object) != cJSON_Object)
+        BRC_GO(brc_fail(err, BRC_EMISUSE, "member \"%s\" set in what is no object", name));
+    const brc_json *old = brc_json_member(object, name);
+    if (old)
+        BRC_GO(replace_member(own_node(object), old, own_node(value), name, err));
+    else if (!cJSON_AddItemToObject(own_node(object), name, own_node(value)))
+        BRC_GO(brc_nomem(err));
+    return BRC_OK;
+done:
+    brc_json_free(value);
+    return rc;
+}
+
+int brc_json_push(brc_json *array, brc_json *value, brc_error *err)
+{
+    int rc = BRC_OK;
+    if (!array || !value)
+        BRC_GO(brc_nomem(err));
+    if (node_type(array) != cJSON_Array)
+        BRC_GO(brc_fail(err, BRC_EMISUSE, "an item added to what is no array"));
+    if (!cJSON_AddItemToArray(own_node(array), own_node(value)))
+        BRC_GO(brc_nomem(err));
+    return BRC_OK;
+done:
+    brc_json_free(value);
+    return rc;
+}
+
+void brc_json_remove(brc_json *object, const char *name)
+{
+    if (node_type(object) == cJSON_Object)
+        cJSON_DeleteItemFromObjectCaseSensitive(own_node(object), name);
+}
+
+/* ---- equality ------------------------------------------------------------------- */
+
+static int compare_members(const void *a, const void *b)
+{
+    return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
+}
+
+/* The members of an object by name; NULL without memory. */
+static const cJSON **sorted_members(const brc_json *object, size_t n)
+{
+    void *list;
+    if (brc_new_array(&list, n, sizeof(cJSON *), NULL) != BRC_OK)
+        return NULL;
+    const cJSON **members = list;
+    size_t i = 0;
+    for (const cJSON *m = node_of(object)->child; m; m = m->next)
+        members[i++] = m;
+    qsort(members, n, sizeof(*members), compare_members);
+    return members;
+}
+
+/* Each member looked up in the other object: slow, but it needs no memory. */
+static int equal_by_lookup(const brc_json *a, const brc_json *b)
+{
+    for (const brc_json *m = brc_json_first(a); m; m = brc_json_next(m))
+        if (!brc_json_equal(m, brc_json_member(b, brc_json_own_name(m))))
+            return 0;
+    return 1;
+}
+
+static int equal_objects(const brc_json *a, const brc_json *b)
+{
+    size_t n = brc_json_count(a);
+    if (n != brc_json_count(b))
+        return 0;
+    if (n <= 8)
+        return equal_by_lookup(a, b);
+    const cJSON **x = sorted_members(a, n), **y = sorted_members(b, n);
+    int equal = 1;
+    if (!x || !y)
+        equal = equal_by_lookup(a, b);
+    for (size_t i = 0; x && y && equal && i < n; i++)
+        equal = strcmp(x[i]->string, y[i]->string) == 0 &&
+                brc_json_equal((const brc_json *)x[i], (const brc_json *)y[i]);
+    free(x);
+    free(y);
+    return equal;
+}
+
+int brc_json_equal(const brc_json *a, const brc_json *b)
+{
+    int type = node_type(a);
+    if (type != node_type(b))
+        return 0;
+    if (type == cJSON_Object)
+        return equal_objects(a, b);
+    if (type == cJSON_String)
+        return strcmp(node_of(a)->valuestring, node_of(b)->valuestring) == 0;
+    const brc_json *x = brc_json_first(a), *y = brc_json_first(b);
+    while (x && y && brc_json_equal(x, y)) {
+        x = brc_json_next(x);
+        y = brc_json_next(y);
+    }
+    return !x && !y;
+}

@@ -1,0 +1,55 @@
+/*
+ * JSON documents over cJSON.
+ *
+ * cJSON keeps numbers as doubles and accepts what JSON does not. A strict pass
+ * over the text comes first: UTF-8, no duplicate members, no NaN, limits on
+ * depth, size and count of values; it hands numbers to cJSON as marked strings,
+ * so that their literals survive. Writing takes the marks out again.
+ *
+ * A string with U+0000 is kept and written again, but has no brc_json_text(),
+ * because that is a C string. A member's name with U+0000 is refused.
+ */
+#ifndef BRC_BASE_JSON_H
+#define BRC_BASE_JSON_H
+
+#include "buf.h"
+#include "utf8.h"
+
+#define BRC_JSON_MAX_BYTES ((size_t)64 << 20)
+#define BRC_JSON_MAX_DEPTH 64
+#define BRC_JSON_MAX_VALUES 1000000
+
+/* Parses all of text; BRC_EINVAL says what is wrong and at which byte, counted
+ * from 0. BRC_ELIMIT past one of the limits above. */
+BRC_MUST_USE int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err);
+void brc_json_free(brc_json *value); /* of roots only */
+BRC_MUST_USE int brc_json_clone(brc_json **out, const brc_json *value, brc_error *err);
+/* Walking in order: brc_json_item(v, i) counts from the front each time, so a loop
+ * over it is quadratic. `next` is NULL after the last one, and of a root. */
+const brc_json *brc_json_first(const brc_json *value);
+const brc_json *brc_json_next(const brc_json *item);
+/* The name that an item of an object has. */
+const char *brc_json_own_name(const brc_json *member);
+/* Appends JSON indented by two spaces, for documents that people read. */
+BRC_MUST_USE int brc_json_write_pretty(brc_buf *out, const brc_json *value, brc_error *err);
+/* Appends text as a JSON string with its quotes. */
+BRC_MUST_USE int brc_json_quote(brc_buf *out, const char *text, size_t len, brc_error *err);
+
+/* Building. Each `value` that is passed in is consumed, also on failure (NULL:
+ * BRC_ENOMEM), so that calls can be nested without clean-up. */
+brc_json *brc_json_new_object(void);
+brc_json *brc_json_new_array(void);
+brc_json *brc_json_new_string(const char *text); /* valid UTF-8 */
+brc_json *brc_json_new_uint(uint64_t value);
+brc_json *brc_json_new_null(void);
+/* Replaces the member in its place, or adds it at the end. Looks through all
+ * members that are there. */
+BRC_MUST_USE int brc_json_set(brc_json *object, const char *name, brc_json *value, brc_error *err);
+BRC_MUST_USE int brc_json_push(brc_json *array, brc_json *value, brc_error *err);
+void brc_json_remove(brc_json *object, const char *name);
+/* Equal values: members in any order, numbers by their literals. */
+int brc_json_equal(const brc_json *a, const brc_json *b);
+/* Appends "/name" with ~ and / escaped as a JSON pointer's step. */
+BRC_MUST_USE int brc_json_pointer_step(brc_buf *out, const char *name, brc_error *err);
+
+#endif

@@ -1,0 +1,395 @@
+/*
+ * The strict pass: RFC 8259 to the letter, with limits, before cJSON sees a text.
+ * It writes the same document again in a form that cJSON reads without loss; see
+ * json_lex.h for the marks.
+ *
+ * Invariant: strings are written with minimal escapes, so that two names are equal
+ * where their written bytes are.
+ */
+#include "json_lex.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+
+/* A member's name: where it lies in the written text, and in the read one. */
+typedef struct lexed_name {
+    const uint8_t *bytes; /* set when they are sorted: the buffer moves before */
+    size_t start, len;
+    size_t at;
+} lexed_name;
+
+typedef struct json_lexer {
+    const uint8_t *text;
+    size_t at, len;
+    brc_buf *out;
+    lexed_name *names; /* of the objects that are open, the innermost last */
+    size_t nnames, cap;
+    size_t values;
+    int depth;
+    brc_error *err;
+} json_lexer;
+
+static int lex_value(json_lexer *lx);
+
+static int bad_json(const json_lexer *lx, size_t at, const char *what)
+{
+    return brc_fail(lx->err, BRC_EINVAL, "JSON: %s at byte %zu", what, at);
+}
+
+static void skip_json_space(json_lexer *lx)
+{
+    while (lx->at < lx->len) {
+        uint8_t c = lx->text[lx->at];
+        if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
+            return;
+        lx->at++;
+    }
+}
+
+/* The next byte, or -1 at the end. */
+static int peek_json(const json_lexer *lx)
+{
+    return lx->at < lx->len ? lx->text[lx->at] : -1;
+}
+
+static int is_digit(int c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static int bad_json_byte(const json_lexer *lx, const char *wanted)
+{
+    int c = peek_json(lx);
+    if (c < 0)
+        return brc_fail(lx->err, BRC_EINVAL, "JSON: ends at byte %zu where %s is wanted", lx->at,
+                        wanted);
+    if (c > 0x20 && c < 0x7F)
+        return brc_fail(lx->err, BRC_EINVAL, "JSON: '%c' at byte %zu where %s is wanted", c, lx->at,
+                        wanted);
+    return brc_fail(lx->err, BRC_EINVAL, "JSON: byte 0x%02x at byte %zu where %s is wanted",
+                    (unsigned)c, lx->at, wanted);
+}
+
+static int emit_json(json_lexer *lx, const char *text)
+{
+    return brc_buf_text(lx->out, text, lx->err);
+}
+
+/* ---- strings -------------------------------------------------------------- */
+
+static int lex_hex4(json_lexer *lx, uint32_t *out)
+{
+    uint32_t value = 0;
+    for (int i = 0; i < 4; i++) {
+        int c = peek_json(lx);
+        uint32_t digit;
+        if (is_digit(c))
+            digit = (uint32_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            digit = (uint32_t)(c - 'a' + 10);
+        else if (c >= 'A' && c <= 'F')
+            digit = (uint32_t)(c - 'A' + 10);
+        else
+            return bad_json_byte(lx, "a hex digit");
+        value = value << 4 | digit;
+        lx->at++;
+    }
+    *out = value;
+    return BRC_OK;
+}
+
+/* Behind "\u". */
+static int lex_unicode_escape(json_lexer *lx, uint32_t *out)
+{
+    size_t start = lx->at - 2;
+    BRC_TRY(lex_hex4(lx, out));
+    if (*out < 0xD800 || *out > 0xDFFF)
+        return BRC_OK;
+    uint32_t low = 0;
+    if (*out < 0xDC00 && lx->len - lx->at >= 2 && lx->text[lx->at] == '\\' &&
+        lx->text[lx->at + 1] == 'u') {
+        lx->at += 2;
+        BRC_TRY(lex_hex4(lx, &low));
+    }
+    if (low < 0xDC00 || low > 0xDFFF)
+        return bad_json(lx, start, "half of a surrogate pair");
+    *out = 0x10000 + ((*out - 0xD800) << 10 | (low - 0xDC00));
+    return BRC_OK;
+}
+
+static size_t encode_utf8(char out[4], uint32_t cp)
+{
+    if (cp < 0x80) {
+        out[0] = (char)cp;
+        return 1;
+    }
+    size_t n = cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--) {
+        out[i] = (char)(0x80 | (cp & 0x3F));
+        cp >>= 6;
+    }
+    static const uint8_t lead[] = { 0, 0, 0xC0, 0xE0, 0xF0 };
+    out[0] = (char)(lead[n] | cp);
+    return n;
+}
+
+/* At the backslash. */
+static int lex_escape(json_lexer *lx, uint32_t *cp)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    lx->at++;
+    int c = peek_json(lx);
+    const char *found = c > 0 ? strchr(from, c) : NULL;
+    if (found) {
+        *cp = (uint32_t)to[found - from];
+        lx->at++;
+    } else if (c == 'u') {
+        lx->at++;
+        BRC_TRY(lex_unicode_escape(lx, cp));
+    } else {
+        return bad_json_byte(lx, "one of \"\\/bfnrtu");
+    }
+    char bytes[4];
+    size_t n = encode_utf8(bytes, *cp);
+    return brc_json_escape(lx->out, bytes, n, lx->err);
+}
+
+/* Bytes up to the next quote or backslash, which are copied as they are. */
+static int lex_plain_run(json_lexer *lx)
+{
+    size_t start = lx->at;
+    while (lx->at < lx->len) {
+        uint8_t c = lx->text[lx->at];
+        if (c == '"' || c == '\\')
+            break;
+        if (c < 0x20)
+            return bad_json(lx, lx->at, "a control character in a string, which must be escaped,");
+        size_t step = c < 0x80 ? 1 : brc_utf8_step(lx->text + lx->at, lx->len - lx->at);
+        if (step == 0)
+            return bad_json(lx, lx->at, "invalid UTF-8");
+        lx->at += step;
+    }
+    return brc_buf_append(lx->out, lx->text + start, lx->at - start, lx->err);
+}
+
+/* Puts a mark before the string whose escaped text begins at `start` of the
+ * output. The text of a raw one is escaped a second time, for cJSON to undo. */
+static int mark_string(json_lexer *lx, size_t start, char mark)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    BRC_GO(brc_buf_append(&text, lx->out->data + start, lx->out->len - start, lx->err));
+    lx->out->len = start;
+    BRC_GO(brc_buf_printf(lx->out, lx->err, "\\u0001%c", mark));
+    if (mark == BRC_JSON_MARK_RAW)
+        BRC_GO(brc_json_escape(lx->out, (const char *)text.data, text.len, lx->err));
+    else
+        BRC_GO(brc_buf_append(lx->out, text.data, text.len, lx->err));
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* At the quote. `name`: of a member, filled in; NULL: a value. */
+static int lex_string(json_lexer *lx, lexed_name *name)
+{
+    size_t at = lx->at++;
+    BRC_TRY(emit_json(lx, "\""));
+    size_t start = lx->out->len;
+    int has_nul = 0, first = 1, starts_with_mark = 0;
+    for (;;) {
+        BRC_TRY(lex_plain_run(lx));
+        if (peek_json(lx) != '\\')
+            break;
+        first = first && lx->out->len == start;
+        uint32_t cp;
+        BRC_TRY(lex_escape(lx, &cp));
+        has_nul |= cp == 0;
+        starts_with_mark |= first && cp == (uint32_t)BRC_JSON_MARK;
+        first = 0;
+    }
+    if (peek_json(lx) != '"')
+        return bad_json(lx, at, "a string without an end");
+    lx->at++;
+    if (name) {
+        if (has_nul)
+            return bad_json(lx, at, "a member name with \\u0000, which is not supported,");
+        *name = (lexed_name){ NULL, start, lx->out->len - start, at };
+    } else if (has_nul) {
+        BRC_TRY(mark_string(lx, start, BRC_JSON_MARK_RAW));
+    } else if (starts_with_mark) {
+        BRC_TRY(mark_string(lx, start, BRC_JSON_MARK_TEXT));
+    }
+    return emit_json(lx, "\"");
+}
+
+/* ---- numbers and words ----------------------------------------------------- */
+
+static int lex_digits(json_lexer *lx)
+{
+    if (!is_digit(peek_json(lx)))
+        return bad_json_byte(lx, "a digit");
+    while (is_digit(peek_json(lx)))
+        lx->at++;
+    return BRC_OK;
+}
+
+static int lex_number(json_lexer *lx)
+{
+    size_t start = lx->at;
+    if (peek_json(lx) == '-')
+        lx->at++;
+    size_t first = lx->at;
+    BRC_TRY(lex_digits(lx));
+    if (lx->text[first] == '0' && lx->at - first > 1)
+        return bad_json(lx, first, "a number with a leading zero");
+    if (peek_json(lx) == '.') {
+        lx->at++;
+        BRC_TRY(lex_digits(lx));
+    }
+    if (peek_json(lx) == 'e' || peek_json(lx) == 'E') {
+        lx->at++;
+        if (peek_json(lx) == '+' || peek_json(lx) == '-')
+            lx->at++;
+        BRC_TRY(lex_digits(lx));
+    }
+    BRC_TRY(emit_json(lx, "\"\\u0001n"));
+    BRC_TRY(brc_buf_append(lx->out, lx->text + start, lx->at - start, lx->err));
+    return emit_json(lx, "\"");
+}
+
+static int lex_word(json_lexer *lx)
+{
+    static const char *const words[] = { "true", "false", "null" };
+    size_t start = lx->at;
+    while ((peek_json(lx) >= 'a' && peek_json(lx) <= 'z') ||
+           (peek_json(lx) >= 'A' && peek_json(lx) <= 'Z'))
+        lx->at++;
+    size_t len = lx->at - start;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (len == strlen(words[i]) && memcmp(lx->text + start, words[i], len) == 0)
+            return emit_json(lx, words[i]);
+    lx->at = start;
+    if (len == 0)
+        return bad_json_byte(lx, "a value");
+    return brc_fail(lx->err, BRC_EINVAL, "JSON: \"%.*s\" at byte %zu is not a value",
+                    len > 32 ? 32 : (int)len, (const char *)lx->text + start, start);
+}
+
+/* ---- objects and arrays ------------------------------------------------------ */
+
+/* By bytes, and by place among equals: the second of two is the duplicate. */
+static int compare_names(const void *a, const void *b)
+{
+    const lexed_name *x = a, *y = b;
+    if (x->len != y->len)
+        return x->len < y->len ? -1 : 1;
+    int order = memcmp(x->bytes, y->bytes, x->len);
+    return order != 0 ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* The names from `first` on are those of the object that ends here. */
+static int check_duplicates(json_lexer *lx, size_t first)
+{
+    size_t n = lx->nnames - first;
+    lx->nnames = first;
+    if (n < 2)
+        return BRC_OK;
+    lexed_name *names = lx->names + first;
+    for (size_t i = 0; i < n; i++)
+        names[i].bytes = lx->out->data + names[i].start;
+    qsort(names, n, sizeof(*names), compare_names);
+    for (size_t i = 1; i < n; i++)
+        if (names[i].len == names[i - 1].len &&
+            memcmp(names[i].bytes, names[i - 1].bytes, names[i].len) == 0)
+            return brc_fail(lx->err, BRC_EINVAL, "JSON: duplicate member \"%.*s\" at byte %zu",
+                            names[i].len > 200 ? 200 : (int)names[i].len,
+                            (const char *)names[i].bytes, names[i].at);
+    return BRC_OK;
+}
+
+static int lex_member(json_lexer *lx)
+{
+    if (peek_json(lx) != '"')
+        return bad_json_byte(lx, "a member's name");
+    void *grown = lx->names;
+    BRC_TRY(brc_grow_array(&grown, &lx->cap, lx->nnames + 1, sizeof(*lx->names), lx->err));
+    lx->names = grown;
+    BRC_TRY(lex_string(lx, &lx->names[lx->nnames]));
+    lx->nnames++;
+    skip_json_space(lx);
+    if (peek_json(lx) != ':')
+        return bad_json_byte(lx, "':'");
+    lx->at++;
+    BRC_TRY(emit_json(lx, ":"));
+    skip_json_space(lx);
+    return lex_value(lx);
+}
+
+/* At the bracket or brace; `close` is the one that ends it. */
+static int lex_container(json_lexer *lx, char close)
+{
+    size_t first = lx->nnames;
+    if (++lx->depth > BRC_JSON_MAX_DEPTH)
+        return brc_fail(lx->err, BRC_ELIMIT, "JSON: more than %d levels deep at byte %zu",
+                        BRC_JSON_MAX_DEPTH, lx->at);
+    BRC_TRY(brc_buf_byte(lx->out, lx->text[lx->at++], lx->err));
+    skip_json_space(lx);
+    if (peek_json(lx) != close) {
+        for (;;) {
+            BRC_TRY(close == '}' ? lex_member(lx) : lex_value(lx));
+            skip_json_space(lx);
+            if (peek_json(lx) != ',')
+                break;
+            lx->at++;
+            BRC_TRY(emit_json(lx, ","));
+            skip_json_space(lx);
+        }
+        if (peek_json(lx) != close)
+            return bad_json_byte(lx, close == '}' ? "',' or '}'" : "',' or ']'");
+    }
+    lx->at++;
+    lx->depth--;
+    BRC_TRY(brc_buf_byte(lx->out, (uint8_t)close, lx->err));
+    return close == '}' ? check_duplicates(lx, first) : BRC_OK;
+}
+
+static int lex_value(json_lexer *lx)
+{
+    if (++lx->values > BRC_JSON_MAX_VALUES)
+        return brc_fail(lx->err, BRC_ELIMIT, "JSON: more than %d values at byte %zu",
+                        BRC_JSON_MAX_VALUES, lx->at);
+    int c = peek_json(lx);
+    if (c == '{')
+        return lex_container(lx, '}');
+    if (c == '[')
+        return lex_container(lx, ']');
+    if (c == '"')
+        return lex_string(lx, NULL);
+    if (c == '-' || is_digit(c))
+        return lex_number(lx);
+    return lex_word(lx);
+}
+
+int brc_json_lex(brc_buf *out, const char *text, size_t len, brc_error *err)
+{
+    json_lexer lx = { (const uint8_t *)text, 0, len, out, NULL, 0, 0, 0, 0, err };
+    int rc = BRC_OK;
+    if (len > BRC_JSON_MAX_BYTES)
+        return brc_fail(err, BRC_ELIMIT, "JSON: %zu bytes, at most %zu are read", len,
+                        BRC_JSON_MAX_BYTES);
+    if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
+        return bad_json(&lx, 0, "a byte order mark");
+    /* Numbers grow by their marks; the rest hardly ever does. */
+    BRC_GO(brc_buf_reserve(out, len + len / 8 + 16, err));
+    skip_json_space(&lx);
+    BRC_GO(lex_value(&lx));
+    skip_json_space(&lx);
+    if (lx.at < len)
+        rc = bad_json_byte(&lx, "the end");
+done:
+    free(lx.names);
+    return rc;
+}

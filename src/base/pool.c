@@ -1,0 +1,283 @@
+/*
+ * The pool: one queue, one mutex, threads that sleep when there is nothing to do.
+ *
+ * The queue is first in, first out over all groups. A pool thread takes the first
+ * job; a caller that waits takes the first one of its own group, so that it never
+ * works on what another thread waits for. Everything below `mutex` in the
+ * structures, and a job's fields, change under the pool's mutex alone.
+ *
+ * Worker indexes: the pool's threads have 0 to n-2, the caller of a group n-1.
+ */
+#include "pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "alloc.h"
+
+#define MOST_THREADS 1024
+
+enum { JOB_IDLE = 0, JOB_QUEUED, JOB_RUNNING, JOB_DONE };
+
+typedef struct pool_thread {
+    pthread_t thread;
+    brc_pool *pool;
+    unsigned index;
+} pool_thread;
+
+struct brc_pool {
+    pool_thread *workers; /* nthreads - 1 of them                              */
+    unsigned nthreads, started;
+    pthread_mutex_t mutex;
+    pthread_cond_t work; /* a job came, or `stop`                              */
+    brc_job *first, **last;
+    unsigned asleep; /* workers that wait for `work`                           */
+    int stop;
+};
+
+struct brc_group {
+    brc_pool *pool;
+    int own_pool;        /* made for this group alone                           */
+    pthread_cond_t done; /* under the pool's mutex: what the caller waits for   */
+    size_t pending;      /* jobs that are not done                              */
+    int asleep;          /* the caller waits for `done`                         */
+    const brc_job *awaited; /* the job that it waits for; NULL: all             */
+};
+
+/* ---- the queue --------------------------------------------------------------- */
+
+static void queue_job(brc_pool *pool, brc_job *job)
+{
+    job->next = NULL;
+    job->state = JOB_QUEUED;
+    *pool->last = job;
+    pool->last = &job->next;
+}
+
+/* Takes the first job of `group` (NULL: of any) out of the queue; NULL: none. */
+static brc_job *take_job(brc_pool *pool, const brc_group *group)
+{
+    brc_job **place = &pool->first;
+    while (*place && group && (*place)->group != group)
+        place = &(*place)->next;
+    brc_job *job = *place;
+    if (!job)
+        return NULL;
+    *place = job->next;
+    if (pool->last == &job->next)
+        pool->last = place;
+    job->state = JOB_RUNNING;
+    return job;
+}
+
+/* With the mutex held, which is let go while the job runs. Once the job is done
+ * and the mutex free, its memory may be gone. */
+static void run_job(brc_pool *pool, brc_job *job, unsigned worker)
+{
+    brc_group *group = job->group;
+    pthread_mutex_unlock(&pool->mutex);
+    job->run(job, worker);
+    pthread_mutex_lock(&pool->mutex);
+    job->state = JOB_DONE;
+    group->pending--;
+    if (group->asleep && (group->awaited == job || group->pending == 0))
+        pthread_cond_signal(&group->done);
+}
+
+static void *pool_thread_main(void *arg)
+{
+    const pool_thread *self = arg;
+    brc_pool *pool = self->pool;
+    pthread_mutex_lock(&pool->mutex);
+    for (;;) {
+        brc_job *job = take_job(pool, NULL);
+        if (job) {
+            run_job(pool, job, self->index);
+        } else if (pool->stop) {
+            break;
+        } else {
+            pool->asleep++;
+            pthread_cond_wait(&pool->work, &pool->mutex);
+            pool->asleep--;
+        }
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    return NULL;
+}
+
+/* ---- the pool ------------------------------------------------------------------ */
+
+static int start_workers(brc_pool *pool, brc_error *err)
+{
+    /* Signals are for the program's own threads. */
+    sigset_t all, before;
+    sigfillset(&all);
+    int masked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+    int rc = BRC_OK;
+    while (rc == BRC_OK && pool->started + 1 < pool->nthreads) {
+        pool_thread *worker = &pool->workers[pool->started];
+        worker->pool = pool;
+        worker->index = pool->started;
+        int errnum = pthread_create(&worker->thread, NULL, pool_thread_main, worker);
+        if (errnum != 0)
+            rc = brc_fail_os(err, errnum, "starting", "a worker thread");
+        else
+            pool->started++;
+    }
+    if (masked)
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+static int init_pool_locks(brc_pool *pool, brc_error *err)
+{
+    int errnum = pthread_mutex_init(&pool->mutex, NULL);
+    if (errnum == 0) {
+        errnum = pthread_cond_init(&pool->work, NULL);
+        if (errnum != 0)
+            pthread_mutex_destroy(&pool->mutex);
+    }
+    return errnum == 0 ? BRC_OK : brc_fail_os(err, errnum, "making", "a lock");
+}
+
+int brc_pool_new(brc_pool **out, unsigned threads, brc_error *err)
+{
+    *out = NULL;
+    if (threads == 0) {
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        threads = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : (unsigned)cores;
+    }
+    if (threads > MOST_THREADS)
+        return brc_fail(err, BRC_ELIMIT, "%u threads, a pool has at most %d", threads,
+                        MOST_THREADS);
+    void *memory, *workers;
+    BRC_TRY(brc_new(&memory, sizeof(brc_pool), err));
+    brc_pool *pool = memory;
+    int rc = brc_new_array(&workers, threads - 1, sizeof(pool_thread), err);
+    if (rc == BRC_OK)
+        rc = init_pool_locks(pool, err);
+    if (rc < 0) {
+        free(workers);
+        free(pool);
+        return rc;
+    }
+    pool->workers = workers;
+    pool->nthreads = threads;
+    pool->last = &pool->first;
+    rc = start_workers(pool, err);
+    if (rc < 0)
+        brc_pool_free(pool);
+    else
+        *out = pool;
+    return rc;
+}
+
+void brc_pool_free(brc_pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->mutex);
+    pool->stop = 1;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->mutex);
+    for (unsigned i = 0; i < pool->started; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+    pthread_cond_destroy(&pool->work);
+    pthread_mutex_destroy(&pool->mutex);
+    free(pool->workers);
+    free(pool);
+}
+
+unsigned brc_pool_threads(const brc_pool *pool)
+{
+    return pool ? pool->nthreads : 1;
+}
+
+/* ---- groups ---------------------------------------------------------------------- */
+
+int brc_group_new(brc_group **out, brc_pool *pool, brc_error *err)
+{
+    void *memory;
+    *out = NULL;
+    BRC_TRY(brc_new(&memory, sizeof(brc_group), err));
+    brc_group *group = memory;
+    group->pool = pool;
+    if (!pool) {
+        int rc = brc_pool_new(&group->pool, 1, err);
+        if (rc < 0) {
+            free(group);
+            return rc;
+        }
+        group->own_pool = 1;
+    }
+    int errnum = pthread_cond_init(&group->done, NULL);
+    if (errnum != 0) {
+        if (group->own_pool)
+            brc_pool_free(group->pool);
+        free(group);
+        return brc_fail_os(err, errnum, "making", "a lock");
+    }
+    *out = group;
+    return BRC_OK;
+}
+
+void brc_group_free(brc_group *group)
+{
+    if (!group)
+        return;
+    brc_group_wait_all(group);
+    pthread_cond_destroy(&group->done);
+    if (group->own_pool)
+        brc_pool_free(group->pool);
+    free(group);
+}
+
+void brc_group_submit(brc_group *group, brc_job *job)
+{
+    brc_pool *pool = group->pool;
+    pthread_mutex_lock(&pool->mutex);
+    job->group = group;
+    group->pending++;
+    queue_job(pool, job);
+    if (pool->asleep > 0)
+        pthread_cond_signal(&pool->work);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+/* With the mutex held: works on the group, or sleeps until `awaited` (NULL: every
+ * job) may be done. */
+static void work_or_sleep(brc_group *group, const brc_job *awaited)
+{
+    brc_job *job = take_job(group->pool, group);
+    if (job) {
+        run_job(group->pool, job, brc_group_caller(group));
+        return;
+    }
+    group->asleep = 1;
+    group->awaited = awaited;
+    pthread_cond_wait(&group->done, &group->pool->mutex);
+    group->asleep = 0;
+}
+
+void brc_group_wait(brc_group *group, brc_job *job)
+{
+    pthread_mutex_lock(&group->pool->mutex);
+    while (job->state == JOB_QUEUED || job->state == JOB_RUNNING)
+        work_or_sleep(group, job);
+    pthread_mutex_unlock(&group->pool->mutex);
+}
+
+void brc_group_wait_all(brc_group *group)
+{
+    pthread_mutex_lock(&group->pool->mutex);
+    while (group->pending > 0)
+        work_or_sleep(group, NULL);
+    pthread_mutex_unlock(&group->pool->mutex);
+}
+
+unsigned brc_group_caller(const brc_group *group)
+{
+    return group->pool->nthreads - 1;
+}

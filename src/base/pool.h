@@ -1,0 +1,43 @@
+/*
+ * A pool of worker threads. A group is a set of jobs that one caller waits for;
+ * the caller works too, so a pool of one thread has no threads of its own and a
+ * job then runs inside brc_group_wait() and friends. Jobs never touch SQLite and
+ * never wait for other jobs.
+ *
+ * A group belongs to one thread. Groups of several threads may share a pool: each
+ * of those threads runs jobs of its own group only, so within a group the worker
+ * index of the group's caller, and that of each of the pool's threads, is its own.
+ * Across groups the callers' index is the same: scratch belongs to a group.
+ */
+#ifndef BRC_BASE_POOL_H
+#define BRC_BASE_POOL_H
+
+#include "error.h"
+
+typedef struct brc_group brc_group;
+typedef struct brc_job brc_job;
+
+/* Embedded in the caller's own structure; it must live until it is done. */
+struct brc_job {
+    void (*run)(brc_job *job, unsigned worker); /* worker < brc_pool_threads()    */
+    brc_group *group;
+    brc_job *next;
+    int state; /* the pool's own */
+};
+
+unsigned brc_pool_threads(const brc_pool *pool); /* NULL: 1 */
+
+/* pool NULL: everything runs on the caller's thread. */
+BRC_MUST_USE int brc_group_new(brc_group **out, brc_pool *pool, brc_error *err);
+/* Waits for the group's jobs first. */
+void brc_group_free(brc_group *group);
+/* Jobs start in the order in which they are submitted, over all of the pool's
+ * groups. A job that is done may be submitted again. */
+void brc_group_submit(brc_group *group, brc_job *job);
+/* Until this job is done, runs the group's jobs that have not started, or sleeps. */
+void brc_group_wait(brc_group *group, brc_job *job);
+void brc_group_wait_all(brc_group *group);
+/* A worker index that no other thread of this group has: the caller's own. */
+unsigned brc_group_caller(const brc_group *group);
+
+#endif

@@ -1,0 +1,36 @@
+/* UTF-8, as RFC 3629 has it: no surrogates, no long forms, nothing past U+10FFFF. */
+#include "utf8.h"
+
+size_t brc_utf8_step(const uint8_t *at, size_t left)
+{
+    /* RFC 3629, section 4: the second byte's range depends on the first. */
+    if (left == 0)
+        return 0;
+    uint8_t c = at[0];
+    if (c < 0x80)
+        return 1;
+    size_t n = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
+    if (c < 0xC2 || c > 0xF4 || left < n)
+        return 0;
+    uint8_t low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
+    uint8_t high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+    if (at[1] < low || at[1] > high)
+        return 0;
+    for (size_t i = 2; i < n; i++)
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+    return n;
+}
+
+int brc_utf8_valid(const char *text, size_t len)
+{
+    const uint8_t *p = (const uint8_t *)text;
+    while (len > 0) {
+        size_t step = *p == 0 ? 0 : brc_utf8_step(p, len);
+        if (step == 0)
+            return 0;
+        p += step;
+        len -= step;
+    }
+    return 1;
+}

@@ -1,0 +1,464 @@
+/*
+ * breccia.h - versioned Zarr arrays in one SQLite file.
+ *
+ * Five rules hold for every function here; only exceptions are documented.
+ *
+ *  Results    A function that can fail returns int: BRC_OK (0) or a negative
+ *             BRC_E* code.  A *_next function returns 1 with an item, 0 at the
+ *             end, or a negative code.
+ *  Errors     `err`, always last, may be NULL.  It is written only on failure,
+ *             never read, and needs no clean-up.  A call that fails changes
+ *             nothing in the file.
+ *  Ownership  What arrives through `T **out` is yours: release it with the
+ *             T's _free function.  What is returned as `const T *` is borrowed
+ *             from the object it came from.  On failure *out is NULL.  Every
+ *             *_free accepts NULL, in any order.
+ *  Options    Start from BRC_*_INIT.  A zero field means "the default", and a
+ *             NULL options pointer means "all defaults".
+ *  Threads    A repository and everything opened from it belong to one thread
+ *             at a time.  Open the file once per thread; handles may share a
+ *             pool and a registry.  Only brc_interrupt() may be called from
+ *             elsewhere, a signal handler included.
+ *
+ * Units: sizes are bytes, shapes and selections are elements, times are
+ * microseconds since 1970-01-01 UTC.  Text is UTF-8.  Element memory is C order
+ * and native byte order unless a function says otherwise.
+ */
+#ifndef BRECCIA_H
+#define BRECCIA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BRC_VERSION_MAJOR 0
+#define BRC_VERSION_MINOR 1
+#define BRC_VERSION_PATCH 0
+#define BRC_VERSION_NUMBER 1000 /* major*1000000 + minor*1000 + patch */
+
+#if defined(__GNUC__)
+#define BRC_API __attribute__((visibility("default")))
+#define BRC_MUST_USE __attribute__((warn_unused_result))
+#define BRC_PRINTF(fmt, first) __attribute__((__format__(__printf__, fmt, first)))
+#else
+#define BRC_API
+#define BRC_MUST_USE
+#define BRC_PRINTF(fmt, first)
+#endif
+
+#define BRC_MAX_NDIM 32
+
+/* ---- types --------------------------------------------------------------- */
+
+typedef struct breccia breccia;           /* an open repository               */
+typedef struct brc_session brc_session;   /* the hierarchy at one version     */
+typedef struct brc_array brc_array;       /* one array of a session           */
+typedef struct brc_iter brc_iter;         /* refs, log, nodes, changes, keys  */
+typedef struct brc_pool brc_pool;         /* worker threads                   */
+typedef struct brc_registry brc_registry; /* codecs and data types            */
+
+/* The id of an object: the hash of its canonical bytes.  A hash shorter than 32
+ * bytes fills the front, the rest is zero. */
+typedef struct brc_oid {
+    uint8_t bytes[32];
+} brc_oid;
+
+/* Bytes that the library allocated: brc_buf_dispose() releases them. */
+typedef struct brc_buf {
+    uint8_t *data;
+    size_t len;
+    size_t cap;
+    size_t limit; /* never longer than this; 0: no limit                      */
+    int fixed;    /* the memory is somebody else's: it cannot grow            */
+} brc_buf;
+#define BRC_BUF_INIT { 0, 0, 0, 0, 0 }
+
+enum brc_code {
+    BRC_OK = 0,
+    BRC_EINVAL = -1,       /* the caller's argument is wrong                   */
+    BRC_EMISUSE = -2,      /* the call is not allowed in this state            */
+    BRC_ENOTFOUND = -3,    /* no such file, ref, node, object or key           */
+    BRC_EEXISTS = -4,      /* it is already there                              */
+    BRC_EAMBIGUOUS = -5,   /* an abbreviation matches more than one            */
+    BRC_ECONFLICT = -6,    /* a decision is needed                             */
+    BRC_ESTALE = -7,       /* a ref moved: the expected value did not match    */
+    BRC_EBUSY = -8,        /* another process holds the file                   */
+    BRC_EREADONLY = -9,    /* the file or the session cannot be written        */
+    BRC_ECORRUPT = -10,    /* stored bytes contradict their hash or format     */
+    BRC_EFORMAT = -11,     /* no repository, or newer than this library        */
+    BRC_EUNSUPPORTED = -12, /* codec, data type or option not in this build    */
+    BRC_ELIMIT = -13,      /* a documented limit would be exceeded             */
+    BRC_ENOMEM = -14,
+    BRC_EIO = -15,         /* detail: errno or SQLite's extended code          */
+    BRC_ENOSPACE = -16,    /* the disk, or the file's page limit, is full      */
+    BRC_EINTERRUPT = -17,  /* brc_interrupt(), or a callback said stop         */
+    BRC_EINTERNAL = -18,   /* a bug in breccia                                 */
+    BRC_ECOLLISION = -19   /* two contents have one hash: the second is refused */
+};
+
+typedef struct brc_error {
+    int code;          /* equals the returned value                           */
+    int detail;        /* code from the layer below, 0 if none                */
+    char source[16];   /* "sqlite", "os", "codec:zstd" or ""                  */
+    char message[488]; /* one line of UTF-8, always terminated                */
+} brc_error;
+#define BRC_ERROR_INIT { 0, 0, "", "" }
+
+/* `done` of `total` (0: unknown) units of `what` ("chunks", "objects").
+ * Called on the caller's thread, a few times a second at most.  A non-zero
+ * return stops the call with BRC_EINTERRUPT. */
+typedef int (*brc_progress_fn)(void *ctx, const char *what, uint64_t done, uint64_t total);
+
+typedef struct brc_open_opts {
+    size_t size;
+    uint32_t flags;               /* BRC_OPEN_*                               */
+    int wait_ms;                  /* for a busy file; 0: 30 s, < 0: not at all */
+    size_t memory;                /* budget of chunk bytes in flight; 0: 256 MiB */
+    brc_pool *pool;               /* NULL: work on the calling thread         */
+    const brc_registry *registry; /* NULL: what this build contains           */
+    const char *hash;             /* when creating; NULL: "xxh128"            */
+    const char *vfs;              /* name of a registered SQLite VFS, or NULL */
+    brc_progress_fn progress;
+    void *progress_ctx;
+} brc_open_opts;
+#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+enum {
+    BRC_OPEN_READONLY = 1,
+    BRC_OPEN_CREATE = 2,     /* make the file; BRC_EEXISTS where it is there  */
+    BRC_OPEN_NO_READBACK = 4 /* do not decode again what was just encoded     */
+};
+
+enum {                   /* brc_session_open(): what the session sees         */
+    BRC_SESSION_AT = 0,  /* a committed version, unchangeable                 */
+    BRC_SESSION_VIEW = 1, /* a branch with its uncommitted changes, to read   */
+    BRC_SESSION_WRITE = 2 /* the same, to change                              */
+};
+
+enum { BRC_GROUP = 1, BRC_ARRAY = 2 };                              /* kind   */
+enum { BRC_ADDED = 1, BRC_REMOVED = 2, BRC_MOVED = 3, BRC_CHANGED = 4 }; /* what */
+
+/* Structures that the library fills in; fields are only ever appended. */
+typedef struct brc_stats {
+    uint64_t commits;       /* reachable from a branch or tag                 */
+    uint64_t objects;       /* everything stored under a hash                 */
+    uint64_t chunks;        /* of these, chunks                               */
+    uint64_t stored_bytes;  /* of all objects, as they are stored             */
+    uint64_t logical_bytes; /* of all objects, decoded                        */
+    uint64_t file_bytes;
+} brc_stats;
+
+typedef struct brc_ref {
+    const char *name;    /* "main", "v1.0"                                    */
+    int is_tag;
+    int is_current;      /* the branch that HEAD names                        */
+    int is_unborn;       /* a branch without a commit: id is zero             */
+    brc_oid id;          /* of the commit                                     */
+    const char *message; /* of a tag, else ""                                 */
+} brc_ref;
+
+typedef struct brc_commit {
+    brc_oid id, root;
+    const brc_oid *parents;
+    size_t nparents;
+    const char *author, *message;
+    const char *meta_json; /* an object: what --meta gave                     */
+    int64_t time_us;
+} brc_commit;
+
+typedef struct brc_commit_opts {
+    size_t size;
+    const char *message;
+    const char *author;    /* NULL: "unknown"                                 */
+    const char *meta_json; /* an object, or NULL                              */
+    int64_t time_us;       /* 0: now                                          */
+    uint32_t flags;        /* BRC_COMMIT_*                                    */
+} brc_commit_opts;
+#define BRC_COMMIT_OPTS_INIT { sizeof(brc_commit_opts), 0, 0, 0, 0, 0 }
+enum { BRC_COMMIT_AMEND = 1, BRC_COMMIT_ALLOW_EMPTY = 2 };
+
+typedef struct brc_node {
+    const char *path; /* "/", "/a/b"                                          */
+    int kind;         /* BRC_GROUP or BRC_ARRAY                               */
+} brc_node;
+
+/* One node that differs between two versions.  A difference in storage alone
+ * (codecs, backend) is listed with storage_only set: no value differs. */
+typedef struct brc_change {
+    const char *path;
+    const char *from;            /* where it was, for BRC_MOVED; else NULL    */
+    int what;                    /* BRC_ADDED ...                             */
+    int kind;
+    int storage_only;
+    const char *const *metadata; /* JSON pointers into zarr.json              */
+    size_t nmetadata;
+    uint64_t chunks_added, chunks_removed, chunks_changed;
+    int has_elements;            /* the rest was asked for and can be said    */
+    uint64_t elements_changed;
+    double max_abs;              /* largest absolute difference; NaN: not numbers */
+    int ndim;
+    uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* box of the differences */
+} brc_change;
+
+typedef struct brc_diff_opts {
+    size_t size;
+    const char *path; /* this node and what is under it; NULL: all            */
+    uint32_t flags;   /* BRC_DIFF_*                                           */
+} brc_diff_opts;
+#define BRC_DIFF_OPTS_INIT { sizeof(brc_diff_opts), 0, 0 }
+enum { BRC_DIFF_ELEMENTS = 1 };
+
+typedef struct brc_array_spec {
+    size_t size;
+    int ndim;
+    const uint64_t *shape;
+    const uint64_t *chunk;  /* NULL: chosen, about 1 MiB                      */
+    const char *dtype;      /* "float32", or a JSON object                    */
+    const char *fill;       /* JSON in Zarr's form, or the bare word; NULL: 0 */
+    const char *codecs_json; /* a Zarr v3 list; NULL: chosen                  */
+    const char *attrs_json;
+    const char *const *dimension_names; /* ndim of them, each may be NULL     */
+    const char *chunk_key_encoding;     /* "default" or "v2"; NULL: default   */
+    const char *metadata_json;          /* a whole zarr.json: the rest is unused */
+} brc_array_spec;
+#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+typedef struct brc_array_info {
+    const char *path;
+    int ndim;
+    const uint64_t *shape, *chunk, *grid; /* grid: chunks along each axis     */
+    const char *dtype;       /* as in zarr.json: a name or an object          */
+    size_t item_size;        /* bytes an element; 0: variable length          */
+    const char *codecs_json; /* as in zarr.json                               */
+    const void *fill;        /* one element, item_size bytes                  */
+    int readable;            /* 0: its codecs or data type are not known here */
+} brc_array_info;
+
+/* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */
+typedef struct brc_sel {
+    int ndim;
+    uint64_t start[BRC_MAX_NDIM], count[BRC_MAX_NDIM], step[BRC_MAX_NDIM];
+    uint8_t drop[BRC_MAX_NDIM]; /* an integer index: not in the result's shape */
+} brc_sel;
+
+/* One element of a batch.  `strides` are bytes from one element to the next
+ * along each of the selection's axes, dropped ones included; NULL: packed. */
+typedef struct brc_io {
+    brc_array *array;
+    const brc_sel *sel; /* NULL: the whole array                              */
+    void *data;
+    size_t len; /* bytes at data                                              */
+    const int64_t *strides;
+} brc_io;
+
+typedef struct brc_xfer_opts {
+    size_t size;
+    const uint64_t *chunk; /* import: re-chunk to this; NULL: as it is        */
+    int nchunk;
+    const char *codecs_json; /* import: re-encode with these; NULL: as it is  */
+    const char *format;      /* NULL: by the name's ending; "zarr3", "npy" ... */
+} brc_xfer_opts;
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0 }
+
+/* One finding of brc_fsck(). */
+typedef struct brc_damage {
+    brc_oid id;
+    const char *kind;            /* "chunk", "document", "node", "commit", "ref", "index" */
+    int missing;                 /* 1: named somewhere, but not there         */
+    const char *const *used_by;  /* "main~2 (1a2b3c4d): /a/b c/0/1"           */
+    size_t nused_by;
+    const char *message;
+} brc_damage;
+
+enum { BRC_FSCK_NO_DECODE = 1 };
+
+typedef struct brc_codec_info {
+    const char *name;
+    const char *kind;           /* "array->array", "array->bytes", "bytes->bytes" */
+    const char *implementation; /* each implementation is an item of its own  */
+    int rank;
+    int usable;                 /* its probe said that it can run here        */
+    int chosen;                 /* what this registry would run               */
+} brc_codec_info;
+
+/* ---- library ------------------------------------------------------------- */
+
+BRC_API const char *brc_version(void);
+BRC_API int brc_version_number(void);
+/* A few words for a code; never NULL. */
+BRC_API const char *brc_strerror(int code);
+BRC_API void brc_buf_dispose(brc_buf *buf);
+/* Writes 2 * (hash length) lower-case hex digits: 32 for xxh128. */
+BRC_API char *brc_oid_format(char out[65], const brc_oid *id);
+
+/* `threads` workers in all, the caller's included; 0: one a core. */
+BRC_API BRC_MUST_USE int brc_pool_new(brc_pool **out, unsigned threads, brc_error *err);
+BRC_API void brc_pool_free(brc_pool *pool);
+
+/* A registry holds what this build contains; breccia_codec.h adds to it until
+ * the first brc_open() that uses it. It must outlive those repositories. */
+BRC_API BRC_MUST_USE int brc_registry_new(brc_registry **out, brc_error *err);
+BRC_API void brc_registry_free(brc_registry *reg);
+/* Codecs and their implementations, by name; reg NULL: this build's. */
+BRC_API BRC_MUST_USE int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err);
+BRC_API BRC_MUST_USE int brc_registry_codecs_next(brc_iter *it, brc_codec_info *out, brc_error *err);
+
+/* ---- repository ---------------------------------------------------------- */
+
+BRC_API BRC_MUST_USE int brc_open(breccia **out, const char *path, const brc_open_opts *opts, brc_error *err);
+BRC_API void brc_free(breccia *repo);
+/* Stops the running call with BRC_EINTERRUPT, and every later one. */
+BRC_API void brc_interrupt(breccia *repo);
+BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err);
+/* Reads everything and reports each fault to `found`; the result is BRC_OK also
+ * where there are faults.  *checked: how many objects were read. */
+BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
+                                  void *ctx, uint64_t *checked, brc_error *err);
+/* Every call is durable when it returns.  Between begin and end they are one
+ * transaction instead, and durable at the end; `keep` 0 undoes them all.  The
+ * file is locked for writing meanwhile.  Pairs nest. */
+BRC_API BRC_MUST_USE int brc_begin(breccia *repo, brc_error *err);
+BRC_API BRC_MUST_USE int brc_end(breccia *repo, int keep, brc_error *err);
+
+/* ---- history ------------------------------------------------------------- */
+
+/* A branch, tag, commit id or its unique prefix of 4 or more digits, HEAD, each
+ * with ~N and ^N behind it, or BRANCH@{TIME}. */
+BRC_API BRC_MUST_USE int brc_resolve(brc_oid *out, breccia *repo, const char *rev, brc_error *err);
+/* The current branch's name, borrowed until the next call. */
+BRC_API BRC_MUST_USE int brc_head(const char **branch, breccia *repo, brc_error *err);
+/* Branches, then tags, by name. */
+BRC_API BRC_MUST_USE int brc_refs(brc_iter **out, breccia *repo, brc_error *err);
+BRC_API BRC_MUST_USE int brc_refs_next(brc_iter *it, brc_ref *out, brc_error *err);
+/* A new branch or tag at `rev` (NULL: HEAD). `message` is a tag's, or NULL. */
+BRC_API BRC_MUST_USE int brc_branch_create(breccia *repo, const char *name, const char *rev, brc_error *err);
+BRC_API BRC_MUST_USE int brc_branch_delete(breccia *repo, const char *name, brc_error *err);
+BRC_API BRC_MUST_USE int brc_branch_rename(breccia *repo, const char *from, const char *to, brc_error *err);
+BRC_API BRC_MUST_USE int brc_tag_create(breccia *repo, const char *name, const char *rev, const char *message, brc_error *err);
+BRC_API BRC_MUST_USE int brc_tag_delete(breccia *repo, const char *name, brc_error *err);
+BRC_API BRC_MUST_USE int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *err);
+/* Makes another branch the current one. BRC_ECONFLICT where the current one has
+ * uncommitted changes, unless `discard`. */
+BRC_API BRC_MUST_USE int brc_switch(breccia *repo, const char *branch, int discard, brc_error *err);
+/* Moves the current branch to `rev`; uncommitted changes stay unless `hard`.
+ * `expect` (or NULL) must be where it is now: else BRC_ESTALE. */
+BRC_API BRC_MUST_USE int brc_reset(breccia *repo, const char *rev, int hard, const brc_oid *expect, brc_error *err);
+
+BRC_API BRC_MUST_USE int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err);
+BRC_API void brc_commit_free(brc_commit *commit);
+/* Commits reachable from `rev` (NULL: HEAD), newest first, parents after their
+ * children; `path` keeps those that changed this node or what is under it. */
+BRC_API BRC_MUST_USE int brc_log(brc_iter **out, breccia *repo, const char *rev, const char *path, brc_error *err);
+/* The commit is borrowed until the next step. */
+BRC_API BRC_MUST_USE int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err);
+/* Nodes that differ, by path.  `b` NULL: the current branch with its uncommitted
+ * changes; `a` NULL: what `b` came from (the first parent, the branch's tip). */
+BRC_API BRC_MUST_USE int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
+                                  const brc_diff_opts *opts, brc_error *err);
+BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, brc_change *out, brc_error *err);
+BRC_API void brc_iter_free(brc_iter *it);
+
+/* ---- sessions and the hierarchy ------------------------------------------ */
+
+/* `rev` NULL: the current branch.  BRC_SESSION_VIEW and _WRITE need a branch. */
+BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err);
+BRC_API void brc_session_free(brc_session *s);
+/* Turns the uncommitted changes into a commit on the session's branch and goes
+ * on from it.  BRC_EMISUSE where there is nothing to commit. */
+BRC_API BRC_MUST_USE int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *opts, brc_error *err);
+/* *clean: 1 where nothing is uncommitted. */
+BRC_API BRC_MUST_USE int brc_session_clean(int *clean, brc_session *s, brc_error *err);
+/* Drops every uncommitted change. */
+BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
+
+/* Children of a group by name, or with `recurse` the whole tree under a node,
+ * the node itself first. */
+BRC_API BRC_MUST_USE int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_error *err);
+BRC_API BRC_MUST_USE int brc_list_next(brc_iter *it, brc_node *out, brc_error *err);
+/* *kind: BRC_GROUP or BRC_ARRAY, or 0 where there is no such node. */
+BRC_API BRC_MUST_USE int brc_node_kind(int *kind, brc_session *s, const char *path, brc_error *err);
+/* The node's zarr.json. */
+BRC_API BRC_MUST_USE int brc_node_json(brc_buf *out, brc_session *s, const char *path, brc_error *err);
+/* The attributes, or the one at `key` (NULL: all), as JSON. */
+BRC_API BRC_MUST_USE int brc_attrs_get(brc_buf *out, brc_session *s, const char *path, const char *key, brc_error *err);
+/* Sets `key` to a JSON text, or removes it (`json` NULL). */
+BRC_API BRC_MUST_USE int brc_attrs_set(brc_session *s, const char *path, const char *key, const char *json, brc_error *err);
+BRC_API BRC_MUST_USE int brc_group_create(brc_session *s, const char *path, const char *attrs_json, brc_error *err);
+BRC_API BRC_MUST_USE int brc_node_remove(brc_session *s, const char *path, brc_error *err);
+BRC_API BRC_MUST_USE int brc_node_move(brc_session *s, const char *from, const char *to, brc_error *err);
+BRC_API BRC_MUST_USE int brc_node_copy(brc_session *s, const char *from, const char *to, brc_error *err);
+/* Makes `path` what it was at `rev` (NULL: the branch's tip), with all under it;
+ * a node that was not there is removed. */
+BRC_API BRC_MUST_USE int brc_node_restore(brc_session *s, const char *path, const char *rev, brc_error *err);
+
+/* ---- arrays --------------------------------------------------------------- */
+
+/* Missing parent groups are made. */
+BRC_API BRC_MUST_USE int brc_array_create(brc_array **out, brc_session *s, const char *path, const brc_array_spec *spec, brc_error *err);
+BRC_API BRC_MUST_USE int brc_array_open(brc_array **out, brc_session *s, const char *path, brc_error *err);
+BRC_API void brc_array_free(brc_array *a);
+/* Valid until the array is changed or freed. */
+BRC_API const brc_array_info *brc_array_describe(const brc_array *a);
+/* How many chunks are stored, and the bytes of what they are stored as. */
+BRC_API BRC_MUST_USE int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err);
+/* What is cut off is gone: growing again shows the fill value. */
+BRC_API BRC_MUST_USE int brc_array_resize(brc_array *a, const uint64_t *shape, brc_error *err);
+/* Grows `axis` by `count` and writes packed elements there, in one transaction. */
+BRC_API BRC_MUST_USE int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, size_t len, brc_error *err);
+/* A Zarr v3 codec list for chunks written from now on; stored ones keep theirs,
+ * unless `rewrite`. */
+BRC_API BRC_MUST_USE int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err);
+/* Packed elements, C order, native byte order; `sel` NULL: the whole array. */
+BRC_API BRC_MUST_USE int brc_array_read(brc_array *a, const brc_sel *sel, void *dst, size_t len, brc_error *err);
+BRC_API BRC_MUST_USE int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err);
+/* One element everywhere in the selection. */
+BRC_API BRC_MUST_USE int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_error *err);
+/* n reads, or n writes in one transaction, possibly of several arrays of one
+ * repository. Where writes overlap, the later one wins. */
+BRC_API BRC_MUST_USE int brc_read_batch(const brc_io *io, size_t n, brc_error *err);
+BRC_API BRC_MUST_USE int brc_write_batch(const brc_io *io, size_t n, brc_error *err);
+/* Makes the region of `sel` what it was at `rev` (NULL: the branch's tip). */
+BRC_API BRC_MUST_USE int brc_array_restore(brc_array *a, const brc_sel *sel, const char *rev, brc_error *err);
+
+/* Reads Python's slicing for this array's shape: negative indices count from the
+ * end, slices are clipped, "..." stands for the axes left out. */
+BRC_API BRC_MUST_USE int brc_sel_parse(brc_sel *out, const brc_array *a, const char *text, brc_error *err);
+/* Everything. */
+BRC_API void brc_sel_all(brc_sel *out, const brc_array *a);
+/* Elements in a selection. */
+BRC_API uint64_t brc_sel_count(const brc_sel *sel);
+
+/* A value as people write it ("1.5", "NaN", "true", "[1, 2]") to one element of
+ * the array's data type, appended to `out`. */
+BRC_API BRC_MUST_USE int brc_element_parse(brc_buf *out, const brc_array *a, const char *text, brc_error *err);
+/* One element as JSON (`json` 1) or as people read it, appended to `out`. */
+BRC_API BRC_MUST_USE int brc_element_format(brc_buf *out, const brc_array *a, const void *element, int json, brc_error *err);
+/* NumPy's ".npy" with the selected elements; a .npy file read back the other way
+ * is an import of one selection: its shape must be the selection's. */
+BRC_API BRC_MUST_USE int brc_array_save_npy(brc_array *a, const brc_sel *sel, const char *file, brc_error *err);
+/* With `axis` >= 0 appends along it instead (`sel` unused). */
+BRC_API BRC_MUST_USE int brc_array_load_npy(brc_array *a, const brc_sel *sel, int axis, const char *file, brc_error *err);
+
+/* ---- the Zarr store view: what a Zarr directory would hold ---------------- */
+
+/* The bytes at "a/zarr.json" or "a/c/0/1"; BRC_ENOTFOUND where there are none. */
+BRC_API BRC_MUST_USE int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err);
+/* Keys under a node's path, in no promised order. */
+BRC_API BRC_MUST_USE int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err);
+BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error *err);
+
+/* ---- exchange -------------------------------------------------------------- */
+
+/* Brings a Zarr v3 directory, .npy, .npz or IDX file in as the node `path`
+ * (NULL: a place named after the source). All or nothing. */
+BRC_API BRC_MUST_USE int brc_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts, brc_error *err);
+/* Writes the node `path` as a Zarr v3 directory, .npy or .npz, by dest's ending.
+ * An existing dest is refused. */
+BRC_API BRC_MUST_USE int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *opts, brc_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* BRECCIA_H */

@@ -1,0 +1,211 @@
+/*
+ * breccia_codec.h - for people who add codecs and data types.
+ *
+ * breccia.h is for users and promises more: what is here may change with a minor
+ * version. The built-in codecs (codecs/) and data types use nothing else.
+ *
+ * A codec is two things. Its specification (brc_codec_spec) says what the name
+ * in zarr.json means: which configuration is valid, and what the codec does to
+ * the shape, data type and length that it is given. An implementation
+ * (brc_codec_impl) does the work; there may be several for one specification,
+ * the usable one of the highest rank runs, and metadata never names it.
+ *
+ * Three rules hold for every table of functions here.
+ *  - `size` comes first and is sizeof the structure; fields are only appended.
+ *    A field that is absent or zero has the meaning that its comment gives.
+ *  - `ctx` is the first argument of every function. `destroy(ctx)` is called
+ *    once, when the registry is freed or the registration fails.
+ *  - Functions run on several threads at once with one shared `state`; only
+ *    `scratch` belongs to one thread.
+ */
+#ifndef BRECCIA_CODEC_H
+#define BRECCIA_CODEC_H
+
+#include "breccia.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct brc_span {
+    const uint8_t *data;
+    size_t len;
+} brc_span;
+
+/* ---- errors and bytes ------------------------------------------------------ */
+
+/* Writes the error (where err is not NULL) and returns `code`. One sentence that
+ * names the thing and, where there is one, the remedy; no full stop. */
+BRC_API int brc_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(3, 4);
+/* Puts "text: " before the message that is there. */
+BRC_API void brc_context(brc_error *err, const char *format, ...) BRC_PRINTF(2, 3);
+
+/* Makes room for `more` bytes behind buf->len. Fails with BRC_ELIMIT past
+ * buf->limit or the end of fixed memory, with BRC_ENOMEM without memory. */
+BRC_API BRC_MUST_USE int brc_buf_reserve(brc_buf *buf, size_t more, brc_error *err);
+BRC_API BRC_MUST_USE int brc_buf_append(brc_buf *buf, const void *data, size_t len, brc_error *err);
+BRC_API BRC_MUST_USE int brc_buf_printf(brc_buf *buf, brc_error *err, const char *format, ...) BRC_PRINTF(3, 4);
+
+/* ---- JSON, read only --------------------------------------------------------
+ * Numbers keep the text that they were written with. Every function accepts
+ * NULL, which has kind BRC_JSON_ABSENT. */
+
+typedef struct brc_json brc_json;
+enum {
+    BRC_JSON_ABSENT = 0, BRC_JSON_NULL, BRC_JSON_BOOL, BRC_JSON_NUMBER,
+    BRC_JSON_STRING, BRC_JSON_ARRAY, BRC_JSON_OBJECT
+};
+BRC_API int brc_json_kind(const brc_json *value);
+/* The member of an object, or NULL. */
+BRC_API const brc_json *brc_json_member(const brc_json *object, const char *name);
+/* How many items an array or members an object has; else 0. */
+BRC_API size_t brc_json_count(const brc_json *value);
+/* The i-th item of an array, or value of an object. */
+BRC_API const brc_json *brc_json_item(const brc_json *value, size_t i);
+/* The name of an object's i-th member. */
+BRC_API const char *brc_json_name(const brc_json *object, size_t i);
+/* A string's text, or a number's literal; else NULL. */
+BRC_API const char *brc_json_text(const brc_json *value);
+/* 1 where the value is an integer literal between the bounds, 0 elsewhere. */
+BRC_API int brc_json_int(const brc_json *value, int64_t min, int64_t max, int64_t *out);
+BRC_API int brc_json_uint(const brc_json *value, uint64_t max, uint64_t *out);
+BRC_API int brc_json_double(const brc_json *value, double *out);
+BRC_API int brc_json_bool(const brc_json *value, int *out);
+/* Fails with BRC_EINVAL and the member's name where the object has a member that
+ * is not in the list of n names. */
+BRC_API BRC_MUST_USE int brc_json_allow(const brc_json *object, const char *const *names, size_t n, brc_error *err);
+/* Appends the value as JSON text without white space. */
+BRC_API BRC_MUST_USE int brc_json_write(brc_buf *out, const brc_json *value, brc_error *err);
+
+/* ---- data types -------------------------------------------------------------- */
+
+enum {
+    BRC_CLASS_BOOL = 1, BRC_CLASS_INT, BRC_CLASS_UINT, BRC_CLASS_FLOAT, BRC_CLASS_COMPLEX,
+    BRC_CLASS_RAW, BRC_CLASS_STRING, BRC_CLASS_BYTES, BRC_CLASS_TIME, BRC_CLASS_STRUCT
+};
+
+typedef struct brc_dtype brc_dtype;
+
+/* How brc_dtype_ops.print writes an element. */
+enum {
+    BRC_PRINT_FILL = 0, /* fill_value JSON: parsing gives the same bits again */
+    BRC_PRINT_JSON = 1, /* JSON for people: a NaN's payload may be lost       */
+    BRC_PRINT_TEXT = 2  /* as NumPy prints it: no quotes                      */
+};
+
+/* Elements are in canonical form: little-endian, packed. */
+typedef struct brc_dtype_ops {
+    size_t size;
+    /* appends one element read from a fill_value; BRC_EINVAL says what is wrong */
+    int (*parse)(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err);
+    int (*print)(const brc_dtype *type, const uint8_t *element, size_t len, int how, brc_buf *out, brc_error *err);
+    /* elements as doubles, for differences; NULL: they are not numbers        */
+    double (*number)(const brc_dtype *type, const uint8_t *element);
+} brc_dtype_ops;
+
+/* A data type bound to its configuration: immutable, shared by all threads. */
+struct brc_dtype {
+    size_t size;
+    const char *json;  /* as zarr.json has it: "\"float32\"", or an object      */
+    const char *name;  /* "float32"                                             */
+    int klass;         /* BRC_CLASS_*                                           */
+    size_t item_size;  /* bytes an element; 0: variable length                  */
+    size_t swap_unit;  /* bytes that are reversed for the other byte order; 1: none */
+    unsigned bits;     /* that carry a value; 8 * item_size but for sub-byte types */
+    const char *npy;   /* NumPy's descr for little-endian, "<f4"; NULL: none    */
+    const brc_dtype_ops *ops;
+    void *state;       /* the specification's own                               */
+};
+
+typedef struct brc_dtype_spec {
+    size_t size;
+    const char *name;  /* as in zarr.json: a registered name or a URI           */
+    void *ctx;
+    /* 1 where `name` is one of a family that this specification describes
+     * ("r24" for r<bits>); NULL: only its own name */
+    int (*match)(void *ctx, const char *name);
+    /* fills in `out` but for json; config may be NULL */
+    int (*open)(void *ctx, brc_dtype *out, const char *name, const brc_json *config, brc_error *err);
+    void (*close)(void *ctx, brc_dtype *type); /* NULL: nothing to release      */
+    void (*destroy)(void *ctx);
+    const char *owner; /* who registers it, for messages; NULL: "a plug-in"     */
+} brc_dtype_spec;
+
+/* ---- codecs -------------------------------------------------------------------- */
+
+/* What lies between two codecs: an array in C order, or bytes. */
+typedef struct brc_proto {
+    size_t size;
+    int ndim;                     /* -1: bytes                                  */
+    uint64_t shape[BRC_MAX_NDIM];
+    const brc_dtype *dtype;       /* of the array; for bytes, of the array that
+                                     they came from                             */
+    uint64_t len;                 /* exact length in bytes; BRC_LEN_VARIES      */
+    uint64_t max_len;             /* no valid form is longer; used as a limit   */
+} brc_proto;
+#define BRC_LEN_VARIES UINT64_MAX
+
+enum { BRC_ARRAY_TO_ARRAY = 1, BRC_ARRAY_TO_BYTES = 2, BRC_BYTES_TO_BYTES = 3 };
+enum {
+    BRC_CODEC_LOSSY = 1    /* decoding does not always give back what was encoded */
+};
+
+typedef struct brc_codec_spec {
+    size_t size;
+    const char *name;
+    int kind;                 /* BRC_ARRAY_TO_ARRAY ...                         */
+    uint32_t flags;
+    void *ctx;
+    /* Checks the configuration (NULL where there is none) against `in`, derives
+     * `out` (which arrives as a copy of `in`; for bytes out set ndim to -1, len
+     * and max_len), and makes the immutable state. *identity set to 1 says that
+     * for this input both directions copy the bytes unchanged. */
+    int (*open)(void *ctx, void **state, const brc_json *config, const brc_proto *in, brc_proto *out,
+                int *identity, brc_error *err);
+    void (*close)(void *ctx, void *state);      /* NULL: nothing to release      */
+    /* appends the configuration object in full, for new metadata; NULL: none */
+    int (*write_config)(void *ctx, const void *state, brc_buf *out, brc_error *err);
+    void (*destroy)(void *ctx);
+    const char *owner;       /* who registers it, for messages; NULL: "a plug-in"     */
+} brc_codec_spec;
+
+enum { BRC_MEMORY_HOST = 0 };
+
+typedef struct brc_codec_impl {
+    size_t size;
+    const char *spec;         /* the specification's name                        */
+    const char *name;         /* its own: "libzstd"                              */
+    int rank;                 /* of the usable ones, the highest runs            */
+    int memory;               /* BRC_MEMORY_*: what src and dst point to         */
+    void *ctx;
+    int (*probe)(void *ctx);  /* 0: cannot run on this machine; NULL: always can */
+    /* per thread, and one for all chains that this thread runs: a compressor's
+     * context, say. Parameters come from `state` at each call; the one here is the
+     * first that asked. NULL: none */
+    int (*scratch_new)(void *ctx, void **scratch, const void *state, brc_error *err);
+    void (*scratch_free)(void *ctx, void *scratch);
+    /* Both append to `dst`, which is empty; brc_buf_reserve() it first: it may be
+     * the caller's own memory, and a limit may be set on it. src and dst never
+     * overlap. Whatever src holds, decode reads nothing outside it and writes
+     * nothing past dst: it is input from a stranger. */
+    int (*encode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
+    int (*decode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
+    /* n at once; status[i] is BRC_OK or the i-th's code, the result is the lowest
+     * failing item's, err its message. NULL: one at a time. */
+    int (*encode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src, brc_buf *dst, int *status, brc_error *err);
+    int (*decode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src, brc_buf *dst, int *status, brc_error *err);
+    void (*destroy)(void *ctx);
+    const char *owner;       /* who registers it, for messages; NULL: "a plug-in"     */
+} brc_codec_impl;
+
+/* Each copies the structure and its names. BRC_EEXISTS: the name is taken, and
+ * the message says by whom; core names always are. BRC_EMISUSE: the registry is
+ * in use, so it is frozen. An implementation's specification comes first. */
+BRC_API BRC_MUST_USE int brc_registry_add_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_error *err);
+BRC_API BRC_MUST_USE int brc_registry_add_codec(brc_registry *reg, const brc_codec_spec *spec, brc_error *err);
+BRC_API BRC_MUST_USE int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* BRECCIA_CODEC_H */

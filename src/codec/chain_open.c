@@ -1,0 +1,287 @@
+/*
+ * From a codec list to a chain.
+ *
+ * Invariant: step i was opened with what step i - 1 gives, and the kinds are
+ * array->array codecs, exactly one array->bytes codec, bytes->bytes codecs.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../nd/shape.h"
+#include "chain_steps.h"
+#include "named.h"
+
+/* ---- the order of kinds ---------------------------------------------------------- */
+
+struct chain_order {
+    int kind; /* of the item before; 0: there is none                            */
+    const char *last, *to_bytes;
+    size_t last_at, to_bytes_at;
+};
+
+static int order_fail_array(const struct chain_order *order, size_t at, const char *name, brc_error *err)
+{
+    if (order->kind == BRC_ARRAY_TO_BYTES)
+        return brc_fail(err, BRC_EINVAL,
+                        "/codecs/%zu: \"%s\" changes arrays, but \"%s\" at /codecs/%zu has made bytes of them: "
+                        "put it before that one", at, name, order->last, order->last_at);
+    return brc_fail(err, BRC_EINVAL,
+                    "/codecs/%zu: \"%s\" changes arrays, but stands behind \"%s\" at /codecs/%zu, which changes bytes: "
+                    "put it before \"%s\"", at, name, order->last, order->last_at, order->to_bytes);
+}
+
+static int order_fail_to_bytes(const struct chain_order *order, size_t at, const char *name, brc_error *err)
+{
+    if (order->kind == BRC_ARRAY_TO_BYTES)
+        return brc_fail(err, BRC_EINVAL,
+                        "/codecs/%zu: \"%s\" is the second array->bytes codec, after \"%s\" at /codecs/%zu: "
+                        "a chain has exactly one", at, name, order->to_bytes, order->to_bytes_at);
+    return brc_fail(err, BRC_EINVAL,
+                    "/codecs/%zu: \"%s\" makes bytes of arrays, but \"%s\" at /codecs/%zu before it already changes bytes: "
+                    "\"%s\" at /codecs/%zu is the one array->bytes codec", at, name, order->last, order->last_at,
+                    order->to_bytes, order->to_bytes_at);
+}
+
+static int order_fail_bytes(const struct chain_order *order, size_t at, const char *name, brc_error *err)
+{
+    if (order->kind == BRC_ARRAY_TO_ARRAY)
+        return brc_fail(err, BRC_EINVAL,
+                        "/codecs/%zu: \"%s\" changes bytes, but \"%s\" at /codecs/%zu gives an array: "
+                        "put an array->bytes codec such as \"bytes\" between them", at, name, order->last,
+                        order->last_at);
+    return brc_fail(err, BRC_EINVAL,
+                    "/codecs/%zu: \"%s\" changes bytes, but nothing has made bytes of the array: "
+                    "put an array->bytes codec such as \"bytes\" before it", at, name);
+}
+
+static int chain_order_add(struct chain_order *order, size_t at, const brc_codec_spec *spec, brc_error *err)
+{
+    int has_bytes = order->to_bytes != NULL;
+
+    if (spec->kind == BRC_ARRAY_TO_ARRAY && has_bytes)
+        return order_fail_array(order, at, spec->name, err);
+    if (spec->kind == BRC_ARRAY_TO_BYTES && has_bytes)
+        return order_fail_to_bytes(order, at, spec->name, err);
+    if (spec->kind == BRC_BYTES_TO_BYTES && !has_bytes)
+        return order_fail_bytes(order, at, spec->name, err);
+    if (spec->kind == BRC_ARRAY_TO_BYTES) {
+        order->to_bytes = spec->name;
+        order->to_bytes_at = at;
+    }
+    order->kind = spec->kind;
+    order->last = spec->name;
+    order->last_at = at;
+    return BRC_OK;
+}
+
+/* ---- one item ---------------------------------------------------------------------- */
+
+static int chain_find_codec(const brc_codec_entry **out, const brc_json **config, const brc_registry *reg,
+                            const brc_json *item, size_t at, brc_error *err)
+{
+    brc_named named;
+    int rc = brc_named_read(&named, item, err);
+
+    if (rc < 0) {
+        brc_context(err, "/codecs/%zu", at);
+        return rc;
+    }
+    const brc_codec_entry *entry = brc_registry_codec(reg, named.name);
+    if (entry == NULL && named.may_ignore)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "/codecs/%zu: the codec \"%.80s\" is not known to this build, and chunks cannot be "
+                        "written without it, though readers may ignore it", at, named.name);
+    if (entry == NULL)
+        return brc_fail(err, BRC_EUNSUPPORTED, "/codecs/%zu: the codec \"%.80s\" is not known to this build", at,
+                        named.name);
+    if (entry->impl == NULL)
+        return brc_fail(err, BRC_EUNSUPPORTED, "/codecs/%zu: no implementation of \"%s\" can run on this machine", at,
+                        entry->spec.name);
+    *out = entry;
+    *config = named.config;
+    return BRC_OK;
+}
+
+/* What a specification derives has to fit its kind, or the next step would misread it. */
+static int step_check_out(const brc_codec_spec *spec, const brc_proto *out, brc_error *err)
+{
+    int is_array = out->ndim >= 0 && out->ndim <= BRC_MAX_NDIM;
+    int fits = spec->kind == BRC_ARRAY_TO_ARRAY ? is_array : out->ndim == -1;
+
+    if (!fits || out->dtype == NULL || (out->len != BRC_LEN_VARIES && out->len > out->max_len))
+        return brc_fail(err, BRC_EINTERNAL, "the specification derives an impossible result");
+    return BRC_OK;
+}
+
+static int step_open(brc_step *step, const brc_codec_entry *entry, const brc_json *config, brc_proto *proto,
+                     brc_error *err)
+{
+    const brc_codec_spec *spec = &entry->spec;
+    brc_proto out = *proto;
+    brc_error cause = BRC_ERROR_INIT;
+
+    step->entry = entry;
+    step->impl = entry->impl;
+    int rc = spec->open(spec->ctx, &step->state, config, proto, &out, &step->identity, &cause);
+    if (rc >= 0) {
+        rc = step_check_out(spec, &out, &cause);
+        if (rc < 0 && spec->close != NULL)
+            spec->close(spec->ctx, step->state);
+    }
+    if (rc < 0)
+        return brc_step_fail(step, rc, &cause, err);
+    step->in_len = proto->len;
+    step->in_max = proto->max_len;
+    step->out_len = out.len;
+    step->out_max = out.max_len;
+    *proto = out;
+    return BRC_OK;
+}
+
+/* ---- the list ------------------------------------------------------------------------ */
+
+static int chain_first_proto(brc_proto *out, int ndim, const uint64_t *shape, const brc_dtype *type, brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    out->size = sizeof(*out);
+    if (ndim < 0 || ndim > BRC_MAX_NDIM)
+        return brc_fail(err, BRC_EINVAL, "a chunk has 0 to %d dimensions, not %d", BRC_MAX_NDIM, ndim);
+    out->ndim = ndim;
+    out->dtype = type;
+    for (int i = 0; i < ndim; i++)
+        out->shape[i] = shape[i];
+    out->len = out->max_len = BRC_LEN_VARIES;
+    if (type->item_size == 0)
+        return BRC_OK;
+    if (!brc_shape_bytes(ndim, shape, type->item_size, &out->len) || out->len > PTRDIFF_MAX)
+        return brc_fail(err, BRC_ELIMIT, "a chunk of this shape is longer than memory can be");
+    out->max_len = out->len;
+    return BRC_OK;
+}
+
+static int chain_bind_steps(brc_chain *chain, const brc_registry *reg, const brc_json *codecs, brc_proto *proto,
+                            brc_error *err)
+{
+    const brc_codec_entry *entries[BRC_CHAIN_MAX];
+    const brc_json *configs[BRC_CHAIN_MAX];
+    struct chain_order order = { 0, NULL, NULL, 0, 0 };
+    size_t n = brc_json_count(codecs);
+
+    for (size_t i = 0; i < n; i++) {
+        BRC_TRY(chain_find_codec(&entries[i], &configs[i], reg, brc_json_item(codecs, i), i, err));
+        BRC_TRY(chain_order_add(&order, i, &entries[i]->spec, err));
+    }
+    if (order.to_bytes == NULL)
+        return brc_fail(err, BRC_EINVAL, "/codecs: the list has no array->bytes codec, such as \"bytes\"");
+    for (size_t i = 0; i < n; i++) {
+        int rc = step_open(&chain->steps[i], entries[i], configs[i], proto, err);
+        if (rc < 0) {
+            brc_context(err, "/codecs/%zu", i);
+            return rc;
+        }
+        chain->nsteps = i + 1;
+    }
+    return BRC_OK;
+}
+
+static void chain_finish(brc_chain *chain)
+{
+    for (size_t i = 0; i < chain->nsteps; i++) {
+        const brc_step *step = &chain->steps[i];
+        if (!step->identity)
+            chain->active[chain->nactive++] = step;
+        if (step->entry->spec.kind == BRC_ARRAY_TO_BYTES)
+            chain->to_bytes = step;
+        if (step->entry->spec.flags & BRC_CODEC_LOSSY)
+            chain->lossy = 1;
+    }
+}
+
+int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *codecs, int ndim, const uint64_t *shape,
+                   const brc_dtype *type, brc_error *err)
+{
+    brc_chain *chain = NULL;
+    brc_proto proto;
+    size_t n = brc_json_count(codecs);
+    int rc;
+
+    *out = NULL;
+    if (brc_json_kind(codecs) != BRC_JSON_ARRAY)
+        return brc_fail(err, BRC_EINVAL, "/codecs: a list of codecs is expected");
+    if (n == 0)
+        return brc_fail(err, BRC_EINVAL, "/codecs: the list is empty; it needs an array->bytes codec, such as \"bytes\"");
+    if (n > BRC_CHAIN_MAX)
+        return brc_fail(err, BRC_ELIMIT, "/codecs: the list has %zu codecs, more than %d", n, BRC_CHAIN_MAX);
+    BRC_TRY(chain_first_proto(&proto, ndim, shape, type, err));
+    BRC_GO(brc_new((void **)&chain, sizeof(*chain), err));
+    BRC_GO(brc_new_array((void **)&chain->steps, n, sizeof(*chain->steps), err));
+    BRC_GO(chain_bind_steps(chain, reg, codecs, &proto, err));
+    chain_finish(chain);
+    *out = chain;
+    return BRC_OK;
+done:
+    brc_chain_free(chain);
+    return rc;
+}
+
+void brc_chain_free(brc_chain *chain)
+{
+    if (chain == NULL)
+        return;
+    for (size_t i = 0; i < chain->nsteps; i++) {
+        const brc_codec_spec *spec = &chain->steps[i].entry->spec;
+        if (spec->close != NULL)
+            spec->close(spec->ctx, chain->steps[i].state);
+    }
+    free(chain->steps);
+    free(chain);
+}
+
+/* ---- what a chain says of itself ------------------------------------------------------ */
+
+uint64_t brc_chain_decoded_len(const brc_chain *chain)
+{
+    return chain->steps[0].in_len;
+}
+
+uint64_t brc_chain_encoded_max(const brc_chain *chain)
+{
+    return chain->steps[chain->nsteps - 1].out_max;
+}
+
+int brc_chain_is_lossy(const brc_chain *chain)
+{
+    return chain->lossy;
+}
+
+int brc_chain_is_identity(const brc_chain *chain)
+{
+    return chain->nactive == 0;
+}
+
+static int chain_write_step(const brc_step *step, brc_buf *out, brc_error *err)
+{
+    static const char member[] = ",\"configuration\":";
+    const brc_codec_spec *spec = &step->entry->spec;
+
+    BRC_TRY(brc_buf_text(out, "{\"name\":", err));
+    BRC_TRY(brc_json_quote(out, spec->name, strlen(spec->name), err));
+    if (spec->write_config != NULL) {
+        size_t before = out->len;
+        BRC_TRY(brc_buf_text(out, member, err));
+        size_t start = out->len;
+        BRC_TRY(spec->write_config(spec->ctx, step->state, out, err));
+        if (out->len == start || (out->len == start + 2 && memcmp(out->data + start, "{}", 2) == 0))
+            out->len = before;
+    }
+    return brc_buf_byte(out, '}', err);
+}
+
+int brc_chain_write(const brc_chain *chain, brc_buf *out, brc_error *err)
+{
+    for (size_t i = 0; i < chain->nsteps; i++) {
+        BRC_TRY(brc_buf_byte(out, i == 0 ? '[' : ',', err));
+        BRC_TRY(chain_write_step(&chain->steps[i], out, err));
+    }
+    return brc_buf_byte(out, ']', err);
+}

@@ -1,0 +1,54 @@
+/* What a chain is made of: for the files that open and run chains, nobody else. */
+#ifndef BRC_CODEC_CHAIN_STEPS_H
+#define BRC_CODEC_CHAIN_STEPS_H
+
+#include "chain.h"
+
+/* One codec, bound. "in" is the side of the array, "out" that of the stored bytes. */
+typedef struct brc_step {
+    const brc_codec_entry *entry;
+    const brc_codec_impl *impl; /* the one that was chosen when the chain was opened */
+    void *state;
+    int identity; /* both directions copy: the step is left out when running     */
+    uint64_t in_len, in_max, out_len, out_max;
+} brc_step;
+
+struct brc_chain {
+    size_t nsteps, nactive;
+    brc_step *steps;                       /* in the list's order                 */
+    const brc_step *active[BRC_CHAIN_MAX]; /* those that do something             */
+    const brc_step *to_bytes;              /* the array->bytes codec              */
+    int lossy;
+};
+
+struct brc_scratch {
+    struct brc_scratch_slot {
+        const brc_codec_impl *impl;
+        void *ctx;
+    } *slots;
+    size_t nslots, slots_cap;
+    brc_buf between[2]; /* what lies between two steps, in turns                  */
+};
+
+enum { BRC_ENCODE = 0, BRC_DECODE = 1 };
+
+/* The step that runs i-th in this direction. */
+static inline const brc_step *brc_chain_active(const brc_chain *chain, int way, size_t i)
+{
+    return chain->active[way == BRC_DECODE ? chain->nactive - 1 - i : i];
+}
+
+/* What a chain without active steps does. */
+BRC_MUST_USE int brc_chain_copy(const brc_chain *chain, int way, brc_span src, brc_buf *dst, brc_error *err);
+/* Checks what the caller hands to a chain. */
+BRC_MUST_USE int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf *dst, brc_error *err);
+BRC_MUST_USE int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src, brc_buf *dst,
+                              brc_error *err);
+/* Runs items 0 to n - 1 and returns the code of the first that failed, *failed its
+ * index; those before it are done. `status` has room for n. */
+BRC_MUST_USE int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size_t n, const brc_span *src,
+                                    brc_buf *dst, int *status, size_t *failed, brc_error *err);
+/* Hands a codec's error on: its name before the message and in the source. */
+int brc_step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * Reading many chunks: fetched one after the other on the caller's thread (only
+ * it may touch the store), decoded on the pool meanwhile, straight into the
+ * destination where a chunk lies there in one piece. Memory in flight is bounded
+ * by a budget and not by the request. Small chunks travel several to a job.
+ */
+#ifndef BRC_CODEC_READ_PIPELINE_H
+#define BRC_CODEC_READ_PIPELINE_H
+
+#include "../base/pool.h"
+#include "chain.h"
+
+typedef struct brc_read_item {
+    /* set by next() */
+    const brc_chain *chain; /* NULL: stored as the canonical bytes              */
+    size_t stored_len, len; /* stored and canonical bytes                       */
+    uint8_t *direct;        /* where all of it goes; NULL: to place()           */
+    uint64_t number;        /* the caller's own                                 */
+    /* the pipeline's */
+    size_t offset;
+} brc_read_item;
+
+typedef struct brc_read_ops {
+    void *ctx;
+    /* Caller's thread, in order. 1 with an item, 0 at the end. */
+    int (*next)(void *ctx, brc_read_item *item, brc_error *err);
+    /* Caller's thread, for each item in turn: the stored bytes. */
+    int (*fetch)(void *ctx, const brc_read_item *item, uint8_t *into, brc_error *err);
+    /* Any thread: checks stored bytes before they are decoded. */
+    int (*check)(void *ctx, const brc_read_item *item, const uint8_t *stored, brc_error *err);
+    /* Any thread: canonical bytes of an item without `direct`. NULL: none is. */
+    int (*place)(void *ctx, const brc_read_item *item, const uint8_t *data, brc_error *err);
+    /* Any thread: puts the chunk's name before an error. NULL: nothing. */
+    void (*name)(void *ctx, const brc_read_item *item, brc_error *err);
+} brc_read_ops;
+
+/* The error is that of the first item that failed, whatever the threads did. */
+BRC_MUST_USE int brc_read_pipeline(const brc_read_ops *ops, brc_pool *pool, size_t memory, brc_error *err);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * The registry of codecs and data types, inside the library. Adding to it is in
+ * breccia_codec.h. It freezes when the first repository uses it; from then on it
+ * is read by any number of threads without locks.
+ */
+#ifndef BRC_CODEC_REGISTRY_H
+#define BRC_CODEC_REGISTRY_H
+
+#include "../nd/dtype.h"
+
+/* The table of what this build contains: codec specifications, implementations
+ * and data types, put together at build time from codecs/. */
+BRC_MUST_USE int brc_registry_add_builtins(brc_registry *reg, brc_error *err);
+void brc_registry_freeze(const brc_registry *reg);
+
+/* A data type as zarr.json names it: a string, or an object with name and
+ * configuration. BRC_EUNSUPPORTED where the name is not known, BRC_EINVAL where
+ * the form is wrong. Release with brc_dtype_free(). */
+BRC_MUST_USE int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *json, brc_error *err);
+/* Looks up by NumPy's descr, either byte order; *big set for ">". */
+BRC_MUST_USE int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registry *reg, const char *descr, brc_error *err);
+void brc_dtype_free(brc_dtype *type);
+
+typedef struct brc_codec_entry {
+    brc_codec_spec spec;
+    const brc_codec_impl *impl; /* the chosen one; NULL: none can run here     */
+} brc_codec_entry;
+/* NULL where the name is not known. Aliases count. */
+const brc_codec_entry *brc_registry_codec(const brc_registry *reg, const char *name);
+
+/* The i-th implementation of all, for listing; 0 past the end. */
+int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out);
+
+#endif

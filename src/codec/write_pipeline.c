@@ -1,0 +1,304 @@
+#include "write_pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../nd/shape.h"
+
+#define JOB_BYTES ((size_t)256 << 10)
+#define BATCH_BYTES ((size_t)32 << 20)
+#define BATCH_ITEMS 2048
+/* A chunk that does not shrink by 3 % is stored as it is. */
+#define WORTHWHILE(stored, len) ((stored) <= (len) - (len) / 100 * 3)
+
+typedef struct write_run write_run;
+
+/* A run of items of one batch, for one stage. */
+typedef struct write_job {
+    brc_job job; /* first: jobs are found by it */
+    write_run *run;
+    brc_write_item *items;
+    size_t n;
+    int encode; /* the second stage */
+    int busy, rc;
+    brc_error error;
+} write_job;
+
+typedef struct write_batch {
+    brc_write_item *items;
+    size_t n;
+    write_job *jobs; /* of the stage that runs; one a chunk at most */
+    size_t njobs;
+} write_batch;
+
+typedef struct write_worker {
+    brc_scratch *scratch;
+    brc_buf back; /* decoded again */
+} write_worker;
+
+struct write_run {
+    const brc_write_ops *ops;
+    brc_group *group;
+    write_worker *workers;
+    unsigned nworkers;
+    size_t batch_items, job_items;
+    int lossy, identity;
+    write_batch batches[2];
+};
+
+/* ---- on the pool -------------------------------------------------------------------- */
+
+static int write_encode(write_run *run, write_worker *w, brc_write_item *item, brc_error *err)
+{
+    item->stored.len = 0;
+    return brc_chain_encode(run->ops->chain, w->scratch, (brc_span){item->data, run->ops->len},
+                            &item->stored, err);
+}
+
+static int write_decode(write_run *run, write_worker *w, const brc_write_item *item, brc_buf *into,
+                        brc_error *err)
+{
+    into->len = 0;
+    BRC_TRY(brc_buf_reserve(into, run->ops->len, err));
+    return brc_chain_decode(run->ops->chain, w->scratch,
+                            (brc_span){item->stored.data, item->stored.len}, into, err);
+}
+
+/* First stage: canonical bytes, fill test, hash. What a lossy chain gives back is
+ * what the chunk is. */
+static int write_hash(write_run *run, write_worker *w, brc_write_item *item, brc_error *err)
+{
+    const brc_write_ops *ops = run->ops;
+    if (!ops->encoded)
+        BRC_TRY(ops->gather(ops->ctx, item, err));
+    if (run->lossy && !ops->encoded)
+        BRC_TRY(write_encode(run, w, item, err));
+    if (run->lossy || ops->encoded) {
+        BRC_TRY(write_decode(run, w, item, &item->own, err));
+        item->data = item->own.data;
+    }
+    item->is_fill = ops->fill != NULL &&
+                    brc_all_equal(item->data, ops->len / ops->item_size, ops->item_size, ops->fill);
+    if (item->is_fill)
+        return BRC_OK;
+    item->id = brc_hash_object(ops->hash, BRC_KIND_CHUNK, item->data, ops->len);
+    item->guard = brc_hash_guard(ops->secret, item->data, ops->len);
+    return BRC_OK;
+}
+
+static int write_read_back(write_run *run, write_worker *w, const brc_write_item *item,
+                           brc_error *err)
+{
+    int rc = write_decode(run, w, item, &w->back, err);
+    if (rc == BRC_ENOMEM)
+        return rc;
+    if (rc == BRC_OK && (run->ops->len == 0 || memcmp(w->back.data, item->data, run->ops->len) == 0))
+        return BRC_OK;
+    return brc_fail(err, BRC_EINTERNAL,
+                    "the codecs do not give back what they encoded; nothing was stored");
+}
+
+/* Second stage: what is new is encoded. */
+static int write_prepare(write_run *run, write_worker *w, brc_write_item *item, brc_error *err)
+{
+    const brc_write_ops *ops = run->ops;
+    if (item->is_fill || item->is_known || item->twin != NULL)
+        return BRC_OK;
+    item->as_is = run->identity;
+    if (!ops->encoded && !item->as_is) {
+        if (!run->lossy)
+            BRC_TRY(write_encode(run, w, item, err));
+        item->as_is = !WORTHWHILE(item->stored.len, ops->len);
+        if (!item->as_is && !ops->no_readback && !run->lossy)
+            BRC_TRY(write_read_back(run, w, item, err));
+    }
+    item->checksum = item->as_is ? brc_hash_stored(&item->id, item->data, ops->len)
+                                 : brc_hash_stored(&item->id, item->stored.data, item->stored.len);
+    return BRC_OK;
+}
+
+static void write_job_run(brc_job *base, unsigned worker)
+{
+    write_job *job = (write_job *)base;
+    write_run *run = job->run;
+    write_worker *w = &run->workers[worker];
+    if (w->scratch == NULL)
+        job->rc = brc_scratch_new(&w->scratch, &job->error);
+    for (size_t i = 0; i < job->n && job->rc == BRC_OK; i++) {
+        brc_write_item *item = &job->items[i];
+        job->rc = job->encode ? write_prepare(run, w, item, &job->error)
+                              : write_hash(run, w, item, &job->error);
+        if (job->rc < 0 && run->ops->name != NULL)
+            run->ops->name(run->ops->ctx, item, &job->error);
+    }
+}
+
+/* ---- on the caller's thread ------------------------------------------------------------ */
+
+static void batch_submit(write_run *run, write_batch *b, int encode)
+{
+    b->njobs = 0;
+    for (size_t i = 0; i < b->n; i += run->job_items) {
+        write_job *job = &b->jobs[b->njobs++];
+        job->run = run;
+        job->items = &b->items[i];
+        job->n = b->n - i < run->job_items ? b->n - i : run->job_items;
+        job->encode = encode;
+        job->rc = BRC_OK;
+        job->busy = 1;
+        job->job.run = write_job_run;
+        brc_group_submit(run->group, &job->job);
+    }
+}
+
+static int write_job_wait(write_run *run, write_job *job, brc_error *err)
+{
+    if (job->busy)
+        brc_group_wait(run->group, &job->job);
+    job->busy = 0;
+    if (job->rc < 0 && err != NULL)
+        *err = job->error;
+    return job->rc;
+}
+
+/* *more: 0 where the items have come to an end. */
+static int batch_fill(write_run *run, write_batch *b, int *more, brc_error *err)
+{
+    b->n = 0;
+    while (*more && b->n < run->batch_items) {
+        brc_write_item *item = &b->items[b->n];
+        item->own.len = item->stored.len = 0;
+        item->data = NULL;
+        item->is_fill = item->is_known = item->as_is = 0;
+        item->twin = NULL;
+        int rc = run->ops->next(run->ops->ctx, item, err);
+        if (rc < 0)
+            return rc;
+        *more = rc;
+        b->n += (size_t)rc;
+    }
+    return BRC_OK;
+}
+
+static int write_item_order(const void *a, const void *b)
+{
+    const brc_write_item *x = *(brc_write_item *const *)a, *y = *(brc_write_item *const *)b;
+    int order = brc_oid_cmp(&x->id, &y->id);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+/* Of equal contents in one batch the first is stored. */
+static int batch_twins(brc_write_item **sorted, size_t n, size_t *distinct, brc_error *err)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (kept > 0 && brc_oid_cmp(&sorted[kept - 1]->id, &sorted[i]->id) == 0) {
+            sorted[i]->twin = sorted[kept - 1];
+            if (sorted[i]->guard != sorted[kept - 1]->guard)
+                return brc_fail(err, BRC_ECOLLISION,
+                                "two chunks with different content have one hash: nothing was stored");
+        } else {
+            sorted[kept++] = sorted[i];
+        }
+    }
+    *distinct = kept;
+    return BRC_OK;
+}
+
+static int batch_find(write_run *run, write_batch *b, brc_error *err)
+{
+    void *p;
+    size_t n = 0;
+    for (size_t i = 0; i < b->njobs; i++)
+        BRC_TRY(write_job_wait(run, &b->jobs[i], err));
+    BRC_TRY(brc_new_array(&p, b->n, sizeof(brc_write_item *), err));
+    brc_write_item **sorted = p;
+    for (size_t i = 0; i < b->n; i++)
+        if (!b->items[i].is_fill)
+            sorted[n++] = &b->items[i];
+    qsort(sorted, n, sizeof(*sorted), write_item_order);
+    int rc = batch_twins(sorted, n, &n, err);
+    if (rc == BRC_OK && n > 0)
+        rc = run->ops->find(run->ops->ctx, sorted, n, err);
+    free(sorted);
+    return rc;
+}
+
+static int batch_store(write_run *run, write_batch *b, brc_error *err)
+{
+    const brc_write_ops *ops = run->ops;
+    for (size_t j = 0; j < b->njobs; j++) {
+        write_job *job = &b->jobs[j];
+        BRC_TRY(write_job_wait(run, job, err));
+        for (size_t i = 0; i < job->n; i++) {
+            brc_write_item *item = &job->items[i];
+            if (!item->is_fill && !item->is_known && item->twin == NULL)
+                BRC_TRY(ops->store(ops->ctx, item, err));
+            BRC_TRY(ops->done(ops->ctx, item, err));
+        }
+    }
+    b->n = b->njobs = 0;
+    return BRC_OK;
+}
+
+static int write_all(write_run *run, brc_error *err)
+{
+    int more = 1;
+    for (size_t k = 0;; k++) {
+        write_batch *b = &run->batches[k % 2], *before = &run->batches[(k + 1) % 2];
+        BRC_TRY(batch_fill(run, b, &more, err));
+        batch_submit(run, b, 0);
+        BRC_TRY(batch_store(run, before, err));
+        if (b->n == 0)
+            return BRC_OK;
+        BRC_TRY(batch_find(run, b, err));
+        batch_submit(run, b, 1);
+    }
+}
+
+static int write_setup(write_run *run, brc_pool *pool, size_t memory, brc_error *err)
+{
+    void *p;
+    size_t len = run->ops->len > 0 ? run->ops->len : 1;
+    /* Two batches, each chunk three times at most: gathered, encoded, read back. */
+    size_t bytes = memory / 6 < BATCH_BYTES ? memory / 6 : BATCH_BYTES;
+    run->nworkers = brc_pool_threads(pool);
+    run->batch_items = bytes / len < 1 ? 1 : bytes / len > BATCH_ITEMS ? BATCH_ITEMS : bytes / len;
+    run->job_items = JOB_BYTES / len < 1 ? 1 : JOB_BYTES / len;
+    run->lossy = brc_chain_is_lossy(run->ops->chain);
+    run->identity = brc_chain_is_identity(run->ops->chain);
+    BRC_TRY(brc_group_new(&run->group, pool, err));
+    BRC_TRY(brc_new_array(&p, run->nworkers, sizeof(write_worker), err));
+    run->workers = p;
+    for (int i = 0; i < 2; i++) {
+        BRC_TRY(brc_new_array(&p, run->batch_items, sizeof(brc_write_item), err));
+        run->batches[i].items = p;
+        BRC_TRY(brc_new_array(&p, run->batch_items, sizeof(write_job), err));
+        run->batches[i].jobs = p;
+    }
+    return BRC_OK;
+}
+
+int brc_write_pipeline(const brc_write_ops *ops, brc_pool *pool, size_t memory, brc_error *err)
+{
+    write_run run = {.ops = ops};
+    int rc = write_setup(&run, pool, memory, err);
+    if (rc == BRC_OK)
+        rc = write_all(&run, err);
+    brc_group_free(run.group); /* waits */
+    for (int i = 0; i < 2; i++) {
+        for (size_t j = 0; run.batches[i].items != NULL && j < run.batch_items; j++) {
+            brc_buf_dispose(&run.batches[i].items[j].own);
+            brc_buf_dispose(&run.batches[i].items[j].stored);
+        }
+        free(run.batches[i].items);
+        free(run.batches[i].jobs);
+    }
+    for (unsigned i = 0; run.workers != NULL && i < run.nworkers; i++) {
+        brc_scratch_free(run.workers[i].scratch);
+        brc_buf_dispose(&run.workers[i].back);
+    }
+    free(run.workers);
+    return rc;
+}

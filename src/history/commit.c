@@ -1,0 +1,158 @@
+#include "commit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+
+#define MAX_MESSAGE ((size_t)1 << 20)
+#define MAX_AUTHOR 1024
+
+/* ---- writing -------------------------------------------------------------------- */
+
+static int commit_check(const brc_commit *c, brc_error *err)
+{
+    size_t author = strlen(c->author), message = strlen(c->message);
+    if (author == 0 || author > MAX_AUTHOR || !brc_utf8_valid(c->author, author) ||
+        strpbrk(c->author, "\r\n") != NULL)
+        return brc_fail(err, BRC_EINVAL, "the author must be one line of 1 to %d bytes of UTF-8",
+                        MAX_AUTHOR);
+    if (message > MAX_MESSAGE || !brc_utf8_valid(c->message, message))
+        return brc_fail(err, BRC_EINVAL, "the message must be UTF-8 of at most 1 MiB");
+    if (c->nparents > BRC_MAX_PARENTS)
+        return brc_fail(err, BRC_ELIMIT, "a commit can have at most %d parents", BRC_MAX_PARENTS);
+    return BRC_OK;
+}
+
+static int commit_write(brc_buf *out, const brc_commit *c, brc_error *err)
+{
+    char hex[65];
+    if (!brc_oid_is_zero(&c->root))
+        BRC_TRY(brc_buf_printf(out, err, "root %s\n", brc_oid_format(hex, &c->root)));
+    for (size_t i = 0; i < c->nparents; i++)
+        BRC_TRY(brc_buf_printf(out, err, "parent %s\n", brc_oid_format(hex, &c->parents[i])));
+    BRC_TRY(brc_buf_printf(out, err, "author %s\ntime %" PRId64 "\n", c->author, c->time_us));
+    if (c->meta_json != NULL && strcmp(c->meta_json, "{}") != 0)
+        BRC_TRY(brc_buf_printf(out, err, "meta %s\n", c->meta_json));
+    BRC_TRY(brc_buf_text(out, "\n", err));
+    return brc_buf_text(out, c->message, err);
+}
+
+int brc_commit_put(brc_store *store, brc_commit *commit, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    BRC_TRY(commit_check(commit, err));
+    int rc = commit_write(&text, commit, err);
+    if (rc == BRC_OK)
+        rc = brc_store_put(store, BRC_KIND_COMMIT, text.data, text.len, &commit->id, err);
+    if (rc == BRC_OK)
+        rc = brc_commit_info_put(store, commit, err);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* ---- reading -------------------------------------------------------------------- */
+
+int brc_oid_read(brc_oid *out, const char *hex, size_t len, size_t id_len, brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (len != 2 * id_len || strspn(hex, "0123456789abcdef") < len)
+        return brc_fail(err, BRC_EINVAL, "'%.*s' is no id of %zu hexadecimal digits", (int)len, hex,
+                        2 * id_len);
+    for (size_t i = 0; i < len; i++) {
+        int digit = hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10;
+        out->bytes[i / 2] = (uint8_t)(out->bytes[i / 2] << 4 | digit);
+    }
+    return BRC_OK;
+}
+
+/* The commit and everything that it points to, in one piece of memory. */
+typedef struct commit_memory {
+    brc_commit commit;
+    brc_oid parents[BRC_MAX_PARENTS];
+    char text[];
+} commit_memory;
+
+/* Splits "word rest" off the front of the text; the line ends at a newline. */
+static char *commit_line(char **at, const char *word)
+{
+    size_t len = strlen(word);
+    char *end = strchr(*at, '\n');
+    if (end == NULL || strncmp(*at, word, len) != 0)
+        return NULL;
+    char *rest = *at + len;
+    *end = '\0';
+    *at = end + 1;
+    return rest;
+}
+
+static int commit_fields(commit_memory *m, size_t id_len, brc_error *err)
+{
+    char *at = m->text, *value, *end;
+    brc_commit *c = &m->commit;
+    if ((value = commit_line(&at, "root ")) != NULL)
+        BRC_TRY(brc_oid_read(&c->root, value, strlen(value), id_len, err));
+    while ((value = commit_line(&at, "parent ")) != NULL) {
+        if (c->nparents == BRC_MAX_PARENTS)
+            return brc_fail(err, BRC_EINVAL, "it has too many parents");
+        BRC_TRY(brc_oid_read(&m->parents[c->nparents++], value, strlen(value), id_len, err));
+    }
+    c->author = commit_line(&at, "author ");
+    value = commit_line(&at, "time ");
+    if (c->author == NULL || value == NULL)
+        return brc_fail(err, BRC_EINVAL, "its author or time is missing");
+    errno = 0;
+    c->time_us = strtoll(value, &end, 10);
+    if (errno != 0 || *end != '\0' || end == value)
+        return brc_fail(err, BRC_EINVAL, "its time is no number");
+    value = commit_line(&at, "meta ");
+    c->meta_json = value != NULL ? value : "{}";
+    if (*at != '\n')
+        return brc_fail(err, BRC_EINVAL, "it has a line that is not understood");
+    c->message = at + 1;
+    c->parents = m->parents;
+    return BRC_OK;
+}
+
+int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t id_len,
+                     brc_error *err)
+{
+    void *p;
+    char hex[65];
+    *out = NULL;
+    BRC_TRY(brc_new(&p, sizeof(commit_memory) + text.len + 1, err));
+    commit_memory *m = p;
+    memcpy(m->text, text.data, text.len);
+    m->commit.id = *id;
+    if (memchr(m->text, 0, text.len) != NULL || commit_fields(m, id_len, err) < 0) {
+        free(p);
+        return brc_fail(err, BRC_ECORRUPT, "commit %s is damaged: its text is not a commit's",
+                        brc_oid_format(hex, id));
+    }
+    *out = &m->commit;
+    return BRC_OK;
+}
+
+int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err)
+{
+    brc_span text;
+    *out = NULL;
+    BRC_TRY(brc_store_get(store, BRC_KIND_COMMIT, id, &text, err));
+    return brc_commit_parse(out, id, text, brc_store_id_len(store), err);
+}
+
+void brc_commit_free(brc_commit *commit)
+{
+    free(commit); /* the first member of its commit_memory */
+}
+
+int brc_commit_root(brc_store *store, const brc_oid *id, brc_oid *root, brc_error *err)
+{
+    brc_commit *c;
+    BRC_TRY(brc_commit_get(&c, store, id, err));
+    *root = c->root;
+    brc_commit_free(c);
+    return BRC_OK;
+}

@@ -1,0 +1,49 @@
+/*
+ * Commits, and the words that name them.
+ *
+ * A commit's canonical bytes are lines of text and the message:
+ *
+ *   root <hex>                       the snapshot; absent: the empty one
+ *   parent <hex>                     once for each, in order
+ *   author <text>
+ *   time <microseconds since 1970 UTC, decimal>
+ *   meta <a JSON object>             absent: {}
+ *   <empty line>
+ *   <message, to the end>
+ */
+#ifndef BRC_HISTORY_COMMIT_H
+#define BRC_HISTORY_COMMIT_H
+
+#include "snapshot.h"
+
+#define BRC_MAX_PARENTS 16
+
+/* Writes the commit and its derived row; commit->id is set. */
+BRC_MUST_USE int brc_commit_put(brc_store *store, brc_commit *commit, brc_error *err);
+/* Release with brc_commit_free(). BRC_ENOTFOUND where the id names no commit. */
+BRC_MUST_USE int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err);
+BRC_MUST_USE int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t id_len, brc_error *err);
+/* The snapshot of a commit. */
+BRC_MUST_USE int brc_commit_root(brc_store *store, const brc_oid *id, brc_oid *root, brc_error *err);
+
+/* "main", "v1", "1a2b3c", "HEAD~2", "main@{2026-11-20T12:00:00Z}". */
+BRC_MUST_USE int brc_rev_resolve(brc_store *store, const char *rev, brc_oid *out, brc_error *err);
+/* Hex digits of exactly one id. */
+BRC_MUST_USE int brc_oid_read(brc_oid *out, const char *hex, size_t len, size_t id_len, brc_error *err);
+/* "2026-11-20", "2026-11-20T12:00[:00[.123456]][Z|+01:00]", "@seconds". */
+BRC_MUST_USE int brc_time_parse(int64_t *out, const char *text, brc_error *err);
+/* The rules for names of branches and tags; git's, more or less. */
+BRC_MUST_USE int brc_ref_name_check(const char *name, brc_error *err);
+/* "heads/NAME" or "tags/NAME". */
+BRC_MUST_USE int brc_ref_full(char **out, const char *space, const char *name, brc_error *err);
+
+/* Walks the commits that are reachable from `tip`: children before their parents,
+ * among these the newest first. The walk is linear in memory only from the first
+ * merge on. */
+typedef struct brc_walk brc_walk;
+BRC_MUST_USE int brc_walk_new(brc_walk **out, brc_store *store, const brc_oid *tip, brc_error *err);
+void brc_walk_free(brc_walk *walk);
+/* 1 with a commit, borrowed until the next step; 0 at the end. */
+BRC_MUST_USE int brc_walk_next(brc_walk *walk, const brc_commit **out, brc_error *err);
+
+#endif

@@ -1,0 +1,73 @@
+#include "doc_diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+
+void brc_pointers_dispose(brc_pointers *pointers)
+{
+    for (size_t i = 0; i < pointers->n; i++)
+        free(pointers->items[i]);
+    free(pointers->items);
+    memset(pointers, 0, sizeof(*pointers));
+}
+
+static int pointer_add(brc_pointers *out, const char *base, const char *name, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    void *p = out->items;
+    int rc;
+    BRC_GO(brc_grow_array(&p, &out->cap, out->n + 1, sizeof(char *), err));
+    out->items = p;
+    BRC_GO(brc_buf_text(&text, base, err));
+    BRC_GO(brc_json_pointer_step(&text, name, err));
+    BRC_GO(brc_buf_take_text(&text, &out->items[out->n], err));
+    out->n++;
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* An empty "attributes" and none, an empty "storage_transformers" and none mean
+ * the same. */
+static int member_says_nothing(const brc_json *value)
+{
+    int kind = brc_json_kind(value);
+    return kind == BRC_JSON_ABSENT || kind == BRC_JSON_NULL ||
+           ((kind == BRC_JSON_OBJECT || kind == BRC_JSON_ARRAY) && brc_json_count(value) == 0);
+}
+
+static int members_diff(brc_pointers *out, const char *base, const brc_json *a, const brc_json *b,
+                        brc_error *err);
+
+static int member_diff(brc_pointers *out, const char *base, const char *name, const brc_json *x,
+                       const brc_json *y, brc_error *err)
+{
+    int top = *base == '\0';
+    if (brc_json_equal(x, y) || (top && member_says_nothing(x) && member_says_nothing(y)))
+        return BRC_OK;
+    if (top && strcmp(name, "attributes") == 0)
+        return members_diff(out, "/attributes", x, y, err);
+    return pointer_add(out, base, name, err);
+}
+
+static int members_diff(brc_pointers *out, const char *base, const brc_json *a, const brc_json *b,
+                        brc_error *err)
+{
+    for (const brc_json *v = brc_json_first(a); v != NULL; v = brc_json_next(v)) {
+        const char *name = brc_json_own_name(v);
+        BRC_TRY(member_diff(out, base, name, v, brc_json_member(b, name), err));
+    }
+    for (const brc_json *v = brc_json_first(b); v != NULL; v = brc_json_next(v)) {
+        const char *name = brc_json_own_name(v);
+        if (brc_json_member(a, name) == NULL)
+            BRC_TRY(member_diff(out, base, name, NULL, v, err));
+    }
+    return BRC_OK;
+}
+
+int brc_doc_diff(brc_pointers *out, const brc_json *a, const brc_json *b, brc_error *err)
+{
+    return members_diff(out, "", a, b, err);
+}

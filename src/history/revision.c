@@ -1,0 +1,294 @@
+/* The words that name commits: refs, ids and their prefixes, ~, ^, @{time}. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "commit.h"
+
+#define MIN_PREFIX 4
+
+int brc_ref_name_check(const char *name, brc_error *err)
+{
+    size_t len = strlen(name);
+    const char *why = NULL;
+    if (len == 0 || len > 255)
+        why = "it must have 1 to 255 bytes";
+    else if (!brc_utf8_valid(name, len))
+        why = "it is not valid UTF-8";
+    else if (strcmp(name, "HEAD") == 0)
+        why = "HEAD is the current branch's other name";
+    else if (name[0] == '-' || name[0] == '/' || name[0] == '.' || name[len - 1] == '/' ||
+             name[len - 1] == '.')
+        why = "it begins with '-', '/' or '.', or ends with '/' or '.'";
+    else if (strstr(name, "..") != NULL || strstr(name, "//") != NULL || strstr(name, "@{") != NULL)
+        why = "it contains '..', '//' or '@{'";
+    else if (name[strcspn(name, " ~^:?*[\\")] != '\0')
+        why = "it contains one of ~ ^ : ? * [ \\ or a space";
+    for (size_t i = 0; i < len && why == NULL; i++)
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+            why = "it contains a control character";
+    return why == NULL ? BRC_OK
+                       : brc_fail(err, BRC_EINVAL, "'%.80s' is no name for a branch or tag: %s", name,
+                                  why);
+}
+
+int brc_ref_full(char **out, const char *space, const char *name, brc_error *err)
+{
+    brc_buf buf = BRC_BUF_INIT;
+    int rc = brc_buf_printf(&buf, err, "%s/%s", space, name);
+    if (rc == BRC_OK)
+        rc = brc_buf_take_text(&buf, out, err);
+    brc_buf_dispose(&buf);
+    return rc;
+}
+
+/* ---- times -------------------------------------------------------------------- */
+
+/* `digits` digits as a number from *at on; 0 where there are others. */
+static int time_digits(const char **at, int digits, int *out)
+{
+    *out = 0;
+    for (int i = 0; i < digits; i++) {
+        char c = *(*at)++;
+        if (c < '0' || c > '9')
+            return 0;
+        *out = *out * 10 + (c - '0');
+    }
+    return 1;
+}
+
+/* Days since 1970-01-01 of a date of the proleptic Gregorian calendar. */
+static int64_t days_of(int year, int month, int day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t era = (y >= 0 ? y : y - 399) / 400;
+    int64_t of_era = y - era * 400;
+    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+static int time_of_day(const char **at, int64_t *us)
+{
+    int hour, minute, second = 0;
+    if (!time_digits(at, 2, &hour) || *(*at)++ != ':' || !time_digits(at, 2, &minute))
+        return 0;
+    if (**at == ':') {
+        (*at)++;
+        if (!time_digits(at, 2, &second))
+            return 0;
+    }
+    if (hour > 23 || minute > 59 || second > 60)
+        return 0;
+    *us = ((int64_t)hour * 3600 + minute * 60 + second) * 1000000;
+    if (**at == '.') {
+        int64_t unit = 100000;
+        for ((*at)++; **at >= '0' && **at <= '9'; (*at)++, unit /= 10)
+            *us += (**at - '0') * unit;
+    }
+    return 1;
+}
+
+static int time_offset(const char **at, int64_t *us)
+{
+    int hour, minute = 0, sign = **at == '-' ? -1 : 1;
+    if (**at == 'Z' || **at == 'z') {
+        (*at)++;
+        return 1;
+    }
+    if (**at != '+' && **at != '-')
+        return **at == '\0'; /* none: UTC */
+    (*at)++;
+    if (!time_digits(at, 2, &hour))
+        return 0;
+    if (**at == ':')
+        (*at)++;
+    if (**at != '\0' && !time_digits(at, 2, &minute))
+        return 0;
+    *us -= sign * ((int64_t)hour * 3600 + minute * 60) * 1000000;
+    return hour < 24 && minute < 60;
+}
+
+static int time_read(const char *at, int64_t *out)
+{
+    static const int lengths[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int year, month, day;
+    int64_t us = 0;
+    if (!time_digits(&at, 4, &year) || *at++ != '-' || !time_digits(&at, 2, &month) ||
+        *at++ != '-' || !time_digits(&at, 2, &day))
+        return 0;
+    if (month < 1 || month > 12 || day < 1 || day > lengths[month - 1])
+        return 0;
+    if (*at == 'T' || *at == 't' || *at == ' ') {
+        at++;
+        if (!time_of_day(&at, &us) || !time_offset(&at, &us))
+            return 0;
+    }
+    *out = days_of(year, month, day) * 86400000000 + us;
+    return *at == '\0';
+}
+
+int brc_time_parse(int64_t *out, const char *text, brc_error *err)
+{
+    if (text[0] == '@') {
+        char *end;
+        errno = 0;
+        long long seconds = strtoll(text + 1, &end, 10);
+        if (end != text + 1 && *end == '\0' && errno == 0 && seconds > -INT64_C(9000000000000) &&
+            seconds < INT64_C(9000000000000)) {
+            *out = seconds * 1000000;
+            return BRC_OK;
+        }
+    } else if (time_read(text, out)) {
+        return BRC_OK;
+    }
+    return brc_fail(err, BRC_EINVAL,
+                    "'%.60s' is no time: write 2026-11-20T12:00:00Z or @seconds since 1970", text);
+}
+
+/* ---- revisions ---------------------------------------------------------------- */
+
+static int rev_unknown(brc_store *store, const char *name, brc_error *err)
+{
+    return brc_fail(err, BRC_ENOTFOUND, "%s has no branch, tag or commit '%.120s'",
+                    brc_store_path(store), name);
+}
+
+static int rev_unborn(const char *branch, brc_error *err)
+{
+    return brc_fail(err, BRC_ENOTFOUND, "branch '%s' has no commit yet: make one with 'commit'",
+                    branch);
+}
+
+/* A ref of that name: *found 1 and its commit. */
+static int rev_ref(brc_store *store, const char *space, const char *name, int *found, brc_oid *out,
+                   brc_error *err)
+{
+    char *full;
+    int has = 0;
+    brc_error ignored = BRC_ERROR_INIT;
+    *found = 0;
+    BRC_TRY(brc_ref_full(&full, space, name, err));
+    int rc = brc_ref_get(store, full, &has, out, &ignored);
+    free(full);
+    if (rc == BRC_ENOTFOUND)
+        return BRC_OK;
+    if (rc < 0) {
+        if (err != NULL)
+            *err = ignored;
+        return rc;
+    }
+    *found = 1;
+    return has ? BRC_OK : rev_unborn(name, err);
+}
+
+static int rev_prefix(brc_store *store, const char *name, brc_oid *out, brc_error *err)
+{
+    brc_oid found[2];
+    size_t n = 0, len = strlen(name);
+    if (len >= MIN_PREFIX && strspn(name, "0123456789abcdefABCDEF") == len)
+        BRC_TRY(brc_objects_by_prefix(store, BRC_KIND_COMMIT, name, found, &n, err));
+    if (n == 0)
+        return rev_unknown(store, name, err);
+    if (n > 1)
+        return brc_fail(err, BRC_EAMBIGUOUS, "'%s' is the beginning of several commit ids: write more",
+                        name);
+    *out = found[0];
+    return BRC_OK;
+}
+
+static int rev_base(brc_store *store, const char *name, brc_oid *out, brc_error *err)
+{
+    int found;
+    if (strcmp(name, "HEAD") == 0 || strcmp(name, "@") == 0)
+        BRC_TRY(brc_head_get(store, &name, err));
+    BRC_TRY(rev_ref(store, "heads", name, &found, out, err));
+    if (!found)
+        BRC_TRY(rev_ref(store, "tags", name, &found, out, err));
+    return found ? BRC_OK : rev_prefix(store, name, out, err);
+}
+
+/* BRANCH@{TIME}, the part before "@{" being `len` bytes. */
+static int rev_at_time(brc_store *store, const char *name, const char *time, brc_oid *out,
+                       brc_error *err)
+{
+    int64_t us;
+    char *full;
+    if (*name == '\0' || strcmp(name, "HEAD") == 0)
+        BRC_TRY(brc_head_get(store, &name, err));
+    BRC_TRY(brc_time_parse(&us, time, err));
+    BRC_TRY(brc_ref_full(&full, "heads", name, err));
+    int rc = brc_ref_at(store, full, us, out, err);
+    free(full);
+    return rc;
+}
+
+static int rev_parent(brc_store *store, brc_oid *at, unsigned long which, const char *rev,
+                      brc_error *err)
+{
+    brc_commit *c;
+    if (which == 0)
+        return BRC_OK;
+    BRC_TRY(brc_commit_get(&c, store, at, err));
+    int rc = BRC_OK;
+    if (which <= c->nparents)
+        *at = c->parents[which - 1];
+    else
+        rc = brc_fail(err, BRC_ENOTFOUND, "'%.120s' goes back beyond the first commit", rev);
+    brc_commit_free(c);
+    return rc;
+}
+
+/* The steps behind the name: ~3, ^, ^2, in any number. */
+static int rev_steps(brc_store *store, const char *at, const char *rev, brc_oid *out, brc_error *err)
+{
+    while (*at != '\0') {
+        char kind = *at++, *end = NULL;
+        unsigned long n = 1;
+        if (*at >= '0' && *at <= '9') {
+            errno = 0;
+            n = strtoul(at, &end, 10);
+            if (errno != 0 || n > INT_MAX)
+                return rev_unknown(store, rev, err);
+            at = end;
+        }
+        if (kind == '^') {
+            BRC_TRY(rev_parent(store, out, n, rev, err));
+        } else if (kind == '~') {
+            while (n-- > 0)
+                BRC_TRY(rev_parent(store, out, 1, rev, err));
+        } else {
+            return rev_unknown(store, rev, err);
+        }
+    }
+    return BRC_OK;
+}
+
+int brc_rev_resolve(brc_store *store, const char *rev, brc_oid *out, brc_error *err)
+{
+    brc_buf name = BRC_BUF_INIT;
+    const char *time = strstr(rev, "@{"), *end = time != NULL ? strchr(time, '}') : NULL;
+    size_t len = time != NULL ? (size_t)(time - rev) : strcspn(rev, "~^");
+    int rc;
+    memset(out, 0, sizeof(*out));
+    BRC_GO(brc_buf_append(&name, rev, len, err));
+    BRC_GO(brc_buf_byte(&name, 0, err));
+    if (time != NULL) {
+        if (end == NULL) {
+            rc = rev_unknown(store, rev, err);
+            goto done;
+        }
+        size_t at = name.len;
+        BRC_GO(brc_buf_append(&name, time + 2, (size_t)(end - time - 2), err));
+        BRC_GO(brc_buf_terminate(&name, err));
+        BRC_GO(rev_at_time(store, (const char *)name.data, (const char *)name.data + at, out, err));
+        BRC_GO(rev_steps(store, end + 1, rev, out, err));
+    } else {
+        BRC_GO(rev_base(store, (const char *)name.data, out, err));
+        BRC_GO(rev_steps(store, rev + len, rev, out, err));
+    }
+done:
+    brc_buf_dispose(&name);
+    return rc;
+}

@@ -1,0 +1,57 @@
+/*
+ * Snapshots: the hierarchy at one moment, as a tree of maps.
+ *
+ * A snapshot is the root of a map with one item, the root node, whose name is
+ * empty. A group's map holds its children: the key is the child's name and a zero
+ * byte, the value an entry. An array's map holds its chunks (chunk_key.h), the
+ * value is the chunk's id.
+ *
+ *   entry   u8 kind (1 group, 2 array), u8 parts, the document's id,
+ *           where parts & 1 the map's root, where parts & 2 the id of the
+ *           storage options
+ *
+ * The zero id is the empty snapshot: a root group with a plain document.
+ */
+#ifndef BRC_HISTORY_SNAPSHOT_H
+#define BRC_HISTORY_SNAPSHOT_H
+
+#include "../base/json.h"
+#include "../tree/chunk_key.h"
+#include "../tree/map.h"
+
+typedef struct brc_entry {
+    int kind;        /* BRC_GROUP, BRC_ARRAY; 0: there is no node                 */
+    brc_oid doc;     /* zero: the plain group's document                         */
+    brc_oid map;     /* children or chunks; zero: none                           */
+    brc_oid storage; /* zero: none                                               */
+} brc_entry;
+
+#define BRC_ENTRY_MAX (2 + 3 * 32)
+size_t brc_entry_encode(uint8_t out[BRC_ENTRY_MAX], const brc_entry *entry, size_t id_len);
+BRC_MUST_USE int brc_entry_decode(brc_entry *out, brc_span bytes, size_t id_len, brc_error *err);
+int brc_entry_equal(const brc_entry *a, const brc_entry *b);
+
+/* A child's key: its name and a zero byte. */
+BRC_MUST_USE int brc_child_key(brc_buf *out, const char *name, size_t len, brc_error *err);
+
+/* The entry at a path of a snapshot; kind 0 where there is none. */
+BRC_MUST_USE int brc_snapshot_find(brc_store *store, const brc_oid *snapshot, const char *path, brc_entry *out, brc_error *err);
+/* The same from an entry downwards; `path` is relative: "a/b", "" is itself. */
+BRC_MUST_USE int brc_entry_find(brc_store *store, const brc_entry *from, const char *path, brc_entry *out, brc_error *err);
+/* Writes the snapshot whose root node is this. */
+BRC_MUST_USE int brc_snapshot_put(brc_store *store, const brc_entry *root, brc_oid *out, brc_error *err);
+
+/* The document's text, borrowed until the next call on the store. */
+BRC_MUST_USE int brc_entry_text(brc_store *store, const brc_entry *entry, brc_span *out, brc_error *err);
+BRC_MUST_USE int brc_entry_doc(brc_store *store, const brc_entry *entry, brc_json **out, brc_error *err);
+/* Stores a document, without white space. */
+BRC_MUST_USE int brc_doc_put(brc_store *store, const brc_json *doc, brc_oid *out, brc_error *err);
+
+/* A node's name or path, by one rule everywhere: at writing, on receiving and at
+ * export. Names: not empty, no '/', not only dots, no "__" in front, not
+ * "zarr.json", at most 255 bytes of UTF-8 without NUL. */
+BRC_MUST_USE int brc_name_check(const char *name, size_t len, brc_error *err);
+/* "a/b", "/a/b/" and "/a/b" become "/a/b"; "" and "/" the root "/". */
+BRC_MUST_USE int brc_path_normal(brc_buf *out, const char *path, brc_error *err);
+
+#endif

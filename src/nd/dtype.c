@@ -1,0 +1,201 @@
+/*
+ * The table of built-in data types, and what is the same for all types.
+ *
+ * An element in canonical form is little-endian and packed; complex numbers are
+ * real part, then imaginary part, each with its own byte order.
+ */
+#include "dtype_ops.h"
+
+#include <string.h>
+
+/* npy is NumPy's descr: byte order, kind, bytes. A bool is a byte that carries one bit. */
+#define NUMBER(name_, klass_, bytes, unit, bits_, npy_, ops_)                          \
+    {                                                                                  \
+        .size = sizeof(brc_dtype), .name = name_, .klass = klass_, .item_size = bytes, \
+        .swap_unit = unit, .bits = bits_, .npy = npy_, .ops = &ops_                    \
+    }
+
+static const brc_dtype number_types[] = {
+    NUMBER("bool", BRC_CLASS_BOOL, 1, 1, 1, "|b1", brc_bool_ops),
+    NUMBER("int8", BRC_CLASS_INT, 1, 1, 8, "|i1", brc_int_ops),
+    NUMBER("int16", BRC_CLASS_INT, 2, 2, 16, "<i2", brc_int_ops),
+    NUMBER("int32", BRC_CLASS_INT, 4, 4, 32, "<i4", brc_int_ops),
+    NUMBER("int64", BRC_CLASS_INT, 8, 8, 64, "<i8", brc_int_ops),
+    NUMBER("uint8", BRC_CLASS_UINT, 1, 1, 8, "|u1", brc_uint_ops),
+    NUMBER("uint16", BRC_CLASS_UINT, 2, 2, 16, "<u2", brc_uint_ops),
+    NUMBER("uint32", BRC_CLASS_UINT, 4, 4, 32, "<u4", brc_uint_ops),
+    NUMBER("uint64", BRC_CLASS_UINT, 8, 8, 64, "<u8", brc_uint_ops),
+    NUMBER("float16", BRC_CLASS_FLOAT, 2, 2, 16, "<f2", brc_float_ops),
+    NUMBER("float32", BRC_CLASS_FLOAT, 4, 4, 32, "<f4", brc_float_ops),
+    NUMBER("float64", BRC_CLASS_FLOAT, 8, 8, 64, "<f8", brc_float_ops),
+    NUMBER("complex64", BRC_CLASS_COMPLEX, 8, 4, 64, "<c8", brc_complex_ops),
+    NUMBER("complex128", BRC_CLASS_COMPLEX, 16, 8, 128, "<c16", brc_complex_ops),
+};
+
+/* ctx is the type's row above. */
+static int number_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
+                       brc_error *err)
+{
+    const brc_dtype *row = ctx;
+    BRC_TRY(brc_dtype_no_config(name, config, err));
+    const char *json = out->json;
+    *out = *row;
+    out->json = json;
+    return BRC_OK;
+}
+
+#define NUMBER_SPEC(row, name_)                                                           \
+    {                                                                                     \
+        .size = sizeof(brc_dtype_spec), .name = name_, .ctx = (void *)&number_types[row], \
+        .open = number_open                                                               \
+    }
+
+static const brc_dtype_spec builtin_dtypes[] = {
+    NUMBER_SPEC(0, "bool"),
+    NUMBER_SPEC(1, "int8"),
+    NUMBER_SPEC(2, "int16"),
+    NUMBER_SPEC(3, "int32"),
+    NUMBER_SPEC(4, "int64"),
+    NUMBER_SPEC(5, "uint8"),
+    NUMBER_SPEC(6, "uint16"),
+    NUMBER_SPEC(7, "uint32"),
+    NUMBER_SPEC(8, "uint64"),
+    NUMBER_SPEC(9, "float16"),
+    NUMBER_SPEC(10, "float32"),
+    NUMBER_SPEC(11, "float64"),
+    NUMBER_SPEC(12, "complex64"),
+    NUMBER_SPEC(13, "complex128"),
+    { .size = sizeof(brc_dtype_spec),
+      .name = "r<bits>",
+      .match = brc_raw_match,
+      .open = brc_raw_open,
+      .close = brc_raw_close },
+};
+
+const brc_dtype_spec *brc_dtype_builtins(size_t *n)
+{
+    *n = sizeof(builtin_dtypes) / sizeof(builtin_dtypes[0]);
+    return builtin_dtypes;
+}
+
+int brc_dtype_no_config(const char *name, const brc_json *config, brc_error *err)
+{
+    int kind = brc_json_kind(config);
+    if (kind == BRC_JSON_ABSENT)
+        return BRC_OK;
+    if (kind != BRC_JSON_OBJECT)
+        return brc_fail(err, BRC_EINVAL, "the configuration of data type %s is not an object",
+                        name);
+    if (brc_json_count(config) > 0)
+        return brc_fail(err, BRC_EINVAL,
+                        "data type %s has no configuration, but \"%.80s\" is given", name,
+                        brc_json_name(config, 0));
+    return BRC_OK;
+}
+
+/* Copies as much as fits on one line, whole UTF-8 characters only, with "..." where it is cut. */
+static void label_text(char *out, size_t room, const char *text)
+{
+    if (text == NULL) /* a string that cannot be a C string */
+        text = "\\u0000";
+    size_t len = strlen(text);
+    int cut = len >= room;
+    if (cut) {
+        len = room - 4;
+        while (len > 0 && ((uint8_t)text[len] & 0xC0) == 0x80)
+            len--;
+    }
+    for (size_t i = 0; i < len; i++)
+        out[i] = (uint8_t)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i];
+    memcpy(out + len, cut ? "..." : "", cut ? 4 : 1);
+}
+
+const char *brc_value_label(char out[BRC_VALUE_LABEL], const brc_json *value)
+{
+    int truth;
+    switch (brc_json_kind(value)) {
+    case BRC_JSON_NULL: return "null";
+    case BRC_JSON_BOOL: return brc_json_bool(value, &truth) && truth ? "true" : "false";
+    case BRC_JSON_NUMBER: label_text(out, BRC_VALUE_LABEL, brc_json_text(value)); return out;
+    case BRC_JSON_STRING:
+        out[0] = '"';
+        label_text(out + 1, BRC_VALUE_LABEL - 2, brc_json_text(value));
+        memcpy(out + strlen(out), "\"", 2);
+        return out;
+    case BRC_JSON_ARRAY: return "[...]";
+    case BRC_JSON_OBJECT: return "{...}";
+    default: return "that is absent";
+    }
+}
+
+int brc_dtype_parse_text(const brc_dtype *type, const char *text, brc_buf *out, brc_error *err)
+{
+    brc_json *value = NULL;
+    brc_error why = BRC_ERROR_INIT;
+    int rc = brc_json_parse(&value, text, strlen(text), &why);
+    if (rc == BRC_EINVAL) {
+        if (!brc_utf8_valid(text, strlen(text)))
+            return brc_fail(err, BRC_EINVAL, "the value for %s is not UTF-8 text", type->name);
+        value = brc_json_new_string(text);
+        rc = value != NULL ? BRC_OK : brc_nomem(&why);
+    }
+    if (rc < 0) {
+        if (err != NULL)
+            *err = why;
+        return rc;
+    }
+    rc = type->ops->parse(type, value, out, err);
+    brc_json_free(value);
+    return rc;
+}
+
+int brc_dtype_default(const brc_dtype *type, brc_buf *out, brc_error *err)
+{
+    if (type->item_size == 0)
+        return BRC_OK;
+    BRC_TRY(brc_buf_reserve(out, type->item_size, err));
+    memset(out->data + out->len, 0, type->item_size);
+    out->len += type->item_size;
+    return BRC_OK;
+}
+
+/* One loop a width, so that the compiler can use vectors. */
+#define SWAP_LOOP(type_, swap)                                 \
+    do {                                                       \
+        for (size_t at = 0; at < whole; at += sizeof(type_)) { \
+            type_ v;                                           \
+            memcpy(&v, src + at, sizeof(v));                   \
+            v = swap(v);                                       \
+            memcpy(dst + at, &v, sizeof(v));                   \
+        }                                                      \
+    } while (0)
+
+void brc_swap_units(uint8_t *dst, const uint8_t *src, size_t len, size_t unit)
+{
+    if (len == 0)
+        return;
+    size_t whole = unit > 1 ? len - len % unit : 0;
+    if (unit == 2) {
+        SWAP_LOOP(uint16_t, __builtin_bswap16);
+    } else if (unit == 4) {
+        SWAP_LOOP(uint32_t, __builtin_bswap32);
+    } else if (unit == 8) {
+        SWAP_LOOP(uint64_t, __builtin_bswap64);
+    } else {
+        for (size_t at = 0; at < whole; at += unit) {
+            for (size_t i = 0, j = unit - 1; i <= j; i++, j--) {
+                uint8_t first = src[at + i], last = src[at + j];
+                dst[at + i] = last;
+                dst[at + j] = first;
+            }
+        }
+    }
+    if (dst != src && whole < len)
+        memcpy(dst + whole, src + whole, len - whole);
+}
+
+void brc_dtype_native(const brc_dtype *type, uint8_t *data, size_t len)
+{
+    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ && type->swap_unit > 1)
+        brc_swap_units(data, data, len, type->swap_unit);
+}

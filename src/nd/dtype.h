@@ -1,0 +1,32 @@
+/* The built-in data types, and what all types have in common. */
+#ifndef BRC_ND_DTYPE_H
+#define BRC_ND_DTYPE_H
+
+#include "../base/json.h"
+
+/* bool, int8-64, uint8-64, float16/32/64, complex64/128, r<bits>: a static table. */
+const brc_dtype_spec *brc_dtype_builtins(size_t *n);
+
+/* The "fill_value" of a zarr.json, or text as people type it ("NaN", "1.5",
+ * "true", "[1, 2]"): JSON where it parses as such, else a string. Appends one
+ * canonical element. */
+BRC_MUST_USE int brc_dtype_parse_text(const brc_dtype *type, const char *text, brc_buf *out, brc_error *err);
+/* Appends the type's default element: all bits zero unless the type says else. */
+BRC_MUST_USE int brc_dtype_default(const brc_dtype *type, brc_buf *out, brc_error *err);
+
+/* Shortest decimal that reads back as the same value in the type; "NaN",
+ * "Infinity", "-Infinity" for the rest. `size` is 2, 4 or 8. Integral values get
+ * ".0"; large and small ones an exponent. out holds BRC_FLOAT_TEXT bytes. */
+#define BRC_FLOAT_TEXT 40
+void brc_float_text(char out[BRC_FLOAT_TEXT], const uint8_t *element, size_t size);
+double brc_half_to_double(uint16_t bits);
+/* Correctly rounded, half to even; *overflow set where a finite text gives infinity. */
+uint16_t brc_half_from_text(const char *text, int *overflow);
+
+/* n elements, each swap_unit reversed; dst may be src. */
+void brc_swap_units(uint8_t *dst, const uint8_t *src, size_t len, size_t unit);
+/* Canonical (little-endian) to native memory and back; nothing to do on a
+ * little-endian host. */
+void brc_dtype_native(const brc_dtype *type, uint8_t *data, size_t len);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Small objects in memory, by id. The least recently used go when the bytes held
+ * pass the limit; pinned ones stay until they are dropped together.
+ */
+#ifndef BRC_STORE_CACHE_H
+#define BRC_STORE_CACHE_H
+
+#include "../base/hash.h"
+
+typedef struct brc_cached {
+    struct brc_cached *next_in_bucket, *newer, *older;
+    brc_oid id;
+    int kind;
+    int pinned;
+    size_t len;
+    uint8_t data[];
+} brc_cached;
+
+typedef struct brc_cache {
+    brc_cached **buckets;
+    size_t nbuckets, count;
+    size_t bytes, limit;
+    brc_cached *newest, *oldest;
+} brc_cache;
+
+void brc_cache_init(brc_cache *cache, size_t limit);
+void brc_cache_dispose(brc_cache *cache);
+/* NULL where it is not there. Valid until the next add. */
+const brc_cached *brc_cache_find(brc_cache *cache, const brc_oid *id);
+/* Copies data; an entry that is there stays (and becomes pinned where asked). */
+BRC_MUST_USE int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *data,
+                               size_t len, int pinned, const brc_cached **out, brc_error *err);
+void brc_cache_drop_pinned(brc_cache *cache);
+/* Forgets everything that is not pinned. */
+void brc_cache_clear(brc_cache *cache);
+
+#endif

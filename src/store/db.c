@@ -1,0 +1,275 @@
+/*
+ * The connection: statements, transactions, waiting, and SQLite's errors in our
+ * words. Opening is in open.c.
+ */
+#include "db.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+
+/* ---- errors ------------------------------------------------------------------ */
+
+static int db_code(int primary)
+{
+    switch (primary) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return BRC_EBUSY;
+    case SQLITE_CORRUPT:
+        return BRC_ECORRUPT;
+    case SQLITE_NOTADB:
+        return BRC_EFORMAT;
+    case SQLITE_FULL:
+        return BRC_ENOSPACE;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return BRC_EREADONLY;
+    case SQLITE_NOMEM:
+        return BRC_ENOMEM;
+    case SQLITE_INTERRUPT:
+        return BRC_EINTERRUPT;
+    case SQLITE_TOOBIG:
+        return BRC_ELIMIT;
+    default:
+        return BRC_EIO;
+    }
+}
+
+int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *err)
+{
+    int code = db_code(sqlite_rc & 0xff);
+    int extended = store->db != NULL ? sqlite3_extended_errcode(store->db) : sqlite_rc;
+    const char *path = store->path;
+
+    if (code == BRC_EBUSY)
+        brc_fail(err, code, "%s is in use by another process (waited %g s); try again, or wait "
+                            "longer with --wait", path, store->wait_ms / 1000.0);
+    else if (code == BRC_ENOSPACE)
+        brc_fail(err, code, "no space is left for %s: free some and try again; nothing was changed",
+                 path);
+    else if (code == BRC_EFORMAT)
+        brc_fail(err, code, "%s is no breccia repository: 'breccia init' makes one", path);
+    else if (code == BRC_EREADONLY)
+        brc_fail(err, code, "%s cannot be written: %s", path, sqlite3_errstr(sqlite_rc));
+    else if (code == BRC_ECORRUPT)
+        brc_fail(err, code, "%s is damaged (%s): run 'breccia fsck %s'", path, what, path);
+    else if (code == BRC_EINTERRUPT)
+        brc_fail(err, code, "interrupted; %s is as it was", path);
+    else if (code == BRC_ENOMEM)
+        brc_nomem(err);
+    else if (code == BRC_ELIMIT)
+        brc_fail(err, code, "%s: one stored value is larger than SQLite's limit; use smaller chunks",
+                 path);
+    else
+        brc_fail(err, code, "%s: cannot %s: %s", path, what,
+                 store->db != NULL ? sqlite3_errmsg(store->db) : sqlite3_errstr(sqlite_rc));
+    if (err != NULL) {
+        err->detail = extended;
+        snprintf(err->source, sizeof(err->source), "sqlite");
+    }
+    return code;
+}
+
+/* ---- statements ---------------------------------------------------------------- */
+
+int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *err)
+{
+    *out = NULL;
+    for (size_t i = 0; i < store->nstatements; i++) {
+        if (store->statements[i].sql == sql) {
+            *out = store->statements[i].stmt;
+            sqlite3_reset(*out);
+            sqlite3_clear_bindings(*out);
+            return BRC_OK;
+        }
+    }
+    if (store->nstatements == BRC_MAX_STATEMENTS)
+        return brc_fail(err, BRC_EINTERNAL, "the statement cache is full");
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL);
+    if (rc != SQLITE_OK)
+        return brc_fail_db(store, rc, "prepare a statement", err);
+    store->statements[store->nstatements].sql = sql;
+    store->statements[store->nstatements++].stmt = stmt;
+    *out = stmt;
+    return BRC_OK;
+}
+
+int brc_step(brc_store *store, sqlite3_stmt *stmt, brc_error *err)
+{
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        return 1;
+    if (rc == SQLITE_DONE) {
+        sqlite3_reset(stmt);
+        return 0;
+    }
+    int code = brc_fail_db(store, rc, "read or write it", err);
+    sqlite3_reset(stmt);
+    return code;
+}
+
+int brc_run(brc_store *store, sqlite3_stmt *stmt, brc_error *err)
+{
+    int rc = brc_step(store, stmt, err);
+    if (rc > 0)
+        sqlite3_reset(stmt);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_exec(brc_store *store, const char *sql, brc_error *err)
+{
+    int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? BRC_OK : brc_fail_db(store, rc, "set it up", err);
+}
+
+void brc_reader_close(brc_store *store)
+{
+    sqlite3_blob_close(store->reader);
+    store->reader = NULL;
+}
+
+void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid *id)
+{
+    if (id == NULL)
+        sqlite3_bind_null(stmt, column);
+    else
+        sqlite3_bind_blob(stmt, column, id->bytes, (int)store->id_len, SQLITE_TRANSIENT);
+}
+
+int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (sqlite3_column_type(stmt, column) != SQLITE_BLOB ||
+        (size_t)sqlite3_column_bytes(stmt, column) != store->id_len)
+        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an id has the wrong form", store->path);
+    memcpy(out->bytes, sqlite3_column_blob(stmt, column), store->id_len);
+    return BRC_OK;
+}
+
+/* ---- transactions ---------------------------------------------------------------- */
+
+int brc_store_writable(brc_store *store, brc_error *err)
+{
+    if (store->readonly)
+        return brc_fail(err, BRC_EREADONLY, "%s is open for reading only", store->path);
+    return BRC_OK;
+}
+
+int brc_store_begin(brc_store *store, brc_error *err)
+{
+    BRC_TRY(brc_store_check_interrupt(store, err));
+    if (store->write_depth == 0) {
+        BRC_TRY(brc_store_writable(store, err));
+        if (store->read_depth > 0)
+            return brc_fail(err, BRC_EMISUSE, "a write cannot begin inside a read");
+        BRC_TRY(brc_exec(store, "BEGIN IMMEDIATE", err));
+        store->undo = 0;
+    }
+    store->write_depth++;
+    return BRC_OK;
+}
+
+void brc_store_rollback(brc_store *store)
+{
+    brc_reader_close(store);
+    /* SQLite may have rolled back already: then this fails, and that is all right. */
+    sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    /* What the transaction had added must not be found in memory any more. */
+    brc_cache_clear(&store->cache);
+    brc_encodings_forget(store);
+    store->write_depth = 0;
+}
+
+int brc_store_end(brc_store *store, int keep, brc_error *err)
+{
+    int rc = BRC_OK;
+    if (store->write_depth == 0)
+        return keep ? brc_fail(err, BRC_EMISUSE, "there is no transaction to end") : BRC_OK;
+    store->write_depth--;
+    if (!keep)
+        store->undo = 1;
+    if (store->write_depth > 0)
+        return BRC_OK;
+    if (!store->undo) {
+        brc_reader_close(store);
+        rc = brc_store_check_interrupt(store, err);
+        if (rc == BRC_OK)
+            rc = brc_exec(store, "COMMIT", err);
+        if (rc == BRC_OK) {
+            store->writes++;
+            return BRC_OK;
+        }
+    } else if (keep) {
+        rc = brc_fail(err, BRC_EMISUSE, "an earlier step of this transaction failed: it is undone");
+    }
+    brc_store_rollback(store);
+    return rc;
+}
+
+int brc_store_begin_read(brc_store *store, brc_error *err)
+{
+    BRC_TRY(brc_store_check_interrupt(store, err));
+    if (store->write_depth == 0 && store->read_depth == 0)
+        BRC_TRY(brc_exec(store, "BEGIN", err));
+    store->read_depth++;
+    return BRC_OK;
+}
+
+void brc_store_end_read(brc_store *store)
+{
+    if (--store->read_depth > 0 || store->write_depth > 0)
+        return;
+    brc_reader_close(store);
+    sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
+}
+
+int brc_store_version(brc_store *store, uint64_t *version, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "PRAGMA data_version", &st, err));
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    *version = ((uint64_t)sqlite3_column_int64(st, 0) << 32) + store->writes;
+    sqlite3_reset(st);
+    return BRC_OK;
+}
+
+/* ---- interruption, waiting --------------------------------------------------------- */
+
+void brc_store_interrupt(brc_store *store)
+{
+    atomic_store(&store->interrupted, 1);
+    sqlite3_interrupt(store->db);
+}
+
+int brc_store_check_interrupt(brc_store *store, brc_error *err)
+{
+    if (atomic_load(&store->interrupted))
+        return brc_fail(err, BRC_EINTERRUPT, "interrupted; %s is as it was", store->path);
+    return BRC_OK;
+}
+
+int64_t brc_time_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int brc_db_busy(void *ctx, int tries)
+{
+    brc_store *store = ctx;
+    int64_t waited = 0;
+    for (int i = 0; i < tries && waited <= store->wait_ms; i++)
+        waited += i < 6 ? 1 << i : 64;
+    if (waited >= store->wait_ms || atomic_load(&store->interrupted))
+        return 0;
+    struct timespec pause = {0, (tries < 6 ? 1 << tries : 64) * 1000000L};
+    nanosleep(&pause, NULL);
+    return 1;
+}

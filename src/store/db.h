@@ -1,0 +1,84 @@
+/* The store's own parts: the connection, its statements and its errors. */
+#ifndef BRC_STORE_DB_H
+#define BRC_STORE_DB_H
+
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#include "../base/alloc.h"
+#include "cache.h"
+#include "store.h"
+
+#define BRC_APPLICATION_ID 0x62726331 /* "brc1" */
+#define BRC_FORMAT 1
+#define BRC_PAGE_SIZE 16384
+#define BRC_MAX_STATEMENTS 64
+
+typedef struct brc_stmt_slot {
+    const char *sql; /* compared by address: every statement is one literal */
+    sqlite3_stmt *stmt;
+} brc_stmt_slot;
+
+typedef struct brc_encoding_slot {
+    int64_t id;
+    char *spec;
+    brc_chain *chain;
+    brc_dtype *type; /* the chain borrows it */
+} brc_encoding_slot;
+
+struct brc_store {
+    sqlite3 *db;
+    char *path;
+    const brc_registry *registry;
+    int readonly;
+    int hash;
+    size_t id_len;
+    uint8_t secret[BRC_SECRET_LEN];
+    char *head;
+
+    brc_stmt_slot statements[BRC_MAX_STATEMENTS];
+    size_t nstatements;
+    sqlite3_blob *reader; /* kept open from one fetch to the next */
+
+    int write_depth, read_depth;
+    int undo;            /* an inner transaction asked for it */
+    uint64_t writes;     /* outermost transactions of this connection */
+    int wait_ms;
+    atomic_int interrupted;
+
+    brc_cache cache;
+    int scratch;
+    brc_encoding_slot *encodings;
+    size_t nencodings, encodings_cap;
+};
+
+/* Maps SQLite's result to a code and a sentence: "<what> in <path>: ...". */
+int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *err);
+/* The prepared statement of a literal, reset and without bindings. */
+BRC_MUST_USE int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *err);
+/* 1 with a row, 0 at the end; resets the statement unless it gave a row. */
+BRC_MUST_USE int brc_step(brc_store *store, sqlite3_stmt *stmt, brc_error *err);
+/* For statements that give no rows: steps and resets. */
+BRC_MUST_USE int brc_run(brc_store *store, sqlite3_stmt *stmt, brc_error *err);
+/* Runs text without data in it. */
+BRC_MUST_USE int brc_exec(brc_store *store, const char *sql, brc_error *err);
+/* Closes the open blob, which would hold a lock. */
+void brc_reader_close(brc_store *store);
+
+void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid *id); /* NULL: null */
+/* BRC_ECORRUPT where the column holds no id of the right length. */
+BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err);
+
+/* Undoes the whole transaction, in the file and in memory. */
+void brc_store_rollback(brc_store *store);
+/* SQLite's busy handler: sleeps 1, 2, 4 ... 64 ms between tries, until the waits
+ * add up to the store's. */
+int brc_db_busy(void *store, int tries);
+/* encoding.c: the chains that were opened for encodings. */
+void brc_encodings_forget(brc_store *store);
+
+/* schema.c */
+BRC_MUST_USE int brc_schema_create(brc_store *store, brc_error *err);
+BRC_MUST_USE int brc_schema_check(brc_store *store, brc_error *err);
+
+#endif

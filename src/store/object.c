@@ -1,0 +1,408 @@
+/* Objects: the hash index, the stored bytes behind it, and small objects whole. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db.h"
+
+/* Up to this size a hit is compared byte by byte: constructed collisions of
+ * XXH3-128 are known for inputs of 4,096 bytes. */
+#define COMPARE_MAX 4096
+/* No document, node or commit is larger. */
+#define OBJECT_MAX ((uint64_t)64 << 20)
+
+#define OBJECT_COLUMNS "kind, encoding, blob, size, stored, checksum, guard"
+
+/* ---- the index ------------------------------------------------------------------ */
+
+static int object_column_size(brc_store *store, sqlite3_stmt *st, int column, uint64_t *out,
+                              brc_error *err)
+{
+    int64_t v = sqlite3_column_int64(st, column);
+    if (sqlite3_column_type(st, column) != SQLITE_INTEGER || v < 0)
+        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an object's row has a wrong size",
+                        store->path);
+    *out = (uint64_t)v;
+    return BRC_OK;
+}
+
+/* Reads OBJECT_COLUMNS from column `at` on. */
+static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_object *o, brc_error *err)
+{
+    o->kind = sqlite3_column_int(st, at);
+    o->encoding = sqlite3_column_int64(st, at + 1);
+    o->blob = sqlite3_column_int64(st, at + 2);
+    BRC_TRY(object_column_size(store, st, at + 3, &o->size, err));
+    BRC_TRY(object_column_size(store, st, at + 4, &o->stored, err));
+    o->checksum = (uint64_t)sqlite3_column_int64(st, at + 5);
+    o->guard = (uint64_t)sqlite3_column_int64(st, at + 6);
+    if (o->kind < 1 || o->kind > BRC_KIND_MAX || o->encoding < 0 ||
+        (o->encoding == 0 && o->size != o->stored))
+        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an object's row contradicts itself",
+                        store->path);
+    o->found = 1;
+    return BRC_OK;
+}
+
+static int object_find_one(brc_store *store, brc_object *o, brc_error *err)
+{
+    sqlite3_stmt *st;
+    o->found = 0;
+    BRC_TRY(brc_stmt(store, "SELECT " OBJECT_COLUMNS " FROM object WHERE id=?1", &st, err));
+    brc_bind_id(store, st, 1, &o->id);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    rc = object_from_row(store, st, 0, o, err);
+    sqlite3_reset(st);
+    return rc;
+}
+
+static int object_order(const void *a, const void *b)
+{
+    const brc_object *x = *(brc_object *const *)a, *y = *(brc_object *const *)b;
+    return brc_oid_cmp(&x->id, &y->id);
+}
+
+int brc_objects_find(brc_store *store, brc_object *const *objects, size_t n, brc_error *err)
+{
+    void *p;
+    if (n == 1)
+        return object_find_one(store, objects[0], err);
+    /* Sorted look-ups are several times faster: neighbours share pages. */
+    BRC_TRY(brc_new_array(&p, n, sizeof(*objects), err));
+    brc_object **sorted = p;
+    int rc = BRC_OK;
+    if (n > 0)
+        memcpy(sorted, objects, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), object_order);
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = object_find_one(store, sorted[i], err);
+    free(sorted);
+    return rc;
+}
+
+int brc_objects_each(brc_store *store,
+                     int (*each)(void *ctx, const brc_object *object, brc_error *err), void *ctx,
+                     brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT id, " OBJECT_COLUMNS " FROM object ORDER BY id", &st, err));
+    int rc;
+    while ((rc = brc_step(store, st, err)) > 0) {
+        brc_object o;
+        rc = brc_column_id(store, st, 0, &o.id, err);
+        if (rc == BRC_OK)
+            rc = object_from_row(store, st, 1, &o, err);
+        if (rc == BRC_OK)
+            rc = each(ctx, &o, err);
+        if (rc < 0)
+            break;
+    }
+    sqlite3_reset(st);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* "1a2b3" as the lowest and highest ids that begin with it. */
+static int hex_bounds(const char *hex, size_t id_len, brc_oid *low, brc_oid *high)
+{
+    memset(low, 0, sizeof(*low));
+    memset(high, 0xff, sizeof(*high));
+    for (size_t i = 0; hex[i] != '\0'; i++) {
+        char c = hex[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0 || i >= 2 * id_len)
+            return 0;
+        int shift = i % 2 == 0 ? 4 : 0;
+        low->bytes[i / 2] = (uint8_t)(low->bytes[i / 2] | digit << shift);
+        high->bytes[i / 2] = (uint8_t)((high->bytes[i / 2] & ~(0xf << shift)) | digit << shift);
+    }
+    return 1;
+}
+
+int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid found[2], size_t *n,
+                          brc_error *err)
+{
+    brc_oid low, high;
+    sqlite3_stmt *st;
+    *n = 0;
+    if (!hex_bounds(hex, store->id_len, &low, &high))
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT id FROM object WHERE id BETWEEN ?1 AND ?2 AND kind=?3 LIMIT 2", &st,
+                     err));
+    brc_bind_id(store, st, 1, &low);
+    brc_bind_id(store, st, 2, &high);
+    sqlite3_bind_int(st, 3, kind);
+    int rc;
+    while ((rc = brc_step(store, st, err)) > 0 && *n < 2) {
+        rc = brc_column_id(store, st, 0, &found[(*n)++], err);
+        if (rc < 0)
+            break;
+    }
+    sqlite3_reset(st);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT count(*), coalesce(sum(kind=1),0), coalesce(sum(stored),0),"
+                     " coalesce(sum(size),0),"
+                     " (SELECT page_count FROM pragma_page_count) *"
+                     " (SELECT page_size FROM pragma_page_size) FROM object",
+                     &st, err));
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc < 0 ? rc : brc_fail(err, BRC_EINTERNAL, "no totals");
+    out->objects = (uint64_t)sqlite3_column_int64(st, 0);
+    out->chunks = (uint64_t)sqlite3_column_int64(st, 1);
+    out->stored_bytes = (uint64_t)sqlite3_column_int64(st, 2);
+    out->logical_bytes = (uint64_t)sqlite3_column_int64(st, 3);
+    out->file_bytes = (uint64_t)sqlite3_column_int64(st, 4);
+    sqlite3_reset(st);
+    return BRC_OK;
+}
+
+/* ---- stored bytes ------------------------------------------------------------------ */
+
+static int object_missing_bytes(brc_store *store, const brc_object *o, brc_error *err)
+{
+    char hex[65];
+    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the bytes of object %s are not there",
+                    store->path, brc_oid_format(hex, &o->id));
+}
+
+int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_error *err)
+{
+    int rc = SQLITE_ERROR;
+    if (store->reader != NULL)
+        rc = sqlite3_blob_reopen(store->reader, o->blob);
+    if (rc != SQLITE_OK) {
+        brc_reader_close(store);
+        rc = sqlite3_blob_open(store->db, "main", "blob", "data", o->blob, 0, &store->reader);
+    }
+    if (rc != SQLITE_OK) {
+        brc_reader_close(store);
+        if ((rc & 0xff) == SQLITE_ERROR)
+            return object_missing_bytes(store, o, err);
+        return brc_fail_db(store, rc, "read it", err);
+    }
+    if ((uint64_t)sqlite3_blob_bytes(store->reader) != o->stored)
+        return object_missing_bytes(store, o, err);
+    rc = sqlite3_blob_read(store->reader, into, (int)o->stored, 0);
+    if (rc != SQLITE_OK)
+        rc = brc_fail_db(store, rc, "read it", err);
+    /* Outside a transaction an open blob would keep the file locked. */
+    if (store->read_depth == 0 && store->write_depth == 0)
+        brc_reader_close(store);
+    return rc;
+}
+
+int brc_object_verify(const brc_object *o, const void *stored, brc_error *err)
+{
+    char hex[65];
+    if (brc_hash_stored(&o->id, stored, (size_t)o->stored) == o->checksum)
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT, "object %s is damaged: its stored bytes do not match their "
+                                       "checksum; run 'breccia fsck'",
+                    brc_oid_format(hex, &o->id));
+}
+
+static int blob_insert(brc_store *store, const void *stored, uint64_t len, int64_t *seq,
+                       brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "INSERT INTO blob(data) VALUES (?1)", &st, err));
+    sqlite3_bind_blob64(st, 1, len > 0 ? stored : "", len, SQLITE_STATIC);
+    BRC_TRY(brc_run(store, st, err));
+    *seq = sqlite3_last_insert_rowid(store->db);
+    return BRC_OK;
+}
+
+int brc_object_insert(brc_store *store, const brc_object *o, const void *stored, brc_error *err)
+{
+    int64_t seq;
+    sqlite3_stmt *st;
+    BRC_TRY(blob_insert(store, stored, o->stored, &seq, err));
+    BRC_TRY(brc_stmt(store,
+                     "INSERT INTO object(id, kind, encoding, backend, blob, size, stored, checksum,"
+                     " guard) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8)",
+                     &st, err));
+    brc_bind_id(store, st, 1, &o->id);
+    sqlite3_bind_int(st, 2, o->kind);
+    sqlite3_bind_int64(st, 3, o->encoding);
+    sqlite3_bind_int64(st, 4, seq);
+    sqlite3_bind_int64(st, 5, (int64_t)o->size);
+    sqlite3_bind_int64(st, 6, (int64_t)o->stored);
+    sqlite3_bind_int64(st, 7, (int64_t)o->checksum);
+    sqlite3_bind_int64(st, 8, (int64_t)o->guard);
+    return brc_run(store, st, err);
+}
+
+int brc_object_replace(brc_store *store, const brc_object *o, const void *stored, brc_error *err)
+{
+    int64_t seq;
+    sqlite3_stmt *st;
+    BRC_TRY(blob_insert(store, stored, o->stored, &seq, err));
+    BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1", &st, err));
+    sqlite3_bind_int64(st, 1, o->blob);
+    BRC_TRY(brc_run(store, st, err));
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE object SET encoding=?2, blob=?3, stored=?4, checksum=?5 WHERE id=?1",
+                     &st, err));
+    brc_bind_id(store, st, 1, &o->id);
+    sqlite3_bind_int64(st, 2, o->encoding);
+    sqlite3_bind_int64(st, 3, seq);
+    sqlite3_bind_int64(st, 4, (int64_t)o->stored);
+    sqlite3_bind_int64(st, 5, (int64_t)o->checksum);
+    return brc_run(store, st, err);
+}
+
+/* ---- whole objects -------------------------------------------------------------------- */
+
+static int object_check_id(brc_store *store, const brc_object *o, const void *data, size_t len,
+                           brc_error *err)
+{
+    char hex[65];
+    brc_oid id = brc_hash_object(store->hash, o->kind, data, len);
+    if (brc_oid_cmp(&id, &o->id) == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT, "object %s is damaged: its content has another hash; run "
+                                       "'breccia fsck'",
+                    brc_oid_format(hex, &o->id));
+}
+
+int brc_store_decode(brc_store *store, const brc_object *o, int verify, brc_buf *out, brc_error *err)
+{
+    int rc;
+    size_t len;
+    const brc_chain *chain;
+    brc_scratch *scratch = NULL;
+    brc_buf stored = BRC_BUF_INIT;
+    char hex[65];
+
+    if (!brc_to_size(o->stored, &len) || !brc_to_size(o->size, &len))
+        return brc_fail(err, BRC_ELIMIT, "object %s is too large for this machine",
+                        brc_oid_format(hex, &o->id));
+    BRC_GO(brc_encoding_chain(store, o->encoding, &chain, err));
+    brc_buf *into = chain == NULL ? out : &stored;
+    BRC_GO(brc_buf_reserve(into, (size_t)o->stored + 1, err));
+    BRC_GO(brc_object_fetch(store, o, into->data + into->len, err));
+    BRC_GO(brc_object_verify(o, into->data + into->len, err));
+    into->len += (size_t)o->stored;
+    if (chain != NULL) {
+        BRC_GO(brc_scratch_new(&scratch, err));
+        BRC_GO(brc_chain_decode(chain, scratch, (brc_span){stored.data, stored.len}, out, err));
+    }
+    if (out->len != o->size)
+        rc = brc_fail(err, BRC_ECORRUPT, "object %s is damaged: it decodes to %zu bytes, not %" PRIu64,
+                      brc_oid_format(hex, &o->id), out->len, o->size);
+    else if (verify)
+        rc = object_check_id(store, o, out->data, out->len, err);
+done:
+    brc_scratch_free(scratch);
+    brc_buf_dispose(&stored);
+    return rc;
+}
+
+static int object_collides(brc_store *store, const brc_object *o, brc_error *err)
+{
+    char hex[65];
+    return brc_fail(err, BRC_ECOLLISION,
+                    "%s already holds other content under the hash %s: nothing was stored; such "
+                    "data, made to collide, needs a repository with a cryptographic hash",
+                    store->path, brc_oid_format(hex, &o->id));
+}
+
+int brc_object_same(brc_store *store, const brc_object *o, const void *data, size_t len,
+                    uint64_t guard, brc_error *err)
+{
+    if (o->size != len || o->guard != guard)
+        return object_collides(store, o, err);
+    if (len > COMPARE_MAX)
+        return BRC_OK;
+    brc_buf there = BRC_BUF_INIT;
+    int rc = brc_store_decode(store, o, 0, &there, err);
+    if (rc == BRC_OK && len > 0 && memcmp(there.data, data, len) != 0)
+        rc = object_collides(store, o, err);
+    brc_buf_dispose(&there);
+    return rc;
+}
+
+int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_oid *id,
+                  brc_error *err)
+{
+    brc_object o = {.kind = kind, .size = len, .stored = len};
+    o.id = *id = brc_hash_object(store->hash, kind, data, len);
+    const brc_cached *held = brc_cache_find(&store->cache, id);
+    if (held != NULL && held->len == len && (len == 0 || memcmp(held->data, data, len) == 0) &&
+        (store->scratch || !held->pinned))
+        return BRC_OK;
+    if (store->scratch)
+        return brc_cache_add(&store->cache, id, kind, data, len, 1, NULL, err);
+    BRC_TRY(object_find_one(store, &o, err));
+    uint64_t guard = brc_hash_guard(store->secret, data, len);
+    if (o.found)
+        return brc_object_same(store, &o, data, len, guard, err);
+    o = (brc_object){.id = *id, .kind = kind, .size = len, .stored = len, .guard = guard};
+    o.checksum = brc_hash_stored(id, data, len);
+    BRC_TRY(brc_object_insert(store, &o, data, err));
+    return brc_cache_add(&store->cache, id, kind, data, len, 0, NULL, err);
+}
+
+static const char *object_kind_name(int kind)
+{
+    static const char *const names[] = {"object", "chunk", "document", "map node", "commit"};
+    return kind >= 1 && kind <= BRC_KIND_MAX ? names[kind] : names[0];
+}
+
+static int store_load_small(brc_store *store, int kind, const brc_oid *id, const brc_cached **out,
+                            brc_error *err)
+{
+    char hex[65];
+    brc_object o = {.id = *id};
+    brc_buf data = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(object_find_one(store, &o, err));
+    if (!o.found || o.kind != kind) {
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: %s %s is missing; run 'breccia fsck'",
+                      store->path, object_kind_name(kind), brc_oid_format(hex, id));
+        goto done;
+    }
+    if (o.size > OBJECT_MAX) {
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: %s %s is too large", store->path,
+                      object_kind_name(kind), brc_oid_format(hex, id));
+        goto done;
+    }
+    BRC_GO(brc_store_decode(store, &o, 1, &data, err));
+    rc = brc_cache_add(&store->cache, id, kind, data.data, data.len, 0, out, err);
+done:
+    brc_buf_dispose(&data);
+    return rc;
+}
+
+int brc_store_get(brc_store *store, int kind, const brc_oid *id, brc_span *out, brc_error *err)
+{
+    const brc_cached *held = brc_cache_find(&store->cache, id);
+    if (held == NULL || held->kind != kind)
+        BRC_TRY(store_load_small(store, kind, id, &held, err));
+    *out = (brc_span){held->data, held->len};
+    return BRC_OK;
+}
+
+void brc_store_scratch_begin(brc_store *store)
+{
+    store->scratch = 1;
+}
+
+void brc_store_scratch_end(brc_store *store)
+{
+    store->scratch = 0;
+    brc_cache_drop_pinned(&store->cache);
+}

@@ -1,0 +1,295 @@
+/*
+ * Opening: with the precautions that a stranger's file needs (hardened connection,
+ * our schema or nothing), and making a new file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "db.h"
+
+#define NODE_CACHE_BYTES ((size_t)64 << 20)
+#define DEFAULT_WAIT_MS 30000
+
+/* ---- opening -------------------------------------------------------------------------- */
+
+static void db_harden(sqlite3 *db)
+{
+    static const int off[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
+                              SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_DQS_DDL,
+                              SQLITE_DBCONFIG_DQS_DML, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION};
+    for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+        sqlite3_db_config(db, off[i], 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, 65536);
+    sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 100);
+    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_limit(db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
+    sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 0x7fffffff);
+}
+
+static int db_settings(brc_store *store, brc_error *err)
+{
+    /* A small page cache: spilled pages are used again while they are hot, and bulk
+     * inserts then run at the disk's speed. Nodes have a cache of their own. */
+    return brc_exec(store,
+                    "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF;"
+                    "PRAGMA synchronous=FULL; PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;"
+                    "PRAGMA cache_size=-4096",
+                    err);
+}
+
+static int db_create_file(const char *path, brc_error *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return errno == EEXIST
+                   ? brc_fail(err, BRC_EEXISTS, "%s exists already: it was left as it is", path)
+                   : brc_fail_os(err, errno, "cannot create", path);
+    close(fd);
+    return BRC_OK;
+}
+
+static int meta_put(brc_store *store, const char *key, const void *value, size_t len, int text,
+                    brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "INSERT OR REPLACE INTO meta(key, value) VALUES (?1, ?2)", &st, err));
+    sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
+    if (text)
+        sqlite3_bind_text(st, 2, value, (int)len, SQLITE_STATIC);
+    else
+        sqlite3_bind_blob(st, 2, value, (int)len, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
+static int meta_get(brc_store *store, const char *key, brc_buf *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT value FROM meta WHERE key=?1", &st, err));
+    sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    if (rc == 0)
+        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its setting '%s' is missing",
+                        store->path, key);
+    rc = brc_buf_append(out, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0), err);
+    sqlite3_reset(st);
+    return rc < 0 ? rc : brc_buf_terminate(out, err);
+}
+
+static int store_make(brc_store *store, const char *hash, brc_error *err)
+{
+    BRC_TRY(brc_hash_by_name(&store->hash, hash != NULL ? hash : "xxh128", err));
+    store->id_len = brc_hash_len(store->hash);
+    BRC_TRY(brc_random(store->secret, sizeof(store->secret), err));
+    BRC_TRY(brc_exec(store, "PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL", err));
+    BRC_TRY(brc_store_begin(store, err));
+    int rc = brc_schema_create(store, err);
+    const char *name = brc_hash_name(store->hash);
+    if (rc == BRC_OK)
+        rc = meta_put(store, "hash", name, strlen(name), 1, err);
+    if (rc == BRC_OK)
+        rc = meta_put(store, "secret", store->secret, sizeof(store->secret), 0, err);
+    if (rc == BRC_OK)
+        rc = meta_put(store, "must-understand", "", 0, 1, err);
+    if (rc == BRC_OK)
+        rc = meta_put(store, "may-ignore", "", 0, 1, err);
+    if (rc == BRC_OK)
+        rc = meta_put(store, "head", "main", 4, 1, err);
+    if (rc == BRC_OK)
+        rc = brc_ref_put(store, "heads/main", NULL, NULL, "branch", 0, NULL, brc_time_now(), err);
+    int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+static int store_load(brc_store *store, brc_error *err)
+{
+    brc_buf value = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_schema_check(store, err));
+    BRC_GO(meta_get(store, "hash", &value, err));
+    BRC_GO(brc_hash_by_name(&store->hash, (const char *)value.data, err));
+    store->id_len = brc_hash_len(store->hash);
+    value.len = 0;
+    BRC_GO(meta_get(store, "must-understand", &value, err));
+    if (value.len > 0) {
+        rc = brc_fail(err, BRC_EFORMAT, "%s needs features that this breccia lacks (%s): use a newer one",
+                      store->path, (const char *)value.data);
+        goto done;
+    }
+    value.len = 0;
+    BRC_GO(meta_get(store, "secret", &value, err));
+    if (value.len != sizeof(store->secret)) {
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: its secret has the wrong length", store->path);
+        goto done;
+    }
+    memcpy(store->secret, value.data, sizeof(store->secret));
+done:
+    brc_buf_dispose(&value);
+    return rc;
+}
+
+/* A file on read-only media may need SQLite to be told that nobody writes it. */
+static int db_connect(brc_store *store, int flags, const char *vfs, int immutable, brc_error *err)
+{
+    int rc;
+    char *uri = NULL;
+    if (immutable) {
+        uri = sqlite3_mprintf("file:%s?immutable=1", store->path);
+        if (uri == NULL)
+            return brc_nomem(err);
+        flags |= SQLITE_OPEN_URI;
+    }
+    rc = sqlite3_open_v2(uri != NULL ? uri : store->path, &store->db, flags, vfs);
+    sqlite3_free(uri);
+    if (rc != SQLITE_OK)
+        return brc_fail_db(store, rc, "open it", err);
+    sqlite3_extended_result_codes(store->db, 1);
+    db_harden(store->db);
+    sqlite3_busy_handler(store->db, brc_db_busy, store);
+    return db_settings(store, err);
+}
+
+static void db_disconnect(brc_store *store)
+{
+    brc_reader_close(store);
+    for (size_t i = 0; i < store->nstatements; i++)
+        sqlite3_finalize(store->statements[i].stmt);
+    store->nstatements = 0;
+    sqlite3_close(store->db);
+    store->db = NULL;
+}
+
+static int store_connect(brc_store *store, const brc_open_opts *opts, brc_error *err)
+{
+    int create = (opts->flags & BRC_OPEN_CREATE) != 0;
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                (store->readonly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
+    BRC_TRY(db_connect(store, flags, opts->vfs, 0, err));
+    if (create)
+        return store_make(store, opts->hash, err);
+    int rc = store_load(store, err);
+    /* The characters that a URI gives a meaning are not worth escaping here. */
+    if (rc == BRC_EIO && store->readonly && strpbrk(store->path, "?#%") == NULL) {
+        db_disconnect(store);
+        BRC_TRY(db_connect(store, flags, opts->vfs, 1, err));
+        rc = store_load(store, err);
+    }
+    if (rc == BRC_OK && !store->readonly && sqlite3_db_readonly(store->db, "main") == 1)
+        store->readonly = 1;
+    return rc;
+}
+
+static int store_check_path(const char *path, brc_error *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno == ENOENT ? brc_fail(err, BRC_ENOTFOUND,
+                                          "%s does not exist: 'breccia init' makes a repository", path)
+                               : brc_fail_os(err, errno, "cannot open", path);
+    if (!S_ISREG(st.st_mode))
+        return brc_fail(err, BRC_EFORMAT, "%s is no breccia repository: it is no regular file", path);
+    return BRC_OK;
+}
+
+int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
+                   const brc_registry *reg, brc_error *err)
+{
+    int rc, made = 0;
+    void *p = NULL;
+    brc_store *store = NULL;
+    *out = NULL;
+    BRC_TRY(brc_new(&p, sizeof(*store), err));
+    store = p;
+    store->registry = reg;
+    store->readonly = (opts->flags & BRC_OPEN_READONLY) != 0;
+    store->wait_ms = opts->wait_ms == 0 ? DEFAULT_WAIT_MS : opts->wait_ms < 0 ? 0 : opts->wait_ms;
+    brc_cache_init(&store->cache, NODE_CACHE_BYTES);
+    BRC_GO(brc_dup(&store->path, path, err));
+    if (opts->flags & BRC_OPEN_CREATE) {
+        BRC_GO(db_create_file(path, err));
+        made = 1;
+    } else {
+        BRC_GO(store_check_path(path, err));
+    }
+    BRC_GO(store_connect(store, opts, err));
+    *out = store;
+done:
+    if (rc < 0) {
+        brc_store_close(store);
+        if (made)
+            unlink(path);
+    }
+    return rc;
+}
+
+void brc_store_close(brc_store *store)
+{
+    if (store == NULL)
+        return;
+    if (store->write_depth > 0)
+        brc_store_rollback(store);
+    db_disconnect(store);
+    brc_encodings_forget(store);
+    free(store->encodings);
+    brc_cache_dispose(&store->cache);
+    free(store->head);
+    free(store->path);
+    free(store);
+}
+
+/* ---- the current branch ------------------------------------------------------------------ */
+
+int brc_head_get(brc_store *store, const char **branch, brc_error *err)
+{
+    brc_buf value = BRC_BUF_INIT;
+    *branch = NULL;
+    int rc = meta_get(store, "head", &value, err);
+    if (rc == BRC_OK) {
+        free(store->head);
+        rc = brc_buf_take_text(&value, &store->head, err);
+        if (rc < 0)
+            store->head = NULL;
+        *branch = store->head;
+    }
+    brc_buf_dispose(&value);
+    return rc;
+}
+
+int brc_head_set(brc_store *store, const char *branch, brc_error *err)
+{
+    return meta_put(store, "head", branch, strlen(branch), 1, err);
+}
+
+/* ---- small things -------------------------------------------------------------------------- */
+
+const char *brc_store_path(const brc_store *store)
+{
+    return store->path;
+}
+
+int brc_store_hash(const brc_store *store)
+{
+    return store->hash;
+}
+
+size_t brc_store_id_len(const brc_store *store)
+{
+    return store->id_len;
+}
+
+const brc_registry *brc_store_registry(const brc_store *store)
+{
+    return store->registry;
+}
+
+int brc_store_readonly(const brc_store *store)
+{
+    return store->readonly;
+}

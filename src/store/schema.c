@@ -1,0 +1,116 @@
+/*
+ * The schema: made from the embedded text, and compared with it on every opening.
+ *
+ * SQLite runs what a file's schema says (views, triggers, generated columns), so
+ * a stranger's file is refused unless its schema is ours to the byte. SQLite
+ * keeps the text of a CREATE statement as it was given, without the semicolon.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "db.h"
+#include "derived.sql.h"
+#include "durable.sql.h"
+
+static const char *const schema_texts[] = {brc_sql_durable, brc_sql_derived};
+
+/* The next statement at or behind *at: from a line that starts with CREATE to the
+ * semicolon that ends a line. 0 where there is none. */
+static int schema_next(const char **at, const char **start, size_t *len)
+{
+    const char *p = *at;
+    while (strncmp(p, "CREATE ", 7) != 0) {
+        p = strchr(p, '\n');
+        if (p == NULL)
+            return 0;
+        p++;
+    }
+    const char *end = strstr(p, ";\n");
+    if (end == NULL)
+        return 0;
+    *start = p;
+    *len = (size_t)(end - p);
+    *at = end + 2;
+    return 1;
+}
+
+int brc_schema_create(brc_store *store, brc_error *err)
+{
+    char head[128];
+    snprintf(head, sizeof(head), "PRAGMA application_id=%d; PRAGMA user_version=%d;",
+             BRC_APPLICATION_ID, BRC_FORMAT);
+    BRC_TRY(brc_exec(store, head, err));
+    for (size_t i = 0; i < sizeof(schema_texts) / sizeof(schema_texts[0]); i++)
+        BRC_TRY(brc_exec(store, schema_texts[i], err));
+    return BRC_OK;
+}
+
+static int schema_is_unsafe(brc_store *store, const char *name, brc_error *err)
+{
+    return brc_fail(err, BRC_EFORMAT,
+                    "%s is no safe repository: its schema differs from this format's at '%s'; "
+                    "it was not opened",
+                    store->path, name);
+}
+
+static int schema_compare(brc_store *store, sqlite3_stmt *rows, brc_error *err)
+{
+    for (size_t i = 0; i < sizeof(schema_texts) / sizeof(schema_texts[0]); i++) {
+        const char *at = schema_texts[i], *want;
+        size_t len;
+        while (schema_next(&at, &want, &len)) {
+            int rc = brc_step(store, rows, err);
+            if (rc < 0)
+                return rc;
+            if (rc == 0)
+                return schema_is_unsafe(store, "its end", err);
+            const char *sql = (const char *)sqlite3_column_text(rows, 1);
+            if (sql == NULL || (size_t)sqlite3_column_bytes(rows, 1) != len ||
+                memcmp(sql, want, len) != 0) {
+                const char *name = (const char *)sqlite3_column_text(rows, 0);
+                return schema_is_unsafe(store, name != NULL ? name : "?", err);
+            }
+        }
+    }
+    int rc = brc_step(store, rows, err);
+    if (rc > 0) {
+        const char *name = (const char *)sqlite3_column_text(rows, 0);
+        return schema_is_unsafe(store, name != NULL ? name : "?", err);
+    }
+    return rc;
+}
+
+static int schema_pragma(brc_store *store, const char *sql, int64_t *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    *out = rc > 0 ? sqlite3_column_int64(st, 0) : 0;
+    sqlite3_reset(st);
+    return BRC_OK;
+}
+
+int brc_schema_check(brc_store *store, brc_error *err)
+{
+    int64_t id = 0, format = 0;
+    sqlite3_stmt *rows;
+    BRC_TRY(schema_pragma(store, "PRAGMA application_id", &id, err));
+    if (id != BRC_APPLICATION_ID)
+        return brc_fail(err, BRC_EFORMAT,
+                        "%s is no breccia repository: 'breccia init' makes one", store->path);
+    BRC_TRY(schema_pragma(store, "PRAGMA user_version", &format, err));
+    if (format != BRC_FORMAT)
+        return brc_fail(err, BRC_EFORMAT,
+                        "%s has format %lld, this breccia reads format %d: use a newer one",
+                        store->path, (long long)format, BRC_FORMAT);
+    /* Indexes that constraints make have no text; they follow from their tables. */
+    BRC_TRY(brc_stmt(store,
+                     "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL OR type <> 'index' "
+                     "ORDER BY rowid",
+                     &rows, err));
+    int rc = schema_compare(store, rows, err);
+    sqlite3_reset(rows);
+    return rc;
+}

@@ -1,0 +1,170 @@
+/*
+ * The store: one SQLite file with objects, refs and uncommitted changes.
+ *
+ * Objects are immutable and named by the hash of their canonical bytes; what a
+ * row says about their stored bytes is verified before a codec sees them. A store
+ * belongs to one thread at a time.
+ */
+#ifndef BRC_STORE_STORE_H
+#define BRC_STORE_STORE_H
+
+#include "../base/hash.h"
+#include "../codec/chain.h"
+
+typedef struct brc_store brc_store;
+
+/* ---- opening, transactions -------------------------------------------------- */
+
+BRC_MUST_USE int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
+                                const brc_registry *reg, brc_error *err);
+void brc_store_close(brc_store *store);
+const char *brc_store_path(const brc_store *store);
+int brc_store_hash(const brc_store *store);
+size_t brc_store_id_len(const brc_store *store);
+const brc_registry *brc_store_registry(const brc_store *store);
+int brc_store_readonly(const brc_store *store);
+/* From any thread, and signal handlers. */
+void brc_store_interrupt(brc_store *store);
+BRC_MUST_USE int brc_store_check_interrupt(brc_store *store, brc_error *err);
+
+/* Write transactions nest; only the outermost end commits, and only where no
+ * inner one asked to undo. Reading ones keep one view of refs and drafts. */
+BRC_MUST_USE int brc_store_begin(brc_store *store, brc_error *err);
+/* keep 0 undoes everything since the outermost begin and never fails. */
+BRC_MUST_USE int brc_store_end(brc_store *store, int keep, brc_error *err);
+BRC_MUST_USE int brc_store_begin_read(brc_store *store, brc_error *err);
+void brc_store_end_read(brc_store *store);
+/* Fails with BRC_EREADONLY where the file cannot be written. */
+BRC_MUST_USE int brc_store_writable(brc_store *store, brc_error *err);
+/* Counts changes of refs and drafts by this or another connection: equal numbers,
+ * nothing has changed in between. */
+BRC_MUST_USE int brc_store_version(brc_store *store, uint64_t *version, brc_error *err);
+
+/* ---- objects ------------------------------------------------------------------ */
+
+/* A row of the hash index. */
+typedef struct brc_object {
+    brc_oid id;
+    int kind;
+    int64_t encoding; /* 0: stored as the canonical bytes                       */
+    int64_t blob;
+    uint64_t size, stored;
+    uint64_t checksum, guard;
+    int found;
+} brc_object;
+
+/* Looks up n ids, in the order of their hashes: `found` is set in each. */
+BRC_MUST_USE int brc_objects_find(brc_store *store, brc_object *const *objects, size_t n, brc_error *err);
+/* The stored bytes into memory of object->stored bytes. Their checksum is the
+ * caller's to verify: brc_object_verify(), on any thread. */
+BRC_MUST_USE int brc_object_fetch(brc_store *store, const brc_object *object, uint8_t *into, brc_error *err);
+BRC_MUST_USE int brc_object_verify(const brc_object *object, const void *stored, brc_error *err);
+/* Adds a row and its bytes; size, stored, kind, encoding, checksum and guard are
+ * filled in. The id must not be there. */
+BRC_MUST_USE int brc_object_insert(brc_store *store, const brc_object *object, const void *stored, brc_error *err);
+/* Is what is stored under object->id really `data`? Objects of up to 4 KiB are
+ * compared, larger ones by their guard. BRC_ECOLLISION where not. */
+BRC_MUST_USE int brc_object_same(brc_store *store, const brc_object *object, const void *data, size_t len,
+                                 uint64_t guard, brc_error *err);
+/* A row moves to other stored bytes of the same content (re-encoding). */
+BRC_MUST_USE int brc_object_replace(brc_store *store, const brc_object *object, const void *stored, brc_error *err);
+
+/* Small objects (documents, nodes, commits), stored as they are. Put gives the id
+ * and adds the object where it is not there. Get checks kind, checksum and id.
+ * Nodes and documents are cached. */
+BRC_MUST_USE int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_oid *id, brc_error *err);
+/* Borrowed until the next call on the store. */
+BRC_MUST_USE int brc_store_get(brc_store *store, int kind, const brc_oid *id, brc_span *out, brc_error *err);
+/* Any object's canonical bytes, with its encoding's codecs. verify: also the id. */
+BRC_MUST_USE int brc_store_decode(brc_store *store, const brc_object *object, int verify, brc_buf *out, brc_error *err);
+
+/* Between these, brc_store_put() keeps objects in memory and the file unchanged:
+ * for looking at what a commit would be. They nest not. */
+void brc_store_scratch_begin(brc_store *store);
+void brc_store_scratch_end(brc_store *store);
+
+/* Calls `each` for every row of the index, by id. */
+BRC_MUST_USE int brc_objects_each(brc_store *store, int (*each)(void *ctx, const brc_object *object, brc_error *err), void *ctx, brc_error *err);
+/* Ids of `kind` that begin with these hex digits: at most two. */
+BRC_MUST_USE int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid found[2], size_t *n, brc_error *err);
+BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err);
+
+/* ---- encodings ------------------------------------------------------------------ */
+
+/* The number of an encoding's specification, which is added where it is new. */
+BRC_MUST_USE int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err);
+/* Its chain, borrowed from the store; NULL for encoding 0. BRC_EUNSUPPORTED where
+ * this build lacks a codec. */
+BRC_MUST_USE int brc_encoding_chain(brc_store *store, int64_t id, const brc_chain **out, brc_error *err);
+
+/* ---- refs --------------------------------------------------------------------------
+ * Names are in full: "heads/main". Changes write the operation log. */
+
+typedef struct brc_ref_row {
+    char *name;
+    int has_target;
+    brc_oid target;
+    char *message;
+} brc_ref_row;
+void brc_ref_rows_free(brc_ref_row *rows, size_t n);
+/* BRC_ENOTFOUND where there is none. */
+BRC_MUST_USE int brc_ref_get(brc_store *store, const char *name, int *has_target, brc_oid *target, brc_error *err);
+/* Rows whose name begins with `prefix`, by name. */
+BRC_MUST_USE int brc_ref_list(brc_store *store, const char *prefix, brc_ref_row **out, size_t *n, brc_error *err);
+/* Sets or makes a ref; target NULL: a branch without a commit. Where `check`, its
+ * target must be *expect (NULL: none, or no such ref), else BRC_ESTALE. */
+BRC_MUST_USE int brc_ref_put(brc_store *store, const char *name, const brc_oid *target, const char *message,
+                             const char *op, int check, const brc_oid *expect, int64_t time_us, brc_error *err);
+BRC_MUST_USE int brc_ref_delete(brc_store *store, const char *name, int64_t time_us, brc_error *err);
+/* Its target at that time, from the operation log. BRC_ENOTFOUND before the first. */
+BRC_MUST_USE int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *target, brc_error *err);
+/* Writes a row of the operation log that moves no ref. */
+BRC_MUST_USE int brc_oplog_add(brc_store *store, const char *op, const char *name, const brc_oid *from, const brc_oid *to, int64_t time_us, brc_error *err);
+
+/* The current branch's name, borrowed until the next change. */
+BRC_MUST_USE int brc_head_get(brc_store *store, const char **branch, brc_error *err);
+BRC_MUST_USE int brc_head_set(brc_store *store, const char *branch, brc_error *err);
+
+/* The derived row of a commit. */
+BRC_MUST_USE int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *err);
+/* Microseconds since 1970 UTC. */
+int64_t brc_time_now(void);
+
+/* ---- drafts: uncommitted changes ------------------------------------------------------ */
+
+typedef struct brc_draft_node {
+    int64_t node;
+    char *path;
+    uint8_t *entry; /* NULL: removed                                              */
+    size_t entry_len;
+} brc_draft_node;
+void brc_draft_nodes_free(brc_draft_node *nodes, size_t n);
+
+/* *has: 1 and the base where the branch has a draft (*has_base 0: the empty one). */
+BRC_MUST_USE int brc_draft_get(brc_store *store, const char *branch, int *has, int *has_base, brc_oid *base, brc_error *err);
+BRC_MUST_USE int brc_draft_start(brc_store *store, const char *branch, const brc_oid *base, brc_error *err);
+/* Drops the draft with all its rows. */
+BRC_MUST_USE int brc_draft_drop(brc_store *store, const char *branch, brc_error *err);
+BRC_MUST_USE int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err);
+/* The row of one path: *found 0 or 1; out->path is NULL. */
+BRC_MUST_USE int brc_draft_node_get(brc_store *store, const char *branch, const char *path, int *found, brc_draft_node *out, brc_error *err);
+/* Rows of `path` (where `self`) and of what is under it, by path. */
+BRC_MUST_USE int brc_draft_node_list(brc_store *store, const char *branch, const char *path, int self, brc_draft_node **out, size_t *n, brc_error *err);
+/* Sets or makes a row; *node its key. */
+BRC_MUST_USE int brc_draft_node_put(brc_store *store, const char *branch, const char *path, const void *entry, size_t entry_len, int64_t *node, brc_error *err);
+/* Removes the rows of `path` and under it, with their chunks. */
+BRC_MUST_USE int brc_draft_node_clear(brc_store *store, const char *branch, const char *path, brc_error *err);
+/* Rows at and under `from` go to `to`, with their chunks; copy: as new rows. */
+BRC_MUST_USE int brc_draft_node_move(brc_store *store, const char *branch, const char *from, const char *to, int copy, brc_error *err);
+
+/* id NULL: dropped. */
+BRC_MUST_USE int brc_draft_chunk_put(brc_store *store, int64_t node, const void *key, size_t key_len, const brc_oid *id, brc_error *err);
+/* *state: 0 no row, 1 an id, 2 dropped. */
+BRC_MUST_USE int brc_draft_chunk_get(brc_store *store, int64_t node, const void *key, size_t key_len, int *state, brc_oid *id, brc_error *err);
+/* Every row of the node by key; id NULL: dropped. */
+BRC_MUST_USE int brc_draft_chunk_each(brc_store *store, int64_t node, int (*each)(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id, brc_error *err), void *ctx, brc_error *err);
+BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, int64_t node, int *any, brc_error *err);
+/* Removes the rows of one key, or of all keys (key NULL). */
+BRC_MUST_USE int brc_draft_chunk_clear(brc_store *store, int64_t node, const void *key, size_t key_len, brc_error *err);
+
+#endif

@@ -1,0 +1,20 @@
+/* A file or directory that is written under a temporary name beside its own, and
+ * gets its own when it is whole. */
+#ifndef BRC_XFER_DEST_H
+#define BRC_XFER_DEST_H
+
+#include "../base/error.h"
+
+typedef struct brc_dest {
+    char *path; /* without slashes at its end */
+    char *temp; /* NULL: nothing to remove    */
+} brc_dest;
+
+/* Chooses the temporary name; nothing is made yet. BRC_EEXISTS where there is
+ * something at `path`, unless `replace`. */
+BRC_MUST_USE int brc_dest_open(brc_dest *out, const char *path, int replace, brc_error *err);
+BRC_MUST_USE int brc_dest_finish(brc_dest *dest, int replace, brc_error *err);
+/* Removes what is unfinished. */
+void brc_dest_close(brc_dest *dest);
+
+#endif

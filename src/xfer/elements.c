@@ -1,0 +1,122 @@
+/*
+ * Elements from an input into an array, slab by slab: memory is bounded by the
+ * slab, whatever a header says. The bytes go from the file's order to canonical
+ * (little-endian) and from there to the host's.
+ */
+#include "elements.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slabs.h"
+
+void brc_elements_free(brc_elements *e)
+{
+    brc_dtype_free(e->type);
+    e->type = NULL;
+}
+
+int brc_elements_measure(brc_elements *e, const brc_input *in, brc_error *err)
+{
+    uint64_t end;
+    if (!brc_shape_bytes(e->ndim, e->shape, e->type->item_size, &e->bytes) ||
+        e->bytes > INT64_MAX || !brc_add_u64(e->bytes, in->taken, &end))
+        return brc_fail(err, BRC_ELIMIT, "%s: its shape has more bytes than 63 bits can count",
+                        in->name);
+    if (in->size != BRC_LEN_VARIES && in->size != end)
+        return brc_fail(err, BRC_EINVAL, "%s is %llu bytes long, by its header it should be %llu",
+                        in->name, (unsigned long long)in->size, (unsigned long long)end);
+    return BRC_OK;
+}
+
+static int write_slab(brc_array *a, const brc_slabs *slabs, uint8_t *data, const brc_elements *e,
+                      brc_error *err)
+{
+    if (e->big && e->type->swap_unit > 1)
+        brc_swap_units(data, data, slabs->len, e->type->swap_unit);
+    brc_dtype_native(e->type, data, slabs->len);
+    if (!e->fortran)
+        return brc_array_write(a, &slabs->sel, data, slabs->len, err);
+    int64_t strides[BRC_MAX_NDIM] = { 0 };
+    brc_slabs_strides(slabs, strides);
+    brc_io io = {
+        .array = a, .sel = &slabs->sel, .data = data, .len = slabs->len, .strides = strides
+    };
+    return brc_write_batch(&io, 1, err);
+}
+
+int brc_elements_write(brc_array *a, const brc_sel *sel, const brc_elements *e, brc_input *in,
+                       brc_error *err)
+{
+    brc_slabs slabs;
+    void *data = NULL;
+    int rc = BRC_OK;
+
+    brc_slabs_start(&slabs, sel, brc_array_describe(a)->chunk, e->type->item_size, e->fortran,
+                    BRC_SLAB_BYTES);
+    if (slabs.done)
+        return BRC_OK;
+    BRC_TRY(brc_new_big(&data, slabs.max_len, err));
+    while (brc_slabs_next(&slabs)) {
+        BRC_GO(brc_input_exact(in, data, slabs.len, err));
+        BRC_GO(write_slab(a, &slabs, data, e, err));
+    }
+done:
+    free(data);
+    return rc;
+}
+
+static int create_for(brc_array **out, brc_session *s, const char *path, const brc_elements *e,
+                      const brc_xfer_opts *opts, brc_error *err)
+{
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    spec.ndim = e->ndim;
+    spec.shape = e->shape;
+    spec.dtype = e->type->json[0] == '{' ? e->type->json : e->type->name;
+    if (opts && opts->chunk) {
+        if (opts->nchunk != e->ndim)
+            return brc_fail(err, BRC_EINVAL, "%s has %d axes, the chunk shape %d", path, e->ndim,
+                            opts->nchunk);
+        spec.chunk = opts->chunk;
+    }
+    spec.codecs_json = opts ? opts->codecs_json : NULL;
+    return brc_array_create(out, s, path, &spec, err);
+}
+
+int brc_elements_import(brc_session *s, const char *path, const brc_elements *e, brc_input *in,
+                        const brc_xfer_opts *opts, brc_error *err)
+{
+    brc_array *a = NULL;
+    brc_sel all;
+    int rc;
+
+    BRC_GO(create_for(&a, s, path, e, opts, err));
+    brc_sel_all(&all, a);
+    BRC_GO(brc_elements_write(a, &all, e, in, err));
+    BRC_GO(brc_input_end(in, err));
+done:
+    brc_array_free(a);
+    return rc;
+}
+
+int brc_array_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_array_info *info,
+                         brc_error *err)
+{
+    brc_json *json = NULL;
+    brc_buf quoted = BRC_BUF_INIT;
+    const char *text = info->dtype;
+    int rc;
+
+    *out = NULL;
+    if (text[0] != '{' && text[0] != '"') {
+        BRC_GO(brc_json_quote(&quoted, text, strlen(text), err));
+        BRC_GO(brc_buf_terminate(&quoted, err));
+        text = (const char *)quoted.data;
+    }
+    BRC_GO(brc_json_parse(&json, text, strlen(text), err));
+    BRC_GO(brc_dtype_open(out, reg, json, err));
+done:
+    brc_json_free(json);
+    brc_buf_dispose(&quoted);
+    return rc;
+}

@@ -1,0 +1,245 @@
+/* brc_import() and brc_export(): which format, which node, and all or nothing. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "../base/alloc.h"
+#include "../base/file.h"
+#include "../zarr/transfer.h"
+#include "npy_out.h"
+#include "xfer.h"
+
+/* ---- nodes under a path ------------------------------------------------------------------ */
+
+int brc_node_list_read(brc_node_list *out, brc_session *s, const char *path, brc_error *err)
+{
+    brc_iter *it = NULL;
+    brc_node node;
+    size_t kinds_cap = 0;
+    int rc;
+
+    BRC_GO(brc_list(&it, s, path, 1, err));
+    while ((rc = brc_list_next(it, &node, err)) > 0) {
+        BRC_GO(
+            brc_grow_array((void **)&out->paths, &out->cap, out->n + 1, sizeof(*out->paths), err));
+        BRC_GO(
+            brc_grow_array((void **)&out->kinds, &kinds_cap, out->n + 1, sizeof(*out->kinds), err));
+        BRC_GO(brc_dup(&out->paths[out->n], node.path, err));
+        out->kinds[out->n++] = node.kind;
+    }
+    if (rc == 0 && out->n == 0)
+        rc = brc_fail(err, BRC_ENOTFOUND, "%s: there is no such node", path);
+done:
+    brc_iter_free(it);
+    return rc;
+}
+
+void brc_node_list_free(brc_node_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->paths[i]);
+    free(list->paths);
+    free(list->kinds);
+    memset(list, 0, sizeof(*list));
+}
+
+/* ---- import --------------------------------------------------------------------------------- */
+
+static int group_is_empty(int *empty, brc_session *s, const char *path, brc_error *err)
+{
+    brc_iter *it;
+    brc_node child;
+    BRC_TRY(brc_list(&it, s, path, 0, err));
+    int rc = brc_list_next(it, &child, err);
+    brc_iter_free(it);
+    *empty = rc == 0;
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* 1 where the directory's own node is a group. What is broken in its document is
+ * found when it is imported. */
+static int holds_group(const char *dir)
+{
+    brc_buf text = BRC_BUF_INIT;
+    brc_json *doc = NULL;
+    char *file = NULL;
+    int is_group = 0;
+    text.limit = BRC_JSON_MAX_BYTES;
+    if (brc_path_join(&file, dir, "zarr.json", NULL) == BRC_OK &&
+        brc_file_read(&text, file, NULL) == BRC_OK &&
+        brc_json_parse(&doc, (const char *)text.data, text.len, NULL) == BRC_OK) {
+        const char *type = brc_json_text(brc_json_member(doc, "node_type"));
+        is_group = type && strcmp(type, "group") == 0;
+    }
+    brc_json_free(doc);
+    brc_buf_dispose(&text);
+    free(file);
+    return is_group;
+}
+
+/* Where the source goes when no path is named. */
+static int choose_path(char **out, brc_session *s, int kind, const char *source, brc_error *err)
+{
+    int empty = 0;
+    char *name;
+
+    *out = NULL;
+    if (kind == BRC_SOURCE_ZARR3 && holds_group(source))
+        BRC_TRY(group_is_empty(&empty, s, "/", err));
+    if (empty)
+        return brc_dup(out, "/", err);
+    BRC_TRY(brc_source_name(&name, source, err));
+    int rc = brc_node_join(out, "/", name, err);
+    free(name);
+    return rc;
+}
+
+/* "a/b/" to "/a/b" */
+static int given_path(char **out, const char *path, brc_error *err)
+{
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    while (len > 0 && *path == '/') {
+        path++;
+        len--;
+    }
+    char *inner;
+    BRC_TRY(brc_dup_n(&inner, path, len, err));
+    int rc = brc_node_join(out, "/", inner, err);
+    free(inner);
+    return rc;
+}
+
+static int check_absent(brc_session *s, const char *path, brc_error *err)
+{
+    int kind;
+    if (strcmp(path, "/") == 0)
+        return BRC_OK; /* always there: empty, it can be taken over */
+    BRC_TRY(brc_node_kind(&kind, s, path, err));
+    if (kind != 0)
+        return brc_fail(err, BRC_EEXISTS,
+                        "%s is already there: import to another path, or remove it", path);
+    return BRC_OK;
+}
+
+static int import_as(brc_session *s, int kind, const char *source, const char *path,
+                     const brc_xfer_opts *opts, brc_error *err)
+{
+    BRC_TRY(check_absent(s, path, err));
+    if (kind == BRC_SOURCE_ZARR3)
+        return brc_zarr_import(s, source, path, opts, err);
+    if (kind == BRC_SOURCE_NPZ)
+        return brc_npz_import(s, source, path, opts, err);
+    return brc_single_import(s, kind, source, path, opts, err);
+}
+
+int brc_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts,
+               brc_error *err)
+{
+    char *node = NULL;
+    int kind, rc, begun = 0;
+    breccia *repo = NULL;
+
+    if (!s || !source)
+        return brc_fail(err, BRC_EINVAL, "a session and a source are needed");
+    if (opts && opts->format)
+        return brc_fail(err, BRC_EINVAL,
+                        "a format is for export: a source is known by its content");
+    BRC_GO(brc_source_kind(&kind, source, err));
+    repo = brc_session_repo(s);
+    BRC_GO(brc_begin(repo, err));
+    begun = 1;
+    BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, s, kind, source, err));
+    BRC_GO(import_as(s, kind, source, node, opts, err));
+done:
+    if (begun) {
+        int ended = brc_end(repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+        rc = rc < 0 ? rc : ended;
+    }
+    free(node);
+    return rc;
+}
+
+/* ---- export --------------------------------------------------------------------------------- */
+
+enum { EXPORT_ZARR3 = 1, EXPORT_NPY, EXPORT_NPZ, EXPORT_LATER };
+
+typedef struct export_format {
+    const char *name, *ending;
+    int format;
+} export_format;
+
+static const export_format export_formats[] = {
+    { "zarr3", ".zarr", EXPORT_ZARR3 }, { "npy", ".npy", EXPORT_NPY },
+    { "npz", ".npz", EXPORT_NPZ },      { "zarr2", NULL, EXPORT_LATER },
+    { "zip", ".zip", EXPORT_LATER },    { "hdf5", ".h5", EXPORT_LATER },
+    { NULL, ".hdf5", EXPORT_LATER },    { "netcdf", ".nc", EXPORT_LATER },
+    { NULL, ".nc4", EXPORT_LATER },
+};
+
+static int has_ending(const char *text, const char *ending)
+{
+    size_t n = strlen(text), m = strlen(ending);
+    return n > m && strcasecmp(text + n - m, ending) == 0;
+}
+
+static int export_format_of(int *out, const char *dest, const char *name, brc_error *err)
+{
+    *out = name ? 0 : EXPORT_ZARR3;
+    for (size_t i = 0; i < sizeof(export_formats) / sizeof(export_formats[0]); i++) {
+        const export_format *f = &export_formats[i];
+        int found =
+            name ? f->name && strcmp(f->name, name) == 0 : f->ending && has_ending(dest, f->ending);
+        if (found)
+            *out = f->format;
+    }
+    if (*out == 0)
+        return brc_fail(err, BRC_EINVAL, "there is no format %s: zarr3, npy and npz can be written",
+                        name);
+    if (*out == EXPORT_LATER)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s cannot be written yet: a Zarr v3 directory, .npy and .npz can",
+                        name ? name : dest);
+    return BRC_OK;
+}
+
+static int export_npy(brc_session *s, const char *path, const char *dest, brc_error *err)
+{
+    brc_array *a;
+    int kind;
+
+    BRC_TRY(brc_node_kind(&kind, s, path, err));
+    if (kind == BRC_GROUP)
+        return brc_fail(err, BRC_EINVAL,
+                        "%s is a group and .npy holds one array: write a .npz, or name an array",
+                        path);
+    BRC_TRY(brc_array_open(&a, s, path, err));
+    int rc = brc_npy_save(a, NULL, dest, 0, err);
+    brc_array_free(a);
+    return rc;
+}
+
+int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *opts,
+               brc_error *err)
+{
+    char *node;
+    int format;
+
+    if (!s || !dest)
+        return brc_fail(err, BRC_EINVAL, "a session and a name to write to are needed");
+    if (opts && (opts->chunk || opts->codecs_json))
+        return brc_fail(err, BRC_EINVAL,
+                        "chunks and codecs are for import: an export is as the array is stored");
+    BRC_TRY(export_format_of(&format, dest, opts ? opts->format : NULL, err));
+    BRC_TRY(given_path(&node, path ? path : "/", err));
+    int rc;
+    if (format == EXPORT_NPY)
+        rc = export_npy(s, node, dest, err);
+    else if (format == EXPORT_NPZ)
+        rc = brc_npz_export(s, node, dest, err);
+    else
+        rc = brc_zarr_export(s, node, dest, err);
+    free(node);
+    return rc;
+}

@@ -1,0 +1,233 @@
+/*
+ * What a source is, and what to call the node that it becomes. A file is known by
+ * its first bytes and a directory by what is in it; names only help where that
+ * fails, and in messages.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/file.h"
+#include "../base/json.h"
+#include "elements.h"
+#include "npy_header.h"
+#include "../zarr/transfer.h"
+#include "xfer.h"
+
+#define IMPORTABLE "a Zarr v3 directory, .npy, .npz or an IDX file can be imported"
+
+static int has_entry(int *has, const char *dir, const char *name, brc_error *err)
+{
+    char *path;
+    BRC_TRY(brc_path_join(&path, dir, name, err));
+    *has = brc_file_kind(path) != 0;
+    free(path);
+    return BRC_OK;
+}
+
+static int directory_kind(int *kind, const char *dir, brc_error *err)
+{
+    static const char *const v2[] = { ".zgroup", ".zarray", ".zmetadata" };
+    int has;
+
+    BRC_TRY(has_entry(&has, dir, "zarr.json", err));
+    if (has) {
+        *kind = BRC_SOURCE_ZARR3;
+        return BRC_OK;
+    }
+    for (size_t i = 0; i < sizeof(v2) / sizeof(v2[0]); i++) {
+        BRC_TRY(has_entry(&has, dir, v2[i], err));
+        if (has)
+            return brc_fail(err, BRC_EUNSUPPORTED,
+                            "%s is a Zarr v2 directory, which cannot be imported yet; %s", dir,
+                            IMPORTABLE);
+    }
+    return brc_fail(err, BRC_EUNSUPPORTED, "the directory %s has no zarr.json; %s", dir,
+                    IMPORTABLE);
+}
+
+static int begins_with(const uint8_t *head, size_t n, const char *magic, size_t len)
+{
+    return n >= len && memcmp(head, magic, len) == 0;
+}
+
+static int head_kind(int *kind, const char *file, const uint8_t *head, size_t n, int packed,
+                     brc_error *err)
+{
+    if (begins_with(head, n, BRC_NPY_MAGIC, BRC_NPY_MAGIC_LEN))
+        *kind = BRC_SOURCE_NPY;
+    else if (brc_is_idx(head, n))
+        *kind = BRC_SOURCE_IDX;
+    else if (!packed && (begins_with(head, n, "PK\3\4", 4) || begins_with(head, n, "PK\5\6", 4)))
+        *kind = BRC_SOURCE_NPZ;
+    else if (begins_with(head, n, "\x89HDF\r\n\x1a\n", 8))
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s is HDF5 or NetCDF-4, which cannot be imported yet; %s", file,
+                        IMPORTABLE);
+    else if (begins_with(head, n, "CDF\1", 4) || begins_with(head, n, "CDF\2", 4) ||
+             begins_with(head, n, "CDF\5", 4))
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s is NetCDF, which cannot be imported yet; %s",
+                        file, IMPORTABLE);
+    else
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s is in no format that is known; %s", file,
+                        IMPORTABLE);
+    return BRC_OK;
+}
+
+int brc_source_kind(int *kind, const char *source, brc_error *err)
+{
+    brc_input *in = NULL;
+    const uint8_t *head;
+    size_t n;
+    int rc;
+
+    int what = brc_file_kind(source);
+    if (what == 0)
+        return brc_fail(err, BRC_ENOTFOUND, "%s: there is no such file or directory", source);
+    if (what == 1)
+        return directory_kind(kind, source, err);
+    BRC_GO(brc_input_open(&in, source, err));
+    BRC_GO(brc_input_peek(in, &head, &n, err));
+    BRC_GO(head_kind(kind, source, head, n, in->size == BRC_LEN_VARIES, err));
+done:
+    brc_input_free(in);
+    return rc;
+}
+
+int brc_single_import(brc_session *s, int kind, const char *file, const char *path,
+                      const brc_xfer_opts *opts, brc_error *err)
+{
+    const brc_registry *reg = brc_session_registry(s);
+    brc_elements e = { 0 };
+    brc_input *in = NULL;
+    int rc;
+
+    BRC_GO(brc_input_open(&in, file, err));
+    BRC_GO(kind == BRC_SOURCE_NPY ? brc_npy_open(&e, in, reg, err)
+                                  : brc_idx_open(&e, in, reg, err));
+    BRC_GO(brc_elements_import(s, path, &e, in, opts, err));
+done:
+    brc_elements_free(&e);
+    brc_input_free(in);
+    return rc;
+}
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+int brc_name_is_safe(const char *name, size_t len)
+{
+    if (len == 0 || memchr(name, '/', len) || memchr(name, 0, len))
+        return 0;
+    if ((len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.'))
+        return 0;
+    return !(len == 9 && memcmp(name, "zarr.json", 9) == 0) && brc_utf8_valid(name, len);
+}
+
+int brc_path_is_safe(const char *path)
+{
+    for (;;) {
+        size_t len = strcspn(path, "/");
+        if (!brc_name_is_safe(path, len))
+            return 0;
+        if (path[len] == 0)
+            return 1;
+        path += len + 1;
+    }
+}
+
+/* The length without the ending, which is compared without case; something must
+ * be left. */
+static size_t without_ending(const char *name, size_t len, const char *ending)
+{
+    size_t n = strlen(ending);
+    if (len <= n)
+        return len;
+    for (size_t i = 0; i < n; i++) {
+        char c = name[len - n + i];
+        if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != ending[i])
+            return len;
+    }
+    return len - n;
+}
+
+/* "-idx3-ubyte" and ".idx3-ubyte", as the MNIST files have them. */
+static size_t without_idx_ending(const char *name, size_t len)
+{
+    static const char *const types[] = { "-ubyte", "-byte", "-short", "-int", "-float", "-double" };
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        size_t n = without_ending(name, len, types[i]);
+        if (n == len)
+            continue;
+        size_t digits = n;
+        while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+            digits--;
+        size_t shorter = without_ending(name, digits, "-idx");
+        if (shorter == digits)
+            shorter = without_ending(name, digits, ".idx");
+        return shorter < digits ? shorter : len;
+    }
+    return without_ending(name, len, ".idx");
+}
+
+static size_t base_length(const char *name, size_t len)
+{
+    static const char *const endings[] = { ".npy", ".npz", ".zip", ".zarr" };
+    len = without_ending(name, len, ".gz");
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        size_t n = without_ending(name, len, endings[i]);
+        if (n < len)
+            return n;
+    }
+    return without_idx_ending(name, len);
+}
+
+/* Zarr reserves "__" at the front and forbids names of periods alone; control
+ * characters, backslashes and what is no UTF-8 make bad names anywhere. */
+static void make_node_name(char *name)
+{
+    size_t len = strlen(name);
+    int valid = brc_utf8_valid(name, len);
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)name[i];
+        if (c < 0x20 || c == 0x7F || c == '\\' || c == '/' || (!valid && c >= 0x80))
+            name[i] = '-';
+    }
+    if (strspn(name, ".") == len)
+        memset(name, '-', len);
+    if (len >= 2 && memcmp(name, "__", 2) == 0)
+        name[0] = name[1] = '-';
+    if (!brc_name_is_safe(name, len))
+        name[0] = '-';
+}
+
+int brc_source_name(char **out, const char *source, brc_error *err)
+{
+    size_t end = strlen(source);
+    while (end > 0 && source[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && source[start - 1] != '/')
+        start--;
+    if (start == end)
+        return brc_fail(err, BRC_EINVAL, "%s gives no name for a node: name a path to import into",
+                        source);
+    BRC_TRY(brc_dup_n(out, source + start, base_length(source + start, end - start), err));
+    make_node_name(*out);
+    return BRC_OK;
+}
+
+int brc_node_join(char **out, const char *path, const char *name, brc_error *err)
+{
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    brc_buf text = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_buf_append(&text, path, len, err));
+    BRC_GO(brc_buf_byte(&text, '/', err));
+    BRC_GO(brc_buf_text(&text, name, err));
+    BRC_GO(brc_buf_take_text(&text, out, err));
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}

@@ -1,0 +1,51 @@
+/*
+ * Import and export, by format. brc_import() has a transaction open and brc_export()
+ * none; every function here leaves what it did half to them.
+ */
+#ifndef BRC_XFER_XFER_H
+#define BRC_XFER_XFER_H
+
+#include "../base/error.h"
+
+/* What a source is, by its content. */
+enum {
+    BRC_SOURCE_ZARR3 = 1, /* a directory with zarr.json                        */
+    BRC_SOURCE_NPY,       /* also gzipped                                      */
+    BRC_SOURCE_NPZ,
+    BRC_SOURCE_IDX /* also gzipped                                      */
+};
+/* BRC_EUNSUPPORTED says what can be imported. */
+BRC_MUST_USE int brc_source_kind(int *kind, const char *source, brc_error *err);
+/* A node's name from a file's: "mnist-t10k-images" from
+ * "data/mnist-t10k-images-idx3-ubyte.gz". */
+BRC_MUST_USE int brc_source_name(char **out, const char *source, brc_error *err);
+/* 1 where `name` can be a node's, and a file's on export. */
+int brc_name_is_safe(const char *name, size_t len);
+/* The same for each part of a path "a/b/c" without a leading slash. */
+int brc_path_is_safe(const char *path);
+/* "/a" and "b" to "/a/b", "/" and "b" to "/b". */
+BRC_MUST_USE int brc_node_join(char **out, const char *path, const char *name, brc_error *err);
+
+/* Every node under a path, the node itself first, in one list. */
+typedef struct brc_node_list {
+    char **paths;
+    int *kinds;
+    size_t n, cap;
+} brc_node_list;
+BRC_MUST_USE int brc_node_list_read(brc_node_list *out, brc_session *s, const char *path,
+                                    brc_error *err);
+void brc_node_list_free(brc_node_list *list);
+
+BRC_MUST_USE int brc_zarr_import(brc_session *s, const char *dir, const char *path,
+                                 const brc_xfer_opts *opts, brc_error *err);
+BRC_MUST_USE int brc_npz_import(brc_session *s, const char *file, const char *path,
+                                const brc_xfer_opts *opts, brc_error *err);
+/* .npy and IDX */
+BRC_MUST_USE int brc_single_import(brc_session *s, int kind, const char *file, const char *path,
+                                   const brc_xfer_opts *opts, brc_error *err);
+
+BRC_MUST_USE int brc_zarr_export(brc_session *s, const char *path, const char *dest,
+                                 brc_error *err);
+BRC_MUST_USE int brc_npz_export(brc_session *s, const char *path, const char *dest, brc_error *err);
+
+#endif

@@ -1,0 +1,351 @@
+/* The conformance test of a codec; see codec_kit.h. */
+#include "codec_kit.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/codec/chain.h"
+#include "../../src/nd/shape.h"
+
+#define KIT_MAX_LEN ((uint64_t)1 << 16) /* bytes a chunk: enough for several blocks */
+enum { KIT_GUARD = 32, KIT_FLIPS = 24, KIT_CUTS = 24 };
+
+/* splitmix64: any seed will do. */
+uint64_t codec_kit_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+/* One chunk's test: everything that is shared by its checks. */
+struct kit_case {
+    const codec_kit *kit;
+    char *why;
+    size_t why_size;
+    uint64_t random;
+    char shape[128];
+    const brc_dtype *type;
+    brc_chain *chain;
+    brc_scratch *scratch;
+    uint8_t *plain; /* len bytes                                                  */
+    size_t len;
+    brc_buf stored;
+    uint8_t *place; /* len bytes and a guard, to decode into                      */
+};
+
+static int kit_fail(const struct kit_case *c, const char *format, ...) BRC_PRINTF(2, 3);
+
+static int kit_fail(const struct kit_case *c, const char *format, ...)
+{
+    char what[300];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    snprintf(c->why, c->why_size, "%s, %s, shape (%s), seed %llu: %s", c->kit->codecs,
+             c->type != NULL ? c->type->name : "-", c->shape, (unsigned long long)c->kit->seed, what);
+    return 1;
+}
+
+/* Decodes from memory of exactly src.len bytes into memory of exactly c->len: what is
+ * read or written outside is seen by sanitizers, and by the guard. */
+static int kit_decode(struct kit_case *c, brc_chain *chain, brc_span src, brc_error *err, int *guard_ok, size_t *got)
+{
+    uint8_t *copy = malloc(src.len > 0 ? src.len : 1);
+    brc_buf dst = { c->place, 0, c->len, 0, 1 };
+
+    if (src.len > 0)
+        memcpy(copy, src.data, src.len);
+    memset(c->place, 0xA5, c->len + KIT_GUARD);
+    int rc = brc_chain_decode(chain, c->scratch, (brc_span){ copy, src.len }, &dst, err);
+    free(copy);
+    *guard_ok = dst.data == c->place && dst.cap == c->len;
+    for (int i = 0; i < KIT_GUARD; i++)
+        *guard_ok &= c->place[c->len + (size_t)i] == 0xA5;
+    *got = dst.len;
+    return rc;
+}
+
+static int kit_check_round_trip(struct kit_case *c)
+{
+    brc_error err = BRC_ERROR_INIT;
+    int guard_ok = 0;
+    size_t got = 0;
+
+    c->stored.len = 0;
+    int rc = brc_chain_encode(c->chain, c->scratch, (brc_span){ c->plain, c->len }, &c->stored, &err);
+    if (rc < 0)
+        return kit_fail(c, "encoding fails: %s", err.message);
+    if (c->stored.len > brc_chain_encoded_max(c->chain))
+        return kit_fail(c, "%zu encoded bytes are more than the chain's %llu", c->stored.len,
+                        (unsigned long long)brc_chain_encoded_max(c->chain));
+    rc = kit_decode(c, c->chain, (brc_span){ c->stored.data, c->stored.len }, &err, &guard_ok, &got);
+    if (rc < 0)
+        return kit_fail(c, "decoding fails: %s", err.message);
+    if (!guard_ok || got != c->len)
+        return kit_fail(c, "decoding gives %zu bytes of %zu, or writes past them", got, c->len);
+    if (!brc_chain_is_lossy(c->chain) && c->len > 0 && memcmp(c->place, c->plain, c->len) != 0)
+        return kit_fail(c, "what is decoded is not what was encoded");
+    return 0;
+}
+
+/* What a stranger's input may do: fail with a message, or give the right length. */
+static int kit_check_hostile(struct kit_case *c, brc_span src, const char *how, size_t where)
+{
+    brc_error err = BRC_ERROR_INIT;
+    int guard_ok = 0;
+    size_t got = 0;
+    int rc = kit_decode(c, c->chain, src, &err, &guard_ok, &got);
+
+    if (!guard_ok)
+        return kit_fail(c, "%s at %zu writes past the chunk", how, where);
+    if (rc == BRC_OK && got != c->len)
+        return kit_fail(c, "%s at %zu gives %zu bytes without an error", how, where, got);
+    if (rc < 0 && (err.code != rc || err.message[0] == '\0'))
+        return kit_fail(c, "%s at %zu fails without a message", how, where);
+    if (rc < 0 && rc != BRC_ECORRUPT && rc != BRC_EUNSUPPORTED)
+        return kit_fail(c, "%s at %zu fails with %s, not as corrupt: %s", how, where, brc_strerror(rc), err.message);
+    return 0;
+}
+
+static int kit_check_cuts(struct kit_case *c)
+{
+    size_t n = c->stored.len;
+
+    for (size_t i = 0; i < KIT_CUTS && i < n; i++) {
+        size_t cut = n <= KIT_CUTS ? i : i < KIT_CUTS / 2 ? i * 2 : (size_t)(codec_kit_random(&c->random) % n);
+        if (kit_check_hostile(c, (brc_span){ c->stored.data, cut }, "a cut", cut))
+            return 1;
+    }
+    return 0;
+}
+
+static int kit_check_flips(struct kit_case *c)
+{
+    size_t n = c->stored.len;
+
+    for (size_t i = 0; i < KIT_FLIPS && n > 0; i++) {
+        /* Headers decide most: half of the flips hit the first 32 bytes. */
+        size_t at = (size_t)(codec_kit_random(&c->random) % (i % 2 == 0 && n > 32 ? 32 : n));
+        uint8_t old = c->stored.data[at];
+        c->stored.data[at] = (uint8_t)(old ^ 1u << codec_kit_random(&c->random) % 8);
+        int bad = kit_check_hostile(c, (brc_span){ c->stored.data, n }, "a flipped bit", at);
+        c->stored.data[at] = old;
+        if (bad)
+            return 1;
+    }
+    return 0;
+}
+
+static int kit_check_noise(struct kit_case *c)
+{
+    uint8_t noise[96];
+
+    for (size_t len = 0; len <= sizeof(noise); len += 12) {
+        for (size_t i = 0; i < sizeof(noise); i++)
+            noise[i] = (uint8_t)codec_kit_random(&c->random);
+        if (kit_check_hostile(c, (brc_span){ noise, len }, "noise", len))
+            return 1;
+    }
+    return 0;
+}
+
+static int kit_open_list(brc_chain **out, const codec_kit *kit, const char *text, size_t len, int ndim,
+                         const uint64_t *shape, const brc_dtype *type, brc_error *err)
+{
+    brc_json *codecs = NULL;
+    int rc = brc_json_parse(&codecs, text, len, err);
+
+    *out = NULL;
+    if (rc == BRC_OK)
+        rc = brc_chain_open(out, kit->reg, codecs, ndim, shape, type, err);
+    brc_json_free(codecs);
+    return rc;
+}
+
+static int kit_check_full_form(struct kit_case *c, int ndim, const uint64_t *shape)
+{
+    brc_buf text = BRC_BUF_INIT, again = BRC_BUF_INIT;
+    brc_chain *twin = NULL;
+    brc_error err = BRC_ERROR_INIT;
+    int guard_ok = 0, bad = 0;
+    size_t got = 0;
+
+    if (brc_chain_write(c->chain, &text, &err) < 0 ||
+        kit_open_list(&twin, c->kit, (const char *)text.data, text.len, ndim, shape, c->type, &err) < 0 ||
+        brc_chain_write(twin, &again, &err) < 0)
+        bad = kit_fail(c, "the full form does not open: %s", err.message);
+    else if (text.len != again.len || memcmp(text.data, again.data, text.len) != 0)
+        bad = kit_fail(c, "the full form is not stable");
+    else if (kit_decode(c, twin, (brc_span){ c->stored.data, c->stored.len }, &err, &guard_ok, &got) < 0)
+        bad = kit_fail(c, "the full form does not decode: %s", err.message);
+    else if (!brc_chain_is_lossy(c->chain) && c->len > 0 && memcmp(c->place, c->plain, c->len) != 0)
+        bad = kit_fail(c, "the full form decodes to something else");
+    brc_chain_free(twin);
+    brc_buf_dispose(&text);
+    brc_buf_dispose(&again);
+    return bad;
+}
+
+/* ---- two threads ---------------------------------------------------------------------- */
+
+struct kit_thread {
+    const struct kit_case *c;
+    int bad;
+};
+
+static int kit_thread_round(const struct kit_case *c, brc_scratch *scratch)
+{
+    brc_buf stored = BRC_BUF_INIT, plain = BRC_BUF_INIT;
+    int bad = brc_chain_encode(c->chain, scratch, (brc_span){ c->plain, c->len }, &stored, NULL) < 0 ||
+              brc_chain_decode(c->chain, scratch, (brc_span){ stored.data, stored.len }, &plain, NULL) < 0 ||
+              plain.len != c->len ||
+              (!brc_chain_is_lossy(c->chain) && c->len > 0 && memcmp(plain.data, c->plain, c->len) != 0);
+
+    brc_buf_dispose(&stored);
+    brc_buf_dispose(&plain);
+    return bad;
+}
+
+static void *kit_thread_run(void *opaque)
+{
+    struct kit_thread *self = opaque;
+    brc_scratch *scratch = NULL;
+
+    self->bad = brc_scratch_new(&scratch, NULL) < 0;
+    for (int i = 0; i < 8 && !self->bad; i++)
+        self->bad = kit_thread_round(self->c, scratch);
+    brc_scratch_free(scratch);
+    return NULL;
+}
+
+static int kit_check_threads(struct kit_case *c)
+{
+    struct kit_thread threads[2] = { { c, 0 }, { c, 0 } };
+    pthread_t other;
+
+    if (pthread_create(&other, NULL, kit_thread_run, &threads[0]) != 0)
+        return kit_fail(c, "no second thread can be started");
+    kit_thread_run(&threads[1]);
+    pthread_join(other, NULL);
+    if (threads[0].bad || threads[1].bad)
+        return kit_fail(c, "two threads at once disturb each other");
+    return 0;
+}
+
+/* ---- cases ------------------------------------------------------------------------------ */
+
+/* What arrays hold: one value, ramps, smooth numbers, noise. */
+static void kit_fill(struct kit_case *c, int pattern)
+{
+    for (size_t i = 0; i < c->len; i++) {
+        switch (pattern % 4) {
+        case 0:
+            c->plain[i] = 0;
+            break;
+        case 1:
+            c->plain[i] = (uint8_t)(i / 7);
+            break;
+        case 2:
+            c->plain[i] = i % 4 == 0 ? (uint8_t)codec_kit_random(&c->random) : (uint8_t)(i % 4);
+            break;
+        default:
+            c->plain[i] = (uint8_t)codec_kit_random(&c->random);
+        }
+    }
+}
+
+static int kit_pick_shape(struct kit_case *c, int round, uint64_t *shape)
+{
+    const codec_kit *kit = c->kit;
+    int ndim = kit->ndim >= 0 ? kit->ndim : (int)((uint64_t)round % 5);
+    uint64_t room = KIT_MAX_LEN / c->type->item_size;
+    size_t at = 0;
+
+    for (int i = 0; i < ndim; i++) {
+        uint64_t most = round % 3 == 0 ? 9 : 70;
+        most = most < room ? most : room > 0 ? room : 1;
+        shape[i] = 1 + codec_kit_random(&c->random) % most;
+        room /= shape[i];
+    }
+    if (ndim > 0 && round == 3)
+        shape[0] = 0;
+    c->shape[0] = '\0';
+    for (int i = 0; i < ndim && at < sizeof(c->shape) - 24; i++)
+        at += (size_t)snprintf(c->shape + at, sizeof(c->shape) - at, "%s%llu", i > 0 ? "," : "",
+                               (unsigned long long)shape[i]);
+    return ndim;
+}
+
+static int kit_run_checks(struct kit_case *c, int round, int ndim, const uint64_t *shape)
+{
+    c->len = (size_t)brc_chain_decoded_len(c->chain);
+    c->plain = malloc(c->len + 1);
+    c->place = malloc(c->len + KIT_GUARD);
+    if (c->plain == NULL || c->place == NULL)
+        return kit_fail(c, "no memory for the test itself");
+    kit_fill(c, round);
+    return kit_check_round_trip(c) || kit_check_full_form(c, ndim, shape) || kit_check_cuts(c) || kit_check_flips(c) ||
+           kit_check_noise(c) || kit_check_round_trip(c) || (round == 1 && kit_check_threads(c));
+}
+
+static int kit_run_shape(struct kit_case *c, int round, int *taken)
+{
+    uint64_t shape[BRC_MAX_NDIM] = { 0 };
+    brc_error err = BRC_ERROR_INIT;
+    int ndim = kit_pick_shape(c, round, shape);
+    int rc = kit_open_list(&c->chain, c->kit, c->kit->codecs, strlen(c->kit->codecs), ndim, shape, c->type, &err);
+
+    if (rc == BRC_EINVAL || rc == BRC_EUNSUPPORTED) {
+        if (*taken == 0)
+            kit_fail(c, "%s", err.message);
+        return 0;
+    }
+    if (rc < 0)
+        return kit_fail(c, "%s", err.message);
+    *taken += 1;
+    int bad = kit_run_checks(c, round, ndim, shape);
+    free(c->plain);
+    free(c->place);
+    brc_chain_free(c->chain);
+    c->plain = c->place = NULL;
+    return bad;
+}
+
+static int kit_run_dtype(struct kit_case *c, const char *name, int *taken)
+{
+    brc_json *json = brc_json_new_string(name);
+    brc_dtype *type = NULL;
+    brc_error err = BRC_ERROR_INIT;
+    int rc = brc_dtype_open(&type, c->kit->reg, json, &err), bad = 0;
+
+    brc_json_free(json);
+    if (rc < 0)
+        return kit_fail(c, "the data type %s does not open: %s", name, err.message);
+    c->type = type;
+    for (int round = 0; round < (c->kit->rounds > 0 ? c->kit->rounds : 4) && !bad; round++)
+        bad = kit_run_shape(c, round, taken);
+    c->type = NULL;
+    brc_dtype_free(type);
+    return bad;
+}
+
+int codec_kit_run(const codec_kit *kit, char *why, size_t why_size)
+{
+    struct kit_case c = { .kit = kit, .why = why, .why_size = why_size, .random = kit->seed };
+    size_t ntypes = 0;
+    const brc_dtype_spec *types = brc_dtype_builtins(&ntypes);
+    int taken = 0, bad = brc_scratch_new(&c.scratch, NULL) < 0;
+
+    for (size_t i = 0; i < ntypes && !bad; i++)
+        bad = kit_run_dtype(&c, types[i].match == NULL ? types[i].name : "r24", &taken);
+    brc_scratch_free(c.scratch);
+    brc_buf_dispose(&c.stored);
+    return bad || taken == 0;
+}

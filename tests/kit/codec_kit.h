@@ -1,0 +1,33 @@
+/*
+ * What every codec has to hold, as one function that can be called on a plug-in's
+ * codec as well as on the built-in ones:
+ *
+ *  - what is encoded decodes to the same bytes, for every data type and many shapes,
+ *    rank 0 and empty ones too, into memory of exactly the right length;
+ *  - no encoding is longer than the chain says;
+ *  - the chain's own full form opens again and reads the same bytes;
+ *  - cut, flipped and random input gives an error or the right length, and touches
+ *    nothing outside of its memory (run it under a sanitizer or valgrind);
+ *  - two threads may use one chain at once.
+ */
+#ifndef CODEC_KIT_H
+#define CODEC_KIT_H
+
+#include "../../src/breccia_codec.h"
+
+typedef struct codec_kit {
+    const brc_registry *reg; /* with the codec in it                              */
+    const char *codecs;      /* a codec list, as zarr.json has it                 */
+    int ndim;                /* of the shapes; -1: 0 to 4                         */
+    int rounds;              /* shapes a data type; 0: 4                          */
+    uint64_t seed;           /* every run with it is the same                     */
+} codec_kit;
+
+/* 0 where all holds; 1 with a sentence in `why` that has the seed in it. A data type
+ * that the chain refuses is skipped; at least one must be taken. */
+int codec_kit_run(const codec_kit *kit, char *why, size_t why_size);
+
+/* The generator that the kit uses, for tests that want more of the same. */
+uint64_t codec_kit_random(uint64_t *state);
+
+#endif

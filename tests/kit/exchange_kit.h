@@ -1,0 +1,53 @@
+/* A folder with a repository in it, and files made by hand, for tests of import and
+ * export. Everything fails the test that called it. */
+#ifndef BRC_TESTS_EXCHANGE_KIT_H
+#define BRC_TESTS_EXCHANGE_KIT_H
+
+#include "../../src/breccia.h"
+
+typedef struct exchange_kit {
+    char dir[64];         /* a temporary folder               */
+    breccia *repo;        /* the file "test.brc" in it        */
+    brc_session *session; /* its main branch, to write        */
+    brc_error err;
+    char paths[8][512];
+    unsigned next_path;
+} exchange_kit;
+
+void exchange_start(exchange_kit *kit);        /* the folder and the repository    */
+void exchange_folder_start(exchange_kit *kit); /* the folder alone                 */
+void exchange_stop(exchange_kit *kit);
+
+/* The path of a name in the folder; valid for seven more calls. */
+const char *exchange_path(exchange_kit *kit, const char *name);
+/* Makes a file in the folder, and the folders that its name needs. */
+const char *exchange_file(exchange_kit *kit, const char *name, const void *data, size_t len);
+const char *exchange_text(exchange_kit *kit, const char *name, const char *text);
+/* The whole of a file; release with brc_buf_dispose(). */
+brc_buf exchange_read(const char *path);
+int exchange_exists(const char *path);
+/* 1 where the two trees have the same files with the same bytes; documents
+ * (zarr.json) are compared as JSON. Says on stderr where they differ. */
+int exchange_same_tree(const char *a, const char *b);
+
+/* A .npy file of version 1.0 from the dictionary and the elements, appended. */
+void exchange_npy(brc_buf *out, const char *dictionary, const void *data, size_t len);
+/* One gzip member, appended. */
+void exchange_gzip(brc_buf *out, const void *data, size_t len);
+
+/* A zip archive, made by hand so that it can lie. */
+typedef struct exchange_zip {
+    brc_buf bytes, directory;
+    unsigned n;
+} exchange_zip;
+/* claimed: the inflated size that the archive tells. */
+void exchange_zip_add(exchange_zip *zip, const char *name, const void *data, size_t len,
+                      int deflated, uint32_t claimed);
+void exchange_zip_end(exchange_zip *zip);
+
+/* The array's elements; the caller frees. */
+void *exchange_elements(brc_session *s, const char *path, size_t len);
+/* A folder with real data, or NULL, which is said. */
+const char *exchange_data(void);
+
+#endif

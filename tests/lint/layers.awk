@@ -1,0 +1,99 @@
+# An include points down, never up: cli > api > xfer > zarr > history > tree >
+# store > codec > nd > base. cli/ sees the public header alone, codecs/ the
+# plug-ins' header alone, and some libraries have one place where they are used.
+
+BEGIN {
+    n = split("base nd codec store tree history zarr xfer api", order, " ")
+    for (i = 1; i <= n; i++)
+        rank[order[i]] = i
+    home["sqlite3.h"] = "src/store/"
+    home["cJSON.h"] = home["cjson/cJSON.h"] = "src/base/"
+    home["xxhash.h"] = "src/base/"
+    home["pthread.h"] = "src/base/"
+}
+
+function fault(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }
+
+function directory(path) { sub(/[^\/]*$/, "", path); return path }
+
+# "src/tree/" and "../base/buf.h" give "src/base/buf.h".
+function resolve(dir, name)
+{
+    while (substr(name, 1, 3) == "../" && dir != "") {
+        name = substr(name, 4)
+        sub(/[^\/]*\/$/, "", dir)
+    }
+    return dir name
+}
+
+function layer_of(path,    part)
+{
+    split(path, part, "/")
+    return part[2]
+}
+
+function exists(path,    line, status)
+{
+    status = (getline line < path)
+    close(path)
+    return status >= 0
+}
+
+function is_public(path) { return path ~ /^src\/[^\/]*\.h$/ }
+
+function library_include(name)
+{
+    if (name in home && index(FILENAME, home[name]) != 1)
+        fault("<" name "> is for " home[name] " alone")
+}
+
+function generated_include(name,    source)
+{
+    source = name
+    sub(/\.h$/, "", source)
+    if (FILENAME !~ /^src\/store\//)
+        fault("\"" name "\" is for src/store/ alone")
+    else if (!exists("schema/" source))
+        fault("\"" name "\": there is no schema/" source)
+}
+
+function own_include(name,    path, from, to)
+{
+    path = resolve(directory(FILENAME), name)
+    if (!exists(path)) {
+        fault("\"" name "\": there is no " path)
+    } else if (FILENAME ~ /^cli\//) {
+        if (path != "src/breccia.h" && path !~ /^cli\//)
+            fault("cli/ includes src/breccia.h and its own headers alone, not " path)
+    } else if (FILENAME ~ /^codecs\//) {
+        if (path != "src/breccia_codec.h" && path != "codecs/builtin.h")
+            fault("codecs/ includes src/breccia_codec.h and builtin.h alone, not " path)
+    } else if (is_public(FILENAME)) {
+        if (!is_public(path))
+            fault("a public header includes public headers alone, not " path)
+    } else if (path == "codecs/builtin.h") {
+        if (FILENAME !~ /^src\/codec\//)
+            fault("codecs/builtin.h is for src/codec/ alone")
+    } else if (!is_public(path)) {
+        from = layer_of(FILENAME)
+        to = layer_of(path)
+        if (path !~ /^src\// || !(to in rank))
+            fault(path " is in no layer")
+        else if (rank[to] > rank[from])
+            fault("an include points down: " from " must not see " to " (" path ")")
+    }
+}
+
+FNR == 1 && FILENAME ~ /^src\/.*\// && !(layer_of(FILENAME) in rank) {
+    fault("src/" layer_of(FILENAME) " is no layer: see tests/lint/layers.awk")
+}
+
+/^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+    split($0, part, /[<">]/)
+    if ($0 ~ /include[ \t]*</)
+        library_include(part[2])
+    else if (part[2] ~ /\.sql\.h$/)
+        generated_include(part[2])
+    else
+        own_include(part[2])
+}

@@ -1,0 +1,37 @@
+/*
+ * The runner of the C tests: every suite of suites.h, each test in a process of
+ * its own (CK_FORK=no: all in this one, for debuggers).
+ *
+ *   run           everything, or the suite that CK_RUN_SUITE names
+ *   run SUITE     one suite
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SUITE(name) Suite *name##_suite(void);
+#include "suites.h"
+#undef SUITE
+
+int main(int argc, char **argv)
+{
+    const char *only = argc > 1 ? argv[1] : getenv("CK_RUN_SUITE");
+    SRunner *runner;
+    int ran, failed;
+
+    /* A slow machine is not a failure; Check's own limit is four seconds. */
+    setenv("CK_DEFAULT_TIMEOUT", "3600", 0);
+    runner = srunner_create(NULL);
+#define SUITE(name) srunner_add_suite(runner, name##_suite());
+#include "suites.h"
+#undef SUITE
+    srunner_run(runner, only, NULL, CK_NORMAL);
+    ran = srunner_ntests_run(runner);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    if (ran == 0) {
+        fprintf(stderr, "no test ran: is there a suite \"%s\"?\n", only ? only : "");
+        return EXIT_FAILURE;
+    }
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

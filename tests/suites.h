@@ -1,0 +1,12 @@
+/* Every suite of the C tests: SUITE(x) names x_suite() in tests/test_x.c. */
+SUITE(error)
+SUITE(buf)
+SUITE(hash)
+SUITE(dtype)
+SUITE(float_text)
+SUITE(shape)
+SUITE(copy_box)
+SUITE(sel)
+SUITE(json)
+SUITE(pool)
+SUITE(file)
