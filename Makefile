@@ -31,7 +31,7 @@ endif
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
             -Wmissing-prototypes -Wpointer-arith $(if $(WERROR),-Werror)
 HARDEN   := -Wl,-z,relro,-z,now
-PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc
+PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc libzip
 
 # Asked for at the first use and then kept: `make setup` may have to install
 # pkg-config before. Headers of other people's libraries are system headers.

@@ -26,6 +26,7 @@ table='
 --build pkg        libcjson     libcjson-dev
 --build pkg        zlib         zlib1g-dev
 --build pkg        blosc        libblosc-dev
+--build pkg        libzip       libzip-dev
 --build pkg        check        check
 --lint  command    clang        clang
 --lint  command    g++          g++

@@ -3,6 +3,10 @@
  */
 #include "cli.h"
 #include "compress.h"
+#include "json_scan.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static const struct cli_option import_options[] = {
     { "chunks", 0, 1, "N,N,...", "cut every array into chunks of this shape" },
@@ -11,18 +15,69 @@ static const struct cli_option import_options[] = {
     CLI_OPTIONS_END
 };
 
-/* The first path that the import added is the top of what came in. */
-static int find_imported(struct cli *cli, const char **path)
+enum { DOCUMENT_LIMIT = 64 << 20 };
+
+struct name_list {
+    const char **paths;
+    size_t n;
+};
+
+static int root_children(struct cli *cli, struct name_list *list)
 {
-    brc_change change;
+    const char **paths = NULL;
+    size_t cap = 0;
+    brc_node node;
     int rc;
 
-    CLI_TRY(brc_diff(&cli->iter, cli->repo, NULL, NULL, NULL, &cli->err));
-    rc = brc_diff_next(cli->iter, &change, &cli->err);
-    *path = rc == 1 ? cli_text(cli, "%s", change.path) : "/";
+    list->n = 0;
+    CLI_TRY(brc_list(&cli->iter, cli->session, "/", 0, &cli->err));
+    while ((rc = brc_list_next(cli->iter, &node, &cli->err)) == 1) {
+        if (list->n == cap) {
+            cap = cap ? cap * 2 : 16;
+            paths = cli_regrow(paths, cap, sizeof(*paths));
+        }
+        paths[list->n++] = cli_text(cli, "%s", node.path);
+    }
     brc_iter_free(cli->iter);
     cli->iter = NULL;
+    list->paths = cli_alloc(cli, list->n + 1, sizeof(*paths));
+    if (list->n > 0)
+        memcpy(list->paths, paths, list->n * sizeof(*paths));
+    free(paths);
     return rc;
+}
+
+static int is_zarr_group(struct cli *cli, const char *source)
+{
+    struct cli_json_text type;
+    char *document;
+
+    source = cli_text(cli, "%s/zarr.json", source);
+    return cli_read_file(cli, source, DOCUMENT_LIMIT, &document) >= 0 &&
+           cli_json_find(&type, document, strlen(document), "node_type") &&
+           cli_json_is_string(&type, "group");
+}
+
+/* Where something came in without a PATH: a group takes an empty root over, all
+ * else is a new child of the root. */
+static int find_imported(struct cli *cli, const struct name_list *before, const char *source,
+                         const char **path)
+{
+    struct name_list after;
+
+    *path = "/";
+    if (before->n == 0 && is_zarr_group(cli, source))
+        return BRC_OK;
+    CLI_TRY(root_children(cli, &after));
+    for (size_t i = 0; i < after.n; i++) {
+        size_t k = 0;
+
+        while (k < before->n && strcmp(before->paths[k], after.paths[i]) != 0)
+            k++;
+        if (k == before->n)
+            *path = after.paths[i];
+    }
+    return BRC_OK;
 }
 
 static int run_import(struct cli *cli)
@@ -30,6 +85,7 @@ static int run_import(struct cli *cli)
     const char *source = cli_operand(cli, 1), *path = cli_operand(cli, 2);
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     uint64_t chunk[BRC_MAX_NDIM];
+    struct name_list before = { NULL, 0 };
 
     if (cli_has(cli, "chunks")) {
         CLI_TRY(cli_dims_option(cli, "chunks", chunk, &opts.nchunk));
@@ -39,9 +95,11 @@ static int run_import(struct cli *cli)
     if (path)
         path = cli_path(cli, path);
     CLI_TRY(cli_open_edit(cli));
+    if (!path)
+        CLI_TRY(root_children(cli, &before));
     CLI_TRY(brc_import(cli->session, source, path, &opts, &cli->err));
     if (!path)
-        CLI_TRY(find_imported(cli, &path));
+        CLI_TRY(find_imported(cli, &before, source, &path));
     cli_say(cli, "imported %s as %s", cli_escaped(cli, source), cli_escaped(cli, path));
     if (cli->json) {
         cli_json_open(cli, '{');
@@ -59,7 +117,8 @@ const struct cli_command cli_command_import = {
     .usage = "FILE SOURCE [PATH] [OPTIONS]",
     .details = "SOURCE comes in with its hierarchy, attributes and chunks, all of it or nothing.\n"
                "Chunks of a Zarr v3 directory are taken over byte for byte, unless an option asks\n"
-               "for something else. Without PATH the place is named after SOURCE.",
+               "for something else. Without PATH the place is named after SOURCE; a Zarr group\n"
+               "takes an empty root over.",
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
                 "breccia import climate.brc era5.zarr /era5\n"
                 "breccia import climate.brc t2m.npy /t2m --chunks 24,241,480 "

@@ -48,6 +48,15 @@ void cli_signal_hold(void)
     signal_target = NULL;
 }
 
+/* A job in the background of a script is started with SIGINT ignored: let it be. */
+static void handle_unless_ignored(int number, const struct sigaction *action)
+{
+    struct sigaction now;
+
+    if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+        sigaction(number, action, NULL);
+}
+
 static void install_handlers(void)
 {
     struct sigaction action;
@@ -55,8 +64,8 @@ static void install_handlers(void)
     memset(&action, 0, sizeof(action));
     sigemptyset(&action.sa_mask);
     action.sa_handler = stop_on_signal; /* without SA_RESTART: a wait for input ends */
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    handle_unless_ignored(SIGINT, &action);
+    handle_unless_ignored(SIGTERM, &action);
     action.sa_handler = SIG_IGN; /* a closed pipe is found when writing */
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL); /* likewise a file size limit */
@@ -107,6 +116,8 @@ static void report_error(struct cli *cli, int rc)
     const char *message = cli->err.message[0] ? cli->err.message : brc_strerror(rc);
     const char *file = names_the_thing(cli) ? NULL : cli->file;
 
+    if (rc == BRC_EINTERRUPT && caught_signal)
+        message = "interrupted";
     cli_progress_end(cli);
     fprintf(stderr, "breccia: error: %s%s%s", file ? cli_escaped(cli, file) : "",
             file ? ": " : "", cli_escaped(cli, message));

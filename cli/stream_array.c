@@ -87,8 +87,11 @@ static void put_csv_field(struct cli *cli, const char *text, size_t len)
         return;
     }
     cli_puts(cli, "\"");
-    for (size_t i = 0; i < len; i++)
-        cli_printf(cli, text[i] == '"' ? "\"\"" : "%c", text[i]);
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"')
+            cli_puts(cli, "\"");
+        cli_put(cli, text + i, 1);
+    }
     cli_puts(cli, "\"");
 }
 

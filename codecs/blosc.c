@@ -38,7 +38,7 @@ struct blosc_state {
     uint64_t max_decoded;
 };
 
-/* ---- specification --------------------------------------------------------------- */
+/* ---- specification ------------------------------------------------------------------ */
 
 static int blosc_find_text(const brc_json *value, const char *const *table, int n)
 {
@@ -55,11 +55,12 @@ static int blosc_read_cname(struct blosc_state *state, const brc_json *config, b
     int found = value != NULL ? blosc_find_text(value, blosc_cnames, 6) : 1;
 
     if (found < 0)
-        return brc_fail(err, BRC_EINVAL,
-                        "\"cname\" must be \"blosclz\", \"lz4\", \"lz4hc\", \"snappy\", \"zlib\" or \"zstd\"");
+        return brc_fail(
+            err, BRC_EINVAL,
+            "\"cname\" must be \"blosclz\", \"lz4\", \"lz4hc\", \"snappy\", \"zlib\" or \"zstd\"");
     if (blosc_compname_to_compcode(blosc_cnames[found]) < 0)
-        return brc_fail(err, BRC_EUNSUPPORTED, "this build's c-blosc lacks \"%s\"; it has %s", blosc_cnames[found],
-                        blosc_list_compressors());
+        return brc_fail(err, BRC_EUNSUPPORTED, "this build's c-blosc lacks \"%s\"; it has %s",
+                        blosc_cnames[found], blosc_list_compressors());
     state->cname = blosc_cnames[found];
     return BRC_OK;
 }
@@ -70,13 +71,14 @@ static int blosc_read_shuffle(struct blosc_state *state, const brc_json *config,
 
     state->shuffle = value != NULL ? blosc_find_text(value, blosc_shuffles, 3) : BLOSC_NOSHUFFLE;
     if (state->shuffle < 0)
-        return brc_fail(err, BRC_EINVAL, "\"shuffle\" must be \"noshuffle\", \"shuffle\" or \"bitshuffle\"");
+        return brc_fail(err, BRC_EINVAL,
+                        "\"shuffle\" must be \"noshuffle\", \"shuffle\" or \"bitshuffle\"");
     return BRC_OK;
 }
 
 /* What is absent is of no use to a reader, which finds everything in the frame. */
-static int blosc_read_numbers(struct blosc_state *state, const brc_json *config, const brc_dtype *type,
-                              brc_error *err)
+static int blosc_read_numbers(struct blosc_state *state, const brc_json *config,
+                              const brc_dtype *type, brc_error *err)
 {
     const brc_json *clevel = brc_json_member(config, "clevel");
     const brc_json *typesize = brc_json_member(config, "typesize");
@@ -88,17 +90,21 @@ static int blosc_read_numbers(struct blosc_state *state, const brc_json *config,
     if (clevel != NULL && !brc_json_int(clevel, 0, 9, &level))
         return brc_fail(err, BRC_EINVAL, "\"clevel\" must be an integer from 0 to 9");
     if (typesize != NULL && !brc_json_int(typesize, 1, BLOSC_MAX_TYPESIZE, &item))
-        return brc_fail(err, BRC_EINVAL, "\"typesize\" must be an integer from 1 to %d: blosc shuffles no wider items",
-                        BLOSC_MAX_TYPESIZE);
+        return brc_fail(
+            err, BRC_EINVAL,
+            "\"typesize\" must be an integer from 1 to %d: blosc shuffles no wider items",
+            BLOSC_MAX_TYPESIZE);
     if (blocksize != NULL && !brc_json_int(blocksize, 0, BLOSC_MAX_BLOCKSIZE, &size))
-        return brc_fail(err, BRC_EINVAL, "\"blocksize\" must be an integer from 0 to %d", (int)BLOSC_MAX_BLOCKSIZE);
+        return brc_fail(err, BRC_EINVAL, "\"blocksize\" must be an integer from 0 to %d",
+                        (int)BLOSC_MAX_BLOCKSIZE);
     state->clevel = (int)level;
     state->typesize = (size_t)item;
     state->blocksize = (size_t)size;
     return BRC_OK;
 }
 
-static int blosc_read_config(struct blosc_state *state, const brc_json *config, const brc_proto *in, brc_error *err)
+static int blosc_read_config(struct blosc_state *state, const brc_json *config, const brc_proto *in,
+                             brc_error *err)
 {
     static const char *const members[] = { "cname", "clevel", "shuffle", "typesize", "blocksize" };
     int rc = config != NULL ? brc_json_allow(config, members, 5, err) : BRC_OK;
@@ -112,8 +118,8 @@ static int blosc_read_config(struct blosc_state *state, const brc_json *config, 
     return rc;
 }
 
-static int blosc_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in, brc_proto *out,
-                      int *identity, brc_error *err)
+static int blosc_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
+                      brc_proto *out, int *identity, brc_error *err)
 {
     (void)ctx;
     (void)identity;
@@ -123,7 +129,8 @@ static int blosc_open(void *ctx, void **out_state, const brc_json *config, const
     if (rc < 0)
         return rc;
     if (in->len != BRC_LEN_VARIES && in->len > BLOSC_MAX_BUFFERSIZE)
-        return brc_fail(err, BRC_ELIMIT, "blosc takes chunks of at most %d bytes, not %llu; choose smaller chunks",
+        return brc_fail(err, BRC_ELIMIT,
+                        "blosc takes chunks of at most %d bytes, not %llu; choose smaller chunks",
                         BLOSC_MAX_BUFFERSIZE, (unsigned long long)in->len);
     struct blosc_state *state = malloc(sizeof(*state));
     if (state == NULL)
@@ -149,13 +156,14 @@ static int blosc_write_config(void *ctx, const void *state, brc_buf *out, brc_er
     (void)ctx;
     const struct blosc_state *blosc = state;
 
-    return brc_buf_printf(out, err,
-                          "{\"cname\":\"%s\",\"clevel\":%d,\"shuffle\":\"%s\",\"typesize\":%zu,\"blocksize\":%zu}",
-                          blosc->cname, blosc->clevel, blosc_shuffles[blosc->shuffle], blosc->typesize,
-                          blosc->blocksize);
+    return brc_buf_printf(
+        out, err,
+        "{\"cname\":\"%s\",\"clevel\":%d,\"shuffle\":\"%s\",\"typesize\":%zu,\"blocksize\":%zu}",
+        blosc->cname, blosc->clevel, blosc_shuffles[blosc->shuffle], blosc->typesize,
+        blosc->blocksize);
 }
 
-/* ---- a frame ----------------------------------------------------------------------- */
+/* ---- a frame ------------------------------------------------------------------------ */
 
 struct blosc_frame {
     const uint8_t *data;
@@ -176,10 +184,12 @@ static int blosc_check_inner(const struct blosc_frame *frame, brc_error *err)
     if (format >= sizeof(formats) / sizeof(formats[0]))
         return brc_fail(err, BRC_ECORRUPT, "the frame names the unknown inner codec %u", format);
     if (blosc_compname_to_compcode(formats[format]) < 0)
-        return brc_fail(err, BRC_EUNSUPPORTED, "the frame is compressed with \"%s\", which this build's c-blosc lacks",
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "the frame is compressed with \"%s\", which this build's c-blosc lacks",
                         formats[format]);
     if (frame->data[1] != 1)
-        return brc_fail(err, BRC_ECORRUPT, "the frame has version %d of its inner codec", frame->data[1]);
+        return brc_fail(err, BRC_ECORRUPT, "the frame has version %d of its inner codec",
+                        frame->data[1]);
     return BRC_OK;
 }
 
@@ -188,16 +198,21 @@ static int blosc_read_header(struct blosc_frame *frame, brc_span src, brc_error 
     if (src.len < BLOSC_HEADER)
         return brc_fail(err, BRC_ECORRUPT, "%zu bytes cannot hold a frame's header", src.len);
     const uint8_t *p = src.data;
-    *frame = (struct blosc_frame){ p, p[2], p[3], blosc_u32(p + 4), blosc_u32(p + 8), blosc_u32(p + 12), 0 };
+    *frame =
+        (struct blosc_frame){ p, p[2], p[3], blosc_u32(p + 4), blosc_u32(p + 8), blosc_u32(p + 12),
+                              0 };
     if ((frame->flags & BLOSC_EXTENDED) == BLOSC_EXTENDED || p[0] > BLOSC_VERSION_FORMAT)
-        return brc_fail(err, BRC_EUNSUPPORTED, "the frame is Blosc2's, which the codec \"blosc\" does not allow");
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "the frame is Blosc2's, which the codec \"blosc\" does not allow");
     if (p[0] != BLOSC_VERSION_FORMAT || (frame->flags & 0x08) != 0)
         return brc_fail(err, BRC_ECORRUPT, "this is no frame of blosc");
     if (frame->cbytes < BLOSC_HEADER || frame->cbytes > src.len)
-        return brc_fail(err, BRC_ECORRUPT, "the frame says that it has %u bytes, of %zu that are there",
-                        frame->cbytes, src.len);
+        return brc_fail(err, BRC_ECORRUPT,
+                        "the frame says that it has %u bytes, of %zu that are there", frame->cbytes,
+                        src.len);
     if (frame->nbytes > BLOSC_MAX_BUFFERSIZE)
-        return brc_fail(err, BRC_ECORRUPT, "the frame says that it decodes to %u bytes", frame->nbytes);
+        return brc_fail(err, BRC_ECORRUPT, "the frame says that it decodes to %u bytes",
+                        frame->nbytes);
     return BRC_OK;
 }
 
@@ -206,7 +221,8 @@ static int blosc_check_block(const struct blosc_frame *frame, uint32_t block, br
 {
     uint32_t last = frame->nbytes % frame->blocksize;
     int is_short = block == frame->nblocks - 1 && last != 0;
-    int is_split = (frame->flags & BLOSC_ONE_STREAM) == 0 && !is_short && frame->typesize <= BLOSC_SPLIT_TYPESIZE &&
+    int is_split = (frame->flags & BLOSC_ONE_STREAM) == 0 && !is_short &&
+                   frame->typesize <= BLOSC_SPLIT_TYPESIZE &&
                    frame->blocksize / frame->typesize >= BLOSC_SPLIT_STREAM;
     uint64_t at = blosc_u32(frame->data + BLOSC_HEADER + 4 * (size_t)block);
 
@@ -226,11 +242,13 @@ static int blosc_check_frame(struct blosc_frame *frame, brc_error *err)
 {
     if (frame->typesize == 0 || frame->blocksize == 0 || frame->blocksize > frame->nbytes ||
         frame->blocksize > BLOSC_MAX_BLOCKSIZE)
-        return brc_fail(err, BRC_ECORRUPT, "the frame's block size %u or item size %u is impossible", frame->blocksize,
+        return brc_fail(err, BRC_ECORRUPT,
+                        "the frame's block size %u or item size %u is impossible", frame->blocksize,
                         frame->typesize);
     if (frame->flags & BLOSC_MEMCPYED) {
         if (frame->cbytes != frame->nbytes + BLOSC_HEADER)
-            return brc_fail(err, BRC_ECORRUPT, "the frame stores %u bytes in %u", frame->nbytes, frame->cbytes);
+            return brc_fail(err, BRC_ECORRUPT, "the frame stores %u bytes in %u", frame->nbytes,
+                            frame->cbytes);
         return BRC_OK;
     }
     int rc = blosc_check_inner(frame, err);
@@ -238,13 +256,14 @@ static int blosc_check_frame(struct blosc_frame *frame, brc_error *err)
         return rc;
     frame->nblocks = frame->nbytes / frame->blocksize + (frame->nbytes % frame->blocksize != 0);
     if (frame->nblocks > (frame->cbytes - BLOSC_HEADER) / 4)
-        return brc_fail(err, BRC_ECORRUPT, "the frame is too short for its %u blocks", frame->nblocks);
+        return brc_fail(err, BRC_ECORRUPT, "the frame is too short for its %u blocks",
+                        frame->nblocks);
     for (uint32_t i = 0; i < frame->nblocks && rc == BRC_OK; i++)
         rc = blosc_check_block(frame, i, err);
     return rc;
 }
 
-/* ---- implementation -------------------------------------------------------------- */
+/* ---- implementation ----------------------------------------------------------------- */
 
 /* c-blosc does not look whether its own allocation worked, so what it is about to
  * take (two blocks and a little) is tried first. */
@@ -256,29 +275,32 @@ static int blosc_memory_is_there(uint64_t blocksize)
     return probe != NULL;
 }
 
-static int blosc_encode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err)
+static int blosc_encode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
+                        brc_error *err)
 {
     (void)ctx;
     (void)scratch;
     const struct blosc_state *blosc = state;
 
     if (src.len > BLOSC_MAX_BUFFERSIZE)
-        return brc_fail(err, BRC_ELIMIT, "blosc takes at most %d bytes, not %zu", BLOSC_MAX_BUFFERSIZE, src.len);
+        return brc_fail(err, BRC_ELIMIT, "blosc takes at most %d bytes, not %zu",
+                        BLOSC_MAX_BUFFERSIZE, src.len);
     int rc = brc_buf_reserve(dst, src.len + BLOSC_MAX_OVERHEAD, err);
     if (rc < 0)
         return rc;
     if (!blosc_memory_is_there(src.len))
         return brc_fail(err, BRC_ENOMEM, "out of memory");
-    int written = blosc_compress_ctx(blosc->clevel, blosc->shuffle, blosc->typesize, src.len, src.data,
-                                     dst->data + dst->len, src.len + BLOSC_MAX_OVERHEAD, blosc->cname,
-                                     blosc->blocksize, 1);
+    int written = blosc_compress_ctx(blosc->clevel, blosc->shuffle, blosc->typesize, src.len,
+                                     src.data, dst->data + dst->len, src.len + BLOSC_MAX_OVERHEAD,
+                                     blosc->cname, blosc->blocksize, 1);
     if (written <= 0)
         return brc_fail(err, BRC_EINTERNAL, "c-blosc gave %d for %zu bytes", written, src.len);
     dst->len += (size_t)written;
     return BRC_OK;
 }
 
-static int blosc_decode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err)
+static int blosc_decode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
+                        brc_error *err)
 {
     (void)ctx;
     (void)scratch;

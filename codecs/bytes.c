@@ -15,10 +15,10 @@ struct bytes_state {
     int big;
 };
 
-/* ---- specification --------------------------------------------------------------- */
+/* ---- specification ------------------------------------------------------------------ */
 
-static int bytes_read_config(struct bytes_state *state, const brc_json *config, const brc_dtype *type,
-                             brc_error *err)
+static int bytes_read_config(struct bytes_state *state, const brc_json *config,
+                             const brc_dtype *type, brc_error *err)
 {
     static const char *const members[] = { "endian" };
     const brc_json *endian = brc_json_member(config, "endian");
@@ -30,8 +30,8 @@ static int bytes_read_config(struct bytes_state *state, const brc_json *config, 
             return rc;
     }
     if (endian == NULL && state->unit > 1)
-        return brc_fail(err, BRC_EINVAL,
-                        "\"endian\" must be given for %s: \"little\" or \"big\"", type->name);
+        return brc_fail(err, BRC_EINVAL, "\"endian\" must be given for %s: \"little\" or \"big\"",
+                        type->name);
     if (endian != NULL && strcmp(text, "little") != 0 && strcmp(text, "big") != 0)
         return brc_fail(err, BRC_EINVAL, "\"endian\" must be \"little\" or \"big\"");
     state->big = strcmp(text, "big") == 0;
@@ -75,7 +75,7 @@ static int bytes_write_config(void *ctx, const void *state, brc_buf *out, brc_er
     return brc_buf_printf(out, err, "{\"endian\":\"%s\"}", bytes->big ? "big" : "little");
 }
 
-/* ---- implementation -------------------------------------------------------------- */
+/* ---- implementation ----------------------------------------------------------------- */
 
 static void bytes_swap_any(uint8_t *dst, const uint8_t *src, size_t len, size_t unit)
 {
@@ -85,12 +85,12 @@ static void bytes_swap_any(uint8_t *dst, const uint8_t *src, size_t len, size_t 
 }
 
 /* One loop a width: compilers turn these into vector shuffles. */
-#define BYTES_SWAP_LOOP(type_, swap_)                                  \
+#define BYTES_SWAP_LOOP(type_, swap_)                                     \
     for (size_t at = 0; at + sizeof(type_) <= len; at += sizeof(type_)) { \
-        type_ value;                                                   \
-        memcpy(&value, src + at, sizeof(value));                       \
-        value = swap_(value);                                          \
-        memcpy(dst + at, &value, sizeof(value));                       \
+        type_ value;                                                      \
+        memcpy(&value, src + at, sizeof(value));                          \
+        value = swap_(value);                                             \
+        memcpy(dst + at, &value, sizeof(value));                          \
     }
 
 static void bytes_swap(uint8_t *dst, const uint8_t *src, size_t len, size_t unit)

@@ -26,7 +26,7 @@ struct gzip_scratch {
     int level; /* that the deflater was made for                                 */
 };
 
-/* ---- specification --------------------------------------------------------------- */
+/* ---- specification ------------------------------------------------------------------ */
 
 static int gzip_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
                      brc_proto *out, int *identity, brc_error *err)
@@ -69,7 +69,7 @@ static int gzip_write_config(void *ctx, const void *state, brc_buf *out, brc_err
     return brc_buf_printf(out, err, "{\"level\":%d}", ((const struct gzip_state *)state)->level);
 }
 
-/* ---- implementation -------------------------------------------------------------- */
+/* ---- implementation ----------------------------------------------------------------- */
 
 static int gzip_scratch_new(void *ctx, void **out, const void *state, brc_error *err)
 {
@@ -101,7 +101,8 @@ static unsigned gzip_slice(size_t len)
     return len > UINT_MAX ? UINT_MAX : (unsigned)len;
 }
 
-static int gzip_ready_deflater(struct gzip_scratch *scratch, int level, gz_header *header, brc_error *err)
+static int gzip_ready_deflater(struct gzip_scratch *scratch, int level, gz_header *header,
+                               brc_error *err)
 {
     if (scratch->can_deflate && scratch->level != level) {
         deflateEnd(&scratch->deflater);
@@ -194,7 +195,8 @@ static int gzip_decode_member(z_stream *z, size_t goal, brc_span *src, brc_buf *
         src->data += in - z->avail_in;
         src->len -= in - z->avail_in;
         if (room == 0 && z->avail_out == 0)
-            return brc_fail(err, BRC_ECORRUPT, "the members decode to more than %zu bytes", dst->len);
+            return brc_fail(err, BRC_ECORRUPT, "the members decode to more than %zu bytes",
+                            dst->len);
         if (room > 0)
             dst->len += out - z->avail_out;
         if (result == Z_MEM_ERROR)

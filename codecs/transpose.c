@@ -31,18 +31,20 @@ struct transpose_state {
     struct transpose_plan encode, decode;
 };
 
-/* ---- specification --------------------------------------------------------------- */
+/* ---- specification ------------------------------------------------------------------ */
 
 static int transpose_read_list(struct transpose_state *state, const brc_json *order, brc_error *err)
 {
     uint8_t seen[BRC_MAX_NDIM] = { 0 };
 
     if (brc_json_count(order) != (size_t)state->ndim)
-        return brc_fail(err, BRC_EINVAL, "\"order\" has %zu axes, the array %d", brc_json_count(order), state->ndim);
+        return brc_fail(err, BRC_EINVAL, "\"order\" has %zu axes, the array %d",
+                        brc_json_count(order), state->ndim);
     for (int i = 0; i < state->ndim; i++) {
         int64_t axis = 0;
         if (!brc_json_int(brc_json_item(order, (size_t)i), 0, state->ndim - 1, &axis) || seen[axis])
-            return brc_fail(err, BRC_EINVAL, "\"order\" must have each of the axes 0 to %d once", state->ndim - 1);
+            return brc_fail(err, BRC_EINVAL, "\"order\" must have each of the axes 0 to %d once",
+                            state->ndim - 1);
         seen[axis] = 1;
         state->order[i] = (int)axis;
     }
@@ -59,7 +61,8 @@ static int transpose_read_letter(struct transpose_state *state, const char *lett
     return BRC_OK;
 }
 
-static int transpose_read_config(struct transpose_state *state, const brc_json *config, brc_error *err)
+static int transpose_read_config(struct transpose_state *state, const brc_json *config,
+                                 brc_error *err)
 {
     static const char *const members[] = { "order" };
     const brc_json *order = brc_json_member(config, "order");
@@ -76,7 +79,7 @@ static int transpose_read_config(struct transpose_state *state, const brc_json *
     return brc_fail(err, BRC_EINVAL, "\"order\" must be given: a list of axes");
 }
 
-/* ---- plans ------------------------------------------------------------------------- */
+/* ---- plans -------------------------------------------------------------------------- */
 
 /* Puts an axis behind the last one, or makes one of both where the last one's step
  * is a full round of this one on both sides. */
@@ -105,7 +108,8 @@ static void transpose_strides(size_t *stride, int ndim, const uint64_t *shape, s
 }
 
 /* For arrays whose length in bytes is known to fit and not to be zero. */
-static void transpose_make_plans(struct transpose_state *state, const uint64_t *a_shape, const uint64_t *b_shape)
+static void transpose_make_plans(struct transpose_state *state, const uint64_t *a_shape,
+                                 const uint64_t *b_shape)
 {
     size_t a_stride[BRC_MAX_NDIM], b_stride[BRC_MAX_NDIM];
     int inverse[BRC_MAX_NDIM];
@@ -115,16 +119,18 @@ static void transpose_make_plans(struct transpose_state *state, const uint64_t *
     for (int i = 0; i < state->ndim; i++) {
         int a = state->order[i];
         inverse[a] = i;
-        transpose_plan_add(&state->encode, (struct transpose_axis){ (size_t)b_shape[i], b_stride[i], a_stride[a] });
+        transpose_plan_add(&state->encode,
+                           (struct transpose_axis){ (size_t)b_shape[i], b_stride[i], a_stride[a] });
     }
     for (int i = 0; i < state->ndim; i++) {
         size_t b = b_stride[inverse[i]];
-        transpose_plan_add(&state->decode, (struct transpose_axis){ (size_t)a_shape[i], a_stride[i], b });
+        transpose_plan_add(&state->decode,
+                           (struct transpose_axis){ (size_t)a_shape[i], a_stride[i], b });
     }
 }
 
-static int transpose_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in, brc_proto *out,
-                          int *identity, brc_error *err)
+static int transpose_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
+                          brc_proto *out, int *identity, brc_error *err)
 {
     (void)ctx;
     struct transpose_state *state = calloc(1, sizeof(*state));
@@ -136,7 +142,8 @@ static int transpose_open(void *ctx, void **out_state, const brc_json *config, c
     state->len = in->len;
     int rc = transpose_read_config(state, config, err);
     if (rc == BRC_OK && (state->item == 0 || in->len > SIZE_MAX / 2))
-        rc = brc_fail(err, BRC_EUNSUPPORTED, "elements of %s have no fixed length here", in->dtype->name);
+        rc = brc_fail(err, BRC_EUNSUPPORTED, "elements of %s have no fixed length here",
+                      in->dtype->name);
     if (rc < 0) {
         free(state);
         return rc;
@@ -168,7 +175,7 @@ static int transpose_write_config(void *ctx, const void *opaque, brc_buf *out, b
     return rc < 0 ? rc : brc_buf_printf(out, err, "]}");
 }
 
-/* ---- implementation: blocked copies --------------------------------------------------
+/* ---- implementation: blocked copies -------------------------------------------------
  *
  * Where both sides have the same fastest axis, runs are copied. Otherwise that axis
  * of the source and that of the destination make a plane, which is copied in tiles:
@@ -177,23 +184,24 @@ static int transpose_write_config(void *ctx, const void *opaque, brc_buf *out, b
  */
 enum { TRANSPOSE_TILE = 32 };
 
-static void transpose_copy_runs(const struct transpose_axis *run, uint8_t *dst, const uint8_t *src, size_t item)
+static void transpose_copy_runs(const struct transpose_axis *run, uint8_t *dst, const uint8_t *src,
+                                size_t item)
 {
     memcpy(dst, src, run->n * item);
 }
 
 /* `item` is a constant wherever this is called: the copy is then one move. */
-static inline __attribute__((always_inline)) void transpose_copy_tile(uint8_t *dst, const uint8_t *src, size_t rows,
-                                                                      size_t cols, size_t dst_step, size_t src_step,
-                                                                      size_t item)
+static inline __attribute__((always_inline)) void
+transpose_copy_tile(uint8_t *dst, const uint8_t *src, size_t rows, size_t cols, size_t dst_step,
+                    size_t src_step, size_t item)
 {
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < cols; c++)
             memcpy(dst + r * dst_step + c * item, src + c * src_step + r * item, item);
 }
 
-static void transpose_copy_tile_of(uint8_t *dst, const uint8_t *src, size_t rows, size_t cols, size_t dst_step,
-                                   size_t src_step, size_t item)
+static void transpose_copy_tile_of(uint8_t *dst, const uint8_t *src, size_t rows, size_t cols,
+                                   size_t dst_step, size_t src_step, size_t item)
 {
     switch (item) {
     case 1:
@@ -219,21 +227,23 @@ static void transpose_copy_tile_of(uint8_t *dst, const uint8_t *src, size_t rows
 }
 
 /* rows: the source's fastest axis; cols: the destination's. */
-static void transpose_copy_plane(const struct transpose_axis *rows, const struct transpose_axis *cols, uint8_t *dst,
+static void transpose_copy_plane(const struct transpose_axis *rows,
+                                 const struct transpose_axis *cols, uint8_t *dst,
                                  const uint8_t *src, size_t item)
 {
     for (size_t r = 0; r < rows->n; r += TRANSPOSE_TILE) {
         size_t nr = rows->n - r < TRANSPOSE_TILE ? rows->n - r : TRANSPOSE_TILE;
         for (size_t c = 0; c < cols->n; c += TRANSPOSE_TILE) {
             size_t nc = cols->n - c < TRANSPOSE_TILE ? cols->n - c : TRANSPOSE_TILE;
-            transpose_copy_tile_of(dst + r * rows->dst + c * item, src + c * cols->src + r * item, nr, nc, rows->dst,
-                                   cols->src, item);
+            transpose_copy_tile_of(dst + r * rows->dst + c * item, src + c * cols->src + r * item,
+                                   nr, nc, rows->dst, cols->src, item);
         }
     }
 }
 
 /* Steps through the outer axes in C order; 0 after the last place. */
-static int transpose_next(size_t *index, const struct transpose_axis *const *outer, int n, size_t *dst, size_t *src)
+static int transpose_next(size_t *index, const struct transpose_axis *const *outer, int n,
+                          size_t *dst, size_t *src)
 {
     for (int i = n - 1; i >= 0; i--) {
         *dst += outer[i]->dst;
@@ -247,9 +257,11 @@ static int transpose_next(size_t *index, const struct transpose_axis *const *out
     return 0;
 }
 
-static void transpose_run_plan(const struct transpose_plan *plan, uint8_t *dst, const uint8_t *src, size_t item)
+static void transpose_run_plan(const struct transpose_plan *plan, uint8_t *dst, const uint8_t *src,
+                               size_t item)
 {
-    const struct transpose_axis *outer[BRC_MAX_NDIM], *cols = &plan->axis[plan->ndim - 1], *rows = NULL;
+    const struct transpose_axis *outer[BRC_MAX_NDIM], *cols = &plan->axis[plan->ndim - 1],
+                                                      *rows = NULL;
     size_t index[BRC_MAX_NDIM] = { 0 }, dst_at = 0, src_at = 0;
     int nouter = 0;
 
@@ -267,11 +279,12 @@ static void transpose_run_plan(const struct transpose_plan *plan, uint8_t *dst, 
     } while (transpose_next(index, outer, nouter, &dst_at, &src_at));
 }
 
-static int transpose_convert(const struct transpose_state *state, const struct transpose_plan *plan, brc_span src,
-                             brc_buf *dst, brc_error *err)
+static int transpose_convert(const struct transpose_state *state, const struct transpose_plan *plan,
+                             brc_span src, brc_buf *dst, brc_error *err)
 {
     if (src.len != state->len)
-        return brc_fail(err, BRC_ECORRUPT, "%llu bytes are expected, not %zu", (unsigned long long)state->len, src.len);
+        return brc_fail(err, BRC_ECORRUPT, "%llu bytes are expected, not %zu",
+                        (unsigned long long)state->len, src.len);
     if (plan->ndim == 0)
         return brc_buf_append(dst, src.data, src.len, err);
     int rc = brc_buf_reserve(dst, src.len, err);
@@ -282,7 +295,8 @@ static int transpose_convert(const struct transpose_state *state, const struct t
     return BRC_OK;
 }
 
-static int transpose_encode(void *ctx, const void *opaque, void *scratch, brc_span src, brc_buf *dst, brc_error *err)
+static int transpose_encode(void *ctx, const void *opaque, void *scratch, brc_span src,
+                            brc_buf *dst, brc_error *err)
 {
     (void)ctx;
     (void)scratch;
@@ -291,7 +305,8 @@ static int transpose_encode(void *ctx, const void *opaque, void *scratch, brc_sp
     return transpose_convert(state, &state->encode, src, dst, err);
 }
 
-static int transpose_decode(void *ctx, const void *opaque, void *scratch, brc_span src, brc_buf *dst, brc_error *err)
+static int transpose_decode(void *ctx, const void *opaque, void *scratch, brc_span src,
+                            brc_buf *dst, brc_error *err)
 {
     (void)ctx;
     (void)scratch;

@@ -27,7 +27,7 @@ struct zstd_scratch {
     ZSTD_DCtx *dctx;
 };
 
-/* ---- specification --------------------------------------------------------------- */
+/* ---- specification ------------------------------------------------------------------ */
 
 static int zstd_read_config(struct zstd_state *state, const brc_json *config, brc_error *err)
 {
@@ -42,8 +42,8 @@ static int zstd_read_config(struct zstd_state *state, const brc_json *config, br
             return rc;
     }
     if (level != NULL && !brc_json_int(level, ZSTD_LEVEL_MIN, ZSTD_LEVEL_MAX, &number))
-        return brc_fail(err, BRC_EINVAL, "\"level\" must be an integer from %d to %d", ZSTD_LEVEL_MIN,
-                        ZSTD_LEVEL_MAX);
+        return brc_fail(err, BRC_EINVAL, "\"level\" must be an integer from %d to %d",
+                        ZSTD_LEVEL_MIN, ZSTD_LEVEL_MAX);
     if (checksum != NULL && !brc_json_bool(checksum, &state->checksum))
         return brc_fail(err, BRC_EINVAL, "\"checksum\" must be true or false");
     state->level = (int)number;
@@ -94,7 +94,7 @@ static int zstd_write_config(void *ctx, const void *state, brc_buf *out, brc_err
                           zstd->checksum ? ",\"checksum\":true" : "");
 }
 
-/* ---- implementation -------------------------------------------------------------- */
+/* ---- implementation ----------------------------------------------------------------- */
 
 static int zstd_scratch_new(void *ctx, void **out, const void *state, brc_error *err)
 {
@@ -120,7 +120,8 @@ static void zstd_scratch_free(void *ctx, void *opaque)
 
 static int zstd_fail(brc_error *err, int code, size_t result)
 {
-    return brc_fail(err, ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation ? BRC_ENOMEM : code,
+    return brc_fail(err,
+                    ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation ? BRC_ENOMEM : code,
                     "%s", ZSTD_getErrorName(result));
 }
 
@@ -145,7 +146,8 @@ static int zstd_encode(void *ctx, const void *state, void *opaque, brc_span src,
     if (!ZSTD_isError(result))
         result = ZSTD_CCtx_setParameter(scratch->cctx, ZSTD_c_checksumFlag, zstd->checksum);
     if (!ZSTD_isError(result))
-        result = ZSTD_compress2(scratch->cctx, dst->data + dst->len, dst->cap - dst->len, src.data, src.len);
+        result = ZSTD_compress2(scratch->cctx, dst->data + dst->len, dst->cap - dst->len, src.data,
+                                src.len);
     if (ZSTD_isError(result))
         return zstd_fail(err, BRC_EINTERNAL, result);
     dst->len += result;
@@ -160,7 +162,8 @@ static int zstd_decode_exact(struct zstd_scratch *scratch, size_t len, brc_span 
 
     if (rc < 0)
         return rc;
-    size_t result = ZSTD_decompressDCtx(scratch->dctx, dst->data + dst->len, len, src.data, src.len);
+    size_t result =
+        ZSTD_decompressDCtx(scratch->dctx, dst->data + dst->len, len, src.data, src.len);
     if (ZSTD_isError(result) && ZSTD_getErrorCode(result) == ZSTD_error_dstSize_tooSmall)
         return brc_fail(err, BRC_ECORRUPT, "the frames decode to more than %zu bytes", len);
     if (ZSTD_isError(result))
@@ -170,7 +173,8 @@ static int zstd_decode_exact(struct zstd_scratch *scratch, size_t len, brc_span 
 }
 
 /* Room grows with what really comes out, never with what a header promises. */
-static int zstd_decode_growing(struct zstd_scratch *scratch, brc_span src, brc_buf *dst, brc_error *err)
+static int zstd_decode_growing(struct zstd_scratch *scratch, brc_span src, brc_buf *dst,
+                               brc_error *err)
 {
     ZSTD_inBuffer in = { src.data, src.len, 0 };
     size_t result = 1;

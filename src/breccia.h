@@ -229,7 +229,7 @@ typedef struct brc_array_info {
     const char *path;
     int ndim;
     const uint64_t *shape, *chunk, *grid; /* grid: chunks along each axis     */
-    const char *dtype;       /* as in zarr.json: a name or an object          */
+    const char *dtype;       /* "float32", or a JSON object                    */
     size_t item_size;        /* bytes an element; 0: variable length          */
     const char *codecs_json; /* as in zarr.json                               */
     const void *fill;        /* one element, item_size bytes                  */

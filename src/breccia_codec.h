@@ -44,6 +44,7 @@ BRC_API void brc_context(brc_error *err, const char *format, ...) BRC_PRINTF(2, 
  * buf->limit or the end of fixed memory, with BRC_ENOMEM without memory. */
 BRC_API BRC_MUST_USE int brc_buf_reserve(brc_buf *buf, size_t more, brc_error *err);
 BRC_API BRC_MUST_USE int brc_buf_append(brc_buf *buf, const void *data, size_t len, brc_error *err);
+/* Leaves a zero byte behind the content, not counted in len: data is a C string. */
 BRC_API BRC_MUST_USE int brc_buf_printf(brc_buf *buf, brc_error *err, const char *format, ...) BRC_PRINTF(3, 4);
 
 /* ---- JSON, read only --------------------------------------------------------

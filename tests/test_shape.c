@@ -147,6 +147,7 @@ START_TEST(overlaps_of_rank_0_and_of_the_largest_numbers)
     ck_assert_uint_eq(out.in_sel[0], 1);
     ck_assert_uint_eq(out.in_chunk[0], UINT64_MAX - 1 - chunk);
     ck_assert_int_eq(brc_overlap_of(&out, &sel, &extent, &chunk, &outside), 0);
+    ck_assert_int_eq(out.whole, 0);
 }
 END_TEST
 

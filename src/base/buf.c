@@ -99,7 +99,7 @@ int brc_buf_printf(brc_buf *buf, brc_error *err, const char *format, ...)
     else
         rc = append_long_text(buf, (size_t)n, format, again, err);
     va_end(again);
-    return rc;
+    return rc < 0 || buf->fixed ? rc : brc_buf_terminate(buf, err);
 }
 
 void brc_buf_dispose(brc_buf *buf)

@@ -12,7 +12,7 @@
 #include "../base/alloc.h"
 #include "chain_steps.h"
 
-/* ---- scratch --------------------------------------------------------------------- */
+/* ---- scratch ------------------------------------------------------------------------ */
 
 int brc_scratch_new(brc_scratch **out, brc_error *err)
 {
@@ -49,14 +49,14 @@ static int scratch_context(brc_scratch *scratch, const brc_step *step, void **ou
             return BRC_OK;
         }
     }
-    BRC_TRY(brc_grow_array((void **)&scratch->slots, &scratch->slots_cap, scratch->nslots + 1, sizeof(*scratch->slots),
-                           err));
+    BRC_TRY(brc_grow_array((void **)&scratch->slots, &scratch->slots_cap, scratch->nslots + 1,
+                           sizeof(*scratch->slots), err));
     BRC_TRY(impl->scratch_new(impl->ctx, out, step->state, err));
     scratch->slots[scratch->nslots++] = (struct brc_scratch_slot){ impl, *out };
     return BRC_OK;
 }
 
-/* ---- one step ---------------------------------------------------------------------- */
+/* ---- one step ----------------------------------------------------------------------- */
 
 int brc_step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err)
 {
@@ -108,16 +108,19 @@ static int step_check_len(const brc_step *step, int way, size_t len, brc_error *
     uint64_t most = way == BRC_DECODE ? step->in_max : step->out_max;
 
     if (exact != BRC_LEN_VARIES && len != exact && way == BRC_DECODE)
-        return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %llu", len, (unsigned long long)exact);
+        return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %llu", len,
+                        (unsigned long long)exact);
     if (way == BRC_DECODE && len > most)
         return step_too_long(step, err);
     if (way == BRC_ENCODE && ((exact != BRC_LEN_VARIES && len != exact) || len > most))
-        return brc_fail(err, BRC_EINTERNAL, "%zu encoded bytes contradict the codec's specification", len);
+        return brc_fail(err, BRC_EINTERNAL,
+                        "%zu encoded bytes contradict the codec's specification", len);
     return BRC_OK;
 }
 
 /* A result code of a codec, made one of ours. */
-static int step_judge(const brc_step *step, int way, int limited, int rc, const brc_buf *dst, brc_error *cause)
+static int step_judge(const brc_step *step, int way, int limited, int rc, const brc_buf *dst,
+                      brc_error *cause)
 {
     if (rc > 0)
         return brc_fail(cause, BRC_EINTERNAL, "the codec gave the result %d", rc);
@@ -126,7 +129,8 @@ static int step_judge(const brc_step *step, int way, int limited, int rc, const 
     return rc < 0 ? rc : step_check_len(step, way, dst->len, cause);
 }
 
-int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src, brc_buf *dst, brc_error *err)
+int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src, brc_buf *dst,
+                 brc_error *err)
 {
     const brc_codec_impl *impl = step->impl;
     brc_error cause = BRC_ERROR_INIT;
@@ -146,10 +150,10 @@ int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span s
     return rc < 0 ? brc_step_fail(step, rc, &cause, err) : BRC_OK;
 }
 
-/* ---- one step, many items -------------------------------------------------------------- */
+/* ---- one step, many items ----------------------------------------------------------- */
 
-static int step_loop(const brc_step *step, brc_scratch *scratch, int way, size_t n, const brc_span *src, brc_buf *dst,
-                     size_t *failed, brc_error *err)
+static int step_loop(const brc_step *step, brc_scratch *scratch, int way, size_t n,
+                     const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         int rc = brc_step_run(step, scratch, way, src[i], &dst[i], err);
@@ -174,8 +178,9 @@ static int batch_first_failure(size_t n, const int *status, int rc, size_t *fail
     return rc;
 }
 
-int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size_t n, const brc_span *src, brc_buf *dst,
-                       int *status, size_t *failed, brc_error *err)
+int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size_t n,
+                       const brc_span *src, brc_buf *dst, int *status, size_t *failed,
+                       brc_error *err)
 {
     const brc_codec_impl *impl = step->impl;
     brc_error cause = BRC_ERROR_INIT;
@@ -217,7 +222,8 @@ int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size
 
 /* ---- a chain ------------------------------------------------------------------------ */
 
-int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf *dst, brc_error *err)
+int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf *dst,
+                    brc_error *err)
 {
     uint64_t len = brc_chain_decoded_len(chain);
 
@@ -226,9 +232,12 @@ int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf
     if (len == BRC_LEN_VARIES)
         return BRC_OK;
     if (way == BRC_ENCODE && src.len != len)
-        return brc_fail(err, BRC_EINVAL, "the chunk has %zu bytes, not %llu", src.len, (unsigned long long)len);
-    if (way == BRC_DECODE && ((dst->fixed && dst->cap < len) || (dst->limit > 0 && dst->limit < len)))
-        return brc_fail(err, BRC_EINVAL, "the buffer for a chunk of %llu bytes is too small", (unsigned long long)len);
+        return brc_fail(err, BRC_EINVAL, "the chunk has %zu bytes, not %llu", src.len,
+                        (unsigned long long)len);
+    if (way == BRC_DECODE &&
+        ((dst->fixed && dst->cap < len) || (dst->limit > 0 && dst->limit < len)))
+        return brc_fail(err, BRC_EINVAL, "the buffer for a chunk of %llu bytes is too small",
+                        (unsigned long long)len);
     return BRC_OK;
 }
 
@@ -245,7 +254,8 @@ int brc_chain_copy(const brc_chain *chain, int way, brc_span src, brc_buf *dst, 
     return brc_buf_append(dst, src.data, src.len, err);
 }
 
-static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_span src, brc_buf *dst, brc_error *err)
+static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_span src,
+                     brc_buf *dst, brc_error *err)
 {
     int rc = BRC_OK;
 
@@ -263,12 +273,14 @@ static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_
     return rc;
 }
 
-int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch, brc_span src, brc_buf *dst, brc_error *err)
+int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch, brc_span src, brc_buf *dst,
+                     brc_error *err)
 {
     return chain_run(chain, scratch, BRC_DECODE, src, dst, err);
 }
 
-int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch, brc_span src, brc_buf *dst, brc_error *err)
+int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch, brc_span src, brc_buf *dst,
+                     brc_error *err)
 {
     return chain_run(chain, scratch, BRC_ENCODE, src, dst, err);
 }

@@ -40,7 +40,9 @@ BRC_MUST_USE int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch, 
  * item whose data is NULL is absent: no codec sees it and its dst stays empty. The
  * result is the code of the first item that failed, *failed its index; every dst
  * is then empty. */
-BRC_MUST_USE int brc_chain_decode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n, const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err);
-BRC_MUST_USE int brc_chain_encode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n, const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err);
+BRC_MUST_USE int brc_chain_decode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n, const brc_span *src,
+                                        brc_buf *dst, size_t *failed, brc_error *err);
+BRC_MUST_USE int brc_chain_encode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n, const brc_span *src,
+                                        brc_buf *dst, size_t *failed, brc_error *err);
 
 #endif

@@ -60,8 +60,8 @@ static void batch_reset(brc_buf *out, size_t n, int is_last)
 }
 
 /* Runs all steps; *failed is the place in the caller's list. */
-static int batch_run_steps(struct chain_batch *batch, const brc_chain *chain, brc_scratch *scratch, int way,
-                           brc_buf *dst, size_t *failed, brc_error *err)
+static int batch_run_steps(struct chain_batch *batch, const brc_chain *chain, brc_scratch *scratch,
+                           int way, brc_buf *dst, size_t *failed, brc_error *err)
 {
     int rc = BRC_OK;
     size_t n = batch->n;
@@ -72,8 +72,8 @@ static int batch_run_steps(struct chain_batch *batch, const brc_chain *chain, br
         brc_buf *out = i == chain->nactive - 1 ? batch->last : batch->between[i % 2];
         size_t at = n;
         batch_reset(out, n, out == batch->last);
-        int step_rc = brc_step_run_batch(brc_chain_active(chain, way, i), scratch, way, n, batch->src, out,
-                                         batch->status, &at, err);
+        int step_rc = brc_step_run_batch(brc_chain_active(chain, way, i), scratch, way, n,
+                                         batch->src, out, batch->status, &at, err);
         if (step_rc < 0) {
             rc = step_rc;
             *failed = batch->index[at];
@@ -91,8 +91,8 @@ static int batch_run_steps(struct chain_batch *batch, const brc_chain *chain, br
     return rc;
 }
 
-static int batch_run_staged(const brc_chain *chain, brc_scratch *scratch, int way, size_t n, const brc_span *src,
-                            brc_buf *dst, size_t *failed, brc_error *err)
+static int batch_run_staged(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
+                            const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
     struct chain_batch batch = { 0, NULL, NULL, { NULL, NULL }, NULL, NULL };
 
@@ -104,8 +104,8 @@ static int batch_run_staged(const brc_chain *chain, brc_scratch *scratch, int wa
     return rc;
 }
 
-static int batch_run_each(const brc_chain *chain, brc_scratch *scratch, int way, size_t n, const brc_span *src,
-                          brc_buf *dst, size_t *failed, brc_error *err)
+static int batch_run_each(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
+                          const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         if (src[i].data == NULL)
@@ -131,8 +131,8 @@ static int chain_has_batch_form(const brc_chain *chain, int way)
 }
 
 /* Items before the first one that the caller handed over wrongly. */
-static int batch_check(const brc_chain *chain, int way, size_t n, const brc_span *src, const brc_buf *dst,
-                       size_t *failed, brc_error *err)
+static int batch_check(const brc_chain *chain, int way, size_t n, const brc_span *src,
+                       const brc_buf *dst, size_t *failed, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         int rc = src[i].data != NULL ? brc_chain_check(chain, way, src[i], &dst[i], err) : BRC_OK;
@@ -144,25 +144,26 @@ static int batch_check(const brc_chain *chain, int way, size_t n, const brc_span
     return BRC_OK;
 }
 
-static int chain_run_batch(const brc_chain *chain, brc_scratch *scratch, int way, size_t n, const brc_span *src,
-                           brc_buf *dst, size_t *failed, brc_error *err)
+static int chain_run_batch(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
+                           const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
     BRC_TRY(batch_check(chain, way, n, src, dst, failed, err));
-    int rc = chain_has_batch_form(chain, way) ? batch_run_staged(chain, scratch, way, n, src, dst, failed, err)
-                                              : batch_run_each(chain, scratch, way, n, src, dst, failed, err);
+    int rc = chain_has_batch_form(chain, way)
+                 ? batch_run_staged(chain, scratch, way, n, src, dst, failed, err)
+                 : batch_run_each(chain, scratch, way, n, src, dst, failed, err);
     for (size_t i = 0; rc < 0 && i < n; i++)
         dst[i].len = 0;
     return rc;
 }
 
-int brc_chain_decode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n, const brc_span *src, brc_buf *dst,
-                           size_t *failed, brc_error *err)
+int brc_chain_decode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n,
+                           const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
     return chain_run_batch(chain, scratch, BRC_DECODE, n, src, dst, failed, err);
 }
 
-int brc_chain_encode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n, const brc_span *src, brc_buf *dst,
-                           size_t *failed, brc_error *err)
+int brc_chain_encode_batch(const brc_chain *chain, brc_scratch *scratch, size_t n,
+                           const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
     return chain_run_batch(chain, scratch, BRC_ENCODE, n, src, dst, failed, err);
 }

@@ -11,7 +11,7 @@
 #include "chain_steps.h"
 #include "named.h"
 
-/* ---- the order of kinds ---------------------------------------------------------- */
+/* ---- the order of kinds ------------------------------------------------------------- */
 
 struct chain_order {
     int kind; /* of the item before; 0: there is none                            */
@@ -19,42 +19,55 @@ struct chain_order {
     size_t last_at, to_bytes_at;
 };
 
-static int order_fail_array(const struct chain_order *order, size_t at, const char *name, brc_error *err)
+static int order_fail_array(const struct chain_order *order, size_t at, const char *name,
+                            brc_error *err)
 {
     if (order->kind == BRC_ARRAY_TO_BYTES)
-        return brc_fail(err, BRC_EINVAL,
-                        "/codecs/%zu: \"%s\" changes arrays, but \"%s\" at /codecs/%zu has made bytes of them: "
-                        "put it before that one", at, name, order->last, order->last_at);
+        return brc_fail(
+            err, BRC_EINVAL,
+            "/codecs/%zu: \"%s\" changes arrays, but \"%s\" at /codecs/%zu has made bytes of them: "
+            "put it before that one",
+            at, name, order->last, order->last_at);
     return brc_fail(err, BRC_EINVAL,
-                    "/codecs/%zu: \"%s\" changes arrays, but stands behind \"%s\" at /codecs/%zu, which changes bytes: "
-                    "put it before \"%s\"", at, name, order->last, order->last_at, order->to_bytes);
+                    "/codecs/%zu: \"%s\" changes arrays, but stands behind \"%s\" at /codecs/%zu, "
+                    "which changes bytes: "
+                    "put it before \"%s\"",
+                    at, name, order->last, order->last_at, order->to_bytes);
 }
 
-static int order_fail_to_bytes(const struct chain_order *order, size_t at, const char *name, brc_error *err)
+static int order_fail_to_bytes(const struct chain_order *order, size_t at, const char *name,
+                               brc_error *err)
 {
     if (order->kind == BRC_ARRAY_TO_BYTES)
-        return brc_fail(err, BRC_EINVAL,
-                        "/codecs/%zu: \"%s\" is the second array->bytes codec, after \"%s\" at /codecs/%zu: "
-                        "a chain has exactly one", at, name, order->to_bytes, order->to_bytes_at);
+        return brc_fail(
+            err, BRC_EINVAL,
+            "/codecs/%zu: \"%s\" is the second array->bytes codec, after \"%s\" at /codecs/%zu: "
+            "a chain has exactly one",
+            at, name, order->to_bytes, order->to_bytes_at);
     return brc_fail(err, BRC_EINVAL,
-                    "/codecs/%zu: \"%s\" makes bytes of arrays, but \"%s\" at /codecs/%zu before it already changes bytes: "
-                    "\"%s\" at /codecs/%zu is the one array->bytes codec", at, name, order->last, order->last_at,
-                    order->to_bytes, order->to_bytes_at);
+                    "/codecs/%zu: \"%s\" makes bytes of arrays, but \"%s\" at /codecs/%zu before "
+                    "it already changes bytes: "
+                    "\"%s\" at /codecs/%zu is the one array->bytes codec",
+                    at, name, order->last, order->last_at, order->to_bytes, order->to_bytes_at);
 }
 
-static int order_fail_bytes(const struct chain_order *order, size_t at, const char *name, brc_error *err)
+static int order_fail_bytes(const struct chain_order *order, size_t at, const char *name,
+                            brc_error *err)
 {
     if (order->kind == BRC_ARRAY_TO_ARRAY)
-        return brc_fail(err, BRC_EINVAL,
-                        "/codecs/%zu: \"%s\" changes bytes, but \"%s\" at /codecs/%zu gives an array: "
-                        "put an array->bytes codec such as \"bytes\" between them", at, name, order->last,
-                        order->last_at);
+        return brc_fail(
+            err, BRC_EINVAL,
+            "/codecs/%zu: \"%s\" changes bytes, but \"%s\" at /codecs/%zu gives an array: "
+            "put an array->bytes codec such as \"bytes\" between them",
+            at, name, order->last, order->last_at);
     return brc_fail(err, BRC_EINVAL,
                     "/codecs/%zu: \"%s\" changes bytes, but nothing has made bytes of the array: "
-                    "put an array->bytes codec such as \"bytes\" before it", at, name);
+                    "put an array->bytes codec such as \"bytes\" before it",
+                    at, name);
 }
 
-static int chain_order_add(struct chain_order *order, size_t at, const brc_codec_spec *spec, brc_error *err)
+static int chain_order_add(struct chain_order *order, size_t at, const brc_codec_spec *spec,
+                           brc_error *err)
 {
     int has_bytes = order->to_bytes != NULL;
 
@@ -74,10 +87,11 @@ static int chain_order_add(struct chain_order *order, size_t at, const brc_codec
     return BRC_OK;
 }
 
-/* ---- one item ---------------------------------------------------------------------- */
+/* ---- one item ----------------------------------------------------------------------- */
 
-static int chain_find_codec(const brc_codec_entry **out, const brc_json **config, const brc_registry *reg,
-                            const brc_json *item, size_t at, brc_error *err)
+static int chain_find_codec(const brc_codec_entry **out, const brc_json **config,
+                            const brc_registry *reg, const brc_json *item, size_t at,
+                            brc_error *err)
 {
     brc_named named;
     int rc = brc_named_read(&named, item, err);
@@ -88,14 +102,18 @@ static int chain_find_codec(const brc_codec_entry **out, const brc_json **config
     }
     const brc_codec_entry *entry = brc_registry_codec(reg, named.name);
     if (entry == NULL && named.may_ignore)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "/codecs/%zu: the codec \"%.80s\" is not known to this build, and chunks cannot be "
-                        "written without it, though readers may ignore it", at, named.name);
+        return brc_fail(
+            err, BRC_EUNSUPPORTED,
+            "/codecs/%zu: the codec \"%.80s\" is not known to this build, and chunks cannot be "
+            "written without it, though readers may ignore it",
+            at, named.name);
     if (entry == NULL)
-        return brc_fail(err, BRC_EUNSUPPORTED, "/codecs/%zu: the codec \"%.80s\" is not known to this build", at,
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "/codecs/%zu: the codec \"%.80s\" is not known to this build", at,
                         named.name);
     if (entry->impl == NULL)
-        return brc_fail(err, BRC_EUNSUPPORTED, "/codecs/%zu: no implementation of \"%s\" can run on this machine", at,
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "/codecs/%zu: no implementation of \"%s\" can run on this machine", at,
                         entry->spec.name);
     *out = entry;
     *config = named.config;
@@ -113,8 +131,8 @@ static int step_check_out(const brc_codec_spec *spec, const brc_proto *out, brc_
     return BRC_OK;
 }
 
-static int step_open(brc_step *step, const brc_codec_entry *entry, const brc_json *config, brc_proto *proto,
-                     brc_error *err)
+static int step_open(brc_step *step, const brc_codec_entry *entry, const brc_json *config,
+                     brc_proto *proto, brc_error *err)
 {
     const brc_codec_spec *spec = &entry->spec;
     brc_proto out = *proto;
@@ -138,14 +156,16 @@ static int step_open(brc_step *step, const brc_codec_entry *entry, const brc_jso
     return BRC_OK;
 }
 
-/* ---- the list ------------------------------------------------------------------------ */
+/* ---- the list ----------------------------------------------------------------------- */
 
-static int chain_first_proto(brc_proto *out, int ndim, const uint64_t *shape, const brc_dtype *type, brc_error *err)
+static int chain_first_proto(brc_proto *out, int ndim, const uint64_t *shape, const brc_dtype *type,
+                             brc_error *err)
 {
     memset(out, 0, sizeof(*out));
     out->size = sizeof(*out);
     if (ndim < 0 || ndim > BRC_MAX_NDIM)
-        return brc_fail(err, BRC_EINVAL, "a chunk has 0 to %d dimensions, not %d", BRC_MAX_NDIM, ndim);
+        return brc_fail(err, BRC_EINVAL, "a chunk has 0 to %d dimensions, not %d", BRC_MAX_NDIM,
+                        ndim);
     out->ndim = ndim;
     out->dtype = type;
     for (int i = 0; i < ndim; i++)
@@ -159,8 +179,8 @@ static int chain_first_proto(brc_proto *out, int ndim, const uint64_t *shape, co
     return BRC_OK;
 }
 
-static int chain_bind_steps(brc_chain *chain, const brc_registry *reg, const brc_json *codecs, brc_proto *proto,
-                            brc_error *err)
+static int chain_bind_steps(brc_chain *chain, const brc_registry *reg, const brc_json *codecs,
+                            brc_proto *proto, brc_error *err)
 {
     const brc_codec_entry *entries[BRC_CHAIN_MAX];
     const brc_json *configs[BRC_CHAIN_MAX];
@@ -172,7 +192,8 @@ static int chain_bind_steps(brc_chain *chain, const brc_registry *reg, const brc
         BRC_TRY(chain_order_add(&order, i, &entries[i]->spec, err));
     }
     if (order.to_bytes == NULL)
-        return brc_fail(err, BRC_EINVAL, "/codecs: the list has no array->bytes codec, such as \"bytes\"");
+        return brc_fail(err, BRC_EINVAL,
+                        "/codecs: the list has no array->bytes codec, such as \"bytes\"");
     for (size_t i = 0; i < n; i++) {
         int rc = step_open(&chain->steps[i], entries[i], configs[i], proto, err);
         if (rc < 0) {
@@ -197,8 +218,8 @@ static void chain_finish(brc_chain *chain)
     }
 }
 
-int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *codecs, int ndim, const uint64_t *shape,
-                   const brc_dtype *type, brc_error *err)
+int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *codecs, int ndim,
+                   const uint64_t *shape, const brc_dtype *type, brc_error *err)
 {
     brc_chain *chain = NULL;
     brc_proto proto;
@@ -209,9 +230,12 @@ int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *cod
     if (brc_json_kind(codecs) != BRC_JSON_ARRAY)
         return brc_fail(err, BRC_EINVAL, "/codecs: a list of codecs is expected");
     if (n == 0)
-        return brc_fail(err, BRC_EINVAL, "/codecs: the list is empty; it needs an array->bytes codec, such as \"bytes\"");
+        return brc_fail(
+            err, BRC_EINVAL,
+            "/codecs: the list is empty; it needs an array->bytes codec, such as \"bytes\"");
     if (n > BRC_CHAIN_MAX)
-        return brc_fail(err, BRC_ELIMIT, "/codecs: the list has %zu codecs, more than %d", n, BRC_CHAIN_MAX);
+        return brc_fail(err, BRC_ELIMIT, "/codecs: the list has %zu codecs, more than %d", n,
+                        BRC_CHAIN_MAX);
     BRC_TRY(chain_first_proto(&proto, ndim, shape, type, err));
     BRC_GO(brc_new((void **)&chain, sizeof(*chain), err));
     BRC_GO(brc_new_array((void **)&chain->steps, n, sizeof(*chain->steps), err));
@@ -237,7 +261,7 @@ void brc_chain_free(brc_chain *chain)
     free(chain);
 }
 
-/* ---- what a chain says of itself ------------------------------------------------------ */
+/* ---- what a chain says of itself ---------------------------------------------------- */
 
 uint64_t brc_chain_decoded_len(const brc_chain *chain)
 {

@@ -25,7 +25,7 @@ struct brc_scratch {
     struct brc_scratch_slot {
         const brc_codec_impl *impl;
         void *ctx;
-    } *slots;
+    } * slots;
     size_t nslots, slots_cap;
     brc_buf between[2]; /* what lies between two steps, in turns                  */
 };
@@ -39,15 +39,18 @@ static inline const brc_step *brc_chain_active(const brc_chain *chain, int way, 
 }
 
 /* What a chain without active steps does. */
-BRC_MUST_USE int brc_chain_copy(const brc_chain *chain, int way, brc_span src, brc_buf *dst, brc_error *err);
+BRC_MUST_USE int brc_chain_copy(const brc_chain *chain, int way, brc_span src, brc_buf *dst,
+                                brc_error *err);
 /* Checks what the caller hands to a chain. */
-BRC_MUST_USE int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf *dst, brc_error *err);
-BRC_MUST_USE int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src, brc_buf *dst,
-                              brc_error *err);
+BRC_MUST_USE int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf *dst,
+                                 brc_error *err);
+BRC_MUST_USE int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
+                              brc_buf *dst, brc_error *err);
 /* Runs items 0 to n - 1 and returns the code of the first that failed, *failed its
  * index; those before it are done. `status` has room for n. */
-BRC_MUST_USE int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size_t n, const brc_span *src,
-                                    brc_buf *dst, int *status, size_t *failed, brc_error *err);
+BRC_MUST_USE int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size_t n,
+                                    const brc_span *src, brc_buf *dst, int *status, size_t *failed,
+                                    brc_error *err);
 /* Hands a codec's error on: its name before the message and in the source. */
 int brc_step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err);
 

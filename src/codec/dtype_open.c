@@ -32,15 +32,18 @@ static int dtype_write_json(brc_buf *out, const char *name, const brc_json *conf
 /* A plug-in's description is checked once, so that nobody below divides by it. */
 static int dtype_check(const brc_dtype *type, const char *name, brc_error *err)
 {
-    int whole_units = type->swap_unit >= 1 && (type->item_size == 0 || type->item_size % type->swap_unit == 0);
+    int whole_units =
+        type->swap_unit >= 1 && (type->item_size == 0 || type->item_size % type->swap_unit == 0);
 
-    if (type->name == NULL || type->ops == NULL || type->ops->parse == NULL || type->ops->print == NULL || !whole_units)
-        return brc_fail(err, BRC_EINVAL, "the data type \"%s\" is registered with an incomplete description", name);
+    if (type->name == NULL || type->ops == NULL || type->ops->parse == NULL ||
+        type->ops->print == NULL || !whole_units)
+        return brc_fail(err, BRC_EINVAL,
+                        "the data type \"%s\" is registered with an incomplete description", name);
     return BRC_OK;
 }
 
-static int dtype_bind(brc_dtype **out, const brc_dtype_slot *slot, const char *name, const brc_json *config,
-                      brc_error *err)
+static int dtype_bind(brc_dtype **out, const brc_dtype_slot *slot, const char *name,
+                      const brc_json *config, brc_error *err)
 {
     struct open_dtype *open = NULL;
     brc_buf json = BRC_BUF_INIT;
@@ -77,10 +80,12 @@ int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *jso
         return rc;
     }
     if (named.may_ignore)
-        return brc_fail(err, BRC_EINVAL, "the data type \"%s\" cannot be one that may be ignored", named.name);
+        return brc_fail(err, BRC_EINVAL, "the data type \"%s\" cannot be one that may be ignored",
+                        named.name);
     const brc_dtype_slot *slot = brc_registry_dtype(reg, named.name);
     if (slot == NULL)
-        return brc_fail(err, BRC_EUNSUPPORTED, "the data type \"%s\" is not known to this build", named.name);
+        return brc_fail(err, BRC_EUNSUPPORTED, "the data type \"%s\" is not known to this build",
+                        named.name);
     return dtype_bind(out, slot, named.name, named.config, err);
 }
 
@@ -99,7 +104,8 @@ void brc_dtype_free(brc_dtype *type)
 /* NumPy writes "|" for what has no byte order, but "<u1" is read as well. */
 static int npy_is(const brc_dtype *type, const char *descr)
 {
-    return type->npy != NULL && strcmp(type->npy + 1, descr + 1) == 0 && (descr[0] != '|' || type->swap_unit == 1);
+    return type->npy != NULL && strcmp(type->npy + 1, descr + 1) == 0 &&
+           (descr[0] != '|' || type->swap_unit == 1);
 }
 
 /* NumPy's "|V3" is "r24": a family has no list that could be searched. */
@@ -114,7 +120,8 @@ static int npy_raw_name(char *out, size_t size, const char *descr)
 }
 
 /* The type that this slot gives for the descr, or NULL in *out. */
-static int npy_try_slot(brc_dtype **out, const brc_dtype_slot *slot, const char *descr, brc_error *err)
+static int npy_try_slot(brc_dtype **out, const brc_dtype_slot *slot, const char *descr,
+                        brc_error *err)
 {
     brc_dtype *type = NULL;
     brc_error why = BRC_ERROR_INIT;
@@ -139,7 +146,8 @@ static int npy_try_slot(brc_dtype **out, const brc_dtype_slot *slot, const char 
     return BRC_OK;
 }
 
-int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registry *reg, const char *descr, brc_error *err)
+int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registry *reg, const char *descr,
+                       brc_error *err)
 {
     brc_dtype *found = NULL, *other = NULL;
 
@@ -150,8 +158,10 @@ int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registry *reg, const
     for (size_t i = 0; i < reg->ndtypes; i++) {
         int rc = npy_try_slot(&other, reg->dtypes[i], descr, err);
         if (rc == BRC_OK && other != NULL && found != NULL)
-            rc = brc_fail(err, BRC_EAMBIGUOUS, "NumPy's \"%s\" may be the data type \"%s\" or \"%s\": name the one that is meant",
-                          descr, found->name, other->name);
+            rc = brc_fail(
+                err, BRC_EAMBIGUOUS,
+                "NumPy's \"%s\" may be the data type \"%s\" or \"%s\": name the one that is meant",
+                descr, found->name, other->name);
         if (rc < 0) {
             brc_dtype_free(other);
             brc_dtype_free(found);
@@ -161,7 +171,8 @@ int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registry *reg, const
             found = other;
     }
     if (found == NULL)
-        return brc_fail(err, BRC_EUNSUPPORTED, "NumPy's data type \"%s\" has no counterpart in this build", descr);
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "NumPy's data type \"%s\" has no counterpart in this build", descr);
     int native_big = descr[0] == '=' && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
     *big = found->swap_unit > 1 && (descr[0] == '>' || native_big);
     *out = found;

@@ -22,14 +22,17 @@ int brc_named_read(brc_named *out, const brc_json *json, brc_error *err)
         return BRC_OK;
     }
     if (brc_json_kind(json) != BRC_JSON_OBJECT)
-        return brc_fail(err, BRC_EINVAL, "a name is expected here, or an object with \"name\" and \"configuration\"");
+        return brc_fail(
+            err, BRC_EINVAL,
+            "a name is expected here, or an object with \"name\" and \"configuration\"");
     BRC_TRY(brc_json_allow(json, members, sizeof(members) / sizeof(members[0]), err));
     const brc_json *name = brc_json_member(json, "name");
     if (brc_json_kind(name) != BRC_JSON_STRING)
         return brc_fail(err, BRC_EINVAL, "the member \"name\" must be there and be a string");
     const brc_json *config = brc_json_member(json, "configuration");
     if (config != NULL && brc_json_kind(config) != BRC_JSON_OBJECT)
-        return brc_fail(err, BRC_EINVAL, "the \"configuration\" of \"%s\" must be an object", brc_json_text(name));
+        return brc_fail(err, BRC_EINVAL, "the \"configuration\" of \"%s\" must be an object",
+                        brc_json_text(name));
     out->name = brc_json_text(name);
     out->config = config;
     return named_must_understand(out, json, err);

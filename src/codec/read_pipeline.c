@@ -11,7 +11,7 @@
 
 typedef struct read_run read_run;
 
-typedef struct read_job {
+typedef struct brc_read_job {
     brc_job job; /* first: jobs are found by it */
     read_run *run;
     size_t n;
@@ -22,22 +22,14 @@ typedef struct read_job {
     brc_error error;
 } read_job;
 
-typedef struct read_worker {
-    brc_scratch *scratch;
-    brc_buf chunk;
-} read_worker;
-
 struct read_run {
     const brc_read_ops *ops;
-    brc_group *group;
-    read_job *jobs;
-    size_t njobs;
-    read_worker *workers;
-    unsigned nworkers;
-    size_t memory, in_flight;
+    brc_pipe *pipe;
+    brc_group *group; /* NULL: jobs run where they are submitted */
+    size_t in_flight;
 };
 
-static int read_one(read_run *run, read_worker *w, const read_job *job, const brc_read_item *item,
+static int read_one(read_run *run, unsigned worker, const read_job *job, const brc_read_item *item,
                     brc_error *err)
 {
     const brc_read_ops *ops = run->ops;
@@ -49,18 +41,18 @@ static int read_one(read_run *run, read_worker *w, const read_job *job, const br
         memcpy(item->direct, stored, item->len);
         return BRC_OK;
     }
-    if (w->scratch == NULL)
-        BRC_TRY(brc_scratch_new(&w->scratch, err));
+    brc_scratch *scratch;
+    BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
     brc_span src = {stored, item->stored_len};
     if (item->direct != NULL) {
         brc_buf into = {item->direct, 0, item->len, item->len, 1};
-        return brc_chain_decode(item->chain, w->scratch, src, &into, err);
+        return brc_chain_decode(item->chain, scratch, src, &into, err);
     }
-    w->chunk.len = 0;
-    w->chunk.limit = 0;
-    BRC_TRY(brc_buf_reserve(&w->chunk, item->len, err));
-    BRC_TRY(brc_chain_decode(item->chain, w->scratch, src, &w->chunk, err));
-    return ops->place(ops->ctx, item, w->chunk.data, err);
+    brc_buf *chunk = &run->pipe->workers[worker].chunk;
+    chunk->len = 0;
+    BRC_TRY(brc_buf_reserve(chunk, item->len, err));
+    BRC_TRY(brc_chain_decode(item->chain, scratch, src, chunk, err));
+    return ops->place(ops->ctx, item, chunk->data, err);
 }
 
 static void read_job_run(brc_job *base, unsigned worker)
@@ -68,10 +60,17 @@ static void read_job_run(brc_job *base, unsigned worker)
     read_job *job = (read_job *)base;
     read_run *run = job->run;
     for (size_t i = 0; i < job->n && job->rc == BRC_OK; i++) {
-        job->rc = read_one(run, &run->workers[worker], job, &job->items[i], &job->error);
+        job->rc = read_one(run, worker, job, &job->items[i], &job->error);
         if (job->rc < 0 && run->ops->name != NULL)
             run->ops->name(run->ops->ctx, &job->items[i], &job->error);
     }
+}
+
+static int read_job_result(const read_job *job, brc_error *err)
+{
+    if (job->rc < 0 && err != NULL)
+        *err = job->error;
+    return job->rc;
 }
 
 static int read_job_finish(read_run *run, read_job *job, brc_error *err)
@@ -81,9 +80,7 @@ static int read_job_finish(read_run *run, read_job *job, brc_error *err)
     brc_group_wait(run->group, &job->job);
     job->busy = 0;
     run->in_flight -= job->bytes;
-    if (job->rc < 0 && err != NULL)
-        *err = job->error;
-    return job->rc;
+    return read_job_result(job, err);
 }
 
 static int read_fetch(read_run *run, read_job *job, brc_read_item *item, brc_error *err)
@@ -131,57 +128,90 @@ static int read_job_fill(read_run *run, read_job *job, brc_error *err)
     return bytes > 0 || job->n > 0;
 }
 
-static int read_all(read_run *run, brc_error *err)
+/* Waits for the jobs from `from` on, in order: of two failures, the one of the
+ * earlier chunk is told. */
+static int read_finish_all(read_run *run, size_t at, brc_error *err)
 {
-    int rc = 1;
-    size_t at = 0, oldest = 0;
-    for (; rc > 0; at++) {
-        read_job *job = &run->jobs[at % run->njobs];
-        BRC_TRY(read_job_finish(run, job, err));
-        while (run->in_flight > run->memory && oldest < at)
-            BRC_TRY(read_job_finish(run, &run->jobs[oldest++ % run->njobs], err));
-        rc = read_job_fill(run, job, err);
-        if (rc < 0) {
-            /* Of two failures, the one of the earlier chunk is told. */
-            for (size_t i = at > run->njobs ? at - run->njobs : 0; i < at; i++)
-                BRC_TRY(read_job_finish(run, &run->jobs[i % run->njobs], err));
-            return rc;
-        }
-        if (job->n == 0)
-            continue;
-        job->run = run;
-        job->job.run = read_job_run;
-        job->busy = 1;
-        run->in_flight += job->bytes;
-        brc_group_submit(run->group, &job->job);
-    }
-    for (size_t i = at > run->njobs ? at - run->njobs : 0; i < at; i++)
-        BRC_TRY(read_job_finish(run, &run->jobs[i % run->njobs], err));
+    size_t n = run->pipe->njobs;
+    for (size_t i = at > n ? at - n : 0; i < at; i++)
+        BRC_TRY(read_job_finish(run, &run->pipe->jobs[i % n], err));
     return BRC_OK;
 }
 
-int brc_read_pipeline(const brc_read_ops *ops, brc_pool *pool, size_t memory, brc_error *err)
+static void read_submit(read_run *run, read_job *job)
 {
-    read_run run = {.ops = ops, .memory = memory};
-    void *p;
-    int rc;
-    run.nworkers = brc_pool_threads(pool);
-    run.njobs = run.nworkers > 1 ? 4 * (size_t)run.nworkers : 1;
-    BRC_GO(brc_group_new(&run.group, pool, err));
-    BRC_GO(brc_new_array(&p, run.njobs, sizeof(read_job), err));
-    run.jobs = p;
-    BRC_GO(brc_new_array(&p, run.nworkers, sizeof(read_worker), err));
-    run.workers = p;
-    rc = read_all(&run, err);
-done:
-    brc_group_free(run.group); /* waits */
-    for (size_t i = 0; run.jobs != NULL && i < run.njobs; i++)
-        brc_buf_dispose(&run.jobs[i].stored);
-    for (unsigned i = 0; run.workers != NULL && i < run.nworkers; i++) {
-        brc_scratch_free(run.workers[i].scratch);
-        brc_buf_dispose(&run.workers[i].chunk);
+    job->run = run;
+    job->job.run = read_job_run;
+    job->busy = 1;
+    run->in_flight += job->bytes;
+    brc_group_submit(run->group, &job->job);
+}
+
+/* The first job waits until there is a second: a request of one job is not worth
+ * waking another thread, and runs here. */
+static int read_all(read_run *run, brc_error *err)
+{
+    int more = 1;
+    brc_pipe *pipe = run->pipe;
+    size_t at = 0, oldest = 0;
+    read_job *first = &pipe->jobs[0];
+    more = read_job_fill(run, first, err);
+    if (more < 0)
+        return more;
+    for (at = 1; more > 0; at++) {
+        read_job *job = &pipe->jobs[at % pipe->njobs];
+        if (at >= pipe->njobs)
+            BRC_TRY(read_job_finish(run, job, err));
+        while (run->in_flight > pipe->memory && oldest + 1 < at)
+            BRC_TRY(read_job_finish(run, &pipe->jobs[oldest++ % pipe->njobs], err));
+        more = read_job_fill(run, job, err);
+        if (more < 0) {
+            if (at == 1 && first->n > 0)
+                read_submit(run, first);
+            BRC_TRY(read_finish_all(run, at, err));
+            return more;
+        }
+        if (at == 1 && first->n > 0) {
+            if (more == 0) {
+                first->run = run;
+                read_job_run(&first->job, brc_group_caller(run->group));
+                return read_job_result(first, err);
+            }
+            read_submit(run, first);
+        }
+        if (job->n > 0)
+            read_submit(run, job);
     }
-    free(run.jobs);
-    free(run.workers);
+    return read_finish_all(run, at, err);
+}
+
+static int read_jobs_new(brc_pipe *pipe, brc_error *err)
+{
+    void *p;
+    if (pipe->jobs != NULL)
+        return BRC_OK;
+    pipe->njobs = pipe->nworkers > 1 ? 4 * (size_t)pipe->nworkers : 2;
+    BRC_TRY(brc_new_array(&p, pipe->njobs, sizeof(read_job), err));
+    pipe->jobs = p;
+    return BRC_OK;
+}
+
+void brc_read_jobs_free(brc_pipe *pipe)
+{
+    for (size_t i = 0; pipe->jobs != NULL && i < pipe->njobs; i++)
+        brc_buf_dispose(&pipe->jobs[i].stored);
+    free(pipe->jobs);
+    pipe->jobs = NULL;
+}
+
+int brc_read_pipeline(brc_pipe *pipe, const brc_read_ops *ops, brc_error *err)
+{
+    read_run run = {.ops = ops, .pipe = pipe};
+    BRC_TRY(read_jobs_new(pipe, err));
+    BRC_TRY(brc_group_new(&run.group, pipe->pool, err));
+    for (size_t i = 0; i < pipe->njobs; i++)
+        pipe->jobs[i].busy = 0;
+    int rc = read_all(&run, err);
+    brc_group_free(run.group); /* waits */
     return rc;
 }

@@ -7,15 +7,18 @@
 #ifndef BRC_CODEC_READ_PIPELINE_H
 #define BRC_CODEC_READ_PIPELINE_H
 
-#include "../base/pool.h"
-#include "chain.h"
+#include "pipe.h"
 
 typedef struct brc_read_item {
     /* set by next() */
     const brc_chain *chain; /* NULL: stored as the canonical bytes              */
     size_t stored_len, len; /* stored and canonical bytes                       */
     uint8_t *direct;        /* where all of it goes; NULL: to place()           */
-    uint64_t number;        /* the caller's own                                 */
+    /* the caller's own */
+    uint64_t number;
+    brc_oid id;
+    uint64_t checksum;
+    int64_t blob;
     /* the pipeline's */
     size_t offset;
 } brc_read_item;
@@ -35,6 +38,9 @@ typedef struct brc_read_ops {
 } brc_read_ops;
 
 /* The error is that of the first item that failed, whatever the threads did. */
-BRC_MUST_USE int brc_read_pipeline(const brc_read_ops *ops, brc_pool *pool, size_t memory, brc_error *err);
+BRC_MUST_USE int brc_read_pipeline(brc_pipe *pipe, const brc_read_ops *ops, brc_error *err);
+
+/* Releases the jobs that a pipe keeps. */
+void brc_read_jobs_free(brc_pipe *pipe);
 
 #endif

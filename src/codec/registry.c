@@ -27,7 +27,7 @@ static const char *codec_real_name(const char *name)
     return name;
 }
 
-/* ---- looking up ---------------------------------------------------------------- */
+/* ---- looking up --------------------------------------------------------------------- */
 
 static brc_codec_slot *registry_find_codec(const brc_registry *reg, const char *name)
 {
@@ -88,7 +88,7 @@ int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out)
     return 1;
 }
 
-/* ---- adding -------------------------------------------------------------------- */
+/* ---- adding ------------------------------------------------------------------------- */
 
 /* A caller built against an older header has a shorter table: what it lacks is
  * zero. What a newer one has more is not known here. */
@@ -105,13 +105,15 @@ static const char *registry_owner(const char *owner, int core)
     return owner != NULL ? owner : "a plug-in";
 }
 
-static int registry_check_open(const brc_registry *reg, const char *what, const char *name, brc_error *err)
+static int registry_check_open(const brc_registry *reg, const char *what, const char *name,
+                               brc_error *err)
 {
     if (name == NULL || name[0] == '\0' || !brc_utf8_valid(name, strlen(name)))
         return brc_fail(err, BRC_EINVAL, "a %s needs a name, in UTF-8", what);
     if (atomic_load(&reg->frozen))
         return brc_fail(err, BRC_EMISUSE,
-                        "the %s \"%s\" comes too late: the registry is in use; add to it before the first brc_open()",
+                        "the %s \"%s\" comes too late: the registry is in use; add to it before "
+                        "the first brc_open()",
                         what, name);
     return BRC_OK;
 }
@@ -145,12 +147,15 @@ static int registry_put_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc
 
     BRC_TRY(registry_check_open(reg, "data type", spec->name, err));
     if (spec->size < offsetof(brc_dtype_spec, close) || spec->open == NULL)
-        return brc_fail(err, BRC_EINVAL, "the data type \"%s\" lacks its open function", spec->name);
+        return brc_fail(err, BRC_EINVAL, "the data type \"%s\" lacks its open function",
+                        spec->name);
     const brc_dtype_slot *taken = brc_registry_dtype(reg, spec->name);
     if (taken != NULL)
-        return brc_fail(err, BRC_EEXISTS, "the data type \"%s\" is already there: \"%s\" from %s", spec->name,
-                        taken->spec.name, registry_owner(taken->spec.owner, taken->core));
-    BRC_TRY(brc_grow_array((void **)&reg->dtypes, &reg->dtypes_cap, reg->ndtypes + 1, sizeof(*reg->dtypes), err));
+        return brc_fail(err, BRC_EEXISTS, "the data type \"%s\" is already there: \"%s\" from %s",
+                        spec->name, taken->spec.name,
+                        registry_owner(taken->spec.owner, taken->core));
+    BRC_TRY(brc_grow_array((void **)&reg->dtypes, &reg->dtypes_cap, reg->ndtypes + 1,
+                           sizeof(*reg->dtypes), err));
     BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
     BRC_GO(brc_dup(&name, spec->name, err));
     BRC_GO(registry_dup_optional(&owner, spec->owner, err));
@@ -194,7 +199,8 @@ static int codec_spec_check(const brc_codec_spec *spec, brc_error *err)
     if (spec->size < offsetof(brc_codec_spec, close) || spec->open == NULL)
         return brc_fail(err, BRC_EINVAL, "the codec \"%s\" lacks its open function", spec->name);
     if (spec->kind < BRC_ARRAY_TO_ARRAY || spec->kind > BRC_BYTES_TO_BYTES)
-        return brc_fail(err, BRC_EINVAL, "the codec \"%s\" has the unknown kind %d", spec->name, spec->kind);
+        return brc_fail(err, BRC_EINVAL, "the codec \"%s\" has the unknown kind %d", spec->name,
+                        spec->kind);
     return BRC_OK;
 }
 
@@ -208,9 +214,11 @@ static int registry_put_codec(brc_registry *reg, const brc_codec_spec *spec, brc
     BRC_TRY(codec_spec_check(spec, err));
     const brc_codec_slot *taken = registry_find_codec(reg, spec->name);
     if (taken != NULL)
-        return brc_fail(err, BRC_EEXISTS, "the codec \"%s\" is already there: \"%s\" from %s", spec->name,
-                        taken->entry.spec.name, registry_owner(taken->entry.spec.owner, taken->core));
-    BRC_TRY(brc_grow_array((void **)&reg->codecs, &reg->codecs_cap, reg->ncodecs + 1, sizeof(*reg->codecs), err));
+        return brc_fail(err, BRC_EEXISTS, "the codec \"%s\" is already there: \"%s\" from %s",
+                        spec->name, taken->entry.spec.name,
+                        registry_owner(taken->entry.spec.owner, taken->core));
+    BRC_TRY(brc_grow_array((void **)&reg->codecs, &reg->codecs_cap, reg->ncodecs + 1,
+                           sizeof(*reg->codecs), err));
     BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
     BRC_GO(brc_dup(&name, spec->name, err));
     BRC_GO(registry_dup_optional(&owner, spec->owner, err));
@@ -254,17 +262,24 @@ static int impl_check(const brc_registry *reg, const brc_codec_impl *impl, brc_e
 {
     BRC_TRY(registry_check_open(reg, "codec implementation", impl->name, err));
     if (impl->spec == NULL || registry_find_codec(reg, impl->spec) == NULL)
-        return brc_fail(err, BRC_ENOTFOUND, "the implementation \"%s\" is for the codec \"%s\", which must be added first",
-                        impl->name, impl->spec != NULL ? impl->spec : "");
-    if (impl->size < offsetof(brc_codec_impl, encode_batch) || impl->encode == NULL || impl->decode == NULL)
-        return brc_fail(err, BRC_EINVAL, "the implementation \"%s\" lacks its encode or decode function", impl->name);
+        return brc_fail(
+            err, BRC_ENOTFOUND,
+            "the implementation \"%s\" is for the codec \"%s\", which must be added first",
+            impl->name, impl->spec != NULL ? impl->spec : "");
+    if (impl->size < offsetof(brc_codec_impl, encode_batch) || impl->encode == NULL ||
+        impl->decode == NULL)
+        return brc_fail(err, BRC_EINVAL,
+                        "the implementation \"%s\" lacks its encode or decode function",
+                        impl->name);
     if (impl->memory != BRC_MEMORY_HOST)
-        return brc_fail(err, BRC_EUNSUPPORTED, "the implementation \"%s\" wants memory of kind %d, which this build lacks",
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "the implementation \"%s\" wants memory of kind %d, which this build lacks",
                         impl->name, impl->memory);
     return BRC_OK;
 }
 
-static int impl_slot_new(brc_impl_slot **out, const brc_registry *reg, const brc_codec_impl *impl, brc_error *err)
+static int impl_slot_new(brc_impl_slot **out, const brc_registry *reg, const brc_codec_impl *impl,
+                         brc_error *err)
 {
     brc_impl_slot *slot = NULL;
     char *spec = NULL, *name = NULL, *owner = NULL;
@@ -314,11 +329,14 @@ static int registry_put_impl(brc_registry *reg, const brc_codec_impl *impl, brc_
     brc_codec_slot *codec = registry_find_codec(reg, impl->spec);
     for (size_t i = 0; i < reg->nimpls; i++) {
         const brc_impl_slot *other = reg->impls[i];
-        if (strcmp(other->impl.spec, codec->entry.spec.name) == 0 && strcmp(other->impl.name, impl->name) == 0)
-            return brc_fail(err, BRC_EEXISTS, "the implementation \"%s\" of \"%s\" is already there, from %s", impl->name,
-                            impl->spec, registry_owner(other->impl.owner, other->core));
+        if (strcmp(other->impl.spec, codec->entry.spec.name) == 0 &&
+            strcmp(other->impl.name, impl->name) == 0)
+            return brc_fail(err, BRC_EEXISTS,
+                            "the implementation \"%s\" of \"%s\" is already there, from %s",
+                            impl->name, impl->spec, registry_owner(other->impl.owner, other->core));
     }
-    BRC_TRY(brc_grow_array((void **)&reg->impls, &reg->impls_cap, reg->nimpls + 1, sizeof(*reg->impls), err));
+    BRC_TRY(brc_grow_array((void **)&reg->impls, &reg->impls_cap, reg->nimpls + 1,
+                           sizeof(*reg->impls), err));
     BRC_TRY(impl_slot_new(&slot, reg, impl, err));
     size_t at = reg->nimpls++;
     for (; at > 0 && impl_goes_before(slot, reg->impls[at - 1]); at--)
@@ -341,7 +359,7 @@ int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_err
     return rc;
 }
 
-/* ---- life ---------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------------------- */
 
 int brc_registry_new(brc_registry **out, brc_error *err)
 {

@@ -32,16 +32,10 @@ typedef struct write_batch {
     size_t njobs;
 } write_batch;
 
-typedef struct write_worker {
-    brc_scratch *scratch;
-    brc_buf back; /* decoded again */
-} write_worker;
-
 struct write_run {
     const brc_write_ops *ops;
+    brc_pipe *pipe;
     brc_group *group;
-    write_worker *workers;
-    unsigned nworkers;
     size_t batch_items, job_items;
     int lossy, identity;
     write_batch batches[2];
@@ -49,33 +43,33 @@ struct write_run {
 
 /* ---- on the pool -------------------------------------------------------------------- */
 
-static int write_encode(write_run *run, write_worker *w, brc_write_item *item, brc_error *err)
+static int write_encode(write_run *run, brc_scratch *scratch, brc_write_item *item, brc_error *err)
 {
     item->stored.len = 0;
-    return brc_chain_encode(run->ops->chain, w->scratch, (brc_span){item->data, run->ops->len},
+    return brc_chain_encode(run->ops->chain, scratch, (brc_span){item->data, run->ops->len},
                             &item->stored, err);
 }
 
-static int write_decode(write_run *run, write_worker *w, const brc_write_item *item, brc_buf *into,
+static int write_decode(write_run *run, brc_scratch *scratch, const brc_write_item *item, brc_buf *into,
                         brc_error *err)
 {
     into->len = 0;
     BRC_TRY(brc_buf_reserve(into, run->ops->len, err));
-    return brc_chain_decode(run->ops->chain, w->scratch,
+    return brc_chain_decode(run->ops->chain, scratch,
                             (brc_span){item->stored.data, item->stored.len}, into, err);
 }
 
 /* First stage: canonical bytes, fill test, hash. What a lossy chain gives back is
  * what the chunk is. */
-static int write_hash(write_run *run, write_worker *w, brc_write_item *item, brc_error *err)
+static int write_hash(write_run *run, brc_scratch *scratch, brc_write_item *item, brc_error *err)
 {
     const brc_write_ops *ops = run->ops;
     if (!ops->encoded)
-        BRC_TRY(ops->gather(ops->ctx, item, err));
+        BRC_TRY(ops->gather(ops->ctx, item, scratch, err));
     if (run->lossy && !ops->encoded)
-        BRC_TRY(write_encode(run, w, item, err));
+        BRC_TRY(write_encode(run, scratch, item, err));
     if (run->lossy || ops->encoded) {
-        BRC_TRY(write_decode(run, w, item, &item->own, err));
+        BRC_TRY(write_decode(run, scratch, item, &item->own, err));
         item->data = item->own.data;
     }
     item->is_fill = ops->fill != NULL &&
@@ -87,31 +81,33 @@ static int write_hash(write_run *run, write_worker *w, brc_write_item *item, brc
     return BRC_OK;
 }
 
-static int write_read_back(write_run *run, write_worker *w, const brc_write_item *item,
+static int write_read_back(write_run *run, unsigned worker, const brc_write_item *item,
                            brc_error *err)
 {
-    int rc = write_decode(run, w, item, &w->back, err);
+    brc_pipe_worker *w = &run->pipe->workers[worker];
+    int rc = write_decode(run, w->scratch, item, &w->chunk, err);
     if (rc == BRC_ENOMEM)
         return rc;
-    if (rc == BRC_OK && (run->ops->len == 0 || memcmp(w->back.data, item->data, run->ops->len) == 0))
+    if (rc == BRC_OK && (run->ops->len == 0 || memcmp(w->chunk.data, item->data, run->ops->len) == 0))
         return BRC_OK;
     return brc_fail(err, BRC_EINTERNAL,
                     "the codecs do not give back what they encoded; nothing was stored");
 }
 
 /* Second stage: what is new is encoded. */
-static int write_prepare(write_run *run, write_worker *w, brc_write_item *item, brc_error *err)
+static int write_prepare(write_run *run, unsigned worker, brc_write_item *item, brc_error *err)
 {
+    brc_scratch *scratch = run->pipe->workers[worker].scratch;
     const brc_write_ops *ops = run->ops;
     if (item->is_fill || item->is_known || item->twin != NULL)
         return BRC_OK;
     item->as_is = run->identity;
     if (!ops->encoded && !item->as_is) {
         if (!run->lossy)
-            BRC_TRY(write_encode(run, w, item, err));
+            BRC_TRY(write_encode(run, scratch, item, err));
         item->as_is = !WORTHWHILE(item->stored.len, ops->len);
-        if (!item->as_is && !ops->no_readback && !run->lossy)
-            BRC_TRY(write_read_back(run, w, item, err));
+        if (!item->as_is && !run->pipe->no_readback && !run->lossy)
+            BRC_TRY(write_read_back(run, worker, item, err));
     }
     item->checksum = item->as_is ? brc_hash_stored(&item->id, item->data, ops->len)
                                  : brc_hash_stored(&item->id, item->stored.data, item->stored.len);
@@ -122,13 +118,12 @@ static void write_job_run(brc_job *base, unsigned worker)
 {
     write_job *job = (write_job *)base;
     write_run *run = job->run;
-    write_worker *w = &run->workers[worker];
-    if (w->scratch == NULL)
-        job->rc = brc_scratch_new(&w->scratch, &job->error);
+    brc_scratch *scratch;
+    job->rc = brc_pipe_scratch(run->pipe, worker, &scratch, &job->error);
     for (size_t i = 0; i < job->n && job->rc == BRC_OK; i++) {
         brc_write_item *item = &job->items[i];
-        job->rc = job->encode ? write_prepare(run, w, item, &job->error)
-                              : write_hash(run, w, item, &job->error);
+        job->rc = job->encode ? write_prepare(run, worker, item, &job->error)
+                              : write_hash(run, scratch, item, &job->error);
         if (job->rc < 0 && run->ops->name != NULL)
             run->ops->name(run->ops->ctx, item, &job->error);
     }
@@ -257,20 +252,18 @@ static int write_all(write_run *run, brc_error *err)
     }
 }
 
-static int write_setup(write_run *run, brc_pool *pool, size_t memory, brc_error *err)
+static int write_setup(write_run *run, brc_error *err)
 {
     void *p;
+    size_t memory = run->pipe->memory;
     size_t len = run->ops->len > 0 ? run->ops->len : 1;
     /* Two batches, each chunk three times at most: gathered, encoded, read back. */
     size_t bytes = memory / 6 < BATCH_BYTES ? memory / 6 : BATCH_BYTES;
-    run->nworkers = brc_pool_threads(pool);
     run->batch_items = bytes / len < 1 ? 1 : bytes / len > BATCH_ITEMS ? BATCH_ITEMS : bytes / len;
     run->job_items = JOB_BYTES / len < 1 ? 1 : JOB_BYTES / len;
     run->lossy = brc_chain_is_lossy(run->ops->chain);
     run->identity = brc_chain_is_identity(run->ops->chain);
-    BRC_TRY(brc_group_new(&run->group, pool, err));
-    BRC_TRY(brc_new_array(&p, run->nworkers, sizeof(write_worker), err));
-    run->workers = p;
+    BRC_TRY(brc_group_new(&run->group, run->pipe->pool, err));
     for (int i = 0; i < 2; i++) {
         BRC_TRY(brc_new_array(&p, run->batch_items, sizeof(brc_write_item), err));
         run->batches[i].items = p;
@@ -280,10 +273,10 @@ static int write_setup(write_run *run, brc_pool *pool, size_t memory, brc_error 
     return BRC_OK;
 }
 
-int brc_write_pipeline(const brc_write_ops *ops, brc_pool *pool, size_t memory, brc_error *err)
+int brc_write_pipeline(brc_pipe *pipe, const brc_write_ops *ops, brc_error *err)
 {
-    write_run run = {.ops = ops};
-    int rc = write_setup(&run, pool, memory, err);
+    write_run run = {.ops = ops, .pipe = pipe};
+    int rc = write_setup(&run, err);
     if (rc == BRC_OK)
         rc = write_all(&run, err);
     brc_group_free(run.group); /* waits */
@@ -295,10 +288,5 @@ int brc_write_pipeline(const brc_write_ops *ops, brc_pool *pool, size_t memory, 
         free(run.batches[i].items);
         free(run.batches[i].jobs);
     }
-    for (unsigned i = 0; run.workers != NULL && i < run.nworkers; i++) {
-        brc_scratch_free(run.workers[i].scratch);
-        brc_buf_dispose(&run.workers[i].back);
-    }
-    free(run.workers);
     return rc;
 }

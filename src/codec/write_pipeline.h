@@ -8,11 +8,16 @@
 #define BRC_CODEC_WRITE_PIPELINE_H
 
 #include "../base/hash.h"
-#include "../base/pool.h"
-#include "chain.h"
+#include "pipe.h"
 
 typedef struct brc_write_item {
-    uint64_t number;     /* the caller's own                                     */
+    /* the caller's own, kept between next() and the others */
+    uint64_t number;
+    const brc_chain *old_chain; /* of what is there already                      */
+    brc_oid old_id;
+    uint64_t old_checksum;
+    int has_old;
+    /* the pipeline's */
     const uint8_t *data; /* canonical bytes, of the length that the chain has    */
     brc_buf own;         /* memory for gather() to use; kept from chunk to chunk */
     brc_buf stored;      /* encoded; set by next() where all are encoded already */
@@ -34,11 +39,10 @@ typedef struct brc_write_ops {
     const uint8_t *fill;   /* one element, or NULL: chunks are never absent      */
     size_t item_size;
     int encoded;           /* next() gives encoded chunks, which are kept as they are */
-    int no_readback;       /* do not decode again what was just encoded          */
     /* Caller's thread, in order. 1 with an item, 0 at the end. */
     int (*next)(void *ctx, brc_write_item *item, brc_error *err);
     /* Any thread: sets item->data. Not called where `encoded`. */
-    int (*gather)(void *ctx, brc_write_item *item, brc_error *err);
+    int (*gather)(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err);
     /* Caller's thread: sets is_known in each of n items. */
     int (*find)(void *ctx, brc_write_item *const *items, size_t n, brc_error *err);
     /* Caller's thread: a new object, as_is: item->data, else item->stored. */
@@ -49,6 +53,6 @@ typedef struct brc_write_ops {
     void (*name)(void *ctx, const brc_write_item *item, brc_error *err);
 } brc_write_ops;
 
-BRC_MUST_USE int brc_write_pipeline(const brc_write_ops *ops, brc_pool *pool, size_t memory, brc_error *err);
+BRC_MUST_USE int brc_write_pipeline(brc_pipe *pipe, const brc_write_ops *ops, brc_error *err);
 
 #endif

@@ -213,27 +213,7 @@ static int pair_diff(brc_tree_diff *out, brc_store *store, const char *path, con
     return BRC_OK;
 }
 
-/* ---- moves, and what is under added and removed nodes ------------------------------- */
-
-static int find_moves(brc_tree_diff *diff, brc_error *err)
-{
-    for (size_t i = 0; i < diff->n; i++) {
-        brc_node_change *to = &diff->changes[i];
-        if (to->what != BRC_ADDED)
-            continue;
-        for (size_t j = 0; j < diff->n; j++) {
-            brc_node_change *from = &diff->changes[j];
-            if (from->what != BRC_REMOVED || !brc_entry_equal(&from->a, &to->b))
-                continue;
-            to->what = BRC_MOVED;
-            to->a = from->a;
-            BRC_TRY(brc_dup(&to->from, from->path, err));
-            from->what = 0; /* told by the other */
-            break;
-        }
-    }
-    return BRC_OK;
-}
+/* ---- what is under added and removed nodes, and moves ------------------------------- */
 
 static int expand_children(brc_tree_diff *diff, brc_store *store, const char *path, int what,
                            const brc_entry *entry, brc_error *err)
@@ -292,6 +272,38 @@ static int change_order(const void *a, const void *b)
     return order != 0 ? order : (y->what == BRC_REMOVED) - (x->what == BRC_REMOVED);
 }
 
+/* What lies under a moved node has moved with it, and is not told again. */
+static void told_under(brc_tree_diff *diff, const char *path, int what)
+{
+    size_t len = strlen(path);
+    for (size_t i = 0; i < diff->n; i++) {
+        brc_node_change *c = &diff->changes[i];
+        if (c->what == what && strncmp(c->path, path, len) == 0 && c->path[len] == '/')
+            c->what = 0;
+    }
+}
+
+/* Sorted by path, so that the top of what moved is met first. */
+static int find_moves(brc_tree_diff *diff, brc_error *err)
+{
+    for (size_t i = 0; i < diff->n; i++) {
+        brc_node_change *to = &diff->changes[i];
+        for (size_t j = 0; j < diff->n && to->what == BRC_ADDED; j++) {
+            brc_node_change *from = &diff->changes[j];
+            if (from->what != BRC_REMOVED || !brc_entry_equal(&from->a, &to->b))
+                continue;
+            BRC_TRY(brc_dup(&to->from, from->path, err));
+            to->what = BRC_MOVED;
+            to->a = from->a;
+            to->chunks_added = 0;
+            from->what = 0; /* told by the other */
+            told_under(diff, to->path, BRC_ADDED);
+            told_under(diff, from->path, BRC_REMOVED);
+        }
+    }
+    return BRC_OK;
+}
+
 static void drop_told(brc_tree_diff *diff)
 {
     size_t kept = 0;
@@ -302,8 +314,6 @@ static void drop_told(brc_tree_diff *diff)
             diff->changes[kept++] = diff->changes[i];
     }
     diff->n = kept;
-    if (kept > 0)
-        qsort(diff->changes, kept, sizeof(*diff->changes), change_order);
 }
 
 int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a, const brc_oid *b,
@@ -316,8 +326,10 @@ int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a, co
     BRC_GO(brc_snapshot_find(store, a, at, &x, err));
     BRC_GO(brc_snapshot_find(store, b, at, &y, err));
     BRC_GO(pair_diff(out, store, at, &x, &y, err));
-    BRC_GO(find_moves(out, err));
     BRC_GO(expand_all(out, store, err));
+    if (out->n > 1)
+        qsort(out->changes, out->n, sizeof(*out->changes), change_order);
+    BRC_GO(find_moves(out, err));
     drop_told(out);
 done:
     if (rc < 0)

@@ -254,13 +254,6 @@ int brc_store_check_interrupt(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
-int64_t brc_time_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 int brc_db_busy(void *ctx, int tries)
 {
     brc_store *store = ctx;

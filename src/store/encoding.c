@@ -34,9 +34,10 @@ static int encoding_remember(brc_store *store, int64_t id, const char *spec,
     return BRC_OK;
 }
 
-int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err)
+int brc_encoding_find(brc_store *store, const char *spec, int64_t *id, brc_error *err)
 {
     sqlite3_stmt *st;
+    *id = -1;
     for (size_t i = 0; i < store->nencodings; i++) {
         if (strcmp(store->encodings[i].spec, spec) == 0) {
             *id = store->encodings[i].id;
@@ -48,15 +49,23 @@ int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_err
     int rc = brc_step(store, st, err);
     if (rc < 0)
         return rc;
-    if (rc > 0) {
-        *id = sqlite3_column_int64(st, 0);
-        sqlite3_reset(st);
-    } else {
-        BRC_TRY(brc_stmt(store, "INSERT INTO encoding(spec) VALUES (?1)", &st, err));
-        sqlite3_bind_text(st, 1, spec, -1, SQLITE_STATIC);
-        BRC_TRY(brc_run(store, st, err));
-        *id = sqlite3_last_insert_rowid(store->db);
-    }
+    if (rc == 0)
+        return BRC_OK;
+    *id = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return encoding_remember(store, *id, spec, NULL, err);
+}
+
+int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_encoding_find(store, spec, id, err));
+    if (*id >= 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "INSERT INTO encoding(spec) VALUES (?1)", &st, err));
+    sqlite3_bind_text(st, 1, spec, -1, SQLITE_STATIC);
+    BRC_TRY(brc_run(store, st, err));
+    *id = sqlite3_last_insert_rowid(store->db);
     return encoding_remember(store, *id, spec, NULL, err);
 }
 

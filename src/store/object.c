@@ -83,22 +83,43 @@ int brc_objects_find(brc_store *store, brc_object *const *objects, size_t n, brc
     return rc;
 }
 
-int brc_objects_each(brc_store *store,
-                     int (*each)(void *ctx, const brc_object *object, brc_error *err), void *ctx,
+int brc_objects_page(brc_store *store, const brc_oid *after, brc_object *out, size_t cap, size_t *n,
                      brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT id, " OBJECT_COLUMNS " FROM object ORDER BY id", &st, err));
+    *n = 0;
+    BRC_TRY(brc_stmt(store, "SELECT id, " OBJECT_COLUMNS " FROM object WHERE id>?1 ORDER BY id LIMIT ?2",
+                     &st, err));
+    if (brc_oid_is_zero(after))
+        sqlite3_bind_zeroblob(st, 1, 0);
+    else
+        brc_bind_id(store, st, 1, after);
+    sqlite3_bind_int64(st, 2, (int64_t)cap);
     int rc;
     while ((rc = brc_step(store, st, err)) > 0) {
-        brc_object o;
-        rc = brc_column_id(store, st, 0, &o.id, err);
+        rc = brc_column_id(store, st, 0, &out[*n].id, err);
         if (rc == BRC_OK)
-            rc = object_from_row(store, st, 1, &o, err);
-        if (rc == BRC_OK)
-            rc = each(ctx, &o, err);
+            rc = object_from_row(store, st, 1, &out[*n], err);
         if (rc < 0)
             break;
+        (*n)++;
+    }
+    sqlite3_reset(st);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx,
+                         brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "PRAGMA integrity_check(20)", &st, err));
+    int rc;
+    while ((rc = brc_step(store, st, err)) > 0) {
+        const char *line = (const char *)sqlite3_column_text(st, 0);
+        if (line != NULL && strcmp(line, "ok") != 0 && found(ctx, line) != 0) {
+            rc = brc_fail(err, BRC_EINTERRUPT, "stopped on request");
+            break;
+        }
     }
     sqlite3_reset(st);
     return rc < 0 ? rc : BRC_OK;

@@ -83,7 +83,7 @@ static int meta_get(brc_store *store, const char *key, brc_buf *out, brc_error *
     return rc < 0 ? rc : brc_buf_terminate(out, err);
 }
 
-static int store_make(brc_store *store, const char *hash, brc_error *err)
+static int store_make(brc_store *store, const char *hash, int64_t now_us, brc_error *err)
 {
     BRC_TRY(brc_hash_by_name(&store->hash, hash != NULL ? hash : "xxh128", err));
     store->id_len = brc_hash_len(store->hash);
@@ -103,7 +103,7 @@ static int store_make(brc_store *store, const char *hash, brc_error *err)
     if (rc == BRC_OK)
         rc = meta_put(store, "head", "main", 4, 1, err);
     if (rc == BRC_OK)
-        rc = brc_ref_put(store, "heads/main", NULL, NULL, "branch", 0, NULL, brc_time_now(), err);
+        rc = brc_ref_put(store, "heads/main", NULL, NULL, "branch", 0, NULL, now_us, err);
     int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }
@@ -166,14 +166,15 @@ static void db_disconnect(brc_store *store)
     store->db = NULL;
 }
 
-static int store_connect(brc_store *store, const brc_open_opts *opts, brc_error *err)
+static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t now_us,
+                         brc_error *err)
 {
     int create = (opts->flags & BRC_OPEN_CREATE) != 0;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                 (store->readonly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
     BRC_TRY(db_connect(store, flags, opts->vfs, 0, err));
     if (create)
-        return store_make(store, opts->hash, err);
+        return store_make(store, opts->hash, now_us, err);
     int rc = store_load(store, err);
     /* The characters that a URI gives a meaning are not worth escaping here. */
     if (rc == BRC_EIO && store->readonly && strpbrk(store->path, "?#%") == NULL) {
@@ -199,7 +200,7 @@ static int store_check_path(const char *path, brc_error *err)
 }
 
 int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
-                   const brc_registry *reg, brc_error *err)
+                   const brc_registry *reg, int64_t now_us, brc_error *err)
 {
     int rc, made = 0;
     void *p = NULL;
@@ -218,7 +219,7 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
     } else {
         BRC_GO(store_check_path(path, err));
     }
-    BRC_GO(store_connect(store, opts, err));
+    BRC_GO(store_connect(store, opts, now_us, err));
     *out = store;
 done:
     if (rc < 0) {
@@ -292,4 +293,9 @@ const brc_registry *brc_store_registry(const brc_store *store)
 int brc_store_readonly(const brc_store *store)
 {
     return store->readonly;
+}
+
+const uint8_t *brc_store_secret(const brc_store *store)
+{
+    return store->secret;
 }

@@ -16,11 +16,12 @@ typedef struct brc_store brc_store;
 /* ---- opening, transactions -------------------------------------------------- */
 
 BRC_MUST_USE int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
-                                const brc_registry *reg, brc_error *err);
+                                const brc_registry *reg, int64_t now_us, brc_error *err);
 void brc_store_close(brc_store *store);
 const char *brc_store_path(const brc_store *store);
 int brc_store_hash(const brc_store *store);
 size_t brc_store_id_len(const brc_store *store);
+const uint8_t *brc_store_secret(const brc_store *store); /* BRC_SECRET_LEN bytes */
 const brc_registry *brc_store_registry(const brc_store *store);
 int brc_store_readonly(const brc_store *store);
 /* From any thread, and signal handlers. */
@@ -83,8 +84,11 @@ BRC_MUST_USE int brc_store_decode(brc_store *store, const brc_object *object, in
 void brc_store_scratch_begin(brc_store *store);
 void brc_store_scratch_end(brc_store *store);
 
-/* Calls `each` for every row of the index, by id. */
-BRC_MUST_USE int brc_objects_each(brc_store *store, int (*each)(void *ctx, const brc_object *object, brc_error *err), void *ctx, brc_error *err);
+/* The next rows of the index behind `after` (zero: from the start), by id: at most
+ * `cap`; *n is 0 at the end. */
+BRC_MUST_USE int brc_objects_page(brc_store *store, const brc_oid *after, brc_object *out, size_t cap, size_t *n, brc_error *err);
+/* Checks SQLite's own structures: `found` gets a line for each fault. */
+BRC_MUST_USE int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx, brc_error *err);
 /* Ids of `kind` that begin with these hex digits: at most two. */
 BRC_MUST_USE int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid found[2], size_t *n, brc_error *err);
 BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err);
@@ -93,6 +97,8 @@ BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *e
 
 /* The number of an encoding's specification, which is added where it is new. */
 BRC_MUST_USE int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err);
+/* The same without adding it: -1 where it is not there. */
+BRC_MUST_USE int brc_encoding_find(brc_store *store, const char *spec, int64_t *id, brc_error *err);
 /* Its chain, borrowed from the store; NULL for encoding 0. BRC_EUNSUPPORTED where
  * this build lacks a codec. */
 BRC_MUST_USE int brc_encoding_chain(brc_store *store, int64_t id, const brc_chain **out, brc_error *err);
@@ -127,8 +133,6 @@ BRC_MUST_USE int brc_head_set(brc_store *store, const char *branch, brc_error *e
 
 /* The derived row of a commit. */
 BRC_MUST_USE int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *err);
-/* Microseconds since 1970 UTC. */
-int64_t brc_time_now(void);
 
 /* ---- drafts: uncommitted changes ------------------------------------------------------ */
 

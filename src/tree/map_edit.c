@@ -67,7 +67,7 @@ static int editor_load(map_editor *e, const brc_oid *id, const brc_item *as, brc
     *first = *last = NULL;
     BRC_TRY(brc_node_load(e->store, id, as, &reader, err));
     while ((rc = brc_node_next(&reader, &item, err)) > 0) {
-        brc_item *copy;
+        brc_item *copy = NULL;
         BRC_TRY(item_copy(e, &item, &copy, err));
         if (*last != NULL)
             (*last)->next = copy;

@@ -58,7 +58,7 @@ static int read_to_end(brc_buf *out, int fd, const char *file, uint64_t limit, b
 {
     uint64_t total = 0;
     for (;;) {
-        size_t got, room = out->cap - out->len;
+        size_t got = 0, room = out->cap - out->len;
         if (room == 0) {
             BRC_TRY(brc_buf_reserve(out, (size_t)64 << 10, err));
             room = out->cap - out->len;

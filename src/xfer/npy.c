@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../nd/shape.h"
+#include "../zarr/array.h"
 #include "../zarr/transfer.h"
 #include "elements.h"
 #include "npy_header.h"
@@ -55,7 +56,7 @@ int brc_npy_open(brc_elements *out, brc_input *in, const brc_registry *reg, brc_
 {
     brc_npy_header header;
     char *text = NULL;
-    uint32_t len;
+    uint32_t len = 0;
 
     memset(out, 0, sizeof(*out));
     BRC_TRY(read_prefix(in, &len, err));
@@ -113,17 +114,17 @@ static int append_shape_text(brc_buf *out, int ndim, const uint64_t *shape, brc_
     return brc_buf_byte(out, ')', err);
 }
 
-/* "x.npy has the shape (2, 3), where (3, 2) is needed" */
-static int wrong_shape(const char *file, const brc_elements *e, int ndim, const uint64_t *shape,
-                       brc_error *err)
+/* "x.npy has the shape (2, 3), the selection (3, 2)" */
+static int wrong_shape(const brc_input *in, const brc_elements *e, const char *between, int ndim,
+                       const uint64_t *shape, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
     BRC_GO(append_shape_text(&text, e->ndim, e->shape, err));
-    BRC_GO(brc_buf_text(&text, ", where ", err));
+    BRC_GO(brc_buf_printf(&text, err, ", %s ", between));
     BRC_GO(append_shape_text(&text, ndim, shape, err));
     BRC_GO(brc_buf_terminate(&text, err));
-    rc = brc_fail(err, BRC_EINVAL, "%s has the shape %s is needed", file, (const char *)text.data);
+    rc = brc_fail(err, BRC_EINVAL, "%s has the shape %s", in->name, (const char *)text.data);
 done:
     brc_buf_dispose(&text);
     return rc;
@@ -146,7 +147,7 @@ static int load_selection(brc_array *a, const brc_sel *sel, const brc_elements *
         if (!sel->drop[i])
             shape[ndim++] = sel->count[i];
     if (ndim != e->ndim || memcmp(shape, e->shape, (size_t)ndim * sizeof(shape[0])) != 0)
-        return wrong_shape(in->name, e, ndim, shape, err);
+        return wrong_shape(in, e, "the selection", ndim, shape, err);
     BRC_TRY(brc_elements_write(a, sel, e, in, err));
     return brc_input_end(in, err);
 }
@@ -167,7 +168,7 @@ static int load_append(brc_array *a, int axis, const brc_elements *e, brc_input 
     uint64_t old = shape[axis];
     shape[axis] = e->ndim == ndim ? e->shape[axis] : 0;
     if (ndim != e->ndim || memcmp(shape, e->shape, (size_t)ndim * sizeof(shape[0])) != 0)
-        return wrong_shape(in->name, e, ndim, shape, err);
+        return wrong_shape(in, e, "which cannot be appended to", ndim, info->shape, err);
     if (!brc_add_u64(old, e->shape[axis], &shape[axis]))
         return brc_fail(err, BRC_ELIMIT, "%s cannot grow past 64 bits", info->path);
     BRC_TRY(brc_array_resize(a, shape, err));
@@ -185,7 +186,11 @@ static int load_elements(brc_array *a, const brc_sel *sel, int axis, const brc_e
     BRC_TRY(brc_begin(repo, err));
     int rc = axis >= 0 ? load_append(a, axis, e, in, err) : load_selection(a, sel, e, in, err);
     int ended = brc_end(repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-    return rc < 0 ? rc : ended;
+    if (rc == BRC_OK)
+        rc = ended;
+    if (rc < 0 && brc_array_begin_read(a, NULL) == BRC_OK)
+        brc_array_end_read(a); /* its description has the old shape again */
+    return rc;
 }
 
 int brc_array_load_npy(brc_array *a, const brc_sel *sel, int axis, const char *file, brc_error *err)

@@ -81,7 +81,7 @@ void brc_npy_out_stop(brc_npy_out *o)
     memset(o, 0, sizeof(*o));
 }
 
-static int write_all(int fd, const char *name, brc_span piece, brc_error *err)
+static int write_span(int fd, const char *name, brc_span piece, brc_error *err)
 {
     while (piece.len > 0) {
         ssize_t n = write(fd, piece.data, piece.len);
@@ -100,7 +100,7 @@ static int write_pieces(brc_npy_out *o, int fd, const char *name, brc_error *err
     brc_span piece;
     int more;
     while ((more = brc_npy_out_next(o, &piece, err)) > 0)
-        BRC_TRY(write_all(fd, name, piece, err));
+        BRC_TRY(write_span(fd, name, piece, err));
     return more;
 }
 

@@ -160,6 +160,7 @@ static int add_member(npz_out *job, const char *path, const char *inner, brc_err
     if (!brc_path_is_safe(inner))
         return brc_fail(err, BRC_EINVAL, "%s: a name in it cannot be a file's", path);
     BRC_GO(brc_buf_printf(&name, err, "%s.npy", inner));
+    BRC_GO(brc_buf_terminate(&name, err));
     BRC_GO(brc_new((void **)&m, sizeof(*m), err));
     m->job = job;
     zip_error_init(&m->error);

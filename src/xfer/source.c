@@ -9,9 +9,10 @@
 #include "../base/alloc.h"
 #include "../base/file.h"
 #include "../base/json.h"
+#include "../history/snapshot.h"
+#include "../zarr/transfer.h"
 #include "elements.h"
 #include "npy_header.h"
-#include "../zarr/transfer.h"
 #include "xfer.h"
 
 #define IMPORTABLE "a Zarr v3 directory, .npy, .npz or an IDX file can be imported"
@@ -116,11 +117,7 @@ done:
 
 int brc_name_is_safe(const char *name, size_t len)
 {
-    if (len == 0 || memchr(name, '/', len) || memchr(name, 0, len))
-        return 0;
-    if ((len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.'))
-        return 0;
-    return !(len == 9 && memcmp(name, "zarr.json", 9) == 0) && brc_utf8_valid(name, len);
+    return brc_name_check(name, len, NULL) == BRC_OK;
 }
 
 int brc_path_is_safe(const char *path)
@@ -208,7 +205,7 @@ int brc_source_name(char **out, const char *source, brc_error *err)
     size_t start = end;
     while (start > 0 && source[start - 1] != '/')
         start--;
-    if (start == end)
+    if (start + strspn(source + start, ".") >= end)
         return brc_fail(err, BRC_EINVAL, "%s gives no name for a node: name a path to import into",
                         source);
     BRC_TRY(brc_dup_n(out, source + start, base_length(source + start, end - start), err));

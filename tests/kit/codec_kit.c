@@ -49,13 +49,15 @@ static int kit_fail(const struct kit_case *c, const char *format, ...)
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     snprintf(c->why, c->why_size, "%s, %s, shape (%s), seed %llu: %s", c->kit->codecs,
-             c->type != NULL ? c->type->name : "-", c->shape, (unsigned long long)c->kit->seed, what);
+             c->type != NULL ? c->type->name : "-", c->shape, (unsigned long long)c->kit->seed,
+             what);
     return 1;
 }
 
 /* Decodes from memory of exactly src.len bytes into memory of exactly c->len: what is
  * read or written outside is seen by sanitizers, and by the guard. */
-static int kit_decode(struct kit_case *c, brc_chain *chain, brc_span src, brc_error *err, int *guard_ok, size_t *got)
+static int kit_decode(struct kit_case *c, brc_chain *chain, brc_span src, brc_error *err,
+                      int *guard_ok, size_t *got)
 {
     uint8_t *copy = malloc(src.len > 0 ? src.len : 1);
     brc_buf dst = { c->place, 0, c->len, 0, 1 };
@@ -79,13 +81,15 @@ static int kit_check_round_trip(struct kit_case *c)
     size_t got = 0;
 
     c->stored.len = 0;
-    int rc = brc_chain_encode(c->chain, c->scratch, (brc_span){ c->plain, c->len }, &c->stored, &err);
+    int rc =
+        brc_chain_encode(c->chain, c->scratch, (brc_span){ c->plain, c->len }, &c->stored, &err);
     if (rc < 0)
         return kit_fail(c, "encoding fails: %s", err.message);
     if (c->stored.len > brc_chain_encoded_max(c->chain))
         return kit_fail(c, "%zu encoded bytes are more than the chain's %llu", c->stored.len,
                         (unsigned long long)brc_chain_encoded_max(c->chain));
-    rc = kit_decode(c, c->chain, (brc_span){ c->stored.data, c->stored.len }, &err, &guard_ok, &got);
+    rc =
+        kit_decode(c, c->chain, (brc_span){ c->stored.data, c->stored.len }, &err, &guard_ok, &got);
     if (rc < 0)
         return kit_fail(c, "decoding fails: %s", err.message);
     if (!guard_ok || got != c->len)
@@ -110,7 +114,8 @@ static int kit_check_hostile(struct kit_case *c, brc_span src, const char *how, 
     if (rc < 0 && (err.code != rc || err.message[0] == '\0'))
         return kit_fail(c, "%s at %zu fails without a message", how, where);
     if (rc < 0 && rc != BRC_ECORRUPT && rc != BRC_EUNSUPPORTED)
-        return kit_fail(c, "%s at %zu fails with %s, not as corrupt: %s", how, where, brc_strerror(rc), err.message);
+        return kit_fail(c, "%s at %zu fails with %s, not as corrupt: %s", how, where,
+                        brc_strerror(rc), err.message);
     return 0;
 }
 
@@ -119,7 +124,9 @@ static int kit_check_cuts(struct kit_case *c)
     size_t n = c->stored.len;
 
     for (size_t i = 0; i < KIT_CUTS && i < n; i++) {
-        size_t cut = n <= KIT_CUTS ? i : i < KIT_CUTS / 2 ? i * 2 : (size_t)(codec_kit_random(&c->random) % n);
+        size_t cut = n <= KIT_CUTS      ? i
+                     : i < KIT_CUTS / 2 ? i * 2
+                                        : (size_t)(codec_kit_random(&c->random) % n);
         if (kit_check_hostile(c, (brc_span){ c->stored.data, cut }, "a cut", cut))
             return 1;
     }
@@ -156,8 +163,8 @@ static int kit_check_noise(struct kit_case *c)
     return 0;
 }
 
-static int kit_open_list(brc_chain **out, const codec_kit *kit, const char *text, size_t len, int ndim,
-                         const uint64_t *shape, const brc_dtype *type, brc_error *err)
+static int kit_open_list(brc_chain **out, const codec_kit *kit, const char *text, size_t len,
+                         int ndim, const uint64_t *shape, const brc_dtype *type, brc_error *err)
 {
     brc_json *codecs = NULL;
     int rc = brc_json_parse(&codecs, text, len, err);
@@ -178,12 +185,14 @@ static int kit_check_full_form(struct kit_case *c, int ndim, const uint64_t *sha
     size_t got = 0;
 
     if (brc_chain_write(c->chain, &text, &err) < 0 ||
-        kit_open_list(&twin, c->kit, (const char *)text.data, text.len, ndim, shape, c->type, &err) < 0 ||
+        kit_open_list(&twin, c->kit, (const char *)text.data, text.len, ndim, shape, c->type,
+                      &err) < 0 ||
         brc_chain_write(twin, &again, &err) < 0)
         bad = kit_fail(c, "the full form does not open: %s", err.message);
     else if (text.len != again.len || memcmp(text.data, again.data, text.len) != 0)
         bad = kit_fail(c, "the full form is not stable");
-    else if (kit_decode(c, twin, (brc_span){ c->stored.data, c->stored.len }, &err, &guard_ok, &got) < 0)
+    else if (kit_decode(c, twin, (brc_span){ c->stored.data, c->stored.len }, &err, &guard_ok,
+                        &got) < 0)
         bad = kit_fail(c, "the full form does not decode: %s", err.message);
     else if (!brc_chain_is_lossy(c->chain) && c->len > 0 && memcmp(c->place, c->plain, c->len) != 0)
         bad = kit_fail(c, "the full form decodes to something else");
@@ -193,7 +202,7 @@ static int kit_check_full_form(struct kit_case *c, int ndim, const uint64_t *sha
     return bad;
 }
 
-/* ---- two threads ---------------------------------------------------------------------- */
+/* ---- two threads -------------------------------------------------------------------- */
 
 struct kit_thread {
     const struct kit_case *c;
@@ -203,10 +212,12 @@ struct kit_thread {
 static int kit_thread_round(const struct kit_case *c, brc_scratch *scratch)
 {
     brc_buf stored = BRC_BUF_INIT, plain = BRC_BUF_INIT;
-    int bad = brc_chain_encode(c->chain, scratch, (brc_span){ c->plain, c->len }, &stored, NULL) < 0 ||
-              brc_chain_decode(c->chain, scratch, (brc_span){ stored.data, stored.len }, &plain, NULL) < 0 ||
-              plain.len != c->len ||
-              (!brc_chain_is_lossy(c->chain) && c->len > 0 && memcmp(plain.data, c->plain, c->len) != 0);
+    int bad =
+        brc_chain_encode(c->chain, scratch, (brc_span){ c->plain, c->len }, &stored, NULL) < 0 ||
+        brc_chain_decode(c->chain, scratch, (brc_span){ stored.data, stored.len }, &plain, NULL) <
+            0 ||
+        plain.len != c->len ||
+        (!brc_chain_is_lossy(c->chain) && c->len > 0 && memcmp(plain.data, c->plain, c->len) != 0);
 
     brc_buf_dispose(&stored);
     brc_buf_dispose(&plain);
@@ -239,7 +250,7 @@ static int kit_check_threads(struct kit_case *c)
     return 0;
 }
 
-/* ---- cases ------------------------------------------------------------------------------ */
+/* ---- cases -------------------------------------------------------------------------- */
 
 /* What arrays hold: one value, ramps, smooth numbers, noise. */
 static void kit_fill(struct kit_case *c, int pattern)
@@ -291,8 +302,9 @@ static int kit_run_checks(struct kit_case *c, int round, int ndim, const uint64_
     if (c->plain == NULL || c->place == NULL)
         return kit_fail(c, "no memory for the test itself");
     kit_fill(c, round);
-    return kit_check_round_trip(c) || kit_check_full_form(c, ndim, shape) || kit_check_cuts(c) || kit_check_flips(c) ||
-           kit_check_noise(c) || kit_check_round_trip(c) || (round == 1 && kit_check_threads(c));
+    return kit_check_round_trip(c) || kit_check_full_form(c, ndim, shape) || kit_check_cuts(c) ||
+           kit_check_flips(c) || kit_check_noise(c) || kit_check_round_trip(c) ||
+           (round == 1 && kit_check_threads(c));
 }
 
 static int kit_run_shape(struct kit_case *c, int round, int *taken)
@@ -300,7 +312,8 @@ static int kit_run_shape(struct kit_case *c, int round, int *taken)
     uint64_t shape[BRC_MAX_NDIM] = { 0 };
     brc_error err = BRC_ERROR_INIT;
     int ndim = kit_pick_shape(c, round, shape);
-    int rc = kit_open_list(&c->chain, c->kit, c->kit->codecs, strlen(c->kit->codecs), ndim, shape, c->type, &err);
+    int rc = kit_open_list(&c->chain, c->kit, c->kit->codecs, strlen(c->kit->codecs), ndim, shape,
+                           c->type, &err);
 
     if (rc == BRC_EINVAL || rc == BRC_EUNSUPPORTED) {
         if (*taken == 0)

@@ -149,8 +149,10 @@ static void put(brc_buf *out, const void *data, size_t len)
 
 static void put_le(brc_buf *out, uint64_t value, unsigned bytes)
 {
-    for (unsigned i = 0; i < bytes; i++)
-        ck_assert_int_eq(brc_buf_byte(out, (uint8_t)(value >> 8 * i), NULL), BRC_OK);
+    uint8_t le[16] = { 0 };
+    ck_assert_uint_le(bytes, sizeof(le));
+    brc_put_u64le(le, value);
+    put(out, le, bytes);
 }
 
 void exchange_npy(brc_buf *out, const char *dictionary, const void *data, size_t len)

@@ -1,0 +1,157 @@
+/* What differs between two versions, or a version and the uncommitted state. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/iter.h"
+#include "../history/tree_diff.h"
+#include "../zarr/element_diff.h"
+#include "../zarr/session.h"
+
+typedef struct change_list {
+    brc_tree_diff diff;
+    brc_element_diff *elements; /* one a change, where asked for */
+    size_t at;
+} change_list;
+
+static void change_list_dispose(void *state)
+{
+    change_list *list = state;
+    brc_tree_diff_dispose(&list->diff);
+    free(list->elements);
+}
+
+/* `b`: a version, or the current branch as it is. `a`: a version, or what b came from. */
+static int draft_sides(brc_session *s, const char *a, brc_oid *root_a, brc_oid *root_b,
+                       brc_error *err)
+{
+    int has;
+    brc_oid commit;
+    if (a != NULL) {
+        BRC_TRY(brc_rev_resolve(s->repo->store, a, &commit, err));
+        BRC_TRY(brc_commit_root(s->repo->store, &commit, root_a, err));
+    } else {
+        BRC_TRY(brc_session_tip(s, &has, &commit, root_a, err));
+    }
+    return brc_session_fold(s, root_b, err);
+}
+
+static int version_sides(brc_store *store, const char *a, const char *b, brc_oid *root_a,
+                         brc_oid *root_b, brc_error *err)
+{
+    brc_oid id;
+    brc_commit *commit;
+    memset(root_a, 0, sizeof(*root_a));
+    BRC_TRY(brc_rev_resolve(store, b, &id, err));
+    BRC_TRY(brc_commit_get(&commit, store, &id, err));
+    *root_b = commit->root;
+    int rc = BRC_OK;
+    if (a != NULL)
+        rc = brc_rev_resolve(store, a, &id, err);
+    else if (commit->nparents > 0)
+        id = commit->parents[0];
+    if (rc == BRC_OK && (a != NULL || commit->nparents > 0))
+        rc = brc_commit_root(store, &id, root_a, err);
+    brc_commit_free(commit);
+    return rc;
+}
+
+static int element_diffs(change_list *list, breccia *repo, brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new_array(&p, list->diff.n, sizeof(*list->elements), err));
+    list->elements = p;
+    for (size_t i = 0; i < list->diff.n; i++)
+        if (list->diff.changes[i].what == BRC_CHANGED)
+            BRC_TRY(brc_element_diff_run(&list->elements[i], repo, &list->diff.changes[i], err));
+    return BRC_OK;
+}
+
+typedef struct diff_request {
+    breccia *repo;
+    const char *a, *b, *path;
+    uint32_t flags;
+} diff_request;
+
+static int diff_sides(change_list *list, const diff_request *q, brc_session *s, brc_error *err)
+{
+    brc_oid root_a, root_b;
+    if (s != NULL)
+        BRC_TRY(draft_sides(s, q->a, &root_a, &root_b, err));
+    else
+        BRC_TRY(version_sides(q->repo->store, q->a, q->b, &root_a, &root_b, err));
+    BRC_TRY(brc_tree_diff_run(&list->diff, q->repo->store, &root_a, &root_b, q->path, err));
+    return q->flags & BRC_DIFF_ELEMENTS ? element_diffs(list, q->repo, err) : BRC_OK;
+}
+
+/* The uncommitted state is folded in memory: looking changes nothing. */
+static int diff_run(change_list *list, const diff_request *q, brc_error *err)
+{
+    brc_session *s = NULL;
+    brc_store *store = q->repo->store;
+    if (q->b == NULL)
+        BRC_TRY(brc_session_open(&s, q->repo, NULL, BRC_SESSION_VIEW, err));
+    int rc = s != NULL ? brc_session_begin_read(s, err) : brc_store_begin_read(store, err);
+    if (rc == BRC_OK) {
+        brc_store_scratch_begin(store);
+        rc = diff_sides(list, q, s, err);
+        brc_store_scratch_end(store);
+        brc_store_end_read(store);
+    }
+    brc_session_free(s);
+    return rc;
+}
+
+int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b, const brc_diff_opts *given,
+             brc_error *err)
+{
+    brc_diff_opts opts;
+    brc_buf path = BRC_BUF_INIT;
+    int rc;
+    memset(&opts, 0, sizeof(opts));
+    if (given != NULL)
+        memcpy(&opts, given, given->size < sizeof(opts) ? given->size : sizeof(opts));
+    BRC_TRY(brc_iter_new(out, BRC_ITER_CHANGES, sizeof(change_list), change_list_dispose, err));
+    if (opts.path != NULL)
+        BRC_GO(brc_path_normal(&path, opts.path, err));
+    diff_request q = {repo, a, b, opts.path != NULL ? (const char *)path.data : NULL, opts.flags};
+    rc = diff_run(brc_iter_state(*out), &q, err);
+done:
+    brc_buf_dispose(&path);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int brc_diff_next(brc_iter *it, brc_change *out, brc_error *err)
+{
+    BRC_TRY(brc_iter_check(it, BRC_ITER_CHANGES, err));
+    change_list *list = brc_iter_state(it);
+    if (list->at == list->diff.n)
+        return 0;
+    const brc_node_change *c = &list->diff.changes[list->at];
+    memset(out, 0, sizeof(*out));
+    out->path = c->path;
+    out->from = c->from;
+    out->what = c->what;
+    out->kind = c->what == BRC_REMOVED ? c->a.kind : c->b.kind;
+    out->storage_only = c->storage_only;
+    out->metadata = (const char *const *)c->metadata;
+    out->nmetadata = c->nmetadata;
+    out->chunks_added = c->chunks_added;
+    out->chunks_removed = c->chunks_removed;
+    out->chunks_changed = c->chunks_changed;
+    if (list->elements != NULL && list->elements[list->at].known) {
+        const brc_element_diff *e = &list->elements[list->at];
+        out->has_elements = 1;
+        out->elements_changed = e->elements;
+        out->max_abs = e->max_abs;
+        out->ndim = e->ndim;
+        memcpy(out->first, e->first, sizeof(out->first));
+        memcpy(out->last, e->last, sizeof(out->last));
+    }
+    list->at++;
+    return 1;
+}

@@ -1,0 +1,270 @@
+/* Committing, and reading history. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/iter.h"
+#include "../history/commit.h"
+#include "../zarr/session.h"
+#include "clock.h"
+
+int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err)
+{
+    return brc_commit_get(out, repo->store, id, err);
+}
+
+/* ---- is anything uncommitted? ------------------------------------------------------------ */
+
+/* The snapshot of a branch without a commit is the empty one; this is its id. */
+static int normal_root(brc_store *store, brc_oid *root, brc_error *err)
+{
+    brc_entry entry;
+    if (!brc_oid_is_zero(root))
+        return BRC_OK;
+    BRC_TRY(brc_snapshot_find(store, root, "/", &entry, err));
+    return brc_snapshot_put(store, &entry, root, err);
+}
+
+static int compare_with_tip(brc_session *s, int *clean, brc_error *err)
+{
+    brc_oid tip, tip_root, root;
+    int has;
+    *clean = 1;
+    if (!s->has_draft)
+        return BRC_OK;
+    BRC_TRY(brc_session_tip(s, &has, &tip, &tip_root, err));
+    BRC_TRY(normal_root(s->repo->store, &tip_root, err));
+    BRC_TRY(brc_session_fold(s, &root, err));
+    *clean = brc_oid_cmp(&root, &tip_root) == 0;
+    return BRC_OK;
+}
+
+int brc_session_clean(int *clean, brc_session *s, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    *clean = 1;
+    if (s->mode == BRC_SESSION_AT)
+        return BRC_OK;
+    BRC_TRY(brc_session_begin_read(s, err));
+    brc_store_scratch_begin(store);
+    int rc = compare_with_tip(s, clean, err);
+    brc_store_scratch_end(store);
+    brc_session_end_read(s);
+    return rc;
+}
+
+int brc_session_discard(brc_session *s, brc_error *err)
+{
+    BRC_TRY(brc_session_begin(s, err));
+    int rc = brc_draft_drop(s->repo->store, s->branch, err);
+    s->is_read = 0;
+    return brc_session_end(s, rc, err);
+}
+
+/* ---- committing -------------------------------------------------------------------------------- */
+
+static brc_commit_opts commit_opts(const brc_commit_opts *given)
+{
+    brc_commit_opts opts;
+    memset(&opts, 0, sizeof(opts));
+    if (given != NULL)
+        memcpy(&opts, given, given->size < sizeof(opts) ? given->size : sizeof(opts));
+    return opts;
+}
+
+/* meta_json, checked and without white space. */
+static int commit_meta(const char *json, char **out, brc_error *err)
+{
+    brc_json *value;
+    brc_buf text = BRC_BUF_INIT;
+    *out = NULL;
+    if (json == NULL)
+        return BRC_OK;
+    int rc = brc_json_parse(&value, json, strlen(json), err);
+    if (rc < 0) {
+        brc_context(err, "the commit's meta");
+        return rc;
+    }
+    if (brc_json_kind(value) != BRC_JSON_OBJECT)
+        rc = brc_fail(err, BRC_EINVAL, "the commit's meta must be a JSON object");
+    if (rc == BRC_OK)
+        rc = brc_json_write(&text, value, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_take_text(&text, out, err);
+    brc_buf_dispose(&text);
+    brc_json_free(value);
+    return rc;
+}
+
+/* What an amended commit takes over from the one that it replaces. */
+static void amend_from(brc_commit *commit, const brc_commit *old, const brc_commit_opts *opts)
+{
+    commit->parents = old->parents;
+    commit->nparents = old->nparents;
+    if (opts->message == NULL)
+        commit->message = old->message;
+    if (opts->author == NULL)
+        commit->author = old->author;
+    if (opts->meta_json == NULL)
+        commit->meta_json = old->meta_json;
+}
+
+static int commit_is_empty(brc_session *s, brc_error *err)
+{
+    return brc_fail(err, BRC_EMISUSE, "nothing to commit on branch '%s': nothing has changed", s->branch);
+}
+
+static int check_amend(brc_session *s, const brc_commit_opts *opts, int has, brc_error *err)
+{
+    if ((opts->flags & BRC_COMMIT_AMEND) && !has)
+        return brc_fail(err, BRC_EMISUSE, "branch '%s' has no commit to amend", s->branch);
+    if (opts->message == NULL && !(opts->flags & BRC_COMMIT_AMEND))
+        return brc_fail(err, BRC_EINVAL, "a commit needs a message");
+    return BRC_OK;
+}
+
+static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char *meta, brc_oid *out,
+                        brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    int has, rc, amend = (opts->flags & BRC_COMMIT_AMEND) != 0;
+    brc_oid tip, tip_root;
+    brc_commit commit = {.message = opts->message, .meta_json = meta, .time_us = opts->time_us};
+    brc_commit *old = NULL;
+    char *full = NULL;
+    BRC_GO(brc_session_tip(s, &has, &tip, &tip_root, err));
+    BRC_GO(check_amend(s, opts, has, err));
+    BRC_GO(normal_root(store, &tip_root, err));
+    BRC_GO(brc_session_fold(s, &commit.root, err));
+    if (!amend && !(opts->flags & BRC_COMMIT_ALLOW_EMPTY) &&
+        brc_oid_cmp(&commit.root, &tip_root) == 0) {
+        rc = commit_is_empty(s, err);
+        goto done;
+    }
+    commit.author = opts->author != NULL ? opts->author : "unknown";
+    commit.parents = &tip;
+    commit.nparents = has ? 1 : 0;
+    if (commit.time_us == 0)
+        commit.time_us = brc_now_us();
+    if (amend) {
+        BRC_GO(brc_commit_get(&old, store, &tip, err));
+        amend_from(&commit, old, opts);
+    }
+    BRC_GO(brc_commit_put(store, &commit, err));
+    BRC_GO(brc_ref_full(&full, "heads", s->branch, err));
+    BRC_GO(brc_ref_put(store, full, &commit.id, NULL, amend ? "amend" : "commit", 1,
+                       has ? &tip : NULL, brc_now_us(), err));
+    BRC_GO(brc_draft_drop(store, s->branch, err));
+    s->is_read = 0;
+    *out = commit.id;
+done:
+    brc_commit_free(old);
+    free(full);
+    return rc;
+}
+
+int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *given, brc_error *err)
+{
+    brc_commit_opts opts = commit_opts(given);
+    char *meta;
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(commit_meta(opts.meta_json, &meta, err));
+    int rc = brc_session_begin(s, err);
+    if (rc == BRC_OK)
+        rc = brc_session_end(s, commit_steps(s, &opts, meta, out, err), err);
+    if (rc < 0)
+        s->is_read = 0;
+    free(meta);
+    return rc;
+}
+
+/* ---- the log -------------------------------------------------------------------------------------- */
+
+typedef struct log_walk {
+    breccia *repo;
+    brc_walk *walk;
+    char *path; /* NULL: every commit */
+} log_walk;
+
+static void log_dispose(void *state)
+{
+    log_walk *log = state;
+    brc_walk_free(log->walk);
+    free(log->path);
+    brc_repo_unref(log->repo);
+}
+
+static int log_path(log_walk *log, const char *path, brc_error *err)
+{
+    brc_buf normal = BRC_BUF_INIT;
+    int rc = brc_path_normal(&normal, path, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_take_text(&normal, &log->path, err);
+    brc_buf_dispose(&normal);
+    return rc;
+}
+
+/* The tip that a log starts from: a branch without a commit has an empty log. */
+static int log_tip(breccia *repo, const char *rev, brc_oid *tip, brc_error *err)
+{
+    int has;
+    char *full;
+    memset(tip, 0, sizeof(*tip));
+    if (rev != NULL)
+        return brc_rev_resolve(repo->store, rev, tip, err);
+    BRC_TRY(brc_head_get(repo->store, &rev, err));
+    BRC_TRY(brc_ref_full(&full, "heads", rev, err));
+    int rc = brc_ref_get(repo->store, full, &has, tip, err);
+    free(full);
+    return rc;
+}
+
+int brc_log(brc_iter **out, breccia *repo, const char *rev, const char *path, brc_error *err)
+{
+    brc_oid tip;
+    int rc;
+    BRC_TRY(brc_iter_new(out, BRC_ITER_LOG, sizeof(log_walk), log_dispose, err));
+    log_walk *log = brc_iter_state(*out);
+    log->repo = brc_repo_ref(repo);
+    if (path != NULL)
+        BRC_GO(log_path(log, path, err));
+    BRC_GO(log_tip(repo, rev, &tip, err));
+    rc = brc_walk_new(&log->walk, repo->store, &tip, err);
+done:
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* 1 where the commit's node at the path differs from that of every parent. */
+static int log_touches(log_walk *log, const brc_commit *commit, brc_error *err)
+{
+    brc_store *store = log->repo->store;
+    brc_entry now, before;
+    brc_oid root;
+    BRC_TRY(brc_snapshot_find(store, &commit->root, log->path, &now, err));
+    for (size_t i = 0; i < commit->nparents; i++) {
+        BRC_TRY(brc_commit_root(store, &commit->parents[i], &root, err));
+        BRC_TRY(brc_snapshot_find(store, &root, log->path, &before, err));
+        if (brc_entry_equal(&now, &before))
+            return 0;
+    }
+    return commit->nparents > 0 || now.kind != 0;
+}
+
+int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err)
+{
+    int rc;
+    BRC_TRY(brc_iter_check(it, BRC_ITER_LOG, err));
+    log_walk *log = brc_iter_state(it);
+    while ((rc = brc_walk_next(log->walk, out, err)) > 0) {
+        if (log->path == NULL)
+            return 1;
+        rc = log_touches(log, *out, err);
+        if (rc != 0)
+            return rc;
+    }
+    return rc;
+}

@@ -1,0 +1,21 @@
+/* One element, as text. */
+#include <string.h>
+
+#include "../nd/dtype.h"
+#include "../zarr/array.h"
+
+int brc_element_parse(brc_buf *out, const brc_array *a, const char *text, brc_error *err)
+{
+    size_t at = out->len;
+    BRC_TRY(brc_dtype_parse_text(a->meta.type, text, out, err));
+    brc_dtype_native(a->meta.type, out->data + at, out->len - at);
+    return BRC_OK;
+}
+
+int brc_element_format(brc_buf *out, const brc_array *a, const void *element, int json,
+                       brc_error *err)
+{
+    const brc_dtype *type = a->meta.type;
+    return type->ops->print(type, element, type->item_size, json ? BRC_PRINT_JSON : BRC_PRINT_TEXT,
+                            out, err);
+}

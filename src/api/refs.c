@@ -1,0 +1,323 @@
+/* Branches, tags, the current branch. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/iter.h"
+#include "../history/commit.h"
+#include "../zarr/session.h"
+#include "clock.h"
+
+int brc_resolve(brc_oid *out, breccia *repo, const char *rev, brc_error *err)
+{
+    return brc_rev_resolve(repo->store, rev, out, err);
+}
+
+int brc_head(const char **branch, breccia *repo, brc_error *err)
+{
+    return brc_head_get(repo->store, branch, err);
+}
+
+/* ---- listing ------------------------------------------------------------------------------- */
+
+typedef struct ref_list {
+    brc_ref_row *rows;
+    size_t n, at;
+    char *head;
+} ref_list;
+
+static void ref_list_dispose(void *state)
+{
+    ref_list *list = state;
+    brc_ref_rows_free(list->rows, list->n);
+    free(list->head);
+}
+
+int brc_refs(brc_iter **out, breccia *repo, brc_error *err)
+{
+    const char *head;
+    BRC_TRY(brc_iter_new(out, BRC_ITER_REFS, sizeof(ref_list), ref_list_dispose, err));
+    ref_list *list = brc_iter_state(*out);
+    int rc;
+    BRC_GO(brc_ref_list(repo->store, "", &list->rows, &list->n, err));
+    BRC_GO(brc_head_get(repo->store, &head, err));
+    BRC_GO(brc_dup(&list->head, head, err));
+done:
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int brc_refs_next(brc_iter *it, brc_ref *out, brc_error *err)
+{
+    BRC_TRY(brc_iter_check(it, BRC_ITER_REFS, err));
+    ref_list *list = brc_iter_state(it);
+    if (list->at == list->n)
+        return 0;
+    const brc_ref_row *row = &list->rows[list->at++];
+    memset(out, 0, sizeof(*out));
+    out->is_tag = strncmp(row->name, "tags/", 5) == 0;
+    out->name = strchr(row->name, '/') != NULL ? strchr(row->name, '/') + 1 : row->name;
+    out->is_current = !out->is_tag && strcmp(out->name, list->head) == 0;
+    out->is_unborn = !row->has_target;
+    out->id = row->target;
+    out->message = row->message;
+    return 1;
+}
+
+/* ---- changing --------------------------------------------------------------------------------- */
+
+static int ref_is_there(brc_store *store, const char *full, int *there, brc_error *err)
+{
+    brc_error found = BRC_ERROR_INIT;
+    int has;
+    brc_oid target;
+    int rc = brc_ref_get(store, full, &has, &target, &found);
+    *there = rc == BRC_OK;
+    if (rc == BRC_OK || rc == BRC_ENOTFOUND)
+        return BRC_OK;
+    if (err != NULL)
+        *err = found;
+    return rc;
+}
+
+static int ref_must_be_free(brc_store *store, const char *space, const char *name, const char *full,
+                            brc_error *err)
+{
+    int there;
+    BRC_TRY(brc_ref_name_check(name, err));
+    BRC_TRY(ref_is_there(store, full, &there, err));
+    return there ? brc_fail(err, BRC_EEXISTS, "there is a %s '%s' already",
+                            strcmp(space, "tags") == 0 ? "tag" : "branch", name)
+                 : BRC_OK;
+}
+
+/* Where a new ref is to point: HEAD may be a branch without a commit. */
+static int ref_start(brc_store *store, const char *rev, int *has, brc_oid *target, brc_error *err)
+{
+    const char *head;
+    char *full;
+    if (rev != NULL && strcmp(rev, "HEAD") != 0) {
+        *has = 1;
+        return brc_rev_resolve(store, rev, target, err);
+    }
+    BRC_TRY(brc_head_get(store, &head, err));
+    BRC_TRY(brc_ref_full(&full, "heads", head, err));
+    int rc = brc_ref_get(store, full, has, target, err);
+    free(full);
+    return rc;
+}
+
+static int create_ref(breccia *repo, const char *space, const char *name, const char *rev,
+                      const char *message, brc_error *err)
+{
+    brc_store *store = repo->store;
+    int has, rc, tag = strcmp(space, "tags") == 0;
+    brc_oid target;
+    char *full = NULL;
+    BRC_TRY(brc_store_begin(store, err));
+    BRC_GO(brc_ref_full(&full, space, name, err));
+    BRC_GO(ref_must_be_free(store, space, name, full, err));
+    BRC_GO(ref_start(store, rev, &has, &target, err));
+    if (tag && !has) {
+        rc = brc_fail(err, BRC_ENOTFOUND, "there is no commit to tag yet: make one with 'commit'");
+        goto done;
+    }
+    rc = brc_ref_put(store, full, has ? &target : NULL, message, tag ? "tag" : "branch", 0, NULL,
+                     brc_now_us(), err);
+done:
+    free(full);
+    int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+int brc_branch_create(breccia *repo, const char *name, const char *rev, brc_error *err)
+{
+    return create_ref(repo, "heads", name, rev, NULL, err);
+}
+
+int brc_tag_create(breccia *repo, const char *name, const char *rev, const char *message,
+                   brc_error *err)
+{
+    return create_ref(repo, "tags", name, rev, message, err);
+}
+
+static int delete_ref(breccia *repo, const char *space, const char *name, brc_error *err)
+{
+    brc_store *store = repo->store;
+    int rc;
+    char *full = NULL;
+    const char *head;
+    BRC_TRY(brc_store_begin(store, err));
+    BRC_GO(brc_ref_full(&full, space, name, err));
+    if (strcmp(space, "heads") == 0) {
+        BRC_GO(brc_head_get(store, &head, err));
+        if (strcmp(head, name) == 0) {
+            rc = brc_fail(err, BRC_EINVAL, "'%s' is the current branch: switch to another first", name);
+            goto done;
+        }
+        BRC_GO(brc_draft_drop(store, name, err));
+    }
+    rc = brc_ref_delete(store, full, brc_now_us(), err);
+done:
+    free(full);
+    repo->changes++;
+    int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+int brc_branch_delete(breccia *repo, const char *name, brc_error *err)
+{
+    return delete_ref(repo, "heads", name, err);
+}
+
+int brc_tag_delete(breccia *repo, const char *name, brc_error *err)
+{
+    return delete_ref(repo, "tags", name, err);
+}
+
+static int rename_steps(brc_store *store, const char *space, const char *from, const char *to,
+                        brc_error *err)
+{
+    int has, rc;
+    size_t n = 0;
+    brc_oid target;
+    brc_ref_row *row = NULL;
+    char *old = NULL, *new = NULL;
+    const char *head;
+    BRC_GO(brc_ref_full(&old, space, from, err));
+    BRC_GO(brc_ref_full(&new, space, to, err));
+    BRC_GO(brc_ref_get(store, old, &has, &target, err));
+    BRC_GO(ref_must_be_free(store, space, to, new, err));
+    BRC_GO(brc_ref_list(store, old, &row, &n, err)); /* its own row is the first */
+    BRC_GO(brc_ref_put(store, new, has ? &target : NULL,
+                       n > 0 && row[0].message[0] != '\0' ? row[0].message : NULL, "rename", 0, NULL,
+                       brc_now_us(), err));
+    BRC_GO(brc_ref_delete(store, old, brc_now_us(), err));
+    if (strcmp(space, "heads") != 0)
+        goto done;
+    BRC_GO(brc_draft_rename(store, from, to, err));
+    BRC_GO(brc_head_get(store, &head, err));
+    if (strcmp(head, from) == 0)
+        rc = brc_head_set(store, to, err);
+done:
+    brc_ref_rows_free(row, n);
+    free(old);
+    free(new);
+    return rc;
+}
+
+static int rename_ref(breccia *repo, const char *space, const char *from, const char *to,
+                      brc_error *err)
+{
+    BRC_TRY(brc_store_begin(repo->store, err));
+    int rc = rename_steps(repo->store, space, from, to, err);
+    repo->changes++;
+    int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+int brc_branch_rename(breccia *repo, const char *from, const char *to, brc_error *err)
+{
+    return rename_ref(repo, "heads", from, to, err);
+}
+
+int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *err)
+{
+    return rename_ref(repo, "tags", from, to, err);
+}
+
+/* ---- the current branch ------------------------------------------------------------------------- */
+
+/* BRC_ECONFLICT where the current branch has uncommitted changes that count. */
+static int check_nothing_lost(breccia *repo, brc_error *err)
+{
+    brc_session *s;
+    int clean;
+    BRC_TRY(brc_session_open(&s, repo, NULL, BRC_SESSION_VIEW, err));
+    int rc = brc_session_clean(&clean, s, err);
+    if (rc == BRC_OK && !clean)
+        rc = brc_fail(err, BRC_ECONFLICT,
+                      "branch '%s' has uncommitted changes: commit them, or drop them with --discard",
+                      s->branch);
+    brc_session_free(s);
+    return rc;
+}
+
+static int switch_steps(breccia *repo, const char *branch, int discard, brc_error *err)
+{
+    brc_store *store = repo->store;
+    int there, rc;
+    char *full = NULL, *from = NULL;
+    const char *head;
+    BRC_GO(brc_ref_full(&full, "heads", branch, err));
+    BRC_GO(ref_is_there(store, full, &there, err));
+    if (!there) {
+        rc = brc_fail(err, BRC_ENOTFOUND, "%s has no branch '%.120s'; 'switch -c' makes one",
+                      brc_store_path(store), branch);
+        goto done;
+    }
+    BRC_GO(brc_head_get(store, &head, err));
+    if (strcmp(head, branch) == 0 && !discard)
+        goto done;
+    BRC_GO(brc_dup(&from, head, err));
+    if (!discard)
+        BRC_GO(check_nothing_lost(repo, err));
+    BRC_GO(brc_draft_drop(store, from, err));
+    BRC_GO(brc_head_set(store, branch, err));
+    rc = brc_oplog_add(store, "switch", full, NULL, NULL, brc_now_us(), err);
+done:
+    free(full);
+    free(from);
+    return rc;
+}
+
+int brc_switch(breccia *repo, const char *branch, int discard, brc_error *err)
+{
+    BRC_TRY(brc_store_begin(repo->store, err));
+    int rc = switch_steps(repo, branch, discard, err);
+    repo->changes++;
+    int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+static int reset_steps(breccia *repo, const char *rev, int hard, const brc_oid *expect,
+                       brc_error *err)
+{
+    brc_store *store = repo->store;
+    int rc, has = 0, has_target = 0, has_draft, has_base;
+    char *full = NULL;
+    const char *head;
+    brc_oid target, tip, root, base;
+    BRC_GO(ref_start(store, rev, &has_target, &target, err));
+    BRC_GO(brc_head_get(store, &head, err));
+    BRC_GO(brc_ref_full(&full, "heads", head, err));
+    BRC_GO(brc_ref_get(store, full, &has, &tip, err));
+    memset(&root, 0, sizeof(root));
+    if (has)
+        BRC_GO(brc_commit_root(store, &tip, &root, err));
+    if (hard) {
+        BRC_GO(brc_draft_drop(store, head, err));
+    } else { /* what is there stays as it is: against the new tip, it is uncommitted */
+        BRC_GO(brc_draft_get(store, head, &has_draft, &has_base, &base, err));
+        if (!has_draft)
+            BRC_GO(brc_draft_start(store, head, brc_oid_is_zero(&root) ? NULL : &root, err));
+    }
+    if (!has_target) /* HEAD of a branch without a commit */
+        goto done;
+    rc = brc_ref_put(store, full, &target, NULL, "reset", expect != NULL, expect, brc_now_us(), err);
+done:
+    free(full);
+    return rc;
+}
+
+int brc_reset(breccia *repo, const char *rev, int hard, const brc_oid *expect, brc_error *err)
+{
+    BRC_TRY(brc_store_begin(repo->store, err));
+    int rc = reset_steps(repo, rev, hard, expect, err);
+    repo->changes++;
+    int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}

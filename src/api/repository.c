@@ -1,0 +1,216 @@
+/* Opening and closing, transactions, totals: the repository handle. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../base/alloc.h"
+#include "../base/iter.h"
+#include "../history/commit.h"
+#include "../zarr/repo.h"
+#include "clock.h"
+
+#define DEFAULT_MEMORY ((size_t)256 << 20)
+#define MIN_MEMORY ((size_t)1 << 20)
+
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+
+const char *brc_version(void)
+{
+    return VERSION_TEXT(BRC_VERSION_MAJOR, BRC_VERSION_MINOR, BRC_VERSION_PATCH);
+}
+
+int brc_version_number(void)
+{
+    return BRC_VERSION_NUMBER;
+}
+
+int64_t brc_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* What the caller's structure holds, as far as it goes; the rest is zero. */
+static brc_open_opts open_opts(const brc_open_opts *given)
+{
+    brc_open_opts opts;
+    memset(&opts, 0, sizeof(opts));
+    if (given != NULL)
+        memcpy(&opts, given, given->size < sizeof(opts) ? given->size : sizeof(opts));
+    return opts;
+}
+
+static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts, brc_error *err)
+{
+    size_t memory = opts->memory == 0 ? DEFAULT_MEMORY : opts->memory;
+    repo->registry = opts->registry;
+    if (repo->registry == NULL) {
+        BRC_TRY(brc_registry_new(&repo->own_registry, err));
+        repo->registry = repo->own_registry;
+    }
+    brc_registry_freeze(repo->registry);
+    repo->progress = opts->progress;
+    repo->progress_ctx = opts->progress_ctx;
+    BRC_TRY(brc_pipe_init(&repo->pipe, opts->pool, memory < MIN_MEMORY ? MIN_MEMORY : memory, err));
+    repo->pipe.no_readback = (opts->flags & BRC_OPEN_NO_READBACK) != 0;
+    return brc_store_open(&repo->store, path, opts, repo->registry, brc_now_us(), err);
+}
+
+int brc_open(breccia **out, const char *path, const brc_open_opts *given, brc_error *err)
+{
+    void *p;
+    brc_open_opts opts = open_opts(given);
+    const uint32_t known = BRC_OPEN_READONLY | BRC_OPEN_CREATE | BRC_OPEN_NO_READBACK;
+    *out = NULL;
+    if (path == NULL || *path == '\0')
+        return brc_fail(err, BRC_EINVAL, "a repository's file needs a name");
+    if ((opts.flags & ~known) != 0 ||
+        (opts.flags & (BRC_OPEN_READONLY | BRC_OPEN_CREATE)) == (BRC_OPEN_READONLY | BRC_OPEN_CREATE))
+        return brc_fail(err, BRC_EINVAL, "the flags for opening %s do not go together", path);
+    BRC_TRY(brc_new(&p, sizeof(breccia), err));
+    breccia *repo = p;
+    repo->refs = 1;
+    int rc = repo_setup(repo, path, &opts, err);
+    if (rc < 0)
+        brc_repo_unref(repo);
+    else
+        *out = repo;
+    return rc;
+}
+
+void brc_free(breccia *repo)
+{
+    brc_repo_unref(repo);
+}
+
+void brc_interrupt(breccia *repo)
+{
+    brc_store_interrupt(repo->store);
+}
+
+int brc_begin(breccia *repo, brc_error *err)
+{
+    return brc_store_begin(repo->store, err);
+}
+
+int brc_end(breccia *repo, int keep, brc_error *err)
+{
+    if (!keep)
+        repo->changes++;
+    return brc_store_end(repo->store, keep, err);
+}
+
+/* ---- totals ------------------------------------------------------------------------------ */
+
+static int id_order(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(brc_oid));
+}
+
+typedef struct commit_set {
+    void *ids; /* brc_oid[] */
+    size_t n, cap;
+} commit_set;
+
+static int collect_commits(commit_set *set, brc_store *store, const brc_oid *tip, brc_error *err)
+{
+    brc_walk *walk;
+    const brc_commit *commit;
+    int rc;
+    BRC_TRY(brc_walk_new(&walk, store, tip, err));
+    while ((rc = brc_walk_next(walk, &commit, err)) > 0) {
+        rc = brc_grow_array(&set->ids, &set->cap, set->n + 1, sizeof(brc_oid), err);
+        if (rc < 0)
+            break;
+        ((brc_oid *)set->ids)[set->n++] = commit->id;
+    }
+    brc_walk_free(walk);
+    return rc;
+}
+
+/* Refs mostly share their history: what one walk has met, the next would meet again,
+ * so ids are made distinct after each. */
+static void distinct_commits(commit_set *set)
+{
+    brc_oid *ids = set->ids;
+    size_t kept = 0;
+    if (set->n > 1)
+        qsort(ids, set->n, sizeof(*ids), id_order);
+    for (size_t i = 0; i < set->n; i++)
+        if (kept == 0 || id_order(&ids[kept - 1], &ids[i]) != 0)
+            ids[kept++] = ids[i];
+    set->n = kept;
+}
+
+static int count_commits(brc_store *store, uint64_t *count, brc_error *err)
+{
+    brc_ref_row *rows;
+    size_t n;
+    commit_set set = {0};
+    BRC_TRY(brc_ref_list(store, "", &rows, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc >= 0; i++) {
+        const void *there = NULL;
+        if (!rows[i].has_target)
+            continue;
+        if (set.n > 0)
+            there = bsearch(&rows[i].target, set.ids, set.n, sizeof(brc_oid), id_order);
+        if (there == NULL)
+            rc = collect_commits(&set, store, &rows[i].target, err);
+        distinct_commits(&set);
+    }
+    *count = set.n;
+    free(set.ids);
+    brc_ref_rows_free(rows, n);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_store_begin_read(repo->store, err));
+    int rc = brc_store_totals(repo->store, out, err);
+    if (rc == BRC_OK)
+        rc = count_commits(repo->store, &out->commits, err);
+    brc_store_end_read(repo->store);
+    return rc;
+}
+
+/* ---- what a registry holds ------------------------------------------------------------------ */
+
+typedef struct codec_list {
+    const brc_registry *reg;
+    brc_registry *own;
+    size_t at;
+} codec_list;
+
+static void codec_list_dispose(void *state)
+{
+    brc_registry_free(((codec_list *)state)->own);
+}
+
+int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err)
+{
+    BRC_TRY(brc_iter_new(out, BRC_ITER_CODECS, sizeof(codec_list), codec_list_dispose, err));
+    codec_list *list = brc_iter_state(*out);
+    int rc = BRC_OK;
+    if (reg == NULL) {
+        rc = brc_registry_new(&list->own, err);
+        reg = list->own;
+    }
+    list->reg = reg;
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int brc_registry_codecs_next(brc_iter *it, brc_codec_info *out, brc_error *err)
+{
+    BRC_TRY(brc_iter_check(it, BRC_ITER_CODECS, err));
+    codec_list *list = brc_iter_state(it);
+    return brc_registry_each(list->reg, list->at++, out);
+}

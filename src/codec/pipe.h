@@ -1,0 +1,32 @@
+/*
+ * What the pipelines keep from one call to the next: the pool, the budget, and
+ * each worker's contexts and buffers, so that small requests allocate nothing.
+ * It belongs to one caller at a time.
+ */
+#ifndef BRC_CODEC_PIPE_H
+#define BRC_CODEC_PIPE_H
+
+#include "../base/pool.h"
+#include "chain.h"
+
+typedef struct brc_pipe_worker {
+    brc_scratch *scratch;
+    brc_buf chunk;
+} brc_pipe_worker;
+
+typedef struct brc_pipe {
+    brc_pool *pool;  /* NULL: everything runs on the caller's thread            */
+    size_t memory;   /* budget of bytes in flight                               */
+    int no_readback; /* do not decode again what was just encoded               */
+    unsigned nworkers;
+    brc_pipe_worker *workers;
+    struct brc_read_job *jobs; /* of the read pipeline, with their buffers      */
+    size_t njobs;
+} brc_pipe;
+
+BRC_MUST_USE int brc_pipe_init(brc_pipe *pipe, brc_pool *pool, size_t memory, brc_error *err);
+void brc_pipe_dispose(brc_pipe *pipe);
+/* The worker's scratch, made at its first use. */
+BRC_MUST_USE int brc_pipe_scratch(brc_pipe *pipe, unsigned worker, brc_scratch **out, brc_error *err);
+
+#endif

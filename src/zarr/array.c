@@ -1,0 +1,384 @@
+#include "array.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "transfer.h"
+
+/* ---- keeping up with the session ------------------------------------------------------ */
+
+static int array_read_meta(brc_array *a, brc_error *err)
+{
+    brc_json *doc;
+    brc_meta meta;
+    BRC_TRY(brc_entry_doc(brc_array_store(a), &a->entry, &doc, err));
+    int rc = brc_meta_open(&meta, a->session->repo->registry, doc, err);
+    brc_json_free(doc);
+    if (rc < 0) {
+        brc_context(err, "%s", a->path);
+        return rc;
+    }
+    brc_meta_dispose(&a->meta);
+    a->meta = meta;
+    a->meta_doc = a->entry.doc;
+    a->encoding = -1;
+    a->info = (brc_array_info){.path = a->path,
+                               .ndim = a->meta.ndim,
+                               .shape = a->meta.shape,
+                               .chunk = a->meta.chunk,
+                               .grid = a->meta.grid,
+                               .dtype = a->meta.dtype,
+                               .item_size = a->meta.type->item_size,
+                               .codecs_json = a->meta.codecs_json,
+                               .fill = a->meta.fill.data,
+                               .readable = 1};
+    return BRC_OK;
+}
+
+int brc_array_sync(brc_array *a, brc_error *err)
+{
+    brc_session *s = a->session;
+    if (a->is_read && a->version == s->version && a->changes == s->repo->changes)
+        return BRC_OK;
+    BRC_TRY(brc_session_need(s, a->path, BRC_ARRAY, &a->entry, &a->row, err));
+    a->row_has_chunks = 0;
+    if (a->row != 0)
+        BRC_TRY(brc_draft_chunk_any(brc_array_store(a), a->row, &a->row_has_chunks, err));
+    if (!a->is_read || brc_oid_cmp(&a->meta_doc, &a->entry.doc) != 0)
+        BRC_TRY(array_read_meta(a, err));
+    a->version = s->version;
+    a->changes = s->repo->changes;
+    a->is_read = 1;
+    return BRC_OK;
+}
+
+int brc_array_open(brc_array **out, brc_session *s, const char *path, brc_error *err)
+{
+    void *p;
+    brc_buf normal = BRC_BUF_INIT;
+    *out = NULL;
+    BRC_TRY(brc_new(&p, sizeof(brc_array), err));
+    brc_array *a = p;
+    a->session = brc_session_ref(s);
+    int rc = brc_path_normal(&normal, path, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_take_text(&normal, &a->path, err);
+    if (rc == BRC_OK)
+        rc = brc_array_begin_read(a, err);
+    if (rc == BRC_OK)
+        brc_array_end_read(a);
+    brc_buf_dispose(&normal);
+    if (rc < 0)
+        brc_array_free(a);
+    else
+        *out = a;
+    return rc;
+}
+
+void brc_array_free(brc_array *a)
+{
+    if (a == NULL)
+        return;
+    brc_meta_dispose(&a->meta);
+    brc_session_unref(a->session);
+    free(a->path);
+    free(a);
+}
+
+const brc_array_info *brc_array_describe(const brc_array *a)
+{
+    return &a->info;
+}
+
+int brc_array_begin_read(brc_array *a, brc_error *err)
+{
+    BRC_TRY(brc_session_begin_read(a->session, err));
+    int rc = brc_array_sync(a, err);
+    if (rc < 0)
+        brc_session_end_read(a->session);
+    return rc;
+}
+
+void brc_array_end_read(brc_array *a)
+{
+    brc_session_end_read(a->session);
+}
+
+int brc_array_begin(brc_array *a, brc_error *err)
+{
+    BRC_TRY(brc_session_begin(a->session, err));
+    int rc = brc_array_sync(a, err);
+    if (rc == BRC_OK && a->row == 0) {
+        rc = brc_session_put(a->session, a->path, &a->entry, &a->row, err);
+        a->changes = a->session->repo->changes;
+    }
+    if (rc < 0) {
+        a->is_read = 0;
+        rc = brc_session_end(a->session, rc, err);
+    }
+    return rc;
+}
+
+int brc_array_end(brc_array *a, int rc, brc_error *err)
+{
+    if (rc < 0)
+        a->is_read = 0;
+    return brc_session_end(a->session, rc, err);
+}
+
+int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, brc_error *err)
+{
+    brc_entry entry = a->entry;
+    if (map != NULL)
+        entry.map = *map;
+    if (doc != NULL)
+        BRC_TRY(brc_doc_put(brc_array_store(a), doc, &entry.doc, err));
+    BRC_TRY(brc_session_put(a->session, a->path, &entry, &a->row, err));
+    return brc_array_sync(a, err); /* `changes` has moved on */
+}
+
+int brc_array_encoding(brc_array *a, int64_t *encoding, brc_error *err)
+{
+    if (brc_chain_is_identity(a->meta.chain)) {
+        *encoding = 0;
+        return BRC_OK;
+    }
+    return brc_encoding_intern(brc_array_store(a), a->meta.spec, encoding, err);
+}
+
+/* ---- chunks --------------------------------------------------------------------------- */
+
+typedef struct id_lookup {
+    brc_oid *ids;
+    const size_t *numbers; /* of the keys that are asked for */
+    size_t id_len;
+} id_lookup;
+
+static int id_value(brc_span value, size_t id_len, brc_oid *out, brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (value.len != id_len)
+        return brc_fail(err, BRC_ECORRUPT, "a chunk's entry is damaged; run 'breccia fsck'");
+    memcpy(out->bytes, value.data, id_len);
+    return BRC_OK;
+}
+
+static int id_found(void *ctx, size_t i, brc_span value, brc_error *err)
+{
+    const id_lookup *l = ctx;
+    return id_value(value, l->id_len, &l->ids[l->numbers[i]], err);
+}
+
+static int id_of_one(brc_array *a, const uint64_t *index, brc_oid *id, brc_error *err)
+{
+    uint8_t key[BRC_CHUNK_KEY_MAX];
+    size_t len = brc_chunk_key_encode(key, a->meta.ndim, index);
+    int state = 0, found;
+    brc_span value;
+    memset(id, 0, sizeof(*id));
+    if (a->row_has_chunks)
+        BRC_TRY(brc_draft_chunk_get(brc_array_store(a), a->row, key, len, &state, id, err));
+    if (state != 0)
+        return BRC_OK;
+    BRC_TRY(brc_map_get(brc_array_store(a), &a->entry.map, key, len, &found, &value, err));
+    return found ? id_value(value, brc_store_id_len(brc_array_store(a)), id, err) : BRC_OK;
+}
+
+int brc_array_chunk_ids(brc_array *a, size_t n, const uint64_t *indexes, brc_oid *ids,
+                        brc_error *err)
+{
+    brc_store *store = brc_array_store(a);
+    int ndim = a->meta.ndim, rc, state = 0;
+    void *keys = NULL, *numbers = NULL, *bytes = NULL;
+    size_t asked = 0, at = 0;
+    if (n == 1)
+        return id_of_one(a, indexes, ids, err);
+    BRC_GO(brc_new_array(&keys, n, sizeof(brc_span), err));
+    BRC_GO(brc_new_array(&numbers, n, sizeof(size_t), err));
+    BRC_GO(brc_new_array(&bytes, n, (size_t)9 * (size_t)(ndim > 0 ? ndim : 1), err));
+    memset(ids, 0, n * sizeof(*ids));
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *key = (uint8_t *)bytes + at, full[BRC_CHUNK_KEY_MAX];
+        size_t len = brc_chunk_key_encode(full, ndim, indexes + i * (size_t)ndim);
+        memcpy(key, full, len);
+        if (a->row_has_chunks)
+            BRC_GO(brc_draft_chunk_get(store, a->row, key, len, &state, &ids[i], err));
+        if (state != 0)
+            continue;
+        ((brc_span *)keys)[asked] = (brc_span){key, len};
+        ((size_t *)numbers)[asked++] = i;
+        at += len;
+    }
+    id_lookup lookup = {ids, numbers, brc_store_id_len(store)};
+    rc = brc_map_get_many(store, &a->entry.map, keys, asked, id_found, &lookup, err);
+done:
+    free(keys);
+    free(numbers);
+    free(bytes);
+    return rc;
+}
+
+typedef struct each_chunk {
+    const brc_array *a;
+    brc_chunk_each_fn each;
+    void *ctx;
+} each_chunk;
+
+static int each_map_item(void *ctx, brc_span key, brc_span value, brc_error *err)
+{
+    const each_chunk *e = ctx;
+    uint64_t index[BRC_MAX_NDIM];
+    brc_oid id;
+    if (brc_chunk_key_decode(key.data, key.len, index) != e->a->meta.ndim)
+        return brc_fail(err, BRC_ECORRUPT, "%s: a chunk's key is damaged; run 'breccia fsck'",
+                        e->a->path);
+    BRC_TRY(id_value(value, brc_store_id_len(brc_array_store(e->a)), &id, err));
+    return e->each(e->ctx, index, &id, err);
+}
+
+int brc_array_each_chunk(brc_array *a, brc_chunk_each_fn each, void *ctx, brc_error *err)
+{
+    each_chunk e = {a, each, ctx};
+    brc_store *store = brc_array_store(a);
+    brc_oid map = a->entry.map;
+    int scratch = a->row_has_chunks;
+    int rc = BRC_OK;
+    if (scratch) {
+        brc_store_scratch_begin(store);
+        rc = brc_fold_chunks(store, &a->entry, a->row, &map, err);
+    }
+    if (rc == BRC_OK)
+        rc = brc_map_each(store, &map, each_map_item, &e, err);
+    if (scratch)
+        brc_store_scratch_end(store);
+    return rc;
+}
+
+typedef struct stat_sum {
+    brc_array *a;
+    uint64_t chunks, bytes;
+} stat_sum;
+
+static int stat_chunk(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
+{
+    stat_sum *sum = ctx;
+    brc_object o = {.id = *id}, *one = &o;
+    (void)index;
+    BRC_TRY(brc_objects_find(brc_array_store(sum->a), &one, 1, err));
+    sum->chunks++;
+    sum->bytes += o.found ? o.stored : 0;
+    return BRC_OK;
+}
+
+int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err)
+{
+    stat_sum sum = {.a = a};
+    *chunks = *stored_bytes = 0;
+    BRC_TRY(brc_array_begin_read(a, err));
+    int rc = brc_array_each_chunk(a, stat_chunk, &sum, err);
+    brc_array_end_read(a);
+    *chunks = sum.chunks;
+    *stored_bytes = sum.bytes;
+    return rc;
+}
+
+void brc_array_name_chunk(const brc_array *a, const uint64_t *index, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc = brc_buf_printf(&text, NULL, "%s chunk (", a->path);
+    for (int i = 0; i < a->meta.ndim && rc == BRC_OK; i++)
+        rc = brc_buf_printf(&text, NULL, "%s%" PRIu64, i > 0 ? "," : "", index[i]);
+    if (rc == BRC_OK && brc_buf_printf(&text, NULL, ")") == BRC_OK &&
+        brc_buf_terminate(&text, NULL) == BRC_OK)
+        brc_context(err, "%s", (const char *)text.data);
+    brc_buf_dispose(&text);
+}
+
+/* ---- selections and regions -------------------------------------------------------------- */
+
+void brc_sel_all(brc_sel *out, const brc_array *a)
+{
+    memset(out, 0, sizeof(*out));
+    out->ndim = a->meta.ndim;
+    for (int i = 0; i < a->meta.ndim; i++) {
+        out->count[i] = a->meta.shape[i];
+        out->step[i] = 1;
+    }
+}
+
+uint64_t brc_sel_count(const brc_sel *sel)
+{
+    return brc_shape_count(sel->ndim, sel->count);
+}
+
+int brc_sel_parse(brc_sel *out, const brc_array *a, const char *text, brc_error *err)
+{
+    return brc_sel_read(out, a->meta.ndim, a->meta.shape, text, err);
+}
+
+/* Whole chunks lie in one piece where every axis behind the first that has more
+ * than one element has the strides of a packed chunk. */
+static int region_in_one_piece(const brc_array *a, const brc_region *r)
+{
+    int64_t packed[BRC_MAX_NDIM];
+    brc_strides_packed(a->meta.ndim, a->meta.chunk, a->meta.type->item_size, packed);
+    for (int i = 0; i < a->meta.ndim; i++)
+        if (r->sel.step[i] != 1 || (a->meta.chunk[i] > 1 && r->strides[i] != packed[i]))
+            return 0;
+    return 1;
+}
+
+int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const uint64_t *shape,
+                    const int64_t *strides, brc_error *err)
+{
+    const brc_meta *m = &a->meta;
+    memset(r, 0, sizeof(*r));
+    r->shape = shape != NULL ? shape : m->shape;
+    if (sel != NULL)
+        r->sel = *sel;
+    else
+        brc_sel_all(&r->sel, a);
+    BRC_TRY(brc_sel_check(&r->sel, m->ndim, r->shape, err));
+    if (strides != NULL)
+        memcpy(r->strides, strides, (size_t)m->ndim * sizeof(*strides));
+    else
+        brc_strides_packed(m->ndim, r->sel.count, m->type->item_size, r->strides);
+    r->nchunks = 1;
+    for (int i = 0; i < m->ndim; i++) {
+        uint64_t n = r->sel.count[i];
+        if (n == 0) {
+            r->nchunks = 0;
+            return BRC_OK;
+        }
+        uint64_t last = r->sel.start[i] + (n - 1) * r->sel.step[i];
+        r->first[i] = r->sel.start[i] / m->chunk[i];
+        r->chunks[i] = last / m->chunk[i] - r->first[i] + 1;
+        if (!brc_mul_u64(r->nchunks, r->chunks[i], &r->nchunks))
+            return brc_fail(err, BRC_ELIMIT, "the selection meets more than 2^64 chunks");
+    }
+    r->in_one_piece = region_in_one_piece(a, r);
+    return BRC_OK;
+}
+
+void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index)
+{
+    for (int d = ndim - 1; d >= 0; d--) {
+        index[d] = r->first[d] + i % r->chunks[d];
+        i /= r->chunks[d];
+    }
+}
+
+int64_t brc_region_offset(const brc_region *r, int ndim, const brc_overlap *o)
+{
+    int64_t offset = 0;
+    for (int i = 0; i < ndim; i++)
+        offset += (int64_t)o->in_sel[i] * r->strides[i];
+    return offset;
+}
+
+brc_session *brc_array_session(const brc_array *a)
+{
+    return a->session;
+}

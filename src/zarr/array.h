@@ -1,0 +1,74 @@
+/* An array of a session. Its chunks: the map of its entry, under the draft's rows. */
+#ifndef BRC_ZARR_ARRAY_H
+#define BRC_ZARR_ARRAY_H
+
+#include "../nd/shape.h"
+#include "meta.h"
+#include "session.h"
+
+struct brc_array {
+    brc_session *session;
+    char *path;
+    brc_entry entry;
+    int64_t row;       /* in the draft; 0: none                                   */
+    int row_has_chunks;
+    brc_meta meta;
+    brc_oid meta_doc;  /* the document that `meta` was read from                  */
+    int64_t encoding;  /* number of meta.spec in the store; -1: not asked for yet */
+    uint64_t encoding_changes;
+    brc_array_info info;
+    uint64_t version, changes; /* when entry and row were read                    */
+    int is_read;
+};
+
+/* Brings entry and meta up to date, within a transaction of either kind. */
+BRC_MUST_USE int brc_array_sync(brc_array *a, brc_error *err);
+BRC_MUST_USE int brc_array_begin_read(brc_array *a, brc_error *err);
+void brc_array_end_read(brc_array *a);
+/* A change: the array has a draft row then. */
+BRC_MUST_USE int brc_array_begin(brc_array *a, brc_error *err);
+BRC_MUST_USE int brc_array_end(brc_array *a, int rc, brc_error *err);
+/* Another document, or another chunk map, for the array. */
+BRC_MUST_USE int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, brc_error *err);
+
+static inline brc_store *brc_array_store(const brc_array *a)
+{
+    return a->session->repo->store;
+}
+
+/* Looks n chunks up, by index (n * ndim numbers, in row-major order): ids[i] is
+ * zero where chunk i is absent. */
+BRC_MUST_USE int brc_array_chunk_ids(brc_array *a, size_t n, const uint64_t *indexes, brc_oid *ids, brc_error *err);
+/* Every chunk, in the grid's order. */
+typedef int (*brc_chunk_each_fn)(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err);
+BRC_MUST_USE int brc_array_each_chunk(brc_array *a, brc_chunk_each_fn each, void *ctx, brc_error *err);
+/* The encoding's number, which is added where it is new. */
+BRC_MUST_USE int brc_array_encoding(brc_array *a, int64_t *encoding, brc_error *err);
+
+/* One region of memory and what it is of the array. */
+typedef struct brc_region {
+    brc_sel sel;
+    const uint64_t *shape;          /* what bounds it: the array's, or the whole grid's */
+    int64_t strides[BRC_MAX_NDIM];  /* of the memory, in bytes                    */
+    uint64_t first[BRC_MAX_NDIM], chunks[BRC_MAX_NDIM]; /* box of chunks that it meets */
+    uint64_t nchunks;
+    int in_one_piece;               /* a whole chunk lies in one piece there      */
+} brc_region;
+/* shape NULL: the array's; strides NULL: packed. */
+BRC_MUST_USE int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const uint64_t *shape, const int64_t *strides, brc_error *err);
+/* The index of the region's i-th chunk. */
+void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index);
+/* Where the overlap begins in the memory, and the strides to step through it. */
+int64_t brc_region_offset(const brc_region *r, int ndim, const brc_overlap *o);
+
+/* array_read.c: within a transaction. */
+BRC_MUST_USE int brc_array_read_region(brc_array *a, const brc_region *r, void *dst, brc_error *err);
+/* array_write.c: within a change. */
+BRC_MUST_USE int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, brc_error *err);
+/* Records what became of a chunk. id NULL: it is absent. */
+BRC_MUST_USE int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err);
+
+/* Puts "PATH chunk (0, 1): " before an error. */
+void brc_array_name_chunk(const brc_array *a, const uint64_t *index, brc_error *err);
+
+#endif

@@ -1,0 +1,220 @@
+/* Every object by itself: in pages, on the pool; a page with a fault is gone
+ * through again one by one, so that each fault is told. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../codec/read_pipeline.h"
+#include "../tree/map.h"
+#include "fsck.h"
+
+#define PAGE 1024
+
+void brc_faults_dispose(brc_faults *faults)
+{
+    brc_fault *items = faults->items;
+    for (size_t i = 0; i < faults->n; i++) {
+        for (size_t j = 0; j < items[i].nused_by; j++)
+            free(((char **)items[i].used_by)[j]);
+        free(items[i].used_by);
+        free(items[i].message);
+    }
+    free(items);
+    memset(faults, 0, sizeof(*faults));
+}
+
+brc_fault *brc_faults_find(const brc_faults *faults, const brc_oid *id)
+{
+    brc_fault *items = faults->items;
+    for (size_t i = 0; i < faults->n; i++)
+        if (items[i].kind != 0 && brc_oid_cmp(&items[i].id, id) == 0)
+            return &items[i];
+    return NULL;
+}
+
+int brc_faults_add(brc_faults *faults, const brc_oid *id, int kind, int missing,
+                   const char *message, brc_fault **out, brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&faults->items, &faults->cap, faults->n + 1, sizeof(brc_fault), err));
+    brc_fault *f = &((brc_fault *)faults->items)[faults->n];
+    memset(f, 0, sizeof(*f));
+    f->id = *id;
+    f->kind = kind;
+    f->missing = missing;
+    BRC_TRY(brc_dup(&f->message, message, err));
+    faults->n++;
+    if (out != NULL)
+        *out = f;
+    return BRC_OK;
+}
+
+int brc_fault_used_by(brc_fault *fault, const char *text, brc_error *err)
+{
+    char *copy;
+    for (size_t i = 0; i < fault->nused_by; i++)
+        if (strcmp(((char **)fault->used_by)[i], text) == 0)
+            return BRC_OK;
+    BRC_TRY(brc_grow_array(&fault->used_by, &fault->used_by_cap, fault->nused_by + 1, sizeof(char *),
+                           err));
+    BRC_TRY(brc_dup(&copy, text, err));
+    ((char **)fault->used_by)[fault->nused_by++] = copy;
+    return BRC_OK;
+}
+
+typedef struct object_checker {
+    breccia *repo;
+    int no_decode;
+    brc_object objects[PAGE];
+    brc_object *sorted[PAGE];
+    size_t n, at;
+} object_checker;
+
+static int no_child(void *ctx, const brc_oid *id, brc_error *err)
+{
+    (void)ctx;
+    (void)id;
+    (void)err;
+    return BRC_OK;
+}
+
+static int no_item(void *ctx, brc_span key, brc_span value, brc_error *err)
+{
+    (void)ctx;
+    (void)key;
+    (void)value;
+    (void)err;
+    return BRC_OK;
+}
+
+/* What the canonical bytes of an object must be like. */
+static int check_content(const object_checker *c, const brc_object *o, const uint8_t *data,
+                         brc_error *err)
+{
+    brc_store *store = c->repo->store;
+    size_t len = (size_t)o->size;
+    brc_oid id = brc_hash_object(brc_store_hash(store), o->kind, data, len);
+    if (brc_oid_cmp(&id, &o->id) != 0)
+        return brc_fail(err, BRC_ECORRUPT, "its content has another hash");
+    if (brc_hash_guard(brc_store_secret(store), data, len) != o->guard)
+        return brc_fail(err, BRC_ECORRUPT, "its guard does not match its content");
+    if (o->kind == BRC_KIND_NODE)
+        return brc_map_check_node((brc_span){data, len}, brc_store_id_len(store), no_child, no_item,
+                                  NULL, err);
+    if (o->kind == BRC_KIND_COMMIT) {
+        brc_commit *commit;
+        BRC_TRY(brc_commit_parse(&commit, &o->id, (brc_span){data, len}, brc_store_id_len(store), err));
+        brc_commit_free(commit);
+    }
+    return BRC_OK;
+}
+
+static int checker_next(void *ctx, brc_read_item *item, brc_error *err)
+{
+    object_checker *c = ctx;
+    if (c->at == c->n)
+        return 0;
+    const brc_object *o = c->sorted[c->at++];
+    item->number = (uint64_t)(o - c->objects);
+    item->id = o->id;
+    item->blob = o->blob;
+    item->checksum = o->checksum;
+    item->stored_len = (size_t)o->stored;
+    item->len = (size_t)o->size;
+    if (c->no_decode && o->kind == BRC_KIND_CHUNK) {
+        item->len = item->stored_len;
+        return 1;
+    }
+    BRC_TRY(brc_encoding_chain(c->repo->store, o->encoding, &item->chain, err));
+    if (item->chain != NULL && brc_chain_decoded_len(item->chain) != o->size)
+        return brc_fail(err, BRC_ECORRUPT, "its encoding decodes to another length");
+    return 1;
+}
+
+static int checker_fetch(void *ctx, const brc_read_item *item, uint8_t *into, brc_error *err)
+{
+    const object_checker *c = ctx;
+    return brc_object_fetch(c->repo->store, &c->objects[item->number], into, err);
+}
+
+static int checker_check(void *ctx, const brc_read_item *item, const uint8_t *stored, brc_error *err)
+{
+    const object_checker *c = ctx;
+    return brc_object_verify(&c->objects[item->number], stored, err);
+}
+
+static int checker_place(void *ctx, const brc_read_item *item, const uint8_t *data, brc_error *err)
+{
+    const object_checker *c = ctx;
+    const brc_object *o = &c->objects[item->number];
+    if (c->no_decode && o->kind == BRC_KIND_CHUNK)
+        return BRC_OK;
+    return check_content(c, o, data, err);
+}
+
+static int run_checker(object_checker *c, brc_error *err)
+{
+    brc_read_ops ops = {c, checker_next, checker_fetch, checker_check, checker_place, NULL};
+    return brc_read_pipeline(&c->repo->pipe, &ops, err);
+}
+
+/* One object at a time; what is wrong becomes a fault. */
+static int check_one_by_one(object_checker *c, brc_faults *faults, brc_error *err)
+{
+    size_t n = c->n;
+    for (size_t i = 0; i < n; i++) {
+        brc_error found = BRC_ERROR_INIT;
+        c->sorted[0] = &c->objects[i];
+        c->n = 1;
+        c->at = 0;
+        int rc = run_checker(c, &found);
+        if (rc == BRC_ENOMEM || rc == BRC_EINTERRUPT || rc == BRC_EBUSY || rc == BRC_EIO) {
+            if (err != NULL)
+                *err = found;
+            return rc;
+        }
+        if (rc < 0)
+            BRC_TRY(brc_faults_add(faults, &c->objects[i].id, c->objects[i].kind, 0, found.message,
+                                   NULL, err));
+    }
+    return BRC_OK;
+}
+
+static int checker_blob_order(const void *x, const void *y)
+{
+    const brc_object *a = *(brc_object *const *)x, *b = *(brc_object *const *)y;
+    return (a->blob > b->blob) - (a->blob < b->blob);
+}
+
+int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t *checked,
+                      brc_error *err)
+{
+    void *p;
+    brc_oid after;
+    brc_stats stats;
+    memset(&after, 0, sizeof(after));
+    *checked = 0;
+    BRC_TRY(brc_store_totals(repo->store, &stats, err));
+    BRC_TRY(brc_new(&p, sizeof(object_checker), err));
+    object_checker *c = p;
+    c->repo = repo;
+    c->no_decode = no_decode;
+    int rc;
+    for (;;) {
+        BRC_GO(brc_repo_progress(repo, "objects", *checked, stats.objects, err));
+        BRC_GO(brc_objects_page(repo->store, &after, c->objects, PAGE, &c->n, err));
+        if (c->n == 0)
+            break;
+        size_t n = c->n;
+        after = c->objects[n - 1].id;
+        for (size_t i = 0; i < n; i++)
+            c->sorted[i] = &c->objects[i];
+        qsort(c->sorted, n, sizeof(c->sorted[0]), checker_blob_order);
+        c->at = 0;
+        if (run_checker(c, NULL) < 0)
+            BRC_GO(check_one_by_one(c, faults, err));
+        *checked += n;
+    }
+done:
+    free(c);
+    return rc;
+}

@@ -1,0 +1,196 @@
+/* The Zarr store view: a repository as the keys and values of a Zarr directory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/iter.h"
+#include "array.h"
+#include "stored_chunk.h"
+#include "transfer.h"
+
+static int no_such_key(const char *key, brc_error *err)
+{
+    return brc_fail(err, BRC_ENOTFOUND, "there is no key '%.200s'", key);
+}
+
+/* The chunk that `rest` names in the array at `path`. */
+static int chunk_value(brc_session *s, const char *path, const char *rest, const char *key,
+                       brc_buf *out, brc_error *err)
+{
+    brc_array *a;
+    uint64_t index[BRC_MAX_NDIM];
+    brc_oid id;
+    int inside, rc;
+    BRC_TRY(brc_array_open(&a, s, path, err));
+    if (!brc_chunk_key_parse(a, rest, index, &inside) || !inside) {
+        rc = no_such_key(key, err);
+        goto done;
+    }
+    BRC_GO(brc_array_begin_read(a, err));
+    rc = brc_array_chunk_ids(a, 1, index, &id, err);
+    if (rc == BRC_OK)
+        rc = brc_oid_is_zero(&id) ? no_such_key(key, err) : brc_stored_chunk(a, &id, out, err);
+    brc_array_end_read(a);
+done:
+    brc_array_free(a);
+    return rc;
+}
+
+/* Calls for each beginning of the key that ends before a '/', shortest first, until
+ * one names an array. */
+static int find_chunk(brc_session *s, const char *key, brc_buf *out, brc_error *err)
+{
+    brc_buf path = BRC_BUF_INIT;
+    int rc = BRC_OK, kind = 0;
+    const char *at = key;
+    for (; kind != BRC_ARRAY; at += strcspn(at, "/") + 1) {
+        if (at > key && at[-1] == '\0')
+            break;
+        path.len = 0;
+        BRC_GO(brc_buf_byte(&path, '/', err));
+        BRC_GO(brc_buf_append(&path, key, at > key ? (size_t)(at - key) - 1 : 0, err));
+        BRC_GO(brc_buf_terminate(&path, err));
+        brc_error ignored = BRC_ERROR_INIT;
+        rc = brc_node_kind(&kind, s, (const char *)path.data, &ignored);
+        if (rc == BRC_EINVAL || (rc == BRC_OK && kind == 0))
+            break;
+        if (rc < 0) {
+            if (err != NULL)
+                *err = ignored;
+            goto done;
+        }
+        if (kind == BRC_ARRAY) {
+            rc = chunk_value(s, (const char *)path.data, at, key, out, err);
+            goto done;
+        }
+    }
+    rc = no_such_key(key, err);
+done:
+    brc_buf_dispose(&path);
+    return rc;
+}
+
+static int document_value(brc_session *s, const char *key, size_t path_len, brc_buf *out,
+                          brc_error *err)
+{
+    brc_buf path = BRC_BUF_INIT;
+    brc_json *doc = NULL;
+    int rc;
+    BRC_GO(brc_buf_byte(&path, '/', err));
+    BRC_GO(brc_buf_append(&path, key, path_len, err));
+    BRC_GO(brc_buf_terminate(&path, err));
+    rc = brc_node_doc(&doc, s, (const char *)path.data, err);
+    if (rc == BRC_ENOTFOUND || rc == BRC_EINVAL)
+        rc = no_such_key(key, err);
+    if (rc == BRC_OK)
+        rc = brc_json_write_pretty(out, doc, err);
+done:
+    brc_json_free(doc);
+    brc_buf_dispose(&path);
+    return rc;
+}
+
+int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err)
+{
+    static const char name[] = "zarr.json";
+    size_t len = strlen(key), tail = strlen(name);
+    out->len = 0;
+    if (len >= tail && strcmp(key + len - tail, name) == 0 && (len == tail || key[len - tail - 1] == '/'))
+        return document_value(s, key, len > tail ? len - tail - 1 : 0, out, err);
+    return find_chunk(s, key, out, err);
+}
+
+/* ---- all keys -------------------------------------------------------------------------------- */
+
+typedef struct key_list {
+    void *items; /* char *[] */
+    size_t n, cap, at;
+} key_list;
+
+static void key_list_dispose(void *state)
+{
+    key_list *list = state;
+    for (size_t i = 0; i < list->n; i++)
+        free(((char **)list->items)[i]);
+    free(list->items);
+}
+
+/* "/a/b" and "c/0" as "a/b/c/0". */
+static int key_add(key_list *list, const char *path, const char *rest, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    BRC_TRY(brc_grow_array(&list->items, &list->cap, list->n + 1, sizeof(char *), err));
+    int rc = brc_buf_printf(&text, err, "%s%s%s", path + 1, path[1] != '\0' ? "/" : "", rest);
+    if (rc == BRC_OK)
+        rc = brc_buf_take_text(&text, &((char **)list->items)[list->n], err);
+    brc_buf_dispose(&text);
+    list->n += rc == BRC_OK;
+    return rc;
+}
+
+typedef struct key_chunks {
+    key_list *list;
+    brc_array *a;
+    brc_buf key;
+} key_chunks;
+
+static int key_of_chunk(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
+{
+    key_chunks *k = ctx;
+    (void)id;
+    k->key.len = 0;
+    BRC_TRY(brc_chunk_key_format(k->a, index, &k->key, err));
+    return key_add(k->list, k->a->path, (const char *)k->key.data, err);
+}
+
+static int keys_of_array(key_list *list, brc_session *s, const char *path, brc_error *err)
+{
+    key_chunks k = {.list = list};
+    BRC_TRY(brc_array_open(&k.a, s, path, err));
+    int rc = brc_array_begin_read(k.a, err);
+    if (rc == BRC_OK) {
+        rc = brc_array_each_chunk(k.a, key_of_chunk, &k, err);
+        brc_array_end_read(k.a);
+    }
+    brc_buf_dispose(&k.key);
+    brc_array_free(k.a);
+    return rc;
+}
+
+static int keys_collect(key_list *list, brc_session *s, const char *path, brc_error *err)
+{
+    brc_iter *nodes;
+    brc_node node;
+    int rc;
+    BRC_TRY(brc_list(&nodes, s, path, 1, err));
+    while ((rc = brc_list_next(nodes, &node, err)) > 0) {
+        rc = key_add(list, node.path, "zarr.json", err);
+        if (rc == BRC_OK && node.kind == BRC_ARRAY)
+            rc = keys_of_array(list, s, node.path, err);
+        if (rc < 0)
+            break;
+    }
+    brc_iter_free(nodes);
+    return rc;
+}
+
+int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err)
+{
+    BRC_TRY(brc_iter_new(out, BRC_ITER_KEYS, sizeof(key_list), key_list_dispose, err));
+    int rc = keys_collect(brc_iter_state(*out), s, path, err);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int brc_keys_next(brc_iter *it, const char **key, brc_error *err)
+{
+    BRC_TRY(brc_iter_check(it, BRC_ITER_KEYS, err));
+    key_list *list = brc_iter_state(it);
+    if (list->at == list->n)
+        return 0;
+    *key = ((char **)list->items)[list->at++];
+    return 1;
+}

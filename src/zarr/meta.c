@@ -1,0 +1,339 @@
+/* Reading zarr.json. Strict where the specification is, lenient where files exist. */
+#include "meta.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../codec/named.h"
+#include "../nd/shape.h"
+
+static int meta_bad(brc_error *err, const char *pointer, const char *why)
+{
+    return brc_fail(err, BRC_EINVAL, "%s: %s", pointer, why);
+}
+
+int brc_meta_kind(const brc_json *doc, int *kind, brc_error *err)
+{
+    if (brc_json_kind(doc) != BRC_JSON_OBJECT)
+        return brc_fail(err, BRC_EINVAL, "it is no JSON object");
+    const char *type = brc_json_text(brc_json_member(doc, "node_type"));
+    int is_text = brc_json_kind(brc_json_member(doc, "node_type")) == BRC_JSON_STRING;
+    if (is_text && strcmp(type, "group") == 0)
+        *kind = BRC_GROUP;
+    else if (is_text && strcmp(type, "array") == 0)
+        *kind = BRC_ARRAY;
+    else
+        return meta_bad(err, "/node_type", "must be \"array\" or \"group\"");
+    return BRC_OK;
+}
+
+/* ---- members that both kinds have --------------------------------------------------- */
+
+static int meta_is_listed(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
+/* A member that the format does not know is an object that says that it may be
+ * ignored, or the document is refused. */
+static int meta_unknown_members(const brc_json *doc, const char *const *names, size_t n,
+                                brc_error *err)
+{
+    for (const brc_json *v = brc_json_first(doc); v != NULL; v = brc_json_next(v)) {
+        const char *name = brc_json_own_name(v);
+        int must = 1;
+        if (meta_is_listed(name, names, n))
+            continue;
+        const brc_json *says = brc_json_member(v, "must_understand");
+        if (brc_json_kind(v) != BRC_JSON_OBJECT || !brc_json_bool(says, &must) || must)
+            return brc_fail(err, BRC_EINVAL,
+                            "/%.80s: an unknown member must be an object with "
+                            "\"must_understand\": false",
+                            name);
+    }
+    return BRC_OK;
+}
+
+static int meta_attributes(const brc_json *doc, brc_error *err)
+{
+    int kind = brc_json_kind(brc_json_member(doc, "attributes"));
+    if (kind == BRC_JSON_ABSENT || kind == BRC_JSON_NULL || kind == BRC_JSON_OBJECT)
+        return BRC_OK;
+    return meta_bad(err, "/attributes", "must be an object");
+}
+
+static int meta_format(const brc_json *doc, int want, brc_error *err)
+{
+    int kind;
+    int64_t format;
+    if (brc_json_kind(doc) != BRC_JSON_OBJECT)
+        return brc_fail(err, BRC_EINVAL, "it is no JSON object");
+    if (!brc_json_int(brc_json_member(doc, "zarr_format"), 3, 3, &format))
+        return meta_bad(err, "/zarr_format", "must be the integer 3");
+    BRC_TRY(brc_meta_kind(doc, &kind, err));
+    if (kind != want)
+        return meta_bad(err, "/node_type", want == BRC_ARRAY ? "must be \"array\" here"
+                                                             : "must be \"group\" here");
+    return BRC_OK;
+}
+
+static int meta_consolidated(const brc_json *doc, brc_error *err)
+{
+    const brc_json *c = brc_json_member(doc, "consolidated_metadata");
+    int must = 0;
+    if (brc_json_kind(c) == BRC_JSON_ABSENT || brc_json_kind(c) == BRC_JSON_NULL)
+        return BRC_OK;
+    if (brc_json_kind(c) != BRC_JSON_OBJECT)
+        return meta_bad(err, "/consolidated_metadata", "must be an object");
+    const char *kind = brc_json_text(brc_json_member(c, "kind"));
+    if (kind == NULL || strcmp(kind, "inline") != 0)
+        return meta_bad(err, "/consolidated_metadata/kind", "must be \"inline\"");
+    if (!brc_json_bool(brc_json_member(c, "must_understand"), &must) || must)
+        return meta_bad(err, "/consolidated_metadata/must_understand", "must be false");
+    const brc_json *nodes = brc_json_member(c, "metadata");
+    if (brc_json_kind(nodes) != BRC_JSON_OBJECT)
+        return meta_bad(err, "/consolidated_metadata/metadata", "must be an object");
+    for (const brc_json *v = brc_json_first(nodes); v != NULL; v = brc_json_next(v))
+        if (brc_json_kind(brc_json_member(v, "node_type")) != BRC_JSON_STRING)
+            return meta_bad(err, "/consolidated_metadata/metadata", "an entry has no node_type");
+    return BRC_OK;
+}
+
+int brc_meta_check_group(const brc_json *doc, brc_error *err)
+{
+    static const char *const members[] = {"zarr_format", "node_type", "attributes",
+                                          "consolidated_metadata"};
+    BRC_TRY(meta_format(doc, BRC_GROUP, err));
+    BRC_TRY(meta_unknown_members(doc, members, sizeof(members) / sizeof(members[0]), err));
+    BRC_TRY(meta_attributes(doc, err));
+    return meta_consolidated(doc, err);
+}
+
+/* ---- arrays ------------------------------------------------------------------------ */
+
+static int meta_shape(const brc_json *list, const char *pointer, uint64_t min, int *ndim,
+                      uint64_t *shape, brc_error *err)
+{
+    int n = 0;
+    if (brc_json_kind(list) != BRC_JSON_ARRAY)
+        return meta_bad(err, pointer, "must be a list of integers");
+    if (brc_json_count(list) > BRC_MAX_NDIM)
+        return brc_fail(err, BRC_ELIMIT, "%s: more than %d dimensions", pointer, BRC_MAX_NDIM);
+    for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v), n++) {
+        if (!brc_json_uint(v, INT64_MAX, &shape[n]) || shape[n] < min)
+            return brc_fail(err, BRC_EINVAL, "%s/%d: must be an integer from %" PRIu64 " to 2^63-1",
+                            pointer, n, min);
+    }
+    *ndim = n;
+    return BRC_OK;
+}
+
+/* An extension that must be understood: its name, and its configuration. */
+static int meta_extension(const brc_json *doc, const char *member, const char *pointer,
+                          brc_named *out, brc_error *err)
+{
+    int rc = brc_named_read(out, brc_json_member(doc, member), err);
+    if (rc < 0) {
+        brc_context(err, "%s", pointer);
+        return rc;
+    }
+    if (out->may_ignore)
+        return meta_bad(err, pointer, "\"must_understand\": false is not allowed here");
+    return BRC_OK;
+}
+
+static int meta_grid(brc_meta *m, const brc_json *doc, brc_error *err)
+{
+    static const char *const members[] = {"chunk_shape"};
+    brc_named grid;
+    int ndim;
+    BRC_TRY(meta_extension(doc, "chunk_grid", "/chunk_grid", &grid, err));
+    if (strcmp(grid.name, "regular") != 0)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "/chunk_grid: the grid \"%.60s\" is not in this build, \"regular\" is",
+                        grid.name);
+    if (brc_json_allow(grid.config, members, 1, err) < 0) {
+        brc_context(err, "/chunk_grid/configuration");
+        return BRC_EINVAL;
+    }
+    BRC_TRY(meta_shape(brc_json_member(grid.config, "chunk_shape"),
+                       "/chunk_grid/configuration/chunk_shape", 0, &ndim, m->chunk, err));
+    if (ndim != m->ndim)
+        return meta_bad(err, "/chunk_grid/configuration/chunk_shape",
+                        "has another number of dimensions than the shape");
+    for (int i = 0; i < ndim; i++) {
+        /* Older writers gave a zero-length dimension chunks of 0. */
+        if (m->chunk[i] == 0 && m->shape[i] == 0)
+            m->chunk[i] = 1;
+        if (m->chunk[i] == 0)
+            return brc_fail(err, BRC_EINVAL,
+                            "/chunk_grid/configuration/chunk_shape/%d: must be 1 or more", i);
+        m->grid[i] = brc_grid_extent(m->shape[i], m->chunk[i]);
+    }
+    return BRC_OK;
+}
+
+static int meta_keys(brc_meta *m, const brc_json *doc, brc_error *err)
+{
+    static const char *const members[] = {"separator"};
+    brc_named keys;
+    BRC_TRY(meta_extension(doc, "chunk_key_encoding", "/chunk_key_encoding", &keys, err));
+    m->v2_keys = strcmp(keys.name, "v2") == 0;
+    if (!m->v2_keys && strcmp(keys.name, "default") != 0)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "/chunk_key_encoding: \"%.60s\" is not known; \"default\" and \"v2\" are",
+                        keys.name);
+    if (brc_json_allow(keys.config, members, 1, err) < 0) {
+        brc_context(err, "/chunk_key_encoding/configuration");
+        return BRC_EINVAL;
+    }
+    const brc_json *separator = brc_json_member(keys.config, "separator");
+    m->separator = m->v2_keys ? '.' : '/';
+    if (separator == NULL)
+        return BRC_OK;
+    const char *text = brc_json_text(separator);
+    if (brc_json_kind(separator) != BRC_JSON_STRING || text == NULL ||
+        (strcmp(text, ".") != 0 && strcmp(text, "/") != 0))
+        return meta_bad(err, "/chunk_key_encoding/configuration/separator", "must be \".\" or \"/\"");
+    m->separator = text[0];
+    return BRC_OK;
+}
+
+static int meta_dimension_names(const brc_meta *m, const brc_json *doc, brc_error *err)
+{
+    const brc_json *names = brc_json_member(doc, "dimension_names");
+    int kind = brc_json_kind(names);
+    if (kind == BRC_JSON_ABSENT || kind == BRC_JSON_NULL)
+        return BRC_OK;
+    if (kind != BRC_JSON_ARRAY)
+        return meta_bad(err, "/dimension_names", "must be a list");
+    if (brc_json_count(names) != (size_t)m->ndim)
+        return meta_bad(err, "/dimension_names", "must have one item a dimension");
+    for (const brc_json *v = brc_json_first(names); v != NULL; v = brc_json_next(v))
+        if (brc_json_kind(v) != BRC_JSON_STRING && brc_json_kind(v) != BRC_JSON_NULL)
+            return meta_bad(err, "/dimension_names", "must hold strings and nulls");
+    return BRC_OK;
+}
+
+static int meta_transformers(const brc_json *doc, brc_error *err)
+{
+    const brc_json *list = brc_json_member(doc, "storage_transformers");
+    int kind = brc_json_kind(list);
+    if (kind == BRC_JSON_ABSENT || kind == BRC_JSON_NULL)
+        return BRC_OK;
+    if (kind != BRC_JSON_ARRAY)
+        return meta_bad(err, "/storage_transformers", "must be a list");
+    for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v)) {
+        brc_named t;
+        int rc = brc_named_read(&t, v, err);
+        if (rc < 0) {
+            brc_context(err, "/storage_transformers");
+            return rc;
+        }
+        if (!t.may_ignore)
+            return brc_fail(err, BRC_EUNSUPPORTED, "/storage_transformers: \"%.60s\" is not known",
+                            t.name);
+    }
+    return BRC_OK;
+}
+
+static int meta_fill(brc_meta *m, const brc_json *doc, brc_error *err)
+{
+    const brc_json *fill = brc_json_member(doc, "fill_value");
+    if (fill == NULL)
+        return meta_bad(err, "/fill_value", "is missing");
+    int rc = m->type->ops->parse(m->type, fill, &m->fill, err);
+    if (rc < 0)
+        brc_context(err, "/fill_value");
+    return rc;
+}
+
+static int meta_chain(brc_meta *m, const brc_registry *reg, const brc_json *doc, brc_error *err)
+{
+    uint64_t bytes;
+    if (!brc_shape_bytes(m->ndim, m->chunk, m->type->item_size, &bytes) ||
+        bytes > BRC_MAX_CHUNK_BYTES)
+        return brc_fail(err, BRC_ELIMIT,
+                        "/chunk_grid: a chunk would have more than 2^31-1 bytes; use smaller ones");
+    m->chunk_bytes = (size_t)bytes;
+    return brc_chain_open(&m->chain, reg, brc_json_member(doc, "codecs"), m->ndim, m->chunk, m->type,
+                          err);
+}
+
+/* The texts that others need: the members as they are, and the encoding's
+ * specification with the codecs in full. */
+static int meta_texts(brc_meta *m, const brc_json *doc, brc_error *err)
+{
+    brc_buf spec = BRC_BUF_INIT, text = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_json_write(&text, brc_json_member(doc, "codecs"), err));
+    BRC_GO(brc_buf_take_text(&text, &m->codecs_json, err));
+    const brc_json *type = brc_json_member(doc, "data_type");
+    if (brc_json_kind(type) == BRC_JSON_STRING)
+        BRC_GO(brc_buf_text(&text, brc_json_text(type), err));
+    else
+        BRC_GO(brc_json_write(&text, type, err));
+    BRC_GO(brc_buf_take_text(&text, &m->dtype, err));
+    BRC_GO(brc_buf_text(&spec, "{\"codecs\":", err));
+    BRC_GO(brc_chain_write(m->chain, &spec, err));
+    BRC_GO(brc_buf_printf(&spec, err, ",\"data_type\":%s,\"shape\":[", m->type->json));
+    for (int i = 0; i < m->ndim; i++)
+        BRC_GO(brc_buf_printf(&spec, err, "%s%" PRIu64, i > 0 ? "," : "", m->chunk[i]));
+    BRC_GO(brc_buf_text(&spec, "]}", err));
+    BRC_GO(brc_buf_take_text(&spec, &m->spec, err));
+done:
+    brc_buf_dispose(&spec);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static int meta_parts(brc_meta *m, const brc_registry *reg, const brc_json *doc, brc_error *err)
+{
+    BRC_TRY(meta_shape(brc_json_member(doc, "shape"), "/shape", 0, &m->ndim, m->shape, err));
+    BRC_TRY(meta_grid(m, doc, err));
+    BRC_TRY(meta_keys(m, doc, err));
+    BRC_TRY(meta_dimension_names(m, doc, err));
+    BRC_TRY(meta_attributes(doc, err));
+    BRC_TRY(meta_transformers(doc, err));
+    const brc_json *type = brc_json_member(doc, "data_type");
+    if (type == NULL)
+        return meta_bad(err, "/data_type", "is missing");
+    int rc = brc_dtype_open(&m->type, reg, type, err);
+    if (rc < 0) {
+        brc_context(err, "/data_type");
+        return rc;
+    }
+    BRC_TRY(meta_fill(m, doc, err));
+    BRC_TRY(meta_chain(m, reg, doc, err));
+    return meta_texts(m, doc, err);
+}
+
+int brc_meta_open(brc_meta *out, const brc_registry *reg, const brc_json *doc, brc_error *err)
+{
+    static const char *const members[] = {
+        "zarr_format", "node_type", "shape",      "data_type",       "chunk_grid", "chunk_key_encoding",
+        "fill_value",  "codecs",    "attributes", "dimension_names", "storage_transformers"};
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(meta_format(doc, BRC_ARRAY, err));
+    BRC_TRY(meta_unknown_members(doc, members, sizeof(members) / sizeof(members[0]), err));
+    int rc = meta_parts(out, reg, doc, err);
+    if (rc < 0)
+        brc_meta_dispose(out);
+    return rc;
+}
+
+void brc_meta_dispose(brc_meta *meta)
+{
+    brc_chain_free(meta->chain);
+    brc_dtype_free(meta->type);
+    brc_buf_dispose(&meta->fill);
+    free(meta->spec);
+    free(meta->dtype);
+    free(meta->codecs_json);
+    memset(meta, 0, sizeof(*meta));
+}

@@ -1,0 +1,419 @@
+/* The hierarchy: making, listing, moving and removing nodes, and attributes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/iter.h"
+#include "meta.h"
+#include "session.h"
+#include "transfer.h"
+
+/* A function that changes the node at a path in normal form. */
+typedef int (*node_change_fn)(brc_session *s, const char *path, const void *arg, brc_error *err);
+
+static int change_node(brc_session *s, const char *path, node_change_fn change, const void *arg,
+                       brc_error *err)
+{
+    brc_buf normal = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_path_normal(&normal, path, err));
+    BRC_GO(brc_session_begin(s, err));
+    rc = change(s, (const char *)normal.data, arg, err);
+    rc = brc_session_end(s, rc, err);
+done:
+    brc_buf_dispose(&normal);
+    return rc;
+}
+
+/* ---- looking --------------------------------------------------------------------------- */
+
+typedef int (*node_look_fn)(brc_session *s, const char *path, void *arg, brc_error *err);
+
+static int look_at_node(brc_session *s, const char *path, node_look_fn look, void *arg,
+                        brc_error *err)
+{
+    brc_buf normal = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_path_normal(&normal, path, err));
+    BRC_GO(brc_session_begin_read(s, err));
+    rc = look(s, (const char *)normal.data, arg, err);
+    brc_session_end_read(s);
+done:
+    brc_buf_dispose(&normal);
+    return rc;
+}
+
+static int look_kind(brc_session *s, const char *path, void *arg, brc_error *err)
+{
+    brc_entry entry;
+    int64_t row;
+    BRC_TRY(brc_session_find(s, path, &entry, &row, err));
+    *(int *)arg = entry.kind;
+    return BRC_OK;
+}
+
+int brc_node_kind(int *kind, brc_session *s, const char *path, brc_error *err)
+{
+    *kind = 0;
+    return look_at_node(s, path, look_kind, kind, err);
+}
+
+static int look_doc(brc_session *s, const char *path, void *arg, brc_error *err)
+{
+    brc_entry entry;
+    int64_t row;
+    BRC_TRY(brc_session_need(s, path, 0, &entry, &row, err));
+    return brc_entry_doc(s->repo->store, &entry, arg, err);
+}
+
+int brc_node_doc(brc_json **out, brc_session *s, const char *path, brc_error *err)
+{
+    *out = NULL;
+    return look_at_node(s, path, look_doc, out, err);
+}
+
+int brc_node_json(brc_buf *out, brc_session *s, const char *path, brc_error *err)
+{
+    brc_json *doc;
+    BRC_TRY(brc_node_doc(&doc, s, path, err));
+    int rc = brc_json_write(out, doc, err);
+    brc_json_free(doc);
+    return rc < 0 ? rc : brc_buf_terminate(out, err);
+}
+
+int brc_attrs_get(brc_buf *out, brc_session *s, const char *path, const char *key, brc_error *err)
+{
+    brc_json *doc;
+    BRC_TRY(brc_node_doc(&doc, s, path, err));
+    const brc_json *attrs = brc_json_member(doc, "attributes");
+    int rc;
+    if (key != NULL) {
+        const brc_json *value = brc_json_member(attrs, key);
+        rc = value != NULL ? brc_json_write(out, value, err)
+                           : brc_fail(err, BRC_ENOTFOUND, "%s has no attribute '%.80s'", path, key);
+    } else {
+        rc = brc_json_kind(attrs) == BRC_JSON_OBJECT ? brc_json_write(out, attrs, err)
+                                                     : brc_buf_append(out, "{}", 2, err);
+    }
+    brc_json_free(doc);
+    return rc < 0 ? rc : brc_buf_terminate(out, err);
+}
+
+/* ---- listing ----------------------------------------------------------------------------- */
+
+typedef struct node_list {
+    void *items; /* brc_node[]; the paths are ours */
+    size_t n, cap, at;
+} node_list;
+
+static void node_list_dispose(void *state)
+{
+    node_list *list = state;
+    for (size_t i = 0; i < list->n; i++)
+        free((char *)(uintptr_t)((brc_node *)list->items)[i].path);
+    free(list->items);
+}
+
+static int node_list_add(node_list *list, const char *path, int kind, brc_error *err)
+{
+    char *copy;
+    BRC_TRY(brc_grow_array(&list->items, &list->cap, list->n + 1, sizeof(brc_node), err));
+    BRC_TRY(brc_dup(&copy, path, err));
+    ((brc_node *)list->items)[list->n++] = (brc_node){copy, kind};
+    return BRC_OK;
+}
+
+static int list_under(brc_session *s, const char *path, const brc_entry *group, int recurse,
+                      node_list *list, brc_error *err)
+{
+    brc_child *children;
+    size_t n;
+    brc_buf child = BRC_BUF_INIT;
+    BRC_TRY(brc_session_children(s, path, group, &children, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        rc = brc_path_child(&child, path, children[i].name, err);
+        if (rc == BRC_OK)
+            rc = node_list_add(list, (const char *)child.data, children[i].entry.kind, err);
+        if (rc == BRC_OK && recurse && children[i].entry.kind == BRC_GROUP)
+            rc = list_under(s, (const char *)child.data, &children[i].entry, 1, list, err);
+    }
+    brc_buf_dispose(&child);
+    brc_children_free(children, n);
+    return rc;
+}
+
+typedef struct list_request {
+    node_list *list;
+    int recurse;
+} list_request;
+
+static int look_list(brc_session *s, const char *path, void *arg, brc_error *err)
+{
+    const list_request *request = arg;
+    brc_entry entry;
+    int64_t row;
+    BRC_TRY(brc_session_need(s, path, request->recurse ? 0 : BRC_GROUP, &entry, &row, err));
+    if (request->recurse)
+        BRC_TRY(node_list_add(request->list, path, entry.kind, err));
+    if (entry.kind != BRC_GROUP)
+        return BRC_OK;
+    return list_under(s, path, &entry, request->recurse, request->list, err);
+}
+
+int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_error *err)
+{
+    BRC_TRY(brc_iter_new(out, BRC_ITER_NODES, sizeof(node_list), node_list_dispose, err));
+    list_request request = {brc_iter_state(*out), recurse};
+    int rc = look_at_node(s, path, look_list, &request, err);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int brc_list_next(brc_iter *it, brc_node *out, brc_error *err)
+{
+    BRC_TRY(brc_iter_check(it, BRC_ITER_NODES, err));
+    node_list *list = brc_iter_state(it);
+    if (list->at == list->n)
+        return 0;
+    *out = ((brc_node *)list->items)[list->at++];
+    return 1;
+}
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+/* A node with this document at a path that is free. */
+static int place_doc(brc_session *s, const char *path, int kind, const brc_json *doc, brc_error *err)
+{
+    brc_entry entry, fresh;
+    int64_t row;
+    memset(&fresh, 0, sizeof(fresh));
+    BRC_TRY(brc_session_find(s, path, &entry, &row, err));
+    if (strcmp(path, "/") == 0) {
+        brc_child *children;
+        size_t n;
+        if (entry.kind == BRC_ARRAY)
+            return brc_fail(err, BRC_EEXISTS, "/ is an array already");
+        BRC_TRY(brc_session_children(s, path, &entry, &children, &n, err));
+        brc_children_free(children, n);
+        if (n > 0)
+            return brc_fail(err, BRC_EEXISTS, "/ is there already, with %zu nodes in it", n);
+    } else if (entry.kind != 0) {
+        return brc_fail(err, BRC_EEXISTS, "there is a node %s already", path);
+    }
+    BRC_TRY(brc_session_parents(s, path, err));
+    fresh.kind = kind;
+    BRC_TRY(brc_doc_put(s->repo->store, doc, &fresh.doc, err));
+    return brc_session_put(s, path, &fresh, NULL, err);
+}
+
+static int place_group(brc_session *s, const char *path, const void *doc, brc_error *err)
+{
+    return place_doc(s, path, BRC_GROUP, doc, err);
+}
+
+static int place_array(brc_session *s, const char *path, const void *doc, brc_error *err)
+{
+    return place_doc(s, path, BRC_ARRAY, doc, err);
+}
+
+int brc_group_create_doc(brc_session *s, const char *path, const brc_json *doc, brc_error *err)
+{
+    BRC_TRY(brc_meta_check_group(doc, err));
+    return change_node(s, path, place_group, doc, err);
+}
+
+int brc_array_create_doc(brc_array **out, brc_session *s, const char *path, const brc_json *doc,
+                         brc_error *err)
+{
+    brc_meta meta;
+    *out = NULL;
+    BRC_TRY(brc_meta_open(&meta, s->repo->registry, doc, err));
+    brc_meta_dispose(&meta);
+    BRC_TRY(change_node(s, path, place_array, doc, err));
+    return brc_array_open(out, s, path, err);
+}
+
+int brc_group_create(brc_session *s, const char *path, const char *attrs_json, brc_error *err)
+{
+    brc_json *doc;
+    BRC_TRY(brc_meta_new_group(&doc, attrs_json, err));
+    int rc = change_node(s, path, place_group, doc, err);
+    brc_json_free(doc);
+    return rc;
+}
+
+int brc_array_create(brc_array **out, brc_session *s, const char *path, const brc_array_spec *spec,
+                     brc_error *err)
+{
+    brc_json *doc;
+    *out = NULL;
+    BRC_TRY(brc_meta_new_array(&doc, s->repo->registry, spec, err));
+    int rc = brc_array_create_doc(out, s, path, doc, err);
+    brc_json_free(doc);
+    return rc;
+}
+
+/* ---- changing --------------------------------------------------------------------------------- */
+
+typedef struct attr_change {
+    const char *key;
+    const brc_json *value; /* NULL: remove */
+} attr_change;
+
+static int set_attr_in(brc_json *doc, const attr_change *change, const char *path, brc_error *err)
+{
+    if (brc_json_kind(brc_json_member(doc, "attributes")) != BRC_JSON_OBJECT) {
+        if (change->value != NULL)
+            BRC_TRY(brc_json_set(doc, "attributes", brc_json_new_object(), err));
+    }
+    /* the document is ours: what we look up in it may be changed */
+    brc_json *attrs = (brc_json *)(uintptr_t)brc_json_member(doc, "attributes");
+    if (change->value != NULL) {
+        brc_json *copy;
+        BRC_TRY(brc_json_clone(&copy, change->value, err));
+        return brc_json_set(attrs, change->key, copy, err);
+    }
+    if (brc_json_member(attrs, change->key) == NULL)
+        return brc_fail(err, BRC_ENOTFOUND, "%s has no attribute '%.80s'", path, change->key);
+    brc_json_remove(attrs, change->key);
+    return BRC_OK;
+}
+
+static int change_attr(brc_session *s, const char *path, const void *arg, brc_error *err)
+{
+    brc_entry entry;
+    int64_t row;
+    brc_json *doc = NULL;
+    int rc;
+    BRC_GO(brc_session_need(s, path, 0, &entry, &row, err));
+    BRC_GO(brc_entry_doc(s->repo->store, &entry, &doc, err));
+    BRC_GO(set_attr_in(doc, arg, path, err));
+    BRC_GO(brc_doc_put(s->repo->store, doc, &entry.doc, err));
+    rc = brc_session_put(s, path, &entry, NULL, err);
+done:
+    brc_json_free(doc);
+    return rc;
+}
+
+int brc_attrs_set(brc_session *s, const char *path, const char *key, const char *json,
+                  brc_error *err)
+{
+    brc_json *value = NULL;
+    if (!brc_utf8_valid(key, strlen(key)))
+        return brc_fail(err, BRC_EINVAL, "an attribute's name must be valid UTF-8");
+    if (json != NULL) {
+        int rc = brc_json_parse(&value, json, strlen(json), err);
+        if (rc < 0) {
+            brc_context(err, "attribute '%.80s'", key);
+            return rc;
+        }
+    }
+    attr_change change = {key, value};
+    int rc = change_node(s, path, change_attr, &change, err);
+    brc_json_free(value);
+    return rc;
+}
+
+static int remove_node(brc_session *s, const char *path, const void *arg, brc_error *err)
+{
+    brc_entry entry;
+    int64_t row;
+    (void)arg;
+    if (strcmp(path, "/") == 0)
+        return brc_fail(err, BRC_EINVAL, "the root node cannot be removed");
+    BRC_TRY(brc_session_need(s, path, 0, &entry, &row, err));
+    BRC_TRY(brc_draft_node_clear(s->repo->store, s->branch, path, err));
+    return brc_session_put(s, path, NULL, NULL, err);
+}
+
+int brc_node_remove(brc_session *s, const char *path, brc_error *err)
+{
+    return change_node(s, path, remove_node, NULL, err);
+}
+
+typedef struct node_transfer {
+    const char *to;
+    int copy;
+} node_transfer;
+
+static int transfer_node(brc_session *s, const char *from, const void *arg, brc_error *err)
+{
+    const node_transfer *t = arg;
+    brc_store *store = s->repo->store;
+    brc_entry entry, there;
+    int64_t row, ignored;
+    size_t len = strlen(from);
+    if (strcmp(from, "/") == 0)
+        return brc_fail(err, BRC_EINVAL, "the root node cannot be moved or copied");
+    BRC_TRY(brc_session_need(s, from, 0, &entry, &row, err));
+    if (strncmp(t->to, from, len) == 0 && (t->to[len] == '/' || t->to[len] == '\0'))
+        return brc_fail(err, BRC_EINVAL, "%s cannot go to %s, which is itself or under it", from,
+                        t->to);
+    BRC_TRY(brc_session_find(s, t->to, &there, &ignored, err));
+    if (there.kind != 0)
+        return brc_fail(err, BRC_EEXISTS, "there is a node %s already", t->to);
+    BRC_TRY(brc_session_parents(s, t->to, err));
+    /* a row that says that `to` was removed makes place */
+    BRC_TRY(brc_draft_node_clear(store, s->branch, t->to, err));
+    BRC_TRY(brc_draft_node_move(store, s->branch, from, t->to, t->copy, err));
+    if (row == 0)
+        BRC_TRY(brc_session_put(s, t->to, &entry, NULL, err));
+    return t->copy ? BRC_OK : brc_session_put(s, from, NULL, NULL, err);
+}
+
+static int transfer_to(brc_session *s, const char *from, const char *to, int copy, brc_error *err)
+{
+    brc_buf normal = BRC_BUF_INIT;
+    int rc = brc_path_normal(&normal, to, err);
+    if (rc == BRC_OK) {
+        node_transfer t = {(const char *)normal.data, copy};
+        rc = change_node(s, from, transfer_node, &t, err);
+    }
+    brc_buf_dispose(&normal);
+    return rc;
+}
+
+int brc_node_move(brc_session *s, const char *from, const char *to, brc_error *err)
+{
+    return transfer_to(s, from, to, 0, err);
+}
+
+int brc_node_copy(brc_session *s, const char *from, const char *to, brc_error *err)
+{
+    return transfer_to(s, from, to, 1, err);
+}
+
+/* ---- as it was -------------------------------------------------------------------------------- */
+
+static int restore_node(brc_session *s, const char *path, const void *arg, brc_error *err)
+{
+    const char *rev = arg;
+    brc_store *store = s->repo->store;
+    brc_entry then, now;
+    brc_oid commit, root;
+    int64_t row;
+    int has = 1;
+    if (rev == NULL) {
+        BRC_TRY(brc_session_tip(s, &has, &commit, &root, err));
+    } else {
+        BRC_TRY(brc_rev_resolve(store, rev, &commit, err));
+        BRC_TRY(brc_commit_root(store, &commit, &root, err));
+    }
+    BRC_TRY(brc_snapshot_find(store, &root, path, &then, err));
+    BRC_TRY(brc_session_find(s, path, &now, &row, err));
+    if (then.kind == 0 && now.kind == 0)
+        return brc_fail(err, BRC_ENOTFOUND, "there is no node %s, and there was none", path);
+    BRC_TRY(brc_draft_node_clear(store, s->branch, path, err));
+    if (then.kind != 0)
+        BRC_TRY(brc_session_parents(s, path, err));
+    return brc_session_put(s, path, then.kind != 0 ? &then : NULL, NULL, err);
+}
+
+int brc_node_restore(brc_session *s, const char *path, const char *rev, brc_error *err)
+{
+    return change_node(s, path, restore_node, rev, err);
+}

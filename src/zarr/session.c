@@ -1,0 +1,401 @@
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "transfer.h"
+
+brc_session *brc_session_ref(brc_session *s)
+{
+    s->refs++;
+    return s;
+}
+
+void brc_session_unref(brc_session *s)
+{
+    if (s == NULL || --s->refs > 0)
+        return;
+    brc_repo_unref(s->repo);
+    free(s->branch);
+    free(s);
+}
+
+void brc_session_free(brc_session *s)
+{
+    brc_session_unref(s);
+}
+
+breccia *brc_session_repo(const brc_session *s)
+{
+    return s->repo;
+}
+
+const brc_registry *brc_session_registry(const brc_session *s)
+{
+    return s->repo->registry;
+}
+
+int brc_path_child(brc_buf *out, const char *path, const char *name, brc_error *err)
+{
+    out->len = 0;
+    return brc_buf_printf(out, err, "%s/%s", strcmp(path, "/") == 0 ? "" : path, name);
+}
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+static int session_branch(brc_session *s, const char *rev, brc_error *err)
+{
+    int has;
+    brc_oid target;
+    char *full;
+    if (rev == NULL || strcmp(rev, "HEAD") == 0)
+        BRC_TRY(brc_head_get(s->repo->store, &rev, err));
+    BRC_TRY(brc_dup(&s->branch, rev, err));
+    BRC_TRY(brc_ref_full(&full, "heads", s->branch, err));
+    int rc = brc_ref_get(s->repo->store, full, &has, &target, err);
+    free(full);
+    return rc;
+}
+
+int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err)
+{
+    void *p;
+    int rc;
+    *out = NULL;
+    if (mode < BRC_SESSION_AT || mode > BRC_SESSION_WRITE)
+        return brc_fail(err, BRC_EINVAL, "there is no session mode %d", mode);
+    if (mode == BRC_SESSION_WRITE)
+        BRC_TRY(brc_store_writable(repo->store, err));
+    BRC_TRY(brc_new(&p, sizeof(brc_session), err));
+    brc_session *s = p;
+    s->refs = 1;
+    s->mode = mode;
+    s->repo = brc_repo_ref(repo);
+    BRC_GO(brc_store_begin_read(repo->store, err));
+    if (mode == BRC_SESSION_AT) {
+        brc_oid commit;
+        rc = brc_rev_resolve(repo->store, rev != NULL ? rev : "HEAD", &commit, err);
+        if (rc == BRC_OK)
+            rc = brc_commit_root(repo->store, &commit, &s->base, err);
+    } else {
+        rc = session_branch(s, rev, err);
+        if (rc == BRC_OK)
+            rc = brc_session_sync(s, err);
+    }
+    brc_store_end_read(repo->store);
+done:
+    if (rc < 0)
+        brc_session_unref(s);
+    else
+        *out = s;
+    return rc;
+}
+
+int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, brc_error *err)
+{
+    char *full;
+    memset(root, 0, sizeof(*root));
+    BRC_TRY(brc_ref_full(&full, "heads", s->branch, err));
+    int rc = brc_ref_get(s->repo->store, full, has, commit, err);
+    free(full);
+    if (rc == BRC_OK && *has)
+        rc = brc_commit_root(s->repo->store, commit, root, err);
+    return rc;
+}
+
+int brc_session_sync(brc_session *s, brc_error *err)
+{
+    uint64_t version;
+    int has_base, has_tip;
+    brc_oid commit;
+    if (s->mode == BRC_SESSION_AT)
+        return BRC_OK;
+    BRC_TRY(brc_store_version(s->repo->store, &version, err));
+    if (s->is_read && version == s->version && s->changes == s->repo->changes)
+        return BRC_OK;
+    BRC_TRY(brc_draft_get(s->repo->store, s->branch, &s->has_draft, &has_base, &s->base, err));
+    if (!s->has_draft)
+        BRC_TRY(brc_session_tip(s, &has_tip, &commit, &s->base, err));
+    s->version = version;
+    s->changes = s->repo->changes;
+    s->is_read = 1;
+    return BRC_OK;
+}
+
+/* ---- transactions -------------------------------------------------------------------- */
+
+int brc_session_begin(brc_session *s, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    if (s->mode != BRC_SESSION_WRITE)
+        return brc_fail(err, BRC_EREADONLY, "this session cannot be changed: it was opened to read");
+    BRC_TRY(brc_store_begin(store, err));
+    int rc = brc_session_sync(s, err);
+    if (rc == BRC_OK && !s->has_draft) {
+        rc = brc_draft_start(store, s->branch, brc_oid_is_zero(&s->base) ? NULL : &s->base, err);
+        s->has_draft = rc == BRC_OK;
+    }
+    if (rc < 0) {
+        s->is_read = 0;
+        (void)!brc_store_end(store, 0, NULL);
+    }
+    return rc;
+}
+
+int brc_session_end(brc_session *s, int rc, brc_error *err)
+{
+    s->repo->changes++;
+    if (rc < 0) {
+        (void)!brc_store_end(s->repo->store, 0, NULL);
+        return rc;
+    }
+    return brc_store_end(s->repo->store, 1, err);
+}
+
+int brc_session_begin_read(brc_session *s, brc_error *err)
+{
+    BRC_TRY(brc_store_begin_read(s->repo->store, err));
+    int rc = brc_session_sync(s, err);
+    if (rc < 0)
+        brc_store_end_read(s->repo->store);
+    return rc;
+}
+
+void brc_session_end_read(brc_session *s)
+{
+    brc_store_end_read(s->repo->store);
+}
+
+/* ---- looking nodes up ------------------------------------------------------------------ */
+
+/* The draft's word on one path: *said 1 where it has a row. */
+static int find_row(brc_session *s, const char *path, int *said, brc_entry *entry, int64_t *row,
+                    brc_error *err)
+{
+    brc_draft_node node;
+    BRC_TRY(brc_draft_node_get(s->repo->store, s->branch, path, said, &node, err));
+    if (!*said)
+        return BRC_OK;
+    int rc = BRC_OK;
+    memset(entry, 0, sizeof(*entry));
+    *row = node.node;
+    if (node.entry != NULL)
+        rc = brc_entry_decode(entry, (brc_span){node.entry, node.entry_len},
+                              brc_store_id_len(s->repo->store), err);
+    free(node.entry);
+    return rc;
+}
+
+int brc_session_find(brc_session *s, const char *path, brc_entry *out, int64_t *row, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_buf prefix = BRC_BUF_INIT;
+    int rc, said = 0;
+    *row = 0;
+    if (!s->has_draft)
+        return brc_snapshot_find(store, &s->base, path, out, err);
+    BRC_GO(find_row(s, "/", &said, out, row, err));
+    if (!said)
+        BRC_GO(brc_snapshot_find(store, &s->base, "/", out, err));
+    for (const char *at = path + 1; *at != '\0' && out->kind != 0;) {
+        size_t len = strcspn(at, "/");
+        brc_entry parent = *out;
+        *row = 0;
+        prefix.len = 0;
+        BRC_GO(brc_buf_append(&prefix, path, (size_t)(at - path) + len, err));
+        BRC_GO(brc_buf_terminate(&prefix, err));
+        if (parent.kind != BRC_GROUP) {
+            memset(out, 0, sizeof(*out));
+            break;
+        }
+        BRC_GO(find_row(s, (const char *)prefix.data, &said, out, row, err));
+        if (!said) {
+            prefix.len = 0;
+            BRC_GO(brc_buf_append(&prefix, at, len, err));
+            BRC_GO(brc_buf_terminate(&prefix, err));
+            BRC_GO(brc_entry_find(store, &parent, (const char *)prefix.data, out, err));
+        }
+        at += len + (at[len] == '/');
+    }
+    rc = BRC_OK;
+done:
+    brc_buf_dispose(&prefix);
+    return rc;
+}
+
+int brc_session_need(brc_session *s, const char *path, int kind, brc_entry *out, int64_t *row,
+                     brc_error *err)
+{
+    BRC_TRY(brc_session_find(s, path, out, row, err));
+    if (out->kind == 0)
+        return brc_fail(err, BRC_ENOTFOUND, "there is no node %s", path);
+    if (kind != 0 && out->kind != kind)
+        return brc_fail(err, BRC_EINVAL, kind == BRC_ARRAY ? "%s is a group, not an array"
+                                                           : "%s is an array, not a group",
+                        path);
+    return BRC_OK;
+}
+
+int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, int64_t *row,
+                    brc_error *err)
+{
+    uint8_t bytes[BRC_ENTRY_MAX];
+    brc_store *store = s->repo->store;
+    brc_entry full;
+    s->repo->changes++;
+    s->changes = s->repo->changes; /* base and has_draft are still right */
+    if (entry == NULL)
+        return brc_draft_node_put(store, s->branch, path, NULL, 0, row, err);
+    full = *entry;
+    if (brc_oid_is_zero(&full.doc)) { /* the empty snapshot's root gets a document */
+        brc_json *doc = NULL;
+        int rc = brc_entry_doc(store, entry, &doc, err);
+        if (rc == BRC_OK)
+            rc = brc_doc_put(store, doc, &full.doc, err);
+        brc_json_free(doc);
+        if (rc < 0)
+            return rc;
+    }
+    size_t len = brc_entry_encode(bytes, &full, brc_store_id_len(store));
+    return brc_draft_node_put(store, s->branch, path, bytes, len, row, err);
+}
+
+static int make_plain_group(brc_session *s, const char *path, brc_error *err)
+{
+    brc_entry group, none = {.kind = BRC_GROUP};
+    brc_json *doc = NULL;
+    memset(&group, 0, sizeof(group));
+    group.kind = BRC_GROUP;
+    int rc = brc_entry_doc(s->repo->store, &none, &doc, err);
+    if (rc == BRC_OK)
+        rc = brc_doc_put(s->repo->store, doc, &group.doc, err);
+    if (rc == BRC_OK)
+        rc = brc_session_put(s, path, &group, NULL, err);
+    brc_json_free(doc);
+    return rc;
+}
+
+int brc_session_parents(brc_session *s, const char *path, brc_error *err)
+{
+    brc_buf prefix = BRC_BUF_INIT;
+    brc_entry entry;
+    int64_t row;
+    int rc = BRC_OK;
+    for (const char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        prefix.len = 0;
+        BRC_GO(brc_buf_append(&prefix, path, (size_t)(at - path), err));
+        BRC_GO(brc_buf_terminate(&prefix, err));
+        const char *parent = (const char *)prefix.data;
+        BRC_GO(brc_session_find(s, parent, &entry, &row, err));
+        if (entry.kind == BRC_ARRAY) {
+            rc = brc_fail(err, BRC_EINVAL, "%s cannot be: %s is an array and has no children", path,
+                          parent);
+            goto done;
+        }
+        if (entry.kind == 0)
+            BRC_GO(make_plain_group(s, parent, err));
+    }
+done:
+    brc_buf_dispose(&prefix);
+    return rc;
+}
+
+/* ---- children ---------------------------------------------------------------------------- */
+
+void brc_children_free(brc_child *children, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(children[i].name);
+    free(children);
+}
+
+typedef struct child_list {
+    size_t id_len;
+    void *items; /* brc_child[] */
+    size_t n, cap;
+} child_list;
+
+static int child_add(child_list *list, const char *name, size_t len, const brc_entry *entry,
+                     int64_t row, brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&list->items, &list->cap, list->n + 1, sizeof(brc_child), err));
+    brc_child *c = &((brc_child *)list->items)[list->n];
+    memset(c, 0, sizeof(*c));
+    c->entry = *entry;
+    c->row = row;
+    BRC_TRY(brc_dup_n(&c->name, name, len, err));
+    list->n++;
+    return BRC_OK;
+}
+
+static int child_from_map(void *ctx, brc_span key, brc_span value, brc_error *err)
+{
+    child_list *list = ctx;
+    brc_entry entry;
+    if (key.len == 0)
+        return brc_fail(err, BRC_ECORRUPT, "a child's name is damaged; run 'breccia fsck'");
+    BRC_TRY(brc_entry_decode(&entry, value, list->id_len, err));
+    return child_add(list, (const char *)key.data, key.len - 1, &entry, 0, err);
+}
+
+static int child_order(const void *a, const void *b)
+{
+    return strcmp(((const brc_child *)a)->name, ((const brc_child *)b)->name);
+}
+
+/* Lays the draft's rows of direct children over the list. */
+static int child_overlay(brc_session *s, const char *path, child_list *list, brc_error *err)
+{
+    brc_draft_node *rows;
+    size_t n, prefix = strcmp(path, "/") == 0 ? 1 : strlen(path) + 1;
+    size_t known = list->n;
+    BRC_TRY(brc_draft_node_list(s->repo->store, s->branch, path, 0, &rows, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        brc_child key = {.name = rows[i].path + prefix};
+        if (*key.name == '\0' || strchr(key.name, '/') != NULL)
+            continue;
+        if (rows[i].entry != NULL)
+            rc = brc_entry_decode(&key.entry, (brc_span){rows[i].entry, rows[i].entry_len},
+                                  list->id_len, err);
+        brc_child *there = known > 0 ? bsearch(&key, list->items, known, sizeof(key), child_order)
+                                     : NULL;
+        if (rc == BRC_OK && there != NULL) {
+            there->entry = key.entry;
+            there->row = rows[i].node;
+        } else if (rc == BRC_OK && key.entry.kind != 0) {
+            rc = child_add(list, key.name, strlen(key.name), &key.entry, rows[i].node, err);
+        }
+    }
+    brc_draft_nodes_free(rows, n);
+    return rc;
+}
+
+int brc_session_children(brc_session *s, const char *path, const brc_entry *group, brc_child **out,
+                         size_t *n, brc_error *err)
+{
+    child_list list = {.id_len = brc_store_id_len(s->repo->store)};
+    *out = NULL;
+    *n = 0;
+    int rc = brc_map_each(s->repo->store, &group->map, child_from_map, &list, err);
+    if (rc == BRC_OK && s->has_draft)
+        rc = child_overlay(s, path, &list, err);
+    brc_child *items = list.items;
+    if (rc < 0) {
+        brc_children_free(items, list.n);
+        return rc;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < list.n; i++) {
+        if (items[i].entry.kind == 0)
+            free(items[i].name);
+        else
+            items[kept++] = items[i];
+    }
+    if (kept > 0)
+        qsort(items, kept, sizeof(*items), child_order);
+    *out = items;
+    *n = kept;
+    return BRC_OK;
+}

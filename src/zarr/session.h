@@ -1,0 +1,67 @@
+/*
+ * A session: the hierarchy as one version has it, or as a branch with its
+ * uncommitted changes has it. Paths are in normal form here ("/", "/a/b").
+ */
+#ifndef BRC_ZARR_SESSION_H
+#define BRC_ZARR_SESSION_H
+
+#include "../history/commit.h"
+#include "../history/snapshot.h"
+#include "repo.h"
+
+struct brc_session {
+    size_t refs; /* the handle, and its arrays */
+    breccia *repo;
+    int mode;
+    char *branch;      /* NULL for BRC_SESSION_AT                                */
+    brc_oid base;      /* the snapshot that everything lies over; zero: empty    */
+    int has_draft;
+    uint64_t version, changes; /* of the store and the repository when `base` was read */
+    int is_read;
+};
+
+brc_session *brc_session_ref(brc_session *s);
+void brc_session_unref(brc_session *s);
+
+/* Brings base and has_draft up to date; to be called first, within a transaction
+ * of either kind. */
+BRC_MUST_USE int brc_session_sync(brc_session *s, brc_error *err);
+/* What every change begins and ends with: a write transaction and a draft. */
+BRC_MUST_USE int brc_session_begin(brc_session *s, brc_error *err);
+BRC_MUST_USE int brc_session_end(brc_session *s, int rc, brc_error *err);
+/* The same for reading. */
+BRC_MUST_USE int brc_session_begin_read(brc_session *s, brc_error *err);
+void brc_session_end_read(brc_session *s);
+
+/* The node at a path: kind 0 where there is none. *row: its draft row, or 0. */
+BRC_MUST_USE int brc_session_find(brc_session *s, const char *path, brc_entry *out, int64_t *row, brc_error *err);
+/* The same, but BRC_ENOTFOUND (BRC_EINVAL for the wrong kind; 0: any) names it. */
+BRC_MUST_USE int brc_session_need(brc_session *s, const char *path, int kind, brc_entry *out, int64_t *row, brc_error *err);
+/* Sets a path's entry (NULL: removed) in the draft. */
+BRC_MUST_USE int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, int64_t *row, brc_error *err);
+/* Makes the groups above a path that are missing. */
+BRC_MUST_USE int brc_session_parents(brc_session *s, const char *path, brc_error *err);
+
+/* One child of a group. */
+typedef struct brc_child {
+    char *name;
+    brc_entry entry;
+    int64_t row;
+} brc_child;
+/* A group's children, by name. */
+BRC_MUST_USE int brc_session_children(brc_session *s, const char *path, const brc_entry *group, brc_child **out, size_t *n, brc_error *err);
+void brc_children_free(brc_child *children, size_t n);
+
+/* The snapshot that a commit would have. Written where the store is not in its
+ * scratch mode. */
+BRC_MUST_USE int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err);
+/* An array's chunk map with its uncommitted chunks in it. */
+BRC_MUST_USE int brc_fold_chunks(brc_store *store, const brc_entry *entry, int64_t row, brc_oid *map, brc_error *err);
+
+/* The branch's tip: *has 0 where it has no commit; root is then zero. */
+BRC_MUST_USE int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, brc_error *err);
+
+/* "/a/b" from "/a" and "b". */
+BRC_MUST_USE int brc_path_child(brc_buf *out, const char *path, const char *name, brc_error *err);
+
+#endif

@@ -1,0 +1,38 @@
+# codecs: printing, changing, listing.
+. "$CLI_TESTS/common.inc"
+
+q init r.brc
+q create r.brc /a --shape 8 --dtype int16 --chunks 4 --compress none
+q write r.brc /a '[:4]' --value 3
+commit r.brc first 10
+t codecs r.brc /a
+t codecs r.brc /a --json
+zstd='[{"name":"bytes","configuration":{"endian":"little"}},{"name":"zstd","configuration":{"level":3}}]'
+t codecs r.brc /a "$zstd"
+t codecs r.brc /a
+t codecs r.brc /a --at HEAD
+q write r.brc /a '[4:]' --value 4
+t read r.brc /a
+t diff r.brc
+commit r.brc 'other codecs' 11
+echo '[{"name":"bytes","configuration":{"endian":"big"}}]' >big.json
+t codecs r.brc /a @big.json --rewrite --json
+t read r.brc /a
+t diff r.brc --exit-code
+t diff r.brc --json
+
+echo '# refused'
+t codecs r.brc /a '[{"name":"nonesuch"}]'
+t codecs r.brc /a '[{"name":"zstd","configuration":{"level":3}}]'
+t codecs r.brc /a '{not json'
+t codecs r.brc /a @missing.json
+t codecs r.brc /a --rewrite
+t codecs r.brc /a "$zstd" --at HEAD
+t codecs r.brc /
+t codecs r.brc /missing
+t codecs r.brc
+t codecs
+
+echo '# --list'
+breccia codecs --list | awk '{ print $1, $2 }' | sort -u
+breccia codecs r.brc --list --json | tr '{' '\n' | grep -c '"name":"\(bytes\|zstd\|gzip\|blosc\|crc32c\|transpose\)","kind":"[a-z]*->[a-z]*","implementation":"[^"]*","rank":[-0-9]*,"usable":true,"chosen":true}'

@@ -1,0 +1,56 @@
+# diff.
+. "$CLI_TESTS/common.inc"
+
+q init r.brc
+q create r.brc /a --shape 4,4 --dtype int32 --chunks 2,2 --compress none
+q create r.brc /f --shape 4 --dtype float32 --chunks 2 --compress none
+q create r.brc /gone --shape 4 --dtype int8 --compress none
+q group r.brc /old/name
+commit r.brc one 10
+q write r.brc /a '[0:3, 1]' --value 5
+q write r.brc /f '[1]' --value 2.5
+q attrs r.brc /a units='"K"'
+q rm r.brc /gone
+q mv r.brc /old /new
+q create r.brc /fresh --shape 3 --dtype int8 --compress none
+q write r.brc /fresh --value 1
+
+echo '# uncommitted'
+t diff r.brc
+t diff r.brc --json
+t diff r.brc --stat
+t diff r.brc --elements
+t diff r.brc --elements --json -- /a
+t diff r.brc -- f
+t diff r.brc --exit-code --quiet
+t status r.brc
+commit r.brc two 11
+t diff r.brc
+t diff r.brc --exit-code
+t diff r.brc --json
+
+echo '# versions'
+t diff r.brc HEAD~1
+t diff r.brc HEAD~1 HEAD
+t diff r.brc HEAD HEAD~1
+t diff r.brc HEAD~1 HEAD --stat -- /a
+t diff r.brc HEAD~1 main --exit-code -- /f
+t diff r.brc main main --exit-code
+q write r.brc /a '[3, 3]' --value -7
+t diff r.brc HEAD~1 --elements -- /a
+t diff r.brc nowhere
+t diff r.brc a b c
+t diff r.brc -- /a /b
+t diff -- r.brc
+
+echo '# NaN and infinity'
+q write r.brc /f '[0]' --value NaN
+q write r.brc /f '[2]' --value Infinity
+t diff r.brc --elements -- /f
+t diff r.brc --elements --json -- /f
+
+echo '# stored otherwise, the same values'
+q reset r.brc HEAD --hard
+t codecs r.brc /f '[{"name":"bytes","configuration":{"endian":"big"}}]' --rewrite
+t diff r.brc --exit-code
+t diff r.brc --exit-code --json
