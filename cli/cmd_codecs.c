@@ -105,6 +105,6 @@ const struct cli_command cli_command_codecs = {
     .options = codecs_options,
     .min_operands = 0,
     .max_operands = 3,
-    .flags = CLI_POOL | CLI_NO_FILE,
+    .flags = CLI_POOL | CLI_NO_FILE | CLI_PATH,
     .run = run_codecs,
 };

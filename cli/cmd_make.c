@@ -83,6 +83,7 @@ const struct cli_command cli_command_group = {
     .options = group_options,
     .min_operands = 2,
     .max_operands = 2,
+    .flags = CLI_PATH,
     .run = run_group,
 };
 
@@ -241,5 +242,6 @@ const struct cli_command cli_command_create = {
     .options = create_options,
     .min_operands = 2,
     .max_operands = 2,
+    .flags = CLI_PATH,
     .run = run_create,
 };

@@ -32,6 +32,7 @@ const struct cli_command cli_command_rm = {
     .examples = "breccia rm climate.brc /scratch",
     .min_operands = 2,
     .max_operands = 2,
+    .flags = CLI_PATH,
     .run = run_rm,
 };
 
@@ -210,5 +211,6 @@ const struct cli_command cli_command_attrs = {
     .options = attrs_options,
     .min_operands = 2,
     .max_operands = 256,
+    .flags = CLI_PATH,
     .run = run_attrs,
 };

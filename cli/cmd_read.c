@@ -56,14 +56,15 @@ static int read_into_fd(struct cli *cli, const char *format, const brc_sel *sel,
     return rc;
 }
 
+/* `partial` is what the file is called until it is whole, `name` what errors say. */
 static int read_into_new_file(struct cli *cli, const char *format, const brc_sel *sel,
-                              const char *name)
+                              const char *partial, const char *name)
 {
     int fd, rc;
 
     if (strcmp(format, "npy") == 0)
-        return brc_array_save_npy(cli->array, sel, name, &cli->err);
-    fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        return brc_array_save_npy(cli->array, sel, partial, &cli->err);
+    fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return cli_fail_errno(cli, errno, name);
     rc = read_into_fd(cli, format, sel, fd, name);
@@ -100,7 +101,7 @@ static int read_into_file(struct cli *cli, const char *format, const brc_sel *se
 
     if (is_device(name) && strcmp(format, "npy") != 0)
         return read_into_device(cli, format, sel, name);
-    rc = read_into_new_file(cli, format, sel, partial);
+    rc = read_into_new_file(cli, format, sel, partial, name);
     if (rc >= 0 && rename(partial, name) != 0)
         rc = cli_fail_errno(cli, errno, name);
     if (rc < 0)
@@ -186,6 +187,8 @@ static int run_read(struct cli *cli)
         CLI_TRY(brc_sel_parse(&sel, cli->array, slice, &cli->err));
     else
         brc_sel_all(&sel, cli->array);
+    if (strcmp(format, "text") != 0 && brc_sel_count(&sel) > (uint64_t)1 << 56)
+        return cli_fail(cli, BRC_ELIMIT, "%s: the selection has more than 2^56 elements", path);
     if (!brc_array_describe(cli->array)->readable)
         return cli_fail(cli, BRC_EUNSUPPORTED,
                         "%s cannot be read: its data type or codecs are not in this build", path);
@@ -216,6 +219,6 @@ const struct cli_command cli_command_read = {
     .options = read_options,
     .min_operands = 2,
     .max_operands = 3,
-    .flags = CLI_POOL,
+    .flags = CLI_POOL | CLI_PATH,
     .run = run_read,
 };

@@ -286,7 +286,7 @@ const struct cli_command cli_command_restore = {
     .options = restore_options,
     .min_operands = 2,
     .max_operands = 2,
-    .flags = CLI_POOL,
+    .flags = CLI_POOL | CLI_PATH,
     .run = run_restore,
 };
 

@@ -110,8 +110,8 @@ static int write_from_input(struct cli *cli, const brc_sel *sel)
     if (info->item_size == 0)
         return cli_fail(cli, BRC_EUNSUPPORTED, "--from -: %s has elements of variable length",
                         info->path);
-    if (__builtin_mul_overflow(count, (uint64_t)info->item_size, &want))
-        return cli_fail(cli, BRC_ELIMIT, "--from -: the selection is larger than 16 EiB");
+    if (__builtin_mul_overflow(count, (uint64_t)info->item_size, &want) || want > INT64_MAX)
+        return cli_fail(cli, BRC_ELIMIT, "--from -: the selection is larger than 8 EiB");
     CLI_TRY(check_input_length(cli, want));
     if (want == 0)
         return expect_input_end(cli, 0);
@@ -155,8 +155,8 @@ static int run_write(struct cli *cli)
         CLI_TRY(write_from_input(cli, &sel));
     else
         CLI_TRY(brc_array_load_npy(cli->array, &sel, -1, from, &cli->err));
-    cli_say(cli, "wrote %llu elements of %s", (unsigned long long)brc_sel_count(&sel),
-            cli_escaped(cli, path));
+    cli_say(cli, "wrote %llu element%s of %s", (unsigned long long)brc_sel_count(&sel),
+            brc_sel_count(&sel) == 1 ? "" : "s", cli_escaped(cli, path));
     if (cli->json) {
         cli_json_open(cli, '{');
         cli_json_member(cli, "path", path);
@@ -183,7 +183,7 @@ const struct cli_command cli_command_write = {
     .options = write_options,
     .min_operands = 2,
     .max_operands = 3,
-    .flags = CLI_POOL,
+    .flags = CLI_POOL | CLI_PATH,
     .run = run_write,
 };
 
@@ -243,7 +243,7 @@ const struct cli_command cli_command_append = {
     .options = append_options,
     .min_operands = 2,
     .max_operands = 2,
-    .flags = CLI_POOL,
+    .flags = CLI_POOL | CLI_PATH,
     .run = run_append,
 };
 
@@ -282,6 +282,6 @@ const struct cli_command cli_command_resize = {
     .options = resize_options,
     .min_operands = 2,
     .max_operands = 2,
-    .flags = CLI_POOL,
+    .flags = CLI_POOL | CLI_PATH,
     .run = run_resize,
 };

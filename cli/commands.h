@@ -10,8 +10,9 @@
 #include "options.h"
 
 enum { /* cli_command.flags */
-    CLI_POOL = 1,   /* its work is spread over --threads workers              */
-    CLI_NO_FILE = 2 /* the first operand is not a repository                  */
+    CLI_POOL = 1,    /* its work is spread over --threads workers             */
+    CLI_NO_FILE = 2, /* the first operand is not a repository                 */
+    CLI_PATH = 4     /* the second operand is the node that it works on       */
 };
 
 struct cli_command {

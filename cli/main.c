@@ -93,34 +93,34 @@ static int status_of(const struct cli *cli, int rc)
     }
 }
 
-/* Does the message say which file, path or option it is about? */
-static int names_the_thing(const struct cli *cli)
+/* "FILE: PATH: " without what the message itself names. */
+static const char *error_place(struct cli *cli, const char *message)
 {
-    const char *message = cli->err.message;
+    const char *path = cli->command && cli->command->flags & CLI_PATH ? cli_operand(cli, 1) : NULL;
+    const char *place = "";
 
-    if (cli->usage || strstr(message, "--") || !cli->file || strstr(message, cli->file))
-        return 1;
-    for (size_t i = 1; i < cli->args.noperands; i++) {
-        const char *operand = cli->args.operands[i];
-
-        while (*operand == '/')
-            operand++;
-        if (strlen(operand) > 1 && strstr(message, operand))
-            return 1;
-    }
-    return 0;
+    if (cli->usage || !cli->file || strncmp(message, "--", 2) == 0 ||
+        strncmp(message, "option --", 9) == 0 || strncmp(message, cli->out.name, 8) == 0)
+        return place;
+    if (!strstr(message, cli->file))
+        place = cli_text(cli, "%s: ", cli->file);
+    while (path && *path == '/')
+        path++;
+    if (path && *path && !strstr(message, path))
+        place = cli_text(cli, "%s/%s: ", place, path);
+    return place;
 }
 
 static void report_error(struct cli *cli, int rc)
 {
     const char *message = cli->err.message[0] ? cli->err.message : brc_strerror(rc);
-    const char *file = names_the_thing(cli) ? NULL : cli->file;
+    const char *place;
 
     if (rc == BRC_EINTERRUPT && caught_signal)
         message = "interrupted";
+    place = error_place(cli, message);
     cli_progress_end(cli);
-    fprintf(stderr, "breccia: error: %s%s%s", file ? cli_escaped(cli, file) : "",
-            file ? ": " : "", cli_escaped(cli, message));
+    fprintf(stderr, "breccia: error: %s%s", cli_escaped(cli, place), cli_escaped(cli, message));
     if (cli->verbose && cli->err.source[0])
         fprintf(stderr, " (%s: %d)", cli->err.source, cli->err.detail);
     fputs("\n", stderr);

@@ -103,10 +103,10 @@ static int format_elements(struct printed *p, const char *data, size_t n, size_t
 
 /* ---- widths -------------------------------------------------------------------------- */
 
-/* Columns in front of the decimal point; all of them where there is none. */
-static size_t width_before(const char *text)
+/* Columns in front of the decimal point where texts are aligned at it. */
+static size_t width_before(const struct printed *p, const char *text)
 {
-    return strcspn(text, ".");
+    return p->by_point && strchr(text, '.') ? strcspn(text, ".") : 0;
 }
 
 static void measure_texts(struct printed *p, size_t n, const char *dtype)
@@ -115,11 +115,17 @@ static void measure_texts(struct printed *p, size_t n, const char *dtype)
     for (size_t i = 0; i < n && p->by_point; i++)
         p->by_point = !strpbrk(p->texts[i], "eE");
     for (size_t i = 0; i < n; i++) {
-        size_t width = cli_text_width(p->texts[i]);
-        size_t before = p->by_point ? width_before(p->texts[i]) : width;
+        size_t before = width_before(p, p->texts[i]);
+        size_t after = before ? cli_text_width(p->texts[i]) - before : 0;
 
         p->before = before > p->before ? before : p->before;
-        p->after = width - before > p->after ? width - before : p->after;
+        p->after = after > p->after ? after : p->after;
+    }
+    for (size_t i = 0; i < n; i++) { /* "nan" and all that has no point */
+        size_t width = cli_text_width(p->texts[i]);
+
+        if (width > p->before + p->after)
+            p->before = width - p->after;
     }
 }
 
@@ -128,10 +134,11 @@ static void measure_texts(struct printed *p, size_t n, const char *dtype)
 static void put_element(struct printed *p)
 {
     const char *text = p->texts[p->next++];
-    size_t width = cli_text_width(text), before = p->by_point ? width_before(text) : width;
+    size_t width = cli_text_width(text), before = width_before(p, text);
+    size_t left = before ? p->before - before : p->before + p->after - width;
 
-    cli_printf(p->cli, "%*s%s%*s", (int)(p->before - before), "", text,
-               (int)(p->after - (width - before)), "");
+    cli_printf(p->cli, "%*s%s%*s", (int)left, "", text,
+               (int)(p->before + p->after - left - width), "");
     p->column += p->before + p->after;
 }
 

@@ -143,12 +143,17 @@ typedef struct brc_proto {
                                      they came from                             */
     uint64_t len;                 /* exact length in bytes; BRC_LEN_VARIES      */
     uint64_t max_len;             /* no valid form is longer; used as a limit   */
+    const brc_registry *registry; /* for data types and inner chains            */
+    brc_span fill;                /* one canonical element of the array: a codec
+                                     that changes values or the type changes it
+                                     too; data NULL: not known                  */
 } brc_proto;
 #define BRC_LEN_VARIES UINT64_MAX
 
 enum { BRC_ARRAY_TO_ARRAY = 1, BRC_ARRAY_TO_BYTES = 2, BRC_BYTES_TO_BYTES = 3 };
 enum {
-    BRC_CODEC_LOSSY = 1    /* decoding does not always give back what was encoded */
+    BRC_CODEC_LOSSY = 1,     /* decoding does not always give back what was encoded */
+    BRC_CODEC_NEEDS_FILL = 2 /* decoding needs the fill value: proto.fill          */
 };
 
 typedef struct brc_codec_spec {
@@ -205,6 +210,47 @@ typedef struct brc_codec_impl {
 BRC_API BRC_MUST_USE int brc_registry_add_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_codec(brc_registry *reg, const brc_codec_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_error *err);
+
+/* ---- for codecs that hold others, or change the type --------------------------------- */
+
+/* A data type as zarr.json names it: a string, or an object with name and
+ * configuration. BRC_EUNSUPPORTED where the name is not known, BRC_EINVAL where
+ * the form is wrong. Release with brc_dtype_free(). */
+BRC_API BRC_MUST_USE int brc_dtype_open(brc_dtype **out, const brc_registry *reg,
+                                        const brc_json *json, brc_error *err);
+BRC_API void brc_dtype_free(brc_dtype *type);
+
+/* A chain: a codec list bound to chunks of a shape and type, immutable and shared by
+ * all threads. */
+typedef struct brc_chain brc_chain;
+/* Contexts and buffers of one worker, for any chain. */
+typedef struct brc_scratch brc_scratch;
+
+/* Binds a Zarr v3 codec list. The error says which item ("/codecs/1") and why:
+ * BRC_EUNSUPPORTED for a name that is not known or cannot run here, BRC_EINVAL for
+ * the rest. `type` must outlive it; `fill` is copied (data NULL: not known). */
+BRC_API BRC_MUST_USE int brc_chain_open(brc_chain **out, const brc_registry *reg,
+                                        const brc_json *codecs, int ndim, const uint64_t *shape,
+                                        const brc_dtype *type, brc_span fill, brc_error *err);
+BRC_API void brc_chain_free(brc_chain *chain);
+BRC_API uint64_t brc_chain_decoded_len(const brc_chain *chain); /* BRC_LEN_VARIES: variable */
+BRC_API uint64_t brc_chain_encoded_len(const brc_chain *chain); /* the same, of stored bytes */
+BRC_API uint64_t brc_chain_encoded_max(const brc_chain *chain); /* no encoder gives more   */
+/* Appends the list in its full form. */
+BRC_API BRC_MUST_USE int brc_chain_write(const brc_chain *chain, brc_buf *out, brc_error *err);
+
+BRC_API BRC_MUST_USE int brc_scratch_new(brc_scratch **out, brc_error *err);
+BRC_API void brc_scratch_free(brc_scratch *scratch);
+
+/* dst is empty. Decoding gives exactly decoded_len bytes (where that is known) or
+ * fails with BRC_ECORRUPT; dst may be fixed memory of that length, and the last
+ * codec then writes straight into it. Elements are canonical: C order,
+ * little-endian, packed; elements of variable length are each a little-endian
+ * uint32 of their bytes and the bytes. */
+BRC_API BRC_MUST_USE int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch,
+                                          brc_span src, brc_buf *dst, brc_error *err);
+BRC_API BRC_MUST_USE int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch,
+                                          brc_span src, brc_buf *dst, brc_error *err);
 
 #ifdef __cplusplus
 }

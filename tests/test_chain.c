@@ -30,7 +30,9 @@ static int chain_try(const char *list, const char *dtype, int ndim, const uint64
     chain_close();
     ck_assert_int_eq(brc_dtype_open(&chain_type, chain_reg, name, &chain_err), BRC_OK);
     ck_assert_int_eq(brc_json_parse(&json, list, strlen(list), &chain_err), BRC_OK);
-    int rc = brc_chain_open(&chain_now, chain_reg, json, ndim, shape, chain_type, &chain_err);
+    int rc = brc_chain_open(&chain_now, chain_reg, json, ndim, shape, chain_type,
+                            (brc_span){ NULL, 0 },
+                            &chain_err);
     ck_assert((rc == BRC_OK) == (chain_now != NULL));
     brc_json_free(json);
     brc_json_free(name);

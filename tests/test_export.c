@@ -1,8 +1,10 @@
 /* Exporting, and coming back: every data type through every format. */
 #include <check.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -195,6 +197,7 @@ START_TEST(npz_is_reproducible)
             two = exchange_read(exchange_path(&kit, "2.npz"));
     ck_assert_uint_eq(one.len, two.len);
     ck_assert_mem_eq(one.data, two.data, one.len);
+    ck_assert_mem_eq(one.data + 10, "\0\0\41\0", 4); /* 1980-01-01 00:00, whatever the clock says */
     brc_buf_dispose(&one);
     brc_buf_dispose(&two);
     import_ok(&kit, exchange_path(&kit, "1.npz"), NULL);
@@ -275,6 +278,36 @@ START_TEST(refused)
 }
 END_TEST
 
+/* A disk that fills up half way, which a limit on the size of files plays. */
+START_TEST(no_room)
+{
+    static const char *const names[] = { "full.npy", "full.npz", "full" };
+    exchange_kit kit;
+    struct rlimit old, tight;
+    uint8_t data[35 * 16];
+    int rc[3];
+
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (uint8_t)(i * i * 7 >> 3);
+    exchange_start(&kit);
+    create_array(&kit, "/z/a", "complex128", NULL, data, sizeof(data));
+    int before = files_in(&kit);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    tight = old;
+    tight.rlim_cur = 80;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    for (int i = 0; i < 3; i++)
+        rc[i] = brc_export(kit.session, "/z/a", exchange_path(&kit, names[i]), NULL, &kit.err);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, handler);
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(rc[i] == BRC_EIO, "%s: %d", names[i], rc[i]);
+    ck_assert_int_eq(files_in(&kit), before);
+    exchange_stop(&kit);
+}
+END_TEST
+
 /* A version in the past is exported as it was. */
 START_TEST(committed_version)
 {
@@ -311,6 +344,7 @@ Suite *export_suite(void)
     suite_add_tcase(s, back);
     tcase_add_test(rules, permissions);
     tcase_add_test(rules, refused);
+    tcase_add_test(rules, no_room);
     tcase_add_test(rules, committed_version);
     suite_add_tcase(s, rules);
     return s;

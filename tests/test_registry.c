@@ -271,7 +271,8 @@ START_TEST(M4_rank_and_probe_choose)
     ck_assert_int_eq(registry_open_dtype(&type, "\"int8\""), BRC_OK);
     ck_assert_int_eq(brc_json_parse(&list, "[\"bytes\",\"acme.codec\"]", 22, &registry_err),
                      BRC_OK);
-    ck_assert_int_eq(brc_chain_open(&chain, registry_now, list, 1, &n, type, &registry_err),
+    ck_assert_int_eq(brc_chain_open(&chain, registry_now, list, 1, &n, type, (brc_span){ NULL, 0 },
+                                    &registry_err),
                      BRC_EUNSUPPORTED);
     registry_says("no implementation of \"acme.codec\" can run");
     ck_assert_int_eq(brc_registry_add_impl(registry_now, &slow, &registry_err), BRC_OK);

@@ -215,11 +215,13 @@ static void chain_finish(brc_chain *chain)
             chain->to_bytes = step;
         if (step->entry->spec.flags & BRC_CODEC_LOSSY)
             chain->lossy = 1;
+        if (step->entry->spec.flags & BRC_CODEC_NEEDS_FILL)
+            chain->needs_fill = 1;
     }
 }
 
 int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *codecs, int ndim,
-                   const uint64_t *shape, const brc_dtype *type, brc_error *err)
+                   const uint64_t *shape, const brc_dtype *type, brc_span fill, brc_error *err)
 {
     brc_chain *chain = NULL;
     brc_proto proto;
@@ -239,6 +241,12 @@ int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *cod
     BRC_TRY(chain_first_proto(&proto, ndim, shape, type, err));
     BRC_GO(brc_new((void **)&chain, sizeof(*chain), err));
     BRC_GO(brc_new_array((void **)&chain->steps, n, sizeof(*chain->steps), err));
+    if (fill.data != NULL) {
+        BRC_GO(brc_buf_reserve(&chain->fill, fill.len + 1, err));
+        BRC_GO(brc_buf_append(&chain->fill, fill.data, fill.len, err));
+        proto.fill = (brc_span){ chain->fill.data, chain->fill.len };
+    }
+    proto.registry = reg;
     BRC_GO(chain_bind_steps(chain, reg, codecs, &proto, err));
     chain_finish(chain);
     *out = chain;
@@ -258,6 +266,7 @@ void brc_chain_free(brc_chain *chain)
             spec->close(spec->ctx, chain->steps[i].state);
     }
     free(chain->steps);
+    brc_buf_dispose(&chain->fill);
     free(chain);
 }
 
@@ -268,6 +277,11 @@ uint64_t brc_chain_decoded_len(const brc_chain *chain)
     return chain->steps[0].in_len;
 }
 
+uint64_t brc_chain_encoded_len(const brc_chain *chain)
+{
+    return chain->steps[chain->nsteps - 1].out_len;
+}
+
 uint64_t brc_chain_encoded_max(const brc_chain *chain)
 {
     return chain->steps[chain->nsteps - 1].out_max;
@@ -276,6 +290,11 @@ uint64_t brc_chain_encoded_max(const brc_chain *chain)
 int brc_chain_is_lossy(const brc_chain *chain)
 {
     return chain->lossy;
+}
+
+int brc_chain_needs_fill(const brc_chain *chain)
+{
+    return chain->needs_fill;
 }
 
 int brc_chain_is_identity(const brc_chain *chain)

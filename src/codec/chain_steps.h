@@ -18,7 +18,8 @@ struct brc_chain {
     brc_step *steps;                       /* in the list's order                 */
     const brc_step *active[BRC_CHAIN_MAX]; /* those that do something             */
     const brc_step *to_bytes;              /* the array->bytes codec              */
-    int lossy;
+    int lossy, needs_fill;
+    brc_buf fill; /* the fill value that the first step was given                  */
 };
 
 struct brc_scratch {

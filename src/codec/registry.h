@@ -13,13 +13,8 @@
 BRC_MUST_USE int brc_registry_add_builtins(brc_registry *reg, brc_error *err);
 void brc_registry_freeze(const brc_registry *reg);
 
-/* A data type as zarr.json names it: a string, or an object with name and
- * configuration. BRC_EUNSUPPORTED where the name is not known, BRC_EINVAL where
- * the form is wrong. Release with brc_dtype_free(). */
-BRC_MUST_USE int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *json, brc_error *err);
 /* Looks up by NumPy's descr, either byte order; *big set for ">". */
 BRC_MUST_USE int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registry *reg, const char *descr, brc_error *err);
-void brc_dtype_free(brc_dtype *type);
 
 typedef struct brc_codec_entry {
     brc_codec_spec spec;

@@ -24,6 +24,7 @@ typedef struct brc_encoding_slot {
     char *spec;
     brc_chain *chain;
     brc_dtype *type; /* the chain borrows it */
+    brc_buf fill;    /* where the specification has one */
 } brc_encoding_slot;
 
 struct brc_store {

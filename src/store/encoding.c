@@ -10,6 +10,7 @@ void brc_encodings_forget(brc_store *store)
     for (size_t i = 0; i < store->nencodings; i++) {
         brc_chain_free(store->encodings[i].chain);
         brc_dtype_free(store->encodings[i].type);
+        brc_buf_dispose(&store->encodings[i].fill);
         free(store->encodings[i].spec);
     }
     store->nencodings = 0;
@@ -116,8 +117,11 @@ static int encoding_open(brc_store *store, brc_encoding_slot *slot, brc_error *e
         goto done;
     }
     BRC_GO(brc_dtype_open(&slot->type, store->registry, brc_json_member(spec, "data_type"), err));
+    const brc_json *fill = brc_json_member(spec, "fill_value");
+    if (fill != NULL)
+        BRC_GO(slot->type->ops->parse(slot->type, fill, &slot->fill, err));
     BRC_GO(brc_chain_open(&slot->chain, store->registry, brc_json_member(spec, "codecs"), ndim,
-                          shape, slot->type, err));
+                          shape, slot->type, (brc_span){slot->fill.data, slot->fill.len}, err));
 done:
     brc_json_free(spec);
     if (rc < 0) {

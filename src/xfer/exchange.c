@@ -5,7 +5,9 @@
 
 #include "../base/alloc.h"
 #include "../base/file.h"
+#include "../base/json.h"
 #include "../zarr/transfer.h"
+#include "input.h"
 #include "npy_out.h"
 #include "xfer.h"
 
@@ -56,35 +58,38 @@ static int group_is_empty(int *empty, brc_session *s, const char *path, brc_erro
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* 1 where the directory's own node is a group. What is broken in its document is
+/* Whether the directory's own node is a group. What is broken in its document is
  * found when it is imported. */
-static int holds_group(const char *dir)
+static int holds_group(int *is_group, const char *dir, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     brc_json *doc = NULL;
     char *file = NULL;
-    int is_group = 0;
-    text.limit = BRC_JSON_MAX_BYTES;
-    if (brc_path_join(&file, dir, "zarr.json", NULL) == BRC_OK &&
-        brc_file_read(&text, file, NULL) == BRC_OK &&
-        brc_json_parse(&doc, (const char *)text.data, text.len, NULL) == BRC_OK) {
-        const char *type = brc_json_text(brc_json_member(doc, "node_type"));
-        is_group = type && strcmp(type, "group") == 0;
-    }
+    int rc;
+
+    *is_group = 0;
+    BRC_GO(brc_path_join(&file, dir, "zarr.json", err));
+    BRC_GO(brc_regular_read(&text, file, BRC_JSON_MAX_BYTES, err));
+    BRC_GO(brc_json_parse(&doc, (const char *)text.data, text.len, err));
+    const char *type = brc_json_text(brc_json_member(doc, "node_type"));
+    *is_group = type && strcmp(type, "group") == 0;
+done:
     brc_json_free(doc);
     brc_buf_dispose(&text);
     free(file);
-    return is_group;
+    return rc == BRC_ENOMEM ? rc : BRC_OK;
 }
 
 /* Where the source goes when no path is named. */
 static int choose_path(char **out, brc_session *s, int kind, const char *source, brc_error *err)
 {
-    int empty = 0;
+    int is_group = 0, empty = 0;
     char *name;
 
     *out = NULL;
-    if (kind == BRC_SOURCE_ZARR3 && holds_group(source))
+    if (kind == BRC_SOURCE_ZARR3)
+        BRC_TRY(holds_group(&is_group, source, err));
+    if (is_group)
         BRC_TRY(group_is_empty(&empty, s, "/", err));
     if (empty)
         return brc_dup(out, "/", err);

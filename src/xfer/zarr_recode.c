@@ -59,7 +59,7 @@ static int open_source(recode *r, const brc_json *doc, const brc_registry *reg, 
     BRC_TRY(brc_new((void **)&r->fill, r->type->item_size, err));
     memcpy(r->fill, info->fill, r->type->item_size);
     BRC_TRY(brc_chain_open(&r->chain, reg, brc_json_member(doc, "codecs"), r->ndim, r->chunk,
-                           r->type, err));
+                           r->type, (brc_span){ r->fill, r->type->item_size }, err));
     return brc_scratch_new(&r->scratch, err);
 }
 

@@ -262,7 +262,7 @@ static int meta_chain(brc_meta *m, const brc_registry *reg, const brc_json *doc,
                         "/chunk_grid: a chunk would have more than 2^31-1 bytes; use smaller ones");
     m->chunk_bytes = (size_t)bytes;
     return brc_chain_open(&m->chain, reg, brc_json_member(doc, "codecs"), m->ndim, m->chunk, m->type,
-                          err);
+                          (brc_span){m->fill.data, m->fill.len}, err);
 }
 
 /* The texts that others need: the members as they are, and the encoding's

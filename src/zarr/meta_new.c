@@ -262,7 +262,8 @@ int brc_meta_set_codecs(brc_json *doc, const brc_meta *meta, const brc_registry 
         brc_context(err, "codecs");
         return rc;
     }
-    BRC_GO(brc_chain_open(&chain, reg, codecs, meta->ndim, meta->chunk, meta->type, err));
+    BRC_GO(brc_chain_open(&chain, reg, codecs, meta->ndim, meta->chunk, meta->type,
+                          (brc_span){meta->fill.data, meta->fill.len}, err));
     BRC_GO(brc_chain_write(chain, &text, err));
     BRC_GO(brc_buf_terminate(&text, err));
     BRC_GO(set_parsed(doc, "codecs", (const char *)text.data, err));

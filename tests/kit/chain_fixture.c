@@ -40,7 +40,8 @@ int codecs_try_open(const char *list, const char *dtype, int ndim, const uint64_
     codecs_close();
     ck_assert_int_eq(brc_dtype_open(&codecs_type, codecs_reg, name, &codecs_err), BRC_OK);
     ck_assert_int_eq(brc_json_parse(&json, list, strlen(list), &codecs_err), BRC_OK);
-    int rc = brc_chain_open(&codecs_chain, codecs_reg, json, ndim, shape, codecs_type, &codecs_err);
+    int rc = brc_chain_open(&codecs_chain, codecs_reg, json, ndim, shape, codecs_type,
+                            (brc_span){ NULL, 0 }, &codecs_err);
     brc_json_free(json);
     brc_json_free(name);
     return rc;

@@ -171,7 +171,7 @@ static int kit_open_list(brc_chain **out, const codec_kit *kit, const char *text
 
     *out = NULL;
     if (rc == BRC_OK)
-        rc = brc_chain_open(out, kit->reg, codecs, ndim, shape, type, err);
+        rc = brc_chain_open(out, kit->reg, codecs, ndim, shape, type, (brc_span){ NULL, 0 }, err);
     brc_json_free(codecs);
     return rc;
 }
