@@ -74,7 +74,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom bench demo lint \
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom bench demo interop lint \
         install uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so ## the command and the libraries (the default)
@@ -192,8 +192,17 @@ oom: $(if $(OOM_OBJS),$(OUT)/tests/oom) ## makes every allocation fail in turn
 bench: $(if $(BENCH_OBJS),$(OUT)/bench) ## the benchmarks; BENCH names one
 	$(if $(BENCH_OBJS),$(OUT)/bench $(BENCH),@echo 'there is no tests/bench')
 
-demo: all ## a walk through the command; DATA=DIR takes its arrays from there
-	@DATA='$(DATA)' sh docs/demo.sh build/breccia
+# Compiled as a user would, against the archive.
+build/demo/reaction_diffusion: docs/demo/reaction_diffusion.c build/libbreccia.a $(PUBLIC)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c99 $(WARNINGS) -Isrc $(CFLAGS) $< build/libbreccia.a $(LDFLAGS) -pthread $(LIBS) -o $@
+
+demo: all build/demo/reaction_diffusion ## a walk through the command; DATA=PATH imports its arrays from there
+	@DATA=$(call quote,$(DATA)) sh docs/demo.sh build/breccia
+
+interop: all ## reads repositories with tests/interop/reader.py and compares; needs Python and pip
+	@sh tests/interop/run_reader.sh build/breccia
 
 lint: lint-setup $(SCHEMA) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
 	@sh tests/lint/selftest

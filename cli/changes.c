@@ -238,7 +238,7 @@ int cli_put_changes(struct cli *cli, struct cli_changes *changes)
     rc = each_change(cli, changes, &rows);
     if (cli->json) {
         cli_json_close(cli, '[');
-    } else if (rc >= 0 && rows.n > 0) {
+    } else if (rc >= 0 && rows.n > 0 && !changes->silent) {
         if (changes->title)
             cli_printf(cli, "%s\n", changes->title);
         print_change_rows(cli, &rows);

@@ -7,7 +7,7 @@
 
 /* ---- status ---------------------------------------------------------------------- */
 
-static int put_status(struct cli *cli, const char *branch, int clean)
+static int put_status(struct cli *cli, const char *branch, int clean, int unborn)
 {
     struct cli_changes changes = { .title = "Uncommitted changes:" };
 
@@ -21,7 +21,7 @@ static int put_status(struct cli *cli, const char *branch, int clean)
         cli_color(cli, CLI_GREEN);
         cli_puts(cli, cli_escaped(cli, branch));
         cli_color_end(cli);
-        cli_puts(cli, "\n");
+        cli_puts(cli, unborn ? "\nNo commits yet\n" : "\n");
     }
     CLI_TRY(cli_put_changes(cli, &changes));
     if (cli->json)
@@ -42,10 +42,7 @@ static int run_status(struct cli *cli)
     CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
     branch = cli_text(cli, "%s", branch);
     CLI_TRY(cli_refs_read(cli, &refs));
-    CLI_TRY(put_status(cli, branch, clean));
-    if (!cli->json && cli_refs_unborn(&refs))
-        cli_puts(cli, "No commits yet\n");
-    return BRC_OK;
+    return put_status(cli, branch, clean, cli_refs_unborn(&refs));
 }
 
 const struct cli_command cli_command_status = {
@@ -72,7 +69,8 @@ static int run_diff(struct cli *cli)
 {
     size_t revs = cli->args.before_dashes, paths = cli->args.noperands - revs;
     struct cli_changes changes = { .elements = cli_has(cli, "elements"),
-                                   .stat = cli_has(cli, "stat") };
+                                   .stat = cli_has(cli, "stat"),
+                                   .silent = cli->quiet };
 
     if (revs < 1)
         return cli_usage(cli, "FILE stands in front of --");
@@ -102,7 +100,7 @@ const struct cli_command cli_command_diff = {
     .details = "Without a version: HEAD and the uncommitted state. With A: A and the uncommitted\n"
                "state. PATH keeps this node and what is under it.\n"
                "A node that is stored differently (codecs, backend) and has the same values is\n"
-               "listed as 'storage only'; --exit-code does not count it.",
+               "listed as 'storage only'; --exit-code does not count it. --quiet lists nothing.",
     .examples = "breccia diff climate.brc\n"
                 "breccia diff climate.brc v1.0 main --stat -- /t2m\n"
                 "breccia diff climate.brc main~1 main --elements --exit-code",

@@ -6,6 +6,8 @@
 #include "graph.h"
 #include "history.h"
 
+#include <string.h>
+
 static const struct cli_option log_options[] = {
     { "graph", 0, 0, NULL, "draw how commits hang together" },
     { "oneline", 0, 0, NULL, "one line a commit" },
@@ -34,7 +36,7 @@ static void put_log_entry(struct cli *cli, const brc_commit *commit, const struc
             cli_puts(cli, "\n");
         cli_commit_text(cli, commit, refs, first, prefix);
         if (graph)
-            cli_printf(cli, "%s\n", prefix);
+            cli_printf(cli, "%.*s\n", (int)strlen(prefix) - 1, prefix);
     }
     if (graph)
         cli_graph_connect(cli, graph, commit);

@@ -127,8 +127,12 @@ static int write_from_input(struct cli *cli, const brc_sel *sel)
 static int write_value(struct cli *cli, const brc_sel *sel, const char *text)
 {
     brc_buf element = BRC_BUF_INIT;
+    static const char fill[] = "fill value "; /* what the library takes it for */
     int rc = brc_element_parse(&element, cli->array, text, &cli->err);
 
+    if (rc < 0 && strncmp(cli->err.message, fill, strlen(fill)) == 0)
+        return cli_fail(cli, rc, "option --value: %s",
+                        cli_text(cli, "%s", cli->err.message + strlen(fill)));
     if (rc >= 0)
         rc = brc_array_fill(cli->array, sel, element.data, &cli->err);
     brc_buf_dispose(&element);

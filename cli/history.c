@@ -133,6 +133,17 @@ void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli
     cli_printf(cli, " %s\n", cli_subject(cli, commit->message));
 }
 
+/* A line that has no text has no blanks at its end either. */
+static void put_message_line(struct cli *cli, const char *prefix, const char *line)
+{
+    const char *text = cli_subject(cli, line);
+    int len = (int)strlen(prefix);
+
+    while (!text[0] && len > 0 && prefix[len - 1] == ' ')
+        len--;
+    cli_printf(cli, "%.*s%s%s\n", len, prefix, text[0] ? "    " : "", text);
+}
+
 void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
                      const char *first, const char *prefix)
 {
@@ -155,11 +166,11 @@ void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli
     cli_printf(cli, "%sDate:   %s\n", prefix, cli_format_time(time, commit->time_us));
     if (commit->meta_json && strcmp(commit->meta_json, "{}") != 0 && commit->meta_json[0])
         cli_printf(cli, "%sMeta:   %s\n", prefix, cli_escaped(cli, commit->meta_json));
-    cli_printf(cli, "%s\n", prefix);
+    put_message_line(cli, prefix, "");
     while (*line) {
         size_t len = strcspn(line, "\n");
 
-        cli_printf(cli, "%s    %s\n", prefix, cli_subject(cli, line));
+        put_message_line(cli, prefix, line);
         line += len + (line[len] == '\n');
     }
 }

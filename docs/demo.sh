@@ -24,7 +24,10 @@ mkdir -p "$work"
 cd "$work"
 rm -rf demo.brc demo.zarr
 
-say() { printf '\n# %s\n' "$@"; }
+say() {
+    echo
+    printf '# %s\n' "$@"
+}
 # Prints a command and runs it.
 run() {
     printf '\n$ %s\n' "$1"
@@ -58,8 +61,7 @@ run 'breccia ls demo.brc -rl'
 
 # ---- the array to be changed -----------------------------------------------------
 
-# info_number MEMBER, info_list MEMBER: of the array's `info --json`, in $info. Its
-# own members come before the attributes, which may have any name.
+# A member of the array's `info --json`, which is in $info: the first of that name.
 info_word() { printf '%s' "$info" | grep -o "\"$1\":[^,}]*" | sed -n '1s/^[^:]*://p' | tr -d '"'; }
 info_list() { printf '%s' "$info" | grep -o "\"$1\":\[[0-9,]*\]" | sed -n '1s/^[^[]*\[\(.*\)\]/\1/p'; }
 
@@ -88,14 +90,16 @@ corner_slice() {
     }'
 }
 
-# Two values of a type, so that one of them is new wherever it is written.
-two_values() {
+# Three values of a type: one of the first two is new wherever it is written, the
+# third brings neither back.
+three_values() {
     case $1 in
     bool) echo 'true false' ;;
-    complex*) echo '[1,-1] [0,0]' ;;
-    r[0-9]*) echo "${1#r}" | awk '{ n = $1 / 8; for (i = 0; i < n; i++) { a = a ",255"; b = b ",0" }
-                                   print "[" substr(a, 2) "] [" substr(b, 2) "]" }' ;;
-    *) echo '0 1' ;;
+    complex*) echo '[0,0] [1,-1] [77,7]' ;;
+    r[0-9]*) echo "${1#r}" | awk '{
+        for (i = 0; i < $1 / 8; i++) { a = a ",0"; b = b ",255"; c = c ",77" }
+        print "[" substr(a, 2) "] [" substr(b, 2) "] [" substr(c, 2) "]" }' ;;
+    *) echo '0 1 77' ;;
     esac
 }
 
@@ -128,7 +132,7 @@ while [ -z "$data" ] || read -r candidate; do
 done <arrays.txt
 rm -f arrays.txt
 if [ -z "$path" ]; then
-    say 'None of these is an array with elements that this build can decode: the walk ends here.' \
+    say 'No array here has a dimension, elements, and codecs that this build knows: the walk ends.' \
         "The files are in $work"
     exit 0
 fi
@@ -137,8 +141,8 @@ word=$(quoted "$path")
 part=$(quoted "$(small_slice "$shape")")
 corner=$(quoted "$(corner_slice "$shape")")
 codecs=$(other_codecs "$(breccia codecs demo.brc "$path")" "$type")
-read -r value other <<V
-$(two_values "$type")
+read -r value other third <<V
+$(three_values "$type")
 V
 
 # ---- a branch --------------------------------------------------------------------
@@ -150,11 +154,12 @@ run 'breccia switch demo.brc -c trial'
 run "breccia write demo.brc $word $part --value $(quoted "$value")"
 if breccia diff demo.brc --exit-code >/dev/null; then
     say 'That is what was there: nothing is changed yet.'
-    run "breccia write demo.brc $word $part --value $(quoted "$other")"
+    value=$other
+    run "breccia write demo.brc $word $part --value $(quoted "$value")"
 fi
 say 'New chunks of this branch get other codecs; the chunks that are there stay as they are.'
 run "breccia codecs demo.brc $word '$codecs'"
-run "breccia write demo.brc $word $corner --value $(quoted "$other")"
+run "breccia write demo.brc $word $corner --value $(quoted "${third:-$value}")"
 say 'All this is uncommitted, and in the file: it outlasts the process.'
 run 'breccia status demo.brc'
 run "breccia commit demo.brc -m 'another end, other codecs'"
@@ -179,7 +184,8 @@ say 'Every object is hashed, every chunk decoded, every commit followed.'
 run 'breccia fsck demo.brc'
 say 'Out again: any version as a Zarr v3 directory that other programs read.'
 run 'breccia export demo.brc demo.zarr --at v1'
-run 'find demo.zarr -type f | LC_ALL=C sort | head -n 6'
+run 'find demo.zarr -name zarr.json | LC_ALL=C sort | head -n 4'
+run 'find demo.zarr -type f ! -name zarr.json | LC_ALL=C sort | head -n 4'
 run "du -sh demo.brc demo.zarr | awk '{ print \$1, \$2 }'"
 
 say "The files are in $work" \

@@ -53,12 +53,21 @@ static uint64_t steps_below(uint64_t start, uint64_t step, uint64_t end)
 int brc_overlap_of(brc_overlap *out, const brc_sel *sel, const uint64_t *shape,
                    const uint64_t *chunk, const uint64_t *index)
 {
+    uint64_t corner[BRC_MAX_NDIM];
+    for (int d = 0; d < sel->ndim; d++)
+        if (!brc_mul_u64(index[d], chunk[d], &corner[d]))
+            corner[d] = shape[d];
+    return brc_overlap_box(out, sel, shape, corner, chunk);
+}
+
+int brc_overlap_box(brc_overlap *out, const brc_sel *sel, const uint64_t *shape,
+                    const uint64_t *corners, const uint64_t *chunk)
+{
     int any = 1;
     out->whole = 1;
     for (int d = 0; d < sel->ndim; d++) {
-        uint64_t corner, end, step = sel->step[d] > 0 ? sel->step[d] : 1;
-        if (!brc_mul_u64(index[d], chunk[d], &corner) || corner > shape[d])
-            corner = shape[d];
+        uint64_t end, step = sel->step[d] > 0 ? sel->step[d] : 1;
+        uint64_t corner = corners[d] < shape[d] ? corners[d] : shape[d];
         end = shape[d] - corner < chunk[d] ? shape[d] : corner + chunk[d];
         uint64_t first = steps_below(sel->start[d], step, corner);
         uint64_t past = steps_below(sel->start[d], step, end);

@@ -44,7 +44,9 @@ typedef struct brc_overlap {
     int whole;                       /* covers every element of the chunk that
                                         lies inside the array                 */
 } brc_overlap;
-/* 0 where nothing overlaps. */
+/* The chunk of any grid whose first element is `corner`; 0 where nothing overlaps. */
+int brc_overlap_box(brc_overlap *out, const brc_sel *sel, const uint64_t *shape, const uint64_t *corner, const uint64_t *chunk);
+/* The same for chunk `index` of a regular grid. */
 int brc_overlap_of(brc_overlap *out, const brc_sel *sel, const uint64_t *shape, const uint64_t *chunk, const uint64_t *index);
 
 /* Reads Python's slicing, with or without brackets; see brc_sel_parse(). */

@@ -58,8 +58,10 @@ static int open_source(recode *r, const brc_json *doc, const brc_registry *reg, 
                         r->type->json);
     BRC_TRY(brc_new((void **)&r->fill, r->type->item_size, err));
     memcpy(r->fill, info->fill, r->type->item_size);
+    brc_dtype_native(r->type, r->fill, r->type->item_size); /* canonical, for the codecs */
     BRC_TRY(brc_chain_open(&r->chain, reg, brc_json_member(doc, "codecs"), r->ndim, r->chunk,
                            r->type, (brc_span){ r->fill, r->type->item_size }, err));
+    brc_dtype_native(r->type, r->fill, r->type->item_size);
     return brc_scratch_new(&r->scratch, err);
 }
 

@@ -24,7 +24,8 @@ t log r.brc --oneline -n 2
 t log r.brc -n 0
 t log r.brc --oneline --at v1
 t log r.brc --oneline --at HEAD~1
-t log r.brc --oneline --at 'main@{2026-11-20T11:30:00Z}'
+t log r.brc --oneline --at 'main@{2099-01-01T00:00:00Z}'
+t log r.brc --oneline --at 'main@{2001-01-01T00:00:00Z}'
 t log r.brc /a --oneline
 t log r.brc b --oneline
 t log r.brc /nowhere --oneline
@@ -33,7 +34,10 @@ t log r.brc --graph -n 2
 t log r.brc --json
 t log r.brc --at nowhere
 t log r.brc --at abc
-t log r.brc --oneline --color always | head -n 1 | od -An -c | head -n 2
+echo '# colours'
+breccia log r.brc --oneline --color always | sed "s/$(printf '\033')\[\([0-9]*\)m/<\1>/g"
+breccia log r.brc --oneline --color never -n 1
+breccia log r.brc --oneline --color auto -n 1
 
 echo '# show'
 t show r.brc HEAD

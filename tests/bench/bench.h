@@ -1,0 +1,128 @@
+/*
+ * What the benchmarks share. Every figure is a ratio to a limit that is measured
+ * in the same run: ours and the limit take turns (A B A B ...), and a row gives the
+ * median of the pairwise ratios and their spread. Absolute figures are context.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "../../src/breccia.h"
+
+#define MIB ((size_t)1 << 20)
+
+typedef struct bench_opts {
+    size_t bytes;        /* of the big array                                    */
+    size_t small_chunks; /* chunks of the array of many                         */
+    size_t commits;
+    int pairs;
+    unsigned threads;
+    const char *dir;     /* a folder of its own, removed at the end             */
+    brc_pool *pool;
+} bench_opts;
+
+/* ---- report.c ---------------------------------------------------------------------- */
+
+#define SERIES_MAX 32
+
+typedef struct series {
+    double at[SERIES_MAX]; /* seconds, or whatever is measured                  */
+    int n;
+} series;
+
+double now_s(void);
+void series_add(series *s, double value);
+double series_median(const series *s);
+/* The p-th percentile (0 to 100) of n values, which are sorted in place. */
+double percentile(double *values, size_t n, double p);
+
+/* A verdict's direction. */
+enum { AT_LEAST = 1, AT_MOST = 2, JUST_SHOWN = 3 };
+
+void report_head(const char *title, const char *what);
+/* `limit` over `ours`, pair by pair: 1 means as fast as the limit. mb: what one
+ * measurement moves, for the context; 0: times in milliseconds are shown. */
+void report_ratio(const char *label, const series *ours, const series *limit, double mb, int way,
+                  double target);
+/* One number against its target. */
+void report_value(const char *label, double value, const char *unit, int way, double target,
+                  const char *context);
+/* "12 met, 3 not met": the last line. */
+void report_total(void);
+
+/* ---- fixture.c ----------------------------------------------------------------------- */
+
+void must(int rc, const brc_error *err, const char *what);
+void must_be(int condition, const char *what);
+void *must_alloc(size_t bytes);
+uint64_t splitmix64(uint64_t *state);
+/* Runs fn(ctx, i) on n threads, the caller's included. */
+void on_threads(unsigned n, void (*fn)(void *ctx, unsigned i), void *ctx);
+
+/* A smooth field of `planes` planes of 512 x 512 float32 with a little noise, each
+ * value rounded to 14 bits of mantissa: the data set f32-round. */
+enum { PLANE = 512 * 512 };
+void make_field(float *out, size_t planes, unsigned threads);
+
+/* DIR/NAME, into one of a few buffers that take turns. */
+const char *in_dir(const bench_opts *o, const char *name);
+void remove_file(const char *path);
+uint64_t file_size(const char *path);
+void copy_file(const char *from, const char *to);
+uint64_t sql_number(const char *path, const char *sql);
+void sql_run(const char *path, const char *sql);
+
+typedef struct repo {
+    breccia *handle;
+    brc_session *session;
+    brc_array *array;
+    char path[512];
+} repo;
+
+/* A new repository with one array, which has not been written. */
+void repo_make(repo *r, const bench_opts *o, const char *name, uint32_t flags,
+               const brc_array_spec *spec);
+void repo_open(repo *r, const bench_opts *o, const char *name);
+void repo_close(repo *r);
+void repo_commit(repo *r, const char *message);
+
+/* ---- flat.c: the limits ----------------------------------------------------------------- */
+
+enum { FLAT_NONE, FLAT_ZSTD, FLAT_BLOSC };
+
+typedef struct flat_chunk {
+    uint64_t at;
+    size_t len;
+} flat_chunk;
+
+typedef struct flat_file {
+    char path[512];
+    int fd, codec;
+    unsigned threads;
+    size_t nchunks, chunk_len;
+    flat_chunk *chunks;
+    struct flat_worker *workers;
+} flat_file;
+
+void flat_make(flat_file *f, const bench_opts *o, const char *name, int codec, size_t nchunks,
+               size_t chunk_len);
+void flat_free(flat_file *f);
+/* Compresses the chunks on all threads, appends each, and ends with fdatasync.
+ * The file is emptied before, untimed. The result is seconds. */
+double flat_write(flat_file *f, const uint8_t *src);
+/* pread and decompression on all threads, straight to where a chunk belongs. */
+double flat_read(flat_file *f, uint8_t *dst);
+/* One chunk that is in memory: decompression alone. */
+double flat_decode_one(flat_file *f, const uint8_t *stored, size_t len, uint8_t *dst);
+double hash_all(const uint8_t *data, size_t nchunks, size_t chunk_len, unsigned threads);
+
+/* ---- the groups -------------------------------------------------------------------------- */
+
+void bench_bulk(const bench_opts *o);
+void bench_random(const bench_opts *o);
+void bench_commit(const bench_opts *o);
+void bench_size(const bench_opts *o);
+
+#endif

@@ -1,0 +1,369 @@
+/* See scenario.h. */
+#include "scenario.h"
+
+#include <check.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/base/buf.h"
+#include "../../src/base/file.h"
+
+/* ---- the repository ------------------------------------------------------------------ */
+
+void scenario_folder(scenario *t)
+{
+    memset(t, 0, sizeof(*t));
+    snprintf(t->dir, sizeof(t->dir), "/tmp/breccia-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(t->dir));
+    snprintf(t->file, sizeof(t->file), "%s/test.brc", t->dir);
+}
+
+void scenario_open(scenario *t, const brc_open_opts *given, uint32_t flags)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    if (given != NULL)
+        opts = *given;
+    opts.flags |= flags;
+    OK(t, brc_open(&t->repo, t->file, &opts, &t->err));
+    int mode = opts.flags & BRC_OPEN_READONLY ? BRC_SESSION_VIEW : BRC_SESSION_WRITE;
+    OK(t, brc_session_open(&t->session, t->repo, NULL, mode, &t->err));
+}
+
+void scenario_start(scenario *t)
+{
+    scenario_folder(t);
+    scenario_open(t, NULL, BRC_OPEN_CREATE);
+}
+
+void scenario_close(scenario *t)
+{
+    brc_session_free(t->session);
+    brc_free(t->repo);
+    t->session = NULL;
+    t->repo = NULL;
+}
+
+void scenario_reopen(scenario *t)
+{
+    scenario_close(t);
+    scenario_open(t, NULL, 0);
+}
+
+void scenario_stop(scenario *t)
+{
+    scenario_close(t);
+    brc_tree_remove(t->dir);
+}
+
+void scenario_fails(int rc, int code, const brc_error *err, const char *file, int line)
+{
+    ck_assert_msg(rc == code, "%s:%d: the result is %d, not %d (%s)", file, line, rc, code,
+                  rc < 0 ? err->message : "success");
+    ck_assert_int_eq(err->code, code);
+    ck_assert_int_ne(err->message[0], '\0');
+}
+
+/* ---- nodes ----------------------------------------------------------------------------- */
+
+brc_array *scenario_array(scenario *t, const char *path, const char *dtype, int ndim,
+                          const uint64_t *shape, const uint64_t *chunk, const char *fill,
+                          const char *codecs)
+{
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    brc_array *a;
+    spec.ndim = ndim;
+    spec.shape = shape;
+    spec.chunk = chunk;
+    spec.dtype = dtype;
+    spec.fill = fill;
+    spec.codecs_json = codecs;
+    OK(t, brc_array_create(&a, t->session, path, &spec, &t->err));
+    return a;
+}
+
+void scenario_numbers(scenario *t, const char *path, uint64_t n, uint64_t chunk, int32_t first)
+{
+    brc_array *a = scenario_array(t, path, "int32", 1, &n, &chunk, NULL, NULL);
+    int32_t *data = calloc(n + 1, sizeof(*data));
+    ck_assert_ptr_nonnull(data);
+    for (uint64_t i = 0; i < n; i++)
+        data[i] = first + (int32_t)i;
+    OK(t, brc_array_write(a, NULL, data, n * sizeof(*data), &t->err));
+    free(data);
+    brc_array_free(a);
+}
+
+static brc_sel one_element(uint64_t i)
+{
+    brc_sel sel;
+    memset(&sel, 0, sizeof(sel));
+    sel.ndim = 1;
+    sel.start[0] = i;
+    sel.count[0] = sel.step[0] = 1;
+    return sel;
+}
+
+int32_t scenario_number(scenario *t, brc_session *s, const char *path, uint64_t i)
+{
+    brc_array *a;
+    brc_sel sel = one_element(i);
+    int32_t value = 0;
+    OK(t, brc_array_open(&a, s, path, &t->err));
+    OK(t, brc_array_read(a, &sel, &value, sizeof(value), &t->err));
+    brc_array_free(a);
+    return value;
+}
+
+void scenario_set_number(scenario *t, const char *path, uint64_t i, int32_t value)
+{
+    brc_array *a;
+    brc_sel sel = one_element(i);
+    OK(t, brc_array_open(&a, t->session, path, &t->err));
+    OK(t, brc_array_write(a, &sel, &value, sizeof(value), &t->err));
+    brc_array_free(a);
+}
+
+brc_oid scenario_commit(scenario *t, const char *message)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    opts.message = message;
+    OK(t, brc_session_commit(&id, t->session, &opts, &t->err));
+    return id;
+}
+
+int scenario_clean(scenario *t)
+{
+    int clean;
+    OK(t, brc_session_clean(&clean, t->session, &t->err));
+    return clean;
+}
+
+static int whole_damage(void *ctx, const brc_damage *damage)
+{
+    (void)ctx;
+    ck_abort_msg("fsck: %s: %s", damage->kind, damage->message);
+    return 0;
+}
+
+void scenario_whole(scenario *t)
+{
+    uint64_t checked;
+    OK(t, brc_fsck(t->repo, 0, whole_damage, NULL, &checked, &t->err));
+}
+
+char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, char *out,
+                    size_t size)
+{
+    brc_iter *it;
+    brc_node node;
+    size_t len = 0;
+    int rc;
+    *out = '\0';
+    OK(t, brc_list(&it, s, path, recurse, &t->err));
+    while ((rc = brc_list_next(it, &node, &t->err)) > 0) {
+        int n = snprintf(out + len, size - len, "%s%s ", node.path,
+                         node.kind == BRC_ARRAY ? "*" : "");
+        ck_assert(n > 0 && (size_t)n < size - len);
+        len += (size_t)n;
+    }
+    ck_assert_int_eq(rc, 0);
+    brc_iter_free(it);
+    return out;
+}
+
+/* ---- the file ---------------------------------------------------------------------------- */
+
+static sqlite3 *file_db(const scenario *t)
+{
+    sqlite3 *db;
+    ck_assert_int_eq(sqlite3_open_v2(t->file, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(db, 30000);
+    return db;
+}
+
+int64_t scenario_ask(scenario *t, const char *sql)
+{
+    sqlite3 *db = file_db(t);
+    sqlite3_stmt *st;
+    ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    ck_assert_int_eq(sqlite3_step(st), SQLITE_ROW);
+    int64_t value = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return value;
+}
+
+void scenario_sql(scenario *t, const char *sql)
+{
+    sqlite3 *db = file_db(t);
+    ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+void scenario_rows(scenario *t, const char *sql, brc_buf *out)
+{
+    sqlite3 *db = file_db(t);
+    sqlite3_stmt *st;
+    out->len = 0;
+    ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    while (sqlite3_step(st) == SQLITE_ROW)
+        for (int i = 0; i < sqlite3_column_count(st); i++) {
+            const char *text = (const char *)sqlite3_column_text(st, i);
+            OK(t, brc_buf_printf(out, &t->err, "%s%c", text != NULL ? text : "-",
+                                 i + 1 < sqlite3_column_count(st) ? ' ' : '\n'));
+        }
+    OK(t, brc_buf_terminate(out, &t->err));
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+}
+
+/* ---- models -------------------------------------------------------------------------------- */
+
+uint64_t scenario_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+uint64_t scenario_below(uint64_t *state, uint64_t n)
+{
+    return scenario_random(state) % n;
+}
+
+static uint64_t product(int ndim, const uint64_t *shape)
+{
+    uint64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    return n;
+}
+
+void model_new(model *m, int ndim, const uint64_t *shape, size_t item, const void *fill)
+{
+    memset(m, 0, sizeof(*m));
+    m->ndim = ndim;
+    m->item = item;
+    if (ndim > 0)
+        memcpy(m->shape, shape, (size_t)ndim * sizeof(*shape));
+    if (fill != NULL)
+        memcpy(m->fill, fill, item);
+    m->len = product(ndim, m->shape) * item;
+    m->data = malloc(m->len + 1);
+    ck_assert_ptr_nonnull(m->data);
+    for (size_t i = 0; i < m->len; i += item)
+        memcpy(m->data + i, m->fill, item);
+}
+
+void model_free(model *m)
+{
+    free(m->data);
+}
+
+/* The element of the model at an index within the selection. */
+static size_t model_offset(const model *m, const brc_sel *sel, const uint64_t *at)
+{
+    uint64_t offset = 0;
+    for (int i = 0; i < m->ndim; i++)
+        offset = offset * m->shape[i] + sel->start[i] + at[i] * sel->step[i];
+    return offset * m->item;
+}
+
+static int64_t memory_offset(const model *m, const brc_sel *sel, const uint64_t *at,
+                             const int64_t *strides)
+{
+    int64_t offset = 0;
+    for (int i = 0; i < m->ndim; i++)
+        offset = strides != NULL ? offset + (int64_t)at[i] * strides[i]
+                                 : offset * (int64_t)sel->count[i] + (int64_t)at[i];
+    return strides != NULL ? offset : offset * (int64_t)m->item;
+}
+
+static int next_index(const model *m, const brc_sel *sel, uint64_t *at)
+{
+    for (int i = m->ndim - 1; i >= 0; i--) {
+        if (++at[i] < sel->count[i])
+            return 1;
+        at[i] = 0;
+    }
+    return 0;
+}
+
+void model_write(model *m, const brc_sel *sel, const void *src, const int64_t *strides)
+{
+    uint64_t at[BRC_MAX_NDIM] = { 0 };
+    if (brc_sel_count(sel) == 0)
+        return;
+    do
+        memcpy(m->data + model_offset(m, sel, at),
+               (const uint8_t *)src + memory_offset(m, sel, at, strides), m->item);
+    while (next_index(m, sel, at));
+}
+
+void model_read(const model *m, const brc_sel *sel, void *dst, const int64_t *strides)
+{
+    uint64_t at[BRC_MAX_NDIM] = { 0 };
+    if (brc_sel_count(sel) == 0)
+        return;
+    do
+        memcpy((uint8_t *)dst + memory_offset(m, sel, at, strides), m->data + model_offset(m, sel, at),
+               m->item);
+    while (next_index(m, sel, at));
+}
+
+void model_resize(model *m, const uint64_t *shape)
+{
+    model old = *m;
+    brc_sel keep;
+    memset(&keep, 0, sizeof(keep));
+    keep.ndim = m->ndim;
+    for (int i = 0; i < m->ndim; i++) {
+        keep.count[i] = shape[i] < old.shape[i] ? shape[i] : old.shape[i];
+        keep.step[i] = 1;
+    }
+    model_new(m, old.ndim, shape, old.item, old.fill);
+    uint8_t *kept = malloc(brc_sel_count(&keep) * old.item + 1);
+    ck_assert_ptr_nonnull(kept);
+    model_read(&old, &keep, kept, NULL);
+    model_write(m, &keep, kept, NULL);
+    free(kept);
+    model_free(&old);
+}
+
+void model_selection(const model *m, uint64_t *random, brc_sel *sel)
+{
+    memset(sel, 0, sizeof(*sel));
+    sel->ndim = m->ndim;
+    for (int i = 0; i < m->ndim; i++) {
+        uint64_t n = m->shape[i];
+        sel->step[i] = scenario_below(random, 3) != 0 ? 1 : 1 + scenario_below(random, 4);
+        if (n == 0 || scenario_below(random, 40) == 0)
+            continue;
+        if (scenario_below(random, 3) == 0) { /* all of the axis */
+            sel->count[i] = (n - 1) / sel->step[i] + 1;
+            continue;
+        }
+        sel->start[i] = scenario_below(random, n);
+        sel->count[i] = 1 + scenario_below(random, (n - 1 - sel->start[i]) / sel->step[i] + 1);
+    }
+}
+
+void model_bytes(uint64_t *random, void *out, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        ((uint8_t *)out)[i] = (uint8_t)scenario_random(random);
+}
+
+void model_check(const model *m, scenario *t, brc_array *a)
+{
+    uint8_t *got = malloc(m->len + 1);
+    ck_assert_ptr_nonnull(got);
+    memset(got, 0xa5, m->len + 1);
+    OK(t, brc_array_read(a, NULL, got, m->len, &t->err));
+    ck_assert_mem_eq(got, m->data, m->len);
+    free(got);
+}

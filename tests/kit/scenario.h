@@ -1,0 +1,79 @@
+/* A temporary repository behind the public API, arrays in it, models of arrays in
+ * plain memory, and a look at the file with SQLite. What fails here fails the test. */
+#ifndef BRC_TESTS_SCENARIO_H
+#define BRC_TESTS_SCENARIO_H
+
+#include "../../src/breccia.h"
+
+/* The call, which is given &(t)->err, must succeed, or fail with this code. */
+#define OK(t, call) ck_assert_msg((call) == BRC_OK, "%s", (t)->err.message)
+#define FAILS(t, code, call) scenario_fails((call), (code), &(t)->err, __FILE__, __LINE__)
+
+typedef struct scenario {
+    char dir[64];         /* a temporary folder             */
+    char file[96];        /* "test.brc" in it               */
+    breccia *repo;
+    brc_session *session; /* the current branch, to write   */
+    brc_error err;
+} scenario;
+
+void scenario_start(scenario *t);
+/* Only the folder, with the name of the file. */
+void scenario_folder(scenario *t);
+/* Opens the file, BRC_OPEN_CREATE or not; opts NULL: the defaults. */
+void scenario_open(scenario *t, const brc_open_opts *opts, uint32_t flags);
+void scenario_close(scenario *t);
+void scenario_reopen(scenario *t);
+void scenario_stop(scenario *t);
+void scenario_fails(int rc, int code, const brc_error *err, const char *file, int line);
+
+/* A new array; chunk, fill and codecs may be NULL. */
+brc_array *scenario_array(scenario *t, const char *path, const char *dtype, int ndim,
+                          const uint64_t *shape, const uint64_t *chunk, const char *fill,
+                          const char *codecs);
+/* A new int32 array of one axis with the elements first, first + 1, ... */
+void scenario_numbers(scenario *t, const char *path, uint64_t n, uint64_t chunk, int32_t first);
+/* Its i-th element, as `s` sees it. */
+int32_t scenario_number(scenario *t, brc_session *s, const char *path, uint64_t i);
+void scenario_set_number(scenario *t, const char *path, uint64_t i, int32_t value);
+brc_oid scenario_commit(scenario *t, const char *message);
+int scenario_clean(scenario *t);
+/* No fault is found. */
+void scenario_whole(scenario *t);
+/* Nodes below a path, "/a /b/c ", in out. */
+char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, char *out, size_t size);
+
+/* With a connection of its own: the first column of the first row, a change, and
+ * the rows as text. Not while t->repo is in a transaction. */
+int64_t scenario_ask(scenario *t, const char *sql);
+void scenario_sql(scenario *t, const char *sql);
+void scenario_rows(scenario *t, const char *sql, brc_buf *out);
+
+/* splitmix64, and a number below n. */
+uint64_t scenario_random(uint64_t *state);
+uint64_t scenario_below(uint64_t *state, uint64_t n);
+
+/* An array in plain memory. */
+typedef struct model {
+    int ndim;
+    uint64_t shape[BRC_MAX_NDIM];
+    size_t item;
+    uint8_t fill[16];
+    uint8_t *data;
+    size_t len;
+} model;
+
+void model_new(model *m, int ndim, const uint64_t *shape, size_t item, const void *fill);
+void model_free(model *m);
+/* Keeps what both shapes hold; the rest is the fill value. */
+void model_resize(model *m, const uint64_t *shape);
+/* Where elements of the selection lie in memory with these strides (NULL: packed). */
+void model_write(model *m, const brc_sel *sel, const void *src, const int64_t *strides);
+void model_read(const model *m, const brc_sel *sel, void *dst, const int64_t *strides);
+/* A selection inside the shape, possibly empty. */
+void model_selection(const model *m, uint64_t *random, brc_sel *sel);
+void model_bytes(uint64_t *random, void *out, size_t len);
+/* The array has exactly these elements. */
+void model_check(const model *m, scenario *t, brc_array *a);
+
+#endif
