@@ -38,8 +38,10 @@ static void put_log_entry(struct cli *cli, const brc_commit *commit, const struc
         if (graph)
             cli_printf(cli, "%.*s\n", (int)strlen(prefix) - 1, prefix);
     }
-    if (graph)
+    if (graph && !cli_operand(cli, 1))
         cli_graph_connect(cli, graph, commit);
+    else if (graph)
+        graph->n = 0; /* some commits are left out, so nothing hangs together */
 }
 
 static int log_commits(struct cli *cli, const struct cli_refs *refs, uint64_t limit,

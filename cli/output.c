@@ -100,7 +100,7 @@ void cli_put(struct cli *cli, const char *bytes, size_t len)
     struct cli_out *out = &cli->out;
     size_t limit = out->hold ? HELD_IN_MEMORY : SHOWN_AT;
 
-    if (out->failure)
+    if (out->failure || len == 0)
         return;
     if (out->len + len > out->cap) {
         size_t cap = out->cap ? out->cap : 4096;

@@ -228,12 +228,16 @@ typedef struct brc_array_spec {
 typedef struct brc_array_info {
     const char *path;
     int ndim;
-    const uint64_t *shape, *chunk, *grid; /* grid: chunks along each axis     */
+    const uint64_t *shape;
+    const uint64_t *chunk;   /* of what is stored: in shards, the inner chunks */
+    const uint64_t *grid;    /* how many of them along each axis               */
     const char *dtype;       /* "float32", or a JSON object                    */
     size_t item_size;        /* bytes an element; 0: variable length          */
     const char *codecs_json; /* as in zarr.json                               */
-    const void *fill;        /* one element, item_size bytes                  */
+    const void *fill;        /* one element; NULL where the type is not known */
     int readable;            /* 0: its codecs or data type are not known here */
+    const uint64_t *shard;   /* the shape of its shards; NULL: it has none    */
+    int regular;             /* 0: chunks along an axis differ in length      */
 } brc_array_info;
 
 /* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */
@@ -410,9 +414,13 @@ BRC_API BRC_MUST_USE int brc_array_append(brc_array *a, int axis, uint64_t count
 /* A Zarr v3 codec list for chunks written from now on; stored ones keep theirs,
  * unless `rewrite`. */
 BRC_API BRC_MUST_USE int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err);
-/* Packed elements, C order, native byte order; `sel` NULL: the whole array. */
+/* Packed elements, C order, native byte order; `sel` NULL: the whole array.
+ * Elements of variable length are each a little-endian uint32 of their bytes and
+ * the bytes; they can be written so, and read with brc_array_read_elements(). */
 BRC_API BRC_MUST_USE int brc_array_read(brc_array *a, const brc_sel *sel, void *dst, size_t len, brc_error *err);
 BRC_API BRC_MUST_USE int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err);
+/* Appends the selected elements to `out`, whatever their type. */
+BRC_API BRC_MUST_USE int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
 /* One element everywhere in the selection. */
 BRC_API BRC_MUST_USE int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_error *err);
 /* n reads, or n writes in one transaction, possibly of several arrays of one

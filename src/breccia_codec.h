@@ -102,6 +102,12 @@ typedef struct brc_dtype_ops {
     int (*print)(const brc_dtype *type, const uint8_t *element, size_t len, int how, brc_buf *out, brc_error *err);
     /* elements as doubles, for differences; NULL: they are not numbers        */
     double (*number)(const brc_dtype *type, const uint8_t *element);
+    /* n elements to the other byte order; dst may be src. NULL: swap_unit says it
+     * all. Of a type with parts of several widths, swap_unit is the element's size. */
+    void (*swap)(const brc_dtype *type, uint8_t *dst, const uint8_t *src, size_t n);
+    /* n stored elements made canonical: bits that carry no value are set to what
+     * they should be. NULL: every bit pattern is canonical. */
+    void (*normalize)(const brc_dtype *type, uint8_t *data, size_t n);
 } brc_dtype_ops;
 
 /* A data type bound to its configuration: immutable, shared by all threads. */
@@ -116,6 +122,8 @@ struct brc_dtype {
     const char *npy;   /* NumPy's descr for little-endian, "<f4"; NULL: none    */
     const brc_dtype_ops *ops;
     void *state;       /* the specification's own                               */
+    const brc_registry *registry; /* for a type that holds others: there when it
+                                     is opened                                  */
 };
 
 typedef struct brc_dtype_spec {
@@ -125,7 +133,8 @@ typedef struct brc_dtype_spec {
     /* 1 where `name` is one of a family that this specification describes
      * ("r24" for r<bits>); NULL: only its own name */
     int (*match)(void *ctx, const char *name);
-    /* fills in `out` but for json; config may be NULL */
+    /* fills in `out` but for registry; config may be NULL. json may be NULL: then it
+     * is made of name and config */
     int (*open)(void *ctx, brc_dtype *out, const char *name, const brc_json *config, brc_error *err);
     void (*close)(void *ctx, brc_dtype *type); /* NULL: nothing to release      */
     void (*destroy)(void *ctx);
@@ -147,6 +156,8 @@ typedef struct brc_proto {
     brc_span fill;                /* one canonical element of the array: a codec
                                      that changes values or the type changes it
                                      too; data NULL: not known                  */
+    uint32_t flags;               /* set by open() in `out`: BRC_CODEC_* that this
+                                     configuration adds to the specification's  */
 } brc_proto;
 #define BRC_LEN_VARIES UINT64_MAX
 
@@ -218,7 +229,15 @@ BRC_API BRC_MUST_USE int brc_registry_add_impl(brc_registry *reg, const brc_code
  * the form is wrong. Release with brc_dtype_free(). */
 BRC_API BRC_MUST_USE int brc_dtype_open(brc_dtype **out, const brc_registry *reg,
                                         const brc_json *json, brc_error *err);
+/* The same for a type without configuration: "uint64". */
+BRC_API BRC_MUST_USE int brc_dtype_open_name(brc_dtype **out, const brc_registry *reg,
+                                             const char *name, brc_error *err);
 BRC_API void brc_dtype_free(brc_dtype *type);
+/* n elements of a fixed size to the other byte order; dst may be src. */
+BRC_API void brc_dtype_swap(const brc_dtype *type, uint8_t *dst, const uint8_t *src, size_t n);
+/* n stored elements made canonical, and whether that ever changes one. */
+BRC_API void brc_dtype_normalize(const brc_dtype *type, uint8_t *data, size_t n);
+BRC_API int brc_dtype_normalizes(const brc_dtype *type);
 
 /* A chain: a codec list bound to chunks of a shape and type, immutable and shared by
  * all threads. */

@@ -97,9 +97,10 @@ int brc_begin(breccia *repo, brc_error *err)
 
 int brc_end(breccia *repo, int keep, brc_error *err)
 {
-    if (!keep)
+    int rc = brc_store_end(repo->store, keep, err);
+    if (!keep || rc < 0) /* what sessions have read of it is gone */
         repo->changes++;
-    return brc_store_end(repo->store, keep, err);
+    return rc;
 }
 
 /* ---- totals ------------------------------------------------------------------------------ */

@@ -37,26 +37,49 @@ struct write_run {
     brc_pipe *pipe;
     brc_group *group;
     size_t batch_items, job_items;
-    int lossy, identity;
     write_batch batches[2];
 };
 
 /* ---- on the pool -------------------------------------------------------------------- */
 
-static int write_encode(write_run *run, brc_scratch *scratch, brc_write_item *item, brc_error *err)
+static int write_encode(brc_scratch *scratch, brc_write_item *item, brc_error *err)
 {
     item->stored.len = 0;
-    return brc_chain_encode(run->ops->chain, scratch, (brc_span){item->data, run->ops->len},
-                            &item->stored, err);
+    return brc_chain_encode(item->chain, scratch, (brc_span){item->data, item->len}, &item->stored,
+                            err);
 }
 
-static int write_decode(write_run *run, brc_scratch *scratch, const brc_write_item *item, brc_buf *into,
+static int write_decode(brc_scratch *scratch, const brc_write_item *item, brc_buf *into,
                         brc_error *err)
 {
+    uint64_t len = brc_chain_decoded_len(item->chain);
     into->len = 0;
-    BRC_TRY(brc_buf_reserve(into, run->ops->len, err));
-    return brc_chain_decode(run->ops->chain, scratch,
-                            (brc_span){item->stored.data, item->stored.len}, into, err);
+    if (len != BRC_LEN_VARIES)
+        BRC_TRY(brc_buf_reserve(into, (size_t)len, err));
+    return brc_chain_decode(item->chain, scratch, (brc_span){item->stored.data, item->stored.len},
+                            into, err);
+}
+
+static int write_is_fill(const brc_write_ops *ops, const brc_write_item *item)
+{
+    uint64_t len;
+    return item->chain != NULL && ops->fill.data != NULL &&
+           brc_mul_u64(item->elements, ops->fill.len, &len) && len == item->len &&
+           brc_all_equal(item->data, item->elements, ops->fill.len, ops->fill.data);
+}
+
+/* Makes canonical bytes of what next() gave encoded. */
+static int write_take(brc_scratch *scratch, brc_write_item *item, brc_error *err)
+{
+    if (item->chain == NULL) {
+        item->data = item->stored.data;
+        item->len = item->stored.len;
+        return BRC_OK;
+    }
+    BRC_TRY(write_decode(scratch, item, &item->own, err));
+    item->data = item->own.data;
+    item->len = item->own.len;
+    return BRC_OK;
 }
 
 /* First stage: canonical bytes, fill test, hash. What a lossy chain gives back is
@@ -66,18 +89,16 @@ static int write_hash(write_run *run, brc_scratch *scratch, brc_write_item *item
     const brc_write_ops *ops = run->ops;
     if (!ops->encoded)
         BRC_TRY(ops->gather(ops->ctx, item, scratch, err));
-    if (run->lossy && !ops->encoded)
-        BRC_TRY(write_encode(run, scratch, item, err));
-    if (run->lossy || ops->encoded) {
-        BRC_TRY(write_decode(run, scratch, item, &item->own, err));
-        item->data = item->own.data;
-    }
-    item->is_fill = ops->fill != NULL &&
-                    brc_all_equal(item->data, ops->len / ops->item_size, ops->item_size, ops->fill);
+    int lossy = item->chain != NULL && brc_chain_is_lossy(item->chain);
+    if (lossy && !ops->encoded)
+        BRC_TRY(write_encode(scratch, item, err));
+    if (lossy || ops->encoded)
+        BRC_TRY(write_take(scratch, item, err));
+    item->is_fill = write_is_fill(ops, item);
     if (item->is_fill)
         return BRC_OK;
-    item->id = brc_hash_object(ops->hash, BRC_KIND_CHUNK, item->data, ops->len);
-    item->guard = brc_hash_guard(ops->secret, item->data, ops->len);
+    item->id = brc_hash_object(ops->hash, BRC_KIND_CHUNK, item->data, item->len);
+    item->guard = brc_hash_guard(ops->secret, item->data, item->len);
     return BRC_OK;
 }
 
@@ -85,10 +106,11 @@ static int write_read_back(write_run *run, unsigned worker, const brc_write_item
                            brc_error *err)
 {
     brc_pipe_worker *w = &run->pipe->workers[worker];
-    int rc = write_decode(run, w->scratch, item, &w->chunk, err);
+    int rc = write_decode(w->scratch, item, &w->chunk, err);
     if (rc == BRC_ENOMEM)
         return rc;
-    if (rc == BRC_OK && (run->ops->len == 0 || memcmp(w->chunk.data, item->data, run->ops->len) == 0))
+    if (rc == BRC_OK && w->chunk.len == item->len &&
+        (item->len == 0 || memcmp(w->chunk.data, item->data, item->len) == 0))
         return BRC_OK;
     return brc_fail(err, BRC_EINTERNAL,
                     "the codecs do not give back what they encoded; nothing was stored");
@@ -98,18 +120,18 @@ static int write_read_back(write_run *run, unsigned worker, const brc_write_item
 static int write_prepare(write_run *run, unsigned worker, brc_write_item *item, brc_error *err)
 {
     brc_scratch *scratch = run->pipe->workers[worker].scratch;
-    const brc_write_ops *ops = run->ops;
     if (item->is_fill || item->is_known || item->twin != NULL)
         return BRC_OK;
-    item->as_is = run->identity;
-    if (!ops->encoded && !item->as_is) {
-        if (!run->lossy)
-            BRC_TRY(write_encode(run, scratch, item, err));
-        item->as_is = !WORTHWHILE(item->stored.len, ops->len);
-        if (!item->as_is && !run->pipe->no_readback && !run->lossy)
+    item->as_is = item->chain != NULL && brc_chain_is_identity(item->chain);
+    if (!run->ops->encoded && !item->as_is) {
+        int lossy = brc_chain_is_lossy(item->chain); /* then it is encoded already */
+        if (!lossy)
+            BRC_TRY(write_encode(scratch, item, err));
+        item->as_is = !WORTHWHILE(item->stored.len, item->len);
+        if (!item->as_is && !run->pipe->no_readback && !lossy)
             BRC_TRY(write_read_back(run, worker, item, err));
     }
-    item->checksum = item->as_is ? brc_hash_stored(&item->id, item->data, ops->len)
+    item->checksum = item->as_is ? brc_hash_stored(&item->id, item->data, item->len)
                                  : brc_hash_stored(&item->id, item->stored.data, item->stored.len);
     return BRC_OK;
 }
@@ -165,6 +187,7 @@ static int batch_fill(write_run *run, write_batch *b, int *more, brc_error *err)
         brc_write_item *item = &b->items[b->n];
         item->own.len = item->stored.len = 0;
         item->data = NULL;
+        item->len = 0;
         item->is_fill = item->is_known = item->as_is = 0;
         item->twin = NULL;
         int rc = run->ops->next(run->ops->ctx, item, err);
@@ -261,8 +284,6 @@ static int write_setup(write_run *run, brc_error *err)
     size_t bytes = memory / 6 < BATCH_BYTES ? memory / 6 : BATCH_BYTES;
     run->batch_items = bytes / len < 1 ? 1 : bytes / len > BATCH_ITEMS ? BATCH_ITEMS : bytes / len;
     run->job_items = JOB_BYTES / len < 1 ? 1 : JOB_BYTES / len;
-    run->lossy = brc_chain_is_lossy(run->ops->chain);
-    run->identity = brc_chain_is_identity(run->ops->chain);
     BRC_TRY(brc_group_new(&run->group, run->pipe->pool, err));
     for (int i = 0; i < 2; i++) {
         BRC_TRY(brc_new_array(&p, run->batch_items, sizeof(brc_write_item), err));

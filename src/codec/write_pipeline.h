@@ -11,6 +11,10 @@
 #include "pipe.h"
 
 typedef struct brc_write_item {
+    /* set by next() */
+    const brc_chain *chain; /* NULL: the stored bytes are what they are (opaque) */
+    int64_t encoding;       /* the caller's number for it                        */
+    uint64_t elements;      /* of the chunk                                      */
     /* the caller's own, kept between next() and the others */
     uint64_t number;
     const brc_chain *old_chain; /* of what is there already                      */
@@ -18,7 +22,8 @@ typedef struct brc_write_item {
     uint64_t old_checksum;
     int has_old;
     /* the pipeline's */
-    const uint8_t *data; /* canonical bytes, of the length that the chain has    */
+    const uint8_t *data; /* canonical bytes: set by gather()                     */
+    size_t len;          /* how many                                             */
     brc_buf own;         /* memory for gather() to use; kept from chunk to chunk */
     brc_buf stored;      /* encoded; set by next() where all are encoded already */
     int is_fill;         /* every element is the fill value: nothing is stored   */
@@ -32,16 +37,14 @@ typedef struct brc_write_item {
 
 typedef struct brc_write_ops {
     void *ctx;
-    const brc_chain *chain;
-    size_t len;            /* canonical bytes of a chunk                         */
+    size_t len;            /* canonical bytes of a chunk, about: sizes batches   */
     int hash;
     const uint8_t *secret;
-    const uint8_t *fill;   /* one element, or NULL: chunks are never absent      */
-    size_t item_size;
+    brc_span fill;         /* one element; data NULL: chunks are never absent    */
     int encoded;           /* next() gives encoded chunks, which are kept as they are */
     /* Caller's thread, in order. 1 with an item, 0 at the end. */
     int (*next)(void *ctx, brc_write_item *item, brc_error *err);
-    /* Any thread: sets item->data. Not called where `encoded`. */
+    /* Any thread: sets item->data and len. Not called where `encoded`. */
     int (*gather)(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err);
     /* Caller's thread: sets is_known in each of n items. */
     int (*find)(void *ctx, brc_write_item *const *items, size_t n, brc_error *err);

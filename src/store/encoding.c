@@ -144,7 +144,7 @@ int brc_encoding_chain(brc_store *store, int64_t id, const brc_chain **out, brc_
     if (id == 0)
         return BRC_OK;
     BRC_TRY(encoding_load(store, id, &slot, err));
-    if (slot->chain == NULL)
+    if (slot->chain == NULL && strcmp(slot->spec, "{\"opaque\":true}") != 0)
         BRC_TRY(encoding_open(store, slot, err));
     *out = slot->chain;
     return BRC_OK;

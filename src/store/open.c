@@ -166,16 +166,36 @@ static void db_disconnect(brc_store *store)
     store->db = NULL;
 }
 
+/* A writer that ended in the middle left a journal, which a reader may not play
+ * back: a connection that may write does it. */
+static int roll_back_left_journal(brc_store *store, int flags, const char *vfs, brc_error *err)
+{
+    flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
+    BRC_TRY(db_connect(store, flags, vfs, 0, err));
+    int rc = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        return brc_fail_db(store, rc, "undo what a writer left unfinished", err);
+    db_disconnect(store);
+    return BRC_OK;
+}
+
 static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t now_us,
                          brc_error *err)
 {
     int create = (opts->flags & BRC_OPEN_CREATE) != 0;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                 (store->readonly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
-    BRC_TRY(db_connect(store, flags, opts->vfs, 0, err));
-    if (create)
+    int rc = db_connect(store, flags, opts->vfs, 0, err);
+    if (rc == BRC_OK && create)
         return store_make(store, opts->hash, now_us, err);
-    int rc = store_load(store, err);
+    if (rc == BRC_OK)
+        rc = store_load(store, err);
+    if (rc == BRC_EREADONLY && store->readonly) {
+        db_disconnect(store);
+        BRC_TRY(roll_back_left_journal(store, flags, opts->vfs, err));
+        BRC_TRY(db_connect(store, flags, opts->vfs, 0, err));
+        rc = store_load(store, err);
+    }
     /* The characters that a URI gives a meaning are not worth escaping here. */
     if (rc == BRC_EIO && store->readonly && strpbrk(store->path, "?#%") == NULL) {
         db_disconnect(store);

@@ -99,8 +99,9 @@ BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *e
 BRC_MUST_USE int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err);
 /* The same without adding it: -1 where it is not there. */
 BRC_MUST_USE int brc_encoding_find(brc_store *store, const char *spec, int64_t *id, brc_error *err);
-/* Its chain, borrowed from the store; NULL for encoding 0. BRC_EUNSUPPORTED where
- * this build lacks a codec. */
+/* Its chain, borrowed from the store; NULL for encoding 0, and for opaque ones, whose
+ * objects are bytes of a chunk that could not be decoded when they were stored.
+ * BRC_EUNSUPPORTED where this build lacks a codec. */
 BRC_MUST_USE int brc_encoding_chain(brc_store *store, int64_t id, const brc_chain **out, brc_error *err);
 
 /* ---- refs --------------------------------------------------------------------------

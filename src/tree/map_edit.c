@@ -57,7 +57,14 @@ static int item_copy(map_editor *e, const brc_item *from, brc_item **out, brc_er
     return BRC_OK;
 }
 
-/* Reads a node as a list, copied into the arena. */
+/* The callers' keys nest never, but a damaged map's may. */
+static int keys_are_nested(brc_error *err)
+{
+    return brc_fail(err, BRC_ECORRUPT, "a map is damaged: a key begins with another");
+}
+
+/* Reads a node as a list, copied into the arena. A child's items begin with its
+ * prefix: else the gathered list would not be in order. */
 static int editor_load(map_editor *e, const brc_oid *id, const brc_item *as, brc_item **first,
                        brc_item **last, brc_error *err)
 {
@@ -75,6 +82,10 @@ static int editor_load(map_editor *e, const brc_oid *id, const brc_item *as, brc
             *first = copy;
         *last = copy;
     }
+    if (rc == BRC_OK && as != NULL &&
+        (brc_bits_order((*first)->key, (*first)->bits, as->key, as->bits) != 0 ||
+         brc_bits_order((*last)->key, (*last)->bits, as->key, as->bits) != 0))
+        return brc_fail(err, BRC_ECORRUPT, "a map is damaged: a node is not where its keys belong");
     return rc;
 }
 
@@ -123,6 +134,8 @@ static int gather_node(map_editor *e, const brc_oid *id, const brc_item *as, con
             BRC_TRY(gather_push(e, item, err));
         else if (item->is_child)
             BRC_TRY(gather_node(e, &item->id, item, edits, here, err));
+        else if (here > 1 || edits->key_len * 8 != item->bits)
+            return keys_are_nested(err);
         else
             BRC_TRY(gather_new(e, edits, here, err));
         edits += here;
@@ -211,7 +224,7 @@ static int group_build(map_editor *e, size_t lo, size_t hi, open_group *out, brc
     size_t bit = brc_bits_common(items[lo]->key, items[lo]->bits, items[hi - 1]->key,
                                  items[hi - 1]->bits);
     if (bit >= items[lo]->bits || bit >= items[hi - 1]->bits)
-        return brc_fail(err, BRC_EINTERNAL, "a map key begins with another");
+        return keys_are_nested(err);
     size_t left = lo, right = hi;
     while (left + 1 < right) { /* items[left] has a 0 there, items[right] a 1 */
         size_t middle = left + (right - left) / 2;

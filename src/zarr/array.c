@@ -23,17 +23,20 @@ static int array_read_meta(brc_array *a, brc_error *err)
     brc_meta_dispose(&a->meta);
     a->meta = meta;
     a->meta_doc = a->entry.doc;
-    a->encoding = -1;
-    a->info = (brc_array_info){.path = a->path,
-                               .ndim = a->meta.ndim,
-                               .shape = a->meta.shape,
-                               .chunk = a->meta.chunk,
-                               .grid = a->meta.grid,
-                               .dtype = a->meta.dtype,
-                               .item_size = a->meta.type->item_size,
-                               .codecs_json = a->meta.codecs_json,
-                               .fill = a->meta.fill.data,
-                               .readable = 1};
+    a->info = (brc_array_info){
+        .path = a->path,
+        .ndim = a->meta.ndim,
+        .shape = a->meta.shape,
+        .chunk = a->meta.grid.chunk,
+        .grid = a->meta.grid.count,
+        .dtype = a->meta.dtype,
+        .item_size = a->meta.type != NULL ? a->meta.type->item_size : 0,
+        .codecs_json = a->meta.codecs_json,
+        .fill = a->meta.fill.data,
+        .readable = !a->meta.opaque,
+        .shard = a->meta.nlevels > 0 ? a->meta.outer.chunk : NULL,
+        .regular = a->meta.outer.regular,
+    };
     return BRC_OK;
 }
 
@@ -139,13 +142,14 @@ int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, b
     return brc_array_sync(a, err); /* `changes` has moved on */
 }
 
-int brc_array_encoding(brc_array *a, int64_t *encoding, brc_error *err)
+int brc_array_form(brc_array *a, const uint64_t *chunk, brc_form **form, int64_t *encoding,
+                   brc_error *err)
 {
-    if (brc_chain_is_identity(a->meta.chain)) {
-        *encoding = 0;
+    BRC_TRY(brc_meta_form(&a->meta, chunk, form, err));
+    *encoding = 0;
+    if ((*form)->chain != NULL && brc_chain_is_identity((*form)->chain))
         return BRC_OK;
-    }
-    return brc_encoding_intern(brc_array_store(a), a->meta.spec, encoding, err);
+    return brc_encoding_intern(brc_array_store(a), (*form)->spec, encoding, err);
 }
 
 /* ---- chunks --------------------------------------------------------------------------- */
@@ -323,9 +327,12 @@ int brc_sel_parse(brc_sel *out, const brc_array *a, const char *text, brc_error 
 static int region_in_one_piece(const brc_array *a, const brc_region *r)
 {
     int64_t packed[BRC_MAX_NDIM];
-    brc_strides_packed(a->meta.ndim, a->meta.chunk, a->meta.type->item_size, packed);
+    const brc_grid *grid = &a->meta.grid;
+    if (!grid->regular || brc_meta_is_variable(&a->meta))
+        return 0;
+    brc_strides_packed(a->meta.ndim, grid->chunk, brc_array_unit(a), packed);
     for (int i = 0; i < a->meta.ndim; i++)
-        if (r->sel.step[i] != 1 || (a->meta.chunk[i] > 1 && r->strides[i] != packed[i]))
+        if (r->sel.step[i] != 1 || (grid->chunk[i] > 1 && r->strides[i] != packed[i]))
             return 0;
     return 1;
 }
@@ -335,6 +342,10 @@ int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const
 {
     const brc_meta *m = &a->meta;
     memset(r, 0, sizeof(*r));
+    if (brc_meta_must_decode(m, err) < 0) {
+        brc_context(err, "%s cannot be decoded here", a->path);
+        return BRC_EUNSUPPORTED;
+    }
     r->shape = shape != NULL ? shape : m->shape;
     if (sel != NULL)
         r->sel = *sel;
@@ -344,7 +355,7 @@ int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const
     if (strides != NULL)
         memcpy(r->strides, strides, (size_t)m->ndim * sizeof(*strides));
     else
-        brc_strides_packed(m->ndim, r->sel.count, m->type->item_size, r->strides);
+        brc_strides_packed(m->ndim, r->sel.count, brc_array_unit(a), r->strides);
     r->nchunks = 1;
     for (int i = 0; i < m->ndim; i++) {
         uint64_t n = r->sel.count[i];
@@ -353,8 +364,8 @@ int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const
             return BRC_OK;
         }
         uint64_t last = r->sel.start[i] + (n - 1) * r->sel.step[i];
-        r->first[i] = r->sel.start[i] / m->chunk[i];
-        r->chunks[i] = last / m->chunk[i] - r->first[i] + 1;
+        r->first[i] = brc_grid_find(&m->grid, i, r->sel.start[i]);
+        r->chunks[i] = brc_grid_find(&m->grid, i, last) - r->first[i] + 1;
         if (!brc_mul_u64(r->nchunks, r->chunks[i], &r->nchunks))
             return brc_fail(err, BRC_ELIMIT, "the selection meets more than 2^64 chunks");
     }
@@ -370,12 +381,23 @@ void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index
     }
 }
 
-int64_t brc_region_offset(const brc_region *r, int ndim, const brc_overlap *o)
+void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i)
 {
-    int64_t offset = 0;
-    for (int i = 0; i < ndim; i++)
-        offset += (int64_t)o->in_sel[i] * r->strides[i];
-    return offset;
+    uint64_t corner[BRC_MAX_NDIM];
+    const int ndim = a->meta.ndim;
+    brc_region_chunk(r, ndim, i, out->index);
+    brc_grid_chunk(&a->meta.grid, out->index, corner, out->chunk);
+    brc_overlap_box(&out->overlap, &r->sel, r->shape, corner, out->chunk);
+    brc_strides_packed(ndim, out->chunk, brc_array_unit(a), out->strides);
+    out->elements = brc_shape_count(ndim, out->chunk);
+    out->in_memory = out->in_chunk = 0;
+    out->full = 1;
+    for (int d = 0; d < ndim; d++) {
+        out->full &= out->overlap.count[d] == out->chunk[d];
+        out->in_memory += (int64_t)out->overlap.in_sel[d] * r->strides[d];
+        out->in_chunk += (int64_t)out->overlap.in_chunk[d] * out->strides[d];
+        out->strides[d] *= (int64_t)r->sel.step[d];
+    }
 }
 
 brc_session *brc_array_session(const brc_array *a)

@@ -14,8 +14,6 @@ struct brc_array {
     int row_has_chunks;
     brc_meta meta;
     brc_oid meta_doc;  /* the document that `meta` was read from                  */
-    int64_t encoding;  /* number of meta.spec in the store; -1: not asked for yet */
-    uint64_t encoding_changes;
     brc_array_info info;
     uint64_t version, changes; /* when entry and row were read                    */
     int is_read;
@@ -42,8 +40,15 @@ BRC_MUST_USE int brc_array_chunk_ids(brc_array *a, size_t n, const uint64_t *ind
 /* Every chunk, in the grid's order. */
 typedef int (*brc_chunk_each_fn)(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_array_each_chunk(brc_array *a, brc_chunk_each_fn each, void *ctx, brc_error *err);
-/* The encoding's number, which is added where it is new. */
-BRC_MUST_USE int brc_array_encoding(brc_array *a, int64_t *encoding, brc_error *err);
+/* The form of chunks of this shape and the number of its encoding in the store,
+ * which is added where it is new. */
+BRC_MUST_USE int brc_array_form(brc_array *a, const uint64_t *chunk, brc_form **form, int64_t *encoding, brc_error *err);
+/* Bytes from one element to the next in the memory that regions are copied in: for
+ * elements of variable length these are spans that point to them. */
+static inline size_t brc_array_unit(const brc_array *a)
+{
+    return brc_meta_is_variable(&a->meta) ? sizeof(brc_span) : a->meta.type->item_size;
+}
 
 /* One region of memory and what it is of the array. */
 typedef struct brc_region {
@@ -58,13 +63,24 @@ typedef struct brc_region {
 BRC_MUST_USE int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const uint64_t *shape, const int64_t *strides, brc_error *err);
 /* The index of the region's i-th chunk. */
 void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index);
-/* Where the overlap begins in the memory, and the strides to step through it. */
-int64_t brc_region_offset(const brc_region *r, int ndim, const brc_overlap *o);
-
+/* One chunk of a region: where it is, and what of it is selected. */
+typedef struct brc_region_part {
+    uint64_t index[BRC_MAX_NDIM];
+    uint64_t chunk[BRC_MAX_NDIM]; /* its shape                                    */
+    uint64_t elements;
+    int full;                     /* every element, those outside the array too   */
+    brc_overlap overlap;
+    int64_t in_memory;            /* offset of the overlap in the region's memory */
+    int64_t in_chunk;             /* and in the chunk's                           */
+    int64_t strides[BRC_MAX_NDIM]; /* from one selected element of the chunk to the next */
+} brc_region_part;
+void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i);
 /* array_read.c: within a transaction. */
 BRC_MUST_USE int brc_array_read_region(brc_array *a, const brc_region *r, void *dst, brc_error *err);
 /* array_write.c: within a change. */
 BRC_MUST_USE int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, brc_error *err);
+/* Copies elements in slabs (sel NULL: all), within a change of `to`. */
+BRC_MUST_USE int brc_array_copy_region(brc_array *to, brc_array *from, const brc_sel *sel, brc_error *err);
 /* Records what became of a chunk. id NULL: it is absent. */
 BRC_MUST_USE int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err);
 

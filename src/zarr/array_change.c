@@ -4,7 +4,6 @@
 
 #include "../base/alloc.h"
 #include "../base/arena.h"
-#include "../codec/write_pipeline.h"
 #include "array.h"
 
 /* ---- shape ------------------------------------------------------------------------------ */
@@ -53,35 +52,96 @@ static int drop_outside(brc_store *store, int ndim, const uint64_t *grid, brc_oi
     return rc;
 }
 
-/* Where a chunk is cut by `keep`, what lies behind it becomes the fill value: the
- * padding of edge chunks never comes back as data. */
-static int clean_edges(brc_array *a, const uint64_t *keep, brc_error *err)
+/* The edge of the array along one axis: chunks that its end cuts. */
+typedef struct edge_list {
+    int ndim, axis;
+    uint64_t at;                  /* their index along the axis */
+    uint64_t first, end;          /* of the padding, along the axis */
+    uint64_t whole[BRC_MAX_NDIM]; /* the shape, rounded up to whole chunks */
+    uint64_t count[BRC_MAX_NDIM]; /* and how many chunks that are */
+    void *indexes;                /* of stored chunks: ndim numbers each */
+    size_t n, cap;
+} edge_list;
+
+static int note_edge(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
+{
+    edge_list *edge = ctx;
+    size_t ndim = (size_t)edge->ndim;
+    (void)id;
+    if (index[edge->axis] != edge->at)
+        return BRC_OK;
+    BRC_TRY(brc_grow_array(&edge->indexes, &edge->cap, (edge->n + 1) * ndim, sizeof(*index), err));
+    memcpy((uint64_t *)edge->indexes + edge->n++ * ndim, index, ndim * sizeof(*index));
+    return BRC_OK;
+}
+
+/* Fills the padding of one chunk of the edge, or (index NULL) of all of them. */
+static int fill_edge(brc_array *a, const edge_list *edge, const uint64_t *index, brc_error *err)
 {
     static const int64_t still[BRC_MAX_NDIM];
     const brc_meta *m = &a->meta;
-    uint64_t whole[BRC_MAX_NDIM];
+    brc_span fill = {m->fill.data, m->fill.len};
     brc_region r;
+    brc_sel sel;
+    memset(&sel, 0, sizeof(sel));
+    sel.ndim = edge->ndim;
+    memcpy(sel.count, edge->whole, sizeof(sel.count));
+    if (index != NULL)
+        brc_grid_chunk(&m->grid, index, sel.start, sel.count);
+    for (int j = 0; j < edge->ndim; j++)
+        sel.step[j] = 1;
+    sel.start[edge->axis] = edge->first;
+    sel.count[edge->axis] = edge->end - edge->first;
+    BRC_TRY(brc_region_init(&r, a, &sel, edge->whole, still, err));
+    return brc_array_write_region(a, &r, brc_meta_is_variable(m) ? (const void *)&fill : m->fill.data,
+                                  err);
+}
+
+/* Up to this many chunks a whole edge is gone through without asking what is stored. */
+#define SMALL_EDGE 1024
+
+static int clean_edge(brc_array *a, edge_list *edge, brc_error *err)
+{
+    uint64_t chunks = 1;
+    int countable = 1;
+    for (int j = 0; j < edge->ndim; j++)
+        if (j != edge->axis)
+            countable &= brc_mul_u64(chunks, edge->count[j], &chunks);
+    if (countable && chunks <= SMALL_EDGE)
+        return fill_edge(a, edge, NULL, err);
+    BRC_TRY(brc_array_each_chunk(a, note_edge, edge, err));
+    if (countable && chunks / 4 <= edge->n)
+        return fill_edge(a, edge, NULL, err);
+    for (size_t i = 0; i < edge->n; i++)
+        BRC_TRY(fill_edge(a, edge, (uint64_t *)edge->indexes + i * (size_t)edge->ndim, err));
+    return BRC_OK;
+}
+
+/* Where a chunk is cut by `keep` along an axis that becomes longer or shorter, what
+ * lies behind it becomes the fill value: padding never comes back as data. */
+static int clean_edges(brc_array *a, const uint64_t *keep, const uint64_t *shape, brc_error *err)
+{
+    const brc_meta *m = &a->meta;
+    edge_list edge = {.ndim = m->ndim};
+    int rc = BRC_OK;
     for (int i = 0; i < m->ndim; i++) {
         if (keep[i] == 0)
             return BRC_OK; /* nothing is left */
-        whole[i] = brc_grid_extent(keep[i], m->chunk[i]) * m->chunk[i];
+        edge.whole[i] = brc_grid_round_up(&m->grid, i, keep[i]);
+        edge.count[i] = brc_grid_find(&m->grid, i, keep[i] - 1) + 1;
     }
-    for (int i = 0; i < m->ndim; i++) {
-        brc_sel sel;
-        if (whole[i] == keep[i])
+    for (int i = 0; i < m->ndim && rc == BRC_OK; i++) {
+        if (edge.whole[i] == keep[i] || shape[i] == m->shape[i])
             continue;
-        memset(&sel, 0, sizeof(sel));
-        sel.ndim = m->ndim;
-        for (int j = 0; j < m->ndim; j++) {
-            sel.count[j] = whole[j];
-            sel.step[j] = 1;
-        }
-        sel.start[i] = keep[i];
-        sel.count[i] = whole[i] - keep[i];
-        BRC_TRY(brc_region_init(&r, a, &sel, whole, still, err));
-        BRC_TRY(brc_array_write_region(a, &r, m->fill.data, err));
+        edge.axis = i;
+        edge.at = edge.count[i] - 1;
+        edge.first = keep[i];
+        edge.end = edge.whole[i];
+        edge.n = 0;
+        rc = clean_edge(a, &edge, err);
     }
-    return BRC_OK;
+    free(edge.indexes);
+    return rc;
 }
 
 static int set_shape(brc_array *a, const uint64_t *shape, brc_error *err)
@@ -95,30 +155,51 @@ static int set_shape(brc_array *a, const uint64_t *shape, brc_error *err)
     return rc;
 }
 
+/* What a new shape keeps, and how many chunks it has along each axis. */
+static int plan_resize(const brc_array *a, const uint64_t *shape, uint64_t *keep, uint64_t *count,
+                       int *shrinks, brc_error *err)
+{
+    const brc_grid *grid = &a->meta.grid;
+    int same = 1;
+    *shrinks = 0;
+    for (int i = 0; i < a->meta.ndim; i++) {
+        if (shape[i] > INT64_MAX)
+            return brc_fail(err, BRC_ELIMIT, "%s: an extent is larger than 2^63-1", a->path);
+        *shrinks |= shape[i] < a->meta.shape[i];
+        same &= shape[i] == a->meta.shape[i];
+        keep[i] = shape[i] < a->meta.shape[i] ? shape[i] : a->meta.shape[i];
+    }
+    int rc = brc_grid_can_hold(grid, shape, err);
+    if (rc < 0) {
+        brc_context(err, "%s", a->path);
+        return rc;
+    }
+    for (int i = 0; i < a->meta.ndim; i++)
+        count[i] = shape[i] > 0 ? brc_grid_find(grid, i, shape[i] - 1) + 1 : 0;
+    return !same;
+}
+
 /* Within a change. */
 static int resize_array(brc_array *a, const uint64_t *shape, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
-    uint64_t keep[BRC_MAX_NDIM], grid[BRC_MAX_NDIM];
-    int shrinks = 0, same = 1;
-    for (int i = 0; i < a->meta.ndim; i++) {
-        if (shape[i] > INT64_MAX)
-            return brc_fail(err, BRC_ELIMIT, "%s: an extent is larger than 2^63-1", a->path);
-        shrinks |= shape[i] < a->meta.shape[i];
-        same &= shape[i] == a->meta.shape[i];
-        keep[i] = shape[i] < a->meta.shape[i] ? shape[i] : a->meta.shape[i];
-        grid[i] = brc_grid_extent(shape[i], a->meta.chunk[i]);
+    uint64_t keep[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    int shrinks;
+    if (brc_meta_must_decode(&a->meta, err) < 0) {
+        brc_context(err, "%s cannot be resized here", a->path);
+        return BRC_EUNSUPPORTED;
     }
-    if (same)
-        return BRC_OK;
+    int differs = plan_resize(a, shape, keep, count, &shrinks, err);
+    if (differs <= 0)
+        return differs;
     if (shrinks) {
         brc_oid map;
         BRC_TRY(brc_fold_chunks(store, &a->entry, a->row, &map, err));
-        BRC_TRY(drop_outside(store, a->meta.ndim, grid, &map, err));
+        BRC_TRY(drop_outside(store, a->meta.ndim, count, &map, err));
         BRC_TRY(brc_draft_chunk_clear(store, a->row, NULL, 0, err));
         BRC_TRY(brc_array_put_entry(a, NULL, &map, err));
     }
-    BRC_TRY(clean_edges(a, keep, err));
+    BRC_TRY(clean_edges(a, keep, shape, err));
     return set_shape(a, shape, err);
 }
 
@@ -153,161 +234,6 @@ int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, s
     return brc_array_end(a, append_elements(a, axis, count, data, len, err), err);
 }
 
-/* ---- codecs -------------------------------------------------------------------------------- */
-
-/* Chunks that are to be re-encoded: one for each object. */
-typedef struct recode {
-    brc_array *a;
-    int64_t encoding;
-    void *objects; /* brc_object[] */
-    size_t n, cap, at;
-} recode;
-
-static int recode_note(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
-{
-    recode *r = ctx;
-    (void)index;
-    BRC_TRY(brc_grow_array(&r->objects, &r->cap, r->n + 1, sizeof(brc_object), err));
-    brc_object *o = &((brc_object *)r->objects)[r->n];
-    *o = (brc_object){.id = *id};
-    BRC_TRY(brc_objects_find(brc_array_store(r->a), &o, 1, err));
-    r->n += o->found && o->encoding != r->encoding;
-    return BRC_OK;
-}
-
-static int recode_next(void *ctx, brc_write_item *item, brc_error *err)
-{
-    recode *r = ctx;
-    brc_store *store = brc_array_store(r->a);
-    if (r->at == r->n)
-        return 0;
-    BRC_TRY(brc_repo_progress(r->a->session->repo, "chunks", r->at, r->n, err));
-    const brc_object *o = &((brc_object *)r->objects)[r->at];
-    item->number = r->at++;
-    item->old_id = o->id;
-    item->old_checksum = o->checksum;
-    BRC_TRY(brc_encoding_chain(store, o->encoding, &item->old_chain, err));
-    BRC_TRY(brc_buf_reserve(&item->stored, (size_t)o->stored + 1, err));
-    BRC_TRY(brc_object_fetch(store, o, item->stored.data, err));
-    item->stored.len = (size_t)o->stored;
-    return 1;
-}
-
-static int recode_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
-{
-    const recode *r = ctx;
-    brc_object o = {.id = item->old_id, .checksum = item->old_checksum, .stored = item->stored.len};
-    BRC_TRY(brc_object_verify(&o, item->stored.data, err));
-    if (item->old_chain != NULL)
-        BRC_TRY(brc_chain_decode(item->old_chain, scratch,
-                                 (brc_span){item->stored.data, item->stored.len}, &item->own, err));
-    else
-        BRC_TRY(brc_buf_append(&item->own, item->stored.data, item->stored.len, err));
-    if (item->own.len != r->a->meta.chunk_bytes)
-        return brc_fail(err, BRC_ECORRUPT, "a chunk has %zu bytes, not %zu", item->own.len,
-                        r->a->meta.chunk_bytes);
-    item->data = item->own.data;
-    return BRC_OK;
-}
-
-/* All are known, and all are to be stored again. */
-static int recode_find(void *ctx, brc_write_item *const *items, size_t n, brc_error *err)
-{
-    (void)ctx;
-    for (size_t i = 0; i < n; i++)
-        if (brc_oid_cmp(&items[i]->id, &items[i]->old_id) != 0)
-            return brc_fail(err, BRC_ECORRUPT, "a chunk's content has another hash; run 'breccia fsck'");
-    return BRC_OK;
-}
-
-static int recode_store(void *ctx, const brc_write_item *item, brc_error *err)
-{
-    const recode *r = ctx;
-    brc_object o = ((brc_object *)r->objects)[item->number];
-    o.encoding = item->as_is ? 0 : r->encoding;
-    o.stored = item->as_is ? o.size : item->stored.len;
-    o.checksum = item->checksum;
-    return brc_object_replace(brc_array_store(r->a), &o, item->as_is ? item->data : item->stored.data,
-                              err);
-}
-
-static int recode_done(void *ctx, const brc_write_item *item, brc_error *err)
-{
-    (void)ctx;
-    (void)item;
-    (void)err;
-    return BRC_OK;
-}
-
-static int object_id_order(const void *a, const void *b)
-{
-    return brc_oid_cmp(&((const brc_object *)a)->id, &((const brc_object *)b)->id);
-}
-
-static void recode_distinct(recode *r)
-{
-    brc_object *objects = r->objects;
-    size_t kept = 0;
-    if (r->n > 1)
-        qsort(objects, r->n, sizeof(*objects), object_id_order);
-    for (size_t i = 0; i < r->n; i++)
-        if (kept == 0 || brc_oid_cmp(&objects[kept - 1].id, &objects[i].id) != 0)
-            objects[kept++] = objects[i];
-    r->n = kept;
-}
-
-/* Stores every chunk of the array as its codecs now say. No id changes, and other
- * versions and arrays that share a chunk read the new bytes. */
-static int recode_chunks(brc_array *a, brc_error *err)
-{
-    recode r = {.a = a};
-    int rc;
-    BRC_GO(brc_array_encoding(a, &r.encoding, err));
-    BRC_GO(brc_array_each_chunk(a, recode_note, &r, err));
-    recode_distinct(&r);
-    brc_write_ops ops = {
-        .ctx = &r,
-        .chain = a->meta.chain,
-        .len = a->meta.chunk_bytes,
-        .hash = brc_store_hash(brc_array_store(a)),
-        .secret = brc_store_secret(brc_array_store(a)),
-        .item_size = a->meta.type->item_size,
-        .next = recode_next,
-        .gather = recode_gather,
-        .find = recode_find,
-        .store = recode_store,
-        .done = recode_done,
-    };
-    rc = brc_write_pipeline(&a->session->repo->pipe, &ops, err);
-done:
-    free(r.objects);
-    return rc;
-}
-
-static int change_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err)
-{
-    brc_json *doc;
-    BRC_TRY(brc_entry_doc(brc_array_store(a), &a->entry, &doc, err));
-    int rc = brc_meta_set_codecs(doc, &a->meta, a->session->repo->registry, codecs_json, err);
-    if (rc == BRC_OK)
-        rc = brc_array_put_entry(a, doc, NULL, err);
-    brc_json_free(doc);
-    if (rc == BRC_OK && rewrite) {
-        if (brc_chain_is_lossy(a->meta.chain))
-            return brc_fail(err, BRC_EUNSUPPORTED,
-                            "%s: a lossy chain changes the chunks' content: write them anew instead",
-                            a->path);
-        rc = recode_chunks(a, err);
-    }
-    return rc;
-}
-
-int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err)
-{
-    BRC_TRY(brc_array_begin(a, err));
-    return brc_array_end(a, change_codecs(a, codecs_json, rewrite, err), err);
-}
-
 /* ---- as it was -------------------------------------------------------------------------------- */
 
 #define RESTORE_BYTES ((uint64_t)64 << 20)
@@ -315,7 +241,7 @@ int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc
 static int check_same_form(const brc_array *a, const brc_array *then, const brc_sel *sel,
                            brc_error *err)
 {
-    if (strcmp(a->meta.type->json, then->meta.type->json) != 0 || a->meta.ndim != then->meta.ndim)
+    if (strcmp(a->meta.dtype, then->meta.dtype) != 0 || a->meta.ndim != then->meta.ndim)
         return brc_fail(err, BRC_EINVAL,
                         "%s had another data type or number of dimensions then: restore all of it",
                         a->path);
@@ -325,35 +251,50 @@ static int check_same_form(const brc_array *a, const brc_array *then, const brc_
     return rc;
 }
 
-/* Copies the region in slabs along its first axis. */
-static int copy_region(brc_array *to, brc_array *from, const brc_sel *sel, brc_error *err)
+/* Elements of variable length go in slabs of one row of chunks. */
+static int copy_slab(brc_array *to, brc_array *from, const brc_sel *sel, brc_buf *memory,
+                     brc_error *err)
 {
-    const brc_meta *m = &to->meta;
-    uint64_t row, rows = sel->ndim > 0 ? sel->count[0] : 1, step, bytes;
-    void *memory = NULL;
-    brc_sel part = *sel;
-    int rc = BRC_OK;
-    if (brc_sel_count(sel) == 0)
-        return BRC_OK;
-    if (!brc_shape_bytes(sel->ndim - (sel->ndim > 0), sel->count + (sel->ndim > 0),
-                         m->type->item_size, &bytes) || bytes > SIZE_MAX / 2)
+    memory->len = 0;
+    BRC_TRY(brc_array_read_elements(from, sel, memory, err));
+    return brc_array_write(to, sel, memory->data, memory->len, err);
+}
+
+/* Rows of one slab: as many whole rows of chunks as fit the budget. */
+static int slab_rows(const brc_array *to, const brc_sel *sel, uint64_t *rows, brc_error *err)
+{
+    uint64_t bytes, chunk = to->meta.grid.chunk[0];
+    if (!brc_shape_bytes(sel->ndim - 1, sel->count + 1, brc_array_unit(to), &bytes) ||
+        bytes > SIZE_MAX / 2)
         return brc_fail(err, BRC_ELIMIT, "%s: one row of the region is too large", to->path);
-    step = RESTORE_BYTES / bytes;
-    step = step < m->chunk[0] ? (sel->ndim > 0 ? m->chunk[0] : 1) : step / m->chunk[0] * m->chunk[0];
-    if (step > rows)
-        step = rows;
-    BRC_TRY(brc_new_big(&memory, (size_t)(step * bytes), err));
-    for (row = 0; row < rows && rc == BRC_OK; row += step) {
-        uint64_t n = rows - row < step ? rows - row : step;
-        if (sel->ndim > 0) {
-            part.start[0] = sel->start[0] + row * sel->step[0];
-            part.count[0] = n;
-        }
-        rc = brc_array_read(from, &part, memory, (size_t)(n * bytes), err);
-        if (rc == BRC_OK)
-            rc = brc_array_write(to, &part, memory, (size_t)(n * bytes), err);
+    *rows = RESTORE_BYTES / (bytes > 0 ? bytes : 1);
+    *rows = *rows < chunk ? chunk : *rows / chunk * chunk;
+    return BRC_OK;
+}
+
+int brc_array_copy_region(brc_array *to, brc_array *from, const brc_sel *sel, brc_error *err)
+{
+    brc_sel part, all;
+    brc_buf memory = BRC_BUF_INIT;
+    uint64_t step;
+    int rc = BRC_OK;
+    brc_sel_all(&all, to);
+    part = sel != NULL ? *sel : all;
+    if (brc_sel_count(&part) == 0)
+        return BRC_OK;
+    if (part.ndim == 0) {
+        rc = copy_slab(to, from, &part, &memory, err);
+        goto done;
     }
-    free(memory);
+    const uint64_t rows = part.count[0], start = part.start[0];
+    BRC_GO(slab_rows(to, &part, &step, err));
+    for (uint64_t row = 0; row < rows; row += step) {
+        part.start[0] = start + row * part.step[0];
+        part.count[0] = rows - row < step ? rows - row : step;
+        BRC_GO(copy_slab(to, from, &part, &memory, err));
+    }
+done:
+    brc_buf_dispose(&memory);
     return rc;
 }
 
@@ -371,7 +312,7 @@ static int restore_region(brc_array *a, const brc_sel *sel, const char *rev, brc
                             BRC_SESSION_AT, err));
     BRC_GO(brc_array_open(&then, s, a->path, err));
     BRC_GO(check_same_form(a, then, sel, err));
-    rc = copy_region(a, then, sel, err);
+    rc = brc_array_copy_region(a, then, sel, err);
 done:
     brc_array_free(then);
     brc_session_free(s);

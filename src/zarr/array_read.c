@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../codec/read_pipeline.h"
 #include "array.h"
+#include "span_table.h"
 
 #define LOOKUP_BATCH 4096
 
@@ -21,39 +22,19 @@ typedef struct region_reader {
     brc_object *objects;
     brc_object **sorted;
     uint64_t *numbers; /* of the region's chunks, by objects */
+    brc_span fill;     /* what an absent element is, as dst holds it */
+    void **kept;       /* chunks of variable elements, which dst points into */
 } region_reader;
-
-static void reader_overlap(const region_reader *rd, uint64_t number, uint64_t *index, brc_overlap *o)
-{
-    brc_region_chunk(rd->r, rd->a->meta.ndim, number, index);
-    brc_overlap_of(o, &rd->r->sel, rd->r->shape, rd->a->meta.chunk, index);
-}
-
-/* The steps from one selected element of a chunk to the next. */
-static void chunk_strides(const brc_array *a, const brc_region *r, int64_t *strides)
-{
-    brc_strides_packed(a->meta.ndim, a->meta.chunk, a->meta.type->item_size, strides);
-    for (int i = 0; i < a->meta.ndim; i++)
-        strides[i] *= (int64_t)r->sel.step[i];
-}
-
-static int64_t chunk_offset(const brc_array *a, const brc_overlap *o)
-{
-    int64_t packed[BRC_MAX_NDIM], offset = 0;
-    brc_strides_packed(a->meta.ndim, a->meta.chunk, a->meta.type->item_size, packed);
-    for (int i = 0; i < a->meta.ndim; i++)
-        offset += (int64_t)o->in_chunk[i] * packed[i];
-    return offset;
-}
 
 static void read_absent(const region_reader *rd, uint64_t number)
 {
-    uint64_t index[BRC_MAX_NDIM];
-    brc_overlap o;
-    const brc_meta *m = &rd->a->meta;
-    reader_overlap(rd, number, index, &o);
-    brc_fill_box(m->ndim, o.count, m->type->item_size,
-                 rd->dst + brc_region_offset(rd->r, m->ndim, &o), rd->r->strides, m->fill.data);
+    brc_region_part part;
+    size_t unit = brc_array_unit(rd->a);
+    const uint8_t *fill = brc_meta_is_variable(&rd->a->meta) ? (const uint8_t *)&rd->fill
+                                                            : rd->fill.data;
+    brc_region_part_of(&part, rd->a, rd->r, number);
+    brc_fill_box(rd->a->meta.ndim, part.overlap.count, unit, rd->dst + part.in_memory,
+                 rd->r->strides, fill);
 }
 
 static int object_blob_order(const void *x, const void *y)
@@ -103,23 +84,26 @@ static int reader_lookup(region_reader *rd, brc_error *err)
     return BRC_OK;
 }
 
-static int reader_check_size(const region_reader *rd, const brc_object *o, const brc_chain *chain,
-                             brc_error *err)
+static int reader_check_object(const region_reader *rd, const brc_object *o, const brc_chain *chain,
+                               uint64_t want, brc_error *err)
 {
-    uint64_t want = rd->a->meta.chunk_bytes;
+    if (o->encoding != 0 && chain == NULL)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "it was stored by a build that could not decode it: import it again");
+    if (brc_meta_is_variable(&rd->a->meta))
+        return o->size <= BRC_MAX_CHUNK_BYTES
+                   ? BRC_OK
+                   : brc_fail(err, BRC_ELIMIT, "its object has more than 2^31-1 bytes");
     if (o->size == want && (chain != NULL ? brc_chain_decoded_len(chain) == want : o->stored == want))
         return BRC_OK;
-    return brc_fail(err, BRC_ECORRUPT, "%s: a chunk's object has %llu bytes, not %llu; run "
-                                       "'breccia fsck'",
-                    rd->a->path, (unsigned long long)o->size, (unsigned long long)want);
+    return brc_fail(err, BRC_ECORRUPT, "its object has %llu bytes, not %llu; run 'breccia fsck'",
+                    (unsigned long long)o->size, (unsigned long long)want);
 }
 
 static int reader_next(void *ctx, brc_read_item *item, brc_error *err)
 {
     region_reader *rd = ctx;
-    const brc_meta *m = &rd->a->meta;
-    uint64_t index[BRC_MAX_NDIM];
-    brc_overlap o;
+    brc_region_part part;
     while (rd->at == rd->n) {
         if (rd->next == rd->r->nchunks)
             return 0;
@@ -131,14 +115,18 @@ static int reader_next(void *ctx, brc_read_item *item, brc_error *err)
     item->checksum = object->checksum;
     item->blob = object->blob;
     item->stored_len = (size_t)object->stored;
-    item->len = m->chunk_bytes;
-    BRC_TRY(brc_encoding_chain(brc_array_store(rd->a), object->encoding, &item->chain, err));
-    BRC_TRY(reader_check_size(rd, object, item->chain, err));
-    if (rd->r->in_one_piece) {
-        reader_overlap(rd, item->number, index, &o);
-        if (memcmp(o.count, m->chunk, (size_t)m->ndim * sizeof(*m->chunk)) == 0)
-            item->direct = rd->dst + brc_region_offset(rd->r, m->ndim, &o);
+    item->len = (size_t)object->size;
+    brc_region_part_of(&part, rd->a, rd->r, item->number);
+    int rc = brc_encoding_chain(brc_array_store(rd->a), object->encoding, &item->chain, err);
+    if (rc == BRC_OK)
+        rc = reader_check_object(rd, object, item->chain,
+                                 part.elements * rd->a->meta.type->item_size, err);
+    if (rc < 0) {
+        brc_array_name_chunk(rd->a, part.index, err);
+        return rc;
     }
+    if (rd->r->in_one_piece && part.full)
+        item->direct = rd->dst + part.in_memory;
     return 1;
 }
 
@@ -162,19 +150,37 @@ static int reader_check(void *ctx, const brc_read_item *item, const uint8_t *sto
     return brc_object_verify(&o, stored, err);
 }
 
+static void place_box(const region_reader *rd, const brc_region_part *part, const uint8_t *data)
+{
+    brc_copy_box(rd->a->meta.ndim, part->overlap.count, brc_array_unit(rd->a),
+                 rd->dst + part->in_memory, rd->r->strides, data + part->in_chunk, part->strides);
+}
+
+/* The chunk is kept, for the spans in dst point into it. */
+static int place_variable(const region_reader *rd, const brc_region_part *part, uint64_t number,
+                          brc_span data, brc_error *err)
+{
+    void *bytes, *table;
+    BRC_TRY(brc_new(&bytes, data.len, err));
+    rd->kept[number] = bytes;
+    if (data.len > 0)
+        memcpy(bytes, data.data, data.len);
+    BRC_TRY(brc_new_array(&table, (size_t)part->elements, sizeof(brc_span), err));
+    int rc = brc_elements_find(table, part->elements, (brc_span){bytes, data.len}, err);
+    if (rc == BRC_OK)
+        place_box(rd, part, table);
+    free(table);
+    return rc == BRC_EINVAL ? brc_fail(err, BRC_ECORRUPT, "its elements are damaged") : rc;
+}
+
 static int reader_place(void *ctx, const brc_read_item *item, const uint8_t *data, brc_error *err)
 {
     const region_reader *rd = ctx;
-    const brc_meta *m = &rd->a->meta;
-    uint64_t index[BRC_MAX_NDIM];
-    int64_t strides[BRC_MAX_NDIM];
-    brc_overlap o;
-    (void)err;
-    reader_overlap(rd, item->number, index, &o);
-    chunk_strides(rd->a, rd->r, strides);
-    brc_copy_box(m->ndim, o.count, m->type->item_size,
-                 rd->dst + brc_region_offset(rd->r, m->ndim, &o), rd->r->strides,
-                 data + chunk_offset(rd->a, &o), strides);
+    brc_region_part part;
+    brc_region_part_of(&part, rd->a, rd->r, item->number);
+    if (brc_meta_is_variable(&rd->a->meta))
+        return place_variable(rd, &part, item->number, (brc_span){data, item->len}, err);
+    place_box(rd, &part, data);
     return BRC_OK;
 }
 
@@ -204,20 +210,51 @@ static int reader_new(region_reader *rd, brc_error *err)
     return BRC_OK;
 }
 
-int brc_array_read_region(brc_array *a, const brc_region *r, void *dst, brc_error *err)
+static void reader_dispose(region_reader *rd)
 {
-    region_reader rd = {.a = a, .r = r, .dst = dst};
+    free(rd->indexes);
+    free(rd->ids);
+    free(rd->objects);
+    free(rd->sorted);
+    free(rd->numbers);
+}
+
+static int read_region(brc_array *a, const brc_region *r, void *dst, void **kept, brc_error *err)
+{
+    region_reader rd = {.a = a, .r = r, .dst = dst, .kept = kept};
     brc_read_ops ops = {&rd, reader_next, reader_fetch, reader_check, reader_place, reader_name};
+    rd.fill = (brc_span){a->meta.fill.data, a->meta.fill.len};
     if (r->nchunks == 0)
         return BRC_OK;
     int rc = reader_new(&rd, err);
     if (rc == BRC_OK)
         rc = brc_read_pipeline(&a->session->repo->pipe, &ops, err);
-    free(rd.indexes);
-    free(rd.ids);
-    free(rd.objects);
-    free(rd.sorted);
-    free(rd.numbers);
+    reader_dispose(&rd);
+    return rc;
+}
+
+int brc_array_read_region(brc_array *a, const brc_region *r, void *dst, brc_error *err)
+{
+    return read_region(a, r, dst, NULL, err);
+}
+
+/* Elements of variable length: a table of spans first, then all in one. */
+static int read_variable(brc_array *a, const brc_region *r, brc_buf *out, brc_error *err)
+{
+    void *table = NULL, *kept = NULL;
+    size_t n;
+    int rc;
+    if (!brc_to_size(brc_sel_count(&r->sel), &n) || !brc_to_size(r->nchunks, &n))
+        return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", a->path);
+    BRC_GO(brc_new_array(&table, (size_t)brc_sel_count(&r->sel), sizeof(brc_span), err));
+    BRC_GO(brc_new_array(&kept, (size_t)r->nchunks, sizeof(void *), err));
+    BRC_GO(read_region(a, r, table, kept, err));
+    rc = brc_elements_pack(out, table, brc_sel_count(&r->sel), err);
+done:
+    for (uint64_t i = 0; kept != NULL && i < r->nchunks; i++)
+        free(((void **)kept)[i]);
+    free(kept);
+    free(table);
     return rc;
 }
 
@@ -239,15 +276,46 @@ static int check_len(const brc_array *a, const brc_region *r, size_t len, brc_er
 static int read_one_io(const brc_io *io, brc_error *err)
 {
     brc_region r;
-    BRC_TRY(brc_array_begin_read(io->array, err));
-    int rc = brc_region_init(&r, io->array, io->sel, NULL, io->strides, err);
+    brc_array *a = io->array;
+    BRC_TRY(brc_array_begin_read(a, err));
+    int rc = brc_region_init(&r, a, io->sel, NULL, io->strides, err);
+    if (rc == BRC_OK && brc_meta_is_variable(&a->meta))
+        rc = brc_fail(err, BRC_EINVAL,
+                      "%s has elements of variable length: brc_array_read_elements() reads them",
+                      a->path);
     if (rc == BRC_OK && io->strides == NULL)
-        rc = check_len(io->array, &r, io->len, err);
+        rc = check_len(a, &r, io->len, err);
     if (rc == BRC_OK)
-        rc = brc_array_read_region(io->array, &r, io->data, err);
+        rc = brc_array_read_region(a, &r, io->data, err);
     if (rc == BRC_OK && io->strides == NULL)
-        brc_dtype_native(io->array->meta.type, io->data, io->len);
-    brc_array_end_read(io->array);
+        brc_dtype_native(a->meta.type, io->data, io->len);
+    brc_array_end_read(a);
+    return rc;
+}
+
+static int read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
+{
+    brc_region r;
+    uint64_t bytes;
+    size_t len;
+    BRC_TRY(brc_region_init(&r, a, sel, NULL, NULL, err));
+    if (brc_meta_is_variable(&a->meta))
+        return read_variable(a, &r, out, err);
+    if (!brc_shape_bytes(a->meta.ndim, r.sel.count, a->meta.type->item_size, &bytes) ||
+        !brc_to_size(bytes, &len))
+        return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", a->path);
+    BRC_TRY(brc_buf_reserve(out, len, err));
+    BRC_TRY(brc_array_read_region(a, &r, out->data + out->len, err));
+    brc_dtype_native(a->meta.type, out->data + out->len, len);
+    out->len += len;
+    return BRC_OK;
+}
+
+int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
+{
+    BRC_TRY(brc_array_begin_read(a, err));
+    int rc = read_elements(a, sel, out, err);
+    brc_array_end_read(a);
     return rc;
 }
 

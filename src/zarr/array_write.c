@@ -5,40 +5,39 @@
 
 #include "../base/alloc.h"
 #include "array.h"
+#include "span_table.h"
 #include "stored_chunk.h"
 
 typedef struct region_writer {
     brc_array *a;
     const brc_region *r;
-    const uint8_t *src;
+    const uint8_t *src; /* elements, or the table of their spans */
     uint64_t next;
-    int64_t encoding;
+    brc_span fill;
 } region_writer;
-
-static void writer_overlap(const region_writer *w, uint64_t number, uint64_t *index, brc_overlap *o)
-{
-    brc_region_chunk(w->r, w->a->meta.ndim, number, index);
-    brc_overlap_of(o, &w->r->sel, w->r->shape, w->a->meta.chunk, index);
-}
 
 /* ---- before the pipeline: what is there already ----------------------------------------- */
 
-static int writer_load_old(region_writer *w, const uint64_t *index, brc_write_item *item,
+static int writer_load_old(region_writer *w, const brc_region_part *part, brc_write_item *item,
                            brc_error *err)
 {
     brc_store *store = brc_array_store(w->a);
     brc_object o, *one = &o;
     char hex[65];
-    BRC_TRY(brc_array_chunk_ids(w->a, 1, index, &item->old_id, err));
+    BRC_TRY(brc_array_chunk_ids(w->a, 1, part->index, &item->old_id, err));
     item->has_old = !brc_oid_is_zero(&item->old_id);
     if (!item->has_old)
         return BRC_OK;
     o = (brc_object){.id = item->old_id};
     BRC_TRY(brc_objects_find(store, &one, 1, err));
-    if (!o.found || o.size != w->a->meta.chunk_bytes)
+    if (!o.found || (!brc_meta_is_variable(&w->a->meta) &&
+                     o.size != part->elements * w->a->meta.type->item_size))
         return brc_fail(err, BRC_ECORRUPT, "its object %s is missing or damaged; run 'breccia fsck'",
                         brc_oid_format(hex, &o.id));
     BRC_TRY(brc_encoding_chain(store, o.encoding, &item->old_chain, err));
+    if (o.encoding != 0 && item->old_chain == NULL)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "it was stored by a build that could not decode it: import it again");
     item->old_checksum = o.checksum;
     BRC_TRY(brc_buf_reserve(&item->stored, (size_t)o.stored + 1, err));
     BRC_TRY(brc_object_fetch(store, &o, item->stored.data, err));
@@ -49,8 +48,8 @@ static int writer_load_old(region_writer *w, const uint64_t *index, brc_write_it
 static int writer_next(void *ctx, brc_write_item *item, brc_error *err)
 {
     region_writer *w = ctx;
-    uint64_t index[BRC_MAX_NDIM];
-    brc_overlap o;
+    brc_region_part part;
+    brc_form *form;
     if (w->next == w->r->nchunks)
         return 0;
     if (w->next % 64 == 0)
@@ -58,11 +57,14 @@ static int writer_next(void *ctx, brc_write_item *item, brc_error *err)
     item->number = w->next++;
     item->has_old = 0;
     item->old_chain = NULL;
-    writer_overlap(w, item->number, index, &o);
-    if (!o.whole) {
-        int rc = writer_load_old(w, index, item, err);
+    brc_region_part_of(&part, w->a, w->r, item->number);
+    BRC_TRY(brc_array_form(w->a, part.chunk, &form, &item->encoding, err));
+    item->chain = form->chain;
+    item->elements = form->elements;
+    if (!part.overlap.whole) {
+        int rc = writer_load_old(w, &part, item, err);
         if (rc < 0) {
-            brc_array_name_chunk(w->a, index, err);
+            brc_array_name_chunk(w->a, part.index, err);
             return rc;
         }
     }
@@ -71,49 +73,82 @@ static int writer_next(void *ctx, brc_write_item *item, brc_error *err)
 
 /* ---- on the pool ----------------------------------------------------------------------------- */
 
-static int gather_old(const region_writer *w, brc_write_item *item, brc_scratch *scratch,
-                      brc_error *err)
+static int gather_old(brc_write_item *item, brc_buf *into, brc_scratch *scratch, brc_error *err)
 {
-    const brc_meta *m = &w->a->meta;
     brc_object o = {.id = item->old_id, .checksum = item->old_checksum, .stored = item->stored.len};
-    BRC_TRY(brc_object_verify(&o, item->stored.data, err));
+    brc_span stored = {item->stored.data, item->stored.len};
+    BRC_TRY(brc_object_verify(&o, stored.data, err));
     if (item->old_chain != NULL)
-        return brc_chain_decode(item->old_chain, scratch,
-                                (brc_span){item->stored.data, item->stored.len}, &item->own, err);
-    if (item->stored.len != m->chunk_bytes)
-        return brc_fail(err, BRC_ECORRUPT, "its bytes have the wrong length");
-    return brc_buf_append(&item->own, item->stored.data, item->stored.len, err);
+        return brc_chain_decode(item->old_chain, scratch, stored, into, err);
+    return brc_buf_append(into, stored.data, stored.len, err);
+}
+
+static void put_selected(const region_writer *w, const brc_region_part *part, uint8_t *chunk)
+{
+    brc_copy_box(w->a->meta.ndim, part->overlap.count, brc_array_unit(w->a), chunk + part->in_chunk,
+                 part->strides, w->src + part->in_memory, w->r->strides);
+}
+
+static int gather_fixed(const region_writer *w, const brc_region_part *part, brc_write_item *item,
+                        brc_scratch *scratch, brc_error *err)
+{
+    size_t unit = w->a->meta.type->item_size;
+    item->len = (size_t)part->elements * unit;
+    if (part->full && w->r->in_one_piece) {
+        item->data = w->src + part->in_memory;
+        return BRC_OK;
+    }
+    BRC_TRY(brc_buf_reserve(&item->own, item->len, err));
+    if (item->has_old) {
+        BRC_TRY(gather_old(item, &item->own, scratch, err));
+        if (item->own.len != item->len)
+            return brc_fail(err, BRC_ECORRUPT, "its bytes have the wrong length");
+    } else if (!part->full) {
+        brc_fill_run(item->own.data, part->elements, unit, w->fill.data);
+    }
+    item->own.len = item->len;
+    put_selected(w, part, item->own.data);
+    item->data = item->own.data;
+    return BRC_OK;
+}
+
+/* The chunk as a table of spans (into what was there, the fill value and src), which
+ * is then written out. */
+static int gather_variable(const region_writer *w, const brc_region_part *part,
+                           brc_write_item *item, brc_scratch *scratch, brc_error *err)
+{
+    brc_buf old = BRC_BUF_INIT;
+    void *table = NULL;
+    int rc;
+    BRC_GO(brc_new_array(&table, (size_t)part->elements, sizeof(brc_span), err));
+    if (item->has_old) {
+        BRC_GO(gather_old(item, &old, scratch, err));
+        if (brc_elements_find(table, part->elements, (brc_span){old.data, old.len}, err) < 0) {
+            rc = brc_fail(err, BRC_ECORRUPT, "its elements are damaged");
+            goto done;
+        }
+    } else {
+        brc_fill_run(table, part->elements, sizeof(brc_span), (const uint8_t *)&w->fill);
+    }
+    put_selected(w, part, table);
+    item->own.limit = BRC_MAX_CHUNK_BYTES;
+    rc = brc_elements_pack(&item->own, table, part->elements, err);
+    item->own.limit = 0;
+    item->data = item->own.data;
+    item->len = item->own.len;
+done:
+    brc_buf_dispose(&old);
+    free(table);
+    return rc;
 }
 
 static int writer_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
     const region_writer *w = ctx;
-    const brc_meta *m = &w->a->meta;
-    size_t item_size = m->type->item_size;
-    uint64_t index[BRC_MAX_NDIM];
-    int64_t strides[BRC_MAX_NDIM], at = 0;
-    brc_overlap o;
-    writer_overlap(w, item->number, index, &o);
-    const uint8_t *src = w->src + brc_region_offset(w->r, m->ndim, &o);
-    int full = memcmp(o.count, m->chunk, (size_t)m->ndim * sizeof(*m->chunk)) == 0;
-    if (full && w->r->in_one_piece) {
-        item->data = src;
-        return BRC_OK;
-    }
-    BRC_TRY(brc_buf_reserve(&item->own, m->chunk_bytes, err));
-    if (item->has_old)
-        BRC_TRY(gather_old(w, item, scratch, err));
-    else if (!full)
-        brc_fill_run(item->own.data, m->chunk_bytes / item_size, item_size, m->fill.data);
-    item->own.len = m->chunk_bytes;
-    brc_strides_packed(m->ndim, m->chunk, item_size, strides);
-    for (int i = 0; i < m->ndim; i++) {
-        at += (int64_t)o.in_chunk[i] * strides[i];
-        strides[i] *= (int64_t)w->r->sel.step[i];
-    }
-    brc_copy_box(m->ndim, o.count, item_size, item->own.data + at, strides, src, w->r->strides);
-    item->data = item->own.data;
-    return BRC_OK;
+    brc_region_part part;
+    brc_region_part_of(&part, w->a, w->r, item->number);
+    return brc_meta_is_variable(&w->a->meta) ? gather_variable(w, &part, item, scratch, err)
+                                             : gather_fixed(w, &part, item, scratch, err);
 }
 
 /* ---- behind the pipeline ------------------------------------------------------------------------ */
@@ -134,7 +169,7 @@ int brc_find_items(brc_array *a, brc_write_item *const *items, size_t n, brc_err
     for (size_t i = 0; i < n; i++) {
         items[i]->is_known = objects[i].found;
         if (objects[i].found)
-            BRC_GO(brc_object_same(store, &objects[i], items[i]->data, a->meta.chunk_bytes,
+            BRC_GO(brc_object_same(store, &objects[i], items[i]->data, items[i]->len,
                                    items[i]->guard, err));
     }
 done:
@@ -142,11 +177,11 @@ done:
     return rc;
 }
 
-int brc_store_item(brc_array *a, const brc_write_item *item, int64_t encoding, brc_error *err)
+int brc_store_item(brc_array *a, const brc_write_item *item, brc_error *err)
 {
-    brc_object o = {.id = item->id, .kind = BRC_KIND_CHUNK, .size = a->meta.chunk_bytes};
-    o.encoding = item->as_is ? 0 : encoding;
-    o.stored = item->as_is ? a->meta.chunk_bytes : item->stored.len;
+    brc_object o = {.id = item->id, .kind = BRC_KIND_CHUNK, .size = item->len};
+    o.encoding = item->as_is ? 0 : item->encoding;
+    o.stored = item->as_is ? item->len : item->stored.len;
     o.checksum = item->checksum;
     o.guard = item->guard;
     return brc_object_insert(brc_array_store(a), &o, item->as_is ? item->data : item->stored.data, err);
@@ -161,7 +196,7 @@ static int writer_find(void *ctx, brc_write_item *const *items, size_t n, brc_er
 static int writer_store(void *ctx, const brc_write_item *item, brc_error *err)
 {
     const region_writer *w = ctx;
-    return brc_store_item(w->a, item, w->encoding, err);
+    return brc_store_item(w->a, item, err);
 }
 
 int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err)
@@ -198,15 +233,13 @@ int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, b
     region_writer w = {.a = a, .r = r, .src = src};
     if (r->nchunks == 0)
         return BRC_OK;
-    BRC_TRY(brc_array_encoding(a, &w.encoding, err));
+    w.fill = (brc_span){a->meta.fill.data, a->meta.fill.len};
     brc_write_ops ops = {
         .ctx = &w,
-        .chain = a->meta.chain,
-        .len = a->meta.chunk_bytes,
+        .len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) * brc_array_unit(a),
         .hash = brc_store_hash(brc_array_store(a)),
         .secret = brc_store_secret(brc_array_store(a)),
-        .fill = a->meta.fill.data,
-        .item_size = a->meta.type->item_size,
+        .fill = w.fill,
         .next = writer_next,
         .gather = writer_gather,
         .find = writer_find,
@@ -219,26 +252,50 @@ int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, b
 
 /* ---- the public functions --------------------------------------------------------------------------- */
 
+static int write_fixed(brc_array *a, const brc_region *r, const brc_io *io, brc_error *err)
+{
+    uint64_t want;
+    if (io->strides == NULL &&
+        (!brc_shape_bytes(a->meta.ndim, r->sel.count, a->meta.type->item_size, &want) ||
+         want != io->len))
+        return brc_fail(err, BRC_EINVAL, "%s: the selection has %llu bytes, but %zu were given",
+                        a->path, (unsigned long long)want, io->len);
+    return brc_array_write_region(a, r, io->data, err);
+}
+
+/* Packed elements; with zero strides (a fill) there is one. */
+static int write_variable(brc_array *a, const brc_region *r, const brc_io *io, brc_error *err)
+{
+    void *table;
+    uint64_t n = io->strides == NULL ? brc_sel_count(&r->sel) : 1;
+    size_t len = io->len;
+    for (int i = 0; io->strides != NULL && i < a->meta.ndim; i++)
+        if (io->strides[i] != 0)
+            return brc_fail(err, BRC_EINVAL, "%s: elements of variable length have no strides",
+                            a->path);
+    if (n > SIZE_MAX / sizeof(brc_span))
+        return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", a->path);
+    BRC_TRY(brc_new_array(&table, (size_t)n, sizeof(brc_span), err));
+    if (io->strides != NULL) /* one element, everywhere: it says itself how long it is */
+        len = 4 + (size_t)brc_get_u32le(io->data);
+    int rc = brc_elements_find(table, n, (brc_span){io->data, len}, err);
+    if (rc < 0)
+        brc_context(err, "%s", a->path);
+    else
+        rc = brc_array_write_region(a, r, table, err);
+    free(table);
+    return rc;
+}
+
 static int write_one_io(const brc_io *io, brc_error *err)
 {
     brc_array *a = io->array;
     brc_region r;
-    uint64_t want;
-    int rc = brc_array_begin(a, err);
-    if (rc < 0)
-        return rc;
-    BRC_GO(brc_region_init(&r, a, io->sel, NULL, io->strides, err));
-    if (io->strides == NULL) {
-        if (!brc_shape_bytes(a->meta.ndim, r.sel.count, a->meta.type->item_size, &want) ||
-            want != io->len) {
-            rc = brc_fail(err, BRC_EINVAL,
-                          "%s: the selection has %llu bytes, but %zu were given", a->path,
-                          (unsigned long long)want, io->len);
-            goto done;
-        }
-    }
-    rc = brc_array_write_region(a, &r, io->data, err);
-done:
+    BRC_TRY(brc_array_begin(a, err));
+    int rc = brc_region_init(&r, a, io->sel, NULL, io->strides, err);
+    if (rc == BRC_OK)
+        rc = brc_meta_is_variable(&a->meta) ? write_variable(a, &r, io, err)
+                                            : write_fixed(a, &r, io, err);
     return brc_array_end(a, rc, err);
 }
 
@@ -267,6 +324,6 @@ int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t le
 int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_error *err)
 {
     static const int64_t still[BRC_MAX_NDIM];
-    brc_io io = {a, sel, (void *)(uintptr_t)element, a->meta.type->item_size, still};
+    brc_io io = {a, sel, (void *)(uintptr_t)element, 0, still};
     return write_one_io(&io, err);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "stored_chunk.h"
 #include "transfer.h"
 
 int brc_chunk_key_format(const brc_array *a, const uint64_t *index, brc_buf *out, brc_error *err)
@@ -51,7 +52,21 @@ int brc_chunk_key_parse(const brc_array *a, const char *key, uint64_t *index, in
         key = read_coordinate(key, &index[i]);
         if (key == NULL)
             return 0;
-        *inside &= index[i] < m->grid[i];
+        *inside &= index[i] < m->outer.count[i];
     }
     return *key == '\0';
+}
+
+static int index_order(const void *a, const void *b, void *width)
+{
+    const uint64_t *x = a, *y = b;
+    for (size_t i = 0; i < *(const size_t *)width; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}
+
+void brc_sort_indexes(uint64_t *indexes, size_t n, size_t width)
+{
+    qsort_r(indexes, n, width * sizeof(*indexes), index_order, &width);
 }

@@ -35,6 +35,21 @@ void brc_grid_regular(brc_grid *out, int ndim, const uint64_t *shape, const uint
     }
 }
 
+int brc_grid_copy(brc_grid *out, const brc_grid *from, brc_error *err)
+{
+    *out = *from;
+    memset(out->starts, 0, sizeof(out->starts));
+    for (int i = 0; i < from->ndim; i++) {
+        void *p;
+        if (from->starts[i] == NULL)
+            continue;
+        BRC_TRY(brc_new_array(&p, (size_t)from->edges[i] + 1, sizeof(uint64_t), err));
+        memcpy(p, from->starts[i], ((size_t)from->edges[i] + 1) * sizeof(uint64_t));
+        out->starts[i] = p;
+    }
+    return BRC_OK;
+}
+
 /* ---- reading ------------------------------------------------------------------------- */
 
 static int read_regular(brc_grid *g, const brc_json *config, brc_error *err)

@@ -21,6 +21,7 @@ typedef struct brc_grid {
 BRC_MUST_USE int brc_grid_read(brc_grid *out, const brc_json *doc, int ndim, const uint64_t *shape, brc_error *err);
 /* A regular grid. */
 void brc_grid_regular(brc_grid *out, int ndim, const uint64_t *shape, const uint64_t *chunk);
+BRC_MUST_USE int brc_grid_copy(brc_grid *out, const brc_grid *from, brc_error *err);
 void brc_grid_dispose(brc_grid *grid);
 
 /* The chunk that holds a coordinate of an axis, which is inside the grid. */

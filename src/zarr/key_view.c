@@ -19,17 +19,16 @@ static int chunk_value(brc_session *s, const char *path, const char *rest, const
 {
     brc_array *a;
     uint64_t index[BRC_MAX_NDIM];
-    brc_oid id;
-    int inside, rc;
+    int inside, there, rc;
     BRC_TRY(brc_array_open(&a, s, path, err));
     if (!brc_chunk_key_parse(a, rest, index, &inside) || !inside) {
         rc = no_such_key(key, err);
         goto done;
     }
     BRC_GO(brc_array_begin_read(a, err));
-    rc = brc_array_chunk_ids(a, 1, index, &id, err);
-    if (rc == BRC_OK)
-        rc = brc_oid_is_zero(&id) ? no_such_key(key, err) : brc_stored_chunk(a, &id, out, err);
+    rc = brc_stored_chunk(a, index, out, &there, err);
+    if (rc == BRC_OK && !there)
+        rc = no_such_key(key, err);
     brc_array_end_read(a);
 done:
     brc_array_free(a);
@@ -134,10 +133,9 @@ typedef struct key_chunks {
     brc_buf key;
 } key_chunks;
 
-static int key_of_chunk(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
+static int key_of_chunk(void *ctx, const uint64_t *index, brc_error *err)
 {
     key_chunks *k = ctx;
-    (void)id;
     k->key.len = 0;
     BRC_TRY(brc_chunk_key_format(k->a, index, &k->key, err));
     return key_add(k->list, k->a->path, (const char *)k->key.data, err);
@@ -149,7 +147,7 @@ static int keys_of_array(key_list *list, brc_session *s, const char *path, brc_e
     BRC_TRY(brc_array_open(&k.a, s, path, err));
     int rc = brc_array_begin_read(k.a, err);
     if (rc == BRC_OK) {
-        rc = brc_array_each_chunk(k.a, key_of_chunk, &k, err);
+        rc = brc_array_each_outer(k.a, key_of_chunk, &k, err);
         brc_array_end_read(k.a);
     }
     brc_buf_dispose(&k.key);

@@ -147,37 +147,6 @@ static int meta_extension(const brc_json *doc, const char *member, const char *p
     return BRC_OK;
 }
 
-static int meta_grid(brc_meta *m, const brc_json *doc, brc_error *err)
-{
-    static const char *const members[] = {"chunk_shape"};
-    brc_named grid;
-    int ndim;
-    BRC_TRY(meta_extension(doc, "chunk_grid", "/chunk_grid", &grid, err));
-    if (strcmp(grid.name, "regular") != 0)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "/chunk_grid: the grid \"%.60s\" is not in this build, \"regular\" is",
-                        grid.name);
-    if (brc_json_allow(grid.config, members, 1, err) < 0) {
-        brc_context(err, "/chunk_grid/configuration");
-        return BRC_EINVAL;
-    }
-    BRC_TRY(meta_shape(brc_json_member(grid.config, "chunk_shape"),
-                       "/chunk_grid/configuration/chunk_shape", 0, &ndim, m->chunk, err));
-    if (ndim != m->ndim)
-        return meta_bad(err, "/chunk_grid/configuration/chunk_shape",
-                        "has another number of dimensions than the shape");
-    for (int i = 0; i < ndim; i++) {
-        /* Older writers gave a zero-length dimension chunks of 0. */
-        if (m->chunk[i] == 0 && m->shape[i] == 0)
-            m->chunk[i] = 1;
-        if (m->chunk[i] == 0)
-            return brc_fail(err, BRC_EINVAL,
-                            "/chunk_grid/configuration/chunk_shape/%d: must be 1 or more", i);
-        m->grid[i] = brc_grid_extent(m->shape[i], m->chunk[i]);
-    }
-    return BRC_OK;
-}
-
 static int meta_keys(brc_meta *m, const brc_json *doc, brc_error *err)
 {
     static const char *const members[] = {"separator"};
@@ -245,72 +214,79 @@ static int meta_transformers(const brc_json *doc, brc_error *err)
 static int meta_fill(brc_meta *m, const brc_json *doc, brc_error *err)
 {
     const brc_json *fill = brc_json_member(doc, "fill_value");
-    if (fill == NULL)
-        return meta_bad(err, "/fill_value", "is missing");
     int rc = m->type->ops->parse(m->type, fill, &m->fill, err);
     if (rc < 0)
         brc_context(err, "/fill_value");
     return rc;
 }
 
-static int meta_chain(brc_meta *m, const brc_registry *reg, const brc_json *doc, brc_error *err)
-{
-    uint64_t bytes;
-    if (!brc_shape_bytes(m->ndim, m->chunk, m->type->item_size, &bytes) ||
-        bytes > BRC_MAX_CHUNK_BYTES)
-        return brc_fail(err, BRC_ELIMIT,
-                        "/chunk_grid: a chunk would have more than 2^31-1 bytes; use smaller ones");
-    m->chunk_bytes = (size_t)bytes;
-    return brc_chain_open(&m->chain, reg, brc_json_member(doc, "codecs"), m->ndim, m->chunk, m->type,
-                          (brc_span){m->fill.data, m->fill.len}, err);
-}
-
-/* The texts that others need: the members as they are, and the encoding's
- * specification with the codecs in full. */
 static int meta_texts(brc_meta *m, const brc_json *doc, brc_error *err)
 {
-    brc_buf spec = BRC_BUF_INIT, text = BRC_BUF_INIT;
+    brc_buf text = BRC_BUF_INIT;
     int rc;
     BRC_GO(brc_json_write(&text, brc_json_member(doc, "codecs"), err));
     BRC_GO(brc_buf_take_text(&text, &m->codecs_json, err));
     const brc_json *type = brc_json_member(doc, "data_type");
-    if (brc_json_kind(type) == BRC_JSON_STRING)
+    if (brc_json_kind(type) == BRC_JSON_STRING && brc_json_text(type) != NULL)
         BRC_GO(brc_buf_text(&text, brc_json_text(type), err));
     else
         BRC_GO(brc_json_write(&text, type, err));
     BRC_GO(brc_buf_take_text(&text, &m->dtype, err));
-    BRC_GO(brc_buf_text(&spec, "{\"codecs\":", err));
-    BRC_GO(brc_chain_write(m->chain, &spec, err));
-    BRC_GO(brc_buf_printf(&spec, err, ",\"data_type\":%s,\"shape\":[", m->type->json));
-    for (int i = 0; i < m->ndim; i++)
-        BRC_GO(brc_buf_printf(&spec, err, "%s%" PRIu64, i > 0 ? "," : "", m->chunk[i]));
-    BRC_GO(brc_buf_text(&spec, "]}", err));
-    BRC_GO(brc_buf_take_text(&spec, &m->spec, err));
 done:
-    brc_buf_dispose(&spec);
     brc_buf_dispose(&text);
     return rc;
 }
 
-static int meta_parts(brc_meta *m, const brc_registry *reg, const brc_json *doc, brc_error *err)
+/* Type, fill value and codecs: what this build may lack. */
+static int meta_meaning(brc_meta *m, const brc_json *doc, brc_error *err)
 {
-    BRC_TRY(meta_shape(brc_json_member(doc, "shape"), "/shape", 0, &m->ndim, m->shape, err));
-    BRC_TRY(meta_grid(m, doc, err));
-    BRC_TRY(meta_keys(m, doc, err));
-    BRC_TRY(meta_dimension_names(m, doc, err));
-    BRC_TRY(meta_attributes(doc, err));
-    BRC_TRY(meta_transformers(doc, err));
     const brc_json *type = brc_json_member(doc, "data_type");
-    if (type == NULL)
-        return meta_bad(err, "/data_type", "is missing");
-    int rc = brc_dtype_open(&m->type, reg, type, err);
+    int rc = brc_dtype_open(&m->type, m->registry, type, err);
     if (rc < 0) {
         brc_context(err, "/data_type");
         return rc;
     }
     BRC_TRY(meta_fill(m, doc, err));
-    BRC_TRY(meta_chain(m, reg, doc, err));
-    return meta_texts(m, doc, err);
+    return brc_meta_read_codecs(m, brc_json_member(doc, "codecs"), err);
+}
+
+/* Also of an opaque array the codecs must have the form of a list. */
+static int meta_check_list(const brc_json *codecs, brc_error *err)
+{
+    if (brc_json_kind(codecs) != BRC_JSON_ARRAY || brc_json_count(codecs) == 0)
+        return meta_bad(err, "/codecs", "must be a list with an array->bytes codec");
+    for (const brc_json *v = brc_json_first(codecs); v != NULL; v = brc_json_next(v)) {
+        brc_named named;
+        int rc = brc_named_read(&named, v, err);
+        if (rc < 0) {
+            brc_context(err, "/codecs");
+            return rc;
+        }
+    }
+    return BRC_OK;
+}
+
+static int meta_parts(brc_meta *m, const brc_json *doc, brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    BRC_TRY(meta_shape(brc_json_member(doc, "shape"), "/shape", 0, &m->ndim, m->shape, err));
+    BRC_TRY(brc_grid_read(&m->outer, doc, m->ndim, m->shape, err));
+    BRC_TRY(meta_keys(m, doc, err));
+    BRC_TRY(meta_dimension_names(m, doc, err));
+    BRC_TRY(meta_attributes(doc, err));
+    BRC_TRY(meta_transformers(doc, err));
+    if (brc_json_member(doc, "data_type") == NULL)
+        return meta_bad(err, "/data_type", "is missing");
+    if (brc_json_member(doc, "fill_value") == NULL)
+        return meta_bad(err, "/fill_value", "is missing");
+    BRC_TRY(meta_check_list(brc_json_member(doc, "codecs"), err));
+    BRC_TRY(meta_texts(m, doc, err));
+    int rc = meta_meaning(m, doc, &why);
+    if (rc == BRC_EUNSUPPORTED)
+        return brc_meta_make_opaque(m, &why, err);
+    if (rc < 0 && err != NULL)
+        *err = why;
+    return rc;
 }
 
 int brc_meta_open(brc_meta *out, const brc_registry *reg, const brc_json *doc, brc_error *err)
@@ -321,19 +297,9 @@ int brc_meta_open(brc_meta *out, const brc_registry *reg, const brc_json *doc, b
     memset(out, 0, sizeof(*out));
     BRC_TRY(meta_format(doc, BRC_ARRAY, err));
     BRC_TRY(meta_unknown_members(doc, members, sizeof(members) / sizeof(members[0]), err));
-    int rc = meta_parts(out, reg, doc, err);
+    out->registry = reg;
+    int rc = meta_parts(out, doc, err);
     if (rc < 0)
         brc_meta_dispose(out);
     return rc;
-}
-
-void brc_meta_dispose(brc_meta *meta)
-{
-    brc_chain_free(meta->chain);
-    brc_dtype_free(meta->type);
-    brc_buf_dispose(&meta->fill);
-    free(meta->spec);
-    free(meta->dtype);
-    free(meta->codecs_json);
-    memset(meta, 0, sizeof(*meta));
 }

@@ -7,29 +7,73 @@
 
 #include "../base/json.h"
 #include "../codec/chain.h"
+#include "grid.h"
+
+/* How chunks of one shape are encoded. An array with a regular grid has one form. */
+typedef struct brc_form {
+    struct brc_form *next;
+    uint64_t shape[BRC_MAX_NDIM];
+    uint64_t elements;
+    size_t bytes;      /* canonical; 0 where elements have no fixed length         */
+    brc_chain *chain;  /* NULL where the array is opaque                           */
+    char *spec;        /* text of store.encoding                                   */
+} brc_form;
+
+/* sharding_indexed around what is stored: one level, or several nested. */
+typedef struct brc_shard_level {
+    uint64_t shape[BRC_MAX_NDIM]; /* of a shard of this level                      */
+    uint64_t grid[BRC_MAX_NDIM];  /* what it holds along each axis                 */
+    uint64_t entries;             /* in all                                        */
+    brc_chain *index;             /* of its index                                  */
+    int at_start;                 /* where the index is                            */
+} brc_shard_level;
+
+#define BRC_MAX_SHARD_LEVELS 4
 
 typedef struct brc_meta {
     int ndim;
-    uint64_t shape[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM], grid[BRC_MAX_NDIM];
-    brc_dtype *type;
-    brc_chain *chain;
-    size_t chunk_bytes;  /* canonical                                             */
+    uint64_t shape[BRC_MAX_NDIM];
+    brc_grid grid;       /* of what is stored: chunks, or a shard's inner chunks  */
+    brc_grid outer;      /* of what Zarr's keys name: chunks, or shards           */
+    int nlevels;         /* of shards; 0: none                                    */
+    brc_shard_level levels[BRC_MAX_SHARD_LEVELS]; /* the outermost first          */
+    brc_dtype *index_type;
+    brc_dtype *type;     /* NULL where it is not known                            */
     brc_buf fill;        /* one canonical element                                 */
+    brc_json *codecs;    /* the list for what is stored                           */
+    brc_form *forms;     /* those that were needed so far                         */
+    int opaque;          /* chunks are bytes that this build cannot decode        */
+    brc_error why;       /* the reason                                            */
+    const brc_registry *registry;
     int v2_keys;         /* chunk_key_encoding                                    */
     char separator;
-    char *spec;          /* of the chunks' encoding: text of store.encoding       */
     char *dtype, *codecs_json; /* the members: a plain name or JSON text          */
 } brc_meta;
 
 /* Largest decoded chunk, in bytes. */
 #define BRC_MAX_CHUNK_BYTES UINT64_C(0x7fffffff)
 
+/* Elements of variable length: canonical chunks are not arrays of equal items. */
+static inline int brc_meta_is_variable(const brc_meta *meta)
+{
+    return meta->type != NULL && meta->type->item_size == 0;
+}
+
 /* Checks a group's document. Errors name the member as a JSON pointer. */
 BRC_MUST_USE int brc_meta_check_group(const brc_json *doc, brc_error *err);
-/* Checks an array's document and works out what it means. BRC_EUNSUPPORTED where
- * its data type or a codec is not in this build. */
+/* Checks an array's document and works out what it means. Where its data type or a
+ * codec is not in this build, the array is opaque. */
 BRC_MUST_USE int brc_meta_open(brc_meta *out, const brc_registry *reg, const brc_json *doc, brc_error *err);
 void brc_meta_dispose(brc_meta *meta);
+/* The form of chunks of this shape, borrowed; it is made where it is new. */
+BRC_MUST_USE int brc_meta_form(brc_meta *meta, const uint64_t *shape, brc_form **out, brc_error *err);
+/* Reads the codecs: what is stored, the shards around it, and the first form.
+ * BRC_EUNSUPPORTED where this build lacks one. Part of brc_meta_open(). */
+BRC_MUST_USE int brc_meta_read_codecs(brc_meta *meta, const brc_json *codecs, brc_error *err);
+/* BRC_EUNSUPPORTED and the reason where the array is opaque. */
+BRC_MUST_USE int brc_meta_must_decode(const brc_meta *meta, brc_error *err);
+/* Makes an array of it whose chunks cannot be decoded, for the reason given. */
+BRC_MUST_USE int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err);
 /* BRC_GROUP or BRC_ARRAY by "node_type"; BRC_EINVAL for neither. */
 BRC_MUST_USE int brc_meta_kind(const brc_json *doc, int *kind, brc_error *err);
 
@@ -37,9 +81,10 @@ BRC_MUST_USE int brc_meta_kind(const brc_json *doc, int *kind, brc_error *err);
  * specification leaves them out, and written in full. */
 BRC_MUST_USE int brc_meta_new_array(brc_json **out, const brc_registry *reg, const brc_array_spec *spec, brc_error *err);
 BRC_MUST_USE int brc_meta_new_group(brc_json **out, const char *attrs_json, brc_error *err);
-/* The document with another shape, or other codecs (in their full form). */
+/* The document with another shape, or other codecs (in their full form). A change of
+ * the stored chunks' shape is refused unless `rechunk`. */
 BRC_MUST_USE int brc_meta_set_shape(brc_json *doc, int ndim, const uint64_t *shape, brc_error *err);
-BRC_MUST_USE int brc_meta_set_codecs(brc_json *doc, const brc_meta *meta, const brc_registry *reg, const char *codecs_json, brc_error *err);
+BRC_MUST_USE int brc_meta_set_codecs(brc_json *doc, const brc_meta *meta, const char *codecs_json, int rechunk, brc_error *err);
 /* A JSON array of numbers. */
 brc_json *brc_json_new_shape(int ndim, const uint64_t *shape);
 

@@ -212,7 +212,9 @@ static int complete_codecs(brc_json *doc, const brc_registry *reg, brc_error *er
 {
     brc_meta meta;
     BRC_TRY(brc_meta_open(&meta, reg, doc, err));
-    int rc = brc_meta_set_codecs(doc, &meta, reg, meta.codecs_json, err);
+    int rc = brc_meta_must_decode(&meta, err);
+    if (rc == BRC_OK)
+        rc = brc_meta_set_codecs(doc, &meta, meta.codecs_json, 0, err);
     brc_meta_dispose(&meta);
     return rc;
 }
@@ -251,8 +253,22 @@ int brc_meta_set_shape(brc_json *doc, int ndim, const uint64_t *shape, brc_error
     return brc_json_set(doc, "shape", brc_json_new_shape(ndim, shape), err);
 }
 
-int brc_meta_set_codecs(brc_json *doc, const brc_meta *meta, const brc_registry *reg,
-                        const char *codecs_json, brc_error *err)
+/* The shape of the stored chunks would be another. */
+static int check_rechunk(const brc_json *doc, const brc_meta *meta, brc_error *err)
+{
+    brc_meta then;
+    BRC_TRY(brc_meta_open(&then, meta->registry, doc, err));
+    int rc = brc_meta_must_decode(&then, err);
+    if (rc == BRC_OK && memcmp(then.grid.chunk, meta->grid.chunk,
+                               (size_t)meta->ndim * sizeof(meta->grid.chunk[0])) != 0)
+        rc = brc_fail(err, BRC_EINVAL,
+                      "these codecs change the shape of the stored chunks: that needs --rewrite");
+    brc_meta_dispose(&then);
+    return rc;
+}
+
+int brc_meta_set_codecs(brc_json *doc, const brc_meta *meta, const char *codecs_json, int rechunk,
+                        brc_error *err)
 {
     brc_json *codecs = NULL;
     brc_chain *chain = NULL;
@@ -262,11 +278,14 @@ int brc_meta_set_codecs(brc_json *doc, const brc_meta *meta, const brc_registry 
         brc_context(err, "codecs");
         return rc;
     }
-    BRC_GO(brc_chain_open(&chain, reg, codecs, meta->ndim, meta->chunk, meta->type,
+    BRC_GO(brc_meta_must_decode(meta, err));
+    BRC_GO(brc_chain_open(&chain, meta->registry, codecs, meta->ndim, meta->outer.chunk, meta->type,
                           (brc_span){meta->fill.data, meta->fill.len}, err));
     BRC_GO(brc_chain_write(chain, &text, err));
     BRC_GO(brc_buf_terminate(&text, err));
     BRC_GO(set_parsed(doc, "codecs", (const char *)text.data, err));
+    if (!rechunk)
+        rc = check_rechunk(doc, meta, err);
 done:
     brc_json_free(codecs);
     brc_chain_free(chain);

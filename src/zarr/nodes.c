@@ -280,6 +280,8 @@ static int set_attr_in(brc_json *doc, const attr_change *change, const char *pat
     if (brc_json_member(attrs, change->key) == NULL)
         return brc_fail(err, BRC_ENOTFOUND, "%s has no attribute '%.80s'", path, change->key);
     brc_json_remove(attrs, change->key);
+    if (brc_json_count(attrs) == 0) /* as before the first was set */
+        brc_json_remove(doc, "attributes");
     return BRC_OK;
 }
 

@@ -282,9 +282,11 @@ int brc_session_parents(brc_session *s, const char *path, brc_error *err)
     brc_entry entry;
     int64_t row;
     int rc = BRC_OK;
-    for (const char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+    if (strcmp(path, "/") == 0)
+        return BRC_OK;
+    for (const char *at = path; at != NULL; at = strchr(at + 1, '/')) { /* the root is the first */
         prefix.len = 0;
-        BRC_GO(brc_buf_append(&prefix, path, (size_t)(at - path), err));
+        BRC_GO(brc_buf_append(&prefix, path, at > path ? (size_t)(at - path) : 1, err));
         BRC_GO(brc_buf_terminate(&prefix, err));
         const char *parent = (const char *)prefix.data;
         BRC_GO(brc_session_find(s, parent, &entry, &row, err));

@@ -6,11 +6,18 @@
 #include "../codec/write_pipeline.h"
 #include "array.h"
 
-/* The stored bytes where they are encoded as the array says, else transcoded. */
-BRC_MUST_USE int brc_stored_chunk(brc_array *a, const brc_oid *id, brc_buf *out, brc_error *err);
+/* The value of a chunk's key, a shard's too; *there 0 where it has none. Stored bytes
+ * are passed on where they are encoded as the array says, else transcoded. */
+BRC_MUST_USE int brc_stored_chunk(brc_array *a, const uint64_t *outer, brc_buf *out, int *there, brc_error *err);
+
+/* Every chunk or shard that has a value, in the grid's order. */
+typedef int (*brc_outer_each_fn)(void *ctx, const uint64_t *outer, brc_error *err);
+BRC_MUST_USE int brc_array_each_outer(brc_array *a, brc_outer_each_fn each, void *ctx, brc_error *err);
+/* Sorts n indexes of `width` numbers in row-major order. */
+void brc_sort_indexes(uint64_t *indexes, size_t n, size_t width);
 
 /* The pipeline's find() and store() for chunks of this array. */
 BRC_MUST_USE int brc_find_items(brc_array *a, brc_write_item *const *items, size_t n, brc_error *err);
-BRC_MUST_USE int brc_store_item(brc_array *a, const brc_write_item *item, int64_t encoding, brc_error *err);
+BRC_MUST_USE int brc_store_item(brc_array *a, const brc_write_item *item, brc_error *err);
 
 #endif

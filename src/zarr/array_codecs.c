@@ -1,0 +1,238 @@
+/* Changing an array's codecs: for chunks to come, or for those that are there too. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../codec/write_pipeline.h"
+#include "array.h"
+
+/* Chunks that are to be re-encoded: one for each object. */
+typedef struct recode_chunk {
+    brc_object object;
+    brc_form *form;
+    int64_t encoding;
+} recode_chunk;
+
+typedef struct recode {
+    brc_array *a;
+    void *chunks; /* recode_chunk[] */
+    size_t n, cap, at;
+} recode;
+
+static int recode_note(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
+{
+    recode *r = ctx;
+    uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
+    BRC_TRY(brc_grow_array(&r->chunks, &r->cap, r->n + 1, sizeof(recode_chunk), err));
+    recode_chunk *c = &((recode_chunk *)r->chunks)[r->n];
+    memset(c, 0, sizeof(*c));
+    c->object.id = *id;
+    brc_object *one = &c->object;
+    brc_grid_chunk(&r->a->meta.grid, index, corner, chunk);
+    BRC_TRY(brc_meta_form(&r->a->meta, chunk, &c->form, err));
+    BRC_TRY(brc_objects_find(brc_array_store(r->a), &one, 1, err));
+    r->n += (size_t)c->object.found;
+    return BRC_OK;
+}
+
+static int recode_order(const void *a, const void *b)
+{
+    return brc_oid_cmp(&((const recode_chunk *)a)->object.id,
+                       &((const recode_chunk *)b)->object.id);
+}
+
+/* Each object once, and only those that are encoded otherwise now. The encodings'
+ * numbers are asked for here: that may write, which a walk through maps held in
+ * memory must not. */
+static int recode_choose(recode *r, brc_error *err)
+{
+    recode_chunk *chunks = r->chunks;
+    size_t kept = 0;
+    if (r->n > 1)
+        qsort(chunks, r->n, sizeof(*chunks), recode_order);
+    for (size_t i = 0; i < r->n; i++) {
+        if (i > 0 && recode_order(&chunks[i - 1], &chunks[i]) == 0)
+            continue;
+        recode_chunk c = chunks[i];
+        BRC_TRY(brc_array_form(r->a, c.form->shape, &c.form, &c.encoding, err));
+        if (c.object.encoding != c.encoding)
+            chunks[kept++] = c;
+    }
+    r->n = kept;
+    return BRC_OK;
+}
+
+static int recode_next(void *ctx, brc_write_item *item, brc_error *err)
+{
+    recode *r = ctx;
+    brc_store *store = brc_array_store(r->a);
+    if (r->at == r->n)
+        return 0;
+    BRC_TRY(brc_repo_progress(r->a->session->repo, "chunks", r->at, r->n, err));
+    const recode_chunk *c = &((recode_chunk *)r->chunks)[r->at];
+    item->number = r->at++;
+    item->chain = c->form->chain;
+    item->encoding = c->encoding;
+    item->elements = c->form->elements;
+    item->old_id = c->object.id;
+    item->old_checksum = c->object.checksum;
+    BRC_TRY(brc_encoding_chain(store, c->object.encoding, &item->old_chain, err));
+    BRC_TRY(brc_buf_reserve(&item->stored, (size_t)c->object.stored + 1, err));
+    BRC_TRY(brc_object_fetch(store, &c->object, item->stored.data, err));
+    item->stored.len = (size_t)c->object.stored;
+    return 1;
+}
+
+static int recode_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
+{
+    const recode *r = ctx;
+    const recode_chunk *c = &((recode_chunk *)r->chunks)[item->number];
+    brc_object o = {.id = item->old_id, .checksum = item->old_checksum, .stored = item->stored.len};
+    BRC_TRY(brc_object_verify(&o, item->stored.data, err));
+    if (item->old_chain != NULL)
+        BRC_TRY(brc_chain_decode(item->old_chain, scratch,
+                                 (brc_span){item->stored.data, item->stored.len}, &item->own, err));
+    else
+        BRC_TRY(brc_buf_append(&item->own, item->stored.data, item->stored.len, err));
+    if (item->own.len != c->object.size)
+        return brc_fail(err, BRC_ECORRUPT, "a chunk has %zu bytes, not %llu", item->own.len,
+                        (unsigned long long)c->object.size);
+    item->data = item->own.data;
+    item->len = item->own.len;
+    return BRC_OK;
+}
+
+/* All are known, and all are to be stored again. */
+static int recode_find(void *ctx, brc_write_item *const *items, size_t n, brc_error *err)
+{
+    (void)ctx;
+    for (size_t i = 0; i < n; i++)
+        if (brc_oid_cmp(&items[i]->id, &items[i]->old_id) != 0)
+            return brc_fail(err, BRC_ECORRUPT, "a chunk's content has another hash; run 'breccia fsck'");
+    return BRC_OK;
+}
+
+static int recode_store(void *ctx, const brc_write_item *item, brc_error *err)
+{
+    const recode *r = ctx;
+    brc_object o = ((recode_chunk *)r->chunks)[item->number].object;
+    o.encoding = item->as_is ? 0 : item->encoding;
+    o.stored = item->as_is ? item->len : item->stored.len;
+    o.checksum = item->checksum;
+    return brc_object_replace(brc_array_store(r->a), &o, item->as_is ? item->data : item->stored.data,
+                              err);
+}
+
+static int recode_done(void *ctx, const brc_write_item *item, brc_error *err)
+{
+    (void)ctx;
+    (void)item;
+    (void)err;
+    return BRC_OK;
+}
+
+/* Stores every chunk of the array as its codecs now say. No id changes, and other
+ * versions and arrays that share a chunk read the new bytes. */
+static int recode_chunks(brc_array *a, brc_error *err)
+{
+    recode r = {.a = a};
+    int rc;
+    BRC_GO(brc_array_each_chunk(a, recode_note, &r, err));
+    BRC_GO(recode_choose(&r, err));
+    brc_write_ops ops = {
+        .ctx = &r,
+        .len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) * brc_array_unit(a),
+        .hash = brc_store_hash(brc_array_store(a)),
+        .secret = brc_store_secret(brc_array_store(a)),
+        .next = recode_next,
+        .gather = recode_gather,
+        .find = recode_find,
+        .store = recode_store,
+        .done = recode_done,
+    };
+    rc = brc_write_pipeline(&a->session->repo->pipe, &ops, err);
+done:
+    free(r.chunks);
+    return rc;
+}
+
+/* The stored chunks get another shape: all elements are read from a copy of the
+ * node (which copies no chunk) and written anew. */
+static int rechunk_from(brc_array *a, const char *path, brc_error *err)
+{
+    brc_array *from;
+    brc_oid none;
+    memset(&none, 0, sizeof(none));
+    BRC_TRY(brc_array_open(&from, a->session, path, err));
+    int rc = brc_draft_chunk_clear(brc_array_store(a), a->row, NULL, 0, err);
+    if (rc == BRC_OK)
+        rc = brc_array_put_entry(a, NULL, &none, err);
+    if (rc == BRC_OK)
+        rc = brc_array_copy_region(a, from, NULL, err);
+    brc_array_free(from);
+    return rc;
+}
+
+static int rechunk(brc_array *a, const brc_json *doc, brc_error *err)
+{
+    brc_session *s = a->session;
+    brc_buf path = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_path_child(&path, "/", "rechunked from", err)); /* gone before anyone looks */
+    BRC_GO(brc_node_copy(s, a->path, (const char *)path.data, err));
+    BRC_GO(brc_array_sync(a, err));
+    BRC_GO(brc_array_put_entry(a, doc, NULL, err));
+    BRC_GO(rechunk_from(a, (const char *)path.data, err));
+    BRC_GO(brc_node_remove(s, (const char *)path.data, err));
+    BRC_GO(brc_draft_node_clear(brc_array_store(a), s->branch, (const char *)path.data, err));
+    rc = brc_array_sync(a, err);
+done:
+    brc_buf_dispose(&path);
+    return rc;
+}
+
+/* 1 where a document stores chunks of another shape than the array does. */
+static int changes_chunks(const brc_array *a, const brc_json *doc, brc_error *err)
+{
+    brc_meta then;
+    BRC_TRY(brc_meta_open(&then, a->meta.registry, doc, err));
+    int differs = memcmp(then.grid.chunk, a->meta.grid.chunk,
+                         (size_t)a->meta.ndim * sizeof(then.grid.chunk[0])) != 0;
+    brc_meta_dispose(&then);
+    return differs;
+}
+
+static int apply_codecs(brc_array *a, const brc_json *doc, int rewrite, brc_error *err)
+{
+    int differs = rewrite ? changes_chunks(a, doc, err) : 0;
+    if (differs < 0)
+        return differs;
+    if (differs)
+        return rechunk(a, doc, err);
+    BRC_TRY(brc_array_put_entry(a, doc, NULL, err));
+    if (!rewrite)
+        return BRC_OK;
+    for (const brc_form *f = a->meta.forms; f != NULL; f = f->next)
+        if (brc_chain_is_lossy(f->chain))
+            return brc_fail(err, BRC_EUNSUPPORTED,
+                            "%s: a lossy chain changes the chunks' content: write them anew instead",
+                            a->path);
+    return recode_chunks(a, err);
+}
+
+static int change_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err)
+{
+    brc_json *doc;
+    BRC_TRY(brc_entry_doc(brc_array_store(a), &a->entry, &doc, err));
+    int rc = brc_meta_set_codecs(doc, &a->meta, codecs_json, rewrite, err);
+    if (rc == BRC_OK)
+        rc = apply_codecs(a, doc, rewrite, err);
+    brc_json_free(doc);
+    return rc;
+}
+
+int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err)
+{
+    BRC_TRY(brc_array_begin(a, err));
+    return brc_array_end(a, change_codecs(a, codecs_json, rewrite, err), err);
+}
