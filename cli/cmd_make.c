@@ -93,7 +93,7 @@ static const struct cli_option create_options[] = {
     { "shape", 0, 1, "N,N,...", "extent of each dimension; '' for a single value" },
     { "dtype", 0, 1, "TYPE", "data type: float32, int16, ..., or a JSON object" },
     { "chunks", 0, 1, "N,N,...", "chunk shape; about 1 MiB a chunk where not given" },
-    { "shards", 0, 1, "N,N,...", "not in this build" },
+    { "shards", 0, 1, "N,N,...", "chunks are kept in shards of this shape for Zarr's tools" },
     { "fill", 0, 1, "VALUE", "value of what was never written: 0, 1.5, NaN, 0x7fc00001, JSON" },
     { "codecs", 0, 1, "JSON", "a Zarr v3 codec list" },
     { "compress", 0, 1, CLI_COMPRESS_VALUE, "the short form of --codecs" },
@@ -124,8 +124,8 @@ static int check_backend(struct cli *cli)
 
 static int check_metadata_stands_alone(struct cli *cli)
 {
-    static const char *const others[] = { "shape", "dtype", "chunks", "fill", "codecs", "compress",
-                                          "dimension-names", "attrs", "chunk-key-encoding" };
+    static const char *const others[] = { "shape", "dtype", "chunks", "shards", "fill", "codecs",
+                                          "compress", "dimension-names", "attrs", "chunk-key-encoding" };
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (cli_has(cli, others[i]))
@@ -159,25 +159,35 @@ static int dimension_names_option(struct cli *cli, int ndim, const char *const *
     return BRC_OK;
 }
 
-static int fill_spec(struct cli *cli, brc_array_spec *spec, uint64_t *shape, uint64_t *chunk)
+/* A shape that needs one extent a dimension; NULL where the option is not given. */
+static int shape_option(struct cli *cli, const char *name, int ndim, uint64_t *dims,
+                        const uint64_t **out)
+{
+    int n;
+
+    if (!cli_has(cli, name))
+        return BRC_OK;
+    CLI_TRY(cli_dims_option(cli, name, dims, &n));
+    if (n != ndim)
+        return cli_usage(cli, "option --%s has %d dimensions, --shape has %d", name, n, ndim);
+    *out = dims;
+    return BRC_OK;
+}
+
+/* `dims` has room for the shape, the chunks and the shards. */
+static int fill_spec(struct cli *cli, brc_array_spec *spec, uint64_t dims[3][BRC_MAX_NDIM])
 {
     const char *encoding = NULL;
-    int nchunk;
 
     if (!cli_has(cli, "shape") || !cli_has(cli, "dtype"))
         return cli_usage(cli, "create needs --shape and --dtype, or --metadata");
-    CLI_TRY(cli_dims_option(cli, "shape", shape, &spec->ndim));
-    spec->shape = shape;
+    CLI_TRY(cli_dims_option(cli, "shape", dims[0], &spec->ndim));
+    spec->shape = dims[0];
     spec->dtype = cli_value(cli, "dtype");
     if (spec->dtype[0] == '@' || spec->dtype[0] == '{')
         CLI_TRY(cli_json_text_argument(cli, "option --dtype", spec->dtype, &spec->dtype));
-    if (cli_has(cli, "chunks")) {
-        CLI_TRY(cli_dims_option(cli, "chunks", chunk, &nchunk));
-        if (nchunk != spec->ndim)
-            return cli_usage(cli, "option --chunks has %d dimensions, --shape has %d", nchunk,
-                             spec->ndim);
-        spec->chunk = chunk;
-    }
+    CLI_TRY(shape_option(cli, "chunks", spec->ndim, dims[1], &spec->chunk));
+    CLI_TRY(shape_option(cli, "shards", spec->ndim, dims[2], &spec->shard));
     spec->fill = cli_value(cli, "fill");
     CLI_TRY(cli_codecs_option(cli, spec->dtype, &spec->codecs_json));
     CLI_TRY(dimension_names_option(cli, spec->ndim, &spec->dimension_names));
@@ -209,17 +219,15 @@ static int run_create(struct cli *cli)
 {
     const char *path = cli_path(cli, cli_operand(cli, 1));
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
-    uint64_t shape[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
+    uint64_t dims[3][BRC_MAX_NDIM];
 
-    if (cli_has(cli, "shards"))
-        return cli_fail(cli, BRC_EUNSUPPORTED, "option --shards is not in this build");
     CLI_TRY(check_backend(cli));
     if (cli_has(cli, "metadata")) {
         CLI_TRY(check_metadata_stands_alone(cli));
         CLI_TRY(cli_json_text_argument(cli, "option --metadata", cli_value(cli, "metadata"),
                                        &spec.metadata_json));
     } else {
-        CLI_TRY(fill_spec(cli, &spec, shape, chunk));
+        CLI_TRY(fill_spec(cli, &spec, dims));
     }
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(brc_array_create(&cli->array, cli->session, path, &spec, &cli->err));

@@ -192,8 +192,6 @@ static int run_read(struct cli *cli)
     if (!brc_array_describe(cli->array)->readable)
         return cli_fail(cli, BRC_EUNSUPPORTED,
                         "%s cannot be read: its data type or codecs are not in this build", path);
-    if (brc_array_describe(cli->array)->item_size == 0 && strcmp(format, "npy") != 0)
-        return cli_fail(cli, BRC_EUNSUPPORTED, "%s has elements of variable length", path);
     if (file) {
         CLI_TRY(read_into_file(cli, format, &sel, file));
         print_output_file(cli, format, file);

@@ -98,6 +98,25 @@ static int write_parts(struct cli *cli, struct cli_parts *parts, size_t item_siz
     return rc;
 }
 
+/* Elements of variable length, all that come: each a count and so many bytes. */
+static int write_variable(struct cli *cli, const brc_sel *sel)
+{
+    size_t len = 0, cap = 1 << 20, got;
+    char *data = NULL;
+    int rc;
+
+    do {
+        cap *= 2;
+        data = cli_regrow(data, cap, 1);
+        rc = read_input(cli, data + len, cap - len, &got);
+        len += got;
+    } while (rc >= 0 && len == cap);
+    if (rc >= 0)
+        rc = brc_array_write(cli->array, sel, data, len, &cli->err);
+    free(data);
+    return rc;
+}
+
 static int write_from_input(struct cli *cli, const brc_sel *sel)
 {
     const brc_array_info *info = brc_array_describe(cli->array);
@@ -108,8 +127,7 @@ static int write_from_input(struct cli *cli, const brc_sel *sel)
     if (*(const uint8_t *)&probe != 1)
         return cli_fail(cli, BRC_EUNSUPPORTED, "--from - needs a little-endian machine");
     if (info->item_size == 0)
-        return cli_fail(cli, BRC_EUNSUPPORTED, "--from -: %s has elements of variable length",
-                        info->path);
+        return write_variable(cli, sel);
     if (__builtin_mul_overflow(count, (uint64_t)info->item_size, &want) || want > INT64_MAX)
         return cli_fail(cli, BRC_ELIMIT, "--from -: the selection is larger than 8 EiB");
     CLI_TRY(check_input_length(cli, want));

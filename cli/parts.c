@@ -9,7 +9,7 @@
 void cli_parts_begin(struct cli_parts *parts, const brc_sel *sel, const brc_array_info *info,
                      uint64_t budget)
 {
-    uint64_t inner = info->item_size ? info->item_size : 1;
+    uint64_t inner = info->item_size ? info->item_size : 64; /* a guess: they vary */
     int axis = sel->ndim;
 
     memset(parts, 0, sizeof(*parts));

@@ -39,10 +39,11 @@ static void edge_counts(const brc_sel *sel, int summarise, uint64_t count[BRC_MA
     }
 }
 
-/* The box number `corner`: bit k says which end of the k-th cut axis. */
+/* The box number `corner`: bit k says which end of the k-th cut axis. `offset` is that
+ * of its first element in the block of all that is shown. */
 static void corner_box(const brc_sel *sel, const int cut[BRC_MAX_NDIM],
-                       const int64_t strides[BRC_MAX_NDIM], size_t corner, brc_sel *box,
-                       int64_t *offset)
+                       const size_t strides[BRC_MAX_NDIM], size_t corner, brc_sel *box,
+                       size_t *offset)
 {
     *box = *sel;
     *offset = 0;
@@ -58,46 +59,65 @@ static void corner_box(const brc_sel *sel, const int cut[BRC_MAX_NDIM],
     }
 }
 
-/* Reads the corners of the selection into one packed block. */
-static int read_corners(struct cli *cli, const brc_sel *sel, const uint64_t count[BRC_MAX_NDIM],
-                        const int cut[BRC_MAX_NDIM], char *data, size_t item_size)
+/* Steps `index` through a box; the number of its element in the block moves along. */
+static void next_in_box(const brc_sel *box, const size_t strides[BRC_MAX_NDIM],
+                        uint64_t index[BRC_MAX_NDIM], size_t *number)
 {
-    int64_t strides[BRC_MAX_NDIM], offset, stride = (int64_t)item_size;
-    size_t corners = 1, len = item_size;
-    brc_sel box;
-
-    for (int i = sel->ndim - 1; i >= 0; i--) {
-        strides[i] = stride;
-        stride *= (int64_t)count[i];
-        len *= (size_t)count[i];
-        corners <<= cut[i] != 0;
+    for (int i = box->ndim - 1; i >= 0; i--) {
+        *number += strides[i];
+        if (++index[i] < box->count[i])
+            return;
+        *number -= strides[i] * (size_t)box->count[i];
+        index[i] = 0;
     }
-    for (size_t corner = 0; corner < corners; corner++) {
-        brc_io io = { cli->array, &box, data, len, strides };
-
-        corner_box(sel, cut, strides, corner, &box, &offset);
-        io.data = data + offset;
-        io.len = len - (size_t)offset;
-        CLI_TRY(brc_read_batch(&io, 1, &cli->err));
-    }
-    return BRC_OK;
 }
 
-static int format_elements(struct printed *p, const char *data, size_t n, size_t item_size)
+static int format_corner(struct printed *p, const brc_sel *box, size_t number,
+                         const size_t strides[BRC_MAX_NDIM], const brc_buf *data)
 {
     struct cli *cli = p->cli;
+    const brc_array_info *info = brc_array_describe(cli->array);
+    uint64_t index[BRC_MAX_NDIM] = { 0 };
     brc_buf text = BRC_BUF_INIT;
+    const uint8_t *at = data->data;
     int rc = BRC_OK;
 
-    p->texts = cli_alloc(cli, n + 1, sizeof(*p->texts));
-    for (size_t i = 0; rc >= 0 && i < n; i++) {
+    for (uint64_t n = brc_sel_count(box); rc >= 0 && n > 0; n--) {
         text.len = 0;
-        rc = brc_element_format(&text, cli->array, data + i * item_size, 0, &cli->err);
+        rc = brc_element_format(&text, cli->array, at, 0, &cli->err);
         if (rc >= 0)
-            p->texts[i] =
+            p->texts[number] =
                 cli_escaped(cli, cli_text(cli, "%.*s", (int)text.len, (const char *)text.data));
+        at += cli_element_len(info, at);
+        next_in_box(box, strides, index, &number);
     }
     brc_buf_dispose(&text);
+    return rc;
+}
+
+/* Reads the corners of the selection and makes texts of their n elements. */
+static int format_corners(struct printed *p, const brc_sel *sel, const uint64_t count[BRC_MAX_NDIM],
+                          const int cut[BRC_MAX_NDIM], size_t n)
+{
+    size_t strides[BRC_MAX_NDIM], offset, stride = 1, corners = 1;
+    brc_buf data = BRC_BUF_INIT;
+    brc_sel box;
+    int rc = BRC_OK;
+
+    p->texts = cli_alloc(p->cli, n + 1, sizeof(*p->texts));
+    for (int i = sel->ndim - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= (size_t)count[i];
+        corners <<= cut[i] != 0;
+    }
+    for (size_t corner = 0; rc >= 0 && corner < corners; corner++) {
+        corner_box(sel, cut, strides, corner, &box, &offset);
+        data.len = 0;
+        rc = brc_array_read_elements(p->cli->array, &box, &data, &p->cli->err);
+        if (rc >= 0)
+            rc = format_corner(p, &box, offset, strides, &data);
+    }
+    brc_buf_dispose(&data);
     return rc;
 }
 
@@ -215,8 +235,7 @@ int cli_print_array(struct cli *cli, const brc_sel *sel)
     const brc_array_info *info = brc_array_describe(cli->array);
     struct printed p = { .cli = cli };
     uint64_t count[BRC_MAX_NDIM], n = 1;
-    int cut[BRC_MAX_NDIM], rc;
-    char *data;
+    int cut[BRC_MAX_NDIM];
 
     if (brc_sel_count(sel) == 0) {
         cli_puts(cli, "[]\n");
@@ -226,12 +245,7 @@ int cli_print_array(struct cli *cli, const brc_sel *sel)
     for (int i = 0; i < sel->ndim; i++)
         if (__builtin_mul_overflow(n, count[i], &n) || n > UINT32_MAX)
             return cli_fail(cli, BRC_ELIMIT, "%s has too many dimensions to be shown", info->path);
-    data = cli_regrow(NULL, (size_t)n, info->item_size);
-    rc = read_corners(cli, sel, count, cut, data, info->item_size);
-    if (rc >= 0)
-        rc = format_elements(&p, data, (size_t)n, info->item_size);
-    free(data);
-    CLI_TRY(rc);
+    CLI_TRY(format_corners(&p, sel, count, cut, (size_t)n));
     keep_shown_axes(&p, sel, count, cut);
     measure_texts(&p, (size_t)n, info->dtype);
     if (p.ndim == 0)

@@ -8,6 +8,9 @@
 
 struct cli;
 
+/* Bytes of the element at `at`: of variable length, it begins with a count of the rest. */
+size_t cli_element_len(const brc_array_info *info, const uint8_t *at);
+
 /* As NumPy prints: in brackets, aligned, and past 1000 elements the first and last
  * three of each axis only. Works on cli->array. */
 int cli_print_array(struct cli *cli, const brc_sel *sel);

@@ -24,6 +24,13 @@ struct streamed {
     brc_buf text;
 };
 
+size_t cli_element_len(const brc_array_info *info, const uint8_t *at)
+{
+    if (info->item_size > 0)
+        return info->item_size;
+    return 4 + ((size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24);
+}
+
 static struct seen_shape shape_seen(const brc_sel *sel)
 {
     struct seen_shape shape = { 0, { 0 } };
@@ -34,38 +41,36 @@ static struct seen_shape shape_seen(const brc_sel *sel)
     return shape;
 }
 
-/* Calls `each` with one part's elements after the other. */
+/* Calls `each` with one part's elements, one behind the other, after the other. */
 static int stream_parts(struct cli *cli, const brc_sel *sel,
-                        int (*each)(struct streamed *out, const char *data, size_t n,
-                                    size_t item_size))
+                        int (*each)(struct streamed *out, const brc_buf *part, size_t n))
 {
     const brc_array_info *info = brc_array_describe(cli->array);
     struct streamed out = { cli, shape_seen(sel), 0, BRC_BUF_INIT };
     struct cli_parts parts;
-    char *data = NULL;
+    brc_buf data = BRC_BUF_INIT;
     int rc = BRC_OK;
 
     cli_parts_begin(&parts, sel, info, READ_BUDGET);
     while (rc >= 0 && cli_parts_next(&parts)) {
-        size_t len = (size_t)parts.count * info->item_size;
-
-        data = cli_regrow(data, len, 1);
-        rc = brc_array_read(cli->array, &parts.part, data, len, &cli->err);
+        data.len = 0;
+        rc = brc_array_read_elements(cli->array, &parts.part, &data, &cli->err);
         if (rc >= 0)
-            rc = each(&out, data, (size_t)parts.count, info->item_size);
+            rc = each(&out, &data, (size_t)parts.count);
         if (rc >= 0)
             rc = cli_out_check(cli);
     }
-    free(data);
+    brc_buf_dispose(&data);
     brc_buf_dispose(&out.text);
     return rc;
 }
 
 /* ---- raw ------------------------------------------------------------------------------ */
 
-static int stream_raw_part(struct streamed *out, const char *data, size_t n, size_t item_size)
+static int stream_raw_part(struct streamed *out, const brc_buf *part, size_t n)
 {
-    cli_put(out->cli, data, n * item_size);
+    (void)n;
+    cli_put(out->cli, (const char *)part->data, part->len);
     return BRC_OK;
 }
 
@@ -95,14 +100,16 @@ static void put_csv_field(struct cli *cli, const char *text, size_t len)
     cli_puts(cli, "\"");
 }
 
-static int stream_csv_part(struct streamed *out, const char *data, size_t n, size_t item_size)
+static int stream_csv_part(struct streamed *out, const brc_buf *part, size_t n)
 {
+    const brc_array_info *info = brc_array_describe(out->cli->array);
+    const uint8_t *at = part->data;
     struct cli *cli = out->cli;
     uint64_t line = out->shape.ndim ? out->shape.dims[out->shape.ndim - 1] : 1;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++, at += cli_element_len(info, at)) {
         out->text.len = 0;
-        CLI_TRY(brc_element_format(&out->text, cli->array, data + i * item_size, 0, &cli->err));
+        CLI_TRY(brc_element_format(&out->text, cli->array, at, 0, &cli->err));
         put_csv_field(cli, (const char *)out->text.data, out->text.len);
         cli_put(cli, ++out->next % line == 0 ? "\n" : ",", 1);
     }
@@ -132,15 +139,17 @@ static int lists_at(const struct seen_shape *shape, uint64_t at)
     return lists;
 }
 
-static int stream_json_part(struct streamed *out, const char *data, size_t n, size_t item_size)
+static int stream_json_part(struct streamed *out, const brc_buf *part, size_t n)
 {
     struct cli *cli = out->cli;
+    const brc_array_info *info = brc_array_describe(cli->array);
+    const uint8_t *at = part->data;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++, at += cli_element_len(info, at)) {
         for (int lists = lists_at(&out->shape, out->next); lists > 0; lists--)
             cli_json_open_line(cli, '[');
         out->text.len = 0;
-        CLI_TRY(brc_element_format(&out->text, cli->array, data + i * item_size, 1, &cli->err));
+        CLI_TRY(brc_element_format(&out->text, cli->array, at, 1, &cli->err));
         cli_json_token(cli, (const char *)out->text.data, out->text.len);
         for (int lists = lists_at(&out->shape, ++out->next); lists > 0; lists--)
             cli_json_close(cli, '[');

@@ -222,8 +222,10 @@ typedef struct brc_array_spec {
     const char *const *dimension_names; /* ndim of them, each may be NULL     */
     const char *chunk_key_encoding;     /* "default" or "v2"; NULL: default   */
     const char *metadata_json;          /* a whole zarr.json: the rest is unused */
+    const uint64_t *shard;  /* for other tools, chunks lie in shards of this shape,
+                               which they divide; NULL: each by itself        */
 } brc_array_spec;
-#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct brc_array_info {
     const char *path;

@@ -1,12 +1,14 @@
 /* One element, as text. */
 #include <string.h>
 
+#include "../base/buf.h"
 #include "../nd/dtype.h"
 #include "../zarr/array.h"
 
 int brc_element_parse(brc_buf *out, const brc_array *a, const char *text, brc_error *err)
 {
     size_t at = out->len;
+    BRC_TRY(brc_meta_must_decode(&a->meta, err));
     BRC_TRY(brc_dtype_parse_text(a->meta.type, text, out, err));
     brc_dtype_native(a->meta.type, out->data + at, out->len - at);
     return BRC_OK;
@@ -16,6 +18,7 @@ int brc_element_format(brc_buf *out, const brc_array *a, const void *element, in
                        brc_error *err)
 {
     const brc_dtype *type = a->meta.type;
-    return type->ops->print(type, element, type->item_size, json ? BRC_PRINT_JSON : BRC_PRINT_TEXT,
-                            out, err);
+    BRC_TRY(brc_meta_must_decode(&a->meta, err));
+    size_t len = type->item_size > 0 ? type->item_size : 4 + (size_t)brc_get_u32le(element);
+    return type->ops->print(type, element, len, json ? BRC_PRINT_JSON : BRC_PRINT_TEXT, out, err);
 }

@@ -55,6 +55,19 @@ static int side_table(const brc_meta *m, const brc_buf *bytes, uint64_t n, brc_s
     return BRC_OK;
 }
 
+/* 64-bit integers are subtracted as such: as doubles, neighbours are often equal. */
+static double difference_of(const brc_dtype *type, const uint8_t *x, const uint8_t *y)
+{
+    int64_t a, b;
+    int is_signed = strcmp(type->json, "\"int64\"") == 0;
+    if (!is_signed && strcmp(type->json, "\"uint64\"") != 0)
+        return fabs(type->ops->number(type, x) - type->ops->number(type, y));
+    memcpy(&a, x, sizeof(a));
+    memcpy(&b, y, sizeof(b));
+    int less = is_signed ? a < b : (uint64_t)a < (uint64_t)b;
+    return (double)(less ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b);
+}
+
 static void note_difference(element_differ *d, const uint64_t *at, const uint8_t *x,
                             const uint8_t *y)
 {
@@ -69,7 +82,7 @@ static void note_difference(element_differ *d, const uint64_t *at, const uint8_t
     out->elements++;
     if (type->ops->number == NULL)
         return;
-    double difference = fabs(type->ops->number(type, x) - type->ops->number(type, y));
+    double difference = difference_of(type, x, y);
     if (difference > out->max_abs)
         out->max_abs = difference;
 }

@@ -89,7 +89,7 @@ int brc_meta_new_group(brc_json **out, const char *attrs_json, brc_error *err)
  * because that is how frames, images and rows are read. */
 static void choose_chunks(int ndim, const uint64_t *shape, uint64_t item, uint64_t *chunk)
 {
-    uint64_t left = CHUNK_TARGET / (item > 0 ? item : 1);
+    uint64_t left = CHUNK_TARGET / (item > 0 ? item : 64); /* they vary: a guess */
     for (int i = ndim - 1; i >= 0; i--) {
         uint64_t extent = shape[i] > 0 ? shape[i] : 1;
         if (left < 1)
@@ -110,7 +110,10 @@ static int set_default_codecs(brc_json *doc, const brc_dtype *type, brc_error *e
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
-    if (type->swap_unit > 1)
+    if (type->item_size == 0)
+        BRC_GO(brc_buf_printf(&text, err, "[{\"name\":\"%s\"},",
+                              type->klass == BRC_CLASS_STRING ? "vlen-utf8" : "vlen-bytes"));
+    else if (type->swap_unit > 1 || type->klass == BRC_CLASS_STRUCT)
         BRC_GO(brc_buf_text(&text, "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},",
                             err));
     else
@@ -123,6 +126,27 @@ static int set_default_codecs(brc_json *doc, const brc_dtype *type, brc_error *e
     else
         BRC_GO(brc_buf_text(&text, "{\"name\":\"zstd\",\"configuration\":{\"level\":3}}]", err));
     BRC_GO(brc_buf_terminate(&text, err));
+    rc = set_parsed(doc, "codecs", (const char *)text.data, err);
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* Puts sharding_indexed around the codecs that are there. */
+static int put_in_shards(brc_json *doc, int ndim, const uint64_t *chunk, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_buf_text(&text, "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[",
+                        err));
+    for (int i = 0; i < ndim; i++)
+        BRC_GO(brc_buf_printf(&text, err, "%s%" PRIu64, i > 0 ? "," : "", chunk[i]));
+    BRC_GO(brc_buf_text(&text, "],\"codecs\":", err));
+    BRC_GO(brc_json_write(&text, brc_json_member(doc, "codecs"), err));
+    BRC_GO(brc_buf_printf(&text, err,
+                          ",\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":"
+                          "{\"endian\":\"little\"}},{\"name\":\"crc32c\"}],"
+                          "\"index_location\":\"end\"}}]"));
     rc = set_parsed(doc, "codecs", (const char *)text.data, err);
 done:
     brc_buf_dispose(&text);
@@ -181,15 +205,20 @@ static int new_array_members(brc_json *doc, const brc_array_spec *spec, const br
     uint64_t chunk[BRC_MAX_NDIM];
     const char *keys = spec->chunk_key_encoding != NULL ? spec->chunk_key_encoding : "default";
     if (spec->chunk == NULL)
-        choose_chunks(spec->ndim, spec->shape, type->item_size, chunk);
+        choose_chunks(spec->ndim, spec->shard != NULL ? spec->shard : spec->shape,
+                      type->item_size, chunk);
+    for (int i = 0; spec->chunk == NULL && spec->shard != NULL && i < spec->ndim; i++)
+        while (spec->shard[i] % chunk[i] != 0)
+            chunk[i]--;
     const uint64_t *chunks = spec->chunk != NULL ? spec->chunk : chunk;
     BRC_TRY(set_head(doc, "array", err));
     BRC_TRY(brc_json_set(doc, "shape", brc_json_new_shape(spec->ndim, spec->shape), err));
     brc_json *t = *dtype_json;
     *dtype_json = NULL;
     BRC_TRY(brc_json_set(doc, "data_type", t, err));
+    const uint64_t *outer = spec->shard != NULL ? spec->shard : chunks;
     BRC_TRY(brc_json_set(doc, "chunk_grid",
-                         new_named("regular", "chunk_shape", brc_json_new_shape(spec->ndim, chunks)),
+                         new_named("regular", "chunk_shape", brc_json_new_shape(spec->ndim, outer)),
                          err));
     if (strcmp(keys, "default") != 0 && strcmp(keys, "v2") != 0)
         return brc_fail(err, BRC_EINVAL, "the chunk key encoding must be 'default' or 'v2', not '%.40s'",
@@ -203,6 +232,8 @@ static int new_array_members(brc_json *doc, const brc_array_spec *spec, const br
         BRC_TRY(set_parsed(doc, "codecs", spec->codecs_json, err));
     else
         BRC_TRY(set_default_codecs(doc, type, err));
+    if (spec->shard != NULL)
+        BRC_TRY(put_in_shards(doc, spec->ndim, chunks, err));
     BRC_TRY(set_attributes(doc, spec->attrs_json, err));
     return set_dimension_names(doc, spec->ndim, spec->dimension_names, err);
 }
@@ -219,13 +250,15 @@ static int complete_codecs(brc_json *doc, const brc_registry *reg, brc_error *er
     return rc;
 }
 
-int brc_meta_new_array(brc_json **out, const brc_registry *reg, const brc_array_spec *spec,
+int brc_meta_new_array(brc_json **out, const brc_registry *reg, const brc_array_spec *given,
                        brc_error *err)
 {
+    brc_array_spec full = BRC_ARRAY_SPEC_INIT, *spec = &full; /* as far as the caller's goes */
     brc_json *doc = NULL, *dtype_json = NULL;
     brc_dtype *type = NULL;
     int rc;
     *out = NULL;
+    memcpy(spec, given, given->size < sizeof(full) ? given->size : sizeof(full));
     if (spec->metadata_json != NULL)
         return brc_json_parse(out, spec->metadata_json, strlen(spec->metadata_json), err);
     if (spec->ndim < 0 || spec->ndim > BRC_MAX_NDIM || (spec->ndim > 0 && spec->shape == NULL))
