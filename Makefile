@@ -196,7 +196,8 @@ bench: $(if $(BENCH_OBJS),$(OUT)/bench) ## the benchmarks; BENCH names one
 build/demo/reaction_diffusion: docs/demo/reaction_diffusion.c build/libbreccia.a $(PUBLIC)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=c99 $(WARNINGS) -Isrc $(CFLAGS) $< build/libbreccia.a $(LDFLAGS) -pthread $(LIBS) -o $@
+	$(Q)$(CC) -std=c99 $(WARNINGS) -Isrc $(CFLAGS) $< build/libbreccia.a $(LDFLAGS) -pthread \
+	    $(LIBS) -o $@
 
 demo: all build/demo/reaction_diffusion ## a walk through the command; DATA=PATH imports its arrays from there
 	@DATA=$(call quote,$(DATA)) sh docs/demo.sh build/breccia

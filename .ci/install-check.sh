@@ -68,6 +68,14 @@ $cc -std=c99 -Wall -Wextra -Werror $(flags --cflags) -o "$work/shared" "$work/us
 LD_LIBRARY_PATH=$inst/lib "$work/shared" "$work/shared.brc" || fail 'the shared library does not work'
 ldd "$work/shared" | grep -q libbreccia.so.0 || fail 'not linked with libbreccia.so.0'
 
+# What README.md and docs/demo tell users to compile.
+sed -n '/^```c$/,/^```$/{/^```/d;p}' README.md >"$work/readme.c"
+$cc -std=c99 -Wall -Wextra -Werror $(flags --cflags) -o "$work/readme" "$work/readme.c" $(flags --libs)
+said=$(LD_LIBRARY_PATH=$inst/lib "$work/readme" "$work/readme.brc")
+[ "$said" = '64 81 100 121' ] || fail "the program in README.md says '$said'"
+$cc -std=c99 -Wall -Wextra -Werror $(flags --cflags) -o "$work/simulation" docs/demo/reaction_diffusion.c \
+    $(flags --libs)
+
 # The same flags, with our own part taken from the archive.
 $cc -std=c99 $(flags --cflags) -o "$work/static" "$work/user.c" \
     $(flags --static --libs | sed 's/-lbreccia\b/-l:libbreccia.a/')

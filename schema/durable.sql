@@ -45,7 +45,8 @@ CREATE TABLE ref(                 -- branches and tags
 CREATE TABLE oplog(               -- every change of a ref, written in the same transaction
   seq     INTEGER PRIMARY KEY,
   time_us INTEGER NOT NULL,       -- microseconds since 1970-01-01 UTC
-  op      TEXT NOT NULL,          -- 'commit', 'branch', 'tag', 'reset', 'delete', 'rename', 'switch'
+  op      TEXT NOT NULL,          -- 'commit', 'amend', 'branch', 'tag', 'reset', 'delete', 'rename',
+                                  -- 'switch'
   name    TEXT NOT NULL,          -- the ref
   old     BLOB,                   -- its target before; NULL: none
   new     BLOB                    -- its target after; NULL: none

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""A second reader of breccia repositories, written from docs/FORMAT.md.
+
+    reader.py FILE ls [REV]          every node: path, kind, data type, shape
+    reader.py FILE read PATH [REV]   an array's elements on standard output, in
+                                     C order, little-endian, without gaps
+
+REV is a branch, a tag or a whole commit id; without it, the current branch is read
+with its uncommitted changes. Regular grids and elements of a fixed length only. The
+standard library does all but the hashes (xxhash) and the codecs zstd (zstandard) and
+blosc (blosc). Every object is checked against its checksum and its id.
+"""
+import functools
+import itertools
+import json
+import math
+import sqlite3
+import struct
+import sys
+import zlib
+from importlib import import_module
+
+CHUNK, DOCUMENT, NODE, COMMIT, GROUP, ARRAY, ID_LEN = 1, 2, 3, 4, 1, 2, 16
+
+
+def need(condition, message):
+    if not condition:
+        raise ValueError('damaged: ' + message)
+
+
+class Repository:
+    def __init__(self, path):
+        self.xxhash = import_module('xxhash')
+        self.db = sqlite3.connect(f'file:{path}?mode=ro', uri=True)
+        self.db.executescript('PRAGMA trusted_schema=OFF; BEGIN')  # one view of refs and drafts
+        need(self.row('PRAGMA application_id') == (0x62726331,), 'no breccia repository')
+        need(self.row('PRAGMA user_version') == (1,), 'another format')
+        meta = dict(self.db.execute('SELECT key, value FROM meta'))
+        need(meta['hash'] == 'xxh128', 'another hash')
+        need(meta['must-understand'] == '', 'features that this reader lacks')
+        self.head = meta['head']
+
+    def row(self, sql, *values):
+        return self.db.execute(sql, values).fetchone()
+
+    def object(self, kind, oid):
+        """The canonical bytes of an object."""
+        row = self.row('SELECT kind, encoding, size, stored, checksum, data FROM object'
+                       ' JOIN blob ON seq = blob WHERE id=? AND backend=0', oid)
+        need(row is not None and row[0] == kind, f'object {oid.hex()} is missing')
+        _, encoding, size, stored, checksum, data = row
+        seed = int.from_bytes(oid[:8], 'big')
+        sum64 = self.xxhash.xxh3_64_intdigest(data, seed)
+        need((len(data), sum64) == (stored, checksum % (1 << 64)), f'stored bytes of {oid.hex()}')
+        if encoding != 0:
+            spec, = self.row('SELECT spec FROM encoding WHERE id=?', encoding)
+            data = decode(json.loads(spec), data)
+        seed = int.from_bytes(b'brc', 'big') << 40 | kind
+        digest = self.xxhash.xxh3_128_digest(data, seed)
+        need((len(data), digest) == (size, oid), f'content of {oid.hex()}')
+        return data
+
+    def items(self, root):
+        """(key, value) of a map in order; root None is the empty map."""
+        if root is None:
+            return
+        node = self.object(NODE, root)
+        level, key = node[0], b''
+        count, at = varint(node, 1)
+        width, at = varint(node, at) if level == 0 else (0, at)
+        for _ in range(count):
+            shared, at = varint(node, at)
+            size, at = varint(node, at)
+            length = shared + size if level == 0 else (size + 7) // 8
+            key = key[:shared] + node[at:at + length - shared]
+            at += length - shared
+            if level == 0:
+                length, at = (width, at) if width else varint(node, at)
+                yield key, node[at:at + length]
+                at += length
+                continue
+            need(node[at] < level, 'a child is not below its parent')
+            _, at = varint(node, at + 1)  # its items
+            _, at = varint(node, at)  # keys under it
+            yield from self.items(node[at:at + ID_LEN])
+            at += ID_LEN
+        need(at == len(node), 'bytes follow the last item')
+
+    def open(self, rev=None):
+        """The snapshot of a version, and the branch whose draft lies over it."""
+        draft = self.row('SELECT base FROM draft WHERE branch=?', self.head)
+        if rev is None and draft:
+            return draft[0], self.head
+        target = None
+        for name in f'tags/{rev}', f'heads/{rev or self.head}':
+            target = self.row('SELECT target FROM ref WHERE name=?', name) or target
+        commit = target[0] if target else bytes.fromhex(rev)
+        snapshot = None
+        if commit is not None:
+            first = self.object(COMMIT, commit).decode().split('\n')[0].split(' ')
+            if first[0] == 'root':
+                snapshot = bytes.fromhex(first[1])
+        return snapshot, None
+
+    def walk(self, rev=None):
+        """(path, entry, draft node) of every node, the root first."""
+        snapshot, branch = self.open(rev)
+        root = entry(dict(self.items(snapshot))[b'\0']) if snapshot else (GROUP, None, None)
+        found = self.db.execute('SELECT * FROM draft_node WHERE branch=?', (branch,))
+        rows = {path: (node, raw) for node, _, path, raw in found}
+        if '/' in rows:
+            root = entry(rows['/'][1])
+        yield from self.walk_under('/', root, None, rows)
+
+    def walk_under(self, path, at, node, rows):
+        yield path, at, node
+        if at[0] != GROUP:
+            return
+        below = path.rstrip('/') + '/'
+        children = {below + key[:-1].decode(): (None, raw) for key, raw in self.items(at[2])}
+        children.update((name, row) for name, row in rows.items()
+                        if name.rpartition('/')[0] + '/' == below and name != '/')
+        for name, (node, raw) in sorted(children.items()):
+            if raw is not None:  # else it was removed
+                yield from self.walk_under(name, entry(raw), node, rows)
+
+    def document(self, at):
+        plain = '{"zarr_format":3,"node_type":"group"}'
+        return json.loads(self.object(DOCUMENT, at[1]) if at[1] else plain)
+
+    def chunks(self, at, node):
+        """Chunk index -> object id."""
+        found = dict(self.items(at[2]))
+        if node is not None:
+            found.update(self.db.execute('SELECT key, id FROM draft_chunk WHERE node=?', (node,)))
+        return {chunk_index(key): oid for key, oid in found.items() if oid is not None}
+
+    def read(self, path, rev=None):
+        for name, at, node in self.walk(rev):
+            if name == path and at[0] == ARRAY:
+                return self.elements(self.document(at), self.chunks(at, node))
+        raise SystemExit(f'there is no array {path}')
+
+    def elements(self, doc, chunks):
+        shape = doc['shape']
+        grid_shape = doc['chunk_grid']['configuration']['chunk_shape']
+        codecs = doc['codecs']
+        while [codec['name'] for codec in codecs] == ['sharding_indexed']:
+            grid_shape = codecs[0]['configuration']['chunk_shape']
+            codecs = codecs[0]['configuration']['codecs']
+        fill = element(doc['data_type'], doc['fill_value'])
+        size = len(fill)
+        out = bytearray(fill * math.prod(shape))
+        for index, oid in chunks.items():
+            data = self.object(CHUNK, oid)
+            need(len(data) == size * math.prod(grid_shape), 'the length of a chunk')
+            start = [i * c for i, c in zip(index, grid_shape)]
+            count = [min(c, s - b) for c, s, b in zip(grid_shape, shape, start)]
+            run = math.prod(count[-1:]) * size  # of the last axis, at once
+            for row in itertools.product(*map(range, count[:-1])):
+                corner = (row + (0,))[:len(count)]
+                source = offset(corner, grid_shape) * size
+                target = offset([b + i for b, i in zip(start, corner)], shape) * size
+                out[target:target + run] = data[source:source + run]
+        return bytes(out)
+
+
+def offset(index, shape):
+    return functools.reduce(lambda at, axis: at * axis[1] + axis[0], zip(index, shape), 0)
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def entry(raw):
+    """kind, document's id, map's root"""
+    kind, parts = raw[0], raw[1]
+    ids = [raw[i:i + ID_LEN] for i in range(2, len(raw), ID_LEN)]
+    need(kind in (GROUP, ARRAY) and len(ids) == 1 + (parts & 1) + (parts >> 1), 'an entry')
+    return kind, ids[0], ids[1] if parts & 1 else None
+
+
+def chunk_index(key):
+    index, at = [], 0
+    while at < len(key):
+        index.append(int.from_bytes(key[at + 1:at + 1 + key[at]], 'big'))
+        at += 1 + key[at]
+    return tuple(index)
+
+
+NUMBERS = dict(bool='?', int8='b', int16='h', int32='i', int64='q', uint8='B', uint16='H',
+               uint32='I', uint64='Q', float16='e', float32='f', float64='d', complex64='f',
+               complex128='d')
+
+
+def element(dtype, value):
+    """One element of a fill value; of r<bits>, complex and numbers in hexadecimal too."""
+    if dtype not in NUMBERS:
+        return bytes(value)  # r8, r16 ...: a list of bytes
+    code = NUMBERS[dtype]
+    if dtype.startswith('complex'):
+        return b''.join(element('float' + str(int(dtype[7:]) // 2), part) for part in value)
+    if isinstance(value, str) and value.startswith('0x'):
+        return int(value, 16).to_bytes(struct.calcsize(code), 'little')
+    if value == 'NaN':
+        return {'e': b'\0\x7e', 'f': b'\0\0\xc0\x7f', 'd': b'\0\0\0\0\0\0\xf8\x7f'}[code]
+    return struct.pack('<' + code, float(value) if code in 'efd' else value)
+
+
+def decode(spec, data):
+    """Stored bytes to canonical bytes: the codecs backwards."""
+    for codec in reversed(spec['codecs']):
+        name, conf = codec['name'], codec.get('configuration', {})
+        if name == 'zstd':
+            data = import_module('zstandard').ZstdDecompressor().decompressobj().decompress(data)
+        elif name == 'gzip':
+            data = zlib.decompress(data, 31)
+        elif name == 'blosc':
+            data = import_module('blosc').decompress(data)
+        elif name == 'crc32c':
+            data = data[:-4]  # the checksum of the object covers it
+        elif name != 'bytes':
+            raise SystemExit(f'this reader has no codec {name}')
+        elif conf.get('endian') == 'big':
+            width = struct.calcsize(NUMBERS[spec['data_type']])
+            data = b''.join(data[i:i + width][::-1] for i in range(0, len(data), width))
+    return data
+
+
+def main(argv):
+    if len(argv) < 3 or argv[2] not in ('ls', 'read') or (argv[2] == 'read' and len(argv) < 4):
+        raise SystemExit(__doc__)
+    repo = Repository(argv[1])
+    if argv[2] == 'read':
+        return sys.stdout.buffer.write(repo.read(*argv[3:5]))
+    for path, at, _ in repo.walk(*argv[3:4]):
+        doc = repo.document(at)
+        print(path, doc['node_type'], doc.get('data_type', ''), doc.get('shape', ''))
+
+
+if __name__ == '__main__':
+    main(sys.argv)

@@ -1,0 +1,91 @@
+#!/bin/sh
+# run_reader.sh COMMAND: makes repositories with the command and compares what it
+# reads from them with what tests/interop/reader.py reads. The Python environment,
+# with the packages that the reader names, is made beside COMMAND (pip fetches them).
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$(dirname "$1")" && pwd)
+breccia=$build/$(basename "$1")
+python=$build/interop/venv/bin/python
+if ! "$python" -c 'import xxhash, zstandard, blosc' 2>/dev/null; then
+    mkdir -p "$build/interop"
+    python3 -m venv "$build/interop/venv"
+    "$python" -m pip -q --disable-pip-version-check install xxhash zstandard blosc
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+compared=0
+failed=0
+
+# The files ours and theirs: of WHAT.
+same() {
+    compared=$((compared + 1))
+    cmp ours theirs && return
+    echo "$1: the two readers differ" >&2
+    failed=$((failed + 1))
+}
+# Every array of a version (none: the current branch with what is uncommitted).
+compare() {
+    "$breccia" ls "$1" -r ${2:+--at "$2"} >nodes
+    sed -e 's:\(.\)/$:\1:' nodes | LC_ALL=C sort >ours
+    "$python" "$here/reader.py" "$1" ls ${2:+"$2"} | sed 's/ .*//' | LC_ALL=C sort >theirs
+    same "$1 ${2:-} ls"
+    grep -v '/$' nodes >arrays || :
+    while read -r path; do
+        "$breccia" read "$1" "$path" --format raw ${2:+--at "$2"} >ours
+        "$python" "$here/reader.py" "$1" read "$path" ${2:+"$2"} >theirs || :
+        same "$1 ${2:-} $path"
+    done <arrays
+}
+# Bytes that compress neither too well nor too badly: numbers, as text.
+numbers() { awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) printf "%08d", (i * i) % 99991 }'; }
+
+# Every codec and data type, chunks that cover the shape in part.
+"$breccia" init types.brc -q
+for codec in none gzip:6 zstd:3 blosc; do
+    for type in bool int8 uint16 int32 uint64 float16 float32 float64 complex64 complex128 r24; do
+        case $type in
+        complex128) size=16 ;; *8 | bool) size=1 ;; *16) size=2 ;; r24) size=3 ;; *32) size=4 ;; *) size=8 ;;
+        esac
+        path=/$(echo "$codec" | tr -d :)/$type
+        "$breccia" create types.brc "$path" --shape 21,10,3 --chunks 8,4,3 --dtype $type --compress $codec -q
+        case $type in
+        bool) "$breccia" write types.brc "$path" '[3:19, 1:, 1]' --value true -q ;;
+        *) numbers $((630 * size / 8 + 1)) | head -c $((630 * size)) | "$breccia" write types.brc "$path" --from - -q ;;
+        esac
+    done
+done
+"$breccia" create types.brc /big --shape 50,9 --dtype float32 --fill NaN -q --codecs \
+    '[{"name":"bytes","configuration":{"endian":"big"}},{"name":"gzip","configuration":{"level":1}},{"name":"crc32c"}]'
+"$breccia" write types.brc /big '[3:40:2, ::2]' --value -1.5 -q
+"$breccia" create types.brc /point --shape '' --dtype int64 --fill -3 -q
+"$breccia" create types.brc /nothing --shape 0,4 --dtype int16 -q
+compare types.brc
+"$breccia" commit types.brc -m types -q
+compare types.brc main
+
+# Maps of several levels, branches, what is uncommitted, codecs that change.
+"$breccia" init maps.brc -q
+"$breccia" create maps.brc /many/dense --shape 40000 --chunks 1 --dtype uint8 --compress none -q
+numbers 5000 | "$breccia" write maps.brc /many/dense --from - -q
+"$breccia" create maps.brc /many/grid --shape 60,70,8 --chunks 2,3,1 --dtype int16 --compress zstd -q
+numbers 8400 | "$breccia" write maps.brc /many/grid --from - -q
+"$breccia" commit maps.brc -m one -q
+"$breccia" tag maps.brc v1 -q
+"$breccia" switch maps.brc -c other -q
+"$breccia" codecs maps.brc /many/grid '[{"name":"bytes","configuration":{"endian":"big"}},{"name":"gzip","configuration":{"level":9}}]' -q
+"$breccia" write maps.brc /many/grid '[5:50, ::4]' --value 7 -q
+"$breccia" resize maps.brc /many/dense --shape 30001 -q
+"$breccia" cp maps.brc /many/grid /copy -q
+"$breccia" commit maps.brc -m two -q
+"$breccia" mv maps.brc /many/dense /dense -q
+"$breccia" write maps.brc /dense '[77:20000:3]' --value 0 -q
+"$breccia" write maps.brc /copy '[1]' --value 0 -q
+"$breccia" rm maps.brc /many/grid -q
+for rev in '' v1 main other; do compare maps.brc "$rev"; done
+
+echo "$compared compared, $failed differ"
+[ "$failed" -eq 0 ]
