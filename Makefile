@@ -31,7 +31,8 @@ endif
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
             -Wmissing-prototypes -Wpointer-arith $(if $(WERROR),-Werror)
 HARDEN   := -Wl,-z,relro,-z,now
-PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc libzip
+PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip
+BZ2_LIBS := -lbz2 # Debian has no bzip2.pc
 
 # Asked for at the first use and then kept: `make setup` may have to install
 # pkg-config before. Headers of other people's libraries are system headers.
@@ -44,7 +45,7 @@ COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pt
           -Ibuild/gen $(if $(SQLITE),-isystem$(SQLITE)) $(PKG_CFLAGS) \
           $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(MODE)) -MMD -MP
 LINK    = $(CC) $(CFLAGS) $(FLAGS_$(MODE)) -pthread $(HARDEN) -Wl,--as-needed $(LDFLAGS)
-LIBS    = $(PKG_LIBS) -lm $(if $(SQLITE),-ldl)
+LIBS    = $(PKG_LIBS) $(BZ2_LIBS) -lm $(if $(SQLITE),-ldl)
 
 # Objects of other flags lie in another folder, so they never mix.
 quote    = '$(subst ','\'',$(1))'
@@ -61,7 +62,11 @@ say  = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 objects   = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
 LIB_OBJS   := $(call objects,src/*/*.c codecs/*.c) $(if $(SQLITE),$(OBJ)/sqlite3.o)
 CLI_OBJS   := $(call objects,cli/*.c)
-TEST_OBJS  := $(call objects,tests/test_*.c tests/kit/*.c tests/main.c)
+KIT_MAIN   := $(call objects,tests/kit/kit_main.c tests/kit/kit_alloc.c)
+KIT_OBJS   := $(KIT_MAIN) $(call objects,tests/kit/codec_kit.c tests/kit/type_kit.c)
+TEST_OBJS  := $(filter-out $(KIT_MAIN),$(call objects,tests/test_*.c tests/kit/*.c tests/main.c))
+PLUGIN_OBJS := $(call objects,tests/plugins/*.c)
+TEST_PLUGINS = $(patsubst $(OBJ)/%.o,$(OUT)/%.so,$(PLUGIN_OBJS))
 OOM_OBJS   := $(call objects,tests/oom/*.c)
 BENCH_OBJS := $(call objects,tests/bench/*.c)
 SCHEMA     := $(patsubst schema/%.sql,build/gen/%.sql.h,$(wildcard schema/*.sql))
@@ -74,7 +79,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom bench demo interop lint \
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom kit bench demo conformance interop lint \
         install uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so ## the command and the libraries (the default)
@@ -116,7 +121,8 @@ $(OBJ)/sqlite3.o: $(SQLITE)/sqlite3.c | setup
 	$(Q)$(COMPILE) -w -fno-sanitize=undefined -DSQLITE_THREADSAFE=2 -DSQLITE_DEFAULT_MEMSTATUS=0 \
 	    -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_DQS=0 -c $< -o $@
 
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(OOM_OBJS) $(BENCH_OBJS))
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(OOM_OBJS) $(BENCH_OBJS) \
+    $(KIT_OBJS) $(PLUGIN_OBJS))
 
 # ---- linking ----------------------------------------------------------------
 
@@ -136,13 +142,25 @@ $(OBJ)/libbreccia.so: $(LIB_OBJS) $(OBJ)/sources
 	$(Q)$(LINK) -shared -Wl,-soname,libbreccia.so.$(SO_MAJOR) -Wl,--no-undefined \
 	    -o $@ $(LIB_OBJS) $(LIBS)
 
+# -rdynamic: plug-ins find the library's functions in the program that loads them.
 $(OBJ)/breccia: $(CLI_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $^ $(LIBS)
+	$(Q)$(LINK) -rdynamic -o $@ $^ $(LIBS)
 
 $(OBJ)/run: $(TEST_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $^ $(CHECK_LIBS) $(LIBS)
+	$(Q)$(LINK) -rdynamic -o $@ $^ $(CHECK_LIBS) $(LIBS)
+
+$(OBJ)/codec_kit: $(KIT_OBJS) $(OBJ)/libbreccia.a
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -rdynamic -o $@ $^ $(LIBS)
+
+# Plug-ins are linked with nothing of ours.
+.SECONDARY: $(PLUGIN_OBJS)
+$(OUT)/tests/plugins/%.so: $(OBJ)/tests/plugins/%.o
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -shared -o $@ $<
 
 $(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -162,10 +180,11 @@ $(OUT)/libbreccia.so: $(OBJ)/libbreccia.so FORCE
 	@ln -sf libbreccia.so $(@D)/libbreccia.so.$(SO_MAJOR)
 $(OUT)/tests/run: $(OBJ)/run FORCE; $(publish)
 $(OUT)/tests/oom: $(OBJ)/oom FORCE; $(publish)
+$(OUT)/codec_kit: $(OBJ)/codec_kit FORCE; $(publish)
 
 # ---- testing ----------------------------------------------------------------
 
-test: $(OUT)/tests/run $(OUT)/breccia ## the C tests and the command line's; the last line has the total
+test: $(OUT)/tests/run $(TEST_PLUGINS) $(OUT)/breccia ## the C tests and the command line's; the last line has the total
 	@TEST='$(TEST)' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
 
 asan: ## all tests under the address and undefined-behaviour sanitizers
@@ -189,6 +208,9 @@ valgrind: dev-setup ## all tests under valgrind's memory and leak checks
 oom: $(if $(OOM_OBJS),$(OUT)/tests/oom) ## makes every allocation fail in turn
 	$(if $(OOM_OBJS),$(WRAP) $(OUT)/tests/oom,@echo 'there is no tests/oom')
 
+kit: $(OUT)/codec_kit ## tests the codecs and data types of a plug-in, PLUGIN=./NAME.so, or the built-in ones
+	$(WRAP) $(OUT)/codec_kit $(PLUGIN)
+
 bench: $(if $(BENCH_OBJS),$(OUT)/bench) ## the benchmarks; BENCH names one
 	$(if $(BENCH_OBJS),$(OUT)/bench $(BENCH),@echo 'there is no tests/bench')
 
@@ -202,8 +224,12 @@ build/demo/reaction_diffusion: docs/demo/reaction_diffusion.c build/libbreccia.a
 demo: all build/demo/reaction_diffusion ## a walk through the command; DATA=PATH imports its arrays from there
 	@DATA=$(call quote,$(DATA)) sh docs/demo.sh build/breccia
 
-interop: all ## reads repositories with tests/interop/reader.py and compares; needs Python and pip
+# Both need Python; interop fetches its peers with pip and npm. See the scripts.
+conformance: build/breccia ## what other implementations wrote, read with the command: a table
+	@sh tests/conformance/run.sh build/breccia
+interop: build/breccia ## arrays go both ways between breccia and its peers; INTEROP_COUNT, INTEROP_SEED
 	@sh tests/interop/run_reader.sh build/breccia
+	@sh tests/interop/run_peers.sh build/breccia
 
 lint: lint-setup $(SCHEMA) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
 	@sh tests/lint/selftest
@@ -230,7 +256,7 @@ install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 	    'Name: breccia' 'Description: Versioned Zarr arrays in one SQLite file' \
 	    'Version: $(VERSION)' 'Requires.private: $(strip $(PACKAGES))' \
 	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lbreccia' \
-	    'Libs.private: -pthread -lm$(if $(SQLITE), -ldl)' >$(LIB_DIR)/pkgconfig/breccia.pc
+	    'Libs.private: $(strip $(BZ2_LIBS)) -pthread -lm$(if $(SQLITE), -ldl)' >$(LIB_DIR)/pkgconfig/breccia.pc
 
 uninstall: ## removes what install put there
 	rm -f $(INSTALLED)

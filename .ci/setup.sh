@@ -3,7 +3,7 @@
 #
 #   setup.sh            what `make` and `make test` need
 #   setup.sh --lint     and what `make lint` needs
-#   setup.sh --dev      and valgrind: all that .ci/run needs
+#   setup.sh --dev      and valgrind, Python and npm: all that .ci/run needs
 #
 # One line of the table is one thing to look for and the Debian package that has
 # it. Debian and its relatives install through apt, as root or with sudo; any
@@ -26,11 +26,17 @@ table='
 --build pkg        libcjson     libcjson-dev
 --build pkg        zlib         zlib1g-dev
 --build pkg        blosc        libblosc-dev
+--build pkg        liblz4       liblz4-dev
+--build pkg        liblzma      liblzma-dev
+--build header     bzlib.h      libbz2-dev
 --build pkg        libzip       libzip-dev
 --build pkg        check        check
 --lint  command    clang        clang
 --lint  command    g++          g++
 --dev   command    valgrind     valgrind
+--dev   command    python3      python3
+--dev   python     ensurepip    python3-venv
+--dev   command    npm          npm
 '
 
 # The compiler may be another one, named by CC: then gcc is not asked for.
@@ -39,6 +45,7 @@ present() {
     command) command -v "$2" ;;
     header) echo "#include <$2>" | "${CC:-cc}" -E - ;;
     pkg) pkg-config --exists "$2" ;;
+    python) python3 -c "import $2" ;;
     esac >/dev/null 2>&1
 }
 

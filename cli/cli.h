@@ -33,6 +33,7 @@ struct cli {
     unsigned threads; /* 0: one a core                                        */
     int wait_ms;      /* as in brc_open_opts                                  */
     const char *file; /* the repository                                       */
+    brc_registry *registry; /* with the plug-ins that were named; NULL: none    */
     brc_pool *pool;
     breccia *repo;
     brc_session *session;
@@ -63,6 +64,8 @@ void *cli_regrow(void *memory, size_t n, size_t size);
 
 /* ---- the repository --------------------------------------------------------- */
 
+/* Loads what --plugin names into cli->registry, once. */
+int cli_load_plugins(struct cli *cli);
 /* BRC_OPEN_* flags. */
 int cli_open(struct cli *cli, uint32_t flags);
 /* Read-only, with a session at --at or on the current branch as it is. */

@@ -352,7 +352,7 @@ static void print_node_text(struct cli *cli, const struct node_facts *facts)
         put_bytes(cli, "stored", facts->bytes);
         put_fact(cli, "backend", "inline");
         if (!info->readable)
-            put_fact(cli, "readable", "no: its data type or codecs are not in this build");
+            put_fact(cli, "readable", cli_text(cli, "no: %s", cli_escaped(cli, info->why)));
     }
     cli_puts(cli, "\n");
     cli->doc.pretty = 1;

@@ -190,8 +190,8 @@ static int run_read(struct cli *cli)
     if (strcmp(format, "text") != 0 && brc_sel_count(&sel) > (uint64_t)1 << 56)
         return cli_fail(cli, BRC_ELIMIT, "%s: the selection has more than 2^56 elements", path);
     if (!brc_array_describe(cli->array)->readable)
-        return cli_fail(cli, BRC_EUNSUPPORTED,
-                        "%s cannot be read: its data type or codecs are not in this build", path);
+        return cli_fail(cli, BRC_EUNSUPPORTED, "%s cannot be read: %s", path,
+                        brc_array_describe(cli->array)->why);
     if (file) {
         CLI_TRY(read_into_file(cli, format, &sel, file));
         print_output_file(cli, format, file);

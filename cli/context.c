@@ -107,11 +107,24 @@ void *cli_regrow(void *memory, size_t n, size_t size)
     return grown;
 }
 
+int cli_load_plugins(struct cli *cli)
+{
+    const char *file;
+
+    if (cli->registry || !cli_has(cli, "plugin"))
+        return BRC_OK;
+    CLI_TRY(brc_registry_new(&cli->registry, &cli->err));
+    for (size_t i = 0; (file = cli_nth_value(cli, "plugin", i)) != NULL; i++)
+        CLI_TRY(brc_registry_load(cli->registry, file, &cli->err));
+    return BRC_OK;
+}
+
 int cli_open(struct cli *cli, uint32_t flags)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     int rc;
 
+    CLI_TRY(cli_load_plugins(cli)); /* its errors are not of FILE */
     cli->file = cli_operand(cli, 0);
     if (cli->file[0] == '\0')
         return cli_usage(cli, "FILE is empty: name the repository's file");
@@ -120,6 +133,7 @@ int cli_open(struct cli *cli, uint32_t flags)
     opts.flags = flags;
     opts.wait_ms = cli->wait_ms;
     opts.pool = cli->pool;
+    opts.registry = cli->registry;
     opts.progress = cli_progress_step;
     opts.progress_ctx = cli;
     cli_progress_begin(cli);
@@ -168,11 +182,13 @@ void cli_close(struct cli *cli)
     cli_signal_hold(); /* closing may still write, and what it frees is no target */
     brc_free(cli->repo);
     brc_pool_free(cli->pool);
+    brc_registry_free(cli->registry);
     cli->iter = NULL;
     cli->array = NULL;
     cli->session = NULL;
     cli->repo = NULL;
     cli->pool = NULL;
+    cli->registry = NULL;
     cli->blocks = NULL;
     while (block) {
         struct cli_block *next = block->next;

@@ -13,6 +13,7 @@ const struct cli_option cli_global_options[] = {
     { "no-progress", 0, 0, NULL, "no progress line" },
     { "color", 0, 1, "auto|always|never", "colours in text; auto: on a terminal" },
     { "threads", 0, 1, "N", "worker threads; all cores where not given" },
+    { "plugin", 0, 1, "FILE", "load codecs and data types from this shared object; repeatable" },
     { "wait", 0, 1, "SECONDS", "how long to wait for a file that is in use (30)" },
     { "help", 'h', 0, NULL, "show this page" },
     CLI_OPTIONS_END

@@ -1,5 +1,5 @@
 /*
- * "blosc": a frame of c-blosc 1, all numbers little-endian.
+ * "blosc" and "numcodecs.blosc": a frame of c-blosc 1, all numbers little-endian.
  *
  *      0  version 2 | inner version 1 | flags | typesize
  *      4  nbytes: decoded         8  blocksize        12  cbytes: the whole frame
@@ -12,6 +12,9 @@
  * c-blosc takes no length of what it reads, so a frame is checked from end to end
  * before the library sees it. Only its calls without global state are used: they
  * start no threads and look at no environment variables.
+ *
+ * numcodecs has numbers for the shuffles, and -1 for the one that suits the items: by
+ * bits where they are bytes, else by bytes. The frame says what was done.
  */
 #include "builtin.h"
 
@@ -33,6 +36,7 @@ static const char *const blosc_cnames[] = { "blosclz", "lz4", "lz4hc", "snappy",
 struct blosc_state {
     const char *cname; /* one of the table                                       */
     int clevel, shuffle;
+    int is_numcodecs, has_typesize;
     size_t typesize, blocksize;
     uint64_t decoded; /* exact; BRC_LEN_VARIES                                   */
     uint64_t max_decoded;
@@ -65,8 +69,25 @@ static int blosc_read_cname(struct blosc_state *state, const brc_json *config, b
     return BRC_OK;
 }
 
+/* Of numcodecs: its number, and 1 where there is none. */
+static int blosc_read_shuffle_number(struct blosc_state *state, const brc_json *config,
+                                     brc_error *err)
+{
+    const brc_json *value = brc_json_member(config, "shuffle");
+    int64_t number = BLOSC_SHUFFLE;
+
+    if (value != NULL && !brc_json_int(value, -1, BLOSC_BITSHUFFLE, &number))
+        return brc_fail(err, BRC_EINVAL, "\"shuffle\" must be an integer from -1 to 2");
+    state->shuffle = (int)number;
+    if (number < 0)
+        state->shuffle = state->typesize == 1 ? BLOSC_BITSHUFFLE : BLOSC_SHUFFLE;
+    return BRC_OK;
+}
+
 static int blosc_read_shuffle(struct blosc_state *state, const brc_json *config, brc_error *err)
 {
+    if (state->is_numcodecs)
+        return blosc_read_shuffle_number(state, config, err);
     const brc_json *value = brc_json_member(config, "shuffle");
 
     state->shuffle = value != NULL ? blosc_find_text(value, blosc_shuffles, 3) : BLOSC_NOSHUFFLE;
@@ -85,6 +106,8 @@ static int blosc_read_numbers(struct blosc_state *state, const brc_json *config,
     const brc_json *blocksize = brc_json_member(config, "blocksize");
     int64_t level = 5, size = 0, item = 1;
 
+    if (state->is_numcodecs && brc_json_kind(typesize) == BRC_JSON_NULL)
+        typesize = NULL;
     if (type != NULL && type->item_size >= 1 && type->item_size <= BLOSC_MAX_TYPESIZE)
         item = (int64_t)type->item_size;
     if (clevel != NULL && !brc_json_int(clevel, 0, 9, &level))
@@ -98,6 +121,7 @@ static int blosc_read_numbers(struct blosc_state *state, const brc_json *config,
         return brc_fail(err, BRC_EINVAL, "\"blocksize\" must be an integer from 0 to %d",
                         (int)BLOSC_MAX_BLOCKSIZE);
     state->clevel = (int)level;
+    state->has_typesize = typesize != NULL;
     state->typesize = (size_t)item;
     state->blocksize = (size_t)size;
     return BRC_OK;
@@ -112,18 +136,19 @@ static int blosc_read_config(struct blosc_state *state, const brc_json *config, 
     if (rc == BRC_OK)
         rc = blosc_read_cname(state, config, err);
     if (rc == BRC_OK)
-        rc = blosc_read_shuffle(state, config, err);
-    if (rc == BRC_OK)
         rc = blosc_read_numbers(state, config, in->dtype, err);
+    if (rc == BRC_OK)
+        rc = blosc_read_shuffle(state, config, err);
     return rc;
 }
 
 static int blosc_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
                       brc_proto *out, int *identity, brc_error *err)
 {
-    (void)ctx;
     (void)identity;
-    struct blosc_state read = { .decoded = in->len, .max_decoded = in->max_len };
+    struct blosc_state read = { .is_numcodecs = ctx != NULL,
+                                .decoded = in->len,
+                                .max_decoded = in->max_len };
     int rc = blosc_read_config(&read, config, in, err);
 
     if (rc < 0)
@@ -155,12 +180,16 @@ static int blosc_write_config(void *ctx, const void *state, brc_buf *out, brc_er
 {
     (void)ctx;
     const struct blosc_state *blosc = state;
+    int rc = brc_buf_printf(out, err, "{\"cname\":\"%s\",\"clevel\":%d,\"shuffle\":", blosc->cname,
+                            blosc->clevel);
 
-    return brc_buf_printf(
-        out, err,
-        "{\"cname\":\"%s\",\"clevel\":%d,\"shuffle\":\"%s\",\"typesize\":%zu,\"blocksize\":%zu}",
-        blosc->cname, blosc->clevel, blosc_shuffles[blosc->shuffle], blosc->typesize,
-        blosc->blocksize);
+    if (rc == BRC_OK && blosc->is_numcodecs)
+        rc = brc_buf_printf(out, err, "%d", blosc->shuffle);
+    else if (rc == BRC_OK)
+        rc = brc_buf_printf(out, err, "\"%s\"", blosc_shuffles[blosc->shuffle]);
+    if (rc == BRC_OK && (!blosc->is_numcodecs || blosc->has_typesize))
+        rc = brc_buf_printf(out, err, ",\"typesize\":%zu", blosc->typesize);
+    return rc < 0 ? rc : brc_buf_printf(out, err, ",\"blocksize\":%zu}", blosc->blocksize);
 }
 
 /* ---- a frame ------------------------------------------------------------------------ */
@@ -332,7 +361,8 @@ static int blosc_decode(void *ctx, const void *state, void *scratch, brc_span sr
 
 int brc_codec_blosc_register(brc_registry *reg, brc_error *err)
 {
-    static const brc_codec_spec spec = {
+    static const char has_numbers = 1;
+    brc_codec_spec spec = {
         .size = sizeof(spec),
         .name = "blosc",
         .kind = BRC_BYTES_TO_BYTES,
@@ -340,14 +370,16 @@ int brc_codec_blosc_register(brc_registry *reg, brc_error *err)
         .close = blosc_close,
         .write_config = blosc_write_config,
     };
-    static const brc_codec_impl impl = {
+    brc_codec_impl impl = {
         .size = sizeof(impl),
         .spec = "blosc",
         .name = "c-blosc",
         .encode = blosc_encode,
         .decode = blosc_decode,
     };
-    int rc = brc_registry_add_codec(reg, &spec, err);
+    int rc = brc_codec_add(reg, &spec, &impl, err);
 
-    return rc < 0 ? rc : brc_registry_add_impl(reg, &impl, err);
+    spec.name = impl.spec = "numcodecs.blosc";
+    spec.ctx = (void *)(uintptr_t)&has_numbers;
+    return rc < 0 ? rc : brc_codec_add(reg, &spec, &impl, err);
 }

@@ -2,7 +2,9 @@
  * "bytes": the elements in C order, packed, in either byte order.
  *
  * Canonical elements are little-endian, so little-endian bytes, and elements of
- * single bytes, are the canonical bytes themselves on every machine.
+ * single bytes, are the canonical bytes themselves on every machine. Types of less
+ * than a byte are stored one byte a number; what other writers put into the bits
+ * that carry no value is set right on reading.
  */
 #include "builtin.h"
 
@@ -11,9 +13,15 @@
 
 struct bytes_state {
     uint64_t len;
-    size_t unit; /* bytes that are reversed; 1: none                             */
-    int big;
+    const brc_dtype *type; /* the chain's, which outlives it                      */
+    int big;               /* and the type has a byte order                       */
+    int normalizes;
 };
+
+static int bytes_have_order(const brc_dtype *type)
+{
+    return type->swap_unit > 1;
+}
 
 /* ---- specification ------------------------------------------------------------------ */
 
@@ -29,12 +37,14 @@ static int bytes_read_config(struct bytes_state *state, const brc_json *config,
         if (rc < 0)
             return rc;
     }
-    if (endian == NULL && state->unit > 1)
+    /* the writers of this legacy type left it out, and wrote little-endian */
+    int may_lack = strcmp(type->name, "structured") == 0 || !bytes_have_order(type);
+    if (endian == NULL && !may_lack)
         return brc_fail(err, BRC_EINVAL, "\"endian\" must be given for %s: \"little\" or \"big\"",
                         type->name);
     if (endian != NULL && strcmp(text, "little") != 0 && strcmp(text, "big") != 0)
         return brc_fail(err, BRC_EINVAL, "\"endian\" must be \"little\" or \"big\"");
-    state->big = strcmp(text, "big") == 0;
+    state->big = strcmp(text, "big") == 0 && bytes_have_order(type);
     return BRC_OK;
 }
 
@@ -42,7 +52,7 @@ static int bytes_open(void *ctx, void **out_state, const brc_json *config, const
                       brc_proto *out, int *identity, brc_error *err)
 {
     (void)ctx;
-    struct bytes_state read = { in->len, in->dtype->swap_unit, 0 };
+    struct bytes_state read = { in->len, in->dtype, 0, brc_dtype_normalizes(in->dtype) };
 
     if (in->dtype->item_size == 0)
         return brc_fail(err, BRC_EINVAL, "elements of %s have no fixed length", in->dtype->name);
@@ -54,7 +64,7 @@ static int bytes_open(void *ctx, void **out_state, const brc_json *config, const
         return brc_fail(err, BRC_ENOMEM, "out of memory");
     *state = read;
     out->ndim = -1;
-    *identity = !(read.big && read.unit > 1);
+    *identity = !read.big && !read.normalizes;
     *out_state = state;
     return BRC_OK;
 }
@@ -70,66 +80,52 @@ static int bytes_write_config(void *ctx, const void *state, brc_buf *out, brc_er
     (void)ctx;
     const struct bytes_state *bytes = state;
 
-    if (bytes->unit <= 1)
+    if (!bytes_have_order(bytes->type))
         return BRC_OK;
     return brc_buf_printf(out, err, "{\"endian\":\"%s\"}", bytes->big ? "big" : "little");
 }
 
 /* ---- implementation ----------------------------------------------------------------- */
 
-static void bytes_swap_any(uint8_t *dst, const uint8_t *src, size_t len, size_t unit)
-{
-    for (size_t at = 0; at + unit <= len; at += unit)
-        for (size_t i = 0; i < unit; i++)
-            dst[at + i] = src[at + unit - 1 - i];
-}
-
-/* One loop a width: compilers turn these into vector shuffles. */
-#define BYTES_SWAP_LOOP(type_, swap_)                                     \
-    for (size_t at = 0; at + sizeof(type_) <= len; at += sizeof(type_)) { \
-        type_ value;                                                      \
-        memcpy(&value, src + at, sizeof(value));                          \
-        value = swap_(value);                                             \
-        memcpy(dst + at, &value, sizeof(value));                          \
-    }
-
-static void bytes_swap(uint8_t *dst, const uint8_t *src, size_t len, size_t unit)
-{
-    switch (unit) {
-    case 2:
-        BYTES_SWAP_LOOP(uint16_t, __builtin_bswap16)
-        break;
-    case 4:
-        BYTES_SWAP_LOOP(uint32_t, __builtin_bswap32)
-        break;
-    case 8:
-        BYTES_SWAP_LOOP(uint64_t, __builtin_bswap64)
-        break;
-    default:
-        bytes_swap_any(dst, src, len, unit);
-    }
-}
-
-/* Both directions: reversing is its own inverse. */
-static int bytes_convert(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
+/* Reversing is its own inverse. */
+static int bytes_convert(const struct bytes_state *bytes, brc_span src, brc_buf *dst,
                          brc_error *err)
 {
-    (void)ctx;
-    (void)scratch;
-    const struct bytes_state *bytes = state;
-
     if (src.len != bytes->len)
         return brc_fail(err, BRC_ECORRUPT, "%llu bytes are expected, not %zu",
                         (unsigned long long)bytes->len, src.len);
     int rc = brc_buf_reserve(dst, src.len, err);
     if (rc < 0 || src.len == 0)
         return rc;
-    if (bytes->big && bytes->unit > 1)
-        bytes_swap(dst->data + dst->len, src.data, src.len, bytes->unit);
+    if (bytes->big)
+        brc_dtype_swap(bytes->type, dst->data + dst->len, src.data,
+                       src.len / bytes->type->item_size);
     else
         memcpy(dst->data + dst->len, src.data, src.len);
     dst->len += src.len;
     return BRC_OK;
+}
+
+static int bytes_encode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
+                        brc_error *err)
+{
+    (void)ctx;
+    (void)scratch;
+    return bytes_convert(state, src, dst, err);
+}
+
+static int bytes_decode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
+                        brc_error *err)
+{
+    (void)ctx;
+    (void)scratch;
+    const struct bytes_state *bytes = state;
+    size_t start = dst->len;
+
+    int rc = bytes_convert(bytes, src, dst, err);
+    if (rc == BRC_OK && bytes->normalizes && src.len > 0)
+        brc_dtype_normalize(bytes->type, dst->data + start, src.len / bytes->type->item_size);
+    return rc;
 }
 
 int brc_codec_bytes_register(brc_registry *reg, brc_error *err)
@@ -146,8 +142,8 @@ int brc_codec_bytes_register(brc_registry *reg, brc_error *err)
         .size = sizeof(impl),
         .spec = "bytes",
         .name = "portable",
-        .encode = bytes_convert,
-        .decode = bytes_convert,
+        .encode = bytes_encode,
+        .decode = bytes_decode,
     };
     int rc = brc_registry_add_codec(reg, &spec, err);
 

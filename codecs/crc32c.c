@@ -206,6 +206,15 @@ static const brc_codec_impl crc32c_sse42 = {
 };
 #endif
 
+uint32_t brc_codec_crc32c(const uint8_t *data, size_t len)
+{
+#ifdef CRC32C_HAVE_SSE42
+    if (crc32c_probe_sse42(NULL))
+        return ~crc32c_sum_sse42(UINT32_MAX, data, len);
+#endif
+    return ~crc32c_sum_portable(UINT32_MAX, data, len);
+}
+
 int brc_codec_crc32c_register(brc_registry *reg, brc_error *err)
 {
     static const brc_codec_spec spec = {

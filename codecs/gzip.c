@@ -1,9 +1,10 @@
 /*
- * "gzip": RFC 1952 through zlib.
+ * "gzip" and "numcodecs.gzip": RFC 1952, and "numcodecs.zlib": RFC 1950, through zlib.
  *
  * We write one member with MTIME 0 and OS 255, so that equal bytes give equal
  * members on every machine. Others write several members, empty ones too, and pad
- * the end with zeros: all are read.
+ * the end with zeros: all are read. Old data of numcodecs has gzip where zlib is said
+ * and the reverse, so there the header decides.
  */
 #include "builtin.h"
 
@@ -12,8 +13,21 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { GZIP_LEVEL_USUAL = 6, GZIP_WINDOW_BITS = 15 + 16, GZIP_MEMORY = 8, GZIP_OS_UNKNOWN = 255 };
-#define GZIP_FIRST_ROOM ((size_t)64 << 10)
+enum { GZIP_WINDOW_BITS = 15, GZIP_HEADER = 16, GZIP_ANY_HEADER = 32, GZIP_MEMORY = 8 };
+enum { GZIP_OS_UNKNOWN = 255 };
+
+/* One of the three: what zlib calls window bits says which header there is. */
+struct gzip_kind {
+    const char *name;
+    int write_bits, read_bits;
+    int level_min, level_usual;
+};
+
+static const struct gzip_kind gzip_kinds[] = {
+    { "gzip", GZIP_WINDOW_BITS + GZIP_HEADER, GZIP_WINDOW_BITS + GZIP_HEADER, 0, 6 },
+    { "numcodecs.gzip", GZIP_WINDOW_BITS + GZIP_HEADER, GZIP_WINDOW_BITS + GZIP_ANY_HEADER, -1, 1 },
+    { "numcodecs.zlib", GZIP_WINDOW_BITS, GZIP_WINDOW_BITS + GZIP_ANY_HEADER, -1, 1 },
+};
 
 struct gzip_state {
     int level;
@@ -32,18 +46,19 @@ static int gzip_open(void *ctx, void **out_state, const brc_json *config, const 
                      brc_proto *out, int *identity, brc_error *err)
 {
     static const char *const members[] = { "level" };
-    (void)ctx;
     (void)identity;
+    const struct gzip_kind *kind = ctx;
     const brc_json *level = brc_json_member(config, "level");
-    int64_t number = GZIP_LEVEL_USUAL;
+    int64_t number = kind->level_usual;
 
     if (config != NULL) {
         int rc = brc_json_allow(config, members, 1, err);
         if (rc < 0)
             return rc;
     }
-    if (level != NULL && !brc_json_int(level, 0, 9, &number))
-        return brc_fail(err, BRC_EINVAL, "\"level\" must be an integer from 0 to 9");
+    if (level != NULL && !brc_json_int(level, kind->level_min, 9, &number))
+        return brc_fail(err, BRC_EINVAL, "\"level\" must be an integer from %d to 9",
+                        kind->level_min);
     struct gzip_state *state = malloc(sizeof(*state));
     if (state == NULL)
         return brc_fail(err, BRC_ENOMEM, "out of memory");
@@ -101,8 +116,8 @@ static unsigned gzip_slice(size_t len)
     return len > UINT_MAX ? UINT_MAX : (unsigned)len;
 }
 
-static int gzip_ready_deflater(struct gzip_scratch *scratch, int level, gz_header *header,
-                               brc_error *err)
+static int gzip_ready_deflater(struct gzip_scratch *scratch, const struct gzip_kind *kind,
+                               int level, gz_header *header, brc_error *err)
 {
     if (scratch->can_deflate && scratch->level != level) {
         deflateEnd(&scratch->deflater);
@@ -113,12 +128,12 @@ static int gzip_ready_deflater(struct gzip_scratch *scratch, int level, gz_heade
         result = deflateReset(&scratch->deflater);
     } else {
         memset(&scratch->deflater, 0, sizeof(scratch->deflater));
-        result = deflateInit2(&scratch->deflater, level, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY,
+        result = deflateInit2(&scratch->deflater, level, Z_DEFLATED, kind->write_bits, GZIP_MEMORY,
                               Z_DEFAULT_STRATEGY);
         scratch->can_deflate = result == Z_OK;
         scratch->level = level;
     }
-    if (result == Z_OK)
+    if (result == Z_OK && kind->write_bits > GZIP_WINDOW_BITS)
         result = deflateSetHeader(&scratch->deflater, header);
     if (result == Z_OK)
         return BRC_OK;
@@ -128,14 +143,14 @@ static int gzip_ready_deflater(struct gzip_scratch *scratch, int level, gz_heade
 static int gzip_encode(void *ctx, const void *state, void *opaque, brc_span src, brc_buf *dst,
                        brc_error *err)
 {
-    (void)ctx;
     struct gzip_scratch *scratch = opaque;
     gz_header header;
     int result = Z_OK;
 
     memset(&header, 0, sizeof(header));
     header.os = GZIP_OS_UNKNOWN;
-    int rc = gzip_ready_deflater(scratch, ((const struct gzip_state *)state)->level, &header, err);
+    int rc =
+        gzip_ready_deflater(scratch, ctx, ((const struct gzip_state *)state)->level, &header, err);
     if (rc == BRC_OK)
         rc = brc_buf_reserve(dst, deflateBound(&scratch->deflater, src.len), err);
     if (rc < 0)
@@ -157,25 +172,6 @@ static int gzip_encode(void *ctx, const void *state, void *opaque, brc_span src,
     return BRC_OK;
 }
 
-/* Room behind dst->len: what is missing to `goal` bytes where the length is known,
- * else some more memory, up to the limit. 0 where there may be no more. */
-static int gzip_make_room(brc_buf *dst, size_t goal, size_t *room, brc_error *err)
-{
-    *room = 0;
-    if (goal != SIZE_MAX) {
-        *room = goal - dst->len;
-        return BRC_OK;
-    }
-    int rc = brc_buf_reserve(dst, GZIP_FIRST_ROOM, NULL);
-    if (rc < 0 && rc != BRC_ELIMIT)
-        return brc_fail(err, rc, "out of memory");
-    if (rc == BRC_ELIMIT && brc_buf_reserve(dst, 1, NULL) < 0)
-        return BRC_OK;
-    size_t end = dst->limit > 0 && dst->limit < dst->cap ? dst->limit : dst->cap;
-    *room = end - dst->len;
-    return BRC_OK;
-}
-
 static int gzip_decode_member(z_stream *z, size_t goal, brc_span *src, brc_buf *dst, brc_error *err)
 {
     uint8_t spare; /* what does not fit is noticed here                          */
@@ -183,7 +179,7 @@ static int gzip_decode_member(z_stream *z, size_t goal, brc_span *src, brc_buf *
 
     while (result != Z_STREAM_END) {
         size_t room = 0;
-        int rc = gzip_make_room(dst, goal, &room, err);
+        int rc = brc_codec_make_room(dst, goal, &room, err);
         if (rc < 0)
             return rc;
         unsigned in = gzip_slice(src->len), out = room > 0 ? gzip_slice(room) : 1;
@@ -209,16 +205,17 @@ static int gzip_decode_member(z_stream *z, size_t goal, brc_span *src, brc_buf *
     return BRC_OK;
 }
 
-static int gzip_ready_inflater(struct gzip_scratch *scratch, brc_error *err)
+static int gzip_ready_inflater(struct gzip_scratch *scratch, const struct gzip_kind *kind,
+                               brc_error *err)
 {
     int result = Z_OK;
 
     if (!scratch->can_inflate) {
         memset(&scratch->inflater, 0, sizeof(scratch->inflater));
-        result = inflateInit2(&scratch->inflater, GZIP_WINDOW_BITS);
+        result = inflateInit2(&scratch->inflater, kind->read_bits);
         scratch->can_inflate = result == Z_OK;
     } else {
-        result = inflateReset(&scratch->inflater);
+        result = inflateReset2(&scratch->inflater, kind->read_bits);
     }
     if (result == Z_OK)
         return BRC_OK;
@@ -236,7 +233,6 @@ static void gzip_skip_padding(brc_span *src)
 static int gzip_decode(void *ctx, const void *state, void *opaque, brc_span src, brc_buf *dst,
                        brc_error *err)
 {
-    (void)ctx;
     struct gzip_scratch *scratch = opaque;
     uint64_t decoded = ((const struct gzip_state *)state)->decoded;
     size_t goal = decoded == BRC_LEN_VARIES ? SIZE_MAX : (size_t)decoded;
@@ -245,7 +241,7 @@ static int gzip_decode(void *ctx, const void *state, void *opaque, brc_span src,
         return brc_fail(err, BRC_ECORRUPT, "there is no member");
     int rc = goal != SIZE_MAX ? brc_buf_reserve(dst, goal, err) : BRC_OK;
     while (rc == BRC_OK && src.len > 0) {
-        rc = gzip_ready_inflater(scratch, err);
+        rc = gzip_ready_inflater(scratch, ctx, err);
         if (rc == BRC_OK)
             rc = gzip_decode_member(&scratch->inflater, goal, &src, dst, err);
         gzip_skip_padding(&src);
@@ -255,24 +251,27 @@ static int gzip_decode(void *ctx, const void *state, void *opaque, brc_span src,
 
 int brc_codec_gzip_register(brc_registry *reg, brc_error *err)
 {
-    static const brc_codec_spec spec = {
+    brc_codec_spec spec = {
         .size = sizeof(spec),
-        .name = "gzip",
         .kind = BRC_BYTES_TO_BYTES,
         .open = gzip_open,
         .close = gzip_close,
         .write_config = gzip_write_config,
     };
-    static const brc_codec_impl impl = {
+    brc_codec_impl impl = {
         .size = sizeof(impl),
-        .spec = "gzip",
         .name = "zlib",
         .scratch_new = gzip_scratch_new,
         .scratch_free = gzip_scratch_free,
         .encode = gzip_encode,
         .decode = gzip_decode,
     };
-    int rc = brc_registry_add_codec(reg, &spec, err);
+    int rc = BRC_OK;
 
-    return rc < 0 ? rc : brc_registry_add_impl(reg, &impl, err);
+    for (size_t i = 0; i < sizeof(gzip_kinds) / sizeof(gzip_kinds[0]) && rc == BRC_OK; i++) {
+        spec.name = impl.spec = gzip_kinds[i].name;
+        spec.ctx = impl.ctx = (void *)(uintptr_t)&gzip_kinds[i];
+        rc = brc_codec_add(reg, &spec, &impl, err);
+    }
+    return rc;
 }

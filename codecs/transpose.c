@@ -4,7 +4,8 @@
  *     B = encode(A):  B.shape[i] = A.shape[order[i]],  B[x] = A[y] with y[order[i]] = x[i]
  *
  * Which of order and its inverse is meant cannot be seen where they are equal, as in
- * every swap of two axes: [2, 0, 1] tells them apart.
+ * every swap of two axes: [2, 0, 1] tells them apart. Elements of variable length are
+ * permuted one by one, as items of one byte in the plans: a byte is an element's number.
  */
 #include "builtin.h"
 
@@ -26,8 +27,9 @@ struct transpose_plan {
 struct transpose_state {
     int ndim;
     int order[BRC_MAX_NDIM];
-    size_t item;
-    uint64_t len;
+    size_t item;     /* 1 for elements of variable length                        */
+    uint64_t len, n; /* n: elements, where they have a variable length           */
+    int varies;
     struct transpose_plan encode, decode;
 };
 
@@ -138,21 +140,21 @@ static int transpose_open(void *ctx, void **out_state, const brc_json *config, c
     if (state == NULL)
         return brc_fail(err, BRC_ENOMEM, "out of memory");
     state->ndim = in->ndim;
-    state->item = in->dtype->item_size;
+    state->varies = in->dtype->item_size == 0;
+    state->item = state->varies ? 1 : in->dtype->item_size;
     state->len = in->len;
     int rc = transpose_read_config(state, config, err);
-    if (rc == BRC_OK && (state->item == 0 || in->len > SIZE_MAX / 2))
-        rc = brc_fail(err, BRC_EUNSUPPORTED, "elements of %s have no fixed length here",
-                      in->dtype->name);
+    if (rc == BRC_OK)
+        rc = brc_codec_count(&state->n, in, err);
     if (rc < 0) {
         free(state);
         return rc;
     }
     for (int i = 0; i < in->ndim; i++)
         out->shape[i] = in->shape[state->order[i]];
-    if (in->len > 0)
+    if (state->n > 0)
         transpose_make_plans(state, in->shape, out->shape);
-    *identity = in->len == 0 || (state->encode.ndim == 0) ||
+    *identity = state->n == 0 || (state->encode.ndim == 0) ||
                 (state->encode.ndim == 1 && state->encode.axis[0].src == state->encode.axis[0].dst);
     *out_state = state;
     return BRC_OK;
@@ -279,9 +281,44 @@ static void transpose_run_plan(const struct transpose_plan *plan, uint8_t *dst, 
     } while (transpose_next(index, outer, nouter, &dst_at, &src_at));
 }
 
+/* Elements of variable length: those of the source, in the destination's order. */
+static int transpose_gather(const struct transpose_plan *plan, const uint32_t *offsets,
+                            brc_span src, brc_buf *dst, brc_error *err)
+{
+    const struct transpose_axis *axes[BRC_MAX_NDIM];
+    size_t index[BRC_MAX_NDIM] = { 0 }, to = 0, from = 0;
+    int rc = brc_buf_reserve(dst, src.len, err);
+
+    for (int i = 0; i < plan->ndim; i++)
+        axes[i] = &plan->axis[i];
+    if (rc < 0)
+        return rc;
+    do {
+        rc = brc_buf_append(dst, src.data + offsets[from], offsets[from + 1] - offsets[from], err);
+    } while (rc == BRC_OK && transpose_next(index, axes, plan->ndim, &to, &from));
+    return rc;
+}
+
+static int transpose_convert_varying(const struct transpose_state *state,
+                                     const struct transpose_plan *plan, brc_span src, brc_buf *dst,
+                                     brc_error *err)
+{
+    uint32_t *offsets = NULL;
+    int rc = brc_codec_new_index(&offsets, state->n, src, err);
+
+    if (rc == BRC_OK)
+        rc = transpose_gather(plan, offsets, src, dst, err);
+    free(offsets);
+    return rc;
+}
+
 static int transpose_convert(const struct transpose_state *state, const struct transpose_plan *plan,
                              brc_span src, brc_buf *dst, brc_error *err)
 {
+    if (state->varies && state->n > 0)
+        return transpose_convert_varying(state, plan, src, dst, err);
+    if (state->varies)
+        return brc_buf_append(dst, src.data, src.len, err);
     if (src.len != state->len)
         return brc_fail(err, BRC_ECORRUPT, "%llu bytes are expected, not %zu",
                         (unsigned long long)state->len, src.len);

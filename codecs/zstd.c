@@ -1,9 +1,10 @@
 /*
- * "zstd": one or more frames of RFC 8878, written by libzstd.
+ * "zstd" and "numcodecs.zstd": one or more frames of RFC 8878, written by libzstd.
  *
  * We write one frame with its content size. Others write frames without it, many
  * frames in a row and skippable ones: all are read. Nothing but the frames says
  * whether there is a checksum, so the configuration plays no part in reading.
+ * numcodecs takes any level, since the library brings it into its range.
  */
 #include "builtin.h"
 
@@ -15,6 +16,16 @@
 enum { ZSTD_LEVEL_MIN = -131072, ZSTD_LEVEL_MAX = 22, ZSTD_LEVEL_USUAL = 3 };
 enum { ZSTD_WINDOW_LOG_MAX = 27 }; /* 128 MiB: what a streaming reader allocates  */
 #define ZSTD_FIRST_ROOM ((size_t)64 << 10)
+
+struct zstd_kind {
+    const char *name;
+    int level_max, level_usual;
+};
+
+static const struct zstd_kind zstd_kinds[] = {
+    { "zstd", ZSTD_LEVEL_MAX, ZSTD_LEVEL_USUAL },
+    { "numcodecs.zstd", INT32_MAX, 0 },
+};
 
 struct zstd_state {
     int level;
@@ -29,21 +40,22 @@ struct zstd_scratch {
 
 /* ---- specification ------------------------------------------------------------------ */
 
-static int zstd_read_config(struct zstd_state *state, const brc_json *config, brc_error *err)
+static int zstd_read_config(struct zstd_state *state, const struct zstd_kind *kind,
+                            const brc_json *config, brc_error *err)
 {
     static const char *const members[] = { "level", "checksum" };
     const brc_json *level = brc_json_member(config, "level");
     const brc_json *checksum = brc_json_member(config, "checksum");
-    int64_t number = ZSTD_LEVEL_USUAL;
+    int64_t number = kind->level_usual;
 
     if (config != NULL) {
         int rc = brc_json_allow(config, members, 2, err);
         if (rc < 0)
             return rc;
     }
-    if (level != NULL && !brc_json_int(level, ZSTD_LEVEL_MIN, ZSTD_LEVEL_MAX, &number))
+    if (level != NULL && !brc_json_int(level, ZSTD_LEVEL_MIN, kind->level_max, &number))
         return brc_fail(err, BRC_EINVAL, "\"level\" must be an integer from %d to %d",
-                        ZSTD_LEVEL_MIN, ZSTD_LEVEL_MAX);
+                        ZSTD_LEVEL_MIN, kind->level_max);
     if (checksum != NULL && !brc_json_bool(checksum, &state->checksum))
         return brc_fail(err, BRC_EINVAL, "\"checksum\" must be true or false");
     state->level = (int)number;
@@ -62,10 +74,9 @@ static uint64_t zstd_max_len(uint64_t in)
 static int zstd_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
                      brc_proto *out, int *identity, brc_error *err)
 {
-    (void)ctx;
     (void)identity;
     struct zstd_state read = { 0, 0, in->len };
-    int rc = zstd_read_config(&read, config, err);
+    int rc = zstd_read_config(&read, ctx, config, err);
 
     if (rc < 0)
         return rc;
@@ -226,24 +237,27 @@ static int zstd_decode(void *ctx, const void *state, void *opaque, brc_span src,
 
 int brc_codec_zstd_register(brc_registry *reg, brc_error *err)
 {
-    static const brc_codec_spec spec = {
+    brc_codec_spec spec = {
         .size = sizeof(spec),
-        .name = "zstd",
         .kind = BRC_BYTES_TO_BYTES,
         .open = zstd_open,
         .close = zstd_close,
         .write_config = zstd_write_config,
     };
-    static const brc_codec_impl impl = {
+    brc_codec_impl impl = {
         .size = sizeof(impl),
-        .spec = "zstd",
         .name = "libzstd",
         .scratch_new = zstd_scratch_new,
         .scratch_free = zstd_scratch_free,
         .encode = zstd_encode,
         .decode = zstd_decode,
     };
-    int rc = brc_registry_add_codec(reg, &spec, err);
+    int rc = BRC_OK;
 
-    return rc < 0 ? rc : brc_registry_add_impl(reg, &impl, err);
+    for (size_t i = 0; i < sizeof(zstd_kinds) / sizeof(zstd_kinds[0]) && rc == BRC_OK; i++) {
+        spec.name = impl.spec = zstd_kinds[i].name;
+        spec.ctx = (void *)(uintptr_t)&zstd_kinds[i];
+        rc = brc_codec_add(reg, &spec, &impl, err);
+    }
+    return rc;
 }

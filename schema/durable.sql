@@ -21,6 +21,7 @@ CREATE TABLE object(              -- one row an object; small rows: it is the ha
   size     INTEGER NOT NULL,      -- canonical bytes
   stored   INTEGER NOT NULL,      -- stored bytes
   checksum INTEGER NOT NULL,      -- XXH3-64 of the stored bytes, seeded with the id's first 8 bytes
+                                  -- xor the XXH3-64 of encoding.spec (0: 0)
   guard    INTEGER NOT NULL       -- XXH3-64 of the canonical bytes under meta 'secret'
 ) WITHOUT ROWID;
 

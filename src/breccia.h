@@ -240,6 +240,7 @@ typedef struct brc_array_info {
     int readable;            /* 0: its codecs or data type are not known here */
     const uint64_t *shard;   /* the shape of its shards; NULL: it has none    */
     int regular;             /* 0: chunks along an axis differ in length      */
+    const char *why;         /* it is not readable; NULL: it is               */
 } brc_array_info;
 
 /* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */
@@ -265,8 +266,10 @@ typedef struct brc_xfer_opts {
     int nchunk;
     const char *codecs_json; /* import: re-encode with these; NULL: as it is  */
     const char *format;      /* NULL: by the name's ending; "zarr3", "npy" ... */
+    int consolidated;        /* export: also one document with a copy of all  */
+    brc_buf *placed;         /* import: gets the path that it came in as      */
 } brc_xfer_opts;
-#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0 }
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0 }
 
 /* One finding of brc_fsck(). */
 typedef struct brc_damage {
@@ -287,7 +290,19 @@ typedef struct brc_codec_info {
     int rank;
     int usable;                 /* its probe said that it can run here        */
     int chosen;                 /* what this registry would run               */
+    const char *owner;          /* who added it: "breccia", or a plug-in's path */
 } brc_codec_info;
+
+typedef struct brc_dtype_info {
+    const char *name;  /* as in zarr.json; of a family, what its names are like */
+    const char *kind;  /* "bool", "int", "uint", "float", "complex", "raw", "string",
+                          "bytes", "time" or "struct"; "": see configured     */
+    uint64_t item_size; /* bytes an element; 0: it varies, or see configured  */
+    const char *npy;   /* NumPy's name, "<f4"; NULL: none                     */
+    int is_family;     /* it stands for many names                            */
+    int configured;    /* what it is depends on its name or configuration     */
+    const char *owner; /* as above                                            */
+} brc_dtype_info;
 
 /* ---- library ------------------------------------------------------------- */
 
@@ -310,6 +325,16 @@ BRC_API void brc_registry_free(brc_registry *reg);
 /* Codecs and their implementations, by name; reg NULL: this build's. */
 BRC_API BRC_MUST_USE int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_codecs_next(brc_iter *it, brc_codec_info *out, brc_error *err);
+/* Data types in the order in which they were added. What is told is borrowed until
+ * the next step. */
+BRC_API BRC_MUST_USE int brc_registry_dtypes(brc_iter **out, const brc_registry *reg, brc_error *err);
+BRC_API BRC_MUST_USE int brc_registry_dtypes_next(brc_iter *it, brc_dtype_info *out, brc_error *err);
+/* Loads a plug-in: a shared object, by a path with a "/" in it, whose
+ * brc_plugin_init() adds to the registry (breccia_codec.h). It runs with the rights
+ * of this process: load what you trust, and never by a name that a repository gives.
+ * Where loading fails, all that it had added is taken out again. It stays loaded
+ * until the registry is freed. BRC_EMISUSE: the registry is in use. */
+BRC_API BRC_MUST_USE int brc_registry_load(brc_registry *reg, const char *path, brc_error *err);
 
 /* ---- repository ---------------------------------------------------------- */
 
@@ -461,11 +486,11 @@ BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error
 
 /* ---- exchange -------------------------------------------------------------- */
 
-/* Brings a Zarr v3 directory, .npy, .npz or IDX file in as the node `path`
- * (NULL: a place named after the source). All or nothing. */
+/* Brings a Zarr directory or .zip (v3 or v2), .npy, .npz or IDX file in as the node
+ * `path` (NULL: a place named after the source). All or nothing. */
 BRC_API BRC_MUST_USE int brc_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts, brc_error *err);
-/* Writes the node `path` as a Zarr v3 directory, .npy or .npz, by dest's ending.
- * An existing dest is refused. */
+/* Writes the node `path` as a Zarr directory or .zip, .npy or .npz, by dest's ending
+ * and the format. An existing dest is refused. */
 BRC_API BRC_MUST_USE int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *opts, brc_error *err);
 
 #ifdef __cplusplus

@@ -222,6 +222,40 @@ BRC_API BRC_MUST_USE int brc_registry_add_dtype(brc_registry *reg, const brc_dty
 BRC_API BRC_MUST_USE int brc_registry_add_codec(brc_registry *reg, const brc_codec_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_error *err);
 
+/* ---- plug-ins ------------------------------------------------------------------------
+ *
+ * A plug-in is a shared object that defines brc_plugin_init(); brc_registry_load()
+ * calls it, and it adds what it has:
+ *
+ *     int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err)
+ *     {
+ *         int rc = BRC_PLUGIN_CHECK(abi, err);
+ *         return rc < 0 ? rc : brc_registry_add_codec(reg, &my_codec, err);
+ *     }
+ *
+ * A result below zero refuses the plug-in, and takes back what it had added: destroy()
+ * is then called for it as when the registry is freed. The shared object is closed
+ * after the last destroy().
+ *
+ * Build it with -shared -fPIC and without -lbreccia: the functions of this header are
+ * found in the program that loads it. The `breccia` command offers them, and so does a
+ * program that is linked with libbreccia.so. A program that holds libbreccia.a is
+ * linked with -rdynamic. Where libbreccia.so itself was loaded by dlopen() without
+ * RTLD_GLOBAL (by another language's module, say), link the plug-in with -lbreccia. */
+
+/* Changes where this header changes in a way that `size` cannot bridge. */
+#define BRC_PLUGIN_ABI 1
+#define BRC_PLUGIN_CHECK(abi, err)                                                          \
+    ((abi) == BRC_PLUGIN_ABI                                                                \
+         ? BRC_OK                                                                           \
+         : brc_fail((err), BRC_EUNSUPPORTED,                                                \
+                    "it was built for plug-in ABI %u, and this breccia has %u: build it "   \
+                    "again with this breccia's headers",                                    \
+                    (unsigned)BRC_PLUGIN_ABI, (unsigned)(abi)))
+
+/* Defined by the plug-in. */
+BRC_API int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err);
+
 /* ---- for codecs that hold others, or change the type --------------------------------- */
 
 /* A data type as zarr.json names it: a string, or an object with name and

@@ -87,9 +87,9 @@ START_TEST(checksums_depend_on_the_id)
     fill_pattern(id.bytes, sizeof(id.bytes), 1, 1); /* 01 02 03 ... */
     other = id;
     other.bytes[7] ^= 1;
-    ck_assert_uint_eq(brc_hash_stored(&id, "abc", 3), UINT64_C(0x37049b5738cb788a));
-    ck_assert_uint_ne(brc_hash_stored(&other, "abc", 3), UINT64_C(0x37049b5738cb788a));
-    ck_assert_uint_ne(brc_hash_stored(&id, "abd", 3), UINT64_C(0x37049b5738cb788a));
+    ck_assert_uint_eq(brc_hash_stored(&id, 0, "abc", 3), UINT64_C(0x37049b5738cb788a));
+    ck_assert_uint_ne(brc_hash_stored(&other, 0, "abc", 3), UINT64_C(0x37049b5738cb788a));
+    ck_assert_uint_ne(brc_hash_stored(&id, 0, "abd", 3), UINT64_C(0x37049b5738cb788a));
 }
 END_TEST
 

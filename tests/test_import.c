@@ -91,7 +91,7 @@ START_TEST(hierarchy)
                   "12345678901234567890},"
                   " \"note\": {\"must_understand\": false, \"x\": 1.50},"
                   " \"consolidated_metadata\": {\"kind\": \"inline\", \"must_understand\": false,"
-                  " \"metadata\": {\"gone\": {}}}}");
+                  " \"metadata\": {\"gone\": {\"node_type\": \"group\"}}}}");
     make_array(&kit, "in/a", ARRAY_DOC(DEFAULT_KEYS, BYTES), 0);
     make_array(&kit, "in/no/document/b", ARRAY_DOC(DOT_KEYS, BYTES), 1);
     exchange_text(&kit, "in/empty/place/file", "");
@@ -372,8 +372,6 @@ START_TEST(sources_refused)
     import_fails(&kit, exchange_text(&kit, "a.h5", "\x89HDF\r\n\x1a\n..."), NULL, BRC_EUNSUPPORTED,
                  "HDF5");
     import_fails(&kit, exchange_text(&kit, "a.nc", "CDF\1..."), NULL, BRC_EUNSUPPORTED, "NetCDF");
-    exchange_text(&kit, "v2/.zgroup", "{\"zarr_format\": 2}");
-    import_fails(&kit, exchange_path(&kit, "v2"), NULL, BRC_EUNSUPPORTED, "Zarr v2");
     exchange_text(&kit, "dir/file", "");
     import_fails(&kit, exchange_path(&kit, "dir"), NULL, BRC_EUNSUPPORTED, "no zarr.json");
     ck_assert_int_eq(brc_import(kit.session, NULL, NULL, NULL, NULL), BRC_EINVAL);

@@ -26,7 +26,7 @@ static int tell_file_fault(void *ctx, const char *line)
 
 static int tell_faults(const fsck_report *report, const brc_faults *faults, brc_error *err)
 {
-    static const char *const kinds[] = {"index", "chunk", "document", "node", "commit"};
+    static const char *const kinds[] = {"index", "chunk", "document", "node", "commit", "ref"};
     for (size_t i = 0; i < faults->n; i++) {
         const brc_fault *f = &((const brc_fault *)faults->items)[i];
         brc_damage damage = {f->id, kinds[f->kind], f->missing, (const char *const *)f->used_by,
@@ -36,18 +36,33 @@ static int tell_faults(const fsck_report *report, const brc_faults *faults, brc_
     return BRC_OK;
 }
 
+/* A step that could not go on through damage is a finding too. */
+static int end_step(int rc, brc_faults *faults, const brc_error *found, brc_error *err)
+{
+    brc_oid none;
+    memset(&none, 0, sizeof(none));
+    if (rc == BRC_ECORRUPT)
+        return brc_faults_add(faults, &none, 0, 0, found->message, NULL, err);
+    if (rc < 0 && err != NULL)
+        *err = *found;
+    return rc;
+}
+
 int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
              void *ctx, uint64_t *checked, brc_error *err)
 {
     fsck_report report = {found, ctx};
     brc_faults faults = {0};
+    brc_error step = BRC_ERROR_INIT;
     uint64_t n = 0;
     BRC_TRY(brc_store_begin_read(repo->store, err));
-    int rc = brc_store_check_file(repo->store, tell_file_fault, &report, err);
+    int rc = brc_store_check_file(repo->store, tell_file_fault, &report, &step);
+    rc = end_step(rc, &faults, &step, err);
     if (rc == BRC_OK)
-        rc = brc_check_objects(repo, (flags & BRC_FSCK_NO_DECODE) != 0, &faults, &n, err);
+        rc = end_step(brc_check_objects(repo, (flags & BRC_FSCK_NO_DECODE) != 0, &faults, &n, &step),
+                      &faults, &step, err);
     if (rc == BRC_OK)
-        rc = brc_check_history(repo, &faults, err);
+        rc = end_step(brc_check_history(repo, &faults, &step), &faults, &step, err);
     brc_store_end_read(repo->store);
     if (rc == BRC_OK)
         rc = tell_faults(&report, &faults, err);

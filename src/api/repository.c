@@ -181,21 +181,25 @@ int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
 
 /* ---- what a registry holds ------------------------------------------------------------------ */
 
-typedef struct codec_list {
+typedef struct registry_list {
     const brc_registry *reg;
     brc_registry *own;
+    brc_dtype *open; /* what the last item of a list of data types points into */
     size_t at;
-} codec_list;
+} registry_list;
 
-static void codec_list_dispose(void *state)
+static void registry_list_dispose(void *state)
 {
-    brc_registry_free(((codec_list *)state)->own);
+    registry_list *list = state;
+    brc_dtype_free(list->open);
+    brc_registry_free(list->own);
 }
 
-int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err)
+static int registry_list_new(brc_iter **out, int kind, const brc_registry *reg, brc_error *err)
 {
-    BRC_TRY(brc_iter_new(out, BRC_ITER_CODECS, sizeof(codec_list), codec_list_dispose, err));
-    codec_list *list = brc_iter_state(*out);
+    *out = NULL;
+    BRC_TRY(brc_iter_new(out, kind, sizeof(registry_list), registry_list_dispose, err));
+    registry_list *list = brc_iter_state(*out);
     int rc = BRC_OK;
     if (reg == NULL) {
         rc = brc_registry_new(&list->own, err);
@@ -209,9 +213,27 @@ int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err)
     return rc;
 }
 
+int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err)
+{
+    return registry_list_new(out, BRC_ITER_CODECS, reg, err);
+}
+
 int brc_registry_codecs_next(brc_iter *it, brc_codec_info *out, brc_error *err)
 {
     BRC_TRY(brc_iter_check(it, BRC_ITER_CODECS, err));
-    codec_list *list = brc_iter_state(it);
+    registry_list *list = brc_iter_state(it);
     return brc_registry_each(list->reg, list->at++, out);
+}
+
+int brc_registry_dtypes(brc_iter **out, const brc_registry *reg, brc_error *err)
+{
+    return registry_list_new(out, BRC_ITER_DTYPES, reg, err);
+}
+
+int brc_registry_dtypes_next(brc_iter *it, brc_dtype_info *out, brc_error *err)
+{
+    BRC_TRY(brc_iter_check(it, BRC_ITER_DTYPES, err));
+    registry_list *list = brc_iter_state(it);
+    brc_dtype_free(list->open);
+    return brc_registry_each_dtype(list->reg, list->at++, &list->open, out, err);
 }

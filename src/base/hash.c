@@ -46,12 +46,17 @@ uint64_t brc_hash_guard(const uint8_t secret[BRC_SECRET_LEN], const void *data, 
     return XXH3_64bits_withSecret(data, len, secret, BRC_SECRET_LEN);
 }
 
-uint64_t brc_hash_stored(const brc_oid *id, const void *data, size_t len)
+uint64_t brc_hash_stored(const brc_oid *id, uint64_t encoding_digest, const void *data, size_t len)
 {
     uint64_t seed = 0;
     for (size_t i = 0; i < 8; i++)
         seed = seed << 8 | id->bytes[i];
-    return XXH3_64bits_withSeed(data, len, seed);
+    return XXH3_64bits_withSeed(data, len, seed ^ encoding_digest);
+}
+
+uint64_t brc_hash_encoding(const char *spec)
+{
+    return XXH3_64bits(spec, strlen(spec));
 }
 
 int brc_oid_cmp(const brc_oid *a, const brc_oid *b)

@@ -35,8 +35,11 @@ brc_oid brc_hash_object(int hash, int kind, const void *data, size_t len);
  * of the id's hash makes equal. */
 uint64_t brc_hash_guard(const uint8_t secret[BRC_SECRET_LEN], const void *data, size_t len);
 /* XXH3-64 of stored bytes, seeded with the first 8 bytes of the object's id, most
- * significant first: another object's bytes in its place do not pass. */
-uint64_t brc_hash_stored(const brc_oid *id, const void *data, size_t len);
+ * significant first, xor the digest of its encoding: another object's bytes in its
+ * place do not pass, and these bytes not under another encoding. */
+uint64_t brc_hash_stored(const brc_oid *id, uint64_t encoding_digest, const void *data, size_t len);
+/* XXH3-64 of an encoding's specification; that of encoding 0 is 0. */
+uint64_t brc_hash_encoding(const char *spec);
 
 static inline int brc_oid_is_zero(const brc_oid *id)
 {

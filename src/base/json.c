@@ -43,12 +43,12 @@ static char mark_of(const brc_json *value)
 
 /* ---- parsing ---------------------------------------------------------------- */
 
-int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err)
+static int parse_json(brc_json **out, const char *text, size_t len, int lenient, brc_error *err)
 {
     brc_buf marked = BRC_BUF_INIT;
     int rc = BRC_OK;
     *out = NULL;
-    BRC_GO(brc_json_lex(&marked, text, len, err));
+    BRC_GO(brc_json_lex(&marked, text, len, lenient, err));
     BRC_GO(brc_buf_terminate(&marked, err));
     *out = (brc_json *)cJSON_ParseWithLength((const char *)marked.data, marked.len + 1);
     /* What the strict pass lets through is valid, so memory is all that can lack. */
@@ -57,6 +57,16 @@ int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err)
 done:
     brc_buf_dispose(&marked);
     return rc;
+}
+
+int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err)
+{
+    return parse_json(out, text, len, 0, err);
+}
+
+int brc_json_parse_lenient(brc_json **out, const char *text, size_t len, brc_error *err)
+{
+    return parse_json(out, text, len, 1, err);
 }
 
 void brc_json_free(brc_json *value)

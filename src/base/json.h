@@ -22,6 +22,9 @@
 /* Parses all of text; BRC_EINVAL says what is wrong and at which byte, counted
  * from 0. BRC_ELIMIT past one of the limits above. */
 BRC_MUST_USE int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err);
+/* The same, but NaN, Infinity and -Infinity are read as the strings of these names,
+ * as writers of Zarr v2 leave them. */
+BRC_MUST_USE int brc_json_parse_lenient(brc_json **out, const char *text, size_t len, brc_error *err);
 void brc_json_free(brc_json *value); /* of roots only */
 BRC_MUST_USE int brc_json_clone(brc_json **out, const brc_json *value, brc_error *err);
 /* Walking in order: brc_json_item(v, i) counts from the front each time, so a loop

@@ -28,6 +28,7 @@ typedef struct json_lexer {
     size_t nnames, cap;
     size_t values;
     int depth;
+    int lenient;
     brc_error *err;
 } json_lexer;
 
@@ -236,11 +237,35 @@ static int lex_digits(json_lexer *lx)
     return BRC_OK;
 }
 
+/* What begins at `start`. */
+static int lex_word(json_lexer *lx, size_t start)
+{
+    static const char *const words[] = { "true", "false", "null" };
+    static const char *const lenient[] = { "NaN", "Infinity", "-Infinity" };
+    while ((peek_json(lx) >= 'a' && peek_json(lx) <= 'z') ||
+           (peek_json(lx) >= 'A' && peek_json(lx) <= 'Z'))
+        lx->at++;
+    size_t len = lx->at - start;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (len == strlen(words[i]) && memcmp(lx->text + start, words[i], len) == 0)
+            return emit_json(lx, words[i]);
+    for (size_t i = 0; lx->lenient && i < sizeof(lenient) / sizeof(lenient[0]); i++)
+        if (len == strlen(lenient[i]) && memcmp(lx->text + start, lenient[i], len) == 0)
+            return brc_json_quote(lx->out, lenient[i], len, lx->err);
+    lx->at = start;
+    if (len == 0)
+        return bad_json_byte(lx, "a value");
+    return brc_fail(lx->err, BRC_EINVAL, "JSON: \"%.*s\" at byte %zu is not a value",
+                    len > 32 ? 32 : (int)len, (const char *)lx->text + start, start);
+}
+
 static int lex_number(json_lexer *lx)
 {
     size_t start = lx->at;
     if (peek_json(lx) == '-')
         lx->at++;
+    if (lx->lenient && peek_json(lx) == 'I')
+        return lex_word(lx, start);
     size_t first = lx->at;
     BRC_TRY(lex_digits(lx));
     if (lx->text[first] == '0' && lx->at - first > 1)
@@ -258,24 +283,6 @@ static int lex_number(json_lexer *lx)
     BRC_TRY(emit_json(lx, "\"\\u0001n"));
     BRC_TRY(brc_buf_append(lx->out, lx->text + start, lx->at - start, lx->err));
     return emit_json(lx, "\"");
-}
-
-static int lex_word(json_lexer *lx)
-{
-    static const char *const words[] = { "true", "false", "null" };
-    size_t start = lx->at;
-    while ((peek_json(lx) >= 'a' && peek_json(lx) <= 'z') ||
-           (peek_json(lx) >= 'A' && peek_json(lx) <= 'Z'))
-        lx->at++;
-    size_t len = lx->at - start;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (len == strlen(words[i]) && memcmp(lx->text + start, words[i], len) == 0)
-            return emit_json(lx, words[i]);
-    lx->at = start;
-    if (len == 0)
-        return bad_json_byte(lx, "a value");
-    return brc_fail(lx->err, BRC_EINVAL, "JSON: \"%.*s\" at byte %zu is not a value",
-                    len > 32 ? 32 : (int)len, (const char *)lx->text + start, start);
 }
 
 /* ---- objects and arrays ------------------------------------------------------ */
@@ -370,12 +377,12 @@ static int lex_value(json_lexer *lx)
         return lex_string(lx, NULL);
     if (c == '-' || is_digit(c))
         return lex_number(lx);
-    return lex_word(lx);
+    return lex_word(lx, lx->at);
 }
 
-int brc_json_lex(brc_buf *out, const char *text, size_t len, brc_error *err)
+int brc_json_lex(brc_buf *out, const char *text, size_t len, int lenient, brc_error *err)
 {
-    json_lexer lx = { (const uint8_t *)text, 0, len, out, NULL, 0, 0, 0, 0, err };
+    json_lexer lx = { (const uint8_t *)text, 0, len, out, NULL, 0, 0, 0, 0, lenient, err };
     int rc = BRC_OK;
     if (len > BRC_JSON_MAX_BYTES)
         return brc_fail(err, BRC_ELIMIT, "JSON: %zu bytes, at most %zu are read", len,

@@ -18,8 +18,10 @@
 #define BRC_JSON_MARK '\1'
 enum { BRC_JSON_MARK_NUMBER = 'n', BRC_JSON_MARK_TEXT = 't', BRC_JSON_MARK_RAW = 'r' };
 
-/* Checks `text` and appends the JSON that cJSON is to read. */
-BRC_MUST_USE int brc_json_lex(brc_buf *out, const char *text, size_t len, brc_error *err);
+/* Checks `text` and appends the JSON that cJSON is to read. `lenient`: see
+ * brc_json_parse_lenient(). */
+BRC_MUST_USE int brc_json_lex(brc_buf *out, const char *text, size_t len, int lenient,
+                              brc_error *err);
 /* Appends text escaped as inside a JSON string: only what must be is. */
 BRC_MUST_USE int brc_json_escape(brc_buf *out, const char *text, size_t len, brc_error *err);
 

@@ -3,8 +3,29 @@
 #include "registry.h"
 
 static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
-    brc_codec_blosc_register, brc_codec_bytes_register,     brc_codec_crc32c_register,
-    brc_codec_gzip_register,  brc_codec_transpose_register, brc_codec_zstd_register,
+    brc_codec_astype_register,
+    brc_codec_base64_register,
+    brc_codec_bitround_register,
+    brc_codec_blosc_register,
+    brc_codec_bytes_register,
+    brc_codec_bz2_register,
+    brc_codec_cast_value_register,
+    brc_codec_checksums_register,
+    brc_codec_crc32c_register,
+    brc_codec_delta_register,
+    brc_codec_fixed_scale_register,
+    brc_codec_gzip_register,
+    brc_codec_lz4_register,
+    brc_codec_lzma_register,
+    brc_codec_packbits_register,
+    brc_codec_packbools_register,
+    brc_codec_reshape_register,
+    brc_codec_scale_offset_register,
+    brc_codec_sharding_register,
+    brc_codec_shuffle_register,
+    brc_codec_transpose_register,
+    brc_codec_vlen_register,
+    brc_codec_zstd_register,
 };
 
 int brc_registry_add_builtins(brc_registry *reg, brc_error *err)

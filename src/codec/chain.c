@@ -73,10 +73,25 @@ int brc_step_fail(const brc_step *step, int rc, const brc_error *cause, brc_erro
     return rc;
 }
 
-/* A limit of 0 is none, so an empty result gets 1: what it gives is checked after. */
-static size_t step_limit(const brc_step *step)
+/* The most bytes that src_len stored ones may decode to. */
+static uint64_t step_most(const brc_step *step, size_t src_len)
 {
-    uint64_t len = step->in_len != BRC_LEN_VARIES ? step->in_len : step->in_max;
+    uint64_t most = step->in_len != BRC_LEN_VARIES ? step->in_len : step->in_max;
+
+    if (step->in_least == 0)
+        return most;
+    uint64_t ratio = src_len > UINT64_MAX / BRC_CHAIN_VARIABLE_RATIO
+                         ? UINT64_MAX
+                         : (uint64_t)src_len * BRC_CHAIN_VARIABLE_RATIO;
+    if (ratio < step->in_least)
+        ratio = step->in_least;
+    return most < ratio ? most : ratio;
+}
+
+/* A limit of 0 is none, so an empty result gets 1: what it gives is checked after. */
+static size_t step_limit(const brc_step *step, size_t src_len)
+{
+    uint64_t len = step_most(step, src_len);
 
     if (len >= SIZE_MAX)
         return 0;
@@ -84,9 +99,9 @@ static size_t step_limit(const brc_step *step)
 }
 
 /* Sets the step's limit where it is the tighter one; 1 where it is in force. */
-static int step_put_limit(const brc_step *step, int way, brc_buf *dst)
+static int step_put_limit(const brc_step *step, int way, size_t src_len, brc_buf *dst)
 {
-    size_t limit = way == BRC_DECODE ? step_limit(step) : 0;
+    size_t limit = way == BRC_DECODE ? step_limit(step, src_len) : 0;
 
     if (limit == 0 || (dst->limit > 0 && dst->limit < limit))
         return 0;
@@ -94,15 +109,14 @@ static int step_put_limit(const brc_step *step, int way, brc_buf *dst)
     return 1;
 }
 
-static int step_too_long(const brc_step *step, brc_error *err)
+static int step_too_long(const brc_step *step, size_t src_len, brc_error *err)
 {
-    unsigned long long most = step->in_len != BRC_LEN_VARIES ? step->in_len : step->in_max;
-
-    return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to more than %llu bytes", most);
+    return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to more than %llu bytes",
+                    (unsigned long long)step_most(step, src_len));
 }
 
 /* What a codec says of the lengths in its specification holds for each result. */
-static int step_check_len(const brc_step *step, int way, size_t len, brc_error *err)
+static int step_check_len(const brc_step *step, int way, size_t src_len, size_t len, brc_error *err)
 {
     uint64_t exact = way == BRC_DECODE ? step->in_len : step->out_len;
     uint64_t most = way == BRC_DECODE ? step->in_max : step->out_max;
@@ -111,7 +125,7 @@ static int step_check_len(const brc_step *step, int way, size_t len, brc_error *
         return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %llu", len,
                         (unsigned long long)exact);
     if (way == BRC_DECODE && len > most)
-        return step_too_long(step, err);
+        return step_too_long(step, src_len, err);
     if (way == BRC_ENCODE && ((exact != BRC_LEN_VARIES && len != exact) || len > most))
         return brc_fail(err, BRC_EINTERNAL,
                         "%zu encoded bytes contradict the codec's specification", len);
@@ -119,14 +133,14 @@ static int step_check_len(const brc_step *step, int way, size_t len, brc_error *
 }
 
 /* A result code of a codec, made one of ours. */
-static int step_judge(const brc_step *step, int way, int limited, int rc, const brc_buf *dst,
-                      brc_error *cause)
+static int step_judge(const brc_step *step, int way, int limited, int rc, size_t src_len,
+                      const brc_buf *dst, brc_error *cause)
 {
     if (rc > 0)
         return brc_fail(cause, BRC_EINTERNAL, "the codec gave the result %d", rc);
     if (rc == BRC_ELIMIT && way == BRC_DECODE && limited)
-        return step_too_long(step, cause);
-    return rc < 0 ? rc : step_check_len(step, way, dst->len, cause);
+        return step_too_long(step, src_len, cause);
+    return rc < 0 ? rc : step_check_len(step, way, src_len, dst->len, cause);
 }
 
 int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src, brc_buf *dst,
@@ -140,13 +154,13 @@ int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span s
     int rc = scratch_context(scratch, step, &ctx, &cause);
     if (rc < 0)
         return brc_step_fail(step, rc, &cause, err);
-    int limited = step_put_limit(step, way, dst);
+    int limited = step_put_limit(step, way, src.len, dst);
     if (way == BRC_DECODE)
         rc = impl->decode(impl->ctx, step->state, ctx, src, dst, &cause);
     else
         rc = impl->encode(impl->ctx, step->state, ctx, src, dst, &cause);
     dst->limit = limit;
-    rc = step_judge(step, way, limited, rc, dst, &cause);
+    rc = step_judge(step, way, limited, rc, src.len, dst, &cause);
     return rc < 0 ? brc_step_fail(step, rc, &cause, err) : BRC_OK;
 }
 
@@ -196,7 +210,7 @@ int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size
         return brc_step_fail(step, rc, &cause, err);
     }
     for (size_t i = 0; i < n; i++) {
-        limited &= step_put_limit(step, way, &dst[i]);
+        limited &= step_put_limit(step, way, src[i].len, &dst[i]);
         status[i] = BRC_OK;
     }
     if (way == BRC_DECODE)
@@ -207,7 +221,7 @@ int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size
     rc = batch_first_failure(n, status, rc, &worst);
     /* An item before the failed one may still have the wrong length: it comes first. */
     for (size_t i = 0; i < worst; i++) {
-        int len_rc = step_check_len(step, way, dst[i].len, &cause);
+        int len_rc = step_check_len(step, way, src[i].len, dst[i].len, &cause);
         if (len_rc < 0) {
             *failed = i;
             return brc_step_fail(step, len_rc, &cause, err);
@@ -216,7 +230,7 @@ int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size
     *failed = worst;
     if (worst == n)
         return BRC_OK;
-    rc = step_judge(step, way, limited, rc, &dst[worst], &cause);
+    rc = step_judge(step, way, limited, rc, src[worst].len, &dst[worst], &cause);
     return brc_step_fail(step, rc < 0 ? rc : BRC_EINTERNAL, &cause, err);
 }
 
@@ -229,6 +243,10 @@ int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf
 
     if (dst->len != 0)
         return brc_fail(err, BRC_EMISUSE, "the buffer for a chunk must be empty");
+    if (len == BRC_LEN_VARIES && way == BRC_ENCODE && src.len > chain->steps[0].in_max)
+        return brc_fail(err, BRC_ELIMIT,
+                        "the chunk has %zu bytes, more than %llu; choose smaller chunks", src.len,
+                        (unsigned long long)chain->steps[0].in_max);
     if (len == BRC_LEN_VARIES)
         return BRC_OK;
     if (way == BRC_ENCODE && src.len != len)

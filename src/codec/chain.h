@@ -11,6 +11,13 @@
 
 #define BRC_CHAIN_MAX 16 /* codecs in one chain */
 
+/* Chunks of elements of variable length have no length that a bomb could be measured
+ * by: a step decodes them to at most this many bytes, and to at most RATIO times what it
+ * reads. LEAST bytes, and what the fill value alone takes, are always allowed. */
+#define BRC_CHAIN_VARIABLE_MAX ((uint64_t)1 << 30)
+#define BRC_CHAIN_VARIABLE_RATIO 1000
+#define BRC_CHAIN_VARIABLE_LEAST ((uint64_t)64 << 20)
+
 int brc_chain_is_lossy(const brc_chain *chain);
 int brc_chain_is_identity(const brc_chain *chain); /* stored bytes are the canonical bytes */
 /* Its decoding needs the fill value, which then belongs to the encoding. */

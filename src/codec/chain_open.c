@@ -138,6 +138,7 @@ static int step_open(brc_step *step, const brc_codec_entry *entry, const brc_jso
     brc_proto out = *proto;
     brc_error cause = BRC_ERROR_INIT;
 
+    out.flags = 0;
     step->entry = entry;
     step->impl = entry->impl;
     int rc = spec->open(spec->ctx, &step->state, config, proto, &out, &step->identity, &cause);
@@ -148,6 +149,7 @@ static int step_open(brc_step *step, const brc_codec_entry *entry, const brc_jso
     }
     if (rc < 0)
         return brc_step_fail(step, rc, &cause, err);
+    step->flags = spec->flags | out.flags;
     step->in_len = proto->len;
     step->in_max = proto->max_len;
     step->out_len = out.len;
@@ -157,6 +159,33 @@ static int step_open(brc_step *step, const brc_codec_entry *entry, const brc_jso
 }
 
 /* ---- the list ----------------------------------------------------------------------- */
+
+/* Nothing but the stored bytes says how long such a chunk is, so what is too long is a
+ * rule: chain.h has it. */
+static int chain_variable_proto(brc_proto *out, brc_error *err)
+{
+    if (!brc_shape_bytes(out->ndim, out->shape, 4, &out->max_len) ||
+        out->max_len > BRC_CHAIN_VARIABLE_MAX)
+        return brc_fail(err, BRC_ELIMIT,
+                        "a chunk of this shape has too many elements of variable length: they "
+                        "and their lengths may take %u bytes; choose smaller chunks",
+                        (unsigned)BRC_CHAIN_VARIABLE_MAX);
+    out->max_len = BRC_CHAIN_VARIABLE_MAX;
+    return BRC_OK;
+}
+
+/* Decoded bytes that no chunk of such elements is refused for: all of them the fill
+ * value, say, which compresses to next to nothing. */
+static uint64_t chain_variable_least(const brc_proto *proto)
+{
+    uint64_t n = 1, each = 8 + (uint64_t)proto->fill.len;
+
+    for (int i = 0; i < proto->ndim; i++) /* fits: it was checked with 4 bytes each  */
+        n *= proto->shape[i];
+    if (n > BRC_CHAIN_VARIABLE_MAX / each)
+        return BRC_CHAIN_VARIABLE_MAX;
+    return n * each + BRC_CHAIN_VARIABLE_LEAST;
+}
 
 static int chain_first_proto(brc_proto *out, int ndim, const uint64_t *shape, const brc_dtype *type,
                              brc_error *err)
@@ -172,7 +201,7 @@ static int chain_first_proto(brc_proto *out, int ndim, const uint64_t *shape, co
         out->shape[i] = shape[i];
     out->len = out->max_len = BRC_LEN_VARIES;
     if (type->item_size == 0)
-        return BRC_OK;
+        return chain_variable_proto(out, err);
     if (!brc_shape_bytes(ndim, shape, type->item_size, &out->len) || out->len > PTRDIFF_MAX)
         return brc_fail(err, BRC_ELIMIT, "a chunk of this shape is longer than memory can be");
     out->max_len = out->len;
@@ -186,6 +215,7 @@ static int chain_bind_steps(brc_chain *chain, const brc_registry *reg, const brc
     const brc_json *configs[BRC_CHAIN_MAX];
     struct chain_order order = { 0, NULL, NULL, 0, 0 };
     size_t n = brc_json_count(codecs);
+    uint64_t least = proto->len == BRC_LEN_VARIES ? chain_variable_least(proto) : 0;
 
     for (size_t i = 0; i < n; i++) {
         BRC_TRY(chain_find_codec(&entries[i], &configs[i], reg, brc_json_item(codecs, i), i, err));
@@ -200,6 +230,7 @@ static int chain_bind_steps(brc_chain *chain, const brc_registry *reg, const brc
             brc_context(err, "/codecs/%zu", i);
             return rc;
         }
+        chain->steps[i].in_least = least;
         chain->nsteps = i + 1;
     }
     return BRC_OK;
@@ -213,9 +244,9 @@ static void chain_finish(brc_chain *chain)
             chain->active[chain->nactive++] = step;
         if (step->entry->spec.kind == BRC_ARRAY_TO_BYTES)
             chain->to_bytes = step;
-        if (step->entry->spec.flags & BRC_CODEC_LOSSY)
+        if (step->flags & BRC_CODEC_LOSSY)
             chain->lossy = 1;
-        if (step->entry->spec.flags & BRC_CODEC_NEEDS_FILL)
+        if (step->flags & BRC_CODEC_NEEDS_FILL)
             chain->needs_fill = 1;
     }
 }
@@ -260,10 +291,11 @@ void brc_chain_free(brc_chain *chain)
 {
     if (chain == NULL)
         return;
-    for (size_t i = 0; i < chain->nsteps; i++) {
-        const brc_codec_spec *spec = &chain->steps[i].entry->spec;
-        if (spec->close != NULL)
-            spec->close(spec->ctx, chain->steps[i].state);
+    /* Backwards: a step may hold the data type that the next ones were bound to. */
+    for (size_t i = chain->nsteps; i > 0; i--) {
+        const brc_step *step = &chain->steps[i - 1];
+        if (step->entry->spec.close != NULL)
+            step->entry->spec.close(step->entry->spec.ctx, step->state);
     }
     free(chain->steps);
     brc_buf_dispose(&chain->fill);

@@ -10,7 +10,9 @@ typedef struct brc_step {
     const brc_codec_impl *impl; /* the one that was chosen when the chain was opened */
     void *state;
     int identity; /* both directions copy: the step is left out when running     */
+    uint32_t flags; /* the specification's, and what the configuration adds        */
     uint64_t in_len, in_max, out_len, out_max;
+    uint64_t in_least; /* decoded bytes of variable length that are never too many  */
 } brc_step;
 
 struct brc_chain {

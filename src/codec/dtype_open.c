@@ -4,7 +4,6 @@
  * Invariant: an open data type has one spelling: a bare string where it has no
  * configuration, else an object with its name and configuration.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +28,16 @@ static int dtype_write_json(brc_buf *out, const char *name, const brc_json *conf
     return brc_buf_text(out, "}", err);
 }
 
+/* Where the type's own form says all of it, it is taken: a configuration may have
+ * several spellings. */
+static int dtype_own_json(brc_buf *out, const brc_dtype *type, const brc_json *config,
+                          brc_error *err)
+{
+    if (type->json != NULL)
+        return brc_buf_text(out, type->json, err);
+    return dtype_write_json(out, type->name, config, err);
+}
+
 /* A plug-in's description is checked once, so that nobody below divides by it. */
 static int dtype_check(const brc_dtype *type, const char *name, brc_error *err)
 {
@@ -42,8 +51,8 @@ static int dtype_check(const brc_dtype *type, const char *name, brc_error *err)
     return BRC_OK;
 }
 
-static int dtype_bind(brc_dtype **out, const brc_dtype_slot *slot, const char *name,
-                      const brc_json *config, brc_error *err)
+int brc_dtype_bind(brc_dtype **out, const brc_registry *reg, const brc_dtype_slot *slot,
+                   const char *name, const brc_json *config, brc_error *err)
 {
     struct open_dtype *open = NULL;
     brc_buf json = BRC_BUF_INIT;
@@ -52,10 +61,12 @@ static int dtype_bind(brc_dtype **out, const brc_dtype_slot *slot, const char *n
     BRC_GO(brc_new((void **)&open, sizeof(*open), err));
     open->slot = slot;
     open->type.size = sizeof(open->type);
+    open->type.registry = reg;
     BRC_GO(slot->spec.open(slot->spec.ctx, &open->type, name, config, err));
     opened = 1;
+    open->type.registry = reg;
     BRC_GO(dtype_check(&open->type, name, err));
-    BRC_GO(dtype_write_json(&json, open->type.name, config, err));
+    BRC_GO(dtype_own_json(&json, &open->type, config, err));
     BRC_GO(brc_buf_take_text(&json, &open->json, err));
     open->type.json = open->json;
     *out = &open->type;
@@ -86,7 +97,18 @@ int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *jso
     if (slot == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED, "the data type \"%s\" is not known to this build",
                         named.name);
-    return dtype_bind(out, slot, named.name, named.config, err);
+    return brc_dtype_bind(out, reg, slot, named.name, named.config, err);
+}
+
+int brc_dtype_open_name(brc_dtype **out, const brc_registry *reg, const char *name, brc_error *err)
+{
+    const brc_dtype_slot *slot = brc_registry_dtype(reg, name);
+
+    *out = NULL;
+    if (slot == NULL)
+        return brc_fail(err, BRC_EUNSUPPORTED, "the data type \"%s\" is not known to this build",
+                        name);
+    return brc_dtype_bind(out, reg, slot, name, NULL, err);
 }
 
 void brc_dtype_free(brc_dtype *type)
@@ -99,82 +121,4 @@ void brc_dtype_free(brc_dtype *type)
         spec->close(spec->ctx, type);
     free(open->json);
     free(open);
-}
-
-/* NumPy writes "|" for what has no byte order, but "<u1" is read as well. */
-static int npy_is(const brc_dtype *type, const char *descr)
-{
-    return type->npy != NULL && strcmp(type->npy + 1, descr + 1) == 0 &&
-           (descr[0] != '|' || type->swap_unit == 1);
-}
-
-/* NumPy's "|V3" is "r24": a family has no list that could be searched. */
-static int npy_raw_name(char *out, size_t size, const char *descr)
-{
-    size_t digits = strspn(descr + 1 + (descr[1] == 'V'), "0123456789");
-
-    if (descr[1] != 'V' || digits == 0 || digits > 9 || descr[2 + digits] != '\0')
-        return 0;
-    snprintf(out, size, "r%llu", 8 * strtoull(descr + 2, NULL, 10));
-    return 1;
-}
-
-/* The type that this slot gives for the descr, or NULL in *out. */
-static int npy_try_slot(brc_dtype **out, const brc_dtype_slot *slot, const char *descr,
-                        brc_error *err)
-{
-    brc_dtype *type = NULL;
-    brc_error why = BRC_ERROR_INIT;
-    char raw[32];
-    const char *name = slot->spec.name;
-
-    *out = NULL;
-    if (slot->spec.match != NULL) {
-        if (!npy_raw_name(raw, sizeof(raw), descr) || !slot->spec.match(slot->spec.ctx, raw))
-            return BRC_OK;
-        name = raw;
-    }
-    int rc = dtype_bind(&type, slot, name, NULL, &why);
-    if (rc == BRC_ENOMEM)
-        return brc_fail(err, rc, "%s", why.message);
-    if (rc < 0)
-        return BRC_OK; /* it needs a configuration: no descr means it            */
-    if (npy_is(type, descr))
-        *out = type;
-    else
-        brc_dtype_free(type);
-    return BRC_OK;
-}
-
-int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registry *reg, const char *descr,
-                       brc_error *err)
-{
-    brc_dtype *found = NULL, *other = NULL;
-
-    *out = NULL;
-    *big = 0;
-    if (descr[0] == '\0' || strchr("<>|=", descr[0]) == NULL)
-        return brc_fail(err, BRC_EINVAL, "\"%s\" is not a NumPy data type such as \"<f4\"", descr);
-    for (size_t i = 0; i < reg->ndtypes; i++) {
-        int rc = npy_try_slot(&other, reg->dtypes[i], descr, err);
-        if (rc == BRC_OK && other != NULL && found != NULL)
-            rc = brc_fail(
-                err, BRC_EAMBIGUOUS,
-                "NumPy's \"%s\" may be the data type \"%s\" or \"%s\": name the one that is meant",
-                descr, found->name, other->name);
-        if (rc < 0) {
-            brc_dtype_free(other);
-            brc_dtype_free(found);
-            return rc;
-        }
-        if (other != NULL)
-            found = other;
-    }
-    if (found == NULL)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "NumPy's data type \"%s\" has no counterpart in this build", descr);
-    int native_big = descr[0] == '=' && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-    *big = found->swap_unit > 1 && (descr[0] == '>' || native_big);
-    *out = found;
-    return BRC_OK;
 }

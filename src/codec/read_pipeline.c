@@ -29,18 +29,25 @@ struct read_run {
     size_t in_flight;
 };
 
+/* What is stored as it is goes where it belongs at once. */
+static int read_in_place(const brc_read_item *item)
+{
+    return item->chain == NULL && item->direct != NULL;
+}
+
 static int read_one(read_run *run, unsigned worker, const read_job *job, const brc_read_item *item,
                     brc_error *err)
 {
     const brc_read_ops *ops = run->ops;
+    if (read_in_place(item))
+        return ops->check(ops->ctx, item, item->direct, err);
     const uint8_t *stored = job->stored.data + item->offset;
     BRC_TRY(ops->check(ops->ctx, item, stored, err));
-    if (item->chain == NULL) {
-        if (item->direct == NULL)
-            return ops->place(ops->ctx, item, stored, err);
-        memcpy(item->direct, stored, item->len);
-        return BRC_OK;
-    }
+    if (item->chain == NULL)
+        return item->stored_len == item->len
+                   ? ops->place(ops->ctx, item, stored, err)
+                   : brc_fail(err, BRC_ECORRUPT, "%zu bytes are stored, not %zu", item->stored_len,
+                              item->len);
     brc_scratch *scratch;
     BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
     brc_span src = {stored, item->stored_len};
@@ -52,6 +59,9 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, const b
     chunk->len = 0;
     BRC_TRY(brc_buf_reserve(chunk, item->len, err));
     BRC_TRY(brc_chain_decode(item->chain, scratch, src, chunk, err));
+    if (chunk->len != item->len)
+        return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %zu", chunk->len,
+                        item->len);
     return ops->place(ops->ctx, item, chunk->data, err);
 }
 
@@ -87,12 +97,8 @@ static int read_fetch(read_run *run, read_job *job, brc_read_item *item, brc_err
 {
     const brc_read_ops *ops = run->ops;
     int rc = BRC_OK;
-    /* What is stored as it is goes where it belongs at once. */
-    if (item->chain == NULL && item->direct != NULL) {
+    if (read_in_place(item)) {
         rc = ops->fetch(ops->ctx, item, item->direct, err);
-        if (rc == BRC_OK)
-            rc = ops->check(ops->ctx, item, item->direct, err);
-        job->n--;
     } else {
         rc = brc_buf_reserve(&job->stored, item->stored_len + 1, err);
         if (rc == BRC_OK)
@@ -125,7 +131,7 @@ static int read_job_fill(read_run *run, read_job *job, brc_error *err)
         BRC_TRY(read_fetch(run, job, item, err));
     }
     job->bytes = job->stored.cap;
-    return bytes > 0 || job->n > 0;
+    return job->n > 0;
 }
 
 /* Waits for the jobs from `from` on, in order: of two failures, the one of the

@@ -17,7 +17,7 @@ typedef struct brc_read_item {
     /* the caller's own */
     uint64_t number;
     brc_oid id;
-    uint64_t checksum;
+    uint64_t checksum, digest;
     int64_t blob;
     /* the pipeline's */
     size_t offset;

@@ -12,11 +12,22 @@
 
 #include "../base/alloc.h"
 
-/* Names of the drafts that stored arrays still use. */
+/* Other names that stored arrays use: of the drafts, of zarrita for what numcodecs
+ * calls otherwise, and of zarrs before it took the registered names. */
+#define ZARRS_URI "https://codec.zarrs.dev/"
 static const struct {
     const char *name, *means;
 } codec_aliases[] = {
     { "endian", "bytes" },
+    { "zlib", "numcodecs.zlib" },
+    { "lz4", "numcodecs.lz4" },
+    { "zarrs.reshape", "reshape" },
+    { ZARRS_URI "array_to_array/bitround", "bitround" },
+    { ZARRS_URI "array_to_array/squeeze", "zarrs.squeeze" },
+    { ZARRS_URI "array_to_array/reshape", "reshape" },
+    { ZARRS_URI "array_to_bytes/vlen_v2", "zarrs.vlen_v2" },
+    { ZARRS_URI "bytes_to_bytes/bz2", "numcodecs.bz2" },
+    { ZARRS_URI "bytes_to_bytes/fletcher32", "numcodecs.fletcher32" },
 };
 
 static const char *codec_real_name(const char *name)
@@ -71,6 +82,13 @@ static const char *codec_kind_name(int kind)
     }
 }
 
+static const char *listed_owner(const char *owner, int core)
+{
+    if (core)
+        return "breccia";
+    return owner != NULL ? owner : "a plug-in";
+}
+
 int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out)
 {
     if (i >= reg->nimpls)
@@ -84,7 +102,45 @@ int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out)
         .rank = slot->impl.rank,
         .usable = slot->usable,
         .chosen = entry->impl == &slot->impl,
+        .owner = listed_owner(slot->impl.owner, slot->core),
     };
+    return 1;
+}
+
+static const char *dtype_class_name(int klass)
+{
+    static const char *const names[] = { "",       "bool",  "int",  "uint",   "float", "complex",
+                                         "raw",    "string", "bytes", "time", "struct" };
+
+    return klass > 0 && (size_t)klass < sizeof(names) / sizeof(names[0]) ? names[klass] : "";
+}
+
+/* A type that needs a configuration does not open by its name alone. */
+int brc_registry_each_dtype(const brc_registry *reg, size_t i, brc_dtype **open,
+                            brc_dtype_info *out, brc_error *err)
+{
+    *open = NULL;
+    if (i >= reg->ndtypes)
+        return 0;
+    const brc_dtype_slot *slot = reg->dtypes[i];
+    *out = (brc_dtype_info){
+        .name = slot->spec.name,
+        .kind = "",
+        .is_family = slot->spec.match != NULL,
+        .configured = 1,
+        .owner = listed_owner(slot->spec.owner, slot->core),
+    };
+    int rc = slot->spec.match != NULL
+                 ? BRC_EINVAL
+                 : brc_dtype_bind(open, reg, slot, slot->spec.name, NULL, err);
+    if (rc == BRC_ENOMEM)
+        return rc;
+    if (rc < 0)
+        return 1;
+    out->kind = dtype_class_name((*open)->klass);
+    out->item_size = (*open)->item_size;
+    out->npy = (*open)->npy;
+    out->configured = 0;
     return 1;
 }
 
@@ -118,10 +174,19 @@ static int registry_check_open(const brc_registry *reg, const char *what, const 
     return BRC_OK;
 }
 
-static int registry_dup_optional(char **out, const char *text, brc_error *err)
+/* A plug-in that does not say who it is, is known by its path. */
+static int registry_dup_owner(char **out, const brc_registry *reg, const char *owner,
+                              brc_error *err)
 {
     *out = NULL;
-    return text != NULL ? brc_dup(out, text, err) : BRC_OK;
+    if (owner == NULL)
+        owner = reg->loading;
+    return owner != NULL ? brc_dup(out, owner, err) : BRC_OK;
+}
+
+static size_t registry_plugin_now(const brc_registry *reg)
+{
+    return reg->loading != NULL ? reg->nplugins + 1 : 0;
 }
 
 /* The strings of a slot are its own; the tables declare them const for their users. */
@@ -132,8 +197,8 @@ static void registry_free_text(const char *text)
 
 static void dtype_slot_free(brc_dtype_slot *slot)
 {
-    if (slot == NULL)
-        return;
+    if (slot->spec.destroy != NULL)
+        slot->spec.destroy(slot->spec.ctx);
     registry_free_text(slot->spec.name);
     registry_free_text(slot->spec.owner);
     free(slot);
@@ -158,11 +223,12 @@ static int registry_put_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc
                            sizeof(*reg->dtypes), err));
     BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
     BRC_GO(brc_dup(&name, spec->name, err));
-    BRC_GO(registry_dup_optional(&owner, spec->owner, err));
+    BRC_GO(registry_dup_owner(&owner, reg, spec->owner, err));
     slot->spec = *spec;
     slot->spec.name = name;
     slot->spec.owner = owner;
     slot->core = reg->core;
+    slot->plugin = registry_plugin_now(reg);
     reg->dtypes[reg->ndtypes++] = slot;
     return BRC_OK;
 done:
@@ -187,8 +253,8 @@ int brc_registry_add_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_er
 
 static void codec_slot_free(brc_codec_slot *slot)
 {
-    if (slot == NULL)
-        return;
+    if (slot->entry.spec.destroy != NULL)
+        slot->entry.spec.destroy(slot->entry.spec.ctx);
     registry_free_text(slot->entry.spec.name);
     registry_free_text(slot->entry.spec.owner);
     free(slot);
@@ -221,11 +287,12 @@ static int registry_put_codec(brc_registry *reg, const brc_codec_spec *spec, brc
                            sizeof(*reg->codecs), err));
     BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
     BRC_GO(brc_dup(&name, spec->name, err));
-    BRC_GO(registry_dup_optional(&owner, spec->owner, err));
+    BRC_GO(registry_dup_owner(&owner, reg, spec->owner, err));
     slot->entry.spec = *spec;
     slot->entry.spec.name = name;
     slot->entry.spec.owner = owner;
     slot->core = reg->core;
+    slot->plugin = registry_plugin_now(reg);
     reg->codecs[reg->ncodecs++] = slot;
     return BRC_OK;
 done:
@@ -250,8 +317,8 @@ int brc_registry_add_codec(brc_registry *reg, const brc_codec_spec *spec, brc_er
 
 static void impl_slot_free(brc_impl_slot *slot)
 {
-    if (slot == NULL)
-        return;
+    if (slot->impl.destroy != NULL)
+        slot->impl.destroy(slot->impl.ctx);
     registry_free_text(slot->impl.spec);
     registry_free_text(slot->impl.name);
     registry_free_text(slot->impl.owner);
@@ -288,12 +355,13 @@ static int impl_slot_new(brc_impl_slot **out, const brc_registry *reg, const brc
     BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
     BRC_GO(brc_dup(&spec, codec_real_name(impl->spec), err));
     BRC_GO(brc_dup(&name, impl->name, err));
-    BRC_GO(registry_dup_optional(&owner, impl->owner, err));
+    BRC_GO(registry_dup_owner(&owner, reg, impl->owner, err));
     slot->impl = *impl;
     slot->impl.spec = spec;
     slot->impl.name = name;
     slot->impl.owner = owner;
     slot->core = reg->core;
+    slot->plugin = registry_plugin_now(reg);
     slot->usable = impl->probe == NULL || impl->probe(impl->ctx) != 0;
     *out = slot;
     return BRC_OK;
@@ -379,30 +447,52 @@ done:
     return rc;
 }
 
+/* Implementations go before their specifications, as they came after them. */
+void brc_registry_take_back(brc_registry *reg, size_t plugin)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < reg->nimpls; i++) {
+        if (reg->impls[i]->plugin == plugin)
+            impl_slot_free(reg->impls[i]);
+        else
+            reg->impls[kept++] = reg->impls[i];
+    }
+    reg->nimpls = kept;
+    kept = 0;
+    for (size_t i = 0; i < reg->ncodecs; i++) {
+        if (reg->codecs[i]->plugin == plugin)
+            codec_slot_free(reg->codecs[i]);
+        else
+            reg->codecs[kept++] = reg->codecs[i];
+    }
+    reg->ncodecs = kept;
+    kept = 0;
+    for (size_t i = 0; i < reg->ndtypes; i++) {
+        if (reg->dtypes[i]->plugin == plugin)
+            dtype_slot_free(reg->dtypes[i]);
+        else
+            reg->dtypes[kept++] = reg->dtypes[i];
+    }
+    reg->ndtypes = kept;
+    for (size_t i = 0; i < reg->ncodecs; i++)
+        registry_choose(reg, &reg->codecs[i]->entry);
+}
+
 void brc_registry_free(brc_registry *reg)
 {
     if (reg == NULL)
         return;
-    for (size_t i = 0; i < reg->nimpls; i++) {
-        if (reg->impls[i]->impl.destroy != NULL)
-            reg->impls[i]->impl.destroy(reg->impls[i]->impl.ctx);
+    for (size_t i = 0; i < reg->nimpls; i++)
         impl_slot_free(reg->impls[i]);
-    }
-    for (size_t i = 0; i < reg->ncodecs; i++) {
-        const brc_codec_spec *spec = &reg->codecs[i]->entry.spec;
-        if (spec->destroy != NULL)
-            spec->destroy(spec->ctx);
+    for (size_t i = 0; i < reg->ncodecs; i++)
         codec_slot_free(reg->codecs[i]);
-    }
-    for (size_t i = 0; i < reg->ndtypes; i++) {
-        const brc_dtype_spec *spec = &reg->dtypes[i]->spec;
-        if (spec->destroy != NULL)
-            spec->destroy(spec->ctx);
+    for (size_t i = 0; i < reg->ndtypes; i++)
         dtype_slot_free(reg->dtypes[i]);
-    }
     free(reg->impls);
     free(reg->codecs);
     free(reg->dtypes);
+    brc_registry_close_plugins(reg);
     free(reg);
 }
 

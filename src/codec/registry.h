@@ -25,5 +25,8 @@ const brc_codec_entry *brc_registry_codec(const brc_registry *reg, const char *n
 
 /* The i-th implementation of all, for listing; 0 past the end. */
 int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out);
+/* The i-th data type, opened into *open where its name alone says all; else NULL. */
+int brc_registry_each_dtype(const brc_registry *reg, size_t i, brc_dtype **open,
+                            brc_dtype_info *out, brc_error *err);
 
 #endif

@@ -9,6 +9,7 @@
 #define JOB_BYTES ((size_t)256 << 10)
 #define BATCH_BYTES ((size_t)32 << 20)
 #define BATCH_ITEMS 2048
+#define FIRST_ITEMS 32 /* of the first batches; later ones grow to BATCH_ITEMS */
 /* A chunk that does not shrink by 3 % is stored as it is. */
 #define WORTHWHILE(stored, len) ((stored) <= (len) - (len) / 100 * 3)
 
@@ -27,7 +28,7 @@ typedef struct write_job {
 
 typedef struct write_batch {
     brc_write_item *items;
-    size_t n;
+    size_t n, cap;
     write_job *jobs; /* of the stage that runs; one a chunk at most */
     size_t njobs;
 } write_batch;
@@ -37,6 +38,7 @@ struct write_run {
     brc_pipe *pipe;
     brc_group *group;
     size_t batch_items, job_items;
+    int alone; /* there is one job: not worth waking another thread, it runs here */
     write_batch batches[2];
 };
 
@@ -131,8 +133,9 @@ static int write_prepare(write_run *run, unsigned worker, brc_write_item *item, 
         if (!item->as_is && !run->pipe->no_readback && !lossy)
             BRC_TRY(write_read_back(run, worker, item, err));
     }
-    item->checksum = item->as_is ? brc_hash_stored(&item->id, item->data, item->len)
-                                 : brc_hash_stored(&item->id, item->stored.data, item->stored.len);
+    item->checksum = item->as_is ? brc_hash_stored(&item->id, 0, item->data, item->len)
+                                 : brc_hash_stored(&item->id, item->digest, item->stored.data,
+                                                   item->stored.len);
     return BRC_OK;
 }
 
@@ -163,9 +166,12 @@ static void batch_submit(write_run *run, write_batch *b, int encode)
         job->n = b->n - i < run->job_items ? b->n - i : run->job_items;
         job->encode = encode;
         job->rc = BRC_OK;
-        job->busy = 1;
+        job->busy = !run->alone;
         job->job.run = write_job_run;
-        brc_group_submit(run->group, &job->job);
+        if (run->alone)
+            write_job_run(&job->job, brc_group_caller(run->group));
+        else
+            brc_group_submit(run->group, &job->job);
     }
 }
 
@@ -179,11 +185,34 @@ static int write_job_wait(write_run *run, write_job *job, brc_error *err)
     return job->rc;
 }
 
+/* Room for four times as many items as before: a small request allocates little. */
+static int batch_grow(write_run *run, write_batch *b, brc_error *err)
+{
+    void *items, *jobs;
+    size_t cap = b->cap == 0 ? FIRST_ITEMS : 4 * b->cap;
+    if (b->cap == run->batch_items)
+        return BRC_OK;
+    if (cap > run->batch_items)
+        cap = run->batch_items;
+    BRC_TRY(brc_new_array(&jobs, cap, sizeof(write_job), err));
+    free(b->jobs);
+    b->jobs = jobs;
+    BRC_TRY(brc_new_array(&items, cap, sizeof(brc_write_item), err));
+    if (b->cap > 0)
+        memcpy(items, b->items, b->cap * sizeof(*b->items));
+    free(b->items);
+    b->items = items;
+    b->cap = cap;
+    return BRC_OK;
+}
+
 /* *more: 0 where the items have come to an end. */
 static int batch_fill(write_run *run, write_batch *b, int *more, brc_error *err)
 {
     b->n = 0;
-    while (*more && b->n < run->batch_items) {
+    if (*more)
+        BRC_TRY(batch_grow(run, b, err));
+    while (*more && b->n < b->cap) {
         brc_write_item *item = &b->items[b->n];
         item->own.len = item->stored.len = 0;
         item->data = NULL;
@@ -266,6 +295,7 @@ static int write_all(write_run *run, brc_error *err)
     for (size_t k = 0;; k++) {
         write_batch *b = &run->batches[k % 2], *before = &run->batches[(k + 1) % 2];
         BRC_TRY(batch_fill(run, b, &more, err));
+        run->alone = k == 0 && !more && b->n <= run->job_items;
         batch_submit(run, b, 0);
         BRC_TRY(batch_store(run, before, err));
         if (b->n == 0)
@@ -277,21 +307,13 @@ static int write_all(write_run *run, brc_error *err)
 
 static int write_setup(write_run *run, brc_error *err)
 {
-    void *p;
     size_t memory = run->pipe->memory;
     size_t len = run->ops->len > 0 ? run->ops->len : 1;
     /* Two batches, each chunk three times at most: gathered, encoded, read back. */
     size_t bytes = memory / 6 < BATCH_BYTES ? memory / 6 : BATCH_BYTES;
     run->batch_items = bytes / len < 1 ? 1 : bytes / len > BATCH_ITEMS ? BATCH_ITEMS : bytes / len;
     run->job_items = JOB_BYTES / len < 1 ? 1 : JOB_BYTES / len;
-    BRC_TRY(brc_group_new(&run->group, run->pipe->pool, err));
-    for (int i = 0; i < 2; i++) {
-        BRC_TRY(brc_new_array(&p, run->batch_items, sizeof(brc_write_item), err));
-        run->batches[i].items = p;
-        BRC_TRY(brc_new_array(&p, run->batch_items, sizeof(write_job), err));
-        run->batches[i].jobs = p;
-    }
-    return BRC_OK;
+    return brc_group_new(&run->group, run->pipe->pool, err);
 }
 
 int brc_write_pipeline(brc_pipe *pipe, const brc_write_ops *ops, brc_error *err)
@@ -302,7 +324,7 @@ int brc_write_pipeline(brc_pipe *pipe, const brc_write_ops *ops, brc_error *err)
         rc = write_all(&run, err);
     brc_group_free(run.group); /* waits */
     for (int i = 0; i < 2; i++) {
-        for (size_t j = 0; run.batches[i].items != NULL && j < run.batch_items; j++) {
+        for (size_t j = 0; j < run.batches[i].cap; j++) {
             brc_buf_dispose(&run.batches[i].items[j].own);
             brc_buf_dispose(&run.batches[i].items[j].stored);
         }

@@ -14,12 +14,13 @@ typedef struct brc_write_item {
     /* set by next() */
     const brc_chain *chain; /* NULL: the stored bytes are what they are (opaque) */
     int64_t encoding;       /* the caller's number for it                        */
+    uint64_t digest;        /* of the encoding: brc_hash_encoding()              */
     uint64_t elements;      /* of the chunk                                      */
     /* the caller's own, kept between next() and the others */
     uint64_t number;
     const brc_chain *old_chain; /* of what is there already                      */
     brc_oid old_id;
-    uint64_t old_checksum;
+    uint64_t old_checksum, old_digest;
     int has_old;
     /* the pipeline's */
     const uint8_t *data; /* canonical bytes: set by gather()                     */

@@ -1,7 +1,7 @@
 #include "commit.h"
 
-#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,9 +88,19 @@ static char *commit_line(char **at, const char *word)
     return rest;
 }
 
+/* It is shown to others as JSON. */
+static int commit_meta_check(const char *text, brc_error *err)
+{
+    brc_json *meta;
+    BRC_TRY(brc_json_parse(&meta, text, strlen(text), err));
+    int is_object = brc_json_kind(meta) == BRC_JSON_OBJECT;
+    brc_json_free(meta);
+    return is_object ? BRC_OK : brc_fail(err, BRC_EINVAL, "its meta is no object");
+}
+
 static int commit_fields(commit_memory *m, size_t id_len, brc_error *err)
 {
-    char *at = m->text, *value, *end;
+    char *at = m->text, *value, number[24];
     brc_commit *c = &m->commit;
     if ((value = commit_line(&at, "root ")) != NULL)
         BRC_TRY(brc_oid_read(&c->root, value, strlen(value), id_len, err));
@@ -103,12 +113,14 @@ static int commit_fields(commit_memory *m, size_t id_len, brc_error *err)
     value = commit_line(&at, "time ");
     if (c->author == NULL || value == NULL)
         return brc_fail(err, BRC_EINVAL, "its author or time is missing");
-    errno = 0;
-    c->time_us = strtoll(value, &end, 10);
-    if (errno != 0 || *end != '\0' || end == value)
-        return brc_fail(err, BRC_EINVAL, "its time is no number");
+    c->time_us = strtoll(value, NULL, 10);
+    snprintf(number, sizeof(number), "%" PRId64, c->time_us);
+    if (*c->author == '\0' || strcmp(number, value) != 0)
+        return brc_fail(err, BRC_EINVAL, "its author is empty, or its time no number");
     value = commit_line(&at, "meta ");
     c->meta_json = value != NULL ? value : "{}";
+    if (value != NULL)
+        BRC_TRY(commit_meta_check(value, err));
     if (*at != '\n')
         return brc_fail(err, BRC_EINVAL, "it has a line that is not understood");
     c->message = at + 1;
@@ -126,8 +138,12 @@ int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t 
     commit_memory *m = p;
     memcpy(m->text, text.data, text.len);
     m->commit.id = *id;
-    if (memchr(m->text, 0, text.len) != NULL || commit_fields(m, id_len, err) < 0) {
+    int is_text = memchr(m->text, 0, text.len) == NULL && brc_utf8_valid(m->text, text.len);
+    int rc = is_text ? commit_fields(m, id_len, err) : BRC_EINVAL;
+    if (rc < 0) {
         free(p);
+        if (rc == BRC_ENOMEM)
+            return rc;
         return brc_fail(err, BRC_ECORRUPT, "commit %s is damaged: its text is not a commit's",
                         brc_oid_format(hex, id));
     }

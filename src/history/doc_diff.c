@@ -38,6 +38,13 @@ static int member_says_nothing(const brc_json *value)
            ((kind == BRC_JSON_OBJECT || kind == BRC_JSON_ARRAY) && brc_json_count(value) == 0);
 }
 
+/* Nobody checked a stranger's documents: an array's items have no names. */
+static int has_members(const brc_json *value)
+{
+    int kind = brc_json_kind(value);
+    return kind == BRC_JSON_OBJECT || kind == BRC_JSON_ABSENT;
+}
+
 static int members_diff(brc_pointers *out, const char *base, const brc_json *a, const brc_json *b,
                         brc_error *err);
 
@@ -47,7 +54,7 @@ static int member_diff(brc_pointers *out, const char *base, const char *name, co
     int top = *base == '\0';
     if (brc_json_equal(x, y) || (top && member_says_nothing(x) && member_says_nothing(y)))
         return BRC_OK;
-    if (top && strcmp(name, "attributes") == 0)
+    if (top && strcmp(name, "attributes") == 0 && has_members(x) && has_members(y))
         return members_diff(out, "/attributes", x, y, err);
     return pointer_add(out, base, name, err);
 }
@@ -69,5 +76,8 @@ static int members_diff(brc_pointers *out, const char *base, const brc_json *a, 
 
 int brc_doc_diff(brc_pointers *out, const brc_json *a, const brc_json *b, brc_error *err)
 {
+    if (!has_members(a) || !has_members(b))
+        return brc_fail(err, BRC_ECORRUPT,
+                        "a node's document is damaged: it is no JSON object; run 'breccia fsck'");
     return members_diff(out, "", a, b, err);
 }

@@ -17,8 +17,8 @@ int brc_ref_name_check(const char *name, brc_error *err)
         why = "it must have 1 to 255 bytes";
     else if (!brc_utf8_valid(name, len))
         why = "it is not valid UTF-8";
-    else if (strcmp(name, "HEAD") == 0)
-        why = "HEAD is the current branch's other name";
+    else if (strcmp(name, "HEAD") == 0 || strcmp(name, "@") == 0)
+        why = "HEAD and @ are the current branch's other names";
     else if (name[0] == '-' || name[0] == '/' || name[0] == '.' || name[len - 1] == '/' ||
              name[len - 1] == '.')
         why = "it begins with '-', '/' or '.', or ends with '/' or '.'";
@@ -74,20 +74,19 @@ static int time_of_day(const char **at, int64_t *us)
     int hour, minute, second = 0;
     if (!time_digits(at, 2, &hour) || *(*at)++ != ':' || !time_digits(at, 2, &minute))
         return 0;
+    int64_t part = 0, unit = 100000;
     if (**at == ':') {
         (*at)++;
         if (!time_digits(at, 2, &second))
             return 0;
+        if (**at == '.' && ((*at)[1] < '0' || (*at)[1] > '9'))
+            return 0;
+        if (**at == '.')
+            for ((*at)++; **at >= '0' && **at <= '9'; (*at)++, unit /= 10)
+                part += (**at - '0') * unit;
     }
-    if (hour > 23 || minute > 59 || second > 60)
-        return 0;
-    *us = ((int64_t)hour * 3600 + minute * 60 + second) * 1000000;
-    if (**at == '.') {
-        int64_t unit = 100000;
-        for ((*at)++; **at >= '0' && **at <= '9'; (*at)++, unit /= 10)
-            *us += (**at - '0') * unit;
-    }
-    return 1;
+    *us = ((int64_t)hour * 3600 + minute * 60 + second) * 1000000 + part;
+    return hour <= 23 && minute <= 59 && second <= 60;
 }
 
 static int time_offset(const char **at, int64_t *us)
@@ -102,7 +101,7 @@ static int time_offset(const char **at, int64_t *us)
     (*at)++;
     if (!time_digits(at, 2, &hour))
         return 0;
-    if (**at == ':')
+    if (**at == ':' && (*at)[1] != '\0')
         (*at)++;
     if (**at != '\0' && !time_digits(at, 2, &minute))
         return 0;
@@ -112,13 +111,16 @@ static int time_offset(const char **at, int64_t *us)
 
 static int time_read(const char *at, int64_t *out)
 {
-    static const int lengths[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int year, month, day;
     int64_t us = 0;
     if (!time_digits(&at, 4, &year) || *at++ != '-' || !time_digits(&at, 2, &month) ||
         *at++ != '-' || !time_digits(&at, 2, &day))
         return 0;
-    if (month < 1 || month > 12 || day < 1 || day > lengths[month - 1])
+    if (month < 1 || month > 12)
+        return 0;
+    int leap_day = month == 2 && (year % 4 == 0 && (year % 100 != 0 || year % 400 == 0));
+    if (day < 1 || day > lengths[month - 1] + leap_day)
         return 0;
     if (*at == 'T' || *at == 't' || *at == ' ') {
         at++;
@@ -135,8 +137,9 @@ int brc_time_parse(int64_t *out, const char *text, brc_error *err)
         char *end;
         errno = 0;
         long long seconds = strtoll(text + 1, &end, 10);
-        if (end != text + 1 && *end == '\0' && errno == 0 && seconds > -INT64_C(9000000000000) &&
-            seconds < INT64_C(9000000000000)) {
+        int is_number = text[1] == '-' || (text[1] >= '0' && text[1] <= '9');
+        if (is_number && end != text + 1 && *end == '\0' && errno == 0 &&
+            seconds > -INT64_C(9000000000000) && seconds < INT64_C(9000000000000)) {
             *out = seconds * 1000000;
             return BRC_OK;
         }

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static int element_length_fits(const brc_dtype *type, size_t len, brc_error *err)
+int brc_element_length_fits(const brc_dtype *type, size_t len, brc_error *err)
 {
     if (len != type->item_size)
         return brc_fail(err, BRC_EINVAL, "an element of %s has %zu bytes, not %zu", type->name,
@@ -41,7 +41,7 @@ static int bool_parse(const brc_dtype *type, const brc_json *json, brc_buf *out,
 static int bool_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
                       brc_buf *out, brc_error *err)
 {
-    BRC_TRY(element_length_fits(type, len, err));
+    BRC_TRY(brc_element_length_fits(type, len, err));
     if (how == BRC_PRINT_TEXT)
         return brc_buf_append(out, element[0] ? "True" : "False", element[0] ? 4 : 5, err);
     return brc_buf_append(out, element[0] ? "true" : "false", element[0] ? 4 : 5, err);
@@ -53,7 +53,10 @@ static double bool_number(const brc_dtype *type, const uint8_t *element)
     return element[0] != 0;
 }
 
-const brc_dtype_ops brc_bool_ops = { sizeof(brc_dtype_ops), bool_parse, bool_print, bool_number };
+const brc_dtype_ops brc_bool_ops = { .size = sizeof(brc_dtype_ops),
+                                     .parse = bool_parse,
+                                     .print = bool_print,
+                                     .number = bool_number };
 
 /* ---- integers ---------------------------------------------------------------- */
 
@@ -89,9 +92,8 @@ static int integer_range_error(const brc_dtype *type, const brc_json *json, uint
                     highest);
 }
 
-/* lowest is the magnitude of the smallest value. */
-static int integer_parse(const brc_dtype *type, const brc_json *json, uint64_t lowest,
-                         uint64_t highest, brc_buf *out, brc_error *err)
+int brc_integer_parse(const brc_dtype *type, const brc_json *json, uint64_t lowest,
+                      uint64_t highest, brc_buf *out, brc_error *err)
 {
     char label[BRC_VALUE_LABEL];
     brc_decimal decimal;
@@ -119,26 +121,32 @@ static int integer_parse(const brc_dtype *type, const brc_json *json, uint64_t l
 
 static int int_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err)
 {
-    uint64_t lowest = UINT64_C(1) << (8 * type->item_size - 1);
-    return integer_parse(type, json, lowest, lowest - 1, out, err);
+    uint64_t lowest = UINT64_C(1) << (type->bits - 1);
+    return brc_integer_parse(type, json, lowest, lowest - 1, out, err);
 }
 
 static int uint_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err)
 {
-    return integer_parse(type, json, 0, UINT64_MAX >> (64 - 8 * type->item_size), out, err);
+    return brc_integer_parse(type, json, 0, UINT64_MAX >> (64 - type->bits), out, err);
+}
+
+/* Bits above those of the value are ignored. */
+static uint64_t load_uint(const brc_dtype *type, const uint8_t *element)
+{
+    return brc_load_le(element, type->item_size) & UINT64_MAX >> (64 - type->bits);
 }
 
 static int64_t load_int(const brc_dtype *type, const uint8_t *element)
 {
-    uint64_t sign = UINT64_C(1) << (8 * type->item_size - 1);
-    return (int64_t)((brc_load_le(element, type->item_size) ^ sign) - sign);
+    uint64_t sign = UINT64_C(1) << (type->bits - 1);
+    return (int64_t)((load_uint(type, element) ^ sign) - sign);
 }
 
 static int int_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
                      brc_buf *out, brc_error *err)
 {
     (void)how;
-    BRC_TRY(element_length_fits(type, len, err));
+    BRC_TRY(brc_element_length_fits(type, len, err));
     return brc_buf_printf(out, err, "%" PRId64, load_int(type, element));
 }
 
@@ -146,8 +154,8 @@ static int uint_print(const brc_dtype *type, const uint8_t *element, size_t len,
                       brc_buf *out, brc_error *err)
 {
     (void)how;
-    BRC_TRY(element_length_fits(type, len, err));
-    return brc_buf_printf(out, err, "%" PRIu64, brc_load_le(element, len));
+    BRC_TRY(brc_element_length_fits(type, len, err));
+    return brc_buf_printf(out, err, "%" PRIu64, load_uint(type, element));
 }
 
 static double int_number(const brc_dtype *type, const uint8_t *element)
@@ -157,16 +165,31 @@ static double int_number(const brc_dtype *type, const uint8_t *element)
 
 static double uint_number(const brc_dtype *type, const uint8_t *element)
 {
-    return (double)brc_load_le(element, type->item_size);
+    return (double)load_uint(type, element);
 }
 
-const brc_dtype_ops brc_int_ops = { sizeof(brc_dtype_ops), int_parse, int_print, int_number };
-const brc_dtype_ops brc_uint_ops = { sizeof(brc_dtype_ops), uint_parse, uint_print, uint_number };
+const brc_dtype_ops brc_int_ops = { .size = sizeof(brc_dtype_ops),
+                                    .parse = int_parse,
+                                    .print = int_print,
+                                    .number = int_number };
+const brc_dtype_ops brc_uint_ops = { .size = sizeof(brc_dtype_ops),
+                                     .parse = uint_parse,
+                                     .print = uint_print,
+                                     .number = uint_number };
+const brc_dtype_ops brc_sub_int_ops = { .size = sizeof(brc_dtype_ops),
+                                        .parse = int_parse,
+                                        .print = int_print,
+                                        .number = int_number,
+                                        .normalize = brc_sub_byte_normalize };
+const brc_dtype_ops brc_sub_uint_ops = { .size = sizeof(brc_dtype_ops),
+                                         .parse = uint_parse,
+                                         .print = uint_print,
+                                         .number = uint_number,
+                                         .normalize = brc_sub_byte_normalize };
 
 /* ---- floats ------------------------------------------------------------------ */
 
-/* "0x" and all digits of the bit pattern, the most significant first. */
-static int float_hex_bits(const char *text, size_t size, uint64_t *bits)
+int brc_float_hex_bits(const char *text, size_t size, uint64_t *bits)
 {
     uint64_t value = 0;
     if (strncmp(text, "0x", 2) != 0 || strlen(text) != 2 + 2 * size)
@@ -210,7 +233,7 @@ static int float_part_parse(const brc_dtype *type, size_t size, const brc_json *
     int kind = brc_json_kind(json);
     const char *text = brc_json_text(json);
     if (kind == BRC_JSON_STRING && text != NULL) {
-        if (float_word_bits(text, size, bits) || float_hex_bits(text, size, bits))
+        if (float_word_bits(text, size, bits) || brc_float_hex_bits(text, size, bits))
             return BRC_OK;
         if (strncmp(text, "0x", 2) == 0)
             return brc_fail(err, BRC_EINVAL, "fill value %s for %s must be 0x and %zu hex digits",
@@ -267,7 +290,7 @@ static int float_print(const brc_dtype *type, const uint8_t *element, size_t len
                        brc_buf *out, brc_error *err)
 {
     char text[BRC_FLOAT_TEXT];
-    BRC_TRY(element_length_fits(type, len, err));
+    BRC_TRY(brc_element_length_fits(type, len, err));
     if (how != BRC_PRINT_TEXT)
         return float_print_json(element, len, how, out, err);
     float_numpy_text(text, element, len);
@@ -290,8 +313,10 @@ static double float_number(const brc_dtype *type, const uint8_t *element)
     return value;
 }
 
-const brc_dtype_ops brc_float_ops = { sizeof(brc_dtype_ops), float_parse, float_print,
-                                      float_number };
+const brc_dtype_ops brc_float_ops = { .size = sizeof(brc_dtype_ops),
+                                      .parse = float_parse,
+                                      .print = float_print,
+                                      .number = float_number };
 
 /* ---- complex numbers ----------------------------------------------------------- */
 
@@ -316,25 +341,30 @@ static int complex_parse(const brc_dtype *type, const brc_json *json, brc_buf *o
     return brc_buf_append(out, element, type->item_size, err);
 }
 
-/* "(1+2j)", and "2j" where the real part is +0, as NumPy's scalars print. */
-static int complex_print_text(const uint8_t *element, size_t size, brc_buf *out, brc_error *err)
+int brc_complex_text(brc_buf *out, char part[2][BRC_FLOAT_TEXT], int real_is_zero, brc_error *err)
 {
-    char part[2][BRC_FLOAT_TEXT];
     for (size_t i = 0; i < 2; i++) {
-        float_numpy_text(part[i], element + i * size, size);
         size_t n = strlen(part[i]);
         if (n > 2 && strcmp(part[i] + n - 2, ".0") == 0)
             part[i][n - 2] = '\0';
     }
-    if (brc_load_le(element, size) == 0)
+    if (real_is_zero)
         return brc_buf_printf(out, err, "%sj", part[1]);
     return brc_buf_printf(out, err, "(%s%s%sj)", part[0], part[1][0] == '-' ? "" : "+", part[1]);
+}
+
+static int complex_print_text(const uint8_t *element, size_t size, brc_buf *out, brc_error *err)
+{
+    char part[2][BRC_FLOAT_TEXT];
+    for (size_t i = 0; i < 2; i++)
+        float_numpy_text(part[i], element + i * size, size);
+    return brc_complex_text(out, part, brc_load_le(element, size) == 0, err);
 }
 
 static int complex_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
                          brc_buf *out, brc_error *err)
 {
-    BRC_TRY(element_length_fits(type, len, err));
+    BRC_TRY(brc_element_length_fits(type, len, err));
     size_t size = len / 2;
     if (how == BRC_PRINT_TEXT)
         return complex_print_text(element, size, out, err);
@@ -345,4 +375,6 @@ static int complex_print(const brc_dtype *type, const uint8_t *element, size_t l
     return brc_buf_append(out, "]", 1, err);
 }
 
-const brc_dtype_ops brc_complex_ops = { sizeof(brc_dtype_ops), complex_parse, complex_print, NULL };
+const brc_dtype_ops brc_complex_ops = { .size = sizeof(brc_dtype_ops),
+                                        .parse = complex_parse,
+                                        .print = complex_print };

@@ -6,6 +6,15 @@
 
 extern const brc_dtype_ops brc_bool_ops, brc_int_ops, brc_uint_ops, brc_float_ops;
 extern const brc_dtype_ops brc_complex_ops;
+/* integers of less than a byte */
+extern const brc_dtype_ops brc_sub_int_ops, brc_sub_uint_ops;
+/* bits < 8, or a complex number of two such: ops.normalize of one byte a number */
+void brc_sub_byte_normalize(const brc_dtype *type, uint8_t *data, size_t n);
+
+/* bfloat16, float8, float6 and float4, and complex numbers of them: small_float.c.
+ * Rows are whole data types; the second list is of the complex ones. */
+#define BRC_SMALL_FLOATS 11
+extern const brc_dtype brc_small_floats[2 * BRC_SMALL_FLOATS];
 
 /* r<bits>: dtype_raw.c */
 int brc_raw_match(void *ctx, const char *name);
@@ -13,8 +22,53 @@ int brc_raw_open(void *ctx, brc_dtype *out, const char *name, const brc_json *co
                  brc_error *err);
 void brc_raw_close(void *ctx, brc_dtype *type);
 
-/* None of the built-in types has a configuration: absent, or an empty object. */
+/* string, and bytes under three names: dtype_text.c. Rows are whole data types. */
+#define BRC_TEXT_TYPES 4
+extern const brc_dtype brc_text_types[BRC_TEXT_TYPES];
+
+/* Appends the bytes of a JSON string, U+0000 among them. */
+BRC_MUST_USE int brc_string_read(brc_buf *out, const brc_json *json, brc_error *err);
+
+/* Types of a fixed length: dtype_fixed.c; ctx is the type's own name, here and below. */
+extern const brc_dtype_ops brc_utf32_ops, brc_padded_ops;
+int brc_fixed_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
+                   brc_error *err);
+void brc_fixed_close(void *ctx, brc_dtype *type);
+/* One element: UTF-8 text for brc_utf32_ops, bytes for brc_padded_ops. */
+BRC_MUST_USE int brc_fixed_from_bytes(const brc_dtype *type, const uint8_t *data, size_t len,
+                                      brc_buf *out, brc_error *err);
+
+/* numpy.datetime64 and numpy.timedelta64: dtype_time.c */
+int brc_time_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
+                  brc_error *err);
+void brc_time_close(void *ctx, brc_dtype *type);
+
+/* struct and structured: dtype_struct.c */
+int brc_struct_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
+                    brc_error *err);
+void brc_struct_close(void *ctx, brc_dtype *type);
+
+/* No longer element of a fixed length is opened. */
+#define BRC_MAX_ITEM_SIZE ((size_t)16 << 20)
+
+/* Of types without a configuration: absent, or an empty object. */
 BRC_MUST_USE int brc_dtype_no_config(const char *name, const brc_json *config, brc_error *err);
+BRC_MUST_USE int brc_element_length_fits(const brc_dtype *type, size_t len, brc_error *err);
+/* An integer of the type's item_size; lowest is the magnitude of the smallest. */
+BRC_MUST_USE int brc_integer_parse(const brc_dtype *type, const brc_json *json, uint64_t lowest,
+                                   uint64_t highest, brc_buf *out, brc_error *err);
+/* "0x" and all 2 * size digits of the bit pattern, the most significant first. */
+int brc_float_hex_bits(const char *text, size_t size, uint64_t *bits);
+/* "(1+2j)", and "2j" where the real part is +0, as NumPy's scalars print. */
+BRC_MUST_USE int brc_complex_text(brc_buf *out, char part[2][BRC_FLOAT_TEXT], int real_is_zero,
+                                  brc_error *err);
+/* Text where the type reads what people type in another way than fill values:
+ * 1 where it took it, 0 where it is to be read as JSON or a bare word. */
+BRC_MUST_USE int brc_text_scan(const brc_dtype *type, const brc_json *json, const char *text,
+                               brc_buf *out, brc_error *err);
+BRC_MUST_USE int brc_datetime_scan(const brc_dtype *type, const brc_json *json, const char *text,
+                                   brc_buf *out, brc_error *err);
+
 /* A JSON value in an error's sentence: short text as it is, else its beginning. */
 #define BRC_VALUE_LABEL 64
 const char *brc_value_label(char out[BRC_VALUE_LABEL], const brc_json *value);
@@ -37,6 +91,23 @@ int brc_decimal_read(brc_decimal *out, const char *text);
 /* The bits of the nearest binary16/32/64 (size 2, 4, 8), half to even, sign
  * included; *overflow set where that is infinity. */
 uint64_t brc_decimal_to_bits(const brc_decimal *decimal, size_t size, int *overflow);
+
+/* How the decimal lies to a finite value that is not negative: below 0, 0, above 0.
+ * Exact where the value has BRC_EXACT_DIGITS digits at most: a multiple of 2^-160
+ * of at most 12 bits, say. */
+#define BRC_EXACT_DIGITS 124
+int brc_decimal_order(const brc_decimal *decimal, double value);
+
+/* What shortest text is of: a finite value that is not negative. */
+typedef struct brc_shortest {
+    double value;
+    double exact;      /* up to here integral values are written in full         */
+    int first, last;   /* how many digits are tried                              */
+    int power_of_two;  /* the next value above is farther away than the one below */
+    int (*reads_back)(const void *ctx, const brc_decimal *decimal);
+    const void *ctx;
+} brc_shortest;
+void brc_shortest_text(char *out, const brc_shortest *shortest);
 
 /* An element of up to 8 bytes, little-endian. */
 static inline uint64_t brc_load_le(const uint8_t *p, size_t size)

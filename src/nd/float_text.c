@@ -99,10 +99,11 @@ int brc_decimal_read(brc_decimal *out, const char *text)
     return *p == '\0';
 }
 
-/* The first `precision` digits, 60 at most, of a finite value that is not negative, rounded. */
+/* The first `precision` digits, BRC_EXACT_DIGITS at most, of a finite value that is
+ * not negative, rounded. */
 static void decimal_of_double(brc_decimal *out, double value, int precision)
 {
-    char text[128];
+    char text[BRC_EXACT_DIGITS + 24];
     snprintf(text, sizeof(text), "%.*e", precision - 1, value);
     const char *p = text;
     memset(out, 0, offsetof(brc_decimal, digits));
@@ -129,6 +130,13 @@ static int decimal_compare(const brc_decimal *a, const brc_decimal *b)
     if (a->ndigits != b->ndigits)
         return a->ndigits < b->ndigits ? -1 : 1;
     return a->cut - b->cut;
+}
+
+int brc_decimal_order(const brc_decimal *decimal, double value)
+{
+    brc_decimal exact;
+    decimal_of_double(&exact, value, BRC_EXACT_DIGITS);
+    return decimal_compare(decimal, &exact);
 }
 
 /* ---- decimal to bits --------------------------------------------------------- */
@@ -168,9 +176,7 @@ static uint16_t half_round(double value, const brc_decimal *decimal)
         return (uint16_t)(half + 1);
     if (rest < boundary)
         return (uint16_t)half;
-    brc_decimal exact;
-    decimal_of_double(&exact, value, 60); /* all digits: a boundary has 25 binary places at most */
-    int order = decimal_compare(decimal, &exact);
+    int order = brc_decimal_order(decimal, value);
     return (uint16_t)(half + (order > 0 || (order == 0 && (half & 1))));
 }
 
@@ -257,30 +263,29 @@ static void decimal_step_up(brc_decimal *d, size_t precision)
     }
 }
 
-static int decimal_reads_back(const brc_decimal *d, uint64_t bits, size_t size)
+struct ieee_bits {
+    uint64_t bits;
+    size_t size;
+};
+
+static int ieee_reads_back(const void *ctx, const brc_decimal *d)
 {
+    const struct ieee_bits *want = ctx;
     int overflow;
-    return brc_decimal_to_bits(d, size, &overflow) == bits;
+    return brc_decimal_to_bits(d, want->size, &overflow) == want->bits;
 }
 
-/* bits: finite, above zero. */
-static void shortest_decimal(brc_decimal *out, uint64_t bits, size_t size)
+static void shortest_decimal(brc_decimal *out, const brc_shortest *s)
 {
-    int dig = size == 2 ? 3 : size == 4 ? 6 : 15;
-    int max = size == 2 ? 5 : size == 4 ? 9 : 17;
-    int fraction_bits = brc_float_fraction_bits(size);
-    int subnormal = bits >> fraction_bits == 0;
-    int power_of_two = (bits & ((UINT64_C(1) << fraction_bits) - 1)) == 0;
-    double value = magnitude_as_double(bits, size);
-    for (int precision = subnormal ? 1 : dig; precision <= max; precision++) {
-        decimal_of_double(out, value, precision);
-        if (decimal_reads_back(out, bits, size))
+    for (int precision = s->first; precision <= s->last; precision++) {
+        decimal_of_double(out, s->value, precision);
+        if (s->reads_back(s->ctx, out))
             return;
         /* The gap above a power of two is twice the gap below: the nearest decimal
          * may lie too far below while the next one up is near enough. */
-        if (power_of_two) {
+        if (s->power_of_two) {
             decimal_step_up(out, (size_t)precision);
-            if (decimal_reads_back(out, bits, size))
+            if (s->reads_back(s->ctx, out))
                 return;
         }
     }
@@ -317,6 +322,36 @@ static void decimal_format(char *out, const brc_decimal *d)
     *out = '\0';
 }
 
+void brc_shortest_text(char *out, const brc_shortest *shortest)
+{
+    brc_decimal decimal;
+    double value = shortest->value;
+    if (value <= shortest->exact && value == (double)(int64_t)value) {
+        snprintf(out, BRC_FLOAT_TEXT - 1, "%lld.0", (long long)value);
+        return;
+    }
+    shortest_decimal(&decimal, shortest);
+    decimal_format(out, &decimal);
+}
+
+/* bits: finite, not negative. */
+static void ieee_text(char *out, uint64_t bits, size_t size)
+{
+    struct ieee_bits want = { bits, size };
+    int fraction_bits = brc_float_fraction_bits(size);
+    int subnormal = bits >> fraction_bits == 0;
+    brc_shortest shortest = {
+        .value = magnitude_as_double(bits, size),
+        .exact = size == 2 ? 2048 : size == 4 ? 16777216 : 9007199254740992,
+        .first = subnormal ? 1 : size == 2 ? 3 : size == 4 ? 6 : 15,
+        .last = size == 2 ? 5 : size == 4 ? 9 : 17,
+        .power_of_two = (bits & ((UINT64_C(1) << fraction_bits) - 1)) == 0,
+        .reads_back = ieee_reads_back,
+        .ctx = &want,
+    };
+    brc_shortest_text(out, &shortest);
+}
+
 void brc_float_text(char out[BRC_FLOAT_TEXT], const uint8_t *element, size_t size)
 {
     uint64_t sign = brc_float_sign_bit(size), inf = brc_float_inf_bits(size);
@@ -332,14 +367,5 @@ void brc_float_text(char out[BRC_FLOAT_TEXT], const uint8_t *element, size_t siz
         memcpy(out, "Infinity", 9);
         return;
     }
-    double value = magnitude_as_double(magnitude, size);
-    /* below this every integer has its own float, so its digits are the shortest */
-    double exact = size == 2 ? 2048 : size == 4 ? 16777216 : 9007199254740992;
-    if (value <= exact && value == (double)(int64_t)value) {
-        snprintf(out, BRC_FLOAT_TEXT - 1, "%lld.0", (long long)value);
-        return;
-    }
-    brc_decimal decimal;
-    shortest_decimal(&decimal, magnitude, size);
-    decimal_format(out, &decimal);
+    ieee_text(out, magnitude, size);
 }

@@ -173,6 +173,29 @@ int brc_store_begin(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
+/* Large objects go through a small page cache at the disk's speed: its pages are
+ * used again while they are hot. Many small ones are mostly rows of the hash index,
+ * which meet its pages in no order: those are better kept in memory. */
+void brc_store_inserted(brc_store *store, uint64_t bytes)
+{
+    enum { MANY = 4096, SMALL = 16384 };
+    store->inserted++;
+    store->inserted_bytes += bytes;
+    if (store->large_page_cache || store->inserted < MANY ||
+        store->inserted_bytes / store->inserted > SMALL)
+        return;
+    sqlite3_exec(store->db, BRC_PAGE_CACHE_MANY, NULL, NULL, NULL);
+    store->large_page_cache = 1;
+}
+
+static void store_reset_page_cache(brc_store *store)
+{
+    store->inserted = store->inserted_bytes = 0;
+    if (store->large_page_cache)
+        sqlite3_exec(store->db, BRC_PAGE_CACHE, NULL, NULL, NULL);
+    store->large_page_cache = 0;
+}
+
 void brc_store_rollback(brc_store *store)
 {
     brc_reader_close(store);
@@ -181,6 +204,7 @@ void brc_store_rollback(brc_store *store)
     /* What the transaction had added must not be found in memory any more. */
     brc_cache_clear(&store->cache);
     brc_encodings_forget(store);
+    store_reset_page_cache(store);
     store->write_depth = 0;
 }
 
@@ -201,6 +225,7 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
             rc = brc_exec(store, "COMMIT", err);
         if (rc == BRC_OK) {
             store->writes++;
+            store_reset_page_cache(store);
             return BRC_OK;
         }
     } else if (keep) {

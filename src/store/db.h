@@ -14,6 +14,10 @@
 #define BRC_PAGE_SIZE 16384
 #define BRC_MAX_STATEMENTS 64
 
+/* SQLite's page cache, as a rule and while many small objects are added. */
+#define BRC_PAGE_CACHE "PRAGMA cache_size=-4096"
+#define BRC_PAGE_CACHE_MANY "PRAGMA cache_size=-65536"
+
 typedef struct brc_stmt_slot {
     const char *sql; /* compared by address: every statement is one literal */
     sqlite3_stmt *stmt;
@@ -22,6 +26,7 @@ typedef struct brc_stmt_slot {
 typedef struct brc_encoding_slot {
     int64_t id;
     char *spec;
+    uint64_t digest;
     brc_chain *chain;
     brc_dtype *type; /* the chain borrows it */
     brc_buf fill;    /* where the specification has one */
@@ -44,6 +49,8 @@ struct brc_store {
     int write_depth, read_depth;
     int undo;            /* an inner transaction asked for it */
     uint64_t writes;     /* outermost transactions of this connection */
+    uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
+    int large_page_cache;
     int wait_ms;
     atomic_int interrupted;
 
@@ -70,6 +77,8 @@ void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid
 /* BRC_ECORRUPT where the column holds no id of the right length. */
 BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err);
 
+/* Counts an object that was added, and fits the page cache to what is written. */
+void brc_store_inserted(brc_store *store, uint64_t bytes);
 /* Undoes the whole transaction, in the file and in memory. */
 void brc_store_rollback(brc_store *store);
 /* SQLite's busy handler: sleeps 1, 2, 4 ... 64 ms between tries, until the waits

@@ -29,6 +29,7 @@ static int encoding_remember(brc_store *store, int64_t id, const char *spec,
     memset(slot, 0, sizeof(*slot));
     slot->id = id;
     BRC_TRY(brc_dup(&slot->spec, spec, err));
+    slot->digest = brc_hash_encoding(spec);
     store->nencodings++;
     if (out != NULL)
         *out = slot;
@@ -92,6 +93,28 @@ static int encoding_load(brc_store *store, int64_t id, brc_encoding_slot **out, 
         rc = encoding_remember(store, id, spec, out, err);
     sqlite3_reset(st);
     return rc;
+}
+
+int brc_encoding_spec(brc_store *store, int64_t id, const char **spec, brc_error *err)
+{
+    brc_encoding_slot *slot;
+    *spec = NULL;
+    if (id == 0)
+        return BRC_OK;
+    BRC_TRY(encoding_load(store, id, &slot, err));
+    *spec = slot->spec;
+    return BRC_OK;
+}
+
+int brc_encoding_digest(brc_store *store, int64_t id, uint64_t *digest, brc_error *err)
+{
+    brc_encoding_slot *slot;
+    *digest = 0;
+    if (id == 0)
+        return BRC_OK;
+    BRC_TRY(encoding_load(store, id, &slot, err));
+    *digest = slot->digest;
+    return BRC_OK;
 }
 
 static int encoding_shape(const brc_json *json, int *ndim, uint64_t *shape)

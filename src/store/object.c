@@ -12,6 +12,10 @@
 /* No document, node or commit is larger. */
 #define OBJECT_MAX ((uint64_t)64 << 20)
 
+/* SQLite's own limit for one value: what claims to be more is not there, and nobody
+ * should allocate it. */
+#define STORED_MAX 0x7fffffff
+
 #define OBJECT_COLUMNS "kind, encoding, blob, size, stored, checksum, guard"
 
 /* ---- the index ------------------------------------------------------------------ */
@@ -37,10 +41,15 @@ static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_objec
     BRC_TRY(object_column_size(store, st, at + 4, &o->stored, err));
     o->checksum = (uint64_t)sqlite3_column_int64(st, at + 5);
     o->guard = (uint64_t)sqlite3_column_int64(st, at + 6);
-    if (o->kind < 1 || o->kind > BRC_KIND_MAX || o->encoding < 0 ||
+    if (o->kind < 1 || o->kind > BRC_KIND_MAX || o->encoding < 0 || o->stored > STORED_MAX ||
         (o->encoding == 0 && o->size != o->stored))
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an object's row contradicts itself",
                         store->path);
+    int rc = brc_encoding_digest(store, o->encoding, &o->digest, err);
+    if (rc == BRC_ECORRUPT) /* no such encoding: then the checksum will not match */
+        o->digest = UINT64_MAX;
+    else if (rc < 0)
+        return rc;
     o->found = 1;
     return BRC_OK;
 }
@@ -228,7 +237,7 @@ int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_e
 int brc_object_verify(const brc_object *o, const void *stored, brc_error *err)
 {
     char hex[65];
-    if (brc_hash_stored(&o->id, stored, (size_t)o->stored) == o->checksum)
+    if (brc_hash_stored(&o->id, o->digest, stored, (size_t)o->stored) == o->checksum)
         return BRC_OK;
     return brc_fail(err, BRC_ECORRUPT, "object %s is damaged: its stored bytes do not match their "
                                        "checksum; run 'breccia fsck'",
@@ -263,7 +272,9 @@ int brc_object_insert(brc_store *store, const brc_object *o, const void *stored,
     sqlite3_bind_int64(st, 6, (int64_t)o->stored);
     sqlite3_bind_int64(st, 7, (int64_t)o->checksum);
     sqlite3_bind_int64(st, 8, (int64_t)o->guard);
-    return brc_run(store, st, err);
+    BRC_TRY(brc_run(store, st, err));
+    brc_store_inserted(store, o->stored);
+    return BRC_OK;
 }
 
 int brc_object_replace(brc_store *store, const brc_object *o, const void *stored, brc_error *err)
@@ -359,6 +370,7 @@ int brc_object_same(brc_store *store, const brc_object *o, const void *data, siz
 int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_oid *id,
                   brc_error *err)
 {
+    char hex[65];
     brc_object o = {.kind = kind, .size = len, .stored = len};
     o.id = *id = brc_hash_object(store->hash, kind, data, len);
     const brc_cached *held = brc_cache_find(&store->cache, id);
@@ -369,10 +381,14 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
         return brc_cache_add(&store->cache, id, kind, data, len, 1, NULL, err);
     BRC_TRY(object_find_one(store, &o, err));
     uint64_t guard = brc_hash_guard(store->secret, data, len);
+    if (o.found && o.kind != kind)
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%s is damaged: object %s has another kind than its id; run 'breccia fsck'",
+                        store->path, brc_oid_format(hex, id));
     if (o.found)
         return brc_object_same(store, &o, data, len, guard, err);
     o = (brc_object){.id = *id, .kind = kind, .size = len, .stored = len, .guard = guard};
-    o.checksum = brc_hash_stored(id, data, len);
+    o.checksum = brc_hash_stored(id, 0, data, len);
     BRC_TRY(brc_object_insert(store, &o, data, err));
     return brc_cache_add(&store->cache, id, kind, data, len, 0, NULL, err);
 }

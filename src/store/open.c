@@ -34,12 +34,13 @@ static void db_harden(sqlite3 *db)
 
 static int db_settings(brc_store *store, brc_error *err)
 {
-    /* A small page cache: spilled pages are used again while they are hot, and bulk
-     * inserts then run at the disk's speed. Nodes have a cache of their own. */
+    /* Nodes have a cache of their own, so that of SQLite's pages can be small. EXTRA:
+     * with FULL the folder is not synced when the journal is deleted, and a journal
+     * that is there again after a loss of power undoes an acknowledged commit. */
     return brc_exec(store,
                     "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF;"
-                    "PRAGMA synchronous=FULL; PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;"
-                    "PRAGMA cache_size=-4096",
+                    "PRAGMA synchronous=EXTRA; PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;"
+                    BRC_PAGE_CACHE,
                     err);
 }
 
@@ -179,6 +180,24 @@ static int roll_back_left_journal(brc_store *store, int flags, const char *vfs, 
     return BRC_OK;
 }
 
+/* Is there a journal, or a log, without which the file is only half of what it says?
+ * Opened as immutable, SQLite would not look. */
+static int has_left_journal(const brc_store *store, brc_error *err)
+{
+    static const char *const endings[] = {"-journal", "-wal"};
+    int found = 0;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        struct stat st;
+        brc_buf name = BRC_BUF_INIT;
+        int rc = brc_buf_printf(&name, err, "%s%s", store->path, endings[i]);
+        if (rc == BRC_OK && stat((const char *)name.data, &st) == 0 && st.st_size > 0)
+            found = 1;
+        brc_buf_dispose(&name);
+        BRC_TRY(rc);
+    }
+    return found;
+}
+
 static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t now_us,
                          brc_error *err)
 {
@@ -198,6 +217,9 @@ static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t no
     }
     /* The characters that a URI gives a meaning are not worth escaping here. */
     if (rc == BRC_EIO && store->readonly && strpbrk(store->path, "?#%") == NULL) {
+        int left = has_left_journal(store, err);
+        if (left != 0)
+            return left < 0 ? left : rc;
         db_disconnect(store);
         BRC_TRY(db_connect(store, flags, opts->vfs, 1, err));
         rc = store_load(store, err);

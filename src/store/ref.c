@@ -37,13 +37,22 @@ static int ref_find(brc_store *store, const char *name, int *found, int *has_tar
     return rc;
 }
 
-/* "heads/main" as "branch main". */
-static int ref_no_such(brc_store *store, const char *name, brc_error *err)
+/* "heads/main" is told as "branch 'main'". */
+static const char *ref_kind(const char *name)
+{
+    return strncmp(name, "tags/", 5) == 0 ? "tag" : "branch";
+}
+
+static const char *ref_short(const char *name)
 {
     const char *slash = strchr(name, '/');
-    return brc_fail(err, BRC_ENOTFOUND, "%s has no %s '%s'", store->path,
-                    strncmp(name, "tags/", 5) == 0 ? "tag" : "branch",
-                    slash != NULL ? slash + 1 : name);
+    return slash != NULL ? slash + 1 : name;
+}
+
+static int ref_no_such(brc_store *store, const char *name, brc_error *err)
+{
+    return brc_fail(err, BRC_ENOTFOUND, "%s has no %s '%s'", store->path, ref_kind(name),
+                    ref_short(name));
 }
 
 int brc_ref_get(brc_store *store, const char *name, int *has_target, brc_oid *target, brc_error *err)
@@ -122,8 +131,8 @@ int brc_ref_put(brc_store *store, const char *name, const brc_oid *target, const
     brc_oid old;
     BRC_TRY(ref_find(store, name, &found, &has, &old, err));
     if (check && (has != (expect != NULL) || (has && brc_oid_cmp(&old, expect) != 0)))
-        return brc_fail(err, BRC_ESTALE, "%s: '%s' has moved since it was read; look again and retry",
-                        store->path, name);
+        return brc_fail(err, BRC_ESTALE,
+                        "%s: %s '%s' has moved since it was read; look again and retry", store->path, ref_kind(name), ref_short(name));
     BRC_TRY(brc_stmt(store, "INSERT OR REPLACE INTO ref(name, target, message) VALUES (?1, ?2, ?3)",
                      &st, err));
     sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
@@ -164,7 +173,8 @@ int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *tar
     if (rc < 0)
         return rc;
     return has ? BRC_OK
-               : brc_fail(err, BRC_ENOTFOUND, "%s: '%s' had no commit at that time", store->path, name);
+               : brc_fail(err, BRC_ENOTFOUND, "%s: %s '%s' had no commit at that time", store->path,
+                          ref_kind(name), ref_short(name));
 }
 
 int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *err)

@@ -51,6 +51,7 @@ typedef struct brc_object {
     int64_t blob;
     uint64_t size, stored;
     uint64_t checksum, guard;
+    uint64_t digest; /* of the encoding; it seeds the checksum                  */
     int found;
 } brc_object;
 
@@ -97,8 +98,12 @@ BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *e
 
 /* The number of an encoding's specification, which is added where it is new. */
 BRC_MUST_USE int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err);
-/* The same without adding it: -1 where it is not there. */
+/* brc_hash_encoding() of its specification. */
+BRC_MUST_USE int brc_encoding_digest(brc_store *store, int64_t id, uint64_t *digest, brc_error *err);
+/* The same as intern, without adding it: -1 where it is not there. */
 BRC_MUST_USE int brc_encoding_find(brc_store *store, const char *spec, int64_t *id, brc_error *err);
+/* Its specification, borrowed until the next call on the store; NULL for encoding 0. */
+BRC_MUST_USE int brc_encoding_spec(brc_store *store, int64_t id, const char **spec, brc_error *err);
 /* Its chain, borrowed from the store; NULL for encoding 0, and for opaque ones, whose
  * objects are bytes of a chunk that could not be decoded when they were stored.
  * BRC_EUNSUPPORTED where this build lacks a codec. */

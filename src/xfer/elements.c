@@ -33,7 +33,7 @@ static int write_slab(brc_array *a, const brc_slabs *slabs, uint8_t *data, const
                       brc_error *err)
 {
     if (e->big && e->type->swap_unit > 1)
-        brc_swap_units(data, data, slabs->len, e->type->swap_unit);
+        brc_dtype_swap(e->type, data, data, slabs->len / e->type->item_size);
     brc_dtype_native(e->type, data, slabs->len);
     if (!e->fortran)
         return brc_array_write(a, &slabs->sel, data, slabs->len, err);

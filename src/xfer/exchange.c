@@ -4,10 +4,8 @@
 #include <strings.h>
 
 #include "../base/alloc.h"
-#include "../base/file.h"
 #include "../base/json.h"
 #include "../zarr/transfer.h"
-#include "input.h"
 #include "npy_out.h"
 #include "xfer.h"
 
@@ -58,28 +56,6 @@ static int group_is_empty(int *empty, brc_session *s, const char *path, brc_erro
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* Whether the directory's own node is a group. What is broken in its document is
- * found when it is imported. */
-static int holds_group(int *is_group, const char *dir, brc_error *err)
-{
-    brc_buf text = BRC_BUF_INIT;
-    brc_json *doc = NULL;
-    char *file = NULL;
-    int rc;
-
-    *is_group = 0;
-    BRC_GO(brc_path_join(&file, dir, "zarr.json", err));
-    BRC_GO(brc_regular_read(&text, file, BRC_JSON_MAX_BYTES, err));
-    BRC_GO(brc_json_parse(&doc, (const char *)text.data, text.len, err));
-    const char *type = brc_json_text(brc_json_member(doc, "node_type"));
-    *is_group = type && strcmp(type, "group") == 0;
-done:
-    brc_json_free(doc);
-    brc_buf_dispose(&text);
-    free(file);
-    return rc == BRC_ENOMEM ? rc : BRC_OK;
-}
-
 /* Where the source goes when no path is named. */
 static int choose_path(char **out, brc_session *s, int kind, const char *source, brc_error *err)
 {
@@ -87,8 +63,8 @@ static int choose_path(char **out, brc_session *s, int kind, const char *source,
     char *name;
 
     *out = NULL;
-    if (kind == BRC_SOURCE_ZARR3)
-        BRC_TRY(holds_group(&is_group, source, err));
+    if (kind == BRC_SOURCE_ZARR)
+        BRC_TRY(brc_zarr_is_group(&is_group, s, source, err));
     if (is_group)
         BRC_TRY(group_is_empty(&empty, s, "/", err));
     if (empty)
@@ -132,23 +108,33 @@ static int import_as(brc_session *s, int kind, const char *source, const char *p
                      const brc_xfer_opts *opts, brc_error *err)
 {
     BRC_TRY(check_absent(s, path, err));
-    if (kind == BRC_SOURCE_ZARR3)
+    if (kind == BRC_SOURCE_ZARR)
         return brc_zarr_import(s, source, path, opts, err);
     if (kind == BRC_SOURCE_NPZ)
         return brc_npz_import(s, source, path, opts, err);
     return brc_single_import(s, kind, source, path, opts, err);
 }
 
-int brc_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts,
+/* The caller's structure may be of an older version, and so shorter. */
+static void take_opts(brc_xfer_opts *out, const brc_xfer_opts *given)
+{
+    *out = (brc_xfer_opts)BRC_XFER_OPTS_INIT;
+    if (given)
+        memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
+}
+
+int brc_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *given,
                brc_error *err)
 {
+    brc_xfer_opts opts;
     char *node = NULL;
     int kind, rc, begun = 0;
     breccia *repo = NULL;
 
     if (!s || !source)
         return brc_fail(err, BRC_EINVAL, "a session and a source are needed");
-    if (opts && opts->format)
+    take_opts(&opts, given);
+    if (opts.format || opts.consolidated)
         return brc_fail(err, BRC_EINVAL,
                         "a format is for export: a source is known by its content");
     BRC_GO(brc_source_kind(&kind, source, err));
@@ -156,7 +142,11 @@ int brc_import(brc_session *s, const char *source, const char *path, const brc_x
     BRC_GO(brc_begin(repo, err));
     begun = 1;
     BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, s, kind, source, err));
-    BRC_GO(import_as(s, kind, source, node, opts, err));
+    BRC_GO(import_as(s, kind, source, node, &opts, err));
+    if (opts.placed) {
+        BRC_GO(brc_buf_text(opts.placed, node, err));
+        BRC_GO(brc_buf_terminate(opts.placed, err));
+    }
 done:
     if (begun) {
         int ended = brc_end(repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
@@ -168,7 +158,7 @@ done:
 
 /* ---- export --------------------------------------------------------------------------------- */
 
-enum { EXPORT_ZARR3 = 1, EXPORT_NPY, EXPORT_NPZ, EXPORT_LATER };
+enum { EXPORT_ZARR3 = 1, EXPORT_ZARR2, EXPORT_NPY, EXPORT_NPZ, EXPORT_LATER };
 
 typedef struct export_format {
     const char *name, *ending;
@@ -176,9 +166,9 @@ typedef struct export_format {
 } export_format;
 
 static const export_format export_formats[] = {
-    { "zarr3", ".zarr", EXPORT_ZARR3 }, { "npy", ".npy", EXPORT_NPY },
-    { "npz", ".npz", EXPORT_NPZ },      { "zarr2", NULL, EXPORT_LATER },
-    { "zip", ".zip", EXPORT_LATER },    { "hdf5", ".h5", EXPORT_LATER },
+    { "zarr3", ".zarr", EXPORT_ZARR3 }, { "zarr2", NULL, EXPORT_ZARR2 },
+    { "zip", ".zip", EXPORT_ZARR3 },    { "npy", ".npy", EXPORT_NPY },
+    { "npz", ".npz", EXPORT_NPZ },      { "hdf5", ".h5", EXPORT_LATER },
     { NULL, ".hdf5", EXPORT_LATER },    { "netcdf", ".nc", EXPORT_LATER },
     { NULL, ".nc4", EXPORT_LATER },
 };
@@ -200,13 +190,22 @@ static int export_format_of(int *out, const char *dest, const char *name, brc_er
             *out = f->format;
     }
     if (*out == 0)
-        return brc_fail(err, BRC_EINVAL, "there is no format %s: zarr3, npy and npz can be written",
+        return brc_fail(err, BRC_EINVAL,
+                        "there is no format %s: zarr3, zarr2, zip, npy and npz can be written",
                         name);
     if (*out == EXPORT_LATER)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s cannot be written yet: a Zarr v3 directory, .npy and .npz can",
+                        "%s cannot be written yet: a Zarr directory or .zip, .npy and .npz can",
                         name ? name : dest);
     return BRC_OK;
+}
+
+static int export_zarr(brc_session *s, int format, const char *path, const char *dest,
+                       const brc_xfer_opts *opts, brc_error *err)
+{
+    brc_zarr_out_opts out = { format == EXPORT_ZARR2 ? 2 : 3, 0, opts->consolidated };
+    out.zip = has_ending(dest, ".zip") || (opts->format && strcmp(opts->format, "zip") == 0);
+    return brc_zarr_export(s, path, dest, &out, err);
 }
 
 static int export_npy(brc_session *s, const char *path, const char *dest, brc_error *err)
@@ -225,26 +224,29 @@ static int export_npy(brc_session *s, const char *path, const char *dest, brc_er
     return rc;
 }
 
-int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *opts,
+int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *given,
                brc_error *err)
 {
+    brc_xfer_opts opts;
     char *node;
-    int format;
+    int format, rc;
 
     if (!s || !dest)
         return brc_fail(err, BRC_EINVAL, "a session and a name to write to are needed");
-    if (opts && (opts->chunk || opts->codecs_json))
+    take_opts(&opts, given);
+    if (opts.chunk || opts.codecs_json)
         return brc_fail(err, BRC_EINVAL,
                         "chunks and codecs are for import: an export is as the array is stored");
-    BRC_TRY(export_format_of(&format, dest, opts ? opts->format : NULL, err));
+    BRC_TRY(export_format_of(&format, dest, opts.format, err));
     BRC_TRY(given_path(&node, path ? path : "/", err));
-    int rc;
-    if (format == EXPORT_NPY)
+    if (format == EXPORT_ZARR3 || format == EXPORT_ZARR2)
+        rc = export_zarr(s, format, node, dest, &opts, err);
+    else if (opts.consolidated)
+        rc = brc_fail(err, BRC_EINVAL, "consolidated metadata is for Zarr: %s is none", dest);
+    else if (format == EXPORT_NPY)
         rc = export_npy(s, node, dest, err);
-    else if (format == EXPORT_NPZ)
-        rc = brc_npz_export(s, node, dest, err);
     else
-        rc = brc_zarr_export(s, node, dest, err);
+        rc = brc_npz_export(s, node, dest, err);
     free(node);
     return rc;
 }

@@ -35,21 +35,19 @@ static int read_prefix(brc_input *in, uint32_t *len, brc_error *err)
 static int open_descr(brc_elements *out, const brc_npy_header *h, const brc_registry *reg,
                       brc_error *err)
 {
-    char descr[64];
+    char *descr = NULL;
     int shown = h->descr_len < 200 ? (int)h->descr_len : 200;
     size_t kind = h->descr_len > 0 && strchr("<>|=", h->descr[0]) ? 1 : 0;
 
-    if (h->structured)
-        return brc_fail(err, BRC_EUNSUPPORTED, "structured data types are not supported: %.*s",
-                        shown, h->descr);
-    if (h->descr_len > kind && h->descr[kind] == 'O')
+    if (!h->structured && h->descr_len > kind && h->descr[kind] == 'O')
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "its type %.*s is Python objects: pickles are never read", shown, h->descr);
-    if (h->descr_len >= sizeof(descr) || memchr(h->descr, 0, h->descr_len))
+    if ((!h->structured && h->descr_len >= 64) || memchr(h->descr, 0, h->descr_len))
         return brc_fail(err, BRC_EUNSUPPORTED, "NumPy has no data type like %.*s", shown, h->descr);
-    memcpy(descr, h->descr, h->descr_len);
-    descr[h->descr_len] = 0;
-    return brc_dtype_open_npy(&out->type, &out->big, reg, descr, err);
+    BRC_TRY(brc_dup_n(&descr, h->descr, h->descr_len, err));
+    int rc = brc_dtype_open_npy(&out->type, &out->big, reg, descr, err);
+    free(descr);
+    return rc;
 }
 
 int brc_npy_open(brc_elements *out, brc_input *in, const brc_registry *reg, brc_error *err)

@@ -209,7 +209,12 @@ int brc_npy_header_parse(brc_npy_header *out, const char *text, size_t len, brc_
 static int write_dictionary(brc_buf *out, const char *descr, int ndim, const uint64_t *shape,
                             brc_error *err)
 {
-    BRC_TRY(brc_buf_printf(out, err, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr));
+    const char *quote = descr[0] == '[' ? "" : "'"; /* a list of fields stands as it is */
+    BRC_TRY(brc_buf_text(out, "{'descr': ", err));
+    BRC_TRY(brc_buf_text(out, quote, err));
+    BRC_TRY(brc_buf_text(out, descr, err));
+    BRC_TRY(brc_buf_text(out, quote, err));
+    BRC_TRY(brc_buf_text(out, ", 'fortran_order': False, 'shape': (", err));
     for (int i = 0; i < ndim; i++)
         BRC_TRY(
             brc_buf_printf(out, err, "%s%llu", i > 0 ? ", " : "", (unsigned long long)shape[i]));

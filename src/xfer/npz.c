@@ -100,11 +100,6 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
     int kind;
 
     *node = NULL;
-    if (ends_with(name, "zarr.json") || ends_with(name, ".zarray") || ends_with(name, ".zgroup"))
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s is a Zarr hierarchy in a zip archive: unpack it, "
-                        "then import the directory",
-                        job->file);
     if (!ends_with(name, ".npy"))
         return brc_fail(err, BRC_EUNSUPPORTED, "%s: its member %s is no .npy file", job->file,
                         name);

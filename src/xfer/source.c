@@ -13,9 +13,10 @@
 #include "../zarr/transfer.h"
 #include "elements.h"
 #include "npy_header.h"
+#include "tree_in.h"
 #include "xfer.h"
 
-#define IMPORTABLE "a Zarr v3 directory, .npy, .npz or an IDX file can be imported"
+#define IMPORTABLE "a Zarr directory or .zip, .npy, .npz or an IDX file can be imported"
 
 static int has_entry(int *has, const char *dir, const char *name, brc_error *err)
 {
@@ -28,23 +29,27 @@ static int has_entry(int *has, const char *dir, const char *name, brc_error *err
 
 static int directory_kind(int *kind, const char *dir, brc_error *err)
 {
-    static const char *const v2[] = { ".zgroup", ".zarray", ".zmetadata" };
+    static const char *const names[] = { "zarr.json", ".zarray", ".zgroup", ".zmetadata" };
     int has;
 
-    BRC_TRY(has_entry(&has, dir, "zarr.json", err));
-    if (has) {
-        *kind = BRC_SOURCE_ZARR3;
-        return BRC_OK;
-    }
-    for (size_t i = 0; i < sizeof(v2) / sizeof(v2[0]); i++) {
-        BRC_TRY(has_entry(&has, dir, v2[i], err));
-        if (has)
-            return brc_fail(err, BRC_EUNSUPPORTED,
-                            "%s is a Zarr v2 directory, which cannot be imported yet; %s", dir,
-                            IMPORTABLE);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        BRC_TRY(has_entry(&has, dir, names[i], err));
+        if (has) {
+            *kind = BRC_SOURCE_ZARR;
+            return BRC_OK;
+        }
     }
     return brc_fail(err, BRC_EUNSUPPORTED, "the directory %s has no zarr.json; %s", dir,
                     IMPORTABLE);
+}
+
+/* A zip archive: of .npy files, or of a Zarr hierarchy. */
+static int archive_kind(int *kind, const char *file, brc_error *err)
+{
+    int holds;
+    BRC_TRY(brc_zip_holds_zarr(&holds, file, err));
+    *kind = holds ? BRC_SOURCE_ZARR : BRC_SOURCE_NPZ;
+    return BRC_OK;
 }
 
 static int begins_with(const uint8_t *head, size_t n, const char *magic, size_t len)
@@ -60,7 +65,7 @@ static int head_kind(int *kind, const char *file, const uint8_t *head, size_t n,
     else if (brc_is_idx(head, n))
         *kind = BRC_SOURCE_IDX;
     else if (!packed && (begins_with(head, n, "PK\3\4", 4) || begins_with(head, n, "PK\5\6", 4)))
-        *kind = BRC_SOURCE_NPZ;
+        return archive_kind(kind, file, err);
     else if (begins_with(head, n, "\x89HDF\r\n\x1a\n", 8))
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "%s is HDF5 or NetCDF-4, which cannot be imported yet; %s", file,

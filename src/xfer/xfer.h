@@ -9,8 +9,8 @@
 
 /* What a source is, by its content. */
 enum {
-    BRC_SOURCE_ZARR3 = 1, /* a directory with zarr.json                        */
-    BRC_SOURCE_NPY,       /* also gzipped                                      */
+    BRC_SOURCE_ZARR = 1, /* v3 or v2: a directory, or a zip archive           */
+    BRC_SOURCE_NPY,      /* also gzipped                                      */
     BRC_SOURCE_NPZ,
     BRC_SOURCE_IDX /* also gzipped                                      */
 };
@@ -36,16 +36,26 @@ BRC_MUST_USE int brc_node_list_read(brc_node_list *out, brc_session *s, const ch
                                     brc_error *err);
 void brc_node_list_free(brc_node_list *list);
 
-BRC_MUST_USE int brc_zarr_import(brc_session *s, const char *dir, const char *path,
+BRC_MUST_USE int brc_zarr_import(brc_session *s, const char *source, const char *path,
                                  const brc_xfer_opts *opts, brc_error *err);
+/* *is_group: whether the source's own node is no array. What is broken in it is found
+ * when it is imported. */
+BRC_MUST_USE int brc_zarr_is_group(int *is_group, brc_session *s, const char *source,
+                                   brc_error *err);
 BRC_MUST_USE int brc_npz_import(brc_session *s, const char *file, const char *path,
                                 const brc_xfer_opts *opts, brc_error *err);
 /* .npy and IDX */
 BRC_MUST_USE int brc_single_import(brc_session *s, int kind, const char *file, const char *path,
                                    const brc_xfer_opts *opts, brc_error *err);
 
+/* A Zarr hierarchy, as a directory or a zip archive. */
+typedef struct brc_zarr_out_opts {
+    int version;      /* 2 or 3                                    */
+    int zip;          /* 1: an archive                             */
+    int consolidated; /* 1: with a copy of all documents in one    */
+} brc_zarr_out_opts;
 BRC_MUST_USE int brc_zarr_export(brc_session *s, const char *path, const char *dest,
-                                 brc_error *err);
+                                 const brc_zarr_out_opts *opts, brc_error *err);
 BRC_MUST_USE int brc_npz_export(brc_session *s, const char *path, const char *dest, brc_error *err);
 
 #endif

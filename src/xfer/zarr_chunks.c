@@ -1,5 +1,5 @@
 /*
- * The chunk files of one array's directory.
+ * The chunk files in one array's directory.
  *
  * Only names that are chunk keys within the grid count: what else lies there is
  * passed over, directories that cannot hold keys are not entered. Chunks are given
@@ -9,13 +9,12 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/file.h"
 #include "../zarr/transfer.h"
-#include "input.h"
 #include "zarr_dir.h"
 
 typedef struct chunk_files {
     brc_array *array;
+    brc_tree_in *tree;
     const char *dir;
     int ndim;
     uint64_t *index; /* n times ndim */
@@ -65,19 +64,22 @@ static int visit_entry(void *ctx, const char *name, brc_error *err);
 /* An entry that is no chunk: a directory is gone through where keys may lie in it. */
 static int visit_other(chunk_files *files, brc_error *err)
 {
-    char *path = NULL;
-    int can, rc;
+    char *path = NULL, *label = NULL;
+    int can, kind, rc;
 
-    BRC_GO(brc_path_join(&path, files->dir, (const char *)files->key.data, err));
-    int kind = brc_entry_kind(path);
+    BRC_GO(brc_tree_path(&path, files->dir, (const char *)files->key.data, err));
+    BRC_GO(files->tree->kind(files->tree, path, &kind, err));
     if (kind != BRC_ENTRY_DIR && kind != BRC_ENTRY_LINK_TO_DIR)
         goto done;
     BRC_GO(can_hold_keys(files, &can, err));
-    if (can && kind == BRC_ENTRY_LINK_TO_DIR)
-        rc = brc_fail(err, BRC_EINVAL, "%s is a symbolic link: it is not followed", path);
-    else if (can)
-        rc = brc_dir_each(path, visit_entry, files, err);
+    if (can && kind == BRC_ENTRY_LINK_TO_DIR) {
+        BRC_GO(brc_tree_in_label(&label, files->tree, path, err));
+        rc = brc_fail(err, BRC_EINVAL, "%s is a symbolic link: it is not followed", label);
+    } else if (can) {
+        rc = files->tree->each(files->tree, path, visit_entry, files, err);
+    }
 done:
+    free(label);
     free(path);
     return rc;
 }
@@ -128,8 +130,8 @@ static int next_chunk(void *ctx, uint64_t *index, brc_buf *stored, brc_error *er
     files->key.len = 0;
     BRC_GO(brc_chunk_key_format(files->array, index, &files->key, err));
     BRC_GO(brc_buf_terminate(&files->key, err));
-    BRC_GO(brc_path_join(&path, files->dir, (const char *)files->key.data, err));
-    BRC_GO(brc_regular_read(stored, path, BRC_CHUNK_FILE_MAX, err));
+    BRC_GO(brc_tree_path(&path, files->dir, (const char *)files->key.data, err));
+    BRC_GO(files->tree->read(files->tree, path, BRC_CHUNK_FILE_MAX, stored, err));
     files->at++;
     rc = 1;
 done:
@@ -137,21 +139,26 @@ done:
     return rc;
 }
 
-int brc_zarr_take_chunks(brc_array *a, const char *dir, brc_error *err)
+int brc_zarr_take_chunks(brc_array *a, brc_tree_in *tree, const char *dir, brc_error *err)
 {
-    chunk_files files = { .array = a, .dir = dir, .ndim = brc_array_describe(a)->ndim };
+    chunk_files files = {
+        .array = a, .tree = tree, .dir = dir, .ndim = brc_array_describe(a)->ndim
+    };
     brc_chunk_source source = { &files, next_chunk };
+    char *label = NULL;
     int rc;
 
-    BRC_GO(brc_dir_each(dir, visit_entry, &files, err));
+    BRC_GO(brc_tree_in_label(&label, tree, dir, err));
+    BRC_GO(tree->each(tree, dir, visit_entry, &files, err));
     if (files.n > 1)
         qsort_r(files.index, files.n, index_size(&files), compare_indices, &files.ndim);
     if (files.n > 0) {
         rc = brc_array_put_stored(a, &source, err);
         if (rc < 0)
-            brc_context(err, "%s", dir);
+            brc_context(err, "%s", label);
     }
 done:
+    free(label);
     brc_buf_dispose(&files.key);
     free(files.index);
     return rc;

@@ -1,21 +1,22 @@
 /*
- * Importing a Zarr v3 directory: groups, arrays and, without re-encoding, their
- * chunks as they are.
+ * Importing a Zarr hierarchy, v3 or v2, from a directory or a zip archive: groups,
+ * arrays and, without re-encoding, their chunks as they are.
  *
- * Documents are handed on whole; only "consolidated_metadata", a copy of other
- * documents that may be out of date, is dropped. Directories without zarr.json may
- * have nodes further down: the groups between them are made.
+ * Documents of v3 are handed on whole; only "consolidated_metadata", a copy of other
+ * documents that may be out of date, is dropped, and .zmetadata is not read for the
+ * same reason. Documents of v2 are translated (zarr2.h). Where a folder has both,
+ * v3 counts. Folders without any may have nodes further down: the groups between
+ * them are made.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../base/alloc.h"
-#include "../base/file.h"
+#include "../zarr/meta.h"
 #include "../zarr/transfer.h"
-#include "input.h"
 #include "xfer.h"
+#include "zarr2.h"
 #include "zarr_dir.h"
 
 #define ZARR_DEPTH_MAX 256
@@ -23,41 +24,156 @@
 typedef struct zarr_walk {
     brc_session *session;
     const brc_xfer_opts *opts;
+    brc_tree_in *tree;
     const char *dir;  /* where the walk is ... */
     const char *path; /* ... and what node that is */
     int depth;
 } zarr_walk;
 
-int brc_entry_kind(const char *path)
+/* A node's document, as v3 has it. */
+typedef struct zarr_node {
+    int kind;      /* BRC_GROUP, BRC_ARRAY; 0: there is none  */
+    brc_json *doc; /* NULL: there is none                     */
+    char *file;    /* what it was read from, for messages     */
+} zarr_node;
+
+static void dispose_node(zarr_node *node)
 {
-    struct stat st;
-    if (lstat(path, &st) < 0)
-        return BRC_ENTRY_NONE;
-    if (S_ISREG(st.st_mode))
-        return BRC_ENTRY_FILE;
-    if (S_ISDIR(st.st_mode))
-        return BRC_ENTRY_DIR;
-    if (!S_ISLNK(st.st_mode))
-        return BRC_ENTRY_OTHER;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? BRC_ENTRY_LINK_TO_DIR : BRC_ENTRY_LINK;
+    brc_json_free(node->doc);
+    free(node->file);
+    memset(node, 0, sizeof(*node));
 }
 
-/* *out NULL where the directory has no zarr.json. *file: its name, for messages. */
-static int read_document(brc_json **out, char **file, const char *dir, brc_error *err)
+/* ---- documents ---------------------------------------------------------------------- */
+
+/* *out NULL where the folder has no such file. *label: its name, for messages. v2
+ * documents may have bare NaN. */
+static int read_file(brc_json **out, char **label, const zarr_walk *at, const char *name,
+                     int lenient, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
-    int rc;
+    char *path = NULL;
+    int kind, rc;
 
     *out = NULL;
-    BRC_TRY(brc_path_join(file, dir, "zarr.json", err));
-    if (brc_entry_kind(*file) == BRC_ENTRY_NONE)
-        return BRC_OK;
-    BRC_GO(brc_regular_read(&text, *file, BRC_JSON_MAX_BYTES, err));
-    rc = brc_json_parse(out, (const char *)text.data, text.len, err);
+    BRC_GO(brc_tree_path(&path, at->dir, name, err));
+    BRC_GO(brc_tree_in_label(label, at->tree, path, err));
+    BRC_GO(at->tree->kind(at->tree, path, &kind, err));
+    if (kind == BRC_ENTRY_NONE)
+        goto done;
+    BRC_GO(at->tree->read(at->tree, path, BRC_JSON_MAX_BYTES, &text, err));
+    rc = lenient ? brc_json_parse_lenient(out, (const char *)text.data, text.len, err)
+                 : brc_json_parse(out, (const char *)text.data, text.len, err);
     if (rc < 0)
-        brc_context(err, "%s", *file);
+        brc_context(err, "%s", *label);
 done:
     brc_buf_dispose(&text);
+    free(path);
+    return rc;
+}
+
+static int classify_node(zarr_node *node, brc_error *err)
+{
+    const char *type = brc_json_text(brc_json_member(node->doc, "node_type"));
+    if (type && strcmp(type, "array") == 0)
+        node->kind = BRC_ARRAY;
+    else if (type && strcmp(type, "group") == 0)
+        node->kind = BRC_GROUP;
+    else
+        return brc_fail(err, BRC_EINVAL, "%s: its node_type is neither \"array\" nor \"group\"",
+                        node->file);
+    return BRC_OK;
+}
+
+/* What looking for the chunks of a v2 array in its folder found. */
+typedef struct key_probe {
+    const zarr_walk *at;
+    size_t ndim;
+    int dots, folders;
+} key_probe;
+
+static int probe_name(void *ctx, const char *name, brc_error *err)
+{
+    key_probe *probe = ctx;
+    size_t parts = 1;
+    char *path;
+    int kind;
+
+    if (strspn(name, "0123456789.") != strlen(name))
+        return BRC_OK;
+    for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.'))
+        parts++;
+    probe->dots |= parts == probe->ndim;
+    if (parts > 1 || probe->folders)
+        return BRC_OK;
+    BRC_TRY(brc_tree_path(&path, probe->at->dir, name, err));
+    int rc = probe->at->tree->kind(probe->at->tree, path, &kind, err);
+    probe->folders = rc == BRC_OK && kind == BRC_ENTRY_DIR;
+    free(path);
+    return rc;
+}
+
+/* Writers left "dimension_separator" out though they wrote "0/1": where it is
+ * missing, what the folder holds decides. */
+static int find_separator(char *out, const zarr_walk *at, const brc_json *zarray, brc_error *err)
+{
+    key_probe probe = { at, brc_json_count(brc_json_member(zarray, "shape")), 0, 0 };
+    *out = '.';
+    if (brc_json_member(zarray, "dimension_separator") || probe.ndim < 2)
+        return BRC_OK;
+    BRC_TRY(at->tree->each(at->tree, at->dir, probe_name, &probe, err));
+    if (!probe.dots && probe.folders)
+        *out = '/';
+    return BRC_OK;
+}
+
+/* .zarray or .zgroup, with .zattrs. */
+static int read_node2(zarr_node *node, const zarr_walk *at, brc_error *err)
+{
+    brc_json *own = NULL, *zattrs = NULL;
+    char *label = NULL, separator;
+    int rc;
+
+    BRC_GO(read_file(&own, &node->file, at, ".zarray", 1, err));
+    node->kind = own ? BRC_ARRAY : 0;
+    if (!own) {
+        free(node->file);
+        node->file = NULL;
+        BRC_GO(read_file(&own, &node->file, at, ".zgroup", 1, err));
+        node->kind = own ? BRC_GROUP : 0;
+    }
+    if (!own)
+        goto done;
+    BRC_GO(read_file(&zattrs, &label, at, ".zattrs", 1, err));
+    if (node->kind == BRC_GROUP) {
+        rc = brc_zarr2_group_read(&node->doc, own, zattrs, err);
+    } else {
+        BRC_GO(find_separator(&separator, at, own, err));
+        rc = brc_zarr2_array_read(&node->doc, own, zattrs, separator,
+                                  brc_session_registry(at->session), err);
+    }
+    if (rc < 0)
+        brc_context(err, "%s", node->file);
+done:
+    free(label);
+    brc_json_free(zattrs);
+    brc_json_free(own);
+    return rc;
+}
+
+static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
+{
+    memset(node, 0, sizeof(*node));
+    int rc = read_file(&node->doc, &node->file, at, "zarr.json", 0, err);
+    if (rc == BRC_OK && node->doc) {
+        rc = classify_node(node, err);
+    } else if (rc == BRC_OK) {
+        free(node->file);
+        node->file = NULL;
+        rc = read_node2(node, at, err);
+    }
+    if (rc < 0)
+        dispose_node(node);
     return rc;
 }
 
@@ -124,7 +240,7 @@ done:
     return rc;
 }
 
-static int import_array(const zarr_walk *at, const brc_json *doc, const char *file, brc_error *err)
+static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *err)
 {
     int recode = at->opts && (at->opts->chunk || at->opts->codecs_json);
     const brc_registry *reg = brc_session_registry(at->session);
@@ -133,15 +249,15 @@ static int import_array(const zarr_walk *at, const brc_json *doc, const char *fi
     int rc;
 
     if (recode)
-        BRC_GO(changed_document(&changed, doc, at->path, at->opts, err));
-    rc = brc_array_create_doc(&a, at->session, at->path, recode ? changed : doc, err);
+        BRC_GO(changed_document(&changed, node->doc, at->path, at->opts, err));
+    rc = brc_array_create_doc(&a, at->session, at->path, recode ? changed : node->doc, err);
     if (rc < 0) {
         if (rc != BRC_EEXISTS)
-            brc_context(err, "%s", file);
+            brc_context(err, "%s", node->file);
         goto done;
     }
-    rc =
-        recode ? brc_zarr_recode(a, doc, reg, at->dir, err) : brc_zarr_take_chunks(a, at->dir, err);
+    rc = recode ? brc_zarr_recode(a, node->doc, reg, at->tree, at->dir, err)
+                : brc_zarr_take_chunks(a, at->tree, at->dir, err);
 done:
     brc_array_free(a);
     brc_json_free(changed);
@@ -156,19 +272,22 @@ static int visit_child(void *ctx, const char *name, brc_error *err)
 {
     const zarr_walk *above = ctx;
     zarr_walk at = *above;
-    char *dir = NULL, *path = NULL;
-    int rc;
+    char *dir = NULL, *path = NULL, *label = NULL;
+    int kind, rc;
 
-    BRC_GO(brc_path_join(&dir, above->dir, name, err));
-    int kind = brc_entry_kind(dir);
-    if (kind == BRC_ENTRY_LINK_TO_DIR)
-        rc = brc_fail(err, BRC_EINVAL, "%s is a symbolic link to a directory: it is not followed",
-                      dir);
-    if (kind != BRC_ENTRY_DIR)
+    BRC_GO(brc_tree_path(&dir, above->dir, name, err));
+    BRC_GO(above->tree->kind(above->tree, dir, &kind, err));
+    if (kind != BRC_ENTRY_DIR && kind != BRC_ENTRY_LINK_TO_DIR)
         goto done;
+    BRC_GO(brc_tree_in_label(&label, above->tree, dir, err));
+    if (kind == BRC_ENTRY_LINK_TO_DIR) {
+        rc = brc_fail(err, BRC_EINVAL, "%s is a symbolic link to a directory: it is not followed",
+                      label);
+        goto done;
+    }
     if (above->depth == ZARR_DEPTH_MAX) {
-        rc =
-            brc_fail(err, BRC_ELIMIT, "%s lies more than %d directories deep", dir, ZARR_DEPTH_MAX);
+        rc = brc_fail(err, BRC_ELIMIT, "%s lies more than %d directories deep", label,
+                      ZARR_DEPTH_MAX);
         goto done;
     }
     BRC_GO(brc_node_join(&path, above->path, name, err));
@@ -177,51 +296,66 @@ static int visit_child(void *ctx, const char *name, brc_error *err)
     at.depth++;
     BRC_GO(import_node(&at, err));
 done:
+    free(label);
     free(path);
     free(dir);
     return rc;
 }
 
-static int import_group(const zarr_walk *at, brc_json *doc, const char *file, brc_error *err)
+static int import_group(const zarr_walk *at, zarr_node *node, brc_error *err)
 {
-    brc_json_remove(doc, "consolidated_metadata");
-    int rc = brc_group_create_doc(at->session, at->path, doc, err);
+    int rc = brc_meta_check_group(node->doc, err);
+    brc_json_remove(node->doc, "consolidated_metadata");
+    if (rc == BRC_OK)
+        rc = brc_group_create_doc(at->session, at->path, node->doc, err);
     if (rc < 0 && rc != BRC_EEXISTS)
-        brc_context(err, "%s", file);
+        brc_context(err, "%s", node->file);
     return rc;
 }
 
 static int import_node(const zarr_walk *at, brc_error *err)
 {
-    brc_json *doc = NULL;
-    char *file = NULL;
+    zarr_node node;
     int rc;
 
-    BRC_GO(read_document(&doc, &file, at->dir, err));
-    const char *type = brc_json_text(brc_json_member(doc, "node_type"));
-    if (doc && (!type || (strcmp(type, "array") != 0 && strcmp(type, "group") != 0))) {
-        rc =
-            brc_fail(err, BRC_EINVAL, "%s: its node_type is neither \"array\" nor \"group\"", file);
+    BRC_GO(read_node(&node, at, err));
+    if (node.kind == BRC_ARRAY) {
+        rc = import_array(at, &node, err);
         goto done;
     }
-    if (doc && strcmp(type, "array") == 0) {
-        rc = import_array(at, doc, file, err);
-        goto done;
-    }
-    if (doc)
-        BRC_GO(import_group(at, doc, file, err));
-    brc_json_free(doc); /* not kept while going down */
-    doc = NULL;
-    BRC_GO(brc_dir_each(at->dir, visit_child, (void *)(uintptr_t)at, err));
+    if (node.kind == BRC_GROUP)
+        BRC_GO(import_group(at, &node, err));
+    dispose_node(&node); /* not kept while going down */
+    BRC_GO(at->tree->each(at->tree, at->dir, visit_child, (void *)(uintptr_t)at, err));
 done:
-    brc_json_free(doc);
-    free(file);
+    dispose_node(&node);
     return rc;
 }
 
-int brc_zarr_import(brc_session *s, const char *dir, const char *path, const brc_xfer_opts *opts,
+int brc_zarr_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts,
                     brc_error *err)
 {
-    zarr_walk top = { s, opts, dir, path, 0 };
-    return import_node(&top, err);
+    brc_tree_in *tree;
+    BRC_TRY(brc_tree_in_open(&tree, source, err));
+    zarr_walk top = { s, opts, tree, "", path, 0 };
+    int rc = import_node(&top, err);
+    brc_tree_in_free(tree);
+    return rc;
+}
+
+int brc_zarr_is_group(int *is_group, brc_session *s, const char *source, brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    brc_tree_in *tree = NULL;
+    zarr_node node = { 0 };
+
+    *is_group = 0;
+    int rc = brc_tree_in_open(&tree, source, &why);
+    zarr_walk top = { s, NULL, tree, "", "/", 0 };
+    if (rc == BRC_OK)
+        rc = read_node(&node, &top, &why);
+    *is_group = rc == BRC_OK && node.kind != BRC_ARRAY;
+    dispose_node(&node);
+    brc_tree_in_free(tree);
+    return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
 }

@@ -6,15 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/file.h"
 #include "../codec/chain.h"
 #include "../zarr/transfer.h"
-#include "input.h"
 #include "slabs.h"
 #include "zarr_dir.h"
 
 typedef struct recode {
     brc_array *array;
+    brc_tree_in *tree;
     const char *dir;
     int ndim;
     uint64_t shape[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM]; /* the source's */
@@ -69,24 +68,27 @@ static int open_source(recode *r, const brc_json *doc, const brc_registry *reg, 
  * file. */
 static int read_chunk(recode *r, const uint64_t *index, int *there, brc_error *err)
 {
-    char *path = NULL;
-    int rc;
+    char *path = NULL, *label = NULL;
+    int kind, rc;
 
     r->key.len = r->stored.len = r->decoded.len = 0;
     BRC_GO(brc_chunk_key_format(r->array, index, &r->key, err));
     BRC_GO(brc_buf_terminate(&r->key, err));
-    BRC_GO(brc_path_join(&path, r->dir, (const char *)r->key.data, err));
-    *there = brc_entry_kind(path) != BRC_ENTRY_NONE;
+    BRC_GO(brc_tree_path(&path, r->dir, (const char *)r->key.data, err));
+    BRC_GO(r->tree->kind(r->tree, path, &kind, err));
+    *there = kind != BRC_ENTRY_NONE;
     if (!*there)
         goto done;
-    BRC_GO(brc_regular_read(&r->stored, path, BRC_CHUNK_FILE_MAX, err));
+    BRC_GO(brc_tree_in_label(&label, r->tree, path, err));
+    BRC_GO(r->tree->read(r->tree, path, BRC_CHUNK_FILE_MAX, &r->stored, err));
     rc = brc_chain_decode(r->chain, r->scratch, (brc_span){ r->stored.data, r->stored.len },
                           &r->decoded, err);
     if (rc < 0)
-        brc_context(err, "%s", path);
+        brc_context(err, "%s", label);
     else
         brc_dtype_native(r->type, r->decoded.data, r->decoded.len);
 done:
+    free(label);
     free(path);
     return rc;
 }
@@ -154,15 +156,21 @@ static int recode_slabs(recode *r, brc_error *err)
     return BRC_OK;
 }
 
-int brc_zarr_recode(brc_array *a, const brc_json *doc, const brc_registry *reg, const char *dir,
-                    brc_error *err)
+int brc_zarr_recode(brc_array *a, const brc_json *doc, const brc_registry *reg, brc_tree_in *tree,
+                    const char *dir, brc_error *err)
 {
-    recode r = { .array = a, .dir = dir };
-    int rc = open_source(&r, doc, reg, err);
+    recode r = { .array = a, .tree = tree, .dir = dir };
+    char *label = NULL;
+    int rc;
+
+    BRC_GO(brc_tree_in_label(&label, tree, dir, err));
+    rc = open_source(&r, doc, reg, err);
     if (rc < 0)
-        brc_context(err, "%s/zarr.json", dir);
+        brc_context(err, "%s", label);
     else
         rc = recode_slabs(&r, err);
+done:
+    free(label);
     brc_scratch_free(r.scratch);
     brc_chain_free(r.chain);
     brc_dtype_free(r.type);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "opaque.h"
 #include "transfer.h"
 
 /* ---- keeping up with the session ------------------------------------------------------ */
@@ -16,6 +17,12 @@ static int array_read_meta(brc_array *a, brc_error *err)
     BRC_TRY(brc_entry_doc(brc_array_store(a), &a->entry, &doc, err));
     int rc = brc_meta_open(&meta, a->session->repo->registry, doc, err);
     brc_json_free(doc);
+    if (rc == BRC_OK) {
+        rc = brc_opaque_settle(brc_array_store(a), &meta, &a->entry.map,
+                               a->row_has_chunks ? a->row : 0, err);
+        if (rc < 0)
+            brc_meta_dispose(&meta);
+    }
     if (rc < 0) {
         brc_context(err, "%s", a->path);
         return rc;
@@ -36,6 +43,7 @@ static int array_read_meta(brc_array *a, brc_error *err)
         .readable = !a->meta.opaque,
         .shard = a->meta.nlevels > 0 ? a->meta.outer.chunk : NULL,
         .regular = a->meta.outer.regular,
+        .why = a->meta.opaque ? a->meta.why.message : NULL,
     };
     return BRC_OK;
 }
@@ -147,8 +155,10 @@ int brc_array_form(brc_array *a, const uint64_t *chunk, brc_form **form, int64_t
 {
     BRC_TRY(brc_meta_form(&a->meta, chunk, form, err));
     *encoding = 0;
+    (*form)->digest = 0;
     if ((*form)->chain != NULL && brc_chain_is_identity((*form)->chain))
         return BRC_OK;
+    (*form)->digest = brc_hash_encoding((*form)->spec);
     return brc_encoding_intern(brc_array_store(a), (*form)->spec, encoding, err);
 }
 

@@ -276,7 +276,7 @@ int brc_array_copy_region(brc_array *to, brc_array *from, const brc_sel *sel, br
 {
     brc_sel part, all;
     brc_buf memory = BRC_BUF_INIT;
-    uint64_t step;
+    uint64_t step = 1;
     int rc = BRC_OK;
     brc_sel_all(&all, to);
     part = sel != NULL ? *sel : all;

@@ -76,6 +76,8 @@ static int recode_next(void *ctx, brc_write_item *item, brc_error *err)
     item->elements = c->form->elements;
     item->old_id = c->object.id;
     item->old_checksum = c->object.checksum;
+    item->old_digest = c->object.digest;
+    item->digest = c->form->digest;
     BRC_TRY(brc_encoding_chain(store, c->object.encoding, &item->old_chain, err));
     BRC_TRY(brc_buf_reserve(&item->stored, (size_t)c->object.stored + 1, err));
     BRC_TRY(brc_object_fetch(store, &c->object, item->stored.data, err));
@@ -87,7 +89,8 @@ static int recode_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, 
 {
     const recode *r = ctx;
     const recode_chunk *c = &((recode_chunk *)r->chunks)[item->number];
-    brc_object o = {.id = item->old_id, .checksum = item->old_checksum, .stored = item->stored.len};
+    brc_object o = {.id = item->old_id, .checksum = item->old_checksum,
+                    .digest = item->old_digest, .stored = item->stored.len};
     BRC_TRY(brc_object_verify(&o, item->stored.data, err));
     if (item->old_chain != NULL)
         BRC_TRY(brc_chain_decode(item->old_chain, scratch,

@@ -89,7 +89,7 @@ static int reader_check_object(const region_reader *rd, const brc_object *o, con
 {
     if (o->encoding != 0 && chain == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "it was stored by a build that could not decode it: import it again");
+                        "it was stored when its codecs were not known: import it again");
     if (brc_meta_is_variable(&rd->a->meta))
         return o->size <= BRC_MAX_CHUNK_BYTES
                    ? BRC_OK
@@ -113,6 +113,7 @@ static int reader_next(void *ctx, brc_read_item *item, brc_error *err)
     item->number = rd->numbers[object - rd->objects];
     item->id = object->id;
     item->checksum = object->checksum;
+    item->digest = object->digest;
     item->blob = object->blob;
     item->stored_len = (size_t)object->stored;
     item->len = (size_t)object->size;
@@ -132,7 +133,8 @@ static int reader_next(void *ctx, brc_read_item *item, brc_error *err)
 
 static brc_object item_object(const brc_read_item *item)
 {
-    return (brc_object){.id = item->id, .checksum = item->checksum, .blob = item->blob,
+    return (brc_object){.id = item->id, .checksum = item->checksum, .digest = item->digest,
+                        .blob = item->blob,
                         .stored = item->stored_len};
 }
 

@@ -39,6 +39,7 @@ static int writer_load_old(region_writer *w, const brc_region_part *part, brc_wr
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "it was stored by a build that could not decode it: import it again");
     item->old_checksum = o.checksum;
+    item->old_digest = o.digest;
     BRC_TRY(brc_buf_reserve(&item->stored, (size_t)o.stored + 1, err));
     BRC_TRY(brc_object_fetch(store, &o, item->stored.data, err));
     item->stored.len = (size_t)o.stored;
@@ -60,6 +61,7 @@ static int writer_next(void *ctx, brc_write_item *item, brc_error *err)
     brc_region_part_of(&part, w->a, w->r, item->number);
     BRC_TRY(brc_array_form(w->a, part.chunk, &form, &item->encoding, err));
     item->chain = form->chain;
+    item->digest = form->digest;
     item->elements = form->elements;
     if (!part.overlap.whole) {
         int rc = writer_load_old(w, &part, item, err);
@@ -75,7 +77,8 @@ static int writer_next(void *ctx, brc_write_item *item, brc_error *err)
 
 static int gather_old(brc_write_item *item, brc_buf *into, brc_scratch *scratch, brc_error *err)
 {
-    brc_object o = {.id = item->old_id, .checksum = item->old_checksum, .stored = item->stored.len};
+    brc_object o = {.id = item->old_id, .checksum = item->old_checksum,
+                    .digest = item->old_digest, .stored = item->stored.len};
     brc_span stored = {item->stored.data, item->stored.len};
     BRC_TRY(brc_object_verify(&o, stored.data, err));
     if (item->old_chain != NULL)
@@ -94,7 +97,8 @@ static int gather_fixed(const region_writer *w, const brc_region_part *part, brc
 {
     size_t unit = w->a->meta.type->item_size;
     item->len = (size_t)part->elements * unit;
-    if (part->full && w->r->in_one_piece) {
+    int normalizes = brc_dtype_normalizes(w->a->meta.type);
+    if (part->full && w->r->in_one_piece && !normalizes) {
         item->data = w->src + part->in_memory;
         return BRC_OK;
     }
@@ -108,6 +112,8 @@ static int gather_fixed(const region_writer *w, const brc_region_part *part, brc
     }
     item->own.len = item->len;
     put_selected(w, part, item->own.data);
+    if (normalizes) /* bits that carry no value must not tell equal chunks apart */
+        brc_dtype_normalize(w->a->meta.type, item->own.data, (size_t)part->elements);
     item->data = item->own.data;
     return BRC_OK;
 }
@@ -264,7 +270,7 @@ static int write_fixed(brc_array *a, const brc_region *r, const brc_io *io, brc_
 }
 
 /* Packed elements; with zero strides (a fill) there is one. */
-static int write_variable(brc_array *a, const brc_region *r, const brc_io *io, brc_error *err)
+static int write_elements(brc_array *a, const brc_region *r, const brc_io *io, brc_error *err)
 {
     void *table;
     uint64_t n = io->strides == NULL ? brc_sel_count(&r->sel) : 1;
@@ -294,7 +300,7 @@ static int write_one_io(const brc_io *io, brc_error *err)
     BRC_TRY(brc_array_begin(a, err));
     int rc = brc_region_init(&r, a, io->sel, NULL, io->strides, err);
     if (rc == BRC_OK)
-        rc = brc_meta_is_variable(&a->meta) ? write_variable(a, &r, io, err)
+        rc = brc_meta_is_variable(&a->meta) ? write_elements(a, &r, io, err)
                                             : write_fixed(a, &r, io, err);
     return brc_array_end(a, rc, err);
 }

@@ -307,18 +307,56 @@ done:
     return rc;
 }
 
+/* ---- refs -------------------------------------------------------------------------------------- */
+
+static int ref_fault(history_checker *h, const char *name, const char *message, brc_error *err)
+{
+    brc_oid none;
+    brc_fault *fault;
+    memset(&none, 0, sizeof(none));
+    BRC_TRY(brc_faults_add(h->faults, &none, BRC_FAULT_REF, 0, message, &fault, err));
+    return brc_fault_used_by(fault, name, err);
+}
+
+/* What is damaged in such a way that it cannot be followed is a fault of the ref. */
+static int check_named(history_checker *h, const brc_ref_row *row, brc_error *err)
+{
+    brc_error found = BRC_ERROR_INIT;
+    int is_branch = strncmp(row->name, "heads/", 6) == 0;
+    if (!is_branch && strncmp(row->name, "tags/", 5) != 0)
+        BRC_TRY(ref_fault(h, row->name, "it is neither a branch nor a tag", err));
+    int rc = check_ref(h, row, &found);
+    if (rc == BRC_ECORRUPT)
+        rc = ref_fault(h, row->name, found.message, &found);
+    if (rc == BRC_OK && is_branch) {
+        rc = check_draft(h, row->name + 6, &found);
+        if (rc == BRC_ECORRUPT)
+            rc = ref_fault(h, row->name, found.message, &found);
+    }
+    if (rc < 0 && err != NULL)
+        *err = found;
+    return rc;
+}
+
+static int check_head(history_checker *h, const brc_ref_row *rows, size_t n, brc_error *err)
+{
+    const char *head;
+    BRC_TRY(brc_head_get(h->store, &head, err));
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(rows[i].name, "heads/", 6) == 0 && strcmp(rows[i].name + 6, head) == 0)
+            return BRC_OK;
+    return ref_fault(h, head, "it is the current branch, but there is no such branch", err);
+}
+
 int brc_check_history(breccia *repo, brc_faults *faults, brc_error *err)
 {
     history_checker h = {.repo = repo, .store = repo->store, .faults = faults};
     brc_ref_row *rows;
     size_t n;
     BRC_TRY(brc_ref_list(repo->store, "", &rows, &n, err));
-    int rc = BRC_OK;
-    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
-        rc = check_ref(&h, &rows[i], err);
-        if (rc == BRC_OK && strncmp(rows[i].name, "heads/", 6) == 0)
-            rc = check_draft(&h, rows[i].name + 6, err);
-    }
+    int rc = check_head(&h, rows, n, err);
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = check_named(&h, &rows[i], err);
     brc_ref_rows_free(rows, n);
     tdestroy(h.whole, free);
     return rc;

@@ -7,6 +7,7 @@
 #include "../base/alloc.h"
 #include "../nd/shape.h"
 #include "meta.h"
+#include "opaque.h"
 #include "span_table.h"
 
 typedef struct element_differ {
@@ -145,6 +146,8 @@ static int open_sides(element_differ *d, const brc_node_change *change, brc_erro
     BRC_GO(brc_entry_doc(d->repo->store, &change->b, &b, err));
     BRC_GO(brc_meta_open(&d->a, reg, a, err));
     BRC_GO(brc_meta_open(&d->b, reg, b, err));
+    BRC_GO(brc_opaque_settle(d->repo->store, &d->a, &change->a.map, 0, err));
+    BRC_GO(brc_opaque_settle(d->repo->store, &d->b, &change->b.map, 0, err));
 done:
     brc_json_free(a);
     brc_json_free(b);

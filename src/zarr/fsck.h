@@ -10,12 +10,13 @@
 
 typedef struct brc_fault {
     brc_oid id;
-    int kind;      /* BRC_KIND_*; 0: of the file itself                          */
+    int kind;      /* BRC_KIND_*, or one of these; 0: of the file itself         */
     int missing;
     char *message;
     void *used_by; /* char *[]                                                   */
     size_t nused_by, used_by_cap;
 } brc_fault;
+enum { BRC_FAULT_REF = BRC_KIND_MAX + 1 };
 
 typedef struct brc_faults {
     void *items; /* brc_fault[] */

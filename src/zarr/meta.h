@@ -17,6 +17,7 @@ typedef struct brc_form {
     size_t bytes;      /* canonical; 0 where elements have no fixed length         */
     brc_chain *chain;  /* NULL where the array is opaque                           */
     char *spec;        /* text of store.encoding                                   */
+    uint64_t digest;   /* of its encoding: 0 where that is 0                       */
 } brc_form;
 
 /* sharding_indexed around what is stored: one level, or several nested. */

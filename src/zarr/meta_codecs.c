@@ -13,7 +13,7 @@
 #include "../base/alloc.h"
 #include "../codec/named.h"
 #include "../nd/shape.h"
-#include "meta.h"
+#include "opaque.h"
 
 static void form_free(brc_form *form)
 {
@@ -154,7 +154,7 @@ int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err)
     BRC_TRY(form_add(meta, meta->outer.chunk, &form, err));
     /* Never taken for canonical bytes, also by a build that knows the codecs. */
     brc_buf spec = BRC_BUF_INIT;
-    int rc = brc_buf_text(&spec, "{\"opaque\":true}", err);
+    int rc = brc_buf_text(&spec, BRC_OPAQUE_SPEC, err);
     if (rc == BRC_OK)
         rc = brc_buf_take_text(&spec, &form->spec, err);
     brc_buf_dispose(&spec);

@@ -195,8 +195,10 @@ static int parse_dtype(brc_json **out, const char *text, brc_error *err)
         return brc_fail(err, BRC_EINVAL, "a data type is needed");
     if (text[0] == '{' || text[0] == '"')
         return brc_json_parse(out, text, strlen(text), err);
-    *out = brc_utf8_valid(text, strlen(text)) ? brc_json_new_string(text) : NULL;
-    return *out != NULL ? BRC_OK : brc_fail(err, BRC_EINVAL, "the data type's name is not valid");
+    if (!brc_utf8_valid(text, strlen(text)))
+        return brc_fail(err, BRC_EINVAL, "the data type's name is not valid UTF-8");
+    *out = brc_json_new_string(text);
+    return *out != NULL ? BRC_OK : brc_nomem(err);
 }
 
 static int new_array_members(brc_json *doc, const brc_array_spec *spec, const brc_dtype *type,

@@ -233,8 +233,16 @@ int brc_array_create_doc(brc_array **out, brc_session *s, const char *path, cons
     *out = NULL;
     BRC_TRY(brc_meta_open(&meta, s->repo->registry, doc, err));
     brc_meta_dispose(&meta);
-    BRC_TRY(change_node(s, path, place_array, doc, err));
-    return brc_array_open(out, s, path, err);
+    BRC_TRY(brc_session_begin(s, err)); /* a node that cannot be opened is not made */
+    int rc = change_node(s, path, place_array, doc, err);
+    if (rc == BRC_OK)
+        rc = brc_array_open(out, s, path, err);
+    rc = brc_session_end(s, rc, err);
+    if (rc < 0) {
+        brc_array_free(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 int brc_group_create(brc_session *s, const char *path, const char *attrs_json, brc_error *err)

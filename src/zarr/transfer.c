@@ -7,6 +7,7 @@
 #include "../base/alloc.h"
 #include "../codec/write_pipeline.h"
 #include "array.h"
+#include "opaque.h"
 #include "shard.h"
 #include "stored_chunk.h"
 
@@ -71,11 +72,14 @@ static int stored_next(void *ctx, brc_write_item *item, brc_error *err)
     if (rc <= 0)
         return rc;
     if (m->opaque)
+        BRC_TRY(brc_opaque_mark(&item->stored, err));
+    if (m->opaque)
         memcpy(chunk, m->grid.chunk, sizeof(chunk));
     else
         brc_grid_chunk(&m->grid, stored_index(w, item), corner, chunk);
     BRC_TRY(brc_array_form(w->a, chunk, &form, &item->encoding, err));
     item->chain = form->chain;
+    item->digest = form->digest;
     item->elements = form->elements;
     return 1;
 }
@@ -161,7 +165,7 @@ static int encoded_chunk(brc_array *a, const uint64_t *index, const brc_oid *id,
         return brc_fail(err, BRC_ECORRUPT, "object %s is missing; run 'breccia fsck'",
                         brc_oid_format(hex, id));
     if (m->opaque)
-        return brc_store_decode(store, &o, 0, out, err);
+        return brc_opaque_get(store, m, index, &o, out, err);
     brc_grid_chunk(&m->grid, index, corner, chunk);
     BRC_TRY(brc_meta_form(&a->meta, chunk, &form, err));
     if (brc_chain_is_identity(form->chain))

@@ -27,14 +27,21 @@ typedef struct bench_opts {
 
 #define SERIES_MAX 32
 
+/* Seconds by the clock, and of the processor by all threads of this process: on a
+ * machine that others use too, the second tells more. */
+typedef struct took {
+    double wall, cpu;
+} took;
+
 typedef struct series {
-    double at[SERIES_MAX]; /* seconds, or whatever is measured                  */
+    took at[SERIES_MAX];
     int n;
 } series;
 
 double now_s(void);
-void series_add(series *s, double value);
-double series_median(const series *s);
+took start_clock(void);
+took stop_clock(took start);
+void series_add(series *s, took value);
 /* The p-th percentile (0 to 100) of n values, which are sorted in place. */
 double percentile(double *values, size_t n, double p);
 
@@ -43,7 +50,7 @@ enum { AT_LEAST = 1, AT_MOST = 2, JUST_SHOWN = 3 };
 
 void report_head(const char *title, const char *what);
 /* `limit` over `ours`, pair by pair: 1 means as fast as the limit. mb: what one
- * measurement moves, for the context; 0: times in milliseconds are shown. */
+ * measurement moves, for the context. */
 void report_ratio(const char *label, const series *ours, const series *limit, double mb, int way,
                   double target);
 /* One number against its target. */
@@ -87,6 +94,8 @@ void repo_make(repo *r, const bench_opts *o, const char *name, uint32_t flags,
 void repo_open(repo *r, const bench_opts *o, const char *name);
 void repo_close(repo *r);
 void repo_commit(repo *r, const char *message);
+/* The "blocksize" in the array's codecs; 0 where there is none. */
+size_t repo_blocksize(const repo *r);
 
 /* ---- flat.c: the limits ----------------------------------------------------------------- */
 
@@ -100,6 +109,7 @@ typedef struct flat_chunk {
 typedef struct flat_file {
     char path[512];
     int fd, codec;
+    size_t blocksize; /* of blosc; 0: it chooses                                 */
     unsigned threads;
     size_t nchunks, chunk_len;
     flat_chunk *chunks;
@@ -110,13 +120,21 @@ void flat_make(flat_file *f, const bench_opts *o, const char *name, int codec, s
                size_t chunk_len);
 void flat_free(flat_file *f);
 /* Compresses the chunks on all threads, appends each, and ends with fdatasync.
- * The file is emptied before, untimed. The result is seconds. */
-double flat_write(flat_file *f, const uint8_t *src);
-/* pread and decompression on all threads, straight to where a chunk belongs. */
-double flat_read(flat_file *f, uint8_t *dst);
-/* One chunk that is in memory: decompression alone. */
+ * The file is emptied before, untimed. */
+took flat_write(flat_file *f, const uint8_t *src);
+/* pread and decompression on `threads` threads, straight to where a chunk belongs. */
+took flat_read(flat_file *f, uint8_t *dst, unsigned threads);
+/* One chunk, compressed into memory of its own; and decompression alone, in seconds. */
+uint8_t *flat_encode_one(flat_file *f, const uint8_t *src, size_t *len);
 double flat_decode_one(flat_file *f, const uint8_t *stored, size_t len, uint8_t *dst);
-double hash_all(const uint8_t *data, size_t nchunks, size_t chunk_len, unsigned threads);
+took hash_all(const uint8_t *data, size_t nchunks, size_t chunk_len, unsigned threads);
+
+/* ---- codec chains --------------------------------------------------------------------- */
+
+#define CODECS_RAW "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]"
+#define CODECS_ZSTD_3                                                 \
+    "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}," \
+    "{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}}]"
 
 /* ---- the groups -------------------------------------------------------------------------- */
 

@@ -139,7 +139,7 @@ void make_field(float *out, size_t planes, unsigned threads)
         f->ky[w] = scale * (0.2 + 0.8 * (double)splitmix64(&state) * part);
         f->kz[w] = scale * (0.2 + 0.8 * (double)splitmix64(&state) * part);
         f->phase[w] = 2 * M_PI * (double)splitmix64(&state) * part;
-        f->amplitude[w] = 20.0 / (w + 1);
+        f->amplitude[w] = 5.0 / (w + 1);
         for (int x = 0; x < SIDE; x++) {
             f->cosx[w][x] = (float)cos(kx * x);
             f->sinx[w][x] = (float)sin(kx * x);
@@ -253,4 +253,10 @@ void repo_commit(repo *r, const char *message)
     opts.message = message;
     opts.author = "bench";
     must(brc_session_commit(&id, r->session, &opts, &err), &err, "a commit");
+}
+
+size_t repo_blocksize(const repo *r)
+{
+    const char *at = strstr(brc_array_describe(r->array)->codecs_json, "\"blocksize\":");
+    return at != NULL ? strtoul(at + strlen("\"blocksize\":"), NULL, 10) : 0;
 }

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 #include <zstd.h>
 
 #include "bench.h"
@@ -67,7 +70,7 @@ static size_t flat_encode(flat_file *f, flat_worker *w, const uint8_t *src, cons
     }
     if (f->codec == FLAT_BLOSC)
         return (size_t)blosc_compress_ctx(1, BLOSC_SHUFFLE, 4, f->chunk_len, src, w->room,
-                                          flat_room(f), "zstd", 0, 1);
+                                          flat_room(f), "zstd", f->blocksize, 1);
     ZSTD_CCtx_setParameter(w->cctx, ZSTD_c_compressionLevel, 3);
     return ZSTD_compress2(w->cctx, w->room, flat_room(f), src, f->chunk_len);
 }
@@ -97,14 +100,14 @@ static void flat_write_part(void *ctx, unsigned i)
     }
 }
 
-double flat_write(flat_file *f, const uint8_t *src)
+took flat_write(flat_file *f, const uint8_t *src)
 {
     flat_run run = {.f = f, .src = src};
     must_be(ftruncate(f->fd, 0) == 0 && fdatasync(f->fd) == 0, "emptying a file");
-    double start = now_s();
+    took start = start_clock();
     on_threads(f->threads, flat_write_part, &run);
     must_be(fdatasync(f->fd) == 0, "fdatasync");
-    return now_s() - start;
+    return stop_clock(start);
 }
 
 static void flat_read_part(void *ctx, unsigned i)
@@ -122,12 +125,21 @@ static void flat_read_part(void *ctx, unsigned i)
     }
 }
 
-double flat_read(flat_file *f, uint8_t *dst)
+took flat_read(flat_file *f, uint8_t *dst, unsigned threads)
 {
     flat_run run = {.f = f, .dst = dst};
-    double start = now_s();
-    on_threads(f->threads, flat_read_part, &run);
-    return now_s() - start;
+    took start = start_clock();
+    on_threads(threads, flat_read_part, &run);
+    return stop_clock(start);
+}
+
+uint8_t *flat_encode_one(flat_file *f, const uint8_t *src, size_t *len)
+{
+    const uint8_t *bytes;
+    *len = flat_encode(f, &f->workers[0], src, &bytes);
+    uint8_t *copy = must_alloc(*len);
+    memcpy(copy, bytes, *len);
+    return copy;
 }
 
 double flat_decode_one(flat_file *f, const uint8_t *stored, size_t len, uint8_t *dst)
@@ -156,10 +168,10 @@ static void hash_part(void *ctx, unsigned i)
                          XXH3_128bits(run->data + n * run->chunk_len, run->chunk_len).low64);
 }
 
-double hash_all(const uint8_t *data, size_t nchunks, size_t chunk_len, unsigned threads)
+took hash_all(const uint8_t *data, size_t nchunks, size_t chunk_len, unsigned threads)
 {
     hash_run run = {.data = data, .nchunks = nchunks, .chunk_len = chunk_len};
-    double start = now_s();
+    took start = start_clock();
     on_threads(threads, hash_part, &run);
-    return now_s() - start;
+    return stop_clock(start);
 }

@@ -16,6 +16,23 @@ double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static double cpu_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+took start_clock(void)
+{
+    return (took){now_s(), cpu_s()};
+}
+
+took stop_clock(took start)
+{
+    return (took){now_s() - start.wall, cpu_s() - start.cpu};
+}
+
 static int double_order(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -30,16 +47,10 @@ double percentile(double *values, size_t n, double p)
     return i + 1 < n ? values[i] + (at - (double)i) * (values[i + 1] - values[i]) : values[n - 1];
 }
 
-void series_add(series *s, double value)
+void series_add(series *s, took value)
 {
     if (s->n < SERIES_MAX)
         s->at[s->n++] = value;
-}
-
-double series_median(const series *s)
-{
-    series copy = *s;
-    return percentile(copy.at, (size_t)copy.n, 50);
 }
 
 static const char *verdict(double value, int way, double target)
@@ -65,22 +76,29 @@ static void target_text(char *out, size_t size, int way, double target)
         snprintf(out, size, "%s %g", way == AT_LEAST ? ">=" : "<=", target);
 }
 
+static double median_rate(const series *s, double mb)
+{
+    double rates[SERIES_MAX];
+    for (int i = 0; i < s->n; i++)
+        rates[i] = mb / s->at[i].wall;
+    return percentile(rates, (size_t)s->n, 50);
+}
+
 void report_ratio(const char *label, const series *ours, const series *limit, double mb, int way,
                   double target)
 {
-    series ratios = {.n = 0};
-    char want[32], context[80];
-    for (int i = 0; i < ours->n && i < limit->n; i++)
-        series_add(&ratios, limit->at[i] / ours->at[i]);
-    double median = percentile(ratios.at, (size_t)ratios.n, 50);
-    double a = series_median(ours), b = series_median(limit);
-    if (mb > 0)
-        snprintf(context, sizeof(context), "%.0f of %.0f MB/s", mb / a, mb / b);
-    else
-        snprintf(context, sizeof(context), "%.3g against %.3g ms", a * 1e3, b * 1e3);
+    double wall[SERIES_MAX], cpu[SERIES_MAX];
+    char want[32];
+    size_t n = (size_t)(ours->n < limit->n ? ours->n : limit->n);
+    for (size_t i = 0; i < n; i++) {
+        wall[i] = limit->at[i].wall / ours->at[i].wall;
+        cpu[i] = limit->at[i].cpu / ours->at[i].cpu;
+    }
+    double median = percentile(wall, n, 50);
     target_text(want, sizeof(want), way, target);
-    printf("  %-50s %6.2f (%.2f..%.2f)  %-8s %-8s %s\n", label, median, ratios.at[0],
-           ratios.at[ratios.n - 1], want, verdict(median, way, target), context);
+    printf("  %-50s %6.2f (%.2f..%.2f)  %-8s %-8s cpu %.2f, %.0f of %.0f MB/s\n", label, median,
+           wall[0], wall[n - 1], want, verdict(median, way, target), percentile(cpu, n, 50),
+           median_rate(ours, mb), median_rate(limit, mb));
 }
 
 void report_value(const char *label, double value, const char *unit, int way, double target,

@@ -49,11 +49,13 @@ class Repository:
                        ' JOIN blob ON seq = blob WHERE id=? AND backend=0', oid)
         need(row is not None and row[0] == kind, f'object {oid.hex()} is missing')
         _, encoding, size, stored, checksum, data = row
-        seed = int.from_bytes(oid[:8], 'big')
-        sum64 = self.xxhash.xxh3_64_intdigest(data, seed)
-        need((len(data), sum64) == (stored, checksum % (1 << 64)), f'stored bytes of {oid.hex()}')
+        seed, spec = int.from_bytes(oid[:8], 'big'), None
         if encoding != 0:
             spec, = self.row('SELECT spec FROM encoding WHERE id=?', encoding)
+            seed ^= self.xxhash.xxh3_64_intdigest(spec.encode())
+        sum64 = self.xxhash.xxh3_64_intdigest(data, seed)
+        need((len(data), sum64) == (stored, checksum % (1 << 64)), f'stored bytes of {oid.hex()}')
+        if spec is not None:
             data = decode(json.loads(spec), data)
         seed = int.from_bytes(b'brc', 'big') << 40 | kind
         digest = self.xxhash.xxh3_128_digest(data, seed)

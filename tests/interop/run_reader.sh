@@ -1,18 +1,14 @@
 #!/bin/sh
 # run_reader.sh COMMAND: makes repositories with the command and compares what it
-# reads from them with what tests/interop/reader.py reads. The Python environment,
-# with the packages that the reader names, is made beside COMMAND (pip fetches them).
+# reads from them with what tests/interop/reader.py reads. setup.sh makes the Python
+# environment, beside COMMAND.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$(dirname "$1")" && pwd)
 breccia=$build/$(basename "$1")
-python=$build/interop/venv/bin/python
-if ! "$python" -c 'import xxhash, zstandard, blosc' 2>/dev/null; then
-    mkdir -p "$build/interop"
-    python3 -m venv "$build/interop/venv"
-    "$python" -m pip -q --disable-pip-version-check install xxhash zstandard blosc
-fi
+python=$build/interop-venv/bin/python
+sh "$here/setup.sh" "$build"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -8,7 +8,10 @@
  *  - the chain's own full form opens again and reads the same bytes;
  *  - cut, flipped and random input gives an error or the right length, and touches
  *    nothing outside of its memory (run it under a sanitizer or valgrind);
- *  - two threads may use one chain at once.
+ *  - two threads may use one chain at once;
+ *  - where memory runs out, at whatever allocation, that is the error, and nothing is
+ *    lost (with fail_after);
+ *  - another implementation reads what this one writes, and the reverse (with other).
  */
 #ifndef CODEC_KIT_H
 #define CODEC_KIT_H
@@ -21,6 +24,10 @@ typedef struct codec_kit {
     int ndim;                /* of the shapes; -1: 0 to 4                         */
     int rounds;              /* shapes a data type; 0: 4                          */
     uint64_t seed;           /* every run with it is the same                     */
+    /* Makes the n-th allocation of this thread from now fail (0: the next), or none
+     * (-1). 1 where one has failed since the last call. NULL: not tested          */
+    int (*fail_after)(long n);
+    const brc_registry *other; /* with another implementation; NULL: none         */
 } codec_kit;
 
 /* 0 where all holds; 1 with a sentence in `why` that has the seed in it. A data type

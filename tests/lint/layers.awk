@@ -10,6 +10,7 @@ BEGIN {
     home["cJSON.h"] = home["cjson/cJSON.h"] = "src/base/"
     home["xxhash.h"] = "src/base/"
     home["pthread.h"] = "src/base/"
+    home["dlfcn.h"] = "src/codec/"
 }
 
 function fault(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }

@@ -1,0 +1,166 @@
+/*
+ * "vlen-utf8", "vlen-bytes": elements of variable length.
+ *
+ *     | number of elements | bytes of the 1st | its bytes | bytes of the 2nd | ... |
+ *
+ * All numbers are uint32, little-endian, and elements stand in C order. Behind the first
+ * number lies what canonical elements are here, so both directions check and copy.
+ * "vlen-array" of strings and "zarrs.vlen_v2" are the same bytes under other names.
+ */
+#include "builtin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { VLEN_HEADER = 4 };
+
+struct vlen_state {
+    uint64_t n;
+    int is_text; /* elements must be UTF-8                                       */
+};
+
+static int vlen_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
+                     brc_proto *out, int *identity, brc_error *err)
+{
+    (void)ctx;
+    (void)identity;
+    struct vlen_state state = { 0, in->dtype->klass == BRC_CLASS_STRING };
+    int rc = config != NULL ? brc_json_allow(config, NULL, 0, err) : BRC_OK;
+
+    if (rc == BRC_OK && in->dtype->item_size != 0)
+        rc = brc_fail(err, BRC_EINVAL, "elements of %s have a fixed length: \"bytes\" is for them",
+                      in->dtype->name);
+    if (rc == BRC_OK)
+        rc = brc_codec_count(&state.n, in, err);
+    if (rc == BRC_OK && state.n > UINT32_MAX)
+        rc = brc_fail(err, BRC_ELIMIT, "a chunk has at most %u elements of variable length",
+                      UINT32_MAX);
+    if (rc < 0)
+        return rc;
+    out->ndim = -1;
+    out->len = BRC_LEN_VARIES;
+    out->max_len = brc_codec_add_up(in->max_len, VLEN_HEADER);
+    return brc_codec_state_copy(out_state, &state, sizeof(state), err);
+}
+
+/* ---- UTF-8 --------------------------------------------------------------------------- */
+
+/* Bytes of the character at p, or 0: RFC 3629, without surrogates and longer forms. */
+static size_t vlen_character(const uint8_t *p, size_t len)
+{
+    size_t n = p[0] < 0x80   ? 1
+               : p[0] < 0xC2 ? 0
+               : p[0] < 0xE0 ? 2
+               : p[0] < 0xF0 ? 3
+               : p[0] < 0xF5 ? 4
+                             : 0;
+
+    if (n == 0 || n > len)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) ||
+        (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
+        return 0;
+    return n;
+}
+
+static int vlen_is_utf8(const uint8_t *text, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        size_t n = vlen_character(text + at, len - at);
+        if (n == 0)
+            return 0;
+        at += n;
+    }
+    return 1;
+}
+
+/* src is exactly n elements, and text where it should be. */
+static int vlen_check(const struct vlen_state *state, brc_span src, brc_error *err)
+{
+    size_t at = 0;
+
+    for (uint64_t i = 0; i < state->n; i++) {
+        uint64_t len = src.len - at >= 4 ? brc_codec_load(src.data + at, 4) : UINT64_MAX;
+        if (src.len - at < 4 || len > src.len - at - 4)
+            return brc_fail(err, BRC_ECORRUPT, "the bytes end inside element %llu of %llu",
+                            (unsigned long long)i, (unsigned long long)state->n);
+        if (state->is_text && !vlen_is_utf8(src.data + at + 4, (size_t)len))
+            return brc_fail(err, BRC_ECORRUPT, "element %llu is not UTF-8", (unsigned long long)i);
+        at += 4 + (size_t)len;
+    }
+    if (at != src.len)
+        return brc_fail(err, BRC_ECORRUPT, "%zu bytes follow the last element", src.len - at);
+    return BRC_OK;
+}
+
+/* ---- implementation ----------------------------------------------------------------- */
+
+static int vlen_encode(void *ctx, const void *opaque, void *scratch, brc_span src, brc_buf *dst,
+                       brc_error *err)
+{
+    (void)ctx;
+    (void)scratch;
+    const struct vlen_state *state = opaque;
+    uint8_t count[VLEN_HEADER];
+
+    brc_codec_store(count, VLEN_HEADER, state->n);
+    if (src.len > SIZE_MAX - VLEN_HEADER)
+        return brc_fail(err, BRC_ELIMIT, "the chunk is too long");
+    int rc = vlen_check(state, src, err);
+    if (rc == BRC_ECORRUPT) { /* the caller's elements, not stored ones           */
+        rc = BRC_EINVAL;
+        if (err != NULL)
+            err->code = rc;
+    }
+    if (rc == BRC_OK)
+        rc = brc_buf_reserve(dst, VLEN_HEADER + src.len, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_append(dst, count, VLEN_HEADER, err);
+    return rc < 0 ? rc : brc_buf_append(dst, src.data, src.len, err);
+}
+
+static int vlen_decode(void *ctx, const void *opaque, void *scratch, brc_span src, brc_buf *dst,
+                       brc_error *err)
+{
+    (void)ctx;
+    (void)scratch;
+    const struct vlen_state *state = opaque;
+
+    if (src.len < VLEN_HEADER)
+        return brc_fail(err, BRC_ECORRUPT, "%zu bytes cannot hold the number of elements", src.len);
+    uint64_t n = brc_codec_load(src.data, VLEN_HEADER);
+    if (n != state->n)
+        return brc_fail(err, BRC_ECORRUPT, "the chunk says that it has %llu elements, not %llu",
+                        (unsigned long long)n, (unsigned long long)state->n);
+    src.data += VLEN_HEADER;
+    src.len -= VLEN_HEADER;
+    int rc = vlen_check(state, src, err);
+    return rc < 0 ? rc : brc_buf_append(dst, src.data, src.len, err);
+}
+
+int brc_codec_vlen_register(brc_registry *reg, brc_error *err)
+{
+    static const char *const names[] = { "vlen-utf8", "vlen-bytes", "vlen-array", "zarrs.vlen_v2" };
+    brc_codec_spec spec = {
+        .size = sizeof(spec),
+        .kind = BRC_ARRAY_TO_BYTES,
+        .open = vlen_open,
+        .close = brc_codec_state_free,
+    };
+    brc_codec_impl impl = {
+        .size = sizeof(impl),
+        .name = "portable",
+        .encode = vlen_encode,
+        .decode = vlen_decode,
+    };
+    int rc = BRC_OK;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc == BRC_OK; i++) {
+        spec.name = impl.spec = names[i];
+        rc = brc_codec_add(reg, &spec, &impl, err);
+    }
+    return rc;
+}

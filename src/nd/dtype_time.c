@@ -1,0 +1,452 @@
+/*
+ * numpy.datetime64 and numpy.timedelta64: an int64 count of scale_factor * unit,
+ * since 1970-01-01 the one, of time that passes the other. -2^63 is "not a time".
+ *
+ * As JSON both are the count, or "NaT": a count loses nothing, and dates do not
+ * hold every count. As text a date is as NumPy prints it, as fine as its unit:
+ *
+ *   Y 2020   M 2020-01   W, D 2020-01-01   h 2020-01-01T00   m 2020-01-01T00:00
+ *   s 2020-01-01T00:00:00   ms, us, ns, ps, fs, as: 3 to 18 more digits
+ *
+ * and a duration, like a date without a unit, is its count. Such dates are read
+ * from what people type too, where the unit can say them exactly.
+ *
+ * Counts times scale_factor go past 64 bits, hence 128. The calendar is the
+ * proleptic Gregorian one; days are counted in years that begin on 1 March.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "dtype_ops.h"
+
+__extension__ typedef __int128 wide_int;
+
+enum time_unit {
+    UNIT_YEAR, UNIT_MONTH, UNIT_WEEK, UNIT_DAY, UNIT_HOUR, UNIT_MINUTE, UNIT_SECOND,
+    UNIT_MILLI, UNIT_MICRO, UNIT_NANO, UNIT_PICO, UNIT_FEMTO, UNIT_ATTO, UNIT_GENERIC
+};
+
+/* "us" twice more: with U+03BC, as the specification spells it, and with U+00B5. */
+static const struct {
+    const char *text;
+    enum time_unit unit;
+} unit_names[] = {
+    { "Y", UNIT_YEAR },   { "M", UNIT_MONTH },  { "W", UNIT_WEEK },       { "D", UNIT_DAY },
+    { "h", UNIT_HOUR },   { "m", UNIT_MINUTE }, { "s", UNIT_SECOND },     { "ms", UNIT_MILLI },
+    { "us", UNIT_MICRO }, { "ns", UNIT_NANO },  { "ps", UNIT_PICO },      { "fs", UNIT_FEMTO },
+    { "as", UNIT_ATTO },  { "generic", UNIT_GENERIC },
+    { "\xCE\xBCs", UNIT_MICRO }, { "\xC2\xB5s", UNIT_MICRO },
+};
+
+struct time_state {
+    enum time_unit unit;
+    int64_t scale;
+    char npy[48];
+    char json[128];
+};
+
+static const struct time_state *time_of(const brc_dtype *type)
+{
+    return type->state;
+}
+
+/* ---- opening ----------------------------------------------------------------------- */
+
+static int read_unit(const brc_json *json, enum time_unit *out)
+{
+    const char *text = brc_json_text(json);
+    if (brc_json_kind(json) != BRC_JSON_STRING || text == NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof(unit_names) / sizeof(unit_names[0]); i++) {
+        if (strcmp(unit_names[i].text, text) == 0) {
+            *out = unit_names[i].unit;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int time_read_config(struct time_state *state, const char *name, const brc_json *config,
+                            brc_error *err)
+{
+    static const char *const members[] = { "unit", "scale_factor" };
+    const brc_json *unit = brc_json_member(config, "unit");
+    if (config != NULL)
+        BRC_TRY(brc_json_allow(config, members, 2, err));
+    if (unit == NULL)
+        return brc_fail(err, BRC_EINVAL, "data type %s needs \"unit\" and \"scale_factor\"", name);
+    if (!read_unit(unit, &state->unit))
+        return brc_fail(err, BRC_EINVAL,
+                        "data type %s: \"unit\" must be one of Y, M, W, D, h, m, s, ms, us, ns, "
+                        "ps, fs, as and generic",
+                        name);
+    if (!brc_json_int(brc_json_member(config, "scale_factor"), 1, INT32_MAX, &state->scale))
+        return brc_fail(err, BRC_EINVAL,
+                        "data type %s: \"scale_factor\" must be an integer from 1 to 2147483647",
+                        name);
+    return BRC_OK;
+}
+
+/* "<M8[ns]", "<M8[10us]", and "<M8" for generic. */
+static void time_write_names(struct time_state *state, const char *name, char kind)
+{
+    const char *unit = unit_names[state->unit].text;
+    char scale[24] = "";
+    if (state->scale > 1)
+        snprintf(scale, sizeof(scale), "%" PRId64, state->scale);
+    if (state->unit == UNIT_GENERIC && state->scale == 1)
+        snprintf(state->npy, sizeof(state->npy), "<%c8", kind);
+    else
+        snprintf(state->npy, sizeof(state->npy), "<%c8[%s%s]", kind, scale, unit);
+    snprintf(state->json, sizeof(state->json),
+             "{\"name\":\"%s\",\"configuration\":{\"unit\":\"%s\",\"scale_factor\":%" PRId64 "}}",
+             name, unit, state->scale);
+}
+
+static int time_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err);
+static int datetime_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
+                          brc_buf *out, brc_error *err);
+static int timedelta_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
+                           brc_buf *out, brc_error *err);
+static double time_number(const brc_dtype *type, const uint8_t *element);
+
+static const brc_dtype_ops datetime_ops = { .size = sizeof(brc_dtype_ops),
+                                            .parse = time_parse,
+                                            .print = datetime_print,
+                                            .number = time_number };
+static const brc_dtype_ops timedelta_ops = { .size = sizeof(brc_dtype_ops),
+                                             .parse = time_parse,
+                                             .print = timedelta_print,
+                                             .number = time_number };
+
+int brc_time_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
+                  brc_error *err)
+{
+    const char *own_name = ctx;
+    int is_date = strcmp(name, "numpy.datetime64") == 0;
+    struct time_state read = { UNIT_GENERIC, 1, "", "" }, *state = NULL;
+    BRC_TRY(time_read_config(&read, name, config, err));
+    time_write_names(&read, own_name, is_date ? 'M' : 'm');
+    BRC_TRY(brc_new((void **)&state, sizeof(*state), err));
+    *state = read;
+    *out = (brc_dtype){ .size = sizeof(brc_dtype),
+                        .json = state->json,
+                        .name = own_name,
+                        .klass = BRC_CLASS_TIME,
+                        .item_size = 8,
+                        .swap_unit = 8,
+                        .bits = 64,
+                        .npy = state->npy,
+                        .ops = is_date ? &datetime_ops : &timedelta_ops,
+                        .state = state };
+    return BRC_OK;
+}
+
+void brc_time_close(void *ctx, brc_dtype *type)
+{
+    (void)ctx;
+    free(type->state);
+    type->state = NULL;
+}
+
+/* ---- counts ------------------------------------------------------------------------ */
+
+static int64_t load_count(const uint8_t *element)
+{
+    uint64_t bits = brc_load_le(element, 8);
+    int64_t count;
+    memcpy(&count, &bits, sizeof(count));
+    return count;
+}
+
+static int append_count(brc_buf *out, int64_t count, brc_error *err)
+{
+    uint8_t bytes[8];
+    brc_store_le(bytes, 8, (uint64_t)count);
+    return brc_buf_append(out, bytes, 8, err);
+}
+
+static int time_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err)
+{
+    const uint64_t lowest = UINT64_C(1) << 63;
+    const char *text = brc_json_text(json);
+    char label[BRC_VALUE_LABEL];
+    if (brc_json_kind(json) != BRC_JSON_STRING)
+        return brc_integer_parse(type, json, lowest, lowest - 1, out, err);
+    if (text == NULL || strcmp(text, "NaT") != 0)
+        return brc_fail(err, BRC_EINVAL, "fill value %s does not fit %s (an integer, or \"NaT\")",
+                        brc_value_label(label, json), type->name);
+    return append_count(out, INT64_MIN, err);
+}
+
+static int print_count(int64_t count, int how, brc_buf *out, brc_error *err)
+{
+    if (count == INT64_MIN)
+        return brc_buf_text(out, how == BRC_PRINT_TEXT ? "NaT" : "\"NaT\"", err);
+    return brc_buf_printf(out, err, "%" PRId64, count);
+}
+
+static int timedelta_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
+                           brc_buf *out, brc_error *err)
+{
+    BRC_TRY(brc_element_length_fits(type, len, err));
+    return print_count(load_count(element), how, out, err);
+}
+
+static double time_number(const brc_dtype *type, const uint8_t *element)
+{
+    (void)type;
+    int64_t count = load_count(element);
+    return count == INT64_MIN ? NAN : (double)count;
+}
+
+/* ---- the calendar -------------------------------------------------------------------- */
+
+struct civil_time {
+    wide_int year;
+    int month, day, hour, minute, second;
+    int64_t fraction; /* of a second, in 10^-18 */
+};
+
+#define ATTOS INT64_C(1000000000000000000)
+
+static wide_int floor_divide(wide_int a, wide_int b, wide_int *rest)
+{
+    wide_int q = a / b, r = a % b;
+    if (r < 0) {
+        r += b;
+        q--;
+    }
+    *rest = r;
+    return q;
+}
+
+/* 400 years have 146097 days; 1970-01-01 is day 719468 after 1 March of the year 0. */
+static void civil_from_days(struct civil_time *out, wide_int days)
+{
+    wide_int day_of_era;
+    wide_int era = floor_divide(days + 719468, 146097, &day_of_era);
+    int doe = (int)day_of_era;
+    int yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    int doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    int m = (5 * doy + 2) / 153; /* from March: 153 days are five months */
+    out->day = doy - (153 * m + 2) / 5 + 1;
+    out->month = m < 10 ? m + 3 : m - 9;
+    out->year = era * 400 + yoe + (out->month <= 2);
+}
+
+static wide_int days_from_civil(const struct civil_time *t)
+{
+    wide_int rest;
+    wide_int era = floor_divide(t->year - (t->month <= 2), 400, &rest);
+    int yoe = (int)rest;
+    int doy = (153 * (t->month > 2 ? t->month - 3 : t->month + 9) + 2) / 5 + t->day - 1;
+    return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+}
+
+/* How many of a unit below a week make a day or, from a second on, a second. */
+static int64_t units_per_second(enum time_unit unit)
+{
+    int64_t n = 1;
+    for (int i = UNIT_SECOND; i < (int)unit; i++)
+        n *= 1000;
+    return n;
+}
+
+static void civil_from_seconds(struct civil_time *out, wide_int seconds)
+{
+    wide_int rest;
+    civil_from_days(out, floor_divide(seconds, 86400, &rest));
+    out->hour = (int)(rest / 3600);
+    out->minute = (int)(rest / 60 % 60);
+    out->second = (int)(rest % 60);
+}
+
+static void civil_from_count(struct civil_time *out, wide_int n, enum time_unit unit)
+{
+    wide_int rest = 0;
+    memset(out, 0, sizeof(*out));
+    out->month = out->day = 1;
+    switch (unit) {
+    case UNIT_YEAR: out->year = n + 1970; return;
+    case UNIT_MONTH:
+        out->year = floor_divide(n, 12, &rest) + 1970;
+        out->month = (int)rest + 1;
+        return;
+    case UNIT_WEEK: civil_from_days(out, n * 7); return;
+    case UNIT_DAY: civil_from_days(out, n); return;
+    case UNIT_HOUR: civil_from_seconds(out, n * 3600); return;
+    case UNIT_MINUTE: civil_from_seconds(out, n * 60); return;
+    default: break;
+    }
+    int64_t per_second = units_per_second(unit);
+    civil_from_seconds(out, floor_divide(n, per_second, &rest));
+    out->fraction = (int64_t)rest * (ATTOS / per_second);
+}
+
+/* The count of a time, without scale; 0 where the unit is too coarse for it. */
+static int count_from_civil(wide_int *out, const struct civil_time *t, enum time_unit unit)
+{
+    wide_int rest = 0, n = days_from_civil(t);
+    wide_int seconds = n * 86400 + t->hour * 3600 + t->minute * 60 + t->second;
+    int whole_day = t->hour == 0 && t->minute == 0 && t->second == 0 && t->fraction == 0;
+    switch (unit) {
+    case UNIT_YEAR:
+        *out = t->year - 1970;
+        return whole_day && t->day == 1 && t->month == 1;
+    case UNIT_MONTH:
+        *out = (t->year - 1970) * 12 + t->month - 1;
+        return whole_day && t->day == 1;
+    case UNIT_WEEK: *out = floor_divide(n, 7, &rest); return whole_day && rest == 0;
+    case UNIT_DAY: *out = n; return whole_day;
+    case UNIT_HOUR: *out = floor_divide(seconds, 3600, &rest); return rest + t->fraction == 0;
+    case UNIT_MINUTE: *out = floor_divide(seconds, 60, &rest); return rest + t->fraction == 0;
+    default: break;
+    }
+    int64_t per_second = units_per_second(unit);
+    *out = seconds * per_second + t->fraction / (ATTOS / per_second);
+    return t->fraction % (ATTOS / per_second) == 0;
+}
+
+/* ---- dates as text --------------------------------------------------------------------- */
+
+/* How much of "YYYY-MM-DDThh:mm:ss" the unit shows, behind the year. */
+static size_t shown_length(enum time_unit unit)
+{
+    static const size_t shown[] = { 0, 3, 6, 6, 9, 12 };
+    return unit < UNIT_SECOND ? shown[unit] : 15;
+}
+
+static int datetime_print_text(const struct time_state *state, int64_t count, brc_buf *out,
+                               brc_error *err)
+{
+    struct civil_time t;
+    char rest[64], fraction[24];
+    civil_from_count(&t, (wide_int)count * state->scale, state->unit);
+    if (t.year > INT64_MAX || t.year < INT64_MIN) /* NumPy has no date for it either */
+        return print_count(count, BRC_PRINT_TEXT, out, err);
+    BRC_TRY(brc_buf_printf(out, err, "%04" PRId64, (int64_t)t.year));
+    snprintf(rest, sizeof(rest), "-%02d-%02dT%02d:%02d:%02d", t.month, t.day, t.hour, t.minute,
+             t.second);
+    BRC_TRY(brc_buf_append(out, rest, shown_length(state->unit), err));
+    if (state->unit <= UNIT_SECOND)
+        return BRC_OK;
+    snprintf(fraction, sizeof(fraction), ".%018" PRId64, t.fraction);
+    return brc_buf_append(out, fraction, 1 + 3 * (size_t)(state->unit - UNIT_SECOND), err);
+}
+
+static int datetime_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
+                          brc_buf *out, brc_error *err)
+{
+    const struct time_state *state = time_of(type);
+    BRC_TRY(brc_element_length_fits(type, len, err));
+    int64_t count = load_count(element);
+    if (how != BRC_PRINT_TEXT || count == INT64_MIN || state->unit == UNIT_GENERIC)
+        return print_count(count, how, out, err);
+    return datetime_print_text(state, count, out, err);
+}
+
+/* `digits` digits at *p, or nothing. */
+static int take_number(const char **p, size_t digits, int *out)
+{
+    int value = 0;
+    for (size_t i = 0; i < digits; i++) {
+        if ((*p)[i] < '0' || (*p)[i] > '9')
+            return 0;
+        value = value * 10 + ((*p)[i] - '0');
+    }
+    *p += digits;
+    *out = value;
+    return 1;
+}
+
+/* A mark and two digits, where the mark is there; 0 where what follows it is wrong. */
+static int take_part(const char **p, char mark, int *out, int *more)
+{
+    if (!*more || **p != mark) {
+        *more = 0;
+        return 1;
+    }
+    ++*p;
+    return take_number(p, 2, out);
+}
+
+static int take_second_fraction(const char **p, int64_t *out)
+{
+    int64_t value = 0, place = ATTOS / 10;
+    const char *s = *p;
+    if (*s != '.')
+        return 1;
+    for (s++; *s >= '0' && *s <= '9' && place > 0; s++, place /= 10)
+        value += (*s - '0') * place;
+    int any = s - *p > 1;
+    *p = s;
+    *out = value;
+    return any;
+}
+
+static int days_of_month(wide_int year, int month)
+{
+    static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    int leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return month == 2 && leap ? 29 : days[month - 1];
+}
+
+/* "2020-01-02", "2020-01-02T03:04:05.678", a year of 4 to 12 digits, also a year and
+ * month alone; a blank for the T, and a Z behind a time. */
+static int read_civil(struct civil_time *out, const char *text)
+{
+    const char *p = text + (text[0] == '-');
+    size_t year_digits = strspn(p, "0123456789");
+    int more = 1;
+    memset(out, 0, sizeof(*out));
+    out->month = out->day = 1;
+    /* NumPy's "-001" has three; twelve are below 2^127 in 10^-18 s */
+    if (year_digits < (text[0] == '-' ? 3 : 4) || year_digits > 12)
+        return 0;
+    int64_t year = strtoll(p, NULL, 10);
+    out->year = text[0] == '-' ? -year : year;
+    p += year_digits;
+    if (!take_part(&p, '-', &out->month, &more) || !take_part(&p, '-', &out->day, &more) ||
+        out->month < 1 || out->month > 12 || out->day < 1 ||
+        out->day > days_of_month(out->year, out->month))
+        return 0;
+    if (!take_part(&p, *p == ' ' ? ' ' : 'T', &out->hour, &more))
+        return 0;
+    int has_time = more;
+    if (!take_part(&p, ':', &out->minute, &more) || !take_part(&p, ':', &out->second, &more) ||
+        (more && !take_second_fraction(&p, &out->fraction)))
+        return 0;
+    p += has_time && *p == 'Z';
+    return *p == '\0' && out->hour < 24 && out->minute < 60 && out->second < 60;
+}
+
+int brc_datetime_scan(const brc_dtype *type, const brc_json *json, const char *text, brc_buf *out,
+                      brc_error *err)
+{
+    struct civil_time t;
+    wide_int count, rest = 0;
+    if (type->ops != &datetime_ops || brc_json_kind(json) == BRC_JSON_NUMBER ||
+        !read_civil(&t, text))
+        return 0;
+    const struct time_state *state = time_of(type);
+    if (state->unit == UNIT_GENERIC)
+        return brc_fail(err, BRC_EINVAL, "%s is a date, but the type's unit is generic: an "
+                        "integer is needed", text);
+    if (count_from_civil(&count, &t, state->unit))
+        count = floor_divide(count, state->scale, &rest);
+    else
+        rest = 1;
+    if (rest != 0)
+        return brc_fail(err, BRC_EINVAL, "%.60s is no multiple of the type's unit, %" PRId64 " %s",
+                        text, state->scale, unit_names[state->unit].text);
+    if (count > INT64_MAX || count <= INT64_MIN)
+        return brc_fail(err, BRC_EINVAL, "%.60s does not fit 64 bits in units of %" PRId64 " %s",
+                        text, state->scale, unit_names[state->unit].text);
+    BRC_TRY(append_count(out, (int64_t)count, err));
+    return 1;
+}

@@ -1,0 +1,491 @@
+/*
+ * Order, filters and compressor as one codec list, and back.
+ *
+ * v2 applies the filters in turn and then the compressor. Which of them work on
+ * elements and which on bytes, only their names say; between the two stands, in v3,
+ * "bytes". A filter for objects is that codec itself.
+ *
+ *   order F     -> transpose with the axes reversed
+ *   elements    -> numcodecs.delta ...           (array to array)
+ *   the point   -> bytes, vlen-utf8, vlen-bytes, numcodecs.zfpy ...
+ *   bytes       -> blosc, gzip, zstd, crc32c, numcodecs.zlib ...
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../codec/named.h"
+#include "zarr2.h"
+
+enum { ON_ELEMENTS = 1, ON_OBJECTS, INTO_BYTES, UNREADABLE };
+
+typedef struct known_filter {
+    const char *id;
+    int works;
+} known_filter;
+
+/* All others work on bytes. */
+static const known_filter known_filters[] = {
+    { "delta", ON_ELEMENTS },    { "fixedscaleoffset", ON_ELEMENTS }, { "quantize", ON_ELEMENTS },
+    { "bitround", ON_ELEMENTS }, { "astype", ON_ELEMENTS },           { "packbits", ON_ELEMENTS },
+    { "vlen-utf8", ON_OBJECTS }, { "vlen-bytes", ON_OBJECTS },        { "zfpy", INTO_BYTES },
+    { "pcodec", INTO_BYTES },    { "vlen-array", UNREADABLE },        { "json2", UNREADABLE },
+    { "json", UNREADABLE },      { "msgpack2", UNREADABLE },          { "msgpack", UNREADABLE },
+    { "pickle", UNREADABLE },    { "categorize", UNREADABLE },
+};
+
+static int filter_works(const char *id)
+{
+    for (size_t i = 0; i < sizeof(known_filters) / sizeof(known_filters[0]); i++)
+        if (strcmp(known_filters[i].id, id) == 0)
+            return known_filters[i].works;
+    return 0;
+}
+
+/* ---- from v2 -------------------------------------------------------------------------- */
+
+typedef struct codec_reader {
+    brc_buf *out;
+    const brc_json *dtype; /* the array's ...                        */
+    brc_zarr2_type *array; /* ... taken apart ...                    */
+    char order;            /* ... and of what the filters so far give */
+    uint64_t size;
+    int is_bytes;     /* the point is passed */
+    char pointer[32]; /* "/filters/1"        */
+} codec_reader;
+
+static int bad_filter(const codec_reader *r, int code, brc_error *err, const char *id,
+                      const char *what)
+{
+    return brc_fail(err, code, "%s: \"%.60s\" %s", r->pointer, id, what);
+}
+
+static int begin_codec(codec_reader *r, const char *prefix, const char *name, brc_error *err)
+{
+    if (r->out->data[r->out->len - 1] != '[')
+        BRC_TRY(brc_buf_byte(r->out, ',', err));
+    BRC_TRY(brc_buf_printf(r->out, err, "{\"name\":"));
+    brc_buf full = BRC_BUF_INIT;
+    int rc = brc_buf_printf(&full, err, "%s%s", prefix, name);
+    if (rc == BRC_OK)
+        rc = brc_json_quote(r->out, (const char *)full.data, full.len, err);
+    brc_buf_dispose(&full);
+    return rc;
+}
+
+/* The members but for the id, as the configuration. */
+static int copy_configuration(codec_reader *r, const brc_json *item, brc_error *err)
+{
+    int n = 0;
+    for (const brc_json *m = brc_json_first(item); m; m = brc_json_next(m)) {
+        const char *name = brc_json_own_name(m);
+        if (strcmp(name, "id") == 0)
+            continue;
+        BRC_TRY(brc_buf_text(r->out, n++ ? "," : ",\"configuration\":{", err));
+        BRC_TRY(brc_json_quote(r->out, name, strlen(name), err));
+        BRC_TRY(brc_buf_byte(r->out, ':', err));
+        BRC_TRY(brc_json_write(r->out, m, err));
+    }
+    return brc_buf_text(r->out, n ? "}}" : "}", err);
+}
+
+/* "bytes", where elements become bytes. */
+static int pass_the_point(codec_reader *r, brc_error *err)
+{
+    r->is_bytes = 1;
+    BRC_TRY(begin_codec(r, "", "bytes", err));
+    if (r->order == '|')
+        return brc_buf_byte(r->out, '}', err);
+    return brc_buf_printf(r->out, err, ",\"configuration\":{\"endian\":\"%s\"}}",
+                          r->order == '>' ? "big" : "little");
+}
+
+/* An integer of a compressor that matters only when writing, made one that v3 takes. */
+static int64_t setting(const brc_json *item, const char *name, int64_t otherwise, int64_t min,
+                       int64_t max)
+{
+    int64_t value;
+    if (!brc_json_int(brc_json_member(item, name), INT64_MIN, INT64_MAX, &value))
+        return otherwise;
+    return value < min ? min : value > max ? max : value;
+}
+
+static int read_blosc(codec_reader *r, const brc_json *item, brc_error *err)
+{
+    static const char *const shuffles[] = { "noshuffle", "shuffle", "bitshuffle" };
+    uint64_t size = r->size > 0 && r->size <= 255 ? r->size : 1;
+    const brc_json *cname = brc_json_member(item, "cname");
+    const char *name = cname ? brc_json_text(cname) : "lz4";
+    int64_t shuffle = setting(item, "shuffle", 1, -1, 3);
+
+    if (!name || (cname && brc_json_kind(cname) != BRC_JSON_STRING) || shuffle == 3)
+        return bad_filter(r, BRC_EINVAL, err, "blosc", "has a cname or shuffle that is not known");
+    if (shuffle == -1)
+        shuffle = r->size == 1 ? 2 : 1;
+    size = (uint64_t)setting(item, "typesize", (int64_t)size, 1, 255);
+    BRC_TRY(begin_codec(r, "", "blosc", err));
+    BRC_TRY(brc_buf_text(r->out, ",\"configuration\":{\"cname\":", err));
+    BRC_TRY(brc_json_quote(r->out, name, strlen(name), err));
+    return brc_buf_printf(
+        r->out, err, ",\"clevel\":%d,\"shuffle\":\"%s\",\"typesize\":%llu,\"blocksize\":%lld}}",
+        (int)setting(item, "clevel", 5, 0, 9), shuffles[shuffle], (unsigned long long)size,
+        (long long)setting(item, "blocksize", 0, 0, INT32_MAX));
+}
+
+/* Those that v3 has under a name and configuration of its own. */
+static int read_core(codec_reader *r, const char *id, const brc_json *item, int *is_core,
+                     brc_error *err)
+{
+    const char *location = brc_json_text(brc_json_member(item, "location"));
+    int checksum = 0;
+
+    *is_core = 1;
+    if (strcmp(id, "blosc") == 0)
+        return read_blosc(r, item, err);
+    if (strcmp(id, "gzip") == 0) {
+        int64_t level = setting(item, "level", 1, -1, 9);
+        BRC_TRY(begin_codec(r, "", id, err));
+        return brc_buf_printf(r->out, err, ",\"configuration\":{\"level\":%d}}",
+                              level < 0 ? 6 : (int)level);
+    }
+    if (strcmp(id, "zstd") == 0) {
+        (void)brc_json_bool(brc_json_member(item, "checksum"), &checksum);
+        BRC_TRY(begin_codec(r, "", id, err));
+        return brc_buf_printf(r->out, err, ",\"configuration\":{\"level\":%d%s}}",
+                              (int)setting(item, "level", 0, -131072, 22),
+                              checksum ? ",\"checksum\":true" : "");
+    }
+    if (strcmp(id, "crc32c") == 0 && (!location || strcmp(location, "end") == 0)) {
+        BRC_TRY(begin_codec(r, "", id, err));
+        return brc_buf_byte(r->out, '}', err);
+    }
+    *is_core = 0;
+    return BRC_OK;
+}
+
+static int read_on_bytes(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
+{
+    int is_core;
+    if (!r->is_bytes)
+        BRC_TRY(pass_the_point(r, err));
+    BRC_TRY(read_core(r, id, item, &is_core, err));
+    if (is_core)
+        return BRC_OK;
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
+/* A member that names a data type; *type is left alone where there is none. */
+static int read_filter_type(const codec_reader *r, const brc_json *item, const char *member,
+                            brc_zarr2_type *type, brc_error *err)
+{
+    const brc_json *name = brc_json_member(item, member);
+    if (!name || brc_json_kind(name) == BRC_JSON_NULL)
+        return BRC_OK;
+    int rc = brc_zarr2_type_read(type, name, err);
+    if (rc < 0) {
+        brc_context(err, "%s/%s", r->pointer, member);
+        return rc;
+    }
+    brc_buf_dispose(&type->json);
+    return BRC_OK;
+}
+
+/* What goes in must be what the filter was told, or its bytes mean something else;
+ * what comes out is what the next one gets. */
+static int read_on_elements(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
+{
+    int is_astype = strcmp(id, "astype") == 0;
+    brc_zarr2_type in = { BRC_BUF_INIT, 0, r->order, r->size }, out;
+
+    if (r->is_bytes)
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id,
+                          "works on elements and comes after a filter that works on bytes, which "
+                          "Zarr v3 cannot say");
+    BRC_TRY(read_filter_type(r, item, is_astype ? "decode_dtype" : "dtype", &in, err));
+    if (in.size != r->size || (in.order != r->order && in.order != '|' && r->order != '|'))
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id,
+                          "is for another size or byte order of elements than those that it gets");
+    out = in;
+    BRC_TRY(read_filter_type(r, item, is_astype ? "encode_dtype" : "astype", &out, err));
+    if (strcmp(id, "packbits") == 0) {
+        out.size = 1;
+        out.order = '|';
+    }
+    r->size = out.size;
+    r->order = out.order;
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
+static int read_on_objects(codec_reader *r, const char *id, brc_error *err)
+{
+    if (r->array->kind != 'O' || r->is_bytes)
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id, "is for an array of objects");
+    r->is_bytes = 1;
+    r->size = 1;
+    BRC_TRY(brc_buf_text(&r->array->json, strcmp(id, "vlen-utf8") == 0 ? "\"string\"" : "\"bytes\"",
+                         err));
+    BRC_TRY(begin_codec(r, "", id, err));
+    return brc_buf_byte(r->out, '}', err);
+}
+
+/* Objects in forms that are not read: pickle is code, the others no array of one
+ * type. The array is kept, because this build has no codec of that name. */
+static int read_unreadable(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
+{
+    if (r->array->kind == 'O') {
+        r->is_bytes = 1;
+        BRC_TRY(brc_zarr2_type_opaque(r->array, r->dtype, err));
+    }
+    r->size = 1;
+    r->order = '|';
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
+static int read_filter(codec_reader *r, const brc_json *item, brc_error *err)
+{
+    const brc_json *member = brc_json_member(item, "id");
+    const char *id = brc_json_kind(member) == BRC_JSON_STRING ? brc_json_text(member) : NULL;
+
+    if (!id || !*id)
+        return brc_fail(err, BRC_EINVAL, "%s: must be an object with the member \"id\"",
+                        r->pointer);
+    int works = filter_works(id);
+    if (works == UNREADABLE)
+        return read_unreadable(r, id, item, err);
+    if (works == ON_OBJECTS)
+        return read_on_objects(r, id, err);
+    if (r->array->kind == 'O' && !r->is_bytes)
+        return bad_filter(r, BRC_EINVAL, err, id,
+                          "comes before the filter that makes bytes of objects");
+    if (works == ON_ELEMENTS)
+        return read_on_elements(r, id, item, err);
+    if (works != INTO_BYTES)
+        return read_on_bytes(r, id, item, err);
+    if (r->is_bytes)
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id, "comes after bytes were made");
+    r->is_bytes = 1;
+    r->size = 1;
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
+static int read_order(codec_reader *r, const brc_json *order, size_t ndim, brc_error *err)
+{
+    const char *text = brc_json_kind(order) == BRC_JSON_STRING ? brc_json_text(order) : NULL;
+    if (!text || (strcmp(text, "C") != 0 && strcmp(text, "F") != 0))
+        return brc_fail(err, BRC_EINVAL, "/order: must be \"C\" or \"F\"");
+    if (*text == 'C' || ndim < 2)
+        return BRC_OK;
+    BRC_TRY(begin_codec(r, "", "transpose", err));
+    BRC_TRY(brc_buf_text(r->out, ",\"configuration\":{\"order\":[", err));
+    for (size_t i = ndim; i-- > 0;)
+        BRC_TRY(brc_buf_printf(r->out, err, "%zu%s", i, i > 0 ? "," : "]}}"));
+    return BRC_OK;
+}
+
+int brc_zarr2_codecs_read(brc_buf *out, brc_zarr2_type *type, const brc_json *zarray, size_t ndim,
+                          brc_error *err)
+{
+    codec_reader r = {
+        out, brc_json_member(zarray, "dtype"), type, type->order, type->size, 0, ""
+    };
+    const brc_json *filters = brc_json_member(zarray, "filters");
+    const brc_json *compressor = brc_json_member(zarray, "compressor");
+    size_t i = 0;
+
+    BRC_TRY(brc_buf_byte(out, '[', err));
+    BRC_TRY(read_order(&r, brc_json_member(zarray, "order"), ndim, err));
+    if (filters && brc_json_kind(filters) != BRC_JSON_NULL &&
+        brc_json_kind(filters) != BRC_JSON_ARRAY)
+        return brc_fail(err, BRC_EINVAL, "/filters: must be null or a list");
+    for (const brc_json *f = brc_json_first(filters); f; f = brc_json_next(f)) {
+        brc_buf pointer = { .data = (uint8_t *)r.pointer, .cap = sizeof(r.pointer), .fixed = 1 };
+        BRC_TRY(brc_buf_printf(&pointer, err, "/filters/%zu", i++));
+        BRC_TRY(read_filter(&r, f, err));
+    }
+    memcpy(r.pointer, "/compressor", sizeof("/compressor"));
+    if (compressor && brc_json_kind(compressor) != BRC_JSON_NULL)
+        BRC_TRY(read_filter(&r, compressor, err));
+    if (type->kind == 'O' && !r.is_bytes)
+        return brc_fail(err, BRC_EINVAL,
+                        "/filters: an array of objects needs a filter that makes bytes of them");
+    if (!r.is_bytes)
+        BRC_TRY(pass_the_point(&r, err));
+    return brc_buf_byte(out, ']', err);
+}
+
+/* ---- to v2 ------------------------------------------------------------------------------ */
+
+static int no_v2_codec(brc_error *err, size_t i, const char *name)
+{
+    return brc_fail(err, BRC_EUNSUPPORTED, "/codecs/%zu: Zarr v2 has no form for \"%.60s\"", i,
+                    name);
+}
+
+/* A transpose at the front: *f 1 where it reverses the axes. */
+static int write_order(const brc_named *codec, size_t ndim, int *f, brc_error *err)
+{
+    const brc_json *order = brc_json_member(codec->config, "order");
+    const char *text = brc_json_kind(order) == BRC_JSON_STRING ? brc_json_text(order) : NULL;
+    size_t i = 0, kept = 0, reversed = 0;
+    uint64_t axis;
+
+    for (const brc_json *v = brc_json_first(order); v; v = brc_json_next(v), i++)
+        if (brc_json_uint(v, ndim, &axis)) {
+            kept += axis == i;
+            reversed += axis == ndim - 1 - i;
+        }
+    *f = text ? strcmp(text, "F") == 0 : reversed == ndim && kept != ndim;
+    if (!*f && !(text && strcmp(text, "C") == 0) && kept != ndim)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "/codecs/0: Zarr v2 has no form for a transpose that does not reverse all "
+                        "axes");
+    return BRC_OK;
+}
+
+static int write_config_member(brc_buf *out, const brc_json *m, char order, brc_error *err)
+{
+    const char *name = brc_json_own_name(m), *text = brc_json_text(m);
+    BRC_TRY(brc_buf_byte(out, ',', err));
+    BRC_TRY(brc_json_quote(out, name, strlen(name), err));
+    BRC_TRY(brc_buf_byte(out, ':', err));
+    int is_type = strcmp(name, "dtype") == 0 || strcmp(name, "astype") == 0 ||
+                  strcmp(name, "encode_dtype") == 0 || strcmp(name, "decode_dtype") == 0;
+    if (!is_type || brc_json_kind(m) != BRC_JSON_STRING || !text || *text == '|')
+        return brc_json_write(out, m, err);
+    if (*text != '<' && *text != '>')
+        return brc_zarr2_type_write(out, m, order, err); /* v3's name */
+    size_t at = out->len + 1;                            /* behind the quote */
+    BRC_TRY(brc_json_write(out, m, err));
+    out->data[at] = (uint8_t)order; /* the elements have one for all filters */
+    return BRC_OK;
+}
+
+static int write_blosc(brc_buf *out, const brc_named *codec, brc_error *err)
+{
+    const char *cname = brc_json_text(brc_json_member(codec->config, "cname"));
+    const char *shuffle = brc_json_text(brc_json_member(codec->config, "shuffle"));
+    int number = !shuffle || strcmp(shuffle, "noshuffle") == 0 ? 0
+                 : strcmp(shuffle, "shuffle") == 0             ? 1
+                                                               : 2;
+    BRC_TRY(brc_buf_text(out, "{\"id\":\"blosc\",\"cname\":", err));
+    BRC_TRY(brc_json_quote(out, cname ? cname : "lz4", strlen(cname ? cname : "lz4"), err));
+    return brc_buf_printf(out, err, ",\"clevel\":%d,\"shuffle\":%d,\"blocksize\":%lld}",
+                          (int)setting(codec->config, "clevel", 5, 0, 9), number,
+                          (long long)setting(codec->config, "blocksize", 0, 0, INT32_MAX));
+}
+
+/* The codecs of v3 that v2 has under the same name, but not for all types. */
+static int fits_type(const char *codec, const char *type)
+{
+    if (strcmp(codec, "bitround") == 0)
+        return strcmp(type, "float16") == 0 || strcmp(type, "float32") == 0 ||
+               strcmp(type, "float64") == 0;
+    if (strcmp(codec, "vlen-utf8") == 0)
+        return strcmp(type, "string") == 0;
+    return strcmp(codec, "vlen-bytes") != 0 || strcmp(type, "string") != 0;
+}
+
+/* One codec as a filter: {"id": ..., and its configuration}. */
+static int write_filter(brc_buf *out, size_t i, const brc_named *codec, const char *type,
+                        char order, brc_error *err)
+{
+    static const char *const core[] = { "blosc",    "gzip",      "zstd",      "crc32c",
+                                        "bitround", "vlen-utf8", "vlen-bytes" };
+    static const char prefix[] = "numcodecs.";
+    size_t n = sizeof(prefix) - 1, k = 0;
+    const char *id = codec->name;
+
+    if (strcmp(id, "blosc") == 0)
+        return write_blosc(out, codec, err);
+    while (k < sizeof(core) / sizeof(core[0]) && strcmp(core[k], id) != 0)
+        k++;
+    if (k == sizeof(core) / sizeof(core[0])) {
+        if (strncmp(id, prefix, n) != 0)
+            return no_v2_codec(err, i, id);
+        id += n;
+    }
+    if (!fits_type(codec->name, type))
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "/codecs/%zu: Zarr v2 has no form for \"%s\" on %.60s", i, id, type);
+    BRC_TRY(brc_buf_text(out, "{\"id\":", err));
+    BRC_TRY(brc_json_quote(out, id, strlen(id), err));
+    for (const brc_json *m = brc_json_first(codec->config); m; m = brc_json_next(m))
+        BRC_TRY(write_config_member(out, m, order, err));
+    return brc_buf_byte(out, '}', err);
+}
+
+/* The byte order that "bytes" says, wherever it stands. */
+static int find_order(char *order, const brc_json *codecs, brc_error *err)
+{
+    brc_named codec;
+    *order = '<';
+    for (const brc_json *v = brc_json_first(codecs); v; v = brc_json_next(v)) {
+        BRC_TRY(brc_named_read(&codec, v, err));
+        const char *endian = brc_json_text(brc_json_member(codec.config, "endian"));
+        if (codec.name && endian && strcmp(endian, "big") == 0 &&
+            (strcmp(codec.name, "bytes") == 0 || strcmp(codec.name, "endian") == 0))
+            *order = '>';
+    }
+    return BRC_OK;
+}
+
+/* Whether the codec makes no bytes of elements and could be v2's compressor. */
+static int is_on_bytes(const char *name)
+{
+    static const char *const core[] = { "blosc", "gzip", "zstd", "crc32c" };
+    for (size_t i = 0; i < sizeof(core) / sizeof(core[0]); i++)
+        if (strcmp(name, core[i]) == 0)
+            return 1;
+    if (strncmp(name, "numcodecs.", 10) != 0)
+        return 0;
+    int works = filter_works(name + 10);
+    return works == 0 || works == INTO_BYTES;
+}
+
+int brc_zarr2_codecs_write(brc_buf *out, char *order, const brc_json *doc, brc_error *err)
+{
+    const brc_json *codecs = brc_json_member(doc, "codecs");
+    size_t ndim = brc_json_count(brc_json_member(doc, "shape"));
+    brc_buf filters = BRC_BUF_INIT;
+    brc_named codec, type;
+    size_t i = 0;
+    int f = 0, rc;
+
+    BRC_GO(brc_named_read(&type, brc_json_member(doc, "data_type"), err));
+    if (!type.name)
+        type.name = "";
+    BRC_GO(find_order(order, codecs, err));
+    const brc_json *v = brc_json_first(codecs);
+    BRC_GO(brc_named_read(&codec, v, err));
+    if (codec.name && strcmp(codec.name, "transpose") == 0) {
+        BRC_GO(write_order(&codec, ndim, &f, err));
+        v = brc_json_next(v);
+        i++;
+    }
+    const brc_json *compressor = NULL;
+    for (; v; v = brc_json_next(v), i++) {
+        BRC_GO(brc_named_read(&codec, v, err));
+        if (!codec.name)
+            BRC_GO(no_v2_codec(err, i, ""));
+        if (strcmp(codec.name, "bytes") == 0 || strcmp(codec.name, "endian") == 0)
+            continue;
+        if (!brc_json_next(v) && is_on_bytes(codec.name)) {
+            compressor = v;
+            break;
+        }
+        BRC_GO(brc_buf_byte(&filters, filters.len ? ',' : '[', err));
+        BRC_GO(write_filter(&filters, i, &codec, type.name, *order, err));
+    }
+    BRC_GO(brc_buf_printf(out, err, "\"order\":\"%c\",\"filters\":", f ? 'F' : 'C'));
+    if (filters.len > 0)
+        BRC_GO(brc_buf_append(out, filters.data, filters.len, err));
+    BRC_GO(brc_buf_text(out, filters.len ? "],\"compressor\":" : "null,\"compressor\":", err));
+    rc = compressor ? write_filter(out, i, &codec, type.name, *order, err)
+                    : brc_buf_text(out, "null", err);
+done:
+    brc_buf_dispose(&filters);
+    return rc;
+}

@@ -1,0 +1,32 @@
+/*
+ * Chunks whose codecs or data type were not known when they were stored.
+ *
+ * The object of such a chunk is a mark and the bytes that came from the Zarr store:
+ *
+ *     | mark, 16 bytes | the encoded chunk ... |
+ *
+ * The mark keeps it from being taken for the same bytes of a chunk that could be
+ * decoded, whichever came first. Of one array all chunks are opaque, or none.
+ */
+#ifndef BRC_ZARR_OPAQUE_H
+#define BRC_ZARR_OPAQUE_H
+
+#include "meta.h"
+#include "../store/store.h"
+
+#define BRC_OPAQUE_SPEC "{\"opaque\":true}" /* in store.encoding */
+
+/* Makes an opaque chunk's object of its bytes. */
+BRC_MUST_USE int brc_opaque_mark(brc_buf *out, brc_error *err);
+
+/* An array that can be decoded now, but whose chunks were stored when it could not,
+ * is made opaque: also its grid may be another one. `row`: of the draft, or 0. */
+BRC_MUST_USE int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map, int64_t row, brc_error *err);
+
+/* The bytes that a Zarr store would hold for a chunk of an opaque array: what came in,
+ * or what a build that knew the codecs has stored in just this encoding.
+ * BRC_EUNSUPPORTED where they would have to be encoded anew. */
+BRC_MUST_USE int brc_opaque_get(brc_store *store, const brc_meta *meta, const uint64_t *index,
+                                const brc_object *object, brc_buf *out, brc_error *err);
+
+#endif

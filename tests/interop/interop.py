@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""Arrays that go both ways between breccia and its peers.
+
+    interop.py COMMAND [--count N] [--seed S] [--first N] [--only NUMBER] [--keep FOLDER]
+
+Every generated array is written by a peer, imported and read with the command; and
+written with the command, exported, and read by every peer that can. Values, shape,
+fill value and attributes must be equal, bit for bit. Exit 1: an array differed.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import generate
+import peers
+import version2
+
+BATCH = 250  # arrays of one repository
+
+
+class Refused(Exception):
+    """The command said no."""
+
+
+def run(command, *args, data=None):
+    done = subprocess.run([command, *args, '--threads', '1'], input=data, capture_output=True,
+                          check=False, timeout=120)
+    if done.returncode:
+        raise Refused(f'{args[0]}: {done.stderr.decode("utf-8", "replace").strip()[-300:]}')
+    return done.stdout
+
+
+def equal_json(a, b):
+    """As JSON; integers and floats are two things."""
+    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
+
+
+class Results:
+    def __init__(self):
+        self.compared = collections.Counter()
+        self.left_out = collections.Counter()
+        self.failed = collections.defaultdict(list)
+
+    def fail(self, way, case, reason):
+        self.compared[way] += 1
+        self.failed[f'{way}: {reason}'].append(case)
+
+    def report(self, seed):
+        print(f'seed {seed}')
+        for way, count in sorted(self.compared.items()):
+            bad = sum(len(cases) for key, cases in self.failed.items() if key.startswith(way + ': '))
+            print(f'  {way:<32} {count:>6} compared  {bad:>6} differ')
+        print('left out, because the peer has')
+        for (peer, reason), count in sorted(self.left_out.items()):
+            print(f'  {count:>6} x {peer}: {reason}')
+        for reason, cases in sorted(self.failed.items(), key=lambda item: -len(item[1])):
+            print(f'FAIL {len(cases)} x {reason}')
+            for case in cases[:2]:
+                print(f'     {case.name} {case.describe()}')
+
+
+def compare(case, content, seen):
+    """What differs, or None."""
+    values, shape, fill, attributes = seen
+    if shape != list(content.shape):
+        return f'shape {shape}, not {list(content.shape)}'
+    want = case.type.canonical(content)
+    if values != want:
+        return 'other values' if len(values) == len(want) else 'another number of bytes'
+    if fill is not None:
+        expected = case.type.canonical(case.type.filled((1,), case.fill))
+        if fill != expected:
+            return f'fill value {fill.hex()}, not {expected.hex()}'
+    if attributes is not None and not equal_json(attributes, case.doc.get('attributes', {})):
+        return 'other attributes'
+    return None
+
+
+def start_group(folder):
+    os.makedirs(folder)
+    with open(os.path.join(folder, 'zarr.json'), 'w', encoding='utf-8') as file:
+        json.dump({'zarr_format': 3, 'node_type': 'group'}, file)
+
+
+# ---- a peer writes, breccia reads --------------------------------------------
+
+def peer_writes(peer, root, cases, results):
+    written = []
+    for case in cases:
+        try:
+            peer.write(root, case)
+            written.append(case)
+        except Exception as why:  # whatever a peer may raise
+            results.fail(f'{peer.name} writes', case, one_line(why))
+            shutil.rmtree(os.path.join(root, case.name), ignore_errors=True)
+    return written
+
+
+def one_line(why):
+    return f'{type(why).__name__}: {str(why)[:160]}'.replace('\n', ' ')
+
+
+def import_all(command, repo, root, cases, way, results):
+    """At once; where that fails one after the other, to know which."""
+    try:
+        run(command, 'import', repo, root, '/p')
+        return cases
+    except Refused:
+        pass
+    taken = []
+    for case in cases:
+        try:
+            run(command, 'import', repo, os.path.join(root, case.name), '/p/' + case.name)
+            taken.append(case)
+        except Refused as why:
+            results.fail(way, case, short(why, case))
+    return taken
+
+
+def short(why, case):
+    return str(why).replace(case.name, 'A').rpartition('.brc: ')[2][-200:]
+
+
+def read_ours(command, repo, case, root):
+    values = run(command, 'read', repo, f'/p/{case.name}', '--format', 'raw')
+    doc = json.loads(run(command, 'info', repo, f'/p/{case.name}', '--json'))['metadata']
+    with open(os.path.join(root, case.name, 'zarr.json'), encoding='utf-8') as file:
+        theirs = json.load(file)
+    if not equal_json(doc['fill_value'], theirs['fill_value']):
+        raise Refused(f'fill value {doc["fill_value"]}, not {theirs["fill_value"]}')
+    return values, doc['shape'], None, doc.get('attributes', {})
+
+
+def from_peer(command, peer, cases, work, results):
+    way = f'{peer.name} -> breccia'
+    root = os.path.join(work, peer.name)
+    start_group(root)
+    if hasattr(peer, 'write_all'):
+        peer.write_all(root, cases, root + '-from')
+    cases = peer_writes(peer, root, cases, results)
+    repo = os.path.join(work, peer.name + '.brc')
+    run(command, 'init', repo)
+    cases = import_all(command, repo, root, cases, way, results)
+
+    def judge(case):
+        try:
+            return compare(case, case.content(case.written), read_ours(command, repo, case, root))
+        except Refused as why:
+            return short(why, case)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        note(way, cases, pool.map(judge, cases), results)
+
+
+def note(way, cases, reasons, results):
+    for case, reason in zip(cases, reasons):
+        if reason is None:
+            results.compared[way] += 1
+        else:
+            results.fail(way, case, reason)
+
+
+# ---- breccia writes, peers read ------------------------------------------------
+
+def selection(start, shape):
+    return '[' + ','.join(f'{s}:{s + n}' for s, n in zip(start, shape)) + ']'
+
+
+def write_ours(command, repo, work, case):
+    path = f'/p/{case.name}'
+    document = os.path.join(work, case.name + '.json')
+    with open(document, 'w', encoding='utf-8') as file:
+        json.dump(case.doc, file)
+    run(command, 'create', repo, path, '--metadata', '@' + document)
+    for step in case.written + case.then:
+        if step[0] == 'resize':
+            run(command, 'resize', repo, path, '--shape', ','.join(map(str, step[1])))
+            continue
+        _, start, values = step
+        where = [selection(start, values.shape)] if start else []
+        if values.size:
+            run(command, 'write', repo, path, *where, '--from', '-', data=case.type.canonical(values))
+
+
+def fill_ours(command, cases, work, results):
+    """A repository with the arrays, each also read back; those that could be written."""
+    repo = os.path.join(work, 'ours.brc')
+    run(command, 'init', repo)
+    written = []
+    for case in cases:
+        try:
+            write_ours(command, repo, work, case)
+            got = run(command, 'read', repo, f'/p/{case.name}', '--format', 'raw')
+            if got != case.type.canonical(case.content(case.written + case.then)):
+                results.fail('breccia -> breccia', case, 'other values')
+                continue
+            results.compared['breccia -> breccia'] += 1
+            written.append(case)
+        except Refused as why:
+            results.fail('breccia -> breccia', case, short(why, case))
+    return repo, written
+
+
+def final(case):
+    """The case as its steps left it."""
+    content = case.content(case.written + case.then)
+    case.doc = {**case.doc, 'shape': list(content.shape)}
+    case.writes, case.then = [([0] * content.ndim, content)], []
+
+
+def to_peers(command, readers, cases, work, results):
+    repo, cases = fill_ours(command, cases, work, results)
+    root = os.path.join(work, 'ours')
+    run(command, 'export', repo, '/p', root)
+    for case in cases:
+        final(case)
+    for peer in readers:
+        way = f'breccia -> {peer.name}'
+        takes = [case for case in cases if allowed(peer, case, False, results)]
+        if hasattr(peer, 'read_all'):
+            peer.read_all(root, takes, os.path.join(work, 'by-' + peer.name))
+
+        def judge(case):
+            try:
+                return compare(case, case.content(case.written), peer.read(root, case))
+            except Exception as why:  # whatever a peer may raise
+                return one_line(why)
+
+        note(way, takes, map(judge, takes), results)
+
+
+# ---- Zarr v2: a peer writes, breccia changes, the peers read -------------------
+
+def import_v2(command, repo, root, case, way, results):
+    """Whether the array came in with its values; then also what it is changed to."""
+    path = f'/p/{case.name}'
+    try:
+        run(command, 'import', repo, os.path.join(root, case.name), path)
+        seen = (run(command, 'read', repo, path, '--format', 'raw'), case.shape, None,
+                json.loads(run(command, 'attrs', repo, path, '--json')))
+        reason = version2.compare(case, case.content(case.written), seen)
+        for _, start, values in case.then:
+            where = [selection(start, values.shape)] if start else []
+            if values.size:
+                run(command, 'write', repo, path, *where, '--from', '-', data=case.type.canonical(values))
+    except Refused as why:
+        reason = short(why, case)
+    note(way, [case], [reason], results)
+    return reason is None
+
+
+def batch_v2(command, cases, work, results):
+    repo, taken = os.path.join(work, 'v2.brc'), []
+    run(command, 'init', repo)
+    for case in cases:
+        writers = [peer for peer in version2.PEERS if peer.cannot(case) is None]
+        if not writers:
+            results.left_out['every peer (v2)', 'no way to write it'] += 1
+            continue
+        peer = writers[int(case.name[1:]) // 4 % len(writers)]
+        root = os.path.join(work, peer.name)
+        if peer_writes(peer, root, [case], results) and \
+                import_v2(command, repo, root, case, f'{peer.name} -> breccia', results):
+            taken.append(case)
+    root = os.path.join(work, 'ours-v2')
+    try:
+        run(command, 'export', repo, '/p', root, '--format', 'zarr2')
+    except Refused as why:
+        return results.fail('breccia -> v2', taken[0], short(why, taken[0]))
+    for peer in version2.PEERS:
+        takes = []
+        for case in taken:
+            reason = peer.cannot(case)
+            if reason is None:
+                takes.append(case)
+            else:
+                results.left_out[peer.name, reason] += 1
+
+        def judge(case):
+            try:
+                return version2.compare(case, case.content(case.written + case.then),
+                                        peer.read(root, case))
+            except Exception as why:  # whatever a peer may raise
+                return one_line(why)
+
+        note(f'breccia -> {peer.name}', takes, map(judge, takes), results)
+    return None
+
+
+def allowed(peer, case, writing, results):
+    reason = peer.cannot(case, writing)
+    if reason is not None and not writing:
+        results.left_out[peer.name, reason] += 1
+    return reason is None
+
+
+def batch(command, everyone, cases, work, results):
+    shares = collections.defaultdict(list)
+    for case in cases:
+        writers = [peer for peer in everyone if allowed(peer, case, True, results)]
+        if writers:  # the last one, zarrita, can write the fewest
+            number = int(case.name[1:])
+            which = -1 if number % 2 else number // 2 % len(writers)
+            shares[writers[which]].append(case)
+        else:
+            results.left_out['every peer', 'no way to write it'] += 1
+    for peer, share in shares.items():
+        from_peer(command, peer, share, work, results)
+    to_peers(command, everyone, cases, work, results)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('command')
+    parser.add_argument('--count', type=int, default=2000)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--first', type=int, default=0)
+    parser.add_argument('--only', type=int)
+    parser.add_argument('--keep')
+    args = parser.parse_args()
+    everyone = [peers.ZarrPython(), peers.Zarrs(), peers.TensorStore()]
+    if os.environ.get('INTEROP_NPM'):
+        everyone.append(peers.Zarrita(os.environ['INTEROP_NPM']))
+    numbers = range(args.first, args.first + args.count) if args.only is None else [args.only]
+    results, began = Results(), time.monotonic()
+    for at in range(0, len(numbers), BATCH):
+        cases = [generate.case(args.seed, number) for number in numbers[at:at + BATCH]]
+        work = tempfile.mkdtemp(prefix='interop-')
+        try:
+            batch(os.path.abspath(args.command), everyone, cases, work, results)
+            older = [version2.case(args.seed, number) for number in numbers[at:at + BATCH:4]]
+            batch_v2(os.path.abspath(args.command), older, work, results)
+        finally:
+            if args.keep:
+                shutil.copytree(work, os.path.join(args.keep, str(at)), dirs_exist_ok=True)
+            shutil.rmtree(work)
+    results.report(args.seed)
+    bad = sum(map(len, results.failed.values()))
+    print(f'interop: {len(numbers)} arrays, {sum(results.compared.values())} comparisons, '
+          f'{bad} differ, seed {args.seed}, {time.monotonic() - began:.0f} s')
+    return 1 if bad else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

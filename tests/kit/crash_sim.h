@@ -1,0 +1,39 @@
+/*
+ * What a disk may hold where power was lost, from what a fault_vfs wrote down. What
+ * was synced is there. What was not may be there, or not, or in part, sector by
+ * sector; the folder's entries, likewise up to some point of their order.
+ */
+#ifndef BRC_TESTS_CRASH_SIM_H
+#define BRC_TESTS_CRASH_SIM_H
+
+#include "../../src/breccia.h"
+#include "fault_vfs.h"
+
+typedef struct crash_inode {
+    brc_buf synced;
+    size_t *pending; /* operations since the last sync                           */
+    size_t npending;
+} crash_inode;
+
+typedef struct crash_disk {
+    const fault_vfs *v;
+    size_t at;   /* operations that were done                                    */
+    size_t acks; /* marks among them                                             */
+    crash_inode *inodes;
+    size_t ninodes;
+    int now[LOG_FILES], synced[LOG_FILES]; /* each name's inode, or -1           */
+    int entries[64][2]; /* changes of the folder since it was synced: name, inode */
+    size_t nentries;
+} crash_disk;
+
+enum { CRASH_DROPPED, CRASH_KEPT, CRASH_TORN }; /* and above: other seeds          */
+
+void crash_disk_new(crash_disk *d, const fault_vfs *v);
+void crash_disk_free(crash_disk *d);
+/* Does one operation more; 0 at the end. */
+int crash_disk_step(crash_disk *d);
+/* Writes a state to `path` and its journal, or removes them. The id tells equal
+ * states. */
+brc_oid crash_disk_write(const crash_disk *d, unsigned variant, const char *path);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * A VFS over the default one, for tests: it makes the n-th operation of some kinds
+ * fail, and writes down what is done to one file and its journal, for imagining a
+ * loss of power at any moment (crash_sim.h).
+ */
+#ifndef BRC_TESTS_FAULT_VFS_H
+#define BRC_TESTS_FAULT_VFS_H
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { /* kinds of operations */
+    FAULT_WRITE = 1, /* the first half is written                                */
+    FAULT_FULL = 2,  /* the same with SQLITE_FULL                                */
+    FAULT_SYNC = 4,
+    FAULT_READ = 8,
+    FAULT_TRUNCATE = 16,
+    FAULT_SIZE = 32,
+    FAULT_LOCK = 64,
+    FAULT_OPEN = 128,  /* of a journal                                           */
+    FAULT_DELETE = 256, /* nothing is deleted                                    */
+    FAULT_DELETED = 512, /* it is, but the folder could not be synced            */
+    FAULT_ACCESS = 1024
+};
+
+enum { LOG_CREATE, LOG_WRITE, LOG_TRUNCATE, LOG_SYNC, LOG_DELETE, LOG_MARK };
+enum { LOG_MAIN, LOG_JOURNAL, LOG_FILES };
+
+typedef struct log_op {
+    int what, file;
+    int64_t offset; /* of a write; a truncation's size                           */
+    size_t len;
+    uint8_t *data;
+    int syncs_folder; /* of a sync or deletion: the folder's entries are on disk too */
+} log_op;
+
+typedef struct fault_vfs {
+    sqlite3_vfs vfs;
+    sqlite3_vfs *real;
+    /* which operation fails */
+    unsigned kinds;
+    uint64_t at; /* 1: the next one; 0: none                                     */
+    int for_ever;
+    uint64_t seen;
+    int hits;
+    /* what is written down */
+    const char *logged; /* the file's path; NULL: nothing                        */
+    unsigned ignores_sync; /* as a disk that lies: 1 << LOG_MAIN ...             */
+    log_op *log;
+    size_t nlog;
+} fault_vfs;
+
+#define FAULT_VFS_NAME "breccia-fault"
+void fault_vfs_register(fault_vfs *v);
+void fault_vfs_unregister(fault_vfs *v);
+/* The n-th operation of these kinds from now on, and where for_ever all behind it. */
+void fault_vfs_arm(fault_vfs *v, unsigned kinds, uint64_t n, int for_ever);
+void fault_vfs_disarm(fault_vfs *v);
+void fault_vfs_mark(fault_vfs *v);
+
+#endif

@@ -1,0 +1,70 @@
+/* See file_digest.h. */
+#include "file_digest.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char digest_sql[] =
+    "SELECT 'meta ' || key || ' ' || hex(value) FROM meta WHERE key <> 'secret'"
+    " UNION ALL SELECT 'ref ' || name || ' ' || coalesce(hex(target), '-') || ' ' ||"
+    "  coalesce(message, '-') FROM ref"
+    " UNION ALL SELECT 'op ' || seq || ' ' || op || ' ' || name || ' ' || coalesce(hex(old), '-') "
+    "||"
+    "  ' ' || coalesce(hex(new), '-') FROM oplog"
+    " UNION ALL SELECT 'draft ' || branch || ' ' || coalesce(hex(base), '-') FROM draft"
+    " UNION ALL SELECT 'node ' || branch || ' ' || path || ' ' || coalesce(hex(entry), '-')"
+    "  FROM draft_node"
+    " UNION ALL SELECT 'chunk ' || path || ' ' || hex(key) || ' ' || coalesce(hex(id), '-')"
+    "  FROM draft_chunk NATURAL JOIN draft_node"
+    " UNION ALL SELECT 'encoding ' || spec FROM encoding"
+    " UNION ALL SELECT 'commit ' || hex(id) || parents FROM commit_info"
+    " UNION ALL SELECT 'object ' || kind || ' ' || hex(o.id) || ' ' || hex(data)"
+    "  FROM object o JOIN blob ON seq = blob WHERE stored < 70000"
+    " UNION ALL SELECT 'objects ' || count(*) || ' ' || sum(stored) FROM object"
+    " UNION ALL SELECT 'blobs ' || count(*) FROM blob"
+    " ORDER BY 1";
+
+char *file_digest(const char *path)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(db, digest_sql, -1, &st, NULL);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        sqlite3_str_appendf(text, "%s\n", sqlite3_column_text(st, 0));
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    char *all = sqlite3_str_finish(text);
+    char *out = strdup(rc == SQLITE_DONE && all != NULL ? all : "");
+    sqlite3_free(all);
+    return out;
+}
+
+static int say_damage(void *ctx, const brc_damage *damage)
+{
+    char hex[65];
+    ++*(int *)ctx;
+    fprintf(stderr, "%s %s: %s\n", damage->kind, brc_oid_format(hex, &damage->id), damage->message);
+    return 0;
+}
+
+int file_is_whole(const char *path)
+{
+    breccia *repo;
+    brc_error err = BRC_ERROR_INIT;
+    uint64_t checked;
+    int faults = 0;
+    int rc = brc_open(&repo, path, NULL, &err);
+    if (rc == BRC_OK)
+        rc = brc_fsck(repo, 0, say_damage, &faults, &checked, &err);
+    if (rc != BRC_OK)
+        fprintf(stderr, "%s: %s\n", path, err.message);
+    brc_free(repo);
+    return rc == BRC_OK && faults == 0;
+}

@@ -1,0 +1,199 @@
+/*
+ * codec_kit: the conformance tests on a plug-in, or on what breccia itself has.
+ *
+ *   codec_kit                    the built-in codecs and data types
+ *   codec_kit ./NAME.so          what the plug-in adds
+ *   codec_kit ./NAME.so JSON...  the same; JSON configures a codec or data type of it:
+ *                                '{"name":"org.example.delta8","configuration":{...}}'
+ *
+ * One line for each, and the sum last; the exit status is 1 where something fails.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/base/json.h"
+#include "codec_kit.h"
+#include "kit_alloc.h"
+#include "type_kit.h"
+
+#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+
+struct kit_run {
+    brc_registry *reg, *plain; /* with the plug-in, and without                      */
+    int given;                 /* JSON texts                                         */
+    char **texts;
+    int passed, failed, skipped;
+    char why[700];
+};
+
+/* What built-in codecs need to be told. */
+static const struct {
+    const char *name, *json;
+} kit_configs[] = {
+    { "blosc", "{\"name\":\"blosc\",\"configuration\":{\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":"
+               "\"shuffle\",\"typesize\":4,\"blocksize\":0}}" },
+    { "bytes", LITTLE },
+    { "gzip", "{\"name\":\"gzip\",\"configuration\":{\"level\":6}}" },
+};
+
+/* What the plug-in added, or where there is none what breccia has. */
+static int kit_is_meant(const struct kit_run *run, const char *owner)
+{
+    return (strcmp(owner, "breccia") == 0) == (run->plain == NULL);
+}
+
+/* The text of the command line that has this name in it. */
+static const char *kit_given_for(const struct kit_run *run, const char *name)
+{
+    for (int i = 0; i < run->given; i++) {
+        brc_json *json = NULL;
+        const char *text = run->texts[i];
+        int rc = brc_json_parse(&json, text, strlen(text), NULL);
+        const char *has = rc == BRC_OK ? brc_json_text(brc_json_member(json, "name")) : NULL;
+        int is_it = has != NULL && strcmp(has, name) == 0;
+        brc_json_free(json);
+        if (is_it)
+            return text;
+    }
+    return NULL;
+}
+
+static const char *kit_config_of(const struct kit_run *run, const char *name)
+{
+    const char *given = kit_given_for(run, name);
+
+    for (size_t i = 0; given == NULL && i < sizeof(kit_configs) / sizeof(kit_configs[0]); i++)
+        if (strcmp(kit_configs[i].name, name) == 0)
+            given = kit_configs[i].json;
+    return given;
+}
+
+static void kit_report(struct kit_run *run, const char *what, const char *name, int bad,
+                       int may_skip)
+{
+    const char *how = !bad ? "pass" : may_skip ? "skip" : "FAIL";
+
+    printf("%s  %s %s%s%s\n", how, what, name, bad ? ": " : "", bad ? run->why : "");
+    fflush(stdout);
+    run->passed += !bad;
+    run->skipped += bad && may_skip;
+    run->failed += bad && !may_skip;
+}
+
+/* The codec in a list that makes bytes of an array. */
+static void kit_list_of(char *out, size_t size, const brc_codec_info *info, const char *json)
+{
+    char name[200];
+
+    if (json == NULL) {
+        snprintf(name, sizeof(name), "{\"name\":\"%s\"}", info->name);
+        json = name;
+    }
+    if (strcmp(info->kind, "array->array") == 0)
+        snprintf(out, size, "[%s," LITTLE "]", json);
+    else if (strcmp(info->kind, "array->bytes") == 0)
+        snprintf(out, size, "[%s]", json);
+    else
+        snprintf(out, size, "[" LITTLE ",%s]", json);
+}
+
+static int kit_has_codec(const brc_registry *reg, const char *name)
+{
+    brc_iter *it;
+    brc_codec_info info;
+    int has = 0;
+
+    if (brc_registry_codecs(&it, reg, NULL) < 0)
+        return 0;
+    while (brc_registry_codecs_next(it, &info, NULL) == 1)
+        has |= strcmp(info.name, name) == 0;
+    brc_iter_free(it);
+    return has;
+}
+
+static void kit_test_codec(struct kit_run *run, const brc_codec_info *info)
+{
+    char list[2000];
+    const char *json = kit_config_of(run, info->name);
+    int of_plugin = run->plain != NULL;
+    codec_kit kit = { .reg = run->reg, .codecs = list, .ndim = -1, .seed = 20261120 };
+
+    snprintf(run->why, sizeof(run->why), "another implementation of it is ranked higher");
+    if (!info->chosen) {
+        kit_report(run, info->name, info->implementation, 1, 1);
+        return;
+    }
+    kit_list_of(list, sizeof(list), info, json);
+    if (kit_alloc_works())
+        kit.fail_after = kit_alloc_fail_after;
+    if (of_plugin && kit_has_codec(run->plain, info->name))
+        kit.other = run->plain;
+    /* a built-in that wants a configuration has tests of its own */
+    int bad = codec_kit_run(&kit, run->why, sizeof(run->why));
+    kit_report(run, info->name, info->implementation, bad, !of_plugin && json == NULL);
+}
+
+static void kit_test_type(struct kit_run *run, const brc_dtype_info *info)
+{
+    const char *json = kit_given_for(run, info->name);
+    type_kit kit = { .reg = run->reg, .type = json != NULL ? json : info->name, .seed = 20261120 };
+    int bad = type_kit_run(&kit, run->why, sizeof(run->why));
+
+    kit_report(run, "data type", info->name, bad, info->configured && json == NULL);
+}
+
+static int kit_test_all(struct kit_run *run, brc_error *err)
+{
+    brc_iter *it;
+    brc_codec_info codec;
+    brc_dtype_info type;
+    int rc = brc_registry_codecs(&it, run->reg, err);
+
+    if (rc < 0)
+        return rc;
+    while ((rc = brc_registry_codecs_next(it, &codec, err)) == 1)
+        if (kit_is_meant(run, codec.owner))
+            kit_test_codec(run, &codec);
+    brc_iter_free(it);
+    if (rc == BRC_OK)
+        rc = brc_registry_dtypes(&it, run->reg, err);
+    if (rc < 0)
+        return rc;
+    while ((rc = brc_registry_dtypes_next(it, &type, err)) == 1)
+        if (kit_is_meant(run, type.owner))
+            kit_test_type(run, &type);
+    brc_iter_free(it);
+    return rc;
+}
+
+static int kit_start(struct kit_run *run, const char *plugin, brc_error *err)
+{
+    int rc = brc_registry_new(&run->reg, err);
+
+    if (rc == BRC_OK && plugin != NULL)
+        rc = brc_registry_new(&run->plain, err);
+    if (rc == BRC_OK && plugin != NULL)
+        rc = brc_registry_load(run->reg, plugin, err);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct kit_run run = { .given = argc > 2 ? argc - 2 : 0, .texts = argv + 2 };
+    brc_error err = BRC_ERROR_INIT;
+    int rc = kit_start(&run, argc > 1 ? argv[1] : NULL, &err);
+
+    if (rc == BRC_OK)
+        rc = kit_test_all(&run, &err);
+    if (rc < 0)
+        fprintf(stderr, "codec_kit: %s\n", err.message);
+    if (rc == BRC_OK && run.passed + run.failed == 0) {
+        fprintf(stderr, "codec_kit: nothing was tested\n");
+        rc = BRC_ENOTFOUND;
+    }
+    brc_registry_free(run.reg);
+    brc_registry_free(run.plain);
+    printf("%d passed, %d failed, %d skipped\n", run.passed, run.failed, run.skipped);
+    return rc < 0 || run.failed > 0;
+}

@@ -1,0 +1,142 @@
+/* See store_kit.h. */
+#include "store_kit.h"
+
+#include <check.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/base/file.h"
+
+#define KIT_NOW 1
+
+static int kit_folder(store_kit *k, const char *where)
+{
+    memset(k, 0, sizeof(*k));
+    snprintf(k->dir, sizeof(k->dir), "%s/breccia-test-XXXXXX", where);
+    if (mkdtemp(k->dir) == NULL)
+        return 0;
+    snprintf(k->file, sizeof(k->file), "%s/test.brc", k->dir);
+    KIT_OK(k, brc_registry_new(&k->reg, &k->err));
+    return 1;
+}
+
+/* In memory, where there is such a folder: nothing here needs a disk to be slow. */
+void store_kit_folder(store_kit *k)
+{
+    ck_assert(kit_folder(k, "/dev/shm") || kit_folder(k, "/tmp"));
+}
+
+int store_kit_try(store_kit *k, uint32_t flags, int wait_ms)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.flags = flags;
+    opts.wait_ms = wait_ms;
+    memset(&k->err, 0, sizeof(k->err));
+    return brc_store_open(&k->store, k->file, &opts, k->reg, KIT_NOW, &k->err);
+}
+
+void store_kit_start(store_kit *k)
+{
+    store_kit_folder(k);
+    KIT_OK(k, store_kit_try(k, BRC_OPEN_CREATE, 0));
+}
+
+void store_kit_start_big(store_kit *k)
+{
+    ck_assert(kit_folder(k, "/tmp"));
+    KIT_OK(k, store_kit_try(k, BRC_OPEN_CREATE, 0));
+}
+
+void store_kit_open(store_kit *k)
+{
+    KIT_OK(k, store_kit_try(k, 0, 0));
+}
+
+void store_kit_close(store_kit *k)
+{
+    brc_store_close(k->store);
+    k->store = NULL;
+}
+
+void store_kit_reopen(store_kit *k)
+{
+    store_kit_close(k);
+    store_kit_open(k);
+}
+
+void store_kit_stop(store_kit *k)
+{
+    store_kit_close(k);
+    brc_registry_free(k->reg);
+    brc_tree_remove(k->dir);
+}
+
+void store_kit_failed(int rc, int code, const char *words, const brc_error *err, const char *file,
+                      int line)
+{
+    ck_assert_msg(rc == code, "%s:%d: %d (%s), not %d (%s): %s", file, line, rc, brc_strerror(rc),
+                  code, brc_strerror(code), rc < 0 ? err->message : "");
+    ck_assert_msg(err->code == code, "%s:%d: the error says %d", file, line, err->code);
+    ck_assert_msg(strstr(err->message, words) != NULL, "%s:%d: \"%s\" lacks \"%s\"", file, line,
+                  err->message, words);
+}
+
+static sqlite3 *kit_connect(const store_kit *k)
+{
+    sqlite3 *db = NULL;
+    ck_assert_int_eq(sqlite3_open(k->file, &db), SQLITE_OK);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
+    return db;
+}
+
+void store_kit_sql(const store_kit *k, const char *sql)
+{
+    sqlite3 *db = kit_connect(k);
+    char *message = NULL;
+    int rc = sqlite3_exec(db, sql, NULL, NULL, &message);
+    ck_assert_msg(rc == SQLITE_OK, "%s: %s", sql, message);
+    sqlite3_close(db);
+}
+
+int64_t store_kit_ask(const store_kit *k, const char *sql)
+{
+    sqlite3 *db = kit_connect(k);
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    ck_assert_msg(rc == SQLITE_OK, "%s: %s", sql, sqlite3_errmsg(db));
+    ck_assert_int_eq(sqlite3_step(st), SQLITE_ROW);
+    int64_t value = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return value;
+}
+
+brc_buf store_kit_bytes(const store_kit *k)
+{
+    brc_buf out = BRC_BUF_INIT;
+    ck_assert_int_eq(brc_file_read(&out, k->file, NULL), BRC_OK);
+    return out;
+}
+
+brc_oid store_kit_id(uint8_t seed)
+{
+    brc_oid id;
+    memset(&id, 0, sizeof(id));
+    memset(id.bytes, seed, 16);
+    return id;
+}
+
+uint64_t store_kit_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+uint64_t store_kit_below(uint64_t *state, uint64_t n)
+{
+    return store_kit_random(state) % n;
+}

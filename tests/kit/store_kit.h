@@ -1,0 +1,57 @@
+/* A folder with one store in it, and a connection of SQLite's own beside it, for
+ * tests below the public functions. Everything fails the test that called it. */
+#ifndef BRC_TESTS_STORE_KIT_H
+#define BRC_TESTS_STORE_KIT_H
+
+#include "../../src/store/store.h"
+
+typedef struct store_kit {
+    char dir[64];   /* a temporary folder  */
+    char file[96];  /* "test.brc" in it    */
+    brc_registry *reg;
+    brc_store *store;
+    brc_error err;
+} store_kit;
+
+/* Check tells its parent of each assertion that it passes: too slow where there are
+ * millions of them. */
+#define KIT_TRUE(condition)                              \
+    do {                                                 \
+        if (!(condition))                                \
+            ck_abort_msg("it is not so: %s", #condition); \
+    } while (0)
+
+/* The call, which is given &(k)->err, must succeed, or fail with this code and
+ * with these words in its message. */
+#define KIT_OK(k, call)                                            \
+    do {                                                           \
+        int kit_rc_ = (call);                                      \
+        if (kit_rc_ != BRC_OK)                                     \
+            ck_abort_msg("%s", (k)->err.message);                  \
+    } while (0)
+#define KIT_FAILS(k, code, words, call) \
+    store_kit_failed((call), (code), (words), &(k)->err, __FILE__, __LINE__)
+
+void store_kit_folder(store_kit *k); /* no file yet                               */
+void store_kit_start(store_kit *k);  /* with a new store, open                    */
+void store_kit_start_big(store_kit *k); /* the same, for much data                */
+void store_kit_stop(store_kit *k);
+void store_kit_close(store_kit *k);
+int store_kit_try(store_kit *k, uint32_t flags, int wait_ms);
+void store_kit_open(store_kit *k);
+void store_kit_reopen(store_kit *k);
+void store_kit_failed(int rc, int code, const char *words, const brc_error *err, const char *file,
+                      int line);
+
+/* With a connection of its own, which SQLite's defaults govern. */
+void store_kit_sql(const store_kit *k, const char *sql);
+int64_t store_kit_ask(const store_kit *k, const char *sql);
+/* The whole file: release with brc_buf_dispose(). */
+brc_buf store_kit_bytes(const store_kit *k);
+
+/* An id that nothing has: 16 bytes of it are `seed`. */
+brc_oid store_kit_id(uint8_t seed);
+uint64_t store_kit_random(uint64_t *state); /* splitmix64 */
+uint64_t store_kit_below(uint64_t *state, uint64_t n);
+
+#endif

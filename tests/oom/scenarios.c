@@ -1,0 +1,476 @@
+/*
+ * What is done while memory runs out. No chain here has blosc in it: c-blosc does not
+ * survive a failed allocation of its own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../src/base/error.h"
+#include "../../src/base/file.h"
+#include "oom.h"
+
+#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+#define ZSTD "[" LITTLE ",{\"name\":\"zstd\",\"configuration\":{\"level\":1}}]"
+#define GZIP "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}," LITTLE                 \
+             ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}},{\"name\":\"crc32c\"}]"
+
+enum { ROWS = 20, COLUMNS = 16 };
+
+static void oom_values(int32_t *out, int first)
+{
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        out[i] = first + i / 5;
+}
+
+/* ---- opening ---------------------------------------------------------------------------- */
+
+static int open_repository(oom_state *s, uint32_t flags, brc_error *err)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.flags = flags;
+    opts.pool = s->pool;
+    return brc_open(&s->repo, s->file, &opts, err);
+}
+
+static int step_create(oom_state *s, brc_error *err)
+{
+    return open_repository(s, BRC_OPEN_CREATE, err);
+}
+
+static int step_open(oom_state *s, brc_error *err)
+{
+    return open_repository(s, 0, err);
+}
+
+static int step_session(oom_state *s, brc_error *err)
+{
+    return brc_session_open(&s->session, s->repo, NULL, BRC_SESSION_WRITE, err);
+}
+
+static int step_array(oom_state *s, brc_error *err)
+{
+    return brc_array_open(&s->array, s->session, "/g/a", err);
+}
+
+/* ---- changing --------------------------------------------------------------------------- */
+
+static int create_array(oom_state *s, const char *path, const char *codecs, brc_error *err)
+{
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    const uint64_t shape[2] = { ROWS, COLUMNS }, chunk[2] = { 8, 8 };
+    brc_array_free(s->array);
+    spec.ndim = 2;
+    spec.shape = shape;
+    spec.chunk = chunk;
+    spec.dtype = "int32";
+    spec.codecs_json = codecs;
+    spec.attrs_json = "{\"title\":\"x\",\"n\":18446744073709551615}";
+    return brc_array_create(&s->array, s->session, path, &spec, err);
+}
+
+static int step_create_array(oom_state *s, brc_error *err)
+{
+    return create_array(s, "/new/b", ZSTD, err);
+}
+
+static int step_write(oom_state *s, brc_error *err)
+{
+    int32_t data[ROWS * COLUMNS];
+    oom_values(data, 500);
+    return brc_array_write(s->array, NULL, data, sizeof(data), err);
+}
+
+static int step_write_part(oom_state *s, brc_error *err)
+{
+    brc_sel sel;
+    int32_t data[ROWS * COLUMNS];
+    oom_values(data, 9000);
+    BRC_TRY(brc_sel_parse(&sel, s->array, "[3:12, 1:9:2]", err));
+    return brc_array_write(s->array, &sel, data, (size_t)brc_sel_count(&sel) * 4, err);
+}
+
+static int step_fill(oom_state *s, brc_error *err)
+{
+    brc_sel sel;
+    int32_t value = 7;
+    BRC_TRY(brc_sel_parse(&sel, s->array, "[:8, :8]", err));
+    return brc_array_fill(s->array, &sel, &value, err);
+}
+
+static int step_batch(oom_state *s, brc_error *err)
+{
+    brc_sel one, two;
+    int32_t data[ROWS * COLUMNS];
+    oom_values(data, -300);
+    BRC_TRY(brc_sel_parse(&one, s->array, "[0]", err));
+    BRC_TRY(brc_sel_parse(&two, s->array, "[19]", err));
+    brc_io io[] = { { s->array, &one, data, COLUMNS * 4, NULL },
+                    { s->array, &two, data, COLUMNS * 4, NULL } };
+    return brc_write_batch(io, 2, err);
+}
+
+static int step_grow(oom_state *s, brc_error *err)
+{
+    int32_t data[3 * COLUMNS];
+    memset(data, 5, sizeof(data));
+    return brc_array_append(s->array, 0, 3, data, sizeof(data), err);
+}
+
+static int step_shrink(oom_state *s, brc_error *err)
+{
+    return brc_array_resize(s->array, (const uint64_t[]){ 13, 11 }, err);
+}
+
+static int step_codecs(oom_state *s, brc_error *err)
+{
+    return brc_array_set_codecs(s->array, GZIP, 0, err);
+}
+
+static int step_rewrite(oom_state *s, brc_error *err)
+{
+    return brc_array_set_codecs(s->array, GZIP, 1, err);
+}
+
+static int step_restore(oom_state *s, brc_error *err)
+{
+    brc_sel sel;
+    BRC_TRY(brc_sel_parse(&sel, s->array, "[2:9]", err));
+    return brc_array_restore(s->array, &sel, "main~1", err);
+}
+
+static int step_group(oom_state *s, brc_error *err)
+{
+    return brc_group_create(s->session, "/x/y/z", "{\"k\":[1,2]}", err);
+}
+
+static int step_attr(oom_state *s, brc_error *err)
+{
+    return brc_attrs_set(s->session, "/g", "k", "{\"deep\":[1,{\"er\":2.50}]}", err);
+}
+
+static int step_move(oom_state *s, brc_error *err)
+{
+    return brc_node_move(s->session, "/g", "/moved/g", err);
+}
+
+static int step_copy(oom_state *s, brc_error *err)
+{
+    return brc_node_copy(s->session, "/moved", "/copied", err);
+}
+
+static int step_remove(oom_state *s, brc_error *err)
+{
+    return brc_node_remove(s->session, "/moved", err);
+}
+
+static int step_restore_node(oom_state *s, brc_error *err)
+{
+    return brc_node_restore(s->session, "/g", "main~1", err);
+}
+
+static int step_discard(oom_state *s, brc_error *err)
+{
+    return brc_session_discard(s->session, err);
+}
+
+/* ---- looking ------------------------------------------------------------------------------ */
+
+static int step_read(oom_state *s, brc_error *err)
+{
+    brc_sel sel;
+    int32_t data[ROWS * COLUMNS], part[9 * COLUMNS];
+    BRC_TRY(brc_array_read(s->array, NULL, data, sizeof(data), err));
+    BRC_TRY(brc_sel_parse(&sel, s->array, "[3:12]", err));
+    BRC_TRY(brc_array_read(s->array, &sel, part, sizeof(part), err));
+    if (memcmp(part, data + 3 * COLUMNS, sizeof(part)) != 0)
+        return brc_fail(err, BRC_EINTERNAL, "two reads differ");
+    return BRC_OK;
+}
+
+static int step_look(oom_state *s, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    brc_stats stats;
+    int clean, rc;
+    uint64_t chunks, bytes;
+    BRC_GO(brc_node_json(&text, s->session, "/g/a", err));
+    BRC_GO(brc_attrs_get(&text, s->session, "/g/a", "title", err));
+    BRC_GO(brc_key_get(&text, s->session, "g/a/c/0/1", err));
+    BRC_GO(brc_session_clean(&clean, s->session, err));
+    BRC_GO(brc_stat(s->repo, &stats, err));
+    rc = brc_array_stat(&chunks, &bytes, s->array, err);
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static int step_lists(oom_state *s, brc_error *err)
+{
+    brc_iter *it;
+    brc_node node;
+    const char *key;
+    brc_ref ref;
+    int rc;
+    BRC_TRY(brc_list(&it, s->session, "/", 1, err));
+    while ((rc = brc_list_next(it, &node, err)) > 0)
+        continue;
+    brc_iter_free(it);
+    BRC_TRY(rc);
+    BRC_TRY(brc_keys(&it, s->session, "/", err));
+    while ((rc = brc_keys_next(it, &key, err)) > 0)
+        continue;
+    brc_iter_free(it);
+    BRC_TRY(rc);
+    BRC_TRY(brc_refs(&it, s->repo, err));
+    while ((rc = brc_refs_next(it, &ref, err)) > 0)
+        continue;
+    brc_iter_free(it);
+    return rc;
+}
+
+static int step_log(oom_state *s, brc_error *err)
+{
+    brc_iter *it;
+    const brc_commit *commit;
+    int rc = BRC_OK, n = 0;
+    for (int i = 0; i < 2 && rc == BRC_OK; i++) {
+        BRC_TRY(brc_log(&it, s->repo, "main", i == 0 ? NULL : "/g/a", err));
+        while ((rc = brc_log_next(it, &commit, err)) > 0)
+            n++;
+        brc_iter_free(it);
+    }
+    return rc < 0 || n >= 4 ? rc : brc_fail(err, BRC_EINTERNAL, "the log is too short");
+}
+
+static int walk_diff(oom_state *s, const char *a, const char *b, brc_error *err)
+{
+    brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
+    brc_iter *it;
+    brc_change change;
+    int rc, n = 0;
+    opts.flags = BRC_DIFF_ELEMENTS;
+    BRC_TRY(brc_diff(&it, s->repo, a, b, &opts, err));
+    while ((rc = brc_diff_next(it, &change, err)) > 0)
+        n++;
+    brc_iter_free(it);
+    return rc < 0 || n > 0 ? rc : brc_fail(err, BRC_EINTERNAL, "no difference");
+}
+
+static int step_diff(oom_state *s, brc_error *err)
+{
+    return walk_diff(s, NULL, NULL, err);
+}
+
+static int step_diff_versions(oom_state *s, brc_error *err)
+{
+    return walk_diff(s, "main~1", "main", err);
+}
+
+static int no_damage(void *ctx, const brc_damage *damage)
+{
+    (void)damage;
+    ++*(int *)ctx;
+    return 0;
+}
+
+static int step_fsck(oom_state *s, brc_error *err)
+{
+    int n = 0;
+    BRC_TRY(brc_fsck(s->repo, 0, no_damage, &n, NULL, err));
+    return n == 0 ? BRC_OK : brc_fail(err, BRC_EINTERNAL, "fsck finds damage that is not there");
+}
+
+/* ---- history -------------------------------------------------------------------------------- */
+
+static int commit_with(oom_state *s, const char *message, uint32_t flags, brc_error *err)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    opts.message = message;
+    opts.author = "Ada";
+    opts.meta_json = "{\"run\":1}";
+    opts.time_us = 1700000000000000;
+    opts.flags = flags;
+    return brc_session_commit(&id, s->session, &opts, err);
+}
+
+static int step_commit(oom_state *s, brc_error *err)
+{
+    return commit_with(s, "three", 0, err);
+}
+
+static int step_amend(oom_state *s, brc_error *err)
+{
+    return commit_with(s, "three, in better words", BRC_COMMIT_AMEND, err);
+}
+
+static int step_branch(oom_state *s, brc_error *err)
+{
+    return brc_branch_create(s->repo, "dev", "main~1", err);
+}
+
+static int step_tag(oom_state *s, brc_error *err)
+{
+    return brc_tag_create(s->repo, "v2", NULL, "two", err);
+}
+
+static int step_rename(oom_state *s, brc_error *err)
+{
+    return brc_branch_rename(s->repo, "dev", "next", err);
+}
+
+static int step_switch(oom_state *s, brc_error *err)
+{
+    return brc_switch(s->repo, "next", 1, err);
+}
+
+static int step_switch_back(oom_state *s, brc_error *err)
+{
+    return brc_switch(s->repo, "main", 0, err);
+}
+
+static int step_delete(oom_state *s, brc_error *err)
+{
+    return brc_branch_delete(s->repo, "next", err);
+}
+
+static int step_reset(oom_state *s, brc_error *err)
+{
+    return brc_reset(s->repo, "main~1", 0, NULL, err);
+}
+
+static int step_reset_hard(oom_state *s, brc_error *err)
+{
+    return brc_reset(s->repo, "v1", 1, NULL, err);
+}
+
+static int step_transaction(oom_state *s, brc_error *err)
+{
+    BRC_TRY(brc_begin(s->repo, err));
+    int rc = step_group(s, err);
+    if (rc == BRC_OK)
+        rc = step_write(s, err);
+    if (rc == BRC_OK)
+        rc = commit_with(s, "all at once", 0, err);
+    int end = brc_end(s->repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+/* ---- exchange --------------------------------------------------------------------------------- */
+
+static int step_import_npy(oom_state *s, brc_error *err)
+{
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    const uint64_t chunk[2] = { 6, 16 };
+    opts.chunk = chunk;
+    opts.nchunk = 2;
+    opts.codecs_json = ZSTD;
+    return brc_import(s->session, s->npy, "/from/npy", &opts, err);
+}
+
+static int export_to(oom_state *s, const char *ending, brc_error *err)
+{
+    char name[128];
+    snprintf(name, sizeof(name), "%s%s", s->out, ending);
+    int rc = brc_export(s->session, "/g/a", name, NULL, err);
+    if (rc < 0 && access(name, F_OK) == 0)
+        return brc_fail(err, BRC_EINTERNAL, "a failed export left %s behind", name);
+    return rc;
+}
+
+static int step_export_zarr(oom_state *s, brc_error *err)
+{
+    return export_to(s, ".zarr", err);
+}
+
+static int step_export_npy(oom_state *s, brc_error *err)
+{
+    return export_to(s, ".npy", err);
+}
+
+static int step_export_npz(oom_state *s, brc_error *err)
+{
+    return export_to(s, ".npz", err);
+}
+
+static int step_import_zarr(oom_state *s, brc_error *err)
+{
+    char name[128];
+    snprintf(name, sizeof(name), "%s.zarr", s->out);
+    return brc_import(s->session, name, "/from/zarr", NULL, err);
+}
+
+static int step_load_npy(oom_state *s, brc_error *err)
+{
+    return brc_array_load_npy(s->array, NULL, -1, s->npy, err);
+}
+
+/* ---- the list ----------------------------------------------------------------------------------- */
+
+#define STEPS(...) (const oom_step[]){ __VA_ARGS__, NULL }
+#define OPENED step_open, step_session, step_array
+
+static const oom_scenario make_file = { "create", 1, 0,
+    STEPS(step_create, step_session, step_create_array, step_write, step_commit, step_read) };
+static const oom_scenario write_array = { "write", 0, 0,
+    STEPS(OPENED, step_write_part, step_write, step_fill, step_batch, step_read) };
+static const oom_scenario write_pool = { "write, two threads", 0, 2,
+    STEPS(OPENED, step_write_part, step_write, step_read) };
+static const oom_scenario change_array = { "change", 0, 0,
+    STEPS(OPENED, step_grow, step_shrink, step_codecs, step_write_part, step_rewrite, step_restore) };
+static const oom_scenario nodes = { "nodes", 0, 0,
+    STEPS(OPENED, step_create_array, step_group, step_attr, step_move, step_copy, step_remove,
+          step_restore_node, step_discard) };
+static const oom_scenario look = { "look", 0, 0,
+    STEPS(OPENED, step_read, step_look, step_lists, step_log) };
+static const oom_scenario diff = { "diff", 0, 0, STEPS(OPENED, step_diff, step_diff_versions) };
+static const oom_scenario check = { "fsck", 0, 0, STEPS(step_open, step_fsck) };
+static const oom_scenario commits = { "commit", 0, 0,
+    STEPS(OPENED, step_write, step_commit, step_amend, step_reset, step_reset_hard) };
+static const oom_scenario refs = { "refs", 0, 0,
+    STEPS(step_open, step_branch, step_tag, step_rename, step_switch, step_switch_back, step_delete) };
+static const oom_scenario transaction = { "transaction", 0, 0, STEPS(OPENED, step_transaction) };
+static const oom_scenario imports = { "import and export", 0, 0,
+    STEPS(OPENED, step_import_npy, step_export_zarr, step_import_zarr, step_load_npy) };
+static const oom_scenario exports = { "export", 0, 0,
+    STEPS(OPENED, step_export_npy, step_export_npz) };
+
+const oom_scenario *const oom_scenarios[] = { &make_file, &write_array, &write_pool, &change_array,
+                                              &nodes,     &look,        &diff,       &check,
+                                              &commits,   &refs,        &transaction, &imports,
+                                              &exports,   NULL };
+
+/* ---- what they start from ---------------------------------------------------------------------- */
+
+int oom_prepare(oom_state *s, brc_error *err)
+{
+    int32_t value = -1;
+    brc_sel sel;
+    BRC_TRY(step_create(s, err));
+    BRC_TRY(step_session(s, err));
+    BRC_TRY(create_array(s, "/g/a", ZSTD, err));
+    BRC_TRY(step_write(s, err));
+    BRC_TRY(commit_with(s, "one", 0, err));
+    BRC_TRY(brc_tag_create(s->repo, "v1", NULL, NULL, err));
+    BRC_TRY(brc_sel_parse(&sel, s->array, "[5, 5]", err));
+    BRC_TRY(brc_array_fill(s->array, &sel, &value, err));
+    BRC_TRY(step_attr(s, err));
+    BRC_TRY(commit_with(s, "two", 0, err));
+    BRC_TRY(brc_sel_parse(&sel, s->array, "[18]", err)); /* and something uncommitted */
+    BRC_TRY(brc_array_fill(s->array, &sel, &value, err));
+    BRC_TRY(brc_array_save_npy(s->array, NULL, s->npy, err));
+    oom_close(s);
+    return BRC_OK;
+}
+
+void oom_close(oom_state *s)
+{
+    brc_array_free(s->array);
+    brc_session_free(s->session);
+    brc_free(s->repo);
+    s->array = NULL;
+    s->session = NULL;
+    s->repo = NULL;
+}
