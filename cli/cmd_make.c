@@ -124,8 +124,10 @@ static int check_backend(struct cli *cli)
 
 static int check_metadata_stands_alone(struct cli *cli)
 {
-    static const char *const others[] = { "shape", "dtype", "chunks", "shards", "fill", "codecs",
-                                          "compress", "dimension-names", "attrs", "chunk-key-encoding" };
+    static const char *const others[] = {
+        "shape",  "dtype",    "chunks",          "shards", "fill",
+        "codecs", "compress", "dimension-names", "attrs",  "chunk-key-encoding"
+    };
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (cli_has(cli, others[i]))

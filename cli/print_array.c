@@ -27,7 +27,7 @@ struct printed {
     size_t column;
 };
 
-/* ---- reading the corners ------------------------------------------------------------ */
+/* ---- reading the corners -------------------------------- */
 
 /* Shape of what is read: all, or the edges of long axes. */
 static void edge_counts(const brc_sel *sel, int summarise, uint64_t count[BRC_MAX_NDIM],
@@ -121,7 +121,7 @@ static int format_corners(struct printed *p, const brc_sel *sel, const uint64_t 
     return rc;
 }
 
-/* ---- widths -------------------------------------------------------------------------- */
+/* ---- widths -------------------------------- */
 
 /* Columns in front of the decimal point where texts are aligned at it. */
 static size_t width_before(const struct printed *p, const char *text)
@@ -149,7 +149,7 @@ static void measure_texts(struct printed *p, size_t n, const char *dtype)
     }
 }
 
-/* ---- printing ------------------------------------------------------------------------- */
+/* ---- printing -------------------------------- */
 
 static void put_element(struct printed *p)
 {

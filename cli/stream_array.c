@@ -65,7 +65,7 @@ static int stream_parts(struct cli *cli, const brc_sel *sel,
     return rc;
 }
 
-/* ---- raw ------------------------------------------------------------------------------ */
+/* ---- raw -------------------------------- */
 
 static int stream_raw_part(struct streamed *out, const brc_buf *part, size_t n)
 {
@@ -83,7 +83,7 @@ int cli_stream_raw(struct cli *cli, const brc_sel *sel)
     return stream_parts(cli, sel, stream_raw_part);
 }
 
-/* ---- CSV ------------------------------------------------------------------------------ */
+/* ---- CSV -------------------------------- */
 
 static void put_csv_field(struct cli *cli, const char *text, size_t len)
 {
@@ -121,7 +121,7 @@ int cli_stream_csv(struct cli *cli, const brc_sel *sel)
     return stream_parts(cli, sel, stream_csv_part);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------- */
 
 /* How many lists begin in front of element number `at`, or end behind the one in
  * front of it. */

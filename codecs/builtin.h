@@ -29,7 +29,7 @@ BRC_MUST_USE int brc_codec_transpose_register(brc_registry *reg, brc_error *err)
 BRC_MUST_USE int brc_codec_vlen_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_zstd_register(brc_registry *reg, brc_error *err);
 
-/* ---- states, lengths, elements: shared.c -------------------------------------------- */
+/* ---- states, lengths, elements: shared.c -------------------------------- */
 
 /* A specification and its one implementation. */
 BRC_MUST_USE int brc_codec_add(brc_registry *reg, const brc_codec_spec *spec,
@@ -81,7 +81,7 @@ BRC_MUST_USE int brc_codec_make_room(brc_buf *dst, size_t goal, size_t *room, br
 /* CRC-32C by the fastest way that runs here: crc32c.c */
 uint32_t brc_codec_crc32c(const uint8_t *data, size_t len);
 
-/* ---- numbers: number.c -------------------------------------------------------------- */
+/* ---- numbers: number.c -------------------------------- */
 
 enum { BRC_NUMBER_FINITE, BRC_NUMBER_INFINITE, BRC_NUMBER_NAN };
 
@@ -139,7 +139,7 @@ double brc_numeric_round(const brc_numeric *numeric, double value);
 #define BRC_NUMBER_TEXT 48
 const char *brc_number_text(char out[BRC_NUMBER_TEXT], brc_number number);
 
-/* ---- data types as numcodecs names them: numpy_type.c --------------------------------- */
+/* ---- data types as numcodecs names them: numpy_type.c -------------------------------- */
 
 /* The member `name` of a configuration: "<f4", "|u1", or a name of Zarr's own. Byte
  * order plays no part: elements here are little-endian, and the codec that follows says

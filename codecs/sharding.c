@@ -43,7 +43,7 @@ struct shard_scratch {
     brc_buf index, plain, stored;
 };
 
-/* ---- specification ------------------------------------------------------------------ */
+/* ---- specification -------------------------------- */
 
 static void shard_close(void *ctx, void *opaque)
 {
@@ -239,7 +239,7 @@ static void shard_scratch_free(void *ctx, void *opaque)
     free(scratch);
 }
 
-/* ---- where an inner chunk's elements lie in the shard ---------------------------------- */
+/* ---- where an inner chunk's elements lie in the shard -------------------------------- */
 
 /* Runs of elements that lie side by side in both: along the last axes that an inner
  * chunk has in full, and one more. */
@@ -293,7 +293,7 @@ static int shard_walk_next(struct shard_walk *walk)
     return 0;
 }
 
-/* ---- encoding ------------------------------------------------------------------------- */
+/* ---- encoding -------------------------------- */
 
 /* One inner chunk's elements, packed. offsets: of elements of variable length. */
 static int shard_gather(const struct shard_state *state, uint64_t number, brc_span src,
@@ -412,7 +412,7 @@ static int shard_encode(void *ctx, const void *opaque, void *opaque_scratch, brc
     return rc;
 }
 
-/* ---- decoding ------------------------------------------------------------------------- */
+/* ---- decoding -------------------------------- */
 
 /* The bytes of one entry; data NULL: the inner chunk is absent. */
 static int shard_find(const struct shard_state *state, const struct shard_scratch *scratch,

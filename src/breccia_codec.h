@@ -209,8 +209,10 @@ typedef struct brc_codec_impl {
     int (*decode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
     /* n at once; status[i] is BRC_OK or the i-th's code, the result is the lowest
      * failing item's, err its message. NULL: one at a time. */
-    int (*encode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src, brc_buf *dst, int *status, brc_error *err);
-    int (*decode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src, brc_buf *dst, int *status, brc_error *err);
+    int (*encode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src,
+                        brc_buf *dst, int *status, brc_error *err);
+    int (*decode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src,
+                        brc_buf *dst, int *status, brc_error *err);
     void (*destroy)(void *ctx);
     const char *owner;       /* who registers it, for messages; NULL: "a plug-in"     */
 } brc_codec_impl;

@@ -36,7 +36,8 @@ static const struct {
 static const char *random_codecs(uint64_t *random, size_t size, int ndim)
 {
     static const char *const chains[] = { "[" LITTLE "]", "[" BIG "]", "[" BIG "," CRC "]",
-                                          "[" LITTLE "," ZSTD "]", "[" LITTLE "," GZIP "," CRC "]" };
+                                          "[" LITTLE "," ZSTD "]",
+                                          "[" LITTLE "," GZIP "," CRC "]" };
     static const char *const turned[] = {
         "[{\"name\":\"transpose\",\"configuration\":{\"order\":[]}}," LITTLE "," ZSTD "]",
         "[{\"name\":\"transpose\",\"configuration\":{\"order\":[0]}}," BIG "]",
@@ -244,7 +245,7 @@ START_TEST(any_array_is_like_plain_memory)
 }
 END_TEST
 
-/* ---- threads and memory ------------------------------------------------------------------ */
+/* ---- threads and memory -------------------------------- */
 
 static const struct {
     unsigned threads; /* 0: no pool */
@@ -299,7 +300,7 @@ START_TEST(P6_threads_and_memory_change_no_result)
 }
 END_TEST
 
-/* ---- what is read and what is not ------------------------------------------------------------ */
+/* ---- what is read and what is not -------------------------------- */
 
 START_TEST(P10_covered_chunks_are_not_read)
 {
@@ -339,7 +340,8 @@ START_TEST(B8_source_memory_is_only_read_and_not_kept)
     int32_t got[64 * 64];
     scenario_start(&t);
     const char *codecs[] = { "[" LITTLE "]", "[" BIG "]", "[" LITTLE "," ZSTD "]", NULL };
-    int32_t *source = mmap(NULL, len * 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int32_t *source =
+        mmap(NULL, len * 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(source, MAP_FAILED);
     for (int i = 0; i < 8; i++) {
         brc_array *a = scenario_array(&t, i % 2 == 0 ? "/whole" : "/cut", "int32", 2, shape,
@@ -362,7 +364,7 @@ START_TEST(B8_source_memory_is_only_read_and_not_kept)
 }
 END_TEST
 
-/* ---- batches ------------------------------------------------------------------------------------ */
+/* ---- batches -------------------------------- */
 
 START_TEST(the_later_write_of_a_batch_wins)
 {
@@ -428,7 +430,7 @@ START_TEST(P22_a_batch_is_all_or_nothing)
 }
 END_TEST
 
-/* ---- arguments ------------------------------------------------------------------------------------ */
+/* ---- arguments -------------------------------- */
 
 START_TEST(wrong_arguments_change_nothing)
 {
@@ -514,7 +516,7 @@ START_TEST(a_callback_stops_a_write)
 }
 END_TEST
 
-/* ---- sizes beyond memory ------------------------------------------------------------------------------ */
+/* ---- sizes beyond memory -------------------------------- */
 
 START_TEST(cost_follows_what_is_stored_not_the_shape)
 {

@@ -50,7 +50,7 @@ static void answer_end(answers *out, int rc)
     out->rc[out->n++] = rc < 0 ? rc : BRC_OK;
 }
 
-/* ---- the questions ----------------------------------------------------------------------- */
+/* ---- the questions -------------------------------- */
 
 static int tell_refs(breccia *repo, brc_buf *out)
 {
@@ -79,8 +79,8 @@ static int tell_log(breccia *repo, const char *rev, brc_buf *out)
     if (rc < 0)
         return rc;
     while ((rc = brc_log_next(it, &c, NULL)) > 0)
-        rc = brc_buf_printf(out, NULL, "%s %s %s %lld %zu\n", brc_oid_format(hex, &c->id), c->author,
-                            c->message, (long long)c->time_us, c->nparents);
+        rc = brc_buf_printf(out, NULL, "%s %s %s %lld %zu\n", brc_oid_format(hex, &c->id),
+                            c->author, c->message, (long long)c->time_us, c->nparents);
     brc_iter_free(it);
     return rc;
 }
@@ -148,7 +148,7 @@ static void ask_everything(answers *out, breccia *repo, int uncommitted)
     answer_end(out, tell_refs(repo, item));
 }
 
-/* ---- the repository ---------------------------------------------------------------------- */
+/* ---- the repository -------------------------------- */
 
 static void import_stored(scenario *t, const char *path, const char *codecs, int first)
 {
@@ -191,8 +191,9 @@ static void make_repository(scenario *t, int uncommitted)
     scenario_start(t);
     for (int i = 0; i < 300; i++)
         data[i] = (int16_t)(i / 8);
-    brc_array *a = scenario_array(t, "/zstd", "int16", 2, shape, chunk, "-1",
-                                  "[" LITTLE ",{\"name\":\"zstd\",\"configuration\":{\"level\":1}}]");
+    brc_array *a =
+        scenario_array(t, "/zstd", "int16", 2, shape, chunk, "-1",
+                       "[" LITTLE ",{\"name\":\"zstd\",\"configuration\":{\"level\":1}}]");
     OK(t, brc_array_write(a, NULL, data, sizeof(data), &t->err));
     for (int i = 0; i < 300; i++)
         data[i] = (int16_t)(i * 7919);
@@ -218,7 +219,7 @@ static void make_repository(scenario *t, int uncommitted)
     scenario_close(t);
 }
 
-/* ---- flipping ------------------------------------------------------------------------------ */
+/* ---- flipping -------------------------------- */
 
 static int count_damage(void *ctx, const brc_damage *damage)
 {

@@ -25,10 +25,11 @@ static const char *const chains[NCHAINS] = {
     [ZSTD] = "[" BYTES("little") ",{\"name\":\"zstd\",\"configuration\":{\"level\":3}}]",
     [GZIP] = "[" BYTES("little") ",{\"name\":\"gzip\",\"configuration\":{\"level\":5}}]",
     [BLOSC_LZ4] = "[" BYTES("little") "," BLOSC("lz4") "]",
-    [CRC] = "[" BYTES("big") ",{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":true}},"
-            "{\"name\":\"crc32c\"}]",
-    [TURNED] = "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}," BYTES("little")
-               ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]",
+    [CRC] =
+        "[" BYTES("big") ",{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":true}},"
+                         "{\"name\":\"crc32c\"}]",
+    [TURNED] = "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}," BYTES(
+        "little") ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]",
 };
 
 #define ROWS 40
@@ -68,8 +69,10 @@ static brc_array *array_of(scenario *t, brc_session *s, const char *path)
 /* Every chunk's row and the bytes behind it. */
 static void chunk_rows(scenario *t, brc_buf *out)
 {
-    scenario_rows(t, "SELECT hex(o.id), o.encoding, o.blob, o.stored, o.checksum, hex(b.data)"
-                     " FROM object o JOIN blob b ON b.seq=o.blob WHERE o.kind=1 ORDER BY o.id", out);
+    scenario_rows(t,
+                  "SELECT hex(o.id), o.encoding, o.blob, o.stored, o.checksum, hex(b.data)"
+                  " FROM object o JOIN blob b ON b.seq=o.blob WHERE o.kind=1 ORDER BY o.id",
+                  out);
 }
 
 static int64_t chunk_objects(scenario *t)
@@ -89,12 +92,14 @@ static int64_t chunks_with(scenario *t, const char *pattern)
 static int64_t chunks_with_magic(scenario *t, const char *hex)
 {
     char sql[512];
-    snprintf(sql, sizeof(sql), "SELECT count(*) FROM object o JOIN blob b ON b.seq=o.blob WHERE"
-                               " o.kind=1 AND hex(substr(b.data, 1, %zu))='%s'", strlen(hex) / 2, hex);
+    snprintf(sql, sizeof(sql),
+             "SELECT count(*) FROM object o JOIN blob b ON b.seq=o.blob WHERE"
+             " o.kind=1 AND hex(substr(b.data, 1, %zu))='%s'",
+             strlen(hex) / 2, hex);
     return scenario_ask(t, sql);
 }
 
-/* ---- changing ---------------------------------------------------------------------------- */
+/* ---- changing -------------------------------- */
 
 START_TEST(B14_B16_B17_changing_rewrites_nothing)
 {
@@ -206,7 +211,8 @@ START_TEST(B20_many_changes_in_one_session)
         OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
         ck_assert_mem_eq(got, expected, sizeof(got));
     }
-    ck_assert_int_ge(scenario_ask(&t, "SELECT count(DISTINCT encoding) FROM object WHERE kind=1"), 5);
+    ck_assert_int_ge(scenario_ask(&t, "SELECT count(DISTINCT encoding) FROM object WHERE kind=1"),
+                     5);
     scenario_commit(&t, "one");
     scenario_reopen(&t);
     brc_array_free(a);
@@ -332,7 +338,7 @@ START_TEST(B01_codecs_are_chosen_and_recorded)
 }
 END_TEST
 
-/* ---- identity ------------------------------------------------------------------------------- */
+/* ---- identity -------------------------------- */
 
 START_TEST(B30_the_same_content_stores_nothing)
 {
@@ -439,8 +445,10 @@ START_TEST(B29_equal_specifications_are_one_encoding)
     scenario t;
     static const char *const same[] = {
         "[\"bytes\",{\"name\":\"zstd\",\"configuration\":{\"level\":3}}]",
-        "[{\"name\":\"bytes\"},{\"configuration\":{\"checksum\":false,\"level\":3},\"name\":\"zstd\"}]",
-        " [ {\"name\" : \"bytes\"} , {\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}} ]",
+        "[{\"name\":\"bytes\"},{\"configuration\":{\"checksum\":false,\"level\":3},\"name\":"
+        "\"zstd\"}]",
+        " [ {\"name\" : \"bytes\"} , "
+        "{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}} ]",
     };
     uint8_t data[1200];
     scenario_start(&t);
@@ -452,12 +460,13 @@ START_TEST(B29_equal_specifications_are_one_encoding)
         OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
         brc_array_free(a);
     }
-    ck_assert_int_eq(scenario_ask(&t, "SELECT count(DISTINCT encoding) FROM object WHERE kind=1"), 1);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(DISTINCT encoding) FROM object WHERE kind=1"),
+                     1);
     scenario_stop(&t);
 }
 END_TEST
 
-/* ---- rewriting ----------------------------------------------------------------------------------- */
+/* ---- rewriting -------------------------------- */
 
 START_TEST(B41_rewriting_keeps_every_id)
 {
@@ -477,8 +486,8 @@ START_TEST(B41_rewriting_keeps_every_id)
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM blob"),
                      scenario_ask(&t, "SELECT count(*) FROM object"));
     if (to != RAW && to != BIG)
-        ck_assert_int_eq(scenario_ask(&t, "SELECT count(DISTINCT encoding) FROM object WHERE kind=1"),
-                         1);
+        ck_assert_int_eq(
+            scenario_ask(&t, "SELECT count(DISTINCT encoding) FROM object WHERE kind=1"), 1);
     ck_assert_int_eq(scenario_clean(&t), from == to);
     check_values(&t, a, 1);
     check_values(&t, b, 1); /* which shares the chunks */

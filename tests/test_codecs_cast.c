@@ -31,7 +31,7 @@ Suite *codecs_cast_suite(void);
         codecs_expect(stored_, sizeof(stored_), back_, sizeof(back_));                  \
     } while (0)
 
-/* ---- cast_value --------------------------------------------------------------------- */
+/* ---- cast_value -------------------------------- */
 
 START_TEST(cast_rounds_in_five_ways)
 {
@@ -294,7 +294,7 @@ START_TEST(P16_casts_of_integers_are_exact_where_there_is_room)
 }
 END_TEST
 
-/* ---- scale_offset ------------------------------------------------------------------- */
+/* ---- scale_offset -------------------------------- */
 
 START_TEST(scale_offset_of_integers_is_exact)
 {
@@ -361,7 +361,7 @@ START_TEST(scale_offset_refuses_a_scale_of_zero)
 }
 END_TEST
 
-/* ---- fill values and types through the chain ------------------------------------------ */
+/* ---- fill values and types through the chain -------------------------------- */
 
 /* A missing inner chunk behind these codecs is the transformed fill value, read back. */
 START_TEST(D7_fill_values_pass_through_the_codecs_before_a_shard)

@@ -10,7 +10,8 @@
 
 Suite *diff_suite(void);
 
-static brc_iter *diff_of(scenario *t, const char *a, const char *b, const char *path, uint32_t flags)
+static brc_iter *diff_of(scenario *t, const char *a, const char *b, const char *path,
+                         uint32_t flags)
 {
     brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
     brc_iter *it;
@@ -21,7 +22,8 @@ static brc_iter *diff_of(scenario *t, const char *a, const char *b, const char *
 }
 
 /* The changes as text: "+/a -/b /c</d ~/e[/shape](1,0,2) ". */
-static void diff_is(scenario *t, const char *a, const char *b, const char *path, const char *expected)
+static void diff_is(scenario *t, const char *a, const char *b, const char *path,
+                    const char *expected)
 {
     static const char marks[] = "?+- ~";
     char out[1024] = "";
@@ -234,7 +236,8 @@ START_TEST(elements_against_absent_chunks)
 {
     scenario t;
     scenario_start(&t);
-    brc_array *a = scenario_array(&t, "/a", "int32", 1, (uint64_t[]){ 10 }, (uint64_t[]){ 4 }, "5", NULL);
+    brc_array *a =
+        scenario_array(&t, "/a", "int32", 1, (uint64_t[]){ 10 }, (uint64_t[]){ 4 }, "5", NULL);
     scenario_commit(&t, "one");
     scenario_set_number(&t, "/a", 9, 8);
     brc_change c = elements_of(&t, NULL, NULL);

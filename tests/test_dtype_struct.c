@@ -140,7 +140,7 @@ START_TEST(too_many_fields_are_refused)
 }
 END_TEST
 
-/* ---- byte order -------------------------------------------------------------------------- */
+/* ---- byte order -------------------------------- */
 
 /* A chain of "bytes" alone over n elements. */
 static int bytes_chain(brc_chain **out, const brc_dtype *type, const char *config, uint64_t n,
@@ -239,7 +239,7 @@ START_TEST(variable_elements_need_another_codec)
 }
 END_TEST
 
-/* ---- NumPy's lists ----------------------------------------------------------------------- */
+/* ---- NumPy's lists -------------------------------- */
 
 START_TEST(D4_numpys_lists_of_fields)
 {

@@ -97,7 +97,7 @@ static void short_tip(scenario *t, const char *rev, const char *name, char *out,
     snprintf(out, size, "%s (%.8s): ", name, brc_oid_format(hex, &id));
 }
 
-/* ---- objects -------------------------------------------------------------------------------- */
+/* ---- objects -------------------------------- */
 
 START_TEST(D3_nothing_is_wrong)
 {
@@ -170,7 +170,8 @@ END_TEST
 START_TEST(D3_a_chunk_with_other_bytes)
 {
     static const char *const changes[] = {
-        "UPDATE blob SET data=zeroblob(length(data)) WHERE seq=(SELECT blob FROM object WHERE id=%s)",
+        ("UPDATE blob SET data=zeroblob(length(data))"
+         " WHERE seq=(SELECT blob FROM object WHERE id=%s)"),
         "UPDATE blob SET data=data || x'00' WHERE seq=(SELECT blob FROM object WHERE id=%s)",
         "UPDATE blob SET data=substr(data, 2) WHERE seq=(SELECT blob FROM object WHERE id=%s)",
         "UPDATE blob SET data=x'' WHERE seq=(SELECT blob FROM object WHERE id=%s)",
@@ -266,7 +267,7 @@ START_TEST(D3_a_damaged_map_node)
 }
 END_TEST
 
-/* ---- commits and refs ---------------------------------------------------------------------------- */
+/* ---- commits and refs -------------------------------- */
 
 START_TEST(D3_a_bad_commit)
 {
@@ -298,7 +299,8 @@ START_TEST(D3_a_ref_to_nothing)
     report r;
     brc_oid oid;
     make_history(&t, id);
-    scenario_sql(&t, "UPDATE ref SET target=x'000102030405060708090a0b0c0d0e0f' WHERE name='tags/v1'");
+    scenario_sql(&t,
+                 "UPDATE ref SET target=x'000102030405060708090a0b0c0d0e0f' WHERE name='tags/v1'");
     check_file(&t, 0, &r);
     ck_assert_int_eq(r.n, 1);
     found(&r, "commit 000102030405060708090a0b0c0d0e0f missing: v1: commit "
@@ -352,7 +354,7 @@ START_TEST(D3_refs_that_are_none)
 }
 END_TEST
 
-/* ---- uncommitted changes --------------------------------------------------------------------------- */
+/* ---- uncommitted changes -------------------------------- */
 
 START_TEST(D3_a_draft_chunk_to_nothing)
 {
@@ -406,7 +408,7 @@ START_TEST(D3_damaged_drafts_are_told_with_the_rest)
 }
 END_TEST
 
-/* ---- the whole --------------------------------------------------------------------------------------- */
+/* ---- the whole -------------------------------- */
 
 static int stop_at_first(void *ctx, const brc_damage *damage)
 {
@@ -438,7 +440,8 @@ START_TEST(many_faults_are_all_told)
     scenario_numbers(&t, "/a", 3000, 1, 5); /* more objects than fsck takes at once */
     scenario_commit(&t, "one");
     scenario_sql(&t, "UPDATE object SET guard=guard+1 WHERE kind=1 AND blob % 100 = 0");
-    int64_t faults = scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1 AND blob % 100 = 0");
+    int64_t faults =
+        scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1 AND blob % 100 = 0");
     check_file(&t, 0, r);
     ck_assert_int_eq(r->n, faults);
     ck_assert_int_gt(r->n, 20);

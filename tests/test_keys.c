@@ -89,8 +89,9 @@ START_TEST(keys_of_a_hierarchy)
     keys_are(&t, "/", "zarr.json ");
     brc_array_free(small_array(&t, "/g/a", NULL));
     OK(&t, brc_group_create(t.session, "/h", NULL, &t.err));
-    const char *all = "g/a/c/0/0 g/a/c/0/1 g/a/c/1/0 g/a/c/1/1 g/a/zarr.json g/zarr.json h/zarr.json "
-                      "zarr.json ";
+    const char *all =
+        "g/a/c/0/0 g/a/c/0/1 g/a/c/1/0 g/a/c/1/1 g/a/zarr.json g/zarr.json h/zarr.json "
+        "zarr.json ";
     keys_are(&t, "/", all);
     keys_are(&t, "/h", "h/zarr.json ");
     keys_are(&t, "g/a", "g/a/c/0/0 g/a/c/0/1 g/a/c/1/0 g/a/c/1/1 g/a/zarr.json ");
@@ -115,12 +116,40 @@ END_TEST
 START_TEST(keys_that_are_none)
 {
     static const char *const wrong[] = {
-        "",        "g",          "g/",         "g/a",         "g/a/c",      "g/a/c/",      "g/a/c/0",
-        "g/a/c/0/0/0", "g/a/c/00/0", "g/a/c/0/01", "g/a/c/2/0",  "g/a/c/0/2",  "g/a/c/-1/0",  "g/a/c/+0/0",
-        "g/a/c/ 0/0", "g/a/c/0/0 ", "g/a/c.0.0",  "g/a/0.0",    "g/a/0/0",    "g/a/C/0/0",   "g/a//c/0/0",
-        "/g/a/c/0/0", "g/a/c/0/18446744073709551616", "g/a/c/99999999999999999999/0", "none/zarr.json",
-        "zarr.json/", "g/a/c/zarr.json", "/zarr.json/x", "g/../g/a/c/0/0", "g/a/.zarray", "c/0/0",
-        "zarr.jso", "g/a/c/0/0/zarr.json", "g/a/c/0x0/0",
+        "",
+        "g",
+        "g/",
+        "g/a",
+        "g/a/c",
+        "g/a/c/",
+        "g/a/c/0",
+        "g/a/c/0/0/0",
+        "g/a/c/00/0",
+        "g/a/c/0/01",
+        "g/a/c/2/0",
+        "g/a/c/0/2",
+        "g/a/c/-1/0",
+        "g/a/c/+0/0",
+        "g/a/c/ 0/0",
+        "g/a/c/0/0 ",
+        "g/a/c.0.0",
+        "g/a/0.0",
+        "g/a/0/0",
+        "g/a/C/0/0",
+        "g/a//c/0/0",
+        "/g/a/c/0/0",
+        "g/a/c/0/18446744073709551616",
+        "g/a/c/99999999999999999999/0",
+        "none/zarr.json",
+        "zarr.json/",
+        "g/a/c/zarr.json",
+        "/zarr.json/x",
+        "g/../g/a/c/0/0",
+        "g/a/.zarray",
+        "c/0/0",
+        "zarr.jso",
+        "g/a/c/0/0/zarr.json",
+        "g/a/c/0x0/0",
     };
     scenario t;
     scenario_start(&t);
@@ -150,11 +179,12 @@ START_TEST(every_key_encoding)
         char json[512];
         uint8_t data[35], five = 5;
         scenario_start(&t);
-        snprintf(json, sizeof(json),
-                 "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[5,7],\"data_type\":\"uint8\","
-                 "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4,4]}},"
-                 "\"chunk_key_encoding\":%s,\"fill_value\":0,\"codecs\":[{\"name\":\"bytes\"}]}",
-                 forms[i].json);
+        snprintf(
+            json, sizeof(json),
+            "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[5,7],\"data_type\":\"uint8\","
+            "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4,4]}},"
+            "\"chunk_key_encoding\":%s,\"fill_value\":0,\"codecs\":[{\"name\":\"bytes\"}]}",
+            forms[i].json);
         spec.metadata_json = json;
         OK(&t, brc_array_create(&a, t.session, "/a", &spec, &t.err));
         for (int j = 0; j < 35; j++)
@@ -218,7 +248,8 @@ START_TEST(values_are_in_the_array_s_own_encoding)
     static const uint8_t little[16] = { 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 4, 3, 2, 1 };
     static const uint8_t big[16] = { 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 2, 3, 4 };
     static const char *const stored[] = { "[" LITTLE "]", "[" BIG "]", "[" LITTLE "," ZSTD "]",
-                                          "[" BIG "," GZIP "]", "[" LITTLE ",{\"name\":\"crc32c\"}]" };
+                                          "[" BIG "," GZIP "]",
+                                          "[" LITTLE ",{\"name\":\"crc32c\"}]" };
     for (size_t i = 0; i < 5; i++) {
         scenario t;
         brc_buf value = BRC_BUF_INIT;
@@ -271,8 +302,9 @@ START_TEST(stored_bytes_pass_through)
     scenario_rows(&t, "SELECT hex(data) FROM blob JOIN object ON blob=seq WHERE kind=1", &hex);
     ck_assert_uint_eq(hex.len, 2 * value.len + 1);
     ck_assert_mem_eq(hex.data, text, 2 * value.len);
-    scenario_sql(&t, "UPDATE blob SET data=substr(data, 1, 40) || x'00' || substr(data, 42) WHERE seq="
-                     "(SELECT blob FROM object WHERE kind=1)");
+    scenario_sql(&t,
+                 "UPDATE blob SET data=substr(data, 1, 40) || x'00' || substr(data, 42) WHERE seq="
+                 "(SELECT blob FROM object WHERE kind=1)");
     FAILS(&t, BRC_ECORRUPT, brc_key_get(&value, t.session, "a/c/0", &t.err)); /* but not damage */
     brc_buf_dispose(&value);
     brc_buf_dispose(&hex);
@@ -288,11 +320,13 @@ START_TEST(documents_are_readable)
     scenario_start(&t);
     OK(&t, brc_group_create(t.session, "/g", "{\"k\":[1,2.50]}", &t.err));
     OK(&t, brc_key_get(&value, t.session, "g/zarr.json", &t.err));
-    const char *text = "{\n  \"zarr_format\": 3,\n  \"node_type\": \"group\",\n  \"attributes\": {\n"
-                       "    \"k\": [\n      1,\n      2.50\n    ]\n  }\n}";
+    const char *text =
+        "{\n  \"zarr_format\": 3,\n  \"node_type\": \"group\",\n  \"attributes\": {\n"
+        "    \"k\": [\n      1,\n      2.50\n    ]\n  }\n}";
     ck_assert_uint_ge(value.len, strlen(text));
     ck_assert_mem_eq(value.data, text, strlen(text));
-    OK(&t, brc_key_get(&value, t.session, "zarr.json", &t.err)); /* the root's, which nobody wrote */
+    OK(&t,
+       brc_key_get(&value, t.session, "zarr.json", &t.err)); /* the root's, which nobody wrote */
     ck_assert_ptr_nonnull(memmem(value.data, value.len, "\"group\"", 7));
     brc_array_free(small_array(&t, "/a", NULL));
     OK(&t, brc_key_get(&value, t.session, "a/zarr.json", &t.err));

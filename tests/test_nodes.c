@@ -31,7 +31,7 @@ static void attrs_are(scenario *t, const char *path, const char *key, const char
     brc_buf_dispose(&text);
 }
 
-/* ---- making and listing -------------------------------------------------------------------- */
+/* ---- making and listing -------------------------------- */
 
 START_TEST(missing_parents_are_made)
 {
@@ -229,7 +229,7 @@ START_TEST(names_that_look_alike_are_different)
 }
 END_TEST
 
-/* ---- moving, copying, removing ---------------------------------------------------------------- */
+/* ---- moving, copying, removing -------------------------------- */
 
 START_TEST(M_moving_and_copying_add_no_chunk)
 {
@@ -247,13 +247,16 @@ START_TEST(M_moving_and_copying_add_no_chunk)
     OK(&t, brc_node_copy(t.session, "/g", "/copy/of/g", &t.err));
     OK(&t, brc_node_move(t.session, "/g", "/moved", &t.err));
     OK(&t, brc_node_move(t.session, "/moved/b", "/copy/b", &t.err));
-    tree_is(&t, "/ /copy /copy/b* /copy/of /copy/of/g /copy/of/g/a* /copy/of/g/b* /moved /moved/a* ");
+    tree_is(&t,
+            "/ /copy /copy/b* /copy/of /copy/of/g /copy/of/g/a* /copy/of/g/b* /moved /moved/a* ");
     scenario_commit(&t, "two");
-    tree_is(&t, "/ /copy /copy/b* /copy/of /copy/of/g /copy/of/g/a* /copy/of/g/b* /moved /moved/a* ");
+    tree_is(&t,
+            "/ /copy /copy/b* /copy/of /copy/of/g /copy/of/g/a* /copy/of/g/b* /moved /moved/a* ");
     ck_assert_int_eq(scenario_ask(&t, count), chunks + 1);
-    ck_assert_int_eq(scenario_ask(&t, "SELECT sum(length(data)) FROM blob b JOIN object o ON"
-                                      " o.blob=b.seq WHERE kind=1 AND o.id <> (SELECT id FROM object"
-                                      " WHERE kind=1 ORDER BY blob DESC LIMIT 1)"),
+    ck_assert_int_eq(scenario_ask(&t,
+                                  "SELECT sum(length(data)) FROM blob b JOIN object o ON"
+                                  " o.blob=b.seq WHERE kind=1 AND o.id <> (SELECT id FROM object"
+                                  " WHERE kind=1 ORDER BY blob DESC LIMIT 1)"),
                      blobs);
     ck_assert_int_eq(scenario_number(&t, t.session, "/moved/a", 500), -1);
     ck_assert_int_eq(scenario_number(&t, t.session, "/moved/a", 501), 501);
@@ -340,7 +343,7 @@ START_TEST(an_array_handle_follows_its_path)
 }
 END_TEST
 
-/* ---- restoring ------------------------------------------------------------------------------------ */
+/* ---- restoring -------------------------------- */
 
 START_TEST(a_node_is_restored_with_all_under_it)
 {
@@ -407,15 +410,16 @@ START_TEST(a_region_is_restored)
 }
 END_TEST
 
-/* ---- attributes --------------------------------------------------------------------------------------- */
+/* ---- attributes -------------------------------- */
 
 START_TEST(trap11_attributes_keep_their_text)
 {
     scenario t;
-    static const char all[] = "{\"big\":18446744073709551615,\"small\":-9223372036854775808,"
-                              "\"huge\":123456789012345678901234567890,\"pi\":3.14159265358979323846,"
-                              "\"e\":1E+2,\"one\":1.0,\"z\":-0,\"a\":{\"y\":1,\"x\":[2,null,true]},"
-                              "\"text\":\"\xc3\xa9\"}";
+    static const char all[] =
+        "{\"big\":18446744073709551615,\"small\":-9223372036854775808,"
+        "\"huge\":123456789012345678901234567890,\"pi\":3.14159265358979323846,"
+        "\"e\":1E+2,\"one\":1.0,\"z\":-0,\"a\":{\"y\":1,\"x\":[2,null,true]},"
+        "\"text\":\"\xc3\xa9\"}";
     scenario_start(&t);
     OK(&t, brc_group_create(t.session, "/g", all, &t.err));
     attrs_are(&t, "/g", NULL, all);
@@ -427,10 +431,11 @@ START_TEST(trap11_attributes_keep_their_text)
     OK(&t, brc_attrs_set(t.session, "/g", "small", NULL, &t.err));
     scenario_commit(&t, "one");
     scenario_reopen(&t);
-    attrs_are(&t, "/g", NULL,
-              "{\"big\":18446744073709551615,\"huge\":123456789012345678901234567890,"
-              "\"pi\":3.14159265358979323846,\"e\":1E+2,\"one\":2.50,\"z\":-0,"
-              "\"a\":{\"y\":1,\"x\":[2,null,true]},\"text\":\"\xc3\xa9\",\"new\":[9007199254740993]}");
+    attrs_are(
+        &t, "/g", NULL,
+        "{\"big\":18446744073709551615,\"huge\":123456789012345678901234567890,"
+        "\"pi\":3.14159265358979323846,\"e\":1E+2,\"one\":2.50,\"z\":-0,"
+        "\"a\":{\"y\":1,\"x\":[2,null,true]},\"text\":\"\xc3\xa9\",\"new\":[9007199254740993]}");
     scenario_stop(&t);
 }
 END_TEST
@@ -476,11 +481,12 @@ START_TEST(unknown_members_are_kept)
     OK(&t, brc_array_create(&a, t.session, "/a", &spec, &t.err));
     OK(&t, brc_attrs_set(t.session, "/a", "k", "1", &t.err));
     OK(&t, brc_array_resize(a, (uint64_t[]){ 9 }, &t.err));
-    OK(&t, brc_array_set_codecs(a, "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]", 0,
-                                &t.err));
+    OK(&t, brc_array_set_codecs(a, "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]",
+                                0, &t.err));
     OK(&t, brc_node_json(&text, t.session, "/a", &t.err));
-    ck_assert_ptr_nonnull(strstr((const char *)text.data,
-                                 "\"x-ours\":{\"must_understand\":false,\"n\":12345678901234567890}"));
+    ck_assert_ptr_nonnull(
+        strstr((const char *)text.data,
+               "\"x-ours\":{\"must_understand\":false,\"n\":12345678901234567890}"));
     ck_assert_ptr_nonnull(strstr((const char *)text.data, "\"dimension_names\":[null]"));
     ck_assert_ptr_nonnull(strstr((const char *)text.data, "\"shape\":[9]"));
     brc_buf_dispose(&text);

@@ -14,7 +14,7 @@ Suite *npy_suite(void);
 
 #define F4 "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
 
-/* ---- the dictionary ------------------------------------------------------------------- */
+/* ---- the dictionary -------------------------------- */
 
 static const struct {
     const char *text, *descr;
@@ -185,7 +185,7 @@ START_TEST(header_written_long)
 }
 END_TEST
 
-/* ---- files -------------------------------------------------------------------------------- */
+/* ---- files -------------------------------- */
 
 /* Opens bytes as a file does, with what a repository would know. */
 static int open_bytes(exchange_kit *kit, brc_elements *e, brc_input **in, const brc_buf *bytes,
@@ -307,8 +307,8 @@ START_TEST(file_bad_types)
     dictionary_fails("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", 8,
                      BRC_EUNSUPPORTED, "pickles are never read");
     dictionary_fails(
-        "{'descr': [('a', '<f4'), ('b', '|i1')], 'fortran_order': False, 'shape': (1,), }", 5,
-        BRC_EUNSUPPORTED, "[('a', '<f4'), ('b', '|i1')]");
+        "{'descr': [('a', '<f4', (2,)), ('b', '|i1')], 'fortran_order': False, 'shape': (1,), }", 9,
+        BRC_EUNSUPPORTED, "a field that is an array has no counterpart");
     dictionary_fails("{'descr': '<f7', 'fortran_order': False, 'shape': (1,), }", 7,
                      BRC_EUNSUPPORTED, "<f7");
     dictionary_fails("{'descr': '', 'fortran_order': False, 'shape': (1,), }", 7, BRC_EINVAL, "");
@@ -391,7 +391,7 @@ START_TEST(file_gzip)
 }
 END_TEST
 
-/* ---- slabs ----------------------------------------------------------------------------------- */
+/* ---- slabs -------------------------------- */
 
 /* The slabs, one after the other, are the selection's elements in the file's order. */
 static size_t check_slabs(const brc_sel *within, const uint64_t *chunk, int fortran, size_t budget)

@@ -51,7 +51,7 @@ static void check_elements(exchange_kit *kit, const char *path, const void *expe
 
 static const uint16_t six[6] = { 1, 2, 3, 4, 5, 600 };
 
-/* ---- import of .npy ---------------------------------------------------------------------- */
+/* ---- import of .npy -------------------------------- */
 
 START_TEST(orders)
 {
@@ -170,7 +170,7 @@ START_TEST(gzip_slabs)
 }
 END_TEST
 
-/* ---- loading and saving ------------------------------------------------------------------- */
+/* ---- loading and saving -------------------------------- */
 
 static brc_array *make_array(exchange_kit *kit, const char *path, const char *dtype, uint64_t rows,
                              uint64_t columns)
@@ -306,7 +306,7 @@ START_TEST(save_selection)
 }
 END_TEST
 
-/* ---- .npz ------------------------------------------------------------------------------------ */
+/* ---- .npz -------------------------------- */
 
 static void add_npy(exchange_zip *zip, const char *name, size_t elements, int deflated, int32_t lie)
 {
@@ -440,7 +440,7 @@ START_TEST(npz_damaged)
 }
 END_TEST
 
-/* ---- real data ----------------------------------------------------------------------------- */
+/* ---- real data -------------------------------- */
 
 START_TEST(era)
 {

@@ -208,7 +208,7 @@ START_TEST(D5_a_registry_in_use_takes_no_plugin)
 }
 END_TEST
 
-/* ---- at work -------------------------------------------------------------------------- */
+/* ---- at work -------------------------------- */
 
 START_TEST(M4_an_array_of_a_plugins_type_and_codecs)
 {

@@ -51,7 +51,7 @@ static int kind_at(scenario *t, brc_session *s, const char *path)
     return kind;
 }
 
-/* ---- modes ------------------------------------------------------------------------------ */
+/* ---- modes -------------------------------- */
 
 START_TEST(modes_see_what_they_should)
 {
@@ -130,7 +130,7 @@ START_TEST(uncommitted_changes_survive_reopening)
 }
 END_TEST
 
-/* ---- committing --------------------------------------------------------------------------- */
+/* ---- committing -------------------------------- */
 
 START_TEST(committing_needs_something_to_commit)
 {
@@ -278,7 +278,7 @@ START_TEST(a_branch_that_moved_is_stale)
 }
 END_TEST
 
-/* ---- switching and resetting ------------------------------------------------------------------ */
+/* ---- switching and resetting -------------------------------- */
 
 START_TEST(switching_refuses_to_lose_changes)
 {
@@ -412,7 +412,7 @@ START_TEST(a_branch_may_go_away_under_a_session)
 }
 END_TEST
 
-/* ---- handles ------------------------------------------------------------------------------------ */
+/* ---- handles -------------------------------- */
 
 START_TEST(handles_are_freed_in_any_order)
 {
@@ -492,7 +492,7 @@ START_TEST(one_iterator_is_not_another)
 }
 END_TEST
 
-/* ---- transactions ---------------------------------------------------------------------------------- */
+/* ---- transactions -------------------------------- */
 
 START_TEST(begin_and_end_make_one_transaction)
 {

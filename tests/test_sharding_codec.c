@@ -34,7 +34,7 @@ static void put_entry(uint8_t *index, size_t i, uint64_t offset, uint64_t len)
     put_u64(index + 16 * i + 8, len);
 }
 
-/* ---- all of them -------------------------------------------------------------------- */
+/* ---- all of them -------------------------------- */
 
 static const struct {
     const char *list;
@@ -108,7 +108,7 @@ START_TEST(P16_shards_of_any_geometry_come_back)
 }
 END_TEST
 
-/* ---- layouts ------------------------------------------------------------------------ */
+/* ---- layouts -------------------------------- */
 
 START_TEST(shard_index_stands_at_either_end)
 {
@@ -229,7 +229,7 @@ START_TEST(shards_of_strings)
 }
 END_TEST
 
-/* ---- what others may write, and what nobody may ---------------------------------------- */
+/* ---- what others may write, and what nobody may -------------------------------- */
 
 START_TEST(shards_are_read_in_any_order_with_gaps_and_shared_ranges)
 {
@@ -326,7 +326,7 @@ START_TEST(X6_every_byte_of_a_small_shard_may_be_wrong)
 }
 END_TEST
 
-/* ---- configurations ------------------------------------------------------------------ */
+/* ---- configurations -------------------------------- */
 
 START_TEST(B07_wrong_options_of_shards_are_refused)
 {

@@ -267,7 +267,8 @@ START_TEST(trap08_a_lost_object_is_never_fill)
     brc_array *a = array_at(&t, "/a");
     OK(&t, brc_array_resize(a, (uint64_t[]){ 16 }, &t.err));
     scenario_commit(&t, "one");
-    scenario_sql(&t, "DELETE FROM object WHERE kind=1 AND blob=(SELECT min(blob) FROM object WHERE kind=1)");
+    scenario_sql(
+        &t, "DELETE FROM object WHERE kind=1 AND blob=(SELECT min(blob) FROM object WHERE kind=1)");
     OK(&t, brc_sel_parse(&sel, a, "[0:12]", &t.err));
     FAILS(&t, BRC_ECORRUPT, brc_array_read(a, &sel, got, sizeof(got), &t.err));
     ck_assert_ptr_nonnull(strstr(t.err.message, "/a"));
@@ -362,8 +363,8 @@ START_TEST(trap12_13_nan_fills_keep_their_bits)
         text.len = 0;
         OK(&t, brc_node_json(&text, t.session, "/a", &t.err));
         snprintf(expected, sizeof(expected), "\"fill_value\":%s,", fills[i].json);
-        ck_assert_msg(strstr((const char *)text.data, expected) != NULL, "%s is not in %s", expected,
-                      (const char *)text.data);
+        ck_assert_msg(strstr((const char *)text.data, expected) != NULL, "%s is not in %s",
+                      expected, (const char *)text.data);
         brc_array_free(a);
         OK(&t, brc_node_remove(t.session, "/a", &t.err));
     }
@@ -384,7 +385,7 @@ START_TEST(trap12_13_nan_fills_keep_their_bits)
 }
 END_TEST
 
-/* ---- 61: shrink and grow ------------------------------------------------------------------- */
+/* ---- 61: shrink and grow -------------------------------- */
 
 /* How the array gets from one shape to the next. */
 enum { UNCOMMITTED, COMMITTED, REOPENED, BRANCHED };
@@ -416,8 +417,9 @@ static void resize_step(scenario *t, brc_array **a, model *m, const uint64_t *sh
 START_TEST(trap61_shrink_and_grow_show_fill)
 {
     static const uint64_t shapes[][2] = {
-        { 10, 9 }, { 8, 9 },  { 10, 9 }, { 3, 9 },  { 10, 9 }, { 10, 6 }, { 10, 9 }, { 9, 8 }, { 12, 12 },
-        { 7, 13 }, { 13, 7 }, { 13, 13 }, { 0, 5 }, { 6, 5 },  { 1, 1 },  { 9, 9 },  { 4, 3 }, { 8, 6 },
+        { 10, 9 }, { 8, 9 }, { 10, 9 },  { 3, 9 },  { 10, 9 }, { 10, 6 },
+        { 10, 9 }, { 9, 8 }, { 12, 12 }, { 7, 13 }, { 13, 7 }, { 13, 13 },
+        { 0, 5 },  { 6, 5 }, { 1, 1 },   { 9, 9 },  { 4, 3 },  { 8, 6 },
     };
     scenario t;
     model m;

@@ -38,7 +38,7 @@ static void check_member(const brc_json *doc, const char *name, const char *expe
     brc_json_free(want);
 }
 
-/* ---- documents from v2 ------------------------------------------------------------------ */
+/* ---- documents from v2 -------------------------------- */
 
 static const struct {
     const char *dtype, *fill, *v3, *v3_fill, *endian;
@@ -112,11 +112,53 @@ START_TEST(types_and_fill_values)
     rc = brc_zarr2_array_write(&back, &zattrs, doc, reg, &err);
     ck_assert_msg(rc == BRC_OK, "%s", err.message);
     check_member(back, "dtype", types[_i].dtype);
-    check_member(back, "fill_value", types[_i].fill);
+    if (strcmp(types[_i].fill, "null") != 0 && strcmp(types[_i].v3_fill, "\"\"") != 0)
+        check_member(back, "fill_value", types[_i].fill);
     ck_assert_ptr_null(zattrs);
     brc_json_free(back);
     brc_json_free(doc);
     brc_json_free(zarray);
+    brc_registry_free(reg);
+}
+END_TEST
+
+static const struct {
+    const char *dtype, *filters, *fill, *back;
+} open_fills[] = {
+    { "\"<i4\"", "null", "null", "0" },
+    { "\"|O\"", "[{\"id\": \"vlen-utf8\"}]", "0", "\"\"" },
+    { "\"|O\"", "[{\"id\": \"vlen-utf8\"}]", "null", "\"\"" },
+    { "\"<U5\"", "null", "0", "\"\"" },
+    { "\"|S2\"", "null", "0", "\"\"" },
+    { "[[\"a\", \"|u1\"]]", "null", "0", "\"AA==\"" },
+    { "[[\"a\", \"|u1\", [2]]]", "null", "null", "null" }, /* opaque: all chunks are kept */
+};
+
+/* Chunks of nothing but the fill value are not kept, so it must be said. */
+START_TEST(open_fill_values_are_said)
+{
+    brc_registry *reg;
+    brc_error err = BRC_ERROR_INIT;
+    char text[400];
+    brc_json *doc, *back, *zattrs;
+
+    ck_assert_int_eq(brc_registry_new(&reg, &err), BRC_OK);
+    for (int unknown = 0; unknown < 2; unknown++) { /* with a note, and without */
+        snprintf(text, sizeof(text), ZARRAY("[4]", "[2]", "%s", "%s", "\"C\"%s", "%s", "null"),
+                 open_fills[_i].dtype, open_fills[_i].fill, unknown ? ", \"mine\": 1" : "",
+                 open_fills[_i].filters);
+        brc_json *zarray = parsed(text);
+        int rc = brc_zarr2_array_read(&doc, zarray, NULL, '.', reg, &err);
+        ck_assert_msg(rc == BRC_OK, "%s", err.message);
+        rc = brc_zarr2_array_write(&back, &zattrs, doc, reg, &err);
+        ck_assert_msg(rc == BRC_OK, "%s", err.message);
+        check_member(back, "fill_value", open_fills[_i].back);
+        check_member(back, "dtype", open_fills[_i].dtype);
+        ck_assert_int_eq(brc_json_member(back, "mine") != NULL, unknown);
+        brc_json_free(back);
+        brc_json_free(doc);
+        brc_json_free(zarray);
+    }
     brc_registry_free(reg);
 }
 END_TEST
@@ -153,18 +195,18 @@ static const struct {
     { "\"<i4\"", "\"C\"", "null", "{\"id\":\"gzip\",\"level\":9}",
       "[" LITTLE ",{\"name\":\"gzip\",\"configuration\":{\"level\":9}}]" },
     { "\"<i4\"", "\"C\"", "[{\"id\":\"crc32c\"}]", "{\"id\":\"crc32\"}",
-      "[" LITTLE ",{\"name\":\"crc32c\"},{\"name\":\"numcodecs.crc32\"}]" },
+      "[" LITTLE ",{\"name\":\"crc32c\"},{\"name\":\"numcodecs.crc32\",\"configuration\":{}}]" },
     { "\"<i4\"", "\"C\"", "null", "{\"id\":\"nobody.knows\",\"x\":[1]}",
       "[" LITTLE ",{\"name\":\"numcodecs.nobody.knows\",\"configuration\":{\"x\":[1]}}]" },
     { "\"<f4\"", "\"C\"", "null", "{\"id\":\"zfpy\",\"mode\":4}",
       "[{\"name\":\"numcodecs.zfpy\",\"configuration\":{\"mode\":4}}]" },
     { "\"|b1\"", "\"C\"", "[{\"id\":\"packbits\"}]", "null",
-      "[{\"name\":\"numcodecs.packbits\"},{\"name\":\"bytes\"}]" },
+      "[{\"name\":\"numcodecs.packbits\",\"configuration\":{}},{\"name\":\"bytes\"}]" },
     { "\"|O\"", "\"C\"", "[{\"id\":\"vlen-utf8\"}]", "{\"id\":\"bz2\",\"level\":1}",
       "[{\"name\":\"vlen-utf8\"},{\"name\":\"numcodecs.bz2\",\"configuration\":{\"level\":1}}]" },
     { "\"|O\"", "\"F\"", "[{\"id\":\"vlen-bytes\"},{\"id\":\"adler32\"}]", "null",
       "[{\"name\":\"transpose\",\"configuration\":{\"order\":[2,1,0]}},{\"name\":\"vlen-bytes\"},"
-      "{\"name\":\"numcodecs.adler32\"}]" },
+      "{\"name\":\"numcodecs.adler32\",\"configuration\":{}}]" },
     { "\"|O\"", "\"C\"", "[{\"id\":\"pickle\",\"protocol\":5}]", "null",
       "[{\"name\":\"numcodecs.pickle\",\"configuration\":{\"protocol\":5}}]" },
 };
@@ -282,7 +324,7 @@ START_TEST(lenient_json)
 }
 END_TEST
 
-/* ---- hierarchies ------------------------------------------------------------------------- */
+/* ---- hierarchies -------------------------------- */
 
 static void v2_import(exchange_kit *kit, const char *source, const char *path)
 {
@@ -418,7 +460,7 @@ START_TEST(a_missing_separator_is_found_out)
     ck_assert_int_eq(exchange_exists(exchange_path(&kit, "out/1/0")), 1);
     brc_json *zarray = file_document(exchange_path(&kit, "out/.zarray"));
     check_member(zarray, "dimension_separator", "\"/\"");
-    check_member(zarray, "fill_value", "null"); /* the note has it */
+    check_member(zarray, "fill_value", "0");
     brc_json_free(zarray);
     exchange_stop(&kit);
 }
@@ -441,7 +483,7 @@ START_TEST(the_note_is_used_while_it_is_true)
     v2_export(&kit, "/x", exchange_path(&kit, "1"), 0);
     brc_json *zarray = file_document(exchange_path(&kit, "1/.zarray"));
     check_member(zarray, "shape", "[6]");
-    check_member(zarray, "fill_value", "null");
+    check_member(zarray, "fill_value", "0");
     check_member(zarray, "order", "\"F\"");
     check_member(zarray, "mine", "[1, 2]");
     brc_json_free(zarray);
@@ -536,6 +578,7 @@ Suite *zarr2_suite(void)
     TCase *t = tcase_create("zarr2");
 #define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
     tcase_add_loop_test(t, types_and_fill_values, 0, ROWS(types));
+    tcase_add_loop_test(t, open_fill_values_are_said, 0, ROWS(open_fills));
     tcase_add_loop_test(t, order_filters_and_compressor, 0, ROWS(chains));
     tcase_add_loop_test(t, refused_documents, 0, ROWS(refused));
     tcase_add_test(t, lenient_json);

@@ -73,7 +73,7 @@ static void check_bytes(exchange_kit *kit, const char *path)
     free(got);
 }
 
-/* ---- in ------------------------------------------------------------------------------- */
+/* ---- in -------------------------------- */
 
 START_TEST(root_at_the_top)
 {
@@ -352,7 +352,7 @@ START_TEST(X9_every_byte_flipped)
 }
 END_TEST
 
-/* ---- out ------------------------------------------------------------------------------ */
+/* ---- out -------------------------------- */
 
 static void export_to(exchange_kit *kit, const char *path, const char *dest, const char *format,
                       int consolidated)

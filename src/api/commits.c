@@ -13,7 +13,7 @@ int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_erro
     return brc_commit_get(out, repo->store, id, err);
 }
 
-/* ---- is anything uncommitted? ------------------------------------------------------------ */
+/* ---- is anything uncommitted? -------------------------------- */
 
 /* The snapshot of a branch without a commit is the empty one; this is its id. */
 static int normal_root(brc_store *store, brc_oid *root, brc_error *err)
@@ -61,7 +61,7 @@ int brc_session_discard(brc_session *s, brc_error *err)
     return brc_session_end(s, rc, err);
 }
 
-/* ---- committing -------------------------------------------------------------------------------- */
+/* ---- committing -------------------------------- */
 
 static brc_commit_opts commit_opts(const brc_commit_opts *given)
 {
@@ -111,7 +111,8 @@ static void amend_from(brc_commit *commit, const brc_commit *old, const brc_comm
 
 static int commit_is_empty(brc_session *s, brc_error *err)
 {
-    return brc_fail(err, BRC_EMISUSE, "nothing to commit on branch '%s': nothing has changed", s->branch);
+    return brc_fail(err, BRC_EMISUSE, "nothing to commit on branch '%s': nothing has changed",
+                    s->branch);
 }
 
 static int check_amend(brc_session *s, const brc_commit_opts *opts, int has, brc_error *err)
@@ -178,7 +179,7 @@ int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *give
     return rc;
 }
 
-/* ---- the log -------------------------------------------------------------------------------------- */
+/* ---- the log -------------------------------- */
 
 typedef struct log_walk {
     breccia *repo;

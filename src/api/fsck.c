@@ -59,8 +59,9 @@ int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_da
     int rc = brc_store_check_file(repo->store, tell_file_fault, &report, &step);
     rc = end_step(rc, &faults, &step, err);
     if (rc == BRC_OK)
-        rc = end_step(brc_check_objects(repo, (flags & BRC_FSCK_NO_DECODE) != 0, &faults, &n, &step),
-                      &faults, &step, err);
+        rc = end_step(
+            brc_check_objects(repo, (flags & BRC_FSCK_NO_DECODE) != 0, &faults, &n, &step),
+            &faults, &step, err);
     if (rc == BRC_OK)
         rc = end_step(brc_check_history(repo, &faults, &step), &faults, &step, err);
     brc_store_end_read(repo->store);

@@ -18,7 +18,7 @@ int brc_head(const char **branch, breccia *repo, brc_error *err)
     return brc_head_get(repo->store, branch, err);
 }
 
-/* ---- listing ------------------------------------------------------------------------------- */
+/* ---- listing -------------------------------- */
 
 typedef struct ref_list {
     brc_ref_row *rows;
@@ -67,7 +67,7 @@ int brc_refs_next(brc_iter *it, brc_ref *out, brc_error *err)
     return 1;
 }
 
-/* ---- changing --------------------------------------------------------------------------------- */
+/* ---- changing -------------------------------- */
 
 static int ref_is_there(brc_store *store, const char *full, int *there, brc_error *err)
 {
@@ -155,7 +155,8 @@ static int delete_ref(breccia *repo, const char *space, const char *name, brc_er
     if (strcmp(space, "heads") == 0) {
         BRC_GO(brc_head_get(store, &head, err));
         if (strcmp(head, name) == 0) {
-            rc = brc_fail(err, BRC_EINVAL, "'%s' is the current branch: switch to another first", name);
+            rc = brc_fail(err, BRC_EINVAL, "'%s' is the current branch: switch to another first",
+                          name);
             goto done;
         }
         BRC_GO(brc_draft_drop(store, name, err));
@@ -193,8 +194,8 @@ static int rename_steps(brc_store *store, const char *space, const char *from, c
     BRC_GO(ref_must_be_free(store, space, to, new, err));
     BRC_GO(brc_ref_list(store, old, &row, &n, err)); /* its own row is the first */
     BRC_GO(brc_ref_put(store, new, has ? &target : NULL,
-                       n > 0 && row[0].message[0] != '\0' ? row[0].message : NULL, "rename", 0, NULL,
-                       brc_now_us(), err));
+                       n > 0 && row[0].message[0] != '\0' ? row[0].message : NULL, "rename", 0,
+                       NULL, brc_now_us(), err));
     BRC_GO(brc_ref_delete(store, old, brc_now_us(), err));
     if (strcmp(space, "heads") != 0)
         goto done;
@@ -229,7 +230,7 @@ int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *e
     return rename_ref(repo, "tags", from, to, err);
 }
 
-/* ---- the current branch ------------------------------------------------------------------------- */
+/* ---- the current branch -------------------------------- */
 
 /* BRC_ECONFLICT where the current branch has uncommitted changes that count. */
 static int check_nothing_lost(breccia *repo, brc_error *err)
@@ -239,9 +240,10 @@ static int check_nothing_lost(breccia *repo, brc_error *err)
     BRC_TRY(brc_session_open(&s, repo, NULL, BRC_SESSION_VIEW, err));
     int rc = brc_session_clean(&clean, s, err);
     if (rc == BRC_OK && !clean)
-        rc = brc_fail(err, BRC_ECONFLICT,
-                      "branch '%s' has uncommitted changes: commit them, or drop them with --discard",
-                      s->branch);
+        rc = brc_fail(
+            err, BRC_ECONFLICT,
+            "branch '%s' has uncommitted changes: commit them, or drop them with --discard",
+            s->branch);
     brc_session_free(s);
     return rc;
 }
@@ -307,7 +309,8 @@ static int reset_steps(breccia *repo, const char *rev, int hard, const brc_oid *
     }
     if (!has_target) /* HEAD of a branch without a commit */
         goto done;
-    rc = brc_ref_put(store, full, &target, NULL, "reset", expect != NULL, expect, brc_now_us(), err);
+    rc =
+        brc_ref_put(store, full, &target, NULL, "reset", expect != NULL, expect, brc_now_us(), err);
 done:
     free(full);
     return rc;

@@ -66,8 +66,8 @@ int brc_open(breccia **out, const char *path, const brc_open_opts *given, brc_er
     *out = NULL;
     if (path == NULL || *path == '\0')
         return brc_fail(err, BRC_EINVAL, "a repository's file needs a name");
-    if ((opts.flags & ~known) != 0 ||
-        (opts.flags & (BRC_OPEN_READONLY | BRC_OPEN_CREATE)) == (BRC_OPEN_READONLY | BRC_OPEN_CREATE))
+    if ((opts.flags & ~known) != 0 || (opts.flags & (BRC_OPEN_READONLY | BRC_OPEN_CREATE)) ==
+                                          (BRC_OPEN_READONLY | BRC_OPEN_CREATE))
         return brc_fail(err, BRC_EINVAL, "the flags for opening %s do not go together", path);
     BRC_TRY(brc_new(&p, sizeof(breccia), err));
     breccia *repo = p;
@@ -103,7 +103,7 @@ int brc_end(breccia *repo, int keep, brc_error *err)
     return rc;
 }
 
-/* ---- totals ------------------------------------------------------------------------------ */
+/* ---- totals -------------------------------- */
 
 static int id_order(const void *a, const void *b)
 {
@@ -179,7 +179,7 @@ int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
     return rc;
 }
 
-/* ---- what a registry holds ------------------------------------------------------------------ */
+/* ---- what a registry holds -------------------------------- */
 
 typedef struct registry_list {
     const brc_registry *reg;

@@ -32,7 +32,8 @@ int brc_iter_check(const brc_iter *it, int kind, brc_error *err)
 {
     if (it != NULL && it->kind == kind)
         return BRC_OK;
-    return brc_fail(err, BRC_EMISUSE, "this iterator is of another kind: it came from another function");
+    return brc_fail(err, BRC_EMISUSE,
+                    "this iterator is of another kind: it came from another function");
 }
 
 void brc_iter_free(brc_iter *it)

@@ -15,7 +15,7 @@
 
 #define NPY_RECORD_DEPTH 12
 
-/* ---- a type whose descr it is --------------------------------------------------------- */
+/* ---- a type whose descr it is -------------------------------- */
 
 /* NumPy writes "|" for what has no byte order, but "<u1" is read as well. */
 static int npy_is(const brc_dtype *type, const char *descr)
@@ -103,7 +103,7 @@ static int npy_search(brc_dtype **out, const brc_registry *reg, const char *desc
     return BRC_OK;
 }
 
-/* ---- a type made from the descr ----------------------------------------------------------- */
+/* ---- a type made from the descr -------------------------------- */
 
 /* Digits at *p, nine at most; 0 where there is none. */
 static unsigned long npy_digits(const char **p)
@@ -186,7 +186,7 @@ done:
     return rc;
 }
 
-/* ---- records ---------------------------------------------------------------------------- */
+/* ---- records -------------------------------- */
 
 /* A Python literal on its way to the JSON of a struct. */
 struct npy_record {

@@ -42,7 +42,7 @@ struct write_run {
     write_batch batches[2];
 };
 
-/* ---- on the pool -------------------------------------------------------------------- */
+/* ---- on the pool -------------------------------- */
 
 static int write_encode(brc_scratch *scratch, brc_write_item *item, brc_error *err)
 {
@@ -154,7 +154,7 @@ static void write_job_run(brc_job *base, unsigned worker)
     }
 }
 
-/* ---- on the caller's thread ------------------------------------------------------------ */
+/* ---- on the caller's thread -------------------------------- */
 
 static void batch_submit(write_run *run, write_batch *b, int encode)
 {
@@ -243,8 +243,9 @@ static int batch_twins(brc_write_item **sorted, size_t n, size_t *distinct, brc_
         if (kept > 0 && brc_oid_cmp(&sorted[kept - 1]->id, &sorted[i]->id) == 0) {
             sorted[i]->twin = sorted[kept - 1];
             if (sorted[i]->guard != sorted[kept - 1]->guard)
-                return brc_fail(err, BRC_ECOLLISION,
-                                "two chunks with different content have one hash: nothing was stored");
+                return brc_fail(
+                    err, BRC_ECOLLISION,
+                    "two chunks with different content have one hash: nothing was stored");
         } else {
             sorted[kept++] = sorted[i];
         }

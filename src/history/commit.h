@@ -20,7 +20,8 @@
 
 /* Writes the commit and its derived row; commit->id is set. */
 BRC_MUST_USE int brc_commit_put(brc_store *store, brc_commit *commit, brc_error *err);
-/* Release with brc_commit_free(). BRC_ENOTFOUND where the id names no commit. */
+/* Release with brc_commit_free(). BRC_ECORRUPT where the id names no commit: ids come
+ * from refs and other commits. */
 BRC_MUST_USE int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t id_len, brc_error *err);
 /* The snapshot of a commit. */

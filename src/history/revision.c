@@ -29,9 +29,9 @@ int brc_ref_name_check(const char *name, brc_error *err)
     for (size_t i = 0; i < len && why == NULL; i++)
         if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
             why = "it contains a control character";
-    return why == NULL ? BRC_OK
-                       : brc_fail(err, BRC_EINVAL, "'%.80s' is no name for a branch or tag: %s", name,
-                                  why);
+    return why == NULL
+               ? BRC_OK
+               : brc_fail(err, BRC_EINVAL, "'%.80s' is no name for a branch or tag: %s", name, why);
 }
 
 int brc_ref_full(char **out, const char *space, const char *name, brc_error *err)
@@ -195,8 +195,8 @@ static int rev_prefix(brc_store *store, const char *name, brc_oid *out, brc_erro
     if (n == 0)
         return rev_unknown(store, name, err);
     if (n > 1)
-        return brc_fail(err, BRC_EAMBIGUOUS, "'%s' is the beginning of several commit ids: write more",
-                        name);
+        return brc_fail(err, BRC_EAMBIGUOUS,
+                        "'%s' is the beginning of several commit ids: write more", name);
     *out = found[0];
     return BRC_OK;
 }
@@ -244,7 +244,8 @@ static int rev_parent(brc_store *store, brc_oid *at, unsigned long which, const 
 }
 
 /* The steps behind the name: ~3, ^, ^2, in any number. */
-static int rev_steps(brc_store *store, const char *at, const char *rev, brc_oid *out, brc_error *err)
+static int rev_steps(brc_store *store, const char *at, const char *rev, brc_oid *out,
+                     brc_error *err)
 {
     while (*at != '\0') {
         char kind = *at++, *end = NULL;

@@ -119,8 +119,8 @@ int brc_snapshot_put(brc_store *store, const brc_entry *root, brc_oid *out, brc_
     brc_oid none;
     memset(&none, 0, sizeof(none));
     if (brc_oid_is_zero(&entry.doc))
-        BRC_TRY(brc_store_put(store, BRC_KIND_DOCUMENT, plain_group, strlen(plain_group), &entry.doc,
-                              err));
+        BRC_TRY(brc_store_put(store, BRC_KIND_DOCUMENT, plain_group, strlen(plain_group),
+                              &entry.doc, err));
     size_t len = brc_entry_encode(value, &entry, brc_store_id_len(store));
     brc_edit edit = {key, sizeof(key), value, len};
     return brc_map_edit(store, &none, &edit, 1, out, err);
@@ -169,10 +169,12 @@ int brc_name_check(const char *name, size_t len, brc_error *err)
     if (memchr(name, '/', len) != NULL)
         return brc_fail(err, BRC_EINVAL, "the node name '%.*s' contains '/'", (int)len, name);
     if (strspn(name, ".") >= len)
-        return brc_fail(err, BRC_EINVAL, "the node name '%.*s' consists of dots only", (int)len, name);
+        return brc_fail(err, BRC_EINVAL, "the node name '%.*s' consists of dots only", (int)len,
+                        name);
     if (len >= 2 && memcmp(name, "__", 2) == 0)
-        return brc_fail(err, BRC_EINVAL, "the node name '%.*s' begins with '__', which Zarr reserves",
-                        (int)len, name);
+        return brc_fail(err, BRC_EINVAL,
+                        "the node name '%.*s' begins with '__', which Zarr reserves", (int)len,
+                        name);
     if (len == 9 && memcmp(name, "zarr.json", 9) == 0)
         return brc_fail(err, BRC_EINVAL, "a node cannot be called 'zarr.json'");
     return BRC_OK;

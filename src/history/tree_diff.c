@@ -131,9 +131,11 @@ static int node_diff(brc_tree_diff *out, brc_store *store, const char *path, con
     int rc;
     BRC_GO(metadata_diff(store, a, b, &pointers, err));
     BRC_GO(change_add(out, path, BRC_CHANGED, a, b, &c, err));
-    c->rechunked = pointers_hold(&pointers, "/chunk_grid") || pointers_hold(&pointers, "/data_type");
-    c->storage_only = pointers.n > 0 && pointers.n == (size_t)pointers_hold(&pointers, "/codecs") +
-                                                          (size_t)pointers_hold(&pointers, "/storage");
+    c->rechunked =
+        pointers_hold(&pointers, "/chunk_grid") || pointers_hold(&pointers, "/data_type");
+    c->storage_only =
+        pointers.n > 0 && pointers.n == (size_t)pointers_hold(&pointers, "/codecs") +
+                                            (size_t)pointers_hold(&pointers, "/storage");
     c->metadata = pointers.items;
     c->nmetadata = pointers.n;
     pointers = (brc_pointers){0};

@@ -25,7 +25,8 @@ typedef struct brc_tree_diff {
 } brc_tree_diff;
 
 /* `path`: only this node and what is under it; NULL: all. */
-BRC_MUST_USE int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a, const brc_oid *b, const char *path, brc_error *err);
+BRC_MUST_USE int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a,
+                                   const brc_oid *b, const char *path, brc_error *err);
 void brc_tree_diff_dispose(brc_tree_diff *diff);
 
 #endif

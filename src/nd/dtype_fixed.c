@@ -17,7 +17,7 @@
 #include "bytes_json.h"
 #include "dtype_ops.h"
 
-/* ---- the table and opening ------------------------------------------------------------- */
+/* ---- the table and opening -------------------------------- */
 
 static int utf32_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err);
 static int utf32_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
@@ -221,7 +221,7 @@ done:
     return rc;
 }
 
-/* ---- bytes ------------------------------------------------------------------------------ */
+/* ---- bytes -------------------------------- */
 
 static int padded_append(const brc_dtype *type, const uint8_t *data, size_t len, brc_buf *out,
                          brc_error *err)

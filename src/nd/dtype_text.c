@@ -14,7 +14,7 @@
 #include "bytes_json.h"
 #include "dtype_ops.h"
 
-/* ---- what both have in common ------------------------------------------------------- */
+/* ---- what both have in common -------------------------------- */
 
 /* Room for the count; what it counts is appended next. */
 static int counted_begin(brc_buf *out, size_t *start, brc_error *err)
@@ -44,7 +44,7 @@ static int counted_check(const brc_dtype *type, const uint8_t *element, size_t l
                     type->name);
 }
 
-/* ---- string -------------------------------------------------------------------------- */
+/* ---- string -------------------------------- */
 
 /*
  * The bytes of a JSON string that has no brc_json_text(), because it contains
@@ -122,7 +122,7 @@ static int string_print(const brc_dtype *type, const uint8_t *element, size_t le
     return brc_json_quote(out, text, len - 4, err);
 }
 
-/* ---- bytes ------------------------------------------------------------------------------ */
+/* ---- bytes -------------------------------- */
 
 static int bytes_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err)
 {
@@ -148,7 +148,7 @@ static int bytes_print(const brc_dtype *type, const uint8_t *element, size_t len
     return brc_buf_byte(out, '"', err);
 }
 
-/* ---- the table -------------------------------------------------------------------------- */
+/* ---- the table -------------------------------- */
 
 static const brc_dtype_ops string_ops = { .size = sizeof(brc_dtype_ops),
                                           .parse = string_parse,
@@ -170,7 +170,7 @@ const brc_dtype brc_text_types[BRC_TEXT_TYPES] = {
     VARIABLE("binary", BRC_CLASS_BYTES, bytes_ops),
 };
 
-/* ---- text as people type it ------------------------------------------------------------ */
+/* ---- text as people type it -------------------------------- */
 
 static int reads_bare_text(const brc_dtype *type)
 {

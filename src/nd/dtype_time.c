@@ -54,7 +54,7 @@ static const struct time_state *time_of(const brc_dtype *type)
     return type->state;
 }
 
-/* ---- opening ----------------------------------------------------------------------- */
+/* ---- opening -------------------------------- */
 
 static int read_unit(const brc_json *json, enum time_unit *out)
 {
@@ -153,7 +153,7 @@ void brc_time_close(void *ctx, brc_dtype *type)
     type->state = NULL;
 }
 
-/* ---- counts ------------------------------------------------------------------------ */
+/* ---- counts -------------------------------- */
 
 static int64_t load_count(const uint8_t *element)
 {
@@ -204,7 +204,7 @@ static double time_number(const brc_dtype *type, const uint8_t *element)
     return count == INT64_MIN ? NAN : (double)count;
 }
 
-/* ---- the calendar -------------------------------------------------------------------- */
+/* ---- the calendar -------------------------------- */
 
 struct civil_time {
     wide_int year;
@@ -312,7 +312,7 @@ static int count_from_civil(wide_int *out, const struct civil_time *t, enum time
     return t->fraction % (ATTOS / per_second) == 0;
 }
 
-/* ---- dates as text --------------------------------------------------------------------- */
+/* ---- dates as text -------------------------------- */
 
 /* How much of "YYYY-MM-DDThh:mm:ss" the unit shows, behind the year. */
 static size_t shown_length(enum time_unit unit)

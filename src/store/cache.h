@@ -27,7 +27,7 @@ void brc_cache_init(brc_cache *cache, size_t limit);
 void brc_cache_dispose(brc_cache *cache);
 /* NULL where it is not there. Valid until the next add. */
 const brc_cached *brc_cache_find(brc_cache *cache, const brc_oid *id);
-/* Copies data; an entry that is there stays (and becomes pinned where asked). */
+/* Copies data; an entry that is there stays as it is, pinned or not. */
 BRC_MUST_USE int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *data,
                                size_t len, int pinned, const brc_cached **out, brc_error *err);
 void brc_cache_drop_pinned(brc_cache *cache);

@@ -61,8 +61,8 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
     else if (code == BRC_ENOMEM)
         brc_nomem(err);
     else if (code == BRC_ELIMIT)
-        brc_fail(err, code, "%s: one stored value is larger than SQLite's limit; use smaller chunks",
-                 path);
+        brc_fail(err, code,
+                 "%s: one stored value is larger than SQLite's limit; use smaller chunks", path);
     else
         brc_fail(err, code, "%s: cannot %s: %s", path, what,
                  store->db != NULL ? sqlite3_errmsg(store->db) : sqlite3_errstr(sqlite_rc));

@@ -300,7 +300,8 @@ int brc_draft_chunk_each(brc_store *store, int64_t node,
                          void *ctx, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT key, id FROM draft_chunk WHERE node=?1 ORDER BY key", &st, err));
+    BRC_TRY(
+        brc_stmt(store, "SELECT key, id FROM draft_chunk WHERE node=?1 ORDER BY key", &st, err));
     sqlite3_bind_int64(st, 1, node);
     int rc;
     while ((rc = brc_step(store, st, err)) > 0) {

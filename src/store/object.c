@@ -18,7 +18,7 @@
 
 #define OBJECT_COLUMNS "kind, encoding, blob, size, stored, checksum, guard"
 
-/* ---- the index ------------------------------------------------------------------ */
+/* ---- the index -------------------------------- */
 
 static int object_column_size(brc_store *store, sqlite3_stmt *st, int column, uint64_t *out,
                               brc_error *err)
@@ -32,7 +32,8 @@ static int object_column_size(brc_store *store, sqlite3_stmt *st, int column, ui
 }
 
 /* Reads OBJECT_COLUMNS from column `at` on. */
-static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_object *o, brc_error *err)
+static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_object *o,
+                           brc_error *err)
 {
     o->kind = sqlite3_column_int(st, at);
     o->encoding = sqlite3_column_int64(st, at + 1);
@@ -97,7 +98,8 @@ int brc_objects_page(brc_store *store, const brc_oid *after, brc_object *out, si
 {
     sqlite3_stmt *st;
     *n = 0;
-    BRC_TRY(brc_stmt(store, "SELECT id, " OBJECT_COLUMNS " FROM object WHERE id>?1 ORDER BY id LIMIT ?2",
+    BRC_TRY(brc_stmt(store,
+                     "SELECT id, " OBJECT_COLUMNS " FROM object WHERE id>?1 ORDER BY id LIMIT ?2",
                      &st, err));
     if (brc_oid_is_zero(after))
         sqlite3_bind_zeroblob(st, 1, 0);
@@ -199,7 +201,7 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
     return BRC_OK;
 }
 
-/* ---- stored bytes ------------------------------------------------------------------ */
+/* ---- stored bytes -------------------------------- */
 
 static int object_missing_bytes(brc_store *store, const brc_object *o, brc_error *err)
 {
@@ -296,7 +298,7 @@ int brc_object_replace(brc_store *store, const brc_object *o, const void *stored
     return brc_run(store, st, err);
 }
 
-/* ---- whole objects -------------------------------------------------------------------- */
+/* ---- whole objects -------------------------------- */
 
 static int object_check_id(brc_store *store, const brc_object *o, const void *data, size_t len,
                            brc_error *err)
@@ -310,7 +312,8 @@ static int object_check_id(brc_store *store, const brc_object *o, const void *da
                     brc_oid_format(hex, &o->id));
 }
 
-int brc_store_decode(brc_store *store, const brc_object *o, int verify, brc_buf *out, brc_error *err)
+int brc_store_decode(brc_store *store, const brc_object *o, int verify, brc_buf *out,
+                     brc_error *err)
 {
     int rc;
     size_t len;
@@ -333,7 +336,8 @@ int brc_store_decode(brc_store *store, const brc_object *o, int verify, brc_buf 
         BRC_GO(brc_chain_decode(chain, scratch, (brc_span){stored.data, stored.len}, out, err));
     }
     if (out->len != o->size)
-        rc = brc_fail(err, BRC_ECORRUPT, "object %s is damaged: it decodes to %zu bytes, not %" PRIu64,
+        rc = brc_fail(err, BRC_ECORRUPT,
+                      "object %s is damaged: it decodes to %zu bytes, not %" PRIu64,
                       brc_oid_format(hex, &o->id), out->len, o->size);
     else if (verify)
         rc = object_check_id(store, o, out->data, out->len, err);

@@ -14,7 +14,7 @@
 #define NODE_CACHE_BYTES ((size_t)64 << 20)
 #define DEFAULT_WAIT_MS 30000
 
-/* ---- opening -------------------------------------------------------------------------- */
+/* ---- opening -------------------------------- */
 
 static void db_harden(sqlite3 *db)
 {
@@ -120,14 +120,16 @@ static int store_load(brc_store *store, brc_error *err)
     value.len = 0;
     BRC_GO(meta_get(store, "must-understand", &value, err));
     if (value.len > 0) {
-        rc = brc_fail(err, BRC_EFORMAT, "%s needs features that this breccia lacks (%s): use a newer one",
+        rc = brc_fail(err, BRC_EFORMAT,
+                      "%s needs features that this breccia lacks (%s): use a newer one",
                       store->path, (const char *)value.data);
         goto done;
     }
     value.len = 0;
     BRC_GO(meta_get(store, "secret", &value, err));
     if (value.len != sizeof(store->secret)) {
-        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: its secret has the wrong length", store->path);
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: its secret has the wrong length",
+                      store->path);
         goto done;
     }
     memcpy(store->secret, value.data, sizeof(store->secret));
@@ -233,11 +235,13 @@ static int store_check_path(const char *path, brc_error *err)
 {
     struct stat st;
     if (stat(path, &st) != 0)
-        return errno == ENOENT ? brc_fail(err, BRC_ENOTFOUND,
-                                          "%s does not exist: 'breccia init' makes a repository", path)
-                               : brc_fail_os(err, errno, "cannot open", path);
+        return errno == ENOENT
+                   ? brc_fail(err, BRC_ENOTFOUND,
+                              "%s does not exist: 'breccia init' makes a repository", path)
+                   : brc_fail_os(err, errno, "cannot open", path);
     if (!S_ISREG(st.st_mode))
-        return brc_fail(err, BRC_EFORMAT, "%s is no breccia repository: it is no regular file", path);
+        return brc_fail(err, BRC_EFORMAT, "%s is no breccia repository: it is no regular file",
+                        path);
     return BRC_OK;
 }
 
@@ -287,7 +291,7 @@ void brc_store_close(brc_store *store)
     free(store);
 }
 
-/* ---- the current branch ------------------------------------------------------------------ */
+/* ---- the current branch -------------------------------- */
 
 int brc_head_get(brc_store *store, const char **branch, brc_error *err)
 {
@@ -310,7 +314,7 @@ int brc_head_set(brc_store *store, const char *branch, brc_error *err)
     return meta_put(store, "head", branch, strlen(branch), 1, err);
 }
 
-/* ---- small things -------------------------------------------------------------------------- */
+/* ---- small things -------------------------------- */
 
 const char *brc_store_path(const brc_store *store)
 {

@@ -55,7 +55,8 @@ static int ref_no_such(brc_store *store, const char *name, brc_error *err)
                     ref_short(name));
 }
 
-int brc_ref_get(brc_store *store, const char *name, int *has_target, brc_oid *target, brc_error *err)
+int brc_ref_get(brc_store *store, const char *name, int *has_target, brc_oid *target,
+                brc_error *err)
 {
     int found;
     BRC_TRY(ref_find(store, name, &found, has_target, target, err));
@@ -132,7 +133,8 @@ int brc_ref_put(brc_store *store, const char *name, const brc_oid *target, const
     BRC_TRY(ref_find(store, name, &found, &has, &old, err));
     if (check && (has != (expect != NULL) || (has && brc_oid_cmp(&old, expect) != 0)))
         return brc_fail(err, BRC_ESTALE,
-                        "%s: %s '%s' has moved since it was read; look again and retry", store->path, ref_kind(name), ref_short(name));
+                        "%s: %s '%s' has moved since it was read; look again and retry",
+                        store->path, ref_kind(name), ref_short(name));
     BRC_TRY(brc_stmt(store, "INSERT OR REPLACE INTO ref(name, target, message) VALUES (?1, ?2, ?3)",
                      &st, err));
     sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);

@@ -13,7 +13,7 @@
 
 typedef struct brc_store brc_store;
 
-/* ---- opening, transactions -------------------------------------------------- */
+/* ---- opening, transactions -------------------------------- */
 
 BRC_MUST_USE int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
                                 const brc_registry *reg, int64_t now_us, brc_error *err);
@@ -41,7 +41,7 @@ BRC_MUST_USE int brc_store_writable(brc_store *store, brc_error *err);
  * nothing has changed in between. */
 BRC_MUST_USE int brc_store_version(brc_store *store, uint64_t *version, brc_error *err);
 
-/* ---- objects ------------------------------------------------------------------ */
+/* ---- objects -------------------------------- */
 
 /* A row of the hash index. */
 typedef struct brc_object {
@@ -94,7 +94,7 @@ BRC_MUST_USE int brc_store_check_file(brc_store *store, int (*found)(void *ctx, 
 BRC_MUST_USE int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid found[2], size_t *n, brc_error *err);
 BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err);
 
-/* ---- encodings ------------------------------------------------------------------ */
+/* ---- encodings -------------------------------- */
 
 /* The number of an encoding's specification, which is added where it is new. */
 BRC_MUST_USE int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err);
@@ -131,7 +131,9 @@ BRC_MUST_USE int brc_ref_delete(brc_store *store, const char *name, int64_t time
 /* Its target at that time, from the operation log. BRC_ENOTFOUND before the first. */
 BRC_MUST_USE int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *target, brc_error *err);
 /* Writes a row of the operation log that moves no ref. */
-BRC_MUST_USE int brc_oplog_add(brc_store *store, const char *op, const char *name, const brc_oid *from, const brc_oid *to, int64_t time_us, brc_error *err);
+BRC_MUST_USE int brc_oplog_add(brc_store *store, const char *op, const char *name,
+                               const brc_oid *from, const brc_oid *to, int64_t time_us,
+                               brc_error *err);
 
 /* The current branch's name, borrowed until the next change. */
 BRC_MUST_USE int brc_head_get(brc_store *store, const char **branch, brc_error *err);
@@ -140,7 +142,7 @@ BRC_MUST_USE int brc_head_set(brc_store *store, const char *branch, brc_error *e
 /* The derived row of a commit. */
 BRC_MUST_USE int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *err);
 
-/* ---- drafts: uncommitted changes ------------------------------------------------------ */
+/* ---- drafts: uncommitted changes -------------------------------- */
 
 typedef struct brc_draft_node {
     int64_t node;
@@ -155,13 +157,18 @@ BRC_MUST_USE int brc_draft_get(brc_store *store, const char *branch, int *has, i
 BRC_MUST_USE int brc_draft_start(brc_store *store, const char *branch, const brc_oid *base, brc_error *err);
 /* Drops the draft with all its rows. */
 BRC_MUST_USE int brc_draft_drop(brc_store *store, const char *branch, brc_error *err);
-BRC_MUST_USE int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err);
+BRC_MUST_USE int brc_draft_rename(brc_store *store, const char *from, const char *to,
+                                  brc_error *err);
 /* The row of one path: *found 0 or 1; out->path is NULL. */
-BRC_MUST_USE int brc_draft_node_get(brc_store *store, const char *branch, const char *path, int *found, brc_draft_node *out, brc_error *err);
+BRC_MUST_USE int brc_draft_node_get(brc_store *store, const char *branch, const char *path,
+                                    int *found, brc_draft_node *out, brc_error *err);
 /* Rows of `path` (where `self`) and of what is under it, by path. */
-BRC_MUST_USE int brc_draft_node_list(brc_store *store, const char *branch, const char *path, int self, brc_draft_node **out, size_t *n, brc_error *err);
+BRC_MUST_USE int brc_draft_node_list(brc_store *store, const char *branch, const char *path,
+                                     int self, brc_draft_node **out, size_t *n, brc_error *err);
 /* Sets or makes a row; *node its key. */
-BRC_MUST_USE int brc_draft_node_put(brc_store *store, const char *branch, const char *path, const void *entry, size_t entry_len, int64_t *node, brc_error *err);
+BRC_MUST_USE int brc_draft_node_put(brc_store *store, const char *branch, const char *path,
+                                    const void *entry, size_t entry_len, int64_t *node,
+                                    brc_error *err);
 /* Removes the rows of `path` and under it, with their chunks. */
 BRC_MUST_USE int brc_draft_node_clear(brc_store *store, const char *branch, const char *path, brc_error *err);
 /* Rows at and under `from` go to `to`, with their chunks; copy: as new rows. */
@@ -170,9 +177,13 @@ BRC_MUST_USE int brc_draft_node_move(brc_store *store, const char *branch, const
 /* id NULL: dropped. */
 BRC_MUST_USE int brc_draft_chunk_put(brc_store *store, int64_t node, const void *key, size_t key_len, const brc_oid *id, brc_error *err);
 /* *state: 0 no row, 1 an id, 2 dropped. */
-BRC_MUST_USE int brc_draft_chunk_get(brc_store *store, int64_t node, const void *key, size_t key_len, int *state, brc_oid *id, brc_error *err);
+BRC_MUST_USE int brc_draft_chunk_get(brc_store *store, int64_t node, const void *key,
+                                     size_t key_len, int *state, brc_oid *id, brc_error *err);
 /* Every row of the node by key; id NULL: dropped. */
-BRC_MUST_USE int brc_draft_chunk_each(brc_store *store, int64_t node, int (*each)(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id, brc_error *err), void *ctx, brc_error *err);
+BRC_MUST_USE int brc_draft_chunk_each(brc_store *store, int64_t node,
+                                      int (*each)(void *ctx, const uint8_t *key, size_t key_len,
+                                                  const brc_oid *id, brc_error *err),
+                                      void *ctx, brc_error *err);
 BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, int64_t node, int *any, brc_error *err);
 /* Removes the rows of one key, or of all keys (key NULL). */
 BRC_MUST_USE int brc_draft_chunk_clear(brc_store *store, int64_t node, const void *key, size_t key_len, brc_error *err);

@@ -37,13 +37,15 @@ typedef struct brc_edit {
 BRC_MUST_USE int brc_map_edit(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n, brc_oid *out, brc_error *err);
 
 /* *found 0 or 1; the value is borrowed until the next call on the store. */
-BRC_MUST_USE int brc_map_get(brc_store *store, const brc_oid *root, const void *key, size_t key_len, int *found, brc_span *value, brc_error *err);
+BRC_MUST_USE int brc_map_get(brc_store *store, const brc_oid *root, const void *key, size_t key_len,
+                             int *found, brc_span *value, brc_error *err);
 
 /* Called with keys[i]'s value where the map has it; the value is borrowed for the
  * call. */
 typedef int (*brc_map_found_fn)(void *ctx, size_t i, brc_span value, brc_error *err);
 /* n keys, sorted: nodes are read once each. */
-BRC_MUST_USE int brc_map_get_many(brc_store *store, const brc_oid *root, const brc_span *keys, size_t n, brc_map_found_fn found, void *ctx, brc_error *err);
+BRC_MUST_USE int brc_map_get_many(brc_store *store, const brc_oid *root, const brc_span *keys,
+                                  size_t n, brc_map_found_fn found, void *ctx, brc_error *err);
 
 /* Every item, by key. */
 typedef int (*brc_map_each_fn)(void *ctx, brc_span key, brc_span value, brc_error *err);

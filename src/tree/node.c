@@ -72,7 +72,8 @@ static int node_read_child(brc_node_reader *reader, brc_item *item)
 int brc_node_next(brc_node_reader *reader, brc_item *item, brc_error *err)
 {
     if (reader->at == reader->count)
-        return brc_reader_left(&reader->r) == 0 ? 0 : node_broken(err, "bytes follow its last item");
+        return brc_reader_left(&reader->r) == 0 ? 0
+                                                : node_broken(err, "bytes follow its last item");
     memset(item, 0, sizeof(*item));
     uint64_t shared = brc_read_varint(&reader->r);
     uint64_t size = brc_read_varint(&reader->r);

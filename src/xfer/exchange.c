@@ -9,7 +9,7 @@
 #include "npy_out.h"
 #include "xfer.h"
 
-/* ---- nodes under a path ------------------------------------------------------------------ */
+/* ---- nodes under a path -------------------------------- */
 
 int brc_node_list_read(brc_node_list *out, brc_session *s, const char *path, brc_error *err)
 {
@@ -43,7 +43,7 @@ void brc_node_list_free(brc_node_list *list)
     memset(list, 0, sizeof(*list));
 }
 
-/* ---- import --------------------------------------------------------------------------------- */
+/* ---- import -------------------------------- */
 
 static int group_is_empty(int *empty, brc_session *s, const char *path, brc_error *err)
 {
@@ -156,7 +156,7 @@ done:
     return rc;
 }
 
-/* ---- export --------------------------------------------------------------------------------- */
+/* ---- export -------------------------------- */
 
 enum { EXPORT_ZARR3 = 1, EXPORT_ZARR2, EXPORT_NPY, EXPORT_NPZ, EXPORT_LATER };
 

@@ -33,7 +33,7 @@ void brc_tree_in_free(brc_tree_in *tree)
         tree->close(tree);
 }
 
-/* ---- directories ------------------------------------------------------------------------ */
+/* ---- directories -------------------------------- */
 
 /* The name without slashes at its end is all that a directory needs. */
 static int dir_file(char **out, const brc_tree_in *tree, const char *path, brc_error *err)

@@ -33,7 +33,7 @@ typedef struct waiting_entry {
     zip_error_t error;
 } waiting_entry;
 
-/* ---- what libzip reads --------------------------------------------------------------- */
+/* ---- what libzip reads -------------------------------- */
 
 static zip_int64_t read_waiting(waiting_entry *w, uint8_t *dst, uint64_t len)
 {
@@ -92,7 +92,7 @@ static zip_int64_t waiting_command(void *ctx, void *data, zip_uint64_t len,
     }
 }
 
-/* ---- the archive ------------------------------------------------------------------------ */
+/* ---- the archive -------------------------------- */
 
 static int fail_zip_out(brc_error *err, zip_error_t *ze, const char *name)
 {

@@ -38,7 +38,7 @@ static int fail_libzip(brc_error *err, zip_error_t *ze, const char *what, const 
     return brc_fail(err, BRC_EINVAL, "%s %s: %s", what, name, zip_error_strerror(ze));
 }
 
-/* ---- finding ------------------------------------------------------------------------ */
+/* ---- finding -------------------------------- */
 
 /* The first entry whose name is not before this one. */
 static size_t lower_bound(const brc_zip_dir *dir, const char *name, size_t len)
@@ -145,7 +145,7 @@ done:
     return rc;
 }
 
-/* ---- reading --------------------------------------------------------------------------- */
+/* ---- reading -------------------------------- */
 
 /* What an entry states is compared with what it can hold before memory is taken. */
 static int check_archive_entry(const brc_zip_entry *e, const char *label, uint64_t limit,
@@ -229,7 +229,7 @@ done:
     return rc;
 }
 
-/* ---- opening --------------------------------------------------------------------------- */
+/* ---- opening -------------------------------- */
 
 static int is_document(const char *name, size_t len)
 {

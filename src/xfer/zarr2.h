@@ -2,8 +2,8 @@
  * Zarr v2 said in Zarr v3, and back. Chunks are the same bytes in both, so only
  * documents are translated.
  *
- * What of a .zarray is not in the v3 document that comes of it (a null fill value,
- * members that the format does not know ...) is kept: the document then has the
+ * What of a .zarray is not in the v3 document that comes of it (members that the
+ * format does not know, "shuffle": -1 ...) is kept: the document then has the
  * member BRC_ZARR2_NOTE, {"must_understand": false, "zarray": the whole .zarray}.
  * On the way back it counts where it still says what the v3 document says.
  */

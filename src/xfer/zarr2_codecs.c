@@ -41,7 +41,7 @@ static int filter_works(const char *id)
     return 0;
 }
 
-/* ---- from v2 -------------------------------------------------------------------------- */
+/* ---- from v2 -------------------------------- */
 
 typedef struct codec_reader {
     brc_buf *out;
@@ -72,20 +72,22 @@ static int begin_codec(codec_reader *r, const char *prefix, const char *name, br
     return rc;
 }
 
-/* The members but for the id, as the configuration. */
+/* The members but for the id, as the configuration; zarr-python wants it also where
+ * it is empty. */
 static int copy_configuration(codec_reader *r, const brc_json *item, brc_error *err)
 {
     int n = 0;
+    BRC_TRY(brc_buf_text(r->out, ",\"configuration\":{", err));
     for (const brc_json *m = brc_json_first(item); m; m = brc_json_next(m)) {
         const char *name = brc_json_own_name(m);
         if (strcmp(name, "id") == 0)
             continue;
-        BRC_TRY(brc_buf_text(r->out, n++ ? "," : ",\"configuration\":{", err));
+        BRC_TRY(brc_buf_text(r->out, n++ ? "," : "", err));
         BRC_TRY(brc_json_quote(r->out, name, strlen(name), err));
         BRC_TRY(brc_buf_byte(r->out, ':', err));
         BRC_TRY(brc_json_write(r->out, m, err));
     }
-    return brc_buf_text(r->out, n ? "}}" : "}", err);
+    return brc_buf_text(r->out, "}}", err);
 }
 
 /* "bytes", where elements become bytes. */
@@ -316,7 +318,7 @@ int brc_zarr2_codecs_read(brc_buf *out, brc_zarr2_type *type, const brc_json *za
     return brc_buf_byte(out, ']', err);
 }
 
-/* ---- to v2 ------------------------------------------------------------------------------ */
+/* ---- to v2 -------------------------------- */
 
 static int no_v2_codec(brc_error *err, size_t i, const char *name)
 {

@@ -61,7 +61,7 @@ done:
     return rc;
 }
 
-/* ---- arrays from v2 --------------------------------------------------------------------- */
+/* ---- arrays from v2 -------------------------------- */
 
 /* The chunk shape; a chunk of 0 along an axis of 0 is an old writer's and means 1. */
 static int put_chunks(brc_buf *out, const brc_json *shape, const brc_json *chunks, brc_error *err)
@@ -166,17 +166,41 @@ done:
     return rc;
 }
 
-/* Equal but for the separator, which v2 need not say. */
-static int says_the_same(int *same, const brc_json *a, const brc_json *b, brc_error *err)
+/* A fill value that leaves the value open: null, or a number where elements are
+ * none, which readers take in different ways. Chunks of nothing but the fill value
+ * are not kept, so what is written must say the value that was read. */
+static int is_open_fill(const brc_json *zarray)
+{
+    const brc_json *dtype = brc_json_member(zarray, "dtype");
+    int kind = brc_json_kind(brc_json_member(zarray, "fill_value"));
+    const char *text = brc_json_text(dtype);
+    if (kind == BRC_JSON_NULL)
+        return 1;
+    return kind == BRC_JSON_NUMBER &&
+           (!text || strspn(text, "<>|") != 1 || strchr("SUVO", text[1]));
+}
+
+static int copy_fill(brc_json *to, const brc_json *from, brc_error *err)
+{
+    brc_json *fill;
+    BRC_TRY(brc_json_clone(&fill, brc_json_member(from, "fill_value"), err));
+    return brc_json_set(to, "fill_value", fill, err);
+}
+
+/* Whether what came back is the .zarray, but for the separator, which v2 need not
+ * say, and an open fill value. */
+static int says_the_same(int *same, const brc_json *back, const brc_json *zarray, brc_error *err)
 {
     brc_json *x = NULL, *y = NULL;
     int rc;
 
     *same = 0;
-    BRC_GO(brc_json_clone(&x, a, err));
-    BRC_GO(brc_json_clone(&y, b, err));
+    BRC_GO(brc_json_clone(&x, back, err));
+    BRC_GO(brc_json_clone(&y, zarray, err));
     brc_json_remove(x, "dimension_separator");
     brc_json_remove(y, "dimension_separator");
+    if (is_open_fill(y))
+        BRC_GO(copy_fill(y, x, err));
     *same = brc_json_equal(x, y);
 done:
     brc_json_free(x);
@@ -229,7 +253,7 @@ int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json 
     return rc;
 }
 
-/* ---- to v2 -------------------------------------------------------------------------------- */
+/* ---- to v2 -------------------------------- */
 
 /* The attributes, and in them the names of the dimensions as xarray wants them. */
 static int attributes_to(brc_json **zattrs, const brc_json *doc, brc_error *err)
@@ -326,6 +350,27 @@ done:
     return rc;
 }
 
+/* Gives the .zarray the document's fill value, where v2 can say it. */
+static int close_fill(brc_json *zarray, const brc_json *doc, const brc_registry *reg,
+                      brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    brc_json *fresh = NULL;
+    brc_error why = BRC_ERROR_INIT;
+
+    int rc = put_zarray(&text, doc, reg, &why);
+    if (rc < 0) {
+        rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
+        goto done;
+    }
+    BRC_GO(brc_json_parse(&fresh, (const char *)text.data, text.len, err));
+    BRC_GO(copy_fill(zarray, fresh, err));
+done:
+    brc_json_free(fresh);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
 /* The note's .zarray with the shape and separator of now, where it means what the
  * document says; else *out stays NULL. */
 static int use_note(brc_json **out, const brc_json *doc, const brc_registry *reg, brc_error *err)
@@ -350,6 +395,8 @@ static int use_note(brc_json **out, const brc_json *doc, const brc_registry *reg
     BRC_GO(brc_json_clone(&copy, zarray, err));
     BRC_GO(brc_json_clone(&shape, brc_json_member(doc, "shape"), err));
     BRC_GO(brc_json_set(copy, "shape", shape, err));
+    if (is_open_fill(copy))
+        BRC_GO(close_fill(copy, doc, reg, err));
     BRC_GO(put_key_separator(&text, doc, err));
     if (text.data[text.len - 2] == '/' || brc_json_member(copy, "dimension_separator")) {
         char now[2] = { (char)text.data[text.len - 2], 0 };

@@ -29,7 +29,7 @@ static int is_zero(const brc_json *fill)
                                                     brc_json_double(fill, &number) && number == 0);
 }
 
-/* ---- from v2 -------------------------------------------------------------------------- */
+/* ---- from v2 -------------------------------- */
 
 /* One element's bytes as v3's fill value of the type. */
 static int print_element(brc_buf *out, brc_buf *element, const brc_zarr2_type *type,
@@ -171,7 +171,7 @@ int brc_zarr2_fill_read(brc_buf *out, const brc_json *fill, const brc_zarr2_type
     }
 }
 
-/* ---- to v2 ------------------------------------------------------------------------------ */
+/* ---- to v2 -------------------------------- */
 
 static int write_base64(brc_buf *out, const uint8_t *data, size_t len, brc_error *err)
 {

@@ -46,7 +46,7 @@ static int is_v3_name(const char *name, const char *const *names, size_t n)
     return 0;
 }
 
-/* ---- from v2 -------------------------------------------------------------------------- */
+/* ---- from v2 -------------------------------- */
 
 /* A decimal number without sign; *text is moved behind it. */
 static int read_decimal(const char **text, uint64_t max, uint64_t *out)
@@ -225,7 +225,7 @@ int brc_zarr2_type_read(brc_zarr2_type *out, const brc_json *dtype, brc_error *e
     return rc;
 }
 
-/* ---- to v2 ---------------------------------------------------------------------------- */
+/* ---- to v2 -------------------------------- */
 
 static int no_v2_type(brc_error *err, const char *name)
 {

@@ -29,7 +29,7 @@ typedef struct zarr_out {
     brc_buf all; /* consolidated: what is between the braces        */
 } zarr_out;
 
-/* ---- documents ------------------------------------------------------------------------ */
+/* ---- documents -------------------------------- */
 
 /* "a/b/zarr.json" */
 static int put_document(zarr_out *out, const char *inner, const char *name, const brc_json *doc,
@@ -143,7 +143,7 @@ done:
     return rc;
 }
 
-/* ---- chunks ------------------------------------------------------------------------------ */
+/* ---- chunks -------------------------------- */
 
 /* "0.1", "0/1", and "0" where there are no axes. */
 static int key_of_version2(zarr_out *out, const uint64_t *index, brc_error *err)
@@ -186,7 +186,7 @@ static int write_array_chunks(zarr_out *out, const char *path, const char *inner
     return rc;
 }
 
-/* ---- nodes -------------------------------------------------------------------------------- */
+/* ---- nodes -------------------------------- */
 
 /* `inner`: the node's path below the exported one, "" for itself. */
 static int write_node(zarr_out *out, const char *path, int kind, const char *inner, brc_error *err)

@@ -42,7 +42,7 @@ static int pread_fully(int fd, void *dst, size_t len, uint64_t at, const char *f
     return BRC_OK;
 }
 
-/* ---- the end record -------------------------------------------------------------- */
+/* ---- the end record -------------------------------- */
 
 typedef struct zip_end {
     uint64_t n, size, start;
@@ -125,7 +125,7 @@ static int check_end(const zip_end *end, const char *file, brc_error *err)
     return BRC_OK;
 }
 
-/* ---- the records --------------------------------------------------------------------- */
+/* ---- the records -------------------------------- */
 
 /* The 64-bit numbers that the record has no room for, in their fixed order. */
 static int read_extra64(brc_zip_entry *e, const uint8_t *extra, size_t len)
@@ -220,7 +220,7 @@ void brc_zip_dir_dispose(brc_zip_dir *dir)
     memset(dir, 0, sizeof(*dir));
 }
 
-/* ---- what is refused ------------------------------------------------------------------ */
+/* ---- what is refused -------------------------------- */
 
 static int bad_entry(brc_error *err, const char *file, const brc_zip_entry *e, const char *what)
 {

@@ -8,7 +8,7 @@
 #include "opaque.h"
 #include "transfer.h"
 
-/* ---- keeping up with the session ------------------------------------------------------ */
+/* ---- keeping up with the session -------------------------------- */
 
 static int array_read_meta(brc_array *a, brc_error *err)
 {
@@ -162,7 +162,7 @@ int brc_array_form(brc_array *a, const uint64_t *chunk, brc_form **form, int64_t
     return brc_encoding_intern(brc_array_store(a), (*form)->spec, encoding, err);
 }
 
-/* ---- chunks --------------------------------------------------------------------------- */
+/* ---- chunks -------------------------------- */
 
 typedef struct id_lookup {
     brc_oid *ids;
@@ -310,7 +310,7 @@ void brc_array_name_chunk(const brc_array *a, const uint64_t *index, brc_error *
     brc_buf_dispose(&text);
 }
 
-/* ---- selections and regions -------------------------------------------------------------- */
+/* ---- selections and regions -------------------------------- */
 
 void brc_sel_all(brc_sel *out, const brc_array *a)
 {

@@ -60,7 +60,8 @@ typedef struct brc_region {
     int in_one_piece;               /* a whole chunk lies in one piece there      */
 } brc_region;
 /* shape NULL: the array's; strides NULL: packed. */
-BRC_MUST_USE int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const uint64_t *shape, const int64_t *strides, brc_error *err);
+BRC_MUST_USE int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel,
+                                 const uint64_t *shape, const int64_t *strides, brc_error *err);
 /* The index of the region's i-th chunk. */
 void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index);
 /* One chunk of a region: where it is, and what of it is selected. */

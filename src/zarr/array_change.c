@@ -6,7 +6,7 @@
 #include "../base/arena.h"
 #include "array.h"
 
-/* ---- shape ------------------------------------------------------------------------------ */
+/* ---- shape -------------------------------- */
 
 typedef struct outside_list {
     const uint64_t *grid;
@@ -93,8 +93,8 @@ static int fill_edge(brc_array *a, const edge_list *edge, const uint64_t *index,
     sel.start[edge->axis] = edge->first;
     sel.count[edge->axis] = edge->end - edge->first;
     BRC_TRY(brc_region_init(&r, a, &sel, edge->whole, still, err));
-    return brc_array_write_region(a, &r, brc_meta_is_variable(m) ? (const void *)&fill : m->fill.data,
-                                  err);
+    return brc_array_write_region(
+        a, &r, brc_meta_is_variable(m) ? (const void *)&fill : m->fill.data, err);
 }
 
 /* Up to this many chunks a whole edge is gone through without asking what is stored. */
@@ -215,7 +215,8 @@ static int append_elements(brc_array *a, int axis, uint64_t count, const void *d
     uint64_t shape[BRC_MAX_NDIM], before;
     brc_sel sel;
     if (axis < 0 || axis >= a->meta.ndim)
-        return brc_fail(err, BRC_EINVAL, "%s has no axis %d: it has %d", a->path, axis, a->meta.ndim);
+        return brc_fail(err, BRC_EINVAL, "%s has no axis %d: it has %d", a->path, axis,
+                        a->meta.ndim);
     memcpy(shape, a->meta.shape, sizeof(shape));
     before = shape[axis];
     if (!brc_add_u64(before, count, &shape[axis]))
@@ -234,7 +235,7 @@ int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, s
     return brc_array_end(a, append_elements(a, axis, count, data, len, err), err);
 }
 
-/* ---- as it was -------------------------------------------------------------------------------- */
+/* ---- as it was -------------------------------- */
 
 #define RESTORE_BYTES ((uint64_t)64 << 20)
 

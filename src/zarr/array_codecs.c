@@ -111,7 +111,8 @@ static int recode_find(void *ctx, brc_write_item *const *items, size_t n, brc_er
     (void)ctx;
     for (size_t i = 0; i < n; i++)
         if (brc_oid_cmp(&items[i]->id, &items[i]->old_id) != 0)
-            return brc_fail(err, BRC_ECORRUPT, "a chunk's content has another hash; run 'breccia fsck'");
+            return brc_fail(err, BRC_ECORRUPT,
+                            "a chunk's content has another hash; run 'breccia fsck'");
     return BRC_OK;
 }
 
@@ -122,8 +123,8 @@ static int recode_store(void *ctx, const brc_write_item *item, brc_error *err)
     o.encoding = item->as_is ? 0 : item->encoding;
     o.stored = item->as_is ? item->len : item->stored.len;
     o.checksum = item->checksum;
-    return brc_object_replace(brc_array_store(r->a), &o, item->as_is ? item->data : item->stored.data,
-                              err);
+    return brc_object_replace(brc_array_store(r->a), &o,
+                              item->as_is ? item->data : item->stored.data, err);
 }
 
 static int recode_done(void *ctx, const brc_write_item *item, brc_error *err)
@@ -217,9 +218,9 @@ static int apply_codecs(brc_array *a, const brc_json *doc, int rewrite, brc_erro
         return BRC_OK;
     for (const brc_form *f = a->meta.forms; f != NULL; f = f->next)
         if (brc_chain_is_lossy(f->chain))
-            return brc_fail(err, BRC_EUNSUPPORTED,
-                            "%s: a lossy chain changes the chunks' content: write them anew instead",
-                            a->path);
+            return brc_fail(
+                err, BRC_EUNSUPPORTED,
+                "%s: a lossy chain changes the chunks' content: write them anew instead", a->path);
     return recode_chunks(a, err);
 }
 

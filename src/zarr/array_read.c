@@ -94,7 +94,8 @@ static int reader_check_object(const region_reader *rd, const brc_object *o, con
         return o->size <= BRC_MAX_CHUNK_BYTES
                    ? BRC_OK
                    : brc_fail(err, BRC_ELIMIT, "its object has more than 2^31-1 bytes");
-    if (o->size == want && (chain != NULL ? brc_chain_decoded_len(chain) == want : o->stored == want))
+    if (o->size == want &&
+        (chain != NULL ? brc_chain_decoded_len(chain) == want : o->stored == want))
         return BRC_OK;
     return brc_fail(err, BRC_ECORRUPT, "its object has %llu bytes, not %llu; run 'breccia fsck'",
                     (unsigned long long)o->size, (unsigned long long)want);
@@ -260,7 +261,7 @@ done:
     return rc;
 }
 
-/* ---- the public functions ------------------------------------------------------------------ */
+/* ---- the public functions -------------------------------- */
 
 /* The memory must hold what the selection has; with strides that is the caller's
  * word. */

@@ -16,7 +16,7 @@ typedef struct region_writer {
     brc_span fill;
 } region_writer;
 
-/* ---- before the pipeline: what is there already ----------------------------------------- */
+/* ---- before the pipeline: what is there already -------------------------------- */
 
 static int writer_load_old(region_writer *w, const brc_region_part *part, brc_write_item *item,
                            brc_error *err)
@@ -32,7 +32,8 @@ static int writer_load_old(region_writer *w, const brc_region_part *part, brc_wr
     BRC_TRY(brc_objects_find(store, &one, 1, err));
     if (!o.found || (!brc_meta_is_variable(&w->a->meta) &&
                      o.size != part->elements * w->a->meta.type->item_size))
-        return brc_fail(err, BRC_ECORRUPT, "its object %s is missing or damaged; run 'breccia fsck'",
+        return brc_fail(err, BRC_ECORRUPT,
+                        "its object %s is missing or damaged; run 'breccia fsck'",
                         brc_oid_format(hex, &o.id));
     BRC_TRY(brc_encoding_chain(store, o.encoding, &item->old_chain, err));
     if (o.encoding != 0 && item->old_chain == NULL)
@@ -73,7 +74,7 @@ static int writer_next(void *ctx, brc_write_item *item, brc_error *err)
     return 1;
 }
 
-/* ---- on the pool ----------------------------------------------------------------------------- */
+/* ---- on the pool -------------------------------- */
 
 static int gather_old(brc_write_item *item, brc_buf *into, brc_scratch *scratch, brc_error *err)
 {
@@ -157,7 +158,7 @@ static int writer_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, 
                                              : gather_fixed(w, &part, item, scratch, err);
 }
 
-/* ---- behind the pipeline ------------------------------------------------------------------------ */
+/* ---- behind the pipeline -------------------------------- */
 
 int brc_find_items(brc_array *a, brc_write_item *const *items, size_t n, brc_error *err)
 {
@@ -190,7 +191,8 @@ int brc_store_item(brc_array *a, const brc_write_item *item, brc_error *err)
     o.stored = item->as_is ? item->len : item->stored.len;
     o.checksum = item->checksum;
     o.guard = item->guard;
-    return brc_object_insert(brc_array_store(a), &o, item->as_is ? item->data : item->stored.data, err);
+    return brc_object_insert(brc_array_store(a), &o, item->as_is ? item->data : item->stored.data,
+                             err);
 }
 
 static int writer_find(void *ctx, brc_write_item *const *items, size_t n, brc_error *err)
@@ -256,7 +258,7 @@ int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, b
     return brc_write_pipeline(&a->session->repo->pipe, &ops, err);
 }
 
-/* ---- the public functions --------------------------------------------------------------------------- */
+/* ---- the public functions -------------------------------- */
 
 static int write_fixed(brc_array *a, const brc_region *r, const brc_io *io, brc_error *err)
 {

@@ -42,7 +42,8 @@ static int is_whole(history_checker *h, const brc_oid *id)
 
 /* The fault of this id, which is made where the object is missing; NULL: it is all
  * right. */
-static int fault_of(history_checker *h, const brc_oid *id, int kind, brc_fault **out, brc_error *err)
+static int fault_of(history_checker *h, const brc_oid *id, int kind, brc_fault **out,
+                    brc_error *err)
 {
     brc_object o = {.id = *id}, *one = &o;
     *out = brc_faults_find(h->faults, id);
@@ -52,8 +53,8 @@ static int fault_of(history_checker *h, const brc_oid *id, int kind, brc_fault *
     if (!o.found)
         return brc_faults_add(h->faults, id, kind, 1, "it is named, but not there", out, err);
     if (o.kind != kind)
-        return brc_faults_add(h->faults, id, kind, 0, "it is of another kind than it is used as", out,
-                              err);
+        return brc_faults_add(h->faults, id, kind, 0, "it is of another kind than it is used as",
+                              out, err);
     return BRC_OK;
 }
 
@@ -253,7 +254,7 @@ done:
     return rc;
 }
 
-/* ---- drafts ------------------------------------------------------------------------------------ */
+/* ---- drafts -------------------------------- */
 
 typedef struct draft_chunks {
     history_checker *h;
@@ -307,7 +308,7 @@ done:
     return rc;
 }
 
-/* ---- refs -------------------------------------------------------------------------------------- */
+/* ---- refs -------------------------------- */
 
 static int ref_fault(history_checker *h, const char *name, const char *message, brc_error *err)
 {

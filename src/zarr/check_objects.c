@@ -54,8 +54,8 @@ int brc_fault_used_by(brc_fault *fault, const char *text, brc_error *err)
     for (size_t i = 0; i < fault->nused_by; i++)
         if (strcmp(((char **)fault->used_by)[i], text) == 0)
             return BRC_OK;
-    BRC_TRY(brc_grow_array(&fault->used_by, &fault->used_by_cap, fault->nused_by + 1, sizeof(char *),
-                           err));
+    BRC_TRY(brc_grow_array(&fault->used_by, &fault->used_by_cap, fault->nused_by + 1,
+                           sizeof(char *), err));
     BRC_TRY(brc_dup(&copy, text, err));
     ((char **)fault->used_by)[fault->nused_by++] = copy;
     return BRC_OK;
@@ -103,7 +103,8 @@ static int check_content(const object_checker *c, const brc_object *o, const uin
                                   NULL, err);
     if (o->kind == BRC_KIND_COMMIT) {
         brc_commit *commit;
-        BRC_TRY(brc_commit_parse(&commit, &o->id, (brc_span){data, len}, brc_store_id_len(store), err));
+        BRC_TRY(brc_commit_parse(&commit, &o->id, (brc_span){ data, len }, brc_store_id_len(store),
+                                 err));
         brc_commit_free(commit);
     }
     return BRC_OK;
@@ -145,7 +146,8 @@ static int checker_fetch(void *ctx, const brc_read_item *item, uint8_t *into, br
     return brc_object_fetch(c->repo->store, &c->objects[item->number], into, err);
 }
 
-static int checker_check(void *ctx, const brc_read_item *item, const uint8_t *stored, brc_error *err)
+static int checker_check(void *ctx, const brc_read_item *item, const uint8_t *stored,
+                         brc_error *err)
 {
     const object_checker *c = ctx;
     return brc_object_verify(&c->objects[item->number], stored, err);

@@ -19,8 +19,8 @@ typedef struct element_differ {
 } element_differ;
 
 /* One side's canonical bytes of a chunk of n elements. */
-static int side_bytes(element_differ *d, const brc_meta *m, uint64_t n, brc_span value, brc_buf *out,
-                      brc_error *err)
+static int side_bytes(element_differ *d, const brc_meta *m, uint64_t n, brc_span value,
+                      brc_buf *out, brc_error *err)
 {
     brc_object o, *one = &o;
     size_t id_len = brc_store_id_len(d->repo->store);
@@ -37,7 +37,8 @@ static int side_bytes(element_differ *d, const brc_meta *m, uint64_t n, brc_span
     memcpy(o.id.bytes, value.data, id_len);
     BRC_TRY(brc_objects_find(d->repo->store, &one, 1, err));
     if (!o.found || (m->type->item_size > 0 && o.size != n * m->type->item_size))
-        return brc_fail(err, BRC_ECORRUPT, "a chunk's object is missing or damaged; run 'breccia fsck'");
+        return brc_fail(err, BRC_ECORRUPT,
+                        "a chunk's object is missing or damaged; run 'breccia fsck'");
     return brc_store_decode(d->repo->store, &o, 0, out, err);
 }
 
@@ -156,7 +157,8 @@ done:
 
 static int sides_compare(element_differ *d)
 {
-    if (d->a.opaque || d->b.opaque || d->a.ndim != d->b.ndim || strcmp(d->a.type->json, d->b.type->json) != 0)
+    if (d->a.opaque || d->b.opaque || d->a.ndim != d->b.ndim ||
+        strcmp(d->a.type->json, d->b.type->json) != 0)
         return 0;
     d->out->ndim = d->a.ndim;
     d->out->max_abs = d->a.type->ops->number != NULL ? 0 : NAN;

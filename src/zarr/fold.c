@@ -11,7 +11,7 @@
 
 #define CHUNK_BATCH 65536
 
-/* ---- chunks ------------------------------------------------------------------------- */
+/* ---- chunks -------------------------------- */
 
 typedef struct fold_batch {
     brc_store *store;
@@ -49,7 +49,8 @@ static int fold_chunk(void *ctx, const uint8_t *key, size_t key_len, const brc_o
                       brc_error *err)
 {
     fold_batch *b = ctx;
-    BRC_TRY(fold_add(b, key, key_len, id != NULL ? id->bytes : NULL, brc_store_id_len(b->store), err));
+    BRC_TRY(
+        fold_add(b, key, key_len, id != NULL ? id->bytes : NULL, brc_store_id_len(b->store), err));
     return b->n < CHUNK_BATCH ? BRC_OK : fold_flush(b, err);
 }
 
@@ -73,7 +74,7 @@ int brc_fold_chunks(brc_store *store, const brc_entry *entry, int64_t row, brc_o
     return rc;
 }
 
-/* ---- nodes ---------------------------------------------------------------------------- */
+/* ---- nodes -------------------------------- */
 
 /* Like strcmp, but '/' comes before everything else: a subtree is one run. */
 static int fold_path_order(const void *a, const void *b)

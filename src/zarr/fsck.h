@@ -26,7 +26,8 @@ typedef struct brc_faults {
 void brc_faults_dispose(brc_faults *faults);
 /* NULL where there is none of this id. */
 brc_fault *brc_faults_find(const brc_faults *faults, const brc_oid *id);
-BRC_MUST_USE int brc_faults_add(brc_faults *faults, const brc_oid *id, int kind, int missing, const char *message, brc_fault **out, brc_error *err);
+BRC_MUST_USE int brc_faults_add(brc_faults *faults, const brc_oid *id, int kind, int missing,
+                                const char *message, brc_fault **out, brc_error *err);
 BRC_MUST_USE int brc_fault_used_by(brc_fault *fault, const char *text, brc_error *err);
 
 /* Every object. no_decode: chunks are checked by their checksum alone. */

@@ -50,7 +50,7 @@ int brc_grid_copy(brc_grid *out, const brc_grid *from, brc_error *err)
     return BRC_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------- */
+/* ---- reading -------------------------------- */
 
 static int read_regular(brc_grid *g, const brc_json *config, brc_error *err)
 {
@@ -99,8 +99,9 @@ static int read_list(brc_grid *g, int axis, const brc_json *list, brc_error *err
     ((uint64_t *)starts)[0] = 0;
     for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v)) {
         if (!read_edges(v, &edge, &times)) {
-            rc = grid_bad(err, "/chunk_shapes", "an edge must be an integer of 1 or more, or a pair "
-                                                "[edge, times]");
+            rc = grid_bad(err, "/chunk_shapes",
+                          "an edge must be an integer of 1 or more, or a pair "
+                          "[edge, times]");
             goto done;
         }
         if (times > MAX_EDGES || n + times > MAX_EDGES) {
@@ -162,7 +163,8 @@ static int read_rectilinear(brc_grid *g, const brc_json *config, brc_error *err)
     return BRC_OK;
 }
 
-int brc_grid_read(brc_grid *out, const brc_json *doc, int ndim, const uint64_t *shape, brc_error *err)
+int brc_grid_read(brc_grid *out, const brc_json *doc, int ndim, const uint64_t *shape,
+                  brc_error *err)
 {
     brc_named grid;
     memset(out, 0, sizeof(*out));
@@ -191,7 +193,7 @@ int brc_grid_read(brc_grid *out, const brc_json *doc, int ndim, const uint64_t *
     return rc;
 }
 
-/* ---- places --------------------------------------------------------------------------- */
+/* ---- places -------------------------------- */
 
 uint64_t brc_grid_find(const brc_grid *grid, int axis, uint64_t coordinate)
 {

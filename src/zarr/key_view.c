@@ -94,12 +94,13 @@ int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err)
     static const char name[] = "zarr.json";
     size_t len = strlen(key), tail = strlen(name);
     out->len = 0;
-    if (len >= tail && strcmp(key + len - tail, name) == 0 && (len == tail || key[len - tail - 1] == '/'))
+    if (len >= tail && strcmp(key + len - tail, name) == 0 &&
+        (len == tail || key[len - tail - 1] == '/'))
         return document_value(s, key, len > tail ? len - tail - 1 : 0, out, err);
     return find_chunk(s, key, out, err);
 }
 
-/* ---- all keys -------------------------------------------------------------------------------- */
+/* ---- all keys -------------------------------- */
 
 typedef struct key_list {
     void *items; /* char *[] */

@@ -168,7 +168,8 @@ static int meta_keys(brc_meta *m, const brc_json *doc, brc_error *err)
     const char *text = brc_json_text(separator);
     if (brc_json_kind(separator) != BRC_JSON_STRING || text == NULL ||
         (strcmp(text, ".") != 0 && strcmp(text, "/") != 0))
-        return meta_bad(err, "/chunk_key_encoding/configuration/separator", "must be \".\" or \"/\"");
+        return meta_bad(err, "/chunk_key_encoding/configuration/separator",
+                        "must be \".\" or \"/\"");
     m->separator = text[0];
     return BRC_OK;
 }
@@ -292,8 +293,10 @@ static int meta_parts(brc_meta *m, const brc_json *doc, brc_error *err)
 int brc_meta_open(brc_meta *out, const brc_registry *reg, const brc_json *doc, brc_error *err)
 {
     static const char *const members[] = {
-        "zarr_format", "node_type", "shape",      "data_type",       "chunk_grid", "chunk_key_encoding",
-        "fill_value",  "codecs",    "attributes", "dimension_names", "storage_transformers"};
+        "zarr_format",         "node_type",  "shape",  "data_type",  "chunk_grid",
+        "chunk_key_encoding",  "fill_value", "codecs", "attributes", "dimension_names",
+        "storage_transformers"
+    };
     memset(out, 0, sizeof(*out));
     BRC_TRY(meta_format(doc, BRC_ARRAY, err));
     BRC_TRY(meta_unknown_members(doc, members, sizeof(members) / sizeof(members[0]), err));

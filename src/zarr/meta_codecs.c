@@ -42,7 +42,7 @@ void brc_meta_dispose(brc_meta *meta)
     memset(meta, 0, sizeof(*meta));
 }
 
-/* ---- forms --------------------------------------------------------------------------- */
+/* ---- forms -------------------------------- */
 
 static int spec_shape(brc_buf *spec, const brc_meta *m, const brc_form *form, brc_error *err)
 {
@@ -161,7 +161,7 @@ int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err)
     return rc;
 }
 
-/* ---- shards --------------------------------------------------------------------------- */
+/* ---- shards -------------------------------- */
 
 /* The configuration where the list is nothing but one sharding_indexed; else NULL. */
 static const brc_json *only_sharding(const brc_json *codecs)

@@ -114,15 +114,16 @@ static int set_default_codecs(brc_json *doc, const brc_dtype *type, brc_error *e
         BRC_GO(brc_buf_printf(&text, err, "[{\"name\":\"%s\"},",
                               type->klass == BRC_CLASS_STRING ? "vlen-utf8" : "vlen-bytes"));
     else if (type->swap_unit > 1 || type->klass == BRC_CLASS_STRUCT)
-        BRC_GO(brc_buf_text(&text, "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},",
-                            err));
+        BRC_GO(brc_buf_text(
+            &text, "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},", err));
     else
         BRC_GO(brc_buf_text(&text, "[{\"name\":\"bytes\"},", err));
     if (type->item_size >= 2 && type->item_size <= 255)
-        BRC_GO(brc_buf_printf(&text, err,
-                              "{\"name\":\"blosc\",\"configuration\":{\"cname\":\"zstd\",\"clevel\":1,"
-                              "\"shuffle\":\"shuffle\",\"typesize\":%zu,\"blocksize\":0}}]",
-                              type->item_size));
+        BRC_GO(
+            brc_buf_printf(&text, err,
+                           "{\"name\":\"blosc\",\"configuration\":{\"cname\":\"zstd\",\"clevel\":1,"
+                           "\"shuffle\":\"shuffle\",\"typesize\":%zu,\"blocksize\":0}}]",
+                           type->item_size));
     else
         BRC_GO(brc_buf_text(&text, "{\"name\":\"zstd\",\"configuration\":{\"level\":3}}]", err));
     BRC_GO(brc_buf_terminate(&text, err));
@@ -137,8 +138,8 @@ static int put_in_shards(brc_json *doc, int ndim, const uint64_t *chunk, brc_err
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
-    BRC_GO(brc_buf_text(&text, "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[",
-                        err));
+    BRC_GO(brc_buf_text(
+        &text, "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[", err));
     for (int i = 0; i < ndim; i++)
         BRC_GO(brc_buf_printf(&text, err, "%s%" PRIu64, i > 0 ? "," : "", chunk[i]));
     BRC_GO(brc_buf_text(&text, "],\"codecs\":", err));
@@ -223,8 +224,8 @@ static int new_array_members(brc_json *doc, const brc_array_spec *spec, const br
                          new_named("regular", "chunk_shape", brc_json_new_shape(spec->ndim, outer)),
                          err));
     if (strcmp(keys, "default") != 0 && strcmp(keys, "v2") != 0)
-        return brc_fail(err, BRC_EINVAL, "the chunk key encoding must be 'default' or 'v2', not '%.40s'",
-                        keys);
+        return brc_fail(err, BRC_EINVAL,
+                        "the chunk key encoding must be 'default' or 'v2', not '%.40s'", keys);
     BRC_TRY(brc_json_set(doc, "chunk_key_encoding",
                          new_named(keys, "separator",
                                    brc_json_new_string(strcmp(keys, "v2") == 0 ? "." : "/")),

@@ -25,7 +25,7 @@ done:
     return rc;
 }
 
-/* ---- looking --------------------------------------------------------------------------- */
+/* ---- looking -------------------------------- */
 
 typedef int (*node_look_fn)(brc_session *s, const char *path, void *arg, brc_error *err);
 
@@ -99,7 +99,7 @@ int brc_attrs_get(brc_buf *out, brc_session *s, const char *path, const char *ke
     return rc < 0 ? rc : brc_buf_terminate(out, err);
 }
 
-/* ---- listing ----------------------------------------------------------------------------- */
+/* ---- listing -------------------------------- */
 
 typedef struct node_list {
     void *items; /* brc_node[]; the paths are ours */
@@ -183,10 +183,11 @@ int brc_list_next(brc_iter *it, brc_node *out, brc_error *err)
     return 1;
 }
 
-/* ---- making -------------------------------------------------------------------------------- */
+/* ---- making -------------------------------- */
 
 /* A node with this document at a path that is free. */
-static int place_doc(brc_session *s, const char *path, int kind, const brc_json *doc, brc_error *err)
+static int place_doc(brc_session *s, const char *path, int kind, const brc_json *doc,
+                     brc_error *err)
 {
     brc_entry entry, fresh;
     int64_t row;
@@ -265,7 +266,7 @@ int brc_array_create(brc_array **out, brc_session *s, const char *path, const br
     return rc;
 }
 
-/* ---- changing --------------------------------------------------------------------------------- */
+/* ---- changing -------------------------------- */
 
 typedef struct attr_change {
     const char *key;
@@ -397,7 +398,7 @@ int brc_node_copy(brc_session *s, const char *from, const char *to, brc_error *e
     return transfer_to(s, from, to, 1, err);
 }
 
-/* ---- as it was -------------------------------------------------------------------------------- */
+/* ---- as it was -------------------------------- */
 
 static int restore_node(brc_session *s, const char *path, const void *arg, brc_error *err)
 {

@@ -19,7 +19,7 @@ int brc_opaque_mark(brc_buf *out, brc_error *err)
     return BRC_OK;
 }
 
-/* ---- what an array's chunks were stored as ----------------------------------------------- */
+/* ---- what an array's chunks were stored as -------------------------------- */
 
 typedef struct any_chunk {
     size_t id_len;
@@ -86,7 +86,7 @@ int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map, int6
     return brc_meta_make_opaque(meta, &why, err);
 }
 
-/* ---- what a Zarr store would hold --------------------------------------------------------- */
+/* ---- what a Zarr store would hold -------------------------------- */
 
 /* Absent and empty are the same. */
 static int same_config(const brc_json *a, const brc_json *b)

@@ -42,7 +42,7 @@ int brc_path_child(brc_buf *out, const char *path, const char *name, brc_error *
     return brc_buf_printf(out, err, "%s/%s", strcmp(path, "/") == 0 ? "" : path, name);
 }
 
-/* ---- opening ------------------------------------------------------------------------ */
+/* ---- opening -------------------------------- */
 
 static int session_branch(brc_session *s, const char *rev, brc_error *err)
 {
@@ -123,13 +123,14 @@ int brc_session_sync(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
-/* ---- transactions -------------------------------------------------------------------- */
+/* ---- transactions -------------------------------- */
 
 int brc_session_begin(brc_session *s, brc_error *err)
 {
     brc_store *store = s->repo->store;
     if (s->mode != BRC_SESSION_WRITE)
-        return brc_fail(err, BRC_EREADONLY, "this session cannot be changed: it was opened to read");
+        return brc_fail(err, BRC_EREADONLY,
+                        "this session cannot be changed: it was opened to read");
     BRC_TRY(brc_store_begin(store, err));
     int rc = brc_session_sync(s, err);
     if (rc == BRC_OK && !s->has_draft) {
@@ -167,7 +168,7 @@ void brc_session_end_read(brc_session *s)
     brc_store_end_read(s->repo->store);
 }
 
-/* ---- looking nodes up ------------------------------------------------------------------ */
+/* ---- looking nodes up -------------------------------- */
 
 /* The draft's word on one path: *said 1 where it has a row. */
 static int find_row(brc_session *s, const char *path, int *said, brc_entry *entry, int64_t *row,
@@ -303,7 +304,7 @@ done:
     return rc;
 }
 
-/* ---- children ---------------------------------------------------------------------------- */
+/* ---- children -------------------------------- */
 
 void brc_children_free(brc_child *children, size_t n)
 {

@@ -26,7 +26,7 @@ static int shard_broken(brc_error *err, const char *why)
     return brc_fail(err, BRC_ECORRUPT, "the shard is damaged: %s", why);
 }
 
-/* ---- taking apart --------------------------------------------------------------------- */
+/* ---- taking apart -------------------------------- */
 
 static int read_index(const brc_shard_level *level, brc_scratch *scratch, brc_span bytes,
                       brc_buf *index, uint64_t *index_len, brc_error *err)
@@ -38,7 +38,8 @@ static int read_index(const brc_shard_level *level, brc_scratch *scratch, brc_sp
     if (bytes.len < *index_len)
         return shard_broken(err, "it is shorter than its index");
     const uint8_t *at = level->at_start ? bytes.data : bytes.data + (bytes.len - *index_len);
-    int rc = brc_chain_decode(level->index, scratch, (brc_span){at, (size_t)*index_len}, index, err);
+    int rc =
+        brc_chain_decode(level->index, scratch, (brc_span){ at, (size_t)*index_len }, index, err);
     if (rc < 0)
         brc_context(err, "the shard's index");
     return rc;
@@ -111,7 +112,7 @@ int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scr
     return split_level(out, meta, 0, scratch, first, bytes, err);
 }
 
-/* ---- putting together ------------------------------------------------------------------- */
+/* ---- putting together -------------------------------- */
 
 typedef struct shard_builder {
     const brc_meta *m;

@@ -25,11 +25,15 @@ typedef struct brc_shard_parts {
 
 /* Lists the chunks that shard `outer` holds and that meet the array. BRC_ECORRUPT
  * where the index contradicts the bytes. */
-BRC_MUST_USE int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scratch, const uint64_t *outer, brc_span bytes, brc_error *err);
+BRC_MUST_USE int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scratch,
+                                 const uint64_t *outer, brc_span bytes, brc_error *err);
 
 /* Puts a shard together: `get` fills `out` with a chunk's bytes, or leaves *there 0.
  * The shard is empty (len 0) where no chunk is there. */
-typedef int (*brc_shard_get_fn)(void *ctx, const uint64_t *index, brc_buf *out, int *there, brc_error *err);
-BRC_MUST_USE int brc_shard_build(brc_buf *out, const brc_meta *meta, brc_scratch *scratch, const uint64_t *outer, brc_shard_get_fn get, void *ctx, brc_error *err);
+typedef int (*brc_shard_get_fn)(void *ctx, const uint64_t *index, brc_buf *out, int *there,
+                                brc_error *err);
+BRC_MUST_USE int brc_shard_build(brc_buf *out, const brc_meta *meta, brc_scratch *scratch,
+                                 const uint64_t *outer, brc_shard_get_fn get, void *ctx,
+                                 brc_error *err);
 
 #endif

@@ -11,7 +11,7 @@
 #include "shard.h"
 #include "stored_chunk.h"
 
-/* ---- in --------------------------------------------------------------------------------- */
+/* ---- in -------------------------------- */
 
 typedef struct stored_writer {
     brc_array *a;
@@ -143,7 +143,7 @@ int brc_array_put_stored(brc_array *a, const brc_chunk_source *source, brc_error
     return brc_array_end(a, put_stored(a, source, err), err);
 }
 
-/* ---- out -------------------------------------------------------------------------------- */
+/* ---- out -------------------------------- */
 
 /* One stored chunk, encoded as the array says. */
 static int encoded_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, brc_buf *out,
@@ -206,7 +206,7 @@ int brc_stored_chunk(brc_array *a, const uint64_t *outer, brc_buf *out, int *the
     return BRC_OK;
 }
 
-/* ---- what there is ------------------------------------------------------------------------ */
+/* ---- what there is -------------------------------- */
 
 /* The outer indexes that hold something, each once, in order. */
 typedef struct outer_list {

@@ -23,7 +23,7 @@ typedef struct bench_opts {
     brc_pool *pool;
 } bench_opts;
 
-/* ---- report.c ---------------------------------------------------------------------- */
+/* ---- report.c -------------------------------- */
 
 #define SERIES_MAX 32
 
@@ -59,7 +59,7 @@ void report_value(const char *label, double value, const char *unit, int way, do
 /* "12 met, 3 not met": the last line. */
 void report_total(void);
 
-/* ---- fixture.c ----------------------------------------------------------------------- */
+/* ---- fixture.c -------------------------------- */
 
 void must(int rc, const brc_error *err, const char *what);
 void must_be(int condition, const char *what);
@@ -97,7 +97,7 @@ void repo_commit(repo *r, const char *message);
 /* The "blocksize" in the array's codecs; 0 where there is none. */
 size_t repo_blocksize(const repo *r);
 
-/* ---- flat.c: the limits ----------------------------------------------------------------- */
+/* ---- flat.c: the limits -------------------------------- */
 
 enum { FLAT_NONE, FLAT_ZSTD, FLAT_BLOSC };
 
@@ -127,16 +127,19 @@ took flat_read(flat_file *f, uint8_t *dst, unsigned threads);
 /* One chunk, compressed into memory of its own; and decompression alone, in seconds. */
 uint8_t *flat_encode_one(flat_file *f, const uint8_t *src, size_t *len);
 double flat_decode_one(flat_file *f, const uint8_t *stored, size_t len, uint8_t *dst);
+/* Puts one such chunk into the file; and reading it from there alone, in seconds. */
+void flat_put_one(flat_file *f, size_t n, const uint8_t *stored, size_t len);
+double flat_fetch_one(const flat_file *f, size_t n);
 took hash_all(const uint8_t *data, size_t nchunks, size_t chunk_len, unsigned threads);
 
-/* ---- codec chains --------------------------------------------------------------------- */
+/* ---- codec chains -------------------------------- */
 
 #define CODECS_RAW "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]"
 #define CODECS_ZSTD_3                                                 \
     "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}," \
     "{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}}]"
 
-/* ---- the groups -------------------------------------------------------------------------- */
+/* ---- the groups -------------------------------- */
 
 void bench_bulk(const bench_opts *o);
 void bench_random(const bench_opts *o);

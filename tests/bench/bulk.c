@@ -133,14 +133,16 @@ static void bulk_rewrites(bulk *b, repo *r)
         series_add(&hash, hash_all(b->src, b->o->bytes / MIB, MIB, b->o->threads));
         series_add(&ours, write_all(b, r));
     }
-    report_ratio("write what is there already, against XXH3-128", &ours, &hash, b->mb, AT_LEAST, 0.5);
+    report_ratio("write what is there already, against XXH3-128", &ours, &hash, b->mb, AT_LEAST,
+                 0.5);
 }
 
 static void bulk_file(const bulk *b, const repo *r)
 {
     double flat = (double)file_size(b->flat.path), ours = (double)file_size(r->path);
     char context[80];
-    snprintf(context, sizeof(context), "the data are compressed %.2f to 1", (double)b->o->bytes / flat);
+    snprintf(context, sizeof(context), "the data are compressed %.2f to 1",
+             (double)b->o->bytes / flat);
     report_value("  file, against the flat one", ours / flat, "", JUST_SHOWN, 0, context);
 }
 
@@ -169,8 +171,10 @@ void bench_bulk(const bench_opts *o)
 {
     bulk b = {.o = o, .mb = (double)o->bytes / 1e6};
     char what[120];
-    snprintf(what, sizeof(what), "%zu MiB of float32 in chunks of 1 MiB; ours against one flat file, "
-                                 "both durable", o->bytes / MIB);
+    snprintf(what, sizeof(what),
+             "%zu MiB of float32 in chunks of 1 MiB; ours against one flat file, "
+             "both durable",
+             o->bytes / MIB);
     report_head("bulk", what);
     b.src = must_alloc(o->bytes);
     b.dst = must_alloc(o->bytes);

@@ -23,7 +23,7 @@ typedef struct commit_run {
     char db_path[512];
 } commit_run;
 
-/* ---- the limit -------------------------------------------------------------------------- */
+/* ---- the limit -------------------------------- */
 
 static void sqlite_start(commit_run *run)
 {
@@ -55,7 +55,7 @@ static void sqlite_end(commit_run *run)
     remove_file(run->db_path);
 }
 
-/* ---- the array ---------------------------------------------------------------------------- */
+/* ---- the array -------------------------------- */
 
 /* Every chunk differs from every other, and from all earlier versions. */
 static void chunk_values(int16_t *out, uint64_t number, uint64_t version)
@@ -73,7 +73,8 @@ static void write_chunk(commit_run *run, uint64_t number, uint64_t version)
     brc_sel_all(&sel, run->r.array);
     sel.start[0] = number * ITEMS;
     sel.count[0] = ITEMS;
-    must(brc_array_write(run->r.array, &sel, values, sizeof(values), &err), &err, "writing a chunk");
+    must(brc_array_write(run->r.array, &sel, values, sizeof(values), &err), &err,
+         "writing a chunk");
 }
 
 static void commit_setup(commit_run *run)
@@ -97,9 +98,10 @@ static void commit_setup(commit_run *run)
     double wrote = now_s();
     repo_commit(&run->r, "all");
     double end = now_s();
-    snprintf(context, sizeof(context), "%.1f s written, %.1f s committed", wrote - start, end - wrote);
-    report_value("all chunks written and committed, each", 1e6 * (end - start) / (double)run->n, "us",
-                 JUST_SHOWN, 0, context);
+    snprintf(context, sizeof(context), "%.1f s written, %.1f s committed", wrote - start,
+             end - wrote);
+    report_value("all chunks written and committed, each", 1e6 * (end - start) / (double)run->n,
+                 "us", JUST_SHOWN, 0, context);
     free(values);
 }
 
@@ -127,7 +129,7 @@ static void commit_overhead(const commit_run *run)
     remove_file(copy);
 }
 
-/* ---- one chunk ------------------------------------------------------------------------------ */
+/* ---- one chunk -------------------------------- */
 
 static double commit_one(commit_run *run, uint64_t version)
 {
@@ -163,7 +165,8 @@ static void commit_some(commit_run *run, uint64_t version, double *ours50, doubl
     *growth = ((double)file_size(run->r.path) - (double)size) / SOME;
 }
 
-static void commit_report(const char *when, double ours50, double beyond, double nodes, double growth)
+static void commit_report(const char *when, double ours50, double beyond, double nodes,
+                          double growth)
 {
     char label[80], context[120];
     snprintf(label, sizeof(label), "one chunk, %s: tree nodes", when);
@@ -190,13 +193,13 @@ static void commit_in_two(commit_run *run)
         commits[i] = 1e3 * (end - middle);
         more[i] = 1e3 * (end - start - limit);
     }
-    snprintf(context, sizeof(context), "p50 write %.2f, commit %.2f ms", percentile(writes, SOME, 50),
-             percentile(commits, SOME, 50));
+    snprintf(context, sizeof(context), "p50 write %.2f, commit %.2f ms",
+             percentile(writes, SOME, 50), percentile(commits, SOME, 50));
     report_value("the same as two calls, beyond two of SQLite's", percentile(more, SOME, 50), "ms",
                  JUST_SHOWN, 0, context);
 }
 
-/* ---- difference, branches ---------------------------------------------------------------------- */
+/* ---- difference, branches -------------------------------- */
 
 static double diff_once(breccia *handle, const char *a, const char *b, uint64_t *changed)
 {
@@ -235,9 +238,11 @@ static void commit_diff(commit_run *run)
         repo_close(&other);
     }
     snprintf(context, sizeof(context), "p99 %.2f ms", percentile(warm, 20, 99));
-    report_value("diff, 100 scattered differences", percentile(warm, 20, 50), "ms", AT_MOST, 5, context);
+    report_value("diff, 100 scattered differences", percentile(warm, 20, 50), "ms", AT_MOST, 5,
+                 context);
     snprintf(context, sizeof(context), "p99 %.2f ms", percentile(cold, 20, 99));
-    report_value("  with nothing in memory yet", percentile(cold, 20, 50), "ms", AT_MOST, 5, context);
+    report_value("  with nothing in memory yet", percentile(cold, 20, 50), "ms", AT_MOST, 5,
+                 context);
 }
 
 static void commit_refs(commit_run *run)
@@ -265,7 +270,7 @@ static void commit_refs(commit_run *run)
     report_value("switch", percentile(away, 20, 50), "ms", AT_MOST, 2, name);
 }
 
-/* ---- many --------------------------------------------------------------------------------------- */
+/* ---- many -------------------------------- */
 
 static double log_all(commit_run *run, uint64_t *count)
 {
@@ -297,7 +302,8 @@ static void commit_between(commit_run *run)
     double p50 = percentile(ours, n, 50), limit50 = percentile(limit, n, 50);
     snprintf(context, sizeof(context), "p50 %.2f, p99 %.2f ms; SQLite's %.2f, %.2f ms", p50,
              percentile(ours, n, 99), limit50, percentile(limit, n, 99));
-    report_value("commits in between: beyond SQLite's, p50", p50 - limit50, "ms", AT_MOST, 1, context);
+    report_value("commits in between: beyond SQLite's, p50", p50 - limit50, "ms", AT_MOST, 1,
+                 context);
     free(ours);
     free(limit);
 }
@@ -316,8 +322,10 @@ static void commit_many(commit_run *run)
     commit_some(run, 3000000, &last[0], &last[1], &last[2], &last[3]);
     snprintf(when, sizeof(when), "after %zu commits", run->o->commits);
     commit_report(when, last[0], last[1], last[2], last[3]);
-    report_value("time of the last hundred to the first", last[0] / first[0], "", AT_MOST, 1.25, NULL);
-    report_value("bytes of the last hundred to the first", last[2] / first[2], "", AT_MOST, 1.1, NULL);
+    report_value("time of the last hundred to the first", last[0] / first[0], "", AT_MOST, 1.25,
+                 NULL);
+    report_value("bytes of the last hundred to the first", last[2] / first[2], "", AT_MOST, 1.1,
+                 NULL);
     double seconds = log_all(run, &count);
     snprintf(context, sizeof(context), "%.1f ms for %llu commits", 1e3 * seconds,
              (unsigned long long)count);

@@ -11,7 +11,7 @@
 
 #include "bench.h"
 
-/* ---- what cannot be ------------------------------------------------------------------ */
+/* ---- what cannot be -------------------------------- */
 
 void must(int rc, const brc_error *err, const char *what)
 {
@@ -36,7 +36,7 @@ void *must_alloc(size_t bytes)
     return p;
 }
 
-/* ---- threads -------------------------------------------------------------------------- */
+/* ---- threads -------------------------------- */
 
 typedef struct thread_call {
     void (*fn)(void *ctx, unsigned i);
@@ -67,7 +67,7 @@ void on_threads(unsigned n, void (*fn)(void *ctx, unsigned i), void *ctx)
     free(threads);
 }
 
-/* ---- data ------------------------------------------------------------------------------ */
+/* ---- data -------------------------------- */
 
 uint64_t splitmix64(uint64_t *state)
 {
@@ -149,7 +149,7 @@ void make_field(float *out, size_t planes, unsigned threads)
     free(f);
 }
 
-/* ---- files ------------------------------------------------------------------------------ */
+/* ---- files -------------------------------- */
 
 const char *in_dir(const bench_opts *o, const char *name)
 {
@@ -210,7 +210,7 @@ void sql_run(const char *path, const char *sql)
     sqlite3_close(db);
 }
 
-/* ---- repositories ------------------------------------------------------------------------ */
+/* ---- repositories -------------------------------- */
 
 static void repo_connect(repo *r, const bench_opts *o, const char *name, uint32_t flags)
 {
@@ -220,7 +220,8 @@ static void repo_connect(repo *r, const bench_opts *o, const char *name, uint32_
     opts.flags = flags;
     opts.pool = o->pool;
     must(brc_open(&r->handle, r->path, &opts, &err), &err, "opening a repository");
-    must(brc_session_open(&r->session, r->handle, NULL, BRC_SESSION_WRITE, &err), &err, "a session");
+    must(brc_session_open(&r->session, r->handle, NULL, BRC_SESSION_WRITE, &err), &err,
+         "a session");
 }
 
 void repo_make(repo *r, const bench_opts *o, const char *name, uint32_t flags,

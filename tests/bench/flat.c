@@ -45,7 +45,8 @@ void flat_make(flat_file *f, const bench_opts *o, const char *name, int codec, s
     f->chunks = must_alloc(nchunks * sizeof(*f->chunks));
     f->workers = must_alloc(f->threads * sizeof(*f->workers));
     for (unsigned i = 0; i < f->threads; i++)
-        f->workers[i] = (flat_worker){ZSTD_createCCtx(), ZSTD_createDCtx(), must_alloc(flat_room(f))};
+        f->workers[i] =
+            (flat_worker){ ZSTD_createCCtx(), ZSTD_createDCtx(), must_alloc(flat_room(f)) };
 }
 
 void flat_free(flat_file *f)
@@ -79,7 +80,8 @@ static void flat_decode(const flat_file *f, flat_worker *w, const uint8_t *store
                         uint8_t *dst)
 {
     if (f->codec == FLAT_ZSTD)
-        must_be(ZSTD_decompressDCtx(w->dctx, dst, f->chunk_len, stored, len) == f->chunk_len, "zstd");
+        must_be(ZSTD_decompressDCtx(w->dctx, dst, f->chunk_len, stored, len) == f->chunk_len,
+                "zstd");
     else if (f->codec == FLAT_BLOSC)
         must_be(blosc_decompress_ctx(stored, dst, f->chunk_len, 1) == (int)f->chunk_len, "blosc");
     else
@@ -149,7 +151,22 @@ double flat_decode_one(flat_file *f, const uint8_t *stored, size_t len, uint8_t 
     return now_s() - start;
 }
 
-/* ---- hashing --------------------------------------------------------------------------- */
+void flat_put_one(flat_file *f, size_t n, const uint8_t *stored, size_t len)
+{
+    uint64_t at = n > 0 ? f->chunks[n - 1].at + f->chunks[n - 1].len : 0;
+    f->chunks[n] = (flat_chunk){at, len};
+    must_be(pwrite(f->fd, stored, len, (off_t)at) == (ssize_t)len, "writing");
+}
+
+double flat_fetch_one(const flat_file *f, size_t n)
+{
+    const flat_chunk *c = &f->chunks[n];
+    double start = now_s();
+    must_be(pread(f->fd, f->workers[0].room, c->len, (off_t)c->at) == (ssize_t)c->len, "reading");
+    return now_s() - start;
+}
+
+/* ---- hashing -------------------------------- */
 
 typedef struct hash_run {
     const uint8_t *data;

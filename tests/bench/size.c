@@ -42,7 +42,8 @@ static void size_version(repo *r, const float *data, size_t nchunks, uint64_t ve
             changed[j] = data[n * CHUNK + j] + (float)version;
         sel.start[0] = n * CHUNK;
         sel.count[0] = CHUNK;
-        must(brc_array_write(r->array, &sel, changed, CHUNK * sizeof(*changed), &err), &err, "writing");
+        must(brc_array_write(r->array, &sel, changed, CHUNK * sizeof(*changed), &err), &err,
+             "writing");
     }
     repo_commit(r, "a version");
     must(brc_end(r->handle, 1, &err), &err, "end");
@@ -91,8 +92,8 @@ static void size_pages(const bench_opts *o)
                                      " (SELECT freelist_count FROM pragma_freelist_count)) *"
                                      " (SELECT page_size FROM pragma_page_size)");
     snprintf(context, sizeof(context), "everything in the file that is not stored bytes");
-    report_value("page waste at 64 KiB stored, percent", 100 * (used - stored) / stored, "%", AT_MOST, 5,
-                 context);
+    report_value("page waste at 64 KiB stored, percent", 100 * (used - stored) / stored, "%",
+                 AT_MOST, 5, context);
     repo_close(&r);
     remove_file(r.path);
     free(data);

@@ -7,6 +7,10 @@ class Fail(Exception):
     """The row is not as it must be."""
 
 
+class Unreadable(Fail):
+    """The row was kept and given back as it was, but its values cannot be read."""
+
+
 class Skip(Exception):
     """The row is nothing that the command could be asked."""
 

@@ -107,6 +107,10 @@ class ZarrPython:
             return 'no shards of rank 0'
         if {'numcodecs.delta', 'sharding_indexed'} <= {part['name'] for part in case.doc['codecs']}:
             return 'flattens what it puts into shards'
+        if 'numcodecs.delta' in names and any(
+                codec.get('configuration', {}).get('endian') == 'big'
+                for codec in generate.all_codecs(case.doc['codecs']) if codec['name'] == 'bytes'):
+            return 'takes big-endian numbers for little-endian ones after numcodecs.delta'
         flattening = {'vlen-utf8', 'vlen-bytes', 'numcodecs.delta'} & set(names)
         if 'transpose' in names and flattening:
             return 'flattens transposed chunks in memory order (zarr-python #3558)'
@@ -293,7 +297,7 @@ class Zarrita:
         return None
 
     def creates(self, doc):
-        encodes = {'bytes', 'transpose', 'zstd', 'blosc', 'crc32c', 'numcodecs.zstd', 'numcodecs.lz4'}
+        encodes = {'bytes', 'transpose', 'zstd', 'blosc', 'numcodecs.zstd', 'numcodecs.lz4'}
         return doc['shape'] and doc['chunk_key_encoding']['name'] == 'default' and \
             None not in doc.get('dimension_names', []) and \
             doc['data_type'] not in ('int64', 'uint64') and \

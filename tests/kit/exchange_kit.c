@@ -77,7 +77,7 @@ int exchange_exists(const char *path)
     return lstat(path, &st) == 0;
 }
 
-/* ---- comparing trees --------------------------------------------------------------- */
+/* ---- comparing trees -------------------------------- */
 
 typedef struct tree_pair {
     const char *a, *b;
@@ -140,7 +140,7 @@ int exchange_same_tree(const char *a, const char *b)
     return forth.same && back.same;
 }
 
-/* ---- formats made by hand ------------------------------------------------------------ */
+/* ---- formats made by hand -------------------------------- */
 
 static void put(brc_buf *out, const void *data, size_t len)
 {
@@ -238,7 +238,7 @@ void exchange_zip_end(exchange_zip *zip)
     brc_buf_dispose(&zip->directory);
 }
 
-/* ---- reading back --------------------------------------------------------------------- */
+/* ---- reading back -------------------------------- */
 
 void *exchange_elements(brc_session *s, const char *path, size_t len)
 {

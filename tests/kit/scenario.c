@@ -11,7 +11,7 @@
 #include "../../src/base/buf.h"
 #include "../../src/base/file.h"
 
-/* ---- the repository ------------------------------------------------------------------ */
+/* ---- the repository -------------------------------- */
 
 void scenario_folder(scenario *t)
 {
@@ -68,7 +68,7 @@ void scenario_fails(int rc, int code, const brc_error *err, const char *file, in
     ck_assert_int_ne(err->message[0], '\0');
 }
 
-/* ---- nodes ----------------------------------------------------------------------------- */
+/* ---- nodes -------------------------------- */
 
 brc_array *scenario_array(scenario *t, const char *path, const char *dtype, int ndim,
                           const uint64_t *shape, const uint64_t *chunk, const char *fill,
@@ -177,7 +177,7 @@ char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, 
     return out;
 }
 
-/* ---- the file ---------------------------------------------------------------------------- */
+/* ---- the file -------------------------------- */
 
 static sqlite3 *file_db(const scenario *t)
 {
@@ -191,7 +191,8 @@ int64_t scenario_ask(scenario *t, const char *sql)
 {
     sqlite3 *db = file_db(t);
     sqlite3_stmt *st;
-    ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s",
+                  sqlite3_errmsg(db));
     ck_assert_int_eq(sqlite3_step(st), SQLITE_ROW);
     int64_t value = sqlite3_column_int64(st, 0);
     sqlite3_finalize(st);
@@ -211,7 +212,8 @@ void scenario_rows(scenario *t, const char *sql, brc_buf *out)
     sqlite3 *db = file_db(t);
     sqlite3_stmt *st;
     out->len = 0;
-    ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s",
+                  sqlite3_errmsg(db));
     while (sqlite3_step(st) == SQLITE_ROW)
         for (int i = 0; i < sqlite3_column_count(st); i++) {
             const char *text = (const char *)sqlite3_column_text(st, i);
@@ -223,7 +225,7 @@ void scenario_rows(scenario *t, const char *sql, brc_buf *out)
     sqlite3_close(db);
 }
 
-/* ---- models -------------------------------------------------------------------------------- */
+/* ---- models -------------------------------- */
 
 uint64_t scenario_random(uint64_t *state)
 {
@@ -313,8 +315,8 @@ void model_read(const model *m, const brc_sel *sel, void *dst, const int64_t *st
     if (brc_sel_count(sel) == 0)
         return;
     do
-        memcpy((uint8_t *)dst + memory_offset(m, sel, at, strides), m->data + model_offset(m, sel, at),
-               m->item);
+        memcpy((uint8_t *)dst + memory_offset(m, sel, at, strides),
+               m->data + model_offset(m, sel, at), m->item);
     while (next_index(m, sel, at));
 }
 

@@ -41,7 +41,8 @@ int scenario_clean(scenario *t);
 /* No fault is found. */
 void scenario_whole(scenario *t);
 /* Nodes below a path, "/a /b/c ", in out. */
-char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, char *out, size_t size);
+char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, char *out,
+                    size_t size);
 
 /* With a connection of its own: the first column of the first row, a change, and
  * the rows as text. Not while t->repo is in a transaction. */

@@ -38,7 +38,7 @@ static void complain(oom_run *r, int step, const char *what)
     r->faults++;
 }
 
-/* ---- what a file holds ---------------------------------------------------------------------- */
+/* ---- what a file holds -------------------------------- */
 
 static void digest_add(uint64_t *digest, const void *data, size_t len)
 {
@@ -121,7 +121,7 @@ static uint64_t digest_file(const oom_state *s)
     return digest;
 }
 
-/* ---- one run ---------------------------------------------------------------------------------- */
+/* ---- one run -------------------------------- */
 
 static void copy_file(const char *from, const char *to)
 {
@@ -148,7 +148,8 @@ static void remove_file(const char *dir, const char *name)
 
 static void start_over(oom_run *r)
 {
-    static const char *const names[] = { "test.brc", "test.brc-journal", "out.zarr", "out.npy", "out.npz" };
+    static const char *const names[] = { "test.brc", "test.brc-journal", "out.zarr", "out.npy",
+                                         "out.npz" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         remove_file(r->state.dir, names[i]);
     if (!r->scenario->starts_without_file)

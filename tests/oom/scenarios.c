@@ -13,8 +13,9 @@
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define ZSTD "[" LITTLE ",{\"name\":\"zstd\",\"configuration\":{\"level\":1}}]"
-#define GZIP "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}," LITTLE                 \
-             ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}},{\"name\":\"crc32c\"}]"
+#define GZIP                                                                \
+    "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}," LITTLE \
+    ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}},{\"name\":\"crc32c\"}]"
 
 enum { ROWS = 20, COLUMNS = 16 };
 
@@ -24,7 +25,7 @@ static void oom_values(int32_t *out, int first)
         out[i] = first + i / 5;
 }
 
-/* ---- opening ---------------------------------------------------------------------------- */
+/* ---- opening -------------------------------- */
 
 static int open_repository(oom_state *s, uint32_t flags, brc_error *err)
 {
@@ -54,7 +55,7 @@ static int step_array(oom_state *s, brc_error *err)
     return brc_array_open(&s->array, s->session, "/g/a", err);
 }
 
-/* ---- changing --------------------------------------------------------------------------- */
+/* ---- changing -------------------------------- */
 
 static int create_array(oom_state *s, const char *path, const char *codecs, brc_error *err)
 {
@@ -175,7 +176,7 @@ static int step_discard(oom_state *s, brc_error *err)
     return brc_session_discard(s->session, err);
 }
 
-/* ---- looking ------------------------------------------------------------------------------ */
+/* ---- looking -------------------------------- */
 
 static int step_read(oom_state *s, brc_error *err)
 {
@@ -282,7 +283,7 @@ static int step_fsck(oom_state *s, brc_error *err)
     return n == 0 ? BRC_OK : brc_fail(err, BRC_EINTERNAL, "fsck finds damage that is not there");
 }
 
-/* ---- history -------------------------------------------------------------------------------- */
+/* ---- history -------------------------------- */
 
 static int commit_with(oom_state *s, const char *message, uint32_t flags, brc_error *err)
 {
@@ -358,7 +359,7 @@ static int step_transaction(oom_state *s, brc_error *err)
     return rc < 0 ? rc : end;
 }
 
-/* ---- exchange --------------------------------------------------------------------------------- */
+/* ---- exchange -------------------------------- */
 
 static int step_import_npy(oom_state *s, brc_error *err)
 {
@@ -407,7 +408,7 @@ static int step_load_npy(oom_state *s, brc_error *err)
     return brc_array_load_npy(s->array, NULL, -1, s->npy, err);
 }
 
-/* ---- the list ----------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------- */
 
 #define STEPS(...) (const oom_step[]){ __VA_ARGS__, NULL }
 #define OPENED step_open, step_session, step_array
@@ -419,7 +420,8 @@ static const oom_scenario write_array = { "write", 0, 0,
 static const oom_scenario write_pool = { "write, two threads", 0, 2,
     STEPS(OPENED, step_write_part, step_write, step_read) };
 static const oom_scenario change_array = { "change", 0, 0,
-    STEPS(OPENED, step_grow, step_shrink, step_codecs, step_write_part, step_rewrite, step_restore) };
+                                           STEPS(OPENED, step_grow, step_shrink, step_codecs,
+                                                 step_write_part, step_rewrite, step_restore) };
 static const oom_scenario nodes = { "nodes", 0, 0,
     STEPS(OPENED, step_create_array, step_group, step_attr, step_move, step_copy, step_remove,
           step_restore_node, step_discard) };
@@ -430,7 +432,8 @@ static const oom_scenario check = { "fsck", 0, 0, STEPS(step_open, step_fsck) };
 static const oom_scenario commits = { "commit", 0, 0,
     STEPS(OPENED, step_write, step_commit, step_amend, step_reset, step_reset_hard) };
 static const oom_scenario refs = { "refs", 0, 0,
-    STEPS(step_open, step_branch, step_tag, step_rename, step_switch, step_switch_back, step_delete) };
+                                   STEPS(step_open, step_branch, step_tag, step_rename, step_switch,
+                                         step_switch_back, step_delete) };
 static const oom_scenario transaction = { "transaction", 0, 0, STEPS(OPENED, step_transaction) };
 static const oom_scenario imports = { "import and export", 0, 0,
     STEPS(OPENED, step_import_npy, step_export_zarr, step_import_zarr, step_load_npy) };
@@ -442,7 +445,7 @@ const oom_scenario *const oom_scenarios[] = { &make_file, &write_array, &write_p
                                               &commits,   &refs,        &transaction, &imports,
                                               &exports,   NULL };
 
-/* ---- what they start from ---------------------------------------------------------------------- */
+/* ---- what they start from -------------------------------- */
 
 int oom_prepare(oom_state *s, brc_error *err)
 {

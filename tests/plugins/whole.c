@@ -17,7 +17,7 @@ static void whole_destroy(void *ctx)
     whole_destroyed++;
 }
 
-/* ---- "org.example.invert": every bit the other way ------------------------------------ */
+/* ---- "org.example.invert": every bit the other way -------------------------------- */
 
 static int invert_open(void *ctx, void **state, const brc_json *config, const brc_proto *in,
                        brc_proto *out, int *identity, brc_error *err)
@@ -45,7 +45,7 @@ static int invert_bytes(void *ctx, const void *state, void *scratch, brc_span sr
     return BRC_OK;
 }
 
-/* ---- "org.example.word": two bytes, written in hexadecimal ---------------------------- */
+/* ---- "org.example.word": two bytes, written in hexadecimal -------------------------------- */
 
 static int word_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err)
 {
@@ -96,7 +96,7 @@ static int word_open(void *ctx, brc_dtype *out, const char *name, const brc_json
     return BRC_OK;
 }
 
-/* ---- crc32c, bit by bit: not faster, but ranked first --------------------------------- */
+/* ---- crc32c, bit by bit: not faster, but ranked first -------------------------------- */
 
 static uint32_t bitwise_crc(brc_span src)
 {

@@ -102,8 +102,8 @@ static int diff_run(change_list *list, const diff_request *q, brc_error *err)
     return rc;
 }
 
-int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b, const brc_diff_opts *given,
-             brc_error *err)
+int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
+             const brc_diff_opts *given, brc_error *err)
 {
     brc_diff_opts opts;
     brc_buf path = BRC_BUF_INIT;
