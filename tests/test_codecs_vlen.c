@@ -122,11 +122,11 @@ END_TEST
 
 /* ---- limits ------------------------------------------------------------------------- */
 
-/* A bomb: one element of 200 MB of the letter x, in a few bytes. Elements of variable
+/* A bomb: one element of 100 MB of the letter x, in a few bytes. Elements of variable
  * length have no length to stop at, so the ratio does, and the memory stays bounded. */
 START_TEST(X6_bombs_of_variable_length_stop)
 {
-    size_t len = (size_t)200 << 20;
+    size_t len = (size_t)100 << 20;
     uint64_t one = 1, n;
     uint8_t *plain = malloc(len + 8);
     brc_buf packed = BRC_BUF_INIT, out = BRC_BUF_INIT;

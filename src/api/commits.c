@@ -10,6 +10,13 @@
 
 int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err)
 {
+    brc_object o = {.id = *id}, *one = &o;
+    char hex[65];
+    *out = NULL;
+    BRC_TRY(brc_objects_find(repo->store, &one, 1, err));
+    if (!o.found || o.kind != BRC_KIND_COMMIT)
+        return brc_fail(err, BRC_ENOTFOUND, "%s has no commit %s", brc_store_path(repo->store),
+                        brc_oid_format(hex, id));
     return brc_commit_get(out, repo->store, id, err);
 }
 

@@ -104,8 +104,8 @@ static void random_chunks(random_run *run)
     double p50 = percentile(ours, SAMPLES, 50), p99 = percentile(ours, SAMPLES, 99);
     double d50 = percentile(decode, SAMPLES, 50), d99 = percentile(decode, SAMPLES, 99);
     snprintf(context, sizeof(context),
-             "p50 %.1f, p99 %.1f us; decode %.1f, %.1f us; pread alone, of %zu bytes: %.1f us", p50, p99,
-             d50, d99, run->samples[0].len, percentile(fetch, SAMPLES, 50));
+             "p50 %.1f, p99 %.1f us; decode %.1f, %.1f us; pread alone, of %zu bytes: %.1f us", p50,
+             p99, d50, d99, run->samples[0].len, percentile(fetch, SAMPLES, 50));
     snprintf(label, sizeof(label), "chunk of %s: beyond its decode", run->c->name);
     report_value(label, percentile(more, SAMPLES, 50), "us",
                  run->c->flat == FLAT_NONE ? JUST_SHOWN : AT_MOST, 15, context);
