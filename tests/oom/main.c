@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../src/base/file.h"
@@ -149,7 +150,7 @@ static void remove_file(const char *dir, const char *name)
 static void start_over(oom_run *r)
 {
     static const char *const names[] = { "test.brc", "test.brc-journal", "out.zarr", "out.npy",
-                                         "out.npz" };
+                                         "out.npz", "out.zarr.zip" };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         remove_file(r->state.dir, names[i]);
     if (!r->scenario->starts_without_file)
@@ -203,6 +204,7 @@ static int run_failing(oom_run *r)
             break;
     }
     long failed = fail_alloc_stop();
+    tzset(); /* the C library keeps a copy of the time zone, which libzip asks it for */
     if (rc < 0 && rc != BRC_ENOMEM)
         complain(r, i, err.message);
     if (rc < 0 && !r->forever)
@@ -247,6 +249,7 @@ int main(int argc, char **argv)
     brc_error err;
     int found = 0;
     oom_state *s = &r.state;
+    tzset();
     const char *in_memory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(s->dir, sizeof(s->dir), "%s/breccia-oom-XXXXXX", in_memory);
     if (mkdtemp(s->dir) == NULL) {

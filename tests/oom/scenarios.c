@@ -396,6 +396,11 @@ static int step_export_npz(oom_state *s, brc_error *err)
     return export_to(s, ".npz", err);
 }
 
+static int step_export_zip(oom_state *s, brc_error *err)
+{
+    return export_to(s, ".zarr.zip", err);
+}
+
 static int step_import_zarr(oom_state *s, brc_error *err)
 {
     char name[128];
@@ -438,7 +443,7 @@ static const oom_scenario transaction = { "transaction", 0, 0, STEPS(OPENED, ste
 static const oom_scenario imports = { "import and export", 0, 0,
     STEPS(OPENED, step_import_npy, step_export_zarr, step_import_zarr, step_load_npy) };
 static const oom_scenario exports = { "export", 0, 0,
-    STEPS(OPENED, step_export_npy, step_export_npz) };
+    STEPS(OPENED, step_export_npy, step_export_npz, step_export_zip) };
 
 const oom_scenario *const oom_scenarios[] = { &make_file, &write_array, &write_pool, &change_array,
                                               &nodes,     &look,        &diff,       &check,
