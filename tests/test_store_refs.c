@@ -138,7 +138,7 @@ START_TEST(B29_equal_specifications_are_one_encoding)
     for (int i = 0; i < 4; i++) {
         brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
         brc_array *a;
-        char path[8];
+        char path[16];
         snprintf(path, sizeof(path), "/a%d", i);
         spec.ndim = 1;
         spec.shape = spec.chunk = &shape;

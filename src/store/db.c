@@ -137,7 +137,7 @@ void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid
     if (id == NULL)
         sqlite3_bind_null(stmt, column);
     else
-        sqlite3_bind_blob(stmt, column, id->bytes, (int)store->id_len, SQLITE_TRANSIENT);
+        sqlite3_bind_blob(stmt, column, id->bytes, (int)store->id_len, SQLITE_STATIC);
 }
 
 int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err)
@@ -159,6 +159,13 @@ int brc_store_writable(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
+/* A transaction whose end failed for want of memory is still open. */
+static void end_leftover(brc_store *store)
+{
+    if (!sqlite3_get_autocommit(store->db))
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
 int brc_store_begin(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_store_check_interrupt(store, err));
@@ -166,8 +173,13 @@ int brc_store_begin(brc_store *store, brc_error *err)
         BRC_TRY(brc_store_writable(store, err));
         if (store->read_depth > 0)
             return brc_fail(err, BRC_EMISUSE, "a write cannot begin inside a read");
+        end_leftover(store);
         BRC_TRY(brc_exec(store, "BEGIN IMMEDIATE", err));
         store->undo = 0;
+    } else if (sqlite3_get_autocommit(store->db)) {
+        /* SQLite undid it when a step failed; what follows must not stand alone. */
+        store->undo = 1;
+        return brc_fail(err, BRC_EMISUSE, "an earlier step of this transaction failed: it is undone");
     }
     store->write_depth++;
     return BRC_OK;
@@ -238,8 +250,10 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
 int brc_store_begin_read(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_store_check_interrupt(store, err));
-    if (store->write_depth == 0 && store->read_depth == 0)
+    if (store->write_depth == 0 && store->read_depth == 0) {
+        end_leftover(store);
         BRC_TRY(brc_exec(store, "BEGIN", err));
+    }
     store->read_depth++;
     return BRC_OK;
 }

@@ -96,7 +96,8 @@ static zip_int64_t waiting_command(void *ctx, void *data, zip_uint64_t len,
 
 static int fail_zip_out(brc_error *err, zip_error_t *ze, const char *name)
 {
-    if (zip_error_code_zip(ze) == ZIP_ER_MEMORY)
+    /* libzip sometimes says nothing where an allocation of its own failed */
+    if (zip_error_code_zip(ze) == ZIP_ER_MEMORY || zip_error_code_zip(ze) == ZIP_ER_OK)
         return brc_nomem(err);
     if (zip_error_system_type(ze) == ZIP_ET_SYS && zip_error_code_system(ze) > 0)
         return brc_fail_os(err, zip_error_code_system(ze), "cannot write", name);
