@@ -179,7 +179,8 @@ int brc_store_begin(brc_store *store, brc_error *err)
     } else if (sqlite3_get_autocommit(store->db)) {
         /* SQLite undid it when a step failed; what follows must not stand alone. */
         store->undo = 1;
-        return brc_fail(err, BRC_EMISUSE, "an earlier step of this transaction failed: it is undone");
+        return brc_fail(err, BRC_EMISUSE,
+                        "an earlier step of this transaction failed: it is undone");
     }
     store->write_depth++;
     return BRC_OK;
@@ -251,8 +252,10 @@ int brc_store_begin_read(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_store_check_interrupt(store, err));
     if (store->write_depth == 0 && store->read_depth == 0) {
+        sqlite3_stmt *st;
         end_leftover(store);
-        BRC_TRY(brc_exec(store, "BEGIN", err));
+        BRC_TRY(brc_stmt(store, "BEGIN", &st, err));
+        BRC_TRY(brc_run(store, st, err));
     }
     store->read_depth++;
     return BRC_OK;
@@ -263,7 +266,9 @@ void brc_store_end_read(brc_store *store)
     if (--store->read_depth > 0 || store->write_depth > 0)
         return;
     brc_reader_close(store);
-    sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
+    sqlite3_stmt *st;
+    if (brc_stmt(store, "COMMIT", &st, NULL) < 0 || brc_run(store, st, NULL) < 0)
+        end_leftover(store);
 }
 
 int brc_store_version(brc_store *store, uint64_t *version, brc_error *err)

@@ -11,7 +11,8 @@ import elements
 
 class Case:
     """One array. `writes` are (start, values); `then` is what only breccia does after
-    them: ('resize', shape) or ('write', start, values)."""
+    them: ('resize', shape), ('write', start, values, step), ('codecs', list) or
+    ('commit',)."""
 
     def __init__(self, name, kind, doc, writes, then, fill):
         self.name, self.type, self.doc, self.writes, self.then = name, kind, doc, writes, then
@@ -22,7 +23,7 @@ class Case:
         return self.doc['shape']
 
     def content(self, steps):
-        """What must be read after some steps, and its shape."""
+        """What must be read after some steps."""
         now = self.type.filled(self.shape, self.fill)
         for what, *rest in steps:
             if what == 'resize':
@@ -30,9 +31,9 @@ class Case:
                 kept = tuple(slice(0, min(a, b)) for a, b in zip(rest[0], now.shape))
                 grown[kept] = now[kept]
                 now = grown
-            else:
-                start, values = rest
-                box = tuple(slice(s, s + n) for s, n in zip(start, values.shape))
+            elif what == 'write':
+                start, values, *step = rest
+                box = boxed(start, values.shape, *step)
                 # A text is an object: an array of rank 0 would be put in as one.
                 now[box] = values.item() if self.type.variable and not box else values
         return now
@@ -48,6 +49,12 @@ class Case:
     def describe(self):
         return json.dumps({key: self.doc[key] for key in
                            ('shape', 'data_type', 'chunk_grid', 'codecs', 'fill_value')})
+
+
+def boxed(start, count, step=None):
+    """Slices of so many elements of each axis, `step` apart."""
+    step = step or [1] * len(start)
+    return tuple(slice(s, s + (n - 1) * k + 1 if n else s, k) for s, n, k in zip(start, count, step))
 
 
 def all_codecs(codecs):
@@ -251,11 +258,32 @@ def case(seed, number):
         writes.append(([0] * len(shape), random_values(rng, kind, shape, odd, fill)))
     for start, count in boxes(rng, shape, rng.integers(3)):
         writes.append((start, random_values(rng, kind, count, odd, fill)))
-    then = []
-    if shape and rng.integers(4) == 0:
-        for _ in range(rng.integers(1, 4)):
-            now = [int(rng.integers(0, n + 1)) for n in furthest(doc)]
-            then.append(('resize', now))
-            for start, count in boxes(rng, now, rng.integers(2)):
-                then.append(('write', start, random_values(rng, kind, count, odd, fill)))
-    return Case(f'a{number:05}', kind, doc, writes, then, fill)
+    return Case(f'a{number:05}', kind, doc, writes, afterwards(rng, kind, doc, odd, fill), fill)
+
+
+def strided(rng, shape):
+    """A box of every step-th element."""
+    for start, count in boxes(rng, shape, 1):
+        step = [int(pick(rng, [1, 1, 2, 3])) for _ in shape]
+        return start, [-(-n // k) for n, k in zip(count, step)], step
+
+
+def afterwards(rng, kind, doc, odd, fill):
+    """What happens to an array in breccia alone."""
+    shape, then = doc['shape'], []
+    chunk = doc['chunk_grid']['configuration'].get('chunk_shape')
+    for _ in range(rng.choice([0, 0, 1, 3])):
+        what = rng.integers(6)
+        if what < 2 and shape:
+            shape = [int(rng.integers(0, n + 1)) for n in furthest({**doc, 'shape': shape})]
+            then.append(('resize', shape))
+        elif what == 2:
+            then.append(('commit',))
+        elif what == 3 and chunk is not None and odd is not None:
+            codecs = chain(rng, kind, chunk, int(rng.integers(3)))
+            if not {'bitround', 'scale_offset'} & {part['name'] for part in all_codecs(codecs)}:
+                then.append(('codecs', codecs))
+        else:
+            start, count, step = strided(rng, shape)
+            then.append(('write', start, random_values(rng, kind, count, odd, fill), step))
+    return then
