@@ -101,8 +101,9 @@ static int zstd_write_config(void *ctx, const void *state, brc_buf *out, brc_err
     (void)ctx;
     const struct zstd_state *zstd = state;
 
-    return brc_buf_printf(out, err, "{\"level\":%d%s}", zstd->level,
-                          zstd->checksum ? ",\"checksum\":true" : "");
+    /* Both members always: zarrs reads no configuration without "checksum". */
+    return brc_buf_printf(out, err, "{\"level\":%d,\"checksum\":%s}", zstd->level,
+                          zstd->checksum ? "true" : "false");
 }
 
 /* ---- implementation ----------------------------------------------------------------- */

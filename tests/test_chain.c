@@ -294,7 +294,7 @@ START_TEST(the_full_form_leaves_nothing_to_defaults)
     } forms[] = {
         { "[{\"name\":\"transpose\",\"configuration\":{\"order\":\"F\"}}," B_LITTLE ",\"zstd\"]",
           "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}," B_LITTLE
-          ",{\"name\":\"zstd\",\"configuration\":{\"level\":3}}]" },
+          ",{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}}]" },
         { "[{\"name\":\"transpose\",\"configuration\":{\"order\":\"C\"}},"
           "{\"name\":\"endian\",\"configuration\":{\"endian\":\"big\"}},"
           "{\"name\":\"zstd\",\"configuration\":{\"checksum\":true,\"level\":-7}}]",
@@ -303,7 +303,8 @@ START_TEST(the_full_form_leaves_nothing_to_defaults)
           "{\"name\":\"zstd\",\"configuration\":{\"level\":-7,\"checksum\":true}}]" },
         { "[" B_LITTLE
           ",{\"name\":\"zstd\",\"configuration\":{\"level\":0,\"checksum\":false}},\"gzip\"]",
-          "[" B_LITTLE ",{\"name\":\"zstd\",\"configuration\":{\"level\":0}},"
+          "[" B_LITTLE
+          ",{\"name\":\"zstd\",\"configuration\":{\"level\":0,\"checksum\":false}},"
           "{\"name\":\"gzip\",\"configuration\":{\"level\":6}}]" },
         { "[" B_LITTLE ",{\"name\":\"blosc\",\"configuration\":{\"cname\":\"zstd\",\"clevel\":1,"
                        "\"shuffle\":\"shuffle\"}}]",

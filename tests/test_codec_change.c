@@ -22,7 +22,9 @@ enum { RAW, BIG, ZSTD, GZIP, BLOSC_LZ4, CRC, TURNED, NCHAINS };
 static const char *const chains[NCHAINS] = {
     [RAW] = "[" BYTES("little") "]",
     [BIG] = "[" BYTES("big") "]",
-    [ZSTD] = "[" BYTES("little") ",{\"name\":\"zstd\",\"configuration\":{\"level\":3}}]",
+    [ZSTD] = "[" BYTES(
+        "little") ",{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}}]",
+             ",{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}}]",
     [GZIP] = "[" BYTES("little") ",{\"name\":\"gzip\",\"configuration\":{\"level\":5}}]",
     [BLOSC_LZ4] = "[" BYTES("little") "," BLOSC("lz4") "]",
     [CRC] =

@@ -334,21 +334,25 @@ int brc_chain_is_identity(const brc_chain *chain)
     return chain->nactive == 0;
 }
 
+/* Without an empty configuration, but for what came from numcodecs: zarr-python reads
+ * none of those without the member. */
 static int chain_write_step(const brc_step *step, brc_buf *out, brc_error *err)
 {
     static const char member[] = ",\"configuration\":";
     const brc_codec_spec *spec = &step->entry->spec;
+    const size_t numcodecs = strlen("numcodecs.");
 
     BRC_TRY(brc_buf_text(out, "{\"name\":", err));
     BRC_TRY(brc_json_quote(out, spec->name, strlen(spec->name), err));
-    if (spec->write_config != NULL) {
-        size_t before = out->len;
-        BRC_TRY(brc_buf_text(out, member, err));
-        size_t start = out->len;
+    size_t before = out->len;
+    BRC_TRY(brc_buf_text(out, member, err));
+    size_t start = out->len;
+    if (spec->write_config != NULL)
         BRC_TRY(spec->write_config(spec->ctx, step->state, out, err));
-        if (out->len == start || (out->len == start + 2 && memcmp(out->data + start, "{}", 2) == 0))
-            out->len = before;
-    }
+    if (out->len == start)
+        BRC_TRY(brc_buf_text(out, "{}", err));
+    if (out->len == start + 2 && strncmp(spec->name, "numcodecs.", numcodecs) != 0)
+        out->len = before;
     return brc_buf_byte(out, '}', err);
 }
 

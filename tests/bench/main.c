@@ -3,6 +3,7 @@
  * are met. Without GROUP all of them run. BENCH_QUICK=1 in the environment makes
  * everything small, to see that it works; its figures mean little.
  */
+#include <dirent.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ static const struct {
     {"size", "what versions, index, tree and pages take", bench_size},
 };
 #define NGROUPS (sizeof(groups) / sizeof(groups[0]))
+
+static char bench_dir[512];
 
 static void usage(FILE *out)
 {
@@ -64,6 +67,20 @@ static void check_names(char **names)
             exit(2);
         }
     }
+}
+
+/* Also after a failure, which leaves files behind. */
+static void remove_dir(void)
+{
+    char path[1024];
+    DIR *d = opendir(bench_dir);
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+        snprintf(path, sizeof(path), "%s/%s", bench_dir, e->d_name);
+        unlink(path);
+    }
+    if (d != NULL)
+        closedir(d);
+    rmdir(bench_dir);
 }
 
 static void say_where(const bench_opts *o)
@@ -115,12 +132,12 @@ int main(int argc, char **argv)
         .dir = "/var/tmp",
     };
     brc_error err = BRC_ERROR_INIT;
-    char dir[512];
     read_options(&o, argc, argv);
     check_names(argv + optind);
-    snprintf(dir, sizeof(dir), "%s/breccia-bench.XXXXXX", o.dir);
-    must_be(mkdtemp(dir) != NULL, "making a folder");
-    o.dir = dir;
+    snprintf(bench_dir, sizeof(bench_dir), "%s/breccia-bench.XXXXXX", o.dir);
+    must_be(mkdtemp(bench_dir) != NULL, "making a folder");
+    atexit(remove_dir);
+    o.dir = bench_dir;
     must(brc_pool_new(&o.pool, o.threads, &err), &err, "starting threads");
     setvbuf(stdout, NULL, _IOLBF, 0);
     say_where(&o);
@@ -129,6 +146,5 @@ int main(int argc, char **argv)
             groups[i].run(&o);
     report_total();
     brc_pool_free(o.pool);
-    rmdir(dir);
     return 0;
 }
