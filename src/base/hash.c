@@ -5,8 +5,13 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define XXH_INLINE_ALL
+/* Compiled in, XXH3 would have the instructions that every machine has; the library
+ * looks at the one that it runs on, which is four times faster. */
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 
 _Static_assert(BRC_SECRET_LEN >= XXH3_SECRET_SIZE_MIN, "XXH3 wants a longer secret");
 

@@ -17,6 +17,7 @@ class Case:
     def __init__(self, name, kind, doc, writes, then, fill):
         self.name, self.type, self.doc, self.writes, self.then = name, kind, doc, writes, then
         self.fill = fill
+        self.options = None  # of `breccia create`, which then makes the document
 
     @property
     def shape(self):
@@ -47,8 +48,8 @@ class Case:
         return [codec['name'] for codec in all_codecs(self.doc['codecs'])]
 
     def describe(self):
-        return json.dumps({key: self.doc[key] for key in
-                           ('shape', 'data_type', 'chunk_grid', 'codecs', 'fill_value')})
+        told = ('shape', 'data_type', 'chunk_grid', 'codecs', 'fill_value')
+        return json.dumps({key: self.doc.get(key) for key in told}) + ' '.join(self.options or [])
 
 
 def boxed(start, count, step=None):
@@ -287,3 +288,24 @@ def afterwards(rng, kind, doc, odd, fill):
             start, count, step = strided(rng, shape)
             then.append(('write', start, random_values(rng, kind, count, odd, fill), step))
     return then
+
+
+def by_options(seed, number):
+    """An array whose metadata breccia makes: by the options of `create`."""
+    rng = np.random.default_rng([seed, number, 3])
+    kind = elements.choose(rng, 'number')
+    if rng.integers(8) == 0:
+        kind = elements.Type('string', 'string', 'string', np.dtype(object))
+    shape, chunk = random_shape(rng)
+    fill, fill_json = kind.fill(rng, False)
+    made = Case(f'o{number:05}', kind, {'shape': shape}, [], [], fill)
+    made.writes.append(([0] * len(shape), random_values(rng, kind, shape, True, fill)))
+    made.options = ['--shape', ','.join(map(str, shape)), '--dtype', kind.name,
+                    '--chunks', ','.join(map(str, chunk)),
+                    '--fill=' + (fill_json if kind.variable else json.dumps(fill_json))]
+    if shape and rng.integers(3) == 0:
+        made.options += ['--shards', ','.join(str(n * int(rng.integers(1, 4))) for n in chunk)]
+    if rng.integers(3):
+        made.options += ['--compress', pick(rng, ['none', 'zstd', 'zstd:7', 'gzip', 'gzip:2', 'blosc',
+                                                  'blosc:lz4', 'blosc:zstd:5:bitshuffle'])]
+    return made

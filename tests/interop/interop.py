@@ -191,10 +191,15 @@ def take_step(command, repo, case, what, rest):
 
 
 def write_ours(command, repo, work, case):
-    document = os.path.join(work, case.name + '.json')
-    with open(document, 'w', encoding='utf-8') as file:
-        json.dump(case.doc, file)
-    run(command, 'create', repo, f'/p/{case.name}', '--metadata', '@' + document)
+    path = f'/p/{case.name}'
+    if case.options:
+        run(command, 'create', repo, path, *case.options)
+        case.doc = json.loads(run(command, 'info', repo, path, '--json'))['metadata']
+    else:
+        document = os.path.join(work, case.name + '.json')
+        with open(document, 'w', encoding='utf-8') as file:
+            json.dump(case.doc, file)
+        run(command, 'create', repo, path, '--metadata', '@' + document)
     steps = case.written + case.then
     case.versions = []  # what was there at each commit
     for at, (what, *rest) in enumerate(steps):
@@ -325,7 +330,7 @@ def allowed(peer, case, writing, results):
     return reason is None
 
 
-def batch(command, everyone, cases, work, results):
+def batch(command, everyone, seed, cases, work, results):
     shares = collections.defaultdict(list)
     for case in cases:
         writers = [peer for peer in everyone if allowed(peer, case, True, results)]
@@ -337,7 +342,9 @@ def batch(command, everyone, cases, work, results):
             results.left_out['every peer', 'no way to write it'] += 1
     for peer, share in shares.items():
         from_peer(command, peer, share, work, results)
-    to_peers(command, everyone, cases, work, results)
+    numbers = [int(case.name[1:]) for case in cases[::5]]
+    made = [generate.by_options(seed, number) for number in numbers]
+    to_peers(command, everyone, cases + made, work, results)
 
 
 def main():
@@ -358,7 +365,7 @@ def main():
         cases = [generate.case(args.seed, number) for number in numbers[at:at + BATCH]]
         work = tempfile.mkdtemp(prefix='interop-')
         try:
-            batch(os.path.abspath(args.command), everyone, cases, work, results)
+            batch(os.path.abspath(args.command), everyone, args.seed, cases, work, results)
             older = [version2.case(args.seed, number) for number in numbers[at:at + BATCH:4]]
             batch_v2(os.path.abspath(args.command), older, work, results)
         finally:
