@@ -24,7 +24,6 @@ static const char *const chains[NCHAINS] = {
     [BIG] = "[" BYTES("big") "]",
     [ZSTD] = "[" BYTES(
         "little") ",{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}}]",
-             ",{\"name\":\"zstd\",\"configuration\":{\"level\":3,\"checksum\":false}}]",
     [GZIP] = "[" BYTES("little") ",{\"name\":\"gzip\",\"configuration\":{\"level\":5}}]",
     [BLOSC_LZ4] = "[" BYTES("little") "," BLOSC("lz4") "]",
     [CRC] =
