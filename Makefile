@@ -33,19 +33,22 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 HARDEN   := -Wl,-z,relro,-z,now
 PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip
 BZ2_LIBS := -lbz2 # Debian has no bzip2.pc
+# Opened when a file needs them (src/xfer/container.h): their headers, and no link.
+LATE_PACKAGES := netcdf hdf5
 
 # Asked for at the first use and then kept: `make setup` may have to install
 # pkg-config before. Headers of other people's libraries are system headers.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
-    pkg-config --cflags $(PACKAGES))))$(PKG_CFLAGS)
+    pkg-config --cflags $(PACKAGES) $(LATE_PACKAGES))))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
+LATE_LIBS  = $(eval LATE_LIBS := $$(shell pkg-config --libs $(LATE_PACKAGES)) -lhdf5_hl)$(LATE_LIBS)
 CHECK_LIBS = $(eval CHECK_LIBS := $$(shell pkg-config --libs check))$(CHECK_LIBS)
 
 COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
           -Ibuild/gen $(if $(SQLITE),-isystem$(SQLITE)) $(PKG_CFLAGS) \
           $(CPPFLAGS) $(CFLAGS) $(FLAGS_$(MODE)) -MMD -MP
 LINK    = $(CC) $(CFLAGS) $(FLAGS_$(MODE)) -pthread $(HARDEN) -Wl,--as-needed $(LDFLAGS)
-LIBS    = $(PKG_LIBS) $(BZ2_LIBS) -lm $(if $(SQLITE),-ldl)
+LIBS    = $(PKG_LIBS) $(BZ2_LIBS) -lm -ldl
 
 # Objects of other flags lie in another folder, so they never mix.
 quote    = '$(subst ','\'',$(1))'
@@ -109,7 +112,20 @@ build/gen/%.sql.h: schema/%.sql Makefile
 	   sed -e 's/[\\"?]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' $<; \
 	   echo '    "";'; } >$@
 
-$(OBJ)/%.o: %.c | setup $(SCHEMA)
+# What the dynamic linker calls the late libraries: what an object linked with them asks for.
+LATE := build/gen/late_libs.h
+$(LATE): Makefile .ci/setup.sh | setup
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	@echo 'int brc_late;' | $(CC) -shared -fPIC -x c - -x none -o $@.so -Wl,--no-as-needed $(LATE_LIBS)
+	@{ echo '/* Shared libraries that are opened when a file needs them. */'; \
+	   readelf -d $@.so | sed -n 's/.*(NEEDED).*\[\(lib\(netcdf\|hdf5\).*\)\]/\1/p' | while read -r so; do \
+	       case $$so in *hl*) name=HDF5_HL ;; *hdf5*) name=HDF5 ;; *) name=NETCDF ;; esac; \
+	       echo "#define BRC_SONAME_$$name \"$$so\""; \
+	   done; } >$@
+	@rm -f $@.so
+
+$(OBJ)/%.o: %.c | setup $(SCHEMA) $(LATE)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -c $< -o $@
@@ -149,7 +165,7 @@ $(OBJ)/breccia: $(CLI_OBJS) $(OBJ)/libbreccia.a
 
 $(OBJ)/run: $(TEST_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -rdynamic -o $@ $^ $(CHECK_LIBS) $(LIBS)
+	$(Q)$(LINK) -rdynamic -o $@ $^ $(CHECK_LIBS) $(LATE_LIBS) $(LIBS)
 
 $(OBJ)/codec_kit: $(KIT_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -164,7 +180,7 @@ $(OUT)/tests/plugins/%.so: $(OBJ)/tests/plugins/%.o
 
 $(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $^ $(LIBS) -ldl
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
 $(OBJ)/bench: $(BENCH_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -231,7 +247,7 @@ interop: build/breccia ## arrays go both ways between breccia and its peers; INT
 	@sh tests/interop/run_reader.sh build/breccia
 	@sh tests/interop/run_peers.sh build/breccia
 
-lint: lint-setup $(SCHEMA) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
+lint: lint-setup $(SCHEMA) $(LATE) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
 	@sh tests/lint/selftest
 	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' sh tests/lint/run
 
@@ -256,7 +272,7 @@ install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 	    'Name: breccia' 'Description: Versioned Zarr arrays in one SQLite file' \
 	    'Version: $(VERSION)' 'Requires.private: $(strip $(PACKAGES))' \
 	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lbreccia' \
-	    'Libs.private: $(strip $(BZ2_LIBS)) -pthread -lm$(if $(SQLITE), -ldl)' >$(LIB_DIR)/pkgconfig/breccia.pc
+	    'Libs.private: $(strip $(BZ2_LIBS)) -pthread -lm -ldl' >$(LIB_DIR)/pkgconfig/breccia.pc
 
 uninstall: ## removes what install put there
 	rm -f $(INSTALLED)

@@ -30,6 +30,8 @@ table='
 --build pkg        liblzma      liblzma-dev
 --build header     bzlib.h      libbz2-dev
 --build pkg        libzip       libzip-dev
+--build pkg        netcdf       libnetcdf-dev
+--build pkg        hdf5         libhdf5-dev
 --build pkg        check        check
 --lint  command    clang        clang
 --lint  command    g++          g++

@@ -65,6 +65,8 @@ static int choose_path(char **out, brc_session *s, int kind, const char *source,
     *out = NULL;
     if (kind == BRC_SOURCE_ZARR)
         BRC_TRY(brc_zarr_is_group(&is_group, s, source, err));
+    else
+        is_group = kind == BRC_SOURCE_NETCDF || kind == BRC_SOURCE_HDF5;
     if (is_group)
         BRC_TRY(group_is_empty(&empty, s, "/", err));
     if (empty)
@@ -112,6 +114,10 @@ static int import_as(brc_session *s, int kind, const char *source, const char *p
         return brc_zarr_import(s, source, path, opts, err);
     if (kind == BRC_SOURCE_NPZ)
         return brc_npz_import(s, source, path, opts, err);
+    if (kind == BRC_SOURCE_NETCDF)
+        return brc_netcdf_import(s, source, path, opts, err);
+    if (kind == BRC_SOURCE_HDF5)
+        return brc_hdf5_import(s, source, path, opts, err);
     return brc_single_import(s, kind, source, path, opts, err);
 }
 
@@ -158,7 +164,15 @@ done:
 
 /* ---- export -------------------------------- */
 
-enum { EXPORT_ZARR3 = 1, EXPORT_ZARR2, EXPORT_NPY, EXPORT_NPZ, EXPORT_LATER };
+enum {
+    EXPORT_ZARR3 = 1,
+    EXPORT_ZARR2,
+    EXPORT_NPY,
+    EXPORT_NPZ,
+    EXPORT_NETCDF4,
+    EXPORT_NETCDF3,
+    EXPORT_HDF5
+};
 
 typedef struct export_format {
     const char *name, *ending;
@@ -168,9 +182,9 @@ typedef struct export_format {
 static const export_format export_formats[] = {
     { "zarr3", ".zarr", EXPORT_ZARR3 }, { "zarr2", NULL, EXPORT_ZARR2 },
     { "zip", ".zip", EXPORT_ZARR3 },    { "npy", ".npy", EXPORT_NPY },
-    { "npz", ".npz", EXPORT_NPZ },      { "hdf5", ".h5", EXPORT_LATER },
-    { NULL, ".hdf5", EXPORT_LATER },    { "netcdf", ".nc", EXPORT_LATER },
-    { NULL, ".nc4", EXPORT_LATER },
+    { "npz", ".npz", EXPORT_NPZ },      { "netcdf", ".nc", EXPORT_NETCDF4 },
+    { NULL, ".nc4", EXPORT_NETCDF4 },   { "netcdf3", NULL, EXPORT_NETCDF3 },
+    { "hdf5", ".h5", EXPORT_HDF5 },     { NULL, ".hdf5", EXPORT_HDF5 },
 };
 
 static int has_ending(const char *text, const char *ending)
@@ -191,12 +205,9 @@ static int export_format_of(int *out, const char *dest, const char *name, brc_er
     }
     if (*out == 0)
         return brc_fail(err, BRC_EINVAL,
-                        "there is no format %s: zarr3, zarr2, zip, npy and npz can be written",
+                        "there is no format %s: zarr3, zarr2, zip, npy, npz, netcdf, netcdf3 and "
+                        "hdf5 can be written",
                         name);
-    if (*out == EXPORT_LATER)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s cannot be written yet: a Zarr directory or .zip, .npy and .npz can",
-                        name ? name : dest);
     return BRC_OK;
 }
 
@@ -224,6 +235,25 @@ static int export_npy(brc_session *s, const char *path, const char *dest, brc_er
     return rc;
 }
 
+static int export_as(brc_session *s, int format, const char *path, const char *dest,
+                     const brc_xfer_opts *opts, brc_error *err)
+{
+    if (format == EXPORT_ZARR3 || format == EXPORT_ZARR2)
+        return export_zarr(s, format, path, dest, opts, err);
+    if (opts->consolidated)
+        return brc_fail(err, BRC_EINVAL, "consolidated metadata is for Zarr: %s is none", dest);
+    switch (format) {
+    case EXPORT_NPY:
+        return export_npy(s, path, dest, err);
+    case EXPORT_NPZ:
+        return brc_npz_export(s, path, dest, err);
+    case EXPORT_HDF5:
+        return brc_hdf5_export(s, path, dest, err);
+    default:
+        return brc_netcdf_export(s, path, dest, format == EXPORT_NETCDF3, err);
+    }
+}
+
 int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *given,
                brc_error *err)
 {
@@ -239,14 +269,7 @@ int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfe
                         "chunks and codecs are for import: an export is as the array is stored");
     BRC_TRY(export_format_of(&format, dest, opts.format, err));
     BRC_TRY(given_path(&node, path ? path : "/", err));
-    if (format == EXPORT_ZARR3 || format == EXPORT_ZARR2)
-        rc = export_zarr(s, format, node, dest, &opts, err);
-    else if (opts.consolidated)
-        rc = brc_fail(err, BRC_EINVAL, "consolidated metadata is for Zarr: %s is none", dest);
-    else if (format == EXPORT_NPY)
-        rc = export_npy(s, node, dest, err);
-    else
-        rc = brc_npz_export(s, node, dest, err);
+    rc = export_as(s, format, node, dest, &opts, err);
     free(node);
     return rc;
 }

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/alloc.h"
 #include "../base/file.h"
@@ -16,7 +17,8 @@
 #include "tree_in.h"
 #include "xfer.h"
 
-#define IMPORTABLE "a Zarr directory or .zip, .npy, .npz or an IDX file can be imported"
+#define IMPORTABLE \
+    "a Zarr directory or .zip, .npy, .npz, IDX, NetCDF and HDF5 files can be imported"
 
 static int has_entry(int *has, const char *dir, const char *name, brc_error *err)
 {
@@ -57,23 +59,54 @@ static int begins_with(const uint8_t *head, size_t n, const char *magic, size_t 
     return n >= len && memcmp(head, magic, len) == 0;
 }
 
+static int is_classic_netcdf(const uint8_t *head, size_t n)
+{
+    return begins_with(head, n, "CDF\1", 4) || begins_with(head, n, "CDF\2", 4) ||
+           begins_with(head, n, "CDF\5", 4);
+}
+
+/* An HDF5 file may begin with something else, of 512 bytes or a power of two times
+ * that: its signature follows there. */
+static int find_hdf5(int *found, const char *file, brc_error *err)
+{
+    static const char signature[] = "\x89HDF\r\n\x1a\n";
+    char head[8];
+    uint64_t size;
+    int fd;
+
+    *found = 0;
+    BRC_TRY(brc_regular_open(&fd, &size, file, 1, err));
+    for (uint64_t at = 0; at < size && !*found; at = at ? at * 2 : 512)
+        *found = pread(fd, head, sizeof(head), (off_t)at) == (ssize_t)sizeof(head) &&
+                 memcmp(head, signature, sizeof(head)) == 0;
+    close(fd);
+    return BRC_OK;
+}
+
+static int hdf5_kind(int *kind, const char *file, brc_error *err)
+{
+    int netcdf;
+    BRC_TRY(brc_hdf5_is_netcdf(&netcdf, file, err));
+    *kind = netcdf ? BRC_SOURCE_NETCDF : BRC_SOURCE_HDF5;
+    return BRC_OK;
+}
+
 static int head_kind(int *kind, const char *file, const uint8_t *head, size_t n, int packed,
                      brc_error *err)
 {
+    int hdf5 = 0;
+    if (!packed)
+        BRC_TRY(find_hdf5(&hdf5, file, err));
     if (begins_with(head, n, BRC_NPY_MAGIC, BRC_NPY_MAGIC_LEN))
         *kind = BRC_SOURCE_NPY;
     else if (brc_is_idx(head, n))
         *kind = BRC_SOURCE_IDX;
     else if (!packed && (begins_with(head, n, "PK\3\4", 4) || begins_with(head, n, "PK\5\6", 4)))
         return archive_kind(kind, file, err);
-    else if (begins_with(head, n, "\x89HDF\r\n\x1a\n", 8))
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s is HDF5 or NetCDF-4, which cannot be imported yet; %s", file,
-                        IMPORTABLE);
-    else if (begins_with(head, n, "CDF\1", 4) || begins_with(head, n, "CDF\2", 4) ||
-             begins_with(head, n, "CDF\5", 4))
-        return brc_fail(err, BRC_EUNSUPPORTED, "%s is NetCDF, which cannot be imported yet; %s",
-                        file, IMPORTABLE);
+    else if (!packed && is_classic_netcdf(head, n))
+        *kind = BRC_SOURCE_NETCDF;
+    else if (!packed && hdf5)
+        return hdf5_kind(kind, file, err);
     else
         return brc_fail(err, BRC_EUNSUPPORTED, "%s is in no format that is known; %s", file,
                         IMPORTABLE);
@@ -173,7 +206,8 @@ static size_t without_idx_ending(const char *name, size_t len)
 
 static size_t base_length(const char *name, size_t len)
 {
-    static const char *const endings[] = { ".npy", ".npz", ".zip", ".zarr" };
+    static const char *const endings[] = { ".npy", ".npz", ".zip", ".zarr", ".nc",
+                                           ".nc4", ".cdf", ".h5",  ".hdf5" };
     len = without_ending(name, len, ".gz");
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
         size_t n = without_ending(name, len, endings[i]);

@@ -12,7 +12,9 @@ enum {
     BRC_SOURCE_ZARR = 1, /* v3 or v2: a directory, or a zip archive           */
     BRC_SOURCE_NPY,      /* also gzipped                                      */
     BRC_SOURCE_NPZ,
-    BRC_SOURCE_IDX /* also gzipped                                      */
+    BRC_SOURCE_IDX,    /* also gzipped                                      */
+    BRC_SOURCE_NETCDF, /* classic, or NetCDF-4, which is HDF5               */
+    BRC_SOURCE_HDF5
 };
 /* BRC_EUNSUPPORTED says what can be imported. */
 BRC_MUST_USE int brc_source_kind(int *kind, const char *source, brc_error *err);
@@ -57,5 +59,19 @@ typedef struct brc_zarr_out_opts {
 BRC_MUST_USE int brc_zarr_export(brc_session *s, const char *path, const char *dest,
                                  const brc_zarr_out_opts *opts, brc_error *err);
 BRC_MUST_USE int brc_npz_export(brc_session *s, const char *path, const char *dest, brc_error *err);
+
+/* NetCDF and HDF5: the file's root group becomes the group `path`. */
+BRC_MUST_USE int brc_netcdf_import(brc_session *s, const char *file, const char *path,
+                                   const brc_xfer_opts *opts, brc_error *err);
+BRC_MUST_USE int brc_hdf5_import(brc_session *s, const char *file, const char *path,
+                                 const brc_xfer_opts *opts, brc_error *err);
+/* *is: whether an HDF5 file was written as NetCDF-4. */
+BRC_MUST_USE int brc_hdf5_is_netcdf(int *is, const char *file, brc_error *err);
+/* The node becomes the file's root group; an array, the one in it. classic: in the
+ * smallest of the formats before NetCDF-4 that can hold it. */
+BRC_MUST_USE int brc_netcdf_export(brc_session *s, const char *path, const char *dest, int classic,
+                                   brc_error *err);
+BRC_MUST_USE int brc_hdf5_export(brc_session *s, const char *path, const char *dest,
+                                 brc_error *err);
 
 #endif
