@@ -16,4 +16,4 @@ if ! command -v python3 >/dev/null; then
     echo 'conformance: SKIPPED, there is no python3'
     exit 0
 fi
-exec python3 "$here/run.py" "$command" "$folder" "$@"
+exec python3 -B "$here/run.py" "$command" "$folder" "$@"

@@ -30,7 +30,7 @@ WORDS = ['', 'a', 'Zarr', 'h\u00e9llo', '\u4e16\u754c', '\U0001f30d', 'line\nbre
 class Type:
     """A data type of an array: its name in zarr.json, and how numpy keeps it.
 
-    kind: number, small, raw, time, utf32, chars, string or bytes."""
+    kind: number, small, raw, time, utf32, chars, string, bytes or struct."""
 
     def __init__(self, kind, name, json_type, dtype):
         self.kind, self.name, self.json, self.dtype = kind, name, json_type, dtype
@@ -44,7 +44,7 @@ class Type:
     @property
     def wide(self):
         """Whether an order of bytes has to be given."""
-        if self.kind in ('raw', 'chars') or self.variable:
+        if self.kind in ('raw', 'chars', 'struct') or self.variable:
             return False
         return self.kind in ('utf32', 'time') or self.dtype.itemsize > 1
 
@@ -88,6 +88,12 @@ class Type:
         if self.kind == 'chars':
             letters = rng.integers(1, 256, size=count * self.size, dtype=np.uint8)
             return letters.view(self.dtype).copy()
+        if self.kind == 'struct':
+            out = np.empty(count, self.dtype)
+            for name in self.dtype.names:
+                field = self.dtype[name]
+                out[name] = Type('number', field.name, field.name, field).random(rng, count, odd)
+            return out
         if self.name == 'bool':
             return rng.integers(2, size=count).astype(bool)
         if self.kind == 'small':
@@ -142,6 +148,8 @@ class Type:
             return str(element)
         if self.kind == 'chars':
             return base64.b64encode(element.ljust(self.size, b'\0')).decode()
+        if self.kind == 'struct':
+            return None  # of v2 alone, where version2 says it
         if self.kind == 'raw':
             raw = list(element.tobytes())
             return base64.b64encode(bytes(raw)).decode() if self.name == 'raw_bytes' else raw

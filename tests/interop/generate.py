@@ -302,7 +302,7 @@ def by_options(seed, number):
     made.writes.append(([0] * len(shape), random_values(rng, kind, shape, True, fill)))
     made.options = ['--shape', ','.join(map(str, shape)), '--dtype', kind.name,
                     '--chunks', ','.join(map(str, chunk)),
-                    '--fill=' + (fill_json if kind.variable else json.dumps(fill_json))]
+                    '--fill=' + json.dumps(fill_json)]
     if shape and rng.integers(3) == 0:
         made.options += ['--shards', ','.join(str(n * int(rng.integers(1, 4))) for n in chunk)]
     if rng.integers(3):

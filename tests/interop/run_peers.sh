@@ -9,5 +9,5 @@ build=$(cd "$(dirname "$1")" && pwd)
 breccia=$build/$(basename "$1")
 shift
 sh "$here/setup.sh" "$build" npm
-INTEROP_NPM=$build/interop-npm exec "$build/interop-venv/bin/python" "$here/interop.py" \
+INTEROP_NPM=$build/interop-npm exec "$build/interop-venv/bin/python" -B "$here/interop.py" \
     "$breccia" --count "${INTEROP_COUNT:-2000}" --seed "${INTEROP_SEED:-1}" "$@"

@@ -21,6 +21,10 @@ def dtype_text(rng, kind):
     """The type's name in v2, and whether its bytes are swapped."""
     if kind.variable:
         return '|O'
+    if kind.kind == 'struct':
+        order = pick(rng, '<<>')
+        return [[name, order + kind.dtype[name].str[1:] if kind.dtype[name].itemsize > 1
+                 else kind.dtype[name].str] for name in kind.dtype.names]
     text = kind.dtype.str
     big = kind.wide and rng.integers(3) == 0
     return '>' + text[1:] if big else text
@@ -50,7 +54,17 @@ def filters(rng, kind, dtype):
     return found or pick(rng, [None, None, []])
 
 
-def fill_json(kind, element, rng):
+def struct(rng):
+    """A record of numbers."""
+    fields = [(f'f{i}', pick(rng, ['u1', '<i2', '<i4', '<u8', '<f4', '<f8', '<c8', '?']))
+              for i in range(rng.integers(1, 4))]
+    return elements.Type('struct', 'struct', 'struct', np.dtype(fields))
+
+
+def fill_json(kind, element, rng, dtype):
+    if kind.kind == 'struct':  # the bytes as they are stored
+        stored = np.array([element], kind.dtype).astype(np.dtype([tuple(field) for field in dtype]))
+        return elements.base64.b64encode(stored.tobytes()).decode()
     if kind.kind == 'raw':
         return elements.base64.b64encode(element.tobytes()).decode()
     text = kind.fill_json(element, rng) if not kind.variable else element
@@ -59,10 +73,10 @@ def fill_json(kind, element, rng):
     return text
 
 
-def plain(value):
-    """v2 has no bits in hexadecimal."""
+def in_bits(value):
+    """Whether a fill value, or a part of it, is in hexadecimal, which v2 does not have."""
     if isinstance(value, list):
-        return any(map(plain, value))
+        return any(map(in_bits, value))
     return isinstance(value, str) and value.startswith('0x')
 
 
@@ -81,14 +95,15 @@ def case(seed, number):
     kind = elements.choose(rng, pick(rng, ['number'] * 3 + ['other']))
     if kind.kind == 'raw' and kind.name != 'raw_bytes':
         kind = elements.Type('raw', 'raw_bytes', kind.json, kind.dtype)
+    kind = struct(rng) if rng.integers(8) == 0 else kind
     odd = bool(rng.integers(3) == 0)
     shape, chunk = generate.random_shape(rng)
     element, _ = kind.fill(rng, odd)
-    fill = fill_json(kind, element, rng)
-    while not kind.variable and kind.kind == 'number' and plain(fill):
-        element, _ = kind.fill(rng, False)
-        fill = fill_json(kind, element, rng)
     dtype = dtype_text(rng, kind)
+    fill = fill_json(kind, element, rng, dtype)
+    while kind.kind == 'number' and in_bits(fill):
+        element, _ = kind.fill(rng, False)
+        fill = fill_json(kind, element, rng, dtype)
     doc = {'zarr_format': 2, 'shape': shape, 'chunks': chunk, 'dtype': dtype,
            'compressor': compressor(rng, kind), 'fill_value': fill, 'order': pick(rng, ['C', 'F']),
            'filters': filters(rng, kind, dtype), 'dimension_separator': pick(rng, ['.', '/'])}
