@@ -107,7 +107,7 @@ static int is_number(int kind)
 
 /* The kind that holds values of both. Negative ones beside those past INT64_MAX
  * have only doubles in common, which would round: the text is exact. */
-static int joined(int a, int b, int negative)
+static int joined_kind(int a, int b, int negative)
 {
     if (a == b)
         return a;
@@ -130,7 +130,7 @@ static int list_kind(const brc_json *list)
     for (; item; item = brc_json_next(item))
         negative |= brc_json_int(item, INT64_MIN, -1, &below);
     for (item = brc_json_first(list); item; item = brc_json_next(item))
-        kind = joined(kind, kind_of(item), negative);
+        kind = joined_kind(kind, kind_of(item), negative);
     return kind;
 }
 
