@@ -353,6 +353,8 @@ static void print_node_text(struct cli *cli, const struct node_facts *facts)
         put_fact(cli, "backend", "inline");
         if (!info->readable)
             put_fact(cli, "readable", cli_text(cli, "no: %s", cli_escaped(cli, info->why)));
+        else if (!info->writable)
+            put_fact(cli, "writable", cli_text(cli, "no: %s", cli_escaped(cli, info->why)));
     }
     cli_puts(cli, "\n");
     cli->doc.pretty = 1;

@@ -240,7 +240,9 @@ typedef struct brc_array_info {
     int readable;            /* 0: its codecs or data type are not known here */
     const uint64_t *shard;   /* the shape of its shards; NULL: it has none    */
     int regular;             /* 0: chunks along an axis differ in length      */
-    const char *why;         /* it is not readable; NULL: it is               */
+    const char *why;         /* it is not readable or not writable; NULL: it is */
+    int writable;            /* 0: no chunk can be encoded here; one that is readable all
+                                the same has codecs that may be ignored in reading */
 } brc_array_info;
 
 /* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */

@@ -35,7 +35,7 @@ static int read_in_place(const brc_read_item *item)
     return item->chain == NULL && item->direct != NULL;
 }
 
-static int read_one(read_run *run, unsigned worker, const read_job *job, const brc_read_item *item,
+static int read_one(read_run *run, unsigned worker, const read_job *job, brc_read_item *item,
                     brc_error *err)
 {
     const brc_read_ops *ops = run->ops;
@@ -50,7 +50,7 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, const b
                               item->len);
     brc_scratch *scratch;
     BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
-    brc_span src = {stored, item->stored_len};
+    brc_span src = {stored + item->skip, item->stored_len - item->skip};
     if (item->direct != NULL) {
         brc_buf into = {item->direct, 0, item->len, item->len, 1};
         return brc_chain_decode(item->chain, scratch, src, &into, err);
@@ -59,6 +59,8 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, const b
     chunk->len = 0;
     BRC_TRY(brc_buf_reserve(chunk, item->len, err));
     BRC_TRY(brc_chain_decode(item->chain, scratch, src, chunk, err));
+    if (item->varies)
+        item->len = chunk->len;
     if (chunk->len != item->len)
         return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %zu", chunk->len,
                         item->len);

@@ -13,6 +13,8 @@ typedef struct brc_read_item {
     /* set by next() */
     const brc_chain *chain; /* NULL: stored as the canonical bytes              */
     size_t stored_len, len; /* stored and canonical bytes                       */
+    size_t skip;            /* of the stored bytes, before those that are decoded */
+    int varies;             /* len is known when it is decoded                  */
     uint8_t *direct;        /* where all of it goes; NULL: to place()           */
     /* the caller's own */
     uint64_t number;

@@ -185,7 +185,7 @@ static int resize_array(brc_array *a, const uint64_t *shape, brc_error *err)
     brc_store *store = brc_array_store(a);
     uint64_t keep[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
     int shrinks;
-    if (brc_meta_must_decode(&a->meta, err) < 0) {
+    if (brc_meta_must_encode(&a->meta, err) < 0) {
         brc_context(err, "%s cannot be resized here", a->path);
         return BRC_EUNSUPPORTED;
     }

@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../codec/read_pipeline.h"
 #include "array.h"
+#include "opaque.h"
 #include "span_table.h"
 
 #define LOOKUP_BATCH 4096
@@ -101,6 +102,31 @@ static int reader_check_object(const region_reader *rd, const brc_object *o, con
                     (unsigned long long)o->size, (unsigned long long)want);
 }
 
+/* Chunks that are kept as they came are decoded as far as the codecs are known. */
+static int reader_chain_opaque(const region_reader *rd, const brc_object *o,
+                               const brc_region_part *part, brc_read_item *item, brc_error *err)
+{
+    brc_meta *m = &rd->a->meta;
+    brc_form *form;
+    BRC_TRY(brc_opaque_skip(brc_array_store(rd->a), m, part->index, o, &item->skip, err));
+    BRC_TRY(brc_meta_reader(m, part->chunk, &form, err));
+    item->chain = form->chain;
+    item->varies = brc_meta_is_variable(m);
+    item->len = form->bytes;
+    return BRC_OK;
+}
+
+static int reader_chain(const region_reader *rd, const brc_object *o, const brc_region_part *part,
+                        brc_read_item *item, brc_error *err)
+{
+    item->len = (size_t)o->size;
+    if (rd->a->meta.opaque)
+        return reader_chain_opaque(rd, o, part, item, err);
+    BRC_TRY(brc_encoding_chain(brc_array_store(rd->a), o->encoding, &item->chain, err));
+    return reader_check_object(rd, o, item->chain,
+                               part->elements * rd->a->meta.type->item_size, err);
+}
+
 static int reader_next(void *ctx, brc_read_item *item, brc_error *err)
 {
     region_reader *rd = ctx;
@@ -117,12 +143,8 @@ static int reader_next(void *ctx, brc_read_item *item, brc_error *err)
     item->digest = object->digest;
     item->blob = object->blob;
     item->stored_len = (size_t)object->stored;
-    item->len = (size_t)object->size;
     brc_region_part_of(&part, rd->a, rd->r, item->number);
-    int rc = brc_encoding_chain(brc_array_store(rd->a), object->encoding, &item->chain, err);
-    if (rc == BRC_OK)
-        rc = reader_check_object(rd, object, item->chain,
-                                 part.elements * rd->a->meta.type->item_size, err);
+    int rc = reader_chain(rd, object, &part, item, err);
     if (rc < 0) {
         brc_array_name_chunk(rd->a, part.index, err);
         return rc;
@@ -191,6 +213,8 @@ static void reader_name(void *ctx, const brc_read_item *item, brc_error *err)
 {
     const region_reader *rd = ctx;
     uint64_t index[BRC_MAX_NDIM];
+    if (rd->a->meta.opaque)
+        brc_context(err, "decoded without the codecs that are not known here");
     brc_region_chunk(rd->r, rd->a->meta.ndim, item->number, index);
     brc_array_name_chunk(rd->a, index, err);
 }

@@ -300,7 +300,11 @@ static int write_one_io(const brc_io *io, brc_error *err)
     brc_array *a = io->array;
     brc_region r;
     BRC_TRY(brc_array_begin(a, err));
-    int rc = brc_region_init(&r, a, io->sel, NULL, io->strides, err);
+    int rc = brc_meta_must_encode(&a->meta, err);
+    if (rc < 0)
+        brc_context(err, "%s cannot be written here", a->path);
+    if (rc == BRC_OK)
+        rc = brc_region_init(&r, a, io->sel, NULL, io->strides, err);
     if (rc == BRC_OK)
         rc = brc_meta_is_variable(&a->meta) ? write_elements(a, &r, io, err)
                                             : write_fixed(a, &r, io, err);

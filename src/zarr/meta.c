@@ -198,16 +198,19 @@ static int meta_transformers(const brc_json *doc, brc_error *err)
         return BRC_OK;
     if (kind != BRC_JSON_ARRAY)
         return meta_bad(err, "/storage_transformers", "must be a list");
-    for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v)) {
+    size_t i = 0;
+    for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v), i++) {
         brc_named t;
         int rc = brc_named_read(&t, v, err);
         if (rc < 0) {
-            brc_context(err, "/storage_transformers");
+            brc_context(err, "/storage_transformers/%zu", i);
             return rc;
         }
         if (!t.may_ignore)
-            return brc_fail(err, BRC_EUNSUPPORTED, "/storage_transformers: \"%.60s\" is not known",
-                            t.name);
+            return brc_fail(err, BRC_EUNSUPPORTED,
+                            "/storage_transformers/%zu: \"%.60s\" is not known to this build, so "
+                            "nothing says where the chunks are",
+                            i, t.name);
     }
     return BRC_OK;
 }
@@ -256,11 +259,12 @@ static int meta_check_list(const brc_json *codecs, brc_error *err)
 {
     if (brc_json_kind(codecs) != BRC_JSON_ARRAY || brc_json_count(codecs) == 0)
         return meta_bad(err, "/codecs", "must be a list with an array->bytes codec");
-    for (const brc_json *v = brc_json_first(codecs); v != NULL; v = brc_json_next(v)) {
+    size_t i = 0;
+    for (const brc_json *v = brc_json_first(codecs); v != NULL; v = brc_json_next(v), i++) {
         brc_named named;
         int rc = brc_named_read(&named, v, err);
         if (rc < 0) {
-            brc_context(err, "/codecs");
+            brc_context(err, "/codecs/%zu", i);
             return rc;
         }
     }
@@ -283,8 +287,10 @@ static int meta_parts(brc_meta *m, const brc_json *doc, brc_error *err)
     BRC_TRY(meta_check_list(brc_json_member(doc, "codecs"), err));
     BRC_TRY(meta_texts(m, doc, err));
     int rc = meta_meaning(m, doc, &why);
-    if (rc == BRC_EUNSUPPORTED)
-        return brc_meta_make_opaque(m, &why, err);
+    if (rc == BRC_EUNSUPPORTED) {
+        BRC_TRY(brc_meta_make_opaque(m, &why, err));
+        return brc_meta_ignore_codecs(m, brc_json_member(doc, "codecs"), err);
+    }
     if (rc < 0 && err != NULL)
         *err = why;
     return rc;

@@ -43,8 +43,10 @@ typedef struct brc_meta {
     brc_buf fill;        /* one canonical element                                 */
     brc_json *codecs;    /* the list for what is stored                           */
     brc_form *forms;     /* those that were needed so far                         */
-    int opaque;          /* chunks are bytes that this build cannot decode        */
-    brc_error why;       /* the reason                                            */
+    int opaque;          /* chunks are kept as the bytes that came, never encoded */
+    int readable;        /* though it is opaque: without codecs that may be ignored */
+    brc_form *readers;   /* then: forms that decode, those that were needed so far  */
+    brc_error why;       /* the reason why it is opaque                           */
     const brc_registry *registry;
     int v2_keys;         /* chunk_key_encoding                                    */
     char separator;
@@ -63,7 +65,7 @@ static inline int brc_meta_is_variable(const brc_meta *meta)
 /* Checks a group's document. Errors name the member as a JSON pointer. */
 BRC_MUST_USE int brc_meta_check_group(const brc_json *doc, brc_error *err);
 /* Checks an array's document and works out what it means. Where its data type or a
- * codec is not in this build, the array is opaque. */
+ * codec is not in this build, the array is opaque; readable, where the codec may be ignored. */
 BRC_MUST_USE int brc_meta_open(brc_meta *out, const brc_registry *reg, const brc_json *doc, brc_error *err);
 void brc_meta_dispose(brc_meta *meta);
 /* The form of chunks of this shape, borrowed; it is made where it is new. */
@@ -71,8 +73,17 @@ BRC_MUST_USE int brc_meta_form(brc_meta *meta, const uint64_t *shape, brc_form *
 /* Reads the codecs: what is stored, the shards around it, and the first form.
  * BRC_EUNSUPPORTED where this build lacks one. Part of brc_meta_open(). */
 BRC_MUST_USE int brc_meta_read_codecs(brc_meta *meta, const brc_json *codecs, brc_error *err);
-/* BRC_EUNSUPPORTED and the reason where the array is opaque. */
+/* BRC_EUNSUPPORTED and the reason where chunks cannot be read, or cannot be written. */
 BRC_MUST_USE int brc_meta_must_decode(const brc_meta *meta, brc_error *err);
+BRC_MUST_USE int brc_meta_must_encode(const brc_meta *meta, brc_error *err);
+/* Of an opaque array that is readable: how its bytes, as they came, are decoded. */
+BRC_MUST_USE int brc_meta_reader(brc_meta *meta, const uint64_t *shape, brc_form **out, brc_error *err);
+/* The list without codecs that this build does not know and that may be ignored, and
+ * the first of these for a message: '/codecs/1: the codec "x"'. */
+BRC_MUST_USE int brc_meta_known_codecs(brc_json **known, brc_buf *first, const brc_registry *reg,
+                                       const brc_json *codecs, brc_error *err);
+/* Makes an opaque array readable where leaving such codecs out is enough. */
+BRC_MUST_USE int brc_meta_ignore_codecs(brc_meta *meta, const brc_json *codecs, brc_error *err);
 /* Makes an array of it whose chunks cannot be decoded, for the reason given. */
 BRC_MUST_USE int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err);
 /* BRC_GROUP or BRC_ARRAY by "node_type"; BRC_EINVAL for neither. */

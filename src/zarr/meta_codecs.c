@@ -22,13 +22,19 @@ static void form_free(brc_form *form)
     free(form);
 }
 
-void brc_meta_dispose(brc_meta *meta)
+static void forms_free(brc_form **forms)
 {
-    while (meta->forms != NULL) {
-        brc_form *form = meta->forms;
-        meta->forms = form->next;
+    while (*forms != NULL) {
+        brc_form *form = *forms;
+        *forms = form->next;
         form_free(form);
     }
+}
+
+void brc_meta_dispose(brc_meta *meta)
+{
+    forms_free(&meta->forms);
+    forms_free(&meta->readers);
     for (int i = 0; i < meta->nlevels; i++)
         brc_chain_free(meta->levels[i].index);
     brc_grid_dispose(&meta->outer);
@@ -97,19 +103,20 @@ static int form_open(const brc_meta *m, brc_form *form, brc_error *err)
     return form_spec(m, form, err);
 }
 
-static int form_add(brc_meta *m, const uint64_t *shape, brc_form **out, brc_error *err)
+static int form_add(const brc_meta *m, brc_form **forms, const uint64_t *shape, int decodes,
+                    brc_form **out, brc_error *err)
 {
     void *p;
     BRC_TRY(brc_new(&p, sizeof(brc_form), err));
     brc_form *form = p;
     memcpy(form->shape, shape, (size_t)m->ndim * sizeof(*shape));
-    int rc = m->opaque ? BRC_OK : form_open(m, form, err);
+    int rc = decodes ? form_open(m, form, err) : BRC_OK;
     if (rc < 0) {
         form_free(form);
         return rc;
     }
-    form->next = m->forms;
-    m->forms = form;
+    form->next = *forms;
+    *forms = form;
     *out = form;
     return BRC_OK;
 }
@@ -123,10 +130,21 @@ int brc_meta_form(brc_meta *meta, const uint64_t *shape, brc_form **out, brc_err
             return BRC_OK;
         }
     }
-    return form_add(meta, shape, out, err);
+    return form_add(meta, &meta->forms, shape, !meta->opaque, out, err);
 }
 
-int brc_meta_must_decode(const brc_meta *meta, brc_error *err)
+int brc_meta_reader(brc_meta *meta, const uint64_t *shape, brc_form **out, brc_error *err)
+{
+    for (brc_form *f = meta->readers; f != NULL; f = f->next) {
+        if (memcmp(f->shape, shape, (size_t)meta->ndim * sizeof(*shape)) == 0) {
+            *out = f;
+            return BRC_OK;
+        }
+    }
+    return form_add(meta, &meta->readers, shape, 1, out, err);
+}
+
+int brc_meta_must_encode(const brc_meta *meta, brc_error *err)
 {
     if (!meta->opaque)
         return BRC_OK;
@@ -135,29 +153,71 @@ int brc_meta_must_decode(const brc_meta *meta, brc_error *err)
     return BRC_EUNSUPPORTED;
 }
 
+int brc_meta_must_decode(const brc_meta *meta, brc_error *err)
+{
+    return meta->readable ? BRC_OK : brc_meta_must_encode(meta, err);
+}
+
 int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err)
 {
     brc_form *form;
-    while (meta->forms != NULL) {
-        form = meta->forms;
-        meta->forms = form->next;
-        form_free(form);
-    }
+    forms_free(&meta->forms);
     for (int i = 0; i < meta->nlevels; i++)
         brc_chain_free(meta->levels[i].index);
     meta->nlevels = 0;
     meta->opaque = 1;
     meta->why = *why;
     brc_grid_dispose(&meta->grid);
-    brc_grid_regular(&meta->grid, meta->ndim, meta->shape, meta->outer.chunk);
-    memcpy(meta->grid.count, meta->outer.count, sizeof(meta->grid.count));
-    BRC_TRY(form_add(meta, meta->outer.chunk, &form, err));
+    BRC_TRY(brc_grid_copy(&meta->grid, &meta->outer, err));
+    BRC_TRY(form_add(meta, &meta->forms, meta->outer.chunk, 0, &form, err));
     /* Never taken for canonical bytes, also by a build that knows the codecs. */
     brc_buf spec = BRC_BUF_INIT;
     int rc = brc_buf_text(&spec, BRC_OPAQUE_SPEC, err);
     if (rc == BRC_OK)
         rc = brc_buf_take_text(&spec, &form->spec, err);
     brc_buf_dispose(&spec);
+    return rc;
+}
+
+/* The whole list is one chain then: also a shard is one chunk. */
+static int open_readers(brc_meta *m, brc_json *known, brc_error *err)
+{
+    uint64_t bytes;
+    brc_form *form;
+    brc_json_free(m->codecs);
+    m->codecs = known;
+    if (!m->outer.regular) /* chunks of the longest edges may not even exist */
+        return BRC_OK;
+    BRC_TRY(check_chunk_bytes(m, m->outer.chunk, &bytes, err));
+    return brc_meta_reader(m, m->outer.chunk, &form, err);
+}
+
+int brc_meta_ignore_codecs(brc_meta *meta, const brc_json *codecs, brc_error *err)
+{
+    brc_json *known = NULL;
+    brc_buf first = BRC_BUF_INIT;
+    brc_error why = BRC_ERROR_INIT;
+    int rc;
+    if (meta->type == NULL || meta->fill.len == 0)
+        return BRC_OK;
+    BRC_GO(brc_meta_known_codecs(&known, &first, meta->registry, codecs, err));
+    if (first.len == 0)
+        goto done; /* it is something else that this build lacks */
+    rc = open_readers(meta, known, &why);
+    known = NULL;
+    if (rc < 0) {
+        rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
+        goto done;
+    }
+    meta->readable = 1;
+    BRC_GO(brc_buf_terminate(&first, err));
+    brc_fail(&meta->why, BRC_EUNSUPPORTED,
+             "%s is not known to this build: \"must_understand\": false lets it be left out "
+             "when chunks are read, but none can be written without it",
+             (const char *)first.data);
+done:
+    brc_json_free(known);
+    brc_buf_dispose(&first);
     return rc;
 }
 

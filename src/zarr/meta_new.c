@@ -246,7 +246,7 @@ static int complete_codecs(brc_json *doc, const brc_registry *reg, brc_error *er
 {
     brc_meta meta;
     BRC_TRY(brc_meta_open(&meta, reg, doc, err));
-    int rc = brc_meta_must_decode(&meta, err);
+    int rc = brc_meta_must_encode(&meta, err);
     if (rc == BRC_OK)
         rc = brc_meta_set_codecs(doc, &meta, meta.codecs_json, 0, err);
     brc_meta_dispose(&meta);
@@ -294,7 +294,7 @@ static int check_rechunk(const brc_json *doc, const brc_meta *meta, brc_error *e
 {
     brc_meta then;
     BRC_TRY(brc_meta_open(&then, meta->registry, doc, err));
-    int rc = brc_meta_must_decode(&then, err);
+    int rc = brc_meta_must_encode(&then, err);
     if (rc == BRC_OK && memcmp(then.grid.chunk, meta->grid.chunk,
                                (size_t)meta->ndim * sizeof(meta->grid.chunk[0])) != 0)
         rc = brc_fail(err, BRC_EINVAL,
@@ -314,7 +314,7 @@ int brc_meta_set_codecs(brc_json *doc, const brc_meta *meta, const char *codecs_
         brc_context(err, "codecs");
         return rc;
     }
-    BRC_GO(brc_meta_must_decode(meta, err));
+    BRC_GO(brc_meta_must_encode(meta, err));
     BRC_GO(brc_chain_open(&chain, meta->registry, codecs, meta->ndim, meta->outer.chunk, meta->type,
                           (brc_span){meta->fill.data, meta->fill.len}, err));
     BRC_GO(brc_chain_write(chain, &text, err));

@@ -161,10 +161,15 @@ static int get_stored(brc_store *store, const brc_object *o, brc_buf *out, brc_e
     return BRC_OK;
 }
 
+static int opaque_damaged(brc_error *err)
+{
+    return brc_fail(err, BRC_ECORRUPT, "its object is damaged; run 'breccia fsck'");
+}
+
 static int strip_mark(brc_buf *out, brc_error *err)
 {
     if (out->len < sizeof(opaque_mark) || memcmp(out->data, opaque_mark, sizeof(opaque_mark)) != 0)
-        return brc_fail(err, BRC_ECORRUPT, "its object is damaged; run 'breccia fsck'");
+        return opaque_damaged(err);
     out->len -= sizeof(opaque_mark);
     memmove(out->data, out->data + sizeof(opaque_mark), out->len);
     return BRC_OK;
@@ -173,17 +178,27 @@ static int strip_mark(brc_buf *out, brc_error *err)
 int brc_opaque_get(brc_store *store, const brc_meta *meta, const uint64_t *index,
                    const brc_object *object, brc_buf *out, brc_error *err)
 {
+    size_t skip;
+    BRC_TRY(brc_opaque_skip(store, meta, index, object, &skip, err));
+    BRC_TRY(get_stored(store, object, out, err));
+    return skip > 0 ? strip_mark(out, err) : BRC_OK;
+}
+
+int brc_opaque_skip(brc_store *store, const brc_meta *meta, const uint64_t *index,
+                    const brc_object *object, size_t *skip, brc_error *err)
+{
     const char *spec;
     int so = 0;
+    *skip = 0;
     BRC_TRY(brc_encoding_spec(store, object->encoding, &spec, err));
     if (spec != NULL && strcmp(spec, BRC_OPAQUE_SPEC) == 0) {
-        BRC_TRY(get_stored(store, object, out, err));
-        return strip_mark(out, err);
+        *skip = sizeof(opaque_mark);
+        return object->stored >= *skip ? BRC_OK : opaque_damaged(err);
     }
     if (spec != NULL)
         BRC_TRY(is_encoded_so(meta, index, spec, &so, err));
     if (so)
-        return get_stored(store, object, out, err);
+        return BRC_OK;
     brc_fail(err, BRC_EUNSUPPORTED, "%s", meta->why.message);
     brc_context(err, "it is stored otherwise than the array's codecs say, and cannot be encoded "
                      "here");

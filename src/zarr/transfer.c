@@ -73,10 +73,7 @@ static int stored_next(void *ctx, brc_write_item *item, brc_error *err)
         return rc;
     if (m->opaque)
         BRC_TRY(brc_opaque_mark(&item->stored, err));
-    if (m->opaque)
-        memcpy(chunk, m->grid.chunk, sizeof(chunk));
-    else
-        brc_grid_chunk(&m->grid, stored_index(w, item), corner, chunk);
+    brc_grid_chunk(&m->grid, stored_index(w, item), corner, chunk);
     BRC_TRY(brc_array_form(w->a, chunk, &form, &item->encoding, err));
     item->chain = form->chain;
     item->digest = form->digest;
