@@ -8,8 +8,17 @@ static const struct cli_option import_options[] = {
     { "chunks", 0, 1, "N,N,...", "cut every array into chunks of this shape" },
     { "codecs", 0, 1, "JSON", "encode chunks with this Zarr v3 codec list" },
     { "compress", 0, 1, CLI_COMPRESS_VALUE, "the short form of --codecs" },
+    { "exclude", 0, 1, "PATH", "leave this node of SOURCE out, with all under it; repeatable" },
     CLI_OPTIONS_END
 };
+
+static void take_excluded(struct cli *cli, brc_xfer_opts *opts)
+{
+    const char **paths = cli_alloc(cli, cli->args.ngiven, sizeof(*paths));
+    for (const char *one; (one = cli_nth_value(cli, "exclude", opts->nexclude)) != NULL;)
+        paths[opts->nexclude++] = one;
+    opts->exclude = paths;
+}
 
 static int run_import(struct cli *cli)
 {
@@ -27,6 +36,7 @@ static int run_import(struct cli *cli)
         path = cli_path(cli, path);
     CLI_TRY(cli_open_edit(cli));
     opts.placed = &placed;
+    take_excluded(cli, &opts);
     int rc = brc_import(cli->session, source, path, &opts, &cli->err);
     if (rc == BRC_OK)
         path = cli_text(cli, "%s", (const char *)placed.data);
@@ -45,14 +55,18 @@ static int run_import(struct cli *cli)
 const struct cli_command cli_command_import = {
     .name = "import",
     .group = "Making and filling",
-    .summary = "bring in a Zarr directory or .zip, .npy, .npz or IDX file",
+    .summary = "bring in a Zarr directory or .zip, a .npy, .npz, IDX, NetCDF or HDF5 file",
     .usage = "FILE SOURCE [PATH] [OPTIONS]",
     .details = "SOURCE comes in with its hierarchy, attributes and chunks, all of it or nothing.\n"
                "Chunks of Zarr v3 and v2 are taken over byte for byte, unless an option asks for\n"
                "something else; an array of v2 becomes one of v3 that says the same. Without PATH\n"
-               "the place is named after SOURCE; a Zarr group takes an empty root over.",
+               "the place is named after SOURCE; a group takes an empty root over. Of NetCDF and\n"
+               "HDF5, groups, attributes, chunks, fill values and the names of dimensions come in;\n"
+               "packed data stays packed. A data set that Zarr cannot say is refused, and with it\n"
+               "the import: --exclude leaves it out.",
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
                 "breccia import climate.brc era5.zarr /era5\n"
+                "breccia import climate.brc run.nc /run --exclude /debug\n"
                 "breccia import climate.brc t2m.npy /t2m --chunks 24,241,480 "
                 "--compress blosc:zstd:5",
     .options = import_options,
@@ -66,7 +80,7 @@ const struct cli_command cli_command_import = {
 
 static const struct cli_option export_options[] = {
     { "at", 0, 1, "REV", "that version instead of the current branch as it is" },
-    { "format", 0, 1, "FORMAT", "zarr3, zarr2, zip, npy or npz; else by DEST's ending" },
+    { "format", 0, 1, "FORMAT", "zarr3, zarr2, zip, npy, npz, netcdf, netcdf3, hdf5" },
     { "consolidated", 0, 0, NULL, "Zarr: with a copy of all documents in the first" },
     CLI_OPTIONS_END
 };
@@ -95,12 +109,16 @@ static int run_export(struct cli *cli)
 const struct cli_command cli_command_export = {
     .name = "export",
     .group = "Making and filling",
-    .summary = "write a node as a Zarr directory or .zip, .npy or .npz",
+    .summary = "write a node as a Zarr directory or .zip, .npy, .npz, .nc or .h5",
     .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [--consolidated]",
-    .details = "PATH is the root where it is left out. DEST must not be there yet. With zarr2 an\n"
-               "array that Zarr v2 cannot say is refused; DEST may end in .zip there too.",
+    .details = "PATH is the root where it is left out. DEST must not be there yet; its ending says\n"
+               "the format where --format does not, and no ending is a Zarr v3 directory. With\n"
+               "zarr2 an array that Zarr v2 cannot say is refused; DEST may end in .zip there too.\n"
+               "What NetCDF (.nc, .nc4) and HDF5 (.h5, .hdf5) cannot say is refused likewise;\n"
+               "netcdf3 is the classic format.",
     .examples = "breccia export climate.brc /era5 era5.zarr --at v1.0\n"
                 "breccia export climate.brc /era5 era5.zarr.zip --format zarr2\n"
+                "breccia export climate.brc /era5 era5.nc\n"
                 "breccia export mnist.brc /train/images images.npy",
     .options = export_options,
     .min_operands = 2,

@@ -270,8 +270,11 @@ typedef struct brc_xfer_opts {
     const char *format;      /* NULL: by the name's ending; "zarr3", "npy" ... */
     int consolidated;        /* export: also one document with a copy of all  */
     brc_buf *placed;         /* import: gets the path that it came in as      */
+    const char *const *exclude; /* import: nodes of the source that stay out, with all
+                                under them, by their paths in it ("/a/b")     */
+    size_t nexclude;
 } brc_xfer_opts;
-#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0 }
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* One finding of brc_fsck(). */
 typedef struct brc_damage {
@@ -488,11 +491,12 @@ BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error
 
 /* ---- exchange -------------------------------------------------------------- */
 
-/* Brings a Zarr directory or .zip (v3 or v2), .npy, .npz or IDX file in as the node
- * `path` (NULL: a place named after the source). All or nothing. */
+/* Brings a Zarr directory or .zip (v3 or v2), .npy, .npz, IDX, NetCDF or HDF5 file in
+ * as the node `path` (NULL: a place named after the source). All or nothing. */
 BRC_API BRC_MUST_USE int brc_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts, brc_error *err);
-/* Writes the node `path` as a Zarr directory or .zip, .npy or .npz, by dest's ending
- * and the format. An existing dest is refused. */
+/* Writes the node `path` as a Zarr directory or .zip, .npy, .npz, NetCDF (.nc) or HDF5
+ * (.h5), by dest's ending and the format ("zarr3", "zarr2", "zip", "npy", "npz",
+ * "netcdf", "netcdf3", "hdf5"). An existing dest is refused. */
 BRC_API BRC_MUST_USE int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *opts, brc_error *err);
 
 #ifdef __cplusplus

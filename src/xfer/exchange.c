@@ -45,6 +45,21 @@ void brc_node_list_free(brc_node_list *list)
 
 /* ---- import -------------------------------- */
 
+int brc_is_excluded(const brc_xfer_opts *opts, const char *path)
+{
+    path += strspn(path, "/");
+    size_t len = strlen(path);
+    for (size_t i = 0; opts && i < opts->nexclude; i++) {
+        const char *other = opts->exclude[i] + strspn(opts->exclude[i], "/");
+        size_t n = strlen(other);
+        while (n > 0 && other[n - 1] == '/')
+            n--;
+        if (n > 0 && n == len && memcmp(path, other, n) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 static int group_is_empty(int *empty, brc_session *s, const char *path, brc_error *err)
 {
     brc_iter *it;
@@ -264,9 +279,10 @@ int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfe
     if (!s || !dest)
         return brc_fail(err, BRC_EINVAL, "a session and a name to write to are needed");
     take_opts(&opts, given);
-    if (opts.chunk || opts.codecs_json)
+    if (opts.chunk || opts.codecs_json || opts.nexclude)
         return brc_fail(err, BRC_EINVAL,
-                        "chunks and codecs are for import: an export is as the array is stored");
+                        "chunks, codecs and what to leave out are for import: an export is as "
+                        "the array is stored");
     BRC_TRY(export_format_of(&format, dest, opts.format, err));
     BRC_TRY(given_path(&node, path ? path : "/", err));
     rc = export_as(s, format, node, dest, &opts, err);

@@ -122,6 +122,20 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
     return rc;
 }
 
+/* By the name of the array, "a", or of the file, "a.npy". */
+static int member_is_excluded(const npz_import *job, const char *name)
+{
+    char part[256];
+    size_t len = strlen(name);
+    if (brc_is_excluded(job->opts, name))
+        return 1;
+    if (!ends_with(name, ".npy") || len - 4 >= sizeof(part))
+        return 0;
+    memcpy(part, name, len - 4);
+    part[len - 4] = 0;
+    return brc_is_excluded(job->opts, part);
+}
+
 static int import_member(const npz_import *job, zip_uint64_t i, brc_error *err)
 {
     brc_elements e = { 0 };
@@ -137,6 +151,8 @@ static int import_member(const npz_import *job, zip_uint64_t i, brc_error *err)
     size_t len = strlen(st.name);
     if (len > 1 && st.name[len - 1] == '/' && brc_name_is_safe(st.name, len - 1))
         return BRC_OK; /* a directory: groups follow from the members' names */
+    if (member_is_excluded(job, st.name))
+        return BRC_OK;
     BRC_GO(member_node(&node, job, st.name, err));
     BRC_GO(open_member(&in, job->archive, i, &st, job->file, err));
     BRC_GO(brc_npy_open(&e, in, brc_session_registry(job->session), err));

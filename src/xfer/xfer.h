@@ -25,6 +25,8 @@ BRC_MUST_USE int brc_source_name(char **out, const char *source, brc_error *err)
 int brc_name_is_safe(const char *name, size_t len);
 /* The same for each part of a path "a/b/c" without a leading slash. */
 int brc_path_is_safe(const char *path);
+/* 1 where the caller wants this node of the source left out; "a/b" or "/a/b". */
+int brc_is_excluded(const brc_xfer_opts *opts, const char *path);
 /* "/a" and "b" to "/a/b", "/" and "b" to "/b". */
 BRC_MUST_USE int brc_node_join(char **out, const char *path, const char *name, brc_error *err);
 

@@ -276,6 +276,8 @@ static int visit_child(void *ctx, const char *name, brc_error *err)
     int kind, rc;
 
     BRC_GO(brc_tree_path(&dir, above->dir, name, err));
+    if (brc_is_excluded(above->opts, dir))
+        goto done;
     BRC_GO(above->tree->kind(above->tree, dir, &kind, err));
     if (kind != BRC_ENTRY_DIR && kind != BRC_ENTRY_LINK_TO_DIR)
         goto done;
