@@ -4,6 +4,9 @@
  *     < little-endian    b1 bool            i1 i2 i4 i8  u1 u2 u4 u8  integers
  *     > big-endian       f2 f4 f8 floats    c8 c16       complex numbers
  *     | neither          M8 m8 times, "[unit]" behind them: they count in int64
+ *
+ * zarr-python keeps what its user wrote, which may lack the order, or be a name that
+ * NumPy and Zarr v3 have in common: "f4", "float32".
  */
 #include "builtin.h"
 
@@ -21,14 +24,15 @@ static const struct {
 
 static const char *numpy_type_name(const char *text)
 {
-    if (strchr("<>|=", text[0]) == NULL)
-        return text;
-    if (strncmp(text + 1, "M8", 2) == 0 || strncmp(text + 1, "m8", 2) == 0)
+    int has_order = strchr("<>|=", text[0]) != NULL;
+    const char *code = text + has_order;
+
+    if (strncmp(code, "M8", 2) == 0 || strncmp(code, "m8", 2) == 0)
         return "int64";
     for (size_t i = 0; i < sizeof(numpy_types) / sizeof(numpy_types[0]); i++)
-        if (strcmp(text + 1, numpy_types[i].code) == 0)
+        if (strcmp(code, numpy_types[i].code) == 0)
             return numpy_types[i].name;
-    return NULL;
+    return has_order ? NULL : text;
 }
 
 int brc_numpy_type_open(brc_dtype **out, const brc_registry *reg, const brc_json *config,

@@ -231,6 +231,7 @@ static void check_small_float(const char *type, unsigned bits)
 START_TEST(cast_gives_each_small_float_back)
 {
     check_small_float("float8_e4m3", 8);
+    check_small_float("float8_e4m3fn", 8);
     check_small_float("float8_e5m2", 8);
     check_small_float("float8_e3m4", 8);
     check_small_float("float8_e4m3fnuz", 8);

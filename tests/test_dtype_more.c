@@ -160,7 +160,8 @@ START_TEST(D5_every_name_is_known_and_taken)
         "bool", "int2", "int4", "int8", "int16", "int32", "int64", "uint2", "uint4", "uint8",
         "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16", "float8_e3m4",
         "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-        "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "complex64",
+        "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "float8_e4m3fn",
+        "complex64",
         "complex128", "complex_float16", "complex_float32", "complex_float64", "complex_bfloat16",
         "complex_float8_e3m4", "complex_float8_e4m3", "complex_float8_e4m3b11fnuz",
         "complex_float8_e4m3fnuz", "complex_float8_e5m2", "complex_float8_e5m2fnuz",
@@ -182,8 +183,8 @@ START_TEST(D5_every_name_is_known_and_taken)
         snprintf(json, sizeof(json), "{\"name\":\"%s\",\"notconfiguration\":{}}", names[i]);
         ck_assert_int_eq(kit_open_code(json, &err), BRC_EINVAL);
     }
-    static const char *const unknown[] = { "char",   "float8_e4m3fn", "complexf32", "int3",
-                                           "Int4",   "float8",        "datetime64", "raw",
+    static const char *const unknown[] = { "char",   "float8_e4m3fnu", "complexf32", "int3",
+                                           "Int4",   "float8",         "datetime64", "raw",
                                            "uint17", "zarrs.optional", "" };
     for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
         brc_error err = BRC_ERROR_INIT;

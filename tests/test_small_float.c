@@ -14,7 +14,7 @@
 
 Suite *small_float_suite(void);
 
-/* kind: i IEEE, z fnuz, n fn, u e8m0 */
+/* kind: i IEEE, z fnuz, n fn, m fn with one NaN a sign, u e8m0 */
 static const struct {
     const char *name;
     char kind;
@@ -33,6 +33,7 @@ static const struct {
     { "float6_e2m3fn", 'n', 2, 3, 1, 0, 0, 0x1f, 7.5 },
     { "float6_e3m2fn", 'n', 3, 2, 3, 0, 0, 0x1f, 28 },
     { "float4_e2m1fn", 'n', 2, 1, 1, 0, 0, 0x07, 6 },
+    { "float8_e4m3fn", 'm', 4, 3, 7, 0x7f, 0, 0x7e, 448 },
 };
 #define NFORMATS ((int)(sizeof(formats) / sizeof(formats[0])))
 
@@ -52,6 +53,8 @@ static double defined_value(int f, unsigned bits)
     int m = formats[f].mantissa, e = 0;
     unsigned magnitude = bits & ~sign_of(f);
     if (formats[f].kind == 'z' && bits == formats[f].nan)
+        return NAN;
+    if (formats[f].kind == 'm' && magnitude == 0x7f)
         return NAN;
     if (formats[f].kind == 'u' && bits == 0xff)
         return NAN;
@@ -261,6 +264,11 @@ START_TEST(D7_small_floats_print_as_people_write)
     kit_check("float8_e4m3", "240", "77", "240.0", NULL, "240.0");
     kit_check("float8_e4m3", "0.1", "1d", "0.1", NULL, "0.1");
     kit_check("float8_e4m3", "-0.0", "80", NULL, NULL, "-0.0");
+    kit_check("float8_e4m3fn", "448", "7e", "448.0", NULL, "448.0");
+    kit_check("float8_e4m3fn", "\"NaN\"", "7f", "\"NaN\"", "\"NaN\"", "nan");
+    kit_check("float8_e4m3fn", "\"0xff\"", "ff", "\"0xff\"", "\"NaN\"", "nan");
+    kit_refuses("float8_e4m3fn", "480", "(-448.0 to 448.0)");
+    kit_refuses("float8_e4m3fn", "\"Infinity\"", "(a number, \"NaN\" or \"0x\"");
     kit_check("float8_e5m2", "57344", "7b", "57344.0", NULL, "57344.0");
     kit_check("float8_e8m0fnu", "16", "83", "16.0", NULL, "16.0");
     kit_check("float8_e8m0fnu", "3", "80", "2.0", NULL, "2.0");
@@ -280,7 +288,7 @@ END_TEST
 START_TEST(D7_complex_numbers_of_small_floats)
 {
     char name[40];
-    for (int f = 0; f < NFORMATS; f++) {
+    for (int f = 0; f < NFORMATS && formats[f].kind != 'm'; f++) {
         snprintf(name, sizeof(name), "complex_%s", formats[f].name);
         brc_dtype *type = kit_open(name), *part = kit_open(formats[f].name);
         ck_assert_str_eq(type->name, name);

@@ -40,6 +40,14 @@ static void check_member(const brc_json *doc, const char *name, const char *expe
 
 /* ---- documents from v2 -------------------------------- */
 
+/* What a field becomes that is an array of one element, or of two. */
+#define OF1(type)                                                                          \
+    "{\"name\":\"struct\",\"configuration\":{\"fields\":[{\"name\":\"0\",\"data_type\":" type \
+    "}]}}"
+#define OF2(type)                                                                          \
+    "{\"name\":\"struct\",\"configuration\":{\"fields\":[{\"name\":\"0\",\"data_type\":" type \
+    "},{\"name\":\"1\",\"data_type\":" type "}]}}"
+
 static const struct {
     const char *dtype, *fill, *v3, *v3_fill, *endian;
 } types[] = {
@@ -82,8 +90,19 @@ static const struct {
     { "[[\"a\", \"<i4\"], [\"b\", \">i4\"]]", "null",
       "{\"name\":\"numpy.dtype\",\"configuration\":{\"descr\":[[\"a\",\"<i4\"],[\"b\",\">i4\"]]}}",
       "null", NULL },
-    { "[[\"a\", \"<i4\", [2]]]", "0",
-      "{\"name\":\"numpy.dtype\",\"configuration\":{\"descr\":[[\"a\",\"<i4\",[2]]]}}", "0", NULL },
+    { "[[\"a\", \"<i4\", [0]]]", "0",
+      "{\"name\":\"numpy.dtype\",\"configuration\":{\"descr\":[[\"a\",\"<i4\",[0]]]}}", "0", NULL },
+    { "[[\"a\", \"<i4\", [64, 65]]]", "0",
+      "{\"name\":\"numpy.dtype\",\"configuration\":{\"descr\":[[\"a\",\"<i4\",[64,65]]]}}", "0",
+      NULL },
+    { "[[\"a\", \"<i4\", [1,1,1,1,1,1,1,1,1]]]", "0",
+      "{\"name\":\"numpy.dtype\",\"configuration\":"
+      "{\"descr\":[[\"a\",\"<i4\",[1,1,1,1,1,1,1,1,1]]]}}",
+      "0", NULL },
+    { "[[\"a\", \"|u1\"], [\"b\", \">i2\", [2, 1]]]", "\"AQIDBAU=\"",
+      "{\"name\":\"struct\",\"configuration\":{\"fields\":[{\"name\":\"a\",\"data_type\":\"uint8\"}"
+      ",{\"name\":\"b\",\"data_type\":" OF2(OF1("\"int16\"")) "}]}}",
+      "{\"a\":1,\"b\":{\"0\":{\"0\":515},\"1\":{\"0\":1029}}}", "big" },
 };
 
 START_TEST(types_and_fill_values)
@@ -131,7 +150,8 @@ static const struct {
     { "\"<U5\"", "null", "0", "\"\"" },
     { "\"|S2\"", "null", "0", "\"\"" },
     { "[[\"a\", \"|u1\"]]", "null", "0", "\"AA==\"" },
-    { "[[\"a\", \"|u1\", [2]]]", "null", "null", "null" }, /* opaque: all chunks are kept */
+    { "[[\"a\", \"|u1\", [2]]]", "null", "0", "\"AAA=\"" },
+    { "[[\"a\", \"|u1\", [0]]]", "null", "null", "null" }, /* opaque: all chunks are kept */
 };
 
 /* Chunks of nothing but the fill value are not kept, so it must be said. */
@@ -177,6 +197,9 @@ static const struct {
       "{\"name\":\"numcodecs.delta\",\"configuration\":{\"dtype\":\"<i4\",\"astype\":\">i2\"}},"
       "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}},"
       "{\"name\":\"numcodecs.zlib\",\"configuration\":{\"level\":3}}]" },
+    { "\"<i4\"", "\"C\"", "[{\"id\":\"delta\",\"dtype\":\"int32\",\"astype\":\"u1\"}]", "null",
+      "[{\"name\":\"numcodecs.delta\",\"configuration\":{\"dtype\":\"int32\",\"astype\":\"u1\"}},"
+      "{\"name\":\"bytes\"}]" },
     { "\"<f8\"", "\"C\"",
       "[{\"id\":\"fixedscaleoffset\",\"dtype\":\"<f8\",\"astype\":\"|u1\",\"scale\":1,"
       "\"offset\":0},{\"id\":\"shuffle\",\"elementsize\":1}]",
@@ -271,6 +294,9 @@ static const struct {
     { GOOD("[]", "0", "null", "null"), "/dtype" },
     { GOOD("[[\"a\"]]", "0", "null", "null"), "/dtype" },
     { GOOD("7", "0", "null", "null"), "/dtype" },
+    { GOOD("[[\"a\", \"<i4\", [2, -1]]]", "0", "null", "null"), "/dtype: the shape of a field" },
+    { GOOD("[[\"a\", \"<i4\", \"2\"]]", "0", "null", "null"), "/dtype: the shape of a field" },
+    { GOOD("[[\"a\", \"<i4\", 2, 3]]", "0", "null", "null"), "/dtype: a field must be" },
     { GOOD("\"|u1\"", "\"1\"", "null", "null"), "/fill_value" },
     { GOOD("\"|u1\"", "1.5", "null", "null"), "/fill_value" },
     { GOOD("\"|b1\"", "2", "null", "null"), "/fill_value" },

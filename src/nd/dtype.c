@@ -105,6 +105,7 @@ static const brc_dtype_spec builtin_dtypes[] = {
     ROW(brc_small_floats[19], "complex_float6_e2m3fn"),
     ROW(brc_small_floats[20], "complex_float6_e3m2fn"),
     ROW(brc_small_floats[21], "complex_float4_e2m1fn"),
+    ROW(brc_small_floats[22], "float8_e4m3fn"),
     ROW(brc_text_types[0], "string"),
     ROW(brc_text_types[1], "bytes"),
     ROW(brc_text_types[2], "variable_length_bytes"),

@@ -13,8 +13,9 @@ void brc_sub_byte_normalize(const brc_dtype *type, uint8_t *data, size_t n);
 
 /* bfloat16, float8, float6 and float4, and complex numbers of them: small_float.c.
  * Rows are whole data types; the second list is of the complex ones. */
-#define BRC_SMALL_FLOATS 11
-extern const brc_dtype brc_small_floats[2 * BRC_SMALL_FLOATS];
+#define BRC_SMALL_FLOATS 12
+#define BRC_SMALL_TYPES 23 /* the last float has no complex type */
+extern const brc_dtype brc_small_floats[BRC_SMALL_TYPES];
 
 /* r<bits>: dtype_raw.c */
 int brc_raw_match(void *ctx, const char *name);

@@ -2,10 +2,12 @@
  * Floats of at most 16 bits with a format of their own, and complex numbers of two
  * of them. The formats are those of the Zarr extension registry, which takes the
  * names from ml_dtypes: sign, exponent, mantissa from the top of the bits used.
+ * float8_e4m3fn is not in the registry; TensorStore writes it.
  *
  *   IEEE   an exponent of all ones is infinity and NaN
  *   fnuz   finite, no negative zero: its pattern is the one NaN
- *   fn     all patterns are finite numbers
+ *   fn     no infinity; all patterns are finite numbers, but for e4m3fn, where all ones
+ *          below the sign are NaN
  *   fnu    e8m0: 2^(pattern - 127), no sign, no zero; 0xff is NaN
  *
  * Every value, and every midpoint of two neighbours, is a float64. So decimal text
@@ -40,6 +42,7 @@ static const struct small_format small_formats[BRC_SMALL_FLOATS] = {
     { SMALL_FN, 6, 3, 1, 0 },           /* float6_e2m3fn      */
     { SMALL_FN, 6, 2, 3, 0 },           /* float6_e3m2fn      */
     { SMALL_FN, 4, 1, 1, 0 },           /* float4_e2m1fn      */
+    { SMALL_FN, 8, 3, 7, 0x7f },        /* float8_e4m3fn      */
 };
 
 static const struct small_format *small_format_of(const brc_dtype *type)
@@ -60,14 +63,18 @@ static unsigned small_max(const struct small_format *f)
     if (f->kind == SMALL_FNU)
         return 0xfe;
     unsigned all = small_sign(f) - 1;
-    return f->kind == SMALL_IEEE ? all - (1u << f->fraction_bits) : all;
+    if (f->kind == SMALL_IEEE)
+        return all - (1u << f->fraction_bits);
+    return f->nan == all ? all - 1 : all;
 }
 
 static int small_is_nan(const struct small_format *f, unsigned bits)
 {
     if (f->kind == SMALL_IEEE)
         return (bits & ~small_sign(f)) > small_max(f) + 1;
-    return f->nan != 0 && bits == f->nan;
+    if (f->kind == SMALL_FN)
+        return f->nan != 0 && (bits & ~small_sign(f)) == f->nan;
+    return bits == f->nan;
 }
 
 static int small_is_inf(const struct small_format *f, unsigned bits)
@@ -370,7 +377,7 @@ static const brc_dtype_ops small_sub_complex_ops = { .size = sizeof(brc_dtype_op
         .state = (void *)&small_formats[i]                                                  \
     }
 
-const brc_dtype brc_small_floats[2 * BRC_SMALL_FLOATS] = {
+const brc_dtype brc_small_floats[BRC_SMALL_TYPES] = {
     SMALL(0, "bfloat16", 2, 16, small_ops),
     SMALL(1, "float8_e3m4", 1, 8, small_ops),
     SMALL(2, "float8_e4m3", 1, 8, small_ops),
@@ -393,4 +400,5 @@ const brc_dtype brc_small_floats[2 * BRC_SMALL_FLOATS] = {
     SMALL_COMPLEX(8, "complex_float6_e2m3fn", 1, 6, small_sub_complex_ops),
     SMALL_COMPLEX(9, "complex_float6_e3m2fn", 1, 6, small_sub_complex_ops),
     SMALL_COMPLEX(10, "complex_float4_e2m1fn", 1, 4, small_sub_complex_ops),
+    SMALL(11, "float8_e4m3fn", 1, 8, small_ops),
 };

@@ -24,6 +24,10 @@ typedef struct brc_zarr2_type {
 
 /* Errors begin with "/dtype". Release with brc_buf_dispose(&out->json). */
 BRC_MUST_USE int brc_zarr2_type_read(brc_zarr2_type *out, const brc_json *dtype, brc_error *err);
+/* The same for the type in a filter's configuration, which may lack its byte order or
+ * be a name, "f4" or "float32": then it is little-endian. The latter has no json. */
+BRC_MUST_USE int brc_zarr2_type_of_filter(brc_zarr2_type *out, const brc_json *dtype,
+                                          brc_error *err);
 /* Names a type that v3 has no form for, so that its array is kept as it is. */
 BRC_MUST_USE int brc_zarr2_type_opaque(brc_zarr2_type *type, const brc_json *dtype, brc_error *err);
 /* Appends v2's name for a data type of v3, with this byte order ('<' or '>') where

@@ -183,7 +183,7 @@ static int read_filter_type(const codec_reader *r, const brc_json *item, const c
     const brc_json *name = brc_json_member(item, member);
     if (!name || brc_json_kind(name) == BRC_JSON_NULL)
         return BRC_OK;
-    int rc = brc_zarr2_type_read(type, name, err);
+    int rc = brc_zarr2_type_of_filter(type, name, err);
     if (rc < 0) {
         brc_context(err, "%s/%s", r->pointer, member);
         return rc;

@@ -3,15 +3,19 @@
  *
  *   "<M8[10us]"   order, kind, bytes (of M and m also a unit)
  *   [["a", "<i4"], ["b", [["x", "<f4"]]]]   a structure, packed
+ *   [["a", "<i4", [2, 3]]]   a field that is an array: for v3 a structure of the
+ *                            fields "0" and "1", each of the fields "0", "1", "2"
  *
- * Fields that are arrays or objects, or that differ in byte order, and objects that
- * are neither strings nor bytes have no type in v3. Such a type is named by what
+ * Fields that are objects, or that differ in byte order, and objects that are neither
+ * strings nor bytes have no type in v3. Such a type is named by what
  * NumPy calls it, "numpy.dtype": its array can be kept, but not read.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/json.h"
 #include "../codec/named.h"
 #include "zarr2.h"
 
@@ -160,7 +164,58 @@ static int read_any_type(brc_zarr2_type *out, const brc_json *dtype, brc_error *
     }
 }
 
-/* [name, dtype]; appended to the structure's fields. */
+/* A structure with a subarray of more elements or axes, or with a longer name in v3,
+ * is kept as it is. */
+#define MAX_SUBARRAY      4096
+#define MAX_SUBARRAY_NDIM 8
+#define MAX_STRUCT_JSON   ((size_t)1 << 20)
+
+/* The type becomes n of itself, in a structure that calls them by their numbers. */
+static int repeat_type(brc_zarr2_type *type, uint64_t n, brc_error *err)
+{
+    brc_buf all = BRC_BUF_INIT;
+    int rc;
+
+    BRC_GO(brc_buf_text(&all, "{\"name\":\"struct\",\"configuration\":{\"fields\":[", err));
+    for (uint64_t i = 0; i < n; i++) {
+        BRC_GO(brc_buf_printf(&all, err, "%s{\"name\":\"%llu\",\"data_type\":", i ? "," : "",
+                              (unsigned long long)i));
+        BRC_GO(brc_buf_append(&all, type->json.data, type->json.len, err));
+        BRC_GO(brc_buf_byte(&all, '}', err));
+    }
+    BRC_GO(brc_buf_text(&all, "]}}", err));
+    brc_buf_dispose(&type->json);
+    type->json = all;
+    type->size *= n;
+    return BRC_OK;
+done:
+    brc_buf_dispose(&all);
+    return rc;
+}
+
+/* The third item of a field, an integer or a list of some; kind X where it is none
+ * that is taken apart. */
+static int read_subarray(brc_zarr2_type *type, const brc_json *shape, brc_error *err)
+{
+    int is_list = brc_json_kind(shape) == BRC_JSON_ARRAY;
+    size_t ndim = is_list ? brc_json_count(shape) : 1;
+    uint64_t total = 1, n;
+
+    if (ndim > MAX_SUBARRAY_NDIM)
+        type->kind = 'X';
+    for (size_t i = ndim; type->kind != 'X' && i-- > 0;) {
+        if (!brc_json_uint(is_list ? brc_json_item(shape, i) : shape, UINT32_MAX, &n))
+            return brc_fail(err, BRC_EINVAL, "/dtype: the shape of a field must be integers");
+        total *= n;
+        if (n == 0 || total > MAX_SUBARRAY || type->json.len + 40 > MAX_STRUCT_JSON / n)
+            type->kind = 'X';
+        else
+            BRC_TRY(repeat_type(type, n, err));
+    }
+    return BRC_OK;
+}
+
+/* [name, dtype] or [name, dtype, shape]; appended to the structure's fields. */
 static int read_field(brc_zarr2_type *out, const brc_json *field, brc_error *err)
 {
     brc_zarr2_type type = { BRC_BUF_INIT, 0, '|', 0 };
@@ -172,12 +227,17 @@ static int read_field(brc_zarr2_type *out, const brc_json *field, brc_error *err
         brc_json_kind(brc_json_item(field, 0)) != BRC_JSON_STRING)
         return brc_fail(err, BRC_EINVAL, "/dtype: a field must be a name and a data type");
     BRC_GO(read_any_type(&type, brc_json_item(field, 1), err));
+    if (n == 3 && type.kind != 'O' && type.kind != 'X' && out->kind != 'X')
+        BRC_GO(read_subarray(&type, brc_json_item(field, 2), err));
     int differs = type.order != '|' && out->order != '|' && type.order != out->order;
-    if (n == 3 || type.kind == 'O' || type.kind == 'X' || differs)
+    if (type.kind == 'O' || type.kind == 'X' || differs ||
+        out->json.len + type.json.len > MAX_STRUCT_JSON)
         out->kind = 'X';
     if (type.order != '|')
         out->order = type.order;
     out->size += type.size;
+    if (out->kind == 'X') /* named as a whole, once all its fields are seen */
+        goto done;
     BRC_GO(brc_buf_text(&out->json, "{\"name\":", err));
     BRC_GO(brc_json_quote(&out->json, name, strlen(name), err));
     BRC_GO(brc_buf_text(&out->json, ",\"data_type\":", err));
@@ -225,6 +285,30 @@ int brc_zarr2_type_read(brc_zarr2_type *out, const brc_json *dtype, brc_error *e
     return rc;
 }
 
+int brc_zarr2_type_of_filter(brc_zarr2_type *out, const brc_json *dtype, brc_error *err)
+{
+    const char *text = brc_json_text(dtype);
+    brc_error ignored = BRC_ERROR_INIT;
+    char ordered[16];
+
+    if (brc_json_kind(dtype) == BRC_JSON_STRING && text && strlen(text) < sizeof(ordered) - 1 &&
+        !strchr("<>|", text[0])) {
+        *out = (brc_zarr2_type){ BRC_BUF_INIT, 0, '|', 0 };
+        snprintf(ordered, sizeof(ordered), "<%s", text + (text[0] == '='));
+        if (read_type_text(out, ordered, &ignored) == BRC_OK)
+            return BRC_OK;
+        brc_buf_dispose(&out->json);
+        for (size_t i = 0; i < N_PLAIN_TYPES; i++)
+            if (strcmp(plain_types[i].v3, text) == 0) {
+                *out = (brc_zarr2_type){ BRC_BUF_INIT, plain_types[i].kind, '<',
+                                         plain_types[i].size };
+                out->order = out->size > 1 ? '<' : '|';
+                return BRC_OK;
+            }
+    }
+    return brc_zarr2_type_read(out, dtype, err);
+}
+
 /* ---- to v2 -------------------------------- */
 
 static int no_v2_type(brc_error *err, const char *name)
@@ -252,6 +336,53 @@ static int write_time(brc_buf *out, const brc_named *type, char order, brc_error
     return brc_buf_byte(out, '"', err);
 }
 
+/* How many fields a structure has, if they are as repeat_type() makes them, all of
+ * `*element`; else 0. */
+static uint64_t repeats(const brc_json *data_type, const brc_json **element)
+{
+    const brc_json *name = brc_json_member(data_type, "name");
+    const brc_json *fields =
+        brc_json_member(brc_json_member(data_type, "configuration"), "fields");
+    uint64_t n = 0;
+    char number[24];
+
+    if (brc_json_kind(name) != BRC_JSON_STRING || strcmp(brc_json_text(name), "struct") != 0)
+        return 0;
+    for (const brc_json *f = brc_json_first(fields); f; f = brc_json_next(f), n++) {
+        const char *text = brc_json_text(brc_json_member(f, "name"));
+        const brc_json *type = brc_json_member(f, "data_type");
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)n);
+        if (n == 0)
+            *element = type;
+        if (!text || strcmp(text, number) != 0 || !type || !brc_json_equal(type, *element))
+            return 0;
+    }
+    return n;
+}
+
+/* A field's data type, and its shape where it is an array. */
+static int write_field_type(brc_buf *out, const brc_json *type, char order, brc_error *err)
+{
+    brc_buf shape = BRC_BUF_INIT;
+    const brc_json *element = NULL;
+    int rc;
+
+    for (uint64_t n = repeats(type, &element); n > 0; n = repeats(type, &element)) {
+        BRC_GO(brc_buf_printf(&shape, err, "%s%llu", shape.len ? "," : ",[",
+                              (unsigned long long)n));
+        type = element;
+    }
+    BRC_GO(brc_zarr2_type_write(out, type, order, err));
+    if (shape.len > 0) {
+        BRC_GO(brc_buf_byte(&shape, ']', err));
+        BRC_GO(brc_buf_append(out, shape.data, shape.len, err));
+    }
+    rc = BRC_OK;
+done:
+    brc_buf_dispose(&shape);
+    return rc;
+}
+
 static int write_struct(brc_buf *out, const brc_named *type, char order, brc_error *err)
 {
     int is_old = strcmp(type->name, "structured") == 0; /* its fields are pairs */
@@ -265,7 +396,7 @@ static int write_struct(brc_buf *out, const brc_named *type, char order, brc_err
         BRC_TRY(brc_buf_text(out, f == brc_json_first(fields) ? "[" : ",[", err));
         BRC_TRY(brc_json_quote(out, name, strlen(name), err));
         BRC_TRY(brc_buf_byte(out, ',', err));
-        BRC_TRY(brc_zarr2_type_write(
+        BRC_TRY(write_field_type(
             out, is_old ? brc_json_item(f, 1) : brc_json_member(f, "data_type"), order, err));
         BRC_TRY(brc_buf_byte(out, ']', err));
     }
