@@ -16,7 +16,7 @@
  * should allocate it. */
 #define STORED_MAX 0x7fffffff
 
-#define OBJECT_COLUMNS "kind, encoding, blob, size, stored, checksum, guard"
+#define OBJECT_COLUMNS "kind, encoding, blob, size, stored, checksum, guard, backend"
 
 /* ---- the index -------------------------------- */
 
@@ -45,6 +45,11 @@ static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_objec
     if (o->kind < 1 || o->kind > BRC_KIND_MAX || o->encoding < 0 || o->stored > STORED_MAX ||
         (o->encoding == 0 && o->size != o->stored))
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an object's row contradicts itself",
+                        store->path);
+    if (sqlite3_column_type(st, at + 7) != SQLITE_INTEGER || sqlite3_column_int64(st, at + 7) != 0)
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%s: an object's row says that its bytes lie in a backend that is not known "
+                        "here: a newer breccia wrote it, or the row is damaged",
                         store->path);
     int rc = brc_encoding_digest(store, o->encoding, &o->digest, err);
     if (rc == BRC_ECORRUPT) /* no such encoding: then the checksum will not match */
@@ -108,15 +113,18 @@ int brc_objects_page(brc_store *store, const brc_oid *after, brc_object *out, si
     sqlite3_bind_int64(st, 2, (int64_t)cap);
     int rc;
     while ((rc = brc_step(store, st, err)) > 0) {
-        rc = brc_column_id(store, st, 0, &out[*n].id, err);
-        if (rc == BRC_OK)
-            rc = object_from_row(store, st, 1, &out[*n], err);
-        if (rc < 0)
+        brc_object *o = &out[*n];
+        memset(o, 0, sizeof(*o));
+        BRC_GO(brc_column_id(store, st, 0, &o->id, err));
+        rc = object_from_row(store, st, 1, o, err);
+        if (rc < 0 && rc != BRC_ECORRUPT)
             break;
         (*n)++;
     }
+    rc = rc < 0 && rc != BRC_ECORRUPT ? rc : BRC_OK;
+done:
     sqlite3_reset(st);
-    return rc < 0 ? rc : BRC_OK;
+    return rc;
 }
 
 int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx,

@@ -86,7 +86,7 @@ void brc_store_scratch_begin(brc_store *store);
 void brc_store_scratch_end(brc_store *store);
 
 /* The next rows of the index behind `after` (zero: from the start), by id: at most
- * `cap`; *n is 0 at the end. */
+ * `cap`; *n is 0 at the end. A row that contradicts itself is not `found`. */
 BRC_MUST_USE int brc_objects_page(brc_store *store, const brc_oid *after, brc_object *out, size_t cap, size_t *n, brc_error *err);
 /* Checks SQLite's own structures: `found` gets a line for each fault. */
 BRC_MUST_USE int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx, brc_error *err);

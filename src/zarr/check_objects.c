@@ -67,7 +67,8 @@ typedef struct object_checker {
     brc_object objects[PAGE];
     brc_object *sorted[PAGE];
     uint8_t unknown[PAGE]; /* stored by a build with more codecs than this one */
-    size_t n, at;
+    size_t rows;           /* of the page, in objects[] ...                      */
+    size_t n, at;          /* ... and those to check, in sorted[]                */
 } object_checker;
 
 static int no_child(void *ctx, const brc_oid *id, brc_error *err)
@@ -171,9 +172,10 @@ static int run_checker(object_checker *c, brc_error *err)
 /* One object at a time; what is wrong becomes a fault. */
 static int check_one_by_one(object_checker *c, brc_faults *faults, brc_error *err)
 {
-    size_t n = c->n;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < c->rows; i++) {
         brc_error found = BRC_ERROR_INIT;
+        if (!c->objects[i].found)
+            continue; /* told already */
         c->sorted[0] = &c->objects[i];
         c->n = 1;
         c->at = 0;
@@ -196,6 +198,21 @@ static int checker_blob_order(const void *x, const void *y)
     return (a->blob > b->blob) - (a->blob < b->blob);
 }
 
+/* The page's objects in the order of their bytes; what has a row to go by. */
+static int sort_page(object_checker *c, brc_faults *faults, brc_error *err)
+{
+    c->n = c->at = 0;
+    for (size_t i = 0; i < c->rows; i++) {
+        if (c->objects[i].found)
+            c->sorted[c->n++] = &c->objects[i];
+        else
+            BRC_TRY(brc_faults_add(faults, &c->objects[i].id, c->objects[i].kind, 0,
+                                   "its row in the index contradicts itself", NULL, err));
+    }
+    qsort(c->sorted, c->n, sizeof(c->sorted[0]), checker_blob_order);
+    return BRC_OK;
+}
+
 int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t *checked,
                       brc_error *err)
 {
@@ -212,18 +229,14 @@ int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t
     int rc;
     for (;;) {
         BRC_GO(brc_repo_progress(repo, "objects", *checked, stats.objects, err));
-        BRC_GO(brc_objects_page(repo->store, &after, c->objects, PAGE, &c->n, err));
-        if (c->n == 0)
+        BRC_GO(brc_objects_page(repo->store, &after, c->objects, PAGE, &c->rows, err));
+        if (c->rows == 0)
             break;
-        size_t n = c->n;
-        after = c->objects[n - 1].id;
-        for (size_t i = 0; i < n; i++)
-            c->sorted[i] = &c->objects[i];
-        qsort(c->sorted, n, sizeof(c->sorted[0]), checker_blob_order);
-        c->at = 0;
+        after = c->objects[c->rows - 1].id;
+        BRC_GO(sort_page(c, faults, err));
         if (run_checker(c, NULL) < 0)
             BRC_GO(check_one_by_one(c, faults, err));
-        *checked += n;
+        *checked += c->rows;
     }
 done:
     free(c);
