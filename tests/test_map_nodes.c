@@ -206,6 +206,57 @@ static int found_nothing(void *ctx, size_t i, brc_span value, brc_error *err)
     return BRC_OK;
 }
 
+static int ignore_difference(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+{
+    (void)ctx, (void)key, (void)a, (void)b, (void)err;
+    return BRC_OK;
+}
+
+static int count_item(void *ctx, brc_span key, brc_span value, brc_error *err)
+{
+    (void)key, (void)value, (void)err;
+    ++*(int *)ctx;
+    return BRC_OK;
+}
+
+/* Thirty levels, each of them twice the node below: a billion visits of one leaf. */
+START_TEST(a_node_in_many_places_is_damage)
+{
+    brc_buf bytes = BRC_BUF_INIT;
+    brc_item leaf = { .key = (const uint8_t *)"a", .bits = 8 };
+    brc_oid root, nothing = { { 0 } };
+    int items = 0;
+    leaf.value = (brc_span){ (const uint8_t *)"v", 1 };
+    KIT_OK(&kit, brc_node_write(&bytes, 0, 1, &leaf, 16, &kit.err));
+    KIT_OK(&kit,
+           brc_store_put(kit.store, BRC_KIND_NODE, bytes.data, bytes.len, &root, &kit.err));
+    for (unsigned level = 1; level <= 30; level++) {
+        brc_item children[2];
+        memset(children, 0, sizeof(children));
+        for (int i = 0; i < 2; i++) {
+            children[i].is_child = 1;
+            children[i].level = level - 1;
+            children[i].weight = level == 1 ? 1 : 2;
+            children[i].keys = UINT64_C(1) << (level - 1);
+            children[i].key = (const uint8_t *)(i ? "c" : "a");
+            children[i].bits = 8;
+            children[i].id = root;
+        }
+        children[0].next = &children[1];
+        bytes.len = 0;
+        KIT_OK(&kit, brc_node_write(&bytes, level, 2, children, 16, &kit.err));
+        KIT_OK(&kit,
+               brc_store_put(kit.store, BRC_KIND_NODE, bytes.data, bytes.len, &root, &kit.err));
+    }
+    brc_buf_dispose(&bytes);
+    KIT_FAILS(&kit, BRC_ECORRUPT, "not where its keys",
+              brc_map_each(kit.store, &root, count_item, &items, &kit.err));
+    ck_assert_int_eq(items, 1);
+    KIT_FAILS(&kit, BRC_ECORRUPT, "not where its keys",
+              brc_map_diff(kit.store, &root, &nothing, ignore_difference, NULL, &kit.err));
+}
+END_TEST
+
 START_TEST(a_map_that_lies_about_its_nodes_is_damaged)
 {
     static const lie lies[] = {
@@ -222,6 +273,7 @@ START_TEST(a_map_that_lies_about_its_nodes_is_damaged)
     brc_span key = { (const uint8_t *)"cc", 2 };
     node_look look = { 0, { 0, { 0 } }, 1 };
     const lie *l = &lies[_i];
+    brc_oid nothing = { { 0 } };
     brc_oid root = lying_map(l), out;
     brc_span value;
     int found, honest = l->says == NULL, other_place = !honest && strstr(l->says, "where") != NULL;
@@ -235,7 +287,9 @@ START_TEST(a_map_that_lies_about_its_nodes_is_damaged)
     int rc = brc_map_get(kit.store, &root, "cc", 2, &found, &value, &kit.err);
     ck_assert(other_place ? rc == BRC_OK && !found : rc == BRC_ECORRUPT);
     rc = brc_map_each(kit.store, &root, look_at_item, &look, &kit.err);
-    ck_assert_int_eq(rc, other_place ? BRC_OK : BRC_ECORRUPT);
+    ck_assert_int_eq(rc, strcmp(l->key, "zz") == 0 ? BRC_OK : BRC_ECORRUPT);
+    rc = brc_map_diff(kit.store, &root, &nothing, ignore_difference, NULL, &kit.err);
+    ck_assert_int_eq(rc, BRC_ECORRUPT);
     rc = brc_map_get_many(kit.store, &root, &key, 1, found_nothing, NULL, &kit.err);
     ck_assert_int_eq(rc, other_place ? BRC_OK : BRC_ECORRUPT);
 }
@@ -390,6 +444,7 @@ Suite *map_nodes_suite(void)
     tcase_add_checked_fixture(tc, nodes_setup, nodes_teardown);
     tcase_add_loop_test(tc, a_damaged_node_is_an_error_or_another_node, 0, 4 * FAMILIES);
     tcase_add_test(tc, noise_is_no_node);
+    tcase_add_test(tc, a_node_in_many_places_is_damage);
     tcase_add_loop_test(tc, a_map_that_lies_about_its_nodes_is_damaged, 0, 6);
     tcase_add_test(tc, a_missing_node_is_named);
     tcase_add_test(tc, one_change_among_a_million_keys_costs_a_path_and_a_diff_its_differences);

@@ -32,13 +32,28 @@ static void side_pop(diff_side *s)
     free(f);
 }
 
+/* Keys begin with the prefix that the node above, whose reader still stands at it, tells:
+ * so no node can be in two places, and the walk ends. */
+static int side_check(const diff_side *s, brc_error *err)
+{
+    if (s->depth < 2)
+        return BRC_OK;
+    const brc_node_reader *above = &((diff_frame **)s->frames)[s->depth - 2]->reader;
+    if (brc_bits_order(s->head.key, s->head.bits, above->key, above->bits) == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT,
+                    "a map node is damaged: it is not where its keys belong");
+}
+
 static int side_step(diff_side *s, brc_error *err)
 {
     while (s->depth > 0) {
         diff_frame *f = ((diff_frame **)s->frames)[s->depth - 1];
         int rc = brc_node_next(&f->reader, &s->head, err);
-        if (rc != 0)
-            return rc < 0 ? rc : BRC_OK;
+        if (rc > 0)
+            return side_check(s, err);
+        if (rc < 0)
+            return rc;
         side_pop(s);
     }
     s->at_end = 1;

@@ -126,13 +126,28 @@ int brc_map_get_many(brc_store *store, const brc_oid *root, const brc_span *keys
 
 /* ---- everything ------------------------------------------------------------------ */
 
+/* Keys come in order over the whole map. That is checked from leaf to leaf, because a
+ * stranger's nodes may have one child many times, level above level: the walk would
+ * not end in a lifetime. */
 typedef struct walk_all {
     brc_store *store;
     brc_map_each_fn each;
     void *ctx;
+    int begun;
+    size_t last_bits; /* the greatest key so far */
+    uint8_t last[BRC_KEY_MAX];
 } walk_all;
 
-static int walk_leaf(const walk_all *w, brc_span bytes, brc_error *err)
+static int check_walk_order(const walk_all *w, const brc_item *first, brc_error *err)
+{
+    size_t common = brc_bits_common(w->last, w->last_bits, first->key, first->bits);
+    if (common < w->last_bits && common < first->bits && brc_bit(first->key, common))
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT,
+                    "a map node is damaged: it is not where its keys belong");
+}
+
+static int walk_leaf(walk_all *w, brc_span bytes, brc_error *err)
 {
     brc_node_reader reader;
     brc_item item;
@@ -142,13 +157,20 @@ static int walk_leaf(const walk_all *w, brc_span bytes, brc_error *err)
     BRC_TRY(brc_new(&copy, bytes.len, err));
     memcpy(copy, bytes.data, bytes.len);
     rc = brc_node_open(&reader, (brc_span){copy, bytes.len}, brc_store_id_len(w->store), err);
-    while (rc >= 0 && (rc = brc_node_next(&reader, &item, err)) > 0)
-        rc = w->each(w->ctx, (brc_span){item.key, item.bits / 8}, item.value, err);
+    while (rc >= 0 && (rc = brc_node_next(&reader, &item, err)) > 0) {
+        if (reader.at == 1 && w->begun)
+            BRC_GO(check_walk_order(w, &item, err));
+        BRC_GO(w->each(w->ctx, (brc_span){item.key, item.bits / 8}, item.value, err));
+    }
+    w->begun = 1;
+    w->last_bits = reader.bits;
+    memcpy(w->last, reader.key, brc_bits_bytes(reader.bits));
+done:
     free(copy);
     return rc < 0 ? rc : BRC_OK;
 }
 
-static int walk_node(const walk_all *w, const brc_oid *id, const brc_item *as, brc_error *err)
+static int walk_node(walk_all *w, const brc_oid *id, const brc_item *as, brc_error *err)
 {
     brc_node_reader reader;
     brc_item *children;
@@ -175,7 +197,7 @@ static int walk_node(const walk_all *w, const brc_oid *id, const brc_item *as, b
 int brc_map_each(brc_store *store, const brc_oid *root, brc_map_each_fn each, void *ctx,
                  brc_error *err)
 {
-    walk_all w = {store, each, ctx};
+    walk_all w = { .store = store, .each = each, .ctx = ctx };
     return brc_oid_is_zero(root) ? BRC_OK : walk_node(&w, root, NULL, err);
 }
 
