@@ -19,6 +19,7 @@ BRC_MUST_USE int brc_codec_fixed_scale_register(brc_registry *reg, brc_error *er
 BRC_MUST_USE int brc_codec_gzip_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_lz4_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_lzma_register(brc_registry *reg, brc_error *err);
+BRC_MUST_USE int brc_codec_optional_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_packbits_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_packbools_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_reshape_register(brc_registry *reg, brc_error *err);

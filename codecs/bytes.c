@@ -54,6 +54,10 @@ static int bytes_open(void *ctx, void **out_state, const brc_json *config, const
     (void)ctx;
     struct bytes_state read = { in->len, in->dtype, 0, brc_dtype_normalizes(in->dtype) };
 
+    if (in->dtype->klass == BRC_CLASS_OPTIONAL)
+        return brc_fail(err, BRC_EINVAL,
+                        "elements of %s may be missing: the codec \"zarrs.optional\" is for them",
+                        in->dtype->name);
     if (in->dtype->item_size == 0)
         return brc_fail(err, BRC_EINVAL, "elements of %s have no fixed length", in->dtype->name);
     int rc = bytes_read_config(&read, config, in->dtype, err);

@@ -37,7 +37,8 @@ static int packbits_read_type(struct packbits_state *state, const brc_proto *in,
 
     if (rc < 0)
         return rc;
-    if (type->item_size == 0 || type->klass == BRC_CLASS_STRUCT)
+    if (type->item_size == 0 || type->klass == BRC_CLASS_STRUCT ||
+        type->klass == BRC_CLASS_OPTIONAL)
         return brc_fail(err, BRC_EINVAL, "elements of %s cannot be packed", type->name);
     state->size = type->item_size / (size_t)parts;
     state->ncomponents = brc_codec_times(n, parts);

@@ -185,6 +185,7 @@ static int shard_open(void *ctx, void **out_state, const brc_json *config, const
     out->ndim = -1;
     out->len = BRC_LEN_VARIES;
     out->max_len = shard_max_len(state);
+    out->flags = brc_chain_flags(state->inner) & BRC_CODEC_LOSSY;
     *out_state = state;
     return BRC_OK;
 }

@@ -27,6 +27,10 @@ static int vlen_open(void *ctx, void **out_state, const brc_json *config, const 
     struct vlen_state state = { 0, in->dtype->klass == BRC_CLASS_STRING };
     int rc = config != NULL ? brc_json_allow(config, NULL, 0, err) : BRC_OK;
 
+    if (rc == BRC_OK && in->dtype->klass == BRC_CLASS_OPTIONAL)
+        rc = brc_fail(err, BRC_EINVAL,
+                      "elements of %s may be missing: the codec \"zarrs.optional\" is for them",
+                      in->dtype->name);
     if (rc == BRC_OK && in->dtype->item_size != 0)
         rc = brc_fail(err, BRC_EINVAL, "elements of %s have a fixed length: \"bytes\" is for them",
                       in->dtype->name);

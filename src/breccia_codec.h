@@ -82,7 +82,8 @@ BRC_API BRC_MUST_USE int brc_json_write(brc_buf *out, const brc_json *value, brc
 
 enum {
     BRC_CLASS_BOOL = 1, BRC_CLASS_INT, BRC_CLASS_UINT, BRC_CLASS_FLOAT, BRC_CLASS_COMPLEX,
-    BRC_CLASS_RAW, BRC_CLASS_STRING, BRC_CLASS_BYTES, BRC_CLASS_TIME, BRC_CLASS_STRUCT
+    BRC_CLASS_RAW, BRC_CLASS_STRING, BRC_CLASS_BYTES, BRC_CLASS_TIME, BRC_CLASS_STRUCT,
+    BRC_CLASS_OPTIONAL
 };
 
 typedef struct brc_dtype brc_dtype;
@@ -124,6 +125,10 @@ struct brc_dtype {
     void *state;       /* the specification's own                               */
     const brc_registry *registry; /* for a type that holds others: there when it
                                      is opened                                  */
+    const brc_dtype *inner; /* of BRC_CLASS_OPTIONAL: the type of what is there. An
+                               element is a byte, 0 or 1, and one of these, zero where
+                               it is missing; of variable length: no bytes, or a 1 and
+                               the bytes of one of these                        */
 };
 
 typedef struct brc_dtype_spec {
@@ -287,7 +292,12 @@ typedef struct brc_scratch brc_scratch;
 BRC_API BRC_MUST_USE int brc_chain_open(brc_chain **out, const brc_registry *reg,
                                         const brc_json *codecs, int ndim, const uint64_t *shape,
                                         const brc_dtype *type, brc_span fill, brc_error *err);
+/* The same list for chunks of another shape. `chain` need not outlive it. */
+BRC_API BRC_MUST_USE int brc_chain_open_like(brc_chain **out, const brc_chain *chain, int ndim,
+                                             const uint64_t *shape, brc_error *err);
 BRC_API void brc_chain_free(brc_chain *chain);
+/* BRC_CODEC_*: what holds of one of its codecs holds of the chain. */
+BRC_API uint32_t brc_chain_flags(const brc_chain *chain);
 BRC_API uint64_t brc_chain_decoded_len(const brc_chain *chain); /* BRC_LEN_VARIES: variable */
 BRC_API uint64_t brc_chain_encoded_len(const brc_chain *chain); /* the same, of stored bytes */
 BRC_API uint64_t brc_chain_encoded_max(const brc_chain *chain); /* no encoder gives more   */

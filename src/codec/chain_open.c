@@ -277,13 +277,32 @@ int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *cod
         BRC_GO(brc_buf_append(&chain->fill, fill.data, fill.len, err));
         proto.fill = (brc_span){ chain->fill.data, chain->fill.len };
     }
-    proto.registry = reg;
+    proto.registry = chain->registry = reg;
+    chain->type = type;
     BRC_GO(chain_bind_steps(chain, reg, codecs, &proto, err));
     chain_finish(chain);
     *out = chain;
     return BRC_OK;
 done:
     brc_chain_free(chain);
+    return rc;
+}
+
+int brc_chain_open_like(brc_chain **out, const brc_chain *chain, int ndim, const uint64_t *shape,
+                        brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    brc_json *codecs = NULL;
+    int rc;
+
+    *out = NULL;
+    BRC_GO(brc_chain_write(chain, &text, err));
+    BRC_GO(brc_json_parse(&codecs, (const char *)text.data, text.len, err));
+    rc = brc_chain_open(out, chain->registry, codecs, ndim, shape, chain->type,
+                        (brc_span){ chain->fill.data, chain->fill.len }, err);
+done:
+    brc_json_free(codecs);
+    brc_buf_dispose(&text);
     return rc;
 }
 
@@ -317,6 +336,11 @@ uint64_t brc_chain_encoded_len(const brc_chain *chain)
 uint64_t brc_chain_encoded_max(const brc_chain *chain)
 {
     return chain->steps[chain->nsteps - 1].out_max;
+}
+
+uint32_t brc_chain_flags(const brc_chain *chain)
+{
+    return (chain->lossy ? BRC_CODEC_LOSSY : 0u) | (chain->needs_fill ? BRC_CODEC_NEEDS_FILL : 0u);
 }
 
 int brc_chain_is_lossy(const brc_chain *chain)

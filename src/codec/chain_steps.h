@@ -22,6 +22,8 @@ struct brc_chain {
     const brc_step *to_bytes;              /* the array->bytes codec              */
     int lossy, needs_fill;
     brc_buf fill; /* the fill value that the first step was given                  */
+    const brc_registry *registry; /* what it was opened with                      */
+    const brc_dtype *type;
 };
 
 struct brc_scratch {

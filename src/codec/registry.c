@@ -110,7 +110,8 @@ int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out)
 static const char *dtype_class_name(int klass)
 {
     static const char *const names[] = { "",       "bool",  "int",  "uint",   "float", "complex",
-                                         "raw",    "string", "bytes", "time", "struct" };
+                                         "raw",    "string", "bytes", "time", "struct",
+                                         "optional" };
 
     return klass > 0 && (size_t)klass < sizeof(names) / sizeof(names[0]) ? names[klass] : "";
 }

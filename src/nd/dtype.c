@@ -117,6 +117,7 @@ static const brc_dtype_spec builtin_dtypes[] = {
     OWN("numpy.timedelta64", time),
     OWN("struct", struct),
     OWN("structured", struct),
+    OWN("zarrs.optional", optional),
     { .size = sizeof(brc_dtype_spec),
       .name = "r<bits>",
       .match = brc_raw_match,
@@ -197,6 +198,8 @@ static int scan_text(const brc_dtype *type, brc_json **value, const char *text, 
     int taken = brc_text_scan(type, *value, text, out, err);
     if (taken == 0)
         taken = brc_datetime_scan(type, *value, text, out, err);
+    if (taken == 0)
+        taken = brc_optional_scan(type, *value, text, out, err);
     if (taken != 0)
         return taken < 0 ? taken : BRC_OK;
     if (*value == NULL) {

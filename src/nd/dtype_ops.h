@@ -49,6 +49,11 @@ int brc_struct_open(void *ctx, brc_dtype *out, const char *name, const brc_json 
                     brc_error *err);
 void brc_struct_close(void *ctx, brc_dtype *type);
 
+/* zarrs.optional: dtype_optional.c */
+int brc_optional_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
+                      brc_error *err);
+void brc_optional_close(void *ctx, brc_dtype *type);
+
 /* No longer element of a fixed length is opened. */
 #define BRC_MAX_ITEM_SIZE ((size_t)16 << 20)
 
@@ -68,6 +73,8 @@ BRC_MUST_USE int brc_complex_text(brc_buf *out, char part[2][BRC_FLOAT_TEXT], in
 BRC_MUST_USE int brc_text_scan(const brc_dtype *type, const brc_json *json, const char *text,
                                brc_buf *out, brc_error *err);
 BRC_MUST_USE int brc_datetime_scan(const brc_dtype *type, const brc_json *json, const char *text,
+                                   brc_buf *out, brc_error *err);
+BRC_MUST_USE int brc_optional_scan(const brc_dtype *type, const brc_json *json, const char *text,
                                    brc_buf *out, brc_error *err);
 
 /* A JSON value in an error's sentence: short text as it is, else its beginning. */

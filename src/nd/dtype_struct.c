@@ -98,6 +98,10 @@ static int field_check_type(const char *name, const char *field, const brc_dtype
         return brc_fail(err, BRC_EINVAL,
                         "data type %s: the field \"%.60s\" is %s, which has no fixed size", name,
                         field, type->name);
+    if (type->klass == BRC_CLASS_OPTIONAL)
+        return brc_fail(err, BRC_EINVAL,
+                        "data type %s: the field \"%.60s\" is %s, and a field is always there",
+                        name, field, type->name);
     return BRC_OK;
 }
 

@@ -104,21 +104,35 @@ static void choose_chunks(int ndim, const uint64_t *shape, uint64_t item, uint64
     }
 }
 
+/* The codec that makes bytes of elements of this type. */
+static int default_to_bytes(brc_buf *text, const brc_dtype *type, brc_error *err)
+{
+    if (type->klass == BRC_CLASS_OPTIONAL) {
+        BRC_TRY(brc_buf_text(text, "{\"name\":\"zarrs.optional\",\"configuration\":{"
+                                   "\"mask_codecs\":[{\"name\":\"packbits\"}],\"data_codecs\":[",
+                             err));
+        BRC_TRY(default_to_bytes(text, type->inner, err));
+        return brc_buf_text(text, "]}}", err);
+    }
+    if (type->item_size == 0)
+        return brc_buf_printf(text, err, "{\"name\":\"%s\"}",
+                              type->klass == BRC_CLASS_STRING ? "vlen-utf8" : "vlen-bytes");
+    if (type->swap_unit > 1 || type->klass == BRC_CLASS_STRUCT)
+        return brc_buf_text(
+            text, "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}", err);
+    return brc_buf_text(text, "{\"name\":\"bytes\"}", err);
+}
+
 /* Two bytes an element and more: byte shuffle and fast zstd, which on measured
  * data is smaller and two to three times faster than zstd alone; else zstd. */
 static int set_default_codecs(brc_json *doc, const brc_dtype *type, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
-    if (type->item_size == 0)
-        BRC_GO(brc_buf_printf(&text, err, "[{\"name\":\"%s\"},",
-                              type->klass == BRC_CLASS_STRING ? "vlen-utf8" : "vlen-bytes"));
-    else if (type->swap_unit > 1 || type->klass == BRC_CLASS_STRUCT)
-        BRC_GO(brc_buf_text(
-            &text, "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},", err));
-    else
-        BRC_GO(brc_buf_text(&text, "[{\"name\":\"bytes\"},", err));
-    if (type->item_size >= 2 && type->item_size <= 255)
+    BRC_GO(brc_buf_byte(&text, '[', err));
+    BRC_GO(default_to_bytes(&text, type, err));
+    BRC_GO(brc_buf_byte(&text, ',', err));
+    if (type->item_size >= 2 && type->item_size <= 255 && type->klass != BRC_CLASS_OPTIONAL)
         BRC_GO(
             brc_buf_printf(&text, err,
                            "{\"name\":\"blosc\",\"configuration\":{\"cname\":\"zstd\",\"clevel\":1,"

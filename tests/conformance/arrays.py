@@ -30,6 +30,8 @@ def content_hash(command, repo, path, row):
     values = flat(read['data'] if isinstance(read, dict) else read, len(row['shape']) - 1)
     while any(isinstance(value, list) for value in values):  # [x]: an optional that is there
         values = [value[0] if isinstance(value, list) else value for value in values]
+    # The survey took all numbers for floats, those of uint8 as well.
+    values = [float(value) if isinstance(value, int) else value for value in values]
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
 

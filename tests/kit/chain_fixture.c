@@ -41,9 +41,13 @@ int codecs_try_open(const char *list, const char *dtype, int ndim, const uint64_
 int codecs_try_open_filled(const char *list, const char *dtype, int ndim, const uint64_t *shape,
                            const void *fill, size_t fill_len)
 {
-    brc_json *json = NULL, *name = brc_json_new_string(dtype);
+    brc_json *json = NULL, *name = NULL;
 
     codecs_close();
+    if (dtype[0] == '{')
+        ck_assert_int_eq(brc_json_parse(&name, dtype, strlen(dtype), &codecs_err), BRC_OK);
+    else
+        name = brc_json_new_string(dtype);
     ck_assert_int_eq(brc_dtype_open(&codecs_type, codecs_reg, name, &codecs_err), BRC_OK);
     ck_assert_int_eq(brc_json_parse(&json, list, strlen(list), &codecs_err), BRC_OK);
     int rc = brc_chain_open(&codecs_chain, codecs_reg, json, ndim, shape, codecs_type,

@@ -359,6 +359,15 @@ static void kit_fill(struct kit_case *c, int pattern)
     }
 }
 
+/* A text that may be missing: one of three is, else a mark comes first. */
+static uint8_t kit_make_optional(uint8_t *letters, uint8_t len, uint64_t random)
+{
+    memmove(letters + 5, letters + 4, 2u * len);
+    letters[4] = 1;
+    letters[0] = random % 3 == 0 ? 0 : (uint8_t)(2 * len + 1);
+    return len;
+}
+
 /* Elements of variable length: short texts, some with letters of two bytes. */
 static int kit_make_texts(struct kit_case *c, int pattern, int ndim, const uint64_t *shape)
 {
@@ -369,7 +378,7 @@ static int kit_make_texts(struct kit_case *c, int pattern, int ndim, const uint6
     for (int i = 0; i < ndim; i++)
         n *= shape[i];
     for (uint64_t i = 0; i < n && rc == BRC_OK; i++) {
-        uint8_t letters[16] = { 0 };
+        uint8_t letters[17] = { 0 };
         uint64_t random = codec_kit_random(&c->random);
         uint8_t len = pattern % 4 == 0 ? 0 : (uint8_t)(random % 7 * (random >> 32) % 7);
         for (uint8_t k = 0; k < len; k++) {
@@ -377,7 +386,9 @@ static int kit_make_texts(struct kit_case *c, int pattern, int ndim, const uint6
             letters[5 + 2 * k] = (uint8_t)(pattern % 4 == 1 ? 0xA0u + k : 'b' + random % 5);
         }
         letters[0] = (uint8_t)(2 * len);
-        rc = brc_buf_append(&out, letters, 4u + 2u * len, NULL);
+        if (c->type->klass == BRC_CLASS_OPTIONAL)
+            len = kit_make_optional(letters, len, random);
+        rc = brc_buf_append(&out, letters, 4u + letters[0], NULL);
     }
     c->plain = out.data;
     c->len = out.len;
@@ -458,6 +469,8 @@ static int kit_run_shape(struct kit_case *c, int round, int *taken)
     return bad;
 }
 
+#define KIT_OPTIONAL(inner) "{\"name\":\"zarrs.optional\",\"configuration\":" inner "}"
+
 /* Families and types that need a configuration. */
 static const struct {
     const char *name, *json;
@@ -477,34 +490,25 @@ static const struct {
                 "{\"name\":\"c\",\"data_type\":\"complex128\"}]}}" },
     { "structured", "{\"name\":\"structured\",\"configuration\":{\"fields\":["
                     "[\"a\",\"int16\"],[\"b\",\"uint8\"]]}}" },
+    { "zarrs.optional", KIT_OPTIONAL("{\"name\":\"int32\"}") },
+    { "zarrs.optional", KIT_OPTIONAL(KIT_OPTIONAL("{\"name\":\"complex64\"}")) },
+    { "zarrs.optional", KIT_OPTIONAL("{\"name\":\"string\"}") },
 };
 
-static int kit_is_configured(const char *name)
-{
-    for (size_t i = 0; i < sizeof(kit_configured) / sizeof(kit_configured[0]); i++)
-        if (strcmp(kit_configured[i].name, name) == 0)
-            return 1;
-    return 0;
-}
-
-static brc_json *kit_type_json(const char *name)
+/* text: what zarr.json has, or NULL: the name alone. */
+static int kit_run_dtype(struct kit_case *c, const char *name, const char *text, int *taken)
 {
     brc_json *json = NULL;
-
-    for (size_t i = 0; i < sizeof(kit_configured) / sizeof(kit_configured[0]); i++) {
-        const char *text = kit_configured[i].json;
-        if (strcmp(kit_configured[i].name, name) == 0)
-            return brc_json_parse(&json, text, strlen(text), NULL) == BRC_OK ? json : NULL;
-    }
-    return brc_json_new_string(name);
-}
-
-static int kit_run_dtype(struct kit_case *c, const char *name, int *taken)
-{
-    brc_json *json = kit_type_json(name);
     brc_dtype *type = NULL;
     brc_error err = BRC_ERROR_INIT;
-    int rc = brc_dtype_open(&type, c->kit->reg, json, &err), bad = 0;
+    int rc = BRC_OK, bad = 0;
+
+    if (text == NULL)
+        json = brc_json_new_string(name);
+    else
+        rc = brc_json_parse(&json, text, strlen(text), &err);
+    if (rc == BRC_OK)
+        rc = brc_dtype_open(&type, c->kit->reg, json, &err);
 
     brc_json_free(json);
     if (rc < 0)
@@ -518,6 +522,17 @@ static int kit_run_dtype(struct kit_case *c, const char *name, int *taken)
     return bad;
 }
 
+/* Every configuration of the type that is known here. */
+static int kit_run_configured(struct kit_case *c, const char *name, int *taken)
+{
+    int bad = 0;
+
+    for (size_t i = 0; i < sizeof(kit_configured) / sizeof(kit_configured[0]) && !bad; i++)
+        if (strcmp(kit_configured[i].name, name) == 0)
+            bad = kit_run_dtype(c, name, kit_configured[i].json, taken);
+    return bad;
+}
+
 /* Every data type of the registry, but for those whose configuration is not known here. */
 static int kit_run_types(struct kit_case *c, int *taken)
 {
@@ -526,8 +541,8 @@ static int kit_run_types(struct kit_case *c, int *taken)
     int bad = brc_registry_dtypes(&it, c->kit->reg, NULL) < 0;
 
     while (!bad && brc_registry_dtypes_next(it, &info, NULL) == 1)
-        if (!info.configured || kit_is_configured(info.name))
-            bad = kit_run_dtype(c, info.name, taken);
+        bad = info.configured ? kit_run_configured(c, info.name, taken)
+                              : kit_run_dtype(c, info.name, NULL, taken);
     brc_iter_free(it);
     return bad;
 }
