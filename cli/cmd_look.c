@@ -285,6 +285,11 @@ static void print_repo_text(struct cli *cli, const struct repo_facts *facts)
         put_fact(cli, "compression",
                  cli_text(cli, "%.2f times",
                           (double)stats->logical_bytes / (double)stats->stored_bytes));
+    if (stats->chunks > 0 && stats->chunk_refs >= stats->chunks)
+        put_fact(cli, "dedup",
+                 cli_text(cli, "%.2f times, %llu chunks in all commits",
+                          (double)stats->chunk_refs / (double)stats->chunks,
+                          (unsigned long long)stats->chunk_refs));
 }
 
 static int info_repo(struct cli *cli)
@@ -307,6 +312,7 @@ static int info_repo(struct cli *cli)
     cli_json_member_uint(cli, "file_bytes", facts.stats.file_bytes);
     cli_json_member_uint(cli, "stored_bytes", facts.stats.stored_bytes);
     cli_json_member_uint(cli, "logical_bytes", facts.stats.logical_bytes);
+    cli_json_member_uint(cli, "chunk_refs", facts.stats.chunk_refs);
     cli_json_close(cli, '{');
     return BRC_OK;
 }

@@ -148,6 +148,7 @@ typedef struct brc_stats {
     uint64_t stored_bytes;  /* of all objects, as they are stored             */
     uint64_t logical_bytes; /* of all objects, decoded                        */
     uint64_t file_bytes;
+    uint64_t chunk_refs;    /* chunks of all these commits, each as often as it is in one */
 } brc_stats;
 
 typedef struct brc_ref {

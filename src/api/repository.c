@@ -1,4 +1,4 @@
-/* Opening and closing, transactions, totals: the repository handle. */
+/* Opening and closing, transactions: the repository handle. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -100,82 +100,6 @@ int brc_end(breccia *repo, int keep, brc_error *err)
     int rc = brc_store_end(repo->store, keep, err);
     if (!keep || rc < 0) /* what sessions have read of it is gone */
         repo->changes++;
-    return rc;
-}
-
-/* ---- totals -------------------------------- */
-
-static int id_order(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(brc_oid));
-}
-
-typedef struct commit_set {
-    void *ids; /* brc_oid[] */
-    size_t n, cap;
-} commit_set;
-
-static int collect_commits(commit_set *set, brc_store *store, const brc_oid *tip, brc_error *err)
-{
-    brc_walk *walk;
-    const brc_commit *commit;
-    int rc;
-    BRC_TRY(brc_walk_new(&walk, store, tip, err));
-    while ((rc = brc_walk_next(walk, &commit, err)) > 0) {
-        rc = brc_grow_array(&set->ids, &set->cap, set->n + 1, sizeof(brc_oid), err);
-        if (rc < 0)
-            break;
-        ((brc_oid *)set->ids)[set->n++] = commit->id;
-    }
-    brc_walk_free(walk);
-    return rc;
-}
-
-/* Refs mostly share their history: what one walk has met, the next would meet again,
- * so ids are made distinct after each. */
-static void distinct_commits(commit_set *set)
-{
-    brc_oid *ids = set->ids;
-    size_t kept = 0;
-    if (set->n > 1)
-        qsort(ids, set->n, sizeof(*ids), id_order);
-    for (size_t i = 0; i < set->n; i++)
-        if (kept == 0 || id_order(&ids[kept - 1], &ids[i]) != 0)
-            ids[kept++] = ids[i];
-    set->n = kept;
-}
-
-static int count_commits(brc_store *store, uint64_t *count, brc_error *err)
-{
-    brc_ref_row *rows;
-    size_t n;
-    commit_set set = {0};
-    BRC_TRY(brc_ref_list(store, "", &rows, &n, err));
-    int rc = BRC_OK;
-    for (size_t i = 0; i < n && rc >= 0; i++) {
-        const void *there = NULL;
-        if (!rows[i].has_target)
-            continue;
-        if (set.n > 0)
-            there = bsearch(&rows[i].target, set.ids, set.n, sizeof(brc_oid), id_order);
-        if (there == NULL)
-            rc = collect_commits(&set, store, &rows[i].target, err);
-        distinct_commits(&set);
-    }
-    *count = set.n;
-    free(set.ids);
-    brc_ref_rows_free(rows, n);
-    return rc < 0 ? rc : BRC_OK;
-}
-
-int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
-{
-    memset(out, 0, sizeof(*out));
-    BRC_TRY(brc_store_begin_read(repo->store, err));
-    int rc = brc_store_totals(repo->store, out, err);
-    if (rc == BRC_OK)
-        rc = count_commits(repo->store, &out->commits, err);
-    brc_store_end_read(repo->store);
     return rc;
 }
 
