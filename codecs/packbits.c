@@ -4,7 +4,8 @@
  *     stream bit j lies in byte j / 8, at bit j % 8 from the lowest; element i takes the
  *     bits [i * k, (i + 1) * k); zero bits fill the last byte
  *
- *     padding_encoding "first_byte" or "last_byte": one more byte has their number, 0 to 7
+ *     padding_encoding "first_byte" or "last_byte": one more byte has their number, 0 to 7;
+ *     zarrs leaves it out where components are whole bytes, and such chunks are read
  *
  * A component has 1 bit for bool, 2, 4 or 6 for the types that are named so, else eight a
  * byte; complex numbers have two components. Signed integers get their sign back.
@@ -114,6 +115,8 @@ static int packbits_open(void *ctx, void **out_state, const brc_json *config, co
     out->len = out->max_len = state.packed + (state.padding != PACK_NO_PADDING);
     out->flags = k != state.width ? BRC_CODEC_LOSSY : 0;
     state.whole = k == 8 * state.size;
+    if (state.whole && state.padding != PACK_NO_PADDING)
+        out->len = BRC_LEN_VARIES;
     *identity = state.whole && state.padding == PACK_NO_PADDING;
     return brc_codec_state_copy(out_state, &state, sizeof(state), err);
 }
@@ -216,8 +219,10 @@ static int packbits_decode(void *ctx, const void *opaque, void *scratch, brc_spa
     const struct packbits_state *state = opaque;
     size_t more = state->padding != PACK_NO_PADDING;
     size_t len = (size_t)state->ncomponents * state->size;
-    int rc = brc_codec_expect_len(src, state->packed + more, err);
 
+    if (state->whole && src.len == state->packed)
+        more = 0;
+    int rc = brc_codec_expect_len(src, state->packed + more, err);
     if (rc < 0)
         return rc;
     uint8_t said = packbits_padding(state);
@@ -226,7 +231,7 @@ static int packbits_decode(void *ctx, const void *opaque, void *scratch, brc_spa
     if (said != packbits_padding(state))
         return brc_fail(err, BRC_ECORRUPT, "the stored number of padding bits is %d, not %d", said,
                         packbits_padding(state));
-    if (state->padding == PACK_FIRST_BYTE)
+    if (more > 0 && state->padding == PACK_FIRST_BYTE)
         src.data++;
     rc = brc_buf_reserve(dst, len, err);
     if (rc < 0 || len == 0)

@@ -283,7 +283,8 @@ START_TEST(delta_counts_from_the_first_element)
     codecs_open("[" NAMED("numcodecs.delta", "{\"dtype\":\">i2\"}") "," LITTLE "]", "int16", 1, &n);
     codecs_expect_stored(plain, sizeof(plain), stored, sizeof(stored));
     ck_assert(!brc_chain_is_lossy(codecs_chain));
-    codecs_open("[" NAMED("numcodecs.delta", "{\"dtype\":\"i2\",\"astype\":\"int16\"}") "," LITTLE "]",
+    codecs_open("[" NAMED("numcodecs.delta",
+                          "{\"dtype\":\"i2\",\"astype\":\"int16\"}") "," LITTLE "]",
                 "int16", 1, &n);
     codecs_expect_stored(plain, sizeof(plain), stored, sizeof(stored));
     codecs_open(

@@ -76,6 +76,17 @@ START_TEST(packbits_counts_its_padding)
     codecs_expect_stored(eight, 8, "\1\0", 2);
     codecs_open(PACK("{\"padding_encoding\":\"first_byte\"}"), "bool", 1, &none);
     codecs_expect_stored("", 0, "\0", 1);
+
+    /* whole bytes, as the text of the codec has them and as zarrs writes them */
+    n = 2;
+    codecs_open(PACK("{\"padding_encoding\":\"first_byte\"}"), "uint16", 1, &n);
+    codecs_expect_stored("\1\2\3\4", 4, "\0\1\2\3\4", 5);
+    codecs_expect("\1\2\3\4", 4, "\1\2\3\4", 4);
+    codecs_expect_corrupt("\1\2\3\4\5", 5, "the stored number of padding bits is 1, not 0");
+    codecs_open(PACK("{\"padding_encoding\":\"last_byte\"}"), "uint16", 1, &n);
+    codecs_expect_stored("\1\2\3\4", 4, "\1\2\3\4\0", 5);
+    codecs_expect("\1\2\3\4", 4, "\1\2\3\4", 4);
+    codecs_expect_corrupt("\1\2\3", 3, "5 bytes are expected, not 3");
 }
 END_TEST
 
