@@ -24,11 +24,8 @@
 enum { SHARD_ENTRY = 16 }; /* bytes: an offset and a length                      */
 
 struct shard_state {
-    int ndim, at_start;
-    uint64_t shape[BRC_MAX_NDIM], inner_shape[BRC_MAX_NDIM], grid[BRC_MAX_NDIM];
-    uint64_t n;        /* inner chunks                                         */
-    uint64_t elements; /* of the shard                                         */
-    uint64_t inner_elements;
+    struct brc_shard_cut cut;
+    int at_start;
     size_t item; /* bytes an element; 0: they vary                       */
     brc_chain *inner, *index;
     brc_dtype *index_type;
@@ -60,8 +57,10 @@ static void shard_close(void *ctx, void *opaque)
 static int shard_read_shape(struct shard_state *state, const brc_json *shape, const brc_proto *in,
                             brc_error *err)
 {
-    state->ndim = in->ndim;
-    state->n = state->inner_elements = 1;
+    struct brc_shard_cut *cut = &state->cut;
+
+    cut->ndim = in->ndim;
+    cut->n = cut->inner_elements = 1;
     if (brc_json_kind(shape) != BRC_JSON_ARRAY || brc_json_count(shape) != (size_t)in->ndim)
         return brc_fail(err, BRC_EINVAL,
                         "\"chunk_shape\" must be a list of %d extents, as the "
@@ -75,19 +74,18 @@ static int shard_read_shape(struct shard_state *state, const brc_json *shape, co
                             "\"chunk_shape\" must divide the shard: its extent %llu along axis %d "
                             "into whole chunks",
                             (unsigned long long)in->shape[i], i);
-        state->shape[i] = in->shape[i];
-        state->inner_shape[i] = extent;
-        state->grid[i] = in->shape[i] / extent;
-        state->inner_elements = brc_codec_times(state->inner_elements, extent);
-        state->n =
-            state->n == 0 || state->grid[i] == 0 ? 0 : brc_codec_times(state->n, state->grid[i]);
+        cut->shape[i] = in->shape[i];
+        cut->inner_shape[i] = extent;
+        cut->grid[i] = in->shape[i] / extent;
+        cut->inner_elements = brc_codec_times(cut->inner_elements, extent);
+        cut->n = cut->n == 0 || cut->grid[i] == 0 ? 0 : brc_codec_times(cut->n, cut->grid[i]);
     }
-    if (state->n > SHARD_MAX_ENTRIES)
+    if (cut->n > SHARD_MAX_ENTRIES)
         return brc_fail(err, BRC_ELIMIT,
                         "a shard of %llu inner chunks is too large: 2^30 are the "
                         "most",
-                        (unsigned long long)state->n);
-    return brc_codec_count(&state->elements, in, err);
+                        (unsigned long long)cut->n);
+    return brc_codec_count(&cut->elements, in, err);
 }
 
 static int shard_read_location(struct shard_state *state, const brc_json *location, brc_error *err)
@@ -107,14 +105,14 @@ static int shard_open_index(struct shard_state *state, const brc_json *codecs, c
 {
     uint64_t shape[BRC_MAX_NDIM + 1];
 
-    if (state->ndim + 1 > BRC_MAX_NDIM)
+    if (state->cut.ndim + 1 > BRC_MAX_NDIM)
         return brc_fail(err, BRC_ELIMIT, "a shard has at most %d dimensions", BRC_MAX_NDIM - 1);
-    for (int i = 0; i < state->ndim; i++)
-        shape[i] = state->grid[i];
-    shape[state->ndim] = 2;
+    for (int i = 0; i < state->cut.ndim; i++)
+        shape[i] = state->cut.grid[i];
+    shape[state->cut.ndim] = 2;
     int rc = brc_dtype_open_name(&state->index_type, in->registry, "uint64", err);
     if (rc == BRC_OK)
-        rc = brc_chain_open(&state->index, in->registry, codecs, state->ndim + 1, shape,
+        rc = brc_chain_open(&state->index, in->registry, codecs, state->cut.ndim + 1, shape,
                             state->index_type, (brc_span){ NULL, 0 }, err);
     if (rc < 0) {
         brc_context(err, "\"index_codecs\"");
@@ -123,7 +121,7 @@ static int shard_open_index(struct shard_state *state, const brc_json *codecs, c
     state->index_len = brc_chain_encoded_len(state->index);
     /* Shorter than the entries: then some bits are left out, and a short value could
      * ask for a long index. */
-    if (state->index_len == BRC_LEN_VARIES || state->index_len < state->n * SHARD_ENTRY)
+    if (state->index_len == BRC_LEN_VARIES || state->index_len < state->cut.n * SHARD_ENTRY)
         return brc_fail(err, BRC_EINVAL,
                         "\"index_codecs\" must give every index the same length, so that it can "
                         "be found: \"bytes\" and \"crc32c\" do, compression does not");
@@ -134,7 +132,7 @@ static int shard_open_index(struct shard_state *state, const brc_json *codecs, c
  * each inner chunk a few times. */
 static uint64_t shard_max_len(const struct shard_state *state)
 {
-    uint64_t inner = brc_codec_times(state->n, brc_chain_encoded_max(state->inner));
+    uint64_t inner = brc_codec_times(state->cut.n, brc_chain_encoded_max(state->inner));
 
     return brc_codec_add_up(brc_codec_times(inner, 4),
                             brc_codec_add_up(state->index_len, (uint64_t)1 << 20));
@@ -159,7 +157,7 @@ static int shard_read_config(struct shard_state *state, const brc_json *config, 
     if (rc < 0)
         return rc;
     rc = brc_chain_open(&state->inner, in->registry, brc_json_member(config, "codecs"), in->ndim,
-                        state->inner_shape, in->dtype, in->fill, err);
+                        state->cut.inner_shape, in->dtype, in->fill, err);
     if (rc < 0) {
         brc_context(err, "\"codecs\"");
         return rc;
@@ -196,9 +194,9 @@ static int shard_write_config(void *ctx, const void *opaque, brc_buf *out, brc_e
     const struct shard_state *state = opaque;
     int rc = brc_buf_printf(out, err, "{\"chunk_shape\":[");
 
-    for (int i = 0; i < state->ndim && rc == BRC_OK; i++)
+    for (int i = 0; i < state->cut.ndim && rc == BRC_OK; i++)
         rc = brc_buf_printf(out, err, "%s%llu", i > 0 ? "," : "",
-                            (unsigned long long)state->inner_shape[i]);
+                            (unsigned long long)state->cut.inner_shape[i]);
     if (rc == BRC_OK)
         rc = brc_buf_printf(out, err, "],\"codecs\":");
     if (rc == BRC_OK)
@@ -240,77 +238,23 @@ static void shard_scratch_free(void *ctx, void *opaque)
     free(scratch);
 }
 
-/* ---- where an inner chunk's elements lie in the shard -------------------------------- */
-
-/* Runs of elements that lie side by side in both: along the last axes that an inner
- * chunk has in full, and one more. */
-struct shard_walk {
-    const struct shard_state *state;
-    uint64_t run; /* elements of a run                                         */
-    int axes;     /* those that are stepped through                            */
-    uint64_t index[BRC_MAX_NDIM];
-    uint64_t at; /* element of the shard where the run begins                 */
-};
-
-static uint64_t shard_stride(const struct shard_state *state, int axis)
-{
-    uint64_t stride = 1;
-
-    for (int i = axis + 1; i < state->ndim; i++)
-        stride *= state->shape[i];
-    return stride;
-}
-
-static void shard_walk_start(struct shard_walk *walk, const struct shard_state *state,
-                             uint64_t number)
-{
-    uint64_t stride = 1;
-
-    *walk = (struct shard_walk){ .state = state, .run = 1, .axes = state->ndim };
-    for (int i = state->ndim - 1; i >= 0; i--) {
-        walk->at += number % state->grid[i] * state->inner_shape[i] * stride;
-        number /= state->grid[i];
-        stride *= state->shape[i];
-    }
-    while (walk->axes > 0 && (walk->axes == state->ndim ||
-                              state->inner_shape[walk->axes] == state->shape[walk->axes])) {
-        walk->axes--;
-        walk->run *= state->inner_shape[walk->axes];
-    }
-}
-
-static int shard_walk_next(struct shard_walk *walk)
-{
-    const struct shard_state *state = walk->state;
-
-    for (int i = walk->axes - 1; i >= 0; i--) {
-        uint64_t stride = shard_stride(state, i);
-        walk->at += stride;
-        if (++walk->index[i] < state->inner_shape[i])
-            return 1;
-        walk->at -= state->inner_shape[i] * stride;
-        walk->index[i] = 0;
-    }
-    return 0;
-}
-
 /* ---- encoding -------------------------------- */
 
 /* One inner chunk's elements, packed. offsets: of elements of variable length. */
 static int shard_gather(const struct shard_state *state, uint64_t number, brc_span src,
                         const uint32_t *offsets, brc_buf *out, brc_error *err)
 {
-    struct shard_walk walk;
+    struct brc_shard_walk walk;
     int rc = BRC_OK;
 
     out->len = 0;
-    shard_walk_start(&walk, state, number);
+    brc_shard_walk_start(&walk, &state->cut, number);
     do {
         size_t first = offsets != NULL ? offsets[walk.at] : (size_t)walk.at * state->item;
         size_t end = offsets != NULL ? offsets[walk.at + walk.run]
                                      : (size_t)(walk.at + walk.run) * state->item;
         rc = brc_buf_append(out, src.data + first, end - first, err);
-    } while (rc == BRC_OK && shard_walk_next(&walk));
+    } while (rc == BRC_OK && brc_shard_walk_next(&walk));
     return rc;
 }
 
@@ -319,8 +263,8 @@ static int shard_is_fill(const struct shard_state *state, const brc_buf *plain)
 {
     const brc_buf *fill = &state->fill;
 
-    if (fill->data == NULL || fill->len == 0 ||
-        (uint64_t)plain->len / fill->len != state->inner_elements || plain->len % fill->len != 0)
+    if (fill->data == NULL || fill->len == 0 || plain->len % fill->len != 0 ||
+        (uint64_t)plain->len / fill->len != state->cut.inner_elements)
         return 0;
     for (size_t at = 0; at < plain->len; at += fill->len)
         if (memcmp(plain->data + at, fill->data, fill->len) != 0)
@@ -337,7 +281,7 @@ static void shard_put_entry(brc_buf *index, uint64_t number, uint64_t offset, ui
 static int shard_encode_chunks(const struct shard_state *state, struct shard_scratch *scratch,
                                brc_span src, const uint32_t *offsets, brc_buf *dst, brc_error *err)
 {
-    for (uint64_t i = 0; i < state->n; i++) {
+    for (uint64_t i = 0; i < state->cut.n; i++) {
         int rc = shard_gather(state, i, src, offsets, &scratch->plain, err);
         if (rc < 0)
             return rc;
@@ -364,7 +308,7 @@ static int shard_encode_all(const struct shard_state *state, struct shard_scratc
                             brc_span src, const uint32_t *offsets, brc_buf *dst, brc_error *err)
 {
     static const uint8_t nothing[1];
-    size_t index_len = (size_t)state->index_len, entries = (size_t)state->n * SHARD_ENTRY;
+    size_t index_len = (size_t)state->index_len, entries = (size_t)state->cut.n * SHARD_ENTRY;
 
     if (src.data == NULL)
         src.data = nothing;
@@ -404,7 +348,7 @@ static int shard_encode(void *ctx, const void *opaque, void *opaque_scratch, brc
     uint32_t *offsets = NULL;
 
     if (state->item == 0) {
-        int rc = brc_codec_new_index(&offsets, state->elements, src, err);
+        int rc = brc_codec_new_index(&offsets, state->cut.elements, src, err);
         if (rc < 0)
             return rc;
     }
@@ -452,7 +396,7 @@ static int shard_decode_index(const struct shard_state *state, struct shard_scra
                         (unsigned long long)state->index_len);
     brc_span index = { src.data + (state->at_start ? 0 : src.len - index_len), index_len };
     scratch->index.len = 0;
-    int rc = brc_buf_reserve(&scratch->index, (size_t)state->n * SHARD_ENTRY + 1, err);
+    int rc = brc_buf_reserve(&scratch->index, (size_t)state->cut.n * SHARD_ENTRY + 1, err);
     if (rc == BRC_OK)
         rc = brc_chain_decode(state->index, scratch->chains, index, &scratch->index, err);
     if (rc < 0)
@@ -468,11 +412,20 @@ static int shard_no_fill(uint64_t number, brc_error *err)
                     (unsigned long long)number);
 }
 
-/* Decodes one inner chunk into `out`, which is empty. */
+/* Decodes one inner chunk into `out`, which is empty. box: of the shard; NULL: all. */
 static int shard_decode_chunk(const struct shard_state *state, struct shard_scratch *scratch,
-                              brc_span stored, uint64_t number, brc_buf *out, brc_error *err)
+                              brc_span stored, uint64_t number, const brc_box *box, brc_buf *out,
+                              brc_error *err)
 {
-    int rc = brc_chain_decode(state->inner, scratch->chains, stored, out, err);
+    brc_box inner;
+    int rc;
+
+    if (box != NULL) {
+        brc_shard_inner_box(&state->cut, number, box, &inner);
+        rc = brc_chain_decode_box(state->inner, scratch->chains, stored, &inner, out, err);
+    } else {
+        rc = brc_chain_decode(state->inner, scratch->chains, stored, out, err);
+    }
 
     if (rc < 0)
         brc_context(err, "inner chunk %llu", (unsigned long long)number);
@@ -494,22 +447,23 @@ static void shard_repeat(uint8_t *to, const brc_buf *fill, uint64_t n)
 
 /* One inner chunk of elements of a fixed length, to its place in `to`. */
 static int shard_place(const struct shard_state *state, struct shard_scratch *scratch,
-                       brc_span stored, uint64_t number, uint8_t *to, brc_error *err)
+                       brc_span stored, uint64_t number, const brc_box *box, uint8_t *to,
+                       brc_error *err)
 {
-    struct shard_walk walk;
+    struct brc_shard_walk walk;
     const uint8_t *from = NULL;
 
     if (stored.data == NULL && state->fill.len != state->item)
         return shard_no_fill(number, err);
-    shard_walk_start(&walk, state, number);
+    brc_shard_walk_start(&walk, &state->cut, number);
     size_t run = (size_t)walk.run * state->item;
-    if (stored.data != NULL && walk.run == state->inner_elements) { /* in one piece  */
+    if (stored.data != NULL && walk.run == state->cut.inner_elements) { /* in one piece  */
         brc_buf into = { to + walk.at * state->item, 0, run, 0, 1 };
-        return shard_decode_chunk(state, scratch, stored, number, &into, err);
+        return shard_decode_chunk(state, scratch, stored, number, box, &into, err);
     }
     if (stored.data != NULL) {
         scratch->plain.len = 0;
-        int rc = shard_decode_chunk(state, scratch, stored, number, &scratch->plain, err);
+        int rc = shard_decode_chunk(state, scratch, stored, number, box, &scratch->plain, err);
         if (rc < 0)
             return rc;
         from = scratch->plain.data;
@@ -521,7 +475,7 @@ static int shard_place(const struct shard_state *state, struct shard_scratch *sc
             memcpy(to + walk.at * state->item, from, run);
             from += run;
         }
-    } while (shard_walk_next(&walk));
+    } while (brc_shard_walk_next(&walk));
     return BRC_OK;
 }
 
@@ -530,12 +484,37 @@ static int shard_decode_fixed(const struct shard_state *state, struct shard_scra
 {
     int rc = brc_buf_reserve(dst, (size_t)state->len, err);
 
-    for (uint64_t i = 0; i < state->n && rc == BRC_OK; i++) {
+    for (uint64_t i = 0; i < state->cut.n && rc == BRC_OK; i++) {
         brc_span stored;
         rc = shard_find(state, scratch, src, i, &stored, err);
         if (rc == BRC_OK)
-            rc = shard_place(state, scratch, stored, i, dst->data + dst->len, err);
+            rc = shard_place(state, scratch, stored, i, NULL, dst->data + dst->len, err);
     }
+    if (rc == BRC_OK)
+        dst->len += (size_t)state->len;
+    return rc;
+}
+
+static int shard_decode_box(void *ctx, const void *opaque, void *scratch, brc_span src,
+                            const brc_box *box, brc_buf *dst, brc_error *err)
+{
+    (void)ctx;
+    const struct shard_state *state = opaque;
+    struct brc_shard_met met;
+    int rc = shard_decode_index(state, scratch, src, err);
+
+    if (rc == BRC_OK)
+        rc = brc_buf_reserve(dst, (size_t)state->len, err);
+    if (rc < 0)
+        return rc;
+    brc_shard_met_start(&met, &state->cut, box);
+    do {
+        uint64_t number = brc_shard_met_number(&met, &state->cut);
+        brc_span stored;
+        rc = shard_find(state, scratch, src, number, &stored, err);
+        if (rc == BRC_OK)
+            rc = shard_place(state, scratch, stored, number, box, dst->data + dst->len, err);
+    } while (rc == BRC_OK && brc_shard_met_next(&met, &state->cut));
     if (rc == BRC_OK)
         dst->len += (size_t)state->len;
     return rc;
@@ -552,7 +531,7 @@ static int shard_add_part(const struct shard_state *state, struct shard_scratch 
                           brc_span stored, uint64_t number, struct shard_parts *parts,
                           brc_error *err)
 {
-    struct shard_walk walk;
+    struct brc_shard_walk walk;
     size_t at = stored.data != NULL ? parts->bytes.len : 0;
     int rc = BRC_OK;
 
@@ -560,7 +539,7 @@ static int shard_add_part(const struct shard_state *state, struct shard_scratch 
         return shard_no_fill(number, err);
     if (stored.data != NULL) {
         scratch->plain.len = 0;
-        rc = shard_decode_chunk(state, scratch, stored, number, &scratch->plain, err);
+        rc = shard_decode_chunk(state, scratch, stored, number, NULL, &scratch->plain, err);
         if (rc == BRC_OK)
             rc = brc_buf_append(&parts->bytes, scratch->plain.data, scratch->plain.len, err);
         if (rc < 0)
@@ -569,7 +548,7 @@ static int shard_add_part(const struct shard_state *state, struct shard_scratch 
     /* What an inner chain of elements of variable length gives has been checked by the
      * codec that made elements of it, but not by those that came after. */
     size_t end = parts->bytes.len;
-    shard_walk_start(&walk, state, number);
+    brc_shard_walk_start(&walk, &state->cut, number);
     do {
         for (uint64_t i = 0; i < walk.run; i++) {
             parts->at[walk.at + i] = (uint32_t)at;
@@ -581,7 +560,7 @@ static int shard_add_part(const struct shard_state *state, struct shard_scratch 
                                 (unsigned long long)number);
             at += 4 + (size_t)len;
         }
-    } while (shard_walk_next(&walk));
+    } while (brc_shard_walk_next(&walk));
     if (stored.data != NULL && at != end)
         return brc_fail(err, BRC_ECORRUPT, "inner chunk %llu has bytes behind its elements",
                         (unsigned long long)number);
@@ -595,13 +574,13 @@ static int shard_decode_parts(const struct shard_state *state, struct shard_scra
 
     parts->bytes.limit =
         dst->limit > 0 && dst->limit < UINT32_MAX / 2 ? dst->limit + state->fill.len : UINT32_MAX;
-    for (uint64_t i = 0; i < state->n && rc == BRC_OK; i++) {
+    for (uint64_t i = 0; i < state->cut.n && rc == BRC_OK; i++) {
         brc_span stored;
         rc = shard_find(state, scratch, src, i, &stored, err);
         if (rc == BRC_OK)
             rc = shard_add_part(state, scratch, stored, i, parts, err);
     }
-    for (uint64_t i = 0; i < state->elements && rc == BRC_OK; i++) {
+    for (uint64_t i = 0; i < state->cut.elements && rc == BRC_OK; i++) {
         const uint8_t *from = parts->bytes.data + parts->at[i];
         rc = brc_buf_append(dst, from, 4 + (size_t)brc_codec_load(from, 4), err);
     }
@@ -613,9 +592,9 @@ static int shard_decode_varying(const struct shard_state *state, struct shard_sc
 {
     struct shard_parts parts = { BRC_BUF_INIT, NULL };
 
-    if (state->elements > UINT32_MAX)
+    if (state->cut.elements > UINT32_MAX)
         return brc_fail(err, BRC_ELIMIT, "the shard has too many elements");
-    parts.at = malloc(((size_t)state->elements + 1) * sizeof(*parts.at));
+    parts.at = malloc(((size_t)state->cut.elements + 1) * sizeof(*parts.at));
     if (parts.at == NULL)
         return brc_fail(err, BRC_ENOMEM, "out of memory");
     int rc = shard_decode_parts(state, scratch, src, &parts, dst, err);
@@ -656,6 +635,7 @@ int brc_codec_sharding_register(brc_registry *reg, brc_error *err)
         .scratch_free = shard_scratch_free,
         .encode = shard_encode,
         .decode = shard_decode,
+        .decode_box = shard_decode_box,
     };
 
     return brc_codec_add(reg, &spec, &impl, err);

@@ -31,6 +31,8 @@ struct transpose_state {
     uint64_t len, n; /* n: elements, where they have a variable length           */
     int varies;
     struct transpose_plan encode, decode;
+    struct transpose_axis axis[BRC_MAX_NDIM]; /* the array's: dst is its own stride, src
+                                                 that in what was made of it        */
 };
 
 /* ---- specification ------------------------------------------------------------------ */
@@ -85,10 +87,8 @@ static int transpose_read_config(struct transpose_state *state, const brc_json *
 
 /* Puts an axis behind the last one, or makes one of both where the last one's step
  * is a full round of this one on both sides. */
-static void transpose_plan_add(struct transpose_plan *plan, struct transpose_axis axis)
+static void transpose_plan_join(struct transpose_plan *plan, struct transpose_axis axis)
 {
-    if (axis.n == 1)
-        return;
     if (plan->ndim > 0) {
         struct transpose_axis *last = &plan->axis[plan->ndim - 1];
         if (last->dst == axis.n * axis.dst && last->src == axis.n * axis.src) {
@@ -99,6 +99,12 @@ static void transpose_plan_add(struct transpose_plan *plan, struct transpose_axi
         }
     }
     plan->axis[plan->ndim++] = axis;
+}
+
+static void transpose_plan_add(struct transpose_plan *plan, struct transpose_axis axis)
+{
+    if (axis.n > 1)
+        transpose_plan_join(plan, axis);
 }
 
 static void transpose_strides(size_t *stride, int ndim, const uint64_t *shape, size_t item)
@@ -126,8 +132,8 @@ static void transpose_make_plans(struct transpose_state *state, const uint64_t *
     }
     for (int i = 0; i < state->ndim; i++) {
         size_t b = b_stride[inverse[i]];
-        transpose_plan_add(&state->decode,
-                           (struct transpose_axis){ (size_t)a_shape[i], a_stride[i], b });
+        state->axis[i] = (struct transpose_axis){ (size_t)a_shape[i], a_stride[i], b };
+        transpose_plan_add(&state->decode, state->axis[i]);
     }
 }
 
@@ -352,6 +358,54 @@ static int transpose_decode(void *ctx, const void *opaque, void *scratch, brc_sp
     return transpose_convert(state, &state->decode, src, dst, err);
 }
 
+/* Both sides' fastest axes stay, however few elements are asked for: they say how the
+ * plan is run. *to, *from: where the box begins. */
+static void transpose_box_plan(struct transpose_plan *plan, const struct transpose_state *state,
+                               const brc_box *box, size_t *to, size_t *from)
+{
+    plan->ndim = 0;
+    *to = *from = 0;
+    for (int i = 0; i < state->ndim; i++) {
+        struct transpose_axis axis = state->axis[i];
+        if (axis.n == 1)
+            continue;
+        *to += (size_t)box->start[i] * axis.dst;
+        *from += (size_t)box->start[i] * axis.src;
+        axis.n = (size_t)box->count[i];
+        if (axis.n > 1 || axis.dst == state->item || axis.src == state->item)
+            transpose_plan_join(plan, axis);
+    }
+}
+
+static int transpose_decode_box(void *ctx, const void *opaque, void *scratch, brc_span src,
+                                const brc_box *box, brc_buf *dst, brc_error *err)
+{
+    const struct transpose_state *state = opaque;
+    struct transpose_plan plan;
+    size_t to, from;
+
+    if (src.len != state->len || state->n == 0)
+        return transpose_decode(ctx, opaque, scratch, src, dst, err);
+    int rc = brc_buf_reserve(dst, src.len, err);
+    if (rc < 0)
+        return rc;
+    transpose_box_plan(&plan, state, box, &to, &from);
+    transpose_run_plan(&plan, dst->data + dst->len + to, src.data + from, state->item);
+    dst->len += src.len;
+    return BRC_OK;
+}
+
+static void transpose_source_box(void *ctx, const void *opaque, const brc_box *box, brc_box *out)
+{
+    (void)ctx;
+    const struct transpose_state *state = opaque;
+
+    for (int i = 0; i < state->ndim; i++) {
+        out->start[i] = box->start[state->order[i]];
+        out->count[i] = box->count[state->order[i]];
+    }
+}
+
 int brc_codec_transpose_register(brc_registry *reg, brc_error *err)
 {
     static const brc_codec_spec spec = {
@@ -368,6 +422,8 @@ int brc_codec_transpose_register(brc_registry *reg, brc_error *err)
         .name = "portable",
         .encode = transpose_encode,
         .decode = transpose_decode,
+        .decode_box = transpose_decode_box,
+        .source_box = transpose_source_box,
     };
     int rc = brc_registry_add_codec(reg, &spec, err);
 

@@ -193,6 +193,11 @@ typedef struct brc_codec_spec {
 
 enum { BRC_MEMORY_HOST = 0 };
 
+/* Elements of an array: count[i] > 0 of them along axis i, from start[i] on. */
+typedef struct brc_box {
+    uint64_t start[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+} brc_box;
+
 typedef struct brc_codec_impl {
     size_t size;
     const char *spec;         /* the specification's name                        */
@@ -220,6 +225,15 @@ typedef struct brc_codec_impl {
                         brc_buf *dst, int *status, brc_error *err);
     void (*destroy)(void *ctx);
     const char *owner;       /* who registers it, for messages; NULL: "a plug-in"     */
+    /* Of a codec that takes an array whose elements have a fixed size: as decode, for a
+     * caller that looks at the elements in `box` of that array alone. dst gets its whole
+     * length; what stands there for the others does not matter. NULL: decode. */
+    int (*decode_box)(void *ctx, const void *state, void *scratch, brc_span src, const brc_box *box,
+                      brc_buf *dst, brc_error *err);
+    /* Of an array->array codec with decode_box: the box of the array it makes in which
+     * decode_box looks for these elements; the rest of its src is then anything.
+     * NULL: it looks at all of them. */
+    void (*source_box)(void *ctx, const void *state, const brc_box *box, brc_box *out);
 } brc_codec_impl;
 
 /* Each copies the structure and its names. BRC_EEXISTS: the name is taken, and
@@ -314,6 +328,11 @@ BRC_API void brc_scratch_free(brc_scratch *scratch);
  * uint32 of their bytes and the bytes. */
 BRC_API BRC_MUST_USE int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch,
                                           brc_span src, brc_buf *dst, brc_error *err);
+/* The same for a caller that looks at the elements in `box` of the chunk alone: dst
+ * gets its whole length, and where the codecs can, no more than those are decoded. */
+BRC_API BRC_MUST_USE int brc_chain_decode_box(const brc_chain *chain, brc_scratch *scratch,
+                                              brc_span src, const brc_box *box, brc_buf *dst,
+                                              brc_error *err);
 BRC_API BRC_MUST_USE int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch,
                                           brc_span src, brc_buf *dst, brc_error *err);
 

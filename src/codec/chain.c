@@ -143,8 +143,8 @@ static int step_judge(const brc_step *step, int way, int limited, int rc, size_t
     return rc < 0 ? rc : step_check_len(step, way, src_len, dst->len, cause);
 }
 
-int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src, brc_buf *dst,
-                 brc_error *err)
+int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
+                 const brc_box *box, brc_buf *dst, brc_error *err)
 {
     const brc_codec_impl *impl = step->impl;
     brc_error cause = BRC_ERROR_INIT;
@@ -155,7 +155,9 @@ int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span s
     if (rc < 0)
         return brc_step_fail(step, rc, &cause, err);
     int limited = step_put_limit(step, way, src.len, dst);
-    if (way == BRC_DECODE)
+    if (way == BRC_DECODE && box != NULL)
+        rc = impl->decode_box(impl->ctx, step->state, ctx, src, box, dst, &cause);
+    else if (way == BRC_DECODE)
         rc = impl->decode(impl->ctx, step->state, ctx, src, dst, &cause);
     else
         rc = impl->encode(impl->ctx, step->state, ctx, src, dst, &cause);
@@ -170,7 +172,7 @@ static int step_loop(const brc_step *step, brc_scratch *scratch, int way, size_t
                      const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        int rc = brc_step_run(step, scratch, way, src[i], &dst[i], err);
+        int rc = brc_step_run(step, scratch, way, src[i], NULL, &dst[i], err);
         if (rc < 0) {
             *failed = i;
             return rc;
@@ -272,18 +274,38 @@ int brc_chain_copy(const brc_chain *chain, int way, brc_span src, brc_buf *dst, 
     return brc_buf_append(dst, src.data, src.len, err);
 }
 
+/* What a step decodes for `box` of the chunk. Steps that leave the bytes as they are
+ * may give the array another shape all the same. */
+static void chain_box_of(const brc_chain *chain, const brc_step *until, const brc_box *box,
+                         brc_box *out)
+{
+    brc_box from;
+
+    *out = *box;
+    for (const brc_step *step = chain->steps; step != until; step++) {
+        from = *out;
+        step->impl->source_box(step->impl->ctx, step->state, &from, out);
+    }
+}
+
+/* box: what is looked at when decoding; NULL: all. */
 static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_span src,
-                     brc_buf *dst, brc_error *err)
+                     const brc_box *box, brc_buf *dst, brc_error *err)
 {
     int rc = BRC_OK;
+    brc_box part;
 
     BRC_TRY(brc_chain_check(chain, way, src, dst, err));
     if (chain->nactive == 0)
         return brc_chain_copy(chain, way, src, dst, err);
     for (size_t i = 0; i < chain->nactive && rc == BRC_OK; i++) {
         brc_buf *out = i == chain->nactive - 1 ? dst : &scratch->between[i % 2];
+        const brc_step *step = brc_chain_active(chain, way, i);
+        int boxed = box != NULL && chain->nactive - 1 - i < chain->nboxed;
         out->len = 0;
-        rc = brc_step_run(brc_chain_active(chain, way, i), scratch, way, src, out, err);
+        if (boxed)
+            chain_box_of(chain, step, box, &part);
+        rc = brc_step_run(step, scratch, way, src, boxed ? &part : NULL, out, err);
         src = (brc_span){ out->data, out->len };
     }
     if (rc < 0)
@@ -294,11 +316,17 @@ static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_
 int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch, brc_span src, brc_buf *dst,
                      brc_error *err)
 {
-    return chain_run(chain, scratch, BRC_DECODE, src, dst, err);
+    return chain_run(chain, scratch, BRC_DECODE, src, NULL, dst, err);
+}
+
+int brc_chain_decode_box(const brc_chain *chain, brc_scratch *scratch, brc_span src,
+                         const brc_box *box, brc_buf *dst, brc_error *err)
+{
+    return chain_run(chain, scratch, BRC_DECODE, src, box, dst, err);
 }
 
 int brc_chain_encode(const brc_chain *chain, brc_scratch *scratch, brc_span src, brc_buf *dst,
                      brc_error *err)
 {
-    return chain_run(chain, scratch, BRC_ENCODE, src, dst, err);
+    return chain_run(chain, scratch, BRC_ENCODE, src, NULL, dst, err);
 }

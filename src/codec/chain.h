@@ -23,6 +23,10 @@ int brc_chain_is_identity(const brc_chain *chain); /* stored bytes are the canon
 /* Its decoding needs the fill value, which then belongs to the encoding. */
 int brc_chain_needs_fill(const brc_chain *chain);
 
+/* 1 where decoding a box saves work, in chunks of this shape; 0 where the chain is of
+ * another shape, or decodes all anyway. */
+int brc_chain_has_boxes(const brc_chain *chain, int ndim, const uint64_t *shape);
+
 /* n at once: codecs with batch forms get them whole, for the others it loops. An
  * item whose data is NULL is absent: no codec sees it and its dst stays empty. The
  * result is the code of the first item that failed, *failed its index; every dst

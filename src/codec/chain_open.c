@@ -236,6 +236,23 @@ static int chain_bind_steps(brc_chain *chain, const brc_registry *reg, const brc
     return BRC_OK;
 }
 
+/* Steps that decode a box, from the array's side on, up to one that needs all of its
+ * source for it. */
+static size_t chain_count_boxed(const brc_chain *chain)
+{
+    size_t n = 0;
+
+    if (brc_chain_decoded_len(chain) == BRC_LEN_VARIES)
+        return 0;
+    for (const brc_step *step = chain->steps;; step++) {
+        if (!step->identity && step->impl->decode_box == NULL)
+            return n;
+        n += !step->identity;
+        if (step->entry->spec.kind == BRC_ARRAY_TO_BYTES || step->impl->source_box == NULL)
+            return n;
+    }
+}
+
 static void chain_finish(brc_chain *chain)
 {
     for (size_t i = 0; i < chain->nsteps; i++) {
@@ -249,6 +266,7 @@ static void chain_finish(brc_chain *chain)
         if (step->flags & BRC_CODEC_NEEDS_FILL)
             chain->needs_fill = 1;
     }
+    chain->nboxed = chain_count_boxed(chain);
 }
 
 int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *codecs, int ndim,
@@ -279,6 +297,8 @@ int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *cod
     }
     proto.registry = chain->registry = reg;
     chain->type = type;
+    chain->ndim = ndim;
+    memcpy(chain->shape, proto.shape, sizeof(chain->shape));
     BRC_GO(chain_bind_steps(chain, reg, codecs, &proto, err));
     chain_finish(chain);
     *out = chain;
@@ -351,6 +371,12 @@ int brc_chain_is_lossy(const brc_chain *chain)
 int brc_chain_needs_fill(const brc_chain *chain)
 {
     return chain->needs_fill;
+}
+
+int brc_chain_has_boxes(const brc_chain *chain, int ndim, const uint64_t *shape)
+{
+    return chain->nboxed > 0 && ndim == chain->ndim &&
+           memcmp(shape, chain->shape, (size_t)ndim * sizeof(*shape)) == 0;
 }
 
 int brc_chain_is_identity(const brc_chain *chain)

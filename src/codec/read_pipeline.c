@@ -58,7 +58,11 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
     brc_buf *chunk = &run->pipe->workers[worker].chunk;
     chunk->len = 0;
     BRC_TRY(brc_buf_reserve(chunk, item->len, err));
-    BRC_TRY(brc_chain_decode(item->chain, scratch, src, chunk, err));
+    brc_box box;
+    if (ops->box != NULL && ops->box(ops->ctx, item, &box))
+        BRC_TRY(brc_chain_decode_box(item->chain, scratch, src, &box, chunk, err));
+    else
+        BRC_TRY(brc_chain_decode(item->chain, scratch, src, chunk, err));
     if (item->varies)
         item->len = chunk->len;
     if (chunk->len != item->len)

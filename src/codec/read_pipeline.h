@@ -37,6 +37,9 @@ typedef struct brc_read_ops {
     int (*place)(void *ctx, const brc_read_item *item, const uint8_t *data, brc_error *err);
     /* Any thread: puts the chunk's name before an error. NULL: nothing. */
     void (*name)(void *ctx, const brc_read_item *item, brc_error *err);
+    /* Any thread: 1 with the only elements of an item that place() will look at, 0 where
+     * it may be any. NULL: as 0. */
+    int (*box)(void *ctx, const brc_read_item *item, brc_box *out);
 } brc_read_ops;
 
 /* The error is that of the first item that failed, whatever the threads did. */

@@ -209,6 +209,22 @@ static int reader_place(void *ctx, const brc_read_item *item, const uint8_t *dat
     return BRC_OK;
 }
 
+/* The selection's box. The chunk may be stored as another array's of another shape. */
+static int reader_box(void *ctx, const brc_read_item *item, brc_box *out)
+{
+    const region_reader *rd = ctx;
+    brc_region_part part;
+    const int ndim = rd->a->meta.ndim;
+    brc_region_part_of(&part, rd->a, rd->r, item->number);
+    if (part.full || !brc_chain_has_boxes(item->chain, ndim, part.chunk))
+        return 0;
+    for (int i = 0; i < ndim; i++) {
+        out->start[i] = part.overlap.in_chunk[i];
+        out->count[i] = (part.overlap.count[i] - 1) * rd->r->sel.step[i] + 1;
+    }
+    return 1;
+}
+
 static void reader_name(void *ctx, const brc_read_item *item, brc_error *err)
 {
     const region_reader *rd = ctx;
@@ -249,7 +265,8 @@ static void reader_dispose(region_reader *rd)
 static int read_region(brc_array *a, const brc_region *r, void *dst, void **kept, brc_error *err)
 {
     region_reader rd = {.a = a, .r = r, .dst = dst, .kept = kept};
-    brc_read_ops ops = {&rd, reader_next, reader_fetch, reader_check, reader_place, reader_name};
+    brc_read_ops ops = {&rd, reader_next, reader_fetch, reader_check, reader_place, reader_name,
+                        reader_box};
     rd.fill = (brc_span){a->meta.fill.data, a->meta.fill.len};
     if (r->nchunks == 0)
         return BRC_OK;

@@ -165,7 +165,7 @@ static int checker_place(void *ctx, const brc_read_item *item, const uint8_t *da
 
 static int run_checker(object_checker *c, brc_error *err)
 {
-    brc_read_ops ops = {c, checker_next, checker_fetch, checker_check, checker_place, NULL};
+    brc_read_ops ops = {c, checker_next, checker_fetch, checker_check, checker_place, NULL, NULL};
     return brc_read_pipeline(&c->repo->pipe, &ops, err);
 }
 

@@ -145,5 +145,6 @@ void bench_bulk(const bench_opts *o);
 void bench_random(const bench_opts *o);
 void bench_commit(const bench_opts *o);
 void bench_size(const bench_opts *o);
+void bench_shard(const bench_opts *o);
 
 #endif

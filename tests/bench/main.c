@@ -20,6 +20,7 @@ static const struct {
 } groups[] = {
     {"bulk", "whole arrays written, read and written again", bench_bulk},
     {"random", "one chunk, one small slice", bench_random},
+    {"shard", "one inner chunk of a shard, and a box across shards", bench_shard},
     {"commit", "commits, diff and branches at a million chunks, and many commits", bench_commit},
     {"size", "what versions, index, tree and pages take", bench_size},
 };

@@ -99,6 +99,78 @@ static int kit_check_round_trip(struct kit_case *c)
     return 0;
 }
 
+/* Elements of a box, one after the other in C order; 0 after the last one. */
+static int kit_box_next(int ndim, const brc_box *box, uint64_t *at)
+{
+    for (int i = ndim - 1; i >= 0; i--) {
+        if (++at[i] < box->count[i])
+            return 1;
+        at[i] = 0;
+    }
+    return 0;
+}
+
+static int kit_same_in_box(const struct kit_case *c, const uint8_t *whole, int ndim,
+                           const uint64_t *shape, const brc_box *box)
+{
+    uint64_t at[BRC_MAX_NDIM] = { 0 };
+    size_t item = c->type->item_size;
+
+    do {
+        size_t n = 0;
+        for (int i = 0; i < ndim; i++)
+            n = n * (size_t)shape[i] + (size_t)(box->start[i] + at[i]);
+        if (memcmp(c->place + n * item, whole + n * item, item) != 0)
+            return 0;
+    } while (kit_box_next(ndim, box, at));
+    return 1;
+}
+
+static void kit_pick_box(struct kit_case *c, int ndim, const uint64_t *shape, brc_box *box)
+{
+    for (int i = 0; i < ndim; i++) {
+        box->start[i] = codec_kit_random(&c->random) % shape[i];
+        box->count[i] = 1;
+        if (codec_kit_random(&c->random) % 3 > 0) /* often one: an axis falls away then */
+            box->count[i] += codec_kit_random(&c->random) % (shape[i] - box->start[i]);
+    }
+}
+
+static int kit_decode_box(struct kit_case *c, const brc_box *box)
+{
+    brc_error err = BRC_ERROR_INIT;
+    brc_buf dst = { c->place, 0, c->len, 0, 1 };
+
+    memset(c->place, 0xA5, c->len);
+    int rc = brc_chain_decode_box(c->chain, c->scratch,
+                                  (brc_span){ c->stored.data, c->stored.len }, box, &dst, &err);
+    if (rc < 0)
+        return kit_fail(c, "decoding a box fails: %s", err.message);
+    return dst.len == c->len ? 0 : kit_fail(c, "a box comes in %zu bytes of %zu", dst.len, c->len);
+}
+
+/* Follows kit_check_round_trip(), which has left the whole chunk. */
+static int kit_check_boxes(struct kit_case *c, int ndim, const uint64_t *shape)
+{
+    brc_box box = { { 0 }, { 0 } };
+    int bad = 0;
+
+    if (c->type->item_size == 0 || c->len == 0)
+        return 0;
+    uint8_t *whole = malloc(c->len);
+    if (whole == NULL)
+        return kit_fail(c, "no memory for the test itself");
+    memcpy(whole, c->place, c->len);
+    for (int i = 0; i < 8 && !bad; i++) {
+        kit_pick_box(c, ndim, shape, &box);
+        bad = kit_decode_box(c, &box);
+        if (!bad && !kit_same_in_box(c, whole, ndim, shape, &box))
+            bad = kit_fail(c, "a box has other elements than the whole chunk");
+    }
+    free(whole);
+    return bad;
+}
+
 /* What a stranger's input may do: fail with a message, or give the right length. */
 static int kit_check_hostile(struct kit_case *c, brc_span src, const char *how, size_t where)
 {
@@ -439,7 +511,8 @@ static int kit_run_checks(struct kit_case *c, int round, int ndim, const uint64_
     c->place = malloc(c->len + KIT_GUARD);
     if (c->place == NULL)
         return kit_fail(c, "no memory for the test itself");
-    return kit_check_round_trip(c) || kit_check_full_form(c, ndim, shape) || kit_check_cuts(c) ||
+    return kit_check_round_trip(c) || kit_check_boxes(c, ndim, shape) ||
+           kit_check_full_form(c, ndim, shape) || kit_check_cuts(c) ||
            kit_check_flips(c) || kit_check_noise(c) || kit_check_round_trip(c) ||
            kit_check_other(c, ndim, shape) ||
            (round == 1 && (kit_check_threads(c) || kit_check_memory(c, ndim, shape)));

@@ -6,6 +6,7 @@
  *    rank 0 and empty ones too, into memory of exactly the right length;
  *  - no encoding is longer than the chain says;
  *  - the chain's own full form opens again and reads the same bytes;
+ *  - a box of a chunk decodes to the same elements as the whole chunk does;
  *  - cut, flipped and random input gives an error or the right length, and touches
  *    nothing outside of its memory (run it under a sanitizer or valgrind);
  *  - two threads may use one chain at once;
