@@ -4,7 +4,8 @@
  * More than THRESHOLD elements are summarised: of each axis longer than 2 * EDGE
  * only EDGE elements at both ends are read and shown, with "..." between them.
  * Floating-point numbers are aligned at their decimal point, all else to the
- * right; lines break at LINE_WIDTH.
+ * right; texts are quoted, so that it shows where each ends, and not aligned. Lines
+ * break at LINE_WIDTH.
  */
 #include "print_array.h"
 
@@ -23,6 +24,7 @@ struct printed {
     const char **texts;          /* of all elements, C order                  */
     size_t before, after;        /* widest text up to the point, and behind it */
     int by_point;                /* alignment at the decimal point            */
+    int ragged;                  /* no alignment                              */
     size_t next;                 /* element to print                          */
     size_t column;
 };
@@ -121,6 +123,56 @@ static int format_corners(struct printed *p, const brc_sel *sel, const uint64_t 
     return rc;
 }
 
+/* ---- quotes -------------------------------- */
+
+static int begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* What stands before the first quote of an element; NULL: the type has none. */
+static const char *quote_prefix(const char *dtype)
+{
+    static const char *const texts[] = { "string", "fixed_length_utf32" };
+    static const char *const bytes[] = { "bytes", "variable_length_bytes",
+                                         "null_terminated_bytes" };
+    const char *name = begins_with(dtype, "{\"name\":\"") ? dtype + 9 : dtype;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (begins_with(name, texts[i]))
+            return "";
+    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
+        if (begins_with(name, bytes[i]))
+            return "b";
+    return NULL;
+}
+
+/* As Python writes it: in single quotes, unless only those are in the text. */
+static const char *quote_text(struct cli *cli, const char *prefix, const char *text)
+{
+    char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
+    char *out = cli_alloc(cli, strlen(prefix) + 2 * strlen(text) + 3, 1), *to = out;
+
+    to += sprintf(to, "%s%c", prefix, quote);
+    for (; *text; text++) {
+        if (*text == quote)
+            *to++ = '\\';
+        *to++ = *text;
+    }
+    *to = quote;
+    return out;
+}
+
+/* An element alone is printed as it is. */
+static void quote_texts(struct printed *p, size_t n, const char *dtype)
+{
+    const char *prefix = p->ndim > 0 ? quote_prefix(dtype) : NULL;
+
+    p->ragged = prefix != NULL;
+    for (size_t i = 0; prefix && i < n; i++)
+        p->texts[i] = quote_text(p->cli, prefix, p->texts[i]);
+}
+
 /* ---- widths -------------------------------- */
 
 /* Columns in front of the decimal point where texts are aligned at it. */
@@ -131,6 +183,8 @@ static size_t width_before(const struct printed *p, const char *text)
 
 static void measure_texts(struct printed *p, size_t n, const char *dtype)
 {
+    if (p->ragged)
+        return;
     p->by_point = strstr(dtype, "float") != NULL;
     for (size_t i = 0; i < n && p->by_point; i++)
         p->by_point = !strpbrk(p->texts[i], "eE");
@@ -157,6 +211,11 @@ static void put_element(struct printed *p)
     size_t width = cli_text_width(text), before = width_before(p, text);
     size_t left = before ? p->before - before : p->before + p->after - width;
 
+    if (p->ragged) {
+        cli_puts(p->cli, text);
+        p->column += width;
+        return;
+    }
     cli_printf(p->cli, "%*s%s%*s", (int)left, "", text,
                (int)(p->before + p->after - left - width), "");
     p->column += p->before + p->after;
@@ -179,12 +238,14 @@ static void print_row(struct printed *p)
     int axis = p->ndim - 1;
 
     for (uint64_t i = 0; i < p->count[axis]; i++) {
+        size_t width = p->ragged ? cli_text_width(p->texts[p->next]) : p->before + p->after;
+
         if (i > 0)
-            put_separator(p, p->before + p->after);
+            put_separator(p, width);
         if (p->cut[axis] && i == EDGE) {
             cli_puts(p->cli, "...");
             p->column += 3;
-            put_separator(p, p->before + p->after);
+            put_separator(p, width);
         }
         put_element(p);
     }
@@ -247,6 +308,7 @@ int cli_print_array(struct cli *cli, const brc_sel *sel)
             return cli_fail(cli, BRC_ELIMIT, "%s has too many dimensions to be shown", info->path);
     CLI_TRY(format_corners(&p, sel, count, cut, (size_t)n));
     keep_shown_axes(&p, sel, count, cut);
+    quote_texts(&p, (size_t)n, info->dtype);
     measure_texts(&p, (size_t)n, info->dtype);
     if (p.ndim == 0)
         put_element(&p);

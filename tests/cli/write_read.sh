@@ -114,3 +114,15 @@ q create r.brc /cube --shape 20,2,30 --dtype int8
 q write r.brc /cube '[-1, -1, -1]' --value -100
 t read r.brc /cube
 breccia read r.brc /long --format csv | tr , '\n' | sort | uniq -c
+
+echo '# texts are quoted where there are several'
+q create r.brc /words --shape 2,2 --dtype string
+q write r.brc /words '[0, 0]' --value 'a b'
+q write r.brc /words '[1, 0]' --value "it's"
+q write r.brc /words '[1, 1]' --value "it's \"x\""
+t read r.brc /words
+t read r.brc /words '[1, 0]'
+t read r.brc /words '[0]' --format csv
+q create r.brc /octets --shape 2 --dtype bytes
+q write r.brc /octets '[0]' --value YWL/
+t read r.brc /octets
