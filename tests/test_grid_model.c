@@ -375,7 +375,7 @@ static void trial_end(grid_trial *x)
     exchange_stop(&x->kit);
 }
 
-START_TEST(P61_an_array_over_any_grid_is_like_plain_memory)
+START_TEST(trap61_an_array_over_any_grid_is_like_plain_memory)
 {
     grid_trial x;
 
@@ -396,7 +396,7 @@ START_TEST(P61_an_array_over_any_grid_is_like_plain_memory)
 END_TEST
 
 /* The longest way there and back: to nothing, and beyond every edge. */
-START_TEST(P61_what_was_cut_off_does_not_come_back)
+START_TEST(trap61_what_was_cut_off_does_not_come_back)
 {
     grid_trial x;
     uint64_t full[BRC_MAX_NDIM] = { 0 }, none[BRC_MAX_NDIM] = { 0 };
@@ -444,8 +444,9 @@ Suite *grid_model_suite(void)
     TCase *tc = tcase_create("arrays");
 
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, P61_an_array_over_any_grid_is_like_plain_memory, 0, 4 * (int)LAYOUTS);
-    tcase_add_loop_test(tc, P61_what_was_cut_off_does_not_come_back, 0, 2 * (int)LAYOUTS);
+    tcase_add_loop_test(tc, trap61_an_array_over_any_grid_is_like_plain_memory, 0,
+                        4 * (int)LAYOUTS);
+    tcase_add_loop_test(tc, trap61_what_was_cut_off_does_not_come_back, 0, 2 * (int)LAYOUTS);
     suite_add_tcase(suite, tc);
     return suite;
 }

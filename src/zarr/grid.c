@@ -99,19 +99,24 @@ static int read_list(brc_grid *g, int axis, const brc_json *list, brc_error *err
     ((uint64_t *)starts)[0] = 0;
     for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v)) {
         if (!read_edges(v, &edge, &times)) {
-            rc = grid_bad(err, "/chunk_shapes",
-                          "an edge must be an integer of 1 or more, or a pair "
-                          "[edge, times]");
+            rc = brc_fail(err, BRC_EINVAL,
+                          "/chunk_grid/configuration/chunk_shapes/%d: an edge must be an integer "
+                          "of 1 or more, or a pair [edge, times]",
+                          axis);
             goto done;
         }
         if (times > MAX_EDGES || n + times > MAX_EDGES) {
-            rc = brc_fail(err, BRC_ELIMIT, "/chunk_grid: more than 2^24 edges along one axis");
+            rc = brc_fail(err, BRC_ELIMIT,
+                          "/chunk_grid/configuration/chunk_shapes/%d: more than 2^24 edges", axis);
             goto done;
         }
         BRC_GO(brc_grow_array(&starts, &cap, (size_t)(n + times + 1), sizeof(uint64_t), err));
         for (; times > 0; times--) {
             if (!brc_add_u64(sum, edge, &sum) || sum > INT64_MAX) {
-                rc = grid_bad(err, "/chunk_shapes", "the edges add up to more than 2^63-1");
+                rc = brc_fail(err, BRC_EINVAL,
+                              "/chunk_grid/configuration/chunk_shapes/%d: the edges add up to "
+                              "more than 2^63-1",
+                              axis);
                 goto done;
             }
             ((uint64_t *)starts)[++n] = sum;
@@ -157,7 +162,10 @@ static int read_rectilinear(brc_grid *g, const brc_json *config, brc_error *err)
             continue;
         }
         if (!brc_json_uint(v, INT64_MAX, &g->chunk[i]) || g->chunk[i] == 0)
-            return grid_bad(err, "/chunk_shapes", "an edge must be an integer of 1 or more");
+            return brc_fail(err, BRC_EINVAL,
+                            "/chunk_grid/configuration/chunk_shapes/%d: an edge must be an integer "
+                            "of 1 or more",
+                            i);
         g->count[i] = brc_grid_extent(g->shape[i], g->chunk[i]);
     }
     return BRC_OK;

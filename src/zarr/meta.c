@@ -39,6 +39,19 @@ static int meta_is_listed(const char *name, const char *const *names, size_t n)
     return 0;
 }
 
+/* "/a~1b: text", for a name that a stranger chose. */
+static int meta_bad_member(brc_error *err, const char *before, const char *name, const char *why)
+{
+    brc_buf pointer = BRC_BUF_INIT;
+    int rc = brc_json_pointer_step(&pointer, name, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_terminate(&pointer, err);
+    if (rc == BRC_OK)
+        rc = brc_fail(err, BRC_EINVAL, "%s%.120s%s", before, (const char *)pointer.data, why);
+    brc_buf_dispose(&pointer);
+    return rc;
+}
+
 /* A member that the format does not know is an object that says that it may be
  * ignored, or the document is refused. */
 static int meta_unknown_members(const brc_json *doc, const char *const *names, size_t n,
@@ -51,10 +64,9 @@ static int meta_unknown_members(const brc_json *doc, const char *const *names, s
             continue;
         const brc_json *says = brc_json_member(v, "must_understand");
         if (brc_json_kind(v) != BRC_JSON_OBJECT || !brc_json_bool(says, &must) || must)
-            return brc_fail(err, BRC_EINVAL,
-                            "/%.80s: an unknown member must be an object with "
-                            "\"must_understand\": false",
-                            name);
+            return meta_bad_member(err, "", name,
+                                   ": an unknown member must be an object with "
+                                   "\"must_understand\": false");
     }
     return BRC_OK;
 }
@@ -100,7 +112,8 @@ static int meta_consolidated(const brc_json *doc, brc_error *err)
         return meta_bad(err, "/consolidated_metadata/metadata", "must be an object");
     for (const brc_json *v = brc_json_first(nodes); v != NULL; v = brc_json_next(v))
         if (brc_json_kind(brc_json_member(v, "node_type")) != BRC_JSON_STRING)
-            return meta_bad(err, "/consolidated_metadata/metadata", "an entry has no node_type");
+            return meta_bad_member(err, "/consolidated_metadata/metadata", brc_json_own_name(v),
+                                   "/node_type: must be there and be a string");
     return BRC_OK;
 }
 
@@ -184,9 +197,10 @@ static int meta_dimension_names(const brc_meta *m, const brc_json *doc, brc_erro
         return meta_bad(err, "/dimension_names", "must be a list");
     if (brc_json_count(names) != (size_t)m->ndim)
         return meta_bad(err, "/dimension_names", "must have one item a dimension");
-    for (const brc_json *v = brc_json_first(names); v != NULL; v = brc_json_next(v))
+    size_t i = 0;
+    for (const brc_json *v = brc_json_first(names); v != NULL; v = brc_json_next(v), i++)
         if (brc_json_kind(v) != BRC_JSON_STRING && brc_json_kind(v) != BRC_JSON_NULL)
-            return meta_bad(err, "/dimension_names", "must hold strings and nulls");
+            return brc_fail(err, BRC_EINVAL, "/dimension_names/%zu: must be a string or null", i);
     return BRC_OK;
 }
 
@@ -271,19 +285,26 @@ static int meta_check_list(const brc_json *codecs, brc_error *err)
     return BRC_OK;
 }
 
+static int meta_required(const brc_json *doc, brc_error *err)
+{
+    static const char *const members[] = {"shape", "data_type", "chunk_grid", "chunk_key_encoding",
+                                          "fill_value", "codecs"};
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        if (brc_json_member(doc, members[i]) == NULL)
+            return meta_bad_member(err, "", members[i], ": is missing");
+    return BRC_OK;
+}
+
 static int meta_parts(brc_meta *m, const brc_json *doc, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
+    BRC_TRY(meta_required(doc, err));
     BRC_TRY(meta_shape(brc_json_member(doc, "shape"), "/shape", 0, &m->ndim, m->shape, err));
     BRC_TRY(brc_grid_read(&m->outer, doc, m->ndim, m->shape, err));
     BRC_TRY(meta_keys(m, doc, err));
     BRC_TRY(meta_dimension_names(m, doc, err));
     BRC_TRY(meta_attributes(doc, err));
     BRC_TRY(meta_transformers(doc, err));
-    if (brc_json_member(doc, "data_type") == NULL)
-        return meta_bad(err, "/data_type", "is missing");
-    if (brc_json_member(doc, "fill_value") == NULL)
-        return meta_bad(err, "/fill_value", "is missing");
     BRC_TRY(meta_check_list(brc_json_member(doc, "codecs"), err));
     BRC_TRY(meta_texts(m, doc, err));
     int rc = meta_meaning(m, doc, &why);
