@@ -12,7 +12,6 @@
 #ifndef BRC_XFER_CONTAINER_H
 #define BRC_XFER_CONTAINER_H
 
-#include "../base/json.h"
 #include "../nd/shape.h"
 #include "xfer.h"
 
@@ -29,6 +28,8 @@ typedef struct brc_container_array {
     const char *const *names;     /* ndim of them, each may be NULL; NULL: none  */
     const char *fill;             /* JSON, as in a brc_array_spec; NULL: default */
     const char *attrs_json;       /* NULL: none                                  */
+    const char *note_name;        /* a member of zarr.json that readers pass over: what */
+    const brc_json *note;         /* the file says and Zarr has no word for; NULL: none */
     void *ctx;
     /* The elements of a box without steps, packed in C order in native byte order,
      * len bytes. Types of a fixed size. */
@@ -36,6 +37,9 @@ typedef struct brc_container_array {
     /* The same appended, each element as its length (u32le) and its bytes. Types of
      * variable length. */
     int (*read_elements)(void *ctx, const brc_sel *box, brc_buf *out, brc_error *err);
+    /* Where the file stores few of the elements: 1 and the next box of them, 0 at the
+     * end. All others have the fill value. NULL: everything is read. */
+    int (*next)(void *ctx, brc_sel *box, brc_error *err);
 } brc_container_array;
 
 /* Makes the array, with the chunk shape and codecs of opts where they are named. */
@@ -50,6 +54,8 @@ typedef struct brc_container_sink {
     int (*put)(void *ctx, const brc_sel *box, const void *data, size_t len, brc_error *err);
 } brc_container_sink;
 BRC_MUST_USE int brc_container_export(brc_array *a, const brc_container_sink *sink, brc_error *err);
+/* The same, but what holds the fill value alone may be left out. */
+BRC_MUST_USE int brc_container_export_stored(brc_array *a, const brc_container_sink *sink, brc_error *err);
 
 /* ---- attributes -------------------------------- */
 

@@ -1,0 +1,126 @@
+/*
+ * Which chunks of a dataset are stored. A header of a few bytes may describe more
+ * elements than anybody can read; only those that the file stores are.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hdf5_in.h"
+
+/* The library finds the i-th stored chunk by walking past those before it. */
+#define LISTED_MAX 20000
+/* Else each chunk of the grid is asked for. */
+#define GRID_MAX ((uint64_t)1 << 24)
+
+typedef struct chunk_search {
+    const brc_hdf5_in *in;
+    brc_hdf5_stored *out;
+    hid_t dataset, space;
+    int ndim;
+    const uint64_t *shape, *chunk;
+    uint64_t grid[BRC_MAX_NDIM];
+    const char *label;
+} chunk_search;
+
+static int chunks_failed(const chunk_search *s, brc_error *err)
+{
+    return brc_hdf5_fail(&s->in->lib, err, BRC_EINVAL, "%s: its chunks cannot be found", s->label);
+}
+
+static int add_corner(const chunk_search *s, const hsize_t *corner, brc_error *err)
+{
+    uint64_t *to = s->out->corners + s->out->n * (size_t)s->ndim;
+    for (int i = 0; i < s->ndim; i++) {
+        if (corner[i] >= s->shape[i]) /* cut off since it was written */
+            return BRC_OK;
+        if (corner[i] % s->chunk[i] != 0)
+            return brc_fail(err, BRC_EINVAL, "%s: a chunk in it begins within another", s->label);
+        to[i] = corner[i];
+    }
+    s->out->n++;
+    return BRC_OK;
+}
+
+static int list_chunks(const chunk_search *s, uint64_t n, brc_error *err)
+{
+    BRC_TRY(brc_new_array((void **)&s->out->corners, (size_t)n, (size_t)s->ndim * sizeof(uint64_t),
+                          err));
+    for (uint64_t i = 0; i < n; i++) {
+        hsize_t corner[BRC_MAX_NDIM + 1] = { 0 }, size;
+        haddr_t at;
+        unsigned mask;
+        if (s->in->lib.H5Dget_chunk_info(s->dataset, s->space, i, corner, &mask, &at, &size) < 0)
+            return chunks_failed(s, err);
+        BRC_TRY(add_corner(s, corner, err));
+    }
+    return BRC_OK;
+}
+
+static int ask_for_chunks(const chunk_search *s, uint64_t n, brc_error *err)
+{
+    uint64_t index[BRC_MAX_NDIM] = { 0 };
+    BRC_TRY(brc_new_array((void **)&s->out->corners, (size_t)n, (size_t)s->ndim * sizeof(uint64_t),
+                          err));
+    do {
+        hsize_t corner[BRC_MAX_NDIM], size = 0;
+        for (int i = 0; i < s->ndim; i++)
+            corner[i] = index[i] * s->chunk[i];
+        if (s->in->lib.H5Dget_chunk_storage_size(s->dataset, corner, &size) < 0)
+            size = 0; /* not there */
+        if (size > 0 && s->out->n == n)
+            return brc_fail(err, BRC_EINVAL, "%s has more chunks than it says", s->label);
+        if (size > 0)
+            BRC_TRY(add_corner(s, corner, err));
+    } while (brc_index_next(s->ndim, index, s->grid));
+    return BRC_OK;
+}
+
+static int find_chunks(chunk_search *s, brc_error *err)
+{
+    hsize_t n = 0;
+    if (s->in->lib.H5Dget_num_chunks(s->dataset, s->space, &n) < 0)
+        return chunks_failed(s, err);
+    for (int i = 0; i < s->ndim; i++)
+        s->grid[i] = brc_grid_extent(s->shape[i], s->chunk[i]);
+    uint64_t all = brc_shape_count(s->ndim, s->grid);
+    s->out->all = n > 0 && all / 4 <= n;
+    if (s->out->all || n == 0)
+        return BRC_OK;
+    if (n <= LISTED_MAX)
+        return list_chunks(s, n, err);
+    if (all <= GRID_MAX)
+        return ask_for_chunks(s, n, err);
+    return brc_fail(
+        err, BRC_ELIMIT,
+        "%s has %llu chunks in a grid of %llu, too thinly for this build: write it with "
+        "larger chunks",
+        s->label, (unsigned long long)n, (unsigned long long)all);
+}
+
+int brc_hdf5_stored_read(brc_hdf5_stored *out, const brc_hdf5_in *in, hid_t dataset, int ndim,
+                         const uint64_t *shape, const uint64_t *chunk, const char *label,
+                         brc_error *err)
+{
+    chunk_search s = { .in = in,
+                       .out = out,
+                       .dataset = dataset,
+                       .ndim = ndim,
+                       .shape = shape,
+                       .chunk = chunk,
+                       .label = label };
+    memset(out, 0, sizeof(*out));
+    if (brc_shape_count(ndim, shape) == 0)
+        return BRC_OK;
+    if (!chunk) {
+        out->all = in->lib.H5Dget_storage_size(dataset) > 0;
+        return BRC_OK;
+    }
+    s.space = in->lib.H5Dget_space(dataset);
+    int rc = s.space < 0 ? chunks_failed(&s, err) : find_chunks(&s, err);
+    brc_hdf5_close(&in->lib, s.space);
+    if (rc < 0) {
+        free(out->corners);
+        out->corners = NULL;
+    }
+    return rc;
+}
