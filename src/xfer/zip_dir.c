@@ -307,21 +307,27 @@ int brc_zip_name_compare(const char *a, size_t a_len, const char *b, size_t b_le
 static int compare_entries(const void *a, const void *b)
 {
     const brc_zip_entry *x = a, *y = b;
-    return brc_zip_name_compare(x->name, x->name_len, y->name, y->name_len);
+    int order = brc_zip_name_compare(x->name, x->name_len, y->name, y->name_len);
+    return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Sorted, "a", "a" and "a", "a/b" stand side by side. */
-static int check_neighbours(const brc_zip_dir *dir, const char *file, brc_error *err)
+/* Sorted, "a", "a" and "a", "a/b" stand side by side. Of one name the last stays:
+ * zarr-python, and Python's zipfile under it, write a file again by adding an entry,
+ * and take the last one in the directory. */
+static int check_neighbours(brc_zip_dir *dir, const char *file, brc_error *err)
 {
-    for (size_t i = 1; i < dir->n; i++) {
-        const brc_zip_entry *e = &dir->entries[i - 1], *next = &dir->entries[i];
-        if (next->name_len < e->name_len || memcmp(e->name, next->name, e->name_len) != 0)
-            continue;
-        if (next->name_len == e->name_len)
-            return bad_entry(err, file, next, "is there twice");
-        if (next->name[e->name_len] == '/')
+    size_t n = 0;
+    for (size_t i = 0; i < dir->n; i++) {
+        const brc_zip_entry *e = n > 0 ? &dir->entries[n - 1] : NULL, *next = &dir->entries[i];
+        int begins = e != NULL && next->name_len >= e->name_len &&
+                     memcmp(e->name, next->name, e->name_len) == 0;
+        if (begins && next->name_len > e->name_len && next->name[e->name_len] == '/')
             return bad_entry(err, file, e, "is a file and a folder");
+        if (begins && next->name_len == e->name_len)
+            n--;
+        dir->entries[n++] = *next;
     }
+    dir->n = n;
     return BRC_OK;
 }
 

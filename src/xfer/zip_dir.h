@@ -37,8 +37,9 @@ typedef struct brc_zip_dir {
 /* Reads the directory; entries are in its order. */
 BRC_MUST_USE int brc_zip_dir_read(brc_zip_dir *out, int fd, uint64_t file_size, const char *file,
                                   brc_error *err);
-/* Refuses names that are unsafe or there twice and entries that overlap, and sorts:
- * by name, with '/' before all other characters, without the entries of folders. */
+/* Refuses names that are unsafe and entries that overlap, and sorts: by name, with '/'
+ * before all other characters, without the entries of folders, and of several with one
+ * name the last alone. */
 BRC_MUST_USE int brc_zip_dir_check(brc_zip_dir *dir, const char *file, brc_error *err);
 void brc_zip_dir_dispose(brc_zip_dir *dir);
 
