@@ -264,7 +264,6 @@ START_TEST(refused)
     export_fails(&kit, "/g", "x.npy", NULL, BRC_EINVAL, "is a group");
     export_fails(&kit, "/g/empty", "x.npz", NULL, BRC_EINVAL, "no arrays");
     export_fails(&kit, "/", "x.H5", NULL, BRC_EUNSUPPORTED, "x.H5");
-    export_fails(&kit, "/", "x.nc", NULL, BRC_EUNSUPPORTED, "x.nc");
     export_fails(&kit, "/", "x", "tiff", BRC_EINVAL, "tiff");
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     opts.codecs_json = "[]";
