@@ -1,7 +1,7 @@
 /*
  * Reading NetCDF: groups become groups, variables arrays. Dimensions are names of axes;
- * which of them are unlimited, and those that no variable of their own group has, are
- * noted in an attribute of the group:
+ * which of them are unlimited, those that no variable has, and, where there are groups
+ * within the root, which group has which of them, are noted in an attribute of the group:
  *
  *   "_nc_note": { "dimensions": { "time": { "unlimited": true, "length": 3 } } }
  */
@@ -123,7 +123,7 @@ static int note_dims(brc_json **note, const group_in *g, brc_error *err)
         if (strncmp(name, BRC_NETCDF_NAMELESS, strlen(BRC_NETCDF_NAMELESS)) == 0)
             continue;
         BRC_GO(dim_is_used(&used, g, dims[i], vars, nvars, err));
-        if (grows || !used)
+        if (grows || !used || g->in->has_groups)
             BRC_GO(brc_netcdf_note_dim(note, name, length, grows, err));
     }
 done:
@@ -263,6 +263,13 @@ static int import_file(brc_netcdf_in *in, const char *path, brc_error *err)
         !status && (format == NC_FORMAT_NETCDF4 || format == NC_FORMAT_NETCDF4_CLASSIC);
     BRC_GO(brc_netcdf_label(&label, in, "", err));
     group_in root = { in, id, 0, "", path, label };
+    if (in->is_netcdf4) {
+        status = in->lib.nc_inq_grps(id, &in->has_groups, NULL);
+        if (status) {
+            rc = bad_group(&root, status, err);
+            goto done;
+        }
+    }
     BRC_GO(import_netcdf_group(&root, err));
 done:
     if (id >= 0)

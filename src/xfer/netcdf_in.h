@@ -11,6 +11,7 @@ typedef struct brc_netcdf_in {
     const char *file;
     const brc_xfer_opts *opts;
     int is_netcdf4; /* its model: groups, types, chunks */
+    int has_groups; /* besides the root                 */
 } brc_netcdf_in;
 
 /* "x.nc: /a/b" */

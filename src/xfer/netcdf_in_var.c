@@ -49,8 +49,11 @@ static int read_box(void *ctx, const brc_sel *box, void *dst, size_t len, brc_er
     size_t n = len / v->type.here_size;
     void *laid_out;
 
-    if (v->type.nmoves == 0)
+    /* of a variable without a fill value, what was never written stays as it was here */
+    if (v->type.nmoves == 0) {
+        memset(dst, 0, len);
         return get_box(v, box, dst, err);
+    }
     BRC_TRY(brc_new_array(&laid_out, n, v->type.file_size, err));
     int rc = get_box(v, box, laid_out, err);
     if (rc == BRC_OK)

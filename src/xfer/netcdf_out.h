@@ -10,7 +10,6 @@ typedef struct brc_netcdf_dim {
     uint64_t length;
     int group;       /* index of the group that has it                            */
     int fixed_place; /* the group is given: noted, or that of a coordinate        */
-    int has_users;
     int unlimited;
     int id;          /* in the file                                               */
 } brc_netcdf_dim;

@@ -74,9 +74,21 @@ static int add_noted(brc_netcdf_out *out, int group, brc_error *err)
     return BRC_OK;
 }
 
-/* The dimension that a variable in the group sees under this name, of those whose places
- * are given; -1: none. */
-static int visible_dim(const brc_netcdf_out *out, int group, const char *name)
+/* The nearest dimension of this name and length that a variable in the group sees, of
+ * those whose places are given; -1: none. */
+static int visible_dim(const brc_netcdf_out *out, int group, const char *name, uint64_t length)
+{
+    for (; group >= 0; group = brc_netcdf_group_at(out, group)->parent)
+        for (size_t i = 0; i < out->ndims; i++) {
+            const brc_netcdf_dim *d = brc_netcdf_dim_at(out, (int)i);
+            if (d->fixed_place && d->group == group && d->length == length && is_called(d, name))
+                return (int)i;
+        }
+    return -1;
+}
+
+/* The nearest of this name, whatever its length. */
+static int nearest_dim(const brc_netcdf_out *out, int group, const char *name)
 {
     for (; group >= 0; group = brc_netcdf_group_at(out, group)->parent)
         for (size_t i = 0; i < out->ndims; i++) {
@@ -85,6 +97,31 @@ static int visible_dim(const brc_netcdf_out *out, int group, const char *name)
                 return (int)i;
         }
     return -1;
+}
+
+/* A noted dimension has the length that it had when it came in. Where no variable that
+ * sees it has that any more, it has grown: it gets the length of the first whose axis has
+ * no other dimension. */
+static void regrow_dim(brc_netcdf_out *out, const brc_netcdf_axes *axes, int dim)
+{
+    brc_netcdf_dim *d = brc_netcdf_dim_at(out, dim);
+    const uint64_t *grown = NULL;
+
+    for (size_t i = 0; i < out->nvars; i++) {
+        const brc_netcdf_var *v = brc_netcdf_var_at(out, i);
+        for (int k = 0; k < v->ndim; k++) {
+            const char *name = axes[i].names[k];
+            if (!name || !is_called(d, name) || !brc_netcdf_group_within(out, v->group, d->group))
+                continue;
+            int exact = visible_dim(out, v->group, name, v->shape[k]);
+            if (exact == dim)
+                return;
+            if (!grown && exact < 0 && nearest_dim(out, v->group, name) == dim)
+                grown = &v->shape[k];
+        }
+    }
+    if (grown)
+        d->length = *grown;
 }
 
 /* Whether a variable right in a group above has such an axis: then they share it. */
@@ -110,12 +147,11 @@ static int add_coordinate(brc_netcdf_out *out, const brc_netcdf_axes *axes, size
     int dim;
 
     if (v->ndim != 1 || !axes[i].names[0] || strcmp(axes[i].names[0], v->name) != 0 ||
-        visible_dim(out, v->group, v->name) >= 0 ||
+        visible_dim(out, v->group, v->name, v->shape[0]) >= 0 ||
         used_above(out, axes, v->group, v->name, v->shape[0]))
         return BRC_OK;
     BRC_TRY(add_dim(&dim, out, v->name, v->shape[0], v->group, err));
     brc_netcdf_dim_at(out, dim)->fixed_place = 1;
-    brc_netcdf_dim_at(out, dim)->has_users = 1;
     return BRC_OK;
 }
 
@@ -147,19 +183,14 @@ static int shared_dim(const brc_netcdf_out *out, const brc_netcdf_var *v, int ax
 static int bind_axis(brc_netcdf_out *out, brc_netcdf_var *v, int axis, const char *name,
                      brc_error *err)
 {
-    int dim = name ? visible_dim(out, v->group, name) : -1;
-    brc_netcdf_dim *d = dim < 0 ? NULL : brc_netcdf_dim_at(out, dim);
-
-    if (d && !d->has_users)
-        d->length = v->shape[axis];
-    if (!d || d->length != v->shape[axis]) {
+    int dim = name ? visible_dim(out, v->group, name, v->shape[axis]) : -1;
+    if (dim < 0) {
         dim = shared_dim(out, v, axis, name);
         if (dim < 0)
             BRC_TRY(add_dim(&dim, out, name, v->shape[axis], v->group, err));
-        d = brc_netcdf_dim_at(out, dim);
+        brc_netcdf_dim *d = brc_netcdf_dim_at(out, dim);
         d->group = common_group(out, d->group, v->group);
     }
-    d->has_users = 1;
     v->dims[axis] = dim;
     return BRC_OK;
 }
@@ -265,6 +296,8 @@ int brc_netcdf_plan_dims(brc_netcdf_out *out, const brc_netcdf_axes *axes, brc_e
 
     for (size_t i = 0; i < out->ngroups; i++)
         BRC_TRY(add_noted(out, (int)i, err));
+    for (size_t i = 0; i < out->ndims; i++)
+        regrow_dim(out, axes, (int)i);
     for (size_t i = 0; i < out->nvars; i++)
         BRC_TRY(add_coordinate(out, axes, i, err));
     for (size_t i = 0; i < out->nvars; i++) {
