@@ -68,6 +68,13 @@ static int compress_level(struct cli *cli, const char *text, int64_t fallback, i
     return BRC_OK;
 }
 
+/* As the library's own choice has it. For the slow levels, and the other codecs, c-blosc
+ * chooses as well or better. */
+static int blosc_block(const char *cname, int64_t level)
+{
+    return strcmp(cname, "zstd") == 0 && level <= 5 ? 512 << 10 : 0;
+}
+
 static int blosc_json(struct cli *cli, const char *rest, const char *dtype, const char **out)
 {
     const char *cname = next_colon_part(cli, &rest);
@@ -85,9 +92,10 @@ static int blosc_json(struct cli *cli, const char *rest, const char *dtype, cons
         typesize = cli_text(cli, "\"typesize\":%u,", size);
     *out = cli_text(cli,
                     "{\"name\":\"blosc\",\"configuration\":{%s\"cname\":%s,\"clevel\":%lld,"
-                    "\"shuffle\":%s,\"blocksize\":0}}",
+                    "\"shuffle\":%s,\"blocksize\":%d}}",
                     typesize, cli_json_quoted(cli, cname ? cname : "zstd"), (long long)level,
-                    cli_json_quoted(cli, shuffle ? shuffle : "shuffle"));
+                    cli_json_quoted(cli, shuffle ? shuffle : "shuffle"),
+                    blosc_block(cname ? cname : "zstd", level));
     return BRC_OK;
 }
 

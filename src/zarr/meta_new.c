@@ -123,6 +123,10 @@ static int default_to_bytes(brc_buf *text, const brc_dtype *type, brc_error *err
     return brc_buf_text(text, "{\"name\":\"bytes\"}", err);
 }
 
+/* c-blosc's own choice is 32 KiB for these, with a new zstd context for each stream of
+ * each: larger ones are encoded and decoded half as fast again (docs/PERFORMANCE.md). */
+#define BLOSC_BLOCK ((size_t)512 << 10)
+
 /* Two bytes an element and more: byte shuffle and fast zstd, which on measured
  * data is smaller and two to three times faster than zstd alone; else zstd. */
 static int set_default_codecs(brc_json *doc, const brc_dtype *type, brc_error *err)
@@ -136,8 +140,8 @@ static int set_default_codecs(brc_json *doc, const brc_dtype *type, brc_error *e
         BRC_GO(
             brc_buf_printf(&text, err,
                            "{\"name\":\"blosc\",\"configuration\":{\"cname\":\"zstd\",\"clevel\":1,"
-                           "\"shuffle\":\"shuffle\",\"typesize\":%zu,\"blocksize\":0}}]",
-                           type->item_size));
+                           "\"shuffle\":\"shuffle\",\"typesize\":%zu,\"blocksize\":%zu}}]",
+                           type->item_size, BLOSC_BLOCK));
     else
         BRC_GO(brc_buf_text(&text, "{\"name\":\"zstd\",\"configuration\":{\"level\":3}}]", err));
     BRC_GO(brc_buf_terminate(&text, err));
