@@ -11,6 +11,7 @@ BRC_MUST_USE int brc_codec_bitround_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_blosc_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_bytes_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_bz2_register(brc_registry *reg, brc_error *err);
+BRC_MUST_USE int brc_codec_categorize_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_cast_value_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_checksums_register(brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_codec_crc32c_register(brc_registry *reg, brc_error *err);

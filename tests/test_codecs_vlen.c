@@ -182,6 +182,62 @@ START_TEST(too_many_elements_are_refused_at_open)
 }
 END_TEST
 
+#define CATEGORIZE(config_) "[" NAMED("numcodecs.categorize", config_) ",\"bytes\"]"
+
+START_TEST(labels_are_counted_from_one)
+{
+    static const char texts[] = "\5\0\0\0green\0\0\0\0\3\0\0\0red\5\0\0\0green";
+    static const char wide[] = "b\0\0\0\xE9\0\0\0\0\0\0\0\0\0\0\0a\0\0\0\0\0\0";
+    uint64_t n = 4, three = 3;
+
+    codecs_open(CATEGORIZE("{\"labels\":[\"red\",\"green\"],\"dtype\":\"|O\"}"), "string", 1, &n);
+    codecs_expect_stored(texts, sizeof(texts) - 1, "\2\0\1\2", 4);
+    codecs_expect_corrupt("\2\0\3\2", 4, "element 2 is 3, and there are 2 labels");
+    codecs_expect_corrupt("\2\0\1", 3, "4 bytes are expected, not 3");
+    codecs_expect_unstorable("\4\0\0\0blue\0\0\0\0\0\0\0\0\0\0\0\0", 20,
+                             "element 0: a text of 4 bytes is none of the labels");
+    codecs_open("[" NAMED("numcodecs.categorize",
+                          "{\"labels\":[\"a\",\"b\\u00e9\"],\"dtype\":\"<U2\",\"astype\":\">u2\"}") ","
+                NAMED("bytes", "{\"endian\":\"big\"}") "]",
+                "{\"name\":\"fixed_length_utf32\",\"configuration\":{\"length_bytes\":8}}", 1, &three);
+    codecs_expect_stored(wide, 24, "\0\2\0\0\0\1", 6);
+}
+END_TEST
+
+START_TEST(B07_wrong_options_of_categorize_are_refused)
+{
+    static const struct {
+        const char *config, *says;
+    } wrong[] = {
+        { "{}", "\"labels\" must be a list" },
+        { "{\"labels\":\"a\"}", "\"labels\" must be a list" },
+        { "{\"labels\":[1]}", "\"labels\" must be a list of texts" },
+        { "{\"labels\":[],\"level\":1}", "level" },
+        { "{\"labels\":[],\"astype\":\"<f4\"}", "\"astype\" must be a type of integers" },
+        { "{\"labels\":[],\"astype\":\"O\"}", "\"astype\"" },
+    };
+    char list[2000] = "[{\"name\":\"numcodecs.categorize\",\"configuration\":{\"labels\":[";
+    uint64_t n = 1;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char config[300];
+        snprintf(config, sizeof(config), CATEGORIZE("%s"), wrong[i].config);
+        ck_assert_int_lt(codecs_try_open(config, "string", 1, &n), 0);
+        ck_assert_msg(strstr(codecs_err.message, wrong[i].says), "%s", codecs_err.message);
+    }
+    ck_assert_int_eq(codecs_try_open(CATEGORIZE("{\"labels\":[]}"), "int8", 1, &n), BRC_EINVAL);
+    ck_assert_int_eq(codecs_try_open(CATEGORIZE("{\"labels\":[\"abc\"]}"),
+                                     "{\"name\":\"fixed_length_utf32\","
+                                     "\"configuration\":{\"length_bytes\":8}}",
+                                     1, &n),
+                     BRC_EINVAL);
+    for (int i = 0; i < 256; i++)
+        strcat(list, i == 0 ? "\"a\"" : ",\"a\"");
+    strcat(list, "]}},\"bytes\"]");
+    ck_assert_int_eq(codecs_try_open(list, "string", 1, &n), BRC_EINVAL);
+    ck_assert_msg(strstr(codecs_err.message, "256 labels are more than"), "%s", codecs_err.message);
+}
+END_TEST
+
 Suite *codecs_vlen_suite(void)
 {
     Suite *suite = suite_create("codecs_vlen");
@@ -197,6 +253,8 @@ Suite *codecs_vlen_suite(void)
     tcase_add_test(one, X6_bombs_of_variable_length_stop);
     tcase_add_test(one, empty_and_equal_elements_are_no_bombs);
     tcase_add_test(one, too_many_elements_are_refused_at_open);
+    tcase_add_test(one, labels_are_counted_from_one);
+    tcase_add_test(one, B07_wrong_options_of_categorize_are_refused);
     suite_add_tcase(suite, one);
     return suite;
 }

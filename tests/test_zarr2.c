@@ -230,6 +230,18 @@ static const struct {
     { "\"|O\"", "\"F\"", "[{\"id\":\"vlen-bytes\"},{\"id\":\"adler32\"}]", "null",
       "[{\"name\":\"transpose\",\"configuration\":{\"order\":[2,1,0]}},{\"name\":\"vlen-bytes\"},"
       "{\"name\":\"numcodecs.adler32\",\"configuration\":{}}]" },
+    { "\"<U5\"", "\"C\"", "[{\"id\":\"categorize\",\"labels\":[\"a\"],\"dtype\":\"<U5\",\"astype\":\"|u1\"}]",
+      "null",
+      "[{\"name\":\"numcodecs.categorize\",\"configuration\":{\"labels\":[\"a\"],"
+      "\"dtype\":\"<U5\",\"astype\":\"|u1\"}},{\"name\":\"bytes\"}]" },
+    { "\"|O\"", "\"C\"",
+      "[{\"id\":\"categorize\",\"labels\":[\"a\"],\"dtype\":\"|O\",\"astype\":\"<u2\"},"
+      "{\"id\":\"delta\",\"dtype\":\"<u2\",\"astype\":\"<u2\"}]",
+      "{\"id\":\"zlib\",\"level\":1}",
+      "[{\"name\":\"numcodecs.categorize\",\"configuration\":{\"labels\":[\"a\"],"
+      "\"dtype\":\"|O\",\"astype\":\"<u2\"}},{\"name\":\"numcodecs.delta\",\"configuration\":"
+      "{\"dtype\":\"<u2\",\"astype\":\"<u2\"}}," LITTLE
+      ",{\"name\":\"numcodecs.zlib\",\"configuration\":{\"level\":1}}]" },
     { "\"|O\"", "\"C\"", "[{\"id\":\"pickle\",\"protocol\":5}]", "null",
       "[{\"name\":\"numcodecs.pickle\",\"configuration\":{\"protocol\":5}}]" },
 };
@@ -309,6 +321,8 @@ static const struct {
     { GOOD("\"|u1\"", "0", "null", "\"zlib\""), "/compressor" },
     { GOOD("\"|O\"", "0", "null", "null"), "/filters" },
     { GOOD("\"|O\"", "0", "[{\"id\":\"zlib\"}]", "null"), "/filters/0" },
+    { GOOD("\"|u1\"", "0", "[{\"id\":\"categorize\",\"labels\":[]}]", "null"),
+      "/filters/0: \"categorize\" is for an array of texts" },
     { GOOD("\"|u1\"", "0", "[{\"id\":\"vlen-utf8\"}]", "null"), "/filters/0" },
     { GOOD("\"<i4\"", "0", "[{\"id\":\"shuffle\"},{\"id\":\"delta\",\"dtype\":\"<i4\"}]", "null"),
       "/filters/1: \"delta\"" },
@@ -545,6 +559,10 @@ static const struct {
       "\"configuration\":{\"endian\":\"little\"}}]}}]",
       NULL, NULL, "/codecs/0: Zarr v2 has no form for \"sharding_indexed\"" },
     { "int16", NULL, NULL, "v2", "x", NULL },
+    { "int16", NULL,
+      "[{\"name\":\"numcodecs.delta\",\"configuration\":{\"dtype\":\"i2\",\"astype\":\"int16\"}},"
+      "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]",
+      NULL, NULL, NULL },
 };
 
 START_TEST(version_3_as_version_2)

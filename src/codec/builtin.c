@@ -10,6 +10,7 @@ static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
     brc_codec_bytes_register,
     brc_codec_bz2_register,
     brc_codec_cast_value_register,
+    brc_codec_categorize_register,
     brc_codec_checksums_register,
     brc_codec_crc32c_register,
     brc_codec_delta_register,

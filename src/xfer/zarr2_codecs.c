@@ -16,7 +16,7 @@
 #include "../codec/named.h"
 #include "zarr2.h"
 
-enum { ON_ELEMENTS = 1, ON_OBJECTS, INTO_BYTES, UNREADABLE };
+enum { ON_ELEMENTS = 1, ON_TEXTS, ON_OBJECTS, INTO_BYTES, UNREADABLE };
 
 typedef struct known_filter {
     const char *id;
@@ -30,7 +30,7 @@ static const known_filter known_filters[] = {
     { "vlen-utf8", ON_OBJECTS }, { "vlen-bytes", ON_OBJECTS },        { "zfpy", INTO_BYTES },
     { "pcodec", INTO_BYTES },    { "vlen-array", UNREADABLE },        { "json2", UNREADABLE },
     { "json", UNREADABLE },      { "msgpack2", UNREADABLE },          { "msgpack", UNREADABLE },
-    { "pickle", UNREADABLE },    { "categorize", UNREADABLE },
+    { "pickle", UNREADABLE },    { "categorize", ON_TEXTS },
 };
 
 static int filter_works(const char *id)
@@ -50,6 +50,7 @@ typedef struct codec_reader {
     char order;            /* ... and of what the filters so far give */
     uint64_t size;
     int is_bytes;     /* the point is passed */
+    int is_numbers;   /* objects are numbers now */
     char pointer[32]; /* "/filters/1"        */
 } codec_reader;
 
@@ -231,6 +232,23 @@ static int read_on_objects(codec_reader *r, const char *id, brc_error *err)
     return brc_buf_byte(r->out, '}', err);
 }
 
+/* "categorize": the texts of any array as numbers. */
+static int read_on_texts(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
+{
+    brc_zarr2_type out = { BRC_BUF_INIT, 'u', '|', 1 };
+
+    if (r->is_bytes || r->is_numbers || (r->array->kind != 'O' && r->array->kind != 'U'))
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id, "is for an array of texts");
+    BRC_TRY(read_filter_type(r, item, "astype", &out, err));
+    if (r->array->kind == 'O')
+        BRC_TRY(brc_buf_text(&r->array->json, "\"string\"", err));
+    r->is_numbers = 1;
+    r->size = out.size;
+    r->order = out.order;
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
 /* Objects in forms that are not read: pickle is code, the others no array of one
  * type. The array is kept, because this build has no codec of that name. */
 static int read_unreadable(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
@@ -258,7 +276,9 @@ static int read_filter(codec_reader *r, const brc_json *item, brc_error *err)
         return read_unreadable(r, id, item, err);
     if (works == ON_OBJECTS)
         return read_on_objects(r, id, err);
-    if (r->array->kind == 'O' && !r->is_bytes)
+    if (works == ON_TEXTS)
+        return read_on_texts(r, id, item, err);
+    if (r->array->kind == 'O' && !r->is_bytes && !r->is_numbers)
         return bad_filter(r, BRC_EINVAL, err, id,
                           "comes before the filter that makes bytes of objects");
     if (works == ON_ELEMENTS)
@@ -291,7 +311,7 @@ int brc_zarr2_codecs_read(brc_buf *out, brc_zarr2_type *type, const brc_json *za
                           brc_error *err)
 {
     codec_reader r = {
-        out, brc_json_member(zarray, "dtype"), type, type->order, type->size, 0, ""
+        out, brc_json_member(zarray, "dtype"), type, type->order, type->size, 0, 0, ""
     };
     const brc_json *filters = brc_json_member(zarray, "filters");
     const brc_json *compressor = brc_json_member(zarray, "compressor");
@@ -310,7 +330,7 @@ int brc_zarr2_codecs_read(brc_buf *out, brc_zarr2_type *type, const brc_json *za
     memcpy(r.pointer, "/compressor", sizeof("/compressor"));
     if (compressor && brc_json_kind(compressor) != BRC_JSON_NULL)
         BRC_TRY(read_filter(&r, compressor, err));
-    if (type->kind == 'O' && !r.is_bytes)
+    if (type->kind == 'O' && !r.is_bytes && !r.is_numbers)
         return brc_fail(err, BRC_EINVAL,
                         "/filters: an array of objects needs a filter that makes bytes of them");
     if (!r.is_bytes)
@@ -347,6 +367,21 @@ static int write_order(const brc_named *codec, size_t ndim, int *f, brc_error *e
     return BRC_OK;
 }
 
+/* A type that does not say its order: "f4", or v3's name. */
+static int write_plain_type(brc_buf *out, const brc_json *name, char order, brc_error *err)
+{
+    const char *text = brc_json_text(name);
+    brc_zarr2_type type;
+
+    BRC_TRY(brc_zarr2_type_of_filter(&type, name, err));
+    int is_v3 = type.json.len == 0;
+    brc_buf_dispose(&type.json);
+    if (is_v3)
+        return brc_zarr2_type_write(out, name, order, err);
+    return brc_buf_printf(out, err, "\"%c%s\"", type.order == '|' ? '|' : order,
+                          text + (*text == '='));
+}
+
 static int write_config_member(brc_buf *out, const brc_json *m, char order, brc_error *err)
 {
     const char *name = brc_json_own_name(m), *text = brc_json_text(m);
@@ -358,8 +393,8 @@ static int write_config_member(brc_buf *out, const brc_json *m, char order, brc_
     if (!is_type || brc_json_kind(m) != BRC_JSON_STRING || !text || *text == '|')
         return brc_json_write(out, m, err);
     if (*text != '<' && *text != '>')
-        return brc_zarr2_type_write(out, m, order, err); /* v3's name */
-    size_t at = out->len + 1;                            /* behind the quote */
+        return write_plain_type(out, m, order, err);
+    size_t at = out->len + 1; /* behind the quote */
     BRC_TRY(brc_json_write(out, m, err));
     out->data[at] = (uint8_t)order; /* the elements have one for all filters */
     return BRC_OK;
