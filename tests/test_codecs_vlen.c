@@ -197,9 +197,10 @@ START_TEST(labels_are_counted_from_one)
     codecs_expect_unstorable("\4\0\0\0blue\0\0\0\0\0\0\0\0\0\0\0\0", 20,
                              "element 0: a text of 4 bytes is none of the labels");
     codecs_open("[" NAMED("numcodecs.categorize",
-                          "{\"labels\":[\"a\",\"b\\u00e9\"],\"dtype\":\"<U2\",\"astype\":\">u2\"}") ","
-                NAMED("bytes", "{\"endian\":\"big\"}") "]",
-                "{\"name\":\"fixed_length_utf32\",\"configuration\":{\"length_bytes\":8}}", 1, &three);
+                          "{\"labels\":[\"a\",\"b\\u00e9\"],\"dtype\":\"<U2\",\"astype\":\">u2\"}")
+                "," NAMED("bytes", "{\"endian\":\"big\"}") "]",
+                "{\"name\":\"fixed_length_utf32\",\"configuration\":{\"length_bytes\":8}}", 1,
+                &three);
     codecs_expect_stored(wide, 24, "\0\2\0\0\0\1", 6);
 }
 END_TEST

@@ -230,8 +230,8 @@ static const struct {
     { "\"|O\"", "\"F\"", "[{\"id\":\"vlen-bytes\"},{\"id\":\"adler32\"}]", "null",
       "[{\"name\":\"transpose\",\"configuration\":{\"order\":[2,1,0]}},{\"name\":\"vlen-bytes\"},"
       "{\"name\":\"numcodecs.adler32\",\"configuration\":{}}]" },
-    { "\"<U5\"", "\"C\"", "[{\"id\":\"categorize\",\"labels\":[\"a\"],\"dtype\":\"<U5\",\"astype\":\"|u1\"}]",
-      "null",
+    { "\"<U5\"", "\"C\"",
+      "[{\"id\":\"categorize\",\"labels\":[\"a\"],\"dtype\":\"<U5\",\"astype\":\"|u1\"}]", "null",
       "[{\"name\":\"numcodecs.categorize\",\"configuration\":{\"labels\":[\"a\"],"
       "\"dtype\":\"<U5\",\"astype\":\"|u1\"}},{\"name\":\"bytes\"}]" },
     { "\"|O\"", "\"C\"",
