@@ -535,6 +535,61 @@ START_TEST(B23_a_change_takes_part_in_a_transaction)
 }
 END_TEST
 
+/* All bytes through a lossy chain; what is read of them. The elements `first` are written
+ * to an array of plain bytes before, where there are some. */
+static brc_array *new_lossy(scenario *t, const char *codecs, const int8_t *first, int8_t *got)
+{
+    static const uint64_t n[1] = { 256 };
+    int8_t all[256];
+
+    for (int i = 0; i < 256; i++)
+        all[i] = (int8_t)(i - 128);
+    if (first != NULL) {
+        brc_array *plain = scenario_array(t, "/plain", "int8", 1, n, n, "1",
+                                          "[{\"name\":\"bytes\"}]");
+        OK(t, brc_array_write(plain, NULL, first, 256, &t->err));
+        brc_array_free(plain);
+    }
+    brc_array *a = scenario_array(t, "/lossy", "int8", 1, n, n, "1", codecs);
+    OK(t, brc_array_write(a, NULL, all, 256, &t->err));
+    OK(t, brc_array_read(a, NULL, got, 256, &t->err));
+    return a;
+}
+
+/* Bytes of another array are encoded by the lossy chain only where they come back. */
+START_TEST(lossy_chains_are_not_trusted_with_other_bytes)
+{
+    static const struct {
+        const char *codecs;
+        int code;
+    } cases[] = {
+        { "[{\"name\":\"bitround\",\"configuration\":{\"keepbits\":2}},{\"name\":\"bytes\"}]",
+          BRC_OK },
+        { "[{\"name\":\"bitround\",\"configuration\":{\"keepbits\":3}},{\"name\":\"packbits\","
+          "\"configuration\":{\"padding_encoding\":\"none\",\"last_bit\":5}}]",
+          BRC_EUNSUPPORTED },
+    };
+    scenario t;
+    int8_t once[256], again[256];
+    brc_buf out = BRC_BUF_INIT;
+
+    scenario_start(&t);
+    brc_array_free(new_lossy(&t, cases[_i].codecs, NULL, once));
+    OK(&t, brc_key_get(&out, t.session, "lossy/c/0", &t.err)); /* its own bytes: always */
+    scenario_stop(&t);
+    scenario_start(&t);
+    brc_array_free(new_lossy(&t, cases[_i].codecs, once, again));
+    ck_assert_mem_eq(once, again, 256);
+    out.len = 0;
+    int rc = brc_key_get(&out, t.session, "lossy/c/0", &t.err);
+    ck_assert_msg(rc == cases[_i].code, "%d: %s", rc, rc < 0 ? t.err.message : "done");
+    if (rc < 0)
+        ck_assert_ptr_nonnull(strstr(t.err.message, "do not give its elements back"));
+    scenario_stop(&t);
+    brc_buf_dispose(&out);
+}
+END_TEST
+
 Suite *codec_change_suite(void)
 {
     Suite *suite = suite_create("codec_change");
@@ -552,6 +607,7 @@ Suite *codec_change_suite(void)
     tcase_add_test(tc, B29_equal_specifications_are_one_encoding);
     tcase_add_loop_test(tc, B41_rewriting_keeps_every_id, 0, NCHAINS * NCHAINS);
     tcase_add_test(tc, B23_a_change_takes_part_in_a_transaction);
+    tcase_add_loop_test(tc, lossy_chains_are_not_trusted_with_other_bytes, 0, 2);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -65,8 +65,11 @@ static const struct {
 START_TEST(P16_every_chain_holds_what_the_kit_asks)
 {
     char why[1024] = "no data type was taken";
-    codec_kit kit = { codecs_reg, kit_lists[_i].list, kit_lists[_i].ndim, kit_lists[_i].rounds,
-                      20240229, NULL, NULL };
+    codec_kit kit = { .reg = codecs_reg,
+                      .codecs = kit_lists[_i].list,
+                      .ndim = kit_lists[_i].ndim,
+                      .rounds = kit_lists[_i].rounds,
+                      .seed = 20240229 };
 
     ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s", why);
 }

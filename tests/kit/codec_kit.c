@@ -74,6 +74,26 @@ static int kit_decode(struct kit_case *c, brc_chain *chain, brc_span src, brc_er
     return rc;
 }
 
+/* c->place holds what was decoded: encoded and decoded again, it is the same. */
+static int kit_check_once(struct kit_case *c)
+{
+    brc_error err = BRC_ERROR_INIT;
+    brc_buf again = BRC_BUF_INIT, twice = BRC_BUF_INIT;
+    int bad = 0;
+    int rc = brc_chain_encode(c->chain, c->scratch, (brc_span){ c->place, c->len }, &again, &err);
+
+    if (rc == BRC_OK)
+        rc = brc_chain_decode(c->chain, c->scratch, (brc_span){ again.data, again.len }, &twice,
+                              &err);
+    if (rc < 0)
+        bad = kit_fail(c, "what is decoded cannot be encoded again: %s", err.message);
+    else if (twice.len != c->len || (c->len > 0 && memcmp(twice.data, c->place, c->len) != 0))
+        bad = kit_fail(c, "decoding twice is not the same as once");
+    brc_buf_dispose(&again);
+    brc_buf_dispose(&twice);
+    return bad;
+}
+
 static int kit_check_round_trip(struct kit_case *c)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -94,7 +114,9 @@ static int kit_check_round_trip(struct kit_case *c)
         return kit_fail(c, "decoding fails: %s", err.message);
     if (!guard_ok || got != c->len)
         return kit_fail(c, "decoding gives %zu bytes of %zu, or writes past them", got, c->len);
-    if (!brc_chain_is_lossy(c->chain) && c->len > 0 && memcmp(c->place, c->plain, c->len) != 0)
+    if (brc_chain_is_lossy(c->chain))
+        return kit_check_once(c);
+    if (c->len > 0 && memcmp(c->place, c->plain, c->len) != 0)
         return kit_fail(c, "what is decoded is not what was encoded");
     return 0;
 }
@@ -431,6 +453,18 @@ static void kit_fill(struct kit_case *c, int pattern)
     }
 }
 
+/* Eighths up to 250, of both signs. */
+static void kit_tame(struct kit_case *c)
+{
+    size_t item = c->type->item_size;
+
+    for (size_t at = 0; at < c->len; at += item) {
+        double number = (double)(int)(codec_kit_random(&c->random) % 4001) / 8 - 250;
+        float small = (float)number;
+        memcpy(c->plain + at, item == 8 ? (void *)&number : (void *)&small, item);
+    }
+}
+
 /* A text that may be missing: one of three is, else a mark comes first. */
 static uint8_t kit_make_optional(uint8_t *letters, uint8_t len, uint64_t random)
 {
@@ -476,6 +510,8 @@ static int kit_make_plain(struct kit_case *c, int round, int ndim, const uint64_
     if (c->plain == NULL)
         return kit_fail(c, "no memory for the test itself");
     kit_fill(c, round);
+    if (c->kit->tame)
+        kit_tame(c);
     brc_dtype_normalize(c->type, c->plain, c->len / c->type->item_size);
     for (size_t i = 0; i < c->len && c->type->klass == BRC_CLASS_BOOL; i++)
         c->plain[i] &= 1;
@@ -516,6 +552,11 @@ static int kit_run_checks(struct kit_case *c, int round, int ndim, const uint64_
            kit_check_flips(c) || kit_check_noise(c) || kit_check_round_trip(c) ||
            kit_check_other(c, ndim, shape) ||
            (round == 1 && (kit_check_threads(c) || kit_check_memory(c, ndim, shape)));
+}
+
+static int kit_is_tame(const brc_dtype *type)
+{
+    return strcmp(type->name, "float32") == 0 || strcmp(type->name, "float64") == 0;
 }
 
 static int kit_run_shape(struct kit_case *c, int round, int *taken)
@@ -588,6 +629,8 @@ static int kit_run_dtype(struct kit_case *c, const char *name, const char *text,
         return kit_fail(c, "the data type %s does not open: %s", name, err.message);
     c->type = type;
     int rounds = c->kit->rounds > 0 ? c->kit->rounds : 4;
+    if (c->kit->tame && !kit_is_tame(type))
+        rounds = 0;
     for (int round = 0; round < rounds && !bad; round++)
         bad = kit_run_shape(c, round, taken);
     c->type = NULL;
@@ -595,14 +638,22 @@ static int kit_run_dtype(struct kit_case *c, const char *name, const char *text,
     return bad;
 }
 
+const char *codec_kit_configured(const char *type, size_t i)
+{
+    for (size_t k = 0; k < sizeof(kit_configured) / sizeof(kit_configured[0]); k++)
+        if (strcmp(kit_configured[k].name, type) == 0 && i-- == 0)
+            return kit_configured[k].json;
+    return NULL;
+}
+
 /* Every configuration of the type that is known here. */
 static int kit_run_configured(struct kit_case *c, const char *name, int *taken)
 {
+    const char *json;
     int bad = 0;
 
-    for (size_t i = 0; i < sizeof(kit_configured) / sizeof(kit_configured[0]) && !bad; i++)
-        if (strcmp(kit_configured[i].name, name) == 0)
-            bad = kit_run_dtype(c, name, kit_configured[i].json, taken);
+    for (size_t i = 0; !bad && (json = codec_kit_configured(name, i)) != NULL; i++)
+        bad = kit_run_dtype(c, name, json, taken);
     return bad;
 }
 

@@ -3,7 +3,8 @@
  * codec as well as on the built-in ones:
  *
  *  - what is encoded decodes to the same bytes, for every data type and many shapes,
- *    rank 0 and empty ones too, into memory of exactly the right length;
+ *    rank 0 and empty ones too, into memory of exactly the right length; of a lossy
+ *    chain, what was decoded once decodes to the same bytes when it is encoded again;
  *  - no encoding is longer than the chain says;
  *  - the chain's own full form opens again and reads the same bytes;
  *  - a box of a chunk decodes to the same elements as the whole chunk does;
@@ -29,11 +30,16 @@ typedef struct codec_kit {
      * (-1). 1 where one has failed since the last call. NULL: not tested          */
     int (*fail_after)(long n);
     const brc_registry *other; /* with another implementation; NULL: none         */
+    int tame; /* only float32 and float64, and numbers of moderate size           */
 } codec_kit;
 
 /* 0 where all holds; 1 with a sentence in `why` that has the seed in it. A data type
  * that the chain refuses is skipped; at least one must be taken. */
 int codec_kit_run(const codec_kit *kit, char *why, size_t why_size);
+
+/* The i-th configuration of a data type that the kit knows, as zarr.json has it, or NULL:
+ * types that need one that it does not know are not tried. */
+const char *codec_kit_configured(const char *type, size_t i);
 
 /* The generator that the kit uses, for tests that want more of the same. */
 uint64_t codec_kit_random(uint64_t *state);

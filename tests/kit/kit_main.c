@@ -14,6 +14,7 @@
 
 #include "../../src/base/json.h"
 #include "codec_kit.h"
+#include "codec_lists.h"
 #include "kit_alloc.h"
 #include "type_kit.h"
 
@@ -25,16 +26,6 @@ struct kit_run {
     char **texts;
     int passed, failed, skipped;
     char why[700];
-};
-
-/* What built-in codecs need to be told. */
-static const struct {
-    const char *name, *json;
-} kit_configs[] = {
-    { "blosc", "{\"name\":\"blosc\",\"configuration\":{\"cname\":\"lz4\",\"clevel\":5,\"shuffle\":"
-               "\"shuffle\",\"typesize\":4,\"blocksize\":0}}" },
-    { "bytes", LITTLE },
-    { "gzip", "{\"name\":\"gzip\",\"configuration\":{\"level\":6}}" },
 };
 
 /* What the plug-in added, or where there is none what breccia has. */
@@ -57,16 +48,6 @@ static const char *kit_given_for(const struct kit_run *run, const char *name)
             return text;
     }
     return NULL;
-}
-
-static const char *kit_config_of(const struct kit_run *run, const char *name)
-{
-    const char *given = kit_given_for(run, name);
-
-    for (size_t i = 0; given == NULL && i < sizeof(kit_configs) / sizeof(kit_configs[0]); i++)
-        if (strcmp(kit_configs[i].name, name) == 0)
-            given = kit_configs[i].json;
-    return given;
 }
 
 static void kit_report(struct kit_run *run, const char *what, const char *name, int bad,
@@ -112,35 +93,60 @@ static int kit_has_codec(const brc_registry *reg, const char *name)
     return has;
 }
 
+static int kit_run_list(struct kit_run *run, const brc_codec_info *info, const codec_list *list)
+{
+    codec_kit kit = { .reg = run->reg,
+                      .codecs = list->list,
+                      .ndim = list->ndim,
+                      .tame = list->tame,
+                      .seed = 20261120 };
+
+    if (kit_alloc_works())
+        kit.fail_after = kit_alloc_fail_after;
+    if (run->plain != NULL && kit_has_codec(run->plain, info->name))
+        kit.other = run->plain;
+    return codec_kit_run(&kit, run->why, sizeof(run->why));
+}
+
+/* A plug-in's codec in the list that its kind asks for; one that breccia has too, or a
+ * built-in one, in all lists that are about it. */
 static void kit_test_codec(struct kit_run *run, const brc_codec_info *info)
 {
-    char list[2000];
-    const char *json = kit_config_of(run, info->name);
-    int of_plugin = run->plain != NULL;
-    codec_kit kit = { .reg = run->reg, .codecs = list, .ndim = -1, .seed = 20261120 };
+    char text[2000];
+    const char *json = kit_given_for(run, info->name);
+    const codec_list *list = json == NULL ? codec_list_of(info->name, 0) : NULL;
+    codec_list own = { info->name, text, -1, 0 };
+    int bad = 0;
 
     snprintf(run->why, sizeof(run->why), "another implementation of it is ranked higher");
     if (!info->chosen) {
         kit_report(run, info->name, info->implementation, 1, 1);
         return;
     }
-    kit_list_of(list, sizeof(list), info, json);
-    if (kit_alloc_works())
-        kit.fail_after = kit_alloc_fail_after;
-    if (of_plugin && kit_has_codec(run->plain, info->name))
-        kit.other = run->plain;
-    /* a built-in that wants a configuration has tests of its own */
-    int bad = codec_kit_run(&kit, run->why, sizeof(run->why));
-    kit_report(run, info->name, info->implementation, bad, !of_plugin && json == NULL);
+    kit_list_of(text, sizeof(text), info, json);
+    if (list == NULL)
+        bad = kit_run_list(run, info, &own);
+    for (size_t i = 1; list != NULL && !bad; list = codec_list_of(info->name, i++))
+        bad = kit_run_list(run, info, list);
+    kit_report(run, info->name, info->implementation, bad, 0);
 }
 
 static void kit_test_type(struct kit_run *run, const brc_dtype_info *info)
 {
-    const char *json = kit_given_for(run, info->name);
+    const char *json = kit_given_for(run, info->name), *known = NULL;
     type_kit kit = { .reg = run->reg, .type = json != NULL ? json : info->name, .seed = 20261120 };
-    int bad = type_kit_run(&kit, run->why, sizeof(run->why));
+    int bad = 0;
 
-    kit_report(run, "data type", info->name, bad, info->configured && json == NULL);
+    if (json == NULL && info->configured)
+        known = codec_kit_configured(info->name, 0);
+    for (size_t i = 1; known != NULL && !bad; known = codec_kit_configured(info->name, i++)) {
+        kit.type = known;
+        bad = type_kit_run(&kit, run->why, sizeof(run->why));
+    }
+    if (kit.type == info->name || json != NULL)
+        bad = type_kit_run(&kit, run->why, sizeof(run->why));
+    kit_report(run, "data type", info->name, bad,
+               info->configured && kit.type == info->name && run->plain != NULL);
 }
 
 static int kit_test_all(struct kit_run *run, brc_error *err)

@@ -178,7 +178,7 @@ static int type_open(brc_dtype **out, const type_kit *kit, brc_error *err)
     int rc;
 
     *out = NULL;
-    if (kit->type[0] != '{')
+    if (kit->type[0] != '{' && kit->type[0] != '"')
         return brc_dtype_open_name(out, kit->reg, kit->type, err);
     rc = brc_json_parse(&json, kit->type, strlen(kit->type), err);
     if (rc == BRC_OK)
