@@ -178,9 +178,11 @@ static int import_link(group_walk *w, hid_t group, const char *path, const char 
     char *node = NULL, *label = NULL;
     int rc;
 
-    BRC_TRY(brc_container_name_check(above, name, err));
-    BRC_GO(brc_node_join(&node, path, name, err));
     BRC_GO(brc_node_join(&label, above, name, err));
+    if (brc_is_excluded(in->opts, label + strlen(in->file) + strlen(": ")))
+        goto done;
+    BRC_GO(brc_container_name_check(above, name, err));
+    BRC_GO(brc_node_join(&node, path, name, err));
     BRC_GO(check_link_type(type, label, err));
     object = in->lib.H5Oopen(group, name, in->links);
     if (object < 0)
