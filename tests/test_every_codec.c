@@ -2,6 +2,7 @@
  * to the same, or loses only once. A codec or a type that is new has to be told how it is
  * configured, or these tests fail. */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../src/base/json.h"
@@ -72,6 +73,42 @@ START_TEST(P16_every_codec_holds_what_the_kit_asks)
 }
 END_TEST
 
+/* ---- bombs -------------------------------------------------------------------------- */
+
+/* A chunk that would be a million bytes, where 100 are: no codec that bytes come from
+ * takes more memory for it than some blocks. */
+START_TEST(X6_bombs_stop_at_the_limit_of_every_codec)
+{
+    enum { BIG = 1 << 20, SMALL = 100, ROOM = 1 << 18 };
+    uint8_t *zeros = calloc(1, BIG);
+    brc_buf stored = BRC_BUF_INIT, out = BRC_BUF_INIT;
+    brc_iter *it;
+    brc_codec_info info;
+    int n = 0;
+
+    ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
+    while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
+        const codec_list *list = codec_list_of(info.name, 0);
+        if (strcmp(info.kind, "bytes->bytes") != 0)
+            continue;
+        codecs_open_bytes(list->list, BIG);
+        codecs_encode(zeros, BIG, &stored);
+        codecs_open_bytes(list->list, SMALL);
+        brc_buf_dispose(&out);
+        out = (brc_buf)BRC_BUF_INIT;
+        ck_assert_msg(codecs_decode(stored.data, stored.len, &out) == BRC_ECORRUPT, "%s",
+                      info.name);
+        ck_assert_msg(out.cap <= ROOM, "%s took %zu bytes", info.name, out.cap);
+        n++;
+    }
+    brc_iter_free(it);
+    ck_assert_int_gt(n, 15);
+    brc_buf_dispose(&stored);
+    brc_buf_dispose(&out);
+    free(zeros);
+}
+END_TEST
+
 /* ---- chains of several --------------------------------------------------------------- */
 
 /* Appends the one codec that a list is about. */
@@ -125,7 +162,8 @@ static void add_random(brc_buf *chain, const char *kind, int *lossy, uint64_t *r
             list = codec_list_of(info.name, which % MOST_LISTS);
             if (list == NULL)
                 list = codec_list_of(info.name, 0);
-            if (strcmp(info.kind, kind) != 0 || list->tame || leaves_bits_out(list) ||
+            if (strcmp(info.kind, kind) != 0 || list == NULL || list->tame ||
+                leaves_bits_out(list) ||
                 (list->ndim != -1 && list->ndim != 2) || seen++ != at)
                 continue;
             int loses = is_possible(list->list) == 2;
@@ -178,6 +216,7 @@ Suite *every_codec_suite(void)
     tcase_add_test(tc, P16_every_codec_of_the_registry_has_a_list);
     tcase_add_test(tc, P16_every_data_type_of_the_registry_is_tried);
     tcase_add_loop_test(tc, P16_every_codec_holds_what_the_kit_asks, 0, MOST_LISTS);
+    tcase_add_test(tc, X6_bombs_stop_at_the_limit_of_every_codec);
     tcase_add_loop_test(tc, P16_chains_by_chance_hold_what_the_kit_asks, 0, 4);
     suite_add_tcase(suite, tc);
     return suite;

@@ -30,7 +30,7 @@ typedef struct codec_kit {
      * (-1). 1 where one has failed since the last call. NULL: not tested          */
     int (*fail_after)(long n);
     const brc_registry *other; /* with another implementation; NULL: none         */
-    int tame; /* only float32 and float64, and numbers of moderate size           */
+    int tame; /* only float32 and float64, numbers of moderate size, and string   */
 } codec_kit;
 
 /* 0 where all holds; 1 with a sentence in `why` that has the seed in it. A data type

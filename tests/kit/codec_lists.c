@@ -16,6 +16,15 @@
     NAMED("zarrs.optional", "{\"mask_codecs\":[" mask_ "],\"data_codecs\":[" data_ "]}")
 #define ROUND NAMED("bitround", "{\"keepbits\":3}")
 
+/* Every text that the kit makes. */
+#define TEXTS \
+    "\"ab\",\"abab\",\"ababab\",\"abababab\",\"ababababab\",\"abababababab\"," \
+    "\"ac\",\"acac\",\"acacac\",\"acacacac\",\"acacacacac\",\"acacacacacac\"," \
+    "\"ad\",\"adad\",\"adadad\",\"adadadad\",\"adadadadad\",\"adadadadadad\"," \
+    "\"ae\",\"aeae\",\"aeaeae\",\"aeaeaeae\",\"aeaeaeaeae\",\"aeaeaeaeaeae\"," \
+    "\"af\",\"afaf\",\"afafaf\",\"afafafaf\",\"afafafafaf\",\"afafafafafaf\"," \
+    "\"à\",\"àá\",\"àáâ\",\"àáâã\",\"àáâãä\",\"àáâãäå\""
+
 static const codec_list lists[] = {
     { "bitround", BEFORE(ROUND), -1, 0 },
     { "bitround", BEFORE(NAMED("bitround", "{\"keepbits\":1}")), 2, 0 },
@@ -52,6 +61,10 @@ static const codec_list lists[] = {
     { "numcodecs.bitround", BEFORE(NAMED("numcodecs.bitround", "{\"keepbits\":5}")), -1, 0 },
     { "numcodecs.blosc", BEHIND(NAMED("numcodecs.blosc", "{\"shuffle\":-1,\"clevel\":1}")), 2, 0 },
     { "numcodecs.bz2", BEHIND(NAMED("numcodecs.bz2", "{\"level\":1}")), 2, 0 },
+    { "numcodecs.categorize",
+      "[" NAMED("numcodecs.categorize",
+                "{\"labels\":[" TEXTS "],\"dtype\":\"|O\"}") "," BARE("bytes") "]",
+      -1, 1 },
     { "numcodecs.crc32", BEHIND(BARE("numcodecs.crc32")), -1, 0 },
     { "numcodecs.crc32c", BEHIND(BARE("numcodecs.crc32c")), -1, 0 },
     { "numcodecs.delta", BEFORE(NAMED("numcodecs.delta", "{\"dtype\":\"<i4\"}")), -1, 0 },
