@@ -15,14 +15,16 @@ NUMBERS = ['bool', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32
 # Of the registry, beyond the core: what numpy knows through ml_dtypes.
 SMALL = ['bfloat16', 'int2', 'int4', 'uint2', 'uint4', 'float8_e3m4', 'float8_e4m3',
          'float8_e4m3b11fnuz', 'float8_e4m3fnuz', 'float8_e5m2', 'float8_e5m2fnuz',
-         'float8_e8m0fnu', 'float6_e2m3fn', 'float6_e3m2fn', 'float4_e2m1fn']
+         'float8_e8m0fnu', 'float6_e2m3fn', 'float6_e3m2fn', 'float4_e2m1fn', 'float8_e4m3fn']
+# What complex_<...> is made of; the registry has none of float8_e4m3fn.
+PARTS = ['float16', 'float32', 'float64', *(name for name in SMALL if 'int' not in name)][:-1]
 BITS = {'int2': 2, 'uint2': 2, 'int4': 4, 'uint4': 4, 'float6_e2m3fn': 6, 'float6_e3m2fn': 6,
         'float4_e2m1fn': 4}
 # The canonical NaN's bits.
 NAN = {'float16': 0x7e00, 'float32': 0x7fc00000, 'float64': 0x7ff8000000000000,
        'bfloat16': 0x7fc0, 'float8_e3m4': 0x78, 'float8_e4m3': 0x7c, 'float8_e5m2': 0x7e,
        'float8_e4m3b11fnuz': 0x80, 'float8_e4m3fnuz': 0x80, 'float8_e5m2fnuz': 0x80,
-       'float8_e8m0fnu': 0xff}
+       'float8_e8m0fnu': 0xff, 'float8_e4m3fn': 0x7f}
 UNITS = ['Y', 'M', 'W', 'D', 'h', 'm', 's', 'ms', 'us', 'ns', 'ps', 'fs', 'as', 'generic']
 WORDS = ['', 'a', 'Zarr', 'h\u00e9llo', '\u4e16\u754c', '\U0001f30d', 'line\nbreak', '"quoted"', 'x' * 40]
 
@@ -30,7 +32,8 @@ WORDS = ['', 'a', 'Zarr', 'h\u00e9llo', '\u4e16\u754c', '\U0001f30d', 'line\nbre
 class Type:
     """A data type of an array: its name in zarr.json, and how numpy keeps it.
 
-    kind: number, small, raw, time, utf32, chars, string, bytes or struct."""
+    kind: number, small, pair (complex numbers of those that are not numpy's), raw, time,
+    utf32, chars, string, bytes, struct (of v2) or record (of v3; `fields` are types)."""
 
     def __init__(self, kind, name, json_type, dtype):
         self.kind, self.name, self.json, self.dtype = kind, name, json_type, dtype
@@ -46,6 +49,10 @@ class Type:
         """Whether an order of bytes has to be given."""
         if self.kind in ('raw', 'chars', 'struct') or self.variable:
             return False
+        if self.kind == 'pair':
+            return self.dtype.itemsize > 2
+        if self.kind == 'record':
+            return any(field.wide for field in self.fields.values())
         return self.kind in ('utf32', 'time') or self.dtype.itemsize > 1
 
     def canonical(self, values):
@@ -94,6 +101,13 @@ class Type:
                 field = self.dtype[name]
                 out[name] = Type('number', field.name, field.name, field).random(rng, count, odd)
             return out
+        if self.kind == 'pair':
+            return self.part.random(rng, 2 * count, odd).view(self.dtype).copy()
+        if self.kind == 'record':
+            out = np.zeros(count, self.dtype)
+            for name, field in self.fields.items():
+                out[name] = field.random(rng, count, odd)
+            return out
         if self.name == 'bool':
             return rng.integers(2, size=count).astype(bool)
         if self.kind == 'small':
@@ -133,7 +147,7 @@ class Type:
             if self.kind == 'string':
                 return word, word
             return word.encode(), base64.b64encode(word.encode()).decode()
-        if rng.integers(3) == 0:
+        if rng.integers(3) == 0 and self.kind != 'record':
             element = np.zeros(1, self.dtype)[0]
             if self.name == 'float8_e8m0fnu':
                 element = np.ones(1, self.dtype)[0]
@@ -150,6 +164,14 @@ class Type:
             return base64.b64encode(element.ljust(self.size, b'\0')).decode()
         if self.kind == 'struct':
             return None  # of v2 alone, where version2 says it
+        if self.kind == 'pair':
+            parts = np.array([element], self.dtype).view(self.part.dtype)
+            in_bits = bool(rng.integers(2))  # as zarrs has them of the small types
+            return [float_json(self.part.name, np.array(part), rng, in_bits) for part in parts]
+        if self.name == 'structured':
+            return base64.b64encode(element.tobytes()).decode()
+        if self.kind == 'record':
+            return {name: field.fill_json(element[name], rng) for name, field in self.fields.items()}
         if self.kind == 'raw':
             raw = list(element.tobytes())
             return base64.b64encode(bytes(raw)).decode() if self.name == 'raw_bytes' else raw
@@ -164,19 +186,54 @@ class Type:
         return float_json(self.name, np.array(element), rng)
 
 
-def float_json(name, element, rng):
+def float_json(name, element, rng, in_bits=False):
     code = int.from_bytes(element.tobytes(), 'little')
     digits = f'0x{code:0{2 * element.itemsize}x}'
     value = float(element)
+    if in_bits:
+        return digits
     if value != value:
         return 'NaN' if code == NAN.get(name) else digits
     if value in (np.inf, -np.inf):
         return 'Infinity' if value > 0 else '-Infinity'
-    return digits if rng.integers(3 if name in SMALL else 6) == 0 else value
+    return digits if rng.integers(2 if name in SMALL else 6) == 0 else value
+
+
+def choose_pair(rng):
+    part = PARTS[rng.integers(len(PARTS))]
+    kind = Type('pair', f'complex_{part}', f'complex_{part}', None)
+    kind.part = Type('number' if part in NUMBERS else 'small', part, part,
+                     np.dtype(part if part in NUMBERS else getattr(ml_dtypes, part)))
+    kind.dtype = np.dtype(f'V{2 * kind.part.size}')
+    return kind
+
+
+def choose_record(rng, old, depth=1):
+    """struct, or the structured that zarr-python wrote before it: a field is a number, a
+    text of fixed length, a time, or a struct."""
+    fields = {}
+    for number in range(int(rng.integers(1, 5))):
+        field = choose(rng, 'number')
+        if rng.integers(3) == 0:
+            field = choose(rng, 'other')
+        if field.variable or field.kind == 'raw' or field.kind == 'time' and 'generic' in str(field.json):
+            field = choose_record(rng, old, depth - 1) if depth else choose(rng, 'number')
+        fields[f'f{number}' if number else 'name'] = field
+    name = 'structured' if old else 'struct'
+    told = [[key, field.json] if old else {'name': key, 'data_type': field.json}
+            for key, field in fields.items()]
+    kind = Type('record', name, {'name': name, 'configuration': {'fields': told}},
+                np.dtype([(key, field.dtype) for key, field in fields.items()]))
+    kind.fields = fields
+    return kind
 
 
 def choose(rng, what):
-    """A random data type of a kind: 'number', 'small' or 'other'."""
+    """A random data type of a kind: 'number', 'small', 'pair', 'record' or 'other'."""
+    if what == 'pair':
+        return choose_pair(rng)
+    if what == 'record':
+        return choose_record(rng, rng.integers(2) == 0)
     if what == 'number':
         name = NUMBERS[rng.integers(len(NUMBERS))]
         return Type('number', name, name, np.dtype(name))

@@ -87,12 +87,18 @@ def pick(rng, items):
 
 
 def bytes_codec(rng, kind):
+    if kind.variable and rng.integers(8) == 0:
+        return codec(pick(rng, ['vlen-array', 'zarrs.vlen_v2']))
     if kind.kind == 'string':
         return codec('vlen-utf8')
     if kind.kind == 'bytes':
         return codec('vlen-bytes')
-    if kind.kind == 'small' and rng.integers(3) == 0:
-        return codec('packbits')
+    if kind.kind in ('small', 'pair') and rng.integers(3) == 0 or \
+            kind.kind == 'number' and rng.integers(20) == 0:
+        padding = pick(rng, [None, 'none', 'first_byte', 'last_byte'])
+        return codec('packbits', padding_encoding=padding) if padding else codec('packbits')
+    if kind.name == 'structured':
+        return codec('bytes') if rng.integers(2) else codec('bytes', endian='little')
     if kind.wide or rng.integers(4) == 0:
         return codec('bytes', endian=pick(rng, ['little', 'little', 'big']))
     return codec('bytes')
@@ -115,29 +121,82 @@ def compressor(rng, kind):
                       codec('numcodecs.lz4', acceleration=1), codec('numcodecs.adler32'),
                       codec('numcodecs.crc32'), codec('numcodecs.fletcher32'),
                       codec('numcodecs.lzma', format=1, check=-1, preset=1, filters=None),
-                      codec('numcodecs.zstd', level=3), codec('numcodecs.gzip', level=2)])
+                      codec('numcodecs.lzma', format=3, check=-1, preset=None,
+                            filters=[{'id': 33, 'preset': 1}]),
+                      codec('numcodecs.zstd', level=3), codec('numcodecs.gzip', level=2),
+                      codec('numcodecs.crc32c'), codec('numcodecs.jenkins_lookup3', initval=7, prefix=None),
+                      codec('numcodecs.base64'),
+                      codec('numcodecs.blosc', cname=pick(rng, ['lz4', 'zstd']), clevel=4,
+                            shuffle=int(rng.integers(-1, 3)), blocksize=0)])
+
+
+# What these take apart in another way than it was put together; see odd in case().
+LOSSY = {'bitround', 'scale_offset', 'cast_value', 'numcodecs.bitround', 'numcodecs.quantize',
+         'numcodecs.fixedscaleoffset', 'numcodecs.astype'}
+
+
+def numpy_name(name):
+    dtype = np.dtype(name)
+    return '<' + dtype.str[1:] if dtype.itemsize > 1 else dtype.str
+
+
+def reshaped(rng, chunk):
+    """A reshape, and the shape after it."""
+    how = rng.integers(3)
+    if how == 0:
+        shape, after = [[*range(len(chunk))]], [int(np.prod(chunk))]
+    elif how == 1:
+        shape, after = [-1, chunk[-1]], [int(np.prod(chunk[:-1])), chunk[-1]]
+    else:
+        shape, after = [[axis] for axis in range(len(chunk))] + [1], chunk + [1]
+    return codec('reshape', shape=shape), after
+
+
+def lossy_codec(rng, kind):
+    """One that keeps 1 and 2 as they are, and the data type after it."""
+    if kind.name not in ('int16', 'int32', 'int64', 'uint32', 'float16', 'float32', 'float64'):
+        return None, None
+    narrow = pick(rng, ['int8', 'uint8', 'int16', 'float32', 'float64'])
+    dtype = numpy_name(kind.name)
+    found = [(codec('cast_value', data_type=narrow), narrow),
+             (codec('numcodecs.astype', encode_dtype=numpy_name(narrow), decode_dtype=dtype), narrow),
+             (codec('scale_offset', offset=0 if kind.name == 'uint32' else int(rng.integers(-20, 20)),
+                    scale=1), kind.name)]
+    if kind.name.startswith('float'):
+        found += [(codec('bitround', keepbits=int(rng.integers(1, 10))), kind.name),
+                  (codec('numcodecs.bitround', keepbits=int(rng.integers(1, 10))), kind.name),
+                  (codec('numcodecs.quantize', digits=1, dtype=dtype, astype=dtype), kind.name),
+                  (codec('numcodecs.fixedscaleoffset', offset=-3, scale=2, dtype=dtype,
+                         astype=numpy_name('int16')), 'int16')]
+    return pick(rng, found)
 
 
 def array_codecs(rng, kind, chunk):
-    """Array-to-array codecs, and the shape after them."""
-    codecs = []
+    """Array-to-array codecs, the shape after them, and the data type where it is another."""
+    codecs, other = [], None
     if len(chunk) > 0 and rng.integers(3) == 0:
         order = [int(i) for i in rng.permutation(len(chunk))]
         codecs.append(codec('transpose', order=order))
         chunk = [chunk[i] for i in order]
     if kind.kind == 'number' and kind.dtype.kind in 'iu' and rng.integers(12) == 0:
-        codecs.append(codec('numcodecs.delta', dtype='<' + kind.dtype.str[1:]
-                            if kind.size > 1 else kind.dtype.str))
-    if kind.name in ('float32', 'float64') and rng.integers(12) == 0:
-        codecs.append(codec('bitround', keepbits=int(rng.integers(1, 20))))
-    if kind.name in ('int16', 'int32', 'uint32', 'int64') and rng.integers(12) == 0:
-        codecs.append(codec('scale_offset', offset=int(rng.integers(-20, 20)), scale=1)
-                      if kind.name != 'uint32' else codec('scale_offset', offset=0, scale=1))
-    return codecs, chunk
+        codecs.append(codec('numcodecs.delta', dtype=numpy_name(kind.dtype)))
+    if len(chunk) > 1 and rng.integers(16) == 0:
+        part, chunk = reshaped(rng, chunk)
+        codecs.append(part)
+    if 1 in chunk and rng.integers(8) == 0:
+        codecs.append(codec('zarrs.squeeze'))
+        chunk = [n for n in chunk if n != 1]
+    if rng.integers(9) == 0 and not {'numcodecs.delta'} & {part['name'] for part in codecs}:
+        part, name = lossy_codec(rng, kind)
+        if part:
+            codecs.append(part)
+            other = elements.Type('number', name, name, np.dtype(name))
+    return codecs, chunk, other
 
 
 def chain(rng, kind, chunk, depth):
-    codecs, chunk = array_codecs(rng, kind, chunk)
+    codecs, chunk, other = array_codecs(rng, kind, chunk)
+    kind = other or kind
     if depth > 0:
         inner = [pick(rng, divisors(n)) for n in chunk]
         index = [codec('bytes', endian=pick(rng, ['little', 'little', 'big']))]
@@ -149,6 +208,8 @@ def chain(rng, kind, chunk, depth):
         codecs.append(codec('sharding_indexed', **conf))
         if rng.integers(20):
             return codecs
+    elif kind.name == 'bool' and rng.integers(4) == 0:
+        codecs += [codec('numcodecs.packbits'), codec('bytes')]
     else:
         codecs.append(bytes_codec(rng, kind))
         if kind.size > 1 and rng.integers(12) == 0 and codecs[-1]['name'] == 'bytes':
@@ -188,6 +249,23 @@ def rectilinear(rng, shape):
     return {'name': 'rectilinear', 'configuration': {'kind': 'inline', 'chunk_shapes': sizes}}
 
 
+def edges(doc):
+    """Chunk lengths per axis, as far as the shape goes."""
+    conf = doc['chunk_grid']['configuration']
+    regular = doc['chunk_grid']['name'] == 'regular'
+    for n, size in zip(doc['shape'], conf['chunk_shape' if regular else 'chunk_shapes']):
+        if isinstance(size, int):
+            yield [size] * -(-n // size)
+            continue
+        lengths, total = [], 0
+        for item in size:
+            for length in [item[0]] * item[1] if isinstance(item, list) else [item]:
+                if total < n:
+                    lengths.append(length)
+                    total += length
+        yield lengths
+
+
 def furthest(doc):
     """How far each axis can grow: a list of edges has an end."""
     conf = doc['chunk_grid']['configuration']
@@ -200,6 +278,9 @@ def furthest(doc):
 
 def attributes(rng):
     pool = [('units', 'K'), ('n', 2 ** 53 - 1), ('pi', 3.141592653589793), ('tiny', 5e-324),
+            ('big', 2 ** 63 + 1), ('huge', -10 ** 30), ('max', 1.7976931348623157e308),
+            ('e\u0301', 'a name in two code points'), ('\u00e9', 'and in one'), ('null', None),
+            ('deep', {'a': {'b': {'c': [[[{'d': False}]]]}}}), ('_ARRAY_DIMENSIONS', 'no list'),
             ('unicode \u00e9', '\u4e16\U0001f30d'), ('nested', {'a': [1, 2.5, None, {'b': True}]}),
             ('empty', {}), ('list', []), ('', 'empty name'), ('escape', '\\ " / \n \u0001')]
     return {key: value for key, value in pool if rng.integers(3) == 0}
@@ -246,12 +327,13 @@ def metadata(rng, kind, shape, chunk, fill_json):
 
 def case(seed, number):
     rng = np.random.default_rng([seed, number])
-    kind = elements.choose(rng, pick(rng, ['number'] * 6 + ['small', 'other', 'other']))
+    kind = elements.choose(rng, pick(rng, ['number'] * 8 + ['small', 'small', 'other', 'other', 'other',
+                                           'pair', 'record']))
     odd = bool(rng.integers(3) == 0)
     shape, chunk = random_shape(rng)
     fill, fill_json = kind.fill(rng, odd)
     doc = metadata(rng, kind, shape, chunk, fill_json)
-    if {'bitround', 'scale_offset'} & {part['name'] for part in all_codecs(doc['codecs'])}:
+    if LOSSY & {part['name'] for part in all_codecs(doc['codecs'])}:
         fill = kind.dtype.type(1)  # small numbers, which these codecs keep as they are
         doc['fill_value'], odd = fill.item(), None
     writes = []
@@ -282,7 +364,7 @@ def afterwards(rng, kind, doc, odd, fill):
             then.append(('commit',))
         elif what == 3 and chunk is not None and odd is not None:
             codecs = chain(rng, kind, chunk, int(rng.integers(3)))
-            if not {'bitround', 'scale_offset'} & {part['name'] for part in all_codecs(codecs)}:
+            if not LOSSY & {part['name'] for part in all_codecs(codecs)}:
                 then.append(('codecs', codecs))
         else:
             start, count, step = strided(rng, shape)

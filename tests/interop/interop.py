@@ -6,10 +6,14 @@
 Every generated array is written by a peer, imported and read with the command; and
 written with the command, exported, and read by every peer that can. Values, shape,
 fill value and attributes must be equal, bit for bit. Exit 1: an array differed.
+
+What a peer lacks (`cannot` in peers.py) and where it is wrong (known.py) is tried as
+well, and told where it no longer is so.
 """
 import argparse
 import collections
 import concurrent.futures
+import functools
 import json
 import os
 import shutil
@@ -19,8 +23,11 @@ import tempfile
 import time
 
 import generate
+import hierarchies
+import known
 import peers
 import version2
+from results import Results
 
 BATCH = 250  # arrays of one repository
 
@@ -42,32 +49,17 @@ def equal_json(a, b):
     return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
 
 
-class Results:
-    def __init__(self):
-        self.compared = collections.Counter()
-        self.left_out = collections.Counter()
-        self.failed = collections.defaultdict(list)
-
-    def fail(self, way, case, reason):
-        self.compared[way] += 1
-        self.failed[f'{way}: {reason}'].append(case)
-
-    def report(self, seed):
-        print(f'seed {seed}')
-        for way, count in sorted(self.compared.items()):
-            bad = sum(len(cases) for key, cases in self.failed.items() if key.startswith(way + ': '))
-            print(f'  {way:<32} {count:>6} compared  {bad:>6} differ')
-        print('left out, because the peer has')
-        for (peer, reason), count in sorted(self.left_out.items()):
-            print(f'  {count:>6} x {peer}: {reason}')
-        for reason, cases in sorted(self.failed.items(), key=lambda item: -len(item[1])):
-            print(f'FAIL {len(cases)} x {reason}')
-            for case in cases[:2]:
-                print(f'     {case.name} {case.describe()}')
+def in_doubles(value):
+    """As a reader has it that keeps all numbers in float64."""
+    if isinstance(value, dict):
+        return {key: in_doubles(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [in_doubles(part) for part in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def compare(case, content, seen):
-    """What differs, or None."""
+def compare(case, content, seen, doubles=False):
+    """What differs, or None. doubles: attributes went through a peer that has no others."""
     values, shape, fill, attributes = seen
     if shape != list(content.shape):
         return f'shape {shape}, not {list(content.shape)}'
@@ -78,27 +70,24 @@ def compare(case, content, seen):
         expected = case.type.canonical(case.type.filled((1,), case.fill))
         if fill != expected:
             return f'fill value {fill.hex()}, not {expected.hex()}'
-    if attributes is not None and not equal_json(attributes, case.doc.get('attributes', {})):
+    wanted = case.doc.get('attributes', {})
+    if doubles:
+        attributes, wanted = in_doubles(attributes), in_doubles(wanted)
+    if attributes is not None and not equal_json(attributes, wanted):
         return 'other attributes'
     return None
 
 
-def start_group(folder):
-    os.makedirs(folder)
-    with open(os.path.join(folder, 'zarr.json'), 'w', encoding='utf-8') as file:
-        json.dump({'zarr_format': 3, 'node_type': 'group'}, file)
-
-
 # ---- a peer writes, breccia reads --------------------------------------------
 
-def peer_writes(peer, root, cases, results):
+def peer_writes(peer, root, cases, tell):
     written = []
     for case in cases:
         try:
             peer.write(root, case)
             written.append(case)
         except Exception as why:  # whatever a peer may raise
-            results.fail(f'{peer.name} writes', case, one_line(why))
+            tell(f'{peer.name} writes', case, one_line(why))
             shutil.rmtree(os.path.join(root, case.name), ignore_errors=True)
     return written
 
@@ -107,7 +96,7 @@ def one_line(why):
     return f'{type(why).__name__}: {str(why)[:160]}'.replace('\n', ' ')
 
 
-def import_all(command, repo, root, cases, way, results):
+def import_all(command, repo, root, cases, way, tell):
     """At once; where that fails one after the other, to know which."""
     try:
         run(command, 'import', repo, root, '/p')
@@ -120,7 +109,7 @@ def import_all(command, repo, root, cases, way, results):
             run(command, 'import', repo, os.path.join(root, case.name), '/p/' + case.name)
             taken.append(case)
         except Refused as why:
-            results.fail(way, case, short(why, case))
+            tell(way, case, short(why, case))
     return taken
 
 
@@ -138,33 +127,37 @@ def read_ours(command, repo, case, root):
     return values, doc['shape'], None, doc.get('attributes', {})
 
 
-def from_peer(command, peer, cases, work, results):
+def from_peer(command, peer, cases, work, tell):
+    """`tell(way, case, reason)` takes what came of each; None: no difference."""
     way = f'{peer.name} -> breccia'
-    root = os.path.join(work, peer.name)
-    start_group(root)
+    root = tempfile.mkdtemp(prefix=peer.name, dir=work)
+    with open(os.path.join(root, 'zarr.json'), 'w', encoding='utf-8') as file:
+        json.dump({'zarr_format': 3, 'node_type': 'group'}, file)
     if hasattr(peer, 'write_all'):
         peer.write_all(root, cases, root + '-from')
-    cases = peer_writes(peer, root, cases, results)
-    repo = os.path.join(work, peer.name + '.brc')
+    cases = peer_writes(peer, root, cases, tell)
+    repo = root + '.brc'
     run(command, 'init', repo)
-    cases = import_all(command, repo, root, cases, way, results)
+    cases = import_all(command, repo, root, cases, way, tell)
 
     def judge(case):
         try:
-            return compare(case, case.content(case.written), read_ours(command, repo, case, root))
+            return compare(case, case.content(case.written), read_ours(command, repo, case, root),
+                           peer.doubles)
         except Refused as why:
             return short(why, case)
 
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        note(way, cases, pool.map(judge, cases), results)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for case, reason in zip(cases, pool.map(judge, cases)):
+            tell(way, case, reason)
 
 
-def note(way, cases, reasons, results):
-    for case, reason in zip(cases, reasons):
-        if reason is None:
-            results.compared[way] += 1
-        else:
-            results.fail(way, case, reason)
+def tell_known(peer, way, results):
+    """What takes note of cases that may differ."""
+    def tell(_, case, reason):
+        for entry in known.find(peer.name, case, way):
+            results.note_known(entry, way, reason)
+    return tell
 
 
 # ---- breccia writes, peers read ------------------------------------------------
@@ -230,7 +223,7 @@ def fill_ours(command, cases, work, results):
             reason = reads_back(command, repo, case)
         except Refused as why:
             reason = short(why, case)
-        note('breccia -> breccia', [case], [reason], results)
+        results.note('breccia -> breccia', case, reason)
         if reason is None:
             written.append(case)
     return repo, written
@@ -244,6 +237,13 @@ def final(case):
     case.writes, case.then = [([0] * content.ndim, content)], []
 
 
+def peer_reads(peer, root, case):
+    try:
+        return compare(case, case.content(case.written), peer.read(root, case), peer.doubles)
+    except Exception as why:  # whatever a peer may raise
+        return one_line(why)
+
+
 def to_peers(command, readers, cases, work, results):
     repo, cases = fill_ours(command, cases, work, results)
     root = os.path.join(work, 'ours')
@@ -251,18 +251,19 @@ def to_peers(command, readers, cases, work, results):
     for case in cases:
         final(case)
     for peer in readers:
-        way = f'breccia -> {peer.name}'
-        takes = [case for case in cases if allowed(peer, case, False, results)]
+        takes = [case for case in cases if not peer.ends_at(case)]
+        results.left_out[peer.name, 'an end of the process'] += len(cases) - len(takes)
         if hasattr(peer, 'read_all'):
             peer.read_all(root, takes, os.path.join(work, 'by-' + peer.name))
-
-        def judge(case):
-            try:
-                return compare(case, case.content(case.written), peer.read(root, case))
-            except Exception as why:  # whatever a peer may raise
-                return one_line(why)
-
-        note(way, takes, map(judge, takes), results)
+        for case in takes:
+            lack, reason = peer.cannot(case, False), peer_reads(peer, root, case)
+            if lack is not None:
+                if reason is not None or known.stored(case):
+                    results.note_lacking(peer.name, lack, reason)
+            elif known.find(peer.name, case, 'reads'):
+                tell_known(peer, 'reads', results)(None, case, reason)
+            else:
+                results.note(f'breccia -> {peer.name}', case, reason)
 
 
 # ---- Zarr v2: a peer writes, breccia changes, the peers read -------------------
@@ -281,7 +282,7 @@ def import_v2(command, repo, root, case, way, results):
                     data=case.type.canonical(values))
     except Refused as why:
         reason = short(why, case)
-    note(way, [case], [reason], results)
+    results.note(way, case, reason)
     return reason is None
 
 
@@ -289,59 +290,60 @@ def batch_v2(command, cases, work, results):
     repo, taken = os.path.join(work, 'v2.brc'), []
     run(command, 'init', repo)
     for case in cases:
-        writers = [peer for peer in version2.PEERS if peer.cannot(case) is None]
+        writers = [peer for peer in version2.PEERS if peer.cannot(case, True) is None]
         if not writers:
             results.left_out['every peer (v2)', 'no way to write it'] += 1
             continue
         peer = writers[int(case.name[1:]) // 4 % len(writers)]
         root = os.path.join(work, peer.name)
-        if peer_writes(peer, root, [case], results) and \
+        if peer_writes(peer, root, [case], results.note) and \
                 import_v2(command, repo, root, case, f'{peer.name} -> breccia', results):
             taken.append(case)
     root = os.path.join(work, 'ours-v2')
     try:
         run(command, 'export', repo, '/p', root, '--format', 'zarr2')
     except Refused as why:
-        return results.fail('breccia -> v2', taken[0], short(why, taken[0]))
+        return results.note('breccia -> v2', taken[0], short(why, taken[0]))
     for peer in version2.PEERS:
-        takes = []
         for case in taken:
-            reason = peer.cannot(case)
-            if reason is None:
-                takes.append(case)
-            else:
-                results.left_out[peer.name, reason] += 1
-
-        def judge(case):
+            lack = peer.cannot(case, False)
             try:
-                return version2.compare(case, case.content(case.written + case.then),
-                                        peer.read(root, case))
+                reason = version2.compare(case, case.content(case.written + case.then),
+                                          peer.read(root, case))
             except Exception as why:  # whatever a peer may raise
-                return one_line(why)
-
-        note(f'breccia -> {peer.name}', takes, map(judge, takes), results)
+                reason = one_line(why)
+            if lack is None:
+                results.note(f'breccia -> {peer.name}', case, reason)
+            else:
+                results.note_lacking(peer.name, lack, reason)
     return None
 
 
-def allowed(peer, case, writing, results):
-    reason = peer.cannot(case, writing)
-    if reason is not None and not writing:
-        results.left_out[peer.name, reason] += 1
-    return reason is None
-
-
-def batch(command, everyone, seed, cases, work, results):
-    shares = collections.defaultdict(list)
+def shared_out(everyone, cases, results):
+    """Which peer writes which case, and which cases one may write wrongly."""
+    shares, doubtful = collections.defaultdict(list), collections.defaultdict(list)
     for case in cases:
-        writers = [peer for peer in everyone if allowed(peer, case, True, results)]
+        writers = []
+        for peer in everyone:
+            if peer.ends_at(case) or peer.cannot(case, True) is not None:
+                continue
+            wrong = known.find(peer.name, case, 'writes')
+            (doubtful[peer] if wrong else writers).append(case if wrong else peer)
         if writers:  # the last one, zarrita, can write the fewest
             number = int(case.name[1:])
             which = -1 if number % 2 else number // 2 % len(writers)
             shares[writers[which]].append(case)
         else:
             results.left_out['every peer', 'no way to write it'] += 1
+    return shares, doubtful
+
+
+def batch(command, everyone, seed, cases, work, results):
+    shares, doubtful = shared_out(everyone, cases, results)
     for peer, share in shares.items():
-        from_peer(command, peer, share, work, results)
+        from_peer(command, peer, share, work, results.note)
+    for peer, share in doubtful.items():
+        from_peer(command, peer, share, work, tell_known(peer, 'writes', results))
     numbers = [int(case.name[1:]) for case in cases[::5]]
     made = [generate.by_options(seed, number) for number in numbers]
     to_peers(command, everyone, cases + made, work, results)
@@ -350,7 +352,7 @@ def batch(command, everyone, seed, cases, work, results):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('command')
-    parser.add_argument('--count', type=int, default=2000)
+    parser.add_argument('--count', type=int, default=2500)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--first', type=int, default=0)
     parser.add_argument('--only', type=int)
@@ -368,13 +370,17 @@ def main():
             batch(os.path.abspath(args.command), everyone, args.seed, cases, work, results)
             older = [version2.case(args.seed, number) for number in numbers[at:at + BATCH:4]]
             batch_v2(os.path.abspath(args.command), older, work, results)
+            for number in numbers[at:at + BATCH:10]:
+                hierarchies.check(functools.partial(run, os.path.abspath(args.command)), Refused,
+                                  args.seed, number, work, results)
         finally:
             if args.keep:
                 shutil.copytree(work, os.path.join(args.keep, str(at)), dirs_exist_ok=True)
             shutil.rmtree(work)
     results.report(args.seed)
-    bad = sum(map(len, results.failed.values()))
-    print(f'interop: {len(numbers)} arrays, {sum(results.compared.values())} comparisons, '
+    bad = results.bad()
+    print(f'interop: {len(numbers)} arrays, {results.both_ways()} of them and of v2 went both ways, '
+          f'{sum(results.compared.values())} comparisons, '
           f'{bad} differ, seed {args.seed}, {time.monotonic() - began:.0f} s')
     return 1 if bad else 0
 

@@ -10,4 +10,4 @@ breccia=$build/$(basename "$1")
 shift
 sh "$here/setup.sh" "$build" npm
 INTEROP_NPM=$build/interop-npm exec "$build/interop-venv/bin/python" -B "$here/interop.py" \
-    "$breccia" --count "${INTEROP_COUNT:-2000}" --seed "${INTEROP_SEED:-1}" "$@"
+    "$breccia" --count "${INTEROP_COUNT:-2500}" --seed "${INTEROP_SEED:-1}" "$@"

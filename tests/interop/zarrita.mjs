@@ -90,6 +90,9 @@ async function write(root, from, { name, doc }) {
     return {};
 }
 
+// A codec that is not there is told by a promise of its own as well, which nobody awaits.
+process.on("unhandledRejection", () => {});
+
 const [mode, root, folder] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
 for (const line of readFileSync(0, "utf8").split("\n").filter(Boolean)) {
