@@ -61,7 +61,7 @@ const struct cli_command cli_command_import = {
                "Chunks of Zarr v3 and v2 are taken over byte for byte, unless an option asks for\n"
                "something else; an array of v2 becomes one of v3 that says the same. Without PATH\n"
                "the place is named after SOURCE; a group takes an empty root over. Of NetCDF and\n"
-               "HDF5, groups, attributes, chunks, fill values and the names of dimensions come in;\n"
+               "HDF5, groups, attributes, chunks, fill values and names of dimensions come in;\n"
                "packed data stays packed. A data set that Zarr cannot say is refused, and with it\n"
                "the import: --exclude leaves it out.",
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
@@ -111,11 +111,11 @@ const struct cli_command cli_command_export = {
     .group = "Making and filling",
     .summary = "write a node as a Zarr directory or .zip, .npy, .npz, .nc or .h5",
     .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [--consolidated]",
-    .details = "PATH is the root where it is left out. DEST must not be there yet; its ending says\n"
-               "the format where --format does not, and no ending is a Zarr v3 directory. With\n"
-               "zarr2 an array that Zarr v2 cannot say is refused; DEST may end in .zip there too.\n"
-               "What NetCDF (.nc, .nc4) and HDF5 (.h5, .hdf5) cannot say is refused likewise;\n"
-               "netcdf3 is the classic format.",
+    .details = "PATH is the root where it is left out. DEST must not be there yet; its ending\n"
+               "says the format where --format does not, and no ending is a Zarr v3 directory.\n"
+               "With zarr2 an array that Zarr v2 cannot say is refused; DEST may end in .zip\n"
+               "there too. What NetCDF (.nc, .nc4) and HDF5 (.h5, .hdf5) cannot say is refused\n"
+               "likewise; netcdf3 is the classic format.",
     .examples = "breccia export climate.brc /era5 era5.zarr --at v1.0\n"
                 "breccia export climate.brc /era5 era5.zarr.zip --format zarr2\n"
                 "breccia export climate.brc /era5 era5.nc\n"

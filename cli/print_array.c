@@ -125,7 +125,7 @@ static int format_corners(struct printed *p, const brc_sel *sel, const uint64_t 
 
 /* ---- quotes -------------------------------- */
 
-static int begins_with(const char *text, const char *start)
+static int starts_with(const char *text, const char *start)
 {
     return strncmp(text, start, strlen(start)) == 0;
 }
@@ -136,13 +136,13 @@ static const char *quote_prefix(const char *dtype)
     static const char *const texts[] = { "string", "fixed_length_utf32" };
     static const char *const bytes[] = { "bytes", "variable_length_bytes",
                                          "null_terminated_bytes" };
-    const char *name = begins_with(dtype, "{\"name\":\"") ? dtype + 9 : dtype;
+    const char *name = starts_with(dtype, "{\"name\":\"") ? dtype + 9 : dtype;
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        if (begins_with(name, texts[i]))
+        if (starts_with(name, texts[i]))
             return "";
     for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
-        if (begins_with(name, bytes[i]))
+        if (starts_with(name, bytes[i]))
             return "b";
     return NULL;
 }
@@ -153,7 +153,9 @@ static const char *quote_text(struct cli *cli, const char *prefix, const char *t
     char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
     char *out = cli_alloc(cli, strlen(prefix) + 2 * strlen(text) + 3, 1), *to = out;
 
-    to += sprintf(to, "%s%c", prefix, quote);
+    while (*prefix)
+        *to++ = *prefix++;
+    *to++ = quote;
     for (; *text; text++) {
         if (*text == quote)
             *to++ = '\\';

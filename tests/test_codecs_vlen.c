@@ -231,9 +231,10 @@ START_TEST(B07_wrong_options_of_categorize_are_refused)
                                      "\"configuration\":{\"length_bytes\":8}}",
                                      1, &n),
                      BRC_EINVAL);
-    for (int i = 0; i < 256; i++)
-        strcat(list, i == 0 ? "\"a\"" : ",\"a\"");
-    strcat(list, "]}},\"bytes\"]");
+    size_t len = strlen(list);
+    for (int i = 0; i < 256; i++, len += strlen(list + len))
+        snprintf(list + len, sizeof(list) - len, "%s\"a\"", i == 0 ? "" : ",");
+    snprintf(list + len, sizeof(list) - len, "]}},\"bytes\"]");
     ck_assert_int_eq(codecs_try_open(list, "string", 1, &n), BRC_EINVAL);
     ck_assert_msg(strstr(codecs_err.message, "256 labels are more than"), "%s", codecs_err.message);
 }

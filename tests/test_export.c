@@ -263,7 +263,6 @@ START_TEST(refused)
     export_fails(&kit, "/no/node", "x.npz", NULL, BRC_ENOTFOUND, "/no/node");
     export_fails(&kit, "/g", "x.npy", NULL, BRC_EINVAL, "is a group");
     export_fails(&kit, "/g/empty", "x.npz", NULL, BRC_EINVAL, "no arrays");
-    export_fails(&kit, "/", "x.H5", NULL, BRC_EUNSUPPORTED, "x.H5");
     export_fails(&kit, "/", "x", "tiff", BRC_EINVAL, "tiff");
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     opts.codecs_json = "[]";

@@ -223,8 +223,10 @@ START_TEST(D3_contradicting_rows_hide_nothing)
     check_file(&t, 0, &r);
     scenario_rows(&t, "SELECT lower(hex(id)) FROM object WHERE kind=1", &ids);
     ck_assert_uint_ge(ids.len, 3 * 33);
-    for (char *id = strtok((char *)ids.data, "\n"); id; id = strtok(NULL, "\n"))
-        found(&r, id);
+    for (size_t at = 0; at < ids.len; at += 33) { /* a line each */
+        ids.data[at + 32] = 0;
+        found(&r, (const char *)ids.data + at);
+    }
     brc_buf_dispose(&ids);
     scenario_stop(&t);
 }

@@ -48,8 +48,8 @@ static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_objec
                         store->path);
     if (sqlite3_column_type(st, at + 7) != SQLITE_INTEGER || sqlite3_column_int64(st, at + 7) != 0)
         return brc_fail(err, BRC_ECORRUPT,
-                        "%s: an object's row says that its bytes lie in a backend that is not known "
-                        "here: a newer breccia wrote it, or the row is damaged",
+                        "%s: an object's row names a backend that is not known here: a newer "
+                        "breccia wrote it, or the row is damaged",
                         store->path);
     int rc = brc_encoding_digest(store, o->encoding, &o->digest, err);
     if (rc == BRC_ECORRUPT) /* no such encoding: then the checksum will not match */

@@ -12,6 +12,7 @@
 #ifndef BRC_XFER_CONTAINER_H
 #define BRC_XFER_CONTAINER_H
 
+#include "../base/json.h"
 #include "../nd/shape.h"
 #include "xfer.h"
 
