@@ -5,6 +5,8 @@ Each was seen with the versions of requirements.txt and package.json; where the 
 project knows of it, the issue is named. A case may meet several; any of them excuses
 it, and each counts.
 """
+import numpy as np
+
 import elements
 import generate
 
@@ -146,6 +148,17 @@ def squeezed_within(case):
     return any({'zarrs.squeeze', 'sharding_indexed'} <= set(names) for names in lists)
 
 
+def nearly_fill(case):
+    """Whether an element is the fill value, but not bit for bit: -0.0, a NaN of other bits."""
+    if case.type.kind != 'number' or case.type.dtype.kind not in 'fc':
+        return False
+    content = case.content(case.written).reshape(-1)
+    fill = case.type.filled(content.shape, case.fill)
+    alike = (content == fill) | (np.isnan(content) & np.isnan(fill))
+    bits = [np.frombuffer(part.tobytes(), f'V{case.type.size}') for part in (content, fill)]
+    return bool((alike & (bits[0] != bits[1])).any())
+
+
 NUMCODECS_ARRAYS = {'numcodecs.delta', 'numcodecs.quantize', 'numcodecs.bitround', 'numcodecs.astype',
                     'numcodecs.fixedscaleoffset'}
 
@@ -161,6 +174,8 @@ ENTRIES = [
           case.doc['fill_value'] not in ('NaT', -2 ** 63)),
     Entry('zarr-python', 'writes', 'times without a unit are little-endian whatever "endian" says',
           lambda case: unit(case) == 'generic' and is_big(case) and written(case)),
+    Entry('zarr-python', 'writes', 'a chunk that equals the fill value is left out, be it -0.0 for 0.0 (#3144)',
+          nearly_fill),
     Entry('zarr-python', 'writes', 'shards of rank 0 (#3751)',
           lambda case: has('sharding_indexed')(case) and not case.shape and written(case)),
     Entry('zarr-python', 'writes', 'numcodecs.delta in front of shards gives them one axis',
@@ -172,9 +187,12 @@ ENTRIES = [
     Entry('zarr-python', 'both', 'shards are checked against the shape that is not transposed',
           checked_untransposed),
     # ---- TensorStore 0.1.86
-    Entry('tensorstore', 'both', 'a fill value of float8_e8m0fnu in decimal is read with half its exponent: '
+    Entry('tensorstore', 'reads', 'a fill value of float8_e8m0fnu in decimal is read with half its exponent: '
           '1.0 as 0x3f', lambda case: case.type.name == 'float8_e8m0fnu' and
           isinstance(case.doc['fill_value'], float) and not 0 < case.doc['fill_value'] < 1e-38),
+    Entry('tensorstore', 'writes', 'a fill value of float8_e8m0fnu above 0x7f is written as a negative number',
+          lambda case: case.type.name == 'float8_e8m0fnu' and
+          str(case.doc['fill_value']).startswith('0x') and int(case.doc['fill_value'], 16) > 0x7f),
     Entry('tensorstore', 'both', 'the fill value of a struct of one field is taken for that of the field',
           lambda case: case.type.kind == 'record' and len(case.type.fields) == 1),
     # ---- zarrs 0.2.3
