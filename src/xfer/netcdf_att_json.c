@@ -174,9 +174,8 @@ static int marks_no_integer(const brc_netcdf_of *of, const brc_netcdf_values *va
         floating_type(of->type) || !floating_type(values->type))
         return 0;
     for (size_t i = 0; i < values->n; i++)
-        if (!isnan(double_at(values->type,
-                             (const uint8_t *)values->data +
-                                 i * brc_netcdf_atomic_size(values->type))))
+        if (!isnan(double_at(values->type, (const uint8_t *)values->data +
+                                               i * brc_netcdf_atomic_size(values->type))))
             return 0;
     return 1;
 }

@@ -304,7 +304,8 @@ int brc_netcdf_att_values(brc_netcdf_values *out, const brc_netcdf_of *of, const
         out->type = wanted;
         return brc_new(&out->data, 1, err);
     }
-    BRC_TRY(open_value(&attr, of, name, value, float_type(wanted) || float_type(own), err));
+    int floats = float_type(wanted) || (wanted == NC_NAT && float_type(own));
+    BRC_TRY(open_value(&attr, of, name, value, floats, err));
     if (of->is_classic && attr.kind == BRC_ATTR_TEXT && attr.list) {
         brc_attr_close(&attr);
         return take_json_text(out, value, err);

@@ -286,7 +286,12 @@ int brc_netcdf_import(brc_session *s, const char *file, const char *path, const 
     int is_classic;
 
     BRC_TRY(brc_netcdf_is_classic(&is_classic, file, err));
-    BRC_TRY(is_classic ? brc_netcdf_check_classic(file, err) : brc_netcdf_check_links(file, err));
+    if (is_classic) {
+        BRC_TRY(brc_netcdf_check_classic(file, err));
+    } else {
+        BRC_TRY(brc_netcdf_check_heaps(file, err));
+        BRC_TRY(brc_netcdf_check_links(file, err));
+    }
     BRC_TRY(brc_netcdf_load(&in.lib, err));
     return import_file(&in, path, err);
 }

@@ -78,10 +78,11 @@ BRC_MUST_USE int brc_netcdf_path(char **out, const char *file, brc_error *err);
 int brc_netcdf_fail(const brc_netcdf *lib, int status, int code, const char *what,
                     const char *label, brc_error *err);
 
-/* What is in a file's header, or the links of a NetCDF-4 file, before the library reads
- * them: netCDF-C crashes on some damaged ones, and NetCDF-4 files can point outside
+/* What is in a file's header, or the heaps and links of a NetCDF-4 file, before the library
+ * reads them: it crashes on some damaged ones, and NetCDF-4 files can point outside
  * themselves. BRC_EINVAL says what is wrong. */
 BRC_MUST_USE int brc_netcdf_check_classic(const char *file, brc_error *err);
+BRC_MUST_USE int brc_netcdf_check_heaps(const char *file, brc_error *err);
 BRC_MUST_USE int brc_netcdf_check_links(const char *file, brc_error *err);
 /* 1: by its first bytes a classic file. */
 BRC_MUST_USE int brc_netcdf_is_classic(int *is, const char *file, brc_error *err);

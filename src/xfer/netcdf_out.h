@@ -10,6 +10,8 @@ typedef struct brc_netcdf_dim {
     uint64_t length;
     int group;       /* index of the group that has it                            */
     int fixed_place; /* the group is given: noted, or that of a coordinate        */
+    int hidden_by;   /* one of that kind that its variables see under the name;
+                        -1: none                                                  */
     int unlimited;
     int id;          /* in the file                                               */
 } brc_netcdf_dim;

@@ -43,7 +43,7 @@ static int add_dim(int *dim, brc_netcdf_out *out, const char *name, uint64_t len
     BRC_TRY(
         brc_grow_array(&out->dims, &out->dims_cap, out->ndims + 1, sizeof(brc_netcdf_dim), err));
     brc_netcdf_dim *d = brc_netcdf_dim_at(out, (int)out->ndims);
-    *d = (brc_netcdf_dim){ .length = length, .group = group };
+    *d = (brc_netcdf_dim){ .length = length, .group = group, .hidden_by = -1 };
     if (name)
         BRC_TRY(brc_dup(&d->name, name, err));
     *dim = (int)out->ndims++;
@@ -168,11 +168,11 @@ static int is_among_dims(const brc_netcdf_var *v, int ndim, int dim)
 /* One of those whose place is not given, of this name and length; each axis of an array
  * without a name has its own. */
 static int shared_dim(const brc_netcdf_out *out, const brc_netcdf_var *v, int axis,
-                      const char *name)
+                      const char *name, int hidden_by)
 {
     for (size_t i = 0; i < out->ndims; i++) {
         const brc_netcdf_dim *d = brc_netcdf_dim_at(out, (int)i);
-        if (d->fixed_place || d->length != v->shape[axis])
+        if (d->fixed_place || d->length != v->shape[axis] || d->hidden_by != hidden_by)
             continue;
         if (name ? is_called(d, name) : !d->name && !is_among_dims(v, axis, (int)i))
             return (int)i;
@@ -185,11 +185,13 @@ static int bind_axis(brc_netcdf_out *out, brc_netcdf_var *v, int axis, const cha
 {
     int dim = name ? visible_dim(out, v->group, name, v->shape[axis]) : -1;
     if (dim < 0) {
-        dim = shared_dim(out, v, axis, name);
+        int hidden_by = name ? nearest_dim(out, v->group, name) : -1;
+        dim = shared_dim(out, v, axis, name, hidden_by);
         if (dim < 0)
             BRC_TRY(add_dim(&dim, out, name, v->shape[axis], v->group, err));
         brc_netcdf_dim *d = brc_netcdf_dim_at(out, dim);
         d->group = common_group(out, d->group, v->group);
+        d->hidden_by = hidden_by;
     }
     v->dims[axis] = dim;
     return BRC_OK;
@@ -209,13 +211,14 @@ static int has_user_within(const brc_netcdf_out *out, int dim, int group)
 
 /* Whether the name is another dimension's, in the same group or such that one of them
  * would hide the other from a variable that has it; or a group's in that group, since
- * both are objects of the same HDF5 group. */
-static int clashes(const brc_netcdf_out *out, int dim, const char *name)
+ * both are objects of the same HDF5 group. Of the dimensions from `before` on those
+ * alone count whose place is given: the others are still to get their names. */
+static int clashes(const brc_netcdf_out *out, int dim, const char *name, size_t before)
 {
     const brc_netcdf_dim *d = brc_netcdf_dim_at(out, dim);
     for (size_t i = 0; i < out->ndims; i++) {
         const brc_netcdf_dim *e = brc_netcdf_dim_at(out, (int)i);
-        if ((int)i == dim || !is_called(e, name))
+        if ((int)i == dim || !is_called(e, name) || (i >= before && !e->fixed_place))
             continue;
         if (e->group == d->group ||
             (brc_netcdf_group_within(out, d->group, e->group) &&
@@ -239,7 +242,7 @@ static int choose_name(brc_netcdf_out *out, int dim, unsigned *nameless, brc_err
     char *base = d->name;
     unsigned n = 1;
 
-    if (base && !clashes(out, dim, base))
+    if (base && !clashes(out, dim, base, (size_t)dim))
         return BRC_OK;
     d->name = NULL;
     do {
@@ -247,7 +250,7 @@ static int choose_name(brc_netcdf_out *out, int dim, unsigned *nameless, brc_err
             snprintf(name, sizeof(name), "%.200s_%u", base, ++n);
         else
             snprintf(name, sizeof(name), "%s%u", BRC_NETCDF_NAMELESS, (*nameless)++);
-    } while (clashes(out, dim, name));
+    } while (clashes(out, dim, name, out->ndims));
     free(base);
     return brc_dup(&d->name, name, err);
 }

@@ -214,7 +214,11 @@ static int put_atts(const var_out *v, int group, int id, int *has_fill, brc_erro
         return put_text(v, &place, "dtype", "bool", err);
     if (v->type.how == BRC_NETCDF_WIDER)
         return put_text(v, &place, "dtype", v->array->meta.type->name, err);
-    return klass == BRC_CLASS_TIME ? put_time(v, &place, *has_fill, err) : BRC_OK;
+    if (klass != BRC_CLASS_TIME)
+        return BRC_OK;
+    BRC_TRY(put_time(v, &place, *has_fill, err));
+    *has_fill = 1;
+    return BRC_OK;
 }
 
 /* ---- looking at it ------------------------------------------ */
