@@ -282,10 +282,12 @@ static int import_root(const brc_hdf5_in *in, const char *path, brc_error *err)
 int brc_hdf5_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
                     brc_error *err)
 {
+    brc_hdf5_heap heap = { 0 };
     brc_hdf5_in *in;
     int rc;
 
     BRC_TRY(brc_new((void **)&in, sizeof(*in), err));
+    in->heap = &heap;
     in->session = s;
     in->reg = brc_session_registry(s);
     in->opts = opts;
@@ -293,8 +295,10 @@ int brc_hdf5_import(brc_session *s, const char *file, const char *path, const br
     in->id = in->links = BRC_HDF5_NONE;
     BRC_GO(brc_hdf5_start(&in->lib, 0, err));
     BRC_GO(brc_hdf5_open_file(&in->lib, &in->id, &in->links, file, err));
+    BRC_GO(brc_hdf5_heap_open(&heap, &in->lib, in->id, file, err));
     BRC_GO(import_root(in, path, err));
 done:
+    brc_hdf5_heap_close(&heap);
     if (in->id >= 0)
         (void)in->lib.H5Fclose(in->id);
     brc_hdf5_close(&in->lib, in->links);

@@ -24,6 +24,7 @@ typedef struct attr_reader {
     int ndim, is_null;
     uint64_t shape[2 * BRC_MAX_NDIM]; /* the type's own axes behind */
     uint64_t n;                       /* elements                   */
+    size_t step;                      /* bytes of an item in data   */
     uint8_t *data;
     uint8_t *at; /* the next item to print     */
     brc_buf text;
@@ -88,10 +89,13 @@ static int open_attribute(attr_reader *r, brc_error *err)
     BRC_TRY(read_extent(r, err));
     if (r->n == 0)
         return BRC_OK;
-    BRC_TRY(brc_new_array((void **)&r->data, r->n, r->type.size, err));
-    if (lib->H5Aread(r->id, r->type.memory, r->data) < 0)
+    int fixed = r->type.kind == BRC_HDF5_FIXED;
+    const brc_hdf5_heap *heap = r->in->heap;
+    r->step = fixed ? r->type.item : heap->reference_size;
+    BRC_TRY(brc_new_array((void **)&r->data, r->n, fixed ? r->type.size : r->step, err));
+    if (lib->H5Aread(r->id, fixed ? r->type.memory : heap->reference, r->data) < 0)
         return attr_failed(r, err);
-    if (r->type.kind == BRC_HDF5_FIXED)
+    if (fixed)
         return brc_hdf5_canonical(&r->type, r->dtype, r->data, r->n, r->label, err);
     return BRC_OK;
 }
@@ -99,8 +103,6 @@ static int open_attribute(attr_reader *r, brc_error *err)
 static void close_attribute(attr_reader *r)
 {
     const brc_hdf5 *lib = &r->in->lib;
-    if (r->data && r->type.kind != BRC_HDF5_FIXED)
-        (void)lib->H5Dvlen_reclaim(r->type.memory, r->space, H5P_DEFAULT, r->data);
     free(r->data);
     brc_dtype_free(r->dtype);
     brc_hdf5_type_close(lib, &r->type);
@@ -132,16 +134,17 @@ static int print_item(attr_reader *r, brc_error *err)
     brc_buf element = BRC_BUF_INIT;
     int rc;
 
-    r->at += r->type.item;
+    r->at += r->step;
     if (r->type.kind == BRC_HDF5_STRING) {
-        const char *text = *(char *const *)item;
-        return print_text(r, text ? text : "", text ? strlen(text) : 0, err);
+        brc_span text;
+        BRC_TRY(brc_hdf5_heap_get(r->in->heap, item, 1, &text, r->label, err));
+        return print_text(r, (const char *)text.data, text.len, err);
     }
     if (is_fixed_text(r->dtype))
         return print_text(r, (const char *)item, r->type.item, err);
     if (r->type.kind == BRC_HDF5_FIXED)
         return r->dtype->ops->print(r->dtype, item, r->type.item, BRC_PRINT_FILL, &r->text, err);
-    BRC_GO(brc_hdf5_spans(&r->type, item, 1, &element, r->label, err));
+    BRC_GO(brc_hdf5_spans(r->in, &r->type, item, 1, &element, r->label, err));
     BRC_GO(
         r->dtype->ops->print(r->dtype, element.data, element.len, BRC_PRINT_FILL, &r->text, err));
 done:

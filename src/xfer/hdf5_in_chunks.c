@@ -19,6 +19,7 @@ typedef struct chunk_search {
     int ndim;
     const uint64_t *shape, *chunk;
     uint64_t grid[BRC_MAX_NDIM];
+    int exact;
     const char *label;
 } chunk_search;
 
@@ -56,9 +57,10 @@ static int list_chunks(const chunk_search *s, uint64_t n, brc_error *err)
     return BRC_OK;
 }
 
+/* What the library cannot look up it does not find either: the count tells. */
 static int ask_for_chunks(const chunk_search *s, uint64_t n, brc_error *err)
 {
-    uint64_t index[BRC_MAX_NDIM] = { 0 };
+    uint64_t index[BRC_MAX_NDIM] = { 0 }, found = 0;
     BRC_TRY(brc_new_array((void **)&s->out->corners, (size_t)n, (size_t)s->ndim * sizeof(uint64_t),
                           err));
     do {
@@ -66,13 +68,58 @@ static int ask_for_chunks(const chunk_search *s, uint64_t n, brc_error *err)
         for (int i = 0; i < s->ndim; i++)
             corner[i] = index[i] * s->chunk[i];
         if (s->in->lib.H5Dget_chunk_storage_size(s->dataset, corner, &size) < 0)
-            size = 0; /* not there */
-        if (size > 0 && s->out->n == n)
-            return brc_fail(err, BRC_EINVAL, "%s has more chunks than it says", s->label);
-        if (size > 0)
+            continue;
+        if (found++ < n)
             BRC_TRY(add_corner(s, corner, err));
     } while (brc_index_next(s->ndim, index, s->grid));
+    if (found != n)
+        return brc_fail(err, BRC_EINVAL, "%s has %llu chunks, of which %llu are found", s->label,
+                        (unsigned long long)n, (unsigned long long)found);
     return BRC_OK;
+}
+
+static uint64_t chunk_number(int ndim, const uint64_t *shape, const uint64_t *chunk,
+                             const uint64_t *index)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < ndim; i++)
+        number = number * brc_grid_extent(shape[i], chunk[i]) + index[i];
+    return number;
+}
+
+/* Most of the chunks: those that are there are noted, and everything is read. */
+static int note_stored(const chunk_search *s, uint64_t all, brc_error *err)
+{
+    brc_hdf5_stored *out = s->out;
+    uint64_t index[BRC_MAX_NDIM];
+    BRC_TRY(brc_new((void **)&out->bits, (size_t)(all / 8 + 1), err));
+    for (size_t i = 0; i < out->n; i++) {
+        for (int k = 0; k < s->ndim; k++)
+            index[k] = out->corners[i * (size_t)s->ndim + (size_t)k] / s->chunk[k];
+        uint64_t number = chunk_number(s->ndim, s->shape, s->chunk, index);
+        out->bits[number / 8] |= (uint8_t)(1u << number % 8);
+    }
+    free(out->corners);
+    out->corners = NULL;
+    out->n = 0;
+    out->all = 1;
+    return BRC_OK;
+}
+
+int brc_hdf5_is_stored(const brc_hdf5_stored *stored, int ndim, const uint64_t *shape,
+                       const uint64_t *chunk, const uint64_t *index)
+{
+    if (!stored->bits)
+        return 1;
+    uint64_t number = chunk_number(ndim, shape, chunk, index);
+    return stored->bits[number / 8] >> number % 8 & 1;
+}
+
+void brc_hdf5_stored_free(brc_hdf5_stored *stored)
+{
+    free(stored->bits);
+    free(stored->corners);
+    memset(stored, 0, sizeof(*stored));
 }
 
 static int find_chunks(chunk_search *s, brc_error *err)
@@ -83,22 +130,23 @@ static int find_chunks(chunk_search *s, brc_error *err)
     for (int i = 0; i < s->ndim; i++)
         s->grid[i] = brc_grid_extent(s->shape[i], s->chunk[i]);
     uint64_t all = brc_shape_count(s->ndim, s->grid);
-    s->out->all = n > 0 && all / 4 <= n;
+    s->out->all = n == all;
     if (s->out->all || n == 0)
         return BRC_OK;
     if (n <= LISTED_MAX)
-        return list_chunks(s, n, err);
-    if (all <= GRID_MAX)
-        return ask_for_chunks(s, n, err);
-    return brc_fail(
-        err, BRC_ELIMIT,
-        "%s has %llu chunks in a grid of %llu, too thinly for this build: write it with "
-        "larger chunks",
-        s->label, (unsigned long long)n, (unsigned long long)all);
+        BRC_TRY(list_chunks(s, n, err));
+    else if (all <= GRID_MAX || all / 4 <= n)
+        BRC_TRY(ask_for_chunks(s, n, err));
+    else
+        return brc_fail(err, BRC_ELIMIT,
+                        "%s has %llu chunks in a grid of %llu, too thinly for this build: write it "
+                        "with larger chunks",
+                        s->label, (unsigned long long)n, (unsigned long long)all);
+    return !s->exact && all / 4 <= n ? note_stored(s, all, err) : BRC_OK;
 }
 
 int brc_hdf5_stored_read(brc_hdf5_stored *out, const brc_hdf5_in *in, hid_t dataset, int ndim,
-                         const uint64_t *shape, const uint64_t *chunk, const char *label,
+                         const uint64_t *shape, const uint64_t *chunk, int exact, const char *label,
                          brc_error *err)
 {
     chunk_search s = { .in = in,
@@ -107,6 +155,7 @@ int brc_hdf5_stored_read(brc_hdf5_stored *out, const brc_hdf5_in *in, hid_t data
                        .ndim = ndim,
                        .shape = shape,
                        .chunk = chunk,
+                       .exact = exact,
                        .label = label };
     memset(out, 0, sizeof(*out));
     if (brc_shape_count(ndim, shape) == 0)
@@ -118,9 +167,7 @@ int brc_hdf5_stored_read(brc_hdf5_stored *out, const brc_hdf5_in *in, hid_t data
     s.space = in->lib.H5Dget_space(dataset);
     int rc = s.space < 0 ? chunks_failed(&s, err) : find_chunks(&s, err);
     brc_hdf5_close(&in->lib, s.space);
-    if (rc < 0) {
-        free(out->corners);
-        out->corners = NULL;
-    }
+    if (rc < 0)
+        brc_hdf5_stored_free(out);
     return rc;
 }

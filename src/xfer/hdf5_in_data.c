@@ -5,27 +5,23 @@
 #include "../codec/registry.h"
 #include "hdf5_in.h"
 
-/* What elements of variable length may have in memory at once. */
-#define VARIABLE_BYTES ((size_t)1 << 30)
-/* Of the library's cache of chunks: two of the largest that it keeps. */
-#define CACHE_BYTES ((uint64_t)64 << 20)
-
 typedef struct dataset_in {
     const brc_hdf5_in *in;
     const char *label;
-    hid_t id, space, plist;
+    hid_t id, space, plist, file_type;
     brc_hdf5_type type;
     brc_dtype *dtype;
     brc_hdf5_attrs attrs;
     brc_json *notes;
     brc_hdf5_stored stored;
-    int ndim; /* of the dataset itself; the type's axes follow            */
+    brc_hdf5_chunks *chunks; /* NULL: the library reads elements             */
+    int ndim;                /* of the dataset itself; the type's axes follow            */
     int chunked, undefined_fill, is_null;
     uint64_t most[BRC_MAX_NDIM]; /* the largest shape; UINT64_MAX: any              */
     char *names[BRC_MAX_NDIM];
-    brc_buf fill; /* JSON                                                     */
+    uint8_t *fill_element; /* as in memory; zeros where the file has none            */
+    brc_buf fill;          /* JSON                                                     */
     char *attrs_json;
-    size_t variable_left;
     brc_container_array array;
 } dataset_in;
 
@@ -104,6 +100,25 @@ static int read_shape(dataset_in *d, brc_error *err)
     for (int i = 0; i < d->type.ndim; i++)
         d->array.shape[ndim + i] = d->type.shape[i];
     d->array.ndim = ndim + d->type.ndim;
+    return BRC_OK;
+}
+
+static size_t file_item_size(const dataset_in *d)
+{
+    return d->type.kind == BRC_HDF5_FIXED ? d->in->lib.H5Tget_size(d->file_type)
+                                          : d->in->heap->reference_size;
+}
+
+/* Elements that are not in chunks must all be there: the library does not look. */
+static int check_size(const dataset_in *d, brc_error *err)
+{
+    const brc_hdf5 *lib = &d->in->lib;
+    uint64_t size = file_item_size(d), bytes;
+    uint64_t stored = d->chunked || d->is_null ? 0 : lib->H5Dget_storage_size(d->id);
+    if (stored > 0 && (!brc_shape_bytes(d->ndim, d->array.shape, size, &bytes) || bytes > stored))
+        return brc_fail(err, BRC_EINVAL,
+                        "%s: its elements have %llu bytes, fewer than its shape asks for", d->label,
+                        (unsigned long long)stored);
     return BRC_OK;
 }
 
@@ -187,12 +202,12 @@ static int read_dataset_type(dataset_in *d, brc_error *err)
 {
     const brc_hdf5 *lib = &d->in->lib;
     brc_json *json = NULL;
-    hid_t type = lib->H5Dget_type(d->id);
-    if (type < 0)
-        return dataset_failed(d, "its data type cannot be read", err);
     int rc;
-    BRC_GO(brc_hdf5_type_read(&d->type, lib, d->in->reg, type, 0, d->label, err));
-    BRC_GO(use_noted_type(d, type, err));
+    d->file_type = lib->H5Dget_type(d->id);
+    if (d->file_type < 0)
+        return dataset_failed(d, "its data type cannot be read", err);
+    BRC_GO(brc_hdf5_type_read(&d->type, lib, d->in->reg, d->file_type, 0, d->label, err));
+    BRC_GO(use_noted_type(d, d->file_type, err));
     BRC_GO(brc_hdf5_dtype_json(&json, d->type.dtype, err));
     rc = brc_dtype_open(&d->dtype, d->in->reg, json, err);
     if (rc < 0) {
@@ -207,7 +222,6 @@ static int read_dataset_type(dataset_in *d, brc_error *err)
     }
 done:
     brc_json_free(json);
-    brc_hdf5_close(lib, type);
     return rc;
 }
 
@@ -229,7 +243,7 @@ static int fill_json(dataset_in *d, uint8_t *element, brc_error *err)
             goto done;
         }
     } else {
-        BRC_GO(brc_hdf5_spans(&d->type, element, 1, &span, d->label, err));
+        BRC_GO(brc_hdf5_memory_span(&d->type, element, &span, d->label, err));
         data = span.data;
         len = span.len;
     }
@@ -245,20 +259,25 @@ static int read_fill(dataset_in *d, brc_error *err)
 {
     const brc_hdf5 *lib = &d->in->lib;
     H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
-    uint8_t *element;
+    int rc, fixed = d->type.kind == BRC_HDF5_FIXED;
+    size_t size = fixed ? d->type.size : sizeof(hvl_t);
+    uint8_t *element = NULL;
 
+    BRC_TRY(brc_new((void **)&d->fill_element, fixed ? size : d->in->heap->reference_size, err));
     if (lib->H5Pfill_value_defined(d->plist, &status) < 0)
         return dataset_failed(d, "its fill value cannot be read", err);
     d->undefined_fill = status == H5D_FILL_VALUE_UNDEFINED;
     if (status != H5D_FILL_VALUE_USER_DEFINED)
         return BRC_OK;
-    BRC_TRY(brc_new((void **)&element, d->type.size, err));
-    int rc;
-    if (lib->H5Pget_fill_value(d->plist, d->type.memory, element) < 0)
+    BRC_TRY(brc_new((void **)&element, size, err));
+    if (lib->H5Pget_fill_value(d->plist, d->type.memory, element) < 0) {
         rc = dataset_failed(d, "its fill value cannot be read", err);
-    else
+    } else {
+        if (fixed)
+            memcpy(d->fill_element, element, size);
         rc = fill_json(d, element, err);
-    if (d->type.kind != BRC_HDF5_FIXED) {
+    }
+    if (!fixed) {
         hid_t scalar = lib->H5Screate(H5S_SCALAR);
         (void)lib->H5Dvlen_reclaim(d->type.memory, scalar, H5P_DEFAULT, element);
         brc_hdf5_close(lib, scalar);
@@ -290,15 +309,17 @@ static hid_t select_box(const dataset_in *d, const brc_sel *box, uint64_t *n)
 }
 
 /* Whole elements of the box. */
-static int read_selected(const dataset_in *d, const brc_sel *box, hid_t transfer, void *dst,
+static int read_selected(const dataset_in *d, const brc_sel *box, hid_t type, void *dst,
                          brc_error *err)
 {
     const brc_hdf5 *lib = &d->in->lib;
     uint64_t n;
+    if (d->chunks)
+        return brc_hdf5_chunks_read(d->chunks, box, dst, err);
     hid_t memory = select_box(d, box, &n);
     int rc = BRC_OK;
-    if (memory < 0 || lib->H5Dread(d->id, d->type.memory, memory, d->ndim ? d->space : H5S_ALL,
-                                   transfer, dst) < 0)
+    if (memory < 0 ||
+        lib->H5Dread(d->id, type, memory, d->ndim ? d->space : H5S_ALL, H5P_DEFAULT, dst) < 0)
         rc = dataset_failed(d, "its elements cannot be read", err);
     brc_hdf5_close(lib, memory);
     return rc;
@@ -319,7 +340,7 @@ static int read_parts(dataset_in *d, const brc_sel *box, void *dst, brc_error *e
     for (int i = d->ndim; i < box->ndim; i++)
         at += (int64_t)box->start[i] * from[i];
     int rc;
-    BRC_GO(read_selected(d, box, H5P_DEFAULT, data, err));
+    BRC_GO(read_selected(d, box, d->type.memory, data, err));
     BRC_GO(brc_hdf5_canonical(&d->type, d->dtype, data, n, d->label, err));
     brc_copy_box(box->ndim, box->count, d->type.item, dst, to, data + at, from);
 done:
@@ -339,7 +360,7 @@ static int read_dataset(void *ctx, const brc_sel *box, void *dst, size_t len, br
     } else {
         if (d->undefined_fill) /* the library leaves what was never written */
             memset(dst, 0, len);
-        BRC_TRY(read_selected(d, box, H5P_DEFAULT, dst, err));
+        BRC_TRY(read_selected(d, box, d->type.memory, dst, err));
         BRC_TRY(brc_hdf5_canonical(&d->type, d->dtype, dst, n, d->label, err));
     }
     brc_dtype_native(d->dtype, dst, len);
@@ -348,56 +369,18 @@ static int read_dataset(void *ctx, const brc_sel *box, void *dst, size_t len, br
 
 /* ---- elements of variable length -------------------------------- */
 
-/* A file can name one long text as every element: what the library makes of it is counted. */
-static void *take_variable_memory(size_t size, void *ctx)
-{
-    dataset_in *d = ctx;
-    if (size > d->variable_left)
-        return NULL;
-    d->variable_left -= size;
-    return malloc(size ? size : 1);
-}
-
-static void give_variable_memory(void *memory, void *ctx)
-{
-    (void)ctx;
-    free(memory);
-}
-
-static int read_spans(dataset_in *d, const brc_sel *box, hid_t transfer, void *data, uint64_t n,
-                      brc_buf *out, brc_error *err)
-{
-    const brc_hdf5 *lib = &d->in->lib;
-    hsize_t count = n;
-    d->variable_left = VARIABLE_BYTES;
-    hid_t list = lib->H5Screate_simple(1, &count, NULL);
-    int rc = read_selected(d, box, transfer, data, err);
-    if (rc < 0 && d->variable_left < VARIABLE_BYTES / 2)
-        brc_context(err, "elements of more than %zu MiB together, or damaged ones",
-                    VARIABLE_BYTES >> 20);
-    if (rc == BRC_OK)
-        rc = brc_hdf5_spans(&d->type, data, n, out, d->label, err);
-    (void)lib->H5Dvlen_reclaim(d->type.memory, list, transfer, data);
-    brc_hdf5_close(lib, list);
-    return rc;
-}
-
 static int read_dataset_elements(void *ctx, const brc_sel *box, brc_buf *out, brc_error *err)
 {
     dataset_in *d = ctx;
-    const brc_hdf5 *lib = &d->in->lib;
+    const brc_hdf5_heap *heap = d->in->heap;
     uint64_t n = brc_shape_count(d->ndim, box->count);
-    void *data = NULL;
-    int rc;
+    void *references;
 
-    hid_t transfer = lib->H5Pcreate(lib->H5P_CLS_DATASET_XFER_ID_g);
-    if (transfer < 0 || lib->H5Pset_vlen_mem_manager(transfer, take_variable_memory, d,
-                                                     give_variable_memory, d) < 0)
-        rc = dataset_failed(d, "its elements cannot be read", err);
-    else if ((rc = brc_new_array(&data, n, d->type.size, err)) == BRC_OK)
-        rc = read_spans(d, box, transfer, data, n, out, err);
-    free(data);
-    brc_hdf5_close(lib, transfer);
+    BRC_TRY(brc_new_array(&references, n, heap->reference_size, err));
+    int rc = read_selected(d, box, heap->reference, references, err);
+    if (rc == BRC_OK)
+        rc = brc_hdf5_spans(d->in, &d->type, references, n, out, d->label, err);
+    free(references);
     return rc;
 }
 
@@ -451,6 +434,7 @@ static int describe(dataset_in *d, const char *path, brc_error *err)
         return brc_nomem(err);
     BRC_TRY(read_dataset_type(d, err));
     BRC_TRY(read_shape(d, err));
+    BRC_TRY(check_size(d, err));
     BRC_TRY(read_chunk_shape(d, err));
     BRC_TRY(note_largest(d, err));
     if (d->is_null)
@@ -466,12 +450,39 @@ static int describe(dataset_in *d, const char *path, brc_error *err)
     return brc_hdf5_attrs_text(&d->attrs_json, &d->attrs, err);
 }
 
+/* Of a type of variable length with a fill value, only stored chunks are read: the library
+ * cannot read others, and we have no reference for them. */
+static int open_storage(dataset_in *d, brc_error *err)
+{
+    const brc_hdf5 *lib = &d->in->lib;
+    int fixed = d->type.kind == BRC_HDF5_FIXED;
+    BRC_TRY(brc_hdf5_stored_read(&d->stored, d->in, d->id, d->ndim, d->array.shape,
+                                 d->chunked ? d->array.chunk : NULL,
+                                 !fixed && d->array.fill != NULL, d->label, err));
+    if (!d->chunked)
+        return BRC_OK;
+    brc_hdf5_layout layout = { .in = d->in,
+                               .dataset = d->id,
+                               .file_type = d->file_type,
+                               .memory = d->type.memory,
+                               .file_size = file_item_size(d),
+                               .size = fixed ? d->type.size : d->in->heap->reference_size,
+                               .fill = d->fill_element,
+                               .ndim = d->ndim,
+                               .shape = d->array.shape,
+                               .chunk = d->array.chunk,
+                               .stored = &d->stored,
+                               .label = d->label };
+    if (!fixed || lib->H5Tequal(d->file_type, d->type.memory) > 0)
+        layout.memory = BRC_HDF5_NONE;
+    return brc_hdf5_chunks_open(&d->chunks, &layout, d->plist, err);
+}
+
 static int take_dataset(dataset_in *d, const char *path, brc_error *err)
 {
     BRC_TRY(describe(d, path, err));
     if (!d->is_null)
-        BRC_TRY(brc_hdf5_stored_read(&d->stored, d->in, d->id, d->ndim, d->array.shape,
-                                     d->chunked ? d->array.chunk : NULL, d->label, err));
+        BRC_TRY(open_storage(d, err));
     d->array.path = path;
     d->array.label = d->label;
     d->array.dtype = d->type.dtype;
@@ -494,7 +505,7 @@ int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *pa
     d->in = in;
     d->label = label;
     d->id = dataset;
-    d->type.memory = BRC_HDF5_NONE;
+    d->type.memory = d->file_type = BRC_HDF5_NONE;
     d->space = lib->H5Dget_space(dataset);
     d->plist = lib->H5Dget_create_plist(dataset);
     if (d->space < 0 || d->plist < 0)
@@ -503,11 +514,14 @@ int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *pa
         rc = take_dataset(d, path, err);
     brc_hdf5_close(lib, d->space);
     brc_hdf5_close(lib, d->plist);
+    brc_hdf5_close(lib, d->file_type);
     brc_hdf5_type_close(lib, &d->type);
     brc_dtype_free(d->dtype);
     brc_hdf5_attrs_free(&d->attrs);
     brc_json_free(d->notes);
-    free(d->stored.corners);
+    brc_hdf5_chunks_close(d->chunks);
+    brc_hdf5_stored_free(&d->stored);
+    free(d->fill_element);
     for (int i = 0; i < BRC_MAX_NDIM; i++)
         free(d->names[i]);
     brc_buf_dispose(&d->fill);

@@ -85,9 +85,8 @@ static int referred_name(const scale_reader *r, hid_t dataset, const void *refer
     return rc;
 }
 
-/* One list of references for each axis; NULL where the attribute is something else. */
-static int read_lists(const scale_reader *r, hid_t attribute, hid_t memory, hvl_t *lists,
-                      brc_error *err)
+/* One list of references for each axis, as the heap takes them. */
+static int read_lists(const scale_reader *r, hid_t attribute, uint8_t *lists, brc_error *err)
 {
     const brc_hdf5 *lib = &r->in->lib;
     hid_t type = lib->H5Aget_type(attribute), space = lib->H5Aget_space(attribute);
@@ -101,7 +100,7 @@ static int read_lists(const scale_reader *r, hid_t attribute, hid_t memory, hvl_
     if (!fits)
         rc = brc_fail(err, BRC_EINVAL, "%s: DIMENSION_LIST is not one list of references an axis",
                       r->label);
-    else if (lib->H5Aread(attribute, memory, lists) < 0)
+    else if (lib->H5Aread(attribute, r->in->heap->reference, lists) < 0)
         rc = brc_hdf5_fail(lib, err, BRC_EINVAL, "%s: DIMENSION_LIST cannot be read", r->label);
     brc_hdf5_close(lib, base);
     brc_hdf5_close(lib, type);
@@ -109,29 +108,38 @@ static int read_lists(const scale_reader *r, hid_t attribute, hid_t memory, hvl_
     return rc;
 }
 
+/* The first scale of an axis names it. */
+static int first_name(const scale_reader *r, hid_t dataset, const uint8_t *list, int axis,
+                      brc_error *err)
+{
+    brc_hdf5_heap *heap = r->in->heap;
+    hobj_ref_t object = 0;
+    brc_span addresses;
+    if (r->names[axis])
+        return BRC_OK;
+    BRC_TRY(brc_hdf5_heap_get(heap, list, heap->address_size, &addresses, r->label, err));
+    if (addresses.len == 0)
+        return BRC_OK;
+    for (size_t i = 0; i < heap->address_size; i++)
+        object |= (hobj_ref_t)addresses.data[i] << (8 * i);
+    return referred_name(r, dataset, &object, axis, err);
+}
+
 static int read_scales(const scale_reader *r, hid_t dataset, brc_error *err)
 {
     const brc_hdf5 *lib = &r->in->lib;
-    hvl_t lists[BRC_MAX_NDIM];
-    hsize_t n = (hsize_t)r->ndim;
-    int rc = BRC_OK;
+    size_t step = r->in->heap->reference_size;
+    uint8_t lists[BRC_MAX_NDIM * 16] = { 0 };
+    int rc;
 
     if (lib->H5Aexists(dataset, "DIMENSION_LIST") == 0)
         return BRC_OK;
-    memset(lists, 0, sizeof(lists));
     hid_t attribute = lib->H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
-    hid_t memory = lib->H5Tvlen_create(lib->H5T_STD_REF_OBJ_g);
-    hid_t space = lib->H5Screate_simple(1, &n, NULL);
-    if (attribute < 0 || memory < 0 || space < 0)
-        rc = brc_hdf5_fail(lib, err, BRC_EINVAL, "%s: DIMENSION_LIST cannot be opened", r->label);
-    else
-        rc = read_lists(r, attribute, memory, lists, err);
+    if (attribute < 0)
+        return brc_hdf5_fail(lib, err, BRC_EINVAL, "%s: DIMENSION_LIST cannot be opened", r->label);
+    rc = read_lists(r, attribute, lists, err);
     for (int i = 0; i < r->ndim && rc == BRC_OK; i++)
-        if (lists[i].len > 0 && !r->names[i]) /* the first of them names it */
-            rc = referred_name(r, dataset, lists[i].p, i, err);
-    (void)lib->H5Dvlen_reclaim(memory, space, H5P_DEFAULT, lists);
-    brc_hdf5_close(lib, space);
-    brc_hdf5_close(lib, memory);
+        rc = first_name(r, dataset, lists + (size_t)i * step, i, err);
     brc_hdf5_close(lib, attribute);
     return rc;
 }

@@ -19,24 +19,24 @@
 
 #define BRC_HDF5_CALLS(X)                                                                                     \
     X(H5open) X(H5free_memory) X(H5Eget_auto2) X(H5Eset_auto2) X(H5Ewalk2) X(H5Idec_ref) X(H5Iget_type)       \
-    X(H5Iget_name) X(H5Fopen) X(H5Fcreate) X(H5Fclose) X(H5Fflush) X(H5Gcreate2) X(H5Literate) X(H5Lexists)   \
+    X(H5Iget_name) X(H5Fopen) X(H5Fcreate) X(H5Fclose) X(H5Fflush) X(H5Fget_create_plist) X(H5Gcreate2) X(H5Literate) X(H5Lexists)   \
     X(H5Oopen) X(H5Oget_info1) X(H5Aopen) X(H5Aexists) X(H5Aiterate2) X(H5Aget_space) X(H5Aget_type) X(H5Aread) \
     X(H5Acreate2) X(H5Awrite) X(H5Dcreate2) X(H5Dopen2) X(H5Dget_space) X(H5Dget_type) X(H5Dget_create_plist) \
     X(H5Dread) X(H5Dwrite) X(H5Dclose) X(H5Dvlen_reclaim) X(H5Dget_storage_size) X(H5Dget_num_chunks)         \
-    X(H5Dget_chunk_info) X(H5Dget_chunk_storage_size) X(H5Screate) X(H5Screate_simple) X(H5Scopy)             \
+    X(H5Dget_chunk_info) X(H5Dget_chunk_storage_size) X(H5Dread_chunk) X(H5Screate) X(H5Screate_simple) X(H5Scopy)             \
     X(H5Sget_simple_extent_type) X(H5Sget_simple_extent_ndims) X(H5Sget_simple_extent_dims)                   \
     X(H5Sselect_hyperslab) X(H5Pcreate) X(H5Pget_layout) X(H5Pget_chunk) X(H5Pset_chunk)                      \
     X(H5Pget_external_count) X(H5Pget_nfilters) X(H5Pget_filter2) X(H5Pset_shuffle) X(H5Pset_deflate)         \
     X(H5Pfill_value_defined) X(H5Pget_fill_value) X(H5Pset_fill_value) X(H5Pset_fill_time)                    \
     X(H5Pset_obj_track_times) X(H5Pset_libver_bounds) X(H5Pset_fclose_degree) X(H5Pset_elink_cb)              \
-    X(H5Pset_chunk_cache) X(H5Pset_vlen_mem_manager) X(H5Pset_char_encoding) X(H5Zfilter_avail)               \
+    X(H5Pset_chunk_cache) X(H5Pset_char_encoding) X(H5Zfilter_avail)               \
     X(H5Tget_class) X(H5Tget_size) X(H5Tget_order) X(H5Tget_precision) X(H5Tget_offset) X(H5Tget_sign)        \
     X(H5Tget_fields) X(H5Tget_ebias) X(H5Tget_norm) X(H5Tget_super) X(H5Tget_nmembers) X(H5Tget_member_name)  \
-    X(H5Tget_member_type) X(H5Tget_member_value) X(H5Tget_strpad) X(H5Tget_cset) X(H5Tis_variable_str)        \
+    X(H5Tget_member_type) X(H5Tget_member_value) X(H5Tget_member_offset) X(H5Tget_strpad) X(H5Tget_cset) X(H5Tis_variable_str)        \
     X(H5Tget_tag) X(H5Tget_array_ndims) X(H5Tget_array_dims2) X(H5Tcopy) X(H5Tcreate) X(H5Tinsert)            \
     X(H5Tenum_create) X(H5Tenum_insert) X(H5Tvlen_create) X(H5Tarray_create2) X(H5Tset_size) X(H5Tset_order)  \
     X(H5Tset_precision) X(H5Tset_fields) X(H5Tset_ebias) X(H5Tset_strpad) X(H5Tset_cset) X(H5Tset_tag)        \
-    X(H5Tequal) X(H5Tconvert) X(H5Tcommit2) X(H5Rdereference2) X(H5Rcreate)
+    X(H5Tequal) X(H5Tconvert) X(H5Tcommit2) X(H5Rdereference2) X(H5Tregister) X(H5Tunregister) X(H5Pget_sizes) X(H5Pget_userblock)
 
 /* Of the library's companion, for export alone. */
 #define BRC_HDF5_HL_CALLS(X) X(H5DSset_scale) X(H5DSattach_scale) X(H5DSset_label)

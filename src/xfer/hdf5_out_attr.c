@@ -180,7 +180,26 @@ static int put_values(const attr_writer *w, const brc_attr *attr, brc_error *err
 typedef struct flat_list {
     brc_json *list;
     int rc;
+    int fraction; /* a number with point or exponent                           */
+    int past_53;  /* an integer that float64 may not hold ...                  */
+    int past_64;  /* ... and one that no integer of HDF5 holds                 */
 } flat_list;
+
+static void look_at_number(flat_list *flat, const brc_json *value)
+{
+    const int64_t most = INT64_C(1) << 53;
+    int64_t i;
+    uint64_t u;
+    if (brc_json_kind(value) != BRC_JSON_NUMBER)
+        return;
+    if (strpbrk(brc_json_text(value), ".eE"))
+        flat->fraction = 1;
+    else if (!brc_json_int(value, INT64_MIN, INT64_MAX, &i) &&
+             !brc_json_uint(value, UINT64_MAX, &u))
+        flat->past_64 = 1;
+    else
+        flat->past_53 |= !brc_json_int(value, -most, most, &i);
+}
 
 /* All values one after the other. */
 static int take_flat(void *ctx, const brc_json *value)
@@ -191,6 +210,7 @@ static int take_flat(void *ctx, const brc_json *value)
         return 0;
     if (brc_json_kind(value) == BRC_JSON_OBJECT || flat->rc < 0)
         return -1;
+    look_at_number(flat, value);
     flat->rc = brc_json_clone(&copy, value, NULL);
     if (flat->rc == BRC_OK)
         flat->rc = brc_json_push(flat->list, copy, NULL);
@@ -200,7 +220,7 @@ static int take_flat(void *ctx, const brc_json *value)
 /* *done: the value is written; else it is none that HDF5 has. */
 static int put_plain(attr_writer *w, const brc_json *value, int *done, brc_error *err)
 {
-    flat_list flat = { brc_json_new_array(), BRC_OK };
+    flat_list flat = { .list = brc_json_new_array() };
     brc_attr attr;
     int rc = BRC_OK;
 
@@ -210,7 +230,7 @@ static int put_plain(attr_writer *w, const brc_json *value, int *done, brc_error
     int is_box = walk_lists(w, value, 0, take_flat, &flat);
     if (flat.rc < 0)
         rc = brc_nomem(err);
-    if (rc < 0 || !is_box)
+    if (rc < 0 || !is_box || flat.past_64 || (flat.fraction && flat.past_53))
         goto done;
     if (brc_json_count(flat.list) == 0) {
         *done = 1;

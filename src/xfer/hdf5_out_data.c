@@ -335,8 +335,11 @@ static int fill_dataset(dataset_out *d, brc_error *err)
     d->zarr = NULL;
     sink.put = d->type.kind == BRC_HDF5_FIXED ? put_elements : put_spans;
     BRC_TRY(brc_hdf5_attrs_write(d->out, d->id, d->doc, 1, zarr, d->path, err));
+    /* of lists and strings, the library reads a fill value only where it is stored */
+    int all = d->type.kind != BRC_HDF5_FIXED && brc_get_u32le(d->info->fill) > 0;
     if (!d->is_null)
-        BRC_TRY(brc_container_export_stored(d->array, &sink, err));
+        BRC_TRY(all ? brc_container_export(d->array, &sink, err)
+                    : brc_container_export_stored(d->array, &sink, err));
     hid_t id = d->id;
     d->id = BRC_HDF5_NONE;
     if (d->out->lib.H5Dclose(id) < 0)

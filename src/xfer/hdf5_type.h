@@ -3,12 +3,13 @@
  *
  *   integer          int8 ... uint64, the next that has the bits; of 2 or 4 bits in one
  *                    byte int2, int4, uint2, uint4
- *   float            float16, float32, float64, bfloat16 by their layout
+ *   float            float16, float32, float64, bfloat16, float8_e5m2, float8_e4m3,
+ *                    float8_e3m4 by their layout
  *   enum             bool where it is FALSE = 0, TRUE = 1 in a byte, else its integer *
  *   bit field        uint8 ... uint64 *
  *   string, fixed    null_terminated_bytes *
  *   string           string
- *   opaque           by its tag "NUMPY:<M8[ns]" or "ZARR:..." that type, else r<bits> *
+ *   opaque           by its tag "NUMPY:<M8[ns]" that type, else r<bits> *
  *   compound         complex64 ... of two equal floats {r, i} or {real, imag} *, else
  *                    struct *
  *   list of bytes    bytes
@@ -40,6 +41,13 @@
 
 enum { BRC_HDF5_FIXED = 0, BRC_HDF5_STRING, BRC_HDF5_BYTES };
 
+/* A byte that must be 0 or 1; or a signed integer of fewer bits than it has in memory, of
+ * which HDF5 1.10 makes 2^(bits-1) where it is -2^(bits-1). */
+struct brc_hdf5_part {
+    size_t at, size;
+    unsigned bits; /* 0: the first kind */
+};
+
 typedef struct brc_hdf5_type {
     char *dtype;     /* as in a brc_array_spec                                  */
     brc_json *note;  /* NULL: none                                              */
@@ -50,8 +58,8 @@ typedef struct brc_hdf5_type {
     int swap;        /* elements are of the other byte order, unknown to the library */
     int ndim;        /* of an array type                                        */
     uint64_t shape[BRC_MAX_NDIM];
-    size_t *bools;   /* where in an item bytes are that must be 0 or 1       */
-    size_t nbools, bools_cap;
+    struct brc_hdf5_part *parts; /* of an item: what needs a look behind the library */
+    size_t nparts, parts_cap;
 } brc_hdf5_type;
 
 /* What a type of a file is. writing: enums stay enums in memory, since the library
@@ -73,8 +81,9 @@ BRC_MUST_USE int brc_hdf5_dtype_json(brc_json **out, const char *dtype, brc_erro
 typedef struct brc_hdf5_float {
     const char *dtype, *complex_dtype;
     size_t size, exponent_at, exponent_bits, bias;
+    int common; /* NumPy has it                                          */
 } brc_hdf5_float;
-#define BRC_HDF5_FLOATS 4
+#define BRC_HDF5_FLOATS 7
 extern const brc_hdf5_float brc_hdf5_floats[BRC_HDF5_FLOATS];
 
 /* Native integer of 1, 2, 4 or 8 bytes. */

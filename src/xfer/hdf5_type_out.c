@@ -13,6 +13,7 @@ typedef struct type_writer {
     const brc_hdf5 *lib;
     const brc_registry *reg;
     const char *label;
+    int depth; /* 1: not inside another type */
 } type_writer;
 
 static int make_any(const type_writer *w, hid_t *out, size_t *size, const brc_json *data_type,
@@ -158,11 +159,11 @@ static int make_float(const type_writer *w, hid_t *out, const brc_hdf5_float *f,
     const brc_hdf5 *lib = w->lib;
     *out = lib->H5Tcopy(f->size == 8 ? lib->H5T_IEEE_F64LE_g : lib->H5T_IEEE_F32LE_g);
     int ok = *out >= 0;
-    if (f->size == 2) /* the fields first: they must fit at every step */
+    if (f->size < 4) /* the fields first: they must fit at every step */
         ok = ok &&
-             lib->H5Tset_fields(*out, 15, f->exponent_at, f->exponent_bits, 0, f->exponent_at) >=
-                 0 &&
-             lib->H5Tset_size(*out, 2) >= 0 && lib->H5Tset_ebias(*out, f->bias) >= 0;
+             lib->H5Tset_fields(*out, 8 * f->size - 1, f->exponent_at, f->exponent_bits, 0,
+                                f->exponent_at) >= 0 &&
+             lib->H5Tset_size(*out, f->size) >= 0 && lib->H5Tset_ebias(*out, f->bias) >= 0;
     return finish_type(w, out, ok, err);
 }
 
@@ -238,29 +239,20 @@ static int make_variable(const type_writer *w, hid_t *out, int is_string, brc_er
     return finish_type(w, out, ok, err);
 }
 
-/* What only NumPy or only Zarr has: its bytes, under its name. */
-static int make_tagged(const type_writer *w, hid_t *out, const brc_dtype *type,
-                       const brc_json *data_type, const brc_json *note, brc_error *err)
+/* The bytes of what only NumPy has, under the name that h5py gives it, and of what only
+ * Zarr has without a name: h5py does not read names that it does not know. */
+static int make_bytes(const type_writer *w, hid_t *out, const brc_dtype *type, const brc_json *note,
+                      brc_error *err)
 {
     const char *tag = brc_json_text(brc_json_member(note, "tag"));
-    brc_buf json = BRC_BUF_INIT;
-    int rc;
     if (type->item_size == 0)
         return brc_fail(err, BRC_EUNSUPPORTED, "%s: HDF5 has no data type for %s", w->label,
                         type->name);
-    if (type->klass == BRC_CLASS_RAW && is_own(type))
-        return make_opaque(w, out, type->item_size, "", tag && strlen(tag) <= TAG_MAX ? tag : "",
-                           err);
-    if (type->npy)
+    if (type->npy && type->klass != BRC_CLASS_RAW)
         return make_opaque(w, out, type->item_size, "NUMPY:", type->npy, err);
-    if (brc_json_kind(data_type) == BRC_JSON_STRING)
-        return make_opaque(w, out, type->item_size, "ZARR:", brc_json_text(data_type), err);
-    BRC_GO(brc_json_write(&json, data_type, err));
-    BRC_GO(brc_buf_terminate(&json, err));
-    rc = make_opaque(w, out, type->item_size, "ZARR:", (const char *)json.data, err);
-done:
-    brc_buf_dispose(&json);
-    return rc;
+    return make_opaque(w, out, type->item_size, "",
+                       tag && type->klass == BRC_CLASS_RAW && strlen(tag) <= TAG_MAX ? tag : "",
+                       err);
 }
 
 /* ---- structs -------------------------------- */
@@ -313,8 +305,10 @@ static int make_by_class(const type_writer *w, hid_t *out, const brc_dtype *type
 {
     int is_complex = type->klass == BRC_CLASS_COMPLEX;
     const brc_hdf5_float *f = float_named(type->name, is_complex);
-    if (!is_own(type))
-        return make_tagged(w, out, type, data_type, note, err);
+    /* h5py reads other floats as the next that NumPy has, but not inside a compound */
+    int is_lost = f && !f->common && (is_complex || w->depth > 1);
+    if (!is_own(type) || is_lost)
+        return make_bytes(w, out, type, note, err);
     switch (type->klass) {
     case BRC_CLASS_BOOL:
         return make_bool(w, out, err);
@@ -333,7 +327,7 @@ static int make_by_class(const type_writer *w, hid_t *out, const brc_dtype *type
     case BRC_CLASS_STRING:
         return make_variable(w, out, 1, err);
     default:
-        return make_tagged(w, out, type, data_type, note, err);
+        return make_bytes(w, out, type, note, err);
     }
 }
 
@@ -344,7 +338,9 @@ static int make_any(const type_writer *w, hid_t *out, size_t *size, const brc_js
     *out = BRC_HDF5_NONE;
     BRC_TRY(brc_dtype_open(&type, w->reg, data_type, err));
     *size = type->item_size;
-    int rc = make_by_class(w, out, type, data_type, note, err);
+    type_writer inner = *w;
+    inner.depth++;
+    int rc = make_by_class(&inner, out, type, data_type, note, err);
     brc_dtype_free(type);
     return rc;
 }
@@ -353,7 +349,7 @@ int brc_hdf5_type_make(hid_t *out, const brc_hdf5 *lib, const brc_registry *reg,
                        const brc_json *data_type, const brc_json *note, const char *label,
                        brc_error *err)
 {
-    type_writer w = { lib, reg, label };
+    type_writer w = { lib, reg, label, 0 };
     size_t size;
     return make_any(&w, out, &size, data_type, note, err);
 }
