@@ -374,7 +374,7 @@ static int optional_decode(void *ctx, const void *opaque, void *opaque_scratch, 
     (void)ctx;
     const struct optional_codec *state = opaque;
     struct optional_scratch *scratch = opaque_scratch;
-    uint64_t count;
+    uint64_t count = 0;
     int rc = optional_take(state, scratch, src, &count, err);
 
     if (rc < 0)

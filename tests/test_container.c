@@ -227,6 +227,31 @@ START_TEST(values_of_json)
 }
 END_TEST
 
+/* xarray's form: base64 of a little-endian double. */
+START_TEST(fill_values)
+{
+    double number;
+    check_json(brc_attr_fill(1.0), "\"AAAAAAAA8D8=\"");
+    check_json(brc_attr_fill(-INFINITY), "\"AAAAAAAA8P8=\"");
+    brc_json *packed = brc_attr_fill(-1e20);
+    ck_assert_int_eq(brc_attr_fill_value(packed, &number), 1);
+    ck_assert(memcmp(&number, &(double){ -1e20 }, 8) == 0);
+    ck_assert_int_eq(brc_attr_number(packed, &number), 0);
+    brc_json_free(packed);
+    static const char *const others[] = { "1.0", "\"NaN\"", "\"AAAA\"", "null",
+                                          "\"AAAAAAAA8D8!\"" };
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        brc_json *json;
+        ck_assert_int_eq(brc_json_parse(&json, others[i], strlen(others[i]), NULL), BRC_OK);
+        ck_assert_int_eq(brc_attr_fill_value(json, &number), 0);
+        ck_assert_int_eq(brc_attr_number(json, &number), i < 2);
+        brc_json_free(json);
+    }
+    ck_assert(brc_attr_fill_is_packed("float32") && !brc_attr_fill_is_packed("int32") &&
+              !brc_attr_fill_is_packed(NULL));
+}
+END_TEST
+
 /* ---- names and libraries -------------------------------- */
 
 START_TEST(names_of_nodes)
@@ -266,6 +291,7 @@ Suite *container_suite(void)
     tcase_add_test(tc, values_to_json);
     tcase_add_test(tc, kinds_of_json);
     tcase_add_test(tc, values_of_json);
+    tcase_add_test(tc, fill_values);
     tcase_add_test(tc, names_of_nodes);
     tcase_add_test(tc, a_library_that_is_not_there);
     suite_add_tcase(suite, tc);

@@ -71,6 +71,15 @@ brc_json *brc_attr_float(double value);
  * up to the first zero byte. */
 brc_json *brc_attr_text(const char *text, size_t len);
 
+/* The _FillValue of an array of floats: in Zarr base64 of a little-endian double, which is
+ * what xarray writes and reads there. The second reads that back: 1 where it is one. */
+#define BRC_ATTR_FILL "_FillValue"
+int brc_attr_fill_is_packed(const char *dtype); /* of "float32" and its like; NULL: no */
+brc_json *brc_attr_fill(double value);
+int brc_attr_fill_value(const brc_json *value, double *out);
+/* A number, or one of the texts for NaN and the infinities: 1. */
+int brc_attr_number(const brc_json *value, double *out);
+
 /* Of JSON, to a file. What a file's attributes cannot hold (an object, null, a list of
  * mixed or nested values) is BRC_ATTR_JSON: its JSON text. */
 enum { BRC_ATTR_TEXT = 1, BRC_ATTR_BOOL, BRC_ATTR_INT, BRC_ATTR_UINT, BRC_ATTR_FLOAT, BRC_ATTR_JSON };

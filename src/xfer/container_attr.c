@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../nd/bytes_json.h"
 #include "../nd/dtype.h"
 #include "container.h"
 
@@ -76,6 +77,60 @@ brc_json *brc_attr_text(const char *text, size_t len)
         out = brc_json_new_string((const char *)utf8.data);
     brc_buf_dispose(&utf8);
     return out;
+}
+
+int brc_attr_fill_is_packed(const char *dtype)
+{
+    return dtype && (strcmp(dtype, "float16") == 0 || strcmp(dtype, "float32") == 0 ||
+                     strcmp(dtype, "float64") == 0);
+}
+
+brc_json *brc_attr_fill(double value)
+{
+    brc_buf text = BRC_BUF_INIT;
+    brc_json *out = NULL;
+    uint64_t bits;
+    uint8_t le[8];
+
+    memcpy(&bits, &value, sizeof(bits));
+    brc_put_u64le(le, bits);
+    if (brc_base64_write(&text, le, sizeof(le), NULL) == BRC_OK &&
+        brc_buf_terminate(&text, NULL) == BRC_OK)
+        out = brc_json_new_string((const char *)text.data);
+    brc_buf_dispose(&text);
+    return out;
+}
+
+int brc_attr_fill_value(const brc_json *value, double *out)
+{
+    const char *text = brc_json_kind(value) == BRC_JSON_STRING ? brc_json_text(value) : NULL;
+    brc_buf bytes = BRC_BUF_INIT;
+    int found = text && strlen(text) == 12 && text[11] == '=' &&
+                brc_base64_read(&bytes, text, NULL) == BRC_OK && bytes.len == sizeof(*out);
+    if (found) {
+        uint64_t bits = brc_get_u64le(bytes.data);
+        memcpy(out, &bits, sizeof(bits));
+    }
+    brc_buf_dispose(&bytes);
+    return found;
+}
+
+int brc_attr_number(const brc_json *value, double *out)
+{
+    if (brc_json_kind(value) == BRC_JSON_NUMBER)
+        return brc_json_double(value, out);
+    const char *text = brc_json_kind(value) == BRC_JSON_STRING ? brc_json_text(value) : NULL;
+    if (!text)
+        return 0;
+    if (strcmp(text, "NaN") == 0)
+        *out = NAN;
+    else if (strcmp(text, "Infinity") == 0)
+        *out = INFINITY;
+    else if (strcmp(text, "-Infinity") == 0)
+        *out = -INFINITY;
+    else
+        return 0;
+    return 1;
 }
 
 /* ---- from JSON -------------------------------- */

@@ -293,11 +293,24 @@ static void noted_type(const brc_json *notes, const char *name, const brc_json *
         *data_type = noted;
 }
 
+/* The _FillValue of an array of floats is one number of its type, unless it was another. */
+static int put_fill_value(attr_writer *w, double number, const brc_json *data_type, int *done,
+                          brc_error *err)
+{
+    brc_json *value = brc_attr_float(number);
+    if (!value)
+        return brc_nomem(err);
+    int rc = put_as_noted(w, value, data_type, NULL, done, err);
+    brc_json_free(value);
+    return rc;
+}
+
 /* *as_text: it is JSON text now. */
 static int write_attribute(attr_writer *w, const brc_json *value, const brc_json *notes,
-                           int *as_text, brc_error *err)
+                           const brc_json *of, int *as_text, brc_error *err)
 {
     const brc_json *data_type, *note;
+    double number;
     int done = 0;
     *as_text = 0;
     if (brc_json_kind(value) == BRC_JSON_NULL) {
@@ -308,7 +321,10 @@ static int write_attribute(attr_writer *w, const brc_json *value, const brc_json
                          NULL, NULL, err);
     }
     noted_type(notes, w->name, &data_type, &note);
-    if (data_type)
+    if (strcmp(w->name, BRC_ATTR_FILL) == 0 && brc_attr_fill_is_packed(brc_json_text(of)) &&
+        brc_attr_fill_value(value, &number))
+        BRC_TRY(put_fill_value(w, number, data_type ? data_type : of, &done, err));
+    else if (data_type)
         BRC_TRY(put_as_noted(w, value, data_type, note, &done, err));
     if (!done)
         BRC_TRY(put_plain(w, value, &done, err));
@@ -358,7 +374,8 @@ int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const brc_json *
         if (a == notes)
             continue;
         BRC_GO(check_name(&w, a, is_array, err));
-        BRC_GO(write_attribute(&w, a, notes, &as_text, err));
+        BRC_GO(write_attribute(&w, a, notes, is_array ? brc_json_member(doc, "data_type") : NULL,
+                               &as_text, err));
         if (as_text)
             BRC_GO(note_text(&texts, w.name, err));
     }

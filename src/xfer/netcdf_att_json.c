@@ -131,24 +131,6 @@ static int list_json(brc_json **out, const brc_netcdf_values *values, brc_error 
     return BRC_OK;
 }
 
-static int base64_double(brc_json **out, double value, brc_error *err)
-{
-    uint64_t bits;
-    uint8_t le[8];
-    brc_buf text = BRC_BUF_INIT;
-    int rc;
-
-    memcpy(&bits, &value, sizeof(bits));
-    brc_put_u64le(le, bits);
-    BRC_GO(brc_base64_write(&text, le, sizeof(le), err));
-    BRC_GO(brc_buf_terminate(&text, err));
-    *out = brc_json_new_string((const char *)text.data);
-    rc = *out ? BRC_OK : brc_nomem(err);
-done:
-    brc_buf_dispose(&text);
-    return rc;
-}
-
 /* The _FillValue of a variable, in the form that xarray's Zarr reader takes. */
 static int missing_json(brc_json **out, nc_type of, const brc_netcdf_values *values, brc_error *err)
 {
@@ -164,7 +146,8 @@ static int missing_json(brc_json **out, nc_type of, const brc_netcdf_values *val
         return floating_type(type) && !isfinite(double_at(type, at))
                    ? BRC_OK
                    : item_json(out, values, 0, err);
-    return base64_double(out, any_double_at(type, at), err);
+    *out = brc_attr_fill(any_double_at(type, at));
+    return *out ? BRC_OK : brc_nomem(err);
 }
 
 /* NaN stands for no integer. xarray drops it, but takes the text "NaN" for a value. */

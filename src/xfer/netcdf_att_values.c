@@ -5,7 +5,6 @@
 
 #include "../base/alloc.h"
 #include "../base/json.h"
-#include "../nd/bytes_json.h"
 #include "netcdf_att.h"
 
 /* ---- numbers ------------------------------------ */
@@ -13,35 +12,7 @@
 /* "NaN" and the infinities, which JSON has as texts. */
 static int special_of(const brc_json *value, double *out)
 {
-    const char *text = brc_json_kind(value) == BRC_JSON_STRING ? brc_json_text(value) : NULL;
-    if (!text)
-        return 0;
-    if (strcmp(text, "NaN") == 0)
-        *out = NAN;
-    else if (strcmp(text, "Infinity") == 0)
-        *out = INFINITY;
-    else if (strcmp(text, "-Infinity") == 0)
-        *out = -INFINITY;
-    else
-        return 0;
-    return 1;
-}
-
-/* A _FillValue as xarray has it: base64 of a little-endian double. */
-static int packed_double(const brc_json *value, double *out)
-{
-    const char *text = brc_json_kind(value) == BRC_JSON_STRING ? brc_json_text(value) : NULL;
-    brc_buf bytes = BRC_BUF_INIT;
-    int found = 0;
-
-    if (text && strlen(text) == 12 && text[11] == '=' && brc_base64_read(&bytes, text, NULL) >= 0 &&
-        bytes.len == 8) {
-        uint64_t bits = brc_get_u64le(bytes.data);
-        memcpy(out, &bits, sizeof(bits));
-        found = 1;
-    }
-    brc_buf_dispose(&bytes);
-    return found;
+    return brc_json_kind(value) == BRC_JSON_STRING && brc_attr_number(value, out);
 }
 
 static const brc_json *first_of(const brc_json *value)
@@ -95,7 +66,7 @@ static int open_value(brc_attr *out, const brc_netcdf_of *of, const char *name,
 {
     double packed;
     if (of->is_var && float_type(of->type) && strcmp(name, BRC_NETCDF_FILL) == 0 &&
-        packed_double(value, &packed)) {
+        brc_attr_fill_value(value, &packed)) {
         memset(out, 0, sizeof(*out));
         out->kind = BRC_ATTR_FLOAT;
         out->n = 1;
