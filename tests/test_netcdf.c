@@ -244,7 +244,8 @@ static void check_dim(int nc, const char *name, size_t length, int unlimited)
     ck_assert_msg(found, "%s is another group's", name);
 }
 
-/* root: time (unlimited, 2), x 3, unused 7; g: x 4, y 2; g/h: nothing of its own. */
+/* root: time (unlimited, 2), x 3, unused 7; g: x 4, y 2, an unused that is used;
+ * g/h: nothing of its own. */
 static void write_groups(const char *path)
 {
     int nc, g, h, time, x, y, gx, var, ids[2], data[8] = { 0 };
@@ -263,6 +264,8 @@ static void write_groups(const char *path)
     ids[0] = y, ids[1] = gx;
     NC(nc_def_var(g, "v", NC_INT, 2, ids, &var));
     NC(nc_put_var_int(g, var, data));
+    NC(nc_def_dim(g, "unused", 7, &y));
+    NC(nc_def_var(g, "u", NC_BYTE, 1, &y, &var));
     ids[0] = time, ids[1] = gx;
     NC(nc_def_var(h, "v", NC_INT, 2, ids, &var));
     NC(nc_put_att_text(h, NC_GLOBAL, "title", 1, "h"));
@@ -290,6 +293,7 @@ START_TEST(dimensions_stay_in_their_groups)
     check_dim(nc, "unused", 7, 0);
     check_dim(g, "x", 4, 0);
     check_dim(g, "y", 2, 0);
+    check_dim(g, "unused", 7, 0);
     NC(nc_inq_dimids(h, &n, ids, 0));
     ck_assert_int_eq(n, 0);
     NC(nc_inq_natts(nc, &n)); /* the note is none */

@@ -6,9 +6,10 @@
 Of every generated number, netCDF4-python writes a file (classic of three versions, or
 NetCDF-4), which the command imports and exports as NetCDF and as Zarr: the NetCDF file
 must be the first again (dimensions, variables, chunks, fill values, attributes with their
-types, values bit for bit), and xarray must decode all three to the same. And zarr-python
+types, values bit for bit), and xarray must decode all three to the same. zarr-python
 writes arrays, which are imported and exported as NetCDF: netCDF4-python must read their
-values. BRECCIA_TEST_DATA: a folder whose .nc files go the first way, too.
+values. xarray writes a data set as Zarr, and must read the same from the NetCDF file that
+the command makes of it. BRECCIA_TEST_DATA: a folder whose .nc files go the first way, too.
 """
 import argparse
 import glob
@@ -444,13 +445,52 @@ def from_zarr(command, folder, rng):
                 raise Differs(f'{name} {kind}: other values after both ways')
 
 
+def make_dataset(rng):
+    """What xarray encodes by conventions of its own, which must then be NetCDF's."""
+    n = int(rng.integers(1, 6))
+    start = np.datetime64('2000-01-01T00:00:00', pick(rng, ['s', 'ms', 'us', 'ns']))
+    time = start + np.cumsum(rng.integers(1, 10**6, size=n)).astype('m8[s]')
+    some = rng.normal(size=(n, 3))
+    some[0, 0] = np.nan
+    late = time.copy()
+    late[0] = 'NaT'
+    return xarray.Dataset(
+        {'f': (('time', 'x'), some.astype(pick(rng, ['f4', 'f8'])), {'units': 'K'}),
+         'packed': (('time', 'x'), np.round(some, 1), {},
+                    {'dtype': 'i2', 'scale_factor': 0.1, 'add_offset': 1.5, '_FillValue': -999}),
+         'truth': ('x', rng.integers(2, size=3).astype(bool)),
+         'text': ('x', np.array(['æ', '', 'zz'])),
+         'z': ('x', rng.normal(size=3) + 1j),
+         'late': ('time', late),
+         'span': ('time', late - late[-1]),
+         'one': ((), np.int64(rng.integers(-9, 9)))},
+        coords={'time': time, 'x': [1, 2, 3], 'lat': ('x', [1.5, 2.5, 3.5])},
+        attrs={'title': 'æ', 'n': [1, 2], 'f': 0.1})
+
+
+def from_xarray(command, folder, rng):
+    """A dataset that xarray wrote as Zarr, read by it as NetCDF."""
+    source, repo, dest = (os.path.join(folder, n) for n in ('x.zarr', 'x.brc', 'x.nc'))
+    make_dataset(rng).to_zarr(source, zarr_format=3, consolidated=False)
+    run(command, 'init', repo)
+    run(command, 'import', repo, source)
+    run(command, 'export', repo, dest)
+    with xarray.open_dataset(source, engine='zarr', consolidated=False) as first, \
+            xarray.open_dataset(dest, engine='netcdf4', auto_complex=True) as second:
+        try:
+            xarray.testing.assert_identical(first.load(), second.load())
+        except AssertionError as fault:
+            raise Differs(f'xarray: {fault}') from fault
+
+
 def one(command, number, seed, folder):
     rng = np.random.default_rng([seed, number])
     original = os.path.join(folder, 'original.nc')
     file_format = make_file(rng, original)
     through(command, folder, original, file_format in CLASSIC)
     from_zarr(command, folder, rng)
-    return 3
+    from_xarray(command, folder, rng)
+    return 4
 
 
 def main():
