@@ -18,7 +18,7 @@
 #define GROUP_DEPTH 100
 /* Groups and datasets below groups that were met before: each link to a group can
  * double what there is. */
-#define MOST_COPIES 100000
+#define MOST_COPIES 10000
 
 typedef struct link_list {
     char **names;

@@ -31,7 +31,7 @@ void brc_hdf5_attrs_free(brc_hdf5_attrs *attrs);
 /* The value of one attribute; NULL where there is none. */
 BRC_MUST_USE int brc_hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object, const char *name,
                                      const char *label, brc_error *err);
-/* The values as JSON text. */
+/* The values as JSON text; NULL where there are none. */
 BRC_MUST_USE int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, brc_error *err);
 
 /* ---- elements: hdf5_in_elements.c -------------------------------- */

@@ -384,6 +384,9 @@ int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
+    *out = NULL;
+    if (brc_json_count(attrs->values) == 0)
+        return BRC_OK;
     BRC_GO(brc_json_write(&text, attrs->values, err));
     BRC_GO(brc_buf_take_text(&text, out, err));
 done:
