@@ -485,6 +485,55 @@ START_TEST(attributes_of_every_type)
 }
 END_TEST
 
+/* As xarray has it in Zarr, and as it was in the file again. */
+START_TEST(fill_value_attributes)
+{
+    static const float single = -0.1f;
+    static const double wide = 0.1;
+    static const int32_t number = -5;
+    exchange_kit kit;
+    exchange_start(&kit);
+    hid_t file = hdf5_new_file(&kit, "x.h5", 0);
+    hid_t a =
+        hdf5_new_dataset(file, "a", H5T_IEEE_F32LE, 1, (hsize_t[]){ 2 }, H5P_DEFAULT, 0, NULL);
+    hid_t b = hdf5_new_dataset(file, "b", H5T_IEEE_F32LE, 0, NULL, H5P_DEFAULT, 0, NULL);
+    hid_t c = hdf5_new_dataset(file, "c", H5T_STD_I16LE, 0, NULL, H5P_DEFAULT, 0, NULL);
+    hdf5_put_attribute(a, "_FillValue", H5T_IEEE_F32LE, 0, NULL, H5T_NATIVE_FLOAT, &single);
+    hdf5_put_attribute(b, "_FillValue", H5T_IEEE_F64BE, 1, (hsize_t[]){ 1 }, H5T_NATIVE_DOUBLE,
+                       &wide);
+    hdf5_put_attribute(c, "_FillValue", H5T_STD_I32LE, 1, (hsize_t[]){ 1 }, H5T_NATIVE_INT32,
+                       &number);
+    const hid_t sets[] = { a, b, c };
+    for (size_t i = 0; i < 3; i++)
+        H5(H5Dclose(sets[i]));
+    H5(H5Fclose(file));
+    hdf5_import_ok(&kit, "x.h5", "/in");
+    hdf5_check_attribute(&kit, "/in/a", "_FillValue", "\"AAAAoJmZub8=\"");
+    hdf5_check_attribute(&kit, "/in/b", "_FillValue", "\"mpmZmZmZuT8=\"");
+    hdf5_check_attribute(&kit, "/in/c", "_FillValue", "-5");
+    hdf5_check_member(&kit, "/in/a", "hdf5", "");
+    hdf5_export_ok(&kit, "/in", "y.h5");
+    file = H5(H5Fopen(exchange_path(&kit, "y.h5"), H5F_ACC_RDONLY, H5P_DEFAULT));
+    static const char *const names[] = { "a", "b", "c" };
+    const hid_t types_now[] = { H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_STD_I32LE };
+    const double values[] = { single, wide, number };
+    for (size_t i = 0; i < 3; i++) {
+        double seen = 0;
+        hid_t attribute =
+            H5(H5Aopen_by_name(file, names[i], "_FillValue", H5P_DEFAULT, H5P_DEFAULT));
+        hid_t type = H5(H5Aget_type(attribute)), space = H5(H5Aget_space(attribute));
+        H5(H5Aread(attribute, H5T_NATIVE_DOUBLE, &seen));
+        ck_assert_msg(H5Tequal(type, types_now[i]) > 0 && seen == values[i], "%s", names[i]);
+        ck_assert_int_eq(H5Sget_simple_extent_ndims(space), i > 0);
+        H5(H5Sclose(space));
+        H5(H5Tclose(type));
+        H5(H5Aclose(attribute));
+    }
+    H5(H5Fclose(file));
+    exchange_stop(&kit);
+}
+END_TEST
+
 /* ---- names of axes -------------------------------- */
 
 static void new_named(exchange_kit *kit, const char *path, int ndim, const uint64_t *shape,
@@ -579,6 +628,7 @@ Suite *hdf5_suite(void)
     t = tcase_create("attributes");
     tcase_add_test(t, attributes_go_out_and_in);
     tcase_add_test(t, attributes_of_every_type);
+    tcase_add_test(t, fill_value_attributes);
     tcase_add_test(t, names_of_axes);
     tcase_add_test(t, names_that_are_taken);
     suite_add_tcase(s, t);

@@ -409,7 +409,7 @@ static int next_stored(void *ctx, brc_sel *box, brc_error *err)
 /* Readers that do not know the note pass over it. */
 static int finish_note(dataset_in *d, brc_error *err)
 {
-    if (d->attrs.types) {
+    if (brc_json_count(d->attrs.types) > 0) {
         brc_json *types = d->attrs.types;
         d->attrs.types = NULL;
         BRC_TRY(brc_json_set(d->notes, "attributes", types, err));
@@ -424,15 +424,6 @@ static int finish_note(dataset_in *d, brc_error *err)
     return BRC_OK;
 }
 
-static int pack_fill_value(dataset_in *d, brc_error *err)
-{
-    const brc_json *value = brc_json_member(d->attrs.values, BRC_ATTR_FILL);
-    double number;
-    if (!brc_attr_fill_is_packed(d->type.dtype) || !brc_attr_number(value, &number))
-        return BRC_OK;
-    return brc_json_set(d->attrs.values, BRC_ATTR_FILL, brc_attr_fill(number), err);
-}
-
 static int describe(dataset_in *d, const char *path, brc_error *err)
 {
     int named = 0;
@@ -442,7 +433,7 @@ static int describe(dataset_in *d, const char *path, brc_error *err)
     if (!d->notes)
         return brc_nomem(err);
     BRC_TRY(read_dataset_type(d, err));
-    BRC_TRY(pack_fill_value(d, err));
+    BRC_TRY(brc_hdf5_fill_attr_in(d->attrs.values, &d->attrs.types, d->dtype, d->in->reg, err));
     BRC_TRY(read_shape(d, err));
     BRC_TRY(check_size(d, err));
     BRC_TRY(read_chunk_shape(d, err));

@@ -62,7 +62,7 @@ static int export_group(brc_hdf5_out *out, const char *path, const char *inner, 
     if (group < 0)
         rc = brc_hdf5_fail(lib, err, BRC_EIO, "%s: the group cannot be made in HDF5", path);
     else
-        rc = brc_hdf5_attrs_write(out, group, doc, 0, NULL, path, err);
+        rc = brc_hdf5_attrs_write(out, group, doc, NULL, NULL, path, err);
     if (*inner)
         brc_hdf5_close(lib, group);
     brc_hdf5_close(lib, plist);

@@ -23,10 +23,10 @@ typedef struct brc_hdf5_out {
     size_t n, cap;
 } brc_hdf5_out;
 
-/* The attributes of a group or array with this zarr.json. `zarr`: what else BRC_HDF5_ZARR
+/* The attributes of a group, or array of this type, with this zarr.json. `zarr`: what else BRC_HDF5_ZARR
  * shall say, an object, or NULL; it is consumed. */
-BRC_MUST_USE int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const brc_json *doc, int is_array,
-                                      brc_json *zarr, const char *label, brc_error *err);
+BRC_MUST_USE int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const brc_json *doc,
+                                      const brc_dtype *array, brc_json *zarr, const char *label, brc_error *err);
 /* The array at `path` as the dataset `inner`, noted in out->items. */
 BRC_MUST_USE int brc_hdf5_dataset_export(brc_hdf5_out *out, const char *path, const char *inner, brc_error *err);
 /* Dimension scales for all arrays, when they are there. */

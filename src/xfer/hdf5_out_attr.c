@@ -15,7 +15,8 @@ typedef struct attr_writer {
     const brc_hdf5_out *out;
     hid_t object;
     const char *label, *name;
-    int ndim; /* -1: null */
+    const brc_dtype *array; /* NULL: a group's */
+    int ndim;               /* -1: null */
     hsize_t shape[BRC_MAX_NDIM];
 } attr_writer;
 
@@ -293,24 +294,24 @@ static void noted_type(const brc_json *notes, const char *name, const brc_json *
         *data_type = noted;
 }
 
-/* The _FillValue of an array of floats is one number of its type, unless it was another. */
-static int put_fill_value(attr_writer *w, double number, const brc_json *data_type, int *done,
-                          brc_error *err)
+/* *done: it is one that has a form of its own in Zarr. */
+static int put_fill_attr(attr_writer *w, const brc_json *value, const brc_json *notes, int *done,
+                         brc_error *err)
 {
-    brc_json *value = brc_attr_float(number);
-    if (!value)
-        return brc_nomem(err);
-    int rc = put_as_noted(w, value, data_type, NULL, done, err);
-    brc_json_free(value);
+    const brc_json *note = brc_json_member(brc_json_member(notes, "attributes"), w->name);
+    brc_json *own, *type;
+    BRC_TRY(brc_hdf5_fill_attr_out(&own, &type, value, note, w->array, err));
+    int rc = own ? put_as_noted(w, own, type, NULL, done, err) : BRC_OK;
+    brc_json_free(own);
+    brc_json_free(type);
     return rc;
 }
 
 /* *as_text: it is JSON text now. */
 static int write_attribute(attr_writer *w, const brc_json *value, const brc_json *notes,
-                           const brc_json *of, int *as_text, brc_error *err)
+                           int *as_text, brc_error *err)
 {
     const brc_json *data_type, *note;
-    double number;
     int done = 0;
     *as_text = 0;
     if (brc_json_kind(value) == BRC_JSON_NULL) {
@@ -320,11 +321,10 @@ static int write_attribute(attr_writer *w, const brc_json *value, const brc_json
                          "{\"length_bytes\":1}}",
                          NULL, NULL, err);
     }
+    if (w->array && strcmp(w->name, BRC_ATTR_FILL) == 0)
+        BRC_TRY(put_fill_attr(w, value, notes, &done, err));
     noted_type(notes, w->name, &data_type, &note);
-    if (strcmp(w->name, BRC_ATTR_FILL) == 0 && brc_attr_fill_is_packed(brc_json_text(of)) &&
-        brc_attr_fill_value(value, &number))
-        BRC_TRY(put_fill_value(w, number, data_type ? data_type : of, &done, err));
-    else if (data_type)
+    if (!done && data_type)
         BRC_TRY(put_as_noted(w, value, data_type, note, &done, err));
     if (!done)
         BRC_TRY(put_plain(w, value, &done, err));
@@ -357,13 +357,13 @@ static int write_zarr(attr_writer *w, brc_json **zarr, brc_json **texts, brc_err
     return *zarr ? put_json(w, *zarr, err) : BRC_OK;
 }
 
-int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const brc_json *doc, int is_array,
-                         brc_json *zarr, const char *label, brc_error *err)
+int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const brc_json *doc,
+                         const brc_dtype *array, brc_json *zarr, const char *label, brc_error *err)
 {
-    attr_writer w = { .out = out, .object = object, .label = label };
+    attr_writer w = { .out = out, .object = object, .label = label, .array = array };
     const brc_json *attrs = brc_json_member(doc, "attributes");
-    const brc_json *notes = is_array ? brc_json_member(doc, BRC_HDF5_NOTE)
-                                     : brc_json_member(attrs, BRC_HDF5_GROUP_NOTE);
+    const brc_json *notes =
+        array ? brc_json_member(doc, BRC_HDF5_NOTE) : brc_json_member(attrs, BRC_HDF5_GROUP_NOTE);
     brc_json *texts = NULL;
     int rc = BRC_OK, as_text;
 
@@ -373,9 +373,8 @@ int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const brc_json *
         w.name = brc_json_own_name(a);
         if (a == notes)
             continue;
-        BRC_GO(check_name(&w, a, is_array, err));
-        BRC_GO(write_attribute(&w, a, notes, is_array ? brc_json_member(doc, "data_type") : NULL,
-                               &as_text, err));
+        BRC_GO(check_name(&w, a, array != NULL, err));
+        BRC_GO(write_attribute(&w, a, notes, &as_text, err));
         if (as_text)
             BRC_GO(note_text(&texts, w.name, err));
     }

@@ -334,7 +334,7 @@ static int fill_dataset(dataset_out *d, brc_error *err)
     brc_json *zarr = d->zarr;
     d->zarr = NULL;
     sink.put = d->type.kind == BRC_HDF5_FIXED ? put_elements : put_spans;
-    BRC_TRY(brc_hdf5_attrs_write(d->out, d->id, d->doc, 1, zarr, d->path, err));
+    BRC_TRY(brc_hdf5_attrs_write(d->out, d->id, d->doc, d->dtype, zarr, d->path, err));
     /* of lists and strings, the library reads a fill value only where it is stored */
     int all = d->type.kind != BRC_HDF5_FIXED && brc_get_u32le(d->info->fill) > 0;
     if (!d->is_null)

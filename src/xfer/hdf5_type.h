@@ -76,6 +76,14 @@ BRC_MUST_USE int brc_hdf5_type_make(hid_t *out, const brc_hdf5 *lib, const brc_r
 /* A data type as brc_array_info has it, as JSON. */
 BRC_MUST_USE int brc_hdf5_dtype_json(brc_json **out, const char *dtype, brc_error *err);
 
+/* See hdf5_fill_attr.c. On import the values and types of an array's attributes are changed
+ * (*types may be NULL before); on export *value and *type, which are the
+ * caller's, replace the attribute and what is noted of it: NULL where they do not. */
+BRC_MUST_USE int brc_hdf5_fill_attr_in(brc_json *values, brc_json **types, const brc_dtype *array, const brc_registry *reg,
+                                       brc_error *err);
+BRC_MUST_USE int brc_hdf5_fill_attr_out(brc_json **value, brc_json **type, const brc_json *given, const brc_json *note,
+                                        const brc_dtype *array, brc_error *err);
+
 /* Floats by their layout: all have an implied leading bit, the sign on top and their
  * fraction at the bottom. */
 typedef struct brc_hdf5_float {

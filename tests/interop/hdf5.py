@@ -232,7 +232,7 @@ def write_attributes(rng, attrs):
             ('bytes', np.bytes_(b'fixed')), ('nd', np.arange(6).reshape(1, 2, 3)), ('c', 1 + 2j),
             ('none', h5py.Empty('f4')), ('no', np.zeros(0)), ('one', [7]), ('f16', np.float16(-0.0)),
             ('record', np.array((1, -2.5, b'x'), dtype=[('a', '<u2'), ('b', '>f8'), ('s', 'S3')])),
-            ('CLASS', 'IMAGE'), ('_FillValue', np.int16(-5)), ('e\u0301 \u00e9', 'name')]
+            ('CLASS', 'IMAGE'), ('_FillValue', pick(rng, [np.int16(-5), np.float32(-9999), np.array([1e20]), np.float64('nan')])), ('e\u0301 \u00e9', 'name')]
     for name, value in pool:
         if rng.integers(4) == 0:
             attrs[name] = value
