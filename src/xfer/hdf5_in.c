@@ -9,6 +9,7 @@
  */
 #include "hdf5_in.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,7 @@ typedef struct group_walk {
     const brc_hdf5_in *in;
     int depth;
     haddr_t above[GROUP_DEPTH]; /* the groups around                             */
-    haddr_t *met;               /* those met so far: a hash table, 0 is free     */
-    size_t nmet, room;          /* a power of two, or 0                          */
+    void *met;                  /* those met so far: of tsearch()                */
     int in_copy;                /* below a group that was met before             */
     size_t copies;
 } group_walk;
@@ -81,39 +81,22 @@ static int list_links(link_list *list, const brc_hdf5_in *in, hid_t group, const
 
 /* ---- groups that are met again -------------------------------- */
 
-/* Where the address is, or would be. */
-static size_t met_slot(const haddr_t *met, size_t room, haddr_t address)
+static int address_order(const void *a, const void *b)
 {
-    size_t i = (size_t)((address * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & (room - 1);
-    while (met[i] != 0 && met[i] != address)
-        i = (i + 1) & (room - 1);
-    return i;
+    return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
 }
 
-static int grow_met(group_walk *w, brc_error *err)
+static void keep_address(void *key)
 {
-    size_t room = w->room ? 2 * w->room : 64;
-    haddr_t *met;
-    BRC_TRY(brc_new_array((void **)&met, room, sizeof(*met), err));
-    for (size_t i = 0; i < w->room; i++)
-        if (w->met[i] != 0)
-            met[met_slot(met, room, w->met[i])] = w->met[i];
-    free(w->met);
-    w->met = met;
-    w->room = room;
-    return BRC_OK;
+    (void)key; /* the key is the address itself */
 }
 
 /* *again: it was met before. The address of the first object in a file may be 0. */
 static int meet_group(group_walk *w, haddr_t address, int *again, brc_error *err)
 {
-    if (2 * w->nmet >= w->room)
-        BRC_TRY(grow_met(w, err));
-    size_t i = met_slot(w->met, w->room, address + 1);
-    *again = w->met[i] != 0;
-    w->nmet += !*again;
-    w->met[i] = address + 1;
-    return BRC_OK;
+    void *key = (void *)(uintptr_t)(address + 1);
+    *again = tfind(key, &w->met, address_order) != NULL;
+    return tsearch(key, &w->met, address_order) ? BRC_OK : brc_nomem(err);
 }
 
 /* *again: the group was met before, so that what is below it is a copy. */
@@ -274,7 +257,7 @@ static int import_root(const brc_hdf5_in *in, const char *path, brc_error *err)
     int rc = root < 0 ? brc_hdf5_fail(&in->lib, err, BRC_EINVAL, "%s cannot be opened", label)
                       : take_group(&w, root, path, label, err);
     brc_hdf5_close(&in->lib, root);
-    free(w.met);
+    tdestroy(w.met, keep_address);
     free(label);
     return rc;
 }

@@ -83,9 +83,15 @@ static int find_hdf5(int *found, const char *file, brc_error *err)
     return BRC_OK;
 }
 
-static int hdf5_kind(int *kind, const char *file, brc_error *err)
+/* What does not show at the first byte. */
+static int hdf5_kind(int *kind, const char *file, int packed, brc_error *err)
 {
-    int netcdf;
+    int netcdf, found = 0;
+    if (!packed)
+        BRC_TRY(find_hdf5(&found, file, err));
+    if (!found)
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s is in no format that is known; %s", file,
+                        IMPORTABLE);
     BRC_TRY(brc_hdf5_is_netcdf(&netcdf, file, err));
     *kind = netcdf ? BRC_SOURCE_NETCDF : BRC_SOURCE_HDF5;
     return BRC_OK;
@@ -94,9 +100,6 @@ static int hdf5_kind(int *kind, const char *file, brc_error *err)
 static int head_kind(int *kind, const char *file, const uint8_t *head, size_t n, int packed,
                      brc_error *err)
 {
-    int hdf5 = 0;
-    if (!packed)
-        BRC_TRY(find_hdf5(&hdf5, file, err));
     if (begins_with(head, n, BRC_NPY_MAGIC, BRC_NPY_MAGIC_LEN))
         *kind = BRC_SOURCE_NPY;
     else if (brc_is_idx(head, n))
@@ -105,11 +108,8 @@ static int head_kind(int *kind, const char *file, const uint8_t *head, size_t n,
         return archive_kind(kind, file, err);
     else if (!packed && is_classic_netcdf(head, n))
         *kind = BRC_SOURCE_NETCDF;
-    else if (!packed && hdf5)
-        return hdf5_kind(kind, file, err);
     else
-        return brc_fail(err, BRC_EUNSUPPORTED, "%s is in no format that is known; %s", file,
-                        IMPORTABLE);
+        return hdf5_kind(kind, file, packed, err);
     return BRC_OK;
 }
 
