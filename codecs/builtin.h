@@ -48,6 +48,16 @@ BRC_MUST_USE int brc_codec_expect_len(brc_span src, uint64_t len, brc_error *err
 /* For bytes->bytes codecs: `in` longer by at most `more`, and that exactly or not. */
 void brc_codec_longer(const brc_proto *in, brc_proto *out, uint64_t more, int exactly);
 
+/* The scratch of a codec whose chunks hold chains of their own: of their memory, of what
+ * stands before the elements (a shard's index, a mask), of elements decoded and encoded. */
+struct brc_nested_scratch {
+    brc_scratch *chains;
+    brc_buf head, plain, stored;
+};
+BRC_MUST_USE int brc_codec_nested_scratch_new(void *ctx, void **out, const void *state,
+                                              brc_error *err);
+void brc_codec_nested_scratch_free(void *ctx, void *scratch);
+
 /* Sums and products that stay at UINT64_MAX once they are too large. */
 uint64_t brc_codec_add_up(uint64_t a, uint64_t b);
 uint64_t brc_codec_times(uint64_t a, uint64_t b);

@@ -25,12 +25,6 @@ struct optional_codec {
     brc_chain *mask, *data; /* data: of n values                                  */
 };
 
-/* Of one thread: the inner chains' own, and what is being taken apart. */
-struct optional_scratch {
-    brc_scratch *chains;
-    brc_buf mask, values, stored;
-};
-
 /* ---- specification ------------------------------------------------------------------ */
 
 static void optional_close(void *ctx, void *opaque)
@@ -134,34 +128,6 @@ static int optional_write_config(void *ctx, const void *opaque, brc_buf *out, br
     return rc < 0 ? rc : brc_buf_printf(out, err, "}");
 }
 
-static int optional_scratch_new(void *ctx, void **out, const void *state, brc_error *err)
-{
-    (void)ctx;
-    (void)state;
-    struct optional_scratch *scratch = calloc(1, sizeof(*scratch));
-
-    if (scratch == NULL)
-        return brc_fail(err, BRC_ENOMEM, "out of memory");
-    int rc = brc_scratch_new(&scratch->chains, err);
-    if (rc < 0)
-        free(scratch);
-    else
-        *out = scratch;
-    return rc;
-}
-
-static void optional_scratch_free(void *ctx, void *opaque)
-{
-    (void)ctx;
-    struct optional_scratch *scratch = opaque;
-
-    brc_scratch_free(scratch->chains);
-    brc_buf_dispose(&scratch->mask);
-    brc_buf_dispose(&scratch->values);
-    brc_buf_dispose(&scratch->stored);
-    free(scratch);
-}
-
 /* The values' chain for `count` of them: `fresh` is to be freed, the result is it or the
  * one for all. */
 static int optional_data_chain(const struct optional_codec *state, uint64_t count,
@@ -179,22 +145,23 @@ static int optional_data_chain(const struct optional_codec *state, uint64_t coun
 /* ---- encoding ----------------------------------------------------------------------- */
 
 static int optional_split_fixed(const struct optional_codec *state, brc_span src,
-                                struct optional_scratch *scratch, uint64_t *count, brc_error *err)
+                                struct brc_nested_scratch *scratch, uint64_t *count, brc_error *err)
 {
     int rc = BRC_OK;
 
     for (uint64_t i = 0; i < state->n && rc == BRC_OK; i++, src.data += state->item) {
-        scratch->mask.data[i] = src.data[0] != 0;
+        scratch->head.data[i] = src.data[0] != 0;
         if (src.data[0] == 0)
             continue;
-        rc = brc_buf_append(&scratch->values, src.data + 1, state->item - 1, err);
+        rc = brc_buf_append(&scratch->plain, src.data + 1, state->item - 1, err);
         ++*count;
     }
     return rc;
 }
 
 static int optional_split_varying(const struct optional_codec *state, brc_span src,
-                                  struct optional_scratch *scratch, uint64_t *count, brc_error *err)
+                                  struct brc_nested_scratch *scratch, uint64_t *count,
+                                  brc_error *err)
 {
     uint32_t *offsets;
     uint8_t len[4];
@@ -203,7 +170,7 @@ static int optional_split_varying(const struct optional_codec *state, brc_span s
     for (uint64_t i = 0; i < state->n && rc == BRC_OK; i++) {
         const uint8_t *element = src.data + offsets[i] + 4;
         size_t n = offsets[i + 1] - offsets[i] - 4;
-        scratch->mask.data[i] = n > 0;
+        scratch->head.data[i] = n > 0;
         if (n == 0)
             continue;
         ++*count;
@@ -212,29 +179,29 @@ static int optional_split_varying(const struct optional_codec *state, brc_span s
                           (unsigned long long)i);
         brc_codec_store(len, 4, n - 1);
         if (rc == BRC_OK)
-            rc = brc_buf_append(&scratch->values, len, 4, err);
+            rc = brc_buf_append(&scratch->plain, len, 4, err);
         if (rc == BRC_OK)
-            rc = brc_buf_append(&scratch->values, element + 1, n - 1, err);
+            rc = brc_buf_append(&scratch->plain, element + 1, n - 1, err);
     }
     free(offsets);
     return rc;
 }
 
 static int optional_split(const struct optional_codec *state, brc_span src,
-                          struct optional_scratch *scratch, uint64_t *count, brc_error *err)
+                          struct brc_nested_scratch *scratch, uint64_t *count, brc_error *err)
 {
     *count = 0;
-    scratch->mask.len = scratch->values.len = 0;
-    int rc = brc_buf_reserve(&scratch->mask, (size_t)state->n + 1, err);
+    scratch->head.len = scratch->plain.len = 0;
+    int rc = brc_buf_reserve(&scratch->head, (size_t)state->n + 1, err);
     if (rc < 0)
         return rc;
-    scratch->mask.len = (size_t)state->n;
+    scratch->head.len = (size_t)state->n;
     return state->item > 0 ? optional_split_fixed(state, src, scratch, count, err)
                            : optional_split_varying(state, src, scratch, count, err);
 }
 
 /* Appends what the chain makes of `from`, and says how long it is in the header. */
-static int optional_put(const brc_chain *chain, struct optional_scratch *scratch,
+static int optional_put(const brc_chain *chain, struct brc_nested_scratch *scratch,
                         const brc_buf *from, size_t header, brc_buf *dst, brc_error *err)
 {
     scratch->stored.len = 0;
@@ -253,7 +220,7 @@ static int optional_encode(void *ctx, const void *opaque, void *opaque_scratch, 
     (void)ctx;
     static const uint8_t header[OPTIONAL_HEADER];
     const struct optional_codec *state = opaque;
-    struct optional_scratch *scratch = opaque_scratch;
+    struct brc_nested_scratch *scratch = opaque_scratch;
     const brc_chain *chain;
     brc_chain *fresh;
     uint64_t count;
@@ -263,12 +230,12 @@ static int optional_encode(void *ctx, const void *opaque, void *opaque_scratch, 
     if (rc == BRC_OK)
         rc = brc_buf_append(dst, header, sizeof(header), err);
     if (rc == BRC_OK)
-        rc = optional_put(state->mask, scratch, &scratch->mask, start, dst, err);
+        rc = optional_put(state->mask, scratch, &scratch->head, start, dst, err);
     if (rc < 0 || count == 0)
         return rc;
     rc = optional_data_chain(state, count, &fresh, &chain, err);
     if (rc == BRC_OK)
-        rc = optional_put(chain, scratch, &scratch->values, start + 8, dst, err);
+        rc = optional_put(chain, scratch, &scratch->plain, start + 8, dst, err);
     brc_chain_free(fresh);
     return rc;
 }
@@ -276,15 +243,16 @@ static int optional_encode(void *ctx, const void *opaque, void *opaque_scratch, 
 /* ---- decoding ----------------------------------------------------------------------- */
 
 static int optional_join_fixed(const struct optional_codec *state,
-                               const struct optional_scratch *scratch, brc_buf *dst, brc_error *err)
+                               const struct brc_nested_scratch *scratch, brc_buf *dst,
+                               brc_error *err)
 {
-    const uint8_t *value = scratch->values.data;
+    const uint8_t *value = scratch->plain.data;
     size_t inner = state->item - 1;
     int rc = brc_buf_reserve(dst, (size_t)state->n * state->item, err);
 
     for (uint64_t i = 0; i < state->n && rc == BRC_OK; i++) {
         uint8_t *to = dst->data + dst->len;
-        to[0] = scratch->mask.data[i] != 0;
+        to[0] = scratch->head.data[i] != 0;
         if (to[0] != 0) {
             memcpy(to + 1, value, inner);
             value += inner;
@@ -297,17 +265,17 @@ static int optional_join_fixed(const struct optional_codec *state,
 }
 
 static int optional_join_varying(const struct optional_codec *state,
-                                 const struct optional_scratch *scratch, uint64_t count,
+                                 const struct brc_nested_scratch *scratch, uint64_t count,
                                  brc_buf *dst, brc_error *err)
 {
-    brc_span values = { scratch->values.data, scratch->values.len };
+    brc_span values = { scratch->plain.data, scratch->plain.len };
     uint32_t *offsets;
     uint8_t head[5] = { 0, 0, 0, 0, 1 };
     size_t at = 0;
     int rc = brc_codec_new_index(&offsets, count, values, err);
 
     for (uint64_t i = 0; i < state->n && rc == BRC_OK; i++) {
-        int there = scratch->mask.data[i] != 0;
+        int there = scratch->head.data[i] != 0;
         size_t n = there ? offsets[at + 1] - offsets[at] - 4 : 0;
         brc_codec_store(head, 4, there ? n + 1 : 0);
         rc = brc_buf_append(dst, head, there ? 5 : 4, err);
@@ -318,13 +286,13 @@ static int optional_join_varying(const struct optional_codec *state,
     return rc;
 }
 
-static int optional_values(const struct optional_codec *state, struct optional_scratch *scratch,
+static int optional_values(const struct optional_codec *state, struct brc_nested_scratch *scratch,
                            brc_span stored, uint64_t count, brc_error *err)
 {
     const brc_chain *chain;
     brc_chain *fresh;
 
-    scratch->values.len = 0;
+    scratch->plain.len = 0;
     if (count == 0)
         return stored.len == 0
                    ? BRC_OK
@@ -332,7 +300,7 @@ static int optional_values(const struct optional_codec *state, struct optional_s
                               stored.len);
     int rc = optional_data_chain(state, count, &fresh, &chain, err);
     if (rc == BRC_OK)
-        rc = brc_chain_decode(chain, scratch->chains, stored, &scratch->values, err);
+        rc = brc_chain_decode(chain, scratch->chains, stored, &scratch->plain, err);
     brc_chain_free(fresh);
     if (rc < 0)
         brc_context(err, "the values");
@@ -340,7 +308,7 @@ static int optional_values(const struct optional_codec *state, struct optional_s
 }
 
 /* The two parts, after the mask has said how many values there are. */
-static int optional_take(const struct optional_codec *state, struct optional_scratch *scratch,
+static int optional_take(const struct optional_codec *state, struct brc_nested_scratch *scratch,
                          brc_span src, uint64_t *count, brc_error *err)
 {
     uint64_t mask_len, data_len;
@@ -354,16 +322,16 @@ static int optional_take(const struct optional_codec *state, struct optional_scr
         return brc_fail(err, BRC_ECORRUPT,
                         "%zu bytes follow, which are not a mask of %llu and values of %llu",
                         src.len, (unsigned long long)mask_len, (unsigned long long)data_len);
-    scratch->mask.len = 0;
+    scratch->head.len = 0;
     int rc = brc_chain_decode(state->mask, scratch->chains,
-                              (brc_span){ src.data, (size_t)mask_len }, &scratch->mask, err);
+                              (brc_span){ src.data, (size_t)mask_len }, &scratch->head, err);
     if (rc < 0) {
         brc_context(err, "the mask");
         return rc;
     }
     *count = 0;
     for (uint64_t i = 0; i < state->n; i++)
-        *count += scratch->mask.data[i] != 0;
+        *count += scratch->head.data[i] != 0;
     return optional_values(state, scratch,
                            (brc_span){ src.data + mask_len, (size_t)data_len }, *count, err);
 }
@@ -373,7 +341,7 @@ static int optional_decode(void *ctx, const void *opaque, void *opaque_scratch, 
 {
     (void)ctx;
     const struct optional_codec *state = opaque;
-    struct optional_scratch *scratch = opaque_scratch;
+    struct brc_nested_scratch *scratch = opaque_scratch;
     uint64_t count = 0;
     int rc = optional_take(state, scratch, src, &count, err);
 
@@ -397,8 +365,8 @@ int brc_codec_optional_register(brc_registry *reg, brc_error *err)
         .size = sizeof(impl),
         .spec = "zarrs.optional",
         .name = "portable",
-        .scratch_new = optional_scratch_new,
-        .scratch_free = optional_scratch_free,
+        .scratch_new = brc_codec_nested_scratch_new,
+        .scratch_free = brc_codec_nested_scratch_free,
         .encode = optional_encode,
         .decode = optional_decode,
     };

@@ -34,12 +34,6 @@ struct shard_state {
     brc_buf fill;       /* one element; data NULL: not known                    */
 };
 
-/* Of one thread: the inner chains' own, and what is being put together. */
-struct shard_scratch {
-    brc_scratch *chains;
-    brc_buf index, plain, stored;
-};
-
 /* ---- specification -------------------------------- */
 
 static void shard_close(void *ctx, void *opaque)
@@ -210,34 +204,6 @@ static int shard_write_config(void *ctx, const void *opaque, brc_buf *out, brc_e
                                    state->at_start ? "start" : "end");
 }
 
-static int shard_scratch_new(void *ctx, void **out, const void *state, brc_error *err)
-{
-    (void)ctx;
-    (void)state;
-    struct shard_scratch *scratch = calloc(1, sizeof(*scratch));
-
-    if (scratch == NULL)
-        return brc_fail(err, BRC_ENOMEM, "out of memory");
-    int rc = brc_scratch_new(&scratch->chains, err);
-    if (rc < 0)
-        free(scratch);
-    else
-        *out = scratch;
-    return rc;
-}
-
-static void shard_scratch_free(void *ctx, void *opaque)
-{
-    (void)ctx;
-    struct shard_scratch *scratch = opaque;
-
-    brc_scratch_free(scratch->chains);
-    brc_buf_dispose(&scratch->index);
-    brc_buf_dispose(&scratch->plain);
-    brc_buf_dispose(&scratch->stored);
-    free(scratch);
-}
-
 /* ---- encoding -------------------------------- */
 
 /* One inner chunk's elements, packed. offsets: of elements of variable length. */
@@ -278,7 +244,7 @@ static void shard_put_entry(brc_buf *index, uint64_t number, uint64_t offset, ui
     brc_codec_store(index->data + number * SHARD_ENTRY + 8, 8, len);
 }
 
-static int shard_encode_chunks(const struct shard_state *state, struct shard_scratch *scratch,
+static int shard_encode_chunks(const struct shard_state *state, struct brc_nested_scratch *scratch,
                                brc_span src, const uint32_t *offsets, brc_buf *dst, brc_error *err)
 {
     for (uint64_t i = 0; i < state->cut.n; i++) {
@@ -286,7 +252,7 @@ static int shard_encode_chunks(const struct shard_state *state, struct shard_scr
         if (rc < 0)
             return rc;
         if (shard_is_fill(state, &scratch->plain)) {
-            shard_put_entry(&scratch->index, i, SHARD_MISSING, SHARD_MISSING);
+            shard_put_entry(&scratch->head, i, SHARD_MISSING, SHARD_MISSING);
             continue;
         }
         scratch->stored.len = 0;
@@ -299,12 +265,12 @@ static int shard_encode_chunks(const struct shard_state *state, struct shard_scr
             brc_context(err, "inner chunk %llu", (unsigned long long)i);
             return rc;
         }
-        shard_put_entry(&scratch->index, i, dst->len - scratch->stored.len, scratch->stored.len);
+        shard_put_entry(&scratch->head, i, dst->len - scratch->stored.len, scratch->stored.len);
     }
     return BRC_OK;
 }
 
-static int shard_encode_all(const struct shard_state *state, struct shard_scratch *scratch,
+static int shard_encode_all(const struct shard_state *state, struct brc_nested_scratch *scratch,
                             brc_span src, const uint32_t *offsets, brc_buf *dst, brc_error *err)
 {
     static const uint8_t nothing[1];
@@ -312,13 +278,13 @@ static int shard_encode_all(const struct shard_state *state, struct shard_scratc
 
     if (src.data == NULL)
         src.data = nothing;
-    scratch->index.len = 0;
-    int rc = brc_buf_reserve(&scratch->index, entries + 1, err);
+    scratch->head.len = 0;
+    int rc = brc_buf_reserve(&scratch->head, entries + 1, err);
     if (rc == BRC_OK)
         rc = brc_buf_reserve(dst, index_len, err);
     if (rc < 0)
         return rc;
-    scratch->index.len = entries;
+    scratch->head.len = entries;
     if (state->at_start)
         dst->len += index_len; /* is written when it is known                      */
     rc = shard_encode_chunks(state, scratch, src, offsets, dst, err);
@@ -326,7 +292,7 @@ static int shard_encode_all(const struct shard_state *state, struct shard_scratc
         return rc;
     scratch->stored.len = 0;
     rc = brc_chain_encode(state->index, scratch->chains,
-                          (brc_span){ scratch->index.data, scratch->index.len }, &scratch->stored,
+                          (brc_span){ scratch->head.data, scratch->head.len }, &scratch->stored,
                           err);
     if (rc == BRC_OK && scratch->stored.len != index_len)
         rc = brc_fail(err, BRC_EINTERNAL, "the index has %zu bytes, not %zu", scratch->stored.len,
@@ -360,10 +326,10 @@ static int shard_encode(void *ctx, const void *opaque, void *opaque_scratch, brc
 /* ---- decoding -------------------------------- */
 
 /* The bytes of one entry; data NULL: the inner chunk is absent. */
-static int shard_find(const struct shard_state *state, const struct shard_scratch *scratch,
+static int shard_find(const struct shard_state *state, const struct brc_nested_scratch *scratch,
                       brc_span src, uint64_t number, brc_span *out, brc_error *err)
 {
-    const uint8_t *entry = scratch->index.data + number * SHARD_ENTRY;
+    const uint8_t *entry = scratch->head.data + number * SHARD_ENTRY;
     uint64_t offset = brc_codec_load(entry, 8), len = brc_codec_load(entry + 8, 8);
     uint64_t first = state->at_start ? state->index_len : 0;
     uint64_t end = state->at_start ? src.len : src.len - state->index_len;
@@ -386,7 +352,7 @@ static int shard_find(const struct shard_state *state, const struct shard_scratc
     return BRC_OK;
 }
 
-static int shard_decode_index(const struct shard_state *state, struct shard_scratch *scratch,
+static int shard_decode_index(const struct shard_state *state, struct brc_nested_scratch *scratch,
                               brc_span src, brc_error *err)
 {
     size_t index_len = (size_t)state->index_len;
@@ -395,10 +361,10 @@ static int shard_decode_index(const struct shard_state *state, struct shard_scra
         return brc_fail(err, BRC_ECORRUPT, "%zu bytes cannot hold the index of %llu", src.len,
                         (unsigned long long)state->index_len);
     brc_span index = { src.data + (state->at_start ? 0 : src.len - index_len), index_len };
-    scratch->index.len = 0;
-    int rc = brc_buf_reserve(&scratch->index, (size_t)state->cut.n * SHARD_ENTRY + 1, err);
+    scratch->head.len = 0;
+    int rc = brc_buf_reserve(&scratch->head, (size_t)state->cut.n * SHARD_ENTRY + 1, err);
     if (rc == BRC_OK)
-        rc = brc_chain_decode(state->index, scratch->chains, index, &scratch->index, err);
+        rc = brc_chain_decode(state->index, scratch->chains, index, &scratch->head, err);
     if (rc < 0)
         brc_context(err, "the index");
     return rc;
@@ -413,7 +379,7 @@ static int shard_no_fill(uint64_t number, brc_error *err)
 }
 
 /* Decodes one inner chunk into `out`, which is empty. box: of the shard; NULL: all. */
-static int shard_decode_chunk(const struct shard_state *state, struct shard_scratch *scratch,
+static int shard_decode_chunk(const struct shard_state *state, struct brc_nested_scratch *scratch,
                               brc_span stored, uint64_t number, const brc_box *box, brc_buf *out,
                               brc_error *err)
 {
@@ -446,7 +412,7 @@ static void shard_repeat(uint8_t *to, const brc_buf *fill, uint64_t n)
 }
 
 /* One inner chunk of elements of a fixed length, to its place in `to`. */
-static int shard_place(const struct shard_state *state, struct shard_scratch *scratch,
+static int shard_place(const struct shard_state *state, struct brc_nested_scratch *scratch,
                        brc_span stored, uint64_t number, const brc_box *box, uint8_t *to,
                        brc_error *err)
 {
@@ -479,7 +445,7 @@ static int shard_place(const struct shard_state *state, struct shard_scratch *sc
     return BRC_OK;
 }
 
-static int shard_decode_fixed(const struct shard_state *state, struct shard_scratch *scratch,
+static int shard_decode_fixed(const struct shard_state *state, struct brc_nested_scratch *scratch,
                               brc_span src, brc_buf *dst, brc_error *err)
 {
     int rc = brc_buf_reserve(dst, (size_t)state->len, err);
@@ -527,7 +493,7 @@ struct shard_parts {
     uint32_t *at;  /* for each element of the shard, where it begins in bytes  */
 };
 
-static int shard_add_part(const struct shard_state *state, struct shard_scratch *scratch,
+static int shard_add_part(const struct shard_state *state, struct brc_nested_scratch *scratch,
                           brc_span stored, uint64_t number, struct shard_parts *parts,
                           brc_error *err)
 {
@@ -567,7 +533,7 @@ static int shard_add_part(const struct shard_state *state, struct shard_scratch 
     return BRC_OK;
 }
 
-static int shard_decode_parts(const struct shard_state *state, struct shard_scratch *scratch,
+static int shard_decode_parts(const struct shard_state *state, struct brc_nested_scratch *scratch,
                               brc_span src, struct shard_parts *parts, brc_buf *dst, brc_error *err)
 {
     int rc = brc_buf_append(&parts->bytes, state->fill.data, state->fill.len, err);
@@ -587,7 +553,7 @@ static int shard_decode_parts(const struct shard_state *state, struct shard_scra
     return rc;
 }
 
-static int shard_decode_varying(const struct shard_state *state, struct shard_scratch *scratch,
+static int shard_decode_varying(const struct shard_state *state, struct brc_nested_scratch *scratch,
                                 brc_span src, brc_buf *dst, brc_error *err)
 {
     struct shard_parts parts = { BRC_BUF_INIT, NULL };
@@ -631,8 +597,8 @@ int brc_codec_sharding_register(brc_registry *reg, brc_error *err)
         .size = sizeof(impl),
         .spec = "sharding_indexed",
         .name = "portable",
-        .scratch_new = shard_scratch_new,
-        .scratch_free = shard_scratch_free,
+        .scratch_new = brc_codec_nested_scratch_new,
+        .scratch_free = brc_codec_nested_scratch_free,
         .encode = shard_encode,
         .decode = shard_decode,
         .decode_box = shard_decode_box,

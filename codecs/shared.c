@@ -33,6 +33,34 @@ void brc_codec_state_free(void *ctx, void *state)
 
 /* ---- lengths ------------------------------------------------------------------------ */
 
+int brc_codec_nested_scratch_new(void *ctx, void **out, const void *state, brc_error *err)
+{
+    (void)ctx;
+    (void)state;
+    struct brc_nested_scratch *scratch = calloc(1, sizeof(*scratch));
+
+    if (scratch == NULL)
+        return brc_fail(err, BRC_ENOMEM, "out of memory");
+    int rc = brc_scratch_new(&scratch->chains, err);
+    if (rc < 0)
+        free(scratch);
+    else
+        *out = scratch;
+    return rc;
+}
+
+void brc_codec_nested_scratch_free(void *ctx, void *opaque)
+{
+    (void)ctx;
+    struct brc_nested_scratch *scratch = opaque;
+
+    brc_scratch_free(scratch->chains);
+    brc_buf_dispose(&scratch->head);
+    brc_buf_dispose(&scratch->plain);
+    brc_buf_dispose(&scratch->stored);
+    free(scratch);
+}
+
 uint64_t brc_codec_add_up(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
