@@ -32,6 +32,7 @@ struct cli {
     int json, quiet, verbose, no_progress, help;
     unsigned threads; /* 0: one a core                                        */
     int wait_ms;      /* as in brc_open_opts                                  */
+    uint64_t max_nodes; /* likewise                                           */
     const char *file; /* the repository                                       */
     brc_registry *registry; /* with the plug-ins that were named; NULL: none    */
     brc_pool *pool;

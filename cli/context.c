@@ -132,6 +132,7 @@ int cli_open(struct cli *cli, uint32_t flags)
         CLI_TRY(brc_pool_new(&cli->pool, cli->threads, &cli->err));
     opts.flags = flags;
     opts.wait_ms = cli->wait_ms;
+    opts.max_nodes = cli->max_nodes;
     opts.pool = cli->pool;
     opts.registry = cli->registry;
     opts.progress = cli_progress_step;

@@ -15,6 +15,7 @@ const struct cli_option cli_global_options[] = {
     { "threads", 0, 1, "N", "worker threads; all cores where not given" },
     { "plugin", 0, 1, "FILE", "load codecs and data types from this shared object; repeatable" },
     { "wait", 0, 1, "SECONDS", "how long to wait for a file that is in use (30)" },
+    { "max-nodes", 0, 1, "N", "how many groups and arrays to visit at most (10000000)" },
     { "help", 'h', 0, NULL, "show this page" },
     CLI_OPTIONS_END
 };
@@ -153,6 +154,7 @@ static int read_globals(struct cli *cli)
     CLI_TRY(cli_choice_option(cli, "color", "auto|always|never", &color));
     CLI_TRY(cli_uint_option(cli, "threads", 0, 1024, &threads));
     cli->threads = (unsigned)threads;
+    CLI_TRY(cli_uint_option(cli, "max-nodes", 1, UINT64_MAX, &cli->max_nodes));
     if (strcmp(color, "auto") != 0)
         cli->out.color = strcmp(color, "always") == 0;
     if (wait) {

@@ -123,8 +123,10 @@ typedef struct brc_open_opts {
     const char *vfs;              /* name of a registered SQLite VFS, or NULL */
     brc_progress_fn progress;
     void *progress_ctx;
+    uint64_t max_nodes;           /* groups and arrays that one call may visit, else
+                                     BRC_ELIMIT; 0: 10,000,000                */
 } brc_open_opts;
-#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_OPEN_READONLY = 1,
     BRC_OPEN_CREATE = 2,     /* make the file; BRC_EEXISTS where it is there  */

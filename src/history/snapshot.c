@@ -162,8 +162,9 @@ int brc_name_check(const char *name, size_t len, brc_error *err)
 {
     if (len == 0)
         return brc_fail(err, BRC_EINVAL, "a node's name cannot be empty");
-    if (len > 255)
-        return brc_fail(err, BRC_ELIMIT, "the node name '%.40s...' is longer than 255 bytes", name);
+    if (len > BRC_NAME_MAX)
+        return brc_fail(err, BRC_ELIMIT, "the node name '%.40s...' is longer than %d bytes", name,
+                        BRC_NAME_MAX);
     if (!brc_utf8_valid(name, len))
         return brc_fail(err, BRC_EINVAL, "a node's name is not valid UTF-8");
     if (memchr(name, '/', len) != NULL)
@@ -194,8 +195,10 @@ int brc_path_normal(brc_buf *out, const char *path, brc_error *err)
         path += len;
         if (*path == '/')
             path++;
-        if (++depth > 64 || out->len > 4096)
-            return brc_fail(err, BRC_ELIMIT, "a path is longer than 4096 bytes or 64 groups deep");
+        if (++depth > BRC_DEPTH_MAX || out->len > BRC_PATH_MAX)
+            return brc_fail(err, BRC_ELIMIT,
+                            "a path has more than %d bytes or more than %d names in it",
+                            BRC_PATH_MAX, BRC_DEPTH_MAX);
     }
     if (out->len == 0)
         BRC_TRY(brc_buf_byte(out, '/', err));

@@ -26,6 +26,12 @@ typedef struct brc_entry {
     brc_oid storage; /* zero: none                                               */
 } brc_entry;
 
+/* The limits of a hierarchy, in what is written and in what is read: names above each
+ * other in a path, its bytes, the bytes of one name. */
+#define BRC_DEPTH_MAX 64
+#define BRC_PATH_MAX 4096
+#define BRC_NAME_MAX 255
+
 #define BRC_ENTRY_MAX (2 + 3 * 32)
 size_t brc_entry_encode(uint8_t out[BRC_ENTRY_MAX], const brc_entry *entry, size_t id_len);
 BRC_MUST_USE int brc_entry_decode(brc_entry *out, brc_span bytes, size_t id_len, brc_error *err);
@@ -49,7 +55,7 @@ BRC_MUST_USE int brc_doc_put(brc_store *store, const brc_json *doc, brc_oid *out
 
 /* A node's name or path, by one rule everywhere: at writing, on receiving and at
  * export. Names: not empty, no '/', not only dots, no "__" in front, not
- * "zarr.json", at most 255 bytes of UTF-8 without NUL. */
+ * "zarr.json", at most BRC_NAME_MAX bytes of UTF-8 without NUL. */
 BRC_MUST_USE int brc_name_check(const char *name, size_t len, brc_error *err);
 /* "a/b", "/a/b/" and "/a/b" become "/a/b"; "" and "/" the root "/". */
 BRC_MUST_USE int brc_path_normal(brc_buf *out, const char *path, brc_error *err);

@@ -52,6 +52,7 @@ struct brc_store {
     uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
     int large_page_cache;
     int wait_ms;
+    uint64_t max_nodes;
     atomic_int interrupted;
 
     brc_cache cache;

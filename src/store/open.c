@@ -13,6 +13,7 @@
 
 #define NODE_CACHE_BYTES ((size_t)64 << 20)
 #define DEFAULT_WAIT_MS 30000
+#define DEFAULT_MAX_NODES 10000000
 
 /* ---- opening -------------------------------- */
 
@@ -257,6 +258,7 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
     store->registry = reg;
     store->readonly = (opts->flags & BRC_OPEN_READONLY) != 0;
     store->wait_ms = opts->wait_ms == 0 ? DEFAULT_WAIT_MS : opts->wait_ms < 0 ? 0 : opts->wait_ms;
+    store->max_nodes = opts->max_nodes == 0 ? DEFAULT_MAX_NODES : opts->max_nodes;
     brc_cache_init(&store->cache, NODE_CACHE_BYTES);
     BRC_GO(brc_dup(&store->path, path, err));
     if (opts->flags & BRC_OPEN_CREATE) {
@@ -334,6 +336,11 @@ size_t brc_store_id_len(const brc_store *store)
 const brc_registry *brc_store_registry(const brc_store *store)
 {
     return store->registry;
+}
+
+uint64_t brc_store_max_nodes(const brc_store *store)
+{
+    return store->max_nodes;
 }
 
 int brc_store_readonly(const brc_store *store)

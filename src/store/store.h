@@ -24,6 +24,8 @@ size_t brc_store_id_len(const brc_store *store);
 const uint8_t *brc_store_secret(const brc_store *store); /* BRC_SECRET_LEN bytes */
 const brc_registry *brc_store_registry(const brc_store *store);
 int brc_store_readonly(const brc_store *store);
+/* Nodes of the hierarchy that one call may visit: history/budget.h counts them. */
+uint64_t brc_store_max_nodes(const brc_store *store);
 /* From any thread, and signal handlers. */
 void brc_store_interrupt(brc_store *store);
 BRC_MUST_USE int brc_store_check_interrupt(brc_store *store, brc_error *err);
