@@ -8,7 +8,7 @@
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
 #
-# Sources are found by name: src/*/*.c and codecs/*.c make the library, cli/*.c
+# Sources are found by name: src/*/*.c, codecs/*.c and codecs/lib/*.c make the library, cli/*.c
 # the command, tests/test_*.c the tests. A new file needs no line here.
 
 # ---- how to compile ---------------------------------------------------------
@@ -63,7 +63,7 @@ say  = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 # ---- what there is ----------------------------------------------------------
 
 objects   = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
-LIB_OBJS   := $(call objects,src/*/*.c codecs/*.c) $(if $(SQLITE),$(OBJ)/sqlite3.o)
+LIB_OBJS   := $(call objects,src/*/*.c codecs/*.c codecs/lib/*.c) $(if $(SQLITE),$(OBJ)/sqlite3.o)
 CLI_OBJS   := $(call objects,cli/*.c)
 KIT_MAIN   := $(call objects,tests/kit/kit_main.c tests/kit/kit_alloc.c)
 KIT_OBJS   := $(KIT_MAIN) $(call objects,tests/kit/codec_kit.c tests/kit/codec_lists.c tests/kit/type_kit.c)

@@ -10,6 +10,9 @@
  * type does not have at all is refused; a float is rounded.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
+#include "lib/number.h"
+#include "lib/numpy_type.h"
 
 #include <math.h>
 #include <stdlib.h>

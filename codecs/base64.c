@@ -1,5 +1,6 @@
 /* "numcodecs.base64": RFC 4648's letters, padded with "=", without line breaks. */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <stdlib.h>
 #include <string.h>

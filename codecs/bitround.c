@@ -8,6 +8,7 @@
  * NaNs are left alone: adding to them would make other numbers of them.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <stdlib.h>
 #include <string.h>

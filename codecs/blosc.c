@@ -17,6 +17,7 @@
  * bits where they are bytes, else by bytes. The frame says what was done.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <blosc.h>
 #include <stdlib.h>

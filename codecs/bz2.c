@@ -1,5 +1,6 @@
 /* "numcodecs.bz2": bzip2 streams, one or several in a row, through libbz2. */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <bzlib.h>
 #include <limits.h>

@@ -7,6 +7,8 @@
  * directions, or an array would read differently where nothing is stored.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
+#include "lib/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,8 @@
  * When writing, a text that is no label is refused: numcodecs would make it empty.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
+#include "lib/numpy_type.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,8 @@
  *     jenkins_lookup3      behind it                                    Bob Jenkins, 2006
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
+#include "lib/crc32c_sum.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +74,7 @@ static int checksum_crc32c(const struct checksum_state *state, brc_span data, ui
 {
     (void)state;
     (void)err;
-    *out = brc_codec_crc32c(data.data, data.len);
+    *out = brc_crc32c(data.data, data.len);
     return BRC_OK;
 }
 

@@ -8,6 +8,9 @@
  * decoded would be something else.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
+#include "lib/number.h"
+#include "lib/numpy_type.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,9 @@
  * hold is refused when it is written; numcodecs lets it wrap around.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
+#include "lib/number.h"
+#include "lib/numpy_type.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
  * and the reverse, so there the header decides.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <limits.h>
 #include <stdlib.h>

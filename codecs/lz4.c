@@ -4,6 +4,7 @@
  *     | decoded length, uint32 little-endian | LZ4 block ... |
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <lz4.h>
 #include <stdlib.h>

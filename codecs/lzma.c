@@ -8,6 +8,7 @@
  * A filter is {"id": number} with options as Python's module lzma names them.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <lzma.h>
 #include <stdlib.h>

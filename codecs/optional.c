@@ -12,6 +12,7 @@
  * anew for each chunk in which an element is missing.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,6 +11,7 @@
  * byte; complex numbers have two components. Signed integers get their sign back.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <stdlib.h>
 #include <string.h>

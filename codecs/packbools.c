@@ -5,6 +5,7 @@
  *     | padding bits, 0 to 7 | element 0 at bit 7, 1 at bit 6, ..., 8 at bit 7 ... |
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
  * along these input axes: so the products before and behind must agree as well.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <stdlib.h>
 

@@ -7,6 +7,8 @@
  * value that would become infinite in storage is an error.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
+#include "lib/number.h"
 
 #include <math.h>
 #include <stdlib.h>

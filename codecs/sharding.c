@@ -15,6 +15,8 @@
  * allocated for it is never more than a value of that length deserves.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
+#include "lib/shard_cut.h"
 
 #include <stdlib.h>
 #include <string.h>

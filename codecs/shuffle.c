@@ -3,6 +3,7 @@
  * n = length / elementsize items; bytes behind the last whole item stay at the end.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,7 @@
  * permuted one by one, as items of one byte in the plans: a byte is an element's number.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,7 @@
  * "vlen-array" of strings and "zarrs.vlen_v2" are the same bytes under other names.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <stdlib.h>
 #include <string.h>

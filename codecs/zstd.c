@@ -7,6 +7,7 @@
  * numcodecs takes any level, since the library brings it into its range.
  */
 #include "builtin.h"
+#include "lib/codec_help.h"
 
 #include <stdlib.h>
 #include <string.h>

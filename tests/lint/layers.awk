@@ -77,8 +77,9 @@ function own_include(name,    path, from, to)
         if (path != "src/breccia.h" && path !~ /^cli\//)
             fault("cli/ includes src/breccia.h and its own headers alone, not " path)
     } else if (FILENAME ~ /^codecs\//) {
-        if (path != "src/breccia_codec.h" && path != "codecs/builtin.h")
-            fault("codecs/ includes src/breccia_codec.h and builtin.h alone, not " path)
+        if (path != "src/breccia_codec.h" && path !~ /^codecs\/lib\// &&
+            (path != "codecs/builtin.h" || FILENAME ~ /^codecs\/lib\//))
+            fault("codecs/ includes src/breccia_codec.h, builtin.h and lib/ alone, not " path)
     } else if (is_public(FILENAME)) {
         if (!is_public(path))
             fault("a public header includes public headers alone, not " path)

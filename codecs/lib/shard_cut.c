@@ -1,5 +1,5 @@
 /* How a shard is cut into inner chunks, and the steps through it. */
-#include "builtin.h"
+#include "shard_cut.h"
 
 /* ---- the elements of one inner chunk -------------------------------- */
 

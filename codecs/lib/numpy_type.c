@@ -8,7 +8,7 @@
  * zarr-python keeps what its user wrote, which may lack the order, or be a name that
  * NumPy and Zarr v3 have in common: "f4", "float32".
  */
-#include "builtin.h"
+#include "numpy_type.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,8 @@
  * 256 values at most: they are looked up in a sorted table, which data types of their
  * own bring along by giving their values as doubles.
  */
-#include "builtin.h"
+#include "number.h"
+#include "codec_help.h"
 
 #include <math.h>
 #include <stdio.h>

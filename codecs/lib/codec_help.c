@@ -1,5 +1,5 @@
 /* What several codecs of this folder use: states, lengths, elements of variable length. */
-#include "builtin.h"
+#include "codec_help.h"
 
 #include <stdlib.h>
 #include <string.h>

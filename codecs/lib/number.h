@@ -1,0 +1,63 @@
+/* Elements as real numbers, exactly, and back with one rounding. */
+#ifndef BRC_CODECS_LIB_NUMBER_H
+#define BRC_CODECS_LIB_NUMBER_H
+
+#include "../../src/breccia_codec.h"
+
+enum { BRC_NUMBER_FINITE, BRC_NUMBER_INFINITE, BRC_NUMBER_NAN };
+
+/* A real number, exactly: (-1)^negative * mantissa * 2^exponent. Of a finite number
+ * other than zero the mantissa's top bit is set; zero has mantissa 0. */
+typedef struct brc_number {
+    int kind, negative, exponent;
+    uint64_t mantissa;
+} brc_number;
+
+enum {
+    BRC_ROUND_NEAREST_EVEN,
+    BRC_ROUND_TOWARDS_ZERO,
+    BRC_ROUND_TOWARDS_POSITIVE,
+    BRC_ROUND_TOWARDS_NEGATIVE,
+    BRC_ROUND_NEAREST_AWAY
+};
+enum { BRC_RANGE_ERROR, BRC_RANGE_CLAMP, BRC_RANGE_WRAP };
+
+/* How the elements of a type are real numbers: integers of up to 64 bits, floats. */
+typedef struct brc_numeric {
+    const brc_dtype *type;
+    int is_float, is_signed;   /* is_signed 2: a float of one byte with -0         */
+    size_t size;
+    unsigned bits;             /* of an integer                                   */
+    int precision, emin, emax; /* of a float of 2 to 8 bytes: hidden bit included */
+    int has_nan, has_infinity;
+    uint64_t nan, infinity;    /* bit patterns                                    */
+    size_t nvalues;            /* of a float of one byte: every finite value,     */
+    struct {                   /* from the lowest to the highest                  */
+        double value;
+        uint8_t bits;
+    } values[256];
+} brc_numeric;
+
+/* BRC_EINVAL where the type's elements are no real numbers. */
+BRC_MUST_USE int brc_numeric_open(brc_numeric *out, const brc_dtype *type, brc_error *err);
+brc_number brc_numeric_load(const brc_numeric *numeric, const uint8_t *element);
+/* BRC_EINVAL, and a message, where the number is out of the type's range and `range` does
+ * not say what to take instead. An infinity is in range where the type has one. */
+BRC_MUST_USE int brc_numeric_store(const brc_numeric *numeric, brc_number number, int rounding,
+                                   int range, uint8_t *element, brc_error *err);
+/* As C and NumPy convert: integers wrap, fractions are cut off, too large a number is
+ * infinite. What an integer cannot be at all is 0. */
+void brc_numeric_cast(const brc_numeric *numeric, brc_number number, uint8_t *element);
+/* -1, 0 or 1; NaN is equal to NaN alone, and above all else. */
+int brc_number_compare(brc_number a, brc_number b);
+brc_number brc_number_of_double(double value);
+/* Rounded, half to even. */
+double brc_number_to_double(brc_number number);
+double brc_numeric_to_double(const brc_numeric *numeric, const uint8_t *element);
+/* The value that the type has for this one; of an integer type, the value itself. */
+double brc_numeric_round(const brc_numeric *numeric, double value);
+/* What a printf wants: "1.5", "NaN". */
+#define BRC_NUMBER_TEXT 48
+const char *brc_number_text(char out[BRC_NUMBER_TEXT], brc_number number);
+
+#endif
