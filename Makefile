@@ -125,6 +125,14 @@ $(LATE): Makefile .ci/setup.sh | setup
 	   done; } >$@
 	@rm -f $@.so
 
+# The SQL of src/store, for a test.
+STATEMENTS := build/gen/sql_statements.h
+$(STATEMENTS): $(wildcard src/store/*.c) tests/kit/statements.awk
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	@awk -f tests/kit/statements.awk $(filter %.c,$^) >$@
+$(OBJ)/tests/test_statements.o: $(STATEMENTS)
+
 $(OBJ)/%.o: %.c | setup $(SCHEMA) $(LATE)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -247,7 +255,7 @@ interop: build/breccia ## arrays go both ways between breccia and its peers; INT
 	@sh tests/interop/run_reader.sh build/breccia
 	@sh tests/interop/run_peers.sh build/breccia
 
-lint: lint-setup $(SCHEMA) $(LATE) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
+lint: lint-setup $(SCHEMA) $(LATE) $(STATEMENTS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
 	@sh tests/lint/selftest
 	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' sh tests/lint/run
 

@@ -127,51 +127,156 @@ static int draft_range(const char *path, brc_buf *low, brc_buf *high, brc_error 
     return brc_buf_terminate(high, err);
 }
 
+/* Rows as they are read. */
+typedef struct draft_rows {
+    void *items; /* brc_draft_node[] */
+    size_t n, cap;
+} draft_rows;
+
+static int draft_rows_add(draft_rows *rows, const char *path, brc_draft_node **out, brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&rows->items, &rows->cap, rows->n + 1, sizeof(brc_draft_node), err));
+    brc_draft_node *row = &((brc_draft_node *)rows->items)[rows->n];
+    memset(row, 0, sizeof(*row));
+    BRC_TRY(brc_dup(&row->path, path, err));
+    rows->n++;
+    *out = row;
+    return BRC_OK;
+}
+
+/* The row of the path itself, where there is one. */
+static int draft_rows_own(brc_store *store, const char *branch, const char *path, draft_rows *rows,
+                          brc_error *err)
+{
+    int found;
+    brc_draft_node own, *row;
+    BRC_TRY(brc_draft_node_get(store, branch, path, &found, &own, err));
+    if (!found)
+        return BRC_OK;
+    int rc = draft_rows_add(rows, path, &row, err);
+    if (rc < 0) {
+        free(own.entry);
+        return rc;
+    }
+    own.path = row->path;
+    *row = own;
+    return BRC_OK;
+}
+
+/* Paths from `low` on, and before `high`: a search of the index and no scan. */
+static int draft_range_stmt(brc_store *store, const char *branch, const brc_buf *low,
+                            const brc_buf *high, sqlite3_stmt **out, brc_error *err)
+{
+    BRC_TRY(brc_stmt(store,
+                     "SELECT path, node, entry FROM draft_node WHERE branch=?1"
+                     " AND path>=?2 AND path<?3 ORDER BY path",
+                     out, err));
+    sqlite3_bind_text(*out, 1, branch, -1, SQLITE_STATIC);
+    sqlite3_bind_text(*out, 2, (const char *)low->data, -1, SQLITE_STATIC);
+    sqlite3_bind_text(*out, 3, (const char *)high->data, -1, SQLITE_STATIC);
+    return BRC_OK;
+}
+
+static const char *draft_row_path(sqlite3_stmt *st)
+{
+    const char *path = (const char *)sqlite3_column_text(st, 0);
+    return path != NULL ? path : "";
+}
+
+/* What is under `low` without its last slash. */
+static int draft_rows_under(brc_store *store, const char *branch, const brc_buf *low,
+                            const brc_buf *high, draft_rows *rows, brc_error *err)
+{
+    int rc;
+    sqlite3_stmt *st;
+    brc_draft_node *row;
+    BRC_TRY(draft_range_stmt(store, branch, low, high, &st, err));
+    while ((rc = brc_step(store, st, err)) > 0) {
+        const char *path = draft_row_path(st);
+        if (strcmp(path, (const char *)low->data) == 0) /* the root, of itself */
+            continue;
+        BRC_GO(draft_rows_add(rows, path, &row, err));
+        BRC_GO(draft_node_read(st, 1, row, err));
+    }
+done:
+    sqlite3_reset(st);
+    return rc;
+}
+
+static int draft_rows_end(draft_rows *rows, int rc, brc_draft_node **out, size_t *n)
+{
+    if (rc < 0) {
+        brc_draft_nodes_free(rows->items, rows->n);
+        return rc;
+    }
+    *out = rows->items;
+    *n = rows->n;
+    return BRC_OK;
+}
+
 int brc_draft_node_list(brc_store *store, const char *branch, const char *path, int self,
                         brc_draft_node **out, size_t *n, brc_error *err)
 {
     int rc;
-    sqlite3_stmt *st;
+    draft_rows rows = {0};
     brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
-    void *rows = NULL;
-    size_t count = 0, cap = 0;
     *out = NULL;
     *n = 0;
     BRC_GO(draft_range(path, &low, &high, err));
-    BRC_GO(brc_stmt(store,
-                    "SELECT path, node, entry FROM draft_node WHERE branch=?1"
-                    " AND ((path>?2 AND path<?3) OR (?4 AND path=?5)) ORDER BY path",
-                    &st, err));
-    sqlite3_bind_text(st, 1, branch, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 2, (const char *)low.data, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 3, (const char *)high.data, -1, SQLITE_STATIC);
-    sqlite3_bind_int(st, 4, self);
-    sqlite3_bind_text(st, 5, path, -1, SQLITE_STATIC);
-    while ((rc = brc_step(store, st, err)) > 0) {
-        rc = brc_grow_array(&rows, &cap, count + 1, sizeof(brc_draft_node), err);
-        if (rc < 0)
-            break;
-        brc_draft_node *row = &((brc_draft_node *)rows)[count];
-        memset(row, 0, sizeof(*row));
-        const char *text = (const char *)sqlite3_column_text(st, 0);
-        count++;
-        rc = brc_dup(&row->path, text != NULL ? text : "", err);
-        if (rc == BRC_OK)
-            rc = draft_node_read(st, 1, row, err);
-        if (rc < 0)
-            break;
-    }
-    sqlite3_reset(st);
+    if (self)
+        BRC_GO(draft_rows_own(store, branch, path, &rows, err));
+    rc = draft_rows_under(store, branch, &low, &high, &rows, err);
 done:
     brc_buf_dispose(&low);
     brc_buf_dispose(&high);
-    if (rc < 0) {
-        brc_draft_nodes_free(rows, count);
-        return rc;
+    return draft_rows_end(&rows, rc, out, n);
+}
+
+/* The children that have rows of their own. Where a row lies deeper, the search goes on
+ * behind the child that it is under: "/a/x0" follows everything under "/a/x". */
+static int draft_rows_children(brc_store *store, const char *branch, brc_buf *low,
+                               const brc_buf *high, draft_rows *rows, brc_error *err)
+{
+    int rc;
+    sqlite3_stmt *st;
+    brc_draft_node *row;
+    size_t prefix = strlen((const char *)low->data);
+    BRC_TRY(draft_range_stmt(store, branch, low, high, &st, err));
+    while ((rc = brc_step(store, st, err)) > 0) {
+        const char *path = draft_row_path(st), *slash = NULL;
+        if (strlen(path) <= prefix)
+            continue;
+        slash = strchr(path + prefix, '/');
+        if (slash == NULL) {
+            BRC_GO(draft_rows_add(rows, path, &row, err));
+            BRC_GO(draft_node_read(st, 1, row, err));
+            continue;
+        }
+        low->len = 0;
+        BRC_GO(brc_buf_append(low, path, (size_t)(slash - path), err));
+        BRC_GO(brc_buf_byte(low, '/' + 1, err));
+        BRC_GO(brc_buf_terminate(low, err));
+        BRC_GO(draft_range_stmt(store, branch, low, high, &st, err));
     }
-    *out = rows;
-    *n = count;
-    return BRC_OK;
+done:
+    sqlite3_reset(st);
+    return rc;
+}
+
+int brc_draft_child_list(brc_store *store, const char *branch, const char *path,
+                         brc_draft_node **out, size_t *n, brc_error *err)
+{
+    int rc;
+    draft_rows rows = {0};
+    brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
+    *out = NULL;
+    *n = 0;
+    BRC_GO(draft_range(path, &low, &high, err));
+    rc = draft_rows_children(store, branch, &low, &high, &rows, err);
+done:
+    brc_buf_dispose(&low);
+    brc_buf_dispose(&high);
+    return draft_rows_end(&rows, rc, out, n);
 }
 
 int brc_draft_node_put(brc_store *store, const char *branch, const char *path, const void *entry,

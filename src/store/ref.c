@@ -89,12 +89,16 @@ int brc_ref_list(brc_store *store, const char *prefix, brc_ref_row **out, size_t
     *out = NULL;
     *n = 0;
     BRC_TRY(brc_stmt(store,
-                     "SELECT name, target, message FROM ref"
-                     " WHERE substr(name, 1, length(?1)) = ?1 ORDER BY name",
-                     &st, err));
+                     "SELECT name, target, message FROM ref WHERE name>=?1 ORDER BY name", &st,
+                     err));
     sqlite3_bind_text(st, 1, prefix, -1, SQLITE_STATIC);
     int rc;
     while ((rc = brc_step(store, st, err)) > 0) {
+        const char *name = (const char *)sqlite3_column_text(st, 0);
+        if (name != NULL && strncmp(name, prefix, strlen(prefix)) != 0) { /* behind the last */
+            rc = BRC_OK;
+            break;
+        }
         rc = ref_row_add(store, st, &rows, &count, &cap, err);
         if (rc < 0)
             break;

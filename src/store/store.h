@@ -167,6 +167,9 @@ BRC_MUST_USE int brc_draft_node_get(brc_store *store, const char *branch, const 
 /* Rows of `path` (where `self`) and of what is under it, by path. */
 BRC_MUST_USE int brc_draft_node_list(brc_store *store, const char *branch, const char *path,
                                      int self, brc_draft_node **out, size_t *n, brc_error *err);
+/* Rows of the children of `path`, by path: those further down are not read. */
+BRC_MUST_USE int brc_draft_child_list(brc_store *store, const char *branch, const char *path,
+                                      brc_draft_node **out, size_t *n, brc_error *err);
 /* Sets or makes a row; *node its key. */
 BRC_MUST_USE int brc_draft_node_put(brc_store *store, const char *branch, const char *path,
                                     const void *entry, size_t entry_len, int64_t *node,

@@ -353,12 +353,10 @@ static int child_overlay(brc_session *s, const char *path, child_list *list, brc
     brc_draft_node *rows;
     size_t n, prefix = strcmp(path, "/") == 0 ? 1 : strlen(path) + 1;
     size_t known = list->n;
-    BRC_TRY(brc_draft_node_list(s->repo->store, s->branch, path, 0, &rows, &n, err));
+    BRC_TRY(brc_draft_child_list(s->repo->store, s->branch, path, &rows, &n, err));
     int rc = BRC_OK;
     for (size_t i = 0; i < n && rc == BRC_OK; i++) {
         brc_child key = {.name = rows[i].path + prefix};
-        if (*key.name == '\0' || strchr(key.name, '/') != NULL)
-            continue;
         if (rows[i].entry != NULL)
             rc = brc_entry_decode(&key.entry, (brc_span){rows[i].entry, rows[i].entry_len},
                                   list->id_len, err);
