@@ -40,7 +40,9 @@ struct cli {
     brc_session *session;
     brc_array *array;
     brc_iter *iter;
-    int usage; /* the error is one of usage                                   */
+    int changes; /* the repository is open to be changed                      */
+    int done;    /* what was asked for is done and durable                    */
+    int usage;   /* the error is one of usage                                 */
     brc_error err;
     struct cli_out out;
     struct cli_json doc;
@@ -75,6 +77,9 @@ int cli_open_view(struct cli *cli);
 int cli_open_edit(struct cli *cli);
 /* Opens an array of the session into cli->array. */
 int cli_open_array(struct cli *cli, const char *path);
+/* What was asked for is done and durable; only the answer is left. An error from now
+ * on says so, and a signal no longer undoes anything. */
+void cli_done(struct cli *cli);
 /* Ends what brc_begin() began: kept where `rc` is no error. Gives back `rc`, or the
  * error of ending. */
 int cli_end(struct cli *cli, int rc);

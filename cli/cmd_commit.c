@@ -123,6 +123,7 @@ static int run_commit(struct cli *cli)
     if (!opts.author)
         opts.author = default_author(cli);
     CLI_TRY(brc_session_commit(&id, cli->session, &opts, &cli->err));
+    cli_done(cli);
     CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
     cli_say(cli, "[%s %s] %s", cli_escaped(cli, branch), cli_short_id(cli, &id),
             cli_subject(cli, opts.message));

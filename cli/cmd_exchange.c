@@ -96,6 +96,7 @@ static int run_export(struct cli *cli)
     opts.consolidated = cli_has(cli, "consolidated");
     CLI_TRY(cli_open_view(cli));
     CLI_TRY(brc_export(cli->session, path, dest, &opts, &cli->err));
+    cli_done(cli);
     cli_say(cli, "exported %s to %s", cli_escaped(cli, path), cli_escaped(cli, dest));
     if (cli->json) {
         cli_json_open(cli, '{');

@@ -12,6 +12,7 @@ static int run_init(struct cli *cli)
     const char *branch;
 
     CLI_TRY(cli_open(cli, BRC_OPEN_CREATE));
+    cli_done(cli);
     CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
     cli_say(cli, "made %s, on branch %s", cli_escaped(cli, cli->file), cli_escaped(cli, branch));
     if (cli->json) {

@@ -194,6 +194,7 @@ static int run_read(struct cli *cli)
                         brc_array_describe(cli->array)->why);
     if (file) {
         CLI_TRY(read_into_file(cli, format, &sel, file));
+        cli_done(cli);
         print_output_file(cli, format, file);
         return BRC_OK;
     }

@@ -130,6 +130,7 @@ int cli_open(struct cli *cli, uint32_t flags)
         return cli_usage(cli, "FILE is empty: name the repository's file");
     if (cli->command->flags & CLI_POOL)
         CLI_TRY(brc_pool_new(&cli->pool, cli->threads, &cli->err));
+    cli->changes = !(flags & BRC_OPEN_READONLY);
     opts.flags = flags;
     opts.wait_ms = cli->wait_ms;
     opts.max_nodes = cli->max_nodes;
@@ -164,6 +165,12 @@ int cli_open_array(struct cli *cli, const char *path)
 {
     brc_array_free(cli->array);
     return brc_array_open(&cli->array, cli->session, path, &cli->err);
+}
+
+void cli_done(struct cli *cli)
+{
+    cli->done = 1;
+    cli_signal_hold();
 }
 
 int cli_end(struct cli *cli, int rc)

@@ -83,7 +83,8 @@ void cli_help_all(struct cli *cli)
                   "or its first digits, HEAD, each with ~N or ^N behind it, or BRANCH@{TIME}.\n"
                   "JSON is a text or @FILE.\n");
     print_options(cli, "Options of every command:", cli_global_options);
-    cli_puts(cli, "\nExit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy.\n");
+    cli_puts(cli, "\nExit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy,\n"
+                  "6 done and stored, but the answer could not be written.\n");
 }
 
 const struct cli_command *cli_command_find(const char *name)

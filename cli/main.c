@@ -1,19 +1,21 @@
 /*
  * main.c - the command `breccia`: finds the command, runs it, reports.
  *
- * Exit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy, 130 and
- * 143 after SIGINT and SIGTERM.  An error is one line on standard error.
+ * Exit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy, 6 done but
+ * not told, 130 and 143 after SIGINT and SIGTERM.  An error is one line on standard
+ * error.
  */
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_CONFLICT = 3, STATUS_DAMAGED = 4,
-       STATUS_BUSY = 5 };
+       STATUS_BUSY = 5, STATUS_UNTOLD = 6 };
 
 /* A handler has nothing but globals to go by. */
 static volatile sig_atomic_t caught_signal;
@@ -77,6 +79,8 @@ static int status_of(const struct cli *cli, int rc)
 {
     if (rc >= 0)
         return rc;
+    if (cli->done)
+        return STATUS_UNTOLD;
     if (cli->usage)
         return STATUS_USAGE;
     if (rc == BRC_EINTERRUPT && caught_signal)
@@ -118,6 +122,8 @@ static void report_error(struct cli *cli, int rc)
 
     if (rc == BRC_EINTERRUPT && caught_signal)
         message = "interrupted";
+    if (cli->done)
+        message = cli_text(cli, "done and stored, but the answer could not be written: %s", message);
     place = error_place(cli, message);
     cli_progress_end(cli);
     fprintf(stderr, "breccia: error: %s%s", cli_escaped(cli, place), cli_escaped(cli, message));
@@ -150,6 +156,8 @@ static int check_operands(struct cli *cli)
 
 static int run_command(struct cli *cli, int argc, char **argv)
 {
+    int rc;
+
     CLI_TRY(cli_args_parse(cli, cli->command->options, argc, argv));
     if (cli->help) {
         cli_help_command(cli, cli->command);
@@ -158,7 +166,10 @@ static int run_command(struct cli *cli, int argc, char **argv)
     CLI_TRY(check_operands(cli));
     cli->out.hold = cli->json;
     cli->doc.pretty = cli->json && cli->out.terminal;
-    return cli->command->run(cli);
+    CLI_TRY(rc = cli->command->run(cli));
+    if (cli->changes)
+        cli_done(cli);
+    return rc;
 }
 
 static int run_line(struct cli *cli, int argc, char **argv)
@@ -198,18 +209,29 @@ static int finish_output(struct cli *cli, int rc)
     return rc < 0 ? rc : flushed < 0 ? flushed : rc;
 }
 
+/* A descriptor that the caller closed must not become that of a file which is opened
+ * here. What stands in for it cannot be used either: writing to it fails. */
+static void fill_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return;
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli = { .wait_ms = 0 };
     int rc, status, pipe_closed;
 
+    fill_standard_descriptors();
     install_handlers();
     cli_out_begin(&cli.out, STDOUT_FILENO, "standard output");
     rc = finish_output(&cli, run_line(&cli, argc, argv));
     if (rc >= 0 && close(STDOUT_FILENO) != 0 && errno != EBADF)
         rc = cli_fail_errno(&cli, errno, "standard output");
     status = status_of(&cli, rc);
-    pipe_closed = cli.out.failure == EPIPE;
+    pipe_closed = cli.out.failure == EPIPE && !cli.done;
     if (rc < 0 && !pipe_closed)
         report_error(&cli, rc);
     cli_close(&cli);

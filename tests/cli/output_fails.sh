@@ -1,0 +1,147 @@
+# F8: an answer that cannot be written. What changes something ends with 6 and has
+# changed it; what reads ends with 1, and dies of SIGPIPE where nobody reads.
+. "$CLI_TESTS/common.inc"
+[ -w /dev/full ] || skip 'there is no /dev/full'
+
+printf 'abcdefgh' | npy eight.npy '|u1' '(8,)'
+printf 'ab' | npy two.npy '|u1' '(2,)'
+codecs='[{"name":"bytes"},{"name":"gzip","configuration":{"level":1}}]'
+
+# Every command that changes something: a name, the call, how its change shows.
+# `new` stands for a file that is not there yet.
+writing() {
+    cat <<'END'
+init        | init new                               | ls new
+create      | create r.brc /c --shape 4 --dtype int8 | info r.brc /c
+group       | group r.brc /g                         | info r.brc /g
+import      | import r.brc eight.npy /i              | info r.brc /i
+write       | write r.brc /a --value 7               | diff r.brc -- /a
+append      | append r.brc /a --from two.npy         | read r.brc /a [9]
+resize      | resize r.brc /a --shape 12             | read r.brc /a [11]
+rm          | rm r.brc /b                            | diff r.brc -- /b
+mv          | mv r.brc /b /moved                     | info r.brc /moved
+cp          | cp r.brc /b /copied                    | info r.brc /copied
+attrs       | attrs r.brc /a k=1                     | attrs r.brc /a k
+codecs      | codecs r.brc /a CODECS                 | diff r.brc -- /a
+commit      | commit r.brc -m text --allow-empty     | show r.brc main~2
+amend       | commit r.brc --amend -m other          | log r.brc --oneline
+branch      | branch r.brc x                         | log r.brc --at x
+branch-d    | branch r.brc -d side                   | branch r.brc
+branch-m    | branch r.brc -m side new               | log r.brc --at new
+tag         | tag r.brc t                            | log r.brc --at t
+tag-d       | tag r.brc -d v1                        | tag r.brc
+tag-m       | tag r.brc --rename v1 v2               | log r.brc --at v2
+switch      | switch r.brc side                      | status r.brc
+switch-c    | switch r.brc -c y                      | log r.brc --at y
+restore     | restore r.brc /a --from HEAD~1         | diff r.brc -- /a
+reset       | reset r.brc HEAD~1 --hard              | log r.brc
+export      | export r.brc /a new.npy                | import z.brc new.npy /z
+read-o      | read r.brc /a -o new.npy --json        | import z.brc new.npy /z
+END
+}
+# Every command that changes nothing.
+reading() {
+    cat <<'END'
+attrs  | attrs r.brc /a
+branch | branch r.brc
+codecs | codecs r.brc /a
+codecs | codecs --list
+diff   | diff r.brc HEAD~1 HEAD
+fsck   | fsck r.brc
+help   | help
+info   | info r.brc
+info   | info r.brc /a
+log    | log r.brc
+ls     | ls r.brc
+read   | read r.brc /a
+read   | read r.brc /a --format csv
+read   | read r.brc /a --format json
+read   | read r.brc /a --format raw
+read   | read r.brc /a --format npy
+show   | show r.brc HEAD
+status | status r.brc
+tag    | tag r.brc
+END
+}
+
+q init base.brc
+q create base.brc /a --shape 8 --dtype uint8 --chunks 4
+q create base.brc /b --shape 8 --dtype uint8 --chunks 4
+commit base.brc one 10
+q write base.brc /a --value 1
+commit base.brc two 11
+q branch base.brc side HEAD~1
+q tag base.brc v1
+q init empty.brc
+
+fresh() {
+    rm -rf new new.npy r.brc z.brc
+    cp base.brc r.brc
+    cp empty.brc z.brc
+}
+# call WORDS: the words of a table's column
+call() {
+    set -- $1
+    for word in "$@"; do
+        shift
+        [ "$word" = CODECS ] && word=$codecs
+        set -- "$@" "$word"
+    done
+    breccia "$@"
+}
+shown() { call "$1" 2>&1 | grep -v '^Date:'; }
+
+# A pipe whose reader has gone.
+mkfifo pipe
+exec 4<>pipe 5>pipe 4>&-
+
+echo '# changing: status, sentences, is the change there?'
+writing | while IFS='|' read -r name words check; do
+    [ "$(echo $name)" != '' ] || continue
+    fresh
+    before=$(shown "$check")
+    for output in full pipe json; do
+        fresh
+        if [ $output = full ]; then
+            call "$words" >/dev/full 2>err
+        elif [ $output = pipe ]; then
+            call "$words" >&5 2>err
+        else
+            call "$words --json" >/dev/full 2>err
+        fi
+        status=$?
+        told=$(grep -c '^breccia: error: .*done and stored, but the answer could not be written: ' err)
+        [ "$(shown "$check")" != "$before" ] && done=there || done=MISSING
+        [ "$status $told $(wc -l <err) $done" = '6 1 1 there' ] ||
+            echo "$name $output: status $status, change $done: $(cat err)"
+    done
+done
+fresh
+breccia commit r.brc -m x --allow-empty 2>&1 >/dev/full
+breccia attrs r.brc /a k=1 2>&1 >&5
+
+echo '# --quiet has no answer to lose'
+breccia tag r.brc quiet --quiet >/dev/full
+show_status $?
+
+echo '# a change that fails is none'
+breccia rm r.brc /nowhere 2>&1 >/dev/full
+show_status $?
+
+echo '# reading: 1, and the signal of a pipe without a word'
+reading | while IFS='|' read -r name words; do
+    fresh
+    call "$words" >/dev/full 2>err
+    [ "$? $(grep -c '^breccia: error: .*standard output: ' err)" = '1 1' ] || echo "$words: $(cat err)"
+    call "$words" >&- 2>err
+    [ "$? $(grep -c '^breccia: error: .*standard output: ' err)" = '1 1' ] || echo "$words, closed: $(cat err)"
+    call "$words" >&5 2>err
+    [ "$? $(wc -l <err)" = '141 0' ] || echo "$words: pipe: $(cat err)"
+    cmp r.brc base.brc
+done
+
+echo '# every command is in one of the tables'
+{ writing; reading; } | sed 's/[-| ].*//' | sort -u >known
+breccia help | awk '/^  [a-z]+ / && !/breccia/ { print $1 }' | sort -u >all
+comm -13 known all
+breccia help | tail -n 2
