@@ -123,7 +123,8 @@ static void report_error(struct cli *cli, int rc)
     if (rc == BRC_EINTERRUPT && caught_signal)
         message = "interrupted";
     if (cli->done)
-        message = cli_text(cli, "done and stored, but the answer could not be written: %s", message);
+        message =
+            cli_text(cli, "done and stored, but the answer could not be written: %s", message);
     place = error_place(cli, message);
     cli_progress_end(cli);
     fprintf(stderr, "breccia: error: %s%s", cli_escaped(cli, place), cli_escaped(cli, message));
