@@ -438,7 +438,8 @@ BRC_API BRC_MUST_USE int brc_node_restore(brc_session *s, const char *path, cons
 BRC_API BRC_MUST_USE int brc_array_create(brc_array **out, brc_session *s, const char *path, const brc_array_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_array_open(brc_array **out, brc_session *s, const char *path, brc_error *err);
 BRC_API void brc_array_free(brc_array *a);
-/* Valid until the array is changed or freed. */
+/* Valid until the array is changed or freed. After a change that failed it says again
+ * what it did before. */
 BRC_API const brc_array_info *brc_array_describe(const brc_array *a);
 /* How many chunks are stored, and the bytes of what they are stored as. */
 BRC_API BRC_MUST_USE int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err);

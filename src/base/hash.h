@@ -30,6 +30,11 @@ size_t brc_hash_len(int hash); /* bytes: 16 for xxh128 */
 
 brc_oid brc_hash_object(int hash, int kind, const void *data, size_t len);
 
+/* Where two objects have one id, up to this size their bytes are compared, whatever
+ * their guards say: constructed collisions of XXH3-128 are known for inputs of 4,096
+ * bytes. Above it the guard decides. */
+#define BRC_COMPARE_MAX 4096
+
 #define BRC_SECRET_LEN 192
 /* XXH3-64 under the file's own secret: tells apart what a constructed collision
  * of the id's hash makes equal. */

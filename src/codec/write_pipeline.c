@@ -235,17 +235,34 @@ static int write_item_order(const void *a, const void *b)
     return order != 0 ? order : (x > y) - (x < y);
 }
 
+/* The rule that the store has for an object that is there already. */
+static int same_content(const brc_write_item *a, const brc_write_item *b)
+{
+    if (a->len != b->len || a->guard != b->guard)
+        return 0;
+    return a->len == 0 || a->len > BRC_COMPARE_MAX || memcmp(a->data, b->data, a->len) == 0;
+}
+
+static int twins_collide(const write_run *run, const brc_write_item *item, brc_error *err)
+{
+    brc_fail(err, BRC_ECOLLISION,
+             "another chunk with different content has the same hash: nothing was stored; such "
+             "data, made to collide, needs a repository with a cryptographic hash");
+    if (run->ops->name != NULL)
+        run->ops->name(run->ops->ctx, item, err);
+    return BRC_ECOLLISION;
+}
+
 /* Of equal contents in one batch the first is stored. */
-static int batch_twins(brc_write_item **sorted, size_t n, size_t *distinct, brc_error *err)
+static int batch_twins(const write_run *run, brc_write_item **sorted, size_t n, size_t *distinct,
+                       brc_error *err)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         if (kept > 0 && brc_oid_cmp(&sorted[kept - 1]->id, &sorted[i]->id) == 0) {
             sorted[i]->twin = sorted[kept - 1];
-            if (sorted[i]->guard != sorted[kept - 1]->guard)
-                return brc_fail(
-                    err, BRC_ECOLLISION,
-                    "two chunks with different content have one hash: nothing was stored");
+            if (!same_content(sorted[i], sorted[kept - 1]))
+                return twins_collide(run, sorted[i], err);
         } else {
             sorted[kept++] = sorted[i];
         }
@@ -266,7 +283,7 @@ static int batch_find(write_run *run, write_batch *b, brc_error *err)
         if (!b->items[i].is_fill)
             sorted[n++] = &b->items[i];
     qsort(sorted, n, sizeof(*sorted), write_item_order);
-    int rc = batch_twins(sorted, n, &n, err);
+    int rc = batch_twins(run, sorted, n, &n, err);
     if (rc == BRC_OK && n > 0)
         rc = run->ops->find(run->ops->ctx, sorted, n, err);
     free(sorted);

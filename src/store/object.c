@@ -6,9 +6,6 @@
 
 #include "db.h"
 
-/* Up to this size a hit is compared byte by byte: constructed collisions of
- * XXH3-128 are known for inputs of 4,096 bytes. */
-#define COMPARE_MAX 4096
 /* No document, node or commit is larger. */
 #define OBJECT_MAX ((uint64_t)64 << 20)
 
@@ -369,7 +366,7 @@ int brc_object_same(brc_store *store, const brc_object *o, const void *data, siz
 {
     if (o->size != len || o->guard != guard)
         return object_collides(store, o, err);
-    if (len > COMPARE_MAX)
+    if (len > BRC_COMPARE_MAX)
         return BRC_OK;
     brc_buf there = BRC_BUF_INIT;
     int rc = brc_store_decode(store, o, 0, &there, err);

@@ -133,11 +133,22 @@ int brc_array_begin(brc_array *a, brc_error *err)
     return rc;
 }
 
+/* After a change that was undone the description says again what the file does (where
+ * that can be read; what did not change stays where it is), and whatever comes next looks
+ * anew. */
+static void array_forget(brc_array *a)
+{
+    if (brc_array_begin_read(a, NULL) == BRC_OK)
+        brc_array_end_read(a);
+    a->is_read = 0;
+}
+
 int brc_array_end(brc_array *a, int rc, brc_error *err)
 {
+    rc = brc_session_end(a->session, rc, err);
     if (rc < 0)
-        a->is_read = 0;
-    return brc_session_end(a->session, rc, err);
+        array_forget(a);
+    return rc;
 }
 
 int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, brc_error *err)

@@ -175,9 +175,13 @@ int brc_find_items(brc_array *a, brc_write_item *const *items, size_t n, brc_err
     BRC_GO(brc_objects_find(store, pointers, n, err));
     for (size_t i = 0; i < n; i++) {
         items[i]->is_known = objects[i].found;
-        if (objects[i].found)
-            BRC_GO(brc_object_same(store, &objects[i], items[i]->data, items[i]->len,
-                                   items[i]->guard, err));
+        rc = !objects[i].found ? BRC_OK
+                               : brc_object_same(store, &objects[i], items[i]->data, items[i]->len,
+                                                 items[i]->guard, err);
+        if (rc < 0) {
+            brc_context(err, "%s", a->path);
+            break;
+        }
     }
 done:
     free(p);
