@@ -183,7 +183,8 @@ START_TEST(f22_equal_twins_are_one_object)
     uint8_t *data = chunks_of(&w, 40);
     for (size_t i = 0; i < 40; i++)
         memcpy(data + i * w.len, w.a, w.len);
-    const brc_io io[] = { { a, NULL, data, 40 * w.len, NULL }, { b, NULL, data, 40 * w.len, NULL } };
+    size_t len = 40 * w.len;
+    const brc_io io[] = { { a, NULL, data, len, NULL }, { b, NULL, data, len, NULL } };
     OK(&w.t, brc_write_batch(io, 2, &w.t.err));
     ck_assert_int_eq(stored_chunks(&w), 1);
     has_chunks(&w, a, data, 40);
