@@ -21,6 +21,8 @@ typedef struct bench_opts {
     unsigned threads;
     const char *dir;     /* a folder of its own, removed at the end             */
     brc_pool *pool;
+    int quick;           /* everything is small                                 */
+    const char *only;    /* of the scale group: cases with this in their names  */
 } bench_opts;
 
 /* ---- report.c -------------------------------- */
@@ -56,8 +58,10 @@ void report_ratio(const char *label, const series *ours, const series *limit, do
 /* One number against its target. */
 void report_value(const char *label, double value, const char *unit, int way, double target,
                   const char *context);
-/* "12 met, 3 not met": the last line. */
-void report_total(void);
+/* Counts what was judged elsewhere and must hold: else report_total gives 1. */
+void report_judged(int met);
+/* "12 met, 3 not met": the last line. The exit status. */
+int report_total(void);
 
 /* ---- fixture.c -------------------------------- */
 
@@ -146,5 +150,6 @@ void bench_random(const bench_opts *o);
 void bench_commit(const bench_opts *o);
 void bench_size(const bench_opts *o);
 void bench_shard(const bench_opts *o);
+void bench_scale(const bench_opts *o);
 
 #endif

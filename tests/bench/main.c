@@ -23,6 +23,8 @@ static const struct {
     {"shard", "one inner chunk of a shard, and a box across shards", bench_shard},
     {"commit", "commits, diff and branches at a million chunks, and many commits", bench_commit},
     {"size", "what versions, index, tree and pages take", bench_size},
+    {"scale", "how costs grow with nodes, commits and chunks: exit status 1 where they bend",
+     bench_scale},
 };
 #define NGROUPS (sizeof(groups) / sizeof(groups[0]))
 
@@ -31,7 +33,7 @@ static char bench_dir[512];
 static void usage(FILE *out)
 {
     fprintf(out, "usage: bench [--size MB] [--chunks N] [--commits N] [--pairs N] [--threads N] "
-                 "[--dir DIR] [GROUP...]\n");
+                 "[--dir DIR] [--only CASE] [GROUP...]\n");
     for (size_t i = 0; i < NGROUPS; i++)
         fprintf(out, "  %-8s %s\n", groups[i].name, groups[i].what);
 }
@@ -101,6 +103,7 @@ static void read_options(bench_opts *o, int argc, char **argv)
         {"size", required_argument, NULL, 's'},    {"chunks", required_argument, NULL, 'c'},
         {"commits", required_argument, NULL, 'n'}, {"pairs", required_argument, NULL, 'p'},
         {"threads", required_argument, NULL, 't'}, {"dir", required_argument, NULL, 'd'},
+        {"only", required_argument, NULL, 'o'},
         {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
     int option;
@@ -112,6 +115,7 @@ static void read_options(bench_opts *o, int argc, char **argv)
         case 'p': o->pairs = (int)number_of(optarg); break;
         case 't': o->threads = (unsigned)number_of(optarg); break;
         case 'd': o->dir = optarg; break;
+        case 'o': o->only = optarg; break;
         case 'h': usage(stdout); exit(0);
         default: usage(stderr); exit(2);
         }
@@ -131,6 +135,7 @@ int main(int argc, char **argv)
         .pairs = small ? 3 : 5,
         .threads = (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
         .dir = "/var/tmp",
+        .quick = small,
     };
     brc_error err = BRC_ERROR_INIT;
     read_options(&o, argc, argv);
@@ -145,7 +150,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < NGROUPS; i++)
         if (wanted(groups[i].name, argv + optind))
             groups[i].run(&o);
-    report_total();
+    int status = report_total();
     brc_pool_free(o.pool);
-    return 0;
+    return status;
 }

@@ -7,7 +7,7 @@
 
 #include "bench.h"
 
-static int rows_met, rows_missed;
+static int rows_met, rows_missed, must_hold_missed;
 
 double now_s(void)
 {
@@ -114,7 +114,15 @@ void report_value(const char *label, double value, const char *unit, int way, do
            context != NULL ? context : "");
 }
 
-void report_total(void)
+void report_judged(int met)
+{
+    rows_met += met;
+    rows_missed += !met;
+    must_hold_missed += !met;
+}
+
+int report_total(void)
 {
     printf("\n%d met, %d not met\n", rows_met, rows_missed);
+    return must_hold_missed > 0;
 }
