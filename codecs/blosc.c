@@ -45,19 +45,10 @@ struct blosc_state {
 
 /* ---- specification ------------------------------------------------------------------ */
 
-static int blosc_find_text(const brc_json *value, const char *const *table, int n)
-{
-    if (brc_json_kind(value) == BRC_JSON_STRING)
-        for (int i = 0; i < n; i++)
-            if (strcmp(brc_json_text(value), table[i]) == 0)
-                return i;
-    return -1;
-}
-
 static int blosc_read_cname(struct blosc_state *state, const brc_json *config, brc_error *err)
 {
     const brc_json *value = brc_json_member(config, "cname");
-    int found = value != NULL ? blosc_find_text(value, blosc_cnames, 6) : 1;
+    int found = value != NULL ? brc_json_choice(value, blosc_cnames, 6) : 1;
 
     if (found < 0)
         return brc_fail(
@@ -91,7 +82,7 @@ static int blosc_read_shuffle(struct blosc_state *state, const brc_json *config,
         return blosc_read_shuffle_number(state, config, err);
     const brc_json *value = brc_json_member(config, "shuffle");
 
-    state->shuffle = value != NULL ? blosc_find_text(value, blosc_shuffles, 3) : BLOSC_NOSHUFFLE;
+    state->shuffle = value != NULL ? brc_json_choice(value, blosc_shuffles, 3) : BLOSC_NOSHUFFLE;
     if (state->shuffle < 0)
         return brc_fail(err, BRC_EINVAL,
                         "\"shuffle\" must be \"noshuffle\", \"shuffle\" or \"bitshuffle\"");

@@ -30,7 +30,7 @@ static int bytes_read_config(struct bytes_state *state, const brc_json *config,
 {
     static const char *const members[] = { "endian" };
     const brc_json *endian = brc_json_member(config, "endian");
-    const char *text = brc_json_kind(endian) == BRC_JSON_STRING ? brc_json_text(endian) : "";
+    int big = brc_json_is(endian, "big");
 
     if (config != NULL) {
         int rc = brc_json_allow(config, members, 1, err);
@@ -42,9 +42,9 @@ static int bytes_read_config(struct bytes_state *state, const brc_json *config,
     if (endian == NULL && !may_lack)
         return brc_fail(err, BRC_EINVAL, "\"endian\" must be given for %s: \"little\" or \"big\"",
                         type->name);
-    if (endian != NULL && strcmp(text, "little") != 0 && strcmp(text, "big") != 0)
+    if (endian != NULL && !big && !brc_json_is(endian, "little"))
         return brc_fail(err, BRC_EINVAL, "\"endian\" must be \"little\" or \"big\"");
-    state->big = strcmp(text, "big") == 0 && bytes_have_order(type);
+    state->big = big && bytes_have_order(type);
     return BRC_OK;
 }
 

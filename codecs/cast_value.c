@@ -73,16 +73,12 @@ static int cast_read_choice(const brc_json *config, const char *name, const char
                             int n, int *out, brc_error *err)
 {
     const brc_json *value = brc_json_member(config, name);
-    const char *text = brc_json_kind(value) == BRC_JSON_STRING ? brc_json_text(value) : NULL;
+    int found = brc_json_choice(value, choices, (size_t)n);
 
-    if (value == NULL)
+    if (found >= 0)
+        *out = found;
+    if (value == NULL || found >= 0)
         return BRC_OK;
-    for (int i = 0; text != NULL && i < n; i++) {
-        if (strcmp(text, choices[i]) == 0) {
-            *out = i;
-            return BRC_OK;
-        }
-    }
     return brc_fail(err, BRC_EINVAL, "\"%s\" has an unknown value; \"%s\" is one", name,
                     choices[n - 1]);
 }

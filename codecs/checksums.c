@@ -213,13 +213,12 @@ static int checksum_read_location(struct checksum_state *state, const brc_json *
                                   brc_error *err)
 {
     const brc_json *location = brc_json_member(config, "location");
-    const char *text = brc_json_kind(location) == BRC_JSON_STRING ? brc_json_text(location) : "";
 
     if (location == NULL)
         return BRC_OK;
-    if (text == NULL || (strcmp(text, "start") != 0 && strcmp(text, "end") != 0))
+    state->at_end = brc_json_is(location, "end");
+    if (!state->at_end && !brc_json_is(location, "start"))
         return brc_fail(err, BRC_EINVAL, "\"location\" must be \"start\" or \"end\"");
-    state->at_end = text[0] == 'e';
     return BRC_OK;
 }
 
@@ -229,12 +228,13 @@ static int checksum_read_prefix(struct checksum_state *state, const brc_json *co
 {
     const brc_json *prefix = brc_json_member(config, "prefix");
     int kind = brc_json_kind(prefix);
-    const char *text = kind == BRC_JSON_STRING ? brc_json_text(prefix) : NULL;
-    size_t len = text != NULL ? strlen(text) : brc_json_count(prefix);
+    const char *text;
+    int is_text = brc_json_text(prefix, &text);
+    size_t len = is_text ? strlen(text) : brc_json_count(prefix);
 
     if (kind == BRC_JSON_ABSENT || kind == BRC_JSON_NULL)
         return BRC_OK;
-    if (text == NULL && kind != BRC_JSON_ARRAY)
+    if (!is_text && kind != BRC_JSON_ARRAY)
         return brc_fail(err, BRC_EINVAL, "\"prefix\" must be text or a list of bytes");
     state->prefix = malloc(len + 1);
     if (state->prefix == NULL)
@@ -242,8 +242,8 @@ static int checksum_read_prefix(struct checksum_state *state, const brc_json *co
     state->prefix_len = len;
     state->has_prefix = 1;
     for (size_t i = 0; i < len; i++) {
-        uint64_t byte = text != NULL ? (uint8_t)text[i] : 0;
-        if (text == NULL && !brc_json_uint(brc_json_item(prefix, i), 255, &byte))
+        uint64_t byte = is_text ? (uint8_t)text[i] : 0;
+        if (!is_text && !brc_json_uint(brc_json_item(prefix, i), 255, &byte))
             return brc_fail(err, BRC_EINVAL, "\"prefix\" must be text or a list of bytes");
         state->prefix[i] = (uint8_t)byte;
     }

@@ -72,13 +72,12 @@ static int packbits_read_config(struct packbits_state *state, const brc_json *co
 {
     static const char *const members[] = { "padding_encoding", "first_bit", "last_bit" };
     const brc_json *padding = brc_json_member(config, "padding_encoding");
-    const char *text = brc_json_kind(padding) == BRC_JSON_STRING ? brc_json_text(padding) : "";
     int rc = config != NULL ? brc_json_allow(config, members, 3, err) : BRC_OK;
 
     if (rc < 0)
         return rc;
     if (padding != NULL)
-        while (text == NULL || strcmp(text, pack_paddings[state->padding]) != 0)
+        while (!brc_json_is(padding, pack_paddings[state->padding]))
             if (++state->padding > PACK_LAST_BYTE)
                 return brc_fail(
                     err, BRC_EINVAL,

@@ -86,13 +86,11 @@ static int shard_read_shape(struct shard_state *state, const brc_json *shape, co
 
 static int shard_read_location(struct shard_state *state, const brc_json *location, brc_error *err)
 {
-    const char *text = brc_json_kind(location) == BRC_JSON_STRING ? brc_json_text(location) : NULL;
-
     if (location == NULL)
         return BRC_OK;
-    if (text == NULL || (strcmp(text, "start") != 0 && strcmp(text, "end") != 0))
+    state->at_start = brc_json_is(location, "start");
+    if (!state->at_start && !brc_json_is(location, "end"))
         return brc_fail(err, BRC_EINVAL, "\"index_location\" must be \"start\" or \"end\"");
-    state->at_start = text[0] == 's';
     return BRC_OK;
 }
 

@@ -57,12 +57,14 @@ static int transpose_read_list(struct transpose_state *state, const brc_json *or
 }
 
 /* Drafts of the format had "C" for no change and "F" for all axes reversed. */
-static int transpose_read_letter(struct transpose_state *state, const char *letter, brc_error *err)
+static int transpose_read_letter(struct transpose_state *state, const brc_json *letter,
+                                 brc_error *err)
 {
-    if (strcmp(letter, "C") != 0 && strcmp(letter, "F") != 0)
+    int is_c = brc_json_is(letter, "C");
+    if (!is_c && !brc_json_is(letter, "F"))
         return brc_fail(err, BRC_EINVAL, "\"order\" must be a list of axes");
     for (int i = 0; i < state->ndim; i++)
-        state->order[i] = letter[0] == 'C' ? i : state->ndim - 1 - i;
+        state->order[i] = is_c ? i : state->ndim - 1 - i;
     return BRC_OK;
 }
 
@@ -80,7 +82,7 @@ static int transpose_read_config(struct transpose_state *state, const brc_json *
     if (brc_json_kind(order) == BRC_JSON_ARRAY)
         return transpose_read_list(state, order, err);
     if (brc_json_kind(order) == BRC_JSON_STRING)
-        return transpose_read_letter(state, brc_json_text(order), err);
+        return transpose_read_letter(state, order, err);
     return brc_fail(err, BRC_EINVAL, "\"order\" must be given: a list of axes");
 }
 

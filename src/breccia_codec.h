@@ -65,8 +65,16 @@ BRC_API size_t brc_json_count(const brc_json *value);
 BRC_API const brc_json *brc_json_item(const brc_json *value, size_t i);
 /* The name of an object's i-th member. */
 BRC_API const char *brc_json_name(const brc_json *object, size_t i);
-/* A string's text, or a number's literal; else NULL. */
-BRC_API const char *brc_json_text(const brc_json *value);
+/* 1, and a string's text, which lives as long as the value. 0 where the value is not a
+ * string, or one that contains U+0000, which no C string holds: *text is "" then,
+ * never NULL. */
+BRC_API BRC_MUST_USE int brc_json_text(const brc_json *value, const char **text);
+/* 1 where the value is a string and this one. */
+BRC_API int brc_json_is(const brc_json *value, const char *text);
+/* Which of the n texts the value is, counted from 0; -1: none. */
+BRC_API int brc_json_choice(const brc_json *value, const char *const *texts, size_t n);
+/* A number's literal as it was written; "" where the value is not a number. */
+BRC_API const char *brc_json_literal(const brc_json *value);
 /* 1 where the value is an integer literal between the bounds, 0 elsewhere. */
 BRC_API int brc_json_int(const brc_json *value, int64_t min, int64_t max, int64_t *out);
 BRC_API int brc_json_uint(const brc_json *value, uint64_t max, uint64_t *out);
@@ -265,7 +273,7 @@ BRC_API BRC_MUST_USE int brc_registry_add_impl(brc_registry *reg, const brc_code
  * RTLD_GLOBAL (by another language's module, say), link the plug-in with -lbreccia. */
 
 /* Changes where this header changes in a way that `size` cannot bridge. */
-#define BRC_PLUGIN_ABI 1
+#define BRC_PLUGIN_ABI 2
 #define BRC_PLUGIN_CHECK(abi, err)                                                          \
     ((abi) == BRC_PLUGIN_ABI                                                                \
          ? BRC_OK                                                                           \

@@ -99,9 +99,9 @@ START_TEST(hierarchy)
     import_ok(&kit, exchange_path(&kit, "in"), NULL, NULL);
 
     brc_json *doc = document(&kit, "/");
-    ck_assert_str_eq(brc_json_text(brc_json_member(brc_json_member(doc, "attributes"), "n")),
+    ck_assert_str_eq(brc_json_literal(brc_json_member(brc_json_member(doc, "attributes"), "n")),
                      "12345678901234567890");
-    ck_assert_str_eq(brc_json_text(brc_json_member(brc_json_member(doc, "note"), "x")), "1.50");
+    ck_assert_str_eq(brc_json_literal(brc_json_member(brc_json_member(doc, "note"), "x")), "1.50");
     ck_assert_ptr_null(brc_json_member(doc, "consolidated_metadata"));
     brc_json_free(doc);
     check_array(&kit, "/a");

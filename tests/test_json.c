@@ -110,7 +110,7 @@ START_TEST(integers_have_bounds)
     brc_error err = BRC_ERROR_INIT;
     OK(brc_json_parse(&v, digits, len, &err));
     ck_assert(!brc_json_uint(v, UINT64_MAX, &u));
-    ck_assert_uint_eq(strlen(brc_json_text(v)), len);
+    ck_assert_uint_eq(strlen(brc_json_literal(v)), len);
     brc_json_free(v);
     free(digits);
 }
@@ -152,6 +152,17 @@ START_TEST(strings_are_written_with_few_escapes)
 }
 END_TEST
 
+/* No text, and never a NULL for who does not look. */
+static void check_no_text(const brc_json *value)
+{
+    static const char *const texts[] = { "", "1", "null" };
+    const char *text = "before";
+    ck_assert(!brc_json_text(value, &text));
+    ck_assert_str_eq(text, "");
+    ck_assert(!brc_json_is(value, ""));
+    ck_assert_int_eq(brc_json_choice(value, texts, 3), -1);
+}
+
 START_TEST(strings_that_look_like_marks)
 {
     static const struct {
@@ -166,7 +177,7 @@ START_TEST(strings_that_look_like_marks)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         brc_json *v = parse_ok(cases[i].json);
         ck_assert_int_eq(brc_json_kind(v), BRC_JSON_STRING);
-        ck_assert_str_eq(brc_json_text(v), cases[i].text);
+        ck_assert(brc_json_is(v, cases[i].text));
         brc_json *built = brc_json_new_string(cases[i].text);
         ck_assert(brc_json_equal(v, built));
         brc_json_free(built);
@@ -175,7 +186,7 @@ START_TEST(strings_that_look_like_marks)
     }
     brc_json *v = parse_ok("{\"\\u0001n5\": 5}");
     ck_assert_str_eq(brc_json_name(v, 0), "\x01n5");
-    ck_assert_str_eq(brc_json_text(brc_json_member(v, "\x01n5")), "5");
+    ck_assert_str_eq(brc_json_literal(brc_json_member(v, "\x01n5")), "5");
     brc_json_free(v);
 }
 END_TEST
@@ -188,10 +199,11 @@ START_TEST(X7_strings_with_nul_are_kept)
     brc_json *v = parse_ok("{\"a\":\"x\\u0000y\",\"b\":\"\\u0078\\u0000y\",\"c\":\"x\\\\u0000y\"}");
     const brc_json *a = brc_json_member(v, "a");
     ck_assert_int_eq(brc_json_kind(a), BRC_JSON_STRING);
-    ck_assert_ptr_null(brc_json_text(a));
+    check_no_text(a);
+    ck_assert(!brc_json_is(a, "") && !brc_json_is(a, "x") && !brc_json_is(a, "x\\u0000y"));
     ck_assert(brc_json_equal(a, brc_json_member(v, "b")));
     ck_assert(!brc_json_equal(a, brc_json_member(v, "c")));
-    ck_assert_str_eq(brc_json_text(brc_json_member(v, "c")), "x\\u0000y");
+    ck_assert(brc_json_is(brc_json_member(v, "c"), "x\\u0000y"));
     brc_json *copy;
     OK(brc_json_clone(&copy, v, NULL));
     ck_assert(brc_json_equal(copy, v));
@@ -209,7 +221,9 @@ START_TEST(a_string_of_a_megabyte)
         text[i + 1] = (char)('a' + i % 26);
     text[len + 2] = 0;
     brc_json *v = parse_ok(text);
-    ck_assert_uint_eq(strlen(brc_json_text(v)), len);
+    const char *read;
+    ck_assert(brc_json_text(v, &read));
+    ck_assert_uint_eq(strlen(read), len);
     char *out = written(v, 0);
     ck_assert(strcmp(out, text) == 0);
     free(out);
@@ -449,9 +463,15 @@ START_TEST(values_have_kinds)
     ck_assert(brc_json_bool(brc_json_item(v, 1), &truth) && truth == 1);
     ck_assert(brc_json_bool(brc_json_item(v, 2), &truth) && truth == 0);
     ck_assert(!brc_json_bool(brc_json_item(v, 0), &truth));
-    ck_assert_str_eq(brc_json_text(brc_json_item(v, 3)), "1");
-    ck_assert_str_eq(brc_json_text(brc_json_item(v, 4)), "s");
-    ck_assert_ptr_null(brc_json_text(brc_json_item(v, 5)));
+    ck_assert_str_eq(brc_json_literal(brc_json_item(v, 3)), "1");
+    ck_assert_str_eq(brc_json_literal(brc_json_item(v, 4)), "");
+    ck_assert(brc_json_is(brc_json_item(v, 4), "s") && !brc_json_is(brc_json_item(v, 4), "S"));
+    static const char *const texts[] = { "1", "", "s" };
+    ck_assert_int_eq(brc_json_choice(brc_json_item(v, 4), texts, 3), 2);
+    ck_assert_int_eq(brc_json_choice(brc_json_item(v, 4), texts, 2), -1);
+    for (i = 0; i < 7; i++)
+        if (i != 4)
+            check_no_text(brc_json_item(v, i));
     ck_assert_str_eq(brc_json_name(brc_json_item(v, 6), 0), "k");
     ck_assert_ptr_null(brc_json_name(v, 0));
     ck_assert_ptr_null(brc_json_member(v, "k"));
@@ -470,7 +490,8 @@ START_TEST(absent_is_accepted_everywhere)
     ck_assert_uint_eq(brc_json_count(NULL), 0);
     ck_assert_ptr_null(brc_json_item(NULL, 0));
     ck_assert_ptr_null(brc_json_name(NULL, 0));
-    ck_assert_ptr_null(brc_json_text(NULL));
+    check_no_text(NULL);
+    ck_assert_str_eq(brc_json_literal(NULL), "");
     ck_assert(!brc_json_int(NULL, 0, 1, &i) && !brc_json_uint(NULL, 1, &u));
     ck_assert(!brc_json_double(NULL, &d) && !brc_json_bool(NULL, &b));
     OK(brc_json_allow(NULL, NULL, 0, NULL));

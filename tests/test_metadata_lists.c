@@ -68,8 +68,7 @@ static brc_json *patched(const char *good, const char *patch)
                   err.message);
     for (const brc_json *v = brc_json_first(members); v != NULL; v = brc_json_next(v)) {
         brc_json *copy;
-        const char *text = brc_json_kind(v) == BRC_JSON_STRING ? brc_json_text(v) : "";
-        if (strcmp(text, "--") == 0) {
+        if (brc_json_is(v, "--")) {
             brc_json_remove(doc, brc_json_own_name(v));
             continue;
         }

@@ -177,7 +177,7 @@ START_TEST(what_is_no_plugin_is_refused)
     plugin_path(path, sizeof(path), "stranger");
     load_fails(path, BRC_EINVAL, "no function brc_plugin_init");
     plugin_path(path, sizeof(path), "newer");
-    load_fails(path, BRC_EUNSUPPORTED, "plug-in ABI 77, and this breccia has 1");
+    load_fails(path, BRC_EUNSUPPORTED, "plug-in ABI 77, and this breccia has 2");
     ck_assert_ptr_nonnull(strstr(plug_err.message, "newer.so"));
     plugin_path(path, sizeof(path), "silent");
     load_fails(path, BRC_ENOMEM, "silent.so refuses to start");

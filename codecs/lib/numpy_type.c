@@ -40,14 +40,13 @@ int brc_numpy_type_open(brc_dtype **out, const brc_registry *reg, const brc_json
 {
     const brc_json *value = brc_json_member(config, name);
     int kind = brc_json_kind(value);
-    const char *text = brc_json_text(value);
+    const char *text;
 
     *out = NULL;
     if (kind == BRC_JSON_ABSENT || kind == BRC_JSON_NULL)
         return BRC_OK;
-    const char *real = kind == BRC_JSON_STRING && text != NULL && text[0] != '\0'
-                           ? numpy_type_name(text)
-                           : NULL;
+    const char *real =
+        brc_json_text(value, &text) && text[0] != '\0' ? numpy_type_name(text) : NULL;
     if (real == NULL)
         return brc_fail(err, BRC_EINVAL, "\"%s\" must be a data type of NumPy's such as \"<f4\"",
                         name);

@@ -150,23 +150,42 @@ const char *brc_json_name(const brc_json *object, size_t i)
     return node_type(object) == cJSON_Object ? brc_json_own_name(brc_json_item(object, i)) : NULL;
 }
 
-const char *brc_json_text(const brc_json *value)
+/* What stands behind this mark; "" where the value does not have it. */
+static const char *marked_text(const brc_json *value, char mark)
 {
-    if (node_type(value) != cJSON_String)
-        return NULL;
-    switch (mark_of(value)) {
-    case 0:
-        return node_of(value)->valuestring;
-    case BRC_JSON_MARK_RAW:
-        return NULL;
-    default:
-        return node_of(value)->valuestring + 2;
-    }
+    return mark_of(value) == mark ? node_of(value)->valuestring + 2 : "";
+}
+
+int brc_json_text(const brc_json *value, const char **text)
+{
+    char mark = mark_of(value);
+    int is_plain = node_type(value) == cJSON_String && mark == 0;
+    *text = is_plain ? node_of(value)->valuestring : marked_text(value, BRC_JSON_MARK_TEXT);
+    return is_plain || mark == BRC_JSON_MARK_TEXT;
+}
+
+int brc_json_is(const brc_json *value, const char *text)
+{
+    const char *own;
+    return brc_json_text(value, &own) && strcmp(own, text) == 0;
+}
+
+int brc_json_choice(const brc_json *value, const char *const *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (brc_json_is(value, texts[i]))
+            return (int)i;
+    return -1;
+}
+
+const char *brc_json_literal(const brc_json *value)
+{
+    return marked_text(value, BRC_JSON_MARK_NUMBER);
 }
 
 const char *brc_json_escaped(const brc_json *value)
 {
-    return mark_of(value) == BRC_JSON_MARK_RAW ? node_of(value)->valuestring + 2 : NULL;
+    return marked_text(value, BRC_JSON_MARK_RAW);
 }
 
 /* 1 where the value is an integer literal: its size without the sign, if that

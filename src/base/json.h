@@ -6,8 +6,8 @@
  * depth, size and count of values; it hands numbers to cJSON as marked strings,
  * so that their literals survive. Writing takes the marks out again.
  *
- * A string with U+0000 is kept and written again, but has no brc_json_text(),
- * because that is a C string. A member's name with U+0000 is refused.
+ * A string with U+0000 is kept and written again, but brc_json_text() does not give
+ * it, because that is a C string. A member's name with U+0000 is refused.
  */
 #ifndef BRC_BASE_JSON_H
 #define BRC_BASE_JSON_H

@@ -25,7 +25,7 @@ BRC_MUST_USE int brc_json_lex(brc_buf *out, const char *text, size_t len, int le
 /* Appends text escaped as inside a JSON string: only what must be is. */
 BRC_MUST_USE int brc_json_escape(brc_buf *out, const char *text, size_t len, brc_error *err);
 
-/* The escaped text of a string that contains U+0000; else NULL. */
+/* The escaped text of a string that contains U+0000; of all other values "". */
 const char *brc_json_escaped(const brc_json *value);
 
 #endif

@@ -53,8 +53,8 @@ static int json_line_break(brc_buf *out, int level, brc_error *err)
 
 static int write_json_string(brc_buf *out, const brc_json *value, brc_error *err)
 {
-    const char *text = brc_json_text(value);
-    if (text)
+    const char *text;
+    if (brc_json_text(value, &text))
         return brc_json_quote(out, text, strlen(text), err);
     BRC_TRY(brc_buf_byte(out, '"', err));
     BRC_TRY(brc_buf_text(out, brc_json_escaped(value), err));
@@ -96,7 +96,7 @@ static int write_json_value(brc_buf *out, const brc_json *value, int level, brc_
         brc_json_bool(value, &truth);
         return brc_buf_text(out, truth ? "true" : "false", err);
     case BRC_JSON_NUMBER:
-        return brc_buf_text(out, brc_json_text(value), err);
+        return brc_buf_text(out, brc_json_literal(value), err);
     case BRC_JSON_STRING:
         return write_json_string(out, value, err);
     case BRC_JSON_ARRAY:

@@ -8,7 +8,7 @@
 #include "../base/json.h"
 
 typedef struct brc_named {
-    const char *name;       /* borrowed from the JSON                            */
+    const char *name;       /* borrowed from the JSON; never NULL                */
     const brc_json *config; /* an object, or NULL                                */
     int may_ignore;         /* "must_understand": false                          */
 } brc_named;

@@ -86,9 +86,9 @@ static int byte_of(const brc_json *item, uint8_t *out)
 
 int brc_bytes_read(brc_buf *out, const brc_json *json, brc_error *err)
 {
-    const char *text = brc_json_text(json);
-    if (brc_json_kind(json) == BRC_JSON_STRING)
-        return text != NULL ? brc_base64_read(out, text, err) : BRC_EINVAL;
+    const char *text;
+    if (brc_json_text(json, &text))
+        return brc_base64_read(out, text, err);
     if (brc_json_kind(json) != BRC_JSON_ARRAY)
         return BRC_EINVAL;
     size_t n = brc_json_count(json);

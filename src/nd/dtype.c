@@ -149,8 +149,6 @@ int brc_dtype_no_config(const char *name, const brc_json *config, brc_error *err
 /* Copies as much as fits on one line, whole UTF-8 characters only, with "..." where it is cut. */
 static void label_text(char *out, size_t room, const char *text)
 {
-    if (text == NULL) /* a string that cannot be a C string */
-        text = "\\u0000";
     size_t len = strlen(text);
     int cut = len >= room;
     if (cut) {
@@ -165,14 +163,17 @@ static void label_text(char *out, size_t room, const char *text)
 
 const char *brc_value_label(char out[BRC_VALUE_LABEL], const brc_json *value)
 {
+    const char *text;
     int truth;
     switch (brc_json_kind(value)) {
     case BRC_JSON_NULL: return "null";
     case BRC_JSON_BOOL: return brc_json_bool(value, &truth) && truth ? "true" : "false";
-    case BRC_JSON_NUMBER: label_text(out, BRC_VALUE_LABEL, brc_json_text(value)); return out;
+    case BRC_JSON_NUMBER: label_text(out, BRC_VALUE_LABEL, brc_json_literal(value)); return out;
     case BRC_JSON_STRING:
         out[0] = '"';
-        label_text(out + 1, BRC_VALUE_LABEL - 2, brc_json_text(value));
+        if (!brc_json_text(value, &text))
+            text = "\\u0000"; /* and more, which a C string cannot be */
+        label_text(out + 1, BRC_VALUE_LABEL - 2, text);
         memcpy(out + strlen(out), "\"", 2);
         return out;
     case BRC_JSON_ARRAY: return "[...]";

@@ -98,7 +98,7 @@ int brc_integer_parse(const brc_dtype *type, const brc_json *json, uint64_t lowe
     char label[BRC_VALUE_LABEL];
     brc_decimal decimal;
     uint64_t magnitude = 0;
-    if (brc_json_kind(json) != BRC_JSON_NUMBER || !brc_decimal_read(&decimal, brc_json_text(json)))
+    if (!brc_decimal_read(&decimal, brc_json_literal(json)))
         return brc_fail(err, BRC_EINVAL, "fill value %s is not a number, as %s needs",
                         brc_value_label(label, json), type->name);
     switch (decimal_to_integer(&decimal, &magnitude)) {
@@ -230,16 +230,15 @@ static int float_part_parse(const brc_dtype *type, size_t size, const brc_json *
     char label[BRC_VALUE_LABEL];
     brc_decimal decimal;
     int overflow = 0;
-    int kind = brc_json_kind(json);
-    const char *text = brc_json_text(json);
-    if (kind == BRC_JSON_STRING && text != NULL) {
+    const char *text;
+    if (brc_json_text(json, &text)) {
         if (float_word_bits(text, size, bits) || brc_float_hex_bits(text, size, bits))
             return BRC_OK;
         if (strncmp(text, "0x", 2) == 0)
             return brc_fail(err, BRC_EINVAL, "fill value %s for %s must be 0x and %zu hex digits",
                             brc_value_label(label, json), type->name, 2 * size);
     }
-    if (kind != BRC_JSON_NUMBER || !brc_decimal_read(&decimal, text))
+    if (!brc_decimal_read(&decimal, brc_json_literal(json)))
         return brc_fail(
             err, BRC_EINVAL,
             "fill value %s does not fit %s (a number, \"NaN\", \"Infinity\", \"-Infinity\" "

@@ -78,16 +78,16 @@ static int field_parts(const char *name, int legacy, const brc_json *item, const
     return BRC_OK;
 }
 
-static int field_check_name(const char *name, const struct struct_state *state,
-                            const brc_json *field, brc_error *err)
+static int field_read_name(const char **out, const char *name, const struct struct_state *state,
+                           const brc_json *field, brc_error *err)
 {
-    const char *text = brc_json_text(field);
-    if (brc_json_kind(field) != BRC_JSON_STRING || text == NULL || text[0] == '\0')
-        return brc_fail(err, BRC_EINVAL, "data type %s: a field's name must be a string, not empty",
+    if (!brc_json_text(field, out) || **out == '\0')
+        return brc_fail(err, BRC_EINVAL, "data type %s: a field's name must be a string, not empty and "
+                        "without U+0000",
                         name);
     for (size_t i = 0; i < state->n; i++)
-        if (strcmp(state->fields[i].name, text) == 0)
-            return brc_fail(err, BRC_EINVAL, "data type %s has two fields \"%.60s\"", name, text);
+        if (strcmp(state->fields[i].name, *out) == 0)
+            return brc_fail(err, BRC_EINVAL, "data type %s has two fields \"%.60s\"", name, *out);
     return BRC_OK;
 }
 
@@ -112,12 +112,13 @@ static int struct_add_field(struct struct_state *state, const char *name,
 {
     struct struct_field *field = &state->fields[state->n];
     const brc_json *field_name = NULL, *type = NULL;
+    const char *given;
     char *text = NULL;
     BRC_TRY(field_parts(name, state->legacy, item, &field_name, &type, err));
-    BRC_TRY(field_check_name(name, state, field_name, err));
+    BRC_TRY(field_read_name(&given, name, state, field_name, err));
     if (type == NULL)
         return brc_fail(err, BRC_EINVAL, "data type %s: a field has no \"data_type\"", name);
-    BRC_TRY(brc_dup(&text, brc_json_text(field_name), err));
+    BRC_TRY(brc_dup(&text, given, err));
     field->name = text;
     state->n++;
     int rc = brc_dtype_open(&field->type, registry, type, err);

@@ -47,7 +47,7 @@ static int counted_check(const brc_dtype *type, const uint8_t *element, size_t l
 /* ---- string -------------------------------- */
 
 /*
- * The bytes of a JSON string that has no brc_json_text(), because it contains
+ * The bytes of a JSON string that brc_json_text() does not give, because it contains
  * U+0000. As brc_json_write() writes it, the escapes are \" \\ \b \f \n \r \t and
  * \u00XX for other control characters.
  */
@@ -74,10 +74,10 @@ static int unescape_json(brc_buf *out, const char *p, const char *end, brc_error
 
 int brc_string_read(brc_buf *out, const brc_json *json, brc_error *err)
 {
-    const char *text = brc_json_text(json);
+    const char *text;
     brc_buf quoted = BRC_BUF_INIT;
     int rc;
-    if (text != NULL)
+    if (brc_json_text(json, &text))
         return brc_buf_append(out, text, strlen(text), err);
     BRC_GO(brc_json_write(&quoted, json, err));
     const char *data = (const char *)quoted.data;

@@ -58,11 +58,8 @@ static const struct time_state *time_of(const brc_dtype *type)
 
 static int read_unit(const brc_json *json, enum time_unit *out)
 {
-    const char *text = brc_json_text(json);
-    if (brc_json_kind(json) != BRC_JSON_STRING || text == NULL)
-        return 0;
     for (size_t i = 0; i < sizeof(unit_names) / sizeof(unit_names[0]); i++) {
-        if (strcmp(unit_names[i].text, text) == 0) {
+        if (brc_json_is(json, unit_names[i].text)) {
             *out = unit_names[i].unit;
             return 1;
         }
@@ -173,11 +170,10 @@ static int append_count(brc_buf *out, int64_t count, brc_error *err)
 static int time_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err)
 {
     const uint64_t lowest = UINT64_C(1) << 63;
-    const char *text = brc_json_text(json);
     char label[BRC_VALUE_LABEL];
     if (brc_json_kind(json) != BRC_JSON_STRING)
         return brc_integer_parse(type, json, lowest, lowest - 1, out, err);
-    if (text == NULL || strcmp(text, "NaT") != 0)
+    if (!brc_json_is(json, "NaT"))
         return brc_fail(err, BRC_EINVAL, "fill value %s does not fit %s (an integer, or \"NaT\")",
                         brc_value_label(label, json), type->name);
     return append_count(out, INT64_MIN, err);

@@ -262,9 +262,8 @@ static int small_part_parse(const brc_dtype *type, const brc_json *json, unsigne
     char label[BRC_VALUE_LABEL];
     brc_decimal decimal;
     uint64_t hex = 0;
-    int kind = brc_json_kind(json);
-    const char *text = brc_json_text(json);
-    if (kind == BRC_JSON_STRING && text != NULL) {
+    const char *text;
+    if (brc_json_text(json, &text)) {
         if (small_from_word(f, text, bits))
             return BRC_OK;
         if (brc_float_hex_bits(text, size, &hex) && hex >> f->bits == 0) {
@@ -272,7 +271,7 @@ static int small_part_parse(const brc_dtype *type, const brc_json *json, unsigne
             return BRC_OK;
         }
     }
-    if (kind != BRC_JSON_NUMBER || !brc_decimal_read(&decimal, text))
+    if (!brc_decimal_read(&decimal, brc_json_literal(json)))
         return brc_fail(err, BRC_EINVAL,
                         "fill value %s does not fit %s (%s or \"0x\" and %zu hex digits)",
                         brc_value_label(label, json), type->name, small_forms(f), 2 * size);

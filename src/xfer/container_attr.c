@@ -103,9 +103,9 @@ brc_json *brc_attr_fill(double value)
 
 int brc_attr_fill_value(const brc_json *value, double *out)
 {
-    const char *text = brc_json_kind(value) == BRC_JSON_STRING ? brc_json_text(value) : NULL;
+    const char *text;
     brc_buf bytes = BRC_BUF_INIT;
-    int found = text && strlen(text) == 12 && text[11] == '=' &&
+    int found = brc_json_text(value, &text) && strlen(text) == 12 && text[11] == '=' &&
                 brc_base64_read(&bytes, text, NULL) == BRC_OK && bytes.len == sizeof(*out);
     if (found) {
         uint64_t bits = brc_get_u64le(bytes.data);
@@ -119,14 +119,11 @@ int brc_attr_number(const brc_json *value, double *out)
 {
     if (brc_json_kind(value) == BRC_JSON_NUMBER)
         return brc_json_double(value, out);
-    const char *text = brc_json_kind(value) == BRC_JSON_STRING ? brc_json_text(value) : NULL;
-    if (!text)
-        return 0;
-    if (strcmp(text, "NaN") == 0)
+    if (brc_json_is(value, "NaN"))
         *out = NAN;
-    else if (strcmp(text, "Infinity") == 0)
+    else if (brc_json_is(value, "Infinity"))
         *out = INFINITY;
-    else if (strcmp(text, "-Infinity") == 0)
+    else if (brc_json_is(value, "-Infinity"))
         *out = -INFINITY;
     else
         return 0;
@@ -138,12 +135,13 @@ int brc_attr_number(const brc_json *value, double *out)
 /* What one value is; BRC_ATTR_JSON: nothing that a file can hold. */
 static int kind_of(const brc_json *value)
 {
+    const char *text;
     int64_t i;
     uint64_t u;
 
     switch (brc_json_kind(value)) {
-    case BRC_JSON_STRING: /* with U+0000 it has no text */
-        return brc_json_text(value) ? BRC_ATTR_TEXT : BRC_ATTR_JSON;
+    case BRC_JSON_STRING:
+        return brc_json_text(value, &text) ? BRC_ATTR_TEXT : BRC_ATTR_JSON;
     case BRC_JSON_BOOL:
         return BRC_ATTR_BOOL;
     case BRC_JSON_NUMBER:
@@ -203,10 +201,13 @@ done:
 
 static int take_value(brc_attr *out, size_t i, const brc_json *value, brc_error *err)
 {
+    const char *text;
     int truth = 0;
     switch (out->kind) {
     case BRC_ATTR_TEXT:
-        return brc_dup(&out->texts[i], brc_json_text(value), err);
+        if (!brc_json_text(value, &text))
+            return brc_fail(err, BRC_EINTERNAL, "an attribute with U+0000 taken for a text");
+        return brc_dup(&out->texts[i], text, err);
     case BRC_ATTR_BOOL:
         brc_json_bool(value, &truth);
         out->ints[i] = truth;

@@ -31,12 +31,12 @@ static int open_named(brc_dtype **out, const brc_registry *reg, const char *name
 static const char *type_of_value(const brc_json *types, const brc_json *value)
 {
     const brc_json *noted = brc_json_member(types, BRC_ATTR_FILL);
-    const char *text = brc_json_text(value);
+    const char *text;
     if (noted)
-        return brc_json_kind(noted) == BRC_JSON_STRING ? brc_json_text(noted) : NULL;
-    if (brc_json_kind(value) != BRC_JSON_NUMBER || !text)
+        return brc_json_text(noted, &text) ? text : NULL;
+    if (brc_json_kind(value) != BRC_JSON_NUMBER)
         return NULL;
-    return strpbrk(text, ".eE") ? "float64" : "int64";
+    return strpbrk(brc_json_literal(value), ".eE") ? "float64" : "int64";
 }
 
 /* *out: the value as xarray has it; NULL where it is left as it is. */

@@ -276,9 +276,9 @@ static int is_structure(const attrs_walk *w, const char *name)
 /* Zarr's own words in the file; 0 where it is an attribute like any other. */
 static int take_zarr(attrs_walk *w, const char *name, const brc_json *value)
 {
-    const char *text = brc_json_text(value);
+    const char *text;
     brc_json *object = NULL;
-    if (strcmp(name, BRC_HDF5_ZARR) != 0 || !text ||
+    if (strcmp(name, BRC_HDF5_ZARR) != 0 || !brc_json_text(value, &text) ||
         brc_json_parse(&object, text, strlen(text), NULL) < 0)
         return 0;
     if (brc_json_kind(object) != BRC_JSON_OBJECT || w->out->zarr) {
@@ -324,10 +324,11 @@ static int parse_texts(brc_hdf5_attrs *attrs, brc_error *err)
 {
     const brc_json *names = brc_json_member(attrs->zarr, "json");
     for (const brc_json *n = brc_json_first(names); n; n = brc_json_next(n)) {
-        const char *name = brc_json_text(n);
-        const char *text = name ? brc_json_text(brc_json_member(attrs->values, name)) : NULL;
+        const char *name, *text;
         brc_json *value;
-        if (!text || brc_json_parse(&value, text, strlen(text), NULL) < 0)
+        if (!brc_json_text(n, &name) ||
+            !brc_json_text(brc_json_member(attrs->values, name), &text) ||
+            brc_json_parse(&value, text, strlen(text), NULL) < 0)
             continue;
         BRC_TRY(brc_json_set(attrs->values, name, value, err));
     }
@@ -340,8 +341,7 @@ static int find_scale(attrs_walk *w, hid_t object, brc_error *err)
     if (!w->is_array)
         return BRC_OK;
     BRC_TRY(brc_hdf5_attr_value(&class, w->in, object, "CLASS", w->label, err));
-    const char *text = brc_json_text(class);
-    w->out->is_scale = text && strcmp(text, "DIMENSION_SCALE") == 0;
+    w->out->is_scale = brc_json_is(class, "DIMENSION_SCALE");
     brc_json_free(class);
     return BRC_OK;
 }

@@ -21,7 +21,7 @@ typedef struct scale_reader {
 
 static int set_axis_name(const scale_reader *r, int axis, const char *text, brc_error *err)
 {
-    if (r->names[axis] || !text || !*text)
+    if (r->names[axis] || !*text)
         return BRC_OK;
     return brc_dup(&r->names[axis], text, err);
 }
@@ -31,6 +31,7 @@ static int set_axis_name(const scale_reader *r, int axis, const char *text, brc_
 static int read_labels(const scale_reader *r, hid_t dataset, brc_error *err)
 {
     brc_json *labels;
+    const char *text;
     BRC_TRY(brc_hdf5_attr_value(&labels, r->in, dataset, "DIMENSION_LABELS", r->label, err));
     int rc = BRC_OK;
     if (labels && brc_json_count(labels) != (size_t)r->ndim)
@@ -38,7 +39,8 @@ static int read_labels(const scale_reader *r, hid_t dataset, brc_error *err)
                       brc_json_count(labels), r->ndim);
     const brc_json *item = rc == BRC_OK ? brc_json_first(labels) : NULL;
     for (int i = 0; item && rc == BRC_OK; i++, item = brc_json_next(item))
-        rc = set_axis_name(r, i, brc_json_text(item), err);
+        if (brc_json_text(item, &text))
+            rc = set_axis_name(r, i, text, err);
     brc_json_free(labels);
     return rc;
 }
@@ -58,8 +60,8 @@ static int scale_name(const scale_reader *r, hid_t scale, const char *path, int 
 {
     brc_json *name;
     BRC_TRY(brc_hdf5_attr_value(&name, r->in, scale, "NAME", r->label, err));
-    const char *text = brc_json_text(name);
-    if (!text || !*text || strncmp(text, NO_VARIABLE, strlen(NO_VARIABLE)) == 0)
+    const char *text;
+    if (!brc_json_text(name, &text) || !*text || strncmp(text, NO_VARIABLE, strlen(NO_VARIABLE)) == 0)
         text = part_after_slash(path);
     int rc = brc_utf8_valid(text, strlen(text)) ? set_axis_name(r, axis, text, err) : BRC_OK;
     brc_json_free(name);

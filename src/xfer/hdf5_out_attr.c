@@ -193,7 +193,7 @@ static void look_at_number(flat_list *flat, const brc_json *value)
     uint64_t u;
     if (brc_json_kind(value) != BRC_JSON_NUMBER)
         return;
-    if (strpbrk(brc_json_text(value), ".eE"))
+    if (strpbrk(brc_json_literal(value), ".eE"))
         flat->fraction = 1;
     else if (!brc_json_int(value, INT64_MIN, INT64_MAX, &i) &&
              !brc_json_uint(value, UINT64_MAX, &u))
@@ -269,12 +269,11 @@ static int check_name(const attr_writer *w, const brc_json *value, int is_array,
 {
     static const char *const structure[] = { "DIMENSION_LIST", "DIMENSION_LABELS",
                                              "REFERENCE_LIST" };
-    const char *text = brc_json_text(value);
     int taken = strcmp(w->name, BRC_HDF5_ZARR) == 0;
     for (size_t i = 0; is_array && i < sizeof(structure) / sizeof(structure[0]); i++)
         taken |= strcmp(w->name, structure[i]) == 0;
     if (is_array && strcmp(w->name, "CLASS") == 0)
-        taken |= text && strcmp(text, "DIMENSION_SCALE") == 0;
+        taken |= brc_json_is(value, "DIMENSION_SCALE");
     if (taken)
         return brc_fail(
             err, BRC_EINVAL,

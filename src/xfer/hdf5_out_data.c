@@ -71,11 +71,11 @@ static int make_space(dataset_out *d, brc_error *err)
     const brc_hdf5 *lib = &d->out->lib;
     const brc_array_info *info = d->info;
     const brc_json *most = brc_json_member(d->notes, "maxshape");
-    const char *space = brc_json_text(brc_json_member(d->notes, "space"));
+    int is_null = brc_json_is(brc_json_member(d->notes, "space"), "null");
     hsize_t shape[BRC_MAX_NDIM], limit[BRC_MAX_NDIM];
     int use = brc_json_kind(most) == BRC_JSON_ARRAY && brc_json_count(most) == (size_t)info->ndim;
 
-    d->is_null = space && strcmp(space, "null") == 0 && info->ndim == 1 && info->shape[0] == 0;
+    d->is_null = is_null && info->ndim == 1 && info->shape[0] == 0;
     for (int i = 0; i < info->ndim; i++) {
         const brc_json *item = use ? brc_json_item(most, (size_t)i) : NULL;
         uint64_t n = 0;
@@ -105,8 +105,9 @@ static int find_compression(const brc_json *codecs, int depth, int64_t *level)
         const brc_json *name_json =
             brc_json_kind(c) == BRC_JSON_STRING ? c : brc_json_member(c, "name");
         const brc_json *config = brc_json_member(c, "configuration");
-        const char *name = brc_json_text(name_json);
-        for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *name;
+        int has_name = brc_json_text(name_json, &name);
+        for (size_t i = 0; has_name && i < sizeof(names) / sizeof(names[0]); i++) {
             if (strcmp(name, names[i]) != 0)
                 continue;
             if (strstr(name, "gzip") || strstr(name, "zlib")) /* whose levels these are */
@@ -305,9 +306,10 @@ static int note_axes(const dataset_out *d, brc_error *err)
         return BRC_OK;
     BRC_TRY(brc_new_array((void **)&item->names, (size_t)item->ndim, sizeof(*item->names), err));
     const brc_json *name = brc_json_first(names);
+    const char *text;
     for (int i = 0; name; i++, name = brc_json_next(name))
-        if (brc_json_kind(name) == BRC_JSON_STRING && brc_json_text(name))
-            BRC_TRY(brc_dup(&item->names[i], brc_json_text(name), err));
+        if (brc_json_text(name, &text))
+            BRC_TRY(brc_dup(&item->names[i], text, err));
     return BRC_OK;
 }
 

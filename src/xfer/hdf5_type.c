@@ -227,9 +227,10 @@ static int read_members(const type_reader *r, const type_part *part, hid_t base,
         return type_failed(r, err);
     for (int i = 0; i < n; i++) {
         brc_json *name, *value;
+        const char *text;
         int rc = enum_member(r, part, base, (unsigned)i, &name, &value, err);
-        if (rc == BRC_OK) {
-            rc = brc_json_set(*out, brc_json_text(name), value, err);
+        if (rc == BRC_OK && brc_json_text(name, &text)) { /* made of a C string */
+            rc = brc_json_set(*out, text, value, err);
             value = NULL;
         }
         brc_json_free(name);

@@ -33,8 +33,7 @@ static int finish_type(const type_writer *w, hid_t *out, int ok, brc_error *err)
 
 static int is_text(const brc_json *note, const char *name, const char *want)
 {
-    const char *text = brc_json_text(brc_json_member(note, name));
-    return text && strcmp(text, want) == 0;
+    return brc_json_is(brc_json_member(note, name), want);
 }
 
 /* ---- names -------------------------------- */
@@ -172,8 +171,7 @@ static void part_names(const brc_json *note, const char *names[2])
 {
     const brc_json *parts = brc_json_member(note, "parts");
     int is_long = brc_json_count(parts) == 2 && brc_json_kind(parts) == BRC_JSON_ARRAY &&
-                  brc_json_text(brc_json_item(parts, 0)) &&
-                  strcmp(brc_json_text(brc_json_item(parts, 0)), "real") == 0;
+                  brc_json_is(brc_json_item(parts, 0), "real");
     names[0] = is_long ? "real" : "r";
     names[1] = is_long ? "imag" : "i";
 }
@@ -244,15 +242,15 @@ static int make_variable(const type_writer *w, hid_t *out, int is_string, brc_er
 static int make_bytes(const type_writer *w, hid_t *out, const brc_dtype *type, const brc_json *note,
                       brc_error *err)
 {
-    const char *tag = brc_json_text(brc_json_member(note, "tag"));
+    const char *tag;
+    int use = brc_json_text(brc_json_member(note, "tag"), &tag) && type->klass == BRC_CLASS_RAW &&
+              strlen(tag) <= TAG_MAX;
     if (type->item_size == 0)
         return brc_fail(err, BRC_EUNSUPPORTED, "%s: HDF5 has no data type for %s", w->label,
                         type->name);
     if (type->npy && type->klass != BRC_CLASS_RAW)
         return make_opaque(w, out, type->item_size, "NUMPY:", type->npy, err);
-    return make_opaque(w, out, type->item_size, "",
-                       tag && type->klass == BRC_CLASS_RAW && strlen(tag) <= TAG_MAX ? tag : "",
-                       err);
+    return make_opaque(w, out, type->item_size, "", use ? tag : "", err);
 }
 
 /* ---- structs -------------------------------- */
@@ -261,12 +259,11 @@ static int make_bytes(const type_writer *w, hid_t *out, const brc_dtype *type, c
 static int add_compound_field(const type_writer *w, hid_t *out, size_t *at, const brc_json *field,
                               const brc_json *notes, int is_old, brc_error *err)
 {
-    const char *name =
-        brc_json_text(is_old ? brc_json_item(field, 0) : brc_json_member(field, "name"));
+    const char *name;
     const brc_json *type = is_old ? brc_json_item(field, 1) : brc_json_member(field, "data_type");
     hid_t item = BRC_HDF5_NONE;
     size_t size = 0;
-    if (!name)
+    if (!brc_json_text(is_old ? brc_json_item(field, 0) : brc_json_member(field, "name"), &name))
         return brc_fail(err, BRC_EUNSUPPORTED, "%s: a field's name has U+0000", w->label);
     BRC_TRY(make_any(w, &item, &size, type, brc_json_member(notes, name), err));
     int rc = finish_type(w, out, w->lib->H5Tinsert(*out, name, *at, item) >= 0, err);

@@ -221,10 +221,9 @@ done:
 static int find_booleans(var_in *v, brc_error *err)
 {
     const brc_json *says = brc_json_member(v->attrs, "dtype");
-    const char *text = brc_json_kind(says) == BRC_JSON_STRING ? brc_json_text(says) : NULL;
     int are = 0;
 
-    if (!text || strcmp(text, "bool") != 0 || v->type.is_enum ||
+    if (!brc_json_is(says, "bool") || v->type.is_enum ||
         (v->type.id != NC_BYTE && v->type.id != NC_UBYTE) ||
         brc_json_member(v->attrs, BRC_NETCDF_FILL))
         return BRC_OK;

@@ -62,15 +62,16 @@ const brc_json *brc_netcdf_note_part(const brc_json *doc, const char *part)
 
 int brc_netcdf_note_values(brc_netcdf_values *out, int *has, const brc_json *entry, brc_error *err)
 {
-    const char *type = brc_json_text(brc_json_member(entry, "type"));
-    const char *text = brc_json_text(brc_json_member(entry, "base64"));
+    const char *type, *text;
+    int is_typed = brc_json_text(brc_json_member(entry, "type"), &type);
+    int has_text = brc_json_text(brc_json_member(entry, "base64"), &text);
     brc_buf bytes = BRC_BUF_INIT;
 
     *has = 0;
     memset(out, 0, sizeof(*out));
-    out->type = type ? brc_netcdf_type_named(type) : NC_NAT;
+    out->type = is_typed ? brc_netcdf_type_named(type) : NC_NAT;
     size_t size = out->type == NC_STRING ? 0 : brc_netcdf_atomic_size(out->type);
-    if (!text || size == 0)
+    if (!has_text || size == 0)
         return BRC_OK;
     int rc = brc_base64_read(&bytes, text, NULL);
     if (rc == BRC_OK && bytes.len % size == 0)

@@ -56,7 +56,8 @@ static int put_pair(int *done, brc_netcdf_atts_out *out, const brc_json *value, 
 static int put_one(brc_netcdf_atts_out *out, const char *name, const brc_json *entry,
                    const brc_json *value, brc_error *err)
 {
-    const char *type = brc_json_text(entry);
+    const char *type;
+    int is_typed = brc_json_text(entry, &type);
     int is_fill = out->of.is_var && strcmp(name, BRC_NETCDF_FILL) == 0, done = 0;
     brc_netcdf_values values;
 
@@ -68,7 +69,7 @@ static int put_one(brc_netcdf_atts_out *out, const char *name, const brc_json *e
     if (done)
         return BRC_OK;
     BRC_TRY(brc_netcdf_att_values(&values, &out->of, name, value,
-                                  type ? brc_netcdf_type_named(type) : NC_NAT, err));
+                                  is_typed ? brc_netcdf_type_named(type) : NC_NAT, err));
     int rc = out->put(out->ctx, name, &values, err);
     brc_netcdf_values_free(&values);
     return rc;
@@ -78,10 +79,9 @@ static int put_one(brc_netcdf_atts_out *out, const char *name, const brc_json *e
 static int put_only_noted(brc_netcdf_atts_out *out, const char *name, const brc_json *entry,
                           brc_error *err)
 {
-    const char *type = brc_json_text(brc_json_member(entry, "type"));
     int is_fill = out->of.is_var && strcmp(name, BRC_NETCDF_FILL) == 0, done;
 
-    if (is_fill && type && strcmp(type, "own") == 0) {
+    if (is_fill && brc_json_is(brc_json_member(entry, "type"), "own")) {
         out->own_fill = out->has_fill = 1;
         return BRC_OK;
     }

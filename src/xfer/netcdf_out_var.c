@@ -121,8 +121,7 @@ static int put_text(const var_out *v, brc_netcdf_att_place *place, const char *n
     const brc_json *there = brc_json_member(brc_json_member(v->doc, "attributes"), name);
     brc_netcdf_values values = { NC_CHAR, strlen(text), (void *)(uintptr_t)text, NULL };
 
-    if (there &&
-        (brc_json_kind(there) != BRC_JSON_STRING || strcmp(brc_json_text(there), text) != 0))
+    if (there && !brc_json_is(there, text))
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "%s: as %s it is written with the attribute %s \"%s\", and has another of "
                         "that name: remove it",
@@ -226,8 +225,8 @@ static int put_atts(const var_out *v, int group, int id, int *has_fill, brc_erro
 
 static int take_axis_name(char **out, const brc_json *name, brc_error *err)
 {
-    const char *text = brc_json_kind(name) == BRC_JSON_STRING ? brc_json_text(name) : NULL;
-    return text && text[0] ? brc_dup(out, text, err) : BRC_OK;
+    const char *text;
+    return brc_json_text(name, &text) && text[0] ? brc_dup(out, text, err) : BRC_OK;
 }
 
 /* dimension_names, else xarray's attribute of Zarr v2. */
@@ -290,11 +289,11 @@ static int deflate_level(const char *codecs_json)
     if (brc_json_parse(&codecs, codecs_json, strlen(codecs_json), NULL) < 0)
         return DEFLATE_LEVEL;
     for (const brc_json *c = brc_json_first(codecs); c; c = brc_json_next(c)) {
-        name = brc_json_text(brc_json_member(c, "name"));
-        if (name && strncmp(name, "numcodecs.", 10) == 0)
+        int has_name = brc_json_text(brc_json_member(c, "name"), &name);
+        if (has_name && strncmp(name, "numcodecs.", 10) == 0)
             name += 10;
         const brc_json *config = brc_json_member(c, "configuration");
-        for (size_t i = 0; name && i < sizeof(compressors) / sizeof(compressors[0]); i++)
+        for (size_t i = 0; has_name && i < sizeof(compressors) / sizeof(compressors[0]); i++)
             if (strcmp(name, compressors[i]) == 0)
                 found = i < 2 && brc_json_int(brc_json_member(config, "level"), 1, 9, &level)
                             ? (int)level

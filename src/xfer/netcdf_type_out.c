@@ -135,8 +135,8 @@ static void split_field(const brc_json *field, const brc_json **name, const brc_
 
 static const brc_json *struct_fields(const brc_json *type)
 {
-    const char *name = brc_json_text(brc_json_member(type, "name"));
-    if (!name || (strcmp(name, "struct") != 0 && strcmp(name, "structured") != 0))
+    const brc_json *name = brc_json_member(type, "name");
+    if (!brc_json_is(name, "struct") && !brc_json_is(name, "structured"))
         return NULL;
     return brc_json_member(brc_json_member(type, "configuration"), "fields");
 }
@@ -154,8 +154,7 @@ static size_t count_equal_fields(const brc_json *type, const brc_json **element)
         snprintf(number, sizeof(number), "%zu", n);
         if (n == 0)
             *element = is;
-        if (!brc_json_text(name) || strcmp(brc_json_text(name), number) != 0 || !is ||
-            !brc_json_equal(is, *element))
+        if (!brc_json_is(name, number) || !is || !brc_json_equal(is, *element))
             return 0;
     }
     return n;
@@ -220,12 +219,12 @@ static int open_fields(brc_netcdf_type *out, out_compound *c, const type_out *jo
     for (const brc_json *f = brc_json_first(fields); f; f = brc_json_next(f)) {
         split_field(f, &name, &type);
         out_field *field = &c->fields[c->n];
-        field->name = brc_json_text(name);
         c->n++;
-        int rc = field->name ? open_field_type(field, &inner, type, err)
-                             : brc_fail(err, BRC_EUNSUPPORTED, "it has U+0000 in its name");
+        int rc = brc_json_text(name, &field->name)
+                     ? open_field_type(field, &inner, type, err)
+                     : brc_fail(err, BRC_EUNSUPPORTED, "it has U+0000 in its name");
         if (rc < 0)
-            brc_context(err, "the field %.80s", field->name ? field->name : "");
+            brc_context(err, "the field %.80s", field->name);
         BRC_TRY(rc);
         BRC_TRY(place_field(out, c, field, err));
     }

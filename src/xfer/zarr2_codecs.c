@@ -117,10 +117,10 @@ static int read_blosc(codec_reader *r, const brc_json *item, brc_error *err)
     static const char *const shuffles[] = { "noshuffle", "shuffle", "bitshuffle" };
     uint64_t size = r->size > 0 && r->size <= 255 ? r->size : 1;
     const brc_json *cname = brc_json_member(item, "cname");
-    const char *name = cname ? brc_json_text(cname) : "lz4";
+    const char *name = "lz4";
     int64_t shuffle = setting(item, "shuffle", 1, -1, 3);
 
-    if (!name || (cname && brc_json_kind(cname) != BRC_JSON_STRING) || shuffle == 3)
+    if ((cname && !brc_json_text(cname, &name)) || shuffle == 3)
         return bad_filter(r, BRC_EINVAL, err, "blosc", "has a cname or shuffle that is not known");
     if (shuffle == -1)
         shuffle = r->size == 1 ? 2 : 1;
@@ -138,7 +138,7 @@ static int read_blosc(codec_reader *r, const brc_json *item, brc_error *err)
 static int read_core(codec_reader *r, const char *id, const brc_json *item, int *is_core,
                      brc_error *err)
 {
-    const char *location = brc_json_text(brc_json_member(item, "location"));
+    const brc_json *location = brc_json_member(item, "location");
     int checksum = 0;
 
     *is_core = 1;
@@ -157,7 +157,7 @@ static int read_core(codec_reader *r, const char *id, const brc_json *item, int 
                               (int)setting(item, "level", 0, -131072, 22),
                               checksum ? ",\"checksum\":true" : "");
     }
-    if (strcmp(id, "crc32c") == 0 && (!location || strcmp(location, "end") == 0)) {
+    if (strcmp(id, "crc32c") == 0 && (!location || brc_json_is(location, "end"))) {
         BRC_TRY(begin_codec(r, "", id, err));
         return brc_buf_byte(r->out, '}', err);
     }
@@ -266,10 +266,11 @@ static int read_unreadable(codec_reader *r, const char *id, const brc_json *item
 static int read_filter(codec_reader *r, const brc_json *item, brc_error *err)
 {
     const brc_json *member = brc_json_member(item, "id");
-    const char *id = brc_json_kind(member) == BRC_JSON_STRING ? brc_json_text(member) : NULL;
+    const char *id;
 
-    if (!id || !*id)
-        return brc_fail(err, BRC_EINVAL, "%s: must be an object with the member \"id\"",
+    if (!brc_json_text(member, &id) || !*id)
+        return brc_fail(err, BRC_EINVAL,
+                        "%s: must be an object with the member \"id\", a name without U+0000",
                         r->pointer);
     int works = filter_works(id);
     if (works == UNREADABLE)
@@ -295,10 +296,10 @@ static int read_filter(codec_reader *r, const brc_json *item, brc_error *err)
 
 static int read_order(codec_reader *r, const brc_json *order, size_t ndim, brc_error *err)
 {
-    const char *text = brc_json_kind(order) == BRC_JSON_STRING ? brc_json_text(order) : NULL;
-    if (!text || (strcmp(text, "C") != 0 && strcmp(text, "F") != 0))
+    int is_c = brc_json_is(order, "C");
+    if (!is_c && !brc_json_is(order, "F"))
         return brc_fail(err, BRC_EINVAL, "/order: must be \"C\" or \"F\"");
-    if (*text == 'C' || ndim < 2)
+    if (is_c || ndim < 2)
         return BRC_OK;
     BRC_TRY(begin_codec(r, "", "transpose", err));
     BRC_TRY(brc_buf_text(r->out, ",\"configuration\":{\"order\":[", err));
@@ -350,7 +351,7 @@ static int no_v2_codec(brc_error *err, size_t i, const char *name)
 static int write_order(const brc_named *codec, size_t ndim, int *f, brc_error *err)
 {
     const brc_json *order = brc_json_member(codec->config, "order");
-    const char *text = brc_json_kind(order) == BRC_JSON_STRING ? brc_json_text(order) : NULL;
+    int is_list = brc_json_kind(order) == BRC_JSON_ARRAY;
     size_t i = 0, kept = 0, reversed = 0;
     uint64_t axis;
 
@@ -359,8 +360,8 @@ static int write_order(const brc_named *codec, size_t ndim, int *f, brc_error *e
             kept += axis == i;
             reversed += axis == ndim - 1 - i;
         }
-    *f = text ? strcmp(text, "F") == 0 : reversed == ndim && kept != ndim;
-    if (!*f && !(text && strcmp(text, "C") == 0) && kept != ndim)
+    *f = is_list ? reversed == ndim && kept != ndim : brc_json_is(order, "F");
+    if (!*f && !brc_json_is(order, "C") && kept != ndim)
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "/codecs/0: Zarr v2 has no form for a transpose that does not reverse all "
                         "axes");
@@ -370,13 +371,13 @@ static int write_order(const brc_named *codec, size_t ndim, int *f, brc_error *e
 /* A type that does not say its order: "f4", or v3's name. */
 static int write_plain_type(brc_buf *out, const brc_json *name, char order, brc_error *err)
 {
-    const char *text = brc_json_text(name);
+    const char *text;
     brc_zarr2_type type;
 
     BRC_TRY(brc_zarr2_type_of_filter(&type, name, err));
     int is_v3 = type.json.len == 0;
     brc_buf_dispose(&type.json);
-    if (is_v3)
+    if (is_v3 || !brc_json_text(name, &text))
         return brc_zarr2_type_write(out, name, order, err);
     return brc_buf_printf(out, err, "\"%c%s\"", type.order == '|' ? '|' : order,
                           text + (*text == '='));
@@ -384,13 +385,13 @@ static int write_plain_type(brc_buf *out, const brc_json *name, char order, brc_
 
 static int write_config_member(brc_buf *out, const brc_json *m, char order, brc_error *err)
 {
-    const char *name = brc_json_own_name(m), *text = brc_json_text(m);
+    const char *name = brc_json_own_name(m), *text;
     BRC_TRY(brc_buf_byte(out, ',', err));
     BRC_TRY(brc_json_quote(out, name, strlen(name), err));
     BRC_TRY(brc_buf_byte(out, ':', err));
     int is_type = strcmp(name, "dtype") == 0 || strcmp(name, "astype") == 0 ||
                   strcmp(name, "encode_dtype") == 0 || strcmp(name, "decode_dtype") == 0;
-    if (!is_type || brc_json_kind(m) != BRC_JSON_STRING || !text || *text == '|')
+    if (!is_type || !brc_json_text(m, &text) || *text == '|')
         return brc_json_write(out, m, err);
     if (*text != '<' && *text != '>')
         return write_plain_type(out, m, order, err);
@@ -402,13 +403,15 @@ static int write_config_member(brc_buf *out, const brc_json *m, char order, brc_
 
 static int write_blosc(brc_buf *out, const brc_named *codec, brc_error *err)
 {
-    const char *cname = brc_json_text(brc_json_member(codec->config, "cname"));
-    const char *shuffle = brc_json_text(brc_json_member(codec->config, "shuffle"));
-    int number = !shuffle || strcmp(shuffle, "noshuffle") == 0 ? 0
-                 : strcmp(shuffle, "shuffle") == 0             ? 1
+    const brc_json *shuffle = brc_json_member(codec->config, "shuffle");
+    const char *cname;
+    int number = !shuffle || brc_json_is(shuffle, "noshuffle") ? 0
+                 : brc_json_is(shuffle, "shuffle")             ? 1
                                                                : 2;
+    if (!brc_json_text(brc_json_member(codec->config, "cname"), &cname))
+        cname = "lz4";
     BRC_TRY(brc_buf_text(out, "{\"id\":\"blosc\",\"cname\":", err));
-    BRC_TRY(brc_json_quote(out, cname ? cname : "lz4", strlen(cname ? cname : "lz4"), err));
+    BRC_TRY(brc_json_quote(out, cname, strlen(cname), err));
     return brc_buf_printf(out, err, ",\"clevel\":%d,\"shuffle\":%d,\"blocksize\":%lld}",
                           (int)setting(codec->config, "clevel", 5, 0, 9), number,
                           (long long)setting(codec->config, "blocksize", 0, 0, INT32_MAX));
@@ -461,8 +464,7 @@ static int find_order(char *order, const brc_json *codecs, brc_error *err)
     *order = '<';
     for (const brc_json *v = brc_json_first(codecs); v; v = brc_json_next(v)) {
         BRC_TRY(brc_named_read(&codec, v, err));
-        const char *endian = brc_json_text(brc_json_member(codec.config, "endian"));
-        if (codec.name && endian && strcmp(endian, "big") == 0 &&
+        if (brc_json_is(brc_json_member(codec.config, "endian"), "big") &&
             (strcmp(codec.name, "bytes") == 0 || strcmp(codec.name, "endian") == 0))
             *order = '>';
     }
@@ -492,12 +494,10 @@ int brc_zarr2_codecs_write(brc_buf *out, char *order, const brc_json *doc, brc_e
     int f = 0, rc;
 
     BRC_GO(brc_named_read(&type, brc_json_member(doc, "data_type"), err));
-    if (!type.name)
-        type.name = "";
     BRC_GO(find_order(order, codecs, err));
     const brc_json *v = brc_json_first(codecs);
     BRC_GO(brc_named_read(&codec, v, err));
-    if (codec.name && strcmp(codec.name, "transpose") == 0) {
+    if (strcmp(codec.name, "transpose") == 0) {
         BRC_GO(write_order(&codec, ndim, &f, err));
         v = brc_json_next(v);
         i++;
@@ -505,8 +505,6 @@ int brc_zarr2_codecs_write(brc_buf *out, char *order, const brc_json *doc, brc_e
     const brc_json *compressor = NULL;
     for (; v; v = brc_json_next(v), i++) {
         BRC_GO(brc_named_read(&codec, v, err));
-        if (!codec.name)
-            BRC_GO(no_v2_codec(err, i, ""));
         if (strcmp(codec.name, "bytes") == 0 || strcmp(codec.name, "endian") == 0)
             continue;
         if (!brc_json_next(v) && is_on_bytes(codec.name)) {

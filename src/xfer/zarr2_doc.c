@@ -91,13 +91,11 @@ static int put_chunks(brc_buf *out, const brc_json *shape, const brc_json *chunk
 static int put_keys(brc_buf *out, const brc_json *zarray, char separator, brc_error *err)
 {
     const brc_json *member = brc_json_member(zarray, "dimension_separator");
-    const char *text = brc_json_text(member);
 
     if (member) {
-        if (brc_json_kind(member) != BRC_JSON_STRING || !text ||
-            (strcmp(text, ".") != 0 && strcmp(text, "/") != 0))
+        separator = brc_json_is(member, "/") ? '/' : '.';
+        if (separator == '.' && !brc_json_is(member, "."))
             return bad_member(err, "/dimension_separator", "must be \".\" or \"/\"");
-        separator = *text;
     }
     return brc_buf_printf(out, err,
                           ",\"chunk_key_encoding\":{\"name\":\"v2\",\"configuration\":"
@@ -173,11 +171,11 @@ static int is_open_fill(const brc_json *zarray)
 {
     const brc_json *dtype = brc_json_member(zarray, "dtype");
     int kind = brc_json_kind(brc_json_member(zarray, "fill_value"));
-    const char *text = brc_json_text(dtype);
+    const char *text;
     if (kind == BRC_JSON_NULL)
         return 1;
     return kind == BRC_JSON_NUMBER &&
-           (!text || strspn(text, "<>|") != 1 || strchr("SUVO", text[1]));
+           (!brc_json_text(dtype, &text) || strspn(text, "<>|") != 1 || strchr("SUVO", text[1]));
 }
 
 static int copy_fill(brc_json *to, const brc_json *from, brc_error *err)
@@ -300,15 +298,13 @@ static int put_key_separator(brc_buf *out, const brc_json *doc, brc_error *err)
 {
     brc_named keys;
     BRC_TRY(brc_named_read(&keys, brc_json_member(doc, "chunk_key_encoding"), err));
-    const char *separator = brc_json_text(brc_json_member(keys.config, "separator"));
-    if (!keys.name || (strcmp(keys.name, "v2") != 0 && strcmp(keys.name, "default") != 0))
+    const brc_json *separator = brc_json_member(keys.config, "separator");
+    int is_v2 = strcmp(keys.name, "v2") == 0;
+    if (!is_v2 && strcmp(keys.name, "default") != 0)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "/chunk_key_encoding: Zarr v2 has no form for \"%.60s\"",
-                        keys.name ? keys.name : "");
-    if (!separator)
-        separator = strcmp(keys.name, "v2") == 0 ? "." : "/";
-    return brc_buf_printf(out, err, ",\"dimension_separator\":\"%c\"",
-                          *separator == '/' ? '/' : '.');
+                        "/chunk_key_encoding: Zarr v2 has no form for \"%.60s\"", keys.name);
+    int is_slash = separator ? brc_json_is(separator, "/") : !is_v2;
+    return brc_buf_printf(out, err, ",\"dimension_separator\":\"%c\"", is_slash ? '/' : '.');
 }
 
 static int put_grid(brc_buf *out, const brc_json *doc, brc_error *err)
@@ -316,9 +312,9 @@ static int put_grid(brc_buf *out, const brc_json *doc, brc_error *err)
     brc_named grid;
     BRC_TRY(brc_named_read(&grid, brc_json_member(doc, "chunk_grid"), err));
     const brc_json *chunks = brc_json_member(grid.config, "chunk_shape");
-    if (!grid.name || strcmp(grid.name, "regular") != 0 || !chunks)
+    if (strcmp(grid.name, "regular") != 0 || !chunks)
         return brc_fail(err, BRC_EUNSUPPORTED, "/chunk_grid: Zarr v2 has no form for \"%.60s\"",
-                        grid.name ? grid.name : "");
+                        grid.name);
     BRC_TRY(brc_buf_text(out, ",\"chunks\":", err));
     return brc_json_write(out, chunks, err);
 }

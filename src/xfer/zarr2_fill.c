@@ -60,11 +60,11 @@ static int read_bytes_fill(brc_buf *out, const brc_json *fill, const brc_zarr2_t
                            const brc_registry *reg, brc_error *err)
 {
     brc_buf element = BRC_BUF_INIT;
-    const char *text = brc_json_text(fill);
+    const char *text;
     int rc = BRC_OK;
 
     if (!is_zero(fill)) {
-        if (brc_json_kind(fill) != BRC_JSON_STRING || !text)
+        if (!brc_json_text(fill, &text))
             BRC_GO(bad_fill(err, "must be base64 for this data type"));
         rc = brc_base64_read(&element, text, err);
         if (rc == BRC_EINVAL)
@@ -99,16 +99,15 @@ static int read_bool_fill(brc_buf *out, const brc_json *fill, brc_error *err)
 /* Integers and times: "0.0" is a zero too. */
 static int read_int_fill(brc_buf *out, const brc_json *fill, int is_time, brc_error *err)
 {
-    const char *text = brc_json_text(fill);
     double number;
 
     if (brc_json_kind(fill) == BRC_JSON_NULL)
         return brc_buf_byte(out, '0', err);
-    if (is_time && text && brc_json_kind(fill) == BRC_JSON_STRING && strcmp(text, "NaT") == 0)
+    if (is_time && brc_json_is(fill, "NaT"))
         return brc_json_write(out, fill, err);
     if (brc_json_kind(fill) != BRC_JSON_NUMBER)
         return bad_fill(err, is_time ? "must be an integer or \"NaT\"" : "must be an integer");
-    if (!strpbrk(text, ".eE"))
+    if (!strpbrk(brc_json_literal(fill), ".eE"))
         return brc_json_write(out, fill, err);
     if (!brc_json_double(fill, &number) || floor(number) != number || fabs(number) > DOUBLE_EXACT)
         return bad_fill(err, "must be an integer");
@@ -183,10 +182,10 @@ static int write_base64(brc_buf *out, const uint8_t *data, size_t len, brc_error
 /* A NaN with a payload is written in hex digits by v3 alone. */
 static int has_hex(const brc_json *fill)
 {
-    const char *text = brc_json_text(fill);
+    const char *text;
     if (brc_json_kind(fill) == BRC_JSON_ARRAY)
         return has_hex(brc_json_item(fill, 0)) || has_hex(brc_json_item(fill, 1));
-    return brc_json_kind(fill) == BRC_JSON_STRING && text && strncmp(text, "0x", 2) == 0;
+    return brc_json_text(fill, &text) && strncmp(text, "0x", 2) == 0;
 }
 
 static int write_float_fill(brc_buf *out, const brc_json *fill, const brc_dtype *type,

@@ -42,6 +42,11 @@ static int no_such_dtype(brc_error *err, const char *text)
     return brc_fail(err, BRC_EUNSUPPORTED, "/dtype: \"%.60s\" is no data type that is known", text);
 }
 
+static int bad_dtype_text(brc_error *err)
+{
+    return brc_fail(err, BRC_EINVAL, "/dtype: a name with U+0000 in it is not valid");
+}
+
 static int is_v3_name(const char *name, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -127,8 +132,8 @@ static int read_plain(brc_zarr2_type *out, const char *text, brc_error *err)
 
 static int read_type_text(brc_zarr2_type *out, const char *text, brc_error *err)
 {
-    if (!text || !*text || !strchr("<>|", text[0]) || !text[1] || !strchr("biufcMmSUVO", text[1]))
-        return no_such_dtype(err, text ? text : "");
+    if (!*text || !strchr("<>|", text[0]) || !text[1] || !strchr("biufcMmSUVO", text[1]))
+        return no_such_dtype(err, text);
     out->order = text[0];
     out->kind = text[1];
     const char *at = text + 2;
@@ -154,9 +159,11 @@ static int read_struct(brc_zarr2_type *out, const brc_json *fields, brc_error *e
 
 static int read_any_type(brc_zarr2_type *out, const brc_json *dtype, brc_error *err)
 {
+    const char *text;
     switch (brc_json_kind(dtype)) {
     case BRC_JSON_STRING:
-        return read_type_text(out, brc_json_text(dtype), err);
+        return brc_json_text(dtype, &text) ? read_type_text(out, text, err)
+                                           : bad_dtype_text(err);
     case BRC_JSON_ARRAY:
         return read_struct(out, dtype, err);
     default:
@@ -220,11 +227,11 @@ static int read_field(brc_zarr2_type *out, const brc_json *field, brc_error *err
 {
     brc_zarr2_type type = { BRC_BUF_INIT, 0, '|', 0 };
     size_t n = brc_json_count(field);
-    const char *name = brc_json_text(brc_json_item(field, 0));
+    const char *name;
     int rc;
 
-    if (brc_json_kind(field) != BRC_JSON_ARRAY || n < 2 || n > 3 || !name ||
-        brc_json_kind(brc_json_item(field, 0)) != BRC_JSON_STRING)
+    if (brc_json_kind(field) != BRC_JSON_ARRAY || n < 2 || n > 3 ||
+        !brc_json_text(brc_json_item(field, 0), &name))
         return brc_fail(err, BRC_EINVAL, "/dtype: a field must be a name and a data type");
     BRC_GO(read_any_type(&type, brc_json_item(field, 1), err));
     if (n == 3 && type.kind != 'O' && type.kind != 'X' && out->kind != 'X')
@@ -287,11 +294,11 @@ int brc_zarr2_type_read(brc_zarr2_type *out, const brc_json *dtype, brc_error *e
 
 int brc_zarr2_type_of_filter(brc_zarr2_type *out, const brc_json *dtype, brc_error *err)
 {
-    const char *text = brc_json_text(dtype);
+    const char *text;
     brc_error ignored = BRC_ERROR_INIT;
     char ordered[16];
 
-    if (brc_json_kind(dtype) == BRC_JSON_STRING && text && strlen(text) < sizeof(ordered) - 1 &&
+    if (brc_json_text(dtype, &text) && strlen(text) < sizeof(ordered) - 1 &&
         !strchr("<>|", text[0])) {
         *out = (brc_zarr2_type){ BRC_BUF_INIT, 0, '|', 0 };
         snprintf(ordered, sizeof(ordered), "<%s", text + (text[0] == '='));
@@ -318,13 +325,14 @@ static int no_v2_type(brc_error *err, const char *name)
 
 static int write_time(brc_buf *out, const brc_named *type, char order, brc_error *err)
 {
-    const char *unit = brc_json_text(brc_json_member(type->config, "unit"));
+    const char *unit;
+    int has_unit = brc_json_text(brc_json_member(type->config, "unit"), &unit);
     uint64_t scale = 1;
     const brc_json *factor = brc_json_member(type->config, "scale_factor");
 
-    if (unit && (strcmp(unit, "\xCE\xBCs") == 0 || strcmp(unit, "\xC2\xB5s") == 0))
+    if (strcmp(unit, "\xCE\xBCs") == 0 || strcmp(unit, "\xC2\xB5s") == 0)
         unit = "us";
-    if (!unit || !is_v3_name(unit, time_units, sizeof(time_units) / sizeof(time_units[0])) ||
+    if (!has_unit || !is_v3_name(unit, time_units, sizeof(time_units) / sizeof(time_units[0])) ||
         !brc_json_uint(factor, INT32_MAX, &scale))
         return no_v2_type(err, type->name);
     char kind = strcmp(type->name, "numpy.datetime64") == 0 ? 'M' : 'm';
@@ -346,15 +354,14 @@ static uint64_t repeats(const brc_json *data_type, const brc_json **element)
     uint64_t n = 0;
     char number[24];
 
-    if (brc_json_kind(name) != BRC_JSON_STRING || strcmp(brc_json_text(name), "struct") != 0)
+    if (!brc_json_is(name, "struct"))
         return 0;
     for (const brc_json *f = brc_json_first(fields); f; f = brc_json_next(f), n++) {
-        const char *text = brc_json_text(brc_json_member(f, "name"));
         const brc_json *type = brc_json_member(f, "data_type");
         snprintf(number, sizeof(number), "%llu", (unsigned long long)n);
         if (n == 0)
             *element = type;
-        if (!text || strcmp(text, number) != 0 || !type || !brc_json_equal(type, *element))
+        if (!brc_json_is(brc_json_member(f, "name"), number) || !type || !brc_json_equal(type, *element))
             return 0;
     }
     return n;
@@ -390,8 +397,8 @@ static int write_struct(brc_buf *out, const brc_named *type, char order, brc_err
 
     BRC_TRY(brc_buf_byte(out, '[', err));
     for (const brc_json *f = brc_json_first(fields); f; f = brc_json_next(f)) {
-        const char *name = brc_json_text(is_old ? brc_json_item(f, 0) : brc_json_member(f, "name"));
-        if (!name)
+        const char *name;
+        if (!brc_json_text(is_old ? brc_json_item(f, 0) : brc_json_member(f, "name"), &name))
             return no_v2_type(err, type->name);
         BRC_TRY(brc_buf_text(out, f == brc_json_first(fields) ? "[" : ",[", err));
         BRC_TRY(brc_json_quote(out, name, strlen(name), err));
@@ -430,8 +437,6 @@ int brc_zarr2_type_write(brc_buf *out, const brc_json *data_type, char order, br
     brc_named type;
 
     BRC_TRY(brc_named_read(&type, data_type, err));
-    if (!type.name)
-        return no_v2_type(err, "");
     for (size_t i = 0; i < N_PLAIN_TYPES; i++)
         if (strcmp(plain_types[i].v3, type.name) == 0)
             return brc_buf_printf(out, err, "\"%c%c%u\"", plain_types[i].size > 1 ? order : '|',

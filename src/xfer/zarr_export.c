@@ -94,8 +94,7 @@ static int put_documents2(zarr_out *out, const char *inner, const brc_json *doc,
 
     if (kind == BRC_ARRAY) {
         BRC_GO(brc_zarr2_array_write(&own, &zattrs, doc, brc_session_registry(out->session), err));
-        const char *separator = brc_json_text(brc_json_member(own, "dimension_separator"));
-        out->separator = separator ? *separator : '.';
+        out->separator = brc_json_is(brc_json_member(own, "dimension_separator"), "/") ? '/' : '.';
     } else {
         BRC_GO(brc_zarr2_group_write(&own, &zattrs, doc, err));
     }

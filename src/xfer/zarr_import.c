@@ -74,10 +74,10 @@ done:
 
 static int classify_node(zarr_node *node, brc_error *err)
 {
-    const char *type = brc_json_text(brc_json_member(node->doc, "node_type"));
-    if (type && strcmp(type, "array") == 0)
+    const brc_json *type = brc_json_member(node->doc, "node_type");
+    if (brc_json_is(type, "array"))
         node->kind = BRC_ARRAY;
-    else if (type && strcmp(type, "group") == 0)
+    else if (brc_json_is(type, "group"))
         node->kind = BRC_GROUP;
     else
         return brc_fail(err, BRC_EINVAL, "%s: its node_type is neither \"array\" nor \"group\"",

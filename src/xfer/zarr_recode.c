@@ -28,10 +28,9 @@ typedef struct recode {
 int brc_zarr_chunk_shape(uint64_t *chunk, int ndim, const brc_json *doc, brc_error *err)
 {
     const brc_json *grid = brc_json_member(doc, "chunk_grid");
-    const char *name = brc_json_text(brc_json_member(grid, "name"));
     const brc_json *shape = brc_json_member(brc_json_member(grid, "configuration"), "chunk_shape");
 
-    if (!name || strcmp(name, "regular") != 0)
+    if (!brc_json_is(brc_json_member(grid, "name"), "regular"))
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "only a regular chunk grid can be read to re-encode its chunks");
     if (brc_json_count(shape) != (size_t)ndim)

@@ -148,8 +148,7 @@ static int read_rectilinear(brc_grid *g, const brc_json *config, brc_error *err)
         brc_context(err, "/chunk_grid/configuration");
         return BRC_EINVAL;
     }
-    const char *kind = brc_json_text(brc_json_member(config, "kind"));
-    if (kind == NULL || strcmp(kind, "inline") != 0)
+    if (!brc_json_is(brc_json_member(config, "kind"), "inline"))
         return grid_bad(err, "/kind", "must be \"inline\"");
     const brc_json *list = brc_json_member(config, "chunk_shapes");
     if (brc_json_kind(list) != BRC_JSON_ARRAY || brc_json_count(list) != (size_t)g->ndim)

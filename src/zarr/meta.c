@@ -18,11 +18,10 @@ int brc_meta_kind(const brc_json *doc, int *kind, brc_error *err)
 {
     if (brc_json_kind(doc) != BRC_JSON_OBJECT)
         return brc_fail(err, BRC_EINVAL, "it is no JSON object");
-    const char *type = brc_json_text(brc_json_member(doc, "node_type"));
-    int is_text = brc_json_kind(brc_json_member(doc, "node_type")) == BRC_JSON_STRING;
-    if (is_text && strcmp(type, "group") == 0)
+    const brc_json *type = brc_json_member(doc, "node_type");
+    if (brc_json_is(type, "group"))
         *kind = BRC_GROUP;
-    else if (is_text && strcmp(type, "array") == 0)
+    else if (brc_json_is(type, "array"))
         *kind = BRC_ARRAY;
     else
         return meta_bad(err, "/node_type", "must be \"array\" or \"group\"");
@@ -102,8 +101,7 @@ static int meta_consolidated(const brc_json *doc, brc_error *err)
         return BRC_OK;
     if (brc_json_kind(c) != BRC_JSON_OBJECT)
         return meta_bad(err, "/consolidated_metadata", "must be an object");
-    const char *kind = brc_json_text(brc_json_member(c, "kind"));
-    if (kind == NULL || strcmp(kind, "inline") != 0)
+    if (!brc_json_is(brc_json_member(c, "kind"), "inline"))
         return meta_bad(err, "/consolidated_metadata/kind", "must be \"inline\"");
     if (!brc_json_bool(brc_json_member(c, "must_understand"), &must) || must)
         return meta_bad(err, "/consolidated_metadata/must_understand", "must be false");
@@ -162,7 +160,7 @@ static int meta_extension(const brc_json *doc, const char *member, const char *p
 
 static int meta_keys(brc_meta *m, const brc_json *doc, brc_error *err)
 {
-    static const char *const members[] = {"separator"};
+    static const char *const members[] = {"separator"}, *const separators[] = {".", "/"};
     brc_named keys;
     BRC_TRY(meta_extension(doc, "chunk_key_encoding", "/chunk_key_encoding", &keys, err));
     m->v2_keys = strcmp(keys.name, "v2") == 0;
@@ -178,12 +176,11 @@ static int meta_keys(brc_meta *m, const brc_json *doc, brc_error *err)
     m->separator = m->v2_keys ? '.' : '/';
     if (separator == NULL)
         return BRC_OK;
-    const char *text = brc_json_text(separator);
-    if (brc_json_kind(separator) != BRC_JSON_STRING || text == NULL ||
-        (strcmp(text, ".") != 0 && strcmp(text, "/") != 0))
+    int which = brc_json_choice(separator, separators, 2);
+    if (which < 0)
         return meta_bad(err, "/chunk_key_encoding/configuration/separator",
                         "must be \".\" or \"/\"");
-    m->separator = text[0];
+    m->separator = separators[which][0];
     return BRC_OK;
 }
 
@@ -245,8 +242,9 @@ static int meta_texts(brc_meta *m, const brc_json *doc, brc_error *err)
     BRC_GO(brc_json_write(&text, brc_json_member(doc, "codecs"), err));
     BRC_GO(brc_buf_take_text(&text, &m->codecs_json, err));
     const brc_json *type = brc_json_member(doc, "data_type");
-    if (brc_json_kind(type) == BRC_JSON_STRING && brc_json_text(type) != NULL)
-        BRC_GO(brc_buf_text(&text, brc_json_text(type), err));
+    const char *name;
+    if (brc_json_text(type, &name))
+        BRC_GO(brc_buf_text(&text, name, err));
     else
         BRC_GO(brc_json_write(&text, type, err));
     BRC_GO(brc_buf_take_text(&text, &m->dtype, err));

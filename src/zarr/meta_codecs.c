@@ -237,13 +237,12 @@ static int level_open_index(brc_meta *m, brc_shard_level *level, const brc_json 
                             brc_error *err)
 {
     uint64_t shape[BRC_MAX_NDIM];
-    const char *where = brc_json_text(brc_json_member(config, "index_location"));
     brc_span none = {NULL, 0};
     memcpy(shape, level->grid, sizeof(shape));
     if (m->ndim >= BRC_MAX_NDIM)
         return brc_fail(err, BRC_ELIMIT, "shards can have at most %d dimensions", BRC_MAX_NDIM - 1);
     shape[m->ndim] = 2;
-    level->at_start = where != NULL && strcmp(where, "start") == 0;
+    level->at_start = brc_json_is(brc_json_member(config, "index_location"), "start");
     if (m->index_type == NULL) {
         brc_json *name = brc_json_new_string("uint64");
         int rc = name != NULL ? brc_dtype_open(&m->index_type, m->registry, name, err)

@@ -114,7 +114,7 @@ static int same_type(const char *dtype, const brc_json *json)
 {
     brc_buf text = BRC_BUF_INIT;
     if (brc_json_kind(json) == BRC_JSON_STRING)
-        return strcmp(dtype, brc_json_text(json)) == 0;
+        return brc_json_is(json, dtype);
     int same = brc_json_write(&text, json, NULL) == BRC_OK && text.len == strlen(dtype) &&
                memcmp(text.data, dtype, text.len) == 0;
     brc_buf_dispose(&text);

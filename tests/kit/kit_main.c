@@ -41,8 +41,7 @@ static const char *kit_given_for(const struct kit_run *run, const char *name)
         brc_json *json = NULL;
         const char *text = run->texts[i];
         int rc = brc_json_parse(&json, text, strlen(text), NULL);
-        const char *has = rc == BRC_OK ? brc_json_text(brc_json_member(json, "name")) : NULL;
-        int is_it = has != NULL && strcmp(has, name) == 0;
+        int is_it = rc == BRC_OK && brc_json_is(brc_json_member(json, "name"), name);
         brc_json_free(json);
         if (is_it)
             return text;

@@ -49,12 +49,12 @@ static int invert_bytes(void *ctx, const void *state, void *scratch, brc_span sr
 
 static int word_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err)
 {
-    const char *text = brc_json_kind(json) == BRC_JSON_STRING ? brc_json_text(json) : "";
+    const char *text;
     char *end = NULL;
     unsigned long value;
 
     (void)type;
-    if (strlen(text) != 4 || strspn(text, "0123456789abcdef") != 4)
+    if (!brc_json_text(json, &text) || strlen(text) != 4 || strspn(text, "0123456789abcdef") != 4)
         return brc_fail(err, BRC_EINVAL, "a word is a string of four hexadecimal digits");
     value = strtoul(text, &end, 16);
     uint8_t bytes[2] = { (uint8_t)value, (uint8_t)(value >> 8) };
