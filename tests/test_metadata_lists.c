@@ -9,6 +9,7 @@
 #include "../src/codec/registry.h"
 #include "../src/zarr/meta.h"
 #include "kit/exchange_kit.h"
+#include "kit/json_places.h"
 
 Suite *metadata_lists_suite(void);
 
@@ -610,6 +611,15 @@ START_TEST(what_is_no_json_is_refused)
 END_TEST
 
 #define COUNT(list) (int)(sizeof(list) / sizeof((list)[0]))
+
+brc_json *metadata_document(size_t i)
+{
+    size_t groups = COUNT(accepted_groups);
+    if (i < groups)
+        return patched(GOOD_GROUP, accepted_groups[i]);
+    i -= groups;
+    return i < COUNT(accepted) ? patched(GOOD_ARRAY, accepted[i].patch) : NULL;
+}
 
 Suite *metadata_lists_suite(void)
 {

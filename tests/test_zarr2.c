@@ -9,6 +9,7 @@
 #include "../src/breccia.h"
 #include "../src/xfer/zarr2.h"
 #include "kit/exchange_kit.h"
+#include "kit/json_places.h"
 
 Suite *zarr2_suite(void);
 
@@ -615,6 +616,24 @@ START_TEST(version_3_as_version_2)
     exchange_stop(&kit);
 }
 END_TEST
+
+brc_json *zarr2_document(size_t i)
+{
+    size_t ntypes = sizeof(types) / sizeof(types[0]);
+    char text[700];
+
+    if (i < ntypes) {
+        snprintf(text, sizeof(text), GOOD("%s", "%s", "null", "null"), types[i].dtype,
+                 types[i].fill);
+        return parsed(text);
+    }
+    i -= ntypes;
+    if (i >= sizeof(chains) / sizeof(chains[0]))
+        return NULL;
+    snprintf(text, sizeof(text), ZARRAY("[4,5,6]", "[2,2,2]", "%s", "0", "%s", "%s", "%s"),
+             chains[i].dtype, chains[i].order, chains[i].filters, chains[i].compressor);
+    return parsed(text);
+}
 
 Suite *zarr2_suite(void)
 {

@@ -82,8 +82,9 @@ static int field_read_name(const char **out, const char *name, const struct stru
                            const brc_json *field, brc_error *err)
 {
     if (!brc_json_text(field, out) || **out == '\0')
-        return brc_fail(err, BRC_EINVAL, "data type %s: a field's name must be a string, not empty and "
-                        "without U+0000",
+        return brc_fail(err, BRC_EINVAL,
+                        "data type %s: a field's name must be a string, not empty and without "
+                        "U+0000",
                         name);
     for (size_t i = 0; i < state->n; i++)
         if (strcmp(state->fields[i].name, *out) == 0)

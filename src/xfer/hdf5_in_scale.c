@@ -61,7 +61,8 @@ static int scale_name(const scale_reader *r, hid_t scale, const char *path, int 
     brc_json *name;
     BRC_TRY(brc_hdf5_attr_value(&name, r->in, scale, "NAME", r->label, err));
     const char *text;
-    if (!brc_json_text(name, &text) || !*text || strncmp(text, NO_VARIABLE, strlen(NO_VARIABLE)) == 0)
+    if (!brc_json_text(name, &text) || !*text ||
+        strncmp(text, NO_VARIABLE, strlen(NO_VARIABLE)) == 0)
         text = part_after_slash(path);
     int rc = brc_utf8_valid(text, strlen(text)) ? set_axis_name(r, axis, text, err) : BRC_OK;
     brc_json_free(name);

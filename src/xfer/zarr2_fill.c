@@ -40,7 +40,11 @@ static int print_element(brc_buf *out, brc_buf *element, const brc_zarr2_type *t
     int rc;
 
     BRC_GO(brc_json_parse(&name, (const char *)type->json.data, type->json.len, err));
-    BRC_GO(brc_dtype_open(&dtype, reg, name, err));
+    rc = brc_dtype_open(&dtype, reg, name, err);
+    if (rc < 0) {
+        brc_context(err, "/dtype");
+        goto done;
+    }
     if (dtype->item_size != element->len) {
         rc = brc_fail(err, BRC_EINTERNAL, "/fill_value: %zu bytes of %zu", element->len,
                       dtype->item_size);

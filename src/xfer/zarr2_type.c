@@ -361,7 +361,8 @@ static uint64_t repeats(const brc_json *data_type, const brc_json **element)
         snprintf(number, sizeof(number), "%llu", (unsigned long long)n);
         if (n == 0)
             *element = type;
-        if (!brc_json_is(brc_json_member(f, "name"), number) || !type || !brc_json_equal(type, *element))
+        if (!brc_json_is(brc_json_member(f, "name"), number) || !type ||
+            !brc_json_equal(type, *element))
             return 0;
     }
     return n;
