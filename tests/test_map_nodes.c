@@ -251,7 +251,7 @@ START_TEST(a_node_in_many_places_is_damage)
     brc_buf_dispose(&bytes);
     KIT_FAILS(&kit, BRC_ECORRUPT, "not where its keys",
               brc_map_each(kit.store, &root, count_item, &items, &kit.err));
-    ck_assert_int_eq(items, 1);
+    ck_assert_int_eq(items, 0);
     KIT_FAILS(&kit, BRC_ECORRUPT, "not where its keys",
               brc_map_diff(kit.store, &root, &nothing, ignore_difference, NULL, &kit.err));
 }
@@ -287,7 +287,7 @@ START_TEST(a_map_that_lies_about_its_nodes_is_damaged)
     int rc = brc_map_get(kit.store, &root, "cc", 2, &found, &value, &kit.err);
     ck_assert(other_place ? rc == BRC_OK && !found : rc == BRC_ECORRUPT);
     rc = brc_map_each(kit.store, &root, look_at_item, &look, &kit.err);
-    ck_assert_int_eq(rc, strcmp(l->key, "zz") == 0 ? BRC_OK : BRC_ECORRUPT);
+    ck_assert_int_eq(rc, BRC_ECORRUPT);
     rc = brc_map_diff(kit.store, &root, &nothing, ignore_difference, NULL, &kit.err);
     ck_assert_int_eq(rc, BRC_ECORRUPT);
     rc = brc_map_get_many(kit.store, &root, &key, 1, found_nothing, NULL, &kit.err);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "node.h"
+#include "map_cursor.h"
 
 int brc_map_get(brc_store *store, const brc_oid *root, const void *key, size_t key_len, int *found,
                 brc_span *value, brc_error *err)
@@ -126,79 +126,22 @@ int brc_map_get_many(brc_store *store, const brc_oid *root, const brc_span *keys
 
 /* ---- everything ------------------------------------------------------------------ */
 
-/* Keys come in order over the whole map. That is checked from leaf to leaf, because a
- * stranger's nodes may have one child many times, level above level: the walk would
- * not end in a lifetime. */
-typedef struct walk_all {
-    brc_store *store;
-    brc_map_each_fn each;
-    void *ctx;
-    int begun;
-    size_t last_bits; /* the greatest key so far */
-    uint8_t last[BRC_KEY_MAX];
-} walk_all;
-
-static int check_walk_order(const walk_all *w, const brc_item *first, brc_error *err)
-{
-    size_t common = brc_bits_common(w->last, w->last_bits, first->key, first->bits);
-    if (common < w->last_bits && common < first->bits && brc_bit(first->key, common))
-        return BRC_OK;
-    return brc_fail(err, BRC_ECORRUPT,
-                    "a map node is damaged: it is not where its keys belong");
-}
-
-static int walk_leaf(walk_all *w, brc_span bytes, brc_error *err)
-{
-    brc_node_reader reader;
-    brc_item item;
-    int rc;
-    void *copy;
-    /* The callback may use the store, and the node's bytes with it. */
-    BRC_TRY(brc_new(&copy, bytes.len, err));
-    memcpy(copy, bytes.data, bytes.len);
-    rc = brc_node_open(&reader, (brc_span){copy, bytes.len}, brc_store_id_len(w->store), err);
-    while (rc >= 0 && (rc = brc_node_next(&reader, &item, err)) > 0) {
-        if (reader.at == 1 && w->begun)
-            BRC_GO(check_walk_order(w, &item, err));
-        BRC_GO(w->each(w->ctx, (brc_span){item.key, item.bits / 8}, item.value, err));
-    }
-    w->begun = 1;
-    w->last_bits = reader.bits;
-    memcpy(w->last, reader.key, brc_bits_bytes(reader.bits));
-done:
-    free(copy);
-    return rc < 0 ? rc : BRC_OK;
-}
-
-static int walk_node(walk_all *w, const brc_oid *id, const brc_item *as, brc_error *err)
-{
-    brc_node_reader reader;
-    brc_item *children;
-    brc_span bytes;
-    void *p;
-    int rc = BRC_OK;
-    BRC_TRY(brc_node_load(w->store, id, as, &reader, err));
-    if (reader.level == 0) {
-        BRC_TRY(brc_store_get(w->store, BRC_KIND_NODE, id, &bytes, err));
-        return walk_leaf(w, bytes, err);
-    }
-    BRC_TRY(brc_new_array(&p, reader.count, sizeof(*children), err));
-    children = p;
-    unsigned n = 0;
-    while (n < reader.count && (rc = brc_node_next(&reader, &children[n], err)) > 0)
-        n++;
-    rc = rc < 0 ? rc : BRC_OK;
-    for (unsigned i = 0; i < n && rc == BRC_OK; i++)
-        rc = walk_node(w, &children[i].id, &children[i], err);
-    free(p);
-    return rc;
-}
-
 int brc_map_each(brc_store *store, const brc_oid *root, brc_map_each_fn each, void *ctx,
                  brc_error *err)
 {
-    walk_all w = { .store = store, .each = each, .ctx = ctx };
-    return brc_oid_is_zero(root) ? BRC_OK : walk_node(&w, root, NULL, err);
+    brc_map_cursor c;
+    int rc;
+    BRC_GO(brc_map_cursor_start(&c, store, root, err));
+    for (;;) {
+        BRC_GO(brc_map_cursor_descend(&c, err));
+        if (c.at_end)
+            break;
+        BRC_GO(each(ctx, (brc_span){ c.head.key, c.head.bits / 8 }, c.head.value, err));
+        BRC_GO(brc_map_cursor_step(&c, err));
+    }
+done:
+    brc_map_cursor_end(&c);
+    return rc;
 }
 
 int brc_map_count(brc_store *store, const brc_oid *root, uint64_t *count, brc_error *err)
@@ -211,7 +154,9 @@ int brc_map_count(brc_store *store, const brc_oid *root, uint64_t *count, brc_er
         return BRC_OK;
     BRC_TRY(brc_node_load(store, root, NULL, &reader, err));
     while ((rc = brc_node_next(&reader, &item, err)) > 0)
-        *count += item.is_child ? item.keys : 1;
+        if (!brc_add_u64(*count, item.is_child ? item.keys : 1, count))
+            return brc_fail(err, BRC_ECORRUPT,
+                            "a map node is damaged: its keys are more than can be counted");
     return rc;
 }
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "../base/alloc.h"
+
 size_t brc_bits_common(const uint8_t *a, size_t a_bits, const uint8_t *b, size_t b_bits)
 {
     size_t max = a_bits < b_bits ? a_bits : b_bits;
@@ -107,6 +109,40 @@ int brc_node_next(brc_node_reader *reader, brc_item *item, brc_error *err)
     if (!(reader->level == 0 ? node_read_leaf_item(reader, item) : node_read_child(reader, item)))
         return node_broken(err, "an item is cut off or impossible");
     return 1;
+}
+
+int brc_node_facts_read(brc_node_facts *out, brc_span node, size_t id_len, brc_error *err)
+{
+    brc_node_reader reader;
+    brc_item item;
+    int rc;
+    BRC_TRY(brc_node_open(&reader, node, id_len, err));
+    *out = (brc_node_facts){ .level = reader.level, .count = reader.count };
+    while ((rc = brc_node_next(&reader, &item, err)) > 0) {
+        if (!brc_add_u64(out->keys, item.is_child ? item.keys : 1, &out->keys))
+            out->keys = UINT64_MAX;
+        if (reader.at == 1) {
+            out->bits = item.bits;
+            memcpy(out->prefix, item.key, brc_bits_bytes(item.bits));
+        }
+    }
+    if (rc < 0)
+        return rc;
+    /* items are in order: what the first and the last share, all do */
+    out->bits = brc_bits_common(out->prefix, out->bits, reader.key, reader.bits);
+    return BRC_OK;
+}
+
+int brc_node_facts_match(const brc_node_facts *facts, const brc_item *child, brc_error *err)
+{
+    if (facts->level != child->level || facts->count != child->weight)
+        return node_broken(err, "it is not what its parent says");
+    if (facts->keys != child->keys)
+        return node_broken(err, "it has not as many keys as its parent says");
+    if (facts->bits != child->bits ||
+        brc_bits_common(facts->prefix, facts->bits, child->key, child->bits) != child->bits)
+        return node_broken(err, "it is not where its keys belong");
+    return BRC_OK;
 }
 
 int brc_node_load(brc_store *store, const brc_oid *id, const brc_item *child,

@@ -57,6 +57,18 @@ BRC_MUST_USE int brc_node_open(brc_node_reader *reader, brc_span node, size_t id
 /* 1 with an item, 0 at the end. */
 BRC_MUST_USE int brc_node_next(brc_node_reader *reader, brc_item *item, brc_error *err);
 
+/* What a node above says of a node, as the node itself has it. */
+typedef struct brc_node_facts {
+    unsigned level, count;
+    uint64_t keys;      /* in all; beyond 2^64 - 1: that                         */
+    size_t bits;        /* that every key begins with                            */
+    uint8_t prefix[BRC_KEY_MAX];
+} brc_node_facts;
+/* Reads every item, with every check on a node by itself. */
+BRC_MUST_USE int brc_node_facts_read(brc_node_facts *out, brc_span node, size_t id_len, brc_error *err);
+/* BRC_ECORRUPT where the item says anything else. */
+BRC_MUST_USE int brc_node_facts_match(const brc_node_facts *facts, const brc_item *child, brc_error *err);
+
 /* Reads a child's node and checks it against what its parent says of it. */
 BRC_MUST_USE int brc_node_load(brc_store *store, const brc_oid *id, const brc_item *child, brc_node_reader *reader, brc_error *err);
 
