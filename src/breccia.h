@@ -413,7 +413,10 @@ BRC_API BRC_MUST_USE int brc_session_clean(int *clean, brc_session *s, brc_error
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 
 /* Children of a group by name, or with `recurse` the whole tree under a node,
- * the node itself first. */
+ * the node itself first: as they are now, whatever is changed while the list is read;
+ * but brc_end() with keep 0 ends a list that began in its transaction.  Nodes are
+ * read as they are asked for: brc_list_next() fails where they are damaged, and with
+ * BRC_ELIMIT past brc_open_opts.max_nodes. */
 BRC_API BRC_MUST_USE int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_error *err);
 BRC_API BRC_MUST_USE int brc_list_next(brc_iter *it, brc_node *out, brc_error *err);
 /* *kind: BRC_GROUP or BRC_ARRAY, or 0 where there is no such node. */
@@ -489,7 +492,8 @@ BRC_API BRC_MUST_USE int brc_array_load_npy(brc_array *a, const brc_sel *sel, in
 
 /* The bytes at "a/zarr.json" or "a/c/0/1"; BRC_ENOTFOUND where there are none. */
 BRC_API BRC_MUST_USE int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err);
-/* Keys under a node's path, in no promised order. */
+/* Keys under a node's path, in no promised order; of one node after the other, so that
+ * what is changed meanwhile may be in them or not. */
 BRC_API BRC_MUST_USE int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err);
 BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error *err);
 

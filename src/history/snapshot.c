@@ -56,6 +56,15 @@ int brc_entry_equal(const brc_entry *a, const brc_entry *b)
            brc_oid_cmp(&a->map, &b->map) == 0 && brc_oid_cmp(&a->storage, &b->storage) == 0;
 }
 
+int brc_child_decode(brc_entry *out, brc_span key, brc_span value, size_t id_len, brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (key.len == 0 || key.data[key.len - 1] != 0)
+        return brc_fail(err, BRC_ECORRUPT, "a child's name is damaged; run 'breccia fsck'");
+    BRC_TRY(brc_name_is_stored((const char *)key.data, key.len - 1, err));
+    return brc_entry_decode(out, value, id_len, err);
+}
+
 int brc_child_key(brc_buf *out, const char *name, size_t len, brc_error *err)
 {
     out->len = 0;
@@ -179,6 +188,28 @@ int brc_name_check(const char *name, size_t len, brc_error *err)
     if (len == 9 && memcmp(name, "zarr.json", 9) == 0)
         return brc_fail(err, BRC_EINVAL, "a node cannot be called 'zarr.json'");
     return BRC_OK;
+}
+
+int brc_name_is_stored(const char *name, size_t len, brc_error *err)
+{
+    int rc = brc_name_check(name, len, err);
+    if (rc == BRC_OK || rc == BRC_ENOMEM)
+        return rc;
+    brc_context(err, "a child's name is damaged");
+    if (err != NULL)
+        err->code = BRC_ECORRUPT;
+    return BRC_ECORRUPT;
+}
+
+int brc_path_order(const char *a, const char *b)
+{
+    const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
+    while (*x == *y && *x != 0) {
+        x++;
+        y++;
+    }
+    int cx = *x == '/' ? 1 : *x == 0 ? 0 : *x + 1, cy = *y == '/' ? 1 : *y == 0 ? 0 : *y + 1;
+    return cx - cy;
 }
 
 int brc_path_normal(brc_buf *out, const char *path, brc_error *err)

@@ -37,6 +37,10 @@ size_t brc_entry_encode(uint8_t out[BRC_ENTRY_MAX], const brc_entry *entry, size
 BRC_MUST_USE int brc_entry_decode(brc_entry *out, brc_span bytes, size_t id_len, brc_error *err);
 int brc_entry_equal(const brc_entry *a, const brc_entry *b);
 
+/* A child as a group's map has it: the key is name and zero byte. BRC_ECORRUPT where the
+ * name is not allowed, or the entry is damaged. */
+BRC_MUST_USE int brc_child_decode(brc_entry *out, brc_span key, brc_span value, size_t id_len, brc_error *err);
+
 /* A child's key: its name and a zero byte. */
 BRC_MUST_USE int brc_child_key(brc_buf *out, const char *name, size_t len, brc_error *err);
 
@@ -57,6 +61,10 @@ BRC_MUST_USE int brc_doc_put(brc_store *store, const brc_json *doc, brc_oid *out
  * export. Names: not empty, no '/', not only dots, no "__" in front, not
  * "zarr.json", at most BRC_NAME_MAX bytes of UTF-8 without NUL. */
 BRC_MUST_USE int brc_name_check(const char *name, size_t len, brc_error *err);
+/* The same of a name that was read: BRC_ECORRUPT where it is not allowed. */
+BRC_MUST_USE int brc_name_is_stored(const char *name, size_t len, brc_error *err);
+/* Paths in the order of a walk: '/' comes before every other character. */
+int brc_path_order(const char *a, const char *b);
 /* "a/b", "/a/b/" and "/a/b" become "/a/b"; "" and "/" the root "/". */
 BRC_MUST_USE int brc_path_normal(brc_buf *out, const char *path, brc_error *err);
 

@@ -11,36 +11,31 @@
 
 /* ---- nodes under a path -------------------------------- */
 
-int brc_node_list_read(brc_node_list *out, brc_session *s, const char *path, brc_error *err)
+static int visit_nodes(brc_session *s, const char *path, brc_node_fn each, void *ctx,
+                       brc_error *err)
 {
     brc_iter *it = NULL;
     brc_node node;
-    size_t kinds_cap = 0;
+    size_t base = 0, n = 0;
     int rc;
 
     BRC_GO(brc_list(&it, s, path, 1, err));
     while ((rc = brc_list_next(it, &node, err)) > 0) {
-        BRC_GO(
-            brc_grow_array((void **)&out->paths, &out->cap, out->n + 1, sizeof(*out->paths), err));
-        BRC_GO(
-            brc_grow_array((void **)&out->kinds, &kinds_cap, out->n + 1, sizeof(*out->kinds), err));
-        BRC_GO(brc_dup(&out->paths[out->n], node.path, err));
-        out->kinds[out->n++] = node.kind;
+        if (n++ == 0)
+            base = strlen(node.path);
+        const char *inner = node.path + base;
+        if (each)
+            BRC_GO(each(ctx, node.path, inner + (*inner == '/'), node.kind, err));
     }
-    if (rc == 0 && out->n == 0)
-        rc = brc_fail(err, BRC_ENOTFOUND, "%s: there is no such node", path);
 done:
     brc_iter_free(it);
     return rc;
 }
 
-void brc_node_list_free(brc_node_list *list)
+int brc_nodes_each(brc_session *s, const char *path, brc_node_fn each, void *ctx, brc_error *err)
 {
-    for (size_t i = 0; i < list->n; i++)
-        free(list->paths[i]);
-    free(list->paths);
-    free(list->kinds);
-    memset(list, 0, sizeof(*list));
+    BRC_TRY(visit_nodes(s, path, NULL, NULL, err));
+    return visit_nodes(s, path, each, ctx, err);
 }
 
 /* ---- import -------------------------------- */

@@ -77,28 +77,14 @@ static const char *own_name(const char *path)
     return slash && slash[1] ? slash + 1 : "data";
 }
 
-static int export_nodes(brc_hdf5_out *out, const char *path, brc_error *err)
+/* brc_nodes_each() */
+static int export_node(void *ctx, const char *path, const char *inner, int kind, brc_error *err)
 {
-    brc_node_list nodes = { 0 };
-    int rc;
+    brc_hdf5_out *out = ctx;
 
-    BRC_GO(brc_node_list_read(&nodes, out->session, path, err));
-    if (nodes.kinds[0] == BRC_ARRAY) {
-        rc = brc_hdf5_dataset_export(out, nodes.paths[0], own_name(nodes.paths[0]), err);
-        goto done;
-    }
-    size_t base = strlen(nodes.paths[0]);
-    for (size_t i = 0; i < nodes.n; i++) {
-        const char *inner = nodes.paths[i] + base;
-        inner += *inner == '/';
-        if (nodes.kinds[i] == BRC_GROUP)
-            BRC_GO(export_group(out, nodes.paths[i], inner, err));
-        else
-            BRC_GO(brc_hdf5_dataset_export(out, nodes.paths[i], inner, err));
-    }
-done:
-    brc_node_list_free(&nodes);
-    return rc;
+    if (kind == BRC_GROUP)
+        return export_group(out, path, inner, err);
+    return brc_hdf5_dataset_export(out, path, *inner ? inner : own_name(path), err);
 }
 
 static void free_items(brc_hdf5_out *out)
@@ -126,7 +112,7 @@ int brc_hdf5_export(brc_session *s, const char *path, const char *dest, brc_erro
     BRC_GO(brc_hdf5_start(&out->lib, 1, err));
     BRC_GO(brc_dest_open(&place, dest, 0, err));
     BRC_GO(create_file(out, place.temp, dest, err));
-    BRC_GO(export_nodes(out, path, err));
+    BRC_GO(brc_nodes_each(s, path, export_node, out, err));
     BRC_GO(brc_hdf5_scales_write(out, err));
     BRC_GO(close_file(out, dest, err));
     BRC_GO(brc_dest_finish(&place, 0, err));

@@ -59,33 +59,24 @@ static int group_holding(const brc_netcdf_out *out, int from, const char *path)
     return 0;
 }
 
-static int plan_nodes(brc_netcdf_out *out, const char *path, brc_error *err)
+/* brc_nodes_each(): the group that it is in is the last one or above that. */
+static int plan_node(void *ctx, const char *path, const char *inner, int kind, brc_error *err)
 {
-    brc_node_list nodes = { 0 };
-    int rc, at = 0;
+    brc_netcdf_out *out = ctx;
 
-    BRC_GO(brc_node_list_read(&nodes, out->session, path, err));
-    BRC_GO(add_group(out, nodes.kinds[0] == BRC_GROUP ? nodes.paths[0] : NULL, -1, err));
-    if (nodes.kinds[0] == BRC_ARRAY)
-        BRC_GO(add_var(out, nodes.paths[0], 0, err));
-    for (size_t i = 1; i < nodes.n; i++) {
-        int group = group_holding(out, at, nodes.paths[i]);
-        if (nodes.kinds[i] == BRC_ARRAY) {
-            BRC_GO(add_var(out, nodes.paths[i], group, err));
-        } else if (out->classic) {
-            rc = brc_fail(err, BRC_EUNSUPPORTED,
-                          "%s is a group, and classic NetCDF has none within a file: write "
-                          "NetCDF-4 (--format netcdf), or export the group by itself",
-                          nodes.paths[i]);
-            goto done;
-        } else {
-            BRC_GO(add_group(out, nodes.paths[i], group, err));
-            at = (int)out->ngroups - 1;
-        }
+    if (*inner == 0) {
+        BRC_TRY(add_group(out, kind == BRC_GROUP ? path : NULL, -1, err));
+        return kind == BRC_ARRAY ? add_var(out, path, 0, err) : BRC_OK;
     }
-done:
-    brc_node_list_free(&nodes);
-    return rc;
+    int group = group_holding(out, (int)out->ngroups - 1, path);
+    if (kind == BRC_ARRAY)
+        return add_var(out, path, group, err);
+    if (out->classic)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s is a group, and classic NetCDF has none within a file: write "
+                        "NetCDF-4 (--format netcdf), or export the group by itself",
+                        path);
+    return add_group(out, path, group, err);
 }
 
 /* Whether the root group has a node or a dimension of this name. */
@@ -127,7 +118,7 @@ static int make_plan(brc_netcdf_out *out, const char *path, brc_error *err)
     brc_netcdf_axes *axes = NULL;
     int rc;
 
-    BRC_GO(plan_nodes(out, path, err));
+    BRC_GO(brc_nodes_each(out->session, path, plan_node, out, err));
     BRC_GO(brc_new_array((void **)&axes, out->nvars + 1, sizeof(*axes), err));
     for (size_t i = 0; i < out->nvars; i++)
         BRC_GO(brc_netcdf_plan_var(out, brc_netcdf_var_at(out, i), &axes[i], err));

@@ -29,6 +29,7 @@ typedef struct member_out {
 
 struct npz_out {
     brc_session *session;
+    size_t arrays; /* that were met */
     zip_t *archive;
     brc_error error; /* of the first member that failed; code 0: none */
 };
@@ -179,36 +180,28 @@ done:
     return rc;
 }
 
-/* The member's name: what follows the exported node's path, or the array's own
- * name where it is the node itself. */
-static const char *inner_path(const char *path, size_t base_len)
+/* brc_nodes_each(). The member is called what follows the exported node's path, or has
+ * the array's own name where it is the node itself. */
+static int add_node(void *ctx, const char *path, const char *inner, int kind, brc_error *err)
 {
-    if (strlen(path) > base_len)
-        return path + base_len + (path[base_len] == '/');
+    npz_out *job = ctx;
     const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : "arr_0";
+
+    if (kind != BRC_ARRAY)
+        return BRC_OK;
+    job->arrays++;
+    if (*inner == 0)
+        inner = slash && slash[1] ? slash + 1 : "arr_0";
+    return add_member(job, path, inner, err);
 }
 
 static int add_members(npz_out *job, const char *path, brc_error *err)
 {
-    brc_node_list nodes = { 0 };
-    size_t arrays = 0;
-    int rc;
-
-    BRC_GO(brc_node_list_read(&nodes, job->session, path, err));
-    size_t base_len = strlen(nodes.paths[0]);
-    for (size_t i = 0; i < nodes.n; i++) {
-        if (nodes.kinds[i] != BRC_ARRAY)
-            continue;
-        BRC_GO(add_member(job, nodes.paths[i], inner_path(nodes.paths[i], base_len), err));
-        arrays++;
-    }
-    if (arrays == 0)
-        rc = brc_fail(err, BRC_EINVAL, "%s has no arrays: there is nothing to write to a .npz file",
-                      path);
-done:
-    brc_node_list_free(&nodes);
-    return rc;
+    BRC_TRY(brc_nodes_each(job->session, path, add_node, job, err));
+    if (job->arrays > 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINVAL, "%s has no arrays: there is nothing to write to a .npz file",
+                    path);
 }
 
 static int close_archive(npz_out *job, const char *dest, brc_error *err)

@@ -30,15 +30,14 @@ int brc_is_excluded(const brc_xfer_opts *opts, const char *path);
 /* "/a" and "b" to "/a/b", "/" and "b" to "/b". */
 BRC_MUST_USE int brc_node_join(char **out, const char *path, const char *name, brc_error *err);
 
-/* Every node under a path, the node itself first, in one list. */
-typedef struct brc_node_list {
-    char **paths;
-    int *kinds;
-    size_t n, cap;
-} brc_node_list;
-BRC_MUST_USE int brc_node_list_read(brc_node_list *out, brc_session *s, const char *path,
-                                    brc_error *err);
-void brc_node_list_free(brc_node_list *list);
+/* One of the nodes under a path; `inner` is its path below that of the first, "a/b", and ""
+ * of the first itself. */
+typedef int (*brc_node_fn)(void *ctx, const char *path, const char *inner, int kind,
+                           brc_error *err);
+/* Every node, the one at the path first. A first round visits them all before `each` is
+ * called: what is damaged or exceeds a limit is told before anything is written. */
+BRC_MUST_USE int brc_nodes_each(brc_session *s, const char *path, brc_node_fn each, void *ctx,
+                                brc_error *err);
 
 BRC_MUST_USE int brc_zarr_import(brc_session *s, const char *source, const char *path,
                                  const brc_xfer_opts *opts, brc_error *err);

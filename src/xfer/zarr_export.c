@@ -187,12 +187,16 @@ static int write_array_chunks(zarr_out *out, const char *path, const char *inner
 
 /* ---- nodes -------------------------------- */
 
-/* `inner`: the node's path below the exported one, "" for itself. */
-static int write_node(zarr_out *out, const char *path, int kind, const char *inner, brc_error *err)
+/* brc_nodes_each() */
+static int write_node(void *ctx, const char *path, const char *inner, int kind, brc_error *err)
 {
+    zarr_out *out = ctx;
     brc_json *doc = NULL;
     int rc;
 
+    if (*inner == 0 && out->opts->consolidated && kind != BRC_GROUP)
+        return brc_fail(err, BRC_EINVAL,
+                        "%s is an array: only groups have consolidated metadata", path);
     if (*inner && !brc_path_is_safe(inner))
         return brc_fail(err, BRC_EINVAL, "%s: a name in it cannot be a directory's", path);
     BRC_GO(brc_node_doc(&doc, out->session, path, err));
@@ -210,28 +214,6 @@ done:
     return rc;
 }
 
-static int write_hierarchy(zarr_out *out, const char *path, brc_error *err)
-{
-    brc_node_list nodes = { 0 };
-    int rc;
-
-    BRC_GO(brc_node_list_read(&nodes, out->session, path, err));
-    if (out->opts->consolidated && nodes.kinds[0] != BRC_GROUP) {
-        rc = brc_fail(err, BRC_EINVAL, "%s is an array: only groups have consolidated metadata",
-                      path);
-        goto done;
-    }
-    size_t base_len = strlen(nodes.paths[0]);
-    for (size_t i = 0; i < nodes.n; i++) {
-        const char *inner = nodes.paths[i] + base_len;
-        BRC_GO(write_node(out, nodes.paths[i], nodes.kinds[i], inner + (*inner == '/'), err));
-    }
-    BRC_GO(finish_documents(out, nodes.paths[0], err));
-done:
-    brc_node_list_free(&nodes);
-    return rc;
-}
-
 int brc_zarr_export(brc_session *s, const char *path, const char *dest,
                     const brc_zarr_out_opts *opts, brc_error *err)
 {
@@ -240,7 +222,8 @@ int brc_zarr_export(brc_session *s, const char *path, const char *dest,
 
     BRC_GO(opts->zip ? brc_tree_out_zip(&out.tree, dest, err)
                      : brc_tree_out_dir(&out.tree, dest, err));
-    BRC_GO(write_hierarchy(&out, path, err));
+    BRC_GO(brc_nodes_each(s, path, write_node, &out, err));
+    BRC_GO(finish_documents(&out, path, err));
     BRC_GO(out.tree->finish(out.tree, err));
 done:
     brc_buf_dispose(&out.key);

@@ -182,7 +182,7 @@ static int rechunk(brc_array *a, const brc_json *doc, brc_error *err)
     brc_session *s = a->session;
     brc_buf path = BRC_BUF_INIT;
     int rc;
-    BRC_GO(brc_path_child(&path, "/", "rechunked from", err)); /* gone before anyone looks */
+    BRC_GO(brc_buf_printf(&path, err, "/rechunked from")); /* gone before anyone looks */
     BRC_GO(brc_node_copy(s, a->path, (const char *)path.data, err));
     BRC_GO(brc_array_sync(a, err));
     BRC_GO(brc_array_put_entry(a, doc, NULL, err));

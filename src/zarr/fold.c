@@ -76,17 +76,10 @@ int brc_fold_chunks(brc_store *store, const brc_entry *entry, int64_t row, brc_o
 
 /* ---- nodes -------------------------------- */
 
-/* Like strcmp, but '/' comes before everything else: a subtree is one run. */
+/* A subtree is one run. */
 static int fold_path_order(const void *a, const void *b)
 {
-    const unsigned char *x = (const unsigned char *)((const brc_draft_node *)a)->path;
-    const unsigned char *y = (const unsigned char *)((const brc_draft_node *)b)->path;
-    while (*x == *y && *x != 0) {
-        x++;
-        y++;
-    }
-    int cx = *x == '/' ? 1 : *x == 0 ? 0 : *x + 1, cy = *y == '/' ? 1 : *y == 0 ? 0 : *y + 1;
-    return cx - cy;
+    return brc_path_order(((const brc_draft_node *)a)->path, ((const brc_draft_node *)b)->path);
 }
 
 typedef struct fold_nodes {

@@ -102,17 +102,28 @@ int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err)
 
 /* ---- all keys -------------------------------- */
 
+/* The nodes as they come, and the keys of one of them. */
 typedef struct key_list {
+    brc_session *session;
+    brc_iter *nodes;
     void *items; /* char *[] */
     size_t n, cap, at;
 } key_list;
 
+static void key_list_clear(key_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(((char **)list->items)[i]);
+    list->n = list->at = 0;
+}
+
 static void key_list_dispose(void *state)
 {
     key_list *list = state;
-    for (size_t i = 0; i < list->n; i++)
-        free(((char **)list->items)[i]);
+    key_list_clear(list);
     free(list->items);
+    brc_iter_free(list->nodes);
+    brc_session_unref(list->session);
 }
 
 /* "/a/b" and "c/0" as "a/b/c/0". */
@@ -156,27 +167,12 @@ static int keys_of_array(key_list *list, brc_session *s, const char *path, brc_e
     return rc;
 }
 
-static int keys_collect(key_list *list, brc_session *s, const char *path, brc_error *err)
-{
-    brc_iter *nodes;
-    brc_node node;
-    int rc;
-    BRC_TRY(brc_list(&nodes, s, path, 1, err));
-    while ((rc = brc_list_next(nodes, &node, err)) > 0) {
-        rc = key_add(list, node.path, "zarr.json", err);
-        if (rc == BRC_OK && node.kind == BRC_ARRAY)
-            rc = keys_of_array(list, s, node.path, err);
-        if (rc < 0)
-            break;
-    }
-    brc_iter_free(nodes);
-    return rc;
-}
-
 int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err)
 {
     BRC_TRY(brc_iter_new(out, BRC_ITER_KEYS, sizeof(key_list), key_list_dispose, err));
-    int rc = keys_collect(brc_iter_state(*out), s, path, err);
+    key_list *list = brc_iter_state(*out);
+    list->session = brc_session_ref(s);
+    int rc = brc_list(&list->nodes, s, path, 1, err);
     if (rc < 0) {
         brc_iter_free(*out);
         *out = NULL;
@@ -184,12 +180,29 @@ int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err)
     return rc;
 }
 
+/* 1 with the keys of the next node, 0 at the end. */
+static int keys_of_next_node(key_list *list, brc_error *err)
+{
+    brc_node node;
+    key_list_clear(list);
+    int rc = brc_list_next(list->nodes, &node, err);
+    if (rc <= 0)
+        return rc;
+    BRC_TRY(key_add(list, node.path, "zarr.json", err));
+    if (node.kind == BRC_ARRAY)
+        BRC_TRY(keys_of_array(list, list->session, node.path, err));
+    return 1;
+}
+
 int brc_keys_next(brc_iter *it, const char **key, brc_error *err)
 {
     BRC_TRY(brc_iter_check(it, BRC_ITER_KEYS, err));
     key_list *list = brc_iter_state(it);
-    if (list->at == list->n)
-        return 0;
+    if (list->at == list->n) {
+        int rc = keys_of_next_node(list, err);
+        if (rc <= 0)
+            return rc;
+    }
     *key = ((char **)list->items)[list->at++];
     return 1;
 }

@@ -101,71 +101,36 @@ int brc_attrs_get(brc_buf *out, brc_session *s, const char *path, const char *ke
 
 /* ---- listing -------------------------------- */
 
+/* A list is a walk that has begun: nothing is collected. */
 typedef struct node_list {
-    void *items; /* brc_node[]; the paths are ours */
-    size_t n, cap, at;
+    brc_session *session; /* whose store the walk reads */
+    brc_tree_walk *walk;
+    int without_itself;
 } node_list;
 
 static void node_list_dispose(void *state)
 {
-    node_list *list = state;
-    for (size_t i = 0; i < list->n; i++)
-        free((char *)(uintptr_t)((brc_node *)list->items)[i].path);
-    free(list->items);
+    brc_tree_walk_free(((node_list *)state)->walk);
+    brc_session_unref(((node_list *)state)->session);
 }
-
-static int node_list_add(node_list *list, const char *path, int kind, brc_error *err)
-{
-    char *copy;
-    BRC_TRY(brc_grow_array(&list->items, &list->cap, list->n + 1, sizeof(brc_node), err));
-    BRC_TRY(brc_dup(&copy, path, err));
-    ((brc_node *)list->items)[list->n++] = (brc_node){copy, kind};
-    return BRC_OK;
-}
-
-static int list_under(brc_session *s, const char *path, const brc_entry *group, int recurse,
-                      node_list *list, brc_error *err)
-{
-    brc_child *children;
-    size_t n;
-    brc_buf child = BRC_BUF_INIT;
-    BRC_TRY(brc_session_children(s, path, group, &children, &n, err));
-    int rc = BRC_OK;
-    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
-        rc = brc_path_child(&child, path, children[i].name, err);
-        if (rc == BRC_OK)
-            rc = node_list_add(list, (const char *)child.data, children[i].entry.kind, err);
-        if (rc == BRC_OK && recurse && children[i].entry.kind == BRC_GROUP)
-            rc = list_under(s, (const char *)child.data, &children[i].entry, 1, list, err);
-    }
-    brc_buf_dispose(&child);
-    brc_children_free(children, n);
-    return rc;
-}
-
-typedef struct list_request {
-    node_list *list;
-    int recurse;
-} list_request;
 
 static int look_list(brc_session *s, const char *path, void *arg, brc_error *err)
 {
-    const list_request *request = arg;
+    node_list *list = arg;
     brc_entry entry;
     int64_t row;
-    BRC_TRY(brc_session_need(s, path, request->recurse ? 0 : BRC_GROUP, &entry, &row, err));
-    if (request->recurse)
-        BRC_TRY(node_list_add(request->list, path, entry.kind, err));
-    if (entry.kind != BRC_GROUP)
-        return BRC_OK;
-    return list_under(s, path, &entry, request->recurse, request->list, err);
+    BRC_TRY(brc_session_need(s, path, list->without_itself ? BRC_GROUP : 0, &entry, &row, err));
+    return brc_session_walk(&list->walk, s, path, &entry, row,
+                            list->without_itself ? 0 : BRC_WALK_RECURSE, err);
 }
 
 int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_error *err)
 {
     BRC_TRY(brc_iter_new(out, BRC_ITER_NODES, sizeof(node_list), node_list_dispose, err));
-    list_request request = {brc_iter_state(*out), recurse};
-    int rc = look_at_node(s, path, look_list, &request, err);
+    node_list *list = brc_iter_state(*out);
+    list->session = brc_session_ref(s);
+    list->without_itself = !recurse;
+    int rc = look_at_node(s, path, look_list, list, err);
     if (rc < 0) {
         brc_iter_free(*out);
         *out = NULL;
@@ -175,15 +140,35 @@ int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_
 
 int brc_list_next(brc_iter *it, brc_node *out, brc_error *err)
 {
+    brc_tree_node node;
     BRC_TRY(brc_iter_check(it, BRC_ITER_NODES, err));
     node_list *list = brc_iter_state(it);
-    if (list->at == list->n)
-        return 0;
-    *out = ((brc_node *)list->items)[list->at++];
-    return 1;
+    int rc = brc_tree_walk_next(list->walk, &node, err);
+    if (rc > 0 && list->without_itself) {
+        list->without_itself = 0;
+        rc = brc_tree_walk_next(list->walk, &node, err);
+    }
+    if (rc > 0)
+        *out = (brc_node){ node.path, node.entry.kind };
+    return rc;
 }
 
 /* ---- making -------------------------------- */
+
+/* The root group takes another document only while it has no children. */
+static int is_childless(brc_session *s, const brc_entry *root, int64_t row, brc_error *err)
+{
+    brc_tree_walk *walk;
+    brc_tree_node node;
+    BRC_TRY(brc_session_walk(&walk, s, "/", root, row, 0, err));
+    int rc = brc_tree_walk_next(walk, &node, err); /* itself */
+    if (rc > 0)
+        rc = brc_tree_walk_next(walk, &node, err);
+    if (rc > 0)
+        rc = brc_fail(err, BRC_EEXISTS, "/ is there already, with %s in it", node.path);
+    brc_tree_walk_free(walk);
+    return rc;
+}
 
 /* A node with this document at a path that is free. */
 static int place_doc(brc_session *s, const char *path, int kind, const brc_json *doc,
@@ -194,14 +179,9 @@ static int place_doc(brc_session *s, const char *path, int kind, const brc_json 
     memset(&fresh, 0, sizeof(fresh));
     BRC_TRY(brc_session_find(s, path, &entry, &row, err));
     if (strcmp(path, "/") == 0) {
-        brc_child *children;
-        size_t n;
         if (entry.kind == BRC_ARRAY)
             return brc_fail(err, BRC_EEXISTS, "/ is an array already");
-        BRC_TRY(brc_session_children(s, path, &entry, &children, &n, err));
-        brc_children_free(children, n);
-        if (n > 0)
-            return brc_fail(err, BRC_EEXISTS, "/ is there already, with %zu nodes in it", n);
+        BRC_TRY(is_childless(s, &entry, row, err));
     } else if (entry.kind != 0) {
         return brc_fail(err, BRC_EEXISTS, "there is a node %s already", path);
     }

@@ -36,12 +36,6 @@ const brc_registry *brc_session_registry(const brc_session *s)
     return s->repo->registry;
 }
 
-int brc_path_child(brc_buf *out, const char *path, const char *name, brc_error *err)
-{
-    out->len = 0;
-    return brc_buf_printf(out, err, "%s/%s", strcmp(path, "/") == 0 ? "" : path, name);
-}
-
 /* ---- opening -------------------------------- */
 
 static int session_branch(brc_session *s, const char *rev, brc_error *err)
@@ -304,99 +298,11 @@ done:
     return rc;
 }
 
-/* ---- children -------------------------------- */
+/* ---- walking -------------------------------- */
 
-void brc_children_free(brc_child *children, size_t n)
+int brc_session_walk(brc_tree_walk **out, brc_session *s, const char *path, const brc_entry *entry,
+                     int64_t row, int flags, brc_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        free(children[i].name);
-    free(children);
-}
-
-typedef struct child_list {
-    size_t id_len;
-    void *items; /* brc_child[] */
-    size_t n, cap;
-} child_list;
-
-static int child_add(child_list *list, const char *name, size_t len, const brc_entry *entry,
-                     int64_t row, brc_error *err)
-{
-    BRC_TRY(brc_grow_array(&list->items, &list->cap, list->n + 1, sizeof(brc_child), err));
-    brc_child *c = &((brc_child *)list->items)[list->n];
-    memset(c, 0, sizeof(*c));
-    c->entry = *entry;
-    c->row = row;
-    BRC_TRY(brc_dup_n(&c->name, name, len, err));
-    list->n++;
-    return BRC_OK;
-}
-
-static int child_from_map(void *ctx, brc_span key, brc_span value, brc_error *err)
-{
-    child_list *list = ctx;
-    brc_entry entry;
-    if (key.len == 0)
-        return brc_fail(err, BRC_ECORRUPT, "a child's name is damaged; run 'breccia fsck'");
-    BRC_TRY(brc_entry_decode(&entry, value, list->id_len, err));
-    return child_add(list, (const char *)key.data, key.len - 1, &entry, 0, err);
-}
-
-static int child_order(const void *a, const void *b)
-{
-    return strcmp(((const brc_child *)a)->name, ((const brc_child *)b)->name);
-}
-
-/* Lays the draft's rows of direct children over the list. */
-static int child_overlay(brc_session *s, const char *path, child_list *list, brc_error *err)
-{
-    brc_draft_node *rows;
-    size_t n, prefix = strcmp(path, "/") == 0 ? 1 : strlen(path) + 1;
-    size_t known = list->n;
-    BRC_TRY(brc_draft_child_list(s->repo->store, s->branch, path, &rows, &n, err));
-    int rc = BRC_OK;
-    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
-        brc_child key = {.name = rows[i].path + prefix};
-        if (rows[i].entry != NULL)
-            rc = brc_entry_decode(&key.entry, (brc_span){rows[i].entry, rows[i].entry_len},
-                                  list->id_len, err);
-        brc_child *there = known > 0 ? bsearch(&key, list->items, known, sizeof(key), child_order)
-                                     : NULL;
-        if (rc == BRC_OK && there != NULL) {
-            there->entry = key.entry;
-            there->row = rows[i].node;
-        } else if (rc == BRC_OK && key.entry.kind != 0) {
-            rc = child_add(list, key.name, strlen(key.name), &key.entry, rows[i].node, err);
-        }
-    }
-    brc_draft_nodes_free(rows, n);
-    return rc;
-}
-
-int brc_session_children(brc_session *s, const char *path, const brc_entry *group, brc_child **out,
-                         size_t *n, brc_error *err)
-{
-    child_list list = {.id_len = brc_store_id_len(s->repo->store)};
-    *out = NULL;
-    *n = 0;
-    int rc = brc_map_each(s->repo->store, &group->map, child_from_map, &list, err);
-    if (rc == BRC_OK && s->has_draft)
-        rc = child_overlay(s, path, &list, err);
-    brc_child *items = list.items;
-    if (rc < 0) {
-        brc_children_free(items, list.n);
-        return rc;
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < list.n; i++) {
-        if (items[i].entry.kind == 0)
-            free(items[i].name);
-        else
-            items[kept++] = items[i];
-    }
-    if (kept > 0)
-        qsort(items, kept, sizeof(*items), child_order);
-    *out = items;
-    *n = kept;
-    return BRC_OK;
+    return brc_tree_walk_new(out, s->repo->store, path, entry, row,
+                             s->has_draft ? s->branch : NULL, flags, err);
 }

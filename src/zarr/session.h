@@ -7,6 +7,7 @@
 
 #include "../history/commit.h"
 #include "../history/snapshot.h"
+#include "../history/tree_walk.h"
 #include "repo.h"
 
 struct brc_session {
@@ -42,15 +43,10 @@ BRC_MUST_USE int brc_session_put(brc_session *s, const char *path, const brc_ent
 /* Makes the groups above a path that are missing. */
 BRC_MUST_USE int brc_session_parents(brc_session *s, const char *path, brc_error *err);
 
-/* One child of a group. */
-typedef struct brc_child {
-    char *name;
-    brc_entry entry;
-    int64_t row;
-} brc_child;
-/* A group's children, by name. */
-BRC_MUST_USE int brc_session_children(brc_session *s, const char *path, const brc_entry *group, brc_child **out, size_t *n, brc_error *err);
-void brc_children_free(brc_child *children, size_t n);
+/* A walk from a node that was found: it goes on through later changes as if there were
+ * none. */
+BRC_MUST_USE int brc_session_walk(brc_tree_walk **out, brc_session *s, const char *path, const brc_entry *entry,
+                                  int64_t row, int flags, brc_error *err);
 
 /* The snapshot that a commit would have. Written where the store is not in its
  * scratch mode. */
@@ -60,8 +56,5 @@ BRC_MUST_USE int brc_fold_chunks(brc_store *store, const brc_entry *entry, int64
 
 /* The branch's tip: *has 0 where it has no commit; root is then zero. */
 BRC_MUST_USE int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, brc_error *err);
-
-/* "/a/b" from "/a" and "b". */
-BRC_MUST_USE int brc_path_child(brc_buf *out, const char *path, const char *name, brc_error *err);
 
 #endif

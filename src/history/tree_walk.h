@@ -1,0 +1,44 @@
+/*
+ * Walking a hierarchy: every node at and under a path, groups before what is in them,
+ * children by name. Nothing is held but a cursor for each level, so a walk through
+ * millions of nodes takes no memory; draft rows, where there are any, are read once.
+ *
+ * What a walk gives has a name that is allowed, an entry that could be read, and a path
+ * within BRC_DEPTH_MAX and BRC_PATH_MAX. What has not is BRC_ECORRUPT, with its path: the
+ * next call goes on behind it. Objects never change, so a walk needs no transaction once
+ * it has begun.
+ */
+#ifndef BRC_HISTORY_TREE_WALK_H
+#define BRC_HISTORY_TREE_WALK_H
+
+#include "budget.h"
+#include "snapshot.h"
+
+enum {
+    BRC_WALK_RECURSE = 1, /* everything under the node, not only its children      */
+    BRC_WALK_LEAVE = 2    /* groups are given again when all under them has been    */
+};
+
+typedef struct brc_tree_node {
+    const char *path;      /* borrowed until the next step                        */
+    const char *name;      /* the last part of it; "" of the root                 */
+    size_t depth;          /* names in it                                         */
+    brc_entry entry;
+    int64_t row;           /* in the draft; 0: none                               */
+    int leaving;           /* 1: given the second time (BRC_WALK_LEAVE)           */
+} brc_tree_node;
+
+typedef struct brc_tree_walk brc_tree_walk;
+
+/* From the node at `path`, in normal form, whose entry (and row) this is: it is given
+ * first. branch: whose uncommitted changes lie over it, or NULL. To be called within a
+ * transaction of either kind where there is one. */
+BRC_MUST_USE int brc_tree_walk_new(brc_tree_walk **out, brc_store *store, const char *path, const brc_entry *entry,
+                                   int64_t row, const char *branch, int flags, brc_error *err);
+void brc_tree_walk_free(brc_tree_walk *walk);
+/* 1 with a node, 0 at the end. Each visit counts against the store's budget. */
+BRC_MUST_USE int brc_tree_walk_next(brc_tree_walk *walk, brc_tree_node *out, brc_error *err);
+/* What is under the node that was just given is left out. */
+void brc_tree_walk_skip(brc_tree_walk *walk);
+
+#endif
