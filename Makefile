@@ -5,6 +5,7 @@
 #   SQLITE=DIR    compiles DIR/sqlite3.c in, instead of the system's SQLite
 #   WERROR=1      warnings are errors
 #   TEST=NAME     one suite of the C tests, or `cli`
+#   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, JOBS at a time
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
 #
@@ -24,8 +25,10 @@ FLAGS_asan     := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
                   -fno-sanitize-recover=all
 FLAGS_tsan     := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 FLAGS_valgrind := -O1 -g -fno-omit-frame-pointer
+FLAGS_fuzz     := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+                  -fno-sanitize-recover=all
 ifndef FLAGS_$(MODE)
-$(error MODE is release, asan, tsan or valgrind, not "$(MODE)")
+$(error MODE is release, asan, tsan, valgrind or fuzz, not "$(MODE)")
 endif
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
@@ -67,7 +70,10 @@ LIB_OBJS   := $(call objects,src/*/*.c codecs/*.c codecs/lib/*.c) $(if $(SQLITE)
 CLI_OBJS   := $(call objects,cli/*.c)
 KIT_MAIN   := $(call objects,tests/kit/kit_main.c tests/kit/kit_alloc.c)
 KIT_OBJS   := $(KIT_MAIN) $(call objects,tests/kit/codec_kit.c tests/kit/codec_lists.c tests/kit/type_kit.c)
-TEST_OBJS  := $(filter-out $(KIT_MAIN),$(call objects,tests/test_*.c tests/kit/*.c tests/main.c))
+FUZZ_MAIN  := $(call objects,tests/fuzz/main.c)
+FUZZ_OBJS  := $(filter-out $(FUZZ_MAIN),$(call objects,tests/fuzz/*.c))
+TEST_OBJS  := $(filter-out $(KIT_MAIN),$(call objects,tests/test_*.c tests/kit/*.c tests/main.c)) \
+              $(FUZZ_OBJS)
 PLUGIN_OBJS := $(call objects,tests/plugins/*.c)
 TEST_PLUGINS = $(patsubst $(OBJ)/%.o,$(OUT)/%.so,$(PLUGIN_OBJS))
 OOM_OBJS   := $(call objects,tests/oom/*.c)
@@ -146,7 +152,7 @@ $(OBJ)/sqlite3.o: $(SQLITE)/sqlite3.c | setup
 	    -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_DQS=0 -c $< -o $@
 
 -include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(OOM_OBJS) $(BENCH_OBJS) \
-    $(KIT_OBJS) $(PLUGIN_OBJS))
+    $(KIT_OBJS) $(PLUGIN_OBJS) $(FUZZ_MAIN))
 
 # ---- linking ----------------------------------------------------------------
 
@@ -190,6 +196,10 @@ $(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
+$(OBJ)/fuzz: $(FUZZ_MAIN) $(FUZZ_OBJS) $(OBJ)/libbreccia.a
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
 $(OBJ)/bench: $(BENCH_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
@@ -231,6 +241,17 @@ valgrind: dev-setup ## all tests under valgrind's memory and leak checks
 
 oom: $(if $(OOM_OBJS),$(OUT)/tests/oom) ## makes every allocation fail in turn
 	$(if $(OOM_OBJS),$(WRAP) $(OUT)/tests/oom,@echo 'there is no tests/oom')
+
+# libFuzzer is clang's: MODE=fuzz has objects of its own. The program is one, and its name
+# says which harness it runs.
+FUZZ_CC   := $(if $(findstring clang,$(CC)),$(CC),clang)
+HARNESSES := $(shell sed -n 's/^HARNESS(\(.*\))$$/\1/p' tests/fuzz/harnesses.h)
+fuzz: ## fuzzes every parser, or FUZZ=NAME; SECONDS each (60), JOBS at a time (2)
+	@CC='$(FUZZ_CC)' sh .ci/setup.sh --fuzz
+	@$(MAKE) --no-print-directory MODE=fuzz CC='$(FUZZ_CC)' fuzz-programs
+	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(SECONDS)' JOBS='$(JOBS)' sh tests/fuzz/run build/fuzz
+fuzz-programs: $(HARNESSES:%=$(OUT)/fuzz_%)
+$(OUT)/fuzz_%: $(OBJ)/fuzz FORCE; $(publish)
 
 kit: $(OUT)/codec_kit ## tests the codecs and data types of a plug-in, PLUGIN=./NAME.so, or the built-in ones
 	$(WRAP) $(OUT)/codec_kit $(PLUGIN)

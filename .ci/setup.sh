@@ -3,7 +3,8 @@
 #
 #   setup.sh            what `make` and `make test` need
 #   setup.sh --lint     and what `make lint` needs
-#   setup.sh --dev      and valgrind, Python and npm: all that .ci/run needs
+#   setup.sh --fuzz     what `make fuzz` needs
+#   setup.sh --dev      all of these, and valgrind, Python and npm: all that .ci/run needs
 #
 # One line of the table is one thing to look for and the Debian package that has
 # it. Debian and its relatives install through apt, as root or with sudo; any
@@ -35,11 +36,21 @@ table='
 --build pkg        check        check
 --lint  command    clang        clang
 --lint  command    g++          g++
+--fuzz  command    clang        clang
+--fuzz  fuzzer     clang        libclang-rt
 --dev   command    valgrind     valgrind
 --dev   command    python3      python3
 --dev   python     ensurepip    python3-venv
 --dev   command    npm          npm
 '
+
+# Sanitizers and libFuzzer are in a package with the version of clang in its name.
+case ${CC:-} in *clang*) fuzz_cc=$CC ;; *) fuzz_cc=clang ;; esac
+clang_runtime() {
+    major=$("$fuzz_cc" -dumpversion 2>/dev/null | sed 's/[.].*//')
+    [ -n "$major" ] || major=$(apt-cache depends clang 2>/dev/null | sed -n 's/.* clang-\([0-9]*\)$/\1/p' | head -n 1)
+    echo "libclang-rt${major:+-$major}-dev"
+}
 
 # The compiler may be another one, named by CC: then gcc is not asked for.
 present() {
@@ -48,13 +59,16 @@ present() {
     header) echo "#include <$2>" | "${CC:-cc}" -E - ;;
     pkg) pkg-config --exists "$2" ;;
     python) python3 -c "import $2" ;;
+    fuzzer) echo 'int LLVMFuzzerTestOneInput(const char *, long);
+                  int LLVMFuzzerTestOneInput(const char *data, long len) { return !data && len; }' |
+        "$fuzz_cc" -fsanitize=fuzzer,address,undefined -x c - -o /dev/null ;;
     esac >/dev/null 2>&1
 }
 
 wanted() {
     case $group in
     --build) [ "$1" = --build ] ;;
-    --lint) [ "$1" != --dev ] ;;
+    --lint | --fuzz) [ "$1" = --build ] || [ "$1" = "$group" ] ;;
     --dev) : ;;
     *) echo "setup.sh: unknown option $group" >&2; exit 2 ;;
     esac
@@ -64,7 +78,9 @@ missing() {
     echo "$table" | while read -r in kind name package; do
         [ -n "$in" ] && wanted "$in" || continue
         [ "$name" = gcc ] && command -v "${CC:-cc}" >/dev/null 2>&1 && continue
-        present "$kind" "$name" || echo "$package"
+        present "$kind" "$name" && continue
+        [ "$package" = libclang-rt ] && package=$(clang_runtime)
+        echo "$package"
     done | sort -u | tr '\n' ' '
 }
 

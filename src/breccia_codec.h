@@ -221,8 +221,8 @@ typedef struct brc_codec_impl {
     void (*scratch_free)(void *ctx, void *scratch);
     /* Both append to `dst`, which is empty; brc_buf_reserve() it first: it may be
      * the caller's own memory, and a limit may be set on it. src and dst never
-     * overlap. Whatever src holds, decode reads nothing outside it and writes
-     * nothing past dst: it is input from a stranger. */
+     * overlap; src.data is not NULL, also where src is empty. Whatever src holds, decode
+     * reads nothing outside it and writes nothing past dst: it is input from a stranger. */
     int (*encode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
     int (*decode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
     /* n at once; status[i] is BRC_OK or the i-th's code, the result is the lowest

@@ -490,6 +490,53 @@ START_TEST(D4_ambiguity_lists_the_candidates)
 }
 END_TEST
 
+/* ---- what a codec is given -------------------------------- */
+
+static int strict_convert(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
+                          brc_error *err)
+{
+    if (src.data == NULL)
+        return brc_fail(err, BRC_EINTERNAL, "it was given NULL");
+    return plain_convert(ctx, state, scratch, src, dst, err);
+}
+
+/* The offset 0 from NULL is undefined, and easily written in a codec. */
+START_TEST(f23_a_codec_is_never_given_null)
+{
+    static const char text[] =
+        "[{\"name\":\"bytes\"},{\"name\":\"acme.codec\"},{\"name\":\"acme.codec\"}]";
+    brc_codec_spec spec = plain_spec("acme.codec", NULL);
+    brc_codec_impl impl = plain_impl("acme.codec", "strict", 1);
+    const uint64_t none = 0;
+    brc_buf out = BRC_BUF_INIT;
+    brc_chain *chain;
+    brc_dtype *type;
+    brc_json *list;
+    brc_scratch *scratch;
+
+    impl.encode = impl.decode = strict_convert;
+    ck_assert_int_eq(brc_registry_add_codec(registry_now, &spec, &registry_err), BRC_OK);
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &impl, &registry_err), BRC_OK);
+    ck_assert_int_eq(registry_open_dtype(&type, "\"uint8\""), BRC_OK);
+    ck_assert_int_eq(brc_json_parse(&list, text, sizeof(text) - 1, &registry_err), BRC_OK);
+    ck_assert_int_eq(brc_chain_open(&chain, registry_now, list, 1, &none, type,
+                                    (brc_span){ NULL, 0 }, &registry_err), BRC_OK);
+    ck_assert_int_eq(brc_scratch_new(&scratch, &registry_err), BRC_OK);
+    for (int way = 0; way < 2; way++) {
+        int rc = way == 0
+                     ? brc_chain_encode(chain, scratch, (brc_span){ NULL, 0 }, &out, &registry_err)
+                     : brc_chain_decode(chain, scratch, (brc_span){ NULL, 0 }, &out, &registry_err);
+        ck_assert_msg(rc == BRC_OK, "%s", registry_err.message);
+        ck_assert_uint_eq(out.len, 0);
+    }
+    brc_buf_dispose(&out);
+    brc_scratch_free(scratch);
+    brc_chain_free(chain);
+    brc_json_free(list);
+    brc_dtype_free(type);
+}
+END_TEST
+
 Suite *registry_suite(void)
 {
     Suite *suite = suite_create("registry");
@@ -510,6 +557,7 @@ Suite *registry_suite(void)
     tcase_add_test(all, D3_a_uri_with_configuration_is_kept);
     tcase_add_test(all, D4_types_are_found_by_numpys_name);
     tcase_add_test(all, D4_ambiguity_lists_the_candidates);
+    tcase_add_test(all, f23_a_codec_is_never_given_null);
     suite_add_tcase(suite, all);
     return suite;
 }

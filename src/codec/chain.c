@@ -154,6 +154,7 @@ int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span s
     int rc = scratch_context(scratch, step, &ctx, &cause);
     if (rc < 0)
         return brc_step_fail(step, rc, &cause, err);
+    src = brc_step_source(src);
     int limited = step_put_limit(step, way, src.len, dst);
     if (way == BRC_DECODE && box != NULL)
         rc = impl->decode_box(impl->ctx, step->state, ctx, src, box, dst, &cause);

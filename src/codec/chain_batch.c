@@ -80,7 +80,7 @@ static int batch_run_steps(struct chain_batch *batch, const brc_chain *chain, br
             n = at;
         }
         for (size_t k = 0; k < n; k++)
-            batch->src[k] = (brc_span){ out[k].data, out[k].len };
+            batch->src[k] = brc_step_source((brc_span){ out[k].data, out[k].len });
     }
     for (size_t i = 0; i < batch->n; i++) {
         brc_buf *theirs = &dst[batch->index[i]];

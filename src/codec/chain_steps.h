@@ -40,6 +40,12 @@ struct brc_scratch {
 
 enum { BRC_ENCODE = 0, BRC_DECODE = 1 };
 
+/* What a codec is given: its data is not NULL, also where there are no bytes. */
+static inline brc_span brc_step_source(brc_span src)
+{
+    return src.data != NULL ? src : (brc_span){ (const uint8_t *)"", 0 };
+}
+
 /* The step that runs i-th in this direction. */
 static inline const brc_step *brc_chain_active(const brc_chain *chain, int way, size_t i)
 {

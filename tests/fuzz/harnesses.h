@@ -1,0 +1,16 @@
+/* Every harness: HARNESS(x) names fuzz_x() in tests/fuzz/fuzz_x.c, the folder of small
+ * files tests/fuzz/corpus/x, and the program build/fuzz/fuzz_x. */
+HARNESS(codecs)
+HARNESS(zarr_json)
+HARNESS(zarr2)
+HARNESS(json)
+HARNESS(texts)
+HARNESS(npy)
+HARNESS(npz)
+HARNESS(zip)
+HARNESS(idx)
+HARNESS(netcdf_classic)
+HARNESS(netcdf_heaps)
+HARNESS(hdf5_heap)
+HARNESS(netcdf)
+HARNESS(hdf5)
