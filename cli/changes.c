@@ -133,13 +133,37 @@ static const char *element_words(struct cli *cli, const brc_change *change)
     return cli_text(cli, "%s, by at most %s", out, cli_format_double(number, change->max_abs));
 }
 
+static char *put_text(char *at, const char *text)
+{
+    size_t len = strlen(text);
+
+    memcpy(at, text, len);
+    return at + len;
+}
+
+/* "storage only: /codecs, /storage", in one piece however many there are. */
+static const char *metadata_words(struct cli *cli, const brc_change *change)
+{
+    static const char storage[] = "storage only: ";
+    size_t len = sizeof(storage);
+    char *out, *at;
+
+    for (size_t i = 0; i < change->nmetadata; i++)
+        len += strlen(cli_escaped(cli, change->metadata[i])) + 2;
+    out = at = cli_alloc(cli, len, 1);
+    if (change->storage_only)
+        at = put_text(at, change->nmetadata ? storage : "storage only");
+    for (size_t i = 0; i < change->nmetadata; i++)
+        at = put_text(put_text(at, i ? ", " : ""), cli_escaped(cli, change->metadata[i]));
+    *at = '\0';
+    return out;
+}
+
 static const char *change_detail(struct cli *cli, const brc_change *change, int stat)
 {
-    const char *out = change->storage_only ? "storage only" : "";
+    const char *out = !stat ? metadata_words(cli, change)
+                            : change->storage_only ? "storage only" : "";
 
-    for (size_t i = 0; i < change->nmetadata && !stat; i++)
-        out = cli_text(cli, "%s%s%s", out, i ? ", " : out[0] ? ": " : "",
-                       cli_escaped(cli, change->metadata[i]));
     if (stat && change->nmetadata)
         out = joined(cli, out, "metadata");
     if (change->chunks_added || change->chunks_removed || change->chunks_changed)

@@ -371,26 +371,50 @@ void brc_json_remove(brc_json *object, const char *name)
         cJSON_DeleteItemFromObjectCaseSensitive(own_node(object), name);
 }
 
-/* ---- equality ------------------------------------------------------------------- */
+/* ---- members by name ------------------------------------------------------------ */
 
 static int compare_members(const void *a, const void *b)
 {
     return strcmp((*(const cJSON *const *)a)->string, (*(const cJSON *const *)b)->string);
 }
 
-/* The members of an object by name; NULL without memory. */
-static const cJSON **sorted_members(const brc_json *object, size_t n)
+int brc_json_index_make(brc_json_index *out, const brc_json *object, brc_error *err)
 {
     void *list;
-    if (brc_new_array(&list, n, sizeof(cJSON *), NULL) != BRC_OK)
-        return NULL;
-    const cJSON **members = list;
-    size_t i = 0;
-    for (const cJSON *m = node_of(object)->child; m; m = m->next)
-        members[i++] = m;
-    qsort(members, n, sizeof(*members), compare_members);
-    return members;
+    *out = (brc_json_index){NULL, 0};
+    size_t n = node_type(object) == cJSON_Object ? brc_json_count(object) : 0;
+    BRC_TRY(brc_new_array(&list, n, sizeof(brc_json *), err));
+    out->members = list;
+    for (const brc_json *m = brc_json_first(object); out->n < n; m = brc_json_next(m))
+        out->members[out->n++] = m;
+    if (n > 1)
+        qsort(list, n, sizeof(brc_json *), compare_members);
+    return BRC_OK;
 }
+
+const brc_json *brc_json_index_find(const brc_json_index *index, const char *name)
+{
+    size_t lo = 0, hi = index->n;
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+        int order = strcmp(brc_json_own_name(index->members[middle]), name);
+        if (order == 0)
+            return index->members[middle];
+        if (order < 0)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return NULL;
+}
+
+void brc_json_index_dispose(brc_json_index *index)
+{
+    free(index->members);
+    *index = (brc_json_index){NULL, 0};
+}
+
+/* ---- equality ------------------------------------------------------------------- */
 
 /* Each member looked up in the other object: slow, but it needs no memory. */
 static int equal_by_lookup(const brc_json *a, const brc_json *b)
@@ -408,15 +432,15 @@ static int equal_objects(const brc_json *a, const brc_json *b)
         return 0;
     if (n <= 8)
         return equal_by_lookup(a, b);
-    const cJSON **x = sorted_members(a, n), **y = sorted_members(b, n);
+    brc_json_index x, y = {NULL, 0};
     int equal = 1;
-    if (!x || !y)
+    if (brc_json_index_make(&x, a, NULL) < 0 || brc_json_index_make(&y, b, NULL) < 0)
         equal = equal_by_lookup(a, b);
-    for (size_t i = 0; x && y && equal && i < n; i++)
-        equal = strcmp(x[i]->string, y[i]->string) == 0 &&
-                brc_json_equal((const brc_json *)x[i], (const brc_json *)y[i]);
-    free(x);
-    free(y);
+    for (size_t i = 0; y.members && equal && i < n; i++)
+        equal = strcmp(brc_json_own_name(x.members[i]), brc_json_own_name(y.members[i])) == 0 &&
+                brc_json_equal(x.members[i], y.members[i]);
+    brc_json_index_dispose(&x);
+    brc_json_index_dispose(&y);
     return equal;
 }
 

@@ -52,6 +52,16 @@ BRC_MUST_USE int brc_json_push(brc_json *array, brc_json *value, brc_error *err)
 void brc_json_remove(brc_json *object, const char *name);
 /* Equal values: members in any order, numbers by their literals. */
 int brc_json_equal(const brc_json *a, const brc_json *b);
+/* An object's members by name, for many look-ups: brc_json_member() goes through all of them
+ * each time. Holds while the object is as it was. What is no object has no members. */
+typedef struct brc_json_index {
+    const brc_json **members;
+    size_t n;
+} brc_json_index;
+BRC_MUST_USE int brc_json_index_make(brc_json_index *out, const brc_json *object, brc_error *err);
+/* NULL where there is no such member. */
+const brc_json *brc_json_index_find(const brc_json_index *index, const char *name);
+void brc_json_index_dispose(brc_json_index *index);
 /* Appends "/name" with ~ and / escaped as a JSON pointer's step. */
 BRC_MUST_USE int brc_json_pointer_step(brc_buf *out, const char *name, brc_error *err);
 

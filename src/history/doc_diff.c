@@ -59,19 +59,34 @@ static int member_diff(brc_pointers *out, const char *base, const char *name, co
     return pointer_add(out, base, name, err);
 }
 
-static int members_diff(brc_pointers *out, const char *base, const brc_json *a, const brc_json *b,
-                        brc_error *err)
+static int members_compare(brc_pointers *out, const char *base, const brc_json *a,
+                           const brc_json *b, const brc_json_index *in_a,
+                           const brc_json_index *in_b, brc_error *err)
 {
     for (const brc_json *v = brc_json_first(a); v != NULL; v = brc_json_next(v)) {
         const char *name = brc_json_own_name(v);
-        BRC_TRY(member_diff(out, base, name, v, brc_json_member(b, name), err));
+        BRC_TRY(member_diff(out, base, name, v, brc_json_index_find(in_b, name), err));
     }
     for (const brc_json *v = brc_json_first(b); v != NULL; v = brc_json_next(v)) {
         const char *name = brc_json_own_name(v);
-        if (brc_json_member(a, name) == NULL)
+        if (brc_json_index_find(in_a, name) == NULL)
             BRC_TRY(member_diff(out, base, name, NULL, v, err));
     }
     return BRC_OK;
+}
+
+static int members_diff(brc_pointers *out, const char *base, const brc_json *a, const brc_json *b,
+                        brc_error *err)
+{
+    brc_json_index in_a, in_b = {NULL, 0};
+    int rc = brc_json_index_make(&in_a, a, err);
+    if (rc == BRC_OK)
+        rc = brc_json_index_make(&in_b, b, err);
+    if (rc == BRC_OK)
+        rc = members_compare(out, base, a, b, &in_a, &in_b, err);
+    brc_json_index_dispose(&in_a);
+    brc_json_index_dispose(&in_b);
+    return rc;
 }
 
 int brc_doc_diff(brc_pointers *out, const brc_json *a, const brc_json *b, brc_error *err)

@@ -6,25 +6,15 @@
 #ifndef BRC_HISTORY_TREE_DIFF_H
 #define BRC_HISTORY_TREE_DIFF_H
 
-#include "snapshot.h"
-
-typedef struct brc_node_change {
-    char *path, *from;
-    int what;          /* BRC_ADDED ... */
-    brc_entry a, b;    /* kind 0 where that side has no node */
-    char **metadata;   /* JSON pointers */
-    size_t nmetadata;
-    int storage_only;
-    int rechunked;     /* chunks of the two sides cannot be compared by key */
-    uint64_t chunks_added, chunks_removed, chunks_changed;
-} brc_node_change;
+#include "node_diff.h"
 
 typedef struct brc_tree_diff {
     brc_node_change *changes; /* by path */
     size_t n, cap;
 } brc_tree_diff;
 
-/* `path`: only this node and what is under it; NULL: all. */
+/* `path`: only this node and what is under it; NULL: all. A hierarchy beyond the limits of
+ * snapshot.h is BRC_ECORRUPT, more nodes than the store allows to visit BRC_ELIMIT. */
 BRC_MUST_USE int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a,
                                    const brc_oid *b, const char *path, brc_error *err);
 void brc_tree_diff_dispose(brc_tree_diff *diff);
