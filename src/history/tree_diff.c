@@ -19,14 +19,14 @@ typedef struct diff_place {
     brc_entry a, b;
 } diff_place;
 
-typedef struct tree_walk {
+typedef struct diff_walk {
     brc_tree_diff *out;
     brc_store *store;
     brc_budget budget;
     void *places; /* diff_place[]: still to be looked at */
     size_t n, cap;
     const diff_place *above; /* whose children are being listed */
-} tree_walk;
+} diff_walk;
 
 void brc_tree_diff_dispose(brc_tree_diff *diff)
 {
@@ -38,7 +38,7 @@ void brc_tree_diff_dispose(brc_tree_diff *diff)
 
 /* ---- changes -------------------------------- */
 
-static int change_add(tree_walk *w, const char *path, int what, const brc_entry *a,
+static int change_add(diff_walk *w, const char *path, int what, const brc_entry *a,
                       const brc_entry *b, brc_error *err)
 {
     brc_tree_diff *out = w->out;
@@ -64,7 +64,7 @@ static int change_add(tree_walk *w, const char *path, int what, const brc_entry 
 
 /* ---- places -------------------------------- */
 
-static int place_add(tree_walk *w, const char *path, size_t depth, const brc_entry *a,
+static int place_add(diff_walk *w, const char *path, size_t depth, const brc_entry *a,
                      const brc_entry *b, brc_error *err)
 {
     BRC_TRY(brc_grow_array(&w->places, &w->cap, w->n + 1, sizeof(diff_place), err));
@@ -77,33 +77,29 @@ static int place_add(tree_walk *w, const char *path, size_t depth, const brc_ent
 
 static int child_path(brc_buf *out, const char *path, size_t depth, brc_span name, brc_error *err)
 {
-    if (brc_name_check((const char *)name.data, name.len, NULL) < 0)
-        return brc_fail(err, BRC_ECORRUPT, "a child's name is damaged; run 'breccia fsck'");
     BRC_TRY(brc_buf_printf(out, err, "%s/%.*s", strcmp(path, "/") == 0 ? "" : path, (int)name.len,
                            (const char *)name.data));
     if (depth > BRC_DEPTH_MAX || out->len > BRC_PATH_MAX)
         return brc_fail(err, BRC_ECORRUPT,
-                        "a node is damaged: its path has more than %d bytes or more than %d names "
-                        "in it; run 'breccia fsck'",
-                        BRC_PATH_MAX, BRC_DEPTH_MAX);
+                        "%.300s... is damaged: it has more than %d names or %d bytes, which no "
+                        "path has",
+                        path, BRC_DEPTH_MAX, BRC_PATH_MAX);
     return brc_buf_terminate(out, err);
 }
 
 static int place_from_map(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
 {
-    tree_walk *w = ctx;
+    diff_walk *w = ctx;
     size_t id_len = brc_store_id_len(w->store), depth = w->above->depth + 1;
     brc_entry x, y;
     brc_buf path = BRC_BUF_INIT;
     int rc;
     memset(&x, 0, sizeof(x));
     memset(&y, 0, sizeof(y));
-    if (key.len == 0 || key.data[key.len - 1] != 0)
-        return brc_fail(err, BRC_ECORRUPT, "a child's name is damaged; run 'breccia fsck'");
     if (a.data != NULL)
-        BRC_GO(brc_entry_decode(&x, a, id_len, err));
+        BRC_GO(brc_child_decode(&x, key, a, id_len, err));
     if (b.data != NULL)
-        BRC_GO(brc_entry_decode(&y, b, id_len, err));
+        BRC_GO(brc_child_decode(&y, key, b, id_len, err));
     BRC_GO(child_path(&path, w->above->path, depth, (brc_span){ key.data, key.len - 1 }, err));
     rc = place_add(w, (const char *)path.data, depth, &x, &y, err);
 done:
@@ -112,7 +108,7 @@ done:
 }
 
 /* The children that differ; of an array there are none. */
-static int place_children(tree_walk *w, const diff_place *place, brc_error *err)
+static int place_children(diff_walk *w, const diff_place *place, brc_error *err)
 {
     brc_oid a, b;
     memset(&a, 0, sizeof(a));
@@ -125,7 +121,7 @@ static int place_children(tree_walk *w, const diff_place *place, brc_error *err)
     return brc_map_diff(w->store, &a, &b, place_from_map, w, err);
 }
 
-static int place_visit(tree_walk *w, const diff_place *place, brc_error *err)
+static int place_visit(diff_walk *w, const diff_place *place, brc_error *err)
 {
     static const brc_entry none;
     const brc_entry *a = &place->a, *b = &place->b;
@@ -141,7 +137,7 @@ static int place_visit(tree_walk *w, const diff_place *place, brc_error *err)
     return place_children(w, place, err);
 }
 
-static int tree_walk_run(tree_walk *w, brc_error *err)
+static int diff_walk_run(diff_walk *w, brc_error *err)
 {
     int rc = BRC_OK;
     while (w->n > 0 && rc == BRC_OK) {
@@ -152,7 +148,7 @@ static int tree_walk_run(tree_walk *w, brc_error *err)
     return rc;
 }
 
-static void tree_walk_dispose(tree_walk *w)
+static void diff_walk_dispose(diff_walk *w)
 {
     while (w->n > 0)
         free(((diff_place *)w->places)[--w->n].path);
@@ -192,20 +188,20 @@ int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a, co
                       const char *path, brc_error *err)
 {
     brc_entry x, y;
-    tree_walk w = { .out = out, .store = store, .budget = brc_budget_of(store) };
+    diff_walk w = { .out = out, .store = store, .budget = brc_budget_of(store) };
     memset(out, 0, sizeof(*out));
     const char *at = path != NULL ? path : "/";
     int rc;
     BRC_GO(brc_snapshot_find(store, a, at, &x, err));
     BRC_GO(brc_snapshot_find(store, b, at, &y, err));
     BRC_GO(place_add(&w, at, names_in(at), &x, &y, err));
-    BRC_GO(tree_walk_run(&w, err));
+    BRC_GO(diff_walk_run(&w, err));
     if (out->n > 1)
         qsort(out->changes, out->n, sizeof(*out->changes), change_order);
     BRC_GO(brc_moves_find(out->changes, out->n, err));
     drop_told(out);
 done:
-    tree_walk_dispose(&w);
+    diff_walk_dispose(&w);
     if (rc < 0)
         brc_tree_diff_dispose(out);
     return rc;
