@@ -133,7 +133,7 @@ static const char *element_words(struct cli *cli, const brc_change *change)
     return cli_text(cli, "%s, by at most %s", out, cli_format_double(number, change->max_abs));
 }
 
-static char *put_text(char *at, const char *text)
+static char *lay_text(char *at, const char *text)
 {
     size_t len = strlen(text);
 
@@ -152,9 +152,9 @@ static const char *metadata_words(struct cli *cli, const brc_change *change)
         len += strlen(cli_escaped(cli, change->metadata[i])) + 2;
     out = at = cli_alloc(cli, len, 1);
     if (change->storage_only)
-        at = put_text(at, change->nmetadata ? storage : "storage only");
+        at = lay_text(at, change->nmetadata ? storage : "storage only");
     for (size_t i = 0; i < change->nmetadata; i++)
-        at = put_text(put_text(at, i ? ", " : ""), cli_escaped(cli, change->metadata[i]));
+        at = lay_text(lay_text(at, i ? ", " : ""), cli_escaped(cli, change->metadata[i]));
     *at = '\0';
     return out;
 }

@@ -47,8 +47,8 @@ static brc_entry group_of(const brc_entry *children, const char *const *child_na
     brc_edit edits[NAMES];
     brc_entry group = {.kind = BRC_GROUP, .doc = store_kit_id(1)};
     for (size_t i = 0; i < n; i++)
-        edits[i] = (brc_edit){(const uint8_t *)child_names[i], strlen(child_names[i]) + 1, values[i],
-                              brc_entry_encode(values[i], &children[i], 16)};
+        edits[i] = (brc_edit){(const uint8_t *)child_names[i], strlen(child_names[i]) + 1,
+                              values[i], brc_entry_encode(values[i], &children[i], 16)};
     OK(brc_map_edit(kit.store, &empty, edits, n, &group.map, &kit.err));
     return group;
 }
