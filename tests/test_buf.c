@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/base/alloc.h"
 #include "../src/base/buf.h"
 
 Suite *buf_suite(void);
@@ -88,6 +89,25 @@ START_TEST(impossible_sizes_are_no_memory)
     ck_assert_uint_eq(buf.len, 4);
     ck_assert_int_eq(memcmp(buf.data, "kept", 4), 0);
     brc_buf_dispose(&buf);
+}
+END_TEST
+
+/* A product that wraps is a small number. */
+START_TEST(f22_arrays_that_no_memory_holds)
+{
+    static const size_t sizes[][2] = { { SIZE_MAX / 2 + 2, 2 }, { SIZE_MAX, SIZE_MAX },
+                                       { (size_t)1 << 32, (size_t)1 << 32 },
+                                       { SIZE_MAX / 2 + 1, 1 } };
+    brc_error err = BRC_ERROR_INIT;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        void *array = &err;
+        size_t cap = 0;
+        ck_assert_int_eq(brc_new_array(&array, sizes[i][0], sizes[i][1], &err), BRC_ENOMEM);
+        ck_assert_ptr_null(array);
+        ck_assert_int_eq(brc_grow_array(&array, &cap, sizes[i][0], sizes[i][1], &err), BRC_ENOMEM);
+        ck_assert_ptr_null(array);
+        ck_assert_uint_eq(cap, 0);
+    }
 }
 END_TEST
 
@@ -197,6 +217,7 @@ Suite *buf_suite(void)
     tcase_add_test(tc, a_limit_holds_to_the_byte);
     tcase_add_test(tc, fixed_memory_never_moves);
     tcase_add_test(tc, impossible_sizes_are_no_memory);
+    tcase_add_test(tc, f22_arrays_that_no_memory_holds);
     tcase_add_test(tc, printf_of_any_length);
     tcase_add_test(tc, text_is_handed_over);
     tcase_add_test(tc, varints_round_trip);

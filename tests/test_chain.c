@@ -466,6 +466,31 @@ START_TEST(a_limit_holds_for_codecs_that_know_none)
 }
 END_TEST
 
+/* Nor must it give less: the caller's memory would keep what was there before. */
+START_TEST(f22_a_codec_that_gives_too_little_is_damage)
+{
+    static const uint8_t stored[] = "!ab";
+    static const char *const lists[] = { "[\"bytes\",\"org.example.one\"]",
+                                         "[\"bytes\",\"org.example.batch\"]" };
+    uint64_t length = 3;
+    for (int i = 0; i < 2; i++) {
+        uint8_t memory[3];
+        brc_buf dst = { memory, 0, 3, 3, 1 };
+        brc_span src = { stored, 3 };
+        size_t failed = 9;
+        chain_open_ok(lists[i], "uint8", 1, &length);
+        ck_assert_int_eq(brc_chain_decode(chain_now, chain_scratch, src, &dst, &chain_err),
+                         BRC_ECORRUPT);
+        ck_assert_ptr_nonnull(strstr(chain_err.message, "decodes to 2 bytes, not 3"));
+        ck_assert_int_eq(brc_chain_decode_batch(chain_now, chain_scratch, 1, &src, &dst, &failed,
+                                                &chain_err),
+                         BRC_ECORRUPT);
+        ck_assert_ptr_nonnull(strstr(chain_err.message, "decodes to 2 bytes, not 3"));
+        ck_assert_uint_eq(failed, 0);
+    }
+}
+END_TEST
+
 START_TEST(one_scratch_serves_many_chains)
 {
     uint64_t n = 100;
@@ -664,6 +689,7 @@ Suite *chain_suite(void)
     tcase_add_checked_fixture(runs, chain_setup, chain_teardown);
     tcase_add_test(runs, callers_mistakes_are_not_corruption);
     tcase_add_test(runs, a_limit_holds_for_codecs_that_know_none);
+    tcase_add_test(runs, f22_a_codec_that_gives_too_little_is_damage);
     tcase_add_test(runs, one_scratch_serves_many_chains);
     tcase_add_loop_test(runs, P4_P5_batches_give_what_single_calls_give, 0,
                         (int)(sizeof(batch_lists) / sizeof(batch_lists[0])));

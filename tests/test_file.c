@@ -2,13 +2,16 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../src/base/file.h"
+#include "kit/folder.h"
 
 Suite *file_suite(void);
 
@@ -18,8 +21,7 @@ static char root[64];
 
 static void make_root(void)
 {
-    snprintf(root, sizeof(root), "%s", "/tmp/brc-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    folder_make(root, sizeof(root), FOLDER_DISK);
 }
 
 static void remove_root(void)
@@ -72,6 +74,28 @@ START_TEST(files_are_never_overwritten)
     OK(brc_file_read(&buf, path, &err));
     ck_assert_mem_eq(buf.data, "first", 5);
     brc_buf_dispose(&buf);
+    free(path);
+}
+END_TEST
+
+/* What could not be written whole is not there at all. */
+START_TEST(f22_half_a_file_does_not_stay)
+{
+    static uint8_t data[100000];
+    struct rlimit before, small;
+    char *path = in_root("file");
+    brc_error err = BRC_ERROR_INIT;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){ 50000, before.rlim_max };
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int rc = brc_file_write(path, data, sizeof(data), &err);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    ck_assert_int_eq(rc, BRC_EIO);
+    ck_assert_int_eq(err.detail, EFBIG);
+    ck_assert_ptr_nonnull(strstr(err.message, path));
+    ck_assert_int_eq(brc_file_kind(path), 0);
     free(path);
 }
 END_TEST
@@ -263,6 +287,7 @@ Suite *file_suite(void)
     tcase_add_checked_fixture(tc, make_root, remove_root);
     tcase_add_test(tc, written_files_read_back);
     tcase_add_test(tc, files_are_never_overwritten);
+    tcase_add_test(tc, f22_half_a_file_does_not_stay);
     tcase_add_test(tc, limits_hold_while_reading);
     tcase_add_test(tc, pipes_are_read_to_their_end);
     tcase_add_test(tc, what_is_not_there);

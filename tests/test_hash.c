@@ -93,6 +93,20 @@ START_TEST(checksums_depend_on_the_id)
 }
 END_TEST
 
+/* As FORMAT.md has it: the seed is the id's first 8 bytes xor the encoding's digest. */
+START_TEST(f22_checksums_depend_on_the_encoding)
+{
+    brc_oid id;
+    fill_pattern(id.bytes, sizeof(id.bytes), 1, 1);
+    const uint64_t seed = UINT64_C(0x0102030405060708), digest = UINT64_C(0x0f0f0f0f0f0f0f0f);
+    ck_assert_uint_eq(brc_hash_stored(&id, digest, "abc", 3),
+                      XXH3_64bits_withSeed("abc", 3, seed ^ digest));
+    ck_assert_uint_eq(brc_hash_stored(&id, UINT64_MAX, "abc", 3),
+                      XXH3_64bits_withSeed("abc", 3, ~seed));
+    ck_assert_uint_eq(brc_hash_encoding("{}"), XXH3_64bits("{}", 2));
+}
+END_TEST
+
 START_TEST(hashes_have_names)
 {
     int hash = 7;
@@ -146,6 +160,7 @@ Suite *hash_suite(void)
     tcase_add_test(tc, kinds_are_separate);
     tcase_add_test(tc, guards_depend_on_the_secret);
     tcase_add_test(tc, checksums_depend_on_the_id);
+    tcase_add_test(tc, f22_checksums_depend_on_the_encoding);
     tcase_add_test(tc, hashes_have_names);
     tcase_add_test(tc, ids_print_and_compare);
     tcase_add_test(tc, random_bytes_differ);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../src/history/commit.h"
+#include "../src/history/snapshot.h"
 #include "kit/store_kit.h"
 
 Suite *history_suite(void);
@@ -537,6 +538,55 @@ START_TEST(random_histories_are_walked_in_order)
 }
 END_TEST
 
+/* A name is one part of a path, wherever it comes from: an archive's member, say. */
+START_TEST(f22_names_that_no_node_can_have)
+{
+    static const struct {
+        const char *name;
+        int rc;
+    } names[] = {
+        { "", BRC_EINVAL }, { "/", BRC_EINVAL }, { "a/b", BRC_EINVAL }, { "a/", BRC_EINVAL },
+        { "../a", BRC_EINVAL }, { ".", BRC_EINVAL }, { "..", BRC_EINVAL }, { "...", BRC_EINVAL },
+        { "__a", BRC_EINVAL }, { "zarr.json", BRC_EINVAL }, { "\xff", BRC_EINVAL },
+        { "..a", BRC_OK }, { "_a", BRC_OK }, { "zarr.jsonx", BRC_OK }, { "a", BRC_OK },
+    };
+    char longest[BRC_NAME_MAX + 2];
+    brc_error err = BRC_ERROR_INIT;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        ck_assert_msg(brc_name_check(names[i].name, strlen(names[i].name), &err) == names[i].rc,
+                      "'%s'", names[i].name);
+    memset(longest, 'x', sizeof(longest));
+    ck_assert_int_eq(brc_name_check(longest, BRC_NAME_MAX, &err), BRC_OK);
+    ck_assert_int_eq(brc_name_check(longest, BRC_NAME_MAX + 1, &err), BRC_ELIMIT);
+}
+END_TEST
+
+/* An entry is as long as its parts: cut or followed by more, it is damaged. */
+START_TEST(f22_a_node_s_entry_has_one_length)
+{
+    for (int parts = 0; parts < 4; parts++) {
+        uint8_t bytes[BRC_ENTRY_MAX + 1] = { 0 };
+        brc_error err = BRC_ERROR_INIT;
+        brc_entry entry, got;
+        memset(&entry, 0, sizeof(entry));
+        entry.kind = BRC_ARRAY;
+        entry.doc = store_kit_id(1);
+        if (parts & 1)
+            entry.map = store_kit_id(2);
+        if (parts & 2)
+            entry.storage = store_kit_id(3);
+        size_t len = brc_entry_encode(bytes, &entry, 16);
+        ck_assert_int_eq(brc_entry_decode(&got, (brc_span){ bytes, len }, 16, &err), BRC_OK);
+        ck_assert_int_eq(brc_entry_equal(&got, &entry), 1);
+        for (size_t n = 0; n <= len + 1; n++)
+            ck_assert_int_eq(brc_entry_decode(&got, (brc_span){ bytes, n }, 16, &err),
+                             n == len ? BRC_OK : BRC_ECORRUPT);
+        bytes[0] = 3; /* neither group nor array */
+        ck_assert_int_eq(brc_entry_decode(&got, (brc_span){ bytes, len }, 16, &err), BRC_ECORRUPT);
+    }
+}
+END_TEST
+
 START_TEST(a_walk_that_meets_a_missing_commit_says_which)
 {
     brc_oid gone = store_kit_id(0x77);
@@ -577,6 +627,8 @@ Suite *history_suite(void)
     tcase_add_test(tc, names_of_branches_and_tags);
     tcase_add_test(tc, children_come_before_their_parents_whatever_the_clocks_said);
     tcase_add_loop_test(tc, random_histories_are_walked_in_order, 0, 10);
+    tcase_add_test(tc, f22_names_that_no_node_can_have);
+    tcase_add_test(tc, f22_a_node_s_entry_has_one_length);
     tcase_add_test(tc, a_walk_that_meets_a_missing_commit_says_which);
     suite_add_tcase(s, tc);
     return s;

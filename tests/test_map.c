@@ -348,6 +348,38 @@ START_TEST(the_empty_key_can_be_the_only_one)
 }
 END_TEST
 
+static int note_found(void *ctx, size_t i, brc_span value, brc_error *err)
+{
+    (void)err;
+    ck_assert_uint_eq(value.len, 1);
+    ((uint8_t *)ctx)[i]++;
+    return BRC_OK;
+}
+
+/* A key that begins with one of the map's is another key. */
+START_TEST(f22_many_look_ups_find_whole_keys_only)
+{
+    static const char *const names[] = { "a", "ab", "abc", "abcd", "b", "bcd", "c" };
+    static const uint8_t is_there[] = { 0, 0, 1, 0, 1, 0, 0 };
+    brc_edit edits[] = { { (const uint8_t *)"abc", 3, (const uint8_t *)"1", 1 },
+                         { (const uint8_t *)"b", 1, (const uint8_t *)"2", 1 } };
+    brc_span keys[7], value;
+    uint8_t found[7] = { 0 };
+    brc_oid root;
+    int one;
+    KIT_OK(&kit, brc_map_edit(kit.store, &empty, edits, 2, &root, &kit.err));
+    for (size_t i = 0; i < 7; i++)
+        keys[i] = (brc_span){ (const uint8_t *)names[i], strlen(names[i]) };
+    KIT_OK(&kit, brc_map_get_many(kit.store, &root, keys, 7, note_found, found, &kit.err));
+    ck_assert_mem_eq(found, is_there, sizeof(found));
+    for (size_t i = 0; i < 7; i++) {
+        KIT_OK(&kit, brc_map_get(kit.store, &root, keys[i].data, keys[i].len, &one, &value,
+                                 &kit.err));
+        ck_assert_int_eq(one, is_there[i]);
+    }
+}
+END_TEST
+
 START_TEST(keys_that_a_map_cannot_have_are_refused)
 {
     uint8_t bytes[BRC_KEY_MAX + 1] = { 0 };
@@ -392,6 +424,7 @@ Suite *map_suite(void)
     tcase_add_loop_test(tc, a_changed_value_changes_one_path, 0, FAMILIES);
     tcase_add_test(tc, an_edit_that_changes_nothing_writes_nothing);
     tcase_add_test(tc, the_empty_key_can_be_the_only_one);
+    tcase_add_test(tc, f22_many_look_ups_find_whole_keys_only);
     tcase_add_test(tc, keys_that_a_map_cannot_have_are_refused);
     suite_add_tcase(s, tc);
     return s;

@@ -146,6 +146,28 @@ START_TEST(a_damaged_node_is_an_error_or_another_node)
 }
 END_TEST
 
+/* Well formed but for its number of items. */
+START_TEST(f22_a_node_has_so_many_items_and_no_more)
+{
+    for (unsigned n = BRC_NODE_MAX - 1; n < BRC_NODE_MAX + 3; n++) {
+        brc_buf node = BRC_BUF_INIT;
+        node_look look = { 0, { 0, { 0 } }, 1 };
+        brc_error err = BRC_ERROR_INIT;
+        KIT_OK(&kit, brc_buf_byte(&node, 0, &kit.err));
+        KIT_OK(&kit, brc_buf_varint(&node, n, &kit.err));
+        KIT_OK(&kit, brc_buf_varint(&node, 1, &kit.err));
+        for (unsigned i = 0; i < n; i++) {
+            const uint8_t item[4] = { 0, 1, (uint8_t)i, 7 }; /* nothing shared, one byte: i */
+            KIT_OK(&kit, brc_buf_append(&node, item, sizeof(item), &kit.err));
+        }
+        int rc = brc_map_check_node((brc_span){ node.data, node.len }, 16, look_at_child,
+                                    look_at_item, &look, &err);
+        ck_assert_int_eq(rc, n <= BRC_NODE_MAX ? BRC_OK : BRC_ECORRUPT);
+        brc_buf_dispose(&node);
+    }
+}
+END_TEST
+
 START_TEST(noise_is_no_node)
 {
     uint64_t random = 77;
@@ -443,6 +465,7 @@ Suite *map_nodes_suite(void)
     TCase *tc = tcase_create("map_nodes");
     tcase_add_checked_fixture(tc, nodes_setup, nodes_teardown);
     tcase_add_loop_test(tc, a_damaged_node_is_an_error_or_another_node, 0, 4 * FAMILIES);
+    tcase_add_test(tc, f22_a_node_has_so_many_items_and_no_more);
     tcase_add_test(tc, noise_is_no_node);
     tcase_add_test(tc, a_node_in_many_places_is_damage);
     tcase_add_loop_test(tc, a_map_that_lies_about_its_nodes_is_damaged, 0, 6);

@@ -11,12 +11,12 @@
 
 #include "../../src/base/file.h"
 #include "../../src/base/json.h"
+#include "folder.h"
 
 void exchange_folder_start(exchange_kit *kit)
 {
     memset(kit, 0, sizeof(*kit));
-    snprintf(kit->dir, sizeof(kit->dir), "/tmp/breccia-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(kit->dir));
+    folder_make(kit->dir, sizeof(kit->dir), FOLDER_DISK);
 }
 
 void exchange_start(exchange_kit *kit)

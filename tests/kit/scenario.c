@@ -6,20 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../../src/base/buf.h"
 #include "../../src/base/file.h"
+#include "folder.h"
 
 /* ---- the repository -------------------------------- */
 
 void scenario_folder(scenario *t)
 {
     memset(t, 0, sizeof(*t));
-    /* Where there is a file system in memory, a durable commit costs nothing. */
-    snprintf(t->dir, sizeof(t->dir), "%s/breccia-test-XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    ck_assert_ptr_nonnull(mkdtemp(t->dir));
+    folder_make(t->dir, sizeof(t->dir), FOLDER_FAST);
     snprintf(t->file, sizeof(t->file), "%s/test.brc", t->dir);
 }
 

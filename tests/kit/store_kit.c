@@ -8,24 +8,21 @@
 #include <string.h>
 
 #include "../../src/base/file.h"
+#include "folder.h"
 
 #define KIT_NOW 1
 
-static int kit_folder(store_kit *k, const char *where)
+static void kit_folder(store_kit *k, int where)
 {
     memset(k, 0, sizeof(*k));
-    snprintf(k->dir, sizeof(k->dir), "%s/breccia-test-XXXXXX", where);
-    if (mkdtemp(k->dir) == NULL)
-        return 0;
+    folder_make(k->dir, sizeof(k->dir), where);
     snprintf(k->file, sizeof(k->file), "%s/test.brc", k->dir);
     KIT_OK(k, brc_registry_new(&k->reg, &k->err));
-    return 1;
 }
 
-/* In memory, where there is such a folder: nothing here needs a disk to be slow. */
 void store_kit_folder(store_kit *k)
 {
-    ck_assert(kit_folder(k, "/dev/shm") || kit_folder(k, "/tmp"));
+    kit_folder(k, FOLDER_FAST);
 }
 
 int store_kit_try(store_kit *k, uint32_t flags, int wait_ms)
@@ -45,7 +42,7 @@ void store_kit_start(store_kit *k)
 
 void store_kit_start_big(store_kit *k)
 {
-    ck_assert(kit_folder(k, "/tmp"));
+    kit_folder(k, FOLDER_DISK);
     KIT_OK(k, store_kit_try(k, BRC_OPEN_CREATE, 0));
 }
 

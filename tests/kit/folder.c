@@ -1,0 +1,24 @@
+/* See folder.h. */
+#include "folder.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int folder_in(char *out, size_t size, const char *parent)
+{
+    int n = snprintf(out, size, "%s/breccia-test-XXXXXX", parent);
+    return n > 0 && (size_t)n < size && mkdtemp(out) != NULL;
+}
+
+void folder_make(char *out, size_t size, int where)
+{
+    const char *given = getenv("TMPDIR");
+    if (given != NULL && given[0] != '\0' && folder_in(out, size, given))
+        return;
+    if (where == FOLDER_FAST && folder_in(out, size, "/dev/shm"))
+        return;
+    ck_assert_msg(folder_in(out, size, "/tmp"), "no folder in /tmp: %s", strerror(errno));
+}
