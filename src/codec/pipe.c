@@ -23,6 +23,7 @@ void brc_pipe_dispose(brc_pipe *pipe)
     for (unsigned i = 0; pipe->workers != NULL && i < pipe->nworkers; i++) {
         brc_scratch_free(pipe->workers[i].scratch);
         brc_buf_dispose(&pipe->workers[i].chunk);
+        brc_buf_dispose(&pipe->workers[i].kept);
     }
     free(pipe->workers);
     brc_read_jobs_free(pipe);
@@ -36,4 +37,24 @@ int brc_pipe_scratch(brc_pipe *pipe, unsigned worker, brc_scratch **out, brc_err
         BRC_TRY(brc_scratch_new(&w->scratch, err));
     *out = w->scratch;
     return BRC_OK;
+}
+
+/* Half of the budget may stay for the next time, beside what is in flight then. */
+void brc_pipe_trim_buf(const brc_pipe *pipe, brc_buf *buf, size_t n)
+{
+    if (buf->cap > pipe->memory / 2 / n)
+        brc_buf_dispose(buf);
+}
+
+/* The codecs' scratch is as large as the chunks that were decoded. */
+void brc_pipe_trim(brc_pipe *pipe, unsigned worker)
+{
+    brc_pipe_worker *w = &pipe->workers[worker];
+    size_t held = w->chunk.cap + w->kept.cap;
+    brc_pipe_trim_buf(pipe, &w->chunk, 2 * (size_t)pipe->nworkers);
+    brc_pipe_trim_buf(pipe, &w->kept, 2 * (size_t)pipe->nworkers);
+    if (w->chunk.cap + w->kept.cap < held) {
+        brc_scratch_free(w->scratch);
+        w->scratch = NULL;
+    }
 }

@@ -11,7 +11,7 @@
 
 typedef struct brc_pipe_worker {
     brc_scratch *scratch;
-    brc_buf chunk;
+    brc_buf chunk, kept;
 } brc_pipe_worker;
 
 typedef struct brc_pipe {
@@ -28,5 +28,9 @@ BRC_MUST_USE int brc_pipe_init(brc_pipe *pipe, brc_pool *pool, size_t memory, br
 void brc_pipe_dispose(brc_pipe *pipe);
 /* The worker's scratch, made at its first use. */
 BRC_MUST_USE int brc_pipe_scratch(brc_pipe *pipe, unsigned worker, brc_scratch **out, brc_error *err);
+/* Releases a worker's memory where it is more than its part of the budget. */
+void brc_pipe_trim(brc_pipe *pipe, unsigned worker);
+/* The same for one of `n` buffers of equal rights. */
+void brc_pipe_trim_buf(const brc_pipe *pipe, brc_buf *buf, size_t n);
 
 #endif

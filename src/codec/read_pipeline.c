@@ -26,13 +26,29 @@ struct read_run {
     const brc_read_ops *ops;
     brc_pipe *pipe;
     brc_group *group; /* NULL: jobs run where they are submitted */
-    size_t in_flight;
+    size_t in_flight, largest; /* bytes: of all jobs that run, and of one so far */
 };
 
 /* What is stored as it is goes where it belongs at once. */
 static int read_in_place(const brc_read_item *item)
 {
     return item->chain == NULL && item->direct != NULL;
+}
+
+/* Memory of the worker's that it is decoded into. */
+static size_t read_decoded_len(const brc_read_item *item)
+{
+    return item->chain != NULL && item->direct == NULL ? item->len : 0;
+}
+
+/* A kept item is handed to the next one, all others are placed. */
+static int read_hand_over(const read_run *run, brc_read_item *item, const uint8_t *data,
+                          brc_error *err)
+{
+    if (!item->kept)
+        return run->ops->place(run->ops->ctx, item, data, err);
+    item[1].before = (brc_span){data, item->len};
+    return BRC_OK;
 }
 
 static int read_one(read_run *run, unsigned worker, const read_job *job, brc_read_item *item,
@@ -45,7 +61,7 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
     BRC_TRY(ops->check(ops->ctx, item, stored, err));
     if (item->chain == NULL)
         return item->stored_len == item->len
-                   ? ops->place(ops->ctx, item, stored, err)
+                   ? read_hand_over(run, item, stored, err)
                    : brc_fail(err, BRC_ECORRUPT, "%zu bytes are stored, not %zu", item->stored_len,
                               item->len);
     brc_scratch *scratch;
@@ -55,7 +71,8 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
         brc_buf into = {item->direct, 0, item->len, item->len, 1};
         return brc_chain_decode(item->chain, scratch, src, &into, err);
     }
-    brc_buf *chunk = &run->pipe->workers[worker].chunk;
+    brc_pipe_worker *w = &run->pipe->workers[worker];
+    brc_buf *chunk = item->kept ? &w->kept : &w->chunk;
     chunk->len = 0;
     BRC_TRY(brc_buf_reserve(chunk, item->len, err));
     brc_box box;
@@ -68,7 +85,7 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
     if (chunk->len != item->len)
         return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %zu", chunk->len,
                         item->len);
-    return ops->place(ops->ctx, item, chunk->data, err);
+    return read_hand_over(run, item, chunk->data, err);
 }
 
 static void read_job_run(brc_job *base, unsigned worker)
@@ -80,6 +97,7 @@ static void read_job_run(brc_job *base, unsigned worker)
         if (job->rc < 0 && run->ops->name != NULL)
             run->ops->name(run->ops->ctx, &job->items[i], &job->error);
     }
+    brc_pipe_trim(run->pipe, worker);
 }
 
 static int read_job_result(const read_job *job, brc_error *err)
@@ -96,6 +114,7 @@ static int read_job_finish(read_run *run, read_job *job, brc_error *err)
     brc_group_wait(run->group, &job->job);
     job->busy = 0;
     run->in_flight -= job->bytes;
+    brc_pipe_trim_buf(run->pipe, &job->stored, run->pipe->njobs);
     return read_job_result(job, err);
 }
 
@@ -120,11 +139,12 @@ static int read_fetch(read_run *run, read_job *job, brc_read_item *item, brc_err
 /* 1 where the job holds something, 0 at the end. */
 static int read_job_fill(read_run *run, read_job *job, brc_error *err)
 {
-    size_t bytes = 0;
+    size_t bytes = 0, decoded, most = 0, kept = 0;
+    int open = 0; /* the last item waits for another */
     job->n = 0;
     job->stored.len = 0;
     job->rc = BRC_OK;
-    while (job->n < JOB_ITEMS && bytes < JOB_BYTES) {
+    while (open || (job->n < JOB_ITEMS - 1 && bytes < JOB_BYTES)) {
         brc_read_item *item = &job->items[job->n];
         memset(item, 0, sizeof(*item));
         int rc = run->ops->next(run->ops->ctx, item, err);
@@ -133,10 +153,16 @@ static int read_job_fill(read_run *run, read_job *job, brc_error *err)
         if (rc == 0)
             break;
         job->n++;
+        open = item->kept && !open;
         bytes += item->len;
+        decoded = read_decoded_len(item);
+        most = kept + decoded > most ? kept + decoded : most;
+        kept = open ? decoded : 0;
         BRC_TRY(read_fetch(run, job, item, err));
     }
-    job->bytes = job->stored.cap;
+    job->bytes = job->stored.cap + most;
+    if (job->bytes > run->largest)
+        run->largest = job->bytes;
     return job->n > 0;
 }
 
@@ -159,39 +185,52 @@ static void read_submit(read_run *run, read_job *job)
     brc_group_submit(run->group, &job->job);
 }
 
-/* The first job waits until there is a second: a request of one job is not worth
+/* Waits for the job that was there before, and until there is room for one as large as
+ * the largest: where one is larger than the budget, until nothing else runs. */
+static int read_make_room(read_run *run, size_t at, size_t *oldest, brc_error *err)
+{
+    brc_pipe *pipe = run->pipe;
+    if (at >= pipe->njobs)
+        BRC_TRY(read_job_finish(run, &pipe->jobs[at % pipe->njobs], err));
+    if (at >= pipe->njobs && *oldest <= at - pipe->njobs)
+        *oldest = at - pipe->njobs + 1;
+    while (run->in_flight > 0 && run->in_flight + run->largest > pipe->memory && *oldest < at)
+        BRC_TRY(read_job_finish(run, &pipe->jobs[(*oldest)++ % pipe->njobs], err));
+    return BRC_OK;
+}
+
+/* A small first job waits until there is a second: a request of one job is not worth
  * waking another thread, and runs here. */
 static int read_all(read_run *run, brc_error *err)
 {
-    int more = 1;
     brc_pipe *pipe = run->pipe;
-    size_t at = 0, oldest = 0;
+    size_t at, oldest = 0;
     read_job *first = &pipe->jobs[0];
-    more = read_job_fill(run, first, err);
+    int more = read_job_fill(run, first, err);
     if (more < 0)
         return more;
+    int waits = more > 0;
     for (at = 1; more > 0; at++) {
         read_job *job = &pipe->jobs[at % pipe->njobs];
-        if (at >= pipe->njobs)
-            BRC_TRY(read_job_finish(run, job, err));
-        while (run->in_flight > pipe->memory && oldest + 1 < at)
-            BRC_TRY(read_job_finish(run, &pipe->jobs[oldest++ % pipe->njobs], err));
+        if (waits && first->bytes > pipe->memory / 2) {
+            read_submit(run, first);
+            waits = 0;
+        }
+        BRC_TRY(read_make_room(run, at, &oldest, err));
         more = read_job_fill(run, job, err);
+        if (waits && more == 0) {
+            first->run = run;
+            read_job_run(&first->job, brc_group_caller(run->group));
+            return read_job_result(first, err);
+        }
+        if (waits)
+            read_submit(run, first);
+        waits = 0;
         if (more < 0) {
-            if (at == 1 && first->n > 0)
-                read_submit(run, first);
             BRC_TRY(read_finish_all(run, at, err));
             return more;
         }
-        if (at == 1 && first->n > 0) {
-            if (more == 0) {
-                first->run = run;
-                read_job_run(&first->job, brc_group_caller(run->group));
-                return read_job_result(first, err);
-            }
-            read_submit(run, first);
-        }
-        if (job->n > 0)
+        if (more > 0)
             read_submit(run, job);
     }
     return read_finish_all(run, at, err);

@@ -1,8 +1,9 @@
 /*
  * Reading many chunks: fetched one after the other on the caller's thread (only
  * it may touch the store), decoded on the pool meanwhile, straight into the
- * destination where a chunk lies there in one piece. Memory in flight is bounded
- * by a budget and not by the request. Small chunks travel several to a job.
+ * destination where a chunk lies there in one piece. Memory in flight, stored bytes and
+ * decoded ones that have no destination, is bounded by a budget and not by the request:
+ * what is larger than the budget goes alone. Small chunks travel several to a job.
  */
 #ifndef BRC_CODEC_READ_PIPELINE_H
 #define BRC_CODEC_READ_PIPELINE_H
@@ -16,6 +17,8 @@ typedef struct brc_read_item {
     size_t skip;            /* of the stored bytes, before those that are decoded */
     int varies;             /* len is known when it is decoded                  */
     uint8_t *direct;        /* where all of it goes; NULL: to place()           */
+    int kept;               /* is not placed: its bytes wait for the next item, which
+                               is decoded after it in the same job              */
     /* the caller's own */
     uint64_t number;
     brc_oid id;
@@ -23,6 +26,8 @@ typedef struct brc_read_item {
     int64_t blob;
     /* the pipeline's */
     size_t offset;
+    brc_span before;        /* for place(): the bytes of the item before it, where that
+                               was kept; else data NULL                         */
 } brc_read_item;
 
 typedef struct brc_read_ops {
