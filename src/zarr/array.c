@@ -49,6 +49,16 @@ static int array_read_meta(brc_array *a, brc_error *err)
     return BRC_OK;
 }
 
+int brc_array_of_entry(brc_array *out, brc_session *view, char *path, const brc_entry *entry,
+                       brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    out->session = view;
+    out->path = path;
+    out->entry = *entry;
+    return array_read_meta(out, err);
+}
+
 int brc_array_sync(brc_array *a, brc_error *err)
 {
     brc_session *s = a->session;

@@ -19,6 +19,10 @@ struct brc_array {
     int is_read;
 };
 
+/* An array as an entry of a snapshot has it, to be read within a transaction that the
+ * caller holds. `view`: only its repository is looked at. `view` and `path` are borrowed;
+ * brc_meta_dispose() of its meta releases the array. */
+BRC_MUST_USE int brc_array_of_entry(brc_array *out, brc_session *view, char *path, const brc_entry *entry, brc_error *err);
 /* Brings entry and meta up to date, within a transaction of either kind. */
 BRC_MUST_USE int brc_array_sync(brc_array *a, brc_error *err);
 BRC_MUST_USE int brc_array_begin_read(brc_array *a, brc_error *err);
@@ -78,6 +82,9 @@ typedef struct brc_region_part {
 void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i);
 /* array_read.c: within a transaction. */
 BRC_MUST_USE int brc_array_read_region(brc_array *a, const brc_region *r, void *dst, brc_error *err);
+/* Appends a selection's elements, packed and canonical; of variable length: each with its
+ * count of bytes in front. */
+BRC_MUST_USE int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
 /* array_write.c: within a change. */
 BRC_MUST_USE int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, brc_error *err);
 /* Copies elements in slabs (sel NULL: all), within a change of `to`. */

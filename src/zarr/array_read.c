@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../codec/read_pipeline.h"
-#include "array.h"
-#include "opaque.h"
+#include "chunk_item.h"
 #include "span_table.h"
 
 #define LOOKUP_BATCH 4096
@@ -44,17 +42,6 @@ static int object_blob_order(const void *x, const void *y)
     return (a->blob > b->blob) - (a->blob < b->blob);
 }
 
-static int reader_missing(const region_reader *rd, size_t i, brc_error *err)
-{
-    uint64_t index[BRC_MAX_NDIM];
-    char hex[65];
-    brc_region_chunk(rd->r, rd->a->meta.ndim, rd->numbers[i], index);
-    brc_fail(err, BRC_ECORRUPT, "its object %s is missing; run 'breccia fsck'",
-             brc_oid_format(hex, &rd->objects[i].id));
-    brc_array_name_chunk(rd->a, index, err);
-    return BRC_ECORRUPT;
-}
-
 /* Looks the next chunks up; absent ones are filled at once. */
 static int reader_lookup(region_reader *rd, brc_error *err)
 {
@@ -77,54 +64,9 @@ static int reader_lookup(region_reader *rd, brc_error *err)
         rd->n++;
     }
     BRC_TRY(brc_objects_find(store, rd->sorted, rd->n, err));
-    for (size_t i = 0; i < rd->n; i++)
-        if (!rd->objects[i].found || rd->objects[i].kind != BRC_KIND_CHUNK)
-            return reader_missing(rd, i, err);
     if (rd->n > 1)
         qsort(rd->sorted, rd->n, sizeof(*rd->sorted), object_blob_order);
     return BRC_OK;
-}
-
-static int reader_check_object(const region_reader *rd, const brc_object *o, const brc_chain *chain,
-                               uint64_t want, brc_error *err)
-{
-    if (o->encoding != 0 && chain == NULL)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "it was stored when its codecs were not known: import it again");
-    if (brc_meta_is_variable(&rd->a->meta))
-        return o->size <= BRC_MAX_CHUNK_BYTES
-                   ? BRC_OK
-                   : brc_fail(err, BRC_ELIMIT, "its object has more than 2^31-1 bytes");
-    if (o->size == want &&
-        (chain != NULL ? brc_chain_decoded_len(chain) == want : o->stored == want))
-        return BRC_OK;
-    return brc_fail(err, BRC_ECORRUPT, "its object has %llu bytes, not %llu; run 'breccia fsck'",
-                    (unsigned long long)o->size, (unsigned long long)want);
-}
-
-/* Chunks that are kept as they came are decoded as far as the codecs are known. */
-static int reader_chain_opaque(const region_reader *rd, const brc_object *o,
-                               const brc_region_part *part, brc_read_item *item, brc_error *err)
-{
-    brc_meta *m = &rd->a->meta;
-    brc_form *form;
-    BRC_TRY(brc_opaque_skip(brc_array_store(rd->a), m, part->index, o, &item->skip, err));
-    BRC_TRY(brc_meta_reader(m, part->chunk, &form, err));
-    item->chain = form->chain;
-    item->varies = brc_meta_is_variable(m);
-    item->len = form->bytes;
-    return BRC_OK;
-}
-
-static int reader_chain(const region_reader *rd, const brc_object *o, const brc_region_part *part,
-                        brc_read_item *item, brc_error *err)
-{
-    item->len = (size_t)o->size;
-    if (rd->a->meta.opaque)
-        return reader_chain_opaque(rd, o, part, item, err);
-    BRC_TRY(brc_encoding_chain(brc_array_store(rd->a), o->encoding, &item->chain, err));
-    return reader_check_object(rd, o, item->chain,
-                               part->elements * rd->a->meta.type->item_size, err);
 }
 
 static int reader_next(void *ctx, brc_read_item *item, brc_error *err)
@@ -138,41 +80,23 @@ static int reader_next(void *ctx, brc_read_item *item, brc_error *err)
     }
     const brc_object *object = rd->sorted[rd->at++];
     item->number = rd->numbers[object - rd->objects];
-    item->id = object->id;
-    item->checksum = object->checksum;
-    item->digest = object->digest;
-    item->blob = object->blob;
-    item->stored_len = (size_t)object->stored;
     brc_region_part_of(&part, rd->a, rd->r, item->number);
-    int rc = reader_chain(rd, object, &part, item, err);
-    if (rc < 0) {
-        brc_array_name_chunk(rd->a, part.index, err);
-        return rc;
-    }
+    BRC_TRY(brc_chunk_item(item, rd->a, part.index, object, err));
     if (rd->r->in_one_piece && part.full)
         item->direct = rd->dst + part.in_memory;
     return 1;
 }
 
-static brc_object item_object(const brc_read_item *item)
-{
-    return (brc_object){.id = item->id, .checksum = item->checksum, .digest = item->digest,
-                        .blob = item->blob,
-                        .stored = item->stored_len};
-}
-
 static int reader_fetch(void *ctx, const brc_read_item *item, uint8_t *into, brc_error *err)
 {
     const region_reader *rd = ctx;
-    brc_object o = item_object(item);
-    return brc_object_fetch(brc_array_store(rd->a), &o, into, err);
+    return brc_chunk_item_fetch(brc_array_store(rd->a), item, into, err);
 }
 
 static int reader_check(void *ctx, const brc_read_item *item, const uint8_t *stored, brc_error *err)
 {
-    brc_object o = item_object(item);
     (void)ctx;
-    return brc_object_verify(&o, stored, err);
+    return brc_chunk_item_check(item, stored, err);
 }
 
 static void place_box(const region_reader *rd, const brc_region_part *part, const uint8_t *data)
@@ -337,7 +261,7 @@ static int read_one_io(const brc_io *io, brc_error *err)
     return rc;
 }
 
-static int read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
+int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
 {
     brc_region r;
     uint64_t bytes;
@@ -350,16 +274,18 @@ static int read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_err
         return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", a->path);
     BRC_TRY(brc_buf_reserve(out, len, err));
     BRC_TRY(brc_array_read_region(a, &r, out->data + out->len, err));
-    brc_dtype_native(a->meta.type, out->data + out->len, len);
     out->len += len;
     return BRC_OK;
 }
 
 int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
 {
+    const size_t start = out->len;
     BRC_TRY(brc_array_begin_read(a, err));
-    int rc = read_elements(a, sel, out, err);
+    int rc = brc_array_read_canonical(a, sel, out, err);
     brc_array_end_read(a);
+    if (rc == BRC_OK && !brc_meta_is_variable(&a->meta))
+        brc_dtype_native(a->meta.type, out->data + start, out->len - start);
     return rc;
 }
 

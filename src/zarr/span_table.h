@@ -1,9 +1,21 @@
 /* Elements of variable length: between their packed form (a little-endian uint32 of
- * the bytes, and the bytes) and a table of spans, one an element. */
+ * the bytes, and the bytes) and spans, in a table or one after the other. */
 #ifndef BRC_ZARR_SPAN_TABLE_H
 #define BRC_ZARR_SPAN_TABLE_H
 
 #include "../breccia_codec.h"
+
+/* A place in packed elements. */
+typedef struct brc_element_cursor {
+    brc_span packed;
+    size_t at;
+    uint64_t number; /* of the element that comes next */
+} brc_element_cursor;
+
+/* The next element, count included; BRC_EINVAL where the bytes end before it does. */
+BRC_MUST_USE int brc_element_next(brc_element_cursor *cursor, brc_span *out, brc_error *err);
+/* BRC_EINVAL where bytes are left. */
+BRC_MUST_USE int brc_elements_end(const brc_element_cursor *cursor, brc_error *err);
 
 /* Points table[0..n) to the elements, count included; BRC_EINVAL where the bytes do
  * not hold exactly n of them. */
