@@ -30,6 +30,8 @@ static const char *change_word(int what)
 static void put_elements_json(struct cli *cli, const brc_change *change)
 {
     cli_json_member_uint(cli, "elements_changed", change->elements_changed);
+    cli_json_member_uint(cli, "elements_added", change->elements_added);
+    cli_json_member_uint(cli, "elements_removed", change->elements_removed);
     if (!isnan(change->max_abs)) {
         cli_json_key(cli, "max_abs");
         cli_json_double(cli, change->max_abs);
@@ -62,6 +64,8 @@ static void put_change_json(struct cli *cli, const brc_change *change)
     cli_json_member_uint(cli, "chunks_changed", change->chunks_changed);
     if (change->has_elements)
         put_elements_json(cli, change);
+    if (change->elements_why)
+        cli_json_member(cli, "elements_not_compared", change->elements_why);
     cli_json_close(cli, '{');
 }
 
@@ -76,6 +80,9 @@ struct change_rows {
     struct change_row *rows;
     size_t n, cap;
     uint64_t added, removed, changed; /* chunks of all */
+    struct {
+        uint64_t changed, added, removed;
+    } elements; /* of all */
 };
 
 static const char *joined(struct cli *cli, const char *text, const char *more)
@@ -118,7 +125,7 @@ static const char *box_words(struct cli *cli, const brc_change *change)
     return cli_text(cli, "%s]", out);
 }
 
-static const char *element_words(struct cli *cli, const brc_change *change)
+static const char *differing_words(struct cli *cli, const brc_change *change)
 {
     char number[CLI_DOUBLE_CAP];
     const char *out;
@@ -159,18 +166,45 @@ static const char *metadata_words(struct cli *cli, const brc_change *change)
     return out;
 }
 
+/* "3 elements differ in [0:3], by at most 5; 100 elements added" */
+static const char *element_words(struct cli *cli, const brc_change *change)
+{
+    const struct {
+        uint64_t n;
+        const char *word;
+    } parts[] = { { change->elements_added, "added" }, { change->elements_removed, "removed" } };
+    const char *out = change->what == BRC_CHANGED ? differing_words(cli, change) : "";
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (parts[i].n)
+            out = joined(cli, out,
+                         cli_text(cli, "%llu element%s %s", (unsigned long long)parts[i].n,
+                                  parts[i].n == 1 ? "" : "s", parts[i].word));
+    return out;
+}
+
 static const char *change_detail(struct cli *cli, const brc_change *change, int stat)
 {
     const char *out = !stat ? metadata_words(cli, change)
                             : change->storage_only ? "storage only" : "";
+    const char *words;
 
     if (stat && change->nmetadata)
         out = joined(cli, out, "metadata");
     if (change->chunks_added || change->chunks_removed || change->chunks_changed)
         out = joined(cli, out, chunk_words(cli, change));
-    if (change->has_elements)
-        out = joined(cli, out, element_words(cli, change));
+    if (change->has_elements && *(words = element_words(cli, change)))
+        out = joined(cli, out, words);
+    if (change->elements_why)
+        out = joined(cli, out,
+                     cli_text(cli, "elements cannot be compared: %s", change->elements_why));
     return out;
+}
+
+/* Counts of elements end at 2^64 - 1. */
+static void add_up(uint64_t *sum, uint64_t more)
+{
+    *sum = more > UINT64_MAX - *sum ? UINT64_MAX : *sum + more;
 }
 
 static void keep_change_row(struct cli *cli, struct change_rows *rows, const brc_change *change,
@@ -192,6 +226,9 @@ static void keep_change_row(struct cli *cli, struct change_rows *rows, const brc
     rows->added += change->chunks_added;
     rows->removed += change->chunks_removed;
     rows->changed += change->chunks_changed;
+    add_up(&rows->elements.changed, change->elements_changed);
+    add_up(&rows->elements.added, change->elements_added);
+    add_up(&rows->elements.removed, change->elements_removed);
 }
 
 static void print_change_rows(struct cli *cli, const struct change_rows *rows)
@@ -216,11 +253,17 @@ static void print_change_rows(struct cli *cli, const struct change_rows *rows)
     }
 }
 
-static void print_stat_total(struct cli *cli, const struct change_rows *rows)
+static void print_stat_total(struct cli *cli, const struct change_rows *rows, int elements)
 {
-    cli_printf(cli, "  %zu node%s, chunks: %llu added, %llu removed, %llu changed\n", rows->n,
+    cli_printf(cli, "  %zu node%s, chunks: %llu added, %llu removed, %llu changed", rows->n,
                rows->n == 1 ? "" : "s", (unsigned long long)rows->added,
                (unsigned long long)rows->removed, (unsigned long long)rows->changed);
+    if (elements)
+        cli_printf(cli, "; elements: %llu added, %llu removed, %llu changed",
+                   (unsigned long long)rows->elements.added,
+                   (unsigned long long)rows->elements.removed,
+                   (unsigned long long)rows->elements.changed);
+    cli_puts(cli, "\n");
 }
 
 /* ---- both --------------------------------------------------------------------------- */
@@ -250,7 +293,7 @@ static int each_change(struct cli *cli, struct cli_changes *changes, struct chan
 
 int cli_put_changes(struct cli *cli, struct cli_changes *changes)
 {
-    struct change_rows rows = { NULL, 0, 0, 0, 0, 0 };
+    struct change_rows rows = { .rows = NULL };
     int rc;
 
     changes->nodes = 0;
@@ -267,7 +310,7 @@ int cli_put_changes(struct cli *cli, struct cli_changes *changes)
             cli_printf(cli, "%s\n", changes->title);
         print_change_rows(cli, &rows);
         if (changes->stat)
-            print_stat_total(cli, &rows);
+            print_stat_total(cli, &rows, changes->elements);
     }
     free(rows.rows);
     return rc;

@@ -199,10 +199,16 @@ typedef struct brc_change {
     size_t nmetadata;
     uint64_t chunks_added, chunks_removed, chunks_changed;
     int has_elements;            /* the rest was asked for and can be said    */
-    uint64_t elements_changed;
-    double max_abs;              /* largest absolute difference; NaN: not numbers */
+    uint64_t elements_changed;   /* of those that both shapes hold, in any bit */
+    double max_abs;              /* their largest absolute difference; a NaN on
+                                  * either side has none; NaN: not numbers    */
     int ndim;
     uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* box of the differences */
+    uint64_t elements_added, elements_removed; /* that only the new shape holds,
+                                  * or only the old one; 2^64-1: or more, here
+                                  * and in elements_changed                   */
+    const char *elements_why;    /* why the elements of an array on both sides
+                                  * cannot be compared, a clause; else NULL   */
 } brc_change;
 
 typedef struct brc_diff_opts {

@@ -268,6 +268,7 @@ START_TEST(elements_after_a_resize)
     scenario_set_number(&t, "/a", 1, 100);
     brc_change c = elements_of(&t, NULL, NULL);
     ck_assert_uint_eq(c.elements_changed, 1); /* of what both versions hold */
+    ck_assert_uint_eq(c.elements_added, 4);
     ck_assert_uint_eq(c.first[0], 1);
     ck_assert(c.max_abs == 98);
     diff_is(&t, NULL, NULL, NULL, "~/a*[/shape](1,0,2) ");
@@ -292,11 +293,13 @@ START_TEST(elements_of_what_cannot_be_compared)
     brc_array_free(scenario_array(&t, "/a", "int64", 1, (uint64_t[]){ 10 }, (uint64_t[]){ 4 }, NULL,
                                   NULL));
     c = elements_of(&t, NULL, NULL);
-    ck_assert_int_eq(c.has_elements, 0); /* another type */
+    ck_assert_int_eq(c.has_elements, 0);
+    ck_assert_str_eq(c.elements_why, "the data type differs");
     OK(&t, brc_node_remove(t.session, "/a", &t.err));
     scenario_numbers(&t, "/a", 10, 5, 1);
     c = elements_of(&t, NULL, NULL);
-    ck_assert_int_eq(c.has_elements, 0); /* other chunks */
+    ck_assert_int_eq(c.has_elements, 1); /* other chunks, the same elements */
+    ck_assert_uint_eq(c.elements_changed, 0);
     ck_assert_uint_eq(c.chunks_removed, 3);
     ck_assert_uint_eq(c.chunks_added, 2);
     scenario_stop(&t);

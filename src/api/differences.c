@@ -8,17 +8,28 @@
 #include "../zarr/element_diff.h"
 #include "../zarr/session.h"
 
+/* An element diff with boxes of the length that they need: there may be many. */
+typedef struct kept_elements {
+    int known, ndim;
+    const char *why;
+    uint64_t added, removed, changed;
+    double max_abs;
+    uint64_t *box; /* first, then last; NULL where no element differs */
+} kept_elements;
+
 typedef struct change_list {
     brc_tree_diff diff;
-    brc_element_diff *elements; /* one a change, where asked for */
+    kept_elements *elements; /* one a change, where asked for */
     size_t at;
 } change_list;
 
 static void change_list_dispose(void *state)
 {
     change_list *list = state;
-    brc_tree_diff_dispose(&list->diff);
+    for (size_t i = 0; list->elements != NULL && i < list->diff.n; i++)
+        free(list->elements[i].box);
     free(list->elements);
+    brc_tree_diff_dispose(&list->diff);
 }
 
 /* `b`: a version, or the current branch as it is. `a`: a version, or what b came from. */
@@ -56,14 +67,34 @@ static int version_sides(brc_store *store, const char *a, const char *b, brc_oid
     return rc;
 }
 
+static int keep_elements(kept_elements *out, const brc_element_diff *e, brc_error *err)
+{
+    void *p;
+    const size_t ndim = (size_t)e->tally.ndim;
+    *out = (kept_elements){.known = e->known, .ndim = e->tally.ndim, .why = e->why,
+                           .added = e->added, .removed = e->removed,
+                           .changed = e->tally.elements, .max_abs = e->tally.max_abs};
+    if (e->tally.elements == 0)
+        return BRC_OK;
+    BRC_TRY(brc_new_array(&p, 2 * ndim, sizeof(uint64_t), err));
+    out->box = p;
+    if (ndim > 0) {
+        memcpy(out->box, e->tally.first, ndim * sizeof(uint64_t));
+        memcpy(out->box + ndim, e->tally.last, ndim * sizeof(uint64_t));
+    }
+    return BRC_OK;
+}
+
 static int element_diffs(change_list *list, breccia *repo, brc_error *err)
 {
     void *p;
+    brc_element_diff one;
     BRC_TRY(brc_new_array(&p, list->diff.n, sizeof(*list->elements), err));
     list->elements = p;
-    for (size_t i = 0; i < list->diff.n; i++)
-        if (list->diff.changes[i].what == BRC_CHANGED)
-            BRC_TRY(brc_element_diff_run(&list->elements[i], repo, &list->diff.changes[i], err));
+    for (size_t i = 0; i < list->diff.n; i++) {
+        BRC_TRY(brc_element_diff_run(&one, repo, &list->diff.changes[i], err));
+        BRC_TRY(keep_elements(&list->elements[i], &one, err));
+    }
     return BRC_OK;
 }
 
@@ -125,6 +156,22 @@ done:
     return rc;
 }
 
+static void give_elements(brc_change *out, const kept_elements *e)
+{
+    const size_t ndim = (size_t)e->ndim;
+    out->has_elements = e->known;
+    out->elements_why = e->why;
+    out->elements_changed = e->changed;
+    out->elements_added = e->added;
+    out->elements_removed = e->removed;
+    out->max_abs = e->max_abs;
+    out->ndim = e->ndim;
+    if (e->box == NULL)
+        return;
+    memcpy(out->first, e->box, ndim * sizeof(uint64_t));
+    memcpy(out->last, e->box + ndim, ndim * sizeof(uint64_t));
+}
+
 int brc_diff_next(brc_iter *it, brc_change *out, brc_error *err)
 {
     BRC_TRY(brc_iter_check(it, BRC_ITER_CHANGES, err));
@@ -143,15 +190,8 @@ int brc_diff_next(brc_iter *it, brc_change *out, brc_error *err)
     out->chunks_added = c->chunks_added;
     out->chunks_removed = c->chunks_removed;
     out->chunks_changed = c->chunks_changed;
-    if (list->elements != NULL && list->elements[list->at].known) {
-        const brc_element_diff *e = &list->elements[list->at];
-        out->has_elements = 1;
-        out->elements_changed = e->elements;
-        out->max_abs = e->max_abs;
-        out->ndim = e->ndim;
-        memcpy(out->first, e->first, sizeof(out->first));
-        memcpy(out->last, e->last, sizeof(out->last));
-    }
+    if (list->elements != NULL)
+        give_elements(out, &list->elements[list->at]);
     list->at++;
     return 1;
 }

@@ -40,6 +40,7 @@ BRC_MUST_USE int brc_fixed_from_bytes(const brc_dtype *type, const uint8_t *data
                                       brc_buf *out, brc_error *err);
 
 /* numpy.datetime64 and numpy.timedelta64: dtype_time.c */
+extern const brc_dtype_ops brc_datetime_ops, brc_timedelta_ops;
 int brc_time_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                   brc_error *err);
 void brc_time_close(void *ctx, brc_dtype *type);

@@ -111,11 +111,11 @@ static int timedelta_print(const brc_dtype *type, const uint8_t *element, size_t
                            brc_buf *out, brc_error *err);
 static double time_number(const brc_dtype *type, const uint8_t *element);
 
-static const brc_dtype_ops datetime_ops = { .size = sizeof(brc_dtype_ops),
+const brc_dtype_ops brc_datetime_ops = { .size = sizeof(brc_dtype_ops),
                                             .parse = time_parse,
                                             .print = datetime_print,
                                             .number = time_number };
-static const brc_dtype_ops timedelta_ops = { .size = sizeof(brc_dtype_ops),
+const brc_dtype_ops brc_timedelta_ops = { .size = sizeof(brc_dtype_ops),
                                              .parse = time_parse,
                                              .print = timedelta_print,
                                              .number = time_number };
@@ -138,7 +138,7 @@ int brc_time_open(void *ctx, brc_dtype *out, const char *name, const brc_json *c
                         .swap_unit = 8,
                         .bits = 64,
                         .npy = state->npy,
-                        .ops = is_date ? &datetime_ops : &timedelta_ops,
+                        .ops = is_date ? &brc_datetime_ops : &brc_timedelta_ops,
                         .state = state };
     return BRC_OK;
 }
@@ -426,7 +426,7 @@ int brc_datetime_scan(const brc_dtype *type, const brc_json *json, const char *t
 {
     struct civil_time t;
     wide_int count, rest = 0;
-    if (type->ops != &datetime_ops || brc_json_kind(json) == BRC_JSON_NUMBER ||
+    if (type->ops != &brc_datetime_ops || brc_json_kind(json) == BRC_JSON_NUMBER ||
         !read_civil(&t, text))
         return 0;
     const struct time_state *state = time_of(type);

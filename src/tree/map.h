@@ -55,6 +55,8 @@ BRC_MUST_USE int brc_map_count(brc_store *store, const brc_oid *root, uint64_t *
 /* Every key whose value differs, by key; a side without the key has data NULL. */
 typedef int (*brc_map_diff_fn)(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err);
 BRC_MUST_USE int brc_map_diff(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn differs, void *ctx, brc_error *err);
+/* The same for every key of either side, also where the values are equal. */
+BRC_MUST_USE int brc_map_both(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn each, void *ctx, brc_error *err);
 
 /* Checks the node's form and order and calls `child` for each node under it, with
  * the level and items that it must have, or `item` for each key. */

@@ -8,44 +8,54 @@
 
 #include "map_cursor.h"
 
+typedef struct map_pair {
+    brc_map_cursor a, b;
+    int all; /* what both have is told too */
+    brc_map_diff_fn each;
+    void *ctx;
+} map_pair;
+
 /* Only one side has what stands at its head: reports it, and takes a child apart. */
-static int side_only(brc_map_cursor *s, int is_b, brc_map_diff_fn differs, void *ctx,
-                     brc_error *err)
+static int side_only(const map_pair *pair, brc_map_cursor *s, brc_error *err)
 {
     brc_span none = {NULL, 0};
+    const int is_b = s == &pair->b;
     if (s->head.is_child)
         return brc_map_cursor_enter(s, err);
     brc_span key = {s->head.key, s->head.bits / 8};
-    BRC_TRY(differs(ctx, key, is_b ? none : s->head.value, is_b ? s->head.value : none, err));
+    BRC_TRY(pair->each(pair->ctx, key, is_b ? none : s->head.value, is_b ? s->head.value : none,
+                       err));
     return brc_map_cursor_step(s, err);
 }
 
-static int diff_same_key(brc_map_cursor *a, brc_map_cursor *b, brc_map_diff_fn differs, void *ctx,
-                         brc_error *err)
+static int step_both(map_pair *pair, brc_error *err)
 {
-    brc_span va = a->head.value, vb = b->head.value;
-    if (va.len != vb.len || (va.len > 0 && memcmp(va.data, vb.data, va.len) != 0))
-        BRC_TRY(differs(ctx, (brc_span){a->head.key, a->head.bits / 8}, va, vb, err));
-    BRC_TRY(brc_map_cursor_step(a, err));
-    return brc_map_cursor_step(b, err);
+    BRC_TRY(brc_map_cursor_step(&pair->a, err));
+    return brc_map_cursor_step(&pair->b, err);
 }
 
-static int diff_step(brc_map_cursor *a, brc_map_cursor *b, brc_map_diff_fn differs, void *ctx,
-                     brc_error *err)
+static int pair_same_key(map_pair *pair, brc_error *err)
 {
+    const brc_item *x = &pair->a.head;
+    brc_span va = x->value, vb = pair->b.head.value;
+    if (pair->all || va.len != vb.len || (va.len > 0 && memcmp(va.data, vb.data, va.len) != 0))
+        BRC_TRY(pair->each(pair->ctx, (brc_span){x->key, x->bits / 8}, va, vb, err));
+    return step_both(pair, err);
+}
+
+static int pair_step(map_pair *pair, brc_error *err)
+{
+    brc_map_cursor *a = &pair->a, *b = &pair->b;
     if (a->at_end || b->at_end)
-        return side_only(a->at_end ? b : a, a->at_end, differs, ctx, err);
+        return side_only(pair, a->at_end ? b : a, err);
     const brc_item *x = &a->head, *y = &b->head;
     size_t common = brc_bits_common(x->key, x->bits, y->key, y->bits);
     if (common < x->bits && common < y->bits) /* apart: the first comes first */
-        return brc_bit(x->key, common) ? side_only(b, 1, differs, ctx, err)
-                                       : side_only(a, 0, differs, ctx, err);
-    if (x->is_child && y->is_child && brc_oid_cmp(&x->id, &y->id) == 0) {
-        BRC_TRY(brc_map_cursor_step(a, err));
-        return brc_map_cursor_step(b, err);
-    }
+        return side_only(pair, brc_bit(x->key, common) ? b : a, err);
+    if (!pair->all && x->is_child && y->is_child && brc_oid_cmp(&x->id, &y->id) == 0)
+        return step_both(pair, err);
     if (!x->is_child && !y->is_child)
-        return diff_same_key(a, b, differs, ctx, err);
+        return pair_same_key(pair, err);
     /* Nested: the shorter prefix holds the other; of equal ones, the higher node. */
     if (x->is_child && (!y->is_child || x->bits < y->bits ||
                         (x->bits == y->bits && x->level >= y->level)))
@@ -53,22 +63,33 @@ static int diff_step(brc_map_cursor *a, brc_map_cursor *b, brc_map_diff_fn diffe
     return brc_map_cursor_enter(b, err);
 }
 
-int brc_map_diff(brc_store *store, const brc_oid *root_a, const brc_oid *root_b,
-                 brc_map_diff_fn differs, void *ctx, brc_error *err)
+static int walk_both(brc_store *store, const brc_oid *a, const brc_oid *b, int all,
+                     brc_map_diff_fn each, void *ctx, brc_error *err)
 {
-    brc_map_cursor a, b;
-    if (brc_oid_cmp(root_a, root_b) == 0)
-        return BRC_OK;
-    memset(&b, 0, sizeof(b));
-    int rc = brc_map_cursor_start(&a, store, root_a, err);
+    map_pair pair = {.all = all, .each = each, .ctx = ctx};
+    int rc = brc_map_cursor_start(&pair.a, store, a, err);
     if (rc == BRC_OK)
-        rc = brc_map_cursor_start(&b, store, root_b, err);
-    while (rc == BRC_OK && !(a.at_end && b.at_end)) {
-        rc = diff_step(&a, &b, differs, ctx, err);
+        rc = brc_map_cursor_start(&pair.b, store, b, err);
+    while (rc == BRC_OK && !(pair.a.at_end && pair.b.at_end)) {
+        rc = pair_step(&pair, err);
         if (rc == BRC_OK)
             rc = brc_store_check_interrupt(store, err);
     }
-    brc_map_cursor_end(&a);
-    brc_map_cursor_end(&b);
+    brc_map_cursor_end(&pair.a);
+    brc_map_cursor_end(&pair.b);
     return rc;
+}
+
+int brc_map_diff(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn differs,
+                 void *ctx, brc_error *err)
+{
+    if (brc_oid_cmp(a, b) == 0)
+        return BRC_OK;
+    return walk_both(store, a, b, 0, differs, ctx, err);
+}
+
+int brc_map_both(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn each,
+                 void *ctx, brc_error *err)
+{
+    return walk_both(store, a, b, 1, each, ctx, err);
 }

@@ -1,188 +1,139 @@
 #include "element_diff.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "../base/alloc.h"
-#include "../nd/shape.h"
-#include "meta.h"
-#include "opaque.h"
-#include "span_table.h"
+#include "diff_sides.h"
 
-typedef struct element_differ {
-    breccia *repo;
-    brc_meta a, b;
-    uint64_t shape[BRC_MAX_NDIM]; /* what both hold */
-    brc_buf old, new;
-    brc_element_diff *out;
-} element_differ;
+/* ---- what came and went -------------------------------- */
 
-/* One side's canonical bytes of a chunk of n elements. */
-static int side_bytes(element_differ *d, const brc_meta *m, uint64_t n, brc_span value,
-                      brc_buf *out, brc_error *err)
+/* Elements of a shape that lie outside what both hold: of each axis, those that are past
+ * it there and not along the axes before. */
+static uint64_t elements_beyond(int ndim, const uint64_t *shape, const uint64_t *both)
 {
-    brc_object o, *one = &o;
-    size_t id_len = brc_store_id_len(d->repo->store);
-    out->len = 0;
-    if (value.data == NULL) {
-        BRC_TRY(brc_buf_reserve(out, (size_t)n * m->fill.len, err));
-        brc_fill_run(out->data, n, m->fill.len, m->fill.data);
-        out->len = (size_t)n * m->fill.len;
-        return BRC_OK;
+    uint64_t part[BRC_MAX_NDIM], total = 0;
+    memcpy(part, shape, (size_t)ndim * sizeof(*part));
+    for (int i = 0; i < ndim; i++) {
+        part[i] = shape[i] - both[i];
+        if (!brc_add_u64(total, brc_shape_count(ndim, part), &total))
+            return UINT64_MAX;
+        part[i] = both[i];
     }
-    memset(&o, 0, sizeof(o));
-    if (value.len != id_len)
-        return brc_fail(err, BRC_ECORRUPT, "a chunk's entry is damaged; run 'breccia fsck'");
-    memcpy(o.id.bytes, value.data, id_len);
-    BRC_TRY(brc_objects_find(d->repo->store, &one, 1, err));
-    if (!o.found || (m->type->item_size > 0 && o.size != n * m->type->item_size))
-        return brc_fail(err, BRC_ECORRUPT,
-                        "a chunk's object is missing or damaged; run 'breccia fsck'");
-    return brc_store_decode(d->repo->store, &o, 0, out, err);
+    return total;
 }
 
-/* The elements of a side as spans, whatever their type. */
-static int side_table(const brc_meta *m, const brc_buf *bytes, uint64_t n, brc_span **table,
-                      brc_error *err)
+/* All elements of an array's document; its codecs need not be known for that. */
+static int elements_of_entry(uint64_t *out, breccia *repo, const brc_entry *entry, brc_error *err)
 {
-    void *p;
-    size_t item = m->type->item_size;
-    BRC_TRY(brc_new_array(&p, (size_t)n, sizeof(brc_span), err));
-    *table = p;
-    if (item == 0)
-        return brc_elements_find(*table, n, (brc_span){bytes->data, bytes->len}, err);
-    for (uint64_t i = 0; i < n; i++)
-        (*table)[i] = (brc_span){bytes->data + i * item, item};
+    brc_json *doc;
+    uint64_t shape[BRC_MAX_NDIM];
+    BRC_TRY(brc_entry_doc(repo->store, entry, &doc, err));
+    const brc_json *list = brc_json_member(doc, "shape");
+    const size_t ndim = brc_json_count(list);
+    int good = brc_json_kind(list) == BRC_JSON_ARRAY && ndim <= BRC_MAX_NDIM;
+    for (size_t i = 0; i < ndim && good; i++)
+        good = brc_json_uint(brc_json_item(list, i), INT64_MAX, &shape[i]);
+    brc_json_free(doc);
+    if (!good)
+        return brc_fail(err, BRC_ECORRUPT, "an array's shape is damaged; run 'breccia fsck'");
+    *out = brc_shape_count((int)ndim, shape);
     return BRC_OK;
 }
 
-/* 64-bit integers are subtracted as such: as doubles, neighbours are often equal. */
-static double difference_of(const brc_dtype *type, const uint8_t *x, const uint8_t *y)
+static int whole_array(brc_element_diff *out, breccia *repo, const brc_node_change *change,
+                       brc_error *err)
 {
-    int64_t a, b;
-    int is_signed = strcmp(type->json, "\"int64\"") == 0;
-    if (!is_signed && strcmp(type->json, "\"uint64\"") != 0)
-        return fabs(type->ops->number(type, x) - type->ops->number(type, y));
-    memcpy(&a, x, sizeof(a));
-    memcpy(&b, y, sizeof(b));
-    int less = is_signed ? a < b : (uint64_t)a < (uint64_t)b;
-    return (double)(less ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b);
+    const int is_new = change->what == BRC_ADDED;
+    const brc_entry *entry = is_new ? &change->b : &change->a;
+    if (entry->kind != BRC_ARRAY)
+        return BRC_OK;
+    BRC_TRY(elements_of_entry(is_new ? &out->added : &out->removed, repo, entry, err));
+    out->known = 1;
+    out->tally.max_abs = NAN;
+    return BRC_OK;
 }
 
-static void note_difference(element_differ *d, const uint64_t *at, const uint8_t *x,
-                            const uint8_t *y)
+/* ---- two versions -------------------------------- */
+
+static const char *why_not(const brc_meta *a, const brc_meta *b)
 {
-    brc_element_diff *out = d->out;
-    const brc_dtype *type = d->a.type;
-    for (int i = 0; i < out->ndim; i++) {
-        if (out->elements == 0 || at[i] < out->first[i])
-            out->first[i] = at[i];
-        if (out->elements == 0 || at[i] > out->last[i])
-            out->last[i] = at[i];
-    }
-    out->elements++;
-    if (type->ops->number == NULL)
-        return;
-    double difference = difference_of(type, x, y);
-    if (difference > out->max_abs)
-        out->max_abs = difference;
+    if (a->ndim != b->ndim)
+        return "the number of dimensions differs";
+    if (a->opaque || b->opaque)
+        return "its codecs or data type are not known here";
+    if (strcmp(a->type->json, b->type->json) != 0)
+        return "the data type differs";
+    return NULL;
 }
 
-/* Goes through the elements of a chunk that both shapes hold. */
-static void compare_elements(element_differ *d, const uint64_t *corner, const uint64_t *chunk,
-                             const brc_span *x, const brc_span *y)
+/* The shapes of chunks too, not only where they begin: equal bytes in chunks of other
+ * shapes are other elements. */
+static int axis_is_same(const brc_grid *a, const brc_grid *b, int axis, uint64_t extent)
 {
-    const int ndim = d->out->ndim;
-    uint64_t at[BRC_MAX_NDIM] = {0}, box[BRC_MAX_NDIM], global[BRC_MAX_NDIM];
-    int64_t steps[BRC_MAX_NDIM];
-    for (int i = 0; i < ndim; i++) {
-        if (corner[i] >= d->shape[i])
-            return;
-        box[i] = d->shape[i] - corner[i] < chunk[i] ? d->shape[i] - corner[i] : chunk[i];
-    }
-    brc_strides_packed(ndim, chunk, 1, steps);
-    do {
-        int64_t n = 0;
-        for (int i = 0; i < ndim; i++) {
-            n += (int64_t)at[i] * steps[i];
-            global[i] = corner[i] + at[i];
-        }
-        if (x[n].len != y[n].len || memcmp(x[n].data, y[n].data, x[n].len) != 0)
-            note_difference(d, global, x[n].data, y[n].data);
-    } while (brc_index_next(ndim, at, box));
-}
-
-static int compare_chunk(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
-{
-    element_differ *d = ctx;
-    uint64_t index[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
-    brc_span *x = NULL, *y = NULL;
-    int rc;
-    if (brc_chunk_key_decode(key.data, key.len, index) != d->a.ndim)
-        return brc_fail(err, BRC_ECORRUPT, "a chunk's key is damaged; run 'breccia fsck'");
-    for (int i = 0; i < d->a.ndim; i++) /* what is outside one shape is not compared */
-        if (index[i] >= d->a.grid.count[i] || index[i] >= d->b.grid.count[i])
-            return BRC_OK;
-    brc_grid_chunk(&d->a.grid, index, corner, chunk);
-    uint64_t n = brc_shape_count(d->a.ndim, chunk);
-    BRC_GO(side_bytes(d, &d->a, n, a, &d->old, err));
-    BRC_GO(side_bytes(d, &d->b, n, b, &d->new, err));
-    BRC_GO(side_table(&d->a, &d->old, n, &x, err));
-    BRC_GO(side_table(&d->b, &d->new, n, &y, err));
-    compare_elements(d, corner, chunk, x, y);
-    rc = brc_repo_progress(d->repo, "elements", d->out->elements, 0, err);
-done:
-    free(x);
-    free(y);
-    return rc;
-}
-
-static int open_sides(element_differ *d, const brc_node_change *change, brc_error *err)
-{
-    brc_json *a = NULL, *b = NULL;
-    const brc_registry *reg = d->repo->registry;
-    int rc;
-    BRC_GO(brc_entry_doc(d->repo->store, &change->a, &a, err));
-    BRC_GO(brc_entry_doc(d->repo->store, &change->b, &b, err));
-    BRC_GO(brc_meta_open(&d->a, reg, a, err));
-    BRC_GO(brc_meta_open(&d->b, reg, b, err));
-    BRC_GO(brc_opaque_settle(d->repo->store, &d->a, &change->a.map, 0, err));
-    BRC_GO(brc_opaque_settle(d->repo->store, &d->b, &change->b.map, 0, err));
-done:
-    brc_json_free(a);
-    brc_json_free(b);
-    return rc;
-}
-
-static int sides_compare(element_differ *d)
-{
-    if (d->a.opaque || d->b.opaque || d->a.ndim != d->b.ndim ||
-        strcmp(d->a.type->json, d->b.type->json) != 0)
+    const uint64_t n = brc_grid_find(a, axis, extent - 1) + 1;
+    if (a->starts[axis] == NULL && b->starts[axis] == NULL)
+        return a->chunk[axis] == b->chunk[axis];
+    if (n != brc_grid_find(b, axis, extent - 1) + 1)
         return 0;
-    d->out->ndim = d->a.ndim;
-    d->out->max_abs = d->a.type->ops->number != NULL ? 0 : NAN;
-    for (int i = 0; i < d->a.ndim; i++)
-        d->shape[i] = d->a.shape[i] < d->b.shape[i] ? d->a.shape[i] : d->b.shape[i];
-    return d->a.grid.regular && d->b.grid.regular &&
-           memcmp(d->a.grid.chunk, d->b.grid.chunk, (size_t)d->a.ndim * sizeof(d->shape[0])) == 0;
+    for (uint64_t i = 1; i <= n; i++) {
+        uint64_t x = a->starts[axis] != NULL ? a->starts[axis][i] : i * a->chunk[axis];
+        uint64_t y = b->starts[axis] != NULL ? b->starts[axis][i] : i * b->chunk[axis];
+        if (x != y)
+            return 0;
+    }
+    return 1;
+}
+
+static int same_chunks(const brc_diff_sides *sides)
+{
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    for (int i = 0; i < a->ndim; i++)
+        if (!axis_is_same(&a->grid, &b->grid, i, sides->shape[i]))
+            return 0;
+    return 1;
+}
+
+static int compare_sides(brc_element_diff *out, brc_diff_sides *sides, brc_error *err)
+{
+    const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
+    int empty = 0;
+    out->why = why_not(a, b);
+    if (out->why != NULL)
+        return BRC_OK;
+    for (int i = 0; i < a->ndim; i++) {
+        sides->shape[i] = a->shape[i] < b->shape[i] ? a->shape[i] : b->shape[i];
+        empty |= sides->shape[i] == 0;
+    }
+    out->known = 1;
+    out->added = elements_beyond(a->ndim, b->shape, sides->shape);
+    out->removed = elements_beyond(a->ndim, a->shape, sides->shape);
+    brc_tally_init(&out->tally, a->ndim, a->type);
+    sides->tally = &out->tally;
+    sides->fills_differ =
+        a->fill.len != b->fill.len || memcmp(a->fill.data, b->fill.data, a->fill.len) != 0;
+    if (empty)
+        return BRC_OK;
+    return same_chunks(sides) ? brc_diff_chunk_pairs(sides, err) : brc_diff_slabs(sides, err);
 }
 
 int brc_element_diff_run(brc_element_diff *out, breccia *repo, const brc_node_change *change,
                          brc_error *err)
 {
-    element_differ d = {.repo = repo, .out = out};
+    brc_diff_sides sides;
     memset(out, 0, sizeof(*out));
-    if (change->a.kind != BRC_ARRAY || change->b.kind != BRC_ARRAY)
+    if (change->what == BRC_ADDED || change->what == BRC_REMOVED)
+        return whole_array(out, repo, change, err);
+    if (change->what != BRC_CHANGED || change->a.kind != BRC_ARRAY || change->b.kind != BRC_ARRAY)
         return BRC_OK;
-    int rc = open_sides(&d, change, err);
-    if (rc == BRC_OK && sides_compare(&d)) {
-        out->known = 1;
-        rc = brc_map_diff(repo->store, &change->a.map, &change->b.map, compare_chunk, &d, err);
-    }
-    brc_meta_dispose(&d.a);
-    brc_meta_dispose(&d.b);
-    brc_buf_dispose(&d.old);
-    brc_buf_dispose(&d.new);
+    memset(&sides, 0, sizeof(sides));
+    sides.view.repo = repo;
+    sides.nchunks = change->chunks_added + change->chunks_removed + change->chunks_changed;
+    int rc = brc_array_of_entry(&sides.side[0], &sides.view, change->path, &change->a, err);
+    if (rc == BRC_OK)
+        rc = brc_array_of_entry(&sides.side[1], &sides.view, change->path, &change->b, err);
+    if (rc == BRC_OK)
+        rc = compare_sides(out, &sides, err);
+    brc_meta_dispose(&sides.side[0].meta);
+    brc_meta_dispose(&sides.side[1].meta);
     return rc;
 }

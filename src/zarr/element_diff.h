@@ -3,17 +3,23 @@
 #define BRC_ZARR_ELEMENT_DIFF_H
 
 #include "../history/tree_diff.h"
+#include "../nd/compare_elements.h"
 #include "repo.h"
 
 typedef struct brc_element_diff {
-    int known;          /* 0: shapes or types differ so that it cannot be said    */
-    uint64_t elements;
-    double max_abs;     /* NaN: the elements are no numbers                       */
-    int ndim;
-    uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM];
+    int known;               /* the rest can be said                              */
+    const char *why;         /* where not: why the two cannot be compared, a clause;
+                                NULL: there is no array                           */
+    uint64_t added, removed; /* elements that only b's shape has, or only a's;
+                                2^64-1 stands for more too                        */
+    brc_tally tally;         /* of those that both have                           */
 } brc_element_diff;
 
-/* Compares bits, within what both shapes hold; padding never counts. */
+/* Compares bits, within what both shapes hold; padding never counts. An absent chunk is
+ * its own version's fill value. Where the node came or went, all its elements did.
+ * Within a transaction; on the repository's pool and within its budget, except that a
+ * pair of chunks, or one of chunks that are cut otherwise, is decoded whole. The result
+ * does not depend on either. */
 BRC_MUST_USE int brc_element_diff_run(brc_element_diff *out, breccia *repo, const brc_node_change *change, brc_error *err);
 
 #endif

@@ -54,3 +54,29 @@ q reset r.brc HEAD --hard
 t codecs r.brc /f '[{"name":"bytes","configuration":{"endian":"big"}}]' --rewrite
 t diff r.brc --exit-code
 t diff r.brc --exit-code --json
+
+echo '# F14: elements that came and went, other chunks, another fill value'
+q reset r.brc HEAD --hard
+q create r.brc /grown --shape 2,3 --dtype int16 --chunks 2,2
+q write r.brc /grown --value 4
+q create r.brc /empty --shape 5 --dtype int8 --chunks 2
+commit r.brc three 12
+q resize r.brc /grown --shape 4,2
+q write r.brc /grown '[1, 1]' --value 3
+q rm r.brc /fresh
+t diff r.brc --elements
+t diff r.brc --elements --stat
+t diff r.brc --elements --json
+q rm r.brc /grown
+q create r.brc /grown --shape 2,3 --dtype int16 --chunks 1,3 --fill 4
+q rm r.brc /empty
+q create r.brc /empty --shape 5 --dtype int8 --chunks 2 --fill -1
+t diff r.brc --elements
+q rm r.brc /empty
+q create r.brc /empty --shape 5 --dtype uint8 --chunks 2
+q rm r.brc /grown
+q create r.brc /grown --shape 2 --dtype int16
+t diff r.brc --elements
+t diff r.brc --elements --json -- /empty
+commit r.brc four 13
+t show r.brc HEAD --elements
