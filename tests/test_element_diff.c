@@ -37,7 +37,8 @@ static const struct {
     { "\"int32\"", BYTES, 'i', { "0", "-2147483648", "2147483647", "-7" } },
     { "\"uint32\"", BYTES, 'u', { "0", "4294967295", "1", "70000" } },
     { "\"int64\"", BYTES, 'i',
-      { "9223372036854775807", "9223372036854775806", "9223372036854775804", "9223372036854775800" } },
+      { "9223372036854775807", "9223372036854775806", "9223372036854775804",
+        "9223372036854775800" } },
     { "\"uint64\"", BYTES, 'u',
       { "18446744073709551615", "18446744073709551614", "0", "9223372036854775808" } },
     { "\"float16\"", BYTES, 'f', { "0", "-1.5", "NaN", "0.25" } },
@@ -47,8 +48,9 @@ static const struct {
     { "\"complex64\"", BYTES, '-', { "[0, 0]", "[1, 0]", "[0, 1]", "[\"NaN\", 1]" } },
     { "\"complex128\"", BYTES, '-', { "[0, 0]", "[1, 0]", "[0, 1]", "[2, 1]" } },
     { "\"r24\"", BYTES, '-', { "[0, 0, 0]", "[0, 0, 1]", "[1, 0, 0]", "[9, 9, 9]" } },
-    { "{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"ns\",\"scale_factor\":1}}", BYTES,
-      't', { "1600000000000000000", "1600000000000000001", "\"NaT\"", "1600000000000000005" } },
+    { "{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"ns\",\"scale_factor\":1}}",
+      BYTES, 't',
+      { "1600000000000000000", "1600000000000000001", "\"NaT\"", "1600000000000000005" } },
     { "\"string\"", "{\"name\":\"vlen-utf8\"}", '-', { "\"\"", "\"a\"", "\"b\"", "\"longer\"" } },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -117,12 +119,14 @@ static void random_grid(trial *x, version *v)
         uint64_t chunk = 1 + below(x, 6);
         snprintf(number, sizeof(number), "%s%d", i > 0 ? "," : "", (int)chunk);
         in = put(inner, in, sizeof(inner), number);
-        snprintf(number, sizeof(number), "%s%d", i > 0 ? "," : "", (int)(chunk * (1 + below(x, 3))));
+        chunk *= 1 + below(x, 3);
+        snprintf(number, sizeof(number), "%s%d", i > 0 ? "," : "", (int)chunk);
         out = put(outer, out, sizeof(outer), number);
     }
     if (edges) {
-        len = put(list, len, size, "{\"name\":\"rectilinear\",\"configuration\":{\"kind\":\"inline\","
-                                   "\"chunk_shapes\":[");
+        len = put(list, len, size,
+                  "{\"name\":\"rectilinear\",\"configuration\":{\"kind\":\"inline\","
+                  "\"chunk_shapes\":[");
         for (int i = 0; i < x->ndim; i++) {
             len = put(list, len, size, i > 0 ? ",[" : "[");
             for (uint64_t sum = 0, edge; sum < v->shape[i] || sum == 0; sum += edge) {
@@ -220,8 +224,8 @@ static void store_version(trial *x, const version *v)
                    v->codecs);
     ck_assert_uint_lt(len, sizeof(doc));
     OK(t, brc_json_parse(&json, doc, strlen(doc), &t->err));
-    ck_assert_msg(brc_array_create_doc(&a, t->session, "/a", json, &t->err) == BRC_OK, "%s: %s", doc,
-                  t->err.message);
+    ck_assert_msg(brc_array_create_doc(&a, t->session, "/a", json, &t->err) == BRC_OK, "%s: %s",
+                  doc, t->err.message);
     for (int i = 0; i < VALUES; i++) {
         values[i] = (brc_buf)BRC_BUF_INIT;
         OK(t, brc_element_parse(&values[i], a, kinds[x->kind].values[i], &t->err));
@@ -421,7 +425,8 @@ START_TEST(f19_large_slabs)
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     const size_t n = (size_t)WIDE * WIDE;
     uint8_t *data = calloc(2, n);
-    uint64_t shape[3] = { 1, WIDE, WIDE }, changed = 0, first[3] = { 0, WIDE, WIDE }, last[3] = { 0 };
+    uint64_t shape[3] = { 1, WIDE, WIDE }, first[3] = { 0, WIDE, WIDE }, last[3] = { 0 };
+    uint64_t changed = 0;
     uint64_t chunks[2][3] = { { 1, 400, 400 }, { 1, 300, WIDE } }, random = 5;
     int most = 0;
     ck_assert_ptr_nonnull(data);

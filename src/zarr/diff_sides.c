@@ -108,7 +108,7 @@ static void rest_until(brc_unvisited *u, const uint64_t *last)
         rest_add(u, axis, 0, u->count[axis] - 1);
 }
 
-static int index_order(int ndim, const uint64_t *x, const uint64_t *y)
+static int row_major_order(int ndim, const uint64_t *x, const uint64_t *y)
 {
     for (int i = 0; i < ndim; i++)
         if (x[i] != y[i])
@@ -120,7 +120,7 @@ void brc_unvisited_pass(brc_unvisited *u, const uint64_t *index, uint64_t elemen
 {
     const int ndim = u->grid->ndim;
     uint64_t before[BRC_MAX_NDIM];
-    const int order = index_order(ndim, u->next, index);
+    const int order = row_major_order(ndim, u->next, index);
     if (u->at_end || order > 0) /* told before */
         return;
     u->visited += elements;
