@@ -5,6 +5,8 @@
 #include "cli.h"
 #include "history.h"
 
+#include <string.h>
+
 /* ---- status ---------------------------------------------------------------------- */
 
 static int put_status(struct cli *cli, const char *branch, int clean, int unborn)
@@ -65,6 +67,25 @@ static const struct cli_option diff_options[] = {
     CLI_OPTIONS_END
 };
 
+/* The versions in front of "--": A, A B or A..B. */
+static int read_versions(struct cli *cli, struct cli_changes *changes, size_t n)
+{
+    const char *one = cli_operand(cli, 1), *dots = n == 1 ? strstr(one, "..") : NULL;
+
+    for (size_t i = 1; i <= n; i++)
+        if (cli_operand(cli, i)[0] == '/')
+            return cli_usage(cli, "%s is no version: a PATH stands behind --", cli_operand(cli, i));
+    if (dots && dots[2] == '.')
+        return cli_usage(cli, "'%s': only ranges with two dots are known, A..B", one);
+    changes->a = n > 0 ? one : NULL;
+    changes->b = n > 1 ? cli_operand(cli, 2) : NULL;
+    if (dots) {
+        changes->a = dots > one ? cli_text(cli, "%.*s", (int)(dots - one), one) : "HEAD";
+        changes->b = dots[2] ? dots + 2 : "HEAD";
+    }
+    return BRC_OK;
+}
+
 static int run_diff(struct cli *cli)
 {
     size_t revs = cli->args.before_dashes, paths = cli->args.noperands - revs;
@@ -78,8 +99,7 @@ static int run_diff(struct cli *cli)
         return cli_usage(cli, "diff takes two versions at most; PATH stands behind --");
     if (paths > 1)
         return cli_usage(cli, "diff takes one PATH behind --");
-    changes.a = revs > 1 ? cli_operand(cli, 1) : NULL;
-    changes.b = revs > 2 ? cli_operand(cli, 2) : NULL;
+    CLI_TRY(read_versions(cli, &changes, revs - 1));
     changes.path = paths ? cli_path(cli, cli_operand(cli, revs)) : NULL;
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
     if (cli->json)
@@ -96,9 +116,11 @@ const struct cli_command cli_command_diff = {
     .summary = "show what differs between two versions",
     .usage = "FILE [-- PATH]\n"
              "FILE A [-- PATH]\n"
-             "FILE A B [-- PATH]",
+             "FILE A B [-- PATH]\n"
+             "FILE A..B [-- PATH]",
     .details = "Without a version: HEAD and the uncommitted state. With A: A and the uncommitted\n"
-               "state. PATH keeps this node and what is under it.\n"
+               "state. A..B is A and B; the one left out is HEAD. PATH keeps this node and what\n"
+               "is under it.\n"
                "A node that is stored differently (codecs, backend) and has the same values is\n"
                "listed as 'storage only'; --exit-code does not count it. --quiet lists nothing.",
     .examples = "breccia diff climate.brc\n"

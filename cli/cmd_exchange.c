@@ -18,6 +18,17 @@ static void take_excluded(struct cli *cli, brc_xfer_opts *opts)
     for (const char *one; (one = cli_nth_value(cli, "exclude", opts->nexclude)) != NULL;)
         paths[opts->nexclude++] = one;
     opts->exclude = paths;
+    opts->excluded = cli_alloc(cli, opts->nexclude + 1, 1);
+}
+
+/* What was to be left out and is not there is a mistake in the name. */
+static int check_excluded(struct cli *cli, const brc_xfer_opts *opts, const char *source)
+{
+    for (size_t i = 0; i < opts->nexclude; i++)
+        if (!opts->excluded[i])
+            return cli_fail(cli, BRC_ENOTFOUND, "option --exclude: %s has no node %s", source,
+                            opts->exclude[i]);
+    return BRC_OK;
 }
 
 static int run_import(struct cli *cli)
@@ -37,7 +48,11 @@ static int run_import(struct cli *cli)
     CLI_TRY(cli_open_edit(cli));
     opts.placed = &placed;
     take_excluded(cli, &opts);
+    CLI_TRY(brc_begin(cli->repo, &cli->err));
     int rc = brc_import(cli->session, source, path, &opts, &cli->err);
+    if (rc == BRC_OK)
+        rc = check_excluded(cli, &opts, source);
+    rc = cli_end(cli, rc);
     if (rc == BRC_OK)
         path = cli_text(cli, "%s", (const char *)placed.data);
     brc_buf_dispose(&placed);

@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const struct cli_option branch_options[] = {
-    { "delete", 'd', 1, "NAME", "delete a branch" },
+    { "delete", 'd', 1, "NAME", "delete a branch whose commits another branch or tag reaches" },
+    { "force-delete", 'D', 1, "NAME", "delete a branch, whatever it holds" },
     { "rename", 'm', 2, "OLD NEW", "rename a branch" },
     CLI_OPTIONS_END
 };
@@ -72,11 +73,9 @@ static int list_refs(struct cli *cli, int tags)
     return BRC_OK;
 }
 
-/* Says what became of a ref; `id` NULL where it is gone. */
-static void report_ref(struct cli *cli, const char *done, const char *name, const brc_oid *id)
+static void put_ref_members(struct cli *cli, const char *name, const brc_oid *id,
+                            const brc_oid *was)
 {
-    cli_say(cli, "%s %s%s%s", done, cli_escaped(cli, name), id ? " at " : "",
-            id ? cli_short_id(cli, id) : "");
     if (!cli->json)
         return;
     cli_json_open(cli, '{');
@@ -86,45 +85,97 @@ static void report_ref(struct cli *cli, const char *done, const char *name, cons
         cli_json_string(cli, cli_long_id(cli, id));
     else
         cli_json_null(cli);
+    if (was)
+        cli_json_member(cli, "was", cli_long_id(cli, was));
     cli_json_close(cli, '{');
 }
 
-/* One of -d and -m: no names beside them. */
+/* Says where a ref is now; `id` NULL: it has no commit. */
+static void report_ref(struct cli *cli, const char *done, const char *name, const brc_oid *id)
+{
+    cli_say(cli, "%s %s%s%s", done, cli_escaped(cli, name), id ? " at " : "",
+            id ? cli_short_id(cli, id) : "");
+    put_ref_members(cli, name, id, NULL);
+}
+
+/* One of -d, -D and -m: no names beside them. */
 static int check_ref_operands(struct cli *cli)
 {
-    if (cli_has(cli, "delete") && cli_has(cli, "rename"))
-        return cli_usage(cli, "give --delete or --rename, not both");
-    if ((cli_has(cli, "delete") || cli_has(cli, "rename")) && cli->args.noperands > 1)
+    int actions = cli_has(cli, "delete") + cli_has(cli, "force-delete") + cli_has(cli, "rename");
+
+    if (actions > 1)
+        return cli_usage(cli, "give one of --delete, --force-delete and --rename");
+    if (actions > 0 && cli->args.noperands > 1)
         return cli_usage(cli, "'%s' is one argument too many", cli_operand(cli, 1));
     return BRC_OK;
 }
 
+/* *has: 0 where it has no commit, or is not there: deleting it says so. */
+static int find_ref(struct cli *cli, const char *name, int is_tag, int *has, brc_oid *id)
+{
+    struct cli_refs refs;
+
+    *has = 0;
+    CLI_TRY(cli_refs_read(cli, &refs));
+    for (size_t i = 0; i < refs.n && !*has; i++) {
+        const struct cli_ref *ref = &refs.refs[i];
+
+        *has = !ref->is_tag == !is_tag && !ref->is_unborn && strcmp(ref->name, name) == 0;
+        *id = ref->id;
+    }
+    return BRC_OK;
+}
+
+/* Deletes a branch or tag, and says what it was and how it comes back. */
+static int delete_named_ref(struct cli *cli, const char *kind, const char *name)
+{
+    int is_tag = strcmp(kind, "tag") == 0, force = cli_has(cli, "force-delete"), has, rc;
+    brc_oid was;
+
+    CLI_TRY(brc_begin(cli->repo, &cli->err)); /* so that it is still there when it goes */
+    rc = find_ref(cli, name, is_tag, &has, &was);
+    if (rc >= 0)
+        rc = is_tag ? brc_tag_delete(cli->repo, name, force, &cli->err)
+                    : brc_branch_delete(cli->repo, name, force, &cli->err);
+    CLI_TRY(cli_end(cli, rc));
+    if (has)
+        cli_say(cli, "deleted %s %s (was %s); 'breccia %s %s %s %s' makes it again", kind,
+                cli_escaped(cli, name), cli_short_id(cli, &was), kind,
+                cli_escaped(cli, cli->file), cli_escaped(cli, name), cli_short_id(cli, &was));
+    else
+        cli_say(cli, "deleted %s %s (it had no commit)", kind, cli_escaped(cli, name));
+    put_ref_members(cli, name, NULL, has ? &was : NULL);
+    return BRC_OK;
+}
+
+static const char *name_to_delete(const struct cli *cli)
+{
+    const char *name = cli_value(cli, "delete");
+
+    return name ? name : cli_value(cli, "force-delete");
+}
+
 static int run_branch(struct cli *cli)
 {
-    const char *name = cli_operand(cli, 1), *gone = cli_value(cli, "delete");
+    const char *name = cli_operand(cli, 1), *gone = name_to_delete(cli);
     const char *from = cli_value(cli, "rename"), *to = cli_second_value(cli, "rename");
+    int has;
     brc_oid id;
 
     CLI_TRY(check_ref_operands(cli));
     if (!name && !gone && !from)
         return list_refs(cli, 0);
     CLI_TRY(cli_open(cli, 0));
-    if (gone) {
-        CLI_TRY(brc_branch_delete(cli->repo, gone, &cli->err));
-        report_ref(cli, "deleted branch", gone, NULL);
-        return BRC_OK;
-    }
+    if (gone)
+        return delete_named_ref(cli, "branch", gone);
     if (from)
         CLI_TRY(brc_branch_rename(cli->repo, from, to, &cli->err));
     else
         CLI_TRY(brc_branch_create(cli->repo, name, cli_operand(cli, 2), &cli->err));
-    if (from && brc_resolve(&id, cli->repo, to, NULL) < 0) { /* it has no commit yet */
-        report_ref(cli, "renamed branch to", to, NULL);
-        return BRC_OK;
-    }
-    if (!from)
-        CLI_TRY(brc_resolve(&id, cli->repo, name, &cli->err));
-    report_ref(cli, from ? "renamed branch to" : "made branch", from ? to : name, &id);
+    cli_done(cli);
+    CLI_TRY(find_ref(cli, from ? to : name, 0, &has, &id));
+    report_ref(cli, from ? "renamed branch to" : "made branch", from ? to : name,
+               has ? &id : NULL);
     return BRC_OK;
 }
 
@@ -132,8 +183,10 @@ const struct cli_command cli_command_branch = {
     .name = "branch",
     .group = "Versions",
     .summary = "list, make, delete or rename branches",
-    .usage = "FILE\nFILE NAME [REV]\nFILE -d NAME\nFILE -m OLD NEW",
-    .details = "A branch begins at REV, at HEAD where it is left out.",
+    .usage = "FILE\nFILE NAME [REV]\nFILE -d NAME\nFILE -D NAME\nFILE -m OLD NEW",
+    .details = "A branch begins at REV, at HEAD where it is left out. -d refuses a branch whose\n"
+               "commits no other branch or tag reaches, or that has uncommitted changes; -D does\n"
+               "not. Both say what it was: under that id the commits stay in the file.",
     .examples = "breccia branch climate.brc experiment v1.0\n"
                 "breccia branch climate.brc -m experiment bias-correction",
     .options = branch_options,
@@ -144,16 +197,18 @@ const struct cli_command cli_command_branch = {
 
 static const struct cli_option tag_options[] = {
     { "message", 'm', 1, "TEXT", "what the tag says" },
-    { "delete", 'd', 1, "NAME", "delete a tag" },
+    { "delete", 'd', 1, "NAME", "delete a tag whose commits another branch or tag reaches" },
+    { "force-delete", 'D', 1, "NAME", "delete a tag, whatever it names" },
     { "rename", 0, 2, "OLD NEW", "rename a tag" },
     CLI_OPTIONS_END
 };
 
 static int run_tag(struct cli *cli)
 {
-    const char *name = cli_operand(cli, 1), *gone = cli_value(cli, "delete");
+    const char *name = cli_operand(cli, 1), *gone = name_to_delete(cli);
     const char *from = cli_value(cli, "rename"), *to = cli_second_value(cli, "rename");
     const char *message = cli_value(cli, "message");
+    int has;
     brc_oid id;
 
     CLI_TRY(check_ref_operands(cli));
@@ -162,17 +217,15 @@ static int run_tag(struct cli *cli)
     if (!name && !gone && !from)
         return list_refs(cli, 1);
     CLI_TRY(cli_open(cli, 0));
-    if (gone) {
-        CLI_TRY(brc_tag_delete(cli->repo, gone, &cli->err));
-        report_ref(cli, "deleted tag", gone, NULL);
-        return BRC_OK;
-    }
+    if (gone)
+        return delete_named_ref(cli, "tag", gone);
     if (from)
         CLI_TRY(brc_tag_rename(cli->repo, from, to, &cli->err));
     else
         CLI_TRY(brc_tag_create(cli->repo, name, cli_operand(cli, 2), message, &cli->err));
-    CLI_TRY(brc_resolve(&id, cli->repo, from ? to : name, &cli->err));
-    report_ref(cli, from ? "renamed tag to" : "made tag", from ? to : name, &id);
+    cli_done(cli);
+    CLI_TRY(find_ref(cli, from ? to : name, 1, &has, &id));
+    report_ref(cli, from ? "renamed tag to" : "made tag", from ? to : name, has ? &id : NULL);
     return BRC_OK;
 }
 
@@ -180,8 +233,9 @@ const struct cli_command cli_command_tag = {
     .name = "tag",
     .group = "Versions",
     .summary = "list, make, delete or rename tags",
-    .usage = "FILE\nFILE NAME [REV] [-m TEXT]\nFILE -d NAME\nFILE --rename OLD NEW",
-    .details = "A tag names REV, HEAD where it is left out.",
+    .usage = "FILE\nFILE NAME [REV] [-m TEXT]\nFILE -d NAME\nFILE -D NAME\nFILE --rename OLD NEW",
+    .details = "A tag names REV, HEAD where it is left out. -d refuses a tag whose commits no\n"
+               "branch and no other tag reaches; -D does not. Both say what it was.",
     .examples = "breccia tag climate.brc v1.0 -m 'as published'",
     .options = tag_options,
     .min_operands = 1,
@@ -295,22 +349,42 @@ static const struct cli_option reset_options[] = {
     CLI_OPTIONS_END
 };
 
+static void report_reset(struct cli *cli, const char *branch, const brc_oid *id,
+                         const brc_oid *was)
+{
+    const char *back = "";
+
+    if (was && !cli_same_id(id, was))
+        back = cli_text(cli, " (was %s); 'breccia reset %s %s' goes back", cli_short_id(cli, was),
+                        cli_escaped(cli, cli->file), cli_short_id(cli, was));
+    cli_say(cli, "%s is at %s%s", cli_escaped(cli, branch), cli_short_id(cli, id), back);
+    if (!cli->json)
+        return;
+    cli_json_open(cli, '{');
+    cli_json_member(cli, "branch", branch);
+    cli_json_member(cli, "id", cli_long_id(cli, id));
+    if (was)
+        cli_json_member(cli, "was", cli_long_id(cli, was));
+    cli_json_close(cli, '{');
+}
+
 static int run_reset(struct cli *cli)
 {
     const char *rev = cli_operand(cli, 1), *branch;
-    brc_oid id;
+    brc_oid id, was;
+    int has, rc;
 
     CLI_TRY(cli_open(cli, 0));
-    CLI_TRY(brc_resolve(&id, cli->repo, rev, &cli->err));
-    CLI_TRY(brc_reset(cli->repo, rev, cli_has(cli, "hard"), NULL, &cli->err));
     CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
-    cli_say(cli, "%s is at %s", cli_escaped(cli, branch), cli_short_id(cli, &id));
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "branch", branch);
-        cli_json_member(cli, "id", cli_long_id(cli, &id));
-        cli_json_close(cli, '{');
-    }
+    branch = cli_text(cli, "%s", branch);
+    CLI_TRY(brc_begin(cli->repo, &cli->err));
+    rc = brc_resolve(&id, cli->repo, rev, &cli->err);
+    if (rc >= 0)
+        rc = find_ref(cli, branch, 0, &has, &was);
+    if (rc >= 0)
+        rc = brc_reset(cli->repo, rev, cli_has(cli, "hard"), NULL, &cli->err);
+    CLI_TRY(cli_end(cli, rc));
+    report_reset(cli, branch, &id, has ? &was : NULL);
     return BRC_OK;
 }
 
@@ -319,7 +393,8 @@ const struct cli_command cli_command_reset = {
     .group = "Versions",
     .summary = "move the current branch to another version",
     .usage = "FILE REV [--hard]",
-    .details = "Uncommitted changes stay, unless --hard drops them.",
+    .details = "Uncommitted changes stay, unless --hard drops them for good. Where the branch was\n"
+               "is said: under that id its commits stay in the file.",
     .examples = "breccia reset climate.brc HEAD~1\nbreccia reset climate.brc v1.0 --hard",
     .options = reset_options,
     .min_operands = 2,

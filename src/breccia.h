@@ -282,8 +282,10 @@ typedef struct brc_xfer_opts {
     const char *const *exclude; /* import: nodes of the source that stay out, with all
                                 under them, by their paths in it ("/a/b")     */
     size_t nexclude;
+    uint8_t *excluded; /* import: nexclude bytes, or NULL; what the source has of
+                          `exclude` gets a 1                                  */
 } brc_xfer_opts;
-#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* One finding of brc_fsck(). */
 typedef struct brc_damage {
@@ -379,10 +381,14 @@ BRC_API BRC_MUST_USE int brc_refs(brc_iter **out, breccia *repo, brc_error *err)
 BRC_API BRC_MUST_USE int brc_refs_next(brc_iter *it, brc_ref *out, brc_error *err);
 /* A new branch or tag at `rev` (NULL: HEAD). `message` is a tag's, or NULL. */
 BRC_API BRC_MUST_USE int brc_branch_create(breccia *repo, const char *name, const char *rev, brc_error *err);
-BRC_API BRC_MUST_USE int brc_branch_delete(breccia *repo, const char *name, brc_error *err);
+/* BRC_EMISUSE where no other branch or tag reaches its commit, or where it has
+ * uncommitted changes, unless `force`. Its commits stay in the file until they are
+ * collected, and NAME@{TIME} still finds them. */
+BRC_API BRC_MUST_USE int brc_branch_delete(breccia *repo, const char *name, int force, brc_error *err);
 BRC_API BRC_MUST_USE int brc_branch_rename(breccia *repo, const char *from, const char *to, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_create(breccia *repo, const char *name, const char *rev, const char *message, brc_error *err);
-BRC_API BRC_MUST_USE int brc_tag_delete(breccia *repo, const char *name, brc_error *err);
+/* The same of a tag. */
+BRC_API BRC_MUST_USE int brc_tag_delete(breccia *repo, const char *name, int force, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *err);
 /* Makes another branch the current one. BRC_ECONFLICT where the current one has
  * uncommitted changes, unless `discard`. */
@@ -394,12 +400,15 @@ BRC_API BRC_MUST_USE int brc_reset(breccia *repo, const char *rev, int hard, con
 BRC_API BRC_MUST_USE int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err);
 BRC_API void brc_commit_free(brc_commit *commit);
 /* Commits reachable from `rev` (NULL: HEAD), newest first, parents after their
- * children; `path` keeps those that changed this node or what is under it. */
+ * children; of "A..B" those that are reachable from B and not from A. `path` keeps
+ * those that changed this node or what is under it; where none of the commits has it,
+ * brc_log_next() fails with BRC_ENOTFOUND. */
 BRC_API BRC_MUST_USE int brc_log(brc_iter **out, breccia *repo, const char *rev, const char *path, brc_error *err);
 /* The commit is borrowed until the next step. */
 BRC_API BRC_MUST_USE int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err);
 /* Nodes that differ, by path.  `b` NULL: the current branch with its uncommitted
- * changes; `a` NULL: what `b` came from (the first parent, the branch's tip). */
+ * changes; `a` NULL: what `b` came from (the first parent, the branch's tip).
+ * BRC_ENOTFOUND where neither has opts->path. */
 BRC_API BRC_MUST_USE int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
                                   const brc_diff_opts *opts, brc_error *err);
 BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, brc_change *out, brc_error *err);

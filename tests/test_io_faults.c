@@ -221,7 +221,7 @@ static int act_branch(handles *h, brc_error *err)
 
 static int act_branch_delete(handles *h, brc_error *err)
 {
-    return brc_branch_delete(h->repo, "other", err);
+    return brc_branch_delete(h->repo, "other", 0, err);
 }
 
 static int act_branch_rename(handles *h, brc_error *err)

@@ -404,7 +404,8 @@ START_TEST(a_branch_may_go_away_under_a_session)
     brc_session_free(dev);
     dev = session_at(&t, "next", BRC_SESSION_WRITE); /* the changes went along */
     ck_assert_int_eq(kind_at(&t, dev, "/g"), BRC_GROUP);
-    OK(&t, brc_branch_delete(t.repo, "next", &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_branch_delete(t.repo, "next", 0, &t.err));
+    OK(&t, brc_branch_delete(t.repo, "next", 1, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_group_create(dev, "/h", NULL, &t.err));
     brc_session_free(dev);
     ck_assert_int_eq(scenario_clean(&t), 1);

@@ -192,6 +192,7 @@ typedef struct log_walk {
     breccia *repo;
     brc_walk *walk;
     char *path; /* NULL: every commit */
+    int met;    /* a commit that was looked at has the path */
 } log_walk;
 
 static void log_dispose(void *state)
@@ -227,17 +228,36 @@ static int log_tip(breccia *repo, const char *rev, brc_oid *tip, brc_error *err)
     return rc;
 }
 
+/* A walk from `rev`, or through the commits of the range "A..B". */
+static int log_walk_new(log_walk *log, const char *rev, brc_error *err)
+{
+    brc_store *store = log->repo->store;
+    brc_oid tip, hidden;
+    int rc, is_range = 0;
+    char *from = NULL, *to = NULL;
+    if (rev != NULL)
+        BRC_TRY(brc_rev_range(rev, &is_range, &from, &to, err));
+    BRC_GO(log_tip(log->repo, is_range ? to : rev, &tip, err));
+    BRC_GO(brc_walk_new(&log->walk, store, &tip, err));
+    if (is_range) {
+        BRC_GO(brc_rev_resolve(store, from, &hidden, err));
+        BRC_GO(brc_walk_hide(log->walk, &hidden, err));
+    }
+done:
+    free(from);
+    free(to);
+    return rc;
+}
+
 int brc_log(brc_iter **out, breccia *repo, const char *rev, const char *path, brc_error *err)
 {
-    brc_oid tip;
     int rc;
     BRC_TRY(brc_iter_new(out, BRC_ITER_LOG, sizeof(log_walk), log_dispose, err));
     log_walk *log = brc_iter_state(*out);
     log->repo = brc_repo_ref(repo);
     if (path != NULL)
         BRC_GO(log_path(log, path, err));
-    BRC_GO(log_tip(repo, rev, &tip, err));
-    rc = brc_walk_new(&log->walk, repo->store, &tip, err);
+    rc = log_walk_new(log, rev, err);
 done:
     if (rc < 0) {
         brc_iter_free(*out);
@@ -253,6 +273,7 @@ static int log_touches(log_walk *log, const brc_commit *commit, brc_error *err)
     brc_entry now, before;
     brc_oid root;
     BRC_TRY(brc_snapshot_find(store, &commit->root, log->path, &now, err));
+    log->met |= now.kind != 0;
     for (size_t i = 0; i < commit->nparents; i++) {
         BRC_TRY(brc_commit_root(store, &commit->parents[i], &root, err));
         BRC_TRY(brc_snapshot_find(store, &root, log->path, &before, err));
@@ -271,8 +292,13 @@ int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err)
         if (log->path == NULL)
             return 1;
         rc = log_touches(log, *out, err);
-        if (rc != 0)
+        if (rc != 0) {
+            log->met = 1; /* also where it went: a parent has it */
             return rc;
+        }
     }
+    if (rc == 0 && log->path != NULL && !log->met)
+        return brc_fail(err, BRC_ENOTFOUND, "%s: no commit here has a node %s",
+                        brc_store_path(log->repo->store), log->path);
     return rc;
 }

@@ -104,6 +104,21 @@ typedef struct diff_request {
     uint32_t flags;
 } diff_request;
 
+/* A name that neither side has is a mistake, and no difference. */
+static int check_diff_path(brc_store *store, const brc_oid *root_a, const brc_oid *root_b,
+                           const char *path, brc_error *err)
+{
+    brc_entry a, b;
+    if (path == NULL)
+        return BRC_OK;
+    BRC_TRY(brc_snapshot_find(store, root_a, path, &a, err));
+    BRC_TRY(brc_snapshot_find(store, root_b, path, &b, err));
+    return a.kind != 0 || b.kind != 0
+               ? BRC_OK
+               : brc_fail(err, BRC_ENOTFOUND, "%s: neither version has a node %s",
+                          brc_store_path(store), path);
+}
+
 static int diff_sides(change_list *list, const diff_request *q, brc_session *s, brc_error *err)
 {
     brc_oid root_a, root_b;
@@ -111,6 +126,7 @@ static int diff_sides(change_list *list, const diff_request *q, brc_session *s, 
         BRC_TRY(draft_sides(s, q->a, &root_a, &root_b, err));
     else
         BRC_TRY(version_sides(q->repo->store, q->a, q->b, &root_a, &root_b, err));
+    BRC_TRY(check_diff_path(q->repo->store, &root_a, &root_b, q->path, err));
     BRC_TRY(brc_tree_diff_run(&list->diff, q->repo->store, &root_a, &root_b, q->path, err));
     return q->flags & BRC_DIFF_ELEMENTS ? element_diffs(list, q->repo, err) : BRC_OK;
 }

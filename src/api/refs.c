@@ -5,6 +5,7 @@
 #include "../base/alloc.h"
 #include "../base/iter.h"
 #include "../history/commit.h"
+#include "../history/reach.h"
 #include "../zarr/session.h"
 #include "clock.h"
 
@@ -144,13 +145,67 @@ int brc_tag_create(breccia *repo, const char *name, const char *rev, const char 
     return create_ref(repo, "tags", name, rev, message, err);
 }
 
-static int delete_ref(breccia *repo, const char *space, const char *name, brc_error *err)
+/* *reached: 1 where a ref other than `full` leads to `target`. */
+static int reached_by_others(brc_store *store, const char *full, const brc_oid *target, int *reached,
+                             brc_error *err)
+{
+    brc_ref_row *rows = NULL;
+    brc_reach *reach = NULL;
+    size_t n = 0;
+    int rc;
+    *reached = 0;
+    BRC_GO(brc_reach_new(&reach, store, err));
+    BRC_GO(brc_ref_list(store, "", &rows, &n, err));
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].has_target && strcmp(rows[i].name, full) != 0)
+            BRC_GO(brc_reach_from(reach, &rows[i].target, err));
+    rc = brc_reach_find(reach, target, err);
+    *reached = rc > 0;
+done:
+    brc_reach_free(reach);
+    brc_ref_rows_free(rows, n);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+static int branch_clean(breccia *repo, const char *branch, int *clean, brc_error *err)
+{
+    brc_session *s;
+    BRC_TRY(brc_session_open(&s, repo, branch, BRC_SESSION_VIEW, err));
+    int rc = brc_session_clean(clean, s, err);
+    brc_session_free(s);
+    return rc;
+}
+
+static int check_deletable(breccia *repo, const char *space, const char *name, const char *full,
+                           brc_error *err)
+{
+    int has, reached, clean = 1, branch = strcmp(space, "heads") == 0;
+    const char *kind = branch ? "branch" : "tag";
+    brc_oid target;
+    char hex[65];
+    BRC_TRY(brc_ref_get(repo->store, full, &has, &target, err));
+    if (has) {
+        BRC_TRY(reached_by_others(repo->store, full, &target, &reached, err));
+        if (!reached)
+            return brc_fail(err, BRC_EMISUSE,
+                            "only %s '%s' leads to commit %.8s: give that another branch or tag, "
+                            "or delete the %s all the same with -D",
+                            kind, name, brc_oid_format(hex, &target), kind);
+    }
+    if (branch)
+        BRC_TRY(branch_clean(repo, name, &clean, err));
+    return clean ? BRC_OK
+                 : brc_fail(err, BRC_EMISUSE,
+                            "branch '%s' has uncommitted changes: -D deletes it all the same", name);
+}
+
+static int delete_steps(breccia *repo, const char *space, const char *name, int force,
+                        brc_error *err)
 {
     brc_store *store = repo->store;
     int rc;
     char *full = NULL;
     const char *head;
-    BRC_TRY(brc_store_begin(store, err));
     BRC_GO(brc_ref_full(&full, space, name, err));
     if (strcmp(space, "heads") == 0) {
         BRC_GO(brc_head_get(store, &head, err));
@@ -159,24 +214,34 @@ static int delete_ref(breccia *repo, const char *space, const char *name, brc_er
                           name);
             goto done;
         }
-        BRC_GO(brc_draft_drop(store, name, err));
     }
+    if (!force)
+        BRC_GO(check_deletable(repo, space, name, full, err));
+    if (strcmp(space, "heads") == 0)
+        BRC_GO(brc_draft_drop(store, name, err));
     rc = brc_ref_delete(store, full, brc_now_us(), err);
 done:
     free(full);
+    return rc;
+}
+
+static int delete_ref(breccia *repo, const char *space, const char *name, int force, brc_error *err)
+{
+    BRC_TRY(brc_store_begin(repo->store, err));
+    int rc = delete_steps(repo, space, name, force, err);
     repo->changes++;
-    int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }
 
-int brc_branch_delete(breccia *repo, const char *name, brc_error *err)
+int brc_branch_delete(breccia *repo, const char *name, int force, brc_error *err)
 {
-    return delete_ref(repo, "heads", name, err);
+    return delete_ref(repo, "heads", name, force, err);
 }
 
-int brc_tag_delete(breccia *repo, const char *name, brc_error *err)
+int brc_tag_delete(breccia *repo, const char *name, int force, brc_error *err)
 {
-    return delete_ref(repo, "tags", name, err);
+    return delete_ref(repo, "tags", name, force, err);
 }
 
 static int rename_steps(brc_store *store, const char *space, const char *from, const char *to,
@@ -233,19 +298,15 @@ int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *e
 /* ---- the current branch -------------------------------- */
 
 /* BRC_ECONFLICT where the current branch has uncommitted changes that count. */
-static int check_nothing_lost(breccia *repo, brc_error *err)
+static int check_nothing_lost(breccia *repo, const char *branch, brc_error *err)
 {
-    brc_session *s;
     int clean;
-    BRC_TRY(brc_session_open(&s, repo, NULL, BRC_SESSION_VIEW, err));
-    int rc = brc_session_clean(&clean, s, err);
-    if (rc == BRC_OK && !clean)
-        rc = brc_fail(
-            err, BRC_ECONFLICT,
-            "branch '%s' has uncommitted changes: commit them, or drop them with --discard",
-            s->branch);
-    brc_session_free(s);
-    return rc;
+    BRC_TRY(branch_clean(repo, branch, &clean, err));
+    return clean ? BRC_OK
+                 : brc_fail(err, BRC_ECONFLICT,
+                            "branch '%s' has uncommitted changes: commit them, or drop them with "
+                            "--discard",
+                            branch);
 }
 
 static int switch_steps(breccia *repo, const char *branch, int discard, brc_error *err)
@@ -266,7 +327,7 @@ static int switch_steps(breccia *repo, const char *branch, int discard, brc_erro
         goto done;
     BRC_GO(brc_dup(&from, head, err));
     if (!discard)
-        BRC_GO(check_nothing_lost(repo, err));
+        BRC_GO(check_nothing_lost(repo, from, err));
     BRC_GO(brc_draft_drop(store, from, err));
     BRC_GO(brc_head_set(store, branch, err));
     rc = brc_oplog_add(store, "switch", full, NULL, NULL, brc_now_us(), err);

@@ -29,6 +29,8 @@ BRC_MUST_USE int brc_commit_root(brc_store *store, const brc_oid *id, brc_oid *r
 
 /* "main", "v1", "1a2b3c", "HEAD~2", "main@{2026-11-20T12:00:00Z}". */
 BRC_MUST_USE int brc_rev_resolve(brc_store *store, const char *rev, brc_oid *out, brc_error *err);
+/* "A..B" as two, each of them HEAD where it is left out; *is_range 0 where it is none. */
+BRC_MUST_USE int brc_rev_range(const char *rev, int *is_range, char **from, char **to, brc_error *err);
 /* Hex digits of exactly one id. */
 BRC_MUST_USE int brc_oid_read(brc_oid *out, const char *hex, size_t len, size_t id_len, brc_error *err);
 /* "2026-11-20", "2026-11-20T12:00[:00[.123456]][Z|+01:00]", "@seconds". */
@@ -44,6 +46,8 @@ BRC_MUST_USE int brc_ref_full(char **out, const char *space, const char *name, b
 typedef struct brc_walk brc_walk;
 BRC_MUST_USE int brc_walk_new(brc_walk **out, brc_store *store, const brc_oid *tip, brc_error *err);
 void brc_walk_free(brc_walk *walk);
+/* Leaves out the commits that are reachable from `tip`. Once, before the first step. */
+BRC_MUST_USE int brc_walk_hide(brc_walk *walk, const brc_oid *tip, brc_error *err);
 /* 1 with a commit, borrowed until the next step; 0 at the end. */
 BRC_MUST_USE int brc_walk_next(brc_walk *walk, const brc_commit **out, brc_error *err);
 

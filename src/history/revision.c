@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../base/alloc.h"
 #include "commit.h"
 
 #define MIN_PREFIX 4
@@ -294,5 +295,24 @@ int brc_rev_resolve(brc_store *store, const char *rev, brc_oid *out, brc_error *
     }
 done:
     brc_buf_dispose(&name);
+    return rc;
+}
+
+int brc_rev_range(const char *rev, int *is_range, char **from, char **to, brc_error *err)
+{
+    const char *dots = strstr(rev, "..");
+    *is_range = dots != NULL;
+    *from = *to = NULL;
+    if (dots == NULL)
+        return BRC_OK;
+    if (dots[2] == '.')
+        return brc_fail(err, BRC_EUNSUPPORTED, "'%.120s': only ranges with two dots are known, A..B",
+                        rev);
+    BRC_TRY(brc_dup_n(from, dots > rev ? rev : "HEAD", dots > rev ? (size_t)(dots - rev) : 4, err));
+    int rc = brc_dup(to, dots[2] != '\0' ? dots + 2 : "HEAD", err);
+    if (rc < 0) {
+        free(*from);
+        *from = NULL;
+    }
     return rc;
 }

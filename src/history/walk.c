@@ -3,6 +3,8 @@
  * merge the rest is loaded at once, because only then is it known how many
  * children each commit has, and a commit waits for all of them: clocks that were
  * wrong change the order among the unrelated only.
+ *
+ * What is hidden is not even loaded: all that lies behind a hidden commit is hidden too.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -10,6 +12,7 @@
 
 #include "../base/alloc.h"
 #include "commit.h"
+#include "reach.h"
 
 typedef struct walk_commit {
     brc_oid id; /* first: the tree's key */
@@ -27,6 +30,9 @@ struct brc_walk {
     walk_commit *all;  /* the same as a list */
     void *ready;       /* walk_commit *[]: a heap, the newest first */
     size_t nready, ready_cap;
+    int has_end;
+    brc_oid end;       /* where the line ends, because what follows is hidden */
+    brc_reach *hidden; /* NULL: nothing, or `end` says it */
 };
 
 int brc_walk_new(brc_walk **out, brc_store *store, const brc_oid *tip, brc_error *err)
@@ -57,9 +63,50 @@ void brc_walk_free(brc_walk *walk)
         brc_commit_free(c->commit);
         free(c);
     }
+    brc_reach_free(walk->hidden);
     brc_commit_free(walk->given);
     free(walk->ready);
     free(walk);
+}
+
+/* *meets: 1 where the line from the walk's tip comes to `id` before a merge. */
+static int line_meets(const brc_walk *walk, const brc_oid *id, int *meets, brc_error *err)
+{
+    brc_oid at = walk->at;
+    size_t parents = 1;
+    *meets = 0;
+    while (parents == 1 && !*meets) {
+        brc_commit *c;
+        *meets = brc_oid_cmp(&at, id) == 0;
+        BRC_TRY(brc_store_check_interrupt(walk->store, err));
+        BRC_TRY(brc_commit_get(&c, walk->store, &at, err));
+        parents = c->nparents;
+        if (parents > 0)
+            at = c->parents[0];
+        brc_commit_free(c);
+    }
+    return BRC_OK;
+}
+
+/* Most often `tip` lies on the line itself: then its past need not be known. */
+int brc_walk_hide(brc_walk *walk, const brc_oid *tip, brc_error *err)
+{
+    if (!walk->more || brc_oid_is_zero(tip))
+        return BRC_OK;
+    BRC_TRY(line_meets(walk, tip, &walk->has_end, err));
+    walk->end = *tip;
+    if (walk->has_end)
+        return BRC_OK;
+    BRC_TRY(brc_reach_new(&walk->hidden, walk->store, err));
+    return brc_reach_from(walk->hidden, tip, err);
+}
+
+/* 1 where the commit is not to be given. */
+static int walk_hides(const brc_walk *walk, const brc_oid *id, brc_error *err)
+{
+    if (walk->has_end && brc_oid_cmp(id, &walk->end) == 0)
+        return 1;
+    return walk->hidden != NULL ? brc_reach_find(walk->hidden, id, err) : 0;
 }
 
 static int walk_newer(const walk_commit *a, const walk_commit *b)
@@ -140,6 +187,10 @@ static int walk_load_rest(brc_walk *walk, const brc_oid *tip, brc_error *err)
         walk_commit *c = ((walk_commit **)stack)[--n];
         BRC_GO(brc_store_check_interrupt(walk->store, err));
         for (size_t i = 0; i < c->commit->nparents; i++) {
+            int hides = walk_hides(walk, &c->commit->parents[i], err);
+            BRC_GO(hides);
+            if (hides)
+                continue;
             int is_new = walk_add(walk, &c->commit->parents[i], &parent, err);
             BRC_GO(is_new);
             parent->waiting++;
@@ -162,6 +213,11 @@ static int walk_next_of_rest(brc_walk *walk, const brc_commit **out, brc_error *
         return 0;
     walk_commit *c = ready_pop(walk);
     for (size_t i = 0; i < c->commit->nparents; i++) {
+        int hides = walk_hides(walk, &c->commit->parents[i], err);
+        if (hides < 0)
+            return hides;
+        if (hides)
+            continue;
         BRC_TRY(walk_add(walk, &c->commit->parents[i], &parent, err));
         if (--parent->waiting == 0)
             BRC_TRY(ready_push(walk, parent, err));
@@ -175,8 +231,11 @@ int brc_walk_next(brc_walk *walk, const brc_commit **out, brc_error *err)
     BRC_TRY(brc_store_check_interrupt(walk->store, err));
     if (walk->all != NULL)
         return walk_next_of_rest(walk, out, err);
-    if (!walk->more)
-        return 0;
+    int hides = walk->more ? walk_hides(walk, &walk->at, err) : 1;
+    if (hides != 0) {
+        walk->more = 0;
+        return hides < 0 ? hides : 0;
+    }
     brc_commit_free(walk->given);
     walk->given = NULL;
     BRC_TRY(brc_commit_get(&walk->given, walk->store, &walk->at, err));

@@ -49,8 +49,11 @@ int brc_is_excluded(const brc_xfer_opts *opts, const char *path)
         size_t n = strlen(other);
         while (n > 0 && other[n - 1] == '/')
             n--;
-        if (n > 0 && n == len && memcmp(path, other, n) == 0)
+        if (n > 0 && n == len && memcmp(path, other, n) == 0) {
+            if (opts->excluded)
+                opts->excluded[i] = 1;
             return 1;
+        }
     }
     return 0;
 }

@@ -334,7 +334,7 @@ static int step_switch_back(oom_state *s, brc_error *err)
 
 static int step_delete(oom_state *s, brc_error *err)
 {
-    return brc_branch_delete(s->repo, "next", err);
+    return brc_branch_delete(s->repo, "next", 0, err);
 }
 
 static int step_reset(oom_state *s, brc_error *err)
