@@ -4,6 +4,8 @@
 #include "cli.h"
 #include "compress.h"
 
+#include <string.h>
+
 static const struct cli_option import_options[] = {
     { "chunks", 0, 1, "N,N,...", "cut every array into chunks of this shape" },
     { "codecs", 0, 1, "JSON", "encode chunks with this Zarr v3 codec list" },
@@ -107,6 +109,9 @@ static int run_export(struct cli *cli)
     const char *dest = cli_operand(cli, has_path ? 2 : 1);
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
 
+    if (strcmp(dest, "-") == 0)
+        return cli_usage(cli, "DEST '-': a stream cannot be written yet: name a file or a directory "
+                              "('./-' is one of that name)");
     opts.format = cli_value(cli, "format");
     opts.consolidated = cli_has(cli, "consolidated");
     CLI_TRY(cli_open_view(cli));
@@ -128,7 +133,8 @@ const struct cli_command cli_command_export = {
     .summary = "write a node as a Zarr directory or .zip, .npy, .npz, .nc or .h5",
     .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [--consolidated]",
     .details = "PATH is the root where it is left out. DEST must not be there yet; its ending\n"
-               "says the format where --format does not, and no ending is a Zarr v3 directory.\n"
+               "says the format where --format does not: .zarr, or none as in 'v1.2', is a Zarr\n"
+               "v3 directory, .zip one in an archive; an ending that is not known is refused.\n"
                "With zarr2 an array that Zarr v2 cannot say is refused; DEST may end in .zip\n"
                "there too. What NetCDF (.nc, .nc4) and HDF5 (.h5, .hdf5) cannot say is refused\n"
                "likewise; netcdf3 is the classic format.",

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct cli_block {
@@ -119,6 +120,25 @@ int cli_load_plugins(struct cli *cli)
     return BRC_OK;
 }
 
+/* "breccia log x.brc >> x.brc": what is written there would be taken for the repository. */
+static int check_output_elsewhere(struct cli *cli)
+{
+    struct stat file, output;
+
+    if (stat(cli->file, &file) != 0)
+        return BRC_OK;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &output) == 0 && output.st_dev == file.st_dev &&
+            output.st_ino == file.st_ino) {
+            cli->out.hold = 1; /* nothing of it appears */
+            if (fd == STDERR_FILENO && !freopen("/dev/null", "w", stderr))
+                _exit(1);
+            return cli_fail(cli, BRC_EINVAL, "%s is standard %s too: write that elsewhere",
+                            cli->file, fd == STDOUT_FILENO ? "output" : "error");
+        }
+    return BRC_OK;
+}
+
 int cli_open(struct cli *cli, uint32_t flags)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -128,6 +148,7 @@ int cli_open(struct cli *cli, uint32_t flags)
     cli->file = cli_operand(cli, 0);
     if (cli->file[0] == '\0')
         return cli_usage(cli, "FILE is empty: name the repository's file");
+    CLI_TRY(check_output_elsewhere(cli));
     if (cli->command->flags & CLI_POOL)
         CLI_TRY(brc_pool_new(&cli->pool, cli->threads, &cli->err));
     cli->changes = !(flags & BRC_OPEN_READONLY);

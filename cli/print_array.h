@@ -19,6 +19,8 @@ int cli_stream_json(struct cli *cli, const brc_sel *sel);
 /* The last axis is a line. */
 int cli_stream_csv(struct cli *cli, const brc_sel *sel);
 /* Canonical bytes. */
+/* The bytes of a .npy file. */
+int cli_stream_npy(struct cli *cli, const brc_sel *sel);
 int cli_stream_raw(struct cli *cli, const brc_sel *sel);
 
 #endif

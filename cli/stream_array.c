@@ -83,6 +83,24 @@ int cli_stream_raw(struct cli *cli, const brc_sel *sel)
     return stream_parts(cli, sel, stream_raw_part);
 }
 
+/* ---- npy -------------------------------- */
+
+static int put_npy_piece(void *ctx, const void *data, size_t len)
+{
+    struct cli *cli = ctx;
+
+    cli_put(cli, data, len);
+    return cli->out.failure || cli_signal();
+}
+
+int cli_stream_npy(struct cli *cli, const brc_sel *sel)
+{
+    int rc = brc_array_stream_npy(cli->array, sel, put_npy_piece, cli, &cli->err);
+
+    CLI_TRY(cli_out_check(cli)); /* it says what stopped it */
+    return rc;
+}
+
 /* ---- CSV -------------------------------- */
 
 static void put_csv_field(struct cli *cli, const char *text, size_t len)

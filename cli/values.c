@@ -315,11 +315,14 @@ const char *cli_format_double(char out[CLI_DOUBLE_CAP], double value)
 
 int cli_read_file(struct cli *cli, const char *name, size_t limit, char **out)
 {
-    FILE *file = fopen(name, "rb");
+    FILE *file;
     char *text = NULL;
     size_t len = 0, n = 1;
     int failed;
 
+    if (cli_operand(cli, 0))
+        CLI_TRY(brc_check_file(cli_operand(cli, 0), name, &cli->err));
+    file = fopen(name, "rb");
     if (!file)
         return cli_fail_errno(cli, errno, name);
     while (n > 0 && len <= limit) {

@@ -356,6 +356,11 @@ BRC_API BRC_MUST_USE int brc_registry_load(brc_registry *reg, const char *path, 
 
 BRC_API BRC_MUST_USE int brc_open(breccia **out, const char *path, const brc_open_opts *opts, brc_error *err);
 BRC_API void brc_free(breccia *repo);
+/* BRC_EINVAL where `file` is the repository or one of its journals, under whatever
+ * name or link, or would become one. Ask before you open such a file, to read or to
+ * write: closing it drops the locks that this process holds on the repository. What
+ * this library reads and writes is asked for by itself. */
+BRC_API BRC_MUST_USE int brc_check_file(const char *repository, const char *file, brc_error *err);
 /* Stops the running call with BRC_EINTERRUPT, and every later one. */
 BRC_API void brc_interrupt(breccia *repo);
 BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err);
@@ -500,6 +505,10 @@ BRC_API BRC_MUST_USE int brc_element_format(brc_buf *out, const brc_array *a, co
 /* NumPy's ".npy" with the selected elements; a .npy file read back the other way
  * is an import of one selection: its shape must be the selection's. */
 BRC_API BRC_MUST_USE int brc_array_save_npy(brc_array *a, const brc_sel *sel, const char *file, brc_error *err);
+/* The same bytes to `put`, piece by piece; a result other than 0 stops with
+ * BRC_EINTERRUPT. */
+BRC_API BRC_MUST_USE int brc_array_stream_npy(brc_array *a, const brc_sel *sel,
+                                              int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err);
 /* With `axis` >= 0 appends along it instead (`sel` unused). */
 BRC_API BRC_MUST_USE int brc_array_load_npy(brc_array *a, const brc_sel *sel, int axis, const char *file, brc_error *err);
 

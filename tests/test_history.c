@@ -584,6 +584,10 @@ START_TEST(f22_a_node_s_entry_has_one_length)
                              n == len ? BRC_OK : BRC_ECORRUPT);
         bytes[0] = 3; /* neither group nor array */
         ck_assert_int_eq(brc_entry_decode(&got, (brc_span){ bytes, len }, 16, &err), BRC_ECORRUPT);
+    }
+}
+END_TEST
+
 enum { RANGE_N = 24 };
 
 typedef struct range_history {

@@ -275,7 +275,8 @@ static void tree_fails(exchange_kit *kit, const brc_buf *bytes, const char *name
                        const char *says)
 {
     brc_tree_in *tree = NULL;
-    int rc = brc_tree_in_open(&tree, exchange_file(kit, name, bytes->data, bytes->len), &kit->err);
+    const char *file = exchange_file(kit, name, bytes->data, bytes->len);
+    int rc = brc_tree_in_open(&tree, NULL, file, &kit->err);
     ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, rc < 0 ? kit->err.message : "");
     ck_assert_msg(strstr(kit->err.message, says), "\"%s\" is not in \"%s\"", says,
                   kit->err.message);
@@ -332,7 +333,7 @@ START_TEST(X9_too_many_entries)
     brc_put_u64le(z.data + end + 24, 1); /* the true numbers in 64 bits can be read */
     brc_put_u64le(z.data + end + 32, 1);
     brc_tree_in *tree;
-    int rc = brc_tree_in_open(&tree, exchange_file(&kit, "2.zip", z.data, z.len), &kit.err);
+    int rc = brc_tree_in_open(&tree, NULL, exchange_file(&kit, "2.zip", z.data, z.len), &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     brc_tree_in_free(tree);
     brc_buf_dispose(&b);

@@ -146,8 +146,8 @@ int brc_tag_create(breccia *repo, const char *name, const char *rev, const char 
 }
 
 /* *reached: 1 where a ref other than `full` leads to `target`. */
-static int reached_by_others(brc_store *store, const char *full, const brc_oid *target, int *reached,
-                             brc_error *err)
+static int reached_by_others(brc_store *store, const char *full, const brc_oid *target,
+                             int *reached, brc_error *err)
 {
     brc_ref_row *rows = NULL;
     brc_reach *reach = NULL;
@@ -196,7 +196,8 @@ static int check_deletable(breccia *repo, const char *space, const char *name, c
         BRC_TRY(branch_clean(repo, name, &clean, err));
     return clean ? BRC_OK
                  : brc_fail(err, BRC_EMISUSE,
-                            "branch '%s' has uncommitted changes: -D deletes it all the same", name);
+                            "branch '%s' has uncommitted changes: -D deletes it all the same",
+                            name);
 }
 
 static int delete_steps(breccia *repo, const char *space, const char *name, int force,
@@ -225,7 +226,8 @@ done:
     return rc;
 }
 
-static int delete_ref(breccia *repo, const char *space, const char *name, int force, brc_error *err)
+static int delete_ref(breccia *repo, const char *space, const char *name, int force,
+                      brc_error *err)
 {
     BRC_TRY(brc_store_begin(repo->store, err));
     int rc = delete_steps(repo, space, name, force, err);

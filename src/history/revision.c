@@ -306,8 +306,8 @@ int brc_rev_range(const char *rev, int *is_range, char **from, char **to, brc_er
     if (dots == NULL)
         return BRC_OK;
     if (dots[2] == '.')
-        return brc_fail(err, BRC_EUNSUPPORTED, "'%.120s': only ranges with two dots are known, A..B",
-                        rev);
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "'%.120s': only ranges with two dots are known, A..B", rev);
     BRC_TRY(brc_dup_n(from, dots > rev ? rev : "HEAD", dots > rev ? (size_t)(dots - rev) : 4, err));
     int rc = brc_dup(to, dots[2] != '\0' ? dots + 2 : "HEAD", err);
     if (rc < 0) {

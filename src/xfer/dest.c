@@ -12,6 +12,8 @@
 #include "../base/buf.h"
 #include "../base/file.h"
 #include "../base/hash.h"
+#include "../zarr/repo.h"
+#include "../zarr/transfer.h"
 
 static int check_free(const char *path, brc_error *err)
 {
@@ -24,7 +26,14 @@ static int check_free(const char *path, brc_error *err)
     return BRC_OK;
 }
 
-int brc_dest_open(brc_dest *out, const char *path, int replace, brc_error *err)
+static int is_written_in_place(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+int brc_dest_open(brc_dest *out, const brc_session *s, const char *path, int replace,
+                  brc_error *err)
 {
     brc_buf temp = BRC_BUF_INIT;
     uint8_t tag[4];
@@ -37,6 +46,10 @@ int brc_dest_open(brc_dest *out, const char *path, int replace, brc_error *err)
     if (len == 0)
         return brc_fail(err, BRC_EINVAL, "the name to write to is empty");
     BRC_GO(brc_dup_n(&out->path, path, len, err));
+    BRC_GO(brc_check_file(brc_store_path(brc_session_repo(s)->store), out->path, err));
+    out->in_place = replace && is_written_in_place(out->path);
+    if (out->in_place)
+        return BRC_OK;
     if (!replace)
         BRC_GO(check_free(out->path, err));
     BRC_GO(brc_random(tag, sizeof(tag), err));
@@ -52,6 +65,8 @@ done:
 
 int brc_dest_finish(brc_dest *dest, int replace, brc_error *err)
 {
+    if (dest->in_place)
+        return BRC_OK;
     int failed =
         renameat2(AT_FDCWD, dest->temp, AT_FDCWD, dest->path, replace ? 0 : RENAME_NOREPLACE);
     if (failed &&

@@ -5,6 +5,7 @@
 
 #include "../base/alloc.h"
 #include "../base/json.h"
+#include "../zarr/repo.h"
 #include "../zarr/transfer.h"
 #include "npy_out.h"
 #include "xfer.h"
@@ -156,8 +157,9 @@ int brc_import(brc_session *s, const char *source, const char *path, const brc_x
     if (opts.format || opts.consolidated)
         return brc_fail(err, BRC_EINVAL,
                         "a format is for export: a source is known by its content");
-    BRC_GO(brc_source_kind(&kind, source, err));
     repo = brc_session_repo(s);
+    BRC_GO(brc_check_file(brc_store_path(repo->store), source, err));
+    BRC_GO(brc_source_kind(&kind, source, err));
     BRC_GO(brc_begin(repo, err));
     begun = 1;
     BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, s, kind, source, err));
@@ -206,9 +208,20 @@ static int has_ending(const char *text, const char *ending)
     return n > m && strcasecmp(text + n - m, ending) == 0;
 }
 
+/* The ending of the last name in a path: a dot and a letter, with something in front.
+ * "v1.2" has none, nor has ".x". NULL: none. */
+static const char *ending_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    return dot && dot > base && (dot[1] | 0x20) >= 'a' && (dot[1] | 0x20) <= 'z' ? dot : NULL;
+}
+
+/* The format that was named; else what the ending says; else a directory. */
 static int export_format_of(int *out, const char *dest, const char *name, brc_error *err)
 {
-    *out = name ? 0 : EXPORT_ZARR3;
+    const char *ending = ending_of(dest);
+    *out = name || ending ? 0 : EXPORT_ZARR3;
     for (size_t i = 0; i < sizeof(export_formats) / sizeof(export_formats[0]); i++) {
         const export_format *f = &export_formats[i];
         int found =
@@ -216,6 +229,12 @@ static int export_format_of(int *out, const char *dest, const char *name, brc_er
         if (found)
             *out = f->format;
     }
+    if (*out == 0 && !name)
+        return brc_fail(err, BRC_EINVAL,
+                        "%s: nothing is known to write with the ending %s; known are .zarr or none "
+                        "(a directory), .zip, .npy, .npz, .nc, .nc4, .h5 and .hdf5; a format that "
+                        "is named writes to any name",
+                        dest, ending);
     if (*out == 0)
         return brc_fail(err, BRC_EINVAL,
                         "there is no format %s: zarr3, zarr2, zip, npy, npz, netcdf, netcdf3 and "
@@ -267,23 +286,37 @@ static int export_as(brc_session *s, int format, const char *path, const char *d
     }
 }
 
+static int export_checked(brc_session *s, const char *path, const char *dest,
+                          const brc_xfer_opts *opts, brc_error *err)
+{
+    char *node;
+    int format;
+
+    if (opts->chunk || opts->codecs_json || opts->nexclude)
+        return brc_fail(err, BRC_EINVAL,
+                        "chunks, codecs and what to leave out are for import: an export is as "
+                        "the array is stored");
+    BRC_TRY(export_format_of(&format, dest, opts->format, err));
+    BRC_TRY(given_path(&node, path ? path : "/", err));
+    int rc = export_as(s, format, node, dest, opts, err);
+    free(node);
+    return rc;
+}
+
 int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *given,
                brc_error *err)
 {
     brc_xfer_opts opts;
-    char *node;
-    int format, rc;
+    char *place; /* dest without slashes at its end */
 
     if (!s || !dest)
         return brc_fail(err, BRC_EINVAL, "a session and a name to write to are needed");
     take_opts(&opts, given);
-    if (opts.chunk || opts.codecs_json || opts.nexclude)
-        return brc_fail(err, BRC_EINVAL,
-                        "chunks, codecs and what to leave out are for import: an export is as "
-                        "the array is stored");
-    BRC_TRY(export_format_of(&format, dest, opts.format, err));
-    BRC_TRY(given_path(&node, path ? path : "/", err));
-    rc = export_as(s, format, node, dest, &opts, err);
-    free(node);
+    size_t len = strlen(dest);
+    while (len > 1 && dest[len - 1] == '/')
+        len--;
+    BRC_TRY(brc_dup_n(&place, dest, len, err));
+    int rc = export_checked(s, path, place, &opts, err);
+    free(place);
     return rc;
 }

@@ -110,7 +110,7 @@ int brc_hdf5_export(brc_session *s, const char *path, const char *dest, brc_erro
     out->reg = brc_session_registry(s);
     out->id = out->link_names = out->attr_names = BRC_HDF5_NONE;
     BRC_GO(brc_hdf5_start(&out->lib, 1, err));
-    BRC_GO(brc_dest_open(&place, dest, 0, err));
+    BRC_GO(brc_dest_open(&place, s, dest, 0, err));
     BRC_GO(create_file(out, place.temp, dest, err));
     BRC_GO(brc_nodes_each(s, path, export_node, out, err));
     BRC_GO(brc_hdf5_scales_write(out, err));

@@ -228,7 +228,7 @@ int brc_netcdf_export(brc_session *s, const char *path, const char *dest, int cl
     brc_dest place = { 0 };
     int rc;
 
-    BRC_GO(brc_dest_open(&place, dest, 0, err));
+    BRC_GO(brc_dest_open(&place, s, dest, 0, err));
     BRC_GO(brc_netcdf_load(&out.lib, err));
     out.types = (brc_netcdf_types){
         &out.lib, brc_session_registry(s), -1, &out, name_is_taken, NULL, 0, 0

@@ -4,6 +4,7 @@
 
 #include "../nd/shape.h"
 #include "../zarr/array.h"
+#include "../zarr/repo.h"
 #include "../zarr/transfer.h"
 #include "elements.h"
 #include "npy_header.h"
@@ -86,6 +87,27 @@ int brc_array_save_npy(brc_array *a, const brc_sel *sel, const char *file, brc_e
     if (!a || !file)
         return brc_fail(err, BRC_EINVAL, "an array and a file's name are needed");
     return brc_npy_save(a, sel, file, 1, err);
+}
+
+int brc_array_stream_npy(brc_array *a, const brc_sel *sel,
+                         int (*put)(void *ctx, const void *data, size_t len), void *ctx,
+                         brc_error *err)
+{
+    brc_npy_out o;
+    brc_span piece;
+    int more;
+
+    if (!a || !put)
+        return brc_fail(err, BRC_EINVAL, "an array and a function are needed");
+    BRC_TRY(brc_npy_out_start(&o, a, sel, brc_session_registry(brc_array_session(a)), err));
+    while ((more = brc_npy_out_next(&o, &piece, err)) > 0) {
+        if (put(ctx, piece.data, piece.len) == 0)
+            continue;
+        more = brc_fail(err, BRC_EINTERRUPT, "stopped on request");
+        break;
+    }
+    brc_npy_out_stop(&o);
+    return more;
 }
 
 /* ---- loading into an array that is there --------------------------------------- */
@@ -200,6 +222,8 @@ int brc_array_load_npy(brc_array *a, const brc_sel *sel, int axis, const char *f
     if (!a || !file)
         return brc_fail(err, BRC_EINVAL, "an array and a file's name are needed");
     const brc_registry *reg = brc_session_registry(brc_array_session(a));
+    const breccia *repo = brc_session_repo(brc_array_session(a));
+    BRC_GO(brc_check_file(brc_store_path(repo->store), file, err));
     BRC_GO(brc_input_open(&in, file, err));
     BRC_GO(brc_npy_open(&e, in, reg, err));
     BRC_GO(check_type(brc_array_describe(a), &e, reg, file, err));

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../zarr/transfer.h"
@@ -104,22 +103,16 @@ static int write_pieces(brc_npy_out *o, int fd, const char *name, brc_error *err
     return more;
 }
 
-static int write_file(brc_npy_out *o, const char *file, int flags, brc_error *err)
+static int write_file(brc_npy_out *o, const brc_dest *dest, brc_error *err)
 {
-    int fd = open(file, O_WRONLY | O_CLOEXEC | flags, 0666);
+    const char *file = dest->in_place ? dest->path : dest->temp;
+    int fd = open(file, O_WRONLY | O_CLOEXEC | (dest->in_place ? O_TRUNC : O_CREAT | O_EXCL), 0666);
     if (fd < 0)
         return brc_fail_os(err, errno, "cannot make", file);
     int rc = write_pieces(o, fd, file, err);
     if (close(fd) < 0 && rc >= 0)
         rc = brc_fail_os(err, errno, "cannot write", file);
     return rc;
-}
-
-/* A pipe, a device, or a link such as /dev/stdout: written to as it is. */
-static int is_special(const char *file)
-{
-    struct stat st;
-    return lstat(file, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
 int brc_npy_save(brc_array *a, const brc_sel *sel, const char *file, int replace, brc_error *err)
@@ -130,12 +123,8 @@ int brc_npy_save(brc_array *a, const brc_sel *sel, const char *file, int replace
 
     BRC_TRY(brc_npy_out_start(&o, a, sel, reg, err));
     int rc;
-    if (replace && is_special(file)) {
-        rc = write_file(&o, file, O_TRUNC, err);
-        goto done;
-    }
-    BRC_GO(brc_dest_open(&dest, file, replace, err));
-    BRC_GO(write_file(&o, dest.temp, O_CREAT | O_EXCL, err));
+    BRC_GO(brc_dest_open(&dest, brc_array_session(a), file, replace, err));
+    BRC_GO(write_file(&o, &dest, err));
     BRC_GO(brc_dest_finish(&dest, replace, err));
 done:
     brc_dest_close(&dest);

@@ -223,7 +223,7 @@ int brc_npz_export(brc_session *s, const char *path, const char *dest, brc_error
     brc_dest place;
     int rc, code = 0;
 
-    BRC_TRY(brc_dest_open(&place, dest, 0, err));
+    BRC_TRY(brc_dest_open(&place, s, dest, 0, err));
     job.archive = zip_open(place.temp, ZIP_CREATE | ZIP_EXCL, &code);
     if (!job.archive) {
         zip_error_t ze;

@@ -7,6 +7,8 @@
 
 #include "../base/alloc.h"
 #include "../base/file.h"
+#include "../zarr/repo.h"
+#include "../zarr/transfer.h"
 #include "input.h"
 
 int brc_tree_path(char **out, const char *dir, const char *name, brc_error *err)
@@ -83,7 +85,9 @@ static int dir_read(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf
 {
     char *file;
     BRC_TRY(dir_file(&file, tree, path, err));
-    int rc = brc_regular_read(out, file, limit, err);
+    int rc = tree->repository ? brc_check_file(tree->repository, file, err) : BRC_OK;
+    if (rc == BRC_OK)
+        rc = brc_regular_read(out, file, limit, err);
     free(file);
     return rc;
 }
@@ -94,7 +98,7 @@ static void dir_close(brc_tree_in *tree)
     free(tree);
 }
 
-static int open_dir(brc_tree_in **out, const char *dir, brc_error *err)
+static int open_dir(brc_tree_in **out, const brc_session *s, const char *dir, brc_error *err)
 {
     brc_tree_in *tree;
     size_t len = strlen(dir);
@@ -108,6 +112,7 @@ static int open_dir(brc_tree_in **out, const char *dir, brc_error *err)
         return rc;
     }
     tree->between = "/";
+    tree->repository = s ? brc_store_path(brc_session_repo(s)->store) : NULL;
     tree->kind = dir_kind;
     tree->each = dir_each;
     tree->read = dir_read;
@@ -116,8 +121,8 @@ static int open_dir(brc_tree_in **out, const char *dir, brc_error *err)
     return BRC_OK;
 }
 
-int brc_tree_in_open(brc_tree_in **out, const char *source, brc_error *err)
+int brc_tree_in_open(brc_tree_in **out, const brc_session *s, const char *source, brc_error *err)
 {
-    return brc_file_kind(source) == 1 ? open_dir(out, source, err)
+    return brc_file_kind(source) == 1 ? open_dir(out, s, source, err)
                                       : brc_tree_zip_open(out, source, err);
 }

@@ -26,6 +26,8 @@ typedef struct brc_tree_in brc_tree_in;
 struct brc_tree_in {
     char *name;          /* what messages call it: "x.zarr", "x.zip: data.zarr" */
     const char *between; /* what they put between it and a path: "/" or ": "    */
+    const char *repository; /* never read: its file may lie in a directory, or be linked
+                               to; NULL: none */
     int (*kind)(brc_tree_in *tree, const char *path, int *kind, brc_error *err);
     /* each name in a directory, sorted */
     int (*each)(brc_tree_in *tree, const char *path, brc_tree_found_fn found, void *ctx,
@@ -35,9 +37,10 @@ struct brc_tree_in {
     void (*close)(brc_tree_in *tree);
 };
 
-/* Opens a directory, or a zip archive that holds a Zarr hierarchy at its top level
+/* `s`: the session that imports, or NULL. Opens a directory, or a zip archive that holds a Zarr hierarchy at its top level
  * or in one folder below. */
-BRC_MUST_USE int brc_tree_in_open(brc_tree_in **out, const char *source, brc_error *err);
+BRC_MUST_USE int brc_tree_in_open(brc_tree_in **out, const brc_session *s, const char *source,
+                                  brc_error *err);
 void brc_tree_in_free(brc_tree_in *tree);
 /* "x.zarr/a/b", "x.zip: a/b": for messages. */
 BRC_MUST_USE int brc_tree_in_label(char **out, const brc_tree_in *tree, const char *path,

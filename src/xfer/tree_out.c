@@ -66,12 +66,12 @@ static void close_dir(brc_tree_out *tree)
     free(tree);
 }
 
-int brc_tree_out_dir(brc_tree_out **out, const char *dest, brc_error *err)
+int brc_tree_out_dir(brc_tree_out **out, const brc_session *s, const char *dest, brc_error *err)
 {
     dir_tree *t;
     *out = NULL;
     BRC_TRY(brc_new((void **)&t, sizeof(*t), err));
-    int rc = brc_dest_open(&t->place, dest, 0, err);
+    int rc = brc_dest_open(&t->place, s, dest, 0, err);
     if (rc < 0) {
         free(t);
         return rc;

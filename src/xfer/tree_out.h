@@ -15,10 +15,12 @@ struct brc_tree_out {
     void (*close)(brc_tree_out *tree); /* removes what is unfinished */
 };
 
-BRC_MUST_USE int brc_tree_out_dir(brc_tree_out **out, const char *dest, brc_error *err);
+BRC_MUST_USE int brc_tree_out_dir(brc_tree_out **out, const brc_session *s, const char *dest,
+                                  brc_error *err);
 /* Entries are stored, in the order in which they come, with one date for all: equal
  * trees give equal archives. */
-BRC_MUST_USE int brc_tree_out_zip(brc_tree_out **out, const char *dest, brc_error *err);
+BRC_MUST_USE int brc_tree_out_zip(brc_tree_out **out, const brc_session *s, const char *dest,
+                                  brc_error *err);
 void brc_tree_out_free(brc_tree_out *tree);
 
 #endif

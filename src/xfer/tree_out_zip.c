@@ -213,7 +213,7 @@ static int open_out_archive(zip_tree_out *t, brc_error *err)
     return rc;
 }
 
-int brc_tree_out_zip(brc_tree_out **out, const char *dest, brc_error *err)
+int brc_tree_out_zip(brc_tree_out **out, const brc_session *s, const char *dest, brc_error *err)
 {
     zip_tree_out *t;
     int rc;
@@ -225,7 +225,7 @@ int brc_tree_out_zip(brc_tree_out **out, const char *dest, brc_error *err)
     t->tree.put = put_entry;
     t->tree.finish = finish_zip;
     t->tree.close = close_zip;
-    BRC_GO(brc_dest_open(&t->place, dest, 0, err));
+    BRC_GO(brc_dest_open(&t->place, s, dest, 0, err));
     BRC_GO(open_waiting(t, err));
     BRC_GO(open_out_archive(t, err));
     *out = &t->tree;

@@ -220,8 +220,8 @@ int brc_zarr_export(brc_session *s, const char *path, const char *dest,
     zarr_out out = { .session = s, .opts = opts };
     int rc;
 
-    BRC_GO(opts->zip ? brc_tree_out_zip(&out.tree, dest, err)
-                     : brc_tree_out_dir(&out.tree, dest, err));
+    BRC_GO(opts->zip ? brc_tree_out_zip(&out.tree, s, dest, err)
+                     : brc_tree_out_dir(&out.tree, s, dest, err));
     BRC_GO(brc_nodes_each(s, path, write_node, &out, err));
     BRC_GO(finish_documents(&out, path, err));
     BRC_GO(out.tree->finish(out.tree, err));

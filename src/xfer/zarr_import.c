@@ -338,7 +338,7 @@ int brc_zarr_import(brc_session *s, const char *source, const char *path, const 
                     brc_error *err)
 {
     brc_tree_in *tree;
-    BRC_TRY(brc_tree_in_open(&tree, source, err));
+    BRC_TRY(brc_tree_in_open(&tree, s, source, err));
     zarr_walk top = { s, opts, tree, "", path, 0 };
     int rc = import_node(&top, err);
     brc_tree_in_free(tree);
@@ -352,7 +352,7 @@ int brc_zarr_is_group(int *is_group, brc_session *s, const char *source, brc_err
     zarr_node node = { 0 };
 
     *is_group = 0;
-    int rc = brc_tree_in_open(&tree, source, &why);
+    int rc = brc_tree_in_open(&tree, s, source, &why);
     zarr_walk top = { s, NULL, tree, "", "/", 0 };
     if (rc == BRC_OK)
         rc = read_node(&node, &top, &why);

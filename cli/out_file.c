@@ -1,0 +1,74 @@
+/*
+ * out_file.c - standard output's place taken by a file.
+ */
+#include "cli.h"
+#include "out_file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What is there and neither a file nor a directory is no new file's name. */
+static int is_in_place(const char *name)
+{
+    struct stat status;
+
+    return lstat(name, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+static int put_into_fd(struct cli *cli, int fd, const char *name,
+                       int (*put)(struct cli *cli, const char *format, const brc_sel *sel),
+                       const char *format, const brc_sel *sel)
+{
+    struct cli_out saved = cli->out;
+    int rc, pretty = cli->doc.pretty;
+
+    cli_out_begin(&cli->out, fd, name);
+    cli->out.color = 0;
+    cli->doc.pretty = 0;
+    rc = put(cli, format, sel);
+    if (rc >= 0)
+        rc = cli_out_flush(cli);
+    cli_out_dispose(&cli->out);
+    cli->out = saved;
+    cli->doc.pretty = pretty;
+    if (close(fd) != 0 && rc >= 0)
+        rc = cli_fail_errno(cli, errno, name);
+    return rc;
+}
+
+int cli_to_file(struct cli *cli, const char *name,
+                int (*put)(struct cli *cli, const char *format, const brc_sel *sel),
+                const char *format, const brc_sel *sel)
+{
+    const char *partial = cli_text(cli, "%s.%ld.partial", name, (long)getpid());
+    int fd, rc;
+
+    CLI_TRY(brc_check_file(cli->file, name, &cli->err));
+    if (is_in_place(name)) {
+        fd = open(name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+        return fd < 0 ? cli_fail_errno(cli, errno, name)
+                      : put_into_fd(cli, fd, name, put, format, sel);
+    }
+    fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return cli_fail_errno(cli, errno, name);
+    rc = put_into_fd(cli, fd, name, put, format, sel);
+    if (rc >= 0 && rename(partial, name) != 0)
+        rc = cli_fail_errno(cli, errno, name);
+    if (rc < 0)
+        unlink(partial);
+    return rc;
+}
+
+const char *cli_name_ending(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
+
+    return dot && dot > base && isalpha((unsigned char)dot[1]) ? dot : NULL;
+}
