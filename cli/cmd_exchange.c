@@ -110,8 +110,8 @@ static int run_export(struct cli *cli)
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
 
     if (strcmp(dest, "-") == 0)
-        return cli_usage(cli, "DEST '-': a stream cannot be written yet: name a file or a directory "
-                              "('./-' is one of that name)");
+        return cli_usage(cli, "DEST '-': a stream cannot be written yet: name a file or a "
+                              "directory ('./-' is one of that name)");
     opts.format = cli_value(cli, "format");
     opts.consolidated = cli_has(cli, "consolidated");
     CLI_TRY(cli_open_view(cli));

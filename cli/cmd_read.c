@@ -53,8 +53,8 @@ static int format_by_name(struct cli *cli, const char *file, const char **format
         }
     }
     return cli_fail(cli, BRC_EINVAL,
-                    "%s: nothing is known to write with the ending %s; known are .npy, .json, .csv, "
-                    ".txt, .raw and .bin; --format writes to any name",
+                    "%s: nothing is known to write with the ending %s; known are .npy, .json, "
+                    ".csv, .txt, .raw and .bin; --format writes to any name",
                     file, ending);
 }
 
@@ -123,9 +123,9 @@ const struct cli_command cli_command_read = {
     .usage = "FILE PATH [SLICE] [--format text|json|csv|npy|raw] [-o FILE] [--at REV]",
     .details = "SLICE is the whole array where it is left out. Text is shortened past 1000\n"
                "elements, the other formats never are. json: {shape, data_type, data}; csv: the\n"
-               "last axis is a line; raw: C order, little-endian, without gaps. With -o the ending\n"
-               "says the format where --format does not: .npy, .json, .csv, .txt, .raw or .bin,\n"
-               "none for text.",
+               "last axis is a line; raw: C order, little-endian, without gaps. With -o the\n"
+               "ending says the format where --format does not: .npy, .json, .csv, .txt, .raw or\n"
+               ".bin, none for text.",
     .examples = "breccia read climate.brc /t2m '[-1, ::10, ::10]'\n"
                 "breccia read climate.brc /t2m '[0:24]' -o day.npy --at v1.0",
     .options = read_options,
