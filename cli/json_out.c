@@ -65,6 +65,39 @@ void cli_json_close(struct cli *cli, char bracket)
     cli_put(cli, &closing, 1);
 }
 
+/* A character of a string as \u and four digits: the same text, and it steers nothing. */
+static void json_put_escape(struct cli *cli, const char *text, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    unsigned code = n == 1   ? p[0]
+                    : n == 2 ? (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu)
+                             : (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+
+    cli_printf(cli, "\\u%04x", code);
+}
+
+/* JSON text; what steers a terminal can stand in its strings alone. */
+static void json_put_text(struct cli *cli, const char *json, size_t len)
+{
+    const char *end = json + len;
+
+    if (!cli_has_steering(json, len)) {
+        cli_put(cli, json, len);
+        return;
+    }
+    while (json < end) {
+        size_t n = cli_utf8_length(json);
+
+        if (n == 0 || n > (size_t)(end - json))
+            n = 1;
+        if (cli_steers_terminal(json, n))
+            json_put_escape(cli, json, n);
+        else
+            cli_put(cli, json, n);
+        json += n;
+    }
+}
+
 static void json_put_string(struct cli *cli, const char *text)
 {
     cli_puts(cli, "\"");
@@ -79,8 +112,8 @@ static void json_put_string(struct cli *cli, const char *text)
             cli_printf(cli, "\\%c", c);
         } else if (c == '\n' || c == '\t' || c == '\r') {
             cli_puts(cli, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r");
-        } else if (c < 0x20 || c == 0x7f) {
-            cli_printf(cli, "\\u%04x", c);
+        } else if (cli_steers_terminal(text, n)) {
+            json_put_escape(cli, text, n);
         } else {
             cli_put(cli, text, n);
         }
@@ -142,7 +175,7 @@ static size_t raw_string(struct cli *cli, const char *json, size_t len, size_t a
     while (end < len && json[end] != '"')
         end += json[end] == '\\' ? 2 : 1;
     end = end < len ? end + 1 : len;
-    cli_put(cli, json + at, end - at);
+    json_put_text(cli, json + at, end - at);
     return end;
 }
 
@@ -201,7 +234,7 @@ void cli_json_raw(struct cli *cli, const char *json, size_t len)
 void cli_json_token(struct cli *cli, const char *json, size_t len)
 {
     json_separate(cli);
-    cli_put(cli, json, len);
+    json_put_text(cli, json, len);
 }
 
 void cli_json_dims(struct cli *cli, const uint64_t *dims, int ndim)

@@ -68,8 +68,11 @@ static void show_spilled(struct cli_out *out)
     errno = 0;
     if (!out->failure && (fflush(out->spill) != 0 || fseek(out->spill, 0, SEEK_SET) != 0))
         out->failure = errno ? errno : EIO;
-    while (!out->failure && (n = fread(out->data, 1, out->cap, out->spill)) > 0)
+    while (!out->failure && (n = fread(out->data, 1, out->cap, out->spill)) > 0) {
+        if (cli_signal())
+            out->failure = EINTR;
         write_bytes(out, out->data, n);
+    }
     if (!out->failure && ferror(out->spill))
         out->failure = EIO;
     fclose(out->spill);
@@ -199,44 +202,79 @@ size_t cli_utf8_length(const char *text)
     return n;
 }
 
-/* Characters that a terminal obeys instead of showing: C0, DEL, C1, and the marks
- * that turn the direction of writing. */
-static int steers_terminal(const unsigned char *p, size_t n)
+int cli_steers_terminal(const char *text, size_t n)
 {
+    const unsigned char *p = (const unsigned char *)text;
+
     if (n == 1)
         return p[0] < 0x20 || p[0] == 0x7f;
     if (n == 2)
-        return p[0] == 0xc2 && p[1] < 0xa0;
+        return (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xd8 && p[1] == 0x9c);
     if (n == 3 && p[0] == 0xe2)
-        return (p[1] == 0x80 && ((p[2] >= 0xaa && p[2] <= 0xae) || p[2] == 0xa8 || p[2] == 0xa9)) ||
+        return (p[1] == 0x80 && ((p[2] >= 0xaa && p[2] <= 0xae) || p[2] == 0xa8 || p[2] == 0xa9 ||
+                                 p[2] == 0x8e || p[2] == 0x8f)) ||
                (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);
     return 0;
 }
 
-const char *cli_escaped(struct cli *cli, const char *text)
+int cli_has_steering(const char *text, size_t len)
 {
-    size_t cap = 4 * strlen(text) + 1, at = 0;
-    char *out = cli_alloc(cli, cap, 1);
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
 
-    while (*text) {
+        if (c < 0x20 || c >= 0x7f)
+            return 1;
+    }
+    return 0;
+}
+
+/* The bytes of one character, each as an escape; returns how many characters that takes. */
+static size_t escape_bytes(char *out, const char *text, size_t n)
+{
+    static const char hex[] = "0123456789abcdef";
+    size_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        out[at++] = '\\';
+        if (c == '\n' || c == '\t' || c == '\r') {
+            out[at++] = c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
+        } else {
+            out[at++] = 'x';
+            out[at++] = hex[c >> 4];
+            out[at++] = hex[c & 15];
+        }
+    }
+    return at;
+}
+
+const char *cli_escaped_bytes(struct cli *cli, const char *text, size_t len)
+{
+    const char *end = text + len;
+    char *out = cli_alloc(cli, 4 * len + 1, 1);
+    size_t at = 0;
+
+    while (text < end) {
         size_t n = cli_utf8_length(text);
+        int whole = n > 0 && n <= (size_t)(end - text);
 
-        if (n > 0 && !steers_terminal((const unsigned char *)text, n)) {
+        if (whole && !cli_steers_terminal(text, n)) {
             memcpy(out + at, text, n);
             at += n;
-            text += n;
-            continue;
+        } else {
+            n = whole ? n : 1;
+            at += escape_bytes(out + at, text, n);
         }
-        for (size_t i = 0; i < (n ? n : 1); i++, text++) {
-            if (*text == '\n' || *text == '\t' || *text == '\r')
-                at += (size_t)snprintf(out + at, cap - at, "\\%c",
-                                       *text == '\n' ? 'n' : *text == '\t' ? 't' : 'r');
-            else
-                at += (size_t)snprintf(out + at, cap - at, "\\x%02x", (unsigned char)*text);
-        }
+        text += n;
     }
     out[at] = '\0';
     return out;
+}
+
+const char *cli_escaped(struct cli *cli, const char *text)
+{
+    return cli_escaped_bytes(cli, text, strlen(text));
 }
 
 size_t cli_text_width(const char *text)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THRESHOLD = 1000, EDGE = 3, LINE_WIDTH = 75 };
+enum { THRESHOLD = 1000, EDGE = 3, LINE_WIDTH = 75, CHECKED_EVERY = 1024 };
 
 struct printed {
     struct cli *cli;
@@ -88,8 +88,9 @@ static int format_corner(struct printed *p, const brc_sel *box, size_t number,
         text.len = 0;
         rc = brc_element_format(&text, cli->array, at, 0, &cli->err);
         if (rc >= 0)
-            p->texts[number] =
-                cli_escaped(cli, cli_text(cli, "%.*s", (int)text.len, (const char *)text.data));
+            p->texts[number] = cli_escaped_bytes(cli, (const char *)text.data, text.len);
+        if (rc >= 0 && n % CHECKED_EVERY == 0)
+            rc = cli_out_check(cli);
         at += cli_element_len(info, at);
         next_in_box(box, strides, index, &number);
     }
@@ -268,7 +269,7 @@ static void print_axis(struct printed *p, int axis)
     p->column++;
     if (axis == p->ndim - 1)
         print_row(p);
-    for (uint64_t i = 0; axis < p->ndim - 1 && i < p->count[axis]; i++) {
+    for (uint64_t i = 0; axis < p->ndim - 1 && i < p->count[axis] && !cli_signal(); i++) {
         if (i > 0)
             put_block_break(p, axis);
         if (p->cut[axis] && i == EDGE) {
@@ -317,5 +318,5 @@ int cli_print_array(struct cli *cli, const brc_sel *sel)
     else
         print_axis(&p, 0);
     cli_puts(cli, "\n");
-    return BRC_OK;
+    return cli_out_check(cli);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_BUDGET = 64 << 20 };
+enum { READ_BUDGET = 64 << 20, CHECKED_EVERY = 1024 };
 
 /* The shape that is seen: without the axes that an integer index took. */
 struct seen_shape {
@@ -103,9 +103,15 @@ int cli_stream_npy(struct cli *cli, const brc_sel *sel)
 
 /* ---- CSV -------------------------------- */
 
+/* For programs the bytes are what they are; on a terminal they may not steer it. */
 static void put_csv_field(struct cli *cli, const char *text, size_t len)
 {
-    if (!memchr(text, ',', len) && !memchr(text, '"', len) && !memchr(text, '\n', len)) {
+    if (cli->out.terminal && cli_has_steering(text, len)) {
+        text = cli_escaped_bytes(cli, text, len);
+        len = strlen(text);
+    }
+    if (!memchr(text, ',', len) && !memchr(text, '"', len) && !memchr(text, '\n', len) &&
+        !memchr(text, '\r', len)) {
         cli_put(cli, text, len);
         return;
     }
@@ -126,6 +132,8 @@ static int stream_csv_part(struct streamed *out, const brc_buf *part, size_t n)
     uint64_t line = out->shape.ndim ? out->shape.dims[out->shape.ndim - 1] : 1;
 
     for (size_t i = 0; i < n; i++, at += cli_element_len(info, at)) {
+        if (i % CHECKED_EVERY == 0)
+            CLI_TRY(cli_out_check(cli));
         out->text.len = 0;
         CLI_TRY(brc_element_format(&out->text, cli->array, at, 0, &cli->err));
         put_csv_field(cli, (const char *)out->text.data, out->text.len);
@@ -164,6 +172,8 @@ static int stream_json_part(struct streamed *out, const brc_buf *part, size_t n)
     const uint8_t *at = part->data;
 
     for (size_t i = 0; i < n; i++, at += cli_element_len(info, at)) {
+        if (i % CHECKED_EVERY == 0)
+            CLI_TRY(cli_out_check(cli));
         for (int lists = lists_at(&out->shape, out->next); lists > 0; lists--)
             cli_json_open_line(cli, '[');
         out->text.len = 0;

@@ -55,7 +55,9 @@ static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts
     repo->progress_ctx = opts->progress_ctx;
     BRC_TRY(brc_pipe_init(&repo->pipe, opts->pool, memory < MIN_MEMORY ? MIN_MEMORY : memory, err));
     repo->pipe.no_readback = (opts->flags & BRC_OPEN_NO_READBACK) != 0;
-    return brc_store_open(&repo->store, path, opts, repo->registry, brc_now_us(), err);
+    BRC_TRY(brc_store_open(&repo->store, path, opts, repo->registry, brc_now_us(), err));
+    repo->pipe.stop = brc_store_interrupted(repo->store);
+    return BRC_OK;
 }
 
 int brc_open(breccia **out, const char *path, const brc_open_opts *given, brc_error *err)

@@ -30,6 +30,13 @@ void brc_pipe_dispose(brc_pipe *pipe)
     memset(pipe, 0, sizeof(*pipe));
 }
 
+int brc_pipe_check(const brc_pipe *pipe, brc_error *err)
+{
+    return pipe->stop != NULL && atomic_load(pipe->stop)
+               ? brc_fail(err, BRC_EINTERRUPT, "interrupted")
+               : BRC_OK;
+}
+
 int brc_pipe_scratch(brc_pipe *pipe, unsigned worker, brc_scratch **out, brc_error *err)
 {
     brc_pipe_worker *w = &pipe->workers[worker];

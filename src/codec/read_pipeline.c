@@ -93,8 +93,10 @@ static void read_job_run(brc_job *base, unsigned worker)
     read_job *job = (read_job *)base;
     read_run *run = job->run;
     for (size_t i = 0; i < job->n && job->rc == BRC_OK; i++) {
-        job->rc = read_one(run, worker, job, &job->items[i], &job->error);
-        if (job->rc < 0 && run->ops->name != NULL)
+        job->rc = brc_pipe_check(run->pipe, &job->error);
+        if (job->rc == BRC_OK)
+            job->rc = read_one(run, worker, job, &job->items[i], &job->error);
+        if (job->rc < 0 && job->rc != BRC_EINTERRUPT && run->ops->name != NULL)
             run->ops->name(run->ops->ctx, &job->items[i], &job->error);
     }
     brc_pipe_trim(run->pipe, worker);

@@ -147,9 +147,11 @@ static void write_job_run(brc_job *base, unsigned worker)
     job->rc = brc_pipe_scratch(run->pipe, worker, &scratch, &job->error);
     for (size_t i = 0; i < job->n && job->rc == BRC_OK; i++) {
         brc_write_item *item = &job->items[i];
-        job->rc = job->encode ? write_prepare(run, worker, item, &job->error)
-                              : write_hash(run, scratch, item, &job->error);
-        if (job->rc < 0 && run->ops->name != NULL)
+        job->rc = brc_pipe_check(run->pipe, &job->error);
+        if (job->rc == BRC_OK)
+            job->rc = job->encode ? write_prepare(run, worker, item, &job->error)
+                                  : write_hash(run, scratch, item, &job->error);
+        if (job->rc < 0 && job->rc != BRC_EINTERRUPT && run->ops->name != NULL)
             run->ops->name(run->ops->ctx, item, &job->error);
     }
 }

@@ -98,8 +98,14 @@ int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *e
     return BRC_OK;
 }
 
+/* Every loop over rows comes through here, so each of them can be stopped. */
 int brc_step(brc_store *store, sqlite3_stmt *stmt, brc_error *err)
 {
+    int stop = brc_store_check_interrupt(store, err);
+    if (stop < 0) {
+        sqlite3_reset(stmt);
+        return stop;
+    }
     int rc = sqlite3_step(stmt);
     if (rc == SQLITE_ROW)
         return 1;
@@ -289,6 +295,11 @@ void brc_store_interrupt(brc_store *store)
 {
     atomic_store(&store->interrupted, 1);
     sqlite3_interrupt(store->db);
+}
+
+const atomic_int *brc_store_interrupted(const brc_store *store)
+{
+    return &store->interrupted;
 }
 
 int brc_store_check_interrupt(brc_store *store, brc_error *err)

@@ -8,6 +8,8 @@
 #ifndef BRC_STORE_STORE_H
 #define BRC_STORE_STORE_H
 
+#include <stdatomic.h>
+
 #include "../base/hash.h"
 #include "../codec/chain.h"
 
@@ -29,6 +31,8 @@ uint64_t brc_store_max_nodes(const brc_store *store);
 /* From any thread, and signal handlers. */
 void brc_store_interrupt(brc_store *store);
 BRC_MUST_USE int brc_store_check_interrupt(brc_store *store, brc_error *err);
+/* Not 0 once it is interrupted; for other threads. */
+const atomic_int *brc_store_interrupted(const brc_store *store);
 
 /* Write transactions nest; only the outermost end commits, and only where no
  * inner one asked to undo. Reading ones keep one view of refs and drafts. */

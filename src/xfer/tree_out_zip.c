@@ -13,6 +13,8 @@
 #include <zip.h>
 
 #include "../base/alloc.h"
+#include "../zarr/repo.h"
+#include "../zarr/transfer.h"
 #include "dest.h"
 #include "tree_out.h"
 
@@ -22,6 +24,7 @@ typedef struct zip_tree_out {
     brc_tree_out tree;
     brc_dest place;
     zip_t *archive;
+    brc_store *store; /* it is asked whether to stop */
     int fd; /* the waiting bytes */
     uint64_t len;
 } zip_tree_out;
@@ -162,11 +165,20 @@ static int no_folder(brc_tree_out *tree, const char *path, brc_error *err)
     return BRC_OK;
 }
 
+/* Asked while libzip writes the archive. */
+static int is_cancelled(zip_t *archive, void *store)
+{
+    (void)archive;
+    return brc_store_check_interrupt(store, NULL) < 0;
+}
+
 static int finish_zip(brc_tree_out *tree, brc_error *err)
 {
     zip_tree_out *t = (zip_tree_out *)tree;
-    if (zip_close(t->archive) < 0)
+    if (zip_close(t->archive) < 0) {
+        BRC_TRY(brc_store_check_interrupt(t->store, err));
         return fail_zip_out(err, zip_get_error(t->archive), t->place.path);
+    }
     t->archive = NULL;
     return brc_dest_finish(&t->place, 0, err);
 }
@@ -204,8 +216,10 @@ static int open_out_archive(zip_tree_out *t, brc_error *err)
 {
     int code = 0;
     t->archive = zip_open(t->place.temp, ZIP_CREATE | ZIP_EXCL, &code);
-    if (t->archive)
+    if (t->archive) {
+        (void)zip_register_cancel_callback_with_state(t->archive, is_cancelled, NULL, t->store);
         return BRC_OK;
+    }
     zip_error_t ze;
     zip_error_init_with_code(&ze, code);
     int rc = fail_zip_out(err, &ze, t->place.path);
@@ -221,6 +235,7 @@ int brc_tree_out_zip(brc_tree_out **out, const brc_session *s, const char *dest,
     *out = NULL;
     BRC_TRY(brc_new((void **)&t, sizeof(*t), err));
     t->fd = -1;
+    t->store = brc_session_repo(s)->store;
     t->tree.folder = no_folder;
     t->tree.put = put_entry;
     t->tree.finish = finish_zip;
