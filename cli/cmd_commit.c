@@ -122,9 +122,10 @@ static int run_commit(struct cli *cli)
         CLI_TRY(keep_of_amended(cli, &opts));
     if (!opts.author)
         opts.author = default_author(cli);
+    CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
+    branch = cli_text(cli, "%s", branch);
     CLI_TRY(brc_session_commit(&id, cli->session, &opts, &cli->err));
     cli_done(cli);
-    CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
     cli_say(cli, "[%s %s] %s", cli_escaped(cli, branch), cli_short_id(cli, &id),
             cli_subject(cli, opts.message));
     if (cli->json) {

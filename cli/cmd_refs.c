@@ -159,7 +159,7 @@ static int run_branch(struct cli *cli)
 {
     const char *name = cli_operand(cli, 1), *gone = name_to_delete(cli);
     const char *from = cli_value(cli, "rename"), *to = cli_second_value(cli, "rename");
-    int has;
+    int has, rc;
     brc_oid id;
 
     CLI_TRY(check_ref_operands(cli));
@@ -168,12 +168,12 @@ static int run_branch(struct cli *cli)
     CLI_TRY(cli_open(cli, 0));
     if (gone)
         return delete_named_ref(cli, "branch", gone);
-    if (from)
-        CLI_TRY(brc_branch_rename(cli->repo, from, to, &cli->err));
-    else
-        CLI_TRY(brc_branch_create(cli->repo, name, cli_operand(cli, 2), &cli->err));
-    cli_done(cli);
-    CLI_TRY(find_ref(cli, from ? to : name, 0, &has, &id));
+    CLI_TRY(brc_begin(cli->repo, &cli->err));
+    rc = from ? brc_branch_rename(cli->repo, from, to, &cli->err)
+              : brc_branch_create(cli->repo, name, cli_operand(cli, 2), &cli->err);
+    if (rc >= 0)
+        rc = find_ref(cli, from ? to : name, 0, &has, &id);
+    CLI_TRY(cli_end(cli, rc));
     report_ref(cli, from ? "renamed branch to" : "made branch", from ? to : name,
                has ? &id : NULL);
     return BRC_OK;
@@ -208,7 +208,7 @@ static int run_tag(struct cli *cli)
     const char *name = cli_operand(cli, 1), *gone = name_to_delete(cli);
     const char *from = cli_value(cli, "rename"), *to = cli_second_value(cli, "rename");
     const char *message = cli_value(cli, "message");
-    int has;
+    int has, rc;
     brc_oid id;
 
     CLI_TRY(check_ref_operands(cli));
@@ -219,12 +219,12 @@ static int run_tag(struct cli *cli)
     CLI_TRY(cli_open(cli, 0));
     if (gone)
         return delete_named_ref(cli, "tag", gone);
-    if (from)
-        CLI_TRY(brc_tag_rename(cli->repo, from, to, &cli->err));
-    else
-        CLI_TRY(brc_tag_create(cli->repo, name, cli_operand(cli, 2), message, &cli->err));
-    cli_done(cli);
-    CLI_TRY(find_ref(cli, from ? to : name, 1, &has, &id));
+    CLI_TRY(brc_begin(cli->repo, &cli->err));
+    rc = from ? brc_tag_rename(cli->repo, from, to, &cli->err)
+              : brc_tag_create(cli->repo, name, cli_operand(cli, 2), message, &cli->err);
+    if (rc >= 0)
+        rc = find_ref(cli, from ? to : name, 1, &has, &id);
+    CLI_TRY(cli_end(cli, rc));
     report_ref(cli, from ? "renamed tag to" : "made tag", from ? to : name, has ? &id : NULL);
     return BRC_OK;
 }

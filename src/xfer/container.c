@@ -10,7 +10,8 @@
 #include "../zarr/meta.h"
 #include "../zarr/transfer.h"
 
-#define BOX_BYTES ((uint64_t)64 << 20)
+/* The libraries cannot be stopped in the middle of a box, nor said to be half through it. */
+#define BOX_BYTES ((uint64_t)4 << 20)
 /* What an element of variable length is taken to have, for the size of a box. */
 #define ELEMENT_GUESS 64
 
