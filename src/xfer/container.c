@@ -9,6 +9,7 @@
 #include "../zarr/array.h"
 #include "../zarr/meta.h"
 #include "../zarr/transfer.h"
+#include "zarr2.h"
 
 /* The libraries cannot be stopped in the middle of a box, nor said to be half through it. */
 #define BOX_BYTES ((uint64_t)4 << 20)
@@ -96,7 +97,7 @@ static int box_bytes(size_t *out, const brc_sel *box, const brc_array_info *info
 
 /* ---- import -------------------------------- */
 
-/* The array with a document that has one member more. */
+/* The array with a document that has notes. */
 static int create_noted(brc_array **out, brc_session *s, const brc_container_array *from,
                         const brc_array_spec *spec, brc_error *err)
 {
@@ -104,8 +105,12 @@ static int create_noted(brc_array **out, brc_session *s, const brc_container_arr
     int rc;
 
     BRC_GO(brc_meta_new_array(&doc, brc_session_registry(s), spec, err));
-    BRC_GO(brc_json_clone(&note, from->note, err));
-    BRC_GO(brc_json_set(doc, from->note_name, note, err));
+    if (from->note)
+        BRC_GO(brc_json_clone(&note, from->note, err));
+    if (from->note)
+        BRC_GO(brc_json_set(doc, from->note_name, note, err));
+    if (from->lacks_fill)
+        BRC_GO(brc_zarr2_note_no_fill(doc, err));
     BRC_GO(brc_array_create_doc(out, s, from->path, doc, err));
 done:
     brc_json_free(doc);
@@ -130,8 +135,8 @@ static int create_array(brc_array **out, brc_session *s, const brc_container_arr
         spec.chunk = opts->chunk;
     }
     spec.codecs_json = opts ? opts->codecs_json : NULL;
-    int rc = from->note ? create_noted(out, s, from, &spec, err)
-                        : brc_array_create(out, s, from->path, &spec, err);
+    int rc = from->note || from->lacks_fill ? create_noted(out, s, from, &spec, err)
+                                            : brc_array_create(out, s, from->path, &spec, err);
     if (rc < 0)
         brc_context(err, "%s", from->label);
     return rc;

@@ -28,6 +28,7 @@ typedef struct brc_container_array {
     uint64_t chunk[BRC_MAX_NDIM]; /* as the file has it, each at least 1         */
     const char *const *names;     /* ndim of them, each may be NULL; NULL: none  */
     const char *fill;             /* JSON, as in a brc_array_spec; NULL: default */
+    int lacks_fill; /* the file marks no value as missing: Zarr v2 then has null */
     const char *attrs_json;       /* NULL: none                                  */
     const char *note_name;        /* a member of zarr.json that readers pass over: what */
     const brc_json *note;         /* the file says and Zarr has no word for; NULL: none */

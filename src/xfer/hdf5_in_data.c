@@ -255,6 +255,16 @@ done:
     return rc;
 }
 
+/* Whether no value means "missing"; an array of Zarr's may say so itself. */
+static int lacks_fill(const dataset_in *d, H5D_fill_value_t status)
+{
+    const brc_json *noted = brc_json_member(d->attrs.zarr, "fill_value");
+    if (noted)
+        return brc_json_kind(noted) == BRC_JSON_NULL;
+    return status != H5D_FILL_VALUE_USER_DEFINED &&
+           !brc_json_member(d->attrs.values, BRC_ATTR_FILL);
+}
+
 static int read_fill(dataset_in *d, brc_error *err)
 {
     const brc_hdf5 *lib = &d->in->lib;
@@ -267,6 +277,7 @@ static int read_fill(dataset_in *d, brc_error *err)
     if (lib->H5Pfill_value_defined(d->plist, &status) < 0)
         return dataset_failed(d, "its fill value cannot be read", err);
     d->undefined_fill = status == H5D_FILL_VALUE_UNDEFINED;
+    d->array.lacks_fill = lacks_fill(d, status);
     if (status != H5D_FILL_VALUE_USER_DEFINED)
         return BRC_OK;
     BRC_TRY(brc_new((void **)&element, size, err));

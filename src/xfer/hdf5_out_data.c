@@ -4,6 +4,7 @@
 
 #include "../base/arena.h"
 #include "../codec/registry.h"
+#include "../zarr/meta.h"
 #include "../zarr/transfer.h"
 #include "elements.h"
 #include "hdf5_out.h"
@@ -170,16 +171,36 @@ static int set_variable_fill(const dataset_out *d, const uint8_t *element, brc_e
     return rc;
 }
 
-/* HDF5's own default is zero bits. */
-static int set_fill_value(const dataset_out *d, brc_error *err)
+/* What the dataset itself does not say: of a type of variable length, whether the array has
+ * the empty fill value or none; of others, that it has none though one is set. */
+static int note_fill(dataset_out *d, int is_set, brc_error *err)
+{
+    int lacks = brc_meta_lacks_fill(d->doc);
+    brc_json *fill = NULL;
+    if (is_set != lacks)
+        return BRC_OK;
+    if (!d->zarr)
+        d->zarr = brc_json_new_object();
+    if (!lacks)
+        BRC_TRY(brc_json_clone(&fill, brc_json_member(d->doc, "fill_value"), err));
+    return brc_json_set(d->zarr, "fill_value", lacks ? brc_json_new_null() : fill, err);
+}
+
+/* HDF5's own default is zero bits: it says that there is no fill value. */
+static int set_fill_value(dataset_out *d, brc_error *err)
 {
     static const uint8_t zero;
     uint8_t *element;
     if (d->is_null)
         return BRC_OK;
-    if (d->type.kind != BRC_HDF5_FIXED)
+    if (d->type.kind != BRC_HDF5_FIXED) {
+        BRC_TRY(note_fill(d, brc_get_u32le(d->info->fill) > 0, err));
         return set_variable_fill(d, d->info->fill, err);
-    if (brc_all_equal(d->info->fill, d->type.size, 1, &zero))
+    }
+    int is_set = !brc_meta_lacks_fill(d->doc) ||
+                 !brc_all_equal(d->info->fill, d->type.size, 1, &zero);
+    BRC_TRY(note_fill(d, is_set, err));
+    if (!is_set)
         return BRC_OK;
     BRC_TRY(brc_new((void **)&element, d->type.size, err));
     memcpy(element, d->info->fill, d->type.size);

@@ -363,6 +363,16 @@ static int read_fill_value(var_in *v, brc_error *err)
     return rc;
 }
 
+/* Whether no value of the variable means "missing": it has no _FillValue, or one that no
+ * element can have, and that only the note keeps. */
+static int lacks_fill(const var_in *v)
+{
+    const brc_json *noted =
+        brc_json_member(brc_json_member(v->note, "attributes"), BRC_NETCDF_FILL);
+    return !brc_json_member(v->attrs, BRC_NETCDF_FILL) &&
+           !brc_json_is(brc_json_member(noted, "type"), "own");
+}
+
 /* ---- all of it ------------------------------------------- */
 
 static int describe_var(var_in *v, brc_error *err)
@@ -381,6 +391,7 @@ static int describe_var(var_in *v, brc_error *err)
     BRC_TRY(read_chunks(v, err));
     BRC_TRY(read_attrs(v, err));
     BRC_TRY(read_fill_value(v, err));
+    v->array.lacks_fill = lacks_fill(v);
     if (v->note)
         BRC_TRY(brc_json_parse(&ignorable, "false", 5, err));
     if (v->note)

@@ -2,17 +2,21 @@
  * Zarr v2 said in Zarr v3, and back. Chunks are the same bytes in both, so only
  * documents are translated.
  *
- * What of a .zarray is not in the v3 document that comes of it (members that the
- * format does not know, "shuffle": -1 ...) is kept: the document then has the
- * member BRC_ZARR2_NOTE, {"must_understand": false, "zarray": the whole .zarray}.
- * On the way back it counts where it still says what the v3 document says.
+ * What of a .zarray is not in the v3 document that comes of it is kept in its member
+ * BRC_ZARR2_NOTE (src/zarr/meta.h):
+ *
+ *   {"must_understand": false,
+ *    "fill_value": null,       the array has no fill value
+ *    "zarray": {...}}          the whole .zarray: it has members that the format does
+ *                              not know, "shuffle": -1 ...
+ *
+ * On the way back the .zarray counts where it still says what the v3 document says.
  */
 #ifndef BRC_XFER_ZARR2_H
 #define BRC_XFER_ZARR2_H
 
 #include "../base/json.h"
-
-#define BRC_ZARR2_NOTE "zarr2_array"
+#include "../zarr/meta.h"
 
 /* v2's name for a data type, taken apart. */
 typedef struct brc_zarr2_type {
@@ -38,8 +42,9 @@ BRC_MUST_USE int brc_zarr2_type_write(brc_buf *out, const brc_json *data_type, c
 /* Appends v3's fill value. `type` has its json. */
 BRC_MUST_USE int brc_zarr2_fill_read(brc_buf *out, const brc_json *fill, const brc_zarr2_type *type,
                                      const brc_registry *reg, brc_error *err);
-/* Appends v2's fill value for an array of v3. */
-BRC_MUST_USE int brc_zarr2_fill_write(brc_buf *out, const brc_json *doc, char order,
+/* Appends v2's fill value for an array of v3: null where it has none, unless its absent
+ * chunks (`gaps`) are other than zeros, which is what readers take null for. */
+BRC_MUST_USE int brc_zarr2_fill_write(brc_buf *out, const brc_json *doc, char order, int gaps,
                                       const brc_registry *reg, brc_error *err);
 
 /* Appends v3's codec list for a .zarray's order, filters and compressor, and gives
@@ -60,9 +65,11 @@ BRC_MUST_USE int brc_zarr2_array_read(brc_json **out, const brc_json *zarray,
 BRC_MUST_USE int brc_zarr2_group_read(brc_json **out, const brc_json *zgroup,
                                       const brc_json *zattrs, brc_error *err);
 /* The .zarray and .zattrs (NULL: none are needed) for an array of v3;
- * BRC_EUNSUPPORTED where v2 cannot say it. */
+ * BRC_EUNSUPPORTED where v2 cannot say it. `gaps`: some of its chunks are absent. */
 BRC_MUST_USE int brc_zarr2_array_write(brc_json **zarray, brc_json **zattrs, const brc_json *doc,
-                                       const brc_registry *reg, brc_error *err);
+                                       int gaps, const brc_registry *reg, brc_error *err);
+/* Notes in a v3 document that its array has no fill value. */
+BRC_MUST_USE int brc_zarr2_note_no_fill(brc_json *doc, brc_error *err);
 BRC_MUST_USE int brc_zarr2_group_write(brc_json **zgroup, brc_json **zattrs, const brc_json *doc,
                                        brc_error *err);
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/alloc.h"
 #include "../codec/named.h"
 #include "zarr2.h"
 
@@ -35,12 +36,20 @@ static int check_attributes(const brc_json *zattrs, brc_error *err)
     return BRC_OK;
 }
 
-static int put_attributes(brc_buf *out, const brc_json *zattrs, brc_error *err)
+/* All but the one that is left out (NULL: none). */
+static int put_attributes(brc_buf *out, const brc_json *zattrs, const char *but, brc_error *err)
 {
-    if (brc_json_count(zattrs) == 0)
-        return BRC_OK;
-    BRC_TRY(brc_buf_text(out, ",\"attributes\":", err));
-    return brc_json_write(out, zattrs, err);
+    int n = 0;
+    for (const brc_json *m = brc_json_first(zattrs); m; m = brc_json_next(m)) {
+        const char *name = brc_json_own_name(m);
+        if (but && strcmp(name, but) == 0)
+            continue;
+        BRC_TRY(brc_buf_text(out, n++ ? "," : ",\"attributes\":{", err));
+        BRC_TRY(brc_json_quote(out, name, strlen(name), err));
+        BRC_TRY(brc_buf_byte(out, ':', err));
+        BRC_TRY(brc_json_write(out, m, err));
+    }
+    return n ? brc_buf_byte(out, '}', err) : BRC_OK;
 }
 
 int brc_zarr2_group_read(brc_json **out, const brc_json *zgroup, const brc_json *zattrs,
@@ -53,7 +62,7 @@ int brc_zarr2_group_read(brc_json **out, const brc_json *zgroup, const brc_json 
     BRC_GO(check_format(zgroup, err));
     BRC_GO(check_attributes(zattrs, err));
     BRC_GO(brc_buf_text(&text, "{\"zarr_format\":3,\"node_type\":\"group\"", err));
-    BRC_GO(put_attributes(&text, zattrs, err));
+    BRC_GO(put_attributes(&text, zattrs, NULL, err));
     BRC_GO(brc_buf_byte(&text, '}', err));
     BRC_GO(brc_json_parse(out, (const char *)text.data, text.len, err));
 done:
@@ -103,15 +112,25 @@ static int put_keys(brc_buf *out, const brc_json *zarray, char separator, brc_er
                           separator);
 }
 
-/* The names that xarray keeps in an attribute, where they fit. */
-static int put_dimension_names(brc_buf *out, const brc_json *zattrs, size_t ndim, brc_error *err)
+/* Whether these are names that xarray's attribute holds: strings, one an axis. */
+static int are_names(const brc_json *names, size_t ndim)
 {
-    const brc_json *names = brc_json_member(zattrs, DIMENSIONS);
     if (brc_json_kind(names) != BRC_JSON_ARRAY || brc_json_count(names) != ndim)
-        return BRC_OK;
+        return 0;
     for (const brc_json *v = brc_json_first(names); v; v = brc_json_next(v))
         if (brc_json_kind(v) != BRC_JSON_STRING)
-            return BRC_OK;
+            return 0;
+    return 1;
+}
+
+/* xarray's attribute becomes the names of the axes; where it does not fit, it stays. */
+static int put_names_and_attributes(brc_buf *out, const brc_json *zattrs, size_t ndim,
+                                    brc_error *err)
+{
+    const brc_json *names = brc_json_member(zattrs, DIMENSIONS);
+    if (!are_names(names, ndim))
+        return put_attributes(out, zattrs, NULL, err);
+    BRC_TRY(put_attributes(out, zattrs, DIMENSIONS, err));
     BRC_TRY(brc_buf_text(out, ",\"dimension_names\":", err));
     return brc_json_write(out, names, err);
 }
@@ -141,8 +160,7 @@ static int put_array(brc_buf *out, const brc_json *zarray, const brc_json *zattr
     BRC_GO(brc_zarr2_fill_read(out, brc_json_member(zarray, "fill_value"), &type, reg, err));
     BRC_GO(brc_buf_text(out, ",\"codecs\":", err));
     BRC_GO(brc_buf_append(out, codecs.data, codecs.len, err));
-    BRC_GO(put_attributes(out, zattrs, err));
-    BRC_GO(put_dimension_names(out, zattrs, ndim, err));
+    BRC_GO(put_names_and_attributes(out, zattrs, ndim, err));
     BRC_GO(brc_buf_byte(out, '}', err));
 done:
     brc_buf_dispose(&codecs);
@@ -164,17 +182,13 @@ done:
     return rc;
 }
 
-/* A fill value that leaves the value open: null, or a number where elements are
- * none, which readers take in different ways. Chunks of nothing but the fill value
- * are not kept, so what is written must say the value that was read. */
+/* A number as the fill value of elements that are none, which readers take in different
+ * ways: what is written says the value that was read. */
 static int is_open_fill(const brc_json *zarray)
 {
     const brc_json *dtype = brc_json_member(zarray, "dtype");
-    int kind = brc_json_kind(brc_json_member(zarray, "fill_value"));
     const char *text;
-    if (kind == BRC_JSON_NULL)
-        return 1;
-    return kind == BRC_JSON_NUMBER &&
+    return brc_json_kind(brc_json_member(zarray, "fill_value")) == BRC_JSON_NUMBER &&
            (!brc_json_text(dtype, &text) || strspn(text, "<>|") != 1 || strchr("SUVO", text[1]));
 }
 
@@ -206,34 +220,49 @@ done:
     return rc;
 }
 
-/* Keeps the .zarray in the document where the way back would not give it. */
-static int add_note(brc_json *doc, const brc_json *zarray, const brc_registry *reg, brc_error *err)
+/* Puts a member into the document's note; `value` is consumed. */
+static int set_note(brc_json *doc, const char *name, brc_json *value, brc_error *err)
 {
-    brc_json *back = NULL, *zattrs = NULL, *note = NULL, *copy = NULL;
-    brc_error why = BRC_ERROR_INIT;
-    int same = 0;
+    const brc_json *there = brc_json_member(doc, BRC_ZARR2_NOTE);
+    brc_json *note = NULL;
+    int rc;
 
-    int rc = brc_zarr2_array_write(&back, &zattrs, doc, reg, &why);
-    if (rc == BRC_ENOMEM)
-        goto done;
-    if (rc == BRC_OK)
-        BRC_GO(says_the_same(&same, back, zarray, err));
-    rc = BRC_OK;
-    if (same)
-        goto done;
-    BRC_GO(brc_json_clone(&copy, zarray, err));
-    BRC_GO(brc_json_parse(&note, "{\"must_understand\":false}", 25, err));
-    rc = brc_json_set(note, "zarray", copy, err);
-    copy = NULL;
+    BRC_GO(there ? brc_json_clone(&note, there, err)
+                 : brc_json_parse(&note, "{\"must_understand\":false}", 25, err));
+    rc = brc_json_set(note, name, value, err);
+    value = NULL;
     if (rc < 0)
         goto done;
     rc = brc_json_set(doc, BRC_ZARR2_NOTE, note, err);
     note = NULL;
 done:
+    brc_json_free(note);
+    brc_json_free(value);
+    return rc;
+}
+
+int brc_zarr2_note_no_fill(brc_json *doc, brc_error *err)
+{
+    return set_note(doc, "fill_value", brc_json_new_null(), err);
+}
+
+/* Keeps the .zarray in the document where the way back would not give it. */
+static int note_whole(brc_json *doc, const brc_json *zarray, const brc_registry *reg,
+                      brc_error *err)
+{
+    brc_json *back = NULL, *zattrs = NULL, *copy = NULL;
+    brc_error why = BRC_ERROR_INIT;
+    int same = 0;
+
+    int rc = brc_zarr2_array_write(&back, &zattrs, doc, 0, reg, &why);
     if (rc == BRC_ENOMEM)
         rc = brc_nomem(err);
-    brc_json_free(copy);
-    brc_json_free(note);
+    else
+        rc = rc == BRC_OK ? says_the_same(&same, back, zarray, err) : BRC_OK;
+    if (rc == BRC_OK && !same)
+        rc = brc_json_clone(&copy, zarray, err);
+    if (rc == BRC_OK && !same)
+        rc = set_note(doc, "zarray", copy, err);
     brc_json_free(zattrs);
     brc_json_free(back);
     return rc;
@@ -242,8 +271,14 @@ done:
 int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json *zattrs,
                          char separator, const brc_registry *reg, brc_error *err)
 {
+    int lacks_fill = brc_json_kind(brc_json_member(zarray, "fill_value")) == BRC_JSON_NULL;
     BRC_TRY(array_from(out, zarray, zattrs, separator, reg, err));
-    int rc = add_note(*out, zarray, reg, err);
+    /* of a type that v3 lacks, null is the fill value itself */
+    if (brc_json_kind(brc_json_member(*out, "fill_value")) == BRC_JSON_NULL)
+        lacks_fill = 0;
+    int rc = lacks_fill ? brc_zarr2_note_no_fill(*out, err) : BRC_OK;
+    if (rc == BRC_OK)
+        rc = note_whole(*out, zarray, reg, err);
     if (rc < 0) {
         brc_json_free(*out);
         *out = NULL;
@@ -253,27 +288,51 @@ int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json 
 
 /* ---- to v2 -------------------------------- */
 
-/* The attributes, and in them the names of the dimensions as xarray wants them. */
+/* An array of v3 without axes, which need not say that it has no names for them; xarray
+ * reads no array of v2 that does not. One that came from v2 has v2's keys. */
+static int is_scalar_of_v3(const brc_json *doc)
+{
+    const brc_json *shape = brc_json_member(doc, "shape");
+    const brc_json *keys = brc_json_member(doc, "chunk_key_encoding");
+    const brc_json *name = brc_json_kind(keys) == BRC_JSON_OBJECT ? brc_json_member(keys, "name")
+                                                                  : keys;
+    return brc_json_kind(shape) == BRC_JSON_ARRAY && brc_json_count(shape) == 0 &&
+           brc_json_is(name, "default");
+}
+
+/* *out: the names of the axes as xarray wants them in an attribute; NULL: none. */
+static int names_to(brc_json **out, const brc_json *doc, brc_error *err)
+{
+    const brc_json *names = brc_json_member(doc, "dimension_names");
+    *out = NULL;
+    if (brc_json_member(brc_json_member(doc, "attributes"), DIMENSIONS))
+        return BRC_OK;
+    if (are_names(names, brc_json_count(brc_json_member(doc, "shape"))))
+        return brc_json_clone(out, names, err);
+    if (!is_scalar_of_v3(doc))
+        return BRC_OK;
+    *out = brc_json_new_array();
+    return *out ? BRC_OK : brc_nomem(err);
+}
+
+/* The attributes, with those names. */
 static int attributes_to(brc_json **zattrs, const brc_json *doc, brc_error *err)
 {
     const brc_json *attributes = brc_json_member(doc, "attributes");
-    const brc_json *names = brc_json_member(doc, "dimension_names");
-    int named = brc_json_kind(names) == BRC_JSON_ARRAY && brc_json_count(names) > 0 &&
-                !brc_json_member(attributes, DIMENSIONS);
-    brc_json *copy = NULL;
+    brc_json *names;
 
     *zattrs = NULL;
-    for (const brc_json *v = brc_json_first(names); v; v = brc_json_next(v))
-        named &= brc_json_kind(v) == BRC_JSON_STRING;
-    if (!named && brc_json_count(attributes) == 0)
-        return BRC_OK;
+    BRC_TRY(names_to(&names, doc, err));
+    int rc = BRC_OK;
     if (brc_json_count(attributes) > 0)
-        BRC_TRY(brc_json_clone(zattrs, attributes, err));
-    else if (!(*zattrs = brc_json_new_object()))
-        return brc_nomem(err);
-    int rc = named ? brc_json_clone(&copy, names, err) : BRC_OK;
-    if (rc == BRC_OK && named)
-        rc = brc_json_set(*zattrs, DIMENSIONS, copy, err);
+        rc = brc_json_clone(zattrs, attributes, err);
+    else if (names && !(*zattrs = brc_json_new_object()))
+        rc = brc_nomem(err);
+    if (rc == BRC_OK && names) {
+        rc = brc_json_set(*zattrs, DIMENSIONS, names, err);
+        names = NULL;
+    }
+    brc_json_free(names);
     if (rc < 0) {
         brc_json_free(*zattrs);
         *zattrs = NULL;
@@ -319,7 +378,8 @@ static int put_grid(brc_buf *out, const brc_json *doc, brc_error *err)
     return brc_json_write(out, chunks, err);
 }
 
-static int put_zarray(brc_buf *out, const brc_json *doc, const brc_registry *reg, brc_error *err)
+static int put_zarray(brc_buf *out, const brc_json *doc, int gaps, const brc_registry *reg,
+                      brc_error *err)
 {
     const brc_json *shape = brc_json_member(doc, "shape");
     brc_buf codecs = BRC_BUF_INIT;
@@ -336,7 +396,7 @@ static int put_zarray(brc_buf *out, const brc_json *doc, const brc_registry *reg
     BRC_GO(brc_buf_text(out, ",\"dtype\":", err));
     BRC_GO(brc_zarr2_type_write(out, brc_json_member(doc, "data_type"), order, err));
     BRC_GO(brc_buf_text(out, ",\"fill_value\":", err));
-    BRC_GO(brc_zarr2_fill_write(out, doc, order, reg, err));
+    BRC_GO(brc_zarr2_fill_write(out, doc, order, gaps, reg, err));
     BRC_GO(brc_buf_byte(out, ',', err));
     BRC_GO(brc_buf_append(out, codecs.data, codecs.len, err));
     BRC_GO(put_key_separator(out, doc, err));
@@ -347,14 +407,14 @@ done:
 }
 
 /* Gives the .zarray the document's fill value, where v2 can say it. */
-static int close_fill(brc_json *zarray, const brc_json *doc, const brc_registry *reg,
+static int close_fill(brc_json *zarray, const brc_json *doc, int gaps, const brc_registry *reg,
                       brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     brc_json *fresh = NULL;
     brc_error why = BRC_ERROR_INIT;
 
-    int rc = put_zarray(&text, doc, reg, &why);
+    int rc = put_zarray(&text, doc, gaps, reg, &why);
     if (rc < 0) {
         rc = rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
         goto done;
@@ -369,7 +429,8 @@ done:
 
 /* The note's .zarray with the shape and separator of now, where it means what the
  * document says; else *out stays NULL. */
-static int use_note(brc_json **out, const brc_json *doc, const brc_registry *reg, brc_error *err)
+static int use_note(brc_json **out, const brc_json *doc, int gaps, const brc_registry *reg,
+                    brc_error *err)
 {
     static const char *const compared[] = { "data_type", "fill_value", "codecs", "chunk_grid" };
     const brc_json *zarray = brc_json_member(brc_json_member(doc, BRC_ZARR2_NOTE), "zarray");
@@ -391,8 +452,8 @@ static int use_note(brc_json **out, const brc_json *doc, const brc_registry *reg
     BRC_GO(brc_json_clone(&copy, zarray, err));
     BRC_GO(brc_json_clone(&shape, brc_json_member(doc, "shape"), err));
     BRC_GO(brc_json_set(copy, "shape", shape, err));
-    if (is_open_fill(copy))
-        BRC_GO(close_fill(copy, doc, reg, err));
+    if (is_open_fill(copy) || brc_meta_lacks_fill(doc))
+        BRC_GO(close_fill(copy, doc, gaps, reg, err));
     BRC_GO(put_key_separator(&text, doc, err));
     if (text.data[text.len - 2] == '/' || brc_json_member(copy, "dimension_separator")) {
         char now[2] = { (char)text.data[text.len - 2], 0 };
@@ -436,16 +497,16 @@ static int copy_unknown(brc_json *zarray, const brc_json *doc, brc_error *err)
     return BRC_OK;
 }
 
-int brc_zarr2_array_write(brc_json **zarray, brc_json **zattrs, const brc_json *doc,
+int brc_zarr2_array_write(brc_json **zarray, brc_json **zattrs, const brc_json *doc, int gaps,
                           const brc_registry *reg, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
 
     *zarray = *zattrs = NULL;
-    BRC_GO(use_note(zarray, doc, reg, err));
+    BRC_GO(use_note(zarray, doc, gaps, reg, err));
     if (!*zarray) {
-        BRC_GO(put_zarray(&text, doc, reg, err));
+        BRC_GO(put_zarray(&text, doc, gaps, reg, err));
         BRC_GO(brc_json_parse(zarray, (const char *)text.data, text.len, err));
     }
     BRC_GO(copy_unknown(*zarray, doc, err));

@@ -241,8 +241,16 @@ static int write_element(brc_buf *out, const brc_json *fill, const brc_dtype *ty
     }
 }
 
-int brc_zarr2_fill_write(brc_buf *out, const brc_json *doc, char order, const brc_registry *reg,
-                         brc_error *err)
+static int is_zeros(const brc_buf *element)
+{
+    size_t i = 0;
+    while (i < element->len && element->data[i] == 0)
+        i++;
+    return i == element->len;
+}
+
+int brc_zarr2_fill_write(brc_buf *out, const brc_json *doc, char order, int gaps,
+                         const brc_registry *reg, brc_error *err)
 {
     const brc_json *fill = brc_json_member(doc, "fill_value");
     brc_buf element = BRC_BUF_INIT;
@@ -253,6 +261,8 @@ int brc_zarr2_fill_write(brc_buf *out, const brc_json *doc, char order, const br
     rc = type->ops->parse(type, fill, &element, err);
     if (rc < 0)
         brc_context(err, "/fill_value");
+    else if (brc_meta_lacks_fill(doc) && (!gaps || is_zeros(&element)))
+        rc = brc_buf_text(out, "null", err);
     else
         rc = write_element(out, fill, type, &element, order, err);
 done:

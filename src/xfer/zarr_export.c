@@ -13,6 +13,7 @@
 
 #include "../base/alloc.h"
 #include "../base/file.h"
+#include "../nd/shape.h"
 #include "../zarr/transfer.h"
 #include "tree_out.h"
 #include "xfer.h"
@@ -85,15 +86,32 @@ static int put_documents3(zarr_out *out, const char *inner, const brc_json *doc,
     return put_document(out, inner, "zarr.json", doc, err);
 }
 
-static int put_documents2(zarr_out *out, const char *inner, const brc_json *doc, int kind,
-                          brc_error *err)
+/* *gaps: whether a chunk of the array is absent. */
+static int find_gaps(int *gaps, const zarr_out *out, const char *path, brc_error *err)
+{
+    uint64_t chunks, bytes;
+    brc_array *a;
+
+    BRC_TRY(brc_array_open(&a, out->session, path, err));
+    const brc_array_info *info = brc_array_describe(a);
+    int rc = brc_array_stat(&chunks, &bytes, a, err);
+    *gaps = rc == BRC_OK && chunks < brc_shape_count(info->ndim, info->grid);
+    brc_array_free(a);
+    return rc;
+}
+
+static int put_documents2(zarr_out *out, const char *path, const char *inner, const brc_json *doc,
+                          int kind, brc_error *err)
 {
     const char *name = kind == BRC_ARRAY ? ".zarray" : ".zgroup";
     brc_json *own = NULL, *zattrs = NULL;
-    int rc;
+    int rc, gaps = 0;
 
     if (kind == BRC_ARRAY) {
-        BRC_GO(brc_zarr2_array_write(&own, &zattrs, doc, brc_session_registry(out->session), err));
+        if (brc_meta_lacks_fill(doc))
+            BRC_GO(find_gaps(&gaps, out, path, err));
+        BRC_GO(brc_zarr2_array_write(&own, &zattrs, doc, gaps, brc_session_registry(out->session),
+                                     err));
         out->separator = brc_json_is(brc_json_member(own, "dimension_separator"), "/") ? '/' : '.';
     } else {
         BRC_GO(brc_zarr2_group_write(&own, &zattrs, doc, err));
@@ -201,7 +219,7 @@ static int write_node(void *ctx, const char *path, const char *inner, int kind, 
         return brc_fail(err, BRC_EINVAL, "%s: a name in it cannot be a directory's", path);
     BRC_GO(brc_node_doc(&doc, out->session, path, err));
     BRC_GO(out->tree->folder(out->tree, inner, err));
-    rc = out->opts->version == 2 ? put_documents2(out, inner, doc, kind, err)
+    rc = out->opts->version == 2 ? put_documents2(out, path, inner, doc, kind, err)
                                  : put_documents3(out, inner, doc, err);
     if (rc < 0) {
         brc_context(err, "%s", path);

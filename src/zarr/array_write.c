@@ -251,7 +251,7 @@ int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, b
         .len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) * brc_array_unit(a),
         .hash = brc_store_hash(brc_array_store(a)),
         .secret = brc_store_secret(brc_array_store(a)),
-        .fill = w.fill,
+        .fill = brc_meta_absent_chunk(&a->meta),
         .next = writer_next,
         .gather = writer_gather,
         .find = writer_find,

@@ -226,10 +226,17 @@ static int meta_transformers(const brc_json *doc, brc_error *err)
     return BRC_OK;
 }
 
+int brc_meta_lacks_fill(const brc_json *doc)
+{
+    const brc_json *note = brc_json_member(doc, BRC_ZARR2_NOTE);
+    return brc_json_kind(brc_json_member(note, "fill_value")) == BRC_JSON_NULL;
+}
+
 static int meta_fill(brc_meta *m, const brc_json *doc, brc_error *err)
 {
     const brc_json *fill = brc_json_member(doc, "fill_value");
     int rc = m->type->ops->parse(m->type, fill, &m->fill, err);
+    m->keeps_fill = brc_meta_lacks_fill(doc);
     if (rc < 0)
         brc_context(err, "/fill_value");
     return rc;

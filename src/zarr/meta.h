@@ -41,6 +41,7 @@ typedef struct brc_meta {
     brc_dtype *index_type;
     brc_dtype *type;     /* NULL where it is not known                            */
     brc_buf fill;        /* one canonical element                                 */
+    int keeps_fill;      /* chunks of nothing but that are stored: see brc_meta_lacks_fill() */
     brc_json *codecs;    /* the list for what is stored                           */
     brc_form *forms;     /* those that were needed so far                         */
     int opaque;          /* chunks are kept as the bytes that came, never encoded */
@@ -53,6 +54,14 @@ typedef struct brc_meta {
     char *dtype, *codecs_json; /* the members: a plain name or JSON text          */
 } brc_meta;
 
+/* A member of an array's document, {"must_understand": false, ...}: what Zarr v2 says of the
+ * array and v3 cannot (src/xfer/zarr2.h). */
+#define BRC_ZARR2_NOTE "zarr2_array"
+/* 1 where the note has "fill_value": null: the array came without a fill value, and the
+ * document has one only because v3 asks for it. Nobody said then what an absent chunk
+ * holds, so each chunk that was written is stored, whatever is in it. */
+int brc_meta_lacks_fill(const brc_json *doc);
+
 /* Largest decoded chunk, in bytes. */
 #define BRC_MAX_CHUNK_BYTES UINT64_C(0x7fffffff)
 
@@ -60,6 +69,14 @@ typedef struct brc_meta {
 static inline int brc_meta_is_variable(const brc_meta *meta)
 {
     return meta->type != NULL && meta->type->item_size == 0;
+}
+
+/* The element that an absent chunk consists of; data NULL: no chunk that is written is
+ * absent. */
+static inline brc_span brc_meta_absent_chunk(const brc_meta *meta)
+{
+    brc_span fill = {meta->fill.data, meta->fill.len}, none = {NULL, 0};
+    return meta->keeps_fill ? none : fill;
 }
 
 /* Checks a group's document. Errors name the member as a JSON pointer. */

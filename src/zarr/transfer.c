@@ -119,7 +119,7 @@ static int put_stored(brc_array *a, const brc_chunk_source *source, brc_error *e
                                     brc_array_unit(a),
         .hash = brc_store_hash(brc_array_store(a)),
         .secret = brc_store_secret(brc_array_store(a)),
-        .fill = {a->meta.fill.data, a->meta.fill.len},
+        .fill = brc_meta_absent_chunk(&a->meta),
         .encoded = 1,
         .next = stored_next,
         .find = stored_find,

@@ -274,9 +274,10 @@ def plain(value):
 
 def xarray_groups(path, engine):
     if engine == 'zarr':
-        with_groups = [''] + [os.path.relpath(os.path.dirname(p), path)
-                              for p in glob.glob(path + '/**/zarr.json', recursive=True)
-                              if '"node_type": "group"' in open(p, encoding='utf-8').read()]
+        documents = [p for p in glob.glob(path + '/**/zarr.json', recursive=True)
+                     if '"node_type": "group"' in open(p, encoding='utf-8').read()]
+        documents += glob.glob(path + '/**/.zgroup', recursive=True)
+        with_groups = [''] + [os.path.relpath(os.path.dirname(p), path) for p in documents]
         return sorted({'' if g == '.' else g for g in with_groups})
     found = []
 
@@ -324,15 +325,18 @@ def compare_xarray(original, other, engine):
 
 
 def through(command, folder, original, classic):
-    """NetCDF, breccia, NetCDF and Zarr."""
-    repo, back, store = (os.path.join(folder, n) for n in ('r.brc', 'back.nc', 'back.zarr'))
+    """NetCDF, breccia, NetCDF and Zarr of both versions."""
+    repo, back, store, older = (os.path.join(folder, n)
+                                for n in ('r.brc', 'back.nc', 'back.zarr', 'older.zarr'))
     run(command, 'init', repo)
     run(command, 'import', repo, original)
     run(command, 'export', repo, back, '--format', 'netcdf3' if classic else 'netcdf')
     run(command, 'export', repo, store)
+    run(command, 'export', repo, older, '--format', 'zarr2')
     compare_files(original, back, True)
     compare_xarray(original, back, 'netcdf4')
     compare_xarray(original, store, 'zarr')
+    compare_xarray(original, older, 'zarr')
     if classic:  # and as NetCDF-4, which says no less
         run(command, 'export', repo, back + '4', '--format', 'netcdf')
         compare_files(original, back + '4', False)
@@ -468,6 +472,15 @@ def make_dataset(rng):
         attrs={'title': 'æ', 'n': [1, 2], 'f': 0.1})
 
 
+def identical(what, first, second, but=()):
+    with first, second:
+        try:
+            xarray.testing.assert_identical(first.drop_vars(but).load(),
+                                            second.drop_vars(but).load())
+        except AssertionError as fault:
+            raise Differs(f'{what}: {fault}') from fault
+
+
 def from_xarray(command, folder, rng):
     """A dataset that xarray wrote as Zarr, read by it as NetCDF."""
     source, repo, dest = (os.path.join(folder, n) for n in ('x.zarr', 'x.brc', 'x.nc'))
@@ -475,12 +488,37 @@ def from_xarray(command, folder, rng):
     run(command, 'init', repo)
     run(command, 'import', repo, source)
     run(command, 'export', repo, dest)
-    with xarray.open_dataset(source, engine='zarr', consolidated=False) as first, \
-            xarray.open_dataset(dest, engine='netcdf4', auto_complex=True) as second:
-        try:
-            xarray.testing.assert_identical(first.load(), second.load())
-        except AssertionError as fault:
-            raise Differs(f'xarray: {fault}') from fault
+    identical('xarray', xarray.open_dataset(source, engine='zarr', consolidated=False),
+              xarray.open_dataset(dest, engine='netcdf4', auto_complex=True))
+
+
+def older_from_xarray(command, folder, rng):
+    """The same as Zarr of version 2, where the fill value is what xarray takes for missing
+    and most of its arrays have none: zeros, False and the first of 1970 are values. What
+    has one (packed) has it in version 2 alone: elsewhere an attribute would have to say so."""
+    source, repo, back, newer, dest = (os.path.join(folder, n) for n in (
+        'old.zarr', 'old.brc', 'old2.zarr', 'old3.zarr', 'old.nc'))
+    n = int(rng.integers(1, 4))
+    data = make_dataset(rng).assign(
+        zero_time=('zero', np.zeros(n, 'M8[ns]')), never=('zero', np.zeros(n, bool)),
+        none=(('zero', 'x'), np.zeros((n, 3), pick(rng, ['i1', 'u2', 'i8', 'f4']))),
+        empty=('zero', np.array([''] * n)), still=('zero', np.zeros(n, 'm8[s]')))
+    for name in data.variables:
+        if rng.integers(2):
+            data[name].encoding['chunks'] = (1,) * data[name].ndim
+    data.to_zarr(source, zarr_format=2, consolidated=False)
+    run(command, 'init', repo)
+    run(command, 'import', repo, source)
+    run(command, 'export', repo, back, '--format', 'zarr2')
+    run(command, 'export', repo, newer)
+    run(command, 'export', repo, dest)
+    for other, engine, more in ((back, 'zarr', {'consolidated': False}),
+                                (newer, 'zarr', {'consolidated': False}),
+                                (dest, 'netcdf4', {'auto_complex': True})):
+        identical(f'{other} of Zarr v2',
+                  xarray.open_dataset(source, engine='zarr', consolidated=False),
+                  xarray.open_dataset(other, engine=engine, **more),
+                  () if other == back else ['packed'])
 
 
 def one(command, number, seed, folder):
@@ -490,7 +528,8 @@ def one(command, number, seed, folder):
     through(command, folder, original, file_format in CLASSIC)
     from_zarr(command, folder, rng)
     from_xarray(command, folder, rng)
-    return 4
+    older_from_xarray(command, folder, rng)
+    return 5
 
 
 def main():
