@@ -68,7 +68,8 @@ static const struct {
     { RECORD, "{\"a\":-1,\"b\":{\"x\":true,\"y\":[0.5,1.5]},\"c\":2.0}", 13, 0x01, H5T_COMPOUND,
       "{\"data_type\":" RECORD "}" },
     { "string", "\"h\\u00e9\"", 0, 0, H5T_STRING, NULL },
-    { "bytes", "\"\"", 0, 0, H5T_VLEN, "{\"fill_value\":\"\"}" }, /* libhdf5 loses the memory of any other */
+    /* libhdf5 loses the memory of any other fill value of these */
+    { "bytes", "\"\"", 0, 0, H5T_VLEN, "{\"fill_value\":\"\"}" },
     { "binary", "\"\"", 0, 0, H5T_VLEN, "{\"data_type\":\"binary\",\"fill_value\":\"\"}" },
 };
 #define N_TYPES ((int)(sizeof(types) / sizeof(types[0])))

@@ -256,7 +256,7 @@ done:
 }
 
 /* Whether no value means "missing"; an array of Zarr's may say so itself. */
-static int lacks_fill(const dataset_in *d, H5D_fill_value_t status)
+static int dataset_lacks_fill(const dataset_in *d, H5D_fill_value_t status)
 {
     const brc_json *noted = brc_json_member(d->attrs.zarr, "fill_value");
     if (noted)
@@ -277,7 +277,7 @@ static int read_fill(dataset_in *d, brc_error *err)
     if (lib->H5Pfill_value_defined(d->plist, &status) < 0)
         return dataset_failed(d, "its fill value cannot be read", err);
     d->undefined_fill = status == H5D_FILL_VALUE_UNDEFINED;
-    d->array.lacks_fill = lacks_fill(d, status);
+    d->array.lacks_fill = dataset_lacks_fill(d, status);
     if (status != H5D_FILL_VALUE_USER_DEFINED)
         return BRC_OK;
     BRC_TRY(brc_new((void **)&element, size, err));

@@ -365,7 +365,7 @@ static int read_fill_value(var_in *v, brc_error *err)
 
 /* Whether no value of the variable means "missing": it has no _FillValue, or one that no
  * element can have, and that only the note keeps. */
-static int lacks_fill(const var_in *v)
+static int var_lacks_fill(const var_in *v)
 {
     const brc_json *noted =
         brc_json_member(brc_json_member(v->note, "attributes"), BRC_NETCDF_FILL);
@@ -391,7 +391,7 @@ static int describe_var(var_in *v, brc_error *err)
     BRC_TRY(read_chunks(v, err));
     BRC_TRY(read_attrs(v, err));
     BRC_TRY(read_fill_value(v, err));
-    v->array.lacks_fill = lacks_fill(v);
+    v->array.lacks_fill = var_lacks_fill(v);
     if (v->note)
         BRC_TRY(brc_json_parse(&ignorable, "false", 5, err));
     if (v->note)

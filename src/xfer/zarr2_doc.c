@@ -221,7 +221,7 @@ done:
 }
 
 /* Puts a member into the document's note; `value` is consumed. */
-static int set_note(brc_json *doc, const char *name, brc_json *value, brc_error *err)
+static int put_note(brc_json *doc, const char *name, brc_json *value, brc_error *err)
 {
     const brc_json *there = brc_json_member(doc, BRC_ZARR2_NOTE);
     brc_json *note = NULL;
@@ -243,7 +243,7 @@ done:
 
 int brc_zarr2_note_no_fill(brc_json *doc, brc_error *err)
 {
-    return set_note(doc, "fill_value", brc_json_new_null(), err);
+    return put_note(doc, "fill_value", brc_json_new_null(), err);
 }
 
 /* Keeps the .zarray in the document where the way back would not give it. */
@@ -262,7 +262,7 @@ static int note_whole(brc_json *doc, const brc_json *zarray, const brc_registry 
     if (rc == BRC_OK && !same)
         rc = brc_json_clone(&copy, zarray, err);
     if (rc == BRC_OK && !same)
-        rc = set_note(doc, "zarray", copy, err);
+        rc = put_note(doc, "zarray", copy, err);
     brc_json_free(zattrs);
     brc_json_free(back);
     return rc;

@@ -14,7 +14,7 @@ static void check_array(const brc_json *zarray)
     int rc = brc_meta_open(&meta, fuzz_registry(), doc, &err);
     FUZZ_TRUE(rc != BRC_EINTERNAL && rc != BRC_ENOMEM, &err);
     if (rc == BRC_OK) {
-        rc = brc_zarr2_array_write(&back, &attrs, doc, fuzz_registry(), &err);
+        rc = brc_zarr2_array_write(&back, &attrs, doc, 0, fuzz_registry(), &err);
         FUZZ_TRUE(rc == BRC_OK || rc == BRC_EUNSUPPORTED || rc == BRC_EINVAL, &err);
         brc_json_free(back);
         brc_json_free(attrs);
