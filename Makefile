@@ -71,6 +71,7 @@ CLI_OBJS   := $(call objects,cli/*.c)
 KIT_MAIN   := $(call objects,tests/kit/kit_main.c tests/kit/kit_alloc.c)
 KIT_OBJS   := $(KIT_MAIN) $(call objects,tests/kit/codec_kit.c tests/kit/codec_lists.c tests/kit/type_kit.c)
 FUZZ_MAIN  := $(call objects,tests/fuzz/main.c)
+FUZZ_KIT   := $(call objects,tests/kit/row_edits.c tests/kit/battery.c tests/kit/sample_repo.c)
 FUZZ_OBJS  := $(filter-out $(FUZZ_MAIN),$(call objects,tests/fuzz/*.c))
 TEST_OBJS  := $(filter-out $(KIT_MAIN),$(call objects,tests/test_*.c tests/kit/*.c tests/main.c)) \
               $(FUZZ_OBJS)
@@ -196,7 +197,7 @@ $(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
-$(OBJ)/fuzz: $(FUZZ_MAIN) $(FUZZ_OBJS) $(OBJ)/libbreccia.a
+$(OBJ)/fuzz: $(FUZZ_MAIN) $(FUZZ_OBJS) $(FUZZ_KIT) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../kit/row_edits.h"
 
 static const fuzz_harness harnesses[] = {
 #define HARNESS(name) { #name, fuzz_##name },
@@ -42,6 +43,7 @@ static struct {
     char dir[512], path[600];
     breccia *empty, *past;
     brc_session *session, *history;
+    brc_buf base;
 } kept;
 
 const brc_registry *fuzz_registry(void)
@@ -139,6 +141,13 @@ brc_session *fuzz_history(void)
     return kept.history;
 }
 
+const brc_buf *fuzz_base(void)
+{
+    if (kept.base.len == 0)
+        kept.base = row_edits_base(fuzz_path("base.brc"));
+    return &kept.base;
+}
+
 const char *fuzz_file(const char *name, const void *data, size_t len)
 {
     brc_error err = BRC_ERROR_INIT;
@@ -177,6 +186,7 @@ void fuzz_end(void)
     brc_free(kept.past);
     brc_scratch_free(kept.scratch);
     brc_registry_free(kept.registry);
+    brc_buf_dispose(&kept.base);
     if (kept.dir[0] != '\0')
         brc_tree_remove(kept.dir);
     memset(&kept, 0, sizeof(kept));

@@ -25,6 +25,8 @@ const fuzz_harness *fuzz_harness_at(size_t i);
 #define HARNESS(name) void fuzz_##name(const uint8_t *data, size_t len);
 #include "harnesses.h"
 #undef HARNESS
+/* libFuzzer's mutations of bytes are not all that this one's programs need. */
+size_t fuzz_mutate_repository(uint8_t *data, size_t len, size_t max, unsigned seed);
 
 /* Ends the process where it is not so. `error` is for the report, and may be NULL. */
 #define FUZZ_TRUE(condition, error) \
@@ -36,6 +38,8 @@ brc_scratch *fuzz_scratch(void);
 /* An empty repository, and one with a few commits, branches, tags and changes. */
 brc_session *fuzz_session(void);
 brc_session *fuzz_history(void);
+/* The bytes of kit/row_edits.h's repository. */
+const brc_buf *fuzz_base(void);
 /* Writes the bytes to a file of this name in a temporary folder: its path, valid until
  * the next call. */
 const char *fuzz_file(const char *name, const void *data, size_t len);

@@ -11,6 +11,9 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t len, size_t max); /* libFuzzer's own */
+
 static const fuzz_harness *harness;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -34,4 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     harness->run(own, len);
     free(own);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed)
+{
+    if (harness->run == fuzz_repository && seed % 4 != 0)
+        return fuzz_mutate_repository(data, len, max, seed);
+    return LLVMFuzzerMutate(data, len, max);
 }
