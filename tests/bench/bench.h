@@ -150,6 +150,7 @@ void bench_random(const bench_opts *o);
 void bench_commit(const bench_opts *o);
 void bench_size(const bench_opts *o);
 void bench_shard(const bench_opts *o);
+void bench_ediff(const bench_opts *o);
 void bench_scale(const bench_opts *o);
 
 #endif

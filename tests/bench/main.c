@@ -21,6 +21,7 @@ static const struct {
     {"bulk", "whole arrays written, read and written again", bench_bulk},
     {"random", "one chunk, one small slice", bench_random},
     {"shard", "one inner chunk of a shard, and a box across shards", bench_shard},
+    {"ediff", "the elements in which two versions differ", bench_ediff},
     {"commit", "commits, diff and branches at a million chunks, and many commits", bench_commit},
     {"size", "what versions, index, tree and pages take", bench_size},
     {"scale", "how costs grow with nodes, commits and chunks: exit status 1 where they bend",
