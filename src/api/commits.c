@@ -1,9 +1,8 @@
-/* Committing, and reading history. */
+/* Committing, and reading one commit. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/iter.h"
 #include "../history/commit.h"
 #include "../zarr/session.h"
 #include "clock.h"
@@ -183,122 +182,5 @@ int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *give
     if (rc < 0)
         s->is_read = 0;
     free(meta);
-    return rc;
-}
-
-/* ---- the log -------------------------------- */
-
-typedef struct log_walk {
-    breccia *repo;
-    brc_walk *walk;
-    char *path; /* NULL: every commit */
-    int met;    /* a commit that was looked at has the path */
-} log_walk;
-
-static void log_dispose(void *state)
-{
-    log_walk *log = state;
-    brc_walk_free(log->walk);
-    free(log->path);
-    brc_repo_unref(log->repo);
-}
-
-static int log_path(log_walk *log, const char *path, brc_error *err)
-{
-    brc_buf normal = BRC_BUF_INIT;
-    int rc = brc_path_normal(&normal, path, err);
-    if (rc == BRC_OK)
-        rc = brc_buf_take_text(&normal, &log->path, err);
-    brc_buf_dispose(&normal);
-    return rc;
-}
-
-/* The tip that a log starts from: a branch without a commit has an empty log. */
-static int log_tip(breccia *repo, const char *rev, brc_oid *tip, brc_error *err)
-{
-    int has;
-    char *full;
-    memset(tip, 0, sizeof(*tip));
-    if (rev != NULL)
-        return brc_rev_resolve(repo->store, rev, tip, err);
-    BRC_TRY(brc_head_get(repo->store, &rev, err));
-    BRC_TRY(brc_ref_full(&full, "heads", rev, err));
-    int rc = brc_ref_get(repo->store, full, &has, tip, err);
-    free(full);
-    return rc;
-}
-
-/* A walk from `rev`, or through the commits of the range "A..B". */
-static int log_walk_new(log_walk *log, const char *rev, brc_error *err)
-{
-    brc_store *store = log->repo->store;
-    brc_oid tip, hidden;
-    int rc, is_range = 0;
-    char *from = NULL, *to = NULL;
-    if (rev != NULL)
-        BRC_TRY(brc_rev_range(rev, &is_range, &from, &to, err));
-    BRC_GO(log_tip(log->repo, is_range ? to : rev, &tip, err));
-    BRC_GO(brc_walk_new(&log->walk, store, &tip, err));
-    if (is_range) {
-        BRC_GO(brc_rev_resolve(store, from, &hidden, err));
-        BRC_GO(brc_walk_hide(log->walk, &hidden, err));
-    }
-done:
-    free(from);
-    free(to);
-    return rc;
-}
-
-int brc_log(brc_iter **out, breccia *repo, const char *rev, const char *path, brc_error *err)
-{
-    int rc;
-    BRC_TRY(brc_iter_new(out, BRC_ITER_LOG, sizeof(log_walk), log_dispose, err));
-    log_walk *log = brc_iter_state(*out);
-    log->repo = brc_repo_ref(repo);
-    if (path != NULL)
-        BRC_GO(log_path(log, path, err));
-    rc = log_walk_new(log, rev, err);
-done:
-    if (rc < 0) {
-        brc_iter_free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
-/* 1 where the commit's node at the path differs from that of every parent. */
-static int log_touches(log_walk *log, const brc_commit *commit, brc_error *err)
-{
-    brc_store *store = log->repo->store;
-    brc_entry now, before;
-    brc_oid root;
-    BRC_TRY(brc_snapshot_find(store, &commit->root, log->path, &now, err));
-    log->met |= now.kind != 0;
-    for (size_t i = 0; i < commit->nparents; i++) {
-        BRC_TRY(brc_commit_root(store, &commit->parents[i], &root, err));
-        BRC_TRY(brc_snapshot_find(store, &root, log->path, &before, err));
-        if (brc_entry_equal(&now, &before))
-            return 0;
-    }
-    return commit->nparents > 0 || now.kind != 0;
-}
-
-int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err)
-{
-    int rc;
-    BRC_TRY(brc_iter_check(it, BRC_ITER_LOG, err));
-    log_walk *log = brc_iter_state(it);
-    while ((rc = brc_walk_next(log->walk, out, err)) > 0) {
-        if (log->path == NULL)
-            return 1;
-        rc = log_touches(log, *out, err);
-        if (rc != 0) {
-            log->met = 1; /* also where it went: a parent has it */
-            return rc;
-        }
-    }
-    if (rc == 0 && log->path != NULL && !log->met)
-        return brc_fail(err, BRC_ENOTFOUND, "%s: no commit here has a node %s",
-                        brc_store_path(log->repo->store), log->path);
     return rc;
 }

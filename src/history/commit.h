@@ -50,5 +50,7 @@ void brc_walk_free(brc_walk *walk);
 BRC_MUST_USE int brc_walk_hide(brc_walk *walk, const brc_oid *tip, brc_error *err);
 /* 1 with a commit, borrowed until the next step; 0 at the end. */
 BRC_MUST_USE int brc_walk_next(brc_walk *walk, const brc_commit **out, brc_error *err);
+/* The commit that was given last becomes the caller's, who frees it. */
+brc_commit *brc_walk_take(brc_walk *walk);
 
 #endif

@@ -23,7 +23,8 @@ typedef struct walk_commit {
 
 struct brc_walk {
     brc_store *store;
-    brc_commit *given; /* the line's last one */
+    brc_commit *given;      /* the line's last one */
+    walk_commit *rest_given; /* the same of the rest */
     brc_oid at;        /* the line's next one */
     int more;
     void *known;       /* tsearch: every walk_commit of the rest */
@@ -223,6 +224,7 @@ static int walk_next_of_rest(brc_walk *walk, const brc_commit **out, brc_error *
             BRC_TRY(ready_push(walk, parent, err));
     }
     *out = c->commit;
+    walk->rest_given = c;
     return 1;
 }
 
@@ -250,4 +252,12 @@ int brc_walk_next(brc_walk *walk, const brc_commit **out, brc_error *err)
         walk->at = walk->given->parents[0];
     *out = walk->given;
     return 1;
+}
+
+brc_commit *brc_walk_take(brc_walk *walk)
+{
+    brc_commit **held = walk->rest_given != NULL ? &walk->rest_given->commit : &walk->given;
+    brc_commit *commit = *held;
+    *held = NULL;
+    return commit;
 }

@@ -1,4 +1,4 @@
-/* A chained hash table threaded on a list from newest to oldest. */
+/* A chained hash table threaded on two lists from newest to oldest. */
 #include "cache.h"
 
 #include <stdlib.h>
@@ -20,27 +20,34 @@ static size_t cache_bucket(const brc_cache *cache, const brc_oid *id)
     return (size_t)(h & (cache->nbuckets - 1));
 }
 
+static brc_cache_list *cache_list_of(brc_cache *cache, const brc_cached *e)
+{
+    return e->pinned ? &cache->pinned : &cache->used;
+}
+
 static void cache_unlink_age(brc_cache *cache, brc_cached *e)
 {
+    brc_cache_list *list = cache_list_of(cache, e);
     if (e->newer != NULL)
         e->newer->older = e->older;
     else
-        cache->newest = e->older;
+        list->newest = e->older;
     if (e->older != NULL)
         e->older->newer = e->newer;
     else
-        cache->oldest = e->newer;
+        list->oldest = e->newer;
 }
 
 static void cache_link_newest(brc_cache *cache, brc_cached *e)
 {
+    brc_cache_list *list = cache_list_of(cache, e);
     e->newer = NULL;
-    e->older = cache->newest;
-    if (cache->newest != NULL)
-        cache->newest->newer = e;
+    e->older = list->newest;
+    if (list->newest != NULL)
+        list->newest->newer = e;
     else
-        cache->oldest = e;
-    cache->newest = e;
+        list->oldest = e;
+    list->newest = e;
 }
 
 static void cache_remove(brc_cache *cache, brc_cached *e)
@@ -51,25 +58,27 @@ static void cache_remove(brc_cache *cache, brc_cached *e)
     *at = e->next_in_bucket;
     cache_unlink_age(cache, e);
     cache->count--;
-    cache->bytes -= e->len;
+    if (!e->pinned)
+        cache->bytes -= e->len;
     free(e);
 }
 
-static void cache_remove_where(brc_cache *cache, int pinned)
+void brc_cache_drop_pinned(brc_cache *cache)
 {
-    for (brc_cached *e = cache->oldest, *newer; e != NULL; e = newer) {
-        newer = e->newer;
-        if (e->pinned == pinned)
-            cache_remove(cache, e);
-    }
+    while (cache->pinned.oldest != NULL)
+        cache_remove(cache, cache->pinned.oldest);
+}
+
+void brc_cache_clear(brc_cache *cache)
+{
+    while (cache->used.oldest != NULL)
+        cache_remove(cache, cache->used.oldest);
 }
 
 void brc_cache_dispose(brc_cache *cache)
 {
-    for (brc_cached *e = cache->newest, *older; e != NULL; e = older) {
-        older = e->older;
-        free(e);
-    }
+    brc_cache_drop_pinned(cache);
+    brc_cache_clear(cache);
     free(cache->buckets);
     memset(cache, 0, sizeof(*cache));
 }
@@ -87,11 +96,20 @@ static brc_cached *cache_lookup(const brc_cache *cache, const brc_oid *id)
 const brc_cached *brc_cache_find(brc_cache *cache, const brc_oid *id)
 {
     brc_cached *e = cache_lookup(cache, id);
-    if (e != NULL && e != cache->newest) {
+    if (e != NULL && !e->pinned && e != cache->used.newest) {
         cache_unlink_age(cache, e);
         cache_link_newest(cache, e);
     }
     return e;
+}
+
+static void cache_rehash(brc_cache *cache, const brc_cache_list *list)
+{
+    for (brc_cached *e = list->newest; e != NULL; e = e->older) {
+        brc_cached **bucket = &cache->buckets[cache_bucket(cache, &e->id)];
+        e->next_in_bucket = *bucket;
+        *bucket = e;
+    }
 }
 
 static int cache_grow(brc_cache *cache, brc_error *err)
@@ -102,22 +120,15 @@ static int cache_grow(brc_cache *cache, brc_error *err)
     free(cache->buckets);
     cache->buckets = p;
     cache->nbuckets = n;
-    for (brc_cached *e = cache->newest; e != NULL; e = e->older) {
-        brc_cached **bucket = &cache->buckets[cache_bucket(cache, &e->id)];
-        e->next_in_bucket = *bucket;
-        *bucket = e;
-    }
+    cache_rehash(cache, &cache->used);
+    cache_rehash(cache, &cache->pinned);
     return BRC_OK;
 }
 
 static void cache_make_room(brc_cache *cache, size_t len)
 {
-    for (brc_cached *e = cache->oldest, *newer; e != NULL && cache->bytes + len > cache->limit;
-         e = newer) {
-        newer = e->newer;
-        if (!e->pinned)
-            cache_remove(cache, e);
-    }
+    while (cache->used.oldest != NULL && cache->bytes + len > cache->limit)
+        cache_remove(cache, cache->used.oldest);
 }
 
 int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *data, size_t len,
@@ -128,7 +139,8 @@ int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *dat
         void *p;
         if (cache->count >= cache->nbuckets)
             BRC_TRY(cache_grow(cache, err));
-        cache_make_room(cache, len);
+        if (!pinned)
+            cache_make_room(cache, len);
         if (len > SIZE_MAX - sizeof(*e))
             return brc_nomem(err);
         BRC_TRY(brc_new(&p, sizeof(*e) + len, err));
@@ -141,22 +153,12 @@ int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *dat
         brc_cached **bucket = &cache->buckets[cache_bucket(cache, id)];
         e->next_in_bucket = *bucket;
         *bucket = e;
+        e->pinned = pinned;
         cache_link_newest(cache, e);
         cache->count++;
-        cache->bytes += len;
-        e->pinned = pinned;
+        cache->bytes += pinned ? 0 : len;
     }
     if (out != NULL)
         *out = e;
     return BRC_OK;
-}
-
-void brc_cache_drop_pinned(brc_cache *cache)
-{
-    cache_remove_where(cache, 1);
-}
-
-void brc_cache_clear(brc_cache *cache)
-{
-    cache_remove_where(cache, 0);
 }

@@ -1,6 +1,7 @@
 /*
  * Small objects in memory, by id. The least recently used go when the bytes held
- * pass the limit; pinned ones stay until they are dropped together.
+ * pass the limit. Pinned ones stay until they are dropped together; they stand apart, so
+ * that making room never meets them, and do not count against the limit.
  */
 #ifndef BRC_STORE_CACHE_H
 #define BRC_STORE_CACHE_H
@@ -16,11 +17,15 @@ typedef struct brc_cached {
     uint8_t data[];
 } brc_cached;
 
+typedef struct brc_cache_list {
+    brc_cached *newest, *oldest;
+} brc_cache_list;
+
 typedef struct brc_cache {
     brc_cached **buckets;
     size_t nbuckets, count;
-    size_t bytes, limit;
-    brc_cached *newest, *oldest;
+    size_t bytes, limit; /* of those that are not pinned */
+    brc_cache_list used, pinned;
 } brc_cache;
 
 void brc_cache_init(brc_cache *cache, size_t limit);

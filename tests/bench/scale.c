@@ -92,7 +92,7 @@ void scale_array(const repo *r, const char *path, size_t mark)
     snprintf(attrs, sizeof(attrs), "{\"mark\":%zu}", mark);
     spec.ndim = 1;
     spec.shape = shape;
-    spec.dtype = "uint8";
+    spec.dtype = "uint32";
     spec.attrs_json = attrs;
     must(brc_array_create(&array, r->session, path, &spec, &err), &err, "an array");
     brc_array_free(array);

@@ -29,8 +29,6 @@ static void many_chunks(repo *r, size_t n)
     free(values);
 }
 
-/* The nodes of the uncommitted map are held in memory: here they pass the limit of what is
- * cached at a thousandth of the chunks that it takes otherwise. */
 static scale_cost status_of_chunks(const bench_opts *o, size_t n)
 {
     repo r;
@@ -38,6 +36,35 @@ static scale_cost status_of_chunks(const bench_opts *o, size_t n)
     brc_error err = BRC_ERROR_INIT;
     scale_open(&r, o);
     many_chunks(&r, n);
+    scale_cost start = scale_start();
+    must(brc_session_clean(&clean, r.session, &err), &err, "status");
+    scale_cost cost = scale_stop(start);
+    must_be(!clean, "status of changes");
+    scale_close(&r);
+    return cost;
+}
+
+/* Each array has a map of its own, and all these maps are in memory at once: here they pass
+ * the limit of what is cached at a thousandth of the chunks that it takes otherwise. */
+static scale_cost status_of_many_maps(const bench_opts *o, size_t n)
+{
+    repo r;
+    int clean;
+    char path[80];
+    uint32_t value;
+    brc_error err = BRC_ERROR_INIT;
+    scale_open(&r, o);
+    scale_tree(&r, "", n, n);
+    scale_begin(&r);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(path, sizeof(path), "/g0/a%zu", i);
+        must(brc_array_open(&r.array, r.session, path, &err), &err, "opening an array");
+        value = (uint32_t)i + 1;
+        must(brc_array_write(r.array, NULL, &value, sizeof(value), &err), &err, "writing");
+        brc_array_free(r.array);
+    }
+    r.array = NULL;
+    scale_end(&r);
     r.handle->store->cache.limit = 64 << 10;
     scale_cost start = scale_start();
     must(brc_session_clean(&clean, r.session, &err), &err, "status");
@@ -74,6 +101,7 @@ static scale_cost rewrite_codecs(const bench_opts *o, size_t n)
 
 const scale_case scale_chunks[] = {
     {"status with uncommitted chunks", 20000, status_of_chunks, 0},
+    {"status with uncommitted arrays, cache full", 2000, status_of_many_maps, 0},
     {"codecs --rewrite of chunks", 2000, rewrite_codecs, 0},
     {"codecs --rewrite of chunks: memory", 8000, rewrite_codecs, 1},
     {NULL, 0, NULL, 0},
