@@ -399,15 +399,9 @@ int brc_draft_chunk_get(brc_store *store, int64_t node, const void *key, size_t 
     return rc;
 }
 
-int brc_draft_chunk_each(brc_store *store, int64_t node,
-                         int (*each)(void *ctx, const uint8_t *key, size_t key_len,
-                                     const brc_oid *id, brc_error *err),
-                         void *ctx, brc_error *err)
+static int draft_each_chunk_row(brc_store *store, sqlite3_stmt *st, brc_draft_chunk_fn each,
+                                void *ctx, brc_error *err)
 {
-    sqlite3_stmt *st;
-    BRC_TRY(
-        brc_stmt(store, "SELECT key, id FROM draft_chunk WHERE node=?1 ORDER BY key", &st, err));
-    sqlite3_bind_int64(st, 1, node);
     int rc;
     while ((rc = brc_step(store, st, err)) > 0) {
         brc_oid id;
@@ -421,6 +415,33 @@ int brc_draft_chunk_each(brc_store *store, int64_t node,
     }
     sqlite3_reset(st);
     return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_draft_chunk_each(brc_store *store, int64_t node, brc_draft_chunk_fn each, void *ctx,
+                         brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(
+        brc_stmt(store, "SELECT key, id FROM draft_chunk WHERE node=?1 ORDER BY key", &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    return draft_each_chunk_row(store, st, each, ctx, err);
+}
+
+int brc_draft_chunk_page(brc_store *store, int64_t node, brc_span after, size_t most,
+                         brc_draft_chunk_fn each, void *ctx, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT key, id FROM draft_chunk WHERE node=?1 AND key>?2 ORDER BY key"
+                     " LIMIT ?3",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    if (after.data != NULL)
+        sqlite3_bind_blob64(st, 2, after.data, after.len, SQLITE_STATIC);
+    else
+        sqlite3_bind_int(st, 2, 0); /* which comes before every blob */
+    sqlite3_bind_int64(st, 3, (int64_t)most);
+    return draft_each_chunk_row(store, st, each, ctx, err);
 }
 
 int brc_draft_chunk_any(brc_store *store, int64_t node, int *any, brc_error *err)

@@ -188,11 +188,12 @@ BRC_MUST_USE int brc_draft_chunk_put(brc_store *store, int64_t node, const void 
 /* *state: 0 no row, 1 an id, 2 dropped. */
 BRC_MUST_USE int brc_draft_chunk_get(brc_store *store, int64_t node, const void *key,
                                      size_t key_len, int *state, brc_oid *id, brc_error *err);
+typedef int (*brc_draft_chunk_fn)(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id, brc_error *err);
 /* Every row of the node by key; id NULL: dropped. */
-BRC_MUST_USE int brc_draft_chunk_each(brc_store *store, int64_t node,
-                                      int (*each)(void *ctx, const uint8_t *key, size_t key_len,
-                                                  const brc_oid *id, brc_error *err),
-                                      void *ctx, brc_error *err);
+BRC_MUST_USE int brc_draft_chunk_each(brc_store *store, int64_t node, brc_draft_chunk_fn each, void *ctx, brc_error *err);
+/* At most `most` of them, those behind the key `after` (data NULL: from the first on). */
+BRC_MUST_USE int brc_draft_chunk_page(brc_store *store, int64_t node, brc_span after, size_t most,
+                                      brc_draft_chunk_fn each, void *ctx, brc_error *err);
 BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, int64_t node, int *any, brc_error *err);
 /* Removes the rows of one key, or of all keys (key NULL). */
 BRC_MUST_USE int brc_draft_chunk_clear(brc_store *store, int64_t node, const void *key, size_t key_len, brc_error *err);

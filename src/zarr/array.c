@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "chunk_cursor.h"
 #include "opaque.h"
 #include "transfer.h"
 
@@ -192,7 +193,7 @@ typedef struct id_lookup {
     size_t id_len;
 } id_lookup;
 
-static int id_value(brc_span value, size_t id_len, brc_oid *out, brc_error *err)
+int brc_chunk_id_of(brc_span value, size_t id_len, brc_oid *out, brc_error *err)
 {
     memset(out, 0, sizeof(*out));
     if (value.len != id_len)
@@ -204,7 +205,7 @@ static int id_value(brc_span value, size_t id_len, brc_oid *out, brc_error *err)
 static int id_found(void *ctx, size_t i, brc_span value, brc_error *err)
 {
     const id_lookup *l = ctx;
-    return id_value(value, l->id_len, &l->ids[l->numbers[i]], err);
+    return brc_chunk_id_of(value, l->id_len, &l->ids[l->numbers[i]], err);
 }
 
 static int id_of_one(brc_array *a, const uint64_t *index, brc_oid *id, brc_error *err)
@@ -219,7 +220,7 @@ static int id_of_one(brc_array *a, const uint64_t *index, brc_oid *id, brc_error
     if (state != 0)
         return BRC_OK;
     BRC_TRY(brc_map_get(brc_array_store(a), &a->entry.map, key, len, &found, &value, err));
-    return found ? id_value(value, brc_store_id_len(brc_array_store(a)), id, err) : BRC_OK;
+    return found ? brc_chunk_id_of(value, brc_store_id_len(brc_array_store(a)), id, err) : BRC_OK;
 }
 
 int brc_array_chunk_ids(brc_array *a, size_t n, const uint64_t *indexes, brc_oid *ids,
@@ -256,39 +257,15 @@ done:
     return rc;
 }
 
-typedef struct each_chunk {
-    const brc_array *a;
-    brc_chunk_each_fn each;
-    void *ctx;
-} each_chunk;
-
-static int each_map_item(void *ctx, brc_span key, brc_span value, brc_error *err)
-{
-    const each_chunk *e = ctx;
-    uint64_t index[BRC_MAX_NDIM];
-    brc_oid id;
-    if (brc_chunk_key_decode(key.data, key.len, index) != e->a->meta.ndim)
-        return brc_fail(err, BRC_ECORRUPT, "%s: a chunk's key is damaged; run 'breccia fsck'",
-                        e->a->path);
-    BRC_TRY(id_value(value, brc_store_id_len(brc_array_store(e->a)), &id, err));
-    return e->each(e->ctx, index, &id, err);
-}
-
 int brc_array_each_chunk(brc_array *a, brc_chunk_each_fn each, void *ctx, brc_error *err)
 {
-    each_chunk e = {a, each, ctx};
-    brc_store *store = brc_array_store(a);
-    brc_oid map = a->entry.map;
-    int scratch = a->row_has_chunks;
-    int rc = BRC_OK;
-    if (scratch) {
-        brc_store_scratch_begin(store);
-        rc = brc_fold_chunks(store, &a->entry, a->row, &map, err);
-    }
-    if (rc == BRC_OK)
-        rc = brc_map_each(store, &map, each_map_item, &e, err);
-    if (scratch)
-        brc_store_scratch_end(store);
+    brc_chunk_cursor c;
+    uint64_t index[BRC_MAX_NDIM];
+    brc_oid id;
+    int rc = brc_chunk_cursor_start(&c, a, err);
+    while (rc >= 0 && (rc = brc_chunk_cursor_next(&c, index, &id, err)) > 0)
+        rc = each(ctx, index, &id, err);
+    brc_chunk_cursor_end(&c);
     return rc;
 }
 

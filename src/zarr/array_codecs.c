@@ -5,8 +5,11 @@
 #include "../base/alloc.h"
 #include "../codec/write_pipeline.h"
 #include "array.h"
+#include "chunk_cursor.h"
 
-/* Chunks that are to be re-encoded: one for each object. */
+/* Chunks are re-encoded in batches: what is remembered does not grow with the array. */
+enum { RECODE_BATCH = 1024 };
+
 typedef struct recode_chunk {
     brc_object object;
     brc_form *form;
@@ -15,23 +18,17 @@ typedef struct recode_chunk {
 
 typedef struct recode {
     brc_array *a;
-    void *chunks; /* recode_chunk[] */
-    size_t n, cap, at;
+    uint64_t done, total; /* of all chunks, those that are stored so already among them */
+    size_t n, at;
+    recode_chunk chunks[RECODE_BATCH];
 } recode;
 
-static int recode_note(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
+static int recode_count(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
 {
-    recode *r = ctx;
-    uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
-    BRC_TRY(brc_grow_array(&r->chunks, &r->cap, r->n + 1, sizeof(recode_chunk), err));
-    recode_chunk *c = &((recode_chunk *)r->chunks)[r->n];
-    memset(c, 0, sizeof(*c));
-    c->object.id = *id;
-    brc_object *one = &c->object;
-    brc_grid_chunk(&r->a->meta.grid, index, corner, chunk);
-    BRC_TRY(brc_meta_form(&r->a->meta, chunk, &c->form, err));
-    BRC_TRY(brc_objects_find(brc_array_store(r->a), &one, 1, err));
-    r->n += (size_t)c->object.found;
+    (void)index;
+    (void)id;
+    (void)err;
+    ((recode *)ctx)->total++;
     return BRC_OK;
 }
 
@@ -41,24 +38,43 @@ static int recode_order(const void *a, const void *b)
                        &((const recode_chunk *)b)->object.id);
 }
 
-/* Each object once, and only those that are encoded otherwise now. The encodings'
- * numbers are asked for here: that may write, which a walk through maps held in
- * memory must not. */
+/* The next chunks of the array: 0 at the end. */
+static int recode_read(recode *r, brc_chunk_cursor *cursor, brc_error *err)
+{
+    uint64_t index[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
+    int rc = 1;
+    r->n = r->at = 0;
+    while (r->n < RECODE_BATCH) {
+        recode_chunk *c = &r->chunks[r->n];
+        memset(c, 0, sizeof(*c));
+        rc = brc_chunk_cursor_next(cursor, index, &c->object.id, err);
+        if (rc <= 0)
+            break;
+        brc_grid_chunk(&r->a->meta.grid, index, corner, chunk);
+        BRC_TRY(brc_array_form(r->a, chunk, &c->form, &c->encoding, err));
+        r->n++;
+    }
+    return rc < 0 ? rc : r->n > 0;
+}
+
+/* Each object once, and only those that are encoded otherwise now: an object that another
+ * chunk shares may have been stored anew with an earlier batch. */
 static int recode_choose(recode *r, brc_error *err)
 {
-    recode_chunk *chunks = r->chunks;
+    brc_object *objects[RECODE_BATCH];
     size_t kept = 0;
     if (r->n > 1)
-        qsort(chunks, r->n, sizeof(*chunks), recode_order);
-    for (size_t i = 0; i < r->n; i++) {
-        if (i > 0 && recode_order(&chunks[i - 1], &chunks[i]) == 0)
-            continue;
-        recode_chunk c = chunks[i];
-        BRC_TRY(brc_array_form(r->a, c.form->shape, &c.form, &c.encoding, err));
-        if (c.object.encoding != c.encoding)
-            chunks[kept++] = c;
-    }
-    r->n = kept;
+        qsort(r->chunks, r->n, sizeof(recode_chunk), recode_order);
+    for (size_t i = 0; i < r->n; i++)
+        if (i == 0 || recode_order(&r->chunks[kept - 1], &r->chunks[i]) != 0)
+            r->chunks[kept++] = r->chunks[i];
+    for (size_t i = 0; i < kept; i++)
+        objects[i] = &r->chunks[i].object;
+    BRC_TRY(brc_objects_find(brc_array_store(r->a), objects, kept, err));
+    r->n = 0;
+    for (size_t i = 0; i < kept; i++)
+        if (r->chunks[i].object.found && r->chunks[i].object.encoding != r->chunks[i].encoding)
+            r->chunks[r->n++] = r->chunks[i];
     return BRC_OK;
 }
 
@@ -68,8 +84,8 @@ static int recode_next(void *ctx, brc_write_item *item, brc_error *err)
     brc_store *store = brc_array_store(r->a);
     if (r->at == r->n)
         return 0;
-    BRC_TRY(brc_repo_progress(r->a->session->repo, "chunks", r->at, r->n, err));
-    const recode_chunk *c = &((recode_chunk *)r->chunks)[r->at];
+    BRC_TRY(brc_repo_progress(r->a->session->repo, "chunks", r->done + r->at, r->total, err));
+    const recode_chunk *c = &r->chunks[r->at];
     item->number = r->at++;
     item->chain = c->form->chain;
     item->encoding = c->encoding;
@@ -88,7 +104,7 @@ static int recode_next(void *ctx, brc_write_item *item, brc_error *err)
 static int recode_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
     const recode *r = ctx;
-    const recode_chunk *c = &((recode_chunk *)r->chunks)[item->number];
+    const recode_chunk *c = &r->chunks[item->number];
     brc_object o = {.id = item->old_id, .checksum = item->old_checksum,
                     .digest = item->old_digest, .stored = item->stored.len};
     BRC_TRY(brc_object_verify(&o, item->stored.data, err));
@@ -119,7 +135,7 @@ static int recode_find(void *ctx, brc_write_item *const *items, size_t n, brc_er
 static int recode_store(void *ctx, const brc_write_item *item, brc_error *err)
 {
     const recode *r = ctx;
-    brc_object o = ((recode_chunk *)r->chunks)[item->number].object;
+    brc_object o = r->chunks[item->number].object;
     o.encoding = item->as_is ? 0 : item->encoding;
     o.stored = item->as_is ? item->len : item->stored.len;
     o.checksum = item->checksum;
@@ -135,16 +151,12 @@ static int recode_done(void *ctx, const brc_write_item *item, brc_error *err)
     return BRC_OK;
 }
 
-/* Stores every chunk of the array as its codecs now say. No id changes, and other
- * versions and arrays that share a chunk read the new bytes. */
-static int recode_chunks(brc_array *a, brc_error *err)
+static int recode_batches(recode *r, brc_error *err)
 {
-    recode r = {.a = a};
-    int rc;
-    BRC_GO(brc_array_each_chunk(a, recode_note, &r, err));
-    BRC_GO(recode_choose(&r, err));
+    brc_array *a = r->a;
+    brc_chunk_cursor cursor;
     brc_write_ops ops = {
-        .ctx = &r,
+        .ctx = r,
         .len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) * brc_array_unit(a),
         .hash = brc_store_hash(brc_array_store(a)),
         .secret = brc_store_secret(brc_array_store(a)),
@@ -154,9 +166,30 @@ static int recode_chunks(brc_array *a, brc_error *err)
         .store = recode_store,
         .done = recode_done,
     };
-    rc = brc_write_pipeline(&a->session->repo->pipe, &ops, err);
+    int rc = brc_chunk_cursor_start(&cursor, a, err);
+    while (rc >= 0 && (rc = recode_read(r, &cursor, err)) > 0) {
+        size_t read = r->n;
+        BRC_GO(recode_choose(r, err));
+        BRC_GO(brc_write_pipeline(&a->session->repo->pipe, &ops, err));
+        r->done += read;
+    }
 done:
-    free(r.chunks);
+    brc_chunk_cursor_end(&cursor);
+    return rc;
+}
+
+/* Stores every chunk of the array as its codecs now say. No id changes, and other
+ * versions and arrays that share a chunk read the new bytes. */
+static int recode_chunks(brc_array *a, brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(recode), err));
+    recode *r = p;
+    r->a = a;
+    int rc = brc_array_each_chunk(a, recode_count, r, err);
+    if (rc == BRC_OK)
+        rc = recode_batches(r, err);
+    free(r);
     return rc;
 }
 

@@ -13,6 +13,8 @@
 #include "bench.h"
 
 #define SCALE_MOST 1.2
+/* Of memory, where what is measured holds a bounded part of the n things. */
+#define SCALE_MOST_MEMORY 0.5
 
 /* What was measured: from scale_start to scale_stop. */
 typedef struct scale_cost {

@@ -103,6 +103,6 @@ const scale_case scale_chunks[] = {
     {"status with uncommitted chunks", 20000, status_of_chunks, 0},
     {"status with uncommitted arrays, cache full", 2000, status_of_many_maps, 0},
     {"codecs --rewrite of chunks", 2000, rewrite_codecs, 0},
-    {"codecs --rewrite of chunks: memory", 8000, rewrite_codecs, 1},
+    {"codecs --rewrite of chunks: memory", 20000, rewrite_codecs, 1},
     {NULL, 0, NULL, 0},
 };

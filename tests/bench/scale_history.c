@@ -63,7 +63,7 @@ static scale_cost log_one_path(const bench_opts *o, size_t n)
 }
 
 const scale_case scale_history[] = {
-    {"log", 4000, log_all_commits, 0},
-    {"log PATH", 4000, log_one_path, 0},
+    {"log", 600, log_all_commits, 0},
+    {"log PATH", 600, log_one_path, 0},
     {NULL, 0, NULL, 0},
 };
