@@ -22,6 +22,8 @@ static int escape_control(brc_buf *out, uint8_t c, brc_error *err)
 int brc_json_escape(brc_buf *out, const char *text, size_t len, brc_error *err)
 {
     size_t start = 0;
+    if (len == 0) /* text may be NULL then */
+        return BRC_OK;
     for (size_t i = 0; i < len; i++) {
         uint8_t c = (uint8_t)text[i];
         if (c >= 0x20 && c != '"' && c != '\\')

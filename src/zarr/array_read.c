@@ -272,6 +272,8 @@ int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc
     if (!brc_shape_bytes(a->meta.ndim, r.sel.count, a->meta.type->item_size, &bytes) ||
         !brc_to_size(bytes, &len))
         return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", a->path);
+    if (len == 0) /* out->data may be NULL then */
+        return BRC_OK;
     BRC_TRY(brc_buf_reserve(out, len, err));
     BRC_TRY(brc_array_read_region(a, &r, out->data + out->len, err));
     out->len += len;
@@ -284,7 +286,7 @@ int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_
     BRC_TRY(brc_array_begin_read(a, err));
     int rc = brc_array_read_canonical(a, sel, out, err);
     brc_array_end_read(a);
-    if (rc == BRC_OK && !brc_meta_is_variable(&a->meta))
+    if (rc == BRC_OK && out->len > start && !brc_meta_is_variable(&a->meta))
         brc_dtype_native(a->meta.type, out->data + start, out->len - start);
     return rc;
 }
