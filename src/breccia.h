@@ -130,7 +130,10 @@ typedef struct brc_open_opts {
 enum {
     BRC_OPEN_READONLY = 1,
     BRC_OPEN_CREATE = 2,     /* make the file; BRC_EEXISTS where it is there  */
-    BRC_OPEN_NO_READBACK = 4 /* do not decode again what was just encoded     */
+    BRC_OPEN_NO_READBACK = 4, /* do not decode again what was just encoded    */
+    /* To look only, at the file as it stands: a journal that an interrupted writer
+     * left is neither played back nor deleted, so what is read may be half a change. */
+    BRC_OPEN_NO_RECOVER = 8
 };
 
 enum {                   /* brc_session_open(): what the session sees         */

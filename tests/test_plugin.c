@@ -173,7 +173,7 @@ START_TEST(what_is_no_plugin_is_refused)
     load_fails("whole.so", BRC_EINVAL, "\"./whole.so\"");
     load_fails("", BRC_EINVAL, "needs a path");
     load_fails("./nonesuch.so", BRC_ENOTFOUND, "there is no plug-in ./nonesuch.so");
-    load_fails("/", BRC_EINVAL, "no regular file");
+    load_fails("/", BRC_EINVAL, "not a regular file");
     plugin_path(path, sizeof(path), "stranger");
     load_fails(path, BRC_EINVAL, "no function brc_plugin_init");
     plugin_path(path, sizeof(path), "newer");

@@ -76,7 +76,7 @@ END_TEST
 START_TEST(a_text_file_is_no_repository)
 {
     write_file("Dear reader, this is a letter and not a database.\n");
-    refused(BRC_EFORMAT, "is no breccia repository");
+    refused(BRC_EFORMAT, "is not a breccia repository");
 }
 END_TEST
 
@@ -87,14 +87,14 @@ START_TEST(a_long_text_file_is_no_repository)
         KIT_OK(&kit, brc_buf_text(&text, "SQLite format 4\n", &kit.err));
     KIT_OK(&kit, brc_file_write(kit.file, text.data, text.len, &kit.err));
     brc_buf_dispose(&text);
-    refused(BRC_EFORMAT, "is no breccia repository");
+    refused(BRC_EFORMAT, "is not a breccia repository");
 }
 END_TEST
 
 START_TEST(an_empty_file_is_no_repository)
 {
     write_file("");
-    refused(BRC_EFORMAT, "is no breccia repository");
+    refused(BRC_EFORMAT, "is not a breccia repository");
     KIT_FAILS(&kit, BRC_EEXISTS, "exists already", store_kit_try(&kit, BRC_OPEN_CREATE, 0));
     brc_buf bytes = store_kit_bytes(&kit);
     ck_assert_uint_eq(bytes.len, 0);
@@ -105,9 +105,9 @@ END_TEST
 START_TEST(another_program_s_database_is_no_repository)
 {
     store_kit_sql(&kit, "CREATE TABLE t(a); INSERT INTO t VALUES (1)");
-    refused(BRC_EFORMAT, "is no breccia repository");
+    refused(BRC_EFORMAT, "is not a breccia repository");
     store_kit_sql(&kit, "PRAGMA application_id=1196444487"); /* GeoPackage */
-    refused(BRC_EFORMAT, "is no breccia repository");
+    refused(BRC_EFORMAT, "is not a breccia repository");
     store_kit_sql(&kit, "PRAGMA application_id=0x62726331; PRAGMA user_version=1");
     refused(BRC_EFORMAT, "schema differs");
 }
@@ -116,14 +116,14 @@ END_TEST
 START_TEST(a_directory_and_a_device_are_no_repository)
 {
     KIT_OK(&kit, brc_dir_make(kit.file, &kit.err));
-    refused(BRC_EFORMAT, "is no regular file");
+    refused(BRC_EFORMAT, "is not a regular file");
     KIT_FAILS(&kit, BRC_EEXISTS, "exists already", store_kit_try(&kit, BRC_OPEN_CREATE, 0));
     ck_assert_int_eq(rmdir(kit.file), 0);
     ck_assert_int_eq(symlink("/dev/zero", kit.file), 0);
-    refused(BRC_EFORMAT, "is no regular file");
+    refused(BRC_EFORMAT, "is not a regular file");
     ck_assert_int_eq(unlink(kit.file), 0);
     ck_assert_int_eq(mkfifo(kit.file, 0600), 0); /* opening it would wait for ever */
-    refused(BRC_EFORMAT, "is no regular file");
+    refused(BRC_EFORMAT, "is not a regular file");
 }
 END_TEST
 

@@ -55,7 +55,12 @@ int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_da
     brc_faults faults = {0};
     brc_error step = BRC_ERROR_INIT;
     uint64_t n = 0;
-    BRC_TRY(brc_store_begin_read(repo->store, err));
+    brc_store_checking(repo->store, 1);
+    int began = brc_store_begin_read(repo->store, err);
+    if (began < 0) {
+        brc_store_checking(repo->store, 0);
+        return began;
+    }
     int rc = brc_store_check_file(repo->store, tell_file_fault, &report, &step);
     rc = end_step(rc, &faults, &step, err);
     if (rc == BRC_OK)
@@ -65,6 +70,7 @@ int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_da
     if (rc == BRC_OK)
         rc = end_step(brc_check_history(repo, &faults, &step), &faults, &step, err);
     brc_store_end_read(repo->store);
+    brc_store_checking(repo->store, 0);
     if (rc == BRC_OK)
         rc = tell_faults(&report, &faults, err);
     brc_faults_dispose(&faults);

@@ -64,12 +64,13 @@ int brc_open(breccia **out, const char *path, const brc_open_opts *given, brc_er
 {
     void *p;
     brc_open_opts opts = open_opts(given);
-    const uint32_t known = BRC_OPEN_READONLY | BRC_OPEN_CREATE | BRC_OPEN_NO_READBACK;
+    const uint32_t known =
+        BRC_OPEN_READONLY | BRC_OPEN_CREATE | BRC_OPEN_NO_READBACK | BRC_OPEN_NO_RECOVER;
+    const uint32_t only_read = BRC_OPEN_READONLY | BRC_OPEN_NO_RECOVER;
     *out = NULL;
     if (path == NULL || *path == '\0')
         return brc_fail(err, BRC_EINVAL, "a repository's file needs a name");
-    if ((opts.flags & ~known) != 0 || (opts.flags & (BRC_OPEN_READONLY | BRC_OPEN_CREATE)) ==
-                                          (BRC_OPEN_READONLY | BRC_OPEN_CREATE))
+    if ((opts.flags & ~known) != 0 || ((opts.flags & BRC_OPEN_CREATE) && (opts.flags & only_read)))
         return brc_fail(err, BRC_EINVAL, "the flags for opening %s do not go together", path);
     BRC_TRY(brc_new(&p, sizeof(breccia), err));
     breccia *repo = p;

@@ -31,7 +31,7 @@ static int plugin_check_path(const char *path, brc_error *err)
     case 2:
         return BRC_OK;
     default:
-        return brc_fail(err, BRC_EINVAL, "the plug-in %s is no regular file", path);
+        return brc_fail(err, BRC_EINVAL, "the plug-in %s is not a regular file", path);
     }
 }
 

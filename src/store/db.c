@@ -9,7 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-
 /* ---- errors ------------------------------------------------------------------ */
 
 static int db_code(int primary)
@@ -38,12 +37,47 @@ static int db_code(int primary)
     }
 }
 
+/* What to do about damage: fsck is no help to itself, nor where the file cannot even be
+ * opened. */
+static void fail_damaged(brc_store *store, const char *what, brc_error *err)
+{
+    uint64_t is, should_be;
+    if (brc_vfs_is_cut_short(store->vfs, &is, &should_be))
+        brc_fail(err, BRC_ECORRUPT,
+                 "%s is cut short: it has %llu bytes and its header says %llu; restore it from a "
+                 "copy", store->path, (unsigned long long)is, (unsigned long long)should_be);
+    else if (!store->is_open)
+        brc_fail(err, BRC_ECORRUPT,
+                 "%s is damaged (%s) and cannot be opened: restore it from a copy", store->path,
+                 what);
+    else if (store->is_checked)
+        brc_fail(err, BRC_ECORRUPT, "%s is damaged (%s): restore it from a copy", store->path,
+                 what);
+    else
+        brc_fail(err, BRC_ECORRUPT, "%s is damaged (%s): run 'breccia fsck %s'", store->path, what,
+                 store->path);
+}
+
+static void fail_readonly(const char *path, int sqlite_rc, brc_error *err)
+{
+    if (sqlite_rc == SQLITE_READONLY_ROLLBACK)
+        brc_fail(err, BRC_EREADONLY,
+                 "%s holds what an interrupted writer left half done, and may not be written to "
+                 "undo it: open it as somebody who may, or look at it as it stands with "
+                 "--no-recover", path);
+    else
+        brc_fail(err, BRC_EREADONLY, "%s cannot be written: %s", path, sqlite3_errstr(sqlite_rc));
+}
+
 int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *err)
 {
-    int code = db_code(sqlite_rc & 0xff);
+    int code = sqlite_rc == BRC_VFS_REFUSED ? brc_vfs_refusal(store->vfs, err) : BRC_OK;
     int extended = store->db != NULL ? sqlite3_extended_errcode(store->db) : sqlite_rc;
     const char *path = store->path;
 
+    if (code != BRC_OK)
+        return code;
+    code = db_code(sqlite_rc & 0xff);
     if (code == BRC_EBUSY)
         brc_fail(err, code, "%s is in use by another process (waited %g s); try again, or wait "
                             "longer with --wait", path, store->wait_ms / 1000.0);
@@ -51,11 +85,11 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
         brc_fail(err, code, "no space is left for %s: free some and try again; nothing was changed",
                  path);
     else if (code == BRC_EFORMAT)
-        brc_fail(err, code, "%s is no breccia repository: 'breccia init' makes one", path);
+        brc_fail(err, code, BRC_NOT_A_REPOSITORY, path);
     else if (code == BRC_EREADONLY)
-        brc_fail(err, code, "%s cannot be written: %s", path, sqlite3_errstr(sqlite_rc));
+        fail_readonly(path, sqlite_rc, err);
     else if (code == BRC_ECORRUPT)
-        brc_fail(err, code, "%s is damaged (%s): run 'breccia fsck %s'", path, what, path);
+        fail_damaged(store, what, err);
     else if (code == BRC_EINTERRUPT)
         brc_fail(err, code, "interrupted; %s is as it was", path);
     else if (code == BRC_ENOMEM)
@@ -309,15 +343,47 @@ int brc_store_check_interrupt(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Up to `most`, evenly: xorshift. */
+static int64_t random_pause_ns(brc_store *store, int64_t most)
+{
+    uint64_t x = store->jitter;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    store->jitter = x;
+    return (int64_t)(x % (uint64_t)most) + 1;
+}
+
+/* The lock goes to whoever asks when it is free, and a busy writer frees it for moments
+ * only. So all ask at random times, and who has waited asks more often than who came
+ * just now. Behind a long transaction, where nobody's turn comes, all ask less often. */
+static int64_t longest_pause_ns(int64_t waited)
+{
+    enum { US = 1000, MS = 1000 * US };
+    return waited < 20 * (int64_t)MS ? 2 * MS : waited < 3000 * (int64_t)MS ? 500 * US : 5 * MS;
+}
+
 int brc_db_busy(void *ctx, int tries)
 {
     brc_store *store = ctx;
-    int64_t waited = 0;
-    for (int i = 0; i < tries && waited <= store->wait_ms; i++)
-        waited += i < 6 ? 1 << i : 64;
-    if (waited >= store->wait_ms || atomic_load(&store->interrupted))
+    int64_t now = monotonic_ns(), left;
+    if (tries == 0)
+        store->wait_since = now;
+    if (store->jitter == 0)
+        store->jitter = (uint64_t)now ^ (uint64_t)(uintptr_t)store << 20 ^ 1;
+    left = store->wait_ms * INT64_C(1000000) - (now - store->wait_since);
+    if (left <= 0 || atomic_load(&store->interrupted))
         return 0;
-    struct timespec pause = {0, (tries < 6 ? 1 << tries : 64) * 1000000L};
-    nanosleep(&pause, NULL);
+    int64_t pause = random_pause_ns(store, longest_pause_ns(now - store->wait_since));
+    if (pause > left)
+        pause = left;
+    nanosleep(&(struct timespec){pause / 1000000000, pause % 1000000000}, NULL);
     return 1;
 }

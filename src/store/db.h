@@ -8,11 +8,14 @@
 #include "../base/alloc.h"
 #include "cache.h"
 #include "store.h"
+#include "vfs.h"
 
 #define BRC_APPLICATION_ID 0x62726331 /* "brc1" */
 #define BRC_FORMAT 1
 #define BRC_PAGE_SIZE 16384
 #define BRC_MAX_STATEMENTS 64
+
+#define BRC_NOT_A_REPOSITORY "%s is not a breccia repository: 'breccia init' makes one"
 
 /* SQLite's page cache, as a rule and while many small objects are added. */
 #define BRC_PAGE_CACHE "PRAGMA cache_size=-4096"
@@ -34,7 +37,8 @@ typedef struct brc_encoding_slot {
 
 struct brc_store {
     sqlite3 *db;
-    char *path;
+    brc_vfs *vfs; /* that it was opened with */
+    char *path;   /* as the caller names it */
     const brc_registry *registry;
     int readonly;
     int hash;
@@ -51,8 +55,11 @@ struct brc_store {
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
     int large_page_cache;
+    int is_open, is_checked; /* what to do about damage depends on it */
     int wait_ms;
     uint64_t max_nodes;
+    int64_t wait_since; /* on the monotonic clock, in ns */
+    uint64_t jitter;
     atomic_int interrupted;
 
     brc_cache cache;
@@ -82,8 +89,8 @@ BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column,
 void brc_store_inserted(brc_store *store, uint64_t bytes);
 /* Undoes the whole transaction, in the file and in memory. */
 void brc_store_rollback(brc_store *store);
-/* SQLite's busy handler: sleeps 1, 2, 4 ... 64 ms between tries, until the waits
- * add up to the store's. */
+/* SQLite's busy handler: a random pause of a few milliseconds at most, until the
+ * store's time for waiting is over. */
 int brc_db_busy(void *store, int tries);
 /* encoding.c: the chains that were opened for encodings. */
 void brc_encodings_forget(brc_store *store);

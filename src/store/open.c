@@ -139,19 +139,9 @@ done:
     return rc;
 }
 
-/* A file on read-only media may need SQLite to be told that nobody writes it. */
-static int db_connect(brc_store *store, int flags, const char *vfs, int immutable, brc_error *err)
+static int db_connect(brc_store *store, int flags, unsigned how, brc_error *err)
 {
-    int rc;
-    char *uri = NULL;
-    if (immutable) {
-        uri = sqlite3_mprintf("file:%s?immutable=1", store->path);
-        if (uri == NULL)
-            return brc_nomem(err);
-        flags |= SQLITE_OPEN_URI;
-    }
-    rc = sqlite3_open_v2(uri != NULL ? uri : store->path, &store->db, flags, vfs);
-    sqlite3_free(uri);
+    int rc = brc_vfs_connect(store->vfs, &store->db, flags, how);
     if (rc != SQLITE_OK)
         return brc_fail_db(store, rc, "open it", err);
     sqlite3_extended_result_codes(store->db, 1);
@@ -172,33 +162,15 @@ static void db_disconnect(brc_store *store)
 
 /* A writer that ended in the middle left a journal, which a reader may not play
  * back: a connection that may write does it. */
-static int roll_back_left_journal(brc_store *store, int flags, const char *vfs, brc_error *err)
+static int roll_back_left_journal(brc_store *store, int flags, brc_error *err)
 {
     flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
-    BRC_TRY(db_connect(store, flags, vfs, 0, err));
+    BRC_TRY(db_connect(store, flags, 0, err));
     int rc = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
     if (rc != SQLITE_OK)
         return brc_fail_db(store, rc, "undo what a writer left unfinished", err);
     db_disconnect(store);
     return BRC_OK;
-}
-
-/* Is there a journal, or a log, without which the file is only half of what it says?
- * Opened as immutable, SQLite would not look. */
-static int has_left_journal(const brc_store *store, brc_error *err)
-{
-    static const char *const endings[] = {"-journal", "-wal"};
-    int found = 0;
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        struct stat st;
-        brc_buf name = BRC_BUF_INIT;
-        int rc = brc_buf_printf(&name, err, "%s%s", store->path, endings[i]);
-        if (rc == BRC_OK && stat((const char *)name.data, &st) == 0 && st.st_size > 0)
-            found = 1;
-        brc_buf_dispose(&name);
-        BRC_TRY(rc);
-    }
-    return found;
 }
 
 static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t now_us,
@@ -207,24 +179,23 @@ static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t no
     int create = (opts->flags & BRC_OPEN_CREATE) != 0;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                 (store->readonly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
-    int rc = db_connect(store, flags, opts->vfs, 0, err);
+    unsigned how = opts->flags & BRC_OPEN_NO_RECOVER ? BRC_VFS_NO_JOURNAL : 0;
+    int rc = db_connect(store, flags, how, err);
     if (rc == BRC_OK && create)
         return store_make(store, opts->hash, now_us, err);
     if (rc == BRC_OK)
         rc = store_load(store, err);
     if (rc == BRC_EREADONLY && store->readonly) {
         db_disconnect(store);
-        BRC_TRY(roll_back_left_journal(store, flags, opts->vfs, err));
-        BRC_TRY(db_connect(store, flags, opts->vfs, 0, err));
+        BRC_TRY(roll_back_left_journal(store, flags, err));
+        BRC_TRY(db_connect(store, flags, how, err));
         rc = store_load(store, err);
     }
-    /* The characters that a URI gives a meaning are not worth escaping here. */
-    if (rc == BRC_EIO && store->readonly && strpbrk(store->path, "?#%") == NULL) {
-        int left = has_left_journal(store, err);
-        if (left != 0)
-            return left < 0 ? left : rc;
+    /* On read-only media there may be no locks. With a journal beside it the file is only
+     * half of what it says, and is not read without them. */
+    if (rc == BRC_EIO && store->readonly && !brc_vfs_has_journal(store->vfs)) {
         db_disconnect(store);
-        BRC_TRY(db_connect(store, flags, opts->vfs, 1, err));
+        BRC_TRY(db_connect(store, flags, BRC_VFS_UNLOCKED, err));
         rc = store_load(store, err);
     }
     if (rc == BRC_OK && !store->readonly && sqlite3_db_readonly(store->db, "main") == 1)
@@ -241,22 +212,34 @@ static int store_check_path(const char *path, brc_error *err)
                               "%s does not exist: 'breccia init' makes a repository", path)
                    : brc_fail_os(err, errno, "cannot open", path);
     if (!S_ISREG(st.st_mode))
-        return brc_fail(err, BRC_EFORMAT, "%s is no breccia repository: it is no regular file",
-                        path);
+        return brc_fail(err, BRC_EFORMAT,
+                        "%s is not a breccia repository: it is not a regular file", path);
+    if (st.st_size == 0) /* SQLite would delete a journal beside it */
+        return brc_fail(err, BRC_EFORMAT, BRC_NOT_A_REPOSITORY, path);
+    return BRC_OK;
+}
+
+/* A new file has no journal yet: one that is there belongs to something else. */
+static int store_check_journal(const brc_store *store, brc_error *err)
+{
+    if (brc_vfs_has_journal(store->vfs))
+        return brc_fail(err, BRC_EEXISTS,
+                        "%s was not made: %s-journal is in its way, left by an earlier file of "
+                        "that name; move it away", store->path, store->path);
     return BRC_OK;
 }
 
 int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
                    const brc_registry *reg, int64_t now_us, brc_error *err)
 {
-    int rc, made = 0;
+    int rc, made = 0, is_ours = 0;
     void *p = NULL;
     brc_store *store = NULL;
     *out = NULL;
     BRC_TRY(brc_new(&p, sizeof(*store), err));
     store = p;
     store->registry = reg;
-    store->readonly = (opts->flags & BRC_OPEN_READONLY) != 0;
+    store->readonly = (opts->flags & (BRC_OPEN_READONLY | BRC_OPEN_NO_RECOVER)) != 0;
     store->wait_ms = opts->wait_ms == 0 ? DEFAULT_WAIT_MS : opts->wait_ms < 0 ? 0 : opts->wait_ms;
     store->max_nodes = opts->max_nodes == 0 ? DEFAULT_MAX_NODES : opts->max_nodes;
     brc_cache_init(&store->cache, NODE_CACHE_BYTES);
@@ -267,14 +250,22 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
     } else {
         BRC_GO(store_check_path(path, err));
     }
+    BRC_GO(brc_vfs_new(&store->vfs, path, opts->vfs, err));
+    if (made)
+        BRC_GO(store_check_journal(store, err));
+    is_ours = made;
     BRC_GO(store_connect(store, opts, now_us, err));
+    store->is_open = 1;
     *out = store;
 done:
-    if (rc < 0) {
+    if (rc < 0 && store->db != NULL)
+        db_disconnect(store);
+    if (rc < 0 && made)
+        unlink(path);
+    if (rc < 0 && is_ours)
+        brc_vfs_remove_journal(store->vfs);
+    if (rc < 0)
         brc_store_close(store);
-        if (made)
-            unlink(path);
-    }
     return rc;
 }
 
@@ -285,6 +276,7 @@ void brc_store_close(brc_store *store)
     if (store->write_depth > 0)
         brc_store_rollback(store);
     db_disconnect(store);
+    brc_vfs_free(store->vfs);
     brc_encodings_forget(store);
     free(store->encodings);
     brc_cache_dispose(&store->cache);
@@ -321,6 +313,16 @@ int brc_head_set(brc_store *store, const char *branch, brc_error *err)
 const char *brc_store_path(const brc_store *store)
 {
     return store->path;
+}
+
+int brc_store_is_own_file(const brc_store *store, const char *path)
+{
+    return brc_vfs_is_own(store->vfs, path);
+}
+
+void brc_store_checking(brc_store *store, int is_checked)
+{
+    store->is_checked = is_checked;
 }
 
 int brc_store_hash(const brc_store *store)

@@ -48,7 +48,7 @@ int brc_schema_create(brc_store *store, brc_error *err)
 static int schema_is_unsafe(brc_store *store, const char *name, brc_error *err)
 {
     return brc_fail(err, BRC_EFORMAT,
-                    "%s is no safe repository: its schema differs from this format's at '%s'; "
+                    "%s is not a safe repository: its schema differs from this format's at '%s'; "
                     "it was not opened",
                     store->path, name);
 }
@@ -99,7 +99,7 @@ int brc_schema_check(brc_store *store, brc_error *err)
     BRC_TRY(schema_pragma(store, "PRAGMA application_id", &id, err));
     if (id != BRC_APPLICATION_ID)
         return brc_fail(err, BRC_EFORMAT,
-                        "%s is no breccia repository: 'breccia init' makes one", store->path);
+                        BRC_NOT_A_REPOSITORY, store->path);
     BRC_TRY(schema_pragma(store, "PRAGMA user_version", &format, err));
     if (format != BRC_FORMAT)
         return brc_fail(err, BRC_EFORMAT,

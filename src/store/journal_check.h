@@ -1,0 +1,28 @@
+/*
+ * Does a left rollback journal belong to the file as it is now?
+ *
+ * A journal begins with a header: its mark, the number of records that were synced, a
+ * random number, the file's pages before the transaction, the sector and page size, all
+ * big-endian. Records follow: a page's number, the page as it was, a checksum. Then more
+ * of both, each header at a multiple of the sector size.
+ */
+#ifndef BRC_STORE_JOURNAL_CHECK_H
+#define BRC_STORE_JOURNAL_CHECK_H
+
+#include <sqlite3.h>
+
+enum {
+    BRC_JOURNAL_OWN = 0,   /* playing it back gives the state before the transaction */
+    BRC_JOURNAL_NAMES_OTHER, /* it ends with the name of another file, to be deleted  */
+    BRC_JOURNAL_NONE,      /* these bytes are no rollback journal                    */
+    BRC_JOURNAL_DAMAGED,   /* it is cut short, or a checksum is wrong                */
+    BRC_JOURNAL_OTHER_STATE, /* it was written over another state of the file        */
+    BRC_JOURNAL_OF_NEW_FILE /* the file was empty before the transaction             */
+};
+
+/* Both are open, and nobody else writes them: SQLite's result, and the verdict. */
+int brc_journal_check(sqlite3_file *file, sqlite3_file *journal, int *verdict);
+/* The same of the journal's end alone: OWN or NAMES_OTHER. */
+int brc_journal_check_end(sqlite3_file *journal, int *verdict);
+
+#endif
