@@ -149,6 +149,10 @@ int cli_open(struct cli *cli, uint32_t flags)
     if (cli->file[0] == '\0')
         return cli_usage(cli, "FILE is empty: name the repository's file");
     CLI_TRY(check_output_elsewhere(cli));
+    if (cli_has(cli, "no-recover"))
+        flags |= BRC_OPEN_NO_RECOVER;
+    if ((flags & BRC_OPEN_CREATE) && (flags & BRC_OPEN_NO_RECOVER))
+        return cli_usage(cli, "--no-recover is for a file that is there");
     if (cli->command->flags & CLI_POOL)
         CLI_TRY(brc_pool_new(&cli->pool, cli->threads, &cli->err));
     cli->changes = !(flags & BRC_OPEN_READONLY);

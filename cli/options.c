@@ -16,6 +16,7 @@ const struct cli_option cli_global_options[] = {
     { "plugin", 0, 1, "FILE", "load codecs and data types from this shared object; repeatable" },
     { "wait", 0, 1, "SECONDS", "how long to wait for a file that is in use (30)" },
     { "max-nodes", 0, 1, "N", "how many groups and arrays to visit at most (10000000)" },
+    { "no-recover", 0, 0, NULL, "look at FILE as it stands; a left journal stays as it is" },
     { "help", 'h', 0, NULL, "show this page" },
     CLI_OPTIONS_END
 };

@@ -48,32 +48,36 @@ static int end_step(int rc, brc_faults *faults, const brc_error *found, brc_erro
     return rc;
 }
 
-int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
-             void *ctx, uint64_t *checked, brc_error *err)
+static int check_repo(breccia *repo, uint32_t flags, const fsck_report *report, uint64_t *checked,
+                      brc_error *err)
 {
-    fsck_report report = {found, ctx};
     brc_faults faults = {0};
     brc_error step = BRC_ERROR_INIT;
-    uint64_t n = 0;
-    brc_store_checking(repo->store, 1);
-    int began = brc_store_begin_read(repo->store, err);
-    if (began < 0) {
-        brc_store_checking(repo->store, 0);
-        return began;
-    }
-    int rc = brc_store_check_file(repo->store, tell_file_fault, &report, &step);
+    fsck_report told = *report;
+    BRC_TRY(brc_store_begin_read(repo->store, err));
+    int rc = brc_store_check_file(repo->store, tell_file_fault, &told, &step);
     rc = end_step(rc, &faults, &step, err);
     if (rc == BRC_OK)
         rc = end_step(
-            brc_check_objects(repo, (flags & BRC_FSCK_NO_DECODE) != 0, &faults, &n, &step),
+            brc_check_objects(repo, (flags & BRC_FSCK_NO_DECODE) != 0, &faults, checked, &step),
             &faults, &step, err);
     if (rc == BRC_OK)
         rc = end_step(brc_check_history(repo, &faults, &step), &faults, &step, err);
     brc_store_end_read(repo->store);
-    brc_store_checking(repo->store, 0);
     if (rc == BRC_OK)
-        rc = tell_faults(&report, &faults, err);
+        rc = tell_faults(report, &faults, err);
     brc_faults_dispose(&faults);
+    return rc;
+}
+
+int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
+             void *ctx, uint64_t *checked, brc_error *err)
+{
+    fsck_report report = {found, ctx};
+    uint64_t n = 0;
+    brc_store_checking(repo->store, 1);
+    int rc = check_repo(repo, flags, &report, &n, err);
+    brc_store_checking(repo->store, 0);
     if (checked != NULL)
         *checked = n;
     return rc;

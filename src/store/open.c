@@ -39,9 +39,8 @@ static int db_settings(brc_store *store, brc_error *err)
      * with FULL the folder is not synced when the journal is deleted, and a journal
      * that is there again after a loss of power undoes an acknowledged commit. */
     return brc_exec(store,
-                    "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA trusted_schema=OFF;"
-                    "PRAGMA synchronous=EXTRA; PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;"
-                    BRC_PAGE_CACHE,
+                    "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA synchronous=EXTRA;"
+                    "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;" BRC_PAGE_CACHE,
                     err);
 }
 

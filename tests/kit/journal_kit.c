@@ -1,0 +1,90 @@
+/* See journal_kit.h. */
+#include "journal_kit.h"
+
+#include <check.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECTOR 512
+#define NONCE 7
+#define LOCK_BYTE 0x40000000
+
+static const uint8_t mark[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+
+static void add_number(brc_buf *journal, uint32_t n)
+{
+    for (int shift = 24; shift >= 0; shift -= 8)
+        ck_assert_int_eq(brc_buf_byte(journal, (uint8_t)(n >> shift), NULL), BRC_OK);
+}
+
+static void add_bytes(brc_buf *journal, const void *bytes, size_t len)
+{
+    ck_assert_int_eq(brc_buf_append(journal, bytes, len, NULL), BRC_OK);
+}
+
+static void fill_sector(brc_buf *journal)
+{
+    while (journal->len % SECTOR != 0)
+        ck_assert_int_eq(brc_buf_byte(journal, 0, NULL), BRC_OK);
+}
+
+void journal_kit_more(brc_buf *journal, int64_t pages_before, uint32_t page_size, uint32_t records)
+{
+    fill_sector(journal);
+    add_bytes(journal, mark, sizeof(mark));
+    add_number(journal, records);
+    add_number(journal, NONCE);
+    add_number(journal, (uint32_t)pages_before);
+    add_number(journal, SECTOR);
+    add_number(journal, page_size);
+    fill_sector(journal);
+}
+
+brc_buf journal_kit_header(int64_t pages_before, uint32_t page_size, uint32_t records)
+{
+    brc_buf journal = BRC_BUF_INIT;
+    journal_kit_more(&journal, pages_before, page_size, records);
+    return journal;
+}
+
+void journal_kit_page(brc_buf *journal, uint32_t number, const uint8_t *page, uint32_t page_size)
+{
+    uint32_t sum = NONCE;
+    for (int at = (int)page_size - 200; at > 0; at -= 200)
+        sum += page[at];
+    add_number(journal, number);
+    add_bytes(journal, page, page_size);
+    add_number(journal, sum);
+}
+
+void journal_kit_name(brc_buf *journal, const char *name, uint32_t off)
+{
+    uint32_t sum = off, len = (uint32_t)strlen(name);
+    for (uint32_t i = 0; i < len; i++)
+        sum += (uint8_t)name[i];
+    add_number(journal, LOCK_BYTE / 16384 + 1);
+    add_bytes(journal, name, len);
+    add_number(journal, len);
+    add_number(journal, sum);
+    add_bytes(journal, mark, sizeof(mark));
+}
+
+static int die(sqlite3_vfs *vfs, const char *name, int sync_folder)
+{
+    (void)vfs;
+    (void)name;
+    (void)sync_folder;
+    _exit(0);
+}
+
+/* The process that registers it does not live on, so it may stay where it is. */
+void journal_kit_register_dying(void)
+{
+    static sqlite3_vfs vfs;
+    vfs = *sqlite3_vfs_find(NULL);
+    vfs.pNext = NULL;
+    vfs.zName = JOURNAL_KIT_DIES;
+    vfs.xDelete = die;
+    sqlite3_vfs_register(&vfs, 0);
+}
