@@ -180,7 +180,8 @@ static void look_at_state(findings *f, size_t acks, int says)
         is_known |= strcmp(now, said[i]) == 0;
     is_right =
         strcmp(now, said[acks]) == 0 || (acks + 1 < nsaid && strcmp(now, said[acks + 1]) == 0);
-    int is_whole = *now == '\0' ? is_no_repository : rc == BRC_OK && (!says || file_is_whole(imagined));
+    int is_whole = *now == '\0' ? is_no_repository
+                                : rc == BRC_OK && (!says || file_is_whole(imagined));
     if (!is_known || !is_whole)
         f->damaged++;
     else if (!is_right)

@@ -75,7 +75,7 @@ static int checksum_is_right(const journal_walk *w, uint32_t nonce)
     return sum == big_endian(data + w->page);
 }
 
-static int read_record(journal_walk *w, uint32_t nonce)
+static int read_one_record(journal_walk *w, uint32_t nonce)
 {
     uint32_t lock_page = LOCK_BYTE / w->page + 1;
     sqlite3_int64 len = (sqlite3_int64)w->page + 8;
@@ -102,7 +102,7 @@ static int read_records(journal_walk *w, const uint8_t *header)
     uint32_t count = big_endian(header + 8), nonce = big_endian(header + 12);
     int rc = SQLITE_OK;
     for (uint32_t i = 0; i < count && w->verdict == BRC_JOURNAL_OWN && rc == SQLITE_OK; i++)
-        rc = read_record(w, nonce);
+        rc = read_one_record(w, nonce);
     if (count == UNCOUNTED && w->verdict == BRC_JOURNAL_DAMAGED) {
         w->verdict = BRC_JOURNAL_OWN;
         w->at = w->size;

@@ -3,7 +3,9 @@
 
 #include <check.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SECTOR 512
@@ -70,6 +72,50 @@ void journal_kit_name(brc_buf *journal, const char *name, uint32_t off)
     add_bytes(journal, mark, sizeof(mark));
 }
 
+/* ---- writers --------------------------------------------------------------------- */
+
+static int commit_over(const char *file, const char *vfs, int n, brc_error *err)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    breccia *repo = NULL;
+    brc_session *s = NULL;
+    brc_oid id;
+    char value[32];
+    snprintf(value, sizeof(value), "%d", n);
+    opts.vfs = vfs;
+    commit.message = value;
+    int rc = brc_open(&repo, file, &opts, err);
+    if (rc == BRC_OK)
+        rc = brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, err);
+    if (rc == BRC_OK)
+        rc = brc_attrs_set(s, "/", "n", value, err);
+    if (rc == BRC_OK)
+        rc = brc_session_commit(&id, s, &commit, err);
+    brc_session_free(s);
+    brc_free(repo);
+    return rc;
+}
+
+int journal_kit_commit(const char *file, int n, brc_error *err)
+{
+    return commit_over(file, NULL, n, err);
+}
+
+int journal_kit_look(const char *file, uint32_t flags, brc_error *err)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    breccia *repo = NULL;
+    uint64_t checked;
+    opts.flags = flags;
+    opts.wait_ms = -1;
+    int rc = brc_open(&repo, file, &opts, err);
+    if (rc == BRC_OK)
+        rc = brc_fsck(repo, 0, NULL, NULL, &checked, err);
+    brc_free(repo);
+    return rc;
+}
+
 static int die(sqlite3_vfs *vfs, const char *name, int sync_folder)
 {
     (void)vfs;
@@ -78,13 +124,39 @@ static int die(sqlite3_vfs *vfs, const char *name, int sync_folder)
     _exit(0);
 }
 
-/* The process that registers it does not live on, so it may stay where it is. */
-void journal_kit_register_dying(void)
+/* With this VFS the process ends where its first journal would be deleted: all is written
+ * then, and the journal is still there. */
+static void commit_and_die(const char *file)
 {
     static sqlite3_vfs vfs;
     vfs = *sqlite3_vfs_find(NULL);
     vfs.pNext = NULL;
-    vfs.zName = JOURNAL_KIT_DIES;
+    vfs.zName = "breccia-dies";
     vfs.xDelete = die;
     sqlite3_vfs_register(&vfs, 0);
+    commit_over(file, vfs.zName, 1000, NULL);
+    _exit(1);
+}
+
+static void write_half_and_die(const char *file, int grow)
+{
+    sqlite3 *db = NULL;
+    sqlite3_open(file, &db);
+    sqlite3_exec(db, "BEGIN; UPDATE meta SET value=zeroblob(150) WHERE key='secret'", NULL, NULL,
+                 NULL);
+    if (grow)
+        sqlite3_exec(db, "INSERT INTO blob(data) VALUES (randomblob(300000))", NULL, NULL, NULL);
+    _exit(sqlite3_db_cacheflush(db) == SQLITE_OK ? 0 : 1);
+}
+
+void journal_kit_leave(const char *file, int how)
+{
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0 && how == 0)
+        commit_and_die(file);
+    else if (child == 0)
+        write_half_and_die(file, how == 2);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }

@@ -3,6 +3,7 @@
 #define BRC_TESTS_JOURNAL_KIT_H
 
 #include "../../src/base/buf.h"
+#include "../../src/breccia.h"
 
 /* A header of 512 bytes that promises so many records; release it with
  * brc_buf_dispose(). The records' random number is 7. */
@@ -13,9 +14,13 @@ void journal_kit_page(brc_buf *journal, uint32_t number, const uint8_t *page, ui
 /* The end that names a super-journal; `off` is added to its checksum. */
 void journal_kit_name(brc_buf *journal, const char *name, uint32_t off);
 
-/* A VFS with which the process ends where its first journal would be deleted: all is
- * written then, and the journal still there. For a child process. */
-#define JOURNAL_KIT_DIES "breccia-dies"
-void journal_kit_register_dying(void);
+/* One commit more, with a message and an attribute that say `n`. */
+int journal_kit_commit(const char *file, int n, brc_error *err);
+/* Opens it with BRC_OPEN_* and reads all of it. */
+int journal_kit_look(const char *file, uint32_t flags, brc_error *err);
+/* A process begins to change the file and ends: 0: where all is written and only the
+ * journal's deletion is left; 1: with some pages written, page 1 not; 2: the same, and
+ * the file grown. */
+void journal_kit_leave(const char *file, int how);
 
 #endif

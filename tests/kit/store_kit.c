@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../src/base/file.h"
 #include "folder.h"
@@ -110,11 +111,30 @@ int64_t store_kit_ask(const store_kit *k, const char *sql)
     return value;
 }
 
-brc_buf store_kit_bytes(const store_kit *k)
+brc_buf store_kit_read(const char *file)
 {
     brc_buf out = BRC_BUF_INIT;
-    ck_assert_int_eq(brc_file_read(&out, k->file, NULL), BRC_OK);
+    ck_assert_int_eq(brc_file_read(&out, file, NULL), BRC_OK);
     return out;
+}
+
+brc_buf store_kit_bytes(const store_kit *k)
+{
+    return store_kit_read(k->file);
+}
+
+void store_kit_put(const char *file, const brc_buf *content)
+{
+    unlink(file);
+    ck_assert_int_eq(brc_file_write(file, content->data, content->len, NULL), BRC_OK);
+}
+
+int store_kit_same(const char *file, const brc_buf *want)
+{
+    brc_buf now = store_kit_read(file);
+    int same = now.len == want->len && (now.len == 0 || memcmp(now.data, want->data, now.len) == 0);
+    brc_buf_dispose(&now);
+    return same;
 }
 
 brc_oid store_kit_id(uint8_t seed)

@@ -49,6 +49,11 @@ int64_t store_kit_ask(const store_kit *k, const char *sql);
 /* The whole file: release with brc_buf_dispose(). */
 brc_buf store_kit_bytes(const store_kit *k);
 
+/* Files beside it: all of one, one replaced, one compared. */
+brc_buf store_kit_read(const char *file);
+void store_kit_put(const char *file, const brc_buf *content);
+int store_kit_same(const char *file, const brc_buf *want);
+
 /* An id that nothing has: 16 bytes of it are `seed`. */
 brc_oid store_kit_id(uint8_t seed);
 uint64_t store_kit_random(uint64_t *state); /* splitmix64 */
