@@ -142,7 +142,8 @@ START_TEST(f01_a_living_writers_journal_is_normal)
     if (_i == 0) /* it has changed nothing yet */
         OK(journal_kit_look(kit.file, BRC_OPEN_READONLY, &kit.err));
     else
-        KIT_FAILS(&kit, BRC_EBUSY, "in use", journal_kit_look(kit.file, BRC_OPEN_READONLY, &kit.err));
+        KIT_FAILS(&kit, BRC_EBUSY, "in use",
+                  journal_kit_look(kit.file, BRC_OPEN_READONLY, &kit.err));
     KIT_FAILS(&kit, BRC_EBUSY, "in use", (store_kit_try(&kit, 0, -1), _i == 0)
                                              ? brc_store_begin(kit.store, &kit.err)
                                              : journal_kit_look(kit.file, 0, &kit.err));

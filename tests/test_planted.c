@@ -364,7 +364,8 @@ START_TEST(f01_a_journal_of_an_empty_file_empties_nothing)
     brc_buf made = journal_kit_header(0, 16384, 0), file = store_kit_read(kit.file);
     store_kit_put(journal, &made);
     KIT_FAILS(&kit, BRC_EFORMAT, "not a repository yet", journal_kit_look(kit.file, 0, &kit.err));
-    KIT_FAILS(&kit, BRC_EFORMAT, "not a repository yet", journal_kit_look(kit.file, BRC_OPEN_READONLY, &kit.err));
+    KIT_FAILS(&kit, BRC_EFORMAT, "not a repository yet",
+              journal_kit_look(kit.file, BRC_OPEN_READONLY, &kit.err));
     OK(journal_kit_look(kit.file, BRC_OPEN_NO_RECOVER, &kit.err));
     KIT_TRUE(store_kit_same(kit.file, &file));
     KIT_TRUE(store_kit_same(journal, &made));

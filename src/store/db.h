@@ -58,7 +58,7 @@ struct brc_store {
     int is_open, is_checked; /* what to do about damage depends on it */
     int wait_ms;
     uint64_t max_nodes;
-    int64_t wait_since; /* on the monotonic clock, in ns */
+    int64_t wait_since, crowded_at, committed_at; /* on the monotonic clock, in ns */
     uint64_t jitter;
     atomic_int interrupted;
 

@@ -152,5 +152,6 @@ void bench_size(const bench_opts *o);
 void bench_shard(const bench_opts *o);
 void bench_ediff(const bench_opts *o);
 void bench_scale(const bench_opts *o);
+void bench_contention(const bench_opts *o);
 
 #endif
