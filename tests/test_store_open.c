@@ -294,6 +294,60 @@ START_TEST(a_damaged_file_opens_or_says_what_is_wrong)
 }
 END_TEST
 
+/* A page on which a cell lies where none can: looked at when the page is, and not only
+ * when that cell is. SQLite's default would read what lies before it on the page. */
+START_TEST(f22_cells_that_reach_over_their_page)
+{
+    brc_oid ids[3];
+    brc_span out;
+    store_kit_open(&kit);
+    KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
+    for (int i = 0; i < 3; i++)
+        KIT_OK(&kit, brc_store_put(kit.store, BRC_KIND_DOCUMENT, "[[[]]]" + i, (size_t)(6 - 2 * i),
+                                   &ids[i], &kit.err));
+    KIT_OK(&kit, brc_store_end(kit.store, 1, &kit.err));
+    store_kit_close(&kit);
+    brc_buf file = store_kit_bytes(&kit);
+    uint8_t *page = file.data +
+        16384 * (store_kit_ask(&kit, "SELECT rootpage FROM sqlite_schema WHERE name='blob'") - 1);
+    ck_assert_int_eq(page[0], 13); /* a leaf; its number of cells, and where each lies: */
+    uint8_t *last = page + 8 + 2 * (page[4] - 1);
+    ck_assert_int_ge(page[4], 3);
+    last[0] = last[1] = 0xff;
+    store_kit_put(kit.file, &file);
+    store_kit_open(&kit);
+    KIT_FAILS(&kit, BRC_ECORRUPT, "damaged",
+              brc_store_get(kit.store, BRC_KIND_DOCUMENT, &ids[0], &out, &kit.err));
+    brc_buf_dispose(&file);
+}
+END_TEST
+
+static void evil_function(sqlite3_context *ctx, int n, sqlite3_value **values)
+{
+    (void)n;
+    sqlite3_result_value(ctx, values[0]);
+}
+
+static int add_evil_function(sqlite3 *db, char **message, const struct sqlite3_api_routines *api)
+{
+    (void)message;
+    (void)api;
+    return sqlite3_create_function(db, "evil", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                   evil_function, NULL, NULL);
+}
+
+/* The process has functions that SQLite knows nothing about. A schema that calls one is not
+ * even parsed, so it is not for the comparison alone to keep it from being called. */
+START_TEST(f22_functions_in_a_schema_are_not_trusted)
+{
+    ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))add_evil_function), SQLITE_OK);
+    store_kit_sql(&kit, "CREATE INDEX extra ON oplog(evil(name))");
+    KIT_FAILS(&kit, BRC_ECORRUPT, "cannot be opened", store_kit_try(&kit, 0, -1));
+    KIT_FAILS(&kit, BRC_ECORRUPT, "cannot be opened", store_kit_try(&kit, BRC_OPEN_READONLY, -1));
+    sqlite3_reset_auto_extension();
+}
+END_TEST
+
 /* ---- reading only ------------------------------------------------------------ */
 
 START_TEST(a_file_opened_to_read_cannot_be_changed)
@@ -385,6 +439,8 @@ Suite *store_open_suite(void)
     tcase_add_test(made, a_newer_format_and_unknown_features_are_refused);
     tcase_add_loop_test(made, a_missing_or_wrong_setting_is_named, 0, 7);
     tcase_add_test(made, a_damaged_file_opens_or_says_what_is_wrong);
+    tcase_add_test(made, f22_cells_that_reach_over_their_page);
+    tcase_add_test(made, f22_functions_in_a_schema_are_not_trusted);
     tcase_add_test(made, a_file_opened_to_read_cannot_be_changed);
     tcase_add_loop_test(made, names_with_signs_of_a_uri_are_names, 0, 6);
     tcase_add_loop_test(made, an_unfinished_transaction_is_never_read, 0, 2);
