@@ -314,11 +314,6 @@ const char *brc_store_path(const brc_store *store)
     return store->path;
 }
 
-int brc_store_is_own_file(const brc_store *store, const char *path)
-{
-    return brc_vfs_is_own(store->vfs, path);
-}
-
 void brc_store_checking(brc_store *store, int is_checked)
 {
     store->is_checked = is_checked;

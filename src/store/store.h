@@ -21,9 +21,6 @@ BRC_MUST_USE int brc_store_open(brc_store **out, const char *path, const brc_ope
                                 const brc_registry *reg, int64_t now_us, brc_error *err);
 void brc_store_close(brc_store *store);
 const char *brc_store_path(const brc_store *store);
-/* Is `path`, through whatever links, the repository's file or its journal? Opens nothing:
- * to close any descriptor of the file drops the locks that this process holds on it. */
-int brc_store_is_own_file(const brc_store *store, const char *path);
 /* While fsck runs, errors about damage do not tell to run it. */
 void brc_store_checking(brc_store *store, int is_checked);
 int brc_store_hash(const brc_store *store);

@@ -489,16 +489,3 @@ int brc_vfs_is_cut_short(const brc_vfs *v, uint64_t *is, uint64_t *should_be)
     *should_be = (page == 1 ? 65536 : page) * pages;
     return *is < *should_be;
 }
-
-int brc_vfs_is_own(const brc_vfs *v, const char *path)
-{
-    struct stat theirs, ours;
-    if (stat(path, &theirs) != 0)
-        return 0;
-    const char *const names[] = {v->file, v->journal};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (stat(names[i], &ours) == 0 && ours.st_dev == theirs.st_dev &&
-            ours.st_ino == theirs.st_ino)
-            return 1;
-    return 0;
-}

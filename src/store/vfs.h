@@ -41,8 +41,5 @@ int brc_vfs_has_journal(const brc_vfs *vfs);
 void brc_vfs_remove_journal(const brc_vfs *vfs);
 /* Is the file shorter than its header says? Only while it is connected. */
 int brc_vfs_is_cut_short(const brc_vfs *vfs, uint64_t *is, uint64_t *should_be);
-/* Is `path`, through whatever links, the file or its journal? Opens nothing: to close
- * a descriptor of the file would drop the locks that SQLite holds on it. */
-int brc_vfs_is_own(const brc_vfs *vfs, const char *path);
 
 #endif
