@@ -303,7 +303,7 @@ START_TEST(f22_cells_that_reach_over_their_page)
     store_kit_open(&kit);
     KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
     for (int i = 0; i < 3; i++)
-        KIT_OK(&kit, brc_store_put(kit.store, BRC_KIND_DOCUMENT, "[[[]]]" + i, (size_t)(6 - 2 * i),
+        KIT_OK(&kit, brc_store_put(kit.store, BRC_KIND_DOCUMENT, &"[[[]]]"[i], (size_t)(6 - 2 * i),
                                    &ids[i], &kit.err));
     KIT_OK(&kit, brc_store_end(kit.store, 1, &kit.err));
     store_kit_close(&kit);
