@@ -281,14 +281,17 @@ typedef struct brc_xfer_opts {
     const char *codecs_json; /* import: re-encode with these; NULL: as it is  */
     const char *format;      /* NULL: by the name's ending; "zarr3", "npy" ... */
     int consolidated;        /* export: also one document with a copy of all  */
-    brc_buf *placed;         /* import: gets the path that it came in as      */
+    brc_buf *placed;         /* import: gets the path that it came in as, or, where
+                                that is known already, could not come in as   */
     const char *const *exclude; /* import: nodes of the source that stay out, with all
                                 under them, by their paths in it ("/a/b")     */
     size_t nexclude;
     uint8_t *excluded; /* import: nexclude bytes, or NULL; what the source has of
                           `exclude` gets a 1                                  */
+    int into;          /* import: the path is of a group, in which the source gets a
+                          place named after it                                */
 } brc_xfer_opts;
-#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* One finding of brc_fsck(). */
 typedef struct brc_damage {

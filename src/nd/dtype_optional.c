@@ -211,9 +211,11 @@ static int optional_inner(const brc_dtype *type, const uint8_t *element, size_t 
 
 static int is_ambiguous(const brc_buf *out, size_t start)
 {
-    const uint8_t *text = out->data + start;
     size_t len = out->len - start;
-    return len > 0 && (text[0] == '[' || (len == 4 && memcmp(text, "null", 4) == 0));
+    if (len == 0) /* out->data may be NULL then */
+        return 0;
+    const uint8_t *text = out->data + start;
+    return text[0] == '[' || (len == 4 && memcmp(text, "null", 4) == 0);
 }
 
 static int print_there(const brc_dtype *type, const brc_buf *inner, int how, brc_buf *out,

@@ -108,6 +108,22 @@ static int given_path(char **out, const char *path, brc_error *err)
     return rc;
 }
 
+/* The place in a group that is named after the source. */
+static int place_in(char **out, const char *group, const char *source, brc_error *err)
+{
+    char *above, *name = NULL;
+    int rc;
+
+    *out = NULL;
+    BRC_TRY(given_path(&above, group, err));
+    BRC_GO(brc_source_name(&name, source, err));
+    BRC_GO(brc_node_join(out, above, name, err));
+done:
+    free(name);
+    free(above);
+    return rc;
+}
+
 static int check_absent(brc_session *s, const char *path, brc_error *err)
 {
     int kind;
@@ -162,12 +178,15 @@ int brc_import(brc_session *s, const char *source, const char *path, const brc_x
     BRC_GO(brc_source_kind(&kind, source, err));
     BRC_GO(brc_begin(repo, err));
     begun = 1;
-    BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, s, kind, source, err));
-    BRC_GO(import_as(s, kind, source, node, &opts, err));
+    if (opts.into)
+        BRC_GO(place_in(&node, path ? path : "/", source, err));
+    else
+        BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, s, kind, source, err));
     if (opts.placed) {
         BRC_GO(brc_buf_text(opts.placed, node, err));
         BRC_GO(brc_buf_terminate(opts.placed, err));
     }
+    BRC_GO(import_as(s, kind, source, node, &opts, err));
 done:
     if (begun) {
         int ended = brc_end(repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
