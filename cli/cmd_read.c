@@ -90,6 +90,7 @@ static int run_read(struct cli *cli)
     const char *path = cli_path(cli, cli_operand(cli, 1)), *slice = cli_operand(cli, 2);
     const char *format, *file;
     brc_sel sel;
+    int rc;
 
     CLI_TRY(choose_format(cli, &format, &file));
     CLI_TRY(cli_open_view(cli));
@@ -104,16 +105,24 @@ static int run_read(struct cli *cli)
         return cli_fail(cli, BRC_EUNSUPPORTED, "%s cannot be read: %s", path,
                         brc_array_describe(cli->array)->why);
     if (file) {
-        CLI_TRY(cli_to_file(cli, file, read_as_file, format, &sel));
+        cli_progress_total(cli, &sel);
+        rc = cli_to_file(cli, file, read_as_file, format, &sel);
+        brc_progress_end(cli->repo, rc);
+        CLI_TRY(rc);
         cli_done(cli);
         print_output_file(cli, format, file);
         return BRC_OK;
     }
-    if (strcmp(format, "json") != 0)
+    if (strcmp(format, "json") == 0) {
+        cli->out.hold = 1; /* a document is whole, or not there */
+        cli->doc.pretty = cli->out.terminal;
+    }
+    if (strcmp(format, "text") == 0) /* of which little is read */
         return read_as(cli, format, &sel);
-    cli->out.hold = 1; /* a document is whole, or not there */
-    cli->doc.pretty = cli->out.terminal;
-    return read_as(cli, format, &sel);
+    cli_progress_total(cli, &sel);
+    rc = read_as(cli, format, &sel);
+    brc_progress_end(cli->repo, rc);
+    return rc;
 }
 
 const struct cli_command cli_command_read = {

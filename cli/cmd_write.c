@@ -123,6 +123,7 @@ static int write_from_input(struct cli *cli, const brc_sel *sel)
     uint64_t count = brc_sel_count(sel), want;
     struct cli_parts parts;
     const uint16_t probe = 1;
+    int rc;
 
     if (*(const uint8_t *)&probe != 1)
         return cli_fail(cli, BRC_EUNSUPPORTED, "--from - needs a little-endian machine");
@@ -136,8 +137,11 @@ static int write_from_input(struct cli *cli, const brc_sel *sel)
     cli_parts_begin(&parts, sel, info, WRITE_BUDGET);
     if (parts.axis < 0)
         return write_parts(cli, &parts, info->item_size, want);
+    cli_progress_total(cli, sel);
     CLI_TRY(brc_begin(cli->repo, &cli->err));
-    return cli_end(cli, write_parts(cli, &parts, info->item_size, want));
+    rc = cli_end(cli, write_parts(cli, &parts, info->item_size, want));
+    brc_progress_end(cli->repo, rc);
+    return rc;
 }
 
 /* ---- write -------------------------------------------------------------------- */

@@ -28,6 +28,16 @@ void cli_progress_begin(struct cli *cli)
     cli->progress.last_ms = cli->progress.began_ms;
 }
 
+void cli_progress_total(struct cli *cli, const brc_sel *sel)
+{
+    size_t item = brc_array_describe(cli->array)->item_size;
+    uint64_t bytes;
+
+    if (__builtin_mul_overflow(brc_sel_count(sel), (uint64_t)(item ? item : 1), &bytes))
+        bytes = 0;
+    brc_progress_begin(cli->repo, cli->command->name, bytes);
+}
+
 void cli_progress_end(struct cli *cli)
 {
     if (cli->progress.shown)
@@ -35,26 +45,49 @@ void cli_progress_end(struct cli *cli)
     cli->progress.shown = 0;
 }
 
-int cli_progress_step(void *ctx, const char *what, uint64_t done, uint64_t total)
+const char *cli_progress_text(char *out, size_t cap, const char *name, uint64_t done,
+                              uint64_t total, int64_t ms)
+{
+    char size[CLI_SIZE_CAP], all[CLI_SIZE_CAP], speed[CLI_SIZE_CAP];
+    double rate = ms > 0 ? (double)done * 1000 / (double)ms : 0, left;
+    int at;
+
+    cli_format_size(speed, rate < 1e18 ? (uint64_t)rate : 0);
+    if (total == 0) {
+        snprintf(out, cap, "%s: %s, %s/s", name, cli_format_size(size, done), speed);
+        return out;
+    }
+    at = snprintf(out, cap, "%s: %s of %s (%d %%), %s/s", name, cli_format_size(size, done),
+                  cli_format_size(all, total), (int)(100.0 * (double)done / (double)total), speed);
+    left = rate > 0 ? (double)(total - done) / rate : 0;
+    if (at < 0 || (size_t)at >= cap || rate <= 0 || left > 360000)
+        return out;
+    if (left < 90)
+        snprintf(out + at, cap - (size_t)at, ", %d s left", (int)left + (done < total));
+    else
+        snprintf(out + at, cap - (size_t)at, ", %d min left", (int)(left / 60) + 1);
+    return out;
+}
+
+int cli_progress_step(void *ctx, const char *phase, uint64_t done, uint64_t total)
 {
     struct cli *cli = ctx;
     struct cli_progress *progress = &cli->progress;
+    char line[160];
     int64_t now;
 
+    (void)phase; /* a command is one task: its name says more */
     if (cli_signal())
         return 1;
     if (!progress->enabled)
         return 0;
     now = now_ms();
     if (now - progress->began_ms < APPEARS_AFTER_MS ||
-        now - progress->last_ms < REDRAWN_EVERY_MS)
+        (progress->shown && now - progress->last_ms < REDRAWN_EVERY_MS))
         return 0;
-    if (total > 0)
-        fprintf(stderr, "\r%s: %llu of %llu %s (%d %%)\033[K", cli->command->name,
-                (unsigned long long)done, (unsigned long long)total, what,
-                (int)(100.0 * (double)done / (double)total));
-    else
-        fprintf(stderr, "\r%s: %llu %s\033[K", cli->command->name, (unsigned long long)done, what);
+    fprintf(stderr, "\r%s\033[K",
+            cli_progress_text(line, sizeof(line), cli->command->name, done, total,
+                              now - progress->began_ms));
     fflush(stderr);
     progress->shown = 1;
     progress->last_ms = now;

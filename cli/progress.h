@@ -4,6 +4,9 @@
 #ifndef BRECCIA_CLI_PROGRESS_H
 #define BRECCIA_CLI_PROGRESS_H
 
+#include "../src/breccia.h"
+
+#include <stddef.h>
 #include <stdint.h>
 
 struct cli;
@@ -16,9 +19,14 @@ struct cli_progress {
 };
 
 void cli_progress_begin(struct cli *cli);
+/* What follows, up to brc_progress_end(), is the elements of this selection of cli->array. */
+void cli_progress_total(struct cli *cli, const brc_sel *sel);
 /* Wipes the line. */
 void cli_progress_end(struct cli *cli);
+/* "import: 1.2 GiB of 4.0 GiB (30 %), 310.5 MiB/s, 9 s left", after `ms`; total 0: not known. */
+const char *cli_progress_text(char *out, size_t cap, const char *name, uint64_t done,
+                              uint64_t total, int64_t ms);
 /* A brc_progress_fn; `ctx` is the struct cli. */
-int cli_progress_step(void *ctx, const char *what, uint64_t done, uint64_t total);
+int cli_progress_step(void *ctx, const char *phase, uint64_t done, uint64_t total);
 
 #endif

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_BUDGET = 64 << 20, CHECKED_EVERY = 1024 };
+/* Text takes long to make, so its parts are small: progress is told of each. */
+enum { BINARY_PART = 64 << 20, TEXT_PART = 1 << 20, CHECKED_EVERY = 1024 };
 
 /* The shape that is seen: without the axes that an integer index took. */
 struct seen_shape {
@@ -42,7 +43,7 @@ static struct seen_shape shape_seen(const brc_sel *sel)
 }
 
 /* Calls `each` with one part's elements, one behind the other, after the other. */
-static int stream_parts(struct cli *cli, const brc_sel *sel,
+static int stream_parts(struct cli *cli, const brc_sel *sel, uint64_t part_bytes,
                         int (*each)(struct streamed *out, const brc_buf *part, size_t n))
 {
     const brc_array_info *info = brc_array_describe(cli->array);
@@ -51,7 +52,7 @@ static int stream_parts(struct cli *cli, const brc_sel *sel,
     brc_buf data = BRC_BUF_INIT;
     int rc = BRC_OK;
 
-    cli_parts_begin(&parts, sel, info, READ_BUDGET);
+    cli_parts_begin(&parts, sel, info, part_bytes);
     while (rc >= 0 && cli_parts_next(&parts)) {
         data.len = 0;
         rc = brc_array_read_elements(cli->array, &parts.part, &data, &cli->err);
@@ -80,7 +81,7 @@ int cli_stream_raw(struct cli *cli, const brc_sel *sel)
 
     if (*(const uint8_t *)&probe != 1)
         return cli_fail(cli, BRC_EUNSUPPORTED, "--format raw needs a little-endian machine");
-    return stream_parts(cli, sel, stream_raw_part);
+    return stream_parts(cli, sel, BINARY_PART, stream_raw_part);
 }
 
 /* ---- npy -------------------------------- */
@@ -144,7 +145,7 @@ static int stream_csv_part(struct streamed *out, const brc_buf *part, size_t n)
 
 int cli_stream_csv(struct cli *cli, const brc_sel *sel)
 {
-    return stream_parts(cli, sel, stream_csv_part);
+    return stream_parts(cli, sel, TEXT_PART, stream_csv_part);
 }
 
 /* ---- JSON -------------------------------- */
@@ -209,7 +210,7 @@ int cli_stream_json(struct cli *cli, const brc_sel *sel)
     if (brc_sel_count(sel) == 0)
         put_empty_lists(cli, &shape, 0);
     else
-        CLI_TRY(stream_parts(cli, sel, stream_json_part));
+        CLI_TRY(stream_parts(cli, sel, TEXT_PART, stream_json_part));
     cli_json_close(cli, '{');
     return cli_out_check(cli);
 }

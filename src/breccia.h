@@ -107,10 +107,12 @@ typedef struct brc_error {
 } brc_error;
 #define BRC_ERROR_INIT { 0, 0, "", "" }
 
-/* `done` of `total` (0: unknown) units of `what` ("chunks", "objects").
- * Called on the caller's thread, a few times a second at most.  A non-zero
- * return stops the call with BRC_EINTERRUPT. */
-typedef int (*brc_progress_fn)(void *ctx, const char *what, uint64_t done, uint64_t total);
+/* `done` of `total` bytes of decoded data (0: not known) of what `phase` says ("import",
+ * "check").  Called on the caller's thread, after every chunk: look at the clock before
+ * you draw.  `done` never falls and ends at `total`, which stays the same through a
+ * call, or from brc_progress_begin() to brc_progress_end().  A non-zero return stops
+ * the call with BRC_EINTERRUPT. */
+typedef int (*brc_progress_fn)(void *ctx, const char *phase, uint64_t done, uint64_t total);
 
 typedef struct brc_open_opts {
     size_t size;
@@ -369,6 +371,11 @@ BRC_API void brc_free(breccia *repo);
 BRC_API BRC_MUST_USE int brc_check_file(const char *repository, const char *file, brc_error *err);
 /* Stops the running call with BRC_EINTERRUPT, and every later one. */
 BRC_API void brc_interrupt(breccia *repo);
+/* Calls between these count towards one total of so many bytes (0: not known), as the
+ * caller's progress function is told. `phase` must last as long. Pairs do not nest;
+ * `rc`: how it went. */
+BRC_API void brc_progress_begin(breccia *repo, const char *phase, uint64_t total);
+BRC_API void brc_progress_end(breccia *repo, int rc);
 BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err);
 /* Reads everything and reports each fault to `found`; the result is BRC_OK also
  * where there are faults.  *checked: how many objects were read. */

@@ -91,11 +91,15 @@ static int element_diffs(change_list *list, breccia *repo, brc_error *err)
     brc_element_diff one;
     BRC_TRY(brc_new_array(&p, list->diff.n, sizeof(*list->elements), err));
     list->elements = p;
-    for (size_t i = 0; i < list->diff.n; i++) {
-        BRC_TRY(brc_element_diff_run(&one, repo, &list->diff.changes[i], err));
-        BRC_TRY(keep_elements(&list->elements[i], &one, err));
+    brc_task task = brc_task_begin(repo, "compare", 0);
+    int rc = BRC_OK;
+    for (size_t i = 0; i < list->diff.n && rc == BRC_OK; i++) {
+        rc = brc_element_diff_run(&one, repo, &list->diff.changes[i], err);
+        if (rc == BRC_OK)
+            rc = keep_elements(&list->elements[i], &one, err);
     }
-    return BRC_OK;
+    brc_task_end(repo, &task, rc);
+    return rc;
 }
 
 typedef struct diff_request {

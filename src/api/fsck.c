@@ -54,7 +54,11 @@ static int check_repo(breccia *repo, uint32_t flags, const fsck_report *report, 
     brc_faults faults = {0};
     brc_error step = BRC_ERROR_INIT;
     fsck_report told = *report;
+    brc_stats stats = {0};
     BRC_TRY(brc_store_begin_read(repo->store, err));
+    if (brc_store_totals(repo->store, &stats, NULL) < 0)
+        stats.logical_bytes = 0; /* progress has no total then */
+    brc_task task = brc_task_begin(repo, "check", stats.logical_bytes);
     int rc = brc_store_check_file(repo->store, tell_file_fault, &told, &step);
     rc = end_step(rc, &faults, &step, err);
     if (rc == BRC_OK)
@@ -64,6 +68,7 @@ static int check_repo(breccia *repo, uint32_t flags, const fsck_report *report, 
     if (rc == BRC_OK)
         rc = end_step(brc_check_history(repo, &faults, &step), &faults, &step, err);
     brc_store_end_read(repo->store);
+    brc_task_end(repo, &task, rc);
     if (rc == BRC_OK)
         rc = tell_faults(report, &faults, err);
     brc_faults_dispose(&faults);

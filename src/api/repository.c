@@ -93,6 +93,16 @@ void brc_interrupt(breccia *repo)
     brc_store_interrupt(repo->store);
 }
 
+void brc_progress_begin(breccia *repo, const char *phase, uint64_t total)
+{
+    repo->caller_task = brc_task_begin(repo, phase, total);
+}
+
+void brc_progress_end(breccia *repo, int rc)
+{
+    brc_task_end(repo, &repo->caller_task, rc);
+}
+
 int brc_begin(breccia *repo, brc_error *err)
 {
     return brc_store_begin(repo->store, err);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../zarr/repo.h"
+#include "../zarr/transfer.h"
 #include "slabs.h"
 
 void brc_elements_free(brc_elements *e)
@@ -56,12 +58,18 @@ int brc_elements_write(brc_array *a, const brc_sel *sel, const brc_elements *e, 
                     BRC_SLAB_BYTES);
     if (slabs.done)
         return BRC_OK;
+    breccia *repo = brc_session_repo(brc_array_session(a));
+    uint64_t bytes;
+    if (!brc_shape_bytes(sel->ndim, sel->count, e->type->item_size, &bytes))
+        bytes = 0;
     BRC_TRY(brc_new_big(&data, slabs.max_len, err));
+    brc_task task = brc_task_begin(repo, "import", bytes);
     while (brc_slabs_next(&slabs)) {
         BRC_GO(brc_input_exact(in, data, slabs.len, err));
         BRC_GO(write_slab(a, &slabs, data, e, err));
     }
 done:
+    brc_task_end(repo, &task, rc);
     free(data);
     return rc;
 }

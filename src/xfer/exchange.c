@@ -136,18 +136,26 @@ static int check_absent(brc_session *s, const char *path, brc_error *err)
     return BRC_OK;
 }
 
+/* What a hierarchy holds in all is known when it has been read. */
+static int import_hierarchy(brc_session *s, int kind, const char *source, const char *path,
+                            const brc_xfer_opts *opts, brc_error *err)
+{
+    brc_task task = brc_task_begin(brc_session_repo(s), "import", 0);
+    int rc = kind == BRC_SOURCE_ZARR     ? brc_zarr_import(s, source, path, opts, err)
+             : kind == BRC_SOURCE_NETCDF ? brc_netcdf_import(s, source, path, opts, err)
+                                         : brc_hdf5_import(s, source, path, opts, err);
+    brc_task_end(brc_session_repo(s), &task, rc);
+    return rc;
+}
+
 static int import_as(brc_session *s, int kind, const char *source, const char *path,
                      const brc_xfer_opts *opts, brc_error *err)
 {
     BRC_TRY(check_absent(s, path, err));
-    if (kind == BRC_SOURCE_ZARR)
-        return brc_zarr_import(s, source, path, opts, err);
     if (kind == BRC_SOURCE_NPZ)
         return brc_npz_import(s, source, path, opts, err);
-    if (kind == BRC_SOURCE_NETCDF)
-        return brc_netcdf_import(s, source, path, opts, err);
-    if (kind == BRC_SOURCE_HDF5)
-        return brc_hdf5_import(s, source, path, opts, err);
+    if (kind == BRC_SOURCE_ZARR || kind == BRC_SOURCE_NETCDF || kind == BRC_SOURCE_HDF5)
+        return import_hierarchy(s, kind, source, path, opts, err);
     return brc_single_import(s, kind, source, path, opts, err);
 }
 
@@ -305,6 +313,40 @@ static int export_as(brc_session *s, int format, const char *path, const char *d
     }
 }
 
+/* ---- how much there is to export -------------------------------- */
+
+typedef struct export_size {
+    brc_session *s;
+    uint64_t bytes;
+} export_size;
+
+/* brc_nodes_each() */
+static int add_array_bytes(void *ctx, const char *path, const char *inner, int kind, brc_error *err)
+{
+    export_size *sum = ctx;
+    brc_array *a;
+    uint64_t bytes;
+    (void)inner;
+    if (kind != BRC_ARRAY)
+        return BRC_OK;
+    BRC_TRY(brc_array_open(&a, sum->s, path, err));
+    const brc_array_info *info = brc_array_describe(a);
+    size_t item = info->item_size > 0 ? info->item_size : 1;
+    if (brc_shape_bytes(info->ndim, info->shape, item, &bytes) && sum->bytes + bytes >= bytes)
+        sum->bytes += bytes;
+    brc_array_free(a);
+    return BRC_OK;
+}
+
+/* 0 where nobody asks, or where it cannot be said: the export will say why. */
+static uint64_t bytes_to_export(brc_session *s, const char *path)
+{
+    export_size sum = { s, 0 };
+    if (!brc_session_repo(s)->progress || brc_nodes_each(s, path, add_array_bytes, &sum, NULL) < 0)
+        return 0;
+    return sum.bytes;
+}
+
 static int export_checked(brc_session *s, const char *path, const char *dest,
                           const brc_xfer_opts *opts, brc_error *err)
 {
@@ -317,7 +359,10 @@ static int export_checked(brc_session *s, const char *path, const char *dest,
                         "the array is stored");
     BRC_TRY(export_format_of(&format, dest, opts->format, err));
     BRC_TRY(given_path(&node, path ? path : "/", err));
+    breccia *repo = brc_session_repo(s);
+    brc_task task = brc_task_begin(repo, "export", bytes_to_export(s, node));
     int rc = export_as(s, format, node, dest, opts, err);
+    brc_task_end(repo, &task, rc);
     free(node);
     return rc;
 }

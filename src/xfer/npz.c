@@ -11,6 +11,7 @@
 #include <zip.h>
 
 #include "../base/alloc.h"
+#include "../zarr/repo.h"
 #include "../zarr/transfer.h"
 #include "elements.h"
 #include "xfer.h"
@@ -195,19 +196,34 @@ static int open_archive(zip_t **out, const char *file, brc_error *err)
     return rc;
 }
 
+/* What the archive says of its members' lengths: for progress alone. */
+static uint64_t members_bytes(const npz_import *job)
+{
+    uint64_t sum = 0;
+    zip_int64_t n = zip_get_num_entries(job->archive, 0);
+    for (zip_int64_t i = 0; i < n; i++) {
+        zip_stat_t st;
+        if (zip_stat_index(job->archive, (zip_uint64_t)i, 0, &st) == 0 &&
+            (st.valid & ZIP_STAT_SIZE) && st.size < UINT64_MAX - sum)
+            sum += st.size;
+    }
+    return sum;
+}
+
 int brc_npz_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
                    brc_error *err)
 {
     npz_import job = { s, file, path, opts, NULL };
     int rc;
 
-    BRC_GO(open_archive(&job.archive, file, err));
+    BRC_TRY(open_archive(&job.archive, file, err));
+    brc_task task = brc_task_begin(brc_session_repo(s), "import", members_bytes(&job));
     BRC_GO(make_group(&job, err));
     zip_int64_t n = zip_get_num_entries(job.archive, 0);
     for (zip_int64_t i = 0; i < n; i++)
         BRC_GO(import_member(&job, (zip_uint64_t)i, err));
 done:
-    if (job.archive)
-        zip_discard(job.archive);
+    brc_task_end(brc_session_repo(s), &task, rc);
+    zip_discard(job.archive);
     return rc;
 }

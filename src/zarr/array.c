@@ -390,6 +390,23 @@ void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index
     }
 }
 
+uint64_t brc_region_bytes(const brc_array *a, const brc_region *r)
+{
+    uint64_t bytes;
+    size_t item = a->meta.type->item_size > 0 ? a->meta.type->item_size : 1;
+    return brc_shape_bytes(a->meta.ndim, r->sel.count, item, &bytes) && bytes > 0 ? bytes : 1;
+}
+
+int brc_region_step(brc_array *a, const brc_region *r, uint64_t *told, uint64_t chunks,
+                    brc_error *err)
+{
+    double share = r->nchunks > 0 ? (double)chunks / (double)r->nchunks : 0;
+    uint64_t done = (uint64_t)(share * (double)brc_region_bytes(a, r));
+    uint64_t more = done > *told ? done - *told : 0;
+    *told += more;
+    return brc_task_step(a->session->repo, more, err);
+}
+
 void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i)
 {
     uint64_t corner[BRC_MAX_NDIM];

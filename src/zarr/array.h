@@ -81,6 +81,10 @@ typedef struct brc_region_part {
     int64_t in_chunk;             /* and in the chunk's                           */
     int64_t strides[BRC_MAX_NDIM]; /* from one selected element of the chunk to the next */
 } brc_region_part;
+/* Bytes of its elements, those of variable length taken as one each; at least 1. */
+uint64_t brc_region_bytes(const brc_array *a, const brc_region *r);
+/* Tells progress that `chunks` of the region are done; *told: bytes that it knows of. */
+BRC_MUST_USE int brc_region_step(brc_array *a, const brc_region *r, uint64_t *told, uint64_t chunks, brc_error *err);
 void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i);
 /* array_read.c: within a transaction. */
 BRC_MUST_USE int brc_array_read_region(brc_array *a, const brc_region *r, void *dst, brc_error *err);

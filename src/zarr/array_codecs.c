@@ -18,7 +18,7 @@ typedef struct recode_chunk {
 
 typedef struct recode {
     brc_array *a;
-    uint64_t done, total; /* of all chunks, those that are stored so already among them */
+    uint64_t total; /* of all chunks, those that are stored so already among them */
     size_t n, at;
     recode_chunk chunks[RECODE_BATCH];
 } recode;
@@ -84,8 +84,8 @@ static int recode_next(void *ctx, brc_write_item *item, brc_error *err)
     brc_store *store = brc_array_store(r->a);
     if (r->at == r->n)
         return 0;
-    BRC_TRY(brc_repo_progress(r->a->session->repo, "chunks", r->done + r->at, r->total, err));
     const recode_chunk *c = &r->chunks[r->at];
+    BRC_TRY(brc_task_step(r->a->session->repo, 0, err));
     item->number = r->at++;
     item->chain = c->form->chain;
     item->encoding = c->encoding;
@@ -145,10 +145,8 @@ static int recode_store(void *ctx, const brc_write_item *item, brc_error *err)
 
 static int recode_done(void *ctx, const brc_write_item *item, brc_error *err)
 {
-    (void)ctx;
-    (void)item;
-    (void)err;
-    return BRC_OK;
+    const recode *r = ctx;
+    return brc_task_step(r->a->session->repo, r->chunks[item->number].object.size, err);
 }
 
 static int recode_batches(recode *r, brc_error *err)
@@ -166,14 +164,17 @@ static int recode_batches(recode *r, brc_error *err)
         .store = recode_store,
         .done = recode_done,
     };
+    uint64_t bytes;
+    if (!brc_mul_u64(r->total, ops.len, &bytes))
+        bytes = 0;
+    brc_task task = brc_task_begin(a->session->repo, "re-encode", bytes);
     int rc = brc_chunk_cursor_start(&cursor, a, err);
     while (rc >= 0 && (rc = recode_read(r, &cursor, err)) > 0) {
-        size_t read = r->n;
         BRC_GO(recode_choose(r, err));
         BRC_GO(brc_write_pipeline(&a->session->repo->pipe, &ops, err));
-        r->done += read;
     }
 done:
+    brc_task_end(a->session->repo, &task, rc);
     brc_chunk_cursor_end(&cursor);
     return rc;
 }

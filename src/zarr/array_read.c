@@ -14,6 +14,7 @@ typedef struct region_reader {
     const brc_region *r;
     uint8_t *dst;
     uint64_t next; /* chunk of the region that has not been looked up */
+    uint64_t told; /* bytes that progress knows of */
     size_t n, at;  /* of the batch: how many there are, and the one that is due */
     size_t batch;  /* how many it has room for */
     uint64_t *indexes;
@@ -49,7 +50,6 @@ static int reader_lookup(region_reader *rd, brc_error *err)
     size_t ndim = (size_t)rd->a->meta.ndim, asked = 0;
     uint64_t first = rd->next;
     rd->n = rd->at = 0;
-    BRC_TRY(brc_repo_progress(rd->a->session->repo, "chunks", first, rd->r->nchunks, err));
     for (; asked < rd->batch && rd->next < rd->r->nchunks; asked++)
         brc_region_chunk(rd->r, (int)ndim, rd->next++, rd->indexes + asked * ndim);
     BRC_TRY(brc_array_chunk_ids(rd->a, asked, rd->indexes, rd->ids, err));
@@ -78,6 +78,7 @@ static int reader_next(void *ctx, brc_read_item *item, brc_error *err)
             return 0;
         BRC_TRY(reader_lookup(rd, err));
     }
+    BRC_TRY(brc_region_step(rd->a, rd->r, &rd->told, rd->next - (rd->n - rd->at), err));
     const brc_object *object = rd->sorted[rd->at++];
     item->number = rd->numbers[object - rd->objects];
     brc_region_part_of(&part, rd->a, rd->r, item->number);
@@ -194,10 +195,12 @@ static int read_region(brc_array *a, const brc_region *r, void *dst, void **kept
     rd.fill = (brc_span){a->meta.fill.data, a->meta.fill.len};
     if (r->nchunks == 0)
         return BRC_OK;
+    brc_task task = brc_task_begin(a->session->repo, "read", brc_region_bytes(a, r));
     int rc = reader_new(&rd, err);
     if (rc == BRC_OK)
         rc = brc_read_pipeline(&a->session->repo->pipe, &ops, err);
     reader_dispose(&rd);
+    brc_task_end(a->session->repo, &task, rc);
     return rc;
 }
 

@@ -12,7 +12,7 @@ typedef struct region_writer {
     brc_array *a;
     const brc_region *r;
     const uint8_t *src; /* elements, or the table of their spans */
-    uint64_t next;
+    uint64_t next, told;
     brc_span fill;
 } region_writer;
 
@@ -54,8 +54,7 @@ static int writer_next(void *ctx, brc_write_item *item, brc_error *err)
     brc_form *form;
     if (w->next == w->r->nchunks)
         return 0;
-    if (w->next % 64 == 0)
-        BRC_TRY(brc_repo_progress(w->a->session->repo, "chunks", w->next, w->r->nchunks, err));
+    BRC_TRY(brc_task_step(w->a->session->repo, 0, err));
     item->number = w->next++;
     item->has_old = 0;
     item->old_chain = NULL;
@@ -226,10 +225,11 @@ int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, 
 
 static int writer_done(void *ctx, const brc_write_item *item, brc_error *err)
 {
-    const region_writer *w = ctx;
+    region_writer *w = ctx;
     uint64_t index[BRC_MAX_NDIM];
     brc_region_chunk(w->r, w->a->meta.ndim, item->number, index);
-    return brc_array_put_chunk(w->a, index, item->is_fill ? NULL : &item->id, err);
+    BRC_TRY(brc_array_put_chunk(w->a, index, item->is_fill ? NULL : &item->id, err));
+    return brc_region_step(w->a, w->r, &w->told, item->number + 1, err);
 }
 
 static void writer_name(void *ctx, const brc_write_item *item, brc_error *err)
@@ -259,7 +259,10 @@ int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, b
         .done = writer_done,
         .name = writer_name,
     };
-    return brc_write_pipeline(&a->session->repo->pipe, &ops, err);
+    brc_task task = brc_task_begin(a->session->repo, "write", brc_region_bytes(a, r));
+    int rc = brc_write_pipeline(&a->session->repo->pipe, &ops, err);
+    brc_task_end(a->session->repo, &task, rc);
+    return rc;
 }
 
 /* ---- the public functions -------------------------------- */

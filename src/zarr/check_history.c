@@ -237,7 +237,7 @@ static int check_ref(history_checker *h, const brc_ref_row *row, brc_error *err)
         brc_oid id = ((brc_oid *)stack)[--n];
         if (is_whole(h, &id))
             continue;
-        BRC_GO(brc_repo_progress(h->repo, "commits", 0, 0, err));
+        BRC_GO(brc_task_step(h->repo, 0, err));
         BRC_GO(check_commit(h, name, &id, &commit, err));
         if (commit == NULL)
             continue;

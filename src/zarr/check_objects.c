@@ -117,6 +117,7 @@ static int checker_next(void *ctx, brc_read_item *item, brc_error *err)
     if (c->at == c->n)
         return 0;
     const brc_object *o = c->sorted[c->at++];
+    BRC_TRY(brc_task_step(c->repo, o->size, err));
     item->number = (uint64_t)(o - c->objects);
     item->id = o->id;
     item->blob = o->blob;
@@ -227,8 +228,9 @@ int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t
     c->repo = repo;
     c->no_decode = no_decode;
     int rc;
+    brc_task task = brc_task_begin(repo, "check", stats.logical_bytes);
     for (;;) {
-        BRC_GO(brc_repo_progress(repo, "objects", *checked, stats.objects, err));
+        BRC_GO(brc_task_step(repo, 0, err));
         BRC_GO(brc_objects_page(repo->store, &after, c->objects, PAGE, &c->rows, err));
         if (c->rows == 0)
             break;
@@ -239,6 +241,7 @@ int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t
         *checked += c->rows;
     }
 done:
+    brc_task_end(repo, &task, rc);
     free(c);
     return rc;
 }

@@ -43,7 +43,7 @@ static int pair_next(void *ctx, brc_read_item *item, brc_error *err)
         return 0;
     const chunk_pair *p = d->order[d->at];
     const int side = d->second || !p->there[0];
-    BRC_TRY(brc_repo_progress(d->sides->view.repo, "chunks", d->done, d->sides->nchunks, err));
+    BRC_TRY(brc_task_step(d->sides->view.repo, p->object[side].size, err));
     item->number = 2 * (uint64_t)(p - d->pairs) + (uint64_t)side;
     BRC_TRY(brc_chunk_item(item, &d->sides->side[side], p->index, &p->object[side], err));
     item->kept = side == 0 && p->there[1];

@@ -1,9 +1,6 @@
 #include "repo.h"
 
 #include <stdlib.h>
-#include <time.h>
-
-#define PROGRESS_EVERY_NS 200000000
 
 breccia *brc_repo_ref(breccia *repo)
 {
@@ -21,20 +18,52 @@ void brc_repo_unref(breccia *repo)
     free(repo);
 }
 
-int brc_repo_progress(breccia *repo, const char *what, uint64_t done, uint64_t total,
-                      brc_error *err)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+brc_task brc_task_begin(breccia *repo, const char *phase, uint64_t bytes)
+{
+    if (repo->task_depth++ == 0) {
+        repo->task_phase = phase;
+        repo->task_done = 0;
+        repo->task_total = bytes;
+        repo->task_limit = bytes > 0 ? bytes : UINT64_MAX;
+    }
+    brc_task task = {add_saturated(repo->task_done, bytes), repo->task_limit};
+    if (task.end > task.limit)
+        task.end = task.limit;
+    if (bytes > 0)
+        repo->task_limit = task.end;
+    return task;
+}
+
+static int task_tell(const breccia *repo)
+{
+    return repo->progress != NULL
+               ? repo->progress(repo->progress_ctx, repo->task_phase, repo->task_done,
+                                repo->task_total)
+               : 0;
+}
+
+int brc_task_step(breccia *repo, uint64_t bytes, brc_error *err)
 {
     BRC_TRY(brc_store_check_interrupt(repo->store, err));
-    if (repo->progress == NULL)
+    if (repo->task_depth == 0)
         return BRC_OK;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    if (ns - repo->progress_at < PROGRESS_EVERY_NS)
-        return BRC_OK;
-    repo->progress_at = ns;
-    if (repo->progress(repo->progress_ctx, what, done, total) != 0)
-        return brc_fail(err, BRC_EINTERRUPT, "stopped on request; %s is as it was",
-                        brc_store_path(repo->store));
-    return BRC_OK;
+    uint64_t done = add_saturated(repo->task_done, bytes);
+    repo->task_done = done < repo->task_limit ? done : repo->task_limit;
+    return task_tell(repo) == 0 ? BRC_OK
+                                : brc_fail(err, BRC_EINTERRUPT, "stopped on request; %s is as it was",
+                                           brc_store_path(repo->store));
+}
+
+void brc_task_end(breccia *repo, const brc_task *task, int rc)
+{
+    repo->task_limit = task->limit;
+    if (rc >= 0 && repo->task_done < task->end)
+        repo->task_done = task->end;
+    if (--repo->task_depth == 0 && rc >= 0)
+        (void)task_tell(repo); /* it is too late to stop */
 }

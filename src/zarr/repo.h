@@ -5,6 +5,13 @@
 #include "../codec/pipe.h"
 #include "../store/store.h"
 
+/* Work that may take long is a task of so many decoded bytes (0: not known). A task in
+ * a task is that part of it: the caller is told of the outermost alone, whose total
+ * stays and whose count never falls. */
+typedef struct brc_task {
+    uint64_t end, limit;
+} brc_task;
+
 struct breccia {
     size_t refs; /* the handle, and everything opened from it */
     brc_store *store;
@@ -13,14 +20,22 @@ struct breccia {
     brc_pipe pipe;
     brc_progress_fn progress;
     void *progress_ctx;
-    int64_t progress_at; /* when it was last called */
+    const char *task_phase; /* of the outermost task, as are the next two */
+    uint64_t task_done, task_total;
+    uint64_t task_limit; /* of the innermost task: its share of the work */
+    unsigned task_depth;
+    brc_task caller_task; /* of brc_progress_begin() */
     uint64_t changes;    /* counts what this handle's sessions change */
 };
 
 breccia *brc_repo_ref(breccia *repo);
 void brc_repo_unref(breccia *repo);
-/* Tells the caller's progress function, a few times a second at most, and looks
- * for interruption. */
-BRC_MUST_USE int brc_repo_progress(breccia *repo, const char *what, uint64_t done, uint64_t total, brc_error *err);
+
+brc_task brc_task_begin(breccia *repo, const char *phase, uint64_t bytes);
+/* So many bytes more are done; tells the caller's progress function, and looks for
+ * interruption. */
+BRC_MUST_USE int brc_task_step(breccia *repo, uint64_t bytes, brc_error *err);
+/* rc: how it went; where well, all of it is done. */
+void brc_task_end(breccia *repo, const brc_task *task, int rc);
 
 #endif

@@ -16,7 +16,7 @@
 typedef struct stored_writer {
     brc_array *a;
     const brc_chunk_source *source;
-    uint64_t n;
+    uint64_t n, chunk_bytes;
     uint64_t *indexes;      /* ndim numbers an item, by number % window */
     brc_buf shard;          /* the one that is being handed on in parts */
     brc_shard_parts parts;
@@ -65,8 +65,7 @@ static int stored_next(void *ctx, brc_write_item *item, brc_error *err)
     const brc_meta *m = &w->a->meta;
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
     brc_form *form;
-    if (w->n % 64 == 0)
-        BRC_TRY(brc_repo_progress(w->a->session->repo, "chunks", w->n, 0, err));
+    BRC_TRY(brc_task_step(w->a->session->repo, 0, err));
     item->number = w->n++;
     int rc = stored_take(w, stored_index(w, item), &item->stored, err);
     if (rc <= 0)
@@ -96,13 +95,26 @@ static int stored_store(void *ctx, const brc_write_item *item, brc_error *err)
 static int stored_done(void *ctx, const brc_write_item *item, brc_error *err)
 {
     const stored_writer *w = ctx;
-    return brc_array_put_chunk(w->a, stored_index(w, item), item->is_fill ? NULL : &item->id, err);
+    BRC_TRY(brc_array_put_chunk(w->a, stored_index(w, item), item->is_fill ? NULL : &item->id,
+                                err));
+    return brc_task_step(w->a->session->repo, w->chunk_bytes, err);
 }
 
 static void stored_name(void *ctx, const brc_write_item *item, brc_error *err)
 {
     const stored_writer *w = ctx;
     brc_array_name_chunk(w->a, stored_index(w, item), err);
+}
+
+/* Decoded bytes of a whole chunk, about, and of the whole array. */
+static void progress_bytes(const brc_array *a, uint64_t *chunk, uint64_t *all)
+{
+    const brc_meta *m = &a->meta;
+    size_t item = m->type != NULL && m->type->item_size > 0 ? m->type->item_size : 1;
+    if (!brc_shape_bytes(m->ndim, m->grid.chunk, item, chunk))
+        *chunk = 0;
+    if (!brc_shape_bytes(m->ndim, a->info.shape, item, all))
+        *all = 0;
 }
 
 static int put_stored(brc_array *a, const brc_chunk_source *source, brc_error *err)
@@ -127,7 +139,11 @@ static int put_stored(brc_array *a, const brc_chunk_source *source, brc_error *e
         .done = stored_done,
         .name = stored_name,
     };
+    uint64_t all;
+    progress_bytes(a, &w.chunk_bytes, &all);
+    brc_task task = brc_task_begin(a->session->repo, "import", all);
     int rc = brc_write_pipeline(&a->session->repo->pipe, &ops, err);
+    brc_task_end(a->session->repo, &task, rc);
     brc_buf_dispose(&w.shard);
     free(w.parts.items);
     free(p);
@@ -280,14 +296,14 @@ typedef struct stored_reader {
     brc_array *a;
     const brc_chunk_sink *sink;
     brc_buf bytes;
-    uint64_t n;
+    uint64_t n, chunk_bytes;
 } stored_reader;
 
 static int give_stored(void *ctx, const uint64_t *outer, brc_error *err)
 {
     stored_reader *r = ctx;
     int there;
-    BRC_TRY(brc_repo_progress(r->a->session->repo, "chunks", r->n++, 0, err));
+    BRC_TRY(brc_task_step(r->a->session->repo, r->n++ > 0 ? r->chunk_bytes : 0, err));
     int rc = brc_stored_chunk(r->a, outer, &r->bytes, &there, err);
     if (rc < 0) {
         brc_array_name_chunk(r->a, outer, err);
@@ -300,8 +316,12 @@ static int give_stored(void *ctx, const uint64_t *outer, brc_error *err)
 int brc_array_get_stored(brc_array *a, const brc_chunk_sink *sink, brc_error *err)
 {
     stored_reader r = {.a = a, .sink = sink};
+    uint64_t all;
+    progress_bytes(a, &r.chunk_bytes, &all);
     BRC_TRY(brc_array_begin_read(a, err));
+    brc_task task = brc_task_begin(a->session->repo, "export", all);
     int rc = brc_array_each_outer(a, give_stored, &r, err);
+    brc_task_end(a->session->repo, &task, rc);
     brc_array_end_read(a);
     brc_buf_dispose(&r.bytes);
     return rc;
