@@ -26,7 +26,6 @@ typedef struct pair_differ {
     chunk_pair **order; /* as they are fetched */
     size_t n, at;       /* of the batch: how many there are, the one that is due */
     int second;         /* its first chunk is on its way */
-    uint64_t done;
 } pair_differ;
 
 static brc_store *differ_store(const pair_differ *d)
@@ -48,10 +47,8 @@ static int pair_next(void *ctx, brc_read_item *item, brc_error *err)
     BRC_TRY(brc_chunk_item(item, &d->sides->side[side], p->index, &p->object[side], err));
     item->kept = side == 0 && p->there[1];
     d->second = item->kept;
-    if (!item->kept) {
+    if (!item->kept)
         d->at++;
-        d->done++;
-    }
     return 1;
 }
 

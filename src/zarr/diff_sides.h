@@ -10,7 +10,6 @@ typedef struct brc_diff_sides {
     brc_array side[2];            /* of one rank and one data type, not opaque     */
     uint64_t shape[BRC_MAX_NDIM]; /* what both hold; no extent is 0                */
     int fills_differ;
-    uint64_t nchunks;             /* that differ, for the progress; 0: not known   */
     brc_tally *tally;
 } brc_diff_sides;
 

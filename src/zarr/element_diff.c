@@ -127,7 +127,6 @@ int brc_element_diff_run(brc_element_diff *out, breccia *repo, const brc_node_ch
         return BRC_OK;
     memset(&sides, 0, sizeof(sides));
     sides.view.repo = repo;
-    sides.nchunks = change->chunks_added + change->chunks_removed + change->chunks_changed;
     int rc = brc_array_of_entry(&sides.side[0], &sides.view, change->path, &change->a, err);
     if (rc == BRC_OK)
         rc = brc_array_of_entry(&sides.side[1], &sides.view, change->path, &change->b, err);
