@@ -168,9 +168,10 @@ START_TEST(a_path_narrows_the_view)
     diff_is(&t, NULL, NULL, "/", "~/a*(0,0,1) ~/ab*(0,0,1) ~/g/a*(0,0,1) ");
     diff_is(&t, NULL, NULL, "/a", "~/a*(0,0,1) ");
     diff_is(&t, NULL, NULL, "g/", "~/g/a*(0,0,1) ");
-    diff_is(&t, NULL, NULL, "/none", "");
     brc_iter *it;
     brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
+    opts.path = "/none"; /* a name that is nothing is a mistake */
+    FAILS(&t, BRC_ENOTFOUND, brc_diff(&it, t.repo, NULL, NULL, &opts, &t.err));
     opts.path = "/a//b";
     FAILS(&t, BRC_EINVAL, brc_diff(&it, t.repo, NULL, NULL, &opts, &t.err));
     scenario_stop(&t);
