@@ -195,6 +195,7 @@ int cli_open_array(struct cli *cli, const char *path)
 void cli_done(struct cli *cli)
 {
     cli->done = 1;
+    cli->out.answers = 1;
     cli_signal_hold();
 }
 

@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { SHOWN_AT = 1 << 16, HELD_IN_MEMORY = 1 << 24 };
+enum { SHOWN_AT = 1 << 16, HELD_IN_MEMORY = 1 << 24, WRITTEN_AT_ONCE = 1 << 18 };
 
 void cli_out_begin(struct cli_out *out, int fd, const char *name)
 {
@@ -34,7 +34,7 @@ void cli_out_dispose(struct cli_out *out)
 static void write_bytes(struct cli_out *out, const char *bytes, size_t len)
 {
     while (len > 0 && !out->failure) {
-        ssize_t n = write(out->fd, bytes, len);
+        ssize_t n = write(out->fd, bytes, len < WRITTEN_AT_ONCE ? len : WRITTEN_AT_ONCE);
 
         if (n < 0 && errno == EINTR && !cli_signal())
             continue;
@@ -44,6 +44,8 @@ static void write_bytes(struct cli_out *out, const char *bytes, size_t len)
         }
         bytes += n;
         len -= (size_t)n;
+        if (len > 0 && cli_signal() && !out->answers)
+            out->failure = EINTR;
     }
 }
 
@@ -69,7 +71,7 @@ static void show_spilled(struct cli_out *out)
     if (!out->failure && (fflush(out->spill) != 0 || fseek(out->spill, 0, SEEK_SET) != 0))
         out->failure = errno ? errno : EIO;
     while (!out->failure && (n = fread(out->data, 1, out->cap, out->spill)) > 0) {
-        if (cli_signal())
+        if (cli_signal() && !out->answers)
             out->failure = EINTR;
         write_bytes(out, out->data, n);
     }

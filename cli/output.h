@@ -23,6 +23,7 @@ struct cli_out {
     int hold;         /* nothing is shown before cli_out_flush()              */
     int color;
     int terminal;
+    int answers; /* what was asked for is done: a signal does not cut this off    */
     int failure; /* errno of the first write that failed                      */
     char *data;
     size_t len, cap;
