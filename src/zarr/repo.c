@@ -54,9 +54,10 @@ int brc_task_step(breccia *repo, uint64_t bytes, brc_error *err)
         return BRC_OK;
     uint64_t done = add_saturated(repo->task_done, bytes);
     repo->task_done = done < repo->task_limit ? done : repo->task_limit;
-    return task_tell(repo) == 0 ? BRC_OK
-                                : brc_fail(err, BRC_EINTERRUPT, "stopped on request; %s is as it was",
-                                           brc_store_path(repo->store));
+    if (task_tell(repo) == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINTERRUPT, "stopped on request; %s is as it was",
+                    brc_store_path(repo->store));
 }
 
 void brc_task_end(breccia *repo, const brc_task *task, int rc)
