@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/base/hash.h"
 #include "../src/breccia.h"
 #include "kit/scenario.h"
 
@@ -314,6 +315,38 @@ START_TEST(B11_B13_B26_B28_codecs_are_versioned)
 }
 END_TEST
 
+/* Content with another hash than its id: rewriting it would make it true. */
+START_TEST(f22_a_rewrite_does_not_launder_damage)
+{
+    scenario t;
+    uint64_t n[1] = { 4 };
+    uint8_t data[4] = { 1, 2, 3, 4 }, other[4] = { 1, 2, 3, 5 };
+    char sql[300];
+    brc_buf before = BRC_BUF_INIT, after = BRC_BUF_INIT;
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "uint8", 1, n, n, NULL, "[\"bytes\"]");
+    OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
+    scenario_commit(&t, "one");
+    brc_oid id = brc_hash_object(BRC_HASH_XXH128, BRC_KIND_CHUNK, data, sizeof(data));
+    snprintf(sql, sizeof(sql),
+             "UPDATE blob SET data=x'01020305' WHERE seq=(SELECT blob FROM object WHERE kind=1);"
+             "UPDATE object SET checksum=%lld WHERE kind=1",
+             (long long)brc_hash_stored(&id, 0, other, sizeof(other)));
+    scenario_sql(&t, sql);
+    chunk_rows(&t, &before);
+    FAILS(&t, BRC_ECORRUPT,
+          brc_array_set_codecs(a, "[\"bytes\",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]",
+                               1, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "another hash"));
+    chunk_rows(&t, &after);
+    ck_assert_str_eq((const char *)after.data, (const char *)before.data);
+    brc_buf_dispose(&before);
+    brc_buf_dispose(&after);
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
 START_TEST(B01_codecs_are_chosen_and_recorded)
 {
     static const struct {
@@ -600,6 +633,7 @@ Suite *codec_change_suite(void)
     tcase_add_test(tc, B20_many_changes_in_one_session);
     tcase_add_test(tc, B04_B05_B07_B22_a_wrong_change_changes_nothing);
     tcase_add_test(tc, B11_B13_B26_B28_codecs_are_versioned);
+    tcase_add_test(tc, f22_a_rewrite_does_not_launder_damage);
     tcase_add_test(tc, B01_codecs_are_chosen_and_recorded);
     tcase_add_test(tc, B30_the_same_content_stores_nothing);
     tcase_add_test(tc, B31_B33_branches_with_pipelines_of_their_own);

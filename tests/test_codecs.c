@@ -96,6 +96,8 @@ START_TEST(bytes_swap_each_unit)
     codecs_expect(plain, 16, plain, 16);
     codecs_open("[{\"name\":\"endian\",\"configuration\":{\"endian\":\"big\"}}]", "int32", 1, &n);
     codecs_expect_corrupt(by4, 15, "bytes: 16 bytes are expected, not 15");
+    codecs_open("[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]", "int32", 1, &one);
+    codecs_expect(by4, 4, plain, 4);
     codecs_open("[\"bytes\"]", "r128", 1, &one);
     codecs_expect_corrupt(by4, 15, "bytes: the chunk decodes to 15 bytes, not 16");
     ck_assert_str_eq(codecs_err.source, "codec:bytes");

@@ -86,7 +86,8 @@ static void expect_checksum(const char *codec, const void *data, size_t len, int
 
 START_TEST(checksums_have_their_published_values)
 {
-    static const uint8_t words[] = { 0, 1, 0, 2 }, odd[] = { 0, 1, 2 }, ones[] = { 255, 255 };
+    static const uint8_t words[] = { 0, 1, 0, 2 }, odd[] = { 0, 1, 2 }, ones[] = { 255, 255 },
+                         first[] = { 0, 1, 255, 254 };
 
     expect_checksum("\"numcodecs.crc32\"", "123456789", 9, 0, 0xCBF43926);
     expect_checksum(NAMED("numcodecs.crc32", "{\"location\":\"end\"}"), "123456789", 9, 1,
@@ -101,6 +102,8 @@ START_TEST(checksums_have_their_published_values)
     expect_checksum("\"numcodecs.fletcher32\"", odd, 3, 1, 0x02020201);
     /* a sum of 65535 stays what it is and is not zero */
     expect_checksum("\"numcodecs.fletcher32\"", ones, 2, 1, 0xFFFFFFFF);
+    /* 1 and 65534: only the first sum is one */
+    expect_checksum("\"numcodecs.fletcher32\"", first, 4, 1, 0x0001FFFF);
 }
 END_TEST
 

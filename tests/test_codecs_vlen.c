@@ -122,6 +122,23 @@ END_TEST
 
 /* ---- limits ------------------------------------------------------------------------- */
 
+/* Frames by hand: one element, "", and what surrounds it. */
+#define FRAME_START "\x28\xB5\x2F\xFD"
+#define ONE_BLOCK "\x41\0\0" "\1\0\0\0" "\0\0\0\0" /* the last one, 8 bytes as they are */
+
+START_TEST(f22_frames_that_are_cut_or_want_a_huge_window)
+{
+    static const char *const plain = "\0\0\0\0";
+    uint64_t one = 1;
+    codecs_open("[\"vlen-utf8\"," NAMED("zstd", "{\"level\":1}") "]", "string", 1, &one);
+    codecs_expect(FRAME_START "\0\0" ONE_BLOCK, 17, plain, 4);
+    codecs_expect_corrupt(FRAME_START "\0\xA0" ONE_BLOCK, 17, "zstd"); /* 1 GiB */
+    /* with a checksum that is missing, in part and whole: all of the content is there */
+    for (size_t cut = 1; cut <= 4; cut++)
+        codecs_expect_corrupt(FRAME_START "\4\0" ONE_BLOCK "\0\0\0\0", 21 - cut, "cut off");
+}
+END_TEST
+
 /* A bomb: one element of 100 MB of the letter x, in a few bytes. Elements of variable
  * length have no length to stop at, so the ratio does, and the memory stays bounded. */
 START_TEST(X6_bombs_of_variable_length_stop)
@@ -252,6 +269,7 @@ Suite *codecs_vlen_suite(void)
     tcase_add_test(one, vlen_is_a_count_and_the_elements);
     tcase_add_test(one, vlen_refuses_what_is_not_its_elements);
     tcase_add_test(one, transpose_permutes_elements_of_any_length);
+    tcase_add_test(one, f22_frames_that_are_cut_or_want_a_huge_window);
     tcase_add_test(one, X6_bombs_of_variable_length_stop);
     tcase_add_test(one, empty_and_equal_elements_are_no_bombs);
     tcase_add_test(one, too_many_elements_are_refused_at_open);

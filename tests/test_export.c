@@ -11,6 +11,7 @@
 #include "../src/base/file.h"
 #include "../src/base/json.h"
 #include "../src/breccia.h"
+#include "../src/xfer/dest.h"
 #include "kit/exchange_kit.h"
 
 Suite *export_suite(void);
@@ -304,6 +305,40 @@ START_TEST(no_room)
 }
 END_TEST
 
+/* What another process puts there while the export is written stays. */
+START_TEST(f22_what_appeared_meanwhile_is_not_replaced)
+{
+    for (int folder = 0; folder < 2; folder++) {
+        exchange_kit kit;
+        brc_dest dest;
+        brc_buf there = BRC_BUF_INIT;
+        exchange_folder_start(&kit);
+        const char *path = exchange_path(&kit, "out");
+        ck_assert_int_eq(brc_dest_open(&dest, path, 0, &kit.err), BRC_OK);
+        if (folder)
+            ck_assert_int_eq(brc_dir_make(dest.temp, &kit.err), BRC_OK);
+        else
+            ck_assert_int_eq(brc_file_write(dest.temp, "ours", 4, &kit.err), BRC_OK);
+        if (folder)
+            ck_assert_int_eq(brc_dir_make(path, &kit.err), BRC_OK);
+        else
+            ck_assert_int_eq(brc_file_write(path, "theirs", 6, &kit.err), BRC_OK);
+        ck_assert_int_eq(brc_dest_finish(&dest, 0, &kit.err), BRC_EEXISTS);
+        char *temp = strdup(dest.temp);
+        brc_dest_close(&dest);
+        ck_assert_int_eq(brc_file_kind(temp), 0); /* and ours is gone */
+        if (!folder) {
+            ck_assert_int_eq(brc_file_read(&there, path, &kit.err), BRC_OK);
+            ck_assert_uint_eq(there.len, 6);
+        }
+        ck_assert_int_eq(brc_file_kind(path), folder ? 1 : 2);
+        brc_buf_dispose(&there);
+        free(temp);
+        exchange_stop(&kit);
+    }
+}
+END_TEST
+
 /* A version in the past is exported as it was. */
 START_TEST(committed_version)
 {
@@ -341,6 +376,7 @@ Suite *export_suite(void)
     tcase_add_test(rules, permissions);
     tcase_add_test(rules, refused);
     tcase_add_test(rules, no_room);
+    tcase_add_test(rules, f22_what_appeared_meanwhile_is_not_replaced);
     tcase_add_test(rules, committed_version);
     suite_add_tcase(s, rules);
     return s;

@@ -372,6 +372,13 @@ START_TEST(f22_many_look_ups_find_whole_keys_only)
         keys[i] = (brc_span){ (const uint8_t *)names[i], strlen(names[i]) };
     KIT_OK(&kit, brc_map_get_many(kit.store, &root, keys, 7, note_found, found, &kit.err));
     ck_assert_mem_eq(found, is_there, sizeof(found));
+    keys[0] = keys[3]; /* "abcd" and "bcd" alone: each begins with a key that is there */
+    keys[1] = keys[5];
+    memset(found, 0, sizeof(found));
+    KIT_OK(&kit, brc_map_get_many(kit.store, &root, keys, 2, note_found, found, &kit.err));
+    ck_assert_int_eq(found[0] + found[1], 0);
+    for (size_t i = 0; i < 2; i++)
+        keys[i] = (brc_span){ (const uint8_t *)names[i], strlen(names[i]) };
     for (size_t i = 0; i < 7; i++) {
         KIT_OK(&kit, brc_map_get(kit.store, &root, keys[i].data, keys[i].len, &one, &value,
                                  &kit.err));

@@ -168,6 +168,28 @@ START_TEST(f22_a_node_has_so_many_items_and_no_more)
 }
 END_TEST
 
+/* Levels fall on the way down: otherwise a walk might not end. */
+START_TEST(f22_a_child_is_below_its_parent)
+{
+    for (uint8_t level = 1; level < 4; level++)
+        for (uint8_t below = 0; below < 5; below++) {
+            uint8_t node[2 + 2 * 22] = { level, 2 };
+            node_look look = { 0, { 0, { 0 } }, 1 };
+            brc_error err = BRC_ERROR_INIT;
+            for (uint8_t i = 0; i < 2; i++) { /* prefixes 0x00 and 0x80, 3 items, 9 keys */
+                uint8_t *at = node + 2 + 22 * i;
+                const uint8_t head[] = { 0, 8, (uint8_t)(i << 7), below, 3, 9 };
+                memcpy(at, head, sizeof(head));
+                memset(at + sizeof(head), i + 1, 16);
+            }
+            int rc = brc_map_check_node((brc_span){ node, sizeof(node) }, 16, look_at_child,
+                                        look_at_item, &look, &err);
+            ck_assert_int_eq(rc, below < level ? BRC_OK : BRC_ECORRUPT);
+            ck_assert(rc < 0 || look.items == 2);
+        }
+}
+END_TEST
+
 START_TEST(noise_is_no_node)
 {
     uint64_t random = 77;
@@ -466,6 +488,7 @@ Suite *map_nodes_suite(void)
     tcase_add_checked_fixture(tc, nodes_setup, nodes_teardown);
     tcase_add_loop_test(tc, a_damaged_node_is_an_error_or_another_node, 0, 4 * FAMILIES);
     tcase_add_test(tc, f22_a_node_has_so_many_items_and_no_more);
+    tcase_add_test(tc, f22_a_child_is_below_its_parent);
     tcase_add_test(tc, noise_is_no_node);
     tcase_add_test(tc, a_node_in_many_places_is_damage);
     tcase_add_loop_test(tc, a_map_that_lies_about_its_nodes_is_damaged, 0, 6);

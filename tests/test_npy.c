@@ -82,6 +82,8 @@ static const struct {
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (03,), }", BRC_EINVAL, "begins with 0" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551616,), }", BRC_ELIMIT,
       "64 bits" },
+    { "{'descr': '<f4', 'fortran_order': False, 'shape': (20000000000000000000,), }", BRC_ELIMIT,
+      "64 bits" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': "
       "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
       "1,1,1,1,1), }",
@@ -319,6 +321,36 @@ START_TEST(file_bad_types)
 }
 END_TEST
 
+START_TEST(f22_lists_are_nested_64_deep_and_no_deeper)
+{
+    for (int depth = 63; depth <= 66; depth++) {
+        char text[300] = "{'descr': ";
+        brc_npy_header h;
+        brc_error err = BRC_ERROR_INIT;
+        for (int i = 0; i < depth; i++)
+            strcat(text, i % 2 ? "(" : "[");
+        for (int i = depth; i-- > 0;)
+            strcat(text, i % 2 ? ")" : "]");
+        strcat(text, ", 'fortran_order': False, 'shape': (3,), }");
+        int rc = brc_npy_header_parse(&h, text, strlen(text), &err);
+        ck_assert_int_eq(rc, depth <= 64 ? BRC_OK : BRC_EINVAL);
+        ck_assert(rc == BRC_OK || strstr(err.message, "too deep") != NULL);
+    }
+}
+END_TEST
+
+/* The file is long enough for what it claims, and holds nothing. */
+START_TEST(f22_a_header_of_megabytes_is_not_read)
+{
+    size_t len = 12 + BRC_NPY_HEADER_MAX + 1;
+    uint8_t *bytes = calloc(1, len);
+    ck_assert_ptr_nonnull(bytes);
+    memcpy(bytes, "\x93NUMPY\2\0\1\0\x10\0", 12);
+    open_fails(bytes, len, BRC_ELIMIT, "longer than 1048576");
+    free(bytes);
+}
+END_TEST
+
 START_TEST(file_bad_sizes)
 {
     dictionary_fails(F4, 23, BRC_EINVAL, "should be");
@@ -485,6 +517,8 @@ Suite *npy_suite(void)
     tcase_add_loop_test(file, file_versions, 1, 4);
     tcase_add_loop_test(file, file_types, 0, (int)(sizeof(npy_types) / sizeof(npy_types[0])));
     tcase_add_test(file, file_bad_types);
+    tcase_add_test(file, f22_lists_are_nested_64_deep_and_no_deeper);
+    tcase_add_test(file, f22_a_header_of_megabytes_is_not_read);
     tcase_add_test(file, file_bad_sizes);
     tcase_add_test(file, file_bad_prefix);
     tcase_add_test(file, file_gzip);
