@@ -308,6 +308,39 @@ START_TEST(X9_counts_that_lie)
 }
 END_TEST
 
+/* One byte further than its own record, and bytes behind the end record. */
+START_TEST(f22_a_directory_and_a_comment_end_where_they_say)
+{
+    exchange_kit kit;
+    exchange_zip zip = { 0 };
+    brc_buf b;
+    exchange_folder_start(&kit);
+    size_t end = archive_bytes(&zip, &b);
+    b.data[end + 12]++;
+    tree_fails(&kit, &b, "1.zip", BRC_EINVAL, "outside the file");
+    b.data[end + 15] = 0x7F;
+    tree_fails(&kit, &b, "2.zip", BRC_EINVAL, "outside the file");
+    b.data[end + 15] = 0;
+    b.data[end + 12]--;
+    b.data[end + 16]++;
+    tree_fails(&kit, &b, "3.zip", BRC_EINVAL, "outside the file");
+    b.data[end + 16]--;
+    ck_assert_int_eq(brc_buf_append(&b, "12345", 5, &kit.err), BRC_OK);
+    tree_fails(&kit, &b, "4.zip", BRC_EINVAL, "end record is missing");
+    b.data[end + 20] = 6;
+    tree_fails(&kit, &b, "5.zip", BRC_EINVAL, "end record is missing");
+    b.data[end + 20] = 4;
+    tree_fails(&kit, &b, "6.zip", BRC_EINVAL, "end record is missing");
+    b.data[end + 20] = 5; /* now it is a comment */
+    brc_tree_in *tree = NULL;
+    int rc = brc_tree_in_open(&tree, exchange_file(&kit, "7.zip", b.data, b.len), &kit.err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+    tree->close(tree);
+    brc_buf_dispose(&b);
+    exchange_stop(&kit);
+}
+END_TEST
+
 START_TEST(X9_too_many_entries)
 {
     exchange_kit kit;
@@ -529,6 +562,7 @@ Suite *zip_suite(void)
     tcase_add_test(t, X9_lying_sizes);
     tcase_add_test(t, X9_kinds_that_are_not_read);
     tcase_add_test(t, X9_counts_that_lie);
+    tcase_add_test(t, f22_a_directory_and_a_comment_end_where_they_say);
     tcase_add_test(t, X9_too_many_entries);
     tcase_add_test(t, X9_every_byte_flipped);
     tcase_add_test(t, archives_are_stored_and_equal);
