@@ -5,6 +5,7 @@
 #   SQLITE=DIR    compiles DIR/sqlite3.c in, instead of the system's SQLite
 #   WERROR=1      warnings are errors
 #   TEST=NAME     one suite of the C tests, or `cli`
+#   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   of `make mutants`: a sample, again, of files, at once
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, JOBS at a time
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
@@ -89,7 +90,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom kit bench demo conformance interop lint \
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom mutants kit bench demo conformance interop lint \
         install uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so ## the command and the libraries (the default)
@@ -253,6 +254,10 @@ fuzz: ## fuzzes every parser, or FUZZ=NAME; SECONDS each (60), JOBS at a time (2
 	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(SECONDS)' JOBS='$(JOBS)' sh tests/fuzz/run build/fuzz
 fuzz-programs: $(HARNESSES:%=$(OUT)/fuzz_%)
 $(OUT)/fuzz_%: $(OBJ)/fuzz FORCE; $(publish)
+
+mutants: ## puts faults into a copy of the sources, one by one, and sees whether the tests notice
+	@CC='$(CC)' MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \
+	    python3 tests/mutants/run.py
 
 kit: $(OUT)/codec_kit ## tests the codecs and data types of a plug-in, PLUGIN=./NAME.so, or the built-in ones
 	$(WRAP) $(OUT)/codec_kit $(PLUGIN)

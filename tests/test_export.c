@@ -312,9 +312,9 @@ START_TEST(f22_what_appeared_meanwhile_is_not_replaced)
         exchange_kit kit;
         brc_dest dest;
         brc_buf there = BRC_BUF_INIT;
-        exchange_folder_start(&kit);
+        exchange_start(&kit);
         const char *path = exchange_path(&kit, "out");
-        ck_assert_int_eq(brc_dest_open(&dest, path, 0, &kit.err), BRC_OK);
+        ck_assert_int_eq(brc_dest_open(&dest, kit.session, path, 0, &kit.err), BRC_OK);
         if (folder)
             ck_assert_int_eq(brc_dir_make(dest.temp, &kit.err), BRC_OK);
         else

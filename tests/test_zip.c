@@ -333,7 +333,7 @@ START_TEST(f22_a_directory_and_a_comment_end_where_they_say)
     tree_fails(&kit, &b, "6.zip", BRC_EINVAL, "end record is missing");
     b.data[end + 20] = 5; /* now it is a comment */
     brc_tree_in *tree = NULL;
-    int rc = brc_tree_in_open(&tree, exchange_file(&kit, "7.zip", b.data, b.len), &kit.err);
+    int rc = brc_tree_in_open(&tree, NULL, exchange_file(&kit, "7.zip", b.data, b.len), &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     tree->close(tree);
     brc_buf_dispose(&b);

@@ -38,9 +38,9 @@ t read r.brc a
 t status r.brc
 
 echo '# the same where a part was stored before the end came'
-q create r.brc /big --shape 80000000 --dtype uint8 --chunks 10000000
+q create r.brc /big --shape 120000000 --dtype uint8 --chunks 10000000
 commit r.brc three 12
-yes | head -c 70000000 | breccia write r.brc big --from - 2>&1
+yes | head -c 110000000 | breccia write r.brc big --from - 2>&1
 show_status $?
 t read r.brc big '[0:4]'
 t status r.brc
