@@ -151,6 +151,11 @@ class Copy:
         built = sorted(ROOT.glob("build/obj-release-*"), key=lambda p: p.stat().st_mtime)
         if built:
             shutil.copytree(built[-1], self.objects)
+            for path in self.objects.rglob("*.d"):  # they name the folder
+                text = path.read_text()
+                stamp = path.stat()
+                path.write_text(text.replace(built[-1].name, self.objects.name))
+                os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
         for name in ["gen", ".setup-ok--build"]:
             source, target = ROOT / "build" / name, self.root / "build" / name
             if source.is_dir():
