@@ -324,14 +324,15 @@ END_TEST
 START_TEST(f22_lists_are_nested_64_deep_and_no_deeper)
 {
     for (int depth = 63; depth <= 66; depth++) {
-        char text[300] = "{'descr': ";
+        char open[80] = "", close[80] = "", text[300];
         brc_npy_header h;
         brc_error err = BRC_ERROR_INIT;
-        for (int i = 0; i < depth; i++)
-            strcat(text, i % 2 ? "(" : "[");
-        for (int i = depth; i-- > 0;)
-            strcat(text, i % 2 ? ")" : "]");
-        strcat(text, ", 'fortran_order': False, 'shape': (3,), }");
+        for (int i = 0; i < depth; i++) {
+            open[i] = i % 2 ? '(' : '[';
+            close[depth - 1 - i] = i % 2 ? ')' : ']';
+        }
+        snprintf(text, sizeof(text), "{'descr': %s%s, 'fortran_order': False, 'shape': (3,), }",
+                 open, close);
         int rc = brc_npy_header_parse(&h, text, strlen(text), &err);
         ck_assert_int_eq(rc, depth <= 64 ? BRC_OK : BRC_EINVAL);
         ck_assert(rc == BRC_OK || strstr(err.message, "too deep") != NULL);
