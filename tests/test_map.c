@@ -387,6 +387,20 @@ START_TEST(f22_many_look_ups_find_whole_keys_only)
 }
 END_TEST
 
+/* A draft's rows may be in any order where their keys are texts: this did not end. */
+START_TEST(f23_edits_out_of_order_are_damage)
+{
+    static const uint8_t high[2] = { 0x81, 1 }, low[2] = { 0x01, 1 }, value[16] = { 1 };
+    const brc_edit edits[3] = { { high, 2, value, 16 }, { low, 2, value, 16 },
+                                { low, 2, value, 16 } };
+    brc_oid out;
+    KIT_FAILS(&kit, BRC_ECORRUPT, "not in order",
+              brc_map_edit(kit.store, &empty, edits, 2, &out, &kit.err));
+    KIT_FAILS(&kit, BRC_ECORRUPT, "not in order",
+              brc_map_edit(kit.store, &empty, edits + 1, 2, &out, &kit.err));
+}
+END_TEST
+
 START_TEST(keys_that_a_map_cannot_have_are_refused)
 {
     uint8_t bytes[BRC_KEY_MAX + 1] = { 0 };
@@ -432,6 +446,7 @@ Suite *map_suite(void)
     tcase_add_test(tc, an_edit_that_changes_nothing_writes_nothing);
     tcase_add_test(tc, the_empty_key_can_be_the_only_one);
     tcase_add_test(tc, f22_many_look_ups_find_whole_keys_only);
+    tcase_add_test(tc, f23_edits_out_of_order_are_damage);
     tcase_add_test(tc, keys_that_a_map_cannot_have_are_refused);
     suite_add_tcase(s, tc);
     return s;

@@ -33,7 +33,8 @@ typedef struct brc_edit {
     size_t value_len;
 } brc_edit;
 
-/* Applies n edits, sorted by key, no key twice, and writes the new nodes. */
+/* Applies n edits, sorted by key, no key twice, and writes the new nodes. BRC_ECORRUPT
+ * where they are not in order. */
 BRC_MUST_USE int brc_map_edit(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n, brc_oid *out, brc_error *err);
 
 /* *found 0 or 1; the value is borrowed until the next call on the store. */

@@ -239,6 +239,21 @@ static int group_build(map_editor *e, size_t lo, size_t hi, open_group *out, brc
     return group_join(e, &a, &b, out, err);
 }
 
+/* Edits come from the file too: rows of drafts. Unsorted ones would never end in
+ * group_build(). */
+static int check_edits(const brc_edit *edits, size_t n, brc_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (edits[i].key_len > BRC_KEY_MAX)
+            return brc_fail(err, BRC_ELIMIT, "a key of %zu bytes is longer than %d",
+                            edits[i].key_len, BRC_KEY_MAX);
+        if (i > 0 && brc_bits_order(edits[i - 1].key, 8 * edits[i - 1].key_len, edits[i].key,
+                                    8 * edits[i].key_len) >= 0)
+            return brc_fail(err, BRC_ECORRUPT, "a map is damaged: its keys are not in order");
+    }
+    return BRC_OK;
+}
+
 int brc_map_edit(brc_store *store, const brc_oid *root, const brc_edit *edits, size_t n,
                  brc_oid *out, brc_error *err)
 {
@@ -246,10 +261,7 @@ int brc_map_edit(brc_store *store, const brc_oid *root, const brc_edit *edits, s
     brc_oid from = *root;
     int rc;
     memset(out, 0, sizeof(*out));
-    for (size_t i = 0; i < n; i++)
-        if (edits[i].key_len > BRC_KEY_MAX)
-            return brc_fail(err, BRC_ELIMIT, "a key of %zu bytes is longer than %d",
-                            edits[i].key_len, BRC_KEY_MAX);
+    BRC_TRY(check_edits(edits, n, err));
     if (brc_oid_is_zero(&from))
         BRC_GO(gather_new(&e, edits, n, err));
     else
