@@ -6,7 +6,7 @@
  * On import a driver makes groups with brc_group_create_doc() or brc_group_create(),
  * describes each array as a brc_container_array and calls brc_container_import();
  * on export it goes through brc_nodes_each(), opens each array and calls
- * brc_container_export(). Both cut the array into boxes of whole chunks, of 64 MiB or
+ * brc_container_export(). Both cut the array into boxes of whole chunks, of 4 MiB or
  * one chunk, so that memory is bounded whatever a header says and no chunk is met twice.
  */
 #ifndef BRC_XFER_CONTAINER_H
