@@ -188,10 +188,9 @@ $(OBJ)/codec_kit: $(KIT_OBJS) $(OBJ)/libbreccia.a
 	$(Q)$(LINK) -rdynamic -o $@ $^ $(LIBS)
 
 # Plug-ins are linked with nothing of ours.
-.SECONDARY: $(PLUGIN_OBJS)
-$(OUT)/tests/plugins/%.so: $(OBJ)/tests/plugins/%.o
+.SECONDARY: $(PLUGIN_OBJS) $(PLUGIN_OBJS:.o=.so)
+$(OBJ)/tests/plugins/%.so: $(OBJ)/tests/plugins/%.o
 	$(call say,LINK,$@)
-	@mkdir -p $(@D)
 	$(Q)$(LINK) -shared -o $@ $<
 
 $(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
@@ -215,6 +214,7 @@ $(OUT)/libbreccia.so: $(OBJ)/libbreccia.so FORCE
 	$(publish)
 	@ln -sf libbreccia.so $(@D)/libbreccia.so.$(SO_MAJOR)
 $(OUT)/tests/run: $(OBJ)/run FORCE; $(publish)
+$(OUT)/tests/plugins/%.so: $(OBJ)/tests/plugins/%.so FORCE; $(publish)
 $(OUT)/tests/oom: $(OBJ)/oom FORCE; $(publish)
 $(OUT)/codec_kit: $(OBJ)/codec_kit FORCE; $(publish)
 

@@ -277,6 +277,14 @@ void brc_group_wait_all(brc_group *group)
     pthread_mutex_unlock(&group->pool->mutex);
 }
 
+int brc_group_is_done(brc_group *group, const brc_job *job)
+{
+    pthread_mutex_lock(&group->pool->mutex);
+    int done = job->state == JOB_DONE;
+    pthread_mutex_unlock(&group->pool->mutex);
+    return done;
+}
+
 unsigned brc_group_caller(const brc_group *group)
 {
     return group->pool->nthreads - 1;

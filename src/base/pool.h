@@ -37,6 +37,8 @@ void brc_group_submit(brc_group *group, brc_job *job);
 /* Until this job is done, runs the group's jobs that have not started, or sleeps. */
 void brc_group_wait(brc_group *group, brc_job *job);
 void brc_group_wait_all(brc_group *group);
+/* 1 where the job, which was submitted, is done; does not wait. */
+int brc_group_is_done(brc_group *group, const brc_job *job);
 /* A worker index that no other thread of this group has: the caller's own. */
 unsigned brc_group_caller(const brc_group *group);
 

@@ -352,26 +352,26 @@ done:
     return rc;
 }
 
-static int object_collides(brc_store *store, const brc_object *o, brc_error *err)
+int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *err)
 {
     char hex[65];
     return brc_fail(err, BRC_ECOLLISION,
                     "%s already holds other content under the hash %s: nothing was stored; such "
                     "data, made to collide, needs a repository with a cryptographic hash",
-                    store->path, brc_oid_format(hex, &o->id));
+                    store->path, brc_oid_format(hex, id));
 }
 
 int brc_object_same(brc_store *store, const brc_object *o, const void *data, size_t len,
                     uint64_t guard, brc_error *err)
 {
     if (o->size != len || o->guard != guard)
-        return object_collides(store, o, err);
+        return brc_object_collides(store, &o->id, err);
     if (len > BRC_COMPARE_MAX)
         return BRC_OK;
     brc_buf there = BRC_BUF_INIT;
     int rc = brc_store_decode(store, o, 0, &there, err);
     if (rc == BRC_OK && len > 0 && memcmp(there.data, data, len) != 0)
-        rc = object_collides(store, o, err);
+        rc = brc_object_collides(store, &o->id, err);
     brc_buf_dispose(&there);
     return rc;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../codec/write_pipeline.h"
+#include "../flow/write.h"
 #include "array.h"
 #include "chunk_cursor.h"
 
@@ -78,75 +78,45 @@ static int recode_choose(recode *r, brc_error *err)
     return BRC_OK;
 }
 
-static int recode_next(void *ctx, brc_write_item *item, brc_error *err)
+static int recode_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     recode *r = ctx;
-    brc_store *store = brc_array_store(r->a);
-    if (r->at == r->n)
-        return 0;
-    const recode_chunk *c = &r->chunks[r->at];
     BRC_TRY(brc_task_step(r->a->session->repo, 0, err));
-    item->number = r->at++;
-    item->chain = c->form->chain;
-    item->encoding = c->encoding;
-    item->elements = c->form->elements;
-    item->old_id = c->object.id;
-    item->old_checksum = c->object.checksum;
-    item->old_digest = c->object.digest;
-    item->digest = c->form->digest;
-    BRC_TRY(brc_encoding_chain(store, c->object.encoding, &item->old_chain, err));
-    BRC_TRY(brc_buf_reserve(&item->stored, (size_t)c->object.stored + 1, err));
-    BRC_TRY(brc_object_fetch(store, &c->object, item->stored.data, err));
-    item->stored.len = (size_t)c->object.stored;
-    return 1;
+    for (*n = 0; *n < cap && r->at < r->n; ++*n) {
+        const recode_chunk *c = &r->chunks[r->at++];
+        brc_write_item *item = &items[*n];
+        item->chain = c->form->chain;
+        item->encoding = c->encoding;
+        item->elements = c->form->elements;
+        item->digest = c->form->digest;
+        item->old = c->object;
+    }
+    return BRC_OK;
 }
 
 static int recode_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
-    const recode *r = ctx;
-    const recode_chunk *c = &r->chunks[item->number];
-    brc_object o = {.id = item->old_id, .checksum = item->old_checksum,
-                    .digest = item->old_digest, .stored = item->stored.len};
-    BRC_TRY(brc_object_verify(&o, item->stored.data, err));
-    if (item->old_chain != NULL)
-        BRC_TRY(brc_chain_decode(item->old_chain, scratch,
-                                 (brc_span){item->stored.data, item->stored.len}, &item->own, err));
-    else
-        BRC_TRY(brc_buf_append(&item->own, item->stored.data, item->stored.len, err));
-    if (item->own.len != c->object.size)
+    (void)ctx;
+    BRC_TRY(brc_write_old(item, scratch, &item->own, err));
+    if (item->own.len != item->old.size)
         return brc_fail(err, BRC_ECORRUPT, "a chunk has %zu bytes, not %llu", item->own.len,
-                        (unsigned long long)c->object.size);
+                        (unsigned long long)item->old.size);
     item->data = item->own.data;
     item->len = item->own.len;
     return BRC_OK;
 }
 
-/* All are known, and all are to be stored again. */
-static int recode_find(void *ctx, brc_write_item *const *items, size_t n, brc_error *err)
-{
-    (void)ctx;
-    for (size_t i = 0; i < n; i++)
-        if (brc_oid_cmp(&items[i]->id, &items[i]->old_id) != 0)
-            return brc_fail(err, BRC_ECORRUPT,
-                            "a chunk's content has another hash; run 'breccia fsck'");
-    return BRC_OK;
-}
-
-static int recode_store(void *ctx, const brc_write_item *item, brc_error *err)
-{
-    const recode *r = ctx;
-    brc_object o = r->chunks[item->number].object;
-    o.encoding = item->as_is ? 0 : item->encoding;
-    o.stored = item->as_is ? item->len : item->stored.len;
-    o.checksum = item->checksum;
-    return brc_object_replace(brc_array_store(r->a), &o,
-                              item->as_is ? item->data : item->stored.data, err);
-}
-
 static int recode_done(void *ctx, const brc_write_item *item, brc_error *err)
 {
     const recode *r = ctx;
-    return brc_task_step(r->a->session->repo, r->chunks[item->number].object.size, err);
+    return brc_task_step(r->a->session->repo, item->old.size, err);
+}
+
+static void recode_name(void *ctx, const brc_write_item *item, brc_error *err)
+{
+    const recode *r = ctx;
+    char hex[65];
+    brc_context(err, "%s, chunk of object %s", r->a->path, brc_oid_format(hex, &item->old.id));
 }
 
 static int recode_batches(recode *r, brc_error *err)
@@ -156,13 +126,11 @@ static int recode_batches(recode *r, brc_error *err)
     brc_write_ops ops = {
         .ctx = r,
         .len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) * brc_array_unit(a),
-        .hash = brc_store_hash(brc_array_store(a)),
-        .secret = brc_store_secret(brc_array_store(a)),
-        .next = recode_next,
+        .replace = 1,
+        .list = recode_list,
         .gather = recode_gather,
-        .find = recode_find,
-        .store = recode_store,
         .done = recode_done,
+        .name = recode_name,
     };
     uint64_t bytes;
     if (!brc_mul_u64(r->total, ops.len, &bytes))
@@ -171,7 +139,7 @@ static int recode_batches(recode *r, brc_error *err)
     int rc = brc_chunk_cursor_start(&cursor, a, err);
     while (rc >= 0 && (rc = recode_read(r, &cursor, err)) > 0) {
         BRC_GO(recode_choose(r, err));
-        BRC_GO(brc_write_pipeline(&a->session->repo->pipe, &ops, err));
+        BRC_GO(brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err));
     }
 done:
     brc_task_end(a->session->repo, &task, rc);

@@ -1,5 +1,5 @@
-/* Reading a region: chunks are looked up in batches, fetched in the order in which
- * they are stored, and decoded by the read pipeline. */
+/* Reading regions: chunks are looked up in batches, fetched in the order in which they
+ * are stored, and decoded into place by the read flow. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,107 +7,114 @@
 #include "chunk_item.h"
 #include "span_table.h"
 
-#define LOOKUP_BATCH 4096
-
-typedef struct region_reader {
+/* One region that is read. */
+typedef struct region_read {
     brc_array *a;
-    const brc_region *r;
+    brc_region r;
     uint8_t *dst;
-    uint64_t next; /* chunk of the region that has not been looked up */
-    uint64_t told; /* bytes that progress knows of */
-    size_t n, at;  /* of the batch: how many there are, and the one that is due */
-    size_t batch;  /* how many it has room for */
-    uint64_t *indexes;
+    brc_span fill;  /* what an absent element is, as dst holds it               */
+    void **kept;    /* chunks of variable elements, which dst points into       */
+    uint64_t next;  /* chunk of the region that has not been looked up          */
+    uint64_t seen, told; /* chunks that were met, and bytes that progress knows of */
+} region_read;
+
+/* Several, which go through the flow as one. */
+typedef struct region_reader {
+    region_read *reads;
+    size_t n, at;
+    uint64_t *indexes;      /* of the chunks that are being looked up             */
     brc_oid *ids;
-    brc_object *objects;
-    brc_object **sorted;
-    uint64_t *numbers; /* of the region's chunks, by objects */
-    brc_span fill;     /* what an absent element is, as dst holds it */
-    void **kept;       /* chunks of variable elements, which dst points into */
+    size_t room; /* for how many                                              */
 } region_reader;
 
-static void read_absent(const region_reader *rd, uint64_t number)
+static void read_absent(const region_read *rd, uint64_t number)
 {
     brc_region_part part;
     size_t unit = brc_array_unit(rd->a);
     const uint8_t *fill = brc_meta_is_variable(&rd->a->meta) ? (const uint8_t *)&rd->fill
                                                             : rd->fill.data;
-    brc_region_part_of(&part, rd->a, rd->r, number);
+    brc_region_part_of(&part, rd->a, &rd->r, number);
     brc_fill_box(rd->a->meta.ndim, part.overlap.count, unit, rd->dst + part.in_memory,
-                 rd->r->strides, fill);
+                 rd->r.strides, fill);
 }
 
-static int object_blob_order(const void *x, const void *y)
-{
-    const brc_object *a = *(brc_object *const *)x, *b = *(brc_object *const *)y;
-    return (a->blob > b->blob) - (a->blob < b->blob);
-}
+/* ---- what is to be read -------------------------------- */
 
-/* Looks the next chunks up; absent ones are filled at once. */
-static int reader_lookup(region_reader *rd, brc_error *err)
+static int reader_room(region_reader *reader, size_t n, brc_error *err)
 {
-    brc_store *store = brc_array_store(rd->a);
-    size_t ndim = (size_t)rd->a->meta.ndim, asked = 0;
-    uint64_t first = rd->next;
-    rd->n = rd->at = 0;
-    for (; asked < rd->batch && rd->next < rd->r->nchunks; asked++)
-        brc_region_chunk(rd->r, (int)ndim, rd->next++, rd->indexes + asked * ndim);
-    BRC_TRY(brc_array_chunk_ids(rd->a, asked, rd->indexes, rd->ids, err));
-    for (size_t i = 0; i < asked; i++) {
-        if (brc_oid_is_zero(&rd->ids[i])) {
-            read_absent(rd, first + i);
-            continue;
-        }
-        rd->objects[rd->n].id = rd->ids[i];
-        rd->numbers[rd->n] = first + i;
-        rd->sorted[rd->n] = &rd->objects[rd->n];
-        rd->n++;
-    }
-    BRC_TRY(brc_objects_find(store, rd->sorted, rd->n, err));
-    if (rd->n > 1)
-        qsort(rd->sorted, rd->n, sizeof(*rd->sorted), object_blob_order);
+    void *p;
+    if (n <= reader->room)
+        return BRC_OK;
+    BRC_TRY(brc_new_array(&p, n, sizeof(brc_oid) + BRC_MAX_NDIM * sizeof(uint64_t), err));
+    free(reader->ids);
+    reader->ids = p;
+    reader->indexes = (uint64_t *)(reader->ids + n);
+    reader->room = n;
     return BRC_OK;
 }
 
-static int reader_next(void *ctx, brc_read_item *item, brc_error *err)
+/* The next chunks of one region, at most cap, that are there; absent ones are filled at
+ * once. */
+static int list_region(region_reader *reader, region_read *rd, brc_read_item *items, size_t cap,
+                       size_t *n, brc_error *err)
 {
-    region_reader *rd = ctx;
-    brc_region_part part;
-    while (rd->at == rd->n) {
-        if (rd->next == rd->r->nchunks)
-            return 0;
-        BRC_TRY(reader_lookup(rd, err));
+    const int ndim = rd->a->meta.ndim;
+    uint64_t first = rd->next, left = rd->r.nchunks - first;
+    size_t asked = left < cap ? (size_t)left : cap;
+    BRC_TRY(reader_room(reader, asked, err));
+    for (size_t i = 0; i < asked; i++)
+        brc_region_chunk(&rd->r, ndim, rd->next++, reader->indexes + i * (size_t)ndim);
+    BRC_TRY(brc_array_chunk_ids(rd->a, asked, reader->indexes, reader->ids, err));
+    for (size_t i = 0; i < asked; i++) {
+        if (brc_oid_is_zero(&reader->ids[i])) {
+            read_absent(rd, first + i);
+            rd->seen++;
+            continue;
+        }
+        items[*n].object.id = reader->ids[i];
+        items[*n].number = first + i;
+        items[(*n)++].owner = rd;
     }
-    BRC_TRY(brc_region_step(rd->a, rd->r, &rd->told, rd->next - (rd->n - rd->at), err));
-    const brc_object *object = rd->sorted[rd->at++];
-    item->number = rd->numbers[object - rd->objects];
-    brc_region_part_of(&part, rd->a, rd->r, item->number);
-    BRC_TRY(brc_chunk_item(item, rd->a, part.index, object, err));
-    if (rd->r->in_one_piece && part.full)
-        item->direct = rd->dst + part.in_memory;
-    return 1;
+    return brc_region_step(rd->a, &rd->r, &rd->told, rd->seen, err);
 }
 
-static int reader_fetch(void *ctx, const brc_read_item *item, uint8_t *into, brc_error *err)
+static int reader_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
-    const region_reader *rd = ctx;
-    return brc_chunk_item_fetch(brc_array_store(rd->a), item, into, err);
+    region_reader *reader = ctx;
+    while (*n < cap && reader->at < reader->n) {
+        region_read *rd = &reader->reads[reader->at];
+        if (rd->next == rd->r.nchunks) {
+            reader->at++;
+            continue;
+        }
+        BRC_TRY(list_region(reader, rd, items, cap - *n, n, err));
+    }
+    return BRC_OK;
 }
 
-static int reader_check(void *ctx, const brc_read_item *item, const uint8_t *stored, brc_error *err)
+/* ---- how it is read -------------------------------- */
+
+static int reader_open(void *ctx, brc_read_item *item, brc_error *err)
 {
     (void)ctx;
-    return brc_chunk_item_check(item, stored, err);
+    brc_region_part part;
+    region_read *rd = item->owner;
+    BRC_TRY(brc_region_step(rd->a, &rd->r, &rd->told, rd->seen++, err));
+    brc_region_part_of(&part, rd->a, &rd->r, item->number);
+    BRC_TRY(brc_chunk_item(item, rd->a, part.index, err));
+    if (rd->r.in_one_piece && part.full)
+        item->direct = rd->dst + part.in_memory;
+    return BRC_OK;
 }
 
-static void place_box(const region_reader *rd, const brc_region_part *part, const uint8_t *data)
+static void place_box(const region_read *rd, const brc_region_part *part, const uint8_t *data)
 {
     brc_copy_box(rd->a->meta.ndim, part->overlap.count, brc_array_unit(rd->a),
-                 rd->dst + part->in_memory, rd->r->strides, data + part->in_chunk, part->strides);
+                 rd->dst + part->in_memory, rd->r.strides, data + part->in_chunk, part->strides);
 }
 
 /* The chunk is kept, for the spans in dst point into it. */
-static int place_variable(const region_reader *rd, const brc_region_part *part, uint64_t number,
+static int place_variable(const region_read *rd, const brc_region_part *part, uint64_t number,
                           brc_span data, brc_error *err)
 {
     void *bytes, *table;
@@ -123,11 +130,14 @@ static int place_variable(const region_reader *rd, const brc_region_part *part, 
     return rc == BRC_EINVAL ? brc_fail(err, BRC_ECORRUPT, "its elements are damaged") : rc;
 }
 
-static int reader_place(void *ctx, const brc_read_item *item, const uint8_t *data, brc_error *err)
+static int reader_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
+                        brc_error *err)
 {
-    const region_reader *rd = ctx;
+    (void)ctx;
+    (void)scratch;
+    const region_read *rd = item->owner;
     brc_region_part part;
-    brc_region_part_of(&part, rd->a, rd->r, item->number);
+    brc_region_part_of(&part, rd->a, &rd->r, item->number);
     if (brc_meta_is_variable(&rd->a->meta))
         return place_variable(rd, &part, item->number, (brc_span){data, item->len}, err);
     place_box(rd, &part, data);
@@ -137,76 +147,61 @@ static int reader_place(void *ctx, const brc_read_item *item, const uint8_t *dat
 /* The selection's box. The chunk may be stored as another array's of another shape. */
 static int reader_box(void *ctx, const brc_read_item *item, brc_box *out)
 {
-    const region_reader *rd = ctx;
+    (void)ctx;
+    const region_read *rd = item->owner;
     brc_region_part part;
     const int ndim = rd->a->meta.ndim;
-    brc_region_part_of(&part, rd->a, rd->r, item->number);
+    brc_region_part_of(&part, rd->a, &rd->r, item->number);
     if (part.full || !brc_chain_has_boxes(item->chain, ndim, part.chunk))
         return 0;
     for (int i = 0; i < ndim; i++) {
         out->start[i] = part.overlap.in_chunk[i];
-        out->count[i] = (part.overlap.count[i] - 1) * rd->r->sel.step[i] + 1;
+        out->count[i] = (part.overlap.count[i] - 1) * rd->r.sel.step[i] + 1;
     }
     return 1;
 }
 
 static void reader_name(void *ctx, const brc_read_item *item, brc_error *err)
 {
-    const region_reader *rd = ctx;
+    (void)ctx;
+    const region_read *rd = item->owner;
     uint64_t index[BRC_MAX_NDIM];
     if (rd->a->meta.opaque)
         brc_context(err, "decoded without the codecs that are not known here");
-    brc_region_chunk(rd->r, rd->a->meta.ndim, item->number, index);
+    brc_region_chunk(&rd->r, rd->a->meta.ndim, item->number, index);
     brc_array_name_chunk(rd->a, index, err);
 }
 
-static int reader_new(region_reader *rd, brc_error *err)
+/* The regions were begun, and belong to one repository. */
+static int read_regions(region_read *reads, size_t n, brc_error *err)
 {
-    void *p;
-    size_t ndim = (size_t)(rd->a->meta.ndim > 0 ? rd->a->meta.ndim : 1);
-    rd->batch = rd->r->nchunks < LOOKUP_BATCH ? (size_t)rd->r->nchunks : LOOKUP_BATCH;
-    BRC_TRY(brc_new_array(&p, rd->batch * ndim, sizeof(uint64_t), err));
-    rd->indexes = p;
-    BRC_TRY(brc_new_array(&p, rd->batch, sizeof(brc_oid), err));
-    rd->ids = p;
-    BRC_TRY(brc_new_array(&p, rd->batch, sizeof(brc_object), err));
-    rd->objects = p;
-    BRC_TRY(brc_new_array(&p, rd->batch, sizeof(brc_object *), err));
-    rd->sorted = p;
-    BRC_TRY(brc_new_array(&p, rd->batch, sizeof(uint64_t), err));
-    rd->numbers = p;
-    return BRC_OK;
-}
-
-static void reader_dispose(region_reader *rd)
-{
-    free(rd->indexes);
-    free(rd->ids);
-    free(rd->objects);
-    free(rd->sorted);
-    free(rd->numbers);
-}
-
-static int read_region(brc_array *a, const brc_region *r, void *dst, void **kept, brc_error *err)
-{
-    region_reader rd = {.a = a, .r = r, .dst = dst, .kept = kept};
-    brc_read_ops ops = {&rd, reader_next, reader_fetch, reader_check, reader_place, reader_name,
-                        reader_box};
-    rd.fill = (brc_span){a->meta.fill.data, a->meta.fill.len};
-    if (r->nchunks == 0)
+    region_reader reader = {.reads = reads, .n = n};
+    brc_read_ops ops = {.ctx = &reader,
+                        .list = reader_list,
+                        .open = reader_open,
+                        .place = reader_place,
+                        .box = reader_box,
+                        .name = reader_name};
+    breccia *repo = reads[0].a->session->repo;
+    uint64_t chunks = 0, bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        reads[i].fill = (brc_span){reads[i].a->meta.fill.data, reads[i].a->meta.fill.len};
+        chunks += reads[i].r.nchunks;
+        bytes += brc_region_bytes(reads[i].a, &reads[i].r);
+    }
+    if (chunks == 0)
         return BRC_OK;
-    brc_task task = brc_task_begin(a->session->repo, "read", brc_region_bytes(a, r));
-    int rc = reader_new(&rd, err);
-    if (rc == BRC_OK)
-        rc = brc_read_pipeline(&a->session->repo->pipe, &ops, err);
-    reader_dispose(&rd);
-    brc_task_end(a->session->repo, &task, rc);
+    brc_task task = brc_task_begin(repo, "read", bytes);
+    int rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
+    brc_task_end(repo, &task, rc);
+    free(reader.ids);
     return rc;
 }
 
 int brc_array_read_region(brc_array *a, const brc_region *r, void *dst, brc_error *err)
 {
-    return read_region(a, r, dst, NULL, err);
+    region_read one = {.a = a, .r = *r, .dst = dst};
+    return read_regions(&one, 1, err);
 }
 
 /* Elements of variable length: a table of spans first, then all in one. */
@@ -219,7 +214,8 @@ static int read_variable(brc_array *a, const brc_region *r, brc_buf *out, brc_er
         return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", a->path);
     BRC_GO(brc_new_array(&table, (size_t)brc_sel_count(&r->sel), sizeof(brc_span), err));
     BRC_GO(brc_new_array(&kept, (size_t)r->nchunks, sizeof(void *), err));
-    BRC_GO(read_region(a, r, table, kept, err));
+    region_read one = {.a = a, .r = *r, .dst = table, .kept = kept};
+    BRC_GO(read_regions(&one, 1, err));
     rc = brc_elements_pack(out, table, brc_sel_count(&r->sel), err);
 done:
     for (uint64_t i = 0; kept != NULL && i < r->nchunks; i++)
@@ -244,24 +240,28 @@ static int check_len(const brc_array *a, const brc_region *r, size_t len, brc_er
                     a->path, (unsigned long long)want, len);
 }
 
-static int read_one_io(const brc_io *io, brc_error *err)
+static int open_read(region_read *rd, const brc_io *io, brc_error *err)
 {
-    brc_region r;
     brc_array *a = io->array;
-    BRC_TRY(brc_array_begin_read(a, err));
-    int rc = brc_region_init(&r, a, io->sel, NULL, io->strides, err);
-    if (rc == BRC_OK && brc_meta_is_variable(&a->meta))
-        rc = brc_fail(err, BRC_EINVAL,
-                      "%s has elements of variable length: brc_array_read_elements() reads them",
-                      a->path);
-    if (rc == BRC_OK && io->strides == NULL)
-        rc = check_len(a, &r, io->len, err);
-    if (rc == BRC_OK)
-        rc = brc_array_read_region(a, &r, io->data, err);
-    if (rc == BRC_OK && io->strides == NULL)
-        brc_dtype_native(a->meta.type, io->data, io->len);
-    brc_array_end_read(a);
-    return rc;
+    rd->a = a;
+    rd->dst = io->data;
+    BRC_TRY(brc_region_init(&rd->r, a, io->sel, NULL, io->strides, err));
+    if (brc_meta_is_variable(&a->meta))
+        return brc_fail(err, BRC_EINVAL,
+                        "%s has elements of variable length: brc_array_read_elements() reads them",
+                        a->path);
+    return io->strides == NULL ? check_len(a, &rd->r, io->len, err) : BRC_OK;
+}
+
+static int read_ios(region_read *reads, const brc_io *io, size_t n, brc_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        BRC_TRY(open_read(&reads[i], &io[i], err));
+    BRC_TRY(read_regions(reads, n, err));
+    for (size_t i = 0; i < n; i++)
+        if (io[i].strides == NULL)
+            brc_dtype_native(io[i].array->meta.type, io[i].data, io[i].len);
+    return BRC_OK;
 }
 
 int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
@@ -294,15 +294,38 @@ int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_
     return rc;
 }
 
+static int check_one_repository(const brc_io *io, size_t n, brc_error *err)
+{
+    for (size_t i = 1; i < n; i++)
+        if (io[i].array->session->repo != io[0].array->session->repo)
+            return brc_fail(err, BRC_EINVAL, "one batch reads from one repository");
+    return BRC_OK;
+}
+
+/* All in one transaction, so that all see one state. */
 int brc_read_batch(const brc_io *io, size_t n, brc_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        BRC_TRY(read_one_io(&io[i], err));
-    return BRC_OK;
+    void *p = NULL;
+    region_read one = {0};
+    size_t begun = 0;
+    int rc;
+    if (n == 0)
+        return BRC_OK;
+    BRC_TRY(check_one_repository(io, n, err));
+    if (n > 1)
+        BRC_TRY(brc_new_array(&p, n, sizeof(region_read), err));
+    for (; begun < n; begun++)
+        BRC_GO(brc_array_begin_read(io[begun].array, err));
+    rc = read_ios(n > 1 ? p : &one, io, n, err);
+done:
+    while (begun > 0)
+        brc_array_end_read(io[--begun].array);
+    free(p);
+    return rc;
 }
 
 int brc_array_read(brc_array *a, const brc_sel *sel, void *dst, size_t len, brc_error *err)
 {
     brc_io io = {a, sel, dst, len, NULL};
-    return read_one_io(&io, err);
+    return brc_read_batch(&io, 1, err);
 }

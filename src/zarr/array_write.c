@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../flow/write.h"
 #include "array.h"
 #include "span_table.h"
-#include "stored_chunk.h"
 
 typedef struct region_writer {
     brc_array *a;
@@ -16,75 +16,58 @@ typedef struct region_writer {
     brc_span fill;
 } region_writer;
 
-/* ---- before the pipeline: what is there already -------------------------------- */
+/* ---- what is to be written -------------------------------- */
 
-static int writer_load_old(region_writer *w, const brc_region_part *part, brc_write_item *item,
-                           brc_error *err)
+/* Items to look up at once: those of chunks that are covered in part. */
+#define OLD_BATCH 64
+
+typedef struct old_chunks {
+    brc_write_item *items[OLD_BATCH];
+    uint64_t indexes[OLD_BATCH * BRC_MAX_NDIM];
+    brc_oid ids[OLD_BATCH];
+    size_t n;
+} old_chunks;
+
+/* The ids of what is there already, for the flow to fetch. */
+static int find_old_chunks(const region_writer *w, old_chunks *old, brc_error *err)
 {
-    brc_store *store = brc_array_store(w->a);
-    brc_object o, *one = &o;
-    char hex[65];
-    BRC_TRY(brc_array_chunk_ids(w->a, 1, part->index, &item->old_id, err));
-    item->has_old = !brc_oid_is_zero(&item->old_id);
-    if (!item->has_old)
-        return BRC_OK;
-    o = (brc_object){.id = item->old_id};
-    BRC_TRY(brc_objects_find(store, &one, 1, err));
-    if (!o.found || (!brc_meta_is_variable(&w->a->meta) &&
-                     o.size != part->elements * w->a->meta.type->item_size))
-        return brc_fail(err, BRC_ECORRUPT,
-                        "its object %s is missing or damaged; run 'breccia fsck'",
-                        brc_oid_format(hex, &o.id));
-    BRC_TRY(brc_encoding_chain(store, o.encoding, &item->old_chain, err));
-    if (o.encoding != 0 && item->old_chain == NULL)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "it was stored by a build that could not decode it: import it again");
-    item->old_checksum = o.checksum;
-    item->old_digest = o.digest;
-    BRC_TRY(brc_buf_reserve(&item->stored, (size_t)o.stored + 1, err));
-    BRC_TRY(brc_object_fetch(store, &o, item->stored.data, err));
-    item->stored.len = (size_t)o.stored;
+    BRC_TRY(brc_array_chunk_ids(w->a, old->n, old->indexes, old->ids, err));
+    for (size_t i = 0; i < old->n; i++)
+        old->items[i]->old.id = old->ids[i];
+    old->n = 0;
     return BRC_OK;
 }
 
-static int writer_next(void *ctx, brc_write_item *item, brc_error *err)
+static int list_covered(region_writer *w, brc_write_item *item, old_chunks *old, brc_error *err)
 {
-    region_writer *w = ctx;
     brc_region_part part;
     brc_form *form;
-    if (w->next == w->r->nchunks)
-        return 0;
-    BRC_TRY(brc_task_step(w->a->session->repo, 0, err));
+    const size_t ndim = (size_t)w->a->meta.ndim;
     item->number = w->next++;
-    item->has_old = 0;
-    item->old_chain = NULL;
     brc_region_part_of(&part, w->a, w->r, item->number);
     BRC_TRY(brc_array_form(w->a, part.chunk, &form, &item->encoding, err));
     item->chain = form->chain;
     item->digest = form->digest;
     item->elements = form->elements;
-    if (!part.overlap.whole) {
-        int rc = writer_load_old(w, &part, item, err);
-        if (rc < 0) {
-            brc_array_name_chunk(w->a, part.index, err);
-            return rc;
-        }
-    }
-    return 1;
+    if (part.overlap.whole)
+        return BRC_OK;
+    memcpy(old->indexes + old->n * ndim, part.index, ndim * sizeof(uint64_t));
+    old->items[old->n++] = item;
+    return old->n < OLD_BATCH ? BRC_OK : find_old_chunks(w, old, err);
+}
+
+static int writer_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
+{
+    region_writer *w = ctx;
+    old_chunks old;
+    old.n = 0;
+    BRC_TRY(brc_task_step(w->a->session->repo, 0, err));
+    for (*n = 0; *n < cap && w->next < w->r->nchunks; ++*n)
+        BRC_TRY(list_covered(w, &items[*n], &old, err));
+    return old.n > 0 ? find_old_chunks(w, &old, err) : BRC_OK;
 }
 
 /* ---- on the pool -------------------------------- */
-
-static int gather_old(brc_write_item *item, brc_buf *into, brc_scratch *scratch, brc_error *err)
-{
-    brc_object o = {.id = item->old_id, .checksum = item->old_checksum,
-                    .digest = item->old_digest, .stored = item->stored.len};
-    brc_span stored = {item->stored.data, item->stored.len};
-    BRC_TRY(brc_object_verify(&o, stored.data, err));
-    if (item->old_chain != NULL)
-        return brc_chain_decode(item->old_chain, scratch, stored, into, err);
-    return brc_buf_append(into, stored.data, stored.len, err);
-}
 
 static void put_selected(const region_writer *w, const brc_region_part *part, uint8_t *chunk)
 {
@@ -103,8 +86,8 @@ static int gather_fixed(const region_writer *w, const brc_region_part *part, brc
         return BRC_OK;
     }
     BRC_TRY(brc_buf_reserve(&item->own, item->len, err));
-    if (item->has_old) {
-        BRC_TRY(gather_old(item, &item->own, scratch, err));
+    if (item->old.found) {
+        BRC_TRY(brc_write_old(item, scratch, &item->own, err));
         if (item->own.len != item->len)
             return brc_fail(err, BRC_ECORRUPT, "its bytes have the wrong length");
     } else if (!part->full) {
@@ -127,8 +110,8 @@ static int gather_variable(const region_writer *w, const brc_region_part *part,
     void *table = NULL;
     int rc;
     BRC_GO(brc_new_array(&table, (size_t)part->elements, sizeof(brc_span), err));
-    if (item->has_old) {
-        BRC_GO(gather_old(item, &old, scratch, err));
+    if (item->old.found) {
+        BRC_GO(brc_write_old(item, scratch, &old, err));
         if (brc_elements_find(table, part->elements, (brc_span){old.data, old.len}, err) < 0) {
             rc = brc_fail(err, BRC_ECORRUPT, "its elements are damaged");
             goto done;
@@ -157,58 +140,7 @@ static int writer_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, 
                                              : gather_fixed(w, &part, item, scratch, err);
 }
 
-/* ---- behind the pipeline -------------------------------- */
-
-int brc_find_items(brc_array *a, brc_write_item *const *items, size_t n, brc_error *err)
-{
-    void *p = NULL;
-    brc_store *store = brc_array_store(a);
-    int rc;
-    BRC_TRY(brc_new_array(&p, n, sizeof(brc_object) + sizeof(brc_object *), err));
-    brc_object *objects = p;
-    brc_object **pointers = (brc_object **)(objects + n);
-    for (size_t i = 0; i < n; i++) {
-        objects[i].id = items[i]->id;
-        pointers[i] = &objects[i];
-    }
-    BRC_GO(brc_objects_find(store, pointers, n, err));
-    for (size_t i = 0; i < n; i++) {
-        items[i]->is_known = objects[i].found;
-        rc = !objects[i].found ? BRC_OK
-                               : brc_object_same(store, &objects[i], items[i]->data, items[i]->len,
-                                                 items[i]->guard, err);
-        if (rc < 0) {
-            brc_context(err, "%s", a->path);
-            break;
-        }
-    }
-done:
-    free(p);
-    return rc;
-}
-
-int brc_store_item(brc_array *a, const brc_write_item *item, brc_error *err)
-{
-    brc_object o = {.id = item->id, .kind = BRC_KIND_CHUNK, .size = item->len};
-    o.encoding = item->as_is ? 0 : item->encoding;
-    o.stored = item->as_is ? item->len : item->stored.len;
-    o.checksum = item->checksum;
-    o.guard = item->guard;
-    return brc_object_insert(brc_array_store(a), &o, item->as_is ? item->data : item->stored.data,
-                             err);
-}
-
-static int writer_find(void *ctx, brc_write_item *const *items, size_t n, brc_error *err)
-{
-    const region_writer *w = ctx;
-    return brc_find_items(w->a, items, n, err);
-}
-
-static int writer_store(void *ctx, const brc_write_item *item, brc_error *err)
-{
-    const region_writer *w = ctx;
-    return brc_store_item(w->a, item, err);
-}
+/* ---- behind the flow -------------------------------- */
 
 int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err)
 {
@@ -249,18 +181,14 @@ int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, b
     brc_write_ops ops = {
         .ctx = &w,
         .len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) * brc_array_unit(a),
-        .hash = brc_store_hash(brc_array_store(a)),
-        .secret = brc_store_secret(brc_array_store(a)),
         .fill = brc_meta_absent_chunk(&a->meta),
-        .next = writer_next,
+        .list = writer_list,
         .gather = writer_gather,
-        .find = writer_find,
-        .store = writer_store,
         .done = writer_done,
         .name = writer_name,
     };
     brc_task task = brc_task_begin(a->session->repo, "write", brc_region_bytes(a, r));
-    int rc = brc_write_pipeline(&a->session->repo->pipe, &ops, err);
+    int rc = brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err);
     brc_task_end(a->session->repo, &task, rc);
     return rc;
 }

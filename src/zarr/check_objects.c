@@ -1,10 +1,9 @@
-/* Every object by itself: in pages, on the pool; a page with a fault is gone
- * through again one by one, so that each fault is told. */
+/* Every object by itself, on the pool; one at fault does not stop the others. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../codec/read_pipeline.h"
+#include "../flow/read.h"
 #include "../tree/map.h"
 #include "fsck.h"
 
@@ -64,11 +63,10 @@ int brc_fault_used_by(brc_fault *fault, const char *text, brc_error *err)
 typedef struct object_checker {
     breccia *repo;
     int no_decode;
-    brc_object objects[PAGE];
-    brc_object *sorted[PAGE];
-    uint8_t unknown[PAGE]; /* stored by a build with more codecs than this one */
-    size_t rows;           /* of the page, in objects[] ...                      */
-    size_t n, at;          /* ... and those to check, in sorted[]                */
+    brc_faults *faults;
+    brc_oid after;  /* the last row that was listed */
+    uint64_t checked;
+    brc_object rows[PAGE];
 } object_checker;
 
 static int no_child(void *ctx, const brc_oid *id, brc_error *err)
@@ -111,137 +109,95 @@ static int check_content(const object_checker *c, const brc_object *o, const uin
     return BRC_OK;
 }
 
-static int checker_next(void *ctx, brc_read_item *item, brc_error *err)
+/* item->number says how much is looked at. */
+enum { CHECK_STORED, CHECK_ALL };
+
+/* The next rows of the index. Those that contradict themselves are told at once. */
+static int checker_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
     object_checker *c = ctx;
-    if (c->at == c->n)
-        return 0;
-    const brc_object *o = c->sorted[c->at++];
+    size_t rows;
+    do {
+        BRC_TRY(brc_task_step(c->repo, 0, err));
+        BRC_TRY(brc_objects_page(c->repo->store, &c->after, c->rows, cap < PAGE ? cap : PAGE, &rows,
+                                 err));
+        for (size_t i = 0; i < rows; i++) {
+            if (c->rows[i].found)
+                items[(*n)++].object = c->rows[i];
+            else
+                BRC_TRY(brc_faults_add(c->faults, &c->rows[i].id, c->rows[i].kind, 0,
+                                       "its row in the index contradicts itself", NULL, err));
+            c->after = c->rows[i].id;
+        }
+        c->checked += rows;
+    } while (*n == 0 && rows > 0);
+    return BRC_OK;
+}
+
+/* Objects of a build with more codecs than this one are checked as far as can be. */
+static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
+{
+    const object_checker *c = ctx;
+    const brc_object *o = &item->object;
+    brc_error why = BRC_ERROR_INIT;
     BRC_TRY(brc_task_step(c->repo, o->size, err));
-    item->number = (uint64_t)(o - c->objects);
-    item->id = o->id;
-    item->blob = o->blob;
-    item->checksum = o->checksum;
-    item->stored_len = (size_t)o->stored;
-    item->len = (size_t)o->size;
-    if (c->no_decode && o->kind == BRC_KIND_CHUNK) {
-        item->len = item->stored_len;
-        return 1;
+    item->number = CHECK_STORED;
+    if (!c->no_decode || o->kind != BRC_KIND_CHUNK) {
+        int rc = brc_encoding_chain(c->repo->store, o->encoding, &item->chain, &why);
+        if (rc < 0 && rc != BRC_EUNSUPPORTED) {
+            if (err != NULL)
+                *err = why;
+            return rc;
+        }
+        item->number = rc == BRC_OK ? CHECK_ALL : CHECK_STORED;
     }
-    int rc = brc_encoding_chain(c->repo->store, o->encoding, &item->chain, err);
-    c->unknown[item->number] = rc == BRC_EUNSUPPORTED;
-    if (rc == BRC_EUNSUPPORTED) {
-        item->len = item->stored_len;
-        return 1;
+    if (item->number == CHECK_STORED) {
+        item->len = (size_t)o->stored;
+        return BRC_OK;
     }
-    if (rc < 0)
-        return rc;
     uint64_t len = item->chain != NULL ? brc_chain_decoded_len(item->chain) : o->size;
     if (len != o->size && len != BRC_LEN_VARIES)
         return brc_fail(err, BRC_ECORRUPT, "its encoding decodes to another length");
-    return 1;
+    return BRC_OK;
 }
 
-static int checker_fetch(void *ctx, const brc_read_item *item, uint8_t *into, brc_error *err)
-{
-    const object_checker *c = ctx;
-    return brc_object_fetch(c->repo->store, &c->objects[item->number], into, err);
-}
-
-static int checker_check(void *ctx, const brc_read_item *item, const uint8_t *stored,
+static int checker_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
                          brc_error *err)
 {
-    const object_checker *c = ctx;
-    return brc_object_verify(&c->objects[item->number], stored, err);
+    (void)scratch;
+    return item->number == CHECK_ALL ? check_content(ctx, &item->object, data, err) : BRC_OK;
 }
 
-static int checker_place(void *ctx, const brc_read_item *item, const uint8_t *data, brc_error *err)
+static int checker_failed(void *ctx, const brc_read_item *item, int rc, const brc_error *why,
+                          brc_error *err)
 {
     const object_checker *c = ctx;
-    const brc_object *o = &c->objects[item->number];
-    if ((c->no_decode && o->kind == BRC_KIND_CHUNK) || c->unknown[item->number])
-        return BRC_OK;
-    return check_content(c, o, data, err);
-}
-
-static int run_checker(object_checker *c, brc_error *err)
-{
-    brc_read_ops ops = {c, checker_next, checker_fetch, checker_check, checker_place, NULL, NULL};
-    return brc_read_pipeline(&c->repo->pipe, &ops, err);
-}
-
-/* One object at a time; what is wrong becomes a fault. */
-static int check_one_by_one(object_checker *c, brc_faults *faults, brc_error *err)
-{
-    for (size_t i = 0; i < c->rows; i++) {
-        brc_error found = BRC_ERROR_INIT;
-        if (!c->objects[i].found)
-            continue; /* told already */
-        c->sorted[0] = &c->objects[i];
-        c->n = 1;
-        c->at = 0;
-        int rc = run_checker(c, &found);
-        if (rc == BRC_ENOMEM || rc == BRC_EINTERRUPT || rc == BRC_EBUSY || rc == BRC_EIO) {
-            if (err != NULL)
-                *err = found;
-            return rc;
-        }
-        if (rc < 0)
-            BRC_TRY(brc_faults_add(faults, &c->objects[i].id, c->objects[i].kind, 0, found.message,
-                                   NULL, err));
-    }
-    return BRC_OK;
-}
-
-static int checker_blob_order(const void *x, const void *y)
-{
-    const brc_object *a = *(brc_object *const *)x, *b = *(brc_object *const *)y;
-    return (a->blob > b->blob) - (a->blob < b->blob);
-}
-
-/* The page's objects in the order of their bytes; what has a row to go by. */
-static int sort_page(object_checker *c, brc_faults *faults, brc_error *err)
-{
-    c->n = c->at = 0;
-    for (size_t i = 0; i < c->rows; i++) {
-        if (c->objects[i].found)
-            c->sorted[c->n++] = &c->objects[i];
-        else
-            BRC_TRY(brc_faults_add(faults, &c->objects[i].id, c->objects[i].kind, 0,
-                                   "its row in the index contradicts itself", NULL, err));
-    }
-    qsort(c->sorted, c->n, sizeof(c->sorted[0]), checker_blob_order);
-    return BRC_OK;
+    (void)rc;
+    return brc_faults_add(c->faults, &item->object.id, item->object.kind, 0, why->message, NULL,
+                          err);
 }
 
 int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t *checked,
                       brc_error *err)
 {
     void *p;
-    brc_oid after;
     brc_stats stats;
-    memset(&after, 0, sizeof(after));
     *checked = 0;
     BRC_TRY(brc_store_totals(repo->store, &stats, err));
     BRC_TRY(brc_new(&p, sizeof(object_checker), err));
     object_checker *c = p;
     c->repo = repo;
     c->no_decode = no_decode;
-    int rc;
+    c->faults = faults;
+    brc_read_ops ops = {.ctx = c,
+                        .list = checker_list,
+                        .open = checker_open,
+                        .place = checker_place,
+                        .failed = checker_failed};
     brc_task task = brc_task_begin(repo, "check", stats.logical_bytes);
-    for (;;) {
-        BRC_GO(brc_task_step(repo, 0, err));
-        BRC_GO(brc_objects_page(repo->store, &after, c->objects, PAGE, &c->rows, err));
-        if (c->rows == 0)
-            break;
-        after = c->objects[c->rows - 1].id;
-        BRC_GO(sort_page(c, faults, err));
-        if (run_checker(c, NULL) < 0)
-            BRC_GO(check_one_by_one(c, faults, err));
-        *checked += c->rows;
-    }
-done:
+    int rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
     brc_task_end(repo, &task, rc);
+    *checked = c->checked;
     free(c);
     return rc;
 }

@@ -2,13 +2,6 @@
 
 #include "opaque.h"
 
-static int item_missing(const brc_object *o, brc_error *err)
-{
-    char hex[65];
-    return brc_fail(err, BRC_ECORRUPT, "its object %s is missing; run 'breccia fsck'",
-                    brc_oid_format(hex, &o->id));
-}
-
 static int check_object(const brc_array *a, const brc_object *o, const brc_chain *chain,
                         uint64_t want, brc_error *err)
 {
@@ -40,51 +33,16 @@ static int item_chain_opaque(brc_read_item *item, brc_array *a, const uint64_t *
     return BRC_OK;
 }
 
-static int item_chain(brc_read_item *item, brc_array *a, const uint64_t *index,
-                      const brc_object *o, brc_error *err)
+int brc_chunk_item(brc_read_item *item, brc_array *a, const uint64_t *index, brc_error *err)
 {
+    const brc_object *o = &item->object;
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
-    if (!o->found || o->kind != BRC_KIND_CHUNK)
-        return item_missing(o, err);
+    if (o->kind != BRC_KIND_CHUNK)
+        return brc_fail(err, BRC_ECORRUPT, "its object is not a chunk; run 'breccia fsck'");
     brc_grid_chunk(&a->meta.grid, index, corner, chunk);
     if (a->meta.opaque)
         return item_chain_opaque(item, a, index, chunk, o, err);
-    item->len = (size_t)o->size;
     BRC_TRY(brc_encoding_chain(brc_array_store(a), o->encoding, &item->chain, err));
     return check_object(a, o, item->chain,
                         brc_shape_count(a->meta.ndim, chunk) * a->meta.type->item_size, err);
-}
-
-int brc_chunk_item(brc_read_item *item, brc_array *a, const uint64_t *index, const brc_object *o,
-                   brc_error *err)
-{
-    item->id = o->id;
-    item->checksum = o->checksum;
-    item->digest = o->digest;
-    item->blob = o->blob;
-    item->stored_len = (size_t)o->stored;
-    int rc = item_chain(item, a, index, o, err);
-    if (rc < 0)
-        brc_array_name_chunk(a, index, err);
-    return rc;
-}
-
-static brc_object item_object(const brc_read_item *item)
-{
-    return (brc_object){.id = item->id, .checksum = item->checksum, .digest = item->digest,
-                        .blob = item->blob,
-                        .stored = item->stored_len};
-}
-
-int brc_chunk_item_fetch(brc_store *store, const brc_read_item *item, uint8_t *into,
-                         brc_error *err)
-{
-    brc_object o = item_object(item);
-    return brc_object_fetch(store, &o, into, err);
-}
-
-int brc_chunk_item_check(const brc_read_item *item, const uint8_t *stored, brc_error *err)
-{
-    brc_object o = item_object(item);
-    return brc_object_verify(&o, stored, err);
 }

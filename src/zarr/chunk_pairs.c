@@ -25,7 +25,6 @@ typedef struct pair_differ {
     chunk_pair *pairs;
     chunk_pair **order; /* as they are fetched */
     size_t n, at;       /* of the batch: how many there are, the one that is due */
-    int second;         /* its first chunk is on its way */
 } pair_differ;
 
 static brc_store *differ_store(const pair_differ *d)
@@ -33,38 +32,40 @@ static brc_store *differ_store(const pair_differ *d)
     return brc_array_store(&d->sides->side[0]);
 }
 
-/* ---- the pipeline -------------------------------- */
+/* ---- the flow -------------------------------- */
 
-static int pair_next(void *ctx, brc_read_item *item, brc_error *err)
+static void list_side(pair_differ *d, const chunk_pair *p, int side, brc_read_item *item)
+{
+    item->object = p->object[side];
+    item->number = 2 * (uint64_t)(p - d->pairs) + (uint64_t)side;
+    item->kept = side == 0 && p->there[1];
+}
+
+static int pair_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
     pair_differ *d = ctx;
-    if (d->at == d->n)
-        return 0;
-    const chunk_pair *p = d->order[d->at];
-    const int side = d->second || !p->there[0];
-    BRC_TRY(brc_task_step(d->sides->view.repo, p->object[side].size, err));
-    item->number = 2 * (uint64_t)(p - d->pairs) + (uint64_t)side;
-    BRC_TRY(brc_chunk_item(item, &d->sides->side[side], p->index, &p->object[side], err));
-    item->kept = side == 0 && p->there[1];
-    d->second = item->kept;
-    if (!item->kept)
-        d->at++;
-    return 1;
+    (void)err;
+    for (; *n + 2 <= cap && d->at < d->n; d->at++) {
+        const chunk_pair *p = d->order[d->at];
+        for (int side = 0; side < 2; side++)
+            if (p->there[side])
+                list_side(d, p, side, &items[(*n)++]);
+    }
+    return BRC_OK;
 }
 
-static int pair_fetch(void *ctx, const brc_read_item *item, uint8_t *into, brc_error *err)
+static int pair_open(void *ctx, brc_read_item *item, brc_error *err)
 {
-    return brc_chunk_item_fetch(differ_store(ctx), item, into, err);
+    pair_differ *d = ctx;
+    BRC_TRY(brc_task_step(d->sides->view.repo, item->object.size, err));
+    return brc_chunk_item(item, &d->sides->side[item->number % 2],
+                          d->pairs[item->number / 2].index, err);
 }
 
-static int pair_check(void *ctx, const brc_read_item *item, const uint8_t *stored, brc_error *err)
+static int pair_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
+                      brc_error *err)
 {
-    (void)ctx;
-    return brc_chunk_item_check(item, stored, err);
-}
-
-static int pair_place(void *ctx, const brc_read_item *item, const uint8_t *data, brc_error *err)
-{
+    (void)scratch;
     const pair_differ *d = ctx;
     chunk_pair *p = &d->pairs[item->number / 2];
     const brc_meta *a = &d->sides->side[0].meta, *b = &d->sides->side[1].meta;
@@ -112,8 +113,8 @@ static int pairs_find(pair_differ *d, brc_error *err)
 
 static int pairs_run(pair_differ *d, brc_error *err)
 {
-    const brc_read_ops ops = {.ctx = d, .next = pair_next, .fetch = pair_fetch,
-                              .check = pair_check, .place = pair_place, .name = pair_name};
+    const brc_read_ops ops = {.ctx = d, .ordered = 1, .list = pair_list, .open = pair_open,
+                              .place = pair_place, .name = pair_name};
     if (d->n == 0)
         return BRC_OK;
     BRC_TRY(pairs_find(d, err));
@@ -121,8 +122,7 @@ static int pairs_run(pair_differ *d, brc_error *err)
         d->order[i] = &d->pairs[i];
     qsort(d->order, d->n, sizeof(*d->order), pair_blob_order);
     d->at = 0;
-    d->second = 0;
-    BRC_TRY(brc_read_pipeline(&d->sides->view.repo->pipe, &ops, err));
+    BRC_TRY(brc_flow_read(&d->sides->view.repo->pipe, differ_store(d), &ops, err));
     for (size_t i = 0; i < d->n; i++)
         brc_tally_merge(d->sides->tally, &d->pairs[i].tally);
     d->n = 0;

@@ -152,36 +152,14 @@ done:
     return rc;
 }
 
-static int get_stored(brc_store *store, const brc_object *o, brc_buf *out, brc_error *err)
-{
-    BRC_TRY(brc_buf_reserve(out, (size_t)o->stored + 1, err));
-    BRC_TRY(brc_object_fetch(store, o, out->data, err));
-    BRC_TRY(brc_object_verify(o, out->data, err));
-    out->len = (size_t)o->stored;
-    return BRC_OK;
-}
-
 static int opaque_damaged(brc_error *err)
 {
     return brc_fail(err, BRC_ECORRUPT, "its object is damaged; run 'breccia fsck'");
 }
 
-static int strip_mark(brc_buf *out, brc_error *err)
+int brc_opaque_check(const uint8_t *stored, brc_error *err)
 {
-    if (out->len < sizeof(opaque_mark) || memcmp(out->data, opaque_mark, sizeof(opaque_mark)) != 0)
-        return opaque_damaged(err);
-    out->len -= sizeof(opaque_mark);
-    memmove(out->data, out->data + sizeof(opaque_mark), out->len);
-    return BRC_OK;
-}
-
-int brc_opaque_get(brc_store *store, const brc_meta *meta, const uint64_t *index,
-                   const brc_object *object, brc_buf *out, brc_error *err)
-{
-    size_t skip;
-    BRC_TRY(brc_opaque_skip(store, meta, index, object, &skip, err));
-    BRC_TRY(get_stored(store, object, out, err));
-    return skip > 0 ? strip_mark(out, err) : BRC_OK;
+    return memcmp(stored, opaque_mark, sizeof(opaque_mark)) == 0 ? BRC_OK : opaque_damaged(err);
 }
 
 int brc_opaque_skip(brc_store *store, const brc_meta *meta, const uint64_t *index,

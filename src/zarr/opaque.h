@@ -29,10 +29,7 @@ BRC_MUST_USE int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_o
 BRC_MUST_USE int brc_opaque_skip(brc_store *store, const brc_meta *meta, const uint64_t *index,
                                  const brc_object *object, size_t *skip, brc_error *err);
 
-/* The bytes that a Zarr store would hold for a chunk of an opaque array: what came in,
- * or what a build that knew the codecs has stored in just this encoding.
- * BRC_EUNSUPPORTED where they would have to be encoded anew. */
-BRC_MUST_USE int brc_opaque_get(brc_store *store, const brc_meta *meta, const uint64_t *index,
-                                const brc_object *object, brc_buf *out, brc_error *err);
+/* BRC_ECORRUPT where bytes before which something stands do not begin with the mark. */
+BRC_MUST_USE int brc_opaque_check(const uint8_t *stored, brc_error *err);
 
 #endif

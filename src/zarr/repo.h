@@ -2,8 +2,7 @@
 #ifndef BRC_ZARR_REPO_H
 #define BRC_ZARR_REPO_H
 
-#include "../codec/pipe.h"
-#include "../store/store.h"
+#include "../flow/pipe.h"
 
 /* Work that may take long is a task of so many decoded bytes (0: not known). A task in
  * a task is that part of it: the caller is told of the outermost alone, whose total

@@ -1,23 +1,20 @@
-/* One chunk at a time: as the array's codecs say it is stored; and what writers of
- * every kind do with a new one. */
+/* One chunk at a time, as the array's codecs say that it is stored. */
 #ifndef BRC_ZARR_STORED_CHUNK_H
 #define BRC_ZARR_STORED_CHUNK_H
 
-#include "../codec/write_pipeline.h"
 #include "array.h"
 
 /* The value of a chunk's key, a shard's too; *there 0 where it has none. Stored bytes
  * are passed on where they are encoded as the array says, else transcoded. */
 BRC_MUST_USE int brc_stored_chunk(brc_array *a, const uint64_t *outer, brc_buf *out, int *there, brc_error *err);
 
+/* For progress: decoded bytes of a whole chunk, about, and of the whole array. */
+void brc_stored_bytes(const brc_array *a, uint64_t *chunk, uint64_t *all);
+
 /* Every chunk or shard that has a value, in the grid's order. */
 typedef int (*brc_outer_each_fn)(void *ctx, const uint64_t *outer, brc_error *err);
 BRC_MUST_USE int brc_array_each_outer(brc_array *a, brc_outer_each_fn each, void *ctx, brc_error *err);
 /* Sorts n indexes of `width` numbers in row-major order. */
 void brc_sort_indexes(uint64_t *indexes, size_t n, size_t width);
-
-/* The pipeline's find() and store() for chunks of this array. */
-BRC_MUST_USE int brc_find_items(brc_array *a, brc_write_item *const *items, size_t n, brc_error *err);
-BRC_MUST_USE int brc_store_item(brc_array *a, const brc_write_item *item, brc_error *err);
 
 #endif

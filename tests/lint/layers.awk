@@ -1,9 +1,9 @@
 # An include points down, never up: cli > api > xfer > zarr > history > tree >
-# store > codec > nd > base. cli/ sees the public header alone, codecs/ the
+# flow > store > codec > nd > base. cli/ sees the public header alone, codecs/ the
 # plug-ins' header alone, and some libraries have one place where they are used.
 
 BEGIN {
-    n = split("base nd codec store tree history zarr xfer api", order, " ")
+    n = split("base nd codec store flow tree history zarr xfer api", order, " ")
     for (i = 1; i <= n; i++)
         rank[order[i]] = i
     home["sqlite3.h"] = "src/store/"

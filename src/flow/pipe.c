@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "read_pipeline.h"
 
 int brc_pipe_init(brc_pipe *pipe, brc_pool *pool, size_t memory, brc_error *err)
 {
@@ -26,7 +25,9 @@ void brc_pipe_dispose(brc_pipe *pipe)
         brc_buf_dispose(&pipe->workers[i].kept);
     }
     free(pipe->workers);
-    brc_read_jobs_free(pipe);
+    brc_window_dispose(&pipe->reading);
+    brc_window_dispose(&pipe->writing);
+    free(pipe->list);
     memset(pipe, 0, sizeof(*pipe));
 }
 
@@ -64,4 +65,12 @@ void brc_pipe_trim(brc_pipe *pipe, unsigned worker)
         brc_scratch_free(w->scratch);
         w->scratch = NULL;
     }
+}
+
+int brc_pipe_window(brc_pipe *pipe, brc_window *window, size_t per_thread, size_t job_size,
+                    void (*dispose)(brc_window_job *job), brc_error *err)
+{
+    if (window->jobs != NULL)
+        return BRC_OK;
+    return brc_window_init(window, per_thread * pipe->nworkers + 1, job_size, dispose, err);
 }

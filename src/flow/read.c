@@ -1,0 +1,328 @@
+#include "read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+
+/* A job carries items until they have this many decoded bytes. */
+#define JOB_BYTES ((size_t)256 << 10)
+#define JOB_ITEMS 64
+#define JOBS_PER_THREAD 4
+/* Looked up together: more as the request goes on. */
+#define LIST_FIRST 64
+#define LIST_MOST 4096
+
+/* Items that have been looked up and not been put into a job. */
+typedef struct brc_read_list {
+    size_t cap, n, at;
+    brc_read_item *items;  /* cap of them, behind this structure                   */
+    brc_read_item **order; /* in which they are fetched                            */
+    brc_object **asked;
+} read_list;
+
+typedef struct read_job {
+    brc_window_job base; /* first: jobs are found by it */
+    size_t n;
+    brc_read_item items[JOB_ITEMS];
+    brc_buf results[JOB_ITEMS];
+    brc_buf stored;
+} read_job;
+
+typedef struct read_run {
+    const brc_read_ops *ops;
+    brc_pipe *pipe;
+    brc_store *store;
+    int ended; /* list() has come to the end */
+} read_run;
+
+/* ---- failures -------------------------------- */
+
+/* Of one object, so that others may be read all the same. */
+static int is_of_one_item(int rc)
+{
+    return rc == BRC_ECORRUPT || rc == BRC_EUNSUPPORTED || rc == BRC_EINVAL || rc == BRC_ELIMIT;
+}
+
+static void name_item(const read_run *run, const brc_read_item *item, brc_error *err)
+{
+    if (run->ops->name != NULL && err != NULL)
+        run->ops->name(run->ops->ctx, item, err);
+}
+
+/* Kept with the item where the flow goes on without it; else handed back. */
+static int read_item_failed(const read_run *run, brc_read_item *item, int rc, brc_error *found,
+                            brc_error *err)
+{
+    void *p;
+    name_item(run, item, found);
+    if (run->ops->failed == NULL || !is_of_one_item(rc)) {
+        if (err != NULL)
+            *err = *found;
+        return rc;
+    }
+    BRC_TRY(brc_new(&p, sizeof(brc_error), err));
+    item->why = p;
+    *item->why = *found;
+    item->rc = rc;
+    return BRC_OK;
+}
+
+/* ---- on the pool -------------------------------- */
+
+/* What is stored as it is goes where it belongs at once. */
+static int read_in_place(const brc_read_item *item)
+{
+    return item->chain == NULL && item->direct != NULL;
+}
+
+/* Memory of the worker's that it is decoded into. */
+static size_t read_decoded_len(const brc_read_item *item)
+{
+    return item->chain != NULL && item->direct == NULL ? item->len : 0;
+}
+
+/* A kept item is handed to the next one, all others are placed. */
+static int read_hand_over(const read_run *run, brc_read_item *item, const uint8_t *data,
+                          brc_scratch *scratch, brc_error *err)
+{
+    if (!item->kept)
+        return run->ops->place(run->ops->ctx, item, data, scratch, err);
+    item[1].before = (brc_span){data, item->len};
+    return BRC_OK;
+}
+
+static int read_decode(read_run *run, unsigned worker, brc_scratch *scratch, brc_span src,
+                       brc_read_item *item, brc_error *err)
+{
+    const brc_read_ops *ops = run->ops;
+    brc_pipe_worker *w = &run->pipe->workers[worker];
+    brc_buf *chunk = item->kept ? &w->kept : &w->chunk;
+    brc_box box;
+    chunk->len = 0;
+    BRC_TRY(brc_buf_reserve(chunk, item->len, err));
+    if (ops->box != NULL && ops->box(ops->ctx, item, &box))
+        BRC_TRY(brc_chain_decode_box(item->chain, scratch, src, &box, chunk, err));
+    else
+        BRC_TRY(brc_chain_decode(item->chain, scratch, src, chunk, err));
+    if (item->varies)
+        item->len = chunk->len;
+    if (chunk->len != item->len)
+        return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %zu", chunk->len,
+                        item->len);
+    return read_hand_over(run, item, chunk->data, scratch, err);
+}
+
+static int read_one(read_run *run, unsigned worker, const read_job *job, brc_read_item *item,
+                    brc_error *err)
+{
+    const brc_object *o = &item->object;
+    brc_scratch *scratch;
+    if (read_in_place(item))
+        return brc_object_verify(o, item->direct, err);
+    const uint8_t *stored = job->stored.data + item->offset;
+    BRC_TRY(brc_object_verify(o, stored, err));
+    BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
+    brc_span src = {stored + item->skip, (size_t)o->stored - item->skip};
+    if (item->chain == NULL)
+        return src.len == item->len
+                   ? read_hand_over(run, item, src.data, scratch, err)
+                   : brc_fail(err, BRC_ECORRUPT, "%zu bytes are stored, not %zu", src.len,
+                              item->len);
+    if (item->direct == NULL)
+        return read_decode(run, worker, scratch, src, item, err);
+    brc_buf into = {item->direct, 0, item->len, item->len, 1};
+    return brc_chain_decode(item->chain, scratch, src, &into, err);
+}
+
+static int read_run_job(void *ctx, brc_window_job *base, int stage, unsigned worker, brc_error *err)
+{
+    read_run *run = ctx;
+    read_job *job = (read_job *)base;
+    (void)stage;
+    int rc = BRC_OK;
+    for (size_t i = 0; i < job->n && rc == BRC_OK; i++) {
+        brc_error found = BRC_ERROR_INIT;
+        brc_read_item *item = &job->items[i];
+        rc = brc_pipe_check(run->pipe, err);
+        if (rc < 0)
+            break;
+        rc = item->rc < 0 ? BRC_OK : read_one(run, worker, job, item, &found);
+        if (rc < 0)
+            rc = read_item_failed(run, item, rc, &found, err);
+    }
+    brc_pipe_trim(run->pipe, worker);
+    return rc;
+}
+
+/* ---- looking up -------------------------------- */
+
+static int read_blob_order(const void *x, const void *y)
+{
+    const brc_read_item *a = *(brc_read_item *const *)x, *b = *(brc_read_item *const *)y;
+    return (a->object.blob > b->object.blob) - (a->object.blob < b->object.blob);
+}
+
+/* A list with room for more items than the one that it replaces, which is empty. */
+static int read_list_grow(brc_pipe *pipe, brc_error *err)
+{
+    void *p;
+    size_t cap = pipe->list == NULL ? LIST_FIRST : 8 * pipe->list->cap;
+    size_t each = sizeof(brc_read_item) + sizeof(brc_read_item *) + sizeof(brc_object *);
+    if (pipe->list != NULL && (pipe->list->n < pipe->list->cap || cap > LIST_MOST))
+        return BRC_OK;
+    BRC_TRY(brc_new(&p, sizeof(read_list) + cap * each, err));
+    free(pipe->list);
+    pipe->list = p;
+    pipe->list->cap = cap;
+    pipe->list->items = (brc_read_item *)(pipe->list + 1);
+    pipe->list->order = (brc_read_item **)(pipe->list->items + cap);
+    pipe->list->asked = (brc_object **)(pipe->list->order + cap);
+    return BRC_OK;
+}
+
+/* The next items, looked up and in order. */
+static int read_look_up(read_run *run, brc_error *err)
+{
+    size_t nasked = 0;
+    BRC_TRY(read_list_grow(run->pipe, err));
+    read_list *list = run->pipe->list;
+    memset(list->items, 0, list->cap * sizeof(*list->items));
+    list->n = list->at = 0;
+    BRC_TRY(run->ops->list(run->ops->ctx, list->items, list->cap, &list->n, err));
+    run->ended = list->n == 0;
+    for (size_t i = 0; i < list->n; i++) {
+        list->order[i] = &list->items[i];
+        if (!list->items[i].object.found)
+            list->asked[nasked++] = &list->items[i].object;
+    }
+    BRC_TRY(brc_objects_find(run->store, list->asked, nasked, err));
+    if (!run->ops->ordered && list->n > 1)
+        qsort(list->order, list->n, sizeof(*list->order), read_blob_order);
+    return BRC_OK;
+}
+
+/* ---- filling jobs -------------------------------- */
+
+static int read_open(read_run *run, brc_read_item *item, brc_error *err)
+{
+    char hex[65];
+    const brc_object *o = &item->object;
+    if (!o->found)
+        return brc_fail(err, BRC_ECORRUPT, "its object %s is missing; run 'breccia fsck'",
+                        brc_oid_format(hex, &o->id));
+    item->len = (size_t)o->size;
+    if (run->ops->open != NULL)
+        return run->ops->open(run->ops->ctx, item, err);
+    return brc_encoding_chain(run->store, o->encoding, &item->chain, err);
+}
+
+static int read_fetch(read_run *run, read_job *job, brc_read_item *item, brc_error *err)
+{
+    const brc_object *o = &item->object;
+    if (read_in_place(item))
+        return brc_object_fetch(run->store, o, item->direct, err);
+    BRC_TRY(brc_buf_reserve(&job->stored, (size_t)o->stored + 1, err));
+    item->offset = job->stored.len;
+    BRC_TRY(brc_object_fetch(run->store, o, job->stored.data + job->stored.len, err));
+    job->stored.len += (size_t)o->stored;
+    return BRC_OK;
+}
+
+static int read_fill_item(read_run *run, read_job *job, brc_error *err)
+{
+    brc_error found = BRC_ERROR_INIT;
+    read_list *list = run->pipe->list;
+    brc_read_item *item = &job->items[job->n];
+    *item = *list->order[list->at++];
+    item->result = &job->results[job->n++];
+    item->result->len = 0;
+    int rc = read_open(run, item, &found);
+    if (rc == BRC_OK)
+        rc = read_fetch(run, job, item, &found);
+    return rc < 0 ? read_item_failed(run, item, rc, &found, err) : BRC_OK;
+}
+
+/* 1 where the job holds something, 0 at the end. */
+static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
+{
+    read_run *run = ctx;
+    read_job *job = (read_job *)base;
+    size_t bytes = 0, most = 0, kept = 0;
+    int open = 0; /* the last item waits for another */
+    job->n = 0;
+    job->stored.len = 0;
+    while ((open || (job->n < JOB_ITEMS - 1 && bytes < JOB_BYTES)) && !run->ended) {
+        const read_list *list = run->pipe->list;
+        if (list == NULL || list->at == list->n) {
+            BRC_TRY(read_look_up(run, err));
+            continue;
+        }
+        BRC_TRY(read_fill_item(run, job, err));
+        const brc_read_item *item = &job->items[job->n - 1];
+        size_t decoded = kept + read_decoded_len(item);
+        bytes += item->len;
+        most = decoded > most ? decoded : most;
+        open = item->kept;
+        kept = open ? decoded : 0;
+    }
+    base->bytes = job->stored.cap + most + (run->ops->done != NULL ? bytes : 0);
+    return job->n > 0;
+}
+
+static int read_finish_job(void *ctx, brc_window_job *base, brc_error *err)
+{
+    read_run *run = ctx;
+    read_job *job = (read_job *)base;
+    const brc_read_ops *ops = run->ops;
+    int rc = BRC_OK;
+    for (size_t i = 0; i < job->n && rc == BRC_OK; i++) {
+        brc_read_item *item = &job->items[i];
+        if (item->rc < 0)
+            rc = ops->failed(ops->ctx, item, item->rc, item->why, err);
+        else if (ops->done != NULL)
+            rc = ops->done(ops->ctx, item, err);
+        free(item->why);
+        item->why = NULL;
+        brc_pipe_trim_buf(run->pipe, item->result, run->pipe->reading.cap * job->n);
+    }
+    brc_pipe_trim_buf(run->pipe, &job->stored, run->pipe->reading.cap);
+    return rc;
+}
+
+/* ---- the flow -------------------------------- */
+
+static void read_job_dispose(brc_window_job *base)
+{
+    read_job *job = (read_job *)base;
+    for (size_t i = 0; i < JOB_ITEMS; i++)
+        brc_buf_dispose(&job->results[i]);
+    brc_buf_dispose(&job->stored);
+}
+
+/* Errors that items kept. */
+static void read_forget(brc_window *w)
+{
+    for (size_t i = 0; i < w->cap; i++) {
+        read_job *job = (read_job *)w->jobs[i];
+        for (size_t j = 0; job != NULL && j < JOB_ITEMS; j++) {
+            free(job->items[j].why);
+            job->items[j].why = NULL;
+        }
+    }
+}
+
+int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc_error *err)
+{
+    read_run run = {.ops = ops, .pipe = pipe, .store = store};
+    brc_window_ops window = {.ctx = &run, .fill = read_fill_job, .run = read_run_job,
+                             .finish = read_finish_job};
+    BRC_TRY(brc_pipe_window(pipe, &pipe->reading, JOBS_PER_THREAD, sizeof(read_job),
+                            read_job_dispose, err));
+    if (pipe->list != NULL)
+        pipe->list->at = pipe->list->n = 0;
+    int rc = brc_window_run(&pipe->reading, pipe->pool, pipe->memory, &window, err);
+    if (ops->failed != NULL)
+        read_forget(&pipe->reading);
+    return rc;
+}

@@ -1,0 +1,235 @@
+#include "window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+
+/* Jobs are numbered as they are filled; job i lies in place i % cap. Of those in the
+ * window, [head, mid) are in the last stage and [mid, tail) in the first of two. */
+typedef struct window_run {
+    brc_window *w;
+    brc_pool *pool;
+    brc_group *group; /* made for the second job; NULL: jobs run where they are submitted */
+    size_t memory, in_flight, largest; /* bytes: of all jobs, and of one so far   */
+    size_t head, mid, tail;
+    int more;        /* fill has not come to the end                             */
+    int failed;      /* the code of a failed fill, told after what came before   */
+    brc_error error; /* ... and its error                                        */
+    brc_window_job **settling;
+} window_run;
+
+static brc_window_job *job_at(const window_run *run, size_t i)
+{
+    return run->w->jobs[i % run->w->cap];
+}
+
+static void window_job_run(brc_job *base, unsigned worker)
+{
+    brc_window_job *job = (brc_window_job *)base;
+    const brc_window_ops *ops = job->window->ops;
+    job->rc = ops->run(ops->ctx, job, job->stage, worker, &job->error);
+}
+
+static void window_submit(window_run *run, brc_window_job *job, int stage)
+{
+    job->stage = stage;
+    job->job.run = window_job_run;
+    job->ran_here = run->group == NULL;
+    if (run->group != NULL)
+        brc_group_submit(run->group, &job->job);
+    else
+        window_job_run(&job->job, brc_pool_threads(run->pool) - 1);
+}
+
+static int window_is_done(const window_run *run, brc_window_job *job)
+{
+    return job->ran_here || brc_group_is_done(run->group, &job->job);
+}
+
+/* ---- the three steps on the caller's thread -------------------------------- */
+
+/* The next place, with a job in it. */
+static int window_place(window_run *run, brc_window_job **out, brc_error *err)
+{
+    brc_window *w = run->w;
+    void *p;
+    brc_window_job **place = &w->jobs[run->tail % w->cap];
+    if (*place == NULL) {
+        BRC_TRY(brc_new(&p, w->job_size, err));
+        *place = p;
+    }
+    *out = *place;
+    (*out)->window = w;
+    (*out)->rc = BRC_OK;
+    (*out)->bytes = 0;
+    return BRC_OK;
+}
+
+/* One more job, which is not submitted yet. A failure waits for what came before. */
+static int window_fill(window_run *run)
+{
+    brc_window_job *job;
+    const brc_window_ops *ops = run->w->ops;
+    int rc = window_place(run, &job, &run->error);
+    if (rc == BRC_OK)
+        rc = ops->fill(ops->ctx, job, &run->error);
+    if (rc < 0)
+        run->failed = rc;
+    if (rc <= 0) {
+        run->more = 0;
+        return 0;
+    }
+    run->in_flight += job->bytes;
+    if (job->bytes > run->largest)
+        run->largest = job->bytes;
+    run->tail++;
+    return 1;
+}
+
+/* Nothing from job `at` on will be looked at; what came before is finished first, for
+ * it may have failed too. */
+static void window_cut(window_run *run, size_t at, int rc)
+{
+    run->tail = at;
+    run->more = 0;
+    run->failed = rc;
+}
+
+/* What is through with the first stage, as far as it goes. */
+static void window_settle(window_run *run)
+{
+    const brc_window_ops *ops = run->w->ops;
+    size_t n = 0;
+    while (run->mid + n < run->tail && window_is_done(run, job_at(run, run->mid + n))) {
+        brc_window_job *job = job_at(run, run->mid + n);
+        if (job->rc < 0) {
+            run->error = job->error;
+            window_cut(run, run->mid + n, job->rc);
+            break;
+        }
+        run->in_flight -= job->bytes;
+        run->settling[n++] = job;
+    }
+    int rc = n > 0 ? ops->settle(ops->ctx, run->settling, n, &run->error) : BRC_OK;
+    if (rc < 0) {
+        window_cut(run, run->mid, rc);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        run->in_flight += run->settling[i]->bytes;
+        window_submit(run, run->settling[i], 1);
+    }
+    run->mid += n;
+}
+
+static int window_finish(window_run *run, brc_error *err)
+{
+    brc_window_job *job = job_at(run, run->head);
+    const brc_window_ops *ops = run->w->ops;
+    if (job->rc < 0 && err != NULL)
+        *err = job->error;
+    BRC_TRY(job->rc);
+    if (ops->finish != NULL)
+        BRC_TRY(ops->finish(ops->ctx, job, err));
+    run->in_flight -= job->bytes;
+    run->head++;
+    return BRC_OK;
+}
+
+/* ---- the run -------------------------------- */
+
+/* For one as large as the largest: where that is more than the budget, when nothing else
+ * is in the window. */
+static int window_has_room(const window_run *run)
+{
+    size_t n = run->tail - run->head;
+    return run->more && n < run->w->cap &&
+           (n == 0 || run->in_flight + run->largest <= run->memory);
+}
+
+/* A second job is worth waking threads for. */
+static int window_wake(window_run *run, brc_error *err)
+{
+    if (run->group != NULL || brc_pool_threads(run->pool) < 2)
+        return BRC_OK;
+    return brc_group_new(&run->group, run->pool, err);
+}
+
+/* Finishing goes before filling, for it frees memory; the thread waits only where
+ * nothing else is left to do. */
+static int window_step(window_run *run, brc_error *err)
+{
+    if (run->head < run->mid && window_is_done(run, job_at(run, run->head)))
+        return window_finish(run, err);
+    if (run->mid < run->tail && window_is_done(run, job_at(run, run->mid))) {
+        window_settle(run);
+        return BRC_OK;
+    }
+    if (window_has_room(run)) {
+        BRC_TRY(window_wake(run, err));
+        if (window_fill(run))
+            window_submit(run, job_at(run, run->tail - 1), 0);
+        if (run->w->ops->settle == NULL)
+            run->mid = run->tail;
+        return BRC_OK;
+    }
+    if (run->head < run->tail && !job_at(run, run->head)->ran_here)
+        brc_group_wait(run->group, &job_at(run, run->head)->job);
+    return BRC_OK;
+}
+
+/* The first job is held back until there is a second one. */
+static int window_start(window_run *run, brc_error *err)
+{
+    if (!window_fill(run))
+        return BRC_OK;
+    if (brc_pool_threads(run->pool) > 1 && window_has_room(run) && window_fill(run))
+        BRC_TRY(window_wake(run, err));
+    if (run->w->ops->settle == NULL)
+        run->mid = run->tail;
+    for (size_t i = 0; i < run->tail; i++)
+        window_submit(run, job_at(run, i), 0);
+    return BRC_OK;
+}
+
+static int window_run_all(window_run *run, brc_error *err)
+{
+    BRC_TRY(window_start(run, err));
+    while (run->more || run->head < run->tail)
+        BRC_TRY(window_step(run, err));
+    if (run->failed < 0 && err != NULL)
+        *err = run->error;
+    return run->failed;
+}
+
+int brc_window_run(brc_window *w, brc_pool *pool, size_t memory, const brc_window_ops *ops,
+                   brc_error *err)
+{
+    window_run run = {.w = w, .pool = pool, .memory = memory, .more = 1};
+    run.settling = w->jobs + w->cap;
+    w->ops = ops;
+    int rc = window_run_all(&run, err);
+    brc_group_free(run.group); /* waits */
+    return rc;
+}
+
+int brc_window_init(brc_window *w, size_t cap, size_t job_size,
+                    void (*dispose)(brc_window_job *job), brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new_array(&p, 2 * cap, sizeof(brc_window_job *), err)); /* and those that settle */
+    *w = (brc_window){.jobs = p, .cap = cap, .job_size = job_size, .dispose = dispose};
+    return BRC_OK;
+}
+
+void brc_window_dispose(brc_window *w)
+{
+    for (size_t i = 0; i < w->cap; i++) {
+        if (w->jobs[i] != NULL && w->dispose != NULL)
+            w->dispose(w->jobs[i]);
+        free(w->jobs[i]);
+    }
+    free(w->jobs);
+    memset(w, 0, sizeof(*w));
+}

@@ -1,0 +1,57 @@
+/*
+ * Jobs in order through a sliding window.
+ *
+ * A job is filled on the caller's thread, runs on the pool, and is finished on the
+ * caller's thread, in the order in which jobs were filled. Where there is a second
+ * stage, the caller's thread settles between the two what only it may do (look-ups in
+ * the store). While one job is finished the next ones run and others are filled: there
+ * is no point at which all wait for all. What the window holds is bounded in bytes.
+ *
+ *      fill ──> run, stage 0 ──> settle ──> run, stage 1 ──> finish
+ *     caller        pool         caller         pool         caller
+ *
+ * A request of one job runs on the caller's thread: it is not worth waking another.
+ */
+#ifndef BRC_FLOW_WINDOW_H
+#define BRC_FLOW_WINDOW_H
+
+#include "../base/pool.h"
+
+/* First in the caller's own structure. */
+typedef struct brc_window_job {
+    brc_job job;
+    struct brc_window *window;
+    int stage, rc, ran_here;
+    size_t bytes; /* that it holds: set by fill, and by settle where it changes  */
+    brc_error error;
+} brc_window_job;
+
+typedef struct brc_window_ops {
+    void *ctx;
+    int (*fill)(void *ctx, brc_window_job *job, brc_error *err); /* 1; 0 at the end */
+    /* `worker` is below the number of the pool's threads, and nobody else's meanwhile. */
+    int (*run)(void *ctx, brc_window_job *job, int stage, unsigned worker, brc_error *err);
+    /* The next jobs in order that are through with stage 0. NULL: there is one stage. */
+    int (*settle)(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err);
+    int (*finish)(void *ctx, brc_window_job *job, brc_error *err); /* NULL: nothing to do */
+} brc_window_ops;
+
+/* Its jobs, with the buffers that they hold, are kept from one run to the next. */
+typedef struct brc_window {
+    brc_window_job **jobs; /* made when they are first needed                     */
+    size_t cap;            /* how many there may be                               */
+    size_t job_size;
+    void (*dispose)(brc_window_job *job); /* releases what a job holds            */
+    const brc_window_ops *ops;            /* of the run                           */
+} brc_window;
+
+/* dispose: NULL where a job holds nothing. */
+BRC_MUST_USE int brc_window_init(brc_window *w, size_t cap, size_t job_size,
+                                 void (*dispose)(brc_window_job *job), brc_error *err);
+void brc_window_dispose(brc_window *w);
+/* Until fill says that there are no more. Of several failures the result is that of the
+ * earliest job; what is settled together fails together. pool NULL: all on the caller's thread. */
+BRC_MUST_USE int brc_window_run(brc_window *w, brc_pool *pool, size_t memory,
+                                const brc_window_ops *ops, brc_error *err);
+
+#endif

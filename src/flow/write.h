@@ -1,0 +1,67 @@
+/*
+ * Writing many chunks: gathered and hashed on the pool, looked up in the store, and
+ * only what is not there yet encoded, decoded again to compare (on the pool), and
+ * stored. Memory in flight is bounded by the pipe's budget.
+ *
+ *      list ──> fetch old ──> gather, hash ──> look up ──> encode, compare ──> store, done
+ *     caller     store            pool          store           pool            store
+ */
+#ifndef BRC_FLOW_WRITE_H
+#define BRC_FLOW_WRITE_H
+
+#include "pipe.h"
+
+typedef struct brc_write_item {
+    /* set by list() */
+    const brc_chain *chain; /* NULL: the stored bytes are what they are (opaque) */
+    int64_t encoding;       /* the store's number for it                         */
+    uint64_t digest;        /* of the encoding: brc_hash_encoding()              */
+    uint64_t elements;      /* of the chunk                                      */
+    uint64_t number;        /* the caller's own, as the next                     */
+    void *owner;
+    /* What is there already: list() sets the id where gather() needs its content, the
+     * flow looks it up unless it is `found`, and fetches it. Zero: nothing. */
+    brc_object old;
+    /* What is to be stored. list() sets it where all chunks come encoded. */
+    brc_buf stored;
+    /* set by gather() */
+    const uint8_t *data; /* canonical bytes                                      */
+    size_t len;          /* how many                                             */
+    brc_buf own;         /* memory for gather() to use; kept from chunk to chunk */
+    /* the flow's */
+    const brc_chain *old_chain;
+    int is_fill;   /* every element is the fill value: nothing is stored   */
+    int is_known;  /* its content is stored already                        */
+    int compares;  /* ... as `old`, and is compared with it                */
+    int is_held;   /* in the tree of what is about to be stored            */
+    int as_is;     /* to be stored as the canonical bytes                  */
+    brc_oid id;
+    uint64_t guard;
+    uint64_t checksum; /* of what is to be stored                          */
+} brc_write_item;
+
+typedef struct brc_write_ops {
+    void *ctx;
+    size_t len;    /* canonical bytes of a chunk, about: sizes jobs                */
+    brc_span fill; /* one element; data NULL: chunks are never absent              */
+    int encoded;   /* list() gives encoded chunks, which are kept as they are      */
+    int replace;   /* item->old is stored anew, with the same content              */
+    /* Caller's thread: the next items, at most cap; *n 0 at the end. */
+    int (*list)(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err);
+    /* Any thread: sets item->data and len. Not called where `encoded`. */
+    int (*gather)(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err);
+    /* Caller's thread, in order, for every item: it is stored, or all fill. NULL: nothing. */
+    int (*done)(void *ctx, const brc_write_item *item, brc_error *err);
+    /* Any thread: puts the chunk's name before an error. NULL: nothing. */
+    void (*name)(void *ctx, const brc_write_item *item, brc_error *err);
+} brc_write_ops;
+
+/* For gather(): the content of item->old appended to `into`. */
+BRC_MUST_USE int brc_write_old(brc_write_item *item, brc_scratch *scratch, brc_buf *into, brc_error *err);
+
+/* Within a write transaction of the store. Calls on one pipe do not nest, but may be
+ * made while the pipe reads. */
+BRC_MUST_USE int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops,
+                                brc_error *err);
+
+#endif

@@ -1,0 +1,415 @@
+/*
+ * Chunks handed out as the array's codecs say that they are stored: one for a key of the
+ * Zarr store view, all of them for an export. Stored bytes are passed on where they are
+ * encoded so already, else transcoded on the pool. A shard is put together when its last
+ * inner chunk is there.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../flow/read.h"
+#include "array.h"
+#include "opaque.h"
+#include "shard.h"
+#include "stored_chunk.h"
+#include "transfer.h"
+
+#define LIST_MOST 256 /* chunks that are looked up at once */
+
+/* ---- what there is -------------------------------- */
+
+/* The outer indexes that hold something, each once, in order. */
+typedef struct outer_list {
+    const brc_meta *m;
+    void *items; /* uint64_t[]: ndim numbers each */
+    size_t n, cap;
+} outer_list;
+
+static int outer_note(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
+{
+    outer_list *list = ctx;
+    const brc_meta *m = list->m;
+    size_t ndim = (size_t)m->ndim, width = ndim > 0 ? ndim : 1;
+    uint64_t outer[BRC_MAX_NDIM] = {0};
+    (void)id;
+    for (int i = 0; i < m->ndim; i++)
+        outer[i] = m->nlevels > 0 ? index[i] / (m->outer.chunk[i] / m->grid.chunk[i]) : index[i];
+    const uint64_t *items = list->items;
+    if (list->n > 0 && memcmp(items + (list->n - 1) * width, outer, ndim * sizeof(*outer)) == 0)
+        return BRC_OK;
+    BRC_TRY(brc_grow_array(&list->items, &list->cap, (list->n + 1) * width, sizeof(uint64_t), err));
+    memcpy((uint64_t *)list->items + list->n * width, outer, width * sizeof(*outer));
+    list->n++;
+    return BRC_OK;
+}
+
+/* Chunks come in the grid's order, so one shard's may come in several runs. */
+static void outer_sort(outer_list *list)
+{
+    size_t width = (size_t)(list->m->ndim > 0 ? list->m->ndim : 1), kept = 0;
+    uint64_t *items = list->items;
+    if (list->m->nlevels == 0 || list->n < 2)
+        return;
+    brc_sort_indexes(items, list->n, width);
+    for (size_t i = 0; i < list->n; i++)
+        if (kept == 0 || memcmp(items + (kept - 1) * width, items + i * width,
+                                width * sizeof(*items)) != 0)
+            memmove(items + kept++ * width, items + i * width, width * sizeof(*items));
+    list->n = kept;
+}
+
+static int list_outers(outer_list *list, brc_array *a, brc_error *err)
+{
+    BRC_TRY(brc_array_each_chunk(a, outer_note, list, err));
+    outer_sort(list);
+    return BRC_OK;
+}
+
+int brc_array_each_outer(brc_array *a, brc_outer_each_fn each, void *ctx, brc_error *err)
+{
+    outer_list list = {.m = &a->meta};
+    size_t width = (size_t)(a->meta.ndim > 0 ? a->meta.ndim : 1);
+    int rc = list_outers(&list, a, err);
+    for (size_t i = 0; i < list.n && rc == BRC_OK; i++)
+        rc = each(ctx, (uint64_t *)list.items + i * width, err);
+    free(list.items);
+    return rc;
+}
+
+/* ---- one chunk -------------------------------- */
+
+/* One inner chunk of the shard that is being put together. */
+typedef struct shard_piece {
+    uint64_t part; /* its number within the shard, in C order */
+    size_t offset, len;
+} shard_piece;
+
+typedef struct stored_reader {
+    brc_array *a;
+    const brc_chunk_sink *sink;
+    uint64_t chunk_bytes;   /* for progress                                        */
+    const uint64_t *outers; /* ndim numbers each                                   */
+    size_t n, at;           /* of them, and the one that is being listed           */
+    uint64_t ratio[BRC_MAX_NDIM]; /* chunks in a shard along each axis             */
+    uint64_t part, parts;   /* of the shard: what is listed next, and how many     */
+    uint64_t indexes[LIST_MOST * BRC_MAX_NDIM];
+    uint64_t numbers[LIST_MOST];
+    brc_oid ids[LIST_MOST];
+    size_t shard; /* the one that is being put together                            */
+    void *pieces; /* shard_piece[]: of it                                          */
+    size_t npieces, pieces_cap;
+    brc_buf bytes, whole;
+} stored_reader;
+
+/* What place() has to do: item->how. */
+enum { STORED_AS_IS, STORED_MARKED, STORED_DECODED, STORED_ENCODED };
+
+static const uint64_t *outer_of(const stored_reader *r, size_t i)
+{
+    return r->outers + i * (size_t)(r->a->meta.ndim > 0 ? r->a->meta.ndim : 1);
+}
+
+/* The grid index of a part of an outer chunk; 0 where it is outside the grid. */
+static int part_index(const stored_reader *r, size_t outer, uint64_t part, uint64_t *index)
+{
+    int inside = 1;
+    for (int i = r->a->meta.ndim - 1; i >= 0; i--) {
+        index[i] = outer_of(r, outer)[i] * r->ratio[i] + part % r->ratio[i];
+        part /= r->ratio[i];
+        inside &= index[i] < r->a->meta.grid.count[i];
+    }
+    return inside;
+}
+
+/* Opaque chunks are handed out as they came, behind their mark. */
+static int open_opaque(const stored_reader *r, const uint64_t *index, brc_read_item *item,
+                       brc_error *err)
+{
+    BRC_TRY(brc_opaque_skip(brc_array_store(r->a), &r->a->meta, index, &item->object, &item->skip,
+                            err));
+    item->how = item->skip > 0 ? STORED_MARKED : STORED_AS_IS;
+    item->len = (size_t)item->object.stored - item->skip;
+    return BRC_OK;
+}
+
+static int stored_open(void *ctx, brc_read_item *item, brc_error *err)
+{
+    const stored_reader *r = ctx;
+    brc_meta *m = &r->a->meta;
+    brc_store *store = brc_array_store(r->a);
+    uint64_t index[BRC_MAX_NDIM] = {0}, corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
+    int64_t encoding = -1;
+    brc_form *form;
+    part_index(r, item->number, item->part, index);
+    if (m->opaque)
+        return open_opaque(r, index, item, err);
+    brc_grid_chunk(&m->grid, index, corner, chunk);
+    BRC_TRY(brc_meta_form(m, chunk, &form, err));
+    item->owner = form;
+    item->how = brc_chain_is_identity(form->chain) ? STORED_DECODED : STORED_ENCODED;
+    if (item->how == STORED_ENCODED) {
+        BRC_TRY(brc_encoding_find(store, form->spec, &encoding, err));
+        if (item->object.encoding == encoding) {
+            item->how = STORED_AS_IS;
+            item->len = (size_t)item->object.stored;
+            return BRC_OK;
+        }
+    }
+    item->varies = brc_meta_is_variable(m);
+    return brc_encoding_chain(store, item->object.encoding, &item->chain, err);
+}
+
+/* Chains exist that lose more each time, "bitround" and "packbits" with a first bit say:
+ * what another array's bytes gave cannot be passed off as what such a chain gives. */
+static int encoded_check(const brc_chain *chain, brc_scratch *scratch, brc_span decoded,
+                         const brc_buf *encoded, brc_error *err)
+{
+    brc_buf again = BRC_BUF_INIT;
+    int rc = brc_chain_decode(chain, scratch, (brc_span){encoded->data, encoded->len}, &again, err);
+    if (rc == BRC_OK && (again.len != decoded.len ||
+                         (again.len > 0 && memcmp(again.data, decoded.data, again.len) != 0)))
+        rc = brc_fail(err, BRC_EUNSUPPORTED,
+                      "it is stored in another encoding, and the array's codecs, which lose "
+                      "something each time, do not give its elements back");
+    brc_buf_dispose(&again);
+    return rc;
+}
+
+static int encode_stored(brc_read_item *item, brc_span decoded, brc_scratch *scratch,
+                         brc_error *err)
+{
+    const brc_chain *chain = ((const brc_form *)item->owner)->chain;
+    BRC_TRY(brc_chain_encode(chain, scratch, decoded, item->result, err));
+    if (brc_chain_is_lossy(chain))
+        BRC_TRY(encoded_check(chain, scratch, decoded, item->result, err));
+    return BRC_OK;
+}
+
+static int stored_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
+                        brc_error *err)
+{
+    (void)ctx;
+    item->out = (brc_span){data, item->len};
+    if (item->how == STORED_AS_IS)
+        return BRC_OK;
+    if (item->how == STORED_MARKED)
+        return brc_opaque_check(data - item->skip, err);
+    if (item->how == STORED_ENCODED)
+        BRC_TRY(encode_stored(item, (brc_span){data, item->len}, scratch, err));
+    else if (item->chain != NULL)
+        BRC_TRY(brc_buf_append(item->result, data, item->len, err));
+    else
+        return BRC_OK;
+    item->out = (brc_span){item->result->data, item->result->len};
+    return BRC_OK;
+}
+
+static void stored_out_name(void *ctx, const brc_read_item *item, brc_error *err)
+{
+    const stored_reader *r = ctx;
+    brc_array_name_chunk(r->a, outer_of(r, item->number), err);
+}
+
+/* ---- what is to be read -------------------------------- */
+
+/* Looks up what numbers[] and indexes[] name, and lists what is there. */
+static int list_found(stored_reader *r, size_t asked, int is_outer, brc_read_item *items, size_t *n,
+                      brc_error *err)
+{
+    BRC_TRY(brc_array_chunk_ids(r->a, asked, r->indexes, r->ids, err));
+    for (size_t i = 0; i < asked; i++) {
+        if (brc_oid_is_zero(&r->ids[i]))
+            continue;
+        items[*n].object.id = r->ids[i];
+        items[*n].number = is_outer ? r->numbers[i] : r->at;
+        items[(*n)++].part = is_outer ? 0 : r->numbers[i];
+    }
+    return BRC_OK;
+}
+
+static int list_unsharded(stored_reader *r, brc_read_item *items, size_t cap, size_t *n,
+                       brc_error *err)
+{
+    const size_t ndim = (size_t)r->a->meta.ndim;
+    size_t asked = 0;
+    for (; asked < cap && r->at < r->n; asked++) {
+        memcpy(r->indexes + asked * ndim, outer_of(r, r->at), ndim * sizeof(uint64_t));
+        r->numbers[asked] = r->at++;
+    }
+    return list_found(r, asked, 1, items, n, err);
+}
+
+static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
+{
+    const size_t ndim = (size_t)r->a->meta.ndim;
+    size_t asked = 0;
+    for (; asked < cap && r->part < r->parts; r->part++) {
+        r->numbers[asked] = r->part;
+        asked += (size_t)part_index(r, r->at, r->part, r->indexes + asked * ndim);
+    }
+    BRC_TRY(list_found(r, asked, 0, items, n, err));
+    if (r->part == r->parts) {
+        r->part = 0;
+        r->at++;
+    }
+    return BRC_OK;
+}
+
+static int stored_out_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
+{
+    stored_reader *r = ctx;
+    size_t most = cap < LIST_MOST ? cap : LIST_MOST;
+    while (*n == 0 && r->at < r->n) {
+        BRC_TRY(brc_task_step(r->a->session->repo, 0, err));
+        if (r->a->meta.nlevels == 0)
+            BRC_TRY(list_unsharded(r, items, most, n, err));
+        else
+            BRC_TRY(list_shard(r, items, most, n, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- handing over, and shards -------------------------------- */
+
+static int piece_order(const void *a, const void *b)
+{
+    const shard_piece *x = a, *y = b;
+    return (x->part > y->part) - (x->part < y->part);
+}
+
+static int give_piece(void *ctx, const uint64_t *index, brc_buf *out, int *there, brc_error *err)
+{
+    const stored_reader *r = ctx;
+    shard_piece key = {0};
+    for (int i = 0; i < r->a->meta.ndim; i++)
+        key.part = key.part * r->ratio[i] + index[i] % r->ratio[i];
+    const shard_piece *piece =
+        r->npieces > 0
+            ? bsearch(&key, r->pieces, r->npieces, sizeof(shard_piece), piece_order)
+            : NULL;
+    *there = piece != NULL;
+    return *there ? brc_buf_append(out, r->bytes.data + piece->offset, piece->len, err) : BRC_OK;
+}
+
+/* Puts together what has come of a shard, and hands it over. */
+static int give_shard(stored_reader *r, brc_error *err)
+{
+    brc_scratch *scratch;
+    const uint64_t *outer = outer_of(r, r->shard);
+    if (r->npieces == 0)
+        return BRC_OK;
+    r->whole.len = 0;
+    brc_pipe *pipe = &r->a->session->repo->pipe;
+    BRC_TRY(brc_pipe_scratch(pipe, brc_pipe_caller(pipe), &scratch, err));
+    int rc = brc_shard_build(&r->whole, &r->a->meta, scratch, outer, give_piece, r, err);
+    if (rc < 0) {
+        brc_array_name_chunk(r->a, outer, err);
+        return rc;
+    }
+    r->npieces = 0;
+    r->bytes.len = 0;
+    return r->sink->put(r->sink->ctx, outer, (brc_span){r->whole.data, r->whole.len}, err);
+}
+
+static int take_piece(stored_reader *r, const brc_read_item *item, brc_error *err)
+{
+    if (item->number != r->shard)
+        BRC_TRY(give_shard(r, err));
+    r->shard = (size_t)item->number;
+    BRC_TRY(brc_grow_array(&r->pieces, &r->pieces_cap, r->npieces + 1, sizeof(shard_piece), err));
+    ((shard_piece *)r->pieces)[r->npieces++] =
+        (shard_piece){item->part, r->bytes.len, item->out.len};
+    return brc_buf_append(&r->bytes, item->out.data, item->out.len, err);
+}
+
+static int stored_out_done(void *ctx, brc_read_item *item, brc_error *err)
+{
+    stored_reader *r = ctx;
+    BRC_TRY(brc_task_step(r->a->session->repo, r->chunk_bytes, err));
+    if (r->a->meta.nlevels > 0)
+        return take_piece(r, item, err);
+    return r->sink->put(r->sink->ctx, outer_of(r, item->number), item->out, err);
+}
+
+/* ---- the functions -------------------------------- */
+
+static int read_stored(stored_reader *r, brc_error *err)
+{
+    const brc_meta *m = &r->a->meta;
+    breccia *repo = r->a->session->repo;
+    brc_read_ops ops = {.ctx = r,
+                        .ordered = 1,
+                        .list = stored_out_list,
+                        .open = stored_open,
+                        .place = stored_place,
+                        .done = stored_out_done,
+                        .name = stored_out_name};
+    uint64_t all;
+    brc_stored_bytes(r->a, &r->chunk_bytes, &all);
+    r->parts = 1;
+    for (int i = 0; i < m->ndim; i++) {
+        r->ratio[i] = m->nlevels > 0 ? m->outer.chunk[i] / m->grid.chunk[i] : 1;
+        r->parts *= r->ratio[i];
+    }
+    brc_task task = brc_task_begin(repo, "export", all);
+    int rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
+    if (rc == BRC_OK)
+        rc = give_shard(r, err);
+    brc_task_end(repo, &task, rc);
+    return rc;
+}
+
+/* Within a transaction. */
+static int give_outers(brc_array *a, const uint64_t *outers, size_t n, const brc_chunk_sink *sink,
+                       brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(stored_reader), err));
+    stored_reader *r = p;
+    r->a = a;
+    r->outers = outers;
+    r->n = n;
+    r->sink = sink;
+    int rc = read_stored(r, err);
+    brc_buf_dispose(&r->bytes);
+    brc_buf_dispose(&r->whole);
+    free(r->pieces);
+    free(r);
+    return rc;
+}
+
+typedef struct one_chunk {
+    brc_buf *out;
+    int there;
+} one_chunk;
+
+static int keep_chunk(void *ctx, const uint64_t *index, brc_span stored, brc_error *err)
+{
+    one_chunk *one = ctx;
+    (void)index;
+    one->there = 1;
+    return brc_buf_append(one->out, stored.data, stored.len, err);
+}
+
+int brc_stored_chunk(brc_array *a, const uint64_t *outer, brc_buf *out, int *there, brc_error *err)
+{
+    one_chunk one = {.out = out};
+    brc_chunk_sink sink = {&one, keep_chunk};
+    out->len = 0;
+    BRC_TRY(give_outers(a, outer, 1, &sink, err));
+    *there = one.there;
+    return BRC_OK;
+}
+
+int brc_array_get_stored(brc_array *a, const brc_chunk_sink *sink, brc_error *err)
+{
+    outer_list list = {.m = &a->meta};
+    BRC_TRY(brc_array_begin_read(a, err));
+    int rc = list_outers(&list, a, err);
+    if (rc == BRC_OK)
+        rc = give_outers(a, list.items, list.n, sink, err);
+    brc_array_end_read(a);
+    free(list.items);
+    return rc;
+}
