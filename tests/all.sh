@@ -1,62 +1,76 @@
 #!/bin/sh
-# all.sh RUNNER COMMAND: runs the C tests, then the command line's (tests/cli/run),
-# and prints one total of both as the last line. TEST=NAME keeps one suite of the C
-# tests, TEST=cli the command line's. WRAP is put before both programs (valgrind,
-# setarch).
+# all.sh RUNNER COMMAND: runs the C tests, a process a suite, and the command line's (tests/cli/run),
+# a process a script, and prints one total of both as the last line. TEST=NAME keeps one suite
+# of the C tests, TEST=cli the command line's. JOBS of them run at once: as many as there are cores
+# where it is not set. WRAP is put before both programs (valgrind, setarch).
 set -u
 
 runner=$1
 command=$2
-wrap=${WRAP:-}
 only=${TEST:-}
-passed=0
-failed=0
+jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# Shows a program's output as it comes, keeps it in $work/log, its status in $status.
-show() {
-    { "$@"; echo $? >"$work/status"; } 2>&1 | tee "$work/log"
-    status=$(cat "$work/status")
+if [ -n "${WRAP:-}" ]; then
+    printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$WRAP" "$(cd "$(dirname "$command")" && pwd)/breccia" \
+        >"$work/breccia"
+    chmod +x "$work/breccia"
+    command=$work/breccia
+fi
+
+# One line a job: "suite NAME" or "cli NAME".
+list() {
+    case $only in
+    '') sed -n 's/^SUITE(\(.*\))$/suite \1/p' "$here/suites.h" ;;
+    cli) ;;
+    *) echo "suite $only" ;;
+    esac
+    case $only in
+    '' | cli) (cd "$here/cli" && for script in *.sh; do echo "cli ${script%.sh}"; done) ;;
+    esac
 }
 
-# Adds up; a failing status without a failed test counts as one.
-count() {
-    passed=$((passed + $1))
-    failed=$((failed + $2))
-    if [ "$status" -ne 0 ] && [ "$2" -eq 0 ]; then
-        echo "tests: exit status $status"
-        failed=$((failed + 1))
-    fi
-}
-
-if [ "$only" != cli ]; then
+# Runs one job, keeps its output, and shows what went wrong, or that it ended. The counts of
+# "100%: Checks: 12, Failures: 0, Errors: 0" and "1 passed, 0 failed" go to NAME.count; a
+# failing status without a failed test counts as one.
+cat >"$work/job" <<'JOB'
+kind=$1 name=$2 out=$work/$1-$2
+if [ "$kind" = suite ]; then
     # shellcheck disable=SC2086
-    show $wrap "$runner" $only
-    # "100%: Checks: 12, Failures: 0, Errors: 0"
-    count $(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' \
-        "$work/log" | awk '{ n = $1 - $2 - $3; f = $2 + $3 } END { print n + 0, f + 0 }')
+    ${WRAP:-} "$runner" "$name" >"$out.log" 2>&1
+    status=$?
+    set -- $(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' \
+        "$out.log" | awk '{ n = $1 - $2 - $3; f = $2 + $3 } END { print n + 0, f + 0 }')
+else
+    "$here/cli/run" "$command" "$name" >"$out.log" 2>&1
+    status=$?
+    set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$out.log" | tail -n 1)
 fi
+[ $# -eq 2 ] || set -- 0 0
+[ "$status" -eq 0 ] || [ "$2" -gt 0 ] || set -- "$1" 1
+echo "$1 $2" >"$out.count"
+if [ "$2" -gt 0 ]; then
+    { echo "$kind $name: $1 passed, $2 FAILED, exit status $status"; cat "$out.log"; }
+else
+    echo "$kind $name: $1 passed$(grep -o 'skipped: .*' "$out.log" | sed 's/^/, /')"
+fi >"$out.said"
+cat "$out.said"
+JOB
 
-if [ -z "$only" ] || [ "$only" = cli ]; then
-    if [ -n "$wrap" ]; then
-        printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$wrap" "$(cd "$(dirname "$command")" && pwd)/breccia" \
-            >"$work/breccia"
-        chmod +x "$work/breccia"
-        command=$work/breccia
-    fi
-    if [ -f tests/cli/run ]; then
-        show tests/cli/run "$command"
-        # "12 passed, 0 failed", whatever else the line says
-        count $(awk 'match($0, /[0-9]+ passed, [0-9]+ failed/) {
-            split(substr($0, RSTART, RLENGTH), w, " "); n = w[1]; f = w[3]
-        } END { print n + 0, f + 0 }' "$work/log")
-    else
-        echo 'tests: there is no tests/cli/run'
-    fi
+export work runner command here
+list | xargs -P "$jobs" -L 1 sh "$work/job"
+
+set -- $(cat "$work"/*.count 2>/dev/null | awk '{ n += $1; f += $2 } END { print n + 0, f + 0 }')
+passed=$1
+failed=$2
+missing=$(($(list | wc -l) - $(ls "$work"/*.count 2>/dev/null | wc -l)))
+if [ "$missing" -gt 0 ]; then
+    echo "tests: $missing did not end"
+    failed=$((failed + missing))
 fi
-
 if [ $((passed + failed)) -eq 0 ]; then
     echo 'tests: nothing ran'
     failed=1
