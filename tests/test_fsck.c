@@ -136,7 +136,7 @@ START_TEST(D3_a_missing_chunk)
     make_history(&t, id);
     sql_on(&t, "DELETE FROM object WHERE id=", id, "");
     check_file(&t, 0, &r);
-    ck_assert_int_eq(r.n, 1);
+    ck_assert_int_eq(r.n, 2); /* its bytes belong to no object now */
     snprintf(text, sizeof(text), "chunk %s missing:", id);
     found(&r, text);
     short_tip(&t, "main", "main", user, sizeof(user));
@@ -263,7 +263,7 @@ START_TEST(D3_missing_map_nodes)
     make_history(&t, id);
     scenario_sql(&t, "DELETE FROM object WHERE kind=3");
     check_file(&t, 0, &r);
-    ck_assert_int_eq(r.n, 2); /* both snapshots; what is behind them is out of sight */
+    ck_assert_int_eq(r.n, 3); /* both snapshots; what is behind them is out of sight */
     found(&r, "node ");
     found(&r, ": / snapshot");
     int kind;
@@ -300,10 +300,10 @@ START_TEST(D3_a_bad_commit)
     make_history(&t, id);
     OK(&t, brc_resolve(&oid, t.repo, "main~1", &t.err));
     brc_oid_format(tip, &oid);
-    sql_on(&t, "UPDATE blob SET data=substr(data, 1, length(data)-1) || x'21' WHERE seq="
+    sql_on(&t, "UPDATE blob SET data=CAST(substr(data, 1, length(data)-1) || x'21' AS BLOB) WHERE seq="
                "(SELECT blob FROM object WHERE id=", tip, ")");
     check_file(&t, 0, &r);
-    ck_assert_int_eq(r.n, 1);
+    ck_assert_msg(r.n == 1, "%s", r.text);
     snprintf(text, sizeof(text), "commit %s damaged: ", tip);
     found(&r, text);
     found(&r, "main");

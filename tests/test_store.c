@@ -222,7 +222,7 @@ START_TEST(a_damaged_row_or_blob_is_an_error)
         const char *sql, *words;
     } damages[] = {
         { "UPDATE object SET checksum=checksum+1 WHERE id=%1", "do not match their checksum" },
-        { "UPDATE object SET checksum='x' WHERE id=%1", "do not match their checksum" },
+        { "UPDATE object SET checksum='x' WHERE id=%1", "contradicts itself" },
         { "UPDATE blob SET data=substr(data,1,length(data)-1) WHERE seq=1", "are not there" },
         { "UPDATE blob SET data=data||x'00' WHERE seq=1", "are not there" },
         { "UPDATE blob SET data=x'' WHERE seq=1", "are not there" },
@@ -230,7 +230,7 @@ START_TEST(a_damaged_row_or_blob_is_an_error)
         { "DELETE FROM blob WHERE seq=1", "are not there" },
         { "UPDATE object SET blob=77 WHERE id=%1", "are not there" },
         { "UPDATE object SET blob=-1 WHERE id=%1", "are not there" },
-        { "UPDATE object SET blob='x' WHERE id=%1", "are not there" },
+        { "UPDATE object SET blob='x' WHERE id=%1", "contradicts itself" },
         { "UPDATE blob SET data=zeroblob(length(data)) WHERE seq=1", "their checksum" },
         /* the other one's bytes, alone or with all that is said of them */
         { "UPDATE object SET blob=2 WHERE id=%1", "their checksum" },
@@ -287,8 +287,8 @@ START_TEST(ids_of_a_wrong_length_are_damage)
     size_t n;
     memset(&after, 0, sizeof(after));
     change("UPDATE object SET id=substr(id,1,15)", &id, &id);
-    KIT_FAILS(&kit, BRC_ECORRUPT, "wrong form",
-              brc_objects_page(kit.store, &after, page, 4, &n, &kit.err));
+    KIT_OK(&kit, brc_objects_page(kit.store, &after, page, 4, &n, &kit.err));
+    ck_assert_uint_eq(n, 0); /* the check of rows tells of it */
     KIT_FAILS(&kit, BRC_ECORRUPT, "wrong form",
               brc_objects_by_prefix(kit.store, BRC_KIND_COMMIT, "", found, &n, &kit.err));
     change("UPDATE object SET id='text'", &id, &id);

@@ -24,13 +24,18 @@ static int tell_file_fault(void *ctx, const char *line)
     return tell(ctx, &damage, NULL);
 }
 
-static int tell_faults(const fsck_report *report, const brc_faults *faults, brc_error *err)
+static const char *fault_kind(int kind)
 {
     static const char *const kinds[] = {"index", "chunk", "document", "node", "commit", "ref"};
+    return kind >= 0 && kind < (int)(sizeof(kinds) / sizeof(kinds[0])) ? kinds[kind] : kinds[0];
+}
+
+static int tell_faults(const fsck_report *report, const brc_faults *faults, brc_error *err)
+{
     for (size_t i = 0; i < faults->n; i++) {
         const brc_fault *f = &((const brc_fault *)faults->items)[i];
-        brc_damage damage = {f->id, kinds[f->kind], f->missing, (const char *const *)f->used_by,
-                             f->nused_by, f->message};
+        brc_damage damage = {f->id, fault_kind(f->kind), f->missing,
+                             (const char *const *)f->used_by, f->nused_by, f->message};
         BRC_TRY(tell(report, &damage, err));
     }
     return BRC_OK;
@@ -39,34 +44,38 @@ static int tell_faults(const fsck_report *report, const brc_faults *faults, brc_
 /* A step that could not go on through damage is a finding too. */
 static int end_step(int rc, brc_faults *faults, const brc_error *found, brc_error *err)
 {
-    brc_oid none;
-    memset(&none, 0, sizeof(none));
     if (rc == BRC_ECORRUPT)
-        return brc_faults_add(faults, &none, 0, 0, found->message, NULL, err);
+        return brc_faults_add_file(faults, found->message, err);
     if (rc < 0 && err != NULL)
         *err = *found;
     return rc;
 }
 
+static int run_steps(breccia *repo, int no_decode, fsck_report *report, brc_faults *faults,
+                     uint64_t *checked, brc_error *err)
+{
+    brc_error found = BRC_ERROR_INIT;
+    int rc = brc_store_check_file(repo->store, tell_file_fault, report, &found);
+    BRC_TRY(end_step(rc, faults, &found, err));
+    rc = brc_store_check_rows(repo->store, tell_file_fault, report, &found);
+    BRC_TRY(end_step(rc, faults, &found, err));
+    rc = brc_check_objects(repo, no_decode, faults, checked, &found);
+    BRC_TRY(end_step(rc, faults, &found, err));
+    rc = brc_check_history(repo, no_decode, faults, &found);
+    return end_step(rc, faults, &found, err);
+}
+
 static int check_repo(breccia *repo, uint32_t flags, const fsck_report *report, uint64_t *checked,
                       brc_error *err)
 {
-    brc_faults faults = {0};
-    brc_error step = BRC_ERROR_INIT;
+    brc_faults faults = BRC_FAULTS_INIT;
     fsck_report told = *report;
     brc_stats stats = {0};
     BRC_TRY(brc_store_begin_read(repo->store, err));
     if (brc_store_totals(repo->store, &stats, NULL) < 0)
         stats.logical_bytes = 0; /* progress has no total then */
     brc_task task = brc_task_begin(repo, "check", stats.logical_bytes);
-    int rc = brc_store_check_file(repo->store, tell_file_fault, &told, &step);
-    rc = end_step(rc, &faults, &step, err);
-    if (rc == BRC_OK)
-        rc = end_step(
-            brc_check_objects(repo, (flags & BRC_FSCK_NO_DECODE) != 0, &faults, checked, &step),
-            &faults, &step, err);
-    if (rc == BRC_OK)
-        rc = end_step(brc_check_history(repo, &faults, &step), &faults, &step, err);
+    int rc = run_steps(repo, (flags & BRC_FSCK_NO_DECODE) != 0, &told, &faults, checked, err);
     brc_store_end_read(repo->store);
     brc_task_end(repo, &task, rc);
     if (rc == BRC_OK)

@@ -31,7 +31,7 @@ static int entry_read_id(brc_reader *r, brc_oid *out, size_t id_len)
     memset(out, 0, sizeof(*out));
     if (id != NULL)
         memcpy(out->bytes, id, id_len);
-    return id != NULL;
+    return id != NULL && !brc_oid_is_zero(out);
 }
 
 int brc_entry_decode(brc_entry *out, brc_span bytes, size_t id_len, brc_error *err)
@@ -199,6 +199,19 @@ int brc_name_is_stored(const char *name, size_t len, brc_error *err)
     if (err != NULL)
         err->code = BRC_ECORRUPT;
     return BRC_ECORRUPT;
+}
+
+int brc_path_is_stored(const char *path, size_t len, size_t depth, brc_error *err)
+{
+    if (depth > BRC_DEPTH_MAX)
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%.300s is damaged: it lies deeper than %d names, which no path may", path,
+                        BRC_DEPTH_MAX);
+    if (len > BRC_PATH_MAX)
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%.300s... is damaged: its path has more than %d bytes, which none may",
+                        path, BRC_PATH_MAX);
+    return BRC_OK;
 }
 
 int brc_path_order(const char *a, const char *b)

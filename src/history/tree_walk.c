@@ -123,19 +123,6 @@ static int walk_child_path(brc_tree_walk *w, const walk_level *l, const char *na
     return brc_buf_terminate(&w->path, err);
 }
 
-static int walk_check_limits(brc_tree_walk *w, const walk_level *l, brc_error *err)
-{
-    if (l->node.depth + 1 > BRC_DEPTH_MAX)
-        return brc_fail(err, BRC_ECORRUPT,
-                        "%.300s is damaged: it lies deeper than %d names, which no path has",
-                        (const char *)w->path.data, BRC_DEPTH_MAX);
-    if (w->path.len > BRC_PATH_MAX)
-        return brc_fail(err, BRC_ECORRUPT,
-                        "%.300s... is damaged: its path has more than %d bytes, which no path has",
-                        (const char *)w->path.data, BRC_PATH_MAX);
-    return BRC_OK;
-}
-
 /* ---- one group's children -------------------------------- */
 
 /* What comes behind a node that cannot be read is out of reach. */
@@ -321,7 +308,8 @@ int brc_tree_walk_next(brc_tree_walk *w, brc_tree_node *out, brc_error *err)
         if (rc == 0)
             walk_pop(w);
         else if (w->node.entry.kind != 0) {
-            BRC_TRY(walk_check_limits(w, l, err));
+            BRC_TRY(brc_path_is_stored((const char *)w->path.data, w->path.len, w->node.depth,
+                                       err));
             return walk_give(w, out, err);
         }
     }

@@ -13,6 +13,10 @@
  * should allocate it. */
 #define STORED_MAX 0x7fffffff
 
+/* A claim beyond this is compared with the bytes that are there before anyone reserves
+ * memory for it; below, the search for the blob would cost more than the memory. */
+#define CLAIM_MAX ((uint64_t)1 << 20)
+
 #define OBJECT_COLUMNS "kind, encoding, blob, size, stored, checksum, guard, backend"
 
 /* ---- the index -------------------------------- */
@@ -28,26 +32,52 @@ static int object_column_size(brc_store *store, sqlite3_stmt *st, int column, ui
     return BRC_OK;
 }
 
-/* Reads OBJECT_COLUMNS from column `at` on. */
+static int object_missing_bytes(brc_store *store, const brc_object *o, brc_error *err)
+{
+    char hex[65];
+    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the bytes of object %s are not there",
+                    store->path, brc_oid_format(hex, &o->id));
+}
+
+static int object_check_claim(brc_store *store, const brc_object *o, brc_error *err)
+{
+    sqlite3_stmt *st;
+    if (o->stored <= CLAIM_MAX)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT length(data) FROM blob WHERE seq=?1", &st, err));
+    sqlite3_bind_int64(st, 1, o->blob);
+    int rc = brc_step(store, st, err);
+    uint64_t there = rc > 0 ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
+    sqlite3_reset(st);
+    return rc < 0 ? rc : there == o->stored ? BRC_OK : object_missing_bytes(store, o, err);
+}
+
+/* Reads OBJECT_COLUMNS from column `at` on. Columns keep whatever type was put into them,
+ * and a number of 64 bits may be no kind in its low 32. */
 static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_object *o,
                            brc_error *err)
 {
-    o->kind = sqlite3_column_int(st, at);
+    int integers = 1;
+    for (int i = 0; i < 8; i++)
+        integers &= sqlite3_column_type(st, at + i) == SQLITE_INTEGER;
+    int64_t kind = sqlite3_column_int64(st, at);
     o->encoding = sqlite3_column_int64(st, at + 1);
     o->blob = sqlite3_column_int64(st, at + 2);
     BRC_TRY(object_column_size(store, st, at + 3, &o->size, err));
     BRC_TRY(object_column_size(store, st, at + 4, &o->stored, err));
     o->checksum = (uint64_t)sqlite3_column_int64(st, at + 5);
     o->guard = (uint64_t)sqlite3_column_int64(st, at + 6);
-    if (o->kind < 1 || o->kind > BRC_KIND_MAX || o->encoding < 0 || o->stored > STORED_MAX ||
+    o->kind = kind >= 1 && kind <= BRC_KIND_MAX ? (int)kind : 0;
+    if (!integers || o->kind == 0 || o->encoding < 0 || o->stored > STORED_MAX ||
         (o->encoding == 0 && o->size != o->stored))
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an object's row contradicts itself",
                         store->path);
-    if (sqlite3_column_type(st, at + 7) != SQLITE_INTEGER || sqlite3_column_int64(st, at + 7) != 0)
+    if (sqlite3_column_int64(st, at + 7) != 0)
         return brc_fail(err, BRC_ECORRUPT,
                         "%s: an object's row names a backend that is not known here: a newer "
                         "breccia wrote it, or the row is damaged",
                         store->path);
+    BRC_TRY(object_check_claim(store, o, err));
     int rc = brc_encoding_digest(store, o->encoding, &o->digest, err);
     if (rc == BRC_ECORRUPT) /* no such encoding: then the checksum will not match */
         o->digest = UINT64_MAX;
@@ -101,13 +131,15 @@ int brc_objects_page(brc_store *store, const brc_oid *after, brc_object *out, si
     sqlite3_stmt *st;
     *n = 0;
     BRC_TRY(brc_stmt(store,
-                     "SELECT id, " OBJECT_COLUMNS " FROM object WHERE id>?1 ORDER BY id LIMIT ?2",
+                     "SELECT id, " OBJECT_COLUMNS " FROM object WHERE id>?1 AND typeof(id)='blob'"
+                     " AND length(id)=?3 ORDER BY id LIMIT ?2",
                      &st, err));
     if (brc_oid_is_zero(after))
         sqlite3_bind_zeroblob(st, 1, 0);
     else
         brc_bind_id(store, st, 1, after);
     sqlite3_bind_int64(st, 2, (int64_t)cap);
+    sqlite3_bind_int64(st, 3, (int64_t)store->id_len);
     int rc;
     while ((rc = brc_step(store, st, err)) > 0) {
         brc_object *o = &out[*n];
@@ -122,23 +154,6 @@ int brc_objects_page(brc_store *store, const brc_oid *after, brc_object *out, si
 done:
     sqlite3_reset(st);
     return rc;
-}
-
-int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx,
-                         brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "PRAGMA integrity_check(20)", &st, err));
-    int rc;
-    while ((rc = brc_step(store, st, err)) > 0) {
-        const char *line = (const char *)sqlite3_column_text(st, 0);
-        if (line != NULL && strcmp(line, "ok") != 0 && found(ctx, line) != 0) {
-            rc = brc_fail(err, BRC_EINTERRUPT, "stopped on request");
-            break;
-        }
-    }
-    sqlite3_reset(st);
-    return rc < 0 ? rc : BRC_OK;
 }
 
 /* "1a2b3" as the lowest and highest ids that begin with it. */
@@ -188,9 +203,14 @@ int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid f
 int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
 {
     sqlite3_stmt *st;
+    /* A row may claim any size: what SQLite cannot add up as integers is told as a float, and
+     * then at its limit. Values that are no sizes count as nothing. */
     BRC_TRY(brc_stmt(store,
-                     "SELECT count(*), coalesce(sum(kind=1),0), coalesce(sum(stored),0),"
-                     " coalesce(sum(size),0),"
+                     "SELECT count(*), coalesce(sum(kind=1),0),"
+                     " cast(total(CASE WHEN typeof(stored)='integer' AND stored>0 THEN stored END)"
+                     " AS INTEGER),"
+                     " cast(total(CASE WHEN typeof(size)='integer' AND size>0 THEN size END)"
+                     " AS INTEGER),"
                      " (SELECT page_count FROM pragma_page_count) *"
                      " (SELECT page_size FROM pragma_page_size) FROM object",
                      &st, err));
@@ -207,13 +227,6 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
 }
 
 /* ---- stored bytes -------------------------------- */
-
-static int object_missing_bytes(brc_store *store, const brc_object *o, brc_error *err)
-{
-    char hex[65];
-    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the bytes of object %s are not there",
-                    store->path, brc_oid_format(hex, &o->id));
-}
 
 int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_error *err)
 {

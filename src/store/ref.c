@@ -183,15 +183,52 @@ int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *tar
                           ref_kind(name), ref_short(name));
 }
 
+static int commit_parents(const brc_commit *commit, brc_buf *out, brc_error *err)
+{
+    char hex[65];
+    for (size_t i = 0; i < commit->nparents; i++)
+        BRC_TRY(brc_buf_printf(out, err, "%s%s", i > 0 ? " " : "",
+                               brc_oid_format(hex, &commit->parents[i])));
+    return brc_buf_terminate(out, err);
+}
+
+static int column_is(sqlite3_stmt *st, int column, const char *text)
+{
+    size_t len = strlen(text);
+    return sqlite3_column_type(st, column) == SQLITE_TEXT &&
+           (size_t)sqlite3_column_bytes(st, column) == len &&
+           memcmp(sqlite3_column_text(st, column), text, len) == 0;
+}
+
+int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same, brc_error *err)
+{
+    sqlite3_stmt *st;
+    brc_buf parents = BRC_BUF_INIT;
+    int rc;
+    *same = 0;
+    BRC_GO(commit_parents(commit, &parents, err));
+    BRC_GO(brc_stmt(store, "SELECT time_us, author, message, parents FROM commit_info WHERE id=?1",
+                    &st, err));
+    brc_bind_id(store, st, 1, &commit->id);
+    BRC_GO(brc_step(store, st, err));
+    if (rc > 0)
+        *same = sqlite3_column_type(st, 0) == SQLITE_INTEGER &&
+                sqlite3_column_int64(st, 0) == commit->time_us &&
+                column_is(st, 1, commit->author) && column_is(st, 2, commit->message) &&
+                column_is(st, 3, (const char *)parents.data);
+    sqlite3_reset(st);
+    rc = BRC_OK;
+done:
+    brc_buf_dispose(&parents);
+    return rc;
+}
+
 int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *err)
 {
     sqlite3_stmt *st;
     brc_buf parents = BRC_BUF_INIT;
-    char hex[65];
-    int rc = BRC_OK;
-    for (size_t i = 0; i < commit->nparents; i++)
-        BRC_GO(brc_buf_printf(&parents, err, "%s%s", i > 0 ? " " : "",
-                              brc_oid_format(hex, &commit->parents[i])));
+    int rc;
+    BRC_GO(commit_parents(commit, &parents, err));
     BRC_GO(brc_stmt(store,
                     "INSERT OR REPLACE INTO commit_info(id, time_us, author, message, parents)"
                     " VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -200,8 +237,7 @@ int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *e
     sqlite3_bind_int64(st, 2, commit->time_us);
     sqlite3_bind_text(st, 3, commit->author, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 4, commit->message, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 5, parents.len > 0 ? (const char *)parents.data : "", (int)parents.len,
-                      SQLITE_STATIC);
+    sqlite3_bind_text(st, 5, (const char *)parents.data, -1, SQLITE_STATIC);
     BRC_GO(brc_run(store, st, err));
 done:
     brc_buf_dispose(&parents);

@@ -98,8 +98,16 @@ void brc_store_scratch_end(brc_store *store);
 /* The next rows of the index behind `after` (zero: from the start), by id: at most
  * `cap`; *n is 0 at the end. A row that contradicts itself is not `found`. */
 BRC_MUST_USE int brc_objects_page(brc_store *store, const brc_oid *after, brc_object *out, size_t cap, size_t *n, brc_error *err);
-/* Checks SQLite's own structures: `found` gets a line for each fault. */
+/* Checks SQLite's own structures: `found` gets a line for each fault (check.c). */
 BRC_MUST_USE int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx, brc_error *err);
+/* The same of the form of every row: types, lengths, which rows belong together. */
+BRC_MUST_USE int brc_store_check_rows(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx, brc_error *err);
+/* Every commit's id, or every id in the operation log; those that are none are left out. */
+enum { BRC_IDS_OF_COMMITS = 1, BRC_IDS_IN_OPLOG = 2 };
+BRC_MUST_USE int brc_store_each_id(brc_store *store, int what, int (*each)(void *ctx, const brc_oid *id, brc_error *err),
+                                   void *ctx, brc_error *err);
+BRC_MUST_USE int brc_store_each_encoding(brc_store *store, int (*each)(void *ctx, int64_t encoding, brc_error *err), void *ctx,
+                                         brc_error *err);
 /* Ids of `kind` that begin with these hex digits: at most two. */
 BRC_MUST_USE int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid found[2], size_t *n, brc_error *err);
 BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err);
@@ -149,6 +157,8 @@ BRC_MUST_USE int brc_oplog_add(brc_store *store, const char *op, const char *nam
 BRC_MUST_USE int brc_head_get(brc_store *store, const char **branch, brc_error *err);
 BRC_MUST_USE int brc_head_set(brc_store *store, const char *branch, brc_error *err);
 
+/* *same: 1 where the commit has a derived row, and it says what the commit does. */
+BRC_MUST_USE int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same, brc_error *err);
 /* The derived row of a commit. */
 BRC_MUST_USE int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *err);
 

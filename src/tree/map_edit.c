@@ -32,8 +32,21 @@ typedef struct open_group {
 
 /* ---- gathering ------------------------------------------------------------------ */
 
+/* Keys of a damaged map may be nested or out of order, and those of damaged draft rows. */
+static int keys_are_nested(brc_error *err)
+{
+    return brc_fail(err, BRC_ECORRUPT, "a map is damaged: a key begins with another");
+}
+
+/* What is gathered is in order, and no key begins with another: the trie is built on it. */
 static int gather_push(map_editor *e, brc_item *item, brc_error *err)
 {
+    const brc_item *last = e->nitems > 0 ? ((brc_item **)e->items)[e->nitems - 1] : NULL;
+    if (last != NULL) {
+        size_t common = brc_bits_common(last->key, last->bits, item->key, item->bits);
+        if (common == last->bits || common == item->bits || !brc_bit(item->key, common))
+            return keys_are_nested(err);
+    }
     BRC_TRY(brc_grow_array(&e->items, &e->items_cap, e->nitems + 1, sizeof(brc_item *), err));
     ((brc_item **)e->items)[e->nitems++] = item;
     return BRC_OK;
@@ -55,12 +68,6 @@ static int item_copy(map_editor *e, const brc_item *from, brc_item **out, brc_er
     }
     *out = item;
     return BRC_OK;
-}
-
-/* The callers' keys nest never, but a damaged map's may. */
-static int keys_are_nested(brc_error *err)
-{
-    return brc_fail(err, BRC_ECORRUPT, "a map is damaged: a key begins with another");
 }
 
 /* Reads a node as a list, copied into the arena. A child's items begin with its

@@ -26,7 +26,9 @@ static int array_read_meta(brc_array *a, brc_error *err)
     }
     if (rc < 0) {
         brc_context(err, "%s", a->path);
-        return rc;
+        if (rc == BRC_EINVAL && err != NULL) /* it was checked when it was stored */
+            err->code = BRC_ECORRUPT;
+        return rc == BRC_EINVAL ? BRC_ECORRUPT : rc;
     }
     brc_meta_dispose(&a->meta);
     a->meta = meta;
@@ -199,7 +201,9 @@ int brc_chunk_id_of(brc_span value, size_t id_len, brc_oid *out, brc_error *err)
     if (value.len != id_len)
         return brc_fail(err, BRC_ECORRUPT, "a chunk's entry is damaged; run 'breccia fsck'");
     memcpy(out->bytes, value.data, id_len);
-    return BRC_OK;
+    return brc_oid_is_zero(out)
+               ? brc_fail(err, BRC_ECORRUPT, "a chunk's entry is damaged; run 'breccia fsck'")
+               : BRC_OK;
 }
 
 static int id_found(void *ctx, size_t i, brc_span value, brc_error *err)

@@ -9,57 +9,6 @@
 
 #define PAGE 1024
 
-void brc_faults_dispose(brc_faults *faults)
-{
-    brc_fault *items = faults->items;
-    for (size_t i = 0; i < faults->n; i++) {
-        for (size_t j = 0; j < items[i].nused_by; j++)
-            free(((char **)items[i].used_by)[j]);
-        free(items[i].used_by);
-        free(items[i].message);
-    }
-    free(items);
-    memset(faults, 0, sizeof(*faults));
-}
-
-brc_fault *brc_faults_find(const brc_faults *faults, const brc_oid *id)
-{
-    brc_fault *items = faults->items;
-    for (size_t i = 0; i < faults->n; i++)
-        if (items[i].kind != 0 && brc_oid_cmp(&items[i].id, id) == 0)
-            return &items[i];
-    return NULL;
-}
-
-int brc_faults_add(brc_faults *faults, const brc_oid *id, int kind, int missing,
-                   const char *message, brc_fault **out, brc_error *err)
-{
-    BRC_TRY(brc_grow_array(&faults->items, &faults->cap, faults->n + 1, sizeof(brc_fault), err));
-    brc_fault *f = &((brc_fault *)faults->items)[faults->n];
-    memset(f, 0, sizeof(*f));
-    f->id = *id;
-    f->kind = kind;
-    f->missing = missing;
-    BRC_TRY(brc_dup(&f->message, message, err));
-    faults->n++;
-    if (out != NULL)
-        *out = f;
-    return BRC_OK;
-}
-
-int brc_fault_used_by(brc_fault *fault, const char *text, brc_error *err)
-{
-    char *copy;
-    for (size_t i = 0; i < fault->nused_by; i++)
-        if (strcmp(((char **)fault->used_by)[i], text) == 0)
-            return BRC_OK;
-    BRC_TRY(brc_grow_array(&fault->used_by, &fault->used_by_cap, fault->nused_by + 1,
-                           sizeof(char *), err));
-    BRC_TRY(brc_dup(&copy, text, err));
-    ((char **)fault->used_by)[fault->nused_by++] = copy;
-    return BRC_OK;
-}
-
 typedef struct object_checker {
     breccia *repo;
     int no_decode;
@@ -155,8 +104,9 @@ static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
         item->len = (size_t)o->stored;
         return BRC_OK;
     }
-    uint64_t len = item->chain != NULL ? brc_chain_decoded_len(item->chain) : o->size;
-    if (len != o->size && len != BRC_LEN_VARIES)
+    uint64_t len = item->chain != NULL ? brc_chain_decoded_len(item->chain) : o->stored;
+    item->varies = len == BRC_LEN_VARIES; /* then nothing is reserved for what it claims */
+    if (len != o->size && !item->varies)
         return brc_fail(err, BRC_ECORRUPT, "its encoding decodes to another length");
     return BRC_OK;
 }
@@ -165,7 +115,11 @@ static int checker_place(void *ctx, brc_read_item *item, const uint8_t *data, br
                          brc_error *err)
 {
     (void)scratch;
-    return item->number == CHECK_ALL ? check_content(ctx, &item->object, data, err) : BRC_OK;
+    if (item->number != CHECK_ALL)
+        return BRC_OK;
+    if (item->len != item->object.size)
+        return brc_fail(err, BRC_ECORRUPT, "it decodes to another length than its row says");
+    return check_content(ctx, &item->object, data, err);
 }
 
 static int checker_failed(void *ctx, const brc_read_item *item, int rc, const brc_error *why,

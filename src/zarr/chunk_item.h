@@ -8,5 +8,7 @@
 /* Fills in how chunk `index` is decoded, whose object was found. BRC_ECORRUPT where the
  * object cannot be this chunk. */
 BRC_MUST_USE int brc_chunk_item(brc_read_item *item, brc_array *a, const uint64_t *index, brc_error *err);
+/* The same by what an array's document means alone. `index` is within its grid. */
+BRC_MUST_USE int brc_chunk_item_of(brc_read_item *item, brc_store *store, brc_meta *m, const uint64_t *index, brc_error *err);
 
 #endif

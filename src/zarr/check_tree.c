@@ -1,0 +1,632 @@
+/*
+ * What versions are made of: map nodes, entries, documents, chunks. Every object is looked
+ * at once, however many paths and versions lead to it, for what is remembered of a node is
+ * all that others ask of it: what it is (facts), how deep the hierarchy under it goes, how
+ * long the longest path in it is, and which chunk index is the greatest. What is bad is
+ * looked at again a few times, so that its users are told.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "fsck.h"
+#include "meta.h"
+#include "session.h"
+
+#define LOOKS_AT_BAD 8
+/* Chunks that are remembered as right: 32 bytes each and a third more. */
+#define CHUNKS_KNOWN ((size_t)1 << 20)
+
+typedef struct node_memo {
+    uint64_t facts;
+    uint32_t extent;  /* in c->extents, from 1; 0: none            */
+    uint16_t longest; /* bytes of path under it                    */
+    uint8_t height;   /* names of a path under it                  */
+    uint8_t bad;      /* 0: all is well; else how often looked at  */
+} node_memo;
+
+typedef struct node_level {
+    brc_oid id;
+    int bad;
+    size_t height, longest, path_len;
+    uint64_t extent[BRC_MAX_NDIM]; /* of chunks: one more than the greatest index */
+} node_level;
+
+/* The chunks of one leaf. */
+typedef struct chunk_batch {
+    size_t n;
+    brc_object objects[BRC_NODE_MAX];
+    uint64_t indexes[BRC_NODE_MAX][BRC_MAX_NDIM];
+    int ndim[BRC_NODE_MAX];
+} chunk_batch;
+
+int brc_tree_check_new(brc_tree_check *c, breccia *repo, int no_decode, brc_faults *faults,
+                       brc_error *err)
+{
+    void *p;
+    *c = (brc_tree_check){ .repo = repo, .store = repo->store, .faults = faults,
+                           .no_decode = no_decode,
+                           .nodes = BRC_ID_TABLE_INIT(sizeof(node_memo)),
+                           .arrays = BRC_ID_TABLE_INIT(sizeof(uint64_t)),
+                           .docs = BRC_ID_TABLE_INIT(sizeof(uint64_t)),
+                           .chunks = BRC_ID_TABLE_INIT(0) };
+    c->chunks.max = CHUNKS_KNOWN;
+    BRC_TRY(brc_new(&p, sizeof(chunk_batch), err));
+    c->batch = p;
+    return brc_node_walk_new(&c->walk, repo->store, err);
+}
+
+void brc_tree_check_dispose(brc_tree_check *c)
+{
+    brc_node_walk_free(c->walk);
+    brc_array_check_free(c->array);
+    brc_id_table_dispose(&c->nodes);
+    brc_id_table_dispose(&c->arrays);
+    brc_id_table_dispose(&c->docs);
+    brc_id_table_dispose(&c->chunks);
+    free(c->levels);
+    free(c->extents);
+    free(c->batch);
+}
+
+/* ---- uses and faults -------------------------------- */
+
+/* The fault of this id, which is made where the object is missing; NULL: it is all
+ * right. */
+static int fault_of(brc_tree_check *c, const brc_oid *id, int kind, brc_fault **out,
+                    brc_error *err)
+{
+    brc_object o = { .id = *id }, *one = &o;
+    *out = brc_faults_find(c->faults, id);
+    if (*out != NULL)
+        return BRC_OK;
+    BRC_TRY(brc_objects_find(c->store, &one, 1, err));
+    if (!o.found)
+        return brc_faults_add(c->faults, id, kind, 1, "it is named, but not there", out, err);
+    if (o.kind != kind)
+        return brc_faults_add(c->faults, id, kind, 0, "it is of another kind than it is used as",
+                              out, err);
+    return BRC_OK;
+}
+
+static int note_user(const brc_tree_check *c, brc_fault *fault, const char *path, const char *part,
+                     brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc = brc_buf_printf(&text, err, "%s: %s%s%s", c->what, path, *part ? " " : "", part);
+    if (rc == BRC_OK)
+        rc = brc_fault_used_by(fault, (const char *)text.data, err);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+int brc_tree_check_use(brc_tree_check *c, const brc_oid *id, int kind, const char *path,
+                       const char *part, int *bad, brc_error *err)
+{
+    brc_fault *fault;
+    BRC_TRY(fault_of(c, id, kind, &fault, err));
+    *bad = fault != NULL;
+    return fault != NULL ? note_user(c, fault, path, part, err) : BRC_OK;
+}
+
+int brc_tree_check_fault(brc_tree_check *c, const brc_oid *id, int kind, const char *path,
+                         const char *part, const char *message, brc_error *err)
+{
+    brc_fault *fault = brc_faults_find(c->faults, id);
+    if (fault == NULL)
+        BRC_TRY(brc_faults_add(c->faults, id, kind, 0, message, &fault, err));
+    return note_user(c, fault, path, part, err);
+}
+
+/* ---- levels and memory -------------------------------- */
+
+static node_level *level_at(const brc_tree_check *c, size_t i)
+{
+    return (node_level *)c->levels + i;
+}
+
+/* An id in a context: the same object is looked at again in another one. */
+static brc_oid in_context(const brc_oid *id, const brc_oid *context)
+{
+    brc_oid key = *id;
+    for (size_t i = 0; i < 16; i++)
+        key.bytes[16 + i] ^= context->bytes[i];
+    return key;
+}
+
+/* Of chunk maps the array's, of others the map's kind. */
+static brc_oid node_key(const brc_tree_check *c, const brc_node_step *at)
+{
+    brc_oid context;
+    memset(&context, 0, sizeof(context));
+    context.bytes[0] = (uint8_t)at->kind;
+    return in_context(&at->id, at->kind == BRC_ARRAY ? &c->array->context : &context);
+}
+
+static uint64_t facts_digest(const brc_tree_check *c, unsigned level, unsigned count, uint64_t keys,
+                             const uint8_t *prefix, size_t bits)
+{
+    uint8_t bytes[24 + BRC_KEY_MAX] = { 0 };
+    uint64_t head[3] = { (uint64_t)level << 32 | count, keys, bits }, digest;
+    memcpy(bytes, head, sizeof(head));
+    memcpy(bytes + sizeof(head), prefix, brc_bits_bytes(bits));
+    brc_oid id = brc_hash_object(brc_store_hash(c->store), BRC_KIND_NODE, bytes,
+                                 sizeof(head) + brc_bits_bytes(bits));
+    memcpy(&digest, id.bytes, sizeof(digest));
+    return digest;
+}
+
+static size_t path_bytes(size_t len)
+{
+    return len > 1 ? len : 0; /* the root's slash is that of its children */
+}
+
+/* What is under a node goes up to the one above: a level higher from the root of a map. */
+static void merge_up(brc_tree_check *c, const brc_node_step *at, size_t height, size_t longest,
+                     const uint64_t *extent)
+{
+    node_level *above = level_at(c, at->level);
+    size_t names = 0, bytes = 0;
+    if (at->is_root && at->level > 0 && at->kind == BRC_GROUP && at->depth > 0) {
+        names = 1;
+        bytes = path_bytes(at->path_len) - path_bytes(above->path_len);
+    }
+    if (height + names > above->height)
+        above->height = height + names;
+    if (longest + bytes > above->longest)
+        above->longest = longest + bytes;
+    for (int i = 0; extent != NULL && c->array->open && i < c->array->meta->ndim; i++)
+        if (extent[i] > above->extent[i])
+            above->extent[i] = extent[i];
+}
+
+static const uint64_t *memo_extent(const brc_tree_check *c, const node_memo *memo)
+{
+    return memo->extent > 0 ? (uint64_t *)c->extents + (memo->extent - 1) : NULL;
+}
+
+static int keep_extent(brc_tree_check *c, const uint64_t *extent, uint32_t *out, brc_error *err)
+{
+    int ndim = c->array->open ? c->array->meta->ndim : 0;
+    *out = 0;
+    if (ndim == 0 || c->nextents > UINT32_MAX - BRC_MAX_NDIM - 1)
+        return BRC_OK;
+    BRC_TRY(brc_grow_array(&c->extents, &c->extents_cap, c->nextents + BRC_MAX_NDIM,
+                           sizeof(uint64_t), err));
+    memset((uint64_t *)c->extents + c->nextents, 0, BRC_MAX_NDIM * sizeof(uint64_t));
+    memcpy((uint64_t *)c->extents + c->nextents, extent, (size_t)ndim * sizeof(uint64_t));
+    *out = (uint32_t)c->nextents + 1;
+    c->nextents += (size_t)ndim;
+    return BRC_OK;
+}
+
+/* ---- chunks -------------------------------- */
+
+static int chunk_name(brc_buf *out, int ndim, const uint64_t *index, brc_error *err)
+{
+    out->len = 0;
+    BRC_TRY(brc_buf_text(out, "chunk (", err));
+    for (int i = 0; i < ndim; i++)
+        BRC_TRY(brc_buf_printf(out, err, "%s%" PRIu64, i > 0 ? "," : "", index[i]));
+    BRC_TRY(brc_buf_text(out, ")", err));
+    return brc_buf_terminate(out, err);
+}
+
+/* One chunk whose row was looked up, or whose fault is known. */
+static int check_chunk(brc_tree_check *c, const brc_object *o, const uint64_t *index, int ndim,
+                       int *bad, brc_error *err)
+{
+    brc_buf part = BRC_BUF_INIT;
+    brc_error found = BRC_ERROR_INIT;
+    int rc, at_fault = 0;
+    BRC_GO(chunk_name(&part, ndim, index, err));
+    const char *name = (const char *)part.data;
+    if (!o->found || o->kind != BRC_KIND_CHUNK) {
+        BRC_GO(brc_tree_check_use(c, &o->id, BRC_KIND_CHUNK, c->array->path, name, bad, err));
+        goto done;
+    }
+    rc = brc_array_check_chunk(c, c->array, index, o, &found);
+    if (rc == BRC_ECORRUPT) {
+        at_fault = 1;
+        rc = brc_tree_check_fault(c, &o->id, BRC_KIND_CHUNK, c->array->path, name, found.message,
+                                  err);
+    } else if (rc < 0 && err != NULL) {
+        *err = found;
+    }
+    *bad |= at_fault;
+done:
+    brc_buf_dispose(&part);
+    return rc;
+}
+
+/* Looks up what is not known to be right, at once. */
+static int flush_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
+{
+    chunk_batch *b = c->batch;
+    brc_object *ask[BRC_NODE_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < b->n; i++)
+        if (brc_faults_find(c->faults, &b->objects[i].id) == NULL)
+            ask[n++] = &b->objects[i];
+    BRC_TRY(brc_objects_find(c->store, ask, n, err));
+    for (size_t i = 0; i < b->n; i++) {
+        const brc_object *o = &b->objects[i];
+        int bad = 0;
+        BRC_TRY(check_chunk(c, o, b->indexes[i], b->ndim[i], &bad, err));
+        brc_oid key = in_context(&o->id, &c->array->context);
+        if (!bad)
+            BRC_TRY(brc_id_table_add(&c->chunks, &key, NULL, err));
+        leaf->bad |= bad;
+    }
+    b->n = 0;
+    return BRC_OK;
+}
+
+/* One item of an array's map, or one row of a draft's. `holder`: the node or document
+ * that the fault is in where the item itself is wrong. */
+static int add_chunk(brc_tree_check *c, node_level *leaf, const brc_oid *holder, int holder_kind,
+                     brc_span at_key, const brc_oid *id, brc_error *err)
+{
+    chunk_batch *b = c->batch;
+    uint64_t *index = b->indexes[b->n];
+    int ndim = brc_chunk_key_decode(at_key.data, at_key.len, index);
+    const char *why = NULL;
+    if (ndim < 0 || brc_oid_is_zero(id))
+        why = "a chunk's key or id in it is damaged";
+    else if (c->array->open && ndim != c->array->meta->ndim)
+        why = "a chunk in it has another number of dimensions than its array";
+    if (why != NULL) {
+        leaf->bad = 1;
+        return brc_tree_check_fault(c, holder, holder_kind, c->array->path, "map", why, err);
+    }
+    for (int i = 0; i < ndim; i++)
+        if (index[i] >= leaf->extent[i])
+            leaf->extent[i] = index[i] == UINT64_MAX ? index[i] : index[i] + 1;
+    brc_oid key = in_context(id, &c->array->context);
+    if (brc_id_table_find(&c->chunks, &key) != NULL)
+        return BRC_OK;
+    b->objects[b->n] = (brc_object){ .id = *id };
+    b->ndim[b->n++] = ndim;
+    return b->n < BRC_NODE_MAX ? BRC_OK : flush_chunks(c, leaf, err);
+}
+
+static int step_chunk(brc_tree_check *c, const brc_node_step *at, brc_error *err)
+{
+    node_level *leaf = level_at(c, at->level);
+    return add_chunk(c, leaf, &leaf->id, BRC_KIND_NODE, at->key, &at->chunk, err);
+}
+
+/* ---- nodes -------------------------------- */
+
+static const char *part_of(const brc_node_step *at)
+{
+    return at->kind == 0 ? "snapshot" : "map";
+}
+
+static const char *path_of(const brc_node_step *at)
+{
+    return at->path_len > 0 ? at->path : "/";
+}
+
+/* A node that is known: is it what is said of it here, and within the limits here? */
+static int use_known(brc_tree_check *c, const brc_node_step *at, const node_memo *memo,
+                     brc_error *err)
+{
+    node_level *above = level_at(c, at->level);
+    const brc_item *says = at->claim;
+    char hex[65], message[160];
+    brc_error found = BRC_ERROR_INIT;
+    if (memo->bad) {
+        above->bad = 1;
+        return BRC_OK;
+    }
+    if (says != NULL && facts_digest(c, says->level, says->weight, says->keys, says->key,
+                                     says->bits) != memo->facts) {
+        above->bad = 1;
+        snprintf(message, sizeof(message), "map node %.8s under it is not what it says of it",
+                 brc_oid_format(hex, &at->id));
+        return brc_tree_check_fault(c, &above->id, BRC_KIND_NODE, path_of(at), part_of(at), message,
+                                    err);
+    }
+    if (brc_path_is_stored(path_of(at), path_bytes(at->path_len) + memo->longest,
+                           at->depth + memo->height, &found) < 0) {
+        above->bad = 1;
+        return brc_tree_check_fault(c, &at->id, BRC_KIND_NODE, path_of(at), part_of(at),
+                                    found.message, err);
+    }
+    merge_up(c, at, memo->height, memo->longest, memo_extent(c, memo));
+    return BRC_OK;
+}
+
+/* What is bad in the chunks is told apart from what was bad before. */
+static void begin_array(brc_tree_check *c, const brc_node_step *at)
+{
+    node_level *in = level_at(c, at->level);
+    c->array->bad |= in->bad << 1;
+    in->bad = 0;
+    memset(in->extent, 0, sizeof(in->extent));
+}
+
+/* *skipped: 1 where the node is not read. */
+static int step_node(brc_tree_check *c, const brc_node_step *at, int *skipped, brc_error *err)
+{
+    int bad = 0;
+    BRC_TRY(brc_grow_array(&c->levels, &c->levels_cap, at->level + 2, sizeof(node_level), err));
+    brc_oid key = node_key(c, at);
+    node_memo *memo = brc_oid_is_zero(&at->id) ? NULL : brc_id_table_find(&c->nodes, &key);
+    if (at->kind == BRC_ARRAY && at->is_root)
+        begin_array(c, at);
+    *skipped = memo != NULL && (memo->bad == 0 || memo->bad == LOOKS_AT_BAD);
+    if (*skipped)
+        return use_known(c, at, memo, err);
+    BRC_TRY(brc_tree_check_use(c, &at->id, BRC_KIND_NODE, path_of(at), part_of(at), &bad, err));
+    if (bad) {
+        level_at(c, at->level)->bad = 1;
+        *skipped = memo == NULL; /* what is damaged in itself cannot be followed */
+    }
+    node_level *own = level_at(c, at->level + 1);
+    memset(own, 0, sizeof(*own));
+    own->id = at->id;
+    own->bad = bad;
+    own->path_len = at->path_len;
+    return BRC_OK;
+}
+
+static int step_leave(brc_tree_check *c, const brc_node_step *at, brc_error *err)
+{
+    node_level *own = level_at(c, at->level + 1);
+    void *value;
+    uint32_t extent = 0;
+    if (at->kind == BRC_ARRAY) {
+        BRC_TRY(flush_chunks(c, own, err));
+        BRC_TRY(keep_extent(c, own->extent, &extent, err));
+    }
+    brc_oid key = node_key(c, at);
+    BRC_TRY(brc_id_table_add(&c->nodes, &key, &value, err));
+    node_memo *memo = value;
+    uint8_t looks = memo->bad;
+    *memo = (node_memo){ .facts = facts_digest(c, at->facts->level, at->facts->count,
+                                               at->facts->keys, at->facts->prefix, at->facts->bits),
+                         .extent = extent,
+                         .longest = (uint16_t)own->longest,
+                         .height = (uint8_t)own->height,
+                         .bad = own->bad ? (uint8_t)(looks + 1) : 0 };
+    level_at(c, at->level)->bad |= own->bad;
+    merge_up(c, at, own->height, own->longest, at->kind == BRC_ARRAY ? own->extent : NULL);
+    return BRC_OK;
+}
+
+/* ---- entries -------------------------------- */
+
+/* A group's document: whether it is good is remembered. */
+static int check_group_doc(brc_tree_check *c, const char *path, const brc_entry *entry, int *bad,
+                           brc_error *err)
+{
+    brc_json *doc = NULL;
+    void *value;
+    brc_error found = BRC_ERROR_INIT;
+    BRC_TRY(brc_tree_check_use(c, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json", bad, err));
+    if (*bad || brc_id_table_find(&c->docs, &entry->doc) != NULL)
+        return BRC_OK;
+    int rc = brc_entry_doc(c->store, entry, &doc, &found);
+    if (rc == BRC_OK)
+        rc = brc_meta_check_group(doc, &found);
+    brc_json_free(doc);
+    if (rc == BRC_ENOMEM)
+        return brc_nomem(err);
+    if (rc == BRC_OK)
+        return brc_id_table_add(&c->docs, &entry->doc, &value, err);
+    *bad = 1;
+    return brc_tree_check_fault(c, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json",
+                                found.message, err);
+}
+
+/* Whether the array was met: then its chunks are not walked again. */
+static int array_is_known(brc_tree_check *c, const brc_entry *entry, brc_oid *key, int *bad)
+{
+    brc_oid ids[3] = { entry->doc, entry->map, entry->storage };
+    *key = brc_hash_object(brc_store_hash(c->store), BRC_KIND_NODE, ids, sizeof(ids));
+    const uint64_t *looks = brc_id_table_find(&c->arrays, key);
+    *bad = looks != NULL && *looks > 0;
+    return looks != NULL && (*looks == 0 || *looks >= LOOKS_AT_BAD);
+}
+
+static int check_entry(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row,
+                       int *bad, int *known, brc_error *err)
+{
+    brc_oid key;
+    int one = 0;
+    *known = 0;
+    if (!brc_oid_is_zero(&entry->storage))
+        BRC_TRY(brc_tree_check_use(c, &entry->storage, BRC_KIND_DOCUMENT, path, "storage", bad,
+                                   err));
+    if (entry->kind == BRC_GROUP)
+        BRC_TRY(check_group_doc(c, path, entry, &one, err));
+    *bad |= one;
+    if (entry->kind == BRC_GROUP)
+        return BRC_OK;
+    *known = row == 0 && array_is_known(c, entry, &key, &one);
+    *bad |= *known && one;
+    if (*known)
+        return BRC_OK;
+    brc_array_check_free(c->array);
+    c->array = NULL;
+    BRC_TRY(brc_array_check_new(c, path, entry, row, &c->array, &one, err));
+    c->array->key = key;
+    *bad |= one;
+    return BRC_OK;
+}
+
+/* What is behind the array has been walked: are its chunks within its grid? */
+static int end_array(brc_tree_check *c, const brc_oid *map, int kind, const uint64_t *extent,
+                     int *bad, brc_error *err)
+{
+    array_check *a = c->array;
+    for (int i = 0; a->open && i < a->meta->ndim; i++) {
+        if (extent[i] <= a->meta->grid.count[i])
+            continue;
+        *bad = 1;
+        return brc_tree_check_fault(c, map, kind, a->path, "map",
+                                    "a chunk in it is outside the array's grid", err);
+    }
+    return BRC_OK;
+}
+
+static int remember_array(brc_tree_check *c, int bad, brc_error *err)
+{
+    void *value;
+    BRC_TRY(brc_id_table_add(&c->arrays, &c->array->key, &value, err));
+    *(uint64_t *)value = bad ? *(uint64_t *)value + 1 : 0;
+    return BRC_OK;
+}
+
+static int step_entry(brc_tree_check *c, const brc_node_step *at, brc_error *err)
+{
+    node_level *in = level_at(c, at->level);
+    int bad = 0, known;
+    BRC_TRY(check_entry(c, at->path, &at->entry, 0, &bad, &known, err));
+    in->bad |= bad;
+    size_t bytes = path_bytes(at->path_len) - path_bytes(in->path_len);
+    if (at->kind != 0 && in->height < 1)
+        in->height = 1;
+    if (at->kind != 0 && in->longest < bytes)
+        in->longest = bytes;
+    if (at->entry.kind == BRC_ARRAY && known)
+        brc_node_walk_skip(c->walk);
+    else if (at->entry.kind == BRC_ARRAY && brc_oid_is_zero(&at->entry.map))
+        BRC_TRY(remember_array(c, bad, err));
+    return BRC_OK;
+}
+
+/* ---- the walk -------------------------------- */
+
+/* A step that failed through damage: of the node, or of what the node above says. */
+static int step_failed(brc_tree_check *c, const brc_node_step *at, const brc_error *found,
+                       brc_error *err)
+{
+    char hex[65], message[sizeof(found->message) + 64];
+    node_level *in = level_at(c, at->what == BRC_AT_NODE ? at->level : at->level + 1);
+    in->bad = 1;
+    if (at->what != BRC_AT_NODE || at->claim == NULL)
+        return brc_tree_check_fault(c, &at->id, BRC_KIND_NODE, path_of(at), part_of(at),
+                                    found->message, err);
+    if (brc_faults_find(c->faults, &at->id) != NULL)
+        return BRC_OK; /* told */
+    snprintf(message, sizeof(message), "map node %.8s under it: %s", brc_oid_format(hex, &at->id),
+             found->message);
+    return brc_tree_check_fault(c, &in->id, BRC_KIND_NODE, path_of(at), part_of(at), message, err);
+}
+
+/* The root of an array's map has been left. */
+static int after_array(brc_tree_check *c, const brc_node_step *at, brc_error *err)
+{
+    node_level *in = level_at(c, at->level);
+    int bad = in->bad | (c->array->bad & 1);
+    BRC_TRY(end_array(c, &at->id, BRC_KIND_NODE, in->extent, &bad, err));
+    in->bad |= bad | c->array->bad >> 1;
+    return remember_array(c, bad, err);
+}
+
+static int run_walk(brc_tree_check *c, int *bad, brc_error *err)
+{
+    brc_node_step at;
+    int rc;
+    BRC_TRY(brc_grow_array(&c->levels, &c->levels_cap, 1, sizeof(node_level), err));
+    memset(c->levels, 0, sizeof(node_level));
+    for (;;) {
+        brc_error found = BRC_ERROR_INIT;
+        int behind = 0; /* the node of this step */
+        rc = brc_node_walk_next(c->walk, &at, &found);
+        if (rc == BRC_ECORRUPT) {
+            rc = step_failed(c, &at, &found, err);
+            behind = at.what == BRC_AT_NODE;
+        }
+        else if (rc < 0 && err != NULL)
+            *err = found;
+        else if (rc > 0 && at.what == BRC_AT_NODE)
+            rc = step_node(c, &at, &behind, err);
+        else if (rc > 0 && at.what == BRC_AT_ENTRY)
+            rc = step_entry(c, &at, err);
+        else if (rc > 0 && at.what == BRC_AT_CHUNK)
+            rc = step_chunk(c, &at, err);
+        else if (rc > 0) {
+            rc = step_leave(c, &at, err);
+            behind = 1;
+        } else
+            break;
+        if (rc < 0)
+            return rc;
+        if (behind && at.what == BRC_AT_NODE)
+            brc_node_walk_skip(c->walk);
+        if (behind && at.kind == BRC_ARRAY && at.is_root)
+            BRC_TRY(after_array(c, &at, err));
+        BRC_TRY(brc_store_check_interrupt(c->store, err));
+    }
+    *bad = level_at(c, 0)->bad;
+    return rc;
+}
+
+int brc_tree_check_snapshot(brc_tree_check *c, const brc_oid *root, brc_error *err)
+{
+    int bad;
+    BRC_TRY(brc_node_walk_snapshot(c->walk, root, err));
+    return run_walk(c, &bad, err);
+}
+
+/* ---- drafts -------------------------------- */
+
+typedef struct draft_array {
+    brc_tree_check *c;
+    const brc_oid *doc;
+} draft_array;
+
+static int draft_chunk(void *ctx, brc_span key, brc_span value, brc_error *err)
+{
+    const draft_array *d = ctx;
+    brc_oid id;
+    memset(&id, 0, sizeof(id));
+    if (value.len == brc_store_id_len(d->c->store)) /* else it stays no id */
+        memcpy(id.bytes, value.data, value.len);
+    return add_chunk(d->c, level_at(d->c, 0), d->doc, BRC_KIND_DOCUMENT, key, &id, err);
+}
+
+/* The chunks as the draft has them: of what its rows hide nothing is asked. */
+static int check_draft_chunks(brc_tree_check *c, const brc_entry *entry, int64_t row,
+                              brc_error *err)
+{
+    draft_array d = { c, &entry->doc };
+    node_level *level = level_at(c, 0);
+    brc_oid map;
+    int bad = 0;
+    memset(level, 0, sizeof(*level));
+    brc_store_scratch_begin(c->store);
+    int rc = brc_fold_chunks(c->store, entry, row, &map, err);
+    if (rc == BRC_OK)
+        rc = brc_map_each(c->store, &map, draft_chunk, &d, err);
+    brc_store_scratch_end(c->store);
+    if (rc == BRC_OK)
+        rc = flush_chunks(c, level_at(c, 0), err);
+    return rc < 0 ? rc : end_array(c, &entry->doc, BRC_KIND_DOCUMENT, level_at(c, 0)->extent, &bad,
+                                   err);
+}
+
+int brc_tree_check_entry(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row,
+                         brc_error *err)
+{
+    int bad = 0, known, open = 0;
+    BRC_TRY(brc_grow_array(&c->levels, &c->levels_cap, 1, sizeof(node_level), err));
+    memset(c->levels, 0, sizeof(node_level));
+    BRC_TRY(check_entry(c, path, entry, row, &bad, &known, err));
+    if (entry->kind == BRC_ARRAY) { /* the nodes alone */
+        open = c->array->open;
+        c->array->open = 0;
+    }
+    BRC_TRY(brc_node_walk_entry(c->walk, path, entry, err));
+    BRC_TRY(run_walk(c, &bad, err));
+    if (entry->kind != BRC_ARRAY || bad)
+        return BRC_OK;
+    c->array->open = open;
+    return check_draft_chunks(c, entry, row, err);
+}
