@@ -65,6 +65,8 @@ int brc_oid_read(brc_oid *out, const char *hex, size_t len, size_t id_len, brc_e
         int digit = hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10;
         out->bytes[i / 2] = (uint8_t)(out->bytes[i / 2] << 4 | digit);
     }
+    if (brc_oid_is_zero(out))
+        return brc_fail(err, BRC_EINVAL, "the id of zeroes names nothing");
     return BRC_OK;
 }
 

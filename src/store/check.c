@@ -29,19 +29,23 @@ static const char *const row_checks[] = {
     "SELECT 'the ref ' || quote(substr(name,1,80)) || ' has a wrong name, target or message'"
     " FROM ref WHERE typeof(name)<>'text' OR instr(CAST(name AS BLOB), x'00')>0"
     " OR (target IS NULL AND name NOT LIKE 'heads/%')"
-    " OR (target IS NOT NULL AND (typeof(target)<>'blob' OR length(target)<>?1))"
+    " OR (target IS NOT NULL AND (typeof(target)<>'blob' OR length(target)<>?1"
+    " OR target=zeroblob(?1)))"
     " OR typeof(message) NOT IN ('null','text') OR instr(CAST(message AS BLOB), x'00')>0",
 
     "SELECT 'row ' || seq || ' of the operation log is damaged' FROM oplog"
     " WHERE typeof(time_us)<>'integer' OR typeof(name)<>'text' OR op NOT IN ('branch','tag',"
     "'commit','amend','reset','rename','delete','switch')"
-    " OR (old IS NOT NULL AND (typeof(old)<>'blob' OR length(old)<>?1))"
-    " OR (new IS NOT NULL AND (typeof(new)<>'blob' OR length(new)<>?1))",
+    " OR (old IS NOT NULL AND (typeof(old)<>'blob' OR length(old)<>?1"
+    " OR old=zeroblob(?1)))"
+    " OR (new IS NOT NULL AND (typeof(new)<>'blob' OR length(new)<>?1"
+    " OR new=zeroblob(?1)))",
 
     "SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' have no branch, or a"
     " wrong base' FROM draft WHERE typeof(branch)<>'text' OR instr(CAST(branch AS BLOB), x'00')>0"
     " OR 'heads/' || branch NOT IN (SELECT name FROM ref)"
-    " OR (base IS NOT NULL AND (typeof(base)<>'blob' OR length(base)<>?1))",
+    " OR (base IS NOT NULL AND (typeof(base)<>'blob' OR length(base)<>?1"
+    " OR base=zeroblob(?1)))",
 
     "SELECT 'row ' || node || ' of the uncommitted nodes (' || quote(substr(path,1,80)) ||"
     " ') is damaged, or belongs to no branch' FROM draft_node"
