@@ -300,8 +300,8 @@ START_TEST(D3_a_bad_commit)
     make_history(&t, id);
     OK(&t, brc_resolve(&oid, t.repo, "main~1", &t.err));
     brc_oid_format(tip, &oid);
-    sql_on(&t, "UPDATE blob SET data=CAST(substr(data, 1, length(data)-1) || x'21' AS BLOB) WHERE seq="
-               "(SELECT blob FROM object WHERE id=", tip, ")");
+    sql_on(&t, "UPDATE blob SET data=CAST(substr(data, 1, length(data)-1) || x'21' AS BLOB)"
+               " WHERE seq=(SELECT blob FROM object WHERE id=", tip, ")");
     check_file(&t, 0, &r);
     ck_assert_msg(r.n == 1, "%s", r.text);
     snprintf(text, sizeof(text), "commit %s damaged: ", tip);

@@ -128,8 +128,8 @@ static void change_cell(const char *file, uint64_t *random, char *sql, size_t si
              (unsigned long long)scenario_below(random, strtoull(count, NULL, 10) + 1));
     /* tables without rowids have keys of their own: a row is picked by its place */
     snprintf(sql, size,
-             "UPDATE %s SET %s=%s WHERE %s IS (SELECT %s FROM %s ORDER BY 1 LIMIT 1 OFFSET %s)", table,
-             column, expression, column, column, table, row);
+             "UPDATE %s SET %s=%s WHERE %s IS (SELECT %s FROM %s ORDER BY 1 LIMIT 1 OFFSET %s)",
+             table, column, expression, column, column, table, row);
     rule_sql(file, sql, NULL, 0);
 }
 
@@ -288,7 +288,8 @@ START_TEST(f05_well_means_well_and_damage_is_told)
 {
     scenario t;
     brc_buf whole = BRC_BUF_INIT;
-    uint64_t first = number_of("BRC_RULE_SEED", 1), count = number_of("BRC_RULE_COUNT", DEFAULT_COUNT);
+    uint64_t first = number_of("BRC_RULE_SEED", 1);
+    uint64_t count = number_of("BRC_RULE_COUNT", DEFAULT_COUNT);
     int told = 0, well = 0;
     make_rich(&t);
     OK(&t, brc_file_read(&whole, t.file, &t.err));
@@ -309,7 +310,8 @@ START_TEST(f05_well_means_well_and_damage_is_told)
             continue;
         /* names that came to be there by the change may be in the way of new ones */
         int fails = v.code != 0 && v.code != BRC_EEXISTS && v.code != BRC_EMISUSE;
-        ck_assert_msg(v.faults > 0 || !fails, "seed %llu: fsck says well, but %s\n%s", (unsigned long long)seed, v.said, sql);
+        ck_assert_msg(v.faults > 0 || !fails, "seed %llu: fsck says well, but %s\n%s",
+                      (unsigned long long)seed, v.said, sql);
         ck_assert_msg(v.faults > 0 || v.code != BRC_ECORRUPT,
                       "seed %llu: damaged, and fsck says nothing: %s\n%s", (unsigned long long)seed,
                       v.said, sql);

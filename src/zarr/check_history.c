@@ -50,8 +50,8 @@ static int check_commit(history_check *h, const char *from, const brc_oid *id, b
     brc_commit *commit = NULL;
     int bad, rc;
     h->tree.what = from;
-    BRC_GO(brc_tree_check_use(&h->tree, id, BRC_KIND_COMMIT, "commit", brc_oid_format(hex, id), &bad,
-                              err));
+    BRC_GO(brc_tree_check_use(&h->tree, id, BRC_KIND_COMMIT, "commit", brc_oid_format(hex, id),
+                              &bad, err));
     if (bad)
         goto done;
     BRC_GO(brc_commit_get(&commit, h->tree.store, id, err));
@@ -169,7 +169,8 @@ done:
 static int check_ref(history_check *h, const brc_ref_row *row, brc_error *err)
 {
     brc_error found = BRC_ERROR_INIT;
-    int is_branch = strncmp(row->name, "heads/", 6) == 0, is_tag = strncmp(row->name, "tags/", 5) == 0;
+    int is_branch = strncmp(row->name, "heads/", 6) == 0;
+    int is_tag = strncmp(row->name, "tags/", 5) == 0;
     const char *slash = strchr(row->name, '/'), *name = slash != NULL ? slash + 1 : row->name;
     if (!is_branch && !is_tag)
         BRC_TRY(ref_fault(h, row->name, "it is neither a branch nor a tag", err));

@@ -189,8 +189,9 @@ int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err)
     if (n > 0)
         BRC_GO(fold_node(&f, 0, 0, n, &root, err));
     if (root.kind == 0) {
-        rc = brc_fail(err, BRC_ECORRUPT, "the uncommitted changes are damaged: they remove the root "
-                                         "node; 'reset --hard HEAD' drops them");
+        rc = brc_fail(err, BRC_ECORRUPT,
+                      "the uncommitted changes are damaged: they remove the root node; "
+                      "'reset --hard HEAD' drops them");
         goto done;
     }
     rc = brc_snapshot_put(store, &root, out, err);

@@ -70,9 +70,11 @@ BRC_MUST_USE int brc_tree_check_snapshot(brc_tree_check *c, const brc_oid *root,
 BRC_MUST_USE int brc_tree_check_entry(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row, brc_error *err);
 /* Notes who uses the object, and finds out whether it is there; *bad 1 where it is at
  * fault. `part` of the node at `path`, or "". */
-BRC_MUST_USE int brc_tree_check_use(brc_tree_check *c, const brc_oid *id, int kind, const char *path, const char *part, int *bad, brc_error *err);
+BRC_MUST_USE int brc_tree_check_use(brc_tree_check *c, const brc_oid *id, int kind, const char *path,
+                                    const char *part, int *bad, brc_error *err);
 /* The same as a fault that is found in it now. */
-BRC_MUST_USE int brc_tree_check_fault(brc_tree_check *c, const brc_oid *id, int kind, const char *path, const char *part, const char *message, brc_error *err);
+BRC_MUST_USE int brc_tree_check_fault(brc_tree_check *c, const brc_oid *id, int kind, const char *path,
+                                      const char *part, const char *message, brc_error *err);
 
 /* ---- one array (check_array.c) -------------------------------- */
 
@@ -85,7 +87,8 @@ typedef struct array_check {
     brc_oid key;          /* of the array among those that were met               */
     int bad;
 } array_check;
-BRC_MUST_USE int brc_array_check_new(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row, array_check **out, int *bad, brc_error *err);
+BRC_MUST_USE int brc_array_check_new(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row,
+                                     array_check **out, int *bad, brc_error *err);
 void brc_array_check_free(array_check *a);
 /* Is the object right for the chunk at this index? BRC_ECORRUPT where not. */
 BRC_MUST_USE int brc_array_check_chunk(brc_tree_check *c, array_check *a, const uint64_t *index, const brc_object *o, brc_error *err);
