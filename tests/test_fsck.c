@@ -114,6 +114,27 @@ START_TEST(D3_nothing_is_wrong)
 }
 END_TEST
 
+/* Versions share nodes of maps with several levels: what each says of them is compared. */
+START_TEST(f21_many_versions_of_a_deep_map_are_whole)
+{
+    scenario t;
+    report r;
+    brc_stats stats;
+    scenario_start(&t);
+    scenario_numbers(&t, "/g/a", 4000, 4, 1);
+    for (int i = 0; i < 60; i++) {
+        scenario_set_number(&t, "/g/a", (uint64_t)i * 7919 % 4000, -i);
+        scenario_commit(&t, "next");
+    }
+    check_file(&t, 0, &r);
+    ck_assert_str_eq(r.text, "");
+    OK(&t, brc_stat(t.repo, &stats, &t.err));
+    ck_assert_uint_eq(stats.commits, 60);
+    ck_assert_uint_eq(stats.chunk_refs, 60 * 1000);
+    scenario_stop(&t);
+}
+END_TEST
+
 START_TEST(D3_an_orphan_is_no_fault)
 {
     scenario t;
@@ -476,6 +497,7 @@ Suite *fsck_suite(void)
 {
     Suite *suite = suite_create("fsck");
     TCase *tc = tcase_create("fsck");
+    tcase_add_test(tc, f21_many_versions_of_a_deep_map_are_whole);
     tcase_add_test(tc, D3_nothing_is_wrong);
     tcase_add_test(tc, D3_an_orphan_is_no_fault);
     tcase_add_test(tc, D3_a_missing_chunk);

@@ -310,6 +310,8 @@ START_TEST(f05_well_means_well_and_damage_is_told)
             continue;
         /* names that came to be there by the change may be in the way of new ones */
         int fails = v.code != 0 && v.code != BRC_EEXISTS && v.code != BRC_EMISUSE;
+        if (strstr(sql, "UPDATE ref") != NULL && v.code == BRC_ENOTFOUND)
+            fails = 0; /* another name, or a branch without a commit: no damage */
         ck_assert_msg(v.faults > 0 || !fails, "seed %llu: fsck says well, but %s\n%s",
                       (unsigned long long)seed, v.said, sql);
         ck_assert_msg(v.faults > 0 || v.code != BRC_ECORRUPT,

@@ -152,6 +152,8 @@ static uint64_t facts_digest(const brc_tree_check *c, unsigned level, unsigned c
     uint64_t head[3] = { (uint64_t)level << 32 | count, keys, bits }, digest;
     memcpy(bytes, head, sizeof(head));
     memcpy(bytes + sizeof(head), prefix, brc_bits_bytes(bits));
+    if (bits % 8 != 0) /* what follows the prefix in its last byte is a key's */
+        bytes[sizeof(head) + bits / 8] &= (uint8_t)(0xff << (8 - bits % 8));
     brc_oid id = brc_hash_object(brc_store_hash(c->store), BRC_KIND_NODE, bytes,
                                  sizeof(head) + brc_bits_bytes(bits));
     memcpy(&digest, id.bytes, sizeof(digest));
