@@ -61,12 +61,13 @@ cat "$out.said"
 JOB
 
 export work runner command here
-list | xargs -P "$jobs" -L 1 sh "$work/job"
+list >"$work/jobs"
+xargs -P "$jobs" -L 1 sh "$work/job" <"$work/jobs"
 
 set -- $(cat "$work"/*.count 2>/dev/null | awk '{ n += $1; f += $2 } END { print n + 0, f + 0 }')
 passed=$1
 failed=$2
-missing=$(($(list | wc -l) - $(ls "$work"/*.count 2>/dev/null | wc -l)))
+missing=$(($(wc -l <"$work/jobs") - $(ls "$work"/*.count 2>/dev/null | wc -l)))
 if [ "$missing" -gt 0 ]; then
     echo "tests: $missing did not end"
     failed=$((failed + missing))
