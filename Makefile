@@ -179,7 +179,8 @@ $(OBJ)/breccia: $(CLI_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -rdynamic -o $@ $^ $(LIBS)
 
-$(OBJ)/run: $(TEST_OBJS) $(OBJ)/libbreccia.a
+# With the command's parts, so that tests can see them.
+$(OBJ)/run: $(TEST_OBJS) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -rdynamic -o $@ $^ $(CHECK_LIBS) $(LATE_LIBS) $(LIBS)
 

@@ -92,6 +92,8 @@ const char *cli_long_id(struct cli *cli, const brc_oid *id);
 
 /* ---- signals ---------------------------------------------------------------- */
 
+/* At the start, once. */
+void cli_signal_install(void);
 /* The signal that asked to stop, or 0. */
 int cli_signal(void);
 /* Which repository a signal stops; NULL: it ends the process at once. */

@@ -143,12 +143,38 @@ static void tell_imported(struct cli *cli, const struct sources *from)
         cli_json_close(cli, '[');
 }
 
+/* One total for several sources; one alone brings its own. What cannot be read is told when
+ * its turn comes. */
+static uint64_t bytes_of_all(struct cli *cli, const struct sources *from, const brc_xfer_opts *opts)
+{
+    uint64_t sum = 0, bytes;
+
+    for (size_t i = 0; i < from->n; i++)
+        if (brc_import_bytes(&bytes, cli->session, from->names[i], opts, NULL) < 0 ||
+            __builtin_add_overflow(sum, bytes, &sum))
+            return 0;
+    return sum;
+}
+
+static int import_all(struct cli *cli, struct sources *from, brc_xfer_opts *opts)
+{
+    int rc = BRC_OK, several = from->n > 1;
+
+    if (several)
+        brc_progress_begin(cli->repo, cli->command->name, bytes_of_all(cli, from, opts));
+    for (size_t i = 0; rc == BRC_OK && i < from->n; i++)
+        rc = import_one(cli, from, i, opts);
+    if (several)
+        brc_progress_end(cli->repo, rc);
+    return rc;
+}
+
 static int run_import(struct cli *cli)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     uint64_t chunk[BRC_MAX_NDIM];
     struct sources from = { 0 };
-    int rc = BRC_OK;
+    int rc;
 
     if (cli_has(cli, "chunks")) {
         CLI_TRY(cli_dims_option(cli, "chunks", chunk, &opts.nchunk));
@@ -159,8 +185,7 @@ static int run_import(struct cli *cli)
     CLI_TRY(cli_open_edit(cli));
     take_excluded(cli, &opts);
     CLI_TRY(brc_begin(cli->repo, &cli->err));
-    for (size_t i = 0; rc == BRC_OK && i < from.n; i++)
-        rc = import_one(cli, &from, i, &opts);
+    rc = import_all(cli, &from, &opts);
     if (rc == BRC_OK)
         rc = check_excluded(cli, &opts, &from);
     CLI_TRY(cli_end(cli, rc));

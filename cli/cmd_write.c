@@ -34,6 +34,7 @@ static int read_input(struct cli *cli, char *data, size_t len, size_t *got)
         if (n < 0)
             return cli_fail_errno(cli, errno, "standard input");
         *got += (size_t)n;
+        cli_progress_read(cli, (size_t)n);
     }
     return BRC_OK;
 }
@@ -98,6 +99,15 @@ static int write_parts(struct cli *cli, struct cli_parts *parts, size_t item_siz
     return rc;
 }
 
+/* Several parts are one change; one part alone needs no lock while it is read. */
+static int write_all_parts(struct cli *cli, struct cli_parts *parts, size_t item_size, uint64_t want)
+{
+    if (parts->axis < 0)
+        return write_parts(cli, parts, item_size, want);
+    CLI_TRY(brc_begin(cli->repo, &cli->err));
+    return cli_end(cli, write_parts(cli, parts, item_size, want));
+}
+
 /* Elements of variable length, all that come: each a count and so many bytes. */
 static int write_variable(struct cli *cli, const brc_sel *sel)
 {
@@ -135,11 +145,8 @@ static int write_from_input(struct cli *cli, const brc_sel *sel)
     if (want == 0)
         return expect_input_end(cli, 0);
     cli_parts_begin(&parts, sel, info, WRITE_BUDGET);
-    if (parts.axis < 0)
-        return write_parts(cli, &parts, info->item_size, want);
     cli_progress_total(cli, sel);
-    CLI_TRY(brc_begin(cli->repo, &cli->err));
-    rc = cli_end(cli, write_parts(cli, &parts, info->item_size, want));
+    rc = write_all_parts(cli, &parts, info->item_size, want);
     brc_progress_end(cli->repo, rc);
     return rc;
 }

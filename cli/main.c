@@ -17,62 +17,6 @@
 enum { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_CONFLICT = 3, STATUS_DAMAGED = 4,
        STATUS_BUSY = 5, STATUS_UNTOLD = 6 };
 
-/* A handler has nothing but globals to go by. */
-static volatile sig_atomic_t caught_signal;
-static volatile sig_atomic_t signals_held;
-static breccia *volatile signal_target;
-
-static void stop_on_signal(int number)
-{
-    caught_signal = number;
-    if (signal_target)
-        brc_interrupt(signal_target);
-    else if (!signals_held)
-        _exit(128 + number);
-}
-
-int cli_signal(void)
-{
-    return caught_signal;
-}
-
-void cli_signal_target(breccia *repo)
-{
-    signal_target = repo;
-    signals_held = 0;
-    if (caught_signal && repo)
-        brc_interrupt(repo);
-}
-
-void cli_signal_hold(void)
-{
-    signals_held = 1;
-    signal_target = NULL;
-}
-
-/* A job in the background of a script is started with SIGINT ignored: let it be. */
-static void handle_unless_ignored(int number, const struct sigaction *action)
-{
-    struct sigaction now;
-
-    if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-        sigaction(number, action, NULL);
-}
-
-static void install_handlers(void)
-{
-    struct sigaction action;
-
-    memset(&action, 0, sizeof(action));
-    sigemptyset(&action.sa_mask);
-    action.sa_handler = stop_on_signal; /* without SA_RESTART: a wait for input ends */
-    handle_unless_ignored(SIGINT, &action);
-    handle_unless_ignored(SIGTERM, &action);
-    action.sa_handler = SIG_IGN; /* a closed pipe is found when writing */
-    sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGXFSZ, &action, NULL); /* likewise a file size limit */
-}
-
 /* ---- errors ------------------------------------------------------------------ */
 
 static int status_of(const struct cli *cli, int rc)
@@ -83,8 +27,8 @@ static int status_of(const struct cli *cli, int rc)
         return STATUS_UNTOLD;
     if (cli->usage)
         return STATUS_USAGE;
-    if (rc == BRC_EINTERRUPT && caught_signal)
-        return 128 + caught_signal;
+    if (rc == BRC_EINTERRUPT && cli_signal())
+        return 128 + cli_signal();
     switch (rc) {
     case BRC_ECONFLICT:
         return STATUS_CONFLICT;
@@ -120,7 +64,7 @@ static void report_error(struct cli *cli, int rc)
     const char *message = cli->err.message[0] ? cli->err.message : brc_strerror(rc);
     const char *place;
 
-    if (rc == BRC_EINTERRUPT && caught_signal)
+    if (rc == BRC_EINTERRUPT && cli_signal())
         message = "interrupted";
     if (cli->done)
         message =
@@ -226,7 +170,7 @@ int main(int argc, char **argv)
     int rc, status, pipe_closed;
 
     fill_standard_descriptors();
-    install_handlers();
+    cli_signal_install();
     cli_out_begin(&cli.out, STDOUT_FILENO, "standard output");
     rc = finish_output(&cli, run_line(&cli, argc, argv));
     if (rc >= 0 && close(STDOUT_FILENO) != 0 && errno != EBADF)

@@ -26,6 +26,7 @@ void cli_progress_begin(struct cli *cli)
     cli->progress.shown = 0;
     cli->progress.began_ms = now_ms();
     cli->progress.last_ms = cli->progress.began_ms;
+    cli->progress.read = cli->progress.done = cli->progress.total = 0;
 }
 
 void cli_progress_total(struct cli *cli, const brc_sel *sel)
@@ -35,6 +36,7 @@ void cli_progress_total(struct cli *cli, const brc_sel *sel)
 
     if (__builtin_mul_overflow(brc_sel_count(sel), (uint64_t)(item ? item : 1), &bytes))
         bytes = 0;
+    cli->progress.total = bytes; /* until the first is told */
     brc_progress_begin(cli->repo, cli->command->name, bytes);
 }
 
@@ -50,7 +52,7 @@ const char *cli_progress_text(char *out, size_t cap, const char *name, uint64_t 
 {
     char size[CLI_SIZE_CAP], all[CLI_SIZE_CAP], speed[CLI_SIZE_CAP];
     double rate = ms > 0 ? (double)done * 1000 / (double)ms : 0, left;
-    int at;
+    int at, seconds;
 
     cli_format_size(speed, rate < 1e18 ? (uint64_t)rate : 0);
     if (total == 0) {
@@ -62,34 +64,56 @@ const char *cli_progress_text(char *out, size_t cap, const char *name, uint64_t 
     left = rate > 0 ? (double)(total - done) / rate : 0;
     if (at < 0 || (size_t)at >= cap || rate <= 0 || left > 360000)
         return out;
-    if (left < 90)
-        snprintf(out + at, cap - (size_t)at, ", %d s left", (int)left + (done < total));
+    seconds = (int)left + (left > (int)left);
+    if (seconds < 90)
+        snprintf(out + at, cap - (size_t)at, ", %d s left", seconds);
     else
-        snprintf(out + at, cap - (size_t)at, ", %d min left", (int)(left / 60) + 1);
+        snprintf(out + at, cap - (size_t)at, ", %d min left", (seconds + 59) / 60);
     return out;
+}
+
+int cli_progress_line(struct cli_progress *progress, char *out, size_t cap, const char *name,
+                      int64_t now_ms)
+{
+    uint64_t done = progress->read > progress->done ? progress->read : progress->done;
+
+    if (!progress->enabled || now_ms - progress->began_ms < APPEARS_AFTER_MS ||
+        (progress->shown && now_ms - progress->last_ms < REDRAWN_EVERY_MS))
+        return 0;
+    if (progress->total > 0 && done > progress->total)
+        done = progress->total;
+    cli_progress_text(out, cap, name, done, progress->total, now_ms - progress->began_ms);
+    progress->shown = 1;
+    progress->last_ms = now_ms;
+    return 1;
+}
+
+static void draw(struct cli *cli)
+{
+    char line[160];
+
+    if (!cli->progress.enabled ||
+        !cli_progress_line(&cli->progress, line, sizeof(line), cli->command->name, now_ms()))
+        return;
+    fprintf(stderr, "\r%s\033[K", line);
+    fflush(stderr);
+}
+
+void cli_progress_read(struct cli *cli, size_t bytes)
+{
+    cli->progress.read += bytes;
+    draw(cli);
 }
 
 int cli_progress_step(void *ctx, const char *phase, uint64_t done, uint64_t total)
 {
     struct cli *cli = ctx;
-    struct cli_progress *progress = &cli->progress;
-    char line[160];
-    int64_t now;
 
     (void)phase; /* a command is one task: its name says more */
     if (cli_signal())
         return 1;
-    if (!progress->enabled)
-        return 0;
-    now = now_ms();
-    if (now - progress->began_ms < APPEARS_AFTER_MS ||
-        (progress->shown && now - progress->last_ms < REDRAWN_EVERY_MS))
-        return 0;
-    fprintf(stderr, "\r%s\033[K",
-            cli_progress_text(line, sizeof(line), cli->command->name, done, total,
-                              now - progress->began_ms));
-    fflush(stderr);
-    progress->shown = 1;
-    progress->last_ms = now;
+    cli->progress.done = done;
+    cli->progress.total = total;
+    draw(cli);
     return 0;
 }

@@ -539,6 +539,9 @@ BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error
 /* Brings a Zarr directory or .zip (v3 or v2), .npy, .npz, IDX, NetCDF or HDF5 file in
  * as the node `path` (NULL: a place named after the source). All or nothing. */
 BRC_API BRC_MUST_USE int brc_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts, brc_error *err);
+/* How many decoded bytes importing the source will bring, as far as its documents and headers
+ * say, for brc_progress_begin() around several imports. What was to be left out is left out. */
+BRC_API BRC_MUST_USE int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *source, const brc_xfer_opts *opts, brc_error *err);
 /* Writes the node `path` as a Zarr directory or .zip, .npy, .npz, NetCDF (.nc) or HDF5
  * (.h5), by dest's ending and the format ("zarr3", "zarr2", "zip", "npy", "npz",
  * "netcdf", "netcdf3", "hdf5"). An existing dest is refused. */

@@ -64,6 +64,7 @@ int brc_elements_write(brc_array *a, const brc_sel *sel, const brc_elements *e, 
         bytes = 0;
     BRC_TRY(brc_new_big(&data, slabs.max_len, err));
     brc_task task = brc_task_begin(repo, "import", bytes);
+    in->repo = repo;
     while (brc_slabs_next(&slabs)) {
         BRC_GO(brc_input_exact(in, data, slabs.len, err));
         BRC_GO(write_slab(a, &slabs, data, e, err));

@@ -39,6 +39,14 @@ int brc_nodes_each(brc_session *s, const char *path, brc_node_fn each, void *ctx
     return visit_nodes(s, path, each, ctx, err);
 }
 
+void brc_add_array_bytes(uint64_t *sum, int ndim, const uint64_t *shape, size_t item)
+{
+    uint64_t bytes, more;
+    if (brc_shape_bytes(ndim, shape, item > 0 ? item : 1, &bytes) &&
+        brc_add_u64(*sum, bytes, &more))
+        *sum = more;
+}
+
 /* ---- import -------------------------------- */
 
 int brc_is_excluded(const brc_xfer_opts *opts, const char *path)
@@ -136,27 +144,63 @@ static int check_absent(brc_session *s, const char *path, brc_error *err)
     return BRC_OK;
 }
 
-/* What a hierarchy holds in all is known when it has been read. */
-static int import_hierarchy(brc_session *s, int kind, const char *source, const char *path,
-                            const brc_xfer_opts *opts, brc_error *err)
-{
-    brc_task task = brc_task_begin(brc_session_repo(s), "import", 0);
-    int rc = kind == BRC_SOURCE_ZARR     ? brc_zarr_import(s, source, path, opts, err)
-             : kind == BRC_SOURCE_NETCDF ? brc_netcdf_import(s, source, path, opts, err)
-                                         : brc_hdf5_import(s, source, path, opts, err);
-    brc_task_end(brc_session_repo(s), &task, rc);
-    return rc;
-}
-
 static int import_as(brc_session *s, int kind, const char *source, const char *path,
                      const brc_xfer_opts *opts, brc_error *err)
 {
-    BRC_TRY(check_absent(s, path, err));
-    if (kind == BRC_SOURCE_NPZ)
+    switch (kind) {
+    case BRC_SOURCE_ZARR:
+        return brc_zarr_import(s, source, path, opts, err);
+    case BRC_SOURCE_NPZ:
         return brc_npz_import(s, source, path, opts, err);
-    if (kind == BRC_SOURCE_ZARR || kind == BRC_SOURCE_NETCDF || kind == BRC_SOURCE_HDF5)
-        return import_hierarchy(s, kind, source, path, opts, err);
-    return brc_single_import(s, kind, source, path, opts, err);
+    case BRC_SOURCE_NETCDF:
+        return brc_netcdf_import(s, source, path, opts, err);
+    case BRC_SOURCE_HDF5:
+        return brc_hdf5_import(s, source, path, opts, err);
+    default:
+        return brc_single_import(s, kind, source, path, opts, err);
+    }
+}
+
+static int bytes_as(uint64_t *bytes, brc_session *s, int kind, const char *source,
+                    const brc_xfer_opts *given, brc_error *err)
+{
+    brc_xfer_opts copy = *given, *opts = &copy;
+    copy.excluded = NULL; /* that is for the import to tell */
+    switch (kind) {
+    case BRC_SOURCE_ZARR:
+        return brc_zarr_bytes(bytes, s, source, opts, err);
+    case BRC_SOURCE_NPZ:
+        return brc_npz_bytes(bytes, s, source, opts, err);
+    case BRC_SOURCE_NETCDF:
+        return brc_netcdf_bytes(bytes, s, source, opts, err);
+    case BRC_SOURCE_HDF5:
+        return brc_hdf5_bytes(bytes, s, source, opts, err);
+    default:
+        return brc_single_bytes(bytes, s, kind, source, err);
+    }
+}
+
+/* 0 where nobody asks, or asks for the total of more than this; and where it cannot be
+ * said: the import will say why. */
+static uint64_t bytes_to_import(brc_session *s, int kind, const char *source,
+                                const brc_xfer_opts *opts)
+{
+    const breccia *repo = brc_session_repo(s);
+    uint64_t bytes;
+    if (!repo->progress || repo->task_depth > 0 || bytes_as(&bytes, s, kind, source, opts, NULL))
+        return 0;
+    return bytes;
+}
+
+static int import_new(brc_session *s, int kind, const char *source, const char *path,
+                      const brc_xfer_opts *opts, brc_error *err)
+{
+    BRC_TRY(check_absent(s, path, err));
+    breccia *repo = brc_session_repo(s);
+    brc_task task = brc_task_begin(repo, "import", bytes_to_import(s, kind, source, opts));
+    int rc = import_as(s, kind, source, path, opts, err);
+    brc_task_end(repo, &task, rc);
+    return rc;
 }
 
 /* The caller's structure may be of an older version, and so shorter. */
@@ -194,7 +238,7 @@ int brc_import(brc_session *s, const char *source, const char *path, const brc_x
         BRC_GO(brc_buf_text(opts.placed, node, err));
         BRC_GO(brc_buf_terminate(opts.placed, err));
     }
-    BRC_GO(import_as(s, kind, source, node, &opts, err));
+    BRC_GO(import_new(s, kind, source, node, &opts, err));
 done:
     if (begun) {
         int ended = brc_end(repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
@@ -202,6 +246,21 @@ done:
     }
     free(node);
     return rc;
+}
+
+int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *source,
+                     const brc_xfer_opts *given, brc_error *err)
+{
+    brc_xfer_opts opts;
+    int kind;
+
+    if (!bytes || !s || !source)
+        return brc_fail(err, BRC_EINVAL, "a number, a session and a source are needed");
+    *bytes = 0;
+    take_opts(&opts, given);
+    BRC_TRY(brc_check_file(brc_store_path(brc_session_repo(s)->store), source, err));
+    BRC_TRY(brc_source_kind(&kind, source, err));
+    return bytes_as(bytes, s, kind, source, &opts, err);
 }
 
 /* ---- export -------------------------------- */
@@ -325,15 +384,12 @@ static int add_array_bytes(void *ctx, const char *path, const char *inner, int k
 {
     export_size *sum = ctx;
     brc_array *a;
-    uint64_t bytes;
     (void)inner;
     if (kind != BRC_ARRAY)
         return BRC_OK;
     BRC_TRY(brc_array_open(&a, sum->s, path, err));
     const brc_array_info *info = brc_array_describe(a);
-    size_t item = info->item_size > 0 ? info->item_size : 1;
-    if (brc_shape_bytes(info->ndim, info->shape, item, &bytes) && sum->bytes + bytes >= bytes)
-        sum->bytes += bytes;
+    brc_add_array_bytes(&sum->bytes, info->ndim, info->shape, info->item_size);
     brc_array_free(a);
     return BRC_OK;
 }

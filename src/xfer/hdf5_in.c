@@ -142,7 +142,8 @@ static int import_object(group_walk *w, hid_t object, const char *path, const ch
     case H5I_GROUP:
         return take_group(w, object, path, label, err);
     case H5I_DATASET:
-        return brc_hdf5_dataset_import(w->in, object, path, label, err);
+        return w->in->bytes ? brc_hdf5_dataset_count(w->in, object, label, err)
+                            : brc_hdf5_dataset_import(w->in, object, path, label, err);
     case H5I_DATATYPE:
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "%s is a named data type, which Zarr has no place for: remove its name",
@@ -233,7 +234,8 @@ static int take_group(group_walk *w, hid_t group, const char *path, const char *
     int rc, again = 0, in_copy = w->in_copy;
 
     BRC_TRY(check_group(w, group, label, &again, err));
-    BRC_TRY(make_hdf5_group(w->in, group, path, label, err));
+    if (!w->in->bytes)
+        BRC_TRY(make_hdf5_group(w->in, group, path, label, err));
     w->in_copy |= again;
     w->depth++;
     BRC_GO(list_links(&links, w->in, group, label, err));
@@ -248,7 +250,7 @@ done:
 
 /* ---- files -------------------------------- */
 
-static int import_root(const brc_hdf5_in *in, const char *path, brc_error *err)
+static int walk_root(const brc_hdf5_in *in, const char *path, brc_error *err)
 {
     group_walk w = { .in = in };
     char *label;
@@ -262,8 +264,8 @@ static int import_root(const brc_hdf5_in *in, const char *path, brc_error *err)
     return rc;
 }
 
-int brc_hdf5_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
-                    brc_error *err)
+static int walk_hdf5(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
+                     uint64_t *bytes, brc_error *err)
 {
     brc_hdf5_heap heap = { 0 };
     brc_hdf5_in *in;
@@ -274,12 +276,13 @@ int brc_hdf5_import(brc_session *s, const char *file, const char *path, const br
     in->session = s;
     in->reg = brc_session_registry(s);
     in->opts = opts;
+    in->bytes = bytes;
     in->file = file;
     in->id = in->links = BRC_HDF5_NONE;
     BRC_GO(brc_hdf5_start(&in->lib, 0, err));
     BRC_GO(brc_hdf5_open_file(&in->lib, &in->id, &in->links, file, err));
     BRC_GO(brc_hdf5_heap_open(&heap, &in->lib, in->id, file, err));
-    BRC_GO(import_root(in, path, err));
+    BRC_GO(walk_root(in, path, err));
 done:
     brc_hdf5_heap_close(&heap);
     if (in->id >= 0)
@@ -288,6 +291,19 @@ done:
     brc_hdf5_stop(&in->lib);
     free(in);
     return rc;
+}
+
+int brc_hdf5_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
+                    brc_error *err)
+{
+    return walk_hdf5(s, file, path, opts, NULL, err);
+}
+
+int brc_hdf5_bytes(uint64_t *bytes, brc_session *s, const char *file, const brc_xfer_opts *opts,
+                   brc_error *err)
+{
+    *bytes = 0;
+    return walk_hdf5(s, file, "/", opts, bytes, err);
 }
 
 /* ---- is it NetCDF? -------------------------------- */

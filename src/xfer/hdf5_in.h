@@ -14,6 +14,7 @@ typedef struct brc_hdf5_in {
     hid_t id;         /* the file  */
     hid_t links;      /* how its objects are opened: see brc_hdf5_open_file() */
     brc_hdf5_heap *heap;
+    uint64_t *bytes; /* only those of the datasets are counted; NULL: they are imported */
 } brc_hdf5_in;
 
 /* ---- attributes: hdf5_in_attr.c -------------------------------- */
@@ -51,6 +52,9 @@ BRC_MUST_USE int brc_hdf5_memory_span(const brc_hdf5_type *type, const void *ele
 
 BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
                                          brc_error *err);
+
+/* Adds the dataset's bytes to in->bytes. */
+BRC_MUST_USE int brc_hdf5_dataset_count(const brc_hdf5_in *in, hid_t dataset, const char *label, brc_error *err);
 
 /* Which chunks of a dataset are stored. */
 typedef struct brc_hdf5_stored {

@@ -506,24 +506,40 @@ static int take_dataset(dataset_in *d, const char *path, brc_error *err)
     return brc_container_import(d->in->session, &d->array, d->in->opts, err);
 }
 
-int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path,
-                            const char *label, brc_error *err)
+static int count_dataset(dataset_in *d, brc_error *err)
 {
-    const brc_hdf5 *lib = &in->lib;
+    const brc_hdf5 *lib = &d->in->lib;
+    d->file_type = lib->H5Dget_type(d->id);
+    if (d->file_type < 0)
+        return dataset_failed(d, "its data type cannot be read", err);
+    BRC_TRY(brc_hdf5_type_read(&d->type, lib, d->in->reg, d->file_type, 0, d->label, err));
+    BRC_TRY(read_shape(d, err));
+    brc_add_array_bytes(d->in->bytes, d->array.ndim, d->array.shape,
+                        d->type.kind == BRC_HDF5_FIXED ? d->type.item : 1);
+    return BRC_OK;
+}
+
+static int open_dataset(dataset_in **out, const brc_hdf5_in *in, hid_t dataset, const char *label,
+                        brc_error *err)
+{
     dataset_in *d;
-    int rc;
 
     BRC_TRY(brc_new((void **)&d, sizeof(*d), err));
+    *out = d;
     d->in = in;
     d->label = label;
     d->id = dataset;
     d->type.memory = d->file_type = BRC_HDF5_NONE;
-    d->space = lib->H5Dget_space(dataset);
-    d->plist = lib->H5Dget_create_plist(dataset);
-    if (d->space < 0 || d->plist < 0)
-        rc = dataset_failed(d, "it cannot be read", err);
-    else
-        rc = take_dataset(d, path, err);
+    d->space = in->lib.H5Dget_space(dataset);
+    d->plist = in->lib.H5Dget_create_plist(dataset);
+    return d->space < 0 || d->plist < 0 ? dataset_failed(d, "it cannot be read", err) : BRC_OK;
+}
+
+static void close_dataset(dataset_in *d)
+{
+    if (!d)
+        return;
+    const brc_hdf5 *lib = &d->in->lib;
     brc_hdf5_close(lib, d->space);
     brc_hdf5_close(lib, d->plist);
     brc_hdf5_close(lib, d->file_type);
@@ -539,5 +555,25 @@ int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *pa
     brc_buf_dispose(&d->fill);
     free(d->attrs_json);
     free(d);
+}
+
+int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path,
+                            const char *label, brc_error *err)
+{
+    dataset_in *d = NULL;
+    int rc = open_dataset(&d, in, dataset, label, err);
+    if (rc == BRC_OK)
+        rc = take_dataset(d, path, err);
+    close_dataset(d);
+    return rc;
+}
+
+int brc_hdf5_dataset_count(const brc_hdf5_in *in, hid_t dataset, const char *label, brc_error *err)
+{
+    dataset_in *d = NULL;
+    int rc = open_dataset(&d, in, dataset, label, err);
+    if (rc == BRC_OK)
+        rc = count_dataset(d, err);
+    close_dataset(d);
     return rc;
 }

@@ -14,7 +14,10 @@
 #include <unistd.h>
 
 #include "../base/alloc.h"
+#include "../zarr/repo.h"
 #include "gzip_input.h"
+
+#define PIECE_BYTES ((size_t)4 << 20) /* read at once: between pieces, progress is told */
 
 static int read_some(int fd, const char *name, uint8_t *dst, size_t len, size_t *got,
                      brc_error *err)
@@ -183,7 +186,9 @@ int brc_input_exact(brc_input *in, void *dst, size_t len, brc_error *err)
     at += n;
     left -= n;
     while (left > 0) {
-        BRC_TRY(in->read(in, at, left, &n, err));
+        if (in->repo)
+            BRC_TRY(brc_task_step(in->repo, 0, err));
+        BRC_TRY(in->read(in, at, left < PIECE_BYTES ? left : PIECE_BYTES, &n, err));
         if (n == 0)
             return brc_fail(err, BRC_EINVAL, "%s ends too early: %llu bytes are missing", in->name,
                             (unsigned long long)left);

@@ -16,6 +16,7 @@ struct brc_input {
     const char *name; /* for messages: "x.npy", "x.npz: a.npy"                 */
     uint64_t size;    /* bytes in all; BRC_LEN_VARIES: not known before the end */
     uint64_t taken;   /* bytes that brc_input_exact() has given                 */
+    breccia *repo;    /* its task is told every few MiB, and can stop the reading; NULL: none */
     /* reads some bytes, 1 to len of them; *got 0: the end */
     int (*read)(brc_input *in, uint8_t *dst, size_t len, size_t *got, brc_error *err);
     void (*close)(brc_input *in);

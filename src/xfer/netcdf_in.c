@@ -209,7 +209,9 @@ static int import_vars(const group_in *g, brc_error *err)
         if (rc < 0)
             break;
         if (!child.excluded)
-            rc = brc_netcdf_import_var(g->in, g->id, ids[i], child.label, child.path, err);
+            rc = g->in->bytes
+                     ? brc_netcdf_count_var(g->in, g->id, ids[i], child.label, err)
+                     : brc_netcdf_import_var(g->in, g->id, ids[i], child.label, child.path, err);
         child_free(&child);
     }
     free(ids);
@@ -240,7 +242,8 @@ static int import_netcdf_group(const group_in *g, brc_error *err)
 {
     if (g->depth > MAX_GROUP_DEPTH)
         return brc_fail(err, BRC_ELIMIT, "%s: its groups are nested too deep", g->label);
-    BRC_TRY(make_netcdf_group(g, err));
+    if (!g->in->bytes)
+        BRC_TRY(make_netcdf_group(g, err));
     BRC_TRY(import_vars(g, err));
     return g->in->is_netcdf4 ? import_groups(g, err) : BRC_OK;
 }
@@ -279,10 +282,10 @@ done:
     return rc;
 }
 
-int brc_netcdf_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
-                      brc_error *err)
+static int walk_netcdf(brc_session *s, const char *file, const char *path,
+                       const brc_xfer_opts *opts, uint64_t *bytes, brc_error *err)
 {
-    brc_netcdf_in in = { .session = s, .file = file, .opts = opts };
+    brc_netcdf_in in = { .session = s, .file = file, .opts = opts, .bytes = bytes };
     int is_classic;
 
     BRC_TRY(brc_netcdf_is_classic(&is_classic, file, err));
@@ -294,4 +297,17 @@ int brc_netcdf_import(brc_session *s, const char *file, const char *path, const 
     }
     BRC_TRY(brc_netcdf_load(&in.lib, err));
     return import_file(&in, path, err);
+}
+
+int brc_netcdf_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
+                      brc_error *err)
+{
+    return walk_netcdf(s, file, path, opts, NULL, err);
+}
+
+int brc_netcdf_bytes(uint64_t *bytes, brc_session *s, const char *file, const brc_xfer_opts *opts,
+                     brc_error *err)
+{
+    *bytes = 0;
+    return walk_netcdf(s, file, "/", opts, bytes, err);
 }

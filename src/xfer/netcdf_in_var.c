@@ -375,14 +375,19 @@ static int var_lacks_fill(const var_in *v)
 
 /* ---- all of it ------------------------------------------- */
 
-static int describe_var(var_in *v, brc_error *err)
+static int read_type(var_in *v, brc_error *err)
 {
-    brc_json *ignorable = NULL;
     nc_type type;
     int status = v->in->lib.nc_inq_vartype(v->group, v->var, &type);
     if (status)
         return failed(v, status, "cannot read", err);
-    BRC_TRY(brc_netcdf_type_in(&v->type, &v->in->lib, v->group, type, v->label, err));
+    return brc_netcdf_type_in(&v->type, &v->in->lib, v->group, type, v->label, err);
+}
+
+static int describe_var(var_in *v, brc_error *err)
+{
+    brc_json *ignorable = NULL;
+    BRC_TRY(read_type(v, err));
     v->array.dtype = (const char *)v->type.dtype.data;
     v->array.ctx = v;
     v->array.read = read_box;
@@ -401,6 +406,31 @@ static int describe_var(var_in *v, brc_error *err)
     return BRC_OK;
 }
 
+static void close_var(var_in *v)
+{
+    for (int k = 0; k < BRC_MAX_NDIM; k++)
+        free(v->names[k]);
+    brc_netcdf_type_free(&v->type);
+    brc_json_free(v->attrs);
+    brc_json_free(v->note);
+    brc_buf_dispose(&v->attrs_text);
+    brc_buf_dispose(&v->fill_text);
+}
+
+int brc_netcdf_count_var(const brc_netcdf_in *in, int group, int var, const char *label,
+                         brc_error *err)
+{
+    var_in v = { .in = in, .group = group, .var = var, .label = label };
+    int rc;
+
+    BRC_GO(read_type(&v, err));
+    BRC_GO(read_dims(&v, err));
+    brc_add_array_bytes(in->bytes, v.array.ndim, v.array.shape, v.type.here_size);
+done:
+    close_var(&v);
+    return rc;
+}
+
 int brc_netcdf_import_var(const brc_netcdf_in *in, int group, int var, const char *label,
                           const char *path, brc_error *err)
 {
@@ -412,12 +442,6 @@ int brc_netcdf_import_var(const brc_netcdf_in *in, int group, int var, const cha
     BRC_GO(describe_var(&v, err));
     BRC_GO(brc_container_import(in->session, &v.array, in->opts, err));
 done:
-    for (int k = 0; k < BRC_MAX_NDIM; k++)
-        free(v.names[k]);
-    brc_netcdf_type_free(&v.type);
-    brc_json_free(v.attrs);
-    brc_json_free(v.note);
-    brc_buf_dispose(&v.attrs_text);
-    brc_buf_dispose(&v.fill_text);
+    close_var(&v);
     return rc;
 }

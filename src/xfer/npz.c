@@ -11,7 +11,6 @@
 #include <zip.h>
 
 #include "../base/alloc.h"
-#include "../zarr/repo.h"
 #include "../zarr/transfer.h"
 #include "elements.h"
 #include "xfer.h"
@@ -196,20 +195,6 @@ static int open_archive(zip_t **out, const char *file, brc_error *err)
     return rc;
 }
 
-/* What the archive says of its members' lengths: for progress alone. */
-static uint64_t members_bytes(const npz_import *job)
-{
-    uint64_t sum = 0;
-    zip_int64_t n = zip_get_num_entries(job->archive, 0);
-    for (zip_int64_t i = 0; i < n; i++) {
-        zip_stat_t st;
-        if (zip_stat_index(job->archive, (zip_uint64_t)i, 0, &st) == 0 &&
-            (st.valid & ZIP_STAT_SIZE) && st.size < UINT64_MAX - sum)
-            sum += st.size;
-    }
-    return sum;
-}
-
 int brc_npz_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
                    brc_error *err)
 {
@@ -217,13 +202,31 @@ int brc_npz_import(brc_session *s, const char *file, const char *path, const brc
     int rc;
 
     BRC_TRY(open_archive(&job.archive, file, err));
-    brc_task task = brc_task_begin(brc_session_repo(s), "import", members_bytes(&job));
     BRC_GO(make_group(&job, err));
     zip_int64_t n = zip_get_num_entries(job.archive, 0);
     for (zip_int64_t i = 0; i < n; i++)
         BRC_GO(import_member(&job, (zip_uint64_t)i, err));
 done:
-    brc_task_end(brc_session_repo(s), &task, rc);
     zip_discard(job.archive);
     return rc;
+}
+
+/* What the archive says of its members' lengths. */
+int brc_npz_bytes(uint64_t *bytes, brc_session *s, const char *file, const brc_xfer_opts *opts,
+                  brc_error *err)
+{
+    npz_import job = { s, file, "/", opts, NULL };
+
+    *bytes = 0;
+    BRC_TRY(open_archive(&job.archive, file, err));
+    zip_int64_t n = zip_get_num_entries(job.archive, 0);
+    for (zip_int64_t i = 0; i < n; i++) {
+        zip_stat_t st;
+        if (zip_stat_index(job.archive, (zip_uint64_t)i, 0, &st) == 0 &&
+            (st.valid & ZIP_STAT_SIZE) && (st.valid & ZIP_STAT_NAME) &&
+            !member_is_excluded(&job, st.name))
+            brc_add_array_bytes(bytes, 1, &st.size, 1);
+    }
+    zip_discard(job.archive);
+    return BRC_OK;
 }

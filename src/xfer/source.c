@@ -133,17 +133,37 @@ done:
     return rc;
 }
 
-int brc_single_import(brc_session *s, int kind, const char *file, const char *path,
-                      const brc_xfer_opts *opts, brc_error *err)
+/* Up to the first element. */
+static int open_single(brc_input **in, brc_elements *e, brc_session *s, int kind, const char *file,
+                       brc_error *err)
 {
     const brc_registry *reg = brc_session_registry(s);
+    BRC_TRY(brc_input_open(in, file, err));
+    return kind == BRC_SOURCE_NPY ? brc_npy_open(e, *in, reg, err) : brc_idx_open(e, *in, reg, err);
+}
+
+int brc_single_bytes(uint64_t *bytes, brc_session *s, int kind, const char *file, brc_error *err)
+{
     brc_elements e = { 0 };
     brc_input *in = NULL;
     int rc;
 
-    BRC_GO(brc_input_open(&in, file, err));
-    BRC_GO(kind == BRC_SOURCE_NPY ? brc_npy_open(&e, in, reg, err)
-                                  : brc_idx_open(&e, in, reg, err));
+    BRC_GO(open_single(&in, &e, s, kind, file, err));
+    *bytes = e.bytes;
+done:
+    brc_elements_free(&e);
+    brc_input_free(in);
+    return rc;
+}
+
+int brc_single_import(brc_session *s, int kind, const char *file, const char *path,
+                      const brc_xfer_opts *opts, brc_error *err)
+{
+    brc_elements e = { 0 };
+    brc_input *in = NULL;
+    int rc;
+
+    BRC_GO(open_single(&in, &e, s, kind, file, err));
     BRC_GO(brc_elements_import(s, path, &e, in, opts, err));
 done:
     brc_elements_free(&e);

@@ -51,6 +51,22 @@ BRC_MUST_USE int brc_npz_import(brc_session *s, const char *file, const char *pa
 BRC_MUST_USE int brc_single_import(brc_session *s, int kind, const char *file, const char *path,
                                    const brc_xfer_opts *opts, brc_error *err);
 
+/* The decoded bytes that the import of a source will bring, as far as its documents and
+ * headers say: for progress alone. They are not checked further than that takes. */
+BRC_MUST_USE int brc_zarr_bytes(uint64_t *bytes, brc_session *s, const char *source,
+                                const brc_xfer_opts *opts, brc_error *err);
+BRC_MUST_USE int brc_npz_bytes(uint64_t *bytes, brc_session *s, const char *file,
+                               const brc_xfer_opts *opts, brc_error *err);
+BRC_MUST_USE int brc_single_bytes(uint64_t *bytes, brc_session *s, int kind, const char *file,
+                                  brc_error *err);
+BRC_MUST_USE int brc_netcdf_bytes(uint64_t *bytes, brc_session *s, const char *file,
+                                  const brc_xfer_opts *opts, brc_error *err);
+BRC_MUST_USE int brc_hdf5_bytes(uint64_t *bytes, brc_session *s, const char *file,
+                                const brc_xfer_opts *opts, brc_error *err);
+/* Adds those of one array, with one byte for an element of variable length (item 0); what
+ * exceeds 64 bits counts nothing. */
+void brc_add_array_bytes(uint64_t *sum, int ndim, const uint64_t *shape, size_t item);
+
 /* A Zarr hierarchy, as a directory or a zip archive. */
 typedef struct brc_zarr_out_opts {
     int version;      /* 2 or 3                                    */

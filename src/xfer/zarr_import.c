@@ -14,6 +14,7 @@
 
 #include "../base/alloc.h"
 #include "../zarr/meta.h"
+#include "../zarr/repo.h"
 #include "../zarr/transfer.h"
 #include "xfer.h"
 #include "zarr2.h"
@@ -28,6 +29,7 @@ typedef struct zarr_walk {
     const char *dir;  /* where the walk is ... */
     const char *path; /* ... and what node that is */
     int depth;
+    uint64_t *bytes; /* only those of the arrays are counted; NULL: they are imported */
 } zarr_walk;
 
 /* A node's document, as v3 has it. */
@@ -119,7 +121,7 @@ static int find_separator(char *out, const zarr_walk *at, const brc_json *zarray
 {
     key_probe probe = { at, brc_json_count(brc_json_member(zarray, "shape")), 0, 0 };
     *out = '.';
-    if (brc_json_member(zarray, "dimension_separator") || probe.ndim < 2)
+    if (at->bytes || brc_json_member(zarray, "dimension_separator") || probe.ndim < 2)
         return BRC_OK;
     BRC_TRY(at->tree->each(at->tree, at->dir, probe_name, &probe, err));
     if (!probe.dots && probe.folders)
@@ -264,6 +266,28 @@ done:
     return rc;
 }
 
+/* What is wrong with the array is found when it is imported. */
+static int count_array(const zarr_walk *at, const brc_json *doc, brc_error *err)
+{
+    const brc_json *shape = brc_json_member(doc, "shape");
+    uint64_t extent[BRC_MAX_NDIM];
+    brc_dtype *type = NULL;
+    size_t ndim = brc_json_count(shape), item = 1;
+
+    if (ndim > BRC_MAX_NDIM)
+        return BRC_OK;
+    for (size_t i = 0; i < ndim; i++)
+        if (!brc_json_uint(brc_json_item(shape, i), UINT64_MAX, &extent[i]))
+            return BRC_OK;
+    int rc = brc_dtype_open(&type, brc_session_registry(at->session),
+                            brc_json_member(doc, "data_type"), err);
+    if (rc == BRC_OK)
+        item = type->item_size;
+    brc_dtype_free(type);
+    brc_add_array_bytes(at->bytes, (int)ndim, extent, item);
+    return rc == BRC_ENOMEM ? rc : BRC_OK;
+}
+
 /* ---- groups ------------------------------------------------------------------------- */
 
 static int import_node(const zarr_walk *at, brc_error *err);
@@ -275,6 +299,7 @@ static int visit_child(void *ctx, const char *name, brc_error *err)
     char *dir = NULL, *path = NULL, *label = NULL;
     int kind, rc;
 
+    BRC_GO(brc_store_check_interrupt(brc_session_repo(above->session)->store, err));
     BRC_GO(brc_tree_path(&dir, above->dir, name, err));
     if (brc_is_excluded(above->opts, dir))
         goto done;
@@ -322,10 +347,10 @@ static int import_node(const zarr_walk *at, brc_error *err)
 
     BRC_GO(read_node(&node, at, err));
     if (node.kind == BRC_ARRAY) {
-        rc = import_array(at, &node, err);
+        rc = at->bytes ? count_array(at, node.doc, err) : import_array(at, &node, err);
         goto done;
     }
-    if (node.kind == BRC_GROUP)
+    if (node.kind == BRC_GROUP && !at->bytes)
         BRC_GO(import_group(at, &node, err));
     dispose_node(&node); /* not kept while going down */
     BRC_GO(at->tree->each(at->tree, at->dir, visit_child, (void *)(uintptr_t)at, err));
@@ -334,15 +359,28 @@ done:
     return rc;
 }
 
-int brc_zarr_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts,
-                    brc_error *err)
+static int walk_source(brc_session *s, const char *source, const char *path,
+                       const brc_xfer_opts *opts, uint64_t *bytes, brc_error *err)
 {
     brc_tree_in *tree;
     BRC_TRY(brc_tree_in_open(&tree, s, source, err));
-    zarr_walk top = { s, opts, tree, "", path, 0 };
+    zarr_walk top = { s, opts, tree, "", path, 0, bytes };
     int rc = import_node(&top, err);
     brc_tree_in_free(tree);
     return rc;
+}
+
+int brc_zarr_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts,
+                    brc_error *err)
+{
+    return walk_source(s, source, path, opts, NULL, err);
+}
+
+int brc_zarr_bytes(uint64_t *bytes, brc_session *s, const char *source, const brc_xfer_opts *opts,
+                   brc_error *err)
+{
+    *bytes = 0;
+    return walk_source(s, source, "/", opts, bytes, err);
 }
 
 int brc_zarr_is_group(int *is_group, brc_session *s, const char *source, brc_error *err)
@@ -353,7 +391,7 @@ int brc_zarr_is_group(int *is_group, brc_session *s, const char *source, brc_err
 
     *is_group = 0;
     int rc = brc_tree_in_open(&tree, s, source, &why);
-    zarr_walk top = { s, NULL, tree, "", "/", 0 };
+    zarr_walk top = { s, NULL, tree, "", "/", 0, NULL };
     if (rc == BRC_OK)
         rc = read_node(&node, &top, &why);
     *is_group = rc == BRC_OK && node.kind != BRC_ARRAY;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../codec/chain.h"
+#include "../zarr/repo.h"
 #include "../zarr/transfer.h"
 #include "slabs.h"
 #include "zarr_dir.h"
@@ -101,6 +102,7 @@ static int copy_chunk(recode *r, const brc_sel *slab, const uint64_t *index, int
     brc_overlap part;
     int there;
 
+    BRC_TRY(brc_task_step(brc_session_repo(brc_array_session(r->array)), 0, err));
     BRC_TRY(read_chunk(r, index, &there, err));
     if (!there || !brc_overlap_of(&part, slab, r->shape, r->chunk, index))
         return BRC_OK;
@@ -151,6 +153,8 @@ static int recode_slabs(recode *r, brc_error *err)
         BRC_TRY(fill_slab(r, &slabs, &any, err));
         if (any)
             BRC_TRY(brc_array_write(r->array, &slabs.sel, r->slab, slabs.len, err));
+        else
+            BRC_TRY(brc_task_step(brc_session_repo(brc_array_session(r->array)), slabs.len, err));
     }
     return BRC_OK;
 }
