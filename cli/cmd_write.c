@@ -100,7 +100,8 @@ static int write_parts(struct cli *cli, struct cli_parts *parts, size_t item_siz
 }
 
 /* Several parts are one change; one part alone needs no lock while it is read. */
-static int write_all_parts(struct cli *cli, struct cli_parts *parts, size_t item_size, uint64_t want)
+static int write_all_parts(struct cli *cli, struct cli_parts *parts, size_t item_size,
+                           uint64_t want)
 {
     if (parts->axis < 0)
         return write_parts(cli, parts, item_size, want);
