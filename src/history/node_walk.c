@@ -257,6 +257,12 @@ int brc_node_walk_next(brc_node_walk *w, brc_node_step *out, brc_error *err)
             w->left = 1;
             return 1;
         }
+        if (rc < 0) { /* the path of what failed may have moved the buffer */
+            w->path.len = w->top->path_len;
+            w->path.data[w->path.len] = 0;
+            out->path = (const char *)w->path.data;
+            out->path_len = w->path.len;
+        }
         if (rc != 0)
             return rc;
     }
