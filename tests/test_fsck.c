@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "../src/breccia.h"
 #include "kit/scenario.h"
@@ -250,6 +251,64 @@ START_TEST(D3_contradicting_rows_hide_nothing)
     }
     brc_buf_dispose(&ids);
     scenario_stop(&t);
+}
+END_TEST
+
+/* Numbers that no row can have, also such that are right in 32 bits. */
+static const char *const numbers_out_of_range[] = {
+    "kind=0", "kind=7", "kind=-1", "kind=99", "kind=4294967297", "kind=9223372036854775807",
+    "kind=NULL", "kind='x'", "kind=1.5", "encoding=-1", "encoding=4294967296", "backend=1",
+    "backend=4294967296", "blob=-1", "blob=4294967297", "blob=9223372036854775807", "size=-1",
+    "size=9223372036854775807", "stored=-1", "stored=9223372036854775807", "stored='x'",
+};
+
+START_TEST(f03_numbers_out_of_range)
+{
+    scenario t;
+    char id[65], sql[160];
+    report r;
+    brc_stats stats;
+    make_history(&t, id);
+    scenario_sql(&t, "PRAGMA ignore_check_constraints=1");
+    snprintf(sql, sizeof(sql), "UPDATE OR IGNORE object SET %s WHERE id=x'%s'",
+             numbers_out_of_range[_i], id);
+    scenario_sql(&t, sql);
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM object WHERE id=x'%s' AND %s", id,
+             strcmp(numbers_out_of_range[_i], "kind=NULL") == 0 ? "kind IS NULL"
+                                                                : numbers_out_of_range[_i]);
+    if (scenario_ask(&t, sql) == 1) { /* NOT NULL may have refused it */
+        check_file(&t, 0, &r);
+        ck_assert_int_ge(r.n, 1);
+        found(&r, id);
+    }
+    int rc = brc_stat(t.repo, &stats, &t.err);
+    ck_assert(rc == BRC_OK || rc == BRC_ECORRUPT);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* Nobody takes 2 GB because a row claims them. */
+START_TEST(f06_claimed_bytes_are_not_reserved)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    scenario t;
+    char id[65], sql[160];
+    int32_t got[12];
+    report r;
+    brc_array *a;
+    make_history(&t, id);
+    snprintf(sql, sizeof(sql), "UPDATE object SET stored=2147483600%s WHERE id=x'%s'",
+             _i == 0 ? "" : ", size=2147483600, encoding=0", id);
+    scenario_sql(&t, sql);
+    struct rlimit limit = {(rlim_t)512 << 20, (rlim_t)512 << 20};
+    ck_assert_int_eq(setrlimit(RLIMIT_DATA, &limit), 0);
+    OK(&t, brc_array_open(&a, t.session, "/g/a", &t.err));
+    FAILS(&t, BRC_ECORRUPT, brc_array_read(a, NULL, got, sizeof(got), &t.err));
+    brc_array_free(a);
+    check_file(&t, 0, &r);
+    found(&r, id);
+    scenario_stop(&t);
+#endif
 }
 END_TEST
 
@@ -504,6 +563,9 @@ Suite *fsck_suite(void)
     tcase_add_test(tc, D3_a_chunk_without_bytes);
     tcase_add_loop_test(tc, D3_a_chunk_with_other_bytes, 0, 16);
     tcase_add_test(tc, D3_contradicting_rows_hide_nothing);
+    tcase_add_loop_test(tc, f03_numbers_out_of_range, 0,
+                        (int)(sizeof(numbers_out_of_range) / sizeof(numbers_out_of_range[0])));
+    tcase_add_loop_test(tc, f06_claimed_bytes_are_not_reserved, 0, 2);
     tcase_add_test(tc, D3_a_missing_document);
     tcase_add_test(tc, D3_missing_map_nodes);
     tcase_add_test(tc, D3_a_damaged_map_node);
