@@ -216,6 +216,48 @@ static int collect_name(void *ctx, const char *name, brc_error *err)
     return brc_buf_printf(ctx, err, "%s ", name);
 }
 
+/* Goes on so many times. */
+static int check_left(void *ctx, brc_error *err)
+{
+    return --*(int *)ctx >= 0 ? BRC_OK : brc_fail(err, BRC_EINTERRUPT, "enough");
+}
+
+static int count_found(void *ctx, const char *name, brc_error *err)
+{
+    (void)name;
+    (void)err;
+    ++*(size_t *)ctx;
+    return BRC_OK;
+}
+
+START_TEST(f15_large_directories_can_be_left)
+{
+    enum { FILES = 5000 };
+    brc_error err = BRC_ERROR_INIT;
+    int left = 3;
+    brc_dir_check check = { check_left, &left };
+    size_t n = 0;
+    for (int i = 0; i < FILES; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "%d", i);
+        char *path = in_root(name);
+        OK(brc_file_write(path, NULL, 0, &err));
+        free(path);
+    }
+    ck_assert_int_eq(brc_dir_each_checked(root, count_found, &n, &check, &err), BRC_EINTERRUPT);
+    ck_assert_uint_eq(n, 0); /* while the names are collected */
+    left = 6;
+    ck_assert_int_eq(brc_dir_each_checked(root, count_found, &n, &check, &err), BRC_EINTERRUPT);
+    ck_assert_uint_gt(n, 1000); /* while they are gone through */
+    ck_assert_uint_lt(n, 4000);
+    n = 0;
+    left = 100;
+    OK(brc_dir_each_checked(root, count_found, &n, &check, &err));
+    ck_assert_uint_eq(n, FILES);
+    ck_assert_int_le(left, 100 - 2 * (FILES / 1024));
+}
+END_TEST
+
 START_TEST(directories_are_listed_in_order)
 {
     static const char *const names[] = { "b", "a", "10", "9", ".hidden", "sub" };
@@ -293,6 +335,7 @@ Suite *file_suite(void)
     tcase_add_test(tc, what_is_not_there);
     tcase_add_test(tc, parents_are_made_below_the_root);
     tcase_add_test(tc, directories_are_listed_in_order);
+    tcase_add_test(tc, f15_large_directories_can_be_left);
     tcase_add_test(tc, trees_are_removed_but_not_what_links_name);
     tcase_add_test(tc, paths_are_joined_with_one_slash);
     suite_add_tcase(s, tc);

@@ -168,13 +168,20 @@ static int add_name(name_list *list, const char *name, brc_error *err)
     return BRC_OK;
 }
 
-static int list_dir(name_list *list, const char *path, brc_error *err)
+/* n: names so far */
+static int ask_check(const brc_dir_check *check, size_t n, brc_error *err)
+{
+    return check && n % 1024 == 1023 ? check->check(check->ctx, err) : BRC_OK;
+}
+
+static int list_dir(name_list *list, const char *path, const brc_dir_check *check, brc_error *err)
 {
     int rc = BRC_OK;
     DIR *dir = opendir(path);
     if (!dir)
         return brc_fail_os(err, errno, "listing", path);
     for (;;) {
+        BRC_GO(ask_check(check, list->n, err));
         errno = 0;
         const struct dirent *entry = readdir(dir);
         if (!entry)
@@ -194,18 +201,28 @@ static int compare_file_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int brc_dir_each(const char *path, int (*found)(void *ctx, const char *name, brc_error *err),
-                 void *ctx, brc_error *err)
+int brc_dir_each_checked(const char *path,
+                         int (*found)(void *ctx, const char *name, brc_error *err), void *ctx,
+                         const brc_dir_check *check, brc_error *err)
 {
     name_list list = { NULL, 0, 0 };
     /* Closed before the first call: `found` may walk deeper, and descriptors are few. */
-    int rc = list_dir(&list, path, err);
+    int rc = list_dir(&list, path, check, err);
     if (rc == BRC_OK && list.n > 1)
         qsort(list.names, list.n, sizeof(*list.names), compare_file_names);
-    for (size_t i = 0; rc >= 0 && i < list.n; i++)
-        rc = found(ctx, list.names[i], err);
+    for (size_t i = 0; rc >= 0 && i < list.n; i++) {
+        rc = ask_check(check, i, err);
+        if (rc >= 0)
+            rc = found(ctx, list.names[i], err);
+    }
     free_names(&list);
     return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_dir_each(const char *path, int (*found)(void *ctx, const char *name, brc_error *err),
+                 void *ctx, brc_error *err)
+{
+    return brc_dir_each_checked(path, found, ctx, NULL, err);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)

@@ -17,6 +17,14 @@ BRC_MUST_USE int brc_dir_make_parents(const char *path, size_t root, brc_error *
 int brc_file_kind(const char *path);
 /* Calls `found` with each name in the directory, sorted, "." and ".." left out. */
 BRC_MUST_USE int brc_dir_each(const char *path, int (*found)(void *ctx, const char *name, brc_error *err), void *ctx, brc_error *err);
+/* The same, asking every thousand names whether to go on; what `check` gives below 0 is the
+ * result. A directory may have millions. */
+typedef struct brc_dir_check {
+    int (*check)(void *ctx, brc_error *err);
+    void *ctx;
+} brc_dir_check;
+BRC_MUST_USE int brc_dir_each_checked(const char *path, int (*found)(void *ctx, const char *name, brc_error *err), void *ctx,
+                                      const brc_dir_check *check, brc_error *err);
 /* Removes a tree that we made: files and directories, links not followed. */
 void brc_tree_remove(const char *path);
 /* "<dir>/<name>" */

@@ -70,12 +70,19 @@ static int dir_kind(brc_tree_in *tree, const char *path, int *kind, brc_error *e
     return BRC_OK;
 }
 
+static int check_stop(void *ctx, brc_error *err)
+{
+    const breccia *repo = ctx;
+    return repo ? brc_store_check_interrupt(repo->store, err) : BRC_OK;
+}
+
 static int dir_each(brc_tree_in *tree, const char *path, brc_tree_found_fn found, void *ctx,
                     brc_error *err)
 {
     char *file;
     BRC_TRY(dir_file(&file, tree, path, err));
-    int rc = brc_dir_each(file, found, ctx, err);
+    const brc_dir_check check = { check_stop, tree->repo };
+    int rc = brc_dir_each_checked(file, found, ctx, &check, err);
     free(file);
     return rc;
 }
@@ -85,7 +92,8 @@ static int dir_read(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf
 {
     char *file;
     BRC_TRY(dir_file(&file, tree, path, err));
-    int rc = tree->repository ? brc_check_file(tree->repository, file, err) : BRC_OK;
+    int rc =
+        tree->repo ? brc_check_file(brc_store_path(tree->repo->store), file, err) : BRC_OK;
     if (rc == BRC_OK)
         rc = brc_regular_read(out, file, limit, err);
     free(file);
@@ -112,7 +120,7 @@ static int open_dir(brc_tree_in **out, const brc_session *s, const char *dir, br
         return rc;
     }
     tree->between = "/";
-    tree->repository = s ? brc_store_path(brc_session_repo(s)->store) : NULL;
+    tree->repo = s ? brc_session_repo(s) : NULL;
     tree->kind = dir_kind;
     tree->each = dir_each;
     tree->read = dir_read;

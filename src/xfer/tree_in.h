@@ -26,8 +26,8 @@ typedef struct brc_tree_in brc_tree_in;
 struct brc_tree_in {
     char *name;          /* what messages call it: "x.zarr", "x.zip: data.zarr" */
     const char *between; /* what they put between it and a path: "/" or ": "    */
-    const char *repository; /* never read: its file may lie in a directory, or be linked
-                               to; NULL: none */
+    breccia *repo; /* its file may lie in a directory, or be linked to, and is never read; its
+                      interruption ends a listing. NULL: none */
     int (*kind)(brc_tree_in *tree, const char *path, int *kind, brc_error *err);
     /* each name in a directory, sorted */
     int (*each)(brc_tree_in *tree, const char *path, brc_tree_found_fn found, void *ctx,
