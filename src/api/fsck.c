@@ -90,7 +90,9 @@ int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_da
     fsck_report report = {found, ctx};
     uint64_t n = 0;
     brc_store_checking(repo->store, 1);
+    brc_store_walk_begin(repo->store);
     int rc = check_repo(repo, flags, &report, &n, err);
+    brc_store_walk_end(repo->store);
     brc_store_checking(repo->store, 0);
     if (checked != NULL)
         *checked = n;

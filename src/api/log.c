@@ -43,6 +43,7 @@ static void log_dispose(void *state)
     brc_commit_free(log->given);
     brc_walk_free(log->walk);
     free(log->path);
+    brc_store_walk_end(log->repo->store);
     brc_repo_unref(log->repo);
 }
 
@@ -98,6 +99,7 @@ int brc_log(brc_iter **out, breccia *repo, const char *rev, const char *path, br
     BRC_TRY(brc_iter_new(out, BRC_ITER_LOG, sizeof(log_state), log_dispose, err));
     log_state *log = brc_iter_state(*out);
     log->repo = brc_repo_ref(repo);
+    brc_store_walk_begin(repo->store);
     log->batch = BATCH_FIRST;
     if (path != NULL)
         BRC_GO(log_path(log, path, err));

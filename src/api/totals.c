@@ -131,6 +131,7 @@ int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
 
     memset(out, 0, sizeof(*out));
     BRC_TRY(brc_store_begin_read(repo->store, err));
+    brc_store_walk_begin(repo->store);
     BRC_GO(brc_store_totals(repo->store, out, err));
     BRC_GO(brc_node_walk_new(&chunks.walk, repo->store, err));
     BRC_GO(brc_grow_array(&p, &chunks.cap, 1, sizeof(uint64_t), err));
@@ -145,6 +146,7 @@ done:
     brc_id_table_dispose(&commits.known);
     brc_id_table_dispose(&chunks.counts);
     brc_node_walk_free(chunks.walk);
+    brc_store_walk_end(repo->store);
     brc_store_end_read(repo->store);
     return rc;
 }

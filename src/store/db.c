@@ -292,6 +292,14 @@ int brc_store_begin(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
+static void store_page_cache(brc_store *store, int large)
+{
+    if (store->large_page_cache == large)
+        return;
+    sqlite3_exec(store->db, large ? BRC_PAGE_CACHE_MANY : BRC_PAGE_CACHE, NULL, NULL, NULL);
+    store->large_page_cache = large;
+}
+
 /* Large objects go through a small page cache at the disk's speed: its pages are
  * used again while they are hot. Many small ones are mostly rows of the hash index,
  * which meet its pages in no order: those are better kept in memory. */
@@ -300,19 +308,26 @@ void brc_store_inserted(brc_store *store, uint64_t bytes)
     enum { MANY = 4096, SMALL = 16384 };
     store->inserted++;
     store->inserted_bytes += bytes;
-    if (store->large_page_cache || store->inserted < MANY ||
-        store->inserted_bytes / store->inserted > SMALL)
-        return;
-    sqlite3_exec(store->db, BRC_PAGE_CACHE_MANY, NULL, NULL, NULL);
-    store->large_page_cache = 1;
+    if (store->inserted >= MANY && store->inserted_bytes / store->inserted <= SMALL)
+        store_page_cache(store, 1);
 }
 
 static void store_reset_page_cache(brc_store *store)
 {
     store->inserted = store->inserted_bytes = 0;
-    if (store->large_page_cache)
-        sqlite3_exec(store->db, BRC_PAGE_CACHE, NULL, NULL, NULL);
-    store->large_page_cache = 0;
+    store_page_cache(store, store->walks > 0);
+}
+
+void brc_store_walk_begin(brc_store *store)
+{
+    store->walks++;
+    store_page_cache(store, 1);
+}
+
+void brc_store_walk_end(brc_store *store)
+{
+    if (--store->walks == 0 && store->write_depth == 0)
+        store_page_cache(store, 0);
 }
 
 void brc_store_rollback(brc_store *store)

@@ -55,6 +55,7 @@ struct brc_store {
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
     int large_page_cache;
+    unsigned walks; /* of history, that run: see brc_store_walk_begin() */
     int is_open, is_checked; /* what to do about damage depends on it */
     int wait_ms;
     uint64_t max_nodes;

@@ -43,6 +43,10 @@ BRC_MUST_USE int brc_store_begin(brc_store *store, brc_error *err);
 BRC_MUST_USE int brc_store_end(brc_store *store, int keep, brc_error *err);
 BRC_MUST_USE int brc_store_begin_read(brc_store *store, brc_error *err);
 void brc_store_end_read(brc_store *store);
+/* Between these, pages of the hash index are kept in memory: a walk through much of
+ * history meets them in no order, again and again. Pairs nest. */
+void brc_store_walk_begin(brc_store *store);
+void brc_store_walk_end(brc_store *store);
 /* Fails with BRC_EREADONLY where the file cannot be written. */
 BRC_MUST_USE int brc_store_writable(brc_store *store, brc_error *err);
 /* Counts changes of refs and drafts by this or another connection: equal numbers,

@@ -99,7 +99,43 @@ static scale_cost rewrite_codecs(const bench_opts *o, size_t n)
     return cost;
 }
 
+/* Every other element differs, in chunks of 1 MiB. */
+static scale_cost element_diff(const bench_opts *o, size_t n)
+{
+    repo r;
+    brc_iter *it;
+    brc_change change;
+    uint64_t shape[1] = {n}, chunk[1] = {1 << 20};
+    uint8_t *values = must_alloc(n);
+    brc_diff_opts diff = BRC_DIFF_OPTS_INIT;
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    brc_error err = BRC_ERROR_INIT;
+    scale_open(&r, o);
+    spec.ndim = 1;
+    spec.shape = shape;
+    spec.chunk = chunk;
+    spec.dtype = "uint8";
+    must(brc_array_create(&r.array, r.session, "/a", &spec, &err), &err, "an array");
+    memset(values, 1, n);
+    must(brc_array_write(r.array, NULL, values, n, &err), &err, "writing");
+    repo_commit(&r, "ones");
+    for (size_t i = 0; i < n; i += 2)
+        values[i] = (uint8_t)(2 + i % 100);
+    must(brc_array_write(r.array, NULL, values, n, &err), &err, "writing");
+    free(values);
+    diff.flags = BRC_DIFF_ELEMENTS;
+    scale_cost start = scale_start();
+    must(brc_diff(&it, r.handle, NULL, NULL, &diff, &err), &err, "diff");
+    must_be(brc_diff_next(it, &change, &err) == 1, "a change");
+    scale_cost cost = scale_stop(start);
+    must_be(change.elements_changed == (n + 1) / 2, "elements that differ");
+    brc_iter_free(it);
+    scale_close(&r);
+    return cost;
+}
+
 const scale_case scale_chunks[] = {
+    {"diff --elements", 16000000, element_diff, 0},
     {"status with uncommitted chunks", 20000, status_of_chunks, 0},
     {"status with uncommitted arrays, cache full", 2000, status_of_many_maps, 0},
     {"codecs --rewrite of chunks", 2000, rewrite_codecs, 0},
