@@ -41,7 +41,8 @@ BRC_API int brc_fail(brc_error *err, int code, const char *format, ...) BRC_PRIN
 BRC_API void brc_context(brc_error *err, const char *format, ...) BRC_PRINTF(2, 3);
 
 /* Makes room for `more` bytes behind buf->len. Fails with BRC_ELIMIT past
- * buf->limit or the end of fixed memory, with BRC_ENOMEM without memory. */
+ * buf->limit or the end of fixed memory, with BRC_ENOMEM without memory. After success
+ * buf->data is not NULL, for no bytes at all too, unless it is fixed memory. */
 BRC_API BRC_MUST_USE int brc_buf_reserve(brc_buf *buf, size_t more, brc_error *err);
 BRC_API BRC_MUST_USE int brc_buf_append(brc_buf *buf, const void *data, size_t len, brc_error *err);
 /* Leaves a zero byte behind the content, not counted in len: data is a C string. */

@@ -208,10 +208,25 @@ START_TEST(little_endian_numbers)
 }
 END_TEST
 
+/* What is decoded to nothing is written behind buf->data all the same. */
+START_TEST(f23_room_for_nothing_is_no_null)
+{
+    brc_buf buf = BRC_BUF_INIT, limited = { .limit = 3 };
+    ck_assert_int_eq(brc_buf_reserve(&buf, 0, NULL), BRC_OK);
+    ck_assert_ptr_nonnull(buf.data);
+    ck_assert_int_eq(brc_buf_reserve(&limited, 0, NULL), BRC_OK);
+    ck_assert_ptr_nonnull(limited.data);
+    ck_assert_uint_le(limited.cap, 3);
+    brc_buf_dispose(&buf);
+    brc_buf_dispose(&limited);
+}
+END_TEST
+
 Suite *buf_suite(void)
 {
     Suite *s = suite_create("buf");
     TCase *tc = tcase_create("buf");
+    tcase_add_test(tc, f23_room_for_nothing_is_no_null);
     tcase_add_test(tc, appending_keeps_what_was_there);
     tcase_add_test(tc, nothing_can_be_appended_from_nowhere);
     tcase_add_test(tc, a_limit_holds_to_the_byte);

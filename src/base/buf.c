@@ -39,7 +39,7 @@ int brc_buf_reserve(brc_buf *buf, size_t more, brc_error *err)
     if (buf->limit > 0 && need > buf->limit)
         return brc_fail(err, BRC_ELIMIT, "%llu bytes exceed the limit of %zu",
                         (unsigned long long)need, buf->limit);
-    if (need <= buf->cap)
+    if (need <= buf->cap && (buf->data != NULL || buf->fixed))
         return BRC_OK;
     if (buf->fixed)
         return brc_fail(err, BRC_ELIMIT, "%llu bytes do not fit into %zu",
