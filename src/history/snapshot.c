@@ -214,6 +214,22 @@ int brc_path_is_stored(const char *path, size_t len, size_t depth, brc_error *er
     return BRC_OK;
 }
 
+int brc_path_is_normal(const char *path, brc_error *err)
+{
+    const char *at = path;
+    size_t depth = 0;
+    if (strcmp(path, "/") == 0)
+        return BRC_OK;
+    for (; *at == '/' && depth <= BRC_DEPTH_MAX; depth++) {
+        size_t len = strcspn(++at, "/");
+        BRC_TRY(brc_name_is_stored(at, len, err));
+        at += len;
+    }
+    if (depth == 0)
+        return brc_fail(err, BRC_ECORRUPT, "'%.200s' is not a path", path);
+    return brc_path_is_stored(path, strlen(path), depth, err);
+}
+
 int brc_path_order(const char *a, const char *b)
 {
     const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;

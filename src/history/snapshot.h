@@ -65,6 +65,8 @@ BRC_MUST_USE int brc_name_check(const char *name, size_t len, brc_error *err);
 BRC_MUST_USE int brc_name_is_stored(const char *name, size_t len, brc_error *err);
 /* And of a path that was read and has so many names in it: BRC_ECORRUPT past the limits. */
 BRC_MUST_USE int brc_path_is_stored(const char *path, size_t len, size_t depth, brc_error *err);
+/* A whole path that was read: BRC_ECORRUPT where brc_path_normal() would not give it. */
+BRC_MUST_USE int brc_path_is_normal(const char *path, brc_error *err);
 /* Paths in the order of a walk: '/' comes before every other character. */
 int brc_path_order(const char *a, const char *b);
 /* "a/b", "/a/b/" and "/a/b" become "/a/b"; "" and "/" the root "/". */

@@ -105,12 +105,8 @@ static int as_fault(history_check *h, const char *name, int rc, const brc_error 
 static int check_draft_row(history_check *h, const brc_draft_node *row, brc_error *err)
 {
     brc_entry entry;
-    brc_buf normal = BRC_BUF_INIT;
-    int any, rc = brc_path_normal(&normal, row->path, err);
-    if (rc == BRC_OK && strcmp((const char *)normal.data, row->path) != 0)
-        rc = brc_fail(err, BRC_ECORRUPT, "'%.200s' is not a path", row->path);
-    brc_buf_dispose(&normal);
-    BRC_TRY(rc);
+    int any;
+    BRC_TRY(brc_path_is_normal(row->path, err));
     memset(&entry, 0, sizeof(entry));
     if (row->entry != NULL)
         BRC_TRY(brc_entry_decode(&entry, (brc_span){ row->entry, row->entry_len },

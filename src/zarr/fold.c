@@ -171,6 +171,19 @@ static int fold_node(const fold_nodes *f, size_t depth, size_t lo, size_t hi, br
     return fold_group(f, depth, lo, hi, entry, err);
 }
 
+/* A row's path may be anything, and folding goes down its names. */
+static int fold_check_paths(const brc_draft_node *rows, size_t n, brc_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        int rc = brc_path_is_normal(rows[i].path, err);
+        if (rc < 0) {
+            brc_context(err, "the uncommitted changes are damaged; 'reset --hard HEAD' drops them");
+            return rc;
+        }
+    }
+    return BRC_OK;
+}
+
 int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -181,6 +194,7 @@ int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err)
     BRC_GO(brc_snapshot_find(store, &s->base, "/", &root, err));
     if (s->has_draft)
         BRC_GO(brc_draft_node_list(store, s->branch, "/", 1, &rows, &n, err));
+    BRC_GO(fold_check_paths(rows, n, err));
     if (n > 0)
         qsort(rows, n, sizeof(*rows), fold_path_order);
     fold_nodes f = {s, rows};

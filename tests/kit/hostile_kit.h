@@ -15,7 +15,7 @@ brc_entry hostile_array(store_kit *k);
  * that are one group, around `inside`. */
 brc_entry hostile_nest(store_kit *k, int depth);
 brc_entry hostile_shared(store_kit *k, int levels, const brc_entry *inside);
-/* A commit of it on main, in one transaction with what was put since hostile_begin(). */
+/* A commit of it on main, behind an empty one, in one transaction with what was put since hostile_begin(). */
 void hostile_begin(store_kit *k);
 void hostile_commit(store_kit *k, const brc_entry *root);
 
