@@ -287,6 +287,39 @@ START_TEST(f03_numbers_out_of_range)
 }
 END_TEST
 
+/* Their sum has no 64-bit integer: what adds sizes up goes on, and each row is told. */
+START_TEST(f05_two_sizes_near_2_to_63)
+{
+    static const char *const columns[] = { "size", "stored" };
+    scenario t;
+    char id[65], sql[160];
+    brc_buf ids = BRC_BUF_INIT;
+    report r;
+    brc_stats before, stats;
+    make_history(&t, id);
+    OK(&t, brc_stat(t.repo, &before, &t.err));
+    snprintf(sql, sizeof(sql), "UPDATE object SET %s=9223372036854775800 WHERE id IN"
+             " (SELECT id FROM object WHERE kind=1 ORDER BY blob LIMIT 2)", columns[_i]);
+    scenario_sql(&t, sql);
+    snprintf(sql, sizeof(sql), "SELECT lower(hex(id)) FROM object WHERE %s>1<<62", columns[_i]);
+    scenario_rows(&t, sql, &ids);
+    ck_assert_uint_eq(ids.len, 2 * 33);
+    for (int i = 0; i < 2; i++) {
+        check_file(&t, i == 0 ? 0 : BRC_FSCK_NO_DECODE, &r);
+        for (size_t at = 0; at < ids.len; at += 33) { /* a line each */
+            ids.data[at + 32] = 0;
+            found(&r, (const char *)ids.data + at);
+        }
+    }
+    OK(&t, brc_stat(t.repo, &stats, &t.err));
+    ck_assert_uint_eq(_i == 0 ? stats.logical_bytes : stats.stored_bytes, INT64_MAX);
+    ck_assert_uint_eq(stats.objects, before.objects);
+    ck_assert_uint_eq(stats.chunk_refs, before.chunk_refs);
+    brc_buf_dispose(&ids);
+    scenario_stop(&t);
+}
+END_TEST
+
 /* Nobody takes 2 GB because a row claims them. */
 START_TEST(f06_claimed_bytes_are_not_reserved)
 {
@@ -565,6 +598,7 @@ Suite *fsck_suite(void)
     tcase_add_test(tc, D3_contradicting_rows_hide_nothing);
     tcase_add_loop_test(tc, f03_numbers_out_of_range, 0,
                         (int)(sizeof(numbers_out_of_range) / sizeof(numbers_out_of_range[0])));
+    tcase_add_loop_test(tc, f05_two_sizes_near_2_to_63, 0, 2);
     tcase_add_loop_test(tc, f06_claimed_bytes_are_not_reserved, 0, 2);
     tcase_add_test(tc, D3_a_missing_document);
     tcase_add_test(tc, D3_missing_map_nodes);
