@@ -161,9 +161,11 @@ int cli_open(struct cli *cli, uint32_t flags)
     opts.max_nodes = cli->max_nodes;
     opts.pool = cli->pool;
     opts.registry = cli->registry;
-    opts.progress = cli_progress_step;
-    opts.progress_ctx = cli;
     cli_progress_begin(cli);
+    if (cli->progress.enabled) { /* else nobody measures what is to be done */
+        opts.progress = cli_progress_step;
+        opts.progress_ctx = cli;
+    }
     if (flags & BRC_OPEN_CREATE)
         cli_signal_hold();
     rc = brc_open(&cli->repo, cli->file, &opts, &cli->err);

@@ -10,7 +10,7 @@
 #define JOB_ITEMS 64
 #define JOBS_PER_THREAD 4
 /* Looked up together: more as the request goes on. */
-#define LIST_FIRST 64
+#define LIST_FIRST 8
 #define LIST_MOST 4096
 
 /* Items that have been looked up and not been put into a job. */
@@ -33,7 +33,8 @@ typedef struct read_run {
     const brc_read_ops *ops;
     brc_pipe *pipe;
     brc_store *store;
-    int ended; /* list() has come to the end */
+    size_t ask; /* how many list() may give next */
+    int ended;  /* list() has come to the end    */
 } read_run;
 
 /* ---- failures -------------------------------- */
@@ -163,13 +164,12 @@ static int read_blob_order(const void *x, const void *y)
     return (a->object.blob > b->object.blob) - (a->object.blob < b->object.blob);
 }
 
-/* A list with room for more items than the one that it replaces, which is empty. */
-static int read_list_grow(brc_pipe *pipe, brc_error *err)
+/* The list, which is empty, has room for `cap` items. */
+static int read_list_room(brc_pipe *pipe, size_t cap, brc_error *err)
 {
     void *p;
-    size_t cap = pipe->list == NULL ? LIST_FIRST : 8 * pipe->list->cap;
     size_t each = sizeof(brc_read_item) + sizeof(brc_read_item *) + sizeof(brc_object *);
-    if (pipe->list != NULL && (pipe->list->n < pipe->list->cap || cap > LIST_MOST))
+    if (pipe->list != NULL && pipe->list->cap >= cap)
         return BRC_OK;
     BRC_TRY(brc_new(&p, sizeof(read_list) + cap * each, err));
     free(pipe->list);
@@ -185,12 +185,14 @@ static int read_list_grow(brc_pipe *pipe, brc_error *err)
 static int read_look_up(read_run *run, brc_error *err)
 {
     size_t nasked = 0;
-    BRC_TRY(read_list_grow(run->pipe, err));
+    BRC_TRY(read_list_room(run->pipe, run->ask, err));
     read_list *list = run->pipe->list;
-    memset(list->items, 0, list->cap * sizeof(*list->items));
+    memset(list->items, 0, run->ask * sizeof(*list->items));
     list->n = list->at = 0;
-    BRC_TRY(run->ops->list(run->ops->ctx, list->items, list->cap, &list->n, err));
+    BRC_TRY(run->ops->list(run->ops->ctx, list->items, run->ask, &list->n, err));
     run->ended = list->n == 0;
+    if (list->n == run->ask && run->ask < LIST_MOST)
+        run->ask *= 8;
     for (size_t i = 0; i < list->n; i++) {
         list->order[i] = &list->items[i];
         if (!list->items[i].object.found)
@@ -206,11 +208,9 @@ static int read_look_up(read_run *run, brc_error *err)
 
 static int read_open(read_run *run, brc_read_item *item, brc_error *err)
 {
-    char hex[65];
     const brc_object *o = &item->object;
     if (!o->found)
-        return brc_fail(err, BRC_ECORRUPT, "its object %s is missing; run 'breccia fsck'",
-                        brc_oid_format(hex, &o->id));
+        return brc_object_missing(&o->id, err);
     item->len = (size_t)o->size;
     if (run->ops->open != NULL)
         return run->ops->open(run->ops->ctx, item, err);
@@ -314,7 +314,7 @@ static void read_forget(brc_window *w)
 
 int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc_error *err)
 {
-    read_run run = {.ops = ops, .pipe = pipe, .store = store};
+    read_run run = {.ops = ops, .pipe = pipe, .store = store, .ask = LIST_FIRST};
     brc_window_ops window = {.ctx = &run, .fill = read_fill_job, .run = read_run_job,
                              .finish = read_finish_job};
     BRC_TRY(brc_pipe_window(pipe, &pipe->reading, JOBS_PER_THREAD, sizeof(read_job),

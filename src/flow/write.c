@@ -191,11 +191,9 @@ static int write_run_job(void *ctx, brc_window_job *base, int stage, unsigned wo
 
 static int write_load_old(write_run *run, brc_write_item *item, brc_error *err)
 {
-    char hex[65];
     const brc_object *o = &item->old;
     if (!o->found)
-        return brc_fail(err, BRC_ECORRUPT, "its object %s is missing; run 'breccia fsck'",
-                        brc_oid_format(hex, &o->id));
+        return brc_object_missing(&o->id, err);
     BRC_TRY(brc_encoding_chain(run->store, o->encoding, &item->old_chain, err));
     if (o->encoding != 0 && item->old_chain == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,

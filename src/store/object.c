@@ -365,6 +365,13 @@ done:
     return rc;
 }
 
+int brc_object_missing(const brc_oid *id, brc_error *err)
+{
+    char hex[65];
+    return brc_fail(err, BRC_ECORRUPT, "its object %s is missing; run 'breccia fsck'",
+                    brc_oid_format(hex, id));
+}
+
 int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *err)
 {
     char hex[65];

@@ -80,6 +80,8 @@ BRC_MUST_USE int brc_object_insert(brc_store *store, const brc_object *object, c
  * compared, larger ones by their guard. BRC_ECOLLISION where not. */
 BRC_MUST_USE int brc_object_same(brc_store *store, const brc_object *object, const void *data, size_t len,
                                  uint64_t guard, brc_error *err);
+/* BRC_ECORRUPT: something names this id, and there is no such object. From any thread. */
+int brc_object_missing(const brc_oid *id, brc_error *err);
 /* BRC_ECOLLISION: what is stored under this id is something else. From any thread. */
 int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *err);
 /* A row moves to other stored bytes of the same content (re-encoding). */

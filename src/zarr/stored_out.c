@@ -92,7 +92,7 @@ typedef struct stored_reader {
     const uint64_t *outers; /* ndim numbers each                                   */
     size_t n, at;           /* of them, and the one that is being listed           */
     uint64_t ratio[BRC_MAX_NDIM]; /* chunks in a shard along each axis             */
-    uint64_t part, parts;   /* of the shard: what is listed next, and how many     */
+    uint64_t part; /* of the shard that is being listed: the next one to list      */
     uint64_t indexes[LIST_MOST * BRC_MAX_NDIM];
     uint64_t numbers[LIST_MOST];
     brc_oid ids[LIST_MOST];
@@ -110,16 +110,27 @@ static const uint64_t *outer_of(const stored_reader *r, size_t i)
     return r->outers + i * (size_t)(r->a->meta.ndim > 0 ? r->a->meta.ndim : 1);
 }
 
-/* The grid index of a part of an outer chunk; 0 where it is outside the grid. */
-static int part_index(const stored_reader *r, size_t outer, uint64_t part, uint64_t *index)
+/* Where an outer chunk begins in the grid, and how many chunks of the grid it has: its
+ * parts, numbered in C order. What lies outside the grid is none. */
+static void outer_box(const stored_reader *r, size_t outer, uint64_t *first, uint64_t *count)
 {
-    int inside = 1;
-    for (int i = r->a->meta.ndim - 1; i >= 0; i--) {
-        index[i] = outer_of(r, outer)[i] * r->ratio[i] + part % r->ratio[i];
-        part /= r->ratio[i];
-        inside &= index[i] < r->a->meta.grid.count[i];
+    for (int i = 0; i < r->a->meta.ndim; i++) {
+        const uint64_t end = r->a->meta.grid.count[i];
+        first[i] = outer_of(r, outer)[i] * r->ratio[i];
+        /* A damaged map may name what lies outside. */
+        count[i] = first[i] < end && end - first[i] < r->ratio[i] ? end - first[i] : r->ratio[i];
     }
-    return inside;
+}
+
+/* The grid index of a part of an outer chunk. */
+static void part_index(const stored_reader *r, size_t outer, uint64_t part, uint64_t *index)
+{
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    outer_box(r, outer, first, count);
+    for (int i = r->a->meta.ndim - 1; i >= 0; i--) {
+        index[i] = first[i] + part % count[i];
+        part /= count[i];
+    }
 }
 
 /* Opaque chunks are handed out as they came, behind their mark. */
@@ -243,13 +254,16 @@ static int list_unsharded(stored_reader *r, brc_read_item *items, size_t cap, si
 static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
     const size_t ndim = (size_t)r->a->meta.ndim;
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
     size_t asked = 0;
-    for (; asked < cap && r->part < r->parts; r->part++) {
+    outer_box(r, r->at, first, count);
+    uint64_t parts = brc_shape_count(r->a->meta.ndim, count);
+    for (; asked < cap && r->part < parts; asked++, r->part++) {
         r->numbers[asked] = r->part;
-        asked += (size_t)part_index(r, r->at, r->part, r->indexes + asked * ndim);
+        part_index(r, r->at, r->part, r->indexes + asked * ndim);
     }
     BRC_TRY(list_found(r, asked, 0, items, n, err));
-    if (r->part == r->parts) {
+    if (r->part == parts) {
         r->part = 0;
         r->at++;
     }
@@ -281,9 +295,11 @@ static int piece_order(const void *a, const void *b)
 static int give_piece(void *ctx, const uint64_t *index, brc_buf *out, int *there, brc_error *err)
 {
     const stored_reader *r = ctx;
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
     shard_piece key = {0};
+    outer_box(r, r->shard, first, count);
     for (int i = 0; i < r->a->meta.ndim; i++)
-        key.part = key.part * r->ratio[i] + index[i] % r->ratio[i];
+        key.part = key.part * count[i] + index[i] - first[i];
     const shard_piece *piece =
         r->npieces > 0
             ? bsearch(&key, r->pieces, r->npieces, sizeof(shard_piece), piece_order)
@@ -347,11 +363,8 @@ static int read_stored(stored_reader *r, brc_error *err)
                         .name = stored_out_name};
     uint64_t all;
     brc_stored_bytes(r->a, &r->chunk_bytes, &all);
-    r->parts = 1;
-    for (int i = 0; i < m->ndim; i++) {
+    for (int i = 0; i < m->ndim; i++)
         r->ratio[i] = m->nlevels > 0 ? m->outer.chunk[i] / m->grid.chunk[i] : 1;
-        r->parts *= r->ratio[i];
-    }
     brc_task task = brc_task_begin(repo, "export", all);
     int rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
     if (rc == BRC_OK)
