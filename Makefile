@@ -10,8 +10,8 @@
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
 #
-# Sources are found by name: src/*/*.c, codecs/*.c and codecs/lib/*.c make the library, cli/*.c
-# the command, tests/test_*.c the tests. A new file needs no line here.
+# Sources are found by name: src/LAYER, codecs and codecs/lib make the library, cli and cli/cmd
+# the command, tests/*/test_*.c the tests. A new file needs no line here.
 
 # ---- how to compile ---------------------------------------------------------
 
@@ -37,7 +37,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 HARDEN   := -Wl,-z,relro,-z,now
 PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip
 BZ2_LIBS := -lbz2 # Debian has no bzip2.pc
-# Opened when a file needs them (src/xfer/container.h): their headers, and no link.
+# Opened when a file needs them (src/xfer/container/container.h): their headers, and no link.
 LATE_PACKAGES := netcdf hdf5
 
 # Asked for at the first use and then kept: `make setup` may have to install
@@ -67,14 +67,14 @@ say  = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 # ---- what there is ----------------------------------------------------------
 
 objects   = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
-LIB_OBJS   := $(call objects,src/*/*.c codecs/*.c codecs/lib/*.c) $(if $(SQLITE),$(OBJ)/sqlite3.o)
-CLI_OBJS   := $(call objects,cli/*.c)
+LIB_OBJS   := $(call objects,src/*/*.c src/*/*/*.c codecs/*.c codecs/lib/*.c) $(if $(SQLITE),$(OBJ)/sqlite3.o)
+CLI_OBJS   := $(call objects,cli/*.c cli/cmd/*.c)
 KIT_MAIN   := $(call objects,tests/kit/kit_main.c tests/kit/kit_alloc.c)
 KIT_OBJS   := $(KIT_MAIN) $(call objects,tests/kit/codec_kit.c tests/kit/codec_lists.c tests/kit/type_kit.c)
 FUZZ_MAIN  := $(call objects,tests/fuzz/main.c)
 FUZZ_KIT   := $(call objects,tests/kit/row_edits.c tests/kit/battery.c tests/kit/sample_repo.c)
 FUZZ_OBJS  := $(filter-out $(FUZZ_MAIN),$(call objects,tests/fuzz/*.c))
-TEST_OBJS  := $(filter-out $(KIT_MAIN),$(call objects,tests/test_*.c tests/kit/*.c tests/main.c)) \
+TEST_OBJS  := $(filter-out $(KIT_MAIN),$(call objects,tests/*/test_*.c tests/kit/*.c tests/main.c)) \
               $(FUZZ_OBJS)
 PLUGIN_OBJS := $(call objects,tests/plugins/*.c)
 TEST_PLUGINS = $(patsubst $(OBJ)/%.o,$(OUT)/%.so,$(PLUGIN_OBJS))
@@ -139,7 +139,7 @@ $(STATEMENTS): $(filter-out src/store/check.c,$(wildcard src/store/*.c)) tests/k
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
 	@awk -f tests/kit/statements.awk $(filter %.c,$^) >$@
-$(OBJ)/tests/test_statements.o: $(STATEMENTS)
+$(OBJ)/tests/store/test_statements.o: $(STATEMENTS)
 
 $(OBJ)/%.o: %.c | setup $(SCHEMA) $(LATE)
 	$(call say,CC,$<)

@@ -1,4 +1,4 @@
-/* Every suite of the C tests: SUITE(x) names x_suite() in tests/test_x.c. */
+/* Every suite of the C tests: SUITE(x) names x_suite() in tests/LAYER/test_x.c. */
 SUITE(error)
 SUITE(buf)
 SUITE(hash)

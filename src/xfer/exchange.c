@@ -7,7 +7,7 @@
 #include "../base/json.h"
 #include "../zarr/repo.h"
 #include "../zarr/transfer.h"
-#include "npy_out.h"
+#include "npy/npy_out.h"
 #include "xfer.h"
 
 /* ---- nodes under a path -------------------------------- */

@@ -13,8 +13,8 @@
 #include "../history/snapshot.h"
 #include "../zarr/transfer.h"
 #include "elements.h"
-#include "npy_header.h"
-#include "tree_in.h"
+#include "npy/npy_header.h"
+#include "zarr/tree_in.h"
 #include "xfer.h"
 
 #define IMPORTABLE \

@@ -55,7 +55,7 @@ typedef struct brc_meta {
 } brc_meta;
 
 /* A member of an array's document, {"must_understand": false, ...}: what Zarr v2 says of the
- * array and v3 cannot (src/xfer/zarr2.h). */
+ * array and v3 cannot (src/xfer/zarr/zarr2.h). */
 #define BRC_ZARR2_NOTE "zarr2_array"
 /* 1 where the note has "fill_value": null: the array came without a fill value, and the
  * document has one only because v3 asks for it. Nobody said then what an absent chunk

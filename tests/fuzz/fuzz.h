@@ -4,7 +4,7 @@
  * A harness is one function that takes any bytes and comes back. What must hold of what
  * it did with them it says with FUZZ_TRUE; the sanitizers say the rest. The same
  * functions are linked into the programs of `make fuzz` (main.c, with libFuzzer) and
- * into the C tests, which replay the corpus (tests/test_fuzz_corpus.c).
+ * into the C tests, which replay the corpus (tests/api/test_fuzz_corpus.c).
  *
  * What is made here at its first use (a registry, a folder, a repository) is kept for
  * the runs that follow, and released by fuzz_end().

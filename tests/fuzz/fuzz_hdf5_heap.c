@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "../../src/xfer/hdf5_heap.h"
+#include "../../src/xfer/hdf5/hdf5_heap.h"
 #include "../../src/xfer/input.h"
 
 #define HEAD (3 + 16)

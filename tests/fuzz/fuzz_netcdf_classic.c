@@ -1,7 +1,7 @@
 /* The header of a classic NetCDF file, as it is looked through before netCDF-C reads it. */
 #include "fuzz.h"
 
-#include "../../src/xfer/netcdf_lib.h"
+#include "../../src/xfer/netcdf/netcdf_lib.h"
 
 void fuzz_netcdf_classic(const uint8_t *data, size_t len)
 {

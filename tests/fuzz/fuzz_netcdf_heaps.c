@@ -1,7 +1,7 @@
 /* The global heaps of a NetCDF-4 file, as they are looked through before netCDF-C reads it. */
 #include "fuzz.h"
 
-#include "../../src/xfer/netcdf_lib.h"
+#include "../../src/xfer/netcdf/netcdf_lib.h"
 
 void fuzz_netcdf_heaps(const uint8_t *data, size_t len)
 {

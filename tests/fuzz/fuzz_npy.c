@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../src/xfer/elements.h"
-#include "../../src/xfer/npy_header.h"
+#include "../../src/xfer/npy/npy_header.h"
 
 #define IMPORT_MAX ((uint64_t)1 << 20)
 

@@ -1,7 +1,7 @@
 /* A .zarray or .zgroup: what it becomes is a zarr.json, and goes back. */
 #include "fuzz.h"
 
-#include "../../src/xfer/zarr2.h"
+#include "../../src/xfer/zarr/zarr2.h"
 #include "../../src/zarr/meta.h"
 
 static void check_array(const brc_json *zarray)

@@ -18,10 +18,10 @@ typedef void (*json_place_fn)(void *ctx, const json_place *place);
 /* Calls for each change of each place, and says how many they were. */
 size_t json_places_each(const brc_json *doc, json_place_fn fn, void *ctx);
 
-/* The i-th document that the metadata lists accept (tests/test_metadata_lists.c); NULL
+/* The i-th document that the metadata lists accept (tests/zarr/test_metadata_lists.c); NULL
  * after the last one. The caller frees. */
 brc_json *metadata_document(size_t i);
-/* The same of the .zarray documents in tests/test_zarr2.c. */
+/* The same of the .zarray documents in tests/xfer/test_zarr2.c. */
 brc_json *zarr2_document(size_t i);
 
 #endif

@@ -11,7 +11,7 @@ BEGIN {
     home["xxhash.h"] = "src/base/"
     home["pthread.h"] = "src/base/"
     home["netcdf.h"] = home["hdf5.h"] = home["hdf5_hl.h"] = "src/xfer/"
-    home["dlfcn.h"] = "src/codec/plugin.c src/xfer/late_library.c"
+    home["dlfcn.h"] = "src/codec/plugin.c src/xfer/container/late_library.c"
 }
 
 function fault(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }

@@ -1,0 +1,156 @@
+/*
+ * cmd_commit.c - commit.
+ */
+#include "../cli.h"
+#include "../history.h"
+#include "../json_scan.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct cli_option commit_options[] = {
+    { "message", 'm', 1, "TEXT", "what the commit is" },
+    { "author", 0, 1, "'NAME <MAIL>'", "else $BRECCIA_AUTHOR, else the user and the host" },
+    { "date", 0, 1, "TIME", "2026-11-20, 2026-11-20T12:00:00Z or @SECONDS instead of now" },
+    { "meta", 0, 1, "KEY=JSON", "something that the commit carries; may be repeated" },
+    { "amend", 0, 0, NULL, "replace the branch's last commit" },
+    { "allow-empty", 0, 0, NULL, "commit also where nothing changed" },
+    CLI_OPTIONS_END
+};
+
+/* "ada <ada@engine>" */
+static const char *default_author(struct cli *cli)
+{
+    const char *author = getenv("BRECCIA_AUTHOR"), *user;
+    const struct passwd *entry;
+    char host[256] = "localhost";
+
+    if (author && author[0])
+        return author;
+    entry = getpwuid(geteuid());
+    user = entry ? entry->pw_name : getenv("USER");
+    user = user && user[0] ? user : "unknown";
+    if (gethostname(host, sizeof(host)) == 0)
+        host[sizeof(host) - 1] = '\0';
+    return cli_text(cli, "%s <%s@%s>", user, user, host);
+}
+
+/* Is `key` set again by a later --meta? */
+static int meta_set_later(const struct cli *cli, size_t index, const char *key, size_t len)
+{
+    const char *text;
+
+    for (size_t i = index + 1; (text = cli_nth_value(cli, "meta", i)) != NULL; i++)
+        if (strncmp(text, key, len) == 0 && text[len] == '=')
+            return 1;
+    return 0;
+}
+
+/* All --meta KEY=JSON as one object; *out stays where there is none. */
+static int meta_option(struct cli *cli, const char **out)
+{
+    const char *text, *object = "";
+
+    for (size_t i = 0; (text = cli_nth_value(cli, "meta", i)) != NULL; i++) {
+        size_t len = strcspn(text, "=");
+        const char *key = cli_text(cli, "%.*s", (int)len, text), *json;
+
+        if (len == 0 || text[len] != '=')
+            return cli_usage(cli, "option --meta: '%s' is no KEY=JSON", text);
+        if (text[len + 1] != '@' && !cli_json_valid(text + len + 1))
+            return cli_usage(cli,
+                             "option --meta: %s: '%s' is not valid JSON; a string is written with "
+                             "quotes: %s='\"%s\"'",
+                             key, text + len + 1, key, text + len + 1);
+        CLI_TRY(cli_json_text_argument(cli, "option --meta", text + len + 1, &json));
+        if (!meta_set_later(cli, i, text, len))
+            object = cli_text(cli, "%s%s%s:%s", object, object[0] ? "," : "",
+                              cli_json_quoted(cli, key), json);
+    }
+    if (object[0])
+        *out = cli_text(cli, "{%s}", object);
+    return BRC_OK;
+}
+
+/* What an amended commit keeps of the one that it replaces. */
+static int keep_of_amended(struct cli *cli, brc_commit_opts *opts)
+{
+    brc_commit *commit;
+    brc_oid id;
+
+    CLI_TRY(brc_resolve(&id, cli->repo, "HEAD", &cli->err));
+    CLI_TRY(brc_commit_read(&commit, cli->repo, &id, &cli->err));
+    if (!opts->message)
+        opts->message = cli_text(cli, "%s", commit->message);
+    if (!opts->author)
+        opts->author = cli_text(cli, "%s", commit->author);
+    if (!opts->meta_json && commit->meta_json)
+        opts->meta_json = cli_text(cli, "%s", commit->meta_json);
+    brc_commit_free(commit);
+    return BRC_OK;
+}
+
+static int read_commit_options(struct cli *cli, brc_commit_opts *opts)
+{
+    opts->message = cli_value(cli, "message");
+    opts->author = cli_value(cli, "author");
+    if (cli_has(cli, "amend"))
+        opts->flags |= BRC_COMMIT_AMEND;
+    if (cli_has(cli, "allow-empty"))
+        opts->flags |= BRC_COMMIT_ALLOW_EMPTY;
+    if (!opts->message && !cli_has(cli, "amend"))
+        return cli_usage(cli, "commit needs -m TEXT");
+    if (opts->message && opts->message[strspn(opts->message, " \t\r\n")] == '\0')
+        return cli_usage(cli, "option --message: the text is empty");
+    if (opts->author && !opts->author[0])
+        return cli_usage(cli, "option --author: the name is empty");
+    CLI_TRY(cli_time_option(cli, "date", &opts->time_us));
+    return meta_option(cli, &opts->meta_json);
+}
+
+static int run_commit(struct cli *cli)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    const char *branch;
+    brc_oid id;
+
+    CLI_TRY(read_commit_options(cli, &opts));
+    CLI_TRY(cli_open_edit(cli));
+    if (cli_has(cli, "amend"))
+        CLI_TRY(keep_of_amended(cli, &opts));
+    if (!opts.author)
+        opts.author = default_author(cli);
+    CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
+    branch = cli_text(cli, "%s", branch);
+    CLI_TRY(brc_session_commit(&id, cli->session, &opts, &cli->err));
+    cli_done(cli);
+    cli_say(cli, "[%s %s] %s", cli_escaped(cli, branch), cli_short_id(cli, &id),
+            cli_subject(cli, opts.message));
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "id", cli_long_id(cli, &id));
+        cli_json_member(cli, "branch", branch);
+        cli_json_member(cli, "message", opts.message);
+        cli_json_close(cli, '{');
+    }
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_commit = {
+    .name = "commit",
+    .group = "Versions",
+    .summary = "make a version of the uncommitted changes",
+    .usage = "FILE -m TEXT [OPTIONS]\nFILE --amend [-m TEXT] [OPTIONS]",
+    .details = "--amend keeps the message, author and meta of the commit that it replaces where\n"
+               "they are not given anew.",
+    .examples = "breccia commit climate.brc -m 'June'\n"
+                "breccia commit climate.brc -m 'June' --meta run='{\"seed\": 7}' "
+                "--author 'Ada <ada@example.org>'",
+    .options = commit_options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .flags = CLI_POOL,
+    .run = run_commit,
+};

@@ -1,0 +1,134 @@
+/*
+ * cmd_diff.c - status and diff: what differs.
+ */
+#include "../changes.h"
+#include "../cli.h"
+#include "../history.h"
+
+#include <string.h>
+
+/* ---- status ---------------------------------------------------------------------- */
+
+static int put_status(struct cli *cli, const char *branch, int clean, int unborn)
+{
+    struct cli_changes changes = { .title = "Uncommitted changes:" };
+
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "branch", branch);
+        cli_json_key(cli, "clean");
+        cli_json_bool(cli, clean);
+    } else {
+        cli_puts(cli, "On branch ");
+        cli_color(cli, CLI_GREEN);
+        cli_puts(cli, cli_escaped(cli, branch));
+        cli_color_end(cli);
+        cli_puts(cli, unborn ? "\nNo commits yet\n" : "\n");
+    }
+    CLI_TRY(cli_put_changes(cli, &changes));
+    if (cli->json)
+        cli_json_close(cli, '{');
+    else if (clean)
+        cli_puts(cli, "Nothing to commit, clean\n");
+    return BRC_OK;
+}
+
+static int run_status(struct cli *cli)
+{
+    struct cli_refs refs;
+    const char *branch;
+    int clean;
+
+    CLI_TRY(cli_open_view(cli));
+    CLI_TRY(brc_session_clean(&clean, cli->session, &cli->err));
+    CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
+    branch = cli_text(cli, "%s", branch);
+    CLI_TRY(cli_refs_read(cli, &refs));
+    return put_status(cli, branch, clean, cli_refs_unborn(&refs));
+}
+
+const struct cli_command cli_command_status = {
+    .name = "status",
+    .group = "Versions",
+    .summary = "show the branch and what is uncommitted",
+    .usage = "FILE",
+    .examples = "breccia status climate.brc\nbreccia status climate.brc --json",
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run_status,
+};
+
+/* ---- diff ------------------------------------------------------------------------ */
+
+static const struct cli_option diff_options[] = {
+    { "stat", 0, 0, NULL, "counts by node" },
+    { "elements", 0, 0, NULL, "how many elements differ, where, by how much" },
+    { "exit-code", 0, 0, NULL, "exit status 1 where values or metadata differ" },
+    CLI_OPTIONS_END
+};
+
+/* The versions in front of "--": A, A B or A..B. */
+static int read_versions(struct cli *cli, struct cli_changes *changes, size_t n)
+{
+    const char *one = cli_operand(cli, 1), *dots = n == 1 ? strstr(one, "..") : NULL;
+
+    for (size_t i = 1; i <= n; i++)
+        if (cli_operand(cli, i)[0] == '/')
+            return cli_usage(cli, "%s is no version: a PATH stands behind --", cli_operand(cli, i));
+    if (dots && dots[2] == '.')
+        return cli_usage(cli, "'%s': only ranges with two dots are known, A..B", one);
+    changes->a = n > 0 ? one : NULL;
+    changes->b = n > 1 ? cli_operand(cli, 2) : NULL;
+    if (dots) {
+        changes->a = dots > one ? cli_text(cli, "%.*s", (int)(dots - one), one) : "HEAD";
+        changes->b = dots[2] ? dots + 2 : "HEAD";
+    }
+    return BRC_OK;
+}
+
+static int run_diff(struct cli *cli)
+{
+    size_t revs = cli->args.before_dashes, paths = cli->args.noperands - revs;
+    struct cli_changes changes = { .elements = cli_has(cli, "elements"),
+                                   .stat = cli_has(cli, "stat"),
+                                   .silent = cli->quiet };
+
+    if (revs < 1)
+        return cli_usage(cli, "FILE stands in front of --");
+    if (revs > 3)
+        return cli_usage(cli, "diff takes two versions at most; PATH stands behind --");
+    if (paths > 1)
+        return cli_usage(cli, "diff takes one PATH behind --");
+    CLI_TRY(read_versions(cli, &changes, revs - 1));
+    changes.path = paths ? cli_path(cli, cli_operand(cli, revs)) : NULL;
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    if (cli->json)
+        cli_json_open(cli, '{');
+    CLI_TRY(cli_put_changes(cli, &changes));
+    if (cli->json)
+        cli_json_close(cli, '{');
+    return cli_has(cli, "exit-code") && changes.differing > 0;
+}
+
+const struct cli_command cli_command_diff = {
+    .name = "diff",
+    .group = "Versions",
+    .summary = "show what differs between two versions",
+    .usage = "FILE [-- PATH]\n"
+             "FILE A [-- PATH]\n"
+             "FILE A B [-- PATH]\n"
+             "FILE A..B [-- PATH]",
+    .details = "Without a version: HEAD and the uncommitted state. With A: A and the uncommitted\n"
+               "state. A..B is A and B; the one left out is HEAD. PATH keeps this node and what\n"
+               "is under it.\n"
+               "A node that is stored differently (codecs, backend) and has the same values is\n"
+               "listed as 'storage only'; --exit-code does not count it. --quiet lists nothing.",
+    .examples = "breccia diff climate.brc\n"
+                "breccia diff climate.brc v1.0 main --stat -- /t2m\n"
+                "breccia diff climate.brc main~1 main --elements --exit-code",
+    .options = diff_options,
+    .min_operands = 1,
+    .max_operands = 4,
+    .flags = CLI_POOL,
+    .run = run_diff,
+};

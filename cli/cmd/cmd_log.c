@@ -1,0 +1,246 @@
+/*
+ * cmd_log.c - log and show.
+ *
+ * `log FILE X`: X is a node where there is one, as in `log FILE [PATH]`; else a
+ * version or a range, as in git; else a node that was there once.
+ */
+#include "../changes.h"
+#include "../cli.h"
+#include "../graph.h"
+#include "../history.h"
+
+#include <string.h>
+
+static const struct cli_option log_options[] = {
+    { "graph", 0, 0, NULL, "draw how commits hang together" },
+    { "oneline", 0, 0, NULL, "one line a commit" },
+    { "number", 'n', 1, "N", "at most so many commits; also -N" },
+    { "at", 0, 1, "REV", "from this version back" },
+    CLI_OPTIONS_END
+};
+
+struct log_request {
+    const char *rev; /* or a range; NULL: HEAD                                */
+    const char *path;
+    const char *word; /* PATH, but it might have been meant as REV; or NULL   */
+    uint64_t limit;
+    struct cli_graph *graph; /* NULL: none                                    */
+};
+
+static void put_log_entry(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
+                          const struct log_request *request, uint64_t index)
+{
+    struct cli_graph *graph = request->graph;
+    const char *first = "", *prefix = "";
+
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_commit_members(cli, commit, refs);
+        cli_json_close(cli, '{');
+        return;
+    }
+    if (graph)
+        cli_graph_enter(cli, graph, commit, &first, &prefix);
+    if (cli_has(cli, "oneline")) {
+        cli_commit_line(cli, commit, refs, first);
+    } else {
+        if (index > 0 && !graph)
+            cli_puts(cli, "\n");
+        cli_commit_text(cli, commit, refs, first, prefix);
+        if (graph)
+            cli_printf(cli, "%.*s\n", (int)strlen(prefix) - 1, prefix);
+    }
+    if (graph && !request->path)
+        cli_graph_connect(cli, graph, commit);
+    else if (graph)
+        graph->n = 0; /* some commits are left out, so nothing hangs together */
+}
+
+/* The path is in no commit: perhaps it is not committed yet, or no path at all. */
+static int explain_no_node(struct cli *cli, const struct log_request *request)
+{
+    int kind;
+
+    if (cli->session && brc_node_kind(&kind, cli->session, request->path, NULL) == BRC_OK && kind) {
+        cli_say(cli, "no commit has %s yet", cli_escaped(cli, request->path));
+        return BRC_OK;
+    }
+    if (request->word)
+        return cli_fail(cli, BRC_ENOTFOUND,
+                        "'%s' is neither a node, now or in a commit, nor a branch, tag or commit",
+                        request->word);
+    return cli_fail(cli, BRC_ENOTFOUND, "there is no node %s in these commits", request->path);
+}
+
+static int log_commits(struct cli *cli, const struct cli_refs *refs,
+                       const struct log_request *request)
+{
+    const brc_commit *commit;
+    int rc = 0;
+
+    if (!request->rev && cli_refs_unborn(refs)) {
+        if (request->path)
+            return explain_no_node(cli, request);
+        cli_say(cli, "no commits yet");
+        return BRC_OK;
+    }
+    CLI_TRY(brc_log(&cli->iter, cli->repo, request->rev, request->path, &cli->err));
+    for (uint64_t i = 0;
+         i < request->limit && (rc = brc_log_next(cli->iter, &commit, &cli->err)) == 1; i++) {
+        put_log_entry(cli, commit, refs, request, i);
+        CLI_TRY(cli_out_check(cli));
+    }
+    if (rc == BRC_ENOTFOUND && request->path)
+        return explain_no_node(cli, request);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* What the one word in front of "--" stands for. */
+static int place_word(struct cli *cli, struct log_request *request, const char *word)
+{
+    const char *path = cli_path(cli, word);
+    brc_oid id;
+    int kind;
+
+    CLI_TRY(brc_session_open(&cli->session, cli->repo, NULL, BRC_SESSION_VIEW, &cli->err));
+    if (word[0] == '/' || request->rev ||
+        (brc_node_kind(&kind, cli->session, path, NULL) == BRC_OK && kind)) {
+        request->path = path;
+    } else if (strstr(word, "..") || brc_resolve(&id, cli->repo, word, NULL) == BRC_OK) {
+        request->rev = word;
+    } else {
+        request->path = path;
+        request->word = word;
+    }
+    return BRC_OK;
+}
+
+/* Takes "-5", which is -n 5, out of the n operands. */
+static size_t take_counts(const char **words, size_t n, uint64_t *limit)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (words[i][0] != '-' || !cli_read_u64(limit, words[i] + 1))
+            words[kept++] = words[i];
+    return kept;
+}
+
+/* [REV|A..B] [PATH] [-- PATH] */
+static int read_log_operands(struct cli *cli, struct log_request *request)
+{
+    const char **words = cli->args.operands + 1, **paths;
+    size_t n, npaths;
+
+    if (cli->args.before_dashes < 1)
+        return cli_usage(cli, "FILE stands in front of --");
+    paths = cli->args.operands + cli->args.before_dashes;
+    npaths = cli->args.noperands - cli->args.before_dashes;
+    n = take_counts(words, cli->args.before_dashes - 1, &request->limit);
+    if (n + npaths > (request->rev ? 1 : 2) || npaths > 1)
+        return cli_usage(cli, "log takes one REV or A..B (which may be --at) and one PATH");
+    if (n + npaths == 2)
+        request->rev = words[0];
+    if (npaths == 1)
+        request->path = cli_path(cli, paths[0]);
+    else if (n == 2)
+        request->path = cli_path(cli, words[1]);
+    return npaths == 0 && n == 1 ? place_word(cli, request, words[0]) : BRC_OK;
+}
+
+static int run_log(struct cli *cli)
+{
+    struct cli_refs refs;
+    struct cli_graph graph = { NULL, 0, 0 };
+    struct log_request request = { .rev = cli_value(cli, "at"), .limit = UINT64_MAX };
+    int rc;
+
+    CLI_TRY(cli_uint_option(cli, "number", 0, UINT64_MAX, &request.limit));
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    CLI_TRY(read_log_operands(cli, &request));
+    CLI_TRY(cli_refs_read(cli, &refs));
+    if (cli_has(cli, "graph"))
+        request.graph = &graph;
+    if (cli->json)
+        cli_json_open(cli, '[');
+    rc = log_commits(cli, &refs, &request);
+    if (cli->json)
+        cli_json_close(cli, '[');
+    cli_graph_dispose(&graph);
+    return rc;
+}
+
+const struct cli_command cli_command_log = {
+    .name = "log",
+    .group = "Versions",
+    .summary = "list commits, newest first",
+    .usage = "FILE [REV|A..B] [PATH] [--graph] [--oneline] [-n N] [--at REV]",
+    .details = "From REV back, from HEAD where it is left out. A..B: commits that are reachable\n"
+               "from B and not from A; the one left out is HEAD. PATH keeps the commits that\n"
+               "changed this node or what is under it. One word alone is a PATH where there is\n"
+               "such a node, else a REV; in front of it '--' makes it a PATH.",
+    .examples = "breccia log climate.brc --oneline --graph\n"
+                "breccia log climate.brc v1.0..main\n"
+                "breccia log climate.brc /t2m -5 --json",
+    .options = log_options,
+    .min_operands = 1,
+    .max_operands = 8,
+    .run = run_log,
+};
+
+/* ---- show ------------------------------------------------------------------------ */
+
+static const struct cli_option show_options[] = {
+    { "elements", 0, 0, NULL, "how many elements differ, where, by how much" },
+    { "stat", 0, 0, NULL, "counts alone" },
+    CLI_OPTIONS_END
+};
+
+static int show_commit(struct cli *cli, const brc_commit *commit)
+{
+    struct cli_refs refs;
+    struct cli_changes changes = { .b = cli_long_id(cli, &commit->id),
+                                   .elements = cli_has(cli, "elements"),
+                                   .stat = cli_has(cli, "stat") };
+
+    CLI_TRY(cli_refs_read(cli, &refs));
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_commit_members(cli, commit, &refs);
+    } else {
+        cli_commit_text(cli, commit, &refs, "", "");
+        changes.title = "";
+    }
+    CLI_TRY(cli_put_changes(cli, &changes));
+    if (cli->json)
+        cli_json_close(cli, '{');
+    return BRC_OK;
+}
+
+static int run_show(struct cli *cli)
+{
+    brc_commit *commit;
+    brc_oid id;
+    int rc;
+
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    CLI_TRY(brc_resolve(&id, cli->repo, cli_operand(cli, 1), &cli->err));
+    CLI_TRY(brc_commit_read(&commit, cli->repo, &id, &cli->err));
+    rc = show_commit(cli, commit);
+    brc_commit_free(commit);
+    return rc;
+}
+
+const struct cli_command cli_command_show = {
+    .name = "show",
+    .group = "Versions",
+    .summary = "show one commit and what it changed",
+    .usage = "FILE REV [--stat] [--elements]",
+    .details = "What it changed is told against its first parent.",
+    .examples = "breccia show climate.brc v1.0\nbreccia show climate.brc main~2 --json",
+    .options = show_options,
+    .min_operands = 2,
+    .max_operands = 2,
+    .flags = CLI_POOL,
+    .run = run_show,
+};

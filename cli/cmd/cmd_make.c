@@ -1,0 +1,258 @@
+/*
+ * cmd_make.c - init, create, group: what begins a repository or a node.
+ */
+#include "../cli.h"
+#include "../compress.h"
+#include "../json_scan.h"
+
+#include <string.h>
+
+static int run_init(struct cli *cli)
+{
+    const char *branch;
+
+    CLI_TRY(cli_open(cli, BRC_OPEN_CREATE));
+    cli_done(cli);
+    CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
+    cli_say(cli, "made %s, on branch %s", cli_escaped(cli, cli->file), cli_escaped(cli, branch));
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "file", cli->file);
+        cli_json_member(cli, "branch", branch);
+        cli_json_close(cli, '{');
+    }
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_init = {
+    .name = "init",
+    .group = "Making and filling",
+    .summary = "make a new, empty repository",
+    .usage = "FILE",
+    .details = "FILE is made, with a root group on branch main. A file that is already there is\n"
+               "refused.",
+    .examples = "breccia init climate.brc",
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run_init,
+};
+
+/* ---- group -------------------------------------------------------------------- */
+
+static const struct cli_option group_options[] = {
+    { "attrs", 0, 1, "JSON", "its attributes, an object" },
+    CLI_OPTIONS_END
+};
+
+static void print_path_document(struct cli *cli, const char *path)
+{
+    if (!cli->json)
+        return;
+    cli_json_open(cli, '{');
+    cli_json_member(cli, "path", path);
+    cli_json_close(cli, '{');
+}
+
+/* --attrs, checked; NULL where it is not given. */
+static int attrs_option(struct cli *cli, const char **out)
+{
+    const char *text = cli_value(cli, "attrs");
+
+    *out = NULL;
+    return text ? cli_json_text_argument(cli, "option --attrs", text, out) : BRC_OK;
+}
+
+static int run_group(struct cli *cli)
+{
+    const char *path = cli_path(cli, cli_operand(cli, 1)), *attrs;
+
+    CLI_TRY(attrs_option(cli, &attrs));
+    CLI_TRY(cli_open_edit(cli));
+    CLI_TRY(brc_group_create(cli->session, path, attrs, &cli->err));
+    cli_say(cli, "made group %s", cli_escaped(cli, path));
+    print_path_document(cli, path);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_group = {
+    .name = "group",
+    .group = "Making and filling",
+    .summary = "make a group",
+    .usage = "FILE PATH [--attrs JSON]",
+    .details = "Missing parent groups are made.",
+    .examples = "breccia group climate.brc /model/run1 --attrs '{\"institute\": \"DKRZ\"}'",
+    .options = group_options,
+    .min_operands = 2,
+    .max_operands = 2,
+    .flags = CLI_PATH,
+    .run = run_group,
+};
+
+/* ---- create ------------------------------------------------------------------- */
+
+static const struct cli_option create_options[] = {
+    { "shape", 0, 1, "N,N,...", "extent of each dimension; '' for a single value" },
+    { "dtype", 0, 1, "TYPE", "data type: float32, int16, ..., or a JSON object" },
+    { "chunks", 0, 1, "N,N,...", "chunk shape; about 1 MiB a chunk where not given" },
+    { "shards", 0, 1, "N,N,...", "chunks are kept in shards of this shape for Zarr's tools" },
+    { "fill", 0, 1, "VALUE", "value of what was never written: 0, 1.5, NaN, 0x7fc00001, JSON" },
+    { "codecs", 0, 1, "JSON", "a Zarr v3 codec list" },
+    { "compress", 0, 1, CLI_COMPRESS_VALUE, "the short form of --codecs" },
+    { "dimension-names", 0, 1, "NAME,NAME,...", "an empty name leaves that dimension without" },
+    { "attrs", 0, 1, "JSON", "its attributes, an object" },
+    { "chunk-key-encoding", 0, 1, "default|v2", "how chunks are named in an exported Zarr" },
+    { "backend", 0, 1, "JSON", "where chunks lie; this build has 'inline', in the file" },
+    { "metadata", 0, 1, "JSON", "a whole zarr.json instead of the options above" },
+    CLI_OPTIONS_END
+};
+
+/* This build keeps every chunk in the file. */
+static int check_backend(struct cli *cli)
+{
+    const char *text = cli_value(cli, "backend"), *json;
+    struct cli_json_text name = { NULL, 0 };
+
+    if (!text || strcmp(text, "inline") == 0)
+        return BRC_OK;
+    CLI_TRY(cli_json_text_argument(cli, "option --backend", text, &json));
+    if ((cli_json_find(&name, json, strlen(json), "name") &&
+         cli_json_is_string(&name, "inline")) ||
+        strcmp(json, "\"inline\"") == 0)
+        return BRC_OK;
+    return cli_fail(cli, BRC_EUNSUPPORTED,
+                    "option --backend: this build has the backend 'inline' alone");
+}
+
+static int check_metadata_stands_alone(struct cli *cli)
+{
+    static const char *const others[] = {
+        "shape",  "dtype",    "chunks",          "shards", "fill",
+        "codecs", "compress", "dimension-names", "attrs",  "chunk-key-encoding"
+    };
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (cli_has(cli, others[i]))
+            return cli_usage(cli, "--metadata is a whole document: leave --%s out", others[i]);
+    return BRC_OK;
+}
+
+/* "time,,lon" as three names, the second one NULL. */
+static int dimension_names_option(struct cli *cli, int ndim, const char *const **out)
+{
+    const char *text = cli_value(cli, "dimension-names"), *p = text;
+    const char **names = cli_alloc(cli, BRC_MAX_NDIM + 1, sizeof(*names));
+    int n = 0;
+
+    *out = NULL;
+    if (!text)
+        return BRC_OK;
+    while (ndim > 0 || *text) {
+        size_t len = strcspn(p, ",");
+
+        if (n == BRC_MAX_NDIM)
+            return cli_usage(cli, "option --dimension-names: more than %d names", BRC_MAX_NDIM);
+        names[n++] = len ? cli_text(cli, "%.*s", (int)len, p) : NULL;
+        if (!p[len])
+            break;
+        p += len + 1;
+    }
+    if (n != ndim)
+        return cli_usage(cli, "option --dimension-names: %d names for %d dimensions", n, ndim);
+    *out = names;
+    return BRC_OK;
+}
+
+/* A shape that needs one extent a dimension; NULL where the option is not given. */
+static int shape_option(struct cli *cli, const char *name, int ndim, uint64_t *dims,
+                        const uint64_t **out)
+{
+    int n;
+
+    if (!cli_has(cli, name))
+        return BRC_OK;
+    CLI_TRY(cli_dims_option(cli, name, dims, &n));
+    if (n != ndim)
+        return cli_usage(cli, "option --%s has %d dimensions, --shape has %d", name, n, ndim);
+    *out = dims;
+    return BRC_OK;
+}
+
+/* `dims` has room for the shape, the chunks and the shards. */
+static int fill_spec(struct cli *cli, brc_array_spec *spec, uint64_t dims[3][BRC_MAX_NDIM])
+{
+    const char *encoding = NULL;
+
+    if (!cli_has(cli, "shape") || !cli_has(cli, "dtype"))
+        return cli_usage(cli, "create needs --shape and --dtype, or --metadata");
+    CLI_TRY(cli_dims_option(cli, "shape", dims[0], &spec->ndim));
+    spec->shape = dims[0];
+    spec->dtype = cli_value(cli, "dtype");
+    if (spec->dtype[0] == '@' || spec->dtype[0] == '{')
+        CLI_TRY(cli_json_text_argument(cli, "option --dtype", spec->dtype, &spec->dtype));
+    CLI_TRY(shape_option(cli, "chunks", spec->ndim, dims[1], &spec->chunk));
+    CLI_TRY(shape_option(cli, "shards", spec->ndim, dims[2], &spec->shard));
+    spec->fill = cli_value(cli, "fill");
+    CLI_TRY(cli_codecs_option(cli, spec->dtype, &spec->codecs_json));
+    CLI_TRY(dimension_names_option(cli, spec->ndim, &spec->dimension_names));
+    CLI_TRY(attrs_option(cli, &spec->attrs_json));
+    CLI_TRY(cli_choice_option(cli, "chunk-key-encoding", "default|v2", &encoding));
+    spec->chunk_key_encoding = encoding;
+    return BRC_OK;
+}
+
+static void print_created(struct cli *cli, const char *path)
+{
+    const brc_array_info *info = brc_array_describe(cli->array);
+
+    cli_say(cli, "made array %s: %s, shape (%s), chunks (%s)", cli_escaped(cli, path),
+            cli_escaped(cli, info->dtype), cli_dims_text(cli, info->shape, info->ndim),
+            cli_dims_text(cli, info->chunk, info->ndim));
+    if (!cli->json)
+        return;
+    cli_json_open(cli, '{');
+    cli_json_member(cli, "path", path);
+    cli_json_key(cli, "shape");
+    cli_json_dims(cli, info->shape, info->ndim);
+    cli_json_key(cli, "chunk_shape");
+    cli_json_dims(cli, info->chunk, info->ndim);
+    cli_json_close(cli, '{');
+}
+
+static int run_create(struct cli *cli)
+{
+    const char *path = cli_path(cli, cli_operand(cli, 1));
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    uint64_t dims[3][BRC_MAX_NDIM];
+
+    CLI_TRY(check_backend(cli));
+    if (cli_has(cli, "metadata")) {
+        CLI_TRY(check_metadata_stands_alone(cli));
+        CLI_TRY(cli_json_text_argument(cli, "option --metadata", cli_value(cli, "metadata"),
+                                       &spec.metadata_json));
+    } else {
+        CLI_TRY(fill_spec(cli, &spec, dims));
+    }
+    CLI_TRY(cli_open_edit(cli));
+    CLI_TRY(brc_array_create(&cli->array, cli->session, path, &spec, &cli->err));
+    print_created(cli, path);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_create = {
+    .name = "create",
+    .group = "Making and filling",
+    .summary = "make an array",
+    .usage = "FILE PATH --shape N,N,... --dtype TYPE [--chunks N,N,...] [OPTIONS]\n"
+             "FILE PATH --metadata @zarr.json",
+    .details = "Missing parent groups are made. An array costs its metadata alone until something\n"
+               "is written: what was never written reads as the fill value.",
+    .examples = "breccia create mnist.brc /train --shape 60000,28,28 --dtype uint8 "
+                "--chunks 1000,28,28\n"
+                "breccia create climate.brc /t2m --shape 0,241,480 --dtype float32 --fill NaN "
+                "--compress blosc:zstd:5 --dimension-names time,lat,lon",
+    .options = create_options,
+    .min_operands = 2,
+    .max_operands = 2,
+    .flags = CLI_PATH,
+    .run = run_create,
+};

@@ -1,0 +1,216 @@
+/*
+ * cmd_node.c - rm, mv, cp, attrs: nodes and their attributes.
+ */
+#include "../cli.h"
+#include "../json_scan.h"
+
+#include <string.h>
+
+/* ---- rm, mv, cp ------------------------------------------------------------------ */
+
+static int run_rm(struct cli *cli)
+{
+    const char *path = cli_path(cli, cli_operand(cli, 1));
+
+    CLI_TRY(cli_open_edit(cli));
+    CLI_TRY(brc_node_remove(cli->session, path, &cli->err));
+    cli_say(cli, "removed %s", cli_escaped(cli, path));
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "path", path);
+        cli_json_close(cli, '{');
+    }
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_rm = {
+    .name = "rm",
+    .group = "Making and filling",
+    .summary = "remove a node and all under it",
+    .usage = "FILE PATH",
+    .details = "Versions that have it keep it.",
+    .examples = "breccia rm climate.brc /scratch",
+    .min_operands = 2,
+    .max_operands = 2,
+    .flags = CLI_PATH,
+    .run = run_rm,
+};
+
+static void print_from_to(struct cli *cli, const char *done, const char *from, const char *to)
+{
+    cli_say(cli, "%s %s to %s", done, cli_escaped(cli, from), cli_escaped(cli, to));
+    if (!cli->json)
+        return;
+    cli_json_open(cli, '{');
+    cli_json_member(cli, "from", from);
+    cli_json_member(cli, "to", to);
+    cli_json_close(cli, '{');
+}
+
+static int run_mv(struct cli *cli)
+{
+    const char *from = cli_path(cli, cli_operand(cli, 1));
+    const char *to = cli_path(cli, cli_operand(cli, 2));
+
+    CLI_TRY(cli_open_edit(cli));
+    CLI_TRY(brc_node_move(cli->session, from, to, &cli->err));
+    print_from_to(cli, "moved", from, to);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_mv = {
+    .name = "mv",
+    .group = "Making and filling",
+    .summary = "move or rename a node with all under it",
+    .usage = "FILE FROM TO",
+    .details = "No chunk is copied.",
+    .examples = "breccia mv climate.brc /t2m /surface/temperature",
+    .min_operands = 3,
+    .max_operands = 3,
+    .run = run_mv,
+};
+
+static int run_cp(struct cli *cli)
+{
+    const char *from = cli_path(cli, cli_operand(cli, 1));
+    const char *to = cli_path(cli, cli_operand(cli, 2));
+
+    CLI_TRY(cli_open_edit(cli));
+    CLI_TRY(brc_node_copy(cli->session, from, to, &cli->err));
+    print_from_to(cli, "copied", from, to);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_cp = {
+    .name = "cp",
+    .group = "Making and filling",
+    .summary = "copy a node with all under it",
+    .usage = "FILE FROM TO",
+    .details = "No chunk is copied: both share what they have in common.",
+    .examples = "breccia cp climate.brc /t2m /t2m_corrected",
+    .min_operands = 3,
+    .max_operands = 3,
+    .run = run_cp,
+};
+
+/* ---- attrs ----------------------------------------------------------------------- */
+
+static const struct cli_option attrs_options[] = {
+    { "unset", 0, 1, "KEY", "remove an attribute; may be repeated" },
+    { "at", 0, 1, "REV", "reading: that version instead of the current branch as it is" },
+    CLI_OPTIONS_END
+};
+
+struct attr_setting {
+    const char *key, *json;
+};
+
+static int print_attrs(struct cli *cli, const char *path, const char *key)
+{
+    brc_buf json = BRC_BUF_INIT;
+    int rc;
+
+    CLI_TRY(cli_open_view(cli));
+    rc = brc_attrs_get(&json, cli->session, path, key, &cli->err);
+    if (rc >= 0) {
+        cli->doc.pretty = cli->out.terminal;
+        cli_json_raw(cli, (const char *)json.data, json.len);
+        if (!cli->json)
+            cli_puts(cli, "\n");
+    }
+    brc_buf_dispose(&json);
+    return rc;
+}
+
+/* Splits KEY=JSON. */
+static int read_setting(struct cli *cli, const char *text, struct attr_setting *out)
+{
+    const char *equals = strchr(text, '=');
+
+    if (!equals)
+        return cli_usage(cli, "'%s' is no KEY=JSON; one KEY alone is read", cli_escaped(cli, text));
+    if (equals == text)
+        return cli_usage(cli, "'%s' has no key in front of '='", cli_escaped(cli, text));
+    out->key = cli_text(cli, "%.*s", (int)(equals - text), text);
+    if (equals[1] == '@')
+        return cli_json_text_argument(cli, text, equals + 1, &out->json);
+    if (!cli_json_valid(equals + 1))
+        return cli_usage(cli,
+                         "attribute %s: '%s' is not valid JSON; a string is written with quotes: "
+                         "%s='\"%s\"'",
+                         out->key, equals + 1, out->key, equals + 1);
+    out->json = equals + 1;
+    return BRC_OK;
+}
+
+static int apply_settings(struct cli *cli, const char *path, const struct attr_setting *settings,
+                          size_t n)
+{
+    const char *key;
+
+    for (size_t i = 0; i < n; i++)
+        CLI_TRY(brc_attrs_set(cli->session, path, settings[i].key, settings[i].json, &cli->err));
+    for (size_t i = 0; (key = cli_nth_value(cli, "unset", i)) != NULL; i++)
+        CLI_TRY(brc_attrs_set(cli->session, path, key, NULL, &cli->err));
+    return BRC_OK;
+}
+
+static void print_settings(struct cli *cli, const char *path, const struct attr_setting *settings,
+                           size_t n)
+{
+    const char *key;
+
+    if (!cli->json)
+        return;
+    cli_json_open(cli, '{');
+    cli_json_member(cli, "path", path);
+    cli_json_key(cli, "set");
+    cli_json_open_line(cli, '[');
+    for (size_t i = 0; i < n; i++)
+        cli_json_string(cli, settings[i].key);
+    cli_json_close(cli, '[');
+    cli_json_key(cli, "unset");
+    cli_json_open_line(cli, '[');
+    for (size_t i = 0; (key = cli_nth_value(cli, "unset", i)) != NULL; i++)
+        cli_json_string(cli, key);
+    cli_json_close(cli, '[');
+    cli_json_close(cli, '{');
+}
+
+static int run_attrs(struct cli *cli)
+{
+    const char *path = cli_path(cli, cli_operand(cli, 1));
+    size_t n = cli->args.noperands - 2;
+    struct attr_setting *settings = cli_alloc(cli, n + 1, sizeof(*settings));
+
+    if (!cli_has(cli, "unset") && (n == 0 || (n == 1 && !strchr(cli_operand(cli, 2), '='))))
+        return print_attrs(cli, path, cli_operand(cli, 2));
+    if (cli_has(cli, "at"))
+        return cli_usage(cli, "--at is for reading: a version cannot be changed");
+    for (size_t i = 0; i < n; i++)
+        CLI_TRY(read_setting(cli, cli_operand(cli, i + 2), &settings[i]));
+    CLI_TRY(cli_open_edit(cli));
+    CLI_TRY(brc_begin(cli->repo, &cli->err));
+    CLI_TRY(cli_end(cli, apply_settings(cli, path, settings, n)));
+    cli_say(cli, "changed attributes of %s", cli_escaped(cli, path));
+    print_settings(cli, path, settings, n);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_attrs = {
+    .name = "attrs",
+    .group = "Making and filling",
+    .summary = "read or change attributes",
+    .usage = "FILE PATH [--at REV]\n"
+             "FILE PATH KEY [--at REV]\n"
+             "FILE PATH KEY=JSON ... [--unset KEY ...]",
+    .details = "Attributes are printed as JSON. All changes of one call are made, or none.",
+    .examples = "breccia attrs climate.brc /t2m\n"
+                "breccia attrs climate.brc /t2m units='\"K\"' valid_range='[180, 340]' "
+                "--unset comment",
+    .options = attrs_options,
+    .min_operands = 2,
+    .max_operands = 256,
+    .flags = CLI_PATH,
+    .run = run_attrs,
+};

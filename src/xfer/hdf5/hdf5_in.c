@@ -1,0 +1,339 @@
+/*
+ * Reading HDF5: the file's root group becomes a group, and what is linked in it its
+ * children.
+ *
+ * Links are paths to objects, and an object may have several: hard links, and soft
+ * links by name. Zarr has none, so each path becomes a copy (equal chunks are stored
+ * once). A link to a group that holds it has no end, and a soft link to nothing no
+ * content: both are refused, and so are links to other files.
+ */
+#include "hdf5_in.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../zarr/meta.h"
+#include "../../zarr/transfer.h"
+
+#define GROUP_DEPTH 100
+/* Groups and datasets below groups that were met before: each link to a group can
+ * double what there is. */
+#define MOST_COPIES 10000
+
+typedef struct link_list {
+    char **names;
+    H5L_type_t *types;
+    size_t n, names_cap, types_cap;
+    int rc;
+    brc_error *err;
+} link_list;
+
+typedef struct group_walk {
+    const brc_hdf5_in *in;
+    int depth;
+    haddr_t above[GROUP_DEPTH]; /* the groups around                             */
+    void *met;                  /* those met so far: of tsearch()                */
+    int in_copy;                /* below a group that was met before             */
+    size_t copies;
+} group_walk;
+
+static int take_group(group_walk *w, hid_t group, const char *path, const char *label,
+                      brc_error *err);
+
+/* ---- links -------------------------------- */
+
+static herr_t take_link(hid_t group, const char *name, const H5L_info_t *info, void *ctx)
+{
+    link_list *list = ctx;
+    int rc;
+    (void)group;
+    BRC_GO(brc_grow_array((void **)&list->names, &list->names_cap, list->n + 1,
+                          sizeof(*list->names), list->err));
+    BRC_GO(brc_grow_array((void **)&list->types, &list->types_cap, list->n + 1,
+                          sizeof(*list->types), list->err));
+    BRC_GO(brc_dup(&list->names[list->n], name, list->err));
+    list->types[list->n++] = info->type;
+done:
+    list->rc = rc;
+    return rc < 0 ? -1 : 0;
+}
+
+static void free_links(link_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->names[i]);
+    free(list->names);
+    free(list->types);
+}
+
+static int list_links(link_list *list, const brc_hdf5_in *in, hid_t group, const char *label,
+                      brc_error *err)
+{
+    list->err = err;
+    herr_t walked = in->lib.H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, take_link, list);
+    if (list->rc < 0)
+        return list->rc;
+    if (walked < 0)
+        return brc_hdf5_fail(&in->lib, err, BRC_EINVAL, "%s: its members cannot be read", label);
+    return BRC_OK;
+}
+
+/* ---- groups that are met again -------------------------------- */
+
+static int address_order(const void *a, const void *b)
+{
+    return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+static void keep_address(void *key)
+{
+    (void)key; /* the key is the address itself */
+}
+
+/* *again: it was met before. The address of the first object in a file may be 0. */
+static int meet_group(group_walk *w, haddr_t address, int *again, brc_error *err)
+{
+    void *key = (void *)(uintptr_t)(address + 1);
+    *again = tfind(key, &w->met, address_order) != NULL;
+    return tsearch(key, &w->met, address_order) ? BRC_OK : brc_nomem(err);
+}
+
+/* *again: the group was met before, so that what is below it is a copy. */
+static int check_group(group_walk *w, hid_t group, const char *label, int *again, brc_error *err)
+{
+    H5O_info_t info;
+    if (w->in->lib.H5Oget_info1(group, &info) < 0)
+        return brc_hdf5_fail(&w->in->lib, err, BRC_EINVAL, "%s: it cannot be read", label);
+    if (w->depth == GROUP_DEPTH)
+        return brc_fail(err, BRC_ELIMIT, "%s: groups are nested more than %d deep", label,
+                        GROUP_DEPTH);
+    for (int i = 0; i < w->depth; i++)
+        if (w->above[i] == info.addr)
+            return brc_fail(
+                err, BRC_EUNSUPPORTED,
+                "%s leads back to a group around it, so it has no end: remove this link", label);
+    w->above[w->depth] = info.addr;
+    return meet_group(w, info.addr, again, err);
+}
+
+/* ---- objects -------------------------------- */
+
+static int check_link_type(H5L_type_t type, const char *label, brc_error *err)
+{
+    if (type == H5L_TYPE_EXTERNAL)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s is a link to another file: import that one, or remove the link", label);
+    if (type != H5L_TYPE_HARD && type != H5L_TYPE_SOFT)
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s is a link of a kind that is not known", label);
+    return BRC_OK;
+}
+
+static int import_object(group_walk *w, hid_t object, const char *path, const char *label,
+                         brc_error *err)
+{
+    w->copies += (size_t)w->in_copy;
+    if (w->copies > MOST_COPIES)
+        return brc_fail(err, BRC_ELIMIT,
+                        "%s: by its links the file has more than %d copies of groups "
+                        "and datasets",
+                        label, MOST_COPIES);
+    switch (w->in->lib.H5Iget_type(object)) {
+    case H5I_GROUP:
+        return take_group(w, object, path, label, err);
+    case H5I_DATASET:
+        return w->in->bytes ? brc_hdf5_dataset_count(w->in, object, label, err)
+                            : brc_hdf5_dataset_import(w->in, object, path, label, err);
+    case H5I_DATATYPE:
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s is a named data type, which Zarr has no place for: remove its name",
+                        label);
+    default:
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s is neither a group nor a dataset", label);
+    }
+}
+
+/* `above`: the group's label, "x.h5: /a". */
+static int import_link(group_walk *w, hid_t group, const char *path, const char *above,
+                       const char *name, H5L_type_t type, brc_error *err)
+{
+    const brc_hdf5_in *in = w->in;
+    hid_t object = BRC_HDF5_NONE;
+    char *node = NULL, *label = NULL;
+    int rc;
+
+    BRC_GO(brc_node_join(&label, above, name, err));
+    if (brc_is_excluded(in->opts, label + strlen(in->file) + strlen(": ")))
+        goto done;
+    BRC_GO(brc_container_name_check(above, name, err));
+    BRC_GO(brc_node_join(&node, path, name, err));
+    BRC_GO(check_link_type(type, label, err));
+    object = in->lib.H5Oopen(group, name, in->links);
+    if (object < 0)
+        rc = brc_hdf5_fail(&in->lib, err, BRC_EINVAL,
+                           type == H5L_TYPE_SOFT ? "%s is a link to nothing in this file: remove it"
+                                                 : "%s cannot be opened",
+                           label);
+    else
+        rc = import_object(w, object, node, label, err);
+done:
+    brc_hdf5_close(&in->lib, object);
+    free(node);
+    free(label);
+    return rc;
+}
+
+/* ---- groups -------------------------------- */
+
+/* A group's note is an attribute. */
+static int note_types(brc_hdf5_attrs *attrs, const char *label, brc_error *err)
+{
+    brc_json *note, *types = attrs->types;
+    if (!types)
+        return BRC_OK;
+    if (brc_json_member(attrs->values, BRC_HDF5_GROUP_NOTE))
+        return brc_fail(err, BRC_EINVAL,
+                        "%s has an attribute " BRC_HDF5_GROUP_NOTE ", which is the name for what "
+                        "only HDF5 says: rename it",
+                        label);
+    note = brc_json_new_object();
+    if (!note)
+        return brc_nomem(err);
+    attrs->types = NULL;
+    int rc = brc_json_set(note, "attributes", types, err);
+    if (rc == BRC_OK)
+        return brc_json_set(attrs->values, BRC_HDF5_GROUP_NOTE, note, err);
+    brc_json_free(note);
+    return rc;
+}
+
+static int make_hdf5_group(const brc_hdf5_in *in, hid_t group, const char *path, const char *label,
+                           brc_error *err)
+{
+    brc_hdf5_attrs attrs;
+    brc_json *doc = NULL;
+    char *text = NULL;
+    int rc;
+
+    BRC_TRY(brc_hdf5_attrs_read(&attrs, in, group, 0, label, err));
+    BRC_GO(note_types(&attrs, label, err));
+    BRC_GO(brc_hdf5_attrs_text(&text, &attrs, err));
+    BRC_GO(brc_meta_new_group(&doc, text, err));
+    BRC_GO(brc_group_create_doc(in->session, path, doc, err));
+done:
+    brc_json_free(doc);
+    free(text);
+    brc_hdf5_attrs_free(&attrs);
+    return rc;
+}
+
+static int take_group(group_walk *w, hid_t group, const char *path, const char *label,
+                      brc_error *err)
+{
+    link_list links = { 0 };
+    int rc, again = 0, in_copy = w->in_copy;
+
+    BRC_TRY(check_group(w, group, label, &again, err));
+    if (!w->in->bytes)
+        BRC_TRY(make_hdf5_group(w->in, group, path, label, err));
+    w->in_copy |= again;
+    w->depth++;
+    BRC_GO(list_links(&links, w->in, group, label, err));
+    for (size_t i = 0; i < links.n; i++)
+        BRC_GO(import_link(w, group, path, label, links.names[i], links.types[i], err));
+done:
+    w->depth--;
+    w->in_copy = in_copy;
+    free_links(&links);
+    return rc;
+}
+
+/* ---- files -------------------------------- */
+
+static int walk_root(const brc_hdf5_in *in, const char *path, brc_error *err)
+{
+    group_walk w = { .in = in };
+    char *label;
+    BRC_TRY(brc_hdf5_label(&label, in->file, "/", err));
+    hid_t root = in->lib.H5Oopen(in->id, "/", in->links);
+    int rc = root < 0 ? brc_hdf5_fail(&in->lib, err, BRC_EINVAL, "%s cannot be opened", label)
+                      : take_group(&w, root, path, label, err);
+    brc_hdf5_close(&in->lib, root);
+    tdestroy(w.met, keep_address);
+    free(label);
+    return rc;
+}
+
+static int walk_hdf5(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
+                     uint64_t *bytes, brc_error *err)
+{
+    brc_hdf5_heap heap = { 0 };
+    brc_hdf5_in *in;
+    int rc;
+
+    BRC_TRY(brc_new((void **)&in, sizeof(*in), err));
+    in->heap = &heap;
+    in->session = s;
+    in->reg = brc_session_registry(s);
+    in->opts = opts;
+    in->bytes = bytes;
+    in->file = file;
+    in->id = in->links = BRC_HDF5_NONE;
+    BRC_GO(brc_hdf5_start(&in->lib, 0, err));
+    BRC_GO(brc_hdf5_open_file(&in->lib, &in->id, &in->links, file, err));
+    BRC_GO(brc_hdf5_heap_open(&heap, &in->lib, in->id, file, err));
+    BRC_GO(walk_root(in, path, err));
+done:
+    brc_hdf5_heap_close(&heap);
+    if (in->id >= 0)
+        (void)in->lib.H5Fclose(in->id);
+    brc_hdf5_close(&in->lib, in->links);
+    brc_hdf5_stop(&in->lib);
+    free(in);
+    return rc;
+}
+
+int brc_hdf5_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
+                    brc_error *err)
+{
+    return walk_hdf5(s, file, path, opts, NULL, err);
+}
+
+int brc_hdf5_bytes(uint64_t *bytes, brc_session *s, const char *file, const brc_xfer_opts *opts,
+                   brc_error *err)
+{
+    *bytes = 0;
+    return walk_hdf5(s, file, "/", opts, bytes, err);
+}
+
+/* ---- is it NetCDF? -------------------------------- */
+
+static herr_t find_dimid(hid_t group, const char *name, const H5L_info_t *info, void *ctx)
+{
+    const brc_hdf5_in *in = ctx;
+    if (info->type != H5L_TYPE_HARD)
+        return 0;
+    hid_t object = in->lib.H5Oopen(group, name, in->links);
+    int found = object >= 0 && in->lib.H5Iget_type(object) == H5I_DATASET &&
+                in->lib.H5Aexists(object, "_Netcdf4Dimid") > 0;
+    brc_hdf5_close(&in->lib, object);
+    return found;
+}
+
+int brc_hdf5_is_netcdf(int *is, const char *file, brc_error *err)
+{
+    brc_hdf5_in in = { .file = file, .id = BRC_HDF5_NONE, .links = BRC_HDF5_NONE };
+    int rc;
+
+    *is = 0;
+    BRC_GO(brc_hdf5_start(&in.lib, 0, err));
+    BRC_GO(brc_hdf5_open_file(&in.lib, &in.id, &in.links, file, err));
+    *is = in.lib.H5Aexists(in.id, "_NCProperties") > 0 ||
+          in.lib.H5Literate(in.id, H5_INDEX_NAME, H5_ITER_INC, NULL, find_dimid, &in) > 0;
+done:
+    if (in.id >= 0)
+        (void)in.lib.H5Fclose(in.id);
+    brc_hdf5_close(&in.lib, in.links);
+    brc_hdf5_stop(&in.lib);
+    return rc;
+}

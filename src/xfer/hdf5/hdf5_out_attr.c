@@ -1,0 +1,385 @@
+/*
+ * Attributes as HDF5 has them. A noted data type is used where the value still fits it;
+ * else integers are int64 (uint64 where they need it), other numbers float64, truth
+ * values an enum, texts UTF-8 of variable length, lists simple dataspaces as deep as
+ * they are, null a null dataspace. What is left (objects, mixed lists, texts with
+ * U+0000) is JSON text, and named in BRC_HDF5_ZARR, so that it is read back as such.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../codec/registry.h"
+#include "hdf5_out.h"
+
+typedef struct attr_writer {
+    const brc_hdf5_out *out;
+    hid_t object;
+    const char *label, *name;
+    const brc_dtype *array; /* NULL: a group's */
+    int ndim;               /* -1: null */
+    hsize_t shape[BRC_MAX_NDIM];
+} attr_writer;
+
+static int attr_not_written(const attr_writer *w, brc_error *err)
+{
+    return brc_hdf5_fail(&w->out->lib, err, BRC_EINVAL,
+                         "%s: its attribute \"%.80s\" cannot be "
+                         "written to HDF5",
+                         w->label, w->name);
+}
+
+/* `memory` NULL: `file` is also what data has. */
+static int put_attribute(const attr_writer *w, hid_t file, hid_t memory, const void *data,
+                         brc_error *err)
+{
+    const brc_hdf5 *lib = &w->out->lib;
+    hid_t space = w->ndim < 0    ? lib->H5Screate(H5S_NULL)
+                  : w->ndim == 0 ? lib->H5Screate(H5S_SCALAR)
+                                 : lib->H5Screate_simple(w->ndim, w->shape, NULL);
+    hid_t attribute = space < 0 ? BRC_HDF5_NONE
+                                : lib->H5Acreate2(w->object, w->name, file, space,
+                                                  w->out->attr_names, H5P_DEFAULT);
+    int rc = BRC_OK;
+    if (attribute < 0 || (data && lib->H5Awrite(attribute, memory, data) < 0))
+        rc = attr_not_written(w, err);
+    brc_hdf5_close(lib, attribute);
+    brc_hdf5_close(lib, space);
+    return rc;
+}
+
+static int put_typed(const attr_writer *w, const char *dtype, const brc_json *note,
+                     const void *data, brc_error *err)
+{
+    const brc_hdf5 *lib = &w->out->lib;
+    hid_t file = BRC_HDF5_NONE;
+    brc_hdf5_type type;
+    brc_json *json;
+
+    BRC_TRY(brc_hdf5_dtype_json(&json, dtype, err));
+    int rc = brc_hdf5_type_make(&file, lib, w->out->reg, json, note, w->label, err);
+    brc_json_free(json);
+    BRC_TRY(rc);
+    rc = brc_hdf5_type_read(&type, lib, w->out->reg, file, 1, w->label, err);
+    if (rc == BRC_OK) {
+        rc = put_attribute(w, file, type.memory, data, err);
+        brc_hdf5_type_close(lib, &type);
+    }
+    brc_hdf5_close(lib, file);
+    return rc;
+}
+
+/* ---- lists in lists -------------------------------- */
+
+/* A value that is no list ends the descent. */
+typedef int (*leaf_fn)(void *ctx, const brc_json *value);
+
+/* 1 where the lists are a box, whose values are handed on in order. */
+static int walk_lists(attr_writer *w, const brc_json *value, int depth, leaf_fn leaf, void *ctx)
+{
+    int taken = leaf(ctx, value);
+    if (taken != 0 || brc_json_kind(value) != BRC_JSON_ARRAY) {
+        if (w->ndim < 0)
+            w->ndim = depth;
+        return taken > 0 && depth == w->ndim;
+    }
+    size_t n = brc_json_count(value);
+    if (depth == BRC_MAX_NDIM || (w->ndim >= 0 && (depth >= w->ndim || w->shape[depth] != n)))
+        return 0;
+    if (w->ndim < 0)
+        w->shape[depth] = n;
+    if (n == 0) {
+        if (w->ndim < 0)
+            w->ndim = depth + 1;
+        return depth + 1 == w->ndim;
+    }
+    for (const brc_json *item = brc_json_first(value); item; item = brc_json_next(item))
+        if (!walk_lists(w, item, depth + 1, leaf, ctx))
+            return 0;
+    return 1;
+}
+
+/* ---- a noted type -------------------------------- */
+
+typedef struct typed_values {
+    const brc_dtype *type;
+    brc_buf data; /* canonical */
+    int nomem;
+} typed_values;
+
+/* Complex numbers and raw bytes are lists themselves, so each is tried as a value first. */
+static int take_typed(void *ctx, const brc_json *value)
+{
+    typed_values *v = ctx;
+    int rc = v->type->ops->parse(v->type, value, &v->data, NULL);
+    v->nomem |= rc == BRC_ENOMEM;
+    if (rc == BRC_OK)
+        return 1;
+    return brc_json_kind(value) == BRC_JSON_ARRAY ? 0 : -1;
+}
+
+static int put_as_noted(attr_writer *w, const brc_json *value, const brc_json *data_type,
+                        const brc_json *note, int *done, brc_error *err)
+{
+    typed_values v = { 0 };
+    brc_dtype *type = NULL;
+    brc_buf json = BRC_BUF_INIT;
+    int rc = brc_dtype_open(&type, w->out->reg, data_type, NULL);
+    if (rc == BRC_ENOMEM)
+        return brc_nomem(err);
+    v.type = type;
+    w->ndim = -1;
+    if (rc < 0 || type->item_size == 0 || !walk_lists(w, value, 0, take_typed, &v)) {
+        rc = v.nomem ? brc_nomem(err) : BRC_OK;
+        goto done;
+    }
+    brc_dtype_native(type, v.data.data, v.data.len);
+    BRC_GO(brc_json_write(&json, data_type, err));
+    BRC_GO(brc_buf_terminate(&json, err));
+    BRC_GO(put_typed(w, (char *)json.data, note, v.data.data, err));
+    *done = 1;
+done:
+    brc_dtype_free(type);
+    brc_buf_dispose(&v.data);
+    brc_buf_dispose(&json);
+    return rc;
+}
+
+/* ---- what JSON says -------------------------------- */
+
+static int put_texts(const attr_writer *w, char **texts, brc_error *err)
+{
+    return put_typed(w, "string", NULL, texts, err);
+}
+
+static int put_bools(const attr_writer *w, const brc_attr *attr, brc_error *err)
+{
+    uint8_t *bools;
+    BRC_TRY(brc_new((void **)&bools, attr->n, err));
+    for (size_t i = 0; i < attr->n; i++)
+        bools[i] = (uint8_t)attr->ints[i];
+    int rc = put_typed(w, "bool", NULL, bools, err);
+    free(bools);
+    return rc;
+}
+
+static int put_values(const attr_writer *w, const brc_attr *attr, brc_error *err)
+{
+    switch (attr->kind) {
+    case BRC_ATTR_TEXT:
+        return put_texts(w, attr->texts, err);
+    case BRC_ATTR_BOOL:
+        return put_bools(w, attr, err);
+    case BRC_ATTR_INT:
+        return put_typed(w, "int64", NULL, attr->ints, err);
+    case BRC_ATTR_UINT:
+        return put_typed(w, "uint64", NULL, attr->uints, err);
+    default:
+        return put_typed(w, "float64", NULL, attr->floats, err);
+    }
+}
+
+typedef struct flat_list {
+    brc_json *list;
+    int rc;
+    int fraction; /* a number with point or exponent                           */
+    int past_53;  /* an integer that float64 may not hold ...                  */
+    int past_64;  /* ... and one that no integer of HDF5 holds                 */
+} flat_list;
+
+static void look_at_number(flat_list *flat, const brc_json *value)
+{
+    const int64_t most = INT64_C(1) << 53;
+    int64_t i;
+    uint64_t u;
+    if (brc_json_kind(value) != BRC_JSON_NUMBER)
+        return;
+    if (strpbrk(brc_json_literal(value), ".eE"))
+        flat->fraction = 1;
+    else if (!brc_json_int(value, INT64_MIN, INT64_MAX, &i) &&
+             !brc_json_uint(value, UINT64_MAX, &u))
+        flat->past_64 = 1;
+    else
+        flat->past_53 |= !brc_json_int(value, -most, most, &i);
+}
+
+/* All values one after the other. */
+static int take_flat(void *ctx, const brc_json *value)
+{
+    flat_list *flat = ctx;
+    brc_json *copy;
+    if (brc_json_kind(value) == BRC_JSON_ARRAY)
+        return 0;
+    if (brc_json_kind(value) == BRC_JSON_OBJECT || flat->rc < 0)
+        return -1;
+    look_at_number(flat, value);
+    flat->rc = brc_json_clone(&copy, value, NULL);
+    if (flat->rc == BRC_OK)
+        flat->rc = brc_json_push(flat->list, copy, NULL);
+    return flat->rc == BRC_OK ? 1 : -1;
+}
+
+/* *done: the value is written; else it is none that HDF5 has. */
+static int put_plain(attr_writer *w, const brc_json *value, int *done, brc_error *err)
+{
+    flat_list flat = { .list = brc_json_new_array() };
+    brc_attr attr;
+    int rc = BRC_OK;
+
+    w->ndim = -1;
+    if (!flat.list)
+        return brc_nomem(err);
+    int is_box = walk_lists(w, value, 0, take_flat, &flat);
+    if (flat.rc < 0)
+        rc = brc_nomem(err);
+    if (rc < 0 || !is_box || flat.past_64 || (flat.fraction && flat.past_53))
+        goto done;
+    if (brc_json_count(flat.list) == 0) {
+        *done = 1;
+        rc = put_typed(w, "float64", NULL, NULL, err);
+        goto done;
+    }
+    BRC_GO(brc_attr_open(&attr, flat.list, err));
+    if (attr.kind != BRC_ATTR_JSON) {
+        *done = 1;
+        rc = put_values(w, &attr, err);
+    }
+    brc_attr_close(&attr);
+done:
+    brc_json_free(flat.list);
+    return rc;
+}
+
+static int put_json(attr_writer *w, const brc_json *value, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc;
+    w->ndim = 0;
+    BRC_GO(brc_json_write(&text, value, err));
+    BRC_GO(brc_buf_terminate(&text, err));
+    char *pointer = (char *)text.data;
+    rc = put_texts(w, &pointer, err);
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* ---- all of an object -------------------------------- */
+
+static int check_name(const attr_writer *w, const brc_json *value, int is_array, brc_error *err)
+{
+    static const char *const structure[] = { "DIMENSION_LIST", "DIMENSION_LABELS",
+                                             "REFERENCE_LIST" };
+    int taken = strcmp(w->name, BRC_HDF5_ZARR) == 0;
+    for (size_t i = 0; is_array && i < sizeof(structure) / sizeof(structure[0]); i++)
+        taken |= strcmp(w->name, structure[i]) == 0;
+    if (is_array && strcmp(w->name, "CLASS") == 0)
+        taken |= brc_json_is(value, "DIMENSION_SCALE");
+    if (taken)
+        return brc_fail(
+            err, BRC_EINVAL,
+            "%s: its attribute %s has a meaning of its own in HDF5: rename or remove it", w->label,
+            w->name);
+    return BRC_OK;
+}
+
+/* The noted type of an attribute: a data type, or one with a note. */
+static void noted_type(const brc_json *notes, const char *name, const brc_json **data_type,
+                       const brc_json **note)
+{
+    const brc_json *noted = brc_json_member(brc_json_member(notes, "attributes"), name);
+    *note = brc_json_member(noted, "note");
+    *data_type = brc_json_member(noted, "data_type");
+    if (!*data_type)
+        *data_type = noted;
+}
+
+/* *done: it is one that has a form of its own in Zarr. */
+static int put_fill_attr(attr_writer *w, const brc_json *value, const brc_json *notes, int *done,
+                         brc_error *err)
+{
+    const brc_json *note = brc_json_member(brc_json_member(notes, "attributes"), w->name);
+    brc_json *own, *type;
+    BRC_TRY(brc_hdf5_fill_attr_out(&own, &type, value, note, w->array, err));
+    int rc = own ? put_as_noted(w, own, type, NULL, done, err) : BRC_OK;
+    brc_json_free(own);
+    brc_json_free(type);
+    return rc;
+}
+
+/* *as_text: it is JSON text now. */
+static int write_attribute(attr_writer *w, const brc_json *value, const brc_json *notes,
+                           int *as_text, brc_error *err)
+{
+    const brc_json *data_type, *note;
+    int done = 0;
+    *as_text = 0;
+    if (brc_json_kind(value) == BRC_JSON_NULL) {
+        w->ndim = -1;
+        return put_typed(w,
+                         "{\"name\":\"null_terminated_bytes\",\"configuration\":"
+                         "{\"length_bytes\":1}}",
+                         NULL, NULL, err);
+    }
+    if (w->array && strcmp(w->name, BRC_ATTR_FILL) == 0)
+        BRC_TRY(put_fill_attr(w, value, notes, &done, err));
+    noted_type(notes, w->name, &data_type, &note);
+    if (!done && data_type)
+        BRC_TRY(put_as_noted(w, value, data_type, note, &done, err));
+    if (!done)
+        BRC_TRY(put_plain(w, value, &done, err));
+    if (done)
+        return BRC_OK;
+    *as_text = 1;
+    return put_json(w, value, err);
+}
+
+static int note_text(brc_json **texts, const char *name, brc_error *err)
+{
+    if (!*texts)
+        *texts = brc_json_new_array();
+    if (!*texts)
+        return brc_nomem(err);
+    return brc_json_push(*texts, brc_json_new_string(name), err);
+}
+
+/* What only Zarr says. */
+static int write_zarr(attr_writer *w, brc_json **zarr, brc_json **texts, brc_error *err)
+{
+    w->name = BRC_HDF5_ZARR;
+    if (*texts) {
+        if (!*zarr && !(*zarr = brc_json_new_object()))
+            return brc_nomem(err);
+        brc_json *given = *texts;
+        *texts = NULL;
+        BRC_TRY(brc_json_set(*zarr, "json", given, err));
+    }
+    return *zarr ? put_json(w, *zarr, err) : BRC_OK;
+}
+
+int brc_hdf5_attrs_write(const brc_hdf5_out *out, hid_t object, const brc_json *doc,
+                         const brc_dtype *array, brc_json *zarr, const char *label, brc_error *err)
+{
+    attr_writer w = { .out = out, .object = object, .label = label, .array = array };
+    const brc_json *attrs = brc_json_member(doc, "attributes");
+    const brc_json *notes =
+        array ? brc_json_member(doc, BRC_HDF5_NOTE) : brc_json_member(attrs, BRC_HDF5_GROUP_NOTE);
+    brc_json *texts = NULL;
+    int rc = BRC_OK, as_text;
+
+    if (brc_json_kind(notes) != BRC_JSON_OBJECT)
+        notes = NULL;
+    for (const brc_json *a = brc_json_first(attrs); a; a = brc_json_next(a)) {
+        w.name = brc_json_own_name(a);
+        if (a == notes)
+            continue;
+        BRC_GO(check_name(&w, a, array != NULL, err));
+        BRC_GO(write_attribute(&w, a, notes, &as_text, err));
+        if (as_text)
+            BRC_GO(note_text(&texts, w.name, err));
+    }
+    BRC_GO(write_zarr(&w, &zarr, &texts, err));
+done:
+    brc_json_free(texts);
+    brc_json_free(zarr);
+    return rc;
+}

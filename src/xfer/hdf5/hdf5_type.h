@@ -1,0 +1,100 @@
+/*
+ * Types between HDF5 and Zarr.
+ *
+ *   integer          int8 ... uint64, the next that has the bits; of 2 or 4 bits in one
+ *                    byte int2, int4, uint2, uint4
+ *   float            float16, float32, float64, bfloat16, float8_e5m2, float8_e4m3,
+ *                    float8_e3m4 by their layout
+ *   enum             bool where it is FALSE = 0, TRUE = 1 in a byte, else its integer *
+ *   bit field        uint8 ... uint64 *
+ *   string, fixed    null_terminated_bytes *
+ *   string           string
+ *   opaque           by its tag "NUMPY:<M8[ns]" that type, else r<bits> *
+ *   compound         complex64 ... of two equal floats {r, i} or {real, imag} *, else
+ *                    struct *
+ *   list of bytes    bytes
+ *   array            its element's, with the array's axes behind the dataset's
+ *
+ * (*) has a note: a JSON object of what Zarr's type does not say. It is kept in
+ * zarr.json and used again on export:
+ *
+ *   enum: {name: value, ...}    class: "bitfield"    charset: "UTF-8"     tag: text
+ *   parts: [name, name]         fields: {name: note, ...}
+ */
+#ifndef BRC_XFER_HDF5_TYPE_H
+#define BRC_XFER_HDF5_TYPE_H
+
+#include "../../base/json.h"
+#include "../../nd/dtype.h"
+#include "hdf5_lib.h"
+
+/* What only HDF5 says: a member of an array's zarr.json, with the type's note, and
+ *   maxshape: [n or null, ...]   space: "null"   attributes: {name: data type, ...}
+ * zarr-python refuses members that it does not know in groups. There it is an attribute,
+ * under a name that xarray hides. */
+#define BRC_HDF5_NOTE "hdf5"
+#define BRC_HDF5_GROUP_NOTE "_nc_hdf5"
+/* The attribute of an object in a file with what only Zarr says, as JSON text:
+ *   data_type    where HDF5's would be read as another
+ *   json         [names of attributes that are JSON text] */
+#define BRC_HDF5_ZARR "_zarr"
+
+enum { BRC_HDF5_FIXED = 0, BRC_HDF5_STRING, BRC_HDF5_BYTES };
+
+/* A byte that must be 0 or 1; or a signed integer of fewer bits than it has in memory, of
+ * which HDF5 1.10 makes 2^(bits-1) where it is -2^(bits-1). */
+struct brc_hdf5_part {
+    size_t at, size;
+    unsigned bits; /* 0: the first kind */
+};
+
+typedef struct brc_hdf5_type {
+    char *dtype;     /* as in a brc_array_spec                                  */
+    brc_json *note;  /* NULL: none                                              */
+    hid_t memory;    /* packed, native: what elements are read and written as   */
+    size_t size;     /* of one element in memory ...                            */
+    size_t item;     /* ... and of one item of it, of which an array type has several */
+    int kind;        /* BRC_HDF5_*: how elements of variable length lie there   */
+    int swap;        /* elements are of the other byte order, unknown to the library */
+    int ndim;        /* of an array type                                        */
+    uint64_t shape[BRC_MAX_NDIM];
+    struct brc_hdf5_part *parts; /* of an item: what needs a look behind the library */
+    size_t nparts, parts_cap;
+} brc_hdf5_type;
+
+/* What a type of a file is. writing: enums stay enums in memory, since the library
+ * reads them as integers and does not write them so. `label` begins messages. */
+BRC_MUST_USE int brc_hdf5_type_read(brc_hdf5_type *out, const brc_hdf5 *lib, const brc_registry *reg, hid_t type,
+                                    int writing, const char *label, brc_error *err);
+void brc_hdf5_type_close(const brc_hdf5 *lib, brc_hdf5_type *type);
+
+/* The file's type for a Zarr data type. note: may be NULL, and is used where it fits.
+ * BRC_EUNSUPPORTED where there is none. */
+BRC_MUST_USE int brc_hdf5_type_make(hid_t *out, const brc_hdf5 *lib, const brc_registry *reg, const brc_json *data_type,
+                                    const brc_json *note, const char *label, brc_error *err);
+
+/* A data type as brc_array_info has it, as JSON. */
+BRC_MUST_USE int brc_hdf5_dtype_json(brc_json **out, const char *dtype, brc_error *err);
+
+/* See hdf5_fill_attr.c. On import the values and types of an array's attributes are changed
+ * (*types may be NULL before); on export *value and *type, which are the
+ * caller's, replace the attribute and what is noted of it: NULL where they do not. */
+BRC_MUST_USE int brc_hdf5_fill_attr_in(brc_json *values, brc_json **types, const brc_dtype *array, const brc_registry *reg,
+                                       brc_error *err);
+BRC_MUST_USE int brc_hdf5_fill_attr_out(brc_json **value, brc_json **type, const brc_json *given, const brc_json *note,
+                                        const brc_dtype *array, brc_error *err);
+
+/* Floats by their layout: all have an implied leading bit, the sign on top and their
+ * fraction at the bottom. */
+typedef struct brc_hdf5_float {
+    const char *dtype, *complex_dtype;
+    size_t size, exponent_at, exponent_bits, bias;
+    int common; /* NumPy has it                                          */
+} brc_hdf5_float;
+#define BRC_HDF5_FLOATS 7
+extern const brc_hdf5_float brc_hdf5_floats[BRC_HDF5_FLOATS];
+
+/* Native integer of 1, 2, 4 or 8 bytes. */
+hid_t brc_hdf5_integer(const brc_hdf5 *lib, size_t size, int is_signed);
+
+#endif

@@ -1,0 +1,352 @@
+/* From Zarr's types to HDF5's, see hdf5_type.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../../base/alloc.h"
+#include "../../codec/named.h"
+#include "../../codec/registry.h"
+#include "hdf5_type.h"
+
+#define TAG_MAX 255 /* bytes of an opaque type's tag */
+
+typedef struct type_writer {
+    const brc_hdf5 *lib;
+    const brc_registry *reg;
+    const char *label;
+    int depth; /* 1: not inside another type */
+} type_writer;
+
+static int make_any(const type_writer *w, hid_t *out, size_t *size, const brc_json *data_type,
+                    const brc_json *note, brc_error *err);
+
+/* Where `ok` is not, or there is no type, the library's error. */
+static int finish_type(const type_writer *w, hid_t *out, int ok, brc_error *err)
+{
+    if (*out >= 0 && ok)
+        return BRC_OK;
+    int rc = brc_hdf5_fail(w->lib, err, BRC_EINVAL, "%s: its data type cannot be made in HDF5",
+                           w->label);
+    brc_hdf5_close(w->lib, *out);
+    *out = BRC_HDF5_NONE;
+    return rc;
+}
+
+static int is_text(const brc_json *note, const char *name, const char *want)
+{
+    return brc_json_is(brc_json_member(note, name), want);
+}
+
+/* ---- names -------------------------------- */
+
+static const brc_hdf5_float *float_named(const char *name, int is_complex)
+{
+    if (strcmp(name, "complex_float32") == 0)
+        name = "complex64";
+    if (strcmp(name, "complex_float64") == 0)
+        name = "complex128";
+    for (int i = 0; i < BRC_HDF5_FLOATS; i++) {
+        const brc_hdf5_float *f = &brc_hdf5_floats[i];
+        if (strcmp(is_complex ? f->complex_dtype : f->dtype, name) == 0)
+            return f;
+    }
+    return NULL;
+}
+
+/* A plug-in's type is its bytes, whatever it is like. */
+static int is_own(const brc_dtype *type)
+{
+    static const char *const names[] = { "bool",       "string",
+                                         "bytes",      "variable_length_bytes",
+                                         "binary",     "struct",
+                                         "structured", "null_terminated_bytes",
+                                         "raw_bytes" };
+    static const unsigned sizes[] = { 2, 4, 8, 16, 32, 64 };
+    char name[16];
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(type->name, names[i]) == 0)
+            return 1;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        snprintf(name, sizeof(name), "uint%u", sizes[i]);
+        if (strcmp(type->name, name) == 0 || strcmp(type->name, name + 1) == 0)
+            return 1;
+    }
+    return float_named(type->name, 0) || float_named(type->name, 1) ||
+           (type->name[0] == 'r' && strspn(type->name + 1, "0123456789") == strlen(type->name) - 1);
+}
+
+/* ---- enums -------------------------------- */
+
+/* As h5py has them. */
+static int make_bool(const type_writer *w, hid_t *out, brc_error *err)
+{
+    const brc_hdf5 *lib = w->lib;
+    int8_t no = 0, yes = 1;
+    *out = lib->H5Tenum_create(lib->H5T_NATIVE_INT8_g);
+    int ok = *out >= 0 && lib->H5Tenum_insert(*out, "FALSE", &no) >= 0 &&
+             lib->H5Tenum_insert(*out, "TRUE", &yes) >= 0;
+    return finish_type(w, out, ok, err);
+}
+
+/* One member into the enum; 0 where its value is no integer of this size. */
+static int add_enum_member(const brc_hdf5 *lib, hid_t type, hid_t base, size_t size, int is_signed,
+                           const brc_json *member)
+{
+    union { /* the library converts in place */
+        uint8_t bytes[8];
+        int64_t i;
+        uint64_t u;
+    } v = { { 0 } };
+    int64_t most = INT64_MAX >> (64 - 8 * size);
+    int fits = is_signed ? brc_json_int(member, -most - 1, most, &v.i)
+                         : brc_json_uint(member, UINT64_MAX >> (64 - 8 * size), &v.u);
+    return fits &&
+           lib->H5Tconvert(brc_hdf5_integer(lib, 8, is_signed), base, 1, v.bytes, NULL,
+                           H5P_DEFAULT) >= 0 &&
+           lib->H5Tenum_insert(type, brc_json_own_name(member), v.bytes) >= 0;
+}
+
+/* BRC_HDF5_NONE in *out where the note's members do not fit. */
+static void make_enum(const type_writer *w, hid_t *out, size_t size, int is_signed,
+                      const brc_json *members)
+{
+    const brc_hdf5 *lib = w->lib;
+    hid_t base = brc_hdf5_integer(lib, size, is_signed);
+    int ok = 1;
+    if (brc_json_kind(members) != BRC_JSON_OBJECT)
+        return;
+    *out = lib->H5Tenum_create(base);
+    for (const brc_json *m = brc_json_first(members); m && ok; m = brc_json_next(m))
+        ok = *out >= 0 && add_enum_member(lib, *out, base, size, is_signed, m);
+    if (!ok || brc_json_count(members) == 0) {
+        brc_hdf5_close(lib, *out);
+        *out = BRC_HDF5_NONE;
+    }
+}
+
+/* ---- numbers -------------------------------- */
+
+static int little(const brc_hdf5 *lib, hid_t type)
+{
+    return lib->H5Tset_order(type, H5T_ORDER_LE) >= 0;
+}
+
+static int make_integer(const type_writer *w, hid_t *out, const brc_dtype *type,
+                        const brc_json *note, brc_error *err)
+{
+    const brc_hdf5 *lib = w->lib;
+    int is_signed = type->klass == BRC_CLASS_INT;
+    if (type->bits == 8 * type->item_size)
+        make_enum(w, out, type->item_size, is_signed, brc_json_member(note, "enum"));
+    if (*out >= 0)
+        return BRC_OK;
+    if (!is_signed && type->bits >= 8 && is_text(note, "class", "bitfield")) {
+        const hid_t native[] = { lib->H5T_NATIVE_B8_g,  lib->H5T_NATIVE_B16_g, BRC_HDF5_NONE,
+                                 lib->H5T_NATIVE_B32_g, BRC_HDF5_NONE,         BRC_HDF5_NONE,
+                                 BRC_HDF5_NONE,         lib->H5T_NATIVE_B64_g };
+        *out = lib->H5Tcopy(native[type->item_size - 1]);
+        return finish_type(w, out, *out >= 0 && little(lib, *out), err);
+    }
+    *out = lib->H5Tcopy(brc_hdf5_integer(lib, type->item_size, is_signed));
+    int ok = *out >= 0 && little(lib, *out);
+    if (type->bits < 8)
+        ok = ok && lib->H5Tset_precision(*out, type->bits) >= 0;
+    return finish_type(w, out, ok, err);
+}
+
+static int make_float(const type_writer *w, hid_t *out, const brc_hdf5_float *f, brc_error *err)
+{
+    const brc_hdf5 *lib = w->lib;
+    *out = lib->H5Tcopy(f->size == 8 ? lib->H5T_IEEE_F64LE_g : lib->H5T_IEEE_F32LE_g);
+    int ok = *out >= 0;
+    if (f->size < 4) /* the fields first: they must fit at every step */
+        ok = ok &&
+             lib->H5Tset_fields(*out, 8 * f->size - 1, f->exponent_at, f->exponent_bits, 0,
+                                f->exponent_at) >= 0 &&
+             lib->H5Tset_size(*out, f->size) >= 0 && lib->H5Tset_ebias(*out, f->bias) >= 0;
+    return finish_type(w, out, ok, err);
+}
+
+/* The names of a complex number's parts. */
+static void part_names(const brc_json *note, const char *names[2])
+{
+    const brc_json *parts = brc_json_member(note, "parts");
+    int is_long = brc_json_count(parts) == 2 && brc_json_kind(parts) == BRC_JSON_ARRAY &&
+                  brc_json_is(brc_json_item(parts, 0), "real");
+    names[0] = is_long ? "real" : "r";
+    names[1] = is_long ? "imag" : "i";
+}
+
+static int make_complex(const type_writer *w, hid_t *out, const brc_hdf5_float *f,
+                        const brc_json *note, brc_error *err)
+{
+    const brc_hdf5 *lib = w->lib;
+    hid_t real = BRC_HDF5_NONE;
+    const char *names[2];
+    part_names(note, names);
+    BRC_TRY(make_float(w, &real, f, err));
+    *out = lib->H5Tcreate(H5T_COMPOUND, 2 * f->size);
+    int ok = *out >= 0 && lib->H5Tinsert(*out, names[0], 0, real) >= 0 &&
+             lib->H5Tinsert(*out, names[1], f->size, real) >= 0;
+    int rc = finish_type(w, out, ok, err);
+    brc_hdf5_close(lib, real);
+    return rc;
+}
+
+/* ---- bytes and text -------------------------------- */
+
+static int make_opaque(const type_writer *w, hid_t *out, size_t size, const char *before,
+                       const char *tag, brc_error *err)
+{
+    const brc_hdf5 *lib = w->lib;
+    brc_buf text = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_buf_text(&text, before, err));
+    BRC_GO(brc_buf_text(&text, tag, err));
+    BRC_GO(brc_buf_terminate(&text, err));
+    if (text.len > TAG_MAX) {
+        rc = brc_fail(err, BRC_EUNSUPPORTED, "%s: HDF5 has no data type for %.80s", w->label, tag);
+        goto done;
+    }
+    *out = lib->H5Tcreate(H5T_OPAQUE, size);
+    rc = finish_type(w, out, *out >= 0 && lib->H5Tset_tag(*out, (char *)text.data) >= 0, err);
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static int make_fixed_text(const type_writer *w, hid_t *out, size_t size, const brc_json *note,
+                           brc_error *err)
+{
+    const brc_hdf5 *lib = w->lib;
+    *out = lib->H5Tcopy(lib->H5T_C_S1_g);
+    int ok = *out >= 0 && lib->H5Tset_size(*out, size) >= 0 &&
+             lib->H5Tset_strpad(*out, H5T_STR_NULLPAD) >= 0;
+    if (is_text(note, "charset", "UTF-8"))
+        ok = ok && lib->H5Tset_cset(*out, H5T_CSET_UTF8) >= 0;
+    return finish_type(w, out, ok, err);
+}
+
+static int make_variable(const type_writer *w, hid_t *out, int is_string, brc_error *err)
+{
+    const brc_hdf5 *lib = w->lib;
+    *out = is_string ? lib->H5Tcopy(lib->H5T_C_S1_g) : lib->H5Tvlen_create(lib->H5T_NATIVE_UINT8_g);
+    int ok = *out >= 0;
+    if (is_string)
+        ok = ok && lib->H5Tset_size(*out, H5T_VARIABLE) >= 0 &&
+             lib->H5Tset_cset(*out, H5T_CSET_UTF8) >= 0;
+    return finish_type(w, out, ok, err);
+}
+
+/* The bytes of what only NumPy has, under the name that h5py gives it, and of what only
+ * Zarr has without a name: h5py does not read names that it does not know. */
+static int make_bytes(const type_writer *w, hid_t *out, const brc_dtype *type, const brc_json *note,
+                      brc_error *err)
+{
+    const char *tag;
+    int use = brc_json_text(brc_json_member(note, "tag"), &tag) && type->klass == BRC_CLASS_RAW &&
+              strlen(tag) <= TAG_MAX;
+    if (type->item_size == 0)
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s: HDF5 has no data type for %s", w->label,
+                        type->name);
+    if (type->npy && type->klass != BRC_CLASS_RAW)
+        return make_opaque(w, out, type->item_size, "NUMPY:", type->npy, err);
+    return make_opaque(w, out, type->item_size, "", use ? tag : "", err);
+}
+
+/* ---- structs -------------------------------- */
+
+/* One field behind those that are there. */
+static int add_compound_field(const type_writer *w, hid_t *out, size_t *at, const brc_json *field,
+                              const brc_json *notes, int is_old, brc_error *err)
+{
+    const char *name;
+    const brc_json *type = is_old ? brc_json_item(field, 1) : brc_json_member(field, "data_type");
+    hid_t item = BRC_HDF5_NONE;
+    size_t size = 0;
+    if (!brc_json_text(is_old ? brc_json_item(field, 0) : brc_json_member(field, "name"), &name))
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s: a field's name has U+0000", w->label);
+    BRC_TRY(make_any(w, &item, &size, type, brc_json_member(notes, name), err));
+    int rc = finish_type(w, out, w->lib->H5Tinsert(*out, name, *at, item) >= 0, err);
+    *at += size;
+    brc_hdf5_close(w->lib, item);
+    return rc;
+}
+
+static int make_struct(const type_writer *w, hid_t *out, const brc_dtype *type,
+                       const brc_json *data_type, const brc_json *note, brc_error *err)
+{
+    int is_old = strcmp(type->name, "structured") == 0; /* its fields are pairs */
+    const brc_json *notes = brc_json_member(note, "fields");
+    brc_named named;
+    size_t at = 0;
+
+    BRC_TRY(brc_named_read(&named, data_type, err));
+    *out = w->lib->H5Tcreate(H5T_COMPOUND, type->item_size);
+    BRC_TRY(finish_type(w, out, 1, err));
+    const brc_json *f = brc_json_first(brc_json_member(named.config, "fields"));
+    for (; f; f = brc_json_next(f)) {
+        int rc = add_compound_field(w, out, &at, f, notes, is_old, err);
+        if (rc < 0) {
+            brc_hdf5_close(w->lib, *out);
+            *out = BRC_HDF5_NONE;
+            return rc;
+        }
+    }
+    return BRC_OK;
+}
+
+/* ---- any type -------------------------------- */
+
+static int make_by_class(const type_writer *w, hid_t *out, const brc_dtype *type,
+                         const brc_json *data_type, const brc_json *note, brc_error *err)
+{
+    int is_complex = type->klass == BRC_CLASS_COMPLEX;
+    const brc_hdf5_float *f = float_named(type->name, is_complex);
+    /* h5py reads other floats as the next that NumPy has, but not inside a compound */
+    int is_lost = f && !f->common && (is_complex || w->depth > 1);
+    if (!is_own(type) || is_lost)
+        return make_bytes(w, out, type, note, err);
+    switch (type->klass) {
+    case BRC_CLASS_BOOL:
+        return make_bool(w, out, err);
+    case BRC_CLASS_INT:
+    case BRC_CLASS_UINT:
+        return make_integer(w, out, type, note, err);
+    case BRC_CLASS_FLOAT:
+    case BRC_CLASS_COMPLEX:
+        return is_complex ? make_complex(w, out, f, note, err) : make_float(w, out, f, err);
+    case BRC_CLASS_STRUCT:
+        return make_struct(w, out, type, data_type, note, err);
+    case BRC_CLASS_BYTES:
+        if (type->item_size > 0)
+            return make_fixed_text(w, out, type->item_size, note, err);
+        return make_variable(w, out, 0, err);
+    case BRC_CLASS_STRING:
+        return make_variable(w, out, 1, err);
+    default:
+        return make_bytes(w, out, type, note, err);
+    }
+}
+
+static int make_any(const type_writer *w, hid_t *out, size_t *size, const brc_json *data_type,
+                    const brc_json *note, brc_error *err)
+{
+    brc_dtype *type;
+    *out = BRC_HDF5_NONE;
+    BRC_TRY(brc_dtype_open(&type, w->reg, data_type, err));
+    *size = type->item_size;
+    type_writer inner = *w;
+    inner.depth++;
+    int rc = make_by_class(&inner, out, type, data_type, note, err);
+    brc_dtype_free(type);
+    return rc;
+}
+
+int brc_hdf5_type_make(hid_t *out, const brc_hdf5 *lib, const brc_registry *reg,
+                       const brc_json *data_type, const brc_json *note, const char *label,
+                       brc_error *err)
+{
+    type_writer w = { lib, reg, label, 0 };
+    size_t size;
+    return make_any(&w, out, &size, data_type, note, err);
+}

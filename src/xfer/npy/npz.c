@@ -1,0 +1,232 @@
+/*
+ * Reading .npz: a zip archive with one .npy file an array. "a/x.npy" becomes the
+ * array a/x.
+ *
+ * What a member inflates to is read as far as its .npy header says and one byte
+ * further; sizes in the archive's directory are only compared with it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zip.h>
+
+#include "../../base/alloc.h"
+#include "../../zarr/transfer.h"
+#include "../elements.h"
+#include "../xfer.h"
+
+/* ---- a member as an input --------------------------------------------------------- */
+
+typedef struct member_input {
+    brc_input in;
+    zip_file_t *file;
+    char *name;
+} member_input;
+
+static int fail_zip(brc_error *err, zip_error_t *ze, const char *what, const char *name)
+{
+    if (zip_error_code_zip(ze) == ZIP_ER_MEMORY)
+        return brc_nomem(err);
+    if (zip_error_system_type(ze) == ZIP_ET_SYS && zip_error_code_system(ze) > 0)
+        return brc_fail_os(err, zip_error_code_system(ze), what, name);
+    return brc_fail(err, BRC_EINVAL, "%s %s: %s", what, name, zip_error_strerror(ze));
+}
+
+static int member_read(brc_input *in, uint8_t *dst, size_t len, size_t *got, brc_error *err)
+{
+    member_input *m = (member_input *)in;
+    zip_int64_t n = zip_fread(m->file, dst, len);
+    if (n < 0) /* the checksum is compared at the end, so this may come behind the last byte */
+        return fail_zip(err, zip_file_get_error(m->file), "cannot read", in->name);
+    *got = (size_t)n;
+    return BRC_OK;
+}
+
+static void member_close(brc_input *in)
+{
+    member_input *m = (member_input *)in;
+    if (m->file)
+        (void)zip_fclose(m->file);
+    free(m->name);
+    free(m);
+}
+
+static int open_member(brc_input **out, zip_t *archive, zip_uint64_t i, const zip_stat_t *st,
+                       const char *file, brc_error *err)
+{
+    member_input *m;
+    brc_buf name = BRC_BUF_INIT;
+    int rc;
+
+    *out = NULL;
+    BRC_TRY(brc_new((void **)&m, sizeof(*m), err));
+    m->in.read = member_read;
+    m->in.close = member_close;
+    BRC_GO(brc_buf_printf(&name, err, "%s: %s", file, st->name));
+    BRC_GO(brc_buf_take_text(&name, &m->name, err));
+    m->in.name = m->name;
+    m->in.size = st->valid & ZIP_STAT_SIZE ? st->size : BRC_LEN_VARIES;
+    m->file = zip_fopen_index(archive, i, 0);
+    if (!m->file)
+        rc = fail_zip(err, zip_get_error(archive), "cannot open", m->name);
+    else
+        *out = &m->in;
+done:
+    brc_buf_dispose(&name);
+    if (rc < 0)
+        member_close(&m->in);
+    return rc;
+}
+
+/* ---- the archive --------------------------------------------------------------------- */
+
+typedef struct npz_import {
+    brc_session *session;
+    const char *file, *path;
+    const brc_xfer_opts *opts;
+    zip_t *archive;
+} npz_import;
+
+static int ends_with(const char *text, const char *ending)
+{
+    size_t n = strlen(text), m = strlen(ending);
+    return n >= m && strcmp(text + n - m, ending) == 0;
+}
+
+/* *node: the path of the member's array. */
+static int member_node(char **node, const npz_import *job, const char *name, brc_error *err)
+{
+    char *part;
+    int kind;
+
+    *node = NULL;
+    if (!ends_with(name, ".npy"))
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s: its member %s is no .npy file", job->file,
+                        name);
+    BRC_TRY(brc_dup_n(&part, name, strlen(name) - 4, err));
+    int rc =
+        brc_path_is_safe(part)
+            ? brc_node_join(node, job->path, part, err)
+            : brc_fail(err, BRC_EINVAL, "%s: its member's name %s is not safe", job->file, name);
+    free(part);
+    BRC_TRY(rc);
+    rc = brc_node_kind(&kind, job->session, *node, err);
+    if (rc == BRC_OK && kind != 0)
+        rc =
+            brc_fail(err, BRC_EINVAL, "%s: there are two members named %s, or a group of that name",
+                     job->file, name);
+    if (rc < 0) {
+        free(*node);
+        *node = NULL;
+    }
+    return rc;
+}
+
+/* By the name of the array, "a", or of the file, "a.npy". */
+static int member_is_excluded(const npz_import *job, const char *name)
+{
+    char part[256];
+    size_t len = strlen(name);
+    if (brc_is_excluded(job->opts, name))
+        return 1;
+    if (!ends_with(name, ".npy") || len - 4 >= sizeof(part))
+        return 0;
+    memcpy(part, name, len - 4);
+    part[len - 4] = 0;
+    return brc_is_excluded(job->opts, part);
+}
+
+static int import_member(const npz_import *job, zip_uint64_t i, brc_error *err)
+{
+    brc_elements e = { 0 };
+    brc_input *in = NULL;
+    char *node = NULL;
+    zip_stat_t st;
+    int rc;
+
+    if (zip_stat_index(job->archive, i, 0, &st) < 0)
+        return fail_zip(err, zip_get_error(job->archive), "cannot read", job->file);
+    if (!(st.valid & ZIP_STAT_NAME))
+        return brc_fail(err, BRC_EINVAL, "%s: a member has no name", job->file);
+    size_t len = strlen(st.name);
+    if (len > 1 && st.name[len - 1] == '/' && brc_name_is_safe(st.name, len - 1))
+        return BRC_OK; /* a directory: groups follow from the members' names */
+    if (member_is_excluded(job, st.name))
+        return BRC_OK;
+    BRC_GO(member_node(&node, job, st.name, err));
+    BRC_GO(open_member(&in, job->archive, i, &st, job->file, err));
+    BRC_GO(brc_npy_open(&e, in, brc_session_registry(job->session), err));
+    BRC_GO(brc_elements_import(job->session, node, &e, in, job->opts, err));
+done:
+    brc_elements_free(&e);
+    brc_input_free(in);
+    free(node);
+    return rc;
+}
+
+/* The group that takes the members; the root is one already. */
+static int make_group(const npz_import *job, brc_error *err)
+{
+    brc_iter *children = NULL;
+    brc_node child;
+    int rc;
+
+    if (strcmp(job->path, "/") != 0)
+        return brc_group_create(job->session, job->path, NULL, err);
+    BRC_GO(brc_list(&children, job->session, "/", 0, err));
+    BRC_GO(brc_list_next(children, &child, err));
+    if (rc > 0)
+        rc = brc_fail(err, BRC_EEXISTS, "the root group is not empty: name a path to import into");
+done:
+    brc_iter_free(children);
+    return rc;
+}
+
+static int open_archive(zip_t **out, const char *file, brc_error *err)
+{
+    int code = 0;
+    *out = zip_open(file, ZIP_RDONLY, &code);
+    if (*out)
+        return BRC_OK;
+    zip_error_t ze;
+    zip_error_init_with_code(&ze, code);
+    int rc = fail_zip(err, &ze, "cannot open", file);
+    zip_error_fini(&ze);
+    return rc;
+}
+
+int brc_npz_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
+                   brc_error *err)
+{
+    npz_import job = { s, file, path, opts, NULL };
+    int rc;
+
+    BRC_TRY(open_archive(&job.archive, file, err));
+    BRC_GO(make_group(&job, err));
+    zip_int64_t n = zip_get_num_entries(job.archive, 0);
+    for (zip_int64_t i = 0; i < n; i++)
+        BRC_GO(import_member(&job, (zip_uint64_t)i, err));
+done:
+    zip_discard(job.archive);
+    return rc;
+}
+
+/* What the archive says of its members' lengths. */
+int brc_npz_bytes(uint64_t *bytes, brc_session *s, const char *file, const brc_xfer_opts *opts,
+                  brc_error *err)
+{
+    npz_import job = { s, file, "/", opts, NULL };
+
+    *bytes = 0;
+    BRC_TRY(open_archive(&job.archive, file, err));
+    zip_int64_t n = zip_get_num_entries(job.archive, 0);
+    for (zip_int64_t i = 0; i < n; i++) {
+        zip_stat_t st;
+        if (zip_stat_index(job.archive, (zip_uint64_t)i, 0, &st) == 0 &&
+            (st.valid & ZIP_STAT_SIZE) && (st.valid & ZIP_STAT_NAME) &&
+            !member_is_excluded(&job, st.name))
+            brc_add_array_bytes(bytes, 1, &st.size, 1);
+    }
+    zip_discard(job.archive);
+    return BRC_OK;
+}

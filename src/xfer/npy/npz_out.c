@@ -1,0 +1,243 @@
+/*
+ * Writing .npz: the arrays under a node, each a stored member. libzip asks for the
+ * bytes while it closes the archive, so one slab is in memory at a time. The time
+ * of every member is 1980-01-01, zip's first: equal arrays give equal files.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <zip.h>
+
+#include "../../base/alloc.h"
+#include "../../zarr/transfer.h"
+#include "../dest.h"
+#include "npy_out.h"
+#include "../xfer.h"
+
+#define ZIP_DATE_1980 ((zip_uint16_t)(1 << 5 | 1))
+
+typedef struct npz_out npz_out;
+
+typedef struct member_out {
+    npz_out *job;
+    char *path; /* of the array  */
+    uint64_t size;
+    brc_array *array;
+    brc_npy_out npy;
+    brc_span piece;
+    zip_error_t error;
+} member_out;
+
+struct npz_out {
+    brc_session *session;
+    size_t arrays; /* that were met */
+    zip_t *archive;
+    brc_error error; /* of the first member that failed; code 0: none */
+};
+
+static void stop_member(member_out *m)
+{
+    brc_npy_out_stop(&m->npy);
+    brc_array_free(m->array);
+    m->array = NULL;
+    m->piece = (brc_span){ NULL, 0 };
+}
+
+static int start_member(member_out *m, brc_error *err)
+{
+    int rc;
+    BRC_GO(brc_array_open(&m->array, m->job->session, m->path, err));
+    BRC_GO(brc_npy_out_start(&m->npy, m->array, NULL, brc_session_registry(m->job->session), err));
+    m->size = m->npy.size;
+done:
+    if (rc < 0)
+        stop_member(m);
+    return rc;
+}
+
+static zip_int64_t read_member(member_out *m, uint8_t *dst, size_t len, brc_error *err)
+{
+    size_t done = 0;
+    while (done < len) {
+        if (m->piece.len == 0) {
+            int more = brc_npy_out_next(&m->npy, &m->piece, err);
+            if (more < 0)
+                return -1;
+            if (more == 0)
+                break;
+        }
+        size_t n = m->piece.len < len - done ? m->piece.len : len - done;
+        memcpy(dst + done, m->piece.data, n);
+        m->piece.data += n;
+        m->piece.len -= n;
+        done += n;
+    }
+    return (zip_int64_t)done;
+}
+
+static zip_int64_t stat_member(const member_out *m, void *data, size_t len)
+{
+    zip_stat_t *st = data;
+    if (len < sizeof(*st))
+        return -1;
+    zip_stat_init(st);
+    st->size = m->size;
+    st->valid |= ZIP_STAT_SIZE;
+    return (zip_int64_t)sizeof(*st);
+}
+
+/* libzip's way to ask a source for anything. */
+static zip_int64_t member_command(void *ctx, void *data, zip_uint64_t len, zip_source_cmd_t command)
+{
+    member_out *m = ctx;
+    switch (command) {
+    case ZIP_SOURCE_SUPPORTS:
+        return ZIP_SOURCE_SUPPORTS_READABLE;
+    case ZIP_SOURCE_STAT:
+        return stat_member(m, data, (size_t)len);
+    case ZIP_SOURCE_OPEN:
+        stop_member(m);
+        if (start_member(m, &m->job->error) == BRC_OK)
+            return 0;
+        break;
+    case ZIP_SOURCE_READ: {
+        zip_int64_t n = read_member(m, data, (size_t)len, &m->job->error);
+        if (n >= 0)
+            return n;
+        break;
+    }
+    case ZIP_SOURCE_CLOSE:
+        stop_member(m);
+        return 0;
+    case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&m->error, data, len);
+    case ZIP_SOURCE_FREE:
+        stop_member(m);
+        free(m->path);
+        free(m);
+        return 0;
+    default:
+        zip_error_set(&m->error, ZIP_ER_OPNOTSUPP, 0);
+        return -1;
+    }
+    zip_error_set(&m->error, ZIP_ER_INTERNAL, 0);
+    return -1;
+}
+
+static int fail_archive(brc_error *err, zip_error_t *ze, const char *dest)
+{
+    /* libzip sometimes says nothing where an allocation of its own failed */
+    if (zip_error_code_zip(ze) == ZIP_ER_MEMORY || zip_error_code_zip(ze) == ZIP_ER_OK)
+        return brc_nomem(err);
+    if (zip_error_system_type(ze) == ZIP_ET_SYS && zip_error_code_system(ze) > 0)
+        return brc_fail_os(err, zip_error_code_system(ze), "cannot write", dest);
+    return brc_fail(err, BRC_EIO, "cannot write %s: %s", dest, zip_error_strerror(ze));
+}
+
+/* Hands the member over to the archive, which then owns it. */
+static int give_member(npz_out *job, member_out *m, const char *name, brc_error *err)
+{
+    zip_source_t *source = zip_source_function(job->archive, member_command, m);
+    if (!source) {
+        (void)member_command(m, NULL, 0, ZIP_SOURCE_FREE);
+        return brc_nomem(err);
+    }
+    zip_int64_t i = zip_file_add(job->archive, name, source, ZIP_FL_ENC_UTF_8);
+    if (i < 0) {
+        zip_source_free(source);
+        return fail_archive(err, zip_get_error(job->archive), name);
+    }
+    if (zip_set_file_compression(job->archive, (zip_uint64_t)i, ZIP_CM_STORE, 0) < 0 ||
+        zip_file_set_dostime(job->archive, (zip_uint64_t)i, 0, ZIP_DATE_1980, 0) < 0)
+        return fail_archive(err, zip_get_error(job->archive), name);
+    return BRC_OK;
+}
+
+/* `inner`: the array's path below the exported node. */
+static int add_member(npz_out *job, const char *path, const char *inner, brc_error *err)
+{
+    member_out *m = NULL;
+    brc_buf name = BRC_BUF_INIT;
+    int rc;
+
+    if (!brc_path_is_safe(inner))
+        return brc_fail(err, BRC_EINVAL, "%s: a name in it cannot be a file's", path);
+    BRC_GO(brc_buf_printf(&name, err, "%s.npy", inner));
+    BRC_GO(brc_buf_terminate(&name, err));
+    BRC_GO(brc_new((void **)&m, sizeof(*m), err));
+    m->job = job;
+    zip_error_init(&m->error);
+    BRC_GO(brc_dup(&m->path, path, err));
+    BRC_GO(start_member(m, err)); /* what cannot be written is refused before anything is */
+    stop_member(m);
+    member_out *given = m;
+    m = NULL;
+    BRC_GO(give_member(job, given, (const char *)name.data, err));
+done:
+    if (m)
+        free(m->path);
+    free(m);
+    brc_buf_dispose(&name);
+    return rc;
+}
+
+/* brc_nodes_each(). The member is called what follows the exported node's path, or has
+ * the array's own name where it is the node itself. */
+static int add_node(void *ctx, const char *path, const char *inner, int kind, brc_error *err)
+{
+    npz_out *job = ctx;
+    const char *slash = strrchr(path, '/');
+
+    if (kind != BRC_ARRAY)
+        return BRC_OK;
+    job->arrays++;
+    if (*inner == 0)
+        inner = slash && slash[1] ? slash + 1 : "arr_0";
+    return add_member(job, path, inner, err);
+}
+
+static int add_members(npz_out *job, const char *path, brc_error *err)
+{
+    BRC_TRY(brc_nodes_each(job->session, path, add_node, job, err));
+    if (job->arrays > 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINVAL, "%s has no arrays: there is nothing to write to a .npz file",
+                    path);
+}
+
+static int close_archive(npz_out *job, const char *dest, brc_error *err)
+{
+    if (zip_close(job->archive) == 0) {
+        job->archive = NULL;
+        return BRC_OK;
+    }
+    if (job->error.code == 0)
+        return fail_archive(err, zip_get_error(job->archive), dest);
+    if (err)
+        *err = job->error;
+    return job->error.code;
+}
+
+int brc_npz_export(brc_session *s, const char *path, const char *dest, brc_error *err)
+{
+    npz_out job = { .session = s };
+    brc_dest place;
+    int rc, code = 0;
+
+    BRC_TRY(brc_dest_open(&place, s, dest, 0, err));
+    job.archive = zip_open(place.temp, ZIP_CREATE | ZIP_EXCL, &code);
+    if (!job.archive) {
+        zip_error_t ze;
+        zip_error_init_with_code(&ze, code);
+        rc = fail_archive(err, &ze, dest);
+        zip_error_fini(&ze);
+        goto done;
+    }
+    BRC_GO(add_members(&job, path, err));
+    BRC_GO(close_archive(&job, dest, err));
+    BRC_GO(brc_dest_finish(&place, 0, err));
+done:
+    if (job.archive)
+        zip_discard(job.archive);
+    brc_dest_close(&place);
+    return rc;
+}

@@ -1,0 +1,251 @@
+/*
+ * Writing a tree as a zip archive.
+ *
+ * libzip takes the bytes of all entries while it closes the archive, so they wait
+ * in a file until then, which has no name: memory does not grow with the data. Zip
+ * has no folders that matter here; they follow from the entries' names.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zip.h>
+
+#include "../../base/alloc.h"
+#include "../../zarr/repo.h"
+#include "../../zarr/transfer.h"
+#include "../dest.h"
+#include "tree_out.h"
+
+#define ZIP_DATE_1980 ((zip_uint16_t)(1 << 5 | 1)) /* zip's first day */
+
+typedef struct zip_tree_out {
+    brc_tree_out tree;
+    brc_dest place;
+    zip_t *archive;
+    brc_store *store; /* it is asked whether to stop */
+    int fd; /* the waiting bytes */
+    uint64_t len;
+} zip_tree_out;
+
+/* One entry, while libzip has it. */
+typedef struct waiting_entry {
+    int fd;
+    uint64_t start, len, at;
+    zip_error_t error;
+} waiting_entry;
+
+/* ---- what libzip reads -------------------------------- */
+
+static zip_int64_t read_waiting(waiting_entry *w, uint8_t *dst, uint64_t len)
+{
+    uint64_t left = w->len - w->at;
+    ssize_t n;
+    if (len > left)
+        len = left;
+    if (len > (uint64_t)1 << 30)
+        len = (uint64_t)1 << 30;
+    do
+        n = pread(w->fd, dst, (size_t)len, (off_t)(w->start + w->at));
+    while (n < 0 && errno == EINTR);
+    if (n < 0 || (n == 0 && len > 0)) {
+        zip_error_set(&w->error, ZIP_ER_READ, n < 0 ? errno : EIO);
+        return -1;
+    }
+    w->at += (uint64_t)n;
+    return (zip_int64_t)n;
+}
+
+static zip_int64_t stat_waiting(const waiting_entry *w, void *data, zip_uint64_t len)
+{
+    zip_stat_t *st = data;
+    if (len < sizeof(*st))
+        return -1;
+    zip_stat_init(st);
+    st->size = w->len;
+    st->valid |= ZIP_STAT_SIZE;
+    return (zip_int64_t)sizeof(*st);
+}
+
+static zip_int64_t waiting_command(void *ctx, void *data, zip_uint64_t len,
+                                   zip_source_cmd_t command)
+{
+    waiting_entry *w = ctx;
+    switch (command) {
+    case ZIP_SOURCE_SUPPORTS:
+        return ZIP_SOURCE_SUPPORTS_READABLE;
+    case ZIP_SOURCE_STAT:
+        return stat_waiting(w, data, len);
+    case ZIP_SOURCE_OPEN:
+        w->at = 0;
+        return 0;
+    case ZIP_SOURCE_READ:
+        return read_waiting(w, data, len);
+    case ZIP_SOURCE_CLOSE:
+        return 0;
+    case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&w->error, data, len);
+    case ZIP_SOURCE_FREE:
+        free(w);
+        return 0;
+    default:
+        zip_error_set(&w->error, ZIP_ER_OPNOTSUPP, 0);
+        return -1;
+    }
+}
+
+/* ---- the archive -------------------------------- */
+
+static int fail_zip_out(brc_error *err, zip_error_t *ze, const char *name)
+{
+    /* libzip sometimes says nothing where an allocation of its own failed */
+    if (zip_error_code_zip(ze) == ZIP_ER_MEMORY || zip_error_code_zip(ze) == ZIP_ER_OK)
+        return brc_nomem(err);
+    if (zip_error_system_type(ze) == ZIP_ET_SYS && zip_error_code_system(ze) > 0)
+        return brc_fail_os(err, zip_error_code_system(ze), "cannot write", name);
+    return brc_fail(err, BRC_EIO, "cannot write %s: %s", name, zip_error_strerror(ze));
+}
+
+static int append_bytes(zip_tree_out *t, brc_span bytes, brc_error *err)
+{
+    size_t done = 0;
+    while (done < bytes.len) {
+        size_t step = bytes.len - done;
+        ssize_t n = pwrite(t->fd, bytes.data + done,
+                           step > (size_t)1 << 30 ? (size_t)1 << 30 : step, (off_t)(t->len + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return brc_fail_os(err, errno, "cannot write", t->place.path);
+        done += (size_t)n;
+    }
+    t->len += bytes.len;
+    return BRC_OK;
+}
+
+static int add_entry(zip_tree_out *t, const char *path, waiting_entry *w, brc_error *err)
+{
+    zip_source_t *source = zip_source_function(t->archive, waiting_command, w);
+    if (!source) {
+        free(w);
+        return brc_nomem(err);
+    }
+    zip_int64_t i = zip_file_add(t->archive, path, source, ZIP_FL_ENC_UTF_8);
+    if (i < 0) {
+        zip_source_free(source);
+        return fail_zip_out(err, zip_get_error(t->archive), path);
+    }
+    if (zip_set_file_compression(t->archive, (zip_uint64_t)i, ZIP_CM_STORE, 0) < 0 ||
+        zip_file_set_dostime(t->archive, (zip_uint64_t)i, 0, ZIP_DATE_1980, 0) < 0)
+        return fail_zip_out(err, zip_get_error(t->archive), path);
+    return BRC_OK;
+}
+
+static int put_entry(brc_tree_out *tree, const char *path, brc_span bytes, brc_error *err)
+{
+    zip_tree_out *t = (zip_tree_out *)tree;
+    waiting_entry *w;
+    uint64_t start = t->len;
+
+    BRC_TRY(append_bytes(t, bytes, err));
+    BRC_TRY(brc_new((void **)&w, sizeof(*w), err));
+    w->fd = t->fd;
+    w->start = start;
+    w->len = bytes.len;
+    zip_error_init(&w->error);
+    return add_entry(t, path, w, err);
+}
+
+static int no_folder(brc_tree_out *tree, const char *path, brc_error *err)
+{
+    (void)tree;
+    (void)path;
+    (void)err;
+    return BRC_OK;
+}
+
+/* Asked while libzip writes the archive. */
+static int is_cancelled(zip_t *archive, void *store)
+{
+    (void)archive;
+    return brc_store_check_interrupt(store, NULL) < 0;
+}
+
+static int finish_zip(brc_tree_out *tree, brc_error *err)
+{
+    zip_tree_out *t = (zip_tree_out *)tree;
+    if (zip_close(t->archive) < 0) {
+        BRC_TRY(brc_store_check_interrupt(t->store, err));
+        return fail_zip_out(err, zip_get_error(t->archive), t->place.path);
+    }
+    t->archive = NULL;
+    return brc_dest_finish(&t->place, 0, err);
+}
+
+static void close_zip(brc_tree_out *tree)
+{
+    zip_tree_out *t = (zip_tree_out *)tree;
+    if (t->archive)
+        zip_discard(t->archive);
+    if (t->fd >= 0)
+        close(t->fd);
+    brc_dest_close(&t->place);
+    free(t);
+}
+
+/* A file beside the archive that only this process can see. */
+static int open_waiting(zip_tree_out *t, brc_error *err)
+{
+    brc_buf name = BRC_BUF_INIT;
+    int rc;
+
+    BRC_GO(brc_buf_printf(&name, err, "%s.data", t->place.temp));
+    BRC_GO(brc_buf_terminate(&name, err));
+    t->fd = open((const char *)name.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (t->fd < 0)
+        rc = brc_fail_os(err, errno, "cannot write", (const char *)name.data);
+    else
+        (void)unlink((const char *)name.data);
+done:
+    brc_buf_dispose(&name);
+    return rc;
+}
+
+static int open_out_archive(zip_tree_out *t, brc_error *err)
+{
+    int code = 0;
+    t->archive = zip_open(t->place.temp, ZIP_CREATE | ZIP_EXCL, &code);
+    if (t->archive) {
+        (void)zip_register_cancel_callback_with_state(t->archive, is_cancelled, NULL, t->store);
+        return BRC_OK;
+    }
+    zip_error_t ze;
+    zip_error_init_with_code(&ze, code);
+    int rc = fail_zip_out(err, &ze, t->place.path);
+    zip_error_fini(&ze);
+    return rc;
+}
+
+int brc_tree_out_zip(brc_tree_out **out, const brc_session *s, const char *dest, brc_error *err)
+{
+    zip_tree_out *t;
+    int rc;
+
+    *out = NULL;
+    BRC_TRY(brc_new((void **)&t, sizeof(*t), err));
+    t->fd = -1;
+    t->store = brc_session_repo(s)->store;
+    t->tree.folder = no_folder;
+    t->tree.put = put_entry;
+    t->tree.finish = finish_zip;
+    t->tree.close = close_zip;
+    BRC_GO(brc_dest_open(&t->place, s, dest, 0, err));
+    BRC_GO(open_waiting(t, err));
+    BRC_GO(open_out_archive(t, err));
+    *out = &t->tree;
+done:
+    if (rc < 0)
+        close_zip(&t->tree);
+    return rc;
+}

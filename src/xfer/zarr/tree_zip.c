@@ -1,0 +1,368 @@
+/*
+ * A zip archive as a tree. The hierarchy is at the archive's top level, or in one
+ * folder below, as an archive of a folder has it.
+ *
+ * libzip inflates; the archive's directory was checked before (zip_dir.h), and an
+ * entry gives the bytes that its record states or is refused. libzip and the check
+ * read through one open file, and each entry's name is compared again: what was
+ * checked is what is read.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zip.h>
+
+#include "../../base/alloc.h"
+#include "../input.h"
+#include "tree_in.h"
+#include "../zip_dir.h"
+
+/* Deflate makes at most 1032 bytes of one. */
+#define DEFLATE_MOST 1032
+#define INFLATE_STEP ((size_t)1 << 20)
+
+typedef struct zip_tree {
+    brc_tree_in tree;
+    zip_t *archive;
+    brc_zip_dir dir;
+    const char *root; /* "" or "data.zarr/": points into dir */
+    size_t root_len;
+} zip_tree;
+
+static int fail_libzip(brc_error *err, zip_error_t *ze, const char *what, const char *name)
+{
+    if (zip_error_code_zip(ze) == ZIP_ER_MEMORY)
+        return brc_nomem(err);
+    if (zip_error_system_type(ze) == ZIP_ET_SYS && zip_error_code_system(ze) > 0)
+        return brc_fail_os(err, zip_error_code_system(ze), what, name);
+    return brc_fail(err, BRC_EINVAL, "%s %s: %s", what, name, zip_error_strerror(ze));
+}
+
+/* ---- finding -------------------------------- */
+
+/* The first entry whose name is not before this one. */
+static size_t lower_bound(const brc_zip_dir *dir, const char *name, size_t len)
+{
+    size_t low = 0, high = dir->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const brc_zip_entry *e = &dir->entries[middle];
+        if (brc_zip_name_compare(e->name, e->name_len, name, len) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The name in the archive of a path in the tree, with "/" behind it for a folder. */
+static int archive_name(brc_buf *out, const zip_tree *t, const char *path, int is_dir,
+                        brc_error *err)
+{
+    out->len = 0;
+    BRC_TRY(brc_buf_append(out, t->root, t->root_len, err));
+    BRC_TRY(brc_buf_text(out, path, err));
+    if (is_dir && *path)
+        BRC_TRY(brc_buf_byte(out, '/', err));
+    return brc_buf_terminate(out, err);
+}
+
+/* NULL where there is no such file; *is_dir: whether there are files below it. */
+static int find_file(const brc_zip_entry **out, int *is_dir, const zip_tree *t, const char *path,
+                     brc_error *err)
+{
+    brc_buf name = BRC_BUF_INIT;
+    int rc;
+
+    *out = NULL;
+    BRC_GO(archive_name(&name, t, path, 0, err));
+    size_t i = lower_bound(&t->dir, (const char *)name.data, name.len);
+    *is_dir = *path == 0;
+    if (i < t->dir.n && *path) {
+        const brc_zip_entry *e = &t->dir.entries[i];
+        int begins = e->name_len >= name.len && memcmp(e->name, name.data, name.len) == 0;
+        if (begins && e->name_len == name.len)
+            *out = e;
+        *is_dir = begins && e->name_len > name.len && e->name[name.len] == '/';
+    }
+done:
+    brc_buf_dispose(&name);
+    return rc;
+}
+
+static int zip_kind(brc_tree_in *tree, const char *path, int *kind, brc_error *err)
+{
+    const brc_zip_entry *e;
+    int is_dir;
+    BRC_TRY(find_file(&e, &is_dir, (zip_tree *)tree, path, err));
+    *kind = is_dir       ? BRC_ENTRY_DIR
+            : !e         ? BRC_ENTRY_NONE
+            : e->is_link ? BRC_ENTRY_LINK
+                         : BRC_ENTRY_FILE;
+    return BRC_OK;
+}
+
+/* The entry behind all those in the folder `name`, which ends with "/". */
+static size_t behind_folder(const brc_zip_dir *dir, brc_buf *name)
+{
+    name->data[name->len - 1] = 1; /* in the order, what follows '/' and is no file's name */
+    size_t i = lower_bound(dir, (const char *)name->data, name->len);
+    name->data[name->len - 1] = '/';
+    return i;
+}
+
+static int zip_each(brc_tree_in *tree, const char *path, brc_tree_found_fn found, void *ctx,
+                    brc_error *err)
+{
+    const zip_tree *t = (const zip_tree *)tree;
+    brc_buf name = BRC_BUF_INIT;
+    char *child = NULL;
+    int rc;
+
+    BRC_GO(archive_name(&name, t, path, 1, err));
+    size_t base = name.len;
+    size_t i = base > 0 ? lower_bound(&t->dir, (const char *)name.data, base) : 0;
+    while (i < t->dir.n) {
+        const brc_zip_entry *e = &t->dir.entries[i];
+        if (e->name_len <= base || (base > 0 && memcmp(e->name, name.data, base) != 0))
+            break;
+        const char *slash = memchr(e->name + base, '/', e->name_len - base);
+        size_t len = slash ? (size_t)(slash - e->name) - base : e->name_len - base;
+        BRC_GO(brc_dup_n(&child, e->name + base, len, err));
+        BRC_GO(found(ctx, child, err));
+        free(child);
+        child = NULL;
+        i++;
+        if (slash) {
+            BRC_GO(brc_buf_append(&name, e->name + base, len + 1, err));
+            i = behind_folder(&t->dir, &name);
+            name.len = base;
+        }
+    }
+done:
+    free(child);
+    brc_buf_dispose(&name);
+    return rc;
+}
+
+/* ---- reading -------------------------------- */
+
+/* What an entry states is compared with what it can hold before memory is taken. */
+static int check_archive_entry(const brc_zip_entry *e, const char *label, uint64_t limit,
+                               brc_error *err)
+{
+    if (e->is_link)
+        return brc_fail(err, BRC_EINVAL, "%s is a symbolic link: it is not followed", label);
+    if (e->is_encrypted)
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s is encrypted: unpack the archive first", label);
+    if (e->method != ZIP_CM_STORE && e->method != ZIP_CM_DEFLATE)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s is compressed with method %d of zip: stored and deflated entries can "
+                        "be read",
+                        label, e->method);
+    if (e->size > limit)
+        return brc_fail(err, BRC_ELIMIT, "%s is %llu bytes long, more than %llu", label,
+                        (unsigned long long)e->size, (unsigned long long)limit);
+    if (e->method == ZIP_CM_DEFLATE && e->size / DEFLATE_MOST > e->packed)
+        return brc_fail(err, BRC_EINVAL, "%s lies about its size: %llu bytes cannot come of %llu",
+                        label, (unsigned long long)e->size, (unsigned long long)e->packed);
+    return BRC_OK;
+}
+
+/* The size bytes and no more; the end is where libzip compares the checksum. */
+static int read_exactly(zip_file_t *file, uint64_t size, brc_buf *out, const char *label,
+                        brc_error *err)
+{
+    uint64_t left = size;
+    for (;;) {
+        uint8_t beyond;
+        size_t step = left < INFLATE_STEP ? (size_t)left : INFLATE_STEP;
+        if (step > 0)
+            BRC_TRY(brc_buf_reserve(out, step, err));
+        zip_int64_t n =
+            step > 0 ? zip_fread(file, out->data + out->len, step) : zip_fread(file, &beyond, 1);
+        if (n < 0)
+            return fail_libzip(err, zip_file_get_error(file), "cannot read", label);
+        if (n == 0 && left == 0)
+            return BRC_OK;
+        if (n == 0 || left == 0)
+            return brc_fail(err, BRC_EINVAL, "%s lies about its size: it is not %llu bytes long",
+                            label, (unsigned long long)size);
+        out->len += (size_t)n;
+        left -= (uint64_t)n;
+    }
+}
+
+static int read_entry(zip_tree *t, const brc_zip_entry *e, const char *label, uint64_t limit,
+                      brc_buf *out, brc_error *err)
+{
+    BRC_TRY(check_archive_entry(e, label, limit, err));
+    const char *name = zip_get_name(t->archive, e->number, ZIP_FL_ENC_RAW);
+    if (!name || strlen(name) != e->name_len || memcmp(name, e->name, e->name_len) != 0)
+        return brc_fail(err, BRC_EINVAL, "%s: its archive can be read in two ways", label);
+    zip_file_t *file = zip_fopen_index(t->archive, e->number, 0);
+    if (!file)
+        return fail_libzip(err, zip_get_error(t->archive), "cannot open", label);
+    int rc = read_exactly(file, e->size, out, label, err);
+    (void)zip_fclose(file);
+    return rc;
+}
+
+static int zip_read(brc_tree_in *tree, const char *path, uint64_t limit, brc_buf *out,
+                    brc_error *err)
+{
+    zip_tree *t = (zip_tree *)tree;
+    const brc_zip_entry *e;
+    char *label = NULL;
+    int is_dir, rc;
+
+    BRC_GO(brc_tree_in_label(&label, tree, path, err));
+    BRC_GO(find_file(&e, &is_dir, t, path, err));
+    if (e)
+        rc = read_entry(t, e, label, limit, out, err);
+    else if (is_dir)
+        rc = brc_fail(err, BRC_EINVAL, "%s is not a regular file", label);
+    else
+        rc = brc_fail(err, BRC_ENOTFOUND, "cannot open %s: there is no such entry", label);
+done:
+    free(label);
+    return rc;
+}
+
+/* ---- opening -------------------------------- */
+
+static int is_document(const char *name, size_t len)
+{
+    static const char *const names[] = { "zarr.json", ".zarray", ".zgroup", ".zmetadata" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (len == strlen(names[i]) && memcmp(name, names[i], len) == 0)
+            return 1;
+    return 0;
+}
+
+/* Where the hierarchy is: the top level, or the one folder that holds a document. */
+static int choose_root(zip_tree *t, const char *file, brc_error *err)
+{
+    size_t folders = 0;
+    t->root = "";
+    t->root_len = 0;
+    for (size_t i = 0; i < t->dir.n; i++) {
+        const brc_zip_entry *e = &t->dir.entries[i];
+        const char *slash = memchr(e->name, '/', e->name_len);
+        size_t len = slash ? (size_t)(slash - e->name) + 1 : 0;
+        if (!is_document(e->name + len, e->name_len - len))
+            continue;
+        if (!slash) {
+            t->root_len = 0;
+            return BRC_OK;
+        }
+        if (folders > 0 && len == t->root_len && memcmp(t->root, e->name, len) == 0)
+            continue;
+        t->root = e->name;
+        t->root_len = len;
+        folders++;
+    }
+    if (folders == 1)
+        return BRC_OK;
+    return brc_fail(err, BRC_EUNSUPPORTED,
+                    folders > 1 ? "%s has Zarr in several folders and none at its top level: "
+                                  "unpack it, then import one"
+                                : "%s has no Zarr at its top level or in a folder there",
+                    file);
+}
+
+static void zip_tree_close(brc_tree_in *tree)
+{
+    zip_tree *t = (zip_tree *)tree;
+    if (t->archive)
+        zip_discard(t->archive);
+    brc_zip_dir_dispose(&t->dir);
+    free(t->tree.name);
+    free(t);
+}
+
+/* Takes the file descriptor over, also on failure. */
+static int open_libzip(zip_t **out, int fd, const char *file, brc_error *err)
+{
+    int code = 0;
+    *out = zip_fdopen(fd, 0, &code);
+    if (*out)
+        return BRC_OK;
+    zip_error_t ze;
+    zip_error_init_with_code(&ze, code);
+    int rc = fail_libzip(err, &ze, "cannot open", file);
+    zip_error_fini(&ze);
+    close(fd);
+    return rc;
+}
+
+static int open_archive_file(zip_tree *t, const char *file, brc_error *err)
+{
+    uint64_t size;
+    int fd;
+
+    BRC_TRY(brc_regular_open(&fd, &size, file, 1, err));
+    int rc = brc_zip_dir_read(&t->dir, fd, size, file, err);
+    size_t n = t->dir.n;
+    if (rc == BRC_OK)
+        rc = brc_zip_dir_check(&t->dir, file, err);
+    if (rc < 0) {
+        close(fd);
+        return rc;
+    }
+    BRC_TRY(open_libzip(&t->archive, fd, file, err));
+    if (zip_get_num_entries(t->archive, 0) != (zip_int64_t)n)
+        return brc_fail(err, BRC_EINVAL, "%s: the archive can be read in two ways", file);
+    return BRC_OK;
+}
+
+int brc_tree_zip_open(brc_tree_in **out, const char *file, brc_error *err)
+{
+    zip_tree *t;
+    brc_buf name = BRC_BUF_INIT;
+    int rc;
+
+    *out = NULL;
+    BRC_TRY(brc_new((void **)&t, sizeof(*t), err));
+    t->tree.between = ": ";
+    t->tree.kind = zip_kind;
+    t->tree.each = zip_each;
+    t->tree.read = zip_read;
+    t->tree.close = zip_tree_close;
+    BRC_GO(open_archive_file(t, file, err));
+    BRC_GO(choose_root(t, file, err));
+    BRC_GO(brc_buf_text(&name, file, err));
+    if (t->root_len > 0) {
+        BRC_GO(brc_buf_printf(&name, err, ": %.*s", (int)t->root_len - 1, t->root));
+        t->tree.between = "/";
+    }
+    BRC_GO(brc_buf_take_text(&name, &t->tree.name, err));
+    *out = &t->tree;
+done:
+    brc_buf_dispose(&name);
+    if (rc < 0)
+        zip_tree_close(&t->tree);
+    return rc;
+}
+
+int brc_zip_holds_zarr(int *holds, const char *file, brc_error *err)
+{
+    brc_zip_dir dir = { 0 };
+    brc_error why = BRC_ERROR_INIT;
+    uint64_t size;
+    int fd;
+
+    *holds = 0;
+    BRC_TRY(brc_regular_open(&fd, &size, file, 1, err));
+    int rc = brc_zip_dir_read(&dir, fd, size, file, &why);
+    close(fd);
+    for (size_t i = 0; i < dir.n && !*holds; i++) {
+        const brc_zip_entry *e = &dir.entries[i];
+        size_t at = e->name_len;
+        while (at > 0 && e->name[at - 1] != '/')
+            at--;
+        *holds = is_document(e->name + at, e->name_len - at);
+    }
+    brc_zip_dir_dispose(&dir);
+    return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
+}

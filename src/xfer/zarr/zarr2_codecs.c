@@ -1,0 +1,526 @@
+/*
+ * Order, filters and compressor as one codec list, and back.
+ *
+ * v2 applies the filters in turn and then the compressor. Which of them work on
+ * elements and which on bytes, only their names say; between the two stands, in v3,
+ * "bytes". A filter for objects is that codec itself.
+ *
+ *   order F     -> transpose with the axes reversed
+ *   elements    -> numcodecs.delta ...           (array to array)
+ *   the point   -> bytes, vlen-utf8, vlen-bytes, numcodecs.zfpy ...
+ *   bytes       -> blosc, gzip, zstd, crc32c, numcodecs.zlib ...
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../codec/named.h"
+#include "zarr2.h"
+
+enum { ON_ELEMENTS = 1, ON_TEXTS, ON_OBJECTS, INTO_BYTES, UNREADABLE };
+
+typedef struct known_filter {
+    const char *id;
+    int works;
+} known_filter;
+
+/* All others work on bytes. */
+static const known_filter known_filters[] = {
+    { "delta", ON_ELEMENTS },    { "fixedscaleoffset", ON_ELEMENTS }, { "quantize", ON_ELEMENTS },
+    { "bitround", ON_ELEMENTS }, { "astype", ON_ELEMENTS },           { "packbits", ON_ELEMENTS },
+    { "vlen-utf8", ON_OBJECTS }, { "vlen-bytes", ON_OBJECTS },        { "zfpy", INTO_BYTES },
+    { "pcodec", INTO_BYTES },    { "vlen-array", UNREADABLE },        { "json2", UNREADABLE },
+    { "json", UNREADABLE },      { "msgpack2", UNREADABLE },          { "msgpack", UNREADABLE },
+    { "pickle", UNREADABLE },    { "categorize", ON_TEXTS },
+};
+
+static int filter_works(const char *id)
+{
+    for (size_t i = 0; i < sizeof(known_filters) / sizeof(known_filters[0]); i++)
+        if (strcmp(known_filters[i].id, id) == 0)
+            return known_filters[i].works;
+    return 0;
+}
+
+/* ---- from v2 -------------------------------- */
+
+typedef struct codec_reader {
+    brc_buf *out;
+    const brc_json *dtype; /* the array's ...                        */
+    brc_zarr2_type *array; /* ... taken apart ...                    */
+    char order;            /* ... and of what the filters so far give */
+    uint64_t size;
+    int is_bytes;     /* the point is passed */
+    int is_numbers;   /* objects are numbers now */
+    char pointer[32]; /* "/filters/1"        */
+} codec_reader;
+
+static int bad_filter(const codec_reader *r, int code, brc_error *err, const char *id,
+                      const char *what)
+{
+    return brc_fail(err, code, "%s: \"%.60s\" %s", r->pointer, id, what);
+}
+
+static int begin_codec(codec_reader *r, const char *prefix, const char *name, brc_error *err)
+{
+    if (r->out->data[r->out->len - 1] != '[')
+        BRC_TRY(brc_buf_byte(r->out, ',', err));
+    BRC_TRY(brc_buf_printf(r->out, err, "{\"name\":"));
+    brc_buf full = BRC_BUF_INIT;
+    int rc = brc_buf_printf(&full, err, "%s%s", prefix, name);
+    if (rc == BRC_OK)
+        rc = brc_json_quote(r->out, (const char *)full.data, full.len, err);
+    brc_buf_dispose(&full);
+    return rc;
+}
+
+/* The members but for the id, as the configuration; zarr-python wants it also where
+ * it is empty. */
+static int copy_configuration(codec_reader *r, const brc_json *item, brc_error *err)
+{
+    int n = 0;
+    BRC_TRY(brc_buf_text(r->out, ",\"configuration\":{", err));
+    for (const brc_json *m = brc_json_first(item); m; m = brc_json_next(m)) {
+        const char *name = brc_json_own_name(m);
+        if (strcmp(name, "id") == 0)
+            continue;
+        BRC_TRY(brc_buf_text(r->out, n++ ? "," : "", err));
+        BRC_TRY(brc_json_quote(r->out, name, strlen(name), err));
+        BRC_TRY(brc_buf_byte(r->out, ':', err));
+        BRC_TRY(brc_json_write(r->out, m, err));
+    }
+    return brc_buf_text(r->out, "}}", err);
+}
+
+/* "bytes", where elements become bytes. */
+static int pass_the_point(codec_reader *r, brc_error *err)
+{
+    r->is_bytes = 1;
+    BRC_TRY(begin_codec(r, "", "bytes", err));
+    if (r->order == '|')
+        return brc_buf_byte(r->out, '}', err);
+    return brc_buf_printf(r->out, err, ",\"configuration\":{\"endian\":\"%s\"}}",
+                          r->order == '>' ? "big" : "little");
+}
+
+/* An integer of a compressor that matters only when writing, made one that v3 takes. */
+static int64_t setting(const brc_json *item, const char *name, int64_t otherwise, int64_t min,
+                       int64_t max)
+{
+    int64_t value;
+    if (!brc_json_int(brc_json_member(item, name), INT64_MIN, INT64_MAX, &value))
+        return otherwise;
+    return value < min ? min : value > max ? max : value;
+}
+
+static int read_blosc(codec_reader *r, const brc_json *item, brc_error *err)
+{
+    static const char *const shuffles[] = { "noshuffle", "shuffle", "bitshuffle" };
+    uint64_t size = r->size > 0 && r->size <= 255 ? r->size : 1;
+    const brc_json *cname = brc_json_member(item, "cname");
+    const char *name = "lz4";
+    int64_t shuffle = setting(item, "shuffle", 1, -1, 3);
+
+    if ((cname && !brc_json_text(cname, &name)) || shuffle == 3)
+        return bad_filter(r, BRC_EINVAL, err, "blosc", "has a cname or shuffle that is not known");
+    if (shuffle == -1)
+        shuffle = r->size == 1 ? 2 : 1;
+    size = (uint64_t)setting(item, "typesize", (int64_t)size, 1, 255);
+    BRC_TRY(begin_codec(r, "", "blosc", err));
+    BRC_TRY(brc_buf_text(r->out, ",\"configuration\":{\"cname\":", err));
+    BRC_TRY(brc_json_quote(r->out, name, strlen(name), err));
+    return brc_buf_printf(
+        r->out, err, ",\"clevel\":%d,\"shuffle\":\"%s\",\"typesize\":%llu,\"blocksize\":%lld}}",
+        (int)setting(item, "clevel", 5, 0, 9), shuffles[shuffle], (unsigned long long)size,
+        (long long)setting(item, "blocksize", 0, 0, INT32_MAX));
+}
+
+/* Those that v3 has under a name and configuration of its own. */
+static int read_core(codec_reader *r, const char *id, const brc_json *item, int *is_core,
+                     brc_error *err)
+{
+    const brc_json *location = brc_json_member(item, "location");
+    int checksum = 0;
+
+    *is_core = 1;
+    if (strcmp(id, "blosc") == 0)
+        return read_blosc(r, item, err);
+    if (strcmp(id, "gzip") == 0) {
+        int64_t level = setting(item, "level", 1, -1, 9);
+        BRC_TRY(begin_codec(r, "", id, err));
+        return brc_buf_printf(r->out, err, ",\"configuration\":{\"level\":%d}}",
+                              level < 0 ? 6 : (int)level);
+    }
+    if (strcmp(id, "zstd") == 0) {
+        (void)brc_json_bool(brc_json_member(item, "checksum"), &checksum);
+        BRC_TRY(begin_codec(r, "", id, err));
+        return brc_buf_printf(r->out, err, ",\"configuration\":{\"level\":%d%s}}",
+                              (int)setting(item, "level", 0, -131072, 22),
+                              checksum ? ",\"checksum\":true" : "");
+    }
+    if (strcmp(id, "crc32c") == 0 && (!location || brc_json_is(location, "end"))) {
+        BRC_TRY(begin_codec(r, "", id, err));
+        return brc_buf_byte(r->out, '}', err);
+    }
+    *is_core = 0;
+    return BRC_OK;
+}
+
+static int read_on_bytes(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
+{
+    int is_core;
+    if (!r->is_bytes)
+        BRC_TRY(pass_the_point(r, err));
+    BRC_TRY(read_core(r, id, item, &is_core, err));
+    if (is_core)
+        return BRC_OK;
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
+/* A member that names a data type; *type is left alone where there is none. */
+static int read_filter_type(const codec_reader *r, const brc_json *item, const char *member,
+                            brc_zarr2_type *type, brc_error *err)
+{
+    const brc_json *name = brc_json_member(item, member);
+    if (!name || brc_json_kind(name) == BRC_JSON_NULL)
+        return BRC_OK;
+    int rc = brc_zarr2_type_of_filter(type, name, err);
+    if (rc < 0) {
+        brc_context(err, "%s/%s", r->pointer, member);
+        return rc;
+    }
+    brc_buf_dispose(&type->json);
+    return BRC_OK;
+}
+
+/* What goes in must be what the filter was told, or its bytes mean something else;
+ * what comes out is what the next one gets. */
+static int read_on_elements(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
+{
+    int is_astype = strcmp(id, "astype") == 0;
+    brc_zarr2_type in = { BRC_BUF_INIT, 0, r->order, r->size }, out;
+
+    if (r->is_bytes)
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id,
+                          "works on elements and comes after a filter that works on bytes, which "
+                          "Zarr v3 cannot say");
+    BRC_TRY(read_filter_type(r, item, is_astype ? "decode_dtype" : "dtype", &in, err));
+    if (in.size != r->size || (in.order != r->order && in.order != '|' && r->order != '|'))
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id,
+                          "is for another size or byte order of elements than those that it gets");
+    out = in;
+    BRC_TRY(read_filter_type(r, item, is_astype ? "encode_dtype" : "astype", &out, err));
+    if (strcmp(id, "packbits") == 0) {
+        out.size = 1;
+        out.order = '|';
+    }
+    r->size = out.size;
+    r->order = out.order;
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
+static int read_on_objects(codec_reader *r, const char *id, brc_error *err)
+{
+    if (r->array->kind != 'O' || r->is_bytes)
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id, "is for an array of objects");
+    r->is_bytes = 1;
+    r->size = 1;
+    BRC_TRY(brc_buf_text(&r->array->json, strcmp(id, "vlen-utf8") == 0 ? "\"string\"" : "\"bytes\"",
+                         err));
+    BRC_TRY(begin_codec(r, "", id, err));
+    return brc_buf_byte(r->out, '}', err);
+}
+
+/* "categorize": the texts of any array as numbers. */
+static int read_on_texts(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
+{
+    brc_zarr2_type out = { BRC_BUF_INIT, 'u', '|', 1 };
+
+    if (r->is_bytes || r->is_numbers || (r->array->kind != 'O' && r->array->kind != 'U'))
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id, "is for an array of texts");
+    BRC_TRY(read_filter_type(r, item, "astype", &out, err));
+    if (r->array->kind == 'O')
+        BRC_TRY(brc_buf_text(&r->array->json, "\"string\"", err));
+    r->is_numbers = 1;
+    r->size = out.size;
+    r->order = out.order;
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
+/* Objects in forms that are not read: pickle is code, the others no array of one
+ * type. The array is kept, because this build has no codec of that name. */
+static int read_unreadable(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
+{
+    if (r->array->kind == 'O') {
+        r->is_bytes = 1;
+        BRC_TRY(brc_zarr2_type_opaque(r->array, r->dtype, err));
+    }
+    r->size = 1;
+    r->order = '|';
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
+static int read_filter(codec_reader *r, const brc_json *item, brc_error *err)
+{
+    const brc_json *member = brc_json_member(item, "id");
+    const char *id;
+
+    if (!brc_json_text(member, &id) || !*id)
+        return brc_fail(err, BRC_EINVAL,
+                        "%s: must be an object with the member \"id\", a name without U+0000",
+                        r->pointer);
+    int works = filter_works(id);
+    if (works == UNREADABLE)
+        return read_unreadable(r, id, item, err);
+    if (works == ON_OBJECTS)
+        return read_on_objects(r, id, err);
+    if (works == ON_TEXTS)
+        return read_on_texts(r, id, item, err);
+    if (r->array->kind == 'O' && !r->is_bytes && !r->is_numbers)
+        return bad_filter(r, BRC_EINVAL, err, id,
+                          "comes before the filter that makes bytes of objects");
+    if (works == ON_ELEMENTS)
+        return read_on_elements(r, id, item, err);
+    if (works != INTO_BYTES)
+        return read_on_bytes(r, id, item, err);
+    if (r->is_bytes)
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id, "comes after bytes were made");
+    r->is_bytes = 1;
+    r->size = 1;
+    BRC_TRY(begin_codec(r, "numcodecs.", id, err));
+    return copy_configuration(r, item, err);
+}
+
+static int read_order(codec_reader *r, const brc_json *order, size_t ndim, brc_error *err)
+{
+    int is_c = brc_json_is(order, "C");
+    if (!is_c && !brc_json_is(order, "F"))
+        return brc_fail(err, BRC_EINVAL, "/order: must be \"C\" or \"F\"");
+    if (is_c || ndim < 2)
+        return BRC_OK;
+    BRC_TRY(begin_codec(r, "", "transpose", err));
+    BRC_TRY(brc_buf_text(r->out, ",\"configuration\":{\"order\":[", err));
+    for (size_t i = ndim; i-- > 0;)
+        BRC_TRY(brc_buf_printf(r->out, err, "%zu%s", i, i > 0 ? "," : "]}}"));
+    return BRC_OK;
+}
+
+int brc_zarr2_codecs_read(brc_buf *out, brc_zarr2_type *type, const brc_json *zarray, size_t ndim,
+                          brc_error *err)
+{
+    codec_reader r = {
+        out, brc_json_member(zarray, "dtype"), type, type->order, type->size, 0, 0, ""
+    };
+    const brc_json *filters = brc_json_member(zarray, "filters");
+    const brc_json *compressor = brc_json_member(zarray, "compressor");
+    size_t i = 0;
+
+    BRC_TRY(brc_buf_byte(out, '[', err));
+    BRC_TRY(read_order(&r, brc_json_member(zarray, "order"), ndim, err));
+    if (filters && brc_json_kind(filters) != BRC_JSON_NULL &&
+        brc_json_kind(filters) != BRC_JSON_ARRAY)
+        return brc_fail(err, BRC_EINVAL, "/filters: must be null or a list");
+    for (const brc_json *f = brc_json_first(filters); f; f = brc_json_next(f)) {
+        brc_buf pointer = { .data = (uint8_t *)r.pointer, .cap = sizeof(r.pointer), .fixed = 1 };
+        BRC_TRY(brc_buf_printf(&pointer, err, "/filters/%zu", i++));
+        BRC_TRY(read_filter(&r, f, err));
+    }
+    memcpy(r.pointer, "/compressor", sizeof("/compressor"));
+    if (compressor && brc_json_kind(compressor) != BRC_JSON_NULL)
+        BRC_TRY(read_filter(&r, compressor, err));
+    if (type->kind == 'O' && !r.is_bytes && !r.is_numbers)
+        return brc_fail(err, BRC_EINVAL,
+                        "/filters: an array of objects needs a filter that makes bytes of them");
+    if (!r.is_bytes)
+        BRC_TRY(pass_the_point(&r, err));
+    return brc_buf_byte(out, ']', err);
+}
+
+/* ---- to v2 -------------------------------- */
+
+static int no_v2_codec(brc_error *err, size_t i, const char *name)
+{
+    return brc_fail(err, BRC_EUNSUPPORTED, "/codecs/%zu: Zarr v2 has no form for \"%.60s\"", i,
+                    name);
+}
+
+/* A transpose at the front: *f 1 where it reverses the axes. */
+static int write_order(const brc_named *codec, size_t ndim, int *f, brc_error *err)
+{
+    const brc_json *order = brc_json_member(codec->config, "order");
+    int is_list = brc_json_kind(order) == BRC_JSON_ARRAY;
+    size_t i = 0, kept = 0, reversed = 0;
+    uint64_t axis;
+
+    for (const brc_json *v = brc_json_first(order); v; v = brc_json_next(v), i++)
+        if (brc_json_uint(v, ndim, &axis)) {
+            kept += axis == i;
+            reversed += axis == ndim - 1 - i;
+        }
+    *f = is_list ? reversed == ndim && kept != ndim : brc_json_is(order, "F");
+    if (!*f && !brc_json_is(order, "C") && kept != ndim)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "/codecs/0: Zarr v2 has no form for a transpose that does not reverse all "
+                        "axes");
+    return BRC_OK;
+}
+
+/* A type that does not say its order: "f4", or v3's name. */
+static int write_plain_type(brc_buf *out, const brc_json *name, char order, brc_error *err)
+{
+    const char *text;
+    brc_zarr2_type type;
+
+    BRC_TRY(brc_zarr2_type_of_filter(&type, name, err));
+    int is_v3 = type.json.len == 0;
+    brc_buf_dispose(&type.json);
+    if (is_v3 || !brc_json_text(name, &text))
+        return brc_zarr2_type_write(out, name, order, err);
+    return brc_buf_printf(out, err, "\"%c%s\"", type.order == '|' ? '|' : order,
+                          text + (*text == '='));
+}
+
+static int write_config_member(brc_buf *out, const brc_json *m, char order, brc_error *err)
+{
+    const char *name = brc_json_own_name(m), *text;
+    BRC_TRY(brc_buf_byte(out, ',', err));
+    BRC_TRY(brc_json_quote(out, name, strlen(name), err));
+    BRC_TRY(brc_buf_byte(out, ':', err));
+    int is_type = strcmp(name, "dtype") == 0 || strcmp(name, "astype") == 0 ||
+                  strcmp(name, "encode_dtype") == 0 || strcmp(name, "decode_dtype") == 0;
+    if (!is_type || !brc_json_text(m, &text) || *text == '|')
+        return brc_json_write(out, m, err);
+    if (*text != '<' && *text != '>')
+        return write_plain_type(out, m, order, err);
+    size_t at = out->len + 1; /* behind the quote */
+    BRC_TRY(brc_json_write(out, m, err));
+    out->data[at] = (uint8_t)order; /* the elements have one for all filters */
+    return BRC_OK;
+}
+
+static int write_blosc(brc_buf *out, const brc_named *codec, brc_error *err)
+{
+    const brc_json *shuffle = brc_json_member(codec->config, "shuffle");
+    const char *cname;
+    int number = !shuffle || brc_json_is(shuffle, "noshuffle") ? 0
+                 : brc_json_is(shuffle, "shuffle")             ? 1
+                                                               : 2;
+    if (!brc_json_text(brc_json_member(codec->config, "cname"), &cname))
+        cname = "lz4";
+    BRC_TRY(brc_buf_text(out, "{\"id\":\"blosc\",\"cname\":", err));
+    BRC_TRY(brc_json_quote(out, cname, strlen(cname), err));
+    return brc_buf_printf(out, err, ",\"clevel\":%d,\"shuffle\":%d,\"blocksize\":%lld}",
+                          (int)setting(codec->config, "clevel", 5, 0, 9), number,
+                          (long long)setting(codec->config, "blocksize", 0, 0, INT32_MAX));
+}
+
+/* The codecs of v3 that v2 has under the same name, but not for all types. */
+static int fits_type(const char *codec, const char *type)
+{
+    if (strcmp(codec, "bitround") == 0)
+        return strcmp(type, "float16") == 0 || strcmp(type, "float32") == 0 ||
+               strcmp(type, "float64") == 0;
+    if (strcmp(codec, "vlen-utf8") == 0)
+        return strcmp(type, "string") == 0;
+    return strcmp(codec, "vlen-bytes") != 0 || strcmp(type, "string") != 0;
+}
+
+/* One codec as a filter: {"id": ..., and its configuration}. */
+static int write_filter(brc_buf *out, size_t i, const brc_named *codec, const char *type,
+                        char order, brc_error *err)
+{
+    static const char *const core[] = { "blosc",    "gzip",      "zstd",      "crc32c",
+                                        "bitround", "vlen-utf8", "vlen-bytes" };
+    static const char prefix[] = "numcodecs.";
+    size_t n = sizeof(prefix) - 1, k = 0;
+    const char *id = codec->name;
+
+    if (strcmp(id, "blosc") == 0)
+        return write_blosc(out, codec, err);
+    while (k < sizeof(core) / sizeof(core[0]) && strcmp(core[k], id) != 0)
+        k++;
+    if (k == sizeof(core) / sizeof(core[0])) {
+        if (strncmp(id, prefix, n) != 0)
+            return no_v2_codec(err, i, id);
+        id += n;
+    }
+    if (!fits_type(codec->name, type))
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "/codecs/%zu: Zarr v2 has no form for \"%s\" on %.60s", i, id, type);
+    BRC_TRY(brc_buf_text(out, "{\"id\":", err));
+    BRC_TRY(brc_json_quote(out, id, strlen(id), err));
+    for (const brc_json *m = brc_json_first(codec->config); m; m = brc_json_next(m))
+        BRC_TRY(write_config_member(out, m, order, err));
+    return brc_buf_byte(out, '}', err);
+}
+
+/* The byte order that "bytes" says, wherever it stands. */
+static int find_order(char *order, const brc_json *codecs, brc_error *err)
+{
+    brc_named codec;
+    *order = '<';
+    for (const brc_json *v = brc_json_first(codecs); v; v = brc_json_next(v)) {
+        BRC_TRY(brc_named_read(&codec, v, err));
+        if (brc_json_is(brc_json_member(codec.config, "endian"), "big") &&
+            (strcmp(codec.name, "bytes") == 0 || strcmp(codec.name, "endian") == 0))
+            *order = '>';
+    }
+    return BRC_OK;
+}
+
+/* Whether the codec makes no bytes of elements and could be v2's compressor. */
+static int is_on_bytes(const char *name)
+{
+    static const char *const core[] = { "blosc", "gzip", "zstd", "crc32c" };
+    for (size_t i = 0; i < sizeof(core) / sizeof(core[0]); i++)
+        if (strcmp(name, core[i]) == 0)
+            return 1;
+    if (strncmp(name, "numcodecs.", 10) != 0)
+        return 0;
+    int works = filter_works(name + 10);
+    return works == 0 || works == INTO_BYTES;
+}
+
+int brc_zarr2_codecs_write(brc_buf *out, char *order, const brc_json *doc, brc_error *err)
+{
+    const brc_json *codecs = brc_json_member(doc, "codecs");
+    size_t ndim = brc_json_count(brc_json_member(doc, "shape"));
+    brc_buf filters = BRC_BUF_INIT;
+    brc_named codec, type;
+    size_t i = 0;
+    int f = 0, rc;
+
+    BRC_GO(brc_named_read(&type, brc_json_member(doc, "data_type"), err));
+    BRC_GO(find_order(order, codecs, err));
+    const brc_json *v = brc_json_first(codecs);
+    BRC_GO(brc_named_read(&codec, v, err));
+    if (strcmp(codec.name, "transpose") == 0) {
+        BRC_GO(write_order(&codec, ndim, &f, err));
+        v = brc_json_next(v);
+        i++;
+    }
+    const brc_json *compressor = NULL;
+    for (; v; v = brc_json_next(v), i++) {
+        BRC_GO(brc_named_read(&codec, v, err));
+        if (strcmp(codec.name, "bytes") == 0 || strcmp(codec.name, "endian") == 0)
+            continue;
+        if (!brc_json_next(v) && is_on_bytes(codec.name)) {
+            compressor = v;
+            break;
+        }
+        BRC_GO(brc_buf_byte(&filters, filters.len ? ',' : '[', err));
+        BRC_GO(write_filter(&filters, i, &codec, type.name, *order, err));
+    }
+    BRC_GO(brc_buf_printf(out, err, "\"order\":\"%c\",\"filters\":", f ? 'F' : 'C'));
+    if (filters.len > 0)
+        BRC_GO(brc_buf_append(out, filters.data, filters.len, err));
+    BRC_GO(brc_buf_text(out, filters.len ? "],\"compressor\":" : "null,\"compressor\":", err));
+    rc = compressor ? write_filter(out, i, &codec, type.name, *order, err)
+                    : brc_buf_text(out, "null", err);
+done:
+    brc_buf_dispose(&filters);
+    return rc;
+}

@@ -1,0 +1,21 @@
+/* A Zarr hierarchy that is being imported. */
+#ifndef BRC_XFER_ZARR_DIR_H
+#define BRC_XFER_ZARR_DIR_H
+
+#include "../../base/json.h"
+#include "tree_in.h"
+
+#define BRC_CHUNK_FILE_MAX ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
+
+/* Takes over the chunks in the array's directory `dir` byte for byte. */
+BRC_MUST_USE int brc_zarr_take_chunks(brc_array *a, brc_tree_in *tree, const char *dir,
+                                      brc_error *err);
+/* Decodes the chunks in the directory as `doc` says and writes their elements to
+ * `a`, which differs from doc in its chunks and codecs alone. */
+BRC_MUST_USE int brc_zarr_recode(brc_array *a, const brc_json *doc, const brc_registry *reg,
+                                 brc_tree_in *tree, const char *dir, brc_error *err);
+/* doc's chunk grid: regular, with `ndim` axes. */
+BRC_MUST_USE int brc_zarr_chunk_shape(uint64_t *chunk, int ndim, const brc_json *doc,
+                                      brc_error *err);
+
+#endif

@@ -1,0 +1,251 @@
+/*
+ * Exporting a node as a Zarr hierarchy: every group and array with its documents,
+ * every stored chunk in a file of its own. Version 3 as the documents are, version 2
+ * where it can say them (zarr2.h).
+ *
+ * Consolidated metadata is a copy of all documents in one. It is collected as text
+ * while the nodes are written; in version 3 the root's document ends with it, so
+ * that is written last.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/alloc.h"
+#include "../../base/file.h"
+#include "../../nd/shape.h"
+#include "../../zarr/transfer.h"
+#include "tree_out.h"
+#include "../xfer.h"
+#include "zarr2.h"
+
+typedef struct zarr_out {
+    brc_session *session;
+    const brc_zarr_out_opts *opts;
+    brc_tree_out *tree;
+    brc_array *array;  /* the one whose chunks are being written ...     */
+    const char *inner; /* ... its path below the exported node, "a/b"    */
+    char separator;    /* ... and of its keys, in version 2              */
+    brc_buf key;
+    brc_buf all; /* consolidated: what is between the braces        */
+} zarr_out;
+
+/* ---- documents -------------------------------- */
+
+/* "a/b/zarr.json" */
+static int put_document(zarr_out *out, const char *inner, const char *name, const brc_json *doc,
+                        brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    char *path = NULL;
+    int rc;
+
+    BRC_GO(brc_json_write_pretty(&text, doc, err));
+    if (text.len == 0 || text.data[text.len - 1] != '\n')
+        BRC_GO(brc_buf_byte(&text, '\n', err));
+    if (*inner)
+        BRC_GO(brc_path_join(&path, inner, name, err));
+    else
+        BRC_GO(brc_dup(&path, name, err));
+    BRC_GO(out->tree->put(out->tree, path, (brc_span){ text.data, text.len }, err));
+done:
+    free(path);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* One member of the consolidated metadata: "a/b" or "a/b/.zarray". */
+static int consolidate(zarr_out *out, const char *inner, const char *name, const brc_json *doc,
+                       brc_error *err)
+{
+    brc_buf key = BRC_BUF_INIT;
+    int rc = BRC_OK;
+
+    if (!out->opts->consolidated)
+        return BRC_OK;
+    BRC_GO(brc_buf_printf(&key, err, "%s%s%s", inner, *inner && *name ? "/" : "", name));
+    if (out->all.len > 0)
+        BRC_GO(brc_buf_byte(&out->all, ',', err));
+    BRC_GO(brc_json_quote(&out->all, (const char *)key.data, key.len, err));
+    BRC_GO(brc_buf_byte(&out->all, ':', err));
+    BRC_GO(brc_json_write(&out->all, doc, err));
+    if (out->all.len > BRC_JSON_MAX_BYTES)
+        rc = brc_fail(err, BRC_ELIMIT,
+                      "the consolidated metadata is longer than %zu bytes: export without it",
+                      BRC_JSON_MAX_BYTES);
+done:
+    brc_buf_dispose(&key);
+    return rc;
+}
+
+static int put_documents3(zarr_out *out, const char *inner, const brc_json *doc, brc_error *err)
+{
+    if (out->opts->consolidated && *inner == 0)
+        return BRC_OK; /* finish_documents() */
+    BRC_TRY(consolidate(out, inner, "", doc, err));
+    return put_document(out, inner, "zarr.json", doc, err);
+}
+
+/* *gaps: whether a chunk of the array is absent. */
+static int find_gaps(int *gaps, const zarr_out *out, const char *path, brc_error *err)
+{
+    uint64_t chunks, bytes;
+    brc_array *a;
+
+    BRC_TRY(brc_array_open(&a, out->session, path, err));
+    const brc_array_info *info = brc_array_describe(a);
+    int rc = brc_array_stat(&chunks, &bytes, a, err);
+    *gaps = rc == BRC_OK && chunks < brc_shape_count(info->ndim, info->grid);
+    brc_array_free(a);
+    return rc;
+}
+
+static int put_documents2(zarr_out *out, const char *path, const char *inner, const brc_json *doc,
+                          int kind, brc_error *err)
+{
+    const char *name = kind == BRC_ARRAY ? ".zarray" : ".zgroup";
+    brc_json *own = NULL, *zattrs = NULL;
+    int rc, gaps = 0;
+
+    if (kind == BRC_ARRAY) {
+        if (brc_meta_lacks_fill(doc))
+            BRC_GO(find_gaps(&gaps, out, path, err));
+        BRC_GO(brc_zarr2_array_write(&own, &zattrs, doc, gaps, brc_session_registry(out->session),
+                                     err));
+        out->separator = brc_json_is(brc_json_member(own, "dimension_separator"), "/") ? '/' : '.';
+    } else {
+        BRC_GO(brc_zarr2_group_write(&own, &zattrs, doc, err));
+    }
+    BRC_GO(put_document(out, inner, name, own, err));
+    BRC_GO(consolidate(out, inner, name, own, err));
+    if (!zattrs)
+        goto done;
+    BRC_GO(put_document(out, inner, ".zattrs", zattrs, err));
+    BRC_GO(consolidate(out, inner, ".zattrs", zattrs, err));
+done:
+    brc_json_free(own);
+    brc_json_free(zattrs);
+    return rc;
+}
+
+/* The root's document, or .zmetadata beside it. */
+static int finish_documents(zarr_out *out, const char *path, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    brc_json *doc = NULL, *whole = NULL;
+    int rc;
+
+    if (!out->opts->consolidated)
+        return BRC_OK;
+    if (out->opts->version == 2) {
+        BRC_GO(brc_buf_text(&text, "{\"zarr_consolidated_format\":1,\"metadata\":{", err));
+    } else {
+        BRC_GO(brc_node_doc(&doc, out->session, path, err));
+        brc_json_remove(doc, "consolidated_metadata");
+        BRC_GO(brc_json_write(&text, doc, err));
+        text.len--; /* the brace at the end */
+        BRC_GO(brc_buf_text(&text,
+                            ",\"consolidated_metadata\":{\"kind\":\"inline\","
+                            "\"must_understand\":false,\"metadata\":{",
+                            err));
+    }
+    BRC_GO(brc_buf_append(&text, out->all.data, out->all.len, err));
+    BRC_GO(brc_buf_text(&text, out->opts->version == 2 ? "}}" : "}}}", err));
+    BRC_GO(brc_json_parse(&whole, (const char *)text.data, text.len, err));
+    BRC_GO(put_document(out, "", out->opts->version == 2 ? ".zmetadata" : "zarr.json", whole, err));
+done:
+    brc_json_free(whole);
+    brc_json_free(doc);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+/* ---- chunks -------------------------------- */
+
+/* "0.1", "0/1", and "0" where there are no axes. */
+static int key_of_version2(zarr_out *out, const uint64_t *index, brc_error *err)
+{
+    int ndim = brc_array_describe(out->array)->ndim;
+    for (int i = 0; i < ndim; i++) {
+        if (i > 0)
+            BRC_TRY(brc_buf_byte(&out->key, (uint8_t)out->separator, err));
+        BRC_TRY(brc_buf_printf(&out->key, err, "%" PRIu64, index[i]));
+    }
+    return ndim > 0 ? BRC_OK : brc_buf_byte(&out->key, '0', err);
+}
+
+/* brc_chunk_sink's put. */
+static int write_chunk(void *ctx, const uint64_t *index, brc_span stored, brc_error *err)
+{
+    zarr_out *out = ctx;
+
+    out->key.len = 0;
+    if (*out->inner)
+        BRC_TRY(brc_buf_printf(&out->key, err, "%s/", out->inner));
+    size_t base = out->key.len;
+    BRC_TRY(out->opts->version == 2 ? key_of_version2(out, index, err)
+                                    : brc_chunk_key_format(out->array, index, &out->key, err));
+    BRC_TRY(brc_buf_terminate(&out->key, err));
+    const char *path = (const char *)out->key.data;
+    if (!brc_path_is_safe(path + base))
+        return brc_fail(err, BRC_EINVAL, "the chunk key %s cannot be a file's name", path + base);
+    return out->tree->put(out->tree, path, stored, err);
+}
+
+static int write_array_chunks(zarr_out *out, const char *path, const char *inner, brc_error *err)
+{
+    brc_chunk_sink sink = { out, write_chunk };
+    BRC_TRY(brc_array_open(&out->array, out->session, path, err));
+    out->inner = inner;
+    int rc = brc_array_get_stored(out->array, &sink, err);
+    brc_array_free(out->array);
+    out->array = NULL;
+    return rc;
+}
+
+/* ---- nodes -------------------------------- */
+
+/* brc_nodes_each() */
+static int write_node(void *ctx, const char *path, const char *inner, int kind, brc_error *err)
+{
+    zarr_out *out = ctx;
+    brc_json *doc = NULL;
+    int rc;
+
+    if (*inner == 0 && out->opts->consolidated && kind != BRC_GROUP)
+        return brc_fail(err, BRC_EINVAL,
+                        "%s is an array: only groups have consolidated metadata", path);
+    if (*inner && !brc_path_is_safe(inner))
+        return brc_fail(err, BRC_EINVAL, "%s: a name in it cannot be a directory's", path);
+    BRC_GO(brc_node_doc(&doc, out->session, path, err));
+    BRC_GO(out->tree->folder(out->tree, inner, err));
+    rc = out->opts->version == 2 ? put_documents2(out, path, inner, doc, kind, err)
+                                 : put_documents3(out, inner, doc, err);
+    if (rc < 0) {
+        brc_context(err, "%s", path);
+        goto done;
+    }
+    if (kind == BRC_ARRAY)
+        BRC_GO(write_array_chunks(out, path, inner, err));
+done:
+    brc_json_free(doc);
+    return rc;
+}
+
+int brc_zarr_export(brc_session *s, const char *path, const char *dest,
+                    const brc_zarr_out_opts *opts, brc_error *err)
+{
+    zarr_out out = { .session = s, .opts = opts };
+    int rc;
+
+    BRC_GO(opts->zip ? brc_tree_out_zip(&out.tree, s, dest, err)
+                     : brc_tree_out_dir(&out.tree, s, dest, err));
+    BRC_GO(brc_nodes_each(s, path, write_node, &out, err));
+    BRC_GO(finish_documents(&out, path, err));
+    BRC_GO(out.tree->finish(out.tree, err));
+done:
+    brc_buf_dispose(&out.key);
+    brc_buf_dispose(&out.all);
+    brc_tree_out_free(out.tree);
+    return rc;
+}

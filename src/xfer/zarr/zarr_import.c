@@ -1,0 +1,401 @@
+/*
+ * Importing a Zarr hierarchy, v3 or v2, from a directory or a zip archive: groups,
+ * arrays and, without re-encoding, their chunks as they are.
+ *
+ * Documents of v3 are handed on whole; only "consolidated_metadata", a copy of other
+ * documents that may be out of date, is dropped, and .zmetadata is not read for the
+ * same reason. Documents of v2 are translated (zarr2.h). Where a folder has both,
+ * v3 counts. Folders without any may have nodes further down: the groups between
+ * them are made.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/alloc.h"
+#include "../../zarr/meta.h"
+#include "../../zarr/repo.h"
+#include "../../zarr/transfer.h"
+#include "../xfer.h"
+#include "zarr2.h"
+#include "zarr_dir.h"
+
+#define ZARR_DEPTH_MAX 256
+
+typedef struct zarr_walk {
+    brc_session *session;
+    const brc_xfer_opts *opts;
+    brc_tree_in *tree;
+    const char *dir;  /* where the walk is ... */
+    const char *path; /* ... and what node that is */
+    int depth;
+    uint64_t *bytes; /* only those of the arrays are counted; NULL: they are imported */
+} zarr_walk;
+
+/* A node's document, as v3 has it. */
+typedef struct zarr_node {
+    int kind;      /* BRC_GROUP, BRC_ARRAY; 0: there is none  */
+    brc_json *doc; /* NULL: there is none                     */
+    char *file;    /* what it was read from, for messages     */
+} zarr_node;
+
+static void dispose_node(zarr_node *node)
+{
+    brc_json_free(node->doc);
+    free(node->file);
+    memset(node, 0, sizeof(*node));
+}
+
+/* ---- documents ---------------------------------------------------------------------- */
+
+/* *out NULL where the folder has no such file. *label: its name, for messages. v2
+ * documents may have bare NaN. */
+static int read_file(brc_json **out, char **label, const zarr_walk *at, const char *name,
+                     int lenient, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    char *path = NULL;
+    int kind, rc;
+
+    *out = NULL;
+    BRC_GO(brc_tree_path(&path, at->dir, name, err));
+    BRC_GO(brc_tree_in_label(label, at->tree, path, err));
+    BRC_GO(at->tree->kind(at->tree, path, &kind, err));
+    if (kind == BRC_ENTRY_NONE)
+        goto done;
+    BRC_GO(at->tree->read(at->tree, path, BRC_JSON_MAX_BYTES, &text, err));
+    rc = lenient ? brc_json_parse_lenient(out, (const char *)text.data, text.len, err)
+                 : brc_json_parse(out, (const char *)text.data, text.len, err);
+    if (rc < 0)
+        brc_context(err, "%s", *label);
+done:
+    brc_buf_dispose(&text);
+    free(path);
+    return rc;
+}
+
+static int classify_node(zarr_node *node, brc_error *err)
+{
+    const brc_json *type = brc_json_member(node->doc, "node_type");
+    if (brc_json_is(type, "array"))
+        node->kind = BRC_ARRAY;
+    else if (brc_json_is(type, "group"))
+        node->kind = BRC_GROUP;
+    else
+        return brc_fail(err, BRC_EINVAL, "%s: its node_type is neither \"array\" nor \"group\"",
+                        node->file);
+    return BRC_OK;
+}
+
+/* What looking for the chunks of a v2 array in its folder found. */
+typedef struct key_probe {
+    const zarr_walk *at;
+    size_t ndim;
+    int dots, folders;
+} key_probe;
+
+static int probe_name(void *ctx, const char *name, brc_error *err)
+{
+    key_probe *probe = ctx;
+    size_t parts = 1;
+    char *path;
+    int kind;
+
+    if (strspn(name, "0123456789.") != strlen(name))
+        return BRC_OK;
+    for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.'))
+        parts++;
+    probe->dots |= parts == probe->ndim;
+    if (parts > 1 || probe->folders)
+        return BRC_OK;
+    BRC_TRY(brc_tree_path(&path, probe->at->dir, name, err));
+    int rc = probe->at->tree->kind(probe->at->tree, path, &kind, err);
+    probe->folders = rc == BRC_OK && kind == BRC_ENTRY_DIR;
+    free(path);
+    return rc;
+}
+
+/* Writers left "dimension_separator" out though they wrote "0/1": where it is
+ * missing, what the folder holds decides. */
+static int find_separator(char *out, const zarr_walk *at, const brc_json *zarray, brc_error *err)
+{
+    key_probe probe = { at, brc_json_count(brc_json_member(zarray, "shape")), 0, 0 };
+    *out = '.';
+    if (at->bytes || brc_json_member(zarray, "dimension_separator") || probe.ndim < 2)
+        return BRC_OK;
+    BRC_TRY(at->tree->each(at->tree, at->dir, probe_name, &probe, err));
+    if (!probe.dots && probe.folders)
+        *out = '/';
+    return BRC_OK;
+}
+
+/* .zarray or .zgroup, with .zattrs. */
+static int read_node2(zarr_node *node, const zarr_walk *at, brc_error *err)
+{
+    brc_json *own = NULL, *zattrs = NULL;
+    char *label = NULL, separator;
+    int rc;
+
+    BRC_GO(read_file(&own, &node->file, at, ".zarray", 1, err));
+    node->kind = own ? BRC_ARRAY : 0;
+    if (!own) {
+        free(node->file);
+        node->file = NULL;
+        BRC_GO(read_file(&own, &node->file, at, ".zgroup", 1, err));
+        node->kind = own ? BRC_GROUP : 0;
+    }
+    if (!own)
+        goto done;
+    BRC_GO(read_file(&zattrs, &label, at, ".zattrs", 1, err));
+    if (node->kind == BRC_GROUP) {
+        rc = brc_zarr2_group_read(&node->doc, own, zattrs, err);
+    } else {
+        BRC_GO(find_separator(&separator, at, own, err));
+        rc = brc_zarr2_array_read(&node->doc, own, zattrs, separator,
+                                  brc_session_registry(at->session), err);
+    }
+    if (rc < 0)
+        brc_context(err, "%s", node->file);
+done:
+    free(label);
+    brc_json_free(zattrs);
+    brc_json_free(own);
+    return rc;
+}
+
+static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
+{
+    memset(node, 0, sizeof(*node));
+    int rc = read_file(&node->doc, &node->file, at, "zarr.json", 0, err);
+    if (rc == BRC_OK && node->doc) {
+        rc = classify_node(node, err);
+    } else if (rc == BRC_OK) {
+        free(node->file);
+        node->file = NULL;
+        rc = read_node2(node, at, err);
+    }
+    if (rc < 0)
+        dispose_node(node);
+    return rc;
+}
+
+/* ---- arrays ------------------------------------------------------------------------- */
+
+static int put_chunk_grid(brc_json *doc, const uint64_t *chunk, int ndim, brc_error *err)
+{
+    brc_json *shape = brc_json_new_array(), *config = brc_json_new_object(),
+             *grid = brc_json_new_object();
+    int rc = shape && config && grid ? BRC_OK : brc_nomem(err);
+    for (int i = 0; i < ndim && rc == BRC_OK; i++)
+        rc = brc_json_push(shape, brc_json_new_uint(chunk[i]), err);
+    if (rc < 0)
+        goto done;
+    rc = brc_json_set(config, "chunk_shape", shape, err);
+    shape = NULL;
+    if (rc == BRC_OK)
+        rc = brc_json_set(grid, "name", brc_json_new_string("regular"), err);
+    if (rc < 0)
+        goto done;
+    rc = brc_json_set(grid, "configuration", config, err);
+    config = NULL;
+    if (rc < 0)
+        goto done;
+    rc = brc_json_set(doc, "chunk_grid", grid, err);
+    grid = NULL;
+done:
+    brc_json_free(shape);
+    brc_json_free(config);
+    brc_json_free(grid);
+    return rc;
+}
+
+/* A copy of the document with the chunks and codecs that the caller asked for. */
+static int changed_document(brc_json **out, const brc_json *doc, const char *path,
+                            const brc_xfer_opts *opts, brc_error *err)
+{
+    brc_json *copy = NULL, *codecs = NULL;
+    int rc;
+
+    *out = NULL;
+    BRC_GO(brc_json_clone(&copy, doc, err));
+    if (opts->chunk) {
+        size_t ndim = brc_json_count(brc_json_member(doc, "shape"));
+        if (opts->nchunk < 0 || (size_t)opts->nchunk != ndim) {
+            rc = brc_fail(err, BRC_EINVAL, "%s has %zu axes, the chunk shape %d", path, ndim,
+                          opts->nchunk);
+            goto done;
+        }
+        BRC_GO(put_chunk_grid(copy, opts->chunk, opts->nchunk, err));
+    }
+    if (opts->codecs_json) {
+        BRC_GO(brc_json_parse(&codecs, opts->codecs_json, strlen(opts->codecs_json), err));
+        rc = brc_json_set(copy, "codecs", codecs, err);
+        codecs = NULL;
+    }
+    if (rc == BRC_OK) {
+        *out = copy;
+        copy = NULL;
+    }
+done:
+    brc_json_free(codecs);
+    brc_json_free(copy);
+    return rc;
+}
+
+static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *err)
+{
+    int recode = at->opts && (at->opts->chunk || at->opts->codecs_json);
+    const brc_registry *reg = brc_session_registry(at->session);
+    brc_json *changed = NULL;
+    brc_array *a = NULL;
+    int rc;
+
+    if (recode)
+        BRC_GO(changed_document(&changed, node->doc, at->path, at->opts, err));
+    rc = brc_array_create_doc(&a, at->session, at->path, recode ? changed : node->doc, err);
+    if (rc < 0) {
+        if (rc != BRC_EEXISTS)
+            brc_context(err, "%s", node->file);
+        goto done;
+    }
+    rc = recode ? brc_zarr_recode(a, node->doc, reg, at->tree, at->dir, err)
+                : brc_zarr_take_chunks(a, at->tree, at->dir, err);
+done:
+    brc_array_free(a);
+    brc_json_free(changed);
+    return rc;
+}
+
+/* What is wrong with the array is found when it is imported. */
+static int count_array(const zarr_walk *at, const brc_json *doc, brc_error *err)
+{
+    const brc_json *shape = brc_json_member(doc, "shape");
+    uint64_t extent[BRC_MAX_NDIM];
+    brc_dtype *type = NULL;
+    size_t ndim = brc_json_count(shape), item = 1;
+
+    if (ndim > BRC_MAX_NDIM)
+        return BRC_OK;
+    for (size_t i = 0; i < ndim; i++)
+        if (!brc_json_uint(brc_json_item(shape, i), UINT64_MAX, &extent[i]))
+            return BRC_OK;
+    int rc = brc_dtype_open(&type, brc_session_registry(at->session),
+                            brc_json_member(doc, "data_type"), err);
+    if (rc == BRC_OK)
+        item = type->item_size;
+    brc_dtype_free(type);
+    brc_add_array_bytes(at->bytes, (int)ndim, extent, item);
+    return rc == BRC_ENOMEM ? rc : BRC_OK;
+}
+
+/* ---- groups ------------------------------------------------------------------------- */
+
+static int import_node(const zarr_walk *at, brc_error *err);
+
+static int visit_child(void *ctx, const char *name, brc_error *err)
+{
+    const zarr_walk *above = ctx;
+    zarr_walk at = *above;
+    char *dir = NULL, *path = NULL, *label = NULL;
+    int kind, rc;
+
+    BRC_GO(brc_store_check_interrupt(brc_session_repo(above->session)->store, err));
+    BRC_GO(brc_tree_path(&dir, above->dir, name, err));
+    if (brc_is_excluded(above->opts, dir))
+        goto done;
+    BRC_GO(above->tree->kind(above->tree, dir, &kind, err));
+    if (kind != BRC_ENTRY_DIR && kind != BRC_ENTRY_LINK_TO_DIR)
+        goto done;
+    BRC_GO(brc_tree_in_label(&label, above->tree, dir, err));
+    if (kind == BRC_ENTRY_LINK_TO_DIR) {
+        rc = brc_fail(err, BRC_EINVAL, "%s is a symbolic link to a directory: it is not followed",
+                      label);
+        goto done;
+    }
+    if (above->depth == ZARR_DEPTH_MAX) {
+        rc = brc_fail(err, BRC_ELIMIT, "%s lies more than %d directories deep", label,
+                      ZARR_DEPTH_MAX);
+        goto done;
+    }
+    BRC_GO(brc_node_join(&path, above->path, name, err));
+    at.dir = dir;
+    at.path = path;
+    at.depth++;
+    BRC_GO(import_node(&at, err));
+done:
+    free(label);
+    free(path);
+    free(dir);
+    return rc;
+}
+
+static int import_group(const zarr_walk *at, zarr_node *node, brc_error *err)
+{
+    int rc = brc_meta_check_group(node->doc, err);
+    brc_json_remove(node->doc, "consolidated_metadata");
+    if (rc == BRC_OK)
+        rc = brc_group_create_doc(at->session, at->path, node->doc, err);
+    if (rc < 0 && rc != BRC_EEXISTS)
+        brc_context(err, "%s", node->file);
+    return rc;
+}
+
+static int import_node(const zarr_walk *at, brc_error *err)
+{
+    zarr_node node;
+    int rc;
+
+    BRC_GO(read_node(&node, at, err));
+    if (node.kind == BRC_ARRAY) {
+        rc = at->bytes ? count_array(at, node.doc, err) : import_array(at, &node, err);
+        goto done;
+    }
+    if (node.kind == BRC_GROUP && !at->bytes)
+        BRC_GO(import_group(at, &node, err));
+    dispose_node(&node); /* not kept while going down */
+    BRC_GO(at->tree->each(at->tree, at->dir, visit_child, (void *)(uintptr_t)at, err));
+done:
+    dispose_node(&node);
+    return rc;
+}
+
+static int walk_source(brc_session *s, const char *source, const char *path,
+                       const brc_xfer_opts *opts, uint64_t *bytes, brc_error *err)
+{
+    brc_tree_in *tree;
+    BRC_TRY(brc_tree_in_open(&tree, s, source, err));
+    zarr_walk top = { s, opts, tree, "", path, 0, bytes };
+    int rc = import_node(&top, err);
+    brc_tree_in_free(tree);
+    return rc;
+}
+
+int brc_zarr_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts,
+                    brc_error *err)
+{
+    return walk_source(s, source, path, opts, NULL, err);
+}
+
+int brc_zarr_bytes(uint64_t *bytes, brc_session *s, const char *source, const brc_xfer_opts *opts,
+                   brc_error *err)
+{
+    *bytes = 0;
+    return walk_source(s, source, "/", opts, bytes, err);
+}
+
+int brc_zarr_is_group(int *is_group, brc_session *s, const char *source, brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    brc_tree_in *tree = NULL;
+    zarr_node node = { 0 };
+
+    *is_group = 0;
+    int rc = brc_tree_in_open(&tree, s, source, &why);
+    zarr_walk top = { s, NULL, tree, "", "/", 0, NULL };
+    if (rc == BRC_OK)
+        rc = read_node(&node, &top, &why);
+    *is_group = rc == BRC_OK && node.kind != BRC_ARRAY;
+    dispose_node(&node);
+    brc_tree_in_free(tree);
+    return rc == BRC_ENOMEM ? brc_nomem(err) : BRC_OK;
+}

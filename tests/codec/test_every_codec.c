@@ -1,0 +1,223 @@
+/* Every codec of the registry, with every data type that it takes: what is encoded decodes
+ * to the same, or loses only once. A codec or a type that is new has to be told how it is
+ * configured, or these tests fail. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/base/json.h"
+#include "../kit/chain_fixture.h"
+#include "../kit/codec_kit.h"
+#include "../kit/codec_lists.h"
+
+Suite *every_codec_suite(void);
+
+#define MOST_LISTS 4 /* about one codec: more would not be gone through         */
+
+START_TEST(P16_every_codec_of_the_registry_has_a_list)
+{
+    brc_iter *it;
+    brc_codec_info info;
+    int n = 0;
+
+    ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
+    for (; brc_registry_codecs_next(it, &info, &codecs_err) == 1; n++) {
+        ck_assert_msg(codec_list_of(info.name, 0) != NULL,
+                      "tests/kit/codec_lists.c has no list about %s", info.name);
+        ck_assert_msg(codec_list_of(info.name, MOST_LISTS) == NULL,
+                      "more than %d lists are about %s", MOST_LISTS, info.name);
+    }
+    brc_iter_free(it);
+    ck_assert_int_gt(n, 30);
+}
+END_TEST
+
+START_TEST(P16_every_data_type_of_the_registry_is_tried)
+{
+    brc_iter *it;
+    brc_dtype_info info;
+    int n = 0;
+
+    ck_assert_int_eq(brc_registry_dtypes(&it, codecs_reg, &codecs_err), BRC_OK);
+    for (; brc_registry_dtypes_next(it, &info, &codecs_err) == 1; n++)
+        ck_assert_msg(!info.configured || codec_kit_configured(info.name, 0) != NULL,
+                      "tests/kit/codec_kit.c has no configuration of %s", info.name);
+    brc_iter_free(it);
+    ck_assert_int_gt(n, 30);
+}
+END_TEST
+
+START_TEST(P16_every_codec_holds_what_the_kit_asks)
+{
+    char why[1024] = "no data type was taken";
+    brc_iter *it;
+    brc_codec_info info;
+    int n = 0;
+
+    ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
+    while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
+        const codec_list *list = codec_list_of(info.name, (size_t)_i);
+        if (list == NULL || !info.chosen)
+            continue;
+        codec_kit kit = { .reg = codecs_reg,
+                          .codecs = list->list,
+                          .ndim = list->ndim,
+                          .tame = list->tame,
+                          .rounds = 4,
+                          .seed = 1611 + (uint64_t)n };
+        ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s: %s", info.name, why);
+        n++;
+    }
+    brc_iter_free(it);
+    ck_assert_int_gt(n, 0);
+}
+END_TEST
+
+/* ---- bombs -------------------------------------------------------------------------- */
+
+/* A chunk that would be a million bytes, where 100 are: no codec that bytes come from
+ * takes more memory for it than some blocks. */
+START_TEST(X6_bombs_stop_at_the_limit_of_every_codec)
+{
+    enum { BIG = 1 << 20, SMALL = 100, ROOM = 1 << 18 };
+    uint8_t *zeros = calloc(1, BIG);
+    brc_buf stored = BRC_BUF_INIT, out = BRC_BUF_INIT;
+    brc_iter *it;
+    brc_codec_info info;
+    int n = 0;
+
+    ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
+    while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
+        const codec_list *list = codec_list_of(info.name, 0);
+        if (strcmp(info.kind, "bytes->bytes") != 0)
+            continue;
+        codecs_open_bytes(list->list, BIG);
+        codecs_encode(zeros, BIG, &stored);
+        codecs_open_bytes(list->list, SMALL);
+        brc_buf_dispose(&out);
+        out = (brc_buf)BRC_BUF_INIT;
+        ck_assert_msg(codecs_decode(stored.data, stored.len, &out) == BRC_ECORRUPT, "%s",
+                      info.name);
+        ck_assert_msg(out.cap <= ROOM, "%s took %zu bytes", info.name, out.cap);
+        n++;
+    }
+    brc_iter_free(it);
+    ck_assert_int_gt(n, 15);
+    brc_buf_dispose(&stored);
+    brc_buf_dispose(&out);
+    free(zeros);
+}
+END_TEST
+
+/* ---- chains of several --------------------------------------------------------------- */
+
+/* Appends the one codec that a list is about. */
+static void add_codec(brc_buf *chain, const brc_codec_info *info, const codec_list *list)
+{
+    brc_json *json = NULL;
+    size_t at = strcmp(info->kind, "bytes->bytes") == 0 ? 1 : 0;
+
+    ck_assert_int_eq(brc_json_parse(&json, list->list, strlen(list->list), &codecs_err), BRC_OK);
+    ck_assert_int_eq(brc_buf_printf(chain, NULL, chain->len > 0 ? "," : "["), BRC_OK);
+    ck_assert_int_eq(brc_json_write(chain, brc_json_item(json, at), NULL), BRC_OK);
+    brc_json_free(json);
+}
+
+/* What comes before such a codec has its own use for the bits: "numcodecs.packbits"
+ * counts in them. */
+static int leaves_bits_out(const codec_list *list)
+{
+    return strstr(list->list, "first_bit") != NULL || strstr(list->list, "last_bit") != NULL;
+}
+
+static const char *const tried_types[] = {
+    "int32", "float64", "bool", "string", "uint8", "float32"
+};
+#define TRIED (sizeof(tried_types) / sizeof(tried_types[0]))
+
+/* 1 where some type can be stored so, 2 where that loses something. */
+static int is_possible(const char *chain)
+{
+    static const uint64_t shape[2] = { 4, 6 };
+    int possible = 0;
+
+    for (size_t i = 0; i < TRIED && possible < 2; i++)
+        if (codecs_try_open(chain, tried_types[i], 2, shape) == BRC_OK)
+            possible = brc_chain_is_lossy(codecs_chain) ? 2 : 1;
+    return possible;
+}
+
+/* A codec of this kind by chance, in a list that chunks of two axes may have. What one
+ * codec has lost, another one may lose anew: there is one such in a chain. */
+static void add_random(brc_buf *chain, const char *kind, int *lossy, uint64_t *random)
+{
+    brc_iter *it;
+    brc_codec_info info;
+    uint64_t seen = 0, at = codec_kit_random(random) % 64, which = codec_kit_random(random);
+    const codec_list *list;
+
+    for (int turn = 0; turn < 64 && seen <= at; turn++) {
+        ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
+        while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
+            list = codec_list_of(info.name, which % MOST_LISTS);
+            if (list == NULL)
+                list = codec_list_of(info.name, 0);
+            if (strcmp(info.kind, kind) != 0 || list == NULL || list->tame ||
+                leaves_bits_out(list) ||
+                (list->ndim != -1 && list->ndim != 2) || seen++ != at)
+                continue;
+            int loses = is_possible(list->list) == 2;
+            if (!loses || !*lossy)
+                add_codec(chain, &info, list);
+            *lossy |= loses;
+            break;
+        }
+        brc_iter_free(it);
+    }
+}
+
+START_TEST(P16_chains_by_chance_hold_what_the_kit_asks)
+{
+    uint64_t random = 77 + (uint64_t)_i;
+    int ran = 0;
+
+    for (int n = 0; n < 12; n++) {
+        char why[2048] = "";
+        int lossy = 0;
+        brc_buf chain = BRC_BUF_INIT;
+        for (uint64_t k = codec_kit_random(&random) % 3; k > 0; k--)
+            add_random(&chain, "array->array", &lossy, &random);
+        add_random(&chain, "array->bytes", &lossy, &random);
+        for (uint64_t k = codec_kit_random(&random) % 4; k > 0; k--)
+            add_random(&chain, "bytes->bytes", &lossy, &random);
+        ck_assert_int_eq(brc_buf_printf(&chain, NULL, "]"), BRC_OK);
+        codec_kit kit = { .reg = codecs_reg,
+                          .codecs = (const char *)chain.data,
+                          .ndim = 2,
+                          .rounds = 2,
+                          .seed = random };
+        if (is_possible(kit.codecs)) {
+            ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s", why);
+            ran++;
+        }
+        brc_buf_dispose(&chain);
+    }
+    ck_assert_int_gt(ran, 0);
+}
+END_TEST
+
+Suite *every_codec_suite(void)
+{
+    Suite *suite = suite_create("every_codec");
+    TCase *tc = tcase_create("each");
+
+    tcase_set_timeout(tc, 0);
+    tcase_add_checked_fixture(tc, codecs_setup, codecs_teardown);
+    tcase_add_test(tc, P16_every_codec_of_the_registry_has_a_list);
+    tcase_add_test(tc, P16_every_data_type_of_the_registry_is_tried);
+    tcase_add_loop_test(tc, P16_every_codec_holds_what_the_kit_asks, 0, MOST_LISTS);
+    tcase_add_test(tc, X6_bombs_stop_at_the_limit_of_every_codec);
+    tcase_add_loop_test(tc, P16_chains_by_chance_hold_what_the_kit_asks, 0, 4);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

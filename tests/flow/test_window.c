@@ -1,0 +1,211 @@
+/* The window: jobs in order, through one stage or two, in memory that is bounded. */
+#include <check.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../src/flow/window.h"
+
+Suite *window_suite(void);
+
+#define OK(expr) ck_assert_int_eq((expr), BRC_OK)
+
+typedef struct numbered_job {
+    brc_window_job base;
+    int number;
+    int stages; /* that it has been through */
+} numbered_job;
+
+/* A run of `n` jobs, and what happened. */
+typedef struct window_record {
+    int n, filled, settled, finished;
+    size_t bytes, held, most_held;
+    int fail_fill, fail_first, fail_settle, fail_second, fail_finish; /* at this number; -1: none */
+    atomic_int inside, most_inside, wrong;
+} window_record;
+
+static int record_fail(int at, int number, const char *what, brc_error *err)
+{
+    return at == number ? brc_fail(err, BRC_EINVAL, "%s %d", what, number) : BRC_OK;
+}
+
+static int record_fill(void *ctx, brc_window_job *base, brc_error *err)
+{
+    window_record *r = ctx;
+    numbered_job *job = (numbered_job *)base;
+    if (r->filled == r->n)
+        return 0;
+    if (r->fail_fill == r->filled)
+        return brc_fail(err, BRC_EINVAL, "fill %d", r->filled);
+    job->number = r->filled++;
+    job->stages = 0;
+    base->bytes = r->bytes;
+    r->held += r->bytes;
+    if (r->held > r->most_held)
+        r->most_held = r->held;
+    return 1;
+}
+
+static int record_run(void *ctx, brc_window_job *base, int stage, unsigned worker, brc_error *err)
+{
+    window_record *r = ctx;
+    numbered_job *job = (numbered_job *)base;
+    (void)worker;
+    int inside = atomic_fetch_add(&r->inside, 1) + 1;
+    int most = atomic_load(&r->most_inside);
+    while (inside > most && !atomic_compare_exchange_weak(&r->most_inside, &most, inside))
+        ;
+    if (job->stages++ != stage)
+        atomic_fetch_add(&r->wrong, 1);
+    for (volatile int i = 0; i < job->number * 7919 % 20000; i++)
+        ;
+    atomic_fetch_sub(&r->inside, 1);
+    return record_fail(stage == 0 ? r->fail_first : r->fail_second, job->number,
+                       stage == 0 ? "first" : "second", err);
+}
+
+static int record_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
+{
+    window_record *r = ctx;
+    for (size_t i = 0; i < n; i++) {
+        const numbered_job *job = (const numbered_job *)jobs[i];
+        if (job->number != r->settled++ || job->stages != 1)
+            atomic_fetch_add(&r->wrong, 1);
+        int rc = record_fail(r->fail_settle, job->number, "settle", err);
+        if (rc < 0)
+            return rc;
+    }
+    return BRC_OK;
+}
+
+static int record_finish(void *ctx, brc_window_job *base, brc_error *err)
+{
+    window_record *r = ctx;
+    const numbered_job *job = (const numbered_job *)base;
+    if (job->number != r->finished++)
+        atomic_fetch_add(&r->wrong, 1);
+    r->held -= r->bytes;
+    return record_fail(r->fail_finish, job->number, "finish", err);
+}
+
+static window_record record_of(int n)
+{
+    return (window_record){.n = n, .bytes = 10, .fail_fill = -1, .fail_first = -1,
+                           .fail_settle = -1, .fail_second = -1, .fail_finish = -1};
+}
+
+static int run_window(window_record *r, unsigned threads, int stages, size_t memory, brc_error *err)
+{
+    brc_window w;
+    brc_pool *pool = NULL;
+    brc_window_ops ops = {r, record_fill, record_run, stages == 2 ? record_settle : NULL,
+                          record_finish};
+    if (threads > 0)
+        OK(brc_pool_new(&pool, threads, NULL));
+    OK(brc_window_init(&w, 9, sizeof(numbered_job), NULL, NULL));
+    int rc = brc_window_run(&w, pool, memory, &ops, err);
+    brc_window_dispose(&w);
+    brc_pool_free(pool);
+    return rc;
+}
+
+START_TEST(every_job_goes_through_in_order)
+{
+    static const int counts[] = {0, 1, 2, 3, 9, 10, 500};
+    for (unsigned threads = 0; threads <= 4; threads++) {
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+            window_record r = record_of(counts[i]);
+            OK(run_window(&r, threads, _i, 1000, NULL));
+            ck_assert_int_eq(r.finished, counts[i]);
+            ck_assert_int_eq(r.settled, _i == 2 ? counts[i] : 0);
+            ck_assert_int_eq(r.wrong, 0);
+        }
+    }
+}
+END_TEST
+
+/* A job is filled when there is room for one as large as any before, or for nothing else. */
+START_TEST(memory_is_bounded)
+{
+    for (unsigned threads = 0; threads <= 4; threads++) {
+        window_record r = record_of(200);
+        OK(run_window(&r, threads, _i, 35, NULL));
+        ck_assert_uint_le(r.most_held, 30);
+        r = record_of(20);
+        OK(run_window(&r, threads, _i, 1, NULL));
+        ck_assert_uint_eq(r.most_held, 10);
+        ck_assert_int_eq(r.finished, 20);
+    }
+}
+END_TEST
+
+/* Another thread would only be woken. */
+START_TEST(one_job_runs_where_it_is_asked_for)
+{
+    window_record r = record_of(1);
+    OK(run_window(&r, 4, _i, 1000, NULL));
+    ck_assert_int_eq(r.most_inside, 1);
+}
+END_TEST
+
+START_TEST(the_earliest_failure_is_told)
+{
+    for (unsigned threads = 0; threads <= 4; threads++) {
+        for (int at = 0; at < 30; at++) {
+            brc_error err = BRC_ERROR_INIT;
+            window_record r = record_of(40);
+            r.fail_second = at;
+            r.fail_first = at + 1;
+            r.fail_fill = at + 2;
+            ck_assert_int_eq(run_window(&r, threads, 2, 1000, &err), BRC_EINVAL);
+            char want[32];
+            snprintf(want, sizeof(want), "second %d", at);
+            ck_assert_str_eq(err.message, want);
+            ck_assert_int_eq(r.finished, at);
+            r = record_of(40);
+            r.fail_first = at;
+            r.fail_fill = at + 1;
+            ck_assert_int_eq(run_window(&r, threads, 2, 1000, &err), BRC_EINVAL);
+            snprintf(want, sizeof(want), "first %d", at);
+            ck_assert_str_eq(err.message, want);
+            ck_assert_int_eq(r.finished, at);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_failure_of_any_step_ends_the_run)
+{
+    for (unsigned threads = 0; threads <= 4; threads++) {
+        for (int what = 0; what < 5; what++) {
+            brc_error err = BRC_ERROR_INIT;
+            window_record r = record_of(40);
+            int *places[] = {&r.fail_fill, &r.fail_first, &r.fail_settle, &r.fail_second,
+                             &r.fail_finish};
+            *places[what] = 17;
+            ck_assert_int_eq(run_window(&r, threads, 2, 1000, &err), BRC_EINVAL);
+            ck_assert_ptr_nonnull(strstr(err.message, " 17"));
+            if (what == 2) /* what was settled with it does not go on either */
+                ck_assert_int_le(r.finished, 17);
+            else
+                ck_assert_int_eq(r.finished, what == 4 ? 18 : 17);
+            ck_assert_int_eq(r.inside, 0);
+        }
+    }
+}
+END_TEST
+
+Suite *window_suite(void)
+{
+    Suite *suite = suite_create("window");
+    TCase *tc = tcase_create("window");
+    tcase_add_loop_test(tc, every_job_goes_through_in_order, 1, 3);
+    tcase_add_loop_test(tc, memory_is_bounded, 1, 3);
+    tcase_add_loop_test(tc, one_job_runs_where_it_is_asked_for, 1, 3);
+    tcase_add_test(tc, the_earliest_failure_is_told);
+    tcase_add_test(tc, a_failure_of_any_step_ends_the_run);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

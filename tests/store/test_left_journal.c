@@ -1,0 +1,229 @@
+/*
+ * Journals that writers left: played back whenever they are the file's own, however many
+ * come at once, and never over a copy of another state.
+ */
+#include <check.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../src/base/file.h"
+#include "../kit/file_digest.h"
+#include "../kit/journal_kit.h"
+#include "../kit/store_kit.h"
+
+Suite *left_journal_suite(void);
+
+static store_kit kit;
+static char journal[128];
+
+#define OK(call) KIT_OK(&kit, call)
+
+static void left_setup(void)
+{
+    store_kit_start(&kit);
+    store_kit_close(&kit);
+    for (int i = 0; i < 3; i++)
+        OK(journal_kit_commit(kit.file, i, &kit.err));
+    snprintf(journal, sizeof(journal), "%s-journal", kit.file);
+}
+
+static void left_teardown(void)
+{
+    store_kit_stop(&kit);
+}
+
+/* ---- copies put over a file that a writer was killed in --------------------------------- */
+
+#define STATES 14
+
+/* What may be read of copy number i over the file with this journal: what was in the copy. */
+static int copy_is_kept(const brc_buf *copy, const char *said, const brc_buf *left)
+{
+    store_kit_put(kit.file, copy);
+    store_kit_put(journal, left);
+    int rc = journal_kit_look(kit.file, 0, &kit.err);
+    ck_assert_msg(rc == BRC_OK || rc == BRC_ECORRUPT, "%s", kit.err.message);
+    if (rc == BRC_ECORRUPT) {
+        ck_assert_ptr_nonnull(strstr(kit.err.message, "another state"));
+        KIT_TRUE(store_kit_same(kit.file, copy));
+        KIT_TRUE(store_kit_same(journal, left));
+        OK(journal_kit_look(kit.file, BRC_OPEN_NO_RECOVER, &kit.err));
+        ck_assert_int_eq(unlink(journal), 0); /* as the sentence says */
+    }
+    ck_assert(file_is_whole(kit.file));
+    char *now = file_digest(kit.file);
+    ck_assert_str_eq(now, said);
+    free(now);
+    return rc == BRC_OK;
+}
+
+START_TEST(f01_copies_put_over_a_file_with_a_left_journal)
+{
+    brc_buf copies[STATES], left;
+    char *said[STATES];
+    int played = 0;
+    for (int i = 0; i < STATES; i++) {
+        copies[i] = store_kit_read(kit.file);
+        said[i] = file_digest(kit.file);
+        if (i + 1 < STATES)
+            OK(journal_kit_commit(kit.file, 100 + i, &kit.err));
+    }
+    journal_kit_leave(kit.file, _i);
+    left = store_kit_read(journal);
+    for (int i = 0; i < STATES; i++)
+        played += copy_is_kept(&copies[i], said[i], &left);
+    /* Nearly always page 1 is in the journal; without it the state's size is all. */
+    ck_assert_int_ge(played, 1);
+    ck_assert_int_le(played, _i == 1 ? STATES : 1);
+    for (int i = 0; i < STATES; i++) {
+        brc_buf_dispose(&copies[i]);
+        free(said[i]);
+    }
+    brc_buf_dispose(&left);
+}
+END_TEST
+
+/* And with the file as the writer left it, it is undone. */
+START_TEST(f01_a_left_journal_is_played_back)
+{
+    char *before = file_digest(kit.file);
+    journal_kit_leave(kit.file, _i % 3);
+    OK(journal_kit_look(kit.file, _i < 3 ? BRC_OPEN_READONLY : 0, &kit.err));
+    ck_assert_int_eq(brc_file_kind(journal), 0);
+    char *now = file_digest(kit.file);
+    ck_assert_str_eq(now, before);
+    ck_assert(file_is_whole(kit.file));
+    free(before);
+    free(now);
+}
+END_TEST
+
+/* ---- living writers, killed writers --------------------------------------------------- */
+
+/* In a child, so that its locks are another process's; it waits to be killed. */
+static pid_t hold(const char *sql, int flush)
+{
+    int ready[2];
+    char c;
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        sqlite3 *db = NULL;
+        sqlite3_open(kit.file, &db);
+        int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+        if (rc == SQLITE_OK && flush)
+            rc = sqlite3_db_cacheflush(db);
+        if (rc == SQLITE_OK && write(ready[1], "x", 1) == 1)
+            for (;;)
+                pause();
+        _exit(1);
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &c, 1), 1);
+    close(ready[0]);
+    return child;
+}
+
+static void kill_child(pid_t child)
+{
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+}
+
+START_TEST(f01_a_living_writers_journal_is_normal)
+{
+    pid_t child = hold("BEGIN; UPDATE meta SET value=zeroblob(150) WHERE key='secret'", _i);
+    ck_assert_int_eq(brc_file_kind(journal), 2);
+    if (_i == 0) /* it has changed nothing yet */
+        OK(journal_kit_look(kit.file, BRC_OPEN_READONLY, &kit.err));
+    else
+        KIT_FAILS(&kit, BRC_EBUSY, "in use",
+                  journal_kit_look(kit.file, BRC_OPEN_READONLY, &kit.err));
+    KIT_FAILS(&kit, BRC_EBUSY, "in use", (store_kit_try(&kit, 0, -1), _i == 0)
+                                             ? brc_store_begin(kit.store, &kit.err)
+                                             : journal_kit_look(kit.file, 0, &kit.err));
+    store_kit_close(&kit);
+    kill_child(child);
+    OK(journal_kit_look(kit.file, 0, &kit.err));
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT length(value) FROM meta WHERE key='secret'"), 192);
+}
+END_TEST
+
+/* Several processes come at once, to commit, to read and to write, behind a writer that
+ * was killed: each must get in. */
+static void all_get_in(int round)
+{
+    enum { COMING = 4 };
+    pid_t comers[COMING];
+    int status;
+    for (int i = 0; i < COMING; i++) {
+        comers[i] = fork();
+        if (comers[i] == 0) {
+            brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+            brc_error err = BRC_ERROR_INIT;
+            opts.flags = i % 2 == 0 ? 0 : BRC_OPEN_READONLY;
+            int rc = brc_store_open(&kit.store, kit.file, &opts, kit.reg, 1, &err);
+            if (rc != BRC_OK)
+                fprintf(stderr, "round %d: %s\n", round, err.message);
+            _exit(rc != BRC_OK);
+        }
+    }
+    for (int i = 0; i < COMING; i++) {
+        ck_assert_int_eq(waitpid(comers[i], &status, 0), comers[i]);
+        ck_assert_int_eq(status, 0);
+    }
+}
+
+/* Whenever a writer is killed: nobody is told that the journal is not the file's. */
+START_TEST(f01_killed_writers_are_always_undone)
+{
+    uint64_t random = 5;
+    for (int round = 0; round < 60; round++) {
+        pid_t writer = fork();
+        if (writer == 0)
+            for (int n = 0;; n++)
+                if (journal_kit_commit(kit.file, round * 1000 + n, NULL) != BRC_OK)
+                    _exit(1);
+        usleep((useconds_t)(1000 + store_kit_below(&random, 9000)));
+        kill_child(writer);
+        all_get_in(round);
+        OK(journal_kit_commit(kit.file, -1 - round, &kit.err));
+    }
+    ck_assert(file_is_whole(kit.file));
+}
+END_TEST
+
+/* The same with a journal that is hot every time. */
+START_TEST(f01_several_undo_at_once)
+{
+    for (int round = 0; round < 20; round++) {
+        char *before = file_digest(kit.file);
+        journal_kit_leave(kit.file, round % 3);
+        all_get_in(round);
+        char *now = file_digest(kit.file);
+        ck_assert_str_eq(now, before);
+        free(now);
+        free(before);
+    }
+}
+END_TEST
+
+Suite *left_journal_suite(void)
+{
+    Suite *s = suite_create("left_journal");
+    TCase *tc = tcase_create("left_journal");
+    tcase_add_checked_fixture(tc, left_setup, left_teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, f01_copies_put_over_a_file_with_a_left_journal, 0, 3);
+    tcase_add_loop_test(tc, f01_a_left_journal_is_played_back, 0, 6);
+    tcase_add_loop_test(tc, f01_a_living_writers_journal_is_normal, 0, 2);
+    tcase_add_test(tc, f01_killed_writers_are_always_undone);
+    tcase_add_test(tc, f01_several_undo_at_once);
+    suite_add_tcase(s, tc);
+    return s;
+}

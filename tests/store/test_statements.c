@@ -1,0 +1,216 @@
+/* What SQLite does for the store's statements, and the ranges of paths that they ask for. */
+#include <check.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/store_kit.h"
+#include "sql_statements.h"
+
+Suite *statements_suite(void);
+
+static store_kit kit;
+
+static void statements_setup(void)
+{
+    store_kit_start(&kit);
+}
+
+static void statements_teardown(void)
+{
+    store_kit_stop(&kit);
+}
+
+#define OK_KIT(call) KIT_OK(&kit, call)
+
+/* ---- plans --------------------------------------------------------------------- */
+
+/* Statements that may read a table, or all rows of a branch or a node, from end to end: by
+ * how they begin, and why. */
+static const struct {
+    const char *sql, *why;
+} may_scan[] = {
+    {"SELECT count(*), coalesce(sum(kind=1)", "totals of the whole file"},
+    {"SELECT name, sql FROM sqlite_schema", "the whole schema is compared"},
+    {"SELECT count(*) FROM sqlite_schema", "opens the file, and the schema is small"},
+    {"SELECT new FROM oplog WHERE name=?1", "a person asks for a time; an index would cost every "
+                                            "commit a page"},
+    {"DELETE FROM draft_chunk WHERE node IN", "the branch's draft goes"},
+    {"DELETE FROM draft_node WHERE branch=?1", "the branch's draft goes"},
+    {"UPDATE draft_node SET branch=?2", "the branch gets another name"},
+    {"INSERT INTO draft_chunk(node, key, id) SELECT", "all of the node's are copied"},
+    {"SELECT key, id FROM draft_chunk WHERE node=?1 ORDER BY key", "all of the node's are wanted"},
+    {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
+    {"DELETE FROM draft_chunk WHERE node=?1", "all of the node's go"},
+};
+
+static int may_scan_whole(const char *sql, unsigned *met)
+{
+    for (size_t i = 0; i < sizeof(may_scan) / sizeof(may_scan[0]); i++)
+        if (strncmp(sql, may_scan[i].sql, strlen(may_scan[i].sql)) == 0) {
+            *met |= 1u << i;
+            return 1;
+        }
+    return 0;
+}
+
+/* Reads a table or an index whole, sorts, or finds a draft's rows by the first column of
+ * their key alone. */
+static int step_scans(const char *step)
+{
+    int is_draft = strstr(step, "draft_node") != NULL || strstr(step, "draft_chunk") != NULL;
+    return strncmp(step, "SCAN", 4) == 0 || strstr(step, "TEMP B-TREE") != NULL ||
+           (is_draft && (strstr(step, "(branch=?)") != NULL || strstr(step, "(node=?)") != NULL));
+}
+
+/* 1 where a step of the statement's plan does; the plan is put into `text`. */
+static int plan_scans(sqlite3 *db, const char *sql, char *text, size_t size)
+{
+    char explain[2048];
+    sqlite3_stmt *st;
+    int scans = 0;
+    snprintf(explain, sizeof(explain), "EXPLAIN QUERY PLAN %s", sql);
+    *text = '\0';
+    ck_assert_msg(sqlite3_prepare_v2(db, explain, -1, &st, NULL) == SQLITE_OK, "%s: %s", sql,
+                  sqlite3_errmsg(db));
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        const char *step = (const char *)sqlite3_column_text(st, 3);
+        size_t at = strlen(text);
+        snprintf(text + at, size - at, "%s; ", step);
+        scans |= step_scans(step);
+    }
+    sqlite3_finalize(st);
+    return scans;
+}
+
+START_TEST(f17_no_statement_of_the_store_scans_a_table)
+{
+    sqlite3 *db;
+    char plan[1024];
+    unsigned met = 0;
+    size_t n = sizeof(sql_statements) / sizeof(sql_statements[0]);
+    ck_assert_uint_ge(n, 30);
+    ck_assert_int_eq(sqlite3_open(kit.file, &db), SQLITE_OK);
+    for (size_t i = 0; i < n; i++)
+        if (plan_scans(db, sql_statements[i], plan, sizeof(plan)))
+            ck_assert_msg(may_scan_whole(sql_statements[i], &met), "%s: %s", sql_statements[i],
+                          plan);
+    ck_assert_uint_eq(met, (1u << sizeof(may_scan) / sizeof(may_scan[0])) - 1);
+    sqlite3_close(db);
+}
+END_TEST
+
+START_TEST(f17_a_plan_that_scans_is_seen)
+{
+    static const char *const bad[] = {
+        "SELECT node FROM draft_node WHERE branch=?1 AND ((path>?2 AND path<?3) OR path=?4)",
+        "SELECT node FROM draft_node WHERE entry=?1",
+        "SELECT id FROM draft_chunk WHERE id=?1",
+        "SELECT seq FROM oplog WHERE seq>?1 ORDER BY name",
+    };
+    sqlite3 *db;
+    char plan[1024];
+    ck_assert_int_eq(sqlite3_open(kit.file, &db), SQLITE_OK);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        ck_assert_msg(plan_scans(db, bad[i], plan, sizeof(plan)), "%s: %s", bad[i], plan);
+    sqlite3_close(db);
+}
+END_TEST
+
+/* ---- rows by path ---------------------------------------------------------------- */
+
+enum { ROWS = 60 };
+
+/* A path of one to four names of one or two characters, many of which sort beside '/'. */
+static void random_path(uint64_t *state, char *out)
+{
+    static const char letters[] = "-./0a~";
+    size_t names = 1 + store_kit_below(state, 4);
+    for (size_t i = 0; i < names; i++) {
+        *out++ = '/';
+        for (uint64_t n = 1 + store_kit_below(state, 2); n > 0; n--) {
+            char c = letters[store_kit_below(state, sizeof(letters) - 1)];
+            *out++ = c == '/' ? 'b' : c;
+        }
+    }
+    *out = '\0';
+}
+
+/* The plain meaning: is `path` under `top`, and how many names further down? */
+static size_t names_under(const char *path, const char *top)
+{
+    size_t len = strcmp(top, "/") == 0 ? 0 : strlen(top), n = 0;
+    if (strncmp(path, top, len) != 0 || path[len] != '/' || path[len + 1] == '\0')
+        return 0;
+    for (const char *at = path + len; *at != '\0'; at++)
+        n += *at == '/';
+    return n;
+}
+
+static int text_order(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* What the store gives is exactly what `depth` names (0: any number) are under `top`. */
+static void rows_are(const brc_draft_node *rows, size_t n, char (*all)[32], size_t nall,
+                     const char *top, int self, size_t depth)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < nall; i++) {
+        size_t names = names_under(all[i], top);
+        int wanted = (self && strcmp(all[i], top) == 0) ||
+                     (names > 0 && (depth == 0 || names == depth));
+        if (i > 0 && strcmp(all[i], all[i - 1]) == 0)
+            continue;
+        KIT_TRUE(!wanted || (at < n && strcmp(rows[at].path, all[i]) == 0));
+        at += (size_t)wanted;
+    }
+    KIT_TRUE(at == n);
+}
+
+START_TEST(f17_rows_under_a_path_are_those_that_are)
+{
+    uint64_t state = (uint64_t)_i + 1;
+    char all[ROWS + 1][32] = {"/"}, top[32] = "/";
+    brc_draft_node *rows;
+    size_t n;
+    int64_t node;
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    OK_KIT(brc_draft_start(kit.store, "main", NULL, &kit.err));
+    OK_KIT(brc_draft_start(kit.store, "other", NULL, &kit.err));
+    for (size_t i = 0; i <= ROWS; i++) {
+        if (i > 0)
+            random_path(&state, all[i]);
+        OK_KIT(brc_draft_node_put(kit.store, "main", all[i], "x", 1, &node, &kit.err));
+        OK_KIT(brc_draft_node_put(kit.store, "other", all[i], "y", 1, &node, &kit.err));
+    }
+    qsort(all, ROWS + 1, sizeof(all[0]), text_order);
+    for (int i = 0; i < 200; i++) {
+        OK_KIT(brc_draft_node_list(kit.store, "main", top, i % 2, &rows, &n, &kit.err));
+        rows_are(rows, n, all, ROWS + 1, top, i % 2, 0);
+        brc_draft_nodes_free(rows, n);
+        OK_KIT(brc_draft_child_list(kit.store, "main", top, &rows, &n, &kit.err));
+        rows_are(rows, n, all, ROWS + 1, top, 0, 1);
+        brc_draft_nodes_free(rows, n);
+        if (i % 3 > 0)
+            random_path(&state, top);
+        else
+            memcpy(top, all[store_kit_below(&state, ROWS + 1)], sizeof(top));
+    }
+    OK_KIT(brc_store_end(kit.store, 0, &kit.err));
+}
+END_TEST
+
+Suite *statements_suite(void)
+{
+    Suite *suite = suite_create("statements");
+    TCase *t = tcase_create("plans");
+    tcase_add_checked_fixture(t, statements_setup, statements_teardown);
+    tcase_add_test(t, f17_no_statement_of_the_store_scans_a_table);
+    tcase_add_test(t, f17_a_plan_that_scans_is_seen);
+    tcase_add_loop_test(t, f17_rows_under_a_path_are_those_that_are, 0, 20);
+    suite_add_tcase(suite, t);
+    return suite;
+}

@@ -1,0 +1,449 @@
+/* Opening: what is no repository, or not quite ours, is refused with a sentence that
+ * says so, and is left as it was. */
+#include <check.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../src/base/file.h"
+#include "../kit/store_kit.h"
+
+Suite *store_open_suite(void);
+
+static store_kit kit;
+
+static void folder_setup(void)
+{
+    store_kit_folder(&kit);
+}
+
+static void open_teardown(void)
+{
+    store_kit_stop(&kit);
+}
+
+/* A new repository, closed, with one document and a branch. */
+static void made_setup(void)
+{
+    brc_oid id;
+    store_kit_start(&kit);
+    KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
+    KIT_OK(&kit, brc_store_put(kit.store, BRC_KIND_DOCUMENT, "{}", 2, &id, &kit.err));
+    KIT_OK(&kit, brc_ref_put(kit.store, "heads/side", NULL, NULL, "branch", 0, NULL, 5, &kit.err));
+    KIT_OK(&kit, brc_store_end(kit.store, 1, &kit.err));
+    store_kit_close(&kit);
+}
+
+/* Refused both to read and to write, with `words` and the file's name in it. */
+static void refused(int code, const char *words)
+{
+    brc_buf before = BRC_BUF_INIT, after;
+    int is_file = brc_file_kind(kit.file) == 2;
+    if (is_file)
+        before = store_kit_bytes(&kit);
+    KIT_FAILS(&kit, code, words, store_kit_try(&kit, 0, -1));
+    ck_assert_ptr_null(kit.store);
+    ck_assert_ptr_nonnull(strstr(kit.err.message, kit.file));
+    KIT_FAILS(&kit, code, words, store_kit_try(&kit, BRC_OPEN_READONLY, -1));
+    ck_assert_ptr_null(kit.store);
+    if (!is_file)
+        return;
+    after = store_kit_bytes(&kit);
+    ck_assert_uint_eq(before.len, after.len);
+    ck_assert(before.len == 0 || memcmp(before.data, after.data, before.len) == 0);
+    brc_buf_dispose(&before);
+    brc_buf_dispose(&after);
+}
+
+static void write_file(const char *text)
+{
+    KIT_OK(&kit, brc_file_write(kit.file, text, strlen(text), &kit.err));
+}
+
+/* ---- other things than repositories ------------------------------------------------ */
+
+START_TEST(nothing_there_is_not_found)
+{
+    refused(BRC_ENOTFOUND, "does not exist: 'breccia init' makes a repository");
+    ck_assert_int_eq(brc_file_kind(kit.file), 0); /* and none was made */
+}
+END_TEST
+
+START_TEST(a_text_file_is_no_repository)
+{
+    write_file("Dear reader, this is a letter and not a database.\n");
+    refused(BRC_EFORMAT, "is not a breccia repository");
+}
+END_TEST
+
+START_TEST(a_long_text_file_is_no_repository)
+{
+    brc_buf text = BRC_BUF_INIT;
+    while (text.len < 100000)
+        KIT_OK(&kit, brc_buf_text(&text, "SQLite format 4\n", &kit.err));
+    KIT_OK(&kit, brc_file_write(kit.file, text.data, text.len, &kit.err));
+    brc_buf_dispose(&text);
+    refused(BRC_EFORMAT, "is not a breccia repository");
+}
+END_TEST
+
+START_TEST(an_empty_file_is_no_repository)
+{
+    write_file("");
+    refused(BRC_EFORMAT, "is not a breccia repository");
+    KIT_FAILS(&kit, BRC_EEXISTS, "exists already", store_kit_try(&kit, BRC_OPEN_CREATE, 0));
+    brc_buf bytes = store_kit_bytes(&kit);
+    ck_assert_uint_eq(bytes.len, 0);
+    brc_buf_dispose(&bytes);
+}
+END_TEST
+
+START_TEST(another_program_s_database_is_no_repository)
+{
+    store_kit_sql(&kit, "CREATE TABLE t(a); INSERT INTO t VALUES (1)");
+    refused(BRC_EFORMAT, "is not a breccia repository");
+    store_kit_sql(&kit, "PRAGMA application_id=1196444487"); /* GeoPackage */
+    refused(BRC_EFORMAT, "is not a breccia repository");
+    store_kit_sql(&kit, "PRAGMA application_id=0x62726331; PRAGMA user_version=1");
+    refused(BRC_EFORMAT, "schema differs");
+}
+END_TEST
+
+START_TEST(a_directory_and_a_device_are_no_repository)
+{
+    KIT_OK(&kit, brc_dir_make(kit.file, &kit.err));
+    refused(BRC_EFORMAT, "is not a regular file");
+    KIT_FAILS(&kit, BRC_EEXISTS, "exists already", store_kit_try(&kit, BRC_OPEN_CREATE, 0));
+    ck_assert_int_eq(rmdir(kit.file), 0);
+    ck_assert_int_eq(symlink("/dev/zero", kit.file), 0);
+    refused(BRC_EFORMAT, "is not a regular file");
+    ck_assert_int_eq(unlink(kit.file), 0);
+    ck_assert_int_eq(mkfifo(kit.file, 0600), 0); /* opening it would wait for ever */
+    refused(BRC_EFORMAT, "is not a regular file");
+}
+END_TEST
+
+START_TEST(a_folder_that_is_not_there_is_not_made)
+{
+    size_t len = strlen(kit.file);
+    snprintf(kit.file + len, sizeof(kit.file) - len, "/no/x.brc");
+    KIT_FAILS(&kit, BRC_ENOTFOUND, "no/x.brc", store_kit_try(&kit, BRC_OPEN_CREATE, 0));
+}
+END_TEST
+
+START_TEST(an_unknown_hash_makes_no_file)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.flags = BRC_OPEN_CREATE;
+    opts.hash = "md5";
+    KIT_FAILS(&kit, BRC_EUNSUPPORTED, "xxh128",
+              brc_store_open(&kit.store, kit.file, &opts, kit.reg, 1, &kit.err));
+    ck_assert_ptr_null(kit.store);
+    ck_assert_int_eq(brc_file_kind(kit.file), 0);
+}
+END_TEST
+
+/* ---- a new file -------------------------------------------------------------- */
+
+START_TEST(a_new_file_is_as_the_schema_says)
+{
+    const char *branch;
+    KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_CREATE, 0));
+    KIT_OK(&kit, brc_head_get(kit.store, &branch, &kit.err));
+    ck_assert_str_eq(branch, "main");
+    ck_assert_int_eq(brc_store_readonly(kit.store), 0);
+    ck_assert_uint_eq(brc_store_id_len(kit.store), 16);
+    store_kit_close(&kit);
+    KIT_FAILS(&kit, BRC_EEXISTS, "exists already", store_kit_try(&kit, BRC_OPEN_CREATE, 0));
+    ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA application_id"), 0x62726331);
+    ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA user_version"), 1);
+    ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA page_size"), 16384);
+    ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA auto_vacuum"), 2);
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT length(value) FROM meta WHERE key='secret'"), 192);
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM ref WHERE target IS NULL"), 1);
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object"), 0);
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM log"), 0);
+}
+END_TEST
+
+START_TEST(two_files_have_two_secrets)
+{
+    uint8_t first[BRC_SECRET_LEN];
+    KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_CREATE, 0));
+    memcpy(first, brc_store_secret(kit.store), sizeof(first));
+    store_kit_reopen(&kit);
+    ck_assert_mem_eq(first, brc_store_secret(kit.store), sizeof(first));
+    store_kit_close(&kit);
+    ck_assert_int_eq(unlink(kit.file), 0);
+    KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_CREATE, 0));
+    ck_assert(memcmp(first, brc_store_secret(kit.store), sizeof(first)) != 0);
+}
+END_TEST
+
+START_TEST(what_sqlite_s_own_upkeep_does_is_no_change)
+{
+    store_kit_sql(&kit, "VACUUM; REINDEX; PRAGMA incremental_vacuum");
+    store_kit_open(&kit);
+    ck_assert_int_eq(brc_store_readonly(kit.store), 0);
+}
+END_TEST
+
+/* ---- changed by a stranger --------------------------------------------------- */
+
+START_TEST(what_was_planted_is_refused)
+{
+    static const struct {
+        const char *sql, *name;
+    } plants[] = { /* the first row that is not as it should be is named */
+        { "CREATE VIEW extra AS SELECT 1", "extra" },
+        { "CREATE TABLE extra(a)", "extra" },
+        { "CREATE TABLE extra(a, b AS (a + 1))", "extra" },
+        { "CREATE INDEX extra ON oplog(time_us)", "extra" },
+        { "CREATE UNIQUE INDEX extra ON oplog(lower(name))", "extra" },
+        { "CREATE TRIGGER extra AFTER INSERT ON oplog BEGIN DELETE FROM ref; END", "extra" },
+        { "CREATE VIRTUAL TABLE extra USING fts5(a)", "extra" },
+        { "DROP VIEW log; CREATE VIEW log AS SELECT 1 AS id", "refs" },
+        { "DROP VIEW uncommitted", "its end" },
+        { "DROP TABLE draft_chunk; CREATE VIEW draft_chunk AS SELECT 1 AS node, 2 AS key, 3 AS id",
+          "commit_info" },
+        { "ALTER TABLE draft ADD COLUMN more", "draft" },
+        { "ALTER TABLE draft RENAME TO draught", "draught" },
+        { "ANALYZE", "sqlite_stat1" },
+        { "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql=replace(sql, 'one row a commit',"
+          " 'one row a comment') WHERE name='commit_info'", "commit_info" },
+        { "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql=sql||' ' WHERE name='refs'",
+          "refs" },
+        { "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql=NULL WHERE name='refs'", "" },
+    };
+    store_kit_sql(&kit, plants[_i].sql);
+    if (plants[_i].name[0] == '\0') { /* SQLite itself does not take that */
+        ck_assert_int_lt(store_kit_try(&kit, 0, -1), 0);
+        ck_assert(kit.err.code == BRC_ECORRUPT || kit.err.code == BRC_EFORMAT);
+        return;
+    }
+    refused(BRC_EFORMAT, "schema differs");
+    char quoted[64];
+    snprintf(quoted, sizeof(quoted), "'%s'", plants[_i].name);
+    ck_assert_msg(strstr(kit.err.message, quoted) != NULL, "%s", kit.err.message);
+}
+END_TEST
+
+START_TEST(a_newer_format_and_unknown_features_are_refused)
+{
+    store_kit_sql(&kit, "PRAGMA user_version=2");
+    refused(BRC_EFORMAT, "format 2, this breccia reads format 1: use a newer one");
+    store_kit_sql(&kit, "PRAGMA user_version=1;"
+                        "UPDATE meta SET value='time-travel' WHERE key='must-understand'");
+    refused(BRC_EFORMAT, "features that this breccia lacks (time-travel)");
+    store_kit_sql(&kit, "UPDATE meta SET value='' WHERE key='must-understand';"
+                        "UPDATE meta SET value='time-travel' WHERE key='may-ignore'");
+    store_kit_open(&kit); /* these it may ignore */
+}
+END_TEST
+
+START_TEST(a_missing_or_wrong_setting_is_named)
+{
+    static const struct {
+        const char *sql, *words;
+        int code;
+    } changes[] = {
+        { "DELETE FROM meta WHERE key='hash'", "'hash' is missing", BRC_ECORRUPT },
+        { "DELETE FROM meta WHERE key='secret'", "'secret' is missing", BRC_ECORRUPT },
+        { "DELETE FROM meta WHERE key='must-understand'", "'must-understand'", BRC_ECORRUPT },
+        { "UPDATE meta SET value='crc32' WHERE key='hash'", "crc32", BRC_EUNSUPPORTED },
+        { "UPDATE meta SET value=x'' WHERE key='hash'", "xxh128", BRC_EUNSUPPORTED },
+        { "UPDATE meta SET value=zeroblob(191) WHERE key='secret'", "secret has the wrong length",
+          BRC_ECORRUPT },
+        { "UPDATE meta SET value=7 WHERE key='secret'", "secret has the wrong length",
+          BRC_ECORRUPT },
+    };
+    store_kit_sql(&kit, changes[_i].sql);
+    KIT_FAILS(&kit, changes[_i].code, changes[_i].words, store_kit_try(&kit, 0, -1));
+    ck_assert_ptr_null(kit.store);
+}
+END_TEST
+
+/* Every 16 KiB page's first bytes, one by one: an error with words, never a crash. */
+START_TEST(a_damaged_file_opens_or_says_what_is_wrong)
+{
+    brc_buf whole = store_kit_bytes(&kit);
+    int opened = 0, failed = 0;
+    for (size_t at = 0; at < whole.len; at += at < 112 ? 1 : at % 16384 < 24 ? 5 : 4093) {
+        uint8_t old = whole.data[at];
+        whole.data[at] = (uint8_t)(old ^ 0x5d);
+        ck_assert_int_eq(unlink(kit.file), 0);
+        KIT_OK(&kit, brc_file_write(kit.file, whole.data, whole.len, &kit.err));
+        int rc = store_kit_try(&kit, BRC_OPEN_READONLY, -1);
+        if (rc == BRC_OK)
+            opened++;
+        else
+            failed++;
+        KIT_TRUE(rc == BRC_OK || rc == BRC_ECORRUPT || rc == BRC_EFORMAT ||
+                 rc == BRC_EUNSUPPORTED || rc == BRC_EIO || rc == BRC_EREADONLY);
+        KIT_TRUE(rc == BRC_OK || (kit.err.code == rc && kit.err.message[0] != '\0'));
+        store_kit_close(&kit);
+        whole.data[at] = old;
+    }
+    ck_assert_int_gt(opened, 0);
+    ck_assert_int_gt(failed, 20);
+    brc_buf_dispose(&whole);
+}
+END_TEST
+
+/* A page on which a cell lies where none can: looked at when the page is, and not only
+ * when that cell is. SQLite's default would read what lies before it on the page. */
+START_TEST(f22_cells_that_reach_over_their_page)
+{
+    brc_oid ids[3];
+    brc_span out;
+    store_kit_open(&kit);
+    KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
+    for (int i = 0; i < 3; i++)
+        KIT_OK(&kit, brc_store_put(kit.store, BRC_KIND_DOCUMENT, &"[[[]]]"[i], (size_t)(6 - 2 * i),
+                                   &ids[i], &kit.err));
+    KIT_OK(&kit, brc_store_end(kit.store, 1, &kit.err));
+    store_kit_close(&kit);
+    brc_buf file = store_kit_bytes(&kit);
+    uint8_t *page = file.data +
+        16384 * (store_kit_ask(&kit, "SELECT rootpage FROM sqlite_schema WHERE name='blob'") - 1);
+    ck_assert_int_eq(page[0], 13); /* a leaf; its number of cells, and where each lies: */
+    uint8_t *last = page + 8 + 2 * (page[4] - 1);
+    ck_assert_int_ge(page[4], 3);
+    last[0] = last[1] = 0xff;
+    store_kit_put(kit.file, &file);
+    store_kit_open(&kit);
+    KIT_FAILS(&kit, BRC_ECORRUPT, "damaged",
+              brc_store_get(kit.store, BRC_KIND_DOCUMENT, &ids[0], &out, &kit.err));
+    brc_buf_dispose(&file);
+}
+END_TEST
+
+static void evil_function(sqlite3_context *ctx, int n, sqlite3_value **values)
+{
+    (void)n;
+    sqlite3_result_value(ctx, values[0]);
+}
+
+static int add_evil_function(sqlite3 *db, char **message, const struct sqlite3_api_routines *api)
+{
+    (void)message;
+    (void)api;
+    return sqlite3_create_function(db, "evil", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                   evil_function, NULL, NULL);
+}
+
+/* The process has functions that SQLite knows nothing about. A schema that calls one is not
+ * even parsed, so it is not for the comparison alone to keep it from being called. */
+START_TEST(f22_functions_in_a_schema_are_not_trusted)
+{
+    ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))add_evil_function), SQLITE_OK);
+    store_kit_sql(&kit, "CREATE INDEX extra ON oplog(evil(name))");
+    KIT_FAILS(&kit, BRC_ECORRUPT, "cannot be opened", store_kit_try(&kit, 0, -1));
+    KIT_FAILS(&kit, BRC_ECORRUPT, "cannot be opened", store_kit_try(&kit, BRC_OPEN_READONLY, -1));
+    sqlite3_reset_auto_extension();
+}
+END_TEST
+
+/* ---- reading only ------------------------------------------------------------ */
+
+START_TEST(a_file_opened_to_read_cannot_be_changed)
+{
+    brc_oid id;
+    int has;
+    brc_buf before = store_kit_bytes(&kit), after;
+    KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_READONLY, -1));
+    ck_assert_int_eq(brc_store_readonly(kit.store), 1);
+    KIT_OK(&kit, brc_ref_get(kit.store, "heads/side", &has, &id, &kit.err));
+    KIT_FAILS(&kit, BRC_EREADONLY, "reading only", brc_store_begin(kit.store, &kit.err));
+    KIT_FAILS(&kit, BRC_EREADONLY, "",
+              brc_store_put(kit.store, BRC_KIND_DOCUMENT, "[]", 2, &id, &kit.err));
+    store_kit_close(&kit);
+    after = store_kit_bytes(&kit);
+    ck_assert_uint_eq(before.len, after.len);
+    ck_assert_mem_eq(before.data, after.data, before.len);
+    brc_buf_dispose(&before);
+    brc_buf_dispose(&after);
+}
+END_TEST
+
+START_TEST(names_with_signs_of_a_uri_are_names)
+{
+    static const char *const names[] = { "a?b=c", "50%41", "x#y", "file:z", "sp ace", "-dash" };
+    char old[sizeof(kit.file)];
+    memcpy(old, kit.file, sizeof(old));
+    snprintf(kit.file, sizeof(kit.file), "%s/%s", kit.dir, names[_i]);
+    ck_assert_int_eq(rename(old, kit.file), 0);
+    store_kit_open(&kit);
+    store_kit_close(&kit);
+    KIT_OK(&kit, store_kit_try(&kit, BRC_OPEN_READONLY, -1));
+    ck_assert_int_eq(brc_file_kind(kit.file), 2);
+}
+END_TEST
+
+/* A journal that a crash left behind: half of a transaction must not be read. */
+START_TEST(an_unfinished_transaction_is_never_read)
+{
+    sqlite3 *db = NULL;
+    char journal[128];
+    snprintf(journal, sizeof(journal), "%s-journal", kit.file);
+    ck_assert_int_eq(sqlite3_open(kit.file, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, "PRAGMA cache_size=5; BEGIN; DELETE FROM ref;"
+                                      "INSERT INTO blob(data) SELECT randomblob(500000)"
+                                      " FROM pragma_function_list LIMIT 3",
+                                  NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_db_cacheflush(db), SQLITE_OK);
+    /* The moment of the crash. */
+    brc_buf half = store_kit_bytes(&kit), log = BRC_BUF_INIT;
+    KIT_OK(&kit, brc_file_read(&log, journal, &kit.err));
+    sqlite3_close(db);
+    ck_assert_int_eq(unlink(kit.file), 0);
+    KIT_OK(&kit, brc_file_write(kit.file, half.data, half.len, &kit.err));
+    KIT_OK(&kit, brc_file_write(journal, log.data, log.len, &kit.err));
+    brc_buf_dispose(&half);
+    brc_buf_dispose(&log);
+
+    int has;
+    brc_oid id;
+    KIT_OK(&kit, store_kit_try(&kit, _i == 0 ? BRC_OPEN_READONLY : 0, -1));
+    KIT_OK(&kit, brc_ref_get(kit.store, "heads/side", &has, &id, &kit.err));
+    ck_assert_int_eq(brc_file_kind(journal), 0);
+    ck_assert_int_eq(brc_store_readonly(kit.store), _i == 0);
+    store_kit_close(&kit);
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM blob"), 1);
+}
+END_TEST
+
+Suite *store_open_suite(void)
+{
+    Suite *s = suite_create("store_open");
+    TCase *strange = tcase_create("strange"), *made = tcase_create("made");
+    tcase_add_checked_fixture(strange, folder_setup, open_teardown);
+    tcase_add_test(strange, nothing_there_is_not_found);
+    tcase_add_test(strange, a_text_file_is_no_repository);
+    tcase_add_test(strange, a_long_text_file_is_no_repository);
+    tcase_add_test(strange, an_empty_file_is_no_repository);
+    tcase_add_test(strange, another_program_s_database_is_no_repository);
+    tcase_add_test(strange, a_directory_and_a_device_are_no_repository);
+    tcase_add_test(strange, a_folder_that_is_not_there_is_not_made);
+    tcase_add_test(strange, an_unknown_hash_makes_no_file);
+    tcase_add_test(strange, a_new_file_is_as_the_schema_says);
+    tcase_add_test(strange, two_files_have_two_secrets);
+    suite_add_tcase(s, strange);
+    tcase_add_checked_fixture(made, made_setup, open_teardown);
+    tcase_add_test(made, what_sqlite_s_own_upkeep_does_is_no_change);
+    tcase_add_loop_test(made, what_was_planted_is_refused, 0, 16);
+    tcase_add_test(made, a_newer_format_and_unknown_features_are_refused);
+    tcase_add_loop_test(made, a_missing_or_wrong_setting_is_named, 0, 7);
+    tcase_add_test(made, a_damaged_file_opens_or_says_what_is_wrong);
+    tcase_add_test(made, f22_cells_that_reach_over_their_page);
+    tcase_add_test(made, f22_functions_in_a_schema_are_not_trusted);
+    tcase_add_test(made, a_file_opened_to_read_cannot_be_changed);
+    tcase_add_loop_test(made, names_with_signs_of_a_uri_are_names, 0, 6);
+    tcase_add_loop_test(made, an_unfinished_transaction_is_never_read, 0, 2);
+    suite_add_tcase(s, made);
+    return s;
+}

@@ -1,0 +1,278 @@
+/* NetCDF files of enemies, and real ones. */
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../src/base/file.h"
+#include "../../src/breccia.h"
+#include "../kit/netcdf_kit.h"
+
+Suite *netcdf_files_suite(void);
+
+/* ---- enemies --------------------------------------------------- */
+
+/* A name that netCDF-C would take for a server's. */
+START_TEST(names_are_files)
+{
+    exchange_kit kit;
+    char source[512];
+    exchange_start(&kit);
+    ck_assert_int_eq(mkdir(exchange_path(&kit, "http:"), 0777), 0);
+    netcdf_write_atomics(exchange_path(&kit, "http:/x.nc"), NC_NETCDF4, 1);
+    snprintf(source, sizeof(source), "%s/http://x.nc", kit.dir);
+    netcdf_import_ok(&kit, source, "/in");
+    netcdf_check_bytes(&kit, "/in/byte1", netcdf_atomics[0].bytes, 3);
+    ck_assert_int_eq(chdir(kit.dir), 0);
+    netcdf_import_ok(&kit, "http://x.nc", "/relative");
+    netcdf_export_ok(&kit, "/in", "http:/out#mode=zarr.nc", "netcdf");
+    ck_assert_int_eq(chdir("/"), 0);
+    exchange_stop(&kit);
+}
+END_TEST
+
+static void put_bytes(exchange_kit *kit, const uint8_t *data, size_t len)
+{
+    (void)unlink(exchange_path(kit, "bad.nc"));
+    exchange_file(kit, "bad.nc", data, len);
+}
+
+/* What comes is an error or a value; afterwards there is nothing of it. */
+static int try_import(exchange_kit *kit)
+{
+    int rc = brc_import(kit->session, exchange_path(kit, "bad.nc"), "/bad", NULL, &kit->err);
+    if (rc == BRC_OK)
+        ck_assert_int_eq(brc_node_remove(kit->session, "/bad", &kit->err), BRC_OK);
+    else
+        ck_assert_msg(rc == BRC_EINVAL || rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT ||
+                          rc == BRC_EIO || rc == BRC_ENOMEM || rc == BRC_EEXISTS,
+                      "%d: %s", rc, kit->err.message);
+    return rc;
+}
+
+START_TEST(cut_off)
+{
+    exchange_kit kit;
+    exchange_start(&kit);
+    const char *source = exchange_path(&kit, netcdf_kinds[_i].name);
+    netcdf_write_atomics(source, netcdf_kinds[_i].mode, netcdf_kinds[_i].ntypes);
+    brc_buf whole = exchange_read(source);
+    for (size_t len = 0; len < whole.len; len += 16) {
+        put_bytes(&kit, whole.data, len);
+        ck_assert_msg(try_import(&kit) < 0, "cut at byte %zu", len);
+    }
+    /* of a classic file, the last byte alone as well */
+    if (netcdf_kinds[_i].mode != NC_NETCDF4) {
+        put_bytes(&kit, whole.data, whole.len - 4);
+        ck_assert_int_eq(try_import(&kit), BRC_EINVAL);
+        ck_assert_ptr_nonnull(strstr(kit.err.message, "shorter than its header says"));
+    }
+    brc_buf_dispose(&whole);
+    exchange_stop(&kit);
+}
+END_TEST
+
+START_TEST(flipped_headers)
+{
+    static const uint8_t flips[] = { 0x01, 0x80, 0x10, 0xff };
+    exchange_kit kit;
+    size_t errors = 0, values = 0;
+    int nc, dims[2], var;
+    short data[6] = { 1, 2, 3, 4, 5, 6 };
+    size_t start[2] = { 0, 0 }, count[2] = { 2, 3 };
+
+    exchange_start(&kit);
+    const char *source = exchange_path(&kit, "small.nc");
+    NC(nc_create(source, netcdf_kinds[_i].mode, &nc));
+    NC(nc_def_dim(nc, "t", NC_UNLIMITED, &dims[0]));
+    NC(nc_def_dim(nc, "x", 3, &dims[1]));
+    NC(nc_def_var(nc, "v", NC_SHORT, 2, dims, &var));
+    NC(nc_put_att_text(nc, var, "units", 1, "K"));
+    NC(nc_put_att_short(nc, var, "_FillValue", NC_SHORT, 1, data));
+    NC(nc_def_var(nc, "w", NC_DOUBLE, 1, &dims[1], &var));
+    NC(nc_put_att_text(nc, NC_GLOBAL, "title", 5, "hello"));
+    NC(nc_enddef(nc));
+    NC(nc_put_vara_short(nc, 0, start, count, data));
+    NC(nc_close(nc));
+    brc_buf whole = exchange_read(source);
+    for (size_t i = 0; i < whole.len; i++)
+        for (size_t k = 0; k < sizeof(flips); k++) {
+            whole.data[i] ^= flips[k];
+            put_bytes(&kit, whole.data, whole.len);
+            if (try_import(&kit) == BRC_OK)
+                values++;
+            else
+                errors++;
+            whole.data[i] ^= flips[k];
+        }
+    ck_assert_uint_gt(errors, values / 4); /* most of the header is not data */
+    put_bytes(&kit, whole.data, whole.len);
+    ck_assert_int_eq(try_import(&kit), BRC_OK);
+    brc_buf_dispose(&whole);
+    exchange_stop(&kit);
+}
+END_TEST
+
+/* A size in a heap is changed in each of its bytes: the heap is then refused. */
+static void flip_size(exchange_kit *kit, const brc_buf *whole, size_t at)
+{
+    static const uint8_t flips[] = { 0x01, 0x80, 0x10, 0xff };
+    for (size_t i = at; i < at + 8; i++)
+        for (size_t k = 0; k < sizeof(flips); k++) {
+            whole->data[i] ^= flips[k];
+            put_bytes(kit, whole->data, whole->len);
+            ck_assert_int_eq(try_import(kit), BRC_EINVAL);
+            ck_assert_ptr_nonnull(strstr(kit->err.message, "heap"));
+            whole->data[i] ^= flips[k];
+        }
+}
+
+/* Where the references to dimensions lie: libhdf5 follows the sizes in it. */
+START_TEST(damaged_heaps)
+{
+    exchange_kit kit;
+    size_t objects = 0;
+
+    exchange_start(&kit);
+    const char *source = exchange_path(&kit, "heaps.nc");
+    netcdf_write_atomics(source, NC_NETCDF4, 2);
+    brc_buf whole = exchange_read(source);
+    size_t at = 0;
+    while (memcmp(whole.data + at, "GCOL", 4) != 0)
+        ck_assert_uint_lt(++at, whole.len - 4);
+    flip_size(&kit, &whole, at + 8);
+    for (at += 16;; at += 16 + 8, objects++) { /* each a reference, of eight bytes */
+        flip_size(&kit, &whole, at + 8);
+        if (whole.data[at] == 0)
+            break;
+    }
+    ck_assert_uint_gt(objects, 3);
+    put_bytes(&kit, whole.data, whole.len);
+    ck_assert_int_eq(try_import(&kit), BRC_OK);
+    brc_buf_dispose(&whole);
+    exchange_stop(&kit);
+}
+END_TEST
+
+enum { LINK_OUT, DATA_OUT, VIRTUAL_OUT, TWO_NAMES, SOFT_GROUP, NOWHERE, N_LINKS };
+
+/* Adds something to a NetCDF-4 file that NetCDF would not. */
+static void add_link(const char *path, int what)
+{
+    hsize_t one = 1, size[1] = { 4 };
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t space = H5Screate_simple(1, size, NULL), plist = H5Pcreate(H5P_DATASET_CREATE), made = -1;
+    ck_assert(file >= 0 && space >= 0 && plist >= 0);
+    switch (what) {
+    case LINK_OUT:
+        ck_assert_int_ge(
+            H5Lcreate_external("/etc/passwd", "/", file, "out", H5P_DEFAULT, H5P_DEFAULT), 0);
+        break;
+    case DATA_OUT:
+        ck_assert_int_ge(H5Pset_external(plist, "/etc/passwd", 0, 4), 0);
+        made = H5Dcreate2(file, "out", H5T_NATIVE_UINT8, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+        break;
+    case VIRTUAL_OUT:
+        ck_assert_int_ge(H5Pset_virtual(plist, space, "/etc/passwd", "x", space), 0);
+        made = H5Dcreate2(file, "out", H5T_NATIVE_UINT8, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+        break;
+    case TWO_NAMES:
+        made = H5Gcreate2(file, "out", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        ck_assert_int_ge(H5Lcreate_hard(file, "/", made, "up", H5P_DEFAULT, H5P_DEFAULT), 0);
+        break;
+    case SOFT_GROUP:
+        ck_assert_int_ge(H5Lcreate_soft("/", file, "out", H5P_DEFAULT, H5P_DEFAULT), 0);
+        break;
+    default:
+        ck_assert_int_ge(H5Lcreate_soft("/no/where", file, "out", H5P_DEFAULT, H5P_DEFAULT), 0);
+    }
+    (void)one;
+    if (made >= 0)
+        H5Oclose(made);
+    H5Pclose(plist);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+START_TEST(links_out_of_the_file)
+{
+    static const char *const says[N_LINKS] = { "another file",       "other files",
+                                               "other files",        "more than one name",
+                                               "more than one name", "leads nowhere" };
+    exchange_kit kit;
+    exchange_start(&kit);
+    const char *source = exchange_path(&kit, "links.nc");
+    netcdf_write_atomics(source, NC_NETCDF4, 1);
+    add_link(source, _i);
+    netcdf_import_says(&kit, source, BRC_EINVAL, says[_i]);
+    netcdf_import_says(&kit, source, BRC_EINVAL, _i == TWO_NAMES ? "up" : "/out");
+    exchange_stop(&kit);
+}
+END_TEST
+
+/* ---- real files -------------------------------------------------- */
+
+START_TEST(real_files)
+{
+    static const char *const names[] = { "eraint_uvz.nc", "basin_mask.nc" };
+    static const char *const formats[] = { "netcdf3", "netcdf" };
+    const char *folder = exchange_data();
+    exchange_kit kit;
+    char source[1024], name[NC_MAX_NAME + 1];
+    int a, b, n, other;
+
+    if (!folder)
+        return;
+    exchange_start(&kit);
+    snprintf(source, sizeof(source), "%s/%s", folder, names[_i]);
+    netcdf_import_ok(&kit, source, "/");
+    NC(nc_open(source, NC_NOWRITE, &a));
+    NC(nc_open(netcdf_export_ok(&kit, "/", "out.nc", formats[_i]), NC_NOWRITE, &b));
+    NC(nc_inq_nvars(a, &n));
+    ck_assert_int_gt(n, 3);
+    for (int i = 0; i < n; i++) {
+        int natts, natts_b, rank, ids[8];
+        size_t len, size, total = 1;
+        nc_type type, type_b;
+        NC(nc_inq_var(a, i, name, &type, &rank, ids, &natts));
+        NC(nc_inq_varid(b, name, &other));
+        NC(nc_inq_var(b, other, NULL, &type_b, NULL, NULL, &natts_b));
+        ck_assert_int_eq(type, type_b);
+        ck_assert_int_eq(natts, natts_b);
+        for (int k = 0; k < rank; k++) {
+            NC(nc_inq_dimlen(a, ids[k], &len));
+            total *= len;
+        }
+        NC(nc_inq_type(a, type, NULL, &size));
+        uint8_t *x = calloc(total, size), *y = calloc(total, size);
+        NC(nc_get_var(a, i, x));
+        NC(nc_get_var(b, other, y));
+        ck_assert_mem_eq(x, y, total * size);
+        free(x);
+        free(y);
+    }
+    NC(nc_close(a));
+    NC(nc_close(b));
+    exchange_stop(&kit);
+}
+END_TEST
+
+Suite *netcdf_files_suite(void)
+{
+    Suite *s = suite_create("netcdf_files");
+    TCase *real = tcase_create("real"), *enemies = tcase_create("enemies");
+    tcase_set_timeout(real, 120);
+    tcase_set_timeout(enemies, 600);
+    tcase_add_loop_test(real, real_files, 0, 2);
+    tcase_add_test(enemies, names_are_files);
+    tcase_add_loop_test(enemies, cut_off, 0, NETCDF_KINDS);
+    tcase_add_loop_test(enemies, flipped_headers, 0, 3);
+    tcase_add_test(enemies, damaged_heaps);
+    tcase_add_loop_test(enemies, links_out_of_the_file, 0, N_LINKS);
+    suite_add_tcase(s, enemies);
+    suite_add_tcase(s, real);
+    return s;
+}

@@ -1,0 +1,351 @@
+/* Arrays whose codecs or data type are not known: kept, compared, handed on as they
+ * came, and never misread, also by a build that comes to know them. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/breccia_codec.h"
+#include "../kit/exchange_kit.h"
+#include "../kit/plugin_kit.h"
+
+Suite *opaque_suite(void);
+
+#define OPAQUE_DOC(type, codecs)                                                               \
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[6],\"data_type\":" type ","         \
+    "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4]}},"           \
+    "\"chunk_key_encoding\":{\"name\":\"default\",\"configuration\":{\"separator\":\"/\"}},"   \
+    "\"fill_value\":7,\"codecs\":" codecs "}"
+#define INVERTED "[{\"name\":\"bytes\"},{\"name\":\"org.example.invert\"}]"
+
+static exchange_kit op;
+
+/* A group with the array /a: ~1 ~2 ~3 ~4, and nothing for the second chunk. */
+static void opaque_input(const char *dir, const char *document)
+{
+    char name[80];
+
+    snprintf(name, sizeof(name), "%s/zarr.json", dir);
+    exchange_text(&op, name, "{\"zarr_format\":3,\"node_type\":\"group\"}");
+    snprintf(name, sizeof(name), "%s/a/zarr.json", dir);
+    exchange_text(&op, name, document);
+    snprintf(name, sizeof(name), "%s/a/c/0", dir);
+    exchange_file(&op, name, "\376\375\374\373", 4);
+}
+
+static void opaque_setup(void)
+{
+    exchange_start(&op);
+    opaque_input("in", OPAQUE_DOC("\"uint8\"", INVERTED));
+}
+
+static void opaque_teardown(void)
+{
+    exchange_stop(&op);
+}
+
+static void must(int rc)
+{
+    ck_assert_msg(rc >= 0, "%s", op.err.message);
+}
+
+static void refused(int rc, const char *says)
+{
+    ck_assert_msg(rc == BRC_EUNSUPPORTED, "%d: %s", rc, rc < 0 ? op.err.message : "done");
+    ck_assert_msg(strstr(op.err.message, says) != NULL, "\"%s\" is not in \"%s\"", says,
+                  op.err.message);
+}
+
+/* The repository, anew, with the plug-in or without it. */
+static brc_registry *opaque_reopen(int with_plugin)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_registry *reg = NULL;
+    char path[600];
+
+    brc_session_free(op.session);
+    brc_free(op.repo);
+    op.session = NULL;
+    op.repo = NULL;
+    must(brc_registry_new(&reg, &op.err));
+    plugin_path(path, sizeof(path), "whole");
+    if (with_plugin)
+        must(brc_registry_load(reg, path, &op.err));
+    opts.registry = reg;
+    must(brc_open(&op.repo, exchange_path(&op, "test.brc"), &opts, &op.err));
+    must(brc_session_open(&op.session, op.repo, NULL, BRC_SESSION_WRITE, &op.err));
+    return reg;
+}
+
+/* Closes what depends on the registry first. */
+static void opaque_done(brc_registry *reg)
+{
+    brc_session_free(op.session);
+    brc_free(op.repo);
+    op.session = NULL;
+    op.repo = NULL;
+    brc_registry_free(reg);
+}
+
+static void commit_all(const char *message)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+
+    opts.message = message;
+    must(brc_session_commit(&id, op.session, &opts, &op.err));
+}
+
+static void read_refused(const char *path, const char *says)
+{
+    uint8_t out[6];
+    brc_array *a;
+
+    must(brc_array_open(&a, op.session, path, &op.err));
+    ck_assert_int_eq(brc_array_describe(a)->readable, 0);
+    refused(brc_array_read(a, NULL, out, sizeof(out), &op.err), says);
+    refused(brc_array_write(a, NULL, out, sizeof(out), &op.err), says);
+    brc_array_free(a);
+}
+
+static void export_is(const char *name, const char *like)
+{
+    char as[64];
+
+    snprintf(as, sizeof(as), "%s", exchange_path(&op, name) + strlen(op.dir) + 1);
+    must(brc_export(op.session, "/", exchange_path(&op, as), NULL, &op.err));
+    ck_assert_int_eq(exchange_same_tree(exchange_path(&op, as), exchange_path(&op, like)), 1);
+}
+
+static int damage_found(void *ctx, const brc_damage *damage)
+{
+    snprintf(ctx, 200, "%s", damage->message);
+    return 0;
+}
+
+static void all_is_well(void)
+{
+    char found[200] = "";
+    uint64_t checked;
+
+    must(brc_fsck(op.repo, 0, damage_found, found, &checked, &op.err));
+    ck_assert_str_eq(found, "");
+}
+
+START_TEST(an_unknown_codec_is_kept_and_refused_on_reading)
+{
+    brc_array *a;
+    uint64_t chunks, bytes;
+
+    must(brc_import(op.session, exchange_path(&op, "in"), "/", NULL, &op.err));
+    read_refused("/a", "\"org.example.invert\" is not known to this build");
+    must(brc_array_open(&a, op.session, "/a", &op.err));
+    must(brc_array_stat(&chunks, &bytes, a, &op.err));
+    ck_assert_uint_eq(chunks, 1);
+    refused(brc_array_resize(a, (uint64_t[]){ 3 }, &op.err), "org.example.invert");
+    refused(brc_array_set_codecs(a, "[{\"name\":\"bytes\"}]", 0, &op.err), "org.example.invert");
+    brc_array_free(a);
+    export_is("out", "in");
+    all_is_well();
+}
+END_TEST
+
+START_TEST(an_unknown_data_type_is_kept_too)
+{
+    opaque_input("odd",
+                 OPAQUE_DOC("{\"name\":\"org.example.odd\",\"configuration\":{\"n\":3}}",
+                            "[{\"name\":\"bytes\"}]"));
+    must(brc_import(op.session, exchange_path(&op, "odd"), "/", NULL, &op.err));
+    read_refused("/a", "the data type \"org.example.odd\" is not known to this build");
+    export_is("out", "odd");
+}
+END_TEST
+
+START_TEST(opaque_chunks_are_versioned)
+{
+    brc_iter *it;
+    brc_change change;
+    brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
+    brc_node node;
+    int kind, n = 0;
+
+    must(brc_import(op.session, exchange_path(&op, "in/a"), "/a", NULL, &op.err));
+    commit_all("first");
+    must(brc_branch_create(op.repo, "side", NULL, &op.err));
+    must(brc_node_remove(op.session, "/a", &op.err));
+    exchange_file(&op, "in/a/c/1", "other", 5);
+    must(brc_import(op.session, exchange_path(&op, "in/a"), "/a", NULL, &op.err));
+    opts.flags = BRC_DIFF_ELEMENTS;
+    must(brc_diff(&it, op.repo, NULL, NULL, &opts, &op.err));
+    ck_assert_int_eq(brc_diff_next(it, &change, &op.err), 1);
+    ck_assert_str_eq(change.path, "/a");
+    ck_assert_uint_eq(change.chunks_added, 1);
+    ck_assert_uint_eq(change.chunks_changed, 0);
+    ck_assert_int_eq(change.has_elements, 0);
+    ck_assert_int_eq(brc_diff_next(it, &change, &op.err), 0);
+    brc_iter_free(it);
+    commit_all("second");
+    export_is("second", "in");
+
+    must(brc_node_restore(op.session, "/a", "side", &op.err));
+    opaque_input("first", OPAQUE_DOC("\"uint8\"", INVERTED));
+    must(brc_list(&it, op.session, "/", 1, &op.err));
+    while (brc_list_next(it, &node, &op.err) == 1)
+        n++;
+    brc_iter_free(it);
+    ck_assert_int_eq(n, 2);
+    must(brc_node_kind(&kind, op.session, "/a", &op.err));
+    ck_assert_int_eq(kind, BRC_ARRAY);
+    export_is("again", "first");
+}
+END_TEST
+
+/* The same bytes, once as a chunk that can be read and once as one that cannot. */
+START_TEST(equal_bytes_of_a_readable_chunk_are_another_chunk)
+{
+    static const uint8_t bytes[4] = { 0xfe, 0xfd, 0xfc, 0xfb };
+    static const uint64_t shape[1] = { 4 };
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    brc_array *a;
+    uint8_t out[4];
+
+    must(brc_import(op.session, exchange_path(&op, "in/a"), "/a", NULL, &op.err));
+    spec.ndim = 1;
+    spec.shape = spec.chunk = shape;
+    spec.dtype = "uint8";
+    must(brc_array_create(&a, op.session, "/b", &spec, &op.err));
+    must(brc_array_write(a, NULL, bytes, 4, &op.err));
+    must(brc_array_read(a, NULL, out, 4, &op.err));
+    ck_assert_mem_eq(out, bytes, 4);
+    brc_array_free(a);
+    read_refused("/a", "org.example.invert");
+    all_is_well();
+}
+END_TEST
+
+START_TEST(with_the_plugin_it_stays_opaque_until_it_is_imported_again)
+{
+    static const uint8_t elements[6] = { 1, 2, 3, 4, 7, 7 };
+    uint8_t *got;
+
+    must(brc_import(op.session, exchange_path(&op, "in"), "/", NULL, &op.err));
+    commit_all("opaque");
+    brc_registry *reg = opaque_reopen(1);
+    read_refused("/a", "import it again");
+    export_is("out", "in");
+    must(brc_import(op.session, exchange_path(&op, "out/a"), "/b", NULL, &op.err));
+    got = exchange_elements(op.session, "/b", 6);
+    ck_assert_mem_eq(got, elements, 6);
+    free(got);
+    all_is_well();
+    opaque_done(reg);
+}
+END_TEST
+
+/* The grid of an opaque array with shards is that of the shards: no inner chunk of it
+ * may be read as absent. */
+START_TEST(an_opaque_shard_is_not_taken_for_inner_chunks)
+{
+    opaque_input("shards",
+                 OPAQUE_DOC("\"uint8\"",
+                            "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":"
+                             "[2],\"codecs\":" INVERTED ",\"index_codecs\":[{\"name\":\"bytes\","
+                             "\"configuration\":{\"endian\":\"little\"}}]}}]"));
+    must(brc_import(op.session, exchange_path(&op, "shards"), "/", NULL, &op.err));
+    commit_all("opaque shards");
+    brc_registry *reg = opaque_reopen(1);
+    read_refused("/a", "");
+    export_is("out", "shards");
+    opaque_done(reg);
+}
+END_TEST
+
+/* What was written with the plug-in, seen without it. */
+START_TEST(without_the_plugin_stored_bytes_are_passed_on)
+{
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    static const uint64_t shape[1] = { 4000 };
+    static uint16_t words[4000];
+    brc_array *a;
+    brc_registry *reg = opaque_reopen(1);
+
+    spec.ndim = 1;
+    spec.shape = spec.chunk = shape;
+    spec.dtype = "org.example.word";
+    spec.fill = "\"ffff\"";
+    spec.codecs_json = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}},"
+                       "{\"name\":\"org.example.invert\"},{\"name\":\"zstd\"}]";
+    for (size_t i = 0; i < 4000; i++)
+        words[i] = (uint16_t)(i / 100);
+    must(brc_array_create(&a, op.session, "/w", &spec, &op.err));
+    must(brc_array_write(a, NULL, words, sizeof(words), &op.err));
+    brc_array_free(a);
+    commit_all("words");
+    must(brc_export(op.session, "/", exchange_path(&op, "with"), NULL, &op.err));
+    brc_session_free(op.session);
+    brc_free(op.repo);
+    op.session = NULL;
+    op.repo = NULL;
+    brc_registry_free(reg);
+
+    reg = opaque_reopen(0);
+    read_refused("/w", "\"org.example.word\" is not known to this build");
+    export_is("without", "with");
+    all_is_well();
+    opaque_done(reg);
+    reg = opaque_reopen(1);
+    uint16_t *got = exchange_elements(op.session, "/w", sizeof(words));
+    ck_assert_mem_eq(got, words, sizeof(words));
+    free(got);
+    opaque_done(reg);
+}
+END_TEST
+
+/* Chunks that did not shrink are stored as they are: nobody here can encode them. */
+START_TEST(without_the_plugin_raw_chunks_are_not_passed_off_as_encoded)
+{
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    static const uint64_t shape[1] = { 200 };
+    uint8_t bytes[200];
+    brc_array *a;
+    brc_buf out = BRC_BUF_INIT;
+    brc_registry *reg = opaque_reopen(1);
+
+    spec.ndim = 1;
+    spec.shape = spec.chunk = shape;
+    spec.dtype = "uint8";
+    spec.codecs_json = INVERTED;
+    must(brc_array_create(&a, op.session, "/w", &spec, &op.err));
+    memset(bytes, 1, sizeof(bytes));
+    must(brc_array_write(a, NULL, bytes, sizeof(bytes), &op.err));
+    brc_array_free(a);
+    must(brc_key_get(&out, op.session, "w/c/0", &op.err));
+    memset(bytes, 254, sizeof(bytes));
+    ck_assert_uint_eq(out.len, sizeof(bytes));
+    ck_assert_mem_eq(out.data, bytes, sizeof(bytes));
+    opaque_done(reg);
+    reg = opaque_reopen(0);
+    out.len = 0;
+    refused(brc_key_get(&out, op.session, "w/c/0", &op.err), "org.example.invert");
+    brc_buf_dispose(&out);
+    opaque_done(reg);
+}
+END_TEST
+
+Suite *opaque_suite(void)
+{
+    Suite *suite = suite_create("opaque");
+    TCase *tc = tcase_create("arrays");
+
+    tcase_add_checked_fixture(tc, opaque_setup, opaque_teardown);
+    tcase_add_test(tc, an_unknown_codec_is_kept_and_refused_on_reading);
+    tcase_add_test(tc, an_unknown_data_type_is_kept_too);
+    tcase_add_test(tc, opaque_chunks_are_versioned);
+    tcase_add_test(tc, equal_bytes_of_a_readable_chunk_are_another_chunk);
+    tcase_add_test(tc, with_the_plugin_it_stays_opaque_until_it_is_imported_again);
+    tcase_add_test(tc, an_opaque_shard_is_not_taken_for_inner_chunks);
+    tcase_add_test(tc, without_the_plugin_stored_bytes_are_passed_on);
+    tcase_add_test(tc, without_the_plugin_raw_chunks_are_not_passed_off_as_encoded);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,83 @@
+/* What is left of a session's changes in the file: after a commit, a renamed branch, a
+ * transaction that was undone. */
+#include <check.h>
+#include <string.h>
+
+#include "../../src/breccia.h"
+#include "../kit/scenario.h"
+
+Suite *session_rows_suite(void);
+
+START_TEST(f22_the_current_branch_may_be_renamed)
+{
+    scenario t;
+    const char *head;
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 10, 4, 0);
+    scenario_commit(&t, "one");
+    scenario_set_number(&t, "/a", 3, 77);
+    OK(&t, brc_branch_rename(t.repo, "main", "trunk", &t.err));
+    OK(&t, brc_head(&head, t.repo, &t.err));
+    ck_assert_str_eq(head, "trunk");
+    scenario_reopen(&t);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 3), 77); /* not committed yet */
+    ck_assert_int_eq(scenario_clean(&t), 0);
+    scenario_commit(&t, "two");
+    FAILS(&t, BRC_ENOTFOUND, brc_switch(t.repo, "main", 0, &t.err));
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* Rows that stayed behind would be what the next session stands on. */
+START_TEST(f22_a_commit_leaves_no_draft)
+{
+    scenario t;
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 10, 4, 0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 1);
+    scenario_commit(&t, "one");
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_node"), 0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_chunk"), 0);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(f22_what_a_transaction_undoes_is_not_seen)
+{
+    scenario t;
+    brc_array *a;
+    int32_t numbers[10] = { 0 }, got[10];
+    uint64_t small = 5;
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 10, 4, 1);
+    scenario_commit(&t, "one");
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_begin(t.repo, &t.err));
+    OK(&t, brc_array_write(a, NULL, numbers, sizeof(numbers), &t.err));
+    OK(&t, brc_array_resize(a, &small, &t.err));
+    OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
+    OK(&t, brc_array_read(a, NULL, got, 5 * sizeof(int32_t), &t.err));
+    ck_assert_int_eq(got[4], 0);
+    OK(&t, brc_end(t.repo, 0, &t.err));
+    OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(got[i], i + 1);
+    FAILS(&t, BRC_ENOTFOUND, brc_node_remove(t.session, "/g", &t.err));
+    ck_assert_int_eq(scenario_clean(&t), 1);
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
+Suite *session_rows_suite(void)
+{
+    Suite *suite = suite_create("session_rows");
+    TCase *tc = tcase_create("session_rows");
+    tcase_add_test(tc, f22_the_current_branch_may_be_renamed);
+    tcase_add_test(tc, f22_a_commit_leaves_no_draft);
+    tcase_add_test(tc, f22_what_a_transaction_undoes_is_not_seen);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
