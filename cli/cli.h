@@ -1,32 +1,34 @@
 /*
- * cli.h - what every command works with: arguments, the repository, output, the
- * error.
+ * cli.h - one run of the command: what every command works with.
  *
  * A command returns 0, a positive exit status, or a BRC_E* code with cli->err
  * filled in; main() alone prints errors and chooses the exit status.  Whatever
  * a command opens through `cli` is released by cli_close().
+ *
+ * The files stand on each other in this order: signals, memory, fail; escape, text,
+ * calendar, json_scan; output, json_out, progress, out_file; similar, options, values,
+ * globals; context; command, help; the commands in cmd/ and their table; main.
  */
 #ifndef BRECCIA_CLI_CLI_H
 #define BRECCIA_CLI_CLI_H
 
 #include "../src/breccia.h"
-#include "commands.h"
+#include "calendar.h"
+#include "command.h"
+#include "escape.h"
+#include "fail.h"
 #include "json_out.h"
+#include "json_scan.h"
+#include "memory.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "signals.h"
+#include "text.h"
 #include "values.h"
 
-#define CLI_TRY(expression)                                                                        \
-    do {                                                                                           \
-        int try_rc_ = (expression);                                                                \
-        if (try_rc_ < 0)                                                                           \
-            return try_rc_;                                                                        \
-    } while (0)
-
-struct cli_block; /* memory that cli_close() releases */
-
 struct cli {
+    const struct cli_command *const *commands; /* all, ended by NULL          */
     const struct cli_command *command;
     struct cli_args args;
     int json, quiet, verbose, no_progress, help;
@@ -50,23 +52,6 @@ struct cli {
     struct cli_block *blocks;
 };
 
-/* ---- errors --------------------------------------------------------------- */
-
-int cli_fail(struct cli *cli, int code, const char *format, ...) BRC_PRINTF(3, 4);
-/* Wrong arguments: exit status 2 and a pointer to the help. */
-int cli_usage(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
-/* `what`: errno's words */
-int cli_fail_errno(struct cli *cli, int number, const char *what);
-
-/* ---- memory: released by cli_close(); out of it, the process ends ---------- */
-
-void *cli_alloc(struct cli *cli, size_t n, size_t size);
-char *cli_text(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
-/* realloc() that ends the process instead of failing; not released for you. */
-void *cli_regrow(void *memory, size_t n, size_t size);
-
-/* ---- the repository --------------------------------------------------------- */
-
 /* Loads what --plugin names into cli->registry, once. */
 int cli_load_plugins(struct cli *cli);
 /* BRC_OPEN_* flags. */
@@ -84,21 +69,5 @@ void cli_done(struct cli *cli);
  * error of ending. */
 int cli_end(struct cli *cli, int rc);
 void cli_close(struct cli *cli);
-/* "a/b/" as "/a/b". */
-const char *cli_path(struct cli *cli, const char *operand);
-/* The first 8 digits. */
-const char *cli_short_id(struct cli *cli, const brc_oid *id);
-const char *cli_long_id(struct cli *cli, const brc_oid *id);
-
-/* ---- signals ---------------------------------------------------------------- */
-
-/* At the start, once. */
-void cli_signal_install(void);
-/* The signal that asked to stop, or 0. */
-int cli_signal(void);
-/* Which repository a signal stops; NULL: it ends the process at once. */
-void cli_signal_target(breccia *repo);
-/* Signals only leave a mark until the next cli_signal_target(). */
-void cli_signal_hold(void);
 
 #endif

@@ -1,112 +1,11 @@
 /*
- * context.c - errors, memory and the open repository of one run.
+ * context.c - the open repository of one run.
  */
 #include "cli.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct cli_block {
-    struct cli_block *next;
-    max_align_t memory[];
-};
-
-int cli_fail(struct cli *cli, int code, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    cli->err.code = code;
-    cli->err.detail = 0;
-    cli->err.source[0] = '\0';
-    vsnprintf(cli->err.message, sizeof(cli->err.message), format, args);
-    va_end(args);
-    return code;
-}
-
-int cli_usage(struct cli *cli, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    cli->usage = 1;
-    cli->err.code = BRC_EINVAL;
-    cli->err.source[0] = '\0';
-    vsnprintf(cli->err.message, sizeof(cli->err.message), format, args);
-    va_end(args);
-    return BRC_EINVAL;
-}
-
-int cli_fail_errno(struct cli *cli, int number, const char *what)
-{
-    int code = BRC_EIO;
-
-    if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-        code = BRC_ENOSPACE;
-    else if (number == ENOENT)
-        code = BRC_ENOTFOUND;
-    else if (number == EINTR && cli_signal())
-        code = BRC_EINTERRUPT;
-    return cli_fail(cli, code, "%s: %s", what, strerror(number));
-}
-
-/* The end of the process undoes an open transaction, so this loses nothing. */
-static void out_of_memory(void)
-{
-    static const char message[] = "breccia: error: out of memory\n";
-
-    if (write(STDERR_FILENO, message, sizeof(message) - 1) < 0)
-        _exit(1);
-    _exit(1);
-}
-
-void *cli_alloc(struct cli *cli, size_t n, size_t size)
-{
-    struct cli_block *block;
-
-    if (size && n > (SIZE_MAX - sizeof(*block)) / size)
-        out_of_memory();
-    block = calloc(1, sizeof(*block) + n * size);
-    if (!block)
-        out_of_memory();
-    block->next = cli->blocks;
-    cli->blocks = block;
-    return block->memory;
-}
-
-char *cli_text(struct cli *cli, const char *format, ...)
-{
-    va_list args;
-    int len;
-    char *text;
-
-    va_start(args, format);
-    len = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    text = cli_alloc(cli, len < 0 ? 1 : (size_t)len + 1, 1);
-    va_start(args, format);
-    if (len > 0)
-        vsnprintf(text, (size_t)len + 1, format, args);
-    va_end(args);
-    return text;
-}
-
-void *cli_regrow(void *memory, size_t n, size_t size)
-{
-    void *grown;
-
-    if (size && n > SIZE_MAX / size)
-        out_of_memory();
-    grown = realloc(memory, n > 0 && size > 0 ? n * size : 1);
-    if (!grown)
-        out_of_memory();
-    return grown;
-}
 
 int cli_load_plugins(struct cli *cli)
 {
@@ -210,8 +109,6 @@ int cli_end(struct cli *cli, int rc)
 
 void cli_close(struct cli *cli)
 {
-    struct cli_block *block = cli->blocks;
-
     brc_iter_free(cli->iter);
     brc_array_free(cli->array);
     brc_session_free(cli->session);
@@ -225,38 +122,7 @@ void cli_close(struct cli *cli)
     cli->repo = NULL;
     cli->pool = NULL;
     cli->registry = NULL;
-    cli->blocks = NULL;
-    while (block) {
-        struct cli_block *next = block->next;
-
-        free(block);
-        block = next;
-    }
     cli_args_dispose(&cli->args);
     cli_out_dispose(&cli->out);
-}
-
-const char *cli_path(struct cli *cli, const char *operand)
-{
-    size_t len = strlen(operand);
-
-    while (len > 1 && operand[len - 1] == '/')
-        len--;
-    if (operand[0] == '/')
-        return cli_text(cli, "%.*s", (int)len, operand);
-    return cli_text(cli, "/%.*s", (int)len, operand);
-}
-
-const char *cli_long_id(struct cli *cli, const brc_oid *id)
-{
-    char hex[65];
-
-    return cli_text(cli, "%s", brc_oid_format(hex, id));
-}
-
-const char *cli_short_id(struct cli *cli, const brc_oid *id)
-{
-    char hex[65];
-
-    return cli_text(cli, "%.8s", brc_oid_format(hex, id));
+    cli_memory_release(cli);
 }

@@ -1,7 +1,10 @@
 /*
- * help.c - pages made from the tables, and `breccia help`.
+ * help.c - pages made from the tables.
  */
+#include "help.h"
+
 #include "cli.h"
+#include "globals.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +75,7 @@ void cli_help_all(struct cli *cli)
     cli_puts(cli, "breccia: versioned Zarr arrays in one SQLite file\n\n"
                   "Usage:\n  breccia COMMAND FILE [ARGUMENTS] [OPTIONS]\n"
                   "  breccia help [COMMAND]\n  breccia --version\n");
-    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+    for (const struct cli_command *const *c = cli->commands; *c; c++) {
         if (strcmp(group, (*c)->group) != 0)
             cli_printf(cli, "\n%s:\n", (*c)->group);
         group = (*c)->group;
@@ -86,53 +89,3 @@ void cli_help_all(struct cli *cli)
     cli_puts(cli, "\nExit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy,\n"
                   "6 done and stored, but the answer could not be written.\n");
 }
-
-const struct cli_command *cli_command_find(const char *name)
-{
-    for (const struct cli_command *const *c = cli_commands; *c; c++)
-        if (strcmp((*c)->name, name) == 0)
-            return *c;
-    return NULL;
-}
-
-int cli_command_unknown(struct cli *cli, const char *name)
-{
-    const char *names[64];
-    char similar[160];
-    size_t n = 0;
-
-    for (const struct cli_command *const *c = cli_commands; *c && n < 64; c++)
-        names[n++] = (*c)->name;
-    cli_similar(similar, sizeof(similar), name, names, n);
-    if (similar[0])
-        return cli_usage(cli, "unknown command '%s': is it %s?", cli_escaped(cli, name), similar);
-    return cli_usage(cli, "unknown command '%s'", cli_escaped(cli, name));
-}
-
-static int run_help(struct cli *cli)
-{
-    const char *name = cli_operand(cli, 0);
-    const struct cli_command *command;
-
-    cli->out.hold = 0; /* a page is text, also with --json */
-    if (!name) {
-        cli_help_all(cli);
-        return 0;
-    }
-    command = cli_command_find(name);
-    if (!command)
-        return cli_command_unknown(cli, name);
-    cli_help_command(cli, command);
-    return 0;
-}
-
-const struct cli_command cli_command_help = {
-    .name = "help",
-    .group = "About",
-    .summary = "this overview, or the page of one command",
-    .usage = "[COMMAND]",
-    .min_operands = 0,
-    .max_operands = 1,
-    .flags = CLI_NO_FILE,
-    .run = run_help,
-};

@@ -6,6 +6,9 @@
  * error.
  */
 #include "cli.h"
+#include "cmd/commands.h"
+#include "globals.h"
+#include "help.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,7 +106,8 @@ static int run_command(struct cli *cli, int argc, char **argv)
 {
     int rc;
 
-    CLI_TRY(cli_args_parse(cli, cli->command->options, argc, argv));
+    CLI_TRY(cli_args_parse(cli, cli->command->options, cli_global_options, argc, argv));
+    CLI_TRY(cli_globals_read(cli));
     if (cli->help) {
         cli_help_command(cli, cli->command);
         return 0;
@@ -121,7 +125,8 @@ static int run_line(struct cli *cli, int argc, char **argv)
 {
     int used = 0;
 
-    CLI_TRY(cli_args_leading(cli, argc - 1, argv + 1, &used));
+    CLI_TRY(cli_args_leading(cli, cli_global_options, argc - 1, argv + 1, &used));
+    CLI_TRY(cli_globals_read(cli));
     argc -= used + 1;
     argv += used + 1;
     if (argc > 0 && strcmp(argv[0], "--version") == 0) {
@@ -134,7 +139,7 @@ static int run_line(struct cli *cli, int argc, char **argv)
     }
     if (argc == 0)
         return cli_usage(cli, "no command given");
-    cli->command = cli_command_find(argv[0]);
+    cli->command = cli_command_find(cli, argv[0]);
     if (!cli->command)
         return cli_command_unknown(cli, argv[0]);
     return run_command(cli, argc - 1, argv + 1);
@@ -166,7 +171,7 @@ static void fill_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    struct cli cli = { .wait_ms = 0 };
+    struct cli cli = { .commands = cli_commands };
     int rc, status, pipe_closed;
 
     fill_standard_descriptors();

@@ -32,6 +32,7 @@ struct cli_given {
 };
 
 struct cli_args {
+    const struct cli_option *tables[2]; /* the command's (or NULL), everybody's */
     const char **operands;
     size_t noperands;
     size_t before_dashes; /* operands in front of "--", or all of them        */
@@ -39,14 +40,13 @@ struct cli_args {
     size_t ngiven;
 };
 
-/* What every command takes. */
-extern const struct cli_option cli_global_options[];
-
-/* Reads `argv` (after the command's name) by the command's table and the global
- * one.  A fault is a usage error. */
-int cli_args_parse(struct cli *cli, const struct cli_option *options, int argc, char **argv);
-/* Reads global options in front of the command; *used: how many arguments. */
-int cli_args_leading(struct cli *cli, int argc, char **argv, int *used);
+/* Reads `argv` (after the command's name) by the command's table (or NULL) and that
+ * of what every command takes.  A fault is a usage error. */
+int cli_args_parse(struct cli *cli, const struct cli_option *own, const struct cli_option *global,
+                   int argc, char **argv);
+/* Reads the options in front of the command; *used: how many arguments. */
+int cli_args_leading(struct cli *cli, const struct cli_option *global, int argc, char **argv,
+                     int *used);
 void cli_args_dispose(struct cli_args *args);
 
 /* Was the option given? */
@@ -59,9 +59,5 @@ const char *cli_nth_value(const struct cli *cli, const char *name, size_t index)
 const char *cli_second_value(const struct cli *cli, const char *name);
 /* The operand behind the command's name, FILE being 0; NULL where there is none. */
 const char *cli_operand(const struct cli *cli, size_t index);
-
-/* The members of `names` (n of them) that resemble `word`, as "a, b or c" in
- * `out`; an empty string where none does. */
-void cli_similar(char *out, size_t cap, const char *word, const char *const *names, size_t n);
 
 #endif

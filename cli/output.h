@@ -12,7 +12,6 @@
 #include "../src/breccia.h"
 
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 struct cli;
@@ -47,23 +46,9 @@ void cli_say(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
 void cli_color(struct cli *cli, enum cli_color color);
 void cli_color_end(struct cli *cli);
 
-/* The text with control characters and broken UTF-8 as \n, \x1b ...; what a name
- * in a file says cannot steer the terminal.  Lasts as long as `cli`. */
-const char *cli_escaped(struct cli *cli, const char *text);
-/* The same of `len` bytes, which may hold NUL. */
-const char *cli_escaped_bytes(struct cli *cli, const char *text, size_t len);
-/* 1 for the character of `n` valid bytes where a terminal obeys it instead of showing it: C0,
- * DEL, C1, ends of lines, and the marks that turn the direction of writing. */
-int cli_steers_terminal(const char *text, size_t n);
-/* Might there be such a character, or broken UTF-8? */
-int cli_has_steering(const char *text, size_t len);
-/* Columns that the text takes on a terminal, taking each character as one. */
-size_t cli_text_width(const char *text);
 /* The text, then spaces up to `width` columns. */
 void cli_put_padded(struct cli *cli, const char *text, size_t width);
 /* How many columns the terminal has, 80 where that is not known. */
 size_t cli_columns(void);
-/* Length of the valid UTF-8 character at `text` (1 to 4), 0 where it is broken. */
-size_t cli_utf8_length(const char *text);
 
 #endif

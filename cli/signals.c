@@ -1,7 +1,7 @@
 /*
  * signals.c - SIGINT and SIGTERM stop what the repository does, and the command with it.
  */
-#include "cli.h"
+#include "signals.h"
 
 #include <signal.h>
 #include <string.h>

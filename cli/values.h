@@ -1,5 +1,5 @@
 /*
- * values.h - values in arguments: numbers, shapes, times, JSON; and back to text.
+ * values.h - values in arguments: numbers, shapes, times, paths, JSON.
  *
  * Every cli_*_option() is strict and its error is a usage error that names the
  * option.
@@ -13,8 +13,6 @@
 #include <stdint.h>
 
 struct cli;
-
-enum { CLI_TIME_CAP = 48, CLI_SIZE_CAP = 32, CLI_DOUBLE_CAP = 32 };
 
 /* Decimal digits alone. 0 where it is none or does not fit. */
 int cli_read_u64(uint64_t *out, const char *text);
@@ -33,14 +31,7 @@ int cli_json_text_argument(struct cli *cli, const char *what, const char *text, 
 /* All of a file as text, at most `limit` bytes. */
 int cli_read_file(struct cli *cli, const char *name, size_t limit, char **out);
 
-int cli_parse_time(int64_t *out, const char *text);
-/* 2026-11-20T12:00:00.000000Z */
-const char *cli_format_time(char out[CLI_TIME_CAP], int64_t time_us);
-/* "10000,28,28", as --shape takes it; lasts as long as `cli`. */
-const char *cli_dims_text(struct cli *cli, const uint64_t *dims, int ndim);
-/* "3.4 MiB" */
-const char *cli_format_size(char out[CLI_SIZE_CAP], uint64_t bytes);
-/* Shortest decimal that reads back as the same number. */
-const char *cli_format_double(char out[CLI_DOUBLE_CAP], double value);
+/* "a/b/" as "/a/b". */
+const char *cli_path(struct cli *cli, const char *operand);
 
 #endif

@@ -2,6 +2,7 @@
  * cmd_codecs.c - codecs: the pipeline of an array, and what this build has.
  */
 #include "../cli.h"
+#include "commands.h"
 
 #include <string.h>
 

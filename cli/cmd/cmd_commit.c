@@ -2,8 +2,8 @@
  * cmd_commit.c - commit.
  */
 #include "../cli.h"
-#include "../history.h"
-#include "../json_scan.h"
+#include "commands.h"
+#include "history.h"
 
 #include <pwd.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /*
  * cmd_diff.c - status and diff: what differs.
  */
-#include "../changes.h"
 #include "../cli.h"
-#include "../history.h"
+#include "changes.h"
+#include "commands.h"
+#include "history.h"
 
 #include <string.h>
 

@@ -2,7 +2,8 @@
  * cmd_exchange.c - import and export.
  */
 #include "../cli.h"
-#include "../compress.h"
+#include "commands.h"
+#include "compress.h"
 
 #include <string.h>
 #include <strings.h>

@@ -2,9 +2,9 @@
  * cmd_fsck.c - fsck.
  */
 #include "../cli.h"
+#include "commands.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { DAMAGE_FOUND = 4 };
 

@@ -4,10 +4,11 @@
  * `log FILE X`: X is a node where there is one, as in `log FILE [PATH]`; else a
  * version or a range, as in git; else a node that was there once.
  */
-#include "../changes.h"
 #include "../cli.h"
-#include "../graph.h"
-#include "../history.h"
+#include "changes.h"
+#include "commands.h"
+#include "graph.h"
+#include "history.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * cmd_look.c - ls and info: what there is.
  */
 #include "../cli.h"
-#include "../json_scan.h"
+#include "commands.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * cmd_make.c - init, create, group: what begins a repository or a node.
  */
 #include "../cli.h"
-#include "../compress.h"
-#include "../json_scan.h"
+#include "commands.h"
+#include "compress.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * cmd_node.c - rm, mv, cp, attrs: nodes and their attributes.
  */
 #include "../cli.h"
-#include "../json_scan.h"
+#include "commands.h"
 
 #include <string.h>
 

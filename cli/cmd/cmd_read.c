@@ -3,7 +3,8 @@
  */
 #include "../cli.h"
 #include "../out_file.h"
-#include "../print_array.h"
+#include "commands.h"
+#include "print_array.h"
 
 #include <string.h>
 #include <strings.h>

@@ -2,7 +2,8 @@
  * cmd_refs.c - branch, tag, switch, restore, reset.
  */
 #include "../cli.h"
-#include "../history.h"
+#include "commands.h"
+#include "history.h"
 
 #include <string.h>
 

@@ -2,7 +2,8 @@
  * cmd_write.c - write, append, resize: what changes an array's elements.
  */
 #include "../cli.h"
-#include "../parts.h"
+#include "commands.h"
+#include "parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

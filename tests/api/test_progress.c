@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../cli/cli.h"
+#include "../../cli/cmd/commands.h"
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
 #include "../kit/exchange_kit.h"

@@ -3,7 +3,7 @@
  */
 #include "history.h"
 
-#include "cli.h"
+#include "../cli.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #include "graph.h"
 
-#include "cli.h"
+#include "../cli.h"
 #include "history.h"
 
 #include <stdlib.h>

@@ -2,11 +2,10 @@
  * stream_array.c - elements as JSON, CSV and raw bytes, part by part, so that
  * memory stays bounded whatever the selection.
  */
-#include "cli.h"
+#include "../cli.h"
 #include "parts.h"
 #include "print_array.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Text takes long to make, so its parts are small: progress is told of each. */

@@ -4,7 +4,7 @@
 #ifndef BRECCIA_CLI_HISTORY_H
 #define BRECCIA_CLI_HISTORY_H
 
-#include "../src/breccia.h"
+#include "../../src/breccia.h"
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #ifndef BRECCIA_CLI_CHANGES_H
 #define BRECCIA_CLI_CHANGES_H
 
-#include "../src/breccia.h"
+#include "../../src/breccia.h"
 
 #include <stdint.h>
 

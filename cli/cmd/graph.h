@@ -8,7 +8,7 @@
 #ifndef BRECCIA_CLI_GRAPH_H
 #define BRECCIA_CLI_GRAPH_H
 
-#include "../src/breccia.h"
+#include "../../src/breccia.h"
 
 #include <stddef.h>
 

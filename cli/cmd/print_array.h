@@ -4,7 +4,7 @@
 #ifndef BRECCIA_CLI_PRINT_ARRAY_H
 #define BRECCIA_CLI_PRINT_ARRAY_H
 
-#include "../src/breccia.h"
+#include "../../src/breccia.h"
 
 struct cli;
 

@@ -9,9 +9,8 @@
  */
 #include "print_array.h"
 
-#include "cli.h"
+#include "../cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { THRESHOLD = 1000, EDGE = 3, LINE_WIDTH = 75, CHECKED_EVERY = 1024 };

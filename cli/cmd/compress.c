@@ -8,8 +8,7 @@
  */
 #include "compress.h"
 
-#include "cli.h"
-#include "json_scan.h"
+#include "../cli.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  */
 #include "changes.h"
 
-#include "cli.h"
+#include "../cli.h"
 
 #include <math.h>
 #include <stdlib.h>

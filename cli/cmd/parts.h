@@ -7,7 +7,7 @@
 #ifndef BRECCIA_CLI_PARTS_H
 #define BRECCIA_CLI_PARTS_H
 
-#include "../src/breccia.h"
+#include "../../src/breccia.h"
 
 struct cli_parts {
     brc_sel whole;

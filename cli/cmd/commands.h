@@ -1,0 +1,27 @@
+/*
+ * commands.h - the table of commands.
+ *
+ * Each command is one constant structure beside the function that runs it; the
+ * table in commands.c lists them in the order of the help page.
+ */
+#ifndef BRECCIA_CLI_COMMANDS_H
+#define BRECCIA_CLI_COMMANDS_H
+
+#include "../command.h"
+
+extern const struct cli_command cli_command_init, cli_command_create, cli_command_group;
+extern const struct cli_command cli_command_import, cli_command_export;
+extern const struct cli_command cli_command_write, cli_command_append, cli_command_resize;
+extern const struct cli_command cli_command_rm, cli_command_mv, cli_command_cp;
+extern const struct cli_command cli_command_attrs, cli_command_codecs;
+extern const struct cli_command cli_command_ls, cli_command_info, cli_command_read;
+extern const struct cli_command cli_command_status, cli_command_commit, cli_command_log;
+extern const struct cli_command cli_command_show, cli_command_diff;
+extern const struct cli_command cli_command_branch, cli_command_tag, cli_command_switch;
+extern const struct cli_command cli_command_restore, cli_command_reset;
+extern const struct cli_command cli_command_fsck, cli_command_help;
+
+/* All commands, ended by NULL. */
+extern const struct cli_command *const cli_commands[];
+
+#endif

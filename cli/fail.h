@@ -1,0 +1,25 @@
+/*
+ * fail.h - the error of a run: cli->err, which main() alone prints.
+ */
+#ifndef BRECCIA_CLI_FAIL_H
+#define BRECCIA_CLI_FAIL_H
+
+#include "../src/breccia.h"
+
+struct cli;
+
+#define CLI_TRY(expression)                                                                        \
+    do {                                                                                           \
+        int try_rc_ = (expression);                                                                \
+        if (try_rc_ < 0)                                                                           \
+            return try_rc_;                                                                        \
+    } while (0)
+
+/* All give back the code. */
+int cli_fail(struct cli *cli, int code, const char *format, ...) BRC_PRINTF(3, 4);
+/* Wrong arguments: exit status 2 and a pointer to the help. */
+int cli_usage(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
+/* `what`: errno's words. Interrupted where a signal made the call fail. */
+int cli_fail_errno(struct cli *cli, int number, const char *what);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * globals.h - the options that every command takes.
+ */
+#ifndef BRECCIA_CLI_GLOBALS_H
+#define BRECCIA_CLI_GLOBALS_H
+
+#include "options.h"
+
+extern const struct cli_option cli_global_options[];
+
+/* Sets cli->json, quiet, threads ... from what was given so far. */
+int cli_globals_read(struct cli *cli);
+
+#endif
