@@ -67,7 +67,10 @@ say  = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 # ---- what there is ----------------------------------------------------------
 
 objects   = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
-LIB_OBJS   := $(call objects,src/*/*.c src/*/*/*.c codecs/*.c codecs/lib/*.c) $(if $(SQLITE),$(OBJ)/sqlite3.o)
+LIB_OBJS   := $(filter-out $(OBJ)/src/convert/%,$(call objects,src/*/*.c src/*/*/*.c codecs/*.c codecs/lib/*.c)) $(if $(SQLITE),$(OBJ)/sqlite3.o)
+# src/convert/NAME with a NAME_main.c is the program libexec/breccia/NAME, linked with its own library.
+CONVERTERS := $(patsubst src/convert/%/,%,$(dir $(wildcard src/convert/*/*_main.c)))
+CONVERT_OBJS := $(filter-out %_main.o,$(call objects,src/convert/*/*.c))
 CLI_OBJS   := $(call objects,cli/*.c cli/cmd/*.c)
 KIT_MAIN   := $(call objects,tests/kit/kit_main.c tests/kit/kit_alloc.c)
 KIT_OBJS   := $(KIT_MAIN) $(call objects,tests/kit/codec_kit.c tests/kit/codec_lists.c tests/kit/type_kit.c)
@@ -93,7 +96,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 .PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom mutants kit bench demo conformance interop lint \
         install uninstall clean FORCE
 
-all: build/breccia build/libbreccia.a build/libbreccia.so ## the command and the libraries (the default)
+all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
 
 help: ## this list
 	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-10s %s\n", $$1, $$2 }' \
@@ -153,7 +156,7 @@ $(OBJ)/sqlite3.o: $(SQLITE)/sqlite3.c | setup
 	$(Q)$(COMPILE) -w -fno-sanitize=undefined -DSQLITE_THREADSAFE=2 -DSQLITE_DEFAULT_MEMSTATUS=0 \
 	    -DSQLITE_OMIT_SHARED_CACHE -DSQLITE_DQS=0 -c $< -o $@
 
--include $(patsubst %.o,%.d,$(LIB_OBJS) $(CLI_OBJS) $(TEST_OBJS) $(OOM_OBJS) $(BENCH_OBJS) \
+-include $(patsubst %.o,%.d,$(LIB_OBJS) $(CONVERT_OBJS) $(call objects,src/convert/*/*_main.c) $(CLI_OBJS) $(TEST_OBJS) $(OOM_OBJS) $(BENCH_OBJS) \
     $(KIT_OBJS) $(PLUGIN_OBJS) $(FUZZ_MAIN))
 
 # ---- linking ----------------------------------------------------------------
@@ -178,6 +181,14 @@ $(OBJ)/libbreccia.so: $(LIB_OBJS) $(OBJ)/sources
 $(OBJ)/breccia: $(CLI_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -rdynamic -o $@ $^ $(LIBS)
+
+# Each has the part that all of them share, and its own.
+.SECONDEXPANSION:
+CONVERT_LIBS_hdf5 = $(eval CONVERT_LIBS_hdf5 := $$(shell pkg-config --libs hdf5) -lhdf5_hl)$(CONVERT_LIBS_hdf5)
+CONVERT_LIBS_netcdf = $(eval CONVERT_LIBS_netcdf := $$(shell pkg-config --libs netcdf hdf5))$(CONVERT_LIBS_netcdf)
+$(OBJ)/convert_%: $$(call objects,src/convert/$$*/*.c src/convert/lib/*.c) $(OBJ)/libbreccia.a
+	$(call say,LINK,$@)
+	$(Q)$(LINK) -o $@ $^ $(CONVERT_LIBS_$*) $(LIBS)
 
 # With the command's parts, so that tests can see them.
 $(OBJ)/run: $(TEST_OBJS) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(OBJ)/libbreccia.a
@@ -209,6 +220,7 @@ $(OBJ)/bench: $(BENCH_OBJS) $(OBJ)/libbreccia.a
 # Under their own names: hard links, so that flags can change to and fro.
 publish = @mkdir -p $(@D); [ $< -ef $@ ] || ln -f $< $@ 2>/dev/null || cp -f $< $@
 $(OUT)/breccia: $(OBJ)/breccia FORCE; $(publish)
+$(OUT)/libexec/breccia/%: $(OBJ)/convert_% FORCE; $(publish)
 $(OUT)/bench: $(OBJ)/bench FORCE; $(publish)
 $(OUT)/libbreccia.a: $(OBJ)/libbreccia.a FORCE; $(publish)
 $(OUT)/libbreccia.so: $(OBJ)/libbreccia.so FORCE

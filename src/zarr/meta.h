@@ -62,6 +62,9 @@ typedef struct brc_meta {
  * holds, so each chunk that was written is stored, whatever is in it. */
 int brc_meta_lacks_fill(const brc_json *doc);
 
+/* Puts a member into the document's note; `value` is consumed. */
+BRC_MUST_USE int brc_meta_zarr2_note(brc_json *doc, const char *name, brc_json *value, brc_error *err);
+
 /* Largest decoded chunk, in bytes. */
 #define BRC_MAX_CHUNK_BYTES UINT64_C(0x7fffffff)
 
@@ -109,6 +112,9 @@ BRC_MUST_USE int brc_meta_kind(const brc_json *doc, int *kind, brc_error *err);
 /* A new array's document. Chunks, codecs and fill value are chosen where the
  * specification leaves them out, and written in full. */
 BRC_MUST_USE int brc_meta_new_array(brc_json **out, const brc_registry *reg, const brc_array_spec *spec, brc_error *err);
+/* Appends the codec list that makes bytes of elements of this type, little-endian, and does
+ * nothing else. */
+BRC_MUST_USE int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_error *err);
 BRC_MUST_USE int brc_meta_new_group(brc_json **out, const char *attrs_json, brc_error *err);
 /* The document with another shape, or other codecs (in their full form). A change of
  * the stored chunks' shape is refused unless `rechunk`. */

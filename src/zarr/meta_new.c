@@ -123,6 +123,13 @@ static int default_to_bytes(brc_buf *text, const brc_dtype *type, brc_error *err
     return brc_buf_text(text, "{\"name\":\"bytes\"}", err);
 }
 
+int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_error *err)
+{
+    BRC_TRY(brc_buf_byte(out, '[', err));
+    BRC_TRY(default_to_bytes(out, type, err));
+    return brc_buf_byte(out, ']', err);
+}
+
 /* c-blosc's own choice is 32 KiB for these, with a new zstd context for each stream of
  * each: larger ones are encoded and decoded half as fast again (docs/PERFORMANCE.md). */
 #define BLOSC_BLOCK ((size_t)512 << 10)
@@ -344,5 +351,25 @@ done:
     brc_json_free(codecs);
     brc_chain_free(chain);
     brc_buf_dispose(&text);
+    return rc;
+}
+
+int brc_meta_zarr2_note(brc_json *doc, const char *name, brc_json *value, brc_error *err)
+{
+    const brc_json *there = brc_json_member(doc, BRC_ZARR2_NOTE);
+    brc_json *note = NULL;
+    int rc;
+
+    BRC_GO(there ? brc_json_clone(&note, there, err)
+                 : brc_json_parse(&note, "{\"must_understand\":false}", 25, err));
+    rc = brc_json_set(note, name, value, err);
+    value = NULL;
+    if (rc < 0)
+        goto done;
+    rc = brc_json_set(doc, BRC_ZARR2_NOTE, note, err);
+    note = NULL;
+done:
+    brc_json_free(note);
+    brc_json_free(value);
     return rc;
 }

@@ -3,14 +3,14 @@
 # plug-ins' header alone, and some libraries have one place where they are used.
 
 BEGIN {
-    n = split("base nd codec store flow tree history zarr xfer api", order, " ")
+    n = split("base nd codec store flow tree history zarr xfer api convert", order, " ")
     for (i = 1; i <= n; i++)
         rank[order[i]] = i
     home["sqlite3.h"] = "src/store/"
     home["cJSON.h"] = home["cjson/cJSON.h"] = "src/base/"
     home["xxhash.h"] = "src/base/"
     home["pthread.h"] = "src/base/"
-    home["netcdf.h"] = home["hdf5.h"] = home["hdf5_hl.h"] = "src/xfer/"
+    home["netcdf.h"] = home["hdf5.h"] = home["hdf5_hl.h"] = "src/xfer/ src/convert/"
     home["dlfcn.h"] = "src/codec/plugin.c src/xfer/container/late_library.c"
 }
 

@@ -9,7 +9,6 @@
 #include "../../zarr/array.h"
 #include "../../zarr/meta.h"
 #include "../../zarr/transfer.h"
-#include "../zarr/zarr2.h"
 
 /* The libraries cannot be stopped in the middle of a box, nor said to be half through it. */
 #define BOX_BYTES ((uint64_t)4 << 20)
@@ -110,7 +109,7 @@ static int create_noted(brc_array **out, brc_session *s, const brc_container_arr
     if (from->note)
         BRC_GO(brc_json_set(doc, from->note_name, note, err));
     if (from->lacks_fill)
-        BRC_GO(brc_zarr2_note_no_fill(doc, err));
+        BRC_GO(brc_meta_zarr2_note(doc, "fill_value", brc_json_new_null(), err));
     BRC_GO(brc_array_create_doc(out, s, from->path, doc, err));
 done:
     brc_json_free(doc);

@@ -68,8 +68,6 @@ BRC_MUST_USE int brc_zarr2_group_read(brc_json **out, const brc_json *zgroup,
  * BRC_EUNSUPPORTED where v2 cannot say it. `gaps`: some of its chunks are absent. */
 BRC_MUST_USE int brc_zarr2_array_write(brc_json **zarray, brc_json **zattrs, const brc_json *doc,
                                        int gaps, const brc_registry *reg, brc_error *err);
-/* Notes in a v3 document that its array has no fill value. */
-BRC_MUST_USE int brc_zarr2_note_no_fill(brc_json *doc, brc_error *err);
 BRC_MUST_USE int brc_zarr2_group_write(brc_json **zgroup, brc_json **zattrs, const brc_json *doc,
                                        brc_error *err);
 

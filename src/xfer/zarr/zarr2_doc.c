@@ -220,32 +220,6 @@ done:
     return rc;
 }
 
-/* Puts a member into the document's note; `value` is consumed. */
-static int put_note(brc_json *doc, const char *name, brc_json *value, brc_error *err)
-{
-    const brc_json *there = brc_json_member(doc, BRC_ZARR2_NOTE);
-    brc_json *note = NULL;
-    int rc;
-
-    BRC_GO(there ? brc_json_clone(&note, there, err)
-                 : brc_json_parse(&note, "{\"must_understand\":false}", 25, err));
-    rc = brc_json_set(note, name, value, err);
-    value = NULL;
-    if (rc < 0)
-        goto done;
-    rc = brc_json_set(doc, BRC_ZARR2_NOTE, note, err);
-    note = NULL;
-done:
-    brc_json_free(note);
-    brc_json_free(value);
-    return rc;
-}
-
-int brc_zarr2_note_no_fill(brc_json *doc, brc_error *err)
-{
-    return put_note(doc, "fill_value", brc_json_new_null(), err);
-}
-
 /* Keeps the .zarray in the document where the way back would not give it. */
 static int note_whole(brc_json *doc, const brc_json *zarray, const brc_registry *reg,
                       brc_error *err)
@@ -262,7 +236,7 @@ static int note_whole(brc_json *doc, const brc_json *zarray, const brc_registry 
     if (rc == BRC_OK && !same)
         rc = brc_json_clone(&copy, zarray, err);
     if (rc == BRC_OK && !same)
-        rc = put_note(doc, "zarray", copy, err);
+        rc = brc_meta_zarr2_note(doc, "zarray", copy, err);
     brc_json_free(zattrs);
     brc_json_free(back);
     return rc;
@@ -276,7 +250,7 @@ int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json 
     /* of a type that v3 lacks, null is the fill value itself */
     if (brc_json_kind(brc_json_member(*out, "fill_value")) == BRC_JSON_NULL)
         lacks_fill = 0;
-    int rc = lacks_fill ? brc_zarr2_note_no_fill(*out, err) : BRC_OK;
+    int rc = lacks_fill ? brc_meta_zarr2_note(*out, "fill_value", brc_json_new_null(), err) : BRC_OK;
     if (rc == BRC_OK)
         rc = note_whole(*out, zarray, reg, err);
     if (rc < 0) {

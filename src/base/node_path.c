@@ -1,0 +1,103 @@
+#include "node_path.h"
+
+#include <string.h>
+
+#include "utf8.h"
+
+int brc_name_check(const char *name, size_t len, brc_error *err)
+{
+    if (len == 0)
+        return brc_fail(err, BRC_EINVAL, "a node's name cannot be empty");
+    if (len > BRC_NAME_MAX)
+        return brc_fail(err, BRC_ELIMIT, "the node name '%.40s...' is longer than %d bytes", name,
+                        BRC_NAME_MAX);
+    if (!brc_utf8_valid(name, len))
+        return brc_fail(err, BRC_EINVAL, "a node's name is not valid UTF-8");
+    if (memchr(name, '/', len) != NULL)
+        return brc_fail(err, BRC_EINVAL, "the node name '%.*s' contains '/'", (int)len, name);
+    if (strspn(name, ".") >= len)
+        return brc_fail(err, BRC_EINVAL, "the node name '%.*s' consists of dots only", (int)len,
+                        name);
+    if (len >= 2 && memcmp(name, "__", 2) == 0)
+        return brc_fail(err, BRC_EINVAL,
+                        "the node name '%.*s' begins with '__', which Zarr reserves", (int)len,
+                        name);
+    if (len == 9 && memcmp(name, "zarr.json", 9) == 0)
+        return brc_fail(err, BRC_EINVAL, "a node cannot be called 'zarr.json'");
+    return BRC_OK;
+}
+
+int brc_name_is_stored(const char *name, size_t len, brc_error *err)
+{
+    int rc = brc_name_check(name, len, err);
+    if (rc == BRC_OK || rc == BRC_ENOMEM)
+        return rc;
+    brc_context(err, "a child's name is damaged");
+    if (err != NULL)
+        err->code = BRC_ECORRUPT;
+    return BRC_ECORRUPT;
+}
+
+int brc_path_is_stored(const char *path, size_t len, size_t depth, brc_error *err)
+{
+    if (depth > BRC_DEPTH_MAX)
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%.300s is damaged: it lies deeper than %d names, which no path may", path,
+                        BRC_DEPTH_MAX);
+    if (len > BRC_PATH_MAX)
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%.300s... is damaged: its path has more than %d bytes, which none may",
+                        path, BRC_PATH_MAX);
+    return BRC_OK;
+}
+
+int brc_path_is_normal(const char *path, brc_error *err)
+{
+    const char *at = path;
+    size_t depth = 0;
+    if (strcmp(path, "/") == 0)
+        return BRC_OK;
+    for (; *at == '/' && depth <= BRC_DEPTH_MAX; depth++) {
+        size_t len = strcspn(++at, "/");
+        BRC_TRY(brc_name_is_stored(at, len, err));
+        at += len;
+    }
+    if (depth == 0)
+        return brc_fail(err, BRC_ECORRUPT, "'%.200s' is not a path", path);
+    return brc_path_is_stored(path, strlen(path), depth, err);
+}
+
+int brc_path_order(const char *a, const char *b)
+{
+    const unsigned char *x = (const unsigned char *)a, *y = (const unsigned char *)b;
+    while (*x == *y && *x != 0) {
+        x++;
+        y++;
+    }
+    int cx = *x == '/' ? 1 : *x == 0 ? 0 : *x + 1, cy = *y == '/' ? 1 : *y == 0 ? 0 : *y + 1;
+    return cx - cy;
+}
+
+int brc_path_normal(brc_buf *out, const char *path, brc_error *err)
+{
+    out->len = 0;
+    size_t depth = 0;
+    if (*path == '/')
+        path++;
+    while (*path != '\0') {
+        size_t len = strcspn(path, "/");
+        BRC_TRY(brc_name_check(path, len, err));
+        BRC_TRY(brc_buf_byte(out, '/', err));
+        BRC_TRY(brc_buf_append(out, path, len, err));
+        path += len;
+        if (*path == '/')
+            path++;
+        if (++depth > BRC_DEPTH_MAX || out->len > BRC_PATH_MAX)
+            return brc_fail(err, BRC_ELIMIT,
+                            "a path has more than %d bytes or more than %d names in it",
+                            BRC_PATH_MAX, BRC_DEPTH_MAX);
+    }
+    if (out->len == 0)
+        BRC_TRY(brc_buf_byte(out, '/', err));
+    return brc_buf_terminate(out, err);
+}

@@ -1,0 +1,144 @@
+/*
+ * Converters: programs that turn a file of another format into a Zarr v3 hierarchy, as a
+ * tar stream on standard output, and one on standard input into a file. Each format has a
+ * driver that speaks with its library (src/convert/hdf5, src/convert/netcdf); what all of
+ * them need is here: the command line, the sandbox, the stream, and the cutting of arrays.
+ *
+ *   FORMAT import [--exclude PATH]... FILE          FORMAT export [--classic] [--path PATH] FILE
+ *
+ * The exit status and the one sentence on standard error are those of
+ * src/xfer/foreign/protocol.h. --path is what the node that is exported is called in its
+ * repository: messages name nodes by that, and an array by itself gets its last name.
+ *
+ * One thread, one run, one file: a library may crash, and then the process ends. Memory,
+ * files and system calls are limited before the file is opened (sandbox.h).
+ */
+#ifndef BRC_CONVERT_LIB_CONVERT_H
+#define BRC_CONVERT_LIB_CONVERT_H
+
+#include "../../base/json.h"
+#include "../../nd/shape.h"
+#include "../../zarr/meta.h"
+
+typedef struct brc_convert brc_convert; /* one run */
+
+const brc_registry *brc_convert_registry(const brc_convert *c);
+/* The file's name, as messages have it. */
+const char *brc_convert_file(const brc_convert *c);
+
+/* "/a" and "b" to "/a/b", "/" and "b" to "/b"; for labels too ("x.h5: /a"). */
+BRC_MUST_USE int brc_convert_join(char **out, const char *path, const char *name, brc_error *err);
+/* A name of a file's group, variable, dataset or type as a node's, or BRC_EINVAL with
+ * the label: hostile names ("..", "a/b", "", "zarr.json") are refused. */
+BRC_MUST_USE int brc_convert_name_check(const char *label, const char *name, brc_error *err);
+
+/* ---- import -------------------------------- */
+
+/* A driver's walk() goes through its file twice. In the first round every document is
+ * written: what cannot be imported fails here, before there is a byte of data. In the
+ * second one only arrays count, and only their elements are read. */
+enum { BRC_CONVERT_DOCS = 1, BRC_CONVERT_CHUNKS };
+int brc_convert_phase(const brc_convert *c);
+
+/* Whether the caller wants this node of the file left out: "a/b" or "/a/b". */
+int brc_convert_is_excluded(const brc_convert *c, const char *path);
+
+/* A group; attrs_json NULL: it has no attributes. Groups come before what is in them, the
+ * root ("/") first. Nothing happens in the second round. */
+BRC_MUST_USE int brc_convert_group(brc_convert *c, const char *path, const char *attrs_json, brc_error *err);
+
+/* What a file says of one of its arrays, and reading from it. Not owned: all of it is read
+ * during brc_convert_array() and stays its caller's. What belongs to elements alone (ctx and
+ * what follows it) is not looked at in the first round, except for `codecs`. */
+typedef struct brc_array_in {
+    const char *path;  /* the node that it becomes                             */
+    const char *label; /* for messages: "x.nc: /a/b"                           */
+    const char *dtype; /* as in a brc_array_spec: "float32", or a JSON object  */
+    int ndim;
+    uint64_t shape[BRC_MAX_NDIM];
+    int chunked;                  /* 0: chunks are chosen as for a new array     */
+    uint64_t chunk[BRC_MAX_NDIM]; /* as the file has it, each at least 1         */
+    const char *const *names;     /* ndim of them, each may be NULL; NULL: none  */
+    const char *fill;             /* JSON, as in a brc_array_spec; NULL: default */
+    int lacks_fill; /* the file marks no value as missing: Zarr v2 then has null */
+    const char *attrs_json;       /* NULL: none                                  */
+    const char *note_name;        /* a member of zarr.json that readers pass over: what */
+    const brc_json *note;         /* the file says and Zarr has no word for; NULL: none */
+    /* Chunks that pass as the file stores them: the list of codecs that says how, as JSON,
+     * and then only next_chunk() is called. NULL: the elements are read. */
+    const char *codecs;
+    void *ctx;
+    /* 1 and the next stored chunk, 0 at the end. The bytes are valid until the next call. */
+    int (*next_chunk)(void *ctx, uint64_t *index, brc_span *stored, brc_error *err);
+    /* The elements of a box without steps, packed in C order in native byte order,
+     * len bytes. Types of a fixed size. */
+    int (*read)(void *ctx, const brc_sel *box, void *dst, size_t len, brc_error *err);
+    /* The same appended, each element as its length (u32le) and its bytes. Types of
+     * variable length. */
+    int (*read_elements)(void *ctx, const brc_sel *box, brc_buf *out, brc_error *err);
+    /* Where the file stores few of the elements: 1 and the next box of them, which is one
+     * chunk, cut at the array's edge; 0 at the end. All others have the fill value.
+     * NULL: everything is read. */
+    int (*next)(void *ctx, brc_sel *box, brc_error *err);
+} brc_array_in;
+
+/* The array's document, or its chunks. Elements are read in boxes of whole chunks, of 4 MiB
+ * or one chunk, so that memory is bounded whatever a header says and no chunk is met twice. */
+BRC_MUST_USE int brc_convert_array(brc_convert *c, const brc_array_in *array, brc_error *err);
+
+/* ---- export -------------------------------- */
+
+/* A node of the stream. */
+typedef struct brc_node_out {
+    const char *path;   /* its name in messages: "/data/a/b", where --path is "/data"     */
+    const char *inner;  /* below the file's root: "a/b"; "" for that itself              */
+    const brc_json *doc;
+    brc_meta *meta;     /* of an array: shape, type, fill value, grid; NULL: a group. It is
+                           readable, or the export has failed before the driver sees it.
+                           meta->grid.chunk is the edge of chunks, or the longest.       */
+    const brc_json *codecs; /* of an array: how it is encoded in its repository, for drivers that
+                           compress what was compressed; NULL: not known. The stream's own
+                           codecs, in doc, are other ones: see BRC_EXPORT_NOTE           */
+    uint64_t stored;    /* chunks that the stream has of it, once they have come         */
+    size_t number;      /* its place in the walk, from 0                                 */
+} brc_node_out;
+
+/* In an array's document of an export's stream: {"must_understand": false, "codecs": [...]},
+ * its codecs in the repository. */
+#define BRC_EXPORT_NOTE "breccia_export"
+
+/* All nodes, each before what is in it, as the stream has them. */
+size_t brc_convert_nodes(const brc_convert *c);
+const brc_node_out *brc_convert_node(const brc_convert *c, size_t i);
+
+/* ---- a driver -------------------------------- */
+
+/* State is made by open() or create() and given back to close(), which is also called where
+ * these have failed (with NULL where they set nothing). */
+typedef struct brc_driver {
+    const char *format; /* for messages: "HDF5" */
+    int classic;        /* takes --classic      */
+
+    /* Import: opens the file, then walks twice. */
+    int (*open)(void **state, brc_convert *c, const char *file, brc_error *err);
+    int (*walk)(void *state, brc_error *err);
+
+    /* Export: create() makes the file and all that is in it but elements; it sees all nodes.
+     * Then array by array: begin(), put() for each box, end(). *all set to 1 by begin(): put()
+     * gets every element; else what is not in the stream has the fill value and is left out.
+     * Boxes have no steps; elements are packed in C order in native byte order, those of
+     * variable length each as u32le and its bytes. An array without elements has no box.
+     * At last finish(), which closes the file. */
+    int (*create)(void **state, brc_convert *c, const char *file, int classic, brc_error *err);
+    int (*begin)(void *state, const brc_node_out *array, int *all, brc_error *err);
+    int (*put)(void *state, const brc_sel *box, const void *data, size_t len, brc_error *err);
+    int (*end)(void *state, brc_error *err);
+    int (*finish)(void *state, brc_error *err);
+
+    void (*close)(void *state);
+} brc_driver;
+
+/* The program: what its main() returns. */
+int brc_convert_main(int argc, char **argv, const brc_driver *driver);
+
+#endif
