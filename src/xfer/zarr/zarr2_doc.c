@@ -250,7 +250,8 @@ int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json 
     /* of a type that v3 lacks, null is the fill value itself */
     if (brc_json_kind(brc_json_member(*out, "fill_value")) == BRC_JSON_NULL)
         lacks_fill = 0;
-    int rc = lacks_fill ? brc_meta_zarr2_note(*out, "fill_value", brc_json_new_null(), err) : BRC_OK;
+    int rc = lacks_fill ? brc_meta_zarr2_note(*out, "fill_value", brc_json_new_null(), err)
+                        : BRC_OK;
     if (rc == BRC_OK)
         rc = note_whole(*out, zarray, reg, err);
     if (rc < 0) {
