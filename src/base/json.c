@@ -15,7 +15,6 @@
 #include <cjson/cJSON.h>
 
 #include "alloc.h"
-#include "json_lex.h"
 
 static const cJSON *node_of(const brc_json *value)
 {

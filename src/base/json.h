@@ -12,15 +12,12 @@
 #ifndef BRC_BASE_JSON_H
 #define BRC_BASE_JSON_H
 
-#include "buf.h"
+#include "json_escape.h"
+#include "json_lex.h"
 #include "utf8.h"
 
-#define BRC_JSON_MAX_BYTES ((size_t)64 << 20)
-#define BRC_JSON_MAX_DEPTH 64
-#define BRC_JSON_MAX_VALUES 1000000
-
 /* Parses all of text; BRC_EINVAL says what is wrong and at which byte, counted
- * from 0. BRC_ELIMIT past one of the limits above. */
+ * from 0. BRC_ELIMIT past one of the limits in json_lex.h. */
 BRC_MUST_USE int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err);
 /* The same, but NaN, Infinity and -Infinity are read as the strings of these names,
  * as writers of Zarr v2 leave them. */
@@ -33,10 +30,10 @@ const brc_json *brc_json_first(const brc_json *value);
 const brc_json *brc_json_next(const brc_json *item);
 /* The name that an item of an object has. */
 const char *brc_json_own_name(const brc_json *member);
+/* The escaped text of a string that contains U+0000; of all other values "". */
+const char *brc_json_escaped(const brc_json *value);
 /* Appends JSON indented by two spaces, for documents that people read. */
 BRC_MUST_USE int brc_json_write_pretty(brc_buf *out, const brc_json *value, brc_error *err);
-/* Appends text as a JSON string with its quotes. */
-BRC_MUST_USE int brc_json_quote(brc_buf *out, const char *text, size_t len, brc_error *err);
 
 /* Building. Each `value` that is passed in is consumed, also on failure (NULL:
  * BRC_ENOMEM), so that calls can be nested without clean-up. */
@@ -62,7 +59,5 @@ BRC_MUST_USE int brc_json_index_make(brc_json_index *out, const brc_json *object
 /* NULL where there is no such member. */
 const brc_json *brc_json_index_find(const brc_json_index *index, const char *name);
 void brc_json_index_dispose(brc_json_index *index);
-/* Appends "/name" with ~ and / escaped as a JSON pointer's step. */
-BRC_MUST_USE int brc_json_pointer_step(brc_buf *out, const char *name, brc_error *err);
 
 #endif

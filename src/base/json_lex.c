@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "json_escape.h"
+#include "utf8.h"
 
 /* A member's name: where it lies in the written text, and in the read one. */
 typedef struct lexed_name {

@@ -1,6 +1,6 @@
 /*
- * The strict pass over JSON text, and how values that cJSON cannot hold are
- * marked. Only json*.c use this.
+ * The strict pass over JSON text, its limits, and how values that cJSON cannot hold are
+ * marked. Only json.c uses the pass and the marks.
  *
  * cJSON holds a string as a C string. Three kinds of strings begin with U+0001:
  *   01 'n' literal      a number: its literal
@@ -13,7 +13,11 @@
 #ifndef BRC_BASE_JSON_LEX_H
 #define BRC_BASE_JSON_LEX_H
 
-#include "json.h"
+#include "buf.h"
+
+#define BRC_JSON_MAX_BYTES ((size_t)64 << 20)
+#define BRC_JSON_MAX_DEPTH 64
+#define BRC_JSON_MAX_VALUES 1000000
 
 #define BRC_JSON_MARK '\1'
 enum { BRC_JSON_MARK_NUMBER = 'n', BRC_JSON_MARK_TEXT = 't', BRC_JSON_MARK_RAW = 'r' };
@@ -22,10 +26,5 @@ enum { BRC_JSON_MARK_NUMBER = 'n', BRC_JSON_MARK_TEXT = 't', BRC_JSON_MARK_RAW =
  * brc_json_parse_lenient(). */
 BRC_MUST_USE int brc_json_lex(brc_buf *out, const char *text, size_t len, int lenient,
                               brc_error *err);
-/* Appends text escaped as inside a JSON string: only what must be is. */
-BRC_MUST_USE int brc_json_escape(brc_buf *out, const char *text, size_t len, brc_error *err);
-
-/* The escaped text of a string that contains U+0000; of all other values "". */
-const char *brc_json_escaped(const brc_json *value);
 
 #endif

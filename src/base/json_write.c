@@ -1,46 +1,13 @@
 /*
  * JSON text out of values: compact, and indented for people.
  *
- * Number literals are written as they were read. Strings are escaped as little as
- * JSON allows, so that one text has one form.
+ * Number literals are written as they were read.
  */
 #include <string.h>
 
-#include "json_lex.h"
+#include "json.h"
 
 #define INDENT "  "
-
-static int escape_control(brc_buf *out, uint8_t c, brc_error *err)
-{
-    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-    const char *found = c > 0 ? strchr(from, c) : NULL;
-    if (found)
-        return brc_buf_printf(out, err, "\\%c", to[found - from]);
-    return brc_buf_printf(out, err, "\\u%04x", (unsigned)c);
-}
-
-int brc_json_escape(brc_buf *out, const char *text, size_t len, brc_error *err)
-{
-    size_t start = 0;
-    if (len == 0) /* text may be NULL then */
-        return BRC_OK;
-    for (size_t i = 0; i < len; i++) {
-        uint8_t c = (uint8_t)text[i];
-        if (c >= 0x20 && c != '"' && c != '\\')
-            continue;
-        BRC_TRY(brc_buf_append(out, text + start, i - start, err));
-        BRC_TRY(escape_control(out, c, err));
-        start = i + 1;
-    }
-    return brc_buf_append(out, text + start, len - start, err);
-}
-
-int brc_json_quote(brc_buf *out, const char *text, size_t len, brc_error *err)
-{
-    BRC_TRY(brc_buf_byte(out, '"', err));
-    BRC_TRY(brc_json_escape(out, text, len, err));
-    return brc_buf_byte(out, '"', err);
-}
 
 /* `level`: how far in the line begins; -1: compact, on one line. */
 static int json_line_break(brc_buf *out, int level, brc_error *err)
@@ -124,22 +91,5 @@ int brc_json_write_pretty(brc_buf *out, const brc_json *value, brc_error *err)
     int rc = write_json_value(out, value, 0, err);
     if (rc < 0)
         out->len = len;
-    return rc;
-}
-
-int brc_json_pointer_step(brc_buf *out, const char *name, brc_error *err)
-{
-    size_t len = out->len;
-    int rc = BRC_OK;
-    BRC_GO(brc_buf_byte(out, '/', err));
-    for (; *name; name++) {
-        if (*name == '~' || *name == '/')
-            BRC_GO(brc_buf_text(out, *name == '~' ? "~0" : "~1", err));
-        else
-            BRC_GO(brc_buf_byte(out, (uint8_t)*name, err));
-    }
-    return BRC_OK;
-done:
-    out->len = len;
     return rc;
 }
