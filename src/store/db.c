@@ -337,7 +337,7 @@ void brc_store_rollback(brc_store *store)
     sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     /* What the transaction had added must not be found in memory any more. */
     brc_cache_clear(&store->cache);
-    brc_encodings_forget(store);
+    brc_encoding_cache_clear(&store->encodings);
     store_reset_page_cache(store);
     store->write_depth = 0;
 }

@@ -7,6 +7,7 @@
 
 #include "../base/alloc.h"
 #include "cache.h"
+#include "encoding_cache.h"
 #include "store.h"
 #include "vfs.h"
 
@@ -25,15 +26,6 @@ typedef struct brc_stmt_slot {
     const char *sql; /* compared by address: every statement is one literal */
     sqlite3_stmt *stmt;
 } brc_stmt_slot;
-
-typedef struct brc_encoding_slot {
-    int64_t id;
-    char *spec;
-    uint64_t digest;
-    brc_chain *chain;
-    brc_dtype *type; /* the chain borrows it */
-    brc_buf fill;    /* where the specification has one */
-} brc_encoding_slot;
 
 struct brc_store {
     sqlite3 *db;
@@ -65,8 +57,7 @@ struct brc_store {
 
     brc_cache cache;
     int scratch;
-    brc_encoding_slot *encodings;
-    size_t nencodings, encodings_cap;
+    brc_encoding_cache encodings;
 };
 
 /* Maps SQLite's result to a code and a sentence: "<what> in <path>: ...". */
@@ -93,8 +84,6 @@ void brc_store_rollback(brc_store *store);
 /* SQLite's busy handler: a random pause of a few milliseconds at most, until the
  * store's time for waiting is over. */
 int brc_db_busy(void *store, int tries);
-/* encoding.c: the chains that were opened for encodings. */
-void brc_encodings_forget(brc_store *store);
 
 /* schema.c */
 BRC_MUST_USE int brc_schema_create(brc_store *store, brc_error *err);

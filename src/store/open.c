@@ -276,8 +276,7 @@ void brc_store_close(brc_store *store)
         brc_store_rollback(store);
     db_disconnect(store);
     brc_vfs_free(store->vfs);
-    brc_encodings_forget(store);
-    free(store->encodings);
+    brc_encoding_cache_dispose(&store->encodings);
     brc_cache_dispose(&store->cache);
     free(store->head);
     free(store->path);
