@@ -1,5 +1,7 @@
 #include "chunk_key.h"
 
+#include <string.h>
+
 size_t brc_chunk_key_encode(uint8_t out[BRC_CHUNK_KEY_MAX], int ndim, const uint64_t *index)
 {
     size_t at = 0;
@@ -26,4 +28,14 @@ int brc_chunk_key_decode(const uint8_t *key, size_t len, uint64_t index[BRC_MAX_
             index[ndim] = index[ndim] << 8 | key[at++];
     }
     return ndim;
+}
+
+int brc_chunk_id_of(brc_span value, size_t id_len, brc_oid *out, brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (value.len == id_len)
+        memcpy(out->bytes, value.data, id_len);
+    return brc_oid_is_zero(out)
+               ? brc_fail(err, BRC_ECORRUPT, "a chunk's entry is damaged; run 'breccia fsck'")
+               : BRC_OK;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../tree/chunk_key.h"
 #include "chunk_cursor.h"
 #include "opaque.h"
 #include "transfer.h"
@@ -194,17 +195,6 @@ typedef struct id_lookup {
     const size_t *numbers; /* of the keys that are asked for */
     size_t id_len;
 } id_lookup;
-
-int brc_chunk_id_of(brc_span value, size_t id_len, brc_oid *out, brc_error *err)
-{
-    memset(out, 0, sizeof(*out));
-    if (value.len != id_len)
-        return brc_fail(err, BRC_ECORRUPT, "a chunk's entry is damaged; run 'breccia fsck'");
-    memcpy(out->bytes, value.data, id_len);
-    return brc_oid_is_zero(out)
-               ? brc_fail(err, BRC_ECORRUPT, "a chunk's entry is damaged; run 'breccia fsck'")
-               : BRC_OK;
-}
 
 static int id_found(void *ctx, size_t i, brc_span value, brc_error *err)
 {

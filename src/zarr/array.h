@@ -41,8 +41,6 @@ static inline brc_store *brc_array_store(const brc_array *a)
 /* Looks n chunks up, by index (n * ndim numbers, in row-major order): ids[i] is
  * zero where chunk i is absent. */
 BRC_MUST_USE int brc_array_chunk_ids(brc_array *a, size_t n, const uint64_t *indexes, brc_oid *ids, brc_error *err);
-/* The id that a chunk map's value is. */
-BRC_MUST_USE int brc_chunk_id_of(brc_span value, size_t id_len, brc_oid *out, brc_error *err);
 /* Every chunk, in the grid's order; `each` may write. */
 typedef int (*brc_chunk_each_fn)(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_array_each_chunk(brc_array *a, brc_chunk_each_fn each, void *ctx, brc_error *err);

@@ -9,7 +9,7 @@
 #include "opaque.h"
 #include "span_table.h"
 
-void brc_array_check_free(array_check *a)
+void brc_array_check_free(brc_array_check *a)
 {
     if (a == NULL)
         return;
@@ -22,7 +22,7 @@ void brc_array_check_free(array_check *a)
 
 /* Chunks of equal length are right for every array with chunks of that length; what else
  * is right for one array is so for those with the same document. */
-static int set_context(array_check *a, brc_store *store, const brc_entry *entry, brc_error *err)
+static int set_context(brc_array_check *a, brc_store *store, const brc_entry *entry, brc_error *err)
 {
     const brc_meta *m = a->meta;
     brc_form *form;
@@ -36,7 +36,7 @@ static int set_context(array_check *a, brc_store *store, const brc_entry *entry,
     return BRC_OK;
 }
 
-static int open_meta(brc_tree_check *c, array_check *a, const brc_entry *entry, int64_t row,
+static int open_meta(const brc_check *c, brc_array_check *a, const brc_entry *entry, int64_t row,
                      brc_error *err)
 {
     brc_json *doc;
@@ -55,24 +55,24 @@ static int open_meta(brc_tree_check *c, array_check *a, const brc_entry *entry, 
                                         : set_context(a, c->store, entry, err);
 }
 
-int brc_array_check_new(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row,
-                        array_check **out, int *bad, brc_error *err)
+int brc_array_check_new(const brc_check *c, const char *path, const brc_entry *entry, int64_t row,
+                        brc_array_check **out, int *bad, brc_error *err)
 {
     void *p;
     int rc;
     brc_error found = BRC_ERROR_INIT;
-    BRC_TRY(brc_new(&p, sizeof(array_check), err));
-    array_check *a = p;
+    BRC_TRY(brc_new(&p, sizeof(brc_array_check), err));
+    brc_array_check *a = p;
     BRC_GO(brc_new(&p, sizeof(brc_meta), err));
     a->meta = p;
     BRC_GO(brc_dup(&a->path, path, err));
-    BRC_GO(brc_tree_check_use(c, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json", bad, err));
+    BRC_GO(brc_check_use(c, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json", bad, err));
     if (!*bad) {
         rc = open_meta(c, a, entry, row, &found);
         if (rc == BRC_EINVAL || rc == BRC_ECORRUPT) {
             *bad = 1;
-            rc = brc_tree_check_fault(c, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json",
-                                      found.message, err);
+            rc = brc_check_fault(c, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json",
+                                 found.message, err);
         } else if (rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT) {
             rc = BRC_OK; /* every command says so, and none that it is damaged */
         } else if (rc < 0 && err != NULL) {
@@ -92,7 +92,7 @@ done:
 
 /* Elements that vary in length, or bytes that were kept as they came, are known to be right
  * when they have been decoded. */
-static int check_decoded(brc_tree_check *c, array_check *a, const uint64_t *chunk,
+static int check_decoded(const brc_check *c, brc_array_check *a, const uint64_t *chunk,
                          const brc_object *o, const brc_read_item *item, brc_error *err)
 {
     brc_meta *m = a->meta;
@@ -129,7 +129,7 @@ done:
     return rc;
 }
 
-int brc_array_check_chunk(brc_tree_check *c, array_check *a, const uint64_t *index,
+int brc_array_check_chunk(const brc_check *c, brc_array_check *a, const uint64_t *index,
                           const brc_object *o, brc_error *err)
 {
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];

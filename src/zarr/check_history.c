@@ -34,12 +34,12 @@ static int commit_due(history_check *h, const brc_oid *id, brc_error *err)
 static int check_commit_info(history_check *h, const brc_commit *commit, brc_error *err)
 {
     int same;
-    BRC_TRY(brc_commit_info_check(h->tree.store, commit, &same, err));
+    BRC_TRY(brc_commit_info_check(h->tree.check.store, commit, &same, err));
     return same ? BRC_OK
-                : brc_tree_check_fault(&h->tree, &commit->id, BRC_KIND_COMMIT, "commit", "",
-                                       "its derived row (commit_info) is missing or says "
-                                       "something else",
-                                       err);
+                : brc_check_fault(&h->tree.check, &commit->id, BRC_KIND_COMMIT, "commit", "",
+                                  "its derived row (commit_info) is missing or says "
+                                  "something else",
+                                  err);
 }
 
 /* A commit that cannot be read is a fault, and history behind it is out of reach. */
@@ -49,14 +49,14 @@ static int check_commit(history_check *h, const char *from, const brc_oid *id, b
     brc_buf what = BRC_BUF_INIT;
     brc_commit *commit = NULL;
     int bad, rc;
-    h->tree.what = from;
-    BRC_GO(brc_tree_check_use(&h->tree, id, BRC_KIND_COMMIT, "commit", brc_oid_format(hex, id),
-                              &bad, err));
+    h->tree.check.what = from;
+    BRC_GO(brc_check_use(&h->tree.check, id, BRC_KIND_COMMIT, "commit", brc_oid_format(hex, id),
+                         &bad, err));
     if (bad)
         goto done;
-    BRC_GO(brc_commit_get(&commit, h->tree.store, id, err));
+    BRC_GO(brc_commit_get(&commit, h->tree.check.store, id, err));
     BRC_GO(brc_buf_printf(&what, err, "%s (%.8s)", from, brc_oid_format(hex, id)));
-    h->tree.what = (const char *)what.data;
+    h->tree.check.what = (const char *)what.data;
     BRC_GO(check_commit_info(h, commit, err));
     BRC_GO(brc_tree_check_snapshot(&h->tree, &commit->root, err));
     for (size_t i = 0; i < commit->nparents; i++)
@@ -72,7 +72,7 @@ static int check_commits(history_check *h, const char *from, brc_error *err)
 {
     while (h->n > 0) {
         brc_oid id = ((brc_oid *)h->stack)[--h->n];
-        BRC_TRY(brc_task_step(h->tree.repo, 0, err));
+        BRC_TRY(brc_task_step(h->tree.check.repo, 0, err));
         BRC_TRY(check_commit(h, from, &id, err));
     }
     return BRC_OK;
@@ -85,7 +85,7 @@ static int ref_fault(history_check *h, const char *name, const char *message, br
     brc_oid none;
     brc_fault *fault;
     memset(&none, 0, sizeof(none));
-    BRC_TRY(brc_faults_add(h->tree.faults, &none, BRC_FAULT_REF, 0, message, &fault, err));
+    BRC_TRY(brc_faults_add(h->tree.check.faults, &none, BRC_FAULT_REF, 0, message, &fault, err));
     return brc_fault_used_by(fault, name, err);
 }
 
@@ -110,8 +110,8 @@ static int check_draft_row(history_check *h, const brc_draft_node *row, brc_erro
     memset(&entry, 0, sizeof(entry));
     if (row->entry != NULL)
         BRC_TRY(brc_entry_decode(&entry, (brc_span){ row->entry, row->entry_len },
-                                 brc_store_id_len(h->tree.store), err));
-    BRC_TRY(brc_draft_chunk_any(h->tree.store, row->node, &any, err));
+                                 brc_store_id_len(h->tree.check.store), err));
+    BRC_TRY(brc_draft_chunk_any(h->tree.check.store, row->node, &any, err));
     if (any && entry.kind != BRC_ARRAY)
         return brc_fail(err, BRC_ECORRUPT, "%.200s has uncommitted chunks, but is not an array",
                         row->path);
@@ -125,10 +125,10 @@ static int check_fold(history_check *h, const char *branch, brc_error *err)
 {
     brc_session *s;
     brc_oid out;
-    BRC_TRY(brc_session_open(&s, h->tree.repo, branch, BRC_SESSION_VIEW, err));
-    brc_store_scratch_begin(h->tree.store);
+    BRC_TRY(brc_session_open(&s, h->tree.check.repo, branch, BRC_SESSION_VIEW, err));
+    brc_store_scratch_begin(h->tree.check.store);
     int rc = brc_session_fold(s, &out, err);
-    brc_store_scratch_end(h->tree.store);
+    brc_store_scratch_end(h->tree.check.store);
     brc_session_free(s);
     return rc;
 }
@@ -141,19 +141,19 @@ static int check_draft(history_check *h, const char *branch, brc_error *err)
     size_t n = 0;
     brc_error found = BRC_ERROR_INIT;
     brc_buf what = BRC_BUF_INIT;
-    BRC_GO(brc_draft_get(h->tree.store, branch, &has, &has_base, &base, err));
+    BRC_GO(brc_draft_get(h->tree.check.store, branch, &has, &has_base, &base, err));
     if (!has)
         goto done;
     BRC_GO(brc_buf_printf(&what, err, "%s (uncommitted)", branch));
-    h->tree.what = (const char *)what.data;
+    h->tree.check.what = (const char *)what.data;
     if (has_base)
         BRC_GO(brc_tree_check_snapshot(&h->tree, &base, err));
-    BRC_GO(brc_draft_node_list(h->tree.store, branch, "/", 1, &rows, &n, err));
+    BRC_GO(brc_draft_node_list(h->tree.check.store, branch, "/", 1, &rows, &n, err));
     for (size_t i = 0; i < n; i++) {
         rc = check_draft_row(h, &rows[i], &found);
-        BRC_GO(as_fault(h, h->tree.what, rc, &found, err));
+        BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
     }
-    rc = as_fault(h, h->tree.what, check_fold(h, branch, &found), &found, err);
+    rc = as_fault(h, h->tree.check.what, check_fold(h, branch, &found), &found, err);
 done:
     brc_draft_nodes_free(rows, n);
     brc_buf_dispose(&what);
@@ -177,7 +177,7 @@ static int check_ref(history_check *h, const brc_ref_row *row, brc_error *err)
     if (row->has_target) {
         size_t met = h->met.n;
         BRC_TRY(commit_due(h, &row->target, err));
-        if (h->met.n == met && brc_faults_find(h->tree.faults, &row->target) != NULL)
+        if (h->met.n == met && brc_faults_find(h->tree.check.faults, &row->target) != NULL)
             BRC_TRY(check_commit(h, name, &row->target, err)); /* so that it is told, too */
         BRC_TRY(check_commits(h, name, err));
     }
@@ -188,7 +188,7 @@ static int check_head(history_check *h, const brc_ref_row *rows, size_t n, brc_e
 {
     const char *head;
     brc_error found = BRC_ERROR_INIT;
-    int rc = brc_head_get(h->tree.store, &head, &found);
+    int rc = brc_head_get(h->tree.check.store, &head, &found);
     if (rc < 0)
         return as_fault(h, "HEAD", rc, &found, err);
     for (size_t i = 0; i < n; i++)
@@ -201,7 +201,7 @@ static int check_refs(history_check *h, brc_error *err)
 {
     brc_ref_row *rows;
     size_t n;
-    BRC_TRY(brc_ref_list(h->tree.store, "", &rows, &n, err));
+    BRC_TRY(brc_ref_list(h->tree.check.store, "", &rows, &n, err));
     int rc = check_head(h, rows, n, err);
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
         rc = check_ref(h, &rows[i], err);
@@ -219,9 +219,9 @@ static int due_id(void *ctx, const brc_oid *id, brc_error *err)
 /* BRANCH@{TIME} names what no ref may reach now, and so does an id by itself. */
 static int check_others(history_check *h, brc_error *err)
 {
-    BRC_TRY(brc_store_each_id(h->tree.store, BRC_IDS_IN_OPLOG, due_id, h, err));
+    BRC_TRY(brc_store_each_id(h->tree.check.store, BRC_IDS_IN_OPLOG, due_id, h, err));
     BRC_TRY(check_commits(h, "the operation log", err));
-    BRC_TRY(brc_store_each_id(h->tree.store, BRC_IDS_OF_COMMITS, due_id, h, err));
+    BRC_TRY(brc_store_each_id(h->tree.check.store, BRC_IDS_OF_COMMITS, due_id, h, err));
     return check_commits(h, "no ref", err);
 }
 
@@ -230,9 +230,9 @@ static int check_encoding(void *ctx, int64_t encoding, brc_error *err)
     history_check *h = ctx;
     const brc_chain *chain;
     brc_error found = BRC_ERROR_INIT;
-    int rc = brc_encoding_chain(h->tree.store, encoding, &chain, &found);
+    int rc = brc_encoding_chain(h->tree.check.store, encoding, &chain, &found);
     if (rc == BRC_ECORRUPT || rc == BRC_ELIMIT)
-        return brc_faults_add_file(h->tree.faults, found.message, err);
+        return brc_faults_add_file(h->tree.check.faults, found.message, err);
     if (rc < 0 && rc != BRC_EUNSUPPORTED && err != NULL)
         *err = found;
     return rc == BRC_EUNSUPPORTED ? BRC_OK : rc;

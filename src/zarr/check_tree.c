@@ -46,8 +46,7 @@ int brc_tree_check_new(brc_tree_check *c, breccia *repo, int no_decode, brc_faul
                        brc_error *err)
 {
     void *p;
-    *c = (brc_tree_check){ .repo = repo, .store = repo->store, .faults = faults,
-                           .no_decode = no_decode,
+    *c = (brc_tree_check){ .check = { repo, repo->store, faults, no_decode, "" },
                            .nodes = BRC_ID_TABLE_INIT(sizeof(node_memo)),
                            .arrays = BRC_ID_TABLE_INIT(sizeof(uint64_t)),
                            .docs = BRC_ID_TABLE_INIT(sizeof(uint64_t)),
@@ -69,55 +68,6 @@ void brc_tree_check_dispose(brc_tree_check *c)
     free(c->levels);
     free(c->extents);
     free(c->batch);
-}
-
-/* ---- uses and faults -------------------------------- */
-
-/* The fault of this id, which is made where the object is missing; NULL: it is all
- * right. */
-static int fault_of(brc_tree_check *c, const brc_oid *id, int kind, brc_fault **out,
-                    brc_error *err)
-{
-    brc_object o = { .id = *id }, *one = &o;
-    *out = brc_faults_find(c->faults, id);
-    if (*out != NULL)
-        return BRC_OK;
-    BRC_TRY(brc_objects_find(c->store, &one, 1, err));
-    if (!o.found)
-        return brc_faults_add(c->faults, id, kind, 1, "it is named, but not there", out, err);
-    if (o.kind != kind)
-        return brc_faults_add(c->faults, id, kind, 0, "it is of another kind than it is used as",
-                              out, err);
-    return BRC_OK;
-}
-
-static int note_user(const brc_tree_check *c, brc_fault *fault, const char *path, const char *part,
-                     brc_error *err)
-{
-    brc_buf text = BRC_BUF_INIT;
-    int rc = brc_buf_printf(&text, err, "%s: %s%s%s", c->what, path, *part ? " " : "", part);
-    if (rc == BRC_OK)
-        rc = brc_fault_used_by(fault, (const char *)text.data, err);
-    brc_buf_dispose(&text);
-    return rc;
-}
-
-int brc_tree_check_use(brc_tree_check *c, const brc_oid *id, int kind, const char *path,
-                       const char *part, int *bad, brc_error *err)
-{
-    brc_fault *fault;
-    BRC_TRY(fault_of(c, id, kind, &fault, err));
-    *bad = fault != NULL;
-    return fault != NULL ? note_user(c, fault, path, part, err) : BRC_OK;
-}
-
-int brc_tree_check_fault(brc_tree_check *c, const brc_oid *id, int kind, const char *path,
-                         const char *part, const char *message, brc_error *err)
-{
-    brc_fault *fault = brc_faults_find(c->faults, id);
-    if (fault == NULL)
-        BRC_TRY(brc_faults_add(c->faults, id, kind, 0, message, &fault, err));
-    return note_user(c, fault, path, part, err);
 }
 
 /* ---- levels and memory -------------------------------- */
@@ -154,7 +104,7 @@ static uint64_t facts_digest(const brc_tree_check *c, unsigned level, unsigned c
     memcpy(bytes + sizeof(head), prefix, brc_bits_bytes(bits));
     if (bits % 8 != 0) /* what follows the prefix in its last byte is a key's */
         bytes[sizeof(head) + bits / 8] &= (uint8_t)(0xff << (8 - bits % 8));
-    brc_oid id = brc_hash_object(brc_store_hash(c->store), BRC_KIND_NODE, bytes,
+    brc_oid id = brc_hash_object(brc_store_hash(c->check.store), BRC_KIND_NODE, bytes,
                                  sizeof(head) + brc_bits_bytes(bits));
     memcpy(&digest, id.bytes, sizeof(digest));
     return digest;
@@ -226,14 +176,14 @@ static int check_chunk(brc_tree_check *c, const brc_object *o, const uint64_t *i
     BRC_GO(chunk_name(&part, ndim, index, err));
     const char *name = (const char *)part.data;
     if (!o->found || o->kind != BRC_KIND_CHUNK) {
-        BRC_GO(brc_tree_check_use(c, &o->id, BRC_KIND_CHUNK, c->array->path, name, bad, err));
+        BRC_GO(brc_check_use(&c->check, &o->id, BRC_KIND_CHUNK, c->array->path, name, bad, err));
         goto done;
     }
-    rc = brc_array_check_chunk(c, c->array, index, o, &found);
+    rc = brc_array_check_chunk(&c->check, c->array, index, o, &found);
     if (rc == BRC_ECORRUPT) {
         at_fault = 1;
-        rc = brc_tree_check_fault(c, &o->id, BRC_KIND_CHUNK, c->array->path, name, found.message,
-                                  err);
+        rc = brc_check_fault(&c->check, &o->id, BRC_KIND_CHUNK, c->array->path, name, found.message,
+                             err);
     } else if (rc < 0 && err != NULL) {
         *err = found;
     }
@@ -250,9 +200,9 @@ static int flush_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
     brc_object *ask[BRC_NODE_MAX];
     size_t n = 0;
     for (size_t i = 0; i < b->n; i++)
-        if (brc_faults_find(c->faults, &b->objects[i].id) == NULL)
+        if (brc_faults_find(c->check.faults, &b->objects[i].id) == NULL)
             ask[n++] = &b->objects[i];
-    BRC_TRY(brc_objects_find(c->store, ask, n, err));
+    BRC_TRY(brc_objects_find(c->check.store, ask, n, err));
     for (size_t i = 0; i < b->n; i++) {
         const brc_object *o = &b->objects[i];
         int bad = 0;
@@ -281,7 +231,7 @@ static int add_chunk(brc_tree_check *c, node_level *leaf, const brc_oid *holder,
         why = "a chunk in it has another number of dimensions than its array";
     if (why != NULL) {
         leaf->bad = 1;
-        return brc_tree_check_fault(c, holder, holder_kind, c->array->path, "map", why, err);
+        return brc_check_fault(&c->check, holder, holder_kind, c->array->path, "map", why, err);
     }
     for (int i = 0; i < ndim; i++)
         if (index[i] >= leaf->extent[i])
@@ -329,14 +279,14 @@ static int use_known(brc_tree_check *c, const brc_node_step *at, const node_memo
         above->bad = 1;
         snprintf(message, sizeof(message), "map node %.8s under it is not what it says of it",
                  brc_oid_format(hex, &at->id));
-        return brc_tree_check_fault(c, &above->id, BRC_KIND_NODE, path_of(at), part_of(at), message,
-                                    err);
+        return brc_check_fault(&c->check, &above->id, BRC_KIND_NODE, path_of(at), part_of(at),
+                               message, err);
     }
     if (brc_path_is_stored(path_of(at), path_bytes(at->path_len) + memo->longest,
                            at->depth + memo->height, &found) < 0) {
         above->bad = 1;
-        return brc_tree_check_fault(c, &at->id, BRC_KIND_NODE, path_of(at), part_of(at),
-                                    found.message, err);
+        return brc_check_fault(&c->check, &at->id, BRC_KIND_NODE, path_of(at), part_of(at),
+                               found.message, err);
     }
     merge_up(c, at, memo->height, memo->longest, memo_extent(c, memo));
     return BRC_OK;
@@ -363,7 +313,7 @@ static int step_node(brc_tree_check *c, const brc_node_step *at, int *skipped, b
     *skipped = memo != NULL && (memo->bad == 0 || memo->bad == LOOKS_AT_BAD);
     if (*skipped)
         return use_known(c, at, memo, err);
-    BRC_TRY(brc_tree_check_use(c, &at->id, BRC_KIND_NODE, path_of(at), part_of(at), &bad, err));
+    BRC_TRY(brc_check_use(&c->check, &at->id, BRC_KIND_NODE, path_of(at), part_of(at), &bad, err));
     if (bad) {
         level_at(c, at->level)->bad = 1;
         *skipped = memo == NULL; /* what is damaged in itself cannot be followed */
@@ -409,10 +359,10 @@ static int check_group_doc(brc_tree_check *c, const char *path, const brc_entry 
     brc_json *doc = NULL;
     void *value;
     brc_error found = BRC_ERROR_INIT;
-    BRC_TRY(brc_tree_check_use(c, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json", bad, err));
+    BRC_TRY(brc_check_use(&c->check, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json", bad, err));
     if (*bad || brc_id_table_find(&c->docs, &entry->doc) != NULL)
         return BRC_OK;
-    int rc = brc_entry_doc(c->store, entry, &doc, &found);
+    int rc = brc_entry_doc(c->check.store, entry, &doc, &found);
     if (rc == BRC_OK)
         rc = brc_meta_check_group(doc, &found);
     brc_json_free(doc);
@@ -421,15 +371,15 @@ static int check_group_doc(brc_tree_check *c, const char *path, const brc_entry 
     if (rc == BRC_OK)
         return brc_id_table_add(&c->docs, &entry->doc, &value, err);
     *bad = 1;
-    return brc_tree_check_fault(c, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json",
-                                found.message, err);
+    return brc_check_fault(&c->check, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json",
+                           found.message, err);
 }
 
 /* Whether the array was met: then its chunks are not walked again. */
 static int array_is_known(brc_tree_check *c, const brc_entry *entry, brc_oid *key, int *bad)
 {
     brc_oid ids[3] = { entry->doc, entry->map, entry->storage };
-    *key = brc_hash_object(brc_store_hash(c->store), BRC_KIND_NODE, ids, sizeof(ids));
+    *key = brc_hash_object(brc_store_hash(c->check.store), BRC_KIND_NODE, ids, sizeof(ids));
     const uint64_t *looks = brc_id_table_find(&c->arrays, key);
     *bad = looks != NULL && *looks > 0;
     return looks != NULL && (*looks == 0 || *looks >= LOOKS_AT_BAD);
@@ -442,8 +392,8 @@ static int check_entry(brc_tree_check *c, const char *path, const brc_entry *ent
     int one = 0;
     *known = 0;
     if (!brc_oid_is_zero(&entry->storage))
-        BRC_TRY(brc_tree_check_use(c, &entry->storage, BRC_KIND_DOCUMENT, path, "storage", bad,
-                                   err));
+        BRC_TRY(brc_check_use(&c->check, &entry->storage, BRC_KIND_DOCUMENT, path, "storage", bad,
+                              err));
     if (entry->kind == BRC_GROUP)
         BRC_TRY(check_group_doc(c, path, entry, &one, err));
     *bad |= one;
@@ -455,7 +405,7 @@ static int check_entry(brc_tree_check *c, const char *path, const brc_entry *ent
         return BRC_OK;
     brc_array_check_free(c->array);
     c->array = NULL;
-    BRC_TRY(brc_array_check_new(c, path, entry, row, &c->array, &one, err));
+    BRC_TRY(brc_array_check_new(&c->check, path, entry, row, &c->array, &one, err));
     c->array->key = key;
     *bad |= one;
     return BRC_OK;
@@ -465,13 +415,13 @@ static int check_entry(brc_tree_check *c, const char *path, const brc_entry *ent
 static int end_array(brc_tree_check *c, const brc_oid *map, int kind, const uint64_t *extent,
                      int *bad, brc_error *err)
 {
-    array_check *a = c->array;
+    brc_array_check *a = c->array;
     for (int i = 0; a->open && i < a->meta->ndim; i++) {
         if (extent[i] <= a->meta->grid.count[i])
             continue;
         *bad = 1;
-        return brc_tree_check_fault(c, map, kind, a->path, "map",
-                                    "a chunk in it is outside the array's grid", err);
+        return brc_check_fault(&c->check, map, kind, a->path, "map",
+                               "a chunk in it is outside the array's grid", err);
     }
     return BRC_OK;
 }
@@ -512,13 +462,14 @@ static int step_failed(brc_tree_check *c, const brc_node_step *at, const brc_err
     node_level *in = level_at(c, at->what == BRC_AT_NODE ? at->level : at->level + 1);
     in->bad = 1;
     if (at->what != BRC_AT_NODE || at->claim == NULL)
-        return brc_tree_check_fault(c, &at->id, BRC_KIND_NODE, path_of(at), part_of(at),
-                                    found->message, err);
-    if (brc_faults_find(c->faults, &at->id) != NULL)
+        return brc_check_fault(&c->check, &at->id, BRC_KIND_NODE, path_of(at), part_of(at),
+                               found->message, err);
+    if (brc_faults_find(c->check.faults, &at->id) != NULL)
         return BRC_OK; /* told */
     snprintf(message, sizeof(message), "map node %.8s under it: %s", brc_oid_format(hex, &at->id),
              found->message);
-    return brc_tree_check_fault(c, &in->id, BRC_KIND_NODE, path_of(at), part_of(at), message, err);
+    return brc_check_fault(&c->check, &in->id, BRC_KIND_NODE, path_of(at), part_of(at), message,
+                           err);
 }
 
 /* The root of an array's map has been left. */
@@ -564,7 +515,7 @@ static int run_walk(brc_tree_check *c, int *bad, brc_error *err)
             brc_node_walk_skip(c->walk);
         if (behind && at.kind == BRC_ARRAY && at.is_root)
             BRC_TRY(after_array(c, &at, err));
-        BRC_TRY(brc_store_check_interrupt(c->store, err));
+        BRC_TRY(brc_store_check_interrupt(c->check.store, err));
     }
     *bad = level_at(c, 0)->bad;
     return rc;
@@ -589,7 +540,7 @@ static int draft_chunk(void *ctx, brc_span key, brc_span value, brc_error *err)
     const draft_array *d = ctx;
     brc_oid id;
     memset(&id, 0, sizeof(id));
-    if (value.len == brc_store_id_len(d->c->store)) /* else it stays no id */
+    if (value.len == brc_store_id_len(d->c->check.store)) /* else it stays no id */
         memcpy(id.bytes, value.data, value.len);
     return add_chunk(d->c, level_at(d->c, 0), d->doc, BRC_KIND_DOCUMENT, key, &id, err);
 }
@@ -603,11 +554,11 @@ static int check_draft_chunks(brc_tree_check *c, const brc_entry *entry, int64_t
     brc_oid map;
     int bad = 0;
     memset(level, 0, sizeof(*level));
-    brc_store_scratch_begin(c->store);
-    int rc = brc_fold_chunks(c->store, entry, row, &map, err);
+    brc_store_scratch_begin(c->check.store);
+    int rc = brc_fold_chunks(c->check.store, entry, row, &map, err);
     if (rc == BRC_OK)
-        rc = brc_map_each(c->store, &map, draft_chunk, &d, err);
-    brc_store_scratch_end(c->store);
+        rc = brc_map_each(c->check.store, &map, draft_chunk, &d, err);
+    brc_store_scratch_end(c->check.store);
     if (rc == BRC_OK)
         rc = flush_chunks(c, level_at(c, 0), err);
     return rc < 0 ? rc : end_array(c, &entry->doc, BRC_KIND_DOCUMENT, level_at(c, 0)->extent, &bad,

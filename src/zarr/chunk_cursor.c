@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "../tree/chunk_key.h"
+
 /* ---- rows -------------------------------- */
 
 static int cursor_keep_row(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,

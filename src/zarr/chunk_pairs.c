@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../tree/chunk_key.h"
 #include "chunk_item.h"
 #include "diff_sides.h"
 
@@ -136,11 +137,10 @@ static int pair_id(const pair_differ *d, chunk_pair *p, int side, brc_span value
     memset(o, 0, sizeof(*o));
     if (value.data == NULL)
         return BRC_OK;
-    if (value.len != brc_store_id_len(differ_store(d)))
-        return brc_fail(err, BRC_ECORRUPT, "%s: a chunk's entry is damaged; run 'breccia fsck'",
-                        d->sides->side[side].path);
-    memcpy(o->id.bytes, value.data, value.len);
-    return BRC_OK;
+    int rc = brc_chunk_id_of(value, brc_store_id_len(differ_store(d)), &o->id, err);
+    if (rc < 0)
+        brc_context(err, "%s", d->sides->side[side].path);
+    return rc;
 }
 
 static int pair_note(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)

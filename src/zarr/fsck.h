@@ -45,21 +45,52 @@ BRC_MUST_USE int brc_fault_used_by(brc_fault *fault, const char *text, brc_error
 /* Every object. no_decode: chunks are checked by their checksum alone. */
 BRC_MUST_USE int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t *checked, brc_error *err);
 
-/* ---- what a version is made of (check_tree.c) -------------------------------- */
+/* ---- uses (check_uses.c) -------------------------------- */
 
-typedef struct brc_tree_check {
+/* What all that looks at versions is given. */
+typedef struct brc_check {
     breccia *repo;
     brc_store *store;
     brc_faults *faults;
     int no_decode;
-    const char *what;     /* "main (1a2b3c4d)": what is being walked              */
+    const char *what; /* "main (1a2b3c4d)": what is being walked */
+} brc_check;
+/* Notes who uses the object, and finds out whether it is there; *bad 1 where it is at
+ * fault. `part` of the node at `path`, or "". */
+BRC_MUST_USE int brc_check_use(const brc_check *c, const brc_oid *id, int kind, const char *path,
+                               const char *part, int *bad, brc_error *err);
+/* The same as a fault that is found in it now. */
+BRC_MUST_USE int brc_check_fault(const brc_check *c, const brc_oid *id, int kind, const char *path,
+                                 const char *part, const char *message, brc_error *err);
+
+/* ---- one array (check_array.c) -------------------------------- */
+
+/* What is said of the chunks of an array. */
+typedef struct brc_array_check {
+    int open;             /* 0: its document says nothing that could be checked   */
+    struct brc_meta *meta;
+    brc_oid context;      /* equal: what is right for a chunk of one is so for the other */
+    char *path;
+    brc_oid key;          /* of the array among those that were met               */
+    int bad;
+} brc_array_check;
+BRC_MUST_USE int brc_array_check_new(const brc_check *c, const char *path, const brc_entry *entry, int64_t row,
+                                     brc_array_check **out, int *bad, brc_error *err);
+void brc_array_check_free(brc_array_check *a);
+/* Is the object right for the chunk at this index? BRC_ECORRUPT where not. */
+BRC_MUST_USE int brc_array_check_chunk(const brc_check *c, brc_array_check *a, const uint64_t *index, const brc_object *o, brc_error *err);
+
+/* ---- what a version is made of (check_tree.c) -------------------------------- */
+
+typedef struct brc_tree_check {
+    brc_check check;
     brc_node_walk *walk;
     brc_id_table nodes, arrays, docs, chunks; /* what was met, good and bad       */
     void *levels;         /* of the nodes above each other                        */
     size_t levels_cap;
     void *extents;        /* uint64_t[]: how far the chunks under a node reach, by axis */
     size_t nextents, extents_cap;
-    struct array_check *array; /* whose chunks are being walked                   */
+    brc_array_check *array;   /* whose chunks are being walked                        */
     struct chunk_batch *batch;
 } brc_tree_check;
 BRC_MUST_USE int brc_tree_check_new(brc_tree_check *c, breccia *repo, int no_decode, brc_faults *faults, brc_error *err);
@@ -68,30 +99,6 @@ void brc_tree_check_dispose(brc_tree_check *c);
 BRC_MUST_USE int brc_tree_check_snapshot(brc_tree_check *c, const brc_oid *root, brc_error *err);
 /* One node of a draft, with what its entry names; `row`'s chunks are over its own. */
 BRC_MUST_USE int brc_tree_check_entry(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row, brc_error *err);
-/* Notes who uses the object, and finds out whether it is there; *bad 1 where it is at
- * fault. `part` of the node at `path`, or "". */
-BRC_MUST_USE int brc_tree_check_use(brc_tree_check *c, const brc_oid *id, int kind, const char *path,
-                                    const char *part, int *bad, brc_error *err);
-/* The same as a fault that is found in it now. */
-BRC_MUST_USE int brc_tree_check_fault(brc_tree_check *c, const brc_oid *id, int kind, const char *path,
-                                      const char *part, const char *message, brc_error *err);
-
-/* ---- one array (check_array.c) -------------------------------- */
-
-/* What is said of the chunks of an array. */
-typedef struct array_check {
-    int open;             /* 0: its document says nothing that could be checked   */
-    struct brc_meta *meta;
-    brc_oid context;      /* equal: what is right for a chunk of one is so for the other */
-    char *path;
-    brc_oid key;          /* of the array among those that were met               */
-    int bad;
-} array_check;
-BRC_MUST_USE int brc_array_check_new(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row,
-                                     array_check **out, int *bad, brc_error *err);
-void brc_array_check_free(array_check *a);
-/* Is the object right for the chunk at this index? BRC_ECORRUPT where not. */
-BRC_MUST_USE int brc_array_check_chunk(brc_tree_check *c, array_check *a, const uint64_t *index, const brc_object *o, brc_error *err);
 
 /* ---- from the refs down (check_history.c) -------------------------------- */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../codec/named.h"
+#include "../tree/chunk_key.h"
 #include "../tree/map.h"
 
 /* Random, once and for all: no chunk begins so by chance. */
@@ -31,10 +32,7 @@ static int note_item(void *ctx, brc_span key, brc_span value, brc_error *err)
 {
     any_chunk *any = ctx;
     (void)key;
-    if (value.len != any->id_len)
-        return brc_fail(err, BRC_ECORRUPT, "a chunk's entry is damaged; run 'breccia fsck'");
-    memset(&any->id, 0, sizeof(any->id));
-    memcpy(any->id.bytes, value.data, any->id_len);
+    BRC_TRY(brc_chunk_id_of(value, any->id_len, &any->id, err));
     any->there = 1;
     return BRC_EINTERRUPT; /* one is enough */
 }

@@ -135,6 +135,23 @@ START_TEST(what_decodes_encodes_to_the_same_bytes)
 }
 END_TEST
 
+START_TEST(the_value_is_an_id_of_the_files_length)
+{
+    static const uint8_t zero[16] = { 0 };
+    uint8_t bytes[17];
+    brc_oid id;
+    memset(bytes, 5, sizeof(bytes));
+    ck_assert_int_eq(brc_chunk_id_of((brc_span){ bytes, 16 }, 16, &id, NULL), BRC_OK);
+    ck_assert_mem_eq(id.bytes, bytes, 16);
+    ck_assert_mem_eq(id.bytes + 16, zero, 16);
+    for (size_t len = 0; len <= sizeof(bytes); len++)
+        if (len != 16)
+            ck_assert_int_eq(brc_chunk_id_of((brc_span){ bytes, len }, 16, &id, NULL),
+                             BRC_ECORRUPT);
+    ck_assert_int_eq(brc_chunk_id_of((brc_span){ zero, 16 }, 16, &id, NULL), BRC_ECORRUPT);
+}
+END_TEST
+
 Suite *chunk_key_suite(void)
 {
     Suite *s = suite_create("chunk_key");
@@ -144,6 +161,7 @@ Suite *chunk_key_suite(void)
     tcase_add_test(tc, order_is_row_major_and_no_key_begins_another);
     tcase_add_test(tc, other_forms_are_refused);
     tcase_add_test(tc, what_decodes_encodes_to_the_same_bytes);
+    tcase_add_test(tc, the_value_is_an_id_of_the_files_length);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -1,0 +1,49 @@
+/* Who uses which object: whether it is there, and what is wrong with it, told with its user. */
+#include "fsck.h"
+
+/* The fault of this id, which is made where the object is missing; NULL: it is all
+ * right. */
+static int fault_of(const brc_check *c, const brc_oid *id, int kind, brc_fault **out,
+                    brc_error *err)
+{
+    brc_object o = { .id = *id }, *one = &o;
+    *out = brc_faults_find(c->faults, id);
+    if (*out != NULL)
+        return BRC_OK;
+    BRC_TRY(brc_objects_find(c->store, &one, 1, err));
+    if (!o.found)
+        return brc_faults_add(c->faults, id, kind, 1, "it is named, but not there", out, err);
+    if (o.kind != kind)
+        return brc_faults_add(c->faults, id, kind, 0, "it is of another kind than it is used as",
+                              out, err);
+    return BRC_OK;
+}
+
+static int note_user(const brc_check *c, brc_fault *fault, const char *path, const char *part,
+                     brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc = brc_buf_printf(&text, err, "%s: %s%s%s", c->what, path, *part ? " " : "", part);
+    if (rc == BRC_OK)
+        rc = brc_fault_used_by(fault, (const char *)text.data, err);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+int brc_check_use(const brc_check *c, const brc_oid *id, int kind, const char *path,
+                  const char *part, int *bad, brc_error *err)
+{
+    brc_fault *fault;
+    BRC_TRY(fault_of(c, id, kind, &fault, err));
+    *bad = fault != NULL;
+    return fault != NULL ? note_user(c, fault, path, part, err) : BRC_OK;
+}
+
+int brc_check_fault(const brc_check *c, const brc_oid *id, int kind, const char *path,
+                    const char *part, const char *message, brc_error *err)
+{
+    brc_fault *fault = brc_faults_find(c->faults, id);
+    if (fault == NULL)
+        BRC_TRY(brc_faults_add(c->faults, id, kind, 0, message, &fault, err));
+    return note_user(c, fault, path, part, err);
+}
