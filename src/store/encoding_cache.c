@@ -67,7 +67,7 @@ int brc_encoding_cache_add(brc_encoding_cache *cache, int64_t id, const char *sp
 
 /* ---- chains -------------------------------- */
 
-static int spec_shape(const brc_json *json, int *ndim, uint64_t *shape)
+static int encoding_shape(const brc_json *json, int *ndim, uint64_t *shape)
 {
     size_t n = 0;
     if (brc_json_kind(json) != BRC_JSON_ARRAY || brc_json_count(json) > BRC_MAX_NDIM)
@@ -85,7 +85,7 @@ static int slot_open(brc_encoding_slot *slot, const brc_registry *registry, brc_
     uint64_t shape[BRC_MAX_NDIM];
     brc_json *spec = NULL;
     BRC_GO(brc_json_parse(&spec, slot->spec, strlen(slot->spec), err));
-    if (!spec_shape(brc_json_member(spec, "shape"), &ndim, shape))
+    if (!encoding_shape(brc_json_member(spec, "shape"), &ndim, shape))
         BRC_GO(brc_fail(err, BRC_ECORRUPT, "its shape is wrong"));
     BRC_GO(brc_dtype_open(&slot->type, registry, brc_json_member(spec, "data_type"), err));
     const brc_json *fill = brc_json_member(spec, "fill_value");
