@@ -202,6 +202,23 @@ int brc_grid_read(brc_grid *out, const brc_json *doc, int ndim, const uint64_t *
 
 /* ---- places -------------------------------- */
 
+static int same_along(const brc_grid *a, const brc_grid *b, int i)
+{
+    if (a->count[i] != b->count[i] || (a->starts[i] == NULL) != (b->starts[i] == NULL))
+        return 0;
+    if (a->starts[i] == NULL)
+        return a->chunk[i] == b->chunk[i];
+    return memcmp(a->starts[i], b->starts[i], (size_t)(a->count[i] + 1) * sizeof(uint64_t)) == 0;
+}
+
+int brc_grid_same(const brc_grid *a, const brc_grid *b)
+{
+    for (int i = 0; i < a->ndim; i++)
+        if (!same_along(a, b, i))
+            return 0;
+    return 1;
+}
+
 uint64_t brc_grid_find(const brc_grid *grid, int axis, uint64_t coordinate)
 {
     const uint64_t *starts = grid->starts[axis];

@@ -24,6 +24,9 @@ void brc_grid_regular(brc_grid *out, int ndim, const uint64_t *shape, const uint
 BRC_MUST_USE int brc_grid_copy(brc_grid *out, const brc_grid *from, brc_error *err);
 void brc_grid_dispose(brc_grid *grid);
 
+/* 1 where both cut arrays of one shape the same. */
+int brc_grid_same(const brc_grid *a, const brc_grid *b);
+
 /* The chunk that holds a coordinate of an axis, which is inside the grid. */
 uint64_t brc_grid_find(const brc_grid *grid, int axis, uint64_t coordinate);
 /* The first element and the extent of chunk `index`. */

@@ -1,4 +1,4 @@
-/* Stored chunks that are taken over on import. */
+/* Stored chunks that are taken over on import: kept as they come, or encoded anew. */
 #include "transfer.h"
 
 #include <stdlib.h>
@@ -6,20 +6,18 @@
 
 #include "../base/alloc.h"
 #include "../flow/write.h"
-#include "array.h"
-#include "stored_chunk.h"
+#include "chunk_pull.h"
 #include "opaque.h"
-#include "shard.h"
+#include "span_table.h"
+#include "stored_chunk.h"
 
 typedef struct stored_writer {
     brc_array *a;
-    const brc_chunk_source *source;
+    brc_meta *from; /* what the chunks are; NULL: what the array says, and they are kept */
+    brc_chunk_pull pull;
     uint64_t n, chunk_bytes;
     int ended;
-    uint64_t *indexes;      /* ndim numbers an item, by number % window */
-    brc_buf shard;          /* the one that is being handed on in parts */
-    brc_shard_parts parts;
-    size_t next_part;
+    uint64_t *indexes; /* ndim numbers an item, by number % window */
 } stored_writer;
 
 /* More than there are items in the flow's window. */
@@ -30,49 +28,24 @@ static uint64_t *stored_index(const stored_writer *w, const brc_write_item *item
     return w->indexes + item->number % INDEX_WINDOW * (uint64_t)w->a->meta.ndim;
 }
 
-/* The next stored chunk: what the source gives, or a part of the shard that it gave. */
-static int stored_take(stored_writer *w, uint64_t *index, brc_buf *stored, brc_error *err)
-{
-    const brc_meta *m = &w->a->meta;
-    uint64_t outer[BRC_MAX_NDIM] = {0};
-    brc_pipe *pipe = &w->a->session->repo->pipe;
-    brc_scratch *scratch;
-    if (m->nlevels == 0)
-        return w->source->next(w->source->ctx, index, stored, err);
-    while (w->next_part == w->parts.n) {
-        w->shard.len = 0;
-        int rc = w->source->next(w->source->ctx, outer, &w->shard, err);
-        if (rc <= 0)
-            return rc;
-        BRC_TRY(brc_pipe_scratch(pipe, brc_pipe_caller(pipe), &scratch, err));
-        rc = brc_shard_split(&w->parts, m, scratch, outer,
-                             (brc_span){w->shard.data, w->shard.len}, err);
-        if (rc < 0) {
-            brc_array_name_chunk(w->a, outer, err);
-            return rc;
-        }
-        w->next_part = 0;
-    }
-    const brc_shard_part *part = &((brc_shard_part *)w->parts.items)[w->next_part++];
-    memcpy(index, part->index, (size_t)m->ndim * sizeof(*index));
-    BRC_TRY(brc_buf_append(stored, part->bytes.data, part->bytes.len, err));
-    return 1;
-}
-
 /* 1 with one more item, 0 at the end. */
 static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
 {
-    const brc_meta *m = &w->a->meta;
+    brc_meta *m = &w->a->meta;
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
     brc_form *form;
     item->number = w->n;
-    int rc = stored_take(w, stored_index(w, item), &item->stored, err);
+    int rc = brc_chunk_pull_next(&w->pull, stored_index(w, item), &item->stored, err);
     if (rc <= 0)
         return rc;
     w->n++;
     if (m->opaque)
         BRC_TRY(brc_opaque_mark(&item->stored, err));
     brc_grid_chunk(&m->grid, stored_index(w, item), corner, chunk);
+    if (w->from != NULL) {
+        BRC_TRY(brc_meta_form(w->from, chunk, &form, err));
+        item->owner = form;
+    }
     BRC_TRY(brc_array_form(w->a, chunk, &form, &item->encoding, err));
     item->chain = form->chain;
     item->digest = form->digest;
@@ -119,37 +92,150 @@ void brc_stored_bytes(const brc_array *a, uint64_t *chunk, uint64_t *all)
         *all = 0;
 }
 
-static int put_stored(brc_array *a, const brc_chunk_source *source, brc_error *err)
+/* ---- encoded anew, on the pool -------------------------------- */
+
+/* What of a chunk lies outside the array says nothing: it is the fill value. `unit` bytes
+ * an element. */
+static void pad_chunk(const stored_writer *w, const brc_write_item *item, uint8_t *data,
+                      size_t unit, const uint8_t *fill)
 {
-    stored_writer w = {.a = a, .source = source};
+    const brc_meta *m = &w->a->meta;
+    uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM], box[BRC_MAX_NDIM];
+    int64_t strides[BRC_MAX_NDIM] = {0};
+    brc_grid_chunk(&m->grid, stored_index(w, item), corner, chunk);
+    brc_strides_packed(m->ndim, chunk, unit, strides);
+    memcpy(box, chunk, sizeof(box));
+    for (int i = 0; i < m->ndim; i++) {
+        uint64_t inside = m->shape[i] - corner[i];
+        if (inside >= chunk[i])
+            continue;
+        box[i] = chunk[i] - inside;
+        brc_fill_box(m->ndim, box, unit, data + inside * (uint64_t)strides[i], strides, fill);
+        box[i] = inside;
+    }
+}
+
+static int pad_variable(const stored_writer *w, brc_write_item *item, brc_error *err)
+{
+    brc_span fill = {w->a->meta.fill.data, w->a->meta.fill.len};
+    void *table = NULL;
+    brc_buf packed = {.limit = BRC_MAX_CHUNK_BYTES};
+    int rc;
+    BRC_GO(brc_new_array(&table, (size_t)item->elements, sizeof(brc_span), err));
+    brc_span own = {item->own.data, item->own.len};
+    if (brc_elements_find(table, item->elements, own, NULL) < 0) {
+        rc = brc_fail(err, BRC_ECORRUPT, "its elements are damaged");
+        goto done;
+    }
+    pad_chunk(w, item, table, sizeof(brc_span), (const uint8_t *)&fill);
+    BRC_GO(brc_elements_pack(&packed, table, item->elements, err));
+    item->own.len = 0;
+    rc = brc_buf_append(&item->own, packed.data, packed.len, err);
+done:
+    free(table);
+    brc_buf_dispose(&packed);
+    return rc;
+}
+
+static int is_cut(const stored_writer *w, const brc_write_item *item)
+{
+    uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
+    brc_grid_chunk(&w->a->meta.grid, stored_index(w, item), corner, chunk);
+    for (int i = 0; i < w->a->meta.ndim; i++)
+        if (w->a->meta.shape[i] - corner[i] < chunk[i])
+            return 1;
+    return 0;
+}
+
+static int stored_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
+{
+    const stored_writer *w = ctx;
+    const brc_form *form = item->owner;
+    const brc_dtype *type = w->a->meta.type;
+    BRC_TRY(brc_buf_reserve(&item->own, form->bytes, err));
+    BRC_TRY(brc_chain_decode(form->chain, scratch, (brc_span){item->stored.data, item->stored.len},
+                             &item->own, err));
+    if (brc_meta_is_variable(&w->a->meta)) {
+        if (is_cut(w, item))
+            BRC_TRY(pad_variable(w, item, err));
+    } else {
+        if (item->own.len != form->bytes)
+            return brc_fail(err, BRC_ECORRUPT, "it decodes to %zu bytes, not %zu", item->own.len,
+                            form->bytes);
+        pad_chunk(w, item, item->own.data, type->item_size, w->a->meta.fill.data);
+        if (brc_dtype_normalizes(type))
+            brc_dtype_normalize(type, item->own.data, (size_t)item->elements);
+    }
+    item->data = item->own.data;
+    item->len = item->own.len;
+    return BRC_OK;
+}
+
+/* ---- the functions -------------------------------- */
+
+static int put_pulled(stored_writer *w, brc_error *err)
+{
     void *p;
+    brc_array *a = w->a;
     size_t ndim = (size_t)(a->meta.ndim > 0 ? a->meta.ndim : 1);
     BRC_TRY(brc_new_array(&p, INDEX_WINDOW * ndim, sizeof(uint64_t), err));
-    w.indexes = p;
+    w->indexes = p;
     brc_write_ops ops = {
-        .ctx = &w,
+        .ctx = w,
         .len = a->meta.opaque ? 65536
                               : (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) *
                                     brc_array_unit(a),
         .fill = brc_meta_absent_chunk(&a->meta),
-        .encoded = 1,
+        .encoded = w->from == NULL,
         .list = stored_list,
+        .gather = stored_gather,
         .done = stored_done,
         .name = stored_name,
     };
     uint64_t all;
-    brc_stored_bytes(a, &w.chunk_bytes, &all);
+    brc_stored_bytes(a, &w->chunk_bytes, &all);
     brc_task task = brc_task_begin(a->session->repo, "import", all);
     int rc = brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err);
     brc_task_end(a->session->repo, &task, rc);
-    brc_buf_dispose(&w.shard);
-    free(w.parts.items);
+    brc_chunk_pull_dispose(&w->pull);
     free(p);
     return rc;
 }
 
 int brc_array_put_stored(brc_array *a, const brc_chunk_source *source, brc_error *err)
 {
+    stored_writer w = {.a = a, .pull = {.a = a, .m = &a->meta, .source = source}};
     BRC_TRY(brc_array_begin(a, err));
-    return brc_array_end(a, put_stored(a, source, err), err);
+    return brc_array_end(a, put_pulled(&w, err), err);
+}
+
+static int check_source(const brc_array *a, const brc_meta *from, brc_error *err)
+{
+    BRC_TRY(brc_meta_must_encode(from, err));
+    BRC_TRY(brc_meta_must_encode(&a->meta, err));
+    if (from->ndim == a->meta.ndim && strcmp(from->type->json, a->meta.type->json) == 0 &&
+        memcmp(from->shape, a->meta.shape, sizeof(uint64_t) * (size_t)from->ndim) == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINVAL, "%s has another shape or data type than its chunks", a->path);
+}
+
+static int put_recoded(brc_array *a, brc_meta *from, const brc_chunk_source *source, brc_error *err)
+{
+    stored_writer w = {.a = a, .from = from, .pull = {.a = a, .m = from, .source = source}};
+    BRC_TRY(check_source(a, from, err));
+    if (!brc_grid_same(&from->grid, &a->meta.grid))
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s: its chunks are cut otherwise", a->path);
+    return put_pulled(&w, err);
+}
+
+int brc_array_put_recoded(brc_array *a, const brc_json *doc, const brc_chunk_source *source,
+                          brc_error *err)
+{
+    brc_meta from;
+    BRC_TRY(brc_meta_open(&from, a->meta.registry, doc, err));
+    int rc = brc_array_begin(a, err);
+    if (rc == BRC_OK)
+        rc = brc_array_end(a, put_recoded(a, &from, source, err), err);
+    brc_meta_dispose(&from);
+    return rc;
 }

@@ -29,6 +29,14 @@ typedef struct brc_chunk_source {
  * learn its identity; the bytes are kept as they are. A later chunk replaces an
  * earlier one of the same index. One transaction. */
 BRC_MUST_USE int brc_array_put_stored(brc_array *a, const brc_chunk_source *source, brc_error *err);
+/* Takes over chunks that are encoded as `doc` says: the zarr.json of an array with the
+ * shape and the data type of `a`, whose grid, shards and codecs may be others. `index` and
+ * `stored` are those of doc's keys, shards whole; what the source does not give is fill value.
+ * Nothing of `doc` is kept.
+ * Where the stored chunks are cut the same, inner chunks of shards taken as chunks, each is
+ * decoded, looked up and encoded by itself, in any order; a later one replaces an earlier one.
+ * Elements that lie outside the array become the fill value. One transaction. */
+BRC_MUST_USE int brc_array_put_recoded(brc_array *a, const brc_json *doc, const brc_chunk_source *source, brc_error *err);
 
 /* Takes one stored chunk after the other, in the grid's order, on the caller's
  * thread; a negative result stops. */

@@ -1,0 +1,293 @@
+/* Chunks that are taken over from one encoding into another: whatever the two grids, shards
+ * and codecs are, and in whatever order the chunks come, the array is what it would be had its
+ * elements been written. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/zarr/array.h"
+#include "../../src/zarr/transfer.h"
+#include "../kit/exchange_kit.h"
+
+Suite *put_recoded_suite(void);
+
+#define ROWS 13
+#define COLUMNS 11
+#define MOST 256 /* chunks of an array */
+
+#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+#define BIG "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}"
+#define TURN "{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}"
+#define GZIP "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}"
+#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":true}}"
+#define SHARD(inner, codecs)                                                                   \
+    "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":" inner ",\"codecs\":[" \
+    codecs "],\"index_codecs\":[" LITTLE "],\"index_location\":\"end\"}}"
+#define ARRAY(type, fill, grid, codecs)                                                          \
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[13,11],\"data_type\":\"" type "\","   \
+    "\"chunk_grid\":" grid ",\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":" fill \
+    ",\"codecs\":[" codecs "]}"
+#define REGULAR(shape) "{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":" shape "}}"
+#define UNEVEN                                                                                  \
+    "{\"name\":\"rectilinear\",\"configuration\":{\"kind\":\"inline\",\"chunk_shapes\":[[2,7,4]," \
+    "[1,5,5]]}}"
+#define INTS(grid, codecs) ARRAY("int16", "5", grid, codecs)
+#define TEXTS(grid, more) ARRAY("string", "\"none\"", grid, "{\"name\":\"vlen-utf8\"}" more)
+
+static const struct {
+    const char *from, *to;
+} same_grid[] = {
+    { INTS(REGULAR("[3,4]"), LITTLE), INTS(REGULAR("[3,4]"), LITTLE "," ZSTD) },
+    { INTS(REGULAR("[3,4]"), BIG "," GZIP), INTS(REGULAR("[3,4]"), TURN "," LITTLE "," ZSTD) },
+    { INTS(REGULAR("[6,8]"), SHARD("[3,4]", BIG)), INTS(REGULAR("[3,4]"), LITTLE "," ZSTD) },
+    { INTS(REGULAR("[3,4]"), LITTLE), INTS(REGULAR("[6,4]"), SHARD("[3,4]", LITTLE "," ZSTD)) },
+    { INTS(UNEVEN, BIG), INTS(UNEVEN, LITTLE "," GZIP) },
+    { TEXTS(REGULAR("[3,4]"), ""), TEXTS(REGULAR("[3,4]"), "," ZSTD) },
+};
+#define SAME_GRID (int)(sizeof(same_grid) / sizeof(same_grid[0]))
+
+/* ---- a source in memory -------------------------------- */
+
+typedef struct kept_chunk {
+    uint64_t index[2];
+    brc_buf stored;
+} kept_chunk;
+
+typedef struct kept_chunks {
+    kept_chunk items[MOST];
+    size_t n, at;
+} kept_chunks;
+
+static int keep_stored(void *ctx, const uint64_t *index, brc_span stored, brc_error *err)
+{
+    kept_chunks *kept = ctx;
+    ck_assert_uint_lt(kept->n, MOST);
+    kept_chunk *c = &kept->items[kept->n++];
+    memcpy(c->index, index, sizeof(c->index));
+    return brc_buf_append(&c->stored, stored.data, stored.len, err);
+}
+
+static int give_kept(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err)
+{
+    kept_chunks *kept = ctx;
+    ck_assert_uint_eq(stored->len, 0);
+    if (kept->at == kept->n)
+        return 0;
+    const kept_chunk *c = &kept->items[kept->at++];
+    memcpy(index, c->index, sizeof(c->index));
+    BRC_TRY(brc_buf_append(stored, c->stored.data, c->stored.len, err));
+    return 1;
+}
+
+/* ---- arrays -------------------------------- */
+
+typedef struct trial {
+    exchange_kit kit;
+    brc_array *from, *to, *written;
+    brc_json *doc; /* of `from` */
+    brc_buf elements;
+    kept_chunks kept;
+} trial;
+
+static brc_array *array_of(trial *t, const char *path, const char *document)
+{
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    brc_array *a;
+    spec.metadata_json = document;
+    ck_assert_msg(brc_array_create(&a, t->kit.session, path, &spec, &t->kit.err) == BRC_OK, "%s",
+                  t->kit.err.message);
+    return a;
+}
+
+/* Elements of which a third, all in one corner, are the fill value. */
+static void make_elements(trial *t)
+{
+    const int texts = brc_array_describe(t->from)->item_size == 0;
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        const int fill = i / COLUMNS < 9 && i % COLUMNS < 6;
+        const int16_t number = (int16_t)(fill ? 5 : i * 77);
+        char text[32];
+        int n = snprintf(text, sizeof(text), "%.*s", i % 9, "abcdefghijk");
+        uint32_t len = fill ? 4 : (uint32_t)n;
+        brc_error *err = &t->kit.err;
+        if (texts)
+            ck_assert_int_eq(brc_buf_append(&t->elements, &len, sizeof(len), err), BRC_OK);
+        ck_assert_int_eq(texts ? brc_buf_append(&t->elements, fill ? "none" : text, len, err)
+                               : brc_buf_append(&t->elements, &number, sizeof(number), err),
+                         BRC_OK);
+    }
+}
+
+static void trial_start(trial *t, const char *from, const char *to)
+{
+    brc_chunk_sink sink = { &t->kept, keep_stored };
+    brc_error *err = &t->kit.err;
+    memset(t, 0, sizeof(*t));
+    exchange_start(&t->kit);
+    t->from = array_of(t, "/from", from);
+    t->to = array_of(t, "/to", to);
+    t->written = array_of(t, "/written", to);
+    make_elements(t);
+    ck_assert_int_eq(brc_array_write(t->from, NULL, t->elements.data, t->elements.len, err),
+                     BRC_OK);
+    ck_assert_int_eq(brc_array_write(t->written, NULL, t->elements.data, t->elements.len, err),
+                     BRC_OK);
+    ck_assert_int_eq(brc_array_get_stored(t->from, &sink, err), BRC_OK);
+    ck_assert_uint_gt(t->kept.n, 2);
+    ck_assert_int_eq(brc_node_doc(&t->doc, t->kit.session, "/from", err), BRC_OK);
+}
+
+static void trial_stop(trial *t)
+{
+    for (size_t i = 0; i < t->kept.n; i++)
+        brc_buf_dispose(&t->kept.items[i].stored);
+    brc_buf_dispose(&t->elements);
+    brc_json_free(t->doc);
+    brc_array_free(t->from);
+    brc_array_free(t->to);
+    brc_array_free(t->written);
+    exchange_stop(&t->kit);
+}
+
+static int put_kept(trial *t)
+{
+    brc_chunk_source source = { &t->kept, give_kept };
+    t->kept.at = 0;
+    return brc_array_put_recoded(t->to, t->doc, &source, &t->kit.err);
+}
+
+static int note_id(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
+{
+    brc_buf *out = ctx;
+    BRC_TRY(brc_buf_append(out, index, 2 * sizeof(*index), err));
+    return brc_buf_append(out, id->bytes, sizeof(id->bytes), err);
+}
+
+/* The index and id of every chunk: two arrays with the same ones hold the same bits, what
+ * lies outside the array included. */
+static brc_buf ids_of(trial *t, brc_array *a)
+{
+    brc_buf out = BRC_BUF_INIT;
+    ck_assert_int_eq(brc_array_begin_read(a, &t->kit.err), BRC_OK);
+    ck_assert_int_eq(brc_array_each_chunk(a, note_id, &out, &t->kit.err), BRC_OK);
+    brc_array_end_read(a);
+    return out;
+}
+
+static void check_same(trial *t)
+{
+    brc_buf got = ids_of(t, t->to), want = ids_of(t, t->written), elements = BRC_BUF_INIT;
+    ck_assert_uint_gt(want.len, 0);
+    ck_assert_uint_eq(got.len, want.len);
+    ck_assert_mem_eq(got.data, want.data, want.len);
+    ck_assert_int_eq(brc_array_read_elements(t->to, NULL, &elements, &t->kit.err), BRC_OK);
+    ck_assert_uint_eq(elements.len, t->elements.len);
+    ck_assert_mem_eq(elements.data, t->elements.data, elements.len);
+    brc_buf_dispose(&elements);
+    brc_buf_dispose(&got);
+    brc_buf_dispose(&want);
+}
+
+/* Another order: 1 reversed, 2 as if shuffled. */
+static void reorder(kept_chunks *kept, int how)
+{
+    for (size_t i = 0; i < kept->n && how > 0; i++) {
+        size_t j = how == 1 ? kept->n - 1 - i : i * 7 % kept->n;
+        if (how == 1 && j <= i)
+            break;
+        kept_chunk c = kept->items[i];
+        kept->items[i] = kept->items[j];
+        kept->items[j] = c;
+    }
+}
+
+/* ---- tests -------------------------------- */
+
+START_TEST(chunks_that_are_cut_the_same_are_what_writing_gives)
+{
+    trial t;
+    trial_start(&t, same_grid[_i / 3].from, same_grid[_i / 3].to);
+    reorder(&t.kept, _i % 3);
+    ck_assert_msg(put_kept(&t) == BRC_OK, "%s", t.kit.err.message);
+    check_same(&t);
+    trial_stop(&t);
+}
+END_TEST
+
+START_TEST(what_lies_outside_the_array_becomes_the_fill_value)
+{
+    trial t;
+    trial_start(&t, same_grid[0].from, same_grid[0].to);
+    kept_chunk *last = &t.kept.items[t.kept.n - 1]; /* (4, 2): one row and three columns of it */
+    ck_assert_uint_eq(last->stored.len, 3 * 4 * 2);
+    memset(last->stored.data + 6, 0xee, 18);
+    ck_assert_int_eq(put_kept(&t), BRC_OK);
+    check_same(&t);
+    trial_stop(&t);
+}
+END_TEST
+
+START_TEST(a_later_chunk_of_the_same_index_counts)
+{
+    trial t;
+    trial_start(&t, same_grid[0].from, same_grid[0].to);
+    kept_chunk *c = &t.kept.items[t.kept.n];
+    *c = t.kept.items[0];
+    t.kept.items[0].stored = (brc_buf)BRC_BUF_INIT;
+    ck_assert_int_eq(brc_buf_append(&t.kept.items[0].stored, t.kept.items[1].stored.data,
+                                    t.kept.items[1].stored.len, &t.kit.err),
+                     BRC_OK);
+    t.kept.n++;
+    ck_assert_int_eq(put_kept(&t), BRC_OK);
+    check_same(&t);
+    trial_stop(&t);
+}
+END_TEST
+
+START_TEST(a_damaged_chunk_is_named_and_nothing_is_kept)
+{
+    trial t;
+    uint64_t chunks, bytes;
+    trial_start(&t, same_grid[0].from, same_grid[0].to);
+    t.kept.items[2].stored.len--;
+    ck_assert_int_eq(put_kept(&t), BRC_ECORRUPT);
+    ck_assert_ptr_nonnull(strstr(t.kit.err.message, "/to chunk ("));
+    ck_assert_int_eq(brc_array_stat(&chunks, &bytes, t.to, &t.kit.err), BRC_OK);
+    ck_assert_uint_eq(chunks, 0);
+    trial_stop(&t);
+}
+END_TEST
+
+START_TEST(a_chunk_outside_the_grid_or_of_another_array_is_refused)
+{
+    trial t;
+    trial_start(&t, same_grid[0].from, same_grid[0].to);
+    t.kept.items[1].index[0] = 5;
+    ck_assert_int_eq(put_kept(&t), BRC_EINVAL);
+    ck_assert_ptr_nonnull(strstr(t.kit.err.message, "outside the array"));
+    brc_json_free(t.doc);
+    ck_assert_int_eq(brc_json_parse(&t.doc, same_grid[5].from, strlen(same_grid[5].from),
+                                    &t.kit.err),
+                     BRC_OK);
+    ck_assert_int_eq(put_kept(&t), BRC_EINVAL);
+    ck_assert_ptr_nonnull(strstr(t.kit.err.message, "another shape or data type"));
+    trial_stop(&t);
+}
+END_TEST
+
+Suite *put_recoded_suite(void)
+{
+    Suite *s = suite_create("put_recoded");
+    TCase *same = tcase_create("same grid");
+    tcase_add_loop_test(same, chunks_that_are_cut_the_same_are_what_writing_gives, 0,
+                        3 * SAME_GRID);
+    tcase_add_test(same, what_lies_outside_the_array_becomes_the_fill_value);
+    tcase_add_test(same, a_later_chunk_of_the_same_index_counts);
+    suite_add_tcase(s, same);
+    TCase *wrong = tcase_create("wrong");
+    tcase_add_test(wrong, a_damaged_chunk_is_named_and_nothing_is_kept);
+    tcase_add_test(wrong, a_chunk_outside_the_grid_or_of_another_array_is_refused);
+    suite_add_tcase(s, wrong);
+    return s;
+}
