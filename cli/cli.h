@@ -62,6 +62,12 @@ int cli_open_view(struct cli *cli);
 int cli_open_edit(struct cli *cli);
 /* Opens an array of the session into cli->array. */
 int cli_open_array(struct cli *cli, const char *path);
+/* What SLICE selects of cli->array; NULL: everything. */
+int cli_select(struct cli *cli, const char *slice, brc_sel *out);
+/* BRC_ARRAY or BRC_GROUP; an error where the session has no such node. */
+int cli_node_kind(struct cli *cli, const char *path, int *kind);
+/* The current branch's name; lasts as long as `cli`. */
+int cli_branch(struct cli *cli, const char **out);
 /* What was asked for is done and durable; only the answer is left. An error from now
  * on says so, and a signal no longer undoes anything. */
 void cli_done(struct cli *cli);

@@ -24,6 +24,6 @@ int cli_command_unknown(struct cli *cli, const char *name)
         names[n++] = (*c)->name;
     cli_similar(similar, sizeof(similar), name, names, n);
     if (similar[0])
-        return cli_usage(cli, "unknown command '%s': is it %s?", cli_escaped(cli, name), similar);
-    return cli_usage(cli, "unknown command '%s'", cli_escaped(cli, name));
+        return cli_usage(cli, "unknown command '%s': is it %s?", name, similar);
+    return cli_usage(cli, "unknown command '%s'", name);
 }

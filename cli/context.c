@@ -93,6 +93,29 @@ int cli_open_array(struct cli *cli, const char *path)
     return brc_array_open(&cli->array, cli->session, path, &cli->err);
 }
 
+int cli_select(struct cli *cli, const char *slice, brc_sel *out)
+{
+    if (slice)
+        return brc_sel_parse(out, cli->array, slice, &cli->err);
+    brc_sel_all(out, cli->array);
+    return BRC_OK;
+}
+
+int cli_node_kind(struct cli *cli, const char *path, int *kind)
+{
+    CLI_TRY(brc_node_kind(kind, cli->session, path, &cli->err));
+    if (*kind == 0)
+        return cli_fail(cli, BRC_ENOTFOUND, "%s: there is no node %s", cli->file, path);
+    return BRC_OK;
+}
+
+int cli_branch(struct cli *cli, const char **out)
+{
+    CLI_TRY(brc_head(out, cli->repo, &cli->err));
+    *out = cli_text(cli, "%s", *out);
+    return BRC_OK;
+}
+
 void cli_done(struct cli *cli)
 {
     cli->done = 1;

@@ -46,7 +46,7 @@ int cli_globals_read(struct cli *cli)
 
         if (!strchr("0123456789.", wait[0]) || *end || !(seconds >= 0 && seconds <= 1e6))
             return cli_usage(cli, "option --wait: '%s' is not a number of seconds",
-                             cli_escaped(cli, wait));
+                             wait);
         cli->wait_ms = seconds > 0 ? (int)(seconds * 1000) + (seconds < 0.001) : -1;
     }
     return BRC_OK;

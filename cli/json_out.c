@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -136,22 +137,15 @@ void cli_json_string(struct cli *cli, const char *text)
     json_put_string(cli, text);
 }
 
-void cli_json_uint(struct cli *cli, uint64_t value)
+void cli_json_id(struct cli *cli, const brc_oid *id)
 {
-    json_separate(cli);
-    cli_printf(cli, "%llu", (unsigned long long)value);
-}
+    char hex[65];
 
-void cli_json_bool(struct cli *cli, int value)
-{
     json_separate(cli);
-    cli_puts(cli, value ? "true" : "false");
-}
-
-void cli_json_null(struct cli *cli)
-{
-    json_separate(cli);
-    cli_puts(cli, "null");
+    if (id)
+        cli_printf(cli, "\"%s\"", brc_oid_format(hex, id));
+    else
+        cli_puts(cli, "null");
 }
 
 void cli_json_double(struct cli *cli, double value)
@@ -237,12 +231,12 @@ void cli_json_token(struct cli *cli, const char *json, size_t len)
     json_put_text(cli, json, len);
 }
 
-void cli_json_dims(struct cli *cli, const uint64_t *dims, int ndim)
+void cli_json_document(struct cli *cli, const char *json, size_t len)
 {
-    cli_json_open_line(cli, '[');
-    for (int i = 0; i < ndim; i++)
-        cli_json_uint(cli, dims[i]);
-    cli_json_close(cli, '[');
+    cli->doc.pretty = cli->out.terminal;
+    cli_json_raw(cli, json, len);
+    if (!cli->json)
+        cli_puts(cli, "\n");
 }
 
 void cli_json_dtype(struct cli *cli, const char *dtype)
@@ -251,6 +245,12 @@ void cli_json_dtype(struct cli *cli, const char *dtype)
         cli_json_raw(cli, dtype, strlen(dtype));
     else
         cli_json_string(cli, dtype);
+}
+
+static void json_put_uint(struct cli *cli, uint64_t value)
+{
+    json_separate(cli);
+    cli_printf(cli, "%llu", (unsigned long long)value);
 }
 
 void cli_json_member(struct cli *cli, const char *key, const char *text)
@@ -262,7 +262,44 @@ void cli_json_member(struct cli *cli, const char *key, const char *text)
 void cli_json_member_uint(struct cli *cli, const char *key, uint64_t value)
 {
     cli_json_key(cli, key);
-    cli_json_uint(cli, value);
+    json_put_uint(cli, value);
+}
+
+void cli_json_member_int(struct cli *cli, const char *key, int64_t value)
+{
+    cli_json_key(cli, key);
+    json_separate(cli);
+    cli_printf(cli, "%lld", (long long)value);
+}
+
+void cli_json_member_bool(struct cli *cli, const char *key, int value)
+{
+    cli_json_key(cli, key);
+    json_separate(cli);
+    cli_puts(cli, value ? "true" : "false");
+}
+
+void cli_json_member_dims(struct cli *cli, const char *key, const uint64_t *dims, int ndim)
+{
+    cli_json_key(cli, key);
+    cli_json_open_line(cli, '[');
+    for (int i = 0; i < ndim; i++)
+        json_put_uint(cli, dims[i]);
+    cli_json_close(cli, '[');
+}
+
+void cli_json_answer(struct cli *cli, ...)
+{
+    va_list args;
+
+    if (!cli->json)
+        return;
+    va_start(args, cli);
+    cli_json_open(cli, '{');
+    for (const char *key; (key = va_arg(args, const char *)) != NULL;)
+        cli_json_member(cli, key, va_arg(args, const char *));
+    cli_json_close(cli, '{');
+    va_end(args);
 }
 
 const char *cli_json_quoted(struct cli *cli, const char *text)

@@ -7,6 +7,8 @@
 #ifndef BRECCIA_CLI_JSON_OUT_H
 #define BRECCIA_CLI_JSON_OUT_H
 
+#include "../src/breccia.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,21 +31,26 @@ void cli_json_open_line(struct cli *cli, char bracket);
 void cli_json_close(struct cli *cli, char bracket);
 void cli_json_key(struct cli *cli, const char *key);
 void cli_json_string(struct cli *cli, const char *text);
-void cli_json_uint(struct cli *cli, uint64_t value);
-void cli_json_bool(struct cli *cli, int value);
-void cli_json_null(struct cli *cli);
+/* An id; NULL: null. */
+void cli_json_id(struct cli *cli, const brc_oid *id);
 /* Shortest decimal that reads back as the same number; "NaN", "Infinity" ... */
 void cli_json_double(struct cli *cli, double value);
 /* A finished JSON text: spacing is made ours, every token stays as it is. */
 void cli_json_raw(struct cli *cli, const char *json, size_t len);
 /* The same without a look at the spacing: for the many values of an array. */
 void cli_json_token(struct cli *cli, const char *json, size_t len);
-void cli_json_dims(struct cli *cli, const uint64_t *dims, int ndim);
+/* A finished text as the whole answer, with or without --json. */
+void cli_json_document(struct cli *cli, const char *json, size_t len);
 /* A data type as zarr.json has it: a name gets quotes, an object stays. */
 void cli_json_dtype(struct cli *cli, const char *dtype);
 /* Key and string in one. */
 void cli_json_member(struct cli *cli, const char *key, const char *text);
 void cli_json_member_uint(struct cli *cli, const char *key, uint64_t value);
+void cli_json_member_int(struct cli *cli, const char *key, int64_t value);
+void cli_json_member_bool(struct cli *cli, const char *key, int value);
+void cli_json_member_dims(struct cli *cli, const char *key, const uint64_t *dims, int ndim);
+/* With --json, an object of texts: key, text, key, text ..., NULL. */
+void cli_json_answer(struct cli *cli, ...) __attribute__((sentinel));
 
 /* `text` as a JSON string; lasts as long as `cli`. */
 const char *cli_json_quoted(struct cli *cli, const char *text);

@@ -93,7 +93,7 @@ static int check_operands(struct cli *cli)
 
     if (n > command->max_operands)
         return cli_usage(cli, "%s: '%s' is one argument too many", command->name,
-                         cli_escaped(cli, cli->args.operands[command->max_operands]));
+                         cli->args.operands[command->max_operands]);
     if (n == 0 && command->min_operands > 0 && !(command->flags & CLI_NO_FILE))
         return cli_usage(cli, "%s needs FILE, the repository", command->name);
     if (n < command->min_operands)

@@ -68,6 +68,14 @@ void *cli_regrow(void *memory, size_t n, size_t size)
     return grown;
 }
 
+void *cli_grow(void *list, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return list;
+    *cap = n < 16 ? 16 : 2 * n;
+    return cli_regrow(list, *cap, size);
+}
+
 void cli_memory_release(struct cli *cli)
 {
     struct cli_block *block = cli->blocks;

@@ -16,6 +16,8 @@ void *cli_alloc(struct cli *cli, size_t n, size_t size);
 char *cli_text(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
 /* realloc(); the caller frees it. */
 void *cli_regrow(void *memory, size_t n, size_t size);
+/* A list of `n` items with room for one more at least; *cap: how many it has room for. */
+void *cli_grow(void *list, size_t n, size_t *cap, size_t size);
 /* For cli_close(): frees what the first two gave out. */
 void cli_memory_release(struct cli *cli);
 

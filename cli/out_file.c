@@ -1,14 +1,13 @@
 /*
  * out_file.c - standard output's place taken by a file.
  */
-#include "cli.h"
 #include "out_file.h"
 
-#include <ctype.h>
+#include "cli.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,8 +20,7 @@ static int is_in_place(const char *name)
 }
 
 static int put_into_fd(struct cli *cli, int fd, const char *name,
-                       int (*put)(struct cli *cli, const char *format, const brc_sel *sel),
-                       const char *format, const brc_sel *sel)
+                       int (*put)(struct cli *cli, const void *ctx), const void *ctx)
 {
     struct cli_out saved = cli->out;
     int rc, pretty = cli->doc.pretty;
@@ -30,7 +28,7 @@ static int put_into_fd(struct cli *cli, int fd, const char *name,
     cli_out_begin(&cli->out, fd, name);
     cli->out.color = 0;
     cli->doc.pretty = 0;
-    rc = put(cli, format, sel);
+    rc = put(cli, ctx);
     if (rc >= 0)
         rc = cli_out_flush(cli);
     cli_out_dispose(&cli->out);
@@ -42,8 +40,7 @@ static int put_into_fd(struct cli *cli, int fd, const char *name,
 }
 
 int cli_to_file(struct cli *cli, const char *name,
-                int (*put)(struct cli *cli, const char *format, const brc_sel *sel),
-                const char *format, const brc_sel *sel)
+                int (*put)(struct cli *cli, const void *ctx), const void *ctx)
 {
     const char *partial = cli_text(cli, "%s.%ld.partial", name, (long)getpid());
     int fd, rc;
@@ -52,23 +49,15 @@ int cli_to_file(struct cli *cli, const char *name,
     if (is_in_place(name)) {
         fd = open(name, O_WRONLY | O_TRUNC | O_CLOEXEC);
         return fd < 0 ? cli_fail_errno(cli, errno, name)
-                      : put_into_fd(cli, fd, name, put, format, sel);
+                      : put_into_fd(cli, fd, name, put, ctx);
     }
     fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return cli_fail_errno(cli, errno, name);
-    rc = put_into_fd(cli, fd, name, put, format, sel);
+    rc = put_into_fd(cli, fd, name, put, ctx);
     if (rc >= 0 && rename(partial, name) != 0)
         rc = cli_fail_errno(cli, errno, name);
     if (rc < 0)
         unlink(partial);
     return rc;
-}
-
-const char *cli_name_ending(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
-
-    return dot && dot > base && isalpha((unsigned char)dot[1]) ? dot : NULL;
 }

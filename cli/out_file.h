@@ -6,13 +6,10 @@
 
 #include "output.h"
 
-/* Runs `put` with cli->out leading to the file `name`. A regular file appears whole or
+/* Runs put(cli, ctx) with cli->out leading to the file `name`. A regular file appears whole or
  * not at all: it is written beside its name and takes that at the end. A pipe, a
  * device or a link is written to as it is. BRC_EINVAL where it is the repository. */
 int cli_to_file(struct cli *cli, const char *name,
-                int (*put)(struct cli *cli, const char *format, const brc_sel *sel),
-                const char *format, const brc_sel *sel);
-/* The ending of a file's name, ".npy"; NULL where it has none: ".x" and "v1.2" have none. */
-const char *cli_name_ending(const char *name);
+                int (*put)(struct cli *cli, const void *ctx), const void *ctx);
 
 #endif

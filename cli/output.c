@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { SHOWN_AT = 1 << 16, HELD_IN_MEMORY = 1 << 24, WRITTEN_AT_ONCE = 1 << 18 };
@@ -191,13 +190,4 @@ void cli_put_padded(struct cli *cli, const char *text, size_t width)
     cli_puts(cli, text);
     for (size_t n = cli_text_width(text); n < width; n++)
         cli_put(cli, " ", 1);
-}
-
-size_t cli_columns(void)
-{
-    struct winsize size;
-
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
-        return size.ws_col;
-    return 80;
 }

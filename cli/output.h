@@ -48,7 +48,5 @@ void cli_color_end(struct cli *cli);
 
 /* The text, then spaces up to `width` columns. */
 void cli_put_padded(struct cli *cli, const char *text, size_t width);
-/* How many columns the terminal has, 80 where that is not known. */
-size_t cli_columns(void);
 
 #endif

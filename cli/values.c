@@ -49,7 +49,7 @@ int cli_uint_option(struct cli *cli, const char *name, uint64_t low, uint64_t hi
         return BRC_OK;
     if (!cli_read_u64(&value, text) || value < low || value > high)
         return cli_usage(cli, "option --%s: '%s' is not a whole number from %llu to %llu", name,
-                         cli_escaped(cli, text), (unsigned long long)low, (unsigned long long)high);
+                         text, (unsigned long long)low, (unsigned long long)high);
     *out = value;
     return BRC_OK;
 }
@@ -68,12 +68,12 @@ int cli_dims_option(struct cli *cli, const char *name, uint64_t dims[BRC_MAX_NDI
         snprintf(item, sizeof(item), "%.*s", len < sizeof(item) ? (int)len : 0, p);
         if (!cli_read_u64(&dims[*ndim], item))
             return cli_usage(cli, "option --%s: '%.*s' in '%s' is not a size that fits 64 bits",
-                             name, (int)len, p, cli_escaped(cli, text));
+                             name, (int)len, p, text);
         ++*ndim;
         p += len;
         if (*p == ',' && !*++p)
             return cli_usage(cli, "option --%s: '%s' ends in a comma", name,
-                             cli_escaped(cli, text));
+                             text);
     }
     return BRC_OK;
 }
@@ -94,7 +94,7 @@ int cli_choice_option(struct cli *cli, const char *name, const char *choices, co
         }
         p += n + (p[n] == '|');
     }
-    return cli_usage(cli, "option --%s: '%s' is none of %s", name, cli_escaped(cli, text), choices);
+    return cli_usage(cli, "option --%s: '%s' is none of %s", name, text, choices);
 }
 
 int cli_time_option(struct cli *cli, const char *name, int64_t *out)
@@ -107,7 +107,7 @@ int cli_time_option(struct cli *cli, const char *name, int64_t *out)
         return cli_usage(cli,
                          "option --%s: '%s' is no time: give 2026-11-20, 2026-11-20T12:00:00Z, "
                          "2026-11-20T13:00:00+01:00 or @SECONDS",
-                         name, cli_escaped(cli, text));
+                         name, text);
     if (*out == 0) /* the library reads 0 as "now" */
         return cli_usage(cli, "option --%s: the first microsecond of 1970 cannot be given", name);
     return BRC_OK;
@@ -171,7 +171,22 @@ int cli_json_text_argument(struct cli *cli, const char *what, const char *text, 
         return BRC_OK;
     }
     if (!cli_json_valid(text))
-        return cli_usage(cli, "%s: '%s' is not valid JSON", what, cli_escaped(cli, text));
+        return cli_usage(cli, "%s: '%s' is not valid JSON", what, text);
     *out = text;
     return BRC_OK;
+}
+
+int cli_key_json(struct cli *cli, const char *what, const char *text, const char **key,
+                 const char **json)
+{
+    size_t len = strcspn(text, "=");
+    const char *value = text + len + 1;
+
+    if (len == 0 || text[len] != '=')
+        return cli_usage(cli, "%s'%s' is not KEY=JSON", what, text);
+    *key = cli_text(cli, "%.*s", (int)len, text);
+    if (value[0] != '@' && !cli_json_valid(value))
+        return cli_usage(cli, "%s%s: '%s' is not valid JSON; a string needs quotes: %s='\"%s\"'",
+                         what, *key, value, *key, value);
+    return cli_json_text_argument(cli, cli_text(cli, "%s%s", what, *key), value, json);
 }

@@ -28,6 +28,9 @@ int cli_choice_option(struct cli *cli, const char *name, const char *choices, co
 int cli_time_option(struct cli *cli, const char *name, int64_t *out);
 /* A JSON text, or @FILE with one. `what` names it in messages. */
 int cli_json_text_argument(struct cli *cli, const char *what, const char *text, const char **out);
+/* KEY=JSON in two. `what` stands in front of the key in messages: "attribute ". */
+int cli_key_json(struct cli *cli, const char *what, const char *text, const char **key,
+                 const char **json);
 /* All of a file as text, at most `limit` bytes. */
 int cli_read_file(struct cli *cli, const char *name, size_t limit, char **out);
 

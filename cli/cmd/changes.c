@@ -38,10 +38,8 @@ static void put_elements_json(struct cli *cli, const brc_change *change)
     }
     if (change->elements_changed == 0)
         return;
-    cli_json_key(cli, "first");
-    cli_json_dims(cli, change->first, change->ndim);
-    cli_json_key(cli, "last");
-    cli_json_dims(cli, change->last, change->ndim);
+    cli_json_member_dims(cli, "first", change->first, change->ndim);
+    cli_json_member_dims(cli, "last", change->last, change->ndim);
 }
 
 static void put_change_json(struct cli *cli, const brc_change *change)
@@ -52,8 +50,7 @@ static void put_change_json(struct cli *cli, const brc_change *change)
     cli_json_member(cli, "change", change_word(change->what));
     if (change->what == BRC_MOVED && change->from)
         cli_json_member(cli, "from", change->from);
-    cli_json_key(cli, "storage_only");
-    cli_json_bool(cli, change->storage_only);
+    cli_json_member_bool(cli, "storage_only", change->storage_only);
     cli_json_key(cli, "metadata");
     cli_json_open_line(cli, '[');
     for (size_t i = 0; i < change->nmetadata; i++)
@@ -213,10 +210,7 @@ static void keep_change_row(struct cli *cli, struct change_rows *rows, const brc
     struct change_row *row;
     const char *slash = change->kind == BRC_GROUP && strcmp(change->path, "/") != 0 ? "/" : "";
 
-    if (rows->n == rows->cap) {
-        rows->cap = rows->cap ? rows->cap * 2 : 64;
-        rows->rows = cli_regrow(rows->rows, rows->cap, sizeof(*rows->rows));
-    }
+    rows->rows = cli_grow(rows->rows, rows->n, &rows->cap, sizeof(*rows->rows));
     row = &rows->rows[rows->n++];
     row->what = change->what;
     row->name = cli_text(cli, "%s%s", cli_escaped(cli, change->path), slash);

@@ -37,13 +37,9 @@ static void print_codec(struct cli *cli, const brc_codec_info *info)
     cli_json_member(cli, "name", info->name);
     cli_json_member(cli, "kind", info->kind);
     cli_json_member(cli, "implementation", info->implementation);
-    cli_json_key(cli, "rank");
-    cli_json_token(cli, "", 0);
-    cli_printf(cli, "%d", info->rank);
-    cli_json_key(cli, "usable");
-    cli_json_bool(cli, info->usable);
-    cli_json_key(cli, "chosen");
-    cli_json_bool(cli, info->chosen);
+    cli_json_member_int(cli, "rank", info->rank);
+    cli_json_member_bool(cli, "usable", info->usable);
+    cli_json_member_bool(cli, "chosen", info->chosen);
     cli_json_member(cli, "owner", info->owner);
     cli_json_close(cli, '{');
 }
@@ -88,14 +84,10 @@ static void print_type(struct cli *cli, const brc_dtype_info *info)
     cli_json_open_line(cli, '{');
     cli_json_member(cli, "name", info->name);
     cli_json_member(cli, "kind", info->kind);
-    cli_json_key(cli, "item_size");
-    cli_json_token(cli, "", 0);
-    cli_printf(cli, "%llu", (unsigned long long)info->item_size);
+    cli_json_member_uint(cli, "item_size", info->item_size);
     cli_json_member(cli, "npy", info->npy ? info->npy : "");
-    cli_json_key(cli, "family");
-    cli_json_bool(cli, info->is_family);
-    cli_json_key(cli, "configured");
-    cli_json_bool(cli, info->configured);
+    cli_json_member_bool(cli, "family", info->is_family);
+    cli_json_member_bool(cli, "configured", info->configured);
     cli_json_member(cli, "owner", info->owner);
     cli_json_close(cli, '{');
 }
@@ -120,10 +112,7 @@ static void print_pipeline(struct cli *cli)
 {
     const char *codecs = brc_array_describe(cli->array)->codecs_json;
 
-    cli->doc.pretty = cli->out.terminal;
-    cli_json_raw(cli, codecs, strlen(codecs));
-    if (!cli->json)
-        cli_puts(cli, "\n");
+    cli_json_document(cli, codecs, strlen(codecs));
 }
 
 static int run_codecs(struct cli *cli)

@@ -38,8 +38,9 @@ static const char *default_author(struct cli *cli)
 }
 
 /* Is `key` set again by a later --meta? */
-static int meta_set_later(const struct cli *cli, size_t index, const char *key, size_t len)
+static int meta_set_later(const struct cli *cli, size_t index, const char *key)
 {
+    size_t len = strlen(key);
     const char *text;
 
     for (size_t i = index + 1; (text = cli_nth_value(cli, "meta", i)) != NULL; i++)
@@ -54,18 +55,10 @@ static int meta_option(struct cli *cli, const char **out)
     const char *text, *object = "";
 
     for (size_t i = 0; (text = cli_nth_value(cli, "meta", i)) != NULL; i++) {
-        size_t len = strcspn(text, "=");
-        const char *key = cli_text(cli, "%.*s", (int)len, text), *json;
+        const char *key, *json;
 
-        if (len == 0 || text[len] != '=')
-            return cli_usage(cli, "option --meta: '%s' is no KEY=JSON", text);
-        if (text[len + 1] != '@' && !cli_json_valid(text + len + 1))
-            return cli_usage(cli,
-                             "option --meta: %s: '%s' is not valid JSON; a string is written with "
-                             "quotes: %s='\"%s\"'",
-                             key, text + len + 1, key, text + len + 1);
-        CLI_TRY(cli_json_text_argument(cli, "option --meta", text + len + 1, &json));
-        if (!meta_set_later(cli, i, text, len))
+        CLI_TRY(cli_key_json(cli, "option --meta: ", text, &key, &json));
+        if (!meta_set_later(cli, i, key))
             object = cli_text(cli, "%s%s%s:%s", object, object[0] ? "," : "",
                               cli_json_quoted(cli, key), json);
     }
@@ -122,19 +115,13 @@ static int run_commit(struct cli *cli)
         CLI_TRY(keep_of_amended(cli, &opts));
     if (!opts.author)
         opts.author = default_author(cli);
-    CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
-    branch = cli_text(cli, "%s", branch);
+    CLI_TRY(cli_branch(cli, &branch));
     CLI_TRY(brc_session_commit(&id, cli->session, &opts, &cli->err));
     cli_done(cli);
     cli_say(cli, "[%s %s] %s", cli_escaped(cli, branch), cli_short_id(cli, &id),
             cli_subject(cli, opts.message));
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "id", cli_long_id(cli, &id));
-        cli_json_member(cli, "branch", branch);
-        cli_json_member(cli, "message", opts.message);
-        cli_json_close(cli, '{');
-    }
+    cli_json_answer(cli, "id", cli_long_id(cli, &id), "branch", branch, "message", opts.message,
+                    NULL);
     return BRC_OK;
 }
 

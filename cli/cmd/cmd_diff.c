@@ -17,8 +17,7 @@ static int put_status(struct cli *cli, const char *branch, int clean, int unborn
     if (cli->json) {
         cli_json_open(cli, '{');
         cli_json_member(cli, "branch", branch);
-        cli_json_key(cli, "clean");
-        cli_json_bool(cli, clean);
+        cli_json_member_bool(cli, "clean", clean);
     } else {
         cli_puts(cli, "On branch ");
         cli_color(cli, CLI_GREEN);
@@ -42,8 +41,7 @@ static int run_status(struct cli *cli)
 
     CLI_TRY(cli_open_view(cli));
     CLI_TRY(brc_session_clean(&clean, cli->session, &cli->err));
-    CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
-    branch = cli_text(cli, "%s", branch);
+    CLI_TRY(cli_branch(cli, &branch));
     CLI_TRY(cli_refs_read(cli, &refs));
     return put_status(cli, branch, clean, cli_refs_unborn(&refs));
 }

@@ -247,12 +247,7 @@ static int run_export(struct cli *cli)
     CLI_TRY(brc_export(cli->session, path, dest, &opts, &cli->err));
     cli_done(cli);
     cli_say(cli, "exported %s to %s", cli_escaped(cli, path), cli_escaped(cli, dest));
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "path", path);
-        cli_json_member(cli, "dest", dest);
-        cli_json_close(cli, '{');
-    }
+    cli_json_answer(cli, "path", path, "dest", dest, NULL);
     return BRC_OK;
 }
 

@@ -32,10 +32,7 @@ static int keep_finding(void *ctx, const brc_damage *damage)
     struct cli *cli = found->cli;
     struct finding *finding;
 
-    if (found->n == found->cap) {
-        found->cap = found->cap ? found->cap * 2 : 16;
-        found->list = cli_regrow(found->list, found->cap, sizeof(*found->list));
-    }
+    found->list = cli_grow(found->list, found->n, &found->cap, sizeof(*found->list));
     finding = &found->list[found->n++];
     finding->id = cli_long_id(cli, &damage->id);
     finding->kind = cli_text(cli, "%s", damage->kind);
@@ -95,8 +92,7 @@ static void put_fsck(struct cli *cli, const struct findings *found, uint64_t che
         missing += found->list[i].missing != 0;
     if (cli->json) {
         cli_json_open(cli, '{');
-        cli_json_key(cli, "ok");
-        cli_json_bool(cli, found->n == 0);
+        cli_json_member_bool(cli, "ok", found->n == 0);
         cli_json_member_uint(cli, "objects_checked", checked);
         put_findings_json(cli, "damaged", found, 0);
         put_findings_json(cli, "missing", found, 1);

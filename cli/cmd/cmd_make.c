@@ -13,14 +13,9 @@ static int run_init(struct cli *cli)
 
     CLI_TRY(cli_open(cli, BRC_OPEN_CREATE));
     cli_done(cli);
-    CLI_TRY(brc_head(&branch, cli->repo, &cli->err));
+    CLI_TRY(cli_branch(cli, &branch));
     cli_say(cli, "made %s, on branch %s", cli_escaped(cli, cli->file), cli_escaped(cli, branch));
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "file", cli->file);
-        cli_json_member(cli, "branch", branch);
-        cli_json_close(cli, '{');
-    }
+    cli_json_answer(cli, "file", cli->file, "branch", branch, NULL);
     return BRC_OK;
 }
 
@@ -44,15 +39,6 @@ static const struct cli_option group_options[] = {
     CLI_OPTIONS_END
 };
 
-static void print_path_document(struct cli *cli, const char *path)
-{
-    if (!cli->json)
-        return;
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "path", path);
-    cli_json_close(cli, '{');
-}
-
 /* --attrs, checked; NULL where it is not given. */
 static int attrs_option(struct cli *cli, const char **out)
 {
@@ -70,7 +56,7 @@ static int run_group(struct cli *cli)
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(brc_group_create(cli->session, path, attrs, &cli->err));
     cli_say(cli, "made group %s", cli_escaped(cli, path));
-    print_path_document(cli, path);
+    cli_json_answer(cli, "path", path, NULL);
     return BRC_OK;
 }
 
@@ -211,10 +197,8 @@ static void print_created(struct cli *cli, const char *path)
         return;
     cli_json_open(cli, '{');
     cli_json_member(cli, "path", path);
-    cli_json_key(cli, "shape");
-    cli_json_dims(cli, info->shape, info->ndim);
-    cli_json_key(cli, "chunk_shape");
-    cli_json_dims(cli, info->chunk, info->ndim);
+    cli_json_member_dims(cli, "shape", info->shape, info->ndim);
+    cli_json_member_dims(cli, "chunk_shape", info->chunk, info->ndim);
     cli_json_close(cli, '{');
 }
 

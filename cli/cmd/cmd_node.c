@@ -15,11 +15,7 @@ static int run_rm(struct cli *cli)
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(brc_node_remove(cli->session, path, &cli->err));
     cli_say(cli, "removed %s", cli_escaped(cli, path));
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "path", path);
-        cli_json_close(cli, '{');
-    }
+    cli_json_answer(cli, "path", path, NULL);
     return BRC_OK;
 }
 
@@ -39,12 +35,7 @@ const struct cli_command cli_command_rm = {
 static void print_from_to(struct cli *cli, const char *done, const char *from, const char *to)
 {
     cli_say(cli, "%s %s to %s", done, cli_escaped(cli, from), cli_escaped(cli, to));
-    if (!cli->json)
-        return;
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "from", from);
-    cli_json_member(cli, "to", to);
-    cli_json_close(cli, '{');
+    cli_json_answer(cli, "from", from, "to", to, NULL);
 }
 
 static int run_mv(struct cli *cli)
@@ -112,35 +103,10 @@ static int print_attrs(struct cli *cli, const char *path, const char *key)
 
     CLI_TRY(cli_open_view(cli));
     rc = brc_attrs_get(&json, cli->session, path, key, &cli->err);
-    if (rc >= 0) {
-        cli->doc.pretty = cli->out.terminal;
-        cli_json_raw(cli, (const char *)json.data, json.len);
-        if (!cli->json)
-            cli_puts(cli, "\n");
-    }
+    if (rc >= 0)
+        cli_json_document(cli, (const char *)json.data, json.len);
     brc_buf_dispose(&json);
     return rc;
-}
-
-/* Splits KEY=JSON. */
-static int read_setting(struct cli *cli, const char *text, struct attr_setting *out)
-{
-    const char *equals = strchr(text, '=');
-
-    if (!equals)
-        return cli_usage(cli, "'%s' is no KEY=JSON; one KEY alone is read", cli_escaped(cli, text));
-    if (equals == text)
-        return cli_usage(cli, "'%s' has no key in front of '='", cli_escaped(cli, text));
-    out->key = cli_text(cli, "%.*s", (int)(equals - text), text);
-    if (equals[1] == '@')
-        return cli_json_text_argument(cli, text, equals + 1, &out->json);
-    if (!cli_json_valid(equals + 1))
-        return cli_usage(cli,
-                         "attribute %s: '%s' is not valid JSON; a string is written with quotes: "
-                         "%s='\"%s\"'",
-                         out->key, equals + 1, out->key, equals + 1);
-    out->json = equals + 1;
-    return BRC_OK;
 }
 
 static int apply_settings(struct cli *cli, const char *path, const struct attr_setting *settings,
@@ -188,7 +154,8 @@ static int run_attrs(struct cli *cli)
     if (cli_has(cli, "at"))
         return cli_usage(cli, "--at is for reading: a version cannot be changed");
     for (size_t i = 0; i < n; i++)
-        CLI_TRY(read_setting(cli, cli_operand(cli, i + 2), &settings[i]));
+        CLI_TRY(cli_key_json(cli, "attribute ", cli_operand(cli, i + 2), &settings[i].key,
+                             &settings[i].json));
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(brc_begin(cli->repo, &cli->err));
     CLI_TRY(cli_end(cli, apply_settings(cli, path, settings, n)));

@@ -5,7 +5,9 @@
 #include "../out_file.h"
 #include "commands.h"
 #include "print_array.h"
+#include "stream_array.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -16,25 +18,41 @@ static const struct cli_option read_options[] = {
     CLI_OPTIONS_END
 };
 
-static int read_as(struct cli *cli, const char *format, const brc_sel *sel)
+struct reading {
+    const char *format, *file; /* file NULL: standard output */
+    brc_sel sel;
+};
+
+static int read_as(struct cli *cli, const struct reading *what)
 {
-    if (strcmp(format, "json") == 0)
-        return cli_stream_json(cli, sel);
-    if (strcmp(format, "csv") == 0)
-        return cli_stream_csv(cli, sel);
-    if (strcmp(format, "raw") == 0)
-        return cli_stream_raw(cli, sel);
-    if (strcmp(format, "npy") == 0)
-        return cli_stream_npy(cli, sel);
-    return cli_print_array(cli, sel);
+    if (strcmp(what->format, "json") == 0)
+        return cli_stream_json(cli, &what->sel);
+    if (strcmp(what->format, "csv") == 0)
+        return cli_stream_csv(cli, &what->sel);
+    if (strcmp(what->format, "raw") == 0)
+        return cli_stream_raw(cli, &what->sel);
+    if (strcmp(what->format, "npy") == 0)
+        return cli_stream_npy(cli, &what->sel);
+    return cli_print_array(cli, &what->sel);
 }
 
-static int read_as_file(struct cli *cli, const char *format, const brc_sel *sel)
+static int read_as_file(struct cli *cli, const void *ctx)
 {
-    CLI_TRY(read_as(cli, format, sel));
-    if (strcmp(format, "json") == 0)
+    const struct reading *what = ctx;
+
+    CLI_TRY(read_as(cli, what));
+    if (strcmp(what->format, "json") == 0)
         cli_puts(cli, "\n");
     return BRC_OK;
+}
+
+/* The ending of a file's name, ".npy"; NULL where it has none, as ".x" and "v1.2". */
+static const char *name_ending(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
+
+    return dot && dot > base && isalpha((unsigned char)dot[1]) ? dot : NULL;
 }
 
 /* What is named outweighs what is guessed: --format, else FILE's ending, else text. */
@@ -43,7 +61,7 @@ static int format_by_name(struct cli *cli, const char *file, const char **format
     static const char *const endings[][2] = { { ".npy", "npy" },  { ".json", "json" },
                                               { ".csv", "csv" },  { ".txt", "text" },
                                               { ".raw", "raw" },  { ".bin", "raw" } };
-    const char *ending = cli_name_ending(file);
+    const char *ending = name_ending(file);
 
     if (!ending)
         return BRC_OK;
@@ -59,71 +77,69 @@ static int format_by_name(struct cli *cli, const char *file, const char **format
                     file, ending);
 }
 
-static int choose_format(struct cli *cli, const char **format, const char **file)
+static int choose_format(struct cli *cli, struct reading *what)
 {
+    const char **format = &what->format;
+
     *format = cli->json ? "json" : "text";
-    *file = cli_value(cli, "output");
-    if (*file && strcmp(*file, "-") == 0)
-        *file = NULL;
-    if (*file && !cli_has(cli, "format"))
-        CLI_TRY(format_by_name(cli, *file, format));
+    what->file = cli_value(cli, "output");
+    if (what->file && strcmp(what->file, "-") == 0)
+        what->file = NULL;
+    if (what->file && !cli_has(cli, "format"))
+        CLI_TRY(format_by_name(cli, what->file, format));
     CLI_TRY(cli_choice_option(cli, "format", "text|json|csv|npy|raw", format));
-    if (cli->json && !*file && strcmp(*format, "json") != 0)
+    if (what->file)
+        return BRC_OK;
+    if (cli->json && strcmp(*format, "json") != 0)
         return cli_usage(cli, "--json and --format %s both want standard output: add -o FILE",
                          *format);
-    if (!*file && cli->out.terminal && (strcmp(*format, "npy") == 0 || strcmp(*format, "raw") == 0))
+    if (cli->out.terminal && (strcmp(*format, "npy") == 0 || strcmp(*format, "raw") == 0))
         return cli_usage(cli, "--format %s is not for a terminal: add -o FILE, or a pipe", *format);
     return BRC_OK;
 }
 
-static void print_output_file(struct cli *cli, const char *format, const char *file)
+static int check_selection(struct cli *cli, const struct reading *what, const char *path)
 {
-    if (!cli->json)
-        return;
-    cli_json_open(cli, '{');
-    cli_json_member(cli, "file", file);
-    cli_json_member(cli, "format", format);
-    cli_json_close(cli, '{');
+    const brc_array_info *info = brc_array_describe(cli->array);
+
+    if (strcmp(what->format, "text") != 0 && brc_sel_count(&what->sel) > (uint64_t)1 << 56)
+        return cli_fail(cli, BRC_ELIMIT, "%s: the selection has more than 2^56 elements", path);
+    if (!info->readable)
+        return cli_fail(cli, BRC_EUNSUPPORTED, "%s cannot be read: %s", path, info->why);
+    return BRC_OK;
+}
+
+static int read_to_output(struct cli *cli, const struct reading *what)
+{
+    if (strcmp(what->format, "json") == 0) {
+        cli->out.hold = 1; /* a document is whole, or not there */
+        cli->doc.pretty = cli->out.terminal;
+    }
+    return read_as(cli, what);
 }
 
 static int run_read(struct cli *cli)
 {
-    const char *path = cli_path(cli, cli_operand(cli, 1)), *slice = cli_operand(cli, 2);
-    const char *format, *file;
-    brc_sel sel;
+    const char *path = cli_path(cli, cli_operand(cli, 1));
+    struct reading what;
     int rc;
 
-    CLI_TRY(choose_format(cli, &format, &file));
+    CLI_TRY(choose_format(cli, &what));
     CLI_TRY(cli_open_view(cli));
     CLI_TRY(cli_open_array(cli, path));
-    if (slice)
-        CLI_TRY(brc_sel_parse(&sel, cli->array, slice, &cli->err));
-    else
-        brc_sel_all(&sel, cli->array);
-    if (strcmp(format, "text") != 0 && brc_sel_count(&sel) > (uint64_t)1 << 56)
-        return cli_fail(cli, BRC_ELIMIT, "%s: the selection has more than 2^56 elements", path);
-    if (!brc_array_describe(cli->array)->readable)
-        return cli_fail(cli, BRC_EUNSUPPORTED, "%s cannot be read: %s", path,
-                        brc_array_describe(cli->array)->why);
-    if (file) {
-        cli_progress_total(cli, &sel);
-        rc = cli_to_file(cli, file, read_as_file, format, &sel);
-        brc_progress_end(cli->repo, rc);
-        CLI_TRY(rc);
-        cli_done(cli);
-        print_output_file(cli, format, file);
-        return BRC_OK;
-    }
-    if (strcmp(format, "json") == 0) {
-        cli->out.hold = 1; /* a document is whole, or not there */
-        cli->doc.pretty = cli->out.terminal;
-    }
-    if (strcmp(format, "text") == 0) /* of which little is read */
-        return read_as(cli, format, &sel);
-    cli_progress_total(cli, &sel);
-    rc = read_as(cli, format, &sel);
+    CLI_TRY(cli_select(cli, cli_operand(cli, 2), &what.sel));
+    CLI_TRY(check_selection(cli, &what, path));
+    if (!what.file && strcmp(what.format, "text") == 0) /* of which little is read */
+        return read_as(cli, &what);
+    cli_progress_total(cli, &what.sel);
+    rc = what.file ? cli_to_file(cli, what.file, read_as_file, &what) : read_to_output(cli, &what);
     brc_progress_end(cli->repo, rc);
-    return rc;
+    CLI_TRY(rc);
+    if (what.file) {
+        cli_done(cli);
+        cli_json_answer(cli, "file", what.file, "format", what.format, NULL);
+    }
+    return BRC_OK;
 }
 
 const struct cli_command cli_command_read = {

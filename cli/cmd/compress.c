@@ -63,7 +63,7 @@ static int compress_level(struct cli *cli, const char *text, int64_t fallback, i
     *out = fallback;
     if (text && !cli_read_i64(out, text))
         return cli_usage(cli, "option --compress: level '%s' is not a whole number",
-                         cli_escaped(cli, text));
+                         text);
     return BRC_OK;
 }
 
@@ -86,7 +86,7 @@ static int blosc_json(struct cli *cli, const char *rest, const char *dtype, cons
     CLI_TRY(compress_level(cli, level_text, 1, &level));
     if (rest)
         return cli_usage(cli, "option --compress: ':%s' is too much for blosc",
-                         cli_escaped(cli, rest));
+                         rest);
     if (size)
         typesize = cli_text(cli, "\"typesize\":%u,", size);
     *out = cli_text(cli,
@@ -107,7 +107,7 @@ static int level_json(struct cli *cli, const char *name, const char *rest, const
     CLI_TRY(compress_level(cli, level_text, is_zstd ? 1 : 6, &level));
     if (rest)
         return cli_usage(cli, "option --compress: ':%s' is too much for %s",
-                         cli_escaped(cli, rest), name);
+                         rest, name);
     *out = cli_text(cli, "{\"name\":\"%s\",\"configuration\":{\"level\":%lld%s}}", name,
                     (long long)level, is_zstd ? ",\"checksum\":false" : "");
     return BRC_OK;
@@ -134,7 +134,7 @@ int cli_codecs_option(struct cli *cli, const char *dtype, const char **out)
         CLI_TRY(level_json(cli, name, rest, &codec));
     else
         return cli_usage(cli, "option --compress: '%s' is none of " CLI_COMPRESS_VALUE,
-                         cli_escaped(cli, cli_value(cli, "compress")));
+                         cli_value(cli, "compress"));
     if (codec)
         *out = cli_text(cli, "[%s,%s]", serializer_json(dtype), codec);
     return BRC_OK;

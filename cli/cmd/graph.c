@@ -20,10 +20,7 @@ static size_t lane_of(const struct cli_graph *graph, const brc_oid *id)
 
 static void insert_lane(struct cli_graph *graph, size_t at, const brc_oid *id)
 {
-    if (graph->n == graph->cap) {
-        graph->cap = graph->cap ? graph->cap * 2 : 8;
-        graph->lanes = cli_regrow(graph->lanes, graph->cap, sizeof(*graph->lanes));
-    }
+    graph->lanes = cli_grow(graph->lanes, graph->n, &graph->cap, sizeof(*graph->lanes));
     memmove(graph->lanes + at + 1, graph->lanes + at, (graph->n - at) * sizeof(*graph->lanes));
     graph->lanes[at] = *id;
     graph->n++;

@@ -23,10 +23,7 @@ int cli_refs_read(struct cli *cli, struct cli_refs *out)
     out->n = 0;
     CLI_TRY(brc_refs(&cli->iter, cli->repo, &cli->err));
     while ((rc = brc_refs_next(cli->iter, &ref, &cli->err)) == 1) {
-        if (n == cap) {
-            cap = cap ? cap * 2 : 16;
-            refs = cli_regrow(refs, cap, sizeof(*refs));
-        }
+        refs = cli_grow(refs, n, &cap, sizeof(*refs));
         refs[n].name = cli_text(cli, "%s", ref.name);
         refs[n].message = cli_text(cli, "%s", ref.message ? ref.message : "");
         refs[n].is_tag = ref.is_tag;
@@ -42,6 +39,21 @@ int cli_refs_read(struct cli *cli, struct cli_refs *out)
     out->n = n;
     free(refs);
     return rc;
+}
+
+int cli_ref_find(struct cli *cli, const char *name, int is_tag, int *has, brc_oid *id)
+{
+    struct cli_refs refs;
+
+    *has = 0;
+    CLI_TRY(cli_refs_read(cli, &refs));
+    for (size_t i = 0; i < refs.n && !*has; i++) {
+        const struct cli_ref *ref = &refs.refs[i];
+
+        *has = !ref->is_tag == !is_tag && !ref->is_unborn && strcmp(ref->name, name) == 0;
+        *id = ref->id;
+    }
+    return BRC_OK;
 }
 
 int cli_refs_unborn(const struct cli_refs *refs)
@@ -66,24 +78,17 @@ static void put_ref_names(struct cli *cli, const char *key, const struct cli_ref
     cli_json_close(cli, '[');
 }
 
-static void put_id(struct cli *cli, const brc_oid *id)
-{
-    char hex[65];
-
-    cli_json_string(cli, brc_oid_format(hex, id));
-}
-
 void cli_commit_members(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs)
 {
     char time[CLI_TIME_CAP];
     const char *meta = commit->meta_json && commit->meta_json[0] ? commit->meta_json : "{}";
 
     cli_json_key(cli, "id");
-    put_id(cli, &commit->id);
+    cli_json_id(cli, &commit->id);
     cli_json_key(cli, "parents");
     cli_json_open_line(cli, '[');
     for (size_t i = 0; i < commit->nparents; i++)
-        put_id(cli, &commit->parents[i]);
+        cli_json_id(cli, &commit->parents[i]);
     cli_json_close(cli, '[');
     cli_json_member(cli, "author", commit->author);
     cli_json_member(cli, "time", cli_format_time(time, commit->time_us));

@@ -23,6 +23,8 @@ struct cli_refs {
 
 /* All branches and tags; lasts as long as `cli`. */
 int cli_refs_read(struct cli *cli, struct cli_refs *refs);
+/* *has: 0 where this branch or tag is not there, or has no commit yet; else *id. */
+int cli_ref_find(struct cli *cli, const char *name, int is_tag, int *has, brc_oid *id);
 /* 1 where the current branch has no commit yet. */
 int cli_refs_unborn(const struct cli_refs *refs);
 int cli_same_id(const brc_oid *a, const brc_oid *b);

@@ -8,6 +8,7 @@
  * break at LINE_WIDTH.
  */
 #include "print_array.h"
+#include "stream_array.h"
 
 #include "../cli.h"
 

@@ -4,7 +4,7 @@
  */
 #include "../cli.h"
 #include "parts.h"
-#include "print_array.h"
+#include "stream_array.h"
 
 #include <string.h>
 
@@ -29,6 +29,15 @@ size_t cli_element_len(const brc_array_info *info, const uint8_t *at)
     if (info->item_size > 0)
         return info->item_size;
     return 4 + ((size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24);
+}
+
+int cli_check_raw(struct cli *cli, const char *what)
+{
+    const uint16_t probe = 1;
+
+    if (*(const uint8_t *)&probe != 1)
+        return cli_fail(cli, BRC_EUNSUPPORTED, "%s needs a little-endian machine", what);
+    return BRC_OK;
 }
 
 static struct seen_shape shape_seen(const brc_sel *sel)
@@ -76,10 +85,7 @@ static int stream_raw_part(struct streamed *out, const brc_buf *part, size_t n)
 
 int cli_stream_raw(struct cli *cli, const brc_sel *sel)
 {
-    const uint16_t probe = 1;
-
-    if (*(const uint8_t *)&probe != 1)
-        return cli_fail(cli, BRC_EUNSUPPORTED, "--format raw needs a little-endian machine");
+    CLI_TRY(cli_check_raw(cli, "--format raw"));
     return stream_parts(cli, sel, BINARY_PART, stream_raw_part);
 }
 
@@ -201,8 +207,7 @@ int cli_stream_json(struct cli *cli, const brc_sel *sel)
     struct seen_shape shape = shape_seen(sel);
 
     cli_json_open(cli, '{');
-    cli_json_key(cli, "shape");
-    cli_json_dims(cli, shape.dims, shape.ndim);
+    cli_json_member_dims(cli, "shape", shape.dims, shape.ndim);
     cli_json_key(cli, "data_type");
     cli_json_dtype(cli, dtype);
     cli_json_key(cli, "data");

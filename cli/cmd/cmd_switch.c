@@ -1,0 +1,155 @@
+/*
+ * cmd_switch.c - switch, restore, reset: going to what was there.
+ */
+#include "../cli.h"
+#include "commands.h"
+#include "history.h"
+
+/* ---- switch ---------------------------------------------------------------------- */
+
+static const struct cli_option switch_options[] = {
+    { "create", 'c', 0, NULL, "make the branch first, at REV or HEAD" },
+    { "discard", 0, 0, NULL, "drop uncommitted changes" },
+    CLI_OPTIONS_END
+};
+
+static int create_and_switch(struct cli *cli, const char *branch)
+{
+    int discard = cli_has(cli, "discard"), rc;
+
+    if (!cli_has(cli, "create"))
+        return brc_switch(cli->repo, branch, discard, &cli->err);
+    CLI_TRY(brc_begin(cli->repo, &cli->err));
+    rc = brc_branch_create(cli->repo, branch, cli_operand(cli, 2), &cli->err);
+    if (rc >= 0)
+        rc = brc_switch(cli->repo, branch, discard, &cli->err);
+    return cli_end(cli, rc);
+}
+
+static int run_switch(struct cli *cli)
+{
+    const char *branch = cli_operand(cli, 1);
+
+    if (cli->args.noperands > 2 && !cli_has(cli, "create"))
+        return cli_usage(cli, "'%s' is one argument too many: REV goes with -c",
+                         cli_operand(cli, 2));
+    CLI_TRY(cli_open(cli, 0));
+    CLI_TRY(create_and_switch(cli, branch));
+    cli_say(cli, "on branch %s", cli_escaped(cli, branch));
+    cli_json_answer(cli, "branch", branch, NULL);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_switch = {
+    .name = "switch",
+    .group = "Versions",
+    .summary = "make another branch the current one",
+    .usage = "FILE BRANCH [--discard]\nFILE -c BRANCH [REV] [--discard]",
+    .details = "Refused where there are uncommitted changes, unless --discard drops them.",
+    .examples = "breccia switch climate.brc main\nbreccia switch climate.brc -c experiment",
+    .options = switch_options,
+    .min_operands = 2,
+    .max_operands = 3,
+    .run = run_switch,
+};
+
+/* ---- restore, reset ----------------------------------------------------------------- */
+
+static const struct cli_option restore_options[] = {
+    { "from", 0, 1, "REV", "as it was there; HEAD where not given" },
+    { "slice", 0, 1, "SLICE", "these elements of an array alone" },
+    CLI_OPTIONS_END
+};
+
+static int run_restore(struct cli *cli)
+{
+    const char *path = cli_path(cli, cli_operand(cli, 1));
+    const char *from = cli_value(cli, "from"), *slice = cli_value(cli, "slice");
+    brc_sel sel;
+
+    CLI_TRY(cli_open_edit(cli));
+    if (slice) {
+        CLI_TRY(cli_open_array(cli, path));
+        CLI_TRY(cli_select(cli, slice, &sel));
+        CLI_TRY(brc_array_restore(cli->array, &sel, from, &cli->err));
+    } else {
+        CLI_TRY(brc_node_restore(cli->session, path, from, &cli->err));
+    }
+    cli_say(cli, "restored %s%s%s from %s", cli_escaped(cli, path), slice ? " " : "",
+            slice ? cli_escaped(cli, slice) : "", cli_escaped(cli, from ? from : "HEAD"));
+    cli_json_answer(cli, "path", path, "from", from ? from : "HEAD", NULL);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_restore = {
+    .name = "restore",
+    .group = "Versions",
+    .summary = "make a node, or a part of it, what it was",
+    .usage = "FILE PATH [--from REV] [--slice SLICE]",
+    .details = "The branch stays where it is: what is restored is an uncommitted change. A node\n"
+               "that was not there is removed.",
+    .examples = "breccia restore climate.brc /t2m\n"
+                "breccia restore climate.brc /t2m --from v1.0 --slice '[0:31]'",
+    .options = restore_options,
+    .min_operands = 2,
+    .max_operands = 2,
+    .flags = CLI_POOL | CLI_PATH,
+    .run = run_restore,
+};
+
+static const struct cli_option reset_options[] = {
+    { "hard", 0, 0, NULL, "drop uncommitted changes too" },
+    CLI_OPTIONS_END
+};
+
+static void report_reset(struct cli *cli, const char *branch, const brc_oid *id,
+                         const brc_oid *was)
+{
+    const char *back = "";
+
+    if (was && !cli_same_id(id, was))
+        back = cli_text(cli, " (was %s); 'breccia reset %s %s' goes back", cli_short_id(cli, was),
+                        cli_escaped(cli, cli->file), cli_short_id(cli, was));
+    cli_say(cli, "%s is at %s%s", cli_escaped(cli, branch), cli_short_id(cli, id), back);
+    if (!cli->json)
+        return;
+    cli_json_open(cli, '{');
+    cli_json_member(cli, "branch", branch);
+    cli_json_member(cli, "id", cli_long_id(cli, id));
+    if (was)
+        cli_json_member(cli, "was", cli_long_id(cli, was));
+    cli_json_close(cli, '{');
+}
+
+static int run_reset(struct cli *cli)
+{
+    const char *rev = cli_operand(cli, 1), *branch;
+    brc_oid id, was;
+    int has, rc;
+
+    CLI_TRY(cli_open(cli, 0));
+    CLI_TRY(cli_branch(cli, &branch));
+    CLI_TRY(brc_begin(cli->repo, &cli->err));
+    rc = brc_resolve(&id, cli->repo, rev, &cli->err);
+    if (rc >= 0)
+        rc = cli_ref_find(cli, branch, 0, &has, &was);
+    if (rc >= 0)
+        rc = brc_reset(cli->repo, rev, cli_has(cli, "hard"), NULL, &cli->err);
+    CLI_TRY(cli_end(cli, rc));
+    report_reset(cli, branch, &id, has ? &was : NULL);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_reset = {
+    .name = "reset",
+    .group = "Versions",
+    .summary = "move the current branch to another version",
+    .usage = "FILE REV [--hard]",
+    .details = "Uncommitted changes stay, unless --hard drops them for good. Where the branch was\n"
+               "is said: under that id its commits stay in the file.",
+    .examples = "breccia reset climate.brc HEAD~1\nbreccia reset climate.brc v1.0 --hard",
+    .options = reset_options,
+    .min_operands = 2,
+    .max_operands = 2,
+    .run = run_reset,
+};
