@@ -103,19 +103,6 @@ void brc_progress_end(breccia *repo, int rc)
     brc_task_end(repo, &repo->caller_task, rc);
 }
 
-int brc_begin(breccia *repo, brc_error *err)
-{
-    return brc_store_begin(repo->store, err);
-}
-
-int brc_end(breccia *repo, int keep, brc_error *err)
-{
-    int rc = brc_store_end(repo->store, keep, err);
-    if (!keep || rc < 0) /* what sessions have read of it is gone */
-        repo->changes++;
-    return rc;
-}
-
 /* ---- what a registry holds -------------------------------- */
 
 typedef struct registry_list {

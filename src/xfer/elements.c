@@ -108,6 +108,38 @@ done:
     return rc;
 }
 
+int brc_elements_import_file(brc_session *s, const char *file, brc_elements_open_fn open,
+                             const char *path, const brc_xfer_opts *opts, brc_error *err)
+{
+    brc_elements e = { 0 };
+    brc_input *in = NULL;
+    int rc;
+
+    BRC_GO(brc_input_open(&in, file, err));
+    BRC_GO(open(&e, in, brc_session_registry(s), err));
+    BRC_GO(brc_elements_import(s, path, &e, in, opts, err));
+done:
+    brc_elements_free(&e);
+    brc_input_free(in);
+    return rc;
+}
+
+int brc_elements_file_bytes(uint64_t *bytes, const brc_session *s, const char *file,
+                            brc_elements_open_fn open, brc_error *err)
+{
+    brc_elements e = { 0 };
+    brc_input *in = NULL;
+    int rc;
+
+    BRC_GO(brc_input_open(&in, file, err));
+    BRC_GO(open(&e, in, brc_session_registry(s), err));
+    *bytes = e.bytes;
+done:
+    brc_elements_free(&e);
+    brc_input_free(in);
+    return rc;
+}
+
 int brc_array_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_array_info *info,
                          brc_error *err)
 {

@@ -30,12 +30,15 @@ BRC_MUST_USE int brc_elements_write(brc_array *a, const brc_sel *sel, const brc_
 BRC_MUST_USE int brc_array_dtype_open(brc_dtype **out, const brc_registry *reg,
                                       const brc_array_info *info, brc_error *err);
 
-/* .npy: reads the header, up to the first element; the file's size is checked. */
-BRC_MUST_USE int brc_npy_open(brc_elements *out, brc_input *in, const brc_registry *reg,
-                              brc_error *err);
-/* IDX: the same. brc_is_idx: by the first bytes. */
-int brc_is_idx(const uint8_t *head, size_t n);
-BRC_MUST_USE int brc_idx_open(brc_elements *out, brc_input *in, const brc_registry *reg,
-                              brc_error *err);
+/* Reads a file's header, up to the first element. */
+typedef int (*brc_elements_open_fn)(brc_elements *out, brc_input *in, const brc_registry *reg,
+                                    brc_error *err);
+/* Makes the array `path` of a file that holds one. */
+BRC_MUST_USE int brc_elements_import_file(brc_session *s, const char *file,
+                                          brc_elements_open_fn open, const char *path,
+                                          const brc_xfer_opts *opts, brc_error *err);
+/* The bytes of its elements, as its header says. */
+BRC_MUST_USE int brc_elements_file_bytes(uint64_t *bytes, const brc_session *s, const char *file,
+                                         brc_elements_open_fn open, brc_error *err);
 
 #endif

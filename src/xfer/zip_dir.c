@@ -24,6 +24,11 @@ static int bad_zip(brc_error *err, const char *file, const char *what)
     return brc_fail(err, BRC_EINVAL, "%s: %s", file, what);
 }
 
+int brc_is_zip(const uint8_t *head, size_t n)
+{
+    return n >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
+}
+
 static int pread_fully(int fd, void *dst, size_t len, uint64_t at, const char *file, brc_error *err)
 {
     uint8_t *to = dst;

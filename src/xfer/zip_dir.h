@@ -34,6 +34,8 @@ typedef struct brc_zip_dir {
     brc_buf records; /* the directory: names point into it   */
 } brc_zip_dir;
 
+/* By the first bytes. */
+int brc_is_zip(const uint8_t *head, size_t n);
 /* Reads the directory; entries are in its order. */
 BRC_MUST_USE int brc_zip_dir_read(brc_zip_dir *out, int fd, uint64_t file_size, const char *file,
                                   brc_error *err);

@@ -18,6 +18,29 @@ void brc_repo_unref(breccia *repo)
     free(repo);
 }
 
+/* ---- transactions -------------------------------- */
+
+int brc_begin(breccia *repo, brc_error *err)
+{
+    return brc_store_begin(repo->store, err);
+}
+
+int brc_end(breccia *repo, int keep, brc_error *err)
+{
+    int rc = brc_store_end(repo->store, keep, err);
+    if (!keep || rc < 0) /* what sessions have read of it is gone */
+        repo->changes++;
+    return rc;
+}
+
+int brc_end_with(breccia *repo, int rc, brc_error *err)
+{
+    int ended = brc_end(repo, rc >= 0, rc >= 0 ? err : NULL);
+    return rc < 0 ? rc : ended;
+}
+
+/* ---- tasks -------------------------------- */
+
 static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;

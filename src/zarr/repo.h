@@ -30,6 +30,10 @@ struct breccia {
 breccia *brc_repo_ref(breccia *repo);
 void brc_repo_unref(breccia *repo);
 
+/* Ends what brc_begin() began: kept where `rc`, how it went, is no error. Gives back `rc`, or
+ * the failure to keep it. */
+BRC_MUST_USE int brc_end_with(breccia *repo, int rc, brc_error *err);
+
 brc_task brc_task_begin(breccia *repo, const char *phase, uint64_t bytes);
 /* So many bytes more are done; tells the caller's progress function, and looks for
  * interruption. */

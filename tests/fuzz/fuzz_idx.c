@@ -1,7 +1,7 @@
 /* An IDX file, plain or gzipped. */
 #include "fuzz.h"
 
-#include "../../src/xfer/elements.h"
+#include "../../src/xfer/idx/idx.h"
 
 #define IMPORT_MAX ((uint64_t)1 << 20)
 

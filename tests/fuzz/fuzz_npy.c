@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/xfer/elements.h"
+#include "../../src/xfer/npy/npy.h"
 #include "../../src/xfer/npy/npy_header.h"
 
 #define IMPORT_MAX ((uint64_t)1 << 20)

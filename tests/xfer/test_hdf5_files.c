@@ -8,7 +8,7 @@
 
 #include "../../src/base/file.h"
 #include "../../src/breccia_codec.h"
-#include "../../src/xfer/xfer.h"
+#include "../../src/xfer/hdf5/hdf5_format.h"
 #include "../kit/hdf5_kit.h"
 
 Suite *hdf5_files_suite(void);

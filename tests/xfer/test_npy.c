@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/xfer/elements.h"
+#include "../../src/xfer/npy/npy.h"
 #include "../../src/xfer/npy/npy_header.h"
 #include "../../src/xfer/slabs.h"
 #include "../kit/exchange_kit.h"

@@ -276,7 +276,7 @@ static void tree_fails(exchange_kit *kit, const brc_buf *bytes, const char *name
 {
     brc_tree_in *tree = NULL;
     const char *file = exchange_file(kit, name, bytes->data, bytes->len);
-    int rc = brc_tree_in_open(&tree, NULL, file, &kit->err);
+    int rc = brc_tree_zip_open(&tree, file, &kit->err);
     ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, rc < 0 ? kit->err.message : "");
     ck_assert_msg(strstr(kit->err.message, says), "\"%s\" is not in \"%s\"", says,
                   kit->err.message);
@@ -333,7 +333,7 @@ START_TEST(f22_a_directory_and_a_comment_end_where_they_say)
     tree_fails(&kit, &b, "6.zip", BRC_EINVAL, "end record is missing");
     b.data[end + 20] = 5; /* now it is a comment */
     brc_tree_in *tree = NULL;
-    int rc = brc_tree_in_open(&tree, NULL, exchange_file(&kit, "7.zip", b.data, b.len), &kit.err);
+    int rc = brc_tree_zip_open(&tree, exchange_file(&kit, "7.zip", b.data, b.len), &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     tree->close(tree);
     brc_buf_dispose(&b);
@@ -366,7 +366,7 @@ START_TEST(X9_too_many_entries)
     brc_put_u64le(z.data + end + 24, 1); /* the true numbers in 64 bits can be read */
     brc_put_u64le(z.data + end + 32, 1);
     brc_tree_in *tree;
-    int rc = brc_tree_in_open(&tree, NULL, exchange_file(&kit, "2.zip", z.data, z.len), &kit.err);
+    int rc = brc_tree_zip_open(&tree, exchange_file(&kit, "2.zip", z.data, z.len), &kit.err);
     ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
     brc_tree_in_free(tree);
     brc_buf_dispose(&b);

@@ -7,6 +7,7 @@
  * once). A link to a group that holds it has no end, and a soft link to nothing no
  * content: both are refused, and so are links to other files.
  */
+#include "hdf5_format.h"
 #include "hdf5_in.h"
 
 #include <search.h>

@@ -2,6 +2,7 @@
  * Writing HDF5: groups, then what is in them, then the dimension scales, which lead
  * from one dataset to another. Times are not written, so equal nodes give equal files.
  */
+#include "hdf5_format.h"
 #include "hdf5_out.h"
 
 #include <stdlib.h>

@@ -7,7 +7,8 @@
  */
 #include <string.h>
 
-#include "../elements.h"
+#include "../xfer.h"
+#include "idx.h"
 
 typedef struct idx_type {
     uint8_t code;
@@ -27,7 +28,7 @@ static const idx_type *idx_type_of(uint8_t code)
     return NULL;
 }
 
-int brc_is_idx(const uint8_t *head, size_t n)
+static int is_idx(const uint8_t *head, size_t n)
 {
     return n >= 4 && head[0] == 0 && head[1] == 0 && idx_type_of(head[2]) != NULL && head[3] > 0;
 }
@@ -38,7 +39,7 @@ int brc_idx_open(brc_elements *out, brc_input *in, const brc_registry *reg, brc_
 
     memset(out, 0, sizeof(*out));
     BRC_TRY(brc_input_exact(in, magic, sizeof(magic), err));
-    if (!brc_is_idx(magic, sizeof(magic)))
+    if (!is_idx(magic, sizeof(magic)))
         return brc_fail(err, BRC_EINVAL, "%s does not begin as an IDX file does", in->name);
     if (magic[3] > BRC_MAX_NDIM)
         return brc_fail(err, BRC_ELIMIT, "%s has %d axes, more than %d", in->name, magic[3],
@@ -56,3 +57,52 @@ int brc_idx_open(brc_elements *out, brc_input *in, const brc_registry *reg, brc_
         brc_elements_free(out);
     return rc;
 }
+
+/* ---- the format -------------------------------- */
+
+static int probe_idx(int *is, const brc_source *source, brc_error *err)
+{
+    (void)err;
+    *is = is_idx(source->head, source->head_len);
+    return BRC_OK;
+}
+
+static int import_idx(brc_session *s, const brc_source *source, const char *path,
+                      const brc_xfer_opts *opts, brc_error *err)
+{
+    return brc_elements_import_file(s, source->name, brc_idx_open, path, opts, err);
+}
+
+static int size_idx(uint64_t *bytes, brc_session *s, const brc_source *source,
+                    const brc_xfer_opts *opts, brc_error *err)
+{
+    (void)opts;
+    return brc_elements_file_bytes(bytes, s, source->name, brc_idx_open, err);
+}
+
+/* "-idx3-ubyte" and ".idx3-ubyte", as the MNIST files have them. */
+static size_t idx_stem(const char *name, size_t len)
+{
+    static const char *const types[] = { "-ubyte", "-byte", "-short", "-int", "-float", "-double" };
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        size_t n = brc_without_ending(name, len, types[i]);
+        if (n == len)
+            continue;
+        size_t digits = n;
+        while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+            digits--;
+        size_t shorter = brc_without_ending(name, digits, "-idx");
+        if (shorter == digits)
+            shorter = brc_without_ending(name, digits, ".idx");
+        return shorter < digits ? shorter : len;
+    }
+    return brc_without_ending(name, len, ".idx");
+}
+
+const brc_format brc_format_idx = {
+    .source_text = "IDX",
+    .stem = idx_stem,
+    .probe = probe_idx,
+    .import = import_idx,
+    .size = size_idx,
+};

@@ -12,6 +12,7 @@
 #include "../../base/json.h"
 #include "../../zarr/meta.h"
 #include "../../zarr/transfer.h"
+#include "netcdf_format.h"
 #include "netcdf_in.h"
 
 #define MAX_GROUP_DEPTH 64

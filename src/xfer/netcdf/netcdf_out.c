@@ -11,6 +11,7 @@
 #include "../../base/json.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
+#include "netcdf_format.h"
 #include "netcdf_out.h"
 
 /* ---- the nodes ---------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "../../zarr/array.h"
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
-#include "../elements.h"
+#include "npy.h"
 #include "npy_header.h"
 #include "npy_out.h"
 
@@ -205,9 +205,7 @@ static int load_elements(brc_array *a, const brc_sel *sel, int axis, const brc_e
     breccia *repo = brc_session_repo(brc_array_session(a));
     BRC_TRY(brc_begin(repo, err));
     int rc = axis >= 0 ? load_append(a, axis, e, in, err) : load_selection(a, sel, e, in, err);
-    int ended = brc_end(repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-    if (rc == BRC_OK)
-        rc = ended;
+    rc = brc_end_with(repo, rc, err);
     if (rc < 0 && brc_array_begin_read(a, NULL) == BRC_OK)
         brc_array_end_read(a); /* its description has the old shape again */
     return rc;

@@ -12,8 +12,8 @@
 
 #include "../../base/alloc.h"
 #include "../../zarr/transfer.h"
-#include "../elements.h"
 #include "../xfer.h"
+#include "npy.h"
 
 /* ---- a member as an input --------------------------------------------------------- */
 
@@ -195,13 +195,13 @@ static int open_archive(zip_t **out, const char *file, brc_error *err)
     return rc;
 }
 
-int brc_npz_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
-                   brc_error *err)
+int brc_npz_import(brc_session *s, const brc_source *source, const char *path,
+                   const brc_xfer_opts *opts, brc_error *err)
 {
-    npz_import job = { s, file, path, opts, NULL };
+    npz_import job = { s, source->name, path, opts, NULL };
     int rc;
 
-    BRC_TRY(open_archive(&job.archive, file, err));
+    BRC_TRY(open_archive(&job.archive, job.file, err));
     BRC_GO(make_group(&job, err));
     zip_int64_t n = zip_get_num_entries(job.archive, 0);
     for (zip_int64_t i = 0; i < n; i++)
@@ -212,13 +212,13 @@ done:
 }
 
 /* What the archive says of its members' lengths. */
-int brc_npz_bytes(uint64_t *bytes, brc_session *s, const char *file, const brc_xfer_opts *opts,
-                  brc_error *err)
+int brc_npz_bytes(uint64_t *bytes, brc_session *s, const brc_source *source,
+                  const brc_xfer_opts *opts, brc_error *err)
 {
-    npz_import job = { s, file, "/", opts, NULL };
+    npz_import job = { s, source->name, "/", opts, NULL };
 
     *bytes = 0;
-    BRC_TRY(open_archive(&job.archive, file, err));
+    BRC_TRY(open_archive(&job.archive, job.file, err));
     zip_int64_t n = zip_get_num_entries(job.archive, 0);
     for (zip_int64_t i = 0; i < n; i++) {
         zip_stat_t st;

@@ -10,8 +10,9 @@
 #include "../../base/alloc.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
-#include "npy_out.h"
 #include "../xfer.h"
+#include "npy.h"
+#include "npy_out.h"
 
 #define ZIP_DATE_1980 ((zip_uint16_t)(1 << 5 | 1))
 
@@ -217,12 +218,14 @@ static int close_archive(npz_out *job, const char *dest, brc_error *err)
     return job->error.code;
 }
 
-int brc_npz_export(brc_session *s, const char *path, const char *dest, brc_error *err)
+int brc_npz_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *opts,
+                   brc_error *err)
 {
     npz_out job = { .session = s };
     brc_dest place;
     int rc, code = 0;
 
+    (void)opts;
     BRC_TRY(brc_dest_open(&place, s, dest, 0, err));
     job.archive = zip_open(place.temp, ZIP_CREATE | ZIP_EXCL, &code);
     if (!job.archive) {

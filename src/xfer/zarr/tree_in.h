@@ -37,10 +37,11 @@ struct brc_tree_in {
     void (*close)(brc_tree_in *tree);
 };
 
-/* `s`: the session that imports, or NULL. Opens a directory, or a zip archive that holds a Zarr hierarchy at its top level
- * or in one folder below. */
-BRC_MUST_USE int brc_tree_in_open(brc_tree_in **out, const brc_session *s, const char *source,
-                                  brc_error *err);
+/* `s`: the session that imports, or NULL. */
+BRC_MUST_USE int brc_tree_dir_open(brc_tree_in **out, const brc_session *s, const char *dir,
+                                   brc_error *err);
+/* A zip archive that holds a Zarr hierarchy at its top level or in one folder below. */
+BRC_MUST_USE int brc_tree_zip_open(brc_tree_in **out, const char *file, brc_error *err);
 void brc_tree_in_free(brc_tree_in *tree);
 /* "x.zarr/a/b", "x.zip: a/b": for messages. */
 BRC_MUST_USE int brc_tree_in_label(char **out, const brc_tree_in *tree, const char *path,
@@ -51,7 +52,5 @@ BRC_MUST_USE int brc_tree_path(char **out, const char *dir, const char *name, br
 /* *holds: whether the zip archive has a document of Zarr anywhere. An archive that
  * cannot be read has none. */
 BRC_MUST_USE int brc_zip_holds_zarr(int *holds, const char *file, brc_error *err);
-/* Part of brc_tree_in_open(). */
-BRC_MUST_USE int brc_tree_zip_open(brc_tree_in **out, const char *file, brc_error *err);
 
 #endif

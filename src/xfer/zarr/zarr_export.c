@@ -15,9 +15,10 @@
 #include "../../base/file.h"
 #include "../../nd/shape.h"
 #include "../../zarr/transfer.h"
-#include "tree_out.h"
 #include "../xfer.h"
+#include "tree_out.h"
 #include "zarr2.h"
+#include "zarr_hierarchy.h"
 
 typedef struct zarr_out {
     brc_session *session;

@@ -19,6 +19,7 @@
 #include "../xfer.h"
 #include "zarr2.h"
 #include "zarr_dir.h"
+#include "zarr_hierarchy.h"
 
 #define ZARR_DEPTH_MAX 256
 
@@ -359,38 +360,45 @@ done:
     return rc;
 }
 
-static int walk_source(brc_session *s, const char *source, const char *path,
+static int open_tree(brc_tree_in **out, const brc_session *s, const brc_source *source,
+                     brc_error *err)
+{
+    return source->is_dir ? brc_tree_dir_open(out, s, source->name, err)
+                          : brc_tree_zip_open(out, source->name, err);
+}
+
+static int walk_source(brc_session *s, const brc_source *source, const char *path,
                        const brc_xfer_opts *opts, uint64_t *bytes, brc_error *err)
 {
     brc_tree_in *tree;
-    BRC_TRY(brc_tree_in_open(&tree, s, source, err));
+    BRC_TRY(open_tree(&tree, s, source, err));
     zarr_walk top = { s, opts, tree, "", path, 0, bytes };
     int rc = import_node(&top, err);
     brc_tree_in_free(tree);
     return rc;
 }
 
-int brc_zarr_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts,
-                    brc_error *err)
+int brc_zarr_import(brc_session *s, const brc_source *source, const char *path,
+                    const brc_xfer_opts *opts, brc_error *err)
 {
     return walk_source(s, source, path, opts, NULL, err);
 }
 
-int brc_zarr_bytes(uint64_t *bytes, brc_session *s, const char *source, const brc_xfer_opts *opts,
-                   brc_error *err)
+int brc_zarr_bytes(uint64_t *bytes, brc_session *s, const brc_source *source,
+                   const brc_xfer_opts *opts, brc_error *err)
 {
     *bytes = 0;
     return walk_source(s, source, "/", opts, bytes, err);
 }
 
-int brc_zarr_is_group(int *is_group, brc_session *s, const char *source, brc_error *err)
+int brc_zarr_is_group(int *is_group, brc_session *s, const brc_source *source, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
     brc_tree_in *tree = NULL;
     zarr_node node = { 0 };
 
     *is_group = 0;
-    int rc = brc_tree_in_open(&tree, s, source, &why);
+    int rc = open_tree(&tree, s, source, &why);
     zarr_walk top = { s, NULL, tree, "", "/", 0, NULL };
     if (rc == BRC_OK)
         rc = read_node(&node, &top, &why);

@@ -1,0 +1,59 @@
+/* Names of nodes and files: which are safe, their endings, and joining them to paths. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/node_path.h"
+#include "xfer.h"
+
+int brc_name_is_safe(const char *name, size_t len)
+{
+    return brc_name_check(name, len, NULL) == BRC_OK;
+}
+
+int brc_path_is_safe(const char *path)
+{
+    for (;;) {
+        size_t len = strcspn(path, "/");
+        if (!brc_name_is_safe(path, len))
+            return 0;
+        if (path[len] == 0)
+            return 1;
+        path += len + 1;
+    }
+}
+
+size_t brc_without_ending(const char *name, size_t len, const char *ending)
+{
+    size_t n = strlen(ending);
+    if (len <= n)
+        return len;
+    for (size_t i = 0; i < n; i++) {
+        char c = name[len - n + i];
+        if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != ending[i])
+            return len;
+    }
+    return len - n;
+}
+
+int brc_has_ending(const char *name, const char *ending)
+{
+    size_t len = strlen(name);
+    return brc_without_ending(name, len, ending) < len;
+}
+
+int brc_node_join(char **out, const char *path, const char *name, brc_error *err)
+{
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    brc_buf text = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_buf_append(&text, path, len, err));
+    BRC_GO(brc_buf_byte(&text, '/', err));
+    BRC_GO(brc_buf_text(&text, name, err));
+    BRC_GO(brc_buf_take_text(&text, out, err));
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
