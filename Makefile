@@ -35,7 +35,7 @@ endif
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
             -Wmissing-prototypes -Wpointer-arith $(if $(WERROR),-Werror)
 HARDEN   := -Wl,-z,relro,-z,now
-PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip
+PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip libarchive
 BZ2_LIBS := -lbz2 # Debian has no bzip2.pc
 # Opened when a file needs them (src/xfer/container/container.h): their headers, and no link.
 LATE_PACKAGES := netcdf hdf5

@@ -31,6 +31,7 @@ table='
 --build pkg        liblzma      liblzma-dev
 --build header     bzlib.h      libbz2-dev
 --build pkg        libzip       libzip-dev
+--build pkg        libarchive   libarchive-dev
 --build pkg        netcdf       libnetcdf-dev
 --build pkg        hdf5         libhdf5-dev
 --build pkg        check        check

@@ -1,0 +1,301 @@
+/* Reading a tar stream through libarchive: its tar format alone, and no filters. */
+#include "tar_in.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/alloc.h"
+#include "../../base/fd.h"
+#include "tar_lib.h"
+
+#define BLOCK_BYTES ((size_t)256 << 10)
+/* Headers of long names and the like are at most 1 MiB each; whatever libarchive makes of
+ * a header, it gets no more bytes for it than this. */
+#define HEADER_MOST ((uint64_t)8 << 20)
+#define PADDING_MOST ((uint64_t)4 << 20) /* zeroes behind the end */
+#define RESERVE_MOST ((uint64_t)64 << 20) /* what is reserved on a size's word */
+
+struct brc_tar_in {
+    brc_tar_source source;
+    const char *name;
+    int fd;
+    struct archive *archive;
+    struct archive_entry *entry;
+    brc_tar_locale locale;
+    brc_error error; /* of the source */
+    int rc;          /* what the last failure was: it stays */
+    int ended;       /* the source has */
+    int in_header, was_read;
+    uint64_t header_bytes; /* given since this header began */
+    uint64_t given;        /* bytes in all, `len` of them in the block */
+    size_t len;
+    uint8_t block[BLOCK_BYTES];
+};
+
+/* ---- the source ---------------------------------------------------------------------- */
+
+static int read_descriptor(void *ctx, uint8_t *to, size_t cap, size_t *n, brc_error *err)
+{
+    const brc_tar_in *in = ctx;
+    return brc_fd_read(in->fd, to, cap, n, in->name, err);
+}
+
+static int read_block(brc_tar_in *in)
+{
+    in->len = 0;
+    if (in->ended)
+        return BRC_OK;
+    int rc = in->source.read(in->source.ctx, in->block, BLOCK_BYTES, &in->len, &in->error);
+    if (rc < 0) {
+        in->rc = rc;
+        return rc;
+    }
+    in->ended = in->len == 0;
+    in->given += in->len;
+    return BRC_OK;
+}
+
+/* libarchive's read callback. */
+static la_ssize_t next_block(struct archive *a, void *ctx, const void **block)
+{
+    brc_tar_in *in = ctx;
+    (void)a;
+    if (read_block(in) < 0)
+        return ARCHIVE_FATAL;
+    in->header_bytes += in->len;
+    if (in->in_header && in->header_bytes > HEADER_MOST) {
+        in->rc = brc_fail(&in->error, BRC_ELIMIT, "a member's header is longer than %d MiB",
+                          (int)(HEADER_MOST >> 20));
+        return ARCHIVE_FATAL;
+    }
+    *block = in->block;
+    return (la_ssize_t)in->len;
+}
+
+/* ---- failures ------------------------------------------------------------------------ */
+
+static int tar_failure(brc_tar_in *in, int code, const char *text, brc_error *err)
+{
+    in->rc = brc_fail(&in->error, code, "%s", text);
+    brc_context(&in->error, "%s", in->name);
+    if (err)
+        *err = in->error;
+    return in->rc;
+}
+
+/* What libarchive, or the source below it, has failed with. */
+static int damaged_tar(brc_tar_in *in, brc_error *err)
+{
+    if (in->rc < 0) {
+        if (err)
+            *err = in->error;
+        return in->rc;
+    }
+    if (archive_errno(in->archive) == ENOMEM)
+        return in->rc = brc_nomem(err);
+    return tar_failure(in, BRC_EINVAL,
+                       in->ended ? "the tar stream is truncated"
+                                 : "this is not a tar stream, or it is damaged",
+                       err);
+}
+
+/* ---- opening ------------------------------------------------------------------------- */
+
+static int open_tar(brc_tar_in *in, brc_error *err)
+{
+    in->archive = archive_read_new();
+    in->entry = archive_entry_new();
+    if (!in->archive || !in->entry ||
+        archive_read_support_format_tar(in->archive) != ARCHIVE_OK ||
+        archive_read_set_read_callback(in->archive, next_block) != ARCHIVE_OK ||
+        archive_read_set_callback_data(in->archive, in) != ARCHIVE_OK)
+        return brc_nomem(err);
+    return archive_read_open1(in->archive) == ARCHIVE_OK ? BRC_OK : damaged_tar(in, err);
+}
+
+static int open_reader(brc_tar_in **out, const brc_tar_source *source, int fd, const char *name,
+                       brc_error *err)
+{
+    brc_tar_in *in;
+    *out = NULL;
+    BRC_TRY(brc_new((void **)&in, sizeof(*in), err));
+    in->source = *source;
+    if (!in->source.ctx)
+        in->source.ctx = in;
+    in->fd = fd;
+    in->name = name;
+    in->was_read = 1;
+    brc_tar_locale_init(&in->locale);
+    int rc = open_tar(in, err);
+    if (rc < 0) {
+        brc_tar_in_free(in);
+        return rc;
+    }
+    *out = in;
+    return BRC_OK;
+}
+
+int brc_tar_in_open(brc_tar_in **out, const brc_tar_source *source, const char *name,
+                    brc_error *err)
+{
+    return open_reader(out, source, -1, name, err);
+}
+
+int brc_tar_in_open_fd(brc_tar_in **out, int fd, const char *name, brc_error *err)
+{
+    brc_tar_source source = { NULL, read_descriptor };
+    return open_reader(out, &source, fd, name, err);
+}
+
+void brc_tar_in_free(brc_tar_in *in)
+{
+    if (!in)
+        return;
+    archive_entry_free(in->entry);
+    archive_read_free(in->archive);
+    brc_tar_locale_dispose(&in->locale);
+    free(in);
+}
+
+/* ---- the end ------------------------------------------------------------------------- */
+
+static int all_zero(const uint8_t *bytes, size_t len)
+{
+    return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
+}
+
+/* Two blocks of zeroes have been seen. Writers pad behind them, and want to be read out. */
+static int finish_stream(brc_tar_in *in, brc_error *err)
+{
+    if (in->ended)
+        return tar_failure(in, BRC_EINVAL,
+                           "the tar stream ends without its end-of-archive blocks: it is truncated",
+                           err);
+    uint64_t at = (uint64_t)archive_filter_bytes(in->archive, 0), end = at;
+    size_t left = (size_t)(in->given - at);
+    const uint8_t *from = in->block + in->len - left;
+    while (left > 0 || !in->ended) {
+        end += left;
+        if (!all_zero(from, left) || end - at > PADDING_MOST)
+            return tar_failure(in, BRC_EINVAL,
+                               "the tar stream goes on behind its end-of-archive blocks", err);
+        if (read_block(in) < 0)
+            return damaged_tar(in, err);
+        from = in->block;
+        left = in->len;
+    }
+    return 0;
+}
+
+/* ---- members ------------------------------------------------------------------------- */
+
+static int refuse_member(brc_tar_in *in, const char *name, const char *why, brc_error *err)
+{
+    in->rc = brc_fail(&in->error, BRC_EINVAL, "%s: the member '%.200s' %s", in->name,
+                      name ? name : "?", why);
+    if (err)
+        *err = in->error;
+    return in->rc;
+}
+
+/* 1: a file. 0: a directory, which says nothing. */
+static int look_at_entry(brc_tar_in *in, brc_tar_member *member, brc_error *err)
+{
+    const char *name = archive_entry_pathname(in->entry);
+    if (name == NULL)
+        return refuse_member(in, name, "has a name that is not valid UTF-8", err);
+    if (archive_entry_hardlink(in->entry) || archive_entry_symlink(in->entry))
+        return refuse_member(in, name, "is a link: only files and directories are read", err);
+    unsigned type = archive_entry_filetype(in->entry);
+    if (type == AE_IFDIR)
+        return 0;
+    if (type != AE_IFREG)
+        return refuse_member(in, name, "is neither a file nor a directory", err);
+    if (archive_entry_sparse_reset(in->entry) > 0)
+        return refuse_member(in, name, "is sparse: write it out", err);
+    const char *inner = name;
+    while (inner[0] == '.' && inner[1] == '/')
+        inner += 2;
+    if (!brc_tar_name_ok(inner))
+        return refuse_member(in, name, "has a name that leaves the hierarchy, or cannot be a key",
+                             err);
+    int64_t size = archive_entry_size(in->entry);
+    if (!archive_entry_size_is_set(in->entry) || size < 0)
+        return refuse_member(in, name, "has no size", err);
+    member->name = inner;
+    member->size = (uint64_t)size;
+    return 1;
+}
+
+/* ARCHIVE_OK, ARCHIVE_EOF or a failure. */
+static int next_header(brc_tar_in *in)
+{
+    if (!in->was_read && archive_read_data_skip(in->archive) != ARCHIVE_OK)
+        return ARCHIVE_FATAL;
+    in->was_read = 0;
+    in->in_header = 1;
+    in->header_bytes = 0;
+    brc_tar_locale_enter(&in->locale);
+    int status = archive_read_next_header2(in->archive, in->entry);
+    brc_tar_locale_leave(&in->locale);
+    in->in_header = 0;
+    return status;
+}
+
+int brc_tar_next(brc_tar_in *in, brc_tar_member *member, brc_error *err)
+{
+    if (in->rc < 0)
+        return damaged_tar(in, err);
+    for (;;) {
+        int status = next_header(in);
+        if (status == ARCHIVE_EOF)
+            return finish_stream(in, err);
+        if (status != ARCHIVE_OK)
+            return damaged_tar(in, err);
+        brc_tar_locale_enter(&in->locale);
+        int rc = look_at_entry(in, member, err);
+        brc_tar_locale_leave(&in->locale);
+        if (rc != 0)
+            return rc;
+    }
+}
+
+static int too_long(brc_tar_in *in, uint64_t limit, brc_error *err)
+{
+    in->rc = brc_fail(&in->error, BRC_ELIMIT,
+                      "%s: the member '%.200s' is longer than %llu bytes", in->name,
+                      archive_entry_pathname(in->entry), (unsigned long long)limit);
+    if (err)
+        *err = in->error;
+    return in->rc;
+}
+
+int brc_tar_read(brc_tar_in *in, uint64_t limit, brc_buf *out, brc_error *err)
+{
+    const void *bytes;
+    size_t len;
+    int64_t offset;
+    uint64_t size = (uint64_t)archive_entry_size(in->entry), done = 0;
+
+    if (in->rc < 0)
+        return damaged_tar(in, err);
+    if (in->was_read)
+        return brc_fail(err, BRC_EMISUSE, "%s: a member is read once", in->name);
+    if (size > limit)
+        return too_long(in, limit, err);
+    BRC_TRY(brc_buf_reserve(out, (size_t)(size < RESERVE_MOST ? size : RESERVE_MOST), err));
+    in->was_read = 1;
+    for (;;) {
+        int status = archive_read_data_block(in->archive, &bytes, &len, &offset);
+        if (status == ARCHIVE_EOF)
+            break;
+        if (status != ARCHIVE_OK || (uint64_t)offset != done || len > size - done)
+            return damaged_tar(in, err);
+        BRC_TRY(brc_buf_append(out, bytes, len, err));
+        done += len;
+    }
+    return done == size ? BRC_OK : damaged_tar(in, err);
+}

@@ -1,0 +1,50 @@
+/*
+ * The members of a tar stream, in order: what import formats and exports are told by.
+ *
+ * What a stream holds is hostile. Only regular files are handed out, under names that
+ * stay within the hierarchy ("a/b/c"); directories are passed over; links, devices,
+ * sparse files and other names are refused, and so is a stream that ends without its
+ * end-of-archive blocks or goes on behind them. Memory is bounded by what is asked for,
+ * whatever the stream says about sizes. Whether a name comes twice is the caller's to see.
+ *
+ * Used by the programs of src/convert too: nothing here needs a repository.
+ */
+#ifndef BRC_XFER_TAR_IN_H
+#define BRC_XFER_TAR_IN_H
+
+#include "../../base/buf.h"
+
+#define BRC_TAR_NAME_MAX 8192 /* bytes of a member's name */
+
+/* Where the bytes come from: some of them, at most cap; *n 0 at the end. */
+typedef struct brc_tar_source {
+    void *ctx;
+    int (*read)(void *ctx, uint8_t *to, size_t cap, size_t *n, brc_error *err);
+} brc_tar_source;
+
+typedef struct brc_tar_member {
+    const char *name; /* "a/zarr.json": valid until the next member is asked for */
+    uint64_t size;    /* what the stream says: not yet read                      */
+} brc_tar_member;
+
+typedef struct brc_tar_in brc_tar_in;
+
+/* `name`: what messages call the stream; it must last, as the source must. */
+BRC_MUST_USE int brc_tar_in_open(brc_tar_in **out, const brc_tar_source *source, const char *name,
+                                 brc_error *err);
+/* The same from a descriptor, which stays open. */
+BRC_MUST_USE int brc_tar_in_open_fd(brc_tar_in **out, int fd, const char *name, brc_error *err);
+void brc_tar_in_free(brc_tar_in *in);
+
+/* 1 with the next member; what was not read of the one before is passed over. 0 at the
+ * end, when the source has been read to its own end. */
+BRC_MUST_USE int brc_tar_next(brc_tar_in *in, brc_tar_member *member, brc_error *err);
+/* Appends the member's bytes, all of them, once; BRC_ELIMIT where it has more than
+ * `limit`. */
+BRC_MUST_USE int brc_tar_read(brc_tar_in *in, uint64_t limit, brc_buf *out, brc_error *err);
+
+/* 1 where a member may have this name: relative, without ".", ".." and empty parts, valid
+ * UTF-8 without control characters, not too long. */
+int brc_tar_name_ok(const char *name);
+
+#endif
