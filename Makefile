@@ -93,7 +93,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom mutants kit bench demo conformance interop lint \
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom mutants kit bench demo conformance interop lint objects \
         install uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
@@ -295,9 +295,14 @@ interop: build/breccia ## arrays go both ways between breccia and its peers; INT
 	@sh tests/interop/run_reader.sh build/breccia
 	@sh tests/interop/run_peers.sh build/breccia
 
-lint: lint-setup $(SCHEMA) $(LATE) $(STATEMENTS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
+# tests/lint/symbols.sh reads what the objects use.
+CODE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(shell find src codecs cli -name '*.c'))
+objects: $(CODE_OBJS)
+	@echo $(OBJ)
+
+lint: lint-setup $(SCHEMA) $(LATE) $(STATEMENTS) $(CODE_OBJS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
 	@sh tests/lint/selftest
-	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' sh tests/lint/run
+	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' OBJECTS='$(OBJ)' sh tests/lint/run
 
 # ---- installing -------------------------------------------------------------
 

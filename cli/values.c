@@ -126,7 +126,8 @@ const char *cli_path(struct cli *cli, const char *operand)
     return cli_text(cli, "/%.*s", (int)len, operand);
 }
 
-int cli_read_file(struct cli *cli, const char *name, size_t limit, char **out)
+/* All of a file as text, at most `limit` bytes. */
+static int read_text_file(struct cli *cli, const char *name, size_t limit, char **out)
 {
     FILE *file;
     char *text = NULL;
@@ -164,7 +165,7 @@ int cli_json_text_argument(struct cli *cli, const char *what, const char *text, 
     char *loaded = NULL;
 
     if (text[0] == '@') {
-        CLI_TRY(cli_read_file(cli, text + 1, JSON_FILE_LIMIT, &loaded));
+        CLI_TRY(read_text_file(cli, text + 1, JSON_FILE_LIMIT, &loaded));
         if (!cli_json_valid(loaded))
             return cli_fail(cli, BRC_EINVAL, "%s: %s is not valid JSON", what, text + 1);
         *out = loaded;

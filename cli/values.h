@@ -31,8 +31,6 @@ int cli_json_text_argument(struct cli *cli, const char *what, const char *text, 
 /* KEY=JSON in two. `what` stands in front of the key in messages: "attribute ". */
 int cli_key_json(struct cli *cli, const char *what, const char *text, const char **key,
                  const char **json);
-/* All of a file as text, at most `limit` bytes. */
-int cli_read_file(struct cli *cli, const char *name, size_t limit, char **out);
 
 /* "a/b/" as "/a/b". */
 const char *cli_path(struct cli *cli, const char *operand);

@@ -130,7 +130,7 @@ int brc_codec_make_room(brc_buf *dst, size_t goal, size_t *room, brc_error *err)
 
 /* ---- elements of variable length ---------------------------------------------------- */
 
-int brc_codec_index_elements(uint32_t *offsets, uint64_t n, brc_span src, brc_error *err)
+static int index_elements(uint32_t *offsets, uint64_t n, brc_span src, brc_error *err)
 {
     size_t at = 0;
 
@@ -165,7 +165,7 @@ int brc_codec_new_index(uint32_t **offsets, uint64_t n, brc_span src, brc_error 
     uint32_t *fresh = malloc(((size_t)n + 1) * sizeof(*fresh));
     if (fresh == NULL)
         return brc_fail(err, BRC_ENOMEM, "out of memory");
-    int rc = brc_codec_index_elements(fresh, n, src, err);
+    int rc = index_elements(fresh, n, src, err);
     if (rc < 0)
         free(fresh);
     else

@@ -33,12 +33,9 @@ void brc_codec_nested_scratch_free(void *ctx, void *scratch);
 uint64_t brc_codec_add_up(uint64_t a, uint64_t b);
 uint64_t brc_codec_times(uint64_t a, uint64_t b);
 
-/* Elements of variable length, each a uint32 of its bytes and the bytes. Says where
- * each of the n elements begins; offsets[n] is the end. BRC_ECORRUPT where src is not
- * exactly n elements. */
-BRC_MUST_USE int brc_codec_index_elements(uint32_t *offsets, uint64_t n, brc_span src,
-                                          brc_error *err);
-/* The same with memory for the offsets, which the caller frees. */
+/* Elements of variable length, each a uint32 of its bytes and the bytes: where each of the
+ * n elements begins, and offsets[n], the end. The caller frees the offsets. BRC_ECORRUPT
+ * where src is not exactly n elements. */
 BRC_MUST_USE int brc_codec_new_index(uint32_t **offsets, uint64_t n, brc_span src, brc_error *err);
 
 static inline uint64_t brc_codec_load(const uint8_t *p, size_t size)

@@ -104,23 +104,6 @@ static uint64_t number_shift(uint64_t mantissa, int shift, int negative, int rou
     }
 }
 
-const char *brc_number_text(char out[BRC_NUMBER_TEXT], brc_number number)
-{
-    const char *sign = number.negative ? "-" : "";
-
-    if (number.kind == BRC_NUMBER_NAN)
-        snprintf(out, BRC_NUMBER_TEXT, "NaN");
-    else if (number.kind == BRC_NUMBER_INFINITE)
-        snprintf(out, BRC_NUMBER_TEXT, "%sInfinity", sign);
-    else if (number.exponent == 0 || (number.exponent < 0 && number.exponent > -NUMBER_BITS &&
-                                      number.mantissa << (NUMBER_BITS + number.exponent) == 0))
-        snprintf(out, BRC_NUMBER_TEXT, "%s%llu", sign,
-                 (unsigned long long)(number.mantissa >> -number.exponent));
-    else
-        snprintf(out, BRC_NUMBER_TEXT, "%.17g", brc_number_to_double(number));
-    return out;
-}
-
 /* ---- types -------------------------------------------------------------------------- */
 
 static int numeric_by_value(const void *a, const void *b)
@@ -461,7 +444,8 @@ void brc_numeric_cast(const brc_numeric *numeric, brc_number number, uint8_t *el
     brc_codec_store(element, numeric->size, rc == STORED ? bits : 0);
 }
 
-double brc_number_to_double(brc_number number)
+/* Rounded, half to even. */
+static double number_to_double(brc_number number)
 {
     static const brc_numeric float64 = {
         .is_float = 1,
@@ -488,10 +472,27 @@ double brc_numeric_to_double(const brc_numeric *numeric, const uint8_t *element)
     double value;
 
     if (!numeric->is_float || numeric->size != 8)
-        return brc_number_to_double(brc_numeric_load(numeric, element));
+        return number_to_double(brc_numeric_load(numeric, element));
     uint64_t bits = brc_codec_load(element, 8);
     memcpy(&value, &bits, sizeof(value));
     return value;
+}
+
+const char *brc_number_text(char out[BRC_NUMBER_TEXT], brc_number number)
+{
+    const char *sign = number.negative ? "-" : "";
+
+    if (number.kind == BRC_NUMBER_NAN)
+        snprintf(out, BRC_NUMBER_TEXT, "NaN");
+    else if (number.kind == BRC_NUMBER_INFINITE)
+        snprintf(out, BRC_NUMBER_TEXT, "%sInfinity", sign);
+    else if (number.exponent == 0 || (number.exponent < 0 && number.exponent > -NUMBER_BITS &&
+                                      number.mantissa << (NUMBER_BITS + number.exponent) == 0))
+        snprintf(out, BRC_NUMBER_TEXT, "%s%llu", sign,
+                 (unsigned long long)(number.mantissa >> -number.exponent));
+    else
+        snprintf(out, BRC_NUMBER_TEXT, "%.17g", number_to_double(number));
+    return out;
 }
 
 /* Each operation of float64 that is rounded once more to a type of at most 25 bits of

@@ -52,7 +52,6 @@ void brc_numeric_cast(const brc_numeric *numeric, brc_number number, uint8_t *el
 int brc_number_compare(brc_number a, brc_number b);
 brc_number brc_number_of_double(double value);
 /* Rounded, half to even. */
-double brc_number_to_double(brc_number number);
 double brc_numeric_to_double(const brc_numeric *numeric, const uint8_t *element);
 /* The value that the type has for this one; of an integer type, the value itself. */
 double brc_numeric_round(const brc_numeric *numeric, double value);

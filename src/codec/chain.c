@@ -143,7 +143,8 @@ static int step_judge(const brc_step *step, int way, int limited, int rc, size_t
     return rc < 0 ? rc : step_check_len(step, way, src_len, dst->len, cause);
 }
 
-int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
+/* box: what is looked at when decoding; NULL: all. */
+static int run_step(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
                  const brc_box *box, brc_buf *dst, brc_error *err)
 {
     const brc_codec_impl *impl = step->impl;
@@ -173,7 +174,7 @@ static int step_loop(const brc_step *step, brc_scratch *scratch, int way, size_t
                      const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        int rc = brc_step_run(step, scratch, way, src[i], NULL, &dst[i], err);
+        int rc = run_step(step, scratch, way, src[i], NULL, &dst[i], err);
         if (rc < 0) {
             *failed = i;
             return rc;
@@ -262,7 +263,9 @@ int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf
     return BRC_OK;
 }
 
-int brc_chain_copy(const brc_chain *chain, int way, brc_span src, brc_buf *dst, brc_error *err)
+/* What a chain without active steps does. */
+static int copy_unchanged(const brc_chain *chain, int way, brc_span src, brc_buf *dst,
+                          brc_error *err)
 {
     uint64_t len = brc_chain_decoded_len(chain);
     brc_error cause = BRC_ERROR_INIT;
@@ -298,7 +301,7 @@ static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_
 
     BRC_TRY(brc_chain_check(chain, way, src, dst, err));
     if (chain->nactive == 0)
-        return brc_chain_copy(chain, way, src, dst, err);
+        return copy_unchanged(chain, way, src, dst, err);
     for (size_t i = 0; i < chain->nactive && rc == BRC_OK; i++) {
         brc_buf *out = i == chain->nactive - 1 ? dst : &scratch->between[i % 2];
         const brc_step *step = brc_chain_active(chain, way, i);
@@ -306,7 +309,7 @@ static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_
         out->len = 0;
         if (boxed)
             chain_box_of(chain, step, box, &part);
-        rc = brc_step_run(step, scratch, way, src, boxed ? &part : NULL, out, err);
+        rc = run_step(step, scratch, way, src, boxed ? &part : NULL, out, err);
         src = (brc_span){ out->data, out->len };
     }
     if (rc < 0)

@@ -55,7 +55,8 @@ int brc_commit_put(brc_store *store, brc_commit *commit, brc_error *err)
 
 /* ---- reading -------------------------------------------------------------------- */
 
-int brc_oid_read(brc_oid *out, const char *hex, size_t len, size_t id_len, brc_error *err)
+/* Hex digits of exactly one id. */
+static int read_oid(brc_oid *out, const char *hex, size_t len, size_t id_len, brc_error *err)
 {
     memset(out, 0, sizeof(*out));
     if (len != 2 * id_len || strspn(hex, "0123456789abcdef") < len)
@@ -105,11 +106,11 @@ static int commit_fields(commit_memory *m, size_t id_len, brc_error *err)
     char *at = m->text, *value, number[24];
     brc_commit *c = &m->commit;
     if ((value = commit_line(&at, "root ")) != NULL)
-        BRC_TRY(brc_oid_read(&c->root, value, strlen(value), id_len, err));
+        BRC_TRY(read_oid(&c->root, value, strlen(value), id_len, err));
     while ((value = commit_line(&at, "parent ")) != NULL) {
         if (c->nparents == BRC_MAX_PARENTS)
             return brc_fail(err, BRC_EINVAL, "it has too many parents");
-        BRC_TRY(brc_oid_read(&m->parents[c->nparents++], value, strlen(value), id_len, err));
+        BRC_TRY(read_oid(&m->parents[c->nparents++], value, strlen(value), id_len, err));
     }
     c->author = commit_line(&at, "author ");
     value = commit_line(&at, "time ");

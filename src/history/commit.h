@@ -31,8 +31,6 @@ BRC_MUST_USE int brc_commit_root(brc_store *store, const brc_oid *id, brc_oid *r
 BRC_MUST_USE int brc_rev_resolve(brc_store *store, const char *rev, brc_oid *out, brc_error *err);
 /* "A..B" as two, each of them HEAD where it is left out; *is_range 0 where it is none. */
 BRC_MUST_USE int brc_rev_range(const char *rev, int *is_range, char **from, char **to, brc_error *err);
-/* Hex digits of exactly one id. */
-BRC_MUST_USE int brc_oid_read(brc_oid *out, const char *hex, size_t len, size_t id_len, brc_error *err);
 /* "2026-11-20", "2026-11-20T12:00[:00[.123456]][Z|+01:00]", "@seconds". */
 BRC_MUST_USE int brc_time_parse(int64_t *out, const char *text, brc_error *err);
 /* The rules for names of branches and tags; git's, more or less. */

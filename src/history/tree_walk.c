@@ -98,11 +98,6 @@ void brc_tree_walk_free(brc_tree_walk *w)
     free(w);
 }
 
-void brc_tree_walk_skip(brc_tree_walk *w)
-{
-    w->enter = 0;
-}
-
 /* ---- paths -------------------------------- */
 
 static void walk_set_path(brc_tree_walk *w)

@@ -38,7 +38,5 @@ BRC_MUST_USE int brc_tree_walk_new(brc_tree_walk **out, brc_store *store, const 
 void brc_tree_walk_free(brc_tree_walk *walk);
 /* 1 with a node, 0 at the end. Each visit counts against the store's budget. */
 BRC_MUST_USE int brc_tree_walk_next(brc_tree_walk *walk, brc_tree_node *out, brc_error *err);
-/* What is under the node that was just given is left out. */
-void brc_tree_walk_skip(brc_tree_walk *walk);
 
 #endif

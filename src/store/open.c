@@ -328,11 +328,6 @@ size_t brc_store_id_len(const brc_store *store)
     return store->id_len;
 }
 
-const brc_registry *brc_store_registry(const brc_store *store)
-{
-    return store->registry;
-}
-
 uint64_t brc_store_max_nodes(const brc_store *store)
 {
     return store->max_nodes;

@@ -26,7 +26,6 @@ void brc_store_checking(brc_store *store, int is_checked);
 int brc_store_hash(const brc_store *store);
 size_t brc_store_id_len(const brc_store *store);
 const uint8_t *brc_store_secret(const brc_store *store); /* BRC_SECRET_LEN bytes */
-const brc_registry *brc_store_registry(const brc_store *store);
 int brc_store_readonly(const brc_store *store);
 /* Nodes of the hierarchy that one call may visit: history/budget.h counts them. */
 uint64_t brc_store_max_nodes(const brc_store *store);

@@ -84,8 +84,6 @@ uint64_t brc_region_bytes(const brc_array *a, const brc_region *r);
 /* Tells progress that `chunks` of the region are done; *told: bytes that it knows of. */
 BRC_MUST_USE int brc_region_step(brc_array *a, const brc_region *r, uint64_t *told, uint64_t chunks, brc_error *err);
 void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i);
-/* array_read.c: within a transaction. */
-BRC_MUST_USE int brc_array_read_region(brc_array *a, const brc_region *r, void *dst, brc_error *err);
 /* Appends a selection's elements, packed and canonical; of variable length: each with its
  * count of bytes in front. */
 BRC_MUST_USE int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);

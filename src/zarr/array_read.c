@@ -198,7 +198,8 @@ static int read_regions(region_read *reads, size_t n, brc_error *err)
     return rc;
 }
 
-int brc_array_read_region(brc_array *a, const brc_region *r, void *dst, brc_error *err)
+/* Within a transaction. */
+static int read_one_region(brc_array *a, const brc_region *r, void *dst, brc_error *err)
 {
     region_read one = {.a = a, .r = *r, .dst = dst};
     return read_regions(&one, 1, err);
@@ -278,7 +279,7 @@ int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc
     if (len == 0) /* out->data may be NULL then */
         return BRC_OK;
     BRC_TRY(brc_buf_reserve(out, len, err));
-    BRC_TRY(brc_array_read_region(a, &r, out->data + out->len, err));
+    BRC_TRY(read_one_region(a, &r, out->data + out->len, err));
     out->len += len;
     return BRC_OK;
 }

@@ -120,7 +120,5 @@ BRC_MUST_USE int brc_meta_new_group(brc_json **out, const char *attrs_json, brc_
  * the stored chunks' shape is refused unless `rechunk`. */
 BRC_MUST_USE int brc_meta_set_shape(brc_json *doc, int ndim, const uint64_t *shape, brc_error *err);
 BRC_MUST_USE int brc_meta_set_codecs(brc_json *doc, const brc_meta *meta, const char *codecs_json, int rechunk, brc_error *err);
-/* A JSON array of numbers. */
-brc_json *brc_json_new_shape(int ndim, const uint64_t *shape);
 
 #endif

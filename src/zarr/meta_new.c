@@ -9,7 +9,7 @@
 
 #define CHUNK_TARGET ((uint64_t)1 << 20)
 
-brc_json *brc_json_new_shape(int ndim, const uint64_t *shape)
+static brc_json *new_shape(int ndim, const uint64_t *shape)
 {
     brc_json *list = brc_json_new_array();
     for (int i = 0; list != NULL && i < ndim; i++) {
@@ -240,13 +240,13 @@ static int new_array_members(brc_json *doc, const brc_array_spec *spec, const br
             chunk[i]--;
     const uint64_t *chunks = spec->chunk != NULL ? spec->chunk : chunk;
     BRC_TRY(set_head(doc, "array", err));
-    BRC_TRY(brc_json_set(doc, "shape", brc_json_new_shape(spec->ndim, spec->shape), err));
+    BRC_TRY(brc_json_set(doc, "shape", new_shape(spec->ndim, spec->shape), err));
     brc_json *t = *dtype_json;
     *dtype_json = NULL;
     BRC_TRY(brc_json_set(doc, "data_type", t, err));
     const uint64_t *outer = spec->shard != NULL ? spec->shard : chunks;
     BRC_TRY(brc_json_set(doc, "chunk_grid",
-                         new_named("regular", "chunk_shape", brc_json_new_shape(spec->ndim, outer)),
+                         new_named("regular", "chunk_shape", new_shape(spec->ndim, outer)),
                          err));
     if (strcmp(keys, "default") != 0 && strcmp(keys, "v2") != 0)
         return brc_fail(err, BRC_EINVAL,
@@ -311,7 +311,7 @@ done:
 
 int brc_meta_set_shape(brc_json *doc, int ndim, const uint64_t *shape, brc_error *err)
 {
-    return brc_json_set(doc, "shape", brc_json_new_shape(ndim, shape), err);
+    return brc_json_set(doc, "shape", new_shape(ndim, shape), err);
 }
 
 /* The shape of the stored chunks would be another. */

@@ -52,6 +52,39 @@ static int session_branch(brc_session *s, const char *rev, brc_error *err)
     return rc;
 }
 
+int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, brc_error *err)
+{
+    char *full;
+    memset(root, 0, sizeof(*root));
+    BRC_TRY(brc_ref_full(&full, "heads", s->branch, err));
+    int rc = brc_ref_get(s->repo->store, full, has, commit, err);
+    free(full);
+    if (rc == BRC_OK && *has)
+        rc = brc_commit_root(s->repo->store, commit, root, err);
+    return rc;
+}
+
+/* Brings base and has_draft up to date; to be called first, within a transaction of
+ * either kind. */
+static int sync_session(brc_session *s, brc_error *err)
+{
+    uint64_t version;
+    int has_base, has_tip;
+    brc_oid commit;
+    if (s->mode == BRC_SESSION_AT)
+        return BRC_OK;
+    BRC_TRY(brc_store_version(s->repo->store, &version, err));
+    if (s->is_read && version == s->version && s->changes == s->repo->changes)
+        return BRC_OK;
+    BRC_TRY(brc_draft_get(s->repo->store, s->branch, &s->has_draft, &has_base, &s->base, err));
+    if (!s->has_draft)
+        BRC_TRY(brc_session_tip(s, &has_tip, &commit, &s->base, err));
+    s->version = version;
+    s->changes = s->repo->changes;
+    s->is_read = 1;
+    return BRC_OK;
+}
+
 int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err)
 {
     void *p;
@@ -75,7 +108,7 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
     } else {
         rc = session_branch(s, rev, err);
         if (rc == BRC_OK)
-            rc = brc_session_sync(s, err);
+            rc = sync_session(s, err);
     }
     brc_store_end_read(repo->store);
 done:
@@ -84,37 +117,6 @@ done:
     else
         *out = s;
     return rc;
-}
-
-int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, brc_error *err)
-{
-    char *full;
-    memset(root, 0, sizeof(*root));
-    BRC_TRY(brc_ref_full(&full, "heads", s->branch, err));
-    int rc = brc_ref_get(s->repo->store, full, has, commit, err);
-    free(full);
-    if (rc == BRC_OK && *has)
-        rc = brc_commit_root(s->repo->store, commit, root, err);
-    return rc;
-}
-
-int brc_session_sync(brc_session *s, brc_error *err)
-{
-    uint64_t version;
-    int has_base, has_tip;
-    brc_oid commit;
-    if (s->mode == BRC_SESSION_AT)
-        return BRC_OK;
-    BRC_TRY(brc_store_version(s->repo->store, &version, err));
-    if (s->is_read && version == s->version && s->changes == s->repo->changes)
-        return BRC_OK;
-    BRC_TRY(brc_draft_get(s->repo->store, s->branch, &s->has_draft, &has_base, &s->base, err));
-    if (!s->has_draft)
-        BRC_TRY(brc_session_tip(s, &has_tip, &commit, &s->base, err));
-    s->version = version;
-    s->changes = s->repo->changes;
-    s->is_read = 1;
-    return BRC_OK;
 }
 
 /* ---- transactions -------------------------------- */
@@ -126,7 +128,7 @@ int brc_session_begin(brc_session *s, brc_error *err)
         return brc_fail(err, BRC_EREADONLY,
                         "this session cannot be changed: it was opened to read");
     BRC_TRY(brc_store_begin(store, err));
-    int rc = brc_session_sync(s, err);
+    int rc = sync_session(s, err);
     if (rc == BRC_OK && !s->has_draft) {
         rc = brc_draft_start(store, s->branch, brc_oid_is_zero(&s->base) ? NULL : &s->base, err);
         s->has_draft = rc == BRC_OK;
@@ -151,7 +153,7 @@ int brc_session_end(brc_session *s, int rc, brc_error *err)
 int brc_session_begin_read(brc_session *s, brc_error *err)
 {
     BRC_TRY(brc_store_begin_read(s->repo->store, err));
-    int rc = brc_session_sync(s, err);
+    int rc = sync_session(s, err);
     if (rc < 0)
         brc_store_end_read(s->repo->store);
     return rc;

@@ -24,9 +24,6 @@ struct brc_session {
 brc_session *brc_session_ref(brc_session *s);
 void brc_session_unref(brc_session *s);
 
-/* Brings base and has_draft up to date; to be called first, within a transaction
- * of either kind. */
-BRC_MUST_USE int brc_session_sync(brc_session *s, brc_error *err);
 /* What every change begins and ends with: a write transaction and a draft. */
 BRC_MUST_USE int brc_session_begin(brc_session *s, brc_error *err);
 BRC_MUST_USE int brc_session_end(brc_session *s, int rc, brc_error *err);

@@ -1,11 +1,11 @@
-# An include points down, never up: cli > api > xfer > zarr > history > tree >
-# flow > store > codec > nd > base. cli/ sees the public header alone, codecs/ the
-# plug-ins' header alone, and some libraries have one place where they are used.
+# An include points down, never up (-v order=LAYERS, from the lowest). cli/ sees the
+# public header alone, codecs/ the plug-ins' header alone, src/convert/ a part of the
+# library, and some libraries have one place where they are used.
 
 BEGIN {
-    n = split("base nd codec store flow tree history zarr xfer api convert", order, " ")
+    n = split(order, layer, " ")
     for (i = 1; i <= n; i++)
-        rank[order[i]] = i
+        rank[layer[i]] = i
     home["sqlite3.h"] = "src/store/"
     home["cJSON.h"] = home["cjson/cJSON.h"] = "src/base/"
     home["xxhash.h"] = "src/base/"
@@ -53,6 +53,13 @@ function is_home(places,    n, i, place)
     return 0
 }
 
+# The same list is in symbols.awk; protocol.h is what host and converters agree on.
+function may_convert(path)
+{
+    return path ~ /^src\/(base|nd|codec|xfer\/tar|convert\/lib)\// || path ~ /^src\/zarr\/(meta|grid)[^\/]*$/ ||
+           path == "src/xfer/foreign/protocol.h" || directory(path) == directory(FILENAME)
+}
+
 function library_include(name)
 {
     if (name in home && !is_home(home[name]))
@@ -87,6 +94,11 @@ function own_include(name,    path, from, to)
     } else if (path == "codecs/builtin.h") {
         if (FILENAME !~ /^src\/codec\//)
             fault("codecs/builtin.h is for src/codec/ alone")
+    } else if (FILENAME ~ /^src\/convert\//) {
+        if (!is_public(path) && !may_convert(path))
+            fault("a converter does not include " path)
+    } else if (path ~ /^src\/convert\//) {
+        fault("only converters include " path)
     } else if (!is_public(path)) {
         from = layer_of(FILENAME)
         to = layer_of(path)
@@ -97,8 +109,8 @@ function own_include(name,    path, from, to)
     }
 }
 
-FNR == 1 && FILENAME ~ /^src\/.*\// && !(layer_of(FILENAME) in rank) {
-    fault("src/" layer_of(FILENAME) " is no layer: see tests/lint/layers.awk")
+FNR == 1 && FILENAME ~ /^src\/.*\// && FILENAME !~ /^src\/convert\// && !(layer_of(FILENAME) in rank) {
+    fault("src/" layer_of(FILENAME) " is not a layer: see tests/lint/run")
 }
 
 /^[ \t]*#[ \t]*include[ \t]*[<"]/ {

@@ -2,6 +2,8 @@
 # a name then leads to one place. What other files can see begins with brc_ (but
 # for cli/), what they cannot see does not.
 #
+# Every program has its main().
+#
 # A definition is a `{` outside all braces after text that ends in `)`.
 
 function fault(line, text) { printf "%s:%d: %s\n", FILENAME, line, text }
@@ -15,11 +17,11 @@ function definition(text, line,    name, is_static)
     name = substr(text, RSTART, RLENGTH - 1)
     sub(/[ \t]+$/, "", name)
     is_static = text ~ /(^|[ \t])static[ \t]/
-    if (name in where && file_of[name] != FILENAME)
+    if (name != "main" && name in where && file_of[name] != FILENAME)
         fault(line, "the name " name "() is taken by " where[name])
     where[name] = FILENAME ":" line
     file_of[name] = FILENAME
-    if (FILENAME ~ /^cli\//)
+    if (FILENAME ~ /^cli\// || name == "main")
         return
     if (!is_static && name !~ /^brc_/)
         fault(line, name "() is neither static nor named brc_...")

@@ -27,7 +27,7 @@ typedef struct group_in {
 
 static int import_netcdf_group(const group_in *g, brc_error *err);
 
-int brc_netcdf_label(char **out, const brc_netcdf_in *in, const char *inner, brc_error *err)
+static int netcdf_label(char **out, const brc_netcdf_in *in, const char *inner, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
@@ -189,7 +189,7 @@ static int child_open(child_in *out, const group_in *g, const char *name, brc_er
     if (out->excluded)
         goto done;
     BRC_GO(brc_container_name_check(g->label, name, err));
-    BRC_GO(brc_netcdf_label(&out->label, g->in, out->inner, err));
+    BRC_GO(netcdf_label(&out->label, g->in, out->inner, err));
     BRC_GO(brc_node_join(&out->path, g->path, name, err));
 done:
     brc_buf_dispose(&inner);
@@ -265,7 +265,7 @@ static int import_file(brc_netcdf_in *in, const char *path, brc_error *err)
     status = in->lib.nc_inq_format(id, &format);
     in->is_netcdf4 =
         !status && (format == NC_FORMAT_NETCDF4 || format == NC_FORMAT_NETCDF4_CLASSIC);
-    BRC_GO(brc_netcdf_label(&label, in, "", err));
+    BRC_GO(netcdf_label(&label, in, "", err));
     group_in root = { in, id, 0, "", path, label };
     if (in->is_netcdf4) {
         status = in->lib.nc_inq_grps(id, &in->has_groups, NULL);

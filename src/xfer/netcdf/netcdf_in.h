@@ -15,8 +15,6 @@ typedef struct brc_netcdf_in {
     uint64_t *bytes; /* only those of the variables are counted; NULL: they are imported */
 } brc_netcdf_in;
 
-/* "x.nc: /a/b" */
-BRC_MUST_USE int brc_netcdf_label(char **out, const brc_netcdf_in *in, const char *inner, brc_error *err);
 /* The variable becomes the array `path`. */
 BRC_MUST_USE int brc_netcdf_import_var(const brc_netcdf_in *in, int group, int var, const char *label,
                                        const char *path, brc_error *err);

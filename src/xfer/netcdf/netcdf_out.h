@@ -60,8 +60,6 @@ static inline brc_netcdf_var *brc_netcdf_var_at(const brc_netcdf_out *out, size_
 {
     return (brc_netcdf_var *)out->vars + i;
 }
-/* 1: `above` is the group or one that holds it. */
-int brc_netcdf_group_within(const brc_netcdf_out *out, int group, int above);
 
 /* Chooses the dimensions of all variables: their names are in names[] of each, ndim of
  * them, NULL where there is none. */

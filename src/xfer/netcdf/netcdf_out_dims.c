@@ -22,7 +22,8 @@
 #include "../../base/json.h"
 #include "netcdf_out.h"
 
-int brc_netcdf_group_within(const brc_netcdf_out *out, int group, int above)
+/* 1: `above` is the group or one that holds it. */
+static int is_group_within(const brc_netcdf_out *out, int group, int above)
 {
     while (group >= 0 && group != above)
         group = brc_netcdf_group_at(out, group)->parent;
@@ -31,7 +32,7 @@ int brc_netcdf_group_within(const brc_netcdf_out *out, int group, int above)
 
 static int common_group(const brc_netcdf_out *out, int a, int b)
 {
-    while (!brc_netcdf_group_within(out, b, a))
+    while (!is_group_within(out, b, a))
         a = brc_netcdf_group_at(out, a)->parent;
     return a;
 }
@@ -111,7 +112,7 @@ static void regrow_dim(brc_netcdf_out *out, const brc_netcdf_axes *axes, int dim
         const brc_netcdf_var *v = brc_netcdf_var_at(out, i);
         for (int k = 0; k < v->ndim; k++) {
             const char *name = axes[i].names[k];
-            if (!name || !is_called(d, name) || !brc_netcdf_group_within(out, v->group, d->group))
+            if (!name || !is_called(d, name) || !is_group_within(out, v->group, d->group))
                 continue;
             int exact = visible_dim(out, v->group, name, v->shape[k]);
             if (exact == dim)
@@ -130,7 +131,7 @@ static int used_above(const brc_netcdf_out *out, const brc_netcdf_axes *axes, in
 {
     for (size_t i = 0; i < out->nvars; i++) {
         const brc_netcdf_var *v = brc_netcdf_var_at(out, i);
-        if (v->group == group || !brc_netcdf_group_within(out, group, v->group))
+        if (v->group == group || !is_group_within(out, group, v->group))
             continue;
         for (int k = 0; k < v->ndim; k++)
             if (axes[i].names[k] && strcmp(axes[i].names[k], name) == 0 && v->shape[k] == length)
@@ -203,7 +204,7 @@ static int has_user_within(const brc_netcdf_out *out, int dim, int group)
 {
     for (size_t i = 0; i < out->nvars; i++) {
         const brc_netcdf_var *v = brc_netcdf_var_at(out, i);
-        if (is_among_dims(v, v->ndim, dim) && brc_netcdf_group_within(out, v->group, group))
+        if (is_among_dims(v, v->ndim, dim) && is_group_within(out, v->group, group))
             return 1;
     }
     return 0;
@@ -221,9 +222,9 @@ static int clashes(const brc_netcdf_out *out, int dim, const char *name, size_t 
         if ((int)i == dim || !is_called(e, name) || (i >= before && !e->fixed_place))
             continue;
         if (e->group == d->group ||
-            (brc_netcdf_group_within(out, d->group, e->group) &&
+            (is_group_within(out, d->group, e->group) &&
              has_user_within(out, (int)i, d->group)) ||
-            (brc_netcdf_group_within(out, e->group, d->group) &&
+            (is_group_within(out, e->group, d->group) &&
              has_user_within(out, dim, e->group)))
             return 1;
     }

@@ -14,8 +14,5 @@ BRC_MUST_USE int brc_zarr_take_chunks(brc_array *a, brc_tree_in *tree, const cha
  * `a`, which differs from doc in its chunks and codecs alone. */
 BRC_MUST_USE int brc_zarr_recode(brc_array *a, const brc_json *doc, const brc_registry *reg,
                                  brc_tree_in *tree, const char *dir, brc_error *err);
-/* doc's chunk grid: regular, with `ndim` axes. */
-BRC_MUST_USE int brc_zarr_chunk_shape(uint64_t *chunk, int ndim, const brc_json *doc,
-                                      brc_error *err);
 
 #endif

@@ -26,7 +26,8 @@ typedef struct recode {
     uint8_t *slab;
 } recode;
 
-int brc_zarr_chunk_shape(uint64_t *chunk, int ndim, const brc_json *doc, brc_error *err)
+/* doc's chunk grid: regular, with `ndim` axes. */
+static int doc_chunk_shape(uint64_t *chunk, int ndim, const brc_json *doc, brc_error *err)
 {
     const brc_json *grid = brc_json_member(doc, "chunk_grid");
     const brc_json *shape = brc_json_member(brc_json_member(grid, "configuration"), "chunk_shape");
@@ -49,7 +50,7 @@ static int open_source(recode *r, const brc_json *doc, const brc_registry *reg, 
     const brc_array_info *info = brc_array_describe(r->array);
     r->ndim = info->ndim;
     memcpy(r->shape, info->shape, sizeof(uint64_t) * (size_t)r->ndim);
-    BRC_TRY(brc_zarr_chunk_shape(r->chunk, r->ndim, doc, err));
+    BRC_TRY(doc_chunk_shape(r->chunk, r->ndim, doc, err));
     BRC_TRY(brc_dtype_open(&r->type, reg, brc_json_member(doc, "data_type"), err));
     if (r->type->item_size == 0)
         return brc_fail(err, BRC_EUNSUPPORTED,
