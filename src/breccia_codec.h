@@ -118,6 +118,11 @@ typedef struct brc_dtype_ops {
     /* n stored elements made canonical: bits that carry no value are set to what
      * they should be. NULL: every bit pattern is canonical. */
     void (*normalize)(const brc_dtype *type, uint8_t *data, size_t n);
+    /* Appends one element read from text that people type, where that is not read as
+     * a fill_value is: 1 where it did, 0 where parse() is to read the text. `json` is
+     * the text as JSON, NULL where it is none. NULL: parse() reads what is JSON, and
+     * other text as a JSON string. */
+    int (*scan)(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out, brc_error *err);
 } brc_dtype_ops;
 
 /* A data type bound to its configuration: immutable, shared by all threads. */
@@ -297,6 +302,10 @@ BRC_API BRC_MUST_USE int brc_dtype_open(brc_dtype **out, const brc_registry *reg
 BRC_API BRC_MUST_USE int brc_dtype_open_name(brc_dtype **out, const brc_registry *reg,
                                              const char *name, brc_error *err);
 BRC_API void brc_dtype_free(brc_dtype *type);
+/* Appends one element read from text as people type it ("NaN", "1.5", "true", "[1, 2]"):
+ * by the type's scan(), else as JSON where it is JSON, else as a JSON string. */
+BRC_API BRC_MUST_USE int brc_dtype_parse_text(const brc_dtype *type, const char *text,
+                                              brc_buf *out, brc_error *err);
 /* n elements of a fixed size to the other byte order; dst may be src. */
 BRC_API void brc_dtype_swap(const brc_dtype *type, uint8_t *dst, const uint8_t *src, size_t n);
 /* n stored elements made canonical, and whether that ever changes one. */

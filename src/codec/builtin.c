@@ -1,6 +1,6 @@
-/* What this build contains. */
+/* A registry with what this build contains. */
 #include "../../codecs/builtin.h"
-#include "registry.h"
+#include "registry_slots.h"
 
 static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
     brc_codec_astype_register,
@@ -30,7 +30,7 @@ static int (*const builtin_codecs[])(brc_registry *reg, brc_error *err) = {
     brc_codec_zstd_register,
 };
 
-int brc_registry_add_builtins(brc_registry *reg, brc_error *err)
+static int add_builtins(brc_registry *reg, brc_error *err)
 {
     size_t ntypes = 0;
     const brc_dtype_spec *types = brc_dtype_builtins(&ntypes);
@@ -40,4 +40,20 @@ int brc_registry_add_builtins(brc_registry *reg, brc_error *err)
     for (size_t i = 0; i < sizeof(builtin_codecs) / sizeof(builtin_codecs[0]); i++)
         BRC_TRY(builtin_codecs[i](reg, err));
     return BRC_OK;
+}
+
+int brc_registry_new(brc_registry **out, brc_error *err)
+{
+    brc_registry *reg;
+
+    *out = NULL;
+    BRC_TRY(brc_registry_new_empty(&reg, err));
+    reg->by.core = 1;
+    int rc = add_builtins(reg, err);
+    reg->by.core = 0;
+    if (rc < 0)
+        brc_registry_free(reg);
+    else
+        *out = reg;
+    return rc;
 }

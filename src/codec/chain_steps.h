@@ -55,6 +55,9 @@ static inline const brc_step *brc_chain_active(const brc_chain *chain, int way, 
 /* Checks what the caller hands to a chain. */
 BRC_MUST_USE int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf *dst,
                                  brc_error *err);
+/* box: what is looked at when decoding; NULL: all. */
+BRC_MUST_USE int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
+                              const brc_box *box, brc_buf *dst, brc_error *err);
 /* Runs items 0 to n - 1 and returns the code of the first that failed, *failed its
  * index; those before it are done. `status` has room for n. */
 BRC_MUST_USE int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size_t n,

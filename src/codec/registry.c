@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "plugin_file.h"
 
 /* Other names that stored arrays use: of the drafts, of zarrita for what numcodecs
  * calls otherwise, and of zarrs before it took the registered names. */
@@ -57,19 +58,6 @@ const brc_codec_entry *brc_registry_codec(const brc_registry *reg, const char *n
     return slot != NULL ? &slot->entry : NULL;
 }
 
-const brc_dtype_slot *brc_registry_dtype(const brc_registry *reg, const char *name)
-{
-    for (size_t i = 0; i < reg->ndtypes; i++)
-        if (strcmp(reg->dtypes[i]->spec.name, name) == 0)
-            return reg->dtypes[i];
-    for (size_t i = 0; i < reg->ndtypes; i++) {
-        const brc_dtype_spec *spec = &reg->dtypes[i]->spec;
-        if (spec->match != NULL && spec->match(spec->ctx, name))
-            return reg->dtypes[i];
-    }
-    return NULL;
-}
-
 static const char *codec_kind_name(int kind)
 {
     switch (kind) {
@@ -80,13 +68,6 @@ static const char *codec_kind_name(int kind)
     default:
         return "bytes->bytes";
     }
-}
-
-static const char *listed_owner(const char *owner, int core)
-{
-    if (core)
-        return "breccia";
-    return owner != NULL ? owner : "a plug-in";
 }
 
 int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out)
@@ -102,154 +83,24 @@ int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out)
         .rank = slot->impl.rank,
         .usable = slot->usable,
         .chosen = entry->impl == &slot->impl,
-        .owner = listed_owner(slot->impl.owner, slot->core),
+        .owner = brc_origin_name(&slot->origin),
     };
-    return 1;
-}
-
-static const char *dtype_class_name(int klass)
-{
-    static const char *const names[] = { "",       "bool",  "int",  "uint",   "float", "complex",
-                                         "raw",    "string", "bytes", "time", "struct",
-                                         "optional" };
-
-    return klass > 0 && (size_t)klass < sizeof(names) / sizeof(names[0]) ? names[klass] : "";
-}
-
-/* A type that needs a configuration does not open by its name alone. */
-int brc_registry_each_dtype(const brc_registry *reg, size_t i, brc_dtype **open,
-                            brc_dtype_info *out, brc_error *err)
-{
-    *open = NULL;
-    if (i >= reg->ndtypes)
-        return 0;
-    const brc_dtype_slot *slot = reg->dtypes[i];
-    *out = (brc_dtype_info){
-        .name = slot->spec.name,
-        .kind = "",
-        .is_family = slot->spec.match != NULL,
-        .configured = 1,
-        .owner = listed_owner(slot->spec.owner, slot->core),
-    };
-    int rc = slot->spec.match != NULL
-                 ? BRC_EINVAL
-                 : brc_dtype_bind(open, reg, slot, slot->spec.name, NULL, err);
-    if (rc == BRC_ENOMEM)
-        return rc;
-    if (rc < 0)
-        return 1;
-    out->kind = dtype_class_name((*open)->klass);
-    out->item_size = (*open)->item_size;
-    out->npy = (*open)->npy;
-    out->configured = 0;
     return 1;
 }
 
 /* ---- adding ------------------------------------------------------------------------- */
 
-/* A caller built against an older header has a shorter table: what it lacks is
- * zero. What a newer one has more is not known here. */
-static void registry_copy_table(void *dst, size_t dst_size, const void *src, size_t src_size)
+int brc_registry_add_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_error *err)
 {
-    memset(dst, 0, dst_size);
-    memcpy(dst, src, src_size < dst_size ? src_size : dst_size);
-}
-
-static const char *registry_owner(const char *owner, int core)
-{
-    if (core)
-        return "breccia itself";
-    return owner != NULL ? owner : "a plug-in";
-}
-
-static int registry_check_open(const brc_registry *reg, const char *what, const char *name,
-                               brc_error *err)
-{
-    if (name == NULL || name[0] == '\0' || !brc_utf8_valid(name, strlen(name)))
-        return brc_fail(err, BRC_EINVAL, "a %s needs a name, in UTF-8", what);
-    if (atomic_load(&reg->frozen))
-        return brc_fail(err, BRC_EMISUSE,
-                        "the %s \"%s\" comes too late: the registry is in use; add to it before "
-                        "the first brc_open()",
-                        what, name);
-    return BRC_OK;
-}
-
-/* A plug-in that does not say who it is, is known by its path. */
-static int registry_dup_owner(char **out, const brc_registry *reg, const char *owner,
-                              brc_error *err)
-{
-    *out = NULL;
-    if (owner == NULL)
-        owner = reg->loading;
-    return owner != NULL ? brc_dup(out, owner, err) : BRC_OK;
-}
-
-static size_t registry_plugin_now(const brc_registry *reg)
-{
-    return reg->loading != NULL ? reg->nplugins + 1 : 0;
+    if (reg == NULL || spec == NULL)
+        return brc_fail(err, BRC_EINVAL, "a registry and a data type are needed");
+    return brc_dtype_registry_add(&reg->dtypes, &reg->by, spec, err);
 }
 
 /* The strings of a slot are its own; the tables declare them const for their users. */
 static void registry_free_text(const char *text)
 {
-    free((void *)text);
-}
-
-static void dtype_slot_free(brc_dtype_slot *slot)
-{
-    if (slot->spec.destroy != NULL)
-        slot->spec.destroy(slot->spec.ctx);
-    registry_free_text(slot->spec.name);
-    registry_free_text(slot->spec.owner);
-    free(slot);
-}
-
-static int registry_put_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_error *err)
-{
-    brc_dtype_slot *slot = NULL;
-    char *name = NULL, *owner = NULL;
-    int rc;
-
-    BRC_TRY(registry_check_open(reg, "data type", spec->name, err));
-    if (spec->size < offsetof(brc_dtype_spec, close) || spec->open == NULL)
-        return brc_fail(err, BRC_EINVAL, "the data type \"%s\" lacks its open function",
-                        spec->name);
-    const brc_dtype_slot *taken = brc_registry_dtype(reg, spec->name);
-    if (taken != NULL)
-        return brc_fail(err, BRC_EEXISTS, "the data type \"%s\" is already there: \"%s\" from %s",
-                        spec->name, taken->spec.name,
-                        registry_owner(taken->spec.owner, taken->core));
-    BRC_TRY(brc_grow_array((void **)&reg->dtypes, &reg->dtypes_cap, reg->ndtypes + 1,
-                           sizeof(*reg->dtypes), err));
-    BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
-    BRC_GO(brc_dup(&name, spec->name, err));
-    BRC_GO(registry_dup_owner(&owner, reg, spec->owner, err));
-    slot->spec = *spec;
-    slot->spec.name = name;
-    slot->spec.owner = owner;
-    slot->core = reg->core;
-    slot->plugin = registry_plugin_now(reg);
-    reg->dtypes[reg->ndtypes++] = slot;
-    return BRC_OK;
-done:
-    free(name);
-    free(owner);
-    free(slot);
-    return rc;
-}
-
-int brc_registry_add_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_error *err)
-{
-    brc_dtype_spec copy;
-
-    if (reg == NULL || spec == NULL)
-        return brc_fail(err, BRC_EINVAL, "a registry and a data type are needed");
-    registry_copy_table(&copy, sizeof(copy), spec, spec->size);
-    int rc = registry_put_dtype(reg, &copy, err);
-    if (rc < 0 && copy.destroy != NULL)
-        copy.destroy(copy.ctx);
-    return rc;
+    free((void *)(uintptr_t)text);
 }
 
 static void codec_slot_free(brc_codec_slot *slot)
@@ -257,7 +108,7 @@ static void codec_slot_free(brc_codec_slot *slot)
     if (slot->entry.spec.destroy != NULL)
         slot->entry.spec.destroy(slot->entry.spec.ctx);
     registry_free_text(slot->entry.spec.name);
-    registry_free_text(slot->entry.spec.owner);
+    brc_origin_dispose(&slot->origin);
     free(slot);
 }
 
@@ -274,31 +125,28 @@ static int codec_spec_check(const brc_codec_spec *spec, brc_error *err)
 static int registry_put_codec(brc_registry *reg, const brc_codec_spec *spec, brc_error *err)
 {
     brc_codec_slot *slot = NULL;
-    char *name = NULL, *owner = NULL;
+    char *name = NULL;
     int rc;
 
-    BRC_TRY(registry_check_open(reg, "codec", spec->name, err));
+    BRC_TRY(brc_registrar_admit(&reg->by, "codec", spec->name, err));
     BRC_TRY(codec_spec_check(spec, err));
     const brc_codec_slot *taken = registry_find_codec(reg, spec->name);
     if (taken != NULL)
         return brc_fail(err, BRC_EEXISTS, "the codec \"%s\" is already there: \"%s\" from %s",
                         spec->name, taken->entry.spec.name,
-                        registry_owner(taken->entry.spec.owner, taken->core));
+                        brc_origin_words(&taken->origin));
     BRC_TRY(brc_grow_array((void **)&reg->codecs, &reg->codecs_cap, reg->ncodecs + 1,
                            sizeof(*reg->codecs), err));
     BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
     BRC_GO(brc_dup(&name, spec->name, err));
-    BRC_GO(registry_dup_owner(&owner, reg, spec->owner, err));
+    BRC_GO(brc_origin_make(&slot->origin, &reg->by, spec->owner, err));
     slot->entry.spec = *spec;
     slot->entry.spec.name = name;
-    slot->entry.spec.owner = owner;
-    slot->core = reg->core;
-    slot->plugin = registry_plugin_now(reg);
+    slot->entry.spec.owner = slot->origin.owner;
     reg->codecs[reg->ncodecs++] = slot;
     return BRC_OK;
 done:
     free(name);
-    free(owner);
     free(slot);
     return rc;
 }
@@ -309,7 +157,7 @@ int brc_registry_add_codec(brc_registry *reg, const brc_codec_spec *spec, brc_er
 
     if (reg == NULL || spec == NULL)
         return brc_fail(err, BRC_EINVAL, "a registry and a codec are needed");
-    registry_copy_table(&copy, sizeof(copy), spec, spec->size);
+    brc_table_copy(&copy, sizeof(copy), spec, spec->size);
     int rc = registry_put_codec(reg, &copy, err);
     if (rc < 0 && copy.destroy != NULL)
         copy.destroy(copy.ctx);
@@ -322,13 +170,13 @@ static void impl_slot_free(brc_impl_slot *slot)
         slot->impl.destroy(slot->impl.ctx);
     registry_free_text(slot->impl.spec);
     registry_free_text(slot->impl.name);
-    registry_free_text(slot->impl.owner);
+    brc_origin_dispose(&slot->origin);
     free(slot);
 }
 
 static int impl_check(const brc_registry *reg, const brc_codec_impl *impl, brc_error *err)
 {
-    BRC_TRY(registry_check_open(reg, "codec implementation", impl->name, err));
+    BRC_TRY(brc_registrar_admit(&reg->by, "codec implementation", impl->name, err));
     if (impl->spec == NULL || registry_find_codec(reg, impl->spec) == NULL)
         return brc_fail(
             err, BRC_ENOTFOUND,
@@ -350,26 +198,23 @@ static int impl_slot_new(brc_impl_slot **out, const brc_registry *reg, const brc
                          brc_error *err)
 {
     brc_impl_slot *slot = NULL;
-    char *spec = NULL, *name = NULL, *owner = NULL;
+    char *spec = NULL, *name = NULL;
     int rc;
 
     BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
     BRC_GO(brc_dup(&spec, codec_real_name(impl->spec), err));
     BRC_GO(brc_dup(&name, impl->name, err));
-    BRC_GO(registry_dup_owner(&owner, reg, impl->owner, err));
+    BRC_GO(brc_origin_make(&slot->origin, &reg->by, impl->owner, err));
     slot->impl = *impl;
     slot->impl.spec = spec;
     slot->impl.name = name;
-    slot->impl.owner = owner;
-    slot->core = reg->core;
-    slot->plugin = registry_plugin_now(reg);
+    slot->impl.owner = slot->origin.owner;
     slot->usable = impl->probe == NULL || impl->probe(impl->ctx) != 0;
     *out = slot;
     return BRC_OK;
 done:
     free(spec);
     free(name);
-    free(owner);
     free(slot);
     return rc;
 }
@@ -402,7 +247,7 @@ static int registry_put_impl(brc_registry *reg, const brc_codec_impl *impl, brc_
             strcmp(other->impl.name, impl->name) == 0)
             return brc_fail(err, BRC_EEXISTS,
                             "the implementation \"%s\" of \"%s\" is already there, from %s",
-                            impl->name, impl->spec, registry_owner(other->impl.owner, other->core));
+                            impl->name, impl->spec, brc_origin_words(&other->origin));
     }
     BRC_TRY(brc_grow_array((void **)&reg->impls, &reg->impls_cap, reg->nimpls + 1,
                            sizeof(*reg->impls), err));
@@ -421,7 +266,7 @@ int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_err
 
     if (reg == NULL || impl == NULL)
         return brc_fail(err, BRC_EINVAL, "a registry and an implementation are needed");
-    registry_copy_table(&copy, sizeof(copy), impl, impl->size);
+    brc_table_copy(&copy, sizeof(copy), impl, impl->size);
     int rc = registry_put_impl(reg, &copy, err);
     if (rc < 0 && copy.destroy != NULL)
         copy.destroy(copy.ctx);
@@ -430,22 +275,14 @@ int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_err
 
 /* ---- life --------------------------------------------------------------------------- */
 
-int brc_registry_new(brc_registry **out, brc_error *err)
+int brc_registry_new_empty(brc_registry **out, brc_error *err)
 {
     brc_registry *reg = NULL;
-    int rc;
 
-    *out = NULL;
-    BRC_GO(brc_new((void **)&reg, sizeof(*reg), err));
-    atomic_init(&reg->frozen, 0);
-    reg->core = 1;
-    BRC_GO(brc_registry_add_builtins(reg, err));
-    reg->core = 0;
+    BRC_TRY(brc_new((void **)&reg, sizeof(*reg), err));
+    atomic_init(&reg->by.frozen, 0);
     *out = reg;
     return BRC_OK;
-done:
-    brc_registry_free(reg);
-    return rc;
 }
 
 /* Implementations go before their specifications, as they came after them. */
@@ -454,7 +291,7 @@ void brc_registry_take_back(brc_registry *reg, size_t plugin)
     size_t kept = 0;
 
     for (size_t i = 0; i < reg->nimpls; i++) {
-        if (reg->impls[i]->plugin == plugin)
+        if (reg->impls[i]->origin.plugin == plugin)
             impl_slot_free(reg->impls[i]);
         else
             reg->impls[kept++] = reg->impls[i];
@@ -462,20 +299,13 @@ void brc_registry_take_back(brc_registry *reg, size_t plugin)
     reg->nimpls = kept;
     kept = 0;
     for (size_t i = 0; i < reg->ncodecs; i++) {
-        if (reg->codecs[i]->plugin == plugin)
+        if (reg->codecs[i]->origin.plugin == plugin)
             codec_slot_free(reg->codecs[i]);
         else
             reg->codecs[kept++] = reg->codecs[i];
     }
     reg->ncodecs = kept;
-    kept = 0;
-    for (size_t i = 0; i < reg->ndtypes; i++) {
-        if (reg->dtypes[i]->plugin == plugin)
-            dtype_slot_free(reg->dtypes[i]);
-        else
-            reg->dtypes[kept++] = reg->dtypes[i];
-    }
-    reg->ndtypes = kept;
+    brc_dtype_registry_take_back(&reg->dtypes, plugin);
     for (size_t i = 0; i < reg->ncodecs; i++)
         registry_choose(reg, &reg->codecs[i]->entry);
 }
@@ -488,12 +318,12 @@ void brc_registry_free(brc_registry *reg)
         impl_slot_free(reg->impls[i]);
     for (size_t i = 0; i < reg->ncodecs; i++)
         codec_slot_free(reg->codecs[i]);
-    for (size_t i = 0; i < reg->ndtypes; i++)
-        dtype_slot_free(reg->dtypes[i]);
+    brc_dtype_registry_dispose(&reg->dtypes);
     free(reg->impls);
     free(reg->codecs);
-    free(reg->dtypes);
-    brc_registry_close_plugins(reg);
+    while (reg->nplugins > 0) /* last: until here their functions were called */
+        brc_plugin_file_close(reg->plugins[--reg->nplugins]);
+    free(reg->plugins);
     free(reg);
 }
 
@@ -501,5 +331,5 @@ void brc_registry_free(brc_registry *reg)
  * repositories may be opened at once with one registry, hence the atomic. */
 void brc_registry_freeze(const brc_registry *reg)
 {
-    atomic_store(&((brc_registry *)(uintptr_t)reg)->frozen, 1);
+    atomic_store(&((brc_registry *)(uintptr_t)reg)->by.frozen, 1);
 }

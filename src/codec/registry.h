@@ -8,13 +8,7 @@
 
 #include "../nd/dtype.h"
 
-/* The table of what this build contains: codec specifications, implementations
- * and data types, put together at build time from codecs/. */
-BRC_MUST_USE int brc_registry_add_builtins(brc_registry *reg, brc_error *err);
 void brc_registry_freeze(const brc_registry *reg);
-
-/* Looks up by NumPy's descr, either byte order; *big set for ">". */
-BRC_MUST_USE int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registry *reg, const char *descr, brc_error *err);
 
 typedef struct brc_codec_entry {
     brc_codec_spec spec;
@@ -25,8 +19,5 @@ const brc_codec_entry *brc_registry_codec(const brc_registry *reg, const char *n
 
 /* The i-th implementation of all, for listing; 0 past the end. */
 int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out);
-/* The i-th data type, opened into *open where its name alone says all; else NULL. */
-int brc_registry_each_dtype(const brc_registry *reg, size_t i, brc_dtype **open,
-                            brc_dtype_info *out, brc_error *err);
 
 #endif

@@ -138,3 +138,32 @@ int brc_bytes_scan(brc_buf *out, const char *text, brc_error *err)
     }
     return BRC_OK;
 }
+
+/* ---- strings -------------------------------- */
+
+/* Escapes are \" \\ \b \f \n \r \t and \u00XX for other control characters. */
+static int unescape_json(brc_buf *out, const char *p, brc_error *err)
+{
+    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+    for (; *p != '\0'; p++) {
+        uint8_t byte = (uint8_t)*p;
+        if (byte == '\\') {
+            const char *found = strchr(from, *++p);
+            byte = (uint8_t)(found != NULL ? to[found - from] : *p);
+            if (*p == 'u') {
+                byte = (uint8_t)(lower_hex_digit(p[3]) << 4 | lower_hex_digit(p[4]));
+                p += 4;
+            }
+        }
+        BRC_TRY(brc_buf_byte(out, byte, err));
+    }
+    return BRC_OK;
+}
+
+int brc_string_read(brc_buf *out, const brc_json *json, brc_error *err)
+{
+    const char *text;
+    if (brc_json_text(json, &text))
+        return brc_buf_append(out, text, strlen(text), err);
+    return unescape_json(out, brc_json_escaped(json), err);
+}

@@ -1,6 +1,6 @@
 /*
- * Bytes in JSON: base64 (RFC 4648, with padding), or an array of integers from 0
- * to 255.
+ * Bytes in JSON: base64 (RFC 4648, with padding), an array of integers from 0 to 255,
+ * or those of a string.
  */
 #ifndef BRC_ND_BYTES_JSON_H
 #define BRC_ND_BYTES_JSON_H
@@ -21,5 +21,8 @@ BRC_MUST_USE int brc_bytes_print(brc_buf *out, const uint8_t *data, size_t len, 
 /* Reads that back: a backslash that begins no escape is itself, and so is what is
  * not ASCII. */
 BRC_MUST_USE int brc_bytes_scan(brc_buf *out, const char *text, brc_error *err);
+
+/* Appends the bytes of a JSON string, U+0000 among them. */
+BRC_MUST_USE int brc_string_read(brc_buf *out, const brc_json *json, brc_error *err);
 
 #endif

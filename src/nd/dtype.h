@@ -4,13 +4,15 @@
 
 #include "../base/json.h"
 
-/* bool, int8-64, uint8-64, float16/32/64, complex64/128, r<bits>: a static table. */
+/* A static table. */
 const brc_dtype_spec *brc_dtype_builtins(size_t *n);
 
-/* The "fill_value" of a zarr.json, or text as people type it ("NaN", "1.5",
- * "true", "[1, 2]"): JSON where it parses as such, else a string. Appends one
- * canonical element. */
-BRC_MUST_USE int brc_dtype_parse_text(const brc_dtype *type, const char *text, brc_buf *out, brc_error *err);
+/* The i-th data type, opened into *open where its name alone says all; else NULL. 0 past
+ * the end. */
+BRC_MUST_USE int brc_registry_each_dtype(const brc_registry *reg, size_t i, brc_dtype **open, brc_dtype_info *out, brc_error *err);
+/* Looks up by NumPy's descr, either byte order; *big set for ">". */
+BRC_MUST_USE int brc_dtype_open_npy(brc_dtype **out, int *big, const brc_registry *reg, const char *descr, brc_error *err);
+
 /* Appends the type's default element: all bits zero unless the type says else. */
 BRC_MUST_USE int brc_dtype_default(const brc_dtype *type, brc_buf *out, brc_error *err);
 

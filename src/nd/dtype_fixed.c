@@ -17,90 +17,6 @@
 #include "bytes_json.h"
 #include "dtype_ops.h"
 
-/* ---- the table and opening -------------------------------- */
-
-static int utf32_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err);
-static int utf32_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
-                       brc_buf *out, brc_error *err);
-static int padded_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err);
-static int exact_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err);
-static int fixed_bytes_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
-                             brc_buf *out, brc_error *err);
-
-const brc_dtype_ops brc_utf32_ops = { .size = sizeof(brc_dtype_ops),
-                                         .parse = utf32_parse,
-                                         .print = utf32_print };
-const brc_dtype_ops brc_padded_ops = { .size = sizeof(brc_dtype_ops),
-                                          .parse = padded_parse,
-                                          .print = fixed_bytes_print };
-static const brc_dtype_ops exact_ops = { .size = sizeof(brc_dtype_ops),
-                                         .parse = exact_parse,
-                                         .print = fixed_bytes_print };
-
-struct fixed_kind {
-    const char *name;
-    int klass;
-    size_t unit; /* length_bytes is a multiple of it                              */
-    char npy;
-    const brc_dtype_ops *ops;
-};
-
-static const struct fixed_kind fixed_kinds[] = {
-    { "fixed_length_utf32", BRC_CLASS_STRING, 4, 'U', &brc_utf32_ops },
-    { "null_terminated_bytes", BRC_CLASS_BYTES, 1, 'S', &brc_padded_ops },
-    { "raw_bytes", BRC_CLASS_RAW, 1, 'V', &exact_ops },
-};
-
-static const struct fixed_kind *fixed_kind_of(const char *name)
-{
-    const struct fixed_kind *kind = fixed_kinds;
-    while (strcmp(kind->name, name) != 0)
-        kind++;
-    return kind;
-}
-
-struct fixed_state {
-    char npy[24];
-};
-
-int brc_fixed_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
-                   brc_error *err)
-{
-    static const char *const members[] = { "length_bytes" };
-    const struct fixed_kind *kind = fixed_kind_of(ctx);
-    struct fixed_state *state = NULL;
-    uint64_t len = 0;
-    if (config != NULL)
-        BRC_TRY(brc_json_allow(config, members, 1, err));
-    if (!brc_json_uint(brc_json_member(config, "length_bytes"), UINT64_MAX, &len) || len == 0 ||
-        len % kind->unit != 0)
-        return brc_fail(err, BRC_EINVAL, "data type %s needs \"length_bytes\", a%s above 0", name,
-                        kind->unit > 1 ? " multiple of 4" : "n integer");
-    if (len > BRC_MAX_ITEM_SIZE)
-        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes an element",
-                        name, BRC_MAX_ITEM_SIZE);
-    BRC_TRY(brc_new((void **)&state, sizeof(*state), err));
-    snprintf(state->npy, sizeof(state->npy), "%c%c%llu", kind->unit > 1 ? '<' : '|', kind->npy,
-             (unsigned long long)(len / kind->unit));
-    *out = (brc_dtype){ .size = sizeof(brc_dtype),
-                        .name = kind->name,
-                        .klass = kind->klass,
-                        .item_size = (size_t)len,
-                        .swap_unit = kind->unit,
-                        .bits = (unsigned)(8 * len),
-                        .npy = state->npy,
-                        .ops = kind->ops,
-                        .state = state };
-    return BRC_OK;
-}
-
-void brc_fixed_close(void *ctx, brc_dtype *type)
-{
-    (void)ctx;
-    free(type->state);
-    type->state = NULL;
-}
-
 /* The element up to the padding. */
 static size_t fixed_content(const uint8_t *element, size_t len, size_t unit)
 {
@@ -277,10 +193,107 @@ static int fixed_bytes_print(const brc_dtype *type, const uint8_t *element, size
     return brc_buf_byte(out, '"', err);
 }
 
-int brc_fixed_from_bytes(const brc_dtype *type, const uint8_t *data, size_t len, brc_buf *out,
-                         brc_error *err)
+/* ---- text as people type it -------------------------------- */
+
+/* A string in quotes is JSON; anything else, 12 and true as well, is the text itself. */
+static int utf32_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
+                      brc_error *err)
 {
-    if (type->klass == BRC_CLASS_STRING)
-        return utf32_append(type, data, len, out, err);
-    return padded_append(type, data, len, out, err);
+    if (brc_json_kind(json) == BRC_JSON_STRING)
+        return 0;
+    BRC_TRY(utf32_append(type, (const uint8_t *)text, strlen(text), out, err));
+    return 1;
+}
+
+/* So is a list of bytes. */
+static int padded_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
+                       brc_error *err)
+{
+    int kind = brc_json_kind(json);
+    brc_buf bytes = BRC_BUF_INIT;
+    if (kind == BRC_JSON_STRING || kind == BRC_JSON_ARRAY)
+        return 0;
+    int rc = brc_bytes_scan(&bytes, text, err);
+    if (rc == BRC_OK)
+        rc = padded_append(type, bytes.data, bytes.len, out, err);
+    brc_buf_dispose(&bytes);
+    return rc < 0 ? rc : 1;
+}
+
+/* ---- the table and opening -------------------------------- */
+
+static const brc_dtype_ops utf32_ops = { .size = sizeof(brc_dtype_ops),
+                                         .parse = utf32_parse,
+                                         .print = utf32_print,
+                                         .scan = utf32_scan };
+static const brc_dtype_ops padded_ops = { .size = sizeof(brc_dtype_ops),
+                                          .parse = padded_parse,
+                                          .print = fixed_bytes_print,
+                                          .scan = padded_scan };
+static const brc_dtype_ops exact_ops = { .size = sizeof(brc_dtype_ops),
+                                         .parse = exact_parse,
+                                         .print = fixed_bytes_print };
+
+struct fixed_kind {
+    const char *name;
+    int klass;
+    size_t unit; /* length_bytes is a multiple of it                              */
+    char npy;
+    const brc_dtype_ops *ops;
+};
+
+static const struct fixed_kind fixed_kinds[] = {
+    { "fixed_length_utf32", BRC_CLASS_STRING, 4, 'U', &utf32_ops },
+    { "null_terminated_bytes", BRC_CLASS_BYTES, 1, 'S', &padded_ops },
+    { "raw_bytes", BRC_CLASS_RAW, 1, 'V', &exact_ops },
+};
+
+static const struct fixed_kind *fixed_kind_of(const char *name)
+{
+    const struct fixed_kind *kind = fixed_kinds;
+    while (strcmp(kind->name, name) != 0)
+        kind++;
+    return kind;
+}
+
+struct fixed_state {
+    char npy[24];
+};
+
+int brc_fixed_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
+                   brc_error *err)
+{
+    static const char *const members[] = { "length_bytes" };
+    const struct fixed_kind *kind = fixed_kind_of(ctx);
+    struct fixed_state *state = NULL;
+    uint64_t len = 0;
+    if (config != NULL)
+        BRC_TRY(brc_json_allow(config, members, 1, err));
+    if (!brc_json_uint(brc_json_member(config, "length_bytes"), UINT64_MAX, &len) || len == 0 ||
+        len % kind->unit != 0)
+        return brc_fail(err, BRC_EINVAL, "data type %s needs \"length_bytes\", a%s above 0", name,
+                        kind->unit > 1 ? " multiple of 4" : "n integer");
+    if (len > BRC_MAX_ITEM_SIZE)
+        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes an element",
+                        name, BRC_MAX_ITEM_SIZE);
+    BRC_TRY(brc_new((void **)&state, sizeof(*state), err));
+    snprintf(state->npy, sizeof(state->npy), "%c%c%llu", kind->unit > 1 ? '<' : '|', kind->npy,
+             (unsigned long long)(len / kind->unit));
+    *out = (brc_dtype){ .size = sizeof(brc_dtype),
+                        .name = kind->name,
+                        .klass = kind->klass,
+                        .item_size = (size_t)len,
+                        .swap_unit = kind->unit,
+                        .bits = (unsigned)(8 * len),
+                        .npy = state->npy,
+                        .ops = kind->ops,
+                        .state = state };
+    return BRC_OK;
+}
+
+void brc_fixed_close(void *ctx, brc_dtype *type)
+{
+    (void)ctx;
+    free(type->state);
+    type->state = NULL;
 }

@@ -11,14 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-int brc_element_length_fits(const brc_dtype *type, size_t len, brc_error *err)
-{
-    if (len != type->item_size)
-        return brc_fail(err, BRC_EINVAL, "an element of %s has %zu bytes, not %zu", type->name,
-                        type->item_size, len);
-    return BRC_OK;
-}
-
 static int append_le(brc_buf *out, uint64_t value, size_t size, brc_error *err)
 {
     uint8_t bytes[8];

@@ -27,17 +27,10 @@ void brc_raw_close(void *ctx, brc_dtype *type);
 #define BRC_TEXT_TYPES 4
 extern const brc_dtype brc_text_types[BRC_TEXT_TYPES];
 
-/* Appends the bytes of a JSON string, U+0000 among them. */
-BRC_MUST_USE int brc_string_read(brc_buf *out, const brc_json *json, brc_error *err);
-
 /* Types of a fixed length: dtype_fixed.c; ctx is the type's own name, here and below. */
-extern const brc_dtype_ops brc_utf32_ops, brc_padded_ops;
 int brc_fixed_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                    brc_error *err);
 void brc_fixed_close(void *ctx, brc_dtype *type);
-/* One element: UTF-8 text for brc_utf32_ops, bytes for brc_padded_ops. */
-BRC_MUST_USE int brc_fixed_from_bytes(const brc_dtype *type, const uint8_t *data, size_t len,
-                                      brc_buf *out, brc_error *err);
 
 /* numpy.datetime64 and numpy.timedelta64: dtype_time.c */
 extern const brc_dtype_ops brc_datetime_ops, brc_timedelta_ops;
@@ -61,6 +54,7 @@ void brc_optional_close(void *ctx, brc_dtype *type);
 /* Of types without a configuration: absent, or an empty object. */
 BRC_MUST_USE int brc_dtype_no_config(const char *name, const brc_json *config, brc_error *err);
 BRC_MUST_USE int brc_element_length_fits(const brc_dtype *type, size_t len, brc_error *err);
+BRC_MUST_USE int brc_text_is_utf8(const brc_dtype *type, const char *text, brc_error *err);
 /* An integer of the type's item_size; lowest is the magnitude of the smallest. */
 BRC_MUST_USE int brc_integer_parse(const brc_dtype *type, const brc_json *json, uint64_t lowest,
                                    uint64_t highest, brc_buf *out, brc_error *err);
@@ -69,15 +63,6 @@ int brc_float_hex_bits(const char *text, size_t size, uint64_t *bits);
 /* "(1+2j)", and "2j" where the real part is +0, as NumPy's scalars print. */
 BRC_MUST_USE int brc_complex_text(brc_buf *out, char part[2][BRC_FLOAT_TEXT], int real_is_zero,
                                   brc_error *err);
-/* Text where the type reads what people type in another way than fill values:
- * 1 where it took it, 0 where it is to be read as JSON or a bare word. */
-BRC_MUST_USE int brc_text_scan(const brc_dtype *type, const brc_json *json, const char *text,
-                               brc_buf *out, brc_error *err);
-BRC_MUST_USE int brc_datetime_scan(const brc_dtype *type, const brc_json *json, const char *text,
-                                   brc_buf *out, brc_error *err);
-BRC_MUST_USE int brc_optional_scan(const brc_dtype *type, const brc_json *json, const char *text,
-                                   brc_buf *out, brc_error *err);
-
 /* A JSON value in an error's sentence: short text as it is, else its beginning. */
 #define BRC_VALUE_LABEL 64
 const char *brc_value_label(char out[BRC_VALUE_LABEL], const brc_json *value);

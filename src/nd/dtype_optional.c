@@ -78,6 +78,8 @@ static int optional_print(const brc_dtype *type, const uint8_t *element, size_t 
                           brc_buf *out, brc_error *err);
 static void optional_swap(const brc_dtype *type, uint8_t *dst, const uint8_t *src, size_t n);
 static void optional_normalize(const brc_dtype *type, uint8_t *data, size_t n);
+static int optional_scan(const brc_dtype *type, const char *text, const brc_json *json,
+                         brc_buf *out, brc_error *err);
 
 int brc_optional_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                       brc_error *err)
@@ -94,7 +96,8 @@ int brc_optional_open(void *ctx, brc_dtype *out, const char *name, const brc_jso
                                   .parse = optional_parse,
                                   .print = optional_print,
                                   .swap = swaps ? optional_swap : NULL,
-                                  .normalize = size > 0 ? optional_normalize : NULL };
+                                  .normalize = size > 0 ? optional_normalize : NULL,
+                                  .scan = optional_scan };
     *out = (brc_dtype){ .size = sizeof(brc_dtype),
                         .json = state->json,
                         .name = ctx,
@@ -168,13 +171,11 @@ static int optional_parse(const brc_dtype *type, const brc_json *json, brc_buf *
     return rc;
 }
 
-int brc_optional_scan(const brc_dtype *type, const brc_json *json, const char *text, brc_buf *out,
-                      brc_error *err)
+static int optional_scan(const brc_dtype *type, const char *text, const brc_json *json,
+                         brc_buf *out, brc_error *err)
 {
     int kind = brc_json_kind(json);
     size_t start = out->len;
-    if (type->klass != BRC_CLASS_OPTIONAL || type->ops->parse != optional_parse)
-        return 0;
     if (kind == BRC_JSON_NULL || (kind == BRC_JSON_ARRAY && brc_json_count(json) == 1))
         return 0;
     int rc = brc_dtype_parse_text(type->inner, text, out, err);

@@ -46,47 +46,6 @@ static int counted_check(const brc_dtype *type, const uint8_t *element, size_t l
 
 /* ---- string -------------------------------- */
 
-/*
- * The bytes of a JSON string that brc_json_text() does not give, because it contains
- * U+0000. As brc_json_write() writes it, the escapes are \" \\ \b \f \n \r \t and
- * \u00XX for other control characters.
- */
-static int unescape_json(brc_buf *out, const char *p, const char *end, brc_error *err)
-{
-    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-    for (; p < end; p++) {
-        uint8_t byte = (uint8_t)*p;
-        if (byte == '\\') {
-            const char *found = strchr(from, *++p);
-            byte = (uint8_t)(found != NULL ? to[found - from] : *p);
-            if (*p == 'u') {
-                uint64_t code = 0;
-                char hex[5] = { '0', 'x', p[3], p[4], 0 };
-                brc_float_hex_bits(hex, 1, &code);
-                byte = (uint8_t)code;
-                p += 4;
-            }
-        }
-        BRC_TRY(brc_buf_byte(out, byte, err));
-    }
-    return BRC_OK;
-}
-
-int brc_string_read(brc_buf *out, const brc_json *json, brc_error *err)
-{
-    const char *text;
-    brc_buf quoted = BRC_BUF_INIT;
-    int rc;
-    if (brc_json_text(json, &text))
-        return brc_buf_append(out, text, strlen(text), err);
-    BRC_GO(brc_json_write(&quoted, json, err));
-    const char *data = (const char *)quoted.data;
-    BRC_GO(unescape_json(out, data + 1, data + quoted.len - 1, err));
-done:
-    brc_buf_dispose(&quoted);
-    return rc;
-}
-
 static int string_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err)
 {
     char label[BRC_VALUE_LABEL];
@@ -148,14 +107,44 @@ static int bytes_print(const brc_dtype *type, const uint8_t *element, size_t len
     return brc_buf_byte(out, '"', err);
 }
 
+/* ---- text as people type it -------------------------------- */
+
+/* A string in quotes is JSON; anything else, 12 and true as well, is the text itself. */
+static int string_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
+                       brc_error *err)
+{
+    size_t start = 0;
+    if (brc_json_kind(json) == BRC_JSON_STRING)
+        return 0;
+    BRC_TRY(brc_text_is_utf8(type, text, err));
+    BRC_TRY(counted_begin(out, &start, err));
+    BRC_TRY(counted_end(type, out, start, brc_buf_text(out, text, err), err));
+    return 1;
+}
+
+/* So is a list of bytes. */
+static int bytes_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
+                      brc_error *err)
+{
+    int kind = brc_json_kind(json);
+    size_t start = 0;
+    if (kind == BRC_JSON_STRING || kind == BRC_JSON_ARRAY)
+        return 0;
+    BRC_TRY(counted_begin(out, &start, err));
+    BRC_TRY(counted_end(type, out, start, brc_bytes_scan(out, text, err), err));
+    return 1;
+}
+
 /* ---- the table -------------------------------- */
 
 static const brc_dtype_ops string_ops = { .size = sizeof(brc_dtype_ops),
                                           .parse = string_parse,
-                                          .print = string_print };
+                                          .print = string_print,
+                                          .scan = string_scan };
 static const brc_dtype_ops bytes_ops = { .size = sizeof(brc_dtype_ops),
                                          .parse = bytes_parse,
-                                         .print = bytes_print };
+                                         .print = bytes_print,
+                                         .scan = bytes_scan };
 
 #define VARIABLE(name_, klass_, ops_)                                                 \
     {                                                                                 \
@@ -169,38 +158,3 @@ const brc_dtype brc_text_types[BRC_TEXT_TYPES] = {
     VARIABLE("variable_length_bytes", BRC_CLASS_BYTES, bytes_ops),
     VARIABLE("binary", BRC_CLASS_BYTES, bytes_ops),
 };
-
-/* ---- text as people type it -------------------------------- */
-
-static int reads_bare_text(const brc_dtype *type)
-{
-    return type->ops == &string_ops || type->ops == &bytes_ops || type->ops == &brc_utf32_ops ||
-           type->ops == &brc_padded_ops;
-}
-
-/* A string in quotes and a list of bytes are JSON; anything else, 12 and true as
- * well, is the text itself. */
-int brc_text_scan(const brc_dtype *type, const brc_json *json, const char *text, brc_buf *out,
-                  brc_error *err)
-{
-    int kind = brc_json_kind(json), is_string = type->klass == BRC_CLASS_STRING, rc;
-    size_t start = out->len;
-    brc_buf bytes = BRC_BUF_INIT;
-    if (!reads_bare_text(type))
-        return 0;
-    if (kind == BRC_JSON_STRING || (kind == BRC_JSON_ARRAY && !is_string))
-        return 0;
-    if (is_string && !brc_utf8_valid(text, strlen(text)))
-        return brc_fail(err, BRC_EINVAL, "the value for %s is not UTF-8 text", type->name);
-    BRC_GO(is_string ? brc_buf_text(&bytes, text, err) : brc_bytes_scan(&bytes, text, err));
-    if (type->item_size > 0) {
-        rc = brc_fixed_from_bytes(type, bytes.data, bytes.len, out, err);
-    } else {
-        BRC_GO(counted_begin(out, &start, err));
-        rc = brc_buf_append(out, bytes.data, bytes.len, err);
-        rc = counted_end(type, out, start, rc, err);
-    }
-done:
-    brc_buf_dispose(&bytes);
-    return rc < 0 ? rc : 1;
-}

@@ -110,15 +110,18 @@ static int datetime_print(const brc_dtype *type, const uint8_t *element, size_t 
 static int timedelta_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
                            brc_buf *out, brc_error *err);
 static double time_number(const brc_dtype *type, const uint8_t *element);
+static int datetime_scan(const brc_dtype *type, const char *text, const brc_json *json,
+                         brc_buf *out, brc_error *err);
 
 const brc_dtype_ops brc_datetime_ops = { .size = sizeof(brc_dtype_ops),
-                                            .parse = time_parse,
-                                            .print = datetime_print,
-                                            .number = time_number };
+                                         .parse = time_parse,
+                                         .print = datetime_print,
+                                         .number = time_number,
+                                         .scan = datetime_scan };
 const brc_dtype_ops brc_timedelta_ops = { .size = sizeof(brc_dtype_ops),
-                                             .parse = time_parse,
-                                             .print = timedelta_print,
-                                             .number = time_number };
+                                          .parse = time_parse,
+                                          .print = timedelta_print,
+                                          .number = time_number };
 
 int brc_time_open(void *ctx, brc_dtype *out, const char *name, const brc_json *config,
                   brc_error *err)
@@ -421,13 +424,12 @@ static int read_civil(struct civil_time *out, const char *text)
     return *p == '\0' && out->hour < 24 && out->minute < 60 && out->second < 60;
 }
 
-int brc_datetime_scan(const brc_dtype *type, const brc_json *json, const char *text, brc_buf *out,
-                      brc_error *err)
+static int datetime_scan(const brc_dtype *type, const char *text, const brc_json *json,
+                         brc_buf *out, brc_error *err)
 {
     struct civil_time t;
     wide_int count, rest = 0;
-    if (type->ops != &brc_datetime_ops || brc_json_kind(json) == BRC_JSON_NUMBER ||
-        !read_civil(&t, text))
+    if (brc_json_kind(json) == BRC_JSON_NUMBER || !read_civil(&t, text))
         return 0;
     const struct time_state *state = time_of(type);
     if (state->unit == UNIT_GENERIC)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../codec/named.h"
+#include "../nd/named.h"
 #include "../nd/shape.h"
 
 static int meta_bad(brc_error *err, const char *pointer, const char *why)

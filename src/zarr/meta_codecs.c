@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../codec/named.h"
+#include "../nd/named.h"
 #include "../nd/shape.h"
 #include "opaque.h"
 

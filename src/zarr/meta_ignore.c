@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "../codec/named.h"
+#include "../nd/named.h"
 #include "meta.h"
 
 /* What was left out, the first of them. */

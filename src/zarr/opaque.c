@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codec/named.h"
+#include "../nd/named.h"
 #include "../tree/chunk_key.h"
 #include "../tree/map.h"
 

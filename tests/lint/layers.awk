@@ -12,7 +12,7 @@ BEGIN {
     home["pthread.h"] = "src/base/"
     home["netcdf.h"] = home["hdf5.h"] = home["hdf5_hl.h"] = "src/xfer/ src/convert/"
     home["archive.h"] = home["archive_entry.h"] = "src/xfer/tar/"
-    home["dlfcn.h"] = "src/codec/plugin.c src/xfer/container/late_library.c"
+    home["dlfcn.h"] = "src/codec/plugin_file.c src/xfer/container/late_library.c"
 }
 
 function fault(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }

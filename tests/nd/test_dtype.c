@@ -1,5 +1,6 @@
 /* The built-in data types: their table, fill values to bits and back, text. */
 #include <check.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -513,6 +514,46 @@ START_TEST(native_form_is_what_the_machine_reads)
 }
 END_TEST
 
+/* ---- a type's own scan -------------------------------- */
+
+static int word_parse(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err)
+{
+    (void)type;
+    return brc_json_is(json, "parsed") ? brc_buf_append(out, "p", 1, err) : BRC_EINVAL;
+}
+
+static int word_scan(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out,
+                     brc_error *err)
+{
+    (void)type;
+    ck_assert_int_eq(brc_json_kind(json), text[0] == '[' ? BRC_JSON_ARRAY : BRC_JSON_ABSENT);
+    if (strcmp(text, "parsed") == 0)
+        return 0;
+    if (strcmp(text, "wrong") == 0)
+        return brc_fail(err, BRC_ELIMIT, "it is wrong");
+    BRC_TRY(brc_buf_append(out, "s", 1, err));
+    return 1;
+}
+
+START_TEST(text_goes_to_a_types_scan_first)
+{
+    brc_dtype_ops ops = { .size = sizeof(ops), .parse = word_parse, .scan = word_scan };
+    brc_dtype type = { .size = sizeof(type), .name = "words", .item_size = 1, .ops = &ops };
+    brc_error err = BRC_ERROR_INIT;
+    brc_buf out = BRC_BUF_INIT;
+    ck_assert_int_eq(brc_dtype_parse_text(&type, "[1]", &out, &err), BRC_OK);
+    ck_assert_int_eq(brc_dtype_parse_text(&type, "else", &out, &err), BRC_OK);
+    ck_assert_int_eq(brc_dtype_parse_text(&type, "parsed", &out, &err), BRC_OK);
+    ck_assert_int_eq(brc_dtype_parse_text(&type, "wrong", &out, &err), BRC_ELIMIT);
+    ck_assert_uint_eq(out.len, 3);
+    ck_assert_mem_eq(out.data, "ssp", 3);
+    ops.size = offsetof(brc_dtype_ops, scan); /* built before there was one */
+    ck_assert_int_eq(brc_dtype_parse_text(&type, "else", &out, &err), BRC_EINVAL);
+    ck_assert_int_eq(brc_dtype_parse_text(&type, "parsed", &out, &err), BRC_OK);
+    brc_buf_dispose(&out);
+}
+END_TEST
+
 Suite *dtype_suite(void)
 {
     Suite *suite = suite_create("dtype");
@@ -529,6 +570,7 @@ Suite *dtype_suite(void)
     tcase_add_test(types, numbers_for_differences);
     tcase_add_test(types, D6_units_are_swapped);
     tcase_add_test(types, native_form_is_what_the_machine_reads);
+    tcase_add_test(types, text_goes_to_a_types_scan_first);
     suite_add_tcase(suite, types);
     return suite;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../base/alloc.h"
-#include "../../codec/named.h"
+#include "../../nd/named.h"
 #include "../../codec/registry.h"
 #include "hdf5_type.h"
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../codec/named.h"
+#include "../../nd/named.h"
 #include "zarr2.h"
 
 enum { ON_ELEMENTS = 1, ON_TEXTS, ON_OBJECTS, INTO_BYTES, UNREADABLE };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../base/alloc.h"
-#include "../../codec/named.h"
+#include "../../nd/named.h"
 #include "zarr2.h"
 
 #define DIMENSIONS "_ARRAY_DIMENSIONS" /* xarray's attribute */

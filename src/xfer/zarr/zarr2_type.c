@@ -16,7 +16,7 @@
 
 #include "../../base/alloc.h"
 #include "../../base/json.h"
-#include "../../codec/named.h"
+#include "../../nd/named.h"
 #include "zarr2.h"
 
 typedef struct plain_type {

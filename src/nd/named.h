@@ -2,8 +2,8 @@
  * The one form in which zarr.json names data types, codecs, grids and key
  * encodings: "name", {"name": N} or {"name": N, "configuration": {...}}.
  */
-#ifndef BRC_CODEC_NAMED_H
-#define BRC_CODEC_NAMED_H
+#ifndef BRC_ND_NAMED_H
+#define BRC_ND_NAMED_H
 
 #include "../base/json.h"
 

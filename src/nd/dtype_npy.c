@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "registry_slots.h"
+#include "dtype_registry.h"
 
 #define NPY_RECORD_DEPTH 12
 
@@ -86,11 +86,12 @@ static int npy_search(brc_dtype **out, const brc_registry *reg, const char *desc
 {
     brc_dtype *other = NULL;
     int core = 0;
+    const brc_dtype_registry *types = brc_dtypes_of(reg);
 
-    for (size_t i = 0; i < reg->ndtypes; i++) {
-        int rc = npy_try_slot(&other, reg, reg->dtypes[i], descr, err);
+    for (size_t i = 0; i < types->n; i++) {
+        int rc = npy_try_slot(&other, reg, types->slots[i], descr, err);
         if (rc == BRC_OK && other != NULL)
-            rc = npy_pick(out, &core, other, reg->dtypes[i]->core, descr, err);
+            rc = npy_pick(out, &core, other, types->slots[i]->origin.core, descr, err);
         if (rc < 0) {
             brc_dtype_free(*out);
             *out = NULL;

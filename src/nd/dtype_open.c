@@ -1,5 +1,5 @@
 /*
- * From a name to a bound data type.
+ * From a name to a bound data type, and the list of all that there are.
  *
  * Invariant: an open data type has one spelling: a bare string where it has no
  * configuration, else an object with its name and configuration.
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "dtype_registry.h"
 #include "named.h"
-#include "registry_slots.h"
 
 struct open_dtype {
     brc_dtype type; /* first: what is handed out points here                     */
@@ -93,7 +93,7 @@ int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *jso
     if (named.may_ignore)
         return brc_fail(err, BRC_EINVAL, "the data type \"%s\" cannot be one that may be ignored",
                         named.name);
-    const brc_dtype_slot *slot = brc_registry_dtype(reg, named.name);
+    const brc_dtype_slot *slot = brc_dtype_registry_find(brc_dtypes_of(reg), named.name);
     if (slot == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED, "the data type \"%s\" is not known to this build",
                         named.name);
@@ -102,7 +102,7 @@ int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *jso
 
 int brc_dtype_open_name(brc_dtype **out, const brc_registry *reg, const char *name, brc_error *err)
 {
-    const brc_dtype_slot *slot = brc_registry_dtype(reg, name);
+    const brc_dtype_slot *slot = brc_dtype_registry_find(brc_dtypes_of(reg), name);
 
     *out = NULL;
     if (slot == NULL)
@@ -121,4 +121,44 @@ void brc_dtype_free(brc_dtype *type)
         spec->close(spec->ctx, type);
     free(open->json);
     free(open);
+}
+
+/* ---- the list ------------------------------------------------------------------------ */
+
+static const char *dtype_class_name(int klass)
+{
+    static const char *const names[] = { "",       "bool",  "int",  "uint",   "float", "complex",
+                                         "raw",    "string", "bytes", "time", "struct",
+                                         "optional" };
+
+    return klass > 0 && (size_t)klass < sizeof(names) / sizeof(names[0]) ? names[klass] : "";
+}
+
+/* A type that needs a configuration does not open by its name alone. */
+int brc_registry_each_dtype(const brc_registry *reg, size_t i, brc_dtype **open,
+                            brc_dtype_info *out, brc_error *err)
+{
+    *open = NULL;
+    if (i >= brc_dtypes_of(reg)->n)
+        return 0;
+    const brc_dtype_slot *slot = brc_dtypes_of(reg)->slots[i];
+    *out = (brc_dtype_info){
+        .name = slot->spec.name,
+        .kind = "",
+        .is_family = slot->spec.match != NULL,
+        .configured = 1,
+        .owner = brc_origin_name(&slot->origin),
+    };
+    int rc = slot->spec.match != NULL
+                 ? BRC_EINVAL
+                 : brc_dtype_bind(open, reg, slot, slot->spec.name, NULL, err);
+    if (rc == BRC_ENOMEM)
+        return rc;
+    if (rc < 0)
+        return 1;
+    out->kind = dtype_class_name((*open)->klass);
+    out->item_size = (*open)->item_size;
+    out->npy = (*open)->npy;
+    out->configured = 0;
+    return 1;
 }
