@@ -51,7 +51,7 @@ static int take_char(const char **text, char c)
     return 1;
 }
 
-/* ".25": microseconds; further digits are dropped. */
+/* ".25" in microseconds; digits beyond that are dropped. */
 static int take_fraction(const char **text, int64_t *us)
 {
     int64_t scale = 100000;
@@ -65,7 +65,7 @@ static int take_fraction(const char **text, int64_t *us)
     return 1;
 }
 
-/* "Z", "+02:00", "-0530" or nothing: seconds to take away. */
+/* "Z", "+02:00", "-0530" or nothing: the seconds to subtract. */
 static int take_zone(const char **text, int64_t *seconds)
 {
     int sign = **text == '-' ? -1 : 1, hours, minutes;

@@ -5,9 +5,9 @@
  * filled in; main() alone prints errors and chooses the exit status.  Whatever
  * a command opens through `cli` is released by cli_close().
  *
- * The files stand on each other in this order: signals, memory, fail; escape, text,
- * calendar, json_scan; output, json_out, progress, out_file; similar, options, values,
- * globals; context; command, help; the commands in cmd/ and their table; main.
+ * Each file uses only those before it in this order: signals, memory, fail; escape,
+ * text, calendar, json_scan; output, json_out, progress, out_file; similar, options,
+ * values, globals; context; command, help; the commands in cmd/ and their table; main.
  */
 #ifndef BRECCIA_CLI_CLI_H
 #define BRECCIA_CLI_CLI_H
@@ -32,19 +32,19 @@ struct cli {
     const struct cli_command *command;
     struct cli_args args;
     int json, quiet, verbose, no_progress, help;
-    unsigned threads; /* 0: one a core                                        */
+    unsigned threads; /* 0: one for each core                                 */
     int wait_ms;      /* as in brc_open_opts                                  */
-    uint64_t max_nodes; /* likewise                                           */
+    uint64_t max_nodes; /* as in brc_open_opts                                */
     const char *file; /* the repository                                       */
-    brc_registry *registry; /* with the plug-ins that were named; NULL: none    */
+    brc_registry *registry; /* with the plug-ins of --plugin; NULL: there are none */
     brc_pool *pool;
     breccia *repo;
     brc_session *session;
     brc_array *array;
     brc_iter *iter;
-    int changes; /* the repository is open to be changed                      */
-    int done;    /* what was asked for is done and durable                    */
-    int usage;   /* the error is one of usage                                 */
+    int changes; /* the repository is open for changes                        */
+    int done;    /* the work is done and durable                              */
+    int usage;   /* the error is a usage error                                */
     brc_error err;
     struct cli_out out;
     struct cli_json doc;
@@ -52,27 +52,28 @@ struct cli {
     struct cli_block *blocks;
 };
 
-/* Loads what --plugin names into cli->registry, once. */
+/* Loads the plug-ins of --plugin into cli->registry, once. */
 int cli_load_plugins(struct cli *cli);
-/* BRC_OPEN_* flags. */
+/* Opens FILE with BRC_OPEN_* flags. */
 int cli_open(struct cli *cli, uint32_t flags);
-/* Read-only, with a session at --at or on the current branch as it is. */
+/* Opens FILE to read, with a session of --at, or of the current branch and its
+ * uncommitted changes. */
 int cli_open_view(struct cli *cli);
-/* With a session that changes the current branch. */
+/* Opens FILE to write, with a session on the current branch. */
 int cli_open_edit(struct cli *cli);
 /* Opens an array of the session into cli->array. */
 int cli_open_array(struct cli *cli, const char *path);
-/* What SLICE selects of cli->array; NULL: everything. */
+/* What SLICE selects from cli->array; NULL: everything. */
 int cli_select(struct cli *cli, const char *slice, brc_sel *out);
-/* BRC_ARRAY or BRC_GROUP; an error where the session has no such node. */
+/* BRC_ARRAY or BRC_GROUP; an error if the session has no such node. */
 int cli_node_kind(struct cli *cli, const char *path, int *kind);
 /* The current branch's name; lasts as long as `cli`. */
 int cli_branch(struct cli *cli, const char **out);
-/* What was asked for is done and durable; only the answer is left. An error from now
- * on says so, and a signal no longer undoes anything. */
+/* The work is done and durable; only the answer is left to print. An error from now on
+ * says so, and a signal no longer undoes anything. */
 void cli_done(struct cli *cli);
-/* Ends what brc_begin() began: kept where `rc` is no error. Gives back `rc`, or the
- * error of ending. */
+/* Ends the transaction of brc_begin(): kept unless `rc` is an error. Returns `rc`, or
+ * the error of ending it. */
 int cli_end(struct cli *cli, int rc);
 void cli_close(struct cli *cli);
 

@@ -22,8 +22,8 @@ int cli_command_unknown(struct cli *cli, const char *name)
 
     for (const struct cli_command *const *c = cli->commands; *c && n < 64; c++)
         names[n++] = (*c)->name;
-    cli_similar(similar, sizeof(similar), name, names, n);
+    cli_similar(similar, sizeof(similar), name, "", names, n);
     if (similar[0])
-        return cli_usage(cli, "unknown command '%s': is it %s?", name, similar);
+        return cli_usage(cli, "unknown command '%s'; did you mean %s?", name, similar);
     return cli_usage(cli, "unknown command '%s'", name);
 }

@@ -19,7 +19,7 @@ int cli_load_plugins(struct cli *cli)
     return BRC_OK;
 }
 
-/* "breccia log x.brc >> x.brc": what is written there would be taken for the repository. */
+/* "breccia log x.brc >> x.brc": the output would overwrite the repository. */
 static int check_output_elsewhere(struct cli *cli)
 {
     struct stat file, output;
@@ -29,11 +29,12 @@ static int check_output_elsewhere(struct cli *cli)
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
         if (fstat(fd, &output) == 0 && output.st_dev == file.st_dev &&
             output.st_ino == file.st_ino) {
-            cli->out.hold = 1; /* nothing of it appears */
+            cli->out.hold = 1; /* so that none of it appears */
             if (fd == STDERR_FILENO && !freopen("/dev/null", "w", stderr))
                 _exit(1);
-            return cli_fail(cli, BRC_EINVAL, "%s is standard %s too: write that elsewhere",
-                            cli->file, fd == STDOUT_FILENO ? "output" : "error");
+            return cli_fail(cli, BRC_EINVAL,
+                            "standard %s goes to %s, the repository: send it elsewhere",
+                            fd == STDOUT_FILENO ? "output" : "error", cli->file);
         }
     return BRC_OK;
 }
@@ -43,15 +44,15 @@ int cli_open(struct cli *cli, uint32_t flags)
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     int rc;
 
-    CLI_TRY(cli_load_plugins(cli)); /* its errors are not of FILE */
+    CLI_TRY(cli_load_plugins(cli)); /* before FILE is known: its errors are not about it */
     cli->file = cli_operand(cli, 0);
     if (cli->file[0] == '\0')
-        return cli_usage(cli, "FILE is empty: name the repository's file");
+        return cli_usage(cli, "FILE is empty: give the name of the repository");
     CLI_TRY(check_output_elsewhere(cli));
     if (cli_has(cli, "no-recover"))
         flags |= BRC_OPEN_NO_RECOVER;
     if ((flags & BRC_OPEN_CREATE) && (flags & BRC_OPEN_NO_RECOVER))
-        return cli_usage(cli, "--no-recover is for a file that is there");
+        return cli_usage(cli, "--no-recover needs a file that exists");
     if (cli->command->flags & CLI_POOL)
         CLI_TRY(brc_pool_new(&cli->pool, cli->threads, &cli->err));
     cli->changes = !(flags & BRC_OPEN_READONLY);
@@ -61,7 +62,7 @@ int cli_open(struct cli *cli, uint32_t flags)
     opts.pool = cli->pool;
     opts.registry = cli->registry;
     cli_progress_begin(cli);
-    if (cli->progress.enabled) { /* else nobody measures what is to be done */
+    if (cli->progress.enabled) { /* else the work need not be measured */
         opts.progress = cli_progress_step;
         opts.progress_ctx = cli;
     }
@@ -135,7 +136,7 @@ void cli_close(struct cli *cli)
     brc_iter_free(cli->iter);
     brc_array_free(cli->array);
     brc_session_free(cli->session);
-    cli_signal_hold(); /* closing may still write, and what it frees is no target */
+    cli_signal_hold(); /* closing may still write, and frees the target */
     brc_free(cli->repo);
     brc_pool_free(cli->pool);
     brc_registry_free(cli->registry);

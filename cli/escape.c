@@ -1,5 +1,5 @@
 /*
- * escape.c - text that cannot steer the terminal which shows it.
+ * escape.c - makes text safe to show on a terminal.
  */
 #include "cli.h"
 
@@ -49,7 +49,7 @@ int cli_has_steering(const char *text, size_t len)
     return 0;
 }
 
-/* The bytes of one character, each as an escape; returns how many characters that takes. */
+/* Writes each byte of one character as an escape; returns the length of that. */
 static size_t escape_bytes(char *out, const char *text, size_t n)
 {
     static const char hex[] = "0123456789abcdef";

@@ -1,5 +1,5 @@
 /*
- * fail.c - filling in the error of a run.
+ * fail.c - fills in the error of a run.
  */
 #include "cli.h"
 

@@ -15,11 +15,11 @@ struct cli;
             return try_rc_;                                                                        \
     } while (0)
 
-/* All give back the code. */
+/* Each returns the code. */
 int cli_fail(struct cli *cli, int code, const char *format, ...) BRC_PRINTF(3, 4);
 /* Wrong arguments: exit status 2 and a pointer to the help. */
 int cli_usage(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
-/* `what`: errno's words. Interrupted where a signal made the call fail. */
+/* "WHAT: why", by errno. BRC_EINTERRUPT if a signal made the call fail. */
 int cli_fail_errno(struct cli *cli, int number, const char *what);
 
 #endif

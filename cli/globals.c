@@ -11,14 +11,14 @@
 const struct cli_option cli_global_options[] = {
     { "json", 0, 0, NULL, "print one JSON document on standard output" },
     { "quiet", 'q', 0, NULL, "say nothing about what was done" },
-    { "verbose", 'v', 0, NULL, "say more, also in errors" },
-    { "no-progress", 0, 0, NULL, "no progress line" },
-    { "color", 0, 1, "auto|always|never", "colours in text; auto: on a terminal" },
-    { "threads", 0, 1, "N", "worker threads; all cores where not given" },
-    { "plugin", 0, 1, "FILE", "load codecs and data types from this shared object; repeatable" },
+    { "verbose", 'v', 0, NULL, "say more, in errors too" },
+    { "no-progress", 0, 0, NULL, "show no progress line" },
+    { "color", 0, 1, "auto|always|never", "colour text; auto: only on a terminal" },
+    { "threads", 0, 1, "N", "how many worker threads to use (one for each core)" },
+    { "plugin", 0, 1, "FILE", "load codecs and data types from this shared library; repeatable" },
     { "wait", 0, 1, "SECONDS", "how long to wait for a file that is in use (30)" },
-    { "max-nodes", 0, 1, "N", "how many groups and arrays to visit at most (10000000)" },
-    { "no-recover", 0, 0, NULL, "look at FILE as it stands; a left journal stays as it is" },
+    { "max-nodes", 0, 1, "N", "visit no more groups and arrays than this (10000000)" },
+    { "no-recover", 0, 0, NULL, "read FILE as it is and leave an old journal alone" },
     { "help", 'h', 0, NULL, "show this page" },
     CLI_OPTIONS_END
 };

@@ -8,7 +8,7 @@
 
 extern const struct cli_option cli_global_options[];
 
-/* Sets cli->json, quiet, threads ... from what was given so far. */
+/* Sets cli->json, quiet, threads ... from the options read so far. */
 int cli_globals_read(struct cli *cli);
 
 #endif

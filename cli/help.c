@@ -1,5 +1,5 @@
 /*
- * help.c - pages made from the tables.
+ * help.c - help pages, made from the tables.
  */
 #include "help.h"
 
@@ -38,7 +38,7 @@ static void print_options(struct cli *cli, const char *title, const struct cli_o
         print_option(cli, options);
 }
 
-/* Every line of `text` behind `prefix`. */
+/* Puts `prefix` before every line of `text`. */
 static void print_lines(struct cli *cli, const char *prefix, const char *text)
 {
     while (*text) {
@@ -81,10 +81,10 @@ void cli_help_all(struct cli *cli)
         group = (*c)->group;
         cli_printf(cli, "  %-10s%s\n", (*c)->name, (*c)->summary);
     }
-    cli_puts(cli, "\nFILE is the repository. PATH names a node, / being the root group. SLICE is\n"
+    cli_puts(cli, "\nFILE is the repository. PATH names a node; / is the root group. SLICE is\n"
                   "written as in Python: '[0:10, :, ::2]'. REV is a branch, a tag, a commit id\n"
-                  "or its first digits, HEAD, each with ~N or ^N behind it, or BRANCH@{TIME}.\n"
-                  "JSON is a text or @FILE.\n");
+                  "or its first digits, or HEAD, and ~N or ^N may follow; or it is BRANCH@{TIME}.\n"
+                  "JSON is JSON text, or @FILE to read it from a file.\n");
     print_options(cli, "Options of every command:", cli_global_options);
     cli_puts(cli, "\nExit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy,\n"
                   "6 done and stored, but the answer could not be written.\n");

@@ -1,5 +1,5 @@
 /*
- * help.h - help pages out of the tables.
+ * help.h - help pages, made from the tables.
  */
 #ifndef BRECCIA_CLI_HELP_H
 #define BRECCIA_CLI_HELP_H

@@ -15,7 +15,7 @@ static void json_newline(struct cli *cli)
         cli_puts(cli, "  ");
 }
 
-/* What stands in front of a value or a key: a comma, a new line. */
+/* Writes what separates a value or a key from the one before it. */
 static void json_separate(struct cli *cli)
 {
     struct cli_json *doc = &cli->doc;
@@ -66,7 +66,7 @@ void cli_json_close(struct cli *cli, char bracket)
     cli_put(cli, &closing, 1);
 }
 
-/* A character of a string as \u and four digits: the same text, and it steers nothing. */
+/* A character of a string as \u and four digits: the same text, but harmless. */
 static void json_put_escape(struct cli *cli, const char *text, size_t n)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -77,7 +77,7 @@ static void json_put_escape(struct cli *cli, const char *text, size_t n)
     cli_printf(cli, "\\u%04x", code);
 }
 
-/* JSON text; what steers a terminal can stand in its strings alone. */
+/* JSON text: only its strings can contain what steers a terminal. */
 static void json_put_text(struct cli *cli, const char *json, size_t len)
 {
     const char *end = json + len;
@@ -107,7 +107,7 @@ static void json_put_string(struct cli *cli, const char *text)
         unsigned char c = (unsigned char)*text;
 
         if (n == 0) {
-            cli_puts(cli, "\xef\xbf\xbd"); /* U+FFFD for what is no UTF-8 */
+            cli_puts(cli, "\xef\xbf\xbd"); /* U+FFFD for invalid UTF-8 */
             n = 1;
         } else if (c == '"' || c == '\\') {
             cli_printf(cli, "\\%c", c);
@@ -173,7 +173,7 @@ static size_t raw_string(struct cli *cli, const char *json, size_t len, size_t a
     return end;
 }
 
-/* Is the container that opens at `at` short and flat, so that it reads best on one line? */
+/* Is the list that opens at `at` short and flat, so that it is best read on one line? */
 static int raw_is_flat(const char *json, size_t len, size_t at)
 {
     for (size_t i = at + 1; i < len && i < at + 64; i++) {

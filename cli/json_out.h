@@ -1,8 +1,8 @@
 /*
  * json_out.h - writes one JSON document to standard output.
  *
- * Indented where standard output is a terminal, on one line else.  Numbers are
- * written exactly; strings are valid UTF-8 whatever came in.
+ * Indented on a terminal, else on one line.  Numbers are written exactly, and strings
+ * are always valid UTF-8.
  */
 #ifndef BRECCIA_CLI_JSON_OUT_H
 #define BRECCIA_CLI_JSON_OUT_H
@@ -14,7 +14,7 @@
 
 struct cli;
 
-enum { CLI_JSON_DEPTH = 1100 }; /* more than any parser of documents accepts */
+enum { CLI_JSON_DEPTH = 1100 }; /* more than any parser accepts */
 
 struct cli_json {
     int pretty;
@@ -26,24 +26,24 @@ struct cli_json {
 
 /* `bracket` is '{' or '['. */
 void cli_json_open(struct cli *cli, char bracket);
-/* The same, all on one line: shapes, rows of numbers. */
+/* The same, kept on one line: shapes, rows of numbers. */
 void cli_json_open_line(struct cli *cli, char bracket);
 void cli_json_close(struct cli *cli, char bracket);
 void cli_json_key(struct cli *cli, const char *key);
 void cli_json_string(struct cli *cli, const char *text);
-/* An id; NULL: null. */
+/* An id, or null. */
 void cli_json_id(struct cli *cli, const brc_oid *id);
 /* Shortest decimal that reads back as the same number; "NaN", "Infinity" ... */
 void cli_json_double(struct cli *cli, double value);
-/* A finished JSON text: spacing is made ours, every token stays as it is. */
+/* A complete JSON text: its spacing becomes ours, its tokens stay as they are. */
 void cli_json_raw(struct cli *cli, const char *json, size_t len);
-/* The same without a look at the spacing: for the many values of an array. */
+/* The same, spacing and all: for the many values of an array. */
 void cli_json_token(struct cli *cli, const char *json, size_t len);
-/* A finished text as the whole answer, with or without --json. */
+/* A complete JSON text as the whole answer, with or without --json. */
 void cli_json_document(struct cli *cli, const char *json, size_t len);
-/* A data type as zarr.json has it: a name gets quotes, an object stays. */
+/* A data type as zarr.json has it: a name gets quotes, an object stays as it is. */
 void cli_json_dtype(struct cli *cli, const char *dtype);
-/* Key and string in one. */
+/* A key and its value. */
 void cli_json_member(struct cli *cli, const char *key, const char *text);
 void cli_json_member_uint(struct cli *cli, const char *key, uint64_t value);
 void cli_json_member_int(struct cli *cli, const char *key, int64_t value);

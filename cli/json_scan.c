@@ -1,6 +1,6 @@
 /*
- * json_scan.c - a validating scanner of JSON texts (RFC 8259) that builds
- * nothing: values are spans of the text.
+ * json_scan.c - a validating scanner of JSON text (RFC 8259) that builds nothing:
+ * values are parts of the text.
  */
 #include "json_scan.h"
 
@@ -8,7 +8,7 @@
 
 enum { SCAN_DEPTH = 256 };
 
-/* All functions of the scanner return the place behind what they read, or NULL. */
+/* Every function of the scanner returns the place after what it read, or NULL. */
 
 static const char *scan_space(const char *p, const char *end)
 {
@@ -76,7 +76,7 @@ static const char *scan_word(const char *p, const char *end)
 
 static const char *scan_value(const char *p, const char *end, int depth);
 
-/* Behind the key and its colon. */
+/* A key and its colon. */
 static const char *scan_key(const char *p, const char *end)
 {
     if (p >= end || *p != '"' || !(p = scan_string(p, end)))

@@ -2,7 +2,7 @@
  * main.c - the command `breccia`: finds the command, runs it, reports.
  *
  * Exit status: 0 done, 1 failed, 2 usage, 3 conflict, 4 damaged, 5 busy, 6 done but
- * not told, 130 and 143 after SIGINT and SIGTERM.  An error is one line on standard
+ * not reported, 130 and 143 after SIGINT and SIGTERM.  An error is one line on standard
  * error.
  */
 #include "cli.h"
@@ -44,7 +44,7 @@ static int status_of(const struct cli *cli, int rc)
     }
 }
 
-/* "FILE: PATH: " without what the message itself names. */
+/* "FILE: PATH: ", without what the message names itself. */
 static const char *error_place(struct cli *cli, const char *message)
 {
     const char *path = cli->command && cli->command->flags & CLI_PATH ? cli_operand(cli, 1) : NULL;
@@ -145,7 +145,7 @@ static int run_line(struct cli *cli, int argc, char **argv)
     return run_command(cli, argc - 1, argv + 1);
 }
 
-/* Shows what was gathered. After an error a held document stays unseen. */
+/* Shows the output that was gathered. After an error, a document that is held is dropped. */
 static int finish_output(struct cli *cli, int rc)
 {
     int flushed;
@@ -159,8 +159,8 @@ static int finish_output(struct cli *cli, int rc)
     return rc < 0 ? rc : flushed < 0 ? flushed : rc;
 }
 
-/* A descriptor that the caller closed must not become that of a file which is opened
- * here. What stands in for it cannot be used either: writing to it fails. */
+/* If the caller closed a standard descriptor, no file opened here may get its number. Its
+ * stand-in cannot be used either: writing to standard output still fails. */
 static void fill_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
     if (rc < 0 && !pipe_closed)
         report_error(&cli, rc);
     cli_close(&cli);
-    if (pipe_closed) { /* nobody reads: end as a pipe's writer ends */
+    if (pipe_closed) { /* nobody reads: end by SIGPIPE, as other programs do */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }

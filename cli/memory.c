@@ -1,6 +1,6 @@
 /*
- * memory.c - memory that lasts as long as the run. Where there is none left the
- * process ends: that undoes an open transaction, so nothing is lost.
+ * memory.c - memory that lasts as long as the run. If there is none left, the process
+ * ends: that undoes an open transaction, so nothing is half done.
  */
 #include "cli.h"
 
@@ -15,7 +15,6 @@ struct cli_block {
     max_align_t memory[];
 };
 
-/* The end of the process undoes an open transaction, so this loses nothing. */
 static void out_of_memory(void)
 {
     static const char message[] = "breccia: error: out of memory\n";

@@ -1,5 +1,5 @@
 /*
- * memory.h - memory of a run.
+ * memory.h - the memory of a run.
  */
 #ifndef BRECCIA_CLI_MEMORY_H
 #define BRECCIA_CLI_MEMORY_H
@@ -16,9 +16,9 @@ void *cli_alloc(struct cli *cli, size_t n, size_t size);
 char *cli_text(struct cli *cli, const char *format, ...) BRC_PRINTF(2, 3);
 /* realloc(); the caller frees it. */
 void *cli_regrow(void *memory, size_t n, size_t size);
-/* A list of `n` items with room for one more at least; *cap: how many it has room for. */
+/* Makes room for one more item in a list of `n`; *cap: how many it has room for. */
 void *cli_grow(void *list, size_t n, size_t *cap, size_t size);
-/* For cli_close(): frees what the first two gave out. */
+/* For cli_close(): frees what the first two returned. */
 void cli_memory_release(struct cli *cli);
 
 #endif

@@ -42,9 +42,9 @@ static int unknown_option(struct cli *cli, const char *arg)
         for (const struct cli_option *o = cli->args.tables[t]; o && o->name; o++)
             if (n < sizeof(names) / sizeof(names[0]))
                 names[n++] = o->name;
-    cli_similar(similar, sizeof(similar), arg + strspn(arg, "-"), names, n);
+    cli_similar(similar, sizeof(similar), arg + strspn(arg, "-"), "--", names, n);
     if (arg[1] == '-' && similar[0])
-        return cli_usage(cli, "unknown option %s: is it --%s?", arg, similar);
+        return cli_usage(cli, "unknown option %s; did you mean %s?", arg, similar);
     return cli_usage(cli, "unknown option %s", arg);
 }
 
@@ -58,8 +58,8 @@ static void add_given(struct cli *cli, const struct cli_option *option, const ch
     given->value[1] = second;
 }
 
-/* Takes the values of `option` from argv behind *at; `first` is one that stood
- * in the same argument. */
+/* Takes the values of `option` from the arguments after *at; `first` is one that was in
+ * the same argument, or NULL. */
 static int take_values(struct cli *cli, const struct cli_option *option, const char *first,
                        int argc, char **argv, int *at)
 {
@@ -87,7 +87,8 @@ static int parse_long_option(struct cli *cli, int argc, char **argv, int *at)
     if (equals && option->nvalues == 0)
         return cli_usage(cli, "option --%s takes no value", option->name);
     if (equals && option->nvalues > 1)
-        return cli_usage(cli, "option --%s needs %s behind it", option->name, option->value);
+        return cli_usage(cli, "option --%s takes two values: --%s %s", option->name, option->name,
+                         option->value);
     return take_values(cli, option, equals ? equals + 1 : NULL, argc, argv, at);
 }
 

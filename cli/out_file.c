@@ -1,5 +1,5 @@
 /*
- * out_file.c - standard output's place taken by a file.
+ * out_file.c - a file in place of standard output.
  */
 #include "out_file.h"
 
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What is there and neither a file nor a directory is no new file's name. */
+/* Is there a pipe, a device or a link of this name? It is written to, not replaced. */
 static int is_in_place(const char *name)
 {
     struct stat status;

@@ -1,5 +1,5 @@
 /*
- * output.c - checked, gathered writing to standard output.
+ * output.c - buffered, checked writing to standard output.
  */
 #include "cli.h"
 
@@ -48,7 +48,7 @@ static void write_bytes(struct cli_out *out, const char *bytes, size_t len)
     }
 }
 
-/* Where held output outgrows memory it goes on in a file without a name. */
+/* Output that is held and outgrows its buffer goes to a temporary file. */
 static void spill_bytes(struct cli_out *out)
 {
     errno = 0;

@@ -2,7 +2,7 @@
  * progress.c - the progress line.
  *
  * It appears once a command has run for a second, is redrawn in place five times
- * a second and is wiped before anything else is said.
+ * a second and is wiped before anything else is printed.
  */
 #include "cli.h"
 
@@ -36,7 +36,7 @@ void cli_progress_total(struct cli *cli, const brc_sel *sel)
 
     if (__builtin_mul_overflow(brc_sel_count(sel), (uint64_t)(item ? item : 1), &bytes))
         bytes = 0;
-    cli->progress.total = bytes; /* until the first is told */
+    cli->progress.total = bytes; /* until the library reports one */
     brc_progress_begin(cli->repo, cli->command->name, bytes);
 }
 
@@ -109,7 +109,7 @@ int cli_progress_step(void *ctx, const char *phase, uint64_t done, uint64_t tota
 {
     struct cli *cli = ctx;
 
-    (void)phase; /* a command is one task: its name says more */
+    (void)phase; /* the name of the command says more */
     if (cli_signal())
         return 1;
     cli->progress.done = done;

@@ -1,5 +1,5 @@
 /*
- * progress.h - one line on standard error while something takes long.
+ * progress.h - one line on standard error while a command takes long.
  */
 #ifndef BRECCIA_CLI_PROGRESS_H
 #define BRECCIA_CLI_PROGRESS_H
@@ -13,24 +13,24 @@ struct cli;
 
 struct cli_progress {
     int enabled;
-    int shown;        /* a line stands on the terminal                        */
+    int shown;        /* the line is on the terminal                          */
     int64_t began_ms; /* of the command                                       */
     int64_t last_ms;  /* when the line was last drawn                         */
-    uint64_t read;    /* bytes of standard input: those are done, too         */
-    uint64_t done, total; /* as last told                                     */
+    uint64_t read;    /* bytes of standard input, which count as done         */
+    uint64_t done, total; /* as last reported                                 */
 };
 
 void cli_progress_begin(struct cli *cli);
-/* What follows, up to brc_progress_end(), is the elements of this selection of cli->array. */
+/* The work that follows, up to brc_progress_end(), is this selection of cli->array. */
 void cli_progress_total(struct cli *cli, const brc_sel *sel);
-/* So many bytes more were read from standard input. */
+/* So many more bytes were read from standard input. */
 void cli_progress_read(struct cli *cli, size_t bytes);
 /* Wipes the line. */
 void cli_progress_end(struct cli *cli);
-/* "import: 1.2 GiB of 4.0 GiB (30 %), 310.5 MiB/s, 9 s left", after `ms`; total 0: not known. */
+/* "import: 1.2 GiB of 4.0 GiB (30 %), 310.5 MiB/s, 9 s left", after `ms`; total 0: unknown. */
 const char *cli_progress_text(char *out, size_t cap, const char *name, uint64_t done,
                               uint64_t total, int64_t ms);
-/* 1: the line is to be drawn anew, and `out` is what it says, at `now_ms`. */
+/* 1 if it is time to redraw the line; `out` is then its text. */
 int cli_progress_line(struct cli_progress *progress, char *out, size_t cap, const char *name,
                       int64_t now_ms);
 /* A brc_progress_fn; `ctx` is the struct cli. */

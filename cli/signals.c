@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A handler has nothing but globals to go by. */
+/* A signal handler can only reach globals. */
 static volatile sig_atomic_t caught_signal;
 static volatile sig_atomic_t signals_held;
 static breccia *volatile signal_target;
@@ -40,7 +40,7 @@ void cli_signal_hold(void)
     signal_target = NULL;
 }
 
-/* A job in the background of a script is started with SIGINT ignored: let it be. */
+/* A shell starts background jobs with SIGINT ignored, and so it stays. */
 static void handle_unless_ignored(int number, const struct sigaction *action)
 {
     struct sigaction now;
@@ -58,7 +58,7 @@ void cli_signal_install(void)
     action.sa_handler = stop_on_signal; /* without SA_RESTART: a wait for input ends */
     handle_unless_ignored(SIGINT, &action);
     handle_unless_ignored(SIGTERM, &action);
-    action.sa_handler = SIG_IGN; /* a closed pipe is found when writing */
+    action.sa_handler = SIG_IGN; /* a write to a closed pipe fails instead */
     sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGXFSZ, &action, NULL); /* likewise a file size limit */
+    sigaction(SIGXFSZ, &action, NULL); /* and so does one beyond a file size limit */
 }

@@ -10,9 +10,9 @@
 void cli_signal_install(void);
 /* The signal that asked to stop, or 0. */
 int cli_signal(void);
-/* Which repository a signal stops; NULL: it ends the process at once. */
+/* The repository that a signal stops; NULL: a signal ends the process at once. */
 void cli_signal_target(breccia *repo);
-/* Signals only leave a mark until the next cli_signal_target(). */
+/* Until the next cli_signal_target() a signal is only remembered. */
 void cli_signal_hold(void);
 
 #endif

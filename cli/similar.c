@@ -3,9 +3,10 @@
  */
 #include "similar.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* Levenshtein's distance of two short words; 99 for long ones. */
+/* The Levenshtein distance of two short words; 99 if one is long. */
 static unsigned word_distance(const char *a, const char *b)
 {
     unsigned row[33];
@@ -33,7 +34,8 @@ static unsigned word_distance(const char *a, const char *b)
     return row[m];
 }
 
-void cli_similar(char *out, size_t cap, const char *word, const char *const *names, size_t n)
+void cli_similar(char *out, size_t cap, const char *word, const char *prefix,
+                 const char *const *names, size_t n)
 {
     const char *found[4];
     size_t nfound = 0, len = 0, letters = strlen(word);
@@ -48,14 +50,7 @@ void cli_similar(char *out, size_t cap, const char *word, const char *const *nam
             found[nfound++] = names[i];
     }
     out[0] = '\0';
-    for (size_t i = 0; i < nfound; i++) {
-        const char *join = i == 0 ? "" : i + 1 == nfound ? " or " : ", ";
-        size_t need = strlen(join) + strlen(found[i]);
-
-        if (len + need + 1 > cap)
-            break;
-        memcpy(out + len, join, strlen(join));
-        memcpy(out + len + strlen(join), found[i], strlen(found[i]) + 1);
-        len += need;
-    }
+    for (size_t i = 0; i < nfound && len < cap; i++)
+        len += (size_t)snprintf(out + len, cap - len, "%s%s%s",
+                                i == 0 ? "" : i + 1 == nfound ? " or " : ", ", prefix, found[i]);
 }

@@ -6,8 +6,9 @@
 
 #include <stddef.h>
 
-/* The members of `names` (n of them) that resemble `word`, as "a, b or c" in
- * `out`; an empty string where none does. */
-void cli_similar(char *out, size_t cap, const char *word, const char *const *names, size_t n);
+/* Those of the n `names` that resemble `word`, each after `prefix`, as "--a, --b or --c"
+ * in `out`; an empty string if none does. */
+void cli_similar(char *out, size_t cap, const char *word, const char *prefix,
+                 const char *const *names, size_t n);
 
 #endif

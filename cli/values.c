@@ -1,5 +1,5 @@
 /*
- * values.c - strict reading of values.
+ * values.c - values in arguments.
  */
 #include "values.h"
 
@@ -64,15 +64,15 @@ int cli_dims_option(struct cli *cli, const char *name, uint64_t dims[BRC_MAX_NDI
         size_t len = strcspn(p, ",");
 
         if (*ndim == BRC_MAX_NDIM)
-            return cli_usage(cli, "option --%s: more than %d dimensions", name, BRC_MAX_NDIM);
+            return cli_usage(cli, "option --%s has more than %d dimensions", name, BRC_MAX_NDIM);
         snprintf(item, sizeof(item), "%.*s", len < sizeof(item) ? (int)len : 0, p);
         if (!cli_read_u64(&dims[*ndim], item))
-            return cli_usage(cli, "option --%s: '%.*s' in '%s' is not a size that fits 64 bits",
-                             name, (int)len, p, text);
+            return cli_usage(cli, "option --%s: '%.*s' is not a whole number below 2^64", name,
+                             (int)len, p);
         ++*ndim;
         p += len;
         if (*p == ',' && !*++p)
-            return cli_usage(cli, "option --%s: '%s' ends in a comma", name,
+            return cli_usage(cli, "option --%s: '%s' ends with a comma", name,
                              text);
     }
     return BRC_OK;
@@ -94,7 +94,7 @@ int cli_choice_option(struct cli *cli, const char *name, const char *choices, co
         }
         p += n + (p[n] == '|');
     }
-    return cli_usage(cli, "option --%s: '%s' is none of %s", name, text, choices);
+    return cli_usage(cli, "option --%s: '%s' is not one of %s", name, text, choices);
 }
 
 int cli_time_option(struct cli *cli, const char *name, int64_t *out)
@@ -105,11 +105,12 @@ int cli_time_option(struct cli *cli, const char *name, int64_t *out)
         return BRC_OK;
     if (!cli_parse_time(out, text))
         return cli_usage(cli,
-                         "option --%s: '%s' is no time: give 2026-11-20, 2026-11-20T12:00:00Z, "
+                         "option --%s: '%s' is not a time; write 2026-11-20, 2026-11-20T12:00:00Z, "
                          "2026-11-20T13:00:00+01:00 or @SECONDS",
                          name, text);
     if (*out == 0) /* the library reads 0 as "now" */
-        return cli_usage(cli, "option --%s: the first microsecond of 1970 cannot be given", name);
+        return cli_usage(cli, "option --%s: the first microsecond of 1970 cannot be used; add one",
+                         name);
     return BRC_OK;
 }
 
@@ -156,7 +157,7 @@ static int read_text_file(struct cli *cli, const char *name, size_t limit, char 
     if (len > limit)
         return cli_fail(cli, BRC_ELIMIT, "%s is longer than %zu bytes", name, limit);
     if (strlen(*out) != len)
-        return cli_fail(cli, BRC_EINVAL, "%s holds a NUL byte: it is no JSON text", name);
+        return cli_fail(cli, BRC_EINVAL, "%s contains a NUL byte, so it is not JSON text", name);
     return BRC_OK;
 }
 

@@ -14,21 +14,21 @@
 
 struct cli;
 
-/* Decimal digits alone. 0 where it is none or does not fit. */
+/* Reads decimal digits and nothing else. 0 if it is not such a number or does not fit. */
 int cli_read_u64(uint64_t *out, const char *text);
 int cli_read_i64(int64_t *out, const char *text);
-/* An option that is a whole number from `low` to `high`; *out stays where the
- * option was not given. */
+/* An option that is a whole number from `low` to `high`; *out stays as it
+ * is if the option was not given. */
 int cli_uint_option(struct cli *cli, const char *name, uint64_t low, uint64_t high, uint64_t *out);
-/* "10000,28,28"; "" has no dimension. */
+/* "10000,28,28"; "" has no dimensions. */
 int cli_dims_option(struct cli *cli, const char *name, uint64_t dims[BRC_MAX_NDIM], int *ndim);
 /* One of the words of `choices`, separated by '|'. */
 int cli_choice_option(struct cli *cli, const char *name, const char *choices, const char **out);
 /* ISO 8601 or @SECONDS, in microseconds. */
 int cli_time_option(struct cli *cli, const char *name, int64_t *out);
-/* A JSON text, or @FILE with one. `what` names it in messages. */
+/* A JSON text, or @FILE to read it from. `what` names it in messages. */
 int cli_json_text_argument(struct cli *cli, const char *what, const char *text, const char **out);
-/* KEY=JSON in two. `what` stands in front of the key in messages: "attribute ". */
+/* Splits KEY=JSON. `what` comes before the key in messages: "attribute ". */
 int cli_key_json(struct cli *cli, const char *what, const char *text, const char **key,
                  const char **json);
 

@@ -76,10 +76,10 @@ struct change_row {
 struct change_rows {
     struct change_row *rows;
     size_t n, cap;
-    uint64_t added, removed, changed; /* chunks of all */
+    uint64_t added, removed, changed; /* chunks, of all rows */
     struct {
         uint64_t changed, added, removed;
-    } elements; /* of all */
+    } elements; /* of all rows */
 };
 
 static const char *joined(struct cli *cli, const char *text, const char *more)
@@ -145,7 +145,7 @@ static char *lay_text(char *at, const char *text)
     return at + len;
 }
 
-/* "storage only: /codecs, /storage", in one piece however many there are. */
+/* "storage only: /codecs, /storage", made in one piece however many there are. */
 static const char *metadata_words(struct cli *cli, const brc_change *change)
 {
     static const char storage[] = "storage only: ";
@@ -198,7 +198,7 @@ static const char *change_detail(struct cli *cli, const brc_change *change, int 
     return out;
 }
 
-/* Counts of elements end at 2^64 - 1. */
+/* A count of elements stops at 2^64 - 1. */
 static void add_up(uint64_t *sum, uint64_t more)
 {
     *sum = more > UINT64_MAX - *sum ? UINT64_MAX : *sum + more;

@@ -13,8 +13,8 @@ struct cli;
 
 struct cli_changes {
     const char *a, *b;  /* as brc_diff() takes them                           */
-    const char *path;   /* this node and what is under it, or NULL            */
-    const char *title;  /* a line of text in front of the first change, or NULL */
+    const char *path;   /* only this node and all under it, or NULL           */
+    const char *title;  /* a line before the first change, or NULL             */
     int elements, stat, silent; /* silent: no text                            */
     uint64_t nodes;     /* found: how many are listed                         */
     uint64_t differing; /* found: those with other values or metadata         */

@@ -1,5 +1,5 @@
 /*
- * cmd_codecs.c - codecs: the pipeline of an array, and what this build has.
+ * cmd_codecs.c - codecs: those of an array, and those of this build.
  */
 #include "../cli.h"
 #include "commands.h"
@@ -7,14 +7,14 @@
 #include <string.h>
 
 static const struct cli_option codecs_options[] = {
-    { "rewrite", 0, 0, NULL, "encode the chunks that are there anew too" },
-    { "list", 0, 0, NULL, "name the codecs of this build and their implementations" },
-    { "types", 0, 0, NULL, "with --list: name the data types instead" },
-    { "at", 0, 1, "REV", "printing: that version instead of the current branch as it is" },
+    { "rewrite", 0, 0, NULL, "re-encode the stored chunks too" },
+    { "list", 0, 0, NULL, "list the codecs of this build and their implementations" },
+    { "types", 0, 0, NULL, "with --list: list the data types instead" },
+    { "at", 0, 1, "REV", "when printing: read this version instead of the current branch" },
     CLI_OPTIONS_END
 };
 
-/* The last column, and where it came from if not from here. */
+/* The last column, with the owner if that is not breccia. */
 static void put_state(struct cli *cli, const char *state, const char *owner)
 {
     const char *from = "";
@@ -122,12 +122,12 @@ static int run_codecs(struct cli *cli)
     if (cli_has(cli, "list"))
         return cli_has(cli, "types") ? list_types(cli) : list_codecs(cli);
     if (cli_has(cli, "types"))
-        return cli_usage(cli, "--types goes with --list");
+        return cli_usage(cli, "--types needs --list");
     if (!path)
         return cli_usage(cli, "codecs needs FILE and PATH, or --list");
     path = cli_path(cli, path);
     if (!json && cli_has(cli, "rewrite"))
-        return cli_usage(cli, "--rewrite needs a codec list");
+        return cli_usage(cli, "--rewrite needs a new codec list");
     if (!json) {
         CLI_TRY(cli_open_view(cli));
         CLI_TRY(cli_open_array(cli, path));
@@ -135,7 +135,7 @@ static int run_codecs(struct cli *cli)
         return BRC_OK;
     }
     if (cli_has(cli, "at"))
-        return cli_usage(cli, "--at is for printing: a version cannot be changed");
+        return cli_usage(cli, "--at is only for printing: a committed version cannot be changed");
     CLI_TRY(cli_json_text_argument(cli, "the codec list", json, &json));
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(cli_open_array(cli, path));
@@ -153,8 +153,8 @@ const struct cli_command cli_command_codecs = {
     .usage = "FILE PATH [--at REV]\n"
              "FILE PATH JSON [--rewrite]\n"
              "--list [--types]",
-    .details = "JSON is a Zarr v3 codec list. Chunks that are there keep their encoding and stay\n"
-               "readable, chunks written from now on take the new one; no value changes.",
+    .details = "JSON is a Zarr v3 codec list. Stored chunks keep their encoding and stay\n"
+               "readable; chunks written from now on use the new one. No value changes.",
     .examples = "breccia codecs climate.brc /t2m\n"
                 "breccia codecs climate.brc /t2m '[{\"name\":\"bytes\",\"configuration\":"
                 "{\"endian\":\"little\"}},{\"name\":\"zstd\",\"configuration\":{\"level\":9}}]'\n"

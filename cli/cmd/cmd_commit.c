@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 static const struct cli_option commit_options[] = {
-    { "message", 'm', 1, "TEXT", "what the commit is" },
-    { "author", 0, 1, "'NAME <MAIL>'", "else $BRECCIA_AUTHOR, else the user and the host" },
+    { "message", 'm', 1, "TEXT", "the message of the commit" },
+    { "author", 0, 1, "'NAME <MAIL>'", "the author; else $BRECCIA_AUTHOR, else user and host" },
     { "date", 0, 1, "TIME", "2026-11-20, 2026-11-20T12:00:00Z or @SECONDS instead of now" },
-    { "meta", 0, 1, "KEY=JSON", "something that the commit carries; may be repeated" },
+    { "meta", 0, 1, "KEY=JSON", "metadata of the commit; repeatable" },
     { "amend", 0, 0, NULL, "replace the branch's last commit" },
-    { "allow-empty", 0, 0, NULL, "commit also where nothing changed" },
+    { "allow-empty", 0, 0, NULL, "commit even if nothing changed" },
     CLI_OPTIONS_END
 };
 
@@ -49,7 +49,7 @@ static int meta_set_later(const struct cli *cli, size_t index, const char *key)
     return 0;
 }
 
-/* All --meta KEY=JSON as one object; *out stays where there is none. */
+/* All --meta KEY=JSON as one object; *out stays as it is if there is none. */
 static int meta_option(struct cli *cli, const char **out)
 {
     const char *text, *object = "";
@@ -128,10 +128,10 @@ static int run_commit(struct cli *cli)
 const struct cli_command cli_command_commit = {
     .name = "commit",
     .group = "Versions",
-    .summary = "make a version of the uncommitted changes",
+    .summary = "make the uncommitted changes a version",
     .usage = "FILE -m TEXT [OPTIONS]\nFILE --amend [-m TEXT] [OPTIONS]",
-    .details = "--amend keeps the message, author and meta of the commit that it replaces where\n"
-               "they are not given anew.",
+    .details = "--amend keeps the message, author and metadata of the commit that it\n"
+               "replaces, unless they are given.",
     .examples = "breccia commit climate.brc -m 'June'\n"
                 "breccia commit climate.brc -m 'June' --meta run='{\"seed\": 7}' "
                 "--author 'Ada <ada@example.org>'",

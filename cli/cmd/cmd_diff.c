@@ -49,7 +49,7 @@ static int run_status(struct cli *cli)
 const struct cli_command cli_command_status = {
     .name = "status",
     .group = "Versions",
-    .summary = "show the branch and what is uncommitted",
+    .summary = "show the branch and its uncommitted changes",
     .usage = "FILE",
     .examples = "breccia status climate.brc\nbreccia status climate.brc --json",
     .min_operands = 1,
@@ -60,22 +60,22 @@ const struct cli_command cli_command_status = {
 /* ---- diff ------------------------------------------------------------------------ */
 
 static const struct cli_option diff_options[] = {
-    { "stat", 0, 0, NULL, "counts by node" },
-    { "elements", 0, 0, NULL, "how many elements differ, where, by how much" },
-    { "exit-code", 0, 0, NULL, "exit status 1 where values or metadata differ" },
+    { "stat", 0, 0, NULL, "show only counts for each node" },
+    { "elements", 0, 0, NULL, "show how many elements differ, where and by how much" },
+    { "exit-code", 0, 0, NULL, "exit with status 1 if values or metadata differ" },
     CLI_OPTIONS_END
 };
 
-/* The versions in front of "--": A, A B or A..B. */
+/* The versions before "--": A, A B or A..B. */
 static int read_versions(struct cli *cli, struct cli_changes *changes, size_t n)
 {
     const char *one = cli_operand(cli, 1), *dots = n == 1 ? strstr(one, "..") : NULL;
 
     for (size_t i = 1; i <= n; i++)
         if (cli_operand(cli, i)[0] == '/')
-            return cli_usage(cli, "%s is no version: a PATH stands behind --", cli_operand(cli, i));
+            return cli_usage(cli, "%s is not a version; PATH comes after --", cli_operand(cli, i));
     if (dots && dots[2] == '.')
-        return cli_usage(cli, "'%s': only ranges with two dots are known, A..B", one);
+        return cli_usage(cli, "'%s' has three dots; a range is written A..B", one);
     changes->a = n > 0 ? one : NULL;
     changes->b = n > 1 ? cli_operand(cli, 2) : NULL;
     if (dots) {
@@ -93,11 +93,11 @@ static int run_diff(struct cli *cli)
                                    .silent = cli->quiet };
 
     if (revs < 1)
-        return cli_usage(cli, "FILE stands in front of --");
+        return cli_usage(cli, "FILE comes before --");
     if (revs > 3)
-        return cli_usage(cli, "diff takes two versions at most; PATH stands behind --");
+        return cli_usage(cli, "diff takes at most two versions; PATH comes after --");
     if (paths > 1)
-        return cli_usage(cli, "diff takes one PATH behind --");
+        return cli_usage(cli, "diff takes only one PATH after --");
     CLI_TRY(read_versions(cli, &changes, revs - 1));
     changes.path = paths ? cli_path(cli, cli_operand(cli, revs)) : NULL;
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
@@ -117,11 +117,12 @@ const struct cli_command cli_command_diff = {
              "FILE A [-- PATH]\n"
              "FILE A B [-- PATH]\n"
              "FILE A..B [-- PATH]",
-    .details = "Without a version: HEAD and the uncommitted state. With A: A and the uncommitted\n"
-               "state. A..B is A and B; the one left out is HEAD. PATH keeps this node and what\n"
-               "is under it.\n"
-               "A node that is stored differently (codecs, backend) and has the same values is\n"
-               "listed as 'storage only'; --exit-code does not count it. --quiet lists nothing.",
+    .details = "Compares A with B. Without B, A is compared with the uncommitted state;\n"
+               "without A too, HEAD is. A..B means A B, and there a missing A or B is HEAD.\n"
+               "PATH limits the comparison to that node and all under it.\n"
+               "A node with the same values that is stored differently (codecs, backend) is\n"
+               "listed as 'storage only'; --exit-code does not count it. --quiet lists\n"
+               "nothing.",
     .examples = "breccia diff climate.brc\n"
                 "breccia diff climate.brc v1.0 main --stat -- /t2m\n"
                 "breccia diff climate.brc main~1 main --elements --exit-code",

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 
 static const struct cli_option import_options[] = {
-    { "chunks", 0, 1, "N,N,...", "cut every array into chunks of this shape" },
+    { "chunks", 0, 1, "N,N,...", "store every array in chunks of this shape" },
     { "codecs", 0, 1, "JSON", "encode chunks with this Zarr v3 codec list" },
-    { "compress", 0, 1, CLI_COMPRESS_VALUE, "the short form of --codecs" },
-    { "exclude", 0, 1, "PATH", "leave this node of SOURCE out, with all under it; repeatable" },
+    { "compress", 0, 1, CLI_COMPRESS_VALUE, "a short form of --codecs" },
+    { "exclude", 0, 1, "PATH", "leave out this node of SOURCE and all under it; repeatable" },
     CLI_OPTIONS_END
 };
 
@@ -21,8 +21,8 @@ static const struct cli_option import_options[] = {
 struct sources {
     size_t n;
     const char **names;
-    const char **placed; /* where each came in, once that is known */
-    const char *path;    /* NULL: none was named                   */
+    const char **placed; /* where each came to be, once it is known */
+    const char *path;    /* NULL: none was given                    */
 };
 
 static void take_excluded(struct cli *cli, brc_xfer_opts *opts)
@@ -34,17 +34,19 @@ static void take_excluded(struct cli *cli, brc_xfer_opts *opts)
     opts->excluded = cli_alloc(cli, opts->nexclude + 1, 1);
 }
 
-/* What was to be left out and is not there is a mistake in the name. */
+/* If a node to be left out does not exist, its name is mistyped. */
 static int check_excluded(struct cli *cli, const brc_xfer_opts *opts, const struct sources *from)
 {
     for (size_t i = 0; i < opts->nexclude; i++)
         if (!opts->excluded[i])
-            return cli_fail(cli, BRC_ENOTFOUND, "option --exclude: %s has no node %s",
-                            from->n == 1 ? from->names[0] : "no source", opts->exclude[i]);
+            return cli_fail(cli, BRC_ENOTFOUND, "option --exclude: %s a node %s",
+                            from->n == 1 ? cli_text(cli, "%s does not have", from->names[0])
+                                         : "none of the sources has",
+                            opts->exclude[i]);
     return BRC_OK;
 }
 
-/* Whether a name is that of a file which can be imported, by its ending. */
+/* By its ending, is this the name of a file that can be imported? */
 static int has_source_ending(const char *name)
 {
     static const char *const endings[] = { ".npy", ".npz", ".zip",  ".zarr",  ".nc", ".nc4",
@@ -58,9 +60,9 @@ static int has_source_ending(const char *name)
     return 0;
 }
 
-/* SOURCE... [PATH]: whether the last name is a place in the repository. One that is not
- * there and has no ending of a file's is; with '/' in front it always is, so that scripts
- * need not care what else the machine has, but a file of that name is asked about. */
+/* SOURCE... [PATH]: is the last name PATH? It is if it begins with '/', so that scripts need
+ * not care what else is on the machine, but a file of that name is an error. It is too if
+ * there is no such file and it does not end like one. */
 static int last_is_path(struct cli *cli, const char *last, int *is)
 {
     struct stat status;
@@ -69,12 +71,12 @@ static int last_is_path(struct cli *cli, const char *last, int *is)
     *is = last[0] == '/' || !is_there;
     if (last[0] == '/' && is_there && (S_ISREG(status.st_mode) || has_source_ending(last)))
         return cli_fail(cli, BRC_EINVAL,
-                        "%s is there as a file, and the last name can be the place: write '/' "
-                        "behind the sources to import it too",
+                        "%s exists, but as the last argument it may be PATH: add '/' after it to "
+                        "import it",
                         last);
     if (last[0] != '/' && !is_there && has_source_ending(last))
         return cli_fail(cli, BRC_ENOTFOUND,
-                        "%s: there is no such file or directory; for the place in the repository "
+                        "%s: no such file or directory; if it is the PATH in the repository, "
                         "write /%s",
                         last, last);
     return BRC_OK;
@@ -97,18 +99,18 @@ static int find_sources(struct cli *cli, struct sources *from)
     return BRC_OK;
 }
 
-/* Says more where two sources have one place, and where the last one may be meant as it. */
+/* Explains the error if two sources have one PATH, or the last one may be meant as PATH. */
 static int import_failed(struct cli *cli, const struct sources *from, size_t i, int rc)
 {
     const char *place = from->placed[i], *name = from->names[i];
     for (size_t k = 0; rc == BRC_EEXISTS && k < i; k++)
         if (strcmp(from->placed[k], place) == 0)
             return cli_fail(cli, rc,
-                            "%s and %s would both come in as %s: import one of them by itself, "
-                            "to another path",
+                            "%s and %s would both become %s: import one of them alone, to "
+                            "another PATH",
                             from->names[k], name, place);
     if (rc == BRC_EUNSUPPORTED && i > 0 && i == from->n - 1 && !from->path && name[0] != '/')
-        return cli_fail(cli, rc, "%s; for the place in the repository write /%s",
+        return cli_fail(cli, rc, "%s; if it is the PATH in the repository, write /%s",
                         cli_text(cli, "%s", cli->err.message), name);
     return rc;
 }
@@ -144,8 +146,8 @@ static void tell_imported(struct cli *cli, const struct sources *from)
         cli_json_close(cli, '[');
 }
 
-/* One total for several sources; one alone brings its own. What cannot be read is told when
- * its turn comes. */
+/* The total of several sources; a single one has its own. A source that cannot be read is
+ * an error when its turn comes, not here. */
 static uint64_t bytes_of_all(struct cli *cli, const struct sources *from, const brc_xfer_opts *opts)
 {
     uint64_t sum = 0, bytes;
@@ -197,18 +199,18 @@ static int run_import(struct cli *cli)
 const struct cli_command cli_command_import = {
     .name = "import",
     .group = "Making and filling",
-    .summary = "bring in a Zarr directory or .zip, a .npy, .npz, IDX, NetCDF or HDF5 file",
+    .summary = "bring in a Zarr directory or .zip, or a .npy, .npz, IDX, NetCDF or HDF5 file",
     .usage = "FILE SOURCE... [PATH] [OPTIONS]",
-    .details = "SOURCE comes in with its hierarchy, attributes and chunks, all of it or nothing.\n"
-               "Chunks of Zarr v3 and v2 are taken over byte for byte, unless an option asks for\n"
-               "something else; an array of v2 becomes one of v3 that says the same. Without PATH\n"
-               "the place is named after SOURCE; a group takes an empty root over. Several\n"
-               "sources come in together or not at all, each at a place named after it, in the\n"
-               "group PATH or in the root. The last name is PATH where it begins with /, or where\n"
-               "there is no such file and it does not end like one. Of NetCDF and HDF5, groups,\n"
-               "attributes, chunks, fill values and names of dimensions come in; packed data\n"
-               "stays packed. A data set that Zarr cannot say is refused, and with it the import:\n"
-               "--exclude leaves it out.",
+    .details = "SOURCE is imported with its hierarchy, attributes and chunks, completely or\n"
+               "not at all. Chunks of Zarr v3 and v2 are copied byte for byte unless an\n"
+               "option asks for something else; a v2 array becomes an equivalent v3 array.\n"
+               "Without PATH the node is named after SOURCE; a group becomes the root if that\n"
+               "is empty. Several sources are imported together or not at all, each as a node\n"
+               "named after it, in the group PATH or in the root. The last argument is PATH\n"
+               "if it begins with /, or if there is no such file and it does not end like\n"
+               "one. From NetCDF and HDF5 come groups, attributes, chunks, fill values and\n"
+               "names of dimensions; packed data stays packed. A data set that Zarr cannot\n"
+               "describe makes the import fail; --exclude leaves it out.",
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
                 "breccia import climate.brc era5.zarr /era5\n"
                 "breccia import climate.brc run.nc /run --exclude /debug\n"
@@ -225,9 +227,9 @@ const struct cli_command cli_command_import = {
 /* ---- export ------------------------------------------------------------------- */
 
 static const struct cli_option export_options[] = {
-    { "at", 0, 1, "REV", "that version instead of the current branch as it is" },
+    { "at", 0, 1, "REV", "export this version instead of the current branch" },
     { "format", 0, 1, "FORMAT", "zarr3, zarr2, zip, npy, npz, netcdf, netcdf3, hdf5" },
-    { "consolidated", 0, 0, NULL, "Zarr: with a copy of all documents in the first" },
+    { "consolidated", 0, 0, NULL, "Zarr: copy all metadata into the top document" },
     CLI_OPTIONS_END
 };
 
@@ -254,14 +256,13 @@ static int run_export(struct cli *cli)
 const struct cli_command cli_command_export = {
     .name = "export",
     .group = "Making and filling",
-    .summary = "write a node as a Zarr directory or .zip, .npy, .npz, .nc or .h5",
+    .summary = "write a node as a Zarr directory or a .zip, .npy, .npz, .nc or .h5 file",
     .usage = "FILE [PATH] DEST [--at REV] [--format FORMAT] [--consolidated]",
-    .details = "PATH is the root where it is left out. DEST must not be there yet; its ending\n"
-               "says the format where --format does not: .zarr, or none as in 'v1.2', is a Zarr\n"
-               "v3 directory, .zip one in an archive; an ending that is not known is refused.\n"
-               "With zarr2 an array that Zarr v2 cannot say is refused; DEST may end in .zip\n"
-               "there too. What NetCDF (.nc, .nc4) and HDF5 (.h5, .hdf5) cannot say is refused\n"
-               "likewise; netcdf3 is the classic format.",
+    .details = "PATH is the root if it is left out. DEST must not exist. Without --format,\n"
+               "its ending gives the format: .zarr, or none as in 'v1.2', is a Zarr v3\n"
+               "directory, .zip the same in an archive; an unknown ending is an error. With\n"
+               "zarr2, DEST may end in .zip too. What Zarr v2, NetCDF (.nc, .nc4) or HDF5\n"
+               "(.h5, .hdf5) cannot describe is an error. netcdf3 is the classic format.",
     .examples = "breccia export climate.brc /era5 era5.zarr --at v1.0\n"
                 "breccia export climate.brc /era5 era5.zarr.zip --format zarr2\n"
                 "breccia export climate.brc /era5 era5.nc\n"

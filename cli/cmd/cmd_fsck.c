@@ -9,7 +9,7 @@
 enum { DAMAGE_FOUND = 4 };
 
 static const struct cli_option fsck_options[] = {
-    { "no-decode", 0, 0, NULL, "do not decode chunks: look at what is stored alone" },
+    { "no-decode", 0, 0, NULL, "do not decode chunks, only check their stored bytes" },
     CLI_OPTIONS_END
 };
 
@@ -129,8 +129,8 @@ const struct cli_command cli_command_fsck = {
     .group = "Keeping",
     .summary = "check everything that is stored",
     .usage = "FILE [--no-decode]",
-    .details = "Every object is hashed again, every chunk decoded, every commit followed to its\n"
-               "chunks. Exit status 4 where something is damaged or missing.",
+    .details = "Hashes every object again, decodes every chunk and follows every commit to\n"
+               "its chunks. The exit status is 4 if something is damaged or missing.",
     .examples = "breccia fsck climate.brc\nbreccia fsck climate.brc --json",
     .options = fsck_options,
     .min_operands = 1,

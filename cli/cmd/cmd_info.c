@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const struct cli_option info_options[] = {
-    { "at", 0, 1, "REV", "a node: that version instead of the current branch as it is" },
+    { "at", 0, 1, "REV", "with PATH: read this version instead of the current branch" },
     CLI_OPTIONS_END
 };
 
@@ -190,7 +190,7 @@ static int run_info(struct cli *cli)
     const char *path = cli_operand(cli, 1);
 
     if (!path && cli_has(cli, "at"))
-        return cli_usage(cli, "--at needs PATH: what is said of a repository is of all versions");
+        return cli_usage(cli, "--at needs PATH: without it, info is about all versions");
     if (path) {
         CLI_TRY(cli_open_view(cli));
         return info_node(cli, cli_path(cli, path));
@@ -202,9 +202,9 @@ static int run_info(struct cli *cli)
 const struct cli_command cli_command_info = {
     .name = "info",
     .group = "Looking",
-    .summary = "say what a repository or a node holds",
+    .summary = "show what a repository or a node contains",
     .usage = "FILE\nFILE PATH [--at REV]",
-    .details = "Of a node, the metadata is its zarr.json.",
+    .details = "The metadata of a node is its zarr.json.",
     .examples = "breccia info climate.brc\nbreccia info climate.brc /t2m --json",
     .options = info_options,
     .min_operands = 1,

@@ -1,8 +1,8 @@
 /*
  * cmd_log.c - log and show.
  *
- * `log FILE X`: X is a node where there is one, as in `log FILE [PATH]`; else a
- * version or a range, as in git; else a node that was there once.
+ * `log FILE X`: X is a node if there is one, as in `log FILE [PATH]`; else a version or
+ * a range, as in git; else a node that once existed.
  */
 #include "../cli.h"
 #include "changes.h"
@@ -13,10 +13,10 @@
 #include <string.h>
 
 static const struct cli_option log_options[] = {
-    { "graph", 0, 0, NULL, "draw how commits hang together" },
-    { "oneline", 0, 0, NULL, "one line a commit" },
-    { "number", 'n', 1, "N", "at most so many commits; also -N" },
-    { "at", 0, 1, "REV", "from this version back" },
+    { "graph", 0, 0, NULL, "draw how the commits are connected" },
+    { "oneline", 0, 0, NULL, "one line per commit" },
+    { "number", 'n', 1, "N", "show at most N commits; also written -N" },
+    { "at", 0, 1, "REV", "start at this version" },
     CLI_OPTIONS_END
 };
 
@@ -54,10 +54,10 @@ static void put_log_entry(struct cli *cli, const brc_commit *commit, const struc
     if (graph && !request->path)
         cli_graph_connect(cli, graph, commit);
     else if (graph)
-        graph->n = 0; /* some commits are left out, so nothing hangs together */
+        graph->n = 0; /* commits are left out, so none are connected */
 }
 
-/* The path is in no commit: perhaps it is not committed yet, or no path at all. */
+/* No commit has the path: perhaps it is not committed yet, or not a path at all. */
 static int explain_no_node(struct cli *cli, const struct log_request *request)
 {
     int kind;
@@ -68,7 +68,7 @@ static int explain_no_node(struct cli *cli, const struct log_request *request)
     }
     if (request->word)
         return cli_fail(cli, BRC_ENOTFOUND,
-                        "'%s' is neither a node, now or in a commit, nor a branch, tag or commit",
+                        "'%s' is neither a node (now or in a commit) nor a branch, tag or commit",
                         request->word);
     return cli_fail(cli, BRC_ENOTFOUND, "there is no node %s in these commits", request->path);
 }
@@ -96,7 +96,7 @@ static int log_commits(struct cli *cli, const struct cli_refs *refs,
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* What the one word in front of "--" stands for. */
+/* Decides what the one word before "--" means. */
 static int place_word(struct cli *cli, struct log_request *request, const char *word)
 {
     const char *path = cli_path(cli, word);
@@ -116,7 +116,7 @@ static int place_word(struct cli *cli, struct log_request *request, const char *
     return BRC_OK;
 }
 
-/* Takes "-5", which is -n 5, out of the n operands. */
+/* Removes "-5", which is -n 5, from the n operands. */
 static size_t take_counts(const char **words, size_t n, uint64_t *limit)
 {
     size_t kept = 0;
@@ -134,12 +134,12 @@ static int read_log_operands(struct cli *cli, struct log_request *request)
     size_t n, npaths;
 
     if (cli->args.before_dashes < 1)
-        return cli_usage(cli, "FILE stands in front of --");
+        return cli_usage(cli, "FILE comes before --");
     paths = cli->args.operands + cli->args.before_dashes;
     npaths = cli->args.noperands - cli->args.before_dashes;
     n = take_counts(words, cli->args.before_dashes - 1, &request->limit);
     if (n + npaths > (request->rev ? 1 : 2) || npaths > 1)
-        return cli_usage(cli, "log takes one REV or A..B (which may be --at) and one PATH");
+        return cli_usage(cli, "log takes one REV or A..B (--at counts as one) and one PATH");
     if (n + npaths == 2)
         request->rev = words[0];
     if (npaths == 1)
@@ -176,10 +176,10 @@ const struct cli_command cli_command_log = {
     .group = "Versions",
     .summary = "list commits, newest first",
     .usage = "FILE [REV|A..B] [PATH] [--graph] [--oneline] [-n N] [--at REV]",
-    .details = "From REV back, from HEAD where it is left out. A..B: commits that are reachable\n"
-               "from B and not from A; the one left out is HEAD. PATH keeps the commits that\n"
-               "changed this node or what is under it. One word alone is a PATH where there is\n"
-               "such a node, else a REV; in front of it '--' makes it a PATH.",
+    .details = "Starts at REV, or at HEAD, and goes back. A..B lists the commits that are\n"
+               "reachable from B but not from A; a missing A or B is HEAD. PATH limits the\n"
+               "list to commits that changed that node or something under it. A single word\n"
+               "is PATH if there is such a node, otherwise REV; '--' before it makes it PATH.",
     .examples = "breccia log climate.brc --oneline --graph\n"
                 "breccia log climate.brc v1.0..main\n"
                 "breccia log climate.brc /t2m -5 --json",
@@ -192,8 +192,8 @@ const struct cli_command cli_command_log = {
 /* ---- show ------------------------------------------------------------------------ */
 
 static const struct cli_option show_options[] = {
-    { "elements", 0, 0, NULL, "how many elements differ, where, by how much" },
-    { "stat", 0, 0, NULL, "counts alone" },
+    { "elements", 0, 0, NULL, "show how many elements differ, where and by how much" },
+    { "stat", 0, 0, NULL, "show only counts for each node" },
     CLI_OPTIONS_END
 };
 
@@ -237,7 +237,7 @@ const struct cli_command cli_command_show = {
     .group = "Versions",
     .summary = "show one commit and what it changed",
     .usage = "FILE REV [--stat] [--elements]",
-    .details = "What it changed is told against its first parent.",
+    .details = "The commit is compared with its first parent.",
     .examples = "breccia show climate.brc v1.0\nbreccia show climate.brc main~2 --json",
     .options = show_options,
     .min_operands = 2,

@@ -8,9 +8,9 @@
 #include <string.h>
 
 static const struct cli_option ls_options[] = {
-    { "recursive", 'r', 0, NULL, "the whole tree, the node itself first" },
-    { "long", 'l', 0, NULL, "with data type, shape, chunks, codecs and stored bytes" },
-    { "at", 0, 1, "REV", "that version instead of the current branch as it is" },
+    { "recursive", 'r', 0, NULL, "list the whole tree, the node itself first" },
+    { "long", 'l', 0, NULL, "show data type, shape, chunks, codecs and stored bytes" },
+    { "at", 0, 1, "REV", "read this version instead of the current branch" },
     CLI_OPTIONS_END
 };
 
@@ -26,7 +26,7 @@ struct ls_rows {
     size_t n, cap;
 };
 
-/* The names in a codec list, "bytes zstd". */
+/* The names in a codec list: "bytes zstd". */
 static const char *codec_names(struct cli *cli, const char *codecs)
 {
     struct cli_json_text item, name;
@@ -167,7 +167,7 @@ static int list_nodes(struct cli *cli, const char *path, struct ls_rows *rows)
     int rc;
 
     CLI_TRY(cli_node_kind(cli, path, &node.kind));
-    if (node.kind == BRC_ARRAY) /* as `ls` of a file */
+    if (node.kind == BRC_ARRAY) /* as with `ls` of a file */
         return list_node(cli, &node, rows);
     CLI_TRY(brc_list(&cli->iter, cli->session, path, cli_has(cli, "recursive"), &cli->err));
     while ((rc = brc_list_next(cli->iter, &node, &cli->err)) == 1)
@@ -198,7 +198,7 @@ const struct cli_command cli_command_ls = {
     .group = "Looking",
     .summary = "list the children of a node",
     .usage = "FILE [PATH] [-r] [-l] [--at REV]",
-    .details = "A group's name ends in a slash.",
+    .details = "A group's name ends with a slash.",
     .examples = "breccia ls climate.brc -rl\nbreccia ls climate.brc /era5 --at v1.0 --json",
     .options = ls_options,
     .min_operands = 1,

@@ -1,5 +1,5 @@
 /*
- * cmd_make.c - init, create, group: what begins a repository or a node.
+ * cmd_make.c - init, create, group: new repositories and nodes.
  */
 #include "../cli.h"
 #include "commands.h"
@@ -24,8 +24,7 @@ const struct cli_command cli_command_init = {
     .group = "Making and filling",
     .summary = "make a new, empty repository",
     .usage = "FILE",
-    .details = "FILE is made, with a root group on branch main. A file that is already there is\n"
-               "refused.",
+    .details = "FILE gets a root group on the branch main. It must not exist yet.",
     .examples = "breccia init climate.brc",
     .min_operands = 1,
     .max_operands = 1,
@@ -35,11 +34,11 @@ const struct cli_command cli_command_init = {
 /* ---- group -------------------------------------------------------------------- */
 
 static const struct cli_option group_options[] = {
-    { "attrs", 0, 1, "JSON", "its attributes, an object" },
+    { "attrs", 0, 1, "JSON", "its attributes, a JSON object" },
     CLI_OPTIONS_END
 };
 
-/* --attrs, checked; NULL where it is not given. */
+/* --attrs, checked; NULL if it is not given. */
 static int attrs_option(struct cli *cli, const char **out)
 {
     const char *text = cli_value(cli, "attrs");
@@ -79,16 +78,16 @@ const struct cli_command cli_command_group = {
 static const struct cli_option create_options[] = {
     { "shape", 0, 1, "N,N,...", "extent of each dimension; '' for a single value" },
     { "dtype", 0, 1, "TYPE", "data type: float32, int16, ..., or a JSON object" },
-    { "chunks", 0, 1, "N,N,...", "chunk shape; about 1 MiB a chunk where not given" },
-    { "shards", 0, 1, "N,N,...", "chunks are kept in shards of this shape for Zarr's tools" },
-    { "fill", 0, 1, "VALUE", "value of what was never written: 0, 1.5, NaN, 0x7fc00001, JSON" },
+    { "chunks", 0, 1, "N,N,...", "chunk shape; else chunks have about 1 MiB" },
+    { "shards", 0, 1, "N,N,...", "shape of shards, which hold many chunks each" },
+    { "fill", 0, 1, "VALUE", "value of unwritten elements: 0, 1.5, NaN, 0x7fc00001, JSON" },
     { "codecs", 0, 1, "JSON", "a Zarr v3 codec list" },
-    { "compress", 0, 1, CLI_COMPRESS_VALUE, "the short form of --codecs" },
-    { "dimension-names", 0, 1, "NAME,NAME,...", "an empty name leaves that dimension without" },
-    { "attrs", 0, 1, "JSON", "its attributes, an object" },
+    { "compress", 0, 1, CLI_COMPRESS_VALUE, "a short form of --codecs" },
+    { "dimension-names", 0, 1, "NAME,NAME,...", "names of the dimensions; one may be empty" },
+    { "attrs", 0, 1, "JSON", "its attributes, a JSON object" },
     { "chunk-key-encoding", 0, 1, "default|v2", "how chunks are named in an exported Zarr" },
-    { "backend", 0, 1, "JSON", "where chunks lie; this build has 'inline', in the file" },
-    { "metadata", 0, 1, "JSON", "a whole zarr.json instead of the options above" },
+    { "backend", 0, 1, "JSON", "where chunks are stored: 'inline', in FILE" },
+    { "metadata", 0, 1, "JSON", "a complete zarr.json instead of the options above" },
     CLI_OPTIONS_END
 };
 
@@ -106,7 +105,7 @@ static int check_backend(struct cli *cli)
         strcmp(json, "\"inline\"") == 0)
         return BRC_OK;
     return cli_fail(cli, BRC_EUNSUPPORTED,
-                    "option --backend: this build has the backend 'inline' alone");
+                    "option --backend: this build has only the backend 'inline'");
 }
 
 static int check_metadata_stands_alone(struct cli *cli)
@@ -118,7 +117,7 @@ static int check_metadata_stands_alone(struct cli *cli)
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (cli_has(cli, others[i]))
-            return cli_usage(cli, "--metadata is a whole document: leave --%s out", others[i]);
+            return cli_usage(cli, "--metadata is a complete document: leave out --%s", others[i]);
     return BRC_OK;
 }
 
@@ -136,19 +135,20 @@ static int dimension_names_option(struct cli *cli, int ndim, const char *const *
         size_t len = strcspn(p, ",");
 
         if (n == BRC_MAX_NDIM)
-            return cli_usage(cli, "option --dimension-names: more than %d names", BRC_MAX_NDIM);
+            return cli_usage(cli, "option --dimension-names has more than %d names", BRC_MAX_NDIM);
         names[n++] = len ? cli_text(cli, "%.*s", (int)len, p) : NULL;
         if (!p[len])
             break;
         p += len + 1;
     }
     if (n != ndim)
-        return cli_usage(cli, "option --dimension-names: %d names for %d dimensions", n, ndim);
+        return cli_usage(cli, "option --dimension-names: %d dimensions need as many names, not %d",
+                         ndim, n);
     *out = names;
     return BRC_OK;
 }
 
-/* A shape that needs one extent a dimension; NULL where the option is not given. */
+/* A shape with as many dimensions as --shape; *out stays as it is if it is not given. */
 static int shape_option(struct cli *cli, const char *name, int ndim, uint64_t *dims,
                         const uint64_t **out)
 {
@@ -228,8 +228,8 @@ const struct cli_command cli_command_create = {
     .summary = "make an array",
     .usage = "FILE PATH --shape N,N,... --dtype TYPE [--chunks N,N,...] [OPTIONS]\n"
              "FILE PATH --metadata @zarr.json",
-    .details = "Missing parent groups are made. An array costs its metadata alone until something\n"
-               "is written: what was never written reads as the fill value.",
+    .details = "Missing parent groups are made. Until something is written, only the array's\n"
+               "metadata is stored; elements that were never written read as the fill value.",
     .examples = "breccia create mnist.brc /train --shape 60000,28,28 --dtype uint8 "
                 "--chunks 1000,28,28\n"
                 "breccia create climate.brc /t2m --shape 0,241,480 --dtype float32 --fill NaN "

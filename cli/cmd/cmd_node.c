@@ -24,7 +24,7 @@ const struct cli_command cli_command_rm = {
     .group = "Making and filling",
     .summary = "remove a node and all under it",
     .usage = "FILE PATH",
-    .details = "Versions that have it keep it.",
+    .details = "Committed versions keep it.",
     .examples = "breccia rm climate.brc /scratch",
     .min_operands = 2,
     .max_operands = 2,
@@ -52,7 +52,7 @@ static int run_mv(struct cli *cli)
 const struct cli_command cli_command_mv = {
     .name = "mv",
     .group = "Making and filling",
-    .summary = "move or rename a node with all under it",
+    .summary = "move or rename a node and all under it",
     .usage = "FILE FROM TO",
     .details = "No chunk is copied.",
     .examples = "breccia mv climate.brc /t2m /surface/temperature",
@@ -75,9 +75,9 @@ static int run_cp(struct cli *cli)
 const struct cli_command cli_command_cp = {
     .name = "cp",
     .group = "Making and filling",
-    .summary = "copy a node with all under it",
+    .summary = "copy a node and all under it",
     .usage = "FILE FROM TO",
-    .details = "No chunk is copied: both share what they have in common.",
+    .details = "No chunk is copied: both nodes share the stored chunks.",
     .examples = "breccia cp climate.brc /t2m /t2m_corrected",
     .min_operands = 3,
     .max_operands = 3,
@@ -87,8 +87,8 @@ const struct cli_command cli_command_cp = {
 /* ---- attrs ----------------------------------------------------------------------- */
 
 static const struct cli_option attrs_options[] = {
-    { "unset", 0, 1, "KEY", "remove an attribute; may be repeated" },
-    { "at", 0, 1, "REV", "reading: that version instead of the current branch as it is" },
+    { "unset", 0, 1, "KEY", "remove this attribute; repeatable" },
+    { "at", 0, 1, "REV", "when reading: read this version instead of the current branch" },
     CLI_OPTIONS_END
 };
 
@@ -152,7 +152,7 @@ static int run_attrs(struct cli *cli)
     if (!cli_has(cli, "unset") && (n == 0 || (n == 1 && !strchr(cli_operand(cli, 2), '='))))
         return print_attrs(cli, path, cli_operand(cli, 2));
     if (cli_has(cli, "at"))
-        return cli_usage(cli, "--at is for reading: a version cannot be changed");
+        return cli_usage(cli, "--at is only for reading: a committed version cannot be changed");
     for (size_t i = 0; i < n; i++)
         CLI_TRY(cli_key_json(cli, "attribute ", cli_operand(cli, i + 2), &settings[i].key,
                              &settings[i].json));
@@ -171,7 +171,7 @@ const struct cli_command cli_command_attrs = {
     .usage = "FILE PATH [--at REV]\n"
              "FILE PATH KEY [--at REV]\n"
              "FILE PATH KEY=JSON ... [--unset KEY ...]",
-    .details = "Attributes are printed as JSON. All changes of one call are made, or none.",
+    .details = "Attributes are printed as JSON. All changes of a call are made, or none.",
     .examples = "breccia attrs climate.brc /t2m\n"
                 "breccia attrs climate.brc /t2m units='\"K\"' valid_range='[180, 340]' "
                 "--unset comment",

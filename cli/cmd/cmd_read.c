@@ -12,9 +12,9 @@
 #include <strings.h>
 
 static const struct cli_option read_options[] = {
-    { "format", 0, 1, "text|json|csv|npy|raw", "else by FILE's ending, else text" },
-    { "output", 'o', 1, "FILE", "to this file instead of standard output" },
-    { "at", 0, 1, "REV", "that version instead of the current branch as it is" },
+    { "format", 0, 1, "text|json|csv|npy|raw", "the format; else by FILE's ending, else text" },
+    { "output", 'o', 1, "FILE", "write to this file instead of standard output" },
+    { "at", 0, 1, "REV", "read this version instead of the current branch" },
     CLI_OPTIONS_END
 };
 
@@ -46,7 +46,7 @@ static int read_as_file(struct cli *cli, const void *ctx)
     return BRC_OK;
 }
 
-/* The ending of a file's name, ".npy"; NULL where it has none, as ".x" and "v1.2". */
+/* The ending of a file's name, ".npy"; NULL if it has none, as ".x" and "v1.2". */
 static const char *name_ending(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -55,7 +55,7 @@ static const char *name_ending(const char *name)
     return dot && dot > base && isalpha((unsigned char)dot[1]) ? dot : NULL;
 }
 
-/* What is named outweighs what is guessed: --format, else FILE's ending, else text. */
+/* The format by FILE's ending; *format stays as it is if there is none. */
 static int format_by_name(struct cli *cli, const char *file, const char **format)
 {
     static const char *const endings[][2] = { { ".npy", "npy" },  { ".json", "json" },
@@ -72,8 +72,8 @@ static int format_by_name(struct cli *cli, const char *file, const char **format
         }
     }
     return cli_fail(cli, BRC_EINVAL,
-                    "%s: nothing is known to write with the ending %s; known are .npy, .json, "
-                    ".csv, .txt, .raw and .bin; --format writes to any name",
+                    "%s: unknown ending %s; use .npy, .json, .csv, .txt, .raw or .bin, or give "
+                    "--format",
                     file, ending);
 }
 
@@ -91,10 +91,11 @@ static int choose_format(struct cli *cli, struct reading *what)
     if (what->file)
         return BRC_OK;
     if (cli->json && strcmp(*format, "json") != 0)
-        return cli_usage(cli, "--json and --format %s both want standard output: add -o FILE",
+        return cli_usage(cli, "--json and --format %s both need standard output: add -o FILE",
                          *format);
     if (cli->out.terminal && (strcmp(*format, "npy") == 0 || strcmp(*format, "raw") == 0))
-        return cli_usage(cli, "--format %s is not for a terminal: add -o FILE, or a pipe", *format);
+        return cli_usage(cli, "--format %s cannot go to a terminal: add -o FILE or use a pipe",
+                         *format);
     return BRC_OK;
 }
 
@@ -112,7 +113,7 @@ static int check_selection(struct cli *cli, const struct reading *what, const ch
 static int read_to_output(struct cli *cli, const struct reading *what)
 {
     if (strcmp(what->format, "json") == 0) {
-        cli->out.hold = 1; /* a document is whole, or not there */
+        cli->out.hold = 1; /* a document is complete or not there */
         cli->doc.pretty = cli->out.terminal;
     }
     return read_as(cli, what);
@@ -129,7 +130,7 @@ static int run_read(struct cli *cli)
     CLI_TRY(cli_open_array(cli, path));
     CLI_TRY(cli_select(cli, cli_operand(cli, 2), &what.sel));
     CLI_TRY(check_selection(cli, &what, path));
-    if (!what.file && strcmp(what.format, "text") == 0) /* of which little is read */
+    if (!what.file && strcmp(what.format, "text") == 0) /* shortened: little is read */
         return read_as(cli, &what);
     cli_progress_total(cli, &what.sel);
     rc = what.file ? cli_to_file(cli, what.file, read_as_file, &what) : read_to_output(cli, &what);
@@ -147,11 +148,11 @@ const struct cli_command cli_command_read = {
     .group = "Looking",
     .summary = "show or save elements",
     .usage = "FILE PATH [SLICE] [--format text|json|csv|npy|raw] [-o FILE] [--at REV]",
-    .details = "SLICE is the whole array where it is left out. Text is shortened past 1000\n"
-               "elements, the other formats never are. json: {shape, data_type, data}; csv: the\n"
-               "last axis is a line; raw: C order, little-endian, without gaps. With -o the\n"
-               "ending says the format where --format does not: .npy, .json, .csv, .txt, .raw or\n"
-               ".bin, none for text.",
+    .details = "SLICE is the whole array if it is left out. Text is shortened beyond 1000\n"
+               "elements, the other formats never are. json: {shape, data_type, data}; csv:\n"
+               "the last axis is a line; raw: C order, little-endian, without gaps. With -o\n"
+               "and without --format, the ending gives the format: .npy, .json, .csv, .txt,\n"
+               ".raw or .bin; none is text.",
     .examples = "breccia read climate.brc /t2m '[-1, ::10, ::10]'\n"
                 "breccia read climate.brc /t2m '[0:24]' -o day.npy --at v1.0",
     .options = read_options,

@@ -8,7 +8,7 @@
 
 static const struct cli_option branch_options[] = {
     { "delete", 'd', 1, "NAME", "delete a branch whose commits another branch or tag reaches" },
-    { "force-delete", 'D', 1, "NAME", "delete a branch, whatever it holds" },
+    { "force-delete", 'D', 1, "NAME", "delete a branch in any case" },
     { "rename", 'm', 2, "OLD NEW", "rename a branch" },
     CLI_OPTIONS_END
 };
@@ -85,7 +85,7 @@ static void put_ref_members(struct cli *cli, const char *name, const brc_oid *id
     cli_json_close(cli, '{');
 }
 
-/* Says where a ref is now; `id` NULL: it has no commit. */
+/* Reports where a ref is now; `id` NULL: it has no commit. */
 static void report_ref(struct cli *cli, const char *done, const char *name, const brc_oid *id)
 {
     cli_say(cli, "%s %s%s%s", done, cli_escaped(cli, name), id ? " at " : "",
@@ -93,33 +93,33 @@ static void report_ref(struct cli *cli, const char *done, const char *name, cons
     put_ref_members(cli, name, id, NULL);
 }
 
-/* One of -d, -D and -m: no names beside them. */
+/* Only one of -d, -D and -m, and no other names. */
 static int check_ref_operands(struct cli *cli)
 {
     int actions = cli_has(cli, "delete") + cli_has(cli, "force-delete") + cli_has(cli, "rename");
 
     if (actions > 1)
-        return cli_usage(cli, "give one of --delete, --force-delete and --rename");
+        return cli_usage(cli, "give only one of --delete, --force-delete and --rename");
     if (actions > 0 && cli->args.noperands > 1)
         return cli_usage(cli, "'%s' is one argument too many", cli_operand(cli, 1));
     return BRC_OK;
 }
 
-/* Deletes a branch or tag, and says what it was and how it comes back. */
+/* Deletes a branch or tag, and reports what it was and how to bring it back. */
 static int delete_named_ref(struct cli *cli, int is_tag, const char *name)
 {
     const char *kind = is_tag ? "tag" : "branch";
     int force = cli_has(cli, "force-delete"), has, rc;
     brc_oid was;
 
-    CLI_TRY(brc_begin(cli->repo, &cli->err)); /* so that it is still there when it goes */
+    CLI_TRY(brc_begin(cli->repo, &cli->err)); /* so that it is this one that goes */
     rc = cli_ref_find(cli, name, is_tag, &has, &was);
     if (rc >= 0)
         rc = is_tag ? brc_tag_delete(cli->repo, name, force, &cli->err)
                     : brc_branch_delete(cli->repo, name, force, &cli->err);
     CLI_TRY(cli_end(cli, rc));
     if (has)
-        cli_say(cli, "deleted %s %s (was %s); 'breccia %s %s %s %s' makes it again", kind,
+        cli_say(cli, "deleted %s %s (was %s); 'breccia %s %s %s %s' brings it back", kind,
                 cli_escaped(cli, name), cli_short_id(cli, &was), kind,
                 cli_escaped(cli, cli->file), cli_escaped(cli, name), cli_short_id(cli, &was));
     else
@@ -186,9 +186,10 @@ const struct cli_command cli_command_branch = {
     .group = "Versions",
     .summary = "list, make, delete or rename branches",
     .usage = "FILE\nFILE NAME [REV]\nFILE -d NAME\nFILE -D NAME\nFILE -m OLD NEW",
-    .details = "A branch begins at REV, at HEAD where it is left out. -d refuses a branch whose\n"
-               "commits no other branch or tag reaches, or that has uncommitted changes; -D does\n"
-               "not. Both say what it was: under that id the commits stay in the file.",
+    .details = "A branch starts at REV, or at HEAD. -d refuses to delete a branch that has\n"
+               "uncommitted changes, or commits that no other branch or tag reaches; -D does\n"
+               "not refuse. Both report the commit it was at: its commits stay in the file,\n"
+               "and can be named by id.",
     .examples = "breccia branch climate.brc experiment v1.0\n"
                 "breccia branch climate.brc -m experiment bias-correction",
     .options = branch_options,
@@ -198,9 +199,9 @@ const struct cli_command cli_command_branch = {
 };
 
 static const struct cli_option tag_options[] = {
-    { "message", 'm', 1, "TEXT", "what the tag says" },
+    { "message", 'm', 1, "TEXT", "the message of the tag" },
     { "delete", 'd', 1, "NAME", "delete a tag whose commits another branch or tag reaches" },
-    { "force-delete", 'D', 1, "NAME", "delete a tag, whatever it names" },
+    { "force-delete", 'D', 1, "NAME", "delete a tag in any case" },
     { "rename", 0, 2, "OLD NEW", "rename a tag" },
     CLI_OPTIONS_END
 };
@@ -215,8 +216,9 @@ const struct cli_command cli_command_tag = {
     .group = "Versions",
     .summary = "list, make, delete or rename tags",
     .usage = "FILE\nFILE NAME [REV] [-m TEXT]\nFILE -d NAME\nFILE -D NAME\nFILE --rename OLD NEW",
-    .details = "A tag names REV, HEAD where it is left out. -d refuses a tag whose commits no\n"
-               "branch and no other tag reaches; -D does not. Both say what it was.",
+    .details = "A tag names REV, or HEAD. -d refuses to delete a tag with commits that no\n"
+               "branch and no other tag reaches; -D does not refuse. Both report the commit\n"
+               "that it named.",
     .examples = "breccia tag climate.brc v1.0 -m 'as published'",
     .options = tag_options,
     .min_operands = 1,

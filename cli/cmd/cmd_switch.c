@@ -1,5 +1,5 @@
 /*
- * cmd_switch.c - switch, restore, reset: going to what was there.
+ * cmd_switch.c - switch, restore, reset: to another branch or version.
  */
 #include "../cli.h"
 #include "commands.h"
@@ -8,7 +8,7 @@
 /* ---- switch ---------------------------------------------------------------------- */
 
 static const struct cli_option switch_options[] = {
-    { "create", 'c', 0, NULL, "make the branch first, at REV or HEAD" },
+    { "create", 'c', 0, NULL, "make the branch first, at REV or at HEAD" },
     { "discard", 0, 0, NULL, "drop uncommitted changes" },
     CLI_OPTIONS_END
 };
@@ -31,7 +31,7 @@ static int run_switch(struct cli *cli)
     const char *branch = cli_operand(cli, 1);
 
     if (cli->args.noperands > 2 && !cli_has(cli, "create"))
-        return cli_usage(cli, "'%s' is one argument too many: REV goes with -c",
+        return cli_usage(cli, "'%s' is one argument too many: REV needs -c",
                          cli_operand(cli, 2));
     CLI_TRY(cli_open(cli, 0));
     CLI_TRY(create_and_switch(cli, branch));
@@ -45,7 +45,7 @@ const struct cli_command cli_command_switch = {
     .group = "Versions",
     .summary = "make another branch the current one",
     .usage = "FILE BRANCH [--discard]\nFILE -c BRANCH [REV] [--discard]",
-    .details = "Refused where there are uncommitted changes, unless --discard drops them.",
+    .details = "Fails if there are uncommitted changes, unless --discard drops them.",
     .examples = "breccia switch climate.brc main\nbreccia switch climate.brc -c experiment",
     .options = switch_options,
     .min_operands = 2,
@@ -56,8 +56,8 @@ const struct cli_command cli_command_switch = {
 /* ---- restore, reset ----------------------------------------------------------------- */
 
 static const struct cli_option restore_options[] = {
-    { "from", 0, 1, "REV", "as it was there; HEAD where not given" },
-    { "slice", 0, 1, "SLICE", "these elements of an array alone" },
+    { "from", 0, 1, "REV", "the version to restore from (HEAD)" },
+    { "slice", 0, 1, "SLICE", "restore only these elements of an array" },
     CLI_OPTIONS_END
 };
 
@@ -84,10 +84,10 @@ static int run_restore(struct cli *cli)
 const struct cli_command cli_command_restore = {
     .name = "restore",
     .group = "Versions",
-    .summary = "make a node, or a part of it, what it was",
+    .summary = "restore a node, or a part of it, as it was",
     .usage = "FILE PATH [--from REV] [--slice SLICE]",
-    .details = "The branch stays where it is: what is restored is an uncommitted change. A node\n"
-               "that was not there is removed.",
+    .details = "The branch does not move: what is restored is an uncommitted change. A node\n"
+               "that did not exist in REV is removed.",
     .examples = "breccia restore climate.brc /t2m\n"
                 "breccia restore climate.brc /t2m --from v1.0 --slice '[0:31]'",
     .options = restore_options,
@@ -145,8 +145,9 @@ const struct cli_command cli_command_reset = {
     .group = "Versions",
     .summary = "move the current branch to another version",
     .usage = "FILE REV [--hard]",
-    .details = "Uncommitted changes stay, unless --hard drops them for good. Where the branch was\n"
-               "is said: under that id its commits stay in the file.",
+    .details = "Uncommitted changes stay, unless --hard drops them for good. The command\n"
+               "reports where the branch was: the commits stay in the file, and can be named\n"
+               "by id.",
     .examples = "breccia reset climate.brc HEAD~1\nbreccia reset climate.brc v1.0 --hard",
     .options = reset_options,
     .min_operands = 2,

@@ -1,5 +1,5 @@
 /*
- * cmd_write.c - write, append, resize: what changes an array's elements.
+ * cmd_write.c - write, append, resize: the elements of an array.
  */
 #include "../cli.h"
 #include "commands.h"
@@ -9,7 +9,7 @@
 
 static const struct cli_option write_options[] = {
     { "value", 0, 1, "V", "one value for every element of SLICE" },
-    { "from", 0, 1, "FILE.npy|-", "the elements; -: raw ones on standard input" },
+    { "from", 0, 1, "FILE.npy|-", "read the elements from this file; -: raw, from standard input" },
     CLI_OPTIONS_END
 };
 
@@ -18,7 +18,7 @@ static const struct cli_option write_options[] = {
 static int write_value(struct cli *cli, const brc_sel *sel, const char *text)
 {
     brc_buf element = BRC_BUF_INIT;
-    static const char fill[] = "fill value "; /* what the library takes it for */
+    static const char fill[] = "fill value "; /* as which the library reads it */
     int rc = brc_element_parse(&element, cli->array, text, &cli->err);
 
     if (rc < 0 && strncmp(cli->err.message, fill, strlen(fill)) == 0)
@@ -37,7 +37,7 @@ static int run_write(struct cli *cli)
     brc_sel sel;
 
     if (!value == !from)
-        return cli_usage(cli, "write needs one of --value V, --from FILE.npy and --from -");
+        return cli_usage(cli, "write needs one of --value V, --from FILE.npy or --from -");
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(cli_open_array(cli, path));
     CLI_TRY(cli_select(cli, slice, &sel));
@@ -65,10 +65,10 @@ const struct cli_command cli_command_write = {
     .usage = "FILE PATH [SLICE] --value V\n"
              "FILE PATH [SLICE] --from FILE.npy\n"
              "FILE PATH [SLICE] --from -",
-    .details = "SLICE is the whole array where it is left out. FILE.npy has the shape of the\n"
-               "selection.\n"
-               "--from - reads the selection's elements in C order, little-endian, without gaps:\n"
-               "exactly as many bytes as it has.",
+    .details = "SLICE is the whole array if it is left out. FILE.npy must have the\n"
+               "selection's shape.\n"
+               "--from - reads the selected elements in C order, little-endian and without\n"
+               "gaps, and takes exactly as many bytes as they have.",
     .examples = "breccia write climate.brc /t2m '[0:10, :, ::2]' --value NaN\n"
                 "breccia write climate.brc /t2m '[-1]' --from june.npy\n"
                 "dd if=frames.raw bs=1M | breccia write video.brc /frames --from -",
@@ -82,8 +82,8 @@ const struct cli_command cli_command_write = {
 /* ---- append, resize -------------------------------------------------------------- */
 
 static const struct cli_option append_options[] = {
-    { "axis", 0, 1, "N", "the axis that grows, 0 where not given; -1 is the last one" },
-    { "from", 0, 1, "FILE.npy", "the elements" },
+    { "axis", 0, 1, "N", "the axis that grows (0); -1 is the last one" },
+    { "from", 0, 1, "FILE.npy", "read the elements from this file" },
     CLI_OPTIONS_END
 };
 
@@ -111,13 +111,13 @@ static int run_append(struct cli *cli)
     if (!from)
         return cli_usage(cli, "append needs --from FILE.npy");
     if (text && (!cli_read_i64(&axis, text) || axis < -BRC_MAX_NDIM || axis >= BRC_MAX_NDIM))
-        return cli_usage(cli, "option --axis: '%s' is no axis", text);
+        return cli_usage(cli, "option --axis: '%s' is not the number of an axis", text);
     CLI_TRY(cli_open_edit(cli));
     CLI_TRY(cli_open_array(cli, path));
     ndim = brc_array_describe(cli->array)->ndim;
     if (axis >= ndim || axis < -ndim)
-        return cli_fail(cli, BRC_EINVAL, "option --axis: %s has %d dimensions, no axis %lld", path,
-                        ndim, (long long)axis);
+        return cli_fail(cli, BRC_EINVAL, "option --axis: %s has %d dimensions and no axis %lld",
+                        path, ndim, (long long)axis);
     CLI_TRY(brc_array_load_npy(cli->array, NULL, (int)(axis < 0 ? axis + ndim : axis), from,
                                &cli->err));
     print_shape(cli, path);
@@ -127,9 +127,9 @@ static int run_append(struct cli *cli)
 const struct cli_command cli_command_append = {
     .name = "append",
     .group = "Making and filling",
-    .summary = "grow an array and write what it grew by",
+    .summary = "grow an array and write the new elements",
     .usage = "FILE PATH --axis N --from FILE.npy",
-    .details = "FILE.npy has the array's extent along every other axis.",
+    .details = "FILE.npy must be as long as the array along every other axis.",
     .examples = "breccia append climate.brc /t2m --axis 0 --from july.npy",
     .options = append_options,
     .min_operands = 2,
@@ -168,7 +168,8 @@ const struct cli_command cli_command_resize = {
     .group = "Making and filling",
     .summary = "change an array's shape",
     .usage = "FILE PATH --shape N,N,...",
-    .details = "What is cut off is gone: growing again shows the fill value.",
+    .details = "Elements that are cut off are lost: growing the array again shows the fill\n"
+               "value.",
     .examples = "breccia resize climate.brc /t2m --shape 240,241,480",
     .options = resize_options,
     .min_operands = 2,

@@ -4,7 +4,7 @@
  *   zstd[:LEVEL]                        level 1
  *   blosc[:CNAME[:LEVEL[:SHUFFLE]]]     zstd, level 1, shuffle
  *   gzip[:LEVEL]                        level 6
- *   none                                the serializer alone
+ *   none                                only the serializer
  */
 #include "compress.h"
 
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Bytes of one element where a data type's name tells them, else 0. */
+/* The bytes of an element if the name of the data type gives them, else 0. */
 static unsigned dtype_item_size(const char *dtype)
 {
     static const struct {
@@ -44,7 +44,7 @@ static const char *serializer_json(const char *dtype)
     return "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}";
 }
 
-/* One of the parts between colons; *at moves behind it. NULL where there is none. */
+/* The next part between colons, or NULL; *at moves past it. */
 static const char *next_colon_part(struct cli *cli, const char **at)
 {
     size_t len;
@@ -67,8 +67,8 @@ static int compress_level(struct cli *cli, const char *text, int64_t fallback, i
     return BRC_OK;
 }
 
-/* As the library's own choice has it. For the slow levels, and the other codecs, c-blosc
- * chooses as well or better. */
+/* As in the codecs that the library chooses. For slow levels and other codecs, c-blosc's
+ * own choice is as good or better. */
 static int blosc_block(const char *cname, int64_t level)
 {
     return strcmp(cname, "zstd") == 0 && level <= 5 ? 512 << 10 : 0;
@@ -85,7 +85,7 @@ static int blosc_json(struct cli *cli, const char *rest, const char *dtype, cons
 
     CLI_TRY(compress_level(cli, level_text, 1, &level));
     if (rest)
-        return cli_usage(cli, "option --compress: ':%s' is too much for blosc",
+        return cli_usage(cli, "option --compress: ':%s' is one part too many for blosc",
                          rest);
     if (size)
         typesize = cli_text(cli, "\"typesize\":%u,", size);
@@ -106,7 +106,7 @@ static int level_json(struct cli *cli, const char *name, const char *rest, const
 
     CLI_TRY(compress_level(cli, level_text, is_zstd ? 1 : 6, &level));
     if (rest)
-        return cli_usage(cli, "option --compress: ':%s' is too much for %s",
+        return cli_usage(cli, "option --compress: ':%s' is one part too many for %s",
                          rest, name);
     *out = cli_text(cli, "{\"name\":\"%s\",\"configuration\":{\"level\":%lld%s}}", name,
                     (long long)level, is_zstd ? ",\"checksum\":false" : "");
@@ -133,7 +133,7 @@ int cli_codecs_option(struct cli *cli, const char *dtype, const char **out)
     else if (strcmp(name, "zstd") == 0 || strcmp(name, "gzip") == 0)
         CLI_TRY(level_json(cli, name, rest, &codec));
     else
-        return cli_usage(cli, "option --compress: '%s' is none of " CLI_COMPRESS_VALUE,
+        return cli_usage(cli, "option --compress: '%s' is not one of " CLI_COMPRESS_VALUE,
                          cli_value(cli, "compress"));
     if (codec)
         *out = cli_text(cli, "[%s,%s]", serializer_json(dtype), codec);

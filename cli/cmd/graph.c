@@ -33,7 +33,7 @@ static void remove_lane(struct cli_graph *graph, size_t at)
     graph->n--;
 }
 
-/* A line of blanks, two columns a lane, to be drawn on. */
+/* A blank line to draw on, with two columns for each lane. */
 static char *blank_line(struct cli *cli, size_t lanes)
 {
     char *line = cli_alloc(cli, 2 * lanes + 2, 1);
@@ -72,7 +72,7 @@ void cli_graph_enter(struct cli *cli, struct cli_graph *graph, const brc_commit 
     *prefix = bars;
 }
 
-/* |\    a lane opens at `at`, those behind it move to the right */
+/* |\    a lane opens at `at`; those after it move to the right */
 static void draw_opening(struct cli *cli, const struct cli_graph *graph, size_t at)
 {
     char *line = blank_line(cli, graph->n);
@@ -86,8 +86,8 @@ static void draw_opening(struct cli *cli, const struct cli_graph *graph, size_t 
     put_line(cli, line);
 }
 
-/* |_|/    the lane at `from` ends in that at `to`, or (to == from) just ends;
- * those behind it move to the left */
+/* |_|/    the lane at `from` joins that at `to`, or (to == from) just ends; those after
+ * it move to the left */
 static void draw_closing(struct cli *cli, const struct cli_graph *graph, size_t to, size_t from)
 {
     char *line = blank_line(cli, graph->n);
@@ -103,7 +103,7 @@ static void draw_closing(struct cli *cli, const struct cli_graph *graph, size_t 
     put_line(cli, line);
 }
 
-/* Lanes that wait for the same commit become the leftmost of them. */
+/* Lanes that wait for the same commit join the leftmost of them. */
 static void close_equal_lanes(struct cli *cli, struct cli_graph *graph)
 {
     for (size_t from = 1; from < graph->n; from++) {

@@ -138,7 +138,7 @@ void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli
     cli_printf(cli, " %s\n", cli_subject(cli, commit->message));
 }
 
-/* A line that has no text has no blanks at its end either. */
+/* A line without text does not end with blanks either. */
 static void put_message_line(struct cli *cli, const char *prefix, const char *line)
 {
     const char *text = cli_subject(cli, line);

@@ -1,5 +1,5 @@
 /*
- * history.h - commits and the refs that name them, as log and show print them.
+ * history.h - commits, and the refs that name them, as text and JSON.
  */
 #ifndef BRECCIA_CLI_HISTORY_H
 #define BRECCIA_CLI_HISTORY_H
@@ -23,16 +23,16 @@ struct cli_refs {
 
 /* All branches and tags; lasts as long as `cli`. */
 int cli_refs_read(struct cli *cli, struct cli_refs *refs);
-/* *has: 0 where this branch or tag is not there, or has no commit yet; else *id. */
+/* *has: does this branch or tag exist and have a commit? Then that is *id. */
 int cli_ref_find(struct cli *cli, const char *name, int is_tag, int *has, brc_oid *id);
-/* 1 where the current branch has no commit yet. */
+/* Has the current branch no commit yet? */
 int cli_refs_unborn(const struct cli_refs *refs);
 int cli_same_id(const brc_oid *a, const brc_oid *b);
 
-/* The members id to tags, of an object that is open. */
+/* The members of a commit, into an object that is open. */
 void cli_commit_members(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs);
-/* Every line behind what *prefix says: "| " of a graph, or "". The first line takes
- * the first prefix. */
+/* Each line begins with `prefix`, such as "| " of a graph, but the first one with
+ * `first`. */
 void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
                      const char *first, const char *prefix);
 void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,

@@ -1,6 +1,6 @@
 /*
- * parts.c - cuts a selection along one axis, so that all axes behind it are
- * whole and those in front of it are single steps.
+ * parts.c - cuts a selection along one axis: the axes after it are whole, and those
+ * before it are taken one index at a time.
  */
 #include "parts.h"
 
@@ -26,7 +26,7 @@ void cli_parts_begin(struct cli_parts *parts, const brc_sel *sel, const brc_arra
     parts->chunk = sel->step[axis - 1] == 1 ? info->chunk[axis - 1] : 1;
 }
 
-/* How many rows the next part takes: to a border of chunks where one is near. */
+/* How many rows the next part takes: up to a border between chunks if one is near. */
 static uint64_t part_rows(const struct cli_parts *parts)
 {
     int axis = parts->axis;
@@ -40,7 +40,7 @@ static uint64_t part_rows(const struct cli_parts *parts)
     return over < parts->rows ? parts->rows - over : parts->rows;
 }
 
-/* To the next step of the axes in front of the cut one. */
+/* Moves on along the axes before the cut one. */
 static void advance_outer_axes(struct cli_parts *parts)
 {
     int axis = parts->axis;

@@ -1,11 +1,11 @@
 /*
- * print_array.c - NumPy's way of printing.
+ * print_array.c - prints arrays as NumPy does.
  *
  * More than THRESHOLD elements are summarised: of each axis longer than 2 * EDGE
  * only EDGE elements at both ends are read and shown, with "..." between them.
  * Floating-point numbers are aligned at their decimal point, all else to the
- * right; texts are quoted, so that it shows where each ends, and not aligned. Lines
- * break at LINE_WIDTH.
+ * right; texts are quoted, to show where each ends, and not aligned. Lines break at
+ * LINE_WIDTH.
  */
 #include "print_array.h"
 #include "stream_array.h"
@@ -20,11 +20,11 @@ struct printed {
     struct cli *cli;
     int ndim;                    /* axes that are shown                       */
     uint64_t count[BRC_MAX_NDIM]; /* elements along each that were read        */
-    int cut[BRC_MAX_NDIM];       /* "..." stands in the middle                */
+    int cut[BRC_MAX_NDIM];       /* "..." is in the middle                    */
     const char **texts;          /* of all elements, C order                  */
-    size_t before, after;        /* widest text up to the point, and behind it */
-    int by_point;                /* alignment at the decimal point            */
-    int ragged;                  /* no alignment                              */
+    size_t before, after;        /* widest text before the point, and after it */
+    int by_point;                /* aligned at the decimal point              */
+    int ragged;                  /* not aligned                               */
     size_t next;                 /* element to print                          */
     size_t column;
 };
@@ -41,8 +41,8 @@ static void edge_counts(const brc_sel *sel, int summarise, uint64_t count[BRC_MA
     }
 }
 
-/* The box number `corner`: bit k says which end of the k-th cut axis. `offset` is that
- * of its first element in the block of all that is shown. */
+/* Box number `corner`: bit k says which end of the k-th cut axis. `offset` is where its
+ * first element is in the block of all that is shown. */
 static void corner_box(const brc_sel *sel, const int cut[BRC_MAX_NDIM],
                        const size_t strides[BRC_MAX_NDIM], size_t corner, brc_sel *box,
                        size_t *offset)
@@ -61,7 +61,7 @@ static void corner_box(const brc_sel *sel, const int cut[BRC_MAX_NDIM],
     }
 }
 
-/* Steps `index` through a box; the number of its element in the block moves along. */
+/* Steps `index` through a box, and with it the number of its element in the block. */
 static void next_in_box(const brc_sel *box, const size_t strides[BRC_MAX_NDIM],
                         uint64_t index[BRC_MAX_NDIM], size_t *number)
 {
@@ -98,7 +98,7 @@ static int format_corner(struct printed *p, const brc_sel *box, size_t number,
     return rc;
 }
 
-/* Reads the corners of the selection and makes texts of their n elements. */
+/* Reads the corners of the selection and turns their n elements into text. */
 static int format_corners(struct printed *p, const brc_sel *sel, const uint64_t count[BRC_MAX_NDIM],
                           const int cut[BRC_MAX_NDIM], size_t n)
 {
@@ -131,7 +131,7 @@ static int starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* What stands before the first quote of an element; NULL: the type has none. */
+/* What comes before the opening quote of an element; NULL: it is not quoted. */
 static const char *quote_prefix(const char *dtype)
 {
     static const char *const texts[] = { "string", "fixed_length_utf32" };
@@ -148,7 +148,7 @@ static const char *quote_prefix(const char *dtype)
     return NULL;
 }
 
-/* As Python writes it: in single quotes, unless only those are in the text. */
+/* As Python writes it: in single quotes, unless the text has single but no double ones. */
 static const char *quote_text(struct cli *cli, const char *prefix, const char *text)
 {
     char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
@@ -166,7 +166,7 @@ static const char *quote_text(struct cli *cli, const char *prefix, const char *t
     return out;
 }
 
-/* An element alone is printed as it is. */
+/* A single element is printed as it is. */
 static void quote_texts(struct printed *p, size_t n, const char *dtype)
 {
     const char *prefix = p->ndim > 0 ? quote_prefix(dtype) : NULL;
@@ -178,7 +178,7 @@ static void quote_texts(struct printed *p, size_t n, const char *dtype)
 
 /* ---- widths -------------------------------- */
 
-/* Columns in front of the decimal point where texts are aligned at it. */
+/* The columns before the decimal point, if texts are aligned at it. */
 static size_t width_before(const struct printed *p, const char *text)
 {
     return p->by_point && strchr(text, '.') ? strcspn(text, ".") : 0;
@@ -198,7 +198,7 @@ static void measure_texts(struct printed *p, size_t n, const char *dtype)
         p->before = before > p->before ? before : p->before;
         p->after = after > p->after ? after : p->after;
     }
-    for (size_t i = 0; i < n; i++) { /* "nan" and all that has no point */
+    for (size_t i = 0; i < n; i++) { /* "nan" and others without a point */
         size_t width = cli_text_width(p->texts[i]);
 
         if (width > p->before + p->after)
@@ -224,7 +224,7 @@ static void put_element(struct printed *p)
     p->column += p->before + p->after;
 }
 
-/* A space, or a new line where `width` more columns and the brackets do not fit. */
+/* A space, or a new line if `width` more columns and the brackets do not fit. */
 static void put_separator(struct printed *p, size_t width)
 {
     if (p->column + 1 + width + (size_t)p->ndim > LINE_WIDTH) {
@@ -254,7 +254,7 @@ static void print_row(struct printed *p)
     }
 }
 
-/* Between two blocks of `axis`: as many new lines as axes follow. */
+/* Between two blocks of `axis`: one new line for each axis after it. */
 static void put_block_break(struct printed *p, int axis)
 {
     for (int i = axis; i < p->ndim - 1; i++)
@@ -282,7 +282,7 @@ static void print_axis(struct printed *p, int axis)
     p->column++;
 }
 
-/* Axes that an integer index took are not shown: they have one element. */
+/* An axis that was indexed by an integer is not shown. */
 static void keep_shown_axes(struct printed *p, const brc_sel *sel,
                             const uint64_t count[BRC_MAX_NDIM], const int cut[BRC_MAX_NDIM])
 {
@@ -308,7 +308,9 @@ int cli_print_array(struct cli *cli, const brc_sel *sel)
     edge_counts(sel, brc_sel_count(sel) > THRESHOLD, count, cut);
     for (int i = 0; i < sel->ndim; i++)
         if (__builtin_mul_overflow(n, count[i], &n) || n > UINT32_MAX)
-            return cli_fail(cli, BRC_ELIMIT, "%s has too many dimensions to be shown", info->path);
+            return cli_fail(cli, BRC_ELIMIT,
+                            "%s has too many dimensions to be shown as text: use --format json",
+                            info->path);
     CLI_TRY(format_corners(&p, sel, count, cut, (size_t)n));
     keep_shown_axes(&p, sel, count, cut);
     quote_texts(&p, (size_t)n, info->dtype);

@@ -8,8 +8,8 @@
 
 struct cli;
 
-/* In brackets, aligned, and past 1000 elements the first and last three of each axis
- * only. Works on cli->array. */
+/* Prints a selection of cli->array in brackets and aligned; beyond 1000 elements only the
+ * first and last three along each axis. */
 int cli_print_array(struct cli *cli, const brc_sel *sel);
 
 #endif

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-/* Text takes long to make, so its parts are small: progress is told of each. */
+/* Text takes long to make, so its parts are small: progress is reported after each. */
 enum { BINARY_PART = 64 << 20, TEXT_PART = 1 << 20, CHECKED_EVERY = 1024 };
 
-/* The shape that is seen: without the axes that an integer index took. */
+/* The shape of the result: without the axes that were indexed by an integer. */
 struct seen_shape {
     int ndim;
     uint64_t dims[BRC_MAX_NDIM];
@@ -20,7 +20,7 @@ struct seen_shape {
 struct streamed {
     struct cli *cli;
     struct seen_shape shape;
-    uint64_t next; /* number of the element to come                           */
+    uint64_t next; /* the number of the next element                          */
     brc_buf text;
 };
 
@@ -50,7 +50,7 @@ static struct seen_shape shape_seen(const brc_sel *sel)
     return shape;
 }
 
-/* Calls `each` with one part's elements, one behind the other, after the other. */
+/* Calls `each` for one part after the other, with its elements one after the other. */
 static int stream_parts(struct cli *cli, const brc_sel *sel, uint64_t part_bytes,
                         int (*each)(struct streamed *out, const brc_buf *part, size_t n))
 {
@@ -103,13 +103,13 @@ int cli_stream_npy(struct cli *cli, const brc_sel *sel)
 {
     int rc = brc_array_stream_npy(cli->array, sel, put_npy_piece, cli, &cli->err);
 
-    CLI_TRY(cli_out_check(cli)); /* it says what stopped it */
+    CLI_TRY(cli_out_check(cli)); /* says what stopped it */
     return rc;
 }
 
 /* ---- CSV -------------------------------- */
 
-/* For programs the bytes are what they are; on a terminal they may not steer it. */
+/* Programs get the bytes as they are; a terminal must not be steered by them. */
 static void put_csv_field(struct cli *cli, const char *text, size_t len)
 {
     if (cli->out.terminal && cli_has_steering(text, len)) {
@@ -155,8 +155,7 @@ int cli_stream_csv(struct cli *cli, const brc_sel *sel)
 
 /* ---- JSON -------------------------------- */
 
-/* How many lists begin in front of element number `at`, or end behind the one in
- * front of it. */
+/* How many lists begin before element number `at`, or end before it. */
 static int lists_at(const struct seen_shape *shape, uint64_t at)
 {
     uint64_t block = 1;
@@ -191,7 +190,7 @@ static int stream_json_part(struct streamed *out, const brc_buf *part, size_t n)
     return BRC_OK;
 }
 
-/* Lists without an element: [], [[], []]. */
+/* Lists without elements: [], [[], []]. */
 static void put_empty_lists(struct cli *cli, const struct seen_shape *shape, int axis)
 {
     cli_json_open_line(cli, '[');

@@ -16,13 +16,14 @@ int cli_stream_csv(struct cli *cli, const brc_sel *sel);
 int cli_stream_npy(struct cli *cli, const brc_sel *sel);
 /* Canonical bytes. */
 int cli_stream_raw(struct cli *cli, const brc_sel *sel);
-/* Writes the selection with canonical bytes from standard input, which must end with
- * them. */
+/* Fills the selection from standard input, which must be its canonical bytes and nothing
+ * more. */
 int cli_stream_input(struct cli *cli, const brc_sel *sel);
 
-/* Bytes of the element at `at`: of variable length, it begins with a count of the rest. */
+/* The bytes of the element at `at`; one of variable length begins with a count of the
+ * rest. */
 size_t cli_element_len(const brc_array_info *info, const uint8_t *at);
-/* An error that begins with `what` where elements in memory are not canonical bytes. */
+/* An error about `what` if elements in memory are not canonical bytes here. */
 int cli_check_raw(struct cli *cli, const char *what);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * stream_input.c - elements from standard input, raw, part by part.
+ * stream_input.c - raw elements from standard input, part by part.
  */
 #include "../cli.h"
 #include "parts.h"
@@ -12,7 +12,7 @@
 
 enum { WRITE_BUDGET = 64 << 20, COUNTED_BEYOND = 64 << 20 };
 
-/* Reads until `len` bytes are there or the input ends. */
+/* Reads `len` bytes, or fewer if the input ends. */
 static int read_input(struct cli *cli, char *data, size_t len, size_t *got)
 {
     *got = 0;
@@ -34,8 +34,8 @@ static int read_input(struct cli *cli, char *data, size_t len, size_t *got)
 static int fail_input_size(struct cli *cli, const char *at_least, uint64_t got, uint64_t want)
 {
     return cli_fail(cli, BRC_EINVAL,
-                    "--from -: standard input has %s%llu bytes, the selection takes %llu", at_least,
-                    (unsigned long long)got, (unsigned long long)want);
+                    "--from -: standard input has %s%llu bytes but the selection takes %llu",
+                    at_least, (unsigned long long)got, (unsigned long long)want);
 }
 
 /* The input must end here, after `want` bytes. */
@@ -54,7 +54,7 @@ static int expect_input_end(struct cli *cli, uint64_t want)
     return fail_input_size(cli, got > 0 ? "more than " : "", want + over - (got > 0), want);
 }
 
-/* A file that is too short or too long is told from its length, before any work. */
+/* A file of the wrong length is an error before any work is done. */
 static int check_input_length(struct cli *cli, uint64_t want)
 {
     struct stat status;
@@ -91,7 +91,7 @@ static int write_parts(struct cli *cli, struct cli_parts *parts, size_t item_siz
     return rc;
 }
 
-/* Several parts are one change; one part alone needs no lock while it is read. */
+/* Several parts are one transaction; a single one needs no lock while it is read. */
 static int write_all_parts(struct cli *cli, struct cli_parts *parts, size_t item_size,
                            uint64_t want)
 {
@@ -101,7 +101,7 @@ static int write_all_parts(struct cli *cli, struct cli_parts *parts, size_t item
     return cli_end(cli, write_parts(cli, parts, item_size, want));
 }
 
-/* Elements of variable length, all that come: each a count and so many bytes. */
+/* Elements of variable length up to the end of the input: each a count and its bytes. */
 static int write_variable(struct cli *cli, const brc_sel *sel)
 {
     size_t len = 0, cap = 1 << 20, got;
