@@ -168,6 +168,9 @@ int brc_codec_bitround_register(brc_registry *reg, brc_error *err)
     };
     int rc = brc_codec_add(reg, &spec, &impl, err);
 
+    if (rc == BRC_OK) /* as zarrs called it */
+        rc = brc_registry_add_alias(reg, "https://codec.zarrs.dev/array_to_array/bitround",
+                                    "bitround", err);
     spec.name = impl.spec = "numcodecs.bitround";
     spec.ctx = (void *)(uintptr_t)&floats_only;
     return rc < 0 ? rc : brc_codec_add(reg, &spec, &impl, err);

@@ -151,5 +151,8 @@ int brc_codec_bytes_register(brc_registry *reg, brc_error *err)
     };
     int rc = brc_registry_add_codec(reg, &spec, err);
 
-    return rc < 0 ? rc : brc_registry_add_impl(reg, &impl, err);
+    if (rc == BRC_OK)
+        rc = brc_registry_add_impl(reg, &impl, err);
+    /* as drafts of Zarr v3 called it */
+    return rc < 0 ? rc : brc_registry_add_alias(reg, "endian", "bytes", err);
 }

@@ -171,5 +171,9 @@ int brc_codec_bz2_register(brc_registry *reg, brc_error *err)
         .decode = bz2_decode,
     };
 
-    return brc_codec_add(reg, &spec, &impl, err);
+    int rc = brc_codec_add(reg, &spec, &impl, err);
+    /* as zarrs called it */
+    return rc < 0 ? rc
+                  : brc_registry_add_alias(reg, "https://codec.zarrs.dev/bytes_to_bytes/bz2",
+                                           "numcodecs.bz2", err);
 }

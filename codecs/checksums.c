@@ -380,5 +380,8 @@ int brc_codec_checksums_register(brc_registry *reg, brc_error *err)
         spec.ctx = impl.ctx = (void *)(uintptr_t)kind;
         rc = brc_codec_add(reg, &spec, &impl, err);
     }
-    return rc;
+    /* as zarrs called it */
+    return rc < 0 ? rc
+                  : brc_registry_add_alias(reg, "https://codec.zarrs.dev/bytes_to_bytes/fletcher32",
+                                           "numcodecs.fletcher32", err);
 }

@@ -274,5 +274,6 @@ int brc_codec_gzip_register(brc_registry *reg, brc_error *err)
         spec.ctx = impl.ctx = (void *)(uintptr_t)&gzip_kinds[i];
         rc = brc_codec_add(reg, &spec, &impl, err);
     }
-    return rc;
+    /* as zarrita calls it */
+    return rc < 0 ? rc : brc_registry_add_alias(reg, "zlib", "numcodecs.zlib", err);
 }

@@ -118,5 +118,7 @@ int brc_codec_lz4_register(brc_registry *reg, brc_error *err)
         .decode = lz4_decode,
     };
 
-    return brc_codec_add(reg, &spec, &impl, err);
+    int rc = brc_codec_add(reg, &spec, &impl, err);
+    /* as zarrita calls it */
+    return rc < 0 ? rc : brc_registry_add_alias(reg, "lz4", "numcodecs.lz4", err);
 }

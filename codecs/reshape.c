@@ -209,6 +209,8 @@ static int reshape_copy(void *ctx, const void *state, void *scratch, brc_span sr
     return brc_buf_append(dst, src.data, src.len, err);
 }
 
+#define ZARRS_URI "https://codec.zarrs.dev/array_to_array/"
+
 int brc_codec_reshape_register(brc_registry *reg, brc_error *err)
 {
     static const brc_codec_spec reshape = {
@@ -232,8 +234,17 @@ int brc_codec_reshape_register(brc_registry *reg, brc_error *err)
         .encode = reshape_copy,
         .decode = reshape_copy,
     };
+    static const char *const aliases[][2] = { /* as zarrs called them */
+        { "zarrs.reshape", "reshape" },
+        { ZARRS_URI "reshape", "reshape" },
+        { ZARRS_URI "squeeze", "zarrs.squeeze" },
+    };
     int rc = brc_codec_add(reg, &reshape, &impl, err);
 
     impl.spec = "zarrs.squeeze";
-    return rc < 0 ? rc : brc_codec_add(reg, &squeeze, &impl, err);
+    if (rc == BRC_OK)
+        rc = brc_codec_add(reg, &squeeze, &impl, err);
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]) && rc == BRC_OK; i++)
+        rc = brc_registry_add_alias(reg, aliases[i][0], aliases[i][1], err);
+    return rc;
 }

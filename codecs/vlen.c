@@ -167,5 +167,8 @@ int brc_codec_vlen_register(brc_registry *reg, brc_error *err)
         spec.name = impl.spec = names[i];
         rc = brc_codec_add(reg, &spec, &impl, err);
     }
-    return rc;
+    /* as zarrs called it */
+    return rc < 0 ? rc
+                  : brc_registry_add_alias(reg, "https://codec.zarrs.dev/array_to_bytes/vlen_v2",
+                                           "zarrs.vlen_v2", err);
 }

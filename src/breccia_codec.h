@@ -256,6 +256,9 @@ typedef struct brc_codec_impl {
 BRC_API BRC_MUST_USE int brc_registry_add_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_codec(brc_registry *reg, const brc_codec_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_error *err);
+/* Another name by which stored arrays call a codec that was added: it is read, and never
+ * written. */
+BRC_API BRC_MUST_USE int brc_registry_add_alias(brc_registry *reg, const char *alias, const char *codec, brc_error *err);
 
 /* ---- plug-ins ------------------------------------------------------------------------
  *

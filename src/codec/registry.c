@@ -13,41 +13,16 @@
 #include "../base/alloc.h"
 #include "plugin_file.h"
 
-/* Other names that stored arrays use: of the drafts, of zarrita for what numcodecs
- * calls otherwise, and of zarrs before it took the registered names. */
-#define ZARRS_URI "https://codec.zarrs.dev/"
-static const struct {
-    const char *name, *means;
-} codec_aliases[] = {
-    { "endian", "bytes" },
-    { "zlib", "numcodecs.zlib" },
-    { "lz4", "numcodecs.lz4" },
-    { "zarrs.reshape", "reshape" },
-    { ZARRS_URI "array_to_array/bitround", "bitround" },
-    { ZARRS_URI "array_to_array/squeeze", "zarrs.squeeze" },
-    { ZARRS_URI "array_to_array/reshape", "reshape" },
-    { ZARRS_URI "array_to_bytes/vlen_v2", "zarrs.vlen_v2" },
-    { ZARRS_URI "bytes_to_bytes/bz2", "numcodecs.bz2" },
-    { ZARRS_URI "bytes_to_bytes/fletcher32", "numcodecs.fletcher32" },
-};
-
-static const char *codec_real_name(const char *name)
-{
-    for (size_t i = 0; i < sizeof(codec_aliases) / sizeof(codec_aliases[0]); i++)
-        if (strcmp(codec_aliases[i].name, name) == 0)
-            return codec_aliases[i].means;
-    return name;
-}
-
 /* ---- looking up --------------------------------------------------------------------- */
 
 static brc_codec_slot *registry_find_codec(const brc_registry *reg, const char *name)
 {
-    const char *real = codec_real_name(name);
-
     for (size_t i = 0; i < reg->ncodecs; i++)
-        if (strcmp(reg->codecs[i]->entry.spec.name, real) == 0)
+        if (strcmp(reg->codecs[i]->entry.spec.name, name) == 0)
             return reg->codecs[i];
+    for (size_t i = 0; i < reg->naliases; i++)
+        if (strcmp(reg->aliases[i].name, name) == 0)
+            return reg->aliases[i].codec;
     return NULL;
 }
 
@@ -174,6 +149,45 @@ static void impl_slot_free(brc_impl_slot *slot)
     free(slot);
 }
 
+static int registry_put_alias(brc_registry *reg, const char *alias, const char *codec,
+                              brc_error *err)
+{
+    BRC_TRY(brc_registrar_admit(&reg->by, "codec", alias, err));
+    brc_codec_slot *slot = registry_find_codec(reg, codec);
+    const brc_codec_slot *taken = registry_find_codec(reg, alias);
+    if (slot == NULL)
+        return brc_fail(err, BRC_ENOTFOUND,
+                        "the name \"%s\" is for the codec \"%s\", which must be added first",
+                        alias, codec);
+    if (taken != NULL)
+        return brc_fail(err, BRC_EEXISTS, "the codec \"%s\" is already there: \"%s\" from %s",
+                        alias, taken->entry.spec.name, brc_origin_words(&taken->origin));
+    BRC_TRY(brc_grow_array((void **)&reg->aliases, &reg->aliases_cap, reg->naliases + 1,
+                           sizeof(*reg->aliases), err));
+    brc_alias_slot *out = &reg->aliases[reg->naliases];
+    out->codec = slot;
+    BRC_TRY(brc_origin_make(&out->origin, &reg->by, NULL, err));
+    int rc = brc_dup(&out->name, alias, err);
+    if (rc < 0)
+        brc_origin_dispose(&out->origin);
+    else
+        reg->naliases++;
+    return rc;
+}
+
+int brc_registry_add_alias(brc_registry *reg, const char *alias, const char *codec, brc_error *err)
+{
+    if (reg == NULL || codec == NULL)
+        return brc_fail(err, BRC_EINVAL, "a registry and a codec are needed");
+    return registry_put_alias(reg, alias, codec, err);
+}
+
+static void alias_dispose(brc_alias_slot *alias)
+{
+    free(alias->name);
+    brc_origin_dispose(&alias->origin);
+}
+
 static int impl_check(const brc_registry *reg, const brc_codec_impl *impl, brc_error *err)
 {
     BRC_TRY(brc_registrar_admit(&reg->by, "codec implementation", impl->name, err));
@@ -194,15 +208,15 @@ static int impl_check(const brc_registry *reg, const brc_codec_impl *impl, brc_e
     return BRC_OK;
 }
 
-static int impl_slot_new(brc_impl_slot **out, const brc_registry *reg, const brc_codec_impl *impl,
-                         brc_error *err)
+static int impl_slot_new(brc_impl_slot **out, const brc_registry *reg, const brc_codec_slot *codec,
+                         const brc_codec_impl *impl, brc_error *err)
 {
     brc_impl_slot *slot = NULL;
     char *spec = NULL, *name = NULL;
     int rc;
 
     BRC_GO(brc_new((void **)&slot, sizeof(*slot), err));
-    BRC_GO(brc_dup(&spec, codec_real_name(impl->spec), err));
+    BRC_GO(brc_dup(&spec, codec->entry.spec.name, err));
     BRC_GO(brc_dup(&name, impl->name, err));
     BRC_GO(brc_origin_make(&slot->origin, &reg->by, impl->owner, err));
     slot->impl = *impl;
@@ -251,7 +265,7 @@ static int registry_put_impl(brc_registry *reg, const brc_codec_impl *impl, brc_
     }
     BRC_TRY(brc_grow_array((void **)&reg->impls, &reg->impls_cap, reg->nimpls + 1,
                            sizeof(*reg->impls), err));
-    BRC_TRY(impl_slot_new(&slot, reg, impl, err));
+    BRC_TRY(impl_slot_new(&slot, reg, codec, impl, err));
     size_t at = reg->nimpls++;
     for (; at > 0 && impl_goes_before(slot, reg->impls[at - 1]); at--)
         reg->impls[at] = reg->impls[at - 1];
@@ -298,6 +312,14 @@ void brc_registry_take_back(brc_registry *reg, size_t plugin)
     }
     reg->nimpls = kept;
     kept = 0;
+    for (size_t i = 0; i < reg->naliases; i++) {
+        if (reg->aliases[i].origin.plugin == plugin)
+            alias_dispose(&reg->aliases[i]);
+        else
+            reg->aliases[kept++] = reg->aliases[i];
+    }
+    reg->naliases = kept;
+    kept = 0;
     for (size_t i = 0; i < reg->ncodecs; i++) {
         if (reg->codecs[i]->origin.plugin == plugin)
             codec_slot_free(reg->codecs[i]);
@@ -319,7 +341,10 @@ void brc_registry_free(brc_registry *reg)
     for (size_t i = 0; i < reg->ncodecs; i++)
         codec_slot_free(reg->codecs[i]);
     brc_dtype_registry_dispose(&reg->dtypes);
+    for (size_t i = 0; i < reg->naliases; i++)
+        alias_dispose(&reg->aliases[i]);
     free(reg->impls);
+    free(reg->aliases);
     free(reg->codecs);
     while (reg->nplugins > 0) /* last: until here their functions were called */
         brc_plugin_file_close(reg->plugins[--reg->nplugins]);

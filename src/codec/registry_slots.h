@@ -18,12 +18,20 @@ typedef struct brc_impl_slot {
     brc_origin origin;
 } brc_impl_slot;
 
+typedef struct brc_alias_slot {
+    char *name;
+    brc_codec_slot *codec;
+    brc_origin origin;
+} brc_alias_slot;
+
 /* Each slot has memory of its own: chains keep pointers to slots. */
 struct brc_registry {
     brc_dtype_registry dtypes; /* first: see dtype_registry.h                     */
     brc_registrar by;
     brc_codec_slot **codecs; /* in the order in which they were added            */
     size_t ncodecs, codecs_cap;
+    brc_alias_slot *aliases;
+    size_t naliases, aliases_cap;
     brc_impl_slot **impls; /* by specification's name, then the highest rank first,
                               then as they were added                            */
     size_t nimpls, impls_cap;

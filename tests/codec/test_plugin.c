@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/breccia_codec.h"
+#include "../../src/codec/registry.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/plugin_kit.h"
 
@@ -145,6 +145,8 @@ START_TEST(D5_what_failed_half_way_leaves_nothing)
     /* the codec, the implementation, and the codec that was refused */
     ck_assert_uint_eq(counter(watch, "half_destroyed"), 3);
     ck_assert_str_eq(chosen_of("zstd", name, sizeof(name), NULL), "libzstd");
+    ck_assert_ptr_null(brc_registry_codec(plug_reg, "org.example.half.old"));
+    ck_assert_ptr_null(brc_registry_codec(plug_reg, "org.example.zstd"));
     dlclose(watch);
     /* and the next one may come */
     plugin_path(path, sizeof(path), "whole");

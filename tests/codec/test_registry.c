@@ -1,4 +1,4 @@
-/* The registry: names, owners, freezing, choice and look-up. */
+/* The registry: names, owners, freezing and choice. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +147,52 @@ START_TEST(D5_duplicates_name_the_first_owner)
     ck_assert_int_eq(brc_registry_add_codec(registry_now, &first, &registry_err), BRC_OK);
     ck_assert_int_eq(brc_registry_add_codec(registry_now, &second, &registry_err), BRC_EEXISTS);
     registry_says("Acme Codecs 2.1");
+}
+END_TEST
+
+START_TEST(D5_an_alias_is_read_and_not_written)
+{
+    static const char *const known[][2] = {
+        { "endian", "bytes" },
+        { "zlib", "numcodecs.zlib" },
+        { "lz4", "numcodecs.lz4" },
+        { "zarrs.reshape", "reshape" },
+        { "https://codec.zarrs.dev/array_to_array/bitround", "bitround" },
+        { "https://codec.zarrs.dev/array_to_array/squeeze", "zarrs.squeeze" },
+        { "https://codec.zarrs.dev/array_to_array/reshape", "reshape" },
+        { "https://codec.zarrs.dev/array_to_bytes/vlen_v2", "zarrs.vlen_v2" },
+        { "https://codec.zarrs.dev/bytes_to_bytes/bz2", "numcodecs.bz2" },
+        { "https://codec.zarrs.dev/bytes_to_bytes/fletcher32", "numcodecs.fletcher32" },
+    };
+    brc_codec_spec spec = plain_spec("acme.codec", "Acme");
+    brc_codec_impl impl = plain_impl("acme.codec.old", "one", 0);
+    char old[] = "acme.codec.old";
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        ck_assert_str_eq(brc_registry_codec(registry_now, known[i][0])->spec.name, known[i][1]);
+    ck_assert_int_eq(brc_registry_add_alias(registry_now, old, "acme.codec", &registry_err),
+                     BRC_ENOTFOUND);
+    ck_assert_int_eq(brc_registry_add_codec(registry_now, &spec, &registry_err), BRC_OK);
+    ck_assert_int_eq(brc_registry_add_alias(registry_now, old, "acme.codec", &registry_err),
+                     BRC_OK);
+    memset(old, 'x', sizeof(old) - 1);
+    const brc_codec_entry *entry = brc_registry_codec(registry_now, "acme.codec.old");
+    ck_assert_ptr_eq(entry, brc_registry_codec(registry_now, "acme.codec"));
+    ck_assert_str_eq(entry->spec.name, "acme.codec");
+    ck_assert_int_eq(brc_registry_add_impl(registry_now, &impl, &registry_err), BRC_OK);
+    ck_assert_str_eq(entry->impl->spec, "acme.codec");
+    ck_assert_int_eq(
+        brc_registry_add_alias(registry_now, "acme.codec.old", "bytes", &registry_err),
+        BRC_EEXISTS);
+    registry_says("\"acme.codec\" from Acme");
+    ck_assert_int_eq(brc_registry_add_alias(registry_now, "gzip", "acme.codec", &registry_err),
+                     BRC_EEXISTS);
+    registry_says("breccia itself");
+    spec.name = "acme.codec.old";
+    ck_assert_int_eq(brc_registry_add_codec(registry_now, &spec, &registry_err), BRC_EEXISTS);
+    brc_registry_freeze(registry_now);
+    ck_assert_int_eq(brc_registry_add_alias(registry_now, "late", "bytes", &registry_err),
+                     BRC_EMISUSE);
 }
 END_TEST
 
@@ -359,137 +405,6 @@ START_TEST(M4_implementations_of_crc32c_agree)
 }
 END_TEST
 
-/* ---- data types --------------------------------------------------------------------- */
-
-START_TEST(D3_data_types_have_three_name_forms)
-{
-    static const char *const same[] = {
-        "\"uint16\"",
-        "{\"name\":\"uint16\"}",
-        "{\"name\":\"uint16\",\"configuration\":{}}",
-        "{\"must_understand\":true,\"name\":\"uint16\"}",
-    };
-    static const struct {
-        const char *json;
-        int code;
-        const char *says;
-    } wrong[] = {
-        { "7", BRC_EINVAL, "data type: a name is expected" },
-        { "{\"name\":7}", BRC_EINVAL, "\"name\"" },
-        { "{\"name\":\"uint16\",\"notconfiguration\":{}}", BRC_EINVAL, "notconfiguration" },
-        { "{\"name\":\"uint16\",\"configuration\":[]}", BRC_EINVAL, "must be an object" },
-        { "{\"name\":\"uint16\",\"configuration\":{\"endian\":\"big\"}}", BRC_EINVAL, "endian" },
-        { "{\"name\":\"uint16\",\"must_understand\":false}", BRC_EINVAL, "may be ignored" },
-        { "{\"name\":\"uint16\",\"must_understand\":\"no\"}", BRC_EINVAL, "true or false" },
-        { "\"char\"", BRC_EUNSUPPORTED, "\"char\" is not known" },
-        { "\"Uint16\"", BRC_EUNSUPPORTED, "\"Uint16\" is not known" },
-    };
-    brc_dtype *type = NULL;
-
-    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
-        ck_assert_int_eq(registry_open_dtype(&type, same[i]), BRC_OK);
-        ck_assert_str_eq(type->json, "\"uint16\"");
-        ck_assert_str_eq(type->name, "uint16");
-        ck_assert_uint_eq(type->item_size, 2);
-        brc_dtype_free(type);
-    }
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        ck_assert_int_eq(registry_open_dtype(&type, wrong[i].json), wrong[i].code);
-        ck_assert_ptr_null(type);
-        registry_says(wrong[i].says);
-    }
-}
-END_TEST
-
-START_TEST(D3_a_uri_with_configuration_is_kept)
-{
-    brc_dtype row = { .size = sizeof(row),
-                      .name = "https://acme.example/half",
-                      .klass = BRC_CLASS_FLOAT,
-                      .item_size = 2,
-                      .swap_unit = 2,
-                      .bits = 16 };
-    brc_dtype_spec spec = plain_dtype("https://acme.example/half", &row);
-    brc_dtype *type = NULL, *f2 = NULL;
-
-    ck_assert_int_eq(registry_open_dtype(&f2, "\"float16\""), BRC_OK);
-    row.ops = f2->ops;
-    ck_assert_int_eq(brc_registry_add_dtype(registry_now, &spec, &registry_err), BRC_OK);
-    ck_assert_int_eq(
-        registry_open_dtype(
-            &type, "{\"configuration\":{\"bias\":15},\"name\":\"https://acme.example/half\"}"),
-        BRC_OK);
-    ck_assert_str_eq(type->json,
-                     "{\"name\":\"https://acme.example/half\",\"configuration\":{\"bias\":15}}");
-    brc_dtype_free(type);
-    row.ops = NULL; /* a description that nothing could use is refused */
-    ck_assert_int_eq(registry_open_dtype(&type, "\"https://acme.example/half\""), BRC_EINVAL);
-    registry_says("incomplete");
-    brc_dtype_free(f2);
-}
-END_TEST
-
-START_TEST(D4_types_are_found_by_numpys_name)
-{
-    static const struct {
-        const char *descr, *name;
-        int big;
-    } known[] = {
-        { "<f4", "float32", 0 }, { ">f4", "float32", 1 },     { "|b1", "bool", 0 },
-        { "|u1", "uint8", 0 },   { "<u1", "uint8", 0 },       { ">i1", "int8", 0 },
-        { "=f8", "float64", 0 }, { ">c16", "complex128", 1 }, { "<f2", "float16", 0 },
-        { "|V3", "r24", 0 },     { ">i8", "int64", 1 },
-        { "<c8", "complex64", 0 },
-        { "|S3", "null_terminated_bytes", 0 },
-        { ">U5", "fixed_length_utf32", 1 },
-        { "<M8[10us]", "numpy.datetime64", 0 },
-        { ">m8", "numpy.timedelta64", 1 },
-    };
-    static const char *const unknown[] = {
-        "|U5", "|S0", "<U0", "|f4", "<f3", "|V", "|V0x", "|M8[ns]", "<M8[ns", "<M8[0s]", "<M4", "|O"
-    };
-    brc_dtype *type = NULL;
-    int big = 7;
-
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        int rc = brc_dtype_open_npy(&type, &big, registry_now, known[i].descr, &registry_err);
-        ck_assert_msg(rc == BRC_OK, "%s: %s", known[i].descr, registry_err.message);
-        ck_assert_str_eq(type->name, known[i].name);
-        ck_assert_int_eq(big, known[i].big);
-        brc_dtype_free(type);
-    }
-    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
-        ck_assert_int_eq(brc_dtype_open_npy(&type, &big, registry_now, unknown[i], &registry_err),
-                         BRC_EUNSUPPORTED);
-        ck_assert_ptr_null(type);
-    }
-    ck_assert_int_eq(brc_dtype_open_npy(&type, &big, registry_now, "", &registry_err), BRC_EINVAL);
-    ck_assert_int_eq(brc_dtype_open_npy(&type, &big, registry_now, "f4", &registry_err),
-                     BRC_EINVAL);
-}
-END_TEST
-
-START_TEST(D4_ambiguity_lists_the_candidates)
-{
-    brc_dtype *type = NULL, *f4 = NULL;
-    int big = 0;
-
-    ck_assert_int_eq(registry_open_dtype(&f4, "\"float32\""), BRC_OK);
-    brc_dtype row = *f4;
-    row.name = "acme.float";
-    brc_dtype_spec spec = plain_dtype("acme.float", &row);
-    ck_assert_int_eq(brc_registry_add_dtype(registry_now, &spec, &registry_err), BRC_OK);
-    ck_assert_int_eq(brc_dtype_open_npy(&type, &big, registry_now, "<f4", &registry_err),
-                     BRC_EAMBIGUOUS);
-    registry_says("\"float32\"");
-    registry_says("\"acme.float\"");
-    ck_assert_ptr_null(type);
-    ck_assert_int_eq(brc_dtype_open_npy(&type, &big, registry_now, "<f8", &registry_err), BRC_OK);
-    brc_dtype_free(type);
-    brc_dtype_free(f4);
-}
-END_TEST
-
 /* ---- what a codec is given -------------------------------- */
 
 static int strict_convert(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
@@ -546,6 +461,7 @@ Suite *registry_suite(void)
     tcase_add_checked_fixture(all, registry_setup, registry_teardown);
     tcase_add_test(all, D5_core_names_cannot_be_replaced);
     tcase_add_test(all, D5_duplicates_name_the_first_owner);
+    tcase_add_test(all, D5_an_alias_is_read_and_not_written);
     tcase_add_test(all, D5_a_registered_table_is_a_copy);
     tcase_add_test(all, D5_a_registry_in_use_is_frozen);
     tcase_add_test(all, destroy_is_called_once_whatever_happens);
@@ -553,10 +469,6 @@ Suite *registry_suite(void)
     tcase_add_test(all, M4_rank_and_probe_choose);
     tcase_add_test(all, M4_the_listing_shows_who_was_chosen);
     tcase_add_test(all, M4_implementations_of_crc32c_agree);
-    tcase_add_test(all, D3_data_types_have_three_name_forms);
-    tcase_add_test(all, D3_a_uri_with_configuration_is_kept);
-    tcase_add_test(all, D4_types_are_found_by_numpys_name);
-    tcase_add_test(all, D4_ambiguity_lists_the_candidates);
     tcase_add_test(all, f23_a_codec_is_never_given_null);
     suite_add_tcase(suite, all);
     return suite;

@@ -57,6 +57,10 @@ int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err)
         rc = brc_registry_add_codec(reg, &spec, err);
     if (rc == BRC_OK)
         rc = brc_registry_add_impl(reg, &impl, err);
+    if (rc == BRC_OK)
+        rc = brc_registry_add_alias(reg, "org.example.half.old", "org.example.half", err);
+    if (rc == BRC_OK)
+        rc = brc_registry_add_alias(reg, "org.example.zstd", "zstd", err);
     spec.name = "zstd";
     if (rc == BRC_OK)
         rc = brc_registry_add_codec(reg, &spec, err);
