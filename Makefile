@@ -46,6 +46,7 @@ PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
     pkg-config --cflags $(PACKAGES) $(LATE_PACKAGES))))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
 LATE_LIBS  = $(eval LATE_LIBS := $$(shell pkg-config --libs $(LATE_PACKAGES)) -lhdf5_hl)$(LATE_LIBS)
+SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
 CHECK_LIBS = $(eval CHECK_LIBS := $$(shell pkg-config --libs check))$(CHECK_LIBS)
 
 COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
@@ -188,7 +189,7 @@ CONVERT_LIBS_hdf5 = $(eval CONVERT_LIBS_hdf5 := $$(shell pkg-config --libs hdf5)
 CONVERT_LIBS_netcdf = $(eval CONVERT_LIBS_netcdf := $$(shell pkg-config --libs netcdf hdf5))$(CONVERT_LIBS_netcdf)
 $(OBJ)/convert_%: $$(call objects,src/convert/$$*/*.c src/convert/lib/*.c) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -o $@ $^ $(CONVERT_LIBS_$*) $(LIBS)
+	$(Q)$(LINK) -o $@ $^ $(CONVERT_LIBS_$*) $(SANDBOX_LIBS) $(LIBS)
 
 # With the command's parts, so that tests can see them.
 $(OBJ)/run: $(TEST_OBJS) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(OBJ)/libbreccia.a

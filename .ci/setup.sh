@@ -34,6 +34,7 @@ table='
 --build pkg        libarchive   libarchive-dev
 --build pkg        netcdf       libnetcdf-dev
 --build pkg        hdf5         libhdf5-dev
+--build pkg        libseccomp   libseccomp-dev
 --build pkg        check        check
 --lint  command    clang        clang
 --lint  command    g++          g++

@@ -1,7 +1,5 @@
-/* Chunk keys of a Zarr store: "c/0/1" (default) or "0.1" (v2), by the array's encoding. */
-#include <inttypes.h>
+/* Chunk keys of an array, and lists of indexes. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "array.h"
 #include "stored_chunk.h"
@@ -9,52 +7,12 @@
 
 int brc_chunk_key_format(const brc_array *a, const uint64_t *index, brc_buf *out, brc_error *err)
 {
-    const brc_meta *m = &a->meta;
-    if (!m->v2_keys)
-        BRC_TRY(brc_buf_text(out, "c", err));
-    else if (m->ndim == 0)
-        BRC_TRY(brc_buf_text(out, "0", err));
-    for (int i = 0; i < m->ndim; i++) {
-        if (i > 0 || !m->v2_keys)
-            BRC_TRY(brc_buf_byte(out, (uint8_t)m->separator, err));
-        BRC_TRY(brc_buf_printf(out, err, "%" PRIu64, index[i]));
-    }
-    return brc_buf_terminate(out, err);
-}
-
-/* A decimal number without sign or leading zeros. */
-static const char *read_coordinate(const char *at, uint64_t *out)
-{
-    uint64_t v = 0;
-    if (*at < '0' || *at > '9' || (*at == '0' && at[1] >= '0' && at[1] <= '9'))
-        return NULL;
-    for (; *at >= '0' && *at <= '9'; at++)
-        if (!brc_mul_u64(v, 10, &v) || !brc_add_u64(v, (uint64_t)(*at - '0'), &v))
-            return NULL;
-    *out = v;
-    return at;
+    return brc_meta_key_format(&a->meta, index, out, err);
 }
 
 int brc_chunk_key_parse(const brc_array *a, const char *key, uint64_t *index, int *inside)
 {
-    const brc_meta *m = &a->meta;
-    *inside = 1;
-    if (m->ndim == 0)
-        return strcmp(key, m->v2_keys ? "0" : "c") == 0;
-    if (!m->v2_keys) {
-        if (key[0] != 'c' || key[1] != m->separator)
-            return 0;
-        key += 2;
-    }
-    for (int i = 0; i < m->ndim; i++) {
-        if (i > 0 && *key++ != m->separator)
-            return 0;
-        key = read_coordinate(key, &index[i]);
-        if (key == NULL)
-            return 0;
-        *inside &= index[i] < m->outer.count[i];
-    }
-    return *key == '\0';
+    return brc_meta_key_parse(&a->meta, key, index, inside);
 }
 
 static int index_order(const void *a, const void *b, void *width)

@@ -106,6 +106,11 @@ BRC_MUST_USE int brc_meta_known_codecs(brc_json **known, brc_buf *first, const b
 BRC_MUST_USE int brc_meta_ignore_codecs(brc_meta *meta, const brc_json *codecs, brc_error *err);
 /* Makes an array of it whose chunks cannot be decoded, for the reason given. */
 BRC_MUST_USE int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err);
+/* "c/0/1", by the chunk key encoding; terminated. */
+BRC_MUST_USE int brc_meta_key_format(const brc_meta *meta, const uint64_t *index, brc_buf *out, brc_error *err);
+/* 1 and the index where `key` is a chunk key (right rank, no leading zeros), within the
+ * grid or not (*inside); else 0. */
+int brc_meta_key_parse(const brc_meta *meta, const char *key, uint64_t *index, int *inside);
 /* BRC_GROUP or BRC_ARRAY by "node_type"; BRC_EINVAL for neither. */
 BRC_MUST_USE int brc_meta_kind(const brc_json *doc, int *kind, brc_error *err);
 

@@ -40,6 +40,10 @@ BRC_MUST_USE int brc_convert_name_check(const char *label, const char *name, brc
 enum { BRC_CONVERT_DOCS = 1, BRC_CONVERT_CHUNKS };
 int brc_convert_phase(const brc_convert *c);
 
+/* Of an HDF5 file that was written as NetCDF-4: what open() returns then, before anything is
+ * written, so that the caller asks the other converter. */
+int brc_convert_is_netcdf(brc_convert *c, brc_error *err);
+
 /* Whether the caller wants this node of the file left out: "a/b" or "/a/b". */
 int brc_convert_is_excluded(const brc_convert *c, const char *path);
 
@@ -90,16 +94,15 @@ BRC_MUST_USE int brc_convert_array(brc_convert *c, const brc_array_in *array, br
 
 /* A node of the stream. */
 typedef struct brc_node_out {
-    const char *path;   /* its name in messages: "/data/a/b", where --path is "/data"     */
-    const char *inner;  /* below the file's root: "a/b"; "" for that itself              */
-    const brc_json *doc;
+    char *path;         /* its name in messages: "/data/a/b", where --path is "/data"     */
+    char *inner;        /* below the file's root: "a/b"; "" for that itself              */
+    brc_json *doc;
     brc_meta *meta;     /* of an array: shape, type, fill value, grid; NULL: a group. It is
                            readable, or the export has failed before the driver sees it.
                            meta->grid.chunk is the edge of chunks, or the longest.       */
     const brc_json *codecs; /* of an array: how it is encoded in its repository, for drivers that
                            compress what was compressed; NULL: not known. The stream's own
                            codecs, in doc, are other ones: see BRC_EXPORT_NOTE           */
-    uint64_t stored;    /* chunks that the stream has of it, once they have come         */
     size_t number;      /* its place in the walk, from 0                                 */
 } brc_node_out;
 

@@ -1,0 +1,159 @@
+/* A converter's program: its arguments, and how it ends. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../base/node_path.h"
+#include "../../xfer/foreign/protocol.h"
+#include "convert_run.h"
+#include "sandbox.h"
+
+#define STREAM_NAME "the stream"
+
+typedef struct program_args {
+    int is_export, classic;
+} program_args;
+
+/* ---- what drivers ask -------------------------------- */
+
+const brc_registry *brc_convert_registry(const brc_convert *c)
+{
+    return c->registry;
+}
+
+const char *brc_convert_file(const brc_convert *c)
+{
+    return c->file;
+}
+
+int brc_convert_phase(const brc_convert *c)
+{
+    return c->phase;
+}
+
+int brc_convert_is_netcdf(brc_convert *c, brc_error *err)
+{
+    c->is_netcdf = 1;
+    return brc_fail(err, BRC_EUNSUPPORTED, "%s was written as NetCDF-4", c->file);
+}
+
+int brc_convert_join(char **out, const char *path, const char *name, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    size_t len = strlen(path);
+    int rc;
+    BRC_GO(brc_buf_printf(&text, err, "%s%s%s", path, len > 0 && path[len - 1] == '/' ? "" : "/",
+                          name));
+    rc = brc_buf_take_text(&text, out, err);
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+int brc_convert_name_check(const char *label, const char *name, brc_error *err)
+{
+    int rc = brc_name_check(name, strlen(name), err);
+    if (rc < 0)
+        brc_context(err, "%s", label);
+    return rc;
+}
+
+int brc_convert_is_excluded(const brc_convert *c, const char *path)
+{
+    path += strspn(path, "/");
+    size_t len = strlen(path);
+    for (size_t i = 0; i < c->nexclude; i++) {
+        const char *other = c->exclude[i] + strspn(c->exclude[i], "/");
+        size_t n = strlen(other);
+        while (n > 0 && other[n - 1] == '/')
+            n--;
+        if (n > 0 && n == len && memcmp(path, other, n) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- arguments -------------------------------- */
+
+static int wrong_arguments(const brc_driver *driver, brc_error *err)
+{
+    return brc_fail(err, BRC_EINVAL,
+                    "this converts %s: it is called with import [--exclude PATH]... FILE, or with "
+                    "export %s[--path PATH] FILE",
+                    driver->format, driver->classic ? "[--classic] " : "");
+}
+
+static int read_arguments(brc_convert *c, program_args *args, int argc, char **argv,
+                          const brc_driver *driver, brc_error *err)
+{
+    if (argc < 3)
+        return wrong_arguments(driver, err);
+    args->is_export = strcmp(argv[1], "export") == 0;
+    if (!args->is_export && strcmp(argv[1], "import") != 0)
+        return wrong_arguments(driver, err);
+    BRC_TRY(brc_new_array((void **)&c->exclude, (size_t)argc, sizeof(*c->exclude), err));
+    for (int i = 2; i < argc - 1; i++) {
+        int has_value = i + 1 < argc - 1;
+        if (!args->is_export && has_value && strcmp(argv[i], "--exclude") == 0)
+            c->exclude[c->nexclude++] = argv[++i];
+        else if (args->is_export && has_value && strcmp(argv[i], "--path") == 0)
+            c->path = argv[++i];
+        else if (args->is_export && driver->classic && strcmp(argv[i], "--classic") == 0)
+            args->classic = 1;
+        else
+            return wrong_arguments(driver, err);
+    }
+    c->file = argv[argc - 1];
+    return BRC_OK;
+}
+
+/* ---- one run -------------------------------- */
+
+/* What is opened for the stream is opened before the sandbox closes. */
+static int open_run(brc_convert *c, const program_args *args, brc_error *err)
+{
+    BRC_TRY(brc_registry_new(&c->registry, err));
+    BRC_TRY(brc_scratch_new(&c->scratch, err));
+    if (args->is_export)
+        return brc_tar_in_open_fd(&c->in, STDIN_FILENO, STREAM_NAME, err);
+    return brc_tar_out_open_fd(&c->out, STDOUT_FILENO, STREAM_NAME, err);
+}
+
+static void close_run(brc_convert *c)
+{
+    brc_convert_nodes_free(c);
+    brc_tar_in_free(c->in);
+    brc_tar_out_free(c->out);
+    brc_scratch_free(c->scratch);
+    brc_registry_free(c->registry);
+    free(c->exclude);
+}
+
+static int run_converter(brc_convert *c, int argc, char **argv, const brc_driver *driver,
+                         brc_error *err)
+{
+    program_args args = { 0, 0 };
+    BRC_TRY(read_arguments(c, &args, argc, argv, driver, err));
+    BRC_TRY(open_run(c, &args, err));
+    BRC_TRY(brc_sandbox_enter(c->file, args.is_export, err));
+    return args.is_export ? brc_convert_export(c, driver, args.classic, err)
+                          : brc_convert_import(c, driver, err);
+}
+
+int brc_convert_main(int argc, char **argv, const brc_driver *driver)
+{
+    brc_convert c = { .path = "/" };
+    brc_error err = BRC_ERROR_INIT;
+
+    int rc = run_converter(&c, argc, argv, driver, &err);
+    close_run(&c);
+    if (rc < 0 && c.is_netcdf)
+        return BRC_STATUS_IS_NETCDF;
+    if (rc < 0) {
+        (void)fprintf(stderr, "%s\n", err.message);
+        return brc_status_of_code(rc);
+    }
+    return BRC_STATUS_GOOD;
+}

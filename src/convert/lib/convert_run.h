@@ -1,0 +1,30 @@
+/* One run of a converter, for the files of src/convert/lib. */
+#ifndef BRC_CONVERT_LIB_CONVERT_RUN_H
+#define BRC_CONVERT_LIB_CONVERT_RUN_H
+
+#include "../../xfer/tar/tar_in.h"
+#include "../../xfer/tar/tar_out.h"
+#include "convert.h"
+
+struct brc_convert {
+    const char *file;
+    const char *path;          /* --path, or "/"                                 */
+    brc_registry *registry;
+    brc_scratch *scratch;
+    int phase;                 /* of an import                                   */
+    const char **exclude;
+    size_t nexclude;
+    brc_tar_out *out;
+    brc_tar_in *in;
+    brc_node_out *nodes;       /* of an export, in the order of a walk           */
+    size_t nnodes, nodes_cap;
+    int is_netcdf;             /* see brc_convert_is_netcdf()                    */
+};
+
+/* The driver's file as a stream on out. */
+BRC_MUST_USE int brc_convert_import(brc_convert *c, const brc_driver *driver, brc_error *err);
+/* The stream from in as the driver's file. */
+BRC_MUST_USE int brc_convert_export(brc_convert *c, const brc_driver *driver, int classic, brc_error *err);
+void brc_convert_nodes_free(brc_convert *c);
+
+#endif
