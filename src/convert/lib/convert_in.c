@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "../../codec/registry.h"
-#include "../../zarr/span_table.h"
 #include "chunk_boxes.h"
 #include "convert_run.h"
 
@@ -20,7 +19,7 @@ static int start_key(brc_buf *key, const char *path, brc_error *err)
     return brc_buf_byte(key, '/', err);
 }
 
-static int put_document(brc_convert *c, const char *path, const brc_json *doc, brc_error *err)
+static int convert_document(brc_convert *c, const char *path, const brc_json *doc, brc_error *err)
 {
     brc_buf key = BRC_BUF_INIT, text = BRC_BUF_INIT;
     int rc;
@@ -41,7 +40,7 @@ int brc_convert_group(brc_convert *c, const char *path, const char *attrs_json, 
     if (c->phase != BRC_CONVERT_DOCS)
         return BRC_OK;
     BRC_TRY(brc_meta_new_group(&doc, attrs_json, err));
-    int rc = put_document(c, path, doc, err);
+    int rc = convert_document(c, path, doc, err);
     brc_json_free(doc);
     return rc;
 }
@@ -240,7 +239,7 @@ static int cut_box(chunk_writer *w, const brc_sel *box, brc_error *err)
     return BRC_OK;
 }
 
-static int read_fixed(chunk_writer *w, const brc_sel *box, brc_error *err)
+static int read_fixed_box(chunk_writer *w, const brc_sel *box, brc_error *err)
 {
     uint64_t bytes;
     size_t len;
@@ -259,7 +258,7 @@ static int read_fixed(chunk_writer *w, const brc_sel *box, brc_error *err)
     return BRC_OK;
 }
 
-static int read_variable(chunk_writer *w, const brc_sel *box, brc_error *err)
+static int read_variable_box(chunk_writer *w, const brc_sel *box, brc_error *err)
 {
     uint64_t n = brc_shape_count(box->ndim, box->count);
     size_t need;
@@ -268,24 +267,32 @@ static int read_variable(chunk_writer *w, const brc_sel *box, brc_error *err)
     BRC_TRY(brc_grow_array((void **)&w->spans, &w->spans_cap, need, sizeof(*w->spans), err));
     w->elements.len = 0;
     BRC_TRY(w->from->read_elements(w->from->ctx, box, &w->elements, err));
-    return brc_elements_find(w->spans, n, (brc_span){ w->elements.data, w->elements.len }, err);
+    brc_reader in = brc_reader_of(w->elements.data, w->elements.len);
+    for (uint64_t i = 0; i < n; i++) {
+        const uint8_t *start = in.at, *count = brc_read_bytes(&in, 4);
+        size_t len = count ? brc_get_u32le(count) : 0;
+        if (!count || !brc_read_bytes(&in, len))
+            return brc_fail(err, BRC_EINTERNAL, "%s: elements are missing", w->from->label);
+        w->spans[i] = (brc_span){ start, len + 4 };
+    }
+    return BRC_OK;
 }
 
-static int put_elements(chunk_writer *w, brc_error *err)
+static int convert_elements(chunk_writer *w, brc_error *err)
 {
     brc_sel box;
     int rc;
     brc_boxes_start(&w->boxes, w->meta.ndim, w->meta.shape, w->meta.grid.chunk,
                     w->meta.type->item_size);
     while ((rc = next_box(w, &box, err)) > 0) {
-        BRC_TRY(brc_meta_is_variable(&w->meta) ? read_variable(w, &box, err)
-                                               : read_fixed(w, &box, err));
+        BRC_TRY(brc_meta_is_variable(&w->meta) ? read_variable_box(w, &box, err)
+                                               : read_fixed_box(w, &box, err));
         BRC_TRY(cut_box(w, &box, err));
     }
     return rc;
 }
 
-static int put_stored(chunk_writer *w, brc_error *err)
+static int pass_stored(chunk_writer *w, brc_error *err)
 {
     uint64_t index[BRC_MAX_NDIM];
     brc_span stored;
@@ -295,7 +302,8 @@ static int put_stored(chunk_writer *w, brc_error *err)
     return rc;
 }
 
-static int put_chunks(brc_convert *c, const brc_array_in *from, const brc_json *doc, brc_error *err)
+static int convert_chunks(brc_convert *c, const brc_array_in *from, const brc_json *doc,
+                          brc_error *err)
 {
     chunk_writer *w;
     int rc;
@@ -307,7 +315,7 @@ static int put_chunks(brc_convert *c, const brc_array_in *from, const brc_json *
     BRC_GO(brc_meta_form(&w->meta, w->meta.grid.chunk, &w->form, err));
     BRC_GO(start_key(&w->key, from->path, err));
     w->key_base = w->key.len;
-    rc = from->codecs ? put_stored(w, err) : put_elements(w, err);
+    rc = from->codecs ? pass_stored(w, err) : convert_elements(w, err);
 done:
     free(w->data);
     free(w->spans);
@@ -328,8 +336,8 @@ int brc_convert_array(brc_convert *c, const brc_array_in *array, brc_error *err)
         brc_context(err, "%s", array->label);
         return rc;
     }
-    rc = c->phase == BRC_CONVERT_DOCS ? put_document(c, array->path, doc, err)
-                                      : put_chunks(c, array, doc, err);
+    rc = c->phase == BRC_CONVERT_DOCS ? convert_document(c, array->path, doc, err)
+                                      : convert_chunks(c, array, doc, err);
     brc_json_free(doc);
     return rc;
 }

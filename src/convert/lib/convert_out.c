@@ -7,11 +7,11 @@
 #include "chunk_boxes.h"
 #include "convert_run.h"
 
-#define STREAM_NAME "the stream of the export"
+#define EXPORT_STREAM "the stream of the export"
 
 static int bad_stream(brc_error *err, const char *what, const char *member)
 {
-    return brc_fail(err, BRC_EINVAL, "%s: %.300s: %s", STREAM_NAME, member, what);
+    return brc_fail(err, BRC_EINVAL, "%s: %.300s: %s", EXPORT_STREAM, member, what);
 }
 
 /* ---- documents -------------------------------- */
@@ -74,7 +74,7 @@ static int take_document(brc_convert *c, const brc_tar_member *member, size_t le
     BRC_GO(brc_tar_read(c->in, BRC_JSON_MAX_BYTES, &text, err));
     rc = brc_json_parse(&doc, (const char *)text.data, text.len, err);
     if (rc < 0) {
-        brc_context(err, "%s: %.300s", STREAM_NAME, member->name);
+        brc_context(err, "%s: %.300s", EXPORT_STREAM, member->name);
         goto done;
     }
     BRC_GO(take_node(c, (const char *)name.data, len, doc, err));
@@ -159,16 +159,6 @@ void brc_convert_nodes_free(brc_convert *c)
     free(c->nodes);
 }
 
-size_t brc_convert_nodes(const brc_convert *c)
-{
-    return c->nnodes;
-}
-
-const brc_node_out *brc_convert_node(const brc_convert *c, size_t i)
-{
-    return &c->nodes[i];
-}
-
 /* ---- chunks -------------------------------- */
 
 typedef struct chunk_reader {
@@ -184,7 +174,7 @@ typedef struct chunk_reader {
 } chunk_reader;
 
 /* 1 and the chunk's index where the next member is one of this array. */
-static int is_ours(const chunk_reader *r, uint64_t *index, brc_error *err)
+static int is_next_chunk(const chunk_reader *r, uint64_t *index, brc_error *err)
 {
     const char *key = r->member.name;
     int inside;
@@ -344,7 +334,7 @@ static int start_gaps(chunk_reader *r, brc_error *err)
     return brc_new((void **)&r->met, (size_t)(n / 8 + 1), err);
 }
 
-static int give_array(chunk_reader *r, const brc_node_out *node, brc_error *err)
+static int give_node(chunk_reader *r, const brc_node_out *node, brc_error *err)
 {
     const brc_meta *meta = node->meta;
     uint64_t index[BRC_MAX_NDIM];
@@ -355,7 +345,7 @@ static int give_array(chunk_reader *r, const brc_node_out *node, brc_error *err)
     BRC_TRY(r->driver->begin(r->state, node, &all, err));
     if (all && has_elements)
         BRC_TRY(start_gaps(r, err));
-    while ((ours = is_ours(r, index, err)) > 0) {
+    while ((ours = is_next_chunk(r, index, err)) > 0) {
         BRC_TRY(meet_chunk(r, index, err));
         BRC_TRY(give_chunk(r, index, err));
         r->more = brc_tar_next(r->c->in, &r->member, err);
@@ -369,11 +359,11 @@ static int give_array(chunk_reader *r, const brc_node_out *node, brc_error *err)
     return r->driver->end(r->state, err);
 }
 
-static int give_arrays(chunk_reader *r, brc_error *err)
+static int give_nodes(chunk_reader *r, brc_error *err)
 {
     for (size_t i = 0; i < r->c->nnodes; i++)
         if (r->c->nodes[i].meta)
-            BRC_TRY(give_array(r, &r->c->nodes[i], err));
+            BRC_TRY(give_node(r, &r->c->nodes[i], err));
     if (r->more)
         return bad_stream(err, "it is no chunk of an array, or comes behind those of a later one",
                           r->member.name);
@@ -389,7 +379,7 @@ int brc_convert_export(brc_convert *c, const brc_driver *driver, int classic, br
     BRC_GO(read_documents(c, &r.member, &r.more, err));
     BRC_GO(name_single(c, err));
     BRC_GO(driver->create(&r.state, c, c->file, classic, err));
-    BRC_GO(give_arrays(&r, err));
+    BRC_GO(give_nodes(&r, err));
     rc = driver->finish(r.state, err);
 done:
     driver->close(r.state);

@@ -5,75 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../base/node_path.h"
 #include "../../xfer/foreign/protocol.h"
 #include "convert_run.h"
 #include "sandbox.h"
 
-#define STREAM_NAME "the stream"
+#define STREAM_NAME "the stream" /* for messages */
 
 typedef struct program_args {
     int is_export, classic;
 } program_args;
-
-/* ---- what drivers ask -------------------------------- */
-
-const brc_registry *brc_convert_registry(const brc_convert *c)
-{
-    return c->registry;
-}
-
-const char *brc_convert_file(const brc_convert *c)
-{
-    return c->file;
-}
-
-int brc_convert_phase(const brc_convert *c)
-{
-    return c->phase;
-}
-
-int brc_convert_is_netcdf(brc_convert *c, brc_error *err)
-{
-    c->is_netcdf = 1;
-    return brc_fail(err, BRC_EUNSUPPORTED, "%s was written as NetCDF-4", c->file);
-}
-
-int brc_convert_join(char **out, const char *path, const char *name, brc_error *err)
-{
-    brc_buf text = BRC_BUF_INIT;
-    size_t len = strlen(path);
-    int rc;
-    BRC_GO(brc_buf_printf(&text, err, "%s%s%s", path, len > 0 && path[len - 1] == '/' ? "" : "/",
-                          name));
-    rc = brc_buf_take_text(&text, out, err);
-done:
-    brc_buf_dispose(&text);
-    return rc;
-}
-
-int brc_convert_name_check(const char *label, const char *name, brc_error *err)
-{
-    int rc = brc_name_check(name, strlen(name), err);
-    if (rc < 0)
-        brc_context(err, "%s", label);
-    return rc;
-}
-
-int brc_convert_is_excluded(const brc_convert *c, const char *path)
-{
-    path += strspn(path, "/");
-    size_t len = strlen(path);
-    for (size_t i = 0; i < c->nexclude; i++) {
-        const char *other = c->exclude[i] + strspn(c->exclude[i], "/");
-        size_t n = strlen(other);
-        while (n > 0 && other[n - 1] == '/')
-            n--;
-        if (n > 0 && n == len && memcmp(path, other, n) == 0)
-            return 1;
-    }
-    return 0;
-}
 
 /* ---- arguments -------------------------------- */
 

@@ -25,7 +25,7 @@
 #endif
 
 /* No lower than what the process has been given. */
-static int set_limit(int resource, rlim_t most, brc_error *err)
+static int set_limit(__rlimit_resource_t resource, rlim_t most, brc_error *err)
 {
     struct rlimit limit;
     if (getrlimit(resource, &limit) < 0)
@@ -54,16 +54,6 @@ static int writes_to_file(void)
     struct stat st;
     return (fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode)) ||
            (fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode));
-}
-
-int brc_sandbox_kinds(void)
-{
-    int kinds = 0;
-    if (brc_sandbox_has_landlock())
-        kinds |= BRC_SANDBOX_LANDLOCK;
-    if (brc_sandbox_has_seccomp() && !SANITIZED)
-        kinds |= BRC_SANDBOX_SECCOMP;
-    return kinds;
 }
 
 int brc_sandbox_enter(const char *file, int writing, brc_error *err)

@@ -19,13 +19,7 @@
 /* For the rest of the process, which has one thread. `file`: the one to read, or to make. */
 BRC_MUST_USE int brc_sandbox_enter(const char *file, int writing, brc_error *err);
 
-/* Which of the two hold here. */
-enum { BRC_SANDBOX_LANDLOCK = 1, BRC_SANDBOX_SECCOMP = 2 };
-int brc_sandbox_kinds(void);
-
 /* The parts, for sandbox.c alone. */
-int brc_sandbox_has_landlock(void);
-int brc_sandbox_has_seccomp(void);
 BRC_MUST_USE int brc_sandbox_paths(const char *file, int writing, brc_error *err);
 BRC_MUST_USE int brc_sandbox_calls(int writing, brc_error *err);
 

@@ -15,11 +15,6 @@
 
 #ifndef HAS_LANDLOCK
 
-int brc_sandbox_has_landlock(void)
-{
-    return 0;
-}
-
 int brc_sandbox_paths(const char *file, int writing, brc_error *err)
 {
     (void)file, (void)writing, (void)err;
@@ -53,11 +48,6 @@ static int landlock_version(void)
     long version =
         syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     return version > 0 ? (int)version : 0;
-}
-
-int brc_sandbox_has_landlock(void)
-{
-    return landlock_version() > 0;
 }
 
 /* All that this version and these headers know is refused, but for what is allowed below. */
