@@ -73,7 +73,7 @@ int brc_new_big(void **out, size_t len, brc_error *err)
     if (!*out)
         return brc_nomem(err);
 #ifdef MADV_HUGEPAGE
-    /* A hint: fresh small pages fill at a quarter of the speed of huge ones. */
+    /* A hint: fresh small pages are filled at a quarter of the speed of huge ones. */
     (void)madvise(*out, whole, MADV_HUGEPAGE);
 #endif
     return BRC_OK;

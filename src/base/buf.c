@@ -1,7 +1,7 @@
 /*
  * Growing bytes, and the reader of bytes from outside.
  *
- * Invariant: len <= cap, and len <= limit where there is one; what fails leaves
+ * Invariant: len <= cap, and len <= limit where there is one; a call that fails leaves
  * the content as it was.
  */
 #include "buf.h"
@@ -138,7 +138,7 @@ int brc_buf_terminate(brc_buf *buf, brc_error *err)
     /* The zero is not content, so a limit does not count it. */
     if (buf->len == buf->cap) {
         if (buf->fixed)
-            return brc_fail(err, BRC_ELIMIT, "no room for a terminator behind %zu bytes", buf->cap);
+            return brc_fail(err, BRC_ELIMIT, "no room for a terminator after %zu bytes", buf->cap);
         if (buf->cap == SIZE_MAX)
             return brc_nomem(err);
         BRC_TRY(resize_buf(buf, buf->cap + 1, err));

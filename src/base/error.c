@@ -1,5 +1,5 @@
 /*
- * Errors: a structure of the caller's, filled in on failure.
+ * Errors: a structure that belongs to the caller and is filled in on failure.
  *
  * Invariant: a message is one line of valid UTF-8. Names and paths inside it come
  * from files and users, so control characters and stray bytes become '?', and a
@@ -25,7 +25,7 @@ const char *brc_strerror(int code)
         "already exists",
         "ambiguous abbreviation",
         "conflict",
-        "the ref moved meanwhile",
+        "the ref has moved in the meantime",
         "busy",
         "read-only",
         "corrupt data",
@@ -37,14 +37,14 @@ const char *brc_strerror(int code)
         "no space left",
         "interrupted",
         "internal error, a bug in breccia",
-        "two contents have one hash",
+        "two different contents have the same hash",
     };
     if (code > 0 || code <= -(int)(sizeof(words) / sizeof(words[0])))
         return "unknown error";
     return words[-code];
 }
 
-/* In place, which works because nothing gets longer. `cut`: the text was cut
+/* In place, which works because the text never gets longer. `cut`: the text was cut
  * somewhere, so an incomplete character at the end is dropped. */
 static void clean_message(char *text, int cut)
 {

@@ -1,11 +1,11 @@
-/* Descriptors: reading what there is, and writing without a signal. */
+/* Descriptors: reading what is there, and writing without a signal. */
 #include "fd.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
-/* Never more in one call: Linux reads and writes less than 2 GiB at a time. */
+/* At most this much in one call: Linux reads and writes less than 2 GiB at a time. */
 #define FD_MOST ((size_t)1 << 30)
 
 int brc_fd_read(int fd, void *to, size_t cap, size_t *n, const char *name, brc_error *err)
@@ -18,8 +18,8 @@ int brc_fd_read(int fd, void *to, size_t cap, size_t *n, const char *name, brc_e
     return got < 0 ? brc_fail_os(err, errno, "reading", name) : BRC_OK;
 }
 
-/* The signal goes to the thread that writes: it is held back there, and taken off where
- * this write has raised it. One that was pending before is somebody else's. */
+/* The signal goes to the thread that writes: it is blocked there, and consumed if this
+ * write raised it. One that was pending before belongs to somebody else. */
 ptrdiff_t brc_fd_write_some(int fd, const void *from, size_t len)
 {
     sigset_t pipe_only, before, pending;

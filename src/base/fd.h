@@ -6,8 +6,8 @@
 
 /* Some bytes, at most cap; *n 0 at the end. `name`: for messages. */
 BRC_MUST_USE int brc_fd_read(int fd, void *to, size_t cap, size_t *n, const char *name, brc_error *err);
-/* All bytes. A reader that went away is an error, BRC_EIO with EPIPE in its detail, and
- * not a signal, whatever the process does about SIGPIPE. */
+/* All bytes. A reader that has gone away is an error, BRC_EIO with EPIPE in its
+ * detail, and not a signal, whatever the process does about SIGPIPE. */
 BRC_MUST_USE int brc_fd_write(int fd, const void *from, size_t len, const char *name, brc_error *err);
 /* One write(2) of some of them, which sends no signal either: as write(2) returns. */
 ptrdiff_t brc_fd_write_some(int fd, const void *from, size_t len);

@@ -13,14 +13,14 @@
 
 #include "alloc.h"
 
-/* Never more in one call: Linux reads and writes less than 2 GiB at a time. */
+/* At most this much in one call: Linux reads and writes less than 2 GiB at a time. */
 #define MOST_AT_ONCE ((size_t)1 << 30)
 #define READ_STEP ((size_t)64 << 10)
 
 /* ---- reading ------------------------------------------------------------------ */
 
-/* Until the end of the file, whatever its size was said to be: it may be a pipe,
- * and it may be changing. */
+/* Until the end of the file, whatever size was reported: it may be a pipe, and it may
+ * be changing. */
 static int read_file_to_end(brc_buf *out, int fd, const char *path, brc_error *err)
 {
     for (;;) {
@@ -230,7 +230,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     (void)st;
     (void)type;
     (void)where;
-    (void)remove(path); /* what stays behind harms nobody */
+    (void)remove(path); /* what is left behind does no harm */
     return 0;
 }
 

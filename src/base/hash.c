@@ -5,21 +5,22 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Compiled in, XXH3 would have the instructions that every machine has; the library
- * looks at the one that it runs on, which is four times faster. */
+/* Compiled in, XXH3 would use only the instructions that every machine has; the
+ * library looks at the machine that it runs on and is four times faster. */
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>
 #else
 #include <xxhash.h>
 #endif
 
-_Static_assert(BRC_SECRET_LEN >= XXH3_SECRET_SIZE_MIN, "XXH3 wants a longer secret");
+_Static_assert(BRC_SECRET_LEN >= XXH3_SECRET_SIZE_MIN, "XXH3 needs a longer secret");
 
 int brc_hash_by_name(int *hash, const char *name, brc_error *err)
 {
     *hash = 0;
     if (strcmp(name, "xxh128") != 0)
-        return brc_fail(err, BRC_EUNSUPPORTED, "hash \"%s\" is not known, there is: xxh128", name);
+        return brc_fail(err, BRC_EUNSUPPORTED, "hash \"%s\" is not known; this build has xxh128",
+                        name);
     *hash = BRC_HASH_XXH128;
     return BRC_OK;
 }

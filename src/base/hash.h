@@ -1,8 +1,8 @@
 /*
  * Object ids, guards and checksums.
  *
- * The id of an object is the file's hash over its canonical bytes, separated by
- * kind. xxh128 is XXH3 with 128 bits, seeded with BRC_SEED(kind), written most
+ * The id of an object is the file's hash over its canonical bytes, with a seed for
+ * each kind. xxh128 is XXH3 with 128 bits, seeded with BRC_SEED(kind), written most
  * significant byte first (XXH128_canonicalFromHash); bytes 16 to 31 are zero.
  */
 #ifndef BRC_BASE_HASH_H
@@ -23,25 +23,25 @@ enum { /* the kinds of objects: numbers of the file format */
 
 enum { BRC_HASH_XXH128 = 1 };
 
-/* BRC_EUNSUPPORTED names the hashes that there are. */
+/* BRC_EUNSUPPORTED names the hashes that are known. */
 BRC_MUST_USE int brc_hash_by_name(int *hash, const char *name, brc_error *err);
 const char *brc_hash_name(int hash);
 size_t brc_hash_len(int hash); /* bytes: 16 for xxh128 */
 
 brc_oid brc_hash_object(int hash, int kind, const void *data, size_t len);
 
-/* Where two objects have one id, up to this size their bytes are compared, whatever
+/* If two objects have the same id, their bytes are compared up to this size, whatever
  * their guards say: constructed collisions of XXH3-128 are known for inputs of 4,096
- * bytes. Above it the guard decides. */
+ * bytes. Above this size the guard decides. */
 #define BRC_COMPARE_MAX 4096
 
 #define BRC_SECRET_LEN 192
-/* XXH3-64 under the file's own secret: tells apart what a constructed collision
- * of the id's hash makes equal. */
+/* XXH3-64 under the file's own secret: it differs where a constructed collision makes
+ * two ids equal. */
 uint64_t brc_hash_guard(const uint8_t secret[BRC_SECRET_LEN], const void *data, size_t len);
 /* XXH3-64 of stored bytes, seeded with the first 8 bytes of the object's id, most
  * significant first, xor the digest of its encoding: another object's bytes in its
- * place do not pass, and these bytes not under another encoding. */
+ * place do not pass, nor do these bytes under another encoding. */
 uint64_t brc_hash_stored(const brc_oid *id, uint64_t encoding_digest, const void *data, size_t len);
 /* XXH3-64 of an encoding's specification; that of encoding 0 is 0. */
 uint64_t brc_hash_encoding(const char *spec);

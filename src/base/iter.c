@@ -33,7 +33,7 @@ int brc_iter_check(const brc_iter *it, int kind, brc_error *err)
     if (it != NULL && it->kind == kind)
         return BRC_OK;
     return brc_fail(err, BRC_EMISUSE,
-                    "this iterator is of another kind: it came from another function");
+                    "this is an iterator of another kind: another function made it");
 }
 
 void brc_iter_free(brc_iter *it)

@@ -12,7 +12,7 @@ enum {
 /* `dispose` releases what the state, `size` zeroed bytes, points to. */
 BRC_MUST_USE int brc_iter_new(brc_iter **out, int kind, size_t size, void (*dispose)(void *state), brc_error *err);
 void *brc_iter_state(brc_iter *it);
-/* BRC_EMISUSE where the iterator is of another kind. */
+/* BRC_EMISUSE if the iterator is of another kind. */
 BRC_MUST_USE int brc_iter_check(const brc_iter *it, int kind, brc_error *err);
 
 #endif

@@ -31,7 +31,7 @@ static int node_type(const brc_json *value)
     return value ? node_of(value)->type & 0xFF : cJSON_Invalid;
 }
 
-/* The character behind the mark; 0 where the value is no marked string. */
+/* The character behind the mark; 0 if the value is not a marked string. */
 static char mark_of(const brc_json *value)
 {
     if (node_type(value) != cJSON_String)
@@ -50,7 +50,7 @@ static int parse_json(brc_json **out, const char *text, size_t len, int lenient,
     BRC_GO(brc_json_lex(&marked, text, len, lenient, err));
     BRC_GO(brc_buf_terminate(&marked, err));
     *out = (brc_json *)cJSON_ParseWithLength((const char *)marked.data, marked.len + 1);
-    /* What the strict pass lets through is valid, so memory is all that can lack. */
+    /* What the strict pass lets through is valid, so only memory can be missing. */
     if (!*out)
         rc = brc_nomem(err);
 done:
@@ -149,7 +149,7 @@ const char *brc_json_name(const brc_json *object, size_t i)
     return node_type(object) == cJSON_Object ? brc_json_own_name(brc_json_item(object, i)) : NULL;
 }
 
-/* What stands behind this mark; "" where the value does not have it. */
+/* The text after this mark; "" if the value does not have it. */
 static const char *marked_text(const brc_json *value, char mark)
 {
     return mark_of(value) == mark ? node_of(value)->valuestring + 2 : "";
@@ -187,8 +187,7 @@ const char *brc_json_escaped(const brc_json *value)
     return marked_text(value, BRC_JSON_MARK_RAW);
 }
 
-/* 1 where the value is an integer literal: its size without the sign, if that
- * fits 64 bits. */
+/* 1 if the value is an integer literal whose size without the sign fits into 64 bits. */
 static int integer_literal(const brc_json *value, int *negative, uint64_t *magnitude)
 {
     if (mark_of(value) != BRC_JSON_MARK_NUMBER)
@@ -213,7 +212,7 @@ int brc_json_int(const brc_json *value, int64_t min, int64_t max, int64_t *out)
         return 0;
     if (magnitude > (uint64_t)INT64_MAX + (negative ? 1 : 0))
         return 0;
-    /* Negated as unsigned: INT64_MIN has no positive twin. */
+    /* Negated as unsigned: INT64_MIN has no positive counterpart. */
     int64_t n = (int64_t)(negative ? ~magnitude + 1 : magnitude);
     if (n < min || n > max)
         return 0;
@@ -262,7 +261,7 @@ int brc_json_allow(const brc_json *object, const char *const *names, size_t n, b
     if (!object)
         return BRC_OK;
     if (node_type(object) != cJSON_Object)
-        return brc_fail(err, BRC_EINVAL, "an object is wanted");
+        return brc_fail(err, BRC_EINVAL, "an object is expected");
     for (const brc_json *m = brc_json_first(object); m; m = brc_json_next(m)) {
         const char *name = brc_json_own_name(m);
         size_t i = 0;
@@ -337,7 +336,8 @@ int brc_json_set(brc_json *object, const char *name, brc_json *value, brc_error 
     if (!object || !value)
         BRC_GO(brc_nomem(err));
     if (node_type(object) != cJSON_Object)
-        BRC_GO(brc_fail(err, BRC_EMISUSE, "member \"%s\" set in what is no object", name));
+        BRC_GO(brc_fail(err, BRC_EMISUSE, "member \"%s\" set in a value that is not an object",
+                        name));
     const brc_json *old = brc_json_member(object, name);
     if (old)
         BRC_GO(replace_member(own_node(object), old, own_node(value), name, err));
@@ -355,7 +355,7 @@ int brc_json_push(brc_json *array, brc_json *value, brc_error *err)
     if (!array || !value)
         BRC_GO(brc_nomem(err));
     if (node_type(array) != cJSON_Array)
-        BRC_GO(brc_fail(err, BRC_EMISUSE, "an item added to what is no array"));
+        BRC_GO(brc_fail(err, BRC_EMISUSE, "an item added to a value that is not an array"));
     if (!cJSON_AddItemToArray(own_node(array), own_node(value)))
         BRC_GO(brc_nomem(err));
     return BRC_OK;

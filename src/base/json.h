@@ -1,13 +1,13 @@
 /*
  * JSON documents over cJSON.
  *
- * cJSON keeps numbers as doubles and accepts what JSON does not. A strict pass
- * over the text comes first: UTF-8, no duplicate members, no NaN, limits on
- * depth, size and count of values; it hands numbers to cJSON as marked strings,
- * so that their literals survive. Writing takes the marks out again.
+ * cJSON keeps numbers as doubles and accepts what JSON does not. A strict pass over
+ * the text comes first: UTF-8, no duplicate members, no NaN, limits on depth, size and
+ * count of values; it hands numbers to cJSON as marked strings, so that their literals
+ * survive. Writing removes the marks again.
  *
- * A string with U+0000 is kept and written again, but brc_json_text() does not give
- * it, because that is a C string. A member's name with U+0000 is refused.
+ * A string with U+0000 is kept and written again, but brc_json_text() does not return
+ * it, because it returns C strings. A member's name with U+0000 is refused.
  */
 #ifndef BRC_BASE_JSON_H
 #define BRC_BASE_JSON_H
@@ -16,8 +16,8 @@
 #include "json_lex.h"
 #include "utf8.h"
 
-/* Parses all of text; BRC_EINVAL says what is wrong and at which byte, counted
- * from 0. BRC_ELIMIT past one of the limits in json_lex.h. */
+/* Parses all of text; BRC_EINVAL says what is wrong and at which byte, counting from
+ * 0. BRC_ELIMIT past one of the limits in json_lex.h. */
 BRC_MUST_USE int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err);
 /* The same, but NaN, Infinity and -Infinity are read as the strings of these names,
  * as writers of Zarr v2 leave them. */
@@ -30,27 +30,27 @@ const brc_json *brc_json_first(const brc_json *value);
 const brc_json *brc_json_next(const brc_json *item);
 /* The name that an item of an object has. */
 const char *brc_json_own_name(const brc_json *member);
-/* The escaped text of a string that contains U+0000; of all other values "". */
+/* The escaped text of a string that contains U+0000; "" for all other values. */
 const char *brc_json_escaped(const brc_json *value);
 /* Appends JSON indented by two spaces, for documents that people read. */
 BRC_MUST_USE int brc_json_write_pretty(brc_buf *out, const brc_json *value, brc_error *err);
 
-/* Building. Each `value` that is passed in is consumed, also on failure (NULL:
+/* Building. Each `value` that is passed in is consumed, even on failure (NULL:
  * BRC_ENOMEM), so that calls can be nested without clean-up. */
 brc_json *brc_json_new_object(void);
 brc_json *brc_json_new_array(void);
 brc_json *brc_json_new_string(const char *text); /* valid UTF-8 */
 brc_json *brc_json_new_uint(uint64_t value);
 brc_json *brc_json_new_null(void);
-/* Replaces the member in its place, or adds it at the end. Looks through all
- * members that are there. */
+/* Replaces the member in its place, or adds it at the end. Goes through all members. */
 BRC_MUST_USE int brc_json_set(brc_json *object, const char *name, brc_json *value, brc_error *err);
 BRC_MUST_USE int brc_json_push(brc_json *array, brc_json *value, brc_error *err);
 void brc_json_remove(brc_json *object, const char *name);
 /* Equal values: members in any order, numbers by their literals. */
 int brc_json_equal(const brc_json *a, const brc_json *b);
-/* An object's members by name, for many look-ups: brc_json_member() goes through all of them
- * each time. Holds while the object is as it was. What is no object has no members. */
+/* An object's members by name, for many look-ups: brc_json_member() goes through all of
+ * them each time. Valid while the object does not change. A value that is not an object has
+ * no members. */
 typedef struct brc_json_index {
     const brc_json **members;
     size_t n;

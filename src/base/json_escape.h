@@ -1,10 +1,10 @@
-/* Text escaped for JSON, as little as JSON allows, so that one text has one form. */
+/* Text escaped for JSON, as little as JSON allows, so that each text has one form. */
 #ifndef BRC_BASE_JSON_ESCAPE_H
 #define BRC_BASE_JSON_ESCAPE_H
 
 #include "buf.h"
 
-/* Appends text as inside a JSON string. */
+/* Appends text as it stands inside a JSON string. */
 BRC_MUST_USE int brc_json_escape(brc_buf *out, const char *text, size_t len, brc_error *err);
 /* Appends text as a JSON string with its quotes. */
 BRC_MUST_USE int brc_json_quote(brc_buf *out, const char *text, size_t len, brc_error *err);

@@ -4,7 +4,7 @@
  * json_lex.h for the marks.
  *
  * Invariant: strings are written with minimal escapes, so that two names are equal
- * where their written bytes are.
+ * exactly if their written bytes are.
  */
 #include "json_lex.h"
 
@@ -15,9 +15,9 @@
 #include "json_escape.h"
 #include "utf8.h"
 
-/* A member's name: where it lies in the written text, and in the read one. */
+/* A member's name: where it is in the text written, and in the text read. */
 typedef struct lexed_name {
-    const uint8_t *bytes; /* set when they are sorted: the buffer moves before */
+    const uint8_t *bytes; /* set when they are sorted: before that the buffer moves */
     size_t start, len;
     size_t at;
 } lexed_name;
@@ -66,12 +66,13 @@ static int bad_json_byte(const json_lexer *lx, const char *wanted)
 {
     int c = peek_json(lx);
     if (c < 0)
-        return brc_fail(lx->err, BRC_EINVAL, "JSON: ends at byte %zu where %s is wanted", lx->at,
+        return brc_fail(lx->err, BRC_EINVAL, "JSON: ends at byte %zu where %s is expected", lx->at,
                         wanted);
     if (c > 0x20 && c < 0x7F)
-        return brc_fail(lx->err, BRC_EINVAL, "JSON: '%c' at byte %zu where %s is wanted", c, lx->at,
+        return brc_fail(lx->err, BRC_EINVAL, "JSON: '%c' at byte %zu where %s is expected", c,
+                        lx->at,
                         wanted);
-    return brc_fail(lx->err, BRC_EINVAL, "JSON: byte 0x%02x at byte %zu where %s is wanted",
+    return brc_fail(lx->err, BRC_EINVAL, "JSON: byte 0x%02x at byte %zu where %s is expected",
                     (unsigned)c, lx->at, wanted);
 }
 
@@ -289,7 +290,7 @@ static int lex_number(json_lexer *lx)
 
 /* ---- objects and arrays ------------------------------------------------------ */
 
-/* By bytes, and by place among equals: the second of two is the duplicate. */
+/* By bytes, and equal ones by place: the second of two is the duplicate. */
 static int compare_names(const void *a, const void *b)
 {
     const lexed_name *x = a, *y = b;
@@ -387,7 +388,7 @@ int brc_json_lex(brc_buf *out, const char *text, size_t len, int lenient, brc_er
     json_lexer lx = { (const uint8_t *)text, 0, len, out, NULL, 0, 0, 0, 0, lenient, err };
     int rc = BRC_OK;
     if (len > BRC_JSON_MAX_BYTES)
-        return brc_fail(err, BRC_ELIMIT, "JSON: %zu bytes, at most %zu are read", len,
+        return brc_fail(err, BRC_ELIMIT, "JSON: %zu bytes are more than the limit of %zu", len,
                         BRC_JSON_MAX_BYTES);
     if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
         return bad_json(&lx, 0, "a byte order mark");

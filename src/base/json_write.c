@@ -1,5 +1,5 @@
 /*
- * JSON text out of values: compact, and indented for people.
+ * JSON text from values: compact, and indented for people.
  *
  * Number literals are written as they were read.
  */
@@ -9,7 +9,7 @@
 
 #define INDENT "  "
 
-/* `level`: how far in the line begins; -1: compact, on one line. */
+/* `level`: the level of indentation; -1: compact, on one line. */
 static int json_line_break(brc_buf *out, int level, brc_error *err)
 {
     if (level < 0)

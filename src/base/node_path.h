@@ -4,21 +4,21 @@
 
 #include "buf.h"
 
-/* The limits of a hierarchy, in what is written and in what is read: names above each
- * other in a path, its bytes, the bytes of one name. */
+/* The limits of a hierarchy, both when writing and when reading: names in a path, its
+ * bytes, the bytes of one name. */
 #define BRC_DEPTH_MAX 64
 #define BRC_PATH_MAX 4096
 #define BRC_NAME_MAX 255
 
-/* A node's name or path, by one rule everywhere: at writing, on receiving and at
- * export. Names: not empty, no '/', not only dots, no "__" in front, not
- * "zarr.json", at most BRC_NAME_MAX bytes of UTF-8 without NUL. */
+/* One rule for a node's name or path everywhere: in writing, receiving and exporting.
+ * Names: not empty, no '/', not only dots, no "__" at the start, not "zarr.json", at
+ * most BRC_NAME_MAX bytes of UTF-8 without NUL. */
 BRC_MUST_USE int brc_name_check(const char *name, size_t len, brc_error *err);
-/* The same of a name that was read: BRC_ECORRUPT where it is not allowed. */
+/* The same for a name that was read: BRC_ECORRUPT where it is not allowed. */
 BRC_MUST_USE int brc_name_is_stored(const char *name, size_t len, brc_error *err);
-/* And of a path that was read and has so many names in it: BRC_ECORRUPT past the limits. */
+/* And for a path that was read and has this many names in it: BRC_ECORRUPT past the limits. */
 BRC_MUST_USE int brc_path_is_stored(const char *path, size_t len, size_t depth, brc_error *err);
-/* A whole path that was read: BRC_ECORRUPT where brc_path_normal() would not give it. */
+/* A whole path that was read: BRC_ECORRUPT if it is not in the form of brc_path_normal(). */
 BRC_MUST_USE int brc_path_is_normal(const char *path, brc_error *err);
 /* Paths in the order of a walk: '/' comes before every other character. */
 int brc_path_order(const char *a, const char *b);

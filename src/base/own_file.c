@@ -16,8 +16,8 @@ static int same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Are both names in one directory, and the same there? Also where there is no such file:
- * one that is made would be found as what it is called. */
+/* Are both names the same in one directory? Also if there is no such file: one made
+ * under this name would be found under the other. */
 static int same_place(const char *a, const char *b, brc_error *err)
 {
     const char *names[2] = { a, b };
@@ -41,7 +41,7 @@ static int same_place(const char *a, const char *b, brc_error *err)
     return same_file(&dirs[0], &dirs[1]) && strcmp(base[0], base[1]) == 0;
 }
 
-/* 1 where `file` is the repository's file with this ending, 0 where not. */
+/* 1 if `file` is the repository's file with this ending, else 0. */
 static int is_own_file(const char *repository, const char *ending, const char *file,
                        const struct stat *st, brc_error *err)
 {
@@ -68,7 +68,7 @@ static int check_own_files(const char *repository, const char *file, brc_error *
         if (own < 0)
             return own;
         if (own)
-            return brc_fail(err, BRC_EINVAL, "%s is %s: name another file", file,
+            return brc_fail(err, BRC_EINVAL, "%s is %s: choose another file", file,
                             i == 0 ? "the repository itself" : "the repository's own journal");
     }
     return BRC_OK;
@@ -77,9 +77,9 @@ static int check_own_files(const char *repository, const char *file, brc_error *
 int brc_check_file(const char *repository, const char *file, brc_error *err)
 {
     if (repository == NULL || file == NULL)
-        return brc_fail(err, BRC_EINVAL, "a repository and a file are needed");
+        return brc_fail(err, BRC_EINVAL, "a repository and a file name are needed");
     BRC_TRY(check_own_files(repository, file, err));
-    /* SQLite's journals lie beside the file that a link leads to. */
+    /* SQLite's journals are beside the file that a link leads to. */
     char *real = realpath(repository, NULL);
     int rc = real != NULL ? check_own_files(real, file, err) : BRC_OK;
     free(real);

@@ -1,12 +1,12 @@
 /*
  * The pool: one queue, one mutex, threads that sleep when there is nothing to do.
  *
- * The queue is first in, first out over all groups. A pool thread takes the first
- * job; a caller that waits takes the first one of its own group, so that it never
- * works on what another thread waits for. Everything below `mutex` in the
- * structures, and a job's fields, change under the pool's mutex alone.
+ * The queue is first in, first out over all groups. A pool thread takes the first job;
+ * a caller that waits takes the first one of its own group, so that it never works on
+ * a job that another thread waits for. Everything below `mutex` in the structures, and
+ * a job's fields, change under the pool's mutex alone.
  *
- * Worker indexes: the pool's threads have 0 to n-2, the caller of a group n-1.
+ * Worker indexes: 0 to n-2 are the pool's threads, n-1 is the caller of a group.
  */
 #include "pool.h"
 
@@ -31,7 +31,7 @@ struct brc_pool {
     pool_thread *workers; /* nthreads - 1 of them                              */
     unsigned nthreads, started;
     pthread_mutex_t mutex;
-    pthread_cond_t work; /* a job came, or `stop`                              */
+    pthread_cond_t work; /* a job has come, or `stop`                          */
     brc_job *first, **last;
     unsigned asleep; /* workers that wait for `work`                           */
     int stop;
@@ -72,7 +72,7 @@ static brc_job *take_job(brc_pool *pool, const brc_group *group)
     return job;
 }
 
-/* With the mutex held, which is let go while the job runs. Once the job is done
+/* Called with the mutex held; it is released while the job runs. Once the job is done
  * and the mutex free, its memory may be gone. */
 static void run_job(brc_pool *pool, brc_job *job, unsigned worker)
 {
@@ -111,7 +111,7 @@ static void *pool_thread_main(void *arg)
 
 static int start_workers(brc_pool *pool, brc_error *err)
 {
-    /* Signals are for the program's own threads. */
+    /* Signals go to the program's own threads. */
     sigset_t all, before;
     sigfillset(&all);
     int masked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
@@ -150,7 +150,7 @@ int brc_pool_new(brc_pool **out, unsigned threads, brc_error *err)
         threads = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : (unsigned)cores;
     }
     if (threads > MOST_THREADS)
-        return brc_fail(err, BRC_ELIMIT, "%u threads, a pool has at most %d", threads,
+        return brc_fail(err, BRC_ELIMIT, "%u threads are too many: a pool has at most %d", threads,
                         MOST_THREADS);
     void *memory, *workers;
     BRC_TRY(brc_new(&memory, sizeof(brc_pool), err));
@@ -246,8 +246,8 @@ void brc_group_submit(brc_group *group, brc_job *job)
     pthread_mutex_unlock(&pool->mutex);
 }
 
-/* With the mutex held: works on the group, or sleeps until `awaited` (NULL: every
- * job) may be done. */
+/* Called with the mutex held: works on the group, or sleeps until `awaited` (NULL:
+ * every job) may be done. */
 static void work_or_sleep(brc_group *group, const brc_job *awaited)
 {
     brc_job *job = take_job(group->pool, group);

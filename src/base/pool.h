@@ -31,13 +31,13 @@ unsigned brc_pool_threads(const brc_pool *pool); /* NULL: 1 */
 BRC_MUST_USE int brc_group_new(brc_group **out, brc_pool *pool, brc_error *err);
 /* Waits for the group's jobs first. */
 void brc_group_free(brc_group *group);
-/* Jobs start in the order in which they are submitted, over all of the pool's
- * groups. A job that is done may be submitted again. */
+/* Jobs of all of a pool's groups start in the order in which they are submitted. A job
+ * that is done may be submitted again. */
 void brc_group_submit(brc_group *group, brc_job *job);
 /* Until this job is done, runs the group's jobs that have not started, or sleeps. */
 void brc_group_wait(brc_group *group, brc_job *job);
 void brc_group_wait_all(brc_group *group);
-/* 1 where the job, which was submitted, is done; does not wait. */
+/* 1 if the job, which was submitted, is done. Does not wait. */
 int brc_group_is_done(brc_group *group, const brc_job *job);
 /* A worker index that no other thread of this group has: the caller's own. */
 unsigned brc_group_caller(const brc_group *group);

@@ -6,7 +6,7 @@
 #include "../base/alloc.h"
 
 /* One node's items, read in order. The bytes are a copy: whoever looks at an item may
- * use the store. */
+ * call the store. */
 typedef struct map_frame {
     struct map_frame *above;
     brc_node_reader reader;

@@ -1,8 +1,8 @@
 /*
- * What differs between two maps. Both are walked at once; where both stand before
- * the same node, it is skipped whole, so the work grows with the difference.
- * Prefixes are nested or apart: of two heads, the one whose prefix is the shorter
- * is taken apart, until they are keys or the same node.
+ * What differs between two maps. Both are walked at once; a node that both have at the
+ * same place is skipped whole, so the work grows with the difference. Prefixes are
+ * nested or disjoint: of two heads, the one with the shorter prefix is taken apart,
+ * until they are keys or the same node.
  */
 #include <string.h>
 
@@ -10,12 +10,12 @@
 
 typedef struct map_pair {
     brc_map_cursor a, b;
-    int all; /* what both have is told too */
+    int all; /* what both have is reported too */
     brc_map_diff_fn each;
     void *ctx;
 } map_pair;
 
-/* Only one side has what stands at its head: reports it, and takes a child apart. */
+/* Only one side has its head: reports it, and takes a child apart. */
 static int side_only(const map_pair *pair, brc_map_cursor *s, brc_error *err)
 {
     brc_span none = {NULL, 0};
@@ -50,13 +50,13 @@ static int pair_step(map_pair *pair, brc_error *err)
         return side_only(pair, a->at_end ? b : a, err);
     const brc_item *x = &a->head, *y = &b->head;
     size_t common = brc_bits_common(x->key, x->bits, y->key, y->bits);
-    if (common < x->bits && common < y->bits) /* apart: the first comes first */
+    if (common < x->bits && common < y->bits) /* disjoint: in their order */
         return side_only(pair, brc_bit(x->key, common) ? b : a, err);
     if (!pair->all && x->is_child && y->is_child && brc_oid_cmp(&x->id, &y->id) == 0)
         return step_both(pair, err);
     if (!x->is_child && !y->is_child)
         return pair_same_key(pair, err);
-    /* Nested: the shorter prefix holds the other; of equal ones, the higher node. */
+    /* Nested: the shorter prefix contains the other; if they are equal, the higher node does. */
     if (x->is_child && (!y->is_child || x->bits < y->bits ||
                         (x->bits == y->bits && x->level >= y->level)))
         return brc_map_cursor_enter(a, err);

@@ -2,10 +2,10 @@
  * Applying a batch of edits to a map.
  *
  * First the items that the edits touch are gathered: nodes on their way are taken
- * apart, all others stay closed. Then the canonical rule of map.h is applied to
- * this list from the bottom up; a closed node is opened again only where the rule
- * joins its items with others. So the work is a path per edit, and less where
- * edits share paths.
+ * apart, all others stay closed. Then the canonical rule of map.h is applied to this
+ * list from the bottom up; a closed node is opened again only if the rule joins its
+ * items with others. So the work is one path for each edit, and less if edits share
+ * paths.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,19 +26,19 @@ typedef struct map_editor {
 /* The open group of a trie vertex, or a closed node that nobody had to open. */
 typedef struct open_group {
     unsigned level, count;
-    brc_item *first, *last; /* NULL while `closed` is not opened */
+    brc_item *first, *last; /* NULL until `closed` is opened */
     brc_item *closed;
 } open_group;
 
 /* ---- gathering ------------------------------------------------------------------ */
 
-/* Keys of a damaged map may be nested or out of order, and those of damaged draft rows. */
+/* Keys of a damaged map, or of damaged draft rows, may be nested or out of order. */
 static int keys_are_nested(brc_error *err)
 {
     return brc_fail(err, BRC_ECORRUPT, "a map is damaged: a key begins with another");
 }
 
-/* What is gathered is in order, and no key begins with another: the trie is built on it. */
+/* The gathered items are in order, and no key begins with another: the trie relies on it. */
 static int gather_push(map_editor *e, brc_item *item, brc_error *err)
 {
     const brc_item *last = e->nitems > 0 ? ((brc_item **)e->items)[e->nitems - 1] : NULL;
@@ -71,7 +71,7 @@ static int item_copy(map_editor *e, const brc_item *from, brc_item **out, brc_er
 }
 
 /* Reads a node as a list, copied into the arena. A child's items begin with its
- * prefix: else the gathered list would not be in order. */
+ * prefix; otherwise the gathered list would not be in order. */
 static int editor_load(map_editor *e, const brc_oid *id, const brc_item *as, brc_item **first,
                        brc_item **last, brc_error *err)
 {
@@ -96,7 +96,7 @@ static int editor_load(map_editor *e, const brc_oid *id, const brc_item *as, brc
     return rc;
 }
 
-/* New keys; removals of keys that are not there are none. */
+/* New keys; removing a key that is not there does nothing. */
 static int gather_new(map_editor *e, const brc_edit *edits, size_t n, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -114,8 +114,8 @@ static int gather_new(map_editor *e, const brc_edit *edits, size_t n, brc_error 
     return BRC_OK;
 }
 
-/* How many of the edits, from the first on, come before the item (order -1), or
- * fall to it (order 0). */
+/* How many of the edits, from the first on, come before the item (order -1), or belong
+ * to it (order 0). */
 static size_t edits_while(const brc_edit *edits, size_t n, const brc_item *item, int order)
 {
     size_t i = 0;
@@ -189,7 +189,7 @@ static int group_close(map_editor *e, open_group *g, brc_item **out, brc_error *
     return BRC_OK;
 }
 
-/* Makes a group of a higher level out of one: the node alone. */
+/* Turns a group into one of a higher level, which has the node alone. */
 static int group_lift(map_editor *e, open_group *g, unsigned level, brc_error *err)
 {
     brc_item *node;
@@ -246,8 +246,8 @@ static int group_build(map_editor *e, size_t lo, size_t hi, open_group *out, brc
     return group_join(e, &a, &b, out, err);
 }
 
-/* Edits come from the file too: rows of drafts. Unsorted ones would never end in
- * group_build(). */
+/* Edits come from the file too: rows of drafts. With unsorted ones group_build() would
+ * never end. */
 static int check_edits(const brc_edit *edits, size_t n, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {

@@ -38,7 +38,7 @@ int brc_map_get(brc_store *store, const brc_oid *root, const void *key, size_t k
     }
 }
 
-/* A child that look-ups lead to, and which of them. */
+/* A child that look-ups lead to, and which look-ups these are. */
 typedef struct lookup_visit {
     brc_item child;
     size_t lo, hi;
@@ -156,7 +156,7 @@ int brc_map_count(brc_store *store, const brc_oid *root, uint64_t *count, brc_er
     while ((rc = brc_node_next(&reader, &item, err)) > 0)
         if (!brc_add_u64(*count, item.is_child ? item.keys : 1, count))
             return brc_fail(err, BRC_ECORRUPT,
-                            "a map node is damaged: its keys are more than can be counted");
+                            "a map node is damaged: it has more keys than can be counted");
     return rc;
 }
 

@@ -20,7 +20,7 @@ int brc_bits_order(const uint8_t *key, size_t key_bits, const uint8_t *prefix, s
     size_t common = brc_bits_common(key, key_bits, prefix, prefix_bits);
     if (common == prefix_bits)
         return 0;
-    if (common == key_bits) /* the key is the shorter one: not a valid key here */
+    if (common == key_bits) /* the key is the shorter one, which is not valid here */
         return -1;
     return brc_bit(key, common) ? 1 : -1;
 }
@@ -41,7 +41,7 @@ int brc_node_open(brc_node_reader *reader, brc_span node, size_t id_len, brc_err
         reader->width = brc_read_varint(&reader->r);
     if (reader->r.bad || count == 0 || count > BRC_NODE_MAX || reader->level > BRC_NODE_MAX_LEVEL ||
         (reader->level > 0 && count < 2))
-        return node_broken(err, "its head is wrong");
+        return node_broken(err, "its header is wrong");
     reader->count = (unsigned)count;
     return BRC_OK;
 }
@@ -89,8 +89,8 @@ int brc_node_next(brc_node_reader *reader, brc_item *item, brc_error *err)
     if (bytes == NULL)
         return node_broken(err, "it ends early");
     if (reader->at > 0) {
-        /* in order, and neither begins with the other: the first differing byte
-         * must be there, and larger */
+        /* in order, and neither begins with the other: there must be a first byte that
+         * differs, and it must be larger */
         if (rest == 0 || shared >= before || bytes[0] <= reader->key[shared])
             return node_broken(err, "its keys are out of order");
         uint8_t old[1] = {reader->key[shared]};
@@ -128,7 +128,7 @@ int brc_node_facts_read(brc_node_facts *out, brc_span node, size_t id_len, brc_e
     }
     if (rc < 0)
         return rc;
-    /* items are in order: what the first and the last share, all do */
+    /* items are in order: what the first and the last share, all share */
     out->bits = brc_bits_common(out->prefix, out->bits, reader.key, reader.bits);
     return BRC_OK;
 }
@@ -136,9 +136,9 @@ int brc_node_facts_read(brc_node_facts *out, brc_span node, size_t id_len, brc_e
 int brc_node_facts_match(const brc_node_facts *facts, const brc_item *child, brc_error *err)
 {
     if (facts->level != child->level || facts->count != child->weight)
-        return node_broken(err, "it is not what its parent says");
+        return node_broken(err, "it does not match what its parent says");
     if (facts->keys != child->keys)
-        return node_broken(err, "it has not as many keys as its parent says");
+        return node_broken(err, "it does not have as many keys as its parent says");
     if (facts->bits != child->bits ||
         brc_bits_common(facts->prefix, facts->bits, child->key, child->bits) != child->bits)
         return node_broken(err, "it is not where its keys belong");
@@ -152,11 +152,11 @@ int brc_node_load(brc_store *store, const brc_oid *id, const brc_item *child,
     BRC_TRY(brc_store_get(store, BRC_KIND_NODE, id, &bytes, err));
     BRC_TRY(brc_node_open(reader, bytes, brc_store_id_len(store), err));
     if (child != NULL && (reader->level != child->level || reader->count != child->weight))
-        return node_broken(err, "it is not what its parent says");
+        return node_broken(err, "it does not match what its parent says");
     return BRC_OK;
 }
 
-/* The length of every value where all are equal and not empty, else 0. */
+/* The length of every value if all are equal and not empty, else 0. */
 static size_t node_width(const brc_item *first)
 {
     size_t width = first->value.len;

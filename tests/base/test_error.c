@@ -84,7 +84,7 @@ START_TEST(every_code_has_words)
 {
     for (int code = 0; code >= BRC_ECOLLISION; code--)
         ck_assert_str_ne(brc_strerror(code), "unknown error");
-    ck_assert_str_eq(brc_strerror(BRC_ECOLLISION), "two contents have one hash");
+    ck_assert_str_eq(brc_strerror(BRC_ECOLLISION), "two different contents have the same hash");
     ck_assert_str_eq(brc_strerror(BRC_ENOMEM), "out of memory");
     ck_assert_str_eq(brc_strerror(BRC_ECOLLISION - 1), "unknown error");
     ck_assert_str_eq(brc_strerror(1), "unknown error");

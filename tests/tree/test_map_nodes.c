@@ -308,8 +308,8 @@ START_TEST(a_map_that_lies_about_its_nodes_is_damaged)
         { "a", "c", 0, 1, "not where its keys" },   /* before the parent's other child */
         { "zz", "c", 0, 1, "not where its keys" },
         { "aa", "c", 0, 1, "not where its keys" },  /* the key that is there already */
-        { "cc", "c", 1, 1, "not what its parent" },
-        { "cc", "c", 0, 2, "not what its parent" },
+        { "cc", "c", 1, 1, "what its parent says" },
+        { "cc", "c", 0, 2, "what its parent says" },
     };
     const brc_edit edits[3] = { { (const uint8_t *)"b", 1, (const uint8_t *)"1", 1 },
                                 { (const uint8_t *)"cx", 2, (const uint8_t *)"2", 1 },
