@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,17 +24,18 @@ static int put_into_fd(struct cli *cli, int fd, const char *name,
                        int (*put)(struct cli *cli, const void *ctx), const void *ctx)
 {
     struct cli_out saved = cli->out;
-    int rc, pretty = cli->doc.pretty;
+    struct cli_json doc = cli->doc;
+    int rc;
 
     cli_out_begin(&cli->out, fd, name);
     cli->out.color = 0;
-    cli->doc.pretty = 0;
+    memset(&cli->doc, 0, sizeof(cli->doc)); /* the file is a document of its own */
     rc = put(cli, ctx);
     if (rc >= 0)
         rc = cli_out_flush(cli);
     cli_out_dispose(&cli->out);
     cli->out = saved;
-    cli->doc.pretty = pretty;
+    cli->doc = doc;
     if (close(fd) != 0 && rc >= 0)
         rc = cli_fail_errno(cli, errno, name);
     return rc;

@@ -75,6 +75,7 @@ t read r.brc /a '[0]' --format npy -o out.npy
 t write r.brc /a '[3]' --from out.npy
 t read r.brc /a '[3]'
 t read r.brc /a '[0]' --format json --output=doc.json
+t read r.brc /a '[0]' -o doc.json --json # two documents, each by itself
 cat doc.json
 t read r.brc /a --format raw -o no/such/folder/x
 t read r.brc /a -o - --format csv
