@@ -128,6 +128,7 @@ int cli_stream_input(struct cli *cli, const brc_sel *sel)
     int rc;
 
     CLI_TRY(cli_check_raw(cli, "--from -"));
+    CLI_TRY(brc_check_file(cli->file, "/dev/stdin", &cli->err));
     if (info->item_size == 0)
         return write_variable(cli, sel);
     if (__builtin_mul_overflow(count, (uint64_t)info->item_size, &want) || want > INT64_MAX)

@@ -108,3 +108,10 @@ ls -A my.data
 t export r.brc /a -
 t export r.brc -
 ls -d x.parquet - 2>&1 | wc -l
+
+echo '# standard input'
+q init in.brc
+q create in.brc /a --shape "$(wc -c <in.brc)" --dtype uint8
+breccia write in.brc /a --from - <in.brc
+echo "status $?"
+breccia status in.brc --json | grep -c '"chunks_added":0'
