@@ -1,6 +1,6 @@
 /* A file or directory that is written under a temporary name beside its own, and
- * gets its own when it is whole. Every output goes through here: none is the
- * repository. */
+ * gets its own when it is whole. Every output goes through here, which refuses to
+ * write over the repository. */
 #ifndef BRC_XFER_DEST_H
 #define BRC_XFER_DEST_H
 

@@ -26,7 +26,7 @@ int brc_elements_measure(brc_elements *e, const brc_input *in, brc_error *err)
         return brc_fail(err, BRC_ELIMIT, "%s: its shape has more bytes than 63 bits can count",
                         in->name);
     if (in->size != BRC_LEN_VARIES && in->size != end)
-        return brc_fail(err, BRC_EINVAL, "%s is %llu bytes long, by its header it should be %llu",
+        return brc_fail(err, BRC_EINVAL, "%s is %llu bytes long; by its header it should be %llu",
                         in->name, (unsigned long long)in->size, (unsigned long long)end);
     return BRC_OK;
 }

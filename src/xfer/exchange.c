@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/json.h"
+#include "../base/node_path.h"
 #include "../zarr/repo.h"
 #include "../zarr/transfer.h"
 #include "source.h"
@@ -45,17 +45,14 @@ static int choose_path(char **out, brc_session *s, const brc_format *format,
 /* "a/b/" to "/a/b" */
 static int given_path(char **out, const char *path, brc_error *err)
 {
-    size_t len = strlen(path);
-    while (len > 0 && path[len - 1] == '/')
-        len--;
-    while (len > 0 && *path == '/') {
-        path++;
-        len--;
-    }
-    char *inner;
-    BRC_TRY(brc_dup_n(&inner, path, len, err));
-    int rc = brc_node_join(out, "/", inner, err);
-    free(inner);
+    brc_buf normal = BRC_BUF_INIT;
+    int rc;
+
+    *out = NULL;
+    BRC_GO(brc_path_normal(&normal, path, err));
+    BRC_GO(brc_buf_take_text(&normal, out, err));
+done:
+    brc_buf_dispose(&normal);
     return rc;
 }
 

@@ -59,7 +59,7 @@ static size_t base_length(const char *name, size_t len)
 }
 
 /* Zarr reserves "__" at the front and forbids names of periods alone; control
- * characters, backslashes and what is no UTF-8 make bad names anywhere. */
+ * characters, backslashes and invalid UTF-8 make bad names anywhere. */
 static void make_node_name(char *name)
 {
     size_t len = strlen(name);

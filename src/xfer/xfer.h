@@ -16,8 +16,8 @@ size_t brc_without_ending(const char *name, size_t len, const char *ending);
 /* Whether there is such an ending. */
 int brc_has_ending(const char *name, const char *ending);
 
-/* 1 where the caller wants this node of the source left out; "a/b" or "/a/b". */
-int brc_is_excluded(const brc_xfer_opts *opts, const char *path);
+/* 1 where the caller wants the node of the source with this path left out; "a/b" or "/a/b". */
+int brc_is_excluded(const brc_xfer_opts *opts, const char *path, size_t len);
 /* Adds the decoded bytes of one array, with one byte for an element of variable length
  * (item 0); what exceeds 64 bits counts nothing. */
 void brc_add_array_bytes(uint64_t *sum, int ndim, const uint64_t *shape, size_t item);

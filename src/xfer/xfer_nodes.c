@@ -40,10 +40,12 @@ void brc_add_array_bytes(uint64_t *sum, int ndim, const uint64_t *shape, size_t 
         *sum = more;
 }
 
-int brc_is_excluded(const brc_xfer_opts *opts, const char *path)
+int brc_is_excluded(const brc_xfer_opts *opts, const char *path, size_t len)
 {
-    path += strspn(path, "/");
-    size_t len = strlen(path);
+    while (len > 0 && *path == '/') {
+        path++;
+        len--;
+    }
     for (size_t i = 0; opts && i < opts->nexclude; i++) {
         const char *other = opts->exclude[i] + strspn(opts->exclude[i], "/");
         size_t n = strlen(other);

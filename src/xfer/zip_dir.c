@@ -67,7 +67,7 @@ static int read_end64(zip_end *end, int fd, const char *file, brc_error *err)
     if (!is_locator && end->size < UINT32_MAX && end->start < UINT32_MAX)
         return BRC_OK; /* there are 65535 entries, and all numbers fit */
     if (!is_locator || at > end->at - LOCATOR_SIZE || end->at - LOCATOR_SIZE - at < END64_SIZE)
-        return bad_zip(err, file, "its directory is said to be in the zip64 form and is not");
+        return bad_zip(err, file, "its directory should be in the zip64 form but is not");
     BRC_TRY(pread_fully(fd, record, END64_SIZE, at, file, err));
     if (memcmp(record, "PK\6\6", 4) != 0 || brc_get_u32le(record + 16) != 0 ||
         brc_get_u32le(record + 20) != 0 || brc_get_u64le(record + 24) != brc_get_u64le(record + 32))
@@ -100,7 +100,7 @@ static int read_end(zip_end *end, int fd, uint64_t file_size, const char *file, 
     BRC_GO(pread_fully(fd, tail, len, file_size - len, file, err));
     const uint8_t *p = find_end(tail, len);
     if (!p) {
-        rc = bad_zip(err, file, "it is no zip archive: its end record is missing");
+        rc = bad_zip(err, file, "it is not a zip archive: its end record is missing");
         goto done;
     }
     if (get_u16le(p + 4) != 0 || get_u16le(p + 6) != 0 || get_u16le(p + 8) != get_u16le(p + 10)) {
@@ -292,7 +292,7 @@ static int check_overlaps(brc_zip_dir *dir, const char *file, brc_error *err)
         if (e->offset > dir->start || dir->start - e->offset < head)
             return bad_entry(err, file, e, "lies outside the file");
         if (end - e->offset < head || end - e->offset - head < e->packed)
-            return bad_entry(err, file, e, "overlaps another one or the directory");
+            return bad_entry(err, file, e, "overlaps another one, or the directory");
     }
     return BRC_OK;
 }

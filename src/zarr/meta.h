@@ -121,6 +121,8 @@ BRC_MUST_USE int brc_meta_new_array(brc_json **out, const brc_registry *reg, con
  * nothing else. */
 BRC_MUST_USE int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_error *err);
 BRC_MUST_USE int brc_meta_new_group(brc_json **out, const char *attrs_json, brc_error *err);
+/* The document with a regular grid of such chunks. */
+BRC_MUST_USE int brc_meta_set_chunks(brc_json *doc, int ndim, const uint64_t *chunk, brc_error *err);
 /* The document with another shape, or other codecs (in their full form). A change of
  * the stored chunks' shape is refused unless `rechunk`. */
 BRC_MUST_USE int brc_meta_set_shape(brc_json *doc, int ndim, const uint64_t *shape, brc_error *err);

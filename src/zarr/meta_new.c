@@ -227,6 +227,12 @@ static int parse_dtype(brc_json **out, const char *text, brc_error *err)
     return *out != NULL ? BRC_OK : brc_nomem(err);
 }
 
+int brc_meta_set_chunks(brc_json *doc, int ndim, const uint64_t *chunk, brc_error *err)
+{
+    return brc_json_set(doc, "chunk_grid",
+                        new_named("regular", "chunk_shape", new_shape(ndim, chunk)), err);
+}
+
 static int new_array_members(brc_json *doc, const brc_array_spec *spec, const brc_dtype *type,
                              brc_json **dtype_json, brc_error *err)
 {
@@ -245,9 +251,7 @@ static int new_array_members(brc_json *doc, const brc_array_spec *spec, const br
     *dtype_json = NULL;
     BRC_TRY(brc_json_set(doc, "data_type", t, err));
     const uint64_t *outer = spec->shard != NULL ? spec->shard : chunks;
-    BRC_TRY(brc_json_set(doc, "chunk_grid",
-                         new_named("regular", "chunk_shape", new_shape(spec->ndim, outer)),
-                         err));
+    BRC_TRY(brc_meta_set_chunks(doc, spec->ndim, outer, err));
     if (strcmp(keys, "default") != 0 && strcmp(keys, "v2") != 0)
         return brc_fail(err, BRC_EINVAL,
                         "the chunk key encoding must be 'default' or 'v2', not '%.40s'", keys);

@@ -71,7 +71,7 @@ static const struct {
     { "{'descr': '<f4', 'fortran_order': False, }", BRC_EINVAL, "missing" },
     { "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (), }", BRC_EINVAL,
       "twice" },
-    { "{'descr': '<f4', 'fortran_order': False, 'shape': (), 'x': 1}", BRC_EINVAL, "none of" },
+    { "{'descr': '<f4', 'fortran_order': False, 'shape': (), 'x': 1}", BRC_EINVAL, "other than" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (3), }", BRC_EINVAL, "comma" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': [3], }", BRC_EINVAL, "tuple" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,,), }", BRC_EINVAL, "whole number" },

@@ -280,7 +280,7 @@ static const struct {
 } refused[] = {
     { "{\"zarr_format\": 3}", "/zarr_format" },
     { "{\"zarr_format\": 2.0}", "/zarr_format" },
-    { "[]", "no JSON object" },
+    { "[]", "not a JSON object" },
     { ZARRAY("[4]", "[2,2]", "\"|u1\"", "0", "\"C\"", "null", "null"), "/chunks" },
     { ZARRAY("[4]", "[0]", "\"|u1\"", "0", "\"C\"", "null", "null"), "/chunks" },
     { ZARRAY("[-4]", "[2]", "\"|u1\"", "0", "\"C\"", "null", "null"), "/shape" },

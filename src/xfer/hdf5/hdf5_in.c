@@ -164,7 +164,8 @@ static int import_link(group_walk *w, hid_t group, const char *path, const char 
     int rc;
 
     BRC_GO(brc_node_join(&label, above, name, err));
-    if (brc_is_excluded(in->opts, label + strlen(in->file) + strlen(": ")))
+    const char *inner = label + strlen(in->file) + strlen(": ");
+    if (brc_is_excluded(in->opts, inner, strlen(inner)))
         goto done;
     BRC_GO(brc_container_name_check(above, name, err));
     BRC_GO(brc_node_join(&node, path, name, err));

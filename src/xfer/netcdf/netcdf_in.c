@@ -185,7 +185,7 @@ static int child_open(child_in *out, const group_in *g, const char *name, brc_er
     memset(out, 0, sizeof(*out));
     BRC_GO(brc_buf_printf(&inner, err, "%s/%s", g->inner, name));
     BRC_GO(brc_buf_take_text(&inner, &out->inner, err));
-    out->excluded = brc_is_excluded(g->in->opts, out->inner);
+    out->excluded = brc_is_excluded(g->in->opts, out->inner, strlen(out->inner));
     if (out->excluded)
         goto done;
     BRC_GO(brc_container_name_check(g->label, name, err));

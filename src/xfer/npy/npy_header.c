@@ -89,7 +89,7 @@ static int skip_nested(npy_text *t)
             continue;
         }
         if ((c == '[' || c == '(') && depth == NPY_NESTING_MAX)
-            return bad_literal(t, "lists are nested too deep");
+            return bad_literal(t, "lists are nested too deeply");
         if (c == '[' || c == '(')
             closing[depth++] = c == '[' ? ']' : ')';
         else if ((c == ']' || c == ')') && closing[--depth] != c)
@@ -141,7 +141,7 @@ static int take_extent(npy_text *t, uint64_t *out)
     return BRC_OK;
 }
 
-/* (), (3,), (3, 4), (3, 4, ); (3) is a number to Python and no tuple. */
+/* (), (3,), (3, 4), (3, 4, ); (3) is a number to Python, not a tuple. */
 static int parse_shape(npy_text *t, brc_npy_header *out)
 {
     int comma = 1;
@@ -180,7 +180,7 @@ static int parse_member(npy_text *t, brc_npy_header *out, unsigned *seen)
             return bad_literal(t, "a colon is expected");
         return values[i](t, out);
     }
-    return bad_literal(t, "a key that is none of descr, fortran_order and shape");
+    return bad_literal(t, "a key other than descr, fortran_order and shape");
 }
 
 int brc_npy_header_parse(brc_npy_header *out, const char *text, size_t len, brc_error *err)

@@ -19,7 +19,7 @@
 typedef struct brc_npy_header {
     const char *descr; /* in the text, without quotes where it is a string     */
     size_t descr_len;
-    int structured; /* descr is no string: a list of fields, say            */
+    int structured; /* descr is not a string: a list of fields, say            */
     int fortran;
     int ndim;
     uint64_t shape[BRC_MAX_NDIM];

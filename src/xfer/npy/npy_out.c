@@ -22,7 +22,7 @@ static int write_header(brc_npy_out *o, brc_error *err)
     BRC_TRY(brc_npy_header_write(&o->header, o->type->npy, ndim, shape, err));
     if (!brc_shape_bytes(ndim, shape, o->type->item_size, &bytes) ||
         bytes > INT64_MAX - o->header.len)
-        return brc_fail(err, BRC_ELIMIT, "the selection has more bytes than a file can");
+        return brc_fail(err, BRC_ELIMIT, "the selection has more bytes than a file can hold");
     o->size = o->header.len + bytes;
     return BRC_OK;
 }

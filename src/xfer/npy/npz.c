@@ -5,14 +5,13 @@
  * What a member inflates to is read as far as its .npy header says and one byte
  * further; sizes in the archive's directory are only compared with it.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zip.h>
 
 #include "../../base/alloc.h"
 #include "../../zarr/transfer.h"
 #include "../xfer.h"
+#include "../zip_archive.h"
 #include "npy.h"
 
 /* ---- a member as an input --------------------------------------------------------- */
@@ -23,21 +22,12 @@ typedef struct member_input {
     char *name;
 } member_input;
 
-static int fail_zip(brc_error *err, zip_error_t *ze, const char *what, const char *name)
-{
-    if (zip_error_code_zip(ze) == ZIP_ER_MEMORY)
-        return brc_nomem(err);
-    if (zip_error_system_type(ze) == ZIP_ET_SYS && zip_error_code_system(ze) > 0)
-        return brc_fail_os(err, zip_error_code_system(ze), what, name);
-    return brc_fail(err, BRC_EINVAL, "%s %s: %s", what, name, zip_error_strerror(ze));
-}
-
 static int member_read(brc_input *in, uint8_t *dst, size_t len, size_t *got, brc_error *err)
 {
     member_input *m = (member_input *)in;
     zip_int64_t n = zip_fread(m->file, dst, len);
     if (n < 0) /* the checksum is compared at the end, so this may come behind the last byte */
-        return fail_zip(err, zip_file_get_error(m->file), "cannot read", in->name);
+        return brc_zip_fail_read(err, zip_file_get_error(m->file), "cannot read", in->name);
     *got = (size_t)n;
     return BRC_OK;
 }
@@ -68,7 +58,7 @@ static int open_member(brc_input **out, zip_t *archive, zip_uint64_t i, const zi
     m->in.size = st->valid & ZIP_STAT_SIZE ? st->size : BRC_LEN_VARIES;
     m->file = zip_fopen_index(archive, i, 0);
     if (!m->file)
-        rc = fail_zip(err, zip_get_error(archive), "cannot open", m->name);
+        rc = brc_zip_fail_read(err, zip_get_error(archive), "cannot open", m->name);
     else
         *out = &m->in;
 done:
@@ -87,10 +77,10 @@ typedef struct npz_import {
     zip_t *archive;
 } npz_import;
 
-static int ends_with(const char *text, const char *ending)
+static int is_npy_name(const char *name)
 {
-    size_t n = strlen(text), m = strlen(ending);
-    return n >= m && strcmp(text + n - m, ending) == 0;
+    size_t len = strlen(name);
+    return len >= 4 && strcmp(name + len - 4, ".npy") == 0;
 }
 
 /* *node: the path of the member's array. */
@@ -100,8 +90,8 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
     int kind;
 
     *node = NULL;
-    if (!ends_with(name, ".npy"))
-        return brc_fail(err, BRC_EUNSUPPORTED, "%s: its member %s is no .npy file", job->file,
+    if (!is_npy_name(name))
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s: its member %s is not a .npy file", job->file,
                         name);
     BRC_TRY(brc_dup_n(&part, name, strlen(name) - 4, err));
     int rc =
@@ -125,15 +115,8 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
 /* By the name of the array, "a", or of the file, "a.npy". */
 static int member_is_excluded(const npz_import *job, const char *name)
 {
-    char part[256];
-    size_t len = strlen(name);
-    if (brc_is_excluded(job->opts, name))
-        return 1;
-    if (!ends_with(name, ".npy") || len - 4 >= sizeof(part))
-        return 0;
-    memcpy(part, name, len - 4);
-    part[len - 4] = 0;
-    return brc_is_excluded(job->opts, part);
+    return brc_is_excluded(job->opts, name, strlen(name)) ||
+           brc_is_excluded(job->opts, name, brc_without_ending(name, strlen(name), ".npy"));
 }
 
 static int import_member(const npz_import *job, zip_uint64_t i, brc_error *err)
@@ -145,7 +128,7 @@ static int import_member(const npz_import *job, zip_uint64_t i, brc_error *err)
     int rc;
 
     if (zip_stat_index(job->archive, i, 0, &st) < 0)
-        return fail_zip(err, zip_get_error(job->archive), "cannot read", job->file);
+        return brc_zip_fail_read(err, zip_get_error(job->archive), "cannot read", job->file);
     if (!(st.valid & ZIP_STAT_NAME))
         return brc_fail(err, BRC_EINVAL, "%s: a member has no name", job->file);
     size_t len = strlen(st.name);
@@ -184,15 +167,10 @@ done:
 
 static int open_archive(zip_t **out, const char *file, brc_error *err)
 {
-    int code = 0;
-    *out = zip_open(file, ZIP_RDONLY, &code);
-    if (*out)
-        return BRC_OK;
-    zip_error_t ze;
-    zip_error_init_with_code(&ze, code);
-    int rc = fail_zip(err, &ze, "cannot open", file);
-    zip_error_fini(&ze);
-    return rc;
+    uint64_t size;
+    int fd;
+    BRC_TRY(brc_regular_open(&fd, &size, file, 1, err));
+    return brc_zip_open(out, fd, file, err);
 }
 
 int brc_npz_import(brc_session *s, const brc_source *source, const char *path,

@@ -1,20 +1,17 @@
 /*
  * Writing .npz: the arrays under a node, each a stored member. libzip asks for the
- * bytes while it closes the archive, so one slab is in memory at a time. The time
- * of every member is 1980-01-01, zip's first: equal arrays give equal files.
+ * bytes while it closes the archive, so one slab is in memory at a time.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <zip.h>
 
 #include "../../base/alloc.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
 #include "../xfer.h"
+#include "../zip_archive.h"
 #include "npy.h"
 #include "npy_out.h"
-
-#define ZIP_DATE_1980 ((zip_uint16_t)(1 << 5 | 1))
 
 typedef struct npz_out npz_out;
 
@@ -75,17 +72,6 @@ static zip_int64_t read_member(member_out *m, uint8_t *dst, size_t len, brc_erro
     return (zip_int64_t)done;
 }
 
-static zip_int64_t stat_member(const member_out *m, void *data, size_t len)
-{
-    zip_stat_t *st = data;
-    if (len < sizeof(*st))
-        return -1;
-    zip_stat_init(st);
-    st->size = m->size;
-    st->valid |= ZIP_STAT_SIZE;
-    return (zip_int64_t)sizeof(*st);
-}
-
 /* libzip's way to ask a source for anything. */
 static zip_int64_t member_command(void *ctx, void *data, zip_uint64_t len, zip_source_cmd_t command)
 {
@@ -94,7 +80,7 @@ static zip_int64_t member_command(void *ctx, void *data, zip_uint64_t len, zip_s
     case ZIP_SOURCE_SUPPORTS:
         return ZIP_SOURCE_SUPPORTS_READABLE;
     case ZIP_SOURCE_STAT:
-        return stat_member(m, data, (size_t)len);
+        return brc_zip_stat(data, len, m->size);
     case ZIP_SOURCE_OPEN:
         stop_member(m);
         if (start_member(m, &m->job->error) == BRC_OK)
@@ -124,35 +110,6 @@ static zip_int64_t member_command(void *ctx, void *data, zip_uint64_t len, zip_s
     return -1;
 }
 
-static int fail_archive(brc_error *err, zip_error_t *ze, const char *dest)
-{
-    /* libzip sometimes says nothing where an allocation of its own failed */
-    if (zip_error_code_zip(ze) == ZIP_ER_MEMORY || zip_error_code_zip(ze) == ZIP_ER_OK)
-        return brc_nomem(err);
-    if (zip_error_system_type(ze) == ZIP_ET_SYS && zip_error_code_system(ze) > 0)
-        return brc_fail_os(err, zip_error_code_system(ze), "cannot write", dest);
-    return brc_fail(err, BRC_EIO, "cannot write %s: %s", dest, zip_error_strerror(ze));
-}
-
-/* Hands the member over to the archive, which then owns it. */
-static int give_member(npz_out *job, member_out *m, const char *name, brc_error *err)
-{
-    zip_source_t *source = zip_source_function(job->archive, member_command, m);
-    if (!source) {
-        (void)member_command(m, NULL, 0, ZIP_SOURCE_FREE);
-        return brc_nomem(err);
-    }
-    zip_int64_t i = zip_file_add(job->archive, name, source, ZIP_FL_ENC_UTF_8);
-    if (i < 0) {
-        zip_source_free(source);
-        return fail_archive(err, zip_get_error(job->archive), name);
-    }
-    if (zip_set_file_compression(job->archive, (zip_uint64_t)i, ZIP_CM_STORE, 0) < 0 ||
-        zip_file_set_dostime(job->archive, (zip_uint64_t)i, 0, ZIP_DATE_1980, 0) < 0)
-        return fail_archive(err, zip_get_error(job->archive), name);
-    return BRC_OK;
-}
-
 /* `inner`: the array's path below the exported node. */
 static int add_member(npz_out *job, const char *path, const char *inner, brc_error *err)
 {
@@ -172,7 +129,7 @@ static int add_member(npz_out *job, const char *path, const char *inner, brc_err
     stop_member(m);
     member_out *given = m;
     m = NULL;
-    BRC_GO(give_member(job, given, (const char *)name.data, err));
+    BRC_GO(brc_zip_add(job->archive, (const char *)name.data, member_command, given, err));
 done:
     if (m)
         free(m->path);
@@ -212,7 +169,7 @@ static int close_archive(npz_out *job, const char *dest, brc_error *err)
         return BRC_OK;
     }
     if (job->error.code == 0)
-        return fail_archive(err, zip_get_error(job->archive), dest);
+        return brc_zip_fail_write(err, zip_get_error(job->archive), dest);
     if (err)
         *err = job->error;
     return job->error.code;
@@ -223,18 +180,11 @@ int brc_npz_export(brc_session *s, const char *path, const char *dest, const brc
 {
     npz_out job = { .session = s };
     brc_dest place;
-    int rc, code = 0;
+    int rc;
 
     (void)opts;
     BRC_TRY(brc_dest_open(&place, s, dest, 0, err));
-    job.archive = zip_open(place.temp, ZIP_CREATE | ZIP_EXCL, &code);
-    if (!job.archive) {
-        zip_error_t ze;
-        zip_error_init_with_code(&ze, code);
-        rc = fail_archive(err, &ze, dest);
-        zip_error_fini(&ze);
-        goto done;
-    }
+    BRC_GO(brc_zip_make(&job.archive, place.temp, dest, err));
     BRC_GO(add_members(&job, path, err));
     BRC_GO(close_archive(&job, dest, err));
     BRC_GO(brc_dest_finish(&place, 0, err));

@@ -6,6 +6,9 @@
 #include "../../base/alloc.h"
 #include "../../base/file.h"
 
+const char *const brc_zarr_documents[] = { "zarr.json", ".zarray", ".zgroup", ".zmetadata",
+                                           NULL };
+
 int brc_tree_path(char **out, const char *dir, const char *name, brc_error *err)
 {
     return *dir ? brc_path_join(out, dir, name, err) : brc_dup(out, name, err);

@@ -2,8 +2,8 @@
  * A tree of files that is imported: a directory, or a zip archive.
  *
  * Paths are relative to the tree's root and in the form "a/b", "" for the root.
- * What a tree holds is hostile: links are not followed, and the names that a zip
- * archive gives were checked when it was opened.
+ * What a tree holds is hostile: links are not followed, and the names in a zip archive are
+ * checked when it is opened.
  */
 #ifndef BRC_XFER_TREE_IN_H
 #define BRC_XFER_TREE_IN_H
@@ -48,6 +48,9 @@ BRC_MUST_USE int brc_tree_in_label(char **out, const brc_tree_in *tree, const ch
                                    brc_error *err);
 /* "a" and "b" to "a/b", "" and "b" to "b". */
 BRC_MUST_USE int brc_tree_path(char **out, const char *dir, const char *name, brc_error *err);
+
+/* The names of documents, each of which shows that a folder is a hierarchy; NULL is the last. */
+extern const char *const brc_zarr_documents[];
 
 /* *holds: whether the zip archive has a document of Zarr anywhere. An archive that
  * cannot be read has none. */

@@ -10,15 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zip.h>
 
 #include "../../base/alloc.h"
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
+#include "../zip_archive.h"
 #include "tree_out.h"
-
-#define ZIP_DATE_1980 ((zip_uint16_t)(1 << 5 | 1)) /* zip's first day */
 
 typedef struct zip_tree_out {
     brc_tree_out tree;
@@ -57,17 +55,6 @@ static zip_int64_t read_waiting(waiting_entry *w, uint8_t *dst, uint64_t len)
     return (zip_int64_t)n;
 }
 
-static zip_int64_t stat_waiting(const waiting_entry *w, void *data, zip_uint64_t len)
-{
-    zip_stat_t *st = data;
-    if (len < sizeof(*st))
-        return -1;
-    zip_stat_init(st);
-    st->size = w->len;
-    st->valid |= ZIP_STAT_SIZE;
-    return (zip_int64_t)sizeof(*st);
-}
-
 static zip_int64_t waiting_command(void *ctx, void *data, zip_uint64_t len,
                                    zip_source_cmd_t command)
 {
@@ -76,7 +63,7 @@ static zip_int64_t waiting_command(void *ctx, void *data, zip_uint64_t len,
     case ZIP_SOURCE_SUPPORTS:
         return ZIP_SOURCE_SUPPORTS_READABLE;
     case ZIP_SOURCE_STAT:
-        return stat_waiting(w, data, len);
+        return brc_zip_stat(data, len, w->len);
     case ZIP_SOURCE_OPEN:
         w->at = 0;
         return 0;
@@ -97,16 +84,6 @@ static zip_int64_t waiting_command(void *ctx, void *data, zip_uint64_t len,
 
 /* ---- the archive -------------------------------- */
 
-static int fail_zip_out(brc_error *err, zip_error_t *ze, const char *name)
-{
-    /* libzip sometimes says nothing where an allocation of its own failed */
-    if (zip_error_code_zip(ze) == ZIP_ER_MEMORY || zip_error_code_zip(ze) == ZIP_ER_OK)
-        return brc_nomem(err);
-    if (zip_error_system_type(ze) == ZIP_ET_SYS && zip_error_code_system(ze) > 0)
-        return brc_fail_os(err, zip_error_code_system(ze), "cannot write", name);
-    return brc_fail(err, BRC_EIO, "cannot write %s: %s", name, zip_error_strerror(ze));
-}
-
 static int append_bytes(zip_tree_out *t, brc_span bytes, brc_error *err)
 {
     size_t done = 0;
@@ -124,24 +101,6 @@ static int append_bytes(zip_tree_out *t, brc_span bytes, brc_error *err)
     return BRC_OK;
 }
 
-static int add_entry(zip_tree_out *t, const char *path, waiting_entry *w, brc_error *err)
-{
-    zip_source_t *source = zip_source_function(t->archive, waiting_command, w);
-    if (!source) {
-        free(w);
-        return brc_nomem(err);
-    }
-    zip_int64_t i = zip_file_add(t->archive, path, source, ZIP_FL_ENC_UTF_8);
-    if (i < 0) {
-        zip_source_free(source);
-        return fail_zip_out(err, zip_get_error(t->archive), path);
-    }
-    if (zip_set_file_compression(t->archive, (zip_uint64_t)i, ZIP_CM_STORE, 0) < 0 ||
-        zip_file_set_dostime(t->archive, (zip_uint64_t)i, 0, ZIP_DATE_1980, 0) < 0)
-        return fail_zip_out(err, zip_get_error(t->archive), path);
-    return BRC_OK;
-}
-
 static int put_entry(brc_tree_out *tree, const char *path, brc_span bytes, brc_error *err)
 {
     zip_tree_out *t = (zip_tree_out *)tree;
@@ -154,7 +113,7 @@ static int put_entry(brc_tree_out *tree, const char *path, brc_span bytes, brc_e
     w->start = start;
     w->len = bytes.len;
     zip_error_init(&w->error);
-    return add_entry(t, path, w, err);
+    return brc_zip_add(t->archive, path, waiting_command, w, err);
 }
 
 static int no_folder(brc_tree_out *tree, const char *path, brc_error *err)
@@ -177,7 +136,7 @@ static int finish_zip(brc_tree_out *tree, brc_error *err)
     zip_tree_out *t = (zip_tree_out *)tree;
     if (zip_close(t->archive) < 0) {
         BRC_TRY(brc_store_check_interrupt(t->store, err));
-        return fail_zip_out(err, zip_get_error(t->archive), t->place.path);
+        return brc_zip_fail_write(err, zip_get_error(t->archive), t->place.path);
     }
     t->archive = NULL;
     return brc_dest_finish(&t->place, 0, err);
@@ -214,17 +173,9 @@ done:
 
 static int open_out_archive(zip_tree_out *t, brc_error *err)
 {
-    int code = 0;
-    t->archive = zip_open(t->place.temp, ZIP_CREATE | ZIP_EXCL, &code);
-    if (t->archive) {
-        (void)zip_register_cancel_callback_with_state(t->archive, is_cancelled, NULL, t->store);
-        return BRC_OK;
-    }
-    zip_error_t ze;
-    zip_error_init_with_code(&ze, code);
-    int rc = fail_zip_out(err, &ze, t->place.path);
-    zip_error_fini(&ze);
-    return rc;
+    BRC_TRY(brc_zip_make(&t->archive, t->place.temp, t->place.path, err));
+    (void)zip_register_cancel_callback_with_state(t->archive, is_cancelled, NULL, t->store);
+    return BRC_OK;
 }
 
 int brc_tree_out_zip(brc_tree_out **out, const brc_session *s, const char *dest, brc_error *err)

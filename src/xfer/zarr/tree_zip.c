@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zip.h>
 
 #include "../../base/alloc.h"
 #include "../input.h"
-#include "tree_in.h"
+#include "../zip_archive.h"
 #include "../zip_dir.h"
+#include "tree_in.h"
 
 /* Deflate makes at most 1032 bytes of one. */
 #define DEFLATE_MOST 1032
@@ -28,15 +28,6 @@ typedef struct zip_tree {
     const char *root; /* "" or "data.zarr/": points into dir */
     size_t root_len;
 } zip_tree;
-
-static int fail_libzip(brc_error *err, zip_error_t *ze, const char *what, const char *name)
-{
-    if (zip_error_code_zip(ze) == ZIP_ER_MEMORY)
-        return brc_nomem(err);
-    if (zip_error_system_type(ze) == ZIP_ET_SYS && zip_error_code_system(ze) > 0)
-        return brc_fail_os(err, zip_error_code_system(ze), what, name);
-    return brc_fail(err, BRC_EINVAL, "%s %s: %s", what, name, zip_error_strerror(ze));
-}
 
 /* ---- finding -------------------------------- */
 
@@ -105,7 +96,7 @@ static int zip_kind(brc_tree_in *tree, const char *path, int *kind, brc_error *e
 /* The entry behind all those in the folder `name`, which ends with "/". */
 static size_t behind_folder(const brc_zip_dir *dir, brc_buf *name)
 {
-    name->data[name->len - 1] = 1; /* in the order, what follows '/' and is no file's name */
+    name->data[name->len - 1] = 1; /* in the order, what follows '/' and is not in a file's name */
     size_t i = lower_bound(dir, (const char *)name->data, name->len);
     name->data[name->len - 1] = '/';
     return i;
@@ -164,7 +155,7 @@ static int check_archive_entry(const brc_zip_entry *e, const char *label, uint64
         return brc_fail(err, BRC_ELIMIT, "%s is %llu bytes long, more than %llu", label,
                         (unsigned long long)e->size, (unsigned long long)limit);
     if (e->method == ZIP_CM_DEFLATE && e->size / DEFLATE_MOST > e->packed)
-        return brc_fail(err, BRC_EINVAL, "%s lies about its size: %llu bytes cannot come of %llu",
+        return brc_fail(err, BRC_EINVAL, "%s lies about its size: %llu bytes cannot come from %llu",
                         label, (unsigned long long)e->size, (unsigned long long)e->packed);
     return BRC_OK;
 }
@@ -182,7 +173,7 @@ static int read_exactly(zip_file_t *file, uint64_t size, brc_buf *out, const cha
         zip_int64_t n =
             step > 0 ? zip_fread(file, out->data + out->len, step) : zip_fread(file, &beyond, 1);
         if (n < 0)
-            return fail_libzip(err, zip_file_get_error(file), "cannot read", label);
+            return brc_zip_fail_read(err, zip_file_get_error(file), "cannot read", label);
         if (n == 0 && left == 0)
             return BRC_OK;
         if (n == 0 || left == 0)
@@ -202,7 +193,7 @@ static int read_entry(zip_tree *t, const brc_zip_entry *e, const char *label, ui
         return brc_fail(err, BRC_EINVAL, "%s: its archive can be read in two ways", label);
     zip_file_t *file = zip_fopen_index(t->archive, e->number, 0);
     if (!file)
-        return fail_libzip(err, zip_get_error(t->archive), "cannot open", label);
+        return brc_zip_fail_read(err, zip_get_error(t->archive), "cannot open", label);
     int rc = read_exactly(file, e->size, out, label, err);
     (void)zip_fclose(file);
     return rc;
@@ -233,9 +224,8 @@ done:
 
 static int is_document(const char *name, size_t len)
 {
-    static const char *const names[] = { "zarr.json", ".zarray", ".zgroup", ".zmetadata" };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (len == strlen(names[i]) && memcmp(name, names[i], len) == 0)
+    for (const char *const *doc = brc_zarr_documents; *doc; doc++)
+        if (len == strlen(*doc) && memcmp(name, *doc, len) == 0)
             return 1;
     return 0;
 }
@@ -281,21 +271,6 @@ static void zip_tree_close(brc_tree_in *tree)
     free(t);
 }
 
-/* Takes the file descriptor over, also on failure. */
-static int open_libzip(zip_t **out, int fd, const char *file, brc_error *err)
-{
-    int code = 0;
-    *out = zip_fdopen(fd, 0, &code);
-    if (*out)
-        return BRC_OK;
-    zip_error_t ze;
-    zip_error_init_with_code(&ze, code);
-    int rc = fail_libzip(err, &ze, "cannot open", file);
-    zip_error_fini(&ze);
-    close(fd);
-    return rc;
-}
-
 static int open_archive_file(zip_tree *t, const char *file, brc_error *err)
 {
     uint64_t size;
@@ -310,7 +285,7 @@ static int open_archive_file(zip_tree *t, const char *file, brc_error *err)
         close(fd);
         return rc;
     }
-    BRC_TRY(open_libzip(&t->archive, fd, file, err));
+    BRC_TRY(brc_zip_open(&t->archive, fd, file, err));
     if (zip_get_num_entries(t->archive, 0) != (zip_int64_t)n)
         return brc_fail(err, BRC_EINVAL, "%s: the archive can be read in two ways", file);
     return BRC_OK;

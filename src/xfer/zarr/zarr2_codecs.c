@@ -121,7 +121,7 @@ static int read_blosc(codec_reader *r, const brc_json *item, brc_error *err)
     int64_t shuffle = setting(item, "shuffle", 1, -1, 3);
 
     if ((cname && !brc_json_text(cname, &name)) || shuffle == 3)
-        return bad_filter(r, BRC_EINVAL, err, "blosc", "has a cname or shuffle that is not known");
+        return bad_filter(r, BRC_EINVAL, err, "blosc", "has an unknown cname or shuffle");
     if (shuffle == -1)
         shuffle = r->size == 1 ? 2 : 1;
     size = (uint64_t)setting(item, "typesize", (int64_t)size, 1, 255);
@@ -249,8 +249,8 @@ static int read_on_texts(codec_reader *r, const char *id, const brc_json *item, 
     return copy_configuration(r, item, err);
 }
 
-/* Objects in forms that are not read: pickle is code, the others no array of one
- * type. The array is kept, because this build has no codec of that name. */
+/* Objects in forms that are not read: pickle is code, the others do not give an array of
+ * one type. The array is kept, because this build has no codec of that name. */
 static int read_unreadable(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
 {
     if (r->array->kind == 'O') {
@@ -281,13 +281,13 @@ static int read_filter(codec_reader *r, const brc_json *item, brc_error *err)
         return read_on_texts(r, id, item, err);
     if (r->array->kind == 'O' && !r->is_bytes && !r->is_numbers)
         return bad_filter(r, BRC_EINVAL, err, id,
-                          "comes before the filter that makes bytes of objects");
+                          "comes before the filter that turns objects into bytes");
     if (works == ON_ELEMENTS)
         return read_on_elements(r, id, item, err);
     if (works != INTO_BYTES)
         return read_on_bytes(r, id, item, err);
     if (r->is_bytes)
-        return bad_filter(r, BRC_EUNSUPPORTED, err, id, "comes after bytes were made");
+        return bad_filter(r, BRC_EUNSUPPORTED, err, id, "comes after elements have become bytes");
     r->is_bytes = 1;
     r->size = 1;
     BRC_TRY(begin_codec(r, "numcodecs.", id, err));
@@ -333,7 +333,7 @@ int brc_zarr2_codecs_read(brc_buf *out, brc_zarr2_type *type, const brc_json *za
         BRC_TRY(read_filter(&r, compressor, err));
     if (type->kind == 'O' && !r.is_bytes && !r.is_numbers)
         return brc_fail(err, BRC_EINVAL,
-                        "/filters: an array of objects needs a filter that makes bytes of them");
+                        "/filters: an array of objects needs a filter that turns them into bytes");
     if (!r.is_bytes)
         BRC_TRY(pass_the_point(&r, err));
     return brc_buf_byte(out, ']', err);
@@ -471,7 +471,7 @@ static int find_order(char *order, const brc_json *codecs, brc_error *err)
     return BRC_OK;
 }
 
-/* Whether the codec makes no bytes of elements and could be v2's compressor. */
+/* Whether the codec works on bytes and could be v2's compressor. */
 static int is_on_bytes(const char *name)
 {
     static const char *const core[] = { "blosc", "gzip", "zstd", "crc32c" };

@@ -23,7 +23,7 @@ static int check_format(const brc_json *doc, brc_error *err)
 {
     int64_t format;
     if (brc_json_kind(doc) != BRC_JSON_OBJECT)
-        return brc_fail(err, BRC_EINVAL, "it is no JSON object");
+        return brc_fail(err, BRC_EINVAL, "it is not a JSON object");
     if (!brc_json_int(brc_json_member(doc, "zarr_format"), 2, 2, &format))
         return bad_member(err, "/zarr_format", "must be the integer 2");
     return BRC_OK;
@@ -32,11 +32,11 @@ static int check_format(const brc_json *doc, brc_error *err)
 static int check_attributes(const brc_json *zattrs, brc_error *err)
 {
     if (zattrs && brc_json_kind(zattrs) != BRC_JSON_OBJECT)
-        return brc_fail(err, BRC_EINVAL, ".zattrs is no JSON object");
+        return brc_fail(err, BRC_EINVAL, ".zattrs is not a JSON object");
     return BRC_OK;
 }
 
-/* All but the one that is left out (NULL: none). */
+/* All attributes but `but`; NULL: all. */
 static int put_attributes(brc_buf *out, const brc_json *zattrs, const char *but, brc_error *err)
 {
     int n = 0;
@@ -182,8 +182,8 @@ done:
     return rc;
 }
 
-/* A number as the fill value of elements that are none, which readers take in different
- * ways: what is written says the value that was read. */
+/* A number as the fill value of elements that are not numbers. Readers take it in different
+ * ways, so what is written says the value that was read. */
 static int is_open_fill(const brc_json *zarray)
 {
     const brc_json *dtype = brc_json_member(zarray, "dtype");
@@ -264,7 +264,7 @@ int brc_zarr2_array_read(brc_json **out, const brc_json *zarray, const brc_json 
 /* ---- to v2 -------------------------------- */
 
 /* An array of v3 without axes, which need not say that it has no names for them; xarray
- * reads no array of v2 that does not. One that came from v2 has v2's keys. */
+ * cannot read an array of v2 that does not. One that came from v2 has v2's keys. */
 static int is_scalar_of_v3(const brc_json *doc)
 {
     const brc_json *shape = brc_json_member(doc, "shape");

@@ -72,7 +72,7 @@ static int read_bytes_fill(brc_buf *out, const brc_json *fill, const brc_zarr2_t
             BRC_GO(bad_fill(err, "must be base64 for this data type"));
         rc = brc_base64_read(&element, text, err);
         if (rc == BRC_EINVAL)
-            rc = bad_fill(err, "is no valid base64");
+            rc = bad_fill(err, "is not valid base64");
         BRC_GO(rc);
     }
     if (element.len > type->size ||

@@ -39,7 +39,7 @@ static const char *const time_units[] = { "Y",  "M",  "W",  "D",  "h",  "m",  "s
 
 static int no_such_dtype(brc_error *err, const char *text)
 {
-    return brc_fail(err, BRC_EUNSUPPORTED, "/dtype: \"%.60s\" is no data type that is known", text);
+    return brc_fail(err, BRC_EUNSUPPORTED, "/dtype: \"%.60s\" is not a known data type", text);
 }
 
 static int bad_dtype_text(brc_error *err)

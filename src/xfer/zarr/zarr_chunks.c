@@ -61,7 +61,7 @@ static int can_hold_keys(chunk_files *files, int *can, brc_error *err)
 
 static int visit_entry(void *ctx, const char *name, brc_error *err);
 
-/* An entry that is no chunk: a directory is gone through where keys may lie in it. */
+/* An entry that is not a chunk: a directory is entered where keys may lie in it. */
 static int visit_other(chunk_files *files, brc_error *err)
 {
     char *path = NULL, *label = NULL;

@@ -10,12 +10,11 @@
 
 static int probe_directory(int *is, const brc_source *source, brc_error *err)
 {
-    static const char *const names[] = { "zarr.json", ".zarray", ".zgroup", ".zmetadata" };
     char *path;
 
     *is = 0;
-    for (size_t i = 0; source->is_dir && !*is && i < sizeof(names) / sizeof(names[0]); i++) {
-        BRC_TRY(brc_path_join(&path, source->name, names[i], err));
+    for (size_t i = 0; source->is_dir && !*is && brc_zarr_documents[i]; i++) {
+        BRC_TRY(brc_path_join(&path, source->name, brc_zarr_documents[i], err));
         *is = brc_file_kind(path) != 0;
         free(path);
     }

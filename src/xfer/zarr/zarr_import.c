@@ -182,34 +182,6 @@ static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
 
 /* ---- arrays ------------------------------------------------------------------------- */
 
-static int put_chunk_grid(brc_json *doc, const uint64_t *chunk, int ndim, brc_error *err)
-{
-    brc_json *shape = brc_json_new_array(), *config = brc_json_new_object(),
-             *grid = brc_json_new_object();
-    int rc = shape && config && grid ? BRC_OK : brc_nomem(err);
-    for (int i = 0; i < ndim && rc == BRC_OK; i++)
-        rc = brc_json_push(shape, brc_json_new_uint(chunk[i]), err);
-    if (rc < 0)
-        goto done;
-    rc = brc_json_set(config, "chunk_shape", shape, err);
-    shape = NULL;
-    if (rc == BRC_OK)
-        rc = brc_json_set(grid, "name", brc_json_new_string("regular"), err);
-    if (rc < 0)
-        goto done;
-    rc = brc_json_set(grid, "configuration", config, err);
-    config = NULL;
-    if (rc < 0)
-        goto done;
-    rc = brc_json_set(doc, "chunk_grid", grid, err);
-    grid = NULL;
-done:
-    brc_json_free(shape);
-    brc_json_free(config);
-    brc_json_free(grid);
-    return rc;
-}
-
 /* A copy of the document with the chunks and codecs that the caller asked for. */
 static int changed_document(brc_json **out, const brc_json *doc, const char *path,
                             const brc_xfer_opts *opts, brc_error *err)
@@ -226,7 +198,7 @@ static int changed_document(brc_json **out, const brc_json *doc, const char *pat
                           opts->nchunk);
             goto done;
         }
-        BRC_GO(put_chunk_grid(copy, opts->chunk, opts->nchunk, err));
+        BRC_GO(brc_meta_set_chunks(copy, opts->nchunk, opts->chunk, err));
     }
     if (opts->codecs_json) {
         BRC_GO(brc_json_parse(&codecs, opts->codecs_json, strlen(opts->codecs_json), err));
@@ -302,7 +274,7 @@ static int visit_child(void *ctx, const char *name, brc_error *err)
 
     BRC_GO(brc_store_check_interrupt(brc_session_repo(above->session)->store, err));
     BRC_GO(brc_tree_path(&dir, above->dir, name, err));
-    if (brc_is_excluded(above->opts, dir))
+    if (brc_is_excluded(above->opts, dir, strlen(dir)))
         goto done;
     BRC_GO(above->tree->kind(above->tree, dir, &kind, err));
     if (kind != BRC_ENTRY_DIR && kind != BRC_ENTRY_LINK_TO_DIR)

@@ -36,12 +36,12 @@ static int doc_chunk_shape(uint64_t *chunk, int ndim, const brc_json *doc, brc_e
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "only a regular chunk grid can be read to re-encode its chunks");
     if (brc_json_count(shape) != (size_t)ndim)
-        return brc_fail(err, BRC_EINVAL, "chunk_grid: chunk_shape has not %d extents", ndim);
+        return brc_fail(err, BRC_EINVAL, "chunk_grid: chunk_shape does not have %d extents", ndim);
     for (int i = 0; i < ndim; i++)
         if (!brc_json_uint(brc_json_item(shape, (size_t)i), UINT64_MAX, &chunk[i]) || chunk[i] == 0)
             return brc_fail(
                 err, BRC_EINVAL,
-                "chunk_grid: chunk_shape has an extent that is no whole number above 0");
+                "chunk_grid: chunk_shape has an extent that is not a whole number above 0");
     return BRC_OK;
 }
 
