@@ -70,7 +70,7 @@ static int base64_decode(void *ctx, const void *state, void *scratch, brc_span s
     (void)state;
     (void)scratch;
     if (src.len % 4 != 0)
-        return brc_fail(err, BRC_ECORRUPT, "%zu letters are no whole groups of four", src.len);
+        return brc_fail(err, BRC_ECORRUPT, "%zu characters are not whole groups of four", src.len);
     for (size_t at = 0; at < src.len; at += 4) {
         const uint8_t *from = src.data + at;
         size_t pad = at + 4 < src.len || from[3] != '=' ? 0 : from[2] != '=' ? 1 : 2;

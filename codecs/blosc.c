@@ -226,7 +226,7 @@ static int blosc_read_header(struct blosc_frame *frame, brc_span src, brc_error 
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "the frame is Blosc2's, which the codec \"blosc\" does not allow");
     if (p[0] != BLOSC_VERSION_FORMAT || (frame->flags & 0x08) != 0)
-        return brc_fail(err, BRC_ECORRUPT, "this is no frame of blosc");
+        return brc_fail(err, BRC_ECORRUPT, "this is not a blosc frame");
     if (frame->cbytes < BLOSC_HEADER || frame->cbytes > src.len)
         return brc_fail(err, BRC_ECORRUPT,
                         "the frame says that it has %u bytes, of %zu that are there", frame->cbytes,

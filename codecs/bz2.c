@@ -49,7 +49,7 @@ static int bz2_fail(brc_error *err, int result)
     case BZ_MEM_ERROR:
         return brc_fail(err, BRC_ENOMEM, "out of memory");
     case BZ_DATA_ERROR_MAGIC:
-        return brc_fail(err, BRC_ECORRUPT, "this is no bzip2 stream");
+        return brc_fail(err, BRC_ECORRUPT, "this is not a bzip2 stream");
     case BZ_DATA_ERROR:
         return brc_fail(err, BRC_ECORRUPT, "a block of the bzip2 stream is damaged");
     default:

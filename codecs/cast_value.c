@@ -115,7 +115,7 @@ static int cast_read_pairs(struct cast_way *way, const brc_json *map, const char
     for (size_t i = 0; i < n; i++) {
         const brc_json *pair = brc_json_item(list, i);
         if (brc_json_kind(pair) != BRC_JSON_ARRAY || brc_json_count(pair) != 2)
-            return brc_fail(err, BRC_EINVAL, "\"scalar_map\": item %zu of \"%s\" is no pair", i,
+            return brc_fail(err, BRC_EINVAL, "\"scalar_map\": item %zu of \"%s\" is not a pair", i,
                             name);
         int rc = cast_read_element(&way->from, brc_json_item(pair, 0), from, err);
         if (rc == BRC_OK)

@@ -115,7 +115,7 @@ static int categorize_read_config(struct categorize_state *state, const brc_json
     int rc = config != NULL ? brc_json_allow(config, members, 3, err) : BRC_OK;
 
     if (rc == BRC_OK && in->dtype->klass != BRC_CLASS_STRING)
-        rc = brc_fail(err, BRC_EINVAL, "elements of %s are no texts", in->dtype->name);
+        rc = brc_fail(err, BRC_EINVAL, "elements of %s are not text", in->dtype->name);
     if (rc == BRC_OK)
         rc = brc_codec_count(&state->n, in, err);
     if (rc == BRC_OK)

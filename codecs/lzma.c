@@ -240,7 +240,7 @@ static int lzma_fail(brc_error *err, lzma_ret result, int code)
         return brc_fail(err, BRC_ECORRUPT, "the stream wants more than %llu bytes of memory",
                         (unsigned long long)LZMA_MEMORY);
     case LZMA_FORMAT_ERROR:
-        return brc_fail(err, code, "this is no stream of the format that is configured");
+        return brc_fail(err, code, "this is not a stream of the configured format");
     case LZMA_OPTIONS_ERROR:
         return brc_fail(err, code == BRC_ECORRUPT ? BRC_EUNSUPPORTED : code,
                         "liblzma does not support the stream's options");

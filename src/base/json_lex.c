@@ -123,22 +123,6 @@ static int lex_unicode_escape(json_lexer *lx, uint32_t *out)
     return BRC_OK;
 }
 
-static size_t encode_utf8(char out[4], uint32_t cp)
-{
-    if (cp < 0x80) {
-        out[0] = (char)cp;
-        return 1;
-    }
-    size_t n = cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
-    for (size_t i = n - 1; i > 0; i--) {
-        out[i] = (char)(0x80 | (cp & 0x3F));
-        cp >>= 6;
-    }
-    static const uint8_t lead[] = { 0, 0, 0xC0, 0xE0, 0xF0 };
-    out[0] = (char)(lead[n] | cp);
-    return n;
-}
-
 /* At the backslash. */
 static int lex_escape(json_lexer *lx, uint32_t *cp)
 {
@@ -155,9 +139,9 @@ static int lex_escape(json_lexer *lx, uint32_t *cp)
     } else {
         return bad_json_byte(lx, "one of \"\\/bfnrtu");
     }
-    char bytes[4];
-    size_t n = encode_utf8(bytes, *cp);
-    return brc_json_escape(lx->out, bytes, n, lx->err);
+    uint8_t bytes[4];
+    size_t n = brc_utf8_encode(bytes, *cp);
+    return brc_json_escape(lx->out, (const char *)bytes, n, lx->err);
 }
 
 /* Bytes up to the next quote or backslash, which are copied as they are. */

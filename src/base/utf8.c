@@ -1,6 +1,8 @@
 /* UTF-8, as RFC 3629 has it: no surrogates, no long forms, nothing past U+10FFFF. */
 #include "utf8.h"
 
+#include <string.h>
+
 size_t brc_utf8_step(const uint8_t *at, size_t left)
 {
     /* RFC 3629, section 4: the second byte's range depends on the first. */
@@ -22,15 +24,34 @@ size_t brc_utf8_step(const uint8_t *at, size_t left)
     return n;
 }
 
-int brc_utf8_valid(const char *text, size_t len)
+int brc_utf8_valid_bytes(const uint8_t *at, size_t len)
 {
-    const uint8_t *p = (const uint8_t *)text;
     while (len > 0) {
-        size_t step = *p == 0 ? 0 : brc_utf8_step(p, len);
+        size_t step = brc_utf8_step(at, len);
         if (step == 0)
             return 0;
-        p += step;
+        at += step;
         len -= step;
     }
     return 1;
+}
+
+int brc_utf8_valid(const char *text, size_t len)
+{
+    return len == 0 || (memchr(text, 0, len) == NULL &&
+                        brc_utf8_valid_bytes((const uint8_t *)text, len));
+}
+
+size_t brc_utf8_encode(uint8_t out[4], uint32_t code)
+{
+    static const uint8_t lead[] = { 0, 0, 0xC0, 0xE0, 0xF0 };
+    if (code < 0x80) {
+        out[0] = (uint8_t)code;
+        return 1;
+    }
+    size_t n = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, code >>= 6)
+        out[i] = (uint8_t)(0x80 | (code & 0x3F));
+    out[0] = (uint8_t)(lead[n] | code);
+    return n;
 }

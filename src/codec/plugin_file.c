@@ -50,7 +50,7 @@ int brc_plugin_file_open(void **handle, brc_plugin_entry **entry, const char *pa
     if (found == NULL) {
         dlclose(*handle);
         return brc_fail(err, BRC_EINVAL,
-                        "%s is no plug-in of breccia: it has no function brc_plugin_init", path);
+                        "%s is not a breccia plug-in: it has no function brc_plugin_init", path);
     }
     memcpy(entry, &found, sizeof(found)); /* POSIX: both are of one size */
     return BRC_OK;

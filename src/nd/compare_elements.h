@@ -10,7 +10,7 @@ typedef struct brc_tally {
     int ndim;
     uint64_t elements; /* that differ in any bit; 2^64-1 stands for more too       */
     double max_abs;    /* the largest difference between two numbers; where either
-                          is NaN there is none. NaN: they are no numbers           */
+                          is NaN there is none. NaN: they are not numbers          */
     uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* box of all that differ; of
                           no meaning where none does                               */
 } brc_tally;

@@ -16,7 +16,7 @@
 
 /* ---- values -------------------------------- */
 
-/* JSON where the text is JSON, else NULL in *out; BRC_EINVAL is no failure here. */
+/* JSON where the text is JSON, else NULL in *out; BRC_EINVAL is not a failure here. */
 static int text_as_json(brc_json **out, const char *text, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;

@@ -88,21 +88,7 @@ done:
     return rc;
 }
 
-/* code <= U+10FFFF, no surrogate. */
-static size_t utf8_of_code(uint8_t out[4], uint32_t code)
-{
-    if (code < 0x80) {
-        out[0] = (uint8_t)code;
-        return 1;
-    }
-    size_t n = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    for (size_t i = n; i-- > 1; code >>= 6)
-        out[i] = (uint8_t)(0x80 | (code & 0x3f));
-    out[0] = (uint8_t)((n == 2 ? 0xC0 : n == 3 ? 0xE0 : 0xF0) | code);
-    return n;
-}
-
-/* NumPy stores any 32 bits; what is no character is shown as U+FFFD, and cannot be
+/* NumPy stores any 32 bits; what is not a character is shown as U+FFFD, and cannot be
  * written as a fill value. */
 static int utf32_to_utf8(const brc_dtype *type, const uint8_t *element, size_t len, int how,
                          brc_buf *out, brc_error *err)
@@ -116,7 +102,7 @@ static int utf32_to_utf8(const brc_dtype *type, const uint8_t *element, size_t l
                                 type->name, (unsigned long)code);
             code = 0xFFFD;
         }
-        BRC_TRY(brc_buf_append(out, utf8, utf8_of_code(utf8, code), err));
+        BRC_TRY(brc_buf_append(out, utf8, brc_utf8_encode(utf8, code), err));
     }
     return BRC_OK;
 }

@@ -123,20 +123,6 @@ void brc_optional_close(void *ctx, brc_dtype *type)
 
 /* ---- reading ------------------------------------------------------------------------ */
 
-static void store_count(brc_buf *out, size_t at, size_t n)
-{
-    brc_store_le(out->data + at, 4, n);
-}
-
-static int optional_missing(const brc_dtype *type, brc_buf *out, brc_error *err)
-{
-    size_t len = type->item_size > 0 ? type->item_size : 4;
-    BRC_TRY(brc_buf_reserve(out, len, err));
-    memset(out->data + out->len, 0, len);
-    out->len += len;
-    return BRC_OK;
-}
-
 /* What the inner type has appended becomes an element that is there: of a variable
  * length, its uint32 is moved in front of the mark. */
 static int optional_wrap(const brc_dtype *type, brc_buf *out, size_t start, brc_error *err)
@@ -149,7 +135,7 @@ static int optional_wrap(const brc_dtype *type, brc_buf *out, size_t start, brc_
     out->data[at] = 1;
     out->len++;
     if (type->item_size == 0)
-        store_count(out, start, n - 4 + 1);
+        brc_store_le(out->data + start, 4, n - 4 + 1);
     return BRC_OK;
 }
 
@@ -159,7 +145,7 @@ static int optional_parse(const brc_dtype *type, const brc_json *json, brc_buf *
     size_t start = out->len;
     int kind = brc_json_kind(json);
     if (kind == BRC_JSON_NULL)
-        return optional_missing(type, out, err);
+        return brc_dtype_default(type, out, err); /* zeros: missing */
     if (kind != BRC_JSON_ARRAY || brc_json_count(json) != 1)
         return brc_fail(err, BRC_EINVAL, "fill value %s does not fit %s (null, or a list of one)",
                         brc_value_label(label, json), type->name);

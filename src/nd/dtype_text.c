@@ -57,24 +57,12 @@ static int string_parse(const brc_dtype *type, const brc_json *json, brc_buf *ou
     return counted_end(type, out, start, brc_string_read(out, json, err), err);
 }
 
-static int is_utf8(const uint8_t *at, size_t len)
-{
-    while (len > 0) {
-        size_t step = brc_utf8_step(at, len);
-        if (step == 0)
-            return 0;
-        at += step;
-        len -= step;
-    }
-    return 1;
-}
-
 static int string_print(const brc_dtype *type, const uint8_t *element, size_t len, int how,
                         brc_buf *out, brc_error *err)
 {
     BRC_TRY(counted_check(type, element, len, err));
     const char *text = (const char *)element + 4;
-    if (!is_utf8(element + 4, len - 4))
+    if (!brc_utf8_valid_bytes(element + 4, len - 4))
         return brc_fail(err, BRC_ECORRUPT, "an element of %s is not UTF-8", type->name);
     if (how == BRC_PRINT_TEXT)
         return brc_buf_append(out, text, len - 4, err);

@@ -440,8 +440,9 @@ static int datetime_scan(const brc_dtype *type, const char *text, const brc_json
     else
         rest = 1;
     if (rest != 0)
-        return brc_fail(err, BRC_EINVAL, "%.60s is no multiple of the type's unit, %" PRId64 " %s",
-                        text, state->scale, unit_names[state->unit].text);
+        return brc_fail(err, BRC_EINVAL,
+                        "%.60s is not a multiple of the type's unit, %" PRId64 " %s", text,
+                        state->scale, unit_names[state->unit].text);
     if (count > INT64_MAX || count <= INT64_MIN)
         return brc_fail(err, BRC_EINVAL, "%.60s does not fit 64 bits in units of %" PRId64 " %s",
                         text, state->scale, unit_names[state->unit].text);

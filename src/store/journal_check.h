@@ -14,7 +14,7 @@
 enum {
     BRC_JOURNAL_OWN = 0,   /* playing it back gives the state before the transaction */
     BRC_JOURNAL_NAMES_OTHER, /* it ends with the name of another file, to be deleted  */
-    BRC_JOURNAL_NONE,      /* these bytes are no rollback journal                    */
+    BRC_JOURNAL_NONE,      /* these bytes are not a rollback journal                    */
     BRC_JOURNAL_DAMAGED,   /* it is cut short, or a checksum is wrong                */
     BRC_JOURNAL_OTHER_STATE, /* it was written over another state of the file        */
     BRC_JOURNAL_OF_NEW_FILE /* the file was empty before the transaction             */

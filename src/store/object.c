@@ -204,7 +204,7 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
 {
     sqlite3_stmt *st;
     /* A row may claim any size: what SQLite cannot add up as integers is told as a float, and
-     * then at its limit. Values that are no sizes count as nothing. */
+     * then at its limit. Values that are not sizes count as nothing. */
     BRC_TRY(brc_stmt(store,
                      "SELECT count(*), coalesce(sum(kind=1),0),"
                      " cast(total(CASE WHEN typeof(stored)='integer' AND stored>0 THEN stored END)"

@@ -419,7 +419,7 @@ START_TEST(B07_wrong_options_of_cast_value_are_refused)
         { "{\"data_type\":\"float32\",\"out_of_range\":\"wrap\"}", "only integers wrap around" },
         { "{\"data_type\":\"int8\",\"rounding\":\"up\"}", "\"rounding\" has an unknown value" },
         { "{\"data_type\":\"int8\",\"out_of_range\":\"saturate\"}", "\"out_of_range\"" },
-        { "{\"data_type\":\"int8\",\"scalar_map\":{\"encode\":[[1]]}}", "is no pair" },
+        { "{\"data_type\":\"int8\",\"scalar_map\":{\"encode\":[[1]]}}", "is not a pair" },
         { "{\"data_type\":\"int8\",\"scalar_map\":{\"decode\":[[\"NaN\",1]]}}", "item 0" },
         { "{\"data_type\":\"int8\",\"scalar_map\":{\"both\":[]}}", "both" },
         { "{\"data_type\":\"int8\",\"extra\":1}", "extra" },

@@ -252,7 +252,7 @@ START_TEST(base64_is_padded_text)
 {
     codecs_open_bytes("[\"bytes\",\"numcodecs.base64\"]", 4);
     codecs_expect_stored("any!", 4, "YW55IQ==", 8);
-    codecs_expect_corrupt("YW55IQ=", 7, "no whole groups of four");
+    codecs_expect_corrupt("YW55IQ=", 7, "not whole groups of four");
     codecs_expect_corrupt("YW55I*==", 8, "other letters");
     codecs_expect_corrupt("YW=5IQ==", 8, "other letters");
     codecs_open_bytes("[\"bytes\",\"numcodecs.base64\"]", 3);
