@@ -1,4 +1,4 @@
-/* The time: only this layer asks the system for it. */
+/* The time: this layer alone asks the system for it. */
 #ifndef BRC_API_CLOCK_H
 #define BRC_API_CLOCK_H
 

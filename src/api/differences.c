@@ -8,18 +8,18 @@
 #include "../zarr/element_diff.h"
 #include "../zarr/session.h"
 
-/* An element diff with boxes of the length that they need: there may be many. */
+/* An element diff whose boxes are only as long as they need to be: there may be many. */
 typedef struct kept_elements {
     int known, ndim;
     const char *why;
     uint64_t added, removed, changed;
     double max_abs;
-    uint64_t *box; /* first, then last; NULL where no element differs */
+    uint64_t *box; /* first, then last; NULL if no element differs */
 } kept_elements;
 
 typedef struct change_list {
     brc_tree_diff diff;
-    kept_elements *elements; /* one a change, where asked for */
+    kept_elements *elements; /* one for each change, if they are wanted */
     size_t at;
 } change_list;
 
@@ -108,7 +108,7 @@ typedef struct diff_request {
     uint32_t flags;
 } diff_request;
 
-/* A name that neither side has is a mistake, and no difference. */
+/* A name that neither side has is a mistake and not a difference. */
 static int check_diff_path(brc_store *store, const brc_oid *root_a, const brc_oid *root_b,
                            const char *path, brc_error *err)
 {

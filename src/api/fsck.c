@@ -1,4 +1,4 @@
-/* Checking the whole file, and telling what was found. */
+/* Checking the whole file, and reporting what was found. */
 #include <string.h>
 
 #include "../zarr/fsck.h"
@@ -41,7 +41,7 @@ static int tell_faults(const fsck_report *report, const brc_faults *faults, brc_
     return BRC_OK;
 }
 
-/* A step that could not go on through damage is a finding too. */
+/* A step that damage has stopped is a finding too. */
 static int end_step(int rc, brc_faults *faults, const brc_error *found, brc_error *err)
 {
     if (rc == BRC_ECORRUPT)

@@ -1,7 +1,8 @@
 /*
- * The log. Commits are looked at in batches, each in one read transaction: a transaction for
+ * The log. Commits are read in batches, each in one read transaction: a transaction for
  * each statement would cost more than the statement, and one for all of them would keep
- * writers out while somebody reads page after page. What a batch found is given one by one.
+ * writers out while somebody reads page after page. The commits of a batch are then given
+ * one by one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 /* Commits of a batch: few at first, so that the first page comes soon. */
 enum { BATCH_FIRST = 16, BATCH_MOST = 512 };
 
-/* The node at the path in one commit: what is a parent now is the next to be asked for. */
+/* The node at the path in one commit: this commit's parent is usually the next one asked for. */
 typedef struct log_seen {
     brc_oid commit, root;
     brc_entry entry;
@@ -25,7 +26,7 @@ typedef struct log_state {
     breccia *repo;
     brc_walk *walk;
     char *path; /* NULL: every commit */
-    int met;    /* a commit that was looked at has the path */
+    int met;    /* a commit that was read has the path */
     log_seen seen;
     brc_commit *found[BATCH_MOST];
     size_t n, at;
@@ -136,7 +137,7 @@ static int log_entry_of(const log_state *log, log_seen *at, brc_error *err)
     return BRC_OK;
 }
 
-/* 1 where the node is another one in the parent; equal roots hold equal nodes. */
+/* 1 if the parent has another node there; equal roots have equal nodes. */
 static int log_differs(const log_state *log, const log_seen *now, log_seen *before,
                        brc_error *err)
 {
@@ -149,7 +150,7 @@ static int log_differs(const log_state *log, const log_seen *now, log_seen *befo
     return !brc_entry_equal(&now->entry, &before->entry);
 }
 
-/* 1 where the commit's node at the path differs from that of every parent. */
+/* 1 if the commit's node at the path differs from that of every parent. */
 static int log_touches(log_state *log, const brc_commit *commit, brc_error *err)
 {
     log_seen now, before;
@@ -163,13 +164,13 @@ static int log_touches(log_state *log, const brc_commit *commit, brc_error *err)
     }
     if (differs > 0 && commit->nparents == 0)
         differs = now.entry.kind != 0;
-    log->met |= now.entry.kind != 0 || differs > 0; /* also where it went: a parent has it */
+    log->met |= now.entry.kind != 0 || differs > 0; /* also if it was removed: a parent has it */
     return differs;
 }
 
 /* ---- batches -------------------------------- */
 
-/* Within a transaction. 1 where there is more, 0 at the end. */
+/* Within a transaction. 1 if there is more, 0 at the end. */
 static int log_look(log_state *log, brc_error *err)
 {
     const brc_commit *commit;
@@ -189,7 +190,7 @@ static int log_look(log_state *log, brc_error *err)
     return rc;
 }
 
-/* A failure is told when what was found before it has been given. */
+/* A failure is reported after what was found before it has been given. */
 static void log_fill(log_state *log)
 {
     int rc = brc_store_begin_read(log->repo->store, &log->why);

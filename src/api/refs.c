@@ -145,7 +145,7 @@ int brc_tag_create(breccia *repo, const char *name, const char *rev, const char 
     return create_ref(repo, "tags", name, rev, message, err);
 }
 
-/* *reached: 1 where a ref other than `full` leads to `target`. */
+/* *reached: 1 if a ref other than `full` leads to `target`. */
 static int reached_by_others(brc_store *store, const char *full, const brc_oid *target,
                              int *reached, brc_error *err)
 {
@@ -299,7 +299,7 @@ int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *e
 
 /* ---- the current branch -------------------------------- */
 
-/* BRC_ECONFLICT where the current branch has uncommitted changes that count. */
+/* BRC_ECONFLICT if the current branch has uncommitted changes that count. */
 static int check_nothing_lost(breccia *repo, const char *branch, brc_error *err)
 {
     int clean;
@@ -365,12 +365,12 @@ static int reset_steps(breccia *repo, const char *rev, int hard, const brc_oid *
         BRC_GO(brc_commit_root(store, &tip, &root, err));
     if (hard) {
         BRC_GO(brc_draft_drop(store, head, err));
-    } else { /* what is there stays as it is: against the new tip, it is uncommitted */
+    } else { /* what is there stays as it is: compared with the new tip, it is uncommitted */
         BRC_GO(brc_draft_get(store, head, &has_draft, &has_base, &base, err));
         if (!has_draft)
             BRC_GO(brc_draft_start(store, head, brc_oid_is_zero(&root) ? NULL : &root, err));
     }
-    if (!has_target) /* HEAD of a branch without a commit */
+    if (!has_target) /* HEAD is a branch without a commit */
         goto done;
     rc =
         brc_ref_put(store, full, &target, NULL, "reset", expect != NULL, expect, brc_now_us(), err);

@@ -32,7 +32,7 @@ int64_t brc_now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* What the caller's structure holds, as far as it goes; the rest is zero. */
+/* As much as the caller's structure has; the rest is zero. */
 static brc_open_opts open_opts(const brc_open_opts *given)
 {
     brc_open_opts opts;
@@ -69,9 +69,9 @@ int brc_open(breccia **out, const char *path, const brc_open_opts *given, brc_er
     const uint32_t only_read = BRC_OPEN_READONLY | BRC_OPEN_NO_RECOVER;
     *out = NULL;
     if (path == NULL || *path == '\0')
-        return brc_fail(err, BRC_EINVAL, "a repository's file needs a name");
+        return brc_fail(err, BRC_EINVAL, "the repository's file needs a name");
     if ((opts.flags & ~known) != 0 || ((opts.flags & BRC_OPEN_CREATE) && (opts.flags & only_read)))
-        return brc_fail(err, BRC_EINVAL, "the flags for opening %s do not go together", path);
+        return brc_fail(err, BRC_EINVAL, "the flags for opening %s contradict each other", path);
     BRC_TRY(brc_new(&p, sizeof(breccia), err));
     breccia *repo = p;
     repo->refs = 1;
@@ -108,7 +108,7 @@ void brc_progress_end(breccia *repo, int rc)
 typedef struct registry_list {
     const brc_registry *reg;
     brc_registry *own;
-    brc_dtype *open; /* what the last item of a list of data types points into */
+    brc_dtype *open; /* the memory that the last item of a list of data types points to */
     size_t at;
 } registry_list;
 

@@ -10,7 +10,7 @@
 
 /* ---- commits -------------------------------- */
 
-/* Every commit that a ref reaches: met ones are in `known`, those to be read on a stack. */
+/* Every commit that a ref reaches: those met are in `known`, those still to be read on a stack. */
 typedef struct commit_totals {
     brc_store *store;
     brc_id_table known;
@@ -49,7 +49,7 @@ typedef struct chunk_totals {
     brc_store *store;
     brc_node_walk *walk;
     brc_id_table counts; /* uint64_t: chunks under a node of a group's map */
-    void *sums;          /* uint64_t[]: of the nodes above each other       */
+    void *sums;          /* uint64_t[]: of each node from the root down     */
     size_t cap;
 } chunk_totals;
 
@@ -70,7 +70,7 @@ static int count_node(chunk_totals *c, const brc_node_step *at, brc_error *err)
     if (rc < 0)
         return rc;
     const uint64_t *known = at->kind == BRC_ARRAY ? NULL : brc_id_table_find(&c->counts, &at->id);
-    if (at->kind == BRC_ARRAY) /* its root says how many there are */
+    if (at->kind == BRC_ARRAY) /* the root says how many there are */
         BRC_TRY(brc_map_count(c->store, &at->id, &chunks, err));
     if (known == NULL && at->kind != BRC_ARRAY) {
         ((uint64_t *)c->sums)[at->level + 1] = 0;
@@ -89,7 +89,7 @@ static int count_leave(chunk_totals *c, const brc_node_step *at, brc_error *err)
     return add_chunks(c, at->level, chunks, err);
 }
 
-/* Adds the chunks of one version to the first of the sums. */
+/* Adds the chunks of one version to the first sum. */
 static int count_version(chunk_totals *c, const brc_oid *root, brc_error *err)
 {
     brc_node_step at;

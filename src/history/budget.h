@@ -1,5 +1,5 @@
 /* How many nodes one call may visit. A small file can hold a hierarchy that no machine
- * could list: groups that share their children have 2^n paths in n objects. */
+ * could list: n objects, groups that share their children, have 2^n paths. */
 #ifndef BRC_HISTORY_BUDGET_H
 #define BRC_HISTORY_BUDGET_H
 
@@ -9,9 +9,9 @@ typedef struct brc_budget {
     uint64_t max, used;
 } brc_budget;
 
-/* For one call: brc_open_opts.max_nodes, nothing of it used. */
+/* A fresh budget for one call: brc_open_opts.max_nodes. */
 brc_budget brc_budget_of(const brc_store *store);
-/* Counts one visit. BRC_ELIMIT, which says how to raise the limit, past the last. */
+/* Counts one visit. Past the limit: BRC_ELIMIT, with a message that says how to raise it. */
 BRC_MUST_USE int brc_budget_take(brc_budget *budget, brc_error *err);
 
 #endif

@@ -60,14 +60,15 @@ static int read_oid(brc_oid *out, const char *hex, size_t len, size_t id_len, br
 {
     memset(out, 0, sizeof(*out));
     if (len != 2 * id_len || strspn(hex, "0123456789abcdef") < len)
-        return brc_fail(err, BRC_EINVAL, "'%.*s' is no id of %zu hexadecimal digits", (int)len, hex,
+        return brc_fail(err, BRC_EINVAL, "'%.*s' is not an id of %zu hexadecimal digits",
+                        (int)len, hex,
                         2 * id_len);
     for (size_t i = 0; i < len; i++) {
         int digit = hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10;
         out->bytes[i / 2] = (uint8_t)(out->bytes[i / 2] << 4 | digit);
     }
     if (brc_oid_is_zero(out))
-        return brc_fail(err, BRC_EINVAL, "the id of zeroes names nothing");
+        return brc_fail(err, BRC_EINVAL, "an id that is all zeros names nothing");
     return BRC_OK;
 }
 
@@ -78,7 +79,7 @@ typedef struct commit_memory {
     char text[];
 } commit_memory;
 
-/* Splits "word rest" off the front of the text; the line ends at a newline. */
+/* Takes the line "word rest" off the front of the text. */
 static char *commit_line(char **at, const char *word)
 {
     size_t len = strlen(word);
@@ -98,7 +99,7 @@ static int commit_meta_check(const char *text, brc_error *err)
     BRC_TRY(brc_json_parse(&meta, text, strlen(text), err));
     int is_object = brc_json_kind(meta) == BRC_JSON_OBJECT;
     brc_json_free(meta);
-    return is_object ? BRC_OK : brc_fail(err, BRC_EINVAL, "its meta is no object");
+    return is_object ? BRC_OK : brc_fail(err, BRC_EINVAL, "its meta is not a JSON object");
 }
 
 static int commit_fields(commit_memory *m, size_t id_len, brc_error *err)
@@ -119,13 +120,13 @@ static int commit_fields(commit_memory *m, size_t id_len, brc_error *err)
     c->time_us = strtoll(value, NULL, 10);
     snprintf(number, sizeof(number), "%" PRId64, c->time_us);
     if (*c->author == '\0' || strcmp(number, value) != 0)
-        return brc_fail(err, BRC_EINVAL, "its author is empty, or its time no number");
+        return brc_fail(err, BRC_EINVAL, "its author is empty, or its time is not a number");
     value = commit_line(&at, "meta ");
     c->meta_json = value != NULL ? value : "{}";
     if (value != NULL)
         BRC_TRY(commit_meta_check(value, err));
     if (*at != '\n')
-        return brc_fail(err, BRC_EINVAL, "it has a line that is not understood");
+        return brc_fail(err, BRC_EINVAL, "it has a line that cannot be understood");
     c->message = at + 1;
     c->parents = m->parents;
     return BRC_OK;
@@ -147,7 +148,8 @@ int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t 
         free(p);
         if (rc == BRC_ENOMEM)
             return rc;
-        return brc_fail(err, BRC_ECORRUPT, "commit %s is damaged: its text is not a commit's",
+        return brc_fail(err, BRC_ECORRUPT, "commit %s is damaged: it does not have the form of a "
+                                           "commit",
                         brc_oid_format(hex, id));
     }
     *out = &m->commit;

@@ -18,10 +18,10 @@
 
 #define BRC_MAX_PARENTS 16
 
-/* Writes the commit and its derived row; commit->id is set. */
+/* Writes the commit and its derived row, and sets commit->id. */
 BRC_MUST_USE int brc_commit_put(brc_store *store, brc_commit *commit, brc_error *err);
-/* Release with brc_commit_free(). BRC_ECORRUPT where the id names no commit: ids come
- * from refs and other commits. */
+/* Release with brc_commit_free(). BRC_ECORRUPT if the id does not name a commit: ids
+ * come from refs and other commits. */
 BRC_MUST_USE int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t id_len, brc_error *err);
 /* The snapshot of a commit. */
@@ -29,26 +29,26 @@ BRC_MUST_USE int brc_commit_root(brc_store *store, const brc_oid *id, brc_oid *r
 
 /* "main", "v1", "1a2b3c", "HEAD~2", "main@{2026-11-20T12:00:00Z}". */
 BRC_MUST_USE int brc_rev_resolve(brc_store *store, const char *rev, brc_oid *out, brc_error *err);
-/* "A..B" as two, each of them HEAD where it is left out; *is_range 0 where it is none. */
+/* Splits "A..B" in two; one that is left out is HEAD. *is_range is 0 if it is not a range. */
 BRC_MUST_USE int brc_rev_range(const char *rev, int *is_range, char **from, char **to, brc_error *err);
 /* "2026-11-20", "2026-11-20T12:00[:00[.123456]][Z|+01:00]", "@seconds". */
 BRC_MUST_USE int brc_time_parse(int64_t *out, const char *text, brc_error *err);
-/* The rules for names of branches and tags; git's, more or less. */
+/* The rules for names of branches and tags: git's, more or less. */
 BRC_MUST_USE int brc_ref_name_check(const char *name, brc_error *err);
 /* "heads/NAME" or "tags/NAME". */
 BRC_MUST_USE int brc_ref_full(char **out, const char *space, const char *name, brc_error *err);
 
 /* Walks the commits that are reachable from `tip`: children before their parents,
- * among these the newest first. The walk is linear in memory only from the first
- * merge on. */
+ * otherwise the newest first. The walk is linear in memory only from the first merge
+ * on. */
 typedef struct brc_walk brc_walk;
 BRC_MUST_USE int brc_walk_new(brc_walk **out, brc_store *store, const brc_oid *tip, brc_error *err);
 void brc_walk_free(brc_walk *walk);
-/* Leaves out the commits that are reachable from `tip`. Once, before the first step. */
+/* Leaves out the commits that are reachable from `tip`. May be called once, before the first step. */
 BRC_MUST_USE int brc_walk_hide(brc_walk *walk, const brc_oid *tip, brc_error *err);
 /* 1 with a commit, borrowed until the next step; 0 at the end. */
 BRC_MUST_USE int brc_walk_next(brc_walk *walk, const brc_commit **out, brc_error *err);
-/* The commit that was given last becomes the caller's, who frees it. */
+/* The commit that was given last now belongs to the caller, who frees it. */
 brc_commit *brc_walk_take(brc_walk *walk);
 
 #endif

@@ -29,8 +29,8 @@ done:
     return rc;
 }
 
-/* An empty "attributes" and none, an empty "storage_transformers" and none mean
- * the same. */
+/* An empty "attributes" means the same as none, and so does an empty
+ * "storage_transformers". */
 static int member_says_nothing(const brc_json *value)
 {
     int kind = brc_json_kind(value);
@@ -38,7 +38,7 @@ static int member_says_nothing(const brc_json *value)
            ((kind == BRC_JSON_OBJECT || kind == BRC_JSON_ARRAY) && brc_json_count(value) == 0);
 }
 
-/* Nobody checked a stranger's documents: an array's items have no names. */
+/* A stranger's documents are not checked yet: an array's items have no names. */
 static int has_members(const brc_json *value)
 {
     int kind = brc_json_kind(value);
@@ -93,6 +93,7 @@ int brc_doc_diff(brc_pointers *out, const brc_json *a, const brc_json *b, brc_er
 {
     if (!has_members(a) || !has_members(b))
         return brc_fail(err, BRC_ECORRUPT,
-                        "a node's document is damaged: it is no JSON object; run 'breccia fsck'");
+                        "a node's document is damaged: it is not a JSON object; run 'breccia "
+                        "fsck'");
     return members_diff(out, "", a, b, err);
 }

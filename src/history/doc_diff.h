@@ -1,4 +1,4 @@
-/* Members in which two zarr.json documents differ. */
+/* The members in which two zarr.json documents differ. */
 #ifndef BRC_HISTORY_DOC_DIFF_H
 #define BRC_HISTORY_DOC_DIFF_H
 

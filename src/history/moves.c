@@ -5,10 +5,10 @@
 
 #include "../base/alloc.h"
 
-/* A node that went: what may have moved. */
+/* A node that is gone and may have moved. */
 typedef struct move_source {
     brc_node_change *change;
-    size_t next; /* of the first of those with equal entries: which of them may be left */
+    size_t next; /* in the first of those with equal entries: which of them may be left */
 } move_source;
 
 typedef struct move_list {
@@ -50,8 +50,8 @@ static int move_sources_sort(move_list *m, brc_error *err)
     return BRC_OK;
 }
 
-/* The first node by path with this entry that went and is not told yet; NULL: none. What was
- * passed once is never looked at again. */
+/* The first node by path with this entry that is gone and was not reported yet; NULL: none.
+ * Nodes passed once are never looked at again. */
 static brc_node_change *move_source_of(move_list *m, const brc_entry *entry)
 {
     size_t lo = 0, hi = m->nsources;
@@ -73,8 +73,8 @@ static brc_node_change *move_source_of(move_list *m, const brc_entry *entry)
     return NULL;
 }
 
-/* The nodes under the path that are `what` are told by it: in the order of paths they are one
- * run, from "path/" on. */
+/* Reports of the path cover the nodes under it that are `what`: in the order of paths they
+ * are one run, from "path/" on. */
 static int tell_under(move_list *m, const char *path, int what, brc_error *err)
 {
     size_t lo = 0, hi = m->n;

@@ -5,7 +5,7 @@
 
 #include "../base/alloc.h"
 
-/* A node whose items are being gone through. The bytes are a copy. */
+/* A node whose items are being visited. The bytes are a copy. */
 typedef struct node_frame {
     struct node_frame *above;
     brc_oid id;
@@ -22,8 +22,8 @@ struct brc_node_walk {
     size_t level;
     brc_buf path;
     int left; /* the top node has been left, and goes at the next step */
-    /* what comes next: a node that has been told of, or has not */
-    int due; /* 1: to be told, 2: to be read */
+    /* what comes next: a node that was reported, or one that was not */
+    int due; /* 1: to be reported, 2: to be read */
     brc_oid due_id;
     brc_item due_claim;
     int due_has_claim, due_kind;
@@ -64,7 +64,7 @@ void brc_node_walk_free(brc_node_walk *w)
     free(w);
 }
 
-/* The map of a group or array, at the path that stands in w->path. */
+/* The map of a group or array, at the path in w->path. */
 static void node_walk_due_map(brc_node_walk *w, const brc_oid *map, int kind, size_t depth)
 {
     w->due = !brc_oid_is_zero(map);
@@ -116,7 +116,7 @@ static void step_at(const brc_node_walk *w, brc_node_step *out, int what, const 
     }
 }
 
-/* Tells of the node that is due. */
+/* Reports the node that is due. */
 static int node_walk_tell(brc_node_walk *w, brc_node_step *out)
 {
     step_at(w, out, BRC_AT_NODE, NULL);
@@ -219,7 +219,7 @@ static int node_walk_item(brc_node_walk *w, node_frame *f, brc_node_step *out, b
     out->facts = &f->facts;
     int rc = brc_node_next(&f->reader, &item, err);
     if (rc <= 0) {
-        out->level--; /* as NODE told it; f is freed at the next step */
+        out->level--; /* as NODE reported it; f is freed at the next step */
         return rc < 0 ? rc : 2;
     }
     if (item.is_child) {

@@ -32,7 +32,8 @@ int brc_ref_name_check(const char *name, brc_error *err)
             why = "it contains a control character";
     return why == NULL
                ? BRC_OK
-               : brc_fail(err, BRC_EINVAL, "'%.80s' is no name for a branch or tag: %s", name, why);
+               : brc_fail(err, BRC_EINVAL, "'%.80s' cannot be the name of a branch or tag: %s",
+                          name, why);
 }
 
 int brc_ref_full(char **out, const char *space, const char *name, brc_error *err)
@@ -47,7 +48,7 @@ int brc_ref_full(char **out, const char *space, const char *name, brc_error *err
 
 /* ---- times -------------------------------------------------------------------- */
 
-/* `digits` digits as a number from *at on; 0 where there are others. */
+/* The number in the next `digits` digits from *at on; 0 if there are other characters. */
 static int time_digits(const char **at, int digits, int *out)
 {
     *out = 0;
@@ -148,7 +149,8 @@ int brc_time_parse(int64_t *out, const char *text, brc_error *err)
         return BRC_OK;
     }
     return brc_fail(err, BRC_EINVAL,
-                    "'%.60s' is no time: write 2026-11-20T12:00:00Z or @seconds since 1970", text);
+                    "'%.60s' is not a time: write 2026-11-20T12:00:00Z or @seconds since 1970",
+                    text);
 }
 
 /* ---- revisions ---------------------------------------------------------------- */
@@ -197,7 +199,7 @@ static int rev_prefix(brc_store *store, const char *name, brc_oid *out, brc_erro
         return rev_unknown(store, name, err);
     if (n > 1)
         return brc_fail(err, BRC_EAMBIGUOUS,
-                        "'%s' is the beginning of several commit ids: write more", name);
+                        "'%s' is the beginning of several commit ids: give more digits", name);
     *out = found[0];
     return BRC_OK;
 }

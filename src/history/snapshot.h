@@ -32,18 +32,18 @@ size_t brc_entry_encode(uint8_t out[BRC_ENTRY_MAX], const brc_entry *entry, size
 BRC_MUST_USE int brc_entry_decode(brc_entry *out, brc_span bytes, size_t id_len, brc_error *err);
 int brc_entry_equal(const brc_entry *a, const brc_entry *b);
 
-/* A child as a group's map has it: the key is name and zero byte. BRC_ECORRUPT where the
- * name is not allowed, or the entry is damaged. */
+/* A child as a group's map has it: the key is its name and a zero byte. BRC_ECORRUPT if
+ * the name is not allowed or the entry is damaged. */
 BRC_MUST_USE int brc_child_decode(brc_entry *out, brc_span key, brc_span value, size_t id_len, brc_error *err);
 
 /* A child's key: its name and a zero byte. */
 BRC_MUST_USE int brc_child_key(brc_buf *out, const char *name, size_t len, brc_error *err);
 
-/* The entry at a path of a snapshot; kind 0 where there is none. */
+/* The entry at a path of a snapshot; kind 0 if there is none. */
 BRC_MUST_USE int brc_snapshot_find(brc_store *store, const brc_oid *snapshot, const char *path, brc_entry *out, brc_error *err);
-/* The same from an entry downwards; `path` is relative: "a/b", "" is itself. */
+/* The same from an entry downwards; `path` is relative: "a/b"; "" is the entry itself. */
 BRC_MUST_USE int brc_entry_find(brc_store *store, const brc_entry *from, const char *path, brc_entry *out, brc_error *err);
-/* Writes the snapshot whose root node is this. */
+/* Writes the snapshot with this root node. */
 BRC_MUST_USE int brc_snapshot_put(brc_store *store, const brc_entry *root, brc_oid *out, brc_error *err);
 
 /* The document's text, borrowed until the next call on the store. */

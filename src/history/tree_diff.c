@@ -1,7 +1,7 @@
 /*
- * Both sides are walked at once, from a list of places that are still to be looked at: the
- * depth of a hierarchy costs no stack. A node on one side alone is walked like one whose
- * other side is empty.
+ * Both sides are walked at once, with a list of the places that are still to be visited:
+ * a deep hierarchy takes no stack. A node on one side alone is walked as if the other
+ * side were empty.
  */
 #include "tree_diff.h"
 
@@ -12,7 +12,7 @@
 #include "budget.h"
 #include "moves.h"
 
-/* A place where the two sides' entries differ: kind 0 where a side has no node. */
+/* A place where the two sides' entries differ: kind 0 if a side has no node. */
 typedef struct diff_place {
     char *path;
     size_t depth; /* names in the path */
@@ -23,7 +23,7 @@ typedef struct diff_walk {
     brc_tree_diff *out;
     brc_store *store;
     brc_budget budget;
-    void *places; /* diff_place[]: still to be looked at */
+    void *places; /* diff_place[]: still to be visited */
     size_t n, cap;
     const diff_place *above; /* whose children are being listed */
 } diff_walk;
@@ -107,7 +107,7 @@ done:
     return rc;
 }
 
-/* The children that differ; of an array there are none. */
+/* The children that differ; an array has none. */
 static int place_children(diff_walk *w, const diff_place *place, brc_error *err)
 {
     brc_oid a, b;

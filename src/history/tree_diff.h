@@ -13,8 +13,9 @@ typedef struct brc_tree_diff {
     size_t n, cap;
 } brc_tree_diff;
 
-/* `path`: only this node and what is under it; NULL: all. A hierarchy beyond the limits of
- * snapshot.h is BRC_ECORRUPT, more nodes than the store allows to visit BRC_ELIMIT. */
+/* `path`: only this node and what is under it; NULL: all. A hierarchy beyond the limits
+ * of snapshot.h is BRC_ECORRUPT, and more nodes than the store allows one call to visit
+ * BRC_ELIMIT. */
 BRC_MUST_USE int brc_tree_diff_run(brc_tree_diff *out, brc_store *store, const brc_oid *a,
                                    const brc_oid *b, const char *path, brc_error *err);
 void brc_tree_diff_dispose(brc_tree_diff *diff);

@@ -120,7 +120,7 @@ static int walk_child_path(brc_tree_walk *w, const walk_level *l, const char *na
 
 /* ---- one group's children -------------------------------- */
 
-/* What comes behind a node that cannot be read is out of reach. */
+/* What follows a node that cannot be read is out of reach. */
 static void walk_end_map(walk_level *l)
 {
     brc_map_cursor_end(&l->map);
@@ -166,7 +166,7 @@ static int walk_next_rows(const brc_tree_walk *w, const walk_level *l, const cha
     return 1;
 }
 
-/* What the draft says of the child, in w->node; 0: nothing, 1: it is this. */
+/* What the draft says about the child, in w->node; 0: nothing, 1: it is there. */
 static int walk_draft_says(brc_tree_walk *w, size_t own, size_t name_end, brc_error *err)
 {
     const brc_draft_node *row = &w->rows[own];
@@ -202,7 +202,7 @@ static int walk_take_from_map(brc_tree_walk *w, walk_level *l, brc_span key, brc
                               err);
     if (rc == BRC_OK)
         rc = walk_child_path(w, l, (const char *)key.data, key.len - 1, err);
-    l->map_due = 1; /* the cursor steps on when the child has been given */
+    l->map_due = 1; /* the cursor moves on when the child has been given */
     return rc;
 }
 

@@ -1,12 +1,12 @@
 /*
  * Walking a hierarchy: every node at and under a path, groups before what is in them,
- * children by name. Nothing is held but a cursor for each level, so a walk through
- * millions of nodes takes no memory; draft rows, where there are any, are read once.
+ * children by name. It holds one cursor for each level, so a walk through millions of
+ * nodes takes little memory; draft rows, if there are any, are read once.
  *
- * What a walk gives has a name that is allowed, an entry that could be read, and a path
- * within BRC_DEPTH_MAX and BRC_PATH_MAX. What has not is BRC_ECORRUPT, with its path: the
- * next call goes on behind it. Objects never change, so a walk needs no transaction once
- * it has begun.
+ * Every node given has an allowed name, a readable entry, and a path within
+ * BRC_DEPTH_MAX and BRC_PATH_MAX. Any other is BRC_ECORRUPT, with its path; the next
+ * call goes on after it. Objects never change, so a walk needs no transaction once it
+ * has begun.
  */
 #ifndef BRC_HISTORY_TREE_WALK_H
 #define BRC_HISTORY_TREE_WALK_H
@@ -30,9 +30,9 @@ typedef struct brc_tree_node {
 
 typedef struct brc_tree_walk brc_tree_walk;
 
-/* From the node at `path`, in normal form, whose entry (and row) this is: it is given
- * first. branch: whose uncommitted changes lie over it, or NULL. To be called within a
- * transaction of either kind where there is one. */
+/* Starts at the node at `path` (in normal form), whose entry and row these are; it is
+ * given first. branch: the one whose uncommitted changes apply, or NULL. With a
+ * branch, call it within a transaction of either kind. */
 BRC_MUST_USE int brc_tree_walk_new(brc_tree_walk **out, brc_store *store, const char *path, const brc_entry *entry,
                                    int64_t row, const char *branch, int flags, brc_error *err);
 void brc_tree_walk_free(brc_tree_walk *walk);

@@ -1,10 +1,10 @@
 /*
- * Walking history. While it is a line, commits are read one by one. At the first
- * merge the rest is loaded at once, because only then is it known how many
- * children each commit has, and a commit waits for all of them: clocks that were
- * wrong change the order among the unrelated only.
+ * Walking history. While it is a line, commits are read one by one. At the first merge
+ * the rest is loaded at once, because only then is it known how many children each
+ * commit has, and a commit waits for all of them: wrong clocks change the order of
+ * unrelated commits only.
  *
- * What is hidden is not even loaded: all that lies behind a hidden commit is hidden too.
+ * Hidden commits are not even loaded: all ancestors of a hidden commit are hidden too.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ struct brc_walk {
     void *ready;       /* walk_commit *[]: a heap, the newest first */
     size_t nready, ready_cap;
     int has_end;
-    brc_oid end;       /* where the line ends, because what follows is hidden */
-    brc_reach *hidden; /* NULL: nothing, or `end` says it */
+    brc_oid end;       /* where the line ends because what follows is hidden */
+    brc_reach *hidden; /* NULL: none, or `end` says which */
 };
 
 int brc_walk_new(brc_walk **out, brc_store *store, const brc_oid *tip, brc_error *err)
@@ -70,7 +70,7 @@ void brc_walk_free(brc_walk *walk)
     free(walk);
 }
 
-/* *meets: 1 where the line from the walk's tip comes to `id` before a merge. */
+/* *meets: 1 if the line from the walk's tip reaches `id` before a merge. */
 static int line_meets(const brc_walk *walk, const brc_oid *id, int *meets, brc_error *err)
 {
     brc_oid at = walk->at;
@@ -89,7 +89,7 @@ static int line_meets(const brc_walk *walk, const brc_oid *id, int *meets, brc_e
     return BRC_OK;
 }
 
-/* Most often `tip` lies on the line itself: then its past need not be known. */
+/* Usually `tip` is on the line itself: then its past need not be known. */
 int brc_walk_hide(brc_walk *walk, const brc_oid *tip, brc_error *err)
 {
     if (!walk->more || brc_oid_is_zero(tip))
@@ -102,7 +102,7 @@ int brc_walk_hide(brc_walk *walk, const brc_oid *tip, brc_error *err)
     return brc_reach_from(walk->hidden, tip, err);
 }
 
-/* 1 where the commit is not to be given. */
+/* 1 if the commit must not be given. */
 static int walk_hides(const brc_walk *walk, const brc_oid *id, brc_error *err)
 {
     if (walk->has_end && brc_oid_cmp(id, &walk->end) == 0)

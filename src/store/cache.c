@@ -12,7 +12,7 @@ void brc_cache_init(brc_cache *cache, size_t limit)
     cache->limit = limit;
 }
 
-/* The id is a hash already: its first bytes choose the bucket. */
+/* An id is already a hash: its first bytes choose the bucket. */
 static size_t cache_bucket(const brc_cache *cache, const brc_oid *id)
 {
     uint64_t h;

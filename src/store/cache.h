@@ -1,6 +1,6 @@
 /*
- * Small objects in memory, by id. The least recently used go when the bytes held
- * pass the limit. Pinned ones stay until they are dropped together; they stand apart, so
+ * Small objects in memory, by id. The least recently used go when the bytes held exceed
+ * the limit. Pinned ones stay until they are dropped together; they are kept apart, so
  * that making room never meets them, and do not count against the limit.
  */
 #ifndef BRC_STORE_CACHE_H
@@ -30,9 +30,9 @@ typedef struct brc_cache {
 
 void brc_cache_init(brc_cache *cache, size_t limit);
 void brc_cache_dispose(brc_cache *cache);
-/* NULL where it is not there. Valid until the next add. */
+/* NULL if it is not there. Valid until the next add. */
 const brc_cached *brc_cache_find(brc_cache *cache, const brc_oid *id);
-/* Copies data; an entry that is there stays as it is, pinned or not. */
+/* Copies data; an entry that is already there stays as it is, pinned or not. */
 BRC_MUST_USE int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *data,
                                size_t len, int pinned, const brc_cached **out, brc_error *err);
 void brc_cache_drop_pinned(brc_cache *cache);

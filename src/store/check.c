@@ -1,13 +1,13 @@
-/* Checking the file below the objects: SQLite's own structures, and the form of every row.
- * A column of SQLite keeps whatever type was put into it. */
+/* Checking the file below the objects: SQLite's own structures, and the form of every
+ * row. A column in SQLite keeps whatever type was put into it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "db.h"
 
-/* Gives `line` for each fault; ?1 is the length of an id. */
+/* One line for each fault; ?1 is the length of an id. */
 static const char *const row_checks[] = {
-    "SELECT 'the setting ' || quote(substr(key,1,40)) || ' is not a text' FROM meta"
+    "SELECT 'the setting ' || quote(substr(key,1,40)) || ' is not text' FROM meta"
     " WHERE typeof(key)<>'text' OR (key<>'secret' AND typeof(value)<>'text')",
 
     "SELECT 'the setting ' || column1 || ' is missing' FROM (VALUES ('head'), ('may-ignore'))"
@@ -26,7 +26,7 @@ static const char *const row_checks[] = {
     "SELECT 'encoding ' || id || ' is not a numbered text' FROM encoding"
     " WHERE id<1 OR typeof(spec)<>'text' OR instr(CAST(spec AS BLOB), x'00')>0",
 
-    "SELECT 'the ref ' || quote(substr(name,1,80)) || ' has a wrong name, target or message'"
+    "SELECT 'the ref ' || quote(substr(name,1,80)) || ' has an invalid name, target or message'"
     " FROM ref WHERE typeof(name)<>'text' OR instr(CAST(name AS BLOB), x'00')>0"
     " OR (target IS NULL AND name NOT LIKE 'heads/%')"
     " OR (target IS NOT NULL AND (typeof(target)<>'blob' OR length(target)<>?1"
@@ -41,8 +41,8 @@ static const char *const row_checks[] = {
     " OR (new IS NOT NULL AND (typeof(new)<>'blob' OR length(new)<>?1"
     " OR new=zeroblob(?1)))",
 
-    "SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' have no branch, or a"
-    " wrong base' FROM draft WHERE typeof(branch)<>'text' OR instr(CAST(branch AS BLOB), x'00')>0"
+    "SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' have no branch, or an "
+    "invalid base' FROM draft WHERE typeof(branch)<>'text' OR instr(CAST(branch AS BLOB), x'00')>0"
     " OR 'heads/' || branch NOT IN (SELECT name FROM ref)"
     " OR (base IS NOT NULL AND (typeof(base)<>'blob' OR length(base)<>?1"
     " OR base=zeroblob(?1)))",
@@ -57,7 +57,8 @@ static const char *const row_checks[] = {
     " to no node' FROM draft_chunk WHERE node NOT IN (SELECT node FROM draft_node)"
     " OR typeof(key)<>'blob' OR (id IS NOT NULL AND (typeof(id)<>'blob' OR length(id)<>?1))",
 
-    "SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' is of no commit' FROM commit_info"
+    "SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' does not belong to a commit' FROM "
+    "commit_info"
     " WHERE typeof(id)<>'blob' OR id NOT IN (SELECT id FROM object WHERE kind=4)",
 };
 
@@ -73,7 +74,7 @@ static int tell_lines(brc_store *store, sqlite3_stmt *st,
     return rc;
 }
 
-/* These run once: they are not kept among the statements of every day. */
+/* These run once: they are not kept among the prepared statements. */
 static int run_check(brc_store *store, const char *sql, int (*found)(void *ctx, const char *line),
                      void *ctx, brc_error *err)
 {
@@ -117,7 +118,7 @@ int brc_store_each_id(brc_store *store, int what,
         return brc_fail_db(store, rc, "check it", err);
     while ((rc = brc_step(store, st, err)) > 0) {
         if (brc_column_id(store, st, 0, &id, NULL) < 0)
-            continue; /* told by the check of rows */
+            continue; /* the check of rows reports it */
         rc = each(ctx, &id, err);
         if (rc < 0)
             break;

@@ -37,14 +37,14 @@ static int db_code(int primary)
     }
 }
 
-/* What to do about damage: fsck is no help to itself, nor where the file cannot even be
- * opened. */
+/* What to do about damage: fsck cannot help itself, nor can it help if the file cannot
+ * even be opened. */
 static void fail_damaged(brc_store *store, const char *what, brc_error *err)
 {
     uint64_t is, should_be;
     if (brc_vfs_is_cut_short(store->vfs, &is, &should_be))
         brc_fail(err, BRC_ECORRUPT,
-                 "%s is cut short: it has %llu bytes and its header says %llu; restore it from a "
+                 "%s is truncated: it has %llu bytes and its header says %llu; restore it from a "
                  "copy", store->path, (unsigned long long)is, (unsigned long long)should_be);
     else if (!store->is_open)
         brc_fail(err, BRC_ECORRUPT,
@@ -62,8 +62,8 @@ static void fail_readonly(const char *path, int sqlite_rc, brc_error *err)
 {
     if (sqlite_rc == SQLITE_READONLY_ROLLBACK)
         brc_fail(err, BRC_EREADONLY,
-                 "%s holds what an interrupted writer left half done, and may not be written to "
-                 "undo it: open it as somebody who may, or look at it as it stands with "
+                 "%s holds what an interrupted writer left half done, and you may not write to it "
+                 "to undo that: open it as somebody who may, or look at it as it stands with "
                  "--no-recover", path);
     else
         brc_fail(err, BRC_EREADONLY, "%s cannot be written: %s", path, sqlite3_errstr(sqlite_rc));
@@ -132,7 +132,7 @@ int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *e
     return BRC_OK;
 }
 
-/* Every loop over rows comes through here, so each of them can be stopped. */
+/* Every loop over rows comes through here, so each can be stopped. */
 int brc_step(brc_store *store, sqlite3_stmt *stmt, brc_error *err)
 {
     int stop = brc_store_check_interrupt(store, err);
@@ -185,7 +185,7 @@ int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out
     memset(out, 0, sizeof(*out));
     if (sqlite3_column_type(stmt, column) != SQLITE_BLOB ||
         (size_t)sqlite3_column_bytes(stmt, column) != store->id_len)
-        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an id has the wrong form", store->path);
+        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an id is malformed", store->path);
     memcpy(out->bytes, sqlite3_column_blob(stmt, column), store->id_len);
     return BRC_OK;
 }
@@ -212,9 +212,10 @@ static int64_t random_pause_ns(brc_store *store, int64_t most)
     return (int64_t)(x % (uint64_t)most) + 1;
 }
 
-/* The lock goes to whoever asks when it is free, and a busy writer frees it for moments
- * only. So all ask at random times, and who has waited asks more often than who came
- * just now. Behind a long transaction, where nobody's turn comes, all ask less often. */
+/* The lock goes to whoever asks while it is free, and a busy writer frees it only for
+ * moments. So all ask at random times, and those who have waited ask more often than
+ * those who have just come. During a long transaction, when it is nobody's turn, all
+ * ask less often. */
 static int64_t longest_pause_ns(int64_t waited)
 {
     enum { US = 1000, MS = 1000 * US };
@@ -226,8 +227,8 @@ static void pause_ns(int64_t ns)
     nanosleep(&(struct timespec){ns / 1000000000, ns % 1000000000}, NULL);
 }
 
-/* Who has just committed is the first to ask again, and would get the lock each time.
- * Where others were met lately, they get a moment to ask. */
+/* Whoever has just committed is the first to ask again and would get the lock each
+ * time. If others were met recently, they are given a moment to ask. */
 static void let_others_in(brc_store *store)
 {
     enum { LATELY = 2000000000, MOMENT = 1000000 };
@@ -264,7 +265,7 @@ int brc_store_writable(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
-/* A transaction whose end failed for want of memory is still open. */
+/* A transaction whose end failed because memory ran out is still open. */
 static void end_leftover(brc_store *store)
 {
     if (!sqlite3_get_autocommit(store->db))
@@ -283,10 +284,10 @@ int brc_store_begin(brc_store *store, brc_error *err)
         BRC_TRY(brc_exec(store, "BEGIN IMMEDIATE", err));
         store->undo = 0;
     } else if (sqlite3_get_autocommit(store->db)) {
-        /* SQLite undid it when a step failed; what follows must not stand alone. */
+        /* SQLite undid it when a step failed; what follows must not be committed alone. */
         store->undo = 1;
         return brc_fail(err, BRC_EMISUSE,
-                        "an earlier step of this transaction failed: it is undone");
+                        "an earlier step of this transaction failed, so all of it was undone");
     }
     store->write_depth++;
     return BRC_OK;
@@ -333,9 +334,9 @@ void brc_store_walk_end(brc_store *store)
 void brc_store_rollback(brc_store *store)
 {
     brc_reader_close(store);
-    /* SQLite may have rolled back already: then this fails, and that is all right. */
+    /* SQLite may have rolled back already: then this fails, which does no harm. */
     sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-    /* What the transaction had added must not be found in memory any more. */
+    /* What the transaction added must no longer be found in memory. */
     brc_cache_clear(&store->cache);
     brc_encoding_cache_clear(&store->encodings);
     store_reset_page_cache(store);
@@ -365,7 +366,8 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
             return BRC_OK;
         }
     } else if (keep) {
-        rc = brc_fail(err, BRC_EMISUSE, "an earlier step of this transaction failed: it is undone");
+        rc = brc_fail(err, BRC_EMISUSE, "an earlier step of this transaction failed, so all of it "
+                                        "was undone");
     }
     brc_store_rollback(store);
     return rc;

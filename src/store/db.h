@@ -29,8 +29,8 @@ typedef struct brc_stmt_slot {
 
 struct brc_store {
     sqlite3 *db;
-    brc_vfs *vfs; /* that it was opened with */
-    char *path;   /* as the caller names it */
+    brc_vfs *vfs; /* with which it was opened */
+    char *path;   /* as the caller gave it */
     const brc_registry *registry;
     int readonly;
     int hash;
@@ -47,7 +47,7 @@ struct brc_store {
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
     int large_page_cache;
-    unsigned walks; /* of history, that run: see brc_store_walk_begin() */
+    unsigned walks; /* walks of history in progress: see brc_store_walk_begin() */
     int is_open, is_checked; /* what to do about damage depends on it */
     int wait_ms;
     uint64_t max_nodes;
@@ -60,7 +60,7 @@ struct brc_store {
     brc_encoding_cache encodings;
 };
 
-/* Maps SQLite's result to a code and a sentence: "<what> in <path>: ...". */
+/* Turns SQLite's result into a code and a sentence: "<what> in <path>: ...". */
 int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *err);
 /* The prepared statement of a literal, reset and without bindings. */
 BRC_MUST_USE int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *err);
@@ -74,10 +74,10 @@ BRC_MUST_USE int brc_exec(brc_store *store, const char *sql, brc_error *err);
 void brc_reader_close(brc_store *store);
 
 void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid *id); /* NULL: null */
-/* BRC_ECORRUPT where the column holds no id of the right length. */
+/* BRC_ECORRUPT if the column does not hold an id of the right length. */
 BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err);
 
-/* Counts an object that was added, and fits the page cache to what is written. */
+/* Counts an object that was added, and adapts the page cache to what is written. */
 void brc_store_inserted(brc_store *store, uint64_t bytes);
 /* Undoes the whole transaction, in the file and in memory. */
 void brc_store_rollback(brc_store *store);

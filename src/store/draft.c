@@ -2,8 +2,8 @@
  * Drafts: the uncommitted changes of a branch, as rows over a base snapshot.
  *
  * A row of draft_node says what a path is now; a path without a row is what its
- * nearest ancestor's entry says. Chunks hang on a row's number and not on its
- * path, so that moving a node moves no chunk.
+ * nearest ancestor's entry says. Chunks belong to a row's number and not to its path,
+ * so that moving a node moves no chunk.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -114,8 +114,8 @@ int brc_draft_node_get(brc_store *store, const char *branch, const char *path, i
     return rc;
 }
 
-/* The texts between which the paths under `path` lie: "/a/" and "/a0", for '0' is
- * the character behind '/'. Under the root all do. */
+/* The texts between which the paths under `path` are: "/a/" and "/a0", since '0'
+ * follows '/'. Under the root all are. */
 static int draft_range(const char *path, brc_buf *low, brc_buf *high, brc_error *err)
 {
     int root = strcmp(path, "/") == 0;
@@ -144,7 +144,7 @@ static int draft_rows_add(draft_rows *rows, const char *path, brc_draft_node **o
     return BRC_OK;
 }
 
-/* The row of the path itself, where there is one. */
+/* The row of the path itself, if there is one. */
 static int draft_rows_own(brc_store *store, const char *branch, const char *path, draft_rows *rows,
                           brc_error *err)
 {
@@ -163,7 +163,7 @@ static int draft_rows_own(brc_store *store, const char *branch, const char *path
     return BRC_OK;
 }
 
-/* Paths from `low` on, and before `high`: a search of the index and no scan. */
+/* Paths from `low` to before `high`: a search of the index, not a scan. */
 static int draft_range_stmt(brc_store *store, const char *branch, const brc_buf *low,
                             const brc_buf *high, sqlite3_stmt **out, brc_error *err)
 {
@@ -183,7 +183,7 @@ static const char *draft_row_path(sqlite3_stmt *st)
     return path != NULL ? path : "";
 }
 
-/* What is under `low` without its last slash. */
+/* Everything under `low` without its last slash. */
 static int draft_rows_under(brc_store *store, const char *branch, const brc_buf *low,
                             const brc_buf *high, draft_rows *rows, brc_error *err)
 {
@@ -232,8 +232,8 @@ done:
     return draft_rows_end(&rows, rc, out, n);
 }
 
-/* The children that have rows of their own. Where a row lies deeper, the search goes on
- * behind the child that it is under: "/a/x0" follows everything under "/a/x". */
+/* The children that have rows of their own. If a row is deeper, the search goes on
+ * after the child above it: "/a/x0" follows everything under "/a/x". */
 static int draft_rows_children(brc_store *store, const char *branch, brc_buf *low,
                                const brc_buf *high, draft_rows *rows, brc_error *err)
 {

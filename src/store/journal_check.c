@@ -1,12 +1,13 @@
 /*
- * See journal_check.h. SQLite plays back whatever lies there under the journal's name.
- * What can be known about it:
+ * See journal_check.h. SQLite plays back whatever has the journal's name. What can be
+ * known about it:
  *
  * Page 1 holds a counter that every transaction raises by one, so nearly every journal
  * holds page 1 as it was. SQLite writes page 1 once, when the transaction ends. So the
  * first sector of the file is either what the journal has of it, to the byte, or holds
- * the next counter. Any other counter is another state's. Without page 1 in the journal
- * the file's page 1 was not touched, and its number of pages must be the journal's.
+ * the next counter. Any other counter belongs to another state. If page 1 is not in
+ * the journal, the file's page 1 was not touched, and its number of pages must be the
+ * one in the journal.
  */
 #include "journal_check.h"
 
@@ -19,7 +20,7 @@
 #define COUNTER_AT 24
 #define PAGES_AT 28
 #define VALID_FOR_AT 92
-#define LOCK_BYTE 0x40000000 /* SQLite's: the page with it holds nothing */
+#define LOCK_BYTE 0x40000000 /* SQLite's: the page at this offset holds nothing */
 #define UNCOUNTED 0xffffffffu /* records to the end of the file, the last ones may be bad */
 
 static const uint8_t journal_mark[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
@@ -27,7 +28,7 @@ static const uint8_t journal_mark[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63
 typedef struct journal_walk {
     sqlite3_file *journal;
     sqlite3_int64 size, at;
-    uint32_t sector, page, pages; /* the header's sizes, and the file's pages before */
+    uint32_t sector, page, pages; /* the header's sizes, and how many pages the file had before */
     uint8_t *record;
     int verdict;
     int has_first; /* page 1 is among the records; it began with: */
@@ -140,7 +141,7 @@ static int walk_journal(journal_walk *w)
         w->at += w->sector;
         rc = read_records(w, header);
         w->at = (w->at + w->sector - 1) / w->sector * w->sector;
-        /* What follows without the mark was not synced: nothing relied on it. */
+        /* What follows without the mark was not synced: nothing relies on it. */
         if (rc != SQLITE_OK || w->at + w->sector > w->size)
             break;
         rc = read_bytes(w->journal, header, sizeof(header), w->at);
@@ -150,8 +151,8 @@ static int walk_journal(journal_walk *w)
     return rc;
 }
 
-/* Is this the number of pages that a file with this header has? Behind a file's pages
- * there may be bytes that belong to nothing; then the header's number is smaller. */
+/* Is this the number of pages that a file with this header has? There may be bytes
+ * after a file's pages that belong to nothing; then the header's number is smaller. */
 static int pages_are(const journal_walk *w, const uint8_t *header, sqlite3_int64 file_size)
 {
     uint32_t pages = big_endian(header + PAGES_AT);

@@ -1,5 +1,5 @@
 /*
- * Does a left rollback journal belong to the file as it is now?
+ * Does a rollback journal that was left behind belong to the file as it is now?
  *
  * A journal begins with a header: its mark, the number of records that were synced, a
  * random number, the file's pages before the transaction, the sector and page size, all
@@ -15,14 +15,14 @@ enum {
     BRC_JOURNAL_OWN = 0,   /* playing it back gives the state before the transaction */
     BRC_JOURNAL_NAMES_OTHER, /* it ends with the name of another file, to be deleted  */
     BRC_JOURNAL_NONE,      /* these bytes are not a rollback journal                    */
-    BRC_JOURNAL_DAMAGED,   /* it is cut short, or a checksum is wrong                */
+    BRC_JOURNAL_DAMAGED,   /* it is truncated, or a checksum is wrong                */
     BRC_JOURNAL_OTHER_STATE, /* it was written over another state of the file        */
     BRC_JOURNAL_OF_NEW_FILE /* the file was empty before the transaction             */
 };
 
-/* Both are open, and nobody else writes them: SQLite's result, and the verdict. */
+/* Both are open, and nobody else writes to them. Returns SQLite's result; the verdict goes to *out. */
 int brc_journal_check(sqlite3_file *file, sqlite3_file *journal, int *verdict);
-/* The same of the journal's end alone: OWN or NAMES_OTHER. */
+/* The same for the end of the journal alone: OWN or NAMES_OTHER. */
 int brc_journal_check_end(sqlite3_file *journal, int *verdict);
 
 #endif

@@ -6,15 +6,15 @@
 
 #include "db.h"
 
-/* No document, node or commit is larger. */
+/* The largest document, node or commit. */
 #define OBJECT_MAX ((uint64_t)64 << 20)
 
-/* SQLite's own limit for one value: what claims to be more is not there, and nobody
- * should allocate it. */
+/* SQLite's own limit for one value: anything that claims to be larger cannot be there,
+ * and must not be allocated. */
 #define STORED_MAX 0x7fffffff
 
-/* A claim beyond this is compared with the bytes that are there before anyone reserves
- * memory for it; below, the search for the blob would cost more than the memory. */
+/* A claim beyond this is compared with the bytes that are there before memory is
+ * reserved for it; below it, the search for the blob would cost more than the memory. */
 #define CLAIM_MAX ((uint64_t)1 << 20)
 
 #define OBJECT_COLUMNS "kind, encoding, blob, size, stored, checksum, guard, backend"
@@ -52,8 +52,8 @@ static int object_check_claim(brc_store *store, const brc_object *o, brc_error *
     return rc < 0 ? rc : there == o->stored ? BRC_OK : object_missing_bytes(store, o, err);
 }
 
-/* Reads OBJECT_COLUMNS from column `at` on. Columns keep whatever type was put into them,
- * and a number of 64 bits may be no kind in its low 32. */
+/* Reads OBJECT_COLUMNS from column `at` on. Columns keep whatever type was put into
+ * them, and the low 32 bits of a wrong number could look like a kind. */
 static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_object *o,
                            brc_error *err)
 {
@@ -79,7 +79,7 @@ static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_objec
                         store->path);
     BRC_TRY(object_check_claim(store, o, err));
     int rc = brc_encoding_digest(store, o->encoding, &o->digest, err);
-    if (rc == BRC_ECORRUPT) /* no such encoding: then the checksum will not match */
+    if (rc == BRC_ECORRUPT) /* no such encoding: the checksum will not match */
         o->digest = UINT64_MAX;
     else if (rc < 0)
         return rc;
@@ -325,7 +325,8 @@ static int object_check_id(brc_store *store, const brc_object *o, const void *da
     brc_oid id = brc_hash_object(store->hash, o->kind, data, len);
     if (brc_oid_cmp(&id, &o->id) == 0)
         return BRC_OK;
-    return brc_fail(err, BRC_ECORRUPT, "object %s is damaged: its content has another hash; run "
+    return brc_fail(err, BRC_ECORRUPT, "object %s is damaged: its content does not match its id; "
+                                       "run "
                                        "'breccia fsck'",
                     brc_oid_format(hex, &o->id));
 }
@@ -412,7 +413,8 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
     uint64_t guard = brc_hash_guard(store->secret, data, len);
     if (o.found && o.kind != kind)
         return brc_fail(err, BRC_ECORRUPT,
-                        "%s is damaged: object %s has another kind than its id; run 'breccia fsck'",
+                        "%s is damaged: object %s is not of the kind that its id says; run "
+                        "'breccia fsck'",
                         store->path, brc_oid_format(hex, id));
     if (o.found)
         return brc_object_same(store, &o, data, len, guard, err);

@@ -37,7 +37,7 @@ static int db_settings(brc_store *store, brc_error *err)
 {
     /* Nodes have a cache of their own, so that of SQLite's pages can be small. EXTRA:
      * with FULL the folder is not synced when the journal is deleted, and a journal
-     * that is there again after a loss of power undoes an acknowledged commit. */
+     * that reappears after a loss of power would undo an acknowledged commit. */
     return brc_exec(store,
                     "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA synchronous=EXTRA;"
                     "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;" BRC_PAGE_CACHE,
@@ -49,7 +49,7 @@ static int db_create_file(const char *path, brc_error *err)
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return errno == EEXIST
-                   ? brc_fail(err, BRC_EEXISTS, "%s exists already: it was left as it is", path)
+                   ? brc_fail(err, BRC_EEXISTS, "%s exists already and was left as it is", path)
                    : brc_fail_os(err, errno, "cannot create", path);
     close(fd);
     return BRC_OK;
@@ -159,8 +159,8 @@ static void db_disconnect(brc_store *store)
     store->db = NULL;
 }
 
-/* A writer that ended in the middle left a journal, which a reader may not play
- * back: a connection that may write does it. */
+/* A writer that ended in the middle left a journal, which a reader may not play back:
+ * a connection that may write does that. */
 static int roll_back_left_journal(brc_store *store, int flags, brc_error *err)
 {
     flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
@@ -190,8 +190,8 @@ static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t no
         BRC_TRY(db_connect(store, flags, how, err));
         rc = store_load(store, err);
     }
-    /* On read-only media there may be no locks. With a journal beside it the file is only
-     * half of what it says, and is not read without them. */
+    /* On read-only media there may be no locks. With a journal beside it the file may be
+     * in the middle of a change, and is not read without locks. */
     if (rc == BRC_EIO && store->readonly && !brc_vfs_has_journal(store->vfs)) {
         db_disconnect(store);
         BRC_TRY(db_connect(store, flags, BRC_VFS_UNLOCKED, err));
@@ -218,12 +218,12 @@ static int store_check_path(const char *path, brc_error *err)
     return BRC_OK;
 }
 
-/* A new file has no journal yet: one that is there belongs to something else. */
+/* A new file has no journal yet: if there is one, it belongs to something else. */
 static int store_check_journal(const brc_store *store, brc_error *err)
 {
     if (brc_vfs_has_journal(store->vfs))
         return brc_fail(err, BRC_EEXISTS,
-                        "%s was not made: %s-journal is in its way, left by an earlier file of "
+                        "%s was not created: %s-journal is in the way, left by an earlier file of "
                         "that name; move it away", store->path, store->path);
     return BRC_OK;
 }

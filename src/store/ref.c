@@ -37,7 +37,7 @@ static int ref_find(brc_store *store, const char *name, int *found, int *has_tar
     return rc;
 }
 
-/* "heads/main" is told as "branch 'main'". */
+/* "heads/main" is shown as "branch 'main'". */
 static const char *ref_kind(const char *name)
 {
     return strncmp(name, "tags/", 5) == 0 ? "tag" : "branch";
@@ -95,7 +95,7 @@ int brc_ref_list(brc_store *store, const char *prefix, brc_ref_row **out, size_t
     int rc;
     while ((rc = brc_step(store, st, err)) > 0) {
         const char *name = (const char *)sqlite3_column_text(st, 0);
-        if (name != NULL && strncmp(name, prefix, strlen(prefix)) != 0) { /* behind the last */
+        if (name != NULL && strncmp(name, prefix, strlen(prefix)) != 0) { /* after the last */
             rc = BRC_OK;
             break;
         }

@@ -1,9 +1,9 @@
 /*
  * The schema: made from the embedded text, and compared with it on every opening.
  *
- * SQLite runs what a file's schema says (views, triggers, generated columns), so
- * a stranger's file is refused unless its schema is ours to the byte. SQLite
- * keeps the text of a CREATE statement as it was given, without the semicolon.
+ * SQLite runs what a file's schema says (views, triggers, generated columns), so a
+ * stranger's file is refused unless its schema is ours, byte for byte. SQLite keeps
+ * the text of a CREATE statement as it was given, without the semicolon.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 static const char *const schema_texts[] = {brc_sql_durable, brc_sql_derived};
 
-/* The next statement at or behind *at: from a line that starts with CREATE to the
+/* The next statement at or after *at: from a line that starts with CREATE to the
  * semicolon that ends a line. 0 where there is none. */
 static int schema_next(const char **at, const char **start, size_t *len)
 {
@@ -48,8 +48,8 @@ int brc_schema_create(brc_store *store, brc_error *err)
 static int schema_is_unsafe(brc_store *store, const char *name, brc_error *err)
 {
     return brc_fail(err, BRC_EFORMAT,
-                    "%s is not a safe repository: its schema differs from this format's at '%s'; "
-                    "it was not opened",
+                    "%s is not a safe repository: its schema differs from that of this format at "
+                    "'%s'; it was not opened",
                     store->path, name);
 }
 
@@ -103,7 +103,7 @@ int brc_schema_check(brc_store *store, brc_error *err)
     BRC_TRY(schema_pragma(store, "PRAGMA user_version", &format, err));
     if (format != BRC_FORMAT)
         return brc_fail(err, BRC_EFORMAT,
-                        "%s has format %lld, this breccia reads format %d: use a newer one",
+                        "%s has format %lld, and this breccia reads format %d: use a newer one",
                         store->path, (long long)format, BRC_FORMAT);
     /* Indexes that constraints make have no text; they follow from their tables. */
     BRC_TRY(brc_stmt(store,

@@ -21,7 +21,7 @@ BRC_MUST_USE int brc_store_open(brc_store **out, const char *path, const brc_ope
                                 const brc_registry *reg, int64_t now_us, brc_error *err);
 void brc_store_close(brc_store *store);
 const char *brc_store_path(const brc_store *store);
-/* While fsck runs, errors about damage do not tell to run it. */
+/* While fsck runs, errors about damage do not say to run it. */
 void brc_store_checking(brc_store *store, int is_checked);
 int brc_store_hash(const brc_store *store);
 size_t brc_store_id_len(const brc_store *store);
@@ -29,27 +29,27 @@ const uint8_t *brc_store_secret(const brc_store *store); /* BRC_SECRET_LEN bytes
 int brc_store_readonly(const brc_store *store);
 /* Nodes of the hierarchy that one call may visit: history/budget.h counts them. */
 uint64_t brc_store_max_nodes(const brc_store *store);
-/* From any thread, and signal handlers. */
+/* From any thread or signal handler. */
 void brc_store_interrupt(brc_store *store);
 BRC_MUST_USE int brc_store_check_interrupt(brc_store *store, brc_error *err);
-/* Not 0 once it is interrupted; for other threads. */
+/* Not 0 once it is interrupted. From any thread. */
 const atomic_int *brc_store_interrupted(const brc_store *store);
 
-/* Write transactions nest; only the outermost end commits, and only where no
- * inner one asked to undo. Reading ones keep one view of refs and drafts. */
+/* Write transactions nest; only the outermost end commits, and only if no inner one
+ * asked to undo. Read transactions keep one view of refs and drafts. */
 BRC_MUST_USE int brc_store_begin(brc_store *store, brc_error *err);
-/* keep 0 undoes everything since the outermost begin and never fails. */
+/* With keep 0 it undoes everything since the outermost begin and never fails. */
 BRC_MUST_USE int brc_store_end(brc_store *store, int keep, brc_error *err);
 BRC_MUST_USE int brc_store_begin_read(brc_store *store, brc_error *err);
 void brc_store_end_read(brc_store *store);
 /* Between these, pages of the hash index are kept in memory: a walk through much of
- * history meets them in no order, again and again. Pairs nest. */
+ * history needs them in random order, again and again. Pairs nest. */
 void brc_store_walk_begin(brc_store *store);
 void brc_store_walk_end(brc_store *store);
-/* Fails with BRC_EREADONLY where the file cannot be written. */
+/* Fails with BRC_EREADONLY if the file cannot be written. */
 BRC_MUST_USE int brc_store_writable(brc_store *store, brc_error *err);
-/* Counts changes of refs and drafts by this or another connection: equal numbers,
- * nothing has changed in between. */
+/* Counts changes of refs and drafts by this or another connection: if two numbers are
+ * equal, nothing has changed in between. */
 BRC_MUST_USE int brc_store_version(brc_store *store, uint64_t *version, brc_error *err);
 
 /* ---- objects -------------------------------- */
@@ -66,48 +66,48 @@ typedef struct brc_object {
     int found;
 } brc_object;
 
-/* Looks up n ids, in the order of their hashes: `found` is set in each. */
+/* Looks up n ids, in the order of their hashes, and sets `found` in each. */
 BRC_MUST_USE int brc_objects_find(brc_store *store, brc_object *const *objects, size_t n, brc_error *err);
-/* The stored bytes into memory of object->stored bytes. Their checksum is the
- * caller's to verify: brc_object_verify(), on any thread. */
+/* Reads the stored bytes into memory for object->stored bytes. The caller verifies
+ * their checksum: brc_object_verify(), on any thread. */
 BRC_MUST_USE int brc_object_fetch(brc_store *store, const brc_object *object, uint8_t *into, brc_error *err);
 BRC_MUST_USE int brc_object_verify(const brc_object *object, const void *stored, brc_error *err);
-/* Adds a row and its bytes; size, stored, kind, encoding, checksum and guard are
- * filled in. The id must not be there. */
+/* Adds a row and its bytes; the caller has filled in size, stored, kind, encoding,
+ * checksum and guard. The id must not be there yet. */
 BRC_MUST_USE int brc_object_insert(brc_store *store, const brc_object *object, const void *stored, brc_error *err);
 /* Is what is stored under object->id really `data`? Objects of up to 4 KiB are
- * compared, larger ones by their guard. BRC_ECOLLISION where not. */
+ * compared, larger ones by their guard. BRC_ECOLLISION if not. */
 BRC_MUST_USE int brc_object_same(brc_store *store, const brc_object *object, const void *data, size_t len,
                                  uint64_t guard, brc_error *err);
-/* BRC_ECORRUPT: something names this id, and there is no such object. From any thread. */
+/* BRC_ECORRUPT: something refers to this id, and there is no such object. From any thread. */
 int brc_object_missing(const brc_oid *id, brc_error *err);
 /* BRC_ECOLLISION: what is stored under this id is something else. From any thread. */
 int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *err);
-/* A row moves to other stored bytes of the same content (re-encoding). */
+/* Lets a row point to other stored bytes of the same content (re-encoding). */
 BRC_MUST_USE int brc_object_replace(brc_store *store, const brc_object *object, const void *stored, brc_error *err);
 
-/* Small objects (documents, nodes, commits), stored as they are. Put gives the id
- * and adds the object where it is not there. Get checks kind, checksum and id.
- * Nodes and documents are cached. */
+/* Small objects (documents, nodes, commits), stored as they are. Put gives the id and
+ * adds the object if it is not there. Get checks kind, checksum and id. Nodes and
+ * documents are cached. */
 BRC_MUST_USE int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_oid *id, brc_error *err);
 /* Borrowed until the next call on the store. */
 BRC_MUST_USE int brc_store_get(brc_store *store, int kind, const brc_oid *id, brc_span *out, brc_error *err);
 /* Any object's canonical bytes, with its encoding's codecs. verify: also the id. */
 BRC_MUST_USE int brc_store_decode(brc_store *store, const brc_object *object, int verify, brc_buf *out, brc_error *err);
 
-/* Between these, brc_store_put() keeps objects in memory and the file unchanged:
- * for looking at what a commit would be. They nest not. */
+/* Between these, brc_store_put() keeps objects in memory and leaves the file
+ * unchanged, to look at what a commit would be. These calls do not nest. */
 void brc_store_scratch_begin(brc_store *store);
 void brc_store_scratch_end(brc_store *store);
 
-/* The next rows of the index behind `after` (zero: from the start), by id: at most
+/* The next rows of the index after `after` (zero: from the start), by id: at most
  * `cap`; *n is 0 at the end. A row that contradicts itself is not `found`. */
 BRC_MUST_USE int brc_objects_page(brc_store *store, const brc_oid *after, brc_object *out, size_t cap, size_t *n, brc_error *err);
 /* Checks SQLite's own structures: `found` gets a line for each fault (check.c). */
 BRC_MUST_USE int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx, brc_error *err);
-/* The same of the form of every row: types, lengths, which rows belong together. */
+/* The same for the form of every row: types, lengths, which rows belong together. */
 BRC_MUST_USE int brc_store_check_rows(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx, brc_error *err);
-/* Every commit's id, or every id in the operation log; those that are none are left out. */
+/* Every commit's id, or every id in the operation log, without malformed ones. */
 enum { BRC_IDS_OF_COMMITS = 1, BRC_IDS_IN_OPLOG = 2 };
 BRC_MUST_USE int brc_store_each_id(brc_store *store, int what, int (*each)(void *ctx, const brc_oid *id, brc_error *err),
                                    void *ctx, brc_error *err);
@@ -119,17 +119,17 @@ BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *e
 
 /* ---- encodings -------------------------------- */
 
-/* The number of an encoding's specification, which is added where it is new. */
+/* The number of an encoding's specification, which is added if it is new. */
 BRC_MUST_USE int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err);
 /* brc_hash_encoding() of its specification. */
 BRC_MUST_USE int brc_encoding_digest(brc_store *store, int64_t id, uint64_t *digest, brc_error *err);
-/* The same as intern, without adding it: -1 where it is not there. */
+/* The same as intern, without adding it: -1 if it is not there. */
 BRC_MUST_USE int brc_encoding_find(brc_store *store, const char *spec, int64_t *id, brc_error *err);
 /* Its specification, borrowed until the next call on the store; NULL for encoding 0. */
 BRC_MUST_USE int brc_encoding_spec(brc_store *store, int64_t id, const char **spec, brc_error *err);
 /* Its chain, borrowed from the store; NULL for encoding 0, and for opaque ones, whose
- * objects are bytes of a chunk that could not be decoded when they were stored.
- * BRC_EUNSUPPORTED where this build lacks a codec. */
+ * objects are the bytes of chunks that could not be decoded when they were stored.
+ * BRC_EUNSUPPORTED if this build lacks a codec. */
 BRC_MUST_USE int brc_encoding_chain(brc_store *store, int64_t id, const brc_chain **out, brc_error *err);
 
 /* ---- refs --------------------------------------------------------------------------
@@ -142,18 +142,18 @@ typedef struct brc_ref_row {
     char *message;
 } brc_ref_row;
 void brc_ref_rows_free(brc_ref_row *rows, size_t n);
-/* BRC_ENOTFOUND where there is none. */
+/* BRC_ENOTFOUND if there is none. */
 BRC_MUST_USE int brc_ref_get(brc_store *store, const char *name, int *has_target, brc_oid *target, brc_error *err);
 /* Rows whose name begins with `prefix`, by name. */
 BRC_MUST_USE int brc_ref_list(brc_store *store, const char *prefix, brc_ref_row **out, size_t *n, brc_error *err);
-/* Sets or makes a ref; target NULL: a branch without a commit. Where `check`, its
+/* Sets or creates a ref; target NULL: a branch without a commit. If `check`, its
  * target must be *expect (NULL: none, or no such ref), else BRC_ESTALE. */
 BRC_MUST_USE int brc_ref_put(brc_store *store, const char *name, const brc_oid *target, const char *message,
                              const char *op, int check, const brc_oid *expect, int64_t time_us, brc_error *err);
 BRC_MUST_USE int brc_ref_delete(brc_store *store, const char *name, int64_t time_us, brc_error *err);
 /* Its target at that time, from the operation log. BRC_ENOTFOUND before the first. */
 BRC_MUST_USE int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *target, brc_error *err);
-/* Writes a row of the operation log that moves no ref. */
+/* Writes a row of the operation log without moving a ref. */
 BRC_MUST_USE int brc_oplog_add(brc_store *store, const char *op, const char *name,
                                const brc_oid *from, const brc_oid *to, int64_t time_us,
                                brc_error *err);
@@ -162,7 +162,7 @@ BRC_MUST_USE int brc_oplog_add(brc_store *store, const char *op, const char *nam
 BRC_MUST_USE int brc_head_get(brc_store *store, const char **branch, brc_error *err);
 BRC_MUST_USE int brc_head_set(brc_store *store, const char *branch, brc_error *err);
 
-/* *same: 1 where the commit has a derived row, and it says what the commit does. */
+/* *same: 1 if the commit has a derived row that agrees with it. */
 BRC_MUST_USE int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same, brc_error *err);
 /* The derived row of a commit. */
 BRC_MUST_USE int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *err);
@@ -177,7 +177,7 @@ typedef struct brc_draft_node {
 } brc_draft_node;
 void brc_draft_nodes_free(brc_draft_node *nodes, size_t n);
 
-/* *has: 1 and the base where the branch has a draft (*has_base 0: the empty one). */
+/* *has: 1, and the base, if the branch has a draft (*has_base 0: the empty one). */
 BRC_MUST_USE int brc_draft_get(brc_store *store, const char *branch, int *has, int *has_base, brc_oid *base, brc_error *err);
 BRC_MUST_USE int brc_draft_start(brc_store *store, const char *branch, const brc_oid *base, brc_error *err);
 /* Drops the draft with all its rows. */
@@ -187,13 +187,13 @@ BRC_MUST_USE int brc_draft_rename(brc_store *store, const char *from, const char
 /* The row of one path: *found 0 or 1; out->path is NULL. */
 BRC_MUST_USE int brc_draft_node_get(brc_store *store, const char *branch, const char *path,
                                     int *found, brc_draft_node *out, brc_error *err);
-/* Rows of `path` (where `self`) and of what is under it, by path. */
+/* Rows of `path` (if `self`) and of what is under it, by path. */
 BRC_MUST_USE int brc_draft_node_list(brc_store *store, const char *branch, const char *path,
                                      int self, brc_draft_node **out, size_t *n, brc_error *err);
 /* Rows of the children of `path`, by path: those further down are not read. */
 BRC_MUST_USE int brc_draft_child_list(brc_store *store, const char *branch, const char *path,
                                       brc_draft_node **out, size_t *n, brc_error *err);
-/* Sets or makes a row; *node its key. */
+/* Sets or creates a row; *node is its key. */
 BRC_MUST_USE int brc_draft_node_put(brc_store *store, const char *branch, const char *path,
                                     const void *entry, size_t entry_len, int64_t *node,
                                     brc_error *err);
@@ -210,7 +210,7 @@ BRC_MUST_USE int brc_draft_chunk_get(brc_store *store, int64_t node, const void 
 typedef int (*brc_draft_chunk_fn)(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id, brc_error *err);
 /* Every row of the node by key; id NULL: dropped. */
 BRC_MUST_USE int brc_draft_chunk_each(brc_store *store, int64_t node, brc_draft_chunk_fn each, void *ctx, brc_error *err);
-/* At most `most` of them, those behind the key `after` (data NULL: from the first on). */
+/* At most `most` of them, after the key `after` (data NULL: from the first on). */
 BRC_MUST_USE int brc_draft_chunk_page(brc_store *store, int64_t node, brc_span after, size_t most,
                                       brc_draft_chunk_fn each, void *ctx, brc_error *err);
 BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, int64_t node, int *any, brc_error *err);

@@ -1,13 +1,14 @@
 /*
- * See vfs.h. Which calls of SQLite's mean what, as its pager has them:
+ * See vfs.h. What SQLite's calls mean, according to its pager:
  *
- * - It looks for a journal whenever it takes the first lock (xAccess). One that is there
- *   while nobody holds RESERVED is hot, and it takes EXCLUSIVE, and opens the journal to
- *   write without SQLITE_OPEN_CREATE. That is the only such open, and nobody else writes
- *   either file then: there the journal is judged. A living writer's is never met there.
- * - A writer opens its own journal with SQLITE_OPEN_CREATE. What is there already is one
- *   whose header was not written to the end: it counts for nothing and is written over.
- * - Whatever else it opens, asks for or deletes comes out of a journal's bytes.
+ * - It looks for a journal whenever it takes the first lock (xAccess). A journal that is there
+ *   while nobody holds RESERVED is hot: SQLite takes EXCLUSIVE and opens the journal for
+ *   writing, without SQLITE_OPEN_CREATE. That is the only such open, and nobody else writes
+ *   to either file then: there the journal is judged. The journal of a living writer is
+ *   never met there.
+ * - A writer opens its own journal with SQLITE_OPEN_CREATE. One that is already there has a
+ *   header that was not written to the end: it counts for nothing and is overwritten.
+ * - Whatever else it opens, asks for or deletes comes from the bytes of a journal.
  */
 #include "vfs.h"
 
@@ -28,10 +29,10 @@ struct brc_vfs {
     char name[40];
     sqlite3_vfs *base;
     char *file, *journal; /* where they lie */
-    char *shown;          /* what the user calls the file */
+    char *shown;          /* the user's name for the file */
     unsigned how;
     struct vfs_file *main; /* of the open connection */
-    int refused;           /* a brc_code, with its sentence */
+    int refused;           /* a brc_code and its sentence */
     brc_error refusal;
 };
 
@@ -39,7 +40,7 @@ typedef struct vfs_file {
     sqlite3_file file;
     brc_vfs *v;
     int is_main;
-    int lock; /* SQLITE_LOCK_* that it holds */
+    int lock; /* the SQLITE_LOCK_* that it holds */
     sqlite3_file *real;
 } vfs_file;
 
@@ -75,12 +76,12 @@ static int refuse_verdict(brc_vfs *v, int verdict)
 {
     switch (verdict) {
     case BRC_JOURNAL_NAMES_OTHER:
-        return refuse_journal(v, "names another file, which playing it back would delete, so it is "
-                                 "not this file's own");
+        return refuse_journal(v, "names another file, which playing it back would delete, so it "
+                                 "does not belong to this file");
     case BRC_JOURNAL_NONE:
         return refuse_journal(v, "is not a rollback journal");
     case BRC_JOURNAL_DAMAGED:
-        return refuse_journal(v, "is cut short or damaged, and cannot undo what an interrupted "
+        return refuse_journal(v, "is truncated or damaged, and cannot undo what an interrupted "
                                  "writer left half done");
     case BRC_JOURNAL_OTHER_STATE:
         return refuse_journal(v, "belongs to another state of the file (was a copy put in the "
@@ -207,7 +208,7 @@ static int vfs_device(sqlite3_file *file)
     return f->is_main && (f->v->how & BRC_VFS_UNLOCKED) ? what | SQLITE_IOCAP_IMMUTABLE : what;
 }
 
-/* Version 1: neither shared memory, so no WAL, nor mapped pages. */
+/* Version 1: no shared memory, so no WAL, and no mapped pages. */
 static const sqlite3_io_methods vfs_methods = {
     .iVersion = 1,
     .xClose = vfs_close,
@@ -226,13 +227,13 @@ static const sqlite3_io_methods vfs_methods = {
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-/* What lies under the journal's name must be a file with that one name: through a link
- * SQLite would write, cut or delete something else. */
+/* What has the journal's name must be a file with that one name: through a link SQLite
+ * would write, truncate or delete something else. */
 static int journal_is_plain(brc_vfs *v)
 {
     struct stat st;
     if (lstat(v->journal, &st) != 0)
-        return SQLITE_OK; /* gone, or what opening it will say */
+        return SQLITE_OK; /* it is gone, or opening it will say why */
     if (!S_ISREG(st.st_mode))
         return refuse_journal(v, S_ISLNK(st.st_mode) ? "is a symbolic link, so it is not this "
                                                        "file's own"
@@ -264,7 +265,7 @@ static int open_journal(brc_vfs *v, const char *name, vfs_file *f, int flags, in
     int rc = journal_is_plain(v);
     if (!to_write && rc == BRC_VFS_REFUSED) {
         v->refused = BRC_OK;
-        return SQLITE_CANTOPEN; /* SQLite takes it for hot then, and comes back with the lock */
+        return SQLITE_CANTOPEN; /* then SQLite takes it for hot and comes back with the lock */
     }
     if (rc == SQLITE_OK)
         rc = v->base->xOpen(v->base, name, f->real, flags, out);
@@ -279,7 +280,7 @@ static int open_journal(brc_vfs *v, const char *name, vfs_file *f, int flags, in
 static int refuse_name(brc_vfs *v, const char *name)
 {
     char why[sizeof(v->refusal.message)];
-    snprintf(why, sizeof(why), "%s: SQLite asked for the file %s, which has no part in it",
+    snprintf(why, sizeof(why), "%s: SQLite asked for the file %s, which does not belong to it",
              v->shown, name != NULL ? name : "for temporary data");
     return refuse(v, BRC_ECORRUPT, why);
 }
@@ -329,7 +330,7 @@ static int is_side_file(const brc_vfs *v, const char *name)
            (strcmp(name + len, "-wal") == 0 || strcmp(name + len, "-shm") == 0);
 }
 
-/* Outside WAL mode a -wal is nothing of the file's, and WAL mode is not read. */
+/* Outside WAL mode a -wal file does not belong to the file, and WAL mode is not read. */
 static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *out)
 {
     brc_vfs *v = guard_of(vfs);
@@ -343,7 +344,7 @@ static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *out)
     return v->base->xAccess(v->base, name, flags, out);
 }
 
-/* It was resolved once, and means the same file ever after. */
+/* It was resolved once and means the same file from then on. */
 static int vfs_full_path(sqlite3_vfs *vfs, const char *name, int len, char *out)
 {
     (void)vfs;
@@ -382,7 +383,7 @@ static int vfs_last_error(sqlite3_vfs *vfs, int len, char *out)
 
 static void fill_in_vfs(brc_vfs *v)
 {
-    /* Unique among those that live, so connections may be opened at the same time. */
+    /* Unique among the open ones, so connections may be opened at the same time. */
     snprintf(v->name, sizeof(v->name), "breccia-%p", (void *)v);
     v->vfs = (sqlite3_vfs){
         .iVersion = 1,

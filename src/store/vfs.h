@@ -1,11 +1,11 @@
 /*
- * A thin VFS between SQLite and the one that does the work: it opens and deletes
- * FILE and FILE-journal alone, and judges a left journal before SQLite plays it back.
- * docs/decisions/0011-a-thin-vfs.md says why.
+ * A thin VFS between SQLite and the VFS that does the work: it opens and deletes FILE
+ * and FILE-journal alone, and judges a journal that was left behind before SQLite
+ * plays it back. docs/decisions/0011-a-thin-vfs.md says why.
  *
- * One belongs to one store, and lives longer than the connection made with it. What
- * it refuses comes back to the caller as REFUSED from SQLite; brc_vfs_refusal() then
- * has the sentence.
+ * Each belongs to one store, and outlives the connection made with it. What it refuses
+ * comes back to the caller as REFUSED from SQLite; brc_vfs_refusal() then has the
+ * sentence.
  */
 #ifndef BRC_STORE_VFS_H
 #define BRC_STORE_VFS_H
@@ -17,29 +17,29 @@
 
 typedef struct brc_vfs brc_vfs;
 
-/* The result of SQLite for what the VFS refused; SQLite itself never gives it to us. */
+/* SQLite's result for what the VFS refused; SQLite itself never returns it. */
 #define BRC_VFS_REFUSED SQLITE_PERM
 
 enum {
-    BRC_VFS_NO_JOURNAL = 1, /* a left journal is not looked for                    */
-    BRC_VFS_UNLOCKED = 2    /* nobody writes the file: no locks, and no journal    */
+    BRC_VFS_NO_JOURNAL = 1, /* journals that were left behind are not looked for   */
+    BRC_VFS_UNLOCKED = 2    /* nobody writes to the file: no locks and no journal  */
 };
 
 /* `path` is resolved now and names the file in messages; `base` is the name of a
- * registered VFS, NULL for the default one. The file must be there. */
+ * registered VFS, NULL for the default one. The file must exist. */
 BRC_MUST_USE int brc_vfs_new(brc_vfs **out, const char *path, const char *base, brc_error *err);
-/* After the connection was closed. */
+/* To be called after the connection was closed. */
 void brc_vfs_free(brc_vfs *vfs);
-/* As sqlite3_open_v2() of the file; one connection at a time. */
+/* Like sqlite3_open_v2() for the file; one connection at a time. */
 BRC_MUST_USE int brc_vfs_connect(brc_vfs *vfs, sqlite3 **db, int flags, unsigned how);
 
-/* Fails with what was refused last, and forgets it; BRC_OK where nothing was. */
+/* Fails with what was refused last, and forgets it; BRC_OK if nothing was. */
 int brc_vfs_refusal(brc_vfs *vfs, brc_error *err);
 /* Is there anything under the name of the file's journal? */
 int brc_vfs_has_journal(const brc_vfs *vfs);
-/* After a file of our own making could not be made: its journal goes with it. */
+/* After creating a file has failed: its journal goes with it. */
 void brc_vfs_remove_journal(const brc_vfs *vfs);
-/* Is the file shorter than its header says? Only while it is connected. */
+/* Is the file shorter than its header says? Only while a connection is open. */
 int brc_vfs_is_cut_short(const brc_vfs *vfs, uint64_t *is, uint64_t *should_be);
 
 #endif

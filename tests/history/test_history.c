@@ -307,8 +307,8 @@ START_TEST(revisions_that_name_nothing_say_why)
         { "main@{@1}", "no commit at that time", BRC_ENOTFOUND },
         { "nope@{@5}", "no commit at that time", BRC_ENOTFOUND },
         { "main@{@5", "no branch, tag or commit", BRC_ENOTFOUND },
-        { "main@{}", "is no time", BRC_EINVAL },
-        { "main@{yesterday}", "is no time", BRC_EINVAL },
+        { "main@{}", "is not a time", BRC_EINVAL },
+        { "main@{yesterday}", "is not a time", BRC_EINVAL },
         { "main@{@5}x", "no branch, tag or commit", BRC_ENOTFOUND },
     };
     brc_oid got;
@@ -348,7 +348,7 @@ START_TEST(a_prefix_of_several_ids_is_ambiguous)
     ck_assert_uint_ne(a, b);
     ck_assert_uint_lt(lonely, N);
     brc_oid_format(hex, &ids[a])[4] = '\0';
-    FAILS(BRC_EAMBIGUOUS, "several commit ids: write more",
+    FAILS(BRC_EAMBIGUOUS, "several commit ids: give more digits",
           brc_rev_resolve(kit.store, hex, &got, &kit.err));
     brc_oid_format(hex, &ids[a]);
     brc_oid_format(other, &ids[b]);
@@ -418,7 +418,7 @@ START_TEST(times_are_read)
         int64_t got;
         int rc = brc_time_parse(&got, wrong[i], &kit.err);
         ck_assert_msg(rc == BRC_EINVAL, "'%s' is taken", wrong[i]);
-        ck_assert_ptr_nonnull(strstr(kit.err.message, "is no time"));
+        ck_assert_ptr_nonnull(strstr(kit.err.message, "is not a time"));
     }
 }
 END_TEST
@@ -438,7 +438,7 @@ START_TEST(names_of_branches_and_tags)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         int rc = brc_ref_name_check(wrong[i], &kit.err);
         ck_assert_msg(rc == BRC_EINVAL, "'%s' is taken", wrong[i]);
-        ck_assert_ptr_nonnull(strstr(kit.err.message, "is no name for a branch or tag"));
+        ck_assert_ptr_nonnull(strstr(kit.err.message, "cannot be the name of a branch or tag"));
     }
     memset(longest, 'n', sizeof(longest));
     longest[256] = '\0';

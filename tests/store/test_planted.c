@@ -211,18 +211,18 @@ START_TEST(f01_made_up_journals_are_refused)
         break;
     case 2:
         made = journal_kit_header(pages, 16384, 1);
-        plant(&made, "cut short or damaged"); /* a record is promised */
+        plant(&made, "truncated or damaged"); /* a record is promised */
         break;
     case 3:
         made = journal_kit_header(pages, 16384, 1);
         journal_kit_page(&made, 2, file.data + 16384, 16384);
         made.data[made.len - 1] ^= 1;
-        plant(&made, "cut short or damaged");
+        plant(&made, "truncated or damaged");
         break;
     case 4:
         made = journal_kit_header(pages, 16384, 1);
         journal_kit_page(&made, 0, file.data, 16384);
-        plant(&made, "cut short or damaged");
+        plant(&made, "truncated or damaged");
         break;
     case 5:
         made = journal_kit_header(pages, 3, 0);
@@ -347,7 +347,7 @@ START_TEST(f01_a_new_file_takes_no_old_journal)
         journal_kit_name(&made, victim, 0);
     store_kit_put(journal, &made);
     ck_assert_int_eq(unlink(kit.file), 0);
-    KIT_FAILS(&kit, BRC_EEXISTS, "is in its way", store_kit_try(&kit, BRC_OPEN_CREATE, 0));
+    KIT_FAILS(&kit, BRC_EEXISTS, "is in the way", store_kit_try(&kit, BRC_OPEN_CREATE, 0));
     ck_assert_int_eq(brc_file_kind(kit.file), 0);
     KIT_TRUE(store_kit_same(journal, &made));
     OK(brc_file_write(kit.file, "", 0, &kit.err)); /* SQLite deletes it beside an empty file */

@@ -276,7 +276,7 @@ START_TEST(other_content_with_the_right_checksum_has_another_hash)
     snprintf(sql, sizeof(sql), "UPDATE blob SET data=CAST('{\"a\":9}' AS BLOB);"
                                "UPDATE object SET checksum=%" PRId64, (int64_t)checksum);
     change(sql, &id, &id);
-    GET_FAILS(BRC_KIND_DOCUMENT, &id, BRC_ECORRUPT, "its content has another hash");
+    GET_FAILS(BRC_KIND_DOCUMENT, &id, BRC_ECORRUPT, "its content does not match its id");
 }
 END_TEST
 
@@ -289,7 +289,7 @@ START_TEST(ids_of_a_wrong_length_are_damage)
     change("UPDATE object SET id=substr(id,1,15)", &id, &id);
     KIT_OK(&kit, brc_objects_page(kit.store, &after, page, 4, &n, &kit.err));
     ck_assert_uint_eq(n, 0); /* the check of rows tells of it */
-    KIT_FAILS(&kit, BRC_ECORRUPT, "wrong form",
+    KIT_FAILS(&kit, BRC_ECORRUPT, "an id is malformed",
               brc_objects_by_prefix(kit.store, BRC_KIND_COMMIT, "", found, &n, &kit.err));
     change("UPDATE object SET id='text'", &id, &id);
     KIT_OK(&kit, brc_objects_page(kit.store, &after, page, 4, &n, &kit.err)); /* sorts before */
@@ -474,7 +474,7 @@ START_TEST(transactions_nest)
     KIT_OK(&kit, brc_store_put(kit.store, BRC_KIND_NODE, "2", 1, &id, &kit.err));
     KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
     KIT_OK(&kit, brc_store_end(kit.store, 0, &kit.err));
-    KIT_FAILS(&kit, BRC_EMISUSE, "it is undone", brc_store_end(kit.store, 1, &kit.err));
+    KIT_FAILS(&kit, BRC_EMISUSE, "so all of it was undone", brc_store_end(kit.store, 1, &kit.err));
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object"), 1);
     GET_FAILS(BRC_KIND_NODE, &id, BRC_ECORRUPT, "is missing");
 

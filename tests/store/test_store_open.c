@@ -235,7 +235,7 @@ END_TEST
 START_TEST(a_newer_format_and_unknown_features_are_refused)
 {
     store_kit_sql(&kit, "PRAGMA user_version=2");
-    refused(BRC_EFORMAT, "format 2, this breccia reads format 1: use a newer one");
+    refused(BRC_EFORMAT, "format 2, and this breccia reads format 1: use a newer one");
     store_kit_sql(&kit, "PRAGMA user_version=1;"
                         "UPDATE meta SET value='time-travel' WHERE key='must-understand'");
     refused(BRC_EFORMAT, "features that this breccia lacks (time-travel)");

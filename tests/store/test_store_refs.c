@@ -278,8 +278,8 @@ START_TEST(a_ref_of_a_wrong_form_is_damage)
     store_kit_close(&kit);
     store_kit_sql(&kit, "UPDATE ref SET target=x'0102'");
     store_kit_open(&kit);
-    FAILS(BRC_ECORRUPT, "wrong form", brc_ref_get(kit.store, "heads/main", &has, &got, &kit.err));
-    FAILS(BRC_ECORRUPT, "wrong form", brc_ref_list(kit.store, "", &rows, &n, &kit.err));
+    FAILS(BRC_ECORRUPT, "malformed", brc_ref_get(kit.store, "heads/main", &has, &got, &kit.err));
+    FAILS(BRC_ECORRUPT, "an id is malformed", brc_ref_list(kit.store, "", &rows, &n, &kit.err));
     ck_assert_ptr_null(rows);
 }
 END_TEST
@@ -529,11 +529,11 @@ START_TEST(a_draft_of_a_wrong_form_is_damage)
                         "INSERT INTO draft_node VALUES (1, 'main', '/a', 7);"
                         "INSERT INTO draft_chunk VALUES (1, x'01', x'0203')");
     store_kit_open(&kit);
-    FAILS(BRC_ECORRUPT, "wrong form",
+    FAILS(BRC_ECORRUPT, "an id is malformed",
           brc_draft_get(kit.store, "main", &has, &has_base, &got, &kit.err));
-    FAILS(BRC_ECORRUPT, "wrong form",
+    FAILS(BRC_ECORRUPT, "an id is malformed",
           brc_draft_chunk_get(kit.store, 1, "\1", 1, &state, &got, &kit.err));
-    FAILS(BRC_ECORRUPT, "wrong form",
+    FAILS(BRC_ECORRUPT, "an id is malformed",
           brc_draft_chunk_each(kit.store, 1, list_chunk, &list, &kit.err));
 }
 END_TEST
