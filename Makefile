@@ -47,6 +47,7 @@ PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
 LATE_LIBS  = $(eval LATE_LIBS := $$(shell pkg-config --libs $(LATE_PACKAGES)) -lhdf5_hl)$(LATE_LIBS)
 SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
+SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
 CHECK_LIBS = $(eval CHECK_LIBS := $$(shell pkg-config --libs check))$(CHECK_LIBS)
 
 COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
@@ -79,7 +80,7 @@ FUZZ_MAIN  := $(call objects,tests/fuzz/main.c)
 FUZZ_KIT   := $(call objects,tests/kit/row_edits.c tests/kit/battery.c tests/kit/sample_repo.c)
 FUZZ_OBJS  := $(filter-out $(FUZZ_MAIN),$(call objects,tests/fuzz/*.c))
 TEST_OBJS  := $(filter-out $(KIT_MAIN),$(call objects,tests/*/test_*.c tests/kit/*.c tests/main.c)) \
-              $(FUZZ_OBJS)
+              $(FUZZ_OBJS) $(CONVERT_OBJS)
 PLUGIN_OBJS := $(call objects,tests/plugins/*.c)
 TEST_PLUGINS = $(patsubst $(OBJ)/%.o,$(OUT)/%.so,$(PLUGIN_OBJS))
 OOM_OBJS   := $(call objects,tests/oom/*.c)
@@ -185,8 +186,10 @@ $(OBJ)/breccia: $(CLI_OBJS) $(OBJ)/libbreccia.a
 
 # Each has the part that all of them share, and its own.
 .SECONDEXPANSION:
+.PRECIOUS: $(OBJ)/convert_%
 CONVERT_LIBS_hdf5 = $(eval CONVERT_LIBS_hdf5 := $$(shell pkg-config --libs hdf5) -lhdf5_hl)$(CONVERT_LIBS_hdf5)
 CONVERT_LIBS_netcdf = $(eval CONVERT_LIBS_netcdf := $$(shell pkg-config --libs netcdf hdf5))$(CONVERT_LIBS_netcdf)
+CONVERT_LIBS = $(CONVERT_LIBS_hdf5) $(CONVERT_LIBS_netcdf) $(SANDBOX_LIBS)
 $(OBJ)/convert_%: $$(call objects,src/convert/$$*/*.c src/convert/lib/*.c) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $^ $(CONVERT_LIBS_$*) $(SANDBOX_LIBS) $(LIBS)
@@ -194,7 +197,7 @@ $(OBJ)/convert_%: $$(call objects,src/convert/$$*/*.c src/convert/lib/*.c) $(OBJ
 # With the command's parts, so that tests can see them.
 $(OBJ)/run: $(TEST_OBJS) $(filter-out $(OBJ)/cli/main.o,$(CLI_OBJS)) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -rdynamic -o $@ $^ $(CHECK_LIBS) $(LATE_LIBS) $(LIBS)
+	$(Q)$(LINK) -rdynamic -o $@ $^ $(CHECK_LIBS) $(CONVERT_LIBS) $(LIBS)
 
 $(OBJ)/codec_kit: $(KIT_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
@@ -210,9 +213,9 @@ $(OBJ)/oom: $(OOM_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
-$(OBJ)/fuzz: $(FUZZ_MAIN) $(FUZZ_OBJS) $(FUZZ_KIT) $(OBJ)/libbreccia.a
+$(OBJ)/fuzz: $(FUZZ_MAIN) $(FUZZ_OBJS) $(FUZZ_KIT) $(CONVERT_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
-	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(CONVERT_LIBS) $(LIBS)
 
 $(OBJ)/bench: $(BENCH_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)

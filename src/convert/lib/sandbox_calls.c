@@ -93,8 +93,6 @@ static int add_rules(scmp_filter_ctx filter, int writing)
         rc = allow_opening(filter, "openat", 2, writing);
     if (rc == 0)
         rc = allow_opening(filter, "open", 1, writing);
-    if (rc == 0 && writing)
-        rc = allow_call(filter, "unlink");
     return rc == 0 ? allow_own(filter) : rc;
 }
 

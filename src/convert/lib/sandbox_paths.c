@@ -36,8 +36,7 @@ int brc_sandbox_paths(const char *file, int writing, brc_error *err)
 
 #define READ_RIGHTS (LANDLOCK_ACCESS_FS_READ_FILE)
 #define FOLDER_RIGHTS                                                                              \
-    (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |  \
-     LANDLOCK_ACCESS_FS_REMOVE_FILE)
+    (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG)
 #define LIBRARY_RIGHTS                                                                             \
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_EXECUTE)
 #define FILTER_FOLDER "/usr/local/hdf5/lib/plugin" /* where libhdf5 looks by itself */
