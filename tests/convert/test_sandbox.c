@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,9 +27,9 @@ static char own[512], other[512], fresh[512];
 static void start_files(void)
 {
     exchange_folder_start(&kit);
-    strcpy(own, exchange_text(&kit, "in/own", "own"));
-    strcpy(other, exchange_text(&kit, "other", "other"));
-    strcpy(fresh, exchange_path(&kit, "in/fresh"));
+    snprintf(own, sizeof(own), "%s", exchange_text(&kit, "in/own", "own"));
+    snprintf(other, sizeof(other), "%s", exchange_text(&kit, "other", "other"));
+    snprintf(fresh, sizeof(fresh), "%s", exchange_path(&kit, "in/fresh"));
 }
 
 static void stop_files(void)
