@@ -303,9 +303,9 @@ static void read_job_dispose(brc_window_job *base)
 /* Errors that items kept. */
 static void read_forget(brc_window *w)
 {
-    for (size_t i = 0; i < w->cap; i++) {
+    for (size_t i = 0; i < w->n; i++) {
         read_job *job = (read_job *)w->jobs[i];
-        for (size_t j = 0; job != NULL && j < JOB_ITEMS; j++) {
+        for (size_t j = 0; j < JOB_ITEMS; j++) {
             free(job->items[j].why);
             job->items[j].why = NULL;
         }

@@ -5,7 +5,10 @@
 
 #include "../base/alloc.h"
 
-/* Jobs are numbered as they are filled; job i lies in place i % cap. Of those in the
+/* Places for jobs that are over, while those before them are on their way. */
+#define PLACES_PER_JOB 4
+
+/* Jobs are numbered as they are filled; job i lies in place i % nplaces. Of those in the
  * window, [head, mid) are in the last stage and [mid, tail) in the first of two. */
 typedef struct window_run {
     brc_window *w;
@@ -14,14 +17,19 @@ typedef struct window_run {
     size_t memory, in_flight, largest; /* bytes: of all jobs, and of one so far   */
     size_t head, mid, tail;
     int more;        /* fill has not come to the end                             */
+    int later;       /* fill waits for something to be settled or finished       */
     int failed;      /* the code of a failed fill, told after what came before   */
     brc_error error; /* ... and its error                                        */
-    brc_window_job **settling;
 } window_run;
+
+static brc_window_job **place_at(const window_run *run, size_t i)
+{
+    return &run->w->places[i % run->w->nplaces];
+}
 
 static brc_window_job *job_at(const window_run *run, size_t i)
 {
-    return run->w->jobs[i % run->w->cap];
+    return *place_at(run, i);
 }
 
 static void window_job_run(brc_job *base, unsigned worker)
@@ -44,26 +52,34 @@ static void window_submit(window_run *run, brc_window_job *job, int stage)
 
 static int window_is_done(const window_run *run, brc_window_job *job)
 {
-    return job->ran_here || brc_group_is_done(run->group, &job->job);
+    return job == NULL || job->ran_here || brc_group_is_done(run->group, &job->job);
 }
 
 /* ---- the three steps on the caller's thread -------------------------------- */
 
-/* The next place, with a job in it. */
-static int window_place(window_run *run, brc_window_job **out, brc_error *err)
+/* A job that is free, which it still is. */
+static int window_job(window_run *run, brc_window_job **out, brc_error *err)
 {
     brc_window *w = run->w;
     void *p;
-    brc_window_job **place = &w->jobs[run->tail % w->cap];
-    if (*place == NULL) {
+    if (w->nfree == 0) {
         BRC_TRY(brc_new(&p, w->job_size, err));
-        *place = p;
+        w->free[w->nfree++] = w->jobs[w->n++] = p;
     }
-    *out = *place;
+    *out = w->free[w->nfree - 1];
     (*out)->window = w;
     (*out)->rc = BRC_OK;
     (*out)->bytes = 0;
+    (*out)->is_over = 0;
     return BRC_OK;
+}
+
+static void window_release(window_run *run, size_t i)
+{
+    brc_window_job **place = place_at(run, i);
+    run->in_flight -= (*place)->bytes;
+    run->w->free[run->w->nfree++] = *place;
+    *place = NULL;
 }
 
 /* One more job, which is not submitted yet. A failure waits for what came before. */
@@ -71,9 +87,15 @@ static int window_fill(window_run *run)
 {
     brc_window_job *job;
     const brc_window_ops *ops = run->w->ops;
-    int rc = window_place(run, &job, &run->error);
+    int rc = window_job(run, &job, &run->error);
     if (rc == BRC_OK)
         rc = ops->fill(ops->ctx, job, &run->error);
+    if (rc == BRC_WINDOW_LATER && run->head == run->tail)
+        rc = brc_fail(&run->error, BRC_EINTERNAL, "a flow waits for nothing");
+    if (rc == BRC_WINDOW_LATER) {
+        run->later = 1;
+        return 0;
+    }
     if (rc < 0)
         run->failed = rc;
     if (rc <= 0) {
@@ -83,7 +105,8 @@ static int window_fill(window_run *run)
     run->in_flight += job->bytes;
     if (job->bytes > run->largest)
         run->largest = job->bytes;
-    run->tail++;
+    run->w->nfree--;
+    *place_at(run, run->tail++) = job;
     return 1;
 }
 
@@ -101,6 +124,7 @@ static void window_settle(window_run *run)
 {
     const brc_window_ops *ops = run->w->ops;
     size_t n = 0;
+    run->later = 0;
     while (run->mid + n < run->tail && window_is_done(run, job_at(run, run->mid + n))) {
         brc_window_job *job = job_at(run, run->mid + n);
         if (job->rc < 0) {
@@ -109,16 +133,20 @@ static void window_settle(window_run *run)
             break;
         }
         run->in_flight -= job->bytes;
-        run->settling[n++] = job;
+        run->w->settling[n++] = job;
     }
-    int rc = n > 0 ? ops->settle(ops->ctx, run->settling, n, &run->error) : BRC_OK;
+    int rc = n > 0 ? ops->settle(ops->ctx, run->w->settling, n, &run->error) : BRC_OK;
     if (rc < 0) {
         window_cut(run, run->mid, rc);
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        run->in_flight += run->settling[i]->bytes;
-        window_submit(run, run->settling[i], 1);
+        brc_window_job *job = run->w->settling[i];
+        run->in_flight += job->bytes;
+        if (job->is_over)
+            window_release(run, run->mid + i);
+        else
+            window_submit(run, job, 1);
     }
     run->mid += n;
 }
@@ -127,13 +155,17 @@ static int window_finish(window_run *run, brc_error *err)
 {
     brc_window_job *job = job_at(run, run->head);
     const brc_window_ops *ops = run->w->ops;
+    if (job == NULL) {
+        run->head++;
+        return BRC_OK;
+    }
     if (job->rc < 0 && err != NULL)
         *err = job->error;
     BRC_TRY(job->rc);
     if (ops->finish != NULL)
         BRC_TRY(ops->finish(ops->ctx, job, err));
-    run->in_flight -= job->bytes;
-    run->head++;
+    window_release(run, run->head++);
+    run->later = 0;
     return BRC_OK;
 }
 
@@ -143,8 +175,9 @@ static int window_finish(window_run *run, brc_error *err)
  * is in the window. */
 static int window_has_room(const window_run *run)
 {
-    size_t n = run->tail - run->head;
-    return run->more && n < run->w->cap &&
+    size_t n = run->w->n - run->w->nfree;
+    return run->more && !run->later && n < run->w->cap &&
+           run->tail - run->head < run->w->nplaces &&
            (n == 0 || run->in_flight + run->largest <= run->memory);
 }
 
@@ -207,8 +240,10 @@ int brc_window_run(brc_window *w, brc_pool *pool, size_t memory, const brc_windo
                    brc_error *err)
 {
     window_run run = {.w = w, .pool = pool, .memory = memory, .more = 1};
-    run.settling = w->jobs + w->cap;
     w->ops = ops;
+    w->nfree = 0;
+    for (size_t i = w->n; i-- > 0;) /* a run that failed left some in their places */
+        w->free[w->nfree++] = w->jobs[i];
     int rc = window_run_all(&run, err);
     brc_group_free(run.group); /* waits */
     return rc;
@@ -218,15 +253,20 @@ int brc_window_init(brc_window *w, size_t cap, size_t job_size,
                     void (*dispose)(brc_window_job *job), brc_error *err)
 {
     void *p;
-    BRC_TRY(brc_new_array(&p, 2 * cap, sizeof(brc_window_job *), err)); /* and those that settle */
+    const size_t nplaces = cap * PLACES_PER_JOB;
+    BRC_TRY(brc_new_array(&p, 3 * cap + nplaces, sizeof(brc_window_job *), err));
     *w = (brc_window){.jobs = p, .cap = cap, .job_size = job_size, .dispose = dispose};
+    w->free = w->jobs + cap;
+    w->settling = w->free + cap;
+    w->places = w->settling + cap;
+    w->nplaces = nplaces;
     return BRC_OK;
 }
 
 void brc_window_dispose(brc_window *w)
 {
-    for (size_t i = 0; i < w->cap; i++) {
-        if (w->jobs[i] != NULL && w->dispose != NULL)
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->dispose != NULL)
             w->dispose(w->jobs[i]);
         free(w->jobs[i]);
     }

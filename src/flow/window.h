@@ -23,12 +23,19 @@ typedef struct brc_window_job {
     struct brc_window *window;
     int stage, rc, ran_here;
     size_t bytes; /* that it holds: set by fill, and by settle where it changes  */
+    int is_over;  /* set by settle: there is no second stage, and nothing to finish; it
+                     makes room for another while those before it are on their way  */
     brc_error error;
 } brc_window_job;
 
+/* Of fill: there will be more, but not before something that is on its way has been settled
+ * or finished. */
+#define BRC_WINDOW_LATER 2
+
 typedef struct brc_window_ops {
     void *ctx;
-    int (*fill)(void *ctx, brc_window_job *job, brc_error *err); /* 1; 0 at the end */
+    /* 1; 0 at the end; BRC_WINDOW_LATER */
+    int (*fill)(void *ctx, brc_window_job *job, brc_error *err);
     /* `worker` is below the number of the pool's threads, and nobody else's meanwhile. */
     int (*run)(void *ctx, brc_window_job *job, int stage, unsigned worker, brc_error *err);
     /* The next jobs in order that are through with stage 0. NULL: there is one stage. */
@@ -36,11 +43,16 @@ typedef struct brc_window_ops {
     int (*finish)(void *ctx, brc_window_job *job, brc_error *err); /* NULL: nothing to do */
 } brc_window_ops;
 
-/* Its jobs, with the buffers that they hold, are kept from one run to the next. */
+/* Its jobs, with the buffers that they hold, are kept from one run to the next; the one that
+ * was released last is used first. */
 typedef struct brc_window {
-    brc_window_job **jobs; /* made when they are first needed                     */
-    size_t cap;            /* how many there may be                               */
+    brc_window_job **jobs; /* those that were made: n of them                     */
+    size_t n, cap;         /* how many there may be                               */
     size_t job_size;
+    brc_window_job **free; /* of them                                             */
+    size_t nfree;
+    brc_window_job **places, **settling; /* in order; NULL: it is over            */
+    size_t nplaces;
     void (*dispose)(brc_window_job *job); /* releases what a job holds            */
     const brc_window_ops *ops;            /* of the run                           */
 } brc_window;

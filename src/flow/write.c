@@ -7,9 +7,6 @@
 #include "../base/alloc.h"
 #include "../nd/shape.h"
 
-/* A job carries items until they have this many bytes. */
-#define JOB_BYTES ((size_t)256 << 10)
-#define JOB_ITEMS 64
 #define JOBS_PER_THREAD 6
 /* Buffers up to this size are kept from one call to the next. */
 #define KEPT_BYTES ((size_t)1 << 20)
@@ -19,7 +16,7 @@
 typedef struct write_job {
     brc_window_job base; /* first: jobs are found by it */
     size_t n;
-    brc_write_item items[JOB_ITEMS];
+    brc_write_item items[BRC_WRITE_ITEMS];
 } write_job;
 
 /* What is looked up together. */
@@ -103,6 +100,8 @@ static int write_hash(write_run *run, brc_scratch *scratch, brc_write_item *item
     const brc_write_ops *ops = run->ops;
     if (!ops->encoded)
         BRC_TRY(ops->gather(ops->ctx, item, scratch, err));
+    if (item->is_piece)
+        return BRC_OK;
     int lossy = item->chain != NULL && brc_chain_is_lossy(item->chain);
     if (lossy && !ops->encoded)
         BRC_TRY(write_encode(scratch, item, err));
@@ -149,7 +148,7 @@ static int write_compare(write_run *run, unsigned worker, brc_write_item *item, 
 static int write_prepare(write_run *run, unsigned worker, brc_write_item *item, brc_error *err)
 {
     brc_scratch *scratch = run->pipe->workers[worker].scratch;
-    if (item->is_fill)
+    if (item->is_fill || item->is_piece)
         return BRC_OK;
     if (item->is_known)
         return item->compares ? write_compare(run, worker, item, err) : BRC_OK;
@@ -206,7 +205,7 @@ static int write_load_old(write_run *run, brc_write_item *item, brc_error *err)
 
 static int write_load_olds(write_run *run, write_job *job, brc_error *err)
 {
-    brc_object *asked[JOB_ITEMS];
+    brc_object *asked[BRC_WRITE_ITEMS];
     size_t n = 0;
     for (size_t i = 0; i < job->n; i++)
         if (!job->items[i].old.found && !brc_oid_is_zero(&job->items[i].old.id))
@@ -231,12 +230,17 @@ static void write_clear(brc_write_item *item)
     item->stored.len = item->own.len = 0;
 }
 
-static size_t write_held(const write_job *job)
+/* What a job holds, as far as can be said when it is filled: each chunk is gathered and
+ * encoded. */
+static size_t write_job_bytes(const write_run *run, const write_job *job)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; i < job->n; i++)
-        bytes += job->items[i].stored.cap + job->items[i].own.cap;
-    return bytes;
+    size_t held = 0, guess = 0;
+    for (size_t i = 0; i < job->n; i++) {
+        const brc_write_item *item = &job->items[i];
+        held += item->stored.cap + item->own.cap;
+        guess += item->is_piece ? item->stored.cap + item->len : 2 * run->ops->len;
+    }
+    return held > guess ? held : guess;
 }
 
 static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
@@ -245,11 +249,11 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     write_job *job = (write_job *)base;
     for (size_t i = 0; i < run->job_items; i++)
         write_clear(&job->items[i]);
-    BRC_TRY(run->ops->list(run->ops->ctx, job->items, run->job_items, &job->n, err));
+    int rc = run->ops->list(run->ops->ctx, job->items, run->job_items, &job->n, err);
+    if (rc != BRC_OK)
+        return rc;
     BRC_TRY(write_load_olds(run, job, err));
-    /* Each is gathered and encoded, as far as can be said now. */
-    size_t held = write_held(job), guess = 2 * job->n * run->ops->len;
-    base->bytes = held > guess ? held : guess;
+    base->bytes = write_job_bytes(run, job);
     return job->n > 0;
 }
 
@@ -310,6 +314,8 @@ static int write_known(write_run *run, brc_write_item *item, const brc_object *t
 
 static int write_settle_item(write_run *run, brc_write_item *item, settling *s, brc_error *err)
 {
+    if (item->is_piece)
+        return run->ops->done(run->ops->ctx, item, err);
     if (item->is_fill)
         return BRC_OK;
     if (run->ops->replace)
@@ -332,13 +338,13 @@ static int write_settling(write_run *run, size_t n, brc_error *err)
     void *p;
     settling *s = &run->settling;
     s->n = 0;
-    if (n * JOB_ITEMS <= s->cap)
+    if (n * BRC_WRITE_ITEMS <= s->cap)
         return BRC_OK;
-    BRC_TRY(brc_new_array(&p, n * JOB_ITEMS,
+    BRC_TRY(brc_new_array(&p, n * BRC_WRITE_ITEMS,
                           sizeof(brc_object) + sizeof(brc_object *) + sizeof(brc_write_item *),
                           err));
     free(s->objects);
-    s->cap = n * JOB_ITEMS;
+    s->cap = n * BRC_WRITE_ITEMS;
     s->objects = p;
     s->asked = (brc_object **)(s->objects + s->cap);
     s->items = (brc_write_item **)(s->asked + s->cap);
@@ -352,10 +358,12 @@ static int write_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_er
     BRC_TRY(write_settling(run, n, err));
     for (size_t i = 0; i < n; i++) {
         write_job *job = (write_job *)jobs[i];
+        job->base.is_over = 1;
         for (size_t j = 0; j < job->n; j++) {
             int rc = write_settle_item(run, &job->items[j], s, err);
             if (rc < 0)
                 return write_named(run, &job->items[j], rc, err);
+            job->base.is_over &= job->items[j].is_piece;
         }
     }
     BRC_TRY(brc_objects_find(run->store, s->asked, s->n, err));
@@ -390,6 +398,8 @@ static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err)
     write_job *job = (write_job *)base;
     for (size_t i = 0; i < job->n; i++) {
         brc_write_item *item = &job->items[i];
+        if (item->is_piece)
+            continue;
         if (!item->is_fill && !item->is_known)
             BRC_TRY(write_store(run, item, err));
         write_let_go(run, item);
@@ -404,7 +414,7 @@ static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err)
 static void write_job_dispose(brc_window_job *base)
 {
     write_job *job = (write_job *)base;
-    for (size_t i = 0; i < JOB_ITEMS; i++) {
+    for (size_t i = 0; i < BRC_WRITE_ITEMS; i++) {
         brc_buf_dispose(&job->items[i].stored);
         brc_buf_dispose(&job->items[i].own);
     }
@@ -413,9 +423,9 @@ static void write_job_dispose(brc_window_job *base)
 /* Large buffers go: what one call needed, the next may not. */
 static void write_trim(brc_window *w)
 {
-    for (size_t i = 0; i < w->cap && w->jobs[i] != NULL; i++) {
+    for (size_t i = 0; i < w->n; i++) {
         write_job *job = (write_job *)w->jobs[i];
-        for (size_t j = 0; j < JOB_ITEMS; j++) {
+        for (size_t j = 0; j < BRC_WRITE_ITEMS; j++) {
             if (job->items[j].stored.cap > KEPT_BYTES)
                 brc_buf_dispose(&job->items[j].stored);
             if (job->items[j].own.cap > KEPT_BYTES)
@@ -432,12 +442,15 @@ static void keep_item(void *item)
 int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, brc_error *err)
 {
     write_run run = {.ops = ops, .pipe = pipe, .store = store};
-    size_t len = ops->len > 0 ? ops->len : 1, items = JOB_BYTES / len;
+    size_t len = ops->len > 0 ? ops->len : 1, items = BRC_WRITE_BYTES / len;
     brc_window_ops window = {&run, write_fill_job, write_run_job, write_settle, write_finish_job};
-    run.job_items = items < 1 ? 1 : items > JOB_ITEMS ? JOB_ITEMS : items;
+    if (items > BRC_WRITE_ITEMS || ops->own_jobs)
+        items = BRC_WRITE_ITEMS;
+    run.job_items = items < 1 ? 1 : items;
     BRC_TRY(brc_pipe_window(pipe, &pipe->writing, JOBS_PER_THREAD, sizeof(write_job),
                             write_job_dispose, err));
-    int rc = brc_window_run(&pipe->writing, pipe->pool, pipe->memory, &window, err);
+    size_t memory = pipe->memory > ops->held ? pipe->memory - ops->held : 0;
+    int rc = brc_window_run(&pipe->writing, pipe->pool, memory, &window, err);
     tdestroy(run.held, keep_item);
     free(run.settling.objects);
     write_trim(&pipe->writing);

@@ -11,6 +11,10 @@
 
 #include "pipe.h"
 
+/* A job has at most so many items, and about so many bytes where there are several. */
+#define BRC_WRITE_ITEMS 64
+#define BRC_WRITE_BYTES ((size_t)256 << 10)
+
 typedef struct brc_write_item {
     /* set by list() */
     const brc_chain *chain; /* NULL: the stored bytes are what they are (opaque) */
@@ -24,6 +28,10 @@ typedef struct brc_write_item {
     brc_object old;
     /* What is to be stored. list() sets it where all chunks come encoded. */
     brc_buf stored;
+    /* It becomes no chunk: gather() is called with it, and done() as soon as that is through.
+     * What list() puts into `stored` and `len` (bytes that gather() will have in `own`) stays
+     * until a later item is done. */
+    int is_piece;
     /* set by gather() */
     const uint8_t *data; /* canonical bytes                                      */
     size_t len;          /* how many                                             */
@@ -43,14 +51,17 @@ typedef struct brc_write_item {
 typedef struct brc_write_ops {
     void *ctx;
     size_t len;    /* canonical bytes of a chunk, about: sizes jobs                */
+    int own_jobs;  /* list() sizes them itself: its cap is BRC_WRITE_ITEMS         */
     brc_span fill; /* one element; data NULL: chunks are never absent              */
+    size_t held;   /* bytes that the caller holds meanwhile: taken off the budget  */
     int encoded;   /* list() gives encoded chunks, which are kept as they are      */
     int replace;   /* item->old is stored anew, with the same content              */
-    /* Caller's thread: the next items, at most cap; *n 0 at the end. */
+    /* Caller's thread: the next items, at most cap; *n 0 at the end. BRC_WINDOW_LATER: none
+     * before something that is on its way is done. */
     int (*list)(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err);
     /* Any thread: sets item->data and len. Not called where `encoded`. */
     int (*gather)(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err);
-    /* Caller's thread, in order, for every item: it is stored, or all fill. NULL: nothing. */
+    /* Caller's thread, in order, for every chunk: it is stored, or all fill. NULL: nothing. */
     int (*done)(void *ctx, const brc_write_item *item, brc_error *err);
     /* Any thread: puts the chunk's name before an error. NULL: nothing. */
     void (*name)(void *ctx, const brc_write_item *item, brc_error *err);

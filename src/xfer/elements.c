@@ -1,16 +1,12 @@
-/*
- * Elements from an input into an array, slab by slab: memory is bounded by the
- * slab, whatever a header says. The bytes go from the file's order to canonical
- * (little-endian) and from there to the host's.
- */
+/* Elements from an input into an array, as they come. */
 #include "elements.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "../nd/shape.h"
 #include "../zarr/repo.h"
 #include "../zarr/transfer.h"
-#include "slabs.h"
 
 void brc_elements_free(brc_elements *e)
 {
@@ -31,47 +27,23 @@ int brc_elements_measure(brc_elements *e, const brc_input *in, brc_error *err)
     return BRC_OK;
 }
 
-static int write_slab(brc_array *a, const brc_slabs *slabs, uint8_t *data, const brc_elements *e,
-                      brc_error *err)
+static int next_bytes(void *ctx, uint8_t *dst, size_t len, brc_error *err)
 {
-    if (e->big && e->type->swap_unit > 1)
-        brc_dtype_swap(e->type, data, data, slabs->len / e->type->item_size);
-    brc_dtype_native(e->type, data, slabs->len);
-    if (!e->fortran)
-        return brc_array_write(a, &slabs->sel, data, slabs->len, err);
-    int64_t strides[BRC_MAX_NDIM] = { 0 };
-    brc_slabs_strides(slabs, strides);
-    brc_io io = {
-        .array = a, .sel = &slabs->sel, .data = data, .len = slabs->len, .strides = strides
-    };
-    return brc_write_batch(&io, 1, err);
+    return brc_input_exact(ctx, dst, len, err);
 }
 
 int brc_elements_write(brc_array *a, const brc_sel *sel, const brc_elements *e, brc_input *in,
                        brc_error *err)
 {
-    brc_slabs slabs;
-    void *data = NULL;
-    int rc = BRC_OK;
-
-    brc_slabs_start(&slabs, sel, brc_array_describe(a)->chunk, e->type->item_size, e->fortran,
-                    BRC_SLAB_BYTES);
-    if (slabs.done)
-        return BRC_OK;
+    brc_element_source source = {in, e->fortran, e->big, next_bytes};
     breccia *repo = brc_session_repo(brc_array_session(a));
     uint64_t bytes;
     if (!brc_shape_bytes(sel->ndim, sel->count, e->type->item_size, &bytes))
         bytes = 0;
-    BRC_TRY(brc_new_big(&data, slabs.max_len, err));
     brc_task task = brc_task_begin(repo, "import", bytes);
     in->repo = repo;
-    while (brc_slabs_next(&slabs)) {
-        BRC_GO(brc_input_exact(in, data, slabs.len, err));
-        BRC_GO(write_slab(a, &slabs, data, e, err));
-    }
-done:
+    int rc = brc_array_write_stream(a, sel, &source, err);
     brc_task_end(repo, &task, rc);
-    free(data);
     return rc;
 }
 

@@ -403,9 +403,17 @@ int brc_region_step(brc_array *a, const brc_region *r, uint64_t *told, uint64_t 
 
 void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i)
 {
+    uint64_t index[BRC_MAX_NDIM];
+    brc_region_chunk(r, a->meta.ndim, i, index);
+    brc_region_part_at(out, a, r, index);
+}
+
+void brc_region_part_at(brc_region_part *out, const brc_array *a, const brc_region *r,
+                        const uint64_t *index)
+{
     uint64_t corner[BRC_MAX_NDIM];
     const int ndim = a->meta.ndim;
-    brc_region_chunk(r, ndim, i, out->index);
+    memcpy(out->index, index, (size_t)ndim * sizeof(*index));
     brc_grid_chunk(&a->meta.grid, out->index, corner, out->chunk);
     brc_overlap_box(&out->overlap, &r->sel, r->shape, corner, out->chunk);
     brc_strides_packed(ndim, out->chunk, brc_array_unit(a), out->strides);

@@ -84,9 +84,14 @@ uint64_t brc_region_bytes(const brc_array *a, const brc_region *r);
 /* Tells progress that `chunks` of the region are done; *told: bytes that it knows of. */
 BRC_MUST_USE int brc_region_step(brc_array *a, const brc_region *r, uint64_t *told, uint64_t chunks, brc_error *err);
 void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i);
+/* The same by its place in the grid, which is within the region's box of chunks. */
+void brc_region_part_at(brc_region_part *out, const brc_array *a, const brc_region *r, const uint64_t *index);
 /* Appends a selection's elements, packed and canonical; of variable length: each with its
  * count of bytes in front. */
 BRC_MUST_USE int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
+/* Whole chunks, what lies outside the array too, each into memory of its own: canonical,
+ * elements of a fixed size. n * ndim numbers. */
+BRC_MUST_USE int brc_array_read_chunks(brc_array *a, size_t n, const uint64_t *indexes, uint8_t *const *memory, brc_error *err);
 /* array_write.c: within a change. */
 BRC_MUST_USE int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, brc_error *err);
 /* Copies elements in slabs (sel NULL: all), within a change of `to`. */

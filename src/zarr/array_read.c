@@ -205,6 +205,32 @@ static int read_one_region(brc_array *a, const brc_region *r, void *dst, brc_err
     return read_regions(&one, 1, err);
 }
 
+int brc_array_read_chunks(brc_array *a, size_t n, const uint64_t *indexes, uint8_t *const *memory,
+                          brc_error *err)
+{
+    const brc_meta *m = &a->meta;
+    uint64_t whole[BRC_MAX_NDIM];
+    void *p;
+    int rc = BRC_OK;
+    for (int i = 0; i < m->ndim; i++)
+        whole[i] = brc_grid_round_up(&m->grid, i, m->shape[i]);
+    BRC_TRY(brc_new_array(&p, n, sizeof(region_read), err));
+    region_read *reads = p;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        brc_sel sel = {.ndim = m->ndim};
+        brc_grid_chunk(&m->grid, indexes + i * (size_t)m->ndim, sel.start, sel.count);
+        for (int k = 0; k < m->ndim; k++)
+            sel.step[k] = 1;
+        reads[i].a = a;
+        reads[i].dst = memory[i];
+        rc = brc_region_init(&reads[i].r, a, &sel, whole, NULL, err);
+    }
+    if (rc == BRC_OK)
+        rc = read_regions(reads, n, err);
+    free(p);
+    return rc;
+}
+
 /* Elements of variable length: a table of spans first, then all in one. */
 static int read_variable(brc_array *a, const brc_region *r, brc_buf *out, brc_error *err)
 {

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../flow/write.h"
-#include "array.h"
+#include "old_chunks.h"
 #include "span_table.h"
 
 typedef struct region_writer {
@@ -18,53 +17,29 @@ typedef struct region_writer {
 
 /* ---- what is to be written -------------------------------- */
 
-/* Items to look up at once: those of chunks that are covered in part. */
-#define OLD_BATCH 64
-
-typedef struct old_chunks {
-    brc_write_item *items[OLD_BATCH];
-    uint64_t indexes[OLD_BATCH * BRC_MAX_NDIM];
-    brc_oid ids[OLD_BATCH];
-    size_t n;
-} old_chunks;
-
-/* The ids of what is there already, for the flow to fetch. */
-static int find_old_chunks(const region_writer *w, old_chunks *old, brc_error *err)
-{
-    BRC_TRY(brc_array_chunk_ids(w->a, old->n, old->indexes, old->ids, err));
-    for (size_t i = 0; i < old->n; i++)
-        old->items[i]->old.id = old->ids[i];
-    old->n = 0;
-    return BRC_OK;
-}
-
-static int list_covered(region_writer *w, brc_write_item *item, old_chunks *old, brc_error *err)
+static int list_covered(region_writer *w, brc_write_item *item, brc_old_chunks *old,
+                        brc_error *err)
 {
     brc_region_part part;
     brc_form *form;
-    const size_t ndim = (size_t)w->a->meta.ndim;
     item->number = w->next++;
     brc_region_part_of(&part, w->a, w->r, item->number);
     BRC_TRY(brc_array_form(w->a, part.chunk, &form, &item->encoding, err));
     item->chain = form->chain;
     item->digest = form->digest;
     item->elements = form->elements;
-    if (part.overlap.whole)
-        return BRC_OK;
-    memcpy(old->indexes + old->n * ndim, part.index, ndim * sizeof(uint64_t));
-    old->items[old->n++] = item;
-    return old->n < OLD_BATCH ? BRC_OK : find_old_chunks(w, old, err);
+    return part.overlap.whole ? BRC_OK : brc_old_add(old, w->a, item, part.index, err);
 }
 
 static int writer_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     region_writer *w = ctx;
-    old_chunks old;
+    brc_old_chunks old;
     old.n = 0;
     BRC_TRY(brc_task_step(w->a->session->repo, 0, err));
     for (*n = 0; *n < cap && w->next < w->r->nchunks; ++*n)
         BRC_TRY(list_covered(w, &items[*n], &old, err));
-    return old.n > 0 ? find_old_chunks(w, &old, err) : BRC_OK;
+    return brc_old_find(&old, w->a, err);
 }
 
 /* ---- on the pool -------------------------------- */

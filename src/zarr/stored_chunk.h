@@ -3,6 +3,7 @@
 #define BRC_ZARR_STORED_CHUNK_H
 
 #include "array.h"
+#include "transfer.h"
 
 /* The value of a chunk's key, a shard's too; *there 0 where it has none. Stored bytes
  * are passed on where they are encoded as the array says, else transcoded. */
@@ -10,6 +11,9 @@ BRC_MUST_USE int brc_stored_chunk(brc_array *a, const uint64_t *outer, brc_buf *
 
 /* For progress: decoded bytes of a whole chunk, about, and of the whole array. */
 void brc_stored_bytes(const brc_array *a, uint64_t *chunk, uint64_t *all);
+
+/* brc_array_put_recoded() where chunks are cut as `from` says: within a change. */
+BRC_MUST_USE int brc_put_same_grid(brc_array *a, brc_meta *from, const brc_chunk_source *source, brc_error *err);
 
 /* Every chunk or shard that has a value, in the grid's order. */
 typedef int (*brc_outer_each_fn)(void *ctx, const uint64_t *outer, brc_error *err);

@@ -209,33 +209,8 @@ int brc_array_put_stored(brc_array *a, const brc_chunk_source *source, brc_error
     return brc_array_end(a, put_pulled(&w, err), err);
 }
 
-static int check_source(const brc_array *a, const brc_meta *from, brc_error *err)
-{
-    BRC_TRY(brc_meta_must_encode(from, err));
-    BRC_TRY(brc_meta_must_encode(&a->meta, err));
-    if (from->ndim == a->meta.ndim && strcmp(from->type->json, a->meta.type->json) == 0 &&
-        memcmp(from->shape, a->meta.shape, sizeof(uint64_t) * (size_t)from->ndim) == 0)
-        return BRC_OK;
-    return brc_fail(err, BRC_EINVAL, "%s has another shape or data type than its chunks", a->path);
-}
-
-static int put_recoded(brc_array *a, brc_meta *from, const brc_chunk_source *source, brc_error *err)
+int brc_put_same_grid(brc_array *a, brc_meta *from, const brc_chunk_source *source, brc_error *err)
 {
     stored_writer w = {.a = a, .from = from, .pull = {.a = a, .m = from, .source = source}};
-    BRC_TRY(check_source(a, from, err));
-    if (!brc_grid_same(&from->grid, &a->meta.grid))
-        return brc_fail(err, BRC_EUNSUPPORTED, "%s: its chunks are cut otherwise", a->path);
     return put_pulled(&w, err);
-}
-
-int brc_array_put_recoded(brc_array *a, const brc_json *doc, const brc_chunk_source *source,
-                          brc_error *err)
-{
-    brc_meta from;
-    BRC_TRY(brc_meta_open(&from, a->meta.registry, doc, err));
-    int rc = brc_array_begin(a, err);
-    if (rc == BRC_OK)
-        rc = brc_array_end(a, put_recoded(a, &from, source, err), err);
-    brc_meta_dispose(&from);
-    return rc;
 }

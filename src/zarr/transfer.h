@@ -48,6 +48,18 @@ typedef struct brc_chunk_sink {
  * bytes themselves where they are that already, else transcoded. */
 BRC_MUST_USE int brc_array_get_stored(brc_array *a, const brc_chunk_sink *sink, brc_error *err);
 
+/* Elements of a fixed size one after the other, in C order or with the first axis fastest. */
+typedef struct brc_element_source {
+    void *ctx;
+    int fortran; /* the first axis runs fastest */
+    int big;     /* big-endian                  */
+    /* Caller's thread: the next `len` bytes of them. */
+    int (*read)(void *ctx, uint8_t *dst, size_t len, brc_error *err);
+} brc_element_source;
+/* Writes all elements of the selection (NULL: the whole array) as they come, within the
+ * handle's budget of memory, reading while others are encoded. One transaction. */
+BRC_MUST_USE int brc_array_write_stream(brc_array *a, const brc_sel *sel, const brc_element_source *source, brc_error *err);
+
 /* "c/0/1", by the array's chunk key encoding. */
 BRC_MUST_USE int brc_chunk_key_format(const brc_array *a, const uint64_t *index, brc_buf *out, brc_error *err);
 /* 1 and the index where `key` is a chunk key of this array (right rank, no leading

@@ -22,6 +22,8 @@ typedef struct numbered_job {
 typedef struct window_record {
     int n, filled, settled, finished;
     size_t bytes, held, most_held;
+    int unsettled; /* fill says later where so many are; 0: never      */
+    int over;      /* one of so many is finished, the others are over when settled; 0: all */
     int fail_fill, fail_first, fail_settle, fail_second, fail_finish; /* at this number; -1: none */
     atomic_int inside, most_inside, wrong;
 } window_record;
@@ -37,6 +39,8 @@ static int record_fill(void *ctx, brc_window_job *base, brc_error *err)
     numbered_job *job = (numbered_job *)base;
     if (r->filled == r->n)
         return 0;
+    if (r->unsettled > 0 && r->filled - r->settled >= r->unsettled)
+        return BRC_WINDOW_LATER;
     if (r->fail_fill == r->filled)
         return brc_fail(err, BRC_EINVAL, "fill %d", r->filled);
     job->number = r->filled++;
@@ -70,12 +74,16 @@ static int record_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_e
 {
     window_record *r = ctx;
     for (size_t i = 0; i < n; i++) {
-        const numbered_job *job = (const numbered_job *)jobs[i];
+        numbered_job *job = (numbered_job *)jobs[i];
         if (job->number != r->settled++ || job->stages != 1)
             atomic_fetch_add(&r->wrong, 1);
         int rc = record_fail(r->fail_settle, job->number, "settle", err);
         if (rc < 0)
             return rc;
+        if (r->over > 0 && job->number % r->over > 0) {
+            job->base.is_over = 1;
+            r->held -= r->bytes;
+        }
     }
     return BRC_OK;
 }
@@ -84,7 +92,7 @@ static int record_finish(void *ctx, brc_window_job *base, brc_error *err)
 {
     window_record *r = ctx;
     const numbered_job *job = (const numbered_job *)base;
-    if (job->number != r->finished++)
+    if (job->number != r->finished++ * (r->over > 0 ? r->over : 1))
         atomic_fetch_add(&r->wrong, 1);
     r->held -= r->bytes;
     return record_fail(r->fail_finish, job->number, "finish", err);
@@ -137,6 +145,48 @@ START_TEST(memory_is_bounded)
         OK(run_window(&r, threads, _i, 1, NULL));
         ck_assert_uint_eq(r.most_held, 10);
         ck_assert_int_eq(r.finished, 20);
+    }
+}
+END_TEST
+
+START_TEST(what_must_wait_is_filled_when_something_is_settled)
+{
+    for (unsigned threads = 0; threads <= 4; threads++) {
+        for (int unsettled = 1; unsettled < 12; unsettled++) {
+            window_record r = record_of(300);
+            r.unsettled = unsettled;
+            OK(run_window(&r, threads, 2, 1000, NULL));
+            ck_assert_int_eq(r.finished, 300);
+            ck_assert_int_eq(r.wrong, 0);
+        }
+    }
+}
+END_TEST
+
+/* For nothing that is on its way would ever be settled. */
+START_TEST(waiting_for_nothing_is_an_error)
+{
+    brc_error err = BRC_ERROR_INIT;
+    window_record r = record_of(3);
+    r.unsettled = 1;
+    r.filled = 1;
+    ck_assert_int_eq(run_window(&r, 2, 2, 1000, &err), BRC_EINTERNAL);
+}
+END_TEST
+
+START_TEST(jobs_that_are_over_make_room_and_are_not_finished)
+{
+    for (unsigned threads = 0; threads <= 4; threads++) {
+        for (int over = 1; over < 50; over += 6) {
+            window_record r = record_of(500);
+            r.over = over;
+            OK(run_window(&r, threads, 2, 35, NULL));
+            ck_assert_int_eq(r.settled, 500);
+            ck_assert_int_eq(r.finished, (500 + over - 1) / over);
+            ck_assert_int_eq(r.wrong, 0);
+            ck_assert_uint_le(r.most_held, 30);
+            ck_assert_uint_eq(r.held, 0);
+        }
     }
 }
 END_TEST
@@ -204,6 +254,9 @@ Suite *window_suite(void)
     tcase_add_loop_test(tc, every_job_goes_through_in_order, 1, 3);
     tcase_add_loop_test(tc, memory_is_bounded, 1, 3);
     tcase_add_loop_test(tc, one_job_runs_where_it_is_asked_for, 1, 3);
+    tcase_add_test(tc, what_must_wait_is_filled_when_something_is_settled);
+    tcase_add_test(tc, waiting_for_nothing_is_an_error);
+    tcase_add_test(tc, jobs_that_are_over_make_room_and_are_not_finished);
     tcase_add_test(tc, the_earliest_failure_is_told);
     tcase_add_test(tc, a_failure_of_any_step_ends_the_run);
     suite_add_tcase(suite, tc);

@@ -7,7 +7,7 @@
 
 #include "../../src/xfer/npy/npy.h"
 #include "../../src/xfer/npy/npy_header.h"
-#include "../../src/xfer/slabs.h"
+#include "../../src/nd/slabs.h"
 #include "../kit/exchange_kit.h"
 
 Suite *npy_suite(void);

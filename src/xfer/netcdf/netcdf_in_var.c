@@ -7,7 +7,7 @@
 #include "../../zarr/meta.h"
 #include "../../zarr/transfer.h"
 #include "netcdf_in.h"
-#include "../slabs.h"
+#include "../../nd/slabs.h"
 
 /* Texts and lists are read in pieces of so many elements: all of a piece are in memory
  * at once, each allocated by the library. */

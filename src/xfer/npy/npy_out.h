@@ -4,7 +4,7 @@
 #define BRC_XFER_NPY_OUT_H
 
 #include "../../codec/registry.h"
-#include "../slabs.h"
+#include "../../nd/slabs.h"
 
 typedef struct brc_npy_out {
     uint64_t size; /* bytes in all */

@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "../../base/alloc.h"
+#include "../../zarr/array.h"
 #include "../../zarr/transfer.h"
 #include "zarr_dir.h"
 
 typedef struct chunk_files {
-    brc_array *array;
+    const brc_meta *meta; /* of the folder's document: what the keys are by */
     brc_tree_in *tree;
     const char *dir;
     int ndim;
@@ -36,7 +37,7 @@ static uint64_t *index_at(const chunk_files *files, size_t i)
 static int is_chunk_key(const chunk_files *files, uint64_t *index, int *inside)
 {
     *inside = 0;
-    return brc_chunk_key_parse(files->array, (const char *)files->key.data, index, inside);
+    return brc_meta_key_parse(files->meta, (const char *)files->key.data, index, inside);
 }
 
 /* Whether files below the directory files->key can have chunk keys: asked by
@@ -128,7 +129,7 @@ static int next_chunk(void *ctx, uint64_t *index, brc_buf *stored, brc_error *er
         return 0;
     memcpy(index, index_at(files, files->at), sizeof(uint64_t) * (size_t)files->ndim);
     files->key.len = 0;
-    BRC_GO(brc_chunk_key_format(files->array, index, &files->key, err));
+    BRC_GO(brc_meta_key_format(files->meta, index, &files->key, err));
     BRC_GO(brc_buf_terminate(&files->key, err));
     BRC_GO(brc_tree_path(&path, files->dir, (const char *)files->key.data, err));
     BRC_GO(files->tree->read(files->tree, path, BRC_CHUNK_FILE_MAX, stored, err));
@@ -139,27 +140,37 @@ done:
     return rc;
 }
 
-int brc_zarr_take_chunks(brc_array *a, brc_tree_in *tree, const char *dir, brc_error *err)
+static int take_files(brc_array *a, const brc_json *doc, chunk_files *files, brc_error *err)
 {
-    chunk_files files = {
-        .array = a, .tree = tree, .dir = dir, .ndim = brc_array_describe(a)->ndim
-    };
-    brc_chunk_source source = { &files, next_chunk };
+    brc_chunk_source source = { files, next_chunk };
+    BRC_TRY(files->tree->each(files->tree, files->dir, visit_entry, files, err));
+    if (files->n == 0)
+        return BRC_OK;
+    if (files->n > 1)
+        qsort_r(files->index, files->n, index_size(files), compare_indices, &files->ndim);
+    return doc ? brc_array_put_recoded(a, doc, &source, err)
+               : brc_array_put_stored(a, &source, err);
+}
+
+int brc_zarr_take_chunks(brc_array *a, const brc_json *doc, brc_tree_in *tree, const char *dir,
+                         brc_error *err)
+{
+    brc_meta from = { 0 };
+    chunk_files files = { .meta = doc ? &from : &a->meta, .tree = tree, .dir = dir };
     char *label = NULL;
     int rc;
 
     BRC_GO(brc_tree_in_label(&label, tree, dir, err));
-    BRC_GO(tree->each(tree, dir, visit_entry, &files, err));
-    if (files.n > 1)
-        qsort_r(files.index, files.n, index_size(&files), compare_indices, &files.ndim);
-    if (files.n > 0) {
-        rc = brc_array_put_stored(a, &source, err);
-        if (rc < 0)
-            brc_context(err, "%s", label);
-    }
+    rc = doc ? brc_meta_open(&from, a->meta.registry, doc, err) : BRC_OK;
+    files.ndim = files.meta->ndim;
+    if (rc == BRC_OK)
+        rc = take_files(a, doc, &files, err);
+    if (rc < 0)
+        brc_context(err, "%s", label);
 done:
     free(label);
     brc_buf_dispose(&files.key);
     free(files.index);
+    brc_meta_dispose(&from);
     return rc;
 }

@@ -7,12 +7,9 @@
 
 #define BRC_CHUNK_FILE_MAX ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
 
-/* Takes over the chunks in the array's directory `dir` byte for byte. */
-BRC_MUST_USE int brc_zarr_take_chunks(brc_array *a, brc_tree_in *tree, const char *dir,
-                                      brc_error *err);
-/* Decodes the chunks in the directory as `doc` says and writes their elements to
- * `a`, which differs from doc in its chunks and codecs alone. */
-BRC_MUST_USE int brc_zarr_recode(brc_array *a, const brc_json *doc, const brc_registry *reg,
-                                 brc_tree_in *tree, const char *dir, brc_error *err);
+/* Takes over the chunks in the array's directory `dir`: byte for byte, or, where `doc` is not
+ * NULL, from the encoding and the chunks that it says into those of `a`. */
+BRC_MUST_USE int brc_zarr_take_chunks(brc_array *a, const brc_json *doc, brc_tree_in *tree,
+                                      const char *dir, brc_error *err);
 
 #endif

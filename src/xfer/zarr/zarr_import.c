@@ -218,7 +218,6 @@ done:
 static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *err)
 {
     int recode = at->opts && (at->opts->chunk || at->opts->codecs_json);
-    const brc_registry *reg = brc_session_registry(at->session);
     brc_json *changed = NULL;
     brc_array *a = NULL;
     int rc;
@@ -231,8 +230,7 @@ static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *e
             brc_context(err, "%s", node->file);
         goto done;
     }
-    rc = recode ? brc_zarr_recode(a, node->doc, reg, at->tree, at->dir, err)
-                : brc_zarr_take_chunks(a, at->tree, at->dir, err);
+    rc = brc_zarr_take_chunks(a, recode ? node->doc : NULL, at->tree, at->dir, err);
 done:
     brc_array_free(a);
     brc_json_free(changed);

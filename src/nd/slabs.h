@@ -6,10 +6,10 @@
  *
  *   C order, cut along axis 1 of 3:   [i] [j..j+step) [all]
  */
-#ifndef BRC_XFER_SLABS_H
-#define BRC_XFER_SLABS_H
+#ifndef BRC_ND_SLABS_H
+#define BRC_ND_SLABS_H
 
-#include "../nd/shape.h"
+#include "shape.h"
 
 #define BRC_SLAB_BYTES ((size_t)64 << 20)
 

@@ -1,0 +1,135 @@
+/* Elements that come one after the other into a selection, as files have them. */
+#include <string.h>
+
+#include "../nd/slabs.h"
+#include "assembly.h"
+#include "transfer.h"
+
+typedef struct element_stream {
+    brc_array *a;
+    const brc_element_source *source;
+    brc_region region; /* the selection                                              */
+    int begun;
+    brc_slabs slabs;   /* in pieces                                                  */
+    int in_chunks;     /* or a piece is a chunk, this one of the region the next     */
+    uint64_t next;
+} element_stream;
+
+/* 1 where the elements of each chunk come one behind the other, from its first on: along the
+ * axes behind one of them a chunk is all of the array, along those before it one index. */
+static int chunks_are_runs(const element_stream *s)
+{
+    const brc_meta *m = &s->a->meta;
+    const brc_sel *sel = &s->region.sel;
+    int behind = 0;
+    if (s->source->fortran && m->ndim > 1)
+        return 0;
+    for (int i = 0; i < m->ndim; i++) {
+        const uint64_t edge = m->grid.chunk[i], end = sel->start[i] + sel->count[i];
+        if (sel->step[i] != 1 || m->grid.starts[i] != NULL)
+            return 0;
+        if (behind && (edge != m->shape[i] || sel->count[i] != edge))
+            return 0;
+        if (sel->start[i] % edge != 0 || (end % edge != 0 && end != m->shape[i]))
+            return 0;
+        behind |= edge > 1;
+    }
+    return 1;
+}
+
+static void place_of_element(const void *ctx, const uint64_t *element, uint64_t *at)
+{
+    const element_stream *s = ctx;
+    const brc_sel *sel = &s->region.sel;
+    for (int k = 0; k < sel->ndim; k++) {
+        int i = s->source->fortran ? sel->ndim - 1 - k : k;
+        at[k] = (element[i] - sel->start[i]) / sel->step[i];
+    }
+}
+
+static int next_run(element_stream *s, brc_piece *piece, brc_error *err)
+{
+    brc_region_part part;
+    brc_sel sel = s->region.sel;
+    uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
+    if (s->next == s->region.nchunks)
+        return 0;
+    brc_region_part_of(&part, s->a, &s->region, s->next++);
+    brc_grid_chunk(&s->a->meta.grid, part.index, corner, chunk);
+    memcpy(sel.start, corner, sizeof(uint64_t) * (size_t)sel.ndim);
+    memcpy(sel.count, part.overlap.count, sizeof(uint64_t) * (size_t)sel.ndim);
+    BRC_TRY(brc_region_init(&piece->region, s->a, &sel, NULL, NULL, err));
+    return 1;
+}
+
+static int next_slab(element_stream *s, brc_piece *piece, brc_error *err)
+{
+    static const uint64_t ones[BRC_MAX_NDIM] = {
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    };
+    int64_t strides[BRC_MAX_NDIM] = {0};
+    if (!s->begun)
+        brc_slabs_start(&s->slabs, &s->region.sel, ones, s->a->meta.type->item_size,
+                        s->source->fortran, piece->len);
+    s->begun = 1;
+    if (!brc_slabs_next(&s->slabs))
+        return 0;
+    brc_slabs_strides(&s->slabs, strides);
+    BRC_TRY(brc_region_init(&piece->region, s->a, &s->slabs.sel, NULL, strides, err));
+    return 1;
+}
+
+static int next_elements(void *ctx, brc_piece *piece, brc_buf *stored, brc_error *err)
+{
+    element_stream *s = ctx;
+    (void)stored;
+    int rc = s->in_chunks ? next_run(s, piece, err) : next_slab(s, piece, err);
+    if (rc <= 0)
+        return rc;
+    const brc_sel *sel = &piece->region.sel;
+    place_of_element(s, sel->start, piece->at);
+    piece->len = (size_t)brc_shape_count(sel->ndim, sel->count) * s->a->meta.type->item_size;
+    return 1;
+}
+
+static int read_elements(void *ctx, uint8_t *dst, size_t len, brc_error *err)
+{
+    const element_stream *s = ctx;
+    return s->source->read(s->source->ctx, dst, len, err);
+}
+
+static int write_stream(brc_array *a, const brc_sel *sel, const brc_element_source *source,
+                        brc_error *err)
+{
+    element_stream s = {.a = a, .source = source};
+    if (brc_meta_must_encode(&a->meta, err) < 0) {
+        brc_context(err, "%s cannot be written here", a->path);
+        return BRC_EUNSUPPORTED;
+    }
+    if (brc_meta_is_variable(&a->meta))
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s has elements of variable length", a->path);
+    BRC_TRY(brc_region_init(&s.region, a, sel, NULL, NULL, err));
+    brc_piece_source pieces = {
+        .ctx = &s,
+        .order = {.place = place_of_element, .ctx = &s},
+        .covers = 1,
+        .swaps = source->big && a->meta.type->swap_unit > 1,
+        .is_chunk = chunks_are_runs(&s),
+        .next = next_elements,
+        .read = read_elements,
+    };
+    s.in_chunks = pieces.is_chunk;
+    for (int k = 0; k < a->meta.ndim; k++) {
+        pieces.order.axis[k] = source->fortran ? a->meta.ndim - 1 - k : k;
+        pieces.order.per[k] = 1;
+    }
+    return brc_array_assemble(a, &s.region.sel, &pieces, err);
+}
+
+int brc_array_write_stream(brc_array *a, const brc_sel *sel, const brc_element_source *source,
+                           brc_error *err)
+{
+    BRC_TRY(brc_array_begin(a, err));
+    return brc_array_end(a, write_stream(a, sel, source, err), err);
+}

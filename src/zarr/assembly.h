@@ -1,0 +1,50 @@
+/*
+ * Chunks put together from pieces on the pool, and written: elements in the order of a file,
+ * or chunks of another grid.
+ *
+ *    next ──> open boxes ──> decode, lay down ──> close boxes ──> hash ──> ... as the write flow
+ *   caller      caller            pool              caller        pool
+ *
+ * Pieces and chunks go through one window: while the chunks of one box are encoded and
+ * stored, the pieces of the next are read and laid down. Nothing waits for a whole box but
+ * the box that needs its memory.
+ */
+#ifndef BRC_ZARR_ASSEMBLY_H
+#define BRC_ZARR_ASSEMBLY_H
+
+#include "box_set.h"
+
+typedef struct brc_piece {
+    /* set by next() */
+    brc_region region;          /* its elements, with the strides that they have in its bytes */
+    uint64_t at[BRC_MAX_NDIM];  /* its place                                                 */
+    const brc_chain *chain;     /* how they are encoded; NULL: they are not                  */
+    size_t len;                 /* of them, decoded; before, what is best where a source may choose */
+    int after;                  /* may meet what the piece before meets: waits for it        */
+    /* the assembly's */
+    struct brc_piece *next_free;
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM]; /* boxes that it meets                */
+    brc_box_of_chunks **boxes;
+    size_t nboxes, boxes_cap;
+} brc_piece;
+
+typedef struct brc_piece_source {
+    void *ctx;
+    brc_piece_order order;
+    int covers;  /* all elements of the selection come                                       */
+    int swaps;   /* they are in the other byte order                                         */
+    int is_chunk; /* each piece is all that is selected of one chunk, whose first bytes it is */
+    /* Caller's thread: 1 with the next piece, 0 at the end. `stored`, which is empty, gets
+     * its bytes, unless there is a read(). */
+    int (*next)(void *ctx, brc_piece *piece, brc_buf *stored, brc_error *err);
+    /* Caller's thread, once for each piece, in order: its bytes, piece->len of them. */
+    int (*read)(void *ctx, uint8_t *dst, size_t len, brc_error *err);
+    /* Any thread: puts the piece's name before an error. NULL: nothing. */
+    void (*name)(void *ctx, const brc_piece *piece, brc_error *err);
+} brc_piece_source;
+
+/* Within a change of the array. What no piece brings of a chunk stays as it is. sel NULL: all;
+ * elements have a fixed size. */
+BRC_MUST_USE int brc_array_assemble(brc_array *a, const brc_sel *sel, const brc_piece_source *source, brc_error *err);
+
+#endif
