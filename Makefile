@@ -138,6 +138,14 @@ $(LATE): Makefile .ci/setup.sh | setup
 	   done; } >$@
 	@rm -f $@.so
 
+# Where converters are installed: changes with PREFIX, and one object with it.
+LIBEXEC := build/gen/libexec_path.h
+$(LIBEXEC): FORCE
+	@mkdir -p $(@D)
+	@echo '#define BRC_LIBEXEC "$(PREFIX)/libexec/breccia"' | cmp -s - $@ || \
+	    echo '#define BRC_LIBEXEC "$(PREFIX)/libexec/breccia"' >$@
+$(OBJ)/src/xfer/foreign/libexec_default.o: $(LIBEXEC)
+
 # The SQL of src/store, for a test of its plans; check.c looks at every row.
 STATEMENTS := build/gen/sql_statements.h
 $(STATEMENTS): $(filter-out src/store/check.c,$(wildcard src/store/*.c)) tests/kit/statements.awk Makefile
@@ -304,7 +312,7 @@ CODE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(shell find src codecs cli -name '*.c'))
 objects: $(CODE_OBJS)
 	@echo $(OBJ)
 
-lint: lint-setup $(SCHEMA) $(LATE) $(STATEMENTS) $(CODE_OBJS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
+lint: lint-setup $(SCHEMA) $(LATE) $(LIBEXEC) $(STATEMENTS) $(CODE_OBJS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
 	@sh tests/lint/selftest
 	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' OBJECTS='$(OBJ)' sh tests/lint/run
 

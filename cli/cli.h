@@ -56,6 +56,8 @@ struct cli {
 int cli_load_plugins(struct cli *cli);
 /* Opens FILE with BRC_OPEN_* flags. */
 int cli_open(struct cli *cli, uint32_t flags);
+/* The folder of converters of this very command, or NULL: libexec.c. */
+const char *cli_libexec(struct cli *cli);
 /* Opens FILE to read, with a session of --at, or of the current branch and its
  * uncommitted changes. */
 int cli_open_view(struct cli *cli);

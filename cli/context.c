@@ -61,6 +61,7 @@ int cli_open(struct cli *cli, uint32_t flags)
     opts.max_nodes = cli->max_nodes;
     opts.pool = cli->pool;
     opts.registry = cli->registry;
+    opts.libexec = cli_libexec(cli);
     cli_progress_begin(cli);
     if (cli->progress.enabled) { /* else the work need not be measured */
         opts.progress = cli_progress_step;

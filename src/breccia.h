@@ -109,9 +109,9 @@ typedef struct brc_error {
 
 /* `done` of `total` bytes of decoded data (0: not known) of what `phase` says ("import",
  * "check").  Called on the caller's thread, after every chunk: look at the clock before
- * you draw.  `done` never falls and ends at `total`, which stays the same through a
- * call, or from brc_progress_begin() to brc_progress_end().  A non-zero return stops
- * the call with BRC_EINTERRUPT. */
+ * you draw.  `done` never falls and ends at `total`, which, once it is known, stays the same
+ * through a call, or from brc_progress_begin() to brc_progress_end().  A non-zero return
+ * stops the call with BRC_EINTERRUPT. */
 typedef int (*brc_progress_fn)(void *ctx, const char *phase, uint64_t done, uint64_t total);
 
 typedef struct brc_open_opts {
@@ -127,8 +127,10 @@ typedef struct brc_open_opts {
     void *progress_ctx;
     uint64_t max_nodes;           /* groups and arrays that one call may visit, else
                                      BRC_ELIMIT; 0: 10,000,000                */
+    const char *libexec;          /* the folder of the converters for NetCDF and HDF5;
+                                     NULL: where this build installs them     */
 } brc_open_opts;
-#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_OPEN_READONLY = 1,
     BRC_OPEN_CREATE = 2,     /* make the file; BRC_EEXISTS where it is there  */
@@ -292,8 +294,11 @@ typedef struct brc_xfer_opts {
                           `exclude` gets a 1                                  */
     int into;          /* import: the path is of a group, in which the source gets a
                           place named after it                                */
+    const char *with;  /* import: a command for sh, which gets the source as "$1" and
+                          writes what is imported, as brc_import_stream() reads it. It
+                          runs with all the rights of this process            */
 } brc_xfer_opts;
-#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* One finding of brc_fsck(). */
 typedef struct brc_damage {
@@ -539,8 +544,13 @@ BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error
 /* Brings a Zarr directory or .zip (v3 or v2), .npy, .npz, IDX, NetCDF or HDF5 file in
  * as the node `path` (NULL: a place named after the source). All or nothing. */
 BRC_API BRC_MUST_USE int brc_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts, brc_error *err);
+/* Brings in a Zarr v3 hierarchy that comes as a tar stream on the descriptor `fd`, which is
+ * read to its end and stays open (docs/STREAM.md). path NULL: a group becomes the root while
+ * the root is empty; else a path is needed. All or nothing. */
+BRC_API BRC_MUST_USE int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_opts *opts, brc_error *err);
 /* How many decoded bytes importing the source will bring, as far as its documents and headers
- * say, for brc_progress_begin() around several imports. What was to be left out is left out. */
+ * say, for brc_progress_begin() around several imports. What was to be left out is left out.
+ * 0 of what a command will write. */
 BRC_API BRC_MUST_USE int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *source, const brc_xfer_opts *opts, brc_error *err);
 /* Writes the node `path` as a Zarr directory or .zip, .npy, .npz, NetCDF (.nc) or HDF5
  * (.h5), by dest's ending and the format ("zarr3", "zarr2", "zip", "npy", "npz",

@@ -8,12 +8,14 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const struct cli_option import_options[] = {
     { "chunks", 0, 1, "N,N,...", "store every array in chunks of this shape" },
     { "codecs", 0, 1, "JSON", "encode chunks with this Zarr v3 codec list" },
     { "compress", 0, 1, CLI_COMPRESS_VALUE, "a short form of --codecs" },
     { "exclude", 0, 1, "PATH", "leave out this node of SOURCE and all under it; repeatable" },
+    { "with", 0, 1, "CMD", "import the tar stream that CMD, run by sh, writes of SOURCE (\"$1\")" },
     CLI_OPTIONS_END
 };
 
@@ -94,8 +96,12 @@ static int find_sources(struct cli *cli, struct sources *from)
     from->path = is_path ? cli_path(cli, last) : NULL;
     from->names = cli_alloc(cli, from->n, sizeof(*from->names));
     from->placed = cli_alloc(cli, from->n, sizeof(*from->placed));
-    for (size_t i = 0; i < from->n; i++)
+    for (size_t i = 0; i < from->n; i++) {
         from->names[i] = cli_operand(cli, i + 1);
+        if (from->n > 1 && strcmp(from->names[i], "-") == 0)
+            return cli_usage(cli, "SOURCE '-' is imported by itself: a stream has no name to come "
+                                  "in under");
+    }
     return BRC_OK;
 }
 
@@ -115,13 +121,21 @@ static int import_failed(struct cli *cli, const struct sources *from, size_t i, 
     return rc;
 }
 
+/* SOURCE '-': standard input. To a command it is a name like others. */
+static int is_stream(const struct sources *from, const brc_xfer_opts *opts)
+{
+    return !opts->with && strcmp(from->names[0], "-") == 0;
+}
+
 static int import_one(struct cli *cli, struct sources *from, size_t i, brc_xfer_opts *opts)
 {
     brc_buf placed = BRC_BUF_INIT;
 
     opts->placed = &placed;
     opts->into = from->n > 1;
-    int rc = brc_import(cli->session, from->names[i], from->path, opts, &cli->err);
+    int rc = is_stream(from, opts)
+                 ? brc_import_stream(cli->session, STDIN_FILENO, from->path, opts, &cli->err)
+                 : brc_import(cli->session, from->names[i], from->path, opts, &cli->err);
     from->placed[i] = cli_text(cli, "%s", placed.len ? (const char *)placed.data : "");
     brc_buf_dispose(&placed);
     return rc < 0 ? import_failed(cli, from, i, rc) : rc;
@@ -183,6 +197,7 @@ static int run_import(struct cli *cli)
         CLI_TRY(cli_dims_option(cli, "chunks", chunk, &opts.nchunk));
         opts.chunk = chunk;
     }
+    opts.with = cli_value(cli, "with");
     CLI_TRY(cli_codecs_option(cli, NULL, &opts.codecs_json));
     CLI_TRY(find_sources(cli, &from));
     CLI_TRY(cli_open_edit(cli));

@@ -51,6 +51,8 @@ static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts
         repo->registry = repo->own_registry;
     }
     brc_registry_freeze(repo->registry);
+    if (opts->libexec != NULL)
+        BRC_TRY(brc_dup(&repo->libexec, opts->libexec, err));
     repo->progress = opts->progress;
     repo->progress_ctx = opts->progress_ctx;
     BRC_TRY(brc_pipe_init(&repo->pipe, opts->pool, memory < MIN_MEMORY ? MIN_MEMORY : memory, err));

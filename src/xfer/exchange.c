@@ -6,7 +6,9 @@
 #include "../base/node_path.h"
 #include "../zarr/repo.h"
 #include "../zarr/transfer.h"
+#include "foreign/foreign.h"
 #include "source.h"
+#include "stream/stream_fd.h"
 #include "xfer.h"
 
 /* ---- import -------------------------------- */
@@ -22,21 +24,42 @@ static int group_is_empty(int *empty, brc_session *s, const char *path, brc_erro
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* Where the source goes when no path is named. */
-static int choose_path(char **out, brc_session *s, const brc_format *format,
-                       const brc_source *source, brc_error *err)
+/* What is imported: a source in a format that is known, or a stream that has begun. */
+typedef struct origin {
+    brc_session *session;
+    const brc_xfer_opts *opts;
+    const char *name; /* what the node is named after; NULL: nothing */
+    const brc_format *format;
+    const brc_source *source;
+    brc_stream *stream;
+} origin;
+
+static int is_group_there(int *is, const origin *from, brc_error *err)
 {
-    int is_group = 0, empty = 0;
+    *is = 0;
+    if (from->stream)
+        return brc_stream_is_group(is, from->stream, err);
+    return from->format->is_group ? from->format->is_group(is, from->session, from->source, err)
+                                  : BRC_OK;
+}
+
+/* Where it goes when no path is named. */
+static int choose_path(char **out, const origin *from, brc_error *err)
+{
+    int is_group, empty = 0;
     char *name;
 
     *out = NULL;
-    if (format->is_group)
-        BRC_TRY(format->is_group(&is_group, s, source, err));
+    BRC_TRY(is_group_there(&is_group, from, err));
     if (is_group)
-        BRC_TRY(group_is_empty(&empty, s, "/", err));
+        BRC_TRY(group_is_empty(&empty, from->session, "/", err));
     if (empty)
         return brc_dup(out, "/", err);
-    BRC_TRY(brc_source_name(&name, source->name, err));
+    if (!from->name)
+        return brc_fail(err, BRC_EINVAL,
+                        "a stream has no name: only a group that comes into an empty repository "
+                        "needs no path; say which node it becomes");
+    BRC_TRY(brc_source_name(&name, from->name, err));
     int rc = brc_node_join(out, "/", name, err);
     free(name);
     return rc;
@@ -106,15 +129,24 @@ static uint64_t bytes_to_import(brc_session *s, const brc_format *format, const 
     return bytes;
 }
 
-static int import_new(brc_session *s, const brc_format *format, const brc_source *source,
-                      const char *path, const brc_xfer_opts *opts, brc_error *err)
+static int import_counted(const origin *from, const char *path, brc_error *err)
 {
-    BRC_TRY(check_absent(s, path, err));
-    breccia *repo = brc_session_repo(s);
-    brc_task task = brc_task_begin(repo, "import", bytes_to_import(s, format, source, opts));
-    int rc = format->import(s, source, path, opts, err);
+    breccia *repo = brc_session_repo(from->session);
+    uint64_t bytes = from->format->tells_progress
+                         ? 0
+                         : bytes_to_import(from->session, from->format, from->source, from->opts);
+    brc_task task = brc_task_begin(repo, "import", bytes);
+    int rc = from->format->import(from->session, from->source, path, from->opts, err);
     brc_task_end(repo, &task, rc);
     return rc;
+}
+
+static int import_new(const origin *from, const char *path, brc_error *err)
+{
+    BRC_TRY(check_absent(from->session, path, err));
+    if (from->stream)
+        return brc_stream_import(from->stream, path, err);
+    return import_counted(from, path, err);
 }
 
 /* The caller's structure may be of an older version, and so shorter. */
@@ -126,24 +158,41 @@ static void take_opts(brc_xfer_opts *out, const brc_xfer_opts *given)
 }
 
 /* Which node, and all that becomes it. */
-static int import_placed(brc_session *s, const brc_format *format, const brc_source *source,
-                         const char *path, const brc_xfer_opts *opts, brc_error *err)
+static int import_placed(const origin *from, const char *path, brc_error *err)
 {
+    const brc_xfer_opts *opts = from->opts;
     char *node = NULL;
     int rc;
 
-    if (opts->into)
-        BRC_GO(place_in(&node, path ? path : "/", source->name, err));
+    if (opts->into && from->name)
+        BRC_GO(place_in(&node, path ? path : "/", from->name, err));
     else
-        BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, s, format, source, err));
+        BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, from, err));
     if (opts->placed) {
         BRC_GO(brc_buf_text(opts->placed, node, err));
         BRC_GO(brc_buf_terminate(opts->placed, err));
     }
-    BRC_GO(import_new(s, format, source, node, opts, err));
+    BRC_GO(import_new(from, node, err));
 done:
     free(node);
     return rc;
+}
+
+/* All or nothing. */
+static int import_origin(const origin *from, const char *path, brc_error *err)
+{
+    breccia *repo = brc_session_repo(from->session);
+    BRC_TRY(brc_begin(repo, err));
+    return brc_end_with(repo, import_placed(from, path, err), err);
+}
+
+static int take_import_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *err)
+{
+    take_opts(out, given);
+    if (out->format || out->consolidated)
+        return brc_fail(err, BRC_EINVAL,
+                        "a format is for export: a source is known by its content");
+    return BRC_OK;
 }
 
 /* Which format. The repository's own file is not looked at. */
@@ -155,23 +204,70 @@ static int look_at_source(brc_source *source, const brc_format **format, const b
     return brc_format_of_source(format, source, err);
 }
 
+/* What a command writes about the source, within a transaction: nothing is kept where the
+ * command fails at last. */
+static int import_with(const origin *from, const char *path, brc_error *err)
+{
+    brc_foreign what = { from->session, NULL, from->opts->with, from->name, from->opts };
+    breccia *repo = brc_session_repo(from->session);
+    brc_foreign_in *in;
+    origin stream = *from;
+
+    BRC_TRY(brc_foreign_open(&in, &what, err));
+    stream.stream = brc_foreign_stream(in);
+    int rc = brc_begin(repo, err);
+    if (rc < 0) {
+        brc_foreign_free(in);
+        return rc;
+    }
+    brc_task task = brc_task_begin(repo, "import", 0);
+    rc = brc_foreign_close(in, import_placed(&stream, path, err), err);
+    brc_task_end(repo, &task, rc);
+    return brc_end_with(repo, rc, err);
+}
+
 int brc_import(brc_session *s, const char *name, const char *path, const brc_xfer_opts *given,
                brc_error *err)
 {
-    const brc_format *format;
     brc_source source;
     brc_xfer_opts opts;
 
     if (!s || !name)
         return brc_fail(err, BRC_EINVAL, "a session and a source are needed");
-    take_opts(&opts, given);
-    if (opts.format || opts.consolidated)
-        return brc_fail(err, BRC_EINVAL,
-                        "a format is for export: a source is known by its content");
-    BRC_TRY(look_at_source(&source, &format, s, name, err));
-    BRC_TRY(brc_begin(brc_session_repo(s), err));
-    int rc = import_placed(s, format, &source, path, &opts, err);
-    return brc_end_with(brc_session_repo(s), rc, err);
+    BRC_TRY(take_import_opts(&opts, given, err));
+    origin from = { .session = s, .opts = &opts, .name = name, .source = &source };
+    if (opts.with)
+        return import_with(&from, path, err);
+    BRC_TRY(look_at_source(&source, &from.format, s, name, err));
+    return import_origin(&from, path, err);
+}
+
+int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_opts *given,
+                      brc_error *err)
+{
+    static const char name[] = "the stream";
+    brc_stream_fd source;
+    brc_xfer_opts opts;
+    brc_tar_in *tar = NULL;
+    int rc;
+
+    if (!s || fd < 0)
+        return brc_fail(err, BRC_EINVAL, "a session and a descriptor are needed");
+    BRC_TRY(take_import_opts(&opts, given, err));
+    if (opts.with)
+        return brc_fail(err, BRC_EINVAL, "a stream is written by a command, or comes from a "
+                                         "descriptor: both are named");
+    origin from = { .session = s, .opts = &opts };
+    brc_stream_opts stream = { &opts, 0, name };
+    BRC_GO(brc_stream_fd_open(&tar, &source, brc_session_repo(s), fd, name, err));
+    BRC_GO(brc_stream_open(&from.stream, s, tar, &stream, err));
+    brc_task task = brc_task_begin(brc_session_repo(s), "import", 0);
+    rc = import_origin(&from, path, err);
+    brc_task_end(brc_session_repo(s), &task, rc);
+done:
+    brc_stream_free(from.stream);
+    brc_tar_in_free(tar);
+    return rc;
 }
 
 int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *name, const brc_xfer_opts *given,
@@ -185,6 +281,8 @@ int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *name, const br
         return brc_fail(err, BRC_EINVAL, "a number, a session and a source are needed");
     *bytes = 0;
     take_opts(&opts, given);
+    if (opts.with)
+        return BRC_OK; /* a command is run once */
     BRC_TRY(look_at_source(&source, &format, s, name, err));
     return source_bytes(bytes, s, format, &source, &opts, err);
 }

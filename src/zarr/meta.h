@@ -120,6 +120,9 @@ BRC_MUST_USE int brc_meta_new_array(brc_json **out, const brc_registry *reg, con
 /* Appends the codec list that makes bytes of elements of this type, little-endian, and does
  * nothing else. */
 BRC_MUST_USE int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_error *err);
+/* Appends the codec list, in short, that a new array of this type gets where none is asked
+ * for. */
+BRC_MUST_USE int brc_meta_default_codecs(brc_buf *out, const brc_dtype *type, brc_error *err);
 BRC_MUST_USE int brc_meta_new_group(brc_json **out, const char *attrs_json, brc_error *err);
 /* The document with a regular grid of such chunks. */
 BRC_MUST_USE int brc_meta_set_chunks(brc_json *doc, int ndim, const uint64_t *chunk, brc_error *err);

@@ -136,24 +136,28 @@ int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_error *err)
 
 /* Two bytes an element and more: byte shuffle and fast zstd, which on measured
  * data is smaller and two to three times faster than zstd alone; else zstd. */
+int brc_meta_default_codecs(brc_buf *out, const brc_dtype *type, brc_error *err)
+{
+    BRC_TRY(brc_buf_byte(out, '[', err));
+    BRC_TRY(default_to_bytes(out, type, err));
+    if (type->item_size >= 2 && type->item_size <= 255 && type->klass != BRC_CLASS_OPTIONAL)
+        BRC_TRY(brc_buf_printf(
+            out, err,
+            ",{\"name\":\"blosc\",\"configuration\":{\"cname\":\"zstd\",\"clevel\":1,"
+            "\"shuffle\":\"shuffle\",\"typesize\":%zu,\"blocksize\":%zu}}]",
+            type->item_size, BLOSC_BLOCK));
+    else
+        BRC_TRY(
+            brc_buf_text(out, ",{\"name\":\"zstd\",\"configuration\":{\"level\":3}}]", err));
+    return brc_buf_terminate(out, err);
+}
+
 static int set_default_codecs(brc_json *doc, const brc_dtype *type, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
-    int rc;
-    BRC_GO(brc_buf_byte(&text, '[', err));
-    BRC_GO(default_to_bytes(&text, type, err));
-    BRC_GO(brc_buf_byte(&text, ',', err));
-    if (type->item_size >= 2 && type->item_size <= 255 && type->klass != BRC_CLASS_OPTIONAL)
-        BRC_GO(
-            brc_buf_printf(&text, err,
-                           "{\"name\":\"blosc\",\"configuration\":{\"cname\":\"zstd\",\"clevel\":1,"
-                           "\"shuffle\":\"shuffle\",\"typesize\":%zu,\"blocksize\":%zu}}]",
-                           type->item_size, BLOSC_BLOCK));
-    else
-        BRC_GO(brc_buf_text(&text, "{\"name\":\"zstd\",\"configuration\":{\"level\":3}}]", err));
-    BRC_GO(brc_buf_terminate(&text, err));
-    rc = set_parsed(doc, "codecs", (const char *)text.data, err);
-done:
+    int rc = brc_meta_default_codecs(&text, type, err);
+    if (rc == BRC_OK)
+        rc = set_parsed(doc, "codecs", (const char *)text.data, err);
     brc_buf_dispose(&text);
     return rc;
 }

@@ -15,6 +15,7 @@ void brc_repo_unref(breccia *repo)
     brc_pipe_dispose(&repo->pipe);
     brc_store_close(repo->store);
     brc_registry_free(repo->own_registry);
+    free(repo->libexec);
     free(repo);
 }
 
@@ -60,6 +61,13 @@ brc_task brc_task_begin(breccia *repo, const char *phase, uint64_t bytes)
     if (bytes > 0)
         repo->task_limit = task.end;
     return task;
+}
+
+void brc_task_know(breccia *repo, uint64_t bytes)
+{
+    if (repo->task_depth != 1 || repo->task_total > 0 || repo->task_done > 0 || bytes == 0)
+        return;
+    repo->task_total = repo->task_limit = bytes;
 }
 
 static int task_tell(const breccia *repo)

@@ -17,6 +17,7 @@ struct breccia {
     const brc_registry *registry;
     brc_registry *own_registry; /* where the caller brought none */
     brc_pipe pipe;
+    char *libexec; /* the folder of the converters; NULL: this build's own */
     brc_progress_fn progress;
     void *progress_ctx;
     const char *task_phase; /* of the outermost task, as are the next two */
@@ -35,6 +36,8 @@ void brc_repo_unref(breccia *repo);
 BRC_MUST_USE int brc_end_with(breccia *repo, int rc, brc_error *err);
 
 brc_task brc_task_begin(breccia *repo, const char *phase, uint64_t bytes);
+/* How many bytes the outermost task is of, where that was not known when it began. */
+void brc_task_know(breccia *repo, uint64_t bytes);
 /* So many bytes more are done; tells the caller's progress function, and looks for
  * interruption. */
 BRC_MUST_USE int brc_task_step(breccia *repo, uint64_t bytes, brc_error *err);

@@ -119,6 +119,8 @@ FNR == 1 && FILENAME ~ /^src\/.*\// && FILENAME !~ /^src\/convert\// && !(layer_
         library_include(part[2])
     else if (part[2] == "late_libs.h" && FILENAME ~ /^src\/xfer\//)
         next
+    else if (part[2] == "libexec_path.h" && FILENAME == "src/xfer/foreign/libexec_default.c")
+        next
     else if (part[2] ~ /\.sql\.h$/)
         generated_include(part[2])
     else

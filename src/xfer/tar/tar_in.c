@@ -28,7 +28,7 @@ struct brc_tar_in {
     brc_error error; /* of the source */
     int rc;          /* what the last failure was: it stays */
     int ended;       /* the source has */
-    int in_header, was_read;
+    int is_open, in_header, was_read;
     uint64_t header_bytes; /* given since this header began */
     uint64_t given;        /* bytes in all, `len` of them in the block */
     size_t len;
@@ -104,7 +104,7 @@ static int damaged_tar(brc_tar_in *in, brc_error *err)
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-static int open_tar(brc_tar_in *in, brc_error *err)
+static int make_reader(brc_tar_in *in, brc_error *err)
 {
     in->archive = archive_read_new();
     in->entry = archive_entry_new();
@@ -113,7 +113,7 @@ static int open_tar(brc_tar_in *in, brc_error *err)
         archive_read_set_read_callback(in->archive, next_block) != ARCHIVE_OK ||
         archive_read_set_callback_data(in->archive, in) != ARCHIVE_OK)
         return brc_nomem(err);
-    return archive_read_open1(in->archive) == ARCHIVE_OK ? BRC_OK : damaged_tar(in, err);
+    return BRC_OK;
 }
 
 static int open_reader(brc_tar_in **out, const brc_tar_source *source, int fd, const char *name,
@@ -129,7 +129,7 @@ static int open_reader(brc_tar_in **out, const brc_tar_source *source, int fd, c
     in->name = name;
     in->was_read = 1;
     brc_tar_locale_init(&in->locale);
-    int rc = open_tar(in, err);
+    int rc = make_reader(in, err);
     if (rc < 0) {
         brc_tar_in_free(in);
         return rc;
@@ -239,7 +239,10 @@ static int next_header(brc_tar_in *in)
     in->in_header = 1;
     in->header_bytes = 0;
     brc_tar_locale_enter(&in->locale);
-    int status = archive_read_next_header2(in->archive, in->entry);
+    int status = in->is_open ? ARCHIVE_OK : archive_read_open1(in->archive);
+    in->is_open = 1;
+    if (status == ARCHIVE_OK)
+        status = archive_read_next_header2(in->archive, in->entry);
     brc_tar_locale_leave(&in->locale);
     in->in_header = 0;
     return status;

@@ -29,7 +29,8 @@ typedef struct brc_tar_member {
 
 typedef struct brc_tar_in brc_tar_in;
 
-/* `name`: what messages call the stream; it must last, as the source must. */
+/* Reads nothing yet. `name`: what messages call the stream; it must last, as the source
+ * must. */
 BRC_MUST_USE int brc_tar_in_open(brc_tar_in **out, const brc_tar_source *source, const char *name,
                                  brc_error *err);
 /* The same from a descriptor, which stays open. */

@@ -16,6 +16,7 @@
 #include "../../zarr/meta.h"
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
+#include "../array_doc.h"
 #include "../xfer.h"
 #include "zarr2.h"
 #include "zarr_dir.h"
@@ -182,39 +183,6 @@ static int read_node(zarr_node *node, const zarr_walk *at, brc_error *err)
 
 /* ---- arrays ------------------------------------------------------------------------- */
 
-/* A copy of the document with the chunks and codecs that the caller asked for. */
-static int changed_document(brc_json **out, const brc_json *doc, const char *path,
-                            const brc_xfer_opts *opts, brc_error *err)
-{
-    brc_json *copy = NULL, *codecs = NULL;
-    int rc;
-
-    *out = NULL;
-    BRC_GO(brc_json_clone(&copy, doc, err));
-    if (opts->chunk) {
-        size_t ndim = brc_json_count(brc_json_member(doc, "shape"));
-        if (opts->nchunk < 0 || (size_t)opts->nchunk != ndim) {
-            rc = brc_fail(err, BRC_EINVAL, "%s has %zu axes, the chunk shape %d", path, ndim,
-                          opts->nchunk);
-            goto done;
-        }
-        BRC_GO(brc_meta_set_chunks(copy, opts->nchunk, opts->chunk, err));
-    }
-    if (opts->codecs_json) {
-        BRC_GO(brc_json_parse(&codecs, opts->codecs_json, strlen(opts->codecs_json), err));
-        rc = brc_json_set(copy, "codecs", codecs, err);
-        codecs = NULL;
-    }
-    if (rc == BRC_OK) {
-        *out = copy;
-        copy = NULL;
-    }
-done:
-    brc_json_free(codecs);
-    brc_json_free(copy);
-    return rc;
-}
-
 static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *err)
 {
     int recode = at->opts && (at->opts->chunk || at->opts->codecs_json);
@@ -223,7 +191,8 @@ static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *e
     int rc;
 
     if (recode)
-        BRC_GO(changed_document(&changed, node->doc, at->path, at->opts, err));
+        BRC_GO(brc_array_doc_changed(&changed, brc_session_registry(at->session), node->doc,
+                                     at->path, at->opts, 0, err));
     rc = brc_array_create_doc(&a, at->session, at->path, recode ? changed : node->doc, err);
     if (rc < 0) {
         if (rc != BRC_EEXISTS)
@@ -235,28 +204,6 @@ done:
     brc_array_free(a);
     brc_json_free(changed);
     return rc;
-}
-
-/* What is wrong with the array is found when it is imported. */
-static int count_array(const zarr_walk *at, const brc_json *doc, brc_error *err)
-{
-    const brc_json *shape = brc_json_member(doc, "shape");
-    uint64_t extent[BRC_MAX_NDIM];
-    brc_dtype *type = NULL;
-    size_t ndim = brc_json_count(shape), item = 1;
-
-    if (ndim > BRC_MAX_NDIM)
-        return BRC_OK;
-    for (size_t i = 0; i < ndim; i++)
-        if (!brc_json_uint(brc_json_item(shape, i), UINT64_MAX, &extent[i]))
-            return BRC_OK;
-    int rc = brc_dtype_open(&type, brc_session_registry(at->session),
-                            brc_json_member(doc, "data_type"), err);
-    if (rc == BRC_OK)
-        item = type->item_size;
-    brc_dtype_free(type);
-    brc_add_array_bytes(at->bytes, (int)ndim, extent, item);
-    return rc == BRC_ENOMEM ? rc : BRC_OK;
 }
 
 /* ---- groups ------------------------------------------------------------------------- */
@@ -318,7 +265,9 @@ static int import_node(const zarr_walk *at, brc_error *err)
 
     BRC_GO(read_node(&node, at, err));
     if (node.kind == BRC_ARRAY) {
-        rc = at->bytes ? count_array(at, node.doc, err) : import_array(at, &node, err);
+        rc = at->bytes ? brc_add_doc_bytes(at->bytes, brc_session_registry(at->session), node.doc,
+                                           err)
+                       : import_array(at, &node, err);
         goto done;
     }
     if (node.kind == BRC_GROUP && !at->bytes)

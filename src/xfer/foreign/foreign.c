@@ -1,0 +1,266 @@
+/* Running a program that writes a stream, and importing what it writes. */
+#include "foreign.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../base/alloc.h"
+#include "../../base/file.h"
+#include "../../zarr/repo.h"
+#include "../../zarr/transfer.h"
+#include "../xfer.h"
+#include "child.h"
+#include "foreign_run.h"
+#include "protocol.h"
+
+/* Generous: a library may take minutes for one chunk of a file on a slow disk, and who
+ * writes a --with command may compute between two chunks. */
+#define CONVERTER_SILENCE_MS (10 * 60 * 1000)
+#define COMMAND_SILENCE_MS (60 * 60 * 1000)
+
+/* How long one whose stream was cut short may take to say why. */
+#define LAST_WORDS_MS (5 * 1000)
+
+struct brc_foreign_in {
+    brc_foreign what;
+    brc_foreign_run run;
+    brc_tar_in *tar;
+    brc_stream *stream;
+    brc_stream_opts opts;
+    int ended; /* it has closed its end of the stream */
+};
+
+/* ---- the program --------------------------------------------------------------------- */
+
+static int check_session(void *ctx, brc_error *err)
+{
+    return brc_task_step(ctx, 0, err);
+}
+
+static int find_converter(brc_foreign_run *run, const brc_foreign *what, brc_error *err)
+{
+    const breccia *repo = brc_session_repo(what->session);
+    const char *folder = repo->libexec ? repo->libexec : brc_libexec_default();
+    BRC_TRY(brc_path_join(&run->program, folder, what->converter, err));
+    if (access(run->program, X_OK) == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_EUNSUPPORTED,
+                    "%s: the converter for such files is not there, %s: install breccia whole, or "
+                    "name the folder of its converters when you open the repository",
+                    what->file, run->program);
+}
+
+int brc_foreign_start(brc_foreign_run *run, const brc_foreign *what, const char *const *args,
+                      int feeds, brc_error *err)
+{
+    brc_buf label = BRC_BUF_INIT;
+    int rc = BRC_OK;
+
+    if (what->converter)
+        BRC_GO(find_converter(run, what, err));
+    if (what->converter)
+        BRC_GO(brc_buf_printf(&label, err, "the %s converter", what->converter));
+    else
+        BRC_GO(brc_buf_printf(&label, err, "the command '%.200s'", what->command));
+    BRC_GO(brc_buf_take_text(&label, &run->label, err));
+    brc_child_spec spec = {
+        .command = what->converter ? run->program : what->command,
+        .is_shell = what->converter == NULL,
+        .args = args,
+        .label = run->label,
+        .feeds = feeds,
+        .silence_ms = what->converter ? CONVERTER_SILENCE_MS : COMMAND_SILENCE_MS,
+        .check = check_session,
+        .ctx = brc_session_repo(what->session),
+    };
+    rc = brc_child_start(&run->child, &spec, err);
+done:
+    brc_buf_dispose(&label);
+    return rc;
+}
+
+void brc_foreign_stop(brc_foreign_run *run)
+{
+    brc_child_free(run->child);
+    free(run->program);
+    free(run->label);
+    memset(run, 0, sizeof(*run));
+}
+
+/* ---- how it ended -------------------------------------------------------------------- */
+
+static const char *words_for_signal(int sig)
+{
+    switch (sig) {
+    case SIGSEGV:
+        return "crashed (SIGSEGV)";
+    case SIGBUS:
+        return "crashed (SIGBUS)";
+    case SIGABRT:
+        return "crashed (SIGABRT)";
+    case SIGFPE:
+        return "crashed (SIGFPE)";
+    case SIGILL:
+        return "crashed (SIGILL)";
+    case SIGSYS:
+        return "asked the system for what its sandbox forbids (SIGSYS)";
+    case SIGXCPU:
+        return "took more processor time than it may (SIGXCPU)";
+    case SIGXFSZ:
+        return "wrote a larger file than it may (SIGXFSZ)";
+    case SIGKILL:
+        return "was killed, for want of memory perhaps (SIGKILL)";
+    default:
+        return NULL;
+    }
+}
+
+int brc_foreign_ended(const brc_foreign_run *run, const brc_foreign *what, int status,
+                      brc_error *err)
+{
+    const char *said = brc_child_last_line(run->child);
+    const char *words = status > 128 && status < 128 + 65 ? words_for_signal(status - 128) : NULL;
+    int code = what->converter ? brc_code_of_status(status) : 0;
+
+    if (code < 0 && *said)
+        return brc_fail(err, code, "%s", said);
+    if (words)
+        return brc_fail(err, BRC_EINVAL, "%s: %s %s%s", what->file, run->label, words,
+                        what->converter ? ": the file may be damaged" : "");
+    return brc_fail(err, BRC_EINVAL, "%s: %s failed with exit status %d%s%s", what->file,
+                    run->label, status, *said ? ": " : "", said);
+}
+
+/* ---- an import ----------------------------------------------------------------------- */
+
+static int read_stream(void *ctx, uint8_t *to, size_t cap, size_t *n, brc_error *err)
+{
+    brc_foreign_in *in = ctx;
+    BRC_TRY(brc_child_read(in->run.child, to, cap, n, err));
+    in->ended = *n == 0;
+    return BRC_OK;
+}
+
+/* import [--exclude PATH]... FILE, and of a command FILE alone. */
+static int start_import(brc_foreign_in *in, brc_error *err)
+{
+    const brc_foreign *what = &in->what;
+    const char **args;
+    size_t n = 0;
+    BRC_TRY(brc_new_array((void **)&args, 3 + 2 * what->opts->nexclude, sizeof(*args), err));
+    if (what->converter) {
+        args[n++] = "import";
+        for (size_t i = 0; i < what->opts->nexclude; i++) {
+            args[n++] = "--exclude";
+            args[n++] = what->opts->exclude[i];
+        }
+    }
+    args[n] = what->file;
+    int rc = brc_foreign_start(&in->run, what, args, 0, err);
+    free(args);
+    return rc;
+}
+
+static int open_import(brc_foreign_in *in, brc_error *err)
+{
+    brc_tar_source source = { in, read_stream };
+    in->opts = (brc_stream_opts){ in->what.opts, in->what.converter != NULL, in->what.file };
+    BRC_TRY(start_import(in, err));
+    BRC_TRY(brc_tar_in_open(&in->tar, &source, in->what.file, err));
+    return brc_stream_open(&in->stream, in->what.session, in->tar, &in->opts, err);
+}
+
+int brc_foreign_open(brc_foreign_in **out, const brc_foreign *what, brc_error *err)
+{
+    brc_foreign_in *in;
+    *out = NULL;
+    BRC_TRY(brc_new((void **)&in, sizeof(*in), err));
+    in->what = *what;
+    int rc = open_import(in, err);
+    if (rc < 0) {
+        brc_foreign_free(in);
+        return rc;
+    }
+    *out = in;
+    return BRC_OK;
+}
+
+brc_stream *brc_foreign_stream(const brc_foreign_in *in)
+{
+    return in->stream;
+}
+
+void brc_foreign_free(brc_foreign_in *in)
+{
+    if (!in)
+        return;
+    brc_stream_free(in->stream);
+    brc_tar_in_free(in->tar);
+    brc_foreign_stop(&in->run);
+    free(in);
+}
+
+/* A converter says "excluded PATH" of what it left out, a line each. */
+static void note_excluded(const brc_foreign_in *in)
+{
+    static const char word[] = "excluded ";
+    const char *line = brc_child_said(in->run.child);
+    while (in->what.converter && *line) {
+        size_t len = strcspn(line, "\n"), skip = sizeof(word) - 1;
+        if (len > skip && strncmp(line, word, skip) == 0)
+            (void)brc_is_excluded(in->what.opts, line + skip, len - skip);
+        line += len + (line[len] == '\n');
+    }
+}
+
+/* The program is asked how it ended where it has ended, or where the stream has: what it
+ * says goes before a stream that is cut short. */
+static int settle_import(brc_foreign_in *in, int rc, brc_error *err)
+{
+    int status;
+    if (rc < 0 && !in->ended)
+        return rc;
+    brc_error own = BRC_ERROR_INIT;
+    int ended = brc_child_end(in->run.child, rc < 0 ? LAST_WORDS_MS : 0, &status, &own);
+    if (ended < 0 && rc < 0)
+        return rc;
+    if (ended == BRC_OK && status == BRC_STATUS_IS_NETCDF && in->what.converter)
+        return BRC_STATUS_IS_NETCDF;
+    if (ended == BRC_OK && status != 0)
+        ended = brc_foreign_ended(&in->run, &in->what, status, &own);
+    if (ended < 0 && err)
+        *err = own;
+    if (ended == BRC_OK)
+        note_excluded(in);
+    return ended < 0 ? ended : rc;
+}
+
+int brc_foreign_close(brc_foreign_in *in, int rc, brc_error *err)
+{
+    rc = settle_import(in, rc, err);
+    brc_foreign_free(in);
+    return rc;
+}
+
+int brc_foreign_import(const brc_foreign *what, const char *path, brc_error *err)
+{
+    brc_foreign_in *in;
+    BRC_TRY(brc_foreign_open(&in, what, err));
+    int rc = brc_stream_import(in->stream, path, err);
+    rc = brc_foreign_close(in, rc, err);
+    return rc == BRC_STATUS_IS_NETCDF ? 1 : rc;
+}
+
+int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc_error *err)
+{
+    brc_foreign_in *in;
+    BRC_TRY(brc_foreign_open(&in, what, err));
+    int rc = brc_stream_bytes(bytes, in->stream, err);
+    if (rc < 0)
+        rc = brc_foreign_close(in, rc, err);
+    else
+        brc_foreign_free(in);
+    return rc == BRC_STATUS_IS_NETCDF ? 1 : rc;
+}

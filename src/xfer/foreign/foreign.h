@@ -1,0 +1,43 @@
+/*
+ * Formats whose libraries run in a process of their own: the host of converters
+ * (src/convert) and of commands that write the stream of an import (docs/STREAM.md).
+ *
+ * A converter is a program in the folder brc_open_opts.libexec, or where this build was
+ * installed. It may crash, hang or lie: what is imported then is nothing, and the error
+ * one sentence.
+ */
+#ifndef BRC_XFER_FOREIGN_FOREIGN_H
+#define BRC_XFER_FOREIGN_FOREIGN_H
+
+#include "../stream/stream_in.h"
+
+/* A program that writes a stream, or reads one. */
+typedef struct brc_foreign {
+    brc_session *session;
+    const char *converter;     /* "hdf5"; NULL: a command of sh ...                  */
+    const char *command;       /* ... this one                                       */
+    const char *file;          /* the source, or what is to be written               */
+    const brc_xfer_opts *opts;
+} brc_foreign;
+
+/* An import that has begun: the program runs, and its stream can be looked at. */
+typedef struct brc_foreign_in brc_foreign_in;
+BRC_MUST_USE int brc_foreign_open(brc_foreign_in **out, const brc_foreign *what, brc_error *err);
+brc_stream *brc_foreign_stream(const brc_foreign_in *in);
+/* What became of reading the stream (rc, and *err below 0) and of the program together: the
+ * result is what to tell. Where the program said why there is no stream, it is that.
+ * BRC_STATUS_IS_NETCDF as in protocol.h. */
+BRC_MUST_USE int brc_foreign_close(brc_foreign_in *in, int rc, brc_error *err);
+/* Ends the program at once: no more is asked of it. */
+void brc_foreign_free(brc_foreign_in *in);
+
+/* Imports what the program writes as the node `path`. 1 where it says that the file was
+ * written as NetCDF-4: then nothing has been imported. */
+BRC_MUST_USE int brc_foreign_import(const brc_foreign *what, const char *path, brc_error *err);
+/* The decoded bytes that it will bring; 1 as above. */
+BRC_MUST_USE int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc_error *err);
+
+/* Where this build looks for converters when it is installed. */
+const char *brc_libexec_default(void);
+
+#endif

@@ -1,0 +1,488 @@
+/* From members to nodes and chunks. */
+#include "stream_in.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/alloc.h"
+#include "../../base/hash.h"
+#include "../../base/id_table.h"
+#include "../../zarr/meta.h"
+#include "../../zarr/repo.h"
+#include "../../zarr/transfer.h"
+#include "../array_doc.h"
+#include "../xfer.h"
+#include "stream_docs.h"
+
+#define STORED_MOST ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
+/* Of chunks that came, 64 that lie side by side take one place in a table of so many: where
+ * there are more, it forgets, and a chunk that comes again replaces the first. */
+#define SEEN_MOST ((size_t)1 << 20)
+
+struct brc_stream {
+    brc_session *session;
+    breccia *repo;
+    brc_tar_in *tar;
+    brc_stream_opts opts;
+    int recodes;          /* chunks are not taken over as they come           */
+    int tar_failed;       /* what failed has the stream's name in front       */
+    const char *path;     /* the node that its root becomes                   */
+    brc_tar_member member; /* the next one                                    */
+    int has_member, ended;
+    brc_stream_docs docs; /* that have come, and are no nodes yet             */
+    int has_nodes;        /* documents have become nodes: others do at once   */
+    uint64_t bytes;       /* of the arrays                                    */
+    brc_buf text;         /* of a document                                    */
+    brc_arena sources;    /* documents of arrays whose chunks are recoded ... */
+    size_t source_bytes;
+    brc_id_table by_node; /* ... as brc_span, by the hash of their paths      */
+    brc_id_table seen;    /* chunks that have come: see SEEN_MOST             */
+    /* the array whose chunks come */
+    brc_array *array;
+    char *inner;          /* its path in the stream */
+    size_t inner_len;
+    brc_json *source;     /* its document there, and what that means, where it is recoded */
+    brc_meta meta;
+};
+
+int brc_stream_open(brc_stream **out, brc_session *s, brc_tar_in *tar, const brc_stream_opts *opts,
+                    brc_error *err)
+{
+    brc_stream *stream;
+    *out = NULL;
+    BRC_TRY(brc_new((void **)&stream, sizeof(*stream), err));
+    stream->session = s;
+    stream->repo = brc_session_repo(s);
+    stream->tar = tar;
+    stream->opts = *opts;
+    stream->recodes = opts->transport || opts->xfer->chunk || opts->xfer->codecs_json;
+    stream->seen = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(uint64_t));
+    stream->seen.max = SEEN_MOST;
+    stream->by_node = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(brc_span));
+    *out = stream;
+    return BRC_OK;
+}
+
+static void leave_array(brc_stream *w)
+{
+    brc_array_free(w->array);
+    brc_json_free(w->source);
+    brc_meta_dispose(&w->meta);
+    free(w->inner);
+    w->array = NULL;
+    w->source = NULL;
+    w->inner = NULL;
+    memset(&w->meta, 0, sizeof(w->meta));
+}
+
+void brc_stream_free(brc_stream *stream)
+{
+    if (!stream)
+        return;
+    leave_array(stream);
+    brc_stream_docs_dispose(&stream->docs);
+    brc_arena_dispose(&stream->sources);
+    brc_id_table_dispose(&stream->by_node);
+    brc_id_table_dispose(&stream->seen);
+    brc_buf_dispose(&stream->text);
+    free(stream);
+}
+
+/* ---- members ------------------------------------------------------------------------- */
+
+static int member_fails(const brc_stream *w, const char *what, brc_error *err)
+{
+    return brc_fail(err, BRC_EINVAL, "the member '%.300s' %s", w->member.name, what);
+}
+
+/* The node in the stream to which a document belongs: "a/b" of "a/b/zarr.json". */
+static int document_node(const char *member, size_t *len)
+{
+    static const char own[] = "zarr.json";
+    size_t n = strlen(member), tail = sizeof(own) - 1;
+    if (n < tail || strcmp(member + n - tail, own) != 0 ||
+        (n > tail && member[n - tail - 1] != '/'))
+        return 0;
+    *len = n > tail ? n - tail - 1 : 0;
+    return 1;
+}
+
+/* Whether the member belongs to a node that stays out, or lies under one. */
+static int stays_out(const brc_stream *w)
+{
+    const char *name = w->member.name, *slash = name;
+    int out = 0;
+    while (w->opts.xfer->nexclude > 0 && !out && (slash = strchr(slash, '/')) != NULL)
+        out = brc_is_excluded(w->opts.xfer, name, (size_t)(slash++ - name));
+    return out;
+}
+
+/* 1 where there is a next member, which stays the next one until it is taken. */
+static int peek_member(brc_stream *w, brc_error *err)
+{
+    while (!w->has_member && !w->ended) {
+        BRC_TRY(brc_task_step(w->repo, 0, err));
+        int rc = brc_tar_next(w->tar, &w->member, err);
+        w->tar_failed = rc < 0;
+        if (rc < 0)
+            return rc;
+        w->ended = rc == 0;
+        w->has_member = rc > 0 && !stays_out(w);
+    }
+    return w->has_member;
+}
+
+static int take_member(brc_stream *w, uint64_t limit, brc_buf *out, brc_error *err)
+{
+    int rc = brc_tar_read(w->tar, limit, out, err);
+    w->tar_failed = rc < 0;
+    w->has_member = 0;
+    return rc;
+}
+
+/* ---- documents ----------------------------------------------------------------------- */
+
+static int read_document(brc_stream *w, size_t inner_len, brc_error *err)
+{
+    brc_buf inner = BRC_BUF_INIT;
+    int rc;
+    w->text.len = 0;
+    BRC_GO(brc_buf_append(&inner, w->member.name, inner_len, err));
+    BRC_GO(take_member(w, BRC_JSON_MAX_BYTES, &w->text, err));
+    rc = brc_stream_docs_add(&w->docs, (const char *)inner.data, inner_len, &w->text, err);
+done:
+    brc_buf_dispose(&inner);
+    return rc;
+}
+
+static int parse_document(brc_json **out, int *kind, const brc_stream_doc *doc, brc_error *err)
+{
+    BRC_TRY(brc_json_parse(out, doc->text, doc->len, err));
+    /* a copy of other documents, which may be out of date */
+    brc_json_remove(*out, "consolidated_metadata");
+    int rc = brc_meta_kind(*out, kind, err);
+    if (rc < 0) {
+        brc_json_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* The node that a path in the stream becomes. */
+static int node_path_of(char **out, const brc_stream *w, const char *inner, brc_error *err)
+{
+    return *inner ? brc_node_join(out, w->path, inner, err) : brc_dup(out, w->path, err);
+}
+
+static brc_oid node_id(const char *inner, size_t len)
+{
+    return brc_hash_object(BRC_HASH_XXH128, BRC_KIND_DOCUMENT, inner, len);
+}
+
+/* What is needed to decode its chunks; attributes are not. */
+static int keep_source(brc_stream *w, const char *inner, const brc_json *doc, brc_error *err)
+{
+    brc_oid id = node_id(inner, strlen(inner));
+    brc_json *copy;
+    brc_buf text = BRC_BUF_INIT;
+    void *place;
+    uint8_t *kept;
+    int rc;
+    BRC_TRY(brc_json_clone(&copy, doc, err));
+    brc_json_remove(copy, "attributes");
+    BRC_GO(brc_json_write(&text, copy, err));
+    BRC_GO(brc_arena_copy(&w->sources, text.data, text.len, &kept, err));
+    BRC_GO(brc_id_table_add(&w->by_node, &id, &place, err));
+    *(brc_span *)place = (brc_span){ kept, text.len };
+    w->source_bytes += text.len + 4 * sizeof(brc_oid);
+    if (w->source_bytes > w->repo->pipe.memory)
+        rc = brc_fail(err, BRC_ELIMIT,
+                      "the documents of its arrays need more than %zu MiB of memory to re-encode "
+                      "them: import it in parts",
+                      w->repo->pipe.memory >> 20);
+done:
+    brc_json_free(copy);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static int make_array(brc_stream *w, const char *path, const char *inner, const brc_json *doc,
+                      brc_error *err)
+{
+    brc_json *changed = NULL;
+    brc_array *a = NULL;
+    int rc;
+
+    if (w->recodes)
+        BRC_GO(brc_array_doc_changed(&changed, brc_session_registry(w->session), doc, path,
+                                     w->opts.xfer, w->opts.transport, err));
+    BRC_GO(brc_array_create_doc(&a, w->session, path, changed ? changed : doc, err));
+    const brc_array_info *info = brc_array_describe(a);
+    brc_add_array_bytes(&w->bytes, info->ndim, info->shape, info->item_size);
+    if (w->recodes)
+        BRC_GO(keep_source(w, inner, doc, err));
+done:
+    brc_array_free(a);
+    brc_json_free(changed);
+    return rc;
+}
+
+static int make_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
+{
+    brc_json *json = NULL;
+    char *path = NULL;
+    int kind, rc;
+
+    BRC_GO(parse_document(&json, &kind, doc, err));
+    BRC_GO(node_path_of(&path, w, doc->inner, err));
+    rc = kind == BRC_ARRAY ? make_array(w, path, doc->inner, json, err)
+                           : brc_group_create_doc(w->session, path, json, err);
+    if (rc == BRC_EEXISTS && *doc->inner)
+        rc = brc_fail(err, BRC_EEXISTS,
+                      "it comes twice, or behind what is in the group: documents of groups come "
+                      "first");
+done:
+    if (rc < 0)
+        brc_context(err, "%s%szarr.json", doc->inner, *doc->inner ? "/" : "");
+    free(path);
+    brc_json_free(json);
+    return rc;
+}
+
+/* Those that wait, parents first. The root's comes with the first, so that nothing lands
+ * in a node that was there before. */
+static int make_nodes(brc_stream *w, brc_error *err)
+{
+    BRC_TRY(brc_stream_docs_sort(&w->docs, err));
+    const brc_stream_doc *docs = w->docs.items;
+    if (!w->has_nodes && (w->docs.n == 0 || *docs[0].inner))
+        return brc_fail(err, BRC_EINVAL, "its root has no zarr.json, or not among the first");
+    for (size_t i = 0; i < w->docs.n; i++) {
+        BRC_TRY(brc_task_step(w->repo, 0, err));
+        BRC_TRY(make_node(w, &docs[i], err));
+    }
+    brc_stream_docs_dispose(&w->docs);
+    w->has_nodes = 1;
+    return BRC_OK;
+}
+
+/* They wait for each other as long as there are no chunks: parents' may come behind their
+ * children's. 1 where the next member is none, 0 at the end. */
+static int take_documents(brc_stream *w, brc_error *err)
+{
+    size_t len;
+    int rc;
+    while ((rc = peek_member(w, err)) > 0 && document_node(w->member.name, &len)) {
+        BRC_TRY(read_document(w, len, err));
+        if (w->docs.bytes > BRC_STREAM_DOCS_MOST)
+            BRC_TRY(make_nodes(w, err));
+    }
+    if (rc < 0)
+        return rc;
+    BRC_TRY(make_nodes(w, err));
+    return rc;
+}
+
+/* ---- the array to which a chunk belongs ---------------------------------------------- */
+
+static int is_in_array(const brc_stream *w)
+{
+    const char *name = w->member.name;
+    size_t len;
+    return w->array && (w->inner_len == 0 || (strncmp(name, w->inner, w->inner_len) == 0 &&
+                                              name[w->inner_len] == '/')) &&
+           !document_node(name, &len);
+}
+
+static int open_source_doc(brc_stream *w, brc_error *err)
+{
+    brc_oid id = node_id(w->inner, w->inner_len);
+    const brc_span *doc = brc_id_table_find(&w->by_node, &id);
+    if (!doc)
+        return brc_fail(err, BRC_EINTERNAL, "the document of %s is lost", w->inner);
+    BRC_TRY(brc_json_parse(&w->source, (const char *)doc->data, doc->len, err));
+    return brc_meta_open(&w->meta, brc_session_registry(w->session), w->source, err);
+}
+
+static int enter_array(brc_stream *w, const char *path, size_t inner_len, brc_error *err)
+{
+    w->inner_len = inner_len;
+    BRC_TRY(brc_dup_n(&w->inner, w->member.name, inner_len, err));
+    BRC_TRY(brc_array_open(&w->array, w->session, path, err));
+    return w->recodes ? open_source_doc(w, err) : BRC_OK;
+}
+
+/* *kind of the node at the first `len` bytes of the member's name; an array is entered. */
+static int try_array(brc_stream *w, size_t len, int *kind, brc_error *err)
+{
+    char *inner, *path = NULL;
+    int rc;
+    BRC_TRY(brc_dup_n(&inner, w->member.name, len, err));
+    BRC_GO(node_path_of(&path, w, inner, err));
+    BRC_GO(brc_node_kind(kind, w->session, path, err));
+    if (*kind == BRC_ARRAY)
+        rc = enter_array(w, path, len, err);
+done:
+    free(path);
+    free(inner);
+    return rc;
+}
+
+static int no_such_array(const brc_stream *w, brc_error *err)
+{
+    const char *base = strrchr(w->member.name, '/');
+    base = base ? base + 1 : w->member.name;
+    if (strcmp(base, ".zarray") == 0 || strcmp(base, ".zgroup") == 0 ||
+        strcmp(base, ".zattrs") == 0 || strcmp(base, ".zmetadata") == 0)
+        return member_fails(
+            w, "is of Zarr v2, and a stream is one of Zarr v3: import the directory", err);
+    return member_fails(w,
+                        "is neither a document nor a chunk of an array whose document has come: "
+                        "an array's zarr.json comes before its chunks",
+                        err);
+}
+
+/* The array around the member: the longest path that is none of a group ends there. */
+static int find_array(brc_stream *w, brc_error *err)
+{
+    const char *name = w->member.name, *at = name;
+    int kind = BRC_GROUP;
+
+    if (is_in_array(w))
+        return BRC_OK;
+    leave_array(w);
+    BRC_TRY(try_array(w, 0, &kind, err));
+    while (kind == BRC_GROUP) {
+        at += strcspn(at, "/");
+        if (*at == '\0')
+            break;
+        BRC_TRY(try_array(w, (size_t)(at - name), &kind, err));
+        at++;
+    }
+    return w->array ? BRC_OK : no_such_array(w, err);
+}
+
+/* ---- chunks -------------------------------------------------------------------------- */
+
+/* BRC_EINVAL where this chunk has come before. */
+static int see_chunk(brc_stream *w, int ndim, const uint64_t *index, brc_error *err)
+{
+    struct {
+        brc_oid array;
+        uint64_t index[BRC_MAX_NDIM];
+    } key;
+    void *bits;
+    memset(&key, 0, sizeof(key));
+    key.array = node_id(w->inner, w->inner_len);
+    memcpy(key.index, index, (size_t)ndim * sizeof(*index));
+    uint64_t bit = ndim > 0 ? UINT64_C(1) << (index[ndim - 1] & 63) : 1;
+    if (ndim > 0)
+        key.index[ndim - 1] >>= 6;
+    brc_oid id = brc_hash_object(BRC_HASH_XXH128, BRC_KIND_CHUNK, &key, sizeof(key));
+    BRC_TRY(brc_id_table_add(&w->seen, &id, &bits, err));
+    if (*(uint64_t *)bits & bit)
+        return member_fails(w, "comes twice", err);
+    *(uint64_t *)bits |= bit;
+    return BRC_OK;
+}
+
+static int parse_key(const brc_stream *w, uint64_t *index, int *inside)
+{
+    const char *key = w->member.name + w->inner_len + (w->inner_len > 0);
+    return w->recodes ? brc_meta_key_parse(&w->meta, key, index, inside)
+                      : brc_chunk_key_parse(w->array, key, index, inside);
+}
+
+/* brc_chunk_source's next: the array's, as long as they follow one another. */
+static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error *err)
+{
+    brc_stream *w = ctx;
+    int inside = 0, rc = peek_member(w, err);
+    if (rc <= 0)
+        return rc;
+    if (!is_in_array(w))
+        return 0;
+    if (!parse_key(w, index, &inside))
+        return member_fails(w, "is not a chunk: its name is no chunk key of its array", err);
+    if (!inside)
+        return member_fails(w, "lies outside the grid of its array", err);
+    BRC_TRY(see_chunk(w, brc_array_describe(w->array)->ndim, index, err));
+    BRC_TRY(take_member(w, STORED_MOST, stored, err));
+    return 1;
+}
+
+static int take_chunks(brc_stream *w, brc_error *err)
+{
+    brc_chunk_source source = { w, next_of_array };
+    BRC_TRY(find_array(w, err));
+    return w->recodes ? brc_array_put_recoded(w->array, w->source, &source, err)
+                      : brc_array_put_stored(w->array, &source, err);
+}
+
+/* ---- the functions ------------------------------------------------------------------- */
+
+static int named(const brc_stream *w, int rc, brc_error *err)
+{
+    if (rc < 0 && !w->tar_failed)
+        brc_context(err, "%s", w->opts.name);
+    return rc;
+}
+
+static int import_stream(brc_stream *w, brc_error *err)
+{
+    BRC_TRY(take_documents(w, err));
+    brc_task_know(w->repo, w->bytes);
+    brc_task task = brc_task_begin(w->repo, "import", w->bytes);
+    int rc;
+    do
+        rc = w->has_member ? take_chunks(w, err) : BRC_OK;
+    while (rc >= 0 && (rc = take_documents(w, err)) > 0);
+    brc_task_end(w->repo, &task, rc);
+    return rc;
+}
+
+int brc_stream_import(brc_stream *stream, const char *path, brc_error *err)
+{
+    stream->path = path;
+    return named(stream, import_stream(stream, err), err);
+}
+
+static int count_document(brc_stream *w, size_t inner_len, uint64_t *bytes, brc_error *err)
+{
+    brc_json *json;
+    int kind;
+    BRC_TRY(read_document(w, inner_len, err));
+    int rc = parse_document(&json, &kind, w->docs.items, err);
+    if (rc == BRC_OK && kind == BRC_ARRAY)
+        rc = brc_add_doc_bytes(bytes, brc_session_registry(w->session), json, err);
+    brc_json_free(json);
+    brc_stream_docs_dispose(&w->docs);
+    return rc;
+}
+
+int brc_stream_bytes(uint64_t *bytes, brc_stream *stream, brc_error *err)
+{
+    size_t len;
+    int rc;
+    *bytes = 0;
+    while ((rc = peek_member(stream, err)) > 0 && document_node(stream->member.name, &len) &&
+           (rc = count_document(stream, len, bytes, err)) == BRC_OK)
+        ;
+    return named(stream, rc < 0 ? rc : BRC_OK, err);
+}
+
+int brc_stream_is_group(int *is, brc_stream *stream, brc_error *err)
+{
+    brc_json *json = NULL;
+    size_t len;
+    int kind, rc = peek_member(stream, err);
+    *is = 1;
+    if (rc > 0 && document_node(stream->member.name, &len) && len == 0) {
+        rc = read_document(stream, 0, err);
+        if (rc == BRC_OK)
+            rc = parse_document(&json, &kind, stream->docs.items, err);
+        *is = rc == BRC_OK && kind == BRC_GROUP;
+        brc_json_free(json);
+    }
+    return named(stream, rc < 0 ? rc : BRC_OK, err);
+}

@@ -1,0 +1,11 @@
+/* Other processes, as tests see them. */
+#ifndef BRC_TESTS_PROCESS_KIT_H
+#define BRC_TESTS_PROCESS_KIT_H
+
+#include <sys/types.h>
+
+/* Fails the test where the process does not end, in half a minute. A zombie has ended: its
+ * parent may be one that reaps none. */
+void process_must_go(pid_t pid);
+
+#endif

@@ -1,0 +1,400 @@
+/* Imports whose stream a program writes: what becomes of it when the program fails. */
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../src/base/file.h"
+#include "../../src/breccia.h"
+#include "../../src/xfer/foreign/foreign.h"
+#include "../../src/xfer/foreign/protocol.h"
+#include "../kit/exchange_kit.h"
+#include "../kit/process_kit.h"
+#include "../kit/tar_kit.h"
+
+Suite *foreign_suite(void);
+
+#define OK(expr) ck_assert_int_eq((expr), BRC_OK)
+#define GROUP "{\"zarr_format\":3,\"node_type\":\"group\"}"
+#define ARRAY                                                                                      \
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4,6],\"data_type\":\"uint16\","         \
+    "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[2,3]}},"             \
+    "\"chunk_key_encoding\":{\"name\":\"default\",\"configuration\":{\"separator\":\"/\"}},"       \
+    "\"fill_value\":0,\"codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]}"
+
+static exchange_kit kit;
+
+/* A repository whose converters are in the folder "libexec", and a stream in "good.tar". */
+static void open_repository(breccia **repo, brc_session **session, const char *name)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    char folder[512];
+    snprintf(folder, sizeof(folder), "%s/libexec", kit.dir);
+    opts.flags = BRC_OPEN_CREATE;
+    opts.libexec = folder;
+    OK(brc_open(repo, exchange_path(&kit, name), &opts, &kit.err));
+    OK(brc_session_open(session, *repo, NULL, BRC_SESSION_WRITE, &kit.err));
+}
+
+static void begin(void)
+{
+    brc_buf tar = BRC_BUF_INIT;
+    uint8_t chunk[12];
+    for (uint8_t i = 0; i < 12; i++)
+        chunk[i] = i;
+    exchange_folder_start(&kit);
+    OK(brc_dir_make(exchange_path(&kit, "libexec"), NULL));
+    open_repository(&kit.repo, &kit.session, "test.brc");
+    tar_kit_file(&tar, "zarr.json", GROUP);
+    tar_kit_file(&tar, "a/zarr.json", ARRAY);
+    tar_kit_member(&tar, '0', "a/c/0/0", NULL, 12, chunk, 12);
+    tar_kit_member(&tar, '0', "a/c/1/1", NULL, 12, chunk, 12);
+    tar_kit_end(&tar);
+    exchange_file(&kit, "good.tar", tar.data, tar.len);
+    exchange_text(&kit, "x.h5", "the file");
+    brc_buf_dispose(&tar);
+}
+
+static void finish(void)
+{
+    exchange_stop(&kit);
+}
+
+/* The converter "fake" is this script of sh. */
+static void make_converter(const char *script)
+{
+    brc_buf text = BRC_BUF_INIT;
+    OK(brc_buf_printf(&text, NULL, "#!/bin/sh\ncd %s || exit 1\n%s\n", kit.dir, script));
+    remove(exchange_path(&kit, "libexec/fake"));
+    const char *path = exchange_file(&kit, "libexec/fake", text.data, text.len);
+    ck_assert_int_eq(chmod(path, 0755), 0);
+    brc_buf_dispose(&text);
+}
+
+static int import_fake(const char *path)
+{
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    brc_foreign what = { kit.session, "fake", NULL, exchange_path(&kit, "x.h5"), &opts };
+    OK(brc_begin(kit.repo, NULL));
+    int rc = brc_foreign_import(&what, path, &kit.err);
+    OK(brc_end(kit.repo, rc == BRC_OK, NULL));
+    return rc;
+}
+
+static void nothing_is_left(void)
+{
+    int clean = 0;
+    OK(brc_session_clean(&clean, kit.session, NULL));
+    ck_assert_int_eq(clean, 1);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+}
+
+static void fake_fails(const char *script, int code, const char *words)
+{
+    make_converter(script);
+    int rc = import_fake("/x");
+    ck_assert_msg(rc == code && strstr(kit.err.message, words), "%s: %d: %s (not '%s')", script, rc,
+                  rc < 0 ? kit.err.message : "imported", words);
+    ck_assert_int_eq(kit.err.code, rc);
+    nothing_is_left();
+}
+
+static void has_numbers(brc_session *s, const char *path)
+{
+    uint16_t *got = exchange_elements(s, path, 24 * sizeof(uint16_t));
+    ck_assert_uint_eq(got[0], 0x0001);
+    ck_assert_uint_eq(got[1], 0x0203);
+    ck_assert_uint_eq(got[3], 0);
+    ck_assert_uint_eq(got[23], 0x0a0b);
+    free(got);
+}
+
+/* ---- converters ---------------------------------------------------------------------- */
+
+START_TEST(what_a_converter_writes_comes_in)
+{
+    brc_array *a;
+    make_converter("echo \"$@\" >args; echo noise >&2; cat good.tar");
+    int rc = import_fake("/x");
+    ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+    has_numbers(kit.session, "/x/a");
+    OK(brc_array_open(&a, kit.session, "/x/a", NULL));
+    /* the stream's codecs are its own: the array has those of a new one */
+    ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->codecs_json, "blosc"));
+    ck_assert_uint_eq(brc_array_describe(a)->chunk[1], 3);
+    brc_array_free(a);
+    brc_buf args = exchange_read(exchange_path(&kit, "args"));
+    OK(brc_buf_terminate(&args, NULL));
+    ck_assert_ptr_nonnull(strstr((char *)args.data, "import "));
+    ck_assert_ptr_nonnull(strstr((char *)args.data, "/x.h5\n"));
+    brc_buf_dispose(&args);
+}
+END_TEST
+
+START_TEST(its_error_is_ours)
+{
+    fake_fails("echo 'x.h5: it is not good' >&2; exit 65", BRC_EINVAL, "x.h5: it is not good");
+    ck_assert_int_eq(kit.err.message[0], 'x');
+    fake_fails("echo 'too much' >&2; exit 77", BRC_ELIMIT, "too much");
+    fake_fails("cat good.tar; echo 'after all, no' >&2; exit 66", BRC_EMISUSE, "after all, no");
+    fake_fails("head -c 2000 good.tar; echo 'in the middle' >&2; exit 65", BRC_EINVAL,
+               "in the middle");
+    fake_fails("exit 65", BRC_EINVAL, "the fake converter failed with exit status 65");
+    fake_fails("echo why >&2; exit 1", BRC_EINVAL, "failed with exit status 1: why");
+    fake_fails("cat good.tar; exit 1", BRC_EINVAL, "failed with exit status 1");
+}
+END_TEST
+
+START_TEST(a_crash_is_one_sentence)
+{
+    fake_fails("kill -SEGV $$", BRC_EINVAL, "the fake converter crashed (SIGSEGV)");
+    fake_fails("head -c 2000 good.tar; kill -SEGV $$", BRC_EINVAL, "crashed (SIGSEGV)");
+    fake_fails("cat good.tar; kill -ABRT $$", BRC_EINVAL, "crashed (SIGABRT)");
+    fake_fails("kill -SYS $$", BRC_EINVAL, "sandbox");
+    fake_fails("ulimit -S -t 1; while :; do :; done", BRC_EINVAL, "processor time");
+    fake_fails("kill -KILL $$", BRC_EINVAL, "was killed");
+}
+END_TEST
+
+START_TEST(a_bad_stream_is_refused)
+{
+    fake_fails(":", BRC_EINVAL, "truncated");
+    fake_fails("head -c 2000 good.tar", BRC_EINVAL, "truncated");
+    fake_fails("yes", BRC_EINVAL, "not a tar stream");
+    fake_fails("cat good.tar; yes", BRC_EINVAL, "goes on behind");
+    fake_fails("head -c 100000000 /dev/zero", BRC_EINVAL, "goes on behind");
+    fake_fails("cat x.h5; exec >&- 2>&-; sleep 1000", BRC_EINVAL, "truncated");
+}
+END_TEST
+
+START_TEST(one_that_is_not_there_is_named)
+{
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    brc_foreign what = { kit.session, "nowhere", NULL, "x.nc", &opts };
+    ck_assert_int_eq(brc_foreign_import(&what, "/x", &kit.err), BRC_EUNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(kit.err.message, "libexec/nowhere"));
+    make_converter("cat good.tar");
+    ck_assert_int_eq(chmod(exchange_path(&kit, "libexec/fake"), 0644), 0);
+    if (geteuid() != 0)
+        ck_assert_int_eq(import_fake("/x"), BRC_EUNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(brc_libexec_default(), "libexec/breccia"));
+}
+END_TEST
+
+START_TEST(it_may_say_that_the_file_is_netcdf)
+{
+    make_converter("exit 63");
+    ck_assert_int_eq(import_fake("/x"), 1);
+    nothing_is_left();
+}
+END_TEST
+
+START_TEST(what_was_left_out_is_told)
+{
+    const char *const out[] = { "a", "/none", "b/c" };
+    uint8_t was[3] = { 0, 0, 0 };
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    brc_foreign what = { kit.session, "fake", NULL, exchange_path(&kit, "x.h5"), &opts };
+    opts.exclude = out;
+    opts.nexclude = 3;
+    opts.excluded = was;
+    make_converter("[ \"$2 $3 $4 $5 $6 $7\" = '--exclude a --exclude /none --exclude b/c' ] ||"
+                   " exit 1\necho noise >&2; echo 'excluded /b/c' >&2; cat good.tar");
+    int rc = brc_foreign_import(&what, "/x", &kit.err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+    ck_assert_int_eq(was[0], 1); /* by us: it was in the stream */
+    ck_assert_int_eq(was[1], 0);
+    ck_assert_int_eq(was[2], 1);
+}
+END_TEST
+
+START_TEST(bytes_are_known_from_the_documents)
+{
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    brc_foreign what = { kit.session, "fake", NULL, exchange_path(&kit, "x.h5"), &opts };
+    uint64_t bytes = 0;
+    make_converter("cat good.tar; sleep 1000"); /* nobody waits for the rest */
+    OK(brc_foreign_bytes(&bytes, &what, &kit.err));
+    ck_assert_uint_eq(bytes, 48);
+    make_converter("echo no >&2; exit 65");
+    ck_assert_int_eq(brc_foreign_bytes(&bytes, &what, &kit.err), BRC_EINVAL);
+    ck_assert_str_eq(kit.err.message, "no");
+}
+END_TEST
+
+static int stop_at_once(void *ctx, const char *phase, uint64_t done, uint64_t total)
+{
+    (void)ctx;
+    (void)phase;
+    (void)done;
+    (void)total;
+    return 1;
+}
+
+static void *interrupt_soon(void *arg)
+{
+    usleep(200000);
+    brc_interrupt(arg);
+    return NULL;
+}
+
+START_TEST(an_interruption_ends_the_converter)
+{
+    pthread_t thread;
+    make_converter("echo $$ >pid; head -c 2000 good.tar; exec sleep 1000");
+    ck_assert_int_eq(pthread_create(&thread, NULL, interrupt_soon, kit.repo), 0);
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    brc_foreign what = { kit.session, "fake", NULL, exchange_path(&kit, "x.h5"), &opts };
+    ck_assert_int_eq(brc_foreign_import(&what, "/x", &kit.err), BRC_EINTERRUPT);
+    pthread_join(thread, NULL);
+    brc_buf pid = exchange_read(exchange_path(&kit, "pid"));
+    OK(brc_buf_terminate(&pid, NULL));
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+    process_must_go((pid_t)atol((char *)pid.data));
+    brc_buf_dispose(&pid);
+
+    brc_open_opts with = BRC_OPEN_OPTS_INIT;
+    breccia *repo;
+    brc_session *s;
+    with.flags = BRC_OPEN_CREATE;
+    with.progress = stop_at_once;
+    OK(brc_open(&repo, exchange_path(&kit, "p.brc"), &with, &kit.err));
+    OK(brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &kit.err));
+    opts.with = "exec sleep 1000";
+    ck_assert_int_eq(brc_import(s, "x", NULL, &opts, &kit.err), BRC_EINTERRUPT);
+    brc_session_free(s);
+    brc_free(repo);
+}
+END_TEST
+
+/* ---- commands ------------------------------------------------------------------------ */
+
+START_TEST(a_command_is_run_by_sh)
+{
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    brc_buf placed = BRC_BUF_INIT;
+    opts.with = "cat \"$1\" | cat";
+    opts.placed = &placed;
+    int rc = brc_import(kit.session, exchange_path(&kit, "good.tar"), "/w", &opts, &kit.err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+    has_numbers(kit.session, "/w/a");
+    ck_assert_str_eq((char *)placed.data, "/w");
+    brc_array *a;
+    OK(brc_array_open(&a, kit.session, "/w/a", NULL));
+    ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->codecs_json, "\"big\"")); /* as it came */
+    brc_array_free(a);
+    /* a source need not be a file, and gives the node its name */
+    placed.len = 0;
+    char command[600];
+    snprintf(command, sizeof(command), "[ \"$1\" = http://x/y.zarr ] && cat %s",
+             exchange_path(&kit, "good.tar"));
+    opts.with = command;
+    rc = brc_import(kit.session, "http://x/y.zarr", NULL, &opts, &kit.err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+    ck_assert_str_eq((char *)placed.data, "/y");
+    brc_buf_dispose(&placed);
+}
+END_TEST
+
+START_TEST(a_command_that_fails_imports_nothing)
+{
+    static const struct {
+        const char *command, *words;
+    } bad[] = {
+        { "cat \"$1\"; echo no >&2; exit 65", "failed with exit status 65: no" },
+        { "cat \"$1\"; exit 63", "failed with exit status 63" },
+        { "kill -SEGV $$", "crashed (SIGSEGV)" },
+        { "no-such-command-here \"$1\"", "exit status 127" },
+        { "exit 0", "truncated" },
+        { "((", "exit status 2" },
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+        opts.with = bad[i].command;
+        int rc = brc_import(kit.session, exchange_path(&kit, "good.tar"), "/w", &opts, &kit.err);
+        ck_assert_msg(rc == BRC_EINVAL && strstr(kit.err.message, bad[i].words), "%d: %s", rc,
+                      kit.err.message);
+        nothing_is_left();
+    }
+}
+END_TEST
+
+/* ---- threads ------------------------------------------------------------------------- */
+
+typedef struct importer {
+    breccia *repo;
+    brc_session *session;
+    char file[512];
+    int rc;
+    brc_error err;
+} importer;
+
+static void *import_ten(void *arg)
+{
+    importer *one = arg;
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    brc_foreign what = { one->session, "fake", NULL, one->file, &opts };
+    for (int i = 0; i < 10 && one->rc == BRC_OK; i++) {
+        char path[16];
+        snprintf(path, sizeof(path), "/x%d", i);
+        one->rc = brc_foreign_import(&what, path, &one->err);
+    }
+    return NULL;
+}
+
+START_TEST(four_threads_import_at_once)
+{
+    importer all[4];
+    pthread_t threads[4];
+    make_converter("cat good.tar; echo noise >&2");
+    for (int i = 0; i < 4; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "t%d.brc", i);
+        memset(&all[i], 0, sizeof(all[i]));
+        snprintf(all[i].file, sizeof(all[i].file), "%s", exchange_path(&kit, "x.h5"));
+        open_repository(&all[i].repo, &all[i].session, name);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, import_ten, &all[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert_msg(all[i].rc == BRC_OK, "%s", all[i].err.message);
+        has_numbers(all[i].session, "/x9/a");
+        brc_session_free(all[i].session);
+        brc_free(all[i].repo);
+    }
+    nothing_is_left();
+}
+END_TEST
+
+Suite *foreign_suite(void)
+{
+    Suite *suite = suite_create("foreign");
+    TCase *converters = tcase_create("converters"), *commands = tcase_create("commands"),
+          *threads = tcase_create("threads"), *all[3] = { converters, commands, threads };
+    for (int i = 0; i < 3; i++) {
+        tcase_add_checked_fixture(all[i], begin, finish);
+        tcase_set_timeout(all[i], 30);
+        suite_add_tcase(suite, all[i]);
+    }
+    tcase_add_test(converters, what_a_converter_writes_comes_in);
+    tcase_add_test(converters, its_error_is_ours);
+    tcase_add_test(converters, a_crash_is_one_sentence);
+    tcase_add_test(converters, a_bad_stream_is_refused);
+    tcase_add_test(converters, one_that_is_not_there_is_named);
+    tcase_add_test(converters, it_may_say_that_the_file_is_netcdf);
+    tcase_add_test(converters, what_was_left_out_is_told);
+    tcase_add_test(converters, bytes_are_known_from_the_documents);
+    tcase_add_test(converters, an_interruption_ends_the_converter);
+    tcase_add_test(commands, a_command_is_run_by_sh);
+    tcase_add_test(commands, a_command_that_fails_imports_nothing);
+    tcase_add_test(threads, four_threads_import_at_once);
+    return suite;
+}
