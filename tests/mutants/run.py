@@ -8,6 +8,9 @@ what changed is compiled, and the suites are run that should notice. The last li
 there any more is a fault of the tests or of the list, and so is a suite that fails without
 any mutant: the exit status is then 1.
 
+run.py --check ROOT changes nothing and builds nothing: it says, as lint does, which mutants
+of that tree do not apply any more and which of their suites there are not.
+
 The environment: MUTANTS=N takes a sample of N, which SEED=N repeats; ONLY=TEXT those with
 this text in a file's name; JOBS=N works on N at a time (2).
 
@@ -26,6 +29,7 @@ import os
 import pathlib
 import queue
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -305,7 +309,27 @@ def choose(mutants):
     return mutants
 
 
+def check(root):
+    """What lint says of the lists."""
+    suites = set(re.findall(r"^SUITE\((\w+)\)", (root / "tests/suites.h").read_text(), re.M))
+    suites |= {"cli"} | {"cli:" + p.stem for p in root.glob("tests/cli/*.sh")}
+    faults = []
+    for m in [m for path in sorted(root.glob("tests/mutants/*.txt")) for m in read_list(path)]:
+        told = [f"there is no suite {s}" for s in m.suites if s not in suites]
+        try:
+            m.apply((root / m.path).read_text())
+        except Fault as fault:
+            told.append(f"{m.path}: {fault}")
+        except FileNotFoundError:
+            told.append(f"there is no {m.path}")
+        faults += [f"tests/mutants/{m.where}: {what}" for what in told]
+    print("".join(fault + "\n" for fault in faults), end="")
+    return 1 if faults else 0
+
+
 def main():
+    if sys.argv[1:2] == ["--check"]:
+        return check(pathlib.Path(sys.argv[2]))
     lists = [pathlib.Path(p) for p in sys.argv[1:]] or sorted(HERE.glob("*.txt"))
     mutants = choose([m for path in lists for m in read_list(path)])
     for number in (signal.SIGINT, signal.SIGTERM):
