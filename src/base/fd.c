@@ -1,4 +1,4 @@
-/* Descriptors: reading what is there, and writing without a signal. */
+/* Descriptors, see fd.h. */
 #include "fd.h"
 
 #include <errno.h>
@@ -15,7 +15,25 @@ int brc_fd_read(int fd, void *to, size_t cap, size_t *n, const char *name, brc_e
         got = read(fd, to, cap < FD_MOST ? cap : FD_MOST);
     while (got < 0 && errno == EINTR);
     *n = got > 0 ? (size_t)got : 0;
-    return got < 0 ? brc_fail_os(err, errno, "reading", name) : BRC_OK;
+    return got < 0 ? brc_fail_os(err, errno, "cannot read", name) : BRC_OK;
+}
+
+int brc_fd_read_at(int fd, void *to, size_t len, uint64_t at, const char *name, brc_error *err)
+{
+    uint8_t *dst = to;
+    while (len > 0) {
+        ssize_t n = pread(fd, dst, len < FD_MOST ? len : FD_MOST, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return brc_fail_os(err, errno, "cannot read", name);
+        if (n == 0)
+            return brc_fail(err, BRC_EINVAL, "%s became shorter while it was read", name);
+        dst += n;
+        at += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return BRC_OK;
 }
 
 /* The signal goes to the thread that writes: it is blocked there, and consumed if this
@@ -51,8 +69,25 @@ int brc_fd_write(int fd, const void *from, size_t len, const char *name, brc_err
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return brc_fail_os(err, errno, "writing", name);
+            return brc_fail_os(err, errno, "cannot write", name);
         at += n;
+        len -= (size_t)n;
+    }
+    return BRC_OK;
+}
+
+int brc_fd_write_at(int fd, const void *from, size_t len, uint64_t at, const char *name,
+                    brc_error *err)
+{
+    const uint8_t *src = from;
+    while (len > 0) {
+        ssize_t n = pwrite(fd, src, len < FD_MOST ? len : FD_MOST, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return brc_fail_os(err, errno, "cannot write", name);
+        src += n;
+        at += (uint64_t)n;
         len -= (size_t)n;
     }
     return BRC_OK;

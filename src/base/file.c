@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "fd.h"
 
-/* At most this much in one call: Linux reads and writes less than 2 GiB at a time. */
-#define MOST_AT_ONCE ((size_t)1 << 30)
 #define READ_STEP ((size_t)64 << 10)
 
 /* ---- reading ------------------------------------------------------------------ */
@@ -29,15 +28,12 @@ static int read_file_to_end(brc_buf *out, int fd, const char *path, brc_error *e
             room = out->limit - out->len;
         uint8_t beyond; /* where the buffer is full: one byte more, or the end */
         uint8_t *to = room > 0 ? out->data + out->len : &beyond;
-        ssize_t n = read(fd, to, room > MOST_AT_ONCE ? MOST_AT_ONCE : room > 0 ? room : 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return brc_fail_os(err, errno, "reading", path);
+        size_t n;
+        BRC_TRY(brc_fd_read(fd, to, room > 0 ? room : 1, &n, path, err));
         if (n == 0)
             return BRC_OK;
         if (room > 0) {
-            out->len += (size_t)n;
+            out->len += n;
         } else {
             BRC_TRY(brc_buf_byte(out, beyond, err));
             size_t step = READ_STEP;
@@ -56,11 +52,11 @@ int brc_file_read(brc_buf *out, const char *path, brc_error *err)
     int rc = BRC_OK;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return brc_fail_os(err, errno, "opening", path);
+        return brc_fail_os(err, errno, "cannot open", path);
     if (fstat(fd, &st) < 0)
-        BRC_GO(brc_fail_os(err, errno, "reading", path));
+        BRC_GO(brc_fail_os(err, errno, "cannot read", path));
     if (S_ISDIR(st.st_mode))
-        BRC_GO(brc_fail_os(err, EISDIR, "reading", path));
+        BRC_GO(brc_fail_os(err, EISDIR, "cannot read", path));
     if (S_ISREG(st.st_mode) && st.st_size > 0) {
         size_t size;
         if (!brc_to_size((uint64_t)st.st_size, &size))
@@ -79,32 +75,17 @@ done:
 
 /* ---- writing ------------------------------------------------------------------ */
 
-static int write_fully(int fd, const uint8_t *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, data, len > MOST_AT_ONCE ? MOST_AT_ONCE : len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        data += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 int brc_file_write(const char *path, const void *data, size_t len, brc_error *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        return brc_fail_os(err, errno, "creating", path);
-    int errnum = write_fully(fd, data, len) < 0 ? errno : 0;
-    if (close(fd) < 0 && errnum == 0)
-        errnum = errno;
-    if (errnum == 0)
-        return BRC_OK;
-    unlink(path);
-    return brc_fail_os(err, errnum, "writing", path);
+        return brc_fail_os(err, errno, "cannot create", path);
+    int rc = brc_fd_write(fd, data, len, path, err);
+    if (close(fd) < 0 && rc == BRC_OK)
+        rc = brc_fail_os(err, errno, "cannot write", path);
+    if (rc < 0)
+        unlink(path);
+    return rc;
 }
 
 /* ---- directories ---------------------------------------------------------------- */
@@ -112,7 +93,7 @@ int brc_file_write(const char *path, const void *data, size_t len, brc_error *er
 int brc_dir_make(const char *path, brc_error *err)
 {
     if (mkdir(path, 0777) < 0)
-        return brc_fail_os(err, errno, "making", path);
+        return brc_fail_os(err, errno, "cannot make", path);
     return BRC_OK;
 }
 
@@ -129,7 +110,7 @@ int brc_dir_make_parents(const char *path, size_t root, brc_error *err)
         if (mkdir(dir, 0777) < 0) {
             int errnum = errno;
             if (brc_file_kind(dir) != 1)
-                BRC_GO(brc_fail_os(err, errnum, "making", dir));
+                BRC_GO(brc_fail_os(err, errnum, "cannot make", dir));
         }
         *slash = '/';
     }
@@ -179,7 +160,7 @@ static int list_dir(name_list *list, const char *path, const brc_dir_check *chec
     int rc = BRC_OK;
     DIR *dir = opendir(path);
     if (!dir)
-        return brc_fail_os(err, errno, "listing", path);
+        return brc_fail_os(err, errno, "cannot list", path);
     for (;;) {
         BRC_GO(ask_check(check, list->n, err));
         errno = 0;
@@ -190,7 +171,7 @@ static int list_dir(name_list *list, const char *path, const brc_dir_check *chec
             BRC_GO(add_name(list, entry->d_name, err));
     }
     if (errno != 0)
-        rc = brc_fail_os(err, errno, "listing", path);
+        rc = brc_fail_os(err, errno, "cannot list", path);
 done:
     closedir(dir);
     return rc;

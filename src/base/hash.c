@@ -93,7 +93,7 @@ int brc_random(void *out, size_t len, brc_error *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return brc_fail_os(err, n < 0 ? errno : EIO, "reading", "random bytes");
+            return brc_fail_os(err, n < 0 ? errno : EIO, "cannot read", "random bytes");
         p += n;
         len -= (size_t)n;
     }

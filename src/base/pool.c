@@ -122,7 +122,7 @@ static int start_workers(brc_pool *pool, brc_error *err)
         worker->index = pool->started;
         int errnum = pthread_create(&worker->thread, NULL, pool_thread_main, worker);
         if (errnum != 0)
-            rc = brc_fail_os(err, errnum, "starting", "a worker thread");
+            rc = brc_fail_os(err, errnum, "cannot start", "a worker thread");
         else
             pool->started++;
     }
@@ -139,7 +139,7 @@ static int init_pool_locks(brc_pool *pool, brc_error *err)
         if (errnum != 0)
             pthread_mutex_destroy(&pool->mutex);
     }
-    return errnum == 0 ? BRC_OK : brc_fail_os(err, errnum, "making", "a lock");
+    return errnum == 0 ? BRC_OK : brc_fail_os(err, errnum, "cannot make", "a lock");
 }
 
 int brc_pool_new(brc_pool **out, unsigned threads, brc_error *err)
@@ -217,7 +217,7 @@ int brc_group_new(brc_group **out, brc_pool *pool, brc_error *err)
         if (group->own_pool)
             brc_pool_free(group->pool);
         free(group);
-        return brc_fail_os(err, errnum, "making", "a lock");
+        return brc_fail_os(err, errnum, "cannot make", "a lock");
     }
     *out = group;
     return BRC_OK;

@@ -11,20 +11,8 @@
 #include <unistd.h>
 
 #include "../base/alloc.h"
+#include "../base/fd.h"
 #include "gzip_input.h"
-
-static int read_some(int fd, const char *name, uint8_t *dst, size_t len, size_t *got,
-                     brc_error *err)
-{
-    ssize_t n;
-    do
-        n = read(fd, dst, len > (size_t)1 << 30 ? (size_t)1 << 30 : len);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return brc_fail_os(err, errno, "cannot read", name);
-    *got = (size_t)n;
-    return BRC_OK;
-}
 
 int brc_regular_open(int *fd, uint64_t *size, const char *file, int follow, brc_error *err)
 {
@@ -60,7 +48,7 @@ static int read_to_end(brc_buf *out, int fd, const char *file, uint64_t limit, b
             BRC_TRY(brc_buf_reserve(out, (size_t)64 << 10, err));
             room = out->cap - out->len;
         }
-        BRC_TRY(read_some(fd, file, out->data + out->len, room, &got, err));
+        BRC_TRY(brc_fd_read(fd, out->data + out->len, room, &got, file, err));
         if (got == 0)
             return BRC_OK;
         out->len += got;
@@ -97,7 +85,7 @@ typedef struct file_input {
 
 static int file_input_read(brc_input *in, uint8_t *dst, size_t len, size_t *got, brc_error *err)
 {
-    return read_some(((file_input *)in)->fd, in->name, dst, len, got, err);
+    return brc_fd_read(((file_input *)in)->fd, dst, len, got, in->name, err);
 }
 
 static void file_input_close(brc_input *in)

@@ -1,7 +1,10 @@
 /* What .npz files and Zarr hierarchies in zip archives share. */
 #include "zip_archive.h"
 
+#include <string.h>
 #include <unistd.h>
+
+#include "input.h"
 
 #define ZIP_DATE_1980 ((zip_uint16_t)(1 << 5 | 1))
 
@@ -24,7 +27,8 @@ int brc_zip_fail_write(brc_error *err, zip_error_t *ze, const char *name)
     return brc_fail(err, BRC_EIO, "cannot write %s: %s", name, zip_error_strerror(ze));
 }
 
-int brc_zip_open(zip_t **out, int fd, const char *file, brc_error *err)
+/* libzip takes the descriptor over, or it is closed. */
+static int open_with_libzip(zip_t **out, int fd, const char *file, brc_error *err)
 {
     int code = 0;
     *out = zip_fdopen(fd, 0, &code);
@@ -36,6 +40,42 @@ int brc_zip_open(zip_t **out, int fd, const char *file, brc_error *err)
     zip_error_fini(&ze);
     close(fd);
     return rc;
+}
+
+int brc_zip_open(zip_t **out, brc_zip_dir *dir, const char *file, brc_error *err)
+{
+    uint64_t size;
+    int fd, rc;
+
+    *out = NULL;
+    memset(dir, 0, sizeof(*dir));
+    BRC_TRY(brc_regular_open(&fd, &size, file, 1, err));
+    BRC_GO(brc_zip_dir_read(dir, fd, size, file, err));
+    BRC_GO(brc_zip_dir_check(dir, file, err));
+    rc = open_with_libzip(out, fd, file, err);
+    fd = -1;
+    if (rc == BRC_OK && (uint64_t)zip_get_num_entries(*out, 0) != dir->n)
+        rc = brc_fail(err, BRC_EINVAL, "%s: the archive can be read in two ways", file);
+done:
+    if (fd >= 0)
+        close(fd);
+    if (rc < 0) {
+        zip_discard(*out);
+        *out = NULL;
+        brc_zip_dir_dispose(dir);
+    }
+    return rc;
+}
+
+int brc_zip_entry_open(zip_file_t **out, zip_t *archive, const brc_zip_entry *e, const char *label,
+                       brc_error *err)
+{
+    const char *name = zip_get_name(archive, e->number, ZIP_FL_ENC_RAW);
+    *out = NULL;
+    if (!name || strlen(name) != e->name_len || memcmp(name, e->name, e->name_len) != 0)
+        return brc_fail(err, BRC_EINVAL, "%s: its archive can be read in two ways", label);
+    *out = zip_fopen_index(archive, e->number, 0);
+    return *out ? BRC_OK : brc_zip_fail_read(err, zip_get_error(archive), "cannot open", label);
 }
 
 int brc_zip_make(zip_t **out, const char *file, const char *dest, brc_error *err)

@@ -4,7 +4,7 @@
 
 #include <zip.h>
 
-#include "../base/error.h"
+#include "zip_dir.h"
 
 /* What failed while an archive was read: "<what> <name>: ...". */
 BRC_MUST_USE int brc_zip_fail_read(brc_error *err, zip_error_t *ze, const char *what,
@@ -12,8 +12,13 @@ BRC_MUST_USE int brc_zip_fail_read(brc_error *err, zip_error_t *ze, const char *
 /* The same while one was written. */
 BRC_MUST_USE int brc_zip_fail_write(brc_error *err, zip_error_t *ze, const char *name);
 
-/* Opens an archive to read. The descriptor is taken over, on failure too; `file` is its name. */
-BRC_MUST_USE int brc_zip_open(zip_t **out, int fd, const char *file, brc_error *err);
+/* Opens an archive to read: its directory is read and checked, then libzip gets the same open
+ * file. On failure there is neither. */
+BRC_MUST_USE int brc_zip_open(zip_t **out, brc_zip_dir *dir, const char *file, brc_error *err);
+/* Opens one of the directory's entries, if it is libzip's too: what was checked is what is
+ * read. `label`: its name in messages. */
+BRC_MUST_USE int brc_zip_entry_open(zip_file_t **out, zip_t *archive, const brc_zip_entry *e,
+                                    const char *label, brc_error *err);
 /* Makes an archive, which is not there yet; `dest`: its name in messages. */
 BRC_MUST_USE int brc_zip_make(zip_t **out, const char *file, const char *dest, brc_error *err);
 /* Adds an entry that is stored as it is, dated 1980-01-01, zip's first day: equal entries give

@@ -1,12 +1,11 @@
 /* Reading and checking the directory of a zip archive, see zip_dir.h. */
 #include "zip_dir.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../base/alloc.h"
+#include "../base/fd.h"
 #include "../base/utf8.h"
 
 enum { ENTRY_SIZE = 30, RECORD_SIZE = 46, END_SIZE = 22, LOCATOR_SIZE = 20, END64_SIZE = 56 };
@@ -29,24 +28,6 @@ int brc_is_zip(const uint8_t *head, size_t n)
     return n >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
 }
 
-static int pread_fully(int fd, void *dst, size_t len, uint64_t at, const char *file, brc_error *err)
-{
-    uint8_t *to = dst;
-    while (len > 0) {
-        ssize_t n = pread(fd, to, len > (size_t)1 << 30 ? (size_t)1 << 30 : len, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return brc_fail_os(err, errno, "cannot read", file);
-        if (n == 0)
-            return bad_zip(err, file, "it became shorter while it was read");
-        to += n;
-        at += (uint64_t)n;
-        len -= (size_t)n;
-    }
-    return BRC_OK;
-}
-
 /* ---- the end record -------------------------------- */
 
 typedef struct zip_end {
@@ -61,14 +42,14 @@ static int read_end64(zip_end *end, int fd, const char *file, brc_error *err)
 
     memset(locator, 0, sizeof(locator));
     if (end->at >= LOCATOR_SIZE)
-        BRC_TRY(pread_fully(fd, locator, LOCATOR_SIZE, end->at - LOCATOR_SIZE, file, err));
+        BRC_TRY(brc_fd_read_at(fd, locator, LOCATOR_SIZE, end->at - LOCATOR_SIZE, file, err));
     uint64_t at = brc_get_u64le(locator + 8);
     int is_locator = memcmp(locator, "PK\6\7", 4) == 0;
     if (!is_locator && end->size < UINT32_MAX && end->start < UINT32_MAX)
         return BRC_OK; /* there are 65535 entries, and all numbers fit */
     if (!is_locator || at > end->at - LOCATOR_SIZE || end->at - LOCATOR_SIZE - at < END64_SIZE)
         return bad_zip(err, file, "its directory should be in the zip64 form but is not");
-    BRC_TRY(pread_fully(fd, record, END64_SIZE, at, file, err));
+    BRC_TRY(brc_fd_read_at(fd, record, END64_SIZE, at, file, err));
     if (memcmp(record, "PK\6\6", 4) != 0 || brc_get_u32le(record + 16) != 0 ||
         brc_get_u32le(record + 20) != 0 || brc_get_u64le(record + 24) != brc_get_u64le(record + 32))
         return bad_zip(err, file, "its zip64 end record is damaged, or it is one of several parts");
@@ -97,7 +78,7 @@ static int read_end(zip_end *end, int fd, uint64_t file_size, const char *file, 
     int rc;
 
     BRC_TRY(brc_new(&tail, len, err));
-    BRC_GO(pread_fully(fd, tail, len, file_size - len, file, err));
+    BRC_GO(brc_fd_read_at(fd, tail, len, file_size - len, file, err));
     const uint8_t *p = find_end(tail, len);
     if (!p) {
         rc = bad_zip(err, file, "it is not a zip archive: its end record is missing");
@@ -195,7 +176,7 @@ int brc_zip_dir_read(brc_zip_dir *out, int fd, uint64_t file_size, const char *f
     BRC_GO(read_end(&end, fd, file_size, file, err));
     BRC_GO(check_end(&end, file, err));
     BRC_GO(brc_buf_reserve(&out->records, (size_t)end.size + 1, err));
-    BRC_GO(pread_fully(fd, out->records.data, (size_t)end.size, end.start, file, err));
+    BRC_GO(brc_fd_read_at(fd, out->records.data, (size_t)end.size, end.start, file, err));
     out->records.len = (size_t)end.size;
     BRC_GO(brc_new_array(&p, (size_t)end.n, sizeof(*out->entries), err));
     out->entries = p;
@@ -338,10 +319,14 @@ static int check_neighbours(brc_zip_dir *dir, const char *file, brc_error *err)
 
 int brc_zip_dir_check(brc_zip_dir *dir, const char *file, brc_error *err)
 {
-    size_t n = 0;
     for (size_t i = 0; i < dir->n; i++)
         BRC_TRY(check_alone(&dir->entries[i], file, err));
-    BRC_TRY(check_overlaps(dir, file, err));
+    return check_overlaps(dir, file, err);
+}
+
+int brc_zip_dir_sort(brc_zip_dir *dir, const char *file, brc_error *err)
+{
+    size_t n = 0;
     for (size_t i = 0; i < dir->n; i++)
         if (!dir->entries[i].is_dir)
             dir->entries[n++] = dir->entries[i];

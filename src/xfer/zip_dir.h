@@ -39,10 +39,12 @@ int brc_is_zip(const uint8_t *head, size_t n);
 /* Reads the directory; entries are in its order. */
 BRC_MUST_USE int brc_zip_dir_read(brc_zip_dir *out, int fd, uint64_t file_size, const char *file,
                                   brc_error *err);
-/* Refuses names that are unsafe and entries that overlap, and sorts: by name, with '/'
- * before all other characters, without the entries of folders, and of several with one
- * name the last alone. */
+/* Refuses names that are unsafe and entries that overlap; entries are then in the order in
+ * which they lie. */
 BRC_MUST_USE int brc_zip_dir_check(brc_zip_dir *dir, const char *file, brc_error *err);
+/* Sorts: by name, with '/' before all other characters, without the entries of folders, and
+ * of several with one name the last alone. A file that is also a folder is refused. */
+BRC_MUST_USE int brc_zip_dir_sort(brc_zip_dir *dir, const char *file, brc_error *err);
 void brc_zip_dir_dispose(brc_zip_dir *dir);
 
 /* The order of the sorted entries. */

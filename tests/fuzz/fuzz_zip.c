@@ -25,7 +25,8 @@ void fuzz_zip(const uint8_t *data, size_t len)
     int rc = brc_zip_dir_read(&dir, fd, len, file, &err);
     FUZZ_TRUE(rc == BRC_OK || rc == BRC_EINVAL || rc == BRC_ELIMIT || rc == BRC_EUNSUPPORTED, &err);
     if (rc == BRC_OK) {
-        if (brc_zip_dir_check(&dir, file, &err) == BRC_OK)
+        if (brc_zip_dir_check(&dir, file, &err) == BRC_OK &&
+            brc_zip_dir_sort(&dir, file, &err) == BRC_OK)
             check_order(&dir);
         brc_zip_dir_dispose(&dir);
     }

@@ -361,7 +361,7 @@ START_TEST(npz_names)
         snprintf(file, sizeof(file), "n%zu.npz", i);
         add_npy(&zip, "good.npy", 6, 0, 0);
         add_npy(&zip, names[i], 6, 0, 0);
-        import_fails(&kit, zip_file(&kit, file, &zip), BRC_EINVAL, "is not safe");
+        import_fails(&kit, zip_file(&kit, file, &zip), BRC_EINVAL, "has an unsafe name");
     }
     add_npy(&zip, "x.npy", 6, 0, 0);
     add_npy(&zip, "x.npy", 6, 0, 0);
@@ -403,6 +403,54 @@ START_TEST(npz_lies)
         ck_assert_int_lt(brc_import(kit.session, exchange_path(&kit, file), NULL, NULL, &kit.err),
                          0);
     }
+    exchange_stop(&kit);
+}
+END_TEST
+
+/* One body, two entries: how a small archive becomes a big one. */
+START_TEST(X9_npz_members_that_overlap)
+{
+    exchange_kit kit;
+    exchange_zip zip = { 0 };
+    exchange_start(&kit);
+    add_npy(&zip, "x.npy", 6, 1, 0);
+    add_npy(&zip, "y.npy", 6, 1, 0);
+    uint8_t *first = zip.directory.data, *second = first + 46 + strlen("x.npy");
+    memcpy(second + 42, first + 42, 4); /* where it lies */
+    import_fails(&kit, zip_file(&kit, "1.npz", &zip), BRC_EINVAL, "overlaps another one");
+    add_npy(&zip, "x.npy", 6, 0, 0);
+    memcpy(zip.directory.data + 42, "\xF0\xFF\xFF\x7F", 4);
+    import_fails(&kit, zip_file(&kit, "2.npz", &zip), BRC_EINVAL, "outside the file");
+    exchange_stop(&kit);
+}
+END_TEST
+
+static void put_end_of_zip(brc_buf *out, const uint8_t *record, size_t len, uint16_t comment)
+{
+    uint8_t end[22] = { 'P', 'K', 5, 6, 0, 0, 0, 0, 1, 0, 1 };
+    brc_put_u32le(end + 12, (uint32_t)len);
+    brc_put_u32le(end + 16, (uint32_t)out->len);
+    end[20] = (uint8_t)comment;
+    ck_assert_int_eq(brc_buf_append(out, record, len, NULL), BRC_OK);
+    ck_assert_int_eq(brc_buf_append(out, end, sizeof(end), NULL), BRC_OK);
+}
+
+/* A second directory and its end are the comment of the first: libzip takes the one, a reader
+ * that looks from the end of the file the other. */
+START_TEST(X9_npz_with_two_directories)
+{
+    exchange_kit kit;
+    exchange_zip zip = { 0 };
+    size_t len = 46 + strlen("x.npy");
+    exchange_start(&kit);
+    add_npy(&zip, "x.npy", 6, 0, 0);
+    add_npy(&zip, "y.npy", 6, 0, 0);
+    put_end_of_zip(&zip.bytes, zip.directory.data, len, (uint16_t)(len + 22));
+    put_end_of_zip(&zip.bytes, zip.directory.data + len, len, 0);
+    const char *file = exchange_file(&kit, "two.npz", zip.bytes.data, zip.bytes.len);
+    import_fails(&kit, file, BRC_EINVAL, "can be read in two ways");
+    brc_buf_dispose(&zip.bytes);
+    brc_buf_dispose(&zip.directory);
     exchange_stop(&kit);
 }
 END_TEST
@@ -490,6 +538,8 @@ Suite *npy_exchange_suite(void)
     tcase_add_test(zips, npz);
     tcase_add_test(zips, npz_names);
     tcase_add_test(zips, npz_lies);
+    tcase_add_test(zips, X9_npz_members_that_overlap);
+    tcase_add_test(zips, X9_npz_with_two_directories);
     tcase_add_test(zips, npz_damaged);
     suite_add_tcase(s, zips);
     return s;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../base/fd.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
 #include "../elements.h"
@@ -80,26 +81,12 @@ void brc_npy_out_stop(brc_npy_out *o)
     memset(o, 0, sizeof(*o));
 }
 
-static int write_span(int fd, const char *name, brc_span piece, brc_error *err)
-{
-    while (piece.len > 0) {
-        ssize_t n = write(fd, piece.data, piece.len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return brc_fail_os(err, errno, "cannot write", name);
-        piece.data += n;
-        piece.len -= (size_t)n;
-    }
-    return BRC_OK;
-}
-
 static int write_pieces(brc_npy_out *o, int fd, const char *name, brc_error *err)
 {
     brc_span piece;
     int more;
     while ((more = brc_npy_out_next(o, &piece, err)) > 0)
-        BRC_TRY(write_span(fd, name, piece, err));
+        BRC_TRY(brc_fd_write(fd, piece.data, piece.len, name, err));
     return more;
 }
 

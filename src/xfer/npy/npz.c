@@ -3,7 +3,7 @@
  * array a/x.
  *
  * What a member inflates to is read as far as its .npy header says and one byte
- * further; sizes in the archive's directory are only compared with it.
+ * further; its size in the archive's directory is only compared with it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +41,8 @@ static void member_close(brc_input *in)
     free(m);
 }
 
-static int open_member(brc_input **out, zip_t *archive, zip_uint64_t i, const zip_stat_t *st,
-                       const char *file, brc_error *err)
+static int open_member(brc_input **out, zip_t *archive, const brc_zip_entry *e, const char *file,
+                       brc_error *err)
 {
     member_input *m;
     brc_buf name = BRC_BUF_INIT;
@@ -52,15 +52,12 @@ static int open_member(brc_input **out, zip_t *archive, zip_uint64_t i, const zi
     BRC_TRY(brc_new((void **)&m, sizeof(*m), err));
     m->in.read = member_read;
     m->in.close = member_close;
-    BRC_GO(brc_buf_printf(&name, err, "%s: %s", file, st->name));
+    BRC_GO(brc_buf_printf(&name, err, "%s: %.*s", file, (int)e->name_len, e->name));
     BRC_GO(brc_buf_take_text(&name, &m->name, err));
     m->in.name = m->name;
-    m->in.size = st->valid & ZIP_STAT_SIZE ? st->size : BRC_LEN_VARIES;
-    m->file = zip_fopen_index(archive, i, 0);
-    if (!m->file)
-        rc = brc_zip_fail_read(err, zip_get_error(archive), "cannot open", m->name);
-    else
-        *out = &m->in;
+    m->in.size = e->size;
+    BRC_GO(brc_zip_entry_open(&m->file, archive, e, m->name, err));
+    *out = &m->in;
 done:
     brc_buf_dispose(&name);
     if (rc < 0)
@@ -75,6 +72,7 @@ typedef struct npz_import {
     const char *file, *path;
     const brc_xfer_opts *opts;
     zip_t *archive;
+    brc_zip_dir dir;
 } npz_import;
 
 static int is_npy_name(const char *name)
@@ -97,7 +95,7 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
     int rc =
         brc_path_is_safe(part)
             ? brc_node_join(node, job->path, part, err)
-            : brc_fail(err, BRC_EINVAL, "%s: its member's name %s is not safe", job->file, name);
+            : brc_fail(err, BRC_EINVAL, "%s: its member %s has an unsafe name", job->file, name);
     free(part);
     BRC_TRY(rc);
     rc = brc_node_kind(&kind, job->session, *node, err);
@@ -113,37 +111,31 @@ static int member_node(char **node, const npz_import *job, const char *name, brc
 }
 
 /* By the name of the array, "a", or of the file, "a.npy". */
-static int member_is_excluded(const npz_import *job, const char *name)
+static int member_is_excluded(const npz_import *job, const char *name, size_t len)
 {
-    return brc_is_excluded(job->opts, name, strlen(name)) ||
-           brc_is_excluded(job->opts, name, brc_without_ending(name, strlen(name), ".npy"));
+    return brc_is_excluded(job->opts, name, len) ||
+           brc_is_excluded(job->opts, name, brc_without_ending(name, len, ".npy"));
 }
 
-static int import_member(const npz_import *job, zip_uint64_t i, brc_error *err)
+static int import_member(const npz_import *job, const brc_zip_entry *entry, brc_error *err)
 {
     brc_elements e = { 0 };
     brc_input *in = NULL;
-    char *node = NULL;
-    zip_stat_t st;
-    int rc;
+    char *name, *node = NULL;
 
-    if (zip_stat_index(job->archive, i, 0, &st) < 0)
-        return brc_zip_fail_read(err, zip_get_error(job->archive), "cannot read", job->file);
-    if (!(st.valid & ZIP_STAT_NAME))
-        return brc_fail(err, BRC_EINVAL, "%s: a member has no name", job->file);
-    size_t len = strlen(st.name);
-    if (len > 1 && st.name[len - 1] == '/' && brc_name_is_safe(st.name, len - 1))
-        return BRC_OK; /* a directory: groups follow from the members' names */
-    if (member_is_excluded(job, st.name))
-        return BRC_OK;
-    BRC_GO(member_node(&node, job, st.name, err));
-    BRC_GO(open_member(&in, job->archive, i, &st, job->file, err));
+    if (entry->is_dir || member_is_excluded(job, entry->name, entry->name_len))
+        return BRC_OK; /* groups follow from the members' names */
+    BRC_TRY(brc_dup_n(&name, entry->name, entry->name_len, err));
+    int rc;
+    BRC_GO(member_node(&node, job, name, err));
+    BRC_GO(open_member(&in, job->archive, entry, job->file, err));
     BRC_GO(brc_npy_open(&e, in, brc_session_registry(job->session), err));
     BRC_GO(brc_elements_import(job->session, node, &e, in, job->opts, err));
 done:
     brc_elements_free(&e);
     brc_input_free(in);
     free(node);
+    free(name);
     return rc;
 }
 
@@ -165,27 +157,19 @@ done:
     return rc;
 }
 
-static int open_archive(zip_t **out, const char *file, brc_error *err)
-{
-    uint64_t size;
-    int fd;
-    BRC_TRY(brc_regular_open(&fd, &size, file, 1, err));
-    return brc_zip_open(out, fd, file, err);
-}
-
 int brc_npz_import(brc_session *s, const brc_source *source, const char *path,
                    const brc_xfer_opts *opts, brc_error *err)
 {
-    npz_import job = { s, source->name, path, opts, NULL };
+    npz_import job = { .session = s, .file = source->name, .path = path, .opts = opts };
     int rc;
 
-    BRC_TRY(open_archive(&job.archive, job.file, err));
+    BRC_TRY(brc_zip_open(&job.archive, &job.dir, job.file, err));
     BRC_GO(make_group(&job, err));
-    zip_int64_t n = zip_get_num_entries(job.archive, 0);
-    for (zip_int64_t i = 0; i < n; i++)
-        BRC_GO(import_member(&job, (zip_uint64_t)i, err));
+    for (size_t i = 0; i < job.dir.n; i++)
+        BRC_GO(import_member(&job, &job.dir.entries[i], err));
 done:
     zip_discard(job.archive);
+    brc_zip_dir_dispose(&job.dir);
     return rc;
 }
 
@@ -193,18 +177,16 @@ done:
 int brc_npz_bytes(uint64_t *bytes, brc_session *s, const brc_source *source,
                   const brc_xfer_opts *opts, brc_error *err)
 {
-    npz_import job = { s, source->name, "/", opts, NULL };
+    npz_import job = { .session = s, .file = source->name, .path = "/", .opts = opts };
 
     *bytes = 0;
-    BRC_TRY(open_archive(&job.archive, job.file, err));
-    zip_int64_t n = zip_get_num_entries(job.archive, 0);
-    for (zip_int64_t i = 0; i < n; i++) {
-        zip_stat_t st;
-        if (zip_stat_index(job.archive, (zip_uint64_t)i, 0, &st) == 0 &&
-            (st.valid & ZIP_STAT_SIZE) && (st.valid & ZIP_STAT_NAME) &&
-            !member_is_excluded(&job, st.name))
-            brc_add_array_bytes(bytes, 1, &st.size, 1);
+    BRC_TRY(brc_zip_open(&job.archive, &job.dir, job.file, err));
+    for (size_t i = 0; i < job.dir.n; i++) {
+        const brc_zip_entry *e = &job.dir.entries[i];
+        if (!member_is_excluded(&job, e->name, e->name_len))
+            brc_add_array_bytes(bytes, 1, &e->size, 1);
     }
     zip_discard(job.archive);
+    brc_zip_dir_dispose(&job.dir);
     return BRC_OK;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../../base/alloc.h"
+#include "../../base/fd.h"
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
 #include "../dest.h"
@@ -38,21 +39,15 @@ typedef struct waiting_entry {
 
 static zip_int64_t read_waiting(waiting_entry *w, uint8_t *dst, uint64_t len)
 {
-    uint64_t left = w->len - w->at;
-    ssize_t n;
-    if (len > left)
-        len = left;
-    if (len > (uint64_t)1 << 30)
-        len = (uint64_t)1 << 30;
-    do
-        n = pread(w->fd, dst, (size_t)len, (off_t)(w->start + w->at));
-    while (n < 0 && errno == EINTR);
-    if (n < 0 || (n == 0 && len > 0)) {
-        zip_error_set(&w->error, ZIP_ER_READ, n < 0 ? errno : EIO);
+    brc_error err = BRC_ERROR_INIT;
+    if (len > w->len - w->at)
+        len = w->len - w->at;
+    if (brc_fd_read_at(w->fd, dst, (size_t)len, w->start + w->at, "", &err) < 0) {
+        zip_error_set(&w->error, ZIP_ER_READ, err.detail != 0 ? err.detail : EIO);
         return -1;
     }
-    w->at += (uint64_t)n;
-    return (zip_int64_t)n;
+    w->at += len;
+    return (zip_int64_t)len;
 }
 
 static zip_int64_t waiting_command(void *ctx, void *data, zip_uint64_t len,
@@ -86,17 +81,7 @@ static zip_int64_t waiting_command(void *ctx, void *data, zip_uint64_t len,
 
 static int append_bytes(zip_tree_out *t, brc_span bytes, brc_error *err)
 {
-    size_t done = 0;
-    while (done < bytes.len) {
-        size_t step = bytes.len - done;
-        ssize_t n = pwrite(t->fd, bytes.data + done,
-                           step > (size_t)1 << 30 ? (size_t)1 << 30 : step, (off_t)(t->len + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return brc_fail_os(err, errno, "cannot write", t->place.path);
-        done += (size_t)n;
-    }
+    BRC_TRY(brc_fd_write_at(t->fd, bytes.data, bytes.len, t->len, t->place.path, err));
     t->len += bytes.len;
     return BRC_OK;
 }

@@ -2,10 +2,8 @@
  * A zip archive as a tree. The hierarchy is at the archive's top level, or in one
  * folder below, as an archive of a folder has it.
  *
- * libzip inflates; the archive's directory was checked before (zip_dir.h), and an
- * entry gives the bytes that its record states or is refused. libzip and the check
- * read through one open file, and each entry's name is compared again: what was
- * checked is what is read.
+ * libzip inflates; the archive's directory was checked before (zip_archive.h), and an
+ * entry gives the bytes that its record states or is refused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -188,12 +186,8 @@ static int read_entry(zip_tree *t, const brc_zip_entry *e, const char *label, ui
                       brc_buf *out, brc_error *err)
 {
     BRC_TRY(check_archive_entry(e, label, limit, err));
-    const char *name = zip_get_name(t->archive, e->number, ZIP_FL_ENC_RAW);
-    if (!name || strlen(name) != e->name_len || memcmp(name, e->name, e->name_len) != 0)
-        return brc_fail(err, BRC_EINVAL, "%s: its archive can be read in two ways", label);
-    zip_file_t *file = zip_fopen_index(t->archive, e->number, 0);
-    if (!file)
-        return brc_zip_fail_read(err, zip_get_error(t->archive), "cannot open", label);
+    zip_file_t *file;
+    BRC_TRY(brc_zip_entry_open(&file, t->archive, e, label, err));
     int rc = read_exactly(file, e->size, out, label, err);
     (void)zip_fclose(file);
     return rc;
@@ -271,26 +265,6 @@ static void zip_tree_close(brc_tree_in *tree)
     free(t);
 }
 
-static int open_archive_file(zip_tree *t, const char *file, brc_error *err)
-{
-    uint64_t size;
-    int fd;
-
-    BRC_TRY(brc_regular_open(&fd, &size, file, 1, err));
-    int rc = brc_zip_dir_read(&t->dir, fd, size, file, err);
-    size_t n = t->dir.n;
-    if (rc == BRC_OK)
-        rc = brc_zip_dir_check(&t->dir, file, err);
-    if (rc < 0) {
-        close(fd);
-        return rc;
-    }
-    BRC_TRY(brc_zip_open(&t->archive, fd, file, err));
-    if (zip_get_num_entries(t->archive, 0) != (zip_int64_t)n)
-        return brc_fail(err, BRC_EINVAL, "%s: the archive can be read in two ways", file);
-    return BRC_OK;
-}
-
 int brc_tree_zip_open(brc_tree_in **out, const char *file, brc_error *err)
 {
     zip_tree *t;
@@ -304,7 +278,8 @@ int brc_tree_zip_open(brc_tree_in **out, const char *file, brc_error *err)
     t->tree.each = zip_each;
     t->tree.read = zip_read;
     t->tree.close = zip_tree_close;
-    BRC_GO(open_archive_file(t, file, err));
+    BRC_GO(brc_zip_open(&t->archive, &t->dir, file, err));
+    BRC_GO(brc_zip_dir_sort(&t->dir, file, err));
     BRC_GO(choose_root(t, file, err));
     BRC_GO(brc_buf_text(&name, file, err));
     if (t->root_len > 0) {
