@@ -125,6 +125,7 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
     BRC_TRY(brc_object_verify(o, stored, err));
     BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
     brc_span src = {stored + item->skip, (size_t)o->stored - item->skip};
+    item->stored = (brc_span){stored, (size_t)o->stored};
     if (item->chain == NULL)
         return src.len == item->len
                    ? read_hand_over(run, item, src.data, scratch, err)

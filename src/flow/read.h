@@ -33,6 +33,7 @@ typedef struct brc_read_item {
     brc_buf *result;
     brc_span out;
     /* the flow's own */
+    brc_span stored;        /* for place(): the bytes as they are stored, unless `direct`  */
     brc_span before;        /* for place(): the bytes of the item before it, where that
                                was kept; else data NULL                           */
     size_t offset;

@@ -188,6 +188,15 @@ static int write_run_job(void *ctx, brc_window_job *base, int stage, unsigned wo
 
 /* ---- filling -------------------------------- */
 
+static int write_fetch_old(write_run *run, brc_write_item *item, brc_error *err)
+{
+    const brc_object *o = &item->old;
+    BRC_TRY(brc_buf_reserve(&item->stored, (size_t)o->stored + 1, err));
+    BRC_TRY(brc_object_fetch(run->store, o, item->stored.data, err));
+    item->stored.len = (size_t)o->stored;
+    return BRC_OK;
+}
+
 static int write_load_old(write_run *run, brc_write_item *item, brc_error *err)
 {
     const brc_object *o = &item->old;
@@ -197,10 +206,7 @@ static int write_load_old(write_run *run, brc_write_item *item, brc_error *err)
     if (o->encoding != 0 && item->old_chain == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "it was stored by a build that could not decode it: import it again");
-    BRC_TRY(brc_buf_reserve(&item->stored, (size_t)o->stored + 1, err));
-    BRC_TRY(brc_object_fetch(run->store, o, item->stored.data, err));
-    item->stored.len = (size_t)o->stored;
-    return BRC_OK;
+    return write_fetch_old(run, item, err);
 }
 
 static int write_load_olds(write_run *run, write_job *job, brc_error *err)
@@ -296,20 +302,28 @@ static void write_let_go(write_run *run, brc_write_item *item)
     item->is_held = 0;
 }
 
-/* The store has the id: the content must be the same. Small ones are compared byte by
- * byte, on the pool: `old` is what is there. */
+/* The store has the id: the content must be the same. Small ones, which can be made to have one
+ * hash and one guard, are compared byte by byte, on the pool: `old` is what is there. */
 static int write_known(write_run *run, brc_write_item *item, const brc_object *there,
                        brc_error *err)
 {
     item->is_known = 1;
     write_let_go(run, item);
-    if (item->chain == NULL || there->size != item->len || there->guard != item->guard ||
-        item->len > BRC_COMPARE_MAX)
-        return brc_object_same(run->store, there, item->data, item->len, item->guard, err);
+    if (there->size != item->len || there->guard != item->guard)
+        return brc_object_collides(run->store, &item->id, err);
+    if (item->len > BRC_COMPARE_MAX)
+        return BRC_OK;
+    if (item->chain == NULL) { /* what came is what it is */
+        brc_buf own = item->own;
+        item->own = item->stored;
+        item->stored = own;
+        item->data = item->own.data;
+    }
     item->old = *there;
     item->compares = 1;
     item->stored.len = 0;
-    return write_load_old(run, item, err);
+    BRC_TRY(brc_encoding_chain(run->store, there->encoding, &item->old_chain, err));
+    return write_fetch_old(run, item, err);
 }
 
 static int write_settle_item(write_run *run, brc_write_item *item, settling *s, brc_error *err)

@@ -331,39 +331,32 @@ static int object_check_id(brc_store *store, const brc_object *o, const void *da
                     brc_oid_format(hex, &o->id));
 }
 
-int brc_store_decode(brc_store *store, const brc_object *o, int verify, brc_buf *out,
-                     brc_error *err)
+int brc_object_check_plain(brc_store *store, const brc_object *o, brc_error *err)
 {
-    int rc;
-    size_t len;
-    const brc_chain *chain;
-    brc_scratch *scratch = NULL;
-    brc_buf stored = BRC_BUF_INIT;
+    const char *spec;
     char hex[65];
+    if (o->kind == BRC_KIND_CHUNK || o->encoding == 0)
+        return BRC_OK;
+    BRC_TRY(brc_encoding_spec(store, o->encoding, &spec, err));
+    return brc_fail(err, BRC_ECORRUPT, "object %s is damaged: only chunks are encoded",
+                    brc_oid_format(hex, &o->id));
+}
 
-    if (!brc_to_size(o->stored, &len) || !brc_to_size(o->size, &len))
+/* Appends the bytes of an object that is not a chunk, which are stored as they are. */
+static int object_load(brc_store *store, const brc_object *o, int verify, brc_buf *out,
+                       brc_error *err)
+{
+    size_t len;
+    char hex[65];
+    if (!brc_to_size(o->stored, &len))
         return brc_fail(err, BRC_ELIMIT, "object %s is too large for this machine",
                         brc_oid_format(hex, &o->id));
-    BRC_GO(brc_encoding_chain(store, o->encoding, &chain, err));
-    brc_buf *into = chain == NULL ? out : &stored;
-    BRC_GO(brc_buf_reserve(into, (size_t)o->stored + 1, err));
-    BRC_GO(brc_object_fetch(store, o, into->data + into->len, err));
-    BRC_GO(brc_object_verify(o, into->data + into->len, err));
-    into->len += (size_t)o->stored;
-    if (chain != NULL) {
-        BRC_GO(brc_scratch_new(&scratch, err));
-        BRC_GO(brc_chain_decode(chain, scratch, (brc_span){stored.data, stored.len}, out, err));
-    }
-    if (out->len != o->size)
-        rc = brc_fail(err, BRC_ECORRUPT,
-                      "object %s is damaged: it decodes to %zu bytes, not %" PRIu64,
-                      brc_oid_format(hex, &o->id), out->len, o->size);
-    else if (verify)
-        rc = object_check_id(store, o, out->data, out->len, err);
-done:
-    brc_scratch_free(scratch);
-    brc_buf_dispose(&stored);
-    return rc;
+    BRC_TRY(brc_object_check_plain(store, o, err));
+    BRC_TRY(brc_buf_reserve(out, len + 1, err));
+    BRC_TRY(brc_object_fetch(store, o, out->data + out->len, err));
+    BRC_TRY(brc_object_verify(o, out->data + out->len, err));
+    out->len += len;
+    return verify ? object_check_id(store, o, out->data, out->len, err) : BRC_OK;
 }
 
 int brc_object_missing(const brc_oid *id, brc_error *err)
@@ -382,15 +375,17 @@ int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *er
                     store->path, brc_oid_format(hex, id));
 }
 
-int brc_object_same(brc_store *store, const brc_object *o, const void *data, size_t len,
-                    uint64_t guard, brc_error *err)
+/* The object that is to be stored is there already: is it the same? A few bytes are compared,
+ * for they can be made to have one hash and one guard. */
+static int object_same(brc_store *store, const brc_object *o, const void *data, size_t len,
+                       uint64_t guard, brc_error *err)
 {
     if (o->size != len || o->guard != guard)
         return brc_object_collides(store, &o->id, err);
     if (len > BRC_COMPARE_MAX)
         return BRC_OK;
     brc_buf there = BRC_BUF_INIT;
-    int rc = brc_store_decode(store, o, 0, &there, err);
+    int rc = object_load(store, o, 0, &there, err);
     if (rc == BRC_OK && len > 0 && memcmp(there.data, data, len) != 0)
         rc = brc_object_collides(store, &o->id, err);
     brc_buf_dispose(&there);
@@ -417,7 +412,7 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
                         "'breccia fsck'",
                         store->path, brc_oid_format(hex, id));
     if (o.found)
-        return brc_object_same(store, &o, data, len, guard, err);
+        return object_same(store, &o, data, len, guard, err);
     o = (brc_object){.id = *id, .kind = kind, .size = len, .stored = len, .guard = guard};
     o.checksum = brc_hash_stored(id, 0, data, len);
     BRC_TRY(brc_object_insert(store, &o, data, err));
@@ -448,7 +443,7 @@ static int store_load_small(brc_store *store, int kind, const brc_oid *id, const
                       object_kind_name(kind), brc_oid_format(hex, id));
         goto done;
     }
-    BRC_GO(brc_store_decode(store, &o, 1, &data, err));
+    BRC_GO(object_load(store, &o, 1, &data, err));
     rc = brc_cache_add(&store->cache, id, kind, data.data, data.len, 0, out, err);
 done:
     brc_buf_dispose(&data);

@@ -75,10 +75,8 @@ BRC_MUST_USE int brc_object_verify(const brc_object *object, const void *stored,
 /* Adds a row and its bytes; the caller has filled in size, stored, kind, encoding,
  * checksum and guard. The id must not be there yet. */
 BRC_MUST_USE int brc_object_insert(brc_store *store, const brc_object *object, const void *stored, brc_error *err);
-/* Is what is stored under object->id really `data`? Objects of up to 4 KiB are
- * compared, larger ones by their guard. BRC_ECOLLISION if not. */
-BRC_MUST_USE int brc_object_same(brc_store *store, const brc_object *object, const void *data, size_t len,
-                                 uint64_t guard, brc_error *err);
+/* BRC_ECORRUPT where something else than a chunk is encoded. */
+BRC_MUST_USE int brc_object_check_plain(brc_store *store, const brc_object *object, brc_error *err);
 /* BRC_ECORRUPT: something refers to this id, and there is no such object. From any thread. */
 int brc_object_missing(const brc_oid *id, brc_error *err);
 /* BRC_ECOLLISION: what is stored under this id is something else. From any thread. */
@@ -92,8 +90,6 @@ BRC_MUST_USE int brc_object_replace(brc_store *store, const brc_object *object, 
 BRC_MUST_USE int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_oid *id, brc_error *err);
 /* Borrowed until the next call on the store. */
 BRC_MUST_USE int brc_store_get(brc_store *store, int kind, const brc_oid *id, brc_span *out, brc_error *err);
-/* Any object's canonical bytes, with its encoding's codecs. verify: also the id. */
-BRC_MUST_USE int brc_store_decode(brc_store *store, const brc_object *object, int verify, brc_buf *out, brc_error *err);
 
 /* Between these, brc_store_put() keeps objects in memory and leaves the file
  * unchanged, to look at what a commit would be. These calls do not nest. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../flow/read.h"
 #include "chunk_item.h"
 #include "fsck.h"
 #include "opaque.h"
@@ -90,63 +91,117 @@ done:
 
 /* ---- chunks -------------------------------- */
 
-/* Elements that vary in length, or bytes that were kept as they came, are known to be right
- * when they have been decoded. */
-static int check_decoded(const brc_check *c, brc_array_check *a, const uint64_t *chunk,
-                         const brc_object *o, const brc_read_item *item, brc_error *err)
+/* Those that are known to be right only when they have been decoded. */
+typedef struct chunk_decoder {
+    const brc_check *c;
+    brc_array_check *a;
+    brc_chunk_check *chunks;
+    size_t n, at;
+} chunk_decoder;
+
+static int decoder_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
-    brc_meta *m = a->meta;
-    brc_buf stored = BRC_BUF_INIT, data = BRC_BUF_INIT;
-    brc_scratch *scratch = NULL;
-    void *table = NULL;
-    uint64_t n = brc_shape_count(m->ndim, chunk);
-    int rc;
-    if (m->opaque) {
-        BRC_GO(brc_buf_reserve(&stored, (size_t)o->stored + 1, err));
-        BRC_GO(brc_object_fetch(c->store, o, stored.data, err));
-        BRC_GO(brc_object_verify(o, stored.data, err));
-        if (item->skip > 0)
-            BRC_GO(brc_opaque_check(stored.data, err));
-        BRC_GO(brc_scratch_new(&scratch, err));
-        brc_span encoded = { stored.data + item->skip, (size_t)o->stored - item->skip };
-        BRC_GO(brc_chain_decode(item->chain, scratch, encoded, &data, err));
-    } else {
-        BRC_GO(brc_store_decode(c->store, o, 0, &data, err));
+    chunk_decoder *d = ctx;
+    (void)err;
+    for (; d->at < d->n && *n < cap; d->at++) {
+        if (!d->chunks[d->at].decodes)
+            continue;
+        items[*n].object = d->chunks[d->at].object;
+        items[(*n)++].number = d->at;
     }
-    if (brc_meta_is_variable(m)) {
-        /* an element has four bytes at least: nothing is reserved for what is not there */
-        rc = n > data.len / 4 ? BRC_EINVAL : brc_new_array(&table, n, sizeof(brc_span), err);
-        if (rc == BRC_OK)
-            rc = brc_elements_find(table, n, (brc_span){ data.data, data.len }, err);
-        if (rc == BRC_EINVAL)
-            rc = brc_fail(err, BRC_ECORRUPT, "its elements are damaged");
-    }
-done:
-    free(table);
-    brc_scratch_free(scratch);
-    brc_buf_dispose(&stored);
-    brc_buf_dispose(&data);
-    return rc;
+    return BRC_OK;
 }
 
-int brc_array_check_chunk(const brc_check *c, brc_array_check *a, const uint64_t *index,
-                          const brc_object *o, brc_error *err)
+static int decoder_open(void *ctx, brc_read_item *item, brc_error *err)
 {
+    const chunk_decoder *d = ctx;
+    return brc_chunk_item_of(item, d->c->store, d->a->meta, d->chunks[item->number].index, err);
+}
+
+/* As many elements as the chunk has, and nothing behind them. */
+static int check_elements(uint64_t n, brc_span packed, brc_error *err)
+{
+    brc_element_cursor cursor = { packed, 0, 0 };
+    brc_span element;
+    int rc = BRC_OK;
+    for (uint64_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = brc_element_next(&cursor, &element, NULL);
+    if (rc == BRC_OK)
+        rc = brc_elements_end(&cursor, NULL);
+    return rc < 0 ? brc_fail(err, BRC_ECORRUPT, "its elements are damaged") : BRC_OK;
+}
+
+static int decoder_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
+                         brc_error *err)
+{
+    const chunk_decoder *d = ctx;
+    const brc_meta *m = d->a->meta;
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
+    (void)scratch;
+    if (item->skip > 0)
+        BRC_TRY(brc_opaque_check(item->stored.data, err));
+    if (!brc_meta_is_variable(m))
+        return BRC_OK;
+    brc_grid_chunk(&m->grid, d->chunks[item->number].index, corner, chunk);
+    return check_elements(brc_shape_count(m->ndim, chunk), (brc_span){ data, item->len }, err);
+}
+
+/* What this build cannot decode is not damaged for that. */
+static int keep_fault(brc_chunk_check *chunk, int rc, const brc_error *found, brc_error *err)
+{
+    void *p;
+    if (rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT || rc == BRC_OK)
+        return BRC_OK;
+    if (rc != BRC_ECORRUPT) {
+        if (err != NULL)
+            *err = *found;
+        return rc;
+    }
+    BRC_TRY(brc_new(&p, sizeof(*chunk->fault), err));
+    chunk->fault = p;
+    *chunk->fault = *found;
+    return BRC_OK;
+}
+
+static int decoder_failed(void *ctx, const brc_read_item *item, int rc, const brc_error *why,
+                          brc_error *err)
+{
+    const chunk_decoder *d = ctx;
+    return keep_fault(&d->chunks[item->number], rc, why, err);
+}
+
+/* What its row and the document say. */
+static int check_row(const brc_check *c, brc_array_check *a, brc_chunk_check *chunk, brc_error *err)
+{
     brc_read_item item;
     brc_meta *m = a->meta;
-    if (!a->open)
-        return BRC_OK;
+    brc_error found = BRC_ERROR_INIT;
     for (int i = 0; i < m->ndim; i++)
-        if (index[i] >= m->grid.count[i])
+        if (chunk->index[i] >= m->grid.count[i])
             return BRC_OK; /* told of the array */
     if (m->opaque && !m->readable)
         return BRC_OK;
     memset(&item, 0, sizeof(item));
-    item.object = *o;
-    brc_grid_chunk(&m->grid, index, corner, chunk);
-    int rc = brc_chunk_item_of(&item, c->store, m, index, err);
-    if (rc == BRC_OK && !c->no_decode && (m->opaque || brc_meta_is_variable(m)))
-        rc = check_decoded(c, a, chunk, o, &item, err);
-    return rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT ? BRC_OK : rc;
+    item.object = chunk->object;
+    int rc = brc_chunk_item_of(&item, c->store, m, chunk->index, &found);
+    chunk->decodes = rc == BRC_OK && !c->no_decode && (m->opaque || brc_meta_is_variable(m));
+    return keep_fault(chunk, rc, &found, err);
+}
+
+int brc_array_check_chunks(const brc_check *c, brc_array_check *a, brc_chunk_check *chunks,
+                           size_t n, brc_error *err)
+{
+    chunk_decoder d = { .c = c, .a = a, .chunks = chunks, .n = n };
+    brc_read_ops ops = { .ctx = &d,
+                         .list = decoder_list,
+                         .open = decoder_open,
+                         .place = decoder_place,
+                         .failed = decoder_failed };
+    int any = 0;
+    for (size_t i = 0; i < n && a->open; i++) {
+        if (chunks[i].looked_up)
+            BRC_TRY(check_row(c, a, &chunks[i], err));
+        any |= chunks[i].decodes;
+    }
+    return any ? brc_flow_read(&c->repo->pipe, c->store, &ops, err) : BRC_OK;
 }

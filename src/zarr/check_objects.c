@@ -90,6 +90,7 @@ static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
     const brc_object *o = &item->object;
     brc_error why = BRC_ERROR_INIT;
     BRC_TRY(brc_task_step(c->repo, o->size, err));
+    BRC_TRY(brc_object_check_plain(c->repo->store, o, err));
     item->number = CHECK_STORED;
     if (!c->no_decode || o->kind != BRC_KIND_CHUNK) {
         int rc = brc_encoding_chain(c->repo->store, o->encoding, &item->chain, &why);

@@ -37,9 +37,7 @@ typedef struct node_level {
 /* The chunks of one leaf. */
 typedef struct chunk_batch {
     size_t n;
-    brc_object objects[BRC_NODE_MAX];
-    uint64_t indexes[BRC_NODE_MAX][BRC_MAX_NDIM];
-    int ndim[BRC_NODE_MAX];
+    brc_chunk_check chunks[BRC_NODE_MAX];
 } chunk_batch;
 
 int brc_tree_check_new(brc_tree_check *c, breccia *repo, int no_decode, brc_faults *faults,
@@ -166,54 +164,65 @@ static int chunk_name(brc_buf *out, int ndim, const uint64_t *index, brc_error *
     return brc_buf_terminate(out, err);
 }
 
-/* One chunk whose row was looked up, or whose fault is known. */
-static int check_chunk(brc_tree_check *c, const brc_object *o, const uint64_t *index, int ndim,
-                       int *bad, brc_error *err)
+/* Tells what is wrong with one chunk, and who uses it. */
+static int tell_chunk(brc_tree_check *c, const brc_chunk_check *chunk, int *bad, brc_error *err)
 {
     brc_buf part = BRC_BUF_INIT;
-    brc_error found = BRC_ERROR_INIT;
-    int rc, at_fault = 0;
-    BRC_GO(chunk_name(&part, ndim, index, err));
+    const char *path = c->array->path;
+    int rc = BRC_OK;
+    *bad = 0;
+    if (chunk->looked_up && chunk->fault == NULL)
+        return BRC_OK;
+    BRC_GO(chunk_name(&part, chunk->ndim, chunk->index, err));
     const char *name = (const char *)part.data;
-    if (!o->found || o->kind != BRC_KIND_CHUNK) {
-        BRC_GO(brc_check_use(&c->check, &o->id, BRC_KIND_CHUNK, c->array->path, name, bad, err));
-        goto done;
+    if (!chunk->looked_up) {
+        rc = brc_check_use(&c->check, &chunk->object.id, BRC_KIND_CHUNK, path, name, bad, err);
+    } else {
+        *bad = 1;
+        rc = brc_check_fault(&c->check, &chunk->object.id, BRC_KIND_CHUNK, path, name,
+                             chunk->fault->message, err);
     }
-    rc = brc_array_check_chunk(&c->check, c->array, index, o, &found);
-    if (rc == BRC_ECORRUPT) {
-        at_fault = 1;
-        rc = brc_check_fault(&c->check, &o->id, BRC_KIND_CHUNK, c->array->path, name, found.message,
-                             err);
-    } else if (rc < 0 && err != NULL) {
-        *err = found;
-    }
-    *bad |= at_fault;
 done:
     brc_buf_dispose(&part);
     return rc;
 }
 
-/* Looks up what is not known to be right, at once. */
+static int tell_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
+{
+    for (size_t i = 0; i < c->batch->n; i++) {
+        const brc_chunk_check *chunk = &c->batch->chunks[i];
+        int bad;
+        BRC_TRY(tell_chunk(c, chunk, &bad, err));
+        brc_oid key = in_context(&chunk->object.id, &c->array->context);
+        if (!bad)
+            BRC_TRY(brc_id_table_add(&c->chunks, &key, NULL, err));
+        leaf->bad |= bad;
+    }
+    return BRC_OK;
+}
+
+/* Looks up, and where needed decodes, what is not known to be right or at fault: at once. */
 static int flush_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
 {
     chunk_batch *b = c->batch;
     brc_object *ask[BRC_NODE_MAX];
     size_t n = 0;
     for (size_t i = 0; i < b->n; i++)
-        if (brc_faults_find(c->check.faults, &b->objects[i].id) == NULL)
-            ask[n++] = &b->objects[i];
-    BRC_TRY(brc_objects_find(c->check.store, ask, n, err));
+        if (brc_faults_find(c->check.faults, &b->chunks[i].object.id) == NULL)
+            ask[n++] = &b->chunks[i].object;
+    int rc = brc_objects_find(c->check.store, ask, n, err);
     for (size_t i = 0; i < b->n; i++) {
-        const brc_object *o = &b->objects[i];
-        int bad = 0;
-        BRC_TRY(check_chunk(c, o, b->indexes[i], b->ndim[i], &bad, err));
-        brc_oid key = in_context(&o->id, &c->array->context);
-        if (!bad)
-            BRC_TRY(brc_id_table_add(&c->chunks, &key, NULL, err));
-        leaf->bad |= bad;
+        const brc_object *o = &b->chunks[i].object;
+        b->chunks[i].looked_up = o->found && o->kind == BRC_KIND_CHUNK;
     }
+    if (rc == BRC_OK)
+        rc = brc_array_check_chunks(&c->check, c->array, b->chunks, b->n, err);
+    if (rc == BRC_OK)
+        rc = tell_chunks(c, leaf, err);
+    for (size_t i = 0; i < b->n; i++)
+        free(b->chunks[i].fault);
     b->n = 0;
-    return BRC_OK;
+    return rc;
 }
 
 /* One item of an array's map, or one row of a draft's. `holder`: the node or document
@@ -222,7 +231,8 @@ static int add_chunk(brc_tree_check *c, node_level *leaf, const brc_oid *holder,
                      brc_span at_key, const brc_oid *id, brc_error *err)
 {
     chunk_batch *b = c->batch;
-    uint64_t *index = b->indexes[b->n];
+    brc_chunk_check *chunk = &b->chunks[b->n];
+    uint64_t *index = chunk->index;
     int ndim = brc_chunk_key_decode(at_key.data, at_key.len, index);
     const char *why = NULL;
     if (ndim < 0 || brc_oid_is_zero(id))
@@ -239,8 +249,11 @@ static int add_chunk(brc_tree_check *c, node_level *leaf, const brc_oid *holder,
     brc_oid key = in_context(id, &c->array->context);
     if (brc_id_table_find(&c->chunks, &key) != NULL)
         return BRC_OK;
-    b->objects[b->n] = (brc_object){ .id = *id };
-    b->ndim[b->n++] = ndim;
+    chunk->object = (brc_object){ .id = *id };
+    chunk->ndim = ndim;
+    chunk->decodes = 0;
+    chunk->fault = NULL;
+    b->n++;
     return b->n < BRC_NODE_MAX ? BRC_OK : flush_chunks(c, leaf, err);
 }
 

@@ -77,8 +77,17 @@ typedef struct brc_array_check {
 BRC_MUST_USE int brc_array_check_new(const brc_check *c, const char *path, const brc_entry *entry, int64_t row,
                                      brc_array_check **out, int *bad, brc_error *err);
 void brc_array_check_free(brc_array_check *a);
-/* Is the object right for the chunk at this index? BRC_ECORRUPT where not. */
-BRC_MUST_USE int brc_array_check_chunk(const brc_check *c, brc_array_check *a, const uint64_t *index, const brc_object *o, brc_error *err);
+/* One chunk of it. */
+typedef struct brc_chunk_check {
+    brc_object object;
+    uint64_t index[BRC_MAX_NDIM];
+    int ndim;
+    int looked_up;    /* its row is there, and that of a chunk */
+    int decodes;      /* the function's own                    */
+    brc_error *fault; /* what is wrong, to be released; NULL: nothing */
+} brc_chunk_check;
+/* Are the objects right for the chunks at these indexes? Those that were looked up, together. */
+BRC_MUST_USE int brc_array_check_chunks(const brc_check *c, brc_array_check *a, brc_chunk_check *chunks, size_t n, brc_error *err);
 
 /* ---- what a version is made of (check_tree.c) -------------------------------- */
 

@@ -242,6 +242,7 @@ START_TEST(a_damaged_row_or_blob_is_an_error)
         { "UPDATE object SET kind='two' WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET encoding=-1 WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET encoding=9 WHERE id=%1", "encoding 9 is missing" },
+        { "UPDATE object SET encoding=1 WHERE id=%1", "only chunks are encoded" },
         { "UPDATE object SET size=size+1 WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET stored=stored-1 WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET stored=stored-1, size=size-1 WHERE id=%1", "are not there" },
