@@ -4,7 +4,7 @@
 
 #include "../base/alloc.h"
 #include "../base/iter.h"
-#include "array.h"
+#include "outer_cursor.h"
 #include "stored_chunk.h"
 #include "transfer.h"
 
@@ -139,31 +139,35 @@ static int key_add(key_list *list, const char *path, const char *rest, brc_error
     return rc;
 }
 
-typedef struct key_chunks {
-    key_list *list;
-    brc_array *a;
-    brc_buf key;
-} key_chunks;
-
-static int key_of_chunk(void *ctx, const uint64_t *index, brc_error *err)
+/* Within a transaction. */
+static int keys_of_chunks(key_list *list, const brc_array *a, brc_error *err)
 {
-    key_chunks *k = ctx;
-    k->key.len = 0;
-    BRC_TRY(brc_chunk_key_format(k->a, index, &k->key, err));
-    return key_add(k->list, k->a->path, (const char *)k->key.data, err);
+    brc_outer_cursor cursor;
+    brc_buf key = BRC_BUF_INIT;
+    uint64_t index[BRC_MAX_NDIM];
+    brc_oid id;
+    int rc = brc_outer_cursor_start(&cursor, a, err);
+    while (rc >= 0 && (rc = brc_outer_cursor_next(&cursor, index, &id, err)) > 0) {
+        key.len = 0;
+        BRC_GO(brc_chunk_key_format(a, index, &key, err));
+        BRC_GO(key_add(list, a->path, (const char *)key.data, err));
+    }
+done:
+    brc_outer_cursor_end(&cursor);
+    brc_buf_dispose(&key);
+    return rc;
 }
 
 static int keys_of_array(key_list *list, brc_session *s, const char *path, brc_error *err)
 {
-    key_chunks k = {.list = list};
-    BRC_TRY(brc_array_open(&k.a, s, path, err));
-    int rc = brc_array_begin_read(k.a, err);
+    brc_array *a;
+    BRC_TRY(brc_array_open(&a, s, path, err));
+    int rc = brc_array_begin_read(a, err);
     if (rc == BRC_OK) {
-        rc = brc_array_each_outer(k.a, key_of_chunk, &k, err);
-        brc_array_end_read(k.a);
+        rc = keys_of_chunks(list, a, err);
+        brc_array_end_read(a);
     }
-    brc_buf_dispose(&k.key);
-    brc_array_free(k.a);
+    brc_array_free(a);
     return rc;
 }
 

@@ -15,9 +15,6 @@ void brc_stored_bytes(const brc_array *a, uint64_t *chunk, uint64_t *all);
 /* brc_array_put_recoded() where chunks are cut as `from` says: within a change. */
 BRC_MUST_USE int brc_put_same_grid(brc_array *a, brc_meta *from, const brc_chunk_source *source, brc_error *err);
 
-/* Every chunk or shard that has a value, in the grid's order. */
-typedef int (*brc_outer_each_fn)(void *ctx, const uint64_t *outer, brc_error *err);
-BRC_MUST_USE int brc_array_each_outer(brc_array *a, brc_outer_each_fn each, void *ctx, brc_error *err);
 /* Sorts n indexes of `width` numbers in row-major order. */
 void brc_sort_indexes(uint64_t *indexes, size_t n, size_t width);
 

@@ -9,73 +9,13 @@
 
 #include "../base/alloc.h"
 #include "../flow/read.h"
-#include "array.h"
 #include "opaque.h"
+#include "outer_cursor.h"
 #include "shard.h"
 #include "stored_chunk.h"
 #include "transfer.h"
 
 #define LIST_MOST 256 /* chunks that are looked up at once */
-
-/* ---- what there is -------------------------------- */
-
-/* The outer indexes that hold something, each once, in order. */
-typedef struct outer_list {
-    const brc_meta *m;
-    void *items; /* uint64_t[]: ndim numbers each */
-    size_t n, cap;
-} outer_list;
-
-static int outer_note(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
-{
-    outer_list *list = ctx;
-    const brc_meta *m = list->m;
-    size_t ndim = (size_t)m->ndim, width = ndim > 0 ? ndim : 1;
-    uint64_t outer[BRC_MAX_NDIM] = {0};
-    (void)id;
-    for (int i = 0; i < m->ndim; i++)
-        outer[i] = m->nlevels > 0 ? index[i] / (m->outer.chunk[i] / m->grid.chunk[i]) : index[i];
-    const uint64_t *items = list->items;
-    if (list->n > 0 && memcmp(items + (list->n - 1) * width, outer, ndim * sizeof(*outer)) == 0)
-        return BRC_OK;
-    BRC_TRY(brc_grow_array(&list->items, &list->cap, (list->n + 1) * width, sizeof(uint64_t), err));
-    memcpy((uint64_t *)list->items + list->n * width, outer, width * sizeof(*outer));
-    list->n++;
-    return BRC_OK;
-}
-
-/* Chunks come in the grid's order, so one shard's may come in several runs. */
-static void outer_sort(outer_list *list)
-{
-    size_t width = (size_t)(list->m->ndim > 0 ? list->m->ndim : 1), kept = 0;
-    uint64_t *items = list->items;
-    if (list->m->nlevels == 0 || list->n < 2)
-        return;
-    brc_sort_indexes(items, list->n, width);
-    for (size_t i = 0; i < list->n; i++)
-        if (kept == 0 || memcmp(items + (kept - 1) * width, items + i * width,
-                                width * sizeof(*items)) != 0)
-            memmove(items + kept++ * width, items + i * width, width * sizeof(*items));
-    list->n = kept;
-}
-
-static int list_outers(outer_list *list, brc_array *a, brc_error *err)
-{
-    BRC_TRY(brc_array_each_chunk(a, outer_note, list, err));
-    outer_sort(list);
-    return BRC_OK;
-}
-
-int brc_array_each_outer(brc_array *a, brc_outer_each_fn each, void *ctx, brc_error *err)
-{
-    outer_list list = {.m = &a->meta};
-    size_t width = (size_t)(a->meta.ndim > 0 ? a->meta.ndim : 1);
-    int rc = list_outers(&list, a, err);
-    for (size_t i = 0; i < list.n && rc == BRC_OK; i++)
-        rc = each(ctx, (uint64_t *)list.items + i * width, err);
-    free(list.items);
-    return rc;
-}
 
 /* ---- one chunk -------------------------------- */
 
@@ -89,14 +29,17 @@ typedef struct stored_reader {
     brc_array *a;
     const brc_chunk_sink *sink;
     uint64_t chunk_bytes;   /* for progress                                        */
-    const uint64_t *outers; /* ndim numbers each                                   */
-    size_t n, at;           /* of them, and the one that is being listed           */
+    const uint64_t *only;   /* the one to hand out; NULL: all                      */
+    brc_outer_cursor cursor;
+    uint64_t n;             /* that have been listed, the one that is being listed included */
+    int in_shard, ended;    /* that one is a shard; there are no more              */
+    uint64_t *outers;       /* ndim numbers each, by number % window               */
     uint64_t ratio[BRC_MAX_NDIM]; /* chunks in a shard along each axis             */
     uint64_t part; /* of the shard that is being listed: the next one to list      */
     uint64_t indexes[LIST_MOST * BRC_MAX_NDIM];
     uint64_t numbers[LIST_MOST];
     brc_oid ids[LIST_MOST];
-    size_t shard; /* the one that is being put together                            */
+    uint64_t shard; /* the one that is being put together                          */
     void *pieces; /* shard_piece[]: of it                                          */
     size_t npieces, pieces_cap;
     brc_buf bytes, whole;
@@ -105,14 +48,17 @@ typedef struct stored_reader {
 /* What place() has to do: item->how. */
 enum { STORED_AS_IS, STORED_MARKED, STORED_DECODED, STORED_ENCODED };
 
-static const uint64_t *outer_of(const stored_reader *r, size_t i)
+/* More than there are items that were looked up and are not done. */
+#define OUTER_WINDOW 65536
+
+static uint64_t *outer_of(const stored_reader *r, uint64_t number)
 {
-    return r->outers + i * (size_t)(r->a->meta.ndim > 0 ? r->a->meta.ndim : 1);
+    return r->outers + number % OUTER_WINDOW * (uint64_t)r->a->meta.ndim;
 }
 
 /* Where an outer chunk begins in the grid, and how many chunks of the grid it has: its
  * parts, numbered in C order. What lies outside the grid is none. */
-static void outer_box(const stored_reader *r, size_t outer, uint64_t *first, uint64_t *count)
+static void outer_box(const stored_reader *r, uint64_t outer, uint64_t *first, uint64_t *count)
 {
     for (int i = 0; i < r->a->meta.ndim; i++) {
         const uint64_t end = r->a->meta.grid.count[i];
@@ -123,7 +69,7 @@ static void outer_box(const stored_reader *r, size_t outer, uint64_t *first, uin
 }
 
 /* The grid index of a part of an outer chunk. */
-static void part_index(const stored_reader *r, size_t outer, uint64_t part, uint64_t *index)
+static void part_index(const stored_reader *r, uint64_t outer, uint64_t part, uint64_t *index)
 {
     uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
     outer_box(r, outer, first, count);
@@ -224,62 +170,88 @@ static void stored_out_name(void *ctx, const brc_read_item *item, brc_error *err
 
 /* ---- what is to be read -------------------------------- */
 
-/* Looks up what numbers[] and indexes[] name, and lists what is there. */
-static int list_found(stored_reader *r, size_t asked, int is_outer, brc_read_item *items, size_t *n,
-                      brc_error *err)
+/* The next chunk or shard: 1 with its id where that is known, else the zero id. */
+static int next_outer(stored_reader *r, brc_oid *id, brc_error *err)
 {
+    uint64_t *outer = outer_of(r, r->n);
+    int rc;
+    memset(id, 0, sizeof(*id));
+    if (r->ended)
+        return 0;
+    if (r->only != NULL) {
+        memcpy(outer, r->only, (size_t)r->a->meta.ndim * sizeof(*outer));
+        rc = 1;
+        r->ended = 1;
+        if (r->a->meta.nlevels == 0)
+            BRC_TRY(brc_array_chunk_ids(r->a, 1, r->only, id, err));
+    } else {
+        rc = brc_outer_cursor_next(&r->cursor, outer, id, err);
+        r->ended = rc <= 0;
+    }
+    r->n += rc > 0;
+    return rc;
+}
+
+static int list_unsharded(stored_reader *r, brc_read_item *items, size_t cap, size_t *n,
+                          brc_error *err)
+{
+    brc_oid id;
+    int rc = 1;
+    while (*n < cap && (rc = next_outer(r, &id, err)) > 0) {
+        if (brc_oid_is_zero(&id))
+            continue;
+        items[*n].object.id = id;
+        items[(*n)++].number = r->n - 1;
+    }
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* The next chunks of the shard that is being listed. */
+static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
+{
+    const size_t ndim = (size_t)r->a->meta.ndim;
+    const uint64_t shard = r->n - 1;
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    size_t asked = 0;
+    outer_box(r, shard, first, count);
+    uint64_t parts = brc_shape_count(r->a->meta.ndim, count);
+    for (; asked < cap && r->part < parts; asked++, r->part++) {
+        r->numbers[asked] = r->part;
+        part_index(r, shard, r->part, r->indexes + asked * ndim);
+    }
     BRC_TRY(brc_array_chunk_ids(r->a, asked, r->indexes, r->ids, err));
     for (size_t i = 0; i < asked; i++) {
         if (brc_oid_is_zero(&r->ids[i]))
             continue;
         items[*n].object.id = r->ids[i];
-        items[*n].number = is_outer ? r->numbers[i] : r->at;
-        items[(*n)++].part = is_outer ? 0 : r->numbers[i];
+        items[*n].number = shard;
+        items[(*n)++].part = r->numbers[i];
     }
+    r->in_shard = r->part < parts;
     return BRC_OK;
 }
 
-static int list_unsharded(stored_reader *r, brc_read_item *items, size_t cap, size_t *n,
-                       brc_error *err)
+static int list_sharded(stored_reader *r, brc_read_item *items, size_t cap, size_t *n,
+                        brc_error *err)
 {
-    const size_t ndim = (size_t)r->a->meta.ndim;
-    size_t asked = 0;
-    for (; asked < cap && r->at < r->n; asked++) {
-        memcpy(r->indexes + asked * ndim, outer_of(r, r->at), ndim * sizeof(uint64_t));
-        r->numbers[asked] = r->at++;
-    }
-    return list_found(r, asked, 1, items, n, err);
-}
-
-static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
-{
-    const size_t ndim = (size_t)r->a->meta.ndim;
-    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
-    size_t asked = 0;
-    outer_box(r, r->at, first, count);
-    uint64_t parts = brc_shape_count(r->a->meta.ndim, count);
-    for (; asked < cap && r->part < parts; asked++, r->part++) {
-        r->numbers[asked] = r->part;
-        part_index(r, r->at, r->part, r->indexes + asked * ndim);
-    }
-    BRC_TRY(list_found(r, asked, 0, items, n, err));
-    if (r->part == parts) {
+    brc_oid none;
+    if (!r->in_shard) {
+        int rc = next_outer(r, &none, err);
+        if (rc <= 0)
+            return rc;
         r->part = 0;
-        r->at++;
     }
-    return BRC_OK;
+    return list_shard(r, items, cap, n, err);
 }
 
 static int stored_out_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
     stored_reader *r = ctx;
     size_t most = cap < LIST_MOST ? cap : LIST_MOST;
-    while (*n == 0 && r->at < r->n) {
+    while (*n == 0 && (r->in_shard || !r->ended)) {
         BRC_TRY(brc_task_step(r->a->session->repo, 0, err));
-        if (r->a->meta.nlevels == 0)
-            BRC_TRY(list_unsharded(r, items, most, n, err));
-        else
-            BRC_TRY(list_shard(r, items, most, n, err));
+        BRC_TRY(r->a->meta.nlevels == 0 ? list_unsharded(r, items, most, n, err)
+                                        : list_sharded(r, items, most, n, err));
     }
     return BRC_OK;
 }
@@ -332,7 +304,7 @@ static int take_piece(stored_reader *r, const brc_read_item *item, brc_error *er
 {
     if (item->number != r->shard)
         BRC_TRY(give_shard(r, err));
-    r->shard = (size_t)item->number;
+    r->shard = item->number;
     BRC_TRY(brc_grow_array(&r->pieces, &r->pieces_cap, r->npieces + 1, sizeof(shard_piece), err));
     ((shard_piece *)r->pieces)[r->npieces++] =
         (shard_piece){item->part, r->bytes.len, item->out.len};
@@ -373,20 +345,29 @@ static int read_stored(stored_reader *r, brc_error *err)
     return rc;
 }
 
-/* Within a transaction. */
-static int give_outers(brc_array *a, const uint64_t *outers, size_t n, const brc_chunk_sink *sink,
+/* Within a transaction. only NULL: all. */
+static int give_outers(brc_array *a, const uint64_t *only, const brc_chunk_sink *sink,
                        brc_error *err)
 {
-    void *p;
+    void *p, *outers = NULL;
+    int rc;
+    const size_t width = (size_t)(a->meta.ndim > 0 ? a->meta.ndim : 1);
     BRC_TRY(brc_new(&p, sizeof(stored_reader), err));
     stored_reader *r = p;
     r->a = a;
-    r->outers = outers;
-    r->n = n;
+    r->only = only;
     r->sink = sink;
-    int rc = read_stored(r, err);
+    BRC_GO(brc_new_array(&outers, only != NULL ? width : OUTER_WINDOW * width, sizeof(uint64_t),
+                         err));
+    r->outers = outers;
+    if (only == NULL)
+        BRC_GO(brc_outer_cursor_start(&r->cursor, a, err));
+    rc = read_stored(r, err);
+done:
+    brc_outer_cursor_end(&r->cursor);
     brc_buf_dispose(&r->bytes);
     brc_buf_dispose(&r->whole);
+    free(r->outers);
     free(r->pieces);
     free(r);
     return rc;
@@ -410,19 +391,15 @@ int brc_stored_chunk(brc_array *a, const uint64_t *outer, brc_buf *out, int *the
     one_chunk one = {.out = out};
     brc_chunk_sink sink = {&one, keep_chunk};
     out->len = 0;
-    BRC_TRY(give_outers(a, outer, 1, &sink, err));
+    BRC_TRY(give_outers(a, outer, &sink, err));
     *there = one.there;
     return BRC_OK;
 }
 
 int brc_array_get_stored(brc_array *a, const brc_chunk_sink *sink, brc_error *err)
 {
-    outer_list list = {.m = &a->meta};
     BRC_TRY(brc_array_begin_read(a, err));
-    int rc = list_outers(&list, a, err);
-    if (rc == BRC_OK)
-        rc = give_outers(a, list.items, list.n, sink, err);
+    int rc = give_outers(a, NULL, sink, err);
     brc_array_end_read(a);
-    free(list.items);
     return rc;
 }
