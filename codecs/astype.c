@@ -1,10 +1,10 @@
 /*
- * "numcodecs.astype" and "numcodecs.quantize": values in another data type, the second
- * rounded to so many decimal digits before.
+ * "numcodecs.astype" and "numcodecs.quantize": values in another data type; the second
+ * rounds them to a number of decimal digits first.
  *
  *     astype     "decode_dtype" is the array's type, "encode_dtype" what is stored
  *     quantize   round(x * scale) / scale with scale = 2^ceil(log2(10^digits)), in
- *                "dtype", stored as "astype"; halves go to the even neighbour
+ *                "dtype", stored as "astype"; ties go to the even neighbour
  *
  * Reading converts as NumPy does, and never fails. When writing, a value that the stored
  * type does not have at all is refused; a float is rounded.
@@ -39,7 +39,7 @@ static void astype_close(void *ctx, void *opaque)
 
 /* ---- one element -------------------------------------------------------------------- */
 
-/* Scaling by a power of two is exact, and what has no fraction then stays as it is. */
+/* Scaling by a power of two is exact, and a result without a fraction stays as it is. */
 static double astype_quantize(double value, int scale_bits)
 {
     double scaled = ldexp(value, scale_bits);

@@ -76,7 +76,7 @@ static int base64_decode(void *ctx, const void *state, void *scratch, brc_span s
         size_t pad = at + 4 < src.len || from[3] != '=' ? 0 : from[2] != '=' ? 1 : 2;
         uint32_t word = 0;
         if (!base64_group(from, pad, &word))
-            return brc_fail(err, BRC_ECORRUPT, "the text has other letters than base64's");
+            return brc_fail(err, BRC_ECORRUPT, "the text has characters that base64 does not have");
         uint8_t bytes[3] = { (uint8_t)(word >> 16), (uint8_t)(word >> 8), (uint8_t)word };
         int rc = brc_buf_append(dst, bytes, 3 - pad, err);
         if (rc < 0)

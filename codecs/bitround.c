@@ -2,10 +2,10 @@
  * "bitround" and "numcodecs.bitround": fewer significant bits, so that what follows
  * compresses better. Decoding changes nothing.
  *
- * Of a float's fraction, `keepbits` bits stay, of an integer that many from its highest
- * set bit on; what is cut off is rounded, half to even. A rounded float may grow into
- * the next exponent, as it should; an integer stays below its type's end. Infinities and
- * NaNs are left alone: adding to them would make other numbers of them.
+ * A float keeps `keepbits` bits of its fraction, an integer that many from its highest
+ * set bit on; the rest is rounded, half to even. A rounded float may grow into the
+ * next exponent, as it should; an integer stays within its type. Infinities and NaNs
+ * are left alone: adding to them would turn them into other numbers.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -84,7 +84,7 @@ static int bitround_read_type(struct bitround_state *state, const brc_dtype *typ
     return BRC_OK;
 }
 
-/* ctx: not NULL for numcodecs, which knows floats alone. */
+/* ctx: not NULL for numcodecs, which knows only floats. */
 static int bitround_open(void *ctx, void **out_state, const brc_json *config, const brc_proto *in,
                          brc_proto *out, int *identity, brc_error *err)
 {

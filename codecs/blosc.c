@@ -9,12 +9,12 @@
  *     flags  0x01 shuffle   0x02 stored   0x04 bitshuffle   0x08 reserved
  *            0x10 blocks are one stream   bits 5 to 7: inner codec
  *
- * c-blosc takes no length of what it reads, so a frame is checked from end to end
- * before the library sees it. Only its calls without global state are used: they
- * start no threads and look at no environment variables.
+ * c-blosc is not told how long its input is, so a frame is checked from end to end
+ * before the library sees it. Only its calls without global state are used: they start
+ * no threads and look at no environment variables.
  *
  * numcodecs has numbers for the shuffles, and -1 for the one that suits the items: by
- * bits where they are bytes, else by bytes. The frame says what was done.
+ * bits if they are bytes, else by bytes. The frame says which was used.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -27,7 +27,7 @@ enum {
     BLOSC_HEADER = 16,
     BLOSC_ONE_STREAM = 0x10,
     BLOSC_EXTENDED = BLOSC_DOSHUFFLE | BLOSC_DOBITSHUFFLE, /* both: Blosc2's longer header */
-    BLOSC_SPLIT_TYPESIZE = 16, /* c-blosc splits no block of wider items ...     */
+    BLOSC_SPLIT_TYPESIZE = 16, /* c-blosc does not split blocks of wider items ... */
     BLOSC_SPLIT_STREAM = 128   /* ... or with shorter streams                     */
 };
 
@@ -61,7 +61,7 @@ static int blosc_read_cname(struct blosc_state *state, const brc_json *config, b
     return BRC_OK;
 }
 
-/* Of numcodecs: its number, and 1 where there is none. */
+/* In numcodecs: its number, and 1 if there is none. */
 static int blosc_read_shuffle_number(struct blosc_state *state, const brc_json *config,
                                      brc_error *err)
 {
@@ -89,7 +89,7 @@ static int blosc_read_shuffle(struct blosc_state *state, const brc_json *config,
     return BRC_OK;
 }
 
-/* What is absent is of no use to a reader, which finds everything in the frame. */
+/* A reader needs none of these: it finds everything in the frame. */
 static int blosc_read_numbers(struct blosc_state *state, const brc_json *config,
                               const brc_dtype *type, brc_error *err)
 {
@@ -107,7 +107,7 @@ static int blosc_read_numbers(struct blosc_state *state, const brc_json *config,
     if (typesize != NULL && !brc_json_int(typesize, 1, BLOSC_MAX_TYPESIZE, &item))
         return brc_fail(
             err, BRC_EINVAL,
-            "\"typesize\" must be an integer from 1 to %d: blosc shuffles no wider items",
+            "\"typesize\" must be an integer from 1 to %d: blosc does not shuffle wider items",
             BLOSC_MAX_TYPESIZE);
     if (blocksize != NULL && !brc_json_int(blocksize, 0, BLOSC_MAX_BLOCKSIZE, &size))
         return brc_fail(err, BRC_EINVAL, "\"blocksize\" must be an integer from 0 to %d",
@@ -155,7 +155,7 @@ static int blosc_open(void *ctx, void **out_state, const brc_json *config, const
     if (read.max_decoded > BLOSC_MAX_BUFFERSIZE)
         read.max_decoded = BLOSC_MAX_BUFFERSIZE;
     *state = read;
-    /* Some writers leave bytes behind the frame: there is room for those. */
+    /* Some writers leave bytes after the frame: there is room for those. */
     out->max_len = read.max_decoded + read.max_decoded / 8 + (64 << 10);
     out->len = BRC_LEN_VARIES;
     *out_state = state;
@@ -224,7 +224,7 @@ static int blosc_read_header(struct blosc_frame *frame, brc_span src, brc_error 
                               0 };
     if ((frame->flags & BLOSC_EXTENDED) == BLOSC_EXTENDED || p[0] > BLOSC_VERSION_FORMAT)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "the frame is Blosc2's, which the codec \"blosc\" does not allow");
+                        "this is a Blosc2 frame, which the codec \"blosc\" does not allow");
     if (p[0] != BLOSC_VERSION_FORMAT || (frame->flags & 0x08) != 0)
         return brc_fail(err, BRC_ECORRUPT, "this is not a blosc frame");
     if (frame->cbytes < BLOSC_HEADER || frame->cbytes > src.len)
@@ -251,7 +251,7 @@ static int blosc_check_block(const struct blosc_frame *frame, uint32_t block, br
         return brc_fail(err, BRC_ECORRUPT, "block %u begins inside the frame's header", block);
     for (uint32_t i = 0; i < (is_split ? frame->typesize : 1); i++) {
         if (at + 4 > frame->cbytes)
-            return brc_fail(err, BRC_ECORRUPT, "block %u lies outside of the frame", block);
+            return brc_fail(err, BRC_ECORRUPT, "block %u is outside the frame", block);
         at += 4 + (uint64_t)blosc_u32(frame->data + at);
         if (at > frame->cbytes)
             return brc_fail(err, BRC_ECORRUPT, "block %u goes past the end of the frame", block);
@@ -286,8 +286,8 @@ static int blosc_check_frame(struct blosc_frame *frame, brc_error *err)
 
 /* ---- implementation ----------------------------------------------------------------- */
 
-/* c-blosc does not look whether its own allocation worked, so what it is about to
- * take (two blocks and a little) is tried first. */
+/* c-blosc does not check its own allocations, so as much as it is about to take (two
+ * blocks and a little) is allocated first, as a trial. */
 static int blosc_memory_is_there(uint64_t blocksize)
 {
     void *probe = malloc((size_t)(2 * blocksize + 4 * BLOSC_MAX_TYPESIZE + 64));

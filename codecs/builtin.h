@@ -1,5 +1,5 @@
 /* The codecs of this folder: each adds its specifications and implementations. What
- * several of them use stands in lib/. */
+ * several of them use is in lib/. */
 #ifndef BRC_CODECS_BUILTIN_H
 #define BRC_CODECS_BUILTIN_H
 

@@ -1,10 +1,10 @@
 /*
  * "bytes": the elements in C order, packed, in either byte order.
  *
- * Canonical elements are little-endian, so little-endian bytes, and elements of
- * single bytes, are the canonical bytes themselves on every machine. Types of less
- * than a byte are stored one byte a number; what other writers put into the bits
- * that carry no value is set right on reading.
+ * Canonical elements are little-endian, so little-endian bytes, and elements of single
+ * bytes, are the canonical bytes themselves on every machine. Types of less than a
+ * byte are stored as one byte for each number; bits that carry no value are corrected
+ * on reading, whatever other writers put there.
  */
 #include "builtin.h"
 
@@ -37,7 +37,7 @@ static int bytes_read_config(struct bytes_state *state, const brc_json *config,
         if (rc < 0)
             return rc;
     }
-    /* the writers of this legacy type left it out, and wrote little-endian */
+    /* writers of this legacy type left it out and wrote little-endian */
     int may_lack = strcmp(type->name, "structured") == 0 || !bytes_have_order(type);
     if (endian == NULL && !may_lack)
         return brc_fail(err, BRC_EINVAL, "\"endian\" must be given for %s: \"little\" or \"big\"",
@@ -153,6 +153,6 @@ int brc_codec_bytes_register(brc_registry *reg, brc_error *err)
 
     if (rc == BRC_OK)
         rc = brc_registry_add_impl(reg, &impl, err);
-    /* as drafts of Zarr v3 called it */
+    /* its name in drafts of Zarr v3 */
     return rc < 0 ? rc : brc_registry_add_alias(reg, "endian", "bytes", err);
 }

@@ -101,7 +101,7 @@ static int bz2_encode(void *ctx, const void *state, void *scratch, brc_span src,
 
 static int bz2_run_decoder(bz_stream *z, size_t goal, brc_span *src, brc_buf *dst, brc_error *err)
 {
-    char spare; /* what does not fit is noticed here                             */
+    char spare; /* data that do not fit are noticed here                         */
     int result = BZ_OK;
 
     while (result != BZ_STREAM_END) {
@@ -125,7 +125,7 @@ static int bz2_run_decoder(bz_stream *z, size_t goal, brc_span *src, brc_buf *ds
         if (room > 0)
             dst->len += out - z->avail_out;
         if (result == BZ_OK && src->len == 0 && z->avail_out > 0)
-            return brc_fail(err, BRC_ECORRUPT, "the last stream is cut off");
+            return brc_fail(err, BRC_ECORRUPT, "the last stream is truncated");
     }
     return BRC_OK;
 }
@@ -172,7 +172,7 @@ int brc_codec_bz2_register(brc_registry *reg, brc_error *err)
     };
 
     int rc = brc_codec_add(reg, &spec, &impl, err);
-    /* as zarrs called it */
+    /* its former name in zarrs */
     return rc < 0 ? rc
                   : brc_registry_add_alias(reg, "https://codec.zarrs.dev/bytes_to_bytes/bz2",
                                            "numcodecs.bz2", err);

@@ -2,9 +2,9 @@
  * "cast_value": the same values in another real data type.
  *
  * In both directions an element goes through: the scalar map of that direction, first
- * match first; else its exact value, where the type has it; else rounding, and where
- * that leads out of the type's range, "out_of_range". The fill value must survive both
- * directions, or an array would read differently where nothing is stored.
+ * match first; else its exact value, where the type has it; else rounding, and if that
+ * leaves the type's range, "out_of_range". The fill value must survive both
+ * directions, otherwise an array would read differently where nothing is stored.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -209,8 +209,8 @@ static int cast_read_fill(struct cast_state *state, brc_span fill, brc_error *er
     return rc;
 }
 
-/* Every value of the one type is a value of the other, and no bits are lost on the way:
- * of floats, those of a NaN may be. */
+/* Every value of the one type is a value of the other, and no bits are lost on the
+ * way, except those of a NaN. */
 static int cast_is_exact(const struct cast_state *state)
 {
     const brc_numeric *from = &state->encode.from, *to = &state->encode.to;

@@ -2,10 +2,11 @@
  * "numcodecs.categorize": texts as numbers, the n-th label as n.
  *
  *     labels   ["red", "green"]: red is 1, green is 2, the empty text is 0
- *     dtype    NumPy's name of the texts, "|O" or "<U5": what the array has counts
- *     astype   the type of the numbers, uint8 where there is none
+ *     dtype    NumPy's name of the texts, "|O" or "<U5": the array's own type counts
+ *     astype   the type of the numbers; uint8 if it is absent
  *
- * When writing, a text that is no label is refused: numcodecs would make it empty.
+ * A text that is not a label is refused when it is written: numcodecs would make it
+ * empty.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CATEGORIZE_MAX_LABELS 4096 /* each is looked for from the first on */
+#define CATEGORIZE_MAX_LABELS 4096 /* each is searched for from the first on */
 
 struct category {
     brc_span text; /* a canonical element: points into texts                        */
@@ -83,7 +84,7 @@ static int categorize_read_labels(struct categorize_state *state, const brc_json
     if (brc_json_kind(labels) != BRC_JSON_ARRAY)
         return brc_fail(err, BRC_EINVAL, "\"labels\" must be a list of texts");
     if (n > CATEGORIZE_MAX_LABELS)
-        return brc_fail(err, BRC_EUNSUPPORTED, "%zu labels are more than the %d that are taken", n,
+        return brc_fail(err, BRC_EUNSUPPORTED, "%zu labels are more than the limit of %d", n,
                         CATEGORIZE_MAX_LABELS);
     state->codes = calloc(n + 1, sizeof(*state->codes));
     state->sorted = calloc(n + 1, sizeof(*state->sorted));
@@ -137,7 +138,7 @@ static int categorize_read_config(struct categorize_state *state, const brc_json
 
 /* ---- implementation ----------------------------------------------------------------- */
 
-/* The number of a text; BRC_EINVAL where it is no label. */
+/* The number of a text; BRC_EINVAL if it is not a label. */
 static int categorize_find(const struct categorize_state *state, brc_span text, size_t *code,
                            brc_error *err)
 {
@@ -146,7 +147,7 @@ static int categorize_find(const struct categorize_state *state, brc_span text, 
                                            sizeof(*state->sorted), category_compare);
 
     if (found == NULL)
-        return brc_fail(err, BRC_EINVAL, "a text of %zu bytes is none of the labels",
+        return brc_fail(err, BRC_EINVAL, "a text of %zu bytes is not one of the labels",
                         text.len - (state->item_size == 0 ? 4 : 0));
     *code = found->code;
     return BRC_OK;

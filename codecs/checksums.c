@@ -1,5 +1,5 @@
 /*
- * The checksums of numcodecs: four bytes, little-endian, before or behind the payload.
+ * The checksums of numcodecs: four bytes, little-endian, before or after the payload.
  *
  *     crc32, adler32       before it, unless "location" says "end"      zlib's
  *     crc32c               behind it, unless "location" says "start"    RFC 3720
@@ -109,7 +109,7 @@ static int checksum_fletcher32(const struct checksum_state *state, brc_span data
     return BRC_OK;
 }
 
-/* Older releases of zarrs left an odd last byte out. */
+/* Older releases of zarrs left out an odd last byte. */
 static uint32_t fletcher32_without_last(brc_span data)
 {
     return fletcher32_sum((brc_span){ data.data, data.len - data.len % 2 });
@@ -351,7 +351,7 @@ static int checksum_decode(void *ctx, const void *opaque, void *scratch, brc_spa
     if (rc < 0)
         return rc;
     if (sum != stored && (kind->other_sum == NULL || kind->other_sum(data) != stored))
-        return brc_fail(err, BRC_ECORRUPT, "the stored checksum is %08x, that of the bytes %08x",
+        return brc_fail(err, BRC_ECORRUPT, "the stored checksum is %08x, but the bytes have %08x",
                         stored, sum);
     return brc_buf_append(dst, data.data, data.len, err);
 }
@@ -380,7 +380,7 @@ int brc_codec_checksums_register(brc_registry *reg, brc_error *err)
         spec.ctx = impl.ctx = (void *)(uintptr_t)kind;
         rc = brc_codec_add(reg, &spec, &impl, err);
     }
-    /* as zarrs called it */
+    /* its former name in zarrs */
     return rc < 0 ? rc
                   : brc_registry_add_alias(reg, "https://codec.zarrs.dev/bytes_to_bytes/fletcher32",
                                            "numcodecs.fletcher32", err);

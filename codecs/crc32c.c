@@ -5,7 +5,7 @@
  *                                start and final xor 0xFFFFFFFF (RFC 3720, B.4)
  *
  * One specification, two implementations: slicing by 8 runs anywhere, the processor's
- * own instruction where its probe finds it. Metadata names neither.
+ * own instruction runs where the probe finds it. Metadata names neither.
  */
 #include "builtin.h"
 #include "lib/crc32c_sum.h"
@@ -68,7 +68,7 @@ static int crc32c_strip(crc32c_sum *sum, brc_span src, brc_buf *dst, brc_error *
         stored |= (uint32_t)src.data[len + (size_t)i] << (8 * i);
     uint32_t crc = ~sum(UINT32_MAX, src.data, len);
     if (crc != stored)
-        return brc_fail(err, BRC_ECORRUPT, "the stored checksum is %08x, that of the bytes %08x",
+        return brc_fail(err, BRC_ECORRUPT, "the stored checksum is %08x, but the bytes have %08x",
                         stored, crc);
     return brc_buf_append(dst, src.data, len, err);
 }

@@ -1,11 +1,11 @@
 /*
- * "numcodecs.delta": the first element, then each element less the one before it, in C
+ * "numcodecs.delta": the first element, then each element minus the one before it, in C
  * order. Decoding adds them up again.
  *
- * Integers wrap around in both directions, so they come back whatever they are; booleans
- * are xored. Of floats, what comes back is only near. "astype" stores the differences in
- * another type; an integer difference that this cannot hold is refused, since what was
- * decoded would be something else.
+ * Integers wrap around in both directions, so they come back whatever they are;
+ * booleans are xored. Floats come back only approximately. "astype" stores the
+ * differences in another type; an integer difference that this cannot hold is refused,
+ * since decoding would give something else.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -100,7 +100,7 @@ static int delta_write_config(void *ctx, const void *opaque, brc_buf *out, brc_e
 
 /* ---- implementation ----------------------------------------------------------------- */
 
-/* Integers, stored in as many bytes as they have: a loop a width. */
+/* Integers stored in their own width: one loop for each width. */
 #define DELTA_LOOPS(bits_)                                                                     \
     static void delta_encode_##bits_(uint8_t *dst, const uint8_t *src, uint64_t n)             \
     {                                                                                          \

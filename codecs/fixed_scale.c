@@ -2,9 +2,9 @@
  * "numcodecs.fixedscaleoffset": round((x - offset) * scale) as "astype", and back
  * x / scale + offset as "dtype".
  *
- * Arithmetic is that of floats of the array's own width, and of float64 where it has
- * integers. Halves go to the even neighbour, as numcodecs has it. What "astype" cannot
- * hold is refused when it is written; numcodecs lets it wrap around.
+ * Arithmetic is in floats of the array's own width, or in float64 for integers. Ties
+ * go to the even neighbour, as in numcodecs. A value that "astype" cannot hold is
+ * refused when it is written; numcodecs lets it wrap around.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -85,9 +85,9 @@ static int fixed_scale_read_config(struct fixed_scale_state *state, const brc_js
         return rc;
     if (!brc_json_double(brc_json_member(config, "offset"), &state->offset) ||
         !brc_json_double(brc_json_member(config, "scale"), &state->scale))
-        return brc_fail(err, BRC_EINVAL, "\"offset\" and \"scale\" must be given: numbers");
+        return brc_fail(err, BRC_EINVAL, "\"offset\" and \"scale\" must be given as numbers");
     if (!isfinite(state->offset) || !isfinite(state->scale) || state->scale == 0)
-        return brc_fail(err, BRC_EINVAL, "\"scale\" must not be zero, nor too large");
+        return brc_fail(err, BRC_EINVAL, "\"scale\" must be neither zero nor too large");
     rc = fixed_scale_read_types(state, config, in, err);
     if (rc == BRC_OK)
         rc = brc_codec_count(&state->n, in, err);

@@ -1,10 +1,10 @@
 /*
  * "gzip" and "numcodecs.gzip": RFC 1952, and "numcodecs.zlib": RFC 1950, through zlib.
  *
- * We write one member with MTIME 0 and OS 255, so that equal bytes give equal
- * members on every machine. Others write several members, empty ones too, and pad
- * the end with zeros: all are read. Old data of numcodecs has gzip where zlib is said
- * and the reverse, so there the header decides.
+ * We write one member with MTIME 0 and OS 255, so that equal bytes give equal members
+ * on every machine. Others write several members, empty ones too, and pad the end with
+ * zeros: all are read. Old data of numcodecs may have gzip under the name of zlib and
+ * the reverse, so there the header decides.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -17,7 +17,7 @@
 enum { GZIP_WINDOW_BITS = 15, GZIP_HEADER = 16, GZIP_ANY_HEADER = 32, GZIP_MEMORY = 8 };
 enum { GZIP_OS_UNKNOWN = 255 };
 
-/* One of the three: what zlib calls window bits says which header there is. */
+/* One of the three: zlib's "window bits" say which header there is. */
 struct gzip_kind {
     const char *name;
     int write_bits, read_bits;
@@ -38,7 +38,7 @@ struct gzip_state {
 struct gzip_scratch {
     z_stream deflater, inflater; /* each is made when it is first needed         */
     int can_deflate, can_inflate;
-    int level; /* that the deflater was made for                                 */
+    int level; /* for which the deflater was made                                */
 };
 
 /* ---- specification ------------------------------------------------------------------ */
@@ -175,7 +175,7 @@ static int gzip_encode(void *ctx, const void *state, void *opaque, brc_span src,
 
 static int gzip_decode_member(z_stream *z, size_t goal, brc_span *src, brc_buf *dst, brc_error *err)
 {
-    uint8_t spare; /* what does not fit is noticed here                          */
+    uint8_t spare; /* data that do not fit are noticed here                      */
     int result = Z_OK;
 
     while (result != Z_STREAM_END) {
@@ -199,7 +199,7 @@ static int gzip_decode_member(z_stream *z, size_t goal, brc_span *src, brc_buf *
         if (result == Z_MEM_ERROR)
             return brc_fail(err, BRC_ENOMEM, "out of memory");
         if (result == Z_BUF_ERROR)
-            return brc_fail(err, BRC_ECORRUPT, "the last member is cut off");
+            return brc_fail(err, BRC_ECORRUPT, "the last member is truncated");
         if (result != Z_OK && result != Z_STREAM_END)
             return brc_fail(err, BRC_ECORRUPT, "%s", z->msg != NULL ? z->msg : zError(result));
     }
@@ -274,6 +274,6 @@ int brc_codec_gzip_register(brc_registry *reg, brc_error *err)
         spec.ctx = impl.ctx = (void *)(uintptr_t)&gzip_kinds[i];
         rc = brc_codec_add(reg, &spec, &impl, err);
     }
-    /* as zarrita calls it */
+    /* its name in zarrita */
     return rc < 0 ? rc : brc_registry_add_alias(reg, "zlib", "numcodecs.zlib", err);
 }

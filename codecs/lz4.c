@@ -1,5 +1,5 @@
 /*
- * "numcodecs.lz4": one LZ4 block behind its decoded length.
+ * "numcodecs.lz4": one LZ4 block after its decoded length.
  *
  *     | decoded length, uint32 little-endian | LZ4 block ... |
  */
@@ -119,6 +119,6 @@ int brc_codec_lz4_register(brc_registry *reg, brc_error *err)
     };
 
     int rc = brc_codec_add(reg, &spec, &impl, err);
-    /* as zarrita calls it */
+    /* its name in zarrita */
     return rc < 0 ? rc : brc_registry_add_alias(reg, "lz4", "numcodecs.lz4", err);
 }

@@ -3,7 +3,7 @@
  *
  *     format 1  .xz: names its filters and its checksum; several streams in a row
  *     format 2  .lzma: one LZMA1 stream behind 13 bytes of header
- *     format 3  raw: nothing but the data, so the configuration must have the filters
+ *     format 3  raw: only the data, so the configuration must have the filters
  *
  * A filter is {"id": number} with options as Python's module lzma names them.
  */
@@ -15,9 +15,9 @@
 #include <string.h>
 
 enum { LZMA_XZ = 1, LZMA_ALONE_FILE = 2, LZMA_RAW_DATA = 3 };
-#define LZMA_MEMORY ((uint64_t)512 << 20) /* that a stranger's stream may ask for  */
+#define LZMA_MEMORY ((uint64_t)512 << 20) /* which a stranger's stream may ask for */
 
-/* What one filter of a list says; liblzma wants a structure a kind. */
+/* One filter of a list; liblzma needs another structure for each kind. */
 struct lzma_one_filter {
     lzma_vli id;
     lzma_options_lzma lzma;
@@ -151,7 +151,7 @@ static int lzma_read_filters(struct lzma_state *state, const brc_json *list, brc
     if (memory == UINT64_MAX)
         return brc_fail(err, BRC_EINVAL, "\"filters\": liblzma does not take this list");
     if (memory > LZMA_MEMORY)
-        return brc_fail(err, BRC_ELIMIT, "\"filters\" want %llu bytes of memory to decode",
+        return brc_fail(err, BRC_ELIMIT, "\"filters\" need %llu bytes of memory to decode",
                         (unsigned long long)memory);
     return BRC_OK;
 }
@@ -220,7 +220,7 @@ static int lzma_open(void *ctx, void **out_state, const brc_json *config, const 
     return BRC_OK;
 }
 
-/* Every member has a default that all readers know, so what was given is the full form. */
+/* Every member has a default that all readers know, so the configuration is its own full form. */
 static int lzma_write_config(void *ctx, const void *opaque, brc_buf *out, brc_error *err)
 {
     (void)ctx;
@@ -237,7 +237,7 @@ static int lzma_fail(brc_error *err, lzma_ret result, int code)
     case LZMA_MEM_ERROR:
         return brc_fail(err, BRC_ENOMEM, "out of memory");
     case LZMA_MEMLIMIT_ERROR:
-        return brc_fail(err, BRC_ECORRUPT, "the stream wants more than %llu bytes of memory",
+        return brc_fail(err, BRC_ECORRUPT, "the stream needs more than %llu bytes of memory",
                         (unsigned long long)LZMA_MEMORY);
     case LZMA_FORMAT_ERROR:
         return brc_fail(err, code, "this is not a stream of the configured format");
@@ -247,7 +247,7 @@ static int lzma_fail(brc_error *err, lzma_ret result, int code)
     case LZMA_DATA_ERROR:
         return brc_fail(err, code, "the stream is damaged");
     case LZMA_BUF_ERROR:
-        return brc_fail(err, code, "the stream is cut off");
+        return brc_fail(err, code, "the stream is truncated");
     default:
         return brc_fail(err, code, "liblzma gave %d", (int)result);
     }
@@ -298,7 +298,7 @@ static int lzma_encode(void *ctx, const void *opaque, void *scratch, brc_span sr
 
     if (state->format == LZMA_ALONE_FILE && state->nfilters > 0 &&
         (state->nfilters != 1 || state->filters[0].id != LZMA_FILTER_LZMA1))
-        return brc_fail(err, BRC_EINVAL, "format 2 has the one filter LZMA1");
+        return brc_fail(err, BRC_EINVAL, "format 2 takes one filter, LZMA1");
     lzma_ret result = lzma_start_encoder(&z, state);
     z.next_in = src.data;
     z.avail_in = src.len;
@@ -322,7 +322,7 @@ static int lzma_encode(void *ctx, const void *opaque, void *scratch, brc_span sr
 
 static int lzma_run_decoder(lzma_stream *z, size_t goal, int is_raw, brc_buf *dst, brc_error *err)
 {
-    uint8_t spare; /* what does not fit is noticed here                          */
+    uint8_t spare; /* data that do not fit are noticed here                      */
     lzma_ret result = LZMA_OK;
 
     while (result != LZMA_STREAM_END) {

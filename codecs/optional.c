@@ -3,13 +3,13 @@
  *
  *     | mask's length, uint64 | values' length, uint64 | mask | values |
  *
- * The mask is a chunk of bool of the same shape, through mask_codecs: which elements are
- * there. The values are those that are, one behind the other, as an array of one axis
- * through data_codecs; where none is there, nothing. As zarrs writes it:
+ * The mask is a chunk of bool of the same shape, through mask_codecs: which elements
+ * are present. The values are those elements, one after the other, as an array of one
+ * axis through data_codecs; nothing if none is present. As zarrs writes it:
  * codec.zarrs.dev, "optional".
  *
- * How long the array of values is stands in each chunk's mask, so their chain is opened
- * anew for each chunk in which an element is missing.
+ * The length of the array of values follows from each chunk's mask, so its chain is
+ * opened anew for each chunk in which an element is missing.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -21,7 +21,7 @@ enum { OPTIONAL_HEADER = 16 };
 
 struct optional_codec {
     uint64_t n;             /* elements of the chunk                              */
-    size_t item;            /* bytes of one with its mark; 0: they vary           */
+    size_t item;            /* bytes of one and its mark; 0: they vary            */
     brc_dtype *mask_type;
     brc_chain *mask, *data; /* data: of n values                                  */
 };
@@ -49,13 +49,13 @@ static int optional_open_mask(struct optional_codec *state, const brc_json *code
         rc = brc_chain_open(&state->mask, in->registry, codecs, in->ndim, in->shape,
                             state->mask_type, (brc_span){ missing, 1 }, err);
     if (rc == BRC_OK && (brc_chain_flags(state->mask) & BRC_CODEC_LOSSY) != 0)
-        rc = brc_fail(err, BRC_EINVAL, "the mask cannot be stored with losses");
+        rc = brc_fail(err, BRC_EINVAL, "the mask must be stored without loss");
     if (rc < 0)
         brc_context(err, "\"mask_codecs\"");
     return rc;
 }
 
-/* What zarrs takes for the fill value of the values: all bits zero, and no bytes. */
+/* The fill value that zarrs uses for the values: all bits zero, and no bytes. */
 static int optional_open_data(struct optional_codec *state, const brc_json *codecs,
                               const brc_proto *in, brc_error *err)
 {
@@ -129,8 +129,8 @@ static int optional_write_config(void *ctx, const void *opaque, brc_buf *out, br
     return rc < 0 ? rc : brc_buf_printf(out, err, "}");
 }
 
-/* The values' chain for `count` of them: `fresh` is to be freed, the result is it or the
- * one for all. */
+/* The values' chain for `count` of them: `fresh` must be freed; the result is `fresh`
+ * or the chain for all elements. */
 static int optional_data_chain(const struct optional_codec *state, uint64_t count,
                                brc_chain **fresh, const brc_chain **chain, brc_error *err)
 {
@@ -176,7 +176,8 @@ static int optional_split_varying(const struct optional_codec *state, brc_span s
             continue;
         ++*count;
         if (element[0] != 1)
-            rc = brc_fail(err, BRC_EINVAL, "element %llu is not marked as one that is there",
+            rc = brc_fail(err, BRC_EINVAL, "element %llu is marked neither as present nor as "
+                                           "missing",
                           (unsigned long long)i);
         brc_codec_store(len, 4, n - 1);
         if (rc == BRC_OK)
@@ -201,7 +202,7 @@ static int optional_split(const struct optional_codec *state, brc_span src,
                            : optional_split_varying(state, src, scratch, count, err);
 }
 
-/* Appends what the chain makes of `from`, and says how long it is in the header. */
+/* Appends the encoded `from`, and writes its length into the header. */
 static int optional_put(const brc_chain *chain, struct brc_nested_scratch *scratch,
                         const brc_buf *from, size_t header, brc_buf *dst, brc_error *err)
 {
@@ -297,7 +298,7 @@ static int optional_values(const struct optional_codec *state, struct brc_nested
     if (count == 0)
         return stored.len == 0
                    ? BRC_OK
-                   : brc_fail(err, BRC_ECORRUPT, "%zu bytes of values, but no element is there",
+                   : brc_fail(err, BRC_ECORRUPT, "%zu bytes of values, but no element is present",
                               stored.len);
     int rc = optional_data_chain(state, count, &fresh, &chain, err);
     if (rc == BRC_OK)
@@ -308,7 +309,7 @@ static int optional_values(const struct optional_codec *state, struct brc_nested
     return rc;
 }
 
-/* The two parts, after the mask has said how many values there are. */
+/* The two parts, once the mask has told how many values there are. */
 static int optional_take(const struct optional_codec *state, struct brc_nested_scratch *scratch,
                          brc_span src, uint64_t *count, brc_error *err)
 {

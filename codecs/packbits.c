@@ -1,5 +1,5 @@
 /*
- * "packbits": of each component the bits first_bit to last_bit, in one stream.
+ * "packbits": the bits first_bit to last_bit of each component, in one stream.
  *
  *     stream bit j lies in byte j / 8, at bit j % 8 from the lowest; element i takes the
  *     bits [i * k, (i + 1) * k); zero bits fill the last byte
@@ -7,8 +7,9 @@
  *     padding_encoding "first_byte" or "last_byte": one more byte has their number, 0 to 7;
  *     zarrs leaves it out where components are whole bytes, and such chunks are read
  *
- * A component has 1 bit for bool, 2, 4 or 6 for the types that are named so, else eight a
- * byte; complex numbers have two components. Signed integers get their sign back.
+ * A component has 1 bit for bool, 2, 4 or 6 for the types that are named so, and otherwise
+ * eight for each byte; complex numbers have two components. Signed integers get their sign
+ * back.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -26,7 +27,7 @@ struct packbits_state {
     unsigned width, first, last;
     int has_first, has_last;
     int whole;       /* all bits of every byte: the canonical bytes themselves     */
-    uint64_t packed; /* bytes, the padding's number not counted                   */
+    uint64_t packed; /* bytes, without the number of padding bits                 */
 };
 
 /* ---- specification ------------------------------------------------------------------ */
@@ -89,7 +90,7 @@ static int packbits_read_config(struct packbits_state *state, const brc_json *co
         rc = packbits_read_bit(config, "last_bit", state->width, &state->last, &state->has_last,
                                err);
     if (rc == BRC_OK && state->first > state->last)
-        return brc_fail(err, BRC_EINVAL, "\"first_bit\" lies behind \"last_bit\"");
+        return brc_fail(err, BRC_EINVAL, "\"first_bit\" is greater than \"last_bit\"");
     return rc;
 }
 

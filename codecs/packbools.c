@@ -1,6 +1,6 @@
 /*
- * "numcodecs.packbits": booleans as an array of bytes, which is not what the registry's
- * "packbits" gives: bits go from the highest to the lowest.
+ * "numcodecs.packbits": booleans as an array of bytes, unlike the registry's
+ * "packbits": bits go from the highest to the lowest.
  *
  *     | padding bits, 0 to 7 | element 0 at bit 7, 1 at bit 6, ..., 8 at bit 7 ... |
  */

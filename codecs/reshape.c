@@ -1,10 +1,10 @@
 /*
  * "reshape": another shape for the same elements in the same order, and
- * "zarrs.squeeze": axes of extent 1 left out. Neither touches a byte.
+ * "zarrs.squeeze": axes of extent 1 removed. Neither touches a byte.
  *
  * An item of reshape's list is an extent, -1 (what is left, once), or a list of axes of
- * the input whose extents are multiplied. Such a list promises that the output axis runs
- * along these input axes: so the products before and behind must agree as well.
+ * the input whose extents are multiplied. Such a list promises that the output axis
+ * runs along these input axes: so the products before and after must agree as well.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -89,7 +89,7 @@ static int reshape_read_config(struct reshape_state *state, const brc_json *conf
 
 /* ---- the shape ---------------------------------------------------------------------- */
 
-/* The axes of a list must lie in one piece, and between the same products. */
+/* The axes of a list must be consecutive, and between the same products. */
 static int reshape_check_axes(const struct reshape_state *state, const brc_proto *in,
                               const brc_proto *out, brc_error *err)
 {
@@ -102,8 +102,8 @@ static int reshape_check_axes(const struct reshape_state *state, const brc_proto
             reshape_product(out->shape, i + 1, out->ndim) !=
                 reshape_product(in->shape, last + 1, in->ndim))
             return brc_fail(err, BRC_EINVAL,
-                            "\"shape\": what stands before or behind item %d has another number "
-                            "of elements than the axes before or behind those that it names",
+                            "\"shape\": what is before or after item %d has another number "
+                            "of elements than the axes before or after those that it names",
                             i);
     }
     return BRC_OK;
@@ -234,7 +234,7 @@ int brc_codec_reshape_register(brc_registry *reg, brc_error *err)
         .encode = reshape_copy,
         .decode = reshape_copy,
     };
-    static const char *const aliases[][2] = { /* as zarrs called them */
+    static const char *const aliases[][2] = { /* their former names in zarrs */
         { "zarrs.reshape", "reshape" },
         { ZARRS_URI "reshape", "reshape" },
         { ZARRS_URI "squeeze", "zarrs.squeeze" },

@@ -2,9 +2,9 @@
  * "scale_offset": (x - offset) * scale, and back x / scale + offset, in the arithmetic of
  * the array's own type.
  *
- * With integers nothing is rounded: what leaves the type's range, or does not divide, is
- * an error. With floats every operation rounds as the type's own does; only a finite
- * value that would become infinite in storage is an error.
+ * With integers nothing is rounded: a result outside the type's range, or a division
+ * with a remainder, is an error. With floats every operation rounds as the type's own
+ * does; only a finite value that would become infinite in storage is an error.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -50,8 +50,9 @@ static int scale_fits(const brc_numeric *numeric, scale_wide value)
     return value < top && value >= (numeric->is_signed ? -top : 0);
 }
 
-/* The result in `value`: 0 where it, or what it comes from, is outside of the type. A
- * product of two numbers of at most 65 bits would overflow, but the first fits by then. */
+/* The result in `value`: 0 if it, or the value it comes from, is outside the type. A
+ * product of two numbers of at most 65 bits would overflow, but the first fits by
+ * then. */
 static int scale_integer(const struct scale_state *state, int decode, scale_wide *value)
 {
     if (decode) {

@@ -1,5 +1,5 @@
 /*
- * "sharding_indexed": many inner chunks in one value, and an index of where they lie.
+ * "sharding_indexed": many inner chunks in one value, and an index of where they are.
  *
  *     index_location "end"                       "start"
  *     0      inner chunks, any order, gaps       0   index, I bytes
@@ -9,10 +9,10 @@
  *     its offset from byte 0 of the value and its length; both 2^64 - 1: it is absent,
  *     and all its elements are the fill value
  *
- * The index has a fixed length, or nobody could find it. What it says is a stranger's
- * word: ranges may overlap and be shared, but each lies inside the value and outside of
- * the index. An index is decoded only when the value is as long as it, so what is
- * allocated for it is never more than a value of that length deserves.
+ * The index has a fixed length, otherwise nobody could find it. It is not trusted:
+ * ranges may overlap and be shared, but each must be inside the value and outside the
+ * index. An index is decoded only when the value is as long as it, so memory for it is
+ * in proportion to the value.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -28,7 +28,7 @@ enum { SHARD_ENTRY = 16 }; /* bytes: an offset and a length                     
 struct shard_state {
     struct brc_shard_cut cut;
     int at_start;
-    size_t item; /* bytes an element; 0: they vary                       */
+    size_t item; /* bytes of an element; 0: they vary                    */
     brc_chain *inner, *index;
     brc_dtype *index_type;
     uint64_t index_len; /* encoded                                              */
@@ -118,12 +118,12 @@ static int shard_open_index(struct shard_state *state, const brc_json *codecs, c
     if (state->index_len == BRC_LEN_VARIES || state->index_len < state->cut.n * SHARD_ENTRY)
         return brc_fail(err, BRC_EINVAL,
                         "\"index_codecs\" must give every index the same length, so that it can "
-                        "be found: \"bytes\" and \"crc32c\" do, compression does not");
+                        "be found: \"bytes\" and \"crc32c\" do so, compression does not");
     return BRC_OK;
 }
 
-/* Gaps are allowed, so others may write longer values than we do: room for rewriting
- * each inner chunk a few times. */
+/* Gaps are allowed, so others may write longer values than we do: there is room to
+ * rewrite each inner chunk a few times. */
 static uint64_t shard_max_len(const struct shard_state *state)
 {
     uint64_t inner = brc_codec_times(state->cut.n, brc_chain_encoded_max(state->inner));
@@ -206,7 +206,7 @@ static int shard_write_config(void *ctx, const void *opaque, brc_buf *out, brc_e
 
 /* ---- encoding -------------------------------- */
 
-/* One inner chunk's elements, packed. offsets: of elements of variable length. */
+/* One inner chunk's elements, packed. offsets: for elements of variable length. */
 static int shard_gather(const struct shard_state *state, uint64_t number, brc_span src,
                         const uint32_t *offsets, brc_buf *out, brc_error *err)
 {
@@ -286,7 +286,7 @@ static int shard_encode_all(const struct shard_state *state, struct brc_nested_s
         return rc;
     scratch->head.len = entries;
     if (state->at_start)
-        dst->len += index_len; /* is written when it is known                      */
+        dst->len += index_len; /* written when it is known                         */
     rc = shard_encode_chunks(state, scratch, src, offsets, dst, err);
     if (rc < 0)
         return rc;
@@ -344,8 +344,8 @@ static int shard_find(const struct shard_state *state, const struct brc_nested_s
     if (offset > src.len || len > src.len - offset ||
         (len > 0 && (offset < first || offset + len > end)))
         return brc_fail(err, BRC_ECORRUPT,
-                        "inner chunk %llu is said to be %llu bytes at %llu, which the value's %zu "
-                        "bytes do not have outside of the index",
+                        "inner chunk %llu should be %llu bytes at %llu, which is not inside the "
+                        "value of %zu bytes and outside its index",
                         (unsigned long long)number, (unsigned long long)len,
                         (unsigned long long)offset, src.len);
     *out = (brc_span){ src.data + offset, (size_t)len };
@@ -373,7 +373,8 @@ static int shard_decode_index(const struct shard_state *state, struct brc_nested
 static int shard_no_fill(uint64_t number, brc_error *err)
 {
     return brc_fail(err, BRC_EUNSUPPORTED,
-                    "inner chunk %llu is absent, and what the codecs before make of the fill value "
+                    "inner chunk %llu is absent, and what the codecs before it make of the fill "
+                    "value "
                     "is not known",
                     (unsigned long long)number);
 }
@@ -398,7 +399,7 @@ static int shard_decode_chunk(const struct shard_state *state, struct brc_nested
     return rc;
 }
 
-/* n > 0 elements; what is there already is doubled. */
+/* n > 0 elements; what is already there is doubled. */
 static void shard_repeat(uint8_t *to, const brc_buf *fill, uint64_t n)
 {
     size_t total = (size_t)n * fill->len;
@@ -486,7 +487,7 @@ static int shard_decode_box(void *ctx, const void *opaque, void *scratch, brc_sp
     return rc;
 }
 
-/* Elements of variable length cannot be put into place before the ones in front of them
+/* Elements of variable length cannot be put into place before those that precede them
  * are known: all are decoded one after the other, and then taken in the shard's order. */
 struct shard_parts {
     brc_buf bytes; /* inner chunks' elements; the fill value comes first       */
@@ -511,8 +512,8 @@ static int shard_add_part(const struct shard_state *state, struct brc_nested_scr
         if (rc < 0)
             return rc;
     }
-    /* What an inner chain of elements of variable length gives has been checked by the
-     * codec that made elements of it, but not by those that came after. */
+    /* The output of an inner chain for elements of variable length was checked by the
+     * codec that made the elements, but not after the codecs that follow it. */
     size_t end = parts->bytes.len;
     brc_shard_walk_start(&walk, &state->cut, number);
     do {
@@ -528,7 +529,7 @@ static int shard_add_part(const struct shard_state *state, struct brc_nested_scr
         }
     } while (brc_shard_walk_next(&walk));
     if (stored.data != NULL && at != end)
-        return brc_fail(err, BRC_ECORRUPT, "inner chunk %llu has bytes behind its elements",
+        return brc_fail(err, BRC_ECORRUPT, "inner chunk %llu has bytes after its elements",
                         (unsigned long long)number);
     return BRC_OK;
 }

@@ -1,6 +1,6 @@
 /*
  * "numcodecs.shuffle": the first bytes of all items, then the second ones, and so on.
- * n = length / elementsize items; bytes behind the last whole item stay at the end.
+ * n = length / elementsize items; bytes after the last whole item stay at the end.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -38,7 +38,7 @@ static int shuffle_write_config(void *ctx, const void *state, brc_buf *out, brc_
                           (unsigned long long)((const struct shuffle_state *)state)->item);
 }
 
-/* Rows become columns; the bytes behind the last whole item are copied. */
+/* Rows become columns; the bytes after the last whole item are copied. */
 static int shuffle_convert(brc_span src, size_t rows, size_t cols, brc_buf *dst, brc_error *err)
 {
     int rc = brc_buf_reserve(dst, src.len, err);

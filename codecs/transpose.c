@@ -3,9 +3,9 @@
  *
  *     B = encode(A):  B.shape[i] = A.shape[order[i]],  B[x] = A[y] with y[order[i]] = x[i]
  *
- * Which of order and its inverse is meant cannot be seen where they are equal, as in
- * every swap of two axes: [2, 0, 1] tells them apart. Elements of variable length are
- * permuted one by one, as items of one byte in the plans: a byte is an element's number.
+ * Which of order and its inverse is meant cannot be seen if they are equal, as in every
+ * swap of two axes: [2, 0, 1] tells them apart. Elements of variable length are permuted
+ * one by one, as items of one byte in the plans: a byte is an element's number.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -88,8 +88,8 @@ static int transpose_read_config(struct transpose_state *state, const brc_json *
 
 /* ---- plans -------------------------------------------------------------------------- */
 
-/* Puts an axis behind the last one, or makes one of both where the last one's step
- * is a full round of this one on both sides. */
+/* Adds an axis after the last one, or merges both if the last one's step is a full
+ * round of this one on both sides. */
 static void transpose_plan_join(struct transpose_plan *plan, struct transpose_axis axis)
 {
     if (plan->ndim > 0) {
@@ -201,7 +201,7 @@ static void transpose_copy_runs(const struct transpose_axis *run, uint8_t *dst, 
     memcpy(dst, src, run->n * item);
 }
 
-/* `item` is a constant wherever this is called: the copy is then one move. */
+/* `item` is a constant wherever this is called, so the copy is one move. */
 static inline __attribute__((always_inline)) void
 transpose_copy_tile(uint8_t *dst, const uint8_t *src, size_t rows, size_t cols, size_t dst_step,
                     size_t src_step, size_t item)
@@ -361,8 +361,8 @@ static int transpose_decode(void *ctx, const void *opaque, void *scratch, brc_sp
     return transpose_convert(state, &state->decode, src, dst, err);
 }
 
-/* Both sides' fastest axes stay, however few elements are asked for: they say how the
- * plan is run. *to, *from: where the box begins. */
+/* Both sides' fastest axes stay, however few elements are wanted: the plan depends on
+ * them. *to, *from: where the box begins. */
 static void transpose_box_plan(struct transpose_plan *plan, const struct transpose_state *state,
                                const brc_box *box, size_t *to, size_t *from)
 {

@@ -3,8 +3,8 @@
  *
  *     | number of elements | bytes of the 1st | its bytes | bytes of the 2nd | ... |
  *
- * All numbers are uint32, little-endian, and elements stand in C order. Behind the first
- * number lies what canonical elements are here, so both directions check and copy.
+ * All numbers are uint32, little-endian, and elements stand in C order. After the first
+ * number come canonical elements as they are here, so both directions check and copy.
  * "vlen-array" of strings and "zarrs.vlen_v2" are the same bytes under other names.
  */
 #include "builtin.h"
@@ -50,7 +50,7 @@ static int vlen_open(void *ctx, void **out_state, const brc_json *config, const 
 
 /* ---- UTF-8 --------------------------------------------------------------------------- */
 
-/* Bytes of the character at p, or 0: RFC 3629, without surrogates and longer forms. */
+/* Bytes of the character at p, or 0: RFC 3629, without surrogates and overlong forms. */
 static size_t vlen_character(const uint8_t *p, size_t len)
 {
     size_t n = p[0] < 0x80   ? 1
@@ -82,7 +82,7 @@ static int vlen_is_utf8(const uint8_t *text, size_t len)
     return 1;
 }
 
-/* src is exactly n elements, and text where it should be. */
+/* src is exactly n elements, and valid text where it must be. */
 static int vlen_check(const struct vlen_state *state, brc_span src, brc_error *err)
 {
     size_t at = 0;
@@ -167,7 +167,7 @@ int brc_codec_vlen_register(brc_registry *reg, brc_error *err)
         spec.name = impl.spec = names[i];
         rc = brc_codec_add(reg, &spec, &impl, err);
     }
-    /* as zarrs called it */
+    /* its former name in zarrs */
     return rc < 0 ? rc
                   : brc_registry_add_alias(reg, "https://codec.zarrs.dev/array_to_bytes/vlen_v2",
                                            "zarrs.vlen_v2", err);

@@ -2,9 +2,9 @@
  * "zstd" and "numcodecs.zstd": one or more frames of RFC 8878, written by libzstd.
  *
  * We write one frame with its content size. Others write frames without it, many
- * frames in a row and skippable ones: all are read. Nothing but the frames says
- * whether there is a checksum, so the configuration plays no part in reading.
- * numcodecs takes any level, since the library brings it into its range.
+ * frames in a row and skippable ones: all are read. The frames alone say whether there
+ * is a checksum, so the configuration plays no part in reading. numcodecs takes any
+ * level, since the library clamps it.
  */
 #include "builtin.h"
 #include "lib/codec_help.h"
@@ -63,8 +63,8 @@ static int zstd_read_config(struct zstd_state *state, const struct zstd_kind *ki
     return BRC_OK;
 }
 
-/* What other encoders give is longer than libzstd's bound only by skippable frames
- * and by being cut into many frames: an eighth and 64 KiB leave room for both. */
+/* Output of other encoders exceeds libzstd's bound only through skippable frames and
+ * through being cut into many frames: an eighth and 64 KiB leave room for both. */
 static uint64_t zstd_max_len(uint64_t in)
 {
     uint64_t slack = in / 8 + ((uint64_t)64 << 10);
@@ -102,7 +102,7 @@ static int zstd_write_config(void *ctx, const void *state, brc_buf *out, brc_err
     (void)ctx;
     const struct zstd_state *zstd = state;
 
-    /* Both members always: zarrs reads no configuration without "checksum". */
+    /* Always both members: zarrs does not read a configuration without "checksum". */
     return brc_buf_printf(out, err, "{\"level\":%d,\"checksum\":%s}", zstd->level,
                           zstd->checksum ? "true" : "false");
 }
@@ -185,7 +185,7 @@ static int zstd_decode_exact(struct zstd_scratch *scratch, size_t len, brc_span 
     return BRC_OK;
 }
 
-/* Room grows with what really comes out, never with what a header promises. */
+/* Room grows with the real output, never with what a header promises. */
 static int zstd_decode_growing(struct zstd_scratch *scratch, brc_span src, brc_buf *dst,
                                brc_error *err)
 {
@@ -211,7 +211,7 @@ static int zstd_decode_growing(struct zstd_scratch *scratch, brc_span src, brc_b
         full = out.pos == out.size && result != 0;
     }
     if (result != 0)
-        return brc_fail(err, BRC_ECORRUPT, "the last frame is cut off");
+        return brc_fail(err, BRC_ECORRUPT, "the last frame is truncated");
     return BRC_OK;
 }
 

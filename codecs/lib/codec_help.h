@@ -10,17 +10,17 @@ BRC_MUST_USE int brc_codec_add(brc_registry *reg, const brc_codec_spec *spec,
 /* A state that is a copy of `from`; brc_codec_state_free() is then the close function. */
 BRC_MUST_USE int brc_codec_state_copy(void **out, const void *from, size_t size, brc_error *err);
 void brc_codec_state_free(void *ctx, void *state);
-/* How many elements the array has; BRC_ELIMIT where no chunk can have so many. */
+/* How many elements the array has; BRC_ELIMIT if no chunk can have so many. */
 BRC_MUST_USE int brc_codec_count(uint64_t *out, const brc_proto *proto, brc_error *err);
 /* Makes `out` an array of n elements of this type, which has a fixed length. */
 BRC_MUST_USE int brc_codec_retype(brc_proto *out, uint64_t n, const brc_dtype *type, brc_error *err);
-/* BRC_ECORRUPT where the length is not the expected one. */
+/* BRC_ECORRUPT if the length is not the expected one. */
 BRC_MUST_USE int brc_codec_expect_len(brc_span src, uint64_t len, brc_error *err);
-/* For bytes->bytes codecs: `in` longer by at most `more`, and that exactly or not. */
+/* For bytes->bytes codecs: `in` longer by at most `more`, or by exactly that. */
 void brc_codec_longer(const brc_proto *in, brc_proto *out, uint64_t more, int exactly);
 
-/* The scratch of a codec whose chunks hold chains of their own: of their memory, of what
- * stands before the elements (a shard's index, a mask), of elements decoded and encoded. */
+/* The scratch of a codec whose chunks hold chains of their own: their memory, what
+ * precedes the elements (a shard's index, a mask), and elements decoded and encoded. */
 struct brc_nested_scratch {
     brc_scratch *chains;
     brc_buf head, plain, stored;
@@ -29,7 +29,7 @@ BRC_MUST_USE int brc_codec_nested_scratch_new(void *ctx, void **out, const void 
                                               brc_error *err);
 void brc_codec_nested_scratch_free(void *ctx, void *scratch);
 
-/* Sums and products that stay at UINT64_MAX once they are too large. */
+/* Sums and products that saturate at UINT64_MAX. */
 uint64_t brc_codec_add_up(uint64_t a, uint64_t b);
 uint64_t brc_codec_times(uint64_t a, uint64_t b);
 
@@ -53,9 +53,9 @@ static inline void brc_codec_store(uint8_t *p, size_t size, uint64_t value)
         p[i] = (uint8_t)(value >> (8 * i));
 }
 
-/* A stream of compressed bytes: room behind dst->len of at least one byte, up to the
- * limit; *room is 0 where there may be no more. `goal` is the exact length, or
- * SIZE_MAX: then room grows with what has come out. */
+/* A stream of compressed bytes: at least one byte of room after dst->len, up to the
+ * limit; *room is 0 if no more is allowed. `goal` is the exact length, or SIZE_MAX:
+ * then room grows with the output. */
 BRC_MUST_USE int brc_codec_make_room(brc_buf *dst, size_t goal, size_t *room, brc_error *err);
 
 #endif

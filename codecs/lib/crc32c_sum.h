@@ -1,4 +1,4 @@
-/* CRC-32C of bytes, in two ways; the codecs add what goes before and behind. */
+/* CRC-32C of bytes, in two ways; the codecs add what goes before and after. */
 #ifndef BRC_CODECS_LIB_CRC32C_SUM_H
 #define BRC_CODECS_LIB_CRC32C_SUM_H
 

@@ -2,10 +2,10 @@
  * Elements as real numbers, exactly, and back with one rounding.
  *
  * Every integer of 64 bits and every float64 is sign * mantissa * 2^exponent with a
- * mantissa of 64 bits, so nothing is lost on the way in, and on the way out there is one
- * rounding, on integers: 2^53 + 1 as an int64 stays what it is. Floats of one byte have
- * 256 values at most: they are looked up in a sorted table, which data types of their
- * own bring along by giving their values as doubles.
+ * mantissa of 64 bits, so nothing is lost on the way in, and on the way out there is
+ * one rounding, on integers: 2^53 + 1 as an int64 stays what it is. Floats of one byte
+ * have 256 values at most: they are looked up in a sorted table, which the data types
+ * provide by giving their values as doubles.
  */
 #include "number.h"
 #include "codec_help.h"
@@ -113,7 +113,7 @@ static int numeric_by_value(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* A zero that is negative is not among the values: store looks for it by itself. */
+/* Negative zero is not among the values: store looks for it separately. */
 static void numeric_list_values(brc_numeric *out)
 {
     unsigned bits = out->type->bits > 0 && out->type->bits < 8 ? out->type->bits : 8;
@@ -135,7 +135,7 @@ static void numeric_list_values(brc_numeric *out)
             out->values[out->nvalues++].bits = element;
         }
     }
-    /* Of several NaNs, the one with the fraction's top bit alone. */
+    /* Of several NaNs, the one with only the fraction's top bit set. */
     if (out->has_nan && out->has_infinity)
         out->nan = out->infinity + (0x80 - out->infinity) / 2;
     qsort(out->values, out->nvalues, sizeof(out->values[0]), numeric_by_value);
@@ -231,7 +231,7 @@ brc_number brc_numeric_load(const brc_numeric *numeric, const uint8_t *element)
 
 /* ---- rounding into a type ------------------------------------------------------------ */
 
-/* What a type makes of a number: its bits, or why it has none. */
+/* A number in a type: its bits, or why it has none. */
 enum { STORED, STORED_TOO_LARGE, STORED_NO_NAN };
 
 static int integer_pack(const brc_numeric *numeric, brc_number number, int rounding, int range,
@@ -308,8 +308,8 @@ static int ieee_pack(const brc_numeric *numeric, brc_number number, int rounding
     return rc;
 }
 
-/* Which of two neighbours the number goes to, `number` lying between them: 1 is the
- * upper. `even_above`: of a tie, nearest-even takes the upper one. */
+/* Which of two neighbours the number between them goes to: 1 is the upper one.
+ * `even_above`: for a tie, nearest-even takes the upper one. */
 static int between_goes_up(brc_number number, double below, double above, int rounding,
                            int even_above)
 {
@@ -329,8 +329,8 @@ static int between_goes_up(brc_number number, double below, double above, int ro
     }
 }
 
-/* Past the last value: what would be the next one if there were more exponents says
- * whether the number still rounds to the last. */
+/* Past the last value: the value that would come next, if there were more exponents,
+ * says whether the number still rounds to the last. */
 static int table_pack_outside(const brc_numeric *numeric, brc_number number, int rounding,
                               int range, uint64_t *bits)
 {

@@ -6,8 +6,8 @@
 
 enum { BRC_NUMBER_FINITE, BRC_NUMBER_INFINITE, BRC_NUMBER_NAN };
 
-/* A real number, exactly: (-1)^negative * mantissa * 2^exponent. Of a finite number
- * other than zero the mantissa's top bit is set; zero has mantissa 0. */
+/* A real number, exactly: (-1)^negative * mantissa * 2^exponent. The mantissa's top
+ * bit is set in a finite number other than zero; zero has mantissa 0. */
 typedef struct brc_number {
     int kind, negative, exponent;
     uint64_t mantissa;
@@ -38,24 +38,24 @@ typedef struct brc_numeric {
     } values[256];
 } brc_numeric;
 
-/* BRC_EINVAL where the type's elements are no real numbers. */
+/* BRC_EINVAL if the type's elements are not real numbers. */
 BRC_MUST_USE int brc_numeric_open(brc_numeric *out, const brc_dtype *type, brc_error *err);
 brc_number brc_numeric_load(const brc_numeric *numeric, const uint8_t *element);
-/* BRC_EINVAL, and a message, where the number is out of the type's range and `range` does
- * not say what to take instead. An infinity is in range where the type has one. */
+/* BRC_EINVAL, and a message, if the number is out of the type's range and `range` does
+ * not say what to take instead. An infinity is in range if the type has one. */
 BRC_MUST_USE int brc_numeric_store(const brc_numeric *numeric, brc_number number, int rounding,
                                    int range, uint8_t *element, brc_error *err);
-/* As C and NumPy convert: integers wrap, fractions are cut off, too large a number is
- * infinite. What an integer cannot be at all is 0. */
+/* As C and NumPy convert: integers wrap, fractions are cut off, a number that is too
+ * large is infinite. NaN and the infinities become the integer 0. */
 void brc_numeric_cast(const brc_numeric *numeric, brc_number number, uint8_t *element);
 /* -1, 0 or 1; NaN is equal to NaN alone, and above all else. */
 int brc_number_compare(brc_number a, brc_number b);
 brc_number brc_number_of_double(double value);
 /* Rounded, half to even. */
 double brc_numeric_to_double(const brc_numeric *numeric, const uint8_t *element);
-/* The value that the type has for this one; of an integer type, the value itself. */
+/* The value nearest to this one in the type; for an integer type, the value itself. */
 double brc_numeric_round(const brc_numeric *numeric, double value);
-/* What a printf wants: "1.5", "NaN". */
+/* Text for messages: "1.5", "NaN". */
 #define BRC_NUMBER_TEXT 48
 const char *brc_number_text(char out[BRC_NUMBER_TEXT], brc_number number);
 

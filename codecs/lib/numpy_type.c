@@ -5,8 +5,8 @@
  *     > big-endian       f2 f4 f8 floats    c8 c16       complex numbers
  *     | neither          M8 m8 times, "[unit]" behind them: they count in int64
  *
- * zarr-python keeps what its user wrote, which may lack the order, or be a name that
- * NumPy and Zarr v3 have in common: "f4", "float32".
+ * zarr-python keeps what its user wrote: the order may be missing, or it may be a name
+ * that NumPy and Zarr v3 share: "f4", "float32".
  */
 #include "numpy_type.h"
 
@@ -48,7 +48,7 @@ int brc_numpy_type_open(brc_dtype **out, const brc_registry *reg, const brc_json
     const char *real =
         brc_json_text(value, &text) && text[0] != '\0' ? numpy_type_name(text) : NULL;
     if (real == NULL)
-        return brc_fail(err, BRC_EINVAL, "\"%s\" must be a data type of NumPy's such as \"<f4\"",
+        return brc_fail(err, BRC_EINVAL, "\"%s\" must be a NumPy data type such as \"<f4\"",
                         name);
     int rc = brc_dtype_open_name(out, reg, real, err);
     if (rc < 0)

@@ -5,11 +5,11 @@
 #include "../../src/breccia_codec.h"
 
 /* The member `name` of a configuration: "<f4", "|u1", or a name of Zarr's own. Byte
- * order plays no part: elements here are little-endian, and the codec that follows says
- * how they are stored. NULL in *out where the member is absent or null. */
+ * order plays no part: elements here are little-endian, and the codec that follows
+ * says how they are stored. *out is NULL if the member is absent or null. */
 BRC_MUST_USE int brc_numpy_type_open(brc_dtype **out, const brc_registry *reg,
                                      const brc_json *config, const char *name, brc_error *err);
-/* Where the type has another length an element than the array's, BRC_EINVAL. */
+/* BRC_EINVAL if its elements do not have the length of the array's. */
 BRC_MUST_USE int brc_numpy_type_check(const brc_dtype *type, const brc_dtype *array,
                                       const char *name, brc_error *err);
 

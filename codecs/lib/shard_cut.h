@@ -4,7 +4,7 @@
 
 #include "../../src/breccia_codec.h"
 
-/* How a shard is cut into inner chunks. One's number counts them in C order. */
+/* How a shard is cut into inner chunks, which are numbered in C order. */
 struct brc_shard_cut {
     int ndim;
     uint64_t shape[BRC_MAX_NDIM], inner_shape[BRC_MAX_NDIM], grid[BRC_MAX_NDIM];
@@ -13,8 +13,8 @@ struct brc_shard_cut {
     uint64_t inner_elements;
 };
 
-/* Where an inner chunk's elements lie in the shard: runs of elements that lie side by
- * side in both, along the last axes that an inner chunk has in full, and one more. */
+/* Where an inner chunk's elements are in the shard: runs of elements that are adjacent
+ * in both, along the last axes that an inner chunk has in full, and one more. */
 struct brc_shard_walk {
     const struct brc_shard_cut *cut;
     uint64_t run; /* elements of a run                                         */
@@ -40,7 +40,7 @@ void brc_shard_met_start(struct brc_shard_met *met, const struct brc_shard_cut *
 uint64_t brc_shard_met_number(const struct brc_shard_met *met, const struct brc_shard_cut *cut);
 /* 0 after the last one. */
 int brc_shard_met_next(struct brc_shard_met *met, const struct brc_shard_cut *cut);
-/* What of the box lies in an inner chunk that it meets, from that one's corner. */
+/* The part of the box in an inner chunk that it meets, relative to that chunk's corner. */
 void brc_shard_inner_box(const struct brc_shard_cut *cut, uint64_t number, const brc_box *box,
                          brc_box *out);
 

@@ -40,8 +40,8 @@ START_TEST(blosc_header_lies_are_found)
         { 12, 15, "15 bytes" },
         { 12, 1000000, "1000000 bytes" },
         { 16, 0, "block 0 begins inside" },
-        { 20, 0x7ffffff0, "block 1 lies outside" },
-        { 20, 0xfffffff0, "block 1 lies outside" },
+        { 20, 0x7ffffff0, "block 1 is outside" },
+        { 20, 0xfffffff0, "block 1 is outside" },
     };
 
     for (int32_t i = 0; i < 25000; i++)

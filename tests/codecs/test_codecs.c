@@ -291,7 +291,7 @@ START_TEST(zstd_reads_what_others_write)
     codecs_open_bytes("[\"bytes\",\"gzip\",\"zstd\"]", sizeof(plain));
     n = zstd_frame_without_size(stored, sizeof(stored), gz.data, gz.len);
     codecs_expect(stored, n, plain, sizeof(plain));
-    codecs_expect_corrupt(stored, n - 1, "the last frame is cut off");
+    codecs_expect_corrupt(stored, n - 1, "the last frame is truncated");
     codecs_expect_corrupt(stored, 0, "there is no frame");
     brc_buf_dispose(&gz);
 }
@@ -392,7 +392,7 @@ START_TEST(gzip_reads_members_and_padding)
     codecs_expect(stored, n + 20, plain, sizeof(plain));
     stored[n + 5] = 7;
     codecs_expect_corrupt(stored, n + 20, "gzip:");
-    codecs_expect_corrupt(stored, n - 1, "the last member is cut off");
+    codecs_expect_corrupt(stored, n - 1, "the last member is truncated");
     stored[n - 6] ^= 1; /* of the last checksum */
     codecs_expect_corrupt(stored, n, "incorrect data check");
     codecs_open_bytes("[\"bytes\",\"gzip\"]", 299);
@@ -524,7 +524,7 @@ END_TEST
 
 START_TEST(B09_blosc_refuses_items_that_it_cannot_shuffle)
 {
-    codecs_expect_refused(B_BLOSC("\"typesize\":256"), BRC_EINVAL, "no wider items");
+    codecs_expect_refused(B_BLOSC("\"typesize\":256"), BRC_EINVAL, "not shuffle wider items");
 }
 END_TEST
 

@@ -135,7 +135,7 @@ START_TEST(f22_frames_that_are_cut_or_want_a_huge_window)
     codecs_expect_corrupt(FRAME_START "\0\xA0" ONE_BLOCK, 17, "zstd"); /* 1 GiB */
     /* with a checksum that is missing, in part and whole: all of the content is there */
     for (size_t cut = 1; cut <= 4; cut++)
-        codecs_expect_corrupt(FRAME_START "\4\0" ONE_BLOCK "\0\0\0\0", 21 - cut, "cut off");
+        codecs_expect_corrupt(FRAME_START "\4\0" ONE_BLOCK "\0\0\0\0", 21 - cut, "truncated");
 }
 END_TEST
 
@@ -212,7 +212,7 @@ START_TEST(labels_are_counted_from_one)
     codecs_expect_corrupt("\2\0\3\2", 4, "element 2 is 3, and there are 2 labels");
     codecs_expect_corrupt("\2\0\1", 3, "4 bytes are expected, not 3");
     codecs_expect_unstorable("\4\0\0\0blue\0\0\0\0\0\0\0\0\0\0\0\0", 20,
-                             "element 0: a text of 4 bytes is none of the labels");
+                             "element 0: a text of 4 bytes is not one of the labels");
     codecs_open("[" NAMED("numcodecs.categorize",
                           "{\"labels\":[\"a\",\"b\\u00e9\"],\"dtype\":\"<U2\",\"astype\":\">u2\"}")
                 "," NAMED("bytes", "{\"endian\":\"big\"}") "]",

@@ -253,7 +253,7 @@ START_TEST(X6_shard_entries_outside_of_the_value_are_refused)
         uint64_t offset, len;
         const char *says;
     } lies[] = {
-        { 3, 2, "inner chunk 1 is said to be 2 bytes at 3" }, /* into the index           */
+        { 3, 2, "inner chunk 1 should be 2 bytes at 3" }, /* into the index           */
         { 4, 2, "outside of the index" },
         { 36, 2, "outside of the index" },
         { 1000, 2, "outside of the index" },
@@ -280,7 +280,7 @@ START_TEST(X6_shard_entries_outside_of_the_value_are_refused)
     put_entry(stored, 0, 31, 2); /* the index comes first here                        */
     put_entry(stored, 1, 32, 2);
     codecs_open("[" SHARD("[2]", "[\"bytes\"]", PLAIN_INDEX, START) "]", "uint8", 1, &n);
-    codecs_expect_corrupt(stored, sizeof(stored), "inner chunk 0 is said to be 2 bytes at 31");
+    codecs_expect_corrupt(stored, sizeof(stored), "inner chunk 0 should be 2 bytes at 31");
 }
 END_TEST
 
