@@ -88,7 +88,7 @@ enum brc_code {
     BRC_EBUSY = -8,        /* another process holds the file                   */
     BRC_EREADONLY = -9,    /* the file or the session cannot be written        */
     BRC_ECORRUPT = -10,    /* stored bytes contradict their hash or format     */
-    BRC_EFORMAT = -11,     /* no repository, or newer than this library        */
+    BRC_EFORMAT = -11,     /* not a repository, or newer than this library     */
     BRC_EUNSUPPORTED = -12, /* codec, data type or option not in this build    */
     BRC_ELIMIT = -13,      /* a documented limit would be exceeded             */
     BRC_ENOMEM = -14,
@@ -96,7 +96,7 @@ enum brc_code {
     BRC_ENOSPACE = -16,    /* the disk, or the file's page limit, is full      */
     BRC_EINTERRUPT = -17,  /* brc_interrupt(), or a callback said stop         */
     BRC_EINTERNAL = -18,   /* a bug in breccia                                 */
-    BRC_ECOLLISION = -19   /* two contents have one hash: the second is refused */
+    BRC_ECOLLISION = -19   /* two contents have the same hash: the second is refused */
 };
 
 typedef struct brc_error {
@@ -107,11 +107,11 @@ typedef struct brc_error {
 } brc_error;
 #define BRC_ERROR_INIT { 0, 0, "", "" }
 
-/* `done` of `total` bytes of decoded data (0: not known) of what `phase` says ("import",
- * "check").  Called on the caller's thread, after every chunk: look at the clock before
- * you draw.  `done` never falls and ends at `total`, which, once it is known, stays the same
- * through a call, or from brc_progress_begin() to brc_progress_end().  A non-zero return
- * stops the call with BRC_EINTERRUPT. */
+/* `done` of `total` (0: not known) bytes of decoded data in the phase ("import", "check").
+ * Called on the caller's thread, after every chunk: look at the clock before you draw.
+ * `done` never falls and ends at `total`, which, once it is known, stays the same through a
+ * call, or from brc_progress_begin() to brc_progress_end().  A non-zero return stops the
+ * call with BRC_EINTERRUPT. */
 typedef int (*brc_progress_fn)(void *ctx, const char *phase, uint64_t done, uint64_t total);
 
 typedef struct brc_open_opts {
@@ -133,10 +133,10 @@ typedef struct brc_open_opts {
 #define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_OPEN_READONLY = 1,
-    BRC_OPEN_CREATE = 2,     /* make the file; BRC_EEXISTS where it is there  */
+    BRC_OPEN_CREATE = 2,     /* create the file; BRC_EEXISTS if it is there   */
     BRC_OPEN_NO_READBACK = 4, /* do not decode again what was just encoded    */
-    /* To look only, at the file as it stands: a journal that an interrupted writer
-     * left is neither played back nor deleted, so what is read may be half a change. */
+    /* Only look at the file as it stands: a journal that an interrupted writer left is
+     * neither played back nor deleted, so what is read may be half a change. */
     BRC_OPEN_NO_RECOVER = 8
 };
 
@@ -205,7 +205,7 @@ typedef struct brc_change {
     const char *const *metadata; /* JSON pointers into zarr.json              */
     size_t nmetadata;
     uint64_t chunks_added, chunks_removed, chunks_changed;
-    int has_elements;            /* the rest was asked for and can be said    */
+    int has_elements;            /* the rest was asked for and could be found out */
     uint64_t elements_changed;   /* of those that both shapes hold, in any bit */
     double max_abs;              /* their largest absolute difference; a NaN on
                                   * either side has none; NaN: not numbers    */
@@ -252,7 +252,7 @@ typedef struct brc_array_info {
     const char *dtype;       /* "float32", or a JSON object                    */
     size_t item_size;        /* bytes an element; 0: variable length          */
     const char *codecs_json; /* as in zarr.json                               */
-    const void *fill;        /* one element; NULL where the type is not known */
+    const void *fill;        /* one element; NULL if the type is not known */
     int readable;            /* 0: its codecs or data type are not known here */
     const uint64_t *shard;   /* the shape of its shards; NULL: it has none    */
     int regular;             /* 0: chunks along an axis differ in length      */
@@ -285,9 +285,9 @@ typedef struct brc_xfer_opts {
     const char *codecs_json; /* import: re-encode with these; NULL: as it is  */
     const char *format;      /* NULL: by the name's ending; "zarr3", "npy" ... */
     int consolidated;        /* export: also one document with a copy of all  */
-    brc_buf *placed;         /* import: gets the path that it came in as, or, where
-                                that is known already, could not come in as   */
-    const char *const *exclude; /* import: nodes of the source that stay out, with all
+    brc_buf *placed;         /* import: receives the path of the imported node, also
+                                after a failure if it is known by then        */
+    const char *const *exclude; /* import: nodes of the source to leave out, with all
                                 under them, by their paths in it ("/a/b")     */
     size_t nexclude;
     uint8_t *excluded; /* import: nexclude bytes, or NULL; what the source has of
@@ -354,41 +354,41 @@ BRC_API void brc_registry_free(brc_registry *reg);
 /* Codecs and their implementations, by name; reg NULL: this build's. */
 BRC_API BRC_MUST_USE int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_codecs_next(brc_iter *it, brc_codec_info *out, brc_error *err);
-/* Data types in the order in which they were added. What is told is borrowed until
- * the next step. */
+/* Data types in the order in which they were added. The result is borrowed until the
+ * next step. */
 BRC_API BRC_MUST_USE int brc_registry_dtypes(brc_iter **out, const brc_registry *reg, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_dtypes_next(brc_iter *it, brc_dtype_info *out, brc_error *err);
 /* Loads a plug-in: a shared object, by a path with a "/" in it, whose
- * brc_plugin_init() adds to the registry (breccia_codec.h). It runs with the rights
- * of this process: load what you trust, and never by a name that a repository gives.
- * Where loading fails, all that it had added is taken out again. It stays loaded
- * until the registry is freed. BRC_EMISUSE: the registry is in use. */
+ * brc_plugin_init() adds to the registry (breccia_codec.h). It runs with the rights of
+ * this process: load what you trust, and never by a name that a repository gives. If
+ * loading fails, everything that it had added is removed again. It stays loaded until
+ * the registry is freed. BRC_EMISUSE: the registry is in use. */
 BRC_API BRC_MUST_USE int brc_registry_load(brc_registry *reg, const char *path, brc_error *err);
 
 /* ---- repository ---------------------------------------------------------- */
 
 BRC_API BRC_MUST_USE int brc_open(breccia **out, const char *path, const brc_open_opts *opts, brc_error *err);
 BRC_API void brc_free(breccia *repo);
-/* BRC_EINVAL where `file` is the repository or one of its journals, under whatever
- * name or link, or would become one. Ask before you open such a file, to read or to
- * write: closing it drops the locks that this process holds on the repository. What
- * this library reads and writes is asked for by itself. */
+/* BRC_EINVAL if `file` is the repository or one of its journals, under whatever name
+ * or link, or would become one. Ask before you open a file to read or write: closing
+ * the repository's drops the locks that this process holds on it. This library asks by
+ * itself for what it reads and writes. */
 BRC_API BRC_MUST_USE int brc_check_file(const char *repository, const char *file, brc_error *err);
 /* Stops the running call with BRC_EINTERRUPT, and every later one. */
 BRC_API void brc_interrupt(breccia *repo);
-/* Calls between these count towards one total of so many bytes (0: not known), as the
- * caller's progress function is told. `phase` must last as long. Pairs do not nest;
- * `rc`: how it went. */
+/* Calls between these count towards one total of this many bytes (0: not known), which
+ * the progress function gets. `phase` must live as long. Pairs do not nest; `rc`: how
+ * it went. */
 BRC_API void brc_progress_begin(breccia *repo, const char *phase, uint64_t total);
 BRC_API void brc_progress_end(breccia *repo, int rc);
 BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err);
-/* Reads everything and reports each fault to `found`; the result is BRC_OK also
- * where there are faults.  *checked: how many objects were read. */
+/* Reads everything and reports each fault to `found`; the result is BRC_OK even if
+ * there are faults.  *checked: how many objects were read. */
 BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
                                   void *ctx, uint64_t *checked, brc_error *err);
 /* Every call is durable when it returns.  Between begin and end they are one
- * transaction instead, and durable at the end; `keep` 0 undoes them all.  The
- * file is locked for writing meanwhile.  Pairs nest. */
+ * transaction instead, and durable at the end; `keep` 0 undoes them all.  The file is
+ * locked for writing in the meantime.  Pairs nest. */
 BRC_API BRC_MUST_USE int brc_begin(breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_end(breccia *repo, int keep, brc_error *err);
 
@@ -404,34 +404,34 @@ BRC_API BRC_MUST_USE int brc_refs(brc_iter **out, breccia *repo, brc_error *err)
 BRC_API BRC_MUST_USE int brc_refs_next(brc_iter *it, brc_ref *out, brc_error *err);
 /* A new branch or tag at `rev` (NULL: HEAD). `message` is a tag's, or NULL. */
 BRC_API BRC_MUST_USE int brc_branch_create(breccia *repo, const char *name, const char *rev, brc_error *err);
-/* BRC_EMISUSE where no other branch or tag reaches its commit, or where it has
- * uncommitted changes, unless `force`. Its commits stay in the file until they are
- * collected, and NAME@{TIME} still finds them. */
+/* BRC_EMISUSE if no other branch or tag reaches its commit, or if it has uncommitted
+ * changes, unless `force`. Its commits stay in the file until they are collected, and
+ * NAME@{TIME} still finds them. */
 BRC_API BRC_MUST_USE int brc_branch_delete(breccia *repo, const char *name, int force, brc_error *err);
 BRC_API BRC_MUST_USE int brc_branch_rename(breccia *repo, const char *from, const char *to, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_create(breccia *repo, const char *name, const char *rev, const char *message, brc_error *err);
-/* The same of a tag. */
+/* The same for a tag. */
 BRC_API BRC_MUST_USE int brc_tag_delete(breccia *repo, const char *name, int force, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *err);
-/* Makes another branch the current one. BRC_ECONFLICT where the current one has
+/* Makes another branch the current one. BRC_ECONFLICT if the current one has
  * uncommitted changes, unless `discard`. */
 BRC_API BRC_MUST_USE int brc_switch(breccia *repo, const char *branch, int discard, brc_error *err);
-/* Moves the current branch to `rev`; uncommitted changes stay unless `hard`.
- * `expect` (or NULL) must be where it is now: else BRC_ESTALE. */
+/* Moves the current branch to `rev`; uncommitted changes stay unless `hard`. `expect`
+ * (or NULL) must be where it is now, otherwise BRC_ESTALE. */
 BRC_API BRC_MUST_USE int brc_reset(breccia *repo, const char *rev, int hard, const brc_oid *expect, brc_error *err);
 
 BRC_API BRC_MUST_USE int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err);
 BRC_API void brc_commit_free(brc_commit *commit);
 /* Commits reachable from `rev` (NULL: HEAD), newest first, parents after their
  * children; of "A..B" those that are reachable from B and not from A. `path` keeps
- * those that changed this node or what is under it; where none of the commits has it,
+ * those that changed this node or what is under it; if none of the commits has it,
  * brc_log_next() fails with BRC_ENOTFOUND. */
 BRC_API BRC_MUST_USE int brc_log(brc_iter **out, breccia *repo, const char *rev, const char *path, brc_error *err);
 /* The commit is borrowed until the next step. */
 BRC_API BRC_MUST_USE int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err);
 /* Nodes that differ, by path.  `b` NULL: the current branch with its uncommitted
  * changes; `a` NULL: what `b` came from (the first parent, the branch's tip).
- * BRC_ENOTFOUND where neither has opts->path. */
+ * BRC_ENOTFOUND if neither has opts->path. */
 BRC_API BRC_MUST_USE int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
                                   const brc_diff_opts *opts, brc_error *err);
 BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, brc_change *out, brc_error *err);
@@ -442,22 +442,22 @@ BRC_API void brc_iter_free(brc_iter *it);
 /* `rev` NULL: the current branch.  BRC_SESSION_VIEW and _WRITE need a branch. */
 BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err);
 BRC_API void brc_session_free(brc_session *s);
-/* Turns the uncommitted changes into a commit on the session's branch and goes
- * on from it.  BRC_EMISUSE where there is nothing to commit. */
+/* Turns the uncommitted changes into a commit on the session's branch and goes on from
+ * it.  BRC_EMISUSE if there is nothing to commit. */
 BRC_API BRC_MUST_USE int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *opts, brc_error *err);
-/* *clean: 1 where nothing is uncommitted. */
+/* *clean: 1 if nothing is uncommitted. */
 BRC_API BRC_MUST_USE int brc_session_clean(int *clean, brc_session *s, brc_error *err);
 /* Drops every uncommitted change. */
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 
-/* Children of a group by name, or with `recurse` the whole tree under a node,
- * the node itself first: as they are now, whatever is changed while the list is read;
- * but brc_end() with keep 0 ends a list that began in its transaction.  Nodes are
- * read as they are asked for: brc_list_next() fails where they are damaged, and with
- * BRC_ELIMIT past brc_open_opts.max_nodes. */
+/* Children of a group by name, or with `recurse` the whole tree under a node, the node
+ * itself first: as they are now, whatever is changed while the list is read; but
+ * brc_end() with keep 0 ends a list that began in its transaction.  Nodes are read as
+ * they are asked for: brc_list_next() fails if they are damaged, and with BRC_ELIMIT
+ * past brc_open_opts.max_nodes. */
 BRC_API BRC_MUST_USE int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_error *err);
 BRC_API BRC_MUST_USE int brc_list_next(brc_iter *it, brc_node *out, brc_error *err);
-/* *kind: BRC_GROUP or BRC_ARRAY, or 0 where there is no such node. */
+/* *kind: BRC_GROUP or BRC_ARRAY, or 0 if there is no such node. */
 BRC_API BRC_MUST_USE int brc_node_kind(int *kind, brc_session *s, const char *path, brc_error *err);
 /* The node's zarr.json. */
 BRC_API BRC_MUST_USE int brc_node_json(brc_buf *out, brc_session *s, const char *path, brc_error *err);
@@ -479,10 +479,10 @@ BRC_API BRC_MUST_USE int brc_node_restore(brc_session *s, const char *path, cons
 BRC_API BRC_MUST_USE int brc_array_create(brc_array **out, brc_session *s, const char *path, const brc_array_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_array_open(brc_array **out, brc_session *s, const char *path, brc_error *err);
 BRC_API void brc_array_free(brc_array *a);
-/* Valid until the array is changed or freed. After a change that failed it says again
- * what it did before. */
+/* Valid until the array is changed or freed. After a change that failed it is again
+ * what it was before. */
 BRC_API const brc_array_info *brc_array_describe(const brc_array *a);
-/* How many chunks are stored, and the bytes of what they are stored as. */
+/* How many chunks are stored, and how many bytes they take as stored. */
 BRC_API BRC_MUST_USE int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err);
 /* What is cut off is gone: growing again shows the fill value. */
 BRC_API BRC_MUST_USE int brc_array_resize(brc_array *a, const uint64_t *shape, brc_error *err);
@@ -501,7 +501,7 @@ BRC_API BRC_MUST_USE int brc_array_read_elements(brc_array *a, const brc_sel *se
 /* One element everywhere in the selection. */
 BRC_API BRC_MUST_USE int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_error *err);
 /* n reads, or n writes in one transaction, possibly of several arrays of one
- * repository. Where writes overlap, the later one wins. */
+ * repository. If writes overlap, the later one wins. */
 BRC_API BRC_MUST_USE int brc_read_batch(const brc_io *io, size_t n, brc_error *err);
 BRC_API BRC_MUST_USE int brc_write_batch(const brc_io *io, size_t n, brc_error *err);
 /* Makes the region of `sel` what it was at `rev` (NULL: the branch's tip). */
@@ -520,22 +520,22 @@ BRC_API uint64_t brc_sel_count(const brc_sel *sel);
 BRC_API BRC_MUST_USE int brc_element_parse(brc_buf *out, const brc_array *a, const char *text, brc_error *err);
 /* One element as JSON (`json` 1) or as people read it, appended to `out`. */
 BRC_API BRC_MUST_USE int brc_element_format(brc_buf *out, const brc_array *a, const void *element, int json, brc_error *err);
-/* NumPy's ".npy" with the selected elements; a .npy file read back the other way
- * is an import of one selection: its shape must be the selection's. */
+/* The selected elements as a .npy file. */
 BRC_API BRC_MUST_USE int brc_array_save_npy(brc_array *a, const brc_sel *sel, const char *file, brc_error *err);
 /* The same bytes to `put`, piece by piece; a result other than 0 stops with
  * BRC_EINTERRUPT. */
 BRC_API BRC_MUST_USE int brc_array_stream_npy(brc_array *a, const brc_sel *sel,
                                               int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err);
-/* With `axis` >= 0 appends along it instead (`sel` unused). */
+/* Writes a .npy file into the selection, whose shape it must have; with `axis` >= 0 appends
+ * along that axis instead (`sel` unused). */
 BRC_API BRC_MUST_USE int brc_array_load_npy(brc_array *a, const brc_sel *sel, int axis, const char *file, brc_error *err);
 
 /* ---- the Zarr store view: what a Zarr directory would hold ---------------- */
 
 /* The bytes at "a/zarr.json" or "a/c/0/1"; BRC_ENOTFOUND where there are none. */
 BRC_API BRC_MUST_USE int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err);
-/* Keys under a node's path, in no promised order; of one node after the other, so that
- * what is changed meanwhile may be in them or not. */
+/* Keys under a node's path, in no promised order; node by node, so that changes made
+ * in the meantime may be in them or not. */
 BRC_API BRC_MUST_USE int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err);
 BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error *err);
 
@@ -548,9 +548,9 @@ BRC_API BRC_MUST_USE int brc_import(brc_session *s, const char *source, const ch
  * read to its end and stays open (docs/STREAM.md). path NULL: a group becomes the root while
  * the root is empty; else a path is needed. All or nothing. */
 BRC_API BRC_MUST_USE int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_opts *opts, brc_error *err);
-/* How many decoded bytes importing the source will bring, as far as its documents and headers
- * say, for brc_progress_begin() around several imports. What was to be left out is left out.
- * 0 of what a command will write. */
+/* How many decoded bytes importing the source will bring, as far as its documents and
+ * headers say, for brc_progress_begin() around several imports. Nodes that are left out do
+ * not count. 0 of what a command will write. */
 BRC_API BRC_MUST_USE int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *source, const brc_xfer_opts *opts, brc_error *err);
 /* Writes the node `path` as a Zarr directory or .zip, .npy, .npz, NetCDF (.nc) or HDF5
  * (.h5), by dest's ending and the format ("zarr3", "zarr2", "zip", "npy", "npz",

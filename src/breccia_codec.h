@@ -34,18 +34,18 @@ typedef struct brc_span {
 
 /* ---- errors and bytes ------------------------------------------------------ */
 
-/* Writes the error (where err is not NULL) and returns `code`. One sentence that
- * names the thing and, where there is one, the remedy; no full stop. */
+/* Writes the error (if err is not NULL) and returns `code`. One sentence that names
+ * the thing and, if there is one, the remedy; no full stop. */
 BRC_API int brc_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(3, 4);
-/* Puts "text: " before the message that is there. */
+/* Puts "text: " in front of the message. */
 BRC_API void brc_context(brc_error *err, const char *format, ...) BRC_PRINTF(2, 3);
 
-/* Makes room for `more` bytes behind buf->len. Fails with BRC_ELIMIT past
- * buf->limit or the end of fixed memory, with BRC_ENOMEM without memory. After success
- * buf->data is not NULL, for no bytes at all too, unless it is fixed memory. */
+/* Makes room for `more` bytes after buf->len. Fails with BRC_ELIMIT past buf->limit or
+ * the end of fixed memory, and with BRC_ENOMEM if memory runs out. After success
+ * buf->data is not NULL, even for no bytes at all, unless it is fixed memory. */
 BRC_API BRC_MUST_USE int brc_buf_reserve(brc_buf *buf, size_t more, brc_error *err);
 BRC_API BRC_MUST_USE int brc_buf_append(brc_buf *buf, const void *data, size_t len, brc_error *err);
-/* Leaves a zero byte behind the content, not counted in len: data is a C string. */
+/* Puts a zero byte after the content, not counted in len: data is a C string. */
 BRC_API BRC_MUST_USE int brc_buf_printf(brc_buf *buf, brc_error *err, const char *format, ...) BRC_PRINTF(3, 4);
 
 /* ---- JSON, read only --------------------------------------------------------
@@ -66,23 +66,23 @@ BRC_API size_t brc_json_count(const brc_json *value);
 BRC_API const brc_json *brc_json_item(const brc_json *value, size_t i);
 /* The name of an object's i-th member. */
 BRC_API const char *brc_json_name(const brc_json *object, size_t i);
-/* 1, and a string's text, which lives as long as the value. 0 where the value is not a
- * string, or one that contains U+0000, which no C string holds: *text is "" then,
- * never NULL. */
+/* 1, and a string's text, which lives as long as the value. 0 if the value is not a
+ * string, or a string with U+0000, which no C string can hold: *text is "" then, never
+ * NULL. */
 BRC_API BRC_MUST_USE int brc_json_text(const brc_json *value, const char **text);
-/* 1 where the value is a string and this one. */
+/* 1 if the value is this string. */
 BRC_API int brc_json_is(const brc_json *value, const char *text);
-/* Which of the n texts the value is, counted from 0; -1: none. */
+/* Which of the n texts the value is, counting from 0; -1: none. */
 BRC_API int brc_json_choice(const brc_json *value, const char *const *texts, size_t n);
-/* A number's literal as it was written; "" where the value is not a number. */
+/* A number's literal as it was written; "" if the value is not a number. */
 BRC_API const char *brc_json_literal(const brc_json *value);
-/* 1 where the value is an integer literal between the bounds, 0 elsewhere. */
+/* 1 if the value is an integer literal between the bounds, else 0. */
 BRC_API int brc_json_int(const brc_json *value, int64_t min, int64_t max, int64_t *out);
 BRC_API int brc_json_uint(const brc_json *value, uint64_t max, uint64_t *out);
 BRC_API int brc_json_double(const brc_json *value, double *out);
 BRC_API int brc_json_bool(const brc_json *value, int *out);
-/* Fails with BRC_EINVAL and the member's name where the object has a member that
- * is not in the list of n names. */
+/* Fails with BRC_EINVAL and the member's name if the object has a member that is not
+ * in the list of n names. */
 BRC_API BRC_MUST_USE int brc_json_allow(const brc_json *object, const char *const *names, size_t n, brc_error *err);
 /* Appends the value as JSON text without white space. */
 BRC_API BRC_MUST_USE int brc_json_write(brc_buf *out, const brc_json *value, brc_error *err);
@@ -112,16 +112,16 @@ typedef struct brc_dtype_ops {
     int (*print)(const brc_dtype *type, const uint8_t *element, size_t len, int how, brc_buf *out, brc_error *err);
     /* elements as doubles, for differences; NULL: they are not numbers        */
     double (*number)(const brc_dtype *type, const uint8_t *element);
-    /* n elements to the other byte order; dst may be src. NULL: swap_unit says it
-     * all. Of a type with parts of several widths, swap_unit is the element's size. */
+    /* n elements to the other byte order; dst may be src. NULL: swap_unit is enough.
+     * For a type with parts of several widths, swap_unit is the element's size. */
     void (*swap)(const brc_dtype *type, uint8_t *dst, const uint8_t *src, size_t n);
-    /* n stored elements made canonical: bits that carry no value are set to what
-     * they should be. NULL: every bit pattern is canonical. */
+    /* n stored elements made canonical: bits that carry no value are corrected. NULL:
+     * every bit pattern is canonical. */
     void (*normalize)(const brc_dtype *type, uint8_t *data, size_t n);
-    /* Appends one element read from text that people type, where that is not read as
-     * a fill_value is: 1 where it did, 0 where parse() is to read the text. `json` is
-     * the text as JSON, NULL where it is none. NULL: parse() reads what is JSON, and
-     * other text as a JSON string. */
+    /* Appends one element read from text that people type, if that is not read like a
+     * fill_value: 1 if it did, 0 if parse() is to read the text. `json` is the text as
+     * JSON, NULL if it is not JSON. Without this function parse() reads JSON as it is,
+     * and other text as a JSON string. */
     int (*scan)(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out, brc_error *err);
 } brc_dtype_ops;
 
@@ -139,18 +139,18 @@ struct brc_dtype {
     void *state;       /* the specification's own                               */
     const brc_registry *registry; /* for a type that holds others: there when it
                                      is opened                                  */
-    const brc_dtype *inner; /* of BRC_CLASS_OPTIONAL: the type of what is there. An
-                               element is a byte, 0 or 1, and one of these, zero where
-                               it is missing; of variable length: no bytes, or a 1 and
-                               the bytes of one of these                        */
+    const brc_dtype *inner; /* of BRC_CLASS_OPTIONAL: the type of the elements present. An
+                               *                                element is a byte, 0 or 1, and one of these, zero where
+                               *                                it is missing; of variable length: no bytes, or a 1 and
+                               *                                the bytes of one of these */
 };
 
 typedef struct brc_dtype_spec {
     size_t size;
     const char *name;  /* as in zarr.json: a registered name or a URI           */
     void *ctx;
-    /* 1 where `name` is one of a family that this specification describes
-     * ("r24" for r<bits>); NULL: only its own name */
+    /* 1 if `name` is one of a family that this specification describes ("r24" for
+     * r<bits>); NULL: only its own name */
     int (*match)(void *ctx, const char *name);
     /* fills in `out` but for registry; config may be NULL. json may be NULL: then it
      * is made of name and config */
@@ -192,10 +192,10 @@ typedef struct brc_codec_spec {
     int kind;                 /* BRC_ARRAY_TO_ARRAY ...                         */
     uint32_t flags;
     void *ctx;
-    /* Checks the configuration (NULL where there is none) against `in`, derives
-     * `out` (which arrives as a copy of `in`; for bytes out set ndim to -1, len
-     * and max_len), and makes the immutable state. *identity set to 1 says that
-     * for this input both directions copy the bytes unchanged. */
+    /* Checks the configuration (NULL if there is none) against `in`, derives `out`
+     * (which arrives as a copy of `in`; for bytes out set ndim to -1, len and
+     * max_len), and makes the immutable state. *identity set to 1 says that for this
+     * input both directions copy the bytes unchanged. */
     int (*open)(void *ctx, void **state, const brc_json *config, const brc_proto *in, brc_proto *out,
                 int *identity, brc_error *err);
     void (*close)(void *ctx, void *state);      /* NULL: nothing to release      */
@@ -220,15 +220,15 @@ typedef struct brc_codec_impl {
     int memory;               /* BRC_MEMORY_*: what src and dst point to         */
     void *ctx;
     int (*probe)(void *ctx);  /* 0: cannot run on this machine; NULL: always can */
-    /* per thread, and one for all chains that this thread runs: a compressor's
-     * context, say. Parameters come from `state` at each call; the one here is the
-     * first that asked. NULL: none */
+    /* one for each thread, and for all chains that it runs: a compressor's context,
+     * for instance. Parameters come from `state` at each call; the one here is that of
+     * the first call. NULL: none */
     int (*scratch_new)(void *ctx, void **scratch, const void *state, brc_error *err);
     void (*scratch_free)(void *ctx, void *scratch);
-    /* Both append to `dst`, which is empty; brc_buf_reserve() it first: it may be
-     * the caller's own memory, and a limit may be set on it. src and dst never
-     * overlap; src.data is not NULL, also where src is empty. Whatever src holds, decode
-     * reads nothing outside it and writes nothing past dst: it is input from a stranger. */
+    /* Both append to `dst`, which is empty; brc_buf_reserve() it first: it may be the
+     * caller's own memory, and a limit may be set on it. src and dst never overlap;
+     * src.data is not NULL, even if src is empty. Whatever src holds, decode reads
+     * nothing outside it and writes nothing past dst: it is input from a stranger. */
     int (*encode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
     int (*decode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
     /* n at once; status[i] is BRC_OK or the i-th's code, the result is the lowest
@@ -239,24 +239,24 @@ typedef struct brc_codec_impl {
                         brc_buf *dst, int *status, brc_error *err);
     void (*destroy)(void *ctx);
     const char *owner;       /* who registers it, for messages; NULL: "a plug-in"     */
-    /* Of a codec that takes an array whose elements have a fixed size: as decode, for a
-     * caller that looks at the elements in `box` of that array alone. dst gets its whole
-     * length; what stands there for the others does not matter. NULL: decode. */
+    /* For a codec that takes an array whose elements have a fixed size: like decode,
+     * for a caller that needs only the elements in `box` of that array. dst gets its
+     * whole length; the contents of the other elements do not matter. NULL: decode. */
     int (*decode_box)(void *ctx, const void *state, void *scratch, brc_span src, const brc_box *box,
                       brc_buf *dst, brc_error *err);
-    /* Of an array->array codec with decode_box: the box of the array it makes in which
-     * decode_box looks for these elements; the rest of its src is then anything.
-     * NULL: it looks at all of them. */
+    /* For an array->array codec with decode_box: the box, in the encoded array, from
+     * which decode_box takes these elements; the rest of its src may be anything.
+     * NULL: it needs all of it. */
     void (*source_box)(void *ctx, const void *state, const brc_box *box, brc_box *out);
 } brc_codec_impl;
 
-/* Each copies the structure and its names. BRC_EEXISTS: the name is taken, and
- * the message says by whom; core names always are. BRC_EMISUSE: the registry is
- * in use, so it is frozen. An implementation's specification comes first. */
+/* Each copies the structure and its names. BRC_EEXISTS: the name is taken, and the
+ * message says by whom; core names are always taken. BRC_EMISUSE: the registry is in
+ * use, so it is frozen. An implementation's specification comes first. */
 BRC_API BRC_MUST_USE int brc_registry_add_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_codec(brc_registry *reg, const brc_codec_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_error *err);
-/* Another name by which stored arrays call a codec that was added: it is read, and never
+/* Another name of a codec that was added, found in stored arrays: it is read, and never
  * written. */
 BRC_API BRC_MUST_USE int brc_registry_add_alias(brc_registry *reg, const char *alias, const char *codec, brc_error *err);
 
@@ -281,7 +281,7 @@ BRC_API BRC_MUST_USE int brc_registry_add_alias(brc_registry *reg, const char *a
  * linked with -rdynamic. Where libbreccia.so itself was loaded by dlopen() without
  * RTLD_GLOBAL (by another language's module, say), link the plug-in with -lbreccia. */
 
-/* Changes where this header changes in a way that `size` cannot bridge. */
+/* Changes if this header changes in a way that `size` cannot bridge. */
 #define BRC_PLUGIN_ABI 2
 #define BRC_PLUGIN_CHECK(abi, err)                                                          \
     ((abi) == BRC_PLUGIN_ABI                                                                \
@@ -297,16 +297,16 @@ BRC_API int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err);
 /* ---- for codecs that hold others, or change the type --------------------------------- */
 
 /* A data type as zarr.json names it: a string, or an object with name and
- * configuration. BRC_EUNSUPPORTED where the name is not known, BRC_EINVAL where
- * the form is wrong. Release with brc_dtype_free(). */
+ * configuration. BRC_EUNSUPPORTED if the name is not known, BRC_EINVAL if the form is
+ * wrong. Release with brc_dtype_free(). */
 BRC_API BRC_MUST_USE int brc_dtype_open(brc_dtype **out, const brc_registry *reg,
                                         const brc_json *json, brc_error *err);
 /* The same for a type without configuration: "uint64". */
 BRC_API BRC_MUST_USE int brc_dtype_open_name(brc_dtype **out, const brc_registry *reg,
                                              const char *name, brc_error *err);
 BRC_API void brc_dtype_free(brc_dtype *type);
-/* Appends one element read from text as people type it ("NaN", "1.5", "true", "[1, 2]"):
- * by the type's scan(), else as JSON where it is JSON, else as a JSON string. */
+/* Appends one element read from text as people type it ("NaN", "1.5", "true", "[1,
+ * 2]"): by the type's scan(), else as JSON if it is JSON, else as a JSON string. */
 BRC_API BRC_MUST_USE int brc_dtype_parse_text(const brc_dtype *type, const char *text,
                                               brc_buf *out, brc_error *err);
 /* n elements of a fixed size to the other byte order; dst may be src. */
@@ -331,7 +331,7 @@ BRC_API BRC_MUST_USE int brc_chain_open(brc_chain **out, const brc_registry *reg
 BRC_API BRC_MUST_USE int brc_chain_open_like(brc_chain **out, const brc_chain *chain, int ndim,
                                              const uint64_t *shape, brc_error *err);
 BRC_API void brc_chain_free(brc_chain *chain);
-/* BRC_CODEC_*: what holds of one of its codecs holds of the chain. */
+/* BRC_CODEC_*: what is true of one of its codecs is true of the chain. */
 BRC_API uint32_t brc_chain_flags(const brc_chain *chain);
 BRC_API uint64_t brc_chain_decoded_len(const brc_chain *chain); /* BRC_LEN_VARIES: variable */
 BRC_API uint64_t brc_chain_encoded_len(const brc_chain *chain); /* the same, of stored bytes */
@@ -342,15 +342,15 @@ BRC_API BRC_MUST_USE int brc_chain_write(const brc_chain *chain, brc_buf *out, b
 BRC_API BRC_MUST_USE int brc_scratch_new(brc_scratch **out, brc_error *err);
 BRC_API void brc_scratch_free(brc_scratch *scratch);
 
-/* dst is empty. Decoding gives exactly decoded_len bytes (where that is known) or
- * fails with BRC_ECORRUPT; dst may be fixed memory of that length, and the last
- * codec then writes straight into it. Elements are canonical: C order,
- * little-endian, packed; elements of variable length are each a little-endian
- * uint32 of their bytes and the bytes. */
+/* dst is empty. Decoding gives exactly decoded_len bytes (if that is known) or fails
+ * with BRC_ECORRUPT; dst may be fixed memory of that length, and the last codec then
+ * writes straight into it. Elements are canonical: C order, little-endian, packed;
+ * elements of variable length are each a little-endian uint32 of their bytes and the
+ * bytes. */
 BRC_API BRC_MUST_USE int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch,
                                           brc_span src, brc_buf *dst, brc_error *err);
-/* The same for a caller that looks at the elements in `box` of the chunk alone: dst
- * gets its whole length, and where the codecs can, no more than those are decoded. */
+/* The same for a caller that needs only the elements in `box` of the chunk: dst gets
+ * its whole length, and only those are decoded if the codecs can do that. */
 BRC_API BRC_MUST_USE int brc_chain_decode_box(const brc_chain *chain, brc_scratch *scratch,
                                               brc_span src, const brc_box *box, brc_buf *dst,
                                               brc_error *err);

@@ -477,7 +477,7 @@ START_TEST(B07_wrong_options_of_array_codecs_are_refused)
         { NAMED("numcodecs.astype", "{\"decode_dtype\":\"<i4\"}"),
           "\"encode_dtype\" must be given" },
         { NAMED("numcodecs.fixedscaleoffset", "{\"offset\":0,\"scale\":0,\"dtype\":\"<i4\"}"),
-          "must not be zero" },
+          "neither zero" },
         { "\"numcodecs.packbits\"", "not booleans" },
     };
     char list[300];

@@ -254,12 +254,12 @@ START_TEST(X6_shard_entries_outside_of_the_value_are_refused)
         const char *says;
     } lies[] = {
         { 3, 2, "inner chunk 1 should be 2 bytes at 3" }, /* into the index           */
-        { 4, 2, "outside of the index" },
-        { 36, 2, "outside of the index" },
-        { 1000, 2, "outside of the index" },
-        { 2, UINT64_MAX - 1, "outside of the index" },
-        { UINT64_MAX - 1, 2, "outside of the index" },
-        { UINT64_MAX - 1, UINT64_MAX - 1, "outside of the index" },
+        { 4, 2, "outside its index" },
+        { 36, 2, "outside its index" },
+        { 1000, 2, "outside its index" },
+        { 2, UINT64_MAX - 1, "outside its index" },
+        { UINT64_MAX - 1, 2, "outside its index" },
+        { UINT64_MAX - 1, UINT64_MAX - 1, "outside its index" },
         { UINT64_MAX, 2, "marked as absent in one half" },
         { 2, UINT64_MAX, "marked as absent in one half" },
         { 2, 1, "bytes: the chunk decodes to 1 bytes, not 2" },
