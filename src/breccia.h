@@ -556,6 +556,11 @@ BRC_API BRC_MUST_USE int brc_import_bytes(uint64_t *bytes, brc_session *s, const
  * (.h5), by dest's ending and the format ("zarr3", "zarr2", "zip", "npy", "npz",
  * "netcdf", "netcdf3", "hdf5"). An existing dest is refused. */
 BRC_API BRC_MUST_USE int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *opts, brc_error *err);
+/* Writes the node `path` (NULL: the root) to the descriptor `fd`, which stays open, as
+ * brc_import_stream() reads it: chunks as the arrays' codecs have them. A reader that went
+ * away is BRC_EIO and no SIGPIPE. What was written of a stream that failed is without its
+ * end, so that no reader takes it for whole. `opts` have nothing that a stream could use. */
+BRC_API BRC_MUST_USE int brc_export_stream(brc_session *s, const char *path, int fd, const brc_xfer_opts *opts, brc_error *err);
 
 #ifdef __cplusplus
 }

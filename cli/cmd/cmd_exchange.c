@@ -225,13 +225,18 @@ const struct cli_command cli_command_import = {
                "if it begins with /, or if there is no such file and it does not end like\n"
                "one. From NetCDF and HDF5 come groups, attributes, chunks, fill values and\n"
                "names of dimensions; packed data stays packed. A data set that Zarr cannot\n"
-               "describe makes the import fail; --exclude leaves it out.",
+               "describe makes the import fail; --exclude leaves it out.\n"
+               "SOURCE - is a Zarr v3 hierarchy as a tar stream on standard input; --with\n"
+               "imports what a command writes so (docs/STREAM.md). The command has all the\n"
+               "rights that you have.",
     .examples = "breccia import mnist.brc train-images-idx3-ubyte.gz /train/images\n"
                 "breccia import climate.brc era5.zarr /era5\n"
                 "breccia import climate.brc run.nc /run --exclude /debug\n"
                 "breccia import mnist.brc train.npy test.npy /\n"
                 "breccia import climate.brc t2m.npy /t2m --chunks 24,241,480 "
-                "--compress blosc:zstd:5",
+                "--compress blosc:zstd:5\n"
+                "breccia export old.brc - | breccia import new.brc -\n"
+                "breccia import climate.brc run.grib /run --with './grib2zarr \"$1\"'",
     .options = import_options,
     .min_operands = 2,
     .max_operands = SIZE_MAX,
@@ -248,6 +253,19 @@ static const struct cli_option export_options[] = {
     CLI_OPTIONS_END
 };
 
+/* DEST '-': the stream has standard output for itself. */
+static int export_to_output(struct cli *cli, const char *path, const brc_xfer_opts *opts)
+{
+    if (cli->json)
+        return cli_usage(cli, "--json would write into the stream that DEST '-' asks for");
+    if (isatty(STDOUT_FILENO))
+        return cli_usage(cli, "DEST '-' is a tar stream, and standard output is a terminal: send "
+                              "it to a pipe or a file");
+    CLI_TRY(brc_export_stream(cli->session, path, STDOUT_FILENO, opts, &cli->err));
+    cli_done(cli);
+    return BRC_OK;
+}
+
 static int run_export(struct cli *cli)
 {
     int has_path = cli->args.noperands == 3;
@@ -255,12 +273,11 @@ static int run_export(struct cli *cli)
     const char *dest = cli_operand(cli, has_path ? 2 : 1);
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
 
-    if (strcmp(dest, "-") == 0)
-        return cli_usage(cli, "DEST '-': a stream cannot be written yet: name a file or a "
-                              "directory ('./-' is one of that name)");
     opts.format = cli_value(cli, "format");
     opts.consolidated = cli_has(cli, "consolidated");
     CLI_TRY(cli_open_view(cli));
+    if (strcmp(dest, "-") == 0)
+        return export_to_output(cli, path, &opts);
     CLI_TRY(brc_export(cli->session, path, dest, &opts, &cli->err));
     cli_done(cli);
     cli_say(cli, "exported %s to %s", cli_escaped(cli, path), cli_escaped(cli, dest));
@@ -277,11 +294,13 @@ const struct cli_command cli_command_export = {
                "its ending gives the format: .zarr, or none as in 'v1.2', is a Zarr v3\n"
                "directory, .zip the same in an archive; an unknown ending is an error. With\n"
                "zarr2, DEST may end in .zip too. What Zarr v2, NetCDF (.nc, .nc4) or HDF5\n"
-               "(.h5, .hdf5) cannot describe is an error. netcdf3 is the classic format.",
+               "(.h5, .hdf5) cannot describe is an error. netcdf3 is the classic format.\n"
+               "DEST - is a tar stream of Zarr v3 on standard output.",
     .examples = "breccia export climate.brc /era5 era5.zarr --at v1.0\n"
                 "breccia export climate.brc /era5 era5.zarr.zip --format zarr2\n"
                 "breccia export climate.brc /era5 era5.nc\n"
-                "breccia export mnist.brc /train/images images.npy",
+                "breccia export mnist.brc /train/images images.npy\n"
+                "breccia export climate.brc /era5 - | ssh host breccia import climate.brc - /era5",
     .options = export_options,
     .min_operands = 2,
     .max_operands = 3,

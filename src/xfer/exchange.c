@@ -9,6 +9,7 @@
 #include "foreign/foreign.h"
 #include "source.h"
 #include "stream/stream_fd.h"
+#include "stream/stream_out.h"
 #include "xfer.h"
 
 /* ---- import -------------------------------- */
@@ -318,16 +319,22 @@ static uint64_t bytes_to_export(brc_session *s, const char *path)
     return sum.bytes;
 }
 
+static int check_export_opts(const brc_xfer_opts *opts, brc_error *err)
+{
+    if (opts->chunk || opts->codecs_json || opts->nexclude || opts->with)
+        return brc_fail(err, BRC_EINVAL,
+                        "chunks, codecs, commands and what to leave out are for import: an export "
+                        "is as the array is stored");
+    return BRC_OK;
+}
+
 static int export_checked(brc_session *s, const char *path, const char *dest,
                           const brc_xfer_opts *opts, brc_error *err)
 {
     const brc_format *format;
     char *node;
 
-    if (opts->chunk || opts->codecs_json || opts->nexclude)
-        return brc_fail(err, BRC_EINVAL,
-                        "chunks, codecs and what to leave out are for import: an export is as "
-                        "the array is stored");
+    BRC_TRY(check_export_opts(opts, err));
     BRC_TRY(brc_format_of_dest(&format, dest, opts->format, err));
     if (opts->consolidated && !format->consolidates)
         return brc_fail(err, BRC_EINVAL, "consolidated metadata is for Zarr: %s is not", dest);
@@ -355,5 +362,38 @@ int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfe
     BRC_TRY(brc_dup_n(&place, dest, len, err));
     int rc = export_checked(s, path, place, &opts, err);
     free(place);
+    return rc;
+}
+
+static int export_stream(brc_session *s, const char *node, int fd, brc_error *err)
+{
+    breccia *repo = brc_session_repo(s);
+    brc_stream_fd sink;
+    brc_tar_out *tar;
+    BRC_TRY(brc_stream_fd_create(&tar, &sink, repo, fd, "the stream", err));
+    brc_task task = brc_task_begin(repo, "export", bytes_to_export(s, node));
+    int rc = brc_stream_export(s, node, tar, 0, err);
+    brc_task_end(repo, &task, rc);
+    brc_tar_out_free(tar);
+    return rc;
+}
+
+int brc_export_stream(brc_session *s, const char *path, int fd, const brc_xfer_opts *given,
+                      brc_error *err)
+{
+    brc_xfer_opts opts;
+    char *node;
+
+    if (!s || fd < 0)
+        return brc_fail(err, BRC_EINVAL, "a session and a descriptor are needed");
+    take_opts(&opts, given);
+    BRC_TRY(check_export_opts(&opts, err));
+    if (opts.consolidated || (opts.format && strcmp(opts.format, "zarr3") != 0))
+        return brc_fail(err, BRC_EINVAL,
+                        "a stream is one of Zarr v3 without consolidated metadata: other formats "
+                        "are written to files");
+    BRC_TRY(given_path(&node, path ? path : "/", err));
+    int rc = export_stream(s, node, fd, err);
+    free(node);
     return rc;
 }

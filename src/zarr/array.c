@@ -12,12 +12,24 @@
 
 /* ---- keeping up with the session -------------------------------- */
 
+static int array_open_meta(brc_meta *meta, const brc_array *a, const brc_json *doc, brc_error *err)
+{
+    const brc_registry *reg = a->session->repo->registry;
+    brc_json *plain;
+    if (!a->plain)
+        return brc_meta_open(meta, reg, doc, err);
+    BRC_TRY(brc_meta_plain_doc(&plain, reg, doc, err));
+    int rc = brc_meta_open(meta, reg, plain, err);
+    brc_json_free(plain);
+    return rc;
+}
+
 static int array_read_meta(brc_array *a, brc_error *err)
 {
     brc_json *doc;
     brc_meta meta;
     BRC_TRY(brc_entry_doc(brc_array_store(a), &a->entry, &doc, err));
-    int rc = brc_meta_open(&meta, a->session->repo->registry, doc, err);
+    int rc = array_open_meta(&meta, a, doc, err);
     brc_json_free(doc);
     if (rc == BRC_OK) {
         rc = brc_opaque_settle(brc_array_store(a), &meta, &a->entry.map,
@@ -80,13 +92,14 @@ int brc_array_sync(brc_array *a, brc_error *err)
     return BRC_OK;
 }
 
-int brc_array_open(brc_array **out, brc_session *s, const char *path, brc_error *err)
+static int open_array(brc_array **out, brc_session *s, const char *path, int plain, brc_error *err)
 {
     void *p;
     brc_buf normal = BRC_BUF_INIT;
     *out = NULL;
     BRC_TRY(brc_new(&p, sizeof(brc_array), err));
     brc_array *a = p;
+    a->plain = plain;
     a->session = brc_session_ref(s);
     int rc = brc_path_normal(&normal, path, err);
     if (rc == BRC_OK)
@@ -101,6 +114,16 @@ int brc_array_open(brc_array **out, brc_session *s, const char *path, brc_error 
     else
         *out = a;
     return rc;
+}
+
+int brc_array_open(brc_array **out, brc_session *s, const char *path, brc_error *err)
+{
+    return open_array(out, s, path, 0, err);
+}
+
+int brc_array_open_plain(brc_array **out, brc_session *s, const char *path, brc_error *err)
+{
+    return open_array(out, s, path, 1, err);
 }
 
 void brc_array_free(brc_array *a)

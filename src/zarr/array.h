@@ -14,6 +14,7 @@ struct brc_array {
     int row_has_chunks;
     brc_meta meta;
     brc_oid meta_doc;  /* the document that `meta` was read from                  */
+    int plain;         /* `meta` is of the decoded chunks: see brc_array_open_plain() */
     brc_array_info info;
     uint64_t version, changes; /* when entry and row were read                    */
     int is_read;

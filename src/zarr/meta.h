@@ -124,6 +124,9 @@ BRC_MUST_USE int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_
  * for. */
 BRC_MUST_USE int brc_meta_default_codecs(brc_buf *out, const brc_dtype *type, brc_error *err);
 BRC_MUST_USE int brc_meta_new_group(brc_json **out, const char *attrs_json, brc_error *err);
+/* An array's document as its decoded chunks have it: the chunks that are stored, inner ones
+ * of shards too, with the plain codecs. BRC_EUNSUPPORTED where they cannot be decoded. */
+BRC_MUST_USE int brc_meta_plain_doc(brc_json **out, const brc_registry *reg, const brc_json *doc, brc_error *err);
 /* The document with a regular grid of such chunks. */
 BRC_MUST_USE int brc_meta_set_chunks(brc_json *doc, int ndim, const uint64_t *chunk, brc_error *err);
 /* The document with another shape, or other codecs (in their full form). A change of

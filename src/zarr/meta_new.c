@@ -237,6 +237,38 @@ int brc_meta_set_chunks(brc_json *doc, int ndim, const uint64_t *chunk, brc_erro
                         new_named("regular", "chunk_shape", new_shape(ndim, chunk)), err);
 }
 
+static int make_plain(brc_json *doc, const brc_meta *meta, brc_error *err)
+{
+    brc_buf codecs = BRC_BUF_INIT;
+    int rc = brc_meta_must_encode(meta, err);
+    if (rc == BRC_OK && meta->nlevels > 0)
+        rc = brc_meta_set_chunks(doc, meta->ndim, meta->grid.chunk, err);
+    if (rc == BRC_OK)
+        rc = brc_meta_plain_codecs(&codecs, meta->type, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_terminate(&codecs, err);
+    if (rc == BRC_OK)
+        rc = set_parsed(doc, "codecs", (const char *)codecs.data, err);
+    brc_buf_dispose(&codecs);
+    return rc;
+}
+
+int brc_meta_plain_doc(brc_json **out, const brc_registry *reg, const brc_json *doc, brc_error *err)
+{
+    brc_meta meta;
+    *out = NULL;
+    BRC_TRY(brc_meta_open(&meta, reg, doc, err));
+    int rc = brc_json_clone(out, doc, err);
+    if (rc == BRC_OK)
+        rc = make_plain(*out, &meta, err);
+    brc_meta_dispose(&meta);
+    if (rc < 0) {
+        brc_json_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
 static int new_array_members(brc_json *doc, const brc_array_spec *spec, const brc_dtype *type,
                              brc_json **dtype_json, brc_error *err)
 {

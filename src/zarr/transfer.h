@@ -60,6 +60,10 @@ typedef struct brc_element_source {
  * handle's budget of memory, reading while others are encoded. One transaction. */
 BRC_MUST_USE int brc_array_write_stream(brc_array *a, const brc_sel *sel, const brc_element_source *source, brc_error *err);
 
+/* The array as brc_meta_plain_doc() says: what brc_array_get_stored() hands out of it are its
+ * chunks decoded, those of shards singly. To be read alone. */
+BRC_MUST_USE int brc_array_open_plain(brc_array **out, brc_session *s, const char *path, brc_error *err);
+
 /* "c/0/1", by the array's chunk key encoding. */
 BRC_MUST_USE int brc_chunk_key_format(const brc_array *a, const uint64_t *index, brc_buf *out, brc_error *err);
 /* 1 and the index where `key` is a chunk key of this array (right rank, no leading

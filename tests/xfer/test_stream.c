@@ -8,6 +8,7 @@
 #include "../../src/base/file.h"
 #include "../../src/breccia.h"
 #include "../../src/xfer/stream/stream_in.h"
+#include "../../src/xfer/stream/stream_out.h"
 #include "../kit/exchange_kit.h"
 #include "../kit/tar_kit.h"
 
@@ -21,6 +22,8 @@ Suite *stream_suite(void);
     "\"chunk_key_encoding\":{\"name\":\"default\",\"configuration\":{\"separator\":\"/\"}},"       \
     "\"fill_value\":0,\"codecs\":" codecs "}"
 #define ARRAY ARRAY_OF("[4,5]", "[2,3]", "[{\"name\":\"bytes\"}]")
+
+#define LITTLE "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 
 static exchange_kit kit;
 static brc_buf tar;
@@ -213,6 +216,178 @@ START_TEST(progress_has_the_total)
 }
 END_TEST
 
+static void commit_to(brc_oid *root, brc_session *s, breccia *repo)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    const brc_commit *commit;
+    brc_iter *log;
+    brc_oid id;
+    opts.message = "m";
+    int rc = brc_session_commit(&id, s, &opts, &kit.err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+    OK(brc_log(&log, repo, NULL, NULL, &kit.err));
+    ck_assert_int_eq(brc_log_next(log, &commit, &kit.err), 1);
+    *root = commit->root;
+    brc_iter_free(log);
+}
+
+static void make_array(const char *path, const char *dtype, const char *codecs, const char *keys,
+                       int sharded)
+{
+    static const uint64_t shape[2] = { 30, 17 }, chunk[2] = { 4, 3 }, shard[2] = { 8, 9 };
+    static const char *const texts[] = { "one", "", "grün" };
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    brc_array *a;
+    brc_sel part;
+    uint8_t bytes[30 * 17 * 8];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(i * 7 % 61);
+    spec.ndim = 2;
+    spec.shape = shape;
+    spec.chunk = chunk;
+    spec.shard = sharded ? shard : NULL;
+    spec.dtype = dtype;
+    spec.codecs_json = codecs;
+    spec.chunk_key_encoding = keys;
+    spec.attrs_json = "{\"units\":\"K\"}";
+    OK(brc_array_create(&a, kit.session, path, &spec, &kit.err));
+    OK(brc_sel_parse(&part, a, "3:22,:11", &kit.err)); /* some chunks are absent */
+    if (strcmp(dtype, "string") == 0) {
+        brc_buf elements = BRC_BUF_INIT;
+        for (size_t i = 0; i < 19 * 11; i++) {
+            uint8_t len[4] = { (uint8_t)strlen(texts[i % 3]), 0, 0, 0 };
+            OK(brc_buf_append(&elements, len, 4, NULL));
+            OK(brc_buf_text(&elements, texts[i % 3], NULL));
+        }
+        OK(brc_array_write(a, &part, elements.data, elements.len, &kit.err));
+        brc_buf_dispose(&elements);
+    } else {
+        OK(brc_array_write(a, &part, bytes, 19 * 11 * brc_array_describe(a)->item_size, &kit.err));
+    }
+    brc_array_free(a);
+}
+
+/* Through a pipe, from one repository into another: the same snapshot. */
+static void round_trip(const char *path, brc_oid *root)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    breccia *repo;
+    brc_session *s;
+    char file[600];
+    snprintf(file, sizeof(file), "%s", exchange_path(&kit, "out.tar"));
+    FILE *f = fopen(file, "w+");
+    OK(brc_export_stream(kit.session, path, fileno(f), NULL, &kit.err));
+    rewind(f);
+    remove(exchange_path(&kit, "copy.brc"));
+    opts.flags = BRC_OPEN_CREATE;
+    OK(brc_open(&repo, exchange_path(&kit, "copy.brc"), &opts, &kit.err));
+    OK(brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &kit.err));
+    int rc = brc_import_stream(s, fileno(f), path, NULL, &kit.err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+    commit_to(root, s, repo);
+    brc_session_free(s);
+    brc_free(repo);
+    fclose(f);
+}
+
+START_TEST(an_export_comes_in_as_the_same_snapshot)
+{
+    brc_oid root, copy;
+    brc_array *a;
+    make_array("/plain", "float32", NULL, "default", 0);
+    make_array("/g/dots", "int16", NULL, "v2", 0);
+    make_array("/g/shards", "int16", NULL, "default", 1);
+    make_array("/grün/text", "string", NULL, "default", 0);
+    make_array("/g/raw", "uint8", "[{\"name\":\"bytes\"}]", "default", 0);
+    make_array("/mixed", "int32", LITTLE "]", "default", 0);
+    OK(brc_group_create(kit.session, "/empty", "{\"a\":[1,2]}", &kit.err));
+    OK(brc_array_open(&a, kit.session, "/mixed", &kit.err)); /* stored otherwise than it says */
+    OK(brc_array_set_codecs(a, LITTLE ",{\"name\":\"zstd\"}]", 0, &kit.err));
+    brc_array_free(a);
+    commit_to(&root, kit.session, kit.repo);
+    round_trip(NULL, &copy);
+    ck_assert_mem_eq(root.bytes, copy.bytes, sizeof(root.bytes));
+}
+END_TEST
+
+START_TEST(an_export_has_documents_first_and_no_rest)
+{
+    brc_tar_member member;
+    brc_tar_in *in;
+    int chunks = 0, docs = 0, rc;
+    make_array("/b/x", "uint8", NULL, "default", 0);
+    make_array("/a", "uint8", NULL, "default", 0);
+    FILE *f = fopen(exchange_path(&kit, "out.tar"), "w+");
+    OK(brc_export_stream(kit.session, "/", fileno(f), NULL, &kit.err));
+    rewind(f);
+    OK(brc_tar_in_open_fd(&in, fileno(f), "it", &kit.err));
+    while ((rc = brc_tar_next(in, &member, &kit.err)) > 0) {
+        int is_doc = strstr(member.name, "zarr.json") != NULL;
+        ck_assert(!is_doc || chunks == 0);
+        docs += is_doc;
+        chunks += !is_doc;
+    }
+    ck_assert_int_eq(rc, 0);
+    ck_assert_int_eq(docs, 4);
+    ck_assert_int_gt(chunks, 4);
+    brc_tar_in_free(in);
+    fclose(f);
+}
+END_TEST
+
+START_TEST(a_reader_that_leaves_an_export_is_an_error)
+{
+    int fds[2];
+    make_array("/a", "float64", LITTLE "]", "default", 0);
+    ck_assert_int_eq(pipe(fds), 0);
+    close(fds[0]);
+    ck_assert_int_eq(brc_export_stream(kit.session, NULL, fds[1], NULL, &kit.err), BRC_EIO);
+    ck_assert_ptr_nonnull(strstr(kit.err.message, "the stream"));
+    close(fds[1]);
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    opts.format = "npy";
+    ck_assert_int_eq(brc_export_stream(kit.session, NULL, 1, &opts, &kit.err), BRC_EINVAL);
+    ck_assert_int_eq(brc_export_stream(kit.session, "/none", 1, NULL, &kit.err), BRC_ENOTFOUND);
+}
+END_TEST
+
+/* Decoded: chunks of shards one by one, whatever codecs the array has. */
+START_TEST(transport_is_decoded)
+{
+    brc_buf stream = BRC_BUF_INIT, bytes = BRC_BUF_INIT;
+    brc_tar_sink sink = tar_kit_sink(&stream);
+    brc_tar_member member;
+    brc_tar_out *out;
+    brc_tar_in *in;
+    int rc, chunks = 0;
+    make_array("/s", "int16", NULL, "default", 1);
+    OK(brc_tar_out_open(&out, &sink, "it", &kit.err));
+    rc = brc_stream_export(kit.session, "/s", out, 1, &kit.err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+    brc_tar_out_free(out);
+    tar_kit_bytes rest = { stream.data, stream.len, 0 };
+    brc_tar_source source = tar_kit_source(&rest);
+    OK(brc_tar_in_open(&in, &source, "it", &kit.err));
+    while ((rc = brc_tar_next(in, &member, &kit.err)) > 0) {
+        bytes.len = 0;
+        OK(brc_tar_read(in, 1 << 20, &bytes, &kit.err));
+        if (strcmp(member.name, "zarr.json") == 0) {
+            OK(brc_buf_terminate(&bytes, NULL));
+            ck_assert_ptr_nonnull(strstr((char *)bytes.data, "breccia_export"));
+            ck_assert_ptr_nonnull(strstr((char *)bytes.data, "sharding_indexed"));
+        } else {
+            ck_assert_uint_eq(bytes.len, 4 * 3 * 2);
+            chunks++;
+        }
+    }
+    ck_assert_int_eq(rc, 0);
+    ck_assert_int_eq(chunks, 6 * 4);
+    brc_tar_in_free(in);
+    brc_buf_dispose(&bytes);
+    brc_buf_dispose(&stream);
+}
+END_TEST
+
 /* ---- hostile streams ----------------------------------------------------------------- */
 
 START_TEST(what_contradicts_itself_is_refused)
@@ -381,6 +556,10 @@ Suite *stream_suite(void)
     tcase_add_test(good, nodes_are_left_out);
     tcase_add_test(good, chunks_are_encoded_anew);
     tcase_add_test(good, progress_has_the_total);
+    tcase_add_test(good, an_export_comes_in_as_the_same_snapshot);
+    tcase_add_test(good, an_export_has_documents_first_and_no_rest);
+    tcase_add_test(good, a_reader_that_leaves_an_export_is_an_error);
+    tcase_add_test(good, transport_is_decoded);
     tcase_add_test(hostile, what_contradicts_itself_is_refused);
     tcase_add_test(hostile, what_belongs_nowhere_is_refused);
     tcase_add_test(hostile, chunks_come_behind_their_documents);

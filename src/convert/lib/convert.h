@@ -106,10 +106,6 @@ typedef struct brc_node_out {
     size_t number;      /* its place in the walk, from 0                                 */
 } brc_node_out;
 
-/* In an array's document of an export's stream: {"must_understand": false, "codecs": [...]},
- * its codecs in the repository. */
-#define BRC_EXPORT_NOTE "breccia_export"
-
 /* All nodes, each before what is in it, as the stream has them. */
 size_t brc_convert_nodes(const brc_convert *c);
 const brc_node_out *brc_convert_node(const brc_convert *c, size_t i);

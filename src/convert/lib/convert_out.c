@@ -4,6 +4,7 @@
 
 #include "../../base/node_path.h"
 #include "../../codec/chain.h"
+#include "../../xfer/foreign/protocol.h"
 #include "chunk_boxes.h"
 #include "convert_run.h"
 

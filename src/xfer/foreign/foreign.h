@@ -37,6 +37,10 @@ BRC_MUST_USE int brc_foreign_import(const brc_foreign *what, const char *path, b
 /* The decoded bytes that it will bring; 1 as above. */
 BRC_MUST_USE int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc_error *err);
 
+/* Has the converter write the node `path` as what->file, which is not there yet: under a
+ * temporary name beside it, that becomes its own when all is well. */
+BRC_MUST_USE int brc_foreign_export(const brc_foreign *what, const char *path, int classic, brc_error *err);
+
 /* Where this build looks for converters when it is installed. */
 const char *brc_libexec_default(void);
 

@@ -1,6 +1,7 @@
 /*
  * What a converter (src/convert) tells the program that started it: its exit status, and
- * on standard error one sentence, which is the error's message.
+ * on standard error one sentence, which is the error's message. An import that
+ * ends well says there "excluded PATH", a line for each node of the file that was left out.
  */
 #ifndef BRC_XFER_FOREIGN_PROTOCOL_H
 #define BRC_XFER_FOREIGN_PROTOCOL_H
@@ -13,6 +14,10 @@ enum {
                                   else has been written, on neither stream              */
     BRC_STATUS_ERROR = 64      /* and as much more as the code is below 0: 65 is BRC_EINVAL */
 };
+
+/* In an array's document of an export's stream: {"must_understand": false, "codecs": [...]},
+ * its codecs in the repository. */
+#define BRC_EXPORT_NOTE "breccia_export"
 
 static inline int brc_status_of_code(int code)
 {
