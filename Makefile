@@ -47,7 +47,6 @@ PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
 LATE_LIBS  = $(eval LATE_LIBS := $$(shell pkg-config --libs $(LATE_PACKAGES)) -lhdf5_hl)$(LATE_LIBS)
 SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
-SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
 CHECK_LIBS = $(eval CHECK_LIBS := $$(shell pkg-config --libs check))$(CHECK_LIBS)
 
 COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pthread \

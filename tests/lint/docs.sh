@@ -1,6 +1,7 @@
 #!/bin/sh
 # Paths between backticks in README.md and docs/ exist. `src/base/*.h` needs one
 # match; a name with <...> or NAME in it stands for many and is not looked up.
+# And each file of the code has one row in the tables of docs/ARCHITECTURE.md.
 for page in README.md docs/*.md docs/*/*.md; do
     [ -f "$page" ] || continue
     awk '{
@@ -17,4 +18,15 @@ for page in README.md docs/*.md docs/*/*.md; do
             break
         done
     done
+done
+
+map=docs/ARCHITECTURE.md
+[ -f $map ] || exit 0
+rows=$(mktemp) || exit 1
+trap 'rm -f "$rows"' EXIT
+sed -n 's/^| \(`[^|]*`\) |.*/\1/p' $map | tr ',' '\n' | tr -d '` ' | sort >"$rows"
+find src codecs cli schema -type f -name '*.[chs]*' | sort | comm -13 "$rows" - |
+    sed 's/$/:1: has no row in docs\/ARCHITECTURE.md/'
+uniq -d "$rows" | while read -r path; do
+    echo "$map:$(grep -nF "\`$path\`" $map | tail -n 1 | cut -d: -f1): $path has another row"
 done

@@ -12,6 +12,11 @@ BEGIN {
     home["pthread.h"] = "src/base/"
     home["netcdf.h"] = home["hdf5.h"] = home["hdf5_hl.h"] = "src/xfer/ src/convert/"
     home["archive.h"] = home["archive_entry.h"] = "src/xfer/tar/"
+    home["zip.h"] = "src/xfer/zip_archive.h"
+    home["zlib.h"] = "codecs/ src/xfer/gzip_input.c"
+    home["zstd.h"] = home["blosc.h"] = home["lz4.h"] = home["lzma.h"] = home["bzlib.h"] = "codecs/"
+    home["spawn.h"] = "src/xfer/foreign/"
+    home["seccomp.h"] = "src/convert/lib/"
     home["dlfcn.h"] = "src/codec/plugin_file.c src/xfer/container/late_library.c"
 }
 
