@@ -324,6 +324,8 @@ INSTALLED   = $(BIN_DIR)/breccia $(addprefix $(INCLUDE_DIR)/,$(notdir $(PUBLIC))
               $(addprefix $(LIB_DIR)/libbreccia,.a .so .so.$(SO_MAJOR) .so.$(VERSION)) \
               $(LIB_DIR)/pkgconfig/breccia.pc
 
+# Debian's libarchive.pc names libraries that only a static libarchive needs, and which are not
+# installed with it.
 install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 	install -d $(BIN_DIR) $(INCLUDE_DIR) $(LIB_DIR)/pkgconfig
 	install -m 755 build/breccia $(BIN_DIR)
@@ -334,9 +336,9 @@ install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 	ln -sf libbreccia.so.$(SO_MAJOR) $(LIB_DIR)/libbreccia.so
 	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' \
 	    'Name: breccia' 'Description: Versioned Zarr arrays in one SQLite file' \
-	    'Version: $(VERSION)' 'Requires.private: $(strip $(PACKAGES))' \
+	    'Version: $(VERSION)' 'Requires.private: $(strip $(filter-out libarchive,$(PACKAGES)))' \
 	    'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lbreccia' \
-	    'Libs.private: $(strip $(BZ2_LIBS)) -pthread -lm -ldl' >$(LIB_DIR)/pkgconfig/breccia.pc
+	    'Libs.private: -larchive $(strip $(BZ2_LIBS)) -pthread -lm -ldl' >$(LIB_DIR)/pkgconfig/breccia.pc
 
 uninstall: ## removes what install put there
 	rm -f $(INSTALLED)

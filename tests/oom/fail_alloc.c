@@ -23,6 +23,7 @@ EXPORT void *memalign(size_t alignment, size_t size);
 
 static atomic_long alloc_left, alloc_failed, alloc_live;
 static atomic_int alloc_armed, alloc_forever;
+static _Atomic(const void *) alloc_asker;
 
 void fail_alloc_start(long n, int forever)
 {
@@ -38,19 +39,25 @@ long fail_alloc_stop(void)
     return atomic_load(&alloc_failed);
 }
 
+const void *fail_alloc_asker(void)
+{
+    return atomic_load(&alloc_asker);
+}
+
 long fail_alloc_live(void)
 {
     return atomic_load(&alloc_live);
 }
 
-static int alloc_fails(void)
+static int alloc_fails(const void *asker)
 {
     if (!atomic_load_explicit(&alloc_armed, memory_order_relaxed))
         return 0;
     long left = atomic_fetch_sub(&alloc_left, 1);
     if (left > 1 || (left < 1 && !atomic_load(&alloc_forever)))
         return 0;
-    atomic_fetch_add(&alloc_failed, 1);
+    if (atomic_fetch_add(&alloc_failed, 1) == 0)
+        atomic_store(&alloc_asker, asker);
     errno = ENOMEM;
     return 1;
 }
@@ -64,19 +71,19 @@ static void *alloc_count(void *memory)
 
 EXPORT void *malloc(size_t size)
 {
-    return alloc_fails() ? NULL : alloc_count(__libc_malloc(size));
+    return alloc_fails(__builtin_return_address(0)) ? NULL : alloc_count(__libc_malloc(size));
 }
 
 EXPORT void *calloc(size_t n, size_t size)
 {
-    return alloc_fails() ? NULL : alloc_count(__libc_calloc(n, size));
+    return alloc_fails(__builtin_return_address(0)) ? NULL : alloc_count(__libc_calloc(n, size));
 }
 
 EXPORT void *realloc(void *old, size_t size)
 {
     if (old == NULL)
         return malloc(size);
-    if (size > 0 && alloc_fails())
+    if (size > 0 && alloc_fails(__builtin_return_address(0)))
         return NULL;
     void *memory = __libc_realloc(old, size);
     if (memory == NULL && size == 0)
@@ -86,7 +93,9 @@ EXPORT void *realloc(void *old, size_t size)
 
 EXPORT void *memalign(size_t alignment, size_t size)
 {
-    return alloc_fails() ? NULL : alloc_count(__libc_memalign(alignment, size));
+    if (alloc_fails(__builtin_return_address(0)))
+        return NULL;
+    return alloc_count(__libc_memalign(alignment, size));
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)

@@ -7,6 +7,8 @@
 void fail_alloc_start(long n, int forever);
 /* Stops failing; how many did. */
 long fail_alloc_stop(void);
+/* The code that asked for the first of those. */
+const void *fail_alloc_asker(void);
 /* Allocations that were not released yet. */
 long fail_alloc_live(void);
 

@@ -7,6 +7,7 @@
  *   oom             all scenarios
  *   oom NAME [N]    one, and there only the n-th allocation
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,6 +191,15 @@ static void go_on(oom_run *r, int i)
         complain(r, i, "doing it again gave something else");
 }
 
+/* libzip forgets one piece of memory, the context of a checksum, where the source around it
+ * cannot be had (zip_source_crc_create of 1.7). That is not ours to release. */
+static int is_forgotten_by_libzip(long leaked)
+{
+    Dl_info asker;
+    return leaked == 1 && dladdr(fail_alloc_asker(), &asker) != 0 &&
+           strstr(asker.dli_fname, "/libzip.so") != NULL;
+}
+
 /* 1: the n-th allocation is not reached any more. */
 static int run_failing(oom_run *r)
 {
@@ -210,9 +220,10 @@ static int run_failing(oom_run *r)
     if (rc < 0 && !r->forever)
         go_on(r, i);
     oom_close(&r->state);
-    if (fail_alloc_live() != live) {
+    long leaked = fail_alloc_live() - live;
+    if (leaked != 0 && !(failed > 0 && is_forgotten_by_libzip(leaked))) {
         char text[64];
-        snprintf(text, sizeof(text), "%ld allocations leak", fail_alloc_live() - live);
+        snprintf(text, sizeof(text), "%ld allocations leak", leaked);
         complain(r, i, text);
     }
     if ((rc == BRC_OK || r->forever) && digest_file(&r->state) != r->digests[i])
