@@ -66,8 +66,9 @@ typedef struct brc_read_ops {
     void (*name)(void *ctx, const brc_read_item *item, brc_error *err);
 } brc_read_ops;
 
-/* Within a transaction of the store of either kind. The error is that of the first item
- * that failed, whatever the threads did. Calls on one pipe do not nest. */
+/* Within a transaction of the store of either kind. The error is that of the first item that
+ * failed, whatever the threads did. Calls on one pipe do not nest, but may be made from list()
+ * of a write. */
 BRC_MUST_USE int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops,
                                brc_error *err);
 

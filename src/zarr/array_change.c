@@ -4,6 +4,7 @@
 
 #include "../base/alloc.h"
 #include "../base/arena.h"
+#include "../nd/slabs.h"
 #include "array.h"
 
 /* ---- shape -------------------------------- */
@@ -237,8 +238,6 @@ int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, s
 
 /* ---- as it was -------------------------------- */
 
-#define RESTORE_BYTES ((uint64_t)64 << 20)
-
 static int check_same_form(const brc_array *a, const brc_array *then, const brc_sel *sel,
                            brc_error *err)
 {
@@ -252,7 +251,6 @@ static int check_same_form(const brc_array *a, const brc_array *then, const brc_
     return rc;
 }
 
-/* Elements of variable length go in slabs of one row of chunks. */
 static int copy_slab(brc_array *to, brc_array *from, const brc_sel *sel, brc_buf *memory,
                      brc_error *err)
 {
@@ -261,40 +259,17 @@ static int copy_slab(brc_array *to, brc_array *from, const brc_sel *sel, brc_buf
     return brc_array_write(to, sel, memory->data, memory->len, err);
 }
 
-/* Rows of one slab: as many whole rows of chunks as fit the budget. */
-static int slab_rows(const brc_array *to, const brc_sel *sel, uint64_t *rows, brc_error *err)
-{
-    uint64_t bytes, chunk = to->meta.grid.chunk[0];
-    if (!brc_shape_bytes(sel->ndim - 1, sel->count + 1, brc_array_unit(to), &bytes) ||
-        bytes > SIZE_MAX / 2)
-        return brc_fail(err, BRC_ELIMIT, "%s: one row of the region is too large", to->path);
-    *rows = RESTORE_BYTES / (bytes > 0 ? bytes : 1);
-    *rows = *rows < chunk ? chunk : *rows / chunk * chunk;
-    return BRC_OK;
-}
-
 int brc_array_copy_region(brc_array *to, brc_array *from, const brc_sel *sel, brc_error *err)
 {
-    brc_sel part, all;
+    brc_sel all;
+    brc_slabs slabs;
     brc_buf memory = BRC_BUF_INIT;
-    uint64_t step = 1;
     int rc = BRC_OK;
     brc_sel_all(&all, to);
-    part = sel != NULL ? *sel : all;
-    if (brc_sel_count(&part) == 0)
-        return BRC_OK;
-    if (part.ndim == 0) {
-        rc = copy_slab(to, from, &part, &memory, err);
-        goto done;
-    }
-    const uint64_t rows = part.count[0], start = part.start[0];
-    BRC_GO(slab_rows(to, &part, &step, err));
-    for (uint64_t row = 0; row < rows; row += step) {
-        part.start[0] = start + row * part.step[0];
-        part.count[0] = rows - row < step ? rows - row : step;
-        BRC_GO(copy_slab(to, from, &part, &memory, err));
-    }
-done:
+    brc_slabs_start(&slabs, sel != NULL ? sel : &all, to->meta.grid.chunk, brc_array_unit(to), 0,
+                    BRC_SLAB_BYTES);
+    while (rc == BRC_OK && brc_slabs_next(&slabs))
+        rc = copy_slab(to, from, &slabs.sel, &memory, err);
     brc_buf_dispose(&memory);
     return rc;
 }

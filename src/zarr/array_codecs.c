@@ -162,8 +162,8 @@ static int recode_chunks(brc_array *a, brc_error *err)
     return rc;
 }
 
-/* The stored chunks get another shape: all elements are read from a copy of the
- * node (which copies no chunk) and written anew. */
+/* The stored chunks get another shape: all elements are taken from a copy of the node (which
+ * copies no chunk) and written anew. */
 static int rechunk_from(brc_array *a, const char *path, brc_error *err)
 {
     brc_array *from;
@@ -174,7 +174,9 @@ static int rechunk_from(brc_array *a, const char *path, brc_error *err)
     if (rc == BRC_OK)
         rc = brc_array_put_entry(a, NULL, &none, err);
     if (rc == BRC_OK)
-        rc = brc_array_copy_region(a, from, NULL, err);
+        rc = brc_meta_is_variable(&from->meta) || from->meta.opaque
+                 ? brc_array_copy_region(a, from, NULL, err)
+                 : brc_array_recut(a, from, err);
     brc_array_free(from);
     return rc;
 }

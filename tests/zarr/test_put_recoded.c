@@ -242,6 +242,36 @@ START_TEST(chunks_that_are_cut_otherwise_are_what_writing_gives)
 }
 END_TEST
 
+static const struct {
+    const char *before, *after;
+} rewritten[] = {
+    { LITTLE, SHARD("[3,4]", LITTLE "," ZSTD) },
+    { SHARD("[3,4]", BIG), SHARD("[2,2]", LITTLE "," GZIP) },
+    { SHARD("[2,2]", LITTLE "," ZSTD), BIG "," GZIP },
+};
+
+/* Where the chunks that are stored change with the codecs, they are cut anew. */
+START_TEST(codecs_that_cut_otherwise_leave_what_writing_gives)
+{
+    trial t;
+    char before[1024], after[1024], codecs[512];
+    const int n = _i / 2;
+    snprintf(before, sizeof(before), INTS(REGULAR("[6,8]"), "%s"), rewritten[n].before);
+    snprintf(after, sizeof(after), INTS(REGULAR("[6,8]"), "%s"), rewritten[n].after);
+    snprintf(codecs, sizeof(codecs), "[%s]", rewritten[n].after);
+    trial_start(&t, before, after);
+    if (_i % 2 == 1)
+        t.kit.repo->pipe.memory = 128;
+    ck_assert_msg(brc_array_set_codecs(t.from, codecs, 1, &t.kit.err) == BRC_OK, "%s",
+                  t.kit.err.message);
+    brc_array *to = t.to;
+    t.to = t.from;
+    check_same(&t);
+    t.to = to;
+    trial_stop(&t);
+}
+END_TEST
+
 START_TEST(what_lies_outside_the_array_becomes_the_fill_value)
 {
     trial t;
@@ -315,6 +345,7 @@ Suite *put_recoded_suite(void)
     TCase *other = tcase_create("other grid");
     tcase_add_loop_test(other, chunks_that_are_cut_otherwise_are_what_writing_gives, 0,
                         6 * OTHER_GRID);
+    tcase_add_loop_test(other, codecs_that_cut_otherwise_leave_what_writing_gives, 0, 6);
     suite_add_tcase(s, other);
     TCase *wrong = tcase_create("wrong");
     tcase_add_test(wrong, a_damaged_chunk_is_named_and_nothing_is_kept);
