@@ -6,6 +6,7 @@
 #   WERROR=1      warnings are errors
 #   TEST=NAME     one suite of the C tests, or `cli`
 #   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   of `make mutants`: a sample, again, of files, at once
+#   FLIPS=N, SEED=N   of `make flips`
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, JOBS at a time
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
@@ -94,7 +95,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom mutants kit bench demo conformance interop lint objects \
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips mutants kit bench demo conformance interop lint objects \
         install uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
@@ -278,6 +279,11 @@ fuzz: ## fuzzes every parser, or FUZZ=NAME; SECONDS each (60), JOBS at a time (2
 	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(SECONDS)' JOBS='$(JOBS)' sh tests/fuzz/run build/fuzz
 fuzz-programs: $(HARNESSES:%=$(OUT)/fuzz_%)
 $(OUT)/fuzz_%: $(OBJ)/fuzz FORCE; $(publish)
+
+# CI runs a few of these among the tests.
+flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports damaged files: FLIPS of each kind (20000), SEED
+	@CK_RUN_CASE=damage BRECCIA_FLIPS='$(or $(FLIPS),20000)' BRECCIA_SEED='$(or $(SEED),1)' \
+	    $(OUT)/tests/run hdf5_files
 
 mutants: ## puts faults into a copy of the sources, one by one, and sees whether the tests notice
 	@CC='$(CC)' MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \

@@ -11,6 +11,7 @@
 
 #include "../../src/base/file.h"
 #include "../../src/base/json.h"
+#include "converters.h"
 #include "folder.h"
 
 void exchange_folder_start(exchange_kit *kit)
@@ -24,6 +25,7 @@ void exchange_start(exchange_kit *kit)
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     exchange_folder_start(kit);
     opts.flags = BRC_OPEN_CREATE;
+    opts.libexec = converters_folder();
     int rc = brc_open(&kit->repo, exchange_path(kit, "test.brc"), &opts, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
     rc = brc_session_open(&kit->session, kit->repo, NULL, BRC_SESSION_WRITE, &kit->err);

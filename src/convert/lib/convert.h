@@ -102,7 +102,7 @@ typedef struct brc_node_out {
                            meta->grid.chunk is the edge of chunks, or the longest.       */
     const brc_json *codecs; /* of an array: how it is encoded in its repository, for drivers that
                            compress what was compressed; NULL: not known. The stream's own
-                           codecs, in doc, are other ones: see BRC_EXPORT_NOTE           */
+                           codecs, in doc, are other ones                                */
     size_t number;      /* its place in the walk, from 0                                 */
 } brc_node_out;
 

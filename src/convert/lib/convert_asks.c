@@ -1,7 +1,9 @@
 /* What a driver asks of the run that it is in. */
+#include <stdio.h>
 #include <string.h>
 
 #include "../../base/node_path.h"
+#include "../../xfer/foreign/protocol.h"
 #include "convert_run.h"
 
 const brc_registry *brc_convert_registry(const brc_convert *c)
@@ -55,8 +57,11 @@ int brc_convert_is_excluded(const brc_convert *c, const char *path)
         size_t n = strlen(other);
         while (n > 0 && other[n - 1] == '/')
             n--;
-        if (n > 0 && n == len && memcmp(path, other, n) == 0)
+        if (n > 0 && n == len && memcmp(path, other, n) == 0) {
+            if (c->phase == BRC_CONVERT_DOCS)
+                (void)fprintf(stderr, BRC_SAYS_EXCLUDED "%s\n", path);
             return 1;
+        }
     }
     return 0;
 }

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../codec/registry.h"
-#include "chunk_boxes.h"
+#include "../../codec/chain.h"
+#include "../../nd/chunk_boxes.h"
 #include "convert_run.h"
 
 /* ---- members -------------------------------- */
@@ -125,11 +125,12 @@ typedef struct chunk_writer {
     brc_box_walk boxes;
     uint8_t *data;   /* of a box                               */
     size_t room;
-    brc_buf chunk;   /* one that does not lie there in a piece */
     brc_buf encoded, elements;
-    brc_span *spans; /* elements of variable length, in a box  */
-    size_t spans_cap;
+    brc_chunk_cutter cutter;
 } chunk_writer;
+
+/* The libraries cannot be stopped in the middle of a box. */
+#define BOX_BYTES ((uint64_t)4 << 20)
 
 static int put_chunk(chunk_writer *w, const uint64_t *index, brc_span stored, brc_error *err)
 {
@@ -139,8 +140,9 @@ static int put_chunk(chunk_writer *w, const uint64_t *index, brc_span stored, br
 }
 
 /* Canonical bytes of a chunk, which for nearly all types are what travels. */
-static int encode_chunk(chunk_writer *w, const uint64_t *index, brc_span chunk, brc_error *err)
+static int encode_chunk(void *ctx, const uint64_t *index, brc_span chunk, brc_error *err)
 {
+    chunk_writer *w = ctx;
     if (brc_chain_is_identity(w->form->chain))
         return put_chunk(w, index, chunk, err);
     w->encoded.len = 0;
@@ -148,7 +150,7 @@ static int encode_chunk(chunk_writer *w, const uint64_t *index, brc_span chunk, 
     return put_chunk(w, index, (brc_span){ w->encoded.data, w->encoded.len }, err);
 }
 
-static int next_box(chunk_writer *w, brc_sel *box, brc_error *err)
+static int next_read_box(chunk_writer *w, brc_sel *box, brc_error *err)
 {
     if (w->from->next)
         return w->from->next(w->from->ctx, box, err);
@@ -156,87 +158,6 @@ static int next_box(chunk_writer *w, brc_sel *box, brc_error *err)
         return 0;
     *box = w->boxes.box;
     return 1;
-}
-
-/* Whether a chunk's elements lie in the box one behind the other: then nothing is copied. */
-static int lies_in_one_piece(const brc_sel *box, const uint64_t *chunk, const uint64_t *in_box)
-{
-    int k = 0;
-    while (k < box->ndim && chunk[k] == 1)
-        k++;
-    for (k++; k < box->ndim; k++) /* behind the first axis that is longer, all is taken */
-        if (chunk[k] != box->count[k])
-            return 0;
-    for (k = 0; k < box->ndim; k++)
-        if (in_box[k] + chunk[k] > box->count[k])
-            return 0;
-    return 1;
-}
-
-static int cut_fixed(chunk_writer *w, const brc_sel *box, const uint64_t *index, brc_error *err)
-{
-    const uint64_t *shape = w->meta.shape, *chunk = w->meta.grid.chunk;
-    size_t item = w->meta.type->item_size;
-    int64_t from[BRC_MAX_NDIM], to[BRC_MAX_NDIM], at = 0;
-    brc_overlap part;
-
-    if (!brc_overlap_of(&part, box, shape, chunk, index))
-        return BRC_OK;
-    brc_strides_packed(box->ndim, box->count, item, from);
-    for (int i = 0; i < box->ndim; i++)
-        at += (int64_t)part.in_sel[i] * from[i];
-    if (lies_in_one_piece(box, chunk, part.in_sel))
-        return encode_chunk(w, index, (brc_span){ w->data + at, w->form->bytes }, err);
-    w->chunk.len = 0;
-    BRC_TRY(brc_buf_reserve(&w->chunk, w->form->bytes, err));
-    brc_strides_packed(box->ndim, chunk, item, to);
-    if (memcmp(part.count, chunk, (size_t)box->ndim * sizeof(*chunk)) != 0)
-        brc_fill_run(w->chunk.data, w->form->elements, item, w->meta.fill.data);
-    brc_copy_box(box->ndim, part.count, item, w->chunk.data, to, w->data + at, from);
-    return encode_chunk(w, index, (brc_span){ w->chunk.data, w->form->bytes }, err);
-}
-
-static int cut_variable(chunk_writer *w, const brc_sel *box, const uint64_t *index, brc_error *err)
-{
-    const uint64_t *chunk = w->meta.grid.chunk;
-    uint64_t at[BRC_MAX_NDIM] = { 0 };
-    brc_overlap part;
-
-    if (!brc_overlap_of(&part, box, w->meta.shape, chunk, index))
-        return BRC_OK;
-    w->chunk.len = 0;
-    do {
-        uint64_t number = 0;
-        int inside = 1;
-        for (int i = 0; i < box->ndim; i++) {
-            inside &= at[i] < part.count[i];
-            number = number * box->count[i] + part.in_sel[i] + at[i];
-        }
-        brc_span element = { w->meta.fill.data, w->meta.fill.len };
-        if (inside)
-            element = w->spans[number];
-        BRC_TRY(brc_buf_append(&w->chunk, element.data, element.len, err));
-    } while (brc_index_next(box->ndim, at, chunk));
-    return encode_chunk(w, index, (brc_span){ w->chunk.data, w->chunk.len }, err);
-}
-
-/* Every chunk of the box, each of which it holds whole. */
-static int cut_box(chunk_writer *w, const brc_sel *box, brc_error *err)
-{
-    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM], step[BRC_MAX_NDIM] = { 0 };
-    const uint64_t *chunk = w->meta.grid.chunk;
-    for (int i = 0; i < box->ndim; i++) {
-        first[i] = box->start[i] / chunk[i];
-        count[i] = (box->start[i] + box->count[i] - 1) / chunk[i] - first[i] + 1;
-    }
-    do {
-        uint64_t index[BRC_MAX_NDIM];
-        for (int i = 0; i < box->ndim; i++)
-            index[i] = first[i] + step[i];
-        BRC_TRY(brc_meta_is_variable(&w->meta) ? cut_variable(w, box, index, err)
-                                               : cut_fixed(w, box, index, err));
-    } while (brc_index_next(box->ndim, step, count));
-    return BRC_OK;
 }
 
 static int read_fixed_box(chunk_writer *w, const brc_sel *box, brc_error *err)
@@ -255,40 +176,33 @@ static int read_fixed_box(chunk_writer *w, const brc_sel *box, brc_error *err)
     }
     BRC_TRY(w->from->read(w->from->ctx, box, w->data, len, err));
     brc_dtype_native(w->meta.type, w->data, len);
-    return BRC_OK;
+    return brc_chunk_cut(&w->cutter, box, (brc_span){ w->data, len }, err);
 }
 
-static int read_variable_box(chunk_writer *w, const brc_sel *box, brc_error *err)
+static int convert_box(chunk_writer *w, const brc_sel *box, brc_error *err)
 {
-    uint64_t n = brc_shape_count(box->ndim, box->count);
-    size_t need;
-    if (!brc_to_size(n, &need))
-        return brc_fail(err, BRC_ELIMIT, "a chunk has more elements than memory can");
-    BRC_TRY(brc_grow_array((void **)&w->spans, &w->spans_cap, need, sizeof(*w->spans), err));
+    if (!brc_meta_is_variable(&w->meta))
+        return read_fixed_box(w, box, err);
     w->elements.len = 0;
     BRC_TRY(w->from->read_elements(w->from->ctx, box, &w->elements, err));
-    brc_reader in = brc_reader_of(w->elements.data, w->elements.len);
-    for (uint64_t i = 0; i < n; i++) {
-        const uint8_t *start = in.at, *count = brc_read_bytes(&in, 4);
-        size_t len = count ? brc_get_u32le(count) : 0;
-        if (!count || !brc_read_bytes(&in, len))
-            return brc_fail(err, BRC_EINTERNAL, "%s: elements are missing", w->from->label);
-        w->spans[i] = (brc_span){ start, len + 4 };
-    }
-    return BRC_OK;
+    return brc_chunk_cut(&w->cutter, box, (brc_span){ w->elements.data, w->elements.len }, err);
 }
 
 static int convert_elements(chunk_writer *w, brc_error *err)
 {
+    const brc_meta *m = &w->meta;
     brc_sel box;
     int rc;
-    brc_boxes_start(&w->boxes, w->meta.ndim, w->meta.shape, w->meta.grid.chunk,
-                    w->meta.type->item_size);
-    while ((rc = next_box(w, &box, err)) > 0) {
-        BRC_TRY(brc_meta_is_variable(&w->meta) ? read_variable_box(w, &box, err)
-                                               : read_fixed_box(w, &box, err));
-        BRC_TRY(cut_box(w, &box, err));
-    }
+    w->cutter = (brc_chunk_cutter){ .ndim = m->ndim,
+                                    .shape = m->shape,
+                                    .chunk = m->grid.chunk,
+                                    .item = m->type->item_size,
+                                    .fill = { m->fill.data, m->fill.len },
+                                    .ctx = w,
+                                    .put = encode_chunk };
+    brc_boxes_start(&w->boxes, m->ndim, m->shape, m->grid.chunk, m->type->item_size, BOX_BYTES);
+    while ((rc = next_read_box(w, &box, err)) > 0)
+        BRC_TRY(convert_box(w, &box, err));
     return rc;
 }
 
@@ -318,9 +232,8 @@ static int convert_chunks(brc_convert *c, const brc_array_in *from, const brc_js
     rc = from->codecs ? pass_stored(w, err) : convert_elements(w, err);
 done:
     free(w->data);
-    free(w->spans);
+    brc_chunk_cutter_dispose(&w->cutter);
     brc_buf_dispose(&w->key);
-    brc_buf_dispose(&w->chunk);
     brc_buf_dispose(&w->encoded);
     brc_buf_dispose(&w->elements);
     brc_meta_dispose(&w->meta);

@@ -5,7 +5,6 @@
 #include "../../base/node_path.h"
 #include "../../codec/chain.h"
 #include "../../xfer/foreign/protocol.h"
-#include "chunk_boxes.h"
 #include "convert_run.h"
 
 #define EXPORT_STREAM "the stream of the export"

@@ -205,7 +205,7 @@ void brc_foreign_free(brc_foreign_in *in)
 /* A converter says "excluded PATH" of what it left out, a line each. */
 static void note_excluded(const brc_foreign_in *in)
 {
-    static const char word[] = "excluded ";
+    static const char word[] = BRC_SAYS_EXCLUDED;
     const char *line = brc_child_said(in->run.child);
     while (in->what.converter && *line) {
         size_t len = strcspn(line, "\n"), skip = sizeof(word) - 1;

@@ -15,6 +15,9 @@ enum {
     BRC_STATUS_ERROR = 64      /* and as much more as the code is below 0: 65 is BRC_EINVAL */
 };
 
+/* How a line of an import begins: the path of a node that was left out, as it was asked for. */
+#define BRC_SAYS_EXCLUDED "excluded "
+
 /* In an array's document of an export's stream: {"must_understand": false, "codecs": [...]},
  * its codecs in the repository. */
 #define BRC_EXPORT_NOTE "breccia_export"

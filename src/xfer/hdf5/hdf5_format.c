@@ -1,12 +1,16 @@
 /* HDF5 in the table of formats. */
-#include "hdf5_format.h"
+#include "../formats.h"
 
 #include <string.h>
 #include <unistd.h>
 
+#include "../../zarr/repo.h"
+#include "../../zarr/transfer.h"
+#include "../foreign/foreign.h"
+
 /* An HDF5 file may begin with something else, of 512 bytes or a power of two times
  * that: its signature follows there. */
-int brc_hdf5_is_signed(int *is, const brc_source *source, brc_error *err)
+static int probe_hdf5(int *is, const brc_source *source, brc_error *err)
 {
     static const char signature[] = "\x89HDF\r\n\x1a\n";
     char head[8];
@@ -33,23 +37,43 @@ static int is_hdf5_group(int *is, brc_session *s, const brc_source *source, brc_
     return BRC_OK;
 }
 
+static int import_netcdf4(brc_session *s, const brc_source *source, const char *path,
+                          const brc_xfer_opts *opts, brc_error *err)
+{
+    breccia *repo = brc_session_repo(s);
+    uint64_t bytes = 0;
+    if (repo->progress && brc_format_netcdf.size &&
+        brc_format_netcdf.size(&bytes, s, source, opts, NULL) == BRC_OK)
+        brc_task_know(repo, bytes);
+    return brc_format_netcdf.import(s, source, path, opts, err);
+}
+
+/* Of a file that was written as NetCDF-4, the converter says so, and NetCDF's is asked. */
 static int import_hdf5(brc_session *s, const brc_source *source, const char *path,
                        const brc_xfer_opts *opts, brc_error *err)
 {
-    return brc_hdf5_import(s, source->name, path, opts, err);
+    brc_foreign what = { .session = s, .converter = "hdf5", .file = source->name, .opts = opts };
+    int rc = brc_foreign_import(&what, path, err);
+    if (rc == BRC_ECORRUPT && err) /* the file's chunks, which are decoded here */
+        err->code = BRC_EINVAL;
+    if (rc == BRC_ECORRUPT)
+        return BRC_EINVAL;
+    return rc == 1 ? import_netcdf4(s, source, path, opts, err) : rc;
 }
 
 static int size_hdf5(uint64_t *bytes, brc_session *s, const brc_source *source,
                      const brc_xfer_opts *opts, brc_error *err)
 {
-    return brc_hdf5_bytes(bytes, s, source->name, opts, err);
+    brc_foreign what = { .session = s, .converter = "hdf5", .file = source->name, .opts = opts };
+    int rc = brc_foreign_bytes(bytes, &what, err);
+    return rc == 1 ? brc_format_netcdf.size(bytes, s, source, opts, err) : rc;
 }
 
 static int export_hdf5(brc_session *s, const char *path, const char *dest,
                        const brc_xfer_opts *opts, brc_error *err)
 {
-    (void)opts;
-    return brc_hdf5_export(s, path, dest, err);
+    brc_foreign what = { .session = s, .converter = "hdf5", .file = dest, .opts = opts };
+    return brc_foreign_export(&what, path, 0, err);
 }
 
 static const char *const hdf5_endings[] = { ".h5", ".hdf5", NULL };
@@ -58,9 +82,10 @@ const brc_format brc_format_hdf5 = {
     .name = "hdf5",
     .source_text = "HDF5",
     .endings = hdf5_endings,
-    .probe = brc_hdf5_is_signed,
+    .probe = probe_hdf5,
     .is_group = is_hdf5_group,
     .import = import_hdf5,
     .size = size_hdf5,
+    .tells_progress = 1,
     .export = export_hdf5,
 };

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "../hdf5/hdf5_format.h"
 #include "../xfer.h"
 
 static int is_classic(const brc_source *source)
@@ -12,13 +11,12 @@ static int is_classic(const brc_source *source)
            (source->head[3] == 1 || source->head[3] == 2 || source->head[3] == 5);
 }
 
+/* NetCDF-4 is HDF5, whose converter tells the two apart. */
 static int probe_netcdf(int *is, const brc_source *source, brc_error *err)
 {
+    (void)err;
     *is = is_classic(source);
-    if (*is)
-        return BRC_OK;
-    BRC_TRY(brc_hdf5_is_signed(is, source, err));
-    return *is ? brc_hdf5_is_netcdf(is, source->name, err) : BRC_OK;
+    return BRC_OK;
 }
 
 static int is_netcdf_group(int *is, brc_session *s, const brc_source *source, brc_error *err)

@@ -10,7 +10,6 @@
 #define TAG_MAX 255 /* bytes of an opaque type's tag */
 
 typedef struct type_writer {
-    const brc_hdf5 *lib;
     const brc_registry *reg;
     const char *label;
     int depth; /* 1: not inside another type */
@@ -24,9 +23,9 @@ static int finish_type(const type_writer *w, hid_t *out, int ok, brc_error *err)
 {
     if (*out >= 0 && ok)
         return BRC_OK;
-    int rc = brc_hdf5_fail(w->lib, err, BRC_EINVAL, "%s: its data type cannot be made in HDF5",
+    int rc = brc_hdf5_fail(err, BRC_EINVAL, "%s: its data type cannot be made in HDF5",
                            w->label);
-    brc_hdf5_close(w->lib, *out);
+    brc_hdf5_close(*out);
     *out = BRC_HDF5_NONE;
     return rc;
 }
@@ -79,16 +78,15 @@ static int is_own(const brc_dtype *type)
 /* As h5py has them. */
 static int make_bool(const type_writer *w, hid_t *out, brc_error *err)
 {
-    const brc_hdf5 *lib = w->lib;
     int8_t no = 0, yes = 1;
-    *out = lib->H5Tenum_create(lib->H5T_NATIVE_INT8_g);
-    int ok = *out >= 0 && lib->H5Tenum_insert(*out, "FALSE", &no) >= 0 &&
-             lib->H5Tenum_insert(*out, "TRUE", &yes) >= 0;
+    *out = H5Tenum_create(H5T_NATIVE_INT8);
+    int ok = *out >= 0 && H5Tenum_insert(*out, "FALSE", &no) >= 0 &&
+             H5Tenum_insert(*out, "TRUE", &yes) >= 0;
     return finish_type(w, out, ok, err);
 }
 
 /* One member into the enum; 0 where its value is no integer of this size. */
-static int add_enum_member(const brc_hdf5 *lib, hid_t type, hid_t base, size_t size, int is_signed,
+static int add_enum_member(hid_t type, hid_t base, size_t size, int is_signed,
                            const brc_json *member)
 {
     union { /* the library converts in place */
@@ -100,69 +98,66 @@ static int add_enum_member(const brc_hdf5 *lib, hid_t type, hid_t base, size_t s
     int fits = is_signed ? brc_json_int(member, -most - 1, most, &v.i)
                          : brc_json_uint(member, UINT64_MAX >> (64 - 8 * size), &v.u);
     return fits &&
-           lib->H5Tconvert(brc_hdf5_integer(lib, 8, is_signed), base, 1, v.bytes, NULL,
+           H5Tconvert(brc_hdf5_integer(8, is_signed), base, 1, v.bytes, NULL,
                            H5P_DEFAULT) >= 0 &&
-           lib->H5Tenum_insert(type, brc_json_own_name(member), v.bytes) >= 0;
+           H5Tenum_insert(type, brc_json_own_name(member), v.bytes) >= 0;
 }
 
 /* BRC_HDF5_NONE in *out where the note's members do not fit. */
-static void make_enum(const type_writer *w, hid_t *out, size_t size, int is_signed,
+static void make_enum(hid_t *out, size_t size, int is_signed,
                       const brc_json *members)
 {
-    const brc_hdf5 *lib = w->lib;
-    hid_t base = brc_hdf5_integer(lib, size, is_signed);
+    hid_t base = brc_hdf5_integer(size, is_signed);
     int ok = 1;
     if (brc_json_kind(members) != BRC_JSON_OBJECT)
         return;
-    *out = lib->H5Tenum_create(base);
+    *out = H5Tenum_create(base);
     for (const brc_json *m = brc_json_first(members); m && ok; m = brc_json_next(m))
-        ok = *out >= 0 && add_enum_member(lib, *out, base, size, is_signed, m);
+        ok = *out >= 0 && add_enum_member(*out, base, size, is_signed, m);
     if (!ok || brc_json_count(members) == 0) {
-        brc_hdf5_close(lib, *out);
+        brc_hdf5_close(*out);
         *out = BRC_HDF5_NONE;
     }
 }
 
 /* ---- numbers -------------------------------- */
 
-static int little(const brc_hdf5 *lib, hid_t type)
+static int little(hid_t type)
 {
-    return lib->H5Tset_order(type, H5T_ORDER_LE) >= 0;
+    return H5Tset_order(type, H5T_ORDER_LE) >= 0;
 }
 
 static int make_integer(const type_writer *w, hid_t *out, const brc_dtype *type,
                         const brc_json *note, brc_error *err)
 {
-    const brc_hdf5 *lib = w->lib;
     int is_signed = type->klass == BRC_CLASS_INT;
     if (type->bits == 8 * type->item_size)
-        make_enum(w, out, type->item_size, is_signed, brc_json_member(note, "enum"));
+        make_enum(out, type->item_size, is_signed, brc_json_member(note, "enum"));
     if (*out >= 0)
         return BRC_OK;
     if (!is_signed && type->bits >= 8 && is_text(note, "class", "bitfield")) {
-        const hid_t native[] = { lib->H5T_NATIVE_B8_g,  lib->H5T_NATIVE_B16_g, BRC_HDF5_NONE,
-                                 lib->H5T_NATIVE_B32_g, BRC_HDF5_NONE,         BRC_HDF5_NONE,
-                                 BRC_HDF5_NONE,         lib->H5T_NATIVE_B64_g };
-        *out = lib->H5Tcopy(native[type->item_size - 1]);
-        return finish_type(w, out, *out >= 0 && little(lib, *out), err);
+        const hid_t native[] = { H5T_NATIVE_B8,  H5T_NATIVE_B16, BRC_HDF5_NONE,
+                                 H5T_NATIVE_B32, BRC_HDF5_NONE,         BRC_HDF5_NONE,
+                                 BRC_HDF5_NONE,         H5T_NATIVE_B64 };
+        *out = H5Tcopy(native[type->item_size - 1]);
+        return finish_type(w, out, *out >= 0 && little(*out), err);
     }
-    *out = lib->H5Tcopy(brc_hdf5_integer(lib, type->item_size, is_signed));
-    int ok = *out >= 0 && little(lib, *out);
+    *out = H5Tcopy(brc_hdf5_integer(type->item_size, is_signed));
+    int ok = *out >= 0 && little(*out);
     if (type->bits < 8)
-        ok = ok && lib->H5Tset_precision(*out, type->bits) >= 0;
+        ok = ok && H5Tset_precision(*out, type->bits) >= 0;
     return finish_type(w, out, ok, err);
 }
 
 static int make_float(const type_writer *w, hid_t *out, const brc_hdf5_float *f, brc_error *err)
 {
-    const brc_hdf5 *lib = w->lib;
-    *out = lib->H5Tcopy(f->size == 8 ? lib->H5T_IEEE_F64LE_g : lib->H5T_IEEE_F32LE_g);
+    *out = H5Tcopy(f->size == 8 ? H5T_IEEE_F64LE : H5T_IEEE_F32LE);
     int ok = *out >= 0;
     if (f->size < 4) /* the fields first: they must fit at every step */
         ok = ok &&
-             lib->H5Tset_fields(*out, 8 * f->size - 1, f->exponent_at, f->exponent_bits, 0,
+             H5Tset_fields(*out, 8 * f->size - 1, f->exponent_at, f->exponent_bits, 0,
                                 f->exponent_at) >= 0 &&
-             lib->H5Tset_size(*out, f->size) >= 0 && lib->H5Tset_ebias(*out, f->bias) >= 0;
+             H5Tset_size(*out, f->size) >= 0 && H5Tset_ebias(*out, f->bias) >= 0;
     return finish_type(w, out, ok, err);
 }
 
@@ -179,16 +174,15 @@ static void part_names(const brc_json *note, const char *names[2])
 static int make_complex(const type_writer *w, hid_t *out, const brc_hdf5_float *f,
                         const brc_json *note, brc_error *err)
 {
-    const brc_hdf5 *lib = w->lib;
     hid_t real = BRC_HDF5_NONE;
     const char *names[2];
     part_names(note, names);
     BRC_TRY(make_float(w, &real, f, err));
-    *out = lib->H5Tcreate(H5T_COMPOUND, 2 * f->size);
-    int ok = *out >= 0 && lib->H5Tinsert(*out, names[0], 0, real) >= 0 &&
-             lib->H5Tinsert(*out, names[1], f->size, real) >= 0;
+    *out = H5Tcreate(H5T_COMPOUND, 2 * f->size);
+    int ok = *out >= 0 && H5Tinsert(*out, names[0], 0, real) >= 0 &&
+             H5Tinsert(*out, names[1], f->size, real) >= 0;
     int rc = finish_type(w, out, ok, err);
-    brc_hdf5_close(lib, real);
+    brc_hdf5_close(real);
     return rc;
 }
 
@@ -197,7 +191,6 @@ static int make_complex(const type_writer *w, hid_t *out, const brc_hdf5_float *
 static int make_opaque(const type_writer *w, hid_t *out, size_t size, const char *before,
                        const char *tag, brc_error *err)
 {
-    const brc_hdf5 *lib = w->lib;
     brc_buf text = BRC_BUF_INIT;
     int rc;
     BRC_GO(brc_buf_text(&text, before, err));
@@ -207,8 +200,8 @@ static int make_opaque(const type_writer *w, hid_t *out, size_t size, const char
         rc = brc_fail(err, BRC_EUNSUPPORTED, "%s: HDF5 has no data type for %.80s", w->label, tag);
         goto done;
     }
-    *out = lib->H5Tcreate(H5T_OPAQUE, size);
-    rc = finish_type(w, out, *out >= 0 && lib->H5Tset_tag(*out, (char *)text.data) >= 0, err);
+    *out = H5Tcreate(H5T_OPAQUE, size);
+    rc = finish_type(w, out, *out >= 0 && H5Tset_tag(*out, (char *)text.data) >= 0, err);
 done:
     brc_buf_dispose(&text);
     return rc;
@@ -217,23 +210,21 @@ done:
 static int make_fixed_text(const type_writer *w, hid_t *out, size_t size, const brc_json *note,
                            brc_error *err)
 {
-    const brc_hdf5 *lib = w->lib;
-    *out = lib->H5Tcopy(lib->H5T_C_S1_g);
-    int ok = *out >= 0 && lib->H5Tset_size(*out, size) >= 0 &&
-             lib->H5Tset_strpad(*out, H5T_STR_NULLPAD) >= 0;
+    *out = H5Tcopy(H5T_C_S1);
+    int ok = *out >= 0 && H5Tset_size(*out, size) >= 0 &&
+             H5Tset_strpad(*out, H5T_STR_NULLPAD) >= 0;
     if (is_text(note, "charset", "UTF-8"))
-        ok = ok && lib->H5Tset_cset(*out, H5T_CSET_UTF8) >= 0;
+        ok = ok && H5Tset_cset(*out, H5T_CSET_UTF8) >= 0;
     return finish_type(w, out, ok, err);
 }
 
 static int make_variable(const type_writer *w, hid_t *out, int is_string, brc_error *err)
 {
-    const brc_hdf5 *lib = w->lib;
-    *out = is_string ? lib->H5Tcopy(lib->H5T_C_S1_g) : lib->H5Tvlen_create(lib->H5T_NATIVE_UINT8_g);
+    *out = is_string ? H5Tcopy(H5T_C_S1) : H5Tvlen_create(H5T_NATIVE_UINT8);
     int ok = *out >= 0;
     if (is_string)
-        ok = ok && lib->H5Tset_size(*out, H5T_VARIABLE) >= 0 &&
-             lib->H5Tset_cset(*out, H5T_CSET_UTF8) >= 0;
+        ok = ok && H5Tset_size(*out, H5T_VARIABLE) >= 0 &&
+             H5Tset_cset(*out, H5T_CSET_UTF8) >= 0;
     return finish_type(w, out, ok, err);
 }
 
@@ -266,9 +257,9 @@ static int add_compound_field(const type_writer *w, hid_t *out, size_t *at, cons
     if (!brc_json_text(is_old ? brc_json_item(field, 0) : brc_json_member(field, "name"), &name))
         return brc_fail(err, BRC_EUNSUPPORTED, "%s: a field's name has U+0000", w->label);
     BRC_TRY(make_any(w, &item, &size, type, brc_json_member(notes, name), err));
-    int rc = finish_type(w, out, w->lib->H5Tinsert(*out, name, *at, item) >= 0, err);
+    int rc = finish_type(w, out, H5Tinsert(*out, name, *at, item) >= 0, err);
     *at += size;
-    brc_hdf5_close(w->lib, item);
+    brc_hdf5_close(item);
     return rc;
 }
 
@@ -281,13 +272,13 @@ static int make_struct(const type_writer *w, hid_t *out, const brc_dtype *type,
     size_t at = 0;
 
     BRC_TRY(brc_named_read(&named, data_type, err));
-    *out = w->lib->H5Tcreate(H5T_COMPOUND, type->item_size);
+    *out = H5Tcreate(H5T_COMPOUND, type->item_size);
     BRC_TRY(finish_type(w, out, 1, err));
     const brc_json *f = brc_json_first(brc_json_member(named.config, "fields"));
     for (; f; f = brc_json_next(f)) {
         int rc = add_compound_field(w, out, &at, f, notes, is_old, err);
         if (rc < 0) {
-            brc_hdf5_close(w->lib, *out);
+            brc_hdf5_close(*out);
             *out = BRC_HDF5_NONE;
             return rc;
         }
@@ -342,11 +333,11 @@ static int make_any(const type_writer *w, hid_t *out, size_t *size, const brc_js
     return rc;
 }
 
-int brc_hdf5_type_make(hid_t *out, const brc_hdf5 *lib, const brc_registry *reg,
+int brc_hdf5_type_make(hid_t *out, const brc_registry *reg,
                        const brc_json *data_type, const brc_json *note, const char *label,
                        brc_error *err)
 {
-    type_writer w = { lib, reg, label, 0 };
+    type_writer w = { reg, label, 0 };
     size_t size;
     return make_any(&w, out, &size, data_type, note, err);
 }

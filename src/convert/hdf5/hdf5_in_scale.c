@@ -72,78 +72,78 @@ static int scale_name(const scale_reader *r, hid_t scale, const char *path, int 
 static int referred_name(const scale_reader *r, hid_t dataset, const void *reference, int axis,
                          brc_error *err)
 {
-    const brc_hdf5 *lib = &r->in->lib;
     char path[1024] = "";
-    hid_t scale = lib->H5Rdereference2(dataset, H5P_DEFAULT, H5R_OBJECT, reference);
+    hid_t scale = H5Rdereference2(dataset, H5P_DEFAULT, H5R_OBJECT, reference);
     if (scale < 0)
-        return brc_hdf5_fail(lib, err, BRC_EINVAL,
+        return brc_hdf5_fail(err, BRC_EINVAL,
                              "%s: the dimension scale of axis %d cannot be opened", r->label, axis);
     int rc = BRC_OK;
-    if (lib->H5Iget_type(scale) == H5I_DATASET) {
-        if (lib->H5Iget_name(scale, path, sizeof(path)) < 0)
+    if (H5Iget_type(scale) == H5I_DATASET) {
+        if (H5Iget_name(scale, path, sizeof(path)) < 0)
             path[0] = 0;
         rc = scale_name(r, scale, path, axis, err);
     }
-    brc_hdf5_close(lib, scale);
+    brc_hdf5_close(scale);
     return rc;
 }
 
-/* One list of references for each axis, as the heap takes them. */
-static int read_lists(const scale_reader *r, hid_t attribute, uint8_t *lists, brc_error *err)
+/* One list of references for each axis. */
+static int check_lists(const scale_reader *r, hid_t type, hid_t space, brc_error *err)
 {
-    const brc_hdf5 *lib = &r->in->lib;
-    hid_t type = lib->H5Aget_type(attribute), space = lib->H5Aget_space(attribute);
-    hid_t base =
-        type >= 0 && lib->H5Tget_class(type) == H5T_VLEN ? lib->H5Tget_super(type) : BRC_HDF5_NONE;
+    hid_t base = H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : BRC_HDF5_NONE;
     hsize_t n = 0;
-    int rc = BRC_OK;
-    int fits = base >= 0 && lib->H5Tequal(base, lib->H5T_STD_REF_OBJ_g) > 0 && space >= 0 &&
-               lib->H5Sget_simple_extent_ndims(space) == 1 &&
-               lib->H5Sget_simple_extent_dims(space, &n, NULL) == 1 && n == (hsize_t)r->ndim;
-    if (!fits)
-        rc = brc_fail(err, BRC_EINVAL, "%s: DIMENSION_LIST is not one list of references an axis",
-                      r->label);
-    else if (lib->H5Aread(attribute, r->in->heap->reference, lists) < 0)
-        rc = brc_hdf5_fail(lib, err, BRC_EINVAL, "%s: DIMENSION_LIST cannot be read", r->label);
-    brc_hdf5_close(lib, base);
-    brc_hdf5_close(lib, type);
-    brc_hdf5_close(lib, space);
-    return rc;
+    int fits = base >= 0 && H5Tequal(base, H5T_STD_REF_OBJ) > 0 &&
+               H5Sget_simple_extent_ndims(space) == 1 &&
+               H5Sget_simple_extent_dims(space, &n, NULL) == 1 && n == (hsize_t)r->ndim;
+    brc_hdf5_close(base);
+    return fits ? BRC_OK
+                : brc_fail(err, BRC_EINVAL,
+                           "%s: DIMENSION_LIST is not one list of references an axis", r->label);
 }
 
 /* The first scale of an axis names it. */
-static int first_name(const scale_reader *r, hid_t dataset, const uint8_t *list, int axis,
-                      brc_error *err)
+static int take_lists(const scale_reader *r, hid_t dataset, const hvl_t *lists, brc_error *err)
 {
-    brc_hdf5_heap *heap = r->in->heap;
-    hobj_ref_t object = 0;
-    brc_span addresses;
-    if (r->names[axis])
-        return BRC_OK;
-    BRC_TRY(brc_hdf5_heap_get(heap, list, heap->address_size, &addresses, r->label, err));
-    if (addresses.len == 0)
-        return BRC_OK;
-    for (size_t i = 0; i < heap->address_size; i++)
-        object |= (hobj_ref_t)addresses.data[i] << (8 * i);
-    return referred_name(r, dataset, &object, axis, err);
+    for (int i = 0; i < r->ndim; i++)
+        if (!r->names[i] && lists[i].len > 0 && lists[i].p)
+            BRC_TRY(referred_name(r, dataset, lists[i].p, i, err));
+    return BRC_OK;
+}
+
+static int read_lists(const scale_reader *r, hid_t dataset, hid_t attribute, brc_error *err)
+{
+    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    hid_t memory = H5Tvlen_create(H5T_STD_REF_OBJ);
+    hvl_t lists[BRC_MAX_NDIM] = { { 0, NULL } };
+    int rc;
+
+    if (type < 0 || space < 0 || memory < 0) {
+        rc = brc_hdf5_fail(err, BRC_EINVAL, "%s: DIMENSION_LIST cannot be read", r->label);
+        goto done;
+    }
+    BRC_GO(check_lists(r, type, space, err));
+    if (H5Aread(attribute, memory, lists) < 0) {
+        rc = brc_hdf5_fail(err, BRC_EINVAL, "%s: DIMENSION_LIST cannot be read", r->label);
+        goto done;
+    }
+    rc = take_lists(r, dataset, lists, err);
+    (void)H5Dvlen_reclaim(memory, space, H5P_DEFAULT, lists);
+done:
+    brc_hdf5_close(memory);
+    brc_hdf5_close(type);
+    brc_hdf5_close(space);
+    return rc;
 }
 
 static int read_scales(const scale_reader *r, hid_t dataset, brc_error *err)
 {
-    const brc_hdf5 *lib = &r->in->lib;
-    size_t step = r->in->heap->reference_size;
-    uint8_t lists[BRC_MAX_NDIM * 16] = { 0 };
-    int rc;
-
-    if (lib->H5Aexists(dataset, "DIMENSION_LIST") == 0)
+    if (H5Aexists(dataset, "DIMENSION_LIST") == 0)
         return BRC_OK;
-    hid_t attribute = lib->H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
+    hid_t attribute = H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT);
     if (attribute < 0)
-        return brc_hdf5_fail(lib, err, BRC_EINVAL, "%s: DIMENSION_LIST cannot be opened", r->label);
-    rc = read_lists(r, attribute, lists, err);
-    for (int i = 0; i < r->ndim && rc == BRC_OK; i++)
-        rc = first_name(r, dataset, lists + (size_t)i * step, i, err);
-    brc_hdf5_close(lib, attribute);
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: DIMENSION_LIST cannot be opened", r->label);
+    int rc = read_lists(r, dataset, attribute, err);
+    brc_hdf5_close(attribute);
     return rc;
 }
 

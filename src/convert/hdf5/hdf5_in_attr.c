@@ -32,7 +32,7 @@ typedef struct attr_reader {
 
 static int attr_failed(const attr_reader *r, brc_error *err)
 {
-    return brc_hdf5_fail(&r->in->lib, err, BRC_EINVAL, "%s: the attribute cannot be read",
+    return brc_hdf5_fail(err, BRC_EINVAL, "%s: the attribute cannot be read",
                          r->label);
 }
 
@@ -49,15 +49,14 @@ static int open_dtype(brc_dtype **out, const brc_registry *reg, const char *dtyp
 
 static int read_extent(attr_reader *r, brc_error *err)
 {
-    const brc_hdf5 *lib = &r->in->lib;
     hsize_t dims[H5S_MAX_RANK];
-    H5S_class_t class = lib->H5Sget_simple_extent_type(r->space);
-    int ndim = lib->H5Sget_simple_extent_ndims(r->space);
+    H5S_class_t class = H5Sget_simple_extent_type(r->space);
+    int ndim = H5Sget_simple_extent_ndims(r->space);
     r->is_null = class == H5S_NULL;
     if (r->is_null)
         return BRC_OK;
     if (class == H5S_NO_CLASS || ndim < 0 || ndim > BRC_MAX_NDIM ||
-        lib->H5Sget_simple_extent_dims(r->space, dims, NULL) < 0)
+        H5Sget_simple_extent_dims(r->space, dims, NULL) < 0)
         return attr_failed(r, err);
     r->ndim = ndim;
     for (int i = 0; i < ndim; i++)
@@ -75,25 +74,23 @@ static int read_extent(attr_reader *r, brc_error *err)
 
 static int open_attribute(attr_reader *r, brc_error *err)
 {
-    const brc_hdf5 *lib = &r->in->lib;
-    r->space = lib->H5Aget_space(r->id);
-    hid_t type = lib->H5Aget_type(r->id);
+    r->space = H5Aget_space(r->id);
+    hid_t type = H5Aget_type(r->id);
     if (type < 0 || r->space < 0) {
-        brc_hdf5_close(lib, type);
+        brc_hdf5_close(type);
         return attr_failed(r, err);
     }
-    int rc = brc_hdf5_type_read(&r->type, lib, r->in->reg, type, 0, r->label, err);
-    brc_hdf5_close(lib, type);
+    int rc = brc_hdf5_type_read(&r->type, r->in->reg, type, 0, r->label, err);
+    brc_hdf5_close(type);
     BRC_TRY(rc);
     BRC_TRY(open_dtype(&r->dtype, r->in->reg, r->type.dtype, err));
     BRC_TRY(read_extent(r, err));
     if (r->n == 0)
         return BRC_OK;
     int fixed = r->type.kind == BRC_HDF5_FIXED;
-    const brc_hdf5_heap *heap = r->in->heap;
-    r->step = fixed ? r->type.item : heap->reference_size;
-    BRC_TRY(brc_new_array((void **)&r->data, r->n, fixed ? r->type.size : r->step, err));
-    if (lib->H5Aread(r->id, fixed ? r->type.memory : heap->reference, r->data) < 0)
+    r->step = fixed ? r->type.item : r->type.size;
+    BRC_TRY(brc_new_array((void **)&r->data, r->n, r->type.size, err));
+    if (H5Aread(r->id, r->type.memory, r->data) < 0)
         return attr_failed(r, err);
     if (fixed)
         return brc_hdf5_canonical(&r->type, r->dtype, r->data, r->n, r->label, err);
@@ -102,12 +99,13 @@ static int open_attribute(attr_reader *r, brc_error *err)
 
 static void close_attribute(attr_reader *r)
 {
-    const brc_hdf5 *lib = &r->in->lib;
+    if (r->data && r->type.kind != BRC_HDF5_FIXED)
+        (void)H5Dvlen_reclaim(r->type.memory, r->space, H5P_DEFAULT, r->data);
     free(r->data);
     brc_dtype_free(r->dtype);
-    brc_hdf5_type_close(lib, &r->type);
-    brc_hdf5_close(lib, r->space);
-    brc_hdf5_close(lib, r->id);
+    brc_hdf5_type_close(&r->type);
+    brc_hdf5_close(r->space);
+    brc_hdf5_close(r->id);
     brc_buf_dispose(&r->text);
 }
 
@@ -136,15 +134,14 @@ static int print_item(attr_reader *r, brc_error *err)
 
     r->at += r->step;
     if (r->type.kind == BRC_HDF5_STRING) {
-        brc_span text;
-        BRC_TRY(brc_hdf5_heap_get(r->in->heap, item, 1, &text, r->label, err));
-        return print_text(r, (const char *)text.data, text.len, err);
+        const char *text = *(char *const *)(const void *)item;
+        return print_text(r, text ? text : "", text ? strlen(text) : 0, err);
     }
     if (is_fixed_text(r->dtype))
         return print_text(r, (const char *)item, r->type.item, err);
     if (r->type.kind == BRC_HDF5_FIXED)
         return r->dtype->ops->print(r->dtype, item, r->type.item, BRC_PRINT_FILL, &r->text, err);
-    BRC_GO(brc_hdf5_spans(r->in, &r->type, item, 1, &element, r->label, err));
+    BRC_GO(brc_hdf5_memory_span(&r->type, item, &element, r->label, err));
     BRC_GO(
         r->dtype->ops->print(r->dtype, element.data, element.len, BRC_PRINT_FILL, &r->text, err));
 done:
@@ -221,7 +218,7 @@ static int read_value(const brc_hdf5_in *in, hid_t object, const char *name, con
     r.type.memory = r.id = BRC_HDF5_NONE;
     BRC_GO(brc_buf_printf(&text, err, "%s, attribute %s", label, name));
     r.label = (const char *)text.data;
-    r.id = in->lib.H5Aopen(object, name, H5P_DEFAULT);
+    r.id = H5Aopen(object, name, H5P_DEFAULT);
     if (r.id < 0) {
         rc = attr_failed(&r, err);
         goto done;
@@ -244,7 +241,7 @@ int brc_hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object, con
 {
     brc_json *type;
     *out = NULL;
-    htri_t exists = in->lib.H5Aexists(object, name);
+    htri_t exists = H5Aexists(object, name);
     if (exists == 0)
         return BRC_OK;
     BRC_TRY(read_value(in, object, name, label, out, &type, err));
@@ -360,10 +357,10 @@ int brc_hdf5_attrs_read(brc_hdf5_attrs *out, const brc_hdf5_in *in, hid_t object
         goto done;
     }
     herr_t walked =
-        in->lib.H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, each_attribute, &w);
+        H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, each_attribute, &w);
     rc = w.rc;
     if (rc == BRC_OK && walked < 0)
-        rc = brc_hdf5_fail(&in->lib, err, BRC_EINVAL, "%s: its attributes cannot be read", label);
+        rc = brc_hdf5_fail(err, BRC_EINVAL, "%s: its attributes cannot be read", label);
     if (rc == BRC_OK && out->zarr)
         rc = parse_texts(out, err);
 done:

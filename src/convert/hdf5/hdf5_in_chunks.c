@@ -13,7 +13,6 @@
 #define GRID_MAX ((uint64_t)1 << 24)
 
 typedef struct chunk_search {
-    const brc_hdf5_in *in;
     brc_hdf5_stored *out;
     hid_t dataset, space;
     int ndim;
@@ -25,7 +24,7 @@ typedef struct chunk_search {
 
 static int chunks_failed(const chunk_search *s, brc_error *err)
 {
-    return brc_hdf5_fail(&s->in->lib, err, BRC_EINVAL, "%s: its chunks cannot be found", s->label);
+    return brc_hdf5_fail(err, BRC_EINVAL, "%s: its chunks cannot be found", s->label);
 }
 
 static int add_corner(const chunk_search *s, const hsize_t *corner, brc_error *err)
@@ -50,26 +49,25 @@ static int list_chunks(const chunk_search *s, uint64_t n, brc_error *err)
         hsize_t corner[BRC_MAX_NDIM + 1] = { 0 }, size;
         haddr_t at;
         unsigned mask;
-        if (s->in->lib.H5Dget_chunk_info(s->dataset, s->space, i, corner, &mask, &at, &size) < 0)
+        if (H5Dget_chunk_info(s->dataset, s->space, i, corner, &mask, &at, &size) < 0)
             return chunks_failed(s, err);
         BRC_TRY(add_corner(s, corner, err));
     }
     return BRC_OK;
 }
 
-/* What the library cannot look up it does not find either: the count tells. */
 static int ask_for_chunks(const chunk_search *s, uint64_t n, brc_error *err)
 {
     uint64_t index[BRC_MAX_NDIM] = { 0 }, found = 0;
     BRC_TRY(brc_new_array((void **)&s->out->corners, (size_t)n, (size_t)s->ndim * sizeof(uint64_t),
                           err));
     do {
-        hsize_t corner[BRC_MAX_NDIM], size = 0;
+        hsize_t corner[BRC_MAX_NDIM], bytes = 0;
+        unsigned mask;
         for (int i = 0; i < s->ndim; i++)
             corner[i] = index[i] * s->chunk[i];
-        if (s->in->lib.H5Dget_chunk_storage_size(s->dataset, corner, &size) < 0)
-            continue;
-        if (found++ < n)
+        BRC_TRY(brc_hdf5_chunk_find(s->dataset, corner, &bytes, &mask, s->label, err));
+        if (bytes > 0 && found++ < n)
             BRC_TRY(add_corner(s, corner, err));
     } while (brc_index_next(s->ndim, index, s->grid));
     if (found != n)
@@ -78,46 +76,20 @@ static int ask_for_chunks(const chunk_search *s, uint64_t n, brc_error *err)
     return BRC_OK;
 }
 
-static uint64_t chunk_number(int ndim, const uint64_t *shape, const uint64_t *chunk,
-                             const uint64_t *index)
+int brc_hdf5_chunk_find(hid_t dataset, const hsize_t *corner, hsize_t *bytes, unsigned *mask,
+                        const char *label, brc_error *err)
 {
-    uint64_t number = 0;
-    for (int i = 0; i < ndim; i++)
-        number = number * brc_grid_extent(shape[i], chunk[i]) + index[i];
-    return number;
-}
-
-/* Most of the chunks: those that are there are noted, and everything is read. */
-static int note_stored(const chunk_search *s, uint64_t all, brc_error *err)
-{
-    brc_hdf5_stored *out = s->out;
-    uint64_t index[BRC_MAX_NDIM];
-    BRC_TRY(brc_new((void **)&out->bits, (size_t)(all / 8 + 1), err));
-    for (size_t i = 0; i < out->n; i++) {
-        for (int k = 0; k < s->ndim; k++)
-            index[k] = out->corners[i * (size_t)s->ndim + (size_t)k] / s->chunk[k];
-        uint64_t number = chunk_number(s->ndim, s->shape, s->chunk, index);
-        out->bits[number / 8] |= (uint8_t)(1u << number % 8);
-    }
-    free(out->corners);
-    out->corners = NULL;
-    out->n = 0;
-    out->all = 1;
+    haddr_t at = HADDR_UNDEF;
+    *bytes = 0;
+    if (H5Dget_chunk_info_by_coord(dataset, corner, mask, &at, bytes) < 0)
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: a chunk of it cannot be found", label);
+    if (at == HADDR_UNDEF)
+        *bytes = 0;
     return BRC_OK;
-}
-
-int brc_hdf5_is_stored(const brc_hdf5_stored *stored, int ndim, const uint64_t *shape,
-                       const uint64_t *chunk, const uint64_t *index)
-{
-    if (!stored->bits)
-        return 1;
-    uint64_t number = chunk_number(ndim, shape, chunk, index);
-    return stored->bits[number / 8] >> number % 8 & 1;
 }
 
 void brc_hdf5_stored_free(brc_hdf5_stored *stored)
 {
-    free(stored->bits);
     free(stored->corners);
     memset(stored, 0, sizeof(*stored));
 }
@@ -125,32 +97,28 @@ void brc_hdf5_stored_free(brc_hdf5_stored *stored)
 static int find_chunks(chunk_search *s, brc_error *err)
 {
     hsize_t n = 0;
-    if (s->in->lib.H5Dget_num_chunks(s->dataset, s->space, &n) < 0)
+    if (H5Dget_num_chunks(s->dataset, s->space, &n) < 0)
         return chunks_failed(s, err);
     for (int i = 0; i < s->ndim; i++)
         s->grid[i] = brc_grid_extent(s->shape[i], s->chunk[i]);
     uint64_t all = brc_shape_count(s->ndim, s->grid);
-    s->out->all = n == all;
+    s->out->all = n == all || (!s->exact && all / 4 <= n && n > 0);
     if (s->out->all || n == 0)
         return BRC_OK;
     if (n <= LISTED_MAX)
-        BRC_TRY(list_chunks(s, n, err));
-    else if (all <= GRID_MAX || all / 4 <= n)
-        BRC_TRY(ask_for_chunks(s, n, err));
-    else
-        return brc_fail(err, BRC_ELIMIT,
-                        "%s has %llu chunks in a grid of %llu, too thinly for this build: write it "
-                        "with larger chunks",
-                        s->label, (unsigned long long)n, (unsigned long long)all);
-    return !s->exact && all / 4 <= n ? note_stored(s, all, err) : BRC_OK;
+        return list_chunks(s, n, err);
+    if (all <= GRID_MAX || all / 4 <= n)
+        return ask_for_chunks(s, n, err);
+    return brc_fail(err, BRC_ELIMIT,
+                    "%s has %llu chunks in a grid of %llu, too thinly for this build: write it "
+                    "with larger chunks",
+                    s->label, (unsigned long long)n, (unsigned long long)all);
 }
 
-int brc_hdf5_stored_read(brc_hdf5_stored *out, const brc_hdf5_in *in, hid_t dataset, int ndim,
-                         const uint64_t *shape, const uint64_t *chunk, int exact, const char *label,
-                         brc_error *err)
+int brc_hdf5_stored_read(brc_hdf5_stored *out, hid_t dataset, int ndim, const uint64_t *shape,
+                         const uint64_t *chunk, int exact, const char *label, brc_error *err)
 {
-    chunk_search s = { .in = in,
-                       .out = out,
+    chunk_search s = { .out = out,
                        .dataset = dataset,
                        .ndim = ndim,
                        .shape = shape,
@@ -161,12 +129,12 @@ int brc_hdf5_stored_read(brc_hdf5_stored *out, const brc_hdf5_in *in, hid_t data
     if (brc_shape_count(ndim, shape) == 0)
         return BRC_OK;
     if (!chunk) {
-        out->all = in->lib.H5Dget_storage_size(dataset) > 0;
+        out->all = H5Dget_storage_size(dataset) > 0;
         return BRC_OK;
     }
-    s.space = in->lib.H5Dget_space(dataset);
+    s.space = H5Dget_space(dataset);
     int rc = s.space < 0 ? chunks_failed(&s, err) : find_chunks(&s, err);
-    brc_hdf5_close(&in->lib, s.space);
+    brc_hdf5_close(s.space);
     if (rc < 0)
         brc_hdf5_stored_free(out);
     return rc;

@@ -4,37 +4,32 @@
 
 #include "../../base/arena.h"
 #include "../../codec/registry.h"
-#include "../../zarr/meta.h"
-#include "../../zarr/transfer.h"
-#include "../elements.h"
 #include "hdf5_out.h"
 
-typedef struct dataset_out {
+typedef struct brc_hdf5_dataset {
     brc_hdf5_out *out;
-    const char *path, *inner;
-    brc_array *array;
-    const brc_array_info *info;
-    brc_json *doc;         /* its zarr.json           */
+    const brc_node_out *node;
+    const char *path;
+    const brc_meta *meta;
+    const brc_json *doc;   /* its zarr.json           */
     const brc_json *notes; /* in it, or NULL          */
     brc_json *zarr;        /* what only Zarr says     */
-    brc_json *data_type;
-    brc_dtype *dtype;
+    const brc_json *data_type;
+    const brc_dtype *dtype;
     hid_t file_type, plist, space, id;
     brc_hdf5_type type;
     int is_null;
-    void *scratch;
-    size_t scratch_len;
-} dataset_out;
+} brc_hdf5_dataset;
 
-static int not_written(const dataset_out *d, const char *what, brc_error *err)
+static int not_written(const brc_hdf5_dataset *d, const char *what, brc_error *err)
 {
-    return brc_hdf5_fail(&d->out->lib, err, BRC_EIO, "%s: %s", d->path, what);
+    return brc_hdf5_fail(err, BRC_EIO, "%s: %s", d->path, what);
 }
 
 /* ---- type -------------------------------- */
 
 /* Where a reader would take the type for another, the file says which it is. */
-static int note_dtype(dataset_out *d, brc_error *err)
+static int note_dtype(brc_hdf5_dataset *d, brc_error *err)
 {
     brc_json *read, *copy;
     BRC_TRY(brc_hdf5_dtype_json(&read, d->type.dtype, err));
@@ -51,47 +46,44 @@ static int note_dtype(dataset_out *d, brc_error *err)
     return brc_json_set(d->zarr, "data_type", copy, err);
 }
 
-static int choose_type(dataset_out *d, brc_error *err)
+static int choose_type(brc_hdf5_dataset *d, brc_error *err)
 {
-    const brc_hdf5 *lib = &d->out->lib;
-    BRC_TRY(brc_hdf5_dtype_json(&d->data_type, d->info->dtype, err));
-    BRC_TRY(brc_array_dtype_open(&d->dtype, d->out->reg, d->info, err));
     BRC_TRY(
-        brc_hdf5_type_make(&d->file_type, lib, d->out->reg, d->data_type, d->notes, d->path, err));
-    BRC_TRY(brc_hdf5_type_read(&d->type, lib, d->out->reg, d->file_type, 1, d->path, err));
-    if (d->type.ndim != 0 || (d->type.kind == BRC_HDF5_FIXED && d->type.size != d->info->item_size))
+        brc_hdf5_type_make(&d->file_type, d->out->reg, d->data_type, d->notes, d->path, err));
+    BRC_TRY(brc_hdf5_type_read(&d->type, d->out->reg, d->file_type, 1, d->path, err));
+    if (d->type.ndim != 0 ||
+        (d->type.kind == BRC_HDF5_FIXED && d->type.size != d->dtype->item_size))
         return brc_fail(err, BRC_EINTERNAL, "%s: its HDF5 type is of another size", d->path);
-    return note_dtype(d, err);
+    return BRC_OK;
 }
 
 /* ---- shape and storage -------------------------------- */
 
 /* Room for growth as noted; whole chunks fit in any case, which HDF5 asks for. */
-static int make_space(dataset_out *d, brc_error *err)
+static int make_space(brc_hdf5_dataset *d, brc_error *err)
 {
-    const brc_hdf5 *lib = &d->out->lib;
-    const brc_array_info *info = d->info;
+    const brc_meta *meta = d->meta;
     const brc_json *most = brc_json_member(d->notes, "maxshape");
     int is_null = brc_json_is(brc_json_member(d->notes, "space"), "null");
     hsize_t shape[BRC_MAX_NDIM], limit[BRC_MAX_NDIM];
-    int use = brc_json_kind(most) == BRC_JSON_ARRAY && brc_json_count(most) == (size_t)info->ndim;
+    int use = brc_json_kind(most) == BRC_JSON_ARRAY && brc_json_count(most) == (size_t)meta->ndim;
 
-    d->is_null = is_null && info->ndim == 1 && info->shape[0] == 0;
-    for (int i = 0; i < info->ndim; i++) {
+    d->is_null = is_null && meta->ndim == 1 && meta->shape[0] == 0;
+    for (int i = 0; i < meta->ndim; i++) {
         const brc_json *item = use ? brc_json_item(most, (size_t)i) : NULL;
         uint64_t n = 0;
-        shape[i] = info->shape[i];
+        shape[i] = meta->shape[i];
         limit[i] = shape[i];
         if (brc_json_kind(item) == BRC_JSON_NULL)
             limit[i] = H5S_UNLIMITED;
         else if (brc_json_uint(item, UINT64_MAX, &n) && n > shape[i])
             limit[i] = n;
-        if (limit[i] < info->chunk[i])
-            limit[i] = info->chunk[i];
+        if (limit[i] < meta->grid.chunk[i])
+            limit[i] = meta->grid.chunk[i];
     }
-    d->space = d->is_null        ? lib->H5Screate(H5S_NULL)
-               : info->ndim == 0 ? lib->H5Screate(H5S_SCALAR)
-                                 : lib->H5Screate_simple(info->ndim, shape, limit);
+    d->space = d->is_null        ? H5Screate(H5S_NULL)
+               : meta->ndim == 0 ? H5Screate(H5S_SCALAR)
+                                 : H5Screate_simple(meta->ndim, shape, limit);
     return d->space < 0 ? not_written(d, "its shape cannot be made in HDF5", err) : BRC_OK;
 }
 
@@ -121,37 +113,35 @@ static int find_compression(const brc_json *codecs, int depth, int64_t *level)
     return 0;
 }
 
-static int set_filters(const dataset_out *d, brc_error *err)
+static int set_filters(const brc_hdf5_dataset *d, brc_error *err)
 {
-    const brc_hdf5 *lib = &d->out->lib;
     int64_t level = 4;
     if (d->type.kind != BRC_HDF5_FIXED || /* then chunks hold addresses */
-        !find_compression(brc_json_member(d->doc, "codecs"), 0, &level) ||
-        lib->H5Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0)
+        !find_compression(d->node->codecs, 0, &level) ||
+        H5Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0)
         return BRC_OK;
-    if ((d->info->item_size > 1 && lib->H5Pset_shuffle(d->plist) < 0) ||
-        lib->H5Pset_deflate(d->plist, (unsigned)level) < 0)
+    if ((d->dtype->item_size > 1 && H5Pset_shuffle(d->plist) < 0) ||
+        H5Pset_deflate(d->plist, (unsigned)level) < 0)
         return not_written(d, "its chunks cannot be compressed", err);
     return BRC_OK;
 }
 
-static int set_chunks(const dataset_out *d, brc_error *err)
+static int set_chunks(const brc_hdf5_dataset *d, brc_error *err)
 {
     hsize_t chunk[BRC_MAX_NDIM];
-    if (d->info->ndim == 0 || d->is_null)
+    if (d->meta->ndim == 0 || d->is_null)
         return BRC_OK;
-    for (int i = 0; i < d->info->ndim; i++)
-        chunk[i] = d->info->chunk[i];
-    if (d->out->lib.H5Pset_chunk(d->plist, d->info->ndim, chunk) < 0)
+    for (int i = 0; i < d->meta->ndim; i++)
+        chunk[i] = d->meta->grid.chunk[i];
+    if (H5Pset_chunk(d->plist, d->meta->ndim, chunk) < 0)
         return not_written(d, "HDF5 has no chunks of this shape", err);
     return set_filters(d, err);
 }
 
 /* ---- fill value -------------------------------- */
 
-static int set_variable_fill(const dataset_out *d, const uint8_t *element, brc_error *err)
+static int set_variable_fill(const brc_hdf5_dataset *d, const uint8_t *element, brc_error *err)
 {
-    const brc_hdf5 *lib = &d->out->lib;
     uint32_t len = brc_get_u32le(element);
     char *text = NULL;
     hvl_t list = { len, (void *)(uintptr_t)(element + 4) };
@@ -164,7 +154,7 @@ static int set_variable_fill(const dataset_out *d, const uint8_t *element, brc_e
                         d->path);
     BRC_TRY(brc_dup_n(&text, (const char *)element + 4, len, err));
     const void *value = d->type.kind == BRC_HDF5_STRING ? (void *)&text : (void *)&list;
-    int rc = lib->H5Pset_fill_value(d->plist, d->type.memory, value) < 0
+    int rc = H5Pset_fill_value(d->plist, d->type.memory, value) < 0
                  ? not_written(d, "its fill value cannot be written", err)
                  : BRC_OK;
     free(text);
@@ -173,7 +163,7 @@ static int set_variable_fill(const dataset_out *d, const uint8_t *element, brc_e
 
 /* What the dataset itself does not say: of a type of variable length, whether the array has
  * the empty fill value or none; of others, that it has none though one is set. */
-static int note_fill(dataset_out *d, int is_set, brc_error *err)
+static int note_fill(brc_hdf5_dataset *d, int is_set, brc_error *err)
 {
     int lacks = brc_meta_lacks_fill(d->doc);
     brc_json *fill = NULL;
@@ -187,27 +177,27 @@ static int note_fill(dataset_out *d, int is_set, brc_error *err)
 }
 
 /* HDF5's own default is zero bits: it says that there is no fill value. */
-static int set_fill_value(dataset_out *d, brc_error *err)
+static int set_fill_value(brc_hdf5_dataset *d, brc_error *err)
 {
     static const uint8_t zero;
     uint8_t *element;
     if (d->is_null)
         return BRC_OK;
     if (d->type.kind != BRC_HDF5_FIXED) {
-        BRC_TRY(note_fill(d, brc_get_u32le(d->info->fill) > 0, err));
-        return set_variable_fill(d, d->info->fill, err);
+        BRC_TRY(note_fill(d, brc_get_u32le(d->meta->fill.data) > 0, err));
+        return set_variable_fill(d, d->meta->fill.data, err);
     }
     int is_set = !brc_meta_lacks_fill(d->doc) ||
-                 !brc_all_equal(d->info->fill, d->type.size, 1, &zero);
+                 !brc_all_equal(d->meta->fill.data, d->type.size, 1, &zero);
     BRC_TRY(note_fill(d, is_set, err));
     if (!is_set)
         return BRC_OK;
     BRC_TRY(brc_new((void **)&element, d->type.size, err));
-    memcpy(element, d->info->fill, d->type.size);
+    memcpy(element, d->meta->fill.data, d->type.size);
     brc_dtype_native(d->dtype, element, d->type.size);
     if (d->type.swap)
         brc_dtype_swap(d->dtype, element, element, 1);
-    int rc = d->out->lib.H5Pset_fill_value(d->plist, d->type.memory, element) < 0
+    int rc = H5Pset_fill_value(d->plist, d->type.memory, element) < 0
                  ? not_written(d, "its fill value cannot be written", err)
                  : BRC_OK;
     free(element);
@@ -216,9 +206,9 @@ static int set_fill_value(dataset_out *d, brc_error *err)
 
 /* ---- elements -------------------------------- */
 
-static int write_box(const dataset_out *d, const brc_sel *box, const void *data, brc_error *err)
+static int write_box(const brc_hdf5_dataset *d, const brc_sel *box, const void *data,
+                     brc_error *err)
 {
-    const brc_hdf5 *lib = &d->out->lib;
     hsize_t start[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
     hid_t memory = H5S_ALL;
     int ok = 1;
@@ -227,21 +217,21 @@ static int write_box(const dataset_out *d, const brc_sel *box, const void *data,
         count[i] = box->count[i];
     }
     if (box->ndim > 0) {
-        memory = lib->H5Screate_simple(box->ndim, count, NULL);
+        memory = H5Screate_simple(box->ndim, count, NULL);
         ok = memory >= 0 &&
-             lib->H5Sselect_hyperslab(d->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0;
+             H5Sselect_hyperslab(d->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0;
     }
-    ok = ok && lib->H5Dwrite(d->id, d->type.memory, memory, box->ndim > 0 ? d->space : H5S_ALL,
+    ok = ok && H5Dwrite(d->id, d->type.memory, memory, box->ndim > 0 ? d->space : H5S_ALL,
                              H5P_DEFAULT, data) >= 0;
     int rc = ok ? BRC_OK : not_written(d, "its elements cannot be written", err);
     if (memory != H5S_ALL)
-        brc_hdf5_close(lib, memory);
+        brc_hdf5_close(memory);
     return rc;
 }
 
-static int put_elements(void *ctx, const brc_sel *box, const void *data, size_t len, brc_error *err)
+static int write_fixed_elements(const brc_hdf5_dataset *d, const brc_sel *box, const void *data,
+                                size_t len, brc_error *err)
 {
-    dataset_out *d = ctx;
     if (!d->type.swap)
         return write_box(d, box, data, err);
     uint8_t *swapped;
@@ -267,9 +257,9 @@ static int point_to_text(brc_arena *arena, char **out, const uint8_t *at, uint32
     return BRC_OK;
 }
 
-static int put_spans(void *ctx, const brc_sel *box, const void *data, size_t len, brc_error *err)
+static int write_variable_elements(const brc_hdf5_dataset *d, const brc_sel *box, const void *data,
+                                   size_t len, brc_error *err)
 {
-    dataset_out *d = ctx;
     brc_reader r = brc_reader_of(data, len);
     uint64_t n = brc_shape_count(box->ndim, box->count);
     brc_arena arena = BRC_ARENA_INIT;
@@ -300,27 +290,27 @@ done:
 /* ---- names of axes -------------------------------- */
 
 /* zarr.json's, or those that xarray notes in an attribute. */
-static const brc_json *names_of(const dataset_out *d)
+static const brc_json *names_of(const brc_hdf5_dataset *d)
 {
     const brc_json *names = brc_json_member(d->doc, "dimension_names");
     if (brc_json_kind(names) != BRC_JSON_ARRAY)
         names = brc_json_member(brc_json_member(d->doc, "attributes"), "_ARRAY_DIMENSIONS");
-    return brc_json_kind(names) == BRC_JSON_ARRAY && brc_json_count(names) == (size_t)d->info->ndim
+    return brc_json_kind(names) == BRC_JSON_ARRAY && brc_json_count(names) == (size_t)d->meta->ndim
                ? names
                : NULL;
 }
 
-static int note_axes(const dataset_out *d, brc_error *err)
+static int note_axes(const brc_hdf5_dataset *d, brc_error *err)
 {
     brc_hdf5_out *out = d->out;
     const brc_json *attrs = brc_json_member(d->doc, "attributes"), *names = names_of(d);
     BRC_TRY(brc_grow_array((void **)&out->items, &out->cap, out->n + 1, sizeof(*out->items), err));
     brc_hdf5_item *item = &out->items[out->n];
     memset(item, 0, sizeof(*item));
-    BRC_TRY(brc_dup(&item->inner, d->inner, err));
+    BRC_TRY(brc_dup(&item->inner, d->node->inner, err));
     out->n++; /* freed with the rest from now on */
-    item->ndim = d->info->ndim;
-    memcpy(item->shape, d->info->shape, (size_t)item->ndim * sizeof(*item->shape));
+    item->ndim = d->meta->ndim;
+    memcpy(item->shape, d->meta->shape, (size_t)item->ndim * sizeof(*item->shape));
     item->scales =
         !d->is_null && !brc_json_member(attrs, "CLASS") && !brc_json_member(attrs, "NAME");
     if (!names || d->is_null)
@@ -336,73 +326,97 @@ static int note_axes(const dataset_out *d, brc_error *err)
 
 /* ---- the dataset -------------------------------- */
 
-static int make_dataset(dataset_out *d, brc_error *err)
+static int create_dataset(brc_hdf5_dataset *d, brc_error *err)
 {
-    const brc_hdf5 *lib = &d->out->lib;
-    d->plist = lib->H5Pcreate(lib->H5P_CLS_DATASET_CREATE_ID_g);
-    if (d->plist < 0 || lib->H5Pset_obj_track_times(d->plist, 0) < 0)
+    d->plist = H5Pcreate(H5P_DATASET_CREATE);
+    if (d->plist < 0 || H5Pset_obj_track_times(d->plist, 0) < 0)
         return not_written(d, "it cannot be made in HDF5", err);
     BRC_TRY(choose_type(d, err));
+    BRC_TRY(note_dtype(d, err));
     BRC_TRY(make_space(d, err));
     BRC_TRY(set_chunks(d, err));
     BRC_TRY(set_fill_value(d, err));
-    d->id = lib->H5Dcreate2(d->out->id, d->inner, d->file_type, d->space, d->out->link_names,
-                            d->plist, H5P_DEFAULT);
+    d->id = H5Dcreate2(d->out->id, d->node->inner, d->file_type, d->space, d->out->link_names,
+                       d->plist, H5P_DEFAULT);
     return d->id < 0 ? not_written(d, "it cannot be made in HDF5", err) : BRC_OK;
 }
 
-static int fill_dataset(dataset_out *d, brc_error *err)
+static int start_dataset(brc_hdf5_dataset **out, brc_hdf5_out *file, const brc_node_out *node,
+                         brc_error *err)
 {
-    brc_container_sink sink = { .ctx = d };
-    brc_json *zarr = d->zarr;
-    d->zarr = NULL;
-    sink.put = d->type.kind == BRC_HDF5_FIXED ? put_elements : put_spans;
-    BRC_TRY(brc_hdf5_attrs_write(d->out, d->id, d->doc, d->dtype, zarr, d->path, err));
-    /* of lists and strings, the library reads a fill value only where it is stored */
-    int all = d->type.kind != BRC_HDF5_FIXED && brc_get_u32le(d->info->fill) > 0;
-    if (!d->is_null)
-        BRC_TRY(all ? brc_container_export(d->array, &sink, err)
-                    : brc_container_export_stored(d->array, &sink, err));
-    hid_t id = d->id;
-    d->id = BRC_HDF5_NONE;
-    if (d->out->lib.H5Dclose(id) < 0)
-        return not_written(d, "its elements cannot be written", err);
-    return note_axes(d, err);
-}
-
-static int start_dataset(dataset_out *d, brc_error *err)
-{
-    BRC_TRY(brc_array_open(&d->array, d->out->session, d->path, err));
-    BRC_TRY(brc_node_doc(&d->doc, d->out->session, d->path, err));
-    d->info = brc_array_describe(d->array);
-    if (!d->info->readable)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s cannot be read, and so not be written to HDF5: %s", d->path,
-                        d->info->why);
+    brc_hdf5_dataset *d;
+    BRC_TRY(brc_new((void **)&d, sizeof(*d), err));
+    *out = d;
+    d->out = file;
+    d->node = node;
+    d->path = node->path;
+    d->meta = node->meta;
+    d->doc = node->doc;
     d->notes = brc_json_member(d->doc, BRC_HDF5_NOTE);
+    d->data_type = brc_json_member(d->doc, "data_type");
+    d->dtype = node->meta->type;
+    d->file_type = d->plist = d->space = d->id = d->type.memory = BRC_HDF5_NONE;
     return BRC_OK;
 }
 
-int brc_hdf5_dataset_export(brc_hdf5_out *out, const char *path, const char *inner, brc_error *err)
+void brc_hdf5_dataset_close(brc_hdf5_dataset *d)
 {
-    const brc_hdf5 *lib = &out->lib;
-    dataset_out d = { .out = out, .path = path, .inner = inner, .file_type = BRC_HDF5_NONE };
-    int rc;
+    if (!d)
+        return;
+    brc_hdf5_close(d->id);
+    brc_hdf5_close(d->space);
+    brc_hdf5_close(d->plist);
+    brc_hdf5_type_close(&d->type);
+    brc_hdf5_close(d->file_type);
+    brc_json_free(d->zarr);
+    free(d);
+}
 
-    d.plist = d.space = d.id = d.type.memory = BRC_HDF5_NONE;
-    BRC_GO(start_dataset(&d, err));
-    BRC_GO(make_dataset(&d, err));
-    BRC_GO(fill_dataset(&d, err));
+int brc_hdf5_dataset_make(brc_hdf5_out *out, const brc_node_out *node, brc_error *err)
+{
+    brc_hdf5_dataset *d = NULL;
+    int rc;
+    BRC_GO(start_dataset(&d, out, node, err));
+    BRC_GO(create_dataset(d, err));
+    brc_json *zarr = d->zarr;
+    d->zarr = NULL;
+    BRC_GO(brc_hdf5_attrs_write(out, d->id, d->doc, d->dtype, zarr, d->path, err));
+    rc = note_axes(d, err);
 done:
-    brc_hdf5_close(lib, d.id);
-    brc_hdf5_close(lib, d.space);
-    brc_hdf5_close(lib, d.plist);
-    brc_hdf5_type_close(lib, &d.type);
-    brc_hdf5_close(lib, d.file_type);
-    brc_dtype_free(d.dtype);
-    brc_json_free(d.data_type);
-    brc_json_free(d.zarr);
-    brc_json_free(d.doc);
-    brc_array_free(d.array);
+    brc_hdf5_dataset_close(d);
+    return rc;
+}
+
+/* ---- the driver -------------------------------- */
+
+int brc_hdf5_out_begin(void *state, const brc_node_out *array, int *all, brc_error *err)
+{
+    brc_hdf5_out *out = state;
+    BRC_TRY(start_dataset(&out->dataset, out, array, err));
+    brc_hdf5_dataset *d = out->dataset;
+    BRC_TRY(choose_type(d, err));
+    d->id = H5Dopen2(out->id, array->inner, H5P_DEFAULT);
+    d->space = d->id < 0 ? BRC_HDF5_NONE : H5Dget_space(d->id);
+    /* of lists and strings, the library reads a fill value only where it is stored */
+    *all = d->type.kind != BRC_HDF5_FIXED && brc_get_u32le(d->meta->fill.data) > 0;
+    return d->space < 0 ? not_written(d, "it cannot be opened again", err) : BRC_OK;
+}
+
+int brc_hdf5_out_put(void *state, const brc_sel *box, const void *data, size_t len, brc_error *err)
+{
+    const brc_hdf5_dataset *d = ((brc_hdf5_out *)state)->dataset;
+    return d->type.kind == BRC_HDF5_FIXED ? write_fixed_elements(d, box, data, len, err)
+                                          : write_variable_elements(d, box, data, len, err);
+}
+
+int brc_hdf5_out_end(void *state, brc_error *err)
+{
+    brc_hdf5_out *out = state;
+    brc_hdf5_dataset *d = out->dataset;
+    hid_t id = d->id;
+    d->id = BRC_HDF5_NONE;
+    int rc = H5Dclose(id) < 0 ? not_written(d, "its elements cannot be written", err) : BRC_OK;
+    brc_hdf5_dataset_close(d);
+    out->dataset = NULL;
     return rc;
 }

@@ -22,7 +22,7 @@ typedef struct attr_writer {
 
 static int attr_not_written(const attr_writer *w, brc_error *err)
 {
-    return brc_hdf5_fail(&w->out->lib, err, BRC_EINVAL,
+    return brc_hdf5_fail(err, BRC_EINVAL,
                          "%s: its attribute \"%.80s\" cannot be "
                          "written to HDF5",
                          w->label, w->name);
@@ -32,39 +32,37 @@ static int attr_not_written(const attr_writer *w, brc_error *err)
 static int put_attribute(const attr_writer *w, hid_t file, hid_t memory, const void *data,
                          brc_error *err)
 {
-    const brc_hdf5 *lib = &w->out->lib;
-    hid_t space = w->ndim < 0    ? lib->H5Screate(H5S_NULL)
-                  : w->ndim == 0 ? lib->H5Screate(H5S_SCALAR)
-                                 : lib->H5Screate_simple(w->ndim, w->shape, NULL);
+    hid_t space = w->ndim < 0    ? H5Screate(H5S_NULL)
+                  : w->ndim == 0 ? H5Screate(H5S_SCALAR)
+                                 : H5Screate_simple(w->ndim, w->shape, NULL);
     hid_t attribute = space < 0 ? BRC_HDF5_NONE
-                                : lib->H5Acreate2(w->object, w->name, file, space,
+                                : H5Acreate2(w->object, w->name, file, space,
                                                   w->out->attr_names, H5P_DEFAULT);
     int rc = BRC_OK;
-    if (attribute < 0 || (data && lib->H5Awrite(attribute, memory, data) < 0))
+    if (attribute < 0 || (data && H5Awrite(attribute, memory, data) < 0))
         rc = attr_not_written(w, err);
-    brc_hdf5_close(lib, attribute);
-    brc_hdf5_close(lib, space);
+    brc_hdf5_close(attribute);
+    brc_hdf5_close(space);
     return rc;
 }
 
 static int put_typed(const attr_writer *w, const char *dtype, const brc_json *note,
                      const void *data, brc_error *err)
 {
-    const brc_hdf5 *lib = &w->out->lib;
     hid_t file = BRC_HDF5_NONE;
     brc_hdf5_type type;
     brc_json *json;
 
     BRC_TRY(brc_hdf5_dtype_json(&json, dtype, err));
-    int rc = brc_hdf5_type_make(&file, lib, w->out->reg, json, note, w->label, err);
+    int rc = brc_hdf5_type_make(&file, w->out->reg, json, note, w->label, err);
     brc_json_free(json);
     BRC_TRY(rc);
-    rc = brc_hdf5_type_read(&type, lib, w->out->reg, file, 1, w->label, err);
+    rc = brc_hdf5_type_read(&type, w->out->reg, file, 1, w->label, err);
     if (rc == BRC_OK) {
         rc = put_attribute(w, file, type.memory, data, err);
-        brc_hdf5_type_close(lib, &type);
+        brc_hdf5_type_close(&type);
     }
-    brc_hdf5_close(lib, file);
+    brc_hdf5_close(file);
     return rc;
 }
 

@@ -7,15 +7,11 @@
  * once). A link to a group that holds it has no end, and a soft link to nothing no
  * content: both are refused, and so are links to other files.
  */
-#include "hdf5_format.h"
 #include "hdf5_in.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "../../zarr/meta.h"
-#include "../../zarr/transfer.h"
 
 #define GROUP_DEPTH 100
 /* Groups and datasets below groups that were met before: each link to a group can
@@ -68,15 +64,15 @@ static void free_links(link_list *list)
     free(list->types);
 }
 
-static int list_links(link_list *list, const brc_hdf5_in *in, hid_t group, const char *label,
+static int list_links(link_list *list, hid_t group, const char *label,
                       brc_error *err)
 {
     list->err = err;
-    herr_t walked = in->lib.H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, take_link, list);
+    herr_t walked = H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, take_link, list);
     if (list->rc < 0)
         return list->rc;
     if (walked < 0)
-        return brc_hdf5_fail(&in->lib, err, BRC_EINVAL, "%s: its members cannot be read", label);
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: its members cannot be read", label);
     return BRC_OK;
 }
 
@@ -104,8 +100,8 @@ static int meet_group(group_walk *w, haddr_t address, int *again, brc_error *err
 static int check_group(group_walk *w, hid_t group, const char *label, int *again, brc_error *err)
 {
     H5O_info_t info;
-    if (w->in->lib.H5Oget_info1(group, &info) < 0)
-        return brc_hdf5_fail(&w->in->lib, err, BRC_EINVAL, "%s: it cannot be read", label);
+    if (H5Oget_info1(group, &info) < 0)
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: it cannot be read", label);
     if (w->depth == GROUP_DEPTH)
         return brc_fail(err, BRC_ELIMIT, "%s: groups are nested more than %d deep", label,
                         GROUP_DEPTH);
@@ -139,12 +135,11 @@ static int import_object(group_walk *w, hid_t object, const char *path, const ch
                         "%s: by its links the file has more than %d copies of groups "
                         "and datasets",
                         label, MOST_COPIES);
-    switch (w->in->lib.H5Iget_type(object)) {
+    switch (H5Iget_type(object)) {
     case H5I_GROUP:
         return take_group(w, object, path, label, err);
     case H5I_DATASET:
-        return w->in->bytes ? brc_hdf5_dataset_count(w->in, object, label, err)
-                            : brc_hdf5_dataset_import(w->in, object, path, label, err);
+        return brc_hdf5_dataset_import(w->in, object, path, label, err);
     case H5I_DATATYPE:
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "%s is a named data type, which Zarr has no place for: remove its name",
@@ -163,23 +158,22 @@ static int import_link(group_walk *w, hid_t group, const char *path, const char 
     char *node = NULL, *label = NULL;
     int rc;
 
-    BRC_GO(brc_node_join(&label, above, name, err));
-    const char *inner = label + strlen(in->file) + strlen(": ");
-    if (brc_is_excluded(in->opts, inner, strlen(inner)))
+    BRC_GO(brc_convert_join(&label, above, name, err));
+    if (brc_convert_is_excluded(in->convert, label + strlen(in->file) + strlen(": ")))
         goto done;
-    BRC_GO(brc_container_name_check(above, name, err));
-    BRC_GO(brc_node_join(&node, path, name, err));
+    BRC_GO(brc_convert_name_check(above, name, err));
+    BRC_GO(brc_convert_join(&node, path, name, err));
     BRC_GO(check_link_type(type, label, err));
-    object = in->lib.H5Oopen(group, name, in->links);
+    object = H5Oopen(group, name, in->links);
     if (object < 0)
-        rc = brc_hdf5_fail(&in->lib, err, BRC_EINVAL,
+        rc = brc_hdf5_fail(err, BRC_EINVAL,
                            type == H5L_TYPE_SOFT ? "%s is a link to nothing in this file: remove it"
                                                  : "%s cannot be opened",
                            label);
     else
         rc = import_object(w, object, node, label, err);
 done:
-    brc_hdf5_close(&in->lib, object);
+    brc_hdf5_close(object);
     free(node);
     free(label);
     return rc;
@@ -213,17 +207,14 @@ static int make_hdf5_group(const brc_hdf5_in *in, hid_t group, const char *path,
                            brc_error *err)
 {
     brc_hdf5_attrs attrs;
-    brc_json *doc = NULL;
     char *text = NULL;
     int rc;
 
     BRC_TRY(brc_hdf5_attrs_read(&attrs, in, group, 0, label, err));
     BRC_GO(note_types(&attrs, label, err));
     BRC_GO(brc_hdf5_attrs_text(&text, &attrs, err));
-    BRC_GO(brc_meta_new_group(&doc, text, err));
-    BRC_GO(brc_group_create_doc(in->session, path, doc, err));
+    BRC_GO(brc_convert_group(in->convert, path, text, err));
 done:
-    brc_json_free(doc);
     free(text);
     brc_hdf5_attrs_free(&attrs);
     return rc;
@@ -236,11 +227,11 @@ static int take_group(group_walk *w, hid_t group, const char *path, const char *
     int rc, again = 0, in_copy = w->in_copy;
 
     BRC_TRY(check_group(w, group, label, &again, err));
-    if (!w->in->bytes)
+    if (brc_convert_phase(w->in->convert) == BRC_CONVERT_DOCS)
         BRC_TRY(make_hdf5_group(w->in, group, path, label, err));
     w->in_copy |= again;
     w->depth++;
-    BRC_GO(list_links(&links, w->in, group, label, err));
+    BRC_GO(list_links(&links, group, label, err));
     for (size_t i = 0; i < links.n; i++)
         BRC_GO(import_link(w, group, path, label, links.names[i], links.types[i], err));
 done:
@@ -252,60 +243,19 @@ done:
 
 /* ---- files -------------------------------- */
 
-static int walk_root(const brc_hdf5_in *in, const char *path, brc_error *err)
+int brc_hdf5_in_walk(void *state, brc_error *err)
 {
+    const brc_hdf5_in *in = state;
     group_walk w = { .in = in };
     char *label;
     BRC_TRY(brc_hdf5_label(&label, in->file, "/", err));
-    hid_t root = in->lib.H5Oopen(in->id, "/", in->links);
-    int rc = root < 0 ? brc_hdf5_fail(&in->lib, err, BRC_EINVAL, "%s cannot be opened", label)
-                      : take_group(&w, root, path, label, err);
-    brc_hdf5_close(&in->lib, root);
+    hid_t root = H5Oopen(in->id, "/", in->links);
+    int rc = root < 0 ? brc_hdf5_fail(err, BRC_EINVAL, "%s cannot be opened", label)
+                      : take_group(&w, root, "/", label, err);
+    brc_hdf5_close(root);
     tdestroy(w.met, keep_address);
     free(label);
     return rc;
-}
-
-static int walk_hdf5(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
-                     uint64_t *bytes, brc_error *err)
-{
-    brc_hdf5_heap heap = { 0 };
-    brc_hdf5_in *in;
-    int rc;
-
-    BRC_TRY(brc_new((void **)&in, sizeof(*in), err));
-    in->heap = &heap;
-    in->session = s;
-    in->reg = brc_session_registry(s);
-    in->opts = opts;
-    in->bytes = bytes;
-    in->file = file;
-    in->id = in->links = BRC_HDF5_NONE;
-    BRC_GO(brc_hdf5_start(&in->lib, 0, err));
-    BRC_GO(brc_hdf5_open_file(&in->lib, &in->id, &in->links, file, err));
-    BRC_GO(brc_hdf5_heap_open(&heap, &in->lib, in->id, file, err));
-    BRC_GO(walk_root(in, path, err));
-done:
-    brc_hdf5_heap_close(&heap);
-    if (in->id >= 0)
-        (void)in->lib.H5Fclose(in->id);
-    brc_hdf5_close(&in->lib, in->links);
-    brc_hdf5_stop(&in->lib);
-    free(in);
-    return rc;
-}
-
-int brc_hdf5_import(brc_session *s, const char *file, const char *path, const brc_xfer_opts *opts,
-                    brc_error *err)
-{
-    return walk_hdf5(s, file, path, opts, NULL, err);
-}
-
-int brc_hdf5_bytes(uint64_t *bytes, brc_session *s, const char *file, const brc_xfer_opts *opts,
-                   brc_error *err)
-{
-    *bytes = 0;
-    return walk_hdf5(s, file, "/", opts, bytes, err);
 }
 
 /* ---- is it NetCDF? -------------------------------- */
@@ -315,27 +265,39 @@ static herr_t find_dimid(hid_t group, const char *name, const H5L_info_t *info, 
     const brc_hdf5_in *in = ctx;
     if (info->type != H5L_TYPE_HARD)
         return 0;
-    hid_t object = in->lib.H5Oopen(group, name, in->links);
-    int found = object >= 0 && in->lib.H5Iget_type(object) == H5I_DATASET &&
-                in->lib.H5Aexists(object, "_Netcdf4Dimid") > 0;
-    brc_hdf5_close(&in->lib, object);
+    hid_t object = H5Oopen(group, name, in->links);
+    int found = object >= 0 && H5Iget_type(object) == H5I_DATASET &&
+                H5Aexists(object, "_Netcdf4Dimid") > 0;
+    brc_hdf5_close(object);
     return found;
 }
 
-int brc_hdf5_is_netcdf(int *is, const char *file, brc_error *err)
+static int is_netcdf(brc_hdf5_in *in)
 {
-    brc_hdf5_in in = { .file = file, .id = BRC_HDF5_NONE, .links = BRC_HDF5_NONE };
-    int rc;
+    return H5Aexists(in->id, "_NCProperties") > 0 ||
+           H5Literate(in->id, H5_INDEX_NAME, H5_ITER_INC, NULL, find_dimid, in) > 0;
+}
 
-    *is = 0;
-    BRC_GO(brc_hdf5_start(&in.lib, 0, err));
-    BRC_GO(brc_hdf5_open_file(&in.lib, &in.id, &in.links, file, err));
-    *is = in.lib.H5Aexists(in.id, "_NCProperties") > 0 ||
-          in.lib.H5Literate(in.id, H5_INDEX_NAME, H5_ITER_INC, NULL, find_dimid, &in) > 0;
-done:
-    if (in.id >= 0)
-        (void)in.lib.H5Fclose(in.id);
-    brc_hdf5_close(&in.lib, in.links);
-    brc_hdf5_stop(&in.lib);
-    return rc;
+static void close_import(void *state)
+{
+    brc_hdf5_in *in = state;
+    if (in->id >= 0)
+        (void)H5Fclose(in->id);
+    brc_hdf5_close(in->links);
+    free(in);
+}
+
+int brc_hdf5_in_open(void **state, brc_convert *c, const char *file, brc_error *err)
+{
+    brc_hdf5_in *in;
+    BRC_TRY(brc_new((void **)&in, sizeof(*in), err));
+    *state = in;
+    in->head.close = close_import;
+    in->convert = c;
+    in->reg = brc_convert_registry(c);
+    in->file = file;
+    in->id = in->links = BRC_HDF5_NONE;
+    BRC_TRY(brc_hdf5_start(err));
+    BRC_TRY(brc_hdf5_open_file(&in->id, &in->links, file, err));
+    return is_netcdf(in) ? brc_convert_is_netcdf(c, err) : BRC_OK;
 }

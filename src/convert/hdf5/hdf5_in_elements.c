@@ -1,6 +1,8 @@
 /* Elements as the library gives them, made ours: see hdf5_in.h. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "../../base/arena.h"
 #include "hdf5_in.h"
 
 /* What elements of variable length may have in memory at once. */
@@ -71,22 +73,6 @@ static int append_checked(brc_buf *out, const brc_hdf5_type *type, brc_span byte
     return append_span(out, bytes.data, bytes.len, label, err);
 }
 
-int brc_hdf5_spans(const brc_hdf5_in *in, const brc_hdf5_type *type, const uint8_t *references,
-                   uint64_t n, brc_buf *out, const char *label, brc_error *err)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        brc_span bytes;
-        BRC_TRY(brc_hdf5_heap_get(in->heap, references + i * in->heap->reference_size, 1, &bytes,
-                                  label, err));
-        BRC_TRY(append_checked(out, type, bytes, label, err));
-        if (out->len > VARIABLE_BYTES) /* many elements may be one and the same long text */
-            return brc_fail(err, BRC_ELIMIT,
-                            "%s: the elements of a few chunks have more than %zu MiB", label,
-                            VARIABLE_BYTES >> 20);
-    }
-    return BRC_OK;
-}
-
 int brc_hdf5_memory_span(const brc_hdf5_type *type, const void *element, brc_buf *out,
                          const char *label, brc_error *err)
 {
@@ -98,4 +84,61 @@ int brc_hdf5_memory_span(const brc_hdf5_type *type, const void *element, brc_buf
     if (bytes.len == 0)
         bytes.data = (const uint8_t *)"";
     return append_checked(out, type, bytes, label, err);
+}
+
+/* ---- elements of variable length in memory -------------------------------- */
+
+/* What the library takes for them, released at once. A few bytes of a file may be the text of
+ * every element. */
+typedef struct span_memory {
+    brc_arena arena;
+    size_t taken;
+    int is_full;
+} span_memory;
+
+static void *take_memory(size_t size, void *ctx)
+{
+    span_memory *memory = ctx;
+    memory->is_full |= size > VARIABLE_BYTES - memory->taken;
+    if (memory->is_full)
+        return NULL;
+    memory->taken += size;
+    return brc_arena_take(&memory->arena, size);
+}
+
+static void give_memory_back(void *at, void *ctx)
+{
+    (void)at, (void)ctx; /* with all of it */
+}
+
+static int spans_failed(const span_memory *memory, const char *label, brc_error *err)
+{
+    if (memory->is_full)
+        return brc_fail(err, BRC_ELIMIT, "%s: the elements of a few chunks have more than %zu MiB",
+                        label, VARIABLE_BYTES >> 20);
+    return brc_hdf5_fail(err, BRC_EINVAL, "%s: its elements cannot be read", label);
+}
+
+int brc_hdf5_spans(const brc_hdf5_type *type, hid_t dataset, hid_t memory, hid_t space, uint64_t n,
+                   brc_buf *out, const char *label, brc_error *err)
+{
+    span_memory taken = { BRC_ARENA_INIT, 0, 0 };
+    hid_t plist = H5Pcreate(H5P_DATASET_XFER);
+    uint8_t *elements = NULL;
+    int rc;
+
+    BRC_GO(brc_new_array((void **)&elements, n, type->size, err));
+    if (plist < 0 ||
+        H5Pset_vlen_mem_manager(plist, take_memory, &taken, give_memory_back, &taken) < 0 ||
+        H5Dread(dataset, type->memory, memory, space, plist, elements) < 0) {
+        rc = spans_failed(&taken, label, err);
+        goto done;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        BRC_GO(brc_hdf5_memory_span(type, elements + i * type->size, out, label, err));
+done:
+    brc_hdf5_close(plist);
+    free(elements);
+    brc_arena_dispose(&taken.arena);
+    return rc;
 }

@@ -14,81 +14,35 @@ typedef struct dataset_in {
     brc_hdf5_attrs attrs;
     brc_json *notes;
     brc_hdf5_stored stored;
-    brc_hdf5_chunks *chunks; /* NULL: the library reads elements             */
+    brc_hdf5_pass *pass; /* NULL: elements are read                          */
     int ndim;                /* of the dataset itself; the type's axes follow            */
     int chunked, undefined_fill, is_null;
     uint64_t most[BRC_MAX_NDIM]; /* the largest shape; UINT64_MAX: any              */
     char *names[BRC_MAX_NDIM];
-    uint8_t *fill_element; /* as in memory; zeros where the file has none            */
     brc_buf fill;          /* JSON                                                     */
     char *attrs_json;
-    brc_container_array array;
+    brc_array_in array;
 } dataset_in;
 
 static int dataset_failed(const dataset_in *d, const char *what, brc_error *err)
 {
-    return brc_hdf5_fail(&d->in->lib, err, BRC_EINVAL, "%s: %s", d->label, what);
-}
-
-/* ---- what is not read -------------------------------- */
-
-static int check_filters(const dataset_in *d, brc_error *err)
-{
-    const brc_hdf5 *lib = &d->in->lib;
-    int n = lib->H5Pget_nfilters(d->plist);
-    if (n < 0)
-        return dataset_failed(d, "its filters cannot be read", err);
-    for (int i = 0; i < n; i++) {
-        unsigned flags = 0, config = 0;
-        size_t values = 0;
-        char name[64] = "";
-        H5Z_filter_t id = lib->H5Pget_filter2(d->plist, (unsigned)i, &flags, &values, NULL,
-                                              sizeof(name) - 1, name, &config);
-        if (id < 0)
-            return dataset_failed(d, "its filters cannot be read", err);
-        if (lib->H5Zfilter_avail(id) <= 0)
-            return brc_fail(err, BRC_EUNSUPPORTED,
-                            "%s needs the HDF5 filter %d (%s), which is not installed here",
-                            d->label, (int)id, *name ? name : "without a name");
-    }
-    return BRC_OK;
-}
-
-static int check_storage(dataset_in *d, brc_error *err)
-{
-    const brc_hdf5 *lib = &d->in->lib;
-    H5D_layout_t layout = lib->H5Pget_layout(d->plist);
-    if (layout < 0)
-        return dataset_failed(d, "how it is stored cannot be read", err);
-    if (layout == H5D_VIRTUAL)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s is a virtual dataset, whose elements are in others: copy it with its "
-                        "elements first (h5repack)",
-                        d->label);
-    if (layout == H5D_CONTIGUOUS && lib->H5Pget_external_count(d->plist) != 0)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s has its elements in another file: copy it with its elements first "
-                        "(h5repack)",
-                        d->label);
-    d->chunked = layout == H5D_CHUNKED;
-    return check_filters(d, err);
+    return brc_hdf5_fail(err, BRC_EINVAL, "%s: %s", d->label, what);
 }
 
 /* ---- shape -------------------------------- */
 
 static int read_shape(dataset_in *d, brc_error *err)
 {
-    const brc_hdf5 *lib = &d->in->lib;
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
-    int ndim = lib->H5Sget_simple_extent_ndims(d->space);
-    d->is_null = lib->H5Sget_simple_extent_type(d->space) == H5S_NULL;
+    int ndim = H5Sget_simple_extent_ndims(d->space);
+    d->is_null = H5Sget_simple_extent_type(d->space) == H5S_NULL;
     if (d->is_null) { /* no elements, and no axes either */
         d->array.ndim = d->ndim = 1;
         d->array.chunked = 1;
         d->array.chunk[0] = 1;
         return BRC_OK;
     }
-    if (ndim < 0 || lib->H5Sget_simple_extent_dims(d->space, dims, most) != ndim)
+    if (ndim < 0 || H5Sget_simple_extent_dims(d->space, dims, most) != ndim)
         return dataset_failed(d, "its shape cannot be read", err);
     if (ndim + d->type.ndim > BRC_MAX_NDIM)
         return brc_fail(err, BRC_ELIMIT, "%s has more than %d axes", d->label, BRC_MAX_NDIM);
@@ -103,19 +57,13 @@ static int read_shape(dataset_in *d, brc_error *err)
     return BRC_OK;
 }
 
-static size_t file_item_size(const dataset_in *d)
-{
-    return d->type.kind == BRC_HDF5_FIXED ? d->in->lib.H5Tget_size(d->file_type)
-                                          : d->in->heap->reference_size;
-}
-
 /* Elements that are not in chunks must all be there: the library does not look. */
 static int check_size(const dataset_in *d, brc_error *err)
 {
-    const brc_hdf5 *lib = &d->in->lib;
-    uint64_t size = file_item_size(d), bytes;
-    uint64_t stored = d->chunked || d->is_null ? 0 : lib->H5Dget_storage_size(d->id);
-    if (stored > 0 && (!brc_shape_bytes(d->ndim, d->array.shape, size, &bytes) || bytes > stored))
+    uint64_t size = H5Tget_size(d->file_type), bytes;
+    uint64_t stored = d->chunked || d->is_null ? 0 : H5Dget_storage_size(d->id);
+    if (d->type.kind == BRC_HDF5_FIXED && stored > 0 &&
+        (!brc_shape_bytes(d->ndim, d->array.shape, size, &bytes) || bytes > stored))
         return brc_fail(err, BRC_EINVAL,
                         "%s: its elements have %llu bytes, fewer than its shape asks for", d->label,
                         (unsigned long long)stored);
@@ -129,7 +77,7 @@ static int read_chunk_shape(dataset_in *d, brc_error *err)
     uint64_t bytes;
     if (!d->chunked || d->is_null)
         return BRC_OK;
-    if (d->in->lib.H5Pget_chunk(d->plist, d->ndim, chunk) != d->ndim)
+    if (H5Pget_chunk(d->plist, d->ndim, chunk) != d->ndim)
         return dataset_failed(d, "its chunk shape cannot be read", err);
     for (int i = 0; i < d->ndim; i++) {
         if (chunk[i] == 0)
@@ -179,13 +127,13 @@ static int use_noted_type(dataset_in *d, hid_t file_type, brc_error *err)
     if (!noted)
         return BRC_OK;
     int rc =
-        brc_hdf5_type_make(&type, &d->in->lib, d->in->reg, noted, d->type.note, d->label, &why);
+        brc_hdf5_type_make(&type, d->in->reg, noted, d->type.note, d->label, &why);
     if (rc == BRC_ENOMEM)
         return brc_nomem(err);
-    if (rc < 0 || d->in->lib.H5Tequal(type, file_type) <= 0)
+    if (rc < 0 || H5Tequal(type, file_type) <= 0)
         goto done;
-    BRC_GO(brc_hdf5_type_read(&made, &d->in->lib, d->in->reg, type, 0, d->label, err));
-    brc_hdf5_type_close(&d->in->lib, &made);
+    BRC_GO(brc_hdf5_type_read(&made, d->in->reg, type, 0, d->label, err));
+    brc_hdf5_type_close(&made);
     BRC_GO(brc_json_write(&text, noted, err));
     char *dtype = NULL;
     int quoted = text.data[0] == '"';
@@ -193,20 +141,19 @@ static int use_noted_type(dataset_in *d, hid_t file_type, brc_error *err)
     free(d->type.dtype);
     d->type.dtype = dtype;
 done:
-    brc_hdf5_close(&d->in->lib, type);
+    brc_hdf5_close(type);
     brc_buf_dispose(&text);
     return rc == BRC_ENOMEM ? rc : BRC_OK;
 }
 
 static int read_dataset_type(dataset_in *d, brc_error *err)
 {
-    const brc_hdf5 *lib = &d->in->lib;
     brc_json *json = NULL;
     int rc;
-    d->file_type = lib->H5Dget_type(d->id);
+    d->file_type = H5Dget_type(d->id);
     if (d->file_type < 0)
         return dataset_failed(d, "its data type cannot be read", err);
-    BRC_GO(brc_hdf5_type_read(&d->type, lib, d->in->reg, d->file_type, 0, d->label, err));
+    BRC_GO(brc_hdf5_type_read(&d->type, d->in->reg, d->file_type, 0, d->label, err));
     BRC_GO(use_noted_type(d, d->file_type, err));
     BRC_GO(brc_hdf5_dtype_json(&json, d->type.dtype, err));
     rc = brc_dtype_open(&d->dtype, d->in->reg, json, err);
@@ -267,31 +214,27 @@ static int dataset_lacks_fill(const dataset_in *d, H5D_fill_value_t status)
 
 static int read_fill(dataset_in *d, brc_error *err)
 {
-    const brc_hdf5 *lib = &d->in->lib;
     H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
     int rc, fixed = d->type.kind == BRC_HDF5_FIXED;
     size_t size = fixed ? d->type.size : sizeof(hvl_t);
     uint8_t *element = NULL;
 
-    BRC_TRY(brc_new((void **)&d->fill_element, fixed ? size : d->in->heap->reference_size, err));
-    if (lib->H5Pfill_value_defined(d->plist, &status) < 0)
+    if (H5Pfill_value_defined(d->plist, &status) < 0)
         return dataset_failed(d, "its fill value cannot be read", err);
     d->undefined_fill = status == H5D_FILL_VALUE_UNDEFINED;
     d->array.lacks_fill = dataset_lacks_fill(d, status);
     if (status != H5D_FILL_VALUE_USER_DEFINED)
         return BRC_OK;
     BRC_TRY(brc_new((void **)&element, size, err));
-    if (lib->H5Pget_fill_value(d->plist, d->type.memory, element) < 0) {
+    if (H5Pget_fill_value(d->plist, d->type.memory, element) < 0) {
         rc = dataset_failed(d, "its fill value cannot be read", err);
     } else {
-        if (fixed)
-            memcpy(d->fill_element, element, size);
         rc = fill_json(d, element, err);
     }
     if (!fixed) {
-        hid_t scalar = lib->H5Screate(H5S_SCALAR);
-        (void)lib->H5Dvlen_reclaim(d->type.memory, scalar, H5P_DEFAULT, element);
-        brc_hdf5_close(lib, scalar);
+        hid_t scalar = H5Screate(H5S_SCALAR);
+        (void)H5Dvlen_reclaim(d->type.memory, scalar, H5P_DEFAULT, element);
+        brc_hdf5_close(scalar);
     }
     free(element);
     return rc;
@@ -302,7 +245,6 @@ static int read_fill(dataset_in *d, brc_error *err)
 /* Selects the box in the dataset's space; its axes beyond those are within an element. */
 static hid_t select_box(const dataset_in *d, const brc_sel *box, uint64_t *n)
 {
-    const brc_hdf5 *lib = &d->in->lib;
     hsize_t start[H5S_MAX_RANK], count[H5S_MAX_RANK];
     *n = brc_shape_count(d->ndim, box->count);
     for (int i = 0; i < d->ndim; i++) {
@@ -310,12 +252,12 @@ static hid_t select_box(const dataset_in *d, const brc_sel *box, uint64_t *n)
         count[i] = box->count[i];
     }
     if (d->ndim == 0)
-        return lib->H5Screate(H5S_SCALAR);
-    hid_t memory = lib->H5Screate_simple(d->ndim, count, NULL);
+        return H5Screate(H5S_SCALAR);
+    hid_t memory = H5Screate_simple(d->ndim, count, NULL);
     if (memory >= 0 &&
-        lib->H5Sselect_hyperslab(d->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0)
+        H5Sselect_hyperslab(d->space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0)
         return memory;
-    brc_hdf5_close(lib, memory);
+    brc_hdf5_close(memory);
     return BRC_HDF5_NONE;
 }
 
@@ -323,16 +265,13 @@ static hid_t select_box(const dataset_in *d, const brc_sel *box, uint64_t *n)
 static int read_selected(const dataset_in *d, const brc_sel *box, hid_t type, void *dst,
                          brc_error *err)
 {
-    const brc_hdf5 *lib = &d->in->lib;
     uint64_t n;
-    if (d->chunks)
-        return brc_hdf5_chunks_read(d->chunks, box, dst, err);
     hid_t memory = select_box(d, box, &n);
     int rc = BRC_OK;
     if (memory < 0 ||
-        lib->H5Dread(d->id, type, memory, d->ndim ? d->space : H5S_ALL, H5P_DEFAULT, dst) < 0)
+        H5Dread(d->id, type, memory, d->ndim ? d->space : H5S_ALL, H5P_DEFAULT, dst) < 0)
         rc = dataset_failed(d, "its elements cannot be read", err);
-    brc_hdf5_close(lib, memory);
+    brc_hdf5_close(memory);
     return rc;
 }
 
@@ -383,15 +322,13 @@ static int read_dataset(void *ctx, const brc_sel *box, void *dst, size_t len, br
 static int read_dataset_elements(void *ctx, const brc_sel *box, brc_buf *out, brc_error *err)
 {
     dataset_in *d = ctx;
-    const brc_hdf5_heap *heap = d->in->heap;
-    uint64_t n = brc_shape_count(d->ndim, box->count);
-    void *references;
-
-    BRC_TRY(brc_new_array(&references, n, heap->reference_size, err));
-    int rc = read_selected(d, box, heap->reference, references, err);
-    if (rc == BRC_OK)
-        rc = brc_hdf5_spans(d->in, &d->type, references, n, out, d->label, err);
-    free(references);
+    uint64_t n;
+    hid_t memory = select_box(d, box, &n);
+    if (memory < 0)
+        return dataset_failed(d, "its elements cannot be read", err);
+    int rc = brc_hdf5_spans(&d->type, d->id, memory, d->ndim ? d->space : H5S_ALL, n, out, d->label,
+                            err);
+    brc_hdf5_close(memory);
     return rc;
 }
 
@@ -438,7 +375,7 @@ static int finish_note(dataset_in *d, brc_error *err)
 static int describe(dataset_in *d, const char *path, brc_error *err)
 {
     int named = 0;
-    BRC_TRY(check_storage(d, err));
+    BRC_TRY(brc_hdf5_storage_check(&d->chunked, d->plist, d->label, err));
     BRC_TRY(brc_hdf5_attrs_read(&d->attrs, d->in, d->id, 1, d->label, err));
     d->notes = brc_json_new_object();
     if (!d->notes)
@@ -462,61 +399,61 @@ static int describe(dataset_in *d, const char *path, brc_error *err)
     return brc_hdf5_attrs_text(&d->attrs_json, &d->attrs, err);
 }
 
-/* Of a type of variable length with a fill value, only stored chunks are read: the library
- * cannot read others, and we have no reference for them. */
-static int open_storage(dataset_in *d, brc_error *err)
+/* Chunks that can pass do so; of others the library must have the filters. */
+static int choose_reading(dataset_in *d, brc_error *err)
 {
-    const brc_hdf5 *lib = &d->in->lib;
-    int fixed = d->type.kind == BRC_HDF5_FIXED;
-    BRC_TRY(brc_hdf5_stored_read(&d->stored, d->in, d->id, d->ndim, d->array.shape,
-                                 d->chunked ? d->array.chunk : NULL,
-                                 !fixed && d->array.fill != NULL, d->label, err));
-    if (!d->chunked)
-        return BRC_OK;
     brc_hdf5_layout layout = { .in = d->in,
                                .dataset = d->id,
+                               .plist = d->plist,
                                .file_type = d->file_type,
-                               .memory = d->type.memory,
-                               .file_size = file_item_size(d),
-                               .size = fixed ? d->type.size : d->in->heap->reference_size,
-                               .fill = d->fill_element,
+                               .type = &d->type,
+                               .dtype = d->dtype,
                                .ndim = d->ndim,
+                               .array_ndim = d->array.ndim,
                                .shape = d->array.shape,
                                .chunk = d->array.chunk,
-                               .stored = &d->stored,
                                .label = d->label };
-    if (!fixed || lib->H5Tequal(d->file_type, d->type.memory) > 0)
-        layout.memory = BRC_HDF5_NONE;
-    return brc_hdf5_chunks_open(&d->chunks, &layout, d->plist, err);
+    if (d->array.chunked && d->chunked && !d->is_null)
+        BRC_TRY(brc_hdf5_pass_open(&d->pass, &layout, err));
+    if (!d->pass)
+        return brc_hdf5_filters_check(d->plist, d->label, err);
+    d->array.codecs = brc_hdf5_pass_codecs(d->pass);
+    return BRC_OK;
+}
+
+/* Of a type of variable length with a fill value, only stored chunks are read: the library
+ * cannot read others. */
+static int find_stored(dataset_in *d, brc_error *err)
+{
+    int exact = d->type.kind != BRC_HDF5_FIXED && d->array.fill;
+    if (d->is_null || brc_convert_phase(d->in->convert) != BRC_CONVERT_CHUNKS)
+        return BRC_OK;
+    return brc_hdf5_stored_read(&d->stored, d->id, d->ndim, d->array.shape,
+                                d->chunked && d->array.chunked ? d->array.chunk : NULL, exact,
+                                d->label, err);
+}
+
+static int next_passed(void *ctx, uint64_t *index, brc_span *bytes, brc_error *err)
+{
+    dataset_in *d = ctx;
+    return brc_hdf5_pass_next(d->pass, &d->stored, index, bytes, err);
 }
 
 static int take_dataset(dataset_in *d, const char *path, brc_error *err)
 {
     BRC_TRY(describe(d, path, err));
-    if (!d->is_null)
-        BRC_TRY(open_storage(d, err));
+    BRC_TRY(choose_reading(d, err));
+    BRC_TRY(find_stored(d, err));
     d->array.path = path;
     d->array.label = d->label;
     d->array.dtype = d->type.dtype;
     d->array.attrs_json = d->attrs_json;
     d->array.ctx = d;
+    d->array.next_chunk = next_passed;
     d->array.read = read_dataset;
     d->array.read_elements = read_dataset_elements;
     d->array.next = d->stored.all ? NULL : next_stored;
-    return brc_container_import(d->in->session, &d->array, d->in->opts, err);
-}
-
-static int count_dataset(dataset_in *d, brc_error *err)
-{
-    const brc_hdf5 *lib = &d->in->lib;
-    d->file_type = lib->H5Dget_type(d->id);
-    if (d->file_type < 0)
-        return dataset_failed(d, "its data type cannot be read", err);
-    BRC_TRY(brc_hdf5_type_read(&d->type, lib, d->in->reg, d->file_type, 0, d->label, err));
-    BRC_TRY(read_shape(d, err));
-    brc_add_array_bytes(d->in->bytes, d->array.ndim, d->array.shape,
-                        d->type.kind == BRC_HDF5_FIXED ? d->type.item : 1);
-    return BRC_OK;
+    return brc_convert_array(d->in->convert, &d->array, err);
 }
 
 static int open_dataset(dataset_in **out, const brc_hdf5_in *in, hid_t dataset, const char *label,
@@ -530,8 +467,8 @@ static int open_dataset(dataset_in **out, const brc_hdf5_in *in, hid_t dataset, 
     d->label = label;
     d->id = dataset;
     d->type.memory = d->file_type = BRC_HDF5_NONE;
-    d->space = in->lib.H5Dget_space(dataset);
-    d->plist = in->lib.H5Dget_create_plist(dataset);
+    d->space = H5Dget_space(dataset);
+    d->plist = H5Dget_create_plist(dataset);
     return d->space < 0 || d->plist < 0 ? dataset_failed(d, "it cannot be read", err) : BRC_OK;
 }
 
@@ -539,17 +476,15 @@ static void close_dataset(dataset_in *d)
 {
     if (!d)
         return;
-    const brc_hdf5 *lib = &d->in->lib;
-    brc_hdf5_close(lib, d->space);
-    brc_hdf5_close(lib, d->plist);
-    brc_hdf5_close(lib, d->file_type);
-    brc_hdf5_type_close(lib, &d->type);
+    brc_hdf5_close(d->space);
+    brc_hdf5_close(d->plist);
+    brc_hdf5_close(d->file_type);
+    brc_hdf5_type_close(&d->type);
     brc_dtype_free(d->dtype);
     brc_hdf5_attrs_free(&d->attrs);
     brc_json_free(d->notes);
-    brc_hdf5_chunks_close(d->chunks);
+    brc_hdf5_pass_close(d->pass);
     brc_hdf5_stored_free(&d->stored);
-    free(d->fill_element);
     for (int i = 0; i < BRC_MAX_NDIM; i++)
         free(d->names[i]);
     brc_buf_dispose(&d->fill);
@@ -564,16 +499,6 @@ int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *pa
     int rc = open_dataset(&d, in, dataset, label, err);
     if (rc == BRC_OK)
         rc = take_dataset(d, path, err);
-    close_dataset(d);
-    return rc;
-}
-
-int brc_hdf5_dataset_count(const brc_hdf5_in *in, hid_t dataset, const char *label, brc_error *err)
-{
-    dataset_in *d = NULL;
-    int rc = open_dataset(&d, in, dataset, label, err);
-    if (rc == BRC_OK)
-        rc = count_dataset(d, err);
     close_dataset(d);
     return rc;
 }

@@ -21,8 +21,8 @@
  *   enum: {name: value, ...}    class: "bitfield"    charset: "UTF-8"     tag: text
  *   parts: [name, name]         fields: {name: note, ...}
  */
-#ifndef BRC_XFER_HDF5_TYPE_H
-#define BRC_XFER_HDF5_TYPE_H
+#ifndef BRC_CONVERT_HDF5_TYPE_H
+#define BRC_CONVERT_HDF5_TYPE_H
 
 #include "../../base/json.h"
 #include "../../nd/dtype.h"
@@ -64,13 +64,13 @@ typedef struct brc_hdf5_type {
 
 /* What a type of a file is. writing: enums stay enums in memory, since the library
  * reads them as integers and does not write them so. `label` begins messages. */
-BRC_MUST_USE int brc_hdf5_type_read(brc_hdf5_type *out, const brc_hdf5 *lib, const brc_registry *reg, hid_t type,
+BRC_MUST_USE int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg, hid_t type,
                                     int writing, const char *label, brc_error *err);
-void brc_hdf5_type_close(const brc_hdf5 *lib, brc_hdf5_type *type);
+void brc_hdf5_type_close(brc_hdf5_type *type);
 
 /* The file's type for a Zarr data type. note: may be NULL, and is used where it fits.
  * BRC_EUNSUPPORTED where there is none. */
-BRC_MUST_USE int brc_hdf5_type_make(hid_t *out, const brc_hdf5 *lib, const brc_registry *reg, const brc_json *data_type,
+BRC_MUST_USE int brc_hdf5_type_make(hid_t *out, const brc_registry *reg, const brc_json *data_type,
                                     const brc_json *note, const char *label, brc_error *err);
 
 /* A data type as brc_array_info has it, as JSON. */
@@ -95,6 +95,6 @@ typedef struct brc_hdf5_float {
 extern const brc_hdf5_float brc_hdf5_floats[BRC_HDF5_FLOATS];
 
 /* Native integer of 1, 2, 4 or 8 bytes. */
-hid_t brc_hdf5_integer(const brc_hdf5 *lib, size_t size, int is_signed);
+hid_t brc_hdf5_integer(size_t size, int is_signed);
 
 #endif

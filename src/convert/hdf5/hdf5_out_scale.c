@@ -58,10 +58,10 @@ done:
     return rc;
 }
 
-static int scale_failed(const brc_hdf5_out *out, const brc_hdf5_item *item, const char *name,
+static int scale_failed(const brc_hdf5_item *item, const char *name,
                         brc_error *err)
 {
-    return brc_hdf5_fail(&out->lib, err, BRC_EIO,
+    return brc_hdf5_fail(err, BRC_EIO,
                          "/%s: the name \"%.80s\" of an axis cannot be "
                          "written",
                          item->inner, name);
@@ -70,38 +70,36 @@ static int scale_failed(const brc_hdf5_out *out, const brc_hdf5_item *item, cons
 static int name_axis(const brc_hdf5_out *out, const brc_hdf5_item *item, hid_t dataset, int axis,
                      brc_error *err)
 {
-    const brc_hdf5 *lib = &out->lib;
     const char *name = item->names[axis];
     const brc_hdf5_item *coordinate;
 
     BRC_TRY(find_coordinate(&coordinate, out, item->inner, name, item->shape[axis], err));
     if (!coordinate)
-        return lib->H5DSset_label(dataset, (unsigned)axis, name) < 0
-                   ? scale_failed(out, item, name, err)
+        return H5DSset_label(dataset, (unsigned)axis, name) < 0
+                   ? scale_failed(item, name, err)
                    : BRC_OK;
-    hid_t scale = lib->H5Dopen2(out->id, coordinate->inner, H5P_DEFAULT);
-    int failed = scale < 0 || lib->H5DSattach_scale(dataset, scale, (unsigned)axis) < 0;
-    int rc = failed ? scale_failed(out, item, name, err) : BRC_OK;
-    brc_hdf5_close(lib, scale);
+    hid_t scale = H5Dopen2(out->id, coordinate->inner, H5P_DEFAULT);
+    int failed = scale < 0 || H5DSattach_scale(dataset, scale, (unsigned)axis) < 0;
+    int rc = failed ? scale_failed(item, name, err) : BRC_OK;
+    brc_hdf5_close(scale);
     return rc;
 }
 
 static int name_axes(const brc_hdf5_out *out, const brc_hdf5_item *item, int coordinates,
                      brc_error *err)
 {
-    const brc_hdf5 *lib = &out->lib;
     int rc = BRC_OK;
     if (!item->names || is_coordinate(item) != coordinates)
         return BRC_OK;
-    hid_t dataset = lib->H5Dopen2(out->id, item->inner, H5P_DEFAULT);
+    hid_t dataset = H5Dopen2(out->id, item->inner, H5P_DEFAULT);
     if (dataset < 0)
-        return scale_failed(out, item, "", err);
-    if (coordinates && lib->H5DSset_scale(dataset, item->names[0]) < 0)
-        rc = scale_failed(out, item, item->names[0], err);
+        return scale_failed(item, "", err);
+    if (coordinates && H5DSset_scale(dataset, item->names[0]) < 0)
+        rc = scale_failed(item, item->names[0], err);
     for (int i = 0; !coordinates && i < item->ndim && rc == BRC_OK; i++)
         if (item->names[i])
             rc = name_axis(out, item, dataset, i, err);
-    brc_hdf5_close(lib, dataset);
+    brc_hdf5_close(dataset);
     return rc;
 }
 

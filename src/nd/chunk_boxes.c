@@ -13,7 +13,7 @@ static uint64_t product(uint64_t a, uint64_t b)
 }
 
 void brc_boxes_start(brc_box_walk *w, int ndim, const uint64_t *shape, const uint64_t *chunk,
-                     size_t item)
+                     size_t item, uint64_t budget)
 {
     uint64_t bytes = item ? item : ELEMENT_BYTES;
 
@@ -27,7 +27,7 @@ void brc_boxes_start(brc_box_walk *w, int ndim, const uint64_t *shape, const uin
         bytes = product(bytes, w->extent[k]);
     }
     for (int k = ndim; k-- > 0;) {
-        uint64_t fit = bytes < BRC_BOX_BYTES ? BRC_BOX_BYTES / bytes : 1;
+        uint64_t fit = bytes < budget ? budget / bytes : 1;
         uint64_t chunks = shape[k] / w->extent[k] + (shape[k] % w->extent[k] != 0);
         uint64_t n = fit < chunks ? fit : chunks;
         if (n > 1) {

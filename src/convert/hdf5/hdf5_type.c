@@ -29,7 +29,6 @@ typedef struct type_part {
 } type_part;
 
 typedef struct type_reader {
-    const brc_hdf5 *lib;
     const brc_registry *reg;
     brc_hdf5_type *out;
     const char *label;
@@ -38,9 +37,9 @@ typedef struct type_reader {
 
 static int read_part(type_reader *r, type_part *part, brc_error *err);
 
-static void close_part(const type_reader *r, type_part *part)
+static void close_part(type_part *part)
 {
-    brc_hdf5_close(r->lib, part->memory);
+    brc_hdf5_close(part->memory);
     brc_buf_dispose(&part->json);
     brc_json_free(part->note);
 }
@@ -52,7 +51,7 @@ static int no_zarr_type(const type_reader *r, const char *what, brc_error *err)
 
 static int type_failed(const type_reader *r, brc_error *err)
 {
-    return brc_hdf5_fail(r->lib, err, BRC_EINVAL, "%s: its data type cannot be read", r->label);
+    return brc_hdf5_fail(err, BRC_EINVAL, "%s: its data type cannot be read", r->label);
 }
 
 static int set_note(type_part *part, const char *name, brc_json *value, brc_error *err)
@@ -69,7 +68,7 @@ static int set_note(type_part *part, const char *name, brc_json *value, brc_erro
 /* A copy of the file's type that the caller may change. */
 static int copy_type(const type_reader *r, type_part *part, size_t size, brc_error *err)
 {
-    part->memory = r->lib->H5Tcopy(part->file);
+    part->memory = H5Tcopy(part->file);
     part->size = size;
     return part->memory < 0 ? type_failed(r, err) : BRC_OK;
 }
@@ -77,22 +76,22 @@ static int copy_type(const type_reader *r, type_part *part, size_t size, brc_err
 static int native_order(const type_reader *r, hid_t type, brc_error *err)
 {
     H5T_order_t order = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? H5T_ORDER_BE : H5T_ORDER_LE;
-    return r->lib->H5Tset_order(type, order) < 0 ? type_failed(r, err) : BRC_OK;
+    return H5Tset_order(type, order) < 0 ? type_failed(r, err) : BRC_OK;
 }
 
 /* ---- integers -------------------------------- */
 
-hid_t brc_hdf5_integer(const brc_hdf5 *lib, size_t size, int is_signed)
+hid_t brc_hdf5_integer(size_t size, int is_signed)
 {
     switch (size) {
     case 1:
-        return is_signed ? lib->H5T_NATIVE_INT8_g : lib->H5T_NATIVE_UINT8_g;
+        return is_signed ? H5T_NATIVE_INT8 : H5T_NATIVE_UINT8;
     case 2:
-        return is_signed ? lib->H5T_NATIVE_INT16_g : lib->H5T_NATIVE_UINT16_g;
+        return is_signed ? H5T_NATIVE_INT16 : H5T_NATIVE_UINT16;
     case 4:
-        return is_signed ? lib->H5T_NATIVE_INT32_g : lib->H5T_NATIVE_UINT32_g;
+        return is_signed ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32;
     default:
-        return is_signed ? lib->H5T_NATIVE_INT64_g : lib->H5T_NATIVE_UINT64_g;
+        return is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
     }
 }
 
@@ -115,29 +114,29 @@ static int add_part(brc_hdf5_type *out, size_t at, size_t size, unsigned bits, b
 
 static int read_integer(const type_reader *r, type_part *part, brc_error *err)
 {
-    size_t size = r->lib->H5Tget_size(part->file), bits = r->lib->H5Tget_precision(part->file);
-    H5T_sign_t sign = r->lib->H5Tget_sign(part->file);
-    H5T_order_t order = r->lib->H5Tget_order(part->file);
+    size_t size = H5Tget_size(part->file), bits = H5Tget_precision(part->file);
+    H5T_sign_t sign = H5Tget_sign(part->file);
+    H5T_order_t order = H5Tget_order(part->file);
     part->size = whole_size(size);
     if (size == 0 || bits == 0 || sign < 0 || sign >= H5T_NSGN)
         return type_failed(r, err);
     if (part->size == 0 || (order != H5T_ORDER_LE && order != H5T_ORDER_BE))
         return no_zarr_type(r, "an integer of more than 8 bytes, or in VAX order,", err);
-    part->memory = r->lib->H5Tcopy(brc_hdf5_integer(r->lib, part->size, sign == H5T_SGN_2));
+    part->memory = H5Tcopy(brc_hdf5_integer(part->size, sign == H5T_SGN_2));
     if (part->memory < 0)
         return type_failed(r, err);
     if (sign == H5T_SGN_2 && bits < 8 * part->size)
         BRC_TRY(add_part(r->out, part->at, part->size, (unsigned)bits, err));
-    if (size > 1 || (bits != 2 && bits != 4) || r->lib->H5Tget_offset(part->file) != 0)
+    if (size > 1 || (bits != 2 && bits != 4) || H5Tget_offset(part->file) != 0)
         bits = 8 * part->size;
     return brc_buf_printf(&part->json, err, "\"%sint%zu\"", sign == H5T_SGN_2 ? "" : "u", bits);
 }
 
 static int read_bitfield(const type_reader *r, type_part *part, brc_error *err)
 {
-    const hid_t native[] = { r->lib->H5T_NATIVE_B8_g, r->lib->H5T_NATIVE_B16_g,
-                             r->lib->H5T_NATIVE_B32_g, r->lib->H5T_NATIVE_B64_g };
-    size_t size = r->lib->H5Tget_size(part->file), i = 0;
+    const hid_t native[] = { H5T_NATIVE_B8, H5T_NATIVE_B16,
+                             H5T_NATIVE_B32, H5T_NATIVE_B64 };
+    size_t size = H5Tget_size(part->file), i = 0;
     part->size = whole_size(size);
     if (size == 0)
         return type_failed(r, err);
@@ -145,7 +144,7 @@ static int read_bitfield(const type_reader *r, type_part *part, brc_error *err)
         return no_zarr_type(r, "a bit field of more than 8 bytes", err);
     while ((size_t)1 << i != part->size)
         i++;
-    part->memory = r->lib->H5Tcopy(native[i]);
+    part->memory = H5Tcopy(native[i]);
     if (part->memory < 0)
         return type_failed(r, err);
     BRC_TRY(set_note(part, "class", brc_json_new_string("bitfield"), err));
@@ -155,21 +154,21 @@ static int read_bitfield(const type_reader *r, type_part *part, brc_error *err)
 /* ---- floats -------------------------------- */
 
 /* The layout of a float that Zarr has, or NULL. */
-static const brc_hdf5_float *float_layout(const brc_hdf5 *lib, hid_t type)
+static const brc_hdf5_float *float_layout(hid_t type)
 {
-    size_t size = lib->H5Tget_size(type), sign = 0, exponent = 0, exponent_bits = 0, at = 0,
+    size_t size = H5Tget_size(type), sign = 0, exponent = 0, exponent_bits = 0, at = 0,
            bits = 0;
-    H5T_order_t order = lib->H5Tget_order(type);
-    if (lib->H5Tget_class(type) != H5T_FLOAT ||
-        lib->H5Tget_fields(type, &sign, &exponent, &exponent_bits, &at, &bits) < 0 ||
-        lib->H5Tget_norm(type) != H5T_NORM_IMPLIED || lib->H5Tget_offset(type) != 0 ||
-        lib->H5Tget_precision(type) != 8 * size || (order != H5T_ORDER_LE && order != H5T_ORDER_BE))
+    H5T_order_t order = H5Tget_order(type);
+    if (H5Tget_class(type) != H5T_FLOAT ||
+        H5Tget_fields(type, &sign, &exponent, &exponent_bits, &at, &bits) < 0 ||
+        H5Tget_norm(type) != H5T_NORM_IMPLIED || H5Tget_offset(type) != 0 ||
+        H5Tget_precision(type) != 8 * size || (order != H5T_ORDER_LE && order != H5T_ORDER_BE))
         return NULL;
     for (int i = 0; i < BRC_HDF5_FLOATS; i++) {
         const brc_hdf5_float *f = &brc_hdf5_floats[i];
         if (f->size == size && sign == 8 * size - 1 && exponent == f->exponent_at &&
             exponent_bits == f->exponent_bits && at == 0 && bits == f->exponent_at &&
-            lib->H5Tget_ebias(type) == f->bias)
+            H5Tget_ebias(type) == f->bias)
             return f;
     }
     return NULL;
@@ -178,13 +177,13 @@ static const brc_hdf5_float *float_layout(const brc_hdf5 *lib, hid_t type)
 /* Only the byte order changes on reading, so that no bit of a NaN does. */
 static int read_float(const type_reader *r, type_part *part, brc_error *err)
 {
-    const brc_hdf5_float *f = float_layout(r->lib, part->file);
+    const brc_hdf5_float *f = float_layout(part->file);
     if (!f)
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "%s: its floats of %zu bytes, %zu bits of them used, have no data type in "
                         "Zarr: convert them to float64, say",
-                        r->label, r->lib->H5Tget_size(part->file),
-                        r->lib->H5Tget_precision(part->file));
+                        r->label, H5Tget_size(part->file),
+                        H5Tget_precision(part->file));
     BRC_TRY(copy_type(r, part, f->size, err));
     BRC_TRY(native_order(r, part->memory, err));
     return brc_buf_printf(&part->json, err, "\"%s\"", f->dtype);
@@ -201,17 +200,17 @@ static int enum_member(const type_reader *r, const type_part *part, hid_t base, 
         int64_t i;
         uint64_t u;
     } v = { { 0 } };
-    int is_signed = r->lib->H5Tget_sign(base) == H5T_SGN_2;
+    int is_signed = H5Tget_sign(base) == H5T_SGN_2;
     *name = *value = NULL;
-    if (r->lib->H5Tget_size(base) > 8 || r->lib->H5Tget_member_value(part->file, i, v.bytes) < 0 ||
-        r->lib->H5Tconvert(base, brc_hdf5_integer(r->lib, 8, is_signed), 1, v.bytes, NULL,
+    if (H5Tget_size(base) > 8 || H5Tget_member_value(part->file, i, v.bytes) < 0 ||
+        H5Tconvert(base, brc_hdf5_integer(8, is_signed), 1, v.bytes, NULL,
                            H5P_DEFAULT) < 0)
         return type_failed(r, err);
-    char *text = r->lib->H5Tget_member_name(part->file, i);
+    char *text = H5Tget_member_name(part->file, i);
     if (!text)
         return type_failed(r, err);
     *name = brc_attr_text(text, strlen(text));
-    (void)r->lib->H5free_memory(text);
+    (void)H5free_memory(text);
     *value = is_signed ? brc_attr_int(v.i) : brc_attr_uint(v.u);
     return *name && *value ? BRC_OK : brc_nomem(err);
 }
@@ -219,7 +218,7 @@ static int enum_member(const type_reader *r, const type_part *part, hid_t base, 
 static int read_members(const type_reader *r, const type_part *part, hid_t base, brc_json **out,
                         brc_error *err)
 {
-    int n = r->lib->H5Tget_nmembers(part->file);
+    int n = H5Tget_nmembers(part->file);
     *out = brc_json_new_object();
     if (!*out)
         return brc_nomem(err);
@@ -252,7 +251,7 @@ static int is_bool_enum(const brc_json *members, size_t size)
 static int read_enum(type_reader *r, type_part *part, brc_error *err)
 {
     type_part base = {
-        r->lib->H5Tget_super(part->file), BRC_HDF5_NONE, 0, part->at, BRC_BUF_INIT, NULL
+        H5Tget_super(part->file), BRC_HDF5_NONE, 0, part->at, BRC_BUF_INIT, NULL
     };
     brc_json *members = NULL;
     int rc;
@@ -260,7 +259,7 @@ static int read_enum(type_reader *r, type_part *part, brc_error *err)
     if (base.file < 0)
         return type_failed(r, err);
     /* the library takes one for the other when it copies values of members */
-    if (r->lib->H5Tget_size(base.file) != r->lib->H5Tget_size(part->file)) {
+    if (H5Tget_size(base.file) != H5Tget_size(part->file)) {
         rc = type_failed(r, err);
         goto done;
     }
@@ -283,8 +282,8 @@ static int read_enum(type_reader *r, type_part *part, brc_error *err)
     }
 done:
     brc_json_free(members);
-    brc_hdf5_close(r->lib, base.file);
-    close_part(r, &base);
+    brc_hdf5_close(base.file);
+    close_part(&base);
     return rc;
 }
 
@@ -294,13 +293,13 @@ done:
  * memory they have zeros behind. */
 static int read_string(const type_reader *r, type_part *part, brc_error *err)
 {
-    size_t size = r->lib->H5Tget_size(part->file);
+    size_t size = H5Tget_size(part->file);
     if (size == 0)
         return type_failed(r, err);
     BRC_TRY(copy_type(r, part, size, err));
-    if (r->lib->H5Tset_strpad(part->memory, H5T_STR_NULLPAD) < 0)
+    if (H5Tset_strpad(part->memory, H5T_STR_NULLPAD) < 0)
         return type_failed(r, err);
-    if (r->lib->H5Tget_cset(part->file) == H5T_CSET_UTF8)
+    if (H5Tget_cset(part->file) == H5T_CSET_UTF8)
         BRC_TRY(set_note(part, "charset", brc_json_new_string("UTF-8"), err));
     return brc_buf_printf(&part->json, err,
                           "{\"name\":\"null_terminated_bytes\",\"configuration\":"
@@ -347,15 +346,15 @@ static int tag_json(const type_reader *r, type_part *part, const char *tag, brc_
 
 static int read_opaque(const type_reader *r, type_part *part, brc_error *err)
 {
-    size_t size = r->lib->H5Tget_size(part->file);
-    char *tag = r->lib->H5Tget_tag(part->file);
+    size_t size = H5Tget_size(part->file);
+    char *tag = H5Tget_tag(part->file);
     int rc;
     if (size == 0 || !tag)
         rc = type_failed(r, err);
     else if ((rc = copy_type(r, part, size, err)) == BRC_OK)
         rc = tag_json(r, part, tag, err);
     if (tag)
-        (void)r->lib->H5free_memory(tag);
+        (void)H5free_memory(tag);
     return rc;
 }
 
@@ -371,17 +370,16 @@ static int is_pair(const char *first, const char *second)
 static int try_complex(const type_reader *r, type_part *part, char *const *names,
                        const hid_t *types, brc_error *err)
 {
-    const brc_hdf5 *lib = r->lib;
-    const brc_hdf5_float *f = is_pair(names[0], names[1]) ? float_layout(lib, types[0]) : NULL;
-    if (!f || lib->H5Tequal(types[0], types[1]) <= 0)
+    const brc_hdf5_float *f = is_pair(names[0], names[1]) ? float_layout(types[0]) : NULL;
+    if (!f || H5Tequal(types[0], types[1]) <= 0)
         return 0;
-    hid_t real = lib->H5Tcopy(types[0]);
+    hid_t real = H5Tcopy(types[0]);
     part->size = 2 * f->size;
-    part->memory = lib->H5Tcreate(H5T_COMPOUND, part->size);
+    part->memory = H5Tcreate(H5T_COMPOUND, part->size);
     int failed = real < 0 || part->memory < 0 || native_order(r, real, NULL) < 0 ||
-                 lib->H5Tinsert(part->memory, names[0], 0, real) < 0 ||
-                 lib->H5Tinsert(part->memory, names[1], f->size, real) < 0;
-    brc_hdf5_close(lib, real);
+                 H5Tinsert(part->memory, names[0], 0, real) < 0 ||
+                 H5Tinsert(part->memory, names[1], f->size, real) < 0;
+    brc_hdf5_close(real);
     if (failed)
         return type_failed(r, err);
     if (strcmp(names[0], "r") != 0) {
@@ -430,11 +428,11 @@ static int read_struct_member(type_reader *r, type_part *part, const char *name,
 static int pack_fields(const type_reader *r, type_part *part, char *const *names,
                        const type_part *fields, size_t n, brc_error *err)
 {
-    part->memory = r->lib->H5Tcreate(H5T_COMPOUND, part->size);
+    part->memory = H5Tcreate(H5T_COMPOUND, part->size);
     if (part->memory < 0)
         return type_failed(r, err);
     for (size_t i = 0; i < n; i++)
-        if (r->lib->H5Tinsert(part->memory, names[i], fields[i].at - part->at, fields[i].memory) <
+        if (H5Tinsert(part->memory, names[i], fields[i].at - part->at, fields[i].memory) <
             0)
             return type_failed(r, err);
     return BRC_OK;
@@ -466,23 +464,23 @@ static int read_struct_type(type_reader *r, type_part *part, char *const *names,
     }
 done:
     for (size_t i = 0; fields && i < n; i++)
-        close_part(r, &fields[i]);
+        close_part(&fields[i]);
     free(fields);
     brc_json_free(notes);
     return rc;
 }
 
 /* The library reads members where they say that they are. */
-static int member_is_inside(const type_reader *r, const type_part *part, unsigned i, hid_t type)
+static int member_is_inside(const type_part *part, unsigned i, hid_t type)
 {
-    size_t whole = r->lib->H5Tget_size(part->file), size = r->lib->H5Tget_size(type);
-    size_t at = r->lib->H5Tget_member_offset(part->file, i);
+    size_t whole = H5Tget_size(part->file), size = H5Tget_size(type);
+    size_t at = H5Tget_member_offset(part->file, i);
     return size > 0 && at <= whole && size <= whole - at;
 }
 
 static int read_compound(type_reader *r, type_part *part, brc_error *err)
 {
-    int count = r->lib->H5Tget_nmembers(part->file), rc = BRC_OK;
+    int count = H5Tget_nmembers(part->file), rc = BRC_OK;
     size_t n = count > 0 ? (size_t)count : 0;
     char **names = NULL;
     hid_t *types = NULL;
@@ -494,9 +492,9 @@ static int read_compound(type_reader *r, type_part *part, brc_error *err)
     for (size_t i = 0; i < n; i++)
         types[i] = BRC_HDF5_NONE;
     for (size_t i = 0; i < n; i++) {
-        names[i] = r->lib->H5Tget_member_name(part->file, (unsigned)i);
-        types[i] = r->lib->H5Tget_member_type(part->file, (unsigned)i);
-        if (!names[i] || types[i] < 0 || !member_is_inside(r, part, (unsigned)i, types[i])) {
+        names[i] = H5Tget_member_name(part->file, (unsigned)i);
+        types[i] = H5Tget_member_type(part->file, (unsigned)i);
+        if (!names[i] || types[i] < 0 || !member_is_inside(part, (unsigned)i, types[i])) {
             rc = type_failed(r, err);
             goto done;
         }
@@ -507,9 +505,9 @@ static int read_compound(type_reader *r, type_part *part, brc_error *err)
 done:
     for (size_t i = 0; i < n; i++) {
         if (names && names[i])
-            (void)r->lib->H5free_memory(names[i]);
+            (void)H5free_memory(names[i]);
         if (types)
-            brc_hdf5_close(r->lib, types[i]);
+            brc_hdf5_close(types[i]);
     }
     free(names);
     free(types);
@@ -520,7 +518,7 @@ done:
 
 static int read_class(type_reader *r, type_part *part, brc_error *err)
 {
-    switch (r->lib->H5Tget_class(part->file)) {
+    switch (H5Tget_class(part->file)) {
     case H5T_INTEGER:
         return read_integer(r, part, err);
     case H5T_FLOAT:
@@ -534,7 +532,7 @@ static int read_class(type_reader *r, type_part *part, brc_error *err)
     case H5T_COMPOUND:
         return read_compound(r, part, err);
     case H5T_STRING:
-        if (r->lib->H5Tis_variable_str(part->file) > 0)
+        if (H5Tis_variable_str(part->file) > 0)
             return no_zarr_type(r, "a string of variable length inside another type", err);
         return read_string(r, part, err);
     case H5T_REFERENCE:
@@ -569,33 +567,32 @@ static int read_list_type(type_reader *r, type_part *part, int kind, brc_error *
     if (kind == BRC_HDF5_STRING)
         BRC_TRY(copy_type(r, part, sizeof(char *), err));
     else
-        part->memory = r->lib->H5Tvlen_create(r->lib->H5T_NATIVE_UINT8_g);
+        part->memory = H5Tvlen_create(H5T_NATIVE_UINT8);
     part->size = kind == BRC_HDF5_STRING ? sizeof(char *) : sizeof(hvl_t);
     if (part->memory < 0)
         return type_failed(r, err);
     return brc_buf_text(&part->json, name, err);
 }
 
-static int is_byte_list(const brc_hdf5 *lib, hid_t type)
+static int is_byte_list(hid_t type)
 {
-    hid_t base = lib->H5Tget_super(type);
-    int is = base >= 0 && lib->H5Tget_class(base) == H5T_INTEGER && lib->H5Tget_size(base) == 1 &&
-             lib->H5Tget_sign(base) == H5T_SGN_NONE && lib->H5Tget_precision(base) == 8;
-    brc_hdf5_close(lib, base);
+    hid_t base = H5Tget_super(type);
+    int is = base >= 0 && H5Tget_class(base) == H5T_INTEGER && H5Tget_size(base) == 1 &&
+             H5Tget_sign(base) == H5T_SGN_NONE && H5Tget_precision(base) == 8;
+    brc_hdf5_close(base);
     return is;
 }
 
 /* The element of an array type, whose axes become the dataset's last. */
 static int read_array_type(type_reader *r, type_part *part, brc_error *err)
 {
-    const brc_hdf5 *lib = r->lib;
     hsize_t dims[BRC_MAX_NDIM];
-    type_part item = { lib->H5Tget_super(part->file), BRC_HDF5_NONE, 0, 0, BRC_BUF_INIT, NULL };
-    int ndim = lib->H5Tget_array_ndims(part->file), rc;
+    type_part item = { H5Tget_super(part->file), BRC_HDF5_NONE, 0, 0, BRC_BUF_INIT, NULL };
+    int ndim = H5Tget_array_ndims(part->file), rc;
     uint64_t bytes;
 
     if (item.file < 0 || ndim < 0 || ndim > BRC_MAX_NDIM ||
-        lib->H5Tget_array_dims2(part->file, dims) < 0) {
+        H5Tget_array_dims2(part->file, dims) < 0) {
         rc = type_failed(r, err);
         goto done;
     }
@@ -609,7 +606,7 @@ static int read_array_type(type_reader *r, type_part *part, brc_error *err)
     }
     r->out->item = item.size;
     part->size = (size_t)bytes;
-    part->memory = lib->H5Tarray_create2(item.memory, (unsigned)ndim, dims);
+    part->memory = H5Tarray_create2(item.memory, (unsigned)ndim, dims);
     if (part->memory < 0)
         rc = type_failed(r, err);
     brc_buf json = part->json;
@@ -618,27 +615,27 @@ static int read_array_type(type_reader *r, type_part *part, brc_error *err)
     part->note = item.note;
     item.note = NULL;
 done:
-    brc_hdf5_close(lib, item.file);
-    close_part(r, &item);
+    brc_hdf5_close(item.file);
+    close_part(&item);
     return rc;
 }
 
 static int read_whole(type_reader *r, type_part *part, brc_error *err)
 {
-    H5T_class_t class = r->lib->H5Tget_class(part->file);
-    if (class == H5T_STRING && r->lib->H5Tis_variable_str(part->file) > 0)
+    H5T_class_t class = H5Tget_class(part->file);
+    if (class == H5T_STRING && H5Tis_variable_str(part->file) > 0)
         return read_list_type(r, part, BRC_HDF5_STRING, err);
-    if (class == H5T_VLEN && is_byte_list(r->lib, part->file))
+    if (class == H5T_VLEN && is_byte_list(part->file))
         return read_list_type(r, part, BRC_HDF5_BYTES, err);
     if (class == H5T_ARRAY)
         return read_array_type(r, part, err);
     return read_part(r, part, err);
 }
 
-int brc_hdf5_type_read(brc_hdf5_type *out, const brc_hdf5 *lib, const brc_registry *reg, hid_t type,
+int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg, hid_t type,
                        int writing, const char *label, brc_error *err)
 {
-    type_reader r = { lib, reg, out, label, writing, 0 };
+    type_reader r = { reg, out, label, writing, 0 };
     type_part part = { type, BRC_HDF5_NONE, 0, 0, BRC_BUF_INIT, NULL };
     int rc;
 
@@ -656,15 +653,15 @@ int brc_hdf5_type_read(brc_hdf5_type *out, const brc_hdf5 *lib, const brc_regist
     part.memory = BRC_HDF5_NONE;
     part.note = NULL;
 done:
-    close_part(&r, &part);
+    close_part(&part);
     if (rc < 0)
-        brc_hdf5_type_close(lib, out);
+        brc_hdf5_type_close(out);
     return rc;
 }
 
-void brc_hdf5_type_close(const brc_hdf5 *lib, brc_hdf5_type *type)
+void brc_hdf5_type_close(brc_hdf5_type *type)
 {
-    brc_hdf5_close(lib, type->memory);
+    brc_hdf5_close(type->memory);
     brc_json_free(type->note);
     free(type->dtype);
     free(type->parts);

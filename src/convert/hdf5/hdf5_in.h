@@ -1,21 +1,22 @@
 /* An HDF5 file that is being imported. */
-#ifndef BRC_XFER_HDF5_IN_H
-#define BRC_XFER_HDF5_IN_H
+#ifndef BRC_CONVERT_HDF5_IN_H
+#define BRC_CONVERT_HDF5_IN_H
 
-#include "hdf5_heap.h"
 #include "hdf5_type.h"
 
 typedef struct brc_hdf5_in {
-    brc_hdf5 lib;
-    brc_session *session;
+    brc_hdf5_file head;
+    brc_convert *convert;
     const brc_registry *reg;
-    const brc_xfer_opts *opts;
     const char *file; /* its name  */
     hid_t id;         /* the file  */
     hid_t links;      /* how its objects are opened: see brc_hdf5_open_file() */
-    brc_hdf5_heap *heap;
-    uint64_t *bytes; /* only those of the datasets are counted; NULL: they are imported */
 } brc_hdf5_in;
+
+/* ---- the driver: hdf5_in.c -------------------------------- */
+
+BRC_MUST_USE int brc_hdf5_in_open(void **state, brc_convert *c, const char *file, brc_error *err);
+BRC_MUST_USE int brc_hdf5_in_walk(void *state, brc_error *err);
 
 /* ---- attributes: hdf5_in_attr.c -------------------------------- */
 
@@ -40,56 +41,64 @@ BRC_MUST_USE int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, br
 /* n elements in memory made canonical (little-endian, see brc_hdf5_part): for types of a fixed size. */
 BRC_MUST_USE int brc_hdf5_canonical(const brc_hdf5_type *type, const brc_dtype *dtype, uint8_t *data, uint64_t n,
                                     const char *label, brc_error *err);
-/* n elements of variable length appended, each with its length, from references as
- * brc_hdf5_heap_get() takes them. */
-BRC_MUST_USE int brc_hdf5_spans(const brc_hdf5_in *in, const brc_hdf5_type *type, const uint8_t *references, uint64_t n,
-                                brc_buf *out, const char *label, brc_error *err);
-/* The same for elements as the library has them in memory: a fill value. */
+/* An element of variable length, as the library has it in memory, appended with its length. */
 BRC_MUST_USE int brc_hdf5_memory_span(const brc_hdf5_type *type, const void *element, brc_buf *out, const char *label,
                                       brc_error *err);
+/* n such elements of a dataset, those that are selected in `space`, appended. `memory`: n in a row. */
+BRC_MUST_USE int brc_hdf5_spans(const brc_hdf5_type *type, hid_t dataset, hid_t memory, hid_t space, uint64_t n,
+                                brc_buf *out, const char *label, brc_error *err);
 
-/* ---- datasets: hdf5_in_data.c, hdf5_in_chunks.c, hdf5_in_scale.c -------------------------------- */
+/* ---- datasets: hdf5_in_data.c, hdf5_in_storage.c -------------------------------- */
 
 BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
                                          brc_error *err);
+/* How the dataset with this list of properties is stored; *chunked. BRC_EUNSUPPORTED where its
+ * elements are in other places. */
+BRC_MUST_USE int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_error *err);
+/* Whether the library has all filters of the dataset. */
+BRC_MUST_USE int brc_hdf5_filters_check(hid_t plist, const char *label, brc_error *err);
 
-/* Adds the dataset's bytes to in->bytes. */
-BRC_MUST_USE int brc_hdf5_dataset_count(const brc_hdf5_in *in, hid_t dataset, const char *label, brc_error *err);
+/* ---- stored chunks: hdf5_in_chunks.c -------------------------------- */
 
 /* Which chunks of a dataset are stored. */
 typedef struct brc_hdf5_stored {
-    int all;             /* nearly all of them: everything is read             */
-    uint8_t *bits;       /* then, by number in the grid, those that are there; NULL: all */
+    int all;             /* nearly all of them: the grid is gone through       */
     uint64_t *corners;   /* else the first element of each, ndim numbers       */
     size_t n, at;
 } brc_hdf5_stored;
 void brc_hdf5_stored_free(brc_hdf5_stored *stored);
-/* Whether the chunk of this index is, which lies in the grid. */
-int brc_hdf5_is_stored(const brc_hdf5_stored *stored, int ndim, const uint64_t *shape, const uint64_t *chunk,
-                       const uint64_t *index);
 /* chunk NULL: the dataset has none. exact: out->all only where every chunk is stored. */
-BRC_MUST_USE int brc_hdf5_stored_read(brc_hdf5_stored *out, const brc_hdf5_in *in, hid_t dataset, int ndim, const uint64_t *shape,
+BRC_MUST_USE int brc_hdf5_stored_read(brc_hdf5_stored *out, hid_t dataset, int ndim, const uint64_t *shape,
                                       const uint64_t *chunk, int exact, const char *label, brc_error *err);
+/* What is stored of the chunk with this first element: bytes, 0 where it is not there, and which
+ * of its filters were left out. */
+BRC_MUST_USE int brc_hdf5_chunk_find(hid_t dataset, const hsize_t *corner, hsize_t *bytes, unsigned *mask,
+                                     const char *label, brc_error *err);
 
-typedef struct brc_hdf5_chunks brc_hdf5_chunks;
-/* How to read a chunked dataset; borrowed. */
+/* ---- chunks that pass as they are stored: hdf5_in_pass.c -------------------------------- */
+
+typedef struct brc_hdf5_pass brc_hdf5_pass;
+/* A chunked dataset; borrowed. */
 typedef struct brc_hdf5_layout {
     const brc_hdf5_in *in;
-    hid_t dataset, file_type;
-    hid_t memory;            /* BRC_HDF5_NONE: elements stay as in the file        */
-    size_t file_size, size;  /* of an element in the file and in memory            */
-    const uint8_t *fill;     /* one element in memory                              */
-    int ndim;
+    hid_t dataset, plist, file_type;
+    const brc_hdf5_type *type;
+    const brc_dtype *dtype;
+    int ndim, array_ndim;    /* of the dataset, and with the axes of an array type  */
     const uint64_t *shape, *chunk;
-    const brc_hdf5_stored *stored;
     const char *label;
 } brc_hdf5_layout;
-/* *out: NULL where the library has to read the chunks: filters that are not ours. */
-BRC_MUST_USE int brc_hdf5_chunks_open(brc_hdf5_chunks **out, const brc_hdf5_layout *layout, hid_t plist,
-                                      brc_error *err);
-void brc_hdf5_chunks_close(brc_hdf5_chunks *chunks);
-/* The elements of a box in memory's types. The box may have more axes than the dataset. */
-BRC_MUST_USE int brc_hdf5_chunks_read(brc_hdf5_chunks *chunks, const brc_sel *box, void *dst, brc_error *err);
+/* *out: NULL where the elements have to be read: of a type that is another in Zarr, or with a
+ * filter that Zarr has no codec for. */
+BRC_MUST_USE int brc_hdf5_pass_open(brc_hdf5_pass **out, const brc_hdf5_layout *layout, brc_error *err);
+void brc_hdf5_pass_close(brc_hdf5_pass *pass);
+/* The list of codecs, as JSON. */
+const char *brc_hdf5_pass_codecs(const brc_hdf5_pass *pass);
+/* 1 and the next chunk of those in `stored`, 0 at the end; as next_chunk() of brc_array_in. */
+BRC_MUST_USE int brc_hdf5_pass_next(brc_hdf5_pass *pass, brc_hdf5_stored *stored, uint64_t *index, brc_span *bytes,
+                                    brc_error *err);
+
+/* ---- names of axes: hdf5_in_scale.c -------------------------------- */
 
 /* The names of a dataset's axes: texts to free, or NULL. */
 BRC_MUST_USE int brc_hdf5_names_read(char **names, const brc_hdf5_in *in, hid_t dataset, int ndim, int is_scale,

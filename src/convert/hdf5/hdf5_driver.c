@@ -1,0 +1,25 @@
+/* HDF5 as a driver of src/convert/lib. */
+#include "hdf5_driver.h"
+
+#include "hdf5_in.h"
+#include "hdf5_out.h"
+
+/* One of the two is there. */
+static void close_hdf5(void *state)
+{
+    brc_hdf5_file *file = state;
+    if (file)
+        file->close(file);
+}
+
+const brc_driver brc_hdf5_driver = {
+    .format = "HDF5",
+    .open = brc_hdf5_in_open,
+    .walk = brc_hdf5_in_walk,
+    .create = brc_hdf5_out_create,
+    .begin = brc_hdf5_out_begin,
+    .put = brc_hdf5_out_put,
+    .end = brc_hdf5_out_end,
+    .finish = brc_hdf5_out_finish,
+    .close = close_hdf5,
+};

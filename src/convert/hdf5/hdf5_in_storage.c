@@ -1,0 +1,42 @@
+/* How a dataset is stored, and what of that cannot be read. */
+#include "hdf5_in.h"
+
+int brc_hdf5_filters_check(hid_t plist, const char *label, brc_error *err)
+{
+    int n = H5Pget_nfilters(plist);
+    if (n < 0)
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: its filters cannot be read", label);
+    for (int i = 0; i < n; i++) {
+        unsigned flags = 0, config = 0;
+        size_t values = 0;
+        char name[64] = "";
+        H5Z_filter_t id = H5Pget_filter2(plist, (unsigned)i, &flags, &values, NULL,
+                                              sizeof(name) - 1, name, &config);
+        if (id < 0)
+            return brc_hdf5_fail(err, BRC_EINVAL, "%s: its filters cannot be read", label);
+        if (H5Zfilter_avail(id) <= 0)
+            return brc_fail(err, BRC_EUNSUPPORTED,
+                            "%s needs the HDF5 filter %d (%s), which is not installed here",
+                            label, (int)id, *name ? name : "without a name");
+    }
+    return BRC_OK;
+}
+
+int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_error *err)
+{
+    H5D_layout_t layout = H5Pget_layout(plist);
+    if (layout < 0)
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: how it is stored cannot be read", label);
+    if (layout == H5D_VIRTUAL)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s is a virtual dataset, whose elements are in others: copy it with its "
+                        "elements first (h5repack)",
+                        label);
+    if (layout == H5D_CONTIGUOUS && H5Pget_external_count(plist) != 0)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s has its elements in another file: copy it with its elements first "
+                        "(h5repack)",
+                        label);
+    *chunked = layout == H5D_CHUNKED;
+    return BRC_OK;
+}

@@ -1,0 +1,38 @@
+/*
+ * What the files of this converter share in their use of libhdf5: errors with its reason,
+ * ids of any kind closed, a file that does not lead to others.
+ *
+ * The interface of 1.10 is asked for, which newer versions of the library keep.
+ */
+#ifndef BRC_CONVERT_HDF5_LIB_H
+#define BRC_CONVERT_HDF5_LIB_H
+
+#define H5_USE_110_API 1
+#include <hdf5.h>
+#include <hdf5_hl.h>
+
+#include "../lib/convert.h"
+#include "../lib/convert_attr.h"
+
+#define BRC_HDF5_NONE ((hid_t)-1)
+
+/* How the state of an import and that of an export begin: the driver's close() does not know
+ * which of the two it has. */
+typedef struct brc_hdf5_file {
+    void (*close)(void *state);
+} brc_hdf5_file;
+
+/* The library prints no errors from now on. */
+BRC_MUST_USE int brc_hdf5_start(brc_error *err);
+/* Of any kind of id; BRC_HDF5_NONE is allowed. */
+void brc_hdf5_close(hid_t id);
+/* Directly behind a call that failed: the sentence, and the library's reason in brackets. */
+int brc_hdf5_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(3, 4);
+
+/* A file to read, which does not lead to others: *links is the property list with which its
+ * objects are opened. Both are ids to close. */
+BRC_MUST_USE int brc_hdf5_open_file(hid_t *file, hid_t *links, const char *path, brc_error *err);
+/* What the library calls the node: what follows the file's name. */
+BRC_MUST_USE int brc_hdf5_label(char **out, const char *file, const char *path, brc_error *err);
+
+#endif

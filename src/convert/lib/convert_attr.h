@@ -1,0 +1,42 @@
+/* Attributes between JSON and the typed lists that files have. */
+#ifndef BRC_CONVERT_LIB_CONVERT_ATTR_H
+#define BRC_CONVERT_LIB_CONVERT_ATTR_H
+
+#include "../../base/json.h"
+
+/* Of a file, to JSON. Each gives a new value, or NULL without memory, as
+ * brc_json_push() and brc_json_set() take it. */
+brc_json *brc_attr_int(int64_t value);
+brc_json *brc_attr_uint(uint64_t value);
+/* The shortest decimal that reads back as this double; the strings "NaN", "Infinity" and
+ * "-Infinity" for the rest. */
+brc_json *brc_attr_float(double value);
+/* Bytes that should be text: as they are where they are UTF-8, otherwise read as Latin-1,
+ * up to the first zero byte. */
+brc_json *brc_attr_text(const char *text, size_t len);
+
+/* The _FillValue of an array of floats: in Zarr base64 of a little-endian double, which is
+ * what xarray writes and reads there. The second reads that back: 1 where it is one. */
+#define BRC_ATTR_FILL "_FillValue"
+int brc_attr_fill_is_packed(const char *dtype); /* of "float32" and its like; NULL: no */
+brc_json *brc_attr_fill(double value);
+int brc_attr_fill_value(const brc_json *value, double *out);
+/* A number, or one of the texts for NaN and the infinities: 1. */
+int brc_attr_number(const brc_json *value, double *out);
+
+/* Of JSON, to a file. What a file's attributes cannot hold (an object, null, a list of
+ * mixed or nested values) is BRC_ATTR_JSON: its JSON text. */
+enum { BRC_ATTR_TEXT = 1, BRC_ATTR_BOOL, BRC_ATTR_INT, BRC_ATTR_UINT, BRC_ATTR_FLOAT, BRC_ATTR_JSON };
+typedef struct brc_attr {
+    int kind;  /* BRC_ATTR_UINT: at least one value is past INT64_MAX         */
+    int list;  /* a JSON list, of n values; else n is 1. An empty list is BRC_ATTR_JSON  */
+    size_t n;
+    char **texts;    /* TEXT, JSON: UTF-8 without U+0000                        */
+    int64_t *ints;   /* INT, BOOL (0 or 1)                                      */
+    uint64_t *uints; /* UINT                                                    */
+    double *floats;  /* FLOAT: a number with a fraction or exponent, or an integer past 64 bits  */
+} brc_attr;
+BRC_MUST_USE int brc_attr_open(brc_attr *out, const brc_json *value, brc_error *err);
+void brc_attr_close(brc_attr *attr);
+
+#endif
