@@ -326,7 +326,8 @@ lint: lint-setup $(SCHEMA) $(LATE) $(LIBEXEC) $(STATEMENTS) $(CODE_OBJS) ## laye
 BIN_DIR     = $(DESTDIR)$(PREFIX)/bin
 INCLUDE_DIR = $(DESTDIR)$(PREFIX)/include
 LIB_DIR     = $(DESTDIR)$(PREFIX)/lib
-INSTALLED   = $(BIN_DIR)/breccia $(addprefix $(INCLUDE_DIR)/,$(notdir $(PUBLIC))) \
+LIBEXEC_DIR = $(DESTDIR)$(PREFIX)/libexec/breccia
+INSTALLED   = $(BIN_DIR)/breccia $(CONVERTERS:%=$(LIBEXEC_DIR)/%) $(addprefix $(INCLUDE_DIR)/,$(notdir $(PUBLIC))) \
               $(addprefix $(LIB_DIR)/libbreccia,.a .so .so.$(SO_MAJOR) .so.$(VERSION)) \
               $(LIB_DIR)/pkgconfig/breccia.pc
 
@@ -335,6 +336,8 @@ INSTALLED   = $(BIN_DIR)/breccia $(addprefix $(INCLUDE_DIR)/,$(notdir $(PUBLIC))
 install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 	install -d $(BIN_DIR) $(INCLUDE_DIR) $(LIB_DIR)/pkgconfig
 	install -m 755 build/breccia $(BIN_DIR)
+	for name in $(CONVERTERS); do \
+	    install -D -m 755 build/libexec/breccia/$$name $(LIBEXEC_DIR)/$$name || exit 1; done
 	install -m 644 $(PUBLIC) $(INCLUDE_DIR)
 	install -m 644 build/libbreccia.a $(LIB_DIR)
 	install -m 755 build/libbreccia.so $(LIB_DIR)/libbreccia.so.$(VERSION)
@@ -348,7 +351,7 @@ install: all ## under PREFIX (/usr/local), below DESTDIR where that is set
 
 uninstall: ## removes what install put there
 	rm -f $(INSTALLED)
-	@rmdir $(LIB_DIR)/pkgconfig 2>/dev/null || :
+	@rmdir $(LIB_DIR)/pkgconfig $(LIBEXEC_DIR) 2>/dev/null || :
 
 clean: ## removes build/
 	rm -rf build

@@ -84,6 +84,16 @@ if ldd "$work/static" | grep -q libbreccia; then fail 'the static program needs 
 
 "$inst/bin/breccia" info "$work/static.brc" /squares >/dev/null || fail 'the command does not work'
 
+# Converters: where PREFIX is what it was built for, and where all of it was moved.
+strings -a "$inst/bin/breccia" 2>/dev/null | grep -q '^/opt/brc/libexec/breccia$' ||
+    grep -aq '/opt/brc/libexec/breccia' "$inst/bin/breccia" || fail 'PREFIX is not where converters are looked for'
+for converter in build/libexec/breccia/*; do
+    [ -e "$converter" ] || continue
+    [ -x "$inst/libexec/breccia/$(basename "$converter")" ] || fail "$converter was not installed"
+done
+"$inst/bin/breccia" export "$work/static.brc" - | "$inst/bin/breccia" import "$work/shared.brc" - /copy >/dev/null ||
+    fail 'a stream does not come in'
+
 # What the shared library shows is what the public headers declare, no more.
 nm -D --defined-only "$inst/lib/libbreccia.so" | awk '{ print $3 }' | sort >"$work/shown"
 sed -n 's/^BRC_API.*[ *]\(brc_[a-z0-9_]*\)(.*/\1/p' src/breccia*.h | grep -vx brc_plugin_init | sort >"$work/declared"
