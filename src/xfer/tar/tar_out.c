@@ -147,8 +147,10 @@ void brc_tar_out_free(brc_tar_out *out)
     if (!out)
         return;
     archive_entry_free(out->entry);
-    if (out->archive)
-        archive_write_fail(out->archive); /* or it would write the end */
+    if (out->rc == BRC_OK)
+        out->rc = BRC_EIO; /* or the end would be written */
+    if (out->archive) /* before it is freed: after a failure libarchive forgets its block else */
+        (void)archive_write_close(out->archive);
     archive_write_free(out->archive);
     brc_tar_locale_dispose(&out->locale);
     free(out);
