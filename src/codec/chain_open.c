@@ -29,7 +29,7 @@ static int order_fail_array(const struct chain_order *order, size_t at, const ch
             "put it before that one",
             at, name, order->last, order->last_at);
     return brc_fail(err, BRC_EINVAL,
-                    "/codecs/%zu: \"%s\" changes arrays, but stands behind \"%s\" at /codecs/%zu, "
+                    "/codecs/%zu: \"%s\" changes arrays, but comes after \"%s\" at /codecs/%zu, "
                     "which changes bytes: "
                     "put it before \"%s\"",
                     at, name, order->last, order->last_at, order->to_bytes);

@@ -40,7 +40,7 @@ struct brc_scratch {
 
 enum { BRC_ENCODE = 0, BRC_DECODE = 1 };
 
-/* What a codec is given: its data is not NULL, also where there are no bytes. */
+/* The input of a codec: its data is not NULL, even if there are no bytes. */
 static inline brc_span brc_step_source(brc_span src)
 {
     return src.data != NULL ? src : (brc_span){ (const uint8_t *)"", 0 };

@@ -203,7 +203,7 @@ static int impl_check(const brc_registry *reg, const brc_codec_impl *impl, brc_e
                         impl->name);
     if (impl->memory != BRC_MEMORY_HOST)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "the implementation \"%s\" wants memory of kind %d, which this build lacks",
+                        "the implementation \"%s\" needs memory of kind %d, which this build lacks",
                         impl->name, impl->memory);
     return BRC_OK;
 }

@@ -16,9 +16,9 @@ typedef struct window_run {
     brc_group *group; /* made for the second job; NULL: jobs run where they are submitted */
     size_t memory, in_flight, largest; /* bytes: of all jobs, and of one so far   */
     size_t head, mid, tail;
-    int more;        /* fill has not come to the end                             */
+    int more;        /* fill has not reached the end                             */
     int later;       /* fill waits for something to be settled or finished       */
-    int failed;      /* the code of a failed fill, told after what came before   */
+    int failed;      /* the code of a failed fill, reported after what came before it */
     brc_error error; /* ... and its error                                        */
 } window_run;
 

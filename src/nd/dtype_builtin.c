@@ -46,7 +46,7 @@ static int row_open(void *ctx, brc_dtype *out, const char *name, const brc_json 
     {                                                                                            \
         .size = sizeof(brc_dtype_spec), .name = name_, .ctx = (void *)&(row), .open = row_open   \
     }
-/* A type with a state of its own, which is told its name. */
+/* A type with a state of its own, which gets its name. */
 #define OWN(name_, family)                                                                       \
     {                                                                                            \
         .size = sizeof(brc_dtype_spec), .name = name_, .ctx = (void *)(name_),                   \

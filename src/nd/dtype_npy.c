@@ -232,7 +232,7 @@ static int record_string(struct npy_record *r, const char **text, size_t *len, b
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "NumPy's list of fields: a string with a backslash cannot be read");
     if (*r->at != quote)
-        return record_bad("a string does not end", err);
+        return record_bad("a string has no end", err);
     r->at++;
     return BRC_OK;
 }
@@ -298,7 +298,7 @@ static int record_field(struct npy_record *r, brc_error *err)
         return comma ? brc_fail(err, BRC_EUNSUPPORTED,
                                 "NumPy's list of fields: a field that is an array has no "
                                 "counterpart") :
-                       record_bad("a tuple does not end", err);
+                       record_bad("a tuple has no end", err);
     return brc_buf_text(r->json, "}", err);
 }
 

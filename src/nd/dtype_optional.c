@@ -187,7 +187,7 @@ static int optional_inner(const brc_dtype *type, const uint8_t *element, size_t 
         return 1;
     }
     if (len < 4 || brc_load_le(element, 4) != len - 4 || (len > 4 && element[4] != 1))
-        return brc_fail(err, BRC_EINVAL, "an element of %s is not what it says", type->name);
+        return brc_fail(err, BRC_EINVAL, "an element of %s contradicts its mark", type->name);
     if (len == 4)
         return 0;
     brc_store_le(count, 4, len - 5);

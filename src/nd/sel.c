@@ -230,7 +230,7 @@ int brc_sel_read(brc_sel *out, int ndim, const uint64_t *shape, const char *text
         return brc_fail(err, BRC_EINVAL, "selection [] is empty: write [...] for the whole array");
     if (strip_sel_pair(&r, '(', ')') && !sel_at_end(&r))
         return brc_fail(err, BRC_EINVAL,
-                        "a selection stands in square brackets, not in round ones");
+                        "a selection is written in square brackets, not in parentheses");
     return read_sel_items(&r, out);
 }
 

@@ -34,8 +34,8 @@ typedef struct brc_format {
     /* Import. probe: *is 1 where the source is in this format, as its content says; formats
      * are asked in the table's order. NULL: the source of another row. */
     int (*probe)(int *is, const brc_source *source, brc_error *err);
-    /* *is 1 where the source is a group that an empty root may become. NULL: never is. What
-     * is wrong with the source is told by its import. */
+    /* *is 1 if the source is a group that an empty root may become. NULL: it never is.
+     * What is wrong with the source is reported by its import. */
     int (*is_group)(int *is, brc_session *s, const brc_source *source, brc_error *err);
     /* Makes the node `path`, which is not there yet or is the root. A transaction is open, and
      * what failed is left half done to it. */

@@ -43,7 +43,7 @@ static int skip_zeros(gzip_input *g, brc_error *err)
     do {
         while (g->z.avail_in > 0) {
             if (*g->z.next_in != 0)
-                return brc_fail(err, BRC_EINVAL, "%s has something else behind its gzip data",
+                return brc_fail(err, BRC_EINVAL, "%s has something else after its gzip data",
                                 g->in.name);
             g->z.next_in++;
             g->z.avail_in--;
@@ -76,7 +76,8 @@ static int inflate_step(gzip_input *g, brc_error *err)
     if (g->z.avail_in == 0)
         BRC_TRY(refill_packed(g, err));
     if (g->z.avail_in == 0)
-        return brc_fail(err, BRC_EINVAL, "%s ends too early: its gzip data is cut off", g->in.name);
+        return brc_fail(err, BRC_EINVAL, "%s is truncated: its gzip data ends too early",
+                        g->in.name);
     int z = inflate(&g->z, Z_NO_FLUSH);
     if (z == Z_STREAM_END)
         g->between = 1;

@@ -5,7 +5,7 @@
 
 #include "../zarr/repo.h"
 
-#define PIECE_BYTES ((size_t)4 << 20) /* read at once: between pieces, progress is told */
+#define PIECE_BYTES ((size_t)4 << 20) /* read at once: between pieces, progress is reported */
 
 void brc_input_free(brc_input *in)
 {

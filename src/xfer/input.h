@@ -16,7 +16,7 @@ struct brc_input {
     const char *name; /* for messages: "x.npy", "x.npz: a.npy"                 */
     uint64_t size;    /* bytes in all; BRC_LEN_VARIES: not known before the end */
     uint64_t taken;   /* bytes that brc_input_exact() has given                 */
-    breccia *repo;    /* its task is told every few MiB, and can stop the reading; NULL: none */
+    breccia *repo;    /* its task hears of it every few MiB and can stop the reading; NULL: none */
     /* reads some bytes, 1 to len of them; *got 0: the end */
     int (*read)(brc_input *in, uint8_t *dst, size_t len, size_t *got, brc_error *err);
     void (*close)(brc_input *in);
@@ -28,8 +28,8 @@ struct brc_input {
 BRC_MUST_USE int brc_input_open(brc_input **out, const char *file, brc_error *err);
 void brc_input_free(brc_input *in);
 
-/* The first bytes, *n of them, fewer than BRC_INPUT_HEAD where there are no more.
- * They are given again when reading. */
+/* The first bytes, *n of them, fewer than BRC_INPUT_HEAD if there are no more. They
+ * are given again when reading. */
 BRC_MUST_USE int brc_input_peek(brc_input *in, const uint8_t **head, size_t *n, brc_error *err);
 /* All len bytes; BRC_EINVAL where the input ends before. */
 BRC_MUST_USE int brc_input_exact(brc_input *in, void *dst, size_t len, brc_error *err);

@@ -86,7 +86,8 @@ int brc_source_name(char **out, const char *source, brc_error *err)
     while (start > 0 && source[start - 1] != '/')
         start--;
     if (start + strspn(source + start, ".") >= end)
-        return brc_fail(err, BRC_EINVAL, "%s gives no name for a node: name a path to import into",
+        return brc_fail(err, BRC_EINVAL, "%s is not a name for a node: give the path to import "
+                                         "into",
                         source);
     BRC_TRY(brc_dup_n(out, source + start, base_length(source + start, end - start), err));
     make_node_name(*out);

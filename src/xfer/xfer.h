@@ -26,8 +26,8 @@ void brc_add_array_bytes(uint64_t *sum, int ndim, const uint64_t *shape, size_t 
  * of the first itself. */
 typedef int (*brc_node_fn)(void *ctx, const char *path, const char *inner, int kind,
                            brc_error *err);
-/* Every node, the one at the path first. A first round visits them all before `each` is
- * called: what is damaged or exceeds a limit is told before anything is written. */
+/* Every node, the one at the path first. A first round visits them all before `each`
+ * is called: damage or an exceeded limit is reported before anything is written. */
 BRC_MUST_USE int brc_nodes_each(brc_session *s, const char *path, brc_node_fn each, void *ctx,
                                 brc_error *err);
 

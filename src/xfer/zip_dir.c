@@ -102,7 +102,7 @@ done:
 static int check_end(const zip_end *end, const char *file, brc_error *err)
 {
     if (end->start > end->at || end->size > end->at - end->start)
-        return bad_zip(err, file, "its directory lies outside the file");
+        return bad_zip(err, file, "its directory is outside the file");
     if (end->n > BRC_ZIP_MAX_ENTRIES || end->size > DIRECTORY_MAX)
         return brc_fail(err, BRC_ELIMIT, "%s has %llu entries, more than %llu: unpack it first",
                         file, (unsigned long long)end->n, (unsigned long long)BRC_ZIP_MAX_ENTRIES);
@@ -250,7 +250,7 @@ static int check_alone(const brc_zip_entry *e, const char *file, brc_error *err)
     if (e->is_dir && e->size > 0)
         return bad_entry(err, file, e, "is a folder with content");
     if (e->method == 0 && !e->is_encrypted && e->size != e->packed)
-        return bad_entry(err, file, e, "lies about its size");
+        return bad_entry(err, file, e, "does not have the size that it claims");
     return BRC_OK;
 }
 
@@ -271,7 +271,7 @@ static int check_overlaps(brc_zip_dir *dir, const char *file, brc_error *err)
         uint64_t end = i + 1 < dir->n ? e[1].offset : dir->start;
         uint64_t head = ENTRY_SIZE + (uint64_t)e->name_len;
         if (e->offset > dir->start || dir->start - e->offset < head)
-            return bad_entry(err, file, e, "lies outside the file");
+            return bad_entry(err, file, e, "is outside the file");
         if (end - e->offset < head || end - e->offset - head < e->packed)
             return bad_entry(err, file, e, "overlaps another one, or the directory");
     }

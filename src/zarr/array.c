@@ -170,9 +170,8 @@ int brc_array_begin(brc_array *a, brc_error *err)
     return rc;
 }
 
-/* After a change that was undone the description says again what the file does (where
- * that can be read; what did not change stays where it is), and whatever comes next looks
- * anew. */
+/* After a change that was undone the description is again what the file says (if that
+ * can be read; unchanged parts stay where they are), and the next call reads it again. */
 static void array_forget(brc_array *a)
 {
     if (brc_array_begin_read(a, NULL) == BRC_OK)
@@ -215,7 +214,7 @@ int brc_array_form(brc_array *a, const uint64_t *chunk, brc_form **form, int64_t
 
 typedef struct id_lookup {
     brc_oid *ids;
-    const size_t *numbers; /* of the keys that are asked for */
+    const size_t *numbers; /* of the keys asked for */
     size_t id_len;
 } id_lookup;
 
@@ -348,8 +347,8 @@ int brc_sel_parse(brc_sel *out, const brc_array *a, const char *text, brc_error 
     return brc_sel_read(out, a->meta.ndim, a->meta.shape, text, err);
 }
 
-/* Whole chunks lie in one piece where every axis behind the first that has more
- * than one element has the strides of a packed chunk. */
+/* Whole chunks are in one piece if every axis after the first one with more than one
+ * element has the strides of a packed chunk. */
 static int region_in_one_piece(const brc_array *a, const brc_region *r)
 {
     int64_t packed[BRC_MAX_NDIM];

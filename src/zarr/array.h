@@ -28,7 +28,7 @@ BRC_MUST_USE int brc_array_of_entry(brc_array *out, brc_session *view, char *pat
 BRC_MUST_USE int brc_array_sync(brc_array *a, brc_error *err);
 BRC_MUST_USE int brc_array_begin_read(brc_array *a, brc_error *err);
 void brc_array_end_read(brc_array *a);
-/* A change: the array has a draft row then. */
+/* Begins a change: afterwards the array has a draft row. */
 BRC_MUST_USE int brc_array_begin(brc_array *a, brc_error *err);
 BRC_MUST_USE int brc_array_end(brc_array *a, int rc, brc_error *err);
 /* Another document, or another chunk map, for the array. */
@@ -39,8 +39,8 @@ static inline brc_store *brc_array_store(const brc_array *a)
     return a->session->repo->store;
 }
 
-/* Looks n chunks up, by index (n * ndim numbers, in row-major order): ids[i] is
- * zero where chunk i is absent. */
+/* Looks up n chunks by index (n * ndim numbers, in row-major order): ids[i] is zero if
+ * chunk i is absent. */
 BRC_MUST_USE int brc_array_chunk_ids(brc_array *a, size_t n, const uint64_t *indexes, brc_oid *ids, brc_error *err);
 /* Every chunk, in the grid's order; `each` may write. */
 typedef int (*brc_chunk_each_fn)(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err);
@@ -55,14 +55,14 @@ static inline size_t brc_array_unit(const brc_array *a)
     return brc_meta_is_variable(&a->meta) ? sizeof(brc_span) : a->meta.type->item_size;
 }
 
-/* One region of memory and what it is of the array. */
+/* A region of memory, and the part of the array that it holds. */
 typedef struct brc_region {
     brc_sel sel;
-    const uint64_t *shape;          /* what bounds it: the array's, or the whole grid's */
+    const uint64_t *shape;          /* its bounds: the array's, or the whole grid's */
     int64_t strides[BRC_MAX_NDIM];  /* of the memory, in bytes                    */
     uint64_t first[BRC_MAX_NDIM], chunks[BRC_MAX_NDIM]; /* box of chunks that it meets */
     uint64_t nchunks;
-    int in_one_piece;               /* a whole chunk lies in one piece there      */
+    int in_one_piece;               /* a whole chunk is in one piece there        */
 } brc_region;
 /* shape NULL: the array's; strides NULL: packed. */
 BRC_MUST_USE int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel,
@@ -82,7 +82,7 @@ typedef struct brc_region_part {
 } brc_region_part;
 /* Bytes of its elements, those of variable length taken as one each; at least 1. */
 uint64_t brc_region_bytes(const brc_array *a, const brc_region *r);
-/* Tells progress that `chunks` of the region are done; *told: bytes that it knows of. */
+/* Reports to progress that `chunks` of the region are done; *told: the bytes reported so far. */
 BRC_MUST_USE int brc_region_step(brc_array *a, const brc_region *r, uint64_t *told, uint64_t chunks, brc_error *err);
 void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i);
 /* The same by its place in the grid, which is within the region's box of chunks. */
@@ -90,8 +90,8 @@ void brc_region_part_at(brc_region_part *out, const brc_array *a, const brc_regi
 /* Appends a selection's elements, packed and canonical; of variable length: each with its
  * count of bytes in front. */
 BRC_MUST_USE int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
-/* Whole chunks, what lies outside the array too, each into memory of its own: canonical,
- * elements of a fixed size. n * ndim numbers. */
+/* Whole chunks, including what is outside the array, each into memory of its own:
+ * canonical, elements of a fixed size. n * ndim numbers. */
 BRC_MUST_USE int brc_array_read_chunks(brc_array *a, size_t n, const uint64_t *indexes, uint8_t *const *memory, brc_error *err);
 /* array_write.c: within a change. */
 BRC_MUST_USE int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, brc_error *err);
@@ -100,7 +100,7 @@ BRC_MUST_USE int brc_array_copy_region(brc_array *to, brc_array *from, const brc
 /* The same for all of an array of the same shape and type, of a fixed size, that can be
  * decoded, and whose stored chunks are cut otherwise: in one pass. */
 BRC_MUST_USE int brc_array_recut(brc_array *to, brc_array *from, brc_error *err);
-/* Records what became of a chunk. id NULL: it is absent. */
+/* Records a chunk's new id. NULL: it is absent. */
 BRC_MUST_USE int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err);
 
 /* Puts "PATH chunk (0, 1): " before an error. */

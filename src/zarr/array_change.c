@@ -36,7 +36,7 @@ static int note_outside(void *ctx, brc_span key, brc_span value, brc_error *err)
     return BRC_OK;
 }
 
-/* The chunk map without what lies outside the grid. */
+/* The chunk map without chunks outside the grid. */
 static int drop_outside(brc_store *store, int ndim, const uint64_t *grid, brc_oid *map,
                         brc_error *err)
 {
@@ -98,7 +98,7 @@ static int fill_edge(brc_array *a, const edge_list *edge, const uint64_t *index,
         a, &r, brc_meta_is_variable(m) ? (const void *)&fill : m->fill.data, err);
 }
 
-/* Up to this many chunks a whole edge is gone through without asking what is stored. */
+/* Up to this many chunks an edge is processed whole, without asking what is stored. */
 #define SMALL_EDGE 1024
 
 static int clean_edge(brc_array *a, edge_list *edge, brc_error *err)
@@ -118,8 +118,8 @@ static int clean_edge(brc_array *a, edge_list *edge, brc_error *err)
     return BRC_OK;
 }
 
-/* Where a chunk is cut by `keep` along an axis that becomes longer or shorter, what
- * lies behind it becomes the fill value: padding never comes back as data. */
+/* If `keep` cuts a chunk along an axis that becomes longer or shorter, everything past
+ * it becomes the fill value: padding never comes back as data. */
 static int clean_edges(brc_array *a, const uint64_t *keep, const uint64_t *shape, brc_error *err)
 {
     const brc_meta *m = &a->meta;
@@ -243,11 +243,12 @@ static int check_same_form(const brc_array *a, const brc_array *then, const brc_
 {
     if (strcmp(a->meta.dtype, then->meta.dtype) != 0 || a->meta.ndim != then->meta.ndim)
         return brc_fail(err, BRC_EINVAL,
-                        "%s had another data type or number of dimensions then: restore all of it",
+                        "%s had a different data type or number of dimensions then: restore all of "
+                        "it",
                         a->path);
     int rc = brc_sel_check(sel, then->meta.ndim, then->meta.shape, err);
     if (rc < 0)
-        brc_context(err, "%s had another shape then", a->path);
+        brc_context(err, "%s had a different shape then", a->path);
     return rc;
 }
 

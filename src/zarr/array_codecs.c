@@ -224,7 +224,7 @@ static int apply_codecs(brc_array *a, const brc_json *doc, int rewrite, brc_erro
         if (brc_chain_is_lossy(f->chain))
             return brc_fail(
                 err, BRC_EUNSUPPORTED,
-                "%s: a lossy chain changes the chunks' content: write them anew instead", a->path);
+                "%s: a lossy chain changes the chunks' content: write them again instead", a->path);
     return recode_chunks(a, err);
 }
 

@@ -12,10 +12,10 @@ typedef struct region_read {
     brc_array *a;
     brc_region r;
     uint8_t *dst;
-    brc_span fill;  /* what an absent element is, as dst holds it               */
+    brc_span fill;  /* an absent element, as dst holds it                       */
     void **kept;    /* chunks of variable elements, which dst points into       */
     uint64_t next;  /* chunk of the region that has not been looked up          */
-    uint64_t seen, told; /* chunks that were met, and bytes that progress knows of */
+    uint64_t seen, told; /* chunks that were met, and bytes reported to progress */
 } region_read;
 
 /* Several, which go through the flow as one. */
@@ -254,8 +254,7 @@ done:
 
 /* ---- the public functions -------------------------------- */
 
-/* The memory must hold what the selection has; with strides that is the caller's
- * word. */
+/* The memory must hold the selection; with strides the caller vouches for that. */
 static int check_len(const brc_array *a, const brc_region *r, size_t len, brc_error *err)
 {
     uint64_t want;

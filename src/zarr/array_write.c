@@ -70,7 +70,7 @@ static int gather_fixed(const region_writer *w, const brc_region_part *part, brc
     }
     item->own.len = item->len;
     put_selected(w, part, item->own.data);
-    if (normalizes) /* bits that carry no value must not tell equal chunks apart */
+    if (normalizes) /* bits that carry no value must not make equal chunks differ */
         brc_dtype_normalize(w->a->meta.type, item->own.data, (size_t)part->elements);
     item->data = item->own.data;
     return BRC_OK;
@@ -122,7 +122,7 @@ int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, 
     uint8_t key[BRC_CHUNK_KEY_MAX];
     size_t len = brc_chunk_key_encode(key, a->meta.ndim, index);
     brc_store *store = brc_array_store(a);
-    /* Without a committed map there is nothing that a row would have to hide. */
+    /* Without a committed map there is nothing for a row to hide. */
     if (id == NULL && brc_oid_is_zero(&a->entry.map))
         return a->row_has_chunks ? brc_draft_chunk_clear(store, a->row, key, len, err) : BRC_OK;
     BRC_TRY(brc_draft_chunk_put(store, a->row, key, len, id, err));
@@ -194,7 +194,7 @@ static int write_elements(brc_array *a, const brc_region *r, const brc_io *io, b
     if (n > SIZE_MAX / sizeof(brc_span))
         return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", a->path);
     BRC_TRY(brc_new_array(&table, (size_t)n, sizeof(brc_span), err));
-    if (io->strides != NULL) /* one element, everywhere: it says itself how long it is */
+    if (io->strides != NULL) /* one element, everywhere: it carries its own length */
         len = 4 + (size_t)brc_get_u32le(io->data);
     int rc = brc_elements_find(table, n, (brc_span){io->data, len}, err);
     if (rc < 0)

@@ -316,7 +316,7 @@ static int assembly_gather(void *ctx, brc_write_item *item, brc_scratch *scratch
         BRC_TRY(gather_over(as, item, &part, data, scratch, err));
         data = item->own.data;
     }
-    if (brc_dtype_normalizes(type)) /* bits that carry no value must not tell equal chunks apart */
+    if (brc_dtype_normalizes(type)) /* bits that carry no value must not make equal chunks differ */
         brc_dtype_normalize(type, data, (size_t)part.elements);
     item->data = data;
     return BRC_OK;

@@ -118,7 +118,7 @@ int brc_boxes_init(brc_box_set *set, brc_array *a, const brc_sel *sel,
     BRC_TRY(brc_region_init(&set->region, a, sel, NULL, NULL, err));
     if (!brc_shape_bytes(a->meta.ndim, a->meta.grid.chunk, set->unit, &room) ||
         room > BRC_MAX_CHUNK_BYTES)
-        return brc_fail(err, BRC_ELIMIT, "%s: the longest edges of its chunks make one of more "
+        return brc_fail(err, BRC_ELIMIT, "%s: a chunk with the longest of their edges has more "
                                          "than 2^31-1 bytes",
                         a->path);
     set->room = (size_t)room;

@@ -50,7 +50,7 @@ static int open_meta(const brc_check *c, brc_array_check *a, const brc_entry *en
         return rc;
     }
     a->open = 1;
-    /* what is damaged below is told where it is met */
+    /* damage further down is reported where it is met */
     rc = brc_opaque_settle(c->store, a->meta, &entry->map, row, &ignored);
     return rc < 0 && rc != BRC_ECORRUPT ? brc_fail(err, rc, "%s", ignored.message)
                                         : set_context(a, c->store, entry, err);
@@ -75,7 +75,7 @@ int brc_array_check_new(const brc_check *c, const char *path, const brc_entry *e
             rc = brc_check_fault(c, &entry->doc, BRC_KIND_DOCUMENT, path, "zarr.json",
                                  found.message, err);
         } else if (rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT) {
-            rc = BRC_OK; /* every command says so, and none that it is damaged */
+            rc = BRC_OK; /* every command says so, and none says that it is damaged */
         } else if (rc < 0 && err != NULL) {
             *err = found;
         }
@@ -178,7 +178,7 @@ static int check_row(const brc_check *c, brc_array_check *a, brc_chunk_check *ch
     brc_error found = BRC_ERROR_INIT;
     for (int i = 0; i < m->ndim; i++)
         if (chunk->index[i] >= m->grid.count[i])
-            return BRC_OK; /* told of the array */
+            return BRC_OK; /* reported for the array */
     if (m->opaque && !m->readable)
         return BRC_OK;
     memset(&item, 0, sizeof(item));

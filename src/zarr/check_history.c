@@ -1,6 +1,7 @@
 /*
- * From the refs down: every ref, commit, row of the operation log and uncommitted change.
- * What is named but not there is a fault; and each fault learns who uses it.
+ * From the refs down: every ref, commit, row of the operation log and uncommitted
+ * change. A reference to something missing is a fault, and each fault records who uses
+ * it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static int check_commit_info(history_check *h, const brc_commit *commit, brc_err
                                   err);
 }
 
-/* A commit that cannot be read is a fault, and history behind it is out of reach. */
+/* A commit that cannot be read is a fault, and the history before it is out of reach. */
 static int check_commit(history_check *h, const char *from, const brc_oid *id, brc_error *err)
 {
     char hex[65];
@@ -178,7 +179,7 @@ static int check_ref(history_check *h, const brc_ref_row *row, brc_error *err)
         size_t met = h->met.n;
         BRC_TRY(commit_due(h, &row->target, err));
         if (h->met.n == met && brc_faults_find(h->tree.check.faults, &row->target) != NULL)
-            BRC_TRY(check_commit(h, name, &row->target, err)); /* so that it is told, too */
+            BRC_TRY(check_commit(h, name, &row->target, err)); /* so that it is reported, too */
         BRC_TRY(check_commits(h, name, err));
     }
     return is_branch ? as_fault(h, row->name, check_draft(h, name, &found), &found, err) : BRC_OK;

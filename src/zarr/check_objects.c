@@ -43,7 +43,7 @@ static int check_content(const object_checker *c, const brc_object *o, const uin
     size_t len = (size_t)o->size;
     brc_oid id = brc_hash_object(brc_store_hash(store), o->kind, data, len);
     if (brc_oid_cmp(&id, &o->id) != 0)
-        return brc_fail(err, BRC_ECORRUPT, "its content has another hash");
+        return brc_fail(err, BRC_ECORRUPT, "its content does not match its id");
     if (brc_hash_guard(brc_store_secret(store), data, len) != o->guard)
         return brc_fail(err, BRC_ECORRUPT, "its guard does not match its content");
     if (o->kind == BRC_KIND_NODE)
@@ -58,10 +58,10 @@ static int check_content(const object_checker *c, const brc_object *o, const uin
     return BRC_OK;
 }
 
-/* item->number says how much is looked at. */
+/* item->number says how much is checked. */
 enum { CHECK_STORED, CHECK_ALL };
 
-/* The next rows of the index. Those that contradict themselves are told at once. */
+/* The next rows of the index. Those that contradict themselves are reported at once. */
 static int checker_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
     object_checker *c = ctx;
@@ -106,9 +106,9 @@ static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
         return BRC_OK;
     }
     uint64_t len = item->chain != NULL ? brc_chain_decoded_len(item->chain) : o->stored;
-    item->varies = len == BRC_LEN_VARIES; /* then nothing is reserved for what it claims */
+    item->varies = len == BRC_LEN_VARIES; /* then no memory is reserved for what it claims */
     if (len != o->size && !item->varies)
-        return brc_fail(err, BRC_ECORRUPT, "its encoding decodes to another length");
+        return brc_fail(err, BRC_ECORRUPT, "its encoding does not decode to its length");
     return BRC_OK;
 }
 
@@ -119,7 +119,7 @@ static int checker_place(void *ctx, brc_read_item *item, const uint8_t *data, br
     if (item->number != CHECK_ALL)
         return BRC_OK;
     if (item->len != item->object.size)
-        return brc_fail(err, BRC_ECORRUPT, "it decodes to another length than its row says");
+        return brc_fail(err, BRC_ECORRUPT, "it does not decode to the length that its row gives");
     return check_content(ctx, &item->object, data, err);
 }
 

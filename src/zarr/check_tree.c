@@ -1,9 +1,9 @@
 /*
- * What versions are made of: map nodes, entries, documents, chunks. Every object is looked
- * at once, however many paths and versions lead to it, for what is remembered of a node is
- * all that others ask of it: what it is (facts), how deep the hierarchy under it goes, how
- * long the longest path in it is, and which chunk index is the greatest. What is bad is
- * looked at again a few times, so that its users are told.
+ * What versions are made of: map nodes, entries, documents, chunks. Every object is
+ * looked at once, however many paths and versions lead to it, for what is remembered of a
+ * node is all that others ask of it: what it is (facts), how deep the hierarchy under it
+ * goes, how long the longest path in it is, and which chunk index is the greatest. What
+ * is bad is looked at again a few times, so that its users are reported.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -238,7 +238,7 @@ static int add_chunk(brc_tree_check *c, node_level *leaf, const brc_oid *holder,
     if (ndim < 0 || brc_oid_is_zero(id))
         why = "a chunk's key or id in it is damaged";
     else if (c->array->open && ndim != c->array->meta->ndim)
-        why = "a chunk in it has another number of dimensions than its array";
+        why = "a chunk in it does not have as many dimensions as its array";
     if (why != NULL) {
         leaf->bad = 1;
         return brc_check_fault(&c->check, holder, holder_kind, c->array->path, "map", why, err);
@@ -290,7 +290,7 @@ static int use_known(brc_tree_check *c, const brc_node_step *at, const node_memo
     if (says != NULL && facts_digest(c, says->level, says->weight, says->keys, says->key,
                                      says->bits) != memo->facts) {
         above->bad = 1;
-        snprintf(message, sizeof(message), "map node %.8s under it is not what it says of it",
+        snprintf(message, sizeof(message), "map node %.8s under it does not match its entry",
                  brc_oid_format(hex, &at->id));
         return brc_check_fault(&c->check, &above->id, BRC_KIND_NODE, path_of(at), part_of(at),
                                message, err);
@@ -305,7 +305,7 @@ static int use_known(brc_tree_check *c, const brc_node_step *at, const node_memo
     return BRC_OK;
 }
 
-/* What is bad in the chunks is told apart from what was bad before. */
+/* Faults in the chunks are kept apart from earlier ones. */
 static void begin_array(brc_tree_check *c, const brc_node_step *at)
 {
     node_level *in = level_at(c, at->level);

@@ -1,8 +1,8 @@
-/* Who uses which object: whether it is there, and what is wrong with it, told with its user. */
+/* Who uses which object: whether it is there, and what is wrong with it, reported with its user. */
 #include "fsck.h"
 
-/* The fault of this id, which is made where the object is missing; NULL: it is all
- * right. */
+/* The fault of this id, which is created if the object is missing; NULL: there is
+ * none. */
 static int fault_of(const brc_check *c, const brc_oid *id, int kind, brc_fault **out,
                     brc_error *err)
 {
@@ -12,9 +12,10 @@ static int fault_of(const brc_check *c, const brc_oid *id, int kind, brc_fault *
         return BRC_OK;
     BRC_TRY(brc_objects_find(c->store, &one, 1, err));
     if (!o.found)
-        return brc_faults_add(c->faults, id, kind, 1, "it is named, but not there", out, err);
+        return brc_faults_add(c->faults, id, kind, 1, "something refers to it, but it is not "
+                                                      "there", out, err);
     if (o.kind != kind)
-        return brc_faults_add(c->faults, id, kind, 0, "it is of another kind than it is used as",
+        return brc_faults_add(c->faults, id, kind, 0, "it is used as an object of another kind",
                               out, err);
     return BRC_OK;
 }

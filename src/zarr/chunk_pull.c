@@ -12,7 +12,7 @@ static int pull_outer(brc_chunk_pull *p, uint64_t *index, brc_buf *stored, brc_e
     for (int i = 0; rc > 0 && i < p->m->ndim; i++) {
         if (index[i] < p->m->outer.count[i])
             continue;
-        rc = brc_fail(err, BRC_EINVAL, "it lies outside the array");
+        rc = brc_fail(err, BRC_EINVAL, "it is outside the array");
         brc_array_name_chunk(p->a, index, err);
     }
     return rc;

@@ -121,7 +121,7 @@ void brc_unvisited_pass(brc_unvisited *u, const uint64_t *index, uint64_t elemen
     const int ndim = u->grid->ndim;
     uint64_t before[BRC_MAX_NDIM];
     const int order = row_major_order(ndim, u->next, index);
-    if (u->at_end || order > 0) /* told before */
+    if (u->at_end || order > 0) /* reported before */
         return;
     u->visited += elements;
     if (order < 0) {

@@ -19,21 +19,21 @@ BRC_MUST_USE int brc_diff_chunk_pairs(brc_diff_sides *sides, brc_error *err);
 BRC_MUST_USE int brc_diff_slabs(brc_diff_sides *sides, brc_error *err);
 
 /* Compares packed elements of variable length of two boxes of `shape`, which begin at
- * `corner` of the array; only the first `count` along each axis. A side that is NULL is
- * fill value everywhere. BRC_ECORRUPT where one is not so many elements. */
+ * `corner` of the array; only the first `count` along each axis. A side that is NULL
+ * is fill value everywhere. BRC_ECORRUPT if one does not have so many elements. */
 BRC_MUST_USE int brc_compare_packed(brc_tally *tally, const uint64_t *corner, const uint64_t *shape,
                                     const uint64_t *count, const brc_span *x, const brc_span *y,
                                     const brc_span fills[2], brc_error *err);
 
 /*
  * Where the fill values differ, all elements differ that neither side has a chunk of.
- * These are counted without being looked at: what was visited is told in row-major order,
- * and what lies between is the rest.
+ * These are counted without being read: visits are reported in row-major order, and what
+ * is between them is the rest.
  */
 typedef struct brc_unvisited {
     const brc_grid *grid;
     uint64_t count[BRC_MAX_NDIM];  /* of the grid's boxes within what both hold   */
-    uint64_t next[BRC_MAX_NDIM];   /* behind the last that was visited            */
+    uint64_t next[BRC_MAX_NDIM];   /* after the last that was visited             */
     int at_end, any;
     uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* corners of the rest, in boxes */
     uint64_t visited;              /* elements                                    */
@@ -48,7 +48,7 @@ void brc_unvisited_end(brc_unvisited *u, brc_diff_sides *sides);
  * Gives the number of elements that are. */
 uint64_t brc_diff_overlap(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index,
                           uint64_t *corner, uint64_t *shape, uint64_t *count);
-/* 1 where a box of the grid meets what both hold. */
+/* 1 if a box of the grid meets what both hold. */
 int brc_diff_meets(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct brc_fault {
     size_t nused_by, used_by_cap;
 } brc_fault;
 enum { BRC_FAULT_REF = BRC_KIND_MAX + 1 };
-/* So many users of a fault are told. */
+/* At most this many users of a fault are reported. */
 #define BRC_FAULT_USERS 64
 
 typedef struct brc_faults {

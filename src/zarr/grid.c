@@ -64,7 +64,7 @@ static int read_regular(brc_grid *g, const brc_json *config, brc_error *err)
     if (brc_json_kind(list) != BRC_JSON_ARRAY)
         return grid_bad(err, "/chunk_shape", "must be a list of integers");
     if (brc_json_count(list) != (size_t)g->ndim)
-        return grid_bad(err, "/chunk_shape", "has another number of dimensions than the shape");
+        return grid_bad(err, "/chunk_shape", "does not have as many dimensions as the shape");
     for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v), i++) {
         if (!brc_json_uint(v, INT64_MAX, &g->chunk[i]) || (g->chunk[i] == 0 && g->shape[i] > 0))
             return brc_fail(err, BRC_EINVAL,

@@ -17,7 +17,7 @@ static int meta_bad(brc_error *err, const char *pointer, const char *why)
 int brc_meta_kind(const brc_json *doc, int *kind, brc_error *err)
 {
     if (brc_json_kind(doc) != BRC_JSON_OBJECT)
-        return brc_fail(err, BRC_EINVAL, "it is no JSON object");
+        return brc_fail(err, BRC_EINVAL, "it is not a JSON object");
     const brc_json *type = brc_json_member(doc, "node_type");
     if (brc_json_is(type, "group"))
         *kind = BRC_GROUP;
@@ -83,7 +83,7 @@ static int meta_format(const brc_json *doc, int want, brc_error *err)
     int kind;
     int64_t format;
     if (brc_json_kind(doc) != BRC_JSON_OBJECT)
-        return brc_fail(err, BRC_EINVAL, "it is no JSON object");
+        return brc_fail(err, BRC_EINVAL, "it is not a JSON object");
     if (!brc_json_int(brc_json_member(doc, "zarr_format"), 3, 3, &format))
         return meta_bad(err, "/zarr_format", "must be the integer 3");
     BRC_TRY(brc_meta_kind(doc, &kind, err));

@@ -176,7 +176,7 @@ int brc_opaque_skip(brc_store *store, const brc_meta *meta, const uint64_t *inde
     if (so)
         return BRC_OK;
     brc_fail(err, BRC_EUNSUPPORTED, "%s", meta->why.message);
-    brc_context(err, "it is stored otherwise than the array's codecs say, and cannot be encoded "
+    brc_context(err, "it is not stored as the array's codecs say, and cannot be encoded "
                      "here");
     return BRC_EUNSUPPORTED;
 }

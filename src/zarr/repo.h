@@ -5,8 +5,8 @@
 #include "../flow/pipe.h"
 
 /* Work that may take long is a task of so many decoded bytes (0: not known). A task in
- * a task is that part of it: the caller is told of the outermost alone, whose total
- * stays and whose count never falls. */
+ * a task is that part of it: the caller hears of the outermost alone, whose total
+ * stays the same and whose count never falls. */
 typedef struct brc_task {
     uint64_t end, limit;
 } brc_task;
@@ -31,8 +31,8 @@ struct breccia {
 breccia *brc_repo_ref(breccia *repo);
 void brc_repo_unref(breccia *repo);
 
-/* Ends what brc_begin() began: kept where `rc`, how it went, is no error. Gives back `rc`, or
- * the failure to keep it. */
+/* Ends what brc_begin() began: it is kept if `rc`, the result so far, is not an error.
+ * Returns `rc`, or the failure to keep it. */
 BRC_MUST_USE int brc_end_with(breccia *repo, int rc, brc_error *err);
 
 brc_task brc_task_begin(breccia *repo, const char *phase, uint64_t bytes);

@@ -95,7 +95,8 @@ static int check_source(const brc_array *a, const brc_meta *from, brc_error *err
     if (from->ndim == a->meta.ndim && strcmp(from->type->json, a->meta.type->json) == 0 &&
         memcmp(from->shape, a->meta.shape, sizeof(uint64_t) * (size_t)from->ndim) == 0)
         return BRC_OK;
-    return brc_fail(err, BRC_EINVAL, "%s has another shape or data type than its chunks", a->path);
+    return brc_fail(err, BRC_EINVAL, "%s has a different shape or data type than its chunks",
+                    a->path);
 }
 
 static int put_recoded(brc_array *a, brc_meta *from, const brc_chunk_source *source, brc_error *err)

@@ -220,7 +220,7 @@ START_TEST(P1_each_wrong_form_has_its_own_sentence)
         { "[" B_LITTLE "," T_10 "]", BRC_EINVAL,
           "/codecs/1: \"transpose\" changes arrays, but \"bytes\" at /codecs/0 has made bytes" },
         { "[" B_LITTLE ",\"crc32c\"," T_10 "]", BRC_EINVAL,
-          "/codecs/2: \"transpose\" changes arrays, but stands behind \"crc32c\" at /codecs/1" },
+          "/codecs/2: \"transpose\" changes arrays, but comes after \"crc32c\" at /codecs/1" },
         { "[" T_10 "," B_LITTLE "," B_LITTLE "]", BRC_EINVAL,
           "/codecs/2: \"bytes\" is the second array->bytes codec, after \"bytes\" at /codecs/1" },
         { "[" B_LITTLE ",\"crc32c\"," B_LITTLE "]", BRC_EINVAL,

@@ -218,25 +218,25 @@ START_TEST(the_end_is_the_end)
     tar_kit_end(&stream);
     tar_kit_file(&stream, "b", "2");
     tar_kit_end(&stream);
-    fails(&stream, BRC_EINVAL, "goes on behind");
+    fails(&stream, BRC_EINVAL, "goes on after");
 
     tar_kit_file(&stream, "a", "1");
     tar_kit_end(&stream);
     OK(brc_buf_append(&stream, zeroes, 300, NULL));
     OK(brc_buf_byte(&stream, 1, NULL));
-    fails(&stream, BRC_EINVAL, "goes on behind");
+    fails(&stream, BRC_EINVAL, "goes on after");
 
     tar_kit_file(&stream, "a", "1");
     OK(brc_buf_append(&stream, zeroes, 512, NULL));
     tar_kit_file(&stream, "b", "2");
     tar_kit_end(&stream);
-    fails(&stream, BRC_EINVAL, "goes on behind");
+    fails(&stream, BRC_EINVAL, "goes on after");
 
     tar_kit_file(&stream, "a", "1");
     tar_kit_end(&stream);
     for (size_t i = 0; i < 10000; i++)
         OK(brc_buf_append(&stream, zeroes, 512, NULL));
-    fails(&stream, BRC_EINVAL, "goes on behind");
+    fails(&stream, BRC_EINVAL, "goes on after");
 }
 END_TEST
 

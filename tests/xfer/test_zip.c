@@ -218,13 +218,13 @@ START_TEST(X9_lying_sizes)
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     exchange_zip_add(&zip, "c/0/0", "\1\2\3\6\7\10", 6, 1, 7);
     archive_fails(&kit, archive_file(&kit, "1.zip", &zip), BRC_EINVAL,
-                  "c/0/0 lies about its size: it is not 7 bytes");
+                  "c/0/0 does not have the size that it claims, 7 bytes");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     exchange_zip_add(&zip, "c/0/0", "\1\2\3\6\7\10", 6, 1, 5);
-    archive_fails(&kit, archive_file(&kit, "2.zip", &zip), BRC_EINVAL, "lies about its size");
+    archive_fails(&kit, archive_file(&kit, "2.zip", &zip), BRC_EINVAL, "the size that it claims");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     exchange_zip_add(&zip, "c/0/0", "\1\2\3\6\7\10", 6, 0, 5);
-    archive_fails(&kit, archive_file(&kit, "3.zip", &zip), BRC_EINVAL, "lies about its size");
+    archive_fails(&kit, archive_file(&kit, "3.zip", &zip), BRC_EINVAL, "the size that it claims");
     add_text(&zip, "zarr.json", ARRAY_DOC, 0);
     exchange_zip_add(&zip, "c/0/0", "\1\2\3\6\7\10", 6, 1, 0x7F000000);
     archive_fails(&kit, archive_file(&kit, "4.zip", &zip), BRC_EINVAL, "cannot come from");

@@ -328,7 +328,7 @@ START_TEST(a_chunk_outside_the_grid_or_of_another_array_is_refused)
                                     &t.kit.err),
                      BRC_OK);
     ck_assert_int_eq(put_kept(&t), BRC_EINVAL);
-    ck_assert_ptr_nonnull(strstr(t.kit.err.message, "another shape or data type"));
+    ck_assert_ptr_nonnull(strstr(t.kit.err.message, "a different shape or data type"));
     trial_stop(&t);
 }
 END_TEST

@@ -45,7 +45,7 @@ static int export_npy(brc_session *s, const char *path, const char *dest, const 
     return rc;
 }
 
-/* Any zip archive: what is not made of .npy files is told by the import. */
+/* Any zip archive: the import says if it is not made of .npy files. */
 static int probe_npz(int *is, const brc_source *source, brc_error *err)
 {
     (void)err;

@@ -57,7 +57,7 @@ static int npy_take_string(npy_text *t, const char **out, size_t *len)
         t->at++;
     }
     if (t->at == t->end)
-        return bad_literal(t, "a string does not end");
+        return bad_literal(t, "a string has no end");
     *len = (size_t)(t->at - *out);
     t->at++;
     return BRC_OK;
@@ -70,7 +70,7 @@ static int skip_quoted(npy_text *t)
     while (t->at < t->end && *t->at != quote)
         t->at += *t->at == '\\' && t->end - t->at > 1 ? 2 : 1;
     if (t->at == t->end)
-        return bad_literal(t, "a string does not end");
+        return bad_literal(t, "a string has no end");
     t->at++;
     return BRC_OK;
 }
@@ -82,7 +82,7 @@ static int skip_nested(npy_text *t)
     int depth = 0;
     do {
         if (t->at == t->end)
-            return bad_literal(t, "a list does not end");
+            return bad_literal(t, "a list has no end");
         char c = *t->at;
         if (c == '\'' || c == '"') {
             BRC_TRY(skip_quoted(t));

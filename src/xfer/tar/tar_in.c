@@ -181,7 +181,7 @@ static int finish_stream(brc_tar_in *in, brc_error *err)
         end += left;
         if (!all_zero(from, left) || end - at > PADDING_MOST)
             return tar_failure(in, BRC_EINVAL,
-                               "the tar stream goes on behind its end-of-archive blocks", err);
+                               "the tar stream goes on after its end-of-archive blocks", err);
         if (read_block(in) < 0)
             return damaged_tar(in, err);
         from = in->block;

@@ -153,7 +153,8 @@ static int check_archive_entry(const brc_zip_entry *e, const char *label, uint64
         return brc_fail(err, BRC_ELIMIT, "%s is %llu bytes long, more than %llu", label,
                         (unsigned long long)e->size, (unsigned long long)limit);
     if (e->method == ZIP_CM_DEFLATE && e->size / DEFLATE_MOST > e->packed)
-        return brc_fail(err, BRC_EINVAL, "%s lies about its size: %llu bytes cannot come from %llu",
+        return brc_fail(err, BRC_EINVAL, "%s does not have the size that it claims: %llu bytes "
+                                         "cannot come from %llu",
                         label, (unsigned long long)e->size, (unsigned long long)e->packed);
     return BRC_OK;
 }
@@ -175,7 +176,7 @@ static int read_exactly(zip_file_t *file, uint64_t size, brc_buf *out, const cha
         if (n == 0 && left == 0)
             return BRC_OK;
         if (n == 0 || left == 0)
-            return brc_fail(err, BRC_EINVAL, "%s lies about its size: it is not %llu bytes long",
+            return brc_fail(err, BRC_EINVAL, "%s does not have the size that it claims, %llu bytes",
                             label, (unsigned long long)size);
         out->len += (size_t)n;
         left -= (uint64_t)n;
@@ -249,7 +250,7 @@ static int choose_root(zip_tree *t, const char *file, brc_error *err)
     if (folders == 1)
         return BRC_OK;
     return brc_fail(err, BRC_EUNSUPPORTED,
-                    folders > 1 ? "%s has Zarr in several folders and none at its top level: "
+                    folders > 1 ? "%s has Zarr in several folders, but not at its top level: "
                                   "unpack it, then import one"
                                 : "%s has no Zarr at its top level or in a folder there",
                     file);

@@ -193,8 +193,8 @@ static int read_filter_type(const codec_reader *r, const brc_json *item, const c
     return BRC_OK;
 }
 
-/* What goes in must be what the filter was told, or its bytes mean something else;
- * what comes out is what the next one gets. */
+/* The input must be what the filter was made for, otherwise its bytes mean something
+ * else; the output is the next one's input. */
 static int read_on_elements(codec_reader *r, const char *id, const brc_json *item, brc_error *err)
 {
     int is_astype = strcmp(id, "astype") == 0;
@@ -203,7 +203,7 @@ static int read_on_elements(codec_reader *r, const char *id, const brc_json *ite
     if (r->is_bytes)
         return bad_filter(r, BRC_EUNSUPPORTED, err, id,
                           "works on elements and comes after a filter that works on bytes, which "
-                          "Zarr v3 cannot say");
+                          "Zarr v3 cannot express");
     BRC_TRY(read_filter_type(r, item, is_astype ? "decode_dtype" : "dtype", &in, err));
     if (in.size != r->size || (in.order != r->order && in.order != '|' && r->order != '|'))
         return bad_filter(r, BRC_EUNSUPPORTED, err, id,

@@ -205,8 +205,8 @@ static int write_float_fill(brc_buf *out, const brc_json *fill, const brc_dtype 
     BRC_GO(brc_json_parse(&canonical, (const char *)text.data, text.len, err));
     if (has_hex(canonical))
         rc = brc_fail(err, BRC_EUNSUPPORTED,
-                      "/fill_value: Zarr v2 cannot say the bits of this NaN: %.*s", (int)text.len,
-                      (const char *)text.data);
+                      "/fill_value: Zarr v2 cannot express the bits of this NaN: %.*s",
+                      (int)text.len, (const char *)text.data);
     else
         rc = brc_json_write(out, canonical, err);
 done:

@@ -231,7 +231,7 @@ static int visit_child(void *ctx, const char *name, brc_error *err)
         goto done;
     }
     if (above->depth == ZARR_DEPTH_MAX) {
-        rc = brc_fail(err, BRC_ELIMIT, "%s lies more than %d directories deep", label,
+        rc = brc_fail(err, BRC_ELIMIT, "%s is more than %d directories deep", label,
                       ZARR_DEPTH_MAX);
         goto done;
     }
