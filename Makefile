@@ -38,15 +38,14 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 HARDEN   := -Wl,-z,relro,-z,now
 PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip libarchive
 BZ2_LIBS := -lbz2 # Debian has no bzip2.pc
-# Opened when a file needs them (src/xfer/container/container.h): their headers, and no link.
-LATE_PACKAGES := netcdf hdf5
+# Of the converters (src/convert): nothing else is linked with them.
+CONVERT_PACKAGES := netcdf hdf5
 
 # Asked for at the first use and then kept: `make setup` may have to install
 # pkg-config before. Headers of other people's libraries are system headers.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(patsubst -I%,-isystem%,$$(shell \
-    pkg-config --cflags $(PACKAGES) $(LATE_PACKAGES))))$(PKG_CFLAGS)
+    pkg-config --cflags $(PACKAGES) $(CONVERT_PACKAGES))))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBS)
-LATE_LIBS  = $(eval LATE_LIBS := $$(shell pkg-config --libs $(LATE_PACKAGES)) -lhdf5_hl)$(LATE_LIBS)
 SANDBOX_LIBS = $(eval SANDBOX_LIBS := $$(shell pkg-config --libs libseccomp 2>/dev/null))$(SANDBOX_LIBS)
 CHECK_LIBS = $(eval CHECK_LIBS := $$(shell pkg-config --libs check))$(CHECK_LIBS)
 
@@ -125,19 +124,6 @@ build/gen/%.sql.h: schema/%.sql Makefile
 	   sed -e 's/[\\"?]/\\&/g' -e 's/^/    "/' -e 's/$$/\\n"/' $<; \
 	   echo '    "";'; } >$@
 
-# What the dynamic linker calls the late libraries: what an object linked with them asks for.
-LATE := build/gen/late_libs.h
-$(LATE): Makefile .ci/setup.sh | setup
-	$(call say,GEN,$@)
-	@mkdir -p $(@D)
-	@echo 'int brc_late;' | $(CC) -shared -fPIC -x c - -x none -o $@.so -Wl,--no-as-needed $(LATE_LIBS)
-	@{ echo '/* Shared libraries that are opened when a file needs them. */'; \
-	   readelf -d $@.so | sed -n 's/.*(NEEDED).*\[\(lib\(netcdf\|hdf5\).*\)\]/\1/p' | while read -r so; do \
-	       case $$so in *hl*) name=HDF5_HL ;; *hdf5*) name=HDF5 ;; *) name=NETCDF ;; esac; \
-	       echo "#define BRC_SONAME_$$name \"$$so\""; \
-	   done; } >$@
-	@rm -f $@.so
-
 # Where converters are installed: changes with PREFIX, and one object with it.
 LIBEXEC := build/gen/libexec_path.h
 $(LIBEXEC): FORCE
@@ -154,7 +140,7 @@ $(STATEMENTS): $(filter-out src/store/check.c,$(wildcard src/store/*.c)) tests/k
 	@awk -f tests/kit/statements.awk $(filter %.c,$^) >$@
 $(OBJ)/tests/store/test_statements.o: $(STATEMENTS)
 
-$(OBJ)/%.o: %.c | setup $(SCHEMA) $(LATE)
+$(OBJ)/%.o: %.c | setup $(SCHEMA)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -c $< -o $@
@@ -317,7 +303,7 @@ CODE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(shell find src codecs cli -name '*.c'))
 objects: $(CODE_OBJS)
 	@echo $(OBJ)
 
-lint: lint-setup $(SCHEMA) $(LATE) $(LIBEXEC) $(STATEMENTS) $(CODE_OBJS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
+lint: lint-setup $(SCHEMA) $(LIBEXEC) $(STATEMENTS) $(CODE_OBJS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
 	@sh tests/lint/selftest
 	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' OBJECTS='$(OBJ)' sh tests/lint/run
 

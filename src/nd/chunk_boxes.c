@@ -63,3 +63,16 @@ int brc_boxes_next(brc_box_walk *w)
     }
     return 1;
 }
+
+void brc_chunk_box(brc_sel *out, int ndim, const uint64_t *shape, const uint64_t *chunk,
+                   const uint64_t *index)
+{
+    memset(out, 0, sizeof(*out));
+    out->ndim = ndim;
+    for (int k = 0; k < ndim; k++) {
+        out->start[k] = index[k] * chunk[k];
+        uint64_t left = shape[k] - out->start[k];
+        out->count[k] = left < chunk[k] ? left : chunk[k];
+        out->step[k] = 1;
+    }
+}

@@ -18,6 +18,9 @@ void brc_boxes_start(brc_box_walk *w, int ndim, const uint64_t *shape, const uin
                      uint64_t budget);
 /* 1: w->box is the next one. */
 int brc_boxes_next(brc_box_walk *w);
+/* The box of one chunk, cut at the array's edge. */
+void brc_chunk_box(brc_sel *out, int ndim, const uint64_t *shape, const uint64_t *chunk, const uint64_t *index);
+
 /* Cuts boxes of elements into chunks. */
 typedef struct brc_chunk_cutter {
     int ndim;

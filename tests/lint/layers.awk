@@ -17,7 +17,7 @@ BEGIN {
     home["zstd.h"] = home["blosc.h"] = home["lz4.h"] = home["lzma.h"] = home["bzlib.h"] = "codecs/"
     home["spawn.h"] = "src/xfer/foreign/"
     home["seccomp.h"] = "src/convert/lib/"
-    home["dlfcn.h"] = "src/codec/plugin_file.c src/xfer/container/late_library.c"
+    home["dlfcn.h"] = "src/codec/plugin_file.c"
 }
 
 function fault(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }

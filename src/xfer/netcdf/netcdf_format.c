@@ -1,21 +1,17 @@
 /* NetCDF in the table of formats: NetCDF-4, which is HDF5, and the classic formats. */
-#include "netcdf_format.h"
+#include "../formats.h"
 
 #include <string.h>
 
+#include "../foreign/foreign.h"
 #include "../xfer.h"
 
-static int is_classic(const brc_source *source)
-{
-    return !source->is_gzip && source->head_len >= 4 && memcmp(source->head, "CDF", 3) == 0 &&
-           (source->head[3] == 1 || source->head[3] == 2 || source->head[3] == 5);
-}
-
-/* NetCDF-4 is HDF5, whose converter tells the two apart. */
+/* Of a classic file. NetCDF-4 is HDF5, whose converter tells the two apart. */
 static int probe_netcdf(int *is, const brc_source *source, brc_error *err)
 {
     (void)err;
-    *is = is_classic(source);
+    *is = !source->is_gzip && source->head_len >= 4 && memcmp(source->head, "CDF", 3) == 0 &&
+          (source->head[3] == 1 || source->head[3] == 2 || source->head[3] == 5);
     return BRC_OK;
 }
 
@@ -31,27 +27,34 @@ static int is_netcdf_group(int *is, brc_session *s, const brc_source *source, br
 static int import_netcdf(brc_session *s, const brc_source *source, const char *path,
                          const brc_xfer_opts *opts, brc_error *err)
 {
-    return brc_netcdf_import(s, source->name, path, opts, err);
+    brc_foreign what = { .session = s, .converter = "netcdf", .file = source->name, .opts = opts };
+    return brc_foreign_import(&what, path, err);
 }
 
 static int size_netcdf(uint64_t *bytes, brc_session *s, const brc_source *source,
                        const brc_xfer_opts *opts, brc_error *err)
 {
-    return brc_netcdf_bytes(bytes, s, source->name, opts, err);
+    brc_foreign what = { .session = s, .converter = "netcdf", .file = source->name, .opts = opts };
+    return brc_foreign_bytes(bytes, &what, err);
+}
+
+static int export_netcdf(brc_session *s, const char *path, const char *dest,
+                         const brc_xfer_opts *opts, int classic, brc_error *err)
+{
+    brc_foreign what = { .session = s, .converter = "netcdf", .file = dest, .opts = opts };
+    return brc_foreign_export(&what, path, classic, err);
 }
 
 static int export_netcdf4(brc_session *s, const char *path, const char *dest,
                           const brc_xfer_opts *opts, brc_error *err)
 {
-    (void)opts;
-    return brc_netcdf_export(s, path, dest, 0, err);
+    return export_netcdf(s, path, dest, opts, 0, err);
 }
 
 static int export_netcdf3(brc_session *s, const char *path, const char *dest,
                           const brc_xfer_opts *opts, brc_error *err)
 {
-    (void)opts;
-    return brc_netcdf_export(s, path, dest, 1, err);
+    return export_netcdf(s, path, dest, opts, 1, err);
 }
 
 /* Nothing is written to ".cdf", which is the name of another format too. */
@@ -71,6 +74,7 @@ const brc_format brc_format_netcdf = {
     .is_group = is_netcdf_group,
     .import = import_netcdf,
     .size = size_netcdf,
+    .tells_progress = 1,
     .export = export_netcdf4,
 };
 

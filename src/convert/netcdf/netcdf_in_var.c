@@ -1,0 +1,523 @@
+/* A variable of a NetCDF file as an array. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/alloc.h"
+#include "../../nd/chunk_boxes.h"
+#include "netcdf_in.h"
+#include "netcdf_stored.h"
+
+/* Texts and lists are read in pieces of so many elements: all of a piece are in memory
+ * at once, each allocated by the library. */
+#define PIECE_ELEMENTS 1024
+/* What is looked through for booleans at once. */
+#define BOX_BYTES ((uint64_t)4 << 20)
+/* See find_var_gaps(). */
+#define FULL_BYTES ((uint64_t)1 << 30)
+#define MAX_BOX_TEXT ((size_t)1 << 30)
+
+typedef struct var_in {
+    const brc_netcdf_in *in;
+    int group, var;
+    const char *label;
+    brc_netcdf_type type;
+    brc_netcdf_stored stored;
+    brc_array_in array;
+    char *names[BRC_MAX_NDIM];
+    brc_json *attrs, *note;
+    brc_buf attrs_text, fill_text;
+} var_in;
+
+static int failed(const var_in *v, int status, const char *what, brc_error *err)
+{
+    return brc_netcdf_fail(status, BRC_EINVAL, what, v->label, err);
+}
+
+/* ---- reading elements ------------------------------------ */
+
+static int get_box(const var_in *v, const brc_sel *box, void *dst, brc_error *err)
+{
+    size_t start[BRC_MAX_NDIM + 1] = { 0 }, count[BRC_MAX_NDIM + 1] = { 0 };
+    for (int k = 0; k < box->ndim; k++) {
+        start[k] = (size_t)box->start[k];
+        count[k] = (size_t)box->count[k];
+    }
+    int status = nc_get_vara(v->group, v->var, start, count, dst);
+    return status ? failed(v, status, "cannot read", err) : BRC_OK;
+}
+
+static int read_var_box(void *ctx, const brc_sel *box, void *dst, size_t len, brc_error *err)
+{
+    const var_in *v = ctx;
+    size_t n = len / v->type.here_size;
+    void *laid_out;
+
+    /* of a variable without a fill value, what was never written stays as it was here */
+    if (v->type.nmoves == 0) {
+        if (v->in->is_netcdf4)
+            memset(dst, 0, len);
+        return get_box(v, box, dst, err);
+    }
+    BRC_TRY(brc_new_array(&laid_out, n, v->type.file_size, err));
+    int rc = get_box(v, box, laid_out, err);
+    if (rc == BRC_OK)
+        brc_netcdf_move_in(&v->type, dst, laid_out, n);
+    free(laid_out);
+    return rc;
+}
+
+static int append_element(const var_in *v, brc_buf *out, const void *data, size_t len,
+                          brc_error *err)
+{
+    uint8_t count[4];
+    if (len > UINT32_MAX || len > MAX_BOX_TEXT || out->len > MAX_BOX_TEXT)
+        return brc_fail(err, BRC_ELIMIT, "%s: its chunks have more than %lu bytes of text",
+                        v->label, (unsigned long)MAX_BOX_TEXT);
+    brc_put_u32le(count, (uint32_t)len);
+    BRC_TRY(brc_buf_append(out, count, sizeof(count), err));
+    return len > 0 ? brc_buf_append(out, data, len, err) : BRC_OK;
+}
+
+static int append_string(const var_in *v, brc_buf *out, const char *text, brc_error *err)
+{
+    size_t len = text ? strlen(text) : 0;
+    if (len > 0 && !brc_utf8_valid(text, len))
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s: it has text that is not UTF-8, which Zarr's strings are: leave it "
+                        "out with --exclude",
+                        v->label);
+    return append_element(v, out, text, len, err);
+}
+
+/* Texts and lists are the library's memory; both are released here. */
+static int append_piece(const var_in *v, brc_buf *out, void *data, size_t n, brc_error *err)
+{
+    int rc = BRC_OK, is_text = v->type.how == BRC_NETCDF_STRINGS;
+    char **texts = data;
+    nc_vlen_t *lists = data;
+
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = is_text ? append_string(v, out, texts[i], err)
+                     : append_element(v, out, lists[i].p, lists[i].len, err);
+    for (size_t i = 0; i < n; i++)
+        free(is_text ? (void *)texts[i] : lists[i].p);
+    return rc;
+}
+
+static int read_var_elements(void *ctx, const brc_sel *box, brc_buf *out, brc_error *err)
+{
+    const var_in *v = ctx;
+    uint64_t ones[BRC_MAX_NDIM];
+    brc_box_walk pieces;
+    void *data;
+    int rc = BRC_OK;
+
+    for (int k = 0; k < BRC_MAX_NDIM; k++)
+        ones[k] = 1;
+    BRC_TRY(brc_new_array(&data, PIECE_ELEMENTS, v->type.file_size, err));
+    brc_boxes_start(&pieces, box->ndim, box->count, ones, 1, PIECE_ELEMENTS);
+    while (brc_boxes_next(&pieces)) {
+        brc_sel piece = pieces.box;
+        size_t n = (size_t)brc_shape_count(piece.ndim, piece.count);
+        for (int k = 0; k < piece.ndim; k++)
+            piece.start[k] += box->start[k];
+        memset(data, 0, n * v->type.file_size);
+        BRC_GO(get_box(v, &piece, data, err));
+        BRC_GO(append_piece(v, out, data, n, err));
+    }
+done:
+    free(data);
+    return rc;
+}
+
+/* ---- stored chunks --------------------------------------- */
+
+static int next_var_box(void *ctx, brc_sel *box, brc_error *err)
+{
+    var_in *v = ctx;
+    const brc_array_in *a = &v->array;
+    uint64_t index[BRC_MAX_NDIM];
+    (void)err;
+    if (!brc_netcdf_next_stored(&v->stored, a->ndim, a->shape, a->chunk, index))
+        return 0;
+    brc_chunk_box(box, a->ndim, a->shape, a->chunk, index);
+    return 1;
+}
+
+/* *is: whether elements that are not stored read as the array's fill value does. The one of
+ * the data set, which the library gives, is not always the attribute _FillValue. */
+static int gap_is_fill(int *is, const var_in *v, const uint64_t *gap, brc_error *err)
+{
+    brc_sel one;
+    uint8_t *fill = NULL, *found = NULL;
+    int rc;
+
+    brc_chunk_box(&one, v->array.ndim, v->array.shape, v->array.chunk, gap);
+    for (int k = 0; k < one.ndim; k++)
+        one.count[k] = 1;
+    BRC_GO(brc_netcdf_read_fill(&fill, v->in, v->group, v->var, &v->type, v->label, err));
+    if (!fill)
+        BRC_GO(brc_new((void **)&fill, v->type.here_size, err));
+    BRC_GO(brc_new((void **)&found, v->type.here_size, err));
+    BRC_GO(read_var_box((void *)(uintptr_t)v, &one, found, v->type.here_size, err));
+    *is = memcmp(fill, found, v->type.here_size) == 0;
+done:
+    free(fill);
+    free(found);
+    return rc;
+}
+
+/* Where the file stores few chunks, those alone are read. Where no value marks what is missing,
+ * Zarr v2 has no fill value, and does not say what absent chunks hold: then only such arrays
+ * have gaps as nobody would read in full, and their fill value marks. */
+static int find_var_gaps(var_in *v, brc_error *err)
+{
+    uint64_t gap[BRC_MAX_NDIM], bytes;
+    int are_fill = 0;
+
+    if (!v->array.chunked || v->type.how != BRC_NETCDF_PLAIN)
+        return BRC_OK;
+    int large =
+        !brc_shape_bytes(v->array.ndim, v->array.shape, v->type.here_size, &bytes) ||
+        bytes > FULL_BYTES;
+    if (v->array.lacks_fill && !large)
+        return BRC_OK;
+    BRC_TRY(brc_netcdf_find_stored(&v->stored, v->in->local, v->array.path, v->array.ndim,
+                                   v->array.shape, v->array.chunk, gap, err));
+    if (v->stored.sparse)
+        BRC_TRY(gap_is_fill(&are_fill, v, gap, err));
+    if (are_fill) {
+        v->array.next = next_var_box;
+        v->array.lacks_fill = 0;
+    }
+    return BRC_OK;
+}
+
+/* ---- its shape ------------------------------------------- */
+
+static int read_dims(var_in *v, brc_error *err)
+{
+    char name[BRC_NETCDF_NAME_MAX];
+    int ids[BRC_MAX_NDIM], ndim = 0;
+    size_t length;
+
+    int status = nc_inq_varndims(v->group, v->var, &ndim);
+    if (status)
+        return failed(v, status, "cannot read", err);
+    if (ndim < 0 || ndim > BRC_MAX_NDIM)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s has %d dimensions, an array at most %d: leave "
+                        "it out with --exclude",
+                        v->label, ndim, BRC_MAX_NDIM);
+    v->array.ndim = ndim;
+    status = nc_inq_vardimid(v->group, v->var, ids);
+    for (int k = 0; k < ndim && !status; k++) {
+        status = nc_inq_dim(v->group, ids[k], name, &length);
+        if (status)
+            break;
+        v->array.shape[k] = length;
+        if (!brc_utf8_valid(name, strlen(name)))
+            return brc_fail(err, BRC_EINVAL, "%s: a dimension's name is not UTF-8", v->label);
+        if (strncmp(name, BRC_NETCDF_NAMELESS, strlen(BRC_NETCDF_NAMELESS)) != 0)
+            BRC_TRY(brc_dup(&v->names[k], name, err));
+    }
+    if (status)
+        return failed(v, status, "cannot read the dimensions of", err);
+    for (int k = 0; k < ndim; k++)
+        if (v->names[k])
+            v->array.names = (const char *const *)v->names;
+    return BRC_OK;
+}
+
+/* The file's chunks, where an array can have them. */
+static int read_chunks(var_in *v, brc_error *err)
+{
+    size_t chunk[NC_MAX_VAR_DIMS];
+    int storage = NC_CONTIGUOUS;
+    uint64_t bytes = 0;
+    size_t item = v->type.here_size ? v->type.here_size : 1;
+
+    if (!v->in->is_netcdf4 || v->array.ndim == 0)
+        return BRC_OK;
+    int status = nc_inq_var_chunking(v->group, v->var, &storage, chunk);
+    if (status)
+        return failed(v, status, "cannot read the chunks of", err);
+    if (storage != NC_CHUNKED)
+        return BRC_OK;
+    v->array.chunked = 1;
+    for (int k = 0; k < v->array.ndim; k++) {
+        v->array.chunk[k] = chunk[k];
+        v->array.chunked &= chunk[k] > 0;
+    }
+    if (!brc_shape_bytes(v->array.ndim, v->array.chunk, item, &bytes) ||
+        bytes > BRC_MAX_CHUNK_BYTES)
+        v->array.chunked = 0;
+    return BRC_OK;
+}
+
+/* ---- booleans ------------------------------------------- */
+
+/* xarray's booleans: bytes of 0 and 1, with the attribute dtype "bool". They become
+ * booleans where they are nothing else. */
+static int all_booleans(int *are, var_in *v, brc_error *err)
+{
+    uint64_t chunk[BRC_MAX_NDIM];
+    size_t len, room = 0;
+    uint8_t *data = NULL;
+    brc_box_walk boxes;
+    int rc = BRC_OK;
+
+    *are = 1;
+    for (int k = 0; k < v->array.ndim; k++)
+        chunk[k] = v->array.chunked ? v->array.chunk[k] : 1;
+    brc_boxes_start(&boxes, v->array.ndim, v->array.shape, chunk, 1, BOX_BYTES);
+    while (*are && brc_boxes_next(&boxes)) {
+        len = (size_t)brc_shape_count(boxes.box.ndim, boxes.box.count);
+        if (len > room) { /* the first box is the largest */
+            BRC_GO(brc_new_big((void **)&data, len, err));
+            room = len;
+        }
+        BRC_GO(get_box(v, &boxes.box, data, err));
+        for (size_t i = 0; i < len && *are; i++)
+            *are = data[i] <= 1;
+    }
+done:
+    free(data);
+    return rc;
+}
+
+static int is_boolean(int *is, var_in *v, brc_error *err)
+{
+    *is = 0;
+    if (!brc_json_is(brc_json_member(v->attrs, "dtype"), "bool") || v->type.is_enum ||
+        (v->type.id != NC_BYTE && v->type.id != NC_UBYTE) ||
+        brc_json_member(v->attrs, BRC_NETCDF_FILL))
+        return BRC_OK;
+    BRC_TRY(all_booleans(is, v, err));
+    if (*is)
+        brc_json_remove(v->attrs, "dtype");
+    return BRC_OK;
+}
+
+/* ---- attributes and fill value --------------------------- */
+
+/* What an enumeration's values mean, as CF says it: flag_values and flag_meanings. */
+static int add_meanings(var_in *v, brc_error *err)
+{
+    brc_json *values = NULL;
+    brc_buf meanings = BRC_BUF_INIT;
+    size_t size = 0, n = 0;
+    int rc = BRC_OK;
+
+    if (!v->type.is_enum || brc_json_member(v->attrs, "flag_values") ||
+        brc_json_member(v->attrs, "flag_meanings"))
+        return BRC_OK;
+    if (nc_inq_enum(v->group, v->type.id, NULL, NULL, &size, &n) || n == 0)
+        return BRC_OK;
+    values = brc_json_new_array();
+    for (size_t i = 0; i < n; i++) {
+        char name[BRC_NETCDF_NAME_MAX];
+        uint64_t value = 0;
+        brc_netcdf_of of = { 0 };
+        brc_netcdf_values one = { v->type.number, 1, &value, NULL };
+        brc_json *json;
+        int status = nc_inq_enum_member(v->group, v->type.id, (int)i, name, &value);
+        if (status || !brc_utf8_valid(name, strlen(name))) {
+            rc = failed(v, status ? status : NC_EBADNAME, "cannot read the enumeration of", err);
+            goto done;
+        }
+        for (char *c = name; *c; c++)
+            if (*c == ' ')
+                *c = '_';
+        BRC_GO(brc_buf_printf(&meanings, err, "%s%s", i ? " " : "", name));
+        BRC_GO(brc_netcdf_att_json(&json, &of, "", &one, err));
+        BRC_GO(brc_json_push(values, json, err));
+    }
+    BRC_GO(brc_buf_terminate(&meanings, err));
+    BRC_GO(brc_json_set(v->attrs, "flag_meanings", brc_json_new_string((const char *)meanings.data),
+                        err));
+    rc = brc_json_set(v->attrs, "flag_values", values, err);
+    values = NULL;
+done:
+    brc_json_free(values);
+    brc_buf_dispose(&meanings);
+    return rc;
+}
+
+/* Whether no value of the variable means "missing": it has no _FillValue, or one that no
+ * element can have, and that only the note keeps. */
+static int var_lacks_fill(const var_in *v)
+{
+    const brc_json *noted =
+        brc_json_member(brc_json_member(v->note, "attributes"), BRC_NETCDF_FILL);
+    return !brc_json_member(v->attrs, BRC_NETCDF_FILL) &&
+           !brc_json_is(brc_json_member(noted, "type"), "own");
+}
+
+static int remember_var(brc_netcdf_in *in, int is_bool, int lacks_fill, brc_error *err)
+{
+    BRC_TRY(brc_grow_array((void **)&in->vars, &in->vars_cap, in->nvars + 1, sizeof(*in->vars),
+                           err));
+    in->vars[in->nvars++] = (brc_netcdf_seen){ is_bool, lacks_fill };
+    return BRC_OK;
+}
+
+static int read_attrs(var_in *v, brc_netcdf_in *in, brc_error *err)
+{
+    brc_netcdf_atts_in atts = {
+        .group = v->group,
+        .var = v->var,
+        .var_type = v->type.id,
+        .label = v->label,
+        .of = { .type = v->type.number, .is_var = 1, .is_complex = v->type.is_complex }
+    };
+    int is_bool, rc = brc_netcdf_read_atts(&atts, err);
+    v->attrs = atts.attrs;
+    v->note = atts.note;
+    BRC_TRY(rc);
+    BRC_TRY(add_meanings(v, err));
+    BRC_TRY(is_boolean(&is_bool, v, err));
+    BRC_TRY(remember_var(in, is_bool, var_lacks_fill(v), err));
+    BRC_TRY(brc_json_write(&v->attrs_text, v->attrs, err));
+    BRC_TRY(brc_buf_terminate(&v->attrs_text, err));
+    v->array.attrs_json = (const char *)v->attrs_text.data;
+    return BRC_OK;
+}
+
+/* One element as the fill_value of a zarr.json. */
+static int print_fill(var_in *v, uint8_t *element, size_t len, brc_error *err)
+{
+    const brc_registry *reg = brc_convert_registry(v->in->convert);
+    const char *text = v->array.dtype;
+    brc_buf quoted = BRC_BUF_INIT;
+    brc_json *json = NULL;
+    brc_dtype *type = NULL;
+    int rc;
+
+    if (text[0] != '{') {
+        BRC_GO(brc_json_quote(&quoted, text, strlen(text), err));
+        BRC_GO(brc_buf_terminate(&quoted, err));
+        text = (const char *)quoted.data;
+    }
+    BRC_GO(brc_json_parse(&json, text, strlen(text), err));
+    BRC_GO(brc_dtype_open(&type, reg, json, err));
+    if (type->item_size > 0)
+        brc_dtype_native(type, element, len);
+    BRC_GO(type->ops->print(type, element, len, BRC_PRINT_FILL, &v->fill_text, err));
+    BRC_GO(brc_buf_terminate(&v->fill_text, err));
+    v->array.fill = (const char *)v->fill_text.data;
+done:
+    brc_dtype_free(type);
+    brc_json_free(json);
+    brc_buf_dispose(&quoted);
+    return rc;
+}
+
+static int read_fill_text(var_in *v, brc_error *err)
+{
+    brc_netcdf_values text;
+    brc_buf element = BRC_BUF_INIT;
+    int rc;
+
+    BRC_TRY(
+        brc_netcdf_read_att(&text, v->group, v->var, BRC_NETCDF_FILL, v->label, err));
+    if (text.type == NC_STRING && text.n == 1) {
+        BRC_GO(append_string(v, &element, text.texts[0], err));
+        BRC_GO(print_fill(v, element.data, element.len, err));
+    }
+    rc = BRC_OK;
+done:
+    brc_netcdf_values_free(&text);
+    brc_buf_dispose(&element);
+    return rc;
+}
+
+static int read_fill_value(var_in *v, brc_error *err)
+{
+    uint8_t *element;
+    if (v->type.how == BRC_NETCDF_STRINGS)
+        return read_fill_text(v, err);
+    if (v->type.how != BRC_NETCDF_PLAIN || strcmp(v->array.dtype, "bool") == 0)
+        return BRC_OK;
+    BRC_TRY(brc_netcdf_read_fill(&element, v->in, v->group, v->var, &v->type, v->label, err));
+    int rc = element ? print_fill(v, element, v->type.here_size, err) : BRC_OK;
+    free(element);
+    return rc;
+}
+
+/* ---- all of it ------------------------------------------- */
+
+static int read_type(var_in *v, brc_error *err)
+{
+    nc_type type;
+    int status = nc_inq_vartype(v->group, v->var, &type);
+    if (status)
+        return failed(v, status, "cannot read", err);
+    return brc_netcdf_type_in(&v->type, v->group, type, v->label, err);
+}
+
+static int describe_elements(var_in *v, brc_error *err)
+{
+    BRC_TRY(read_type(v, err));
+    v->array.dtype = (const char *)v->type.dtype.data;
+    v->array.ctx = v;
+    v->array.read = read_var_box;
+    v->array.read_elements = read_var_elements;
+    BRC_TRY(read_dims(v, err));
+    return read_chunks(v, err);
+}
+
+static int describe_notes(var_in *v, brc_error *err)
+{
+    brc_json *ignorable = NULL;
+    if (v->note)
+        BRC_TRY(brc_json_parse(&ignorable, "false", 5, err));
+    if (v->note)
+        BRC_TRY(brc_json_set(v->note, "must_understand", ignorable, err));
+    v->array.note_name = BRC_NETCDF_NOTE;
+    v->array.note = v->note;
+    return BRC_OK;
+}
+
+/* Attributes and notes are of the first round alone, and so is the search for booleans. */
+static int describe_var(var_in *v, brc_netcdf_in *in, brc_error *err)
+{
+    int docs = brc_convert_phase(in->convert) == BRC_CONVERT_DOCS;
+    BRC_TRY(describe_elements(v, err));
+    if (docs)
+        BRC_TRY(read_attrs(v, in, err));
+    const brc_netcdf_seen *seen = &in->vars[docs ? in->nvars - 1 : in->var_at++];
+    if (seen->is_bool)
+        v->array.dtype = "bool";
+    v->array.lacks_fill = seen->lacks_fill;
+    BRC_TRY(read_fill_value(v, err));
+    BRC_TRY(find_var_gaps(v, err));
+    return docs ? describe_notes(v, err) : BRC_OK;
+}
+
+static void close_var(var_in *v)
+{
+    for (int k = 0; k < BRC_MAX_NDIM; k++)
+        free(v->names[k]);
+    brc_netcdf_type_free(&v->type);
+    brc_netcdf_stored_free(&v->stored);
+    brc_json_free(v->attrs);
+    brc_json_free(v->note);
+    brc_buf_dispose(&v->attrs_text);
+    brc_buf_dispose(&v->fill_text);
+}
+
+int brc_netcdf_import_var(brc_netcdf_in *in, int group, int var, const char *label,
+                          const char *path, brc_error *err)
+{
+    var_in v = { .in = in, .group = group, .var = var, .label = label };
+    int rc;
+
+    v.array.path = path;
+    v.array.label = label;
+    BRC_GO(describe_var(&v, in, err));
+    BRC_GO(brc_convert_array(in->convert, &v.array, err));
+done:
+    close_var(&v);
+    return rc;
+}

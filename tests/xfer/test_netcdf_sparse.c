@@ -1,0 +1,126 @@
+/* NetCDF-4 variables of which the file stores few chunks: those alone are read, where what is
+ * missing reads as the array's fill value does. */
+#include <hdf5.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/breccia.h"
+#include "../kit/netcdf_kit.h"
+
+Suite *netcdf_sparse_suite(void);
+
+static int element_at(exchange_kit *kit, const char *path, uint64_t y, uint64_t x)
+{
+    brc_array *a;
+    int value = 0;
+    brc_sel one = { .ndim = 2, .start = { y, x }, .count = { 1, 1 }, .step = { 1, 1 } };
+    ck_assert_int_eq(brc_array_open(&a, kit->session, path, &kit->err), BRC_OK);
+    int rc = brc_array_read(a, &one, &value, sizeof(value), &kit->err);
+    ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
+    brc_array_free(a);
+    return value;
+}
+
+static uint64_t stored_chunks(exchange_kit *kit, const char *path)
+{
+    brc_array *a;
+    uint64_t n, bytes;
+    ck_assert_int_eq(brc_array_open(&a, kit->session, path, &kit->err), BRC_OK);
+    ck_assert_int_eq(brc_array_stat(&n, &bytes, a, &kit->err), BRC_OK);
+    brc_array_free(a);
+    return n;
+}
+
+/* A variable of n x n ints in chunks of 8 x 8, of which two are written; `name` may be that of
+ * its second dimension. */
+static void write_sparse(const char *path, const char *name, size_t n, int no_fill)
+{
+    int nc, dims[2], var, data[64];
+    size_t chunk[2] = { 8, 8 }, start[2] = { n - 8, n - 8 }, count[2] = { 8, 8 };
+    for (int i = 0; i < 64; i++)
+        data[i] = i + 1;
+    NC(nc_create(path, NC_NETCDF4, &nc));
+    NC(nc_def_dim(nc, "y", n, &dims[0]));
+    NC(nc_def_dim(nc, "x", n, &dims[1]));
+    NC(nc_def_var(nc, name, NC_INT, 2, dims, &var));
+    NC(nc_def_var_chunking(nc, var, NC_CHUNKED, chunk));
+    if (no_fill)
+        NC(nc_def_var_fill(nc, var, NC_NOFILL, NULL));
+    NC(nc_enddef(nc));
+    NC(nc_put_vara_int(nc, var, start, count, data));
+    start[0] = start[1] = 8;
+    NC(nc_put_vara_int(nc, var, start, count, data));
+    NC(nc_close(nc));
+}
+
+static const struct {
+    const char *name;
+    int no_fill, missing;
+} sparse_kinds[] = {
+    { "v", 0, NC_FILL_INT },
+    { "v", 1, 0 },
+    { "x", 0, NC_FILL_INT }, /* not a coordinate: it has two axes */
+};
+#define N_SPARSE (sizeof(sparse_kinds) / sizeof(sparse_kinds[0]))
+
+/* 2^62 elements: whoever reads them all never ends. */
+START_TEST(what_is_there_alone_is_read)
+{
+    size_t n = (size_t)1 << 31;
+    char path[16];
+    exchange_kit kit;
+    exchange_start(&kit);
+    const char *source = exchange_path(&kit, "sparse.nc");
+    write_sparse(source, sparse_kinds[_i].name, n, sparse_kinds[_i].no_fill);
+    netcdf_import_ok(&kit, source, "/in");
+    snprintf(path, sizeof(path), "/in/%s", sparse_kinds[_i].name);
+    ck_assert_uint_eq(stored_chunks(&kit, path), 2);
+    ck_assert_int_eq(element_at(&kit, path, 8, 8), 1);
+    ck_assert_int_eq(element_at(&kit, path, 15, 15), 64);
+    ck_assert_int_eq(element_at(&kit, path, n - 8, n - 7), 2);
+    ck_assert_int_eq(element_at(&kit, path, 7, 8), sparse_kinds[_i].missing);
+    ck_assert_int_eq(element_at(&kit, path, n - 1, 0), sparse_kinds[_i].missing);
+    exchange_stop(&kit);
+}
+END_TEST
+
+/* The attribute _FillValue says one thing, the data set another: a gap reads as the second. */
+START_TEST(gaps_of_another_value_are_read)
+{
+    int seven = 7;
+    exchange_kit kit;
+    exchange_start(&kit);
+    const char *source = exchange_path(&kit, "odd.nc");
+    write_sparse(source, "v", 64, 0);
+    hid_t file = H5Fopen(source, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t set = H5Dopen2(file, "v", H5P_DEFAULT);
+    hsize_t one = 1;
+    hid_t space = H5Screate_simple(1, &one, NULL);
+    hid_t fill =
+        H5Acreate2(set, "_FillValue", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT);
+    ck_assert(file >= 0 && set >= 0 && space >= 0 && fill >= 0);
+    ck_assert_int_ge(H5Awrite(fill, H5T_NATIVE_INT, &seven), 0);
+    H5Aclose(fill);
+    H5Sclose(space);
+    H5Dclose(set);
+    H5Fclose(file);
+    netcdf_import_ok(&kit, source, "/in");
+    ck_assert_str_eq(netcdf_member(&kit, "/in/v", "fill_value"), "7");
+    ck_assert_int_eq(element_at(&kit, "/in/v", 8, 8), 1);
+    ck_assert_int_eq(element_at(&kit, "/in/v", 0, 0), NC_FILL_INT);
+    ck_assert_uint_eq(stored_chunks(&kit, "/in/v"), 64);
+    exchange_stop(&kit);
+}
+END_TEST
+
+Suite *netcdf_sparse_suite(void)
+{
+    Suite *s = suite_create("netcdf_sparse");
+    TCase *tc = tcase_create("sparse");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, what_is_there_alone_is_read, 0, N_SPARSE);
+    tcase_add_test(tc, gaps_of_another_value_are_read);
+    suite_add_tcase(s, tc);
+    return s;
+}
