@@ -105,8 +105,11 @@ t export r.brc /a my.data
 t export r.brc /a k.tar/
 t export r.brc /a my.data --format zarr2
 ls -A my.data
-t export r.brc /a -
-t export r.brc -
+breccia export r.brc /a - | tar tf - | head -n 1
+breccia export r.brc /a - 2>said >>r.brc
+show_status $?
+cat said
+breccia info r.brc --quiet >said && echo 'it is as it was'
 ls -d x.parquet - 2>&1 | wc -l
 
 echo '# standard input'
