@@ -231,7 +231,7 @@ $(OUT)/codec_kit: $(OBJ)/codec_kit FORCE; $(publish)
 
 # ---- testing ----------------------------------------------------------------
 
-test: $(OUT)/tests/run $(TEST_PLUGINS) $(OUT)/breccia ## the C tests and the command line's; the last line has the total
+test: $(OUT)/tests/run $(TEST_PLUGINS) $(OUT)/breccia $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## the C tests and the command line's; the last line has the total
 	@TEST='$(TEST)' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
 
 asan: ## all tests under the address and undefined-behaviour sanitizers

@@ -19,8 +19,8 @@ static int feed_child(void *ctx, const uint8_t *from, size_t len, brc_error *err
 }
 
 /* export [--classic] --path PATH FILE */
-static int start_export(foreign_out *out, const brc_foreign *what, const char *path, int classic,
-                        brc_error *err)
+static int start_export(foreign_out *out, const brc_foreign *what, const char *path,
+                        const char *temp, int classic, brc_error *err)
 {
     const char *args[6] = { "export" };
     size_t n = 1;
@@ -28,7 +28,7 @@ static int start_export(foreign_out *out, const brc_foreign *what, const char *p
         args[n++] = "--classic";
     args[n++] = "--path";
     args[n++] = path;
-    args[n] = what->file;
+    args[n] = temp;
     return brc_foreign_start(&out->run, what, args, 1, err);
 }
 
@@ -52,11 +52,12 @@ static int settle_export(foreign_out *out, const brc_foreign *what, int rc, brc_
     return status != 0 ? brc_foreign_ended(&out->run, what, status, err) : rc;
 }
 
-static int run_exporter(const brc_foreign *what, const char *path, int classic, brc_error *err)
+static int run_exporter(const brc_foreign *what, const char *path, const char *temp, int classic,
+                        brc_error *err)
 {
     foreign_out out;
     memset(&out, 0, sizeof(out));
-    int rc = start_export(&out, what, path, classic, err);
+    int rc = start_export(&out, what, path, temp, classic, err);
     if (rc == BRC_OK)
         rc = settle_export(&out, what, feed_stream(&out, what, path, err), err);
     brc_foreign_stop(&out.run);
@@ -65,11 +66,9 @@ static int run_exporter(const brc_foreign *what, const char *path, int classic, 
 
 int brc_foreign_export(const brc_foreign *what, const char *path, int classic, brc_error *err)
 {
-    brc_foreign part = *what;
     brc_dest dest;
     BRC_TRY(brc_dest_open(&dest, what->session, what->file, 0, err));
-    part.file = dest.temp;
-    int rc = run_exporter(&part, path, classic, err);
+    int rc = run_exporter(what, path, dest.temp, classic, err);
     if (rc == BRC_OK)
         rc = brc_dest_finish(&dest, 0, err);
     brc_dest_close(&dest);
