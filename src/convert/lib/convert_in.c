@@ -27,6 +27,7 @@ static int convert_document(brc_convert *c, const char *path, const brc_json *do
     BRC_GO(brc_buf_text(&key, "zarr.json", err));
     BRC_GO(brc_buf_terminate(&key, err));
     BRC_GO(brc_json_write(&text, doc, err));
+    brc_watch_step(&c->watch);
     rc = brc_tar_put(c->out, (const char *)key.data, (brc_span){ text.data, text.len }, err);
 done:
     brc_buf_dispose(&key);
@@ -136,6 +137,7 @@ static int put_chunk(chunk_writer *w, const uint64_t *index, brc_span stored, br
 {
     w->key.len = w->key_base;
     BRC_TRY(brc_meta_key_format(&w->meta, index, &w->key, err));
+    brc_watch_step(&w->c->watch);
     return brc_tar_put(w->c->out, (const char *)w->key.data, stored, err);
 }
 

@@ -286,6 +286,7 @@ static int give_chunk(chunk_reader *r, const uint64_t *index, brc_error *err)
     }
     if (!brc_meta_is_variable(meta))
         brc_dtype_native(meta->type, give->data, give->len);
+    brc_watch_step(&r->c->watch);
     return r->driver->put(r->state, &box, give->data, give->len, err);
 }
 
@@ -309,6 +310,7 @@ static int give_fill(chunk_reader *r, const uint64_t *index, brc_error *err)
     r->part.len = len;
     if (!brc_meta_is_variable(meta))
         brc_dtype_native(meta->type, r->part.data, len);
+    brc_watch_step(&r->c->watch);
     return r->driver->put(r->state, &box, r->part.data, len, err);
 }
 

@@ -77,6 +77,7 @@ static int run_converter(brc_convert *c, int argc, char **argv, const brc_driver
     program_args args = { 0, 0 };
     BRC_TRY(read_arguments(c, &args, argc, argv, driver, err));
     BRC_TRY(open_run(c, &args, err));
+    BRC_TRY(brc_watch_start(&c->watch, c->file, BRC_WATCH_SECONDS, err));
     BRC_TRY(brc_sandbox_enter(c->file, args.is_export, err));
     return args.is_export ? brc_convert_export(c, driver, args.classic, err)
                           : brc_convert_import(c, driver, err);

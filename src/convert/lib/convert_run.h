@@ -5,6 +5,7 @@
 #include "../../xfer/tar/tar_in.h"
 #include "../../xfer/tar/tar_out.h"
 #include "convert.h"
+#include "watch.h"
 
 struct brc_convert {
     const char *file;
@@ -18,6 +19,7 @@ struct brc_convert {
     brc_tar_in *in;
     brc_node_out *nodes;       /* of an export, in the order of a walk           */
     size_t nnodes, nodes_cap;
+    brc_watch watch;
     int is_netcdf;             /* see brc_convert_is_netcdf()                    */
 };
 

@@ -45,7 +45,7 @@ static const char *const calls[] = {
     "sched_getaffinity", "sched_yield", "sysinfo", "uname", "umask", "membarrier", "arch_prctl",
     /* the clock */
     "clock_gettime", "clock_gettime64", "clock_getres", "clock_nanosleep", "gettimeofday",
-    "nanosleep", "time", "times"
+    "nanosleep", "time", "times", "timer_settime", "timer_settime64"
 };
 
 static int allow_call(scmp_filter_ctx filter, const char *name)
