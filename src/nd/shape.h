@@ -17,6 +17,14 @@ static inline uint64_t brc_grid_extent(uint64_t extent, uint64_t chunk)
 
 /* Steps index through the box of `shape` in C order; 0 after the last one. */
 int brc_index_next(int ndim, uint64_t *index, const uint64_t *shape);
+/* Negative, zero or positive: whether `a` comes before `b`, is it, or comes behind it. */
+static inline int brc_index_order(int ndim, const uint64_t *a, const uint64_t *b)
+{
+    for (int i = 0; i < ndim; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
 
 /* Packed C-order strides in bytes. */
 void brc_strides_packed(int ndim, const uint64_t *shape, size_t item, int64_t *strides);

@@ -97,7 +97,7 @@ BRC_MUST_USE int brc_array_read_chunks(brc_array *a, size_t n, const uint64_t *i
 BRC_MUST_USE int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, brc_error *err);
 /* Copies elements in slabs (sel NULL: all), within a change of `to`. */
 BRC_MUST_USE int brc_array_copy_region(brc_array *to, brc_array *from, const brc_sel *sel, brc_error *err);
-/* The same for all of an array of the same shape and type, of a fixed size, that can be
+/* The same for all of an array of the same shape and type that can be
  * decoded, and whose stored chunks are cut otherwise: in one pass. */
 BRC_MUST_USE int brc_array_recut(brc_array *to, brc_array *from, brc_error *err);
 /* Records a chunk's new id. NULL: it is absent. */

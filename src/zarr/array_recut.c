@@ -86,7 +86,8 @@ static int next_stored_piece(void *ctx, brc_piece *piece, brc_buf *stored, brc_e
         sel.count[i] = chunk[i] < left ? chunk[i] : left;
         sel.step[i] = 1;
     }
-    brc_strides_packed(grid->ndim, chunk, p->from->meta.type->item_size, strides);
+    brc_strides_packed(grid->ndim, chunk, brc_array_unit(p->from), strides);
+    piece->elements = brc_shape_count(grid->ndim, chunk);
     memcpy(piece->at, p->indexes[p->at++], sizeof(piece->at));
     BRC_TRY(brc_region_init(&piece->region, p->to, &sel, NULL, strides, err));
     return 1;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "element_chunk.h"
 #include "old_chunks.h"
 #include "span_table.h"
 
@@ -76,32 +77,13 @@ static int gather_fixed(const region_writer *w, const brc_region_part *part, brc
     return BRC_OK;
 }
 
-/* The chunk as a table of spans (into what was there, the fill value and src), which
- * is then written out. */
 static int gather_variable(const region_writer *w, const brc_region_part *part,
                            brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
-    brc_buf old = BRC_BUF_INIT;
-    void *table = NULL;
-    int rc;
-    BRC_GO(brc_new_array(&table, (size_t)part->elements, sizeof(brc_span), err));
-    if (item->old.found) {
-        BRC_GO(brc_write_old(item, scratch, &old, err));
-        if (brc_elements_find(table, part->elements, (brc_span){old.data, old.len}, err) < 0) {
-            rc = brc_fail(err, BRC_ECORRUPT, "its elements are damaged");
-            goto done;
-        }
-    } else {
-        brc_fill_run(table, part->elements, sizeof(brc_span), (const uint8_t *)&w->fill);
-    }
+    void *table;
+    BRC_TRY(brc_new_array(&table, (size_t)part->elements, sizeof(brc_span), err));
     put_selected(w, part, table);
-    item->own.limit = BRC_MAX_CHUNK_BYTES;
-    rc = brc_elements_pack(&item->own, table, part->elements, err);
-    item->own.limit = 0;
-    item->data = item->own.data;
-    item->len = item->own.len;
-done:
-    brc_buf_dispose(&old);
+    int rc = brc_gather_elements(item, table, &w->a->meta, scratch, err);
     free(table);
     return rc;
 }

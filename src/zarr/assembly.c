@@ -3,9 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/alloc.h"
 #include "../base/arena.h"
 #include "../flow/write.h"
+#include "element_chunk.h"
 #include "old_chunks.h"
+#include "span_table.h"
 
 #define PIECE_MOST ((size_t)4 << 20)
 
@@ -22,6 +25,8 @@ typedef struct assembly {
     int in_turn;           /* pieces are not in order: later ones are laid over earlier ones */
     size_t piece_bytes;    /* of the pieces in a job                                      */
     size_t on_the_way;     /* items that are not done                                     */
+    size_t coming, guess;  /* elements of variable length: bytes of the pieces that are not
+                              done, about, and of one                                     */
 } assembly;
 
 /* Small ones, but not so small that those of one box fill the window. */
@@ -44,7 +49,7 @@ static int list_complete(assembly *as, brc_box_of_chunks *box, uint64_t number,
     brc_region_part part;
     uint64_t index[BRC_MAX_NDIM];
     brc_form *form;
-    const int was_read = box->chunks[number] == BRC_CHUNK_READ;
+    const int over_old = box->chunks[number] == BRC_CHUNK_READ;
     brc_box_index(&as->boxes, box, number, index);
     brc_region_part_at(&part, as->a, &as->boxes.region, index);
     BRC_TRY(brc_array_form(as->a, part.chunk, &form, &item->encoding, err));
@@ -56,7 +61,10 @@ static int list_complete(assembly *as, brc_box_of_chunks *box, uint64_t number,
     box->chunks[number] = BRC_CHUNK_LISTED;
     box->writing++;
     as->on_the_way++;
-    return part.overlap.whole || was_read ? BRC_OK : brc_old_add(old, as->a, item, index, err);
+    /* Over what was there the elements of fixed size lie already. */
+    if (as->boxes.is_table ? part.overlap.whole && !over_old : part.overlap.whole || over_old)
+        return BRC_OK;
+    return brc_old_add(old, as->a, item, index, err);
 }
 
 /* Boxes in the order in which they were closed; a job's worth of chunks. */
@@ -93,6 +101,7 @@ static int piece_new(assembly *as, brc_piece **out, brc_error *err)
     }
     piece->nboxes = 0;
     piece->after = 0;
+    piece->kept = NULL;
     piece->chain = NULL;
     piece->len = as->piece_bytes;
     *out = piece;
@@ -105,12 +114,18 @@ static void piece_free(assembly *as, brc_piece *piece)
     as->free_pieces = piece;
 }
 
-static int piece_place_order(const assembly *as, const uint64_t *a, const uint64_t *b)
+/* Of elements of variable length, decoded, where the source does not know. */
+static size_t guess_len(const assembly *as, const brc_piece *piece)
 {
-    for (int i = 0; i < as->a->meta.ndim; i++)
-        if (a[i] != b[i])
-            return a[i] < b[i] ? -1 : 1;
-    return 0;
+    const size_t stored = as->held_bytes.len;
+    size_t len = piece->len > 0 ? piece->len : as->guess;
+    return len > stored ? len : stored;
+}
+
+/* The longest of late. */
+static void learn_len(assembly *as, size_t len)
+{
+    as->guess = len > as->guess ? len : as->guess - (as->guess - len) / 8;
 }
 
 /* as->held is the next piece: 1; 0 at the end, where all boxes are closed. */
@@ -127,8 +142,10 @@ static int piece_pull(assembly *as, brc_error *err)
         brc_boxes_close(&as->boxes, NULL);
         return rc;
     }
-    if (as->any && piece_place_order(as, piece->at, as->last) < 0)
+    if (as->any && brc_index_order(as->a->meta.ndim, piece->at, as->last) < 0)
         as->boxes.again = as->in_turn = 1;
+    if (as->boxes.is_table)
+        piece->len = guess_len(as, piece);
     as->any = 1;
     as->in_turn |= piece->after;
     memcpy(as->last, piece->at, sizeof(as->last));
@@ -159,6 +176,8 @@ static int piece_boxes(assembly *as, brc_piece *piece, brc_error *err)
 static int piece_open(assembly *as, brc_piece *piece, brc_error *err)
 {
     uint64_t at[BRC_MAX_NDIM] = {0}, box[BRC_MAX_NDIM];
+    if (as->boxes.is_table && !brc_boxes_have_room(&as->boxes, as->coming, piece->len))
+        return 0;
     BRC_TRY(piece_boxes(as, piece, err));
     do {
         for (int i = 0; i < as->a->meta.ndim; i++)
@@ -205,8 +224,11 @@ static int list_piece(assembly *as, brc_piece *piece, brc_write_item *item, brc_
         item->stored.len = piece->len;
     }
     item->len = piece->chain != NULL ? piece->len : 0;
+    if (as->boxes.is_table)
+        BRC_TRY(brc_boxes_keep(piece->boxes, piece->nboxes, &piece->kept, err));
     for (size_t i = 0; i < piece->nboxes; i++)
         piece->boxes[i]->pieces++;
+    as->coming += piece->len;
     as->on_the_way++;
     return BRC_OK;
 }
@@ -260,29 +282,55 @@ static uint8_t *chunk_of_piece(const assembly *as, const brc_piece *piece, const
     return brc_box_chunk(set, piece->boxes[number], index);
 }
 
+/* The elements, or their spans, to where the chunks of the piece's boxes are. */
+static void lay_elements(const assembly *as, const brc_piece *piece, const uint8_t *elements)
+{
+    const brc_region *r = &piece->region;
+    brc_region_part part;
+    for (uint64_t i = 0; i < r->nchunks; i++) {
+        brc_region_part_of(&part, as->a, r, i);
+        uint8_t *chunk = chunk_of_piece(as, piece, part.index);
+        brc_copy_box(as->a->meta.ndim, part.overlap.count, as->boxes.unit, chunk + part.in_chunk,
+                     part.strides, elements + part.in_memory, r->strides);
+    }
+}
+
+/* The bytes change hands: the boxes keep them. */
+static int lay_spans(const assembly *as, const brc_piece *piece, brc_buf *bytes, brc_error *err)
+{
+    void *table;
+    piece->kept->bytes = *bytes;
+    *bytes = (brc_buf)BRC_BUF_INIT;
+    const brc_span packed = {piece->kept->bytes.data, piece->kept->bytes.len};
+    BRC_TRY(brc_new_array(&table, (size_t)piece->elements, sizeof(brc_span), err));
+    int rc = brc_elements_find(table, piece->elements, packed, NULL);
+    if (rc < 0)
+        rc = brc_fail(err, BRC_ECORRUPT, "its elements are damaged");
+    else
+        lay_elements(as, piece, table);
+    free(table);
+    return rc;
+}
+
 static int lay_down(const assembly *as, brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
     const brc_piece *piece = item->owner;
-    const brc_region *r = &piece->region;
     brc_buf *bytes = &item->stored;
-    brc_region_part part;
     if (piece->chain != NULL) {
         bytes = &item->own;
-        BRC_TRY(brc_buf_reserve(bytes, piece->len, err));
+        if (!as->boxes.is_table)
+            BRC_TRY(brc_buf_reserve(bytes, piece->len, err));
         brc_span encoded = {item->stored.data, item->stored.len};
         BRC_TRY(brc_chain_decode(piece->chain, scratch, encoded, bytes, err));
     }
+    if (as->boxes.is_table)
+        return lay_spans(as, piece, bytes, err);
     if (bytes->len != piece->len)
         return brc_fail(err, BRC_ECORRUPT, "it decodes to %zu bytes, not %zu", bytes->len,
                         piece->len);
     if (as->source->swaps)
         brc_dtype_swap(as->a->meta.type, bytes->data, bytes->data, bytes->len / as->boxes.unit);
-    for (uint64_t i = 0; i < r->nchunks; i++) {
-        brc_region_part_of(&part, as->a, r, i);
-        uint8_t *chunk = chunk_of_piece(as, piece, part.index);
-        brc_copy_box(as->a->meta.ndim, part.overlap.count, as->boxes.unit, chunk + part.in_chunk,
-                     part.strides, bytes->data + part.in_memory, r->strides);
-    }
+    lay_elements(as, piece, bytes->data);
     return BRC_OK;
 }
 
@@ -311,6 +359,8 @@ static int assembly_gather(void *ctx, brc_write_item *item, brc_scratch *scratch
     brc_box_index(&as->boxes, box, item->number, index);
     brc_region_part_at(&part, as->a, &as->boxes.region, index);
     uint8_t *data = brc_box_chunk(&as->boxes, box, index);
+    if (as->boxes.is_table)
+        return brc_gather_elements(item, (brc_span *)(void *)data, &as->a->meta, scratch, err);
     item->len = (size_t)part.elements * as->boxes.unit;
     if (item->old.found) {
         BRC_TRY(gather_over(as, item, &part, data, scratch, err));
@@ -326,6 +376,11 @@ static int assembly_gather(void *ctx, brc_write_item *item, brc_scratch *scratch
 
 static int piece_done(assembly *as, brc_piece *piece)
 {
+    as->coming -= piece->len;
+    if (piece->kept != NULL) {
+        learn_len(as, piece->kept->bytes.len);
+        brc_boxes_count(&as->boxes, piece->kept);
+    }
     for (size_t i = 0; i < piece->nboxes; i++) {
         piece->boxes[i]->pieces--;
         brc_box_leave(&as->boxes, piece->boxes[i]);
@@ -348,9 +403,9 @@ static int assembly_done(void *ctx, const brc_write_item *item, brc_error *err)
     BRC_TRY(brc_array_put_chunk(as->a, index, item->is_fill ? NULL : &item->id, err));
     box->writing--;
     brc_box_leave(&as->boxes, box);
+    const size_t item_size = as->boxes.is_table ? 1 : as->boxes.unit; /* as progress counts */
     return brc_task_step(as->a->session->repo,
-                         brc_shape_count(as->a->meta.ndim, part.overlap.count) * as->boxes.unit,
-                         err);
+                         brc_shape_count(as->a->meta.ndim, part.overlap.count) * item_size, err);
 }
 
 static void assembly_name(void *ctx, const brc_write_item *item, brc_error *err)
@@ -376,12 +431,13 @@ int brc_array_assemble(brc_array *a, const brc_sel *sel, const brc_piece_source 
         return rc;
     as.boxes.covered = source->covers;
     as.piece_bytes = choose_piece_bytes(&as);
-    size_t held = as.boxes.bytes * as.boxes.most;
+    size_t held = as.boxes.bytes * as.boxes.most + as.boxes.most_kept;
+    const size_t most_held = pipe->memory / 2;
     brc_write_ops ops = {
         .ctx = &as,
         .len = as.boxes.room,
         .own_jobs = 1,
-        .held = held < pipe->memory / 2 ? held : pipe->memory / 2,
+        .held = held < most_held ? held : most_held,
         .fill = brc_meta_absent_chunk(&a->meta),
         .list = assembly_list,
         .gather = assembly_gather,

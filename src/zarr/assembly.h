@@ -8,6 +8,10 @@
  * Pieces and chunks go through one window: while the chunks of one box are encoded and
  * stored, the pieces of the next are read and laid down. Nothing waits for a whole box but
  * the box that needs its memory.
+ *
+ * Elements of variable length are kept as they were decoded, and boxes are tables of spans that
+ * point to them. How much memory a piece needs is guessed from those before it; where too much
+ * is kept, boxes are closed before they are complete.
  */
 #ifndef BRC_ZARR_ASSEMBLY_H
 #define BRC_ZARR_ASSEMBLY_H
@@ -19,10 +23,13 @@ typedef struct brc_piece {
     brc_region region;          /* its elements, with the strides that they have in its bytes */
     uint64_t at[BRC_MAX_NDIM];  /* its place                                                 */
     const brc_chain *chain;     /* how they are encoded; NULL: they are not                  */
-    size_t len;                 /* of them, decoded; before, what is best where a source may choose */
+    size_t len;                 /* of them, decoded; before, what is best where a source may choose;
+                                   of elements of variable length 0 where that is not known  */
+    uint64_t elements;          /* of variable length: how many they are, the region's and others */
     int after;                  /* may meet what the piece before meets: waits for it        */
     /* the assembly's */
     struct brc_piece *next_free;
+    brc_kept_elements *kept;    /* of variable length: its elements, decoded                 */
     uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM]; /* boxes that it meets                */
     brc_box_of_chunks **boxes;
     size_t nboxes, boxes_cap;
@@ -43,8 +50,7 @@ typedef struct brc_piece_source {
     void (*name)(void *ctx, const brc_piece *piece, brc_error *err);
 } brc_piece_source;
 
-/* Within a change of the array. What no piece brings of a chunk stays as it is. sel NULL: all;
- * elements have a fixed size. */
+/* Within a change of the array. What no piece brings of a chunk stays as it is. sel NULL: all. */
 BRC_MUST_USE int brc_array_assemble(brc_array *a, const brc_sel *sel, const brc_piece_source *source, brc_error *err);
 
 #endif

@@ -114,10 +114,15 @@ int brc_boxes_init(brc_box_set *set, brc_array *a, const brc_sel *sel,
     uint64_t room, bytes;
     memset(set, 0, sizeof(*set));
     set->a = a;
-    set->unit = a->meta.type->item_size;
+    set->unit = brc_array_unit(a);
+    set->is_table = brc_meta_is_variable(&a->meta);
+    if (set->is_table) { /* the elements themselves take room too */
+        set->most_kept = memory / 4;
+        memory /= 2;
+    }
     BRC_TRY(brc_region_init(&set->region, a, sel, NULL, NULL, err));
     if (!brc_shape_bytes(a->meta.ndim, a->meta.grid.chunk, set->unit, &room) ||
-        room > BRC_MAX_CHUNK_BYTES)
+        (!set->is_table && room > BRC_MAX_CHUNK_BYTES))
         return brc_fail(err, BRC_ELIMIT, "%s: a chunk with the longest of their edges has more "
                                          "than 2^31-1 bytes",
                         a->path);
@@ -148,21 +153,29 @@ static void box_release(brc_box_of_chunks *box)
     box->data = box->chunks = NULL;
 }
 
+/* Elements go with the last box that points to them. */
+static void box_forget(brc_box_set *set, brc_box_of_chunks *box)
+{
+    for (size_t i = 0; i < box->nkept; i++) {
+        brc_kept_elements *kept = ((brc_kept_elements **)box->kept)[i];
+        if (--kept->boxes > 0)
+            continue;
+        set->kept -= kept->counted;
+        brc_buf_dispose(&kept->bytes);
+        free(kept);
+    }
+    box->nkept = 0;
+}
+
 void brc_boxes_dispose(brc_box_set *set)
 {
     for (size_t i = 0; i < set->n; i++) {
+        box_forget(set, box_at(set, i));
+        free(box_at(set, i)->kept);
         box_release(box_at(set, i));
         free(box_at(set, i));
     }
     free(set->boxes);
-}
-
-static int place_order(int ndim, const uint64_t *a, const uint64_t *b)
-{
-    for (int i = 0; i < ndim; i++)
-        if (a[i] != b[i])
-            return a[i] < b[i] ? -1 : 1;
-    return 0;
 }
 
 static void box_close(brc_box_set *set, brc_box_of_chunks *box)
@@ -177,7 +190,7 @@ void brc_boxes_close(brc_box_set *set, const uint64_t *at)
     for (size_t i = 0; i < set->n; i++) {
         brc_box_of_chunks *box = box_at(set, i);
         if (box->state == BRC_BOX_OPEN &&
-            (at == NULL || place_order(set->a->meta.ndim, box->last, at) < 0))
+            (at == NULL || brc_index_order(set->a->meta.ndim, box->last, at) < 0))
             box_close(set, box);
     }
 }
@@ -200,6 +213,7 @@ void brc_box_leave(brc_box_set *set, brc_box_of_chunks *box)
         box->writing > 0)
         return;
     box->state = BRC_BOX_FREE;
+    box_forget(set, box);
     if (--set->active >= set->most) /* more than there should be */
         box_release(box);
 }
@@ -219,24 +233,21 @@ static brc_box_of_chunks *box_find(const brc_box_set *set, const uint64_t *at)
 {
     for (size_t i = 0; i < set->n; i++)
         if (box_at(set, i)->state != BRC_BOX_FREE &&
-            place_order(set->a->meta.ndim, box_at(set, i)->at, at) == 0)
+            brc_index_order(set->a->meta.ndim, box_at(set, i)->at, at) == 0)
             return box_at(set, i);
     return NULL;
 }
 
-/* 1 where one more box may be in use. Boxes that are being written are waited for; without
- * any, the open one that was used the longest time ago is closed; all that are left are
- * needed by one piece. */
-static int room_for_box(brc_box_set *set)
+/* Boxes that are being written are waited for: 0; without any, the open one is closed that was
+ * used the longest time ago, before a piece: 0. 1: there is none. */
+static int close_early(brc_box_set *set, uint64_t before)
 {
     brc_box_of_chunks *oldest = NULL;
-    if (set->active < set->most)
-        return 1;
     for (size_t i = 0; i < set->n; i++) {
         brc_box_of_chunks *box = box_at(set, i);
         if (box->state == BRC_BOX_CLOSED)
             return 0;
-        if (box->state == BRC_BOX_OPEN && box->used < set->piece &&
+        if (box->state == BRC_BOX_OPEN && box->used < before &&
             (oldest == NULL || box->used < oldest->used))
             oldest = box;
     }
@@ -245,6 +256,43 @@ static int room_for_box(brc_box_set *set)
     set->again = 1;
     box_close(set, oldest);
     return 0;
+}
+
+/* 1 where one more box may be in use: all that there are may be needed by one piece. */
+static int room_for_box(brc_box_set *set)
+{
+    return set->active < set->most || close_early(set, set->piece);
+}
+
+int brc_boxes_have_room(brc_box_set *set, size_t coming, size_t len)
+{
+    size_t kept = set->kept + coming;
+    if (kept == 0 || (len <= set->most_kept && kept <= set->most_kept - len))
+        return 1;
+    if (set->kept > 0)
+        (void)close_early(set, set->piece + 1);
+    return 0;
+}
+
+int brc_boxes_keep(brc_box_of_chunks *const *boxes, size_t n, brc_kept_elements **out,
+                   brc_error *err)
+{
+    void *p;
+    for (size_t i = 0; i < n; i++)
+        BRC_TRY(brc_grow_array(&boxes[i]->kept, &boxes[i]->kept_cap, boxes[i]->nkept + 1,
+                               sizeof(*out), err));
+    BRC_TRY(brc_new(&p, sizeof(**out), err));
+    *out = p;
+    (*out)->boxes = n;
+    for (size_t i = 0; i < n; i++)
+        ((brc_kept_elements **)boxes[i]->kept)[boxes[i]->nkept++] = *out;
+    return BRC_OK;
+}
+
+void brc_boxes_count(brc_box_set *set, brc_kept_elements *kept)
+{
+    kept->counted = kept->bytes.cap;
+    set->kept += kept->counted;
 }
 
 /* A free box, with memory. */
@@ -368,13 +416,18 @@ static int touch_chunk(const brc_box_set *set, brc_box_of_chunks *box, const uin
         return BRC_OK;
     *state = BRC_CHUNK_TOUCHED;
     uint8_t *data = brc_box_chunk(set, box, index);
-    if (set->again) {
+    brc_region_part_at(&part, set->a, &set->region, index);
+    if (set->again)
         *state = BRC_CHUNK_READ;
+    if (set->is_table) { /* nothing points anywhere yet */
+        memset(data, 0, (size_t)part.elements * set->unit);
+        return BRC_OK;
+    }
+    if (set->again) {
         memcpy(load->indexes + load->n * ndim, index, ndim * sizeof(*index));
         load->memory[load->n++] = data;
         return load->n == LOAD_MOST ? load_chunks(set, load, err) : BRC_OK;
     }
-    brc_region_part_at(&part, set->a, &set->region, index);
     if (!set->covered || !part.full)
         brc_fill_run(data, part.elements, set->unit, set->a->meta.fill.data);
     return BRC_OK;

@@ -17,11 +17,7 @@ int brc_chunk_key_parse(const brc_array *a, const char *key, uint64_t *index, in
 
 static int index_order(const void *a, const void *b, void *width)
 {
-    const uint64_t *x = a, *y = b;
-    for (size_t i = 0; i < *(const size_t *)width; i++)
-        if (x[i] != y[i])
-            return x[i] < y[i] ? -1 : 1;
-    return 0;
+    return brc_index_order((int)*(const size_t *)width, a, b);
 }
 
 void brc_sort_indexes(uint64_t *indexes, size_t n, size_t width)

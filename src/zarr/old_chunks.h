@@ -27,11 +27,15 @@ static inline int brc_old_find(brc_old_chunks *old, brc_array *a, brc_error *err
     return BRC_OK;
 }
 
-/* `index`: the item's chunk. In row-major order. */
+/* `index`: the item's chunk. What is looked up together is in row-major order: one that comes
+ * before the last starts anew. */
 static inline int brc_old_add(brc_old_chunks *old, brc_array *a, brc_write_item *item,
                               const uint64_t *index, brc_error *err)
 {
     const size_t ndim = (size_t)a->meta.ndim;
+    if (old->n > 0 &&
+        brc_index_order(a->meta.ndim, index, old->indexes + (old->n - 1) * ndim) < 0)
+        BRC_TRY(brc_old_find(old, a, err));
     memcpy(old->indexes + old->n * ndim, index, ndim * sizeof(*index));
     old->items[old->n++] = item;
     return old->n < BRC_WRITE_ITEMS ? BRC_OK : brc_old_find(old, a, err);

@@ -42,11 +42,12 @@ static int next_to_cut(void *ctx, brc_piece *piece, brc_buf *stored, brc_error *
         sel.step[i] = 1;
     }
     BRC_TRY(brc_meta_form(r->from, chunk, &form, err));
-    brc_strides_packed(grid->ndim, chunk, r->from->type->item_size, strides);
+    brc_strides_packed(grid->ndim, chunk, brc_array_unit(r->a), strides);
     BRC_TRY(brc_region_init(&piece->region, r->a, &sel, NULL, strides, err));
     place_of_chunk(r, sel.start, piece->at);
     piece->chain = form->chain;
     piece->len = form->bytes;
+    piece->elements = form->elements;
     piece->after = r->any && memcmp(index, r->last, bytes) == 0;
     memcpy(r->last, index, bytes);
     r->any = 1;
@@ -72,10 +73,6 @@ static int put_recut(brc_array *a, brc_meta *from, const brc_chunk_source *sourc
         .name = name_of_chunk,
     };
     uint64_t chunk, all;
-    if (brc_meta_is_variable(from))
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "chunks of %s cannot be cut otherwise: its elements have no fixed size",
-                        from->type->json);
     for (int i = 0; i < from->ndim; i++) {
         pieces.order.axis[i] = i;
         pieces.order.per[i] = from->outer.chunk[i];

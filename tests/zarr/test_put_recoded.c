@@ -8,13 +8,17 @@
 
 #include "../../src/zarr/array.h"
 #include "../../src/zarr/transfer.h"
+#include "../kit/converters.h"
 #include "../kit/exchange_kit.h"
+#include "../kit/scenario.h"
 
 Suite *put_recoded_suite(void);
 
 #define ROWS 13
 #define COLUMNS 11
-#define MOST 256 /* chunks of an array */
+#define MOST 2048 /* chunks of an array */
+
+#define RANDOM_TRIALS 240
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define BIG "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}"
@@ -58,6 +62,13 @@ static const struct {
     { INTS(REGULAR("[3,5]"), LITTLE), INTS(REGULAR("[8,4]"), SHARD("[2,2]", LITTLE "," ZSTD)) },
     { INTS(UNEVEN, BIG), INTS(REGULAR("[3,3]"), LITTLE "," GZIP) },
     { INTS(REGULAR("[3,3]"), BIG), INTS(UNEVEN, LITTLE "," GZIP) },
+    { TEXTS(REGULAR("[3,4]"), ""), TEXTS(REGULAR("[4,3]"), "," ZSTD) },
+    { TEXTS(REGULAR("[1,1]"), ""), TEXTS(REGULAR("[13,11]"), "") },
+    { TEXTS(REGULAR("[13,4]"), "," GZIP), TEXTS(REGULAR("[1,11]"), "") },
+    { ARRAY("string", "\"none\"", REGULAR("[6,8]"), SHARD("[3,4]", "{\"name\":\"vlen-utf8\"}")),
+      TEXTS(REGULAR("[2,5]"), "," ZSTD) },
+    { TEXTS(UNEVEN, ""), ARRAY("string", "\"none\"", REGULAR("[8,4]"),
+                               SHARD("[2,2]", "{\"name\":\"vlen-utf8\"}," ZSTD)) },
 };
 #define OTHER_GRID (int)(sizeof(other_grid) / sizeof(other_grid[0]))
 
@@ -242,13 +253,18 @@ START_TEST(chunks_that_are_cut_otherwise_are_what_writing_gives)
 }
 END_TEST
 
+#define VLEN "{\"name\":\"vlen-utf8\"}"
 static const struct {
-    const char *before, *after;
+    const char *before, *after, *type, *fill;
 } rewritten[] = {
-    { LITTLE, SHARD("[3,4]", LITTLE "," ZSTD) },
-    { SHARD("[3,4]", BIG), SHARD("[2,2]", LITTLE "," GZIP) },
-    { SHARD("[2,2]", LITTLE "," ZSTD), BIG "," GZIP },
+    { LITTLE, SHARD("[3,4]", LITTLE "," ZSTD), "int16", "5" },
+    { SHARD("[3,4]", BIG), SHARD("[2,2]", LITTLE "," GZIP), "int16", "5" },
+    { SHARD("[2,2]", LITTLE "," ZSTD), BIG "," GZIP, "int16", "5" },
+    { VLEN, SHARD("[3,4]", VLEN "," ZSTD), "string", "\"none\"" },
+    { SHARD("[3,4]", VLEN), SHARD("[2,2]", VLEN "," GZIP), "string", "\"none\"" },
+    { SHARD("[2,2]", VLEN "," ZSTD), VLEN "," GZIP, "string", "\"none\"" },
 };
+#define REWRITTEN (int)(sizeof(rewritten) / sizeof(rewritten[0]))
 
 /* Where the chunks that are stored change with the codecs, they are cut anew. */
 START_TEST(codecs_that_cut_otherwise_leave_what_writing_gives)
@@ -256,8 +272,10 @@ START_TEST(codecs_that_cut_otherwise_leave_what_writing_gives)
     trial t;
     char before[1024], after[1024], codecs[512];
     const int n = _i / 2;
-    snprintf(before, sizeof(before), INTS(REGULAR("[6,8]"), "%s"), rewritten[n].before);
-    snprintf(after, sizeof(after), INTS(REGULAR("[6,8]"), "%s"), rewritten[n].after);
+    snprintf(before, sizeof(before), ARRAY("%s", "%s", REGULAR("[6,8]"), "%s"),
+             rewritten[n].type, rewritten[n].fill, rewritten[n].before);
+    snprintf(after, sizeof(after), ARRAY("%s", "%s", REGULAR("[6,8]"), "%s"),
+             rewritten[n].type, rewritten[n].fill, rewritten[n].after);
     snprintf(codecs, sizeof(codecs), "[%s]", rewritten[n].after);
     trial_start(&t, before, after);
     if (_i % 2 == 1)
@@ -271,6 +289,178 @@ START_TEST(codecs_that_cut_otherwise_leave_what_writing_gives)
     trial_stop(&t);
 }
 END_TEST
+
+/* ---- any grids, orders, threads and memory -------------------------------- */
+
+enum { INTEGERS, STRINGS, BYTES, KINDS };
+static const struct {
+    const char *type, *codec, *fills[2];
+} kinds[KINDS] = {
+    { "int32", LITTLE, { "0", "-7" } },
+    { "string", VLEN, { "\"\"", "\"f\"" } },
+    { "bytes", "{\"name\":\"vlen-bytes\"}", { "\"\"", "\"Zg==\"" } },
+};
+
+typedef struct random_trial {
+    trial t; /* first */
+    brc_pool *pool;
+    uint64_t random, shape[2];
+    int kind, fill;
+} random_trial;
+
+static int below(random_trial *r, uint64_t n)
+{
+    return (int)scenario_below(&r->random, n);
+}
+
+static void random_edges(random_trial *r, char *out, size_t size, uint64_t left)
+{
+    size_t at = (size_t)snprintf(out, size, "[");
+    while (left > 0) {
+        uint64_t edge = 1 + scenario_below(&r->random, left);
+        left -= edge;
+        at += (size_t)snprintf(out + at, size - at, "%d%s", (int)edge, left > 0 ? "," : "]");
+    }
+}
+
+/* An array's document of any grid and codecs; *plain: regular and without shards. */
+static void random_document(random_trial *r, char *out, size_t size, int *plain)
+{
+    char edges[2][512], grid[1200], codecs[1024], shards[32], chunks[32];
+    const char *more[] = { "", "," GZIP, "," ZSTD };
+    const int sort = below(r, 5), a = 1 + below(r, r->shape[0] + 1),
+              b = 1 + below(r, r->shape[1] + 1), times = 1 + below(r, 3);
+    snprintf(chunks, sizeof(chunks), "[%d,%d]", a, b);
+    snprintf(shards, sizeof(shards), "[%d,%d]", a * times, b * 2);
+    snprintf(codecs, sizeof(codecs), sort == 1 ? SHARD("%s", "%s%s") : "%.0s%s%s", chunks,
+             kinds[r->kind].codec, more[below(r, 3)]);
+    random_edges(r, edges[0], sizeof(edges[0]), r->shape[0]);
+    random_edges(r, edges[1], sizeof(edges[1]), r->shape[1]);
+    if (sort == 0)
+        snprintf(grid, sizeof(grid),
+                 "{\"name\":\"rectilinear\",\"configuration\":{\"kind\":\"inline\","
+                 "\"chunk_shapes\":[%s,%s]}}",
+                 edges[0], edges[1]);
+    else
+        snprintf(grid, sizeof(grid), REGULAR("%s"), sort == 1 ? shards : chunks);
+    snprintf(out, size,
+             "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%d,%d],\"data_type\":\"%s\","
+             "\"chunk_grid\":%s,\"chunk_key_encoding\":{\"name\":\"default\"},"
+             "\"fill_value\":%s,\"codecs\":[%s]}",
+             (int)r->shape[0], (int)r->shape[1], kinds[r->kind].type, grid,
+             kinds[r->kind].fills[r->fill], codecs);
+    *plain = sort > 1;
+}
+
+/* Rows of fill value, then short elements and some long ones; the last is none of the fills. */
+static void random_elements(random_trial *r)
+{
+    char bytes[3000];
+    brc_error *err = &r->t.kit.err;
+    memset(bytes, 'a' + below(r, 26), sizeof(bytes));
+    const uint64_t n = r->shape[0] * r->shape[1], fills = scenario_below(&r->random, n);
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t len = (uint32_t)(i < fills ? r->fill : below(r, below(r, 30) == 0 ? 3000 : 12));
+        int32_t number = i < fills ? (r->fill ? -7 : 0) : (int32_t)below(r, 1000);
+        if (i == n - 1) {
+            len = 2;
+            number = 1000;
+        }
+        bytes[0] = i < fills ? 'f' : (char)('a' + below(r, 26));
+        if (r->kind == INTEGERS) {
+            ck_assert_int_eq(brc_buf_append(&r->t.elements, &number, sizeof(number), err), BRC_OK);
+            continue;
+        }
+        ck_assert_int_eq(brc_buf_append(&r->t.elements, &len, sizeof(len), err), BRC_OK);
+        ck_assert_int_eq(brc_buf_append(&r->t.elements, bytes, len, err), BRC_OK);
+    }
+}
+
+static void random_start(random_trial *r, uint64_t seed)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    exchange_kit *kit = &r->t.kit;
+    memset(r, 0, sizeof(*r));
+    r->random = seed;
+    r->kind = below(r, KINDS);
+    r->fill = below(r, 2);
+    for (int i = 0; i < 2; i++)
+        r->shape[i] = 1 + scenario_below(&r->random, 40);
+    exchange_folder_start(kit);
+    ck_assert_int_eq(brc_pool_new(&r->pool, 1 + (unsigned)below(r, 8), &kit->err), BRC_OK);
+    opts.flags = BRC_OPEN_CREATE;
+    opts.pool = r->pool;
+    opts.libexec = converters_folder();
+    ck_assert_int_eq(brc_open(&kit->repo, exchange_path(kit, "test.brc"), &opts, &kit->err),
+                     BRC_OK);
+    ck_assert_int_eq(brc_session_open(&kit->session, kit->repo, NULL, BRC_SESSION_WRITE, &kit->err),
+                     BRC_OK);
+}
+
+static void random_stop(random_trial *r)
+{
+    trial_stop(&r->t);
+    brc_pool_free(r->pool);
+}
+
+/* In order, backwards, or at random; where chunks are all alike some come before with what is
+ * another's. */
+static void random_order(random_trial *r, int alike)
+{
+    kept_chunks *kept = &r->t.kept;
+    const int how = below(r, 3);
+    for (size_t i = kept->n; how == 2 && i-- > 1;) {
+        size_t j = scenario_below(&r->random, i + 1);
+        kept_chunk c = kept->items[i];
+        kept->items[i] = kept->items[j];
+        kept->items[j] = c;
+    }
+    reorder(kept, how % 2);
+    for (int k = below(r, 3); alike && k > 0 && kept->n > 1 && kept->n < MOST; k--) {
+        size_t i = scenario_below(&r->random, kept->n), from = i > 0 ? i - 1 : kept->n - 1;
+        kept_chunk decoy = { .stored = BRC_BUF_INIT };
+        memcpy(decoy.index, kept->items[i].index, sizeof(decoy.index));
+        ck_assert_int_eq(brc_buf_append(&decoy.stored, kept->items[from].stored.data,
+                                        kept->items[from].stored.len, &r->t.kit.err),
+                         BRC_OK);
+        size_t at = scenario_below(&r->random, i + 1);
+        memmove(kept->items + at + 1, kept->items + at, (kept->n++ - at) * sizeof(decoy));
+        kept->items[at] = decoy;
+    }
+}
+
+START_TEST(P_any_grid_order_memory_and_threads_give_what_writing_gives)
+{
+    random_trial r;
+    trial *t = &r.t;
+    char from[4096], to[4096];
+    int alike, any;
+    brc_chunk_sink sink = { &t->kept, keep_stored };
+    random_start(&r, (uint64_t)_i + 1);
+    random_document(&r, from, sizeof(from), &alike);
+    random_document(&r, to, sizeof(to), &any);
+    t->from = array_of(t, "/from", from);
+    t->to = array_of(t, "/to", to);
+    t->written = array_of(t, "/written", to);
+    random_elements(&r);
+    brc_error *err = &t->kit.err;
+    ck_assert_int_eq(brc_array_write(t->from, NULL, t->elements.data, t->elements.len, err),
+                     BRC_OK);
+    ck_assert_int_eq(brc_array_get_stored(t->from, &sink, err), BRC_OK);
+    ck_assert_int_eq(brc_node_doc(&t->doc, t->kit.session, "/from", err), BRC_OK);
+    random_order(&r, alike);
+    const size_t memory = t->kit.repo->pipe.memory;
+    t->kit.repo->pipe.memory = (size_t)600 << below(&r, 15); /* to 9 MiB */
+    ck_assert_msg(put_kept(t) == BRC_OK, "%s", err->message);
+    t->kit.repo->pipe.memory = memory;
+    ck_assert_int_eq(brc_array_write(t->written, NULL, t->elements.data, t->elements.len, err),
+                     BRC_OK);
+    check_same(t);
+    random_stop(&r);
+}
+END_TEST
+
+/* ---- what a source gets wrong -------------------------------- */
 
 START_TEST(what_lies_outside_the_array_becomes_the_fill_value)
 {
@@ -345,7 +535,11 @@ Suite *put_recoded_suite(void)
     TCase *other = tcase_create("other grid");
     tcase_add_loop_test(other, chunks_that_are_cut_otherwise_are_what_writing_gives, 0,
                         6 * OTHER_GRID);
-    tcase_add_loop_test(other, codecs_that_cut_otherwise_leave_what_writing_gives, 0, 6);
+    tcase_add_loop_test(other, codecs_that_cut_otherwise_leave_what_writing_gives, 0,
+                        2 * REWRITTEN);
+    tcase_add_loop_test(other, P_any_grid_order_memory_and_threads_give_what_writing_gives, 0,
+                        RANDOM_TRIALS);
+    tcase_set_timeout(other, 120);
     suite_add_tcase(s, other);
     TCase *wrong = tcase_create("wrong");
     tcase_add_test(wrong, a_damaged_chunk_is_named_and_nothing_is_kept);

@@ -1,0 +1,42 @@
+#include "element_chunk.h"
+
+#include "span_table.h"
+
+static int lay_over_old(brc_span *table, uint64_t n, brc_span old, brc_error *err)
+{
+    brc_element_cursor cursor = {old, 0, 0};
+    brc_span element;
+    for (uint64_t i = 0; i < n; i++) {
+        BRC_TRY(brc_element_next(&cursor, &element, err));
+        if (table[i].data == NULL)
+            table[i] = element;
+    }
+    return brc_elements_end(&cursor, err);
+}
+
+int brc_gather_elements(brc_write_item *item, brc_span *table, const brc_meta *m,
+                        brc_scratch *scratch, brc_error *err)
+{
+    const uint64_t n = item->elements;
+    const brc_span fill = {m->fill.data, m->fill.len};
+    brc_buf old = BRC_BUF_INIT;
+    int rc;
+    if (item->old.found) {
+        BRC_GO(brc_write_old(item, scratch, &old, err));
+        if (lay_over_old(table, n, (brc_span){old.data, old.len}, err) < 0) {
+            rc = brc_fail(err, BRC_ECORRUPT, "its elements are damaged");
+            goto done;
+        }
+    }
+    for (uint64_t i = 0; i < n; i++)
+        if (table[i].data == NULL)
+            table[i] = fill;
+    item->own.limit = BRC_MAX_CHUNK_BYTES;
+    rc = brc_elements_pack(&item->own, table, n, err);
+    item->own.limit = 0;
+    item->data = item->own.data;
+    item->len = item->own.len;
+done:
+    brc_buf_dispose(&old);
+    return rc;
+}
