@@ -48,7 +48,7 @@ static void node_walk_pop(brc_node_walk *w)
     free(f);
 }
 
-static void node_walk_drop(brc_node_walk *w)
+void brc_node_walk_drop(brc_node_walk *w)
 {
     while (w->top != NULL)
         node_walk_pop(w);
@@ -59,7 +59,7 @@ void brc_node_walk_free(brc_node_walk *w)
 {
     if (w == NULL)
         return;
-    node_walk_drop(w);
+    brc_node_walk_drop(w);
     brc_buf_dispose(&w->path);
     free(w);
 }
@@ -76,7 +76,7 @@ static void node_walk_due_map(brc_node_walk *w, const brc_oid *map, int kind, si
 
 int brc_node_walk_snapshot(brc_node_walk *w, const brc_oid *root, brc_error *err)
 {
-    node_walk_drop(w);
+    brc_node_walk_drop(w);
     w->path.len = 0;
     BRC_TRY(brc_buf_terminate(&w->path, err));
     node_walk_due_map(w, root, 0, 0);
@@ -86,7 +86,7 @@ int brc_node_walk_snapshot(brc_node_walk *w, const brc_oid *root, brc_error *err
 int brc_node_walk_entry(brc_node_walk *w, const char *path, const brc_entry *entry, brc_error *err)
 {
     size_t depth = 0;
-    node_walk_drop(w);
+    brc_node_walk_drop(w);
     w->path.len = 0;
     BRC_TRY(brc_buf_text(&w->path, path, err));
     BRC_TRY(brc_buf_terminate(&w->path, err));

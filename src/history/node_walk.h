@@ -2,7 +2,7 @@
  * Walking the objects of snapshots: map nodes, the entries in them, and the chunks.
  *
  * tree_walk.h goes by path and meets a shared group once for each path that leads to it;
- * this walk goes by object: whoever remembers the nodes met skips those that it knows, so
+ * this walk goes by object: closure.h remembers the nodes met and skips those that it knows, so
  * that the work grows with the objects and not with the paths or versions. Its use of the
  * C stack does not grow with the data.
  *
@@ -44,6 +44,8 @@ void brc_node_walk_free(brc_node_walk *walk);
  * dropped. A zero id gives nothing. */
 BRC_MUST_USE int brc_node_walk_snapshot(brc_node_walk *walk, const brc_oid *root, brc_error *err);
 BRC_MUST_USE int brc_node_walk_entry(brc_node_walk *walk, const char *path, const brc_entry *entry, brc_error *err);
+/* Leaves what it began. */
+void brc_node_walk_drop(brc_node_walk *walk);
 /* 1 with a step, 0 at the end. After a failure *out is the node concerned. */
 BRC_MUST_USE int brc_node_walk_next(brc_node_walk *walk, brc_node_step *out, brc_error *err);
 /* After NODE: the node is not read, and there is no LEAVE. After ENTRY: its map is not read. */

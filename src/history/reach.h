@@ -1,4 +1,8 @@
-/* Which commits are ancestors of others: found from some tips on, step by step. */
+/*
+ * Which commits are ancestors of others: found from some tips on, step by step. It is a walk apart
+ * from closure.h: the nearest come first, so that it can stop where it finds what is asked for, and
+ * it reads commits alone.
+ */
 #ifndef BRC_HISTORY_REACH_H
 #define BRC_HISTORY_REACH_H
 

@@ -4,6 +4,9 @@
  * commit has, and a commit waits for all of them: wrong clocks change the order of
  * unrelated commits only.
  *
+ * It is a walk apart from closure.h, which goes in no order and reads no commit twice: this one
+ * gives an order, one commit at a time, and while history is a line it remembers nothing.
+ *
  * Hidden commits are not even loaded: all ancestors of a hidden commit are hidden too.
  */
 #include <search.h>
