@@ -12,24 +12,15 @@
 
 typedef struct history_check {
     brc_tree_check tree;
-    brc_id_table met; /* commits */
-    void *stack;      /* brc_oid[]: commits to come */
-    size_t n, cap;
+    brc_buf what; /* the version that is being checked */
 } history_check;
 
 /* ---- commits -------------------------------- */
 
+/* 1 if it is new; the zero id names none. */
 static int commit_due(history_check *h, const brc_oid *id, brc_error *err)
 {
-    size_t met = h->met.n;
-    if (brc_oid_is_zero(id))
-        return BRC_OK;
-    BRC_TRY(brc_id_table_add(&h->met, id, NULL, err));
-    if (h->met.n == met)
-        return BRC_OK;
-    BRC_TRY(brc_grow_array(&h->stack, &h->cap, h->n + 1, sizeof(brc_oid), err));
-    ((brc_oid *)h->stack)[h->n++] = *id;
-    return BRC_OK;
+    return brc_oid_is_zero(id) ? 0 : brc_closure_commit(h->tree.walk, id, err);
 }
 
 static int check_commit_info(history_check *h, const brc_commit *commit, brc_error *err)
@@ -43,40 +34,50 @@ static int check_commit_info(history_check *h, const brc_commit *commit, brc_err
                                   err);
 }
 
-/* A commit that cannot be read is a fault, and the history before it is out of reach. */
-static int check_commit(history_check *h, const char *from, const brc_oid *id, brc_error *err)
+static int use_commit(history_check *h, const char *from, const brc_oid *id, int *bad,
+                      brc_error *err)
 {
     char hex[65];
-    brc_buf what = BRC_BUF_INIT;
-    brc_commit *commit = NULL;
-    int bad, rc;
     h->tree.check.what = from;
-    BRC_GO(brc_check_use(&h->tree.check, id, BRC_KIND_COMMIT, "commit", brc_oid_format(hex, id),
-                         &bad, err));
+    return brc_check_use(&h->tree.check, id, BRC_KIND_COMMIT, "commit", brc_oid_format(hex, id),
+                         bad, err);
+}
+
+/* A commit that cannot be read is a fault, and the history before it is out of reach. */
+static int step_commit(history_check *h, const char *from, const brc_oid *id, brc_error *err)
+{
+    int bad;
+    BRC_TRY(brc_task_step(h->tree.check.repo, 0, err));
+    BRC_TRY(use_commit(h, from, id, &bad, err));
     if (bad)
-        goto done;
-    BRC_GO(brc_commit_get(&commit, h->tree.check.store, id, err));
-    BRC_GO(brc_buf_printf(&what, err, "%s (%.8s)", from, brc_oid_format(hex, id)));
-    h->tree.check.what = (const char *)what.data;
-    BRC_GO(check_commit_info(h, commit, err));
-    BRC_GO(brc_tree_check_snapshot(&h->tree, &commit->root, err));
-    for (size_t i = 0; i < commit->nparents; i++)
-        BRC_GO(commit_due(h, &commit->parents[i], err));
-done:
-    brc_commit_free(commit);
-    brc_buf_dispose(&what);
-    return rc;
+        brc_closure_skip(h->tree.walk);
+    return BRC_OK;
+}
+
+static int step_version(history_check *h, const char *from, const brc_commit *commit,
+                        brc_error *err)
+{
+    char hex[65];
+    h->what.len = 0;
+    BRC_TRY(brc_buf_printf(&h->what, err, "%s (%.8s)", from, brc_oid_format(hex, &commit->id)));
+    h->tree.check.what = (const char *)h->what.data;
+    return check_commit_info(h, commit, err);
 }
 
 /* Every commit that is due, with what it is made of. */
 static int check_commits(history_check *h, const char *from, brc_error *err)
 {
-    while (h->n > 0) {
-        brc_oid id = ((brc_oid *)h->stack)[--h->n];
-        BRC_TRY(brc_task_step(h->tree.check.repo, 0, err));
-        BRC_TRY(check_commit(h, from, &id, err));
+    brc_closure_step at;
+    int rc;
+    while ((rc = brc_tree_check_next(&h->tree, &at, err)) > 0) {
+        rc = at.what == BRC_AT_COMMIT ? step_commit(h, from, &at.id, err)
+                                      : step_version(h, from, at.commit, err);
+        if (rc < 0)
+            break;
     }
-    return BRC_OK;
+    if (rc < 0)
+        brc_closure_drop(h->tree.walk); /* the commits that are due are still checked */
+    return rc;
 }
 
 /* ---- drafts -------------------------------- */
@@ -176,10 +177,10 @@ static int check_ref(history_check *h, const brc_ref_row *row, brc_error *err)
     if (!brc_utf8_valid(row->message, strlen(row->message)))
         BRC_TRY(ref_fault(h, row->name, "its message is not valid UTF-8", err));
     if (row->has_target) {
-        size_t met = h->met.n;
-        BRC_TRY(commit_due(h, &row->target, err));
-        if (h->met.n == met && brc_faults_find(h->tree.check.faults, &row->target) != NULL)
-            BRC_TRY(check_commit(h, name, &row->target, err)); /* so that it is reported, too */
+        int bad, is_new = commit_due(h, &row->target, err);
+        BRC_TRY(is_new);
+        if (!is_new && brc_faults_find(h->tree.check.faults, &row->target) != NULL)
+            BRC_TRY(use_commit(h, name, &row->target, &bad, err)); /* so that it is reported, too */
         BRC_TRY(check_commits(h, name, err));
     }
     return is_branch ? as_fault(h, row->name, check_draft(h, name, &found), &found, err) : BRC_OK;
@@ -214,7 +215,8 @@ static int check_refs(history_check *h, brc_error *err)
 
 static int due_id(void *ctx, const brc_oid *id, brc_error *err)
 {
-    return commit_due(ctx, id, err);
+    int rc = commit_due(ctx, id, err);
+    return rc < 0 ? rc : BRC_OK;
 }
 
 /* BRANCH@{TIME} names what no ref may reach now, and so does an id by itself. */
@@ -241,7 +243,7 @@ static int check_encoding(void *ctx, int64_t encoding, brc_error *err)
 
 int brc_check_history(breccia *repo, int no_decode, brc_faults *faults, brc_error *err)
 {
-    history_check h = { .met = BRC_ID_TABLE_INIT(0) };
+    history_check h = { .what = BRC_BUF_INIT };
     brc_error found = BRC_ERROR_INIT;
     int rc;
     BRC_GO(brc_tree_check_new(&h.tree, repo, no_decode, faults, err));
@@ -251,7 +253,6 @@ int brc_check_history(breccia *repo, int no_decode, brc_faults *faults, brc_erro
     rc = check_others(&h, err);
 done:
     brc_tree_check_dispose(&h.tree);
-    brc_id_table_dispose(&h.met);
-    free(h.stack);
+    brc_buf_dispose(&h.what);
     return rc;
 }

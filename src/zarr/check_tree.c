@@ -45,21 +45,19 @@ int brc_tree_check_new(brc_tree_check *c, breccia *repo, int no_decode, brc_faul
 {
     void *p;
     *c = (brc_tree_check){ .check = { repo, repo->store, faults, no_decode, "" },
-                           .nodes = BRC_ID_TABLE_INIT(sizeof(node_memo)),
                            .arrays = BRC_ID_TABLE_INIT(sizeof(uint64_t)),
                            .docs = BRC_ID_TABLE_INIT(sizeof(uint64_t)),
                            .chunks = BRC_ID_TABLE_INIT(0) };
     c->chunks.max = CHUNKS_KNOWN;
     BRC_TRY(brc_new(&p, sizeof(chunk_batch), err));
     c->batch = p;
-    return brc_node_walk_new(&c->walk, repo->store, err);
+    return brc_closure_new(&c->walk, repo->store, sizeof(node_memo), err);
 }
 
 void brc_tree_check_dispose(brc_tree_check *c)
 {
-    brc_node_walk_free(c->walk);
+    brc_closure_free(c->walk);
     brc_array_check_free(c->array);
-    brc_id_table_dispose(&c->nodes);
     brc_id_table_dispose(&c->arrays);
     brc_id_table_dispose(&c->docs);
     brc_id_table_dispose(&c->chunks);
@@ -73,24 +71,6 @@ void brc_tree_check_dispose(brc_tree_check *c)
 static node_level *level_at(const brc_tree_check *c, size_t i)
 {
     return (node_level *)c->levels + i;
-}
-
-/* An id in a context: the same object is looked at again in another one. */
-static brc_oid in_context(const brc_oid *id, const brc_oid *context)
-{
-    brc_oid key = *id;
-    for (size_t i = 0; i < 16; i++)
-        key.bytes[16 + i] ^= context->bytes[i];
-    return key;
-}
-
-/* Of chunk maps the array's, of others the map's kind. */
-static brc_oid node_key(const brc_tree_check *c, const brc_node_step *at)
-{
-    brc_oid context;
-    memset(&context, 0, sizeof(context));
-    context.bytes[0] = (uint8_t)at->kind;
-    return in_context(&at->id, at->kind == BRC_ARRAY ? &c->array->context : &context);
 }
 
 static uint64_t facts_digest(const brc_tree_check *c, unsigned level, unsigned count, uint64_t keys,
@@ -193,7 +173,7 @@ static int tell_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
         const brc_chunk_check *chunk = &c->batch->chunks[i];
         int bad;
         BRC_TRY(tell_chunk(c, chunk, &bad, err));
-        brc_oid key = in_context(&chunk->object.id, &c->array->context);
+        brc_oid key = brc_id_in_context(&chunk->object.id, &c->array->context);
         if (!bad)
             BRC_TRY(brc_id_table_add(&c->chunks, &key, NULL, err));
         leaf->bad |= bad;
@@ -246,7 +226,7 @@ static int add_chunk(brc_tree_check *c, node_level *leaf, const brc_oid *holder,
     for (int i = 0; i < ndim; i++)
         if (index[i] >= leaf->extent[i])
             leaf->extent[i] = index[i] == UINT64_MAX ? index[i] : index[i] + 1;
-    brc_oid key = in_context(id, &c->array->context);
+    brc_oid key = brc_id_in_context(id, &c->array->context);
     if (brc_id_table_find(&c->chunks, &key) != NULL)
         return BRC_OK;
     chunk->object = (brc_object){ .id = *id };
@@ -315,12 +295,12 @@ static void begin_array(brc_tree_check *c, const brc_node_step *at)
 }
 
 /* *skipped: 1 where the node is not read. */
-static int step_node(brc_tree_check *c, const brc_node_step *at, int *skipped, brc_error *err)
+static int step_node(brc_tree_check *c, const brc_closure_step *step, int *skipped, brc_error *err)
 {
+    const brc_node_step *at = &step->node;
+    const node_memo *memo = step->known;
     int bad = 0;
     BRC_TRY(brc_grow_array(&c->levels, &c->levels_cap, at->level + 2, sizeof(node_level), err));
-    brc_oid key = node_key(c, at);
-    node_memo *memo = brc_oid_is_zero(&at->id) ? NULL : brc_id_table_find(&c->nodes, &key);
     if (at->kind == BRC_ARRAY && at->is_root)
         begin_array(c, at);
     *skipped = memo != NULL && (memo->bad == 0 || memo->bad == LOOKS_AT_BAD);
@@ -331,6 +311,10 @@ static int step_node(brc_tree_check *c, const brc_node_step *at, int *skipped, b
         level_at(c, at->level)->bad = 1;
         *skipped = memo == NULL; /* what is damaged in itself cannot be followed */
     }
+    if (*skipped)
+        brc_closure_skip(c->walk);
+    else
+        brc_closure_again(c->walk);
     node_level *own = level_at(c, at->level + 1);
     memset(own, 0, sizeof(*own));
     own->id = at->id;
@@ -339,18 +323,16 @@ static int step_node(brc_tree_check *c, const brc_node_step *at, int *skipped, b
     return BRC_OK;
 }
 
-static int step_leave(brc_tree_check *c, const brc_node_step *at, brc_error *err)
+static int step_leave(brc_tree_check *c, const brc_closure_step *step, brc_error *err)
 {
+    const brc_node_step *at = &step->node;
     node_level *own = level_at(c, at->level + 1);
-    void *value;
+    node_memo *memo = step->keep;
     uint32_t extent = 0;
     if (at->kind == BRC_ARRAY) {
         BRC_TRY(flush_chunks(c, own, err));
         BRC_TRY(keep_extent(c, own->extent, &extent, err));
     }
-    brc_oid key = node_key(c, at);
-    BRC_TRY(brc_id_table_add(&c->nodes, &key, &value, err));
-    node_memo *memo = value;
     uint8_t looks = memo->bad;
     *memo = (node_memo){ .facts = facts_digest(c, at->facts->level, at->facts->count,
                                                at->facts->keys, at->facts->prefix, at->facts->bits),
@@ -420,6 +402,7 @@ static int check_entry(brc_tree_check *c, const char *path, const brc_entry *ent
     c->array = NULL;
     BRC_TRY(brc_array_check_new(&c->check, path, entry, row, &c->array, &one, err));
     c->array->key = key;
+    brc_closure_context(c->walk, &c->array->context);
     *bad |= one;
     return BRC_OK;
 }
@@ -459,7 +442,7 @@ static int step_entry(brc_tree_check *c, const brc_node_step *at, brc_error *err
     if (at->kind != 0 && in->longest < bytes)
         in->longest = bytes;
     if (at->entry.kind == BRC_ARRAY && known)
-        brc_node_walk_skip(c->walk);
+        brc_closure_skip(c->walk);
     else if (at->entry.kind == BRC_ARRAY && brc_oid_is_zero(&at->entry.map))
         BRC_TRY(remember_array(c, bad, err));
     return BRC_OK;
@@ -495,50 +478,72 @@ static int after_array(brc_tree_check *c, const brc_node_step *at, brc_error *er
     return remember_array(c, bad, err);
 }
 
-static int run_walk(brc_tree_check *c, int *bad, brc_error *err)
+/* *behind: 1 where nothing more comes of the step's node. */
+static int tree_step(brc_tree_check *c, const brc_closure_step *at, int *behind, brc_error *err)
 {
-    brc_node_step at;
-    int rc;
+    switch (at->what) {
+    case BRC_AT_NODE:
+        return step_node(c, at, behind, err);
+    case BRC_AT_ENTRY:
+        return step_entry(c, &at->node, err);
+    case BRC_AT_CHUNK:
+        return step_chunk(c, &at->node, err);
+    default:
+        *behind = 1;
+        return step_leave(c, at, err);
+    }
+}
+
+/* Faults in the snapshot or entry that begins are kept apart from earlier ones. */
+static int begin_tree(brc_tree_check *c, brc_error *err)
+{
     BRC_TRY(brc_grow_array(&c->levels, &c->levels_cap, 1, sizeof(node_level), err));
     memset(c->levels, 0, sizeof(node_level));
-    for (;;) {
-        brc_error found = BRC_ERROR_INIT;
-        int behind = 0; /* the node of this step */
-        rc = brc_node_walk_next(c->walk, &at, &found);
-        if (rc == BRC_ECORRUPT) {
-            rc = step_failed(c, &at, &found, err);
-            behind = at.what == BRC_AT_NODE;
-        }
-        else if (rc < 0 && err != NULL)
+    return BRC_OK;
+}
+
+/* 1, or 0 at the end. */
+static int check_step(brc_tree_check *c, brc_closure_step *at, brc_error *err)
+{
+    brc_error found = BRC_ERROR_INIT;
+    int behind = 0, rc = brc_closure_next(c->walk, at, &found);
+    if (rc < 0 && (rc != BRC_ECORRUPT || at->what == BRC_AT_COMMIT)) {
+        if (err != NULL)
             *err = found;
-        else if (rc > 0 && at.what == BRC_AT_NODE)
-            rc = step_node(c, &at, &behind, err);
-        else if (rc > 0 && at.what == BRC_AT_ENTRY)
-            rc = step_entry(c, &at, err);
-        else if (rc > 0 && at.what == BRC_AT_CHUNK)
-            rc = step_chunk(c, &at, err);
-        else if (rc > 0) {
-            rc = step_leave(c, &at, err);
-            behind = 1;
-        } else
-            break;
-        if (rc < 0)
-            return rc;
-        if (behind && at.what == BRC_AT_NODE)
-            brc_node_walk_skip(c->walk);
-        if (behind && at.kind == BRC_ARRAY && at.is_root)
-            BRC_TRY(after_array(c, &at, err));
-        BRC_TRY(brc_store_check_interrupt(c->check.store, err));
+        return rc;
     }
-    *bad = level_at(c, 0)->bad;
+    if (rc == 0 || at->what == BRC_AT_COMMIT)
+        return rc;
+    if (at->what == BRC_AT_VERSION)
+        rc = begin_tree(c, err);
+    else if (rc > 0)
+        rc = tree_step(c, at, &behind, err);
+    else {
+        rc = step_failed(c, &at->node, &found, err);
+        behind = at->what == BRC_AT_NODE;
+    }
+    if (rc == BRC_OK && behind && at->node.kind == BRC_ARRAY && at->node.is_root)
+        rc = after_array(c, &at->node, err);
+    return rc < 0 ? rc : 1;
+}
+
+int brc_tree_check_next(brc_tree_check *c, brc_closure_step *at, brc_error *err)
+{
+    int rc;
+    do
+        rc = check_step(c, at, err);
+    while (rc > 0 && at->what != BRC_AT_COMMIT && at->what != BRC_AT_VERSION);
+    if (rc < 0)
+        brc_closure_drop(c->walk);
     return rc;
 }
 
 int brc_tree_check_snapshot(brc_tree_check *c, const brc_oid *root, brc_error *err)
 {
-    int bad;
-    BRC_TRY(brc_node_walk_snapshot(c->walk, root, err));
-    return run_walk(c, &bad, err);
+    brc_closure_step at;
+    BRC_TRY(begin_tree(c, err));
+    BRC_TRY(brc_closure_snapshot(c->walk, root, err));
+    return brc_tree_check_next(c, &at, err);
 }
 
 /* ---- drafts -------------------------------- */
@@ -582,16 +587,16 @@ int brc_tree_check_entry(brc_tree_check *c, const char *path, const brc_entry *e
                          brc_error *err)
 {
     int bad = 0, known, open = 0;
-    BRC_TRY(brc_grow_array(&c->levels, &c->levels_cap, 1, sizeof(node_level), err));
-    memset(c->levels, 0, sizeof(node_level));
+    brc_closure_step at;
+    BRC_TRY(begin_tree(c, err));
     BRC_TRY(check_entry(c, path, entry, row, &bad, &known, err));
     if (entry->kind == BRC_ARRAY) { /* the nodes alone */
         open = c->array->open;
         c->array->open = 0;
     }
-    BRC_TRY(brc_node_walk_entry(c->walk, path, entry, err));
-    BRC_TRY(run_walk(c, &bad, err));
-    if (entry->kind != BRC_ARRAY || bad)
+    BRC_TRY(brc_closure_entry(c->walk, path, entry, err));
+    BRC_TRY(brc_tree_check_next(c, &at, err));
+    if (entry->kind != BRC_ARRAY || level_at(c, 0)->bad)
         return BRC_OK;
     c->array->open = open;
     return check_draft_chunks(c, entry, row, err);

@@ -6,8 +6,7 @@
 #define BRC_ZARR_FSCK_H
 
 #include "../base/id_table.h"
-#include "../history/commit.h"
-#include "../history/node_walk.h"
+#include "../history/closure.h"
 #include "repo.h"
 
 /* ---- what was found (faults.c) -------------------------------- */
@@ -93,8 +92,8 @@ BRC_MUST_USE int brc_array_check_chunks(const brc_check *c, brc_array_check *a, 
 
 typedef struct brc_tree_check {
     brc_check check;
-    brc_node_walk *walk;
-    brc_id_table nodes, arrays, docs, chunks; /* what was met, good and bad       */
+    brc_closure *walk;                 /* of each node it keeps whether it was good or bad */
+    brc_id_table arrays, docs, chunks; /* what was met, good and bad       */
     void *levels;         /* of the nodes above each other                        */
     size_t levels_cap;
     void *extents;        /* uint64_t[]: how far the chunks under a node reach, by axis */
@@ -104,9 +103,12 @@ typedef struct brc_tree_check {
 } brc_tree_check;
 BRC_MUST_USE int brc_tree_check_new(brc_tree_check *c, breccia *repo, int no_decode, brc_faults *faults, brc_error *err);
 void brc_tree_check_dispose(brc_tree_check *c);
-/* A whole version; the zero id is the empty one. */
+/* Goes on to the next commit that a root of c->walk reaches: what comes before it is checked. 1 with
+ * a step at COMMIT or VERSION, 0 at the end. */
+BRC_MUST_USE int brc_tree_check_next(brc_tree_check *c, brc_closure_step *at, brc_error *err);
+/* A whole version, while no commit is due; the zero id is the empty one. */
 BRC_MUST_USE int brc_tree_check_snapshot(brc_tree_check *c, const brc_oid *root, brc_error *err);
-/* One node of a draft, with what its entry names; `row`'s chunks are over its own. */
+/* Likewise one node of a draft, with what its entry names; `row`'s chunks are over its own. */
 BRC_MUST_USE int brc_tree_check_entry(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row, brc_error *err);
 
 /* ---- from the refs down (check_history.c) -------------------------------- */
