@@ -171,6 +171,32 @@ START_TEST(D3_a_missing_chunk)
 }
 END_TEST
 
+/* Versions that share the damaged map's nodes: each is named, up to so many. */
+START_TEST(shared_damage_is_reported_with_its_users)
+{
+    scenario t;
+    char id[65], text[128], user[64], rev[24];
+    report r;
+    make_history(&t, id);
+    for (int i = 0; i < 11; i++) {
+        snprintf(text, sizeof(text), "/other%d", i);
+        OK(&t, brc_group_create(t.session, text, NULL, &t.err));
+        scenario_commit(&t, "the same array");
+    }
+    sql_on(&t, "DELETE FROM object WHERE id=", id, "");
+    check_file(&t, 0, &r);
+    for (int i = 0; i < 8; i++) {
+        snprintf(rev, sizeof(rev), "main~%d", i);
+        short_tip(&t, rev, "main", user, sizeof(user));
+        snprintf(text, sizeof(text), "%s/g/a chunk (1)", user);
+        found(&r, text);
+    }
+    short_tip(&t, "main~9", "main", user, sizeof(user));
+    ck_assert_ptr_null(strstr(r.text, user));
+    scenario_stop(&t);
+}
+END_TEST
+
 START_TEST(D3_a_chunk_without_bytes)
 {
     scenario t;
@@ -593,6 +619,7 @@ Suite *fsck_suite(void)
     tcase_add_test(tc, D3_nothing_is_wrong);
     tcase_add_test(tc, D3_an_orphan_is_no_fault);
     tcase_add_test(tc, D3_a_missing_chunk);
+    tcase_add_test(tc, shared_damage_is_reported_with_its_users);
     tcase_add_test(tc, D3_a_chunk_without_bytes);
     tcase_add_loop_test(tc, D3_a_chunk_with_other_bytes, 0, 16);
     tcase_add_test(tc, D3_contradicting_rows_hide_nothing);
