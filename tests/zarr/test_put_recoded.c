@@ -523,6 +523,20 @@ START_TEST(a_chunk_outside_the_grid_or_of_another_array_is_refused)
 }
 END_TEST
 
+START_TEST(a_damaged_chunk_of_texts_is_named_and_nothing_is_kept)
+{
+    trial t;
+    uint64_t chunks, bytes;
+    trial_start(&t, TEXTS(REGULAR("[3,4]"), ""), TEXTS(REGULAR("[4,3]"), ""));
+    t.kept.items[2].stored.len--;
+    ck_assert_int_ne(put_kept(&t), BRC_OK);
+    ck_assert_ptr_nonnull(strstr(t.kit.err.message, "/to chunk ("));
+    ck_assert_int_eq(brc_array_stat(&chunks, &bytes, t.to, &t.kit.err), BRC_OK);
+    ck_assert_uint_eq(chunks, 0);
+    trial_stop(&t);
+}
+END_TEST
+
 Suite *put_recoded_suite(void)
 {
     Suite *s = suite_create("put_recoded");
@@ -544,6 +558,7 @@ Suite *put_recoded_suite(void)
     TCase *wrong = tcase_create("wrong");
     tcase_add_test(wrong, a_damaged_chunk_is_named_and_nothing_is_kept);
     tcase_add_test(wrong, a_chunk_outside_the_grid_or_of_another_array_is_refused);
+    tcase_add_test(wrong, a_damaged_chunk_of_texts_is_named_and_nothing_is_kept);
     suite_add_tcase(s, wrong);
     return s;
 }

@@ -20,7 +20,7 @@ typedef struct stream_case {
     int ndim;
     uint64_t shape[4], chunk[4];
     brc_sel sel;
-    int fortran, big, before; /* before: the array has elements already */
+    int fortran, big, before; /* before: the array has elements already; 2: in a commit */
     size_t memory, unit;
     size_t count; /* of elements */
     uint8_t *file, *plain; /* the elements as the file has them, and in C order, little-endian */
@@ -69,7 +69,7 @@ static void case_start(stream_case *c, unsigned seed)
     c->memory = memories[next_number(c, 4)];
     c->fortran = next_number(c, 4) == 0;
     c->big = next_number(c, 3) == 0;
-    c->before = next_number(c, 3) == 0;
+    c->before = (int)(next_number(c, 3) == 0) * (1 + (int)(seed & 1));
     const int runs = next_number(c, 4) == 0; /* chunks of whole rows */
     const unsigned small = next_number(c, 2); /* chunks */
     for (int i = 0; i < c->ndim; i++) {
@@ -126,6 +126,13 @@ static brc_array *array_for(exchange_kit *kit, const stream_case *c, const char 
                   kit->err.message);
     if (c->before)
         ck_assert_int_eq(brc_array_fill(a, NULL, "\1\2\3\4\5\6\7", &kit->err), BRC_OK);
+    if (c->before == 2) {
+        brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+        brc_oid id;
+        opts.message = path;
+        opts.author = "Ada <ada@example.org>";
+        ck_assert_int_eq(brc_session_commit(&id, kit->session, &opts, &kit->err), BRC_OK);
+    }
     return a;
 }
 
