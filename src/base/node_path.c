@@ -101,3 +101,19 @@ int brc_path_normal(brc_buf *out, const char *path, brc_error *err)
         BRC_TRY(brc_buf_byte(out, '/', err));
     return brc_buf_terminate(out, err);
 }
+
+int brc_node_join(char **out, const char *path, const char *name, brc_error *err)
+{
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    brc_buf text = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_buf_append(&text, path, len, err));
+    BRC_GO(brc_buf_byte(&text, '/', err));
+    BRC_GO(brc_buf_text(&text, name, err));
+    BRC_GO(brc_buf_take_text(&text, out, err));
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}

@@ -24,5 +24,7 @@ BRC_MUST_USE int brc_path_is_normal(const char *path, brc_error *err);
 int brc_path_order(const char *a, const char *b);
 /* "a/b", "/a/b/" and "/a/b" become "/a/b"; "" and "/" the root "/". */
 BRC_MUST_USE int brc_path_normal(brc_buf *out, const char *path, brc_error *err);
+/* "/a" and "b" to "/a/b", "/" and "b" to "/b"; of labels too ("x.h5: /a"). The caller frees it. */
+BRC_MUST_USE int brc_node_join(char **out, const char *path, const char *name, brc_error *err);
 
 #endif

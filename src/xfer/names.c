@@ -41,19 +41,3 @@ int brc_has_ending(const char *name, const char *ending)
     size_t len = strlen(name);
     return brc_without_ending(name, len, ending) < len;
 }
-
-int brc_node_join(char **out, const char *path, const char *name, brc_error *err)
-{
-    size_t len = strlen(path);
-    while (len > 0 && path[len - 1] == '/')
-        len--;
-    brc_buf text = BRC_BUF_INIT;
-    int rc;
-    BRC_GO(brc_buf_append(&text, path, len, err));
-    BRC_GO(brc_buf_byte(&text, '/', err));
-    BRC_GO(brc_buf_text(&text, name, err));
-    BRC_GO(brc_buf_take_text(&text, out, err));
-done:
-    brc_buf_dispose(&text);
-    return rc;
-}

@@ -8,8 +8,6 @@
 int brc_name_is_safe(const char *name, size_t len);
 /* The same for each part of a path "a/b/c" without a leading slash. */
 int brc_path_is_safe(const char *path);
-/* "/a" and "b" to "/a/b", "/" and "b" to "/b". */
-BRC_MUST_USE int brc_node_join(char **out, const char *path, const char *name, brc_error *err);
 /* The length of a name without the ending, which is compared without case; something must
  * be left in front of it, or `len` is the result. */
 size_t brc_without_ending(const char *name, size_t len, const char *ending);

@@ -12,6 +12,7 @@
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../../base/node_path.h"
 
 #define GROUP_DEPTH 100
 /* Groups and datasets below groups that were met before: each link to a group can
@@ -158,11 +159,11 @@ static int import_link(group_walk *w, hid_t group, const char *path, const char 
     char *node = NULL, *label = NULL;
     int rc;
 
-    BRC_GO(brc_convert_join(&label, above, name, err));
+    BRC_GO(brc_node_join(&label, above, name, err));
     if (brc_convert_is_excluded(in->convert, label + strlen(in->file) + strlen(": ")))
         goto done;
     BRC_GO(brc_convert_name_check(above, name, err));
-    BRC_GO(brc_convert_join(&node, path, name, err));
+    BRC_GO(brc_node_join(&node, path, name, err));
     BRC_GO(check_link_type(type, label, err));
     object = H5Oopen(group, name, in->links);
     if (object < 0)

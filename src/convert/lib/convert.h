@@ -26,8 +26,6 @@ const brc_registry *brc_convert_registry(const brc_convert *c);
 /* The file's name, as messages have it. */
 const char *brc_convert_file(const brc_convert *c);
 
-/* "/a" and "b" to "/a/b", "/" and "b" to "/b"; for labels too ("x.h5: /a"). */
-BRC_MUST_USE int brc_convert_join(char **out, const char *path, const char *name, brc_error *err);
 /* A name of a file's group, variable, dataset or type as a node's, or BRC_EINVAL with
  * the label: hostile names ("..", "a/b", "", "zarr.json") are refused. */
 BRC_MUST_USE int brc_convert_name_check(const char *label, const char *name, brc_error *err);

@@ -27,19 +27,6 @@ int brc_convert_is_netcdf(brc_convert *c, brc_error *err)
     return brc_fail(err, BRC_EUNSUPPORTED, "%s was written as NetCDF-4", c->file);
 }
 
-int brc_convert_join(char **out, const char *path, const char *name, brc_error *err)
-{
-    brc_buf text = BRC_BUF_INIT;
-    size_t len = strlen(path);
-    int rc;
-    BRC_GO(brc_buf_printf(&text, err, "%s%s%s", path, len > 0 && path[len - 1] == '/' ? "" : "/",
-                          name));
-    rc = brc_buf_take_text(&text, out, err);
-done:
-    brc_buf_dispose(&text);
-    return rc;
-}
-
 int brc_convert_name_check(const char *label, const char *name, brc_error *err)
 {
     int rc = brc_name_check(name, strlen(name), err);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../../base/node_path.h"
+#include "../../base/node_path.h"
 #include "../../codec/chain.h"
 #include "../../xfer/foreign/protocol.h"
 #include "convert_run.h"
@@ -37,7 +38,7 @@ static int take_node(brc_convert *c, const char *inner, size_t len, brc_json *do
                           err));
     BRC_GO(brc_meta_kind(doc, &kind, err));
     BRC_GO(brc_dup_n(&text, inner, len, err));
-    BRC_GO(len > 0 ? brc_convert_join(&path, c->path, text, err) : brc_dup(&path, c->path, err));
+    BRC_GO(len > 0 ? brc_node_join(&path, c->path, text, err) : brc_dup(&path, c->path, err));
     if (kind == BRC_ARRAY) {
         BRC_GO(brc_new((void **)&meta, sizeof(*meta), err));
         rc = brc_meta_open(meta, c->registry, doc, err);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/node_path.h"
 #include "../../base/alloc.h"
 #include "netcdf_in.h"
 
@@ -145,12 +146,12 @@ static int child_open(child_in *out, const group_in *g, const char *name, brc_er
     int rc;
 
     memset(out, 0, sizeof(*out));
-    BRC_GO(brc_convert_join(&out->path, g->path, name, err));
+    BRC_GO(brc_node_join(&out->path, g->path, name, err));
     out->excluded = brc_convert_is_excluded(g->in->convert, out->path);
     if (out->excluded)
         goto done;
     BRC_GO(brc_convert_name_check(g->label, name, err));
-    BRC_GO(brc_convert_join(&out->label, g->label, name, err));
+    BRC_GO(brc_node_join(&out->label, g->label, name, err));
 done:
     if (rc < 0)
         child_free(out);
