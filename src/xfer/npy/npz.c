@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/node_path.h"
 #include "../../base/alloc.h"
 #include "../../zarr/transfer.h"
 #include "../xfer.h"

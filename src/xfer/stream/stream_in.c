@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/node_path.h"
 #include "../../base/alloc.h"
 #include "../../base/hash.h"
 #include "../../base/id_table.h"

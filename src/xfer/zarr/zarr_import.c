@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/node_path.h"
 #include "../../base/alloc.h"
 #include "../../zarr/meta.h"
 #include "../../zarr/repo.h"
