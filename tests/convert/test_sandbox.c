@@ -49,7 +49,7 @@ static int watched(void)
 static int has_landlock(void)
 {
 #ifdef SYS_landlock_create_ruleset
-    return syscall(SYS_landlock_create_ruleset, NULL, 0, 1u) > 0;
+    return !watched() && syscall(SYS_landlock_create_ruleset, NULL, 0, 1u) > 0;
 #else
     return 0;
 #endif
