@@ -234,8 +234,9 @@ $(OUT)/codec_kit: $(OBJ)/codec_kit FORCE; $(publish)
 test: $(OUT)/tests/run $(TEST_PLUGINS) $(OUT)/breccia $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## the C tests and the command line's; the last line has the total
 	@TEST='$(TEST)' sh tests/all.sh $(OUT)/tests/run $(OUT)/breccia
 
+# A finding ends a process by a signal, so that one in a converter is the crash that it would be.
 asan: ## all tests under the address and undefined-behaviour sanitizers
-	@ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1 \
+	@ASAN_OPTIONS=abort_on_error=1:detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1 \
 	 UBSAN_OPTIONS=print_stacktrace=1 \
 	    $(MAKE) --no-print-directory MODE=asan test
 

@@ -61,8 +61,21 @@ static int is_sentence(const char *text)
     return end && end > text && end[1] == '\0';
 }
 
+/* Of a sanitizer's report: whether the fault is in the format's library, called by us or by
+ * itself, and not in our own code. */
+static int is_in_library(const char *report)
+{
+    const char *frame = strstr(report, "#0 "), *end = frame ? strstr(frame, "#2 ") : NULL;
+    for (; frame && end && frame < end; frame++)
+        if (strncmp(frame, "/libhdf5", 8) == 0 || strncmp(frame, "/libnetcdf", 10) == 0)
+            return 1;
+    return 0;
+}
+
 int convert_check(const convert_ending *run, const char *what, size_t at)
 {
+    if (strstr(run->says, "ERROR: AddressSanitizer"))
+        ck_assert_msg(run->crashed && is_in_library(run->says), "%s %zu: %s", what, at, run->says);
     ck_assert_msg(run->mib < MOST_MIB, "%s %zu: %ld MiB", what, at, run->mib);
     if (run->crashed)
         return 0;
