@@ -22,6 +22,12 @@ static inline int brc_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);
 }
+/* The same, and what does not fit is UINT64_MAX: for sizes that are only compared. */
+static inline uint64_t brc_mul_capped(uint64_t a, uint64_t b)
+{
+    uint64_t out;
+    return brc_mul_u64(a, b, &out) ? out : UINT64_MAX;
+}
 static inline int brc_add_u64(uint64_t a, uint64_t b, uint64_t *out)
 {
     return !__builtin_add_overflow(a, b, out);

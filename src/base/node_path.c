@@ -117,3 +117,31 @@ done:
     brc_buf_dispose(&text);
     return rc;
 }
+
+int brc_document_key(const char *key, size_t *len)
+{
+    static const char own[] = "zarr.json";
+    size_t n = strlen(key), tail = sizeof(own) - 1;
+    if (n < tail || strcmp(key + n - tail, own) != 0 || (n > tail && key[n - tail - 1] != '/'))
+        return 0;
+    *len = n > tail ? n - tail - 1 : 0;
+    return 1;
+}
+
+static void trim_slashes(const char **path, size_t *len)
+{
+    while (*len > 0 && **path == '/') {
+        ++*path;
+        --*len;
+    }
+    while (*len > 0 && (*path)[*len - 1] == '/')
+        --*len;
+}
+
+int brc_path_is_same(const char *path, size_t len, const char *other)
+{
+    size_t n = strlen(other);
+    trim_slashes(&path, &len);
+    trim_slashes(&other, &n);
+    return n > 0 && n == len && memcmp(path, other, n) == 0;
+}

@@ -26,5 +26,11 @@ int brc_path_order(const char *a, const char *b);
 BRC_MUST_USE int brc_path_normal(brc_buf *out, const char *path, brc_error *err);
 /* "/a" and "b" to "/a/b", "/" and "b" to "/b"; of labels too ("x.h5: /a"). The caller frees it. */
 BRC_MUST_USE int brc_node_join(char **out, const char *path, const char *name, brc_error *err);
+/* A key of a Zarr store that is a node's document: 1 and the length of the node's path in it,
+ * "a" of "a/zarr.json" and "" of "zarr.json". */
+int brc_document_key(const char *key, size_t *len);
+/* Whether both name one node, with slashes in front or at the end or without: "a/b" and "/a/b/".
+ * The root is no node here. */
+int brc_path_is_same(const char *path, size_t len, const char *other);
 
 #endif

@@ -85,7 +85,7 @@ static void window_release(window_run *run, size_t i)
 /* One more job, which is not submitted yet. A failure waits for what came before. */
 static int window_fill(window_run *run)
 {
-    brc_window_job *job;
+    brc_window_job *job = NULL;
     const brc_window_ops *ops = run->w->ops;
     int rc = window_job(run, &job, &run->error);
     if (rc == BRC_OK)

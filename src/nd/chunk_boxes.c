@@ -6,12 +6,6 @@
 /* What an element of variable length is taken to have. */
 #define ELEMENT_BYTES 64
 
-static uint64_t product(uint64_t a, uint64_t b)
-{
-    uint64_t out;
-    return brc_mul_u64(a, b, &out) ? out : UINT64_MAX;
-}
-
 void brc_boxes_start(brc_box_walk *w, int ndim, const uint64_t *shape, const uint64_t *chunk,
                      size_t item, uint64_t budget)
 {
@@ -24,15 +18,15 @@ void brc_boxes_start(brc_box_walk *w, int ndim, const uint64_t *shape, const uin
         w->extent[k] = chunk[k] < shape[k] ? chunk[k] : shape[k];
         if (w->extent[k] == 0)
             w->extent[k] = 1;
-        bytes = product(bytes, w->extent[k]);
+        bytes = brc_mul_capped(bytes, w->extent[k]);
     }
     for (int k = ndim; k-- > 0;) {
         uint64_t fit = bytes < budget ? budget / bytes : 1;
         uint64_t chunks = shape[k] / w->extent[k] + (shape[k] % w->extent[k] != 0);
         uint64_t n = fit < chunks ? fit : chunks;
         if (n > 1) {
-            bytes = product(bytes, n);
-            w->extent[k] = product(w->extent[k], n);
+            bytes = brc_mul_capped(bytes, n);
+            w->extent[k] = brc_mul_capped(w->extent[k], n);
         }
         if (n < chunks)
             break;

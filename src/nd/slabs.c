@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-static uint64_t mul_saturated(uint64_t a, uint64_t b)
-{
-    uint64_t out;
-    return brc_mul_u64(a, b, &out) ? out : UINT64_MAX;
-}
-
 /* Indices of the selection that lie in one chunk, about. */
 static uint64_t chunk_in_sel(const brc_sel *within, const uint64_t *chunk, int axis)
 {
@@ -23,10 +17,11 @@ static int cut_here(brc_slabs *s, const uint64_t *chunk, uint64_t unit, size_t b
     int axis = s->order[s->depth];
     uint64_t in_chunk = chunk_in_sel(&s->within, chunk, axis);
     uint64_t row =
-        mul_saturated(unit, in_chunk < s->within.count[axis] ? in_chunk : s->within.count[axis]);
+        brc_mul_capped(unit, in_chunk < s->within.count[axis] ? in_chunk : s->within.count[axis]);
     if (row <= budget)
-        s->step = budget / mul_saturated(unit, in_chunk) > 0 ? budget / (unit * in_chunk) * in_chunk
-                                                             : in_chunk;
+        s->step = budget / brc_mul_capped(unit, in_chunk) > 0
+                      ? budget / (unit * in_chunk) * in_chunk
+                      : in_chunk;
     else if (row / 4 < budget)
         s->step = in_chunk;
     else if (unit <= budget)
@@ -54,7 +49,7 @@ void brc_slabs_start(brc_slabs *out, const brc_sel *within, const uint64_t *chun
     }
     unit[ndim] = item;
     for (int k = ndim; k-- > 0;)
-        unit[k] = mul_saturated(unit[k + 1], within->count[out->order[k]]);
+        unit[k] = brc_mul_capped(unit[k + 1], within->count[out->order[k]]);
     if (out->done)
         return;
     while (out->depth < ndim && !cut_here(out, chunk, unit[out->depth + 1], budget))

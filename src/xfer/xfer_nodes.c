@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../base/iter.h"
+#include "../base/node_path.h"
 #include "../nd/shape.h"
 #include "xfer.h"
 
@@ -42,20 +43,11 @@ void brc_add_array_bytes(uint64_t *sum, int ndim, const uint64_t *shape, size_t 
 
 int brc_is_excluded(const brc_xfer_opts *opts, const char *path, size_t len)
 {
-    while (len > 0 && *path == '/') {
-        path++;
-        len--;
-    }
-    for (size_t i = 0; opts && i < opts->nexclude; i++) {
-        const char *other = opts->exclude[i] + strspn(opts->exclude[i], "/");
-        size_t n = strlen(other);
-        while (n > 0 && other[n - 1] == '/')
-            n--;
-        if (n > 0 && n == len && memcmp(path, other, n) == 0) {
+    for (size_t i = 0; opts && i < opts->nexclude; i++)
+        if (brc_path_is_same(path, len, opts->exclude[i])) {
             if (opts->excluded)
                 opts->excluded[i] = 1;
             return 1;
         }
-    }
     return 0;
 }

@@ -11,12 +11,6 @@
 #define BOXES_BYTES ((uint64_t)32 << 20)
 #define MOST_BOXES 16
 
-static uint64_t times_saturated(uint64_t a, uint64_t b)
-{
-    uint64_t out;
-    return brc_mul_u64(a, b, &out) ? out : UINT64_MAX;
-}
-
 static uint64_t ceil_div(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0);
@@ -49,7 +43,7 @@ static uint64_t extent_bytes(const brc_box_set *set)
 {
     uint64_t bytes = set->room + 1; /* and a byte of state */
     for (int i = 0; i < set->a->meta.ndim; i++)
-        bytes = times_saturated(bytes, set->extent[i]);
+        bytes = brc_mul_capped(bytes, set->extent[i]);
     return bytes;
 }
 
@@ -63,8 +57,8 @@ static void grow_extent(brc_box_set *set, const brc_piece_order *order, uint64_t
         uint64_t fit = at_least_one(budget / at_least_one(bytes));
         if (fit < n)
             n = fit;
-        bytes = times_saturated(bytes, n);
-        set->extent[i] = times_saturated(set->extent[i], n);
+        bytes = brc_mul_capped(bytes, n);
+        set->extent[i] = brc_mul_capped(set->extent[i], n);
         if (set->extent[i] < set->region.chunks[i])
             return;
         set->extent[i] = set->region.chunks[i];
@@ -100,7 +94,7 @@ static void choose_extent(brc_box_set *set, const brc_piece_order *order, size_t
 static void choose_number(brc_box_set *set, size_t memory)
 {
     unsigned threads = brc_pool_threads(set->a->session->repo->pipe.pool);
-    uint64_t want = times_saturated(set->room, 2 * (uint64_t)threads);
+    uint64_t want = brc_mul_capped(set->room, 2 * (uint64_t)threads);
     if (want < BOXES_BYTES)
         want = BOXES_BYTES;
     uint64_t most = want / set->bytes, fit = memory / 2 / set->bytes;

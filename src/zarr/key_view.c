@@ -4,6 +4,7 @@
 
 #include "../base/alloc.h"
 #include "../base/iter.h"
+#include "../base/node_path.h"
 #include "outer_cursor.h"
 #include "stored_chunk.h"
 #include "transfer.h"
@@ -91,12 +92,10 @@ done:
 
 int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err)
 {
-    static const char name[] = "zarr.json";
-    size_t len = strlen(key), tail = strlen(name);
+    size_t len;
     out->len = 0;
-    if (len >= tail && strcmp(key + len - tail, name) == 0 &&
-        (len == tail || key[len - tail - 1] == '/'))
-        return document_value(s, key, len > tail ? len - tail - 1 : 0, out, err);
+    if (brc_document_key(key, &len))
+        return document_value(s, key, len, out, err);
     return find_chunk(s, key, out, err);
 }
 

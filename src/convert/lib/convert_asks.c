@@ -38,18 +38,12 @@ int brc_convert_name_check(const char *label, const char *name, brc_error *err)
 int brc_convert_is_excluded(const brc_convert *c, const char *path)
 {
     path += strspn(path, "/");
-    size_t len = strlen(path);
-    for (size_t i = 0; i < c->nexclude; i++) {
-        const char *other = c->exclude[i] + strspn(c->exclude[i], "/");
-        size_t n = strlen(other);
-        while (n > 0 && other[n - 1] == '/')
-            n--;
-        if (n > 0 && n == len && memcmp(path, other, n) == 0) {
+    for (size_t i = 0; i < c->nexclude; i++)
+        if (brc_path_is_same(path, strlen(path), c->exclude[i])) {
             if (c->phase == BRC_CONVERT_DOCS)
                 (void)fprintf(stderr, BRC_SAYS_EXCLUDED "%s\n", path);
             return 1;
         }
-    }
     return 0;
 }
 

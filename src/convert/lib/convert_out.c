@@ -17,17 +17,6 @@ static int bad_stream(brc_error *err, const char *what, const char *member)
 
 /* ---- documents -------------------------------- */
 
-/* "a/zarr.json" has "a", and "zarr.json" "": 1. */
-static int document_of(const char *name, size_t *len)
-{
-    static const char last[] = "zarr.json";
-    size_t n = strlen(name), m = sizeof(last) - 1;
-    if (n < m || strcmp(name + n - m, last) != 0 || (n > m && name[n - m - 1] != '/'))
-        return 0;
-    *len = n > m ? n - m - 1 : 0;
-    return 1;
-}
-
 static int take_node(brc_convert *c, const char *inner, size_t len, brc_json *doc, brc_error *err)
 {
     char *text = NULL, *path = NULL;
@@ -137,7 +126,7 @@ static int read_documents(brc_convert *c, brc_tar_member *member, int *more, brc
 {
     size_t len;
     int rc;
-    while ((rc = brc_tar_next(c->in, member, err)) > 0 && document_of(member->name, &len))
+    while ((rc = brc_tar_next(c->in, member, err)) > 0 && brc_document_key(member->name, &len))
         BRC_TRY(take_document(c, member, len, err));
     BRC_TRY(rc);
     *more = rc;

@@ -264,3 +264,12 @@ int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc_error *err)
         brc_foreign_free(in);
     return rc == BRC_STATUS_IS_NETCDF ? 1 : rc;
 }
+
+int brc_foreign_is_group(int *is, brc_session *s, const brc_source *source, brc_error *err)
+{
+    (void)s;
+    (void)source;
+    (void)err;
+    *is = 1;
+    return BRC_OK;
+}

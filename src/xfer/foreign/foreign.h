@@ -9,6 +9,7 @@
 #ifndef BRC_XFER_FOREIGN_FOREIGN_H
 #define BRC_XFER_FOREIGN_FOREIGN_H
 
+#include "../formats.h"
 #include "../stream/stream_in.h"
 
 /* A program that writes a stream, or reads one. */
@@ -40,6 +41,9 @@ BRC_MUST_USE int brc_foreign_bytes(uint64_t *bytes, const brc_foreign *what, brc
 /* Has the converter write the node `path` as what->file, which is not there yet: under a
  * temporary name beside it, that becomes its own when all is well. */
 BRC_MUST_USE int brc_foreign_export(const brc_foreign *what, const char *path, int classic, brc_error *err);
+
+/* For the table of formats: a converter's file is a group. */
+BRC_MUST_USE int brc_foreign_is_group(int *is, brc_session *s, const brc_source *source, brc_error *err);
 
 /* Where this build looks for converters when it is installed. */
 const char *brc_libexec_default(void);

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
 #include "../foreign/foreign.h"
 
@@ -28,26 +27,6 @@ static int probe_hdf5(int *is, const brc_source *source, brc_error *err)
     return BRC_OK;
 }
 
-static int is_hdf5_group(int *is, brc_session *s, const brc_source *source, brc_error *err)
-{
-    (void)s;
-    (void)source;
-    (void)err;
-    *is = 1;
-    return BRC_OK;
-}
-
-static int import_netcdf4(brc_session *s, const brc_source *source, const char *path,
-                          const brc_xfer_opts *opts, brc_error *err)
-{
-    breccia *repo = brc_session_repo(s);
-    uint64_t bytes = 0;
-    if (repo->progress && brc_format_netcdf.size &&
-        brc_format_netcdf.size(&bytes, s, source, opts, NULL) == BRC_OK)
-        brc_task_know(repo, bytes);
-    return brc_format_netcdf.import(s, source, path, opts, err);
-}
-
 /* Of a file that was written as NetCDF-4, the converter says so, and NetCDF's is asked. */
 static int import_hdf5(brc_session *s, const brc_source *source, const char *path,
                        const brc_xfer_opts *opts, brc_error *err)
@@ -58,7 +37,7 @@ static int import_hdf5(brc_session *s, const brc_source *source, const char *pat
         err->code = BRC_EINVAL;
     if (rc == BRC_ECORRUPT)
         return BRC_EINVAL;
-    return rc == 1 ? import_netcdf4(s, source, path, opts, err) : rc;
+    return rc == 1 ? brc_format_netcdf.import(s, source, path, opts, err) : rc;
 }
 
 static int size_hdf5(uint64_t *bytes, brc_session *s, const brc_source *source,
@@ -83,7 +62,7 @@ const brc_format brc_format_hdf5 = {
     .source_text = "HDF5",
     .endings = hdf5_endings,
     .probe = probe_hdf5,
-    .is_group = is_hdf5_group,
+    .is_group = brc_foreign_is_group,
     .import = import_hdf5,
     .size = size_hdf5,
     .tells_progress = 1,

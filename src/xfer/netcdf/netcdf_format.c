@@ -15,15 +15,6 @@ static int probe_netcdf(int *is, const brc_source *source, brc_error *err)
     return BRC_OK;
 }
 
-static int is_netcdf_group(int *is, brc_session *s, const brc_source *source, brc_error *err)
-{
-    (void)s;
-    (void)source;
-    (void)err;
-    *is = 1;
-    return BRC_OK;
-}
-
 static int import_netcdf(brc_session *s, const brc_source *source, const char *path,
                          const brc_xfer_opts *opts, brc_error *err)
 {
@@ -71,7 +62,7 @@ const brc_format brc_format_netcdf = {
     .endings = netcdf_endings,
     .stem = netcdf_stem,
     .probe = probe_netcdf,
-    .is_group = is_netcdf_group,
+    .is_group = brc_foreign_is_group,
     .import = import_netcdf,
     .size = size_netcdf,
     .tells_progress = 1,

@@ -42,6 +42,7 @@ struct brc_stream {
     brc_array *array;
     char *inner;          /* its path in the stream */
     size_t inner_len;
+    brc_oid inner_id;
     brc_json *source;     /* its document there, and what that means, where it is recoded */
     brc_meta meta;
 };
@@ -94,18 +95,6 @@ void brc_stream_free(brc_stream *stream)
 static int member_fails(const brc_stream *w, const char *what, brc_error *err)
 {
     return brc_fail(err, BRC_EINVAL, "the member '%.300s' %s", w->member.name, what);
-}
-
-/* The node in the stream to which a document belongs: "a/b" of "a/b/zarr.json". */
-static int document_node(const char *member, size_t *len)
-{
-    static const char own[] = "zarr.json";
-    size_t n = strlen(member), tail = sizeof(own) - 1;
-    if (n < tail || strcmp(member + n - tail, own) != 0 ||
-        (n > tail && member[n - tail - 1] != '/'))
-        return 0;
-    *len = n > tail ? n - tail - 1 : 0;
-    return 1;
 }
 
 /* Whether the member belongs to a node that stays out, or lies under one. */
@@ -273,7 +262,7 @@ static int take_documents(brc_stream *w, brc_error *err)
 {
     size_t len;
     int rc;
-    while ((rc = peek_member(w, err)) > 0 && document_node(w->member.name, &len)) {
+    while ((rc = peek_member(w, err)) > 0 && brc_document_key(w->member.name, &len)) {
         BRC_TRY(read_document(w, len, err));
         if (w->docs.bytes > BRC_STREAM_DOCS_MOST)
             BRC_TRY(make_nodes(w, err));
@@ -292,13 +281,12 @@ static int is_in_array(const brc_stream *w)
     size_t len;
     return w->array && (w->inner_len == 0 || (strncmp(name, w->inner, w->inner_len) == 0 &&
                                               name[w->inner_len] == '/')) &&
-           !document_node(name, &len);
+           !brc_document_key(name, &len);
 }
 
 static int open_source_doc(brc_stream *w, brc_error *err)
 {
-    brc_oid id = node_id(w->inner, w->inner_len);
-    const brc_span *doc = brc_id_table_find(&w->by_node, &id);
+    const brc_span *doc = brc_id_table_find(&w->by_node, &w->inner_id);
     if (!doc)
         return brc_fail(err, BRC_EINTERNAL, "the document of %s is lost", w->inner);
     BRC_TRY(brc_json_parse(&w->source, (const char *)doc->data, doc->len, err));
@@ -308,6 +296,7 @@ static int open_source_doc(brc_stream *w, brc_error *err)
 static int enter_array(brc_stream *w, const char *path, size_t inner_len, brc_error *err)
 {
     w->inner_len = inner_len;
+    w->inner_id = node_id(w->member.name, inner_len);
     BRC_TRY(brc_dup_n(&w->inner, w->member.name, inner_len, err));
     BRC_TRY(brc_array_open(&w->array, w->session, path, err));
     return w->recodes ? open_source_doc(w, err) : BRC_OK;
@@ -374,7 +363,7 @@ static int see_chunk(brc_stream *w, int ndim, const uint64_t *index, brc_error *
     } key;
     void *bits;
     memset(&key, 0, sizeof(key));
-    key.array = node_id(w->inner, w->inner_len);
+    key.array = w->inner_id;
     memcpy(key.index, index, (size_t)ndim * sizeof(*index));
     uint64_t bit = ndim > 0 ? UINT64_C(1) << (index[ndim - 1] & 63) : 1;
     if (ndim > 0)
@@ -466,7 +455,7 @@ int brc_stream_bytes(uint64_t *bytes, brc_stream *stream, brc_error *err)
     size_t len;
     int rc;
     *bytes = 0;
-    while ((rc = peek_member(stream, err)) > 0 && document_node(stream->member.name, &len) &&
+    while ((rc = peek_member(stream, err)) > 0 && brc_document_key(stream->member.name, &len) &&
            (rc = count_document(stream, len, bytes, err)) == BRC_OK)
         ;
     return named(stream, rc < 0 ? rc : BRC_OK, err);
@@ -478,7 +467,7 @@ int brc_stream_is_group(int *is, brc_stream *stream, brc_error *err)
     size_t len;
     int kind, rc = peek_member(stream, err);
     *is = 1;
-    if (rc > 0 && document_node(stream->member.name, &len) && len == 0) {
+    if (rc > 0 && brc_document_key(stream->member.name, &len) && len == 0) {
         rc = read_document(stream, 0, err);
         if (rc == BRC_OK)
             rc = parse_document(&json, &kind, stream->docs.items, err);

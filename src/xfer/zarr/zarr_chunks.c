@@ -111,11 +111,7 @@ done:
 
 static int compare_indices(const void *a, const void *b, void *ndim)
 {
-    const uint64_t *x = a, *y = b;
-    for (int i = 0; i < *(const int *)ndim; i++)
-        if (x[i] != y[i])
-            return x[i] < y[i] ? -1 : 1;
-    return 0;
+    return brc_index_order(*(const int *)ndim, a, b);
 }
 
 /* brc_chunk_source's next. */
