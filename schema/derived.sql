@@ -1,12 +1,30 @@
 -- Derived tables and views: rebuilt from the durable ones at any time, never the
--- truth. The library reads the table; the views are for people with a shell.
+-- truth. The library reads the tables; the views are for people with a shell.
 
 CREATE TABLE commit_info(         -- one row a commit: what its object says
-  id      BLOB PRIMARY KEY,       -- object.id
-  time_us INTEGER NOT NULL,
-  author  TEXT NOT NULL,
-  message TEXT NOT NULL,
-  parents TEXT NOT NULL           -- ids in hexadecimal, by spaces
+  id         BLOB PRIMARY KEY,    -- object.id
+  time_us    INTEGER NOT NULL,
+  author     TEXT NOT NULL,
+  message    TEXT NOT NULL,
+  parents    TEXT NOT NULL,       -- ids in hexadecimal, by spaces
+  generation INTEGER NOT NULL     -- 1 more than the largest of its parents', 1 without parents
+) WITHOUT ROWID;
+
+CREATE TABLE node_total(          -- one row a map node: what hangs under it
+  id     BLOB PRIMARY KEY,        -- object.id
+  arrays INTEGER NOT NULL,
+  groups INTEGER NOT NULL,
+  chunks INTEGER NOT NULL,
+  size   INTEGER NOT NULL,        -- canonical bytes of the chunks
+  stored INTEGER NOT NULL         -- their stored bytes
+) WITHOUT ROWID;
+
+CREATE TABLE encoded(             -- what a chunk has in an encoding in which it is not stored
+  id       BLOB NOT NULL,         -- object.id
+  encoding INTEGER NOT NULL,      -- encoding.id
+  length   INTEGER NOT NULL,      -- bytes
+  digest   INTEGER NOT NULL,      -- XXH3-64 of them
+  PRIMARY KEY(id, encoding)
 ) WITHOUT ROWID;
 
 CREATE VIEW log AS
@@ -19,14 +37,14 @@ CREATE VIEW refs AS
   SELECT name, lower(hex(target)) AS id, message FROM ref;
 
 CREATE VIEW storage AS
-  SELECT CASE kind WHEN 1 THEN 'chunk' WHEN 2 THEN 'document' WHEN 3 THEN 'node' ELSE 'commit' END
-           AS kind,
+  SELECT CASE kind WHEN 1 THEN 'chunk' WHEN 2 THEN 'document' WHEN 3 THEN 'node' WHEN 4 THEN 'commit'
+           ELSE 'loose' END AS kind,
          coalesce(e.spec, 'as it is') AS encoding,
-         count(*) AS objects, sum(size) AS canonical_bytes, sum(stored) AS stored_bytes
+         count(*) AS objects, total(size) AS canonical_bytes, total(stored) AS stored_bytes
     FROM object o LEFT JOIN encoding e ON e.id = o.encoding
    GROUP BY kind, encoding;
 
 CREATE VIEW uncommitted AS
-  SELECT n.branch, n.path, n.entry IS NULL AS removed,
+  SELECT d.branch, d.id AS draft, n.path, n.entry IS NULL AS removed,
          (SELECT count(*) FROM draft_chunk c WHERE c.node = n.node) AS chunks
-    FROM draft_node n;
+    FROM draft d JOIN draft_node n ON n.draft = d.id WHERE d.state = 1;

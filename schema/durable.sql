@@ -3,21 +3,28 @@
 --
 -- PRAGMA application_id = 0x62726331 ("brc1"); user_version is the format number.
 -- Every opening compares the file's schema with this text, byte for byte.
+--
+-- A column `checksum` of a row that no hash covers is the sum of the row's other columns
+-- (FORMAT.md, "Row checksums"). AUTOINCREMENT: a number is never given twice.
 
 CREATE TABLE meta(                -- one row a setting of the whole file
   key   TEXT PRIMARY KEY,         -- 'hash': the name of the hash, 'xxh128'
                                   -- 'secret': 192 random bytes, the key of every guard
                                   -- 'head': the current branch's name
                                   -- 'must-understand', 'may-ignore': features, by commas
-  value BLOB NOT NULL             -- text, or bytes for 'secret'
+                                  -- 'journal': 'wal' where that was asked for
+                                  -- 'config.NAME': other settings, as JSON
+  value BLOB NOT NULL,            -- text, or bytes for 'secret'
+  checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE object(              -- one row an object; small rows: it is the hash index
   id       BLOB PRIMARY KEY,      -- hash of the canonical bytes, as long as the hash is
-  kind     INTEGER NOT NULL,      -- 1 chunk, 2 document, 3 map node, 4 commit
+  kind     INTEGER NOT NULL,      -- 1 chunk, 2 document, 3 map node, 4 commit, 5 loose bytes
   encoding INTEGER NOT NULL,      -- encoding.id of the stored bytes; 0: they are the canonical bytes
-  backend  INTEGER NOT NULL,      -- where the stored bytes lie; 0: in blob.data
-  blob     INTEGER NOT NULL,      -- blob.seq
+  backend  INTEGER NOT NULL,      -- backend.id: where the stored bytes lie; 0: in blob.data
+  place    INTEGER NOT NULL,      -- backend 0: blob.seq; any other: place.seq
+  offset   INTEGER NOT NULL,      -- of the first stored byte there
   size     INTEGER NOT NULL,      -- canonical bytes
   stored   INTEGER NOT NULL,      -- stored bytes
   checksum INTEGER NOT NULL,      -- XXH3-64 of the stored bytes, seeded with the id's first 8 bytes
@@ -27,8 +34,10 @@ CREATE TABLE object(              -- one row an object; small rows: it is the ha
 
 CREATE TABLE blob(                -- stored bytes, in the order of writing; never in object:
                                   -- a table without rowids would read them at every search step
-  seq  INTEGER PRIMARY KEY,
-  data BLOB NOT NULL              -- last, so that SQLite can read it straight from its pages
+  seq  INTEGER PRIMARY KEY AUTOINCREMENT,
+  data BLOB NOT NULL              -- of one object, or of small ones that were written together, one
+                                  -- behind the other; last, so that SQLite can read it straight
+                                  -- from its pages; a row never changes
 );
 
 CREATE TABLE encoding(            -- how stored bytes are to be decoded
@@ -37,38 +46,152 @@ CREATE TABLE encoding(            -- how stored bytes are to be decoded
                                   -- full form: the digest of equal specifications is equal
 );
 
+CREATE TABLE delta(               -- one row an object that is stored as a difference from another
+  id   BLOB PRIMARY KEY,          -- object.id
+  base BLOB NOT NULL              -- object.id of that other
+) WITHOUT ROWID;
+
+CREATE INDEX delta_base ON delta(base);
+
+CREATE TABLE backend(             -- where stored bytes lie that are not in this file
+  id       INTEGER PRIMARY KEY,   -- 1, 2, ...
+  spec     TEXT NOT NULL UNIQUE,  -- {"name":...,"configuration":{...}}, in full form
+  checksum INTEGER NOT NULL
+);
+
+CREATE TABLE place(               -- a pack, somebody else's file, an object in a bucket, ...
+  seq      INTEGER PRIMARY KEY AUTOINCREMENT,
+  backend  INTEGER NOT NULL,      -- backend.id
+  name     TEXT NOT NULL,         -- as the backend calls it: a file's name, a path, a key
+  size     INTEGER,               -- its bytes; NULL: not known
+  facts    TEXT,                  -- a JSON object of the backend's own: when it changed, its digest
+  checksum INTEGER NOT NULL,
+  UNIQUE(backend, name)
+);
+
 CREATE TABLE ref(                 -- branches and tags
-  name    TEXT PRIMARY KEY,       -- 'heads/main', 'tags/v1'
-  target  BLOB,                   -- object.id of a commit; NULL: a branch without one yet
-  message TEXT                    -- of a tag
+  name     TEXT PRIMARY KEY,      -- 'heads/main', 'tags/v1'
+  target   BLOB,                  -- object.id of a commit; NULL: a branch without one yet
+  message  TEXT,                  -- of a tag
+  checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE oplog(               -- every change of a ref, written in the same transaction
-  seq     INTEGER PRIMARY KEY,
-  time_us INTEGER NOT NULL,       -- microseconds since 1970-01-01 UTC
-  op      TEXT NOT NULL,          -- 'commit', 'amend', 'branch', 'tag', 'reset', 'delete', 'rename',
-                                  -- 'switch'
-  name    TEXT NOT NULL,          -- the ref
-  old     BLOB,                   -- its target before; NULL: none
-  new     BLOB                    -- its target after; NULL: none
+  seq      INTEGER PRIMARY KEY AUTOINCREMENT,
+  time_us  INTEGER NOT NULL,      -- microseconds since 1970-01-01 UTC
+  op       TEXT NOT NULL,         -- 'commit', 'amend', 'branch', 'tag', 'reset', 'delete', 'rename',
+                                  -- 'switch', 'merge', 'rebase', 'pick', 'revert', 'undo', 'redo'
+  name     TEXT NOT NULL,         -- the ref
+  old      BLOB,                  -- its target before; NULL: none
+  new      BLOB,                  -- its target after; NULL: none
+  first    INTEGER,               -- seq of the first row of the same operation; NULL: this one
+  undoes   INTEGER,               -- 'undo': seq of the operation that it takes back
+  restores INTEGER,               -- 'redo': seq of the 'undo' that it takes back
+  draft    INTEGER,               -- draft.id of what was uncommitted on a branch that went
+  checksum INTEGER NOT NULL
 );
 
-CREATE TABLE draft(               -- one row a branch with uncommitted changes
-  branch TEXT PRIMARY KEY,        -- 'main'
-  base   BLOB                     -- the snapshot that draft_node is laid over; NULL: the empty one
+CREATE TABLE boundary(            -- a commit whose parents are not here: they have expired, or
+                                  -- were not copied
+  id       BLOB PRIMARY KEY,      -- object.id
+  checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+CREATE TABLE draft(               -- one row a set of uncommitted changes
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind     INTEGER NOT NULL,      -- 1 shared: the branch's own; 2 private: of its owner alone;
+                                  -- 3 a merge, rebase, cherry-pick or revert that is not settled
+  state    INTEGER NOT NULL,      -- 1 live; 2 dropped: its rows go bit by bit
+  branch   TEXT NOT NULL,         -- 'main'
+  base     BLOB,                  -- the commit that it is laid over; NULL: the empty snapshot
+  other    BLOB,                  -- of a merge: the commit that is the other parent
+  plan     TEXT,                  -- of a rebase and the like: JSON, what is done and what is to do
+  owner    TEXT,                  -- private: JSON, the process; NULL: nobody's
+  parent   INTEGER,               -- draft.id of the one that it was forked from
+  time_us  INTEGER NOT NULL,      -- when it was made
+  changes  INTEGER NOT NULL,      -- grows with each transaction that changes it
+  checksum INTEGER NOT NULL
+);
+
+CREATE UNIQUE INDEX draft_shared ON draft(branch) WHERE kind=1 AND state=1;
+
 CREATE TABLE draft_node(          -- one row a node that uncommitted changes touch
-  node   INTEGER PRIMARY KEY,     -- key of its rows in draft_chunk
-  branch TEXT NOT NULL,
-  path   TEXT NOT NULL,           -- '/' or '/a/b'
-  entry  BLOB,                    -- as in the parent's map; NULL: removed, with all under it
-  UNIQUE(branch, path)
+  node     INTEGER PRIMARY KEY AUTOINCREMENT, -- key of its rows in draft_chunk
+  draft    INTEGER NOT NULL,      -- draft.id
+  path     TEXT NOT NULL,         -- '/' or '/a/b'
+  layer    INTEGER NOT NULL,      -- 0, 1, ...: the highest of a path counts
+  through  INTEGER NOT NULL,      -- 1: where it has no row, chunks of the layer below count
+  entry    BLOB,                  -- as in the parent's map; NULL: removed, with all under it
+  checksum INTEGER NOT NULL,
+  UNIQUE(draft, path, layer)
 );
 
 CREATE TABLE draft_chunk(         -- one row a chunk that was written or dropped since the base
-  node INTEGER NOT NULL,          -- draft_node.node, an array
-  key  BLOB NOT NULL,             -- as in the array's chunk map
-  id   BLOB,                      -- object.id; NULL: dropped
+  node     INTEGER NOT NULL,      -- draft_node.node, an array
+  key      BLOB NOT NULL,         -- as in the array's chunk map
+  id       BLOB,                  -- object.id; NULL: dropped
+  checksum INTEGER NOT NULL,
   PRIMARY KEY(node, key)
+) WITHOUT ROWID;
+
+CREATE TABLE draft_doc(           -- documents that only uncommitted changes have; objects when
+                                  -- they are committed
+  id       BLOB NOT NULL,         -- what object.id will be
+  node     INTEGER NOT NULL,      -- draft_node.node
+  encoding INTEGER NOT NULL,      -- encoding.id of `data`
+  data     BLOB NOT NULL,
+  PRIMARY KEY(id, node)
+) WITHOUT ROWID;
+
+CREATE TABLE draft_key(           -- bytes under a key of a Zarr store that are no node or chunk yet
+  draft    INTEGER NOT NULL,      -- draft.id
+  key      TEXT NOT NULL,         -- 'a/zarr.json', 'a/c/0'
+  id       BLOB NOT NULL,         -- object.id of loose bytes
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(draft, key)
+) WITHOUT ROWID;
+
+CREATE TABLE draft_move(          -- nodes that were moved since the base
+  draft    INTEGER NOT NULL,      -- draft.id
+  path     TEXT NOT NULL,         -- where the node is
+  source   TEXT NOT NULL,         -- where it is in the base
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(draft, path)
+) WITHOUT ROWID;
+
+CREATE TABLE conflict(            -- what a merge leaves to decide
+  draft    INTEGER NOT NULL,      -- draft.id
+  path     TEXT NOT NULL,         -- the node
+  member   TEXT NOT NULL,         -- '': the node itself; '/shape': a member of its document;
+                                  -- 'chunk': one of its chunks
+  key      BLOB NOT NULL,         -- of a chunk, as in the array's chunk map; else empty
+  base     BLOB,                  -- object.id of a chunk, a node's entry, or a member's JSON
+  ours     BLOB,                  -- likewise; NULL: none
+  theirs   BLOB,
+  state    INTEGER NOT NULL,      -- 0 open; 1 ours, 2 theirs, 3 written by hand
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(draft, path, member, key)
+) WITHOUT ROWID;
+
+CREATE TABLE pin(                 -- what a reader needs, whatever happens to refs
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  target   BLOB NOT NULL,         -- object.id of a commit
+  owner    TEXT NOT NULL,         -- JSON: the process
+  time_us  INTEGER NOT NULL,
+  checksum INTEGER NOT NULL
+);
+
+CREATE TABLE gc(                  -- one row a collection that has begun and not ended
+  run      INTEGER PRIMARY KEY AUTOINCREMENT,
+  owner    TEXT NOT NULL,         -- JSON: the process
+  phase    INTEGER NOT NULL,      -- 1 marks, 2 sweeps
+  position BLOB,                  -- object.id up to which it has swept
+  time_us  INTEGER NOT NULL,
+  checksum INTEGER NOT NULL
+);
+
+CREATE TABLE gc_kept(             -- objects that were stored, or met again, since it began
+  run INTEGER NOT NULL,           -- gc.run
+  id  BLOB NOT NULL,              -- object.id
+  PRIMARY KEY(run, id)
 ) WITHOUT ROWID;

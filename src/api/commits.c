@@ -5,7 +5,7 @@
 #include "../base/alloc.h"
 #include "../history/commit.h"
 #include "../zarr/session.h"
-#include "clock.h"
+#include "../base/clock.h"
 
 int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err)
 {
@@ -36,7 +36,7 @@ static int compare_with_tip(brc_session *s, int *clean, brc_error *err)
     brc_oid tip, tip_root, root;
     int has;
     *clean = 1;
-    if (!s->has_draft)
+    if (s->draft == 0)
         return BRC_OK;
     BRC_TRY(brc_session_tip(s, &has, &tip, &tip_root, err));
     BRC_TRY(normal_root(s->repo->store, &tip_root, err));
@@ -62,7 +62,7 @@ int brc_session_clean(int *clean, brc_session *s, brc_error *err)
 int brc_session_discard(brc_session *s, brc_error *err)
 {
     BRC_TRY(brc_session_begin(s, err));
-    int rc = brc_draft_drop(s->repo->store, s->branch, err);
+    int rc = brc_draft_drop(s->repo->store, s->draft, err);
     s->is_read = 0;
     return brc_session_end(s, rc, err);
 }
@@ -161,7 +161,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     BRC_GO(brc_ref_full(&full, "heads", s->branch, err));
     BRC_GO(brc_ref_put(store, full, &commit.id, NULL, amend ? "amend" : "commit", 1,
                        has ? &tip : NULL, brc_now_us(), err));
-    BRC_GO(brc_draft_drop(store, s->branch, err));
+    BRC_GO(brc_draft_drop(store, s->draft, err));
     s->is_read = 0;
     *out = commit.id;
 done:

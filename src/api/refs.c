@@ -7,7 +7,7 @@
 #include "../history/commit.h"
 #include "../history/reach.h"
 #include "../zarr/session.h"
-#include "clock.h"
+#include "../base/clock.h"
 
 int brc_resolve(brc_oid *out, breccia *repo, const char *rev, brc_error *err)
 {
@@ -200,6 +200,14 @@ static int check_deletable(breccia *repo, const char *space, const char *name, c
                             name);
 }
 
+/* What is uncommitted on a branch. */
+static int drop_shared(brc_store *store, const char *branch, brc_error *err)
+{
+    brc_draft draft;
+    BRC_TRY(brc_draft_shared(store, branch, &draft, err));
+    return draft.id != 0 ? brc_draft_drop(store, draft.id, err) : BRC_OK;
+}
+
 static int delete_steps(breccia *repo, const char *space, const char *name, int force,
                         brc_error *err)
 {
@@ -219,7 +227,7 @@ static int delete_steps(breccia *repo, const char *space, const char *name, int 
     if (!force)
         BRC_GO(check_deletable(repo, space, name, full, err));
     if (strcmp(space, "heads") == 0)
-        BRC_GO(brc_draft_drop(store, name, err));
+        BRC_GO(drop_shared(store, name, err));
     rc = brc_ref_delete(store, full, brc_now_us(), err);
 done:
     free(full);
@@ -330,7 +338,7 @@ static int switch_steps(breccia *repo, const char *branch, int discard, brc_erro
     BRC_GO(brc_dup(&from, head, err));
     if (!discard)
         BRC_GO(check_nothing_lost(repo, from, err));
-    BRC_GO(brc_draft_drop(store, from, err));
+    BRC_GO(drop_shared(store, from, err));
     BRC_GO(brc_head_set(store, branch, err));
     rc = brc_oplog_add(store, "switch", full, NULL, NULL, brc_now_us(), err);
 done:
@@ -352,23 +360,22 @@ static int reset_steps(breccia *repo, const char *rev, int hard, const brc_oid *
                        brc_error *err)
 {
     brc_store *store = repo->store;
-    int rc, has = 0, has_target = 0, has_draft, has_base;
+    int rc, has = 0, has_target = 0;
+    brc_draft draft;
     char *full = NULL;
     const char *head;
-    brc_oid target, tip, root, base;
+    brc_oid target, tip;
     BRC_GO(ref_start(store, rev, &has_target, &target, err));
     BRC_GO(brc_head_get(store, &head, err));
     BRC_GO(brc_ref_full(&full, "heads", head, err));
     BRC_GO(brc_ref_get(store, full, &has, &tip, err));
-    memset(&root, 0, sizeof(root));
-    if (has)
-        BRC_GO(brc_commit_root(store, &tip, &root, err));
     if (hard) {
-        BRC_GO(brc_draft_drop(store, head, err));
+        BRC_GO(drop_shared(store, head, err));
     } else { /* what is there stays as it is: compared with the new tip, it is uncommitted */
-        BRC_GO(brc_draft_get(store, head, &has_draft, &has_base, &base, err));
-        if (!has_draft)
-            BRC_GO(brc_draft_start(store, head, brc_oid_is_zero(&root) ? NULL : &root, err));
+        BRC_GO(brc_draft_shared(store, head, &draft, err));
+        if (draft.id == 0)
+            BRC_GO(brc_draft_start(store, BRC_DRAFT_SHARED, head, has ? &tip : NULL, brc_now_us(),
+                                   &draft.id, err));
     }
     if (!has_target) /* HEAD is a branch without a commit */
         goto done;

@@ -7,7 +7,7 @@
 #include "../base/iter.h"
 #include "../history/commit.h"
 #include "../zarr/repo.h"
-#include "clock.h"
+#include "../base/clock.h"
 
 #define DEFAULT_MEMORY ((size_t)256 << 20)
 #define MIN_MEMORY ((size_t)1 << 20)
@@ -23,13 +23,6 @@ const char *brc_version(void)
 int brc_version_number(void)
 {
     return BRC_VERSION_NUMBER;
-}
-
-int64_t brc_now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 /* As much as the caller's structure has; the rest is zero. */

@@ -60,9 +60,14 @@ uint64_t brc_hash_stored(const brc_oid *id, uint64_t encoding_digest, const void
     return XXH3_64bits_withSeed(data, len, seed ^ encoding_digest);
 }
 
+uint64_t brc_hash_bytes(const void *data, size_t len)
+{
+    return XXH3_64bits(data, len);
+}
+
 uint64_t brc_hash_encoding(const char *spec)
 {
-    return XXH3_64bits(spec, strlen(spec));
+    return brc_hash_bytes(spec, strlen(spec));
 }
 
 int brc_oid_cmp(const brc_oid *a, const brc_oid *b)

@@ -14,9 +14,10 @@ enum { /* the kinds of objects: numbers of the file format */
     BRC_KIND_CHUNK = 1,
     BRC_KIND_DOCUMENT = 2, /* zarr.json, storage options: JSON text             */
     BRC_KIND_NODE = 3,     /* of a map                                          */
-    BRC_KIND_COMMIT = 4
+    BRC_KIND_COMMIT = 4,
+    BRC_KIND_LOOSE = 5     /* bytes under a key that are no node or chunk yet    */
 };
-#define BRC_KIND_MAX 4
+#define BRC_KIND_MAX 5
 
 /* "brc" and the kind, as a number. */
 #define BRC_SEED(kind) (UINT64_C(0x6272630000000000) | (uint64_t)(kind))
@@ -43,6 +44,8 @@ uint64_t brc_hash_guard(const uint8_t secret[BRC_SECRET_LEN], const void *data, 
  * significant first, xor the digest of its encoding: another object's bytes in its
  * place do not pass, nor do these bytes under another encoding. */
 uint64_t brc_hash_stored(const brc_oid *id, uint64_t encoding_digest, const void *data, size_t len);
+/* XXH3-64 as it is. */
+uint64_t brc_hash_bytes(const void *data, size_t len);
 /* XXH3-64 of an encoding's specification; that of encoding 0 is 0. */
 uint64_t brc_hash_encoding(const char *spec);
 

@@ -162,7 +162,7 @@ static int read_run_job(void *ctx, brc_window_job *base, int stage, unsigned wor
 static int read_blob_order(const void *x, const void *y)
 {
     const brc_read_item *a = *(brc_read_item *const *)x, *b = *(brc_read_item *const *)y;
-    return (a->object.blob > b->object.blob) - (a->object.blob < b->object.blob);
+    return brc_object_place_order(&a->object, &b->object);
 }
 
 /* The list, which is empty, has room for `cap` items. */

@@ -38,14 +38,14 @@ static int walk_row_order(const void *a, const void *b)
     return brc_path_order(((const brc_draft_node *)a)->path, ((const brc_draft_node *)b)->path);
 }
 
-static int walk_read_rows(brc_tree_walk *w, const char *branch, const char *path, brc_error *err)
+static int walk_read_rows(brc_tree_walk *w, int64_t draft, const char *path, brc_error *err)
 {
-    if (branch == NULL)
+    if (draft == 0)
         return BRC_OK;
     if (w->flags & BRC_WALK_RECURSE)
-        BRC_TRY(brc_draft_node_list(w->store, branch, path, 0, &w->rows, &w->nrows, err));
+        BRC_TRY(brc_draft_node_list(w->store, draft, path, 0, &w->rows, &w->nrows, err));
     else
-        BRC_TRY(brc_draft_child_list(w->store, branch, path, &w->rows, &w->nrows, err));
+        BRC_TRY(brc_draft_child_list(w->store, draft, path, &w->rows, &w->nrows, err));
     if (w->nrows > 1)
         qsort(w->rows, w->nrows, sizeof(*w->rows), walk_row_order);
     w->node_row_end = w->nrows;
@@ -53,7 +53,7 @@ static int walk_read_rows(brc_tree_walk *w, const char *branch, const char *path
 }
 
 int brc_tree_walk_new(brc_tree_walk **out, brc_store *store, const char *path,
-                      const brc_entry *entry, int64_t row, const char *branch, int flags,
+                      const brc_entry *entry, int64_t row, int64_t draft, int flags,
                       brc_error *err)
 {
     void *p;
@@ -72,7 +72,7 @@ int brc_tree_walk_new(brc_tree_walk **out, brc_store *store, const char *path,
     BRC_GO(brc_buf_text(&w->path, path, err));
     BRC_GO(brc_buf_terminate(&w->path, err));
     if (entry->kind == BRC_GROUP)
-        BRC_GO(walk_read_rows(w, branch, path, err));
+        BRC_GO(walk_read_rows(w, draft, path, err));
     *out = w;
 done:
     if (rc < 0)

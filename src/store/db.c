@@ -180,6 +180,16 @@ void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid
         sqlite3_bind_blob(stmt, column, id->bytes, (int)store->id_len, SQLITE_STATIC);
 }
 
+int brc_row_check(brc_store *store, sqlite3_stmt *stmt, int column, const char *what,
+                  brc_error *err)
+{
+    if (sqlite3_column_int(stmt, column) == 1)
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT,
+                    "%s is damaged: the row of %s does not match its checksum; run 'breccia fsck'",
+                    store->path, what);
+}
+
 int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err)
 {
     memset(out, 0, sizeof(*out));
@@ -337,6 +347,7 @@ void brc_store_rollback(brc_store *store)
     /* SQLite may have rolled back already: then this fails, which does no harm. */
     sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     /* What the transaction added must no longer be found in memory. */
+    brc_row_forget(store);
     brc_cache_clear(&store->cache);
     brc_encoding_cache_clear(&store->encodings);
     store_reset_page_cache(store);
@@ -357,8 +368,11 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
         brc_reader_close(store);
         rc = brc_store_check_interrupt(store, err);
         if (rc == BRC_OK)
+            rc = brc_row_flush(store, err);
+        if (rc == BRC_OK)
             rc = brc_exec(store, "COMMIT", err);
         if (rc == BRC_OK) {
+            brc_row_forget(store);
             store->writes++;
             if (store->crowded_at != 0)
                 store->committed_at = monotonic_ns();

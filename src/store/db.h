@@ -6,15 +6,17 @@
 #include <stdatomic.h>
 
 #include "../base/alloc.h"
+#include "../base/buf.h"
 #include "cache.h"
 #include "encoding_cache.h"
 #include "store.h"
 #include "vfs.h"
 
 #define BRC_APPLICATION_ID 0x62726331 /* "brc1" */
-#define BRC_FORMAT 1
+#define BRC_FORMAT 2
+#define BRC_LAST_OF_FORMAT_1 "b088c62" /* reads and writes it */
 #define BRC_PAGE_SIZE 16384
-#define BRC_MAX_STATEMENTS 64
+#define BRC_MAX_STATEMENTS 96
 
 #define BRC_NOT_A_REPOSITORY "%s is not a breccia repository: 'breccia init' makes one"
 
@@ -41,6 +43,12 @@ struct brc_store {
     brc_stmt_slot statements[BRC_MAX_STATEMENTS];
     size_t nstatements;
     sqlite3_blob *reader; /* kept open from one fetch to the next */
+
+    struct { /* that collects the small objects of a transaction: see object.c */
+        int64_t seq; /* its number; 0: it is not begun */
+        brc_buf bytes;
+    } row;
+    int64_t last_seq; /* the largest number in blob; 0: not read in this transaction */
 
     int write_depth, read_depth;
     int undo;            /* an inner transaction asked for it */
@@ -73,6 +81,9 @@ BRC_MUST_USE int brc_exec(brc_store *store, const char *sql, brc_error *err);
 /* Closes the open blob, which would hold a lock. */
 void brc_reader_close(brc_store *store);
 
+/* BRC_ECORRUPT where the column says that a row's checksum is wrong; `what` names the row. */
+BRC_MUST_USE int brc_row_check(brc_store *store, sqlite3_stmt *stmt, int column, const char *what, brc_error *err);
+
 void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid *id); /* NULL: null */
 /* BRC_ECORRUPT if the column does not hold an id of the right length. */
 BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err);
@@ -84,6 +95,10 @@ void brc_store_rollback(brc_store *store);
 /* SQLite's busy handler: a random pause of a few milliseconds at most, until the
  * store's time for waiting is over. */
 int brc_db_busy(void *store, int tries);
+
+/* object.c: writes the row that collects small objects; drops it where they are undone. */
+BRC_MUST_USE int brc_row_flush(brc_store *store, brc_error *err);
+void brc_row_forget(brc_store *store);
 
 /* schema.c */
 BRC_MUST_USE int brc_schema_create(brc_store *store, brc_error *err);

@@ -17,7 +17,8 @@
  * reserved for it; below it, the search for the blob would cost more than the memory. */
 #define CLAIM_MAX ((uint64_t)1 << 20)
 
-#define OBJECT_COLUMNS "kind, encoding, blob, size, stored, checksum, guard, backend"
+#define OBJECT_COLUMNS "kind, encoding, backend, place, offset, size, stored, checksum, guard"
+enum { OBJECT_COLUMN_COUNT = 9 };
 
 /* ---- the index -------------------------------- */
 
@@ -39,17 +40,23 @@ static int object_missing_bytes(brc_store *store, const brc_object *o, brc_error
                     store->path, brc_oid_format(hex, &o->id));
 }
 
+/* Whether a row of so many bytes holds them. */
+static int is_inside(const brc_object *o, uint64_t there)
+{
+    return o->offset <= there && o->stored <= there - o->offset;
+}
+
 static int object_check_claim(brc_store *store, const brc_object *o, brc_error *err)
 {
     sqlite3_stmt *st;
     if (o->stored <= CLAIM_MAX)
         return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT length(data) FROM blob WHERE seq=?1", &st, err));
-    sqlite3_bind_int64(st, 1, o->blob);
+    sqlite3_bind_int64(st, 1, o->place);
     int rc = brc_step(store, st, err);
     uint64_t there = rc > 0 ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
     sqlite3_reset(st);
-    return rc < 0 ? rc : there == o->stored ? BRC_OK : object_missing_bytes(store, o, err);
+    return rc < 0 ? rc : is_inside(o, there) ? BRC_OK : object_missing_bytes(store, o, err);
 }
 
 /* Reads OBJECT_COLUMNS from column `at` on. Columns keep whatever type was put into
@@ -58,21 +65,23 @@ static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_objec
                            brc_error *err)
 {
     int integers = 1;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < OBJECT_COLUMN_COUNT; i++)
         integers &= sqlite3_column_type(st, at + i) == SQLITE_INTEGER;
     int64_t kind = sqlite3_column_int64(st, at);
     o->encoding = sqlite3_column_int64(st, at + 1);
-    o->blob = sqlite3_column_int64(st, at + 2);
-    BRC_TRY(object_column_size(store, st, at + 3, &o->size, err));
-    BRC_TRY(object_column_size(store, st, at + 4, &o->stored, err));
-    o->checksum = (uint64_t)sqlite3_column_int64(st, at + 5);
-    o->guard = (uint64_t)sqlite3_column_int64(st, at + 6);
+    o->backend = sqlite3_column_int64(st, at + 2);
+    o->place = sqlite3_column_int64(st, at + 3);
+    BRC_TRY(object_column_size(store, st, at + 4, &o->offset, err));
+    BRC_TRY(object_column_size(store, st, at + 5, &o->size, err));
+    BRC_TRY(object_column_size(store, st, at + 6, &o->stored, err));
+    o->checksum = (uint64_t)sqlite3_column_int64(st, at + 7);
+    o->guard = (uint64_t)sqlite3_column_int64(st, at + 8);
     o->kind = kind >= 1 && kind <= BRC_KIND_MAX ? (int)kind : 0;
     if (!integers || o->kind == 0 || o->encoding < 0 || o->stored > STORED_MAX ||
         (o->encoding == 0 && o->size != o->stored))
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an object's row contradicts itself",
                         store->path);
-    if (sqlite3_column_int64(st, at + 7) != 0)
+    if (o->backend != 0)
         return brc_fail(err, BRC_ECORRUPT,
                         "%s: an object's row names a backend that is not known here: a newer "
                         "breccia wrote it, or the row is damaged",
@@ -85,6 +94,15 @@ static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_objec
         return rc;
     o->found = 1;
     return BRC_OK;
+}
+
+int brc_object_place_order(const brc_object *a, const brc_object *b)
+{
+    if (a->backend != b->backend)
+        return a->backend < b->backend ? -1 : 1;
+    if (a->place != b->place)
+        return a->place < b->place ? -1 : 1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
 static int object_find_one(brc_store *store, brc_object *o, brc_error *err)
@@ -228,24 +246,36 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
 
 /* ---- stored bytes -------------------------------- */
 
-int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_error *err)
+/* Opens the blob row; it stays open from one fetch to the next. */
+static int reader_open(brc_store *store, const brc_object *o, brc_error *err)
 {
     int rc = SQLITE_ERROR;
     if (store->reader != NULL)
-        rc = sqlite3_blob_reopen(store->reader, o->blob);
+        rc = sqlite3_blob_reopen(store->reader, o->place);
     if (rc != SQLITE_OK) {
         brc_reader_close(store);
-        rc = sqlite3_blob_open(store->db, "main", "blob", "data", o->blob, 0, &store->reader);
+        rc = sqlite3_blob_open(store->db, "main", "blob", "data", o->place, 0, &store->reader);
     }
-    if (rc != SQLITE_OK) {
-        brc_reader_close(store);
-        if ((rc & 0xff) == SQLITE_ERROR)
+    if (rc == SQLITE_OK)
+        return BRC_OK;
+    brc_reader_close(store);
+    return (rc & 0xff) == SQLITE_ERROR ? object_missing_bytes(store, o, err)
+                                       : brc_fail_db(store, rc, "read it", err);
+}
+
+int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_error *err)
+{
+    if (o->place == store->row.seq && store->row.bytes.len > 0) {
+        if (!is_inside(o, store->row.bytes.len))
             return object_missing_bytes(store, o, err);
-        return brc_fail_db(store, rc, "read it", err);
+        if (o->stored > 0)
+            memcpy(into, store->row.bytes.data + o->offset, (size_t)o->stored);
+        return BRC_OK;
     }
-    if ((uint64_t)sqlite3_blob_bytes(store->reader) != o->stored)
+    BRC_TRY(reader_open(store, o, err));
+    if (!is_inside(o, (uint64_t)sqlite3_blob_bytes(store->reader)))
         return object_missing_bytes(store, o, err);
-    rc = sqlite3_blob_read(store->reader, into, (int)o->stored, 0);
+    int rc = sqlite3_blob_read(store->reader, into, (int)o->stored, (int)o->offset);
     if (rc != SQLITE_OK)
         rc = brc_fail_db(store, rc, "read it", err);
     /* Outside a transaction an open blob would keep the file locked. */
@@ -264,55 +294,137 @@ int brc_object_verify(const brc_object *o, const void *stored, brc_error *err)
                     brc_oid_format(hex, &o->id));
 }
 
-static int blob_insert(brc_store *store, const void *stored, uint64_t len, int64_t *seq,
+/* ---- rows of stored bytes --------------------------------------------------------
+ * SQLite fills pages row by row: a row of a few KiB wastes up to its own size. So small objects
+ * that a transaction adds share rows: `row` collects them, and is written when it is full and
+ * before the transaction ends. Its number is known from the start. */
+
+#define SMALL_MOST ((uint64_t)64 << 10) /* stored bytes of an object that shares a row */
+#define ROW_FULL ((size_t)256 << 10)
+
+static int next_seq(brc_store *store, int64_t *seq, brc_error *err)
+{
+    sqlite3_stmt *st;
+    if (store->last_seq == 0) {
+        BRC_TRY(brc_stmt(store, "SELECT max((SELECT coalesce(max(seq),0) FROM blob),"
+                                " (SELECT coalesce(max(seq),0) FROM sqlite_sequence"
+                                " WHERE name='blob'))",
+                         &st, err));
+        int rc = brc_step(store, st, err);
+        if (rc < 0)
+            return rc;
+        store->last_seq = sqlite3_column_int64(st, 0);
+        sqlite3_reset(st);
+    }
+    if (store->last_seq < 0 || store->last_seq >= INT64_MAX - 1)
+        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its numbers of blobs are used up",
+                        store->path);
+    *seq = ++store->last_seq;
+    return BRC_OK;
+}
+
+static int blob_insert(brc_store *store, int64_t seq, const void *stored, uint64_t len,
                        brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "INSERT INTO blob(data) VALUES (?1)", &st, err));
-    sqlite3_bind_blob64(st, 1, len > 0 ? stored : "", len, SQLITE_STATIC);
-    BRC_TRY(brc_run(store, st, err));
-    *seq = sqlite3_last_insert_rowid(store->db);
+    BRC_TRY(brc_stmt(store, "INSERT INTO blob(seq, data) VALUES (?1, ?2)", &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    sqlite3_bind_blob64(st, 2, len > 0 ? stored : "", len, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
+int brc_row_flush(brc_store *store, brc_error *err)
+{
+    if (store->row.seq == 0)
+        return BRC_OK;
+    BRC_TRY(blob_insert(store, store->row.seq, store->row.bytes.data, store->row.bytes.len, err));
+    store->row.seq = 0;
+    store->row.bytes.len = 0;
     return BRC_OK;
+}
+
+void brc_row_forget(brc_store *store)
+{
+    store->row.seq = store->last_seq = 0;
+    store->row.bytes.len = 0;
+}
+
+static int row_add(brc_store *store, const void *stored, uint64_t len, int64_t *place,
+                   uint64_t *offset, brc_error *err)
+{
+    if (store->row.bytes.len >= ROW_FULL)
+        BRC_TRY(brc_row_flush(store, err));
+    if (store->row.seq == 0)
+        BRC_TRY(next_seq(store, &store->row.seq, err));
+    *place = store->row.seq;
+    *offset = store->row.bytes.len;
+    return len > 0 ? brc_buf_append(&store->row.bytes, stored, (size_t)len, err) : BRC_OK;
+}
+
+static int put_stored(brc_store *store, const void *stored, uint64_t len, int64_t *place,
+                      uint64_t *offset, brc_error *err)
+{
+    if (len <= SMALL_MOST)
+        return row_add(store, stored, len, place, offset, err);
+    *offset = 0;
+    BRC_TRY(next_seq(store, place, err));
+    return blob_insert(store, *place, stored, len, err);
 }
 
 int brc_object_insert(brc_store *store, const brc_object *o, const void *stored, brc_error *err)
 {
-    int64_t seq;
+    int64_t place;
+    uint64_t offset;
     sqlite3_stmt *st;
-    BRC_TRY(blob_insert(store, stored, o->stored, &seq, err));
+    BRC_TRY(put_stored(store, stored, o->stored, &place, &offset, err));
     BRC_TRY(brc_stmt(store,
-                     "INSERT INTO object(id, kind, encoding, backend, blob, size, stored, checksum,"
-                     " guard) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8)",
+                     "INSERT INTO object(id, kind, encoding, backend, place, offset, size, stored,"
+                     " checksum, guard) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9)",
                      &st, err));
     brc_bind_id(store, st, 1, &o->id);
     sqlite3_bind_int(st, 2, o->kind);
     sqlite3_bind_int64(st, 3, o->encoding);
-    sqlite3_bind_int64(st, 4, seq);
-    sqlite3_bind_int64(st, 5, (int64_t)o->size);
-    sqlite3_bind_int64(st, 6, (int64_t)o->stored);
-    sqlite3_bind_int64(st, 7, (int64_t)o->checksum);
-    sqlite3_bind_int64(st, 8, (int64_t)o->guard);
+    sqlite3_bind_int64(st, 4, place);
+    sqlite3_bind_int64(st, 5, (int64_t)offset);
+    sqlite3_bind_int64(st, 6, (int64_t)o->size);
+    sqlite3_bind_int64(st, 7, (int64_t)o->stored);
+    sqlite3_bind_int64(st, 8, (int64_t)o->checksum);
+    sqlite3_bind_int64(st, 9, (int64_t)o->guard);
     BRC_TRY(brc_run(store, st, err));
     brc_store_inserted(store, o->stored);
     return BRC_OK;
 }
 
+/* Of the object as it is now. Bytes that share a row stay there, unused: rows do not change. */
+static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "DELETE FROM blob WHERE seq=(SELECT place FROM object WHERE id=?1"
+                     " AND backend=0 AND stored>?2)",
+                     &st, err));
+    brc_bind_id(store, st, 1, &o->id);
+    sqlite3_bind_int64(st, 2, (int64_t)SMALL_MOST);
+    return brc_run(store, st, err);
+}
+
 int brc_object_replace(brc_store *store, const brc_object *o, const void *stored, brc_error *err)
 {
-    int64_t seq;
+    int64_t place;
+    uint64_t offset;
     sqlite3_stmt *st;
-    BRC_TRY(blob_insert(store, stored, o->stored, &seq, err));
-    BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1", &st, err));
-    sqlite3_bind_int64(st, 1, o->blob);
-    BRC_TRY(brc_run(store, st, err));
+    BRC_TRY(drop_stored(store, o, err));
+    BRC_TRY(put_stored(store, stored, o->stored, &place, &offset, err));
     BRC_TRY(brc_stmt(store,
-                     "UPDATE object SET encoding=?2, blob=?3, stored=?4, checksum=?5 WHERE id=?1",
+                     "UPDATE object SET encoding=?2, backend=0, place=?3, offset=?4, stored=?5,"
+                     " checksum=?6 WHERE id=?1",
                      &st, err));
     brc_bind_id(store, st, 1, &o->id);
     sqlite3_bind_int64(st, 2, o->encoding);
-    sqlite3_bind_int64(st, 3, seq);
-    sqlite3_bind_int64(st, 4, (int64_t)o->stored);
-    sqlite3_bind_int64(st, 5, (int64_t)o->checksum);
+    sqlite3_bind_int64(st, 3, place);
+    sqlite3_bind_int64(st, 4, (int64_t)offset);
+    sqlite3_bind_int64(st, 5, (int64_t)o->stored);
+    sqlite3_bind_int64(st, 6, (int64_t)o->checksum);
     return brc_run(store, st, err);
 }
 

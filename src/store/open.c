@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "db.h"
+#include "row_sum.h"
 
 #define NODE_CACHE_BYTES ((size_t)64 << 20)
 #define DEFAULT_WAIT_MS 30000
@@ -59,7 +60,10 @@ static int meta_put(brc_store *store, const char *key, const void *value, size_t
                     brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "INSERT OR REPLACE INTO meta(key, value) VALUES (?1, ?2)", &st, err));
+    BRC_TRY(brc_stmt(store, 
+                     "INSERT OR REPLACE INTO meta(key, value, checksum)"
+                     " VALUES (?1, ?2, row_sum('meta', ?1, ?2))",
+                     &st, err));
     sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
     if (text)
         sqlite3_bind_text(st, 2, value, (int)len, SQLITE_STATIC);
@@ -71,7 +75,9 @@ static int meta_put(brc_store *store, const char *key, const void *value, size_t
 static int meta_get(brc_store *store, const char *key, brc_buf *out, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT value FROM meta WHERE key=?1", &st, err));
+    BRC_TRY(brc_stmt(store, 
+                     "SELECT value, checksum IS row_sum('meta', key, value) FROM meta WHERE key=?1",
+                     &st, err));
     sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
     int rc = brc_step(store, st, err);
     if (rc < 0)
@@ -79,7 +85,10 @@ static int meta_get(brc_store *store, const char *key, brc_buf *out, brc_error *
     if (rc == 0)
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its setting '%s' is missing",
                         store->path, key);
-    rc = brc_buf_append(out, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0), err);
+    rc = brc_row_check(store, st, 1, "a setting", err);
+    if (rc == BRC_OK)
+        rc = brc_buf_append(out, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0),
+                            err);
     sqlite3_reset(st);
     return rc < 0 ? rc : brc_buf_terminate(out, err);
 }
@@ -145,6 +154,9 @@ static int db_connect(brc_store *store, int flags, unsigned how, brc_error *err)
         return brc_fail_db(store, rc, "open it", err);
     sqlite3_extended_result_codes(store->db, 1);
     db_harden(store->db);
+    rc = brc_row_sum_register(store->db);
+    if (rc != SQLITE_OK)
+        return brc_fail_db(store, rc, "open it", err);
     sqlite3_busy_handler(store->db, brc_db_busy, store);
     return db_settings(store, err);
 }
@@ -278,6 +290,7 @@ void brc_store_close(brc_store *store)
     brc_vfs_free(store->vfs);
     brc_encoding_cache_dispose(&store->encodings);
     brc_cache_dispose(&store->cache);
+    brc_buf_dispose(&store->row.bytes);
     free(store->head);
     free(store->path);
     free(store);

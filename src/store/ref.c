@@ -4,6 +4,10 @@
 
 #include "db.h"
 
+#define REF_OK "checksum IS row_sum('ref', name, target, message)"
+#define OPLOG_SUM \
+    "row_sum('oplog', seq, time_us, op, name, old, new, first, undoes, restores, draft)"
+
 void brc_ref_rows_free(brc_ref_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -26,13 +30,15 @@ static int ref_find(brc_store *store, const char *name, int *found, int *has_tar
 {
     sqlite3_stmt *st;
     *found = *has_target = 0;
-    BRC_TRY(brc_stmt(store, "SELECT target FROM ref WHERE name=?1", &st, err));
+    BRC_TRY(brc_stmt(store, "SELECT target, " REF_OK " FROM ref WHERE name=?1", &st, err));
     sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
     int rc = brc_step(store, st, err);
     if (rc <= 0)
         return rc;
     *found = 1;
-    rc = ref_target(store, st, 0, has_target, target, err);
+    rc = brc_row_check(store, st, 1, name, err);
+    if (rc == BRC_OK)
+        rc = ref_target(store, st, 0, has_target, target, err);
     sqlite3_reset(st);
     return rc;
 }
@@ -78,6 +84,7 @@ static int ref_row_add(brc_store *store, sqlite3_stmt *st, brc_ref_row **rows, s
     BRC_TRY(brc_dup(&row->name, name != NULL ? name : "", err));
     (*n)++;
     BRC_TRY(brc_dup(&row->message, message != NULL ? message : "", err));
+    BRC_TRY(brc_row_check(store, st, 3, row->name, err));
     return ref_target(store, st, 1, &row->has_target, &row->target, err);
 }
 
@@ -89,8 +96,9 @@ int brc_ref_list(brc_store *store, const char *prefix, brc_ref_row **out, size_t
     *out = NULL;
     *n = 0;
     BRC_TRY(brc_stmt(store,
-                     "SELECT name, target, message FROM ref WHERE name>=?1 ORDER BY name", &st,
-                     err));
+                     "SELECT name, target, message, " REF_OK " FROM ref WHERE name>=?1"
+                     " ORDER BY name",
+                     &st, err));
     sqlite3_bind_text(st, 1, prefix, -1, SQLITE_STATIC);
     int rc;
     while ((rc = brc_step(store, st, err)) > 0) {
@@ -118,13 +126,18 @@ int brc_oplog_add(brc_store *store, const char *op, const char *name, const brc_
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
-                     "INSERT INTO oplog(time_us, op, name, old, new) VALUES (?1, ?2, ?3, ?4, ?5)",
+                     "INSERT INTO oplog(time_us, op, name, old, new, checksum)"
+                     " VALUES (?1, ?2, ?3, ?4, ?5, 0)",
                      &st, err));
     sqlite3_bind_int64(st, 1, time_us);
     sqlite3_bind_text(st, 2, op, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 3, name, -1, SQLITE_STATIC);
     brc_bind_id(store, st, 4, from);
     brc_bind_id(store, st, 5, to);
+    BRC_TRY(brc_run(store, st, err));
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE oplog SET checksum=" OPLOG_SUM " WHERE seq=last_insert_rowid()", &st,
+                     err));
     return brc_run(store, st, err);
 }
 
@@ -139,7 +152,9 @@ int brc_ref_put(brc_store *store, const char *name, const brc_oid *target, const
         return brc_fail(err, BRC_ESTALE,
                         "%s: %s '%s' has moved since it was read; look again and retry",
                         store->path, ref_kind(name), ref_short(name));
-    BRC_TRY(brc_stmt(store, "INSERT OR REPLACE INTO ref(name, target, message) VALUES (?1, ?2, ?3)",
+    BRC_TRY(brc_stmt(store, 
+                     "INSERT OR REPLACE INTO ref(name, target, message, checksum)"
+                     " VALUES (?1, ?2, ?3, row_sum('ref', ?1, ?2, ?3))",
                      &st, err));
     sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
     brc_bind_id(store, st, 2, target);
@@ -165,7 +180,8 @@ int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *tar
     sqlite3_stmt *st;
     int has = 0;
     BRC_TRY(brc_stmt(store,
-                     "SELECT new FROM oplog WHERE name=?1 AND time_us<=?2 AND op<>'switch'"
+                     "SELECT new, checksum IS " OPLOG_SUM " FROM oplog"
+                     " WHERE name=?1 AND time_us<=?2 AND op<>'switch'"
                      " ORDER BY time_us DESC, seq DESC LIMIT 1",
                      &st, err));
     sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
@@ -173,8 +189,11 @@ int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *tar
     int rc = brc_step(store, st, err);
     if (rc < 0)
         return rc;
-    if (rc > 0)
-        rc = ref_target(store, st, 0, &has, target, err);
+    if (rc > 0) {
+        rc = brc_row_check(store, st, 1, "the operation log", err);
+        if (rc == BRC_OK)
+            rc = ref_target(store, st, 0, &has, target, err);
+    }
     sqlite3_reset(st);
     if (rc < 0)
         return rc;
@@ -200,14 +219,38 @@ static int column_is(sqlite3_stmt *st, int column, const char *text)
            memcmp(sqlite3_column_text(st, column), text, len) == 0;
 }
 
+/* One more than the largest of its parents', as far as they are here. */
+static int commit_generation(brc_store *store, const brc_commit *commit, int64_t *out,
+                             brc_error *err)
+{
+    *out = 1;
+    for (size_t i = 0; i < commit->nparents; i++) {
+        sqlite3_stmt *st;
+        BRC_TRY(brc_stmt(store, "SELECT generation FROM commit_info WHERE id=?1", &st, err));
+        brc_bind_id(store, st, 1, &commit->parents[i]);
+        int rc = brc_step(store, st, err);
+        if (rc < 0)
+            return rc;
+        int64_t after = rc > 0 ? sqlite3_column_int64(st, 0) : 0;
+        if (after > 0 && after < INT64_MAX && after + 1 > *out)
+            *out = after + 1;
+        sqlite3_reset(st);
+    }
+    return BRC_OK;
+}
+
 int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same, brc_error *err)
 {
     sqlite3_stmt *st;
+    int64_t generation;
     brc_buf parents = BRC_BUF_INIT;
     int rc;
     *same = 0;
     BRC_GO(commit_parents(commit, &parents, err));
-    BRC_GO(brc_stmt(store, "SELECT time_us, author, message, parents FROM commit_info WHERE id=?1",
+    BRC_GO(commit_generation(store, commit, &generation, err));
+    BRC_GO(brc_stmt(store,
+                    "SELECT time_us, author, message, parents, generation FROM commit_info"
+                    " WHERE id=?1",
                     &st, err));
     brc_bind_id(store, st, 1, &commit->id);
     BRC_GO(brc_step(store, st, err));
@@ -215,7 +258,8 @@ int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same,
         *same = sqlite3_column_type(st, 0) == SQLITE_INTEGER &&
                 sqlite3_column_int64(st, 0) == commit->time_us &&
                 column_is(st, 1, commit->author) && column_is(st, 2, commit->message) &&
-                column_is(st, 3, (const char *)parents.data);
+                column_is(st, 3, (const char *)parents.data) &&
+                sqlite3_column_int64(st, 4) == generation;
     sqlite3_reset(st);
     rc = BRC_OK;
 done:
@@ -226,18 +270,21 @@ done:
 int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *err)
 {
     sqlite3_stmt *st;
+    int64_t generation;
     brc_buf parents = BRC_BUF_INIT;
     int rc;
     BRC_GO(commit_parents(commit, &parents, err));
+    BRC_GO(commit_generation(store, commit, &generation, err));
     BRC_GO(brc_stmt(store,
-                    "INSERT OR REPLACE INTO commit_info(id, time_us, author, message, parents)"
-                    " VALUES (?1, ?2, ?3, ?4, ?5)",
+                    "INSERT OR REPLACE INTO commit_info(id, time_us, author, message, parents,"
+                    " generation) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                     &st, err));
     brc_bind_id(store, st, 1, &commit->id);
     sqlite3_bind_int64(st, 2, commit->time_us);
     sqlite3_bind_text(st, 3, commit->author, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 4, commit->message, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 5, (const char *)parents.data, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 6, generation);
     BRC_GO(brc_run(store, st, err));
 done:
     brc_buf_dispose(&parents);

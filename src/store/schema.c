@@ -101,14 +101,22 @@ int brc_schema_check(brc_store *store, brc_error *err)
         return brc_fail(err, BRC_EFORMAT,
                         BRC_NOT_A_REPOSITORY, store->path);
     BRC_TRY(schema_pragma(store, "PRAGMA user_version", &format, err));
+    if (format == 1)
+        return brc_fail(err, BRC_EFORMAT,
+                        "%s has format 1, which was given up before the first release: export it "
+                        "with breccia as of its commit " BRC_LAST_OF_FORMAT_1
+                        " and import it into a new one",
+                        store->path);
     if (format != BRC_FORMAT)
         return brc_fail(err, BRC_EFORMAT,
                         "%s has format %lld, and this breccia reads format %d: use a newer one",
                         store->path, (long long)format, BRC_FORMAT);
-    /* Indexes that constraints make have no text; they follow from their tables. */
+    /* Indexes that constraints make have no text; they follow from their tables. So does
+     * sqlite_sequence, which SQLite makes for AUTOINCREMENT. */
     BRC_TRY(brc_stmt(store,
-                     "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL OR type <> 'index' "
-                     "ORDER BY rowid",
+                     "SELECT name, sql FROM sqlite_schema WHERE (sql IS NOT NULL OR type <> 'index')"
+                     " AND NOT (type='table' AND name='sqlite_sequence' AND"
+                     " sql='CREATE TABLE sqlite_sequence(name,seq)') ORDER BY rowid",
                      &rows, err));
     int rc = schema_compare(store, rows, err);
     sqlite3_reset(rows);

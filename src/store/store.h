@@ -59,13 +59,17 @@ typedef struct brc_object {
     brc_oid id;
     int kind;
     int64_t encoding; /* 0: stored as the canonical bytes                       */
-    int64_t blob;
+    int64_t backend; /* 0: in the file                                          */
+    int64_t place;
+    uint64_t offset; /* of the stored bytes there                                 */
     uint64_t size, stored;
     uint64_t checksum, guard;
     uint64_t digest; /* of the encoding; it seeds the checksum                  */
     int found;
 } brc_object;
 
+/* The order in which stored bytes lie: <0, 0, >0. */
+int brc_object_place_order(const brc_object *a, const brc_object *b);
 /* Looks up n ids, in the order of their hashes, and sets `found` in each. */
 BRC_MUST_USE int brc_objects_find(brc_store *store, brc_object *const *objects, size_t n, brc_error *err);
 /* Reads the stored bytes into memory for object->stored bytes. The caller verifies
@@ -165,6 +169,32 @@ BRC_MUST_USE int brc_commit_info_put(brc_store *store, const brc_commit *commit,
 
 /* ---- drafts: uncommitted changes -------------------------------- */
 
+enum { /* kinds of drafts: numbers of the file format */
+    BRC_DRAFT_SHARED = 1,  /* the branch's own: what the command works on         */
+    BRC_DRAFT_PRIVATE = 2, /* of its owner alone                                  */
+    BRC_DRAFT_MERGE = 3    /* of a merge and the like that is not settled         */
+};
+
+typedef struct brc_draft {
+    int64_t id; /* 0: there is none                                               */
+    int kind;
+    int has_base; /* 0: it is laid over the empty snapshot                        */
+    brc_oid base; /* else over this commit's                                      */
+    int64_t changes; /* grows with each transaction that changes it               */
+} brc_draft;
+
+/* The branch's shared draft; out->id is 0 where it has none. */
+BRC_MUST_USE int brc_draft_shared(brc_store *store, const char *branch, brc_draft *out, brc_error *err);
+/* A new draft over this commit (NULL: the empty snapshot). */
+BRC_MUST_USE int brc_draft_start(brc_store *store, int kind, const char *branch, const brc_oid *base,
+                                 int64_t time_us, int64_t *id, brc_error *err);
+/* Counts a transaction that changes it. */
+BRC_MUST_USE int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err);
+/* Drops the draft with all its rows. */
+BRC_MUST_USE int brc_draft_drop(brc_store *store, int64_t draft, brc_error *err);
+/* The drafts of a branch that gets another name. */
+BRC_MUST_USE int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err);
+
 typedef struct brc_draft_node {
     int64_t node;
     char *path;
@@ -173,30 +203,23 @@ typedef struct brc_draft_node {
 } brc_draft_node;
 void brc_draft_nodes_free(brc_draft_node *nodes, size_t n);
 
-/* *has: 1, and the base, if the branch has a draft (*has_base 0: the empty one). */
-BRC_MUST_USE int brc_draft_get(brc_store *store, const char *branch, int *has, int *has_base, brc_oid *base, brc_error *err);
-BRC_MUST_USE int brc_draft_start(brc_store *store, const char *branch, const brc_oid *base, brc_error *err);
-/* Drops the draft with all its rows. */
-BRC_MUST_USE int brc_draft_drop(brc_store *store, const char *branch, brc_error *err);
-BRC_MUST_USE int brc_draft_rename(brc_store *store, const char *from, const char *to,
-                                  brc_error *err);
 /* The row of one path: *found 0 or 1; out->path is NULL. */
-BRC_MUST_USE int brc_draft_node_get(brc_store *store, const char *branch, const char *path,
+BRC_MUST_USE int brc_draft_node_get(brc_store *store, int64_t draft, const char *path,
                                     int *found, brc_draft_node *out, brc_error *err);
 /* Rows of `path` (if `self`) and of what is under it, by path. */
-BRC_MUST_USE int brc_draft_node_list(brc_store *store, const char *branch, const char *path,
+BRC_MUST_USE int brc_draft_node_list(brc_store *store, int64_t draft, const char *path,
                                      int self, brc_draft_node **out, size_t *n, brc_error *err);
 /* Rows of the children of `path`, by path: those further down are not read. */
-BRC_MUST_USE int brc_draft_child_list(brc_store *store, const char *branch, const char *path,
+BRC_MUST_USE int brc_draft_child_list(brc_store *store, int64_t draft, const char *path,
                                       brc_draft_node **out, size_t *n, brc_error *err);
 /* Sets or creates a row; *node is its key. */
-BRC_MUST_USE int brc_draft_node_put(brc_store *store, const char *branch, const char *path,
+BRC_MUST_USE int brc_draft_node_put(brc_store *store, int64_t draft, const char *path,
                                     const void *entry, size_t entry_len, int64_t *node,
                                     brc_error *err);
 /* Removes the rows of `path` and under it, with their chunks. */
-BRC_MUST_USE int brc_draft_node_clear(brc_store *store, const char *branch, const char *path, brc_error *err);
+BRC_MUST_USE int brc_draft_node_clear(brc_store *store, int64_t draft, const char *path, brc_error *err);
 /* Rows at and under `from` go to `to`, with their chunks; copy: as new rows. */
-BRC_MUST_USE int brc_draft_node_move(brc_store *store, const char *branch, const char *from, const char *to, int copy, brc_error *err);
+BRC_MUST_USE int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const char *to, int copy, brc_error *err);
 
 /* id NULL: dropped. */
 BRC_MUST_USE int brc_draft_chunk_put(brc_store *store, int64_t node, const void *key, size_t key_len, const brc_oid *id, brc_error *err);

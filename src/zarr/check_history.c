@@ -137,20 +137,25 @@ static int check_fold(history_check *h, const char *branch, brc_error *err)
 
 static int check_draft(history_check *h, const char *branch, brc_error *err)
 {
-    int has, has_base, rc;
-    brc_oid base;
+    int rc;
+    brc_oid root;
+    brc_draft draft;
     brc_draft_node *rows = NULL;
     size_t n = 0;
     brc_error found = BRC_ERROR_INIT;
     brc_buf what = BRC_BUF_INIT;
-    BRC_GO(brc_draft_get(h->tree.check.store, branch, &has, &has_base, &base, err));
-    if (!has)
+    BRC_GO(brc_draft_shared(h->tree.check.store, branch, &draft, err));
+    if (draft.id == 0)
         goto done;
     BRC_GO(brc_buf_printf(&what, err, "%s (uncommitted)", branch));
     h->tree.check.what = (const char *)what.data;
-    if (has_base)
-        BRC_GO(brc_tree_check_snapshot(&h->tree, &base, err));
-    BRC_GO(brc_draft_node_list(h->tree.check.store, branch, "/", 1, &rows, &n, err));
+    if (draft.has_base) { /* a commit that is checked for itself where a ref has it */
+        rc = brc_commit_root(h->tree.check.store, &draft.base, &root, &found);
+        BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
+        if (rc == BRC_OK && !brc_oid_is_zero(&root))
+            BRC_GO(brc_tree_check_snapshot(&h->tree, &root, err));
+    }
+    BRC_GO(brc_draft_node_list(h->tree.check.store, draft.id, "/", 1, &rows, &n, err));
     for (size_t i = 0; i < n; i++) {
         rc = check_draft_row(h, &rows[i], &found);
         BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));

@@ -97,8 +97,7 @@ static void pair_name(void *ctx, const brc_read_item *item, brc_error *err)
 static int pair_blob_order(const void *x, const void *y)
 {
     const chunk_pair *a = *(chunk_pair *const *)x, *b = *(chunk_pair *const *)y;
-    int64_t p = a->object[a->there[1]].blob, q = b->object[b->there[1]].blob;
-    return (p > q) - (p < q);
+    return brc_object_place_order(&a->object[a->there[1]], &b->object[b->there[1]]);
 }
 
 static int pairs_find(pair_differ *d, brc_error *err)

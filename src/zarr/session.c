@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/clock.h"
 #include "transfer.h"
 
 brc_session *brc_session_ref(brc_session *s)
@@ -64,21 +65,26 @@ int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, br
     return rc;
 }
 
-/* Brings base and has_draft up to date; to be called first, within a transaction of
+/* Brings base and draft up to date; to be called first, within a transaction of
  * either kind. */
 static int sync_session(brc_session *s, brc_error *err)
 {
     uint64_t version;
-    int has_base, has_tip;
-    brc_oid commit;
+    brc_draft draft;
     if (s->mode == BRC_SESSION_AT)
         return BRC_OK;
     BRC_TRY(brc_store_version(s->repo->store, &version, err));
     if (s->is_read && version == s->version && s->changes == s->repo->changes)
         return BRC_OK;
-    BRC_TRY(brc_draft_get(s->repo->store, s->branch, &s->has_draft, &has_base, &s->base, err));
-    if (!s->has_draft)
-        BRC_TRY(brc_session_tip(s, &has_tip, &commit, &s->base, err));
+    BRC_TRY(brc_draft_shared(s->repo->store, s->branch, &draft, err));
+    s->draft = draft.id;
+    s->has_base = draft.has_base;
+    s->base_commit = draft.base;
+    memset(&s->base, 0, sizeof(s->base));
+    if (s->draft == 0)
+        BRC_TRY(brc_session_tip(s, &s->has_base, &s->base_commit, &s->base, err));
+    else if (s->has_base)
+        BRC_TRY(brc_commit_root(s->repo->store, &s->base_commit, &s->base, err));
     s->version = version;
     s->changes = s->repo->changes;
     s->is_read = 1;
@@ -129,10 +135,11 @@ int brc_session_begin(brc_session *s, brc_error *err)
                         "this session cannot be changed: it was opened to read");
     BRC_TRY(brc_store_begin(store, err));
     int rc = sync_session(s, err);
-    if (rc == BRC_OK && !s->has_draft) {
-        rc = brc_draft_start(store, s->branch, brc_oid_is_zero(&s->base) ? NULL : &s->base, err);
-        s->has_draft = rc == BRC_OK;
-    }
+    if (rc == BRC_OK)
+        rc = s->draft != 0 ? brc_draft_touch(store, s->draft, err)
+                           : brc_draft_start(store, BRC_DRAFT_SHARED, s->branch,
+                                             s->has_base ? &s->base_commit : NULL, brc_now_us(),
+                                             &s->draft, err);
     if (rc < 0) {
         s->is_read = 0;
         (void)!brc_store_end(store, 0, NULL);
@@ -171,7 +178,7 @@ static int find_row(brc_session *s, const char *path, int *said, brc_entry *entr
                     brc_error *err)
 {
     brc_draft_node node;
-    BRC_TRY(brc_draft_node_get(s->repo->store, s->branch, path, said, &node, err));
+    BRC_TRY(brc_draft_node_get(s->repo->store, s->draft, path, said, &node, err));
     if (!*said)
         return BRC_OK;
     int rc = BRC_OK;
@@ -190,7 +197,7 @@ int brc_session_find(brc_session *s, const char *path, brc_entry *out, int64_t *
     brc_buf prefix = BRC_BUF_INIT;
     int rc, said = 0;
     *row = 0;
-    if (!s->has_draft)
+    if (s->draft == 0)
         return brc_snapshot_find(store, &s->base, path, out, err);
     BRC_GO(find_row(s, "/", &said, out, row, err));
     if (!said)
@@ -241,9 +248,9 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
     brc_store *store = s->repo->store;
     brc_entry full;
     s->repo->changes++;
-    s->changes = s->repo->changes; /* base and has_draft are still right */
+    s->changes = s->repo->changes; /* base and draft are still right */
     if (entry == NULL)
-        return brc_draft_node_put(store, s->branch, path, NULL, 0, row, err);
+        return brc_draft_node_put(store, s->draft, path, NULL, 0, row, err);
     full = *entry;
     if (brc_oid_is_zero(&full.doc)) { /* the empty snapshot's root gets a document */
         brc_json *doc = NULL;
@@ -255,7 +262,7 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
             return rc;
     }
     size_t len = brc_entry_encode(bytes, &full, brc_store_id_len(store));
-    return brc_draft_node_put(store, s->branch, path, bytes, len, row, err);
+    return brc_draft_node_put(store, s->draft, path, bytes, len, row, err);
 }
 
 static int make_plain_group(brc_session *s, const char *path, brc_error *err)
@@ -306,5 +313,5 @@ int brc_session_walk(brc_tree_walk **out, brc_session *s, const char *path, cons
                      int64_t row, int flags, brc_error *err)
 {
     return brc_tree_walk_new(out, s->repo->store, path, entry, row,
-                             s->has_draft ? s->branch : NULL, flags, err);
+                             s->draft, flags, err);
 }

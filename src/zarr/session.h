@@ -15,8 +15,10 @@ struct brc_session {
     breccia *repo;
     int mode;
     char *branch;      /* NULL for BRC_SESSION_AT                                */
-    brc_oid base;      /* the snapshot that everything lies over; zero: empty    */
-    int has_draft;
+    int has_base;
+    brc_oid base_commit; /* what everything lies over ...                        */
+    brc_oid base;        /* ... and its snapshot; zero: the empty one            */
+    int64_t draft;       /* its uncommitted changes; 0: none yet                 */
     uint64_t version, changes; /* of the store and the repository when `base` was read */
     int is_read;
 };

@@ -179,7 +179,7 @@ static void stored_rows(liars *l, brc_buf *out)
 {
     scenario_rows(&l->t,
                   "SELECT hex(o.id), o.encoding, o.stored, o.checksum, hex(b.data) FROM object o"
-                  " JOIN blob b ON b.seq=o.blob WHERE o.kind=1 ORDER BY o.id", out);
+                  " JOIN blob b ON b.seq=o.place WHERE o.kind=1 ORDER BY o.id", out);
 }
 
 static void same_rows(liars *l, const brc_buf *before)

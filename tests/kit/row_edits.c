@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../src/base/hash.h"
+#include "../../src/store/row_sum.h"
 #include "sample_repo.h"
 
 #define ID 16
@@ -25,7 +26,7 @@ typedef struct row_table {
 static const row_table tables[ROW_TABLES] = {
     [ROW_META] = { "meta", "key", { "key", "value" } },
     [ROW_OBJECT] = { "object", "id",
-                     { "id", "kind", "encoding", "backend", "blob", "size", "stored", "checksum",
+                     { "id", "kind", "encoding", "backend", "place", "offset", "size", "stored", "checksum",
                        "guard" } },
     [ROW_BLOBS] = { "blob", "seq", { "seq", "data" } },
     [ROW_ENCODING] = { "encoding", "id", { "id", "spec" } },
@@ -261,8 +262,8 @@ static edit_objects read_objects(const edit_db *e)
 {
     edit_objects out = { calloc(MAX_OBJECTS, sizeof(*out.all)), 0 };
     MUST(out.all != NULL);
-    sqlite3_stmt *st = prepare(e, "SELECT o.id, o.kind, o.encoding, o.blob, b.data FROM object o"
-                                  " JOIN blob b ON b.seq=o.blob ORDER BY o.kind DESC, o.id");
+    sqlite3_stmt *st = prepare(e, "SELECT o.id, o.kind, o.encoding, o.place, b.data FROM object o"
+                                  " JOIN blob b ON b.seq=o.place ORDER BY o.kind DESC, o.id");
     while (out.n < MAX_OBJECTS && sqlite3_step(st) == SQLITE_ROW)
         out.n += (size_t)read_object(st, &out.all[out.n]);
     sqlite3_finalize(st);
@@ -463,7 +464,7 @@ static void do_edit(const edit_db *e, const row_edit *edit)
 
 static void connect_to(edit_db *e, const char *path)
 {
-    MUST(sqlite3_open(path, &e->db) == SQLITE_OK);
+    MUST(sqlite3_open(path, &e->db) == SQLITE_OK && brc_row_sum_register(e->db) == SQLITE_OK);
     sqlite3_db_config(e->db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
     run_sql(e, "PRAGMA journal_mode=OFF");
     run_sql(e, "PRAGMA synchronous=OFF");

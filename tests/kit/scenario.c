@@ -1,5 +1,6 @@
 /* See scenario.h. */
 #include "scenario.h"
+#include "../../src/store/row_sum.h"
 
 #include <check.h>
 #include <sqlite3.h>
@@ -180,6 +181,7 @@ static sqlite3 *file_db(const scenario *t)
 {
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open_v2(t->file, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    ck_assert_int_eq(brc_row_sum_register(db), SQLITE_OK);
     sqlite3_busy_timeout(db, 30000);
     return db;
 }

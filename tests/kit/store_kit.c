@@ -1,5 +1,6 @@
 /* See store_kit.h. */
 #include "store_kit.h"
+#include "../../src/store/row_sum.h"
 
 #include <check.h>
 #include <sqlite3.h>
@@ -85,6 +86,7 @@ static sqlite3 *kit_connect(const store_kit *k)
 {
     sqlite3 *db = NULL;
     ck_assert_int_eq(sqlite3_open(k->file, &db), SQLITE_OK);
+    ck_assert_int_eq(brc_row_sum_register(db), SQLITE_OK);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
     return db;
 }

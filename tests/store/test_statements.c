@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../kit/store_kit.h"
+#include "../../src/store/row_sum.h"
 #include "sql_statements.h"
 
 Suite *statements_suite(void);
@@ -34,13 +35,14 @@ static const struct {
     {"SELECT count(*), coalesce(sum(kind=1)", "totals of the whole file"},
     {"SELECT name, sql FROM sqlite_schema", "the whole schema is compared"},
     {"SELECT count(*) FROM sqlite_schema", "opens the file, and the schema is small"},
-    {"SELECT new FROM oplog WHERE name=?1", "a person asks for a time; an index would cost every "
+    {"SELECT new, checksum IS row_sum('oplog'", "a person asks for a time; an index would cost every "
                                             "commit a page"},
     {"DELETE FROM draft_chunk WHERE node IN", "the branch's draft goes"},
-    {"DELETE FROM draft_node WHERE branch=?1", "the branch's draft goes"},
-    {"UPDATE draft_node SET branch=?2", "the branch gets another name"},
-    {"INSERT INTO draft_chunk(node, key, id) SELECT", "all of the node's are copied"},
-    {"SELECT key, id FROM draft_chunk WHERE node=?1 ORDER BY key", "all of the node's are wanted"},
+    {"DELETE FROM draft_node WHERE draft=?1", "the draft goes"},
+    {"UPDATE draft SET branch=?2", "the branch gets another name"},
+    {"INSERT INTO draft_chunk(node, key, id, checksum) SELECT", "all of the node's are copied"},
+    {"SELECT key, id, checksum IS row_sum('draft_chunk', node, key, id) FROM draft_chunk WHERE"
+     " node=?1 ORDER BY key", "all of the node's are wanted"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
     {"DELETE FROM draft_chunk WHERE node=?1", "all of the node's go"},
 };
@@ -92,6 +94,7 @@ START_TEST(f17_no_statement_of_the_store_scans_a_table)
     size_t n = sizeof(sql_statements) / sizeof(sql_statements[0]);
     ck_assert_uint_ge(n, 30);
     ck_assert_int_eq(sqlite3_open(kit.file, &db), SQLITE_OK);
+    ck_assert_int_eq(brc_row_sum_register(db), SQLITE_OK);
     for (size_t i = 0; i < n; i++)
         if (plan_scans(db, sql_statements[i], plan, sizeof(plan)))
             ck_assert_msg(may_scan_whole(sql_statements[i], &met), "%s: %s", sql_statements[i],
@@ -104,7 +107,7 @@ END_TEST
 START_TEST(f17_a_plan_that_scans_is_seen)
 {
     static const char *const bad[] = {
-        "SELECT node FROM draft_node WHERE branch=?1 AND ((path>?2 AND path<?3) OR path=?4)",
+        "SELECT node FROM draft_node WHERE draft=?1 AND ((path>?2 AND path<?3) OR path=?4)",
         "SELECT node FROM draft_node WHERE entry=?1",
         "SELECT id FROM draft_chunk WHERE id=?1",
         "SELECT seq FROM oplog WHERE seq>?1 ORDER BY name",
@@ -112,6 +115,7 @@ START_TEST(f17_a_plan_that_scans_is_seen)
     sqlite3 *db;
     char plan[1024];
     ck_assert_int_eq(sqlite3_open(kit.file, &db), SQLITE_OK);
+    ck_assert_int_eq(brc_row_sum_register(db), SQLITE_OK);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         ck_assert_msg(plan_scans(db, bad[i], plan, sizeof(plan)), "%s: %s", bad[i], plan);
     sqlite3_close(db);
@@ -176,22 +180,22 @@ START_TEST(f17_rows_under_a_path_are_those_that_are)
     char all[ROWS + 1][32] = {"/"}, top[32] = "/";
     brc_draft_node *rows;
     size_t n;
-    int64_t node;
+    int64_t node, draft, other;
     OK_KIT(brc_store_begin(kit.store, &kit.err));
-    OK_KIT(brc_draft_start(kit.store, "main", NULL, &kit.err));
-    OK_KIT(brc_draft_start(kit.store, "other", NULL, &kit.err));
+    OK_KIT(brc_draft_start(kit.store, BRC_DRAFT_SHARED, "main", NULL, 1, &draft, &kit.err));
+    OK_KIT(brc_draft_start(kit.store, BRC_DRAFT_SHARED, "other", NULL, 1, &other, &kit.err));
     for (size_t i = 0; i <= ROWS; i++) {
         if (i > 0)
             random_path(&state, all[i]);
-        OK_KIT(brc_draft_node_put(kit.store, "main", all[i], "x", 1, &node, &kit.err));
-        OK_KIT(brc_draft_node_put(kit.store, "other", all[i], "y", 1, &node, &kit.err));
+        OK_KIT(brc_draft_node_put(kit.store, draft, all[i], "x", 1, &node, &kit.err));
+        OK_KIT(brc_draft_node_put(kit.store, other, all[i], "y", 1, &node, &kit.err));
     }
     qsort(all, ROWS + 1, sizeof(all[0]), text_order);
     for (int i = 0; i < 200; i++) {
-        OK_KIT(brc_draft_node_list(kit.store, "main", top, i % 2, &rows, &n, &kit.err));
+        OK_KIT(brc_draft_node_list(kit.store, draft, top, i % 2, &rows, &n, &kit.err));
         rows_are(rows, n, all, ROWS + 1, top, i % 2, 0);
         brc_draft_nodes_free(rows, n);
-        OK_KIT(brc_draft_child_list(kit.store, "main", top, &rows, &n, &kit.err));
+        OK_KIT(brc_draft_child_list(kit.store, draft, top, &rows, &n, &kit.err));
         rows_are(rows, n, all, ROWS + 1, top, 0, 1);
         brc_draft_nodes_free(rows, n);
         if (i % 3 > 0)

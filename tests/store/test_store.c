@@ -228,13 +228,13 @@ START_TEST(a_damaged_row_or_blob_is_an_error)
         { "UPDATE blob SET data=x'' WHERE seq=1", "are not there" },
         { "UPDATE blob SET data=7 WHERE seq=1", "are not there" },
         { "DELETE FROM blob WHERE seq=1", "are not there" },
-        { "UPDATE object SET blob=77 WHERE id=%1", "are not there" },
-        { "UPDATE object SET blob=-1 WHERE id=%1", "are not there" },
-        { "UPDATE object SET blob='x' WHERE id=%1", "contradicts itself" },
+        { "UPDATE object SET place=77 WHERE id=%1", "are not there" },
+        { "UPDATE object SET place=-1 WHERE id=%1", "are not there" },
+        { "UPDATE object SET place='x' WHERE id=%1", "contradicts itself" },
         { "UPDATE blob SET data=zeroblob(length(data)) WHERE seq=1", "their checksum" },
         /* the other one's bytes, alone or with all that is said of them */
-        { "UPDATE object SET blob=2 WHERE id=%1", "their checksum" },
-        { "UPDATE object SET (blob,checksum,guard)=(SELECT blob,checksum,guard FROM object"
+        { "UPDATE object SET place=2 WHERE id=%1", "their checksum" },
+        { "UPDATE object SET (place,checksum,guard)=(SELECT place,checksum,guard FROM object"
           " WHERE id=%2) WHERE id=%1", "their checksum" },
         { "UPDATE object SET kind=3 WHERE id=%1", "is missing" },
         { "UPDATE object SET kind=0 WHERE id=%1", "contradicts itself" },

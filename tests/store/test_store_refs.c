@@ -304,12 +304,19 @@ END_TEST
 
 /* ---- drafts ------------------------------------------------------------------ */
 
+static int64_t draft, other; /* of the branches main and other */
+
+static void start_draft(int64_t *id, const char *branch, const brc_oid *base)
+{
+    OK(brc_draft_start(kit.store, BRC_DRAFT_SHARED, branch, base, 1, id, &kit.err));
+}
+
 /* A row with one chunk, whose id tells which it was. */
 static int64_t draft_row(const char *path, uint8_t seed)
 {
     int64_t node = 0;
     brc_oid id = store_kit_id(seed);
-    OK(brc_draft_node_put(kit.store, "main", path, &seed, 1, &node, &kit.err));
+    OK(brc_draft_node_put(kit.store, draft, path, &seed, 1, &node, &kit.err));
     OK(brc_draft_chunk_put(kit.store, node, "k", 1, &id, &kit.err));
     return node;
 }
@@ -320,7 +327,7 @@ static void draft_is(const char *want)
     brc_draft_node *rows;
     size_t n;
     char text[400] = "";
-    OK(brc_draft_node_list(kit.store, "main", "/", 1, &rows, &n, &kit.err));
+    OK(brc_draft_node_list(kit.store, draft, "/", 1, &rows, &n, &kit.err));
     for (size_t i = 0; i < n; i++) {
         int state = -1;
         brc_oid id;
@@ -339,7 +346,7 @@ static void draft_is(const char *want)
 static void draft_start(void)
 {
     begin();
-    OK(brc_draft_start(kit.store, "main", NULL, &kit.err));
+    start_draft(&draft, "main", NULL);
     draft_row("/", 1);
     draft_row("/a", 2);
     draft_row("/a-b", 3); /* '-' and '0' are the characters beside '/' */
@@ -354,37 +361,38 @@ START_TEST(a_draft_s_rows_are_kept_by_path)
 {
     brc_draft_node row, *rows;
     size_t n;
-    int found, has, has_base, any;
-    brc_oid base;
+    int found, any;
+    brc_draft shared;
     draft_start();
     draft_is("/=1 /a=2 /a-b=3 /a/b=4 /a/b/c=5 /a0=6 /ab=7 /z=8 ");
-    OK(brc_draft_node_list(kit.store, "main", "/a", 0, &rows, &n, &kit.err));
+    OK(brc_draft_node_list(kit.store, draft, "/a", 0, &rows, &n, &kit.err));
     ck_assert_uint_eq(n, 2);
     ck_assert_str_eq(rows[0].path, "/a/b");
     ck_assert_str_eq(rows[1].path, "/a/b/c");
     brc_draft_nodes_free(rows, n);
-    OK(brc_draft_node_list(kit.store, "main", "/", 0, &rows, &n, &kit.err));
+    OK(brc_draft_node_list(kit.store, draft, "/", 0, &rows, &n, &kit.err));
     ck_assert_uint_eq(n, 7);
     brc_draft_nodes_free(rows, n);
-    OK(brc_draft_node_list(kit.store, "other", "/", 1, &rows, &n, &kit.err));
+    OK(brc_draft_node_list(kit.store, other, "/", 1, &rows, &n, &kit.err));
     ck_assert_uint_eq(n, 0);
     brc_draft_nodes_free(rows, n);
-    OK(brc_draft_node_get(kit.store, "main", "/a/b", &found, &row, &kit.err));
+    OK(brc_draft_node_get(kit.store, draft, "/a/b", &found, &row, &kit.err));
     ck_assert_int_eq(found, 1);
     ck_assert_uint_eq(row.entry_len, 1);
     int64_t number = row.node, again = 0;
     free(row.entry);
     /* set again: the same row, and its chunks stay */
-    OK(brc_draft_node_put(kit.store, "main", "/a/b", NULL, 0, &again, &kit.err));
+    OK(brc_draft_node_put(kit.store, draft, "/a/b", NULL, 0, &again, &kit.err));
     ck_assert_int_eq(again, number);
-    OK(brc_draft_node_get(kit.store, "main", "/a/b", &found, &row, &kit.err));
+    OK(brc_draft_node_get(kit.store, draft, "/a/b", &found, &row, &kit.err));
     ck_assert_ptr_null(row.entry);
     OK(brc_draft_chunk_any(kit.store, number, &any, &kit.err));
     ck_assert_int_eq(any, 1);
-    OK(brc_draft_node_get(kit.store, "main", "/nope", &found, &row, &kit.err));
+    OK(brc_draft_node_get(kit.store, draft, "/nope", &found, &row, &kit.err));
     ck_assert_int_eq(found, 0);
-    OK(brc_draft_get(kit.store, "main", &has, &has_base, &base, &kit.err));
-    ck_assert_int_eq(has * 2 + has_base, 2);
+    OK(brc_draft_shared(kit.store, "main", &shared, &kit.err));
+    ck_assert_int_eq(shared.id, draft);
+    ck_assert_int_eq(shared.has_base, 0);
     end();
 }
 END_TEST
@@ -392,9 +400,9 @@ END_TEST
 START_TEST(moving_takes_what_is_under_it_and_its_chunks)
 {
     draft_start();
-    OK(brc_draft_node_move(kit.store, "main", "/a", "/z/new", 0, &kit.err));
+    OK(brc_draft_node_move(kit.store, draft, "/a", "/z/new", 0, &kit.err));
     draft_is("/=1 /a-b=3 /a0=6 /ab=7 /z=8 /z/new=2 /z/new/b=4 /z/new/b/c=5 ");
-    OK(brc_draft_node_move(kit.store, "main", "/z/new/b", "/a", 0, &kit.err));
+    OK(brc_draft_node_move(kit.store, draft, "/z/new/b", "/a", 0, &kit.err));
     draft_is("/=1 /a=4 /a-b=3 /a/c=5 /a0=6 /ab=7 /z=8 /z/new=2 ");
     end();
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_chunk"), 8); /* no row was rewritten */
@@ -407,12 +415,12 @@ START_TEST(copying_makes_new_rows_with_the_same_chunks)
     brc_draft_node row;
     int found, state;
     draft_start();
-    OK(brc_draft_node_move(kit.store, "main", "/a", "/y", 1, &kit.err));
+    OK(brc_draft_node_move(kit.store, draft, "/a", "/y", 1, &kit.err));
     draft_is("/=1 /a=2 /a-b=3 /a/b=4 /a/b/c=5 /a0=6 /ab=7 /y=2 /y/b=4 /y/b/c=5 /z=8 ");
-    OK(brc_draft_node_get(kit.store, "main", "/y/b", &found, &row, &kit.err));
+    OK(brc_draft_node_get(kit.store, draft, "/y/b", &found, &row, &kit.err));
     free(row.entry);
     OK(brc_draft_chunk_put(kit.store, row.node, "k", 1, &id, &kit.err)); /* the copy's alone */
-    OK(brc_draft_node_get(kit.store, "main", "/a/b", &found, &row, &kit.err));
+    OK(brc_draft_node_get(kit.store, draft, "/a/b", &found, &row, &kit.err));
     free(row.entry);
     OK(brc_draft_chunk_get(kit.store, row.node, "k", 1, &state, &id, &kit.err));
     ck_assert_int_eq(id.bytes[7], 4);
@@ -423,30 +431,30 @@ END_TEST
 
 START_TEST(clearing_and_dropping_leave_no_chunk_behind)
 {
-    int has, has_base;
-    brc_oid base = store_kit_id(7), got;
+    brc_oid base = store_kit_id(7);
+    brc_draft got;
     draft_start();
-    OK(brc_draft_node_clear(kit.store, "main", "/a", &kit.err));
+    OK(brc_draft_node_clear(kit.store, draft, "/a", &kit.err));
     draft_is("/=1 /a-b=3 /a0=6 /ab=7 /z=8 ");
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_chunk"), 0); /* not committed yet */
-    OK(brc_draft_start(kit.store, "other", &base, &kit.err));
-    OK(brc_draft_node_put(kit.store, "other", "/a", "x", 1, NULL, &kit.err));
+    start_draft(&other, "other", &base);
+    OK(brc_draft_node_put(kit.store, other, "/a", "x", 1, NULL, &kit.err));
     end();
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_chunk"), 5);
     begin();
-    OK(brc_draft_drop(kit.store, "main", &kit.err));
+    OK(brc_draft_drop(kit.store, draft, &kit.err));
     end();
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_chunk"), 0);
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_node"), 1);
-    OK(brc_draft_get(kit.store, "main", &has, &has_base, &got, &kit.err));
-    ck_assert_int_eq(has, 0);
+    OK(brc_draft_shared(kit.store, "main", &got, &kit.err));
+    ck_assert_int_eq(got.id, 0);
     begin();
     OK(brc_draft_rename(kit.store, "other", "main", &kit.err));
     end();
-    OK(brc_draft_get(kit.store, "main", &has, &has_base, &got, &kit.err));
-    ck_assert_int_eq(has + has_base, 2);
-    SAME_ID(&got, &base);
-    ck_assert_int_eq(ask("SELECT count(*) FROM draft_node WHERE branch='main'"), 1);
+    OK(brc_draft_shared(kit.store, "main", &got, &kit.err));
+    ck_assert_int_eq(got.id, other);
+    ck_assert_int_eq(got.has_base, 1);
+    SAME_ID(&got.base, &base);
 }
 END_TEST
 
@@ -481,12 +489,12 @@ START_TEST(chunk_rows_are_there_dropped_or_not_there)
 {
     brc_oid one = store_kit_id(1), two = store_kit_id(2), got;
     chunk_list list = { "" };
-    int64_t node = 0, other = 0;
+    int64_t node = 0, second = 0;
     int state, any;
     begin();
-    OK(brc_draft_start(kit.store, "main", NULL, &kit.err));
-    OK(brc_draft_node_put(kit.store, "main", "/a", "", 0, &node, &kit.err));
-    OK(brc_draft_node_put(kit.store, "main", "/b", "", 0, &other, &kit.err));
+    start_draft(&draft, "main", NULL);
+    OK(brc_draft_node_put(kit.store, draft, "/a", "", 0, &node, &kit.err));
+    OK(brc_draft_node_put(kit.store, draft, "/b", "", 0, &second, &kit.err));
     OK(brc_draft_chunk_any(kit.store, node, &any, &kit.err));
     ck_assert_int_eq(any, 0);
     OK(brc_draft_chunk_put(kit.store, node, "b", 1, &one, &kit.err));
@@ -494,7 +502,7 @@ START_TEST(chunk_rows_are_there_dropped_or_not_there)
     OK(brc_draft_chunk_put(kit.store, node, "", 0, &two, &kit.err)); /* of a 0-d array */
     OK(brc_draft_chunk_put(kit.store, node, "ab", 2, &one, &kit.err));
     OK(brc_draft_chunk_put(kit.store, node, "b", 1, &two, &kit.err)); /* again: the later one */
-    OK(brc_draft_chunk_put(kit.store, other, "c", 1, &two, &kit.err));
+    OK(brc_draft_chunk_put(kit.store, second, "c", 1, &two, &kit.err));
     OK(brc_draft_chunk_each(kit.store, node, list_chunk, &list, &kit.err));
     ck_assert_str_eq(list.text, "=2 a=-1 ab=1 b=2 ");
     FAILS(BRC_EINTERRUPT, "enough",
@@ -513,7 +521,7 @@ START_TEST(chunk_rows_are_there_dropped_or_not_there)
     OK(brc_draft_chunk_clear(kit.store, node, NULL, 0, &kit.err));
     OK(brc_draft_chunk_any(kit.store, node, &any, &kit.err));
     ck_assert_int_eq(any, 0);
-    OK(brc_draft_chunk_any(kit.store, other, &any, &kit.err));
+    OK(brc_draft_chunk_any(kit.store, second, &any, &kit.err));
     ck_assert_int_eq(any, 1);
     end();
 }
@@ -522,15 +530,19 @@ END_TEST
 START_TEST(a_draft_of_a_wrong_form_is_damage)
 {
     brc_oid got;
-    int state, has, has_base;
+    brc_draft shared;
+    int state;
     chunk_list list = { "" };
     store_kit_close(&kit);
-    store_kit_sql(&kit, "INSERT INTO draft VALUES ('main', 'x');"
-                        "INSERT INTO draft_node VALUES (1, 'main', '/a', 7);"
-                        "INSERT INTO draft_chunk VALUES (1, x'01', x'0203')");
+    store_kit_sql(&kit, "INSERT INTO draft(kind, state, branch, base, time_us, changes, checksum)"
+                        " VALUES (1, 1, 'main', 'x', 0, 0, 0);"
+                        "UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base,"
+                        " other, plan, owner, parent, time_us, changes);"
+                        "INSERT INTO draft_chunk"
+                        " VALUES (1, x'01', x'0203', row_sum('draft_chunk', 1, x'01', x'0203'))");
     store_kit_open(&kit);
     FAILS(BRC_ECORRUPT, "an id is malformed",
-          brc_draft_get(kit.store, "main", &has, &has_base, &got, &kit.err));
+          brc_draft_shared(kit.store, "main", &shared, &kit.err));
     FAILS(BRC_ECORRUPT, "an id is malformed",
           brc_draft_chunk_get(kit.store, 1, "\1", 1, &state, &got, &kit.err));
     FAILS(BRC_ECORRUPT, "an id is malformed",

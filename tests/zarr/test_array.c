@@ -312,7 +312,7 @@ START_TEST(P10_covered_chunks_are_not_read)
     scenario_numbers(&t, "/a", 10, 4, 100);
     scenario_commit(&t, "one");
     scenario_sql(&t, "UPDATE blob SET data = zeroblob(length(data)) WHERE seq IN"
-                     " (SELECT blob FROM object WHERE kind=1)"); /* no chunk can be read */
+                     " (SELECT place FROM object WHERE kind=1)"); /* no chunk can be read */
     scenario_reopen(&t);
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     FAILS(&t, BRC_ECORRUPT, brc_array_read(a, NULL, got, sizeof(got), &t.err));

@@ -72,8 +72,8 @@ static brc_array *array_of(scenario *t, brc_session *s, const char *path)
 static void chunk_rows(scenario *t, brc_buf *out)
 {
     scenario_rows(t,
-                  "SELECT hex(o.id), o.encoding, o.blob, o.stored, o.checksum, hex(b.data)"
-                  " FROM object o JOIN blob b ON b.seq=o.blob WHERE o.kind=1 ORDER BY o.id",
+                  "SELECT hex(o.id), o.encoding, o.place, o.stored, o.checksum, hex(b.data)"
+                  " FROM object o JOIN blob b ON b.seq=o.place WHERE o.kind=1 ORDER BY o.id",
                   out);
 }
 
@@ -95,7 +95,7 @@ static int64_t chunks_with_magic(scenario *t, const char *hex)
 {
     char sql[512];
     snprintf(sql, sizeof(sql),
-             "SELECT count(*) FROM object o JOIN blob b ON b.seq=o.blob WHERE"
+             "SELECT count(*) FROM object o JOIN blob b ON b.seq=o.place WHERE"
              " o.kind=1 AND hex(substr(b.data, 1, %zu))='%s'",
              strlen(hex) / 2, hex);
     return scenario_ask(t, sql);
@@ -329,7 +329,7 @@ START_TEST(f22_a_rewrite_does_not_launder_damage)
     scenario_commit(&t, "one");
     brc_oid id = brc_hash_object(BRC_HASH_XXH128, BRC_KIND_CHUNK, data, sizeof(data));
     snprintf(sql, sizeof(sql),
-             "UPDATE blob SET data=x'01020305' WHERE seq=(SELECT blob FROM object WHERE kind=1);"
+             "UPDATE blob SET data=x'01020305' WHERE seq=(SELECT place FROM object WHERE kind=1);"
              "UPDATE object SET checksum=%lld WHERE kind=1",
              (long long)brc_hash_stored(&id, 0, other, sizeof(other)));
     scenario_sql(&t, sql);

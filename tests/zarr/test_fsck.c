@@ -203,7 +203,7 @@ START_TEST(D3_a_chunk_without_bytes)
     char id[65], text[128];
     report r;
     make_history(&t, id);
-    sql_on(&t, "DELETE FROM blob WHERE seq=(SELECT blob FROM object WHERE id=", id, ")");
+    sql_on(&t, "DELETE FROM blob WHERE seq=(SELECT place FROM object WHERE id=", id, ")");
     for (int i = 0; i < 2; i++) {
         check_file(&t, i == 0 ? 0 : BRC_FSCK_NO_DECODE, &r);
         ck_assert_int_eq(r.n, 1);
@@ -219,17 +219,17 @@ START_TEST(D3_a_chunk_with_other_bytes)
 {
     static const char *const changes[] = {
         ("UPDATE blob SET data=zeroblob(length(data))"
-         " WHERE seq=(SELECT blob FROM object WHERE id=%s)"),
-        "UPDATE blob SET data=data || x'00' WHERE seq=(SELECT blob FROM object WHERE id=%s)",
-        "UPDATE blob SET data=substr(data, 2) WHERE seq=(SELECT blob FROM object WHERE id=%s)",
-        "UPDATE blob SET data=x'' WHERE seq=(SELECT blob FROM object WHERE id=%s)",
+         " WHERE seq=(SELECT place FROM object WHERE id=%s)"),
+        "UPDATE blob SET data=data || x'00' WHERE seq=(SELECT place FROM object WHERE id=%s)",
+        "UPDATE blob SET data=substr(data, 2) WHERE seq=(SELECT place FROM object WHERE id=%s)",
+        "UPDATE blob SET data=x'' WHERE seq=(SELECT place FROM object WHERE id=%s)",
         "UPDATE object SET checksum=checksum+1 WHERE id=%s",
         "UPDATE object SET guard=guard+1 WHERE id=%s",
         "UPDATE object SET size=size+1 WHERE id=%s",
         "UPDATE object SET stored=stored-1 WHERE id=%s",
         "UPDATE object SET encoding=99 WHERE id=%s",
-        "UPDATE object SET blob=(SELECT max(seq) FROM blob) WHERE id=%s",
-        "UPDATE object SET blob=-1 WHERE id=%s",
+        "UPDATE object SET place=(SELECT max(seq) FROM blob) WHERE id=%s",
+        "UPDATE object SET place=-1 WHERE id=%s",
         "UPDATE object SET kind=2 WHERE id=%s",
         "UPDATE object SET backend=1 WHERE id=%s",
         "UPDATE object SET backend='s3' WHERE id=%s",
@@ -418,7 +418,7 @@ START_TEST(D3_a_damaged_map_node)
     report r;
     make_history(&t, id);
     scenario_sql(&t, "UPDATE blob SET data=substr(data, 1, length(data)-1) || x'ff' WHERE seq IN"
-                     " (SELECT blob FROM object WHERE kind=3)");
+                     " (SELECT place FROM object WHERE kind=3)");
     check_file(&t, 0, &r);
     ck_assert_int_ge(r.n, 2);
     found(&r, "node ");
@@ -440,7 +440,7 @@ START_TEST(D3_a_bad_commit)
     OK(&t, brc_resolve(&oid, t.repo, "main~1", &t.err));
     brc_oid_format(tip, &oid);
     sql_on(&t, "UPDATE blob SET data=CAST(substr(data, 1, length(data)-1) || x'21' AS BLOB)"
-               " WHERE seq=(SELECT blob FROM object WHERE id=", tip, ")");
+               " WHERE seq=(SELECT place FROM object WHERE id=", tip, ")");
     check_file(&t, 0, &r);
     ck_assert_msg(r.n == 1, "%s", r.text);
     snprintf(text, sizeof(text), "commit %s damaged: ", tip);

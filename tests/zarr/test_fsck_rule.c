@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../../src/store/row_sum.h"
 #include "../kit/scenario.h"
 
 Suite *fsck_rule_suite(void);
@@ -74,6 +75,7 @@ static void rule_sql(const char *file, const char *sql, char *out, size_t size)
     sqlite3 *db;
     sqlite3_stmt *st;
     ck_assert_int_eq(sqlite3_open(file, &db), SQLITE_OK);
+    ck_assert_int_eq(brc_row_sum_register(db), SQLITE_OK);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
     if (out != NULL)
         *out = 0;
@@ -89,7 +91,7 @@ static void rule_sql(const char *file, const char *sql, char *out, size_t size)
 static void change_cell(const char *file, uint64_t *random, char *sql, size_t size)
 {
     static const char *const cells[] = {
-        "object.kind", "object.encoding", "object.backend", "object.blob", "object.size",
+        "object.kind", "object.encoding", "object.backend", "object.place", "object.size",
         "object.stored", "object.checksum", "object.guard", "object.id", "blob.data", "blob.seq",
         "encoding.spec", "encoding.id", "ref.name", "ref.target", "ref.message", "oplog.time_us",
         "oplog.op", "oplog.name", "oplog.old", "oplog.new", "draft.branch", "draft.base",

@@ -304,7 +304,7 @@ START_TEST(stored_bytes_pass_through)
     ck_assert_mem_eq(hex.data, text, 2 * value.len);
     scenario_sql(&t,
                  "UPDATE blob SET data=substr(data, 1, 40) || x'00' || substr(data, 42) WHERE seq="
-                 "(SELECT blob FROM object WHERE kind=1)");
+                 "(SELECT place FROM object WHERE kind=1)");
     FAILS(&t, BRC_ECORRUPT, brc_key_get(&value, t.session, "a/c/0", &t.err)); /* but not damage */
     brc_buf_dispose(&value);
     brc_buf_dispose(&hex);

@@ -241,7 +241,7 @@ START_TEST(M_moving_and_copying_add_no_chunk)
     scenario_numbers(&t, "/g/b", 1000, 10, 5000);
     scenario_commit(&t, "one");
     chunks = scenario_ask(&t, count);
-    blobs = scenario_ask(&t, "SELECT sum(length(data)) FROM blob b JOIN object o ON o.blob=b.seq"
+    blobs = scenario_ask(&t, "SELECT sum(length(data)) FROM blob b JOIN object o ON o.place=b.seq"
                              " WHERE kind=1");
     scenario_set_number(&t, "/g/a", 500, -1); /* an uncommitted chunk goes along */
     OK(&t, brc_node_copy(t.session, "/g", "/copy/of/g", &t.err));
@@ -255,7 +255,7 @@ START_TEST(M_moving_and_copying_add_no_chunk)
     ck_assert_int_eq(scenario_ask(&t, count), chunks + 1);
     ck_assert_int_eq(scenario_ask(&t,
                                   "SELECT sum(length(data)) FROM blob b JOIN object o ON"
-                                  " o.blob=b.seq WHERE kind=1 AND o.id <> (SELECT id FROM object"
+                                  " o.place=b.seq WHERE kind=1 AND o.id <> (SELECT id FROM object"
                                   " WHERE kind=1 ORDER BY blob DESC LIMIT 1)"),
                      blobs);
     ck_assert_int_eq(scenario_number(&t, t.session, "/moved/a", 500), -1);

@@ -1,0 +1,323 @@
+/*
+ * Nodes of a draft: a row of draft_node says what a path is now; a path without a row is what
+ * its nearest ancestor's entry says. Chunks belong to a row's number and not to its path, so
+ * that moving a node moves no chunk.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "db.h"
+
+#define NODE_SUM "row_sum('draft_node', node, draft, path, layer, through, entry)"
+
+void brc_draft_nodes_free(brc_draft_node *nodes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(nodes[i].path);
+        free(nodes[i].entry);
+    }
+    free(nodes);
+}
+
+/* Columns from `at` on: node, entry, and whether the checksum is right. */
+static int draft_node_read(brc_store *store, sqlite3_stmt *st, int at, brc_draft_node *out,
+                           brc_error *err)
+{
+    BRC_TRY(brc_row_check(store, st, at + 2, "an uncommitted node", err));
+    out->node = sqlite3_column_int64(st, at);
+    out->entry = NULL;
+    out->entry_len = 0;
+    if (sqlite3_column_type(st, at + 1) == SQLITE_NULL)
+        return BRC_OK;
+    void *p;
+    size_t len = (size_t)sqlite3_column_bytes(st, at + 1);
+    BRC_TRY(brc_new(&p, len + 1, err));
+    out->entry = p;
+    out->entry_len = len;
+    if (len > 0)
+        memcpy(out->entry, sqlite3_column_blob(st, at + 1), len);
+    return BRC_OK;
+}
+
+int brc_draft_node_get(brc_store *store, int64_t draft, const char *path, int *found,
+                       brc_draft_node *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    *found = 0;
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_stmt(store, "SELECT node, entry, checksum IS " NODE_SUM " FROM draft_node"
+                     " WHERE draft=?1 AND path=?2 ORDER BY layer DESC LIMIT 1", &st,
+                     err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    *found = 1;
+    rc = draft_node_read(store, st, 0, out, err);
+    sqlite3_reset(st);
+    return rc;
+}
+
+/* The texts between which the paths under `path` are: "/a/" and "/a0", since '0'
+ * follows '/'. Under the root all are. */
+static int draft_range(const char *path, brc_buf *low, brc_buf *high, brc_error *err)
+{
+    int root = strcmp(path, "/") == 0;
+    BRC_TRY(brc_buf_text(low, root ? "/" : path, err));
+    BRC_TRY(brc_buf_text(low, root ? "" : "/", err));
+    BRC_TRY(brc_buf_text(high, root ? "" : path, err));
+    BRC_TRY(brc_buf_text(high, "0", err));
+    BRC_TRY(brc_buf_terminate(low, err));
+    return brc_buf_terminate(high, err);
+}
+
+/* Rows as they are read. */
+typedef struct draft_rows {
+    void *items; /* brc_draft_node[] */
+    size_t n, cap;
+} draft_rows;
+
+static int draft_rows_add(draft_rows *rows, const char *path, brc_draft_node **out, brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&rows->items, &rows->cap, rows->n + 1, sizeof(brc_draft_node), err));
+    brc_draft_node *row = &((brc_draft_node *)rows->items)[rows->n];
+    memset(row, 0, sizeof(*row));
+    BRC_TRY(brc_dup(&row->path, path, err));
+    rows->n++;
+    *out = row;
+    return BRC_OK;
+}
+
+/* The row of the path itself, if there is one. */
+static int draft_rows_own(brc_store *store, int64_t draft, const char *path, draft_rows *rows,
+                          brc_error *err)
+{
+    int found;
+    brc_draft_node own, *row;
+    BRC_TRY(brc_draft_node_get(store, draft, path, &found, &own, err));
+    if (!found)
+        return BRC_OK;
+    int rc = draft_rows_add(rows, path, &row, err);
+    if (rc < 0) {
+        free(own.entry);
+        return rc;
+    }
+    own.path = row->path;
+    *row = own;
+    return BRC_OK;
+}
+
+/* Paths from `low` to before `high`: a search of the index, not a scan. */
+static int draft_range_stmt(brc_store *store, int64_t draft, const brc_buf *low,
+                            const brc_buf *high, sqlite3_stmt **out, brc_error *err)
+{
+    BRC_TRY(brc_stmt(store,
+                     "SELECT path, node, entry, checksum IS " NODE_SUM ", layer FROM draft_node"
+                     " WHERE draft=?1 AND path>=?2 AND path<?3 ORDER BY path, layer DESC",
+                     out, err));
+    sqlite3_bind_int64(*out, 1, draft);
+    sqlite3_bind_text(*out, 2, (const char *)low->data, -1, SQLITE_STATIC);
+    sqlite3_bind_text(*out, 3, (const char *)high->data, -1, SQLITE_STATIC);
+    return BRC_OK;
+}
+
+static const char *draft_row_path(sqlite3_stmt *st)
+{
+    const char *path = (const char *)sqlite3_column_text(st, 0);
+    return path != NULL ? path : "";
+}
+
+/* Everything under `low` without its last slash. */
+static int draft_rows_under(brc_store *store, int64_t draft, const brc_buf *low,
+                            const brc_buf *high, draft_rows *rows, brc_error *err)
+{
+    int rc;
+    sqlite3_stmt *st;
+    brc_draft_node *row;
+    BRC_TRY(draft_range_stmt(store, draft, low, high, &st, err));
+    while ((rc = brc_step(store, st, err)) > 0) {
+        const char *path = draft_row_path(st);
+        if (strcmp(path, (const char *)low->data) == 0) /* the root, of itself */
+            continue;
+        BRC_GO(draft_rows_add(rows, path, &row, err));
+        BRC_GO(draft_node_read(store, st, 1, row, err));
+    }
+done:
+    sqlite3_reset(st);
+    return rc;
+}
+
+static int draft_rows_end(draft_rows *rows, int rc, brc_draft_node **out, size_t *n)
+{
+    if (rc < 0) {
+        brc_draft_nodes_free(rows->items, rows->n);
+        return rc;
+    }
+    *out = rows->items;
+    *n = rows->n;
+    return BRC_OK;
+}
+
+int brc_draft_node_list(brc_store *store, int64_t draft, const char *path, int self,
+                        brc_draft_node **out, size_t *n, brc_error *err)
+{
+    int rc;
+    draft_rows rows = {0};
+    brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
+    *out = NULL;
+    *n = 0;
+    BRC_GO(draft_range(path, &low, &high, err));
+    if (self)
+        BRC_GO(draft_rows_own(store, draft, path, &rows, err));
+    rc = draft_rows_under(store, draft, &low, &high, &rows, err);
+done:
+    brc_buf_dispose(&low);
+    brc_buf_dispose(&high);
+    return draft_rows_end(&rows, rc, out, n);
+}
+
+/* The children that have rows of their own. If a row is deeper, the search goes on
+ * after the child above it: "/a/x0" follows everything under "/a/x". */
+static int draft_rows_children(brc_store *store, int64_t draft, brc_buf *low,
+                               const brc_buf *high, draft_rows *rows, brc_error *err)
+{
+    int rc;
+    sqlite3_stmt *st;
+    brc_draft_node *row;
+    size_t prefix = strlen((const char *)low->data);
+    BRC_TRY(draft_range_stmt(store, draft, low, high, &st, err));
+    while ((rc = brc_step(store, st, err)) > 0) {
+        const char *path = draft_row_path(st), *slash = NULL;
+        if (strlen(path) <= prefix)
+            continue;
+        slash = strchr(path + prefix, '/');
+        if (slash == NULL) {
+            BRC_GO(draft_rows_add(rows, path, &row, err));
+            BRC_GO(draft_node_read(store, st, 1, row, err));
+            continue;
+        }
+        low->len = 0;
+        BRC_GO(brc_buf_append(low, path, (size_t)(slash - path), err));
+        BRC_GO(brc_buf_byte(low, '/' + 1, err));
+        BRC_GO(brc_buf_terminate(low, err));
+        BRC_GO(draft_range_stmt(store, draft, low, high, &st, err));
+    }
+done:
+    sqlite3_reset(st);
+    return rc;
+}
+
+int brc_draft_child_list(brc_store *store, int64_t draft, const char *path,
+                         brc_draft_node **out, size_t *n, brc_error *err)
+{
+    int rc;
+    draft_rows rows = {0};
+    brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
+    *out = NULL;
+    *n = 0;
+    BRC_GO(draft_range(path, &low, &high, err));
+    rc = draft_rows_children(store, draft, &low, &high, &rows, err);
+done:
+    brc_buf_dispose(&low);
+    brc_buf_dispose(&high);
+    return draft_rows_end(&rows, rc, out, n);
+}
+
+/* The row's checksum, after its other columns. */
+static int draft_node_seal(brc_store *store, int64_t node, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "UPDATE draft_node SET checksum=" NODE_SUM " WHERE node=?1", &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    return brc_run(store, st, err);
+}
+
+int brc_draft_node_put(brc_store *store, int64_t draft, const char *path, const void *entry,
+                       size_t entry_len, int64_t *node, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "INSERT INTO draft_node(draft, path, layer, through, entry, checksum)"
+                     " VALUES (?1, ?2, 0, 0, ?3, 0)"
+                     " ON CONFLICT(draft, path, layer) DO UPDATE SET entry=excluded.entry"
+                     " RETURNING node",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
+    if (entry != NULL)
+        sqlite3_bind_blob64(st, 3, entry, entry_len, SQLITE_STATIC);
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    int64_t number = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    if (node != NULL)
+        *node = number;
+    return draft_node_seal(store, number, err);
+}
+
+int brc_draft_node_clear(brc_store *store, int64_t draft, const char *path, brc_error *err)
+{
+    brc_draft_node *rows;
+    size_t n;
+    sqlite3_stmt *st;
+    BRC_TRY(brc_draft_node_list(store, draft, path, 1, &rows, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        rc = brc_draft_chunk_clear(store, rows[i].node, NULL, 0, err);
+        if (rc == BRC_OK)
+            rc = brc_stmt(store, "DELETE FROM draft_node WHERE node=?1", &st, err);
+        if (rc == BRC_OK) {
+            sqlite3_bind_int64(st, 1, rows[i].node);
+            rc = brc_run(store, st, err);
+        }
+    }
+    brc_draft_nodes_free(rows, n);
+    return rc;
+}
+
+static int draft_node_rename(brc_store *store, int64_t node, const char *path, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "UPDATE draft_node SET path=?2 WHERE node=?1", &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
+    BRC_TRY(brc_run(store, st, err));
+    return draft_node_seal(store, node, err);
+}
+
+static int draft_node_duplicate(brc_store *store, int64_t draft, const brc_draft_node *row,
+                                const char *path, brc_error *err)
+{
+    int64_t node;
+    sqlite3_stmt *st;
+    BRC_TRY(brc_draft_node_put(store, draft, path, row->entry, row->entry_len, &node, err));
+    BRC_TRY(brc_stmt(store,
+                     "INSERT INTO draft_chunk(node, key, id, checksum)"
+                     " SELECT ?1, key, id, row_sum('draft_chunk', ?1, key, id) FROM draft_chunk"
+                     " WHERE node=?2",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    sqlite3_bind_int64(st, 2, row->node);
+    return brc_run(store, st, err);
+}
+
+int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const char *to,
+                        int copy, brc_error *err)
+{
+    brc_draft_node *rows;
+    size_t n;
+    BRC_TRY(brc_draft_node_list(store, draft, from, 1, &rows, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        brc_buf path = BRC_BUF_INIT;
+        rc = brc_buf_printf(&path, err, "%s%s", to, rows[i].path + strlen(from));
+        if (rc == BRC_OK)
+            rc = copy ? draft_node_duplicate(store, draft, &rows[i], (const char *)path.data, err)
+                      : draft_node_rename(store, rows[i].node, (const char *)path.data, err);
+        brc_buf_dispose(&path);
+    }
+    brc_draft_nodes_free(rows, n);
+    return rc;
+}
