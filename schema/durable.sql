@@ -99,7 +99,7 @@ CREATE TABLE boundary(            -- a commit whose parents are not here: they h
 
 CREATE TABLE draft(               -- one row a set of uncommitted changes
   id       INTEGER PRIMARY KEY AUTOINCREMENT,
-  kind     INTEGER NOT NULL,      -- 1 shared: the branch's own; 2 private: of its owner alone;
+  kind     INTEGER NOT NULL,      -- 1 shared: the branch's own; 2 private: of its owner alone,
                                   -- 3 a merge, rebase, cherry-pick or revert that is not settled
   state    INTEGER NOT NULL,      -- 1 live; 2 dropped: its rows go bit by bit
   branch   TEXT NOT NULL,         -- 'main'
@@ -162,7 +162,7 @@ CREATE TABLE draft_move(          -- nodes that were moved since the base
 CREATE TABLE conflict(            -- what a merge leaves to decide
   draft    INTEGER NOT NULL,      -- draft.id
   path     TEXT NOT NULL,         -- the node
-  member   TEXT NOT NULL,         -- '': the node itself; '/shape': a member of its document;
+  member   TEXT NOT NULL,         -- '': the node itself; '/shape': a member of its document,
                                   -- 'chunk': one of its chunks
   key      BLOB NOT NULL,         -- of a chunk, as in the array's chunk map; else empty
   base     BLOB,                  -- object.id of a chunk, a node's entry, or a member's JSON

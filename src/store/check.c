@@ -5,61 +5,89 @@
 
 #include "db.h"
 
+#define BAD_ID(column) "(typeof(" column ")<>'blob' OR length(" column ")<>?1 OR " column "=zeroblob(?1))"
+#define BAD_ID_OR_NULL(column) "(" column " IS NOT NULL AND " BAD_ID(column) ")"
+#define BAD_TEXT(column) "(typeof(" column ")<>'text' OR instr(CAST(" column " AS BLOB), x'00')>0)"
+
 /* One line for each fault; ?1 is the length of an id. */
 static const char *const row_checks[] = {
-    "SELECT 'the setting ' || quote(substr(key,1,40)) || ' is not text' FROM meta"
-    " WHERE typeof(key)<>'text' OR (key<>'secret' AND typeof(value)<>'text')",
+    "SELECT 'the setting ' || quote(substr(key,1,40)) || ' is not text, or does not match its"
+    " checksum' FROM meta WHERE typeof(key)<>'text' OR (key<>'secret' AND typeof(value)<>'text')"
+    " OR checksum IS NOT row_sum('meta', key, value)",
 
     "SELECT 'the setting ' || column1 || ' is missing' FROM (VALUES ('head'), ('may-ignore'))"
     " WHERE column1 NOT IN (SELECT key FROM meta)",
 
     "SELECT 'an object has ' || quote(substr(id,1,40)) || ' in place of an id' FROM object"
-    " WHERE typeof(id)<>'blob' OR length(id)<>?1 OR id=zeroblob(?1)",
+    " WHERE " BAD_ID("id"),
 
     "SELECT 'blob ' || seq || ' holds ' || typeof(data) || ' in place of bytes' FROM blob"
     " WHERE typeof(data)<>'blob'",
 
     "SELECT count(*) || ' of the stored blobs belong to no object; the first is ' || min(seq)"
-    " FROM blob WHERE (SELECT count(*) FROM blob)>(SELECT count(*) FROM object)"
-    " AND seq NOT IN (SELECT blob FROM object) HAVING count(*)>0",
+    " FROM blob WHERE seq NOT IN (SELECT place FROM object WHERE backend=0) HAVING count(*)>0",
+
+    /* Each begins where another ends, or later. */
+    "SELECT 'blob ' || place || ' holds two objects in the same bytes, at ' || offset FROM"
+    " (SELECT place, offset, max(offset+stored) OVER (PARTITION BY place ORDER BY offset,"
+    " offset+stored ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS taken FROM object"
+    " WHERE backend=0 AND stored>0 AND typeof(offset)='integer' AND typeof(stored)='integer')"
+    " WHERE offset<taken",
+
+    "SELECT 'the numbers of ' || quote(substr(name,1,40)) || ' are damaged' FROM sqlite_sequence"
+    " WHERE typeof(seq)<>'integer' OR seq<0 OR seq>=9223372036854775806"
+    " OR (name='blob' AND seq<(SELECT coalesce(max(b.seq),0) FROM blob b))",
 
     "SELECT 'encoding ' || id || ' is not a numbered text' FROM encoding"
-    " WHERE id<1 OR typeof(spec)<>'text' OR instr(CAST(spec AS BLOB), x'00')>0",
+    " WHERE id<1 OR " BAD_TEXT("spec"),
 
-    "SELECT 'the ref ' || quote(substr(name,1,80)) || ' has an invalid name, target or message'"
-    " FROM ref WHERE typeof(name)<>'text' OR instr(CAST(name AS BLOB), x'00')>0"
-    " OR (target IS NULL AND name NOT LIKE 'heads/%')"
-    " OR (target IS NOT NULL AND (typeof(target)<>'blob' OR length(target)<>?1"
-    " OR target=zeroblob(?1)))"
-    " OR typeof(message) NOT IN ('null','text') OR instr(CAST(message AS BLOB), x'00')>0",
+    "SELECT 'the ref ' || quote(substr(name,1,80)) || ' has an invalid name, target or message, or"
+    " does not match its checksum' FROM ref WHERE " BAD_TEXT("name")
+    " OR (target IS NULL AND name NOT LIKE 'heads/%') OR " BAD_ID_OR_NULL("target")
+    " OR typeof(message) NOT IN ('null','text') OR instr(CAST(message AS BLOB), x'00')>0"
+    " OR checksum IS NOT row_sum('ref', name, target, message)",
 
     "SELECT 'row ' || seq || ' of the operation log is damaged' FROM oplog"
     " WHERE typeof(time_us)<>'integer' OR typeof(name)<>'text' OR op NOT IN ('branch','tag',"
-    "'commit','amend','reset','rename','delete','switch')"
-    " OR (old IS NOT NULL AND (typeof(old)<>'blob' OR length(old)<>?1"
-    " OR old=zeroblob(?1)))"
-    " OR (new IS NOT NULL AND (typeof(new)<>'blob' OR length(new)<>?1"
-    " OR new=zeroblob(?1)))",
+    "'commit','amend','reset','rename','delete','switch') OR " BAD_ID_OR_NULL("old")
+    " OR " BAD_ID_OR_NULL("new") " OR checksum IS NOT row_sum('oplog', seq, time_us, op, name,"
+    " old, new, first, undoes, restores, draft)",
 
-    "SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' have no branch, or an "
-    "invalid base' FROM draft WHERE typeof(branch)<>'text' OR instr(CAST(branch AS BLOB), x'00')>0"
+    "SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' (draft ' || id || ')"
+    " have no branch, an invalid base, or do not match their checksum' FROM draft"
+    " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2)"
     " OR 'heads/' || branch NOT IN (SELECT name FROM ref)"
-    " OR (base IS NOT NULL AND (typeof(base)<>'blob' OR length(base)<>?1"
-    " OR base=zeroblob(?1)))",
+    " OR " BAD_ID_OR_NULL("base") " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
+    " base, other, plan, owner, parent, time_us, changes)",
 
     "SELECT 'row ' || node || ' of the uncommitted nodes (' || quote(substr(path,1,80)) ||"
-    " ') is damaged, or belongs to no branch' FROM draft_node"
-    " WHERE typeof(branch)<>'text' OR branch NOT IN (SELECT branch FROM draft)"
-    " OR typeof(path)<>'text' OR instr(CAST(path AS BLOB), x'00')>0"
-    " OR typeof(entry) NOT IN ('null','blob')",
+    " ') is damaged, or belongs to no draft' FROM draft_node"
+    " WHERE draft NOT IN (SELECT id FROM draft) OR " BAD_TEXT("path")
+    " OR typeof(entry) NOT IN ('null','blob') OR typeof(layer)<>'integer' OR through NOT IN (0,1)"
+    " OR checksum IS NOT row_sum('draft_node', node, draft, path, layer, through, entry)",
 
     "SELECT 'an uncommitted chunk of node ' || quote(substr(node,1,40)) || ' is damaged, or belongs"
     " to no node' FROM draft_chunk WHERE node NOT IN (SELECT node FROM draft_node)"
-    " OR typeof(key)<>'blob' OR (id IS NOT NULL AND (typeof(id)<>'blob' OR length(id)<>?1))",
+    " OR typeof(key)<>'blob' OR (id IS NOT NULL AND (typeof(id)<>'blob' OR length(id)<>?1))"
+    " OR checksum IS NOT row_sum('draft_chunk', node, key, id)",
 
     "SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' does not belong to a commit' FROM "
     "commit_info"
     " WHERE typeof(id)<>'blob' OR id NOT IN (SELECT id FROM object WHERE kind=4)",
+
+    /* Tables that this version does not write yet. */
+    "SELECT 'the table ' || name || ' has rows that this breccia does not know' FROM ("
+    "SELECT 'delta' AS name, (SELECT count(*) FROM delta) AS n"
+    " UNION ALL SELECT 'backend', (SELECT count(*) FROM backend)"
+    " UNION ALL SELECT 'place', (SELECT count(*) FROM place)"
+    " UNION ALL SELECT 'boundary', (SELECT count(*) FROM boundary)"
+    " UNION ALL SELECT 'draft_doc', (SELECT count(*) FROM draft_doc)"
+    " UNION ALL SELECT 'draft_key', (SELECT count(*) FROM draft_key)"
+    " UNION ALL SELECT 'draft_move', (SELECT count(*) FROM draft_move)"
+    " UNION ALL SELECT 'conflict', (SELECT count(*) FROM conflict)"
+    " UNION ALL SELECT 'pin', (SELECT count(*) FROM pin)"
+    " UNION ALL SELECT 'gc', (SELECT count(*) FROM gc)"
+    " UNION ALL SELECT 'gc_kept', (SELECT count(*) FROM gc_kept)) WHERE n>0",
 };
 
 static int tell_lines(brc_store *store, sqlite3_stmt *st,

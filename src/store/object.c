@@ -247,7 +247,7 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
 /* ---- stored bytes -------------------------------- */
 
 /* Opens the blob row; it stays open from one fetch to the next. */
-static int reader_open(brc_store *store, const brc_object *o, brc_error *err)
+static int blob_reader_open(brc_store *store, const brc_object *o, brc_error *err)
 {
     int rc = SQLITE_ERROR;
     if (store->reader != NULL)
@@ -272,7 +272,7 @@ int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_e
             memcpy(into, store->row.bytes.data + o->offset, (size_t)o->stored);
         return BRC_OK;
     }
-    BRC_TRY(reader_open(store, o, err));
+    BRC_TRY(blob_reader_open(store, o, err));
     if (!is_inside(o, (uint64_t)sqlite3_blob_bytes(store->reader)))
         return object_missing_bytes(store, o, err);
     int rc = sqlite3_blob_read(store->reader, into, (int)o->stored, (int)o->offset);
