@@ -104,6 +104,7 @@ CREATE TABLE draft(               -- one row a set of uncommitted changes
   state    INTEGER NOT NULL,      -- 1 live; 2 dropped: its rows go bit by bit
   branch   TEXT NOT NULL,         -- 'main'
   base     BLOB,                  -- the commit that it is laid over; NULL: the empty snapshot
+  tip      BLOB,                  -- the branch's commit that its commit follows; NULL: none yet
   other    BLOB,                  -- of a merge: the commit that is the other parent
   plan     TEXT,                  -- of a rebase and the like: JSON, what is done and what is to do
   owner    TEXT,                  -- private: JSON, the process; NULL: nobody's
@@ -118,12 +119,13 @@ CREATE UNIQUE INDEX draft_shared ON draft(branch) WHERE kind=1 AND state=1;
 CREATE TABLE draft_node(          -- one row a node that uncommitted changes touch
   node     INTEGER PRIMARY KEY AUTOINCREMENT, -- key of its rows in draft_chunk
   draft    INTEGER NOT NULL,      -- draft.id
-  path     TEXT NOT NULL,         -- '/' or '/a/b'
-  layer    INTEGER NOT NULL,      -- 0, 1, ...: the highest of a path counts
-  through  INTEGER NOT NULL,      -- 1: where it has no row, chunks of the layer below count
+  path     TEXT,                  -- '/' or '/a/b'; NULL: it lies below another
+  below    INTEGER,               -- draft_node.node, smaller than this one: its chunks count where
+                                  -- this one has no row; NULL: none
+  level    INTEGER NOT NULL,      -- the savepoint in which it was made; 0: none
   entry    BLOB,                  -- as in the parent's map; NULL: removed, with all under it
   checksum INTEGER NOT NULL,
-  UNIQUE(draft, path, layer)
+  UNIQUE(draft, path)
 );
 
 CREATE TABLE draft_chunk(         -- one row a chunk that was written or dropped since the base

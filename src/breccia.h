@@ -143,7 +143,10 @@ enum {
 enum {                   /* brc_session_open(): what the session sees         */
     BRC_SESSION_AT = 0,  /* a committed version, unchangeable                 */
     BRC_SESSION_VIEW = 1, /* a branch with its uncommitted changes, to read   */
-    BRC_SESSION_WRITE = 2 /* the same, to change                              */
+    BRC_SESSION_WRITE = 2, /* the same, to change                             */
+    /* A branch as it is now, to change: nobody else sees these changes before they are
+     * committed, and this session sees nobody else's. */
+    BRC_SESSION_PRIVATE = 3
 };
 
 enum { BRC_GROUP = 1, BRC_ARRAY = 2 };                              /* kind   */
@@ -193,6 +196,20 @@ typedef struct brc_node {
     const char *path; /* "/", "/a/b"                                          */
     int kind;         /* BRC_GROUP or BRC_ARRAY                               */
 } brc_node;
+
+enum { BRC_OWNER_UNKNOWN = 0, BRC_OWNER_ALIVE = 1, BRC_OWNER_DEAD = 2 };
+
+/* Uncommitted changes. */
+typedef struct brc_draft {
+    int64_t id;          /* names it, and is never used again                 */
+    const char *branch;
+    int is_private;      /* of one session; else what the branch's sessions share */
+    int owner;           /* of a private one: BRC_OWNER_*, as far as it can be told here */
+    int64_t owner_pid;   /* its process; 0: not known                         */
+    int is_stale;        /* the branch has moved since: it cannot be committed as it is */
+    int64_t time_us;     /* when it was begun                                 */
+    uint64_t nodes;      /* nodes that it changes                             */
+} brc_draft;
 
 /* One node that differs between two versions.  A difference in storage alone
  * (codecs, backend) is listed with storage_only set: no value differs. */
@@ -439,15 +456,28 @@ BRC_API void brc_iter_free(brc_iter *it);
 
 /* ---- sessions and the hierarchy ------------------------------------------ */
 
-/* `rev` NULL: the current branch.  BRC_SESSION_VIEW and _WRITE need a branch. */
+/* `rev` NULL: the current branch. All modes but BRC_SESSION_AT need a branch. The changes of a
+ * private session stay in the file when it is freed, and when its process dies: brc_drafts(). */
 BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err);
 BRC_API void brc_session_free(brc_session *s);
 /* Turns the uncommitted changes into a commit on the session's branch and goes on from
- * it.  BRC_EMISUSE if there is nothing to commit. */
+ * it.  BRC_EMISUSE if there is nothing to commit. BRC_ESTALE if the branch has moved since
+ * the changes began: they are kept. */
 BRC_API BRC_MUST_USE int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *opts, brc_error *err);
 /* *clean: 1 if nothing is uncommitted. */
 BRC_API BRC_MUST_USE int brc_session_clean(int *clean, brc_session *s, brc_error *err);
-/* Drops every uncommitted change. */
+/* Uncommitted changes in the whole file, the oldest first: the shared ones of branches and
+ * the private ones of sessions, also of processes that are gone. The draft's strings are
+ * borrowed until the next step. */
+BRC_API BRC_MUST_USE int brc_drafts(brc_iter **out, breccia *repo, brc_error *err);
+BRC_API BRC_MUST_USE int brc_drafts_next(brc_iter *it, brc_draft *out, brc_error *err);
+/* A private draft becomes what its branch shares: after a crash, say. BRC_EBUSY while the
+ * process that owns it is alive, BRC_ECONFLICT if the branch has uncommitted changes. */
+BRC_API BRC_MUST_USE int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err);
+/* Drops uncommitted changes; what they stored stays in the file until it is collected.
+ * BRC_EBUSY while the process that owns them is alive. */
+BRC_API BRC_MUST_USE int brc_draft_drop(breccia *repo, int64_t id, brc_error *err);
+/* Drops every uncommitted change of this session. */
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 
 /* Children of a group by name, or with `recurse` the whole tree under a node, the node

@@ -36,9 +36,12 @@ static int compare_with_tip(brc_session *s, int *clean, brc_error *err)
     brc_oid tip, tip_root, root;
     int has;
     *clean = 1;
-    if (s->draft == 0)
+    if (s->draft.id == 0)
         return BRC_OK;
-    BRC_TRY(brc_session_tip(s, &has, &tip, &tip_root, err));
+    if (s->mode == BRC_SESSION_PRIVATE)
+        tip_root = s->base;
+    else
+        BRC_TRY(brc_session_tip(s, &has, &tip, &tip_root, err));
     BRC_TRY(normal_root(s->repo->store, &tip_root, err));
     BRC_TRY(brc_session_fold(s, &root, err));
     *clean = brc_oid_cmp(&root, &tip_root) == 0;
@@ -62,7 +65,8 @@ int brc_session_clean(int *clean, brc_session *s, brc_error *err)
 int brc_session_discard(brc_session *s, brc_error *err)
 {
     BRC_TRY(brc_session_begin(s, err));
-    int rc = brc_draft_drop(s->repo->store, s->draft, err);
+    int rc = s->mode == BRC_SESSION_PRIVATE ? brc_draft_empty(s->repo->store, s->draft.id, err)
+                                            : brc_draft_delete(s->repo->store, s->draft.id, err);
     s->is_read = 0;
     return brc_session_end(s, rc, err);
 }
@@ -130,6 +134,18 @@ static int check_amend(brc_session *s, const brc_commit_opts *opts, int has, brc
     return BRC_OK;
 }
 
+/* Where the branch has moved, its newer commits would be undone by this one. */
+static int check_follows(brc_session *s, int has, const brc_oid *tip, brc_error *err)
+{
+    const brc_draft_head *draft = &s->draft;
+    if (draft->has_tip == has && (!has || brc_oid_cmp(&draft->tip, tip) == 0))
+        return BRC_OK;
+    return brc_fail(err, BRC_ESTALE,
+                    "%s: branch '%s' has moved since these changes began (draft %lld): they are "
+                    "kept, and are not committed over what is new there",
+                    brc_store_path(s->repo->store), s->branch, (long long)draft->id);
+}
+
 static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char *meta, brc_oid *out,
                         brc_error *err)
 {
@@ -140,6 +156,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     brc_commit *old = NULL;
     char *full = NULL;
     BRC_GO(brc_session_tip(s, &has, &tip, &tip_root, err));
+    BRC_GO(check_follows(s, has, &tip, err));
     BRC_GO(check_amend(s, opts, has, err));
     BRC_GO(normal_root(store, &tip_root, err));
     BRC_GO(brc_session_fold(s, &commit.root, err));
@@ -161,7 +178,9 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     BRC_GO(brc_ref_full(&full, "heads", s->branch, err));
     BRC_GO(brc_ref_put(store, full, &commit.id, NULL, amend ? "amend" : "commit", 1,
                        has ? &tip : NULL, brc_now_us(), err));
-    BRC_GO(brc_draft_drop(store, s->draft, err));
+    BRC_GO(s->mode == BRC_SESSION_PRIVATE
+               ? brc_draft_advance(store, s->draft.id, &commit.id, err)
+               : brc_draft_delete(store, s->draft.id, err));
     s->is_read = 0;
     *out = commit.id;
 done:

@@ -176,6 +176,18 @@ static int branch_clean(breccia *repo, const char *branch, int *clean, brc_error
     return rc;
 }
 
+static int no_private_drafts(brc_store *store, const char *branch, int *none, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n;
+    BRC_TRY(brc_draft_list(store, &rows, &n, err));
+    *none = 1;
+    for (size_t i = 0; i < n; i++)
+        *none &= rows[i].draft.kind != BRC_DRAFT_PRIVATE || strcmp(rows[i].branch, branch) != 0;
+    brc_draft_rows_free(rows, n);
+    return BRC_OK;
+}
+
 static int check_deletable(breccia *repo, const char *space, const char *name, const char *full,
                            brc_error *err)
 {
@@ -194,18 +206,47 @@ static int check_deletable(breccia *repo, const char *space, const char *name, c
     }
     if (branch)
         BRC_TRY(branch_clean(repo, name, &clean, err));
+    if (branch && clean)
+        BRC_TRY(no_private_drafts(repo->store, name, &clean, err));
     return clean ? BRC_OK
                  : brc_fail(err, BRC_EMISUSE,
                             "branch '%s' has uncommitted changes: -D deletes it all the same",
                             name);
 }
 
+/* A draft over the branch's tip, or over nothing. */
+static int start_shared(brc_store *store, const char *branch, const brc_oid *tip, int64_t *id,
+                        brc_error *err)
+{
+    brc_draft_row row = { .branch = branch };
+    row.draft.kind = BRC_DRAFT_SHARED;
+    row.draft.time_us = brc_now_us();
+    row.draft.has_base = row.draft.has_tip = tip != NULL;
+    if (tip != NULL)
+        row.draft.base = row.draft.tip = *tip;
+    return brc_draft_start(store, &row, id, err);
+}
+
 /* What is uncommitted on a branch. */
 static int drop_shared(brc_store *store, const char *branch, brc_error *err)
 {
-    brc_draft draft;
+    brc_draft_head draft;
     BRC_TRY(brc_draft_shared(store, branch, &draft, err));
-    return draft.id != 0 ? brc_draft_drop(store, draft.id, err) : BRC_OK;
+    return draft.id != 0 ? brc_draft_delete(store, draft.id, err) : BRC_OK;
+}
+
+/* Private ones too: without the branch they cannot be committed. */
+static int drop_all(brc_store *store, const char *branch, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n;
+    BRC_TRY(brc_draft_list(store, &rows, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        if (strcmp(rows[i].branch, branch) == 0)
+            rc = brc_draft_delete(store, rows[i].draft.id, err);
+    brc_draft_rows_free(rows, n);
+    return rc;
 }
 
 static int delete_steps(breccia *repo, const char *space, const char *name, int force,
@@ -227,7 +268,7 @@ static int delete_steps(breccia *repo, const char *space, const char *name, int 
     if (!force)
         BRC_GO(check_deletable(repo, space, name, full, err));
     if (strcmp(space, "heads") == 0)
-        BRC_GO(drop_shared(store, name, err));
+        BRC_GO(drop_all(store, name, err));
     rc = brc_ref_delete(store, full, brc_now_us(), err);
 done:
     free(full);
@@ -361,7 +402,7 @@ static int reset_steps(breccia *repo, const char *rev, int hard, const brc_oid *
 {
     brc_store *store = repo->store;
     int rc, has = 0, has_target = 0;
-    brc_draft draft;
+    brc_draft_head draft;
     char *full = NULL;
     const char *head;
     brc_oid target, tip;
@@ -374,8 +415,9 @@ static int reset_steps(breccia *repo, const char *rev, int hard, const brc_oid *
     } else { /* what is there stays as it is: compared with the new tip, it is uncommitted */
         BRC_GO(brc_draft_shared(store, head, &draft, err));
         if (draft.id == 0)
-            BRC_GO(brc_draft_start(store, BRC_DRAFT_SHARED, head, has ? &tip : NULL, brc_now_us(),
-                                   &draft.id, err));
+            BRC_GO(start_shared(store, head, has ? &tip : NULL, &draft.id, err));
+        if (has_target)
+            BRC_GO(brc_draft_follow(store, draft.id, &target, err));
     }
     if (!has_target) /* HEAD is a branch without a commit */
         goto done;

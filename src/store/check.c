@@ -58,13 +58,17 @@ static const char *const row_checks[] = {
     " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2)"
     " OR 'heads/' || branch NOT IN (SELECT name FROM ref)"
     " OR " BAD_ID_OR_NULL("base") " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
-    " base, other, plan, owner, parent, time_us, changes)",
+    " base, tip, other, plan, owner, parent, time_us, changes)",
 
     "SELECT 'row ' || node || ' of the uncommitted nodes (' || quote(substr(path,1,80)) ||"
     " ') is damaged, or belongs to no draft' FROM draft_node"
-    " WHERE draft NOT IN (SELECT id FROM draft) OR " BAD_TEXT("path")
-    " OR typeof(entry) NOT IN ('null','blob') OR typeof(layer)<>'integer' OR through NOT IN (0,1)"
-    " OR checksum IS NOT row_sum('draft_node', node, draft, path, layer, through, entry)",
+    " WHERE draft NOT IN (SELECT id FROM draft)"
+    " OR (path IS NOT NULL AND " BAD_TEXT("path") ")"
+    " OR (path IS NULL AND node NOT IN (SELECT below FROM draft_node WHERE below IS NOT NULL))"
+    " OR (below IS NOT NULL AND (typeof(below)<>'integer' OR below>=node"
+    " OR below NOT IN (SELECT node FROM draft_node WHERE path IS NULL)))"
+    " OR typeof(entry) NOT IN ('null','blob') OR typeof(level)<>'integer'"
+    " OR checksum IS NOT row_sum('draft_node', node, draft, path, below, level, entry)",
 
     "SELECT 'an uncommitted chunk of node ' || quote(substr(node,1,40)) || ' is damaged, or belongs"
     " to no node' FROM draft_chunk WHERE node NOT IN (SELECT node FROM draft_node)"

@@ -352,6 +352,17 @@ void brc_store_rollback(brc_store *store)
     brc_encoding_cache_clear(&store->encodings);
     store_reset_page_cache(store);
     store->write_depth = 0;
+    store->undone++;
+}
+
+uint64_t brc_store_undone(const brc_store *store)
+{
+    return store->undone;
+}
+
+int brc_store_in_write(const brc_store *store)
+{
+    return store->write_depth > 0;
 }
 
 int brc_store_end(brc_store *store, int keep, brc_error *err)

@@ -53,6 +53,7 @@ struct brc_store {
     int write_depth, read_depth;
     int undo;            /* an inner transaction asked for it */
     uint64_t writes;     /* outermost transactions of this connection */
+    uint64_t undone;     /* those that were rolled back */
     uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
     int large_page_cache;
     unsigned walks; /* walks of history in progress: see brc_store_walk_begin() */

@@ -2,25 +2,37 @@
  * Drafts: uncommitted changes, as rows over the snapshot of a commit. A branch has at most one
  * shared draft; what a draft says of nodes and chunks is in draft_node.c and draft_chunk.c.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "db.h"
 
-#define DRAFT_SUM \
-    "row_sum('draft', id, kind, state, branch, base, other, plan, owner, parent, time_us, changes)"
-#define DRAFT_COLUMNS "id, kind, base, changes, checksum IS " DRAFT_SUM
+#define DRAFT_SUM                                                                          \
+    "row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent, time_us," \
+    " changes)"
+#define DRAFT_COLUMNS "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner"
 
-static int draft_read(brc_store *store, sqlite3_stmt *st, brc_draft *out, brc_error *err)
+static int draft_commit_id(brc_store *store, sqlite3_stmt *st, int column, int *has, brc_oid *id,
+                           brc_error *err)
 {
-    BRC_TRY(brc_row_check(store, st, 4, "the uncommitted changes", err));
-    out->id = sqlite3_column_int64(st, 0);
-    out->kind = sqlite3_column_int(st, 1);
-    out->changes = sqlite3_column_int64(st, 3);
-    out->has_base = sqlite3_column_type(st, 2) != SQLITE_NULL;
-    return out->has_base ? brc_column_id(store, st, 2, &out->base, err) : BRC_OK;
+    *has = sqlite3_column_type(st, column) != SQLITE_NULL;
+    return *has ? brc_column_id(store, st, column, id, err) : BRC_OK;
 }
 
-static int draft_read_one(brc_store *store, sqlite3_stmt *st, brc_draft *out, brc_error *err)
+static int draft_read(brc_store *store, sqlite3_stmt *st, brc_draft_head *out, brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_row_check(store, st, 5, "the uncommitted changes", err));
+    out->id = sqlite3_column_int64(st, 0);
+    out->kind = sqlite3_column_int(st, 1);
+    out->changes = sqlite3_column_int64(st, 2);
+    out->time_us = sqlite3_column_int64(st, 6);
+    BRC_TRY(draft_commit_id(store, st, 3, &out->has_base, &out->base, err));
+    return draft_commit_id(store, st, 4, &out->has_tip, &out->tip, err);
+}
+
+/* out->id is 0 where there is no row. */
+static int draft_read_one(brc_store *store, sqlite3_stmt *st, brc_draft_head *out, brc_error *err)
 {
     memset(out, 0, sizeof(*out));
     int rc = brc_step(store, st, err);
@@ -31,7 +43,7 @@ static int draft_read_one(brc_store *store, sqlite3_stmt *st, brc_draft *out, br
     return rc;
 }
 
-int brc_draft_shared(brc_store *store, const char *branch, brc_draft *out, brc_error *err)
+int brc_draft_shared(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err)
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
@@ -41,32 +53,60 @@ int brc_draft_shared(brc_store *store, const char *branch, brc_draft *out, brc_e
     return draft_read_one(store, st, out, err);
 }
 
-int brc_draft_start(brc_store *store, int kind, const char *branch, const brc_oid *base,
-                    int64_t time_us, int64_t *id, brc_error *err)
+int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "INSERT INTO draft(kind, state, branch, base, time_us, changes, checksum)"
-                     " VALUES (?1, 1, ?2, ?3, ?4, 0, 0)",
-                     &st, err));
-    sqlite3_bind_int(st, 1, kind);
-    sqlite3_bind_text(st, 2, branch, -1, SQLITE_STATIC);
-    brc_bind_id(store, st, 3, base);
-    sqlite3_bind_int64(st, 4, time_us);
-    BRC_TRY(brc_run(store, st, err));
-    *id = sqlite3_last_insert_rowid(store->db);
-    return brc_draft_touch(store, *id, err);
+    BRC_TRY(brc_stmt(store, "SELECT " DRAFT_COLUMNS " FROM draft WHERE id=?1 AND state=1", &st,
+                     err));
+    sqlite3_bind_int64(st, 1, id);
+    return draft_read_one(store, st, out, err);
 }
 
-int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err)
+void brc_draft_rows_free(brc_draft_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free((char *)rows[i].branch);
+        free((char *)rows[i].owner);
+    }
+    free(rows);
+}
+
+static int draft_row_read(brc_store *store, sqlite3_stmt *st, brc_draft_row *out, brc_error *err)
+{
+    const char *branch = (const char *)sqlite3_column_text(st, 7);
+    const char *owner = (const char *)sqlite3_column_text(st, 8);
+    BRC_TRY(draft_read(store, st, &out->draft, err));
+    char *text;
+    BRC_TRY(brc_dup(&text, branch != NULL ? branch : "", err));
+    out->branch = text;
+    BRC_TRY(brc_dup(&text, owner != NULL ? owner : "", err));
+    out->owner = text;
+    return BRC_OK;
+}
+
+int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE draft SET changes=changes+1, checksum=row_sum('draft', id, kind, state,"
-                     " branch, base, other, plan, owner, parent, time_us, changes+1) WHERE id=?1",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, draft);
-    return brc_run(store, st, err);
+    void *rows = NULL;
+    size_t cap = 0;
+    int rc;
+    *out = NULL;
+    *n = 0;
+    BRC_TRY(brc_stmt(store, "SELECT " DRAFT_COLUMNS " FROM draft WHERE state=1 ORDER BY id", &st,
+                     err));
+    while ((rc = brc_step(store, st, err)) > 0) {
+        BRC_GO(brc_grow_array(&rows, &cap, *n + 1, sizeof(**out), err));
+        brc_draft_row *row = &((brc_draft_row *)rows)[(*n)++];
+        memset(row, 0, sizeof(*row));
+        BRC_GO(draft_row_read(store, st, row, err));
+    }
+done:
+    sqlite3_reset(st);
+    if (rc < 0)
+        brc_draft_rows_free(rows, *n);
+    else
+        *out = rows;
+    return rc;
 }
 
 /* Runs a statement whose parameter is a draft. */
@@ -78,25 +118,126 @@ static int draft_run(brc_store *store, const char *sql, int64_t draft, brc_error
     return brc_run(store, st, err);
 }
 
-int brc_draft_drop(brc_store *store, int64_t draft, brc_error *err)
+/* The row's checksum, after its other columns. */
+static int draft_seal(brc_store *store, int64_t draft, brc_error *err)
 {
-    static const char *const steps[] = {
-        "DELETE FROM draft_chunk WHERE node IN (SELECT node FROM draft_node WHERE draft=?1)",
-        "DELETE FROM draft_node WHERE draft=?1", "DELETE FROM draft WHERE id=?1"
-    };
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-        BRC_TRY(draft_run(store, steps[i], draft, err));
+    return draft_run(store, "UPDATE draft SET checksum=" DRAFT_SUM " WHERE id=?1", draft, err);
+}
+
+int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err)
+{
+    sqlite3_stmt *st;
+    const brc_draft_head *draft = &row->draft;
+    BRC_TRY(brc_stmt(store,
+                     "INSERT INTO draft(kind, state, branch, base, tip, owner, time_us, changes,"
+                     " checksum) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, 1, 0)",
+                     &st, err));
+    sqlite3_bind_int(st, 1, draft->kind);
+    sqlite3_bind_text(st, 2, row->branch, -1, SQLITE_STATIC);
+    brc_bind_id(store, st, 3, draft->has_base ? &draft->base : NULL);
+    brc_bind_id(store, st, 4, draft->has_tip ? &draft->tip : NULL);
+    sqlite3_bind_text(st, 5, row->owner, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 6, draft->time_us);
+    BRC_TRY(brc_run(store, st, err));
+    *id = sqlite3_last_insert_rowid(store->db);
+    return draft_seal(store, *id, err);
+}
+
+int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err)
+{
+    BRC_TRY(draft_run(store, "UPDATE draft SET changes=changes+1 WHERE id=?1", draft, err));
+    return draft_seal(store, draft, err);
+}
+
+int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "UPDATE draft SET tip=?2 WHERE id=?1", &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    brc_bind_id(store, st, 2, tip);
+    BRC_TRY(brc_run(store, st, err));
+    return draft_seal(store, draft, err);
+}
+
+int brc_draft_share(brc_store *store, int64_t draft, brc_error *err)
+{
+    BRC_TRY(draft_run(store, "UPDATE draft SET kind=1, owner=NULL WHERE id=?1", draft, err));
+    return draft_seal(store, draft, err);
+}
+
+int brc_draft_count(brc_store *store, int64_t draft, uint64_t *nodes, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT count(*) FROM draft_node WHERE draft=?1", &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    *nodes = (uint64_t)sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
     return BRC_OK;
+}
+
+int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
+{
+    BRC_TRY(draft_run(store,
+                      "DELETE FROM draft_chunk WHERE node IN"
+                      " (SELECT node FROM draft_node WHERE draft=?1)",
+                      draft, err));
+    return draft_run(store, "DELETE FROM draft_node WHERE draft=?1", draft, err);
+}
+
+int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err)
+{
+    BRC_TRY(brc_draft_empty(store, draft, err));
+    return draft_run(store, "DELETE FROM draft WHERE id=?1", draft, err);
+}
+
+int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_draft_empty(store, draft, err));
+    BRC_TRY(brc_stmt(store, "UPDATE draft SET base=?2, tip=?2 WHERE id=?1", &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    brc_bind_id(store, st, 2, commit);
+    BRC_TRY(brc_run(store, st, err));
+    return draft_seal(store, draft, err);
+}
+
+static int has_nodes(brc_store *store, int64_t draft, int *any)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_node WHERE draft=?1 LIMIT 1", &st, NULL));
+    sqlite3_bind_int64(st, 1, draft);
+    int rc = brc_step(store, st, NULL);
+    *any = rc != 0;
+    sqlite3_reset(st);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+void brc_draft_drop_empty(brc_store *store, int64_t draft)
+{
+    int any = 1, wait = store->wait_ms;
+    if (store->write_depth > 0 || store->read_depth > 0 || store->readonly)
+        return;
+    store->wait_ms = 0;
+    if (brc_store_begin(store, NULL) == BRC_OK) {
+        int rc = has_nodes(store, draft, &any);
+        if (rc == BRC_OK && !any)
+            rc = brc_draft_delete(store, draft, NULL);
+        (void)!brc_store_end(store, rc == BRC_OK && !any, NULL);
+    }
+    store->wait_ms = wait;
 }
 
 int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE draft SET branch=?2, checksum=row_sum('draft', id, kind, state, ?2,"
-                     " base, other, plan, owner, parent, time_us, changes) WHERE branch=?1",
-                     &st, err));
+    BRC_TRY(brc_stmt(store, "UPDATE draft SET branch=?2 WHERE branch=?1", &st, err));
     sqlite3_bind_text(st, 1, from, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 2, to, -1, SQLITE_STATIC);
+    BRC_TRY(brc_run(store, st, err));
+    BRC_TRY(brc_stmt(store, "UPDATE draft SET checksum=" DRAFT_SUM " WHERE branch=?1", &st, err));
+    sqlite3_bind_text(st, 1, to, -1, SQLITE_STATIC);
     return brc_run(store, st, err);
 }

@@ -8,7 +8,7 @@
 
 #include "db.h"
 
-#define NODE_SUM "row_sum('draft_node', node, draft, path, layer, through, entry)"
+#define NODE_SUM "row_sum('draft_node', node, draft, path, below, level, entry)"
 
 void brc_draft_nodes_free(brc_draft_node *nodes, size_t n)
 {
@@ -46,7 +46,7 @@ int brc_draft_node_get(brc_store *store, int64_t draft, const char *path, int *f
     *found = 0;
     memset(out, 0, sizeof(*out));
     BRC_TRY(brc_stmt(store, "SELECT node, entry, checksum IS " NODE_SUM " FROM draft_node"
-                     " WHERE draft=?1 AND path=?2 ORDER BY layer DESC LIMIT 1", &st,
+                     " WHERE draft=?1 AND path=?2", &st,
                      err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
@@ -113,8 +113,8 @@ static int draft_range_stmt(brc_store *store, int64_t draft, const brc_buf *low,
                             const brc_buf *high, sqlite3_stmt **out, brc_error *err)
 {
     BRC_TRY(brc_stmt(store,
-                     "SELECT path, node, entry, checksum IS " NODE_SUM ", layer FROM draft_node"
-                     " WHERE draft=?1 AND path>=?2 AND path<?3 ORDER BY path, layer DESC",
+                     "SELECT path, node, entry, checksum IS " NODE_SUM " FROM draft_node"
+                     " WHERE draft=?1 AND path>=?2 AND path<?3 ORDER BY path",
                      out, err));
     sqlite3_bind_int64(*out, 1, draft);
     sqlite3_bind_text(*out, 2, (const char *)low->data, -1, SQLITE_STATIC);
@@ -238,9 +238,9 @@ int brc_draft_node_put(brc_store *store, int64_t draft, const char *path, const 
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
-                     "INSERT INTO draft_node(draft, path, layer, through, entry, checksum)"
-                     " VALUES (?1, ?2, 0, 0, ?3, 0)"
-                     " ON CONFLICT(draft, path, layer) DO UPDATE SET entry=excluded.entry"
+                     "INSERT INTO draft_node(draft, path, level, entry, checksum)"
+                     " VALUES (?1, ?2, 0, ?3, 0)"
+                     " ON CONFLICT(draft, path) DO UPDATE SET entry=excluded.entry"
                      " RETURNING node",
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);

@@ -46,6 +46,9 @@ void brc_store_end_read(brc_store *store);
  * history needs them in random order, again and again. Pairs nest. */
 void brc_store_walk_begin(brc_store *store);
 void brc_store_walk_end(brc_store *store);
+/* How many transactions this connection has undone, and whether one that writes is open. */
+uint64_t brc_store_undone(const brc_store *store);
+int brc_store_in_write(const brc_store *store);
 /* Fails with BRC_EREADONLY if the file cannot be written. */
 BRC_MUST_USE int brc_store_writable(brc_store *store, brc_error *err);
 /* Counts changes of refs and drafts by this or another connection: if two numbers are
@@ -175,23 +178,48 @@ enum { /* kinds of drafts: numbers of the file format */
     BRC_DRAFT_MERGE = 3    /* of a merge and the like that is not settled         */
 };
 
-typedef struct brc_draft {
+typedef struct brc_draft_head {
     int64_t id; /* 0: there is none                                               */
     int kind;
-    int has_base; /* 0: it is laid over the empty snapshot                        */
-    brc_oid base; /* else over this commit's                                      */
+    int has_base, has_tip;
+    brc_oid base;    /* the commit that it is laid over; none: the empty snapshot */
+    brc_oid tip;     /* the branch's commit that its commit follows               */
     int64_t changes; /* grows with each transaction that changes it               */
-} brc_draft;
+    int64_t time_us; /* when it was made                                          */
+} brc_draft_head;
+
+typedef struct brc_draft_row {
+    brc_draft_head draft;
+    const char *branch;
+    const char *owner; /* of a private one: the process, as base/process.h writes it      */
+} brc_draft_row;
+void brc_draft_rows_free(brc_draft_row *rows, size_t n);
 
 /* The branch's shared draft; out->id is 0 where it has none. */
-BRC_MUST_USE int brc_draft_shared(brc_store *store, const char *branch, brc_draft *out, brc_error *err);
-/* A new draft over this commit (NULL: the empty snapshot). */
-BRC_MUST_USE int brc_draft_start(brc_store *store, int kind, const char *branch, const brc_oid *base,
-                                 int64_t time_us, int64_t *id, brc_error *err);
+BRC_MUST_USE int brc_draft_shared(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err);
+/* That of a number; out->id is 0 where there is none, or it was dropped. */
+BRC_MUST_USE int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *err);
+/* All of them, the oldest first. */
+BRC_MUST_USE int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *err);
+/* A new one like `row`, whose id does not count; *id is its number. */
+BRC_MUST_USE int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err);
+/* Its commit is to follow this one (NULL: the branch has none). */
+BRC_MUST_USE int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err);
+/* A private draft becomes the shared one of its branch, which has none. */
+BRC_MUST_USE int brc_draft_share(brc_store *store, int64_t draft, brc_error *err);
 /* Counts a transaction that changes it. */
 BRC_MUST_USE int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err);
+/* How many nodes have rows in it. */
+BRC_MUST_USE int brc_draft_count(brc_store *store, int64_t draft, uint64_t *nodes, brc_error *err);
 /* Drops the draft with all its rows. */
-BRC_MUST_USE int brc_draft_drop(brc_store *store, int64_t draft, brc_error *err);
+BRC_MUST_USE int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err);
+/* Drops its rows of nodes and chunks: nothing is changed in it any more. */
+BRC_MUST_USE int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err);
+/* The same, and it is laid over this commit, its own, from now on. */
+BRC_MUST_USE int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, brc_error *err);
+/* Drops it where nothing is changed in it and no other holds the lock: it does not wait, and
+ * leaves it otherwise. */
+void brc_draft_drop_empty(brc_store *store, int64_t draft);
 /* The drafts of a branch that gets another name. */
 BRC_MUST_USE int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err);
 

@@ -191,7 +191,7 @@ static int rechunk(brc_array *a, const brc_json *doc, brc_error *err)
     BRC_GO(brc_array_put_entry(a, doc, NULL, err));
     BRC_GO(rechunk_from(a, (const char *)path.data, err));
     BRC_GO(brc_node_remove(s, (const char *)path.data, err));
-    BRC_GO(brc_draft_node_clear(brc_array_store(a), s->draft, (const char *)path.data, err));
+    BRC_GO(brc_draft_node_clear(brc_array_store(a), s->draft.id, (const char *)path.data, err));
     rc = brc_array_sync(a, err);
 done:
     brc_buf_dispose(&path);

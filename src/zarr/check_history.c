@@ -123,11 +123,11 @@ static int check_draft_row(history_check *h, const brc_draft_node *row, brc_erro
 }
 
 /* The rows together must make a version: as `status` and `commit` put them together. */
-static int check_fold(history_check *h, const char *branch, brc_error *err)
+static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *err)
 {
     brc_session *s;
     brc_oid out;
-    BRC_TRY(brc_session_open(&s, h->tree.check.repo, branch, BRC_SESSION_VIEW, err));
+    BRC_TRY(brc_session_open_draft(&s, h->tree.check.repo, draft->branch, draft->draft.id, err));
     brc_store_scratch_begin(h->tree.check.store);
     int rc = brc_session_fold(s, &out, err);
     brc_store_scratch_end(h->tree.check.store);
@@ -135,35 +135,56 @@ static int check_fold(history_check *h, const char *branch, brc_error *err)
     return rc;
 }
 
-static int check_draft(history_check *h, const char *branch, brc_error *err)
+static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_error *err)
 {
     int rc;
     brc_oid root;
-    brc_draft draft;
     brc_draft_node *rows = NULL;
     size_t n = 0;
     brc_error found = BRC_ERROR_INIT;
-    brc_buf what = BRC_BUF_INIT;
-    BRC_GO(brc_draft_shared(h->tree.check.store, branch, &draft, err));
-    if (draft.id == 0)
-        goto done;
-    BRC_GO(brc_buf_printf(&what, err, "%s (uncommitted)", branch));
-    h->tree.check.what = (const char *)what.data;
-    if (draft.has_base) { /* a commit that is checked for itself where a ref has it */
-        rc = brc_commit_root(h->tree.check.store, &draft.base, &root, &found);
-        BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
+    if (draft->draft.has_base) { /* the commit itself is checked where a ref reaches it */
+        rc = brc_commit_root(h->tree.check.store, &draft->draft.base, &root, &found);
+        BRC_TRY(as_fault(h, h->tree.check.what, rc, &found, err));
         if (rc == BRC_OK && !brc_oid_is_zero(&root))
-            BRC_GO(brc_tree_check_snapshot(&h->tree, &root, err));
+            BRC_TRY(brc_tree_check_snapshot(&h->tree, &root, err));
     }
-    BRC_GO(brc_draft_node_list(h->tree.check.store, draft.id, "/", 1, &rows, &n, err));
+    BRC_GO(brc_draft_node_list(h->tree.check.store, draft->draft.id, "/", 1, &rows, &n, err));
     for (size_t i = 0; i < n; i++) {
         rc = check_draft_row(h, &rows[i], &found);
         BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
     }
-    rc = as_fault(h, h->tree.check.what, check_fold(h, branch, &found), &found, err);
+    rc = as_fault(h, h->tree.check.what, check_fold(h, draft, &found), &found, err);
 done:
     brc_draft_nodes_free(rows, n);
+    return rc;
+}
+
+static int check_draft(history_check *h, const brc_draft_row *draft, brc_error *err)
+{
+    brc_buf what = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(draft->draft.kind == BRC_DRAFT_SHARED
+               ? brc_buf_printf(&what, err, "%s (uncommitted)", draft->branch)
+               : brc_buf_printf(&what, err, "%s (uncommitted, draft %lld)", draft->branch,
+                                (long long)draft->draft.id));
+    h->tree.check.what = (const char *)what.data;
+    rc = check_draft_rows(h, draft, err);
+done:
     brc_buf_dispose(&what);
+    return rc;
+}
+
+static int check_drafts(history_check *h, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n;
+    brc_error found = BRC_ERROR_INIT;
+    int rc = brc_draft_list(h->tree.check.store, &rows, &n, &found);
+    if (rc < 0)
+        return as_fault(h, "the uncommitted changes", rc, &found, err);
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = check_draft(h, &rows[i], err);
+    brc_draft_rows_free(rows, n);
     return rc;
 }
 
@@ -188,7 +209,7 @@ static int check_ref(history_check *h, const brc_ref_row *row, brc_error *err)
             BRC_TRY(use_commit(h, name, &row->target, &bad, err)); /* so that it is reported, too */
         BRC_TRY(check_commits(h, name, err));
     }
-    return is_branch ? as_fault(h, row->name, check_draft(h, name, &found), &found, err) : BRC_OK;
+    return BRC_OK;
 }
 
 static int check_head(history_check *h, const brc_ref_row *rows, size_t n, brc_error *err)
@@ -255,6 +276,7 @@ int brc_check_history(breccia *repo, int no_decode, brc_faults *faults, brc_erro
     BRC_GO(brc_store_each_encoding(repo->store, check_encoding, &h, err));
     rc = check_refs(&h, &found);
     BRC_GO(as_fault(&h, "refs", rc, &found, err)); /* the list of them may be what is damaged */
+    BRC_GO(check_drafts(&h, err));
     rc = check_others(&h, err);
 done:
     brc_tree_check_dispose(&h.tree);

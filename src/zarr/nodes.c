@@ -317,7 +317,7 @@ static int remove_node(brc_session *s, const char *path, const void *arg, brc_er
     if (strcmp(path, "/") == 0)
         return brc_fail(err, BRC_EINVAL, "the root node cannot be removed");
     BRC_TRY(brc_session_need(s, path, 0, &entry, &row, err));
-    BRC_TRY(brc_draft_node_clear(s->repo->store, s->draft, path, err));
+    BRC_TRY(brc_draft_node_clear(s->repo->store, s->draft.id, path, err));
     return brc_session_put(s, path, NULL, NULL, err);
 }
 
@@ -349,8 +349,8 @@ static int transfer_node(brc_session *s, const char *from, const void *arg, brc_
         return brc_fail(err, BRC_EEXISTS, "there is a node %s already", t->to);
     BRC_TRY(brc_session_parents(s, t->to, err));
     /* a row that says that `to` was removed makes place */
-    BRC_TRY(brc_draft_node_clear(store, s->draft, t->to, err));
-    BRC_TRY(brc_draft_node_move(store, s->draft, from, t->to, t->copy, err));
+    BRC_TRY(brc_draft_node_clear(store, s->draft.id, t->to, err));
+    BRC_TRY(brc_draft_node_move(store, s->draft.id, from, t->to, t->copy, err));
     if (row == 0)
         BRC_TRY(brc_session_put(s, t->to, &entry, NULL, err));
     return t->copy ? BRC_OK : brc_session_put(s, from, NULL, NULL, err);
@@ -398,7 +398,7 @@ static int restore_node(brc_session *s, const char *path, const void *arg, brc_e
     BRC_TRY(brc_session_find(s, path, &now, &row, err));
     if (then.kind == 0 && now.kind == 0)
         return brc_fail(err, BRC_ENOTFOUND, "there is no node %s, and there was none", path);
-    BRC_TRY(brc_draft_node_clear(store, s->draft, path, err));
+    BRC_TRY(brc_draft_node_clear(store, s->draft.id, path, err));
     if (then.kind != 0)
         BRC_TRY(brc_session_parents(s, path, err));
     return brc_session_put(s, path, then.kind != 0 ? &then : NULL, NULL, err);

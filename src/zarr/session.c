@@ -5,6 +5,7 @@
 
 #include "../base/alloc.h"
 #include "../base/clock.h"
+#include "../base/process.h"
 #include "transfer.h"
 
 brc_session *brc_session_ref(brc_session *s)
@@ -13,12 +14,22 @@ brc_session *brc_session_ref(brc_session *s)
     return s;
 }
 
+/* A private draft without a change in it is of no use to anybody. Where another holds the lock
+ * it stays, until it is collected as its owner's. */
+static void drop_empty(brc_session *s)
+{
+    if (s->owner != NULL && s->draft.id != 0)
+        brc_draft_drop_empty(s->repo->store, s->draft.id);
+}
+
 void brc_session_unref(brc_session *s)
 {
     if (s == NULL || --s->refs > 0)
         return;
+    drop_empty(s);
     brc_repo_unref(s->repo);
     free(s->branch);
+    free(s->owner);
     free(s);
 }
 
@@ -65,30 +76,113 @@ int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, br
     return rc;
 }
 
-/* Brings base and draft up to date; to be called first, within a transaction of
+/* The branch as it is, without uncommitted changes. */
+static int read_tip(brc_session *s, brc_draft_head *out, brc_oid *root, brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_session_tip(s, &out->has_base, &out->base, root, err));
+    out->has_tip = out->has_base;
+    out->tip = out->base;
+    return BRC_OK;
+}
+
+static int draft_root(brc_session *s, brc_error *err)
+{
+    memset(&s->base, 0, sizeof(s->base));
+    return s->draft.has_base ? brc_commit_root(s->repo->store, &s->draft.base, &s->base, err)
+                             : BRC_OK;
+}
+
+static int sync_shared(brc_session *s, brc_error *err)
+{
+    BRC_TRY(brc_draft_shared(s->repo->store, s->branch, &s->draft, err));
+    return s->draft.id != 0 ? draft_root(s, err) : read_tip(s, &s->draft, &s->base, err);
+}
+
+/* The row is found again by its number. Where it is gone, either the transaction that made it
+ * was undone, or somebody has taken it. */
+static int sync_private(brc_session *s, brc_error *err)
+{
+    brc_draft_head found;
+    if (s->draft.id == 0)
+        return BRC_OK;
+    BRC_TRY(brc_draft_get(s->repo->store, s->draft.id, &found, err));
+    if (found.id != 0 && found.kind == BRC_DRAFT_PRIVATE) {
+        s->draft = found;
+    } else if (s->is_new && brc_store_undone(s->repo->store) != s->made_at) {
+        s->draft = s->start;
+    } else {
+        return brc_fail(err, BRC_ESTALE,
+                        "the uncommitted changes of this session (draft %lld) were adopted or "
+                        "dropped by somebody else: open another session",
+                        (long long)s->draft.id);
+    }
+    return draft_root(s, err);
+}
+
+/* Brings draft and base up to date; to be called first, within a transaction of
  * either kind. */
 static int sync_session(brc_session *s, brc_error *err)
 {
     uint64_t version;
-    brc_draft draft;
     if (s->mode == BRC_SESSION_AT)
         return BRC_OK;
     BRC_TRY(brc_store_version(s->repo->store, &version, err));
     if (s->is_read && version == s->version && s->changes == s->repo->changes)
         return BRC_OK;
-    BRC_TRY(brc_draft_shared(s->repo->store, s->branch, &draft, err));
-    s->draft = draft.id;
-    s->has_base = draft.has_base;
-    s->base_commit = draft.base;
-    memset(&s->base, 0, sizeof(s->base));
-    if (s->draft == 0)
-        BRC_TRY(brc_session_tip(s, &s->has_base, &s->base_commit, &s->base, err));
-    else if (s->has_base)
-        BRC_TRY(brc_commit_root(s->repo->store, &s->base_commit, &s->base, err));
+    if (s->mode == BRC_SESSION_PRIVATE)
+        BRC_TRY(sync_private(s, err));
+    else
+        BRC_TRY(sync_shared(s, err));
     s->version = version;
     s->changes = s->repo->changes;
     s->is_read = 1;
     return BRC_OK;
+}
+
+/* A draft's own session, to look at. */
+static int session_of_draft(brc_session *s, int64_t draft, brc_error *err)
+{
+    BRC_TRY(brc_draft_get(s->repo->store, draft, &s->draft, err));
+    if (s->draft.id == 0)
+        return brc_fail(err, BRC_ENOTFOUND, "there is no draft %lld", (long long)draft);
+    return draft_root(s, err);
+}
+
+int brc_session_open_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft,
+                           brc_error *err)
+{
+    void *p;
+    int rc;
+    *out = NULL;
+    BRC_TRY(brc_new(&p, sizeof(brc_session), err));
+    brc_session *s = p;
+    s->refs = 1;
+    s->mode = BRC_SESSION_PRIVATE;
+    s->repo = brc_repo_ref(repo);
+    BRC_GO(brc_dup(&s->branch, branch, err));
+    BRC_GO(brc_store_begin_read(repo->store, err));
+    rc = session_of_draft(s, draft, err);
+    brc_store_end_read(repo->store);
+done:
+    if (rc < 0)
+        brc_session_unref(s);
+    else
+        *out = s;
+    return rc;
+}
+
+static int start_private(brc_session *s, brc_error *err)
+{
+    brc_buf owner = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(read_tip(s, &s->start, &s->base, err));
+    s->draft = s->start;
+    BRC_GO(brc_process_describe(&owner, err));
+    rc = brc_buf_take_text(&owner, &s->owner, err);
+done:
+    brc_buf_dispose(&owner);
+    return rc;
 }
 
 int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err)
@@ -96,9 +190,9 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
     void *p;
     int rc;
     *out = NULL;
-    if (mode < BRC_SESSION_AT || mode > BRC_SESSION_WRITE)
+    if (mode < BRC_SESSION_AT || mode > BRC_SESSION_PRIVATE)
         return brc_fail(err, BRC_EINVAL, "there is no session mode %d", mode);
-    if (mode == BRC_SESSION_WRITE)
+    if (mode >= BRC_SESSION_WRITE)
         BRC_TRY(brc_store_writable(repo->store, err));
     BRC_TRY(brc_new(&p, sizeof(brc_session), err));
     brc_session *s = p;
@@ -113,6 +207,8 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
             rc = brc_commit_root(repo->store, &commit, &s->base, err);
     } else {
         rc = session_branch(s, rev, err);
+        if (rc == BRC_OK && mode == BRC_SESSION_PRIVATE)
+            rc = start_private(s, err);
         if (rc == BRC_OK)
             rc = sync_session(s, err);
     }
@@ -127,19 +223,28 @@ done:
 
 /* ---- transactions -------------------------------- */
 
+static int start_draft(brc_session *s, brc_error *err)
+{
+    brc_draft_row row = { s->draft, s->branch, s->owner };
+    row.draft.kind = s->mode == BRC_SESSION_PRIVATE ? BRC_DRAFT_PRIVATE : BRC_DRAFT_SHARED;
+    row.draft.time_us = brc_now_us();
+    BRC_TRY(brc_draft_start(s->repo->store, &row, &s->draft.id, err));
+    s->draft.kind = row.draft.kind;
+    s->is_new = 1;
+    s->made_at = brc_store_undone(s->repo->store);
+    return BRC_OK;
+}
+
 int brc_session_begin(brc_session *s, brc_error *err)
 {
     brc_store *store = s->repo->store;
-    if (s->mode != BRC_SESSION_WRITE)
+    if (s->mode < BRC_SESSION_WRITE || (s->mode == BRC_SESSION_PRIVATE && s->owner == NULL))
         return brc_fail(err, BRC_EREADONLY,
                         "this session cannot be changed: it was opened to read");
     BRC_TRY(brc_store_begin(store, err));
     int rc = sync_session(s, err);
     if (rc == BRC_OK)
-        rc = s->draft != 0 ? brc_draft_touch(store, s->draft, err)
-                           : brc_draft_start(store, BRC_DRAFT_SHARED, s->branch,
-                                             s->has_base ? &s->base_commit : NULL, brc_now_us(),
-                                             &s->draft, err);
+        rc = s->draft.id != 0 ? brc_draft_touch(store, s->draft.id, err) : start_draft(s, err);
     if (rc < 0) {
         s->is_read = 0;
         (void)!brc_store_end(store, 0, NULL);
@@ -154,7 +259,10 @@ int brc_session_end(brc_session *s, int rc, brc_error *err)
         (void)!brc_store_end(s->repo->store, 0, NULL);
         return rc;
     }
-    return brc_store_end(s->repo->store, 1, err);
+    rc = brc_store_end(s->repo->store, 1, err);
+    if (rc == BRC_OK && !brc_store_in_write(s->repo->store))
+        s->is_new = 0;
+    return rc;
 }
 
 int brc_session_begin_read(brc_session *s, brc_error *err)
@@ -178,7 +286,7 @@ static int find_row(brc_session *s, const char *path, int *said, brc_entry *entr
                     brc_error *err)
 {
     brc_draft_node node;
-    BRC_TRY(brc_draft_node_get(s->repo->store, s->draft, path, said, &node, err));
+    BRC_TRY(brc_draft_node_get(s->repo->store, s->draft.id, path, said, &node, err));
     if (!*said)
         return BRC_OK;
     int rc = BRC_OK;
@@ -197,7 +305,7 @@ int brc_session_find(brc_session *s, const char *path, brc_entry *out, int64_t *
     brc_buf prefix = BRC_BUF_INIT;
     int rc, said = 0;
     *row = 0;
-    if (s->draft == 0)
+    if (s->draft.id == 0)
         return brc_snapshot_find(store, &s->base, path, out, err);
     BRC_GO(find_row(s, "/", &said, out, row, err));
     if (!said)
@@ -250,7 +358,7 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
     s->repo->changes++;
     s->changes = s->repo->changes; /* base and draft are still right */
     if (entry == NULL)
-        return brc_draft_node_put(store, s->draft, path, NULL, 0, row, err);
+        return brc_draft_node_put(store, s->draft.id, path, NULL, 0, row, err);
     full = *entry;
     if (brc_oid_is_zero(&full.doc)) { /* the empty snapshot's root gets a document */
         brc_json *doc = NULL;
@@ -262,7 +370,7 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
             return rc;
     }
     size_t len = brc_entry_encode(bytes, &full, brc_store_id_len(store));
-    return brc_draft_node_put(store, s->draft, path, bytes, len, row, err);
+    return brc_draft_node_put(store, s->draft.id, path, bytes, len, row, err);
 }
 
 static int make_plain_group(brc_session *s, const char *path, brc_error *err)
@@ -313,5 +421,5 @@ int brc_session_walk(brc_tree_walk **out, brc_session *s, const char *path, cons
                      int64_t row, int flags, brc_error *err)
 {
     return brc_tree_walk_new(out, s->repo->store, path, entry, row,
-                             s->draft, flags, err);
+                             s->draft.id, flags, err);
 }

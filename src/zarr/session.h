@@ -15,16 +15,23 @@ struct brc_session {
     breccia *repo;
     int mode;
     char *branch;      /* NULL for BRC_SESSION_AT                                */
-    int has_base;
-    brc_oid base_commit; /* what everything lies over ...                        */
-    brc_oid base;        /* ... and its snapshot; zero: the empty one            */
-    int64_t draft;       /* its uncommitted changes; 0: none yet                 */
+    brc_draft_head draft;   /* its uncommitted changes; draft.id 0: none yet. Its base is what
+                        * everything lies over, also where there is no draft       */
+    brc_oid base;      /* the snapshot of draft.base; zero: the empty one          */
+    /* BRC_SESSION_PRIVATE */
+    char *owner;        /* this process                                            */
+    brc_draft_head start;    /* what `draft` was when the session began                 */
+    int is_new;         /* its row may go with the transaction that made it        */
+    uint64_t made_at;   /* brc_store_undone() when the row was made                */
     uint64_t version, changes; /* of the store and the repository when `base` was read */
     int is_read;
 };
 
 brc_session *brc_session_ref(brc_session *s);
 void brc_session_unref(brc_session *s);
+
+/* A draft as it is, to look at: fsck. */
+BRC_MUST_USE int brc_session_open_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft, brc_error *err);
 
 /* What every change begins and ends with: a write transaction and a draft. */
 BRC_MUST_USE int brc_session_begin(brc_session *s, brc_error *err);

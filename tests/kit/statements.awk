@@ -3,11 +3,12 @@
 # literal (docs/HACKING.md), in pieces perhaps, with named pieces between.
 BEGIN { print "/* From the sources by tests/kit/statements.awk. */" }
 
-/^#define [A-Z_]+ *.*\\$/ { # it goes on in the next line
-    sub(/\\$/, "")
-    head = $0
-    getline
-    $0 = head $0
+/^#define [A-Z_]+ / {
+    while ($0 ~ /\\$/) { # it goes on in the next line
+        head = substr($0, 1, length($0) - 1)
+        getline
+        $0 = head $0
+    }
 }
 /^#define [A-Z_]+ +"/ { print; next }
 /^#/ { next }

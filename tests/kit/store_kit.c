@@ -91,6 +91,20 @@ static sqlite3 *kit_connect(const store_kit *k)
     return db;
 }
 
+int64_t store_kit_draft(store_kit *k, const char *branch, const brc_oid *base)
+{
+    char name[80];
+    brc_draft_row row = { .branch = name };
+    int64_t id;
+    snprintf(name, sizeof(name), "%s", branch);
+    row.draft.kind = BRC_DRAFT_SHARED;
+    row.draft.has_base = row.draft.has_tip = base != NULL;
+    if (base != NULL)
+        row.draft.base = row.draft.tip = *base;
+    KIT_OK(k, brc_draft_start(k->store, &row, &id, &k->err));
+    return id;
+}
+
 void store_kit_sql(const store_kit *k, const char *sql)
 {
     sqlite3 *db = kit_connect(k);

@@ -182,8 +182,8 @@ START_TEST(f17_rows_under_a_path_are_those_that_are)
     size_t n;
     int64_t node, draft, other;
     OK_KIT(brc_store_begin(kit.store, &kit.err));
-    OK_KIT(brc_draft_start(kit.store, BRC_DRAFT_SHARED, "main", NULL, 1, &draft, &kit.err));
-    OK_KIT(brc_draft_start(kit.store, BRC_DRAFT_SHARED, "other", NULL, 1, &other, &kit.err));
+    draft = store_kit_draft(&kit, "main", NULL);
+    other = store_kit_draft(&kit, "other", NULL);
     for (size_t i = 0; i <= ROWS; i++) {
         if (i > 0)
             random_path(&state, all[i]);

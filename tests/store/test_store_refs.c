@@ -308,7 +308,7 @@ static int64_t draft, other; /* of the branches main and other */
 
 static void start_draft(int64_t *id, const char *branch, const brc_oid *base)
 {
-    OK(brc_draft_start(kit.store, BRC_DRAFT_SHARED, branch, base, 1, id, &kit.err));
+    *id = store_kit_draft(&kit, branch, base);
 }
 
 /* A row with one chunk, whose id tells which it was. */
@@ -362,7 +362,7 @@ START_TEST(a_draft_s_rows_are_kept_by_path)
     brc_draft_node row, *rows;
     size_t n;
     int found, any;
-    brc_draft shared;
+    brc_draft_head shared;
     draft_start();
     draft_is("/=1 /a=2 /a-b=3 /a/b=4 /a/b/c=5 /a0=6 /ab=7 /z=8 ");
     OK(brc_draft_node_list(kit.store, draft, "/a", 0, &rows, &n, &kit.err));
@@ -432,7 +432,7 @@ END_TEST
 START_TEST(clearing_and_dropping_leave_no_chunk_behind)
 {
     brc_oid base = store_kit_id(7);
-    brc_draft got;
+    brc_draft_head got;
     draft_start();
     OK(brc_draft_node_clear(kit.store, draft, "/a", &kit.err));
     draft_is("/=1 /a-b=3 /a0=6 /ab=7 /z=8 ");
@@ -442,7 +442,7 @@ START_TEST(clearing_and_dropping_leave_no_chunk_behind)
     end();
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_chunk"), 5);
     begin();
-    OK(brc_draft_drop(kit.store, draft, &kit.err));
+    OK(brc_draft_delete(kit.store, draft, &kit.err));
     end();
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_chunk"), 0);
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_node"), 1);
@@ -530,14 +530,14 @@ END_TEST
 START_TEST(a_draft_of_a_wrong_form_is_damage)
 {
     brc_oid got;
-    brc_draft shared;
+    brc_draft_head shared;
     int state;
     chunk_list list = { "" };
     store_kit_close(&kit);
     store_kit_sql(&kit, "INSERT INTO draft(kind, state, branch, base, time_us, changes, checksum)"
                         " VALUES (1, 1, 'main', 'x', 0, 0, 0);"
                         "UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base,"
-                        " other, plan, owner, parent, time_us, changes);"
+                        " tip, other, plan, owner, parent, time_us, changes);"
                         "INSERT INTO draft_chunk"
                         " VALUES (1, x'01', x'0203', row_sum('draft_chunk', 1, x'01', x'0203'))");
     store_kit_open(&kit);

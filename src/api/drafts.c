@@ -1,0 +1,150 @@
+/* Uncommitted changes of the whole file: whose they are, adopting and dropping them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/iter.h"
+#include "../base/process.h"
+#include "../history/commit.h"
+#include "../zarr/repo.h"
+
+/* ---- listing -------------------------------- */
+
+typedef struct draft_list {
+    breccia *repo;
+    brc_draft_row *rows;
+    size_t n, at;
+} draft_list;
+
+static void draft_list_dispose(void *state)
+{
+    draft_list *list = state;
+    brc_draft_rows_free(list->rows, list->n);
+    brc_repo_unref(list->repo);
+}
+
+int brc_drafts(brc_iter **out, breccia *repo, brc_error *err)
+{
+    BRC_TRY(brc_iter_new(out, BRC_ITER_DRAFTS, sizeof(draft_list), draft_list_dispose, err));
+    draft_list *list = brc_iter_state(*out);
+    list->repo = brc_repo_ref(repo);
+    int rc = brc_draft_list(repo->store, &list->rows, &list->n, err);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+static int is_stale(brc_store *store, const brc_draft_row *row, int *stale, brc_error *err)
+{
+    int has;
+    brc_oid tip;
+    char *full;
+    BRC_TRY(brc_ref_full(&full, "heads", row->branch, err));
+    int rc = brc_ref_get(store, full, &has, &tip, err);
+    free(full);
+    if (rc == BRC_OK)
+        *stale = has != row->draft.has_tip ||
+                 (has && brc_oid_cmp(&tip, &row->draft.tip) != 0);
+    return rc;
+}
+
+int brc_drafts_next(brc_iter *it, brc_draft *out, brc_error *err)
+{
+    BRC_TRY(brc_iter_check(it, BRC_ITER_DRAFTS, err));
+    draft_list *list = brc_iter_state(it);
+    if (list->at == list->n)
+        return 0;
+    const brc_draft_row *row = &list->rows[list->at++];
+    memset(out, 0, sizeof(*out));
+    out->id = row->draft.id;
+    out->branch = row->branch;
+    out->is_private = row->draft.kind == BRC_DRAFT_PRIVATE;
+    out->time_us = row->draft.time_us;
+    if (out->is_private) {
+        out->owner = brc_process_state(row->owner);
+        out->owner_pid = brc_process_id(row->owner);
+    }
+    BRC_TRY(is_stale(list->repo->store, row, &out->is_stale, err));
+    BRC_TRY(brc_draft_count(list->repo->store, row->draft.id, &out->nodes, err));
+    return 1;
+}
+
+/* ---- adopting and dropping -------------------------------- */
+
+/* *rows has it at `at`. BRC_EBUSY where its owner is at work. */
+static int find_draft(brc_store *store, int64_t id, brc_draft_row **rows, size_t *n, size_t *at,
+                      brc_error *err)
+{
+    BRC_TRY(brc_draft_list(store, rows, n, err));
+    for (*at = 0; *at < *n; ++*at)
+        if ((*rows)[*at].draft.id == id)
+            break;
+    if (*at == *n)
+        return brc_fail(err, BRC_ENOTFOUND, "%s has no draft %lld: 'breccia drafts' lists them",
+                        brc_store_path(store), (long long)id);
+    const brc_draft_row *row = &(*rows)[*at];
+    if (row->draft.kind == BRC_DRAFT_PRIVATE && brc_process_state(row->owner) == BRC_PROCESS_ALIVE)
+        return brc_fail(err, BRC_EBUSY, "draft %lld belongs to process %lld, which is running: "
+                                        "end it first",
+                        (long long)id, (long long)brc_process_id(row->owner));
+    return BRC_OK;
+}
+
+static int adopt_steps(brc_store *store, int64_t id, brc_error *err)
+{
+    brc_draft_row *rows = NULL;
+    brc_draft_head shared;
+    size_t n = 0, at;
+    int rc;
+    BRC_GO(find_draft(store, id, &rows, &n, &at, err));
+    if (rows[at].draft.kind != BRC_DRAFT_PRIVATE) {
+        rc = brc_fail(err, BRC_EINVAL, "draft %lld is shared by branch '%s' already",
+                      (long long)id, rows[at].branch);
+        goto done;
+    }
+    BRC_GO(brc_draft_shared(store, rows[at].branch, &shared, err));
+    if (shared.id != 0) {
+        rc = brc_fail(err, BRC_ECONFLICT,
+                      "branch '%s' has uncommitted changes of its own: commit or drop them before "
+                      "draft %lld is adopted",
+                      rows[at].branch, (long long)id);
+        goto done;
+    }
+    rc = brc_draft_share(store, id, err);
+done:
+    brc_draft_rows_free(rows, n);
+    return rc;
+}
+
+static int drop_steps(brc_store *store, int64_t id, brc_error *err)
+{
+    brc_draft_row *rows = NULL;
+    size_t n = 0, at;
+    int rc = find_draft(store, id, &rows, &n, &at, err);
+    if (rc == BRC_OK)
+        rc = brc_draft_delete(store, id, err);
+    brc_draft_rows_free(rows, n);
+    return rc;
+}
+
+static int in_transaction(breccia *repo, int64_t id,
+                          int (*steps)(brc_store *store, int64_t id, brc_error *err),
+                          brc_error *err)
+{
+    BRC_TRY(brc_store_begin(repo->store, err));
+    int rc = steps(repo->store, id, err);
+    repo->changes++;
+    return brc_end_with(repo, rc, err);
+}
+
+int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err)
+{
+    return in_transaction(repo, id, adopt_steps, err);
+}
+
+int brc_draft_drop(breccia *repo, int64_t id, brc_error *err)
+{
+    return in_transaction(repo, id, drop_steps, err);
+}

@@ -1,0 +1,140 @@
+#include "process.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hash.h"
+#include "json.h"
+
+typedef struct process_facts {
+    char machine[64], boot[64]; /* "" where they are not known */
+    int64_t space, pid, start;  /* 0 likewise                  */
+} process_facts;
+
+/* The first line of a small file; "" where it cannot be read. */
+static void read_line(const char *path, char *out, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, out, size - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    out[n > 0 ? n : 0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+}
+
+/* proc(5), stat: the 22nd field, in ticks since the machine was booted. The second is the
+ * program's name in parentheses, which may hold anything. 0: there is no such process. */
+static int64_t start_of(int64_t pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
+    read_line(path, text, sizeof(text));
+    const char *at = strrchr(text, ')');
+    for (int field = 2; at != NULL && field < 22; field++) {
+        at = strchr(at, ' ');
+        at += at != NULL;
+    }
+    return at != NULL ? strtoll(at, NULL, 10) : 0;
+}
+
+/* Ids of hexadecimal digits and dashes, as these files have them. */
+static void keep_id(char *text)
+{
+    if (text[strspn(text, "0123456789abcdef-")] != '\0')
+        *text = '\0';
+}
+
+static void look_at_self(process_facts *out)
+{
+    struct stat space;
+    memset(out, 0, sizeof(*out));
+    read_line("/etc/machine-id", out->machine, sizeof(out->machine));
+    read_line("/proc/sys/kernel/random/boot_id", out->boot, sizeof(out->boot));
+    keep_id(out->machine);
+    keep_id(out->boot);
+    if (stat("/proc/self/ns/pid", &space) == 0)
+        out->space = (int64_t)space.st_ino;
+    out->pid = getpid();
+    out->start = start_of(out->pid);
+}
+
+int brc_process_describe(brc_buf *out, brc_error *err)
+{
+    process_facts self;
+    uint8_t token[16];
+    look_at_self(&self);
+    BRC_TRY(brc_random(token, sizeof(token), err));
+    BRC_TRY(brc_buf_text(out, "{", err));
+    if (*self.machine)
+        BRC_TRY(brc_buf_printf(out, err, "\"machine\":\"%s\",", self.machine));
+    if (self.space)
+        BRC_TRY(brc_buf_printf(out, err, "\"pid_namespace\":%" PRId64 ",", self.space));
+    if (*self.boot)
+        BRC_TRY(brc_buf_printf(out, err, "\"boot\":\"%s\",", self.boot));
+    BRC_TRY(brc_buf_printf(out, err, "\"pid\":%" PRId64 ",", self.pid));
+    if (self.start)
+        BRC_TRY(brc_buf_printf(out, err, "\"start\":%" PRId64 ",", self.start));
+    BRC_TRY(brc_buf_text(out, "\"token\":\"", err));
+    for (size_t i = 0; i < sizeof(token); i++)
+        BRC_TRY(brc_buf_printf(out, err, "%02x", token[i]));
+    return brc_buf_text(out, "\"}", err);
+}
+
+/* ---- somebody else's -------------------------------- */
+
+static void copy_text(char *out, size_t size, const brc_json *from, const char *name)
+{
+    const char *text = "";
+    const brc_json *member = brc_json_member(from, name);
+    if (member == NULL || brc_json_text(member, &text) < 0)
+        text = "";
+    snprintf(out, size, "%s", text);
+}
+
+static int64_t number_of(const brc_json *from, const char *name)
+{
+    int64_t out = 0;
+    const brc_json *member = brc_json_member(from, name);
+    return member != NULL && brc_json_int(member, 1, INT64_MAX, &out) ? out : 0;
+}
+
+/* 0 where it is not such a description. */
+static int read_owner(const char *owner, process_facts *out)
+{
+    brc_json *json;
+    memset(out, 0, sizeof(*out));
+    if (owner == NULL || brc_json_parse(&json, owner, strlen(owner), NULL) < 0)
+        return 0;
+    copy_text(out->machine, sizeof(out->machine), json, "machine");
+    copy_text(out->boot, sizeof(out->boot), json, "boot");
+    out->space = number_of(json, "pid_namespace");
+    out->pid = number_of(json, "pid");
+    out->start = number_of(json, "start");
+    brc_json_free(json);
+    return 1;
+}
+
+int brc_process_state(const char *owner)
+{
+    process_facts self, it;
+    look_at_self(&self);
+    if (!read_owner(owner, &it) || *it.machine == '\0' || *it.boot == '\0' || it.pid == 0 ||
+        strcmp(it.machine, self.machine) != 0)
+        return BRC_PROCESS_UNKNOWN;
+    if (*self.boot && strcmp(it.boot, self.boot) != 0)
+        return BRC_PROCESS_DEAD;
+    if (it.space == 0 || it.space != self.space || it.start == 0)
+        return BRC_PROCESS_UNKNOWN;
+    return start_of(it.pid) == it.start ? BRC_PROCESS_ALIVE : BRC_PROCESS_DEAD;
+}
+
+int64_t brc_process_id(const char *owner)
+{
+    process_facts it;
+    return read_owner(owner, &it) ? it.pid : 0;
+}

@@ -1,0 +1,366 @@
+/* Whose uncommitted changes are whose: private sessions, the shared draft of a branch, and what
+ * a process leaves that ends in the middle. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kit/scenario.h"
+
+Suite *drafts_suite(void);
+
+static scenario t;
+
+static void drafts_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 8, 4, 0);
+    scenario_commit(&t, "first");
+}
+
+static void drafts_teardown(void)
+{
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+
+static brc_session *session_of(breccia *repo, const char *rev, int mode)
+{
+    brc_session *s;
+    OK(&t, brc_session_open(&s, repo, rev, mode, &t.err));
+    return s;
+}
+
+static void set_number(brc_session *s, const char *path, uint64_t i, int32_t value)
+{
+    brc_array *a;
+    brc_sel sel;
+    OK(&t, brc_array_open(&a, s, path, &t.err));
+    brc_sel_all(&sel, a);
+    sel.start[0] = i;
+    sel.count[0] = 1;
+    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
+    brc_array_free(a);
+}
+
+static int commit_of(brc_session *s, const char *message, brc_oid *id)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = message;
+    return brc_session_commit(id, s, &opts, &t.err);
+}
+
+static int is_clean(brc_session *s)
+{
+    int clean;
+    OK(&t, brc_session_clean(&clean, s, &t.err));
+    return clean;
+}
+
+/* "3 private alive 2 nodes; " of each. */
+static const char *drafts_are(breccia *repo)
+{
+    static const char *const owners[] = { "unknown", "alive", "dead" };
+    static char text[400];
+    brc_iter *it;
+    brc_draft draft;
+    int rc;
+    text[0] = '\0';
+    OK(&t, brc_drafts(&it, repo, &t.err));
+    while ((rc = brc_drafts_next(it, &draft, &t.err)) > 0) {
+        size_t at = strlen(text);
+        snprintf(text + at, sizeof(text) - at, "%s %s%s%s %d; ", draft.branch,
+                 draft.is_private ? owners[draft.owner] : "shared", draft.is_stale ? " stale" : "",
+                 draft.owner_pid == getpid() ? " ours" : "", (int)draft.nodes);
+    }
+    ck_assert_msg(rc == 0, "%s", t.err.message);
+    brc_iter_free(it);
+    return text;
+}
+
+static int64_t last_draft(breccia *repo)
+{
+    brc_iter *it;
+    brc_draft draft = { 0 };
+    OK(&t, brc_drafts(&it, repo, &t.err));
+    while (brc_drafts_next(it, &draft, &t.err) > 0)
+        ;
+    brc_iter_free(it);
+    return draft.id;
+}
+
+/* ---- two at work ------------------------------------------------------------------ */
+
+START_TEST(a_private_change_is_not_in_another_s_commit)
+{
+    breccia *other;
+    brc_oid id;
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    brc_session *theirs = session_of(other, NULL, BRC_SESSION_WRITE);
+    OK(&t, brc_group_create(mine, "/mine", NULL, &t.err));
+    set_number(mine, "/a", 0, 70);
+    OK(&t, brc_group_create(theirs, "/theirs", NULL, &t.err));
+    ck_assert_str_eq(drafts_are(other), "main alive ours 2; main shared 1; ");
+    int kind;
+    OK(&t, brc_node_kind(&kind, theirs, "/mine", &t.err));
+    ck_assert_int_eq(kind, 0);
+    OK(&t, brc_node_kind(&kind, mine, "/theirs", &t.err));
+    ck_assert_int_eq(kind, 0);
+    OK(&t, commit_of(theirs, "theirs", &id));
+    brc_session *at = session_of(other, "main", BRC_SESSION_AT);
+    OK(&t, brc_node_kind(&kind, at, "/mine", &t.err));
+    ck_assert_int_eq(kind, 0);
+    ck_assert_int_eq(scenario_number(&t, at, "/a", 0), 0);
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
+    ck_assert_int_eq(is_clean(mine), 0);
+    /* what is new there is not undone */
+    FAILS(&t, BRC_ESTALE, commit_of(mine, "mine", &id));
+    ck_assert_str_eq(drafts_are(other), "main alive stale ours 2; ");
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
+    brc_session_free(at);
+    brc_session_free(mine);
+    brc_session_free(theirs);
+    brc_free(other);
+}
+END_TEST
+
+START_TEST(two_shared_sessions_have_one_draft)
+{
+    breccia *other;
+    brc_oid id;
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    brc_session *second = session_of(other, NULL, BRC_SESSION_WRITE);
+    OK(&t, brc_group_create(t.session, "/one", NULL, &t.err));
+    OK(&t, brc_group_create(second, "/two", NULL, &t.err));
+    ck_assert_str_eq(drafts_are(other), "main shared 2; ");
+    OK(&t, commit_of(second, "both", &id));
+    ck_assert_int_eq(is_clean(t.session), 1);
+    FAILS(&t, BRC_EMISUSE, commit_of(t.session, "none", &id));
+    brc_session_free(second);
+    brc_free(other);
+}
+END_TEST
+
+START_TEST(a_shared_draft_does_not_undo_a_private_commit)
+{
+    brc_oid id;
+    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    set_number(t.session, "/a", 1, 11);
+    set_number(mine, "/a", 0, 70);
+    OK(&t, commit_of(mine, "mine", &id));
+    FAILS(&t, BRC_ESTALE, commit_of(t.session, "shared", &id));
+    ck_assert_str_eq(drafts_are(t.repo), "main alive ours 0; main shared stale 1; ");
+    OK(&t, brc_session_discard(t.session, &t.err));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    brc_session_free(mine);
+    ck_assert_str_eq(drafts_are(t.repo), "");
+}
+END_TEST
+
+/* ---- one private session ----------------------------------------------------------- */
+
+START_TEST(a_private_session_goes_on_from_its_commits)
+{
+    brc_oid one, two;
+    brc_commit *commit;
+    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    ck_assert_int_eq(is_clean(mine), 1);
+    ck_assert_str_eq(drafts_are(t.repo), ""); /* nothing is written before a change */
+    FAILS(&t, BRC_EMISUSE, commit_of(mine, "none", &one));
+    set_number(mine, "/a", 0, 70);
+    OK(&t, commit_of(mine, "one", &one));
+    ck_assert_int_eq(is_clean(mine), 1);
+    set_number(mine, "/a", 5, 75);
+    OK(&t, commit_of(mine, "two", &two));
+    OK(&t, brc_commit_read(&commit, t.repo, &two, &t.err));
+    ck_assert_mem_eq(&commit->parents[0], &one, sizeof(one));
+    brc_commit_free(commit);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 75);
+    set_number(mine, "/a", 5, 76);
+    OK(&t, brc_session_discard(mine, &t.err));
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 5), 75);
+    ck_assert_int_eq(is_clean(mine), 1);
+    brc_session_free(mine);
+}
+END_TEST
+
+START_TEST(what_is_undone_was_never_there)
+{
+    brc_oid id;
+    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    OK(&t, brc_begin(t.repo, &t.err));
+    set_number(mine, "/a", 0, 70);
+    OK(&t, brc_end(t.repo, 0, &t.err)); /* the transaction that made the draft */
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 0);
+    ck_assert_str_eq(drafts_are(t.repo), "");
+    set_number(mine, "/a", 0, 71);
+    OK(&t, brc_begin(t.repo, &t.err));
+    OK(&t, commit_of(mine, "undone", &id));
+    set_number(mine, "/a", 0, 72);
+    OK(&t, brc_end(t.repo, 0, &t.err));
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 71);
+    ck_assert_int_eq(is_clean(mine), 0);
+    OK(&t, brc_begin(t.repo, &t.err));
+    OK(&t, brc_session_discard(mine, &t.err));
+    OK(&t, brc_end(t.repo, 0, &t.err));
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 71);
+    OK(&t, commit_of(mine, "kept", &id));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 71);
+    brc_session_free(mine);
+}
+END_TEST
+
+START_TEST(a_session_whose_draft_was_taken_says_so)
+{
+    breccia *other;
+    int64_t id;
+    brc_oid commit;
+    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    set_number(mine, "/a", 0, 70);
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    id = last_draft(other);
+    FAILS(&t, BRC_EBUSY, brc_draft_drop(other, id, &t.err)); /* its process is this one */
+    FAILS(&t, BRC_EBUSY, brc_draft_adopt(other, id, &t.err));
+    brc_free(other);
+    scenario_sql(&t, "UPDATE draft SET owner='{\"pid\":1}'; UPDATE draft SET checksum=row_sum("
+                     "'draft', id, kind, state, branch, base, tip, other, plan, owner, parent,"
+                     " time_us, changes)");
+    OK(&t, brc_draft_drop(t.repo, id, &t.err)); /* of an unknown owner: whoever asks is right */
+    FAILS(&t, BRC_ESTALE, commit_of(mine, "lost", &commit));
+    brc_session_free(mine);
+}
+END_TEST
+
+/* ---- processes that end ------------------------------------------------------------- */
+
+/* A child with a private change, which ends without a word. */
+static void leave_a_draft(int value)
+{
+    fflush(NULL);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        breccia *repo;
+        brc_session *s;
+        if (brc_open(&repo, t.file, NULL, &t.err) < 0 ||
+            brc_session_open(&s, repo, NULL, BRC_SESSION_PRIVATE, &t.err) < 0)
+            _exit(1);
+        set_number(s, "/a", 0, value);
+        _exit(0);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+START_TEST(what_a_dead_process_left_is_adopted_or_dropped)
+{
+    brc_oid id;
+    scenario_close(&t);
+    leave_a_draft(70);
+    leave_a_draft(71);
+    scenario_open(&t, NULL, 0);
+    ck_assert_str_eq(drafts_are(t.repo), "main dead 1; main dead 1; ");
+    ck_assert_int_eq(is_clean(t.session), 1);
+    int64_t second = last_draft(t.repo);
+    FAILS(&t, BRC_ENOTFOUND, brc_draft_adopt(t.repo, second + 1, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_draft_drop(t.repo, 0, &t.err));
+    OK(&t, brc_draft_adopt(t.repo, second, &t.err));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 71);
+    FAILS(&t, BRC_EINVAL, brc_draft_adopt(t.repo, second, &t.err));
+    FAILS(&t, BRC_ECONFLICT, brc_draft_adopt(t.repo, second - 1, &t.err));
+    OK(&t, commit_of(t.session, "adopted", &id));
+    ck_assert_str_eq(drafts_are(t.repo), "main dead stale 1; ");
+    OK(&t, brc_draft_drop(t.repo, second - 1, &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "");
+    leave_a_draft(72);
+    ck_assert_int_gt(last_draft(t.repo), second); /* no number is used again */
+    OK(&t, brc_draft_drop(t.repo, last_draft(t.repo), &t.err));
+}
+END_TEST
+
+START_TEST(owners_that_cannot_be_known_are_unknown)
+{
+    static const struct {
+        const char *change, *is;
+    } rows[] = {
+        { "replace(owner, '\"boot\":\"', '\"boot\":\"0')", "main dead 1; " },
+        { "replace(owner, '\"machine\":\"', '\"machine\":\"0')", "main unknown 1; " },
+        { "replace(owner, '\"pid_namespace\":', '\"pid_namespace\":1')", "main unknown 1; " },
+        { "'nonsense'", "main unknown 1; " },
+        { "'[]'", "main unknown 1; " },
+        { "'{\"machine\":7,\"boot\":{},\"pid\":\"x\"}'", "main unknown 1; " },
+        { "NULL", "main unknown 1; " },
+    };
+    char sql[400];
+    scenario_close(&t);
+    leave_a_draft(70);
+    snprintf(sql, sizeof(sql),
+             "UPDATE draft SET owner=%s; UPDATE draft SET checksum=row_sum('draft', id, kind,"
+             " state, branch, base, tip, other, plan, owner, parent, time_us, changes)",
+             rows[_i].change);
+    scenario_sql(&t, sql);
+    scenario_open(&t, NULL, 0);
+    ck_assert_str_eq(drafts_are(t.repo), rows[_i].is);
+    OK(&t, brc_draft_drop(t.repo, last_draft(t.repo), &t.err));
+}
+END_TEST
+
+/* ---- branches ------------------------------------------------------------------------ */
+
+START_TEST(a_branch_with_a_private_draft_is_not_deleted_unasked)
+{
+    brc_oid id;
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    brc_session *mine = session_of(t.repo, "side", BRC_SESSION_PRIVATE);
+    set_number(mine, "/a", 0, 70);
+    OK(&t, brc_branch_rename(t.repo, "side", "other", &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "other alive ours 1; ");
+    FAILS(&t, BRC_EMISUSE, brc_branch_delete(t.repo, "other", 0, &t.err));
+    OK(&t, brc_branch_delete(t.repo, "other", 1, &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "");
+    FAILS(&t, BRC_ESTALE, commit_of(mine, "gone", &id));
+    brc_session_free(mine);
+}
+END_TEST
+
+START_TEST(after_a_reset_the_draft_follows_the_new_tip)
+{
+    brc_oid id;
+    brc_commit *commit;
+    set_number(t.session, "/a", 0, 1);
+    scenario_commit(&t, "second");
+    set_number(t.session, "/a", 1, 2);
+    OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "main shared 1; ");
+    OK(&t, commit_of(t.session, "both changes", &id));
+    OK(&t, brc_commit_read(&commit, t.repo, &id, &t.err));
+    ck_assert_str_eq(commit->message, "both changes");
+    brc_commit_free(commit);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 2);
+}
+END_TEST
+
+Suite *drafts_suite(void)
+{
+    Suite *s = suite_create("drafts");
+    TCase *tc = tcase_create("drafts");
+    tcase_add_checked_fixture(tc, drafts_setup, drafts_teardown);
+    tcase_add_test(tc, a_private_change_is_not_in_another_s_commit);
+    tcase_add_test(tc, two_shared_sessions_have_one_draft);
+    tcase_add_test(tc, a_shared_draft_does_not_undo_a_private_commit);
+    tcase_add_test(tc, a_private_session_goes_on_from_its_commits);
+    tcase_add_test(tc, what_is_undone_was_never_there);
+    tcase_add_test(tc, a_session_whose_draft_was_taken_says_so);
+    tcase_add_test(tc, what_a_dead_process_left_is_adopted_or_dropped);
+    tcase_add_loop_test(tc, owners_that_cannot_be_known_are_unknown, 0, 7);
+    tcase_add_test(tc, a_branch_with_a_private_draft_is_not_deleted_unasked);
+    tcase_add_test(tc, after_a_reset_the_draft_follows_the_new_tip);
+    suite_add_tcase(s, tc);
+    return s;
+}
