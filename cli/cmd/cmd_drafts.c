@@ -1,0 +1,143 @@
+/*
+ * cmd_drafts.c - drafts: uncommitted changes of the whole file, and whose they are.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "../calendar.h"
+#include "../cli.h"
+#include "commands.h"
+
+static const struct cli_option drafts_options[] = {
+    { "adopt", 0, 1, "ID", "make a private draft the uncommitted changes of its branch" },
+    { "drop", 0, 1, "ID", "drop these uncommitted changes" },
+    CLI_OPTIONS_END
+};
+
+static const char *owner_name(const brc_draft *draft)
+{
+    if (!draft->is_private)
+        return "shared";
+    return draft->owner == BRC_OWNER_ALIVE  ? "running"
+           : draft->owner == BRC_OWNER_DEAD ? "ended"
+                                            : "unknown";
+}
+
+static void put_draft_json(struct cli *cli, const brc_draft *draft)
+{
+    char time[CLI_TIME_CAP];
+
+    cli_json_open(cli, '{');
+    cli_json_member_int(cli, "id", draft->id);
+    cli_json_member(cli, "branch", draft->branch);
+    cli_json_member_bool(cli, "private", draft->is_private);
+    if (draft->is_private) {
+        cli_json_member(cli, "process", owner_name(draft));
+        cli_json_member_int(cli, "pid", draft->owner_pid);
+    }
+    cli_json_member_bool(cli, "stale", draft->is_stale);
+    cli_json_member(cli, "time", cli_format_time(time, draft->time_us));
+    cli_json_member_int(cli, "nodes", (int64_t)draft->nodes);
+    cli_json_close(cli, '{');
+}
+
+static void put_draft_text(struct cli *cli, const brc_draft *draft)
+{
+    char time[CLI_TIME_CAP];
+
+    cli_printf(cli, "%" PRId64 "  %s  %s  %" PRIu64 " node%s", draft->id,
+               cli_escaped(cli, draft->branch), cli_format_time(time, draft->time_us),
+               draft->nodes, draft->nodes == 1 ? "" : "s");
+    if (!draft->is_private)
+        cli_puts(cli, ", shared");
+    else if (draft->owner_pid != 0)
+        cli_printf(cli, ", private: process %" PRId64 ", %s", draft->owner_pid, owner_name(draft));
+    else
+        cli_puts(cli, ", private: process unknown");
+    cli_puts(cli, draft->is_stale ? "; the branch has moved since\n" : "\n");
+}
+
+static int list_drafts(struct cli *cli)
+{
+    brc_iter *it;
+    brc_draft draft;
+    int rc, any = 0;
+
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    CLI_TRY(brc_drafts(&it, cli->repo, &cli->err));
+    if (cli->json)
+        cli_json_open(cli, '[');
+    while ((rc = brc_drafts_next(it, &draft, &cli->err)) > 0) {
+        any = 1;
+        if (cli->json)
+            put_draft_json(cli, &draft);
+        else
+            put_draft_text(cli, &draft);
+    }
+    brc_iter_free(it);
+    if (rc < 0)
+        return rc;
+    if (cli->json)
+        cli_json_close(cli, '[');
+    else if (!any)
+        cli_say(cli, "nothing is uncommitted");
+    return BRC_OK;
+}
+
+static int draft_number(struct cli *cli, const char *text, int64_t *out)
+{
+    char *end;
+
+    *out = strtoll(text, &end, 10);
+    if (*end != '\0' || *out <= 0)
+        return cli_usage(cli, "'%s' is not the number of a draft: 'breccia drafts' lists them",
+                         text);
+    return BRC_OK;
+}
+
+static int change_draft(struct cli *cli, const char *text, int adopt)
+{
+    int64_t id;
+
+    CLI_TRY(draft_number(cli, text, &id));
+    CLI_TRY(cli_open(cli, 0));
+    CLI_TRY(adopt ? brc_draft_adopt(cli->repo, id, &cli->err)
+                  : brc_draft_drop(cli->repo, id, &cli->err));
+    if (adopt)
+        cli_say(cli, "adopted draft %" PRId64 ": 'breccia status' shows it", id);
+    else
+        cli_say(cli, "dropped draft %" PRId64 "; what it stored stays in the file until it is "
+                     "collected",
+                id);
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member_int(cli, adopt ? "adopted" : "dropped", id);
+        cli_json_close(cli, '{');
+    }
+    return BRC_OK;
+}
+
+static int run_drafts(struct cli *cli)
+{
+    const char *adopt = cli_value(cli, "adopt"), *drop = cli_value(cli, "drop");
+
+    if (adopt && drop)
+        return cli_usage(cli, "give only one of --adopt and --drop");
+    if (adopt || drop)
+        return change_draft(cli, adopt ? adopt : drop, adopt != NULL);
+    return list_drafts(cli);
+}
+
+const struct cli_command cli_command_drafts = {
+    .name = "drafts",
+    .group = "Versions",
+    .summary = "list uncommitted changes of the whole file",
+    .usage = "FILE\nFILE --adopt ID\nFILE --drop ID",
+    .details = "A branch has one draft that everybody shares; a program may have private ones\n"
+               "beside it. Those of a program that ended in the middle stay: adopt or drop them.",
+    .examples = "breccia drafts climate.brc\nbreccia drafts climate.brc --adopt 7",
+    .options = drafts_options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run_drafts,
+};
