@@ -1,9 +1,22 @@
-/* Cutting boxes of elements into chunks, see chunk_boxes.h. */
+/* Cutting boxes of elements into chunks, see chunk_cut.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/buf.h"
-#include "chunk_boxes.h"
+#include "chunk_cut.h"
+
+void brc_chunk_box(brc_sel *out, int ndim, const uint64_t *shape, const uint64_t *chunk,
+                   const uint64_t *index)
+{
+    memset(out, 0, sizeof(*out));
+    out->ndim = ndim;
+    for (int k = 0; k < ndim; k++) {
+        out->start[k] = index[k] * chunk[k];
+        uint64_t left = shape[k] - out->start[k];
+        out->count[k] = left < chunk[k] ? left : chunk[k];
+        out->step[k] = 1;
+    }
+}
 
 /* Whether a chunk's elements lie in the box one behind the other: then nothing is copied. */
 static int lies_in_one_piece(const brc_sel *box, const uint64_t *chunk, const uint64_t *in_box)

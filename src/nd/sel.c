@@ -220,6 +220,16 @@ static int strip_sel_pair(struct sel_reader *r, char open, char close)
     return 1;
 }
 
+void brc_sel_of_shape(brc_sel *out, int ndim, const uint64_t *shape)
+{
+    memset(out, 0, sizeof(*out));
+    out->ndim = ndim;
+    for (int i = 0; i < ndim; i++) {
+        out->count[i] = shape[i];
+        out->step[i] = 1;
+    }
+}
+
 int brc_sel_read(brc_sel *out, int ndim, const uint64_t *shape, const char *text, brc_error *err)
 {
     struct sel_reader r = { text, text + strlen(text), shape, ndim, err };

@@ -15,6 +15,11 @@ static inline uint64_t brc_grid_extent(uint64_t extent, uint64_t chunk)
     return extent / chunk + (extent % chunk != 0);
 }
 
+static inline uint64_t brc_at_least_one(uint64_t n)
+{
+    return n > 0 ? n : 1;
+}
+
 /* Steps index through the box of `shape` in C order; 0 after the last one. */
 int brc_index_next(int ndim, uint64_t *index, const uint64_t *shape);
 /* Negative, zero or positive: whether `a` comes before `b`, is it, or comes behind it. */
@@ -57,6 +62,8 @@ int brc_overlap_box(brc_overlap *out, const brc_sel *sel, const uint64_t *shape,
 /* The same for chunk `index` of a regular grid. */
 int brc_overlap_of(brc_overlap *out, const brc_sel *sel, const uint64_t *shape, const uint64_t *chunk, const uint64_t *index);
 
+/* All of a shape. */
+void brc_sel_of_shape(brc_sel *out, int ndim, const uint64_t *shape);
 /* Reads Python's slicing, with or without brackets; see brc_sel_parse(). */
 BRC_MUST_USE int brc_sel_read(brc_sel *out, int ndim, const uint64_t *shape, const char *text, brc_error *err);
 /* BRC_EINVAL where a selection made by hand leaves the shape. */

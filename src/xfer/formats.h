@@ -3,8 +3,8 @@
  *
  * A format is a folder of src/xfer with a `const brc_format` for each way to name it. The
  * rows are declared here and listed in formats.c; exchange.c and source.c know formats
- * through them alone. A format uses what formats share (xfer.h, input.h, elements.h, slabs.h,
- * dest.h, zip_dir.h), which never points back to a format.
+ * through them alone. A format uses what formats share (xfer.h, input.h, elements.h, dest.h,
+ * zip_dir.h), which never points back to a format.
  */
 #ifndef BRC_XFER_FORMATS_H
 #define BRC_XFER_FORMATS_H

@@ -329,12 +329,7 @@ void brc_array_name_chunk(const brc_array *a, const uint64_t *index, brc_error *
 
 void brc_sel_all(brc_sel *out, const brc_array *a)
 {
-    memset(out, 0, sizeof(*out));
-    out->ndim = a->meta.ndim;
-    for (int i = 0; i < a->meta.ndim; i++) {
-        out->count[i] = a->meta.shape[i];
-        out->step[i] = 1;
-    }
+    brc_sel_of_shape(out, a->meta.ndim, a->meta.shape);
 }
 
 uint64_t brc_sel_count(const brc_sel *sel)

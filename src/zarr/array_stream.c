@@ -1,7 +1,7 @@
 /* Elements that come one after the other into a selection, as files have them. */
 #include <string.h>
 
-#include "../nd/slabs.h"
+#include "../nd/cut.h"
 #include "assembly.h"
 #include "transfer.h"
 
@@ -10,7 +10,7 @@ typedef struct element_stream {
     const brc_element_source *source;
     brc_region region; /* the selection                                              */
     int begun;
-    brc_slabs slabs;   /* in pieces                                                  */
+    brc_cut slabs;     /* in pieces                                                  */
     int in_chunks;     /* or a piece is a chunk, this one of the region the next     */
     uint64_t next;
 } element_stream;
@@ -70,12 +70,12 @@ static int next_slab(element_stream *s, brc_piece *piece, brc_error *err)
     };
     int64_t strides[BRC_MAX_NDIM] = {0};
     if (!s->begun)
-        brc_slabs_start(&s->slabs, &s->region.sel, ones, s->a->meta.type->item_size,
-                        s->source->fortran, piece->len);
+        brc_cut_runs(&s->slabs, &s->region.sel, ones, s->a->meta.type->item_size,
+                     s->source->fortran, piece->len);
     s->begun = 1;
-    if (!brc_slabs_next(&s->slabs))
+    if (!brc_cut_next(&s->slabs))
         return 0;
-    brc_slabs_strides(&s->slabs, strides);
+    brc_cut_strides(&s->slabs, s->a->meta.type->item_size, strides);
     BRC_TRY(brc_region_init(&piece->region, s->a, &s->slabs.sel, NULL, strides, err));
     return 1;
 }

@@ -49,7 +49,7 @@ int brc_npy_out_start(brc_npy_out *out, brc_array *a, const brc_sel *sel, const 
     else
         brc_sel_all(&out->sel, a);
     BRC_GO(write_header(out, err));
-    brc_slabs_start(&out->slabs, &out->sel, info->chunk, out->type->item_size, 0, BRC_SLAB_BYTES);
+    brc_cut_runs(&out->slabs, &out->sel, info->chunk, out->type->item_size, 0, BRC_SLAB_BYTES);
 done:
     if (rc < 0)
         brc_npy_out_stop(out);
@@ -63,13 +63,14 @@ int brc_npy_out_next(brc_npy_out *o, brc_span *piece, brc_error *err)
         *piece = (brc_span){ o->header.data, o->header.len };
         return 1;
     }
-    if (!brc_slabs_next(&o->slabs))
+    if (!brc_cut_next(&o->slabs))
         return 0;
+    const size_t len = (size_t)o->slabs.elements * o->type->item_size;
     if (!o->slab)
-        BRC_TRY(brc_new_big((void **)&o->slab, o->slabs.max_len, err));
-    BRC_TRY(brc_array_read(o->array, &o->slabs.sel, o->slab, o->slabs.len, err));
-    brc_dtype_native(o->type, o->slab, o->slabs.len); /* back to little-endian */
-    *piece = (brc_span){ o->slab, o->slabs.len };
+        BRC_TRY(brc_new_big((void **)&o->slab, (size_t)o->slabs.most * o->type->item_size, err));
+    BRC_TRY(brc_array_read(o->array, &o->slabs.sel, o->slab, len, err));
+    brc_dtype_native(o->type, o->slab, len); /* back to little-endian */
+    *piece = (brc_span){ o->slab, len };
     return 1;
 }
 

@@ -4,7 +4,7 @@
 #define BRC_XFER_NPY_OUT_H
 
 #include "../../codec/registry.h"
-#include "../../nd/slabs.h"
+#include "../../nd/cut.h"
 
 typedef struct brc_npy_out {
     uint64_t size; /* bytes in all */
@@ -13,7 +13,7 @@ typedef struct brc_npy_out {
     brc_dtype *type;
     brc_sel sel;
     brc_buf header;
-    brc_slabs slabs;
+    brc_cut slabs;
     uint8_t *slab;
     int begun;
 } brc_npy_out;
