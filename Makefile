@@ -6,7 +6,7 @@
 #   WERROR=1      warnings are errors
 #   TEST=NAME     one suite of the C tests, or `cli`
 #   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   of `make mutants`: a sample, again, of files, at once
-#   FLIPS=N, SEED=N   of `make flips`
+#   FLIPS=N, SEED=N, JOBS=N   of `make flips`
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, JOBS at a time
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
@@ -268,9 +268,11 @@ fuzz-programs: $(HARNESSES:%=$(OUT)/fuzz_%)
 $(OUT)/fuzz_%: $(OBJ)/fuzz FORCE; $(publish)
 
 # CI runs a few of these among the tests.
-flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports damaged files: FLIPS of each kind (20000), SEED
-	@CK_RUN_CASE=damage BRECCIA_FLIPS='$(or $(FLIPS),20000)' BRECCIA_SEED='$(or $(SEED),1)' \
-	    $(OUT)/tests/run hdf5_files
+flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports damaged files: FLIPS of each kind (20000), SEED, JOBS at once
+	@export CK_RUN_CASE=flips BRECCIA_FLIPS='$(or $(FLIPS),20000)' BRECCIA_SEED='$(or $(SEED),1)' \
+	    BRECCIA_PARTS='$(or $(JOBS),1)'; \
+	seq 0 $$((BRECCIA_PARTS - 1)) | \
+	    xargs -P "$$BRECCIA_PARTS" -I PART env BRECCIA_PART=PART $(OUT)/tests/run damage
 
 mutants: ## puts faults into a copy of the sources, one by one, and sees whether the tests notice
 	@CC='$(CC)' MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \

@@ -16,6 +16,9 @@ typedef struct exchange_kit {
 
 void exchange_start(exchange_kit *kit);        /* the folder and the repository    */
 void exchange_folder_start(exchange_kit *kit); /* the folder alone                 */
+/* The folder in a place of folder.h, and the repository with these converters. */
+void exchange_folder_in(exchange_kit *kit, int where);
+void exchange_open(exchange_kit *kit, const char *libexec);
 void exchange_stop(exchange_kit *kit);
 
 /* The path of a name in the folder; valid for seven more calls. */
