@@ -47,7 +47,7 @@ static int cut_fixed(brc_chunk_cutter *c, const brc_sel *box, const uint64_t *in
     for (int i = 0; i < c->ndim; i++)
         at += (int64_t)part.in_sel[i] * from[i];
     if (!brc_mul_u64(elements, c->item, &elements) || !brc_to_size(elements, &len))
-        return brc_fail(err, BRC_ELIMIT, "a chunk has more bytes than memory can");
+        return brc_fail(err, BRC_ELIMIT, "a chunk has more bytes than memory can hold");
     if (lies_in_one_piece(box, c->chunk, part.in_sel))
         return c->put(c->ctx, index, (brc_span){ data + at, len }, err);
     c->part.len = 0;
@@ -66,7 +66,7 @@ static int find_spans(brc_chunk_cutter *c, const brc_sel *box, brc_span data, br
     brc_reader in = brc_reader_of(data.data, data.len);
     size_t need;
     if (!brc_to_size(n, &need))
-        return brc_fail(err, BRC_ELIMIT, "a chunk has more elements than memory can");
+        return brc_fail(err, BRC_ELIMIT, "a chunk has more elements than memory can hold");
     BRC_TRY(brc_grow_array((void **)&c->spans, &c->cap, need, sizeof(*c->spans), err));
     for (uint64_t i = 0; i < n; i++) {
         const uint8_t *start = in.at, *count = brc_read_bytes(&in, 4);

@@ -333,7 +333,7 @@ static int npy_open_record(brc_dtype **out, int *big, const brc_registry *reg, c
     BRC_GO(record_list(&record, err));
     record_skip_blanks(&record);
     if (*record.at != '\0') {
-        rc = record_bad("something follows it", err);
+        rc = record_bad("there is text after it", err);
         goto done;
     }
     BRC_GO(npy_open_json(out, reg, &json, err));

@@ -67,7 +67,7 @@ static int optional_open_inner(struct optional_state *state, const brc_dtype *ou
         return rc;
     }
     if (state->inner->item_size >= BRC_MAX_ITEM_SIZE)
-        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes an element",
+        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes per element",
                         name, BRC_MAX_ITEM_SIZE);
     return BRC_OK;
 }

@@ -101,7 +101,7 @@ static int field_check_type(const char *name, const char *field, const brc_dtype
                         field, type->name);
     if (type->klass == BRC_CLASS_OPTIONAL)
         return brc_fail(err, BRC_EINVAL,
-                        "data type %s: the field \"%.60s\" is %s, and a field is always there",
+                        "data type %s: the field \"%.60s\" is %s, but a field cannot be missing",
                         name, field, type->name);
     return BRC_OK;
 }
@@ -131,7 +131,7 @@ static int struct_add_field(struct struct_state *state, const char *name,
     field->offset = *size;
     *size += field->type->item_size;
     if (field->type->item_size > BRC_MAX_ITEM_SIZE || *size > BRC_MAX_ITEM_SIZE)
-        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes an element",
+        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes per element",
                         name, BRC_MAX_ITEM_SIZE);
     state->swaps |= field->type->swap_unit > 1;
     state->normalizes |= brc_dtype_normalizes(field->type);

@@ -58,8 +58,8 @@ static int choose_path(char **out, const origin *from, brc_error *err)
         return brc_dup(out, "/", err);
     if (!from->name)
         return brc_fail(err, BRC_EINVAL,
-                        "a stream has no name: only a group that comes into an empty repository "
-                        "needs no path; say which node it becomes");
+                        "a stream has no name: give the path of the node that it becomes (only a "
+                        "group needs none, in an empty repository)");
     BRC_TRY(brc_source_name(&name, from->name, err));
     int rc = brc_node_join(out, "/", name, err);
     free(name);
@@ -192,7 +192,7 @@ static int take_import_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_
     take_opts(out, given);
     if (out->format || out->consolidated)
         return brc_fail(err, BRC_EINVAL,
-                        "a format is for export: a source is known by its content");
+                        "a format is for export: a source's is known by its content");
     return BRC_OK;
 }
 
@@ -257,7 +257,7 @@ int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_o
     BRC_TRY(take_import_opts(&opts, given, err));
     if (opts.with)
         return brc_fail(err, BRC_EINVAL, "a stream is written by a command, or comes from a "
-                                         "descriptor: both are named");
+                                         "descriptor: both are given");
     origin from = { .session = s, .opts = &opts };
     brc_stream_opts stream = { &opts, 0, name };
     BRC_GO(brc_stream_fd_open(&tar, &source, brc_session_repo(s), fd, name, err));
@@ -323,8 +323,8 @@ static int check_export_opts(const brc_xfer_opts *opts, brc_error *err)
 {
     if (opts->chunk || opts->codecs_json || opts->nexclude || opts->with)
         return brc_fail(err, BRC_EINVAL,
-                        "chunks, codecs, commands and what to leave out are for import: an export "
-                        "is as the array is stored");
+                        "chunks, codecs, commands and excluded nodes are options of import: an "
+                        "export has the array's own chunks and codecs");
     return BRC_OK;
 }
 
@@ -337,7 +337,8 @@ static int export_checked(brc_session *s, const char *path, const char *dest,
     BRC_TRY(check_export_opts(opts, err));
     BRC_TRY(brc_format_of_dest(&format, dest, opts->format, err));
     if (opts->consolidated && !format->consolidates)
-        return brc_fail(err, BRC_EINVAL, "consolidated metadata is for Zarr: %s is not", dest);
+        return brc_fail(err, BRC_EINVAL, "only Zarr has consolidated metadata: %s is not Zarr",
+                        dest);
     BRC_TRY(given_path(&node, path ? path : "/", err));
     breccia *repo = brc_session_repo(s);
     brc_task task = brc_task_begin(repo, "export", bytes_to_export(s, node));
@@ -390,8 +391,8 @@ int brc_export_stream(brc_session *s, const char *path, int fd, const brc_xfer_o
     BRC_TRY(check_export_opts(&opts, err));
     if (opts.consolidated || (opts.format && strcmp(opts.format, "zarr3") != 0))
         return brc_fail(err, BRC_EINVAL,
-                        "a stream is one of Zarr v3 without consolidated metadata: other formats "
-                        "are written to files");
+                        "a stream is always Zarr v3 without consolidated metadata: export other "
+                        "formats to files");
     BRC_TRY(given_path(&node, path ? path : "/", err));
     int rc = export_stream(s, node, fd, err);
     free(node);

@@ -140,8 +140,8 @@ int brc_format_of_dest(const brc_format **out, const char *dest, const char *nam
     rc = name ? brc_fail(err, BRC_EINVAL, "there is no format %s: %s can be written", name,
                          (const char *)known.data)
               : brc_fail(err, BRC_EINVAL,
-                         "%s: nothing is known to write with the ending %s; known are %s; a format "
-                         "that is named writes to any name",
+                         "%s: no format has the ending %s; the endings are %s; if you name a "
+                         "format, any ending will do",
                          dest, ending, (const char *)known.data);
 done:
     brc_buf_dispose(&known);

@@ -193,7 +193,7 @@ static int meta_dimension_names(const brc_meta *m, const brc_json *doc, brc_erro
     if (kind != BRC_JSON_ARRAY)
         return meta_bad(err, "/dimension_names", "must be a list");
     if (brc_json_count(names) != (size_t)m->ndim)
-        return meta_bad(err, "/dimension_names", "must have one item a dimension");
+        return meta_bad(err, "/dimension_names", "must have one item per dimension");
     size_t i = 0;
     for (const brc_json *v = brc_json_first(names); v != NULL; v = brc_json_next(v), i++)
         if (brc_json_kind(v) != BRC_JSON_STRING && brc_json_kind(v) != BRC_JSON_NULL)

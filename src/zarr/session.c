@@ -288,8 +288,8 @@ int brc_session_parents(brc_session *s, const char *path, brc_error *err)
         const char *parent = (const char *)prefix.data;
         BRC_GO(brc_session_find(s, parent, &entry, &row, err));
         if (entry.kind == BRC_ARRAY) {
-            rc = brc_fail(err, BRC_EINVAL, "%s cannot be: %s is an array and has no children", path,
-                          parent);
+            rc = brc_fail(err, BRC_EINVAL, "%s cannot exist: %s is an array and has no children",
+                          path, parent);
             goto done;
         }
         if (entry.kind == 0)

@@ -93,7 +93,7 @@ static const struct {
     { "{'descr': '<\\x664', 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL, "not allowed" },
     { "{'descr' '<f4', 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL, "colon" },
     { "{'descr': '<f4' 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL, "comma" },
-    { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), } + exit()", BRC_EINVAL, "follows" },
+    { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), } + exit()", BRC_EINVAL, "after" },
     { "{'descr': [('a', '<f4'), 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL, "list" },
     { "{'descr': [('a', '<f4')), 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL,
       "brackets" },

@@ -133,7 +133,7 @@ static int import_object(group_walk *w, hid_t object, const char *path, const ch
     w->copies += (size_t)w->in_copy;
     if (w->copies > MOST_COPIES)
         return brc_fail(err, BRC_ELIMIT,
-                        "%s: by its links the file has more than %d copies of groups "
+                        "%s: through its links the file has more than %d copies of groups "
                         "and datasets",
                         label, MOST_COPIES);
     switch (H5Iget_type(object)) {
@@ -190,8 +190,8 @@ static int note_types(brc_hdf5_attrs *attrs, const char *label, brc_error *err)
         return BRC_OK;
     if (brc_json_member(attrs->values, BRC_HDF5_GROUP_NOTE))
         return brc_fail(err, BRC_EINVAL,
-                        "%s has an attribute " BRC_HDF5_GROUP_NOTE ", which is the name for what "
-                        "only HDF5 says: rename it",
+                        "%s has an attribute " BRC_HDF5_GROUP_NOTE ", a name that is reserved for "
+                        "what only HDF5 says: rename it",
                         label);
     note = brc_json_new_object();
     if (!note)

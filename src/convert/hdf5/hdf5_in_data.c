@@ -65,7 +65,7 @@ static int check_size(const dataset_in *d, brc_error *err)
     if (d->type.kind == BRC_HDF5_FIXED && stored > 0 &&
         (!brc_shape_bytes(d->ndim, d->array.shape, size, &bytes) || bytes > stored))
         return brc_fail(err, BRC_EINVAL,
-                        "%s: its elements have %llu bytes, fewer than its shape asks for", d->label,
+                        "%s: its elements have %llu bytes, fewer than its shape needs", d->label,
                         (unsigned long long)stored);
     return BRC_OK;
 }

@@ -68,7 +68,7 @@ static int append_checked(brc_buf *out, const brc_hdf5_type *type, brc_span byte
         bytes.len = strnlen((const char *)bytes.data, bytes.len);
         if (!brc_utf8_valid((const char *)bytes.data, bytes.len))
             return brc_fail(err, BRC_EINVAL,
-                            "%s: a string in it is not UTF-8: write it as such first", label);
+                            "%s: a string in it is not UTF-8: convert it first", label);
     }
     return append_span(out, bytes.data, bytes.len, label, err);
 }

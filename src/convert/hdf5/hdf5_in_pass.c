@@ -299,7 +299,8 @@ static int fetch_chunk(brc_hdf5_pass *pass, const uint64_t *index, brc_span *byt
     if (size == 0)
         return 0;
     if (size > 2 * pass->bytes + 65536) /* no filter of these makes so much of it */
-        return brc_fail(err, BRC_EINVAL, "%s: a chunk of it is longer than it can be", l->label);
+        return brc_fail(err, BRC_EINVAL, "%s: a chunk of it is longer than any valid one",
+                        l->label);
     pass->stored.len = 0;
     BRC_TRY(brc_buf_reserve(&pass->stored, (size_t)size, err));
     if (H5Dread_chunk(l->dataset, H5P_DEFAULT, corner, &skipped, pass->stored.data) < 0)

@@ -169,7 +169,7 @@ static int read_fixed_box(chunk_writer *w, const brc_sel *box, brc_error *err)
     size_t len;
     if (!brc_shape_bytes(box->ndim, box->count, w->meta.type->item_size, &bytes) ||
         !brc_to_size(bytes, &len))
-        return brc_fail(err, BRC_ELIMIT, "a chunk has more bytes than memory can");
+        return brc_fail(err, BRC_ELIMIT, "a chunk has more bytes than memory can hold");
     if (len > w->room) { /* most often the first box is the largest */
         free(w->data);
         w->data = NULL;

@@ -260,7 +260,7 @@ static int take_any(brc_netcdf_values *out, brc_attr *attr, const nc_type *order
         if (fits)
             return BRC_OK;
     }
-    return brc_fail(err, BRC_EINTERNAL, "an attribute fits no type");
+    return brc_fail(err, BRC_EINTERNAL, "no type fits an attribute");
 }
 
 int brc_netcdf_att_values(brc_netcdf_values *out, const brc_netcdf_of *of, const char *name,

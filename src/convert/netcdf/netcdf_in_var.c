@@ -204,7 +204,7 @@ static int read_dims(var_in *v, brc_error *err)
         return failed(v, status, "cannot read", err);
     if (ndim < 0 || ndim > BRC_MAX_NDIM)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s has %d dimensions, an array at most %d: leave "
+                        "%s has %d dimensions, but an array has at most %d: leave "
                         "it out with --exclude",
                         v->label, ndim, BRC_MAX_NDIM);
     v->array.ndim = ndim;

@@ -287,7 +287,7 @@ static int wait_for(brc_child *c, short events, int patience_ms, brc_error *err)
         if (n > 0 && (fds[1].revents || fds[2].revents))
             since = monotonic_ms();
         if (monotonic_ms() - since >= patience_ms)
-            return brc_fail(err, BRC_EIO, "%s has been silent for %d s: it was ended",
+            return brc_fail(err, BRC_EIO, "%s wrote nothing for %d s and was stopped",
                             c->spec.label, patience_ms / 1000);
     }
     return BRC_OK;

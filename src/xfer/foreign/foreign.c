@@ -47,7 +47,7 @@ static int find_converter(brc_foreign_run *run, const brc_foreign *what, brc_err
     if (access(run->program, X_OK) == 0)
         return BRC_OK;
     return brc_fail(err, BRC_EUNSUPPORTED,
-                    "%s: the converter for such files is not there, %s: install breccia whole, or "
+                    "%s: the converter for such files is missing, %s: install all of breccia, or "
                     "name the folder of its converters when you open the repository",
                     what->file, run->program);
 }
@@ -105,13 +105,13 @@ static const char *words_for_signal(int sig)
     case SIGILL:
         return "crashed (SIGILL)";
     case SIGSYS:
-        return "asked the system for what its sandbox forbids (SIGSYS)";
+        return "made a system call that its sandbox forbids (SIGSYS)";
     case SIGXCPU:
-        return "took more processor time than it may (SIGXCPU)";
+        return "used more processor time than it may (SIGXCPU)";
     case SIGXFSZ:
         return "wrote a larger file than it may (SIGXFSZ)";
     case SIGKILL:
-        return "was killed, for want of memory perhaps (SIGKILL)";
+        return "was killed, perhaps because memory ran out (SIGKILL)";
     default:
         return NULL;
     }

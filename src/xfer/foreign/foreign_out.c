@@ -15,7 +15,7 @@ static int feed_child(void *ctx, const uint8_t *from, size_t len, brc_error *err
 {
     foreign_out *out = ctx;
     BRC_TRY(brc_child_write(out->run.child, from, len, &out->gone, err));
-    return out->gone ? brc_fail(err, BRC_EIO, "%s has ended too early", out->run.label) : BRC_OK;
+    return out->gone ? brc_fail(err, BRC_EIO, "%s ended too early", out->run.label) : BRC_OK;
 }
 
 /* export [--classic] --path PATH FILE */

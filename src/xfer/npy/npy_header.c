@@ -202,7 +202,7 @@ int brc_npy_header_parse(brc_npy_header *out, const char *text, size_t len, brc_
         return bad_literal(&t, "descr, fortran_order or shape is missing");
     skip_blanks(&t);
     if (t.at != t.end)
-        return bad_literal(&t, "something follows the dictionary");
+        return bad_literal(&t, "there is text after the dictionary");
     return BRC_OK;
 }
 

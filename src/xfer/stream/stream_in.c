@@ -229,7 +229,7 @@ static int make_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
                            : brc_group_create_doc(w->session, path, json, err);
     if (rc == BRC_EEXISTS && *doc->inner)
         rc = brc_fail(err, BRC_EEXISTS,
-                      "it comes twice, or behind what is in the group: documents of groups come "
+                      "it comes twice, or after the nodes in its group: a group's document comes "
                       "first");
 done:
     if (rc < 0)
@@ -246,7 +246,7 @@ static int make_nodes(brc_stream *w, brc_error *err)
     BRC_TRY(brc_stream_docs_sort(&w->docs, err));
     const brc_stream_doc *docs = w->docs.items;
     if (!w->has_nodes && (w->docs.n == 0 || *docs[0].inner))
-        return brc_fail(err, BRC_EINVAL, "its root has no zarr.json, or not among the first");
+        return brc_fail(err, BRC_EINVAL, "it has no zarr.json of its root before its chunks");
     for (size_t i = 0; i < w->docs.n; i++) {
         BRC_TRY(brc_task_step(w->repo, 0, err));
         BRC_TRY(make_node(w, &docs[i], err));
@@ -325,10 +325,10 @@ static int no_such_array(const brc_stream *w, brc_error *err)
     if (strcmp(base, ".zarray") == 0 || strcmp(base, ".zgroup") == 0 ||
         strcmp(base, ".zattrs") == 0 || strcmp(base, ".zmetadata") == 0)
         return member_fails(
-            w, "is of Zarr v2, and a stream is one of Zarr v3: import the directory", err);
+            w, "is of Zarr v2, but a stream is Zarr v3: import the directory instead", err);
     return member_fails(w,
-                        "is neither a document nor a chunk of an array whose document has come: "
-                        "an array's zarr.json comes before its chunks",
+                        "is neither a document nor a chunk of a known array: an array's zarr.json "
+                        "comes before its chunks",
                         err);
 }
 
@@ -393,7 +393,7 @@ static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error 
     if (!is_in_array(w))
         return 0;
     if (!parse_key(w, index, &inside))
-        return member_fails(w, "is not a chunk: its name is no chunk key of its array", err);
+        return member_fails(w, "is not a chunk: its name is not a chunk key of its array", err);
     if (!inside)
         return member_fails(w, "lies outside the grid of its array", err);
     BRC_TRY(see_chunk(w, brc_array_describe(w->array)->ndim, index, err));

@@ -215,7 +215,7 @@ static int look_at_entry(brc_tar_in *in, brc_tar_member *member, brc_error *err)
     if (type != AE_IFREG)
         return refuse_member(in, name, "is neither a file nor a directory", err);
     if (archive_entry_sparse_reset(in->entry) > 0)
-        return refuse_member(in, name, "is sparse: write it out", err);
+        return refuse_member(in, name, "is a sparse file: write it in full", err);
     const char *inner = name;
     while (inner[0] == '.' && inner[1] == '/')
         inner += 2;

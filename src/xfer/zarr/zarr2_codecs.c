@@ -207,7 +207,7 @@ static int read_on_elements(codec_reader *r, const char *id, const brc_json *ite
     BRC_TRY(read_filter_type(r, item, is_astype ? "decode_dtype" : "dtype", &in, err));
     if (in.size != r->size || (in.order != r->order && in.order != '|' && r->order != '|'))
         return bad_filter(r, BRC_EUNSUPPORTED, err, id,
-                          "is for another size or byte order of elements than those that it gets");
+                          "is for elements of another size or byte order");
     out = in;
     BRC_TRY(read_filter_type(r, item, is_astype ? "encode_dtype" : "astype", &out, err));
     if (strcmp(id, "packbits") == 0) {
