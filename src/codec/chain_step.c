@@ -96,7 +96,7 @@ static size_t step_limit(const brc_step *step, size_t src_len)
     return len > 0 ? (size_t)len : 1;
 }
 
-/* Sets the step's limit where it is the tighter one; 1 where it is in force. */
+/* Sets the step's limit where it is the tighter one; 1 if it is in force. */
 static int step_put_limit(const brc_step *step, int way, size_t src_len, brc_buf *dst)
 {
     size_t limit = way == BRC_DECODE ? step_limit(step, src_len) : 0;

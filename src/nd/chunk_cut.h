@@ -11,7 +11,7 @@ typedef struct brc_chunk_cutter {
     int ndim;
     const uint64_t *shape, *chunk; /* of the array                                  */
     size_t item;                   /* bytes of an element; 0: each has its length in front, u32le */
-    brc_span fill;                 /* one element: what lies behind the array's edge */
+    brc_span fill;                 /* one element, for what is outside the array     */
     void *ctx;
     /* Bytes of the whole chunk; valid during the call. */
     int (*put)(void *ctx, const uint64_t *index, brc_span chunk, brc_error *err);

@@ -55,7 +55,7 @@ static void align_first(brc_cut *cut, const uint64_t *chunk)
     }
 }
 
-/* Sets the extent of a cut along this axis, one index of which is `unit` bytes; 0 where the cut
+/* Sets the extent of a cut along this axis, one index of which is `unit` bytes; 0 if the cut
  * must be along a faster one. */
 static int cut_axis(brc_cut *cut, const uint64_t *chunk, int axis, uint64_t unit, uint64_t budget)
 {

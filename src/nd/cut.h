@@ -9,9 +9,9 @@
 
 #include "shape.h"
 
-/* What an element of variable length is taken to have. */
+/* The bytes that an element of variable length is assumed to have. */
 #define BRC_VARIABLE_BYTES 64
-/* What is read at once where nothing else bounds it. */
+/* How much is read at once if nothing else limits it. */
 #define BRC_SLAB_BYTES ((size_t)64 << 20)
 
 typedef struct brc_cut {

@@ -106,7 +106,7 @@ static int npy_search(brc_dtype **out, const brc_registry *reg, const char *desc
 
 /* ---- a type made from the descr -------------------------------- */
 
-/* Digits at *p, nine at most; 0 where there is none. */
+/* Digits at *p, nine at most; 0 if there is none. */
 static unsigned long npy_digits(const char **p)
 {
     size_t n = strspn(*p, "0123456789");

@@ -174,7 +174,7 @@ static int optional_scan(const brc_dtype *type, const char *text, const brc_json
 
 /* ---- printing ----------------------------------------------------------------------- */
 
-/* The inner element as its own type has it, behind `out->len`; 0 where it is missing. */
+/* The inner element as its own type has it, behind `out->len`; 0 if it is missing. */
 static int optional_inner(const brc_dtype *type, const uint8_t *element, size_t len, brc_buf *out,
                           brc_error *err)
 {

@@ -168,7 +168,7 @@ static int is_plain_name(const char *name)
     return 1;
 }
 
-/* "[('a', '<i4'), ('p', [('x', '<f4')])]"; left NULL where NumPy lacks a type. */
+/* "[('a', '<i4'), ('p', [('x', '<f4')])]"; left NULL if NumPy lacks a type. */
 static int struct_write_npy(struct struct_state *state, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;

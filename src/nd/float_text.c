@@ -53,7 +53,7 @@ static int read_exponent_part(const char **p, int64_t *out)
 }
 
 /* Digits at *p, those before the first that counts left out; *leading counts
- * those, *rest the others. 0 where there is none. */
+ * those, *rest the others. 0 if there is none. */
 static int read_digits(brc_decimal *out, const char **p, int64_t *leading, int64_t *rest)
 {
     const char *s = *p;

@@ -207,7 +207,7 @@ static int read_sel_items(struct sel_reader *r, brc_sel *out)
     return BRC_OK;
 }
 
-/* 1 where the text stood between this pair, which is then taken off. */
+/* 1 if the text stood between this pair, which is then taken off. */
 static int strip_sel_pair(struct sel_reader *r, char open, char close)
 {
     skip_sel_space(r);

@@ -117,7 +117,7 @@ static int source_bytes(uint64_t *bytes, brc_session *s, const brc_format *forma
     return format->size(bytes, s, source, &copy, err);
 }
 
-/* 0 where nobody asks, or asks for the total of more than this; and where it cannot be
+/* 0 if nobody asks, or asks for the total of more than this; and where it cannot be
  * said: the import will say why. */
 static uint64_t bytes_to_import(brc_session *s, const brc_format *format, const brc_source *source,
                                 const brc_xfer_opts *opts)
@@ -310,7 +310,7 @@ static int add_array_bytes(void *ctx, const char *path, const char *inner, int k
     return BRC_OK;
 }
 
-/* 0 where nobody asks, or where it cannot be said: the export will say why. */
+/* 0 if nobody asks, or where it cannot be said: the export will say why. */
 static uint64_t bytes_to_export(brc_session *s, const char *path)
 {
     export_size sum = { s, 0 };

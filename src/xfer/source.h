@@ -4,7 +4,7 @@
 
 #include "formats.h"
 
-/* Looks at a file's first bytes. Nothing stays open, and `name` must live as long. */
+/* Looks at a file's first bytes. Nothing stays open; `name` must outlive the source. */
 BRC_MUST_USE int brc_source_look(brc_source *out, const char *name, brc_error *err);
 /* A node's name from a file's: "mnist-t10k-images" from
  * "data/mnist-t10k-images-idx3-ubyte.gz". */

@@ -74,7 +74,7 @@ typedef struct brc_region_part {
     uint64_t index[BRC_MAX_NDIM];
     uint64_t chunk[BRC_MAX_NDIM]; /* its shape                                    */
     uint64_t elements;
-    int full;                     /* every element, those outside the array too   */
+    int full;                     /* every element, also those outside the array  */
     brc_overlap overlap;
     int64_t in_memory;            /* offset of the overlap in the region's memory */
     int64_t in_chunk;             /* and in the chunk's                           */
@@ -87,8 +87,8 @@ BRC_MUST_USE int brc_region_step(brc_array *a, const brc_region *r, uint64_t *to
 void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i);
 /* The same by its place in the grid, which is within the region's box of chunks. */
 void brc_region_part_at(brc_region_part *out, const brc_array *a, const brc_region *r, const uint64_t *index);
-/* Appends a selection's elements, packed and canonical; of variable length: each with its
- * count of bytes in front. */
+/* Appends a selection's elements, packed and canonical; those of variable length each
+ * after its length in bytes. */
 BRC_MUST_USE int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
 /* Whole chunks, including what is outside the array, each into memory of its own:
  * canonical, elements of a fixed size. n * ndim numbers. */

@@ -172,7 +172,7 @@ static int piece_boxes(assembly *as, brc_piece *piece, brc_error *err)
     return BRC_OK;
 }
 
-/* 1 where all boxes are open that it meets, 0 where it must wait. */
+/* 1 if all boxes are open that it meets, 0 if it must wait. */
 static int piece_open(assembly *as, brc_piece *piece, brc_error *err)
 {
     uint64_t at[BRC_MAX_NDIM] = {0}, box[BRC_MAX_NDIM];

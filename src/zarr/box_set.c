@@ -232,7 +232,7 @@ static int close_early(brc_box_set *set, uint64_t before)
     return 0;
 }
 
-/* 1 where one more box may be in use: all that there are may be needed by one piece. */
+/* 1 if one more box may be in use: all that there are may be needed by one piece. */
 static int room_for_box(brc_box_set *set)
 {
     return set->active < set->most || close_early(set, set->piece);

@@ -294,7 +294,7 @@ static void begin_array(brc_tree_check *c, const brc_node_step *at)
     memset(in->extent, 0, sizeof(in->extent));
 }
 
-/* *skipped: 1 where the node is not read. */
+/* *skipped: 1 if the node is not read. */
 static int step_node(brc_tree_check *c, const brc_closure_step *step, int *skipped, brc_error *err)
 {
     const brc_node_step *at = &step->node;
@@ -478,7 +478,7 @@ static int after_array(brc_tree_check *c, const brc_node_step *at, brc_error *er
     return remember_array(c, bad, err);
 }
 
-/* *behind: 1 where nothing more comes of the step's node. */
+/* *behind: 1 if nothing more comes of the step's node. */
 static int tree_step(brc_tree_check *c, const brc_closure_step *at, int *behind, brc_error *err)
 {
     switch (at->what) {

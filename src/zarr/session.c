@@ -166,7 +166,7 @@ void brc_session_end_read(brc_session *s)
 
 /* ---- looking nodes up -------------------------------- */
 
-/* The draft's word on one path: *said 1 where it has a row. */
+/* The draft's word on one path: *said 1 if it has a row. */
 static int find_row(brc_session *s, const char *path, int *said, brc_entry *entry, int64_t *row,
                     brc_error *err)
 {

@@ -124,7 +124,7 @@ typedef struct shard_builder {
 static int build_level(const shard_builder *b, int level, const uint64_t *first, brc_buf *out,
                        brc_error *err);
 
-/* Appends one entry's bytes; *there 0 where it has none. */
+/* Appends one entry's bytes; *there 0 if it has none. */
 static int build_entry(const shard_builder *b, int level, const uint64_t *index, brc_buf *out,
                        int *there, brc_error *err)
 {

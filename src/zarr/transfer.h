@@ -10,7 +10,7 @@ const brc_registry *brc_session_registry(const brc_session *s);
 brc_session *brc_array_session(const brc_array *a);
 
 /* A group with this whole zarr.json, which is checked. Missing parents are made;
- * BRC_EEXISTS where there is a node, except that the root group, while it has no
+ * BRC_EEXISTS if there is a node, except that the root group, while it has no
  * children, takes the document over. */
 BRC_MUST_USE int brc_group_create_doc(brc_session *s, const char *path, const brc_json *doc, brc_error *err);
 /* The same for an array (the root cannot become one while it has children). */

@@ -164,7 +164,7 @@ static int print_lists(attr_reader *r, int axis, brc_error *err)
     return brc_buf_byte(&r->text, ']', err);
 }
 
-/* 1 where JSON by itself is written as this type again. */
+/* 1 if JSON by itself is written as this type again. */
 static int is_plain_attr(const attr_reader *r)
 {
     const char *name = r->type.dtype;
@@ -270,7 +270,7 @@ static int is_structure(const attrs_walk *w, const char *name)
     return w->out->is_scale && (strcmp(name, "CLASS") == 0 || strcmp(name, "NAME") == 0);
 }
 
-/* Zarr's own words in the file; 0 where it is an attribute like any other. */
+/* Zarr's own words in the file; 0 if it is an attribute like any other. */
 static int take_zarr(attrs_walk *w, const char *name, const brc_json *value)
 {
     const char *text;

@@ -41,8 +41,8 @@ struct brc_hdf5_pass {
 
 /* ---- types -------------------------------- */
 
-/* 1 where the elements in the file are those in memory, or those in the other byte order
- * (*swapped); 0 where the library has to convert them. */
+/* 1 if the elements in the file are those in memory, or those in the other byte order
+ * (*swapped); 0 if the library has to convert them. */
 static int is_same_number(hid_t file, hid_t memory, int *swapped)
 {
     hid_t other = H5Tcopy(memory);
@@ -285,7 +285,7 @@ static int cut_at_edge(const brc_hdf5_layout *l, const uint64_t *index)
     return 0;
 }
 
-/* 1 and the bytes; 0 where this chunk is not stored. */
+/* 1 and the bytes; 0 if this chunk is not stored. */
 static int fetch_chunk(brc_hdf5_pass *pass, const uint64_t *index, brc_span *bytes, brc_error *err)
 {
     const brc_hdf5_layout *l = &pass->layout;

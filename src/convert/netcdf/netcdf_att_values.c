@@ -126,7 +126,7 @@ static void store_bits(uint8_t *dst, size_t size, uint64_t bits)
     }
 }
 
-/* 0 where the type does not have the value. */
+/* 0 if the type does not have the value. */
 static int store_double(uint8_t *dst, nc_type type, double value)
 {
     int64_t min;

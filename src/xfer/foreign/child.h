@@ -19,7 +19,7 @@ typedef struct brc_child_spec {
     const char *const *args;  /* NULL behind the last                                     */
     const char *label;        /* what messages call it: "the converter of x.h5"           */
     int feeds;                /* 1: we write what it reads; 0: we read what it writes     */
-    int silence_ms;           /* that long no byte may move while we wait for one         */
+    int silence_ms;           /* the longest time without a byte while we wait for one    */
     /* Between two looks at the pipes: below 0 ends the wait. */
     int (*check)(void *ctx, brc_error *err);
     void *ctx;

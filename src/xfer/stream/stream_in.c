@@ -107,7 +107,7 @@ static int stays_out(const brc_stream *w)
     return out;
 }
 
-/* 1 where there is a next member, which stays the next one until it is taken. */
+/* 1 if there is a next member, which stays the next one until it is taken. */
 static int peek_member(brc_stream *w, brc_error *err)
 {
     while (!w->has_member && !w->ended) {
@@ -257,7 +257,7 @@ static int make_nodes(brc_stream *w, brc_error *err)
 }
 
 /* They wait for each other as long as there are no chunks: parents' may come behind their
- * children's. 1 where the next member is none, 0 at the end. */
+ * children's. 1 if the next member is none, 0 at the end. */
 static int take_documents(brc_stream *w, brc_error *err)
 {
     size_t len;
@@ -354,7 +354,7 @@ static int find_array(brc_stream *w, brc_error *err)
 
 /* ---- chunks -------------------------------------------------------------------------- */
 
-/* BRC_EINVAL where this chunk has come before. */
+/* BRC_EINVAL if this chunk has come before. */
 static int see_chunk(brc_stream *w, int ndim, const uint64_t *index, brc_error *err)
 {
     struct {

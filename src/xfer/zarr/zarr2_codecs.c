@@ -347,7 +347,7 @@ static int no_v2_codec(brc_error *err, size_t i, const char *name)
                     name);
 }
 
-/* A transpose at the front: *f 1 where it reverses the axes. */
+/* A transpose at the front: *f 1 if it reverses the axes. */
 static int write_order(const brc_named *codec, size_t ndim, int *f, brc_error *err)
 {
     const brc_json *order = brc_json_member(codec->config, "order");
