@@ -26,11 +26,10 @@ FLAGS_release  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 FLAGS_asan     := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
                   -fno-sanitize-recover=all
 FLAGS_tsan     := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
-FLAGS_valgrind := -O1 -g -fno-omit-frame-pointer
 FLAGS_fuzz     := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
                   -fno-sanitize-recover=all
 ifndef FLAGS_$(MODE)
-$(error MODE is release, asan, tsan, valgrind or fuzz, not "$(MODE)")
+$(error MODE is release, asan, tsan or fuzz, not "$(MODE)")
 endif
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
@@ -246,12 +245,12 @@ tsan: ## all tests under the thread sanitizer
 	 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 WRAP="$$wrap" \
 	    $(MAKE) --no-print-directory MODE=tsan test
 
-# What Check itself still holds at the end is reachable; ours would be lost.
+# On the objects of `make`. What Check itself still holds at the end is reachable; ours would be lost.
 LEAKS    := definite,indirect,possible
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=$(LEAKS) \
             --errors-for-leak-kinds=$(LEAKS)
 valgrind: dev-setup ## all tests under valgrind's memory and leak checks
-	@WRAP='$(VALGRIND)' $(MAKE) --no-print-directory MODE=valgrind test
+	@WRAP='$(VALGRIND)' $(MAKE) --no-print-directory test
 
 oom: $(if $(OOM_OBJS),$(OUT)/tests/oom) ## makes every allocation fail in turn
 	$(if $(OOM_OBJS),$(WRAP) $(OUT)/tests/oom,@echo 'there is no tests/oom')
@@ -301,14 +300,13 @@ interop: build/breccia ## arrays go both ways between breccia and its peers; INT
 	@sh tests/interop/run_reader.sh build/breccia
 	@sh tests/interop/run_peers.sh build/breccia
 
-# tests/lint/symbols.sh reads what the objects use.
-CODE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(shell find src codecs cli -name '*.c'))
-objects: $(CODE_OBJS)
+# tests/lint/run builds them: it wants no warning, and reads what they use.
+objects: $(patsubst %.c,$(OBJ)/%.o,$(shell find src codecs cli tests -name '*.c'))
 	@echo $(OBJ)
 
-lint: lint-setup $(SCHEMA) $(LIBEXEC) $(STATEMENTS) $(CODE_OBJS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
-	@sh tests/lint/selftest
-	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' OBJECTS='$(OBJ)' sh tests/lint/run
+lint: lint-setup $(SCHEMA) $(LIBEXEC) $(STATEMENTS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
+	@CC='$(CC)' sh tests/lint/selftest
+	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' sh tests/lint/run
 
 # ---- installing -------------------------------------------------------------
 

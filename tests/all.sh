@@ -8,7 +8,7 @@ set -u
 runner=$1
 command=$2
 only=${TEST:-}
-jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
+jobs=${JOBS:-$(nproc)}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
