@@ -498,6 +498,24 @@ BRC_API BRC_MUST_USE int brc_array_read(brc_array *a, const brc_sel *sel, void *
 BRC_API BRC_MUST_USE int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err);
 /* Appends the selected elements to `out`, whatever their type. */
 BRC_API BRC_MUST_USE int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
+/* The selected elements (NULL: of the whole array) as brc_array_read_elements() appends them, run by
+ * run in C order, for selections that are larger than memory. A run has at most 64 MiB, or up to four
+ * times as much where that is a row of chunks; elements of variable length count as 1 KiB each.
+ * `put` is called on the caller's thread, may use the library and must not keep `data`; a result
+ * other than 0 stops with BRC_EINTERRUPT. Each run is read by itself: if the array is changed
+ * in the meantime, later runs are those of the changed array. */
+BRC_API BRC_MUST_USE int brc_array_stream(brc_array *a, const brc_sel *sel,
+                                          int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err);
+/* Writes the selected elements (NULL: of the whole array), which `get` gives in C order as
+ * brc_array_write() takes them, for selections that are larger than memory. `get` writes the next
+ * bytes to `dst` and their number to *got, which is less than `len` only at the end of the source; a
+ * result other than 0 stops with BRC_EINTERRUPT. It is called on the caller's thread and must not use
+ * the repository. The source must end with the last selected element (else BRC_EINVAL). After a
+ * failure nothing is written. One transaction; a selection of up to 64 MiB is read whole
+ * before it begins. */
+BRC_API BRC_MUST_USE int brc_array_load_stream(brc_array *a, const brc_sel *sel,
+                                               int (*get)(void *ctx, void *dst, size_t len, size_t *got), void *ctx,
+                                               brc_error *err);
 /* Writes one element everywhere in the selection. */
 BRC_API BRC_MUST_USE int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_error *err);
 /* n reads, or n writes in one transaction, possibly of several arrays of one

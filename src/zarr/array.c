@@ -187,6 +187,14 @@ int brc_array_end(brc_array *a, int rc, brc_error *err)
     return rc;
 }
 
+int brc_array_can_write(const brc_array *a, brc_error *err)
+{
+    int rc = brc_meta_must_encode(&a->meta, err);
+    if (rc < 0)
+        brc_context(err, "%s cannot be written here", a->path);
+    return rc;
+}
+
 int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, brc_error *err)
 {
     brc_entry entry = a->entry;

@@ -31,6 +31,8 @@ void brc_array_end_read(brc_array *a);
 /* Begins a change: afterwards the array has a draft row. */
 BRC_MUST_USE int brc_array_begin(brc_array *a, brc_error *err);
 BRC_MUST_USE int brc_array_end(brc_array *a, int rc, brc_error *err);
+/* An error where its chunks cannot be encoded. */
+BRC_MUST_USE int brc_array_can_write(const brc_array *a, brc_error *err);
 /* Another document, or another chunk map, for the array. */
 BRC_MUST_USE int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, brc_error *err);
 

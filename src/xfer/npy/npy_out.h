@@ -1,20 +1,18 @@
 /* The bytes of a .npy file with the selected elements of an array, piece by piece:
- * the header, then slabs, little-endian in C order. */
+ * the header, then runs of elements, little-endian in C order. */
 #ifndef BRC_XFER_NPY_OUT_H
 #define BRC_XFER_NPY_OUT_H
 
 #include "../../codec/registry.h"
-#include "../../nd/cut.h"
+#include "../../zarr/element_runs.h"
 
 typedef struct brc_npy_out {
     uint64_t size; /* bytes in all */
     /* the rest is its own */
-    brc_array *array;
     brc_dtype *type;
     brc_sel sel;
     brc_buf header;
-    brc_cut slabs;
-    uint8_t *slab;
+    brc_element_runs runs;
     int begun;
 } brc_npy_out;
 
