@@ -18,7 +18,7 @@ void brc_chunk_box(brc_sel *out, int ndim, const uint64_t *shape, const uint64_t
     }
 }
 
-/* Whether a chunk's elements lie in the box one behind the other: then nothing is copied. */
+/* Whether a chunk's elements lie in the box one after the other: then nothing is copied. */
 static int lies_in_one_piece(const brc_sel *box, const uint64_t *chunk, const uint64_t *in_box)
 {
     int k = 0;

@@ -8,7 +8,7 @@
  *
  * Shortest text: a float has DIG decimal digits that survive a trip through it,
  * so where the DIG-digit text reads back, it is the shortest one with zeros
- * behind it; else one more digit is tried, up to MAX, which always reads back.
+ * after it; else one more digit is tried, up to MAX, which always reads back.
  */
 #include "dtype_ops.h"
 

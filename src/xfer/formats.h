@@ -23,7 +23,7 @@ typedef struct brc_source {
 typedef struct brc_format {
     const char *name;           /* brc_xfer_opts.format; NULL: is not exported              */
     const char *source_text;    /* what it imports, in messages: "IDX"; NULL: is not imported */
-    const char *const *endings; /* ".nc", ...; NULL behind the last. Exports to such names are in
+    const char *const *endings; /* ".nc", ...; NULL after the last. Exports to such names are in
                                    this format, and nodes are named without them            */
     int is_directory;           /* exports to names without an ending are in this format    */
     int consolidates;           /* knows brc_xfer_opts.consolidated                         */
@@ -59,7 +59,7 @@ extern const brc_format brc_format_idx;
 extern const brc_format brc_format_netcdf, brc_format_netcdf3;
 extern const brc_format brc_format_hdf5;
 
-/* The row at `i`; NULL behind the last. */
+/* The row at `i`; NULL after the last. */
 const brc_format *brc_format_at(size_t i);
 
 /* BRC_EUNSUPPORTED says what can be imported. */

@@ -15,7 +15,7 @@ typedef struct element_stream {
     uint64_t next;
 } element_stream;
 
-/* 1 if the elements of each chunk come one behind the other, from its first on: along the
+/* 1 if the elements of each chunk come one after the other, from its first on: along the
  * axes behind one of them a chunk is all of the array, along those before it one index. */
 static int chunks_are_runs(const element_stream *s)
 {

@@ -118,7 +118,7 @@ static int decoder_open(void *ctx, brc_read_item *item, brc_error *err)
     return brc_chunk_item_of(item, d->c->store, d->a->meta, d->chunks[item->number].index, err);
 }
 
-/* As many elements as the chunk has, and nothing behind them. */
+/* As many elements as the chunk has, and nothing after them. */
 static int check_elements(uint64_t n, brc_span packed, brc_error *err)
 {
     brc_element_cursor cursor = { packed, 0, 0 };

@@ -134,7 +134,7 @@ int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_error *err)
  * each: larger ones are encoded and decoded half as fast again (docs/PERFORMANCE.md). */
 #define BLOSC_BLOCK ((size_t)512 << 10)
 
-/* Two bytes an element and more: byte shuffle and fast zstd, which on measured
+/* Two bytes per element and more: byte shuffle and fast zstd, which on measured
  * data is smaller and two to three times faster than zstd alone; else zstd. */
 int brc_meta_default_codecs(brc_buf *out, const brc_dtype *type, brc_error *err)
 {

@@ -146,7 +146,7 @@ static int build_entry(const shard_builder *b, int level, const uint64_t *index,
     return rc;
 }
 
-/* The entries' bytes, one behind the other, and the table of where they are. */
+/* The entries' bytes, one after the other, and the table of where they are. */
 static int build_entries(const shard_builder *b, int level, const uint64_t *first, uint64_t base,
                          brc_buf *chunks, brc_buf *table, int *any, brc_error *err)
 {

@@ -104,7 +104,7 @@ START_TEST(header_bad)
 {
     brc_npy_header h;
     brc_error err = BRC_ERROR_INIT;
-    /* an exact copy without a zero behind it: reading past the end is found */
+    /* an exact copy without a zero after it: reading past the end is found */
     size_t len = strlen(bad_headers[_i].text);
     char *text = malloc(len > 0 ? len : 1);
     ck_assert_ptr_nonnull(text);

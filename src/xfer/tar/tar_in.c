@@ -15,7 +15,7 @@
 /* Headers of long names and the like are at most 1 MiB each; whatever libarchive makes of
  * a header, it gets no more bytes for it than this. */
 #define HEADER_MOST ((uint64_t)8 << 20)
-#define PADDING_MOST ((uint64_t)4 << 20) /* zeroes behind the end */
+#define PADDING_MOST ((uint64_t)4 << 20) /* zeroes after the end */
 #define RESERVE_MOST ((uint64_t)64 << 20) /* what is reserved on a size's word */
 
 struct brc_tar_in {

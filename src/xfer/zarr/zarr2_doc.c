@@ -112,7 +112,7 @@ static int put_keys(brc_buf *out, const brc_json *zarray, char separator, brc_er
                           separator);
 }
 
-/* Whether these are names that xarray's attribute holds: strings, one an axis. */
+/* Whether these are names that xarray's attribute holds: strings, one per axis. */
 static int are_names(const brc_json *names, size_t ndim)
 {
     if (brc_json_kind(names) != BRC_JSON_ARRAY || brc_json_count(names) != ndim)
