@@ -5,8 +5,9 @@
 #   SQLITE=DIR    compiles DIR/sqlite3.c in, instead of the system's SQLite
 #   WERROR=1      warnings are errors
 #   TEST=NAME     one suite of the C tests, or `cli`
-#   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   of `make mutants`: a sample, again, of files, at once
-#   FLIPS=N, SEED=N, JOBS=N   of `make flips`
+#   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   for `make mutants`: sample size, its seed, which files,
+#                 how many at once
+#   FLIPS=N, SEED=N, JOBS=N   for `make flips`
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, JOBS at a time
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
@@ -37,7 +38,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 HARDEN   := -Wl,-z,relro,-z,now
 PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip libarchive
 BZ2_LIBS := -lbz2 # Debian has no bzip2.pc
-# Of the converters (src/convert): nothing else is linked with them.
+# For the converters (src/convert): nothing else is linked with these.
 CONVERT_PACKAGES := netcdf hdf5
 
 # Asked for at the first use and then kept: `make setup` may have to install
@@ -54,7 +55,7 @@ COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pt
 LINK    = $(CC) $(CFLAGS) $(FLAGS_$(MODE)) -pthread $(HARDEN) -Wl,--as-needed $(LDFLAGS)
 LIBS    = $(PKG_LIBS) $(BZ2_LIBS) -lm -ldl
 
-# Objects of other flags lie in another folder, so they never mix.
+# Objects with other flags go to another folder, so they never mix.
 quote    = '$(subst ','\'',$(1))'
 FLAGS_ID := $(firstword $(shell printf '%s' $(call quote,$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
     $(FLAGS_$(MODE)) $(WARNINGS) $(SQLITE)) | cksum))
@@ -64,7 +65,7 @@ OUT := $(if $(filter release,$(MODE)),build,build/$(MODE))
 Q   := $(if $(V),,@)
 say  = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 
-# ---- what there is ----------------------------------------------------------
+# ---- sources and objects ----------------------------------------------------
 
 objects   = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
 LIB_OBJS   := $(filter-out $(OBJ)/src/convert/%,$(call objects,src/*/*.c src/*/*/*.c codecs/*.c codecs/lib/*.c)) $(if $(SQLITE),$(OBJ)/sqlite3.o)
@@ -214,7 +215,7 @@ $(OBJ)/bench: $(BENCH_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
-# Under their own names: hard links, so that flags can change to and fro.
+# Under their own names: hard links, so that flags can be switched back and forth.
 publish = @mkdir -p $(@D); [ $< -ef $@ ] || ln -f $< $@ 2>/dev/null || cp -f $< $@
 $(OUT)/breccia: $(OBJ)/breccia FORCE; $(publish)
 $(OUT)/libexec/breccia/%: $(OBJ)/convert_% FORCE; $(publish)

@@ -33,7 +33,7 @@ void brc_scratch_free(brc_scratch *scratch)
     free(scratch);
 }
 
-/* One context an implementation, for all chains of this worker. */
+/* One context per implementation, for all chains of this worker. */
 static int scratch_context(brc_scratch *scratch, const brc_step *step, void **out, brc_error *err)
 {
     const brc_codec_impl *impl = step->impl;
@@ -130,7 +130,7 @@ static int step_check_len(const brc_step *step, int way, size_t src_len, size_t 
     return BRC_OK;
 }
 
-/* A result code of a codec, made one of ours. */
+/* A codec's result code as one of ours. */
 static int step_judge(const brc_step *step, int way, int limited, int rc, size_t src_len,
                       const brc_buf *dst, brc_error *cause)
 {

@@ -24,7 +24,7 @@ static int lies_in_one_piece(const brc_sel *box, const uint64_t *chunk, const ui
     int k = 0;
     while (k < box->ndim && chunk[k] == 1)
         k++;
-    for (k++; k < box->ndim; k++) /* behind the first axis that is longer, all is taken */
+    for (k++; k < box->ndim; k++) /* after the first axis that is longer, all is taken  */
         if (chunk[k] != box->count[k])
             return 0;
     for (k = 0; k < box->ndim; k++)

@@ -205,8 +205,8 @@ static int look_at_source(brc_source *source, const brc_format **format, const b
     return brc_format_of_source(format, source, err);
 }
 
-/* What a command writes about the source, within a transaction: nothing is kept where the
- * command fails at last. */
+/* What a command writes about the source, within a transaction: nothing is kept if the
+ * command fails in the end. */
 static int import_with(const origin *from, const char *path, brc_error *err)
 {
     brc_foreign what = { from->session, NULL, from->opts->with, from->name, from->opts };

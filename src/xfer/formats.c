@@ -103,7 +103,7 @@ done:
     return rc;
 }
 
-/* The ending of the last name in a path: a dot and a letter, with something in front.
+/* The ending of the last name in a path: a dot and a letter, with something before them.
  * "v1.2" has none, nor has ".x". NULL: none. */
 static const char *ending_of(const char *path)
 {

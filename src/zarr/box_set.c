@@ -6,8 +6,8 @@
 #include "../nd/cut.h"
 #include "chunk_item.h"
 
-/* A box of small chunks takes about so many bytes, and so many are held by all boxes where
- * each chunk is small: enough for a box to be filled while another is written. */
+/* A box of small chunks takes about this many bytes; and if every chunk is small, all
+ * boxes together hold this many: enough to fill a box while another is written. */
 #define BOX_BYTES ((uint64_t)8 << 20)
 #define BOXES_BYTES ((uint64_t)32 << 20)
 #define MOST_BOXES 16
@@ -127,7 +127,7 @@ static void box_release(brc_box_of_chunks *box)
     box->data = box->chunks = NULL;
 }
 
-/* Elements go with the last box that points to them. */
+/* Elements are freed with the last box that points to them. */
 static void box_forget(brc_box_set *set, brc_box_of_chunks *box)
 {
     for (size_t i = 0; i < box->nkept; i++) {
@@ -212,8 +212,8 @@ static brc_box_of_chunks *box_find(const brc_box_set *set, const uint64_t *at)
     return NULL;
 }
 
-/* Boxes that are being written are waited for: 0; without any, the open one is closed that was
- * used the longest time ago, before a piece: 0. 1: there is none. */
+/* 0: a box is being written, and is waited for; or, if none is, the open one that was
+ * least recently used was closed. 1: there is none to close. */
 static int close_early(brc_box_set *set, uint64_t before)
 {
     brc_box_of_chunks *oldest = NULL;
@@ -364,7 +364,7 @@ uint8_t *brc_box_chunk(const brc_box_set *set, const brc_box_of_chunks *box, con
     return box->data + (size_t)brc_box_number(set, box, index) * set->room;
 }
 
-/* Chunks that may have been written are read again, so many at a time. */
+/* Chunks that may have been written are read again, this many at a time. */
 #define LOAD_MOST 64
 
 typedef struct chunk_load {

@@ -7,8 +7,8 @@
 #include "../base/buf.h"
 
 #define ABSENT UINT64_MAX
-/* A writer of an index of 16 bytes an entry needs that much: it bounds what a
- * shard's declared shape can make us allocate. */
+/* Enough for an index of 16 bytes per entry: it bounds what a shard's declared shape can
+ * make us allocate. */
 #define MAX_ENTRIES ((uint64_t)1 << 30)
 
 /* Where a level's shard begins in the grid of stored chunks, and the step from one of

@@ -1,8 +1,8 @@
 /*
- * Two versions whose chunks are cut differently. What both hold is cut into slabs, whole
- * chunks of either side as far as the budget goes; slabs that a chunk of either side meets
- * are listed first, so that the work grows with what is stored and not with the shape.
- * Each is read from both sides and compared on the pool.
+ * Two versions with different grids. What both hold is cut into slabs, whole chunks of
+ * either side as far as the budget goes; slabs that a chunk of either side meets are
+ * listed first, so that the work grows with what is stored and not with the shape. Each is
+ * read from both sides and compared on the pool.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "diff_sides.h"
 
 #define LIST_LEAST 4096
-/* No chunk meets so many slabs: it would be larger than chunks can be. */
+/* No chunk meets this many slabs: it would be larger than a chunk can be. */
 #define CHUNK_SLABS ((uint64_t)1 << 24)
 #define PART_BYTES ((uint64_t)256 << 10) /* compared in one job at least */
 

@@ -29,8 +29,8 @@ const char *exchange_text(exchange_kit *kit, const char *name, const char *text)
 /* The whole of a file; release with brc_buf_dispose(). */
 brc_buf exchange_read(const char *path);
 int exchange_exists(const char *path);
-/* 1 where the two trees have the same files with the same bytes; documents
- * (zarr.json) are compared as JSON. Says on stderr where they differ. */
+/* 1 if the two trees have the same files with the same bytes; documents
+ * (zarr.json) are compared as JSON. Prints to stderr where they differ. */
 int exchange_same_tree(const char *a, const char *b);
 
 /* A .npy file of version 1.0 from the dictionary and the elements, appended. */
@@ -50,7 +50,7 @@ void exchange_zip_end(exchange_zip *zip);
 
 /* The array's elements; the caller frees. */
 void *exchange_elements(brc_session *s, const char *path, size_t len);
-/* A folder with real data, or NULL, which is said. */
+/* A folder with real data, or NULL and a message. */
 const char *exchange_data(void);
 
 #endif

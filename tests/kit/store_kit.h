@@ -43,7 +43,7 @@ void store_kit_reopen(store_kit *k);
 void store_kit_failed(int rc, int code, const char *words, const brc_error *err, const char *file,
                       int line);
 
-/* With a connection of its own, which SQLite's defaults govern. */
+/* With its own connection, under SQLite's defaults. */
 void store_kit_sql(const store_kit *k, const char *sql);
 int64_t store_kit_ask(const store_kit *k, const char *sql);
 /* The whole file: release with brc_buf_dispose(). */

@@ -15,8 +15,8 @@
 #include "../../base/node_path.h"
 
 #define GROUP_DEPTH 100
-/* Groups and datasets below groups that were met before: each link to a group can
- * double what there is. */
+/* The most groups and datasets below groups that were met before: each link to a group
+ * can double their number. */
 #define MOST_COPIES 10000
 
 typedef struct link_list {

@@ -5,7 +5,7 @@
 #include "../../base/arena.h"
 #include "hdf5_in.h"
 
-/* What elements of variable length may have in memory at once. */
+/* The most memory that elements of variable length may take at once. */
 #define VARIABLE_BYTES ((size_t)1 << 30)
 
 /* The integer's lowest bits, as a signed number. */

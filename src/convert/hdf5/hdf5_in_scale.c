@@ -9,7 +9,7 @@
 
 #include "hdf5_in.h"
 
-/* What NetCDF-4 names scales that are no variables. */
+/* What NetCDF-4 names scales that are not variables. */
 #define NO_VARIABLE "This is a netCDF dimension but not a netCDF variable"
 
 typedef struct scale_reader {

@@ -68,7 +68,7 @@ static int put_typed(const attr_writer *w, const char *dtype, const brc_json *no
 
 /* ---- lists in lists -------------------------------- */
 
-/* A value that is no list ends the descent. */
+/* A value that is not a list ends the descent. */
 typedef int (*leaf_fn)(void *ctx, const brc_json *value);
 
 /* 1 if the lists are a box, whose values are handed on in order. */

@@ -132,7 +132,7 @@ int brc_attr_number(const brc_json *value, double *out)
 
 /* ---- from JSON -------------------------------- */
 
-/* What one value is; BRC_ATTR_JSON: nothing that a file can hold. */
+/* What one value is; BRC_ATTR_JSON: a file cannot hold it. */
 static int kind_of(const brc_json *value)
 {
     const char *text;

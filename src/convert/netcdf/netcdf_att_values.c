@@ -143,7 +143,7 @@ static int store_double(uint8_t *dst, nc_type type, double value)
         memcpy(dst, &value, sizeof(value));
         return 1;
     }
-    /* 2^63 and less than 2^64: as an integer it is what it is */
+    /* from 2^63 to below 2^64: exact as an integer */
     if (!int_bounds(type, &min, &max) || !(value >= (double)min) || value != floor(value) ||
         value >= (max > INT64_MAX ? 18446744073709551616.0 : 9223372036854775808.0) ||
         (value > 0 && (uint64_t)value > max) || (value == 0 && signbit(value)))

@@ -8,7 +8,7 @@
 #include "netcdf_in.h"
 #include "netcdf_stored.h"
 
-/* Texts and lists are read in pieces of so many elements: all of a piece are in memory
+/* Texts and lists are read in pieces of this many elements: all of a piece are in memory
  * at once, each allocated by the library. */
 #define PIECE_ELEMENTS 1024
 /* What is looked through for booleans at once. */

@@ -111,7 +111,7 @@ static int put_lists(const brc_netcdf_out *out, const brc_sel *box, const uint8_
     return rc;
 }
 
-/* Zero ends a text of the library's; surrogates are no characters. */
+/* Zero ends the library's texts; surrogates are not characters. */
 static int is_character(uint32_t c)
 {
     return c != 0 && c <= 0x10FFFF && (c < 0xD800 || c >= 0xE000);

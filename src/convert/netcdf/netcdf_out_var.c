@@ -39,7 +39,7 @@ static int refused(const var_out *v, int status, const char *what, brc_error *er
 /* ---- attributes ------------------------------------------- */
 
 /* An attribute of another type than it must have, or of several values, cannot be made
- * under this name in a NetCDF-4 file; but files have it, and readers bear it. */
+ * under this name in a NetCDF-4 file; but files have it, and readers tolerate it. */
 static int put_odd_fill(const brc_netcdf_att_place *p, const brc_netcdf_values *values)
 {
     static const char other[] = "_FillValue of another type";

@@ -15,8 +15,8 @@
 #include "foreign_run.h"
 #include "protocol.h"
 
-/* Generous: a library may take minutes for one chunk of a file on a slow disk, and who
- * writes a --with command may compute between two chunks. */
+/* Generous: a library may take minutes for one chunk of a file on a slow disk, and a
+ * --with command may compute between two chunks. */
 #define CONVERTER_SILENCE_MS (10 * 60 * 1000)
 #define COMMAND_SILENCE_MS (60 * 60 * 1000)
 
@@ -215,8 +215,8 @@ static void note_excluded(const brc_foreign_in *in)
     }
 }
 
-/* The program is asked how it ended where it has ended, or where the stream has: what it
- * says goes before a stream that is cut short. */
+/* If the program or its stream has ended, its exit status counts: what it says is better
+ * than "truncated". */
 static int settle_import(brc_foreign_in *in, int rc, brc_error *err)
 {
     int status;

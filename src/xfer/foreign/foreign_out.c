@@ -42,7 +42,7 @@ static int feed_stream(foreign_out *out, const brc_foreign *what, const char *pa
     return rc;
 }
 
-/* Where it has ended before its stream did, it knows the reason. */
+/* If it ended before its stream did, it knows the reason. */
 static int settle_export(foreign_out *out, const brc_foreign *what, int rc, brc_error *err)
 {
     int status;

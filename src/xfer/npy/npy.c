@@ -172,8 +172,8 @@ static int load_selection(brc_array *a, const brc_sel *sel, const brc_elements *
     return brc_input_end(in, err);
 }
 
-/* Grows the array and fills in what it grew by: the same as brc_array_append(),
- * without all of the data in memory. */
+/* Grows the array and fills in what it grew by: the same as brc_array_append(), but
+ * without having all the data in memory. */
 static int load_append(brc_array *a, int axis, const brc_elements *e, brc_input *in, brc_error *err)
 {
     const brc_array_info *info = brc_array_describe(a);

@@ -1,5 +1,5 @@
 /*
- * Reading .npz: a zip archive with one .npy file an array. "a/x.npy" becomes the
+ * Reading .npz: a zip archive with one .npy file per array. "a/x.npy" becomes the
  * array a/x.
  *
  * What a member inflates to is read as far as its .npy header says and one byte

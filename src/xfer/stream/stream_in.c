@@ -16,8 +16,8 @@
 #include "stream_docs.h"
 
 #define STORED_MOST ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
-/* Of chunks that came, 64 that lie side by side take one place in a table of so many: where
- * there are more, it forgets, and a chunk that comes again replaces the first. */
+/* A table of this many places remembers the chunks that came, 64 adjacent ones in each.
+ * When it is full it forgets, and a chunk that comes again replaces the first. */
 #define SEEN_MOST ((size_t)1 << 20)
 
 struct brc_stream {
@@ -97,7 +97,7 @@ static int member_fails(const brc_stream *w, const char *what, brc_error *err)
     return brc_fail(err, BRC_EINVAL, "the member '%.300s' %s", w->member.name, what);
 }
 
-/* Whether the member belongs to a node that stays out, or lies under one. */
+/* Whether the member belongs to an excluded node, or to one under it. */
 static int stays_out(const brc_stream *w)
 {
     const char *name = w->member.name, *slash = name;
@@ -239,8 +239,8 @@ done:
     return rc;
 }
 
-/* Those that wait, parents first. The root's comes with the first, so that nothing lands
- * in a node that was there before. */
+/* Makes nodes of the documents that wait, parents first. The root's is among the first,
+ * so that nothing lands in a node that was there before. */
 static int make_nodes(brc_stream *w, brc_error *err)
 {
     BRC_TRY(brc_stream_docs_sort(&w->docs, err));
@@ -332,7 +332,7 @@ static int no_such_array(const brc_stream *w, brc_error *err)
                         err);
 }
 
-/* The array around the member: the longest path that is none of a group ends there. */
+/* The array that the member belongs to: its path is the longest that is not a group's. */
 static int find_array(brc_stream *w, brc_error *err)
 {
     const char *name = w->member.name, *at = name;

@@ -134,7 +134,7 @@ static int read_blosc(codec_reader *r, const brc_json *item, brc_error *err)
         (long long)setting(item, "blocksize", 0, 0, INT32_MAX));
 }
 
-/* Those that v3 has under a name and configuration of its own. */
+/* Those that v3 has under another name and configuration. */
 static int read_core(codec_reader *r, const char *id, const brc_json *item, int *is_core,
                      brc_error *err)
 {

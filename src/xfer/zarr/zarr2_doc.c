@@ -182,8 +182,8 @@ done:
     return rc;
 }
 
-/* A number as the fill value of elements that are not numbers. Readers take it in different
- * ways, so what is written says the value that was read. */
+/* A number as the fill value of elements that are not numbers. Readers interpret it
+ * differently, so what is written is the value that was read. */
 static int is_open_fill(const brc_json *zarray)
 {
     const brc_json *dtype = brc_json_member(zarray, "dtype");
