@@ -74,7 +74,7 @@ static void plan_merge(struct copy_plan *plan)
     }
 }
 
-/* Puts the axis with the source's smallest stride next to the innermost one. */
+/* Puts the axis with the source's smallest stride beside the innermost one. */
 static void plan_pick_rows(struct copy_plan *plan)
 {
     int best = plan->naxes - 1;

@@ -110,7 +110,7 @@ void brc_cut_chunks(brc_cut *out, const brc_sel *within, const uint64_t *chunk, 
 
 /* ---- the walk -------------------------------- */
 
-/* To where the next box begins; 0 behind the last. */
+/* To where the next box begins; 0 after the last. */
 static int step_on(brc_cut *cut)
 {
     for (int k = cut->within.ndim; k-- > 0;) {

@@ -54,7 +54,7 @@ static int npy_try_slot(brc_dtype **out, const brc_registry *reg, const brc_dtyp
     if (rc == BRC_ENOMEM)
         return brc_fail(err, rc, "%s", why.message);
     if (rc < 0)
-        return BRC_OK; /* it needs a configuration: no descr means it            */
+        return BRC_OK; /* it needs a configuration, so no descr means it         */
     if (npy_is(type, descr))
         *out = type;
     else

@@ -159,7 +159,7 @@ static int struct_read_config(struct struct_state *state, const char *name,
     return BRC_OK;
 }
 
-/* A name that stands in quotes in NumPy's header as it is. */
+/* A name that can be written in quotes in NumPy's header unchanged. */
 static int is_plain_name(const char *name)
 {
     for (const char *p = name; *p != '\0'; p++)
@@ -274,7 +274,7 @@ static int struct_parse_field(const struct struct_field *field, const brc_json *
     return rc;
 }
 
-/* As many members as fields, each of them there: none is left over. */
+/* As many members as fields, and every field is there: so none is left over. */
 static int struct_parse_object(const brc_dtype *type, const brc_json *json, brc_buf *out,
                                brc_error *err)
 {

@@ -6,9 +6,9 @@
  * digits and an exponent without a point, and of what it writes only the digits
  * are used.
  *
- * Shortest text: a float has DIG decimal digits that survive a trip through it,
- * so where the DIG-digit text reads back, it is the shortest one with zeros
- * after it; else one more digit is tried, up to MAX, which always reads back.
+ * Shortest text: a float has DIG decimal digits that survive a trip through it, so
+ * if the DIG-digit text reads back, it is the shortest one with zeros after it;
+ * else one more digit is tried, up to MAX, which always reads back.
  */
 #include "dtype_ops.h"
 

@@ -35,7 +35,7 @@ static void skip_sel_space(struct sel_reader *r)
         r->at++;
 }
 
-/* Takes the word where it stands next. */
+/* Takes the word if it comes next. */
 static int take_sel_word(struct sel_reader *r, const char *word)
 {
     size_t len = strlen(word);
