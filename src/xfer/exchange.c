@@ -44,6 +44,13 @@ static int is_group_there(int *is, const origin *from, brc_error *err)
                                   : BRC_OK;
 }
 
+/* The node's name; of a command's file only the command knows the format. */
+static int name_node_of(char **out, const origin *from, brc_error *err)
+{
+    return from->opts->with ? brc_source_name_any(out, from->name, err)
+                            : brc_source_name(out, from->name, err);
+}
+
 /* Where it goes when no path is named. */
 static int choose_path(char **out, const origin *from, brc_error *err)
 {
@@ -60,7 +67,7 @@ static int choose_path(char **out, const origin *from, brc_error *err)
         return brc_fail(err, BRC_EINVAL,
                         "a stream has no name: give the path of the node that it becomes (only a "
                         "group needs none, in an empty repository)");
-    BRC_TRY(brc_source_name(&name, from->name, err));
+    BRC_TRY(name_node_of(&name, from, err));
     int rc = brc_node_join(out, "/", name, err);
     free(name);
     return rc;
@@ -81,14 +88,14 @@ done:
 }
 
 /* The place in a group that is named after the source. */
-static int place_in(char **out, const char *group, const char *source, brc_error *err)
+static int place_in(char **out, const char *group, const origin *from, brc_error *err)
 {
     char *above, *name = NULL;
     int rc;
 
     *out = NULL;
     BRC_TRY(given_path(&above, group, err));
-    BRC_GO(brc_source_name(&name, source, err));
+    BRC_GO(name_node_of(&name, from, err));
     BRC_GO(brc_node_join(out, above, name, err));
 done:
     free(name);
@@ -166,7 +173,7 @@ static int import_placed(const origin *from, const char *path, brc_error *err)
     int rc;
 
     if (opts->into && from->name)
-        BRC_GO(place_in(&node, path ? path : "/", from->name, err));
+        BRC_GO(place_in(&node, path ? path : "/", from, err));
     else
         BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, from, err));
     if (opts->placed) {

@@ -9,5 +9,7 @@ BRC_MUST_USE int brc_source_look(brc_source *out, const char *name, brc_error *e
 /* A node's name from a file's: "mnist-t10k-images" from
  * "data/mnist-t10k-images-idx3-ubyte.gz". */
 BRC_MUST_USE int brc_source_name(char **out, const char *source, brc_error *err);
+/* The same of a file in a format that only a command knows: "run" from "data/run.grib". */
+BRC_MUST_USE int brc_source_name_any(char **out, const char *source, brc_error *err);
 
 #endif

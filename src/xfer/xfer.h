@@ -11,6 +11,9 @@ int brc_path_is_safe(const char *path);
 /* The length of a name without the ending, which is compared without case; if nothing is
  * left before it, `len` is the result. */
 size_t brc_without_ending(const char *name, size_t len, const char *ending);
+/* The length of a name without the ending that it has: a dot and a letter, with something
+ * before them. "v1.2" has none, nor has ".x": `len`. */
+size_t brc_before_ending(const char *name, size_t len);
 /* Whether there is such an ending. */
 int brc_has_ending(const char *name, const char *ending);
 

@@ -241,6 +241,10 @@ static int make_plain(brc_json *doc, const brc_meta *meta, brc_error *err)
 {
     brc_buf codecs = BRC_BUF_INIT;
     int rc = brc_meta_must_encode(meta, err);
+    if (rc < 0)
+        brc_context(err, meta->readable ? "it cannot be converted: export it as .npy and import "
+                                          "that, for its elements can be read"
+                                        : "it cannot be converted");
     if (rc == BRC_OK && meta->nlevels > 0)
         rc = brc_meta_set_chunks(doc, meta->ndim, meta->grid.chunk, err);
     if (rc == BRC_OK)

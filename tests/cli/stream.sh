@@ -37,6 +37,7 @@ t read c.brc /raw/m
 echo '# what a command writes'
 t import c.brc a.tar /with --with 'cat "$1"'
 t import c.brc a.tar --with 'cat "$1"'
+cp a.tar run.v2.grib && t import c.brc run.v2.grib --with 'cat "$1"'
 t import c.brc a.tar /none --with 'head -c 3000 "$1"; echo "it broke" >&2; exit 3'
 t import c.brc a.tar /none --with 'kill -SEGV $$'
 t ls c.brc

@@ -538,6 +538,29 @@ START_TEST(exports)
 }
 END_TEST
 
+/* A converter writes under a temporary name, which has no room behind this one: it fails, and
+ * the name that was asked for is what is said. */
+START_TEST(failures_name_what_was_asked_for)
+{
+    static const char *const endings[] = { "h5", "nc", "cdf" };
+    static const char *const formats[] = { "hdf5", "netcdf", "netcdf3" };
+    exchange_kit kit;
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    char name[256];
+    exchange_start(&kit);
+    ck_assert_int_eq(chdir(kit.dir), 0);
+    int len = snprintf(name, sizeof(name), "%0245d.%s", 0, endings[_i]);
+    opts.format = formats[_i];
+    int rc = brc_export(kit.session, "/", name, &opts, &kit.err);
+    ck_assert_msg(rc == BRC_EIO, "%d: %s", rc, rc < 0 ? kit.err.message : "exported");
+    const char *said = strstr(kit.err.message, name);
+    ck_assert_msg(said && said[len] != '.', "%s", kit.err.message);
+    ck_assert_msg(!strstr(kit.err.message, ".part"), "%s", kit.err.message);
+    ck_assert_int_eq(chdir("/"), 0);
+    exchange_stop(&kit);
+}
+END_TEST
+
 Suite *hdf5_files_suite(void)
 {
     Suite *s = suite_create("hdf5_files");
@@ -552,6 +575,7 @@ Suite *hdf5_files_suite(void)
     tcase_add_test(t, netcdf_is_told_apart);
     tcase_add_test(t, user_blocks);
     tcase_add_test(t, exports);
+    tcase_add_loop_test(t, failures_name_what_was_asked_for, 0, 3);
     suite_add_tcase(s, t);
     return s;
 }

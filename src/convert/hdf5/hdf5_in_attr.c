@@ -347,9 +347,13 @@ int brc_hdf5_attrs_read(brc_hdf5_attrs *out, const brc_hdf5_in *in, hid_t object
                         const char *label, brc_error *err)
 {
     attrs_walk w = { in, out, label, is_array, BRC_OK, err };
+    H5O_info_t info;
     int rc;
 
     memset(out, 0, sizeof(*out));
+    if (H5Oget_info2(object, &info, H5O_INFO_NUM_ATTRS) < 0)
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: its attributes cannot be read", label);
+    BRC_TRY(brc_attr_check_count(info.num_attrs, label, err));
     BRC_GO(find_scale(&w, object, err));
     out->values = brc_json_new_object();
     if (!out->values) {

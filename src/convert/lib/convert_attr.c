@@ -257,6 +257,15 @@ done:
     return rc;
 }
 
+int brc_attr_check_count(uint64_t n, const char *label, brc_error *err)
+{
+    if (n <= BRC_ATTR_MOST)
+        return BRC_OK;
+    return brc_fail(err, BRC_ELIMIT,
+                    "%s has %llu attributes, and at most %d can be imported: make an array of them",
+                    label, (unsigned long long)n, BRC_ATTR_MOST);
+}
+
 void brc_attr_close(brc_attr *attr)
 {
     for (size_t i = 0; attr->texts && i < attr->n; i++)

@@ -64,11 +64,24 @@ static int run_exporter(const brc_foreign *what, const char *path, const char *t
     return rc;
 }
 
+/* The converter knows the temporary name alone, and so does its library; the caller does not. */
+static void name_asked_for(brc_error *err, const brc_dest *dest)
+{
+    size_t shown = strlen(dest->path), len = strlen(dest->temp);
+    char *at = err->message;
+    while ((at = strstr(at, dest->temp)) != NULL) {
+        at += shown;
+        memmove(at, at + len - shown, strlen(at + len - shown) + 1);
+    }
+}
+
 int brc_foreign_export(const brc_foreign *what, const char *path, int classic, brc_error *err)
 {
     brc_dest dest;
     BRC_TRY(brc_dest_open(&dest, what->session, what->file, 0, err));
     int rc = run_exporter(what, path, dest.temp, classic, err);
+    if (rc < 0 && err)
+        name_asked_for(err, &dest);
     if (rc == BRC_OK)
         rc = brc_dest_finish(&dest, 0, err);
     brc_dest_close(&dest);
