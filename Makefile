@@ -5,8 +5,9 @@
 #   SQLITE=DIR    compiles DIR/sqlite3.c in, instead of the system's SQLite
 #   WERROR=1      warnings are errors
 #   TEST=NAME     one suite of the C tests, or `cli`
-#   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   of `make mutants`: a sample, again, of files, at once
-#   FLIPS=N, SEED=N   of `make flips`
+#   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   for `make mutants`: sample size, its seed, which files,
+#                 how many at once
+#   FLIPS=N, SEED=N, JOBS=N   for `make flips`
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, JOBS at a time
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
@@ -26,11 +27,10 @@ FLAGS_release  := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 FLAGS_asan     := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
                   -fno-sanitize-recover=all
 FLAGS_tsan     := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
-FLAGS_valgrind := -O1 -g -fno-omit-frame-pointer
 FLAGS_fuzz     := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
                   -fno-sanitize-recover=all
 ifndef FLAGS_$(MODE)
-$(error MODE is release, asan, tsan, valgrind or fuzz, not "$(MODE)")
+$(error MODE is release, asan, tsan or fuzz, not "$(MODE)")
 endif
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
@@ -38,7 +38,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes \
 HARDEN   := -Wl,-z,relro,-z,now
 PACKAGES := $(if $(SQLITE),,sqlite3) libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip libarchive
 BZ2_LIBS := -lbz2 # Debian has no bzip2.pc
-# Of the converters (src/convert): nothing else is linked with them.
+# For the converters (src/convert): nothing else is linked with these.
 CONVERT_PACKAGES := netcdf hdf5
 
 # Asked for at the first use and then kept: `make setup` may have to install
@@ -55,7 +55,7 @@ COMPILE = $(CC) -std=c17 -D_GNU_SOURCE $(WARNINGS) -fPIC -fvisibility=hidden -pt
 LINK    = $(CC) $(CFLAGS) $(FLAGS_$(MODE)) -pthread $(HARDEN) -Wl,--as-needed $(LDFLAGS)
 LIBS    = $(PKG_LIBS) $(BZ2_LIBS) -lm -ldl
 
-# Objects of other flags lie in another folder, so they never mix.
+# Objects with other flags go to another folder, so they never mix.
 quote    = '$(subst ','\'',$(1))'
 FLAGS_ID := $(firstword $(shell printf '%s' $(call quote,$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) \
     $(FLAGS_$(MODE)) $(WARNINGS) $(SQLITE)) | cksum))
@@ -65,7 +65,7 @@ OUT := $(if $(filter release,$(MODE)),build,build/$(MODE))
 Q   := $(if $(V),,@)
 say  = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
 
-# ---- what there is ----------------------------------------------------------
+# ---- sources and objects ----------------------------------------------------
 
 objects   = $(patsubst %.c,$(OBJ)/%.o,$(wildcard $(1)))
 LIB_OBJS   := $(filter-out $(OBJ)/src/convert/%,$(call objects,src/*/*.c src/*/*/*.c codecs/*.c codecs/lib/*.c)) $(if $(SQLITE),$(OBJ)/sqlite3.o)
@@ -215,7 +215,7 @@ $(OBJ)/bench: $(BENCH_OBJS) $(OBJ)/libbreccia.a
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
-# Under their own names: hard links, so that flags can change to and fro.
+# Under their own names: hard links, so that flags can be switched back and forth.
 publish = @mkdir -p $(@D); [ $< -ef $@ ] || ln -f $< $@ 2>/dev/null || cp -f $< $@
 $(OUT)/breccia: $(OBJ)/breccia FORCE; $(publish)
 $(OUT)/libexec/breccia/%: $(OBJ)/convert_% FORCE; $(publish)
@@ -246,12 +246,12 @@ tsan: ## all tests under the thread sanitizer
 	 TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 WRAP="$$wrap" \
 	    $(MAKE) --no-print-directory MODE=tsan test
 
-# What Check itself still holds at the end is reachable; ours would be lost.
+# On the objects of `make`. What Check itself still holds at the end is reachable; ours would be lost.
 LEAKS    := definite,indirect,possible
 VALGRIND := valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=$(LEAKS) \
             --errors-for-leak-kinds=$(LEAKS)
 valgrind: dev-setup ## all tests under valgrind's memory and leak checks
-	@WRAP='$(VALGRIND)' $(MAKE) --no-print-directory MODE=valgrind test
+	@WRAP='$(VALGRIND)' $(MAKE) --no-print-directory test
 
 oom: $(if $(OOM_OBJS),$(OUT)/tests/oom) ## makes every allocation fail in turn
 	$(if $(OOM_OBJS),$(WRAP) $(OUT)/tests/oom,@echo 'there is no tests/oom')
@@ -268,9 +268,11 @@ fuzz-programs: $(HARNESSES:%=$(OUT)/fuzz_%)
 $(OUT)/fuzz_%: $(OBJ)/fuzz FORCE; $(publish)
 
 # CI runs a few of these among the tests.
-flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports damaged files: FLIPS of each kind (20000), SEED
-	@CK_RUN_CASE=damage BRECCIA_FLIPS='$(or $(FLIPS),20000)' BRECCIA_SEED='$(or $(SEED),1)' \
-	    $(OUT)/tests/run hdf5_files
+flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports damaged files: FLIPS of each kind (20000), SEED, JOBS at once
+	@export CK_RUN_CASE=flips BRECCIA_FLIPS='$(or $(FLIPS),20000)' BRECCIA_SEED='$(or $(SEED),1)' \
+	    BRECCIA_PARTS='$(or $(JOBS),1)'; \
+	seq 0 $$((BRECCIA_PARTS - 1)) | \
+	    xargs -P "$$BRECCIA_PARTS" -I PART env BRECCIA_PART=PART $(OUT)/tests/run damage
 
 mutants: ## puts faults into a copy of the sources, one by one, and sees whether the tests notice
 	@CC='$(CC)' MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \
@@ -299,14 +301,13 @@ interop: build/breccia ## arrays go both ways between breccia and its peers; INT
 	@sh tests/interop/run_reader.sh build/breccia
 	@sh tests/interop/run_peers.sh build/breccia
 
-# tests/lint/symbols.sh reads what the objects use.
-CODE_OBJS := $(patsubst %.c,$(OBJ)/%.o,$(shell find src codecs cli -name '*.c'))
-objects: $(CODE_OBJS)
+# tests/lint/run builds them: it wants no warning, and reads what they use.
+objects: $(patsubst %.c,$(OBJ)/%.o,$(shell find src codecs cli tests -name '*.c'))
 	@echo $(OBJ)
 
-lint: lint-setup $(SCHEMA) $(LIBEXEC) $(STATEMENTS) $(CODE_OBJS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
-	@sh tests/lint/selftest
-	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' OBJECTS='$(OBJ)' sh tests/lint/run
+lint: lint-setup $(SCHEMA) $(LIBEXEC) $(STATEMENTS) ## layers, sizes, names, banned functions, headers, warnings, paths in docs
+	@CC='$(CC)' sh tests/lint/selftest
+	@CC='$(CC)' PKG_CFLAGS='$(PKG_CFLAGS)' sh tests/lint/run
 
 # ---- installing -------------------------------------------------------------
 

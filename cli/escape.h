@@ -15,8 +15,8 @@ size_t cli_utf8_length(const char *text);
 const char *cli_escaped(struct cli *cli, const char *text);
 /* The same for `len` bytes, which may contain NUL. */
 const char *cli_escaped_bytes(struct cli *cli, const char *text, size_t len);
-/* Does a terminal obey this character of `n` valid bytes instead of showing it? So it is
- * with C0, DEL, C1, ends of lines and the marks that change the direction of writing. */
+/* Does a terminal obey this character of `n` valid bytes instead of showing it? This is
+ * true of C0, DEL, C1, ends of lines and the marks that change the direction of writing. */
 int cli_steers_terminal(const char *text, size_t n);
 /* 0 only if no such character and no invalid UTF-8 is in the text. */
 int cli_has_steering(const char *text, size_t len);

@@ -34,6 +34,16 @@ int cli_usage(struct cli *cli, const char *format, ...)
     return BRC_EINVAL;
 }
 
+int cli_called(struct cli *cli, int rc, const brc_error *err)
+{
+    if (rc >= 0)
+        return rc;
+    if (rc == BRC_EINTERRUPT && cli->err.code < 0)
+        return cli->err.code;
+    cli->err = *err;
+    return rc;
+}
+
 int cli_fail_errno(struct cli *cli, int number, const char *what)
 {
     int code = BRC_EIO;

@@ -57,7 +57,7 @@ const char *cli_value(const struct cli *cli, const char *name);
 const char *cli_nth_value(const struct cli *cli, const char *name, size_t index);
 /* The second value of an option that takes two. */
 const char *cli_second_value(const struct cli *cli, const char *name);
-/* The operand number `index`; FILE is 0. NULL if there are not so many. */
+/* The operand number `index`; FILE is 0. NULL if there are fewer. */
 const char *cli_operand(const struct cli *cli, size_t index);
 
 #endif

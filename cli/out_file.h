@@ -6,7 +6,7 @@
 
 #include "output.h"
 
-/* Runs put(cli, ctx) with cli->out leading to the file `name`. A regular file appears
+/* Runs put(cli, ctx) with cli->out writing to the file `name`. A regular file appears
  * complete or not at all: it gets its name at the end. A pipe, a device or a link is
  * written to directly. BRC_EINVAL if it is the repository. */
 int cli_to_file(struct cli *cli, const char *name,

@@ -23,7 +23,7 @@ struct cli_progress {
 void cli_progress_begin(struct cli *cli);
 /* The work that follows, up to brc_progress_end(), is this selection of cli->array. */
 void cli_progress_total(struct cli *cli, const brc_sel *sel);
-/* So many more bytes were read from standard input. */
+/* That many more bytes were read from standard input. */
 void cli_progress_read(struct cli *cli, size_t bytes);
 /* Wipes the line. */
 void cli_progress_end(struct cli *cli);

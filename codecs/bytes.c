@@ -56,7 +56,7 @@ static int bytes_open(void *ctx, void **out_state, const brc_json *config, const
 
     if (in->dtype->klass == BRC_CLASS_OPTIONAL)
         return brc_fail(err, BRC_EINVAL,
-                        "elements of %s may be missing: the codec \"zarrs.optional\" is for them",
+                        "elements of %s may be missing: use the codec \"zarrs.optional\"",
                         in->dtype->name);
     if (in->dtype->item_size == 0)
         return brc_fail(err, BRC_EINVAL, "elements of %s have no fixed length", in->dtype->name);

@@ -102,7 +102,7 @@ static int reshape_check_axes(const struct reshape_state *state, const brc_proto
             reshape_product(out->shape, i + 1, out->ndim) !=
                 reshape_product(in->shape, last + 1, in->ndim))
             return brc_fail(err, BRC_EINVAL,
-                            "\"shape\": what is before or after item %d has another number "
+                            "\"shape\": the items before or after item %d have another number "
                             "of elements than the axes before or after those that it names",
                             i);
     }

@@ -78,8 +78,8 @@ static int shard_read_shape(struct shard_state *state, const brc_json *shape, co
     }
     if (cut->n > SHARD_MAX_ENTRIES)
         return brc_fail(err, BRC_ELIMIT,
-                        "a shard of %llu inner chunks is too large: 2^30 are the "
-                        "most",
+                        "a shard of %llu inner chunks is too large: at most 2^30 "
+                        "are allowed",
                         (unsigned long long)cut->n);
     return brc_codec_count(&cut->elements, in, err);
 }

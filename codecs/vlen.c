@@ -30,10 +30,10 @@ static int vlen_open(void *ctx, void **out_state, const brc_json *config, const 
 
     if (rc == BRC_OK && in->dtype->klass == BRC_CLASS_OPTIONAL)
         rc = brc_fail(err, BRC_EINVAL,
-                      "elements of %s may be missing: the codec \"zarrs.optional\" is for them",
+                      "elements of %s may be missing: use the codec \"zarrs.optional\"",
                       in->dtype->name);
     if (rc == BRC_OK && in->dtype->item_size != 0)
-        rc = brc_fail(err, BRC_EINVAL, "elements of %s have a fixed length: \"bytes\" is for them",
+        rc = brc_fail(err, BRC_EINVAL, "elements of %s have a fixed length: use \"bytes\"",
                       in->dtype->name);
     if (rc == BRC_OK)
         rc = brc_codec_count(&state.n, in, err);

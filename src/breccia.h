@@ -9,7 +9,7 @@
  *  Errors     `err`, always last, may be NULL.  It is written only on failure,
  *             never read, and needs no clean-up.  A call that fails changes
  *             nothing in the file.
- *  Ownership  What arrives through `T **out` is yours: release it with the
+ *  Ownership  What arrives through `T **out` is yours: release it with
  *             T's _free function.  What is returned as `const T *` is borrowed
  *             from the object it came from.  On failure *out is NULL.  Every
  *             *_free accepts NULL, in any order.
@@ -71,8 +71,8 @@ typedef struct brc_buf {
     uint8_t *data;
     size_t len;
     size_t cap;
-    size_t limit; /* never longer than this; 0: no limit                      */
-    int fixed;    /* the memory is somebody else's: it cannot grow            */
+    size_t limit; /* the most that len may become; 0: no limit                */
+    int fixed;    /* the memory belongs to somebody else and cannot grow      */
 } brc_buf;
 #define BRC_BUF_INIT { 0, 0, 0, 0, 0 }
 
@@ -83,7 +83,7 @@ enum brc_code {
     BRC_ENOTFOUND = -3,    /* no such file, ref, node, object or key           */
     BRC_EEXISTS = -4,      /* it is already there                              */
     BRC_EAMBIGUOUS = -5,   /* an abbreviation matches more than one            */
-    BRC_ECONFLICT = -6,    /* a decision is needed                             */
+    BRC_ECONFLICT = -6,    /* the caller has to decide something first         */
     BRC_ESTALE = -7,       /* a ref moved: the expected value did not match    */
     BRC_EBUSY = -8,        /* another process holds the file                   */
     BRC_EREADONLY = -9,    /* the file or the session cannot be written        */
@@ -96,7 +96,7 @@ enum brc_code {
     BRC_ENOSPACE = -16,    /* the disk, or the file's page limit, is full      */
     BRC_EINTERRUPT = -17,  /* brc_interrupt(), or a callback said stop         */
     BRC_EINTERNAL = -18,   /* a bug in breccia                                 */
-    BRC_ECOLLISION = -19   /* two contents have the same hash: the second is refused */
+    BRC_ECOLLISION = -19   /* two different contents have the same hash        */
 };
 
 typedef struct brc_error {
@@ -107,26 +107,26 @@ typedef struct brc_error {
 } brc_error;
 #define BRC_ERROR_INIT { 0, 0, "", "" }
 
-/* `done` of `total` (0: not known) bytes of decoded data in the phase ("import", "check").
- * Called on the caller's thread, after every chunk: look at the clock before you draw.
- * `done` never falls and ends at `total`, which, once it is known, stays the same through a
- * call, or from brc_progress_begin() to brc_progress_end().  A non-zero return stops the
- * call with BRC_EINTERRUPT. */
+/* Reports that `done` of `total` bytes (0: not known) of decoded data are done in a phase
+ * ("import", "check").  Called on the caller's thread after every chunk: look at the clock
+ * before you draw.  `done` never falls and ends at `total`.  Once known, `total` stays the
+ * same through a call, or from brc_progress_begin() to brc_progress_end().  A non-zero
+ * return stops the call with BRC_EINTERRUPT. */
 typedef int (*brc_progress_fn)(void *ctx, const char *phase, uint64_t done, uint64_t total);
 
 typedef struct brc_open_opts {
     size_t size;
     uint32_t flags;               /* BRC_OPEN_*                               */
-    int wait_ms;                  /* for a busy file; 0: 30 s, < 0: not at all */
-    size_t memory;                /* budget of chunk bytes in flight; 0: 256 MiB */
+    int wait_ms;                  /* for a busy file; 0: 30 s; < 0: do not wait */
+    size_t memory;                /* most chunk bytes in flight; 0: 256 MiB */
     brc_pool *pool;               /* NULL: work on the calling thread         */
     const brc_registry *registry; /* NULL: what this build contains           */
     const char *hash;             /* when creating; NULL: "xxh128"            */
     const char *vfs;              /* name of a registered SQLite VFS, or NULL */
     brc_progress_fn progress;
     void *progress_ctx;
-    uint64_t max_nodes;           /* groups and arrays that one call may visit, else
-                                     BRC_ELIMIT; 0: 10,000,000                */
+    uint64_t max_nodes;           /* most groups and arrays that one call may visit
+                                     (BRC_ELIMIT); 0: 10,000,000              */
     const char *libexec;          /* the folder of the converters for NetCDF and HDF5;
                                      NULL: where this build installs them     */
 } brc_open_opts;
@@ -134,9 +134,9 @@ typedef struct brc_open_opts {
 enum {
     BRC_OPEN_READONLY = 1,
     BRC_OPEN_CREATE = 2,     /* create the file; BRC_EEXISTS if it is there   */
-    BRC_OPEN_NO_READBACK = 4, /* do not decode again what was just encoded    */
-    /* Only look at the file as it stands: a journal that an interrupted writer left is
-     * neither played back nor deleted, so what is read may be half a change. */
+    BRC_OPEN_NO_READBACK = 4, /* do not check new chunks by decoding them     */
+    /* Read the file as it stands: a journal that an interrupted writer left is neither
+     * played back nor deleted, so half a change may show. */
     BRC_OPEN_NO_RECOVER = 8
 };
 
@@ -160,14 +160,14 @@ typedef struct brc_stats {
     uint64_t stored_bytes;  /* of all objects, as they are stored             */
     uint64_t logical_bytes; /* of all objects, decoded                        */
     uint64_t file_bytes;
-    uint64_t chunk_refs;    /* chunks of all these commits, each as often as it is in one */
+    uint64_t chunk_refs;    /* references to chunks in all these commits     */
 } brc_stats;
 
 typedef struct brc_ref {
     const char *name;    /* "main", "v1.0"                                    */
     int is_tag;
-    int is_current;      /* the branch that HEAD names                        */
-    int is_unborn;       /* a branch without a commit: id is zero             */
+    int is_current;      /* HEAD names this branch                            */
+    int is_unborn;       /* the branch has no commit yet: id is zero          */
     brc_oid id;          /* of the commit                                     */
     const char *message; /* of a tag, else ""                                 */
 } brc_ref;
@@ -222,17 +222,17 @@ typedef struct brc_change {
     const char *const *metadata; /* JSON pointers into zarr.json              */
     size_t nmetadata;
     uint64_t chunks_added, chunks_removed, chunks_changed;
-    int has_elements;            /* the rest was asked for and could be found out */
-    uint64_t elements_changed;   /* of those that both shapes hold, in any bit */
-    double max_abs;              /* their largest absolute difference; a NaN on
-                                  * either side has none; NaN: not numbers    */
+    int has_elements;            /* the members below are known               */
+    uint64_t elements_changed;   /* within both shapes, that differ in any bit */
+    double max_abs;              /* their largest absolute difference, pairs with
+                                  * a NaN left out; NaN: not numbers          */
     int ndim;
-    uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* box of the differences */
-    uint64_t elements_added, elements_removed; /* that only the new shape holds,
-                                  * or only the old one; 2^64-1: or more, here
-                                  * and in elements_changed                   */
-    const char *elements_why;    /* why the elements of an array on both sides
-                                  * cannot be compared, a clause; else NULL   */
+    uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* corners of the box around them */
+    uint64_t elements_added, elements_removed; /* within only the new shape, or
+                                  * only the old one. Here and in
+                                  * elements_changed 2^64-1: that or more     */
+    const char *elements_why;    /* a clause: why the elements of an array on both
+                                  * sides cannot be compared; else NULL       */
 } brc_change;
 
 typedef struct brc_diff_opts {
@@ -249,14 +249,14 @@ typedef struct brc_array_spec {
     const uint64_t *shape;
     const uint64_t *chunk;  /* NULL: chosen, about 1 MiB                      */
     const char *dtype;      /* "float32", or a JSON object                    */
-    const char *fill;       /* JSON in Zarr's form, or the bare word; NULL: 0 */
+    const char *fill;       /* as JSON, or a bare word such as NaN; NULL: 0   */
     const char *codecs_json; /* a Zarr v3 list; NULL: chosen                  */
     const char *attrs_json;
     const char *const *dimension_names; /* ndim of them, each may be NULL     */
     const char *chunk_key_encoding;     /* "default" or "v2"; NULL: default   */
-    const char *metadata_json;          /* a whole zarr.json: the rest is unused */
-    const uint64_t *shard;  /* for other tools, chunks lie in shards of this shape,
-                               which they divide; NULL: each by itself        */
+    const char *metadata_json;          /* a complete zarr.json; replaces the rest */
+    const uint64_t *shard;  /* shape of the shards that other tools see, a multiple
+                               of the chunks' shape; NULL: no shards          */
 } brc_array_spec;
 #define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
@@ -264,18 +264,18 @@ typedef struct brc_array_info {
     const char *path;
     int ndim;
     const uint64_t *shape;
-    const uint64_t *chunk;   /* of what is stored: in shards, the inner chunks */
-    const uint64_t *grid;    /* how many of them along each axis               */
+    const uint64_t *chunk;   /* of a sharded array: of the inner chunks        */
+    const uint64_t *grid;    /* how many chunks along each axis                */
     const char *dtype;       /* "float32", or a JSON object                    */
-    size_t item_size;        /* bytes an element; 0: variable length          */
+    size_t item_size;        /* bytes per element; 0: variable length         */
     const char *codecs_json; /* as in zarr.json                               */
-    const void *fill;        /* one element; NULL if the type is not known */
+    const void *fill;        /* one element; NULL: the type is not known here */
     int readable;            /* 0: its codecs or data type are not known here */
     const uint64_t *shard;   /* the shape of its shards; NULL: it has none    */
     int regular;             /* 0: chunks along an axis differ in length      */
-    const char *why;         /* it is not readable or not writable; NULL: it is */
-    int writable;            /* 0: no chunk can be encoded here; one that is readable all
-                                the same has codecs that may be ignored in reading */
+    const char *why;         /* it is not readable or not writable; NULL: it is both */
+    int writable;            /* 0: no chunk can be encoded here. It may still be readable,
+                                with codecs that reading may ignore           */
 } brc_array_info;
 
 /* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */
@@ -285,7 +285,7 @@ typedef struct brc_sel {
     uint8_t drop[BRC_MAX_NDIM]; /* an integer index: not in the result's shape */
 } brc_sel;
 
-/* One element of a batch.  `strides` are bytes from one element to the next
+/* One read or write of a batch.  `strides`: bytes from one element to the next
  * along each of the selection's axes, dropped ones included; NULL: packed. */
 typedef struct brc_io {
     brc_array *array;
@@ -301,19 +301,19 @@ typedef struct brc_xfer_opts {
     int nchunk;
     const char *codecs_json; /* import: re-encode with these; NULL: as it is  */
     const char *format;      /* NULL: by the name's ending; "zarr3", "npy" ... */
-    int consolidated;        /* export: also one document with a copy of all  */
+    int consolidated;        /* export: copy all metadata into the top document */
     brc_buf *placed;         /* import: receives the path of the imported node, also
                                 after a failure if it is known by then        */
-    const char *const *exclude; /* import: nodes of the source to leave out, with all
-                                under them, by their paths in it ("/a/b")     */
+    const char *const *exclude; /* import: nodes to leave out, with all under them, by
+                                their paths in the source ("/a/b")            */
     size_t nexclude;
-    uint8_t *excluded; /* import: nexclude bytes, or NULL; what the source has of
-                          `exclude` gets a 1                                  */
-    int into;          /* import: the path is of a group, in which the source gets a
-                          place named after it                                */
-    const char *with;  /* import: a command for sh, which gets the source as "$1" and
-                          writes what is imported, as brc_import_stream() reads it. It
-                          runs with all the rights of this process            */
+    uint8_t *excluded; /* import: nexclude bytes, or NULL; 1 for each item of `exclude`
+                          that the source has                                 */
+    int into;          /* import: `path` is a group, and the source becomes a node in
+                          it, named after the source                          */
+    const char *with;  /* import: a command that sh runs with the source as "$1"; what it
+                          writes is imported as by brc_import_stream(). It has all the
+                          rights of this process                              */
 } brc_xfer_opts;
 #define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
@@ -340,14 +340,14 @@ typedef struct brc_codec_info {
 } brc_codec_info;
 
 typedef struct brc_dtype_info {
-    const char *name;  /* as in zarr.json; of a family, what its names are like */
+    const char *name;  /* as in zarr.json; for a family, a pattern of its names */
     const char *kind;  /* "bool", "int", "uint", "float", "complex", "raw", "string",
                           "bytes", "time" or "struct"; "": see configured     */
-    uint64_t item_size; /* bytes an element; 0: it varies, or see configured  */
+    uint64_t item_size; /* bytes per element; 0: it varies, or see configured */
     const char *npy;   /* NumPy's name, "<f4"; NULL: none                     */
     int is_family;     /* it stands for many names                            */
-    int configured;    /* what it is depends on its name or configuration     */
-    const char *owner; /* as above                                            */
+    int configured;    /* kind and size depend on its name or configuration   */
+    const char *owner; /* as in brc_codec_info                                */
 } brc_dtype_info;
 
 /* ---- library ------------------------------------------------------------- */
@@ -360,24 +360,24 @@ BRC_API void brc_buf_dispose(brc_buf *buf);
 /* Writes 2 * (hash length) lower-case hex digits: 32 for xxh128. */
 BRC_API char *brc_oid_format(char out[65], const brc_oid *id);
 
-/* `threads` workers in all, the caller's included; 0: one a core. */
+/* `threads` threads in all, including the caller's; 0: one per core. */
 BRC_API BRC_MUST_USE int brc_pool_new(brc_pool **out, unsigned threads, brc_error *err);
 BRC_API void brc_pool_free(brc_pool *pool);
 
-/* A registry holds what this build contains; breccia_codec.h adds to it until
- * the first brc_open() that uses it. It must outlive those repositories. */
+/* A registry starts with what this build contains; breccia_codec.h adds to it until
+ * the first brc_open() that uses it. It must outlive the repositories that use it. */
 BRC_API BRC_MUST_USE int brc_registry_new(brc_registry **out, brc_error *err);
 BRC_API void brc_registry_free(brc_registry *reg);
-/* Codecs and their implementations, by name; reg NULL: this build's. */
+/* Lists codecs and their implementations by name; reg NULL: this build's. */
 BRC_API BRC_MUST_USE int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_codecs_next(brc_iter *it, brc_codec_info *out, brc_error *err);
-/* Data types in the order in which they were added. The result is borrowed until the
- * next step. */
+/* Lists data types in the order in which they were added. An item is borrowed until
+ * the next step. */
 BRC_API BRC_MUST_USE int brc_registry_dtypes(brc_iter **out, const brc_registry *reg, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_dtypes_next(brc_iter *it, brc_dtype_info *out, brc_error *err);
-/* Loads a plug-in: a shared object, by a path with a "/" in it, whose
- * brc_plugin_init() adds to the registry (breccia_codec.h). It runs with the rights of
- * this process: load what you trust, and never by a name that a repository gives. If
+/* Loads a plug-in: a shared object whose brc_plugin_init() adds to the registry
+ * (breccia_codec.h). `path` must contain a "/". A plug-in runs with the rights of this
+ * process: load only what you trust, and never a name taken from a repository. If
  * loading fails, everything that it had added is removed again. It stays loaded until
  * the registry is freed. BRC_EMISUSE: the registry is in use. */
 BRC_API BRC_MUST_USE int brc_registry_load(brc_registry *reg, const char *path, brc_error *err);
@@ -386,16 +386,16 @@ BRC_API BRC_MUST_USE int brc_registry_load(brc_registry *reg, const char *path, 
 
 BRC_API BRC_MUST_USE int brc_open(breccia **out, const char *path, const brc_open_opts *opts, brc_error *err);
 BRC_API void brc_free(breccia *repo);
-/* BRC_EINVAL if `file` is the repository or one of its journals, under whatever name
- * or link, or would become one. Ask before you open a file to read or write: closing
- * the repository's drops the locks that this process holds on it. This library asks by
- * itself for what it reads and writes. */
+/* BRC_EINVAL if `file` is the repository or one of its journals, under any name or
+ * link, or would become one. Call it before you open a file to read or write: closing a
+ * descriptor of the repository drops the locks that this process holds on it. The
+ * library checks the files that it opens itself. */
 BRC_API BRC_MUST_USE int brc_check_file(const char *repository, const char *file, brc_error *err);
 /* Stops the running call with BRC_EINTERRUPT, and every later one. */
 BRC_API void brc_interrupt(breccia *repo);
-/* Calls between these count towards one total of this many bytes (0: not known), which
- * the progress function gets. `phase` must live as long. Pairs do not nest; `rc`: how
- * it went. */
+/* Calls between these two report progress towards one total of `total` bytes (0: not
+ * known). `phase` must live until the end. `rc` is the result of the calls. Pairs do not
+ * nest. */
 BRC_API void brc_progress_begin(breccia *repo, const char *phase, uint64_t total);
 BRC_API void brc_progress_end(breccia *repo, int rc);
 BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err);
@@ -403,51 +403,51 @@ BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
  * there are faults.  *checked: how many objects were read. */
 BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
                                   void *ctx, uint64_t *checked, brc_error *err);
-/* Every call is durable when it returns.  Between begin and end they are one
- * transaction instead, and durable at the end; `keep` 0 undoes them all.  The file is
+/* Every call is durable when it returns.  Calls between begin and end are one
+ * transaction instead, durable at the end; `keep` 0 undoes them all.  The file is
  * locked for writing in the meantime.  Pairs nest. */
 BRC_API BRC_MUST_USE int brc_begin(breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_end(breccia *repo, int keep, brc_error *err);
 
 /* ---- history ------------------------------------------------------------- */
 
-/* A branch, tag, commit id or its unique prefix of 4 or more digits, HEAD, each
- * with ~N and ^N behind it, or BRANCH@{TIME}. */
+/* `rev`: a branch, a tag, HEAD, a commit id or a unique prefix of it of 4 or more digits,
+ * or BRANCH@{TIME}; ~N and ^N may follow. */
 BRC_API BRC_MUST_USE int brc_resolve(brc_oid *out, breccia *repo, const char *rev, brc_error *err);
 /* The current branch's name, borrowed until the next call. */
 BRC_API BRC_MUST_USE int brc_head(const char **branch, breccia *repo, brc_error *err);
-/* Branches, then tags, by name. */
+/* Lists branches, then tags, by name. */
 BRC_API BRC_MUST_USE int brc_refs(brc_iter **out, breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_refs_next(brc_iter *it, brc_ref *out, brc_error *err);
-/* A new branch or tag at `rev` (NULL: HEAD). `message` is a tag's, or NULL. */
+/* Makes a branch or a tag at `rev` (NULL: HEAD). A tag may have a message, or NULL. */
 BRC_API BRC_MUST_USE int brc_branch_create(breccia *repo, const char *name, const char *rev, brc_error *err);
-/* BRC_EMISUSE if no other branch or tag reaches its commit, or if it has uncommitted
- * changes, unless `force`. Its commits stay in the file until they are collected, and
+/* Without `force`, BRC_EMISUSE if no other branch or tag reaches its commit, or if it has
+ * uncommitted changes. Its commits stay in the file until they are collected, and
  * NAME@{TIME} still finds them. */
 BRC_API BRC_MUST_USE int brc_branch_delete(breccia *repo, const char *name, int force, brc_error *err);
 BRC_API BRC_MUST_USE int brc_branch_rename(breccia *repo, const char *from, const char *to, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_create(breccia *repo, const char *name, const char *rev, const char *message, brc_error *err);
-/* The same for a tag. */
+/* As brc_branch_delete(), for a tag. */
 BRC_API BRC_MUST_USE int brc_tag_delete(breccia *repo, const char *name, int force, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *err);
 /* Makes another branch the current one. BRC_ECONFLICT if the current one has
- * uncommitted changes, unless `discard`. */
+ * uncommitted changes; with `discard` they are dropped. */
 BRC_API BRC_MUST_USE int brc_switch(breccia *repo, const char *branch, int discard, brc_error *err);
-/* Moves the current branch to `rev`; uncommitted changes stay unless `hard`. `expect`
- * (or NULL) must be where it is now, otherwise BRC_ESTALE. */
+/* Moves the current branch to `rev`; uncommitted changes stay, unless `hard`. BRC_ESTALE
+ * if the branch is not at `expect` (NULL: anywhere). */
 BRC_API BRC_MUST_USE int brc_reset(breccia *repo, const char *rev, int hard, const brc_oid *expect, brc_error *err);
 
 BRC_API BRC_MUST_USE int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err);
 BRC_API void brc_commit_free(brc_commit *commit);
-/* Commits reachable from `rev` (NULL: HEAD), newest first, parents after their
- * children; of "A..B" those that are reachable from B and not from A. `path` keeps
- * those that changed this node or what is under it; if none of the commits has it,
+/* Lists commits reachable from `rev` (NULL: HEAD), newest first, parents after their
+ * children; for "A..B", those reachable from B but not from A. `path` keeps those that
+ * changed this node or something under it; if the node is in none of the commits,
  * brc_log_next() fails with BRC_ENOTFOUND. */
 BRC_API BRC_MUST_USE int brc_log(brc_iter **out, breccia *repo, const char *rev, const char *path, brc_error *err);
 /* The commit is borrowed until the next step. */
 BRC_API BRC_MUST_USE int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err);
-/* Nodes that differ, by path.  `b` NULL: the current branch with its uncommitted
- * changes; `a` NULL: what `b` came from (the first parent, the branch's tip).
+/* Lists nodes that differ, by path.  `b` NULL: the current branch with its uncommitted
+ * changes; `a` NULL: what `b` is based on (its first parent, or the branch's tip).
  * BRC_ENOTFOUND if neither has opts->path. */
 BRC_API BRC_MUST_USE int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
                                   const brc_diff_opts *opts, brc_error *err);
@@ -460,11 +460,11 @@ BRC_API void brc_iter_free(brc_iter *it);
  * private session stay in the file when it is freed, and when its process dies: brc_drafts(). */
 BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err);
 BRC_API void brc_session_free(brc_session *s);
-/* Turns the uncommitted changes into a commit on the session's branch and goes on from
- * it.  BRC_EMISUSE if there is nothing to commit. BRC_ESTALE if the branch has moved since
- * the changes began: they are kept. */
+/* Makes the uncommitted changes a commit on the session's branch, and the session goes on
+ * from it.  BRC_EMISUSE if there is nothing to commit. BRC_ESTALE if the branch has moved
+ * since the changes began: they are kept. */
 BRC_API BRC_MUST_USE int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *opts, brc_error *err);
-/* *clean: 1 if nothing is uncommitted. */
+/* *clean: 1 if there are no uncommitted changes. */
 BRC_API BRC_MUST_USE int brc_session_clean(int *clean, brc_session *s, brc_error *err);
 /* Uncommitted changes in the whole file, the oldest first: the shared ones of branches and
  * the private ones of sessions, also of processes that are gone. The draft's strings are
@@ -480,18 +480,18 @@ BRC_API BRC_MUST_USE int brc_draft_drop(breccia *repo, int64_t id, brc_error *er
 /* Drops every uncommitted change of this session. */
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 
-/* Children of a group by name, or with `recurse` the whole tree under a node, the node
- * itself first: as they are now, whatever is changed while the list is read; but
- * brc_end() with keep 0 ends a list that began in its transaction.  Nodes are read as
- * they are asked for: brc_list_next() fails if they are damaged, and with BRC_ELIMIT
- * past brc_open_opts.max_nodes. */
+/* Lists the children of a group by name, or with `recurse` the whole tree under a node,
+ * the node itself first.  Changes made while the list is read do not show in it; but
+ * brc_end() with keep 0 ends a list that began in its transaction.  Nodes are read one by
+ * one: brc_list_next() fails if one is damaged, and with BRC_ELIMIT past
+ * brc_open_opts.max_nodes. */
 BRC_API BRC_MUST_USE int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_error *err);
 BRC_API BRC_MUST_USE int brc_list_next(brc_iter *it, brc_node *out, brc_error *err);
 /* *kind: BRC_GROUP or BRC_ARRAY, or 0 if there is no such node. */
 BRC_API BRC_MUST_USE int brc_node_kind(int *kind, brc_session *s, const char *path, brc_error *err);
 /* The node's zarr.json. */
 BRC_API BRC_MUST_USE int brc_node_json(brc_buf *out, brc_session *s, const char *path, brc_error *err);
-/* The attributes, or the one at `key` (NULL: all), as JSON. */
+/* The attribute at `key`, or all (NULL), as JSON. */
 BRC_API BRC_MUST_USE int brc_attrs_get(brc_buf *out, brc_session *s, const char *path, const char *key, brc_error *err);
 /* Sets `key` to a JSON text, or removes it (`json` NULL). */
 BRC_API BRC_MUST_USE int brc_attrs_set(brc_session *s, const char *path, const char *key, const char *json, brc_error *err);
@@ -499,8 +499,8 @@ BRC_API BRC_MUST_USE int brc_group_create(brc_session *s, const char *path, cons
 BRC_API BRC_MUST_USE int brc_node_remove(brc_session *s, const char *path, brc_error *err);
 BRC_API BRC_MUST_USE int brc_node_move(brc_session *s, const char *from, const char *to, brc_error *err);
 BRC_API BRC_MUST_USE int brc_node_copy(brc_session *s, const char *from, const char *to, brc_error *err);
-/* Makes `path` what it was at `rev` (NULL: the branch's tip), with all under it;
- * a node that was not there is removed. */
+/* Makes `path` and all under it what they were at `rev` (NULL: the branch's tip); a node
+ * that did not exist is removed. */
 BRC_API BRC_MUST_USE int brc_node_restore(brc_session *s, const char *path, const char *rev, brc_error *err);
 
 /* ---- arrays --------------------------------------------------------------- */
@@ -509,12 +509,12 @@ BRC_API BRC_MUST_USE int brc_node_restore(brc_session *s, const char *path, cons
 BRC_API BRC_MUST_USE int brc_array_create(brc_array **out, brc_session *s, const char *path, const brc_array_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_array_open(brc_array **out, brc_session *s, const char *path, brc_error *err);
 BRC_API void brc_array_free(brc_array *a);
-/* Valid until the array is changed or freed. After a change that failed it is again
- * what it was before. */
+/* Valid until the array is changed or freed. If a change fails, it is what it was
+ * before. */
 BRC_API const brc_array_info *brc_array_describe(const brc_array *a);
 /* How many chunks are stored, and how many bytes they take as stored. */
 BRC_API BRC_MUST_USE int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err);
-/* What is cut off is gone: growing again shows the fill value. */
+/* Elements that are cut off are lost: growing again shows the fill value. */
 BRC_API BRC_MUST_USE int brc_array_resize(brc_array *a, const uint64_t *shape, brc_error *err);
 /* Grows `axis` by `count` and writes packed elements there, in one transaction. */
 BRC_API BRC_MUST_USE int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, size_t len, brc_error *err);
@@ -522,13 +522,31 @@ BRC_API BRC_MUST_USE int brc_array_append(brc_array *a, int axis, uint64_t count
  * unless `rewrite`. */
 BRC_API BRC_MUST_USE int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err);
 /* Packed elements, C order, native byte order; `sel` NULL: the whole array.
- * Elements of variable length are each a little-endian uint32 of their bytes and
- * the bytes; they can be written so, and read with brc_array_read_elements(). */
+ * An element of variable length is its length in bytes, as a little-endian uint32, and
+ * the bytes. Write such elements in this form; read them with brc_array_read_elements(). */
 BRC_API BRC_MUST_USE int brc_array_read(brc_array *a, const brc_sel *sel, void *dst, size_t len, brc_error *err);
 BRC_API BRC_MUST_USE int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err);
 /* Appends the selected elements to `out`, whatever their type. */
 BRC_API BRC_MUST_USE int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
-/* One element everywhere in the selection. */
+/* The selected elements (NULL: of the whole array) as brc_array_read_elements() appends them, run by
+ * run in C order, for selections that are larger than memory. A run has at most 64 MiB, or up to four
+ * times as much where that is a row of chunks; elements of variable length count as 1 KiB each.
+ * `put` is called on the caller's thread, may use the library and must not keep `data`; a result
+ * other than 0 stops with BRC_EINTERRUPT. Each run is read by itself: if the array is changed
+ * in the meantime, later runs are those of the changed array. */
+BRC_API BRC_MUST_USE int brc_array_stream(brc_array *a, const brc_sel *sel,
+                                          int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err);
+/* Writes the selected elements (NULL: of the whole array), which `get` gives in C order as
+ * brc_array_write() takes them, for selections that are larger than memory. `get` writes the next
+ * bytes to `dst` and their number to *got, which is less than `len` only at the end of the source; a
+ * result other than 0 stops with BRC_EINTERRUPT. It is called on the caller's thread and must not use
+ * the repository. The source must end with the last selected element (else BRC_EINVAL). After a
+ * failure nothing is written. One transaction; a selection of up to 64 MiB is read whole
+ * before it begins. */
+BRC_API BRC_MUST_USE int brc_array_load_stream(brc_array *a, const brc_sel *sel,
+                                               int (*get)(void *ctx, void *dst, size_t len, size_t *got), void *ctx,
+                                               brc_error *err);
+/* Writes one element everywhere in the selection. */
 BRC_API BRC_MUST_USE int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_error *err);
 /* n reads, or n writes in one transaction, possibly of several arrays of one
  * repository. If writes overlap, the later one wins. */
@@ -540,56 +558,56 @@ BRC_API BRC_MUST_USE int brc_array_restore(brc_array *a, const brc_sel *sel, con
 /* Reads Python's slicing for this array's shape: negative indices count from the
  * end, slices are clipped, "..." stands for the axes left out. */
 BRC_API BRC_MUST_USE int brc_sel_parse(brc_sel *out, const brc_array *a, const char *text, brc_error *err);
-/* Everything. */
+/* Selects the whole array. */
 BRC_API void brc_sel_all(brc_sel *out, const brc_array *a);
-/* Elements in a selection. */
+/* How many elements are selected. */
 BRC_API uint64_t brc_sel_count(const brc_sel *sel);
 
-/* A value as people write it ("1.5", "NaN", "true", "[1, 2]") to one element of
- * the array's data type, appended to `out`. */
+/* Appends one element of the array's data type, read from text as people write it
+ * ("1.5", "NaN", "true", "[1, 2]"). */
 BRC_API BRC_MUST_USE int brc_element_parse(brc_buf *out, const brc_array *a, const char *text, brc_error *err);
-/* One element as JSON (`json` 1) or as people read it, appended to `out`. */
+/* Appends one element as JSON (`json` 1) or as people read it. */
 BRC_API BRC_MUST_USE int brc_element_format(brc_buf *out, const brc_array *a, const void *element, int json, brc_error *err);
-/* The selected elements as a .npy file. */
+/* Saves the selected elements as a .npy file. */
 BRC_API BRC_MUST_USE int brc_array_save_npy(brc_array *a, const brc_sel *sel, const char *file, brc_error *err);
-/* The same bytes to `put`, piece by piece; a result other than 0 stops with
+/* Passes the same bytes to `put`, piece by piece; a result other than 0 stops with
  * BRC_EINTERRUPT. */
 BRC_API BRC_MUST_USE int brc_array_stream_npy(brc_array *a, const brc_sel *sel,
                                               int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err);
 /* Writes a .npy file into the selection, whose shape it must have; with `axis` >= 0 appends
- * along that axis instead (`sel` unused). */
+ * along that axis instead, and `sel` is not used. */
 BRC_API BRC_MUST_USE int brc_array_load_npy(brc_array *a, const brc_sel *sel, int axis, const char *file, brc_error *err);
 
 /* ---- the Zarr store view: what a Zarr directory would hold ---------------- */
 
-/* The bytes at "a/zarr.json" or "a/c/0/1"; BRC_ENOTFOUND where there are none. */
+/* The bytes at "a/zarr.json" or "a/c/0/1"; BRC_ENOTFOUND if there are none. */
 BRC_API BRC_MUST_USE int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err);
-/* Keys under a node's path, in no promised order; node by node, so that changes made
- * in the meantime may be in them or not. */
+/* Lists the keys under a node's path, in no promised order and node by node: changes made
+ * in the meantime may or may not show. */
 BRC_API BRC_MUST_USE int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err);
 BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error *err);
 
 /* ---- exchange -------------------------------------------------------------- */
 
-/* Brings a Zarr directory or .zip (v3 or v2), .npy, .npz, IDX, NetCDF or HDF5 file in
- * as the node `path` (NULL: a place named after the source). All or nothing. */
+/* Imports a Zarr directory or .zip (v3 or v2), or a .npy, .npz, IDX, NetCDF or HDF5 file,
+ * as the node `path` (NULL: named after the source). All or nothing. */
 BRC_API BRC_MUST_USE int brc_import(brc_session *s, const char *source, const char *path, const brc_xfer_opts *opts, brc_error *err);
-/* Brings in a Zarr v3 hierarchy that comes as a tar stream on the descriptor `fd`, which is
- * read to its end and stays open (docs/STREAM.md). path NULL: a group becomes the root while
- * the root is empty; else a path is needed. All or nothing. */
+/* Imports a Zarr v3 hierarchy that comes as a tar stream (docs/STREAM.md) on the descriptor
+ * `fd`, which is read to its end and stays open. path NULL: a group becomes the root if that
+ * is empty; otherwise a path is needed. All or nothing. */
 BRC_API BRC_MUST_USE int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_opts *opts, brc_error *err);
-/* How many decoded bytes importing the source will bring, as far as its documents and
- * headers say, for brc_progress_begin() around several imports. Nodes that are left out do
- * not count. 0 of what a command will write. */
+/* How many decoded bytes an import of the source will bring, according to its documents and
+ * headers, for brc_progress_begin() around several imports. Excluded nodes do not count. 0 if
+ * `opts` names a command (`with`). */
 BRC_API BRC_MUST_USE int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *source, const brc_xfer_opts *opts, brc_error *err);
 /* Writes the node `path` as a Zarr directory or .zip, .npy, .npz, NetCDF (.nc) or HDF5
  * (.h5), by dest's ending and the format ("zarr3", "zarr2", "zip", "npy", "npz",
  * "netcdf", "netcdf3", "hdf5"). An existing dest is refused. */
 BRC_API BRC_MUST_USE int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfer_opts *opts, brc_error *err);
-/* Writes the node `path` (NULL: the root) to the descriptor `fd`, which stays open, as
- * brc_import_stream() reads it: chunks as the arrays' codecs have them. A reader that went
- * away is BRC_EIO and no SIGPIPE. What was written of a stream that failed is without its
- * end, so that no reader takes it for whole. `opts` have nothing that a stream could use. */
+/* Writes the node `path` (NULL: the root) to the descriptor `fd`, which stays open, as the
+ * stream that brc_import_stream() reads. Chunks have the arrays' codecs. A reader that goes
+ * away is BRC_EIO; there is no SIGPIPE. A stream that fails is left without its end, so that
+ * no reader takes it for complete. No field of `opts` applies to a stream. */
 BRC_API BRC_MUST_USE int brc_export_stream(brc_session *s, const char *path, int fd, const brc_xfer_opts *opts, brc_error *err);
 
 #ifdef __cplusplus

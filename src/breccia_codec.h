@@ -34,8 +34,8 @@ typedef struct brc_span {
 
 /* ---- errors and bytes ------------------------------------------------------ */
 
-/* Writes the error (if err is not NULL) and returns `code`. One sentence that names
- * the thing and, if there is one, the remedy; no full stop. */
+/* Writes the error (if err is not NULL) and returns `code`. The message is one sentence
+ * that names the thing and the remedy, if there is one, without a full stop. */
 BRC_API int brc_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(3, 4);
 /* Puts "text: " in front of the message. */
 BRC_API void brc_context(brc_error *err, const char *format, ...) BRC_PRINTF(2, 3);
@@ -45,7 +45,7 @@ BRC_API void brc_context(brc_error *err, const char *format, ...) BRC_PRINTF(2, 
  * buf->data is not NULL, even for no bytes at all, unless it is fixed memory. */
 BRC_API BRC_MUST_USE int brc_buf_reserve(brc_buf *buf, size_t more, brc_error *err);
 BRC_API BRC_MUST_USE int brc_buf_append(brc_buf *buf, const void *data, size_t len, brc_error *err);
-/* Puts a zero byte after the content, not counted in len: data is a C string. */
+/* Appends text, and a zero byte that len does not count: data is a C string. */
 BRC_API BRC_MUST_USE int brc_buf_printf(brc_buf *buf, brc_error *err, const char *format, ...) BRC_PRINTF(3, 4);
 
 /* ---- JSON, read only --------------------------------------------------------
@@ -72,7 +72,7 @@ BRC_API const char *brc_json_name(const brc_json *object, size_t i);
 BRC_API BRC_MUST_USE int brc_json_text(const brc_json *value, const char **text);
 /* 1 if the value is this string. */
 BRC_API int brc_json_is(const brc_json *value, const char *text);
-/* Which of the n texts the value is, counting from 0; -1: none. */
+/* The index of the one of n texts that the value is; -1: none. */
 BRC_API int brc_json_choice(const brc_json *value, const char *const *texts, size_t n);
 /* A number's literal as it was written; "" if the value is not a number. */
 BRC_API const char *brc_json_literal(const brc_json *value);
@@ -110,7 +110,7 @@ typedef struct brc_dtype_ops {
     /* appends one element read from a fill_value; BRC_EINVAL says what is wrong */
     int (*parse)(const brc_dtype *type, const brc_json *json, brc_buf *out, brc_error *err);
     int (*print)(const brc_dtype *type, const uint8_t *element, size_t len, int how, brc_buf *out, brc_error *err);
-    /* elements as doubles, for differences; NULL: they are not numbers        */
+    /* an element as a double, for differences; NULL: elements are not numbers */
     double (*number)(const brc_dtype *type, const uint8_t *element);
     /* n elements to the other byte order; dst may be src. NULL: swap_unit is enough.
      * For a type with parts of several widths, swap_unit is the element's size. */
@@ -118,8 +118,8 @@ typedef struct brc_dtype_ops {
     /* n stored elements made canonical: bits that carry no value are corrected. NULL:
      * every bit pattern is canonical. */
     void (*normalize)(const brc_dtype *type, uint8_t *data, size_t n);
-    /* Appends one element read from text that people type, if that is not read like a
-     * fill_value: 1 if it did, 0 if parse() is to read the text. `json` is the text as
+    /* For types whose elements people do not type like a fill_value. Returns 1 after it
+     * has appended the element, 0 if parse() is to read the text. `json` is the text as
      * JSON, NULL if it is not JSON. Without this function parse() reads JSON as it is,
      * and other text as a JSON string. */
     int (*scan)(const brc_dtype *type, const char *text, const brc_json *json, brc_buf *out, brc_error *err);
@@ -131,29 +131,28 @@ struct brc_dtype {
     const char *json;  /* as zarr.json has it: "\"float32\"", or an object      */
     const char *name;  /* "float32"                                             */
     int klass;         /* BRC_CLASS_*                                           */
-    size_t item_size;  /* bytes an element; 0: variable length                  */
+    size_t item_size;  /* bytes per element; 0: variable length                 */
     size_t swap_unit;  /* bytes that are reversed for the other byte order; 1: none */
-    unsigned bits;     /* that carry a value; 8 * item_size but for sub-byte types */
-    const char *npy;   /* NumPy's descr for little-endian, "<f4"; NULL: none    */
+    unsigned bits;     /* that carry a value; 8 * item_size except in sub-byte types */
+    const char *npy;   /* NumPy's descr in little-endian, "<f4"; NULL: none     */
     const brc_dtype_ops *ops;
     void *state;       /* the specification's own                               */
-    const brc_registry *registry; /* for a type that holds others: there when it
-                                     is opened                                  */
-    const brc_dtype *inner; /* of BRC_CLASS_OPTIONAL: the type of the elements present. An
-                               *                                element is a byte, 0 or 1, and one of these, zero where
-                               *                                it is missing; of variable length: no bytes, or a 1 and
-                               *                                the bytes of one of these */
+    const brc_registry *registry; /* set before open(), for types that hold others */
+    const brc_dtype *inner; /* for BRC_CLASS_OPTIONAL: the type of the elements that are
+                               present. A stored element is a byte, 0 or 1, and one of
+                               these, zero if it is missing; with a variable length it is
+                               no bytes, or a 1 and the bytes of one of these  */
 };
 
 typedef struct brc_dtype_spec {
     size_t size;
     const char *name;  /* as in zarr.json: a registered name or a URI           */
     void *ctx;
-    /* 1 if `name` is one of a family that this specification describes ("r24" for
-     * r<bits>); NULL: only its own name */
+    /* 1 if `name` belongs to the family that this specification describes ("r24" to
+     * r<bits>); NULL: it describes only its own name */
     int (*match)(void *ctx, const char *name);
-    /* fills in `out` but for registry; config may be NULL. json may be NULL: then it
-     * is made of name and config */
+    /* fills in `out` except registry; config may be NULL. If it leaves out->json NULL,
+     * that is made from name and config */
     int (*open)(void *ctx, brc_dtype *out, const char *name, const brc_json *config, brc_error *err);
     void (*close)(void *ctx, brc_dtype *type); /* NULL: nothing to release      */
     void (*destroy)(void *ctx);
@@ -170,9 +169,9 @@ typedef struct brc_proto {
     const brc_dtype *dtype;       /* of the array; for bytes, of the array that
                                      they came from                             */
     uint64_t len;                 /* exact length in bytes; BRC_LEN_VARIES      */
-    uint64_t max_len;             /* no valid form is longer; used as a limit   */
+    uint64_t max_len;             /* of any valid form; used as a limit         */
     const brc_registry *registry; /* for data types and inner chains            */
-    brc_span fill;                /* one canonical element of the array: a codec
+    brc_span fill;                /* the fill value, one canonical element; a codec
                                      that changes values or the type changes it
                                      too; data NULL: not known                  */
     uint32_t flags;               /* set by open() in `out`: BRC_CODEC_* that this
@@ -216,48 +215,48 @@ typedef struct brc_codec_impl {
     size_t size;
     const char *spec;         /* the specification's name                        */
     const char *name;         /* its own: "libzstd"                              */
-    int rank;                 /* of the usable ones, the highest runs            */
+    int rank;                 /* the usable one of the highest rank runs         */
     int memory;               /* BRC_MEMORY_*: what src and dst point to         */
     void *ctx;
     int (*probe)(void *ctx);  /* 0: cannot run on this machine; NULL: always can */
-    /* one for each thread, and for all chains that it runs: a compressor's context,
-     * for instance. Parameters come from `state` at each call; the one here is that of
-     * the first call. NULL: none */
+    /* one per thread, for all chains that the thread runs: a compressor's context, for
+     * instance. Take parameters from `state` at each call; the one here is that of the
+     * first call. NULL: none */
     int (*scratch_new)(void *ctx, void **scratch, const void *state, brc_error *err);
     void (*scratch_free)(void *ctx, void *scratch);
-    /* Both append to `dst`, which is empty; brc_buf_reserve() it first: it may be the
-     * caller's own memory, and a limit may be set on it. src and dst never overlap;
-     * src.data is not NULL, even if src is empty. Whatever src holds, decode reads
-     * nothing outside it and writes nothing past dst: it is input from a stranger. */
+    /* Both append to `dst`, which is empty. Call brc_buf_reserve() on it first: it may be
+     * the caller's own memory or have a limit. src and dst never overlap; src.data is not
+     * NULL, even if src is empty. src may be hostile: whatever it holds, decode must not
+     * read outside it or write past dst. */
     int (*encode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
     int (*decode)(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst, brc_error *err);
-    /* n at once; status[i] is BRC_OK or the i-th's code, the result is the lowest
-     * failing item's, err its message. NULL: one at a time. */
+    /* n at once; status[i] is the i-th's code. The result and err are those of the first
+     * item that fails. NULL: one at a time. */
     int (*encode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src,
                         brc_buf *dst, int *status, brc_error *err);
     int (*decode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src,
                         brc_buf *dst, int *status, brc_error *err);
     void (*destroy)(void *ctx);
     const char *owner;       /* who registers it, for messages; NULL: "a plug-in"     */
-    /* For a codec that takes an array whose elements have a fixed size: like decode,
-     * for a caller that needs only the elements in `box` of that array. dst gets its
-     * whole length; the contents of the other elements do not matter. NULL: decode. */
+    /* For a codec that takes an array of elements of a fixed size: like decode, for a
+     * caller that needs only the elements in `box` of that array. dst gets its whole
+     * length; the other elements may hold anything. NULL: decode is used. */
     int (*decode_box)(void *ctx, const void *state, void *scratch, brc_span src, const brc_box *box,
                       brc_buf *dst, brc_error *err);
-    /* For an array->array codec with decode_box: the box, in the encoded array, from
-     * which decode_box takes these elements; the rest of its src may be anything.
+    /* For an array->array codec with decode_box: the box of the encoded array that
+     * decode_box needs for these elements; the rest of its src may be anything.
      * NULL: it needs all of it. */
     void (*source_box)(void *ctx, const void *state, const brc_box *box, brc_box *out);
 } brc_codec_impl;
 
 /* Each copies the structure and its names. BRC_EEXISTS: the name is taken, and the
  * message says by whom; core names are always taken. BRC_EMISUSE: the registry is in
- * use, so it is frozen. An implementation's specification comes first. */
+ * use and can no longer change. Add a specification before its implementations. */
 BRC_API BRC_MUST_USE int brc_registry_add_dtype(brc_registry *reg, const brc_dtype_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_codec(brc_registry *reg, const brc_codec_spec *spec, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_add_impl(brc_registry *reg, const brc_codec_impl *impl, brc_error *err);
-/* Another name of a codec that was added, found in stored arrays: it is read, and never
- * written. */
+/* Adds another name for a codec that was added. Such a name is read in stored arrays, but
+ * never written. */
 BRC_API BRC_MUST_USE int brc_registry_add_alias(brc_registry *reg, const char *alias, const char *codec, brc_error *err);
 
 /* ---- plug-ins ------------------------------------------------------------------------
@@ -271,17 +270,17 @@ BRC_API BRC_MUST_USE int brc_registry_add_alias(brc_registry *reg, const char *a
  *         return rc < 0 ? rc : brc_registry_add_codec(reg, &my_codec, err);
  *     }
  *
- * A result below zero refuses the plug-in, and takes back what it had added: destroy()
- * is then called for it as when the registry is freed. The shared object is closed
- * after the last destroy().
+ * If the result is negative, the plug-in is refused and what it had added is removed,
+ * with the same calls of destroy() as when the registry is freed. The shared object is
+ * closed after the last destroy().
  *
  * Build it with -shared -fPIC and without -lbreccia: the functions of this header are
  * found in the program that loads it. The `breccia` command offers them, and so does a
- * program that is linked with libbreccia.so. A program that holds libbreccia.a is
- * linked with -rdynamic. Where libbreccia.so itself was loaded by dlopen() without
- * RTLD_GLOBAL (by another language's module, say), link the plug-in with -lbreccia. */
+ * program that is linked with libbreccia.so. Link a program that contains libbreccia.a
+ * with -rdynamic. If libbreccia.so itself was loaded by dlopen() without RTLD_GLOBAL
+ * (by another language's module, say), link the plug-in with -lbreccia. */
 
-/* Changes if this header changes in a way that `size` cannot bridge. */
+/* Changes when this header changes in a way that `size` cannot bridge. */
 #define BRC_PLUGIN_ABI 2
 #define BRC_PLUGIN_CHECK(abi, err)                                                          \
     ((abi) == BRC_PLUGIN_ABI                                                                \
@@ -309,21 +308,21 @@ BRC_API void brc_dtype_free(brc_dtype *type);
  * 2]"): by the type's scan(), else as JSON if it is JSON, else as a JSON string. */
 BRC_API BRC_MUST_USE int brc_dtype_parse_text(const brc_dtype *type, const char *text,
                                               brc_buf *out, brc_error *err);
-/* n elements of a fixed size to the other byte order; dst may be src. */
+/* Swaps the byte order of n elements of a fixed size; dst may be src. */
 BRC_API void brc_dtype_swap(const brc_dtype *type, uint8_t *dst, const uint8_t *src, size_t n);
-/* n stored elements made canonical, and whether that ever changes one. */
+/* Makes n stored elements canonical. brc_dtype_normalizes(): 1 if that can change any. */
 BRC_API void brc_dtype_normalize(const brc_dtype *type, uint8_t *data, size_t n);
 BRC_API int brc_dtype_normalizes(const brc_dtype *type);
 
 /* A chain: a codec list bound to chunks of a shape and type, immutable and shared by
  * all threads. */
 typedef struct brc_chain brc_chain;
-/* Contexts and buffers of one worker, for any chain. */
+/* One worker's contexts and buffers, for any chain. */
 typedef struct brc_scratch brc_scratch;
 
-/* Binds a Zarr v3 codec list. The error says which item ("/codecs/1") and why:
- * BRC_EUNSUPPORTED for a name that is not known or cannot run here, BRC_EINVAL for
- * the rest. `type` must outlive it; `fill` is copied (data NULL: not known). */
+/* Binds a Zarr v3 codec list. The error says which item is wrong ("/codecs/1") and why:
+ * BRC_EUNSUPPORTED if its name is not known or it cannot run here, else BRC_EINVAL.
+ * `type` must outlive the chain; `fill` is copied (data NULL: not known). */
 BRC_API BRC_MUST_USE int brc_chain_open(brc_chain **out, const brc_registry *reg,
                                         const brc_json *codecs, int ndim, const uint64_t *shape,
                                         const brc_dtype *type, brc_span fill, brc_error *err);
@@ -331,7 +330,7 @@ BRC_API BRC_MUST_USE int brc_chain_open(brc_chain **out, const brc_registry *reg
 BRC_API BRC_MUST_USE int brc_chain_open_like(brc_chain **out, const brc_chain *chain, int ndim,
                                              const uint64_t *shape, brc_error *err);
 BRC_API void brc_chain_free(brc_chain *chain);
-/* BRC_CODEC_*: what is true of one of its codecs is true of the chain. */
+/* BRC_CODEC_*: the flags of all its codecs together. */
 BRC_API uint32_t brc_chain_flags(const brc_chain *chain);
 BRC_API uint64_t brc_chain_decoded_len(const brc_chain *chain); /* BRC_LEN_VARIES: variable */
 BRC_API uint64_t brc_chain_encoded_len(const brc_chain *chain); /* the same, of stored bytes */
@@ -344,8 +343,8 @@ BRC_API void brc_scratch_free(brc_scratch *scratch);
 
 /* dst is empty. Decoding gives exactly decoded_len bytes (if that is known) or fails
  * with BRC_ECORRUPT; dst may be fixed memory of that length, and the last codec then
- * writes straight into it. Elements are canonical: C order, little-endian, packed;
- * elements of variable length are each a little-endian uint32 of their bytes and the
+ * writes straight into it. Elements are canonical: C order, little-endian, packed. An
+ * element of variable length is its length in bytes, as a little-endian uint32, and the
  * bytes. */
 BRC_API BRC_MUST_USE int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch,
                                           brc_span src, brc_buf *dst, brc_error *err);

@@ -8,7 +8,7 @@ set -u
 runner=$1
 command=$2
 only=${TEST:-}
-jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
+jobs=${JOBS:-$(nproc)}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -72,6 +72,8 @@ if [ "$missing" -gt 0 ]; then
     echo "tests: $missing did not end"
     failed=$((failed + missing))
 fi
+skipped=$(cat "$work"/*.said 2>/dev/null | grep -c 'skipped: ')
+[ "$skipped" -eq 0 ] || echo "tests: $skipped skipped"
 if [ $((passed + failed)) -eq 0 ]; then
     echo 'tests: nothing ran'
     failed=1

@@ -1,7 +1,7 @@
 /*
  * graph.h - the lines to the left of `log --graph`.
  *
- * There is one lane for each commit that is waited for. A commit takes its lane; its
+ * There is one lane for each commit that is still to come. A commit takes its lane; its
  * first parent inherits it, other parents open lanes to the right, and lanes that wait
  * for the same commit become one.
  */

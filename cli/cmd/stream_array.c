@@ -1,15 +1,13 @@
 /*
- * stream_array.c - elements as JSON, CSV and raw bytes, part by part, so that
+ * stream_array.c - elements as JSON, CSV and raw bytes, run by run, so that
  * memory stays bounded whatever the selection.
  */
 #include "../cli.h"
-#include "parts.h"
 #include "stream_array.h"
 
 #include <string.h>
 
-/* Text takes long to make, so its parts are small: progress is reported after each. */
-enum { BINARY_PART = 64 << 20, TEXT_PART = 1 << 20, CHECKED_EVERY = 1024 };
+enum { CHECKED_EVERY = 1024 };
 
 /* The shape of the result: without the axes that were indexed by an integer. */
 struct seen_shape {
@@ -19,6 +17,8 @@ struct seen_shape {
 
 struct streamed {
     struct cli *cli;
+    const brc_array_info *info;
+    int (*each)(struct streamed *out, const uint8_t *element);
     struct seen_shape shape;
     uint64_t next; /* the number of the next element                          */
     brc_buf text;
@@ -50,61 +50,57 @@ static struct seen_shape shape_seen(const brc_sel *sel)
     return shape;
 }
 
-/* Calls `each` for one part after the other, with its elements one after the other. */
-static int stream_parts(struct cli *cli, const brc_sel *sel, uint64_t part_bytes,
-                        int (*each)(struct streamed *out, const brc_buf *part, size_t n))
+/* Text takes long to make: whether it is still wanted is looked at in between. */
+static int put_text_run(void *ctx, const void *data, size_t len)
 {
-    const brc_array_info *info = brc_array_describe(cli->array);
-    struct streamed out = { cli, shape_seen(sel), 0, BRC_BUF_INIT };
-    struct cli_parts parts;
-    brc_buf data = BRC_BUF_INIT;
-    int rc = BRC_OK;
+    struct streamed *out = ctx;
+    const uint8_t *at = data, *end = at + len;
 
-    cli_parts_begin(&parts, sel, info, part_bytes);
-    while (rc >= 0 && cli_parts_next(&parts)) {
-        data.len = 0;
-        rc = brc_array_read_elements(cli->array, &parts.part, &data, &cli->err);
-        if (rc >= 0)
-            rc = each(&out, &data, (size_t)parts.count);
-        if (rc >= 0)
-            rc = cli_out_check(cli);
+    for (; at < end; at += cli_element_len(out->info, at)) {
+        if (out->next % CHECKED_EVERY == 0)
+            CLI_TRY(cli_out_check(out->cli));
+        out->text.len = 0;
+        CLI_TRY(out->each(out, at));
     }
-    brc_buf_dispose(&data);
+    return cli_out_check(out->cli);
+}
+
+/* Calls `each` for one element after the other. */
+static int stream_text(struct cli *cli, const brc_sel *sel,
+                       int (*each)(struct streamed *out, const uint8_t *element))
+{
+    struct streamed out = { cli, brc_array_describe(cli->array), each, shape_seen(sel), 0,
+                            BRC_BUF_INIT };
+    brc_error err = BRC_ERROR_INIT;
+    int rc = brc_array_stream(cli->array, sel, put_text_run, &out, &err);
+
     brc_buf_dispose(&out.text);
-    return rc;
+    return cli_called(cli, rc, &err);
 }
 
 /* ---- raw -------------------------------- */
 
-static int stream_raw_part(struct streamed *out, const brc_buf *part, size_t n)
+static int put_raw_run(void *ctx, const void *data, size_t len)
 {
-    (void)n;
-    cli_put(out->cli, (const char *)part->data, part->len);
-    return BRC_OK;
+    cli_put(ctx, data, len);
+    return cli_out_check(ctx);
 }
 
 int cli_stream_raw(struct cli *cli, const brc_sel *sel)
 {
+    brc_error err = BRC_ERROR_INIT;
+
     CLI_TRY(cli_check_raw(cli, "--format raw"));
-    return stream_parts(cli, sel, BINARY_PART, stream_raw_part);
+    return cli_called(cli, brc_array_stream(cli->array, sel, put_raw_run, cli, &err), &err);
 }
 
 /* ---- npy -------------------------------- */
 
-static int put_npy_piece(void *ctx, const void *data, size_t len)
-{
-    struct cli *cli = ctx;
-
-    cli_put(cli, data, len);
-    return cli->out.failure || cli_signal();
-}
-
 int cli_stream_npy(struct cli *cli, const brc_sel *sel)
 {
-    int rc = brc_array_stream_npy(cli->array, sel, put_npy_piece, cli, &cli->err);
+    brc_error err = BRC_ERROR_INIT;
 
-    CLI_TRY(cli_out_check(cli)); /* says what stopped it */
-    return rc;
+    return cli_called(cli, brc_array_stream_npy(cli->array, sel, put_raw_run, cli, &err), &err);
 }
 
 /* ---- CSV -------------------------------- */
@@ -130,27 +126,20 @@ static void put_csv_field(struct cli *cli, const char *text, size_t len)
     cli_puts(cli, "\"");
 }
 
-static int stream_csv_part(struct streamed *out, const brc_buf *part, size_t n)
+static int put_csv_element(struct streamed *out, const uint8_t *element)
 {
-    const brc_array_info *info = brc_array_describe(out->cli->array);
-    const uint8_t *at = part->data;
     struct cli *cli = out->cli;
     uint64_t line = out->shape.ndim ? out->shape.dims[out->shape.ndim - 1] : 1;
 
-    for (size_t i = 0; i < n; i++, at += cli_element_len(info, at)) {
-        if (i % CHECKED_EVERY == 0)
-            CLI_TRY(cli_out_check(cli));
-        out->text.len = 0;
-        CLI_TRY(brc_element_format(&out->text, cli->array, at, 0, &cli->err));
-        put_csv_field(cli, (const char *)out->text.data, out->text.len);
-        cli_put(cli, ++out->next % line == 0 ? "\n" : ",", 1);
-    }
+    CLI_TRY(brc_element_format(&out->text, cli->array, element, 0, &cli->err));
+    put_csv_field(cli, (const char *)out->text.data, out->text.len);
+    cli_put(cli, ++out->next % line == 0 ? "\n" : ",", 1);
     return BRC_OK;
 }
 
 int cli_stream_csv(struct cli *cli, const brc_sel *sel)
 {
-    return stream_parts(cli, sel, TEXT_PART, stream_csv_part);
+    return stream_text(cli, sel, put_csv_element);
 }
 
 /* ---- JSON -------------------------------- */
@@ -170,23 +159,16 @@ static int lists_at(const struct seen_shape *shape, uint64_t at)
     return lists;
 }
 
-static int stream_json_part(struct streamed *out, const brc_buf *part, size_t n)
+static int put_json_element(struct streamed *out, const uint8_t *element)
 {
     struct cli *cli = out->cli;
-    const brc_array_info *info = brc_array_describe(cli->array);
-    const uint8_t *at = part->data;
 
-    for (size_t i = 0; i < n; i++, at += cli_element_len(info, at)) {
-        if (i % CHECKED_EVERY == 0)
-            CLI_TRY(cli_out_check(cli));
-        for (int lists = lists_at(&out->shape, out->next); lists > 0; lists--)
-            cli_json_open_line(cli, '[');
-        out->text.len = 0;
-        CLI_TRY(brc_element_format(&out->text, cli->array, at, 1, &cli->err));
-        cli_json_token(cli, (const char *)out->text.data, out->text.len);
-        for (int lists = lists_at(&out->shape, ++out->next); lists > 0; lists--)
-            cli_json_close(cli, '[');
-    }
+    for (int lists = lists_at(&out->shape, out->next); lists > 0; lists--)
+        cli_json_open_line(cli, '[');
+    CLI_TRY(brc_element_format(&out->text, cli->array, element, 1, &cli->err));
+    cli_json_token(cli, (const char *)out->text.data, out->text.len);
+    for (int lists = lists_at(&out->shape, ++out->next); lists > 0; lists--)
+        cli_json_close(cli, '[');
     return BRC_OK;
 }
 
@@ -213,7 +195,7 @@ int cli_stream_json(struct cli *cli, const brc_sel *sel)
     if (brc_sel_count(sel) == 0)
         put_empty_lists(cli, &shape, 0);
     else
-        CLI_TRY(stream_parts(cli, sel, TEXT_PART, stream_json_part));
+        CLI_TRY(stream_text(cli, sel, put_json_element));
     cli_json_close(cli, '{');
     return cli_out_check(cli);
 }

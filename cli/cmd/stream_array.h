@@ -10,7 +10,7 @@ struct cli;
 
 /* {"shape": ..., "data_type": ..., "data": ...} */
 int cli_stream_json(struct cli *cli, const brc_sel *sel);
-/* The last axis is a line. */
+/* One line per row of the last axis. */
 int cli_stream_csv(struct cli *cli, const brc_sel *sel);
 /* The bytes of a .npy file. */
 int cli_stream_npy(struct cli *cli, const brc_sel *sel);

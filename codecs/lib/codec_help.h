@@ -10,7 +10,7 @@ BRC_MUST_USE int brc_codec_add(brc_registry *reg, const brc_codec_spec *spec,
 /* A state that is a copy of `from`; brc_codec_state_free() is then the close function. */
 BRC_MUST_USE int brc_codec_state_copy(void **out, const void *from, size_t size, brc_error *err);
 void brc_codec_state_free(void *ctx, void *state);
-/* How many elements the array has; BRC_ELIMIT if no chunk can have so many. */
+/* How many elements the array has; BRC_ELIMIT if that is more than a chunk can have. */
 BRC_MUST_USE int brc_codec_count(uint64_t *out, const brc_proto *proto, brc_error *err);
 /* Makes `out` an array of n elements of this type, which has a fixed length. */
 BRC_MUST_USE int brc_codec_retype(brc_proto *out, uint64_t n, const brc_dtype *type, brc_error *err);
@@ -33,9 +33,9 @@ void brc_codec_nested_scratch_free(void *ctx, void *scratch);
 uint64_t brc_codec_add_up(uint64_t a, uint64_t b);
 uint64_t brc_codec_times(uint64_t a, uint64_t b);
 
-/* Elements of variable length, each a uint32 of its bytes and the bytes: where each of the
- * n elements begins, and offsets[n], the end. The caller frees the offsets. BRC_ECORRUPT
- * where src is not exactly n elements. */
+/* Elements of variable length, each its length as a uint32 and the bytes: where each of the
+ * n elements begins, and in offsets[n] the end. The caller frees the offsets. BRC_ECORRUPT
+ * if src is not exactly n elements. */
 BRC_MUST_USE int brc_codec_new_index(uint32_t **offsets, uint64_t n, brc_span src, brc_error *err);
 
 static inline uint64_t brc_codec_load(const uint8_t *p, size_t size)

@@ -42,7 +42,7 @@ typedef struct brc_numeric {
 BRC_MUST_USE int brc_numeric_open(brc_numeric *out, const brc_dtype *type, brc_error *err);
 brc_number brc_numeric_load(const brc_numeric *numeric, const uint8_t *element);
 /* BRC_EINVAL, and a message, if the number is out of the type's range and `range` does
- * not say what to take instead. An infinity is in range if the type has one. */
+ * not say what to use instead. An infinity is in range if the type has one. */
 BRC_MUST_USE int brc_numeric_store(const brc_numeric *numeric, brc_number number, int rounding,
                                    int range, uint8_t *element, brc_error *err);
 /* As C and NumPy convert: integers wrap, fractions are cut off, a number that is too

@@ -108,7 +108,7 @@ typedef struct diff_request {
     uint32_t flags;
 } diff_request;
 
-/* A name that neither side has is a mistake and not a difference. */
+/* A name that neither side has is a mistake, not a difference. */
 static int check_diff_path(brc_store *store, const brc_oid *root_a, const brc_oid *root_b,
                            const char *path, brc_error *err)
 {

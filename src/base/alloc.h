@@ -13,11 +13,11 @@ BRC_MUST_USE int brc_new_array(void **out, size_t n, size_t size, brc_error *err
 BRC_MUST_USE int brc_grow_array(void **array, size_t *cap, size_t need, size_t size, brc_error *err);
 BRC_MUST_USE int brc_dup(char **out, const char *text, brc_error *err);
 BRC_MUST_USE int brc_dup_n(char **out, const char *text, size_t len, brc_error *err);
-/* Big memory that will be written in full: 2 MiB aligned and in huge pages where
- * the system has them and len is 4 MiB or more. */
+/* A big block that will be written in full: from 4 MiB on aligned to 2 MiB, and in huge
+ * pages if the system has them. */
 BRC_MUST_USE int brc_new_big(void **out, size_t len, brc_error *err);
 
-/* Checked arithmetic on sizes: 1 where the result fits, else 0. */
+/* Checked arithmetic on sizes: 1 if the result fits, else 0. */
 static inline int brc_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);

@@ -6,9 +6,9 @@
 
 BRC_MUST_USE int brc_buf_byte(brc_buf *buf, uint8_t byte, brc_error *err);
 BRC_MUST_USE int brc_buf_text(brc_buf *buf, const char *text, brc_error *err);
-/* LEB128: 7 bits a byte, low first, the high bit set on all but the last. */
+/* LEB128: 7 bits per byte, low first, the high bit set on all but the last. */
 BRC_MUST_USE int brc_buf_varint(brc_buf *buf, uint64_t value, brc_error *err);
-/* A zero byte behind the content, not counted in len: data is then a C string. */
+/* A zero byte after the content, not counted in len: data is then a C string. */
 BRC_MUST_USE int brc_buf_terminate(brc_buf *buf, brc_error *err);
 /* Hands the memory over as a C string and empties buf. */
 BRC_MUST_USE int brc_buf_take_text(brc_buf *buf, char **out, brc_error *err);
@@ -23,7 +23,7 @@ typedef struct brc_reader {
 brc_reader brc_reader_of(const void *data, size_t len);
 uint8_t brc_read_byte(brc_reader *r);
 uint64_t brc_read_varint(brc_reader *r);          /* non-minimal forms are bad   */
-const uint8_t *brc_read_bytes(brc_reader *r, uint64_t n); /* NULL where too short */
+const uint8_t *brc_read_bytes(brc_reader *r, uint64_t n); /* NULL if too short */
 size_t brc_reader_left(const brc_reader *r);
 
 static inline void brc_put_u32le(uint8_t *p, uint32_t v)

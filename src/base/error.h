@@ -21,7 +21,7 @@
     } while (0)
 
 int brc_nomem(brc_error *err);
-/* BRC_EIO (BRC_ENOSPACE, BRC_ENOTFOUND, BRC_EEXISTS where errno says so) with
+/* BRC_EIO (BRC_ENOSPACE, BRC_ENOTFOUND, BRC_EEXISTS if errno says so) with
  * "<what> <path>: <strerror>" and errno in detail. */
 int brc_fail_os(brc_error *err, int errnum, const char *what, const char *path);
 

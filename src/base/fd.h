@@ -14,7 +14,8 @@ BRC_MUST_USE int brc_fd_write(int fd, const void *from, size_t len, const char *
 BRC_MUST_USE int brc_fd_read_at(int fd, void *to, size_t len, uint64_t at, const char *name, brc_error *err);
 /* All bytes, to this offset. */
 BRC_MUST_USE int brc_fd_write_at(int fd, const void *from, size_t len, uint64_t at, const char *name, brc_error *err);
-/* One write(2) of some of them, which sends no signal either: as write(2) returns. */
+/* One write(2), of some of the bytes and without a signal too; returns what write(2)
+ * does. */
 ptrdiff_t brc_fd_write_some(int fd, const void *from, size_t len);
 
 #endif

@@ -8,7 +8,7 @@
 
 typedef struct brc_id_table {
     size_t value_size;
-    size_t max;      /* if there would be more, all are forgotten; 0: no limit */
+    size_t max;      /* past it all are forgotten; 0: no limit                 */
     size_t n, cap;
     void *slots;
     uint64_t seed[2];

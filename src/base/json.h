@@ -6,7 +6,7 @@
  * count of values; it hands numbers to cJSON as marked strings, so that their literals
  * survive. Writing removes the marks again.
  *
- * A string with U+0000 is kept and written again, but brc_json_text() does not return
+ * A string with U+0000 is kept and written back, but brc_json_text() does not return
  * it, because it returns C strings. A member's name with U+0000 is refused.
  */
 #ifndef BRC_BASE_JSON_H
@@ -56,7 +56,7 @@ typedef struct brc_json_index {
     size_t n;
 } brc_json_index;
 BRC_MUST_USE int brc_json_index_make(brc_json_index *out, const brc_json *object, brc_error *err);
-/* NULL where there is no such member. */
+/* NULL if there is no such member. */
 const brc_json *brc_json_index_find(const brc_json_index *index, const char *name);
 void brc_json_index_dispose(brc_json_index *index);
 

@@ -274,7 +274,7 @@ static int lex_number(json_lexer *lx)
 
 /* ---- objects and arrays ------------------------------------------------------ */
 
-/* By bytes, and equal ones by place: the second of two is the duplicate. */
+/* By bytes, and equal ones by position: the second of two is the duplicate. */
 static int compare_names(const void *a, const void *b)
 {
     const lexed_name *x = a, *y = b;

@@ -42,11 +42,11 @@ int brc_path_is_stored(const char *path, size_t len, size_t depth, brc_error *er
 {
     if (depth > BRC_DEPTH_MAX)
         return brc_fail(err, BRC_ECORRUPT,
-                        "%.300s is damaged: it lies deeper than %d names, which no path may", path,
+                        "%.300s is damaged: it is more than %d names deep, the limit", path,
                         BRC_DEPTH_MAX);
     if (len > BRC_PATH_MAX)
         return brc_fail(err, BRC_ECORRUPT,
-                        "%.300s... is damaged: its path has more than %d bytes, which none may",
+                        "%.300s... is damaged: its path has more than %d bytes, the limit",
                         path, BRC_PATH_MAX);
     return BRC_OK;
 }

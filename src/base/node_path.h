@@ -14,7 +14,7 @@
  * Names: not empty, no '/', not only dots, no "__" at the start, not "zarr.json", at
  * most BRC_NAME_MAX bytes of UTF-8 without NUL. */
 BRC_MUST_USE int brc_name_check(const char *name, size_t len, brc_error *err);
-/* The same for a name that was read: BRC_ECORRUPT where it is not allowed. */
+/* The same for a name that was read: BRC_ECORRUPT if it is not allowed. */
 BRC_MUST_USE int brc_name_is_stored(const char *name, size_t len, brc_error *err);
 /* And for a path that was read and has this many names in it: BRC_ECORRUPT past the limits. */
 BRC_MUST_USE int brc_path_is_stored(const char *path, size_t len, size_t depth, brc_error *err);
@@ -29,8 +29,8 @@ BRC_MUST_USE int brc_node_join(char **out, const char *path, const char *name, b
 /* A key of a Zarr store that is a node's document: 1 and the length of the node's path in it,
  * "a" of "a/zarr.json" and "" of "zarr.json". */
 int brc_document_key(const char *key, size_t *len);
-/* Whether both name one node, with slashes in front or at the end or without: "a/b" and "/a/b/".
- * The root is no node here. */
+/* Whether both name the same node, with or without slashes at the start or end: "a/b" and
+ * "/a/b/". The root does not count as a node here. */
 int brc_path_is_same(const char *path, size_t len, const char *other);
 
 #endif

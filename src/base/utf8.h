@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The length of the sequence at `at`, 0 where it is not valid or goes past `left`. */
+/* The length of the sequence at `at`, 0 if it is not valid or goes past `left`. */
 size_t brc_utf8_step(const uint8_t *at, size_t left);
-/* 1 where the bytes are valid UTF-8. */
+/* 1 if the bytes are valid UTF-8. */
 int brc_utf8_valid_bytes(const uint8_t *at, size_t len);
-/* 1 where they are, without NUL. */
+/* 1 if they are, without NUL. */
 int brc_utf8_valid(const char *text, size_t len);
 /* The character's bytes; how many there are. `code` is at most U+10FFFF. */
 size_t brc_utf8_encode(uint8_t out[4], uint32_t code);

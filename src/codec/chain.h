@@ -11,9 +11,9 @@
 
 #define BRC_CHAIN_MAX 16 /* codecs in one chain */
 
-/* Chunks of elements of variable length have no length that a bomb could be measured
- * by: a step decodes them to at most this many bytes, and to at most RATIO times what it
- * reads. LEAST bytes, and what the fill value alone takes, are always allowed. */
+/* Chunks of elements of variable length have no length by which a bomb could be recognized:
+ * a step decodes them to at most this many bytes, and to at most RATIO times what it reads.
+ * LEAST bytes, and what the fill value alone takes, are always allowed. */
 #define BRC_CHAIN_VARIABLE_MAX ((uint64_t)1 << 30)
 #define BRC_CHAIN_VARIABLE_RATIO 1000
 #define BRC_CHAIN_VARIABLE_LEAST ((uint64_t)64 << 20)
@@ -23,7 +23,7 @@ int brc_chain_is_identity(const brc_chain *chain); /* stored bytes are the canon
 /* Its decoding needs the fill value, which then belongs to the encoding. */
 int brc_chain_needs_fill(const brc_chain *chain);
 
-/* 1 where decoding a box saves work, in chunks of this shape; 0 where the chain is of
+/* 1 if decoding a box saves work, in chunks of this shape; 0 if the chain is of
  * another shape, or decodes all anyway. */
 int brc_chain_has_boxes(const brc_chain *chain, int ndim, const uint64_t *shape);
 

@@ -44,8 +44,8 @@ int brc_chain_is_identity(const brc_chain *chain)
     return chain->nactive == 0;
 }
 
-/* Without an empty configuration, but for what came from numcodecs: zarr-python reads
- * none of those without the member. */
+/* Without an empty configuration, except for numcodecs: zarr-python does not read those
+ * without the member. */
 static int chain_write_step(const brc_step *step, brc_buf *out, brc_error *err)
 {
     static const char member[] = ",\"configuration\":";

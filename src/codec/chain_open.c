@@ -25,8 +25,8 @@ static int order_fail_array(const struct chain_order *order, size_t at, const ch
     if (order->kind == BRC_ARRAY_TO_BYTES)
         return brc_fail(
             err, BRC_EINVAL,
-            "/codecs/%zu: \"%s\" changes arrays, but \"%s\" at /codecs/%zu has made bytes of them: "
-            "put it before that one",
+            "/codecs/%zu: \"%s\" changes arrays, but \"%s\" at /codecs/%zu has turned them into "
+            "bytes: put it before that one",
             at, name, order->last, order->last_at);
     return brc_fail(err, BRC_EINVAL,
                     "/codecs/%zu: \"%s\" changes arrays, but comes after \"%s\" at /codecs/%zu, "
@@ -45,7 +45,7 @@ static int order_fail_to_bytes(const struct chain_order *order, size_t at, const
             "a chain has exactly one",
             at, name, order->to_bytes, order->to_bytes_at);
     return brc_fail(err, BRC_EINVAL,
-                    "/codecs/%zu: \"%s\" makes bytes of arrays, but \"%s\" at /codecs/%zu before "
+                    "/codecs/%zu: \"%s\" turns arrays into bytes, but \"%s\" at /codecs/%zu before "
                     "it already changes bytes: "
                     "\"%s\" at /codecs/%zu is the one array->bytes codec",
                     at, name, order->last, order->last_at, order->to_bytes, order->to_bytes_at);
@@ -61,8 +61,8 @@ static int order_fail_bytes(const struct chain_order *order, size_t at, const ch
             "put an array->bytes codec such as \"bytes\" between them",
             at, name, order->last, order->last_at);
     return brc_fail(err, BRC_EINVAL,
-                    "/codecs/%zu: \"%s\" changes bytes, but nothing has made bytes of the array: "
-                    "put an array->bytes codec such as \"bytes\" before it",
+                    "/codecs/%zu: \"%s\" changes bytes, but nothing has turned the array into "
+                    "bytes: put an array->bytes codec such as \"bytes\" before it",
                     at, name);
 }
 
@@ -203,7 +203,7 @@ static int chain_first_proto(brc_proto *out, int ndim, const uint64_t *shape, co
     if (type->item_size == 0)
         return chain_variable_proto(out, err);
     if (!brc_shape_bytes(ndim, shape, type->item_size, &out->len) || out->len > PTRDIFF_MAX)
-        return brc_fail(err, BRC_ELIMIT, "a chunk of this shape is longer than memory can be");
+        return brc_fail(err, BRC_ELIMIT, "a chunk of this shape is larger than memory can be");
     out->max_len = out->len;
     return BRC_OK;
 }

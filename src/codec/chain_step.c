@@ -33,7 +33,7 @@ void brc_scratch_free(brc_scratch *scratch)
     free(scratch);
 }
 
-/* One context an implementation, for all chains of this worker. */
+/* One context per implementation, for all chains of this worker. */
 static int scratch_context(brc_scratch *scratch, const brc_step *step, void **out, brc_error *err)
 {
     const brc_codec_impl *impl = step->impl;
@@ -96,7 +96,7 @@ static size_t step_limit(const brc_step *step, size_t src_len)
     return len > 0 ? (size_t)len : 1;
 }
 
-/* Sets the step's limit where it is the tighter one; 1 where it is in force. */
+/* Sets the step's limit where it is the tighter one; 1 if it is in force. */
 static int step_put_limit(const brc_step *step, int way, size_t src_len, brc_buf *dst)
 {
     size_t limit = way == BRC_DECODE ? step_limit(step, src_len) : 0;
@@ -130,7 +130,7 @@ static int step_check_len(const brc_step *step, int way, size_t src_len, size_t 
     return BRC_OK;
 }
 
-/* A result code of a codec, made one of ours. */
+/* A codec's result code as one of ours. */
 static int step_judge(const brc_step *step, int way, int limited, int rc, size_t src_len,
                       const brc_buf *dst, brc_error *cause)
 {

@@ -1,4 +1,4 @@
-/* What a chain is made of: for the files that open and run chains, nobody else. */
+/* What a chain is made of, only for the files that open and run chains. */
 #ifndef BRC_CODEC_CHAIN_STEPS_H
 #define BRC_CODEC_CHAIN_STEPS_H
 
@@ -12,7 +12,7 @@ typedef struct brc_step {
     int identity; /* both directions copy: the step is left out when running     */
     uint32_t flags; /* the specification's, and what the configuration adds        */
     uint64_t in_len, in_max, out_len, out_max;
-    uint64_t in_least; /* decoded bytes of variable length that are never too many  */
+    uint64_t in_least; /* decoded bytes of variable length that are always allowed  */
 } brc_step;
 
 struct brc_chain {

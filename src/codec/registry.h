@@ -14,7 +14,7 @@ typedef struct brc_codec_entry {
     brc_codec_spec spec;
     const brc_codec_impl *impl; /* the chosen one; NULL: none can run here     */
 } brc_codec_entry;
-/* NULL where the name is not known. Aliases count. */
+/* NULL if the name is not known. Aliases count. */
 const brc_codec_entry *brc_registry_codec(const brc_registry *reg, const char *name);
 
 /* The i-th implementation of all, for listing; 0 past the end. */

@@ -1,4 +1,4 @@
-/* What a registry holds: for the files that make up the registry, nobody else. */
+/* What a registry holds, only for the files that make up the registry. */
 #ifndef BRC_CODEC_REGISTRY_SLOTS_H
 #define BRC_CODEC_REGISTRY_SLOTS_H
 
@@ -40,9 +40,9 @@ struct brc_registry {
 };
 _Static_assert(offsetof(struct brc_registry, dtypes) == 0, "src/nd finds the data types there");
 
-/* Without anything in it. */
+/* An empty registry. */
 BRC_MUST_USE int brc_registry_new_empty(brc_registry **out, brc_error *err);
-/* Takes out what the plug-in of this number has added. */
+/* Removes what the plug-in of this number has added. */
 void brc_registry_take_back(brc_registry *reg, size_t plugin);
 
 #endif

@@ -29,7 +29,7 @@ typedef struct brc_pipe {
 
 BRC_MUST_USE int brc_pipe_init(brc_pipe *pipe, brc_pool *pool, size_t memory, brc_error *err);
 void brc_pipe_dispose(brc_pipe *pipe);
-/* BRC_EINTERRUPT where the pipe is to stop: asked between two chunks. */
+/* BRC_EINTERRUPT if the pipe is to stop: asked between two chunks. */
 BRC_MUST_USE int brc_pipe_check(const brc_pipe *pipe, brc_error *err);
 /* The worker's scratch, made at its first use. The caller's own thread has the index
  * brc_pipe_caller(). */
@@ -40,9 +40,9 @@ static inline unsigned brc_pipe_caller(const brc_pipe *pipe)
 }
 /* Releases a worker's memory where it is more than its part of the budget. */
 void brc_pipe_trim(brc_pipe *pipe, unsigned worker);
-/* The same for one of `n` buffers of equal rights. */
+/* The same for one of `n` equal buffers. */
 void brc_pipe_trim_buf(const brc_pipe *pipe, brc_buf *buf, size_t n);
-/* The window, made at its first use with `per_thread` places a thread. */
+/* The window, made at its first use with `per_thread` places per thread. */
 BRC_MUST_USE int brc_pipe_window(brc_pipe *pipe, brc_window *window, size_t per_thread, size_t job_size,
                                  void (*dispose)(brc_window_job *job), brc_error *err);
 

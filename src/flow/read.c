@@ -244,7 +244,7 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
     return rc < 0 ? read_item_failed(run, item, rc, &found, err) : BRC_OK;
 }
 
-/* 1 where the job holds something, 0 at the end. */
+/* 1 if the job holds something, 0 at the end. */
 static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
 {
     read_run *run = ctx;

@@ -1,10 +1,10 @@
 /*
- * Reading many objects: listed by the caller, looked up in batches, fetched in the
- * order in which they are stored (all on the caller's thread, for only it may touch
- * the store), and on the pool checked, decoded and handed over, straight into the
- * destination where a chunk lies there in one piece. Small ones travel several to a
- * job. Memory in flight, stored bytes and decoded ones that have no destination, is
- * bounded by the pipe's budget and not by the request: what is larger goes alone.
+ * Reading many objects: listed by the caller, looked up in batches, fetched in the order in
+ * which they are stored (all on the caller's thread, because only it may use the store),
+ * and on the pool checked, decoded and handed over, straight into the destination where a
+ * chunk lies there in one piece. Small ones travel several to a job. Memory in flight,
+ * stored bytes and decoded ones that have no destination, is bounded by the pipe's budget
+ * and not by the request: what is larger goes alone.
  *
  *      list ──> look up ──> open ──> fetch ──> check, decode, place ──> done
  *     caller     store     caller    store            pool             caller
@@ -53,7 +53,7 @@ typedef struct brc_read_ops {
     /* Any thread: the bytes of an item without `direct`. NULL: every item has it. */
     int (*place)(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
                  brc_error *err);
-    /* Any thread: 1 with the only elements of an item that place() will look at, 0 where
+    /* Any thread: 1 with the only elements of an item that place() will look at, 0 if
      * it may be any. NULL: as 0. */
     int (*box)(void *ctx, const brc_read_item *item, brc_box *out);
     /* Caller's thread. NULL: nothing. */

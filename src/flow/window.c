@@ -110,7 +110,7 @@ static int window_fill(window_run *run)
     return 1;
 }
 
-/* Nothing from job `at` on will be looked at; what came before is finished first, for
+/* Nothing from job `at` on will be looked at; what came before is finished first, because
  * it may have failed too. */
 static void window_cut(window_run *run, size_t at, int rc)
 {
@@ -189,7 +189,7 @@ static int window_wake(window_run *run, brc_error *err)
     return brc_group_new(&run->group, run->pool, err);
 }
 
-/* Finishing goes before filling, for it frees memory; the thread waits only where
+/* Finishing goes before filling, because it frees memory; the thread waits only where
  * nothing else is left to do. */
 static int window_step(window_run *run, brc_error *err)
 {

@@ -1,16 +1,16 @@
 /*
  * Jobs in order through a sliding window.
  *
- * A job is filled on the caller's thread, runs on the pool, and is finished on the
- * caller's thread, in the order in which jobs were filled. Where there is a second
- * stage, the caller's thread settles between the two what only it may do (look-ups in
- * the store). While one job is finished the next ones run and others are filled: there
- * is no point at which all wait for all. What the window holds is bounded in bytes.
+ * A job is filled on the caller's thread, runs on the pool, and is finished on the caller's
+ * thread, in the order in which jobs were filled. Where there is a second stage, the
+ * caller's thread settles between the two what only it may do (look-ups in the store).
+ * While one job is finished the next ones run and others are filled: there is no point at
+ * which everything waits. What the window holds is bounded in bytes.
  *
  *      fill ──> run, stage 0 ──> settle ──> run, stage 1 ──> finish
  *     caller        pool         caller         pool         caller
  *
- * A request of one job runs on the caller's thread: it is not worth waking another.
+ * A request of one job runs on the caller's thread: waking another is not worth it.
  */
 #ifndef BRC_FLOW_WINDOW_H
 #define BRC_FLOW_WINDOW_H
@@ -57,7 +57,7 @@ typedef struct brc_window {
     const brc_window_ops *ops;            /* of the run                           */
 } brc_window;
 
-/* dispose: NULL where a job holds nothing. */
+/* dispose: NULL if a job holds nothing. */
 BRC_MUST_USE int brc_window_init(brc_window *w, size_t cap, size_t job_size,
                                  void (*dispose)(brc_window_job *job), brc_error *err);
 void brc_window_dispose(brc_window *w);

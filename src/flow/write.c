@@ -117,8 +117,8 @@ static int write_hash(write_run *run, brc_scratch *scratch, brc_write_item *item
 
 /* ---- second stage: what is new is encoded -------------------------------- */
 
-/* What was just encoded is decoded again before it may be stored: compressors have
- * written bytes that they could not read. */
+/* What was just encoded is decoded again before it is stored: compressors have written
+ * bytes that they could not read. */
 static int write_read_back(write_run *run, unsigned worker, const brc_write_item *item,
                            brc_error *err)
 {
@@ -270,7 +270,7 @@ static int write_id_order(const void *a, const void *b)
     return brc_oid_cmp(&((const brc_write_item *)a)->id, &((const brc_write_item *)b)->id);
 }
 
-/* Two chunks of this call have one hash: have they one content? */
+/* Two chunks of this call have the same hash: have they the same content? */
 static int write_twin(const brc_write_item *first, brc_write_item *item,
                       brc_error *err)
 {

@@ -11,7 +11,7 @@
 
 #include "pipe.h"
 
-/* A job has at most so many items, and about so many bytes where there are several. */
+/* A job has at most this many items, and about this many bytes if it has several. */
 #define BRC_WRITE_ITEMS 64
 #define BRC_WRITE_BYTES ((size_t)256 << 10)
 

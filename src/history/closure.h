@@ -7,8 +7,8 @@
  * base, a snapshot, and the entries of its rows; the ids in its chunk rows are objects themselves,
  * and the caller has them at hand.
  *
- * The order of commits is that of a stack. What needs another order has a walk of its own (walk.c:
- * the log; reach.h: ancestors, the nearest first; tree_walk.h: paths).
+ * Commits come in the order of a stack. For other orders there are other walks (walk.c: the
+ * log; reach.h: ancestors, the nearest first; tree_walk.h: paths).
  *
  * The walk remembers commits and map nodes, and of each node a value that the caller chooses.
  * Entries and chunks come once for each node that they are in; their objects (documents, storage

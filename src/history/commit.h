@@ -38,9 +38,8 @@ BRC_MUST_USE int brc_ref_name_check(const char *name, brc_error *err);
 /* "heads/NAME" or "tags/NAME". */
 BRC_MUST_USE int brc_ref_full(char **out, const char *space, const char *name, brc_error *err);
 
-/* Walks the commits that are reachable from `tip`: children before their parents,
- * otherwise the newest first. The walk is linear in memory only from the first merge
- * on. */
+/* Walks the commits that are reachable from `tip`: children before their parents, otherwise
+ * the newest first. Only from the first merge on does it need memory for every commit. */
 typedef struct brc_walk brc_walk;
 BRC_MUST_USE int brc_walk_new(brc_walk **out, brc_store *store, const brc_oid *tip, brc_error *err);
 void brc_walk_free(brc_walk *walk);

@@ -147,7 +147,7 @@ static int node_walk_read(brc_node_walk *w, brc_error *err)
     if (rc == BRC_OK && w->due_has_claim)
         rc = brc_node_facts_match(&f->facts, &w->due_claim, err);
     if (rc == BRC_OK && w->due_kind == 0 && (f->facts.level != 0 || f->facts.count != 1))
-        rc = brc_fail(err, BRC_ECORRUPT, "a snapshot has more than a root node");
+        rc = brc_fail(err, BRC_ECORRUPT, "a snapshot has nodes besides its root");
     if (rc == BRC_OK)
         rc = brc_node_open(&f->reader, bytes, id_len, err);
     if (rc < 0) {

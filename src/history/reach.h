@@ -1,7 +1,7 @@
 /*
- * Which commits are ancestors of others: found from some tips on, step by step. It is a walk apart
- * from closure.h: the nearest come first, so that it can stop where it finds what is asked for, and
- * it reads commits alone.
+ * Which commits are ancestors of others: found from some tips on, step by step. Unlike
+ * closure.h it goes to the nearest commits first, so that it can stop when it finds what is
+ * asked for, and it reads only commits.
  */
 #ifndef BRC_HISTORY_REACH_H
 #define BRC_HISTORY_REACH_H

@@ -199,7 +199,7 @@ static int rev_prefix(brc_store *store, const char *name, brc_oid *out, brc_erro
         return rev_unknown(store, name, err);
     if (n > 1)
         return brc_fail(err, BRC_EAMBIGUOUS,
-                        "'%s' is the beginning of several commit ids: give more digits", name);
+                        "'%s' matches several commit ids: give more digits", name);
     *out = found[0];
     return BRC_OK;
 }
@@ -309,7 +309,7 @@ int brc_rev_range(const char *rev, int *is_range, char **from, char **to, brc_er
         return BRC_OK;
     if (dots[2] == '.')
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "'%.120s': only ranges with two dots are known, A..B", rev);
+                        "'%.120s': a range is written with two dots, A..B", rev);
     BRC_TRY(brc_dup_n(from, dots > rev ? rev : "HEAD", dots > rev ? (size_t)(dots - rev) : 4, err));
     int rc = brc_dup(to, dots[2] != '\0' ? dots + 2 : "HEAD", err);
     if (rc < 0) {

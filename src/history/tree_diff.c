@@ -81,8 +81,8 @@ static int child_path(brc_buf *out, const char *path, size_t depth, brc_span nam
                            (const char *)name.data));
     if (depth > BRC_DEPTH_MAX || out->len > BRC_PATH_MAX)
         return brc_fail(err, BRC_ECORRUPT,
-                        "%.300s... is damaged: it has more than %d names or %d bytes, which no "
-                        "path has",
+                        "%.300s... is damaged: it has more than %d names or %d bytes, the limits "
+                        "of a path",
                         path, BRC_DEPTH_MAX, BRC_PATH_MAX);
     return brc_buf_terminate(out, err);
 }

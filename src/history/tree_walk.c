@@ -142,7 +142,7 @@ static int walk_enter(brc_tree_walk *w, brc_error *err)
 }
 
 /* The rows of the next child that has any: [row_at, *end), its own first where it has
- * one. 0 where there are no more. */
+ * one. 0 if there are no more. */
 static int walk_next_rows(const brc_tree_walk *w, const walk_level *l, const char **name,
                           size_t *len, size_t *end)
 {
@@ -228,7 +228,7 @@ static int walk_name_order(const char *name, size_t len, brc_span key)
 }
 
 /* Takes what comes next in the map, in the rows, or in both at once, into w->node:
- * kind 0 where there is no such child. 0 at the end. */
+ * kind 0 if there is no such child. 0 at the end. */
 static int walk_take_child(brc_tree_walk *w, walk_level *l, brc_error *err)
 {
     const char *name = NULL;

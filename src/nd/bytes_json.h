@@ -18,8 +18,8 @@ BRC_MUST_USE int brc_base64_write(brc_buf *out, const uint8_t *data, size_t len,
 /* Bytes for people: printable ASCII as it is, but "\\" for a backslash, and "\x00"
  * for the rest. */
 BRC_MUST_USE int brc_bytes_print(brc_buf *out, const uint8_t *data, size_t len, brc_error *err);
-/* Reads that back: a backslash that begins no escape is itself, and so is what is
- * not ASCII. */
+/* Reads that back: a backslash that does not begin an escape stands for itself, and so do
+ * characters outside ASCII. */
 BRC_MUST_USE int brc_bytes_scan(brc_buf *out, const char *text, brc_error *err);
 
 /* Appends the bytes of a JSON string, U+0000 among them. */

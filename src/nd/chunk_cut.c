@@ -1,17 +1,30 @@
-/* Cutting boxes of elements into chunks, see chunk_boxes.h. */
+/* Cutting boxes of elements into chunks, see chunk_cut.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/buf.h"
-#include "chunk_boxes.h"
+#include "chunk_cut.h"
 
-/* Whether a chunk's elements lie in the box one behind the other: then nothing is copied. */
+void brc_chunk_box(brc_sel *out, int ndim, const uint64_t *shape, const uint64_t *chunk,
+                   const uint64_t *index)
+{
+    memset(out, 0, sizeof(*out));
+    out->ndim = ndim;
+    for (int k = 0; k < ndim; k++) {
+        out->start[k] = index[k] * chunk[k];
+        uint64_t left = shape[k] - out->start[k];
+        out->count[k] = left < chunk[k] ? left : chunk[k];
+        out->step[k] = 1;
+    }
+}
+
+/* Whether a chunk's elements lie in the box one after the other: then nothing is copied. */
 static int lies_in_one_piece(const brc_sel *box, const uint64_t *chunk, const uint64_t *in_box)
 {
     int k = 0;
     while (k < box->ndim && chunk[k] == 1)
         k++;
-    for (k++; k < box->ndim; k++) /* behind the first axis that is longer, all is taken */
+    for (k++; k < box->ndim; k++) /* after the first axis that is longer, all is taken  */
         if (chunk[k] != box->count[k])
             return 0;
     for (k = 0; k < box->ndim; k++)
@@ -34,7 +47,7 @@ static int cut_fixed(brc_chunk_cutter *c, const brc_sel *box, const uint64_t *in
     for (int i = 0; i < c->ndim; i++)
         at += (int64_t)part.in_sel[i] * from[i];
     if (!brc_mul_u64(elements, c->item, &elements) || !brc_to_size(elements, &len))
-        return brc_fail(err, BRC_ELIMIT, "a chunk has more bytes than memory can");
+        return brc_fail(err, BRC_ELIMIT, "a chunk has more bytes than memory can hold");
     if (lies_in_one_piece(box, c->chunk, part.in_sel))
         return c->put(c->ctx, index, (brc_span){ data + at, len }, err);
     c->part.len = 0;
@@ -53,7 +66,7 @@ static int find_spans(brc_chunk_cutter *c, const brc_sel *box, brc_span data, br
     brc_reader in = brc_reader_of(data.data, data.len);
     size_t need;
     if (!brc_to_size(n, &need))
-        return brc_fail(err, BRC_ELIMIT, "a chunk has more elements than memory can");
+        return brc_fail(err, BRC_ELIMIT, "a chunk has more elements than memory can hold");
     BRC_TRY(brc_grow_array((void **)&c->spans, &c->cap, need, sizeof(*c->spans), err));
     for (uint64_t i = 0; i < n; i++) {
         const uint8_t *start = in.at, *count = brc_read_bytes(&in, 4);

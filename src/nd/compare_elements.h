@@ -30,7 +30,7 @@ typedef struct brc_place {
 } brc_place;
 /* Compares boxes of `count` elements of a type of fixed length whose first one is at
  * `corner` of the array. Bits are compared: two equal NaNs are equal, 0.0 and -0.0 are
- * not. At least one of the two places has strides. */
+ * not. At least one of the two has strides. */
 void brc_compare_box(brc_tally *tally, const brc_dtype *type, const uint64_t *corner,
                      const uint64_t *count, const brc_place *x, const brc_place *y);
 

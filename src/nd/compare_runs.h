@@ -6,7 +6,7 @@
 
 typedef struct brc_run_diff {
     size_t elements;
-    double max_abs; /* 0 where no two numbers differ */
+    double max_abs; /* 0 if no two numbers differ */
 } brc_run_diff;
 
 /* Compares n elements side by side. */

@@ -24,7 +24,7 @@ struct copy_axis {
 struct copy_plan {
     int naxes;
     size_t item;
-    struct copy_axis axis[BRC_MAX_NDIM + 2]; /* two of extent 1 where a box has fewer */
+    struct copy_axis axis[BRC_MAX_NDIM + 2]; /* two of extent 1 if a box has fewer */
 };
 
 /* Wraps instead of overflowing: only its being equal to a stride counts. */
@@ -74,7 +74,7 @@ static void plan_merge(struct copy_plan *plan)
     }
 }
 
-/* Puts the axis with the source's smallest stride next to the innermost one. */
+/* Puts the axis with the source's smallest stride beside the innermost one. */
 static void plan_pick_rows(struct copy_plan *plan)
 {
     int best = plan->naxes - 1;
@@ -90,7 +90,7 @@ static void plan_pick_rows(struct copy_plan *plan)
     plan->axis[plan->naxes - 2] = rows;
 }
 
-/* 0 where the box is empty. Afterwards there are two axes at least. */
+/* 0 if the box is empty. Afterwards there are two axes at least. */
 static int plan_make(struct copy_plan *plan, int ndim, const uint64_t *shape, size_t item,
                      const int64_t *dst_strides, const int64_t *src_strides)
 {

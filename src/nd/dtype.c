@@ -62,7 +62,7 @@ int brc_dtype_default(const brc_dtype *type, brc_buf *out, brc_error *err)
 
 /* ---- byte order and canonical form -------------------------------- */
 
-/* One loop a width, so that the compiler can use vectors. */
+/* One loop per width, so that the compiler can use vectors. */
 #define SWAP_LOOP(type_, swap)                                 \
     do {                                                       \
         for (size_t at = 0; at < whole; at += sizeof(type_)) { \

@@ -98,7 +98,8 @@ static int utf32_to_utf8(const brc_dtype *type, const uint8_t *element, size_t l
         uint32_t code = brc_get_u32le(element + at);
         if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
             if (how == BRC_PRINT_FILL)
-                return brc_fail(err, BRC_EINVAL, "an element of %s has the code %lu, no character",
+                return brc_fail(err, BRC_EINVAL,
+                                "an element of %s has the code %lu, which is not a character",
                                 type->name, (unsigned long)code);
             code = 0xFFFD;
         }
@@ -260,7 +261,7 @@ int brc_fixed_open(void *ctx, brc_dtype *out, const char *name, const brc_json *
         return brc_fail(err, BRC_EINVAL, "data type %s needs \"length_bytes\", a%s above 0", name,
                         kind->unit > 1 ? " multiple of 4" : "n integer");
     if (len > BRC_MAX_ITEM_SIZE)
-        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes an element",
+        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes per element",
                         name, BRC_MAX_ITEM_SIZE);
     BRC_TRY(brc_new((void **)&state, sizeof(*state), err));
     snprintf(state->npy, sizeof(state->npy), "%c%c%llu", kind->unit > 1 ? '<' : '|', kind->npy,

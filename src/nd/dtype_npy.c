@@ -54,7 +54,7 @@ static int npy_try_slot(brc_dtype **out, const brc_registry *reg, const brc_dtyp
     if (rc == BRC_ENOMEM)
         return brc_fail(err, rc, "%s", why.message);
     if (rc < 0)
-        return BRC_OK; /* it needs a configuration: no descr means it            */
+        return BRC_OK; /* it needs a configuration, so no descr means it         */
     if (npy_is(type, descr))
         *out = type;
     else
@@ -106,7 +106,7 @@ static int npy_search(brc_dtype **out, const brc_registry *reg, const char *desc
 
 /* ---- a type made from the descr -------------------------------- */
 
-/* Digits at *p, nine at most; 0 where there is none. */
+/* Digits at *p, nine at most; 0 if there is none. */
 static unsigned long npy_digits(const char **p)
 {
     size_t n = strspn(*p, "0123456789");
@@ -333,7 +333,7 @@ static int npy_open_record(brc_dtype **out, int *big, const brc_registry *reg, c
     BRC_GO(record_list(&record, err));
     record_skip_blanks(&record);
     if (*record.at != '\0') {
-        rc = record_bad("something follows it", err);
+        rc = record_bad("there is text after it", err);
         goto done;
     }
     BRC_GO(npy_open_json(out, reg, &json, err));

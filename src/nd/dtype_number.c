@@ -55,8 +55,8 @@ const brc_dtype_ops brc_bool_ops = { .size = sizeof(brc_dtype_ops),
 enum { INTEGER_OK, INTEGER_FRACTION, INTEGER_HUGE, INTEGER_INEXACT };
 
 /*
- * 100.0 and 1e3 are integers too, but who writes them that way may have had a
- * double in hand: past 2^53 they are refused.
+ * 100.0 and 1e3 are integers too, but they may have been written from a double: past 2^53
+ * they are refused.
  */
 static int decimal_to_integer(const brc_decimal *d, uint64_t *magnitude)
 {

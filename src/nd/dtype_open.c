@@ -91,7 +91,8 @@ int brc_dtype_open(brc_dtype **out, const brc_registry *reg, const brc_json *jso
         return rc;
     }
     if (named.may_ignore)
-        return brc_fail(err, BRC_EINVAL, "the data type \"%s\" cannot be one that may be ignored",
+        return brc_fail(err, BRC_EINVAL,
+                        "the data type \"%s\" cannot have \"must_understand\": false",
                         named.name);
     const brc_dtype_slot *slot = brc_dtype_registry_find(brc_dtypes_of(reg), named.name);
     if (slot == NULL)

@@ -1,4 +1,4 @@
-/* What the files of the built-in data types share among themselves. */
+/* What the files of the built-in data types share. */
 #ifndef BRC_ND_DTYPE_OPS_H
 #define BRC_ND_DTYPE_OPS_H
 
@@ -8,7 +8,7 @@ extern const brc_dtype_ops brc_bool_ops, brc_int_ops, brc_uint_ops, brc_float_op
 extern const brc_dtype_ops brc_complex_ops;
 /* integers of less than a byte */
 extern const brc_dtype_ops brc_sub_int_ops, brc_sub_uint_ops;
-/* bits < 8, or a complex number of two such: ops.normalize of one byte a number */
+/* bits < 8, or a complex number of two such: ops.normalize of one byte per number */
 void brc_sub_byte_normalize(const brc_dtype *type, uint8_t *data, size_t n);
 
 /* bfloat16, float8, float6 and float4, and complex numbers of them: small_float.c.
@@ -48,7 +48,7 @@ int brc_optional_open(void *ctx, brc_dtype *out, const char *name, const brc_jso
                       brc_error *err);
 void brc_optional_close(void *ctx, brc_dtype *type);
 
-/* No longer element of a fixed length is opened. */
+/* Elements of a fixed length are no longer than this. */
 #define BRC_MAX_ITEM_SIZE ((size_t)16 << 20)
 
 /* Of types without a configuration: absent, or an empty object. */
@@ -80,19 +80,19 @@ typedef struct brc_decimal {
     size_t ndigits;
     char digits[BRC_DECIMAL_DIGITS];
 } brc_decimal;
-/* 0 where text is no JSON number. */
+/* 0 if text is not a JSON number. */
 int brc_decimal_read(brc_decimal *out, const char *text);
 /* The bits of the nearest binary16/32/64 (size 2, 4, 8), half to even, sign
  * included; *overflow set where that is infinity. */
 uint64_t brc_decimal_to_bits(const brc_decimal *decimal, size_t size, int *overflow);
 
-/* How the decimal lies to a finite value that is not negative: below 0, 0, above 0.
- * Exact where the value has BRC_EXACT_DIGITS digits at most: a multiple of 2^-160
- * of at most 12 bits, say. */
+/* Compares the decimal with a finite value that is not negative: below 0, 0, above 0.
+ * Exact where the value has BRC_EXACT_DIGITS digits at most: a multiple of 2^-160 of
+ * at most 12 bits, say. */
 #define BRC_EXACT_DIGITS 124
 int brc_decimal_order(const brc_decimal *decimal, double value);
 
-/* What shortest text is of: a finite value that is not negative. */
+/* The finite value, not negative, whose shortest text is sought. */
 typedef struct brc_shortest {
     double value;
     double exact;      /* up to here integral values are written in full         */

@@ -8,8 +8,8 @@
  *     of variable length         | uint32 n | n = 0: it is missing
  *                                | uint32 n | 1 | n - 1 bytes of the element
  *
- * As JSON and as text a missing element is null and another one what it is; in [...]
- * where that could be taken for one of these: [null] is an optional that is there and
+ * As JSON and as text a missing element is null, and a present one is written as itself; in
+ * [...] where that could be taken for one of these: [null] is an optional that is there and
  * holds one that is missing.
  */
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void optional_free(struct optional_state *state)
     free(state);
 }
 
-/* The inner type's configuration is written also where it is empty: zarrs asks for it. */
+/* The inner type's configuration is written even if it is empty: zarrs requires it. */
 static int optional_write_json(struct optional_state *state, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -67,7 +67,7 @@ static int optional_open_inner(struct optional_state *state, const brc_dtype *ou
         return rc;
     }
     if (state->inner->item_size >= BRC_MAX_ITEM_SIZE)
-        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes an element",
+        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes per element",
                         name, BRC_MAX_ITEM_SIZE);
     return BRC_OK;
 }
@@ -124,7 +124,7 @@ void brc_optional_close(void *ctx, brc_dtype *type)
 /* ---- reading ------------------------------------------------------------------------ */
 
 /* What the inner type has appended becomes an element that is there: of a variable
- * length, its uint32 is moved in front of the mark. */
+ * length, its uint32 is moved before the mark.      */
 static int optional_wrap(const brc_dtype *type, brc_buf *out, size_t start, brc_error *err)
 {
     size_t n = out->len - start, at = type->item_size > 0 ? start : start + 4;
@@ -174,7 +174,7 @@ static int optional_scan(const brc_dtype *type, const char *text, const brc_json
 
 /* ---- printing ----------------------------------------------------------------------- */
 
-/* The inner element as its own type has it, behind `out->len`; 0 where it is missing. */
+/* The inner element as its own type has it, behind `out->len`; 0 if it is missing. */
 static int optional_inner(const brc_dtype *type, const uint8_t *element, size_t len, brc_buf *out,
                           brc_error *err)
 {

@@ -48,8 +48,9 @@ int brc_raw_open(void *ctx, brc_dtype *out, const char *name, const brc_json *co
                         "without leading zeros",
                         name);
     if (bits / 8 > RAW_MAX_BYTES)
-        return brc_fail(err, BRC_EUNSUPPORTED, "data type %.40s has more than %zu bytes an element",
-                        name, RAW_MAX_BYTES);
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "data type %.40s has more than %zu bytes per element", name,
+                        RAW_MAX_BYTES);
     BRC_TRY(brc_dtype_no_config(name, config, err));
     BRC_TRY(brc_new((void **)&names, sizeof(*names), err));
     snprintf(names->name, sizeof(names->name), "r%lu", bits);

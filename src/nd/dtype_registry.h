@@ -28,7 +28,7 @@ static inline const brc_dtype_registry *brc_dtypes_of(const brc_registry *reg)
 /* brc_registry_add_dtype() of the registry that begins with this one. */
 BRC_MUST_USE int brc_dtype_registry_add(brc_dtype_registry *types, const brc_registrar *by, const brc_dtype_spec *spec,
                                         brc_error *err);
-/* Takes out what the plug-in of this number has added. */
+/* Removes what the plug-in of this number has added. */
 void brc_dtype_registry_take_back(brc_dtype_registry *types, size_t plugin);
 void brc_dtype_registry_dispose(brc_dtype_registry *types);
 /* The data type that the name means: its own name first, then families in the

@@ -101,7 +101,7 @@ static int field_check_type(const char *name, const char *field, const brc_dtype
                         field, type->name);
     if (type->klass == BRC_CLASS_OPTIONAL)
         return brc_fail(err, BRC_EINVAL,
-                        "data type %s: the field \"%.60s\" is %s, and a field is always there",
+                        "data type %s: the field \"%.60s\" is %s, but a field cannot be missing",
                         name, field, type->name);
     return BRC_OK;
 }
@@ -131,7 +131,7 @@ static int struct_add_field(struct struct_state *state, const char *name,
     field->offset = *size;
     *size += field->type->item_size;
     if (field->type->item_size > BRC_MAX_ITEM_SIZE || *size > BRC_MAX_ITEM_SIZE)
-        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes an element",
+        return brc_fail(err, BRC_EUNSUPPORTED, "data type %s has more than %zu bytes per element",
                         name, BRC_MAX_ITEM_SIZE);
     state->swaps |= field->type->swap_unit > 1;
     state->normalizes |= brc_dtype_normalizes(field->type);
@@ -159,7 +159,7 @@ static int struct_read_config(struct struct_state *state, const char *name,
     return BRC_OK;
 }
 
-/* A name that stands in quotes in NumPy's header as it is. */
+/* A name that can be written in quotes in NumPy's header unchanged. */
 static int is_plain_name(const char *name)
 {
     for (const char *p = name; *p != '\0'; p++)
@@ -168,7 +168,7 @@ static int is_plain_name(const char *name)
     return 1;
 }
 
-/* "[('a', '<i4'), ('p', [('x', '<f4')])]"; left NULL where NumPy lacks a type. */
+/* "[('a', '<i4'), ('p', [('x', '<f4')])]"; left NULL if NumPy lacks a type. */
 static int struct_write_npy(struct struct_state *state, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
@@ -274,7 +274,7 @@ static int struct_parse_field(const struct struct_field *field, const brc_json *
     return rc;
 }
 
-/* As many members as fields, each of them there: none is left over. */
+/* As many members as fields, and every field is there: so none is left over. */
 static int struct_parse_object(const brc_dtype *type, const brc_json *json, brc_buf *out,
                                brc_error *err)
 {

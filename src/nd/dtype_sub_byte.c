@@ -1,5 +1,5 @@
 /*
- * Types of less than a byte a number, stored one byte a number.
+ * Types of less than a byte per number, stored as one byte per number.
  *
  * The value lies in the low bits. Writers differ in what they put above it, so
  * readers ignore that; canonical elements are sign-extended (signed integers) or

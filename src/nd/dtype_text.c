@@ -40,7 +40,7 @@ static int counted_check(const brc_dtype *type, const uint8_t *element, size_t l
 {
     if (len >= 4 && brc_get_u32le(element) == len - 4)
         return BRC_OK;
-    return brc_fail(err, BRC_EINVAL, "an element of %s is not its length and as many bytes",
+    return brc_fail(err, BRC_EINVAL, "an element of %s is not a length followed by that many bytes",
                     type->name);
 }
 

@@ -287,7 +287,7 @@ static void civil_from_count(struct civil_time *out, wide_int n, enum time_unit 
     out->fraction = (int64_t)rest * (ATTOS / per_second);
 }
 
-/* The count of a time, without scale; 0 where the unit is too coarse for it. */
+/* The count of a time, without scale; 0 if the unit is too coarse for it. */
 static int count_from_civil(wide_int *out, const struct civil_time *t, enum time_unit unit)
 {
     wide_int rest = 0, n = days_from_civil(t);
@@ -363,7 +363,7 @@ static int take_number(const char **p, size_t digits, int *out)
     return 1;
 }
 
-/* A mark and two digits, where the mark is there; 0 where what follows it is wrong. */
+/* A mark and two digits, where the mark is there; 0 if what follows it is wrong. */
 static int take_part(const char **p, char mark, int *out, int *more)
 {
     if (!*more || **p != mark) {

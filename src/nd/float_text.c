@@ -6,9 +6,9 @@
  * digits and an exponent without a point, and of what it writes only the digits
  * are used.
  *
- * Shortest text: a float has DIG decimal digits that survive a trip through it,
- * so where the DIG-digit text reads back, it is the shortest one with zeros
- * behind it; else one more digit is tried, up to MAX, which always reads back.
+ * Shortest text: a float has DIG decimal digits that survive a trip through it, so
+ * if the DIG-digit text reads back, it is the shortest one with zeros after it;
+ * else one more digit is tried, up to MAX, which always reads back.
  */
 #include "dtype_ops.h"
 
@@ -53,7 +53,7 @@ static int read_exponent_part(const char **p, int64_t *out)
 }
 
 /* Digits at *p, those before the first that counts left out; *leading counts
- * those, *rest the others. 0 where there is none. */
+ * those, *rest the others. 0 if there is none. */
 static int read_digits(brc_decimal *out, const char **p, int64_t *leading, int64_t *rest)
 {
     const char *s = *p;

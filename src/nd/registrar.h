@@ -33,8 +33,8 @@ const char *brc_origin_name(const brc_origin *origin);
 /* For sentences: "breccia itself". */
 const char *brc_origin_words(const brc_origin *origin);
 
-/* A caller built against an older header has a shorter table: what it lacks is
- * zero. What a newer one has more is not known here. */
+/* A caller built against an older header has a shorter table: what it lacks is zero. What
+ * a newer one adds is not known here. */
 void brc_table_copy(void *dst, size_t dst_size, const void *src, size_t src_size);
 
 #endif

@@ -35,7 +35,7 @@ static void skip_sel_space(struct sel_reader *r)
         r->at++;
 }
 
-/* Takes the word where it stands next. */
+/* Takes the word if it comes next. */
 static int take_sel_word(struct sel_reader *r, const char *word)
 {
     size_t len = strlen(word);
@@ -207,7 +207,7 @@ static int read_sel_items(struct sel_reader *r, brc_sel *out)
     return BRC_OK;
 }
 
-/* 1 where the text stood between this pair, which is then taken off. */
+/* 1 if the text stood between this pair, which is then taken off. */
 static int strip_sel_pair(struct sel_reader *r, char open, char close)
 {
     skip_sel_space(r);
@@ -218,6 +218,16 @@ static int strip_sel_pair(struct sel_reader *r, char open, char close)
     r->at++;
     r->end--;
     return 1;
+}
+
+void brc_sel_of_shape(brc_sel *out, int ndim, const uint64_t *shape)
+{
+    memset(out, 0, sizeof(*out));
+    out->ndim = ndim;
+    for (int i = 0; i < ndim; i++) {
+        out->count[i] = shape[i];
+        out->step[i] = 1;
+    }
 }
 
 int brc_sel_read(brc_sel *out, int ndim, const uint64_t *shape, const char *text, brc_error *err)

@@ -103,7 +103,7 @@ static double small_to_double(const struct small_format *f, unsigned bits)
 
 /* ---- decimal to pattern ------------------------------------------------------------ */
 
-/* The largest magnitude whose value is not above v; 0 where all are. */
+/* The largest magnitude whose value is not above v; 0 if all are. */
 static unsigned small_floor(const struct small_format *f, double v)
 {
     unsigned low = 0, high = small_max(f) + 1;
@@ -134,7 +134,7 @@ static unsigned small_round(const struct small_format *f, const brc_decimal *dec
     return order > 0 || (order == 0 && (low & 1)) ? low + 1 : low;
 }
 
-/* 1 with the bits of a number's literal; 0 where it does not fit. */
+/* 1 with the bits of a number's literal; 0 if it does not fit. */
 static int small_from_decimal(const struct small_format *f, const brc_decimal *decimal,
                               unsigned *bits)
 {

@@ -487,8 +487,8 @@ int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *er
                     store->path, brc_oid_format(hex, id));
 }
 
-/* The object that is to be stored is there already: is it the same? A few bytes are compared,
- * for they can be made to have one hash and one guard. */
+/* The object that is to be stored is there already: is it the same? A few bytes are
+ * compared, because they can be made to have the same hash and guard. */
 static int object_same(brc_store *store, const brc_object *o, const void *data, size_t len,
                        uint64_t guard, brc_error *err)
 {

@@ -15,7 +15,7 @@
 static const char *const schema_texts[] = {brc_sql_durable, brc_sql_derived};
 
 /* The next statement at or after *at: from a line that starts with CREATE to the
- * semicolon that ends a line. 0 where there is none. */
+ * semicolon that ends a line. 0 if there is none. */
 static int schema_next(const char **at, const char **start, size_t *len)
 {
     const char *p = *at;

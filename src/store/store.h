@@ -82,7 +82,7 @@ BRC_MUST_USE int brc_object_verify(const brc_object *object, const void *stored,
 /* Adds a row and its bytes; the caller has filled in size, stored, kind, encoding,
  * checksum and guard. The id must not be there yet. */
 BRC_MUST_USE int brc_object_insert(brc_store *store, const brc_object *object, const void *stored, brc_error *err);
-/* BRC_ECORRUPT where something else than a chunk is encoded. */
+/* BRC_ECORRUPT if anything but a chunk is encoded. */
 BRC_MUST_USE int brc_object_check_plain(brc_store *store, const brc_object *object, brc_error *err);
 /* BRC_ECORRUPT: something refers to this id, and there is no such object. From any thread. */
 int brc_object_missing(const brc_oid *id, brc_error *err);

@@ -239,7 +239,7 @@ static int journal_is_plain(brc_vfs *v)
                                                        "file's own"
                                                      : "is not a regular file");
     if (st.st_nlink > 1)
-        return refuse_journal(v, "is a file with another name as well (a hard link), so it may be "
+        return refuse_journal(v, "has another name as well (a hard link), so it may be "
                                  "something else");
     return SQLITE_OK;
 }

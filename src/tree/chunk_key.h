@@ -3,7 +3,7 @@
  *
  * A coordinate is one byte with its length (0 to 8), then as many bytes, most
  * significant first, without leading zeros. So the order of keys is the row-major
- * order of chunks, and no key begins with another.
+ * order of chunks, and no key is a prefix of another.
  */
 #ifndef BRC_TREE_CHUNK_KEY_H
 #define BRC_TREE_CHUNK_KEY_H

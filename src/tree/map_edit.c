@@ -35,10 +35,11 @@ typedef struct open_group {
 /* Keys of a damaged map, or of damaged draft rows, may be nested or out of order. */
 static int keys_are_nested(brc_error *err)
 {
-    return brc_fail(err, BRC_ECORRUPT, "a map is damaged: a key begins with another");
+    return brc_fail(err, BRC_ECORRUPT, "a map is damaged: a key is a prefix of another");
 }
 
-/* The gathered items are in order, and no key begins with another: the trie relies on it. */
+/* The gathered items are in order, and no key is a prefix of another: the trie relies on
+ * it. */
 static int gather_push(map_editor *e, brc_item *item, brc_error *err)
 {
     const brc_item *last = e->nitems > 0 ? ((brc_item **)e->items)[e->nitems - 1] : NULL;

@@ -98,7 +98,7 @@ int brc_node_next(brc_node_reader *reader, brc_item *item, brc_error *err)
         size_t new_bits = (size_t)bits - (size_t)shared * 8;
         if (brc_bits_common(old, old_bits < 8 ? old_bits : 8, bytes, new_bits < 8 ? new_bits : 8) ==
             (old_bits < new_bits ? old_bits : new_bits))
-            return node_broken(err, "a key begins with another");
+            return node_broken(err, "a key is a prefix of another");
     }
     if (rest > 0)
         memcpy(reader->key + shared, bytes, rest);

@@ -11,7 +11,7 @@
  * `shared` bytes are the same as in the item before, and there are no more of these.
  * `width` is the length of every value if all are equal and not empty, else 0. A
  * child's prefix is the bits that all its keys begin with, most significant bit first,
- * padded with zero bits. Items are in order, and no prefix begins with another.
+ * padded with zero bits. Items are in order, and no prefix is a prefix of another.
  * `items` are the child's own, `keys` those in its whole subtree.
  */
 #ifndef BRC_TREE_NODE_H

@@ -9,8 +9,8 @@
 BRC_MUST_USE int brc_array_doc_changed(brc_json **out, const brc_registry *reg, const brc_json *doc,
                                        const char *path, const brc_xfer_opts *opts, int fresh,
                                        brc_error *err);
-/* Adds the decoded bytes of the array that the document describes, for progress: what is
- * wrong with it counts nothing, and is found when it is imported. */
+/* Adds the decoded bytes of the array that the document describes, for progress: a wrong
+ * document counts as nothing, and is reported when it is imported. */
 BRC_MUST_USE int brc_add_doc_bytes(uint64_t *sum, const brc_registry *reg, const brc_json *doc,
                                    brc_error *err);
 

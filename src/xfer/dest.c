@@ -76,7 +76,7 @@ int brc_dest_finish(brc_dest *dest, int replace, brc_error *err)
         failed = rename(dest->temp, dest->path);
     }
     if (failed)
-        return brc_fail_os(err, errno, "cannot name the finished", dest->path);
+        return brc_fail_os(err, errno, "cannot rename the finished", dest->path);
     free(dest->temp);
     dest->temp = NULL;
     return BRC_OK;

@@ -19,7 +19,7 @@ void brc_elements_free(brc_elements *e);
 /* Sets e->bytes, and compares them with what is left of an input whose size is
  * known. */
 BRC_MUST_USE int brc_elements_measure(brc_elements *e, const brc_input *in, brc_error *err);
-/* Makes the array `path` of them; the input must end behind them. */
+/* Makes the array `path` from them; the input must end after them. */
 BRC_MUST_USE int brc_elements_import(brc_session *s, const char *path, const brc_elements *e,
                                      brc_input *in, const brc_xfer_opts *opts, brc_error *err);
 /* Writes them to the selection, whose axes have the extents of e->shape when those
@@ -33,7 +33,7 @@ BRC_MUST_USE int brc_array_dtype_open(brc_dtype **out, const brc_registry *reg,
 /* Reads a file's header, up to the first element. */
 typedef int (*brc_elements_open_fn)(brc_elements *out, brc_input *in, const brc_registry *reg,
                                     brc_error *err);
-/* Makes the array `path` of a file that holds one. */
+/* Makes the array `path` from a file that holds one. */
 BRC_MUST_USE int brc_elements_import_file(brc_session *s, const char *file,
                                           brc_elements_open_fn open, const char *path,
                                           const brc_xfer_opts *opts, brc_error *err);

@@ -44,6 +44,13 @@ static int is_group_there(int *is, const origin *from, brc_error *err)
                                   : BRC_OK;
 }
 
+/* The node's name; of a command's file only the command knows the format. */
+static int name_node_of(char **out, const origin *from, brc_error *err)
+{
+    return from->opts->with ? brc_source_name_any(out, from->name, err)
+                            : brc_source_name(out, from->name, err);
+}
+
 /* Where it goes when no path is named. */
 static int choose_path(char **out, const origin *from, brc_error *err)
 {
@@ -58,9 +65,9 @@ static int choose_path(char **out, const origin *from, brc_error *err)
         return brc_dup(out, "/", err);
     if (!from->name)
         return brc_fail(err, BRC_EINVAL,
-                        "a stream has no name: only a group that comes into an empty repository "
-                        "needs no path; say which node it becomes");
-    BRC_TRY(brc_source_name(&name, from->name, err));
+                        "a stream has no name: give the path of the node that it becomes (only a "
+                        "group needs none, in an empty repository)");
+    BRC_TRY(name_node_of(&name, from, err));
     int rc = brc_node_join(out, "/", name, err);
     free(name);
     return rc;
@@ -81,14 +88,14 @@ done:
 }
 
 /* The place in a group that is named after the source. */
-static int place_in(char **out, const char *group, const char *source, brc_error *err)
+static int place_in(char **out, const char *group, const origin *from, brc_error *err)
 {
     char *above, *name = NULL;
     int rc;
 
     *out = NULL;
     BRC_TRY(given_path(&above, group, err));
-    BRC_GO(brc_source_name(&name, source, err));
+    BRC_GO(name_node_of(&name, from, err));
     BRC_GO(brc_node_join(out, above, name, err));
 done:
     free(name);
@@ -117,7 +124,7 @@ static int source_bytes(uint64_t *bytes, brc_session *s, const brc_format *forma
     return format->size(bytes, s, source, &copy, err);
 }
 
-/* 0 where nobody asks, or asks for the total of more than this; and where it cannot be
+/* 0 if nobody asks, or asks for the total of more than this; and where it cannot be
  * said: the import will say why. */
 static uint64_t bytes_to_import(brc_session *s, const brc_format *format, const brc_source *source,
                                 const brc_xfer_opts *opts)
@@ -166,7 +173,7 @@ static int import_placed(const origin *from, const char *path, brc_error *err)
     int rc;
 
     if (opts->into && from->name)
-        BRC_GO(place_in(&node, path ? path : "/", from->name, err));
+        BRC_GO(place_in(&node, path ? path : "/", from, err));
     else
         BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, from, err));
     if (opts->placed) {
@@ -192,7 +199,7 @@ static int take_import_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_
     take_opts(out, given);
     if (out->format || out->consolidated)
         return brc_fail(err, BRC_EINVAL,
-                        "a format is for export: a source is known by its content");
+                        "a format is for export: a source's is known by its content");
     return BRC_OK;
 }
 
@@ -205,8 +212,8 @@ static int look_at_source(brc_source *source, const brc_format **format, const b
     return brc_format_of_source(format, source, err);
 }
 
-/* What a command writes about the source, within a transaction: nothing is kept where the
- * command fails at last. */
+/* What a command writes about the source, within a transaction: nothing is kept if the
+ * command fails in the end. */
 static int import_with(const origin *from, const char *path, brc_error *err)
 {
     brc_foreign what = { from->session, NULL, from->opts->with, from->name, from->opts };
@@ -257,7 +264,7 @@ int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_o
     BRC_TRY(take_import_opts(&opts, given, err));
     if (opts.with)
         return brc_fail(err, BRC_EINVAL, "a stream is written by a command, or comes from a "
-                                         "descriptor: both are named");
+                                         "descriptor: both are given");
     origin from = { .session = s, .opts = &opts };
     brc_stream_opts stream = { &opts, 0, name };
     BRC_GO(brc_stream_fd_open(&tar, &source, brc_session_repo(s), fd, name, err));
@@ -310,7 +317,7 @@ static int add_array_bytes(void *ctx, const char *path, const char *inner, int k
     return BRC_OK;
 }
 
-/* 0 where nobody asks, or where it cannot be said: the export will say why. */
+/* 0 if nobody asks, or where it cannot be said: the export will say why. */
 static uint64_t bytes_to_export(brc_session *s, const char *path)
 {
     export_size sum = { s, 0 };
@@ -323,8 +330,8 @@ static int check_export_opts(const brc_xfer_opts *opts, brc_error *err)
 {
     if (opts->chunk || opts->codecs_json || opts->nexclude || opts->with)
         return brc_fail(err, BRC_EINVAL,
-                        "chunks, codecs, commands and what to leave out are for import: an export "
-                        "is as the array is stored");
+                        "chunks, codecs, commands and excluded nodes are options of import: an "
+                        "export has the array's own chunks and codecs");
     return BRC_OK;
 }
 
@@ -337,7 +344,8 @@ static int export_checked(brc_session *s, const char *path, const char *dest,
     BRC_TRY(check_export_opts(opts, err));
     BRC_TRY(brc_format_of_dest(&format, dest, opts->format, err));
     if (opts->consolidated && !format->consolidates)
-        return brc_fail(err, BRC_EINVAL, "consolidated metadata is for Zarr: %s is not", dest);
+        return brc_fail(err, BRC_EINVAL, "only Zarr has consolidated metadata: %s is not Zarr",
+                        dest);
     BRC_TRY(given_path(&node, path ? path : "/", err));
     breccia *repo = brc_session_repo(s);
     brc_task task = brc_task_begin(repo, "export", bytes_to_export(s, node));
@@ -390,8 +398,8 @@ int brc_export_stream(brc_session *s, const char *path, int fd, const brc_xfer_o
     BRC_TRY(check_export_opts(&opts, err));
     if (opts.consolidated || (opts.format && strcmp(opts.format, "zarr3") != 0))
         return brc_fail(err, BRC_EINVAL,
-                        "a stream is one of Zarr v3 without consolidated metadata: other formats "
-                        "are written to files");
+                        "a stream is always Zarr v3 without consolidated metadata: export other "
+                        "formats to files");
     BRC_TRY(given_path(&node, path ? path : "/", err));
     int rc = export_stream(s, node, fd, err);
     free(node);

@@ -1,8 +1,8 @@
 /*
  * Plain files as inputs.
  *
- * A file is read with read(2) and never mapped: one that shrinks meanwhile gives
- * an error and no signal.
+ * A file is read with read(2) and never mapped: one that shrinks meanwhile gives an error,
+ * not a signal.
  */
 #include <errno.h>
 #include <fcntl.h>

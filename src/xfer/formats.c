@@ -103,13 +103,12 @@ done:
     return rc;
 }
 
-/* The ending of the last name in a path: a dot and a letter, with something in front.
- * "v1.2" has none, nor has ".x". NULL: none. */
+/* The ending of the last name in a path; NULL: none. */
 static const char *ending_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
-    return dot && dot > base && (dot[1] | 0x20) >= 'a' && (dot[1] | 0x20) <= 'z' ? dot : NULL;
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t len = strlen(base), before = brc_before_ending(base, len);
+    return before < len ? base + before : NULL;
 }
 
 static int has_one_of(const char *const *endings, const char *dest)
@@ -140,8 +139,8 @@ int brc_format_of_dest(const brc_format **out, const char *dest, const char *nam
     rc = name ? brc_fail(err, BRC_EINVAL, "there is no format %s: %s can be written", name,
                          (const char *)known.data)
               : brc_fail(err, BRC_EINVAL,
-                         "%s: nothing is known to write with the ending %s; known are %s; a format "
-                         "that is named writes to any name",
+                         "%s: no format has the ending %s; the endings are %s; if you name a "
+                         "format, any ending will do",
                          dest, ending, (const char *)known.data);
 done:
     brc_buf_dispose(&known);

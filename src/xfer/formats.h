@@ -3,8 +3,8 @@
  *
  * A format is a folder of src/xfer with a `const brc_format` for each way to name it. The
  * rows are declared here and listed in formats.c; exchange.c and source.c know formats
- * through them alone. A format uses what formats share (xfer.h, input.h, elements.h, slabs.h,
- * dest.h, zip_dir.h), which never points back to a format.
+ * through them alone. A format uses what formats share (xfer.h, input.h, elements.h,
+ * dest.h, zip_dir.h), which never includes a format.
  */
 #ifndef BRC_XFER_FORMATS_H
 #define BRC_XFER_FORMATS_H
@@ -16,14 +16,14 @@ typedef struct brc_source {
     const char *name; /* the file or directory, as the caller wrote it                  */
     int is_dir;
     int is_gzip;      /* a gzip file: `head` is what it inflates to                     */
-    size_t head_len;  /* less than BRC_INPUT_HEAD where the file is shorter; 0 of a directory */
+    size_t head_len;  /* less than BRC_INPUT_HEAD if the file is shorter; 0 of a directory */
     uint8_t head[BRC_INPUT_HEAD];
 } brc_source;
 
 typedef struct brc_format {
     const char *name;           /* brc_xfer_opts.format; NULL: is not exported              */
     const char *source_text;    /* what it imports, in messages: "IDX"; NULL: is not imported */
-    const char *const *endings; /* ".nc", ...; NULL behind the last. Exports to such names are in
+    const char *const *endings; /* ".nc", ...; NULL after the last. Exports to such names are in
                                    this format, and nodes are named without them            */
     int is_directory;           /* exports to names without an ending are in this format    */
     int consolidates;           /* knows brc_xfer_opts.consolidated                         */
@@ -31,7 +31,7 @@ typedef struct brc_format {
     /* The length of a name without what else the format puts at its end; NULL: nothing else. */
     size_t (*stem)(const char *name, size_t len);
 
-    /* Import. probe: *is 1 where the source is in this format, as its content says; formats
+    /* Import. probe: *is 1 if the source is in this format, as its content says; formats
      * are asked in the table's order. NULL: the source of another row. */
     int (*probe)(int *is, const brc_source *source, brc_error *err);
     /* *is 1 if the source is a group that an empty root may become. NULL: it never is.
@@ -59,7 +59,7 @@ extern const brc_format brc_format_idx;
 extern const brc_format brc_format_netcdf, brc_format_netcdf3;
 extern const brc_format brc_format_hdf5;
 
-/* The row at `i`; NULL behind the last. */
+/* The row at `i`; NULL after the last. */
 const brc_format *brc_format_at(size_t i);
 
 /* BRC_EUNSUPPORTED says what can be imported. */

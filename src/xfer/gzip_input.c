@@ -43,7 +43,7 @@ static int skip_zeros(gzip_input *g, brc_error *err)
     do {
         while (g->z.avail_in > 0) {
             if (*g->z.next_in != 0)
-                return brc_fail(err, BRC_EINVAL, "%s has something else after its gzip data",
+                return brc_fail(err, BRC_EINVAL, "%s has other data after its gzip data",
                                 g->in.name);
             g->z.next_in++;
             g->z.avail_in--;
@@ -64,7 +64,7 @@ static int next_member(gzip_input *g, int *more, brc_error *err)
     if (g->members > 0 && *g->z.next_in != 0x1F)
         return skip_zeros(g, err);
     if (inflateReset(&g->z) != Z_OK)
-        return brc_fail(err, BRC_EINTERNAL, "zlib cannot begin again");
+        return brc_fail(err, BRC_EINTERNAL, "zlib cannot restart");
     g->between = 0;
     g->members++;
     *more = 1;

@@ -31,9 +31,9 @@ void brc_input_free(brc_input *in);
 /* The first bytes, *n of them, fewer than BRC_INPUT_HEAD if there are no more. They
  * are given again when reading. */
 BRC_MUST_USE int brc_input_peek(brc_input *in, const uint8_t **head, size_t *n, brc_error *err);
-/* All len bytes; BRC_EINVAL where the input ends before. */
+/* All len bytes; BRC_EINVAL if the input ends before. */
 BRC_MUST_USE int brc_input_exact(brc_input *in, void *dst, size_t len, brc_error *err);
-/* BRC_EINVAL where there is anything left. A compressed input checks its checksum
+/* BRC_EINVAL if there is anything left. A compressed input checks its checksum
  * here. */
 BRC_MUST_USE int brc_input_end(brc_input *in, brc_error *err);
 

@@ -36,6 +36,16 @@ size_t brc_without_ending(const char *name, size_t len, const char *ending)
     return len - n;
 }
 
+size_t brc_before_ending(const char *name, size_t len)
+{
+    for (size_t i = len; i-- > 1;)
+        if (name[i] == '.') {
+            int letter = i + 1 < len ? name[i + 1] | 0x20 : 0;
+            return letter >= 'a' && letter <= 'z' ? i : len;
+        }
+    return len;
+}
+
 int brc_has_ending(const char *name, const char *ending)
 {
     size_t len = strlen(name);

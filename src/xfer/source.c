@@ -77,7 +77,7 @@ static void make_node_name(char *name)
         name[0] = '-';
 }
 
-int brc_source_name(char **out, const char *source, brc_error *err)
+static int name_node(char **out, const char *source, int any, brc_error *err)
 {
     size_t end = strlen(source);
     while (end > 0 && source[end - 1] == '/')
@@ -89,7 +89,20 @@ int brc_source_name(char **out, const char *source, brc_error *err)
         return brc_fail(err, BRC_EINVAL, "%s is not a name for a node: give the path to import "
                                          "into",
                         source);
-    BRC_TRY(brc_dup_n(out, source + start, base_length(source + start, end - start), err));
+    size_t len = base_length(source + start, end - start);
+    if (any && len == end - start)
+        len = brc_before_ending(source + start, len);
+    BRC_TRY(brc_dup_n(out, source + start, len, err));
     make_node_name(*out);
     return BRC_OK;
+}
+
+int brc_source_name(char **out, const char *source, brc_error *err)
+{
+    return name_node(out, source, 0, err);
+}
+
+int brc_source_name_any(char **out, const char *source, brc_error *err)
+{
+    return name_node(out, source, 1, err);
 }

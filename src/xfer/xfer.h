@@ -4,20 +4,23 @@
 
 #include "../base/error.h"
 
-/* 1 where `name` can be a node's, and a file's on export. */
+/* 1 if `name` can be a node's, and a file's on export. */
 int brc_name_is_safe(const char *name, size_t len);
 /* The same for each part of a path "a/b/c" without a leading slash. */
 int brc_path_is_safe(const char *path);
-/* The length of a name without the ending, which is compared without case; something must
- * be left in front of it, or `len` is the result. */
+/* The length of a name without the ending, which is compared without case; if nothing is
+ * left before it, `len` is the result. */
 size_t brc_without_ending(const char *name, size_t len, const char *ending);
+/* The length of a name without the ending that it has: a dot and a letter, with something
+ * before them. "v1.2" has none, nor has ".x": `len`. */
+size_t brc_before_ending(const char *name, size_t len);
 /* Whether there is such an ending. */
 int brc_has_ending(const char *name, const char *ending);
 
-/* 1 where the caller wants the node of the source with this path left out; "a/b" or "/a/b". */
+/* 1 if the caller wants the node of the source with this path left out; "a/b" or "/a/b". */
 int brc_is_excluded(const brc_xfer_opts *opts, const char *path, size_t len);
 /* Adds the decoded bytes of one array, with one byte for an element of variable length
- * (item 0); what exceeds 64 bits counts nothing. */
+ * (item 0); what exceeds 64 bits counts as nothing. */
 void brc_add_array_bytes(uint64_t *sum, int ndim, const uint64_t *shape, size_t item);
 
 /* One of the nodes under a path; `inner` is its path below that of the first, "a/b", and ""

@@ -140,7 +140,7 @@ static int read_extra64(brc_zip_entry *e, const uint8_t *extra, size_t len)
     return e->size != UINT32_MAX && e->packed != UINT32_MAX && e->offset != UINT32_MAX;
 }
 
-/* One record; 0 where it is damaged. */
+/* One record; 0 if it is damaged. */
 static int read_record(brc_zip_entry *e, brc_reader *r)
 {
     enum { UNIX = 3, LINK = 0120000, KIND = 0170000 };

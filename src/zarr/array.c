@@ -187,6 +187,14 @@ int brc_array_end(brc_array *a, int rc, brc_error *err)
     return rc;
 }
 
+int brc_array_can_write(const brc_array *a, brc_error *err)
+{
+    int rc = brc_meta_must_encode(&a->meta, err);
+    if (rc < 0)
+        brc_context(err, "%s cannot be written here", a->path);
+    return rc;
+}
+
 int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, brc_error *err)
 {
     brc_entry entry = a->entry;
@@ -329,12 +337,7 @@ void brc_array_name_chunk(const brc_array *a, const uint64_t *index, brc_error *
 
 void brc_sel_all(brc_sel *out, const brc_array *a)
 {
-    memset(out, 0, sizeof(*out));
-    out->ndim = a->meta.ndim;
-    for (int i = 0; i < a->meta.ndim; i++) {
-        out->count[i] = a->meta.shape[i];
-        out->step[i] = 1;
-    }
+    brc_sel_of_shape(out, a->meta.ndim, a->meta.shape);
 }
 
 uint64_t brc_sel_count(const brc_sel *sel)

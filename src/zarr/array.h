@@ -31,6 +31,8 @@ void brc_array_end_read(brc_array *a);
 /* Begins a change: afterwards the array has a draft row. */
 BRC_MUST_USE int brc_array_begin(brc_array *a, brc_error *err);
 BRC_MUST_USE int brc_array_end(brc_array *a, int rc, brc_error *err);
+/* An error where its chunks cannot be encoded. */
+BRC_MUST_USE int brc_array_can_write(const brc_array *a, brc_error *err);
 /* Another document, or another chunk map, for the array. */
 BRC_MUST_USE int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, brc_error *err);
 
@@ -74,7 +76,7 @@ typedef struct brc_region_part {
     uint64_t index[BRC_MAX_NDIM];
     uint64_t chunk[BRC_MAX_NDIM]; /* its shape                                    */
     uint64_t elements;
-    int full;                     /* every element, those outside the array too   */
+    int full;                     /* every element, also those outside the array  */
     brc_overlap overlap;
     int64_t in_memory;            /* offset of the overlap in the region's memory */
     int64_t in_chunk;             /* and in the chunk's                           */
@@ -87,8 +89,8 @@ BRC_MUST_USE int brc_region_step(brc_array *a, const brc_region *r, uint64_t *to
 void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i);
 /* The same by its place in the grid, which is within the region's box of chunks. */
 void brc_region_part_at(brc_region_part *out, const brc_array *a, const brc_region *r, const uint64_t *index);
-/* Appends a selection's elements, packed and canonical; of variable length: each with its
- * count of bytes in front. */
+/* Appends a selection's elements, packed and canonical; those of variable length each
+ * after its length in bytes. */
 BRC_MUST_USE int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
 /* Whole chunks, including what is outside the array, each into memory of its own:
  * canonical, elements of a fixed size. n * ndim numbers. */

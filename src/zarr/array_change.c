@@ -4,7 +4,7 @@
 
 #include "../base/alloc.h"
 #include "../base/arena.h"
-#include "../nd/slabs.h"
+#include "../nd/cut.h"
 #include "array.h"
 
 /* ---- shape -------------------------------- */
@@ -263,13 +263,13 @@ static int copy_slab(brc_array *to, brc_array *from, const brc_sel *sel, brc_buf
 int brc_array_copy_region(brc_array *to, brc_array *from, const brc_sel *sel, brc_error *err)
 {
     brc_sel all;
-    brc_slabs slabs;
+    brc_cut slabs;
     brc_buf memory = BRC_BUF_INIT;
     int rc = BRC_OK;
     brc_sel_all(&all, to);
-    brc_slabs_start(&slabs, sel != NULL ? sel : &all, to->meta.grid.chunk, brc_array_unit(to), 0,
-                    BRC_SLAB_BYTES);
-    while (rc == BRC_OK && brc_slabs_next(&slabs))
+    brc_cut_runs(&slabs, sel != NULL ? sel : &all, to->meta.grid.chunk, to->meta.type->item_size, 0,
+                 BRC_SLAB_BYTES);
+    while (rc == BRC_OK && brc_cut_next(&slabs))
         rc = copy_slab(to, from, &slabs.sel, &memory, err);
     brc_buf_dispose(&memory);
     return rc;

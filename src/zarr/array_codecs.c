@@ -198,7 +198,7 @@ done:
     return rc;
 }
 
-/* 1 where a document stores chunks of another shape than the array does. */
+/* 1 if a document stores chunks of another shape than the array does. */
 static int changes_chunks(const brc_array *a, const brc_json *doc, brc_error *err)
 {
     brc_meta then;

@@ -1,5 +1,5 @@
-/* All elements of an array into another of the same shape and type whose chunks are cut
- * otherwise: its chunks, as they are stored, are pieces of the other's. */
+/* Copies all elements of an array into another of the same shape and type but another
+ * grid: its chunks, as they are stored, are pieces of the other's. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Elements that come one after the other into a selection, as files have them. */
 #include <string.h>
 
-#include "../nd/slabs.h"
+#include "../nd/cut.h"
 #include "assembly.h"
 #include "transfer.h"
 
@@ -10,19 +10,19 @@ typedef struct element_stream {
     const brc_element_source *source;
     brc_region region; /* the selection                                              */
     int begun;
-    brc_slabs slabs;   /* in pieces                                                  */
+    brc_cut slabs;     /* in pieces                                                  */
     int in_chunks;     /* or a piece is a chunk, this one of the region the next     */
     uint64_t next;
 } element_stream;
 
-/* 1 where the elements of each chunk come one behind the other, from its first on: along the
+/* 1 if the elements of each chunk come one after the other, from its first on: along the
  * axes behind one of them a chunk is all of the array, along those before it one index. */
 static int chunks_are_runs(const element_stream *s)
 {
     const brc_meta *m = &s->a->meta;
     const brc_sel *sel = &s->region.sel;
     int behind = 0;
-    if (s->source->fortran && m->ndim > 1)
+    if (brc_meta_is_variable(m) || (s->source->fortran && m->ndim > 1))
         return 0;
     for (int i = 0; i < m->ndim; i++) {
         const uint64_t edge = m->grid.chunk[i], end = sel->start[i] + sel->count[i];
@@ -70,26 +70,49 @@ static int next_slab(element_stream *s, brc_piece *piece, brc_error *err)
     };
     int64_t strides[BRC_MAX_NDIM] = {0};
     if (!s->begun)
-        brc_slabs_start(&s->slabs, &s->region.sel, ones, s->a->meta.type->item_size,
-                        s->source->fortran, piece->len);
+        brc_cut_runs(&s->slabs, &s->region.sel, ones, s->a->meta.type->item_size,
+                     s->source->fortran, piece->len);
     s->begun = 1;
-    if (!brc_slabs_next(&s->slabs))
+    if (!brc_cut_next(&s->slabs))
         return 0;
-    brc_slabs_strides(&s->slabs, strides);
+    brc_cut_strides(&s->slabs, brc_array_unit(s->a), strides);
     BRC_TRY(brc_region_init(&piece->region, s->a, &s->slabs.sel, NULL, strides, err));
     return 1;
+}
+
+/* Of the length that an element claims so much is believed at a time. */
+#define BELIEVED_BYTES ((size_t)1 << 20)
+
+int brc_element_take(brc_buf *out, const brc_element_source *source, brc_error *err)
+{
+    uint8_t count[4];
+    BRC_TRY(source->read(source->ctx, count, sizeof(count), err));
+    BRC_TRY(brc_buf_append(out, count, sizeof(count), err));
+    for (size_t left = brc_get_u32le(count); left > 0;) {
+        const size_t n = left < BELIEVED_BYTES ? left : BELIEVED_BYTES;
+        BRC_TRY(brc_buf_reserve(out, n, err));
+        BRC_TRY(source->read(source->ctx, out->data + out->len, n, err));
+        out->len += n;
+        left -= n;
+    }
+    return BRC_OK;
 }
 
 static int next_elements(void *ctx, brc_piece *piece, brc_buf *stored, brc_error *err)
 {
     element_stream *s = ctx;
-    (void)stored;
     int rc = s->in_chunks ? next_run(s, piece, err) : next_slab(s, piece, err);
     if (rc <= 0)
         return rc;
     const brc_sel *sel = &piece->region.sel;
     place_of_element(s, sel->start, piece->at);
-    piece->len = (size_t)brc_shape_count(sel->ndim, sel->count) * s->a->meta.type->item_size;
+    piece->elements = brc_shape_count(sel->ndim, sel->count);
+    piece->len = (size_t)piece->elements * s->a->meta.type->item_size;
+    if (!brc_meta_is_variable(&s->a->meta))
+        return 1;
+    for (uint64_t i = 0; i < piece->elements; i++)
+        BRC_TRY(brc_element_take(stored, s->source, err));
+    piece->len = stored->len;
     return 1;
 }
 
@@ -103,12 +126,7 @@ static int write_stream(brc_array *a, const brc_sel *sel, const brc_element_sour
                         brc_error *err)
 {
     element_stream s = {.a = a, .source = source};
-    if (brc_meta_must_encode(&a->meta, err) < 0) {
-        brc_context(err, "%s cannot be written here", a->path);
-        return BRC_EUNSUPPORTED;
-    }
-    if (brc_meta_is_variable(&a->meta))
-        return brc_fail(err, BRC_EUNSUPPORTED, "%s has elements of variable length", a->path);
+    BRC_TRY(brc_array_can_write(a, err));
     BRC_TRY(brc_region_init(&s.region, a, sel, NULL, NULL, err));
     brc_piece_source pieces = {
         .ctx = &s,
@@ -117,7 +135,7 @@ static int write_stream(brc_array *a, const brc_sel *sel, const brc_element_sour
         .swaps = source->big && a->meta.type->swap_unit > 1,
         .is_chunk = chunks_are_runs(&s),
         .next = next_elements,
-        .read = read_elements,
+        .read = brc_meta_is_variable(&a->meta) ? NULL : read_elements,
     };
     s.in_chunks = pieces.is_chunk;
     for (int k = 0; k < a->meta.ndim; k++) {

@@ -192,9 +192,7 @@ static int write_one_io(const brc_io *io, brc_error *err)
     brc_array *a = io->array;
     brc_region r;
     BRC_TRY(brc_array_begin(a, err));
-    int rc = brc_meta_must_encode(&a->meta, err);
-    if (rc < 0)
-        brc_context(err, "%s cannot be written here", a->path);
+    int rc = brc_array_can_write(a, err);
     if (rc == BRC_OK)
         rc = brc_region_init(&r, a, io->sel, NULL, io->strides, err);
     if (rc == BRC_OK)

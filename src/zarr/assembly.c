@@ -61,7 +61,7 @@ static int list_complete(assembly *as, brc_box_of_chunks *box, uint64_t number,
     box->chunks[number] = BRC_CHUNK_LISTED;
     box->writing++;
     as->on_the_way++;
-    /* Over what was there the elements of fixed size lie already. */
+    /* Elements of a fixed size are already laid over what was there. */
     if (as->boxes.is_table ? part.overlap.whole && !over_old : part.overlap.whole || over_old)
         return BRC_OK;
     return brc_old_add(old, as->a, item, index, err);
@@ -114,7 +114,7 @@ static void piece_free(assembly *as, brc_piece *piece)
     as->free_pieces = piece;
 }
 
-/* Of elements of variable length, decoded, where the source does not know. */
+/* The decoded bytes of elements of variable length, if the source does not know them. */
 static size_t guess_len(const assembly *as, const brc_piece *piece)
 {
     const size_t stored = as->held_bytes.len;
@@ -122,7 +122,7 @@ static size_t guess_len(const assembly *as, const brc_piece *piece)
     return len > stored ? len : stored;
 }
 
-/* The longest of late. */
+/* The longest of the recent ones. */
 static void learn_len(assembly *as, size_t len)
 {
     as->guess = len > as->guess ? len : as->guess - (as->guess - len) / 8;
@@ -172,7 +172,7 @@ static int piece_boxes(assembly *as, brc_piece *piece, brc_error *err)
     return BRC_OK;
 }
 
-/* 1 where all boxes are open that it meets, 0 where it must wait. */
+/* 1 if all boxes are open that it meets, 0 if it must wait. */
 static int piece_open(assembly *as, brc_piece *piece, brc_error *err)
 {
     uint64_t at[BRC_MAX_NDIM] = {0}, box[BRC_MAX_NDIM];
@@ -195,7 +195,7 @@ static int piece_open(assembly *as, brc_piece *piece, brc_error *err)
     return 1;
 }
 
-/* Its bytes go straight to where the chunk is, which is complete then. */
+/* Its bytes go straight into the chunk, which is then complete. */
 static int list_in_place(assembly *as, brc_piece *piece, brc_write_item *item, brc_error *err)
 {
     brc_old_chunks old = {.n = 0};
@@ -252,7 +252,7 @@ static int list_pieces(assembly *as, brc_write_item *items, size_t cap, size_t *
     return BRC_OK;
 }
 
-/* Complete chunks first, for their memory is waited for. */
+/* Complete chunks first, because others wait for their memory. */
 static int assembly_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     assembly *as = ctx;

@@ -24,7 +24,7 @@ typedef struct brc_piece {
     uint64_t at[BRC_MAX_NDIM];  /* its place                                                 */
     const brc_chain *chain;     /* how they are encoded; NULL: they are not                  */
     size_t len;                 /* of them, decoded; before, what is best where a source may choose;
-                                   of elements of variable length 0 where that is not known  */
+                                   of elements of variable length 0 if that is not known  */
     uint64_t elements;          /* of variable length: how many they are, the region's and others */
     int after;                  /* may meet what the piece before meets: waits for it        */
     /* the assembly's */

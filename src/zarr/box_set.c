@@ -3,31 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../nd/cut.h"
 #include "chunk_item.h"
 
-/* A box of small chunks takes about so many bytes, and so many are held by all boxes where
- * each chunk is small: enough for a box to be filled while another is written. */
+/* A box of small chunks takes about this many bytes; and if every chunk is small, all
+ * boxes together hold this many: enough to fill a box while another is written. */
 #define BOX_BYTES ((uint64_t)8 << 20)
 #define BOXES_BYTES ((uint64_t)32 << 20)
 #define MOST_BOXES 16
-
-static uint64_t ceil_div(uint64_t a, uint64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
-static uint64_t at_least_one(uint64_t n)
-{
-    return n > 0 ? n : 1;
-}
 
 /* ---- extents -------------------------------- */
 
 /* Indices of the selection that lie in one chunk, at most. */
 static uint64_t most_in_chunk(const brc_box_set *set, int axis)
 {
-    return at_least_one(ceil_div(set->a->meta.grid.chunk[axis],
-                                 at_least_one(set->region.sel.step[axis])));
+    return brc_at_least_one(brc_grid_extent(set->a->meta.grid.chunk[axis],
+                                 brc_at_least_one(set->region.sel.step[axis])));
 }
 
 /* What one step of the pieces covers along the axis is whole boxes. */
@@ -47,22 +38,11 @@ static uint64_t extent_bytes(const brc_box_set *set)
     return bytes;
 }
 
-/* From the fastest axis on more chunks, along an axis only where those behind are whole. */
+/* From the fastest axis on more chunks. */
 static void grow_extent(brc_box_set *set, const brc_piece_order *order, uint64_t budget)
 {
-    uint64_t bytes = extent_bytes(set);
-    for (int k = set->a->meta.ndim; k-- > 0;) {
-        int i = order->axis[k];
-        uint64_t n = ceil_div(set->region.chunks[i], set->extent[i]);
-        uint64_t fit = at_least_one(budget / at_least_one(bytes));
-        if (fit < n)
-            n = fit;
-        bytes = brc_mul_capped(bytes, n);
-        set->extent[i] = brc_mul_capped(set->extent[i], n);
-        if (set->extent[i] < set->region.chunks[i])
-            return;
-        set->extent[i] = set->region.chunks[i];
-    }
+    brc_cut_grow(set->a->meta.ndim, order->axis, set->extent, set->region.chunks,
+                 extent_bytes(set), budget);
 }
 
 /* A box that is met by consecutive pieces alone is never opened again: along the axes behind
@@ -74,7 +54,7 @@ static void choose_extent(brc_box_set *set, const brc_piece_order *order, size_t
     int behind = 0;
     for (int k = 0; k < ndim; k++) {
         int i = order->axis[k];
-        uint64_t least = ceil_div(order->per[i], most_in_chunk(set, i));
+        uint64_t least = brc_grid_extent(order->per[i], most_in_chunk(set, i));
         set->extent[i] = least < set->region.chunks[i] ? least : set->region.chunks[i];
         if (behind)
             set->extent[i] = set->region.chunks[i];
@@ -85,7 +65,7 @@ static void choose_extent(brc_box_set *set, const brc_piece_order *order, size_t
         return;
     }
     for (int i = 0; i < ndim; i++) {
-        uint64_t least = ceil_div(order->per[i], most_in_chunk(set, i));
+        uint64_t least = brc_grid_extent(order->per[i], most_in_chunk(set, i));
         set->extent[i] = least < set->region.chunks[i] ? least : set->region.chunks[i];
     }
     grow_extent(set, order, memory / 4);
@@ -99,7 +79,7 @@ static void choose_number(brc_box_set *set, size_t memory)
         want = BOXES_BYTES;
     uint64_t most = want / set->bytes, fit = memory / 2 / set->bytes;
     most = most < 2 ? 2 : most > MOST_BOXES ? MOST_BOXES : most;
-    set->most = (size_t)at_least_one(fit < most ? fit : most);
+    set->most = (size_t)brc_at_least_one(fit < most ? fit : most);
 }
 
 int brc_boxes_init(brc_box_set *set, brc_array *a, const brc_sel *sel,
@@ -147,7 +127,7 @@ static void box_release(brc_box_of_chunks *box)
     box->data = box->chunks = NULL;
 }
 
-/* Elements go with the last box that points to them. */
+/* Elements are freed with the last box that points to them. */
 static void box_forget(brc_box_set *set, brc_box_of_chunks *box)
 {
     for (size_t i = 0; i < box->nkept; i++) {
@@ -232,8 +212,8 @@ static brc_box_of_chunks *box_find(const brc_box_set *set, const uint64_t *at)
     return NULL;
 }
 
-/* Boxes that are being written are waited for: 0; without any, the open one is closed that was
- * used the longest time ago, before a piece: 0. 1: there is none. */
+/* 0: a box is being written, and is waited for; or, if none is, the open one that was
+ * least recently used was closed. 1: there is none to close. */
 static int close_early(brc_box_set *set, uint64_t before)
 {
     brc_box_of_chunks *oldest = NULL;
@@ -252,7 +232,7 @@ static int close_early(brc_box_set *set, uint64_t before)
     return 0;
 }
 
-/* 1 where one more box may be in use: all that there are may be needed by one piece. */
+/* 1 if one more box may be in use: all that there are may be needed by one piece. */
 static int room_for_box(brc_box_set *set)
 {
     return set->active < set->most || close_early(set, set->piece);
@@ -384,7 +364,7 @@ uint8_t *brc_box_chunk(const brc_box_set *set, const brc_box_of_chunks *box, con
     return box->data + (size_t)brc_box_number(set, box, index) * set->room;
 }
 
-/* Chunks that may have been written are read again, so many at a time. */
+/* Chunks that may have been written are read again, this many at a time. */
 #define LOAD_MOST 64
 
 typedef struct chunk_load {

@@ -10,7 +10,7 @@
  * short the box that was used the longest time ago is closed before it is complete, and what
  * was written is read again when a piece meets it once more.
  *
- * All of it is the caller's thread's, but for finding a chunk of an open box.
+ * Only the caller's thread uses it, except to find a chunk of an open box.
  */
 #ifndef BRC_ZARR_BOX_SET_H
 #define BRC_ZARR_BOX_SET_H
@@ -22,7 +22,7 @@ enum { BRC_BOX_FREE, BRC_BOX_OPEN, BRC_BOX_CLOSED };
  * written before (a table when it is written); it has been listed to be written. */
 enum { BRC_CHUNK_EMPTY, BRC_CHUNK_TOUCHED, BRC_CHUNK_READ, BRC_CHUNK_LISTED };
 
-/* Elements of a piece, each with its count of bytes in front, which boxes point into. */
+/* Elements of a piece, each after its length in bytes, which boxes point into. */
 typedef struct brc_kept_elements {
     brc_buf bytes;
     size_t boxes;   /* that do                                   */
@@ -84,11 +84,11 @@ void brc_box_leave(brc_box_set *set, brc_box_of_chunks *box);
 
 /* The boxes that a region meets: from `first` on `count` along each axis. */
 void brc_boxes_met(const brc_box_set *set, const brc_region *r, uint64_t *first, uint64_t *count);
-/* Opens box `at` for the present piece: 1; 0 where that must wait until a box is free. */
+/* Opens box `at` for the present piece: 1; 0 if that must wait until a box is free. */
 BRC_MUST_USE int brc_boxes_open(brc_box_set *set, const brc_piece_order *order, const uint64_t *at,
                                 brc_box_of_chunks **out, brc_error *err);
-/* Of elements of variable length: 1 where a piece of about `len` bytes may be decoded while pieces
- * of about `coming` are; 0 where that must wait, until a box is free or they are decoded. A
+/* Of elements of variable length: 1 if a piece of about `len` bytes may be decoded while pieces
+ * of about `coming` are; 0 if that must wait, until a box is free or they are decoded. A
  * single piece always may. */
 int brc_boxes_have_room(brc_box_set *set, size_t coming, size_t len);
 /* Empty memory for the elements of a piece, kept for these boxes; and once it holds them. */

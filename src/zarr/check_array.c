@@ -118,7 +118,7 @@ static int decoder_open(void *ctx, brc_read_item *item, brc_error *err)
     return brc_chunk_item_of(item, d->c->store, d->a->meta, d->chunks[item->number].index, err);
 }
 
-/* As many elements as the chunk has, and nothing behind them. */
+/* Exactly as many elements as the chunk has. */
 static int check_elements(uint64_t n, brc_span packed, brc_error *err)
 {
     brc_element_cursor cursor = { packed, 0, 0 };
@@ -146,7 +146,7 @@ static int decoder_place(void *ctx, brc_read_item *item, const uint8_t *data, br
     return check_elements(brc_shape_count(m->ndim, chunk), (brc_span){ data, item->len }, err);
 }
 
-/* What this build cannot decode is not damaged for that. */
+/* What this build cannot decode is not damaged because of that. */
 static int keep_fault(brc_chunk_check *chunk, int rc, const brc_error *found, brc_error *err)
 {
     void *p;

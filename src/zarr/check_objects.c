@@ -83,7 +83,7 @@ static int checker_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, 
     return BRC_OK;
 }
 
-/* Objects of a build with more codecs than this one are checked as far as can be. */
+/* Objects of a build with more codecs than this one are checked as far as possible. */
 static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
 {
     const object_checker *c = ctx;

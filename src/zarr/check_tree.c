@@ -1,9 +1,9 @@
 /*
- * What versions are made of: map nodes, entries, documents, chunks. Every object is
- * looked at once, however many paths and versions lead to it, for what is remembered of a
- * node is all that others ask of it: what it is (facts), how deep the hierarchy under it
- * goes, how long the longest path in it is, and which chunk index is the greatest. What
- * is bad is looked at again a few times, so that its users are reported.
+ * What versions are made of: map nodes, entries, documents, chunks. Every object is looked
+ * at once, however many paths and versions lead to it, because what is remembered of a node
+ * is all that others need from it: what it is (facts), how deep the hierarchy under it
+ * goes, how long the longest path in it is, and which chunk index is the greatest. What is
+ * bad is looked at again a few times, so that its users are reported.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -144,7 +144,7 @@ static int chunk_name(brc_buf *out, int ndim, const uint64_t *index, brc_error *
     return brc_buf_terminate(out, err);
 }
 
-/* Tells what is wrong with one chunk, and who uses it. */
+/* Reports what is wrong with one chunk, and who uses it. */
 static int tell_chunk(brc_tree_check *c, const brc_chunk_check *chunk, int *bad, brc_error *err)
 {
     brc_buf part = BRC_BUF_INIT;
@@ -294,7 +294,7 @@ static void begin_array(brc_tree_check *c, const brc_node_step *at)
     memset(in->extent, 0, sizeof(in->extent));
 }
 
-/* *skipped: 1 where the node is not read. */
+/* *skipped: 1 if the node is not read. */
 static int step_node(brc_tree_check *c, const brc_closure_step *step, int *skipped, brc_error *err)
 {
     const brc_node_step *at = &step->node;
@@ -407,7 +407,7 @@ static int check_entry(brc_tree_check *c, const char *path, const brc_entry *ent
     return BRC_OK;
 }
 
-/* What is behind the array has been walked: are its chunks within its grid? */
+/* All under the array has been walked: are its chunks within its grid? */
 static int end_array(brc_tree_check *c, const brc_oid *map, int kind, const uint64_t *extent,
                      int *bad, brc_error *err)
 {
@@ -478,7 +478,7 @@ static int after_array(brc_tree_check *c, const brc_node_step *at, brc_error *er
     return remember_array(c, bad, err);
 }
 
-/* *behind: 1 where nothing more comes of the step's node. */
+/* *behind: 1 if nothing more comes of the step's node. */
 static int tree_step(brc_tree_check *c, const brc_closure_step *at, int *behind, brc_error *err)
 {
     switch (at->what) {
@@ -563,7 +563,7 @@ static int draft_chunk(void *ctx, brc_span key, brc_span value, brc_error *err)
     return add_chunk(d->c, level_at(d->c, 0), d->doc, BRC_KIND_DOCUMENT, key, &id, err);
 }
 
-/* The chunks as the draft has them: of what its rows hide nothing is asked. */
+/* The chunks as the draft has them: what its rows hide is not checked. */
 static int check_draft_chunks(brc_tree_check *c, const brc_entry *entry, int64_t row,
                               brc_error *err)
 {

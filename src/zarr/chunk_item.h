@@ -5,7 +5,7 @@
 #include "../flow/read.h"
 #include "array.h"
 
-/* Fills in how chunk `index` is decoded, whose object was found. BRC_ECORRUPT where the
+/* Fills in how chunk `index` is decoded, whose object was found. BRC_ECORRUPT if the
  * object cannot be this chunk. */
 BRC_MUST_USE int brc_chunk_item(brc_read_item *item, brc_array *a, const uint64_t *index, brc_error *err);
 /* The same by what an array's document means alone. `index` is within its grid. */

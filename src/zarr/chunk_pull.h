@@ -17,7 +17,7 @@ typedef struct brc_chunk_pull {
 } brc_chunk_pull;
 
 /* Caller's thread: 1 with the next chunk of m->grid, its bytes appended to `stored`; 0 at
- * the end, then and ever after. BRC_EINVAL where the source names what is outside the grid. */
+ * the end, then and ever after. BRC_EINVAL if the source names what is outside the grid. */
 BRC_MUST_USE int brc_chunk_pull_next(brc_chunk_pull *pull, uint64_t *index, brc_buf *stored, brc_error *err);
 void brc_chunk_pull_dispose(brc_chunk_pull *pull);
 

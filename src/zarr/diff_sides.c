@@ -94,8 +94,8 @@ static void rest_add(brc_unvisited *u, int axis, uint64_t first, uint64_t last)
         u->last[axis] = last;
 }
 
-/* All boxes from `next` to `last`, in row-major order: along the axes before the one where
- * they first differ both are the same, and along those behind it there is everything. */
+/* All boxes from `next` to `last`, in row-major order: along the axes before the first
+ * that differs both are the same, and along those after it the boxes are complete. */
 static void rest_until(brc_unvisited *u, const uint64_t *last)
 {
     int axis = 0;

@@ -20,7 +20,7 @@ BRC_MUST_USE int brc_diff_slabs(brc_diff_sides *sides, brc_error *err);
 
 /* Compares packed elements of variable length of two boxes of `shape`, which begin at
  * `corner` of the array; only the first `count` along each axis. A side that is NULL
- * is fill value everywhere. BRC_ECORRUPT if one does not have so many elements. */
+ * is fill value everywhere. BRC_ECORRUPT if one has another number of elements. */
 BRC_MUST_USE int brc_compare_packed(brc_tally *tally, const uint64_t *corner, const uint64_t *shape,
                                     const uint64_t *count, const brc_span *x, const brc_span *y,
                                     const brc_span fills[2], brc_error *err);

@@ -31,7 +31,7 @@ typedef struct brc_faults {
 #define BRC_FAULTS_INIT { 0, 0, 0, BRC_ID_TABLE_INIT(sizeof(size_t)) }
 
 void brc_faults_dispose(brc_faults *faults);
-/* NULL where there is none of this id. Valid until the next is added. */
+/* NULL if there is none of this id. Valid until the next is added. */
 brc_fault *brc_faults_find(const brc_faults *faults, const brc_oid *id);
 BRC_MUST_USE int brc_faults_add(brc_faults *faults, const brc_oid *id, int kind, int missing,
                                 const char *message, brc_fault **out, brc_error *err);
@@ -46,7 +46,7 @@ BRC_MUST_USE int brc_check_objects(breccia *repo, int no_decode, brc_faults *fau
 
 /* ---- uses (check_uses.c) -------------------------------- */
 
-/* What all that looks at versions is given. */
+/* What everything that looks at versions gets. */
 typedef struct brc_check {
     breccia *repo;
     brc_store *store;
@@ -54,7 +54,7 @@ typedef struct brc_check {
     int no_decode;
     const char *what; /* "main (1a2b3c4d)": what is being walked */
 } brc_check;
-/* Notes who uses the object, and finds out whether it is there; *bad 1 where it is at
+/* Notes who uses the object, and finds out whether it is there; *bad 1 if it is at
  * fault. `part` of the node at `path`, or "". */
 BRC_MUST_USE int brc_check_use(const brc_check *c, const brc_oid *id, int kind, const char *path,
                                const char *part, int *bad, brc_error *err);

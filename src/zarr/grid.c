@@ -152,7 +152,7 @@ static int read_rectilinear(brc_grid *g, const brc_json *config, brc_error *err)
         return grid_bad(err, "/kind", "must be \"inline\"");
     const brc_json *list = brc_json_member(config, "chunk_shapes");
     if (brc_json_kind(list) != BRC_JSON_ARRAY || brc_json_count(list) != (size_t)g->ndim)
-        return grid_bad(err, "/chunk_shapes", "must be a list with one item a dimension");
+        return grid_bad(err, "/chunk_shapes", "must be a list with one item per dimension");
     g->regular = 1;
     for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v), i++) {
         if (brc_json_kind(v) == BRC_JSON_ARRAY) {

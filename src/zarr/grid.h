@@ -24,7 +24,7 @@ void brc_grid_regular(brc_grid *out, int ndim, const uint64_t *shape, const uint
 BRC_MUST_USE int brc_grid_copy(brc_grid *out, const brc_grid *from, brc_error *err);
 void brc_grid_dispose(brc_grid *grid);
 
-/* 1 where both cut arrays of one shape the same. */
+/* 1 if both cut arrays of one shape the same. */
 int brc_grid_same(const brc_grid *a, const brc_grid *b);
 
 /* The chunk that holds a coordinate of an axis, which is inside the grid. */
@@ -34,7 +34,7 @@ void brc_grid_chunk(const brc_grid *grid, const uint64_t *index, uint64_t *corne
 /* The end of the chunk that holds coordinate `extent` - 1: what `extent` is when it
  * is rounded up to whole chunks. */
 uint64_t brc_grid_round_up(const brc_grid *grid, int axis, uint64_t extent);
-/* BRC_EINVAL where the grid has no chunks for such a shape. */
+/* BRC_EINVAL if the grid has no chunks for such a shape. */
 BRC_MUST_USE int brc_grid_can_hold(const brc_grid *grid, const uint64_t *shape, brc_error *err);
 
 #endif

@@ -101,7 +101,7 @@ int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err)
 
 /* ---- all keys -------------------------------- */
 
-/* The nodes as they come, and the keys of one of them. */
+/* The nodes in order, and the keys of one of them. */
 typedef struct key_list {
     brc_session *session;
     brc_iter *nodes;

@@ -51,8 +51,8 @@ static int meta_bad_member(brc_error *err, const char *before, const char *name,
     return rc;
 }
 
-/* A member that the format does not know is an object that says that it may be
- * ignored, or the document is refused. */
+/* An unknown member must be an object that says that it may be ignored, or the document
+ * is refused. */
 static int meta_unknown_members(const brc_json *doc, const char *const *names, size_t n,
                                 brc_error *err)
 {
@@ -144,7 +144,7 @@ static int meta_shape(const brc_json *list, const char *pointer, uint64_t min, i
     return BRC_OK;
 }
 
-/* An extension that must be understood: its name, and its configuration. */
+/* The name and configuration of an extension that must be understood. */
 static int meta_extension(const brc_json *doc, const char *member, const char *pointer,
                           brc_named *out, brc_error *err)
 {
@@ -193,7 +193,7 @@ static int meta_dimension_names(const brc_meta *m, const brc_json *doc, brc_erro
     if (kind != BRC_JSON_ARRAY)
         return meta_bad(err, "/dimension_names", "must be a list");
     if (brc_json_count(names) != (size_t)m->ndim)
-        return meta_bad(err, "/dimension_names", "must have one item a dimension");
+        return meta_bad(err, "/dimension_names", "must have one item per dimension");
     size_t i = 0;
     for (const brc_json *v = brc_json_first(names); v != NULL; v = brc_json_next(v), i++)
         if (brc_json_kind(v) != BRC_JSON_STRING && brc_json_kind(v) != BRC_JSON_NULL)

@@ -14,10 +14,10 @@ typedef struct brc_form {
     struct brc_form *next;
     uint64_t shape[BRC_MAX_NDIM];
     uint64_t elements;
-    size_t bytes;      /* canonical; 0 where elements have no fixed length         */
-    brc_chain *chain;  /* NULL where the array is opaque                           */
+    size_t bytes;      /* canonical; 0 if elements have no fixed length            */
+    brc_chain *chain;  /* NULL if the array is opaque                              */
     char *spec;        /* text of store.encoding                                   */
-    uint64_t digest;   /* of its encoding: 0 where that is 0                       */
+    uint64_t digest;   /* of its encoding: 0 if that is 0                          */
 } brc_form;
 
 /* sharding_indexed around what is stored: one level, or several nested. */
@@ -39,12 +39,12 @@ typedef struct brc_meta {
     int nlevels;         /* of shards; 0: none                                    */
     brc_shard_level levels[BRC_MAX_SHARD_LEVELS]; /* the outermost first          */
     brc_dtype *index_type;
-    brc_dtype *type;     /* NULL where it is not known                            */
+    brc_dtype *type;     /* NULL if it is not known                               */
     brc_buf fill;        /* one canonical element                                 */
     int keeps_fill;      /* chunks of nothing but that are stored: see brc_meta_lacks_fill() */
     brc_json *codecs;    /* the list for what is stored                           */
     brc_form *forms;     /* those that were needed so far                         */
-    int opaque;          /* chunks are kept as the bytes that came, never encoded */
+    int opaque;          /* chunks are kept as they came, never encoded           */
     int readable;        /* though it is opaque: without codecs that may be ignored */
     brc_form *readers;   /* then: forms that decode, those that were needed so far  */
     brc_error why;       /* the reason why it is opaque                           */
@@ -57,7 +57,7 @@ typedef struct brc_meta {
 /* A member of an array's document, {"must_understand": false, ...}: what Zarr v2 says of the
  * array and v3 cannot (src/xfer/zarr/zarr2.h). */
 #define BRC_ZARR2_NOTE "zarr2_array"
-/* 1 where the note has "fill_value": null: the array came without a fill value, and the
+/* 1 if the note has "fill_value": null: the array came without a fill value, and the
  * document has one only because v3 asks for it. Nobody said then what an absent chunk
  * holds, so each chunk that was written is stored, whatever is in it. */
 int brc_meta_lacks_fill(const brc_json *doc);
@@ -91,7 +91,7 @@ void brc_meta_dispose(brc_meta *meta);
 /* The form of chunks of this shape, borrowed; it is made where it is new. */
 BRC_MUST_USE int brc_meta_form(brc_meta *meta, const uint64_t *shape, brc_form **out, brc_error *err);
 /* Reads the codecs: what is stored, the shards around it, and the first form.
- * BRC_EUNSUPPORTED where this build lacks one. Part of brc_meta_open(). */
+ * BRC_EUNSUPPORTED if this build lacks one. Part of brc_meta_open(). */
 BRC_MUST_USE int brc_meta_read_codecs(brc_meta *meta, const brc_json *codecs, brc_error *err);
 /* BRC_EUNSUPPORTED and the reason where chunks cannot be read, or cannot be written. */
 BRC_MUST_USE int brc_meta_must_decode(const brc_meta *meta, brc_error *err);
@@ -125,7 +125,7 @@ BRC_MUST_USE int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_
 BRC_MUST_USE int brc_meta_default_codecs(brc_buf *out, const brc_dtype *type, brc_error *err);
 BRC_MUST_USE int brc_meta_new_group(brc_json **out, const char *attrs_json, brc_error *err);
 /* An array's document as its decoded chunks have it: the chunks that are stored, inner ones
- * of shards too, with the plain codecs. BRC_EUNSUPPORTED where they cannot be decoded. */
+ * of shards too, with the plain codecs. BRC_EUNSUPPORTED if they cannot be decoded. */
 BRC_MUST_USE int brc_meta_plain_doc(brc_json **out, const brc_registry *reg, const brc_json *doc, brc_error *err);
 /* The document with a regular grid of such chunks. */
 BRC_MUST_USE int brc_meta_set_chunks(brc_json *doc, int ndim, const uint64_t *chunk, brc_error *err);

@@ -3,7 +3,7 @@
  * chains that encode it.
  *
  * A list of nothing but sharding_indexed stores the inner chunks, each by itself;
- * so does a shard inside a shard. With codecs before or behind it, a shard has no
+ * so does a shard inside a shard. With codecs before or after it, a shard has no
  * inner identity of its own, and is one chunk.
  */
 #include <inttypes.h>
@@ -170,7 +170,7 @@ int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err)
     brc_grid_dispose(&meta->grid);
     BRC_TRY(brc_grid_copy(&meta->grid, &meta->outer, err));
     BRC_TRY(form_add(meta, &meta->forms, meta->outer.chunk, 0, &form, err));
-    /* Never taken for canonical bytes, also by a build that knows the codecs. */
+    /* Never taken for canonical bytes, not even by a build that knows the codecs. */
     brc_buf spec = BRC_BUF_INIT;
     int rc = brc_buf_text(&spec, BRC_OPAQUE_SPEC, err);
     if (rc == BRC_OK)
@@ -179,7 +179,7 @@ int brc_meta_make_opaque(brc_meta *meta, const brc_error *why, brc_error *err)
     return rc;
 }
 
-/* The whole list is one chain then: also a shard is one chunk. */
+/* Then the whole list is one chain, and a shard is one chunk. */
 static int open_readers(brc_meta *m, brc_json *known, brc_error *err)
 {
     uint64_t bytes;

@@ -5,7 +5,7 @@
  * says nothing of a writer: chunks written without the codec would not be what the list
  * says. So such an array is kept as an opaque one is, byte for byte, but can be read by
  * the list without these codecs. What is left out goes from an array to an array where it
- * stands before the array->bytes codec and from bytes to bytes behind it: the codecs around
+ * stands before the array->bytes codec and from bytes to bytes after it: the codecs around
  * it fit together without it, and what does not is told by the next one's checks.
  */
 #include <string.h>

@@ -134,7 +134,7 @@ int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_error *err)
  * each: larger ones are encoded and decoded half as fast again (docs/PERFORMANCE.md). */
 #define BLOSC_BLOCK ((size_t)512 << 10)
 
-/* Two bytes an element and more: byte shuffle and fast zstd, which on measured
+/* Two bytes per element and more: byte shuffle and fast zstd, which on measured
  * data is smaller and two to three times faster than zstd alone; else zstd. */
 int brc_meta_default_codecs(brc_buf *out, const brc_dtype *type, brc_error *err)
 {
@@ -241,6 +241,10 @@ static int make_plain(brc_json *doc, const brc_meta *meta, brc_error *err)
 {
     brc_buf codecs = BRC_BUF_INIT;
     int rc = brc_meta_must_encode(meta, err);
+    if (rc < 0)
+        brc_context(err, meta->readable ? "it cannot be converted: export it as .npy and import "
+                                          "that, for its elements can be read"
+                                        : "it cannot be converted");
     if (rc == BRC_OK && meta->nlevels > 0)
         rc = brc_meta_set_chunks(doc, meta->ndim, meta->grid.chunk, err);
     if (rc == BRC_OK)

@@ -165,7 +165,7 @@ static int is_childless(brc_session *s, const brc_entry *root, int64_t row, brc_
     if (rc > 0)
         rc = brc_tree_walk_next(walk, &node, err);
     if (rc > 0)
-        rc = brc_fail(err, BRC_EEXISTS, "/ is there already, with %s in it", node.path);
+        rc = brc_fail(err, BRC_EEXISTS, "/ already exists and contains %s", node.path);
     brc_tree_walk_free(walk);
     return rc;
 }
@@ -180,7 +180,7 @@ static int place_doc(brc_session *s, const char *path, int kind, const brc_json 
     BRC_TRY(brc_session_find(s, path, &entry, &row, err));
     if (strcmp(path, "/") == 0) {
         if (entry.kind == BRC_ARRAY)
-            return brc_fail(err, BRC_EEXISTS, "/ is an array already");
+            return brc_fail(err, BRC_EEXISTS, "/ is already an array");
         BRC_TRY(is_childless(s, &entry, row, err));
     } else if (entry.kind != 0) {
         return brc_fail(err, BRC_EEXISTS, "there is a node %s already", path);
@@ -397,7 +397,7 @@ static int restore_node(brc_session *s, const char *path, const void *arg, brc_e
     BRC_TRY(brc_snapshot_find(store, &root, path, &then, err));
     BRC_TRY(brc_session_find(s, path, &now, &row, err));
     if (then.kind == 0 && now.kind == 0)
-        return brc_fail(err, BRC_ENOTFOUND, "there is no node %s, and there was none", path);
+        return brc_fail(err, BRC_ENOTFOUND, "there is no node %s, now or then", path);
     BRC_TRY(brc_draft_node_clear(store, s->draft.id, path, err));
     if (then.kind != 0)
         BRC_TRY(brc_session_parents(s, path, err));

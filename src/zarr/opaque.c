@@ -7,7 +7,7 @@
 #include "../tree/chunk_key.h"
 #include "../tree/map.h"
 
-/* Random, once and for all: no chunk begins so by chance. */
+/* Random, chosen once: no chunk begins like this by chance. */
 static const uint8_t opaque_mark[16] = {0x9e, 0x31, 0xd4, 0x0b, 0x77, 0xc5, 0x2a, 0xf8,
                                         0x13, 0x6d, 0xe0, 0x94, 0x5b, 0xa2, 0x8f, 0x46};
 

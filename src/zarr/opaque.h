@@ -5,9 +5,9 @@
  *
  *     | mark, 16 bytes | the encoded chunk ... |
  *
- * The mark keeps it from being taken for the same bytes of a chunk that could be
- * decoded, whichever came first. Of one array all chunks are opaque, or none. Where the
- * codecs that are not known may be ignored (meta_ignore.c), they are decoded on reading.
+ * The mark keeps it from being taken for the same bytes of a chunk that could be decoded,
+ * whichever came first. Either all chunks of an array are opaque, or none. Where the codecs
+ * that are not known may be ignored (meta_ignore.c), they are decoded on reading.
  */
 #ifndef BRC_ZARR_OPAQUE_H
 #define BRC_ZARR_OPAQUE_H
@@ -24,12 +24,12 @@ BRC_MUST_USE int brc_opaque_mark(brc_buf *out, brc_error *err);
  * is made opaque: also its grid may be another one. `row`: of the draft, or 0. */
 BRC_MUST_USE int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map, int64_t row, brc_error *err);
 
-/* How many bytes of an object of an opaque array stand before those that a Zarr store
- * would hold. BRC_EUNSUPPORTED where it holds none of these. */
+/* How many bytes of an opaque array's object come before those that a Zarr store would
+ * hold. BRC_EUNSUPPORTED if it holds none of these. */
 BRC_MUST_USE int brc_opaque_skip(brc_store *store, const brc_meta *meta, const uint64_t *index,
                                  const brc_object *object, size_t *skip, brc_error *err);
 
-/* BRC_ECORRUPT where bytes before which something stands do not begin with the mark. */
+/* BRC_ECORRUPT if bytes before which something stands do not begin with the mark. */
 BRC_MUST_USE int brc_opaque_check(const uint8_t *stored, brc_error *err);
 
 #endif

@@ -42,8 +42,8 @@ void brc_outer_cursor_end(brc_outer_cursor *c)
     free(c->row);
 }
 
-/* Chunks come in the grid's order, so those of one shard in several runs: but all of a row of
- * shards before those of the next. */
+/* Chunks come in the grid's order, so those of one shard come in several runs, but all of
+ * a row of shards before those of the next row. */
 static int outer_read_row(brc_outer_cursor *c, brc_error *err)
 {
     const size_t ndim = (size_t)outer_ndim(c), bytes = ndim * sizeof(uint64_t);

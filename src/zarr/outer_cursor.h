@@ -1,5 +1,5 @@
 /*
- * What Zarr's keys name and holds something, in the grid's order: chunks, or shards, each
+ * What Zarr's keys name and is not empty, in the grid's order: chunks, or shards, each
  * once. Nothing is held but the way to one chunk and, of shards, those of one row along the
  * first axis.
  */

@@ -4,9 +4,9 @@
 
 #include "../flow/pipe.h"
 
-/* Work that may take long is a task of so many decoded bytes (0: not known). A task in
- * a task is that part of it: the caller hears of the outermost alone, whose total
- * stays the same and whose count never falls. */
+/* Work that may take long is a task of a number of decoded bytes (0: not known). A task in
+ * a task is that part of it: the caller hears of the outermost alone, whose total stays
+ * the same and whose count never falls. */
 typedef struct brc_task {
     uint64_t end, limit;
 } brc_task;
@@ -36,9 +36,9 @@ void brc_repo_unref(breccia *repo);
 BRC_MUST_USE int brc_end_with(breccia *repo, int rc, brc_error *err);
 
 brc_task brc_task_begin(breccia *repo, const char *phase, uint64_t bytes);
-/* How many bytes the outermost task is of, where that was not known when it began. */
+/* Sets the bytes of the outermost task, if they were not known when it began. */
 void brc_task_know(breccia *repo, uint64_t bytes);
-/* So many bytes more are done; tells the caller's progress function, and looks for
+/* That many more bytes are done; tells the caller's progress function, and looks for
  * interruption. */
 BRC_MUST_USE int brc_task_step(breccia *repo, uint64_t bytes, brc_error *err);
 /* rc: how it went; where well, all of it is done. */

@@ -281,7 +281,7 @@ void brc_session_end_read(brc_session *s)
 
 /* ---- looking nodes up -------------------------------- */
 
-/* The draft's word on one path: *said 1 where it has a row. */
+/* The draft's word on one path: *said 1 if it has a row. */
 static int find_row(brc_session *s, const char *path, int *said, brc_entry *entry, int64_t *row,
                     brc_error *err)
 {
@@ -403,8 +403,8 @@ int brc_session_parents(brc_session *s, const char *path, brc_error *err)
         const char *parent = (const char *)prefix.data;
         BRC_GO(brc_session_find(s, parent, &entry, &row, err));
         if (entry.kind == BRC_ARRAY) {
-            rc = brc_fail(err, BRC_EINVAL, "%s cannot be: %s is an array and has no children", path,
-                          parent);
+            rc = brc_fail(err, BRC_EINVAL, "%s cannot exist: %s is an array and has no children",
+                          path, parent);
             goto done;
         }
         if (entry.kind == 0)

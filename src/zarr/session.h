@@ -40,7 +40,7 @@ BRC_MUST_USE int brc_session_end(brc_session *s, int rc, brc_error *err);
 BRC_MUST_USE int brc_session_begin_read(brc_session *s, brc_error *err);
 void brc_session_end_read(brc_session *s);
 
-/* The node at a path: kind 0 where there is none. *row: its draft row, or 0. */
+/* The node at a path: kind 0 if there is none. *row: its draft row, or 0. */
 BRC_MUST_USE int brc_session_find(brc_session *s, const char *path, brc_entry *out, int64_t *row, brc_error *err);
 /* The same, but BRC_ENOTFOUND (BRC_EINVAL for the wrong kind; 0: any) names it. */
 BRC_MUST_USE int brc_session_need(brc_session *s, const char *path, int kind, brc_entry *out, int64_t *row, brc_error *err);
@@ -60,7 +60,7 @@ BRC_MUST_USE int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err);
 /* An array's chunk map with its uncommitted chunks in it. */
 BRC_MUST_USE int brc_fold_chunks(brc_store *store, const brc_entry *entry, int64_t row, brc_oid *map, brc_error *err);
 
-/* The branch's tip: *has 0 where it has no commit; root is then zero. */
+/* The branch's tip: *has 0 if it has no commit; root is then zero. */
 BRC_MUST_USE int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, brc_error *err);
 
 #endif

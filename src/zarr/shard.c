@@ -7,8 +7,8 @@
 #include "../base/buf.h"
 
 #define ABSENT UINT64_MAX
-/* A writer of an index of 16 bytes an entry needs that much: it bounds what a
- * shard's declared shape can make us allocate. */
+/* Enough for an index of 16 bytes per entry: it bounds what a shard's declared shape can
+ * make us allocate. */
 #define MAX_ENTRIES ((uint64_t)1 << 30)
 
 /* Where a level's shard begins in the grid of stored chunks, and the step from one of
@@ -124,7 +124,7 @@ typedef struct shard_builder {
 static int build_level(const shard_builder *b, int level, const uint64_t *first, brc_buf *out,
                        brc_error *err);
 
-/* Appends one entry's bytes; *there 0 where it has none. */
+/* Appends one entry's bytes; *there 0 if it has none. */
 static int build_entry(const shard_builder *b, int level, const uint64_t *index, brc_buf *out,
                        int *there, brc_error *err)
 {
@@ -146,7 +146,7 @@ static int build_entry(const shard_builder *b, int level, const uint64_t *index,
     return rc;
 }
 
-/* The entries' bytes, one behind the other, and the table of where they are. */
+/* The entries' bytes, one after the other, and the table of where they are. */
 static int build_entries(const shard_builder *b, int level, const uint64_t *first, uint64_t base,
                          brc_buf *chunks, brc_buf *table, int *any, brc_error *err)
 {

@@ -4,7 +4,7 @@
  * A shard is its inner chunks, in any order, with gaps or without, and an index at
  * its start or end: an array of uint64 of shape (chunks along each axis..., 2) that
  * holds each chunk's offset from the shard's first byte, and its length; both are
- * 2^64 - 1 where it is absent. Index codecs encode the index, to a length that is
+ * 2^64 - 1 if it is absent. Index codecs encode the index, to a length that is
  * known. In a nested shard the inner chunk is a shard.
  */
 #ifndef BRC_ZARR_SHARD_H
@@ -24,7 +24,7 @@ typedef struct brc_shard_parts {
 } brc_shard_parts;
 
 /* Lists the chunks that shard `outer` holds and that meet the array. BRC_ECORRUPT
- * where the index contradicts the bytes. */
+ * if the index contradicts the bytes. */
 BRC_MUST_USE int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scratch,
                                  const uint64_t *outer, brc_span bytes, brc_error *err);
 

@@ -1,19 +1,18 @@
 /*
- * Two versions whose chunks are cut differently. What both hold is cut into slabs, whole
- * chunks of either side as far as the budget goes; slabs that a chunk of either side meets
- * are listed first, so that the work grows with what is stored and not with the shape.
- * Each is read from both sides and compared on the pool.
+ * Two versions with different grids. What both hold is cut into slabs, whole chunks of
+ * either side as far as the budget goes; slabs that a chunk of either side meets are
+ * listed first, so that the work grows with what is stored and not with the shape. Each is
+ * read from both sides and compared on the pool.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../nd/cut.h"
 #include "diff_sides.h"
 
-/* Of memory that an element of variable length takes while it is read: a guess. */
-#define VARIABLE_UNIT 64
 #define LIST_LEAST 4096
-/* No chunk meets so many slabs: it would be larger than chunks can be. */
+/* No chunk meets this many slabs: it would be larger than a chunk can be. */
 #define CHUNK_SLABS ((uint64_t)1 << 24)
 #define PART_BYTES ((uint64_t)256 << 10) /* compared in one job at least */
 
@@ -48,12 +47,12 @@ static uint64_t slab_budget(const brc_diff_sides *sides, uint64_t unit)
 }
 
 /* One chunk's edges, the longer of the two sides; halved while that is too much, else
- * doubled while it is not, the last axis first. */
+ * grown as far as the budget goes, the last axis first. */
 static void slab_edges(const brc_diff_sides *sides, uint64_t *edges)
 {
     const brc_meta *a = &sides->side[0].meta, *b = &sides->side[1].meta;
     const int ndim = a->ndim;
-    const uint64_t unit = brc_meta_is_variable(a) ? VARIABLE_UNIT : a->type->item_size;
+    const uint64_t unit = brc_meta_is_variable(a) ? BRC_VARIABLE_BYTES : a->type->item_size;
     const uint64_t budget = slab_budget(sides, unit);
     for (int i = 0; i < ndim; i++) {
         edges[i] = a->grid.chunk[i] > b->grid.chunk[i] ? a->grid.chunk[i] : b->grid.chunk[i];
@@ -67,15 +66,10 @@ static void slab_edges(const brc_diff_sides *sides, uint64_t *edges)
             return;
         edges[longest] -= edges[longest] / 2;
     }
-    for (int i = ndim - 1; i >= 0; i--)
-        while (edges[i] < sides->shape[i]) {
-            uint64_t before = edges[i];
-            edges[i] = before > sides->shape[i] / 2 ? sides->shape[i] : before * 2;
-            if (slab_fits(ndim, edges, unit, budget))
-                continue;
-            edges[i] = before;
-            break;
-        }
+    uint64_t bytes = unit;
+    for (int i = 0; i < ndim; i++)
+        bytes = brc_mul_capped(bytes, edges[i]);
+    brc_cut_grow(ndim, NULL, edges, sides->shape, bytes, budget);
 }
 
 /* ---- which are visited -------------------------------- */

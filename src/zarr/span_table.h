@@ -12,12 +12,12 @@ typedef struct brc_element_cursor {
     uint64_t number; /* of the element that comes next */
 } brc_element_cursor;
 
-/* The next element, count included; BRC_EINVAL where the bytes end before it does. */
+/* The next element, count included; BRC_EINVAL if the bytes end before it does. */
 BRC_MUST_USE int brc_element_next(brc_element_cursor *cursor, brc_span *out, brc_error *err);
-/* BRC_EINVAL where bytes are left. */
+/* BRC_EINVAL if bytes are left. */
 BRC_MUST_USE int brc_elements_end(const brc_element_cursor *cursor, brc_error *err);
 
-/* Points table[0..n) to the elements, count included; BRC_EINVAL where the bytes do
+/* Points table[0..n) to the elements, count included; BRC_EINVAL if the bytes do
  * not hold exactly n of them. */
 BRC_MUST_USE int brc_elements_find(brc_span *table, uint64_t n, brc_span packed, brc_error *err);
 /* Appends the elements one after the other. */

@@ -5,7 +5,7 @@
 #include "array.h"
 #include "transfer.h"
 
-/* The value of a chunk's key, a shard's too; *there 0 where it has none. Stored bytes
+/* The value of a chunk's key, a shard's too; *there 0 if it has none. Stored bytes
  * are passed on where they are encoded as the array says, else transcoded. */
 BRC_MUST_USE int brc_stored_chunk(brc_array *a, const uint64_t *outer, brc_buf *out, int *there, brc_error *err);
 

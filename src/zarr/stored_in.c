@@ -95,7 +95,7 @@ void brc_stored_bytes(const brc_array *a, uint64_t *chunk, uint64_t *all)
 /* ---- encoded anew, on the pool -------------------------------- */
 
 /* What of a chunk lies outside the array says nothing: it is the fill value. `unit` bytes
- * an element. */
+ * per element. */
 static void pad_chunk(const stored_writer *w, const brc_write_item *item, uint8_t *data,
                       size_t unit, const uint8_t *fill)
 {

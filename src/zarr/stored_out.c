@@ -79,7 +79,7 @@ static void part_index(const stored_reader *r, uint64_t outer, uint64_t part, ui
     }
 }
 
-/* Opaque chunks are handed out as they came, behind their mark. */
+/* Opaque chunks are handed out as they came, without their mark. */
 static int open_opaque(const stored_reader *r, const uint64_t *index, brc_read_item *item,
                        brc_error *err)
 {

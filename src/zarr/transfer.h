@@ -10,7 +10,7 @@ const brc_registry *brc_session_registry(const brc_session *s);
 brc_session *brc_array_session(const brc_array *a);
 
 /* A group with this whole zarr.json, which is checked. Missing parents are made;
- * BRC_EEXISTS where there is a node, except that the root group, while it has no
+ * BRC_EEXISTS if there is a node, except that the root group, while it has no
  * children, takes the document over. */
 BRC_MUST_USE int brc_group_create_doc(brc_session *s, const char *path, const brc_json *doc, brc_error *err);
 /* The same for an array (the root cannot become one while it has children). */
@@ -48,7 +48,8 @@ typedef struct brc_chunk_sink {
  * bytes themselves where they are that already, else transcoded. */
 BRC_MUST_USE int brc_array_get_stored(brc_array *a, const brc_chunk_sink *sink, brc_error *err);
 
-/* Elements of a fixed size one after the other, in C order or with the first axis fastest. */
+/* Elements one after the other, in C order or with the first axis fastest; those of variable
+ * length with their counts of bytes in front. */
 typedef struct brc_element_source {
     void *ctx;
     int fortran; /* the first axis runs fastest */
@@ -56,6 +57,8 @@ typedef struct brc_element_source {
     /* Caller's thread: the next `len` bytes of them. */
     int (*read)(void *ctx, uint8_t *dst, size_t len, brc_error *err);
 } brc_element_source;
+/* Appends the next element of a source whose elements are of variable length. */
+BRC_MUST_USE int brc_element_take(brc_buf *out, const brc_element_source *source, brc_error *err);
 /* Writes all elements of the selection (NULL: the whole array) as they come, within the
  * handle's budget of memory, reading while others are encoded. One transaction. */
 BRC_MUST_USE int brc_array_write_stream(brc_array *a, const brc_sel *sel, const brc_element_source *source, brc_error *err);

@@ -98,7 +98,7 @@ void repo_make(repo *r, const bench_opts *o, const char *name, uint32_t flags,
 void repo_open(repo *r, const bench_opts *o, const char *name);
 void repo_close(repo *r);
 void repo_commit(repo *r, const char *message);
-/* The "blocksize" in the array's codecs; 0 where there is none. */
+/* The "blocksize" in the array's codecs; 0 if there is none. */
 size_t repo_blocksize(const repo *r);
 
 /* ---- flat.c: the limits -------------------------------- */

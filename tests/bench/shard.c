@@ -322,7 +322,7 @@ static void count_bytes(const shard_run *run, choose_fn choose, int samples, tou
     brc_registry_free(reg);
 }
 
-/* Bytes that this process asked the system for, or 0 where nobody counts them. */
+/* Bytes that this process asked the system for, or 0 if nobody counts them. */
 static uint64_t bytes_read(void)
 {
     unsigned long long n = 0;

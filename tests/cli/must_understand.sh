@@ -29,10 +29,15 @@ t status r.brc
 q export r.brc /a out.zarr
 cmp in.zarr/c/0 out.zarr/c/0 && echo 'the same chunk'
 grep -c '"must_understand": false' out.zarr/zarr.json
+t export r.brc /a a.h5
+t export r.brc /a a.nc
+t export r.brc /a a.nc --format netcdf3
+ls a.* 2>/dev/null
 q export r.brc /a a.npy
 q import r.brc a.npy /copy
 t write r.brc /copy '[0]' --value 9
 t read r.brc /copy
+t export r.brc /copy copy.h5
 t create r.brc /new --shape 6 --dtype uint8 --codecs "[{\"name\":\"bytes\"},$note]"
 
 echo '# storage transformers'

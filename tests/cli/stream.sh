@@ -37,6 +37,7 @@ t read c.brc /raw/m
 echo '# what a command writes'
 t import c.brc a.tar /with --with 'cat "$1"'
 t import c.brc a.tar --with 'cat "$1"'
+cp a.tar run.v2.grib && t import c.brc run.v2.grib --with 'cat "$1"'
 t import c.brc a.tar /none --with 'head -c 3000 "$1"; echo "it broke" >&2; exit 3'
 t import c.brc a.tar /none --with 'kill -SEGV $$'
 t ls c.brc
@@ -56,15 +57,3 @@ t export a.brc /none -
 t export a.brc - --with cat
 breccia export a.brc - >/dev/full
 show_status $?
-
-echo '# the example of docs/STREAM.md'
-sed -n '/^```python$/,/^```$/{/^```/d;p}' "$CLI_TESTS/../../docs/STREAM.md" >lines2zarr.py
-printf 'a: 1 2.5 -3\nb: 7\n' >numbers.txt
-printf 'a: 1 2.5 -3\nb 7\n' >bad.txt
-if command -v python3 >/dev/null; then
-    breccia import c.brc numbers.txt /numbers --with 'python3 lines2zarr.py "$1"' --quiet &&
-        breccia import c.brc bad.txt /bad --with 'python3 lines2zarr.py "$1"' --quiet 2>said
-    grep -q 'bad.txt, line 2: NAME: NUMBER... is expected' said && breccia read c.brc /numbers/a
-else
-    echo '[ 1.0  2.5 -3.0]'
-fi

@@ -135,7 +135,7 @@ static const char *const tried_types[] = {
 };
 #define TRIED (sizeof(tried_types) / sizeof(tried_types[0]))
 
-/* 1 where some type can be stored so, 2 where that loses something. */
+/* 1 if some type can be stored so, 2 if that loses something. */
 static int is_possible(const char *chain)
 {
     static const uint64_t shape[2] = { 4, 6 };

@@ -55,7 +55,7 @@ static const char *chosen_of(const char *codec, char *name, size_t size, char *o
     return name;
 }
 
-/* 1 where the list has the type; its entry's values in the text. */
+/* 1 if the list has the type; its entry's values in the text. */
 static int type_entry(const char *name, char *text, size_t size)
 {
     brc_iter *it;

@@ -246,7 +246,7 @@ END_TEST
 START_TEST(P16_casts_hold_what_the_kit_asks)
 {
     static const char *const lists[] = {
-        /* "NaN" is no integer, so the kit sees the floats here */
+        /* "NaN" is not an integer, so the kit sees the floats here */
         CAST("{\"data_type\":\"int64\",\"out_of_range\":\"wrap\",\"scalar_map\":"
              "{\"encode\":[[\"NaN\",0],[\"Infinity\",1],[\"-Infinity\",2]]}}"),
         CAST("{\"data_type\":\"float64\",\"out_of_range\":\"clamp\"}"),

@@ -55,7 +55,7 @@ static int has_landlock(void)
 #endif
 }
 
-/* ---- what is tried: 0 where it went well, else errno -------------------------------- */
+/* ---- what is tried: 0 if it went well, else errno -------------------------------- */
 
 static int open_as(const char *path, int flags)
 {

@@ -61,7 +61,7 @@ START_TEST(an_endless_loop_ends_with_a_sentence)
 {
     char said[512];
     ck_assert_int_eq(watched_run(0, _i, said), BRC_STATUS_ERROR - BRC_ELIMIT);
-    ck_assert_str_eq(said, "x.h5: nothing came of 1 s of processor time: the file is damaged\n");
+    ck_assert_str_eq(said, "x.h5: no progress in 1 s of processor time: the file is damaged\n");
 }
 END_TEST
 

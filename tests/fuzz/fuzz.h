@@ -18,7 +18,7 @@ typedef struct fuzz_harness {
     const char *name;
     void (*run)(const uint8_t *data, size_t len);
 } fuzz_harness;
-/* The one of this name, or NULL; the i-th, or NULL behind the last. */
+/* The one of this name, or NULL; the i-th, or NULL after the last. */
 const fuzz_harness *fuzz_harness_named(const char *name);
 const fuzz_harness *fuzz_harness_at(size_t i);
 

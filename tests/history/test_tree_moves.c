@@ -316,9 +316,9 @@ START_TEST(f18_hierarchies_beyond_the_limits_are_damage)
     brc_tree_diff_dispose(&diff);
     const brc_oid *bad[] = {&deep, &far, &wide};
     for (size_t i = 0; i < 3; i++) {
-        FAILS(BRC_ECORRUPT, "which no path has",
+        FAILS(BRC_ECORRUPT, "the limits of a path",
               brc_tree_diff_run(&diff, kit.store, &empty, bad[i], NULL, &kit.err));
-        FAILS(BRC_ECORRUPT, "which no path has",
+        FAILS(BRC_ECORRUPT, "the limits of a path",
               brc_tree_diff_run(&diff, kit.store, bad[i], &most, NULL, &kit.err));
     }
 }

@@ -1,7 +1,7 @@
 /*
- * The rule between fsck and the commands: where fsck says that all is well, every command
- * works; where a command says that the file is damaged, fsck says what. The battery asks
- * fsck, then does what each command does, and says where the rule does not hold.
+ * The rule between fsck and the commands: if fsck finds nothing, every command works; if a
+ * command says that the file is damaged, fsck says what is. The battery asks fsck, then
+ * does what each command does, and says where the rule does not hold.
  */
 #ifndef BRC_TESTS_BATTERY_H
 #define BRC_TESTS_BATTERY_H
@@ -16,7 +16,7 @@ typedef struct battery {
     char broken[800];    /* where the rule does not hold: "" or a sentence           */
 } battery;
 
-/* Reads first, then changes and commits; the file at `path` is not what it was behind it. */
+/* Reads first, then changes and commits; the file at `path` is different afterwards. */
 void battery_run(battery *out, const char *path, const brc_registry *reg);
 
 #endif

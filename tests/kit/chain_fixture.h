@@ -1,6 +1,6 @@
 /*
- * A registry, a scratch and one chain at a time, for tests of codecs: a checked
- * fixture of Check, and what such tests say again and again.
+ * A registry, a scratch and one chain at a time, for tests of codecs: a checked fixture of
+ * Check, and what such tests have in common.
  */
 #ifndef CHAIN_FIXTURE_H
 #define CHAIN_FIXTURE_H

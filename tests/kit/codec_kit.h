@@ -1,5 +1,5 @@
 /*
- * What every codec has to hold, as one function that can be called on a plug-in's
+ * What every codec must satisfy, as one function that can be called on a plug-in's
  * codec as well as on the built-in ones:
  *
  *  - what is encoded decodes to the same bytes, for every data type and many shapes,
@@ -27,13 +27,13 @@ typedef struct codec_kit {
     int rounds;              /* shapes a data type; 0: 4                          */
     uint64_t seed;           /* every run with it is the same                     */
     /* Makes the n-th allocation of this thread from now fail (0: the next), or none
-     * (-1). 1 where one has failed since the last call. NULL: not tested          */
+     * (-1). 1 if one has failed since the last call. NULL: not tested          */
     int (*fail_after)(long n);
     const brc_registry *other; /* with another implementation; NULL: none         */
     int tame; /* only float32 and float64, numbers of moderate size, and string   */
 } codec_kit;
 
-/* 0 where all holds; 1 with a sentence in `why` that has the seed in it. A data type
+/* 0 if all holds; 1 with a sentence in `why` that has the seed in it. A data type
  * that the chain refuses is skipped; at least one must be taken. */
 int codec_kit_run(const codec_kit *kit, char *why, size_t why_size);
 

@@ -16,7 +16,7 @@ typedef struct convert_ending {
 /* Imports the file; the stream goes nowhere. */
 void convert_import(convert_ending *out, const brc_driver *driver, const char *file);
 /* Fails the test unless the run ended well, with one sentence, or in a crash, and that within
- * the limits of time and memory: 1 where it ended well. `what` and `at` are for the message. */
+ * the limits of time and memory: 1 if it ended well. `what` and `at` are for the message. */
 int convert_check(const convert_ending *run, const char *what, size_t at);
 
 /* Every length of a file, and every byte of it changed in one of four ways, `step` bytes apart:

@@ -1,5 +1,5 @@
 /*
- * What a disk may hold where power was lost, from what a fault_vfs wrote down. What
+ * What a disk may hold after power was lost, from what a fault_vfs wrote down. What
  * was synced is there. What was not may be there, or not, or in part, sector by
  * sector; the folder's entries, likewise up to some point of their order.
  */

@@ -10,7 +10,7 @@ void dtype_kit_setup(void);
 void dtype_kit_teardown(void);
 brc_registry *dtype_kit_registry(void);
 
-/* json: "\"int4\"", or a bare name. The test fails where it does not open. */
+/* json: "\"int4\"", or a bare name. The test fails if it does not open. */
 brc_dtype *kit_open(const char *json);
 /* The code of opening it, the message in *err. */
 int kit_open_code(const char *json, brc_error *err);
@@ -18,7 +18,7 @@ int kit_open_code(const char *json, brc_error *err);
 int kit_parse(const brc_dtype *type, const char *json, brc_buf *out, brc_error *err);
 /* The code of parsing what people type. */
 int kit_scan(const brc_dtype *type, const char *text, brc_buf *out, brc_error *err);
-/* Prints; free() the result. NULL where printing fails. */
+/* Prints; free() the result. NULL if printing fails. */
 char *kit_print(const brc_dtype *type, const uint8_t *element, size_t len, int how);
 
 /* The fill value parses to these bytes, in their order in memory ("0100ff"), and

@@ -14,18 +14,28 @@
 #include "converters.h"
 #include "folder.h"
 
-void exchange_folder_start(exchange_kit *kit)
+void exchange_folder_in(exchange_kit *kit, int where)
 {
     memset(kit, 0, sizeof(*kit));
-    folder_make(kit->dir, sizeof(kit->dir), FOLDER_DISK);
+    folder_make(kit->dir, sizeof(kit->dir), where);
+}
+
+void exchange_folder_start(exchange_kit *kit)
+{
+    exchange_folder_in(kit, FOLDER_DISK);
 }
 
 void exchange_start(exchange_kit *kit)
 {
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     exchange_folder_start(kit);
+    exchange_open(kit, converters_folder());
+}
+
+void exchange_open(exchange_kit *kit, const char *libexec)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     opts.flags = BRC_OPEN_CREATE;
-    opts.libexec = converters_folder();
+    opts.libexec = libexec;
     int rc = brc_open(&kit->repo, exchange_path(kit, "test.brc"), &opts, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
     rc = brc_session_open(&kit->session, kit->repo, NULL, BRC_SESSION_WRITE, &kit->err);

@@ -16,6 +16,9 @@ typedef struct exchange_kit {
 
 void exchange_start(exchange_kit *kit);        /* the folder and the repository    */
 void exchange_folder_start(exchange_kit *kit); /* the folder alone                 */
+/* The folder in a place of folder.h, and the repository with these converters. */
+void exchange_folder_in(exchange_kit *kit, int where);
+void exchange_open(exchange_kit *kit, const char *libexec);
 void exchange_stop(exchange_kit *kit);
 
 /* The path of a name in the folder; valid for seven more calls. */
@@ -26,8 +29,8 @@ const char *exchange_text(exchange_kit *kit, const char *name, const char *text)
 /* The whole of a file; release with brc_buf_dispose(). */
 brc_buf exchange_read(const char *path);
 int exchange_exists(const char *path);
-/* 1 where the two trees have the same files with the same bytes; documents
- * (zarr.json) are compared as JSON. Says on stderr where they differ. */
+/* 1 if the two trees have the same files with the same bytes; documents
+ * (zarr.json) are compared as JSON. Prints to stderr where they differ. */
 int exchange_same_tree(const char *a, const char *b);
 
 /* A .npy file of version 1.0 from the dictionary and the elements, appended. */
@@ -47,7 +50,7 @@ void exchange_zip_end(exchange_zip *zip);
 
 /* The array's elements; the caller frees. */
 void *exchange_elements(brc_session *s, const char *path, size_t len);
-/* A folder with real data, or NULL, which is said. */
+/* A folder with real data, or NULL and a message. */
 const char *exchange_data(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a repository's file says, as one text: two files with the same text are the
+/* The contents of a repository's file, as one text: two files with the same text are the
  * same repository. */
 #ifndef BRC_TESTS_FILE_DIGEST_H
 #define BRC_TESTS_FILE_DIGEST_H
@@ -8,8 +8,8 @@
 /* All rows but the secret and the times of the operation log; "" where the file is no
  * repository. The caller frees. */
 char *file_digest(const char *path);
-/* 1 where the library opens the file and finds no fault in it. Says on stderr what
- * it finds. */
+/* 1 if the library opens the file and finds no fault in it. Prints what it finds to
+ * stderr. */
 int file_is_whole(const char *path);
 
 #endif

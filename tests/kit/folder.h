@@ -9,8 +9,8 @@ enum {
     FOLDER_DISK  /* for much data                                                      */
 };
 
-/* Makes an empty folder and its name in `out`: inside $TMPDIR where that is set. Fails the
- * test where it cannot. */
+/* Makes an empty folder and its name in `out`: inside $TMPDIR if that is set. Fails the
+ * test if it cannot. */
 void folder_make(char *out, size_t size, int where);
 
 #endif

@@ -5,10 +5,10 @@
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
 
-/* A header of 512 bytes that promises so many records; release it with
+/* A header of 512 bytes that promises this many records; release it with
  * brc_buf_dispose(). The records' random number is 7. */
 brc_buf journal_kit_header(int64_t pages_before, uint32_t page_size, uint32_t records);
-/* Another one behind the records. */
+/* Another one after the records. */
 void journal_kit_more(brc_buf *journal, int64_t pages_before, uint32_t page_size, uint32_t records);
 void journal_kit_page(brc_buf *journal, uint32_t number, const uint8_t *page, uint32_t page_size);
 /* The end that names a super-journal; `off` is added to its checksum. */

@@ -26,7 +26,7 @@ int kit_alloc_works(void)
     return 1;
 }
 
-/* 1 where this allocation is the one. */
+/* 1 if this allocation is the one. */
 static int kit_alloc_is_due(void)
 {
     if (kit_alloc_left < 0 || kit_alloc_left-- > 0)

@@ -6,7 +6,7 @@
  *   codec_kit ./NAME.so JSON...  the same; JSON configures a codec or data type of it:
  *                                '{"name":"org.example.delta8","configuration":{...}}'
  *
- * One line for each, and the sum last; the exit status is 1 where something fails.
+ * One line for each, and the sum last; the exit status is 1 if something fails.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -204,7 +204,7 @@ static size_t rule_common(const rule_item *a, const rule_item *b)
 static uint8_t rule_byte(const rule_item *item, size_t i)
 {
     size_t left = item->bits - 8 * i;
-    return left >= 8 ? item->key[i] : (uint8_t)(item->key[i] & 0xff00 >> left);
+    return (uint8_t)(left >= 8 ? item->key[i] : item->key[i] & 0xff00 >> left);
 }
 
 static void rule_put(brc_buf *out, uint64_t value)

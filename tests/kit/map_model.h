@@ -1,5 +1,5 @@
-/* Maps as plain sorted arrays, and the rule of src/tree/map.h written once more, in
- * the most direct way, with the bytes of src/tree/node.h. */
+/* Maps as plain sorted arrays, and the rule of src/tree/map.h written again, in the most
+ * direct way, with the bytes of src/tree/node.h. */
 #ifndef BRC_TESTS_MAP_MODEL_H
 #define BRC_TESTS_MAP_MODEL_H
 
@@ -25,7 +25,7 @@ typedef struct model_key {
     uint8_t bytes[MODEL_KEY_MAX];
 } model_key;
 
-/* All keys that a test may use, sorted; `value` is 0 where the map has none. */
+/* All keys that a test may use, sorted; `value` is 0 if the map has none. */
 typedef struct map_model {
     model_key *keys;
     uint64_t *values;

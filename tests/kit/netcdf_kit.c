@@ -70,6 +70,24 @@ void netcdf_write_atomics(const char *path, int mode, size_t ntypes)
     NC(nc_close(nc));
 }
 
+void netcdf_write_small(const char *path, int mode)
+{
+    int nc, dims[2], var;
+    short data[6] = { 1, 2, 3, 4, 5, 6 };
+    size_t start[2] = { 0, 0 }, count[2] = { 2, 3 };
+    NC(nc_create(path, mode, &nc));
+    NC(nc_def_dim(nc, "t", NC_UNLIMITED, &dims[0]));
+    NC(nc_def_dim(nc, "x", 3, &dims[1]));
+    NC(nc_def_var(nc, "v", NC_SHORT, 2, dims, &var));
+    NC(nc_put_att_text(nc, var, "units", 1, "K"));
+    NC(nc_put_att_short(nc, var, "_FillValue", NC_SHORT, 1, data));
+    NC(nc_def_var(nc, "w", NC_DOUBLE, 1, &dims[1], &var));
+    NC(nc_put_att_text(nc, NC_GLOBAL, "title", 5, "hello"));
+    NC(nc_enddef(nc));
+    NC(nc_put_vara_short(nc, 0, start, count, data));
+    NC(nc_close(nc));
+}
+
 void netcdf_import_ok(exchange_kit *kit, const char *source, const char *path)
 {
     int rc = brc_import(kit->session, source, path, NULL, &kit->err);

@@ -36,6 +36,8 @@ extern const netcdf_kind netcdf_kinds[NETCDF_KINDS];
 
 /* A scalar, a vector and a matrix of each type; the last has one attribute of it. */
 void netcdf_write_atomics(const char *path, int mode, size_t ntypes);
+/* Two variables, one of them along an unlimited dimension, and attributes: most of it is header. */
+void netcdf_write_small(const char *path, int mode);
 
 void netcdf_import_ok(exchange_kit *kit, const char *source, const char *path);
 /* The path of what was written, valid as that of exchange_path() is. */

@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
-/* Fails the test where the process does not end, in half a minute. A zombie has ended: its
- * parent may be one that reaps none. */
+/* Fails the test if the process does not end within half a minute. A zombie has ended:
+ * its parent may never reap it. */
 void process_must_go(pid_t pid);
 
 #endif

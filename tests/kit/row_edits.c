@@ -100,7 +100,7 @@ static void where_row(char *out, size_t size, unsigned table)
              t->name, t->key);
 }
 
-/* A cell as it is; NULL where there is no row. */
+/* A cell as it is; NULL if there is no row. */
 static sqlite3_value *read_cell(const edit_db *e, unsigned table, unsigned column, unsigned row)
 {
     char sql[300], where[200];

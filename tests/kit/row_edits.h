@@ -52,8 +52,8 @@ brc_buf row_edits_base(const char *scratch);
 /* Does the edits to the file at `path`, which is base's. */
 void row_edits_apply(const char *path, const uint8_t *program, size_t len);
 
-/* A program like this one: an edit more, one less, or one that is a little other. It has
- * room for `max` bytes; the new length. `random` is splitmix64's state. */
+/* A program like this one: an edit more, one less, or one that is slightly different. It
+ * has room for `max` bytes; the new length. `random` is splitmix64's state. */
 size_t row_edits_mutate(uint8_t *program, size_t len, size_t max, uint64_t *random);
 
 #endif

@@ -1,5 +1,5 @@
 /* A temporary repository behind the public API, arrays in it, models of arrays in
- * plain memory, and a look at the file with SQLite. What fails here fails the test. */
+ * plain memory, and a look at the file with SQLite. A failure here fails the test. */
 #ifndef BRC_TESTS_SCENARIO_H
 #define BRC_TESTS_SCENARIO_H
 

@@ -46,7 +46,7 @@ void store_kit_failed(int rc, int code, const char *words, const brc_error *err,
 /* A new shared draft over this commit (NULL: the empty snapshot), within a transaction. */
 int64_t store_kit_draft(store_kit *k, const char *branch, const brc_oid *base);
 
-/* With a connection of its own, which SQLite's defaults govern. */
+/* With its own connection, under SQLite's defaults. */
 void store_kit_sql(const store_kit *k, const char *sql);
 int64_t store_kit_ask(const store_kit *k, const char *sql);
 /* The whole file: release with brc_buf_dispose(). */

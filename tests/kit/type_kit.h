@@ -1,5 +1,5 @@
 /*
- * What every data type has to hold, as one function that can be called on a plug-in's
+ * What every data type must satisfy, as one function that can be called on a plug-in's
  * type as well as on the built-in ones:
  *
  *  - what print() writes as a fill value, parse() reads back to the same bits: of every
@@ -21,7 +21,7 @@ typedef struct type_kit {
     uint64_t seed;
 } type_kit;
 
-/* 0 where all holds; 1 with a sentence in `why`. */
+/* 0 if all holds; 1 with a sentence in `why`. */
 int type_kit_run(const type_kit *kit, char *why, size_t why_size);
 
 #endif

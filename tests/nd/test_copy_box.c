@@ -87,7 +87,7 @@ struct box_case {
     int64_t dst[BRC_MAX_NDIM], src[BRC_MAX_NDIM];
 };
 
-/* 0 where the case is too large for the test's memory. */
+/* 0 if the case is too large for the test's memory. */
 static int random_box(uint64_t *rng, struct box_case *box)
 {
     static const size_t items[] = { 1, 2, 3, 4, 5, 6, 8, 12, 16, 24 };

@@ -26,7 +26,7 @@ static void crowd_setup(void)
     breccia *repo;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    char name[16];
+    char name[32];
     commit.message = "first";
     store_kit_folder(&kit);
     opts.flags = BRC_OPEN_CREATE;
@@ -56,7 +56,7 @@ static int commit_to_branch(int who, brc_error *err)
     brc_session *s = NULL;
     brc_oid id;
     brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    char branch[16], value[16];
+    char branch[32], value[32];
     commit.message = "next";
     snprintf(branch, sizeof(branch), "branch%d", who);
     int rc = brc_open(&repo, kit.file, NULL, err);
@@ -93,7 +93,7 @@ START_TEST(f20_every_committer_gets_its_turn)
 {
     pid_t committers[COMMITTERS];
     int status;
-    char branch[16];
+    char branch[32];
     for (int i = 0; i < COMMITTERS; i++) {
         committers[i] = fork();
         if (committers[i] == 0) {

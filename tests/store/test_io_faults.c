@@ -460,7 +460,7 @@ static const char *first_difference(const char *a, const char *b)
     return text;
 }
 
-/* One run with the n-th operation failing. 0 where there is no n-th. */
+/* One run with the n-th operation failing. 0 if there is no n-th. */
 static int run_with_fault(int act, const fault_case *c, uint64_t n, const char *before,
                           const char *after)
 {

@@ -66,7 +66,7 @@ static int step_scans(const char *step)
            (is_draft && (strstr(step, "(branch=?)") != NULL || strstr(step, "(node=?)") != NULL));
 }
 
-/* 1 where a step of the statement's plan does; the plan is put into `text`. */
+/* 1 if a step of the statement's plan does; the plan is put into `text`. */
 static int plan_scans(sqlite3 *db, const char *sql, char *text, size_t size)
 {
     char explain[2048];

@@ -1,4 +1,4 @@
-/* Opening: what is no repository, or not quite ours, is refused with a sentence that
+/* Opening: what is not a repository, or not quite ours, is refused with a sentence that
  * says so, and is left as it was. */
 #include <check.h>
 #include <fcntl.h>

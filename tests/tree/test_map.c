@@ -416,14 +416,14 @@ START_TEST(keys_that_a_map_cannot_have_are_refused)
     ck_assert_uint_eq(value.len, 0); /* an empty value is a value */
     one.key_len = BRC_KEY_MAX + 1;
     KIT_FAILS(&kit, BRC_ELIMIT, "321", brc_map_edit(kit.store, &empty, &one, 1, &out, &kit.err));
-    KIT_FAILS(&kit, BRC_ECORRUPT, "begins with another",
+    KIT_FAILS(&kit, BRC_ECORRUPT, "is a prefix of another",
               brc_map_edit(kit.store, &empty, nested, 2, &out, &kit.err));
     /* the same where one of the two is there already */
     KIT_OK(&kit, brc_map_edit(kit.store, &empty, &nested[0], 1, &root, &kit.err));
-    KIT_FAILS(&kit, BRC_ECORRUPT, "begins with another",
+    KIT_FAILS(&kit, BRC_ECORRUPT, "is a prefix of another",
               brc_map_edit(kit.store, &root, &nested[1], 1, &out, &kit.err));
     KIT_OK(&kit, brc_map_edit(kit.store, &empty, &nested[1], 1, &root, &kit.err));
-    KIT_FAILS(&kit, BRC_ECORRUPT, "begins with another",
+    KIT_FAILS(&kit, BRC_ECORRUPT, "is a prefix of another",
               brc_map_edit(kit.store, &root, &nested[0], 1, &out, &kit.err));
     /* and looking for such a key finds nothing */
     KIT_OK(&kit, brc_map_get(kit.store, &root, "ab", 2, &found, &value, &kit.err));

@@ -98,7 +98,7 @@ static int look_at_item(void *ctx, brc_span key, brc_span value, brc_error *err)
 }
 
 /* Damaged bytes give an error, or another well-formed node; never anything else. 1
- * where they were taken. */
+ * if they were taken. */
 static int try_node(const uint8_t *data, size_t len)
 {
     node_look look = { 0, { 0, { 0 } }, 1 };

@@ -356,7 +356,7 @@ START_TEST(four_threads_import_at_once)
     pthread_t threads[4];
     make_converter("cat good.tar; echo noise >&2");
     for (int i = 0; i < 4; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof(name), "t%d.brc", i);
         memset(&all[i], 0, sizeof(all[i]));
         snprintf(all[i].file, sizeof(all[i].file), "%s", exchange_path(&kit, "x.h5"));

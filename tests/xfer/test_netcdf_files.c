@@ -104,24 +104,6 @@ START_TEST(cut_off)
 }
 END_TEST
 
-static void write_small(const char *path, int mode)
-{
-    int nc, dims[2], var;
-    short data[6] = { 1, 2, 3, 4, 5, 6 };
-    size_t start[2] = { 0, 0 }, count[2] = { 2, 3 };
-    NC(nc_create(path, mode, &nc));
-    NC(nc_def_dim(nc, "t", NC_UNLIMITED, &dims[0]));
-    NC(nc_def_dim(nc, "x", 3, &dims[1]));
-    NC(nc_def_var(nc, "v", NC_SHORT, 2, dims, &var));
-    NC(nc_put_att_text(nc, var, "units", 1, "K"));
-    NC(nc_put_att_short(nc, var, "_FillValue", NC_SHORT, 1, data));
-    NC(nc_def_var(nc, "w", NC_DOUBLE, 1, &dims[1], &var));
-    NC(nc_put_att_text(nc, NC_GLOBAL, "title", 5, "hello"));
-    NC(nc_enddef(nc));
-    NC(nc_put_vara_short(nc, 0, start, count, data));
-    NC(nc_close(nc));
-}
-
 /* Each byte changed: the converter imports it, or refuses it with one sentence, or, where
  * libhdf5 believes it, crashes; an import is good or says why not. */
 START_TEST(flipped_bytes)
@@ -131,7 +113,7 @@ START_TEST(flipped_bytes)
     int mode = netcdf_kinds[_i].mode;
     exchange_start(&kit);
     const char *source = exchange_path(&kit, "small.nc");
-    write_small(source, mode);
+    netcdf_write_small(source, mode);
     brc_buf whole = exchange_read(source);
     convert_flip_all(&damage, &brc_netcdf_driver, kit.dir, whole.data, whole.len,
                      damage_step(mode));

@@ -1,4 +1,4 @@
-/* .npy: the header's grammar, files made by hand, and the slabs that they are read in. */
+/* .npy: the header's grammar, and files made by hand. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include "../../src/xfer/npy/npy.h"
 #include "../../src/xfer/npy/npy_header.h"
-#include "../../src/nd/slabs.h"
 #include "../kit/exchange_kit.h"
 
 Suite *npy_suite(void);
@@ -94,7 +93,7 @@ static const struct {
     { "{'descr': '<\\x664', 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL, "not allowed" },
     { "{'descr' '<f4', 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL, "colon" },
     { "{'descr': '<f4' 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL, "comma" },
-    { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), } + exit()", BRC_EINVAL, "follows" },
+    { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), } + exit()", BRC_EINVAL, "after" },
     { "{'descr': [('a', '<f4'), 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL, "list" },
     { "{'descr': [('a', '<f4')), 'fortran_order': False, 'shape': (3,), }", BRC_EINVAL,
       "brackets" },
@@ -105,7 +104,7 @@ START_TEST(header_bad)
 {
     brc_npy_header h;
     brc_error err = BRC_ERROR_INIT;
-    /* an exact copy without a zero behind it: reading past the end is found */
+    /* an exact copy without a zero after it: reading past the end is found */
     size_t len = strlen(bad_headers[_i].text);
     char *text = malloc(len > 0 ? len : 1);
     ck_assert_ptr_nonnull(text);
@@ -424,89 +423,10 @@ START_TEST(file_gzip)
 }
 END_TEST
 
-/* ---- slabs -------------------------------- */
-
-/* The slabs, one after the other, are the selection's elements in the file's order. */
-static size_t check_slabs(const brc_sel *within, const uint64_t *chunk, int fortran, size_t budget)
-{
-    uint64_t extent[BRC_MAX_NDIM], order[BRC_MAX_NDIM] = { 0 }, expected = 0;
-    brc_slabs slabs;
-    size_t n = 0;
-    int ndim = within->ndim;
-
-    for (int k = 0; k < ndim; k++)
-        extent[k] = within->count[fortran ? ndim - 1 - k : k];
-    brc_slabs_start(&slabs, within, chunk, 4, fortran, budget);
-    while (brc_slabs_next(&slabs)) {
-        uint64_t at[BRC_MAX_NDIM] = { 0 }, size[BRC_MAX_NDIM], elements = 1;
-        n++;
-        for (int k = 0; k < ndim; k++) {
-            size[k] = slabs.sel.count[fortran ? ndim - 1 - k : k];
-            elements *= size[k];
-        }
-        ck_assert_uint_eq(slabs.len, 4 * elements);
-        ck_assert_uint_le(slabs.len, slabs.max_len);
-        do {
-            for (int k = 0; k < ndim; k++) {
-                int axis = fortran ? ndim - 1 - k : k;
-                ck_assert_uint_eq(slabs.sel.step[axis], within->step[axis]);
-                ck_assert_uint_eq(slabs.sel.start[axis] + at[k] * slabs.sel.step[axis],
-                                  within->start[axis] + order[k] * within->step[axis]);
-            }
-            expected++;
-            brc_index_next(ndim, order, extent);
-        } while (brc_index_next(ndim, at, size));
-    }
-    ck_assert_uint_eq(expected, brc_shape_count(ndim, within->count));
-    return n;
-}
-
-START_TEST(slabs_cover_in_order)
-{
-    static const uint64_t chunk[] = { 2, 3, 5 };
-    static const size_t budgets[] = { 1, 4, 16, 60, 200, 500, 1000, 4000, 100000 };
-    brc_sel sel = { .ndim = 3, .start = { 0, 0, 0 }, .count = { 7, 8, 9 }, .step = { 1, 1, 1 } };
-    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
-        for (int fortran = 0; fortran < 2; fortran++)
-            check_slabs(&sel, chunk, fortran, budgets[i]);
-    sel = (brc_sel){ .ndim = 3, .start = { 1, 4, 2 }, .count = { 5, 3, 2 }, .step = { 1, 2, 3 } };
-    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
-        for (int fortran = 0; fortran < 2; fortran++)
-            check_slabs(&sel, chunk, fortran, budgets[i]);
-    sel.count[1] = 0;
-    ck_assert_uint_eq(check_slabs(&sel, chunk, 0, 100), 0);
-    sel.ndim = 0;
-    ck_assert_uint_eq(check_slabs(&sel, chunk, 0, 1), 1);
-}
-END_TEST
-
-/* Cuts lie on chunk edges, whatever the selection starts with. */
-START_TEST(slabs_keep_chunks_whole)
-{
-    static const uint64_t chunk[] = { 10, 100 };
-    brc_sel sel = { .ndim = 2, .start = { 7, 0 }, .count = { 93, 100 }, .step = { 1, 1 } };
-    brc_slabs slabs;
-    brc_slabs_start(&slabs, &sel, chunk, 4, 0, 9000); /* two rows of chunks are 8000 bytes */
-    ck_assert_int_eq(brc_slabs_next(&slabs), 1);
-    ck_assert_uint_eq(slabs.sel.start[0], 7);
-    ck_assert_uint_eq(slabs.sel.count[0], 13);
-    while (brc_slabs_next(&slabs)) {
-        ck_assert_uint_eq(slabs.sel.start[0] % 10, 0);
-        ck_assert_uint_eq(slabs.sel.count[0], 20);
-    }
-    /* a row that is a little too large is kept whole, one that is far too large is cut */
-    brc_slabs_start(&slabs, &sel, chunk, 4, 0, 2000);
-    ck_assert_uint_eq(slabs.max_len, 4000);
-    brc_slabs_start(&slabs, &sel, chunk, 4, 0, 900);
-    ck_assert_uint_eq(slabs.max_len, 800);
-}
-END_TEST
-
 Suite *npy_suite(void)
 {
     Suite *s = suite_create("npy");
-    TCase *header = tcase_create("header"), *file = tcase_create("file"),
-          *slabs = tcase_create("slabs");
+    TCase *header = tcase_create("header"), *file = tcase_create("file");
     tcase_add_loop_test(header, header_good, 0,
                         (int)(sizeof(good_headers) / sizeof(good_headers[0])));
     tcase_add_loop_test(header, header_bad, 0, (int)(sizeof(bad_headers) / sizeof(bad_headers[0])));
@@ -524,8 +444,5 @@ Suite *npy_suite(void)
     tcase_add_test(file, file_bad_prefix);
     tcase_add_test(file, file_gzip);
     suite_add_tcase(s, file);
-    tcase_add_test(slabs, slabs_cover_in_order);
-    tcase_add_test(slabs, slabs_keep_chunks_whole);
-    suite_add_tcase(s, slabs);
     return s;
 }

@@ -406,7 +406,7 @@ START_TEST(what_contradicts_itself_is_refused)
     good_members();
     tar_kit_file(&tar, "zarr.json", GROUP);
     tar_kit_end(&tar);
-    import_fails(NULL, BRC_EEXISTS, "zarr.json: / is there already");
+    import_fails(NULL, BRC_EEXISTS, "zarr.json: / already exists");
 
     good_members();
     tar_kit_file(&tar, "a/c/1/1", "xyzXYZ");
@@ -436,12 +436,12 @@ START_TEST(what_belongs_nowhere_is_refused)
         { "README", "is neither a document nor a chunk" },
         { "a/c/2/0", "lies outside the grid" },
         { "a/c/0/18446744073709551615", "lies outside the grid" },
-        { "a/c/0/18446744073709551616", "is no chunk key" },
-        { "a/c/0", "is no chunk key" },
-        { "a/c/00/1", "is no chunk key" },
-        { "a/c/0/0/0", "is no chunk key" },
-        { "a/0.0", "is no chunk key" },
-        { "a/.DS_Store", "is no chunk key" },
+        { "a/c/0/18446744073709551616", "is not a chunk key" },
+        { "a/c/0", "is not a chunk key" },
+        { "a/c/00/1", "is not a chunk key" },
+        { "a/c/0/0/0", "is not a chunk key" },
+        { "a/0.0", "is not a chunk key" },
+        { "a/.DS_Store", "is not a chunk key" },
         { "v2/.zarray", "Zarr v2" },
         { ".zgroup", "Zarr v2" },
         { "g/b/c/0/zarr.json", "is an array" },
@@ -532,14 +532,14 @@ START_TEST(what_is_there_is_safe)
     import_fails("/old", BRC_EEXISTS, "/old is already there");
     good_members();
     tar_kit_end(&tar);
-    import_fails("/", BRC_EEXISTS, "/ is there already");
+    import_fails("/", BRC_EEXISTS, "/ already exists");
     tar_kit_file(&tar, "old/a/c/0/1", "qwerty");
     tar_kit_end(&tar);
     import_fails("/", BRC_EINVAL, "no zarr.json");
     tar_kit_file(&tar, "zarr.json", GROUP);
     tar_kit_file(&tar, "old/a/c/0/1", "qwerty");
     tar_kit_end(&tar);
-    import_fails("/", BRC_EEXISTS, "/ is there already");
+    import_fails("/", BRC_EEXISTS, "/ already exists");
     has_elements("/old/a", a_elements);
 }
 END_TEST

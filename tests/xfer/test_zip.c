@@ -308,7 +308,7 @@ START_TEST(X9_counts_that_lie)
 }
 END_TEST
 
-/* One byte further than its own record, and bytes behind the end record. */
+/* One byte further than its own record, and bytes after the end record. */
 START_TEST(f22_a_directory_and_a_comment_end_where_they_say)
 {
     exchange_kit kit;

@@ -186,7 +186,7 @@ static uint64_t some_extent(grid_trial *x)
     return pick(x, 9) == 0 ? 0 : 1 + pick(x, LONGEST);
 }
 
-/* 1 where the grid has chunks for the shape. */
+/* 1 if the grid has chunks for the shape. */
 static int fits(const grid_trial *x, const uint64_t *shape)
 {
     for (int i = 0; i < x->m.ndim; i++)

@@ -308,7 +308,7 @@ END_TEST
 static const struct {
     const char *codecs, *why;
 } unreadable[] = {
-    /* It is the one codec that makes bytes of arrays. */
+    /* It is the only codec that turns arrays into bytes. */
     { NOTE("pack"), "\"org.example.pack\" is not known to this build" },
     /* Nothing says how long the index is. */
     { SHARD(BYTES, LITTLE "," NOTE("sum")), "\"org.example.sum\" is not known to this build" },

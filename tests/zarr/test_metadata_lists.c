@@ -150,7 +150,7 @@ static const struct {
       "/storage_transformers/1", "a name is expected" },
     { "{\"storage_transformers\":{}}", "/storage_transformers", "must be a list" },
     /* must_understand, and members beside it */
-    { TYPED("{\"name\":\"uint16\",\"must_understand\":false}", "0"), "/data_type", "ignored" },
+    { TYPED("{\"name\":\"uint16\",\"must_understand\":false}", "0"), "/data_type", "cannot" },
     { GRID("{\"name\":\"regular\",\"must_understand\":false,\"configuration\":{\"chunk_shape\":"
            "[2,3]}}"),
       "/chunk_grid", "\"must_understand\": false is not allowed" },
@@ -184,7 +184,7 @@ static const struct {
     { "{\"shape\":4}", "/shape", "must be a list" },
     { REGULAR("[2]"), "/chunk_grid/configuration/chunk_shape", "as many dimensions" },
     { REGULAR("[2,3,1]"), "/chunk_grid/configuration/chunk_shape", "as many dimensions" },
-    { "{\"dimension_names\":[\"x\"]}", "/dimension_names", "one item a dimension" },
+    { "{\"dimension_names\":[\"x\"]}", "/dimension_names", "one item per dimension" },
     { "{\"dimension_names\":[\"x\",5]}", "/dimension_names/1", "a string or null" },
     { "{\"dimension_names\":\"xy\"}", "/dimension_names", "must be a list" },
     { CODECS(NAMED("transpose", "{\"order\":[0]}") "," LITTLE), "/codecs/0", "order" },
@@ -325,8 +325,8 @@ static const struct {
     { EDGES("[4,[[1,2,3]]]"), "/chunk_grid/configuration/chunk_shapes/1", "[edge, times]" },
     { EDGES("[4,[[6,0]]]"), "/chunk_grid/configuration/chunk_shapes/1", "[edge, times]" },
     { EDGES("[4,[\"6\"]]"), "/chunk_grid/configuration/chunk_shapes/1", "[edge, times]" },
-    { EDGES("[[4]]"), "/chunk_grid/configuration/chunk_shapes", "one item a dimension" },
-    { EDGES("5"), "/chunk_grid/configuration/chunk_shapes", "one item a dimension" },
+    { EDGES("[[4]]"), "/chunk_grid/configuration/chunk_shapes", "one item per dimension" },
+    { EDGES("5"), "/chunk_grid/configuration/chunk_shapes", "one item per dimension" },
     { EDGES("[4,[[1,1000000000]]]"), "/chunk_grid/configuration/chunk_shapes/1", "2^24" },
     /* scale_offset, cast_value */
     { SCALE("{\"scale\":0}"), "/codecs/0", "scale" },

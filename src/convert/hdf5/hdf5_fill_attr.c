@@ -39,7 +39,7 @@ static const char *type_of_value(const brc_json *types, const brc_json *value)
     return strpbrk(brc_json_literal(value), ".eE") ? "float64" : "int64";
 }
 
-/* *out: the value as xarray has it; NULL where it is left as it is. */
+/* *out: the value as xarray has it; NULL if it is left as it is. */
 static int value_for_zarr(brc_json **out, const brc_json *value, const brc_dtype *array,
                           const brc_dtype *own, brc_error *err)
 {

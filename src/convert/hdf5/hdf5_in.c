@@ -15,8 +15,8 @@
 #include "../../base/node_path.h"
 
 #define GROUP_DEPTH 100
-/* Groups and datasets below groups that were met before: each link to a group can
- * double what there is. */
+/* Groups and datasets that were met before, and what is below them: each link to a group can
+ * double what there is, and each to a dataset is a copy of all its elements. */
 #define MOST_COPIES 10000
 
 typedef struct link_list {
@@ -31,13 +31,13 @@ typedef struct group_walk {
     const brc_hdf5_in *in;
     int depth;
     haddr_t above[GROUP_DEPTH]; /* the groups around                             */
-    void *met;                  /* those met so far: of tsearch()                */
-    int in_copy;                /* below a group that was met before             */
+    void *met;                  /* objects met so far: of tsearch()              */
+    int in_copy;                /* at or below a group that was met before       */
     size_t copies;
 } group_walk;
 
-static int take_group(group_walk *w, hid_t group, const char *path, const char *label,
-                      brc_error *err);
+static int import_object(group_walk *w, hid_t object, const char *path, const char *label,
+                         brc_error *err);
 
 /* ---- links -------------------------------- */
 
@@ -77,7 +77,7 @@ static int list_links(link_list *list, hid_t group, const char *label,
     return BRC_OK;
 }
 
-/* ---- groups that are met again -------------------------------- */
+/* ---- objects that are met again -------------------------------- */
 
 static int address_order(const void *a, const void *b)
 {
@@ -90,29 +90,26 @@ static void keep_address(void *key)
 }
 
 /* *again: it was met before. The address of the first object in a file may be 0. */
-static int meet_group(group_walk *w, haddr_t address, int *again, brc_error *err)
+static int meet_object(group_walk *w, haddr_t address, int *again, brc_error *err)
 {
     void *key = (void *)(uintptr_t)(address + 1);
     *again = tfind(key, &w->met, address_order) != NULL;
     return tsearch(key, &w->met, address_order) ? BRC_OK : brc_nomem(err);
 }
 
-/* *again: the group was met before, so that what is below it is a copy. */
-static int check_group(group_walk *w, hid_t group, const char *label, int *again, brc_error *err)
+/* The group becomes one of those around what is in it. */
+static int enter_group(group_walk *w, haddr_t address, const char *label, brc_error *err)
 {
-    H5O_info_t info;
-    if (H5Oget_info1(group, &info) < 0)
-        return brc_hdf5_fail(err, BRC_EINVAL, "%s: it cannot be read", label);
     if (w->depth == GROUP_DEPTH)
         return brc_fail(err, BRC_ELIMIT, "%s: groups are nested more than %d deep", label,
                         GROUP_DEPTH);
     for (int i = 0; i < w->depth; i++)
-        if (w->above[i] == info.addr)
+        if (w->above[i] == address)
             return brc_fail(
                 err, BRC_EUNSUPPORTED,
                 "%s leads back to a group around it, so it has no end: remove this link", label);
-    w->above[w->depth] = info.addr;
-    return meet_group(w, info.addr, again, err);
+    w->above[w->depth++] = address;
+    return BRC_OK;
 }
 
 /* ---- objects -------------------------------- */
@@ -125,29 +122,6 @@ static int check_link_type(H5L_type_t type, const char *label, brc_error *err)
     if (type != H5L_TYPE_HARD && type != H5L_TYPE_SOFT)
         return brc_fail(err, BRC_EUNSUPPORTED, "%s is a link of a kind that is not known", label);
     return BRC_OK;
-}
-
-static int import_object(group_walk *w, hid_t object, const char *path, const char *label,
-                         brc_error *err)
-{
-    w->copies += (size_t)w->in_copy;
-    if (w->copies > MOST_COPIES)
-        return brc_fail(err, BRC_ELIMIT,
-                        "%s: by its links the file has more than %d copies of groups "
-                        "and datasets",
-                        label, MOST_COPIES);
-    switch (H5Iget_type(object)) {
-    case H5I_GROUP:
-        return take_group(w, object, path, label, err);
-    case H5I_DATASET:
-        return brc_hdf5_dataset_import(w->in, object, path, label, err);
-    case H5I_DATATYPE:
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s is a named data type, which Zarr has no place for: remove its name",
-                        label);
-    default:
-        return brc_fail(err, BRC_EUNSUPPORTED, "%s is neither a group nor a dataset", label);
-    }
 }
 
 /* `above`: the group's label, "x.h5: /a". */
@@ -190,8 +164,8 @@ static int note_types(brc_hdf5_attrs *attrs, const char *label, brc_error *err)
         return BRC_OK;
     if (brc_json_member(attrs->values, BRC_HDF5_GROUP_NOTE))
         return brc_fail(err, BRC_EINVAL,
-                        "%s has an attribute " BRC_HDF5_GROUP_NOTE ", which is the name for what "
-                        "only HDF5 says: rename it",
+                        "%s has an attribute " BRC_HDF5_GROUP_NOTE ", a name that is reserved for "
+                        "what only HDF5 says: rename it",
                         label);
     note = brc_json_new_object();
     if (!note)
@@ -221,25 +195,67 @@ done:
     return rc;
 }
 
-static int take_group(group_walk *w, hid_t group, const char *path, const char *label,
-                      brc_error *err)
+static int take_members(group_walk *w, hid_t group, const char *path, const char *label,
+                        brc_error *err)
 {
     link_list links = { 0 };
-    int rc, again = 0, in_copy = w->in_copy;
-
-    BRC_TRY(check_group(w, group, label, &again, err));
-    if (brc_convert_phase(w->in->convert) == BRC_CONVERT_DOCS)
-        BRC_TRY(make_hdf5_group(w->in, group, path, label, err));
-    w->in_copy |= again;
-    w->depth++;
+    int rc;
     BRC_GO(list_links(&links, group, label, err));
     for (size_t i = 0; i < links.n; i++)
         BRC_GO(import_link(w, group, path, label, links.names[i], links.types[i], err));
 done:
-    w->depth--;
-    w->in_copy = in_copy;
     free_links(&links);
     return rc;
+}
+
+static int take_group(group_walk *w, hid_t group, haddr_t address, int again, const char *path,
+                      const char *label, brc_error *err)
+{
+    int in_copy = w->in_copy;
+    BRC_TRY(enter_group(w, address, label, err));
+    w->in_copy |= again;
+    int rc = brc_convert_phase(w->in->convert) == BRC_CONVERT_DOCS
+                 ? make_hdf5_group(w->in, group, path, label, err)
+                 : BRC_OK;
+    if (rc == BRC_OK)
+        rc = take_members(w, group, path, label, err);
+    w->depth--;
+    w->in_copy = in_copy;
+    return rc;
+}
+
+static int count_copy(group_walk *w, const char *label, brc_error *err)
+{
+    if (++w->copies <= MOST_COPIES)
+        return BRC_OK;
+    return brc_fail(err, BRC_ELIMIT,
+                    "%s: through its links the file has more than %d copies of groups "
+                    "and datasets: remove links, or leave them out",
+                    label, MOST_COPIES);
+}
+
+static int import_object(group_walk *w, hid_t object, const char *path, const char *label,
+                         brc_error *err)
+{
+    H5O_info_t info;
+    int again = 0;
+    if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0)
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: it cannot be read", label);
+    BRC_TRY(meet_object(w, info.addr, &again, err));
+    if (again || w->in_copy)
+        BRC_TRY(count_copy(w, label, err));
+    switch (info.type) {
+    case H5O_TYPE_GROUP:
+        return take_group(w, object, info.addr, again, path, label, err);
+    case H5O_TYPE_DATASET:
+        return brc_hdf5_dataset_import(w->in, object, path, label, err);
+    case H5O_TYPE_NAMED_DATATYPE:
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "%s is a named data type, which Zarr has no place for: remove its name",
+                        label);
+    default:
+        return brc_fail(err, BRC_EUNSUPPORTED, "%s is neither a group nor a dataset", label);
+    }
 }
 
 /* ---- files -------------------------------- */
@@ -252,7 +268,7 @@ int brc_hdf5_in_walk(void *state, brc_error *err)
     BRC_TRY(brc_hdf5_label(&label, in->file, "/", err));
     hid_t root = H5Oopen(in->id, "/", in->links);
     int rc = root < 0 ? brc_hdf5_fail(err, BRC_EINVAL, "%s cannot be opened", label)
-                      : take_group(&w, root, "/", label, err);
+                      : import_object(&w, root, "/", label, err);
     brc_hdf5_close(root);
     tdestroy(w.met, keep_address);
     free(label);

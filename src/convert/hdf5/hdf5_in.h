@@ -30,10 +30,10 @@ typedef struct brc_hdf5_attrs {
 BRC_MUST_USE int brc_hdf5_attrs_read(brc_hdf5_attrs *out, const brc_hdf5_in *in, hid_t object, int is_array,
                                      const char *label, brc_error *err);
 void brc_hdf5_attrs_free(brc_hdf5_attrs *attrs);
-/* The value of one attribute; NULL where there is none. */
+/* The value of one attribute; NULL if there is none. */
 BRC_MUST_USE int brc_hdf5_attr_value(brc_json **out, const brc_hdf5_in *in, hid_t object, const char *name,
                                      const char *label, brc_error *err);
-/* The values as JSON text; NULL where there are none. */
+/* The values as JSON text; NULL if there are none. */
 BRC_MUST_USE int brc_hdf5_attrs_text(char **out, const brc_hdf5_attrs *attrs, brc_error *err);
 
 /* ---- elements: hdf5_in_elements.c -------------------------------- */
@@ -52,7 +52,7 @@ BRC_MUST_USE int brc_hdf5_spans(const brc_hdf5_type *type, hid_t dataset, hid_t 
 
 BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, const char *path, const char *label,
                                          brc_error *err);
-/* How the dataset with this list of properties is stored; *chunked. BRC_EUNSUPPORTED where its
+/* How the dataset with this list of properties is stored; *chunked. BRC_EUNSUPPORTED if its
  * elements are in other places. */
 BRC_MUST_USE int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_error *err);
 /* Whether the library has all filters of the dataset. */
@@ -70,7 +70,7 @@ void brc_hdf5_stored_free(brc_hdf5_stored *stored);
 /* chunk NULL: the dataset has none. exact: out->all only where every chunk is stored. */
 BRC_MUST_USE int brc_hdf5_stored_read(brc_hdf5_stored *out, hid_t dataset, int ndim, const uint64_t *shape,
                                       const uint64_t *chunk, int exact, const char *label, brc_error *err);
-/* What is stored of the chunk with this first element: bytes, 0 where it is not there, and which
+/* What is stored of the chunk with this first element: bytes, 0 if it is not there, and which
  * of its filters were left out. */
 BRC_MUST_USE int brc_hdf5_chunk_find(hid_t dataset, const hsize_t *corner, hsize_t *bytes, unsigned *mask,
                                      const char *label, brc_error *err);
@@ -88,7 +88,7 @@ typedef struct brc_hdf5_layout {
     const uint64_t *shape, *chunk;
     const char *label;
 } brc_hdf5_layout;
-/* *out: NULL where the elements have to be read: of a type that is another in Zarr, or with a
+/* *out: NULL if the elements have to be read: of a type that is another in Zarr, or with a
  * filter that Zarr has no codec for. */
 BRC_MUST_USE int brc_hdf5_pass_open(brc_hdf5_pass **out, const brc_hdf5_layout *layout, brc_error *err);
 void brc_hdf5_pass_close(brc_hdf5_pass *pass);

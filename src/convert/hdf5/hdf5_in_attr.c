@@ -164,7 +164,7 @@ static int print_lists(attr_reader *r, int axis, brc_error *err)
     return brc_buf_byte(&r->text, ']', err);
 }
 
-/* 1 where JSON by itself is written as this type again. */
+/* 1 if JSON by itself is written as this type again. */
 static int is_plain_attr(const attr_reader *r)
 {
     const char *name = r->type.dtype;
@@ -270,7 +270,7 @@ static int is_structure(const attrs_walk *w, const char *name)
     return w->out->is_scale && (strcmp(name, "CLASS") == 0 || strcmp(name, "NAME") == 0);
 }
 
-/* Zarr's own words in the file; 0 where it is an attribute like any other. */
+/* Zarr's own words in the file; 0 if it is an attribute like any other. */
 static int take_zarr(attrs_walk *w, const char *name, const brc_json *value)
 {
     const char *text;
@@ -347,9 +347,13 @@ int brc_hdf5_attrs_read(brc_hdf5_attrs *out, const brc_hdf5_in *in, hid_t object
                         const char *label, brc_error *err)
 {
     attrs_walk w = { in, out, label, is_array, BRC_OK, err };
+    H5O_info_t info;
     int rc;
 
     memset(out, 0, sizeof(*out));
+    if (H5Oget_info2(object, &info, H5O_INFO_NUM_ATTRS) < 0)
+        return brc_hdf5_fail(err, BRC_EINVAL, "%s: its attributes cannot be read", label);
+    BRC_TRY(brc_attr_check_count(info.num_attrs, label, err));
     BRC_GO(find_scale(&w, object, err));
     out->values = brc_json_new_object();
     if (!out->values) {

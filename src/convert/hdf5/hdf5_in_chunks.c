@@ -71,7 +71,7 @@ static int ask_for_chunks(const chunk_search *s, uint64_t n, brc_error *err)
             BRC_TRY(add_corner(s, corner, err));
     } while (brc_index_next(s->ndim, index, s->grid));
     if (found != n)
-        return brc_fail(err, BRC_EINVAL, "%s has %llu chunks, of which %llu are found", s->label,
+        return brc_fail(err, BRC_EINVAL, "%s has %llu chunks, but only %llu are found", s->label,
                         (unsigned long long)n, (unsigned long long)found);
     return BRC_OK;
 }
@@ -110,7 +110,7 @@ static int find_chunks(chunk_search *s, brc_error *err)
     if (all <= GRID_MAX || all / 4 <= n)
         return ask_for_chunks(s, n, err);
     return brc_fail(err, BRC_ELIMIT,
-                    "%s has %llu chunks in a grid of %llu, too thinly for this build: write it "
+                    "%s has %llu chunks in a grid of %llu, too sparse for this build: write it "
                     "with larger chunks",
                     s->label, (unsigned long long)n, (unsigned long long)all);
 }

@@ -65,12 +65,12 @@ static int check_size(const dataset_in *d, brc_error *err)
     if (d->type.kind == BRC_HDF5_FIXED && stored > 0 &&
         (!brc_shape_bytes(d->ndim, d->array.shape, size, &bytes) || bytes > stored))
         return brc_fail(err, BRC_EINVAL,
-                        "%s: its elements have %llu bytes, fewer than its shape asks for", d->label,
+                        "%s: its elements have %llu bytes, fewer than its shape needs", d->label,
                         (unsigned long long)stored);
     return BRC_OK;
 }
 
-/* Chunks that are too large for us are chosen anew. */
+/* Chunks that are too large for us are replaced by our own choice. */
 static int read_chunk_shape(dataset_in *d, brc_error *err)
 {
     hsize_t chunk[H5S_MAX_RANK];
@@ -399,7 +399,7 @@ static int describe(dataset_in *d, const char *path, brc_error *err)
     return brc_hdf5_attrs_text(&d->attrs_json, &d->attrs, err);
 }
 
-/* Chunks that can pass do so; of others the library must have the filters. */
+/* Chunks that can pass do so; for others the library must have the filters. */
 static int choose_reading(dataset_in *d, brc_error *err)
 {
     brc_hdf5_layout layout = { .in = d->in,

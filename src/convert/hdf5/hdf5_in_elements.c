@@ -5,7 +5,7 @@
 #include "../../base/arena.h"
 #include "hdf5_in.h"
 
-/* What elements of variable length may have in memory at once. */
+/* The most memory that elements of variable length may take at once. */
 #define VARIABLE_BYTES ((size_t)1 << 30)
 
 /* The integer's lowest bits, as a signed number. */
@@ -68,7 +68,7 @@ static int append_checked(brc_buf *out, const brc_hdf5_type *type, brc_span byte
         bytes.len = strnlen((const char *)bytes.data, bytes.len);
         if (!brc_utf8_valid((const char *)bytes.data, bytes.len))
             return brc_fail(err, BRC_EINVAL,
-                            "%s: a string in it is not UTF-8: write it as such first", label);
+                            "%s: a string in it is not UTF-8: convert it first", label);
     }
     return append_span(out, bytes.data, bytes.len, label, err);
 }

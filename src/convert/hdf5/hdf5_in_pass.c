@@ -41,8 +41,8 @@ struct brc_hdf5_pass {
 
 /* ---- types -------------------------------- */
 
-/* 1 where the elements in the file are those in memory, or those in the other byte order
- * (*swapped); 0 where the library has to convert them. */
+/* 1 if the elements in the file are those in memory, or those in the other byte order
+ * (*swapped); 0 if the library has to convert them. */
 static int is_same_number(hid_t file, hid_t memory, int *swapped)
 {
     hid_t other = H5Tcopy(memory);
@@ -285,7 +285,7 @@ static int cut_at_edge(const brc_hdf5_layout *l, const uint64_t *index)
     return 0;
 }
 
-/* 1 and the bytes; 0 where this chunk is not stored. */
+/* 1 and the bytes; 0 if this chunk is not stored. */
 static int fetch_chunk(brc_hdf5_pass *pass, const uint64_t *index, brc_span *bytes, brc_error *err)
 {
     const brc_hdf5_layout *l = &pass->layout;
@@ -299,7 +299,8 @@ static int fetch_chunk(brc_hdf5_pass *pass, const uint64_t *index, brc_span *byt
     if (size == 0)
         return 0;
     if (size > 2 * pass->bytes + 65536) /* no filter of these makes so much of it */
-        return brc_fail(err, BRC_EINVAL, "%s: a chunk of it is longer than it can be", l->label);
+        return brc_fail(err, BRC_EINVAL, "%s: a chunk of it is longer than any valid one",
+                        l->label);
     pass->stored.len = 0;
     BRC_TRY(brc_buf_reserve(&pass->stored, (size_t)size, err));
     if (H5Dread_chunk(l->dataset, H5P_DEFAULT, corner, &skipped, pass->stored.data) < 0)

@@ -9,7 +9,7 @@
 
 #include "hdf5_in.h"
 
-/* What NetCDF-4 names scales that are no variables. */
+/* What NetCDF-4 names scales that are not variables. */
 #define NO_VARIABLE "This is a netCDF dimension but not a netCDF variable"
 
 typedef struct scale_reader {
@@ -98,7 +98,7 @@ static int check_lists(const scale_reader *r, hid_t type, hid_t space, brc_error
     brc_hdf5_close(base);
     return fits ? BRC_OK
                 : brc_fail(err, BRC_EINVAL,
-                           "%s: DIMENSION_LIST is not one list of references an axis", r->label);
+                           "%s: DIMENSION_LIST is not one list of references per axis", r->label);
 }
 
 /* The first scale of an axis names it. */

@@ -26,7 +26,7 @@ typedef struct brc_hdf5_file {
 BRC_MUST_USE int brc_hdf5_start(brc_error *err);
 /* Of any kind of id; BRC_HDF5_NONE is allowed. */
 void brc_hdf5_close(hid_t id);
-/* Directly behind a call that failed: the sentence, and the library's reason in brackets. */
+/* Directly after a call that failed: the sentence, and the library's reason in brackets. */
 int brc_hdf5_fail(brc_error *err, int code, const char *format, ...) BRC_PRINTF(3, 4);
 
 /* A file to read, which does not lead to others: *links is the property list with which its

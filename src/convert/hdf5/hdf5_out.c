@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* HDF5 1.8 and all that came after it read the file. */
+/* HDF5 1.8 and later can read the file. */
 static int create_file(brc_hdf5_out *out, brc_error *err)
 {
     hid_t create = H5Pcreate(H5P_FILE_CREATE);

@@ -68,10 +68,10 @@ static int put_typed(const attr_writer *w, const char *dtype, const brc_json *no
 
 /* ---- lists in lists -------------------------------- */
 
-/* A value that is no list ends the descent. */
+/* A value that is not a list ends the descent. */
 typedef int (*leaf_fn)(void *ctx, const brc_json *value);
 
-/* 1 where the lists are a box, whose values are handed on in order. */
+/* 1 if the lists are a box, whose values are handed on in order. */
 static int walk_lists(attr_writer *w, const brc_json *value, int depth, leaf_fn leaf, void *ctx)
 {
     int taken = leaf(ctx, value);

@@ -366,7 +366,7 @@ static int is_pair(const char *first, const char *second)
            (strcmp(first, "real") == 0 && strcmp(second, "imag") == 0);
 }
 
-/* 1 where the members are the parts of a complex number. */
+/* 1 if the members are the parts of a complex number. */
 static int try_complex(const type_reader *r, type_part *part, char *const *names,
                        const hid_t *types, brc_error *err)
 {

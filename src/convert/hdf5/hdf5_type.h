@@ -69,7 +69,7 @@ BRC_MUST_USE int brc_hdf5_type_read(brc_hdf5_type *out, const brc_registry *reg,
 void brc_hdf5_type_close(brc_hdf5_type *type);
 
 /* The file's type for a Zarr data type. note: may be NULL, and is used where it fits.
- * BRC_EUNSUPPORTED where there is none. */
+ * BRC_EUNSUPPORTED if there is none. */
 BRC_MUST_USE int brc_hdf5_type_make(hid_t *out, const brc_registry *reg, const brc_json *data_type,
                                     const brc_json *note, const char *label, brc_error *err);
 
@@ -78,7 +78,7 @@ BRC_MUST_USE int brc_hdf5_dtype_json(brc_json **out, const char *dtype, brc_erro
 
 /* See hdf5_fill_attr.c. On import the values and types of an array's attributes are changed
  * (*types may be NULL before); on export *value and *type, which are the
- * caller's, replace the attribute and what is noted of it: NULL where they do not. */
+ * caller's, replace the attribute and what is noted of it: NULL if they do not. */
 BRC_MUST_USE int brc_hdf5_fill_attr_in(brc_json *values, brc_json **types, const brc_dtype *array, const brc_registry *reg,
                                        brc_error *err);
 BRC_MUST_USE int brc_hdf5_fill_attr_out(brc_json **value, brc_json **type, const brc_json *given, const brc_json *note,

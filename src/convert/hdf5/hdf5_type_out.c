@@ -85,7 +85,7 @@ static int make_bool(const type_writer *w, hid_t *out, brc_error *err)
     return finish_type(w, out, ok, err);
 }
 
-/* One member into the enum; 0 where its value is no integer of this size. */
+/* One member into the enum; 0 if its value is not an integer of this size. */
 static int add_enum_member(hid_t type, hid_t base, size_t size, int is_signed,
                            const brc_json *member)
 {

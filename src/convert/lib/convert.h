@@ -38,8 +38,8 @@ BRC_MUST_USE int brc_convert_name_check(const char *label, const char *name, brc
 enum { BRC_CONVERT_DOCS = 1, BRC_CONVERT_CHUNKS };
 int brc_convert_phase(const brc_convert *c);
 
-/* Of an HDF5 file that was written as NetCDF-4: what open() returns then, before anything is
- * written, so that the caller asks the other converter. */
+/* For an HDF5 file that was written as NetCDF-4: what open() then returns, before anything
+ * is written, so that the caller asks the other converter. */
 int brc_convert_is_netcdf(brc_convert *c, brc_error *err);
 
 /* Whether the caller wants this node of the file left out: "a/b" or "/a/b". */
@@ -111,7 +111,7 @@ const brc_node_out *brc_convert_node(const brc_convert *c, size_t i);
 /* ---- a driver -------------------------------- */
 
 /* State is made by open() or create() and given back to close(), which is also called where
- * these have failed (with NULL where they set nothing). */
+ * these have failed (with NULL if they set nothing). */
 typedef struct brc_driver {
     const char *format; /* for messages: "HDF5" */
     int classic;        /* takes --classic      */

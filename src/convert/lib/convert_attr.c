@@ -132,7 +132,7 @@ int brc_attr_number(const brc_json *value, double *out)
 
 /* ---- from JSON -------------------------------- */
 
-/* What one value is; BRC_ATTR_JSON: nothing that a file can hold. */
+/* What one value is; BRC_ATTR_JSON: a file cannot hold it. */
 static int kind_of(const brc_json *value)
 {
     const char *text;
@@ -255,6 +255,15 @@ done:
     if (rc < 0)
         brc_attr_close(out);
     return rc;
+}
+
+int brc_attr_check_count(uint64_t n, const char *label, brc_error *err)
+{
+    if (n <= BRC_ATTR_MOST)
+        return BRC_OK;
+    return brc_fail(err, BRC_ELIMIT,
+                    "%s has %llu attributes, and at most %d can be imported: make an array of them",
+                    label, (unsigned long long)n, BRC_ATTR_MOST);
 }
 
 void brc_attr_close(brc_attr *attr)

@@ -15,8 +15,13 @@ brc_json *brc_attr_float(double value);
  * up to the first zero byte. */
 brc_json *brc_attr_text(const char *text, size_t len);
 
+/* BRC_ELIMIT where an object of a file has more attributes than anybody needs: each is looked
+ * up among those before it. */
+#define BRC_ATTR_MOST 50000
+BRC_MUST_USE int brc_attr_check_count(uint64_t n, const char *label, brc_error *err);
+
 /* The _FillValue of an array of floats: in Zarr base64 of a little-endian double, which is
- * what xarray writes and reads there. The second reads that back: 1 where it is one. */
+ * what xarray writes and reads there. The second reads that back: 1 if it is one. */
 #define BRC_ATTR_FILL "_FillValue"
 int brc_attr_fill_is_packed(const char *dtype); /* of "float32" and its like; NULL: no */
 brc_json *brc_attr_fill(double value);

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "../../codec/chain.h"
-#include "../../nd/chunk_boxes.h"
+#include "../../nd/chunk_cut.h"
+#include "../../nd/cut.h"
 #include "convert_run.h"
 
 /* ---- members -------------------------------- */
@@ -123,7 +124,7 @@ typedef struct chunk_writer {
     brc_form *form;
     brc_buf key;
     size_t key_base; /* bytes of the array's path in key       */
-    brc_box_walk boxes;
+    brc_cut boxes;
     uint8_t *data;   /* of a box                               */
     size_t room;
     brc_buf encoded, elements;
@@ -156,9 +157,9 @@ static int next_read_box(chunk_writer *w, brc_sel *box, brc_error *err)
 {
     if (w->from->next)
         return w->from->next(w->from->ctx, box, err);
-    if (!brc_boxes_next(&w->boxes))
+    if (!brc_cut_next(&w->boxes))
         return 0;
-    *box = w->boxes.box;
+    *box = w->boxes.sel;
     return 1;
 }
 
@@ -168,7 +169,7 @@ static int read_fixed_box(chunk_writer *w, const brc_sel *box, brc_error *err)
     size_t len;
     if (!brc_shape_bytes(box->ndim, box->count, w->meta.type->item_size, &bytes) ||
         !brc_to_size(bytes, &len))
-        return brc_fail(err, BRC_ELIMIT, "a chunk has more bytes than memory can");
+        return brc_fail(err, BRC_ELIMIT, "a chunk has more bytes than memory can hold");
     if (len > w->room) { /* most often the first box is the largest */
         free(w->data);
         w->data = NULL;
@@ -202,7 +203,8 @@ static int convert_elements(chunk_writer *w, brc_error *err)
                                     .fill = { m->fill.data, m->fill.len },
                                     .ctx = w,
                                     .put = encode_chunk };
-    brc_boxes_start(&w->boxes, m->ndim, m->shape, m->grid.chunk, m->type->item_size, BOX_BYTES);
+    brc_sel_of_shape(&box, m->ndim, m->shape);
+    brc_cut_chunks(&w->boxes, &box, m->grid.chunk, m->type->item_size, BOX_BYTES);
     while ((rc = next_read_box(w, &box, err)) > 0)
         BRC_TRY(convert_box(w, &box, err));
     return rc;

@@ -105,7 +105,7 @@ static int check_nodes(brc_convert *c, brc_error *err)
         const brc_node_out *group = find_node(c, above);
         free(above);
         if (!group || group->meta)
-            return bad_stream(err, "it lies in no group", node->inner);
+            return bad_stream(err, "it is in no group", node->inner);
     }
     return BRC_OK;
 }
@@ -237,7 +237,7 @@ static int clip_variable(chunk_reader *r, const brc_sel *box, const uint64_t *ex
         size_t len = count ? brc_get_u32le(count) : 0;
         int inside = 1;
         if (!count || !brc_read_bytes(&in, len))
-            return bad_stream(err, "its elements are cut off", r->member.name);
+            return bad_stream(err, "its elements are truncated", r->member.name);
         for (int i = 0; i < box->ndim; i++)
             inside &= at[i] < box->count[i];
         if (inside)
@@ -291,7 +291,7 @@ static int give_fill(chunk_reader *r, const uint64_t *index, brc_error *err)
     clip_box(meta, index, &box, extent);
     n = brc_shape_count(box.ndim, box.count);
     if (!brc_mul_u64(n, meta->fill.len, &n) || !brc_to_size(n, &len))
-        return brc_fail(err, BRC_ELIMIT, "%s: a chunk has more bytes than memory can",
+        return brc_fail(err, BRC_ELIMIT, "%s: a chunk has more bytes than memory can hold",
                         r->node->path);
     r->part.len = 0;
     BRC_TRY(brc_buf_reserve(&r->part, len, err));
@@ -357,7 +357,7 @@ static int give_nodes(chunk_reader *r, brc_error *err)
         if (r->c->nodes[i].meta)
             BRC_TRY(give_node(r, &r->c->nodes[i], err));
     if (r->more)
-        return bad_stream(err, "it is no chunk of an array, or comes behind those of a later one",
+        return bad_stream(err, "it is not a chunk of any array, or comes after a later array's",
                           r->member.name);
     return BRC_OK;
 }

@@ -20,7 +20,7 @@ typedef struct program_args {
 static int wrong_arguments(const brc_driver *driver, brc_error *err)
 {
     return brc_fail(err, BRC_EINVAL,
-                    "this converts %s: it is called with import [--exclude PATH]... FILE, or with "
+                    "this converts %s: call it with import [--exclude PATH]... FILE, or with "
                     "export %s[--path PATH] FILE",
                     driver->format, driver->classic ? "[--classic] " : "");
 }

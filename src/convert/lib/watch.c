@@ -30,7 +30,7 @@ int brc_watch_start(brc_watch *w, const char *file, int seconds, brc_error *err)
     memset(&event, 0, sizeof(event));
     w->seconds = seconds;
     (void)snprintf(w->sentence, sizeof(w->sentence),
-                   "%.400s: nothing came of %d s of processor time: the file is damaged\n", file,
+                   "%.400s: no progress in %d s of processor time: the file is damaged\n", file,
                    seconds);
     action.sa_sigaction = give_up;
     action.sa_flags = SA_SIGINFO;

@@ -10,7 +10,7 @@
  *                      infinities are the texts "NaN", "Infinity", "-Infinity"
  *   int                from integers, int64 or uint64 where they do not fit
  *   double             from other numbers
- *   char               from a text, and, as JSON, from what NetCDF has not
+ *   char               from a text, and, as JSON, from what NetCDF does not have
  *   the variable's     from _FillValue, missing_value, valid_min ... where they fit it
  *
  * _FillValue of floats is, in Zarr, base64 of a little-endian double: that is what xarray
@@ -25,8 +25,8 @@
  *                               "history": { "type": "char", "base64": "..." },
  *                               "_FillValue": { "type": "own" } } }
  *
- * An array has it as a member of its zarr.json. In groups zarr-python does not bear
- * members that it does not know: there it is an attribute, "_nc_note", which xarray hides.
+ * An array has it as a member of its zarr.json. In groups zarr-python refuses members that
+ * it does not know: there it is an attribute, "_nc_note", which xarray hides.
  *
  * A note holds as long as the attribute is what the import made of it. "own": the
  * variable has a _FillValue, which is Zarr's fill_value. An attribute that JSON or xarray
@@ -55,7 +55,7 @@ typedef struct brc_netcdf_values {
 } brc_netcdf_values;
 void brc_netcdf_values_free(brc_netcdf_values *values);
 
-/* *out: NULL where Zarr's attributes cannot have it, as above. */
+/* *out: NULL if Zarr's attributes cannot have it, as above. */
 BRC_MUST_USE int brc_netcdf_att_json(brc_json **out, const brc_netcdf_of *of, const char *name,
                                      const brc_netcdf_values *values, brc_error *err);
 /* By the rules, or as the type `wanted` (NC_NAT: none) where the value fits it. */
@@ -90,7 +90,7 @@ typedef struct brc_netcdf_atts_in {
     brc_json *attrs, *note;
 } brc_netcdf_atts_in;
 BRC_MUST_USE int brc_netcdf_read_atts(brc_netcdf_atts_in *in, brc_error *err);
-/* One attribute of a type that every file has; an enumeration's as integers. n 0 where
+/* One attribute of a type that every file has; an enumeration's as integers. n 0 if
  * there is none, or it is of another type. */
 BRC_MUST_USE int brc_netcdf_read_att(brc_netcdf_values *out, int group,
                                      int var, const char *name, const char *label, brc_error *err);

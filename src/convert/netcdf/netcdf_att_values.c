@@ -126,7 +126,7 @@ static void store_bits(uint8_t *dst, size_t size, uint64_t bits)
     }
 }
 
-/* 0 where the type does not have the value. */
+/* 0 if the type does not have the value. */
 static int store_double(uint8_t *dst, nc_type type, double value)
 {
     int64_t min;
@@ -143,7 +143,7 @@ static int store_double(uint8_t *dst, nc_type type, double value)
         memcpy(dst, &value, sizeof(value));
         return 1;
     }
-    /* 2^63 and less than 2^64: as an integer it is what it is */
+    /* from 2^63 to below 2^64: exact as an integer */
     if (!int_bounds(type, &min, &max) || !(value >= (double)min) || value != floor(value) ||
         value >= (max > INT64_MAX ? 18446744073709551616.0 : 9223372036854775808.0) ||
         (value > 0 && (uint64_t)value > max) || (value == 0 && signbit(value)))
@@ -260,7 +260,7 @@ static int take_any(brc_netcdf_values *out, brc_attr *attr, const nc_type *order
         if (fits)
             return BRC_OK;
     }
-    return brc_fail(err, BRC_EINTERNAL, "an attribute fits no type");
+    return brc_fail(err, BRC_EINTERNAL, "no type fits an attribute");
 }
 
 int brc_netcdf_att_values(brc_netcdf_values *out, const brc_netcdf_of *of, const char *name,

@@ -30,7 +30,7 @@ BRC_MUST_USE int brc_netcdf_walk(void *state, brc_error *err);
 BRC_MUST_USE int brc_netcdf_import_var(brc_netcdf_in *in, int group, int var, const char *label,
                                        const char *path, brc_error *err);
 /* Of a type without texts and lists: its _FillValue, or what its unwritten elements read
- * as, as it is in the array; NULL where the file says nothing of it. */
+ * as, as it is in the array; NULL if the file says nothing of it. */
 BRC_MUST_USE int brc_netcdf_read_fill(uint8_t **out, const brc_netcdf_in *in, int group, int var,
                                       const brc_netcdf_type *type, const char *label, brc_error *err);
 

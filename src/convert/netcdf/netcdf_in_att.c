@@ -240,6 +240,7 @@ int brc_netcdf_read_atts(brc_netcdf_atts_in *in, brc_error *err)
     if (status)
         return brc_netcdf_fail(status, BRC_EINVAL, "cannot read the attributes of",
                                in->label, err);
+    BRC_TRY(brc_attr_check_count((uint64_t)n, in->label, err));
     in->attrs = brc_json_new_object();
     if (!in->attrs)
         return brc_nomem(err);

@@ -27,7 +27,7 @@ static int fill_of_att(int *found, uint8_t *out, int group, int var,
                   : BRC_OK;
 }
 
-/* A value that was set for unwritten elements, or the type's own; *found 0 where they are
+/* A value that was set for unwritten elements, or the type's own; *found 0 if they are
  * left as they are. */
 static int fill_of_library(int *found, uint8_t *out, const brc_netcdf_in *in, int group, int var,
                            const brc_netcdf_type *type)

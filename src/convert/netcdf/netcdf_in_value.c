@@ -58,7 +58,7 @@ static int inquire_field(const user_value *v, nc_type type, int i, user_field *o
         return brc_netcdf_fail(status, BRC_EINVAL, "cannot read a type of", v->label, err);
     for (int k = 0; k < ndims; k++)
         if (sizes[k] < 0 || !brc_mul_u64(n, (uint64_t)sizes[k], &n) || n > (uint64_t)1 << 31)
-            return brc_fail(err, BRC_EINVAL, "%s: the field %s has no sensible shape", v->label,
+            return brc_fail(err, BRC_EINVAL, "%s: the field %s has an impossible shape", v->label,
                             out->name);
     out->n = (size_t)n;
     return inquire_type(v, out->type, &out->is, err);

@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "../../base/alloc.h"
-#include "../../nd/chunk_boxes.h"
+#include "../../nd/chunk_cut.h"
+#include "../../nd/cut.h"
 #include "netcdf_in.h"
 #include "netcdf_stored.h"
 
-/* Texts and lists are read in pieces of so many elements: all of a piece are in memory
+/* Texts and lists are read in pieces of this many elements: all of a piece are in memory
  * at once, each allocated by the library. */
 #define PIECE_ELEMENTS 1024
 /* What is looked through for booleans at once. */
@@ -108,21 +109,18 @@ static int read_var_elements(void *ctx, const brc_sel *box, brc_buf *out, brc_er
 {
     const var_in *v = ctx;
     uint64_t ones[BRC_MAX_NDIM];
-    brc_box_walk pieces;
+    brc_cut pieces;
     void *data;
     int rc = BRC_OK;
 
     for (int k = 0; k < BRC_MAX_NDIM; k++)
         ones[k] = 1;
     BRC_TRY(brc_new_array(&data, PIECE_ELEMENTS, v->type.file_size, err));
-    brc_boxes_start(&pieces, box->ndim, box->count, ones, 1, PIECE_ELEMENTS);
-    while (brc_boxes_next(&pieces)) {
-        brc_sel piece = pieces.box;
-        size_t n = (size_t)brc_shape_count(piece.ndim, piece.count);
-        for (int k = 0; k < piece.ndim; k++)
-            piece.start[k] += box->start[k];
+    brc_cut_chunks(&pieces, box, ones, 1, PIECE_ELEMENTS);
+    while (brc_cut_next(&pieces)) {
+        size_t n = (size_t)pieces.elements;
         memset(data, 0, n * v->type.file_size);
-        BRC_GO(get_box(v, &piece, data, err));
+        BRC_GO(get_box(v, &pieces.sel, data, err));
         BRC_GO(append_piece(v, out, data, n, err));
     }
 done:
@@ -206,7 +204,7 @@ static int read_dims(var_in *v, brc_error *err)
         return failed(v, status, "cannot read", err);
     if (ndim < 0 || ndim > BRC_MAX_NDIM)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s has %d dimensions, an array at most %d: leave "
+                        "%s has %d dimensions, but an array has at most %d: leave "
                         "it out with --exclude",
                         v->label, ndim, BRC_MAX_NDIM);
     v->array.ndim = ndim;
@@ -264,20 +262,22 @@ static int all_booleans(int *are, var_in *v, brc_error *err)
     uint64_t chunk[BRC_MAX_NDIM];
     size_t len, room = 0;
     uint8_t *data = NULL;
-    brc_box_walk boxes;
+    brc_sel all;
+    brc_cut boxes;
     int rc = BRC_OK;
 
     *are = 1;
     for (int k = 0; k < v->array.ndim; k++)
         chunk[k] = v->array.chunked ? v->array.chunk[k] : 1;
-    brc_boxes_start(&boxes, v->array.ndim, v->array.shape, chunk, 1, BOX_BYTES);
-    while (*are && brc_boxes_next(&boxes)) {
-        len = (size_t)brc_shape_count(boxes.box.ndim, boxes.box.count);
+    brc_sel_of_shape(&all, v->array.ndim, v->array.shape);
+    brc_cut_chunks(&boxes, &all, chunk, 1, BOX_BYTES);
+    while (*are && brc_cut_next(&boxes)) {
+        len = (size_t)boxes.elements;
         if (len > room) { /* the first box is the largest */
             BRC_GO(brc_new_big((void **)&data, len, err));
             room = len;
         }
-        BRC_GO(get_box(v, &boxes.box, data, err));
+        BRC_GO(get_box(v, &boxes.sel, data, err));
         for (size_t i = 0; i < len && *are; i++)
             *are = data[i] <= 1;
     }

@@ -207,7 +207,8 @@ int brc_netcdf_check_length(const char *file, brc_error *err)
     if (!h.is_classic)
         rc = brc_fail(err, BRC_EINVAL, "%s is not a NetCDF file", file);
     else if (h.bad)
-        rc = brc_fail(err, BRC_EINVAL, "%s is truncated or damaged: its header is not whole", file);
+        rc = brc_fail(err, BRC_EINVAL, "%s is truncated or damaged: its header is incomplete",
+                      file);
     else if (!whole)
         rc = brc_fail(err, BRC_EINVAL,
                       "%s is truncated or damaged: it is shorter than its header says; was it "

@@ -18,8 +18,8 @@ typedef struct brc_netcdf_run {
     void (*close)(void *state);
 } brc_netcdf_run;
 
-/* The file's name as one that netCDF-C takes for no URL and no request to a server, which
- * it does wherever "://" occurs. */
+/* The file's name in a form that netCDF-C does not take for a URL, as it does with any
+ * name that contains "://". */
 BRC_MUST_USE int brc_netcdf_path(char **out, const char *file, brc_error *err);
 /* "<what> <label>: <the library's reason>", with `code` unless the status says more. */
 int brc_netcdf_fail(int status, int code, const char *what, const char *label, brc_error *err);
@@ -30,11 +30,11 @@ int brc_netcdf_is_hdf5(const char *file);
  * both. BRC_EINVAL says what is wrong. */
 BRC_MUST_USE int brc_netcdf_check_links(const char *file, brc_error *err);
 /* Whether a classic file holds all that its header promises; netCDF-C reads what is missing as
- * zeros, and takes memory for what is promised. BRC_EINVAL where it does not. */
+ * zeros, and takes memory for what is promised. BRC_EINVAL if it does not. */
 BRC_MUST_USE int brc_netcdf_check_length(const char *file, brc_error *err);
 
 /* Of the types that every NetCDF-4 file has: bytes of one value, 0 for others; its name
- * in CDL; by that name, NC_NAT where there is none. */
+ * in CDL; by that name, NC_NAT if there is none. */
 size_t brc_netcdf_atomic_size(nc_type type);
 const char *brc_netcdf_type_name(nc_type type);
 nc_type brc_netcdf_type_named(const char *name);

@@ -66,8 +66,8 @@ static int plan_node(brc_netcdf_out *out, const brc_node_out *node, brc_error *e
         return add_var(out, node, group, err);
     if (out->classic)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s is a group, and classic NetCDF has none within a file: write "
-                        "NetCDF-4 (--format netcdf), or export the group by itself",
+                        "%s is a group, and classic NetCDF has no groups: write NetCDF-4 "
+                        "(--format netcdf), or export the group by itself",
                         node->path);
     return add_group(out, node, group, err);
 }

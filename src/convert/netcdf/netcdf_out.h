@@ -71,14 +71,14 @@ static inline brc_netcdf_var *brc_netcdf_var_at(const brc_netcdf_out *out, size_
 {
     return (brc_netcdf_var *)out->vars + i;
 }
-/* The document of a group; NULL where it has none. */
+/* The document of a group; NULL if it has none. */
 static inline const brc_json *brc_netcdf_group_doc(const brc_netcdf_group *group)
 {
     return group->node ? group->node->doc : NULL;
 }
 
 /* Chooses the dimensions of all variables: their names are in names[] of each, ndim of
- * them, NULL where there is none. */
+ * them, NULL if there is none. */
 typedef struct brc_netcdf_axes {
     char *names[BRC_MAX_NDIM + 1];
 } brc_netcdf_axes;

@@ -46,7 +46,7 @@ static int put_fixed(const brc_netcdf_out *out, const brc_sel *box, const void *
 static int no_text(const brc_netcdf_out *out, const char *what, brc_error *err)
 {
     return brc_fail(err, BRC_EUNSUPPORTED,
-                    "%s: it has text with %s, which NetCDF cannot have: "
+                    "%s: it has text with %s, which NetCDF cannot store: "
                     "write Zarr, or take the array out first",
                     out->data.var->node->path, what);
 }
@@ -82,7 +82,8 @@ static int put_strings(const brc_netcdf_out *out, const brc_sel *box, const uint
         texts[i] = at;
         BRC_GO(copy_text(out, &at, text, r.bad ? 0 : text_len, err));
     }
-    rc = r.bad ? brc_fail(err, BRC_EINTERNAL, "%s: elements are cut off", out->data.var->node->path)
+    rc = r.bad ? brc_fail(err, BRC_EINTERNAL, "%s: its elements are truncated",
+                          out->data.var->node->path)
                : put_vara(out, box, texts, err);
 done:
     free(texts);
@@ -104,13 +105,13 @@ static int put_lists(const brc_netcdf_out *out, const brc_sel *box, const uint8_
         lists[i].p = (void *)(uintptr_t)brc_read_bytes(&r, lists[i].len);
     }
     const char *path = out->data.var->node->path;
-    int rc = r.bad ? brc_fail(err, BRC_EINTERNAL, "%s: elements are cut off", path)
+    int rc = r.bad ? brc_fail(err, BRC_EINTERNAL, "%s: its elements are truncated", path)
                    : put_vara(out, box, lists, err);
     free(lists);
     return rc;
 }
 
-/* Zero ends a text of the library's; surrogates are no characters. */
+/* Zero ends the library's texts; surrogates are not characters. */
 static int is_character(uint32_t c)
 {
     return c != 0 && c <= 0x10FFFF && (c < 0xD800 || c >= 0xE000);
@@ -138,7 +139,7 @@ static int put_utf32(const brc_netcdf_out *out, const brc_sel *box, const uint8_
         for (size_t k = 0; k < used; k++) {
             memcpy(&c, data + 4 * k, sizeof(c));
             if (!is_character(c)) {
-                rc = no_text(out, c ? "what is no character" : "U+0000", err);
+                rc = no_text(out, c ? "something that is not a character" : "U+0000", err);
                 goto done;
             }
             at += brc_utf8_encode((uint8_t *)at, c);

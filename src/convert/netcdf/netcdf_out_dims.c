@@ -285,9 +285,9 @@ static int limit_classic(brc_netcdf_out *out, brc_error *err)
                 found = i;
             else if (d->length == 0)
                 return brc_fail(err, BRC_EUNSUPPORTED,
-                                "the dimension %s has length 0, which classic NetCDF allows one "
-                                "dimension, the first of its variables: write NetCDF-4 (--format "
-                                "netcdf)",
+                                "the dimension %s has length 0, which classic NetCDF allows only "
+                                "for one dimension, the first of its variables: write NetCDF-4 "
+                                "(--format netcdf)",
                                 d->name);
             else
                 d->unlimited = 0;

@@ -39,7 +39,7 @@ static int refused(const var_out *v, int status, const char *what, brc_error *er
 /* ---- attributes ------------------------------------------- */
 
 /* An attribute of another type than it must have, or of several values, cannot be made
- * under this name in a NetCDF-4 file; but files have it, and readers bear it. */
+ * under this name in a NetCDF-4 file; but files have it, and readers tolerate it. */
 static int put_odd_fill(const brc_netcdf_att_place *p, const brc_netcdf_values *values)
 {
     static const char other[] = "_FillValue of another type";
@@ -99,8 +99,8 @@ static int put_text(const var_out *v, brc_netcdf_att_place *place, const char *n
 
     if (there && !brc_json_is(there, text))
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "%s: as %s it is written with the attribute %s \"%s\", and has another of "
-                        "that name: remove it",
+                        "%s: as %s it is written with the attribute %s \"%s\", but has another "
+                        "one of that name: remove that",
                         v->var->node->path, v->meta->type->name, name, text);
     return there ? BRC_OK : brc_netcdf_put_att(place, name, &values, err);
 }

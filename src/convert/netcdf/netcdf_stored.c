@@ -33,7 +33,7 @@ static int prefixed_path(brc_buf *out, const char *path, brc_error *err)
     return brc_buf_terminate(out, err);
 }
 
-/* *set below 0 where there is none. */
+/* *set below 0 if there is none. */
 static int open_data_set(hid_t *set, hid_t file, const char *path, brc_error *err)
 {
     brc_buf other = BRC_BUF_INIT;

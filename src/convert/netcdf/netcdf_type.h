@@ -56,7 +56,7 @@ typedef struct brc_netcdf_type {
     size_t nmoves, moves_cap;
     brc_buf dtype;          /* import: as in a brc_array_spec                   */
     size_t chars;           /* export: length of the dimension that it adds; 0: none */
-    const brc_dtype *from;  /* export: the array's; NULL where it was a field's */
+    const brc_dtype *from;  /* export: the array's; NULL if it was a field's */
 } brc_netcdf_type;
 
 /* The type of a variable. Errors begin with the label. */

@@ -149,7 +149,7 @@ static int append_field(const type_in *in, const in_field *field, type_at *at, b
         return append_chars(json, n, err);
     }
     if (n > MAX_FIELD_ITEMS || field->ndims > MAX_FIELD_NDIM)
-        return no_such_type(in, "a field that is so large an array", err);
+        return no_such_type(in, "a field that is too large an array", err);
     int status = nc_inq_type(in->group, field->type, NULL, &item);
     return status ? cannot_read_type(in, status, err)
                   : append_array(in, field, 0, item, at, json, err);
@@ -237,7 +237,7 @@ static int append_type(const type_in *in, type_at *at, brc_buf *json, brc_error 
     case NC_COMPOUND:
         return append_struct(in, at, nfields, size, json, err);
     default:
-        return no_such_type(in, "lists of another length in each element", err);
+        return no_such_type(in, "lists of variable length", err);
     }
 }
 

@@ -32,8 +32,8 @@ struct brc_child {
 
 /*
  * sh passes the streams on, closes its own ends of them and waits. A job in the background
- * would have no standard input, so that travels as descriptor 5. What is written to 3 is the
- * exit status, as sh has it. On SIGTERM the job is killed, and reaped by its parent.
+ * would have no standard input, so that is passed as descriptor 5. What is written to 3 is
+ * the exit status, as sh has it. On SIGTERM the job is killed, and reaped by its parent.
  */
 #define FIRST "ulimit -c 0; c=; trap 'kill -9 $c; wait $c; exit' TERM; exec 5<&0; "
 #define THEN " <&5 3>&- 5<&- & c=$!; exec <&- >&- 2>&- 5<&-; wait $c; echo $? >&3"
@@ -213,7 +213,7 @@ static int keep_said(brc_buf *to, const uint8_t *bytes, size_t n, size_t most, b
     return brc_buf_terminate(to, err);
 }
 
-/* Its lines go by: the first of them are kept, and the last. */
+/* Keeps its first lines, and the last one. */
 static int take_said(brc_child *c, const uint8_t *bytes, size_t n, brc_error *err)
 {
     BRC_TRY(keep_said(&c->said, bytes, n, SAID_MOST, err));
@@ -287,7 +287,7 @@ static int wait_for(brc_child *c, short events, int patience_ms, brc_error *err)
         if (n > 0 && (fds[1].revents || fds[2].revents))
             since = monotonic_ms();
         if (monotonic_ms() - since >= patience_ms)
-            return brc_fail(err, BRC_EIO, "%s has been silent for %d s: it was ended",
+            return brc_fail(err, BRC_EIO, "%s wrote nothing for %d s and was stopped",
                             c->spec.label, patience_ms / 1000);
     }
     return BRC_OK;
@@ -327,7 +327,7 @@ int brc_child_write(brc_child *c, const uint8_t *from, size_t len, int *gone, br
 
 /* ---- the end ------------------------------------------------------------------------- */
 
-/* 1 while it is there to be reaped, by its id, which is nobody else's until then. */
+/* 1 while it can be reaped by its id, which until then nobody else gets. */
 static int is_unreaped(const brc_child *c)
 {
     siginfo_t info;

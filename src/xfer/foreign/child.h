@@ -16,10 +16,10 @@
 typedef struct brc_child_spec {
     const char *command;      /* a program's path; is_shell: a command line of sh         */
     int is_shell;             /* it is a stranger's: its address space is limited          */
-    const char *const *args;  /* NULL behind the last                                     */
+    const char *const *args;  /* NULL after the last                                      */
     const char *label;        /* what messages call it: "the converter of x.h5"           */
     int feeds;                /* 1: we write what it reads; 0: we read what it writes     */
-    int silence_ms;           /* that long no byte may move while we wait for one         */
+    int silence_ms;           /* the longest time without a byte while we wait for one    */
     /* Between two looks at the pipes: below 0 ends the wait. */
     int (*check)(void *ctx, brc_error *err);
     void *ctx;

@@ -15,8 +15,8 @@
 #include "foreign_run.h"
 #include "protocol.h"
 
-/* Generous: a library may take minutes for one chunk of a file on a slow disk, and who
- * writes a --with command may compute between two chunks. */
+/* Generous: a library may take minutes for one chunk of a file on a slow disk, and a
+ * --with command may compute between two chunks. */
 #define CONVERTER_SILENCE_MS (10 * 60 * 1000)
 #define COMMAND_SILENCE_MS (60 * 60 * 1000)
 
@@ -47,7 +47,7 @@ static int find_converter(brc_foreign_run *run, const brc_foreign *what, brc_err
     if (access(run->program, X_OK) == 0)
         return BRC_OK;
     return brc_fail(err, BRC_EUNSUPPORTED,
-                    "%s: the converter for such files is not there, %s: install breccia whole, or "
+                    "%s: the converter for such files is missing, %s: install all of breccia, or "
                     "name the folder of its converters when you open the repository",
                     what->file, run->program);
 }
@@ -105,13 +105,13 @@ static const char *words_for_signal(int sig)
     case SIGILL:
         return "crashed (SIGILL)";
     case SIGSYS:
-        return "asked the system for what its sandbox forbids (SIGSYS)";
+        return "made a system call that its sandbox forbids (SIGSYS)";
     case SIGXCPU:
-        return "took more processor time than it may (SIGXCPU)";
+        return "used more processor time than it may (SIGXCPU)";
     case SIGXFSZ:
         return "wrote a larger file than it may (SIGXFSZ)";
     case SIGKILL:
-        return "was killed, for want of memory perhaps (SIGKILL)";
+        return "was killed, perhaps because memory ran out (SIGKILL)";
     default:
         return NULL;
     }
@@ -215,8 +215,8 @@ static void note_excluded(const brc_foreign_in *in)
     }
 }
 
-/* The program is asked how it ended where it has ended, or where the stream has: what it
- * says goes before a stream that is cut short. */
+/* If the program or its stream has ended, its exit status counts: what it says is better
+ * than "truncated". */
 static int settle_import(brc_foreign_in *in, int rc, brc_error *err)
 {
     int status;

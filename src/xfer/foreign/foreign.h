@@ -3,8 +3,8 @@
  * (src/convert) and of commands that write the stream of an import (docs/STREAM.md).
  *
  * A converter is a program in the folder brc_open_opts.libexec, or where this build was
- * installed. It may crash, hang or lie: what is imported then is nothing, and the error
- * one sentence.
+ * installed. It may crash, hang or lie: then nothing is imported, and the error is one
+ * sentence.
  */
 #ifndef BRC_XFER_FOREIGN_FOREIGN_H
 #define BRC_XFER_FOREIGN_FOREIGN_H
@@ -29,10 +29,10 @@ brc_stream *brc_foreign_stream(const brc_foreign_in *in);
  * result is what to tell. Where the program said why there is no stream, it is that.
  * BRC_STATUS_IS_NETCDF as in protocol.h. */
 BRC_MUST_USE int brc_foreign_close(brc_foreign_in *in, int rc, brc_error *err);
-/* Ends the program at once: no more is asked of it. */
+/* Ends the program at once. */
 void brc_foreign_free(brc_foreign_in *in);
 
-/* Imports what the program writes as the node `path`. 1 where it says that the file was
+/* Imports what the program writes as the node `path`. 1 if it says that the file was
  * written as NetCDF-4: then nothing has been imported. */
 BRC_MUST_USE int brc_foreign_import(const brc_foreign *what, const char *path, brc_error *err);
 /* The decoded bytes that it will bring; 1 as above. */

@@ -15,7 +15,7 @@ static int feed_child(void *ctx, const uint8_t *from, size_t len, brc_error *err
 {
     foreign_out *out = ctx;
     BRC_TRY(brc_child_write(out->run.child, from, len, &out->gone, err));
-    return out->gone ? brc_fail(err, BRC_EIO, "%s has ended too early", out->run.label) : BRC_OK;
+    return out->gone ? brc_fail(err, BRC_EIO, "%s ended too early", out->run.label) : BRC_OK;
 }
 
 /* export [--classic] --path PATH FILE */
@@ -42,7 +42,7 @@ static int feed_stream(foreign_out *out, const brc_foreign *what, const char *pa
     return rc;
 }
 
-/* Where it has ended before its stream did, it knows the reason. */
+/* If it ended before its stream did, it knows the reason. */
 static int settle_export(foreign_out *out, const brc_foreign *what, int rc, brc_error *err)
 {
     int status;
@@ -64,11 +64,24 @@ static int run_exporter(const brc_foreign *what, const char *path, const char *t
     return rc;
 }
 
+/* The converter knows the temporary name alone, and so does its library; the caller does not. */
+static void name_asked_for(brc_error *err, const brc_dest *dest)
+{
+    size_t shown = strlen(dest->path), len = strlen(dest->temp);
+    char *at = err->message;
+    while ((at = strstr(at, dest->temp)) != NULL) {
+        at += shown;
+        memmove(at, at + len - shown, strlen(at + len - shown) + 1);
+    }
+}
+
 int brc_foreign_export(const brc_foreign *what, const char *path, int classic, brc_error *err)
 {
     brc_dest dest;
     BRC_TRY(brc_dest_open(&dest, what->session, what->file, 0, err));
     int rc = run_exporter(what, path, dest.temp, classic, err);
+    if (rc < 0 && err)
+        name_asked_for(err, &dest);
     if (rc == BRC_OK)
         rc = brc_dest_finish(&dest, 0, err);
     brc_dest_close(&dest);

@@ -27,7 +27,7 @@ static inline int brc_status_of_code(int code)
     return code < 0 && code >= BRC_ECOLLISION ? BRC_STATUS_ERROR - code : BRC_STATUS_ERROR - BRC_EINTERNAL;
 }
 
-/* 0 where the status is none that says a code: a program that knows nothing of this. */
+/* 0 if the status is none that says a code: a program that knows nothing of this. */
 static inline int brc_code_of_status(int status)
 {
     int code = BRC_STATUS_ERROR - status;

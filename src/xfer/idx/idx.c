@@ -40,7 +40,7 @@ int brc_idx_open(brc_elements *out, brc_input *in, const brc_registry *reg, brc_
     memset(out, 0, sizeof(*out));
     BRC_TRY(brc_input_exact(in, magic, sizeof(magic), err));
     if (!is_idx(magic, sizeof(magic)))
-        return brc_fail(err, BRC_EINVAL, "%s does not begin as an IDX file does", in->name);
+        return brc_fail(err, BRC_EINVAL, "%s does not begin like an IDX file", in->name);
     if (magic[3] > BRC_MAX_NDIM)
         return brc_fail(err, BRC_ELIMIT, "%s has %d axes, more than %d", in->name, magic[3],
                         BRC_MAX_NDIM);

@@ -16,7 +16,7 @@ static int read_prefix(brc_input *in, uint32_t *len, brc_error *err)
     uint8_t prefix[BRC_NPY_MAGIC_LEN + 2], length[4] = { 0 };
     BRC_TRY(brc_input_exact(in, prefix, sizeof(prefix), err));
     if (memcmp(prefix, BRC_NPY_MAGIC, BRC_NPY_MAGIC_LEN) != 0)
-        return brc_fail(err, BRC_EINVAL, "%s does not begin as a .npy file does", in->name);
+        return brc_fail(err, BRC_EINVAL, "%s does not begin like a .npy file", in->name);
     int major = prefix[BRC_NPY_MAGIC_LEN], minor = prefix[BRC_NPY_MAGIC_LEN + 1];
     if (major < 1 || major > 3 || minor != 0)
         return brc_fail(err, BRC_EUNSUPPORTED,
@@ -172,8 +172,8 @@ static int load_selection(brc_array *a, const brc_sel *sel, const brc_elements *
     return brc_input_end(in, err);
 }
 
-/* Grows the array and fills in what it grew by: the same as brc_array_append(),
- * without all of the data in memory. */
+/* Grows the array and fills in what it grew by: the same as brc_array_append(), but
+ * without having all the data in memory. */
 static int load_append(brc_array *a, int axis, const brc_elements *e, brc_input *in, brc_error *err)
 {
     const brc_array_info *info = brc_array_describe(a);

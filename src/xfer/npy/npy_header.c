@@ -42,8 +42,8 @@ static int npy_take_word(npy_text *t, const char *word)
     return 1;
 }
 
-/* A string in single or double quotes; what has an escape in it NumPy never wrote
- * for a key or a simple type. */
+/* A string in single or double quotes; NumPy never wrote an escape in a key or a simple
+ * type. */
 static int npy_take_string(npy_text *t, const char **out, size_t *len)
 {
     skip_blanks(t);
@@ -135,7 +135,7 @@ static int take_extent(npy_text *t, uint64_t *out)
         return bad_literal(t, "a whole number is expected");
     if (*first == '0' && t->at - first > 1)
         return bad_literal(t, "a number begins with 0");
-    if (t->at < t->end && *t->at == 'L') /* Python 2 wrote its long integers so */
+    if (t->at < t->end && *t->at == 'L') /* Python 2 wrote its long integers like this */
         t->at++;
     *out = value;
     return BRC_OK;
@@ -202,7 +202,7 @@ int brc_npy_header_parse(brc_npy_header *out, const char *text, size_t len, brc_
         return bad_literal(&t, "descr, fortran_order or shape is missing");
     skip_blanks(&t);
     if (t.at != t.end)
-        return bad_literal(&t, "something follows the dictionary");
+        return bad_literal(&t, "there is text after the dictionary");
     return BRC_OK;
 }
 

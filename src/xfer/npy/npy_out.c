@@ -35,7 +35,6 @@ int brc_npy_out_start(brc_npy_out *out, brc_array *a, const brc_sel *sel, const 
     int rc;
 
     memset(out, 0, sizeof(*out));
-    out->array = a;
     BRC_GO(brc_array_dtype_open(&out->type, reg, info, err));
     if (!out->type->npy || out->type->item_size == 0) {
         rc = brc_fail(err, BRC_EUNSUPPORTED, "%s: NumPy's .npy has no data type like %s",
@@ -49,7 +48,7 @@ int brc_npy_out_start(brc_npy_out *out, brc_array *a, const brc_sel *sel, const 
     else
         brc_sel_all(&out->sel, a);
     BRC_GO(write_header(out, err));
-    brc_slabs_start(&out->slabs, &out->sel, info->chunk, out->type->item_size, 0, BRC_SLAB_BYTES);
+    rc = brc_element_runs_start(&out->runs, a, &out->sel, err);
 done:
     if (rc < 0)
         brc_npy_out_stop(out);
@@ -63,21 +62,17 @@ int brc_npy_out_next(brc_npy_out *o, brc_span *piece, brc_error *err)
         *piece = (brc_span){ o->header.data, o->header.len };
         return 1;
     }
-    if (!brc_slabs_next(&o->slabs))
-        return 0;
-    if (!o->slab)
-        BRC_TRY(brc_new_big((void **)&o->slab, o->slabs.max_len, err));
-    BRC_TRY(brc_array_read(o->array, &o->slabs.sel, o->slab, o->slabs.len, err));
-    brc_dtype_native(o->type, o->slab, o->slabs.len); /* back to little-endian */
-    *piece = (brc_span){ o->slab, o->slabs.len };
-    return 1;
+    int more = brc_element_runs_next(&o->runs, piece, err);
+    if (more > 0)
+        brc_dtype_native(o->type, o->runs.data, piece->len); /* back to little-endian */
+    return more;
 }
 
 void brc_npy_out_stop(brc_npy_out *o)
 {
     brc_dtype_free(o->type);
     brc_buf_dispose(&o->header);
-    free(o->slab);
+    brc_element_runs_end(&o->runs);
     memset(o, 0, sizeof(*o));
 }
 

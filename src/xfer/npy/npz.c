@@ -1,5 +1,5 @@
 /*
- * Reading .npz: a zip archive with one .npy file an array. "a/x.npy" becomes the
+ * Reading .npz: a zip archive with one .npy file per array. "a/x.npy" becomes the
  * array a/x.
  *
  * What a member inflates to is read as far as its .npy header says and one byte
@@ -27,7 +27,7 @@ static int member_read(brc_input *in, uint8_t *dst, size_t len, size_t *got, brc
 {
     member_input *m = (member_input *)in;
     zip_int64_t n = zip_fread(m->file, dst, len);
-    if (n < 0) /* the checksum is compared at the end, so this may come behind the last byte */
+    if (n < 0) /* the checksum is compared at the end, so this may come after the last byte */
         return brc_zip_fail_read(err, zip_file_get_error(m->file), "cannot read", in->name);
     *got = (size_t)n;
     return BRC_OK;

@@ -72,7 +72,7 @@ static zip_int64_t read_member(member_out *m, uint8_t *dst, size_t len, brc_erro
     return (zip_int64_t)done;
 }
 
-/* libzip's way to ask a source for anything. */
+/* What libzip asks a source for. */
 static zip_int64_t member_command(void *ctx, void *data, zip_uint64_t len, zip_source_cmd_t command)
 {
     member_out *m = ctx;

@@ -22,7 +22,7 @@ typedef struct brc_stream_docs {
 
 BRC_MUST_USE int brc_stream_docs_add(brc_stream_docs *docs, const char *inner, size_t inner_len,
                                      const brc_buf *text, brc_error *err);
-/* Parents first. BRC_EINVAL where a node has two. */
+/* Parents first. BRC_EINVAL if a node has two. */
 BRC_MUST_USE int brc_stream_docs_sort(brc_stream_docs *docs, brc_error *err);
 void brc_stream_docs_dispose(brc_stream_docs *docs);
 

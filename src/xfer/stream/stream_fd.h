@@ -15,7 +15,7 @@ typedef struct brc_stream_fd {
 /* `source` and what it points to must last as long as the reader. */
 BRC_MUST_USE int brc_stream_fd_open(brc_tar_in **out, brc_stream_fd *source, breccia *repo, int fd,
                                     const char *name, brc_error *err);
-/* The same to write; a reader that went away is an error, and no signal. */
+/* The same to write; a reader that goes away is an error, never a signal. */
 BRC_MUST_USE int brc_stream_fd_create(brc_tar_out **out, brc_stream_fd *sink, breccia *repo, int fd,
                                       const char *name, brc_error *err);
 

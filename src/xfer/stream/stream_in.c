@@ -16,8 +16,8 @@
 #include "stream_docs.h"
 
 #define STORED_MOST ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
-/* Of chunks that came, 64 that lie side by side take one place in a table of so many: where
- * there are more, it forgets, and a chunk that comes again replaces the first. */
+/* A table of this many places remembers the chunks that came, 64 adjacent ones in each.
+ * When it is full it forgets, and a chunk that comes again replaces the first. */
 #define SEEN_MOST ((size_t)1 << 20)
 
 struct brc_stream {
@@ -97,7 +97,7 @@ static int member_fails(const brc_stream *w, const char *what, brc_error *err)
     return brc_fail(err, BRC_EINVAL, "the member '%.300s' %s", w->member.name, what);
 }
 
-/* Whether the member belongs to a node that stays out, or lies under one. */
+/* Whether the member belongs to an excluded node, or to one under it. */
 static int stays_out(const brc_stream *w)
 {
     const char *name = w->member.name, *slash = name;
@@ -107,7 +107,7 @@ static int stays_out(const brc_stream *w)
     return out;
 }
 
-/* 1 where there is a next member, which stays the next one until it is taken. */
+/* 1 if there is a next member, which stays the next one until it is taken. */
 static int peek_member(brc_stream *w, brc_error *err)
 {
     while (!w->has_member && !w->ended) {
@@ -229,7 +229,7 @@ static int make_node(brc_stream *w, const brc_stream_doc *doc, brc_error *err)
                            : brc_group_create_doc(w->session, path, json, err);
     if (rc == BRC_EEXISTS && *doc->inner)
         rc = brc_fail(err, BRC_EEXISTS,
-                      "it comes twice, or behind what is in the group: documents of groups come "
+                      "it comes twice, or after the nodes in its group: a group's document comes "
                       "first");
 done:
     if (rc < 0)
@@ -239,14 +239,14 @@ done:
     return rc;
 }
 
-/* Those that wait, parents first. The root's comes with the first, so that nothing lands
- * in a node that was there before. */
+/* Makes nodes of the documents that wait, parents first. The root's is among the first,
+ * so that nothing lands in a node that was there before. */
 static int make_nodes(brc_stream *w, brc_error *err)
 {
     BRC_TRY(brc_stream_docs_sort(&w->docs, err));
     const brc_stream_doc *docs = w->docs.items;
     if (!w->has_nodes && (w->docs.n == 0 || *docs[0].inner))
-        return brc_fail(err, BRC_EINVAL, "its root has no zarr.json, or not among the first");
+        return brc_fail(err, BRC_EINVAL, "it has no zarr.json of its root before its chunks");
     for (size_t i = 0; i < w->docs.n; i++) {
         BRC_TRY(brc_task_step(w->repo, 0, err));
         BRC_TRY(make_node(w, &docs[i], err));
@@ -257,7 +257,7 @@ static int make_nodes(brc_stream *w, brc_error *err)
 }
 
 /* They wait for each other as long as there are no chunks: parents' may come behind their
- * children's. 1 where the next member is none, 0 at the end. */
+ * children's. 1 if the next member is none, 0 at the end. */
 static int take_documents(brc_stream *w, brc_error *err)
 {
     size_t len;
@@ -325,14 +325,14 @@ static int no_such_array(const brc_stream *w, brc_error *err)
     if (strcmp(base, ".zarray") == 0 || strcmp(base, ".zgroup") == 0 ||
         strcmp(base, ".zattrs") == 0 || strcmp(base, ".zmetadata") == 0)
         return member_fails(
-            w, "is of Zarr v2, and a stream is one of Zarr v3: import the directory", err);
+            w, "is of Zarr v2, but a stream is Zarr v3: import the directory instead", err);
     return member_fails(w,
-                        "is neither a document nor a chunk of an array whose document has come: "
-                        "an array's zarr.json comes before its chunks",
+                        "is neither a document nor a chunk of a known array: an array's zarr.json "
+                        "comes before its chunks",
                         err);
 }
 
-/* The array around the member: the longest path that is none of a group ends there. */
+/* The array that the member belongs to: its path is the longest that is not a group's. */
 static int find_array(brc_stream *w, brc_error *err)
 {
     const char *name = w->member.name, *at = name;
@@ -354,7 +354,7 @@ static int find_array(brc_stream *w, brc_error *err)
 
 /* ---- chunks -------------------------------------------------------------------------- */
 
-/* BRC_EINVAL where this chunk has come before. */
+/* BRC_EINVAL if this chunk has come before. */
 static int see_chunk(brc_stream *w, int ndim, const uint64_t *index, brc_error *err)
 {
     struct {
@@ -393,7 +393,7 @@ static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error 
     if (!is_in_array(w))
         return 0;
     if (!parse_key(w, index, &inside))
-        return member_fails(w, "is not a chunk: its name is no chunk key of its array", err);
+        return member_fails(w, "is not a chunk: its name is not a chunk key of its array", err);
     if (!inside)
         return member_fails(w, "lies outside the grid of its array", err);
     BRC_TRY(see_chunk(w, brc_array_describe(w->array)->ndim, index, err));

@@ -24,7 +24,7 @@ typedef struct brc_stream brc_stream;
 BRC_MUST_USE int brc_stream_open(brc_stream **out, brc_session *s, brc_tar_in *tar,
                                  const brc_stream_opts *opts, brc_error *err);
 void brc_stream_free(brc_stream *stream);
-/* *is 0 where the first document is the root's, and an array's. Looks no further. */
+/* *is 0 if the first document is the root's, and an array's. Looks no further. */
 BRC_MUST_USE int brc_stream_is_group(int *is, brc_stream *stream, brc_error *err);
 /* The stream's root becomes the node `path`, which is not there yet or is the root. Within
  * a transaction, to which it leaves what failed. */

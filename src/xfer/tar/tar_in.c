@@ -15,7 +15,7 @@
 /* Headers of long names and the like are at most 1 MiB each; whatever libarchive makes of
  * a header, it gets no more bytes for it than this. */
 #define HEADER_MOST ((uint64_t)8 << 20)
-#define PADDING_MOST ((uint64_t)4 << 20) /* zeroes behind the end */
+#define PADDING_MOST ((uint64_t)4 << 20) /* zeroes after the end */
 #define RESERVE_MOST ((uint64_t)64 << 20) /* what is reserved on a size's word */
 
 struct brc_tar_in {
@@ -215,7 +215,7 @@ static int look_at_entry(brc_tar_in *in, brc_tar_member *member, brc_error *err)
     if (type != AE_IFREG)
         return refuse_member(in, name, "is neither a file nor a directory", err);
     if (archive_entry_sparse_reset(in->entry) > 0)
-        return refuse_member(in, name, "is sparse: write it out", err);
+        return refuse_member(in, name, "is a sparse file: write it in full", err);
     const char *inner = name;
     while (inner[0] == '.' && inner[1] == '/')
         inner += 2;

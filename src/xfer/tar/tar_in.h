@@ -1,5 +1,5 @@
 /*
- * The members of a tar stream, in order: what import formats and exports are told by.
+ * The members of a tar stream, in order: the common form of imports and exports.
  *
  * What a stream holds is hostile. Only regular files are handed out, under names that
  * stay within the hierarchy ("a/b/c"); directories are passed over; links, devices,
@@ -40,11 +40,11 @@ void brc_tar_in_free(brc_tar_in *in);
 /* 1 with the next member; what was not read of the one before is passed over. 0 at the
  * end, when the source has been read to its own end. */
 BRC_MUST_USE int brc_tar_next(brc_tar_in *in, brc_tar_member *member, brc_error *err);
-/* Appends the member's bytes, all of them, once; BRC_ELIMIT where it has more than
+/* Appends the member's bytes, all of them, once; BRC_ELIMIT if it has more than
  * `limit`. */
 BRC_MUST_USE int brc_tar_read(brc_tar_in *in, uint64_t limit, brc_buf *out, brc_error *err);
 
-/* 1 where a member may have this name: relative, without ".", ".." and empty parts, valid
+/* 1 if a member may have this name: relative, without ".", ".." and empty parts, valid
  * UTF-8 without control characters, not too long. */
 int brc_tar_name_ok(const char *name);
 

@@ -1,6 +1,6 @@
 /*
  * Writing a tar stream: ustar, and pax where a name or size needs it. Equal members in
- * the same order give the same bytes: there is no time, owner or padding in it.
+ * the same order give the same bytes: it contains no time or owner.
  *
  * Used by the programs of src/convert too: nothing here needs a repository.
  */
@@ -23,11 +23,11 @@ BRC_MUST_USE int brc_tar_out_open(brc_tar_out **out, const brc_tar_sink *sink, c
 /* The same to a descriptor, which stays open. A reader that went away is an error, never
  * a signal. */
 BRC_MUST_USE int brc_tar_out_open_fd(brc_tar_out **out, int fd, const char *name, brc_error *err);
-/* One regular file. BRC_EINVAL where a reader would refuse the name. */
+/* One regular file. BRC_EINVAL if a reader would refuse the name. */
 BRC_MUST_USE int brc_tar_put(brc_tar_out *out, const char *name, brc_span bytes, brc_error *err);
 /* The end-of-archive blocks: without them a reader takes the stream for truncated. */
 BRC_MUST_USE int brc_tar_finish(brc_tar_out *out, brc_error *err);
-/* Writes nothing more. */
+/* Releases the writer; writes nothing more. */
 void brc_tar_out_free(brc_tar_out *out);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * Writing a tree as a zip archive.
  *
- * libzip takes the bytes of all entries while it closes the archive, so they wait
- * in a file until then, which has no name: memory does not grow with the data. Zip
- * has no folders that matter here; they follow from the entries' names.
+ * libzip takes the bytes of all entries while it closes the archive, so until then they
+ * wait in a file without a name: memory does not grow with the data. Zip has no folders
+ * that matter here; they follow from the entries' names.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -56,7 +56,7 @@ static int archive_name(brc_buf *out, const zip_tree *t, const char *path, int i
     return brc_buf_terminate(out, err);
 }
 
-/* NULL where there is no such file; *is_dir: whether there are files below it. */
+/* NULL if there is no such file; *is_dir: whether there are files below it. */
 static int find_file(const brc_zip_entry **out, int *is_dir, const zip_tree *t, const char *path,
                      brc_error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * Zarr v2 said in Zarr v3, and back. Chunks are the same bytes in both, so only
+ * Zarr v2 expressed in Zarr v3, and back. Chunks are the same bytes in both, so only
  * documents are translated.
  *
  * What of a .zarray is not in the v3 document that comes of it is kept in its member
@@ -23,7 +23,7 @@ typedef struct brc_zarr2_type {
     brc_buf json;  /* v3's name for it; empty for objects: their filter says it       */
     char kind;     /* NumPy's: b i u f c M m S U V O; T: a structure; X: none of v3's */
     char order;    /* '<' or '>' of what is wider than a byte; '|' where nothing is   */
-    uint64_t size; /* bytes an element; 0 for objects                                 */
+    uint64_t size; /* bytes per element; 0 for objects                                */
 } brc_zarr2_type;
 
 /* Errors begin with "/dtype". Release with brc_buf_dispose(&out->json). */
@@ -65,7 +65,7 @@ BRC_MUST_USE int brc_zarr2_array_read(brc_json **out, const brc_json *zarray,
 BRC_MUST_USE int brc_zarr2_group_read(brc_json **out, const brc_json *zgroup,
                                       const brc_json *zattrs, brc_error *err);
 /* The .zarray and .zattrs (NULL: none are needed) for an array of v3;
- * BRC_EUNSUPPORTED where v2 cannot say it. `gaps`: some of its chunks are absent. */
+ * BRC_EUNSUPPORTED if v2 cannot say it. `gaps`: some of its chunks are absent. */
 BRC_MUST_USE int brc_zarr2_array_write(brc_json **zarray, brc_json **zattrs, const brc_json *doc,
                                        int gaps, const brc_registry *reg, brc_error *err);
 BRC_MUST_USE int brc_zarr2_group_write(brc_json **zgroup, brc_json **zattrs, const brc_json *doc,

@@ -134,7 +134,7 @@ static int read_blosc(codec_reader *r, const brc_json *item, brc_error *err)
         (long long)setting(item, "blocksize", 0, 0, INT32_MAX));
 }
 
-/* Those that v3 has under a name and configuration of its own. */
+/* Those that v3 has under another name and configuration. */
 static int read_core(codec_reader *r, const char *id, const brc_json *item, int *is_core,
                      brc_error *err)
 {
@@ -207,7 +207,7 @@ static int read_on_elements(codec_reader *r, const char *id, const brc_json *ite
     BRC_TRY(read_filter_type(r, item, is_astype ? "decode_dtype" : "dtype", &in, err));
     if (in.size != r->size || (in.order != r->order && in.order != '|' && r->order != '|'))
         return bad_filter(r, BRC_EUNSUPPORTED, err, id,
-                          "is for another size or byte order of elements than those that it gets");
+                          "is for elements of another size or byte order");
     out = in;
     BRC_TRY(read_filter_type(r, item, is_astype ? "encode_dtype" : "astype", &out, err));
     if (strcmp(id, "packbits") == 0) {
@@ -347,7 +347,7 @@ static int no_v2_codec(brc_error *err, size_t i, const char *name)
                     name);
 }
 
-/* A transpose at the front: *f 1 where it reverses the axes. */
+/* A transpose at the front: *f 1 if it reverses the axes. */
 static int write_order(const brc_named *codec, size_t ndim, int *f, brc_error *err)
 {
     const brc_json *order = brc_json_member(codec->config, "order");

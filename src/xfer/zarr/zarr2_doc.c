@@ -112,7 +112,7 @@ static int put_keys(brc_buf *out, const brc_json *zarray, char separator, brc_er
                           separator);
 }
 
-/* Whether these are names that xarray's attribute holds: strings, one an axis. */
+/* Whether these are names that xarray's attribute holds: strings, one per axis. */
 static int are_names(const brc_json *names, size_t ndim)
 {
     if (brc_json_kind(names) != BRC_JSON_ARRAY || brc_json_count(names) != ndim)
@@ -182,8 +182,8 @@ done:
     return rc;
 }
 
-/* A number as the fill value of elements that are not numbers. Readers take it in different
- * ways, so what is written says the value that was read. */
+/* A number as the fill value of elements that are not numbers. Readers interpret it
+ * differently, so what is written is the value that was read. */
 static int is_open_fill(const brc_json *zarray)
 {
     const brc_json *dtype = brc_json_member(zarray, "dtype");

@@ -1,7 +1,7 @@
 /*
  * Exporting a node as a Zarr hierarchy: every group and array with its documents,
  * every stored chunk in a file of its own. Version 3 as the documents are, version 2
- * where it can say them (zarr2.h).
+ * if it can say them (zarr2.h).
  *
  * Consolidated metadata is a copy of all documents in one. It is collected as text
  * while the nodes are written; in version 3 the root's document ends with it, so

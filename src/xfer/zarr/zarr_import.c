@@ -51,7 +51,7 @@ static void dispose_node(zarr_node *node)
 
 /* ---- documents ---------------------------------------------------------------------- */
 
-/* *out NULL where the folder has no such file. *label: its name, for messages. v2
+/* *out NULL if the folder has no such file. *label: its name, for messages. v2
  * documents may have bare NaN. */
 static int read_file(brc_json **out, char **label, const zarr_walk *at, const char *name,
                      int lenient, brc_error *err)

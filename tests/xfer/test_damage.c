@@ -1,0 +1,321 @@
+/* Damaged files of the formats that converters read: HDF5 and NetCDF, cut off and with bytes
+ * changed. Whatever the format's library makes of them, an import is good or one error, it
+ * leaves nothing behind, and the repository is whole. `make flips` tries as many as one likes. */
+#include <errno.h>
+#include <netcdf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../src/base/file.h"
+#include "../kit/converters.h"
+#include "../kit/folder.h"
+#include "../kit/hdf5_kit.h"
+#include "../kit/netcdf_kit.h"
+
+Suite *damage_suite(void);
+
+/* ---- whole files ----------------------------------------------- */
+
+/* A little of everything; an enum too, but not in the old format: the library trips over
+ * damaged ones while it opens the dataset. */
+static void write_hdf5(exchange_kit *kit, const char *name, int old)
+{
+    static const hsize_t shape[] = { 5, 8 }, chunk[] = { 2, 4 }, three = 3, one = 1;
+    static const float scale[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    const char *texts[] = { "a", "bb", "ccc" };
+    int16_t values[40];
+    for (int i = 0; i < 40; i++)
+        values[i] = (int16_t)(i * 3);
+    hid_t file = hdf5_new_file(kit, name, old), plist = hdf5_chunked(2, chunk);
+    hid_t text = H5(H5Tcopy(H5T_C_S1)), record = H5(H5Tcreate(H5T_COMPOUND, 6));
+    hid_t type = H5(H5Tenum_create(H5T_NATIVE_INT8));
+    int8_t value = 1;
+    H5(H5Tset_size(text, H5T_VARIABLE));
+    H5(H5Tinsert(record, "a", 0, H5T_STD_I16LE));
+    H5(H5Tinsert(record, "b", 2, H5T_IEEE_F32LE));
+    H5(H5Tenum_insert(type, "ONE", &value));
+    H5(H5Pset_shuffle(plist));
+    H5(H5Pset_deflate(plist, 6));
+    hdf5_put_attribute(file, "t", text, 0, NULL, text, texts);
+    hdf5_put_attribute(file, "r", record, 0, NULL, record, "\1\2\0\0\0");
+    H5(H5Gclose(H5(H5Gcreate2(file, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT))));
+    hid_t a =
+        hdf5_new_dataset(file, "g/a", H5T_STD_I16BE, 2, shape, plist, H5T_NATIVE_INT16, values);
+    hid_t s = hdf5_new_dataset(file, "g/s", H5T_IEEE_F32LE, 1, shape + 1, H5P_DEFAULT,
+                               H5T_NATIVE_FLOAT, scale);
+    hdf5_put(file, "g/t", text, three, text, texts);
+    if (!old)
+        hdf5_put(file, "g/e", type, one, type, &value);
+    H5(H5DSset_scale(s, "s"));
+    H5(H5DSattach_scale(a, s, 1));
+    H5(H5DSset_label(a, 0, "rows"));
+    H5(H5Lcreate_soft("/g/s", file, "g/soft", H5P_DEFAULT, H5P_DEFAULT));
+    H5(H5Dclose(a));
+    H5(H5Dclose(s));
+    H5(H5Tclose(text));
+    H5(H5Tclose(record));
+    H5(H5Tclose(type));
+    H5(H5Pclose(plist));
+    H5(H5Fclose(file));
+}
+
+static void write_classic(exchange_kit *kit, const char *name, int mode)
+{
+    netcdf_write_small(exchange_path(kit, name), mode);
+}
+
+/* What NetCDF-4 has more: groups, texts, filters. */
+static void write_netcdf4(exchange_kit *kit, const char *name, int mode)
+{
+    const char *path = exchange_path(kit, name), *texts[] = { "a", "", "ccc" };
+    const size_t chunk[] = { 2 };
+    const int data[3] = { 7, -7, 70 };
+    int nc, group, x, var;
+    netcdf_write_small(path, mode);
+    NC(nc_open(path, NC_WRITE, &nc));
+    NC(nc_inq_dimid(nc, "x", &x));
+    NC(nc_def_grp(nc, "g", &group));
+    NC(nc_def_var(group, "texts", NC_STRING, 1, &x, &var));
+    NC(nc_put_var_string(group, var, texts));
+    NC(nc_def_var(group, "packed", NC_INT, 1, &x, &var));
+    NC(nc_def_var_chunking(group, var, NC_CHUNKED, chunk));
+    NC(nc_def_var_deflate(group, var, 1, 1, 6));
+    NC(nc_put_var_int(group, var, data));
+    NC(nc_put_att_string(group, var, "words", 2, texts));
+    NC(nc_close(nc));
+}
+
+static const struct {
+    const char *name, *file;
+    void (*write)(exchange_kit *kit, const char *name, int mode);
+    int mode;
+} kinds[] = {
+    { "HDF5, new format", "bad.h5", write_hdf5, 0 },
+    { "HDF5, old format", "bad.h5", write_hdf5, 1 },
+    { "NetCDF-4", "bad.nc", write_netcdf4, NC_NETCDF4 },
+    { "NetCDF classic", "bad.nc", write_classic, 0 },
+    { "NetCDF 64-bit offset", "bad.nc", write_classic, NC_64BIT_OFFSET },
+    { "NetCDF 64-bit data", "bad.nc", write_classic, NC_64BIT_DATA },
+};
+#define N_KINDS ((int)(sizeof(kinds) / sizeof(kinds[0])))
+#define N_HDF5 2 /* the first ones */
+
+/* ---- importing ------------------------------------------------- */
+
+#define BATCH 2000 /* files in one repository */
+#define SECONDS 5  /* of processor time for one of them */
+
+typedef struct trial {
+    exchange_kit kit;
+    int kind;
+    brc_buf whole, bytes;
+    uint64_t tried, imported, refused, crashed, endless;
+} trial;
+
+/* The converters, under a limit of processor time: a library finds no end in some files, and
+ * the minutes that they have otherwise would be all that thousands of them take. */
+static void limit_converters(exchange_kit *kit)
+{
+    static const char *const names[] = { "hdf5", "netcdf" };
+    char script[5000], name[16];
+    for (int i = 0; i < 2; i++) {
+        int n = snprintf(script, sizeof(script), "#!/bin/sh\nulimit -t %d\nexec '%s/%s' \"$@\"\n",
+                         SECONDS, converters_folder(), names[i]);
+        ck_assert(n > 0 && (size_t)n < sizeof(script));
+        snprintf(name, sizeof(name), "bin/%s", names[i]);
+        ck_assert_int_eq(chmod(exchange_text(kit, name, script), 0700), 0);
+    }
+}
+
+static void open_repository(trial *t)
+{
+    exchange_folder_in(&t->kit, FOLDER_FAST);
+    limit_converters(&t->kit);
+    exchange_open(&t->kit, exchange_path(&t->kit, "bin"));
+}
+
+static int never_found(void *ctx, const brc_damage *damage)
+{
+    (void)ctx;
+    ck_abort_msg("fsck: %s", damage->message);
+    return 0;
+}
+
+/* What fsck says after all that came in, and did not. */
+static void close_repository(trial *t)
+{
+    int rc = brc_fsck(t->kit.repo, 0, never_found, NULL, NULL, &t->kit.err);
+    ck_assert_msg(rc == BRC_OK, "fsck: %d, %s", rc, t->kit.err.message);
+    exchange_stop(&t->kit);
+}
+
+static void start_trial(trial *t, int kind)
+{
+    memset(t, 0, sizeof(*t));
+    t->kind = kind;
+    /* a process whose parent is gone becomes this one's child: so none can hide */
+    ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+    open_repository(t);
+    kinds[kind].write(&t->kit, "whole", kinds[kind].mode);
+    t->whole = exchange_read(exchange_path(&t->kit, "whole"));
+}
+
+static void stop_trial(trial *t)
+{
+    close_repository(t);
+    brc_buf_dispose(&t->whole);
+    brc_buf_dispose(&t->bytes);
+}
+
+static int is_expected(int rc)
+{
+    return rc == BRC_OK || rc == BRC_EINVAL || rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT ||
+           rc == BRC_EIO || rc == BRC_ENOMEM || rc == BRC_EEXISTS;
+}
+
+static void count_ending(trial *t, int rc)
+{
+    const char *says = t->kit.err.message;
+    t->tried++;
+    if (rc == BRC_OK)
+        t->imported++;
+    else if (strstr(says, "SIGXCPU"))
+        t->endless++;
+    else if (strstr(says, "crashed") || strstr(says, "SIGKILL"))
+        t->crashed++;
+    else
+        t->refused++;
+}
+
+/* A good import, or one error of one line; then no process is there, and nothing of the file. */
+static int import_bytes(trial *t, const char *what, uint64_t at)
+{
+    exchange_kit *kit = &t->kit;
+    const char *file = exchange_path(kit, kinds[t->kind].file), *says = kit->err.message;
+    unsigned long long number = at;
+    int clean = 0;
+
+    if (t->tried > 0 && t->tried % BATCH == 0) {
+        close_repository(t);
+        open_repository(t);
+        file = exchange_path(kit, kinds[t->kind].file);
+    }
+    alarm(60);
+    ck_assert_int_eq(brc_file_write(file, t->bytes.data, t->bytes.len, NULL), BRC_OK);
+    int rc = brc_import(kit->session, file, "/bad", NULL, &kit->err);
+    ck_assert_msg(is_expected(rc), "%s %llu: %d, %s", what, number, rc, says);
+    ck_assert_msg(rc == BRC_OK || (says[0] && !strchr(says, '\n')), "%s %llu: \"%s\"", what, number,
+                  says);
+    ck_assert_msg(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "%s %llu: a process is left",
+                  what, number);
+    count_ending(t, rc);
+    if (rc == BRC_OK)
+        ck_assert_int_eq(brc_node_remove(kit->session, "/bad", NULL), BRC_OK);
+    ck_assert_int_eq(brc_session_clean(&clean, kit->session, NULL), BRC_OK);
+    ck_assert_msg(clean, "%s %llu: something came in", what, number);
+    ck_assert_int_eq(unlink(file), 0);
+    return rc;
+}
+
+static void take_bytes(trial *t, size_t len)
+{
+    t->bytes.len = 0;
+    ck_assert_int_eq(brc_buf_append(&t->bytes, t->whole.data, len, NULL), BRC_OK);
+}
+
+/* ---- what is damaged ------------------------------------------- */
+
+/* Of HDF5 alone: of NetCDF see the suite netcdf_files. */
+START_TEST(cut_off)
+{
+    trial t;
+    start_trial(&t, _i);
+    for (size_t len = 0; len < t.whole.len; len += 8) {
+        take_bytes(&t, len);
+        int rc = import_bytes(&t, "cut at", len);
+        ck_assert_msg(rc == BRC_EINVAL || rc == BRC_EUNSUPPORTED, "cut at %zu: %d", len, rc);
+    }
+    stop_trial(&t);
+}
+END_TEST
+
+#define FLIPS 150 /* of each kind, where `make flips` does not say how many */
+
+static uint64_t number_from(const char *variable, uint64_t otherwise)
+{
+    const char *text = getenv(variable);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* splitmix64: the n-th number behind a seed. */
+static uint64_t random_number(uint64_t seed, uint64_t n)
+{
+    uint64_t z = seed + (n + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* The i-th damage, which is the same whoever else does the others: every byte changed in four
+ * ways in its turn, spread over the file where there are fewer flips than bytes; behind those,
+ * up to four bytes anywhere. */
+static void damage_bytes(trial *t, uint64_t i, uint64_t flips, uint64_t seed)
+{
+    static const uint8_t ways[] = { 0xff, 0x01, 0x80, 0x10 };
+    uint64_t len = t->whole.len, way = i / len;
+    take_bytes(t, t->whole.len);
+    if (way < 4) {
+        t->bytes.data[flips < len ? i * len / flips : i % len] ^= ways[way];
+        return;
+    }
+    for (uint64_t n = 0; n <= i % 4; n++) {
+        uint64_t r = random_number(seed, i * 4 + n);
+        t->bytes.data[(r >> 8) % len] = (uint8_t)r;
+    }
+}
+
+/* `make flips` may share the flips of one seed among several processes: part of parts. */
+START_TEST(flipped)
+{
+    trial t;
+    uint64_t flips = number_from("BRECCIA_FLIPS", FLIPS), seed = number_from("BRECCIA_SEED", 1);
+    uint64_t parts = number_from("BRECCIA_PARTS", 1);
+    start_trial(&t, _i);
+    for (uint64_t i = number_from("BRECCIA_PART", 0); i < flips; i += parts) {
+        damage_bytes(&t, i, flips, seed);
+        (void)import_bytes(&t, "flip", i);
+    }
+    ck_assert_uint_eq(t.tried, t.imported + t.refused + t.crashed + t.endless);
+    if (t.tried >= FLIPS) { /* the rig itself works */
+        ck_assert_uint_gt(t.imported, 0);
+        ck_assert_uint_gt(t.refused, 0);
+    }
+    if (getenv("BRECCIA_FLIPS"))
+        fprintf(stderr,
+                "%s, %zu bytes: %llu flips: %llu imported, %llu refused, %llu crashes and %llu "
+                "loops of converters held\n",
+                kinds[_i].name, t.whole.len, (unsigned long long)t.tried,
+                (unsigned long long)t.imported, (unsigned long long)t.refused,
+                (unsigned long long)t.crashed, (unsigned long long)t.endless);
+    stop_trial(&t);
+}
+END_TEST
+
+Suite *damage_suite(void)
+{
+    Suite *s = suite_create("damage");
+    TCase *t = tcase_create("cuts");
+    tcase_set_timeout(t, 600);
+    tcase_add_loop_test(t, cut_off, 0, N_HDF5);
+    suite_add_tcase(s, t);
+    t = tcase_create("flips");
+    tcase_set_timeout(t, getenv("BRECCIA_FLIPS") ? 0 : 600);
+    tcase_add_loop_test(t, flipped, 0, N_KINDS);
+    suite_add_tcase(s, t);
+    return s;
+}

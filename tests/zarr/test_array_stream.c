@@ -1,0 +1,259 @@
+/* Selections that are streamed: what a program gets run by run is what one read gives, and what it
+ * gives as it is asked is what one write of it makes. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/base/buf.h"
+#include "../kit/scenario.h"
+
+Suite *array_stream_suite(void);
+
+#define MIB ((uint64_t)1 << 20)
+
+/* ---- reading -------------------------------- */
+
+typedef struct taker {
+    brc_array *array; /* also read meanwhile, where it is set */
+    brc_buf all;
+    uint64_t bytes, longest;
+    int runs, stop; /* after so many runs; 0: never */
+} taker;
+
+static int take_run(void *ctx, const void *data, size_t len)
+{
+    taker *t = ctx;
+    uint8_t one[8];
+    brc_error err;
+    t->bytes += len;
+    t->longest = len > t->longest ? len : t->longest;
+    if (t->bytes <= MIB)
+        ck_assert_int_eq(brc_buf_append(&t->all, data, len, &err), BRC_OK);
+    if (t->array != NULL) {
+        brc_sel sel;
+        ck_assert_int_eq(brc_sel_parse(&sel, t->array, "[0]", &err), BRC_OK);
+        ck_assert_int_eq(brc_array_read(t->array, &sel, one, 1, &err), BRC_OK);
+    }
+    return ++t->runs == t->stop;
+}
+
+START_TEST(what_is_streamed_is_what_one_read_gives)
+{
+    static const char *const selections[] = { "[:, :]", "[3:20:4, ::5]", "[7, 2:9]", "[5:5, :]" };
+    scenario t;
+    const uint64_t shape[2] = { 30, 21 }, chunk[2] = { 7, 4 };
+    int32_t data[30 * 21];
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "int32", 2, shape, chunk, NULL, NULL);
+    for (int i = 0; i < 30 * 21; i++)
+        data[i] = 7919 * i;
+    OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
+    for (size_t i = 0; i < sizeof(selections) / sizeof(selections[0]); i++) {
+        taker got = { .all = BRC_BUF_INIT };
+        brc_buf want = BRC_BUF_INIT;
+        brc_sel sel;
+        OK(&t, brc_sel_parse(&sel, a, selections[i], &t.err));
+        OK(&t, brc_array_stream(a, &sel, take_run, &got, &t.err));
+        OK(&t, brc_array_read_elements(a, &sel, &want, &t.err));
+        ck_assert_uint_eq(got.all.len, want.len);
+        ck_assert_int_eq(want.len > 0 ? memcmp(got.all.data, want.data, want.len) : 0, 0);
+        brc_buf_dispose(&got.all);
+        brc_buf_dispose(&want);
+    }
+    FAILS(&t, BRC_EINVAL, brc_array_stream(a, NULL, NULL, NULL, &t.err));
+    brc_sel outside;
+    brc_sel_all(&outside, a);
+    outside.count[0]++;
+    taker none = { .all = BRC_BUF_INIT };
+    FAILS(&t, BRC_EINVAL, brc_array_stream(a, &outside, take_run, &none, &t.err));
+    ck_assert_int_eq(none.runs, 0);
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* Nothing is stored: elements are the fill value, and cost no time. */
+START_TEST(runs_are_bounded_and_can_be_stopped)
+{
+    scenario t;
+    const uint64_t shape[2] = { 160, MIB }, chunk[2] = { 10, 1000 };
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "uint8", 2, shape, chunk, "7", NULL);
+    const uint64_t few[1] = { 3 };
+    brc_array *other = scenario_array(&t, "/b", "uint8", 1, few, few, NULL, NULL);
+    taker all = { .array = other, .all = BRC_BUF_INIT }, some = { .all = BRC_BUF_INIT, .stop = 2 };
+    OK(&t, brc_array_stream(a, NULL, take_run, &all, &t.err));
+    ck_assert_uint_eq(all.bytes, 160 * MIB);
+    ck_assert_uint_eq(all.longest, 60 * MIB); /* six rows of chunks, no half ones */
+    ck_assert_int_eq(all.runs, 3);
+    FAILS(&t, BRC_EINTERRUPT, brc_array_stream(a, NULL, take_run, &some, &t.err));
+    ck_assert_int_eq(some.runs, 2);
+    brc_buf_dispose(&all.all);
+    brc_buf_dispose(&some.all);
+    brc_array_free(other);
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* ---- writing -------------------------------- */
+
+/* Bytes that follow from their number, or elements of `each` bytes with their counts in front. */
+typedef struct giver {
+    uint64_t at, end, stop; /* stop: where it does; 0: nowhere     */
+    uint64_t each;
+    uint64_t asked;
+} giver;
+
+static uint8_t byte_at(const giver *g, uint64_t i)
+{
+    const uint64_t in_element = g->each > 0 ? i % (g->each + 4) : 4;
+    if (in_element < 4)
+        return (uint8_t)(g->each >> (8 * in_element));
+    return (uint8_t)('a' + (i >> 7) % 23);
+}
+
+static int give(void *ctx, void *dst, size_t len, size_t *got)
+{
+    giver *g = ctx;
+    if (g->stop > 0 && g->at + len > g->stop)
+        return 1;
+    *got = g->end - g->at < len ? (size_t)(g->end - g->at) : len;
+    for (size_t i = 0; i < *got; i++)
+        ((uint8_t *)dst)[i] = byte_at(g, g->at + i);
+    g->at += *got;
+    g->asked += len;
+    return 0;
+}
+
+typedef struct checker {
+    giver of;
+    uint64_t at;
+} checker;
+
+static int check_run(void *ctx, const void *data, size_t len)
+{
+    checker *c = ctx;
+    for (size_t i = 0; i < len; i++)
+        if (((const uint8_t *)data)[i] != byte_at(&c->of, c->at++))
+            return 1;
+    return 0;
+}
+
+/* Of a fixed size and of variable length, each read whole before the file is locked, or not. */
+static const struct {
+    const char *dtype;
+    uint64_t shape[2], chunk[2], each;
+} loads[] = {
+    { "uint8", { 30, 21 }, { 7, 4 }, 0 },
+    { "uint8", { 70, MIB }, { 16, MIB / 2 + 5 }, 0 },
+    { "string", { 11, 5 }, { 3, 2 }, 9 },
+    { "string", { 40, 50 }, { 16, 3 }, 37000 },
+};
+
+static uint64_t bytes_of_load(int i)
+{
+    const uint64_t n = loads[i].shape[0] * loads[i].shape[1];
+    return loads[i].each > 0 ? n * (loads[i].each + 4) : n;
+}
+
+START_TEST(what_is_loaded_is_what_was_given)
+{
+    scenario t;
+    const uint64_t bytes = bytes_of_load(_i);
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", loads[_i].dtype, 2, loads[_i].shape, loads[_i].chunk,
+                                  NULL, NULL);
+    giver g = { .end = bytes, .each = loads[_i].each };
+    OK(&t, brc_array_load_stream(a, NULL, give, &g, &t.err));
+    ck_assert_uint_eq(g.at, bytes);
+    ck_assert_uint_eq(g.asked, bytes + 1); /* that it ends is seen */
+    checker c = { .of = { .each = loads[_i].each } };
+    OK(&t, brc_array_stream(a, NULL, check_run, &c, &t.err));
+    ck_assert_uint_eq(c.at, bytes);
+    brc_array_free(a);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(what_ends_early_goes_on_or_stops_changes_nothing)
+{
+    scenario t;
+    const uint64_t bytes = bytes_of_load(_i);
+    const giver wrong[] = {
+        { .end = bytes - 1, .each = loads[_i].each },
+        { .end = bytes + 1, .each = loads[_i].each },
+        { .end = 0, .each = loads[_i].each },
+        { .end = bytes, .stop = bytes - 1, .each = loads[_i].each },
+    };
+    uint64_t chunks, stored;
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", loads[_i].dtype, 2, loads[_i].shape, loads[_i].chunk,
+                                  NULL, NULL);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        giver g = wrong[i];
+        FAILS(&t, g.stop ? BRC_EINTERRUPT : BRC_EINVAL,
+              brc_array_load_stream(a, NULL, give, &g, &t.err));
+        OK(&t, brc_array_stat(&chunks, &stored, a, &t.err));
+        ck_assert_uint_eq(chunks, 0);
+    }
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* An element that claims 4 GiB is believed as far as it comes. */
+START_TEST(a_length_that_lies_takes_no_memory)
+{
+    scenario t;
+    const uint64_t shape[1] = { 3 };
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "string", 1, shape, shape, NULL, NULL);
+    giver g = { .end = 100, .each = UINT32_MAX };
+    FAILS(&t, BRC_EINVAL, brc_array_load_stream(a, NULL, give, &g, &t.err));
+    ck_assert_uint_le(g.asked, 4 * MIB);
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(a_selection_is_loaded_and_the_rest_stays)
+{
+    scenario t;
+    const uint64_t shape[1] = { 10 }, chunk[1] = { 4 };
+    uint8_t got[10];
+    brc_sel sel;
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "uint8", 1, shape, chunk, "9", NULL);
+    OK(&t, brc_sel_parse(&sel, a, "[1:8:3]", &t.err));
+    giver g = { .end = 3 };
+    OK(&t, brc_array_load_stream(a, &sel, give, &g, &t.err));
+    OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
+    ck_assert_mem_eq(got, "\x09" "a" "\x09\x09" "a" "\x09\x09" "a" "\x09\x09", 10);
+    sel.count[0] = 0;
+    giver none = { .end = 0 };
+    OK(&t, brc_array_load_stream(a, &sel, give, &none, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_array_load_stream(a, &sel, NULL, NULL, &t.err));
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
+Suite *array_stream_suite(void)
+{
+    Suite *s = suite_create("array_stream");
+    TCase *read = tcase_create("read"), *load = tcase_create("load");
+    tcase_add_test(read, what_is_streamed_is_what_one_read_gives);
+    tcase_add_test(read, runs_are_bounded_and_can_be_stopped);
+    suite_add_tcase(s, read);
+    tcase_set_timeout(load, 120);
+    tcase_add_loop_test(load, what_is_loaded_is_what_was_given, 0,
+                        sizeof(loads) / sizeof(loads[0]));
+    tcase_add_loop_test(load, what_ends_early_goes_on_or_stops_changes_nothing, 0,
+                        sizeof(loads) / sizeof(loads[0]));
+    tcase_add_test(load, a_length_that_lies_takes_no_memory);
+    tcase_add_test(load, a_selection_is_loaded_and_the_rest_stays);
+    suite_add_tcase(s, load);
+    return s;
+}
