@@ -19,6 +19,8 @@
  *             at a time.  Open the file once per thread; handles may share a
  *             pool and a registry.  Only brc_interrupt() may be called from
  *             elsewhere, a signal handler included.
+ *  fork()     A handle works in the process that opened it.  In a child every
+ *             call fails with BRC_EMISUSE, and freeing leaves the file alone.
  *
  * Units: sizes are bytes, shapes and selections are elements, times are
  * microseconds since 1970-01-01 UTC.  Text is UTF-8.  Element memory is C order
@@ -391,8 +393,11 @@ BRC_API void brc_free(breccia *repo);
  * descriptor of the repository drops the locks that this process holds on it. The
  * library checks the files that it opens itself. */
 BRC_API BRC_MUST_USE int brc_check_file(const char *repository, const char *file, brc_error *err);
-/* Stops the running call with BRC_EINTERRUPT, and every later one. */
+/* Stops the running call with BRC_EINTERRUPT, and every later one, until it is cleared. */
 BRC_API void brc_interrupt(breccia *repo);
+/* Ends an interruption: calls work again. From any thread, once the call that was to stop has
+ * returned. */
+BRC_API void brc_interrupt_clear(breccia *repo);
 /* Calls between these two report progress towards one total of `total` bytes (0: not
  * known). `phase` must live until the end. `rc` is the result of the calls. Pairs do not
  * nest. */

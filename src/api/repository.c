@@ -88,6 +88,11 @@ void brc_interrupt(breccia *repo)
     brc_store_interrupt(repo->store);
 }
 
+void brc_interrupt_clear(breccia *repo)
+{
+    brc_store_interrupt_clear(repo->store);
+}
+
 void brc_progress_begin(breccia *repo, const char *phase, uint64_t total)
 {
     repo->caller_task = brc_task_begin(repo, phase, total);

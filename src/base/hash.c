@@ -1,4 +1,8 @@
 /* Object ids, guards and checksums over xxHash's XXH3. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "breccia is neither written nor tested for big-endian machines: its files would be wrong"
+#endif
+
 #include "hash.h"
 
 #include <errno.h>

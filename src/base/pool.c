@@ -28,6 +28,7 @@ typedef struct pool_thread {
 } pool_thread;
 
 struct brc_pool {
+    pid_t process;        /* whose threads they are                            */
     pool_thread *workers; /* nthreads - 1 of them                              */
     unsigned nthreads, started;
     pthread_mutex_t mutex;
@@ -163,6 +164,7 @@ int brc_pool_new(brc_pool **out, unsigned threads, brc_error *err)
         free(pool);
         return rc;
     }
+    pool->process = getpid();
     pool->workers = workers;
     pool->nthreads = threads;
     pool->last = &pool->first;
@@ -178,6 +180,11 @@ void brc_pool_free(brc_pool *pool)
 {
     if (!pool)
         return;
+    if (pool->process != getpid()) { /* a child has no threads, and locks as they were */
+        free(pool->workers);
+        free(pool);
+        return;
+    }
     pthread_mutex_lock(&pool->mutex);
     pool->stop = 1;
     pthread_cond_broadcast(&pool->work);

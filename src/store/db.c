@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- errors ------------------------------------------------------------------ */
 
@@ -109,9 +110,26 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
 
 /* ---- statements ---------------------------------------------------------------- */
 
+/* A child has its parent's memory, and not its locks: whatever it did to the file, the parent
+ * could lose. */
+static int check_process(const brc_store *store, brc_error *err)
+{
+    if (store->process == getpid())
+        return BRC_OK;
+    return brc_fail(err, BRC_EMISUSE,
+                    "%s was opened before fork(), by the parent process: open it again",
+                    store->path);
+}
+
+int brc_store_is_forked(const brc_store *store)
+{
+    return store->process != getpid();
+}
+
 int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *err)
 {
     *out = NULL;
+    BRC_TRY(check_process(store, err));
     for (size_t i = 0; i < store->nstatements; i++) {
         if (store->statements[i].sql == sql) {
             *out = store->statements[i].stmt;
@@ -162,6 +180,7 @@ int brc_run(brc_store *store, sqlite3_stmt *stmt, brc_error *err)
 
 int brc_exec(brc_store *store, const char *sql, brc_error *err)
 {
+    BRC_TRY(check_process(store, err));
     int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK ? BRC_OK : brc_fail_db(store, rc, "set it up", err);
 }
@@ -284,6 +303,7 @@ static void end_leftover(brc_store *store)
 
 int brc_store_begin(brc_store *store, brc_error *err)
 {
+    BRC_TRY(check_process(store, err));
     BRC_TRY(brc_store_check_interrupt(store, err));
     if (store->write_depth == 0) {
         BRC_TRY(brc_store_writable(store, err));
@@ -367,7 +387,9 @@ int brc_store_in_write(const brc_store *store)
 
 int brc_store_end(brc_store *store, int keep, brc_error *err)
 {
-    int rc = BRC_OK;
+    int rc = check_process(store, err);
+    if (rc < 0)
+        return keep ? rc : BRC_OK;
     if (store->write_depth == 0)
         return keep ? brc_fail(err, BRC_EMISUSE, "there is no transaction to end") : BRC_OK;
     store->write_depth--;
@@ -400,6 +422,7 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
 
 int brc_store_begin_read(brc_store *store, brc_error *err)
 {
+    BRC_TRY(check_process(store, err));
     BRC_TRY(brc_store_check_interrupt(store, err));
     if (store->write_depth == 0 && store->read_depth == 0) {
         sqlite3_stmt *st;
@@ -413,6 +436,8 @@ int brc_store_begin_read(brc_store *store, brc_error *err)
 
 void brc_store_end_read(brc_store *store)
 {
+    if (brc_store_is_forked(store))
+        return;
     if (--store->read_depth > 0 || store->write_depth > 0)
         return;
     brc_reader_close(store);
@@ -439,6 +464,11 @@ void brc_store_interrupt(brc_store *store)
 {
     atomic_store(&store->interrupted, 1);
     sqlite3_interrupt(store->db);
+}
+
+void brc_store_interrupt_clear(brc_store *store)
+{
+    atomic_store(&store->interrupted, 0);
 }
 
 const atomic_int *brc_store_interrupted(const brc_store *store)

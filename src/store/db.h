@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "../base/alloc.h"
 #include "../base/buf.h"
@@ -34,6 +35,7 @@ struct brc_store {
     brc_vfs *vfs; /* with which it was opened */
     char *path;   /* as the caller gave it */
     const brc_registry *registry;
+    pid_t process; /* that opened it */
     int readonly;
     int hash;
     size_t id_len;

@@ -250,6 +250,7 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
     BRC_TRY(brc_new(&p, sizeof(*store), err));
     store = p;
     store->registry = reg;
+    store->process = getpid();
     store->readonly = (opts->flags & (BRC_OPEN_READONLY | BRC_OPEN_NO_RECOVER)) != 0;
     store->wait_ms = opts->wait_ms == 0 ? DEFAULT_WAIT_MS : opts->wait_ms < 0 ? 0 : opts->wait_ms;
     store->max_nodes = opts->max_nodes == 0 ? DEFAULT_MAX_NODES : opts->max_nodes;
@@ -284,10 +285,13 @@ void brc_store_close(brc_store *store)
 {
     if (store == NULL)
         return;
-    if (store->write_depth > 0)
-        brc_store_rollback(store);
-    db_disconnect(store);
-    brc_vfs_free(store->vfs);
+    /* What a child closes would be the parent's: its transaction would lose its journal. */
+    if (!brc_store_is_forked(store)) {
+        if (store->write_depth > 0)
+            brc_store_rollback(store);
+        db_disconnect(store);
+        brc_vfs_free(store->vfs);
+    }
     brc_encoding_cache_dispose(&store->encodings);
     brc_cache_dispose(&store->cache);
     brc_buf_dispose(&store->row.bytes);

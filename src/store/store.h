@@ -31,6 +31,7 @@ int brc_store_readonly(const brc_store *store);
 uint64_t brc_store_max_nodes(const brc_store *store);
 /* From any thread or signal handler. */
 void brc_store_interrupt(brc_store *store);
+void brc_store_interrupt_clear(brc_store *store);
 BRC_MUST_USE int brc_store_check_interrupt(brc_store *store, brc_error *err);
 /* Not 0 once it is interrupted. From any thread. */
 const atomic_int *brc_store_interrupted(const brc_store *store);
@@ -46,6 +47,8 @@ void brc_store_end_read(brc_store *store);
  * history needs them in random order, again and again. Pairs nest. */
 void brc_store_walk_begin(brc_store *store);
 void brc_store_walk_end(brc_store *store);
+/* Whether this is a child of the process that opened it: no call may touch the file then. */
+int brc_store_is_forked(const brc_store *store);
 /* How many transactions this connection has undone, and whether one that writes is open. */
 uint64_t brc_store_undone(const brc_store *store);
 int brc_store_in_write(const brc_store *store);

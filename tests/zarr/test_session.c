@@ -89,7 +89,7 @@ START_TEST(opening_refuses_what_is_not_there)
     open_fails(&t, BRC_ENOTFOUND, NULL, BRC_SESSION_AT); /* no commit yet */
     open_fails(&t, BRC_ENOTFOUND, "nothing", BRC_SESSION_AT);
     open_fails(&t, BRC_ENOTFOUND, "nothing", BRC_SESSION_VIEW);
-    open_fails(&t, BRC_EINVAL, NULL, 3);
+    open_fails(&t, BRC_EINVAL, NULL, 4);
     open_fails(&t, BRC_EINVAL, NULL, -1);
     scenario_numbers(&t, "/a", 4, 4, 0);
     scenario_commit(&t, "one");
@@ -584,7 +584,7 @@ START_TEST(a_busy_file_is_waited_for_or_refused)
 }
 END_TEST
 
-START_TEST(an_interrupted_repository_stays_interrupted)
+START_TEST(an_interrupted_repository_stays_interrupted_until_it_is_cleared)
 {
     scenario t;
     int kind;
@@ -593,7 +593,14 @@ START_TEST(an_interrupted_repository_stays_interrupted)
     brc_interrupt(t.repo);
     FAILS(&t, BRC_EINTERRUPT, brc_group_create(t.session, "/g", NULL, &t.err));
     FAILS(&t, BRC_EINTERRUPT, brc_node_kind(&kind, t.session, "/a", &t.err));
+    brc_interrupt_clear(t.repo);
+    ck_assert_int_eq(kind_at(&t, t.session, "/a"), BRC_ARRAY);
+    OK(&t, brc_group_create(t.session, "/h", NULL, &t.err));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 9), 9);
+    brc_interrupt(t.repo);
+    FAILS(&t, BRC_EINTERRUPT, brc_group_create(t.session, "/g", NULL, &t.err));
     scenario_reopen(&t);
+    ck_assert_int_eq(kind_at(&t, t.session, "/h"), BRC_GROUP);
     ck_assert_int_eq(kind_at(&t, t.session, "/g"), 0);
     scenario_stop(&t);
 }
@@ -656,7 +663,7 @@ Suite *session_suite(void)
     tcase_add_test(tc, a_failed_step_undoes_the_transaction);
     tcase_add_test(tc, an_unfinished_transaction_is_undone_at_the_end);
     tcase_add_test(tc, a_busy_file_is_waited_for_or_refused);
-    tcase_add_test(tc, an_interrupted_repository_stays_interrupted);
+    tcase_add_test(tc, an_interrupted_repository_stays_interrupted_until_it_is_cleared);
     tcase_add_test(tc, opening_a_file_refuses_what_it_should);
     suite_add_tcase(suite, tc);
     return suite;

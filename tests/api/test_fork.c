@@ -1,0 +1,142 @@
+/* A handle after fork(): the child may not use it, and cannot harm what its parent does. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kit/scenario.h"
+
+Suite *fork_suite(void);
+
+static scenario t;
+
+static void fork_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 4000, 40, 0); /* the threads have worked */
+    scenario_commit(&t, "first");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 77), 77);
+}
+
+static void fork_teardown(void)
+{
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+
+/* Runs it in a child; its answer must be 0, and come. */
+static void in_child(int (*run)(void))
+{
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        alarm(60); /* for the case that it waits for what will not come */
+        _exit(run());
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+/* How many of the calls did not say BRC_EMISUSE. */
+static int use_the_handle(void)
+{
+    int kind, clean, wrong = 0;
+    brc_oid id;
+    brc_session *s;
+    brc_iter *it;
+    brc_array *a;
+    const char *head;
+    brc_stats stats;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "the child's";
+    wrong += brc_node_kind(&kind, t.session, "/a", &t.err) != BRC_EMISUSE;
+    wrong += strstr(t.err.message, "open it again") == NULL;
+    wrong += brc_group_create(t.session, "/child", NULL, &t.err) != BRC_EMISUSE;
+    wrong += brc_session_commit(&id, t.session, &opts, &t.err) != BRC_EMISUSE;
+    wrong += brc_session_clean(&clean, t.session, &t.err) != BRC_EMISUSE;
+    wrong += brc_session_open(&s, t.repo, NULL, BRC_SESSION_WRITE, &t.err) != BRC_EMISUSE;
+    wrong += brc_array_open(&a, t.session, "/a", &t.err) != BRC_EMISUSE;
+    wrong += brc_refs(&it, t.repo, &t.err) != BRC_EMISUSE;
+    wrong += brc_head(&head, t.repo, &t.err) != BRC_EMISUSE;
+    wrong += brc_stat(t.repo, &stats, &t.err) != BRC_EMISUSE;
+    wrong += brc_begin(t.repo, &t.err) != BRC_EMISUSE;
+    wrong += brc_end(t.repo, 1, &t.err) != BRC_EMISUSE;
+    wrong += brc_end(t.repo, 0, &t.err) != BRC_OK;
+    return wrong;
+}
+
+static int use_and_free_the_handle(void)
+{
+    int wrong = use_the_handle();
+    brc_session_free(t.session);
+    brc_free(t.repo);
+    return wrong;
+}
+
+START_TEST(a_child_in_a_transaction_does_not_undo_it)
+{
+    OK(&t, brc_begin(t.repo, &t.err));
+    scenario_set_number(&t, "/a", 0, 70);
+    in_child(use_and_free_the_handle);
+    OK(&t, brc_group_create(t.session, "/parent", NULL, &t.err));
+    OK(&t, brc_end(t.repo, 1, &t.err));
+    scenario_reopen(&t);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    int kind;
+    OK(&t, brc_node_kind(&kind, t.session, "/parent", &t.err));
+    ck_assert_int_eq(kind, BRC_GROUP);
+    OK(&t, brc_node_kind(&kind, t.session, "/child", &t.err));
+    ck_assert_int_eq(kind, 0);
+}
+END_TEST
+
+START_TEST(a_child_outside_a_transaction_is_refused_too)
+{
+    in_child(use_the_handle);
+    in_child(use_and_free_the_handle);
+    scenario_set_number(&t, "/a", 0, 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+}
+END_TEST
+
+static int open_again(void)
+{
+    breccia *repo;
+    brc_session *s;
+    int rc = brc_open(&repo, t.file, NULL, &t.err);
+    if (rc == BRC_OK)
+        rc = brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &t.err);
+    if (rc == BRC_OK && scenario_number(&t, s, "/a", 3999) != 3999)
+        rc = -100;
+    if (rc == BRC_OK)
+        rc = brc_group_create(s, "/child", NULL, &t.err);
+    if (rc == BRC_OK) {
+        brc_session_free(s);
+        brc_free(repo);
+    }
+    return rc != BRC_OK;
+}
+
+START_TEST(a_child_opens_the_file_for_itself)
+{
+    in_child(open_again);
+    int kind;
+    OK(&t, brc_node_kind(&kind, t.session, "/child", &t.err));
+    ck_assert_int_eq(kind, BRC_GROUP);
+}
+END_TEST
+
+Suite *fork_suite(void)
+{
+    Suite *s = suite_create("fork");
+    TCase *tc = tcase_create("fork");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, fork_setup, fork_teardown);
+    tcase_add_test(tc, a_child_in_a_transaction_does_not_undo_it);
+    tcase_add_test(tc, a_child_outside_a_transaction_is_refused_too);
+    tcase_add_test(tc, a_child_opens_the_file_for_itself);
+    suite_add_tcase(s, tc);
+    return s;
+}
