@@ -267,6 +267,37 @@ START_TEST(a_missing_or_wrong_setting_is_named)
 }
 END_TEST
 
+/* Told by its number alone: its schema is not compared, and says nothing better. */
+START_TEST(format_1_is_refused_with_the_way_out)
+{
+    static const char *const changes[] = {
+        "PRAGMA user_version=1",
+        "PRAGMA user_version=1; DROP TABLE draft_chunk; DROP VIEW log",
+    };
+    store_kit_sql(&kit, changes[_i]);
+    refused(BRC_EFORMAT, "has format 1, which was given up before the first release: export it "
+                         "with breccia as of its commit b088c62 and import it into a new one");
+    store_kit_sql(&kit, "PRAGMA user_version=2");
+    if (_i == 0)
+        store_kit_open(&kit); /* nothing else was wrong with it */
+    else
+        refused(BRC_EFORMAT, "schema differs");
+}
+END_TEST
+
+/* Numbers that no format has had, and the lowest that the header can hold. */
+START_TEST(a_number_of_no_format_is_refused)
+{
+    static const char *const formats[] = { "3", "0", "2147483647", "-2147483648" };
+    char words[96], sql[64];
+    snprintf(sql, sizeof(sql), "PRAGMA user_version=%s", formats[_i]);
+    store_kit_sql(&kit, sql);
+    snprintf(words, sizeof(words), "format %s, and this breccia reads format 2: use a newer one",
+             formats[_i]);
+    refused(BRC_EFORMAT, words);
+}
+END_TEST
+
 /* Every 16 KiB page's first bytes, one by one: an error with words, never a crash. */
 START_TEST(a_damaged_file_opens_or_says_what_is_wrong)
 {
@@ -439,6 +470,8 @@ Suite *store_open_suite(void)
     tcase_add_test(made, a_newer_format_and_unknown_features_are_refused);
     tcase_add_loop_test(made, a_missing_or_wrong_setting_is_named, 0, 7);
     tcase_add_test(made, a_damaged_file_opens_or_says_what_is_wrong);
+    tcase_add_loop_test(made, format_1_is_refused_with_the_way_out, 0, 2);
+    tcase_add_loop_test(made, a_number_of_no_format_is_refused, 0, 4);
     tcase_add_test(made, f22_cells_that_reach_over_their_page);
     tcase_add_test(made, f22_functions_in_a_schema_are_not_trusted);
     tcase_add_test(made, a_file_opened_to_read_cannot_be_changed);
