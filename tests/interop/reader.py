@@ -6,9 +6,10 @@
                                      C order, little-endian, without gaps
 
 REV is a branch, a tag or a whole commit id; without it, the current branch is read
-with its uncommitted changes. Regular grids and elements of a fixed length only. The
-standard library does all but the hashes (xxhash) and the codecs zstd (zstandard) and
-blosc (blosc). Every object is checked against its checksum and its id.
+with its shared uncommitted changes; with draft:N, those of the draft with this number.
+Regular grids and elements of a fixed length only. The standard library does all but the
+hashes (xxhash) and the codecs zstd (zstandard) and blosc (blosc). Every object is checked
+against its checksum and its id, and every row that has a checksum against that.
 """
 import functools
 import itertools
@@ -21,6 +22,15 @@ import zlib
 from importlib import import_module
 
 CHUNK, DOCUMENT, NODE, COMMIT, GROUP, ARRAY, ID_LEN = 1, 2, 3, 4, 1, 2, 16
+SHARED, LIVE = 1, 1  # a draft's kind and state
+
+# Tables whose rows have a checksum over these columns, in this order.
+SUMMED = dict(
+    meta='key value',
+    ref='name target message',
+    draft='id kind state branch base tip other plan owner parent time_us changes',
+    draft_node='node draft path below level entry',
+    draft_chunk='node key id')
 
 
 def need(condition, message):
@@ -34,8 +44,8 @@ class Repository:
         self.db = sqlite3.connect(f'file:{path}?mode=ro', uri=True)
         self.db.executescript('PRAGMA trusted_schema=OFF; BEGIN')  # one view of refs and drafts
         need(self.row('PRAGMA application_id') == (0x62726331,), 'no breccia repository')
-        need(self.row('PRAGMA user_version') == (1,), 'another format')
-        meta = dict(self.db.execute('SELECT key, value FROM meta'))
+        need(self.row('PRAGMA user_version') == (2,), 'another format')
+        meta = {row['key']: row['value'] for row in self.rows('meta')}
         need(meta['hash'] == 'xxh128', 'another hash')
         need(meta['must-understand'] == '', 'features that this reader lacks')
         self.head = meta['head']
@@ -43,12 +53,24 @@ class Repository:
     def row(self, sql, *values):
         return self.db.execute(sql, values).fetchone()
 
+    def rows(self, table, where='1', *values):
+        """Rows of a table that has checksums, each by its columns' names."""
+        columns = SUMMED[table].split()
+        sql = f'SELECT {", ".join(columns)}, checksum FROM {table} WHERE {where}'
+        found = self.db.execute(sql, values).fetchall()
+        for *row, checksum in found:
+            low = self.xxhash.xxh3_64_intdigest(row_bytes(table, *row)) & 0xffffffff
+            need(checksum == low - (low >> 31 << 32), f'a row of {table}')
+        return [dict(zip(columns, row)) for row in found]
+
     def object(self, kind, oid):
         """The canonical bytes of an object."""
-        row = self.row('SELECT kind, encoding, size, stored, checksum, data FROM object'
-                       ' JOIN blob ON seq = blob WHERE id=? AND backend=0', oid)
+        need(self.row('SELECT 1 FROM delta WHERE id=?', oid) is None, f'{oid.hex()} is a delta')
+        row = self.row('SELECT kind, encoding, offset, size, stored, checksum, data FROM object'
+                       ' JOIN blob ON seq = place WHERE id=? AND backend=0', oid)
         need(row is not None and row[0] == kind, f'object {oid.hex()} is missing')
-        _, encoding, size, stored, checksum, data = row
+        _, encoding, offset, size, stored, checksum, data = row
+        data = data[offset:offset + stored]
         seed, spec = int.from_bytes(oid[:8], 'big'), None
         if encoding != 0:
             spec, = self.row('SELECT spec FROM encoding WHERE id=?', encoding)
@@ -89,30 +111,38 @@ class Repository:
         need(at == len(node), 'bytes follow the last item')
 
     def open(self, rev=None):
-        """The snapshot of a version, and the branch whose draft lies over it."""
-        draft = self.row('SELECT base FROM draft WHERE branch=?', self.head)
-        if rev is None and draft:
-            return draft[0], self.head
-        target = None
+        """The snapshot of a version, and the number of the draft that lies over it."""
+        draft = target = None
+        if rev is None:
+            draft = self.rows('draft', 'branch=? AND kind=? AND state=?', self.head, SHARED, LIVE)
+        elif rev.startswith('draft:'):
+            draft = self.rows('draft', 'id=? AND state=?', int(rev[6:]), LIVE)
+            need(draft, f'there is no {rev}')
+        if draft:
+            return self.snapshot(draft[0]['base']), draft[0]['id']
         for name in f'tags/{rev}', f'heads/{rev or self.head}':
-            target = self.row('SELECT target FROM ref WHERE name=?', name) or target
-        commit = target[0] if target else bytes.fromhex(rev)
-        snapshot = None
-        if commit is not None:
-            first = self.object(COMMIT, commit).decode().split('\n')[0].split(' ')
-            if first[0] == 'root':
-                snapshot = bytes.fromhex(first[1])
-        return snapshot, None
+            target = self.rows('ref', 'name=?', name) or target
+        return self.snapshot(target[0]['target'] if target else bytes.fromhex(rev)), None
+
+    def snapshot(self, commit):
+        """Of a commit; None is the empty one."""
+        if commit is None:
+            return None
+        first = self.object(COMMIT, commit).decode().split('\n')[0].split(' ')
+        return bytes.fromhex(first[1]) if first[0] == 'root' else None
 
     def walk(self, rev=None):
         """(path, entry, draft node) of every node, the root first."""
-        snapshot, branch = self.open(rev)
-        root = entry(dict(self.items(snapshot))[b'\0']) if snapshot else (GROUP, None, None)
-        found = self.db.execute('SELECT * FROM draft_node WHERE branch=?', (branch,))
-        rows = {path: (node, raw) for node, _, path, raw in found}
+        snapshot, draft = self.open(rev)
+        root, node = (GROUP, None, None), None
+        if snapshot:
+            root = entry(dict(self.items(snapshot))[b'\0'])
+        found = self.rows('draft_node', 'draft=? AND path IS NOT NULL', draft)
+        rows = {row['path']: (row['node'], row['entry']) for row in found}
         if '/' in rows:
-            root = entry(rows['/'][1])
-        yield from self.walk_under('/', root, None, rows)
+            node, raw = rows['/']
+            root = entry(raw)
+        yield from self.walk_under('/', root, node, rows)
 
     def walk_under(self, path, at, node, rows):
         yield path, at, node
@@ -132,9 +162,14 @@ class Repository:
 
     def chunks(self, at, node):
         """Chunk index -> object id."""
-        found = dict(self.items(at[2]))
-        if node is not None:
-            found.update(self.db.execute('SELECT key, id FROM draft_chunk WHERE node=?', (node,)))
+        found = {}
+        while node is not None:  # a row, and those that it lies on
+            for row in self.rows('draft_chunk', 'node=?', node):
+                found.setdefault(row['key'], row['id'])
+            (upper,) = self.rows('draft_node', 'node=?', node)
+            need(upper['below'] is None or upper['below'] < node, 'a row lies on a later one')
+            node = upper['below']
+        found = dict(self.items(at[2])) | found
         return {chunk_index(key): oid for key, oid in found.items() if oid is not None}
 
     def read(self, path, rev=None):
@@ -169,6 +204,22 @@ class Repository:
 
 def offset(index, shape):
     return functools.reduce(lambda at, axis: at * axis[1] + axis[0], zip(index, shape), 0)
+
+
+def row_bytes(*values):
+    """What the checksum of a row is made of: the table's name, then the columns."""
+    out = b''
+    for value in values:
+        if value is None:
+            out += b'\0'
+        elif isinstance(value, int):
+            out += struct.pack('>Bq', 1, value)
+        elif isinstance(value, float):
+            out += struct.pack('>Bd', 2, value)
+        else:
+            data = value.encode() if isinstance(value, str) else value
+            out += struct.pack('>BQ', 3 if isinstance(value, str) else 4, len(data)) + data
+    return out
 
 
 def varint(data, at):

@@ -82,6 +82,7 @@ numbers 8400 | "$breccia" write maps.brc /many/grid --from - -q
 "$breccia" write maps.brc /copy '[1]' --value 0 -q
 "$breccia" rm maps.brc /many/grid -q
 for rev in '' v1 main other; do compare maps.brc "$rev"; done
+"$python" "$here/reader_rows.py" maps.brc
 
 echo "$compared compared, $failed differ"
 [ "$failed" -eq 0 ]
