@@ -299,7 +299,9 @@ int brc_object_verify(const brc_object *o, const void *stored, brc_error *err)
  * that a transaction adds share rows: `row` collects them, and is written when it is full and
  * before the transaction ends. Its number is known from the start. */
 
-#define SMALL_MOST ((uint64_t)64 << 10) /* stored bytes of an object that shares a row */
+/* Stored bytes of an object that shares a row, and bytes of a row that is full: what a row
+ * wastes is then at most 6 % of it (docs/decisions/0014-format-2.md). */
+#define SMALL_MOST ((uint64_t)128 << 10)
 #define ROW_FULL ((size_t)256 << 10)
 
 static int next_seq(brc_store *store, int64_t *seq, brc_error *err)
