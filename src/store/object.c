@@ -541,7 +541,8 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
 
 static const char *object_kind_name(int kind)
 {
-    static const char *const names[] = {"object", "chunk", "document", "map node", "commit"};
+    static const char *const names[] = {"object",   "chunk",  "document",
+                                        "map node", "commit", "loose object"};
     return kind >= 1 && kind <= BRC_KIND_MAX ? names[kind] : names[0];
 }
 
