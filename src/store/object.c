@@ -308,7 +308,7 @@ static int next_seq(brc_store *store, int64_t *seq, brc_error *err)
     if (store->last_seq == 0) {
         BRC_TRY(brc_stmt(store, "SELECT max((SELECT coalesce(max(seq),0) FROM blob),"
                                 " (SELECT coalesce(max(seq),0) FROM sqlite_sequence"
-                                " WHERE name='blob'))",
+                                " WHERE name='blob' AND typeof(seq)='integer'))",
                          &st, err));
         int rc = brc_step(store, st, err);
         if (rc < 0)
