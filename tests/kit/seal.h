@@ -12,7 +12,7 @@
     "UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other,"     \
     " plan, owner, parent, time_us, changes);"
 #define SEAL_DRAFT_NODE                                                                         \
-    "UPDATE draft_node SET checksum=row_sum('draft_node', node, draft, path, layer, through,"   \
+    "UPDATE draft_node SET checksum=row_sum('draft_node', node, draft, path, below, level,"    \
     " entry);"
 #define SEAL_DRAFT_CHUNK "UPDATE draft_chunk SET checksum=row_sum('draft_chunk', node, key, id);"
 #define SEAL_ALL                                                                                \

@@ -44,6 +44,10 @@ static const struct {
     {"SELECT key, id, checksum IS row_sum('draft_chunk', node, key, id) FROM draft_chunk WHERE"
      " node=?1 ORDER BY key", "all of the node's are wanted"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
+    {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
+     " base, tip, other, plan, owner, parent, time_us, changes), time_us, branch, owner FROM draft"
+     " WHERE state=1 ORDER BY id", "all drafts are listed"},
+    {"SELECT count(*) FROM draft_node WHERE draft=?1", "the draft's nodes are counted"},
     {"SELECT place FROM object WHERE backend=0 AND place BETWEEN", "after a rewrite of codecs"},
     {"DELETE FROM draft_chunk WHERE node=?1", "all of the node's go"},
 };
