@@ -26,7 +26,8 @@ static int tell_file_fault(void *ctx, const char *line)
 
 static const char *fault_kind(int kind)
 {
-    static const char *const kinds[] = {"index", "chunk", "document", "node", "commit", "ref"};
+    static const char *const kinds[] = {"index",  "chunk", "document", "node",
+                                        "commit", "loose", "ref"};
     return kind >= 0 && kind < (int)(sizeof(kinds) / sizeof(kinds[0])) ? kinds[kind] : kinds[0];
 }
 

@@ -34,6 +34,11 @@ static const char *const row_checks[] = {
     " WHERE backend=0 AND stored>0 AND typeof(offset)='integer' AND typeof(stored)='integer')"
     " WHERE offset<taken",
 
+    /* A large one is dropped with its row. */
+    "SELECT 'blob ' || b.seq || ' holds more or less than its large object' FROM object o"
+    " JOIN blob b ON b.seq=o.place WHERE o.backend=0 AND typeof(o.stored)='integer'"
+    " AND o.stored>65536 AND (o.offset IS NOT 0 OR length(b.data)<>o.stored)",
+
     "SELECT 'the numbers of ' || quote(substr(name,1,40)) || ' are damaged' FROM sqlite_sequence"
     " WHERE typeof(seq)<>'integer' OR seq<0 OR seq>=9223372036854775806"
     " OR (name='blob' AND seq<(SELECT coalesce(max(b.seq),0) FROM blob b))",

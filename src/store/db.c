@@ -403,6 +403,8 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
         if (rc == BRC_OK)
             rc = brc_row_flush(store, err);
         if (rc == BRC_OK)
+            rc = brc_rows_drop_left(store, err);
+        if (rc == BRC_OK)
             rc = brc_exec(store, "COMMIT", err);
         if (rc == BRC_OK) {
             brc_row_forget(store);

@@ -50,6 +50,10 @@ struct brc_store {
         int64_t seq; /* its number; 0: it is not begun */
         brc_buf bytes;
     } row;
+    struct { /* rows of stored bytes that objects of this transaction have left: see left_rows.c */
+        int64_t *seq;
+        size_t n, cap;
+    } left;
     int64_t last_seq; /* the largest number in blob; 0: not read in this transaction */
 
     int write_depth, read_depth;
@@ -102,6 +106,10 @@ int brc_db_busy(void *store, int tries);
 /* object.c: writes the row that collects small objects; drops it where they are undone. */
 BRC_MUST_USE int brc_row_flush(brc_store *store, brc_error *err);
 void brc_row_forget(brc_store *store);
+
+/* left_rows.c: an object's bytes are no longer in the row; drops the rows that no object has now. */
+BRC_MUST_USE int brc_row_left(brc_store *store, int64_t seq, brc_error *err);
+BRC_MUST_USE int brc_rows_drop_left(brc_store *store, brc_error *err);
 
 /* schema.c */
 BRC_MUST_USE int brc_schema_create(brc_store *store, brc_error *err);

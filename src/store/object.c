@@ -265,7 +265,7 @@ static int blob_reader_open(brc_store *store, const brc_object *o, brc_error *er
 
 int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_error *err)
 {
-    if (o->place == store->row.seq && store->row.bytes.len > 0) {
+    if (store->row.seq != 0 && o->place == store->row.seq) { /* not written yet */
         if (!is_inside(o, store->row.bytes.len))
             return object_missing_bytes(store, o, err);
         if (o->stored > 0)
@@ -310,7 +310,7 @@ static int next_seq(brc_store *store, int64_t *seq, brc_error *err)
     if (store->last_seq == 0) {
         BRC_TRY(brc_stmt(store, "SELECT max((SELECT coalesce(max(seq),0) FROM blob),"
                                 " (SELECT coalesce(max(seq),0) FROM sqlite_sequence"
-                                " WHERE name='blob'))",
+                                " WHERE name='blob' AND typeof(seq)='integer'))",
                          &st, err));
         int rc = brc_step(store, st, err);
         if (rc < 0)
@@ -349,6 +349,7 @@ void brc_row_forget(brc_store *store)
 {
     store->row.seq = store->last_seq = 0;
     store->row.bytes.len = 0;
+    store->left.n = 0;
 }
 
 static int row_add(brc_store *store, const void *stored, uint64_t len, int64_t *place,
@@ -397,16 +398,23 @@ int brc_object_insert(brc_store *store, const brc_object *o, const void *stored,
     return BRC_OK;
 }
 
-/* Of the object as it is now. Bytes that share a row stay there, unused: rows do not change. */
+/* Of the object as it is now. Bytes that share a row stay there, unused, as long as an object has
+ * others in it: rows do not change. */
 static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "DELETE FROM blob WHERE seq=(SELECT place FROM object WHERE id=?1"
-                     " AND backend=0 AND stored>?2)",
-                     &st, err));
+    BRC_TRY(brc_stmt(store, "SELECT place, stored FROM object WHERE id=?1 AND backend=0", &st, err));
     brc_bind_id(store, st, 1, &o->id);
-    sqlite3_bind_int64(st, 2, (int64_t)SMALL_MOST);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    int64_t place = sqlite3_column_int64(st, 0), stored = sqlite3_column_int64(st, 1);
+    sqlite3_reset(st);
+    if (stored <= (int64_t)SMALL_MOST)
+        return brc_row_left(store, place, err);
+    BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1 AND length(data)=?2", &st, err));
+    sqlite3_bind_int64(st, 1, place);
+    sqlite3_bind_int64(st, 2, stored);
     return brc_run(store, st, err);
 }
 
@@ -535,7 +543,8 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
 
 static const char *object_kind_name(int kind)
 {
-    static const char *const names[] = {"object", "chunk", "document", "map node", "commit"};
+    static const char *const names[] = {"object",   "chunk",  "document",
+                                        "map node", "commit", "loose object"};
     return kind >= 1 && kind <= BRC_KIND_MAX ? names[kind] : names[0];
 }
 

@@ -259,6 +259,7 @@ int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same,
                 sqlite3_column_int64(st, 0) == commit->time_us &&
                 column_is(st, 1, commit->author) && column_is(st, 2, commit->message) &&
                 column_is(st, 3, (const char *)parents.data) &&
+                sqlite3_column_type(st, 4) == SQLITE_INTEGER &&
                 sqlite3_column_int64(st, 4) == generation;
     sqlite3_reset(st);
     rc = BRC_OK;

@@ -53,31 +53,48 @@ static int schema_is_unsafe(brc_store *store, const char *name, brc_error *err)
                     store->path, name);
 }
 
+#define STATEMENTS_MAX 64
+
+typedef struct schema_statement {
+    const char *sql;
+    size_t len;
+    int met; /* the file has it */
+} schema_statement;
+
+static size_t schema_list(schema_statement list[STATEMENTS_MAX])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof(schema_texts) / sizeof(schema_texts[0]); i++) {
+        const char *at = schema_texts[i];
+        while (n < STATEMENTS_MAX && schema_next(&at, &list[n].sql, &list[n].len))
+            list[n++].met = 0;
+    }
+    return n;
+}
+
+/* Whether the text is one that was not met yet. */
+static int schema_meets(schema_statement *list, size_t n, const char *sql, size_t len)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!list[i].met && list[i].len == len && memcmp(list[i].sql, sql, len) == 0)
+            return list[i].met = 1;
+    return 0;
+}
+
+/* In any order: VACUUM puts indexes behind all tables. */
 static int schema_compare(brc_store *store, sqlite3_stmt *rows, brc_error *err)
 {
-    for (size_t i = 0; i < sizeof(schema_texts) / sizeof(schema_texts[0]); i++) {
-        const char *at = schema_texts[i], *want;
-        size_t len;
-        while (schema_next(&at, &want, &len)) {
-            int rc = brc_step(store, rows, err);
-            if (rc < 0)
-                return rc;
-            if (rc == 0)
-                return schema_is_unsafe(store, "its end", err);
-            const char *sql = (const char *)sqlite3_column_text(rows, 1);
-            if (sql == NULL || (size_t)sqlite3_column_bytes(rows, 1) != len ||
-                memcmp(sql, want, len) != 0) {
-                const char *name = (const char *)sqlite3_column_text(rows, 0);
-                return schema_is_unsafe(store, name != NULL ? name : "?", err);
-            }
-        }
-    }
-    int rc = brc_step(store, rows, err);
-    if (rc > 0) {
+    int rc;
+    schema_statement list[STATEMENTS_MAX];
+    size_t n = schema_list(list), met = 0;
+    while ((rc = brc_step(store, rows, err)) > 0) {
         const char *name = (const char *)sqlite3_column_text(rows, 0);
-        return schema_is_unsafe(store, name != NULL ? name : "?", err);
+        const char *sql = (const char *)sqlite3_column_text(rows, 1);
+        if (sql == NULL || !schema_meets(list, n, sql, (size_t)sqlite3_column_bytes(rows, 1)))
+            return schema_is_unsafe(store, name != NULL ? name : "?", err);
+        met++;
     }
-    return rc;
+    return rc < 0 || met == n ? rc : schema_is_unsafe(store, "its end", err);
 }
 
 static int schema_pragma(brc_store *store, const char *sql, int64_t *out, brc_error *err)

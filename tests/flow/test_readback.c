@@ -178,7 +178,8 @@ static void values_of(uint8_t *data, int triggers)
 static void stored_rows(liars *l, brc_buf *out)
 {
     scenario_rows(&l->t,
-                  "SELECT hex(o.id), o.encoding, o.stored, o.checksum, hex(b.data) FROM object o"
+                  "SELECT hex(o.id), o.encoding, o.stored, o.checksum,"
+                  " o.place, o.offset, hex(substr(b.data, o.offset+1, o.stored)) FROM object o"
                   " JOIN blob b ON b.seq=o.place WHERE o.kind=1 ORDER BY o.id", out);
 }
 
@@ -187,8 +188,7 @@ static void same_rows(liars *l, const brc_buf *before)
     brc_buf now = BRC_BUF_INIT;
     stored_rows(l, &now);
     ck_assert_str_eq((const char *)now.data, (const char *)before->data);
-    ck_assert_int_eq(scenario_ask(&l->t, "SELECT (SELECT count(*) FROM blob)"
-                                         " - (SELECT count(*) FROM object)"), 0);
+    ck_assert_int_eq(scenario_unused(&l->t), 0);
     brc_buf_dispose(&now);
 }
 

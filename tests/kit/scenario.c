@@ -1,6 +1,5 @@
 /* See scenario.h. */
 #include "scenario.h"
-#include "../../src/store/row_sum.h"
 
 #include <check.h>
 #include <sqlite3.h>
@@ -10,7 +9,9 @@
 
 #include "../../src/base/buf.h"
 #include "../../src/base/file.h"
+#include "../../src/store/row_sum.h"
 #include "folder.h"
+#include "own_rows.h"
 
 /* ---- the repository -------------------------------- */
 
@@ -199,11 +200,24 @@ int64_t scenario_ask(scenario *t, const char *sql)
     return value;
 }
 
-void scenario_sql(scenario *t, const char *sql)
+static void change_file(scenario *t, const char *sql, int own)
 {
     sqlite3 *db = file_db(t);
-    ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    if (own)
+        ck_assert_msg(own_rows(db) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s: %s", sql,
+                  sqlite3_errmsg(db));
     sqlite3_close(db);
+}
+
+void scenario_sql(scenario *t, const char *sql)
+{
+    change_file(t, sql, 1);
+}
+
+void scenario_sql_shared(scenario *t, const char *sql)
+{
+    change_file(t, sql, 0);
 }
 
 void scenario_rows(scenario *t, const char *sql, brc_buf *out)
@@ -222,6 +236,19 @@ void scenario_rows(scenario *t, const char *sql, brc_buf *out)
     OK(t, brc_buf_terminate(out, &t->err));
     sqlite3_finalize(st);
     sqlite3_close(db);
+}
+
+int64_t scenario_unused(scenario *t)
+{
+    ck_assert_int_eq(scenario_ask(t, "SELECT count(*) FROM blob WHERE seq NOT IN"
+                                     " (SELECT place FROM object WHERE backend=0)"), 0);
+    ck_assert_int_eq(scenario_ask(t, "SELECT count(*) FROM object o LEFT JOIN blob b ON"
+                                     " b.seq=o.place WHERE b.seq IS NULL OR o.offset<0"
+                                     " OR o.offset+o.stored>length(b.data)"), 0);
+    ck_assert_int_eq(scenario_ask(t, "SELECT count(*) FROM object o JOIN blob b ON b.seq=o.place"
+                                     " WHERE o.stored>65536 AND length(b.data)<>o.stored"), 0);
+    return scenario_ask(t, "SELECT (SELECT total(length(data)) FROM blob)"
+                           " - (SELECT total(stored) FROM object)");
 }
 
 /* ---- models -------------------------------- */

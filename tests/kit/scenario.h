@@ -44,11 +44,17 @@ void scenario_whole(scenario *t);
 char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, char *out,
                     size_t size);
 
-/* With a connection of its own: the first column of the first row, a change, and
- * the rows as text. Not while t->repo is in a transaction. */
+/* With a connection of its own, which has row_sum(): the first column of the first row, a change,
+ * and the rows as text. Before a change every object gets a row of stored bytes of its own
+ * (own_rows.h), except by _shared. Not while t->repo is in a transaction. */
 int64_t scenario_ask(scenario *t, const char *sql);
 void scenario_sql(scenario *t, const char *sql);
+void scenario_sql_shared(scenario *t, const char *sql);
 void scenario_rows(scenario *t, const char *sql, brc_buf *out);
+
+/* Rows of stored bytes are as they must be: each has an object, each object is inside one, and a
+ * large one alone in its own. Gives the bytes in rows that no object has. */
+int64_t scenario_unused(scenario *t);
 
 /* splitmix64, and a number below n. */
 uint64_t scenario_random(uint64_t *state);

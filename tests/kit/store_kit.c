@@ -1,6 +1,5 @@
 /* See store_kit.h. */
 #include "store_kit.h"
-#include "../../src/store/row_sum.h"
 
 #include <check.h>
 #include <sqlite3.h>
@@ -10,7 +9,9 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../../src/store/row_sum.h"
 #include "folder.h"
+#include "own_rows.h"
 
 #define KIT_NOW 1
 
@@ -105,13 +106,25 @@ int64_t store_kit_draft(store_kit *k, const char *branch, const brc_oid *base)
     return id;
 }
 
-void store_kit_sql(const store_kit *k, const char *sql)
+static void kit_change(const store_kit *k, const char *sql, int own)
 {
     sqlite3 *db = kit_connect(k);
     char *message = NULL;
+    if (own)
+        ck_assert_msg(own_rows(db) == SQLITE_OK, "%s", sqlite3_errmsg(db));
     int rc = sqlite3_exec(db, sql, NULL, NULL, &message);
     ck_assert_msg(rc == SQLITE_OK, "%s: %s", sql, message);
     sqlite3_close(db);
+}
+
+void store_kit_sql(const store_kit *k, const char *sql)
+{
+    kit_change(k, sql, 1);
+}
+
+void store_kit_sql_shared(const store_kit *k, const char *sql)
+{
+    kit_change(k, sql, 0);
 }
 
 int64_t store_kit_ask(const store_kit *k, const char *sql)

@@ -46,8 +46,10 @@ void store_kit_failed(int rc, int code, const char *words, const brc_error *err,
 /* A new shared draft over this commit (NULL: the empty snapshot), within a transaction. */
 int64_t store_kit_draft(store_kit *k, const char *branch, const brc_oid *base);
 
-/* With its own connection, under SQLite's defaults. */
+/* With a connection of its own, which SQLite's defaults govern and which has row_sum(). Before a
+ * change every object gets a row of stored bytes of its own (own_rows.h), except by _shared. */
 void store_kit_sql(const store_kit *k, const char *sql);
+void store_kit_sql_shared(const store_kit *k, const char *sql);
 int64_t store_kit_ask(const store_kit *k, const char *sql);
 /* The whole file: release with brc_buf_dispose(). */
 brc_buf store_kit_bytes(const store_kit *k);

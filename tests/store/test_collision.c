@@ -11,6 +11,7 @@
 #include "../../src/breccia.h"
 #include "../kit/collide.h"
 #include "../kit/scenario.h"
+#include "../kit/seal.h"
 
 Suite *collision_suite(void);
 
@@ -34,7 +35,7 @@ typedef struct twins {
 
 static void twins_start(twins *w, int which)
 {
-    char sql[BRC_SECRET_LEN * 2 + 100];
+    char sql[BRC_SECRET_LEN * 2 + 200];
     uint8_t secret[BRC_SECRET_LEN];
     scenario_start(&w->t);
     w->len = pairs[which].len;
@@ -51,7 +52,7 @@ static void twins_start(twins *w, int which)
     size_t n = (size_t)snprintf(sql, sizeof(sql), "UPDATE meta SET value=x'");
     for (size_t i = 0; i < sizeof(secret); i++)
         n += (size_t)snprintf(sql + n, sizeof(sql) - n, "%02x", secret[i]);
-    snprintf(sql + n, sizeof(sql) - n, "' WHERE key='secret'");
+    snprintf(sql + n, sizeof(sql) - n, "' WHERE key='secret';" SEAL_META);
     scenario_sql(&w->t, sql);
     scenario_open(&w->t, NULL, 0);
 }

@@ -105,8 +105,13 @@ START_TEST(what_was_put_is_got)
         store_kit_reopen(&kit);
     }
     /* Each content once for each kind: an id belongs to a kind. */
-    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object"), 40);
-    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM blob"), 40);
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object"), 10 * BRC_KIND_MAX);
+    /* The small ones share a row; nothing but objects' bytes is in rows. */
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM blob"), 1 + 2 * BRC_KIND_MAX);
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(DISTINCT place) FROM object"),
+                     1 + 2 * BRC_KIND_MAX);
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT (SELECT sum(stored) FROM object) ="
+                                         " (SELECT sum(length(data)) FROM blob)"), 1);
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM object WHERE backend<>0"), 0);
 }
 END_TEST
@@ -224,7 +229,7 @@ START_TEST(a_damaged_row_or_blob_is_an_error)
         { "UPDATE object SET checksum=checksum+1 WHERE id=%1", "do not match their checksum" },
         { "UPDATE object SET checksum='x' WHERE id=%1", "contradicts itself" },
         { "UPDATE blob SET data=substr(data,1,length(data)-1) WHERE seq=1", "are not there" },
-        { "UPDATE blob SET data=data||x'00' WHERE seq=1", "are not there" },
+        { "UPDATE blob SET data=x'00'||data WHERE seq=1", "their checksum" },
         { "UPDATE blob SET data=x'' WHERE seq=1", "are not there" },
         { "UPDATE blob SET data=7 WHERE seq=1", "are not there" },
         { "DELETE FROM blob WHERE seq=1", "are not there" },
@@ -238,14 +243,23 @@ START_TEST(a_damaged_row_or_blob_is_an_error)
           " WHERE id=%2) WHERE id=%1", "their checksum" },
         { "UPDATE object SET kind=3 WHERE id=%1", "is missing" },
         { "UPDATE object SET kind=0 WHERE id=%1", "contradicts itself" },
-        { "UPDATE object SET kind=5 WHERE id=%1", "contradicts itself" },
+        { "UPDATE object SET kind=5 WHERE id=%1", "is missing" },
+        { "UPDATE object SET kind=6 WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET kind='two' WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET encoding=-1 WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET encoding=9 WHERE id=%1", "encoding 9 is missing" },
         { "UPDATE object SET encoding=1 WHERE id=%1", "only chunks are encoded" },
         { "UPDATE object SET size=size+1 WHERE id=%1", "contradicts itself" },
         { "UPDATE object SET stored=stored-1 WHERE id=%1", "contradicts itself" },
-        { "UPDATE object SET stored=stored-1, size=size-1 WHERE id=%1", "are not there" },
+        { "UPDATE object SET stored=stored-1, size=size-1 WHERE id=%1", "their checksum" },
+        { "UPDATE object SET stored=stored+1, size=size+1 WHERE id=%1", "are not there" },
+        { "UPDATE object SET offset=1 WHERE id=%1", "are not there" },
+        { "UPDATE object SET offset=-1 WHERE id=%1", "wrong size" },
+        { "UPDATE object SET offset='x' WHERE id=%1", "wrong size" },
+        { "UPDATE object SET offset=0.5 WHERE id=%1", "wrong size" },
+        { "UPDATE object SET offset=1<<32 WHERE id=%1", "are not there" },
+        { "UPDATE object SET offset=9223372036854775807 WHERE id=%1", "are not there" },
+        { "UPDATE object SET offset=7, stored=0, size=0 WHERE id=%1", "their checksum" },
         { "UPDATE object SET size=-5, stored=-5 WHERE id=%1", "wrong size" },
         { "UPDATE object SET size='x' WHERE id=%1", "wrong size" },
         { "UPDATE object SET stored=1.5 WHERE id=%1", "wrong size" },
@@ -609,7 +623,7 @@ Suite *store_suite(void)
     tcase_add_test(tc, an_id_that_is_not_there_is_named);
     tcase_add_test(tc, many_are_found_in_any_order);
     tcase_add_test(tc, pages_and_prefixes_and_totals_see_all);
-    tcase_add_loop_test(tc, a_damaged_row_or_blob_is_an_error, 0, 30);
+    tcase_add_loop_test(tc, a_damaged_row_or_blob_is_an_error, 0, 39);
     tcase_add_test(tc, other_content_with_the_right_checksum_has_another_hash);
     tcase_add_test(tc, ids_of_a_wrong_length_are_damage);
     tcase_add_test(tc, putting_again_what_is_stored_under_a_wrong_kind_fails);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../kit/seal.h"
 #include "../kit/store_kit.h"
 
 Suite *store_open_suite(void);
@@ -109,6 +110,8 @@ START_TEST(another_program_s_database_is_no_repository)
     store_kit_sql(&kit, "PRAGMA application_id=1196444487"); /* GeoPackage */
     refused(BRC_EFORMAT, "is not a breccia repository");
     store_kit_sql(&kit, "PRAGMA application_id=0x62726331; PRAGMA user_version=1");
+    refused(BRC_EFORMAT, "has format 1, which was given up");
+    store_kit_sql(&kit, "PRAGMA user_version=2");
     refused(BRC_EFORMAT, "schema differs");
 }
 END_TEST
@@ -160,7 +163,7 @@ START_TEST(a_new_file_is_as_the_schema_says)
     store_kit_close(&kit);
     KIT_FAILS(&kit, BRC_EEXISTS, "exists already", store_kit_try(&kit, BRC_OPEN_CREATE, 0));
     ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA application_id"), 0x62726331);
-    ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA user_version"), 1);
+    ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA user_version"), 2);
     ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA page_size"), 16384);
     ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA auto_vacuum"), 2);
     ck_assert_int_eq(store_kit_ask(&kit, "SELECT length(value) FROM meta WHERE key='secret'"), 192);
@@ -206,10 +209,14 @@ START_TEST(what_was_planted_is_refused)
         { "CREATE UNIQUE INDEX extra ON oplog(lower(name))", "extra" },
         { "CREATE TRIGGER extra AFTER INSERT ON oplog BEGIN DELETE FROM ref; END", "extra" },
         { "CREATE VIRTUAL TABLE extra USING fts5(a)", "extra" },
-        { "DROP VIEW log; CREATE VIEW log AS SELECT 1 AS id", "refs" },
+        { "DROP VIEW log; CREATE VIEW log AS SELECT 1 AS id", "log" },
         { "DROP VIEW uncommitted", "its end" },
         { "DROP TABLE draft_chunk; CREATE VIEW draft_chunk AS SELECT 1 AS node, 2 AS key, 3 AS id",
-          "commit_info" },
+          "draft_chunk" },
+        { "DROP INDEX draft_shared", "its end" },
+        { "DROP INDEX draft_shared; CREATE INDEX draft_shared ON draft(branch)", "draft_shared" },
+        { "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql='CREATE TABLE"
+          " sqlite_sequence(name,seq,more)' WHERE name='sqlite_sequence'", "sqlite_sequence" },
         { "ALTER TABLE draft ADD COLUMN more", "draft" },
         { "ALTER TABLE draft RENAME TO draught", "draught" },
         { "ANALYZE", "sqlite_stat1" },
@@ -234,13 +241,13 @@ END_TEST
 
 START_TEST(a_newer_format_and_unknown_features_are_refused)
 {
-    store_kit_sql(&kit, "PRAGMA user_version=2");
-    refused(BRC_EFORMAT, "format 2, and this breccia reads format 1: use a newer one");
-    store_kit_sql(&kit, "PRAGMA user_version=1;"
-                        "UPDATE meta SET value='time-travel' WHERE key='must-understand'");
+    store_kit_sql(&kit, "PRAGMA user_version=3");
+    refused(BRC_EFORMAT, "format 3, and this breccia reads format 2: use a newer one");
+    store_kit_sql(&kit, "PRAGMA user_version=2;"
+                        "UPDATE meta SET value='time-travel' WHERE key='must-understand';" SEAL_META);
     refused(BRC_EFORMAT, "features that this breccia lacks (time-travel)");
     store_kit_sql(&kit, "UPDATE meta SET value='' WHERE key='must-understand';"
-                        "UPDATE meta SET value='time-travel' WHERE key='may-ignore'");
+                        "UPDATE meta SET value='time-travel' WHERE key='may-ignore';" SEAL_META);
     store_kit_open(&kit); /* these it may ignore */
 }
 END_TEST
@@ -254,15 +261,37 @@ START_TEST(a_missing_or_wrong_setting_is_named)
         { "DELETE FROM meta WHERE key='hash'", "'hash' is missing", BRC_ECORRUPT },
         { "DELETE FROM meta WHERE key='secret'", "'secret' is missing", BRC_ECORRUPT },
         { "DELETE FROM meta WHERE key='must-understand'", "'must-understand'", BRC_ECORRUPT },
-        { "UPDATE meta SET value='crc32' WHERE key='hash'", "crc32", BRC_EUNSUPPORTED },
-        { "UPDATE meta SET value=x'' WHERE key='hash'", "xxh128", BRC_EUNSUPPORTED },
-        { "UPDATE meta SET value=zeroblob(191) WHERE key='secret'", "secret has the wrong length",
+        { "UPDATE meta SET value='crc32' WHERE key='hash';" SEAL_META, "crc32", BRC_EUNSUPPORTED },
+        { "UPDATE meta SET value=x'' WHERE key='hash';" SEAL_META, "xxh128", BRC_EUNSUPPORTED },
+        { "UPDATE meta SET value=zeroblob(191) WHERE key='secret';" SEAL_META,
+          "secret has the wrong length", BRC_ECORRUPT },
+        { "UPDATE meta SET value=7 WHERE key='secret';" SEAL_META, "secret has the wrong length",
           BRC_ECORRUPT },
-        { "UPDATE meta SET value=7 WHERE key='secret'", "secret has the wrong length",
+        /* damage, by whatever: the checksum tells of it before the value counts */
+        { "UPDATE meta SET value='crc32' WHERE key='hash'", "its checksum", BRC_ECORRUPT },
+        { "UPDATE meta SET value='time-travel' WHERE key='must-understand'", "its checksum",
           BRC_ECORRUPT },
+        { "UPDATE meta SET value=CAST(x'00' || substr(value, 2) AS BLOB) WHERE key='secret' AND"
+          " substr(value, 1, 1)<>x'00'", "its checksum", BRC_ECORRUPT },
+        { "UPDATE meta SET value=CAST(value AS TEXT) WHERE key='secret'", "its checksum",
+          BRC_ECORRUPT },
+        { "UPDATE meta SET checksum=checksum+1 WHERE key='hash'", "its checksum", BRC_ECORRUPT },
+        { "UPDATE meta SET checksum='x' WHERE key='secret'", "its checksum", BRC_ECORRUPT },
+        { "UPDATE meta SET checksum=checksum+4294967296 WHERE key='secret'", "its checksum",
+          BRC_ECORRUPT },
+        { "UPDATE meta SET (value,checksum)=(SELECT value,checksum FROM meta WHERE"
+          " key='may-ignore') WHERE key='must-understand'", "its checksum", BRC_ECORRUPT },
+        { "UPDATE meta SET value='side' WHERE key='head'", "its checksum", BRC_ECORRUPT },
     };
+    const char *branch;
     store_kit_sql(&kit, changes[_i].sql);
-    KIT_FAILS(&kit, changes[_i].code, changes[_i].words, store_kit_try(&kit, 0, -1));
+    int rc = store_kit_try(&kit, 0, -1);
+    if (strstr(changes[_i].sql, "'head'") != NULL) { /* read when it is asked for */
+        ck_assert_int_eq(rc, BRC_OK);
+        rc = brc_head_get(kit.store, &branch, &kit.err);
+        store_kit_close(&kit);
+    }
+    KIT_FAILS(&kit, changes[_i].code, changes[_i].words, rc);
     ck_assert_ptr_null(kit.store);
 }
 END_TEST
@@ -332,11 +361,12 @@ START_TEST(f22_cells_that_reach_over_their_page)
     brc_oid ids[3];
     brc_span out;
     store_kit_open(&kit);
-    KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) { /* a transaction each, for a row of stored bytes each */
+        KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
         KIT_OK(&kit, brc_store_put(kit.store, BRC_KIND_DOCUMENT, &"[[[]]]"[i], (size_t)(6 - 2 * i),
                                    &ids[i], &kit.err));
-    KIT_OK(&kit, brc_store_end(kit.store, 1, &kit.err));
+        KIT_OK(&kit, brc_store_end(kit.store, 1, &kit.err));
+    }
     store_kit_close(&kit);
     brc_buf file = store_kit_bytes(&kit);
     uint8_t *page = file.data +
@@ -466,9 +496,9 @@ Suite *store_open_suite(void)
     suite_add_tcase(s, strange);
     tcase_add_checked_fixture(made, made_setup, open_teardown);
     tcase_add_test(made, what_sqlite_s_own_upkeep_does_is_no_change);
-    tcase_add_loop_test(made, what_was_planted_is_refused, 0, 16);
+    tcase_add_loop_test(made, what_was_planted_is_refused, 0, 19);
     tcase_add_test(made, a_newer_format_and_unknown_features_are_refused);
-    tcase_add_loop_test(made, a_missing_or_wrong_setting_is_named, 0, 7);
+    tcase_add_loop_test(made, a_missing_or_wrong_setting_is_named, 0, 16);
     tcase_add_test(made, a_damaged_file_opens_or_says_what_is_wrong);
     tcase_add_loop_test(made, format_1_is_refused_with_the_way_out, 0, 2);
     tcase_add_loop_test(made, a_number_of_no_format_is_refused, 0, 4);

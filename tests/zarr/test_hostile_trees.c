@@ -8,6 +8,7 @@
 
 #include "../../src/base/file.h"
 #include "../kit/hostile_kit.h"
+#include "../kit/seal.h"
 
 Suite *hostile_trees_suite(void);
 
@@ -303,17 +304,18 @@ static void look_at_draft(void *ctx)
 START_TEST(f04_a_deep_uncommitted_path)
 {
     static const int depths[] = { 67, 200000 };
-    char sql[160];
+    char sql[1200];
     store_kit k;
     store_kit_start(&k);
     hostile_begin(&k);
     brc_entry root = hostile_nest(&k, depths[_i]);
     hostile_commit(&k, &root);
     store_kit_close(&k);
-    store_kit_sql(&k, "INSERT INTO draft SELECT 'main', id FROM object WHERE kind=3"
-                      " ORDER BY blob DESC LIMIT 1");
-    snprintf(sql, sizeof(sql), "INSERT INTO draft_node(branch, path) VALUES ('main',"
-             " replace(hex(zeroblob(%d)), '00', '/a'))", depths[_i] - 1);
+    store_kit_sql(&k, "INSERT INTO draft(kind, state, branch, base, tip, time_us, changes,"
+                      " checksum) SELECT 1, 1, 'main', target, target, 1, 1, 0 FROM ref"
+                      " WHERE name='heads/main'");
+    snprintf(sql, sizeof(sql), "INSERT INTO draft_node(draft, path, below, level, checksum) VALUES (1,"
+             " replace(hex(zeroblob(%d)), '00', '/a'), NULL, 0, 0);" SEAL_ALL, depths[_i] - 1);
     store_kit_sql(&k, sql);
     attack a = { .file = k.file, .code = BRC_ECORRUPT, .says = "64" };
     ck_assert_int_eq(hostile_confined(look_at_draft, &a), 0);

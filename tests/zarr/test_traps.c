@@ -267,15 +267,15 @@ START_TEST(trap08_a_lost_object_is_never_fill)
     brc_array *a = array_at(&t, "/a");
     OK(&t, brc_array_resize(a, (uint64_t[]){ 16 }, &t.err));
     scenario_commit(&t, "one");
-    scenario_sql(
-        &t, "DELETE FROM object WHERE kind=1 AND blob=(SELECT min(blob) FROM object WHERE kind=1)");
+    scenario_sql(&t, "DELETE FROM object WHERE kind=1 AND place="
+                     "(SELECT min(place) FROM object WHERE kind=1)");
     OK(&t, brc_sel_parse(&sel, a, "[0:12]", &t.err));
     FAILS(&t, BRC_ECORRUPT, brc_array_read(a, &sel, got, sizeof(got), &t.err));
     ck_assert_ptr_nonnull(strstr(t.err.message, "/a"));
     OK(&t, brc_sel_parse(&sel, a, "[12:16]", &t.err)); /* never written: fill */
     OK(&t, brc_array_read(a, &sel, got, 16, &t.err));
     ck_assert_int_eq(got[0], 0);
-    scenario_sql(&t, "DELETE FROM blob WHERE seq=(SELECT max(blob) FROM object WHERE kind=1)");
+    scenario_sql(&t, "DELETE FROM blob WHERE seq=(SELECT max(place) FROM object WHERE kind=1)");
     OK(&t, brc_sel_parse(&sel, a, "[8:12]", &t.err));
     FAILS(&t, BRC_ECORRUPT, brc_array_read(a, &sel, got, 16, &t.err));
     brc_array_free(a);

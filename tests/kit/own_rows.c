@@ -1,0 +1,37 @@
+/* See own_rows.h. */
+#include "own_rows.h"
+
+#include <stddef.h>
+
+/* An object whose row is not there is left as it is. */
+static const char own_rows_sql[] =
+    "BEGIN IMMEDIATE;"
+    "CREATE TEMP TABLE own AS SELECT o.id AS id,"
+    " row_number() OVER (ORDER BY o.place, o.offset, o.stored, o.id) AS seq,"
+    " substr(b.data, o.offset+1, o.stored) AS data"
+    " FROM object o JOIN blob b ON b.seq=o.place WHERE o.backend=0;"
+    "DELETE FROM blob;"
+    "INSERT INTO blob(seq, data) SELECT seq, data FROM own ORDER BY seq;"
+    "UPDATE object SET place=own.seq, offset=0 FROM own WHERE own.id=object.id;"
+    "UPDATE sqlite_sequence SET seq=(SELECT max(seq) FROM blob) WHERE name='blob';"
+    "DROP TABLE own;"
+    "COMMIT";
+
+/* Another program's database has no such table: nothing is shared in it. */
+static int is_shared(sqlite3 *db, int *shared)
+{
+    sqlite3_stmt *st;
+    *shared = 0;
+    int rc = sqlite3_prepare_v2(db, "SELECT 1 FROM object WHERE offset<>0 LIMIT 1", -1, &st, NULL);
+    if (rc != SQLITE_OK)
+        return (rc & 0xff) == SQLITE_ERROR ? SQLITE_OK : rc;
+    *shared = sqlite3_step(st) == SQLITE_ROW;
+    return sqlite3_finalize(st);
+}
+
+int own_rows(sqlite3 *db)
+{
+    int shared;
+    int rc = is_shared(db, &shared);
+    return rc == SQLITE_OK && shared ? sqlite3_exec(db, own_rows_sql, NULL, NULL, NULL) : rc;
+}

@@ -1,0 +1,12 @@
+/* Small objects share rows of stored bytes. Where a test is about the bytes of one of them, and
+ * changes blob.data by SQL, every object gets a row of its own first. */
+#ifndef BRC_TESTS_OWN_ROWS_H
+#define BRC_TESTS_OWN_ROWS_H
+
+#include <sqlite3.h>
+
+/* In the order of place and offset: blob.seq is 1, 2, ... and each offset 0. A file in which no
+ * object lies behind another stays as it is. SQLite's result. */
+int own_rows(sqlite3 *db);
+
+#endif

@@ -1,0 +1,430 @@
+/* Small objects share rows of stored bytes: how rows are filled, and what damage to a part of one
+ * does: the object whose bytes are hit is faulty, and its neighbours are whole. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/base/hash.h"
+#include "../kit/scenario.h"
+#include "../kit/store_kit.h"
+
+Suite *shared_rows_suite(void);
+
+/* ---- how rows are filled -------------------------------- */
+
+static store_kit kit;
+
+static void rows_setup(void)
+{
+    store_kit_start(&kit);
+}
+
+static void rows_teardown(void)
+{
+    store_kit_stop(&kit);
+}
+
+#define OK_KIT(call) KIT_OK(&kit, call)
+
+/* A chunk of so many bytes, which `seed` tells from others. */
+static brc_oid put_bytes(size_t len, uint64_t seed)
+{
+    brc_oid id;
+    uint8_t *data = malloc(len + 1);
+    ck_assert_ptr_nonnull(data);
+    for (size_t i = 0; i < len; i++)
+        data[i] = (uint8_t)store_kit_random(&seed);
+    OK_KIT(brc_store_put(kit.store, BRC_KIND_CHUNK, data, len, &id, &kit.err));
+    free(data);
+    return id;
+}
+
+/* The same in a transaction of its own. */
+static brc_oid store_bytes(size_t len, uint64_t seed)
+{
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    brc_oid id = put_bytes(len, seed);
+    OK_KIT(brc_store_end(kit.store, 1, &kit.err));
+    return id;
+}
+
+static void fetched(const brc_oid *id, size_t len, uint64_t seed)
+{
+    brc_object o = { .id = *id }, *one = &o;
+    uint8_t *data = malloc(len + 1);
+    ck_assert_ptr_nonnull(data);
+    OK_KIT(brc_objects_find(kit.store, &one, 1, &kit.err));
+    ck_assert_int_eq(o.found, 1);
+    ck_assert_uint_eq(o.stored, len);
+    OK_KIT(brc_object_fetch(kit.store, &o, data, &kit.err));
+    OK_KIT(brc_object_verify(&o, data, &kit.err));
+    for (size_t i = 0; i < len; i++)
+        KIT_TRUE(data[i] == (uint8_t)store_kit_random(&seed));
+    free(data);
+}
+
+static int64_t ask(const char *sql)
+{
+    return store_kit_ask(&kit, sql);
+}
+
+START_TEST(rows_are_full_but_the_last)
+{
+    enum { N = 200, LEN = 5000 };
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    for (uint64_t i = 0; i < N; i++)
+        put_bytes(LEN, i);
+    OK_KIT(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_int_eq(ask("SELECT sum(length(data)) FROM blob"), (int64_t)N * LEN);
+    ck_assert_int_eq(ask("SELECT count(*) FROM blob WHERE length(data)<262144"), 1);
+    ck_assert_int_eq(ask("SELECT max(length(data))<262144+5000 FROM blob"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM blob WHERE seq NOT IN (SELECT place FROM object)"),
+                     0);
+    ck_assert_int_eq(ask("SELECT seq=(SELECT max(seq) FROM blob) FROM sqlite_sequence"
+                         " WHERE name='blob'"), 1);
+    store_bytes(10, N); /* another transaction: rows do not change */
+    ck_assert_int_eq(ask("SELECT length(data) FROM blob ORDER BY seq DESC LIMIT 1"), 10);
+}
+END_TEST
+
+START_TEST(large_objects_have_rows_of_their_own)
+{
+    static const size_t lens[] = { 65537, 100, 65536, 70000, 200, 65537 };
+    brc_oid ids[6];
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    for (size_t i = 0; i < 6; i++)
+        ids[i] = put_bytes(lens[i], i);
+    OK_KIT(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_int_eq(ask("SELECT count(*) FROM blob"), 4);
+    ck_assert_int_eq(ask("SELECT count(DISTINCT place) FROM object WHERE stored<=65536"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM object JOIN blob ON seq=place WHERE stored>65536"
+                         " AND (offset<>0 OR length(data)<>stored)"), 0);
+    store_kit_reopen(&kit);
+    for (size_t i = 0; i < 6; i++)
+        fetched(&ids[i], lens[i], i);
+}
+END_TEST
+
+/* What is not written yet is read from memory, an object without bytes too. */
+START_TEST(a_transaction_reads_what_it_has_put)
+{
+    static const size_t lens[] = { 0, 1, 4000, 70000, 60000, 65536, 65536, 65536, 65536, 3 };
+    brc_oid ids[10];
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    for (size_t i = 0; i < 10; i++) {
+        ids[i] = put_bytes(lens[i], i);
+        for (size_t k = 0; k <= i; k++)
+            fetched(&ids[k], lens[k], k);
+    }
+    OK_KIT(brc_store_end(kit.store, 1, &kit.err));
+    store_kit_reopen(&kit);
+    for (size_t k = 0; k < 10; k++)
+        fetched(&ids[k], lens[k], k);
+}
+END_TEST
+
+START_TEST(an_undone_transaction_leaves_no_row)
+{
+    brc_oid id = store_bytes(100, 1), again;
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    put_bytes(200, 2);
+    put_bytes(70000, 3);
+    OK_KIT(brc_store_end(kit.store, 0, &kit.err));
+    ck_assert_int_eq(ask("SELECT count(*) FROM blob"), 1);
+    again = store_bytes(300, 4);
+    fetched(&id, 100, 1);
+    fetched(&again, 300, 4);
+    ck_assert_int_eq(ask("SELECT count(*) FROM blob"), 2);
+}
+END_TEST
+
+static int count_line(void *ctx, const char *line)
+{
+    (void)line;
+    ++*(int *)ctx;
+    return 0;
+}
+
+static int faults_of_rows(void)
+{
+    int n = 0;
+    OK_KIT(brc_store_check_rows(kit.store, count_line, &n, &kit.err));
+    return n;
+}
+
+/* Numbers of rows that nobody can have given. */
+START_TEST(numbers_that_are_used_up_are_damage)
+{
+    static const struct {
+        const char *sql;
+        int puts; /* something can be stored all the same */
+    } changes[] = {
+        { "UPDATE sqlite_sequence SET seq=9223372036854775807 WHERE name='blob'", 0 },
+        { "UPDATE sqlite_sequence SET seq=9223372036854775806 WHERE name='blob'", 0 },
+        { "UPDATE sqlite_sequence SET seq=-5 WHERE name='blob'", 1 },
+        { "UPDATE sqlite_sequence SET seq=0 WHERE name='blob'", 1 },
+        { "UPDATE sqlite_sequence SET seq='x' WHERE name='blob'", 1 },
+        { "UPDATE sqlite_sequence SET seq=NULL WHERE name='blob'", 1 },
+        { "UPDATE blob SET seq=9223372036854775807; UPDATE object SET place=9223372036854775807", 0 },
+    };
+    brc_oid id = store_bytes(10, 1), more;
+    store_kit_close(&kit);
+    store_kit_sql(&kit, changes[_i].sql);
+    store_kit_open(&kit);
+    ck_assert_int_gt(faults_of_rows(), 0);
+    fetched(&id, 10, 1);
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    int rc = brc_store_put(kit.store, BRC_KIND_CHUNK, "more", 4, &more, &kit.err);
+    int ended = brc_store_end(kit.store, rc == BRC_OK, rc == BRC_OK ? &kit.err : NULL);
+    rc = rc < 0 ? rc : ended;
+    if (changes[_i].puts == 1)
+        ck_assert_msg(rc == BRC_OK, "%s", kit.err.message);
+    else
+        ck_assert_msg(rc == BRC_ECORRUPT, "%d", rc);
+    fetched(&id, 10, 1);
+}
+END_TEST
+
+/* Equal bytes of two kinds: each is whole in the other's place, and yet they must not share it. */
+START_TEST(two_objects_in_the_same_bytes_are_found)
+{
+    brc_oid a, b;
+    brc_span got;
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    OK_KIT(brc_store_put(kit.store, BRC_KIND_DOCUMENT, "{\"a\":1}", 7, &a, &kit.err));
+    OK_KIT(brc_store_put(kit.store, BRC_KIND_COMMIT, "{\"a\":1}", 7, &b, &kit.err));
+    put_bytes(20, 1);
+    OK_KIT(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_int_eq(faults_of_rows(), 0);
+    store_kit_close(&kit);
+    store_kit_sql_shared(&kit, "UPDATE object SET offset=(SELECT min(offset) FROM object)"
+                               " WHERE stored=7");
+    store_kit_open(&kit);
+    OK_KIT(brc_store_get(kit.store, BRC_KIND_DOCUMENT, &a, &got, &kit.err));
+    OK_KIT(brc_store_get(kit.store, BRC_KIND_COMMIT, &b, &got, &kit.err));
+    ck_assert_int_eq(faults_of_rows(), 1);
+}
+END_TEST
+
+/* It would take the others with it when it is encoded again. */
+START_TEST(a_large_object_in_a_shared_row_is_found)
+{
+    store_bytes(70000, 1);
+    store_bytes(10, 2);
+    store_kit_close(&kit);
+    store_kit_sql_shared(&kit, "UPDATE blob SET data=CAST(data || (SELECT data FROM blob WHERE"
+                               " seq=2) AS BLOB) WHERE seq=1;"
+                               "UPDATE object SET place=1, offset=70000 WHERE stored=10;"
+                               "DELETE FROM blob WHERE seq=2");
+    store_kit_open(&kit);
+    ck_assert_int_eq(faults_of_rows(), 1);
+}
+END_TEST
+
+/* ---- damage to a part of a row -------------------------------- */
+
+enum { CHUNKS = 9, PER = 10 }; /* 40 bytes each, as they are */
+
+typedef struct report {
+    char text[8192];
+    int n;
+} report;
+
+static int note_damage(void *ctx, const brc_damage *damage)
+{
+    report *r = ctx;
+    char hex[65];
+    size_t len = strlen(r->text);
+    snprintf(r->text + len, sizeof(r->text) - len, "%s %s %s\n", damage->kind,
+             brc_oid_format(hex, &damage->id), damage->message);
+    r->n++;
+    return 0;
+}
+
+static void make_array(scenario *t)
+{
+    uint64_t n = CHUNKS * PER, per = PER;
+    int32_t data[CHUNKS * PER];
+    for (int i = 0; i < CHUNKS * PER; i++)
+        data[i] = i * 7 + 1;
+    scenario_start(t);
+    brc_array *a = scenario_array(t, "/a", "int32", 1, &n, &per, NULL,
+                                  "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]");
+    OK(t, brc_array_write(a, NULL, data, sizeof(data), &t->err));
+    brc_array_free(a);
+    scenario_commit(t, "one");
+    ck_assert_int_eq(scenario_ask(t, "SELECT count(DISTINCT place) FROM object WHERE kind=1"), 1);
+    ck_assert_int_eq(scenario_ask(t, "SELECT count(*) FROM object WHERE kind=1"), CHUNKS);
+}
+
+/* Chunks in the order in which they lie in the row: bit i is set where the i-th cannot be read.
+ * fsck names those, and no other chunk. */
+static unsigned faulty(scenario *t, report *r)
+{
+    unsigned bad = 0;
+    int32_t got[PER];
+    brc_array *a;
+    brc_buf ids = BRC_BUF_INIT;
+    memset(r, 0, sizeof(*r));
+    scenario_reopen(t);
+    OK(t, brc_fsck(t->repo, 0, note_damage, r, NULL, &t->err));
+    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    for (int i = 0; i < CHUNKS; i++) {
+        char text[40];
+        brc_sel sel;
+        snprintf(text, sizeof(text), "[%d:%d]", i * PER, (i + 1) * PER);
+        OK(t, brc_sel_parse(&sel, a, text, &t->err));
+        int rc = brc_array_read(a, &sel, got, sizeof(got), &t->err);
+        ck_assert(rc == BRC_OK || rc == BRC_ECORRUPT);
+        for (int k = 0; k < PER && rc == BRC_OK; k++)
+            ck_assert_int_eq(got[k], (i * PER + k) * 7 + 1);
+        int32_t data[PER];
+        char hex[65];
+        for (int k = 0; k < PER; k++)
+            data[k] = (i * PER + k) * 7 + 1;
+        brc_oid id = brc_hash_object(BRC_HASH_XXH128, BRC_KIND_CHUNK, data, sizeof(data));
+        int told = strstr(r->text, brc_oid_format(hex, &id)) != NULL;
+        ck_assert_msg(told == (rc < 0), "chunk %d: %d\n%s", i, rc, r->text);
+        bad |= (unsigned)(rc < 0) << i;
+    }
+    brc_array_free(a);
+    brc_buf_dispose(&ids);
+    return bad;
+}
+
+#define ROW_OF_CHUNKS "(SELECT place FROM object WHERE kind=1 LIMIT 1)"
+#define FIRST "(SELECT min(offset) FROM object WHERE kind=1)"
+/* The object of the chunk that lies third. */
+#define THIRD "(SELECT id FROM object WHERE kind=1 ORDER BY offset LIMIT 1 OFFSET 2)"
+
+START_TEST(damage_is_told_of_the_objects_that_it_hits)
+{
+    static const struct {
+        const char *sql;
+        int bad; /* chunks; the first of them is the third where there is one */
+    } damages[] = {
+        /* a byte in the third, its first and its last */
+        { "UPDATE blob SET data=CAST(substr(data,1," FIRST "+80)||x'ff'||substr(data," FIRST
+          "+82) AS BLOB) WHERE seq=" ROW_OF_CHUNKS, 1 },
+        { "UPDATE blob SET data=CAST(substr(data,1," FIRST "+119)||x'ff'||substr(data," FIRST
+          "+121) AS BLOB) WHERE seq=" ROW_OF_CHUNKS, 1 },
+        /* two bytes over the border of the third and the fourth */
+        { "UPDATE blob SET data=CAST(substr(data,1," FIRST "+119)||x'ffff'||substr(data," FIRST
+          "+122) AS BLOB) WHERE seq=" ROW_OF_CHUNKS, 2 },
+        /* cut: in the third, and at its beginning */
+        { "UPDATE blob SET data=substr(data,1," FIRST "+81) WHERE seq=" ROW_OF_CHUNKS, 7 },
+        { "UPDATE blob SET data=substr(data,1," FIRST "+80) WHERE seq=" ROW_OF_CHUNKS, 7 },
+        /* a byte is put in, or taken out: all behind it lie elsewhere */
+        { "UPDATE blob SET data=CAST(substr(data,1," FIRST "+80)||x'ff'||substr(data," FIRST
+          "+81) AS BLOB) WHERE seq=" ROW_OF_CHUNKS, 7 },
+        { "UPDATE blob SET data=CAST(substr(data,1," FIRST "+80)||substr(data," FIRST
+          "+82) AS BLOB) WHERE seq=" ROW_OF_CHUNKS, 7 },
+        { "UPDATE object SET offset=offset+1 WHERE id=" THIRD, 1 },
+        { "UPDATE object SET offset=offset-1 WHERE id=" THIRD, 1 },
+        { "UPDATE object SET offset=-1 WHERE id=" THIRD, 1 },
+        { "UPDATE object SET offset=-offset WHERE id=" THIRD " AND offset>0", 1 },
+        { "UPDATE object SET offset=1<<20 WHERE id=" THIRD, 1 },
+        { "UPDATE object SET offset=1<<31 WHERE id=" THIRD, 1 },
+        { "UPDATE object SET offset=offset+(1<<32) WHERE id=" THIRD, 1 },
+        { "UPDATE object SET offset=9223372036854775807 WHERE id=" THIRD, 1 },
+        { "UPDATE object SET offset=(SELECT length(data) FROM blob WHERE seq=place) WHERE id=" THIRD,
+          1 },
+        { "UPDATE object SET offset=(SELECT max(offset) FROM object WHERE kind=1) WHERE id=" THIRD,
+          1 },
+        { "UPDATE object SET place=place+1000 WHERE id=" THIRD, 1 },
+        { "UPDATE object SET stored=stored+1, size=size+1 WHERE id=" THIRD, 1 },
+        { "DELETE FROM blob WHERE seq=" ROW_OF_CHUNKS, 9 },
+        { "UPDATE blob SET data=x'' WHERE seq=" ROW_OF_CHUNKS, 9 },
+    };
+    scenario t;
+    report r;
+    make_array(&t);
+    ck_assert_uint_eq(faulty(&t, &r), 0);
+    ck_assert_msg(r.n == 0, "%s", r.text);
+    scenario_sql_shared(&t, damages[_i].sql);
+    unsigned bad = faulty(&t, &r);
+    ck_assert_msg(__builtin_popcount(bad) == damages[_i].bad, "%x\n%s", bad, r.text);
+    if (damages[_i].bad < CHUNKS) /* the first of them */
+        ck_assert_int_ge(r.n, 1);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* Neighbours change places: all that is said of the bytes is right but where they are. */
+START_TEST(objects_that_changed_places_are_found)
+{
+    scenario t;
+    report r;
+    make_array(&t);
+    scenario_sql_shared(&t, "UPDATE object SET offset=(SELECT CASE object.offset WHEN f THEN f+40"
+                            " ELSE f END FROM (SELECT " FIRST " AS f)) WHERE kind=1 AND offset IN ("
+                            FIRST ", " FIRST "+40)");
+    unsigned bad = faulty(&t, &r);
+    ck_assert_msg(__builtin_popcount(bad) == 2, "%x\n%s", bad, r.text);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* Bytes that no object has are no fault: an object that is encoded again leaves such. */
+START_TEST(unused_bytes_in_a_row_are_no_fault)
+{
+    scenario t;
+    report r;
+    make_array(&t);
+    scenario_sql_shared(&t, "UPDATE blob SET data=CAST(data||x'00010203' AS BLOB)"
+                            " WHERE seq=" ROW_OF_CHUNKS);
+    ck_assert_uint_eq(faulty(&t, &r), 0);
+    ck_assert_msg(r.n == 0, "%s", r.text);
+    ck_assert_int_eq(scenario_unused(&t), 4);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* A rewrite: rows that it empties are gone, rows with other objects keep the old bytes. */
+START_TEST(a_rewrite_leaves_no_row_without_an_object)
+{
+    static const char codecs[] = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]";
+    scenario t;
+    report r;
+    brc_array *a;
+    make_array(&t);
+    int64_t rows = scenario_ask(&t, "SELECT count(*) FROM blob");
+    int64_t old = scenario_ask(&t, "SELECT " ROW_OF_CHUNKS);
+    int64_t alone = scenario_ask(&t, "SELECT count(*)=0 FROM object WHERE kind<>1 AND place="
+                                     ROW_OF_CHUNKS);
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_set_codecs(a, codecs, 1, &t.err));
+    brc_array_free(a);
+    ck_assert_uint_eq(faulty(&t, &r), 0);
+    ck_assert_msg(r.n == 0, "%s", r.text);
+    ck_assert_int_eq(alone, 1);
+    char sql[80];
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM blob WHERE seq=%lld", (long long)old);
+    ck_assert_int_eq(scenario_ask(&t, sql), 0);
+    ck_assert_int_ge(scenario_ask(&t, "SELECT count(*) FROM blob"), rows);
+    ck_assert_int_eq(scenario_unused(&t), 0);
+    scenario_stop(&t);
+}
+END_TEST
+
+Suite *shared_rows_suite(void)
+{
+    Suite *s = suite_create("shared_rows");
+    TCase *fill = tcase_create("fill"), *damage = tcase_create("damage");
+    tcase_add_checked_fixture(fill, rows_setup, rows_teardown);
+    tcase_add_test(fill, rows_are_full_but_the_last);
+    tcase_add_test(fill, large_objects_have_rows_of_their_own);
+    tcase_add_test(fill, a_transaction_reads_what_it_has_put);
+    tcase_add_test(fill, an_undone_transaction_leaves_no_row);
+    tcase_add_loop_test(fill, numbers_that_are_used_up_are_damage, 0, 7);
+    tcase_add_test(fill, two_objects_in_the_same_bytes_are_found);
+    tcase_add_test(fill, a_large_object_in_a_shared_row_is_found);
+    suite_add_tcase(s, fill);
+    tcase_add_loop_test(damage, damage_is_told_of_the_objects_that_it_hits, 0, 21);
+    tcase_add_test(damage, objects_that_changed_places_are_found);
+    tcase_add_test(damage, unused_bytes_in_a_row_are_no_fault);
+    tcase_add_test(damage, a_rewrite_leaves_no_row_without_an_object);
+    suite_add_tcase(s, damage);
+    return s;
+}
