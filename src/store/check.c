@@ -62,7 +62,8 @@ static const char *const row_checks[] = {
     " have no branch, an invalid base, or do not match their checksum' FROM draft"
     " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2)"
     " OR 'heads/' || branch NOT IN (SELECT name FROM ref)"
-    " OR " BAD_ID_OR_NULL("base") " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
+    " OR " BAD_ID_OR_NULL("base") " OR " BAD_ID_OR_NULL("tip") " OR " BAD_ID_OR_NULL("other")
+    " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
     " base, tip, other, plan, owner, parent, time_us, changes)",
 
     "SELECT 'row ' || node || ' of the uncommitted nodes (' || quote(substr(path,1,80)) ||"

@@ -70,6 +70,20 @@ static void fail_readonly(const char *path, int sqlite_rc, brc_error *err)
         brc_fail(err, BRC_EREADONLY, "%s cannot be written: %s", path, sqlite3_errstr(sqlite_rc));
 }
 
+/* SQLITE_FULL is also what AUTOINCREMENT says where no number is left: only damage uses them up. */
+static int numbers_used_up(brc_store *store)
+{
+    sqlite3_stmt *st;
+    if (store->db == NULL ||
+        sqlite3_prepare_v2(store->db,
+                           "SELECT 1 FROM sqlite_sequence WHERE seq>=9223372036854775806 LIMIT 1",
+                           -1, &st, NULL) != SQLITE_OK)
+        return 0;
+    int rc = sqlite3_step(st);
+    sqlite3_finalize(st);
+    return rc == SQLITE_ROW;
+}
+
 int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *err)
 {
     int code = sqlite_rc == BRC_VFS_REFUSED ? brc_vfs_refusal(store->vfs, err) : BRC_OK;
@@ -79,6 +93,9 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
     if (code != BRC_OK)
         return code;
     code = db_code(sqlite_rc & 0xff);
+    if (code == BRC_ENOSPACE && numbers_used_up(store))
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%s is damaged: the numbers of its rows are used up; run 'breccia fsck'", path);
     if (code == BRC_EBUSY)
         brc_fail(err, code, "%s is in use by another process (waited %g s); try again, or wait "
                             "longer with --wait", path, store->wait_ms / 1000.0);
