@@ -26,13 +26,13 @@ typedef struct battery_now {
 /* ---- judging -------------------------------- */
 
 /* What a command may say of a file that fsck finds well: that this build cannot do it,
- * that a limit stands in the way, that there is a decision to make, that what an argument
- * names is not there. */
+ * that a limit stands in the way, that there is a decision to make, that the branch is
+ * no longer where a draft has it, that what an argument names is not there. */
 static int is_work(int rc)
 {
     return rc >= 0 || rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT || rc == BRC_ECONFLICT ||
            rc == BRC_ENOTFOUND || rc == BRC_EEXISTS || rc == BRC_EMISUSE || rc == BRC_EAMBIGUOUS ||
-           rc == BRC_EINVAL;
+           rc == BRC_EINVAL || rc == BRC_ESTALE;
 }
 
 /* Takes the result of a command; gives it back. */

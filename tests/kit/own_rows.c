@@ -5,7 +5,7 @@
 
 /* An object whose row is not there is left as it is. */
 static const char own_rows_sql[] =
-    "BEGIN IMMEDIATE;"
+    "SAVEPOINT own_rows;"
     "CREATE TEMP TABLE own AS SELECT o.id AS id,"
     " row_number() OVER (ORDER BY o.place, o.offset, o.stored, o.id) AS seq,"
     " substr(b.data, o.offset+1, o.stored) AS data"
@@ -15,7 +15,7 @@ static const char own_rows_sql[] =
     "UPDATE object SET place=own.seq, offset=0 FROM own WHERE own.id=object.id;"
     "UPDATE sqlite_sequence SET seq=(SELECT max(seq) FROM blob) WHERE name='blob';"
     "DROP TABLE own;"
-    "COMMIT";
+    "RELEASE own_rows";
 
 /* Another program's database has no such table: nothing is shared in it. */
 static int is_shared(sqlite3 *db, int *shared)

@@ -9,7 +9,9 @@
 
 #include "../../src/base/hash.h"
 #include "../../src/store/row_sum.h"
+#include "own_rows.h"
 #include "sample_repo.h"
+#include "seal.h"
 
 #define ID 16
 #define MAX_OBJECTS 512
@@ -18,25 +20,36 @@
     ((condition) ? (void)0                                                    \
                  : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), abort()))
 
-typedef struct row_table {
-    const char *name, *key;
-    const char *columns[10];
-} row_table;
+enum { MAX_COLUMNS = 16 };
 
-static const row_table tables[ROW_TABLES] = {
-    [ROW_META] = { "meta", "key", { "key", "value" } },
-    [ROW_OBJECT] = { "object", "id",
-                     { "id", "kind", "encoding", "backend", "place", "offset", "size", "stored", "checksum",
-                       "guard" } },
-    [ROW_BLOBS] = { "blob", "seq", { "seq", "data" } },
-    [ROW_ENCODING] = { "encoding", "id", { "id", "spec" } },
-    [ROW_REF] = { "ref", "name", { "name", "target", "message" } },
-    [ROW_OPLOG] = { "oplog", "seq", { "seq", "time_us", "op", "name", "old", "new" } },
-    [ROW_DRAFT] = { "draft", "branch", { "branch", "base" } },
-    [ROW_DRAFT_NODE] = { "draft_node", "node", { "node", "branch", "path", "entry" } },
-    [ROW_DRAFT_CHUNK] = { "draft_chunk", "node, key", { "node", "key", "id" } },
-    [ROW_COMMIT_INFO] = { "commit_info", "id",
-                          { "id", "time_us", "author", "message", "parents" } },
+/* Each with what a row is told from others by. */
+static const struct {
+    const char *name, *key;
+} tables[ROW_TABLES] = {
+    [ROW_META] = { "meta", "key" },
+    [ROW_OBJECT] = { "object", "id" },
+    [ROW_BLOBS] = { "blob", "seq" },
+    [ROW_ENCODING] = { "encoding", "id" },
+    [ROW_REF] = { "ref", "name" },
+    [ROW_OPLOG] = { "oplog", "seq" },
+    [ROW_DRAFT] = { "draft", "id" },
+    [ROW_DRAFT_NODE] = { "draft_node", "node" },
+    [ROW_DRAFT_CHUNK] = { "draft_chunk", "node, key" },
+    [ROW_COMMIT_INFO] = { "commit_info", "id" },
+    [ROW_SEQUENCE] = { "sqlite_sequence", "rowid" },
+    [ROW_DRAFT_DOC] = { "draft_doc", "id, node" },
+    [ROW_DRAFT_KEY] = { "draft_key", "draft, key" },
+    [ROW_DRAFT_MOVE] = { "draft_move", "draft, path" },
+    [ROW_CONFLICT] = { "conflict", "draft, path, member, key" },
+    [ROW_DELTA] = { "delta", "id" },
+    [ROW_BACKEND] = { "backend", "id" },
+    [ROW_PLACE] = { "place", "seq" },
+    [ROW_BOUNDARY] = { "boundary", "id" },
+    [ROW_PIN] = { "pin", "id" },
+    [ROW_GC] = { "gc", "run" },
+    [ROW_GC_KEPT] = { "gc_kept", "run, id" },
+    [ROW_NODE_TOTAL] = { "node_total", "id" },
+    [ROW_ENCODED] = { "encoded", "id, encoding" },
 };
 
 typedef struct row_edit {
@@ -47,6 +60,8 @@ typedef struct row_edit {
 typedef struct edit_db {
     sqlite3 *db;
     uint8_t secret[BRC_SECRET_LEN];
+    int broken; /* checksums of rows stay as they are */
+    char columns[ROW_TABLES][MAX_COLUMNS][24]; /* the names; after the last "" */
 } edit_db;
 
 /* ---- SQL -------------------------------- */
@@ -84,10 +99,24 @@ static unsigned count_rows(const edit_db *e, unsigned table)
     return n;
 }
 
-static unsigned count_columns(unsigned table)
+static void read_columns(edit_db *e, unsigned table)
 {
     unsigned n = 0;
-    while (n < 10 && tables[table].columns[n] != NULL)
+    sqlite3_stmt *st = prepare(e, "SELECT name FROM pragma_table_info(?1)");
+    sqlite3_bind_text(st, 1, tables[table].name, -1, SQLITE_STATIC);
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        MUST(n < MAX_COLUMNS - 1);
+        snprintf(e->columns[table][n++], sizeof(e->columns[0][0]), "%s",
+                 (const char *)sqlite3_column_text(st, 0));
+    }
+    sqlite3_finalize(st);
+    MUST(n > 0);
+}
+
+static unsigned count_columns(const edit_db *e, unsigned table)
+{
+    unsigned n = 0;
+    while (e->columns[table][n][0] != 0)
         n++;
     return n;
 }
@@ -95,9 +124,9 @@ static unsigned count_columns(unsigned table)
 /* "(id)=(SELECT id FROM object ORDER BY id LIMIT 1 OFFSET ?9)" */
 static void where_row(char *out, size_t size, unsigned table)
 {
-    const row_table *t = &tables[table];
-    snprintf(out, size, "(%s)=(SELECT %s FROM %s ORDER BY %s LIMIT 1 OFFSET ?9)", t->key, t->key,
-             t->name, t->key);
+    const char *key = tables[table].key;
+    snprintf(out, size, "(%s)=(SELECT %s FROM %s ORDER BY %s LIMIT 1 OFFSET ?9)", key, key,
+             tables[table].name, key);
 }
 
 /* A cell as it is; NULL if there is no row. */
@@ -105,7 +134,7 @@ static sqlite3_value *read_cell(const edit_db *e, unsigned table, unsigned colum
 {
     char sql[300], where[200];
     where_row(where, sizeof(where), table);
-    snprintf(sql, sizeof(sql), "SELECT %s FROM %s WHERE %s", tables[table].columns[column],
+    snprintf(sql, sizeof(sql), "SELECT %s FROM %s WHERE %s", e->columns[table][column],
              tables[table].name, where);
     sqlite3_stmt *st = prepare(e, sql);
     sqlite3_bind_int64(st, 9, row);
@@ -177,7 +206,7 @@ static void set_cell(const edit_db *e, const row_edit *edit, unsigned rows)
     char sql[300], where[200];
     where_row(where, sizeof(where), edit->table);
     snprintf(sql, sizeof(sql), "UPDATE OR IGNORE %s SET %s=?1 WHERE %s", tables[edit->table].name,
-             tables[edit->table].columns[edit->column], where);
+             e->columns[edit->table][edit->column], where);
     sqlite3_stmt *st = prepare(e, sql);
     sqlite3_bind_int64(st, 9, edit->row % rows);
     bind_edit_value(e, st, edit, rows);
@@ -201,21 +230,40 @@ static void splice_cell(const edit_db *e, const row_edit *edit, unsigned rows)
     sqlite3_value_free(cell);
 }
 
+/* "id, kind, ?1, backend": the columns, one of them replaced; `other` in place of the rest, or "". */
+static void list_columns(const edit_db *e, const row_edit *edit, const char *other, char *out,
+                         size_t size)
+{
+    size_t len = 0;
+    unsigned n = count_columns(e, edit->table);
+    for (unsigned i = 0; i < n && len < size; i++)
+        len += (size_t)snprintf(out + len, size - len, "%s%s", i > 0 ? ", " : "",
+                                i == edit->column ? "?1"
+                                : other[0] != 0   ? other
+                                                  : e->columns[edit->table][i]);
+}
+
 static void copy_row(const edit_db *e, const row_edit *edit, unsigned rows)
 {
-    char sql[600], where[200], columns[200] = "";
-    unsigned n = count_columns(edit->table);
-    for (unsigned i = 0; i < n; i++) {
-        size_t len = strlen(columns);
-        snprintf(columns + len, sizeof(columns) - len, "%s%s", i > 0 ? ", " : "",
-                 i == edit->column ? "?1" : tables[edit->table].columns[i]);
-    }
+    char sql[800], where[200], columns[400] = "";
+    list_columns(e, edit, "", columns, sizeof(columns));
     where_row(where, sizeof(where), edit->table);
     snprintf(sql, sizeof(sql), "INSERT OR IGNORE INTO %s SELECT %s FROM %s WHERE %s",
              tables[edit->table].name, columns, tables[edit->table].name, where);
     sqlite3_stmt *st = prepare(e, sql);
     sqlite3_bind_int64(st, 9, edit->row % rows);
     bind_edit_value(e, st, edit, rows);
+    finish(st);
+}
+
+static void insert_row(const edit_db *e, const row_edit *edit, unsigned rows)
+{
+    char sql[600], columns[400] = "";
+    list_columns(e, edit, "1", columns, sizeof(columns));
+    snprintf(sql, sizeof(sql), "INSERT OR IGNORE INTO %s VALUES (%s)", tables[edit->table].name,
+             columns);
+    sqlite3_stmt *st = prepare(e, sql);
+    bind_edit_value(e, st, edit, rows > 0 ? rows : 1);
     finish(st);
 }
 
@@ -262,6 +310,7 @@ static edit_objects read_objects(const edit_db *e)
 {
     edit_objects out = { calloc(MAX_OBJECTS, sizeof(*out.all)), 0 };
     MUST(out.all != NULL);
+    MUST(own_rows(e->db) == SQLITE_OK); /* what is edited is one object's, whatever its length */
     sqlite3_stmt *st = prepare(e, "SELECT o.id, o.kind, o.encoding, o.place, b.data FROM object o"
                                   " JOIN blob b ON b.seq=o.place ORDER BY o.kind DESC, o.id");
     while (out.n < MAX_OBJECTS && sqlite3_step(st) == SQLITE_ROW)
@@ -335,6 +384,7 @@ static void rename_in_rows(const edit_db *e, const uint8_t *old, const uint8_t *
     static const char *const whole[] = {
         "UPDATE ref SET target=?2 WHERE target=?1", "UPDATE oplog SET old=?2 WHERE old=?1",
         "UPDATE oplog SET new=?2 WHERE new=?1", "UPDATE draft SET base=?2 WHERE base=?1",
+        "UPDATE draft SET tip=?2 WHERE tip=?1", "UPDATE draft SET other=?2 WHERE other=?1",
         "UPDATE draft_chunk SET id=?2 WHERE id=?1",
         "UPDATE OR IGNORE commit_info SET id=?2 WHERE id=?1",
         "UPDATE commit_info SET parents=replace(parents, lower(hex(?1)), lower(hex(?2)))"
@@ -433,7 +483,7 @@ static int read_edit(brc_reader *r, row_edit *out)
         return 0;
     out->op = head[0] % ROW_OPS;
     out->table = head[1] % ROW_TABLES;
-    out->column = head[2] % count_columns(out->table);
+    out->column = head[2];
     out->value = head[3] % ROW_VALUES;
     out->row = (unsigned)(head[4] | head[5] << 8);
     out->at = (unsigned)(head[6] | head[7] << 8);
@@ -443,13 +493,18 @@ static int read_edit(brc_reader *r, row_edit *out)
     return 1;
 }
 
-static void do_edit(const edit_db *e, const row_edit *edit)
+static void do_edit(edit_db *e, row_edit *edit)
 {
     unsigned rows = count_rows(e, edit->table);
+    edit->column %= count_columns(e, edit->table);
     if (edit->op == ROW_CONTENT)
         edit_content(e, edit);
     else if (edit->op == ROW_SPEC)
         edit_spec(e, edit);
+    else if (edit->op == ROW_INSERT)
+        insert_row(e, edit, rows);
+    else if (edit->op == ROW_BROKEN)
+        e->broken = 1;
     else if (rows == 0)
         return;
     else if (edit->op == ROW_SET)
@@ -468,6 +523,8 @@ static void connect_to(edit_db *e, const char *path)
     sqlite3_db_config(e->db, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
     run_sql(e, "PRAGMA journal_mode=OFF");
     run_sql(e, "PRAGMA synchronous=OFF");
+    for (unsigned i = 0; i < ROW_TABLES; i++)
+        read_columns(e, i);
 }
 
 /* NOT NULL in the tables' text, or without it: an enemy's SQLite need not look at it. */
@@ -492,6 +549,8 @@ void row_edits_apply(const char *path, const uint8_t *program, size_t len)
     run_sql(&e, "BEGIN");
     for (int i = 0; i < ROW_EDITS_MAX && read_edit(&r, &edit); i++)
         do_edit(&e, &edit);
+    if (!e.broken)
+        MUST(sqlite3_exec(e.db, SEAL_ALL, NULL, NULL, NULL) == SQLITE_OK);
     relax(&e, 0);
     run_sql(&e, "COMMIT");
     sqlite3_close(e.db);
@@ -529,7 +588,10 @@ static size_t random_edit(uint8_t out[ROW_EDIT_HEAD + 32], uint64_t *random)
     for (size_t i = 0; i < ROW_EDIT_HEAD; i++)
         out[i] = (uint8_t)edit_random(random);
     out[0] %= ROW_OPS;
-    out[1] %= ROW_TABLES;
+    if (out[0] == ROW_BROKEN && edit_random(random) % 4 > 0)
+        out[0] = ROW_SET;
+    /* mostly tables that have rows: those before ROW_DRAFT_DOC */
+    out[1] = (uint8_t)(out[1] % (edit_random(random) % 8 > 0 ? ROW_DRAFT_DOC : ROW_TABLES));
     out[3] %= ROW_VALUES;
     out[5] = 0; /* of rows there are few, and most cells are short */
     out[7] = edit_random(random) % 8 == 0 ? out[7] : 0;

@@ -2,7 +2,8 @@
  * A small repository, and edits of its rows with all hashes answered right: what an
  * enemy who knows the format can write. An edit of an object's content gives it its new
  * id, and everything that named the old one, up to commits, refs and drafts, the new one
- * too; checksums and guards are computed again with the file's secret.
+ * too; checksums and guards are computed again with the file's secret. Rows that have a checksum
+ * of their own get the right one at the end, unless an edit says that they do not.
  *
  * Edits are a program of bytes, so that a fuzzer and a random generator can write them:
  *
@@ -24,6 +25,8 @@ enum {
     ROW_SPEC,    /* the same of an encoding's specification; checksums follow      */
     ROW_COPY,    /* a row again, with another value in one column                  */
     ROW_DELETE,
+    ROW_INSERT,  /* a new row: the value in its column, and 1 in all others        */
+    ROW_BROKEN,  /* checksums of rows stay as they are, as after damage            */
     ROW_OPS
 };
 enum { /* the value of a cell */
@@ -40,7 +43,9 @@ enum { /* the value of a cell */
 /* Tables in the order of the number `table`; the count of them behind the last. */
 enum {
     ROW_META, ROW_OBJECT, ROW_BLOBS, ROW_ENCODING, ROW_REF, ROW_OPLOG, ROW_DRAFT, ROW_DRAFT_NODE,
-    ROW_DRAFT_CHUNK, ROW_COMMIT_INFO, ROW_TABLES
+    ROW_DRAFT_CHUNK, ROW_COMMIT_INFO, ROW_SEQUENCE, ROW_DRAFT_DOC, ROW_DRAFT_KEY, ROW_DRAFT_MOVE,
+    ROW_CONFLICT, ROW_DELTA, ROW_BACKEND, ROW_PLACE, ROW_BOUNDARY, ROW_PIN, ROW_GC, ROW_GC_KEPT,
+    ROW_NODE_TOTAL, ROW_ENCODED, ROW_TABLES
 };
 
 #define ROW_EDIT_HEAD 10

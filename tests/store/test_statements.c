@@ -48,6 +48,9 @@ static const struct {
      " base, tip, other, plan, owner, parent, time_us, changes), time_us, branch, owner FROM draft"
      " WHERE state=1 ORDER BY id", "all drafts are listed"},
     {"SELECT count(*) FROM draft_node WHERE draft=?1", "the draft's nodes are counted"},
+    {"SELECT 1 FROM draft_node WHERE draft=?1 LIMIT 1", "stops at the first"},
+    {"UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other, plan,"
+     " owner, parent, time_us, changes) WHERE branch=?1", "the branch gets another name"},
     {"SELECT place FROM object WHERE backend=0 AND place BETWEEN", "after a rewrite of codecs"},
     {"DELETE FROM draft_chunk WHERE node=?1", "all of the node's go"},
 };
