@@ -41,7 +41,10 @@ static const char *const row_checks[] = {
 
     "SELECT 'the numbers of ' || quote(substr(name,1,40)) || ' are damaged' FROM sqlite_sequence"
     " WHERE typeof(seq)<>'integer' OR seq<0 OR seq>=9223372036854775806"
-    " OR (name='blob' AND seq<(SELECT coalesce(max(b.seq),0) FROM blob b))",
+    " OR (name='blob' AND seq<(SELECT coalesce(max(b.seq),0) FROM blob b))"
+    " UNION ALL SELECT 'a row has the last number of all, ' || column1 FROM (VALUES"
+    " ((SELECT max(seq) FROM blob)), ((SELECT max(seq) FROM oplog)), ((SELECT max(id) FROM draft)),"
+    " ((SELECT max(node) FROM draft_node))) WHERE column1>=9223372036854775806",
 
     "SELECT 'encoding ' || id || ' is not a numbered text' FROM encoding"
     " WHERE id<1 OR " BAD_TEXT("spec"),
@@ -63,6 +66,7 @@ static const char *const row_checks[] = {
     " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2)"
     " OR 'heads/' || branch NOT IN (SELECT name FROM ref)"
     " OR " BAD_ID_OR_NULL("base") " OR " BAD_ID_OR_NULL("tip") " OR " BAD_ID_OR_NULL("other")
+    " OR (tip IS NOT NULL AND tip NOT IN (SELECT o.id FROM object o WHERE o.kind=4))"
     " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
     " base, tip, other, plan, owner, parent, time_us, changes)",
 

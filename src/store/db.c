@@ -76,7 +76,10 @@ static int numbers_used_up(brc_store *store)
     sqlite3_stmt *st;
     if (store->db == NULL ||
         sqlite3_prepare_v2(store->db,
-                           "SELECT 1 FROM sqlite_sequence WHERE seq>=9223372036854775806 LIMIT 1",
+                           "SELECT 1 FROM (SELECT max(seq) AS n FROM sqlite_sequence UNION ALL"
+                           " SELECT max(seq) FROM blob UNION ALL SELECT max(seq) FROM oplog"
+                           " UNION ALL SELECT max(id) FROM draft UNION ALL SELECT max(node)"
+                           " FROM draft_node) WHERE n>=9223372036854775806 LIMIT 1",
                            -1, &st, NULL) != SQLITE_OK)
         return 0;
     int rc = sqlite3_step(st);
