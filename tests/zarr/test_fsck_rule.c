@@ -339,6 +339,9 @@ START_TEST(f05_well_means_well_and_damage_is_told)
         int fails = v.code != 0 && v.code != BRC_EEXISTS && v.code != BRC_EMISUSE;
         if (strstr(sql, "UPDATE ref") != NULL && v.code == BRC_ENOTFOUND)
             fails = 0; /* another name, or a branch without a commit: no damage */
+        if (strstr(sql, "UPDATE draft SET tip") != NULL &&
+            (v.code == BRC_ESTALE || v.code == BRC_ECONFLICT))
+            fails = 0; /* the branch is elsewhere: the changes are not committed over that */
         ck_assert_msg(v.faults > 0 || !fails, "seed %llu: fsck says well, but %s\n%s",
                       (unsigned long long)seed, v.said, sql);
         ck_assert_msg(v.faults > 0 || v.code != BRC_ECORRUPT,
