@@ -9,7 +9,7 @@
 #define BAD_ID_OR_NULL(column) "(" column " IS NOT NULL AND " BAD_ID(column) ")"
 #define BAD_TEXT(column) "(typeof(" column ")<>'text' OR instr(CAST(" column " AS BLOB), x'00')>0)"
 
-/* One line for each fault; ?1 is the length of an id. */
+/* One line for each fault; ?1 is the length of an id, ?2 BRC_SMALL_MOST. */
 static const char *const row_checks[] = {
     "SELECT 'the setting ' || quote(substr(key,1,40)) || ' is not text, or does not match its"
     " checksum' FROM meta WHERE typeof(key)<>'text' OR (key<>'secret' AND typeof(value)<>'text')"
@@ -37,7 +37,7 @@ static const char *const row_checks[] = {
     /* A large one is dropped with its row. */
     "SELECT 'blob ' || b.seq || ' holds more or less than its large object' FROM object o"
     " JOIN blob b ON b.seq=o.place WHERE o.backend=0 AND typeof(o.stored)='integer'"
-    " AND o.stored>65536 AND (o.offset IS NOT 0 OR length(b.data)<>o.stored)",
+    " AND o.stored>?2 AND (o.offset IS NOT 0 OR length(b.data)<>o.stored)",
 
     "SELECT 'the numbers of ' || quote(substr(name,1,40)) || ' are damaged' FROM sqlite_sequence"
     " WHERE typeof(seq)<>'integer' OR seq<0 OR seq>=9223372036854775806"
@@ -125,6 +125,7 @@ static int run_check(brc_store *store, const char *sql, int (*found)(void *ctx, 
     if (rc != SQLITE_OK)
         return brc_fail_db(store, rc, "check it", err);
     sqlite3_bind_int64(st, 1, (int64_t)store->id_len);
+    sqlite3_bind_int64(st, 2, BRC_SMALL_MOST);
     rc = tell_lines(store, st, found, ctx, err);
     sqlite3_finalize(st);
     return rc < 0 ? rc : BRC_OK;

@@ -17,6 +17,7 @@
 #define BRC_FORMAT 2
 #define BRC_LAST_OF_FORMAT_1 "b088c62" /* reads and writes it */
 #define BRC_PAGE_SIZE 16384
+#define BRC_SMALL_MOST (INT64_C(128) << 10) /* stored bytes of an object that shares a row */
 #define BRC_MAX_STATEMENTS 96
 
 #define BRC_NOT_A_REPOSITORY "%s is not a breccia repository: 'breccia init' makes one"

@@ -299,9 +299,8 @@ int brc_object_verify(const brc_object *o, const void *stored, brc_error *err)
  * that a transaction adds share rows: `row` collects them, and is written when it is full and
  * before the transaction ends. Its number is known from the start. */
 
-/* Stored bytes of an object that shares a row, and bytes of a row that is full: what a row
- * wastes is then at most 6 % of it (docs/decisions/0014-format-2.md). */
-#define SMALL_MOST ((uint64_t)128 << 10)
+/* Bytes of a row that is full: with BRC_SMALL_MOST, what a row wastes is at most 6 % of it
+ * (docs/decisions/0014-format-2.md). */
 #define ROW_FULL ((size_t)256 << 10)
 
 static int next_seq(brc_store *store, int64_t *seq, brc_error *err)
@@ -367,7 +366,7 @@ static int row_add(brc_store *store, const void *stored, uint64_t len, int64_t *
 static int put_stored(brc_store *store, const void *stored, uint64_t len, int64_t *place,
                       uint64_t *offset, brc_error *err)
 {
-    if (len <= SMALL_MOST)
+    if (len <= BRC_SMALL_MOST)
         return row_add(store, stored, len, place, offset, err);
     *offset = 0;
     BRC_TRY(next_seq(store, place, err));
@@ -410,7 +409,7 @@ static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
         return rc;
     int64_t place = sqlite3_column_int64(st, 0), stored = sqlite3_column_int64(st, 1);
     sqlite3_reset(st);
-    if (stored <= (int64_t)SMALL_MOST)
+    if (stored <= BRC_SMALL_MOST)
         return brc_row_left(store, place, err);
     BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1 AND length(data)=?2", &st, err));
     sqlite3_bind_int64(st, 1, place);
