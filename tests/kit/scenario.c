@@ -246,7 +246,7 @@ int64_t scenario_unused(scenario *t)
                                      " b.seq=o.place WHERE b.seq IS NULL OR o.offset<0"
                                      " OR o.offset+o.stored>length(b.data)"), 0);
     ck_assert_int_eq(scenario_ask(t, "SELECT count(*) FROM object o JOIN blob b ON b.seq=o.place"
-                                     " WHERE o.stored>65536 AND length(b.data)<>o.stored"), 0);
+                                     " WHERE o.stored>131072 AND length(b.data)<>o.stored"), 0);
     return scenario_ask(t, "SELECT (SELECT total(length(data)) FROM blob)"
                            " - (SELECT total(stored) FROM object)");
 }
