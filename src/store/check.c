@@ -37,7 +37,7 @@ static const char *const row_checks[] = {
     /* A large one is dropped with its row. */
     "SELECT 'blob ' || b.seq || ' holds more or less than its large object' FROM object o"
     " JOIN blob b ON b.seq=o.place WHERE o.backend=0 AND typeof(o.stored)='integer'"
-    " AND o.stored>65536 AND (o.offset IS NOT 0 OR length(b.data)<>o.stored)",
+    " AND o.stored>131072 AND (o.offset IS NOT 0 OR length(b.data)<>o.stored)",
 
     "SELECT 'the numbers of ' || quote(substr(name,1,40)) || ' are damaged' FROM sqlite_sequence"
     " WHERE typeof(seq)<>'integer' OR seq<0 OR seq>=9223372036854775806"

@@ -90,15 +90,15 @@ END_TEST
 
 START_TEST(large_objects_have_rows_of_their_own)
 {
-    static const size_t lens[] = { 65537, 100, 65536, 70000, 200, 65537 };
+    static const size_t lens[] = { 131073, 100, 131072, 140000, 200, 131073 };
     brc_oid ids[6];
     OK_KIT(brc_store_begin(kit.store, &kit.err));
     for (size_t i = 0; i < 6; i++)
         ids[i] = put_bytes(lens[i], i);
     OK_KIT(brc_store_end(kit.store, 1, &kit.err));
     ck_assert_int_eq(ask("SELECT count(*) FROM blob"), 4);
-    ck_assert_int_eq(ask("SELECT count(DISTINCT place) FROM object WHERE stored<=65536"), 1);
-    ck_assert_int_eq(ask("SELECT count(*) FROM object JOIN blob ON seq=place WHERE stored>65536"
+    ck_assert_int_eq(ask("SELECT count(DISTINCT place) FROM object WHERE stored<=131072"), 1);
+    ck_assert_int_eq(ask("SELECT count(*) FROM object JOIN blob ON seq=place WHERE stored>131072"
                          " AND (offset<>0 OR length(data)<>stored)"), 0);
     store_kit_reopen(&kit);
     for (size_t i = 0; i < 6; i++)
@@ -109,7 +109,7 @@ END_TEST
 /* What is not written yet is read from memory, an object without bytes too. */
 START_TEST(a_transaction_reads_what_it_has_put)
 {
-    static const size_t lens[] = { 0, 1, 4000, 70000, 60000, 65536, 65536, 65536, 65536, 3 };
+    static const size_t lens[] = { 0, 1, 4000, 140000, 120000, 131072, 131072, 131072, 131072, 3 };
     brc_oid ids[10];
     OK_KIT(brc_store_begin(kit.store, &kit.err));
     for (size_t i = 0; i < 10; i++) {
@@ -129,7 +129,7 @@ START_TEST(an_undone_transaction_leaves_no_row)
     brc_oid id = store_bytes(100, 1), again;
     OK_KIT(brc_store_begin(kit.store, &kit.err));
     put_bytes(200, 2);
-    put_bytes(70000, 3);
+    put_bytes(140000, 3);
     OK_KIT(brc_store_end(kit.store, 0, &kit.err));
     ck_assert_int_eq(ask("SELECT count(*) FROM blob"), 1);
     again = store_bytes(300, 4);
@@ -210,12 +210,12 @@ END_TEST
 /* It would take the others with it when it is encoded again. */
 START_TEST(a_large_object_in_a_shared_row_is_found)
 {
-    store_bytes(70000, 1);
+    store_bytes(140000, 1);
     store_bytes(10, 2);
     store_kit_close(&kit);
     store_kit_sql_shared(&kit, "UPDATE blob SET data=CAST(data || (SELECT data FROM blob WHERE"
                                " seq=2) AS BLOB) WHERE seq=1;"
-                               "UPDATE object SET place=1, offset=70000 WHERE stored=10;"
+                               "UPDATE object SET place=1, offset=140000 WHERE stored=10;"
                                "DELETE FROM blob WHERE seq=2");
     store_kit_open(&kit);
     ck_assert_int_eq(faults_of_rows(), 1);
