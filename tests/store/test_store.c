@@ -85,7 +85,7 @@ static void change(const char *sql, const brc_oid *a, const brc_oid *b)
 
 START_TEST(what_was_put_is_got)
 {
-    static const size_t sizes[] = { 0, 1, 2, 100, 4095, 4096, 4097, 16384, 70000, 3000000 };
+    static const size_t sizes[] = { 0, 1, 2, 100, 4095, 4096, 4097, 16384, 140000, 3000000 };
     brc_oid ids[BRC_KIND_MAX + 1][10], again;
     for (int round = 0; round < 2; round++) {
         KIT_OK(&kit, brc_store_begin(kit.store, &kit.err));
