@@ -1,21 +1,22 @@
 /* See own_rows.h. */
 #include "own_rows.h"
 
-#include <stddef.h>
+#include <string.h>
 
 /* An object whose row is not there is left as it is. */
 static const char own_rows_sql[] =
-    "SAVEPOINT own_rows;"
-    "CREATE TEMP TABLE own AS SELECT o.id AS id,"
-    " row_number() OVER (ORDER BY o.place, o.offset, o.stored, o.id) AS seq,"
-    " substr(b.data, o.offset+1, o.stored) AS data"
-    " FROM object o JOIN blob b ON b.seq=o.place WHERE o.backend=0;"
+    "BEGIN IMMEDIATE;"
+    "CREATE TEMP TABLE own AS SELECT id, row_number() OVER (ORDER BY place, offset, stored, id)"
+    " AS seq, place, offset, stored FROM object WHERE backend=0"
+    " AND place IN (SELECT seq FROM blob);"
+    "CREATE TEMP TABLE bytes AS SELECT own.seq AS seq, substr(b.data, own.offset+1, own.stored)"
+    " AS data FROM own JOIN blob b ON b.seq=own.place;"
     "DELETE FROM blob;"
-    "INSERT INTO blob(seq, data) SELECT seq, data FROM own ORDER BY seq;"
+    "INSERT INTO blob(seq, data) SELECT seq, data FROM bytes ORDER BY seq;"
     "UPDATE object SET place=own.seq, offset=0 FROM own WHERE own.id=object.id;"
     "UPDATE sqlite_sequence SET seq=(SELECT max(seq) FROM blob) WHERE name='blob';"
-    "DROP TABLE own;"
-    "RELEASE own_rows";
+    "DROP TABLE own; DROP TABLE bytes;"
+    "COMMIT";
 
 /* Another program's database has no such table: nothing is shared in it. */
 static int is_shared(sqlite3 *db, int *shared)
@@ -34,4 +35,9 @@ int own_rows(sqlite3 *db)
     int shared;
     int rc = is_shared(db, &shared);
     return rc == SQLITE_OK && shared ? sqlite3_exec(db, own_rows_sql, NULL, NULL, NULL) : rc;
+}
+
+int own_rows_for(sqlite3 *db, const char *sql)
+{
+    return strstr(sql, "blob") || strstr(sql, "object") ? own_rows(db) : SQLITE_OK;
 }

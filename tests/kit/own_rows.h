@@ -8,5 +8,7 @@
 /* In the order of place and offset: blob.seq is 1, 2, ... and each offset 0. A file in which no
  * object lies behind another stays as it is. SQLite's result. */
 int own_rows(sqlite3 *db);
+/* The same where the statement is about such rows at all. */
+int own_rows_for(sqlite3 *db, const char *sql);
 
 #endif

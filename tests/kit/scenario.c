@@ -204,7 +204,7 @@ static void change_file(scenario *t, const char *sql, int own)
 {
     sqlite3 *db = file_db(t);
     if (own)
-        ck_assert_msg(own_rows(db) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+        ck_assert_msg(own_rows_for(db, sql) == SQLITE_OK, "%s", sqlite3_errmsg(db));
     ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK, "%s: %s", sql,
                   sqlite3_errmsg(db));
     sqlite3_close(db);

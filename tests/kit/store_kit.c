@@ -111,7 +111,7 @@ static void kit_change(const store_kit *k, const char *sql, int own)
     sqlite3 *db = kit_connect(k);
     char *message = NULL;
     if (own)
-        ck_assert_msg(own_rows(db) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+        ck_assert_msg(own_rows_for(db, sql) == SQLITE_OK, "%s", sqlite3_errmsg(db));
     int rc = sqlite3_exec(db, sql, NULL, NULL, &message);
     ck_assert_msg(rc == SQLITE_OK, "%s: %s", sql, message);
     sqlite3_close(db);
