@@ -87,7 +87,7 @@ int brc_process_describe(brc_buf *out, brc_error *err)
 
 /* ---- somebody else's -------------------------------- */
 
-static void copy_text(char *out, size_t size, const brc_json *from, const char *name)
+static void owner_text(char *out, size_t size, const brc_json *from, const char *name)
 {
     const char *text = "";
     const brc_json *member = brc_json_member(from, name);
@@ -96,7 +96,7 @@ static void copy_text(char *out, size_t size, const brc_json *from, const char *
     snprintf(out, size, "%s", text);
 }
 
-static int64_t number_of(const brc_json *from, const char *name)
+static int64_t owner_number(const brc_json *from, const char *name)
 {
     int64_t out = 0;
     const brc_json *member = brc_json_member(from, name);
@@ -110,11 +110,11 @@ static int read_owner(const char *owner, process_facts *out)
     memset(out, 0, sizeof(*out));
     if (owner == NULL || brc_json_parse(&json, owner, strlen(owner), NULL) < 0)
         return 0;
-    copy_text(out->machine, sizeof(out->machine), json, "machine");
-    copy_text(out->boot, sizeof(out->boot), json, "boot");
-    out->space = number_of(json, "pid_namespace");
-    out->pid = number_of(json, "pid");
-    out->start = number_of(json, "start");
+    owner_text(out->machine, sizeof(out->machine), json, "machine");
+    owner_text(out->boot, sizeof(out->boot), json, "boot");
+    out->space = owner_number(json, "pid_namespace");
+    out->pid = owner_number(json, "pid");
+    out->start = owner_number(json, "start");
     brc_json_free(json);
     return 1;
 }

@@ -5,7 +5,8 @@
 
 #include "db.h"
 
-#define BAD_ID(column) "(typeof(" column ")<>'blob' OR length(" column ")<>?1 OR " column "=zeroblob(?1))"
+#define BAD_ID(column) \
+    "(typeof(" column ")<>'blob' OR length(" column ")<>?1 OR " column "=zeroblob(?1))"
 #define BAD_ID_OR_NULL(column) "(" column " IS NOT NULL AND " BAD_ID(column) ")"
 #define BAD_TEXT(column) "(typeof(" column ")<>'text' OR instr(CAST(" column " AS BLOB), x'00')>0)"
 

@@ -98,6 +98,9 @@ BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column,
 
 /* Counts an object that was added, and adapts the page cache to what is written. */
 void brc_store_inserted(brc_store *store, uint64_t bytes);
+void brc_page_cache_reset(brc_store *store);
+/* BRC_EMISUSE in a child of the process that opened the file. */
+BRC_MUST_USE int brc_check_process(const brc_store *store, brc_error *err);
 /* Undoes the whole transaction, in the file and in memory. */
 void brc_store_rollback(brc_store *store);
 /* SQLite's busy handler: a random pause of a few milliseconds at most, until the

@@ -10,7 +10,8 @@
 #define DRAFT_SUM                                                                          \
     "row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent, time_us," \
     " changes)"
-#define DRAFT_COLUMNS "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner"
+#define DRAFT_COLUMNS \
+    "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner"
 
 static int draft_commit_id(brc_store *store, sqlite3_stmt *st, int column, int *has, brc_oid *id,
                            brc_error *err)

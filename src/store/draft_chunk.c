@@ -31,7 +31,8 @@ int brc_draft_chunk_get(brc_store *store, int64_t node, const void *key, size_t 
 {
     sqlite3_stmt *st;
     *state = 0;
-    BRC_TRY(brc_stmt(store, "SELECT id, " CHUNK_OK " FROM draft_chunk WHERE node=?1 AND key=?2", &st, err));
+    BRC_TRY(brc_stmt(store, "SELECT id, " CHUNK_OK " FROM draft_chunk WHERE node=?1 AND key=?2",
+                     &st, err));
     draft_bind_key(st, node, key, key_len);
     int rc = brc_step(store, st, err);
     if (rc <= 0)
@@ -68,8 +69,9 @@ int brc_draft_chunk_each(brc_store *store, int64_t node, brc_draft_chunk_fn each
                          brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(
-        brc_stmt(store, "SELECT key, id, " CHUNK_OK " FROM draft_chunk WHERE node=?1 ORDER BY key", &st, err));
+    BRC_TRY(brc_stmt(store,
+                     "SELECT key, id, " CHUNK_OK " FROM draft_chunk WHERE node=?1 ORDER BY key",
+                     &st, err));
     sqlite3_bind_int64(st, 1, node);
     return draft_each_chunk_row(store, st, each, ctx, err);
 }
@@ -79,8 +81,8 @@ int brc_draft_chunk_page(brc_store *store, int64_t node, brc_span after, size_t 
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
-                     "SELECT key, id, " CHUNK_OK " FROM draft_chunk WHERE node=?1 AND key>?2 ORDER BY key"
-                     " LIMIT ?3",
+                     "SELECT key, id, " CHUNK_OK " FROM draft_chunk WHERE node=?1 AND key>?2"
+                     " ORDER BY key LIMIT ?3",
                      &st, err));
     sqlite3_bind_int64(st, 1, node);
     if (after.data != NULL)

@@ -41,7 +41,7 @@ static int object_missing_bytes(brc_store *store, const brc_object *o, brc_error
 }
 
 /* Whether a row of so many bytes holds them. */
-static int is_inside(const brc_object *o, uint64_t there)
+static int fits_row(const brc_object *o, uint64_t there)
 {
     return o->offset <= there && o->stored <= there - o->offset;
 }
@@ -56,7 +56,7 @@ static int object_check_claim(brc_store *store, const brc_object *o, brc_error *
     int rc = brc_step(store, st, err);
     uint64_t there = rc > 0 ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
     sqlite3_reset(st);
-    return rc < 0 ? rc : is_inside(o, there) ? BRC_OK : object_missing_bytes(store, o, err);
+    return rc < 0 ? rc : fits_row(o, there) ? BRC_OK : object_missing_bytes(store, o, err);
 }
 
 /* Reads OBJECT_COLUMNS from column `at` on. Columns keep whatever type was put into
@@ -266,14 +266,14 @@ static int blob_reader_open(brc_store *store, const brc_object *o, brc_error *er
 int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_error *err)
 {
     if (store->row.seq != 0 && o->place == store->row.seq) { /* not written yet */
-        if (!is_inside(o, store->row.bytes.len))
+        if (!fits_row(o, store->row.bytes.len))
             return object_missing_bytes(store, o, err);
         if (o->stored > 0)
             memcpy(into, store->row.bytes.data + o->offset, (size_t)o->stored);
         return BRC_OK;
     }
     BRC_TRY(blob_reader_open(store, o, err));
-    if (!is_inside(o, (uint64_t)sqlite3_blob_bytes(store->reader)))
+    if (!fits_row(o, (uint64_t)sqlite3_blob_bytes(store->reader)))
         return object_missing_bytes(store, o, err);
     int rc = sqlite3_blob_read(store->reader, into, (int)o->stored, (int)o->offset);
     if (rc != SQLITE_OK)
@@ -402,7 +402,8 @@ int brc_object_insert(brc_store *store, const brc_object *o, const void *stored,
 static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT place, stored FROM object WHERE id=?1 AND backend=0", &st, err));
+    BRC_TRY(brc_stmt(store, "SELECT place, stored FROM object WHERE id=?1 AND backend=0", &st,
+                     err));
     brc_bind_id(store, st, 1, &o->id);
     int rc = brc_step(store, st, err);
     if (rc <= 0)

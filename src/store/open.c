@@ -60,7 +60,7 @@ static int meta_put(brc_store *store, const char *key, const void *value, size_t
                     brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, 
+    BRC_TRY(brc_stmt(store,
                      "INSERT OR REPLACE INTO meta(key, value, checksum)"
                      " VALUES (?1, ?2, row_sum('meta', ?1, ?2))",
                      &st, err));
@@ -75,7 +75,7 @@ static int meta_put(brc_store *store, const char *key, const void *value, size_t
 static int meta_get(brc_store *store, const char *key, brc_buf *out, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, 
+    BRC_TRY(brc_stmt(store,
                      "SELECT value, checksum IS row_sum('meta', key, value) FROM meta WHERE key=?1",
                      &st, err));
     sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);

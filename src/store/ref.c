@@ -152,7 +152,7 @@ int brc_ref_put(brc_store *store, const char *name, const brc_oid *target, const
         return brc_fail(err, BRC_ESTALE,
                         "%s: %s '%s' has moved since it was read; look again and retry",
                         store->path, ref_kind(name), ref_short(name));
-    BRC_TRY(brc_stmt(store, 
+    BRC_TRY(brc_stmt(store,
                      "INSERT OR REPLACE INTO ref(name, target, message, checksum)"
                      " VALUES (?1, ?2, ?3, row_sum('ref', ?1, ?2, ?3))",
                      &st, err));

@@ -314,7 +314,8 @@ START_TEST(f04_a_deep_uncommitted_path)
     store_kit_sql(&k, "INSERT INTO draft(kind, state, branch, base, tip, time_us, changes,"
                       " checksum) SELECT 1, 1, 'main', target, target, 1, 1, 0 FROM ref"
                       " WHERE name='heads/main'");
-    snprintf(sql, sizeof(sql), "INSERT INTO draft_node(draft, path, below, level, checksum) VALUES (1,"
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO draft_node(draft, path, below, level, checksum) VALUES (1,"
              " replace(hex(zeroblob(%d)), '00', '/a'), NULL, 0, 0);" SEAL_ALL, depths[_i] - 1);
     store_kit_sql(&k, sql);
     attack a = { .file = k.file, .code = BRC_ECORRUPT, .says = "64" };
