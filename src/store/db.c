@@ -98,7 +98,8 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
     code = db_code(sqlite_rc & 0xff);
     if (code == BRC_ENOSPACE && numbers_used_up(store))
         return brc_fail(err, BRC_ECORRUPT,
-                        "%s is damaged: the numbers of its rows are used up; run 'breccia fsck'", path);
+                        "%s is damaged: the numbers of its rows are used up; run 'breccia fsck'",
+                        path);
     if (code == BRC_EBUSY)
         brc_fail(err, code, "%s is in use by another process (waited %g s); try again, or wait "
                             "longer with --wait", path, store->wait_ms / 1000.0);

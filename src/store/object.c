@@ -402,7 +402,8 @@ int brc_object_insert(brc_store *store, const brc_object *o, const void *stored,
 static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT place, stored FROM object WHERE id=?1 AND backend=0", &st, err));
+    BRC_TRY(brc_stmt(store, "SELECT place, stored FROM object WHERE id=?1 AND backend=0", &st,
+                     err));
     brc_bind_id(store, st, 1, &o->id);
     int rc = brc_step(store, st, err);
     if (rc <= 0)
