@@ -166,7 +166,8 @@ START_TEST(numbers_that_are_used_up_are_damage)
         { "UPDATE sqlite_sequence SET seq=0 WHERE name='blob'", 1 },
         { "UPDATE sqlite_sequence SET seq='x' WHERE name='blob'", 1 },
         { "UPDATE sqlite_sequence SET seq=NULL WHERE name='blob'", 1 },
-        { "UPDATE blob SET seq=9223372036854775807; UPDATE object SET place=9223372036854775807", 0 },
+        { "UPDATE blob SET seq=9223372036854775807;"
+          "UPDATE object SET place=9223372036854775807", 0 },
     };
     brc_oid id = store_bytes(10, 1), more;
     store_kit_close(&kit);
@@ -250,7 +251,8 @@ static void make_array(scenario *t)
         data[i] = i * 7 + 1;
     scenario_start(t);
     brc_array *a = scenario_array(t, "/a", "int32", 1, &n, &per, NULL,
-                                  "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]");
+                                  "[{\"name\":\"bytes\",\"configuration\":"
+                                  "{\"endian\":\"little\"}}]");
     OK(t, brc_array_write(a, NULL, data, sizeof(data), &t->err));
     brc_array_free(a);
     scenario_commit(t, "one");
@@ -328,8 +330,8 @@ START_TEST(damage_is_told_of_the_objects_that_it_hits)
         { "UPDATE object SET offset=1<<31 WHERE id=" THIRD, 1 },
         { "UPDATE object SET offset=offset+(1<<32) WHERE id=" THIRD, 1 },
         { "UPDATE object SET offset=9223372036854775807 WHERE id=" THIRD, 1 },
-        { "UPDATE object SET offset=(SELECT length(data) FROM blob WHERE seq=place) WHERE id=" THIRD,
-          1 },
+        { "UPDATE object SET offset=(SELECT length(data) FROM blob WHERE seq=place)"
+          " WHERE id=" THIRD, 1 },
         { "UPDATE object SET offset=(SELECT max(offset) FROM object WHERE kind=1) WHERE id=" THIRD,
           1 },
         { "UPDATE object SET place=place+1000 WHERE id=" THIRD, 1 },

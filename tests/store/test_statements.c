@@ -35,8 +35,8 @@ static const struct {
     {"SELECT count(*), coalesce(sum(kind=1)", "totals of the whole file"},
     {"SELECT name, sql FROM sqlite_schema", "the whole schema is compared"},
     {"SELECT count(*) FROM sqlite_schema", "opens the file, and the schema is small"},
-    {"SELECT new, checksum IS row_sum('oplog'", "a person asks for a time; an index would cost every "
-                                            "commit a page"},
+    {"SELECT new, checksum IS row_sum('oplog'", "a person asks for a time; an index would"
+                                                " cost every commit a page"},
     {"DELETE FROM draft_chunk WHERE node IN", "the branch's draft goes"},
     {"DELETE FROM draft_node WHERE draft=?1", "the draft goes"},
     {"UPDATE draft SET branch=?2", "the branch gets another name"},

@@ -88,8 +88,8 @@ static void make_history(scenario *t, char id[65])
     OK(t, brc_tag_create(t->repo, "v1", NULL, NULL, &t->err));
     scenario_set_number(t, "/g/a", 11, -1);
     scenario_commit(t, "two");
-    id_of(t, "SELECT lower(hex(id)) FROM object WHERE kind=1 ORDER BY place, offset LIMIT 1 OFFSET 1",
-          id);
+    id_of(t, "SELECT lower(hex(id)) FROM object WHERE kind=1 ORDER BY place, offset"
+             " LIMIT 1 OFFSET 1", id);
 }
 
 static void short_tip(scenario *t, const char *rev, const char *name, char *out, size_t size)
@@ -535,7 +535,8 @@ START_TEST(D3_a_draft_chunk_to_nothing)
     report r;
     make_history(&t, id);
     scenario_set_number(&t, "/g/a", 5, -5);
-    scenario_sql(&t, "UPDATE draft_chunk SET id=x'000102030405060708090a0b0c0d0e0f';" SEAL_DRAFT_CHUNK);
+    scenario_sql(&t, "UPDATE draft_chunk SET id=x'000102030405060708090a0b0c0d0e0f';"
+                     SEAL_DRAFT_CHUNK);
     check_file(&t, 0, &r);
     ck_assert_int_eq(r.n, 1);
     found(&r, "chunk 000102030405060708090a0b0c0d0e0f missing: main (uncommitted): /g/a chunk (1)");

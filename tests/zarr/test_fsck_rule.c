@@ -115,7 +115,8 @@ static void pick_cell(const char *file, uint64_t *random, char *cell, size_t siz
     rule_sql(file, "SELECT count(*)" CELLS, count, sizeof(count));
     uint64_t n = strtoull(count, NULL, 10);
     ck_assert_uint_gt(n, 50);
-    snprintf(sql, sizeof(sql), "SELECT m.name || '.' || p.name" CELLS " ORDER BY 1 LIMIT 1 OFFSET %u",
+    snprintf(sql, sizeof(sql),
+             "SELECT m.name || '.' || p.name" CELLS " ORDER BY 1 LIMIT 1 OFFSET %u",
              (unsigned)scenario_below(random, n));
     rule_sql(file, sql, cell, size);
 }
