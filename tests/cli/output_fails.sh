@@ -36,6 +36,7 @@ switch-c    | switch r.brc -c y                      | log r.brc --at y
 restore     | restore r.brc /a --from HEAD~1         | diff r.brc -- /a
 reset       | reset r.brc HEAD~1 --hard              | log r.brc
 export      | export r.brc /a new.npy                | import z.brc new.npy /z
+drafts      | drafts r.brc --drop DRAFT              | drafts r.brc
 read-o      | read r.brc /a -o new.npy --json        | import z.brc new.npy /z
 END
 }
@@ -47,6 +48,7 @@ branch | branch r.brc
 codecs | codecs r.brc /a
 codecs | codecs --list
 diff   | diff r.brc HEAD~1 HEAD
+drafts | drafts r.brc
 fsck   | fsck r.brc
 help   | help
 info   | info r.brc
@@ -74,9 +76,14 @@ q branch base.brc side HEAD~1
 q tag base.brc v1
 q init empty.brc
 
+q init dirty.brc
+q create dirty.brc /b --shape 8 --dtype uint8
+
+# fresh [NAME]: base.brc, for the call of that name
 fresh() {
     rm -rf new new.npy r.brc z.brc
     cp base.brc r.brc
+    [ "${1:-}" != drafts ] || cp dirty.brc r.brc
     cp empty.brc z.brc
 }
 # call WORDS: the words of a table's column
@@ -85,6 +92,7 @@ call() {
     for word in "$@"; do
         shift
         [ "$word" = CODECS ] && word=$codecs
+        [ "$word" = DRAFT ] && word=1
         set -- "$@" "$word"
     done
     breccia "$@"
@@ -97,11 +105,12 @@ exec 4<>pipe 5>pipe 4>&-
 
 echo '# changing: status, sentences, is the change there?'
 writing | while IFS='|' read -r name words check; do
-    [ "$(echo $name)" != '' ] || continue
-    fresh
+    name=$(echo $name)
+    [ "$name" != '' ] || continue
+    fresh "$name"
     before=$(shown "$check")
     for output in full pipe json; do
-        fresh
+        fresh "$name"
         if [ $output = full ]; then
             call "$words" >/dev/full 2>err
         elif [ $output = pipe ]; then

@@ -230,7 +230,8 @@ static void splice_cell(const edit_db *e, const row_edit *edit, unsigned rows)
     sqlite3_value_free(cell);
 }
 
-/* "id, kind, ?1, backend": the columns, one of them replaced; `other` for the rest, or "". */
+/* "id, kind, ?1, backend": the columns, one of them replaced; `other` in place of the rest
+ * where it is not "". */
 static void list_columns(const edit_db *e, const row_edit *edit, const char *other, char *out,
                          size_t size)
 {

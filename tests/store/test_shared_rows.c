@@ -251,8 +251,8 @@ static void make_array(scenario *t)
         data[i] = i * 7 + 1;
     scenario_start(t);
     brc_array *a = scenario_array(t, "/a", "int32", 1, &n, &per, NULL,
-                                  "[{\"name\":\"bytes\","
-                                  "\"configuration\":{\"endian\":\"little\"}}]");
+                                  "[{\"name\":\"bytes\",\"configuration\":"
+                                  "{\"endian\":\"little\"}}]");
     OK(t, brc_array_write(a, NULL, data, sizeof(data), &t->err));
     brc_array_free(a);
     scenario_commit(t, "one");
@@ -410,6 +410,37 @@ START_TEST(a_rewrite_leaves_no_row_without_an_object)
 }
 END_TEST
 
+START_TEST(a_rewrite_keeps_a_row_that_others_are_in)
+{
+    static const char codecs[] = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]";
+    scenario t;
+    report r;
+    brc_array *a;
+    make_array(&t);
+    scenario_numbers(&t, "/b", 4, 4, 70);
+    scenario_commit(&t, "two");
+    /* /b's chunk, which is the last one, goes behind those of /a */
+    scenario_sql_shared(&t, "UPDATE blob SET data=CAST(data || (SELECT substr(b.data, o.offset+1,"
+                            " o.stored) FROM object o JOIN blob b ON b.seq=o.place WHERE o.kind=1"
+                            " ORDER BY o.place DESC LIMIT 1) AS BLOB)"
+                            " WHERE seq=(SELECT min(place) FROM object WHERE kind=1);"
+                            "UPDATE object SET offset=360, place=(SELECT min(place) FROM object"
+                            " WHERE kind=1) WHERE id=(SELECT id FROM object WHERE kind=1"
+                            " ORDER BY place DESC LIMIT 1);"
+                            "DELETE FROM blob WHERE seq NOT IN (SELECT place FROM object)");
+    ck_assert_uint_eq(faulty(&t, &r), 0);
+    ck_assert_msg(r.n == 0, "%s", r.text);
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_set_codecs(a, codecs, 1, &t.err));
+    brc_array_free(a);
+    ck_assert_uint_eq(faulty(&t, &r), 0);
+    ck_assert_msg(r.n == 0, "%s", r.text);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/b", 3), 73);
+    ck_assert_int_eq(scenario_unused(&t), 360); /* what /a has left */
+    scenario_stop(&t);
+}
+END_TEST
+
 Suite *shared_rows_suite(void)
 {
     Suite *s = suite_create("shared_rows");
@@ -427,6 +458,7 @@ Suite *shared_rows_suite(void)
     tcase_add_test(damage, objects_that_changed_places_are_found);
     tcase_add_test(damage, unused_bytes_in_a_row_are_no_fault);
     tcase_add_test(damage, a_rewrite_leaves_no_row_without_an_object);
+    tcase_add_test(damage, a_rewrite_keeps_a_row_that_others_are_in);
     suite_add_tcase(s, damage);
     return s;
 }

@@ -244,8 +244,8 @@ START_TEST(a_newer_format_and_unknown_features_are_refused)
     store_kit_sql(&kit, "PRAGMA user_version=3");
     refused(BRC_EFORMAT, "format 3, and this breccia reads format 2: use a newer one");
     store_kit_sql(&kit, "PRAGMA user_version=2;"
-                        "UPDATE meta SET value='time-travel' WHERE"
-                        " key='must-understand';" SEAL_META);
+                        "UPDATE meta SET value='time-travel' WHERE key='must-understand';"
+                        SEAL_META);
     refused(BRC_EFORMAT, "features that this breccia lacks (time-travel)");
     store_kit_sql(&kit, "UPDATE meta SET value='' WHERE key='must-understand';"
                         "UPDATE meta SET value='time-travel' WHERE key='may-ignore';" SEAL_META);

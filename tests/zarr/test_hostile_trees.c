@@ -311,13 +311,13 @@ START_TEST(f04_a_deep_uncommitted_path)
     brc_entry root = hostile_nest(&k, depths[_i]);
     hostile_commit(&k, &root);
     store_kit_close(&k);
-    store_kit_sql(&k, "INSERT INTO draft(kind, state, branch, base, tip, time_us, changes,"
+    store_kit_sql_shared(&k, "INSERT INTO draft(kind, state, branch, base, tip, time_us, changes,"
                       " checksum) SELECT 1, 1, 'main', target, target, 1, 1, 0 FROM ref"
                       " WHERE name='heads/main'");
-    snprintf(sql, sizeof(sql),
-             "INSERT INTO draft_node(draft, path, below, level, checksum) VALUES (1,"
-             " replace(hex(zeroblob(%d)), '00', '/a'), NULL, 0, 0);" SEAL_ALL, depths[_i] - 1);
-    store_kit_sql(&k, sql);
+    snprintf(sql, sizeof(sql), "INSERT INTO draft_node(draft, path, below, level, checksum)"
+             " VALUES (1, replace(hex(zeroblob(%d)), '00', '/a'), NULL, 0, 0);" SEAL_ALL,
+             depths[_i] - 1);
+    store_kit_sql_shared(&k, sql);
     attack a = { .file = k.file, .code = BRC_ECORRUPT, .says = "64" };
     ck_assert_int_eq(hostile_confined(look_at_draft, &a), 0);
     store_kit_stop(&k);

@@ -299,8 +299,8 @@ START_TEST(stored_bytes_pass_through)
     ck_assert_uint_lt(value.len, 2000);
     for (size_t i = 0; i < value.len; i++)
         snprintf(text + 2 * i, 3, "%02X", value.data[i]);
-    scenario_rows(&t, "SELECT hex(substr(data, offset+1, stored)) FROM blob JOIN object ON"
-                      " place=seq WHERE kind=1", &hex);
+    scenario_rows(&t, "SELECT hex(substr(data, offset+1, stored)) FROM blob"
+                      " JOIN object ON place=seq WHERE kind=1", &hex);
     ck_assert_uint_eq(hex.len, 2 * value.len + 1);
     ck_assert_mem_eq(hex.data, text, 2 * value.len);
     scenario_sql(&t,
