@@ -50,7 +50,7 @@ static void read_members(const uint8_t *data, size_t len)
 void fuzz_stream(const uint8_t *data, size_t len)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    brc_stream_opts how = { &opts, 0, "it" };
+    brc_stream_opts how = { .xfer = &opts, .name = "it" };
     brc_session *s = fuzz_session();
     uint8_t *copy = fuzz_bytes(data, len);
     fuzz_source from = { copy, len };

@@ -166,7 +166,9 @@ static int start_import(brc_foreign_in *in, brc_error *err)
 static int open_import(brc_foreign_in *in, brc_error *err)
 {
     brc_tar_source source = { in, read_stream };
-    in->opts = (brc_stream_opts){ in->what.opts, in->what.converter != NULL, in->what.file };
+    in->opts = (brc_stream_opts){ .xfer = in->what.opts,
+                                  .file = in->what.converter ? in->what.file : NULL,
+                                  .name = in->what.file };
     BRC_TRY(start_import(in, err));
     BRC_TRY(brc_tar_in_open(&in->tar, &source, in->what.file, err));
     return brc_stream_open(&in->stream, in->what.session, in->tar, &in->opts, err);
