@@ -50,7 +50,9 @@ int brc_convert_is_excluded(const brc_convert *c, const char *path);
  * root ("/") first. Nothing happens in the second round. */
 BRC_MUST_USE int brc_convert_group(brc_convert *c, const char *path, const char *attrs_json, brc_error *err);
 
-/* Bytes that a file stores. */
+/* Bytes that a file stores. A reference to them takes 1.5 KiB in the stream, and a read of its
+ * own: what is shorter than this goes itself. */
+#define BRC_CONVERT_REFERRED_LEAST 4096
 typedef struct brc_stored_in {
     int refers;          /* 1: they lie in the file, there       */
     brc_tar_range range;

@@ -236,7 +236,7 @@ static int pass_elements(chunk_writer *w, brc_error *err)
     return brc_tar_put_range(w->c->out, (const char *)w->key.data, w->from->elements, err);
 }
 
-static int write_chunks(chunk_writer *w, brc_error *err)
+static int put_array_data(chunk_writer *w, brc_error *err)
 {
     if (w->from->elements)
         return pass_elements(w, err);
@@ -256,7 +256,7 @@ static int convert_chunks(brc_convert *c, const brc_array_in *from, const brc_js
     BRC_GO(brc_meta_form(&w->meta, w->meta.grid.chunk, &w->form, err));
     BRC_GO(start_key(&w->key, from->path, err));
     w->key_base = w->key.len;
-    rc = write_chunks(w, err);
+    rc = put_array_data(w, err);
 done:
     free(w->data);
     brc_chunk_cutter_dispose(&w->cutter);

@@ -10,8 +10,6 @@
 #include "hdf5_pass.h"
 
 #define FILTERS_MAX 8
-/* A reference to bytes takes 1.5 KiB in the stream, and a read of its own. */
-#define REFERRED_LEAST 4096
 
 /* The registered numbers of filters that are not part of the library. */
 enum { FILTER_BZIP2 = 307, FILTER_BLOSC = 32001, FILTER_ZSTD = 32015 };
@@ -178,8 +176,8 @@ static int is_in_one_piece(brc_hdf5_pass *pass)
     uint64_t bytes;
     if (!pass->refers || H5Pget_layout(l->plist) != H5D_CONTIGUOUS ||
         H5Pget_external_count(l->plist) != 0 ||
-        !brc_shape_bytes(l->array_ndim, l->shape, l->item, &bytes) || bytes < REFERRED_LEAST ||
-        H5Dget_storage_size(l->dataset) < bytes)
+        !brc_shape_bytes(l->array_ndim, l->shape, l->item, &bytes) ||
+        bytes < BRC_CONVERT_REFERRED_LEAST || H5Dget_storage_size(l->dataset) < bytes)
         return 0;
     haddr_t at = H5Dget_offset(l->dataset); /* with the user block */
     pass->elements = (brc_tar_range){ at, bytes, 0, 1 };
@@ -316,8 +314,8 @@ static int cut_at_edge(const brc_hdf5_layout *l, const uint64_t *index)
 }
 
 /* The chunk's bytes, with all filters. */
-static int read_stored(brc_hdf5_pass *pass, const hsize_t *corner, size_t size, unsigned *mask,
-                       brc_error *err)
+static int read_filtered(brc_hdf5_pass *pass, const hsize_t *corner, size_t size, unsigned *mask,
+                         brc_error *err)
 {
     const brc_hdf5_layout *l = &pass->layout;
     uint32_t skipped = 0;
@@ -347,15 +345,15 @@ static int fetch_chunk(brc_hdf5_pass *pass, const uint64_t *index, brc_stored_in
                    ? 0
                    : brc_fail(err, BRC_EINVAL, "%s: a chunk of it is missing", l->label);
     if (chunk.bytes > 2 * pass->bytes + 65536) /* no filter of these makes so much of it */
-        return brc_fail(err, BRC_EINVAL, "%s: a chunk of it is longer than it can be", l->label);
+        return brc_fail(err, BRC_EINVAL, "%s: a chunk of it is longer than any valid one", l->label);
     unsigned every = (1u << pass->nfilters) - 1;
     unsigned mask = pass->raw_edges && cut_at_edge(l, index) ? every : chunk.mask & every;
     out->range = (brc_tar_range){ chunk.at + pass->base, chunk.bytes, 0, 1 };
-    out->refers = pass->refers && mask == 0 && chunk.bytes >= REFERRED_LEAST &&
+    out->refers = pass->refers && mask == 0 && chunk.bytes >= BRC_CONVERT_REFERRED_LEAST &&
                   brc_tar_range_bytes(&out->range, &bytes);
     if (out->refers)
         return 1;
-    BRC_TRY(read_stored(pass, corner, (size_t)chunk.bytes, &mask, err));
+    BRC_TRY(read_filtered(pass, corner, (size_t)chunk.bytes, &mask, err));
     out->bytes = (brc_span){ pass->stored.data, (size_t)chunk.bytes };
     if (mask & every)
         BRC_TRY(add_filters(pass, mask & every, &out->bytes, err));

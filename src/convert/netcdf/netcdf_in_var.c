@@ -15,6 +15,8 @@
 #define BOX_BYTES ((uint64_t)4 << 20)
 /* See gaps_may_stay(). */
 #define FULL_BYTES ((uint64_t)1 << 30)
+/* Each piece of a record variable is a read. */
+#define PIECE_LEAST 512
 #define MAX_BOX_TEXT ((size_t)1 << 30)
 
 typedef struct var_in {
@@ -174,13 +176,36 @@ static int gaps_may_stay(int *may, const var_in *v, brc_error *err)
     return *may ? gap_is_fill(may, v, v->stored.gap, err) : BRC_OK;
 }
 
+/* Of a classic file, where the elements lie in pieces that are worth a read. */
+static void find_classic_elements(var_in *v)
+{
+    const brc_netcdf_places *places = &v->in->places;
+    uint64_t referred, bytes;
+    if (v->var < 0 || (size_t)v->var >= places->n || strcmp(v->array.dtype, "bool") == 0)
+        return;
+    const brc_tar_range *range = &places->ranges[v->var];
+    if (range->len < PIECE_LEAST || !brc_tar_range_bytes(range, &referred) ||
+        referred < BRC_CONVERT_REFERRED_LEAST ||
+        !brc_shape_bytes(v->array.ndim, v->array.shape, v->type.here_size, &bytes) ||
+        bytes != referred)
+        return;
+    v->array.elements = range;
+    v->array.codecs = v->type.here_size > 1
+                          ? "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]"
+                          : "[{\"name\":\"bytes\"}]";
+}
+
 /* Elements pass as they are stored where they can; where the file stores few chunks, those
  * alone are read. */
 static int find_stored_elements(var_in *v, brc_error *err)
 {
     int may = 1;
-    if (!v->in->is_netcdf4 || v->type.how != BRC_NETCDF_PLAIN || v->array.ndim == 0)
+    if (v->type.how != BRC_NETCDF_PLAIN || v->array.ndim == 0)
         return BRC_OK;
+    if (!v->in->is_netcdf4) {
+        find_classic_elements(v);
+        return BRC_OK;
+    }
     BRC_TRY(brc_netcdf_stored_open(&v->stored, v->in->local, &v->array, err));
     if (!v->stored.found)
         return BRC_OK;

@@ -54,7 +54,8 @@ int brc_stream_range_read(void *ctx, uint8_t *dst, size_t len, brc_error *err)
             r->piece++;
         }
         if (r->piece >= r->range.pieces)
-            return brc_fail(err, BRC_EINTERNAL, "%s: a range is read beyond its end", r->file->name);
+            return brc_fail(err, BRC_EINTERNAL, "%s: a range is read beyond its end",
+                            r->file->name);
         uint64_t left = r->range.len - r->at;
         size_t n = left < len ? (size_t)left : len;
         BRC_TRY(brc_fd_read_at(r->file->fd, dst, n,

@@ -8,6 +8,7 @@
 #include "../../base/alloc.h"
 #include "../../base/hash.h"
 #include "../../base/id_table.h"
+#include "../../nd/shape.h"
 #include "../../zarr/meta.h"
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
@@ -437,7 +438,8 @@ static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error 
 /* Where the array's elements travel as their bytes alone. */
 static int bytes_order(const brc_stream *w, int *big)
 {
-    const brc_json *codecs = brc_json_member(w->source, "codecs"), *codec = brc_json_item(codecs, 0);
+    const brc_json *codecs = brc_json_member(w->source, "codecs");
+    const brc_json *codec = brc_json_item(codecs, 0);
     *big = brc_json_is(brc_json_member(brc_json_member(codec, "configuration"), "endian"), "big");
     return brc_json_count(codecs) == 1 && brc_json_is(brc_json_member(codec, "name"), "bytes") &&
            !brc_meta_is_variable(&w->meta);

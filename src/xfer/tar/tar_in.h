@@ -58,7 +58,7 @@ BRC_MUST_USE int brc_tar_read(brc_tar_in *in, uint64_t limit, brc_buf *out, brc_
 /* The sum of the range's pieces; 0: it has more bytes, or ends further on, than 63 bits count. */
 int brc_tar_range_bytes(const brc_tar_range *range, uint64_t *bytes);
 
-/* 1 where a member may have this name: relative, without ".", ".." and empty parts, valid
+/* 1 if a member may have this name: relative, without ".", ".." and empty parts, valid
  * UTF-8 without control characters, not too long. */
 int brc_tar_name_ok(const char *name);
 

@@ -65,7 +65,8 @@ static int open_stream(brc_tar_out *out, brc_error *err)
         archive_write_add_filter_none(out->archive) != ARCHIVE_OK ||
         archive_write_set_bytes_per_block(out->archive, OUT_BLOCK) != ARCHIVE_OK ||
         archive_write_set_bytes_in_last_block(out->archive, 1) != ARCHIVE_OK ||
-        archive_write_set_format_option(out->archive, NULL, "xattrheader", "SCHILY") != ARCHIVE_OK ||
+        archive_write_set_format_option(out->archive, NULL, "xattrheader", "SCHILY") !=
+            ARCHIVE_OK ||
         archive_write_open(out->archive, out, NULL, write_block, NULL) != ARCHIVE_OK)
         return tar_write_failed(out, "opening", err);
     return BRC_OK;
