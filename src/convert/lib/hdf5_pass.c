@@ -345,7 +345,8 @@ static int fetch_chunk(brc_hdf5_pass *pass, const uint64_t *index, brc_stored_in
                    ? 0
                    : brc_fail(err, BRC_EINVAL, "%s: a chunk of it is missing", l->label);
     if (chunk.bytes > 2 * pass->bytes + 65536) /* no filter of these makes so much of it */
-        return brc_fail(err, BRC_EINVAL, "%s: a chunk of it is longer than any valid one", l->label);
+        return brc_fail(err, BRC_EINVAL, "%s: a chunk of it is longer than any valid one",
+                        l->label);
     unsigned every = (1u << pass->nfilters) - 1;
     unsigned mask = pass->raw_edges && cut_at_edge(l, index) ? every : chunk.mask & every;
     out->range = (brc_tar_range){ chunk.at + pass->base, chunk.bytes, 0, 1 };
