@@ -252,6 +252,11 @@ int brc_foreign_import(const brc_foreign *what, const char *path, brc_error *err
     BRC_TRY(brc_foreign_open(&in, what, err));
     int rc = brc_stream_import(in->stream, path, err);
     rc = brc_foreign_close(in, rc, err);
+    if (rc == BRC_ECORRUPT && what->converter) { /* the file's chunks, which are decoded here */
+        if (err)
+            err->code = BRC_EINVAL;
+        return BRC_EINVAL;
+    }
     return rc == BRC_STATUS_IS_NETCDF ? 1 : rc;
 }
 

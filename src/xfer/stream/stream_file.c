@@ -41,8 +41,8 @@ int brc_stream_range_open(brc_stream_range *out, brc_stream_file *file, const br
     if (brc_tar_range_bytes(range, &bytes) && range->at <= file->size &&
         range->step * (range->pieces - 1) + range->len <= file->size - range->at)
         return BRC_OK;
-    return brc_fail(err, BRC_EINVAL, "%s is truncated or damaged: it ends before its elements do",
-                    file->name);
+    return brc_fail(err, BRC_EINVAL,
+                    "the file ends before these elements do: it is truncated or damaged");
 }
 
 int brc_stream_range_read(void *ctx, uint8_t *dst, size_t len, brc_error *err)

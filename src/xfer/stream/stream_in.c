@@ -110,7 +110,10 @@ static int take_range(brc_stream *w, brc_stream_range *range, brc_error *err)
     if (!w->file.name)
         return member_fails(w, "refers to another file, which only breccia's own converters may do",
                             err);
-    return brc_stream_range_open(range, &w->file, &w->member.range, err);
+    int rc = brc_stream_range_open(range, &w->file, &w->member.range, err);
+    if (rc < 0)
+        brc_context(err, "/%.300s", w->member.name);
+    return rc;
 }
 
 /* Whether the member belongs to an excluded node, or to one under it. */

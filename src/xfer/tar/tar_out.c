@@ -12,7 +12,7 @@
 #include "../../base/fd.h"
 #include "tar_lib.h"
 
-#define OUT_BLOCK 65536 /* bytes that are written at a time: a pipe's capacity */
+#define OUT_BLOCK 65536 /* bytes that are written at a time */
 
 struct brc_tar_out {
     brc_tar_sink sink;
