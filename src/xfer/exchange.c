@@ -266,7 +266,7 @@ int brc_import_stream(brc_session *s, int fd, const char *path, const brc_xfer_o
         return brc_fail(err, BRC_EINVAL, "a stream is written by a command, or comes from a "
                                          "descriptor: both are given");
     origin from = { .session = s, .opts = &opts };
-    brc_stream_opts stream = { &opts, 0, name };
+    brc_stream_opts stream = { .xfer = &opts, .name = name };
     BRC_GO(brc_stream_fd_open(&tar, &source, brc_session_repo(s), fd, name, err));
     BRC_GO(brc_stream_open(&from.stream, s, tar, &stream, err));
     brc_task task = brc_task_begin(brc_session_repo(s), "import", 0);

@@ -97,11 +97,10 @@ BRC_MUST_USE int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_
 BRC_MUST_USE int brc_array_read_chunks(brc_array *a, size_t n, const uint64_t *indexes, uint8_t *const *memory, brc_error *err);
 /* array_write.c: within a change. */
 BRC_MUST_USE int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, brc_error *err);
-/* Copies elements in slabs (sel NULL: all), within a change of `to`. */
-BRC_MUST_USE int brc_array_copy_region(brc_array *to, brc_array *from, const brc_sel *sel, brc_error *err);
-/* The same for all of an array of the same shape and type that can be
- * decoded, and whose stored chunks are cut otherwise: in one pass. */
-BRC_MUST_USE int brc_array_recut(brc_array *to, brc_array *from, brc_error *err);
+/* Within a change of `to`: takes the elements of an array of the same type. sel NULL: all, into an
+ * array of the same shape that has none and whose stored chunks are cut otherwise. Else the
+ * selection, which both have; where chunks are cut the same they are taken over by their ids. */
+BRC_MUST_USE int brc_array_recut(brc_array *to, brc_array *from, const brc_sel *sel, brc_error *err);
 /* Records a chunk's new id. NULL: it is absent. */
 BRC_MUST_USE int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err);
 

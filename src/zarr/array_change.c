@@ -4,7 +4,6 @@
 
 #include "../base/alloc.h"
 #include "../base/arena.h"
-#include "../nd/cut.h"
 #include "array.h"
 
 /* ---- shape -------------------------------- */
@@ -252,29 +251,6 @@ static int check_same_form(const brc_array *a, const brc_array *then, const brc_
     return rc;
 }
 
-static int copy_slab(brc_array *to, brc_array *from, const brc_sel *sel, brc_buf *memory,
-                     brc_error *err)
-{
-    memory->len = 0;
-    BRC_TRY(brc_array_read_elements(from, sel, memory, err));
-    return brc_array_write(to, sel, memory->data, memory->len, err);
-}
-
-int brc_array_copy_region(brc_array *to, brc_array *from, const brc_sel *sel, brc_error *err)
-{
-    brc_sel all;
-    brc_cut slabs;
-    brc_buf memory = BRC_BUF_INIT;
-    int rc = BRC_OK;
-    brc_sel_all(&all, to);
-    brc_cut_runs(&slabs, sel != NULL ? sel : &all, to->meta.grid.chunk, to->meta.type->item_size, 0,
-                 BRC_SLAB_BYTES);
-    while (rc == BRC_OK && brc_cut_next(&slabs))
-        rc = copy_slab(to, from, &slabs.sel, &memory, err);
-    brc_buf_dispose(&memory);
-    return rc;
-}
-
 static int restore_region(brc_array *a, const brc_sel *sel, const char *rev, brc_error *err)
 {
     brc_session *s = NULL;
@@ -289,7 +265,8 @@ static int restore_region(brc_array *a, const brc_sel *sel, const char *rev, brc
                             BRC_SESSION_AT, err));
     BRC_GO(brc_array_open(&then, s, a->path, err));
     BRC_GO(check_same_form(a, then, sel, err));
-    rc = brc_array_copy_region(a, then, sel, err);
+    BRC_GO(brc_array_can_write(a, err));
+    rc = brc_array_recut(a, then, sel, err);
 done:
     brc_array_free(then);
     brc_session_free(s);

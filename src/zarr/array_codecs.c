@@ -174,8 +174,7 @@ static int rechunk_from(brc_array *a, const char *path, brc_error *err)
     if (rc == BRC_OK)
         rc = brc_array_put_entry(a, NULL, &none, err);
     if (rc == BRC_OK)
-        rc = from->meta.opaque ? brc_array_copy_region(a, from, NULL, err)
-                               : brc_array_recut(a, from, err);
+        rc = brc_array_recut(a, from, NULL, err);
     brc_array_free(from);
     return rc;
 }

@@ -101,6 +101,7 @@ static int piece_new(assembly *as, brc_piece **out, brc_error *err)
     }
     piece->nboxes = 0;
     piece->after = 0;
+    piece->offset = 0;
     piece->kept = NULL;
     piece->chain = NULL;
     piece->len = as->piece_bytes;
@@ -307,7 +308,7 @@ static int lay_spans(const assembly *as, const brc_piece *piece, brc_buf *bytes,
     if (rc < 0)
         rc = brc_fail(err, BRC_ECORRUPT, "its elements are damaged");
     else
-        lay_elements(as, piece, table);
+        lay_elements(as, piece, (const uint8_t *)table + piece->offset);
     free(table);
     return rc;
 }
@@ -330,7 +331,7 @@ static int lay_down(const assembly *as, brc_write_item *item, brc_scratch *scrat
                         piece->len);
     if (as->source->swaps)
         brc_dtype_swap(as->a->meta.type, bytes->data, bytes->data, bytes->len / as->boxes.unit);
-    lay_elements(as, piece, bytes->data);
+    lay_elements(as, piece, bytes->data + piece->offset);
     return BRC_OK;
 }
 

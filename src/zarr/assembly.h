@@ -25,6 +25,7 @@ typedef struct brc_piece {
     const brc_chain *chain;     /* how they are encoded; NULL: they are not                  */
     size_t len;                 /* of them, decoded; before, what is best where a source may choose;
                                    of elements of variable length 0 if that is not known  */
+    size_t offset;              /* of the region's first element, decoded                   */
     uint64_t elements;          /* of variable length: how many they are, the region's and others */
     int after;                  /* may meet what the piece before meets: waits for it        */
     /* the assembly's */

@@ -101,13 +101,37 @@ int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err)
 
 /* ---- all keys -------------------------------- */
 
-/* The nodes in order, and the keys of one of them. */
+/* So many keys are held, whatever an array has. */
+#define KEY_BATCH 512
+
+/* The nodes in order, and the next keys of one of them. */
 typedef struct key_list {
     brc_session *session;
     brc_iter *nodes;
-    void *items; /* char *[] */
+    brc_array *array;        /* whose chunks come; NULL: none                     */
+    brc_outer_cursor cursor; /* among them, of the array as it was then:          */
+    int has_cursor, ndim;
+    uint64_t version, changes;
+    int any;                 /* keys have been given, the last one that of:       */
+    uint64_t last[BRC_MAX_NDIM];
+    void *items;             /* char *[]                                          */
     size_t n, cap, at;
 } key_list;
+
+static void close_cursor(key_list *list)
+{
+    if (list->has_cursor)
+        brc_outer_cursor_end(&list->cursor);
+    list->has_cursor = 0;
+}
+
+static void close_array(key_list *list)
+{
+    close_cursor(list);
+    brc_array_free(list->array);
+    list->array = NULL;
+    list->any = 0;
+}
 
 static void key_list_clear(key_list *list)
 {
@@ -121,6 +145,7 @@ static void key_list_dispose(void *state)
     key_list *list = state;
     key_list_clear(list);
     free(list->items);
+    close_array(list);
     brc_iter_free(list->nodes);
     brc_session_unref(list->session);
 }
@@ -138,35 +163,68 @@ static int key_add(key_list *list, const char *path, const char *rest, brc_error
     return rc;
 }
 
-/* Within a transaction. */
-static int keys_of_chunks(key_list *list, const brc_array *a, brc_error *err)
+/* After a change the cursor starts anew; what has been given is passed over. */
+static int follow_array(key_list *list, brc_error *err)
 {
-    brc_outer_cursor cursor;
-    brc_buf key = BRC_BUF_INIT;
-    uint64_t index[BRC_MAX_NDIM];
+    const brc_array *a = list->array;
+    if (list->has_cursor && a->version == list->version && a->changes == list->changes)
+        return BRC_OK;
+    close_cursor(list);
+    list->has_cursor = 1;
+    list->version = a->version;
+    list->changes = a->changes;
+    return brc_outer_cursor_start(&list->cursor, a, err);
+}
+
+/* 1 with the place of the next chunk or shard, 0 at the end. */
+static int next_place(key_list *list, uint64_t *index, brc_error *err)
+{
     brc_oid id;
-    int rc = brc_outer_cursor_start(&cursor, a, err);
-    while (rc >= 0 && (rc = brc_outer_cursor_next(&cursor, index, &id, err)) > 0) {
+    int rc;
+    do
+        rc = brc_outer_cursor_next(&list->cursor, index, &id, err);
+    while (rc > 0 && list->any && brc_index_order(list->ndim, index, list->last) <= 0);
+    if (rc > 0)
+        memcpy(list->last, index, sizeof(*index) * (size_t)list->ndim);
+    list->any |= rc > 0;
+    return rc;
+}
+
+/* Within a transaction. 0 where these were the last. */
+static int keys_of_chunks(key_list *list, brc_error *err)
+{
+    const brc_array *a = list->array;
+    brc_buf key = BRC_BUF_INIT;
+    uint64_t index[BRC_MAX_NDIM] = {0};
+    int rc;
+    BRC_GO(follow_array(list, err));
+    while (list->n < KEY_BATCH && (rc = next_place(list, index, err)) > 0) {
         key.len = 0;
         BRC_GO(brc_chunk_key_format(a, index, &key, err));
         BRC_GO(key_add(list, a->path, (const char *)key.data, err));
     }
+    if (rc == BRC_OK && list->n == KEY_BATCH)
+        rc = 1;
 done:
-    brc_outer_cursor_end(&cursor);
     brc_buf_dispose(&key);
     return rc;
 }
 
-static int keys_of_array(key_list *list, brc_session *s, const char *path, brc_error *err)
+/* An array that is gone, or is another one now, has no further keys. */
+static int keys_of_array(key_list *list, brc_error *err)
 {
-    brc_array *a;
-    BRC_TRY(brc_array_open(&a, s, path, err));
-    int rc = brc_array_begin_read(a, err);
+    brc_error why = BRC_ERROR_INIT;
+    int rc = brc_array_begin_read(list->array, &why);
     if (rc == BRC_OK) {
-        rc = keys_of_chunks(list, a, err);
-        brc_array_end_read(a);
+        rc = list->array->meta.ndim == list->ndim ? keys_of_chunks(list, &why) : 0;
+        brc_array_end_read(list->array);
+    } else if (rc == BRC_ENOTFOUND) {
+        rc = 0;
     }
-    brc_array_free(a);
+    if (rc < 0 && err != NULL)
+        *err = why;
+    if (rc <= 0)
+        close_array(list);
     return rc;
 }
 
@@ -183,17 +241,18 @@ int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err)
     return rc;
 }
 
-/* 1 with the keys of the next node, 0 at the end. */
-static int keys_of_next_node(key_list *list, brc_error *err)
+/* 1 with the key of the next node, whose chunks come next; 0 at the end. */
+static int key_of_next_node(key_list *list, brc_error *err)
 {
     brc_node node;
-    key_list_clear(list);
     int rc = brc_list_next(list->nodes, &node, err);
     if (rc <= 0)
         return rc;
     BRC_TRY(key_add(list, node.path, "zarr.json", err));
-    if (node.kind == BRC_ARRAY)
-        BRC_TRY(keys_of_array(list, list->session, node.path, err));
+    if (node.kind != BRC_ARRAY)
+        return 1;
+    BRC_TRY(brc_array_open(&list->array, list->session, node.path, err));
+    list->ndim = list->array->meta.ndim;
     return 1;
 }
 
@@ -201,9 +260,12 @@ int brc_keys_next(brc_iter *it, const char **key, brc_error *err)
 {
     BRC_TRY(brc_iter_check(it, BRC_ITER_KEYS, err));
     key_list *list = brc_iter_state(it);
-    if (list->at == list->n) {
-        int rc = keys_of_next_node(list, err);
-        if (rc <= 0)
+    while (list->at == list->n) {
+        key_list_clear(list);
+        int rc = list->array != NULL ? keys_of_array(list, err) : 2;
+        if (rc < 0)
+            return rc;
+        if (rc == 2 && (rc = key_of_next_node(list, err)) <= 0)
             return rc;
     }
     *key = ((char **)list->items)[list->at++];

@@ -147,14 +147,28 @@ static int is_cut(const stored_writer *w, const brc_write_item *item)
     return 0;
 }
 
+/* Of elements of a fixed size, what is canonical as it came changes hands. */
+static int decode_stored(const stored_writer *w, brc_write_item *item, brc_scratch *scratch,
+                         brc_error *err)
+{
+    const brc_form *form = item->owner;
+    if (brc_chain_is_identity(form->chain) && !brc_meta_is_variable(&w->a->meta)) {
+        brc_buf own = item->own;
+        item->own = item->stored;
+        item->stored = own;
+        return BRC_OK;
+    }
+    BRC_TRY(brc_buf_reserve(&item->own, form->bytes, err));
+    return brc_chain_decode(form->chain, scratch, (brc_span){item->stored.data, item->stored.len},
+                            &item->own, err);
+}
+
 static int stored_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
     const stored_writer *w = ctx;
     const brc_form *form = item->owner;
     const brc_dtype *type = w->a->meta.type;
-    BRC_TRY(brc_buf_reserve(&item->own, form->bytes, err));
-    BRC_TRY(brc_chain_decode(form->chain, scratch, (brc_span){item->stored.data, item->stored.len},
-                             &item->own, err));
+    BRC_TRY(decode_stored(w, item, scratch, err));
     if (brc_meta_is_variable(&w->a->meta)) {
         if (is_cut(w, item))
             BRC_TRY(pad_variable(w, item, err));

@@ -6,6 +6,16 @@
 void fuzz_netcdf_classic(const uint8_t *data, size_t len)
 {
     brc_error err = BRC_ERROR_INIT;
-    int rc = brc_netcdf_check_length(fuzz_file("in.nc", data, len), &err);
+    brc_netcdf_places places;
+    uint64_t bytes;
+    int rc = brc_netcdf_check_length(&places, fuzz_file("in.nc", data, len), &err);
     FUZZ_TRUE(rc == BRC_OK || rc == BRC_EINVAL, &err);
+    for (size_t i = 0; i < places.n; i++) {
+        const brc_tar_range *r = &places.ranges[i];
+        if (r->len > 0 && r->pieces > 0)
+            FUZZ_TRUE(brc_tar_range_bytes(r, &bytes) &&
+                          r->at + r->step * (r->pieces - 1) + r->len <= len,
+                      NULL);
+    }
+    brc_netcdf_places_free(&places);
 }

@@ -37,7 +37,11 @@ static void read_members(const uint8_t *data, size_t len)
     brc_tar_in *in;
     int rc = brc_tar_in_open(&in, &source, "it", &err);
     while (rc >= 0 && (rc = brc_tar_next(in, &member, &err)) > 0) {
+        uint64_t bytes;
         FUZZ_TRUE(brc_tar_name_ok(member.name), &err);
+        FUZZ_TRUE(!member.refers ||
+                      (member.size == 0 && brc_tar_range_bytes(&member.range, &bytes)),
+                  &err);
         content.len = 0;
         rc = brc_tar_read(in, 1 << 20, &content, &err);
         FUZZ_TRUE(rc < 0 || content.len == member.size, &err);
@@ -47,10 +51,11 @@ static void read_members(const uint8_t *data, size_t len)
     brc_tar_in_free(in);
 }
 
-void fuzz_stream(const uint8_t *data, size_t len)
+/* file NULL: a stranger's stream; else a converter's, which refers to it. */
+static void import_fuzzed(const uint8_t *data, size_t len, const char *file)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
-    brc_stream_opts how = { &opts, 0, "it" };
+    brc_stream_opts how = { .xfer = &opts, .file = file, .name = "it" };
     brc_session *s = fuzz_session();
     uint8_t *copy = fuzz_bytes(data, len);
     fuzz_source from = { copy, len };
@@ -59,7 +64,6 @@ void fuzz_stream(const uint8_t *data, size_t len)
     brc_stream *stream = NULL;
     brc_tar_in *in;
 
-    read_members(copy, len);
     breccia *repo = brc_session_repo(s);
     int rc = brc_tar_in_open(&in, &source, "it", &err);
     if (rc == BRC_OK)
@@ -72,4 +76,13 @@ void fuzz_stream(const uint8_t *data, size_t len)
     brc_tar_in_free(in);
     FUZZ_TRUE(brc_end(repo, 0, &err) == BRC_OK, &err);
     free(copy);
+}
+
+void fuzz_stream(const uint8_t *data, size_t len)
+{
+    uint8_t *copy = fuzz_bytes(data, len);
+    read_members(copy, len);
+    free(copy);
+    import_fuzzed(data, len, NULL);
+    import_fuzzed(data, len, fuzz_file("source", data, len));
 }

@@ -87,3 +87,14 @@ void tar_kit_end(brc_buf *buf)
     static const char zeroes[1024];
     ck_assert_int_eq(brc_buf_append(buf, zeroes, sizeof(zeroes), NULL), BRC_OK);
 }
+
+void tar_kit_range(brc_buf *buf, const char *name, const char *range)
+{
+    char line[300];
+    size_t len = strlen(" SCHILY.xattr." BRC_TAR_RANGE "=\n") + strlen(range) + 2;
+    len += len >= 100; /* the line's own length is counted too */
+    int n = snprintf(line, sizeof(line), "%zu SCHILY.xattr." BRC_TAR_RANGE "=%s\n", len, range);
+    ck_assert_int_eq(n, (int)len);
+    tar_kit_member(buf, 'x', "pax", NULL, len, line, len);
+    tar_kit_member(buf, '0', name, NULL, 0, NULL, 0);
+}

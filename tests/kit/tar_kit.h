@@ -19,6 +19,8 @@ brc_tar_source tar_kit_source(tar_kit_bytes *bytes);
 void tar_kit_member(brc_buf *buf, char type, const char *name, const char *link, uint64_t size,
                     const void *bytes, size_t len);
 void tar_kit_file(brc_buf *buf, const char *name, const char *text);
+/* A member without bytes, with this text as its attribute BRC_TAR_RANGE. */
+void tar_kit_range(brc_buf *buf, const char *name, const char *range);
 /* The two blocks of zeros. */
 void tar_kit_end(brc_buf *buf);
 

@@ -279,12 +279,16 @@ static void damage_bytes(trial *t, uint64_t i, uint64_t flips, uint64_t seed)
     }
 }
 
-/* `make flips` may share the flips of one seed among several processes: part of parts. */
+/* `make flips` may share the flips of one seed among several processes (part of parts), and do
+ * only the kinds with BRECCIA_KIND in their names. */
 START_TEST(flipped)
 {
     trial t;
     uint64_t flips = number_from("BRECCIA_FLIPS", FLIPS), seed = number_from("BRECCIA_SEED", 1);
     uint64_t parts = number_from("BRECCIA_PARTS", 1);
+    const char *kind = getenv("BRECCIA_KIND");
+    if (kind && !strstr(kinds[_i].name, kind))
+        return;
     start_trial(&t, _i);
     for (uint64_t i = number_from("BRECCIA_PART", 0); i < flips; i += parts) {
         damage_bytes(&t, i, flips, seed);

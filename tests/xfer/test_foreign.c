@@ -139,6 +139,109 @@ START_TEST(what_a_converter_writes_comes_in)
 }
 END_TEST
 
+/* The file that the converter reads: the bytes 0, 1, 2 ... */
+static void make_source(void)
+{
+    uint8_t bytes[100];
+    for (uint8_t i = 0; i < 100; i++)
+        bytes[i] = i;
+    remove(exchange_path(&kit, "x.h5"));
+    exchange_file(&kit, "x.h5", bytes, sizeof(bytes));
+}
+
+/* The stream "refers.tar": the array's document, and these members with their ranges. */
+static void make_referring(size_t n, const char *const (*members)[2])
+{
+    brc_buf tar = BRC_BUF_INIT;
+    tar_kit_file(&tar, "zarr.json", GROUP);
+    tar_kit_file(&tar, "a/zarr.json", ARRAY);
+    for (size_t i = 0; i < n; i++)
+        tar_kit_range(&tar, members[i][0], members[i][1]);
+    tar_kit_end(&tar);
+    remove(exchange_path(&kit, "refers.tar"));
+    exchange_file(&kit, "refers.tar", tar.data, tar.len);
+    brc_buf_dispose(&tar);
+}
+
+static void has_number(const char *path, size_t at, unsigned want)
+{
+    uint16_t *got = exchange_elements(kit.session, path, 24 * sizeof(uint16_t));
+    ck_assert_msg(got[at] == want, "%s[%zu] is %04x", path, at, got[at]);
+    free(got);
+}
+
+/* What lies in the file need not travel: chunks, which may overlap, and all elements. */
+START_TEST(members_refer_to_the_file)
+{
+    static const char *const chunks[][2] = {
+        { "a/c/0/0", "0 12" }, { "a/c/1/1", "0 12" }, { "a/c/0/1", "1 12" },
+        { "a/c/1/0", "88 6 6 2" }, /* to its last byte */
+    };
+    static const char *const whole[][2] = { { "a/elements", "52 48" } };
+    static const char *const rows[][2] = { { "a/elements", "4 12 20 4" } };
+    make_source();
+    make_converter("cat refers.tar");
+    make_referring(4, chunks);
+    ck_assert_msg(import_fake("/x") == BRC_OK, "%s", kit.err.message);
+    has_number("/x/a", 0, 0x0001);
+    has_number("/x/a", 3, 0x0102);
+    has_number("/x/a", 23, 0x0a0b);
+    has_number("/x/a", 12, 88 << 8 | 89);
+    has_number("/x/a", 20, 98 << 8 | 99);
+    make_referring(1, whole);
+    ck_assert_msg(import_fake("/y") == BRC_OK, "%s", kit.err.message);
+    has_number("/y/a", 0, 52 << 8 | 53);
+    has_number("/y/a", 23, 98 << 8 | 99);
+    make_referring(1, rows);
+    ck_assert_msg(import_fake("/z") == BRC_OK, "%s", kit.err.message);
+    has_number("/z/a", 5, 14 << 8 | 15);
+    has_number("/z/a", 6, 24 << 8 | 25);
+    has_number("/z/a", 23, 74 << 8 | 75);
+}
+END_TEST
+
+START_TEST(bad_references_are_refused)
+{
+    static const struct {
+        const char *member[1][2];
+        int code;
+        const char *words;
+    } bad[] = {
+        { { { "a/c/0/0", "89 12" } }, BRC_EINVAL, "x.h5: /a/c/0/0: the file ends before these" },
+        { { { "a/c/0/0", "100 12" } }, BRC_EINVAL, "is truncated or damaged" },
+        { { { "a/c/0/0", "9223372036854775000 12" } }, BRC_EINVAL, "is truncated or damaged" },
+        { { { "a/c/0/0", "0 9223372036854775807" } }, BRC_EINVAL, "is truncated or damaged" },
+        { { { "a/elements", "53 48" } }, BRC_EINVAL, "is truncated or damaged" },
+        { { { "a/elements", "0 12 30 4" } }, BRC_EINVAL, "is truncated or damaged" },
+        { { { "a/elements", "0 47" } }, BRC_EINVAL, "'a/elements' is not as long as its array" },
+        { { { "a/elements", "0 49" } }, BRC_EINVAL, "is not as long as its array" },
+        { { { "a/elements", "0 0" } }, BRC_EINVAL, "is not as long as its array" },
+        { { { "b/elements", "0 48" } }, BRC_EINVAL, "is neither a document nor a chunk" },
+        { { { "a/b/elements", "0 48" } }, BRC_EINVAL, "is not a chunk" },
+        { { { "a/c/0/0", "0 11" } }, BRC_EINVAL, "chunk (0,0)" },
+        { { { "a/c/0/0", "0 0" } }, BRC_EINVAL, "chunk (0,0)" },
+        { { { "a/c/9/0", "0 12" } }, BRC_EINVAL, "lies outside the grid" },
+        { { { "b/zarr.json", "89 12" } }, BRC_EINVAL, "is truncated or damaged" },
+    };
+    static const char *const good[1][2] = { { "a/c/0/0", "0 12" } };
+    /* a chunk that is longer than any may be, of a file that has it */
+    static const char *const large[1][2] = { { "a/c/0/0", "0 2147483648" } };
+    make_source();
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        make_referring(1, bad[i].member);
+        fake_fails("cat refers.tar", bad[i].code, bad[i].words);
+    }
+    make_referring(1, good);
+    fake_fails("head -c 5 x.h5 >y; mv y x.h5; cat refers.tar", BRC_EINVAL,
+               "is truncated or damaged");
+    fake_fails("rm x.h5; cat refers.tar", BRC_ENOTFOUND, "cannot open");
+    fake_fails("mkfifo x.h5; cat refers.tar", BRC_EINVAL, "is not a regular file");
+    make_referring(1, large);
+    fake_fails("rm x.h5; truncate -s 3G x.h5; cat refers.tar", BRC_ELIMIT,
+               "'a/c/0/0' is longer than 2147483647 bytes");
+}
+END_TEST
+
 START_TEST(its_error_is_ours)
 {
     fake_fails("echo 'x.h5: it is not good' >&2; exit 65", BRC_EINVAL, "x.h5: it is not good");
@@ -304,6 +407,19 @@ START_TEST(a_command_is_run_by_sh)
 }
 END_TEST
 
+START_TEST(a_command_has_no_file_read)
+{
+    static const char *const chunk[1][2] = { { "a/c/0/0", "0 12" } };
+    brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
+    opts.with = "cat \"$1\"";
+    make_referring(1, chunk);
+    int rc = brc_import(kit.session, exchange_path(&kit, "refers.tar"), "/w", &opts, &kit.err);
+    ck_assert_int_eq(rc, BRC_EINVAL);
+    ck_assert_ptr_nonnull(strstr(kit.err.message, "only breccia's own converters may do"));
+    nothing_is_left();
+}
+END_TEST
+
 START_TEST(a_command_that_fails_imports_nothing)
 {
     static const struct {
@@ -386,6 +502,8 @@ Suite *foreign_suite(void)
     }
     tcase_add_test(converters, what_a_converter_writes_comes_in);
     tcase_add_test(converters, its_error_is_ours);
+    tcase_add_test(converters, members_refer_to_the_file);
+    tcase_add_test(converters, bad_references_are_refused);
     tcase_add_test(converters, a_crash_is_one_sentence);
     tcase_add_test(converters, a_bad_stream_is_refused);
     tcase_add_test(converters, one_that_is_not_there_is_named);
@@ -395,6 +513,7 @@ Suite *foreign_suite(void)
     tcase_add_test(converters, an_interruption_ends_the_converter);
     tcase_add_test(commands, a_command_is_run_by_sh);
     tcase_add_test(commands, a_command_that_fails_imports_nothing);
+    tcase_add_test(commands, a_command_has_no_file_read);
     tcase_add_test(threads, four_threads_import_at_once);
     return suite;
 }

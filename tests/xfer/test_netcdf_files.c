@@ -11,6 +11,7 @@
 #include "../../src/breccia.h"
 #include "../../src/convert/netcdf/netcdf_driver.h"
 #include "../kit/convert_kit.h"
+#include "../kit/converters.h"
 #include "../kit/netcdf_kit.h"
 
 Suite *netcdf_files_suite(void);
@@ -264,6 +265,95 @@ END_TEST
 
 /* ---- real files -------------------------------------------------- */
 
+/* ---- elements that stay in the file ---------------------------------------------------- */
+
+enum { STAY_ROWS = 90, STAY_COLUMNS = 200, STAY_ALL = STAY_ROWS * STAY_COLUMNS };
+
+static int define_stay(int nc, const char *name, const int *dims, int chunked)
+{
+    size_t chunk[2] = { 40, STAY_COLUMNS };
+    int var;
+    NC(nc_def_var(nc, name, NC_INT, 2, dims, &var));
+    if (chunked)
+        NC(nc_def_var_chunking(nc, var, NC_CHUNKED, chunk));
+    return var;
+}
+
+/* A variable of a fixed shape, one along an unlimited dimension, and one along that too of which
+ * less was written; of NetCDF-4 one with a filter in the other byte order, and one with gaps. */
+static void write_stay(const char *path, int mode, const int *values)
+{
+    int nc, dims[2], fixed[2], has_chunks = (mode & NC_NETCDF4) != 0;
+    size_t start[2] = { 0, 0 }, count[2] = { STAY_ROWS, STAY_COLUMNS };
+    NC(nc_create(path, mode, &nc));
+    NC(nc_def_dim(nc, "t", NC_UNLIMITED, &dims[0]));
+    NC(nc_def_dim(nc, "x", STAY_COLUMNS, &dims[1]));
+    NC(nc_def_dim(nc, "y", STAY_ROWS, &fixed[0]));
+    fixed[1] = dims[1];
+    int whole = define_stay(nc, "whole", fixed, 0);
+    int rows = define_stay(nc, "rows", dims, has_chunks);
+    int fewer = define_stay(nc, "fewer", dims, has_chunks), z = -1, gaps = -1;
+    if (has_chunks) {
+        z = define_stay(nc, "z", fixed, 1);
+        NC(nc_def_var_deflate(nc, z, 1, 1, 1));
+        NC(nc_def_var_endian(nc, z, NC_ENDIAN_BIG));
+        gaps = define_stay(nc, "gaps", fixed, 1);
+        NC(nc_def_var_fill(nc, gaps, NC_FILL, &values[7]));
+    }
+    NC(nc_enddef(nc));
+    NC(nc_put_vara_int(nc, rows, start, count, values));
+    NC(nc_put_vara_int(nc, whole, start, count, values));
+    if (z >= 0)
+        NC(nc_put_vara_int(nc, z, start, count, values));
+    count[0] = 50;
+    NC(nc_put_vara_int(nc, fewer, start, count, values));
+    count[0] = 40;
+    if (gaps >= 0)
+        NC(nc_put_vara_int(nc, gaps, start, count, values));
+    NC(nc_close(nc));
+}
+
+/* What is imported is what netCDF-C reads. */
+static void check_stay(exchange_kit *kit, const char *path)
+{
+    int nc, n;
+    int *values = malloc(STAY_ALL * sizeof(int));
+    NC(nc_open(path, NC_NOWRITE, &nc));
+    NC(nc_inq_nvars(nc, &n));
+    for (int var = 0; var < n; var++) {
+        char name[NC_MAX_NAME + 1], node[NC_MAX_NAME + 5];
+        NC(nc_inq_varname(nc, var, name));
+        NC(nc_get_var_int(nc, var, values));
+        snprintf(node, sizeof(node), "/in/%s", name);
+        netcdf_check_bytes(kit, node, values, STAY_ALL * sizeof(int));
+    }
+    NC(nc_close(nc));
+    free(values);
+}
+
+START_TEST(elements_stay_in_the_file)
+{
+    int *values = malloc(STAY_ALL * sizeof(int));
+    uint32_t mixed = 1;
+    size_t all;
+    exchange_kit kit;
+    exchange_start(&kit);
+    for (size_t i = 0; i < STAY_ALL; i++)
+        values[i] = (int)(mixed = mixed * 1664525 + 1013904223);
+    const char *path = exchange_path(&kit, "stay.nc");
+    write_stay(path, netcdf_kinds[_i].mode, values);
+    /* of NetCDF-4 each chunk, but for those of the variable that is shorter than its dimension:
+     * what is behind its end no chunk says */
+    int is_netcdf4 = (netcdf_kinds[_i].mode & NC_NETCDF4) != 0;
+    ck_assert_uint_eq(converter_refers("netcdf", path, &all), is_netcdf4 ? 1 + 3 + 3 + 1 : 3);
+    ck_assert_uint_eq(all, is_netcdf4 ? 1 + 3 + 3 + 1 + 3 : 3);
+    netcdf_import_ok(&kit, path, "/in");
+    check_stay(&kit, path);
+    free(values);
+    exchange_stop(&kit);
+}
+END_TEST
+
 START_TEST(real_files)
 {
     static const char *const names[] = { "eraint_uvz.nc", "basin_mask.nc" };
@@ -316,6 +406,7 @@ Suite *netcdf_files_suite(void)
     tcase_set_timeout(real, 120);
     tcase_set_timeout(enemies, 600);
     tcase_add_loop_test(real, real_files, 0, 2);
+    tcase_add_loop_test(real, elements_stay_in_the_file, 0, NETCDF_KINDS);
     tcase_add_test(enemies, names_are_files);
     tcase_add_loop_test(enemies, cut_off, 0, NETCDF_KINDS);
     tcase_add_loop_test(enemies, flipped_bytes, 0, NETCDF_KINDS);

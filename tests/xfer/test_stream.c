@@ -455,6 +455,26 @@ START_TEST(what_belongs_nowhere_is_refused)
 }
 END_TEST
 
+/* Whoever has a stranger's stream has none of its files opened. */
+START_TEST(members_refer_to_nothing)
+{
+    tar_kit_file(&tar, "zarr.json", GROUP);
+    tar_kit_file(&tar, "a/zarr.json", ARRAY);
+    tar_kit_range(&tar, "a/c/0/0", "0 6");
+    tar_kit_end(&tar);
+    import_fails("/x", BRC_EINVAL,
+                 "the member 'a/c/0/0' refers to another file, which only breccia's own");
+    tar_kit_file(&tar, "zarr.json", GROUP);
+    tar_kit_file(&tar, "a/zarr.json", ARRAY);
+    tar_kit_range(&tar, "a/elements", "0 20");
+    tar_kit_end(&tar);
+    import_fails("/x", BRC_EINVAL, "the member 'a/elements' is not a chunk");
+    tar_kit_range(&tar, "zarr.json", "0 6");
+    tar_kit_end(&tar);
+    import_fails("/x", BRC_EINVAL, "the member 'zarr.json' refers to another file");
+}
+END_TEST
+
 START_TEST(chunks_come_behind_their_documents)
 {
     tar_kit_file(&tar, "zarr.json", GROUP);
@@ -563,6 +583,7 @@ Suite *stream_suite(void)
     tcase_add_test(hostile, what_contradicts_itself_is_refused);
     tcase_add_test(hostile, what_belongs_nowhere_is_refused);
     tcase_add_test(hostile, chunks_come_behind_their_documents);
+    tcase_add_test(hostile, members_refer_to_nothing);
     tcase_add_test(hostile, bad_documents_and_chunks_are_refused);
     tcase_add_test(hostile, documents_are_bounded);
     tcase_add_test(hostile, a_stream_without_a_hierarchy_is_refused);

@@ -105,6 +105,80 @@ START_TEST(what_is_written_reads_back)
 }
 END_TEST
 
+/* The ranges of a stream, "name=at+len/step*pieces;" each. */
+static void gives_ranges(const brc_buf *stream, const char *text)
+{
+    tar_kit_bytes bytes = { stream->data, stream->len, 0 };
+    brc_tar_source source = tar_kit_source(&bytes);
+    brc_error err = BRC_ERROR_INIT;
+    brc_buf seen = BRC_BUF_INIT;
+    brc_tar_member m;
+    brc_tar_in *in;
+    int rc;
+    OK(brc_tar_in_open(&in, &source, "it", &err));
+    while ((rc = brc_tar_next(in, &m, &err)) > 0) {
+        const brc_tar_range *r = &m.range;
+        ck_assert_uint_eq(m.size, 0);
+        OK(m.refers ? brc_buf_printf(&seen, NULL, "%s=%llu+%llu/%llu*%llu;", m.name,
+                                     (unsigned long long)r->at, (unsigned long long)r->len,
+                                     (unsigned long long)r->step, (unsigned long long)r->pieces)
+                    : brc_buf_printf(&seen, NULL, "%s;", m.name));
+    }
+    ck_assert_msg(rc == 0, "%s", err.message);
+    OK(brc_buf_terminate(&seen, NULL));
+    ck_assert_str_eq((char *)seen.data, text);
+    brc_buf_dispose(&seen);
+    brc_tar_in_free(in);
+}
+
+START_TEST(ranges_read_back)
+{
+    const brc_tar_range one = { 7, 3, 0, 1 }, many = { 0, 5, 1u << 20, UINT64_C(1) << 33 };
+    brc_buf stream = BRC_BUF_INIT;
+    brc_tar_sink sink = tar_kit_sink(&stream);
+    brc_tar_out *out;
+    OK(brc_tar_out_open(&out, &sink, "it", NULL));
+    OK(brc_tar_put_range(out, "a/c/0", &one, NULL));
+    OK(brc_tar_put_range(out, "a/elements", &many, NULL));
+    put_text(out, "a/c/1", "");
+    OK(brc_tar_finish(out, NULL));
+    brc_tar_out_free(out);
+    gives_ranges(&stream, "a/c/0=7+3/0*1;a/elements=0+5/1048576*8589934592;a/c/1;");
+    stream.len = 0;
+    tar_kit_range(&stream, "b", "0 9223372036854775807");
+    tar_kit_range(&stream, "c", "1 2 3 4");
+    tar_kit_end(&stream);
+    gives_ranges(&stream, "b=0+9223372036854775807/0*1;c=1+2/3*4;");
+    brc_buf_dispose(&stream);
+}
+END_TEST
+
+START_TEST(bad_ranges_are_refused)
+{
+    static const char *const bad[] = {
+        "1",      "1 ",     "1 2 ",    " 1 2",    "1  2",      "1 2 3",   "1 2 3 4 5",
+        "-1 2",  "1 -2",   "+1 2",   "01 2",    "1 02",    "0x1 2",     "1,2",     "1\t2",
+        "1 2\n", "1 2 3 0", "a b",   "1 2 3 -1", "1.0 2",  "18446744073709551616 1",
+        "1 18446744073709551616",    "9223372036854775807 1",  "1 9223372036854775807",
+        "18446744073709551615 18446744073709551615",
+        "0 4611686018427387904 0 2", "0 1 9223372036854775807 2",
+        "0 1 9223372036854775807 9223372036854775807", "5 0 9223372036854775807 2",
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        brc_buf stream = BRC_BUF_INIT;
+        tar_kit_range(&stream, "a/c/0", bad[i]);
+        tar_kit_end(&stream);
+        fails(&stream, BRC_EINVAL, "the member 'a/c/0' has an attribute breccia.range that is not");
+    }
+    brc_buf stream = BRC_BUF_INIT;
+    tar_kit_range(&stream, "a/c/0", "1 2");
+    stream.len -= 512; /* in place of its header, one of a member that has bytes */
+    tar_kit_file(&stream, "a/c/0", "and bytes");
+    tar_kit_end(&stream);
+    fails(&stream, BRC_EINVAL, "the member 'a/c/0' has bytes, and an attribute");
+}
+END_TEST
+
 START_TEST(names_of_every_length_read_back)
 {
     char name[1400];
@@ -500,6 +574,8 @@ Suite *tar_suite(void)
     TCase *good = tcase_create("good"), *hostile = tcase_create("hostile"),
           *pipes = tcase_create("pipes");
     tcase_add_test(good, what_is_written_reads_back);
+    tcase_add_test(good, ranges_read_back);
+    tcase_add_test(good, bad_ranges_are_refused);
     tcase_add_test(good, names_of_every_length_read_back);
     tcase_add_test(good, sizes_around_the_blocks_read_back);
     tcase_add_test(good, what_other_tars_write_is_read);

@@ -343,10 +343,56 @@ START_TEST(documents_are_readable)
 }
 END_TEST
 
+/* A list does not hold an array's keys: what is written behind the place where it stands is in it,
+ * and each key comes once, whatever is written or committed meanwhile. */
+START_TEST(keys_come_as_they_are_asked_for)
+{
+    scenario t;
+    const uint64_t shape[2] = { 50, 100 }, chunk[2] = { 1, 1 };
+    uint8_t seen[50][100] = { { 0 } }, one = 1;
+    brc_iter *it;
+    const char *key;
+    brc_sel sel;
+    unsigned i, j;
+    int n = 0, rc;
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "uint8", 2, shape, chunk, NULL, NULL);
+    OK(&t, brc_sel_parse(&sel, a, "[:, :99]", &t.err));
+    OK(&t, brc_array_fill(a, &sel, &one, &t.err));
+    OK(&t, brc_keys(&it, t.session, "/a", &t.err));
+    while ((rc = brc_keys_next(it, &key, &t.err)) > 0) {
+        if (++n == 20) {
+            OK(&t, brc_sel_parse(&sel, a, "[40, 99]", &t.err));
+            OK(&t, brc_array_fill(a, &sel, &one, &t.err));
+        }
+        if (n == 2000)
+            scenario_commit(&t, "meanwhile");
+        if (sscanf(key, "a/c/%u/%u", &i, &j) == 2)
+            ck_assert_uint_eq(seen[i][j]++, 0);
+    }
+    ck_assert_int_eq(rc, 0);
+    ck_assert_int_eq(n, 1 + 50 * 99 + 1);
+    ck_assert_uint_eq(seen[40][99], 1);
+    brc_iter_free(it);
+    OK(&t, brc_keys(&it, t.session, "/a", &t.err));
+    ck_assert_int_eq(brc_keys_next(it, &key, &t.err), 1);
+    ck_assert_int_eq(brc_keys_next(it, &key, &t.err), 1);
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+    for (n = 2; (rc = brc_keys_next(it, &key, &t.err)) > 0; n++)
+        ;
+    ck_assert_int_eq(rc, 0); /* it is gone: no more than was looked up */
+    ck_assert_int_lt(n, 1000);
+    brc_iter_free(it);
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
 Suite *keys_suite(void)
 {
     Suite *suite = suite_create("keys");
     TCase *tc = tcase_create("keys");
+    tcase_add_test(tc, keys_come_as_they_are_asked_for);
     tcase_add_test(tc, keys_of_a_hierarchy);
     tcase_add_test(tc, keys_that_are_none);
     tcase_add_test(tc, every_key_encoding);

@@ -2,6 +2,7 @@
 #ifndef BRC_CONVERT_HDF5_IN_H
 #define BRC_CONVERT_HDF5_IN_H
 
+#include "../lib/hdf5_pass.h"
 #include "hdf5_type.h"
 
 typedef struct brc_hdf5_in {
@@ -57,46 +58,6 @@ BRC_MUST_USE int brc_hdf5_dataset_import(const brc_hdf5_in *in, hid_t dataset, c
 BRC_MUST_USE int brc_hdf5_storage_check(int *chunked, hid_t plist, const char *label, brc_error *err);
 /* Whether the library has all filters of the dataset. */
 BRC_MUST_USE int brc_hdf5_filters_check(hid_t plist, const char *label, brc_error *err);
-
-/* ---- stored chunks: hdf5_in_chunks.c -------------------------------- */
-
-/* Which chunks of a dataset are stored. */
-typedef struct brc_hdf5_stored {
-    int all;             /* nearly all of them: the grid is gone through       */
-    uint64_t *corners;   /* else the first element of each, ndim numbers       */
-    size_t n, at;
-} brc_hdf5_stored;
-void brc_hdf5_stored_free(brc_hdf5_stored *stored);
-/* chunk NULL: the dataset has none. exact: out->all only where every chunk is stored. */
-BRC_MUST_USE int brc_hdf5_stored_read(brc_hdf5_stored *out, hid_t dataset, int ndim, const uint64_t *shape,
-                                      const uint64_t *chunk, int exact, const char *label, brc_error *err);
-/* What is stored of the chunk with this first element: bytes, 0 if it is not there, and which
- * of its filters were left out. */
-BRC_MUST_USE int brc_hdf5_chunk_find(hid_t dataset, const hsize_t *corner, hsize_t *bytes, unsigned *mask,
-                                     const char *label, brc_error *err);
-
-/* ---- chunks that pass as they are stored: hdf5_in_pass.c -------------------------------- */
-
-typedef struct brc_hdf5_pass brc_hdf5_pass;
-/* A chunked dataset; borrowed. */
-typedef struct brc_hdf5_layout {
-    const brc_hdf5_in *in;
-    hid_t dataset, plist, file_type;
-    const brc_hdf5_type *type;
-    const brc_dtype *dtype;
-    int ndim, array_ndim;    /* of the dataset, and with the axes of an array type  */
-    const uint64_t *shape, *chunk;
-    const char *label;
-} brc_hdf5_layout;
-/* *out: NULL if the elements have to be read: of a type that is another in Zarr, or with a
- * filter that Zarr has no codec for. */
-BRC_MUST_USE int brc_hdf5_pass_open(brc_hdf5_pass **out, const brc_hdf5_layout *layout, brc_error *err);
-void brc_hdf5_pass_close(brc_hdf5_pass *pass);
-/* The list of codecs, as JSON. */
-const char *brc_hdf5_pass_codecs(const brc_hdf5_pass *pass);
-/* 1 and the next chunk of those in `stored`, 0 at the end; as next_chunk() of brc_array_in. */
-BRC_MUST_USE int brc_hdf5_pass_next(brc_hdf5_pass *pass, brc_hdf5_stored *stored, uint64_t *index, brc_span *bytes,
-                                    brc_error *err);
 
 /* ---- names of axes: hdf5_in_scale.c -------------------------------- */
 

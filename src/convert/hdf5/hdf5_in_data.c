@@ -334,24 +334,12 @@ static int read_dataset_elements(void *ctx, const brc_sel *box, brc_buf *out, br
 
 /* ---- the array -------------------------------- */
 
-/* The next stored chunk, cut at the array's edge. */
 static int next_stored(void *ctx, brc_sel *box, brc_error *err)
 {
     dataset_in *d = ctx;
     (void)err;
-    if (d->stored.at == d->stored.n)
-        return 0;
-    const uint64_t *corner = d->stored.corners + d->stored.at++ * (size_t)d->ndim;
-    memset(box, 0, sizeof(*box));
-    box->ndim = d->array.ndim;
-    for (int i = 0; i < box->ndim; i++) {
-        uint64_t first = i < d->ndim ? corner[i] : 0, left = d->array.shape[i] - first;
-        uint64_t whole = i < d->ndim ? d->array.chunk[i] : d->array.shape[i];
-        box->start[i] = first;
-        box->count[i] = left < whole ? left : whole;
-        box->step[i] = 1;
-    }
-    return 1;
+    return brc_hdf5_stored_next(&d->stored, d->ndim, d->array.ndim, d->array.shape, d->array.chunk,
+                                box);
 }
 
 /* Readers that do not know the note pass over it. */
@@ -399,25 +387,29 @@ static int describe(dataset_in *d, const char *path, brc_error *err)
     return brc_hdf5_attrs_text(&d->attrs_json, &d->attrs, err);
 }
 
-/* Chunks that can pass do so; for others the library must have the filters. */
+/* What can pass does so; of the rest the library must have the filters. */
 static int choose_reading(dataset_in *d, brc_error *err)
 {
-    brc_hdf5_layout layout = { .in = d->in,
+    brc_hdf5_layout layout = { .reg = d->in->reg,
                                .dataset = d->id,
                                .plist = d->plist,
                                .file_type = d->file_type,
-                               .type = &d->type,
+                               .memory = d->type.memory,
+                               .item = d->type.item,
+                               .swap = d->type.swap,
                                .dtype = d->dtype,
                                .ndim = d->ndim,
                                .array_ndim = d->array.ndim,
                                .shape = d->array.shape,
-                               .chunk = d->array.chunk,
+                               .chunk = d->chunked ? d->array.chunk : NULL,
+                               .has_gaps = 1,
                                .label = d->label };
-    if (d->array.chunked && d->chunked && !d->is_null)
+    if (d->array.chunked == d->chunked && !d->is_null && d->type.kind == BRC_HDF5_FIXED &&
+        d->type.nparts == 0)
         BRC_TRY(brc_hdf5_pass_open(&d->pass, &layout, err));
     if (!d->pass)
         return brc_hdf5_filters_check(d->plist, d->label, err);
-    d->array.codecs = brc_hdf5_pass_codecs(d->pass);
+    brc_hdf5_pass_describe(d->pass, &d->array);
     return BRC_OK;
 }
 
@@ -433,7 +425,7 @@ static int find_stored(dataset_in *d, brc_error *err)
                                 d->label, err);
 }
 
-static int next_passed(void *ctx, uint64_t *index, brc_span *bytes, brc_error *err)
+static int next_passed(void *ctx, uint64_t *index, brc_stored_in *bytes, brc_error *err)
 {
     dataset_in *d = ctx;
     return brc_hdf5_pass_next(d->pass, &d->stored, index, bytes, err);

@@ -9,6 +9,8 @@
 
 #include "hdf5_out.h"
 
+#include <hdf5_hl.h> /* behind hdf5.h, as hdf5_lib.h asks for it */
+
 static int compare_items(const void *a, const void *b)
 {
     return strcmp(((const brc_hdf5_item *)a)->inner, ((const brc_hdf5_item *)b)->inner);

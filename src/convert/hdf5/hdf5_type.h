@@ -26,7 +26,8 @@
 
 #include "../../base/json.h"
 #include "../../nd/dtype.h"
-#include "hdf5_lib.h"
+#include "../lib/convert_attr.h"
+#include "../lib/hdf5_lib.h"
 
 /* What only HDF5 says: a member of an array's zarr.json, with the type's note, and
  *   maxshape: [n or null, ...]   space: "null"   attributes: {name: data type, ...}

@@ -18,6 +18,7 @@
 
 #include "../../base/json.h"
 #include "../../nd/shape.h"
+#include "../../xfer/tar/tar_in.h"
 #include "../../zarr/meta.h"
 
 typedef struct brc_convert brc_convert; /* one run */
@@ -49,6 +50,15 @@ int brc_convert_is_excluded(const brc_convert *c, const char *path);
  * root ("/") first. Nothing happens in the second round. */
 BRC_MUST_USE int brc_convert_group(brc_convert *c, const char *path, const char *attrs_json, brc_error *err);
 
+/* Bytes that a file stores. A reference to them takes 1.5 KiB in the stream, and a read of its
+ * own: what is shorter than this goes itself. */
+#define BRC_CONVERT_REFERRED_LEAST 4096
+typedef struct brc_stored_in {
+    int refers;          /* 1: they lie in the file, there       */
+    brc_tar_range range;
+    brc_span bytes;      /* 0: these                             */
+} brc_stored_in;
+
 /* What a file says of one of its arrays, and reading from it. Not owned: all of it is read
  * during brc_convert_array() and stays its caller's. What belongs to elements alone (ctx and
  * what follows it) is not looked at in the first round, except for `codecs`. */
@@ -69,9 +79,12 @@ typedef struct brc_array_in {
     /* Chunks that pass as the file stores them: the list of codecs that says how, as JSON,
      * and then only next_chunk() is called. NULL: the elements are read. */
     const char *codecs;
+    /* With codecs that are `bytes` alone: where in the file all elements lie, in C order, and no
+     * chunk is asked for. NULL: there is no such place. */
+    const brc_tar_range *elements;
     void *ctx;
     /* 1 and the next stored chunk, 0 at the end. The bytes are valid until the next call. */
-    int (*next_chunk)(void *ctx, uint64_t *index, brc_span *stored, brc_error *err);
+    int (*next_chunk)(void *ctx, uint64_t *index, brc_stored_in *stored, brc_error *err);
     /* The elements of a box without steps, packed in C order in native byte order,
      * len bytes. Types of a fixed size. */
     int (*read)(void *ctx, const brc_sel *box, void *dst, size_t len, brc_error *err);

@@ -5,6 +5,7 @@
 #include "../../codec/chain.h"
 #include "../../nd/chunk_cut.h"
 #include "../../nd/cut.h"
+#include "../../xfer/foreign/protocol.h"
 #include "convert_run.h"
 
 /* ---- members -------------------------------- */
@@ -134,12 +135,20 @@ typedef struct chunk_writer {
 /* The libraries cannot be stopped in the middle of a box. */
 #define BOX_BYTES ((uint64_t)4 << 20)
 
-static int put_chunk(chunk_writer *w, const uint64_t *index, brc_span stored, brc_error *err)
+static int put_stored(chunk_writer *w, const uint64_t *index, const brc_stored_in *stored,
+                      brc_error *err)
 {
     w->key.len = w->key_base;
     BRC_TRY(brc_meta_key_format(&w->meta, index, &w->key, err));
     brc_watch_step(&w->c->watch);
-    return brc_tar_put(w->c->out, (const char *)w->key.data, stored, err);
+    const char *key = (const char *)w->key.data;
+    return stored->refers ? brc_tar_put_range(w->c->out, key, &stored->range, err)
+                          : brc_tar_put(w->c->out, key, stored->bytes, err);
+}
+
+static int put_chunk(chunk_writer *w, const uint64_t *index, brc_span bytes, brc_error *err)
+{
+    return put_stored(w, index, &(brc_stored_in){ .bytes = bytes }, err);
 }
 
 /* Canonical bytes of a chunk, which for nearly all types are what travels. */
@@ -213,11 +222,25 @@ static int convert_elements(chunk_writer *w, brc_error *err)
 static int pass_stored(chunk_writer *w, brc_error *err)
 {
     uint64_t index[BRC_MAX_NDIM];
-    brc_span stored;
+    brc_stored_in stored;
     int rc;
     while ((rc = w->from->next_chunk(w->from->ctx, index, &stored, err)) > 0)
-        BRC_TRY(put_chunk(w, index, stored, err));
+        BRC_TRY(put_stored(w, index, &stored, err));
     return rc;
+}
+
+static int pass_elements(chunk_writer *w, brc_error *err)
+{
+    BRC_TRY(brc_buf_text(&w->key, BRC_STREAM_ELEMENTS, err));
+    BRC_TRY(brc_buf_terminate(&w->key, err));
+    return brc_tar_put_range(w->c->out, (const char *)w->key.data, w->from->elements, err);
+}
+
+static int put_array_data(chunk_writer *w, brc_error *err)
+{
+    if (w->from->elements)
+        return pass_elements(w, err);
+    return w->from->codecs ? pass_stored(w, err) : convert_elements(w, err);
 }
 
 static int convert_chunks(brc_convert *c, const brc_array_in *from, const brc_json *doc,
@@ -233,7 +256,7 @@ static int convert_chunks(brc_convert *c, const brc_array_in *from, const brc_js
     BRC_GO(brc_meta_form(&w->meta, w->meta.grid.chunk, &w->form, err));
     BRC_GO(start_key(&w->key, from->path, err));
     w->key_base = w->key.len;
-    rc = from->codecs ? pass_stored(w, err) : convert_elements(w, err);
+    rc = put_array_data(w, err);
 done:
     free(w->data);
     brc_chunk_cutter_dispose(&w->cutter);

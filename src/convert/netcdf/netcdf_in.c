@@ -227,6 +227,7 @@ static void close_in(void *state)
     brc_netcdf_in *in = state;
     if (in->id >= 0)
         (void)nc_close(in->id);
+    brc_netcdf_places_free(&in->places);
     free(in->local);
     free(in->vars);
     free(in);
@@ -240,7 +241,7 @@ int brc_netcdf_open(void **state, brc_convert *c, const char *file, brc_error *e
     in = *state;
     *in = (brc_netcdf_in){ .run = { close_in }, .convert = c, .id = -1 };
     BRC_TRY(brc_netcdf_is_hdf5(file) ? brc_netcdf_check_links(file, err)
-                                     : brc_netcdf_check_length(file, err));
+                                     : brc_netcdf_check_length(&in->places, file, err));
     BRC_TRY(brc_netcdf_path(&in->local, file, err));
     int status = nc_open(in->local, NC_NOWRITE, &in->id);
     if (status) {

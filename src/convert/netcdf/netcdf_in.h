@@ -17,6 +17,7 @@ typedef struct brc_netcdf_in {
     int id;         /* of the open file, and its root group; below 0: it is closed */
     int is_netcdf4; /* its model: groups, types, chunks */
     int has_groups; /* besides the root                 */
+    brc_netcdf_places places; /* of a classic file's elements */
     brc_netcdf_seen *vars; /* in the order of the walk */
     size_t nvars, vars_cap;
     size_t var_at; /* in the second */

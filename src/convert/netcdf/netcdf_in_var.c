@@ -13,8 +13,10 @@
 #define PIECE_ELEMENTS 1024
 /* What is looked through for booleans at once. */
 #define BOX_BYTES ((uint64_t)4 << 20)
-/* See find_var_gaps(). */
+/* See gaps_may_stay(). */
 #define FULL_BYTES ((uint64_t)1 << 30)
+/* Each piece of a record variable is a read. */
+#define PIECE_LEAST 512
 #define MAX_BOX_TEXT ((size_t)1 << 30)
 
 typedef struct var_in {
@@ -134,12 +136,8 @@ static int next_var_box(void *ctx, brc_sel *box, brc_error *err)
 {
     var_in *v = ctx;
     const brc_array_in *a = &v->array;
-    uint64_t index[BRC_MAX_NDIM];
     (void)err;
-    if (!brc_netcdf_next_stored(&v->stored, a->ndim, a->shape, a->chunk, index))
-        return 0;
-    brc_chunk_box(box, a->ndim, a->shape, a->chunk, index);
-    return 1;
+    return brc_hdf5_stored_next(&v->stored.chunks, a->ndim, a->ndim, a->shape, a->chunk, box);
 }
 
 /* *is: whether elements that are not stored read as the array's fill value does. The one of
@@ -165,30 +163,62 @@ done:
     return rc;
 }
 
-/* Where the file stores few chunks, those alone are read. Where no value marks what is missing,
- * Zarr v2 has no fill value, and does not say what absent chunks hold: then only such arrays
- * have gaps as nobody would read in full, and their fill value marks. */
-static int find_var_gaps(var_in *v, brc_error *err)
+/* *may: whether what is not stored may be left out, for the array has its value as fill value.
+ * Where no value marks what is missing, Zarr v2 has no fill value, and does not say what absent
+ * chunks hold: then only such arrays have gaps as nobody would read in full, and their fill
+ * value marks. */
+static int gaps_may_stay(int *may, const var_in *v, brc_error *err)
 {
-    uint64_t gap[BRC_MAX_NDIM], bytes;
-    int are_fill = 0;
+    uint64_t bytes;
+    int large = !brc_shape_bytes(v->array.ndim, v->array.shape, v->type.here_size, &bytes) ||
+                bytes > FULL_BYTES;
+    *may = !v->array.lacks_fill || (large && !v->stored.chunks.all);
+    return *may ? gap_is_fill(may, v, v->stored.gap, err) : BRC_OK;
+}
 
-    if (!v->array.chunked || v->type.how != BRC_NETCDF_PLAIN)
-        return BRC_OK;
-    int large =
+/* Of a classic file, where the elements lie in pieces that are worth a read. */
+static void find_classic_elements(var_in *v)
+{
+    const brc_netcdf_places *places = &v->in->places;
+    uint64_t referred, bytes;
+    if (v->var < 0 || (size_t)v->var >= places->n || strcmp(v->array.dtype, "bool") == 0)
+        return;
+    const brc_tar_range *range = &places->ranges[v->var];
+    if (range->len < PIECE_LEAST || !brc_tar_range_bytes(range, &referred) ||
+        referred < BRC_CONVERT_REFERRED_LEAST ||
         !brc_shape_bytes(v->array.ndim, v->array.shape, v->type.here_size, &bytes) ||
-        bytes > FULL_BYTES;
-    if (v->array.lacks_fill && !large)
+        bytes != referred)
+        return;
+    v->array.elements = range;
+    v->array.codecs = v->type.here_size > 1
+                          ? "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]"
+                          : "[{\"name\":\"bytes\"}]";
+}
+
+/* Elements pass as they are stored where they can; where the file stores few chunks, those
+ * alone are read. */
+static int find_stored_elements(var_in *v, brc_error *err)
+{
+    int may = 1;
+    if (v->type.how != BRC_NETCDF_PLAIN || v->array.ndim == 0)
         return BRC_OK;
-    BRC_TRY(brc_netcdf_find_stored(&v->stored, v->in->local, v->array.path, v->array.ndim,
-                                   v->array.shape, v->array.chunk, gap, err));
-    if (v->stored.sparse)
-        BRC_TRY(gap_is_fill(&are_fill, v, gap, err));
-    if (are_fill) {
-        v->array.next = next_var_box;
-        v->array.lacks_fill = 0;
+    if (!v->in->is_netcdf4) {
+        find_classic_elements(v);
+        return BRC_OK;
     }
-    return BRC_OK;
+    BRC_TRY(brc_netcdf_stored_open(&v->stored, v->in->local, &v->array, err));
+    if (!v->stored.found)
+        return BRC_OK;
+    if (v->stored.has_gap)
+        BRC_TRY(gaps_may_stay(&may, v, err));
+    if (!may)
+        return BRC_OK;
+    if (v->stored.has_gap)
+        v->array.lacks_fill = 0;
+    if (v->array.chunked && !v->stored.chunks.all)
+        v->array.next = next_var_box;
+    return brc_netcdf_stored_pass(&v->stored, brc_convert_registry(v->in->convert), &v->type,
+                                  &v->array, err);
 }
 
 /* ---- its shape ------------------------------------------- */
@@ -491,7 +521,7 @@ static int describe_var(var_in *v, brc_netcdf_in *in, brc_error *err)
         v->array.dtype = "bool";
     v->array.lacks_fill = seen->lacks_fill;
     BRC_TRY(read_fill_value(v, err));
-    BRC_TRY(find_var_gaps(v, err));
+    BRC_TRY(find_stored_elements(v, err));
     return docs ? describe_notes(v, err) : BRC_OK;
 }
 
@@ -500,7 +530,7 @@ static void close_var(var_in *v)
     for (int k = 0; k < BRC_MAX_NDIM; k++)
         free(v->names[k]);
     brc_netcdf_type_free(&v->type);
-    brc_netcdf_stored_free(&v->stored);
+    brc_netcdf_stored_close(&v->stored);
     brc_json_free(v->attrs);
     brc_json_free(v->note);
     brc_buf_dispose(&v->attrs_text);
@@ -515,6 +545,7 @@ int brc_netcdf_import_var(brc_netcdf_in *in, int group, int var, const char *lab
 
     v.array.path = path;
     v.array.label = label;
+    brc_netcdf_stored_init(&v.stored);
     BRC_GO(describe_var(&v, in, err));
     BRC_GO(brc_convert_array(in->convert, &v.array, err));
 done:

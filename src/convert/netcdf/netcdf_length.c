@@ -166,17 +166,18 @@ static uint64_t record_bytes(classic_header *h)
     return count == 1 ? lone : sum;
 }
 
-/* 1: all data lie within the file. */
-static int has_all_data(classic_header *h)
+/* 1: all data lie within the file, and there. */
+static int find_data(classic_header *h, brc_tar_range *places)
 {
-    uint64_t record = record_bytes(h), last, end;
+    uint64_t record = record_bytes(h), bytes;
     for (size_t i = 0; i < h->nvars; i++) {
         const classic_var *v = &h->vars[i];
+        brc_tar_range *r = &places[i];
+        *r = (brc_tar_range){ v->begin, v->bytes, record, v->is_record ? h->numrecs : 1 };
         if (v->bytes == 0 || (v->is_record && h->numrecs == 0))
             continue;
-        if (!brc_mul_u64(record, v->is_record ? h->numrecs - 1 : 0, &last) ||
-            !brc_add_u64(v->begin, last, &end) || !brc_add_u64(end, v->bytes, &end) ||
-            end > h->size)
+        if (!brc_tar_range_bytes(r, &bytes) ||
+            v->begin + record * (r->pieces - 1) + v->bytes > h->size)
             return 0;
     }
     return 1;
@@ -196,27 +197,41 @@ static int open_header(classic_header *h, const char *file, brc_error *err)
     return BRC_OK;
 }
 
-int brc_netcdf_check_length(const char *file, brc_error *err)
+static int check_header(classic_header *h, const char *file, brc_netcdf_places *out, brc_error *err)
+{
+    BRC_TRY(take_header(h, err));
+    BRC_TRY(brc_new_array((void **)&out->ranges, h->nvars + 1, sizeof(*out->ranges), err));
+    int whole = !h->bad && find_data(h, out->ranges);
+    if (!h->is_classic)
+        return brc_fail(err, BRC_EINVAL, "%s is not a NetCDF file", file);
+    if (h->bad)
+        return brc_fail(err, BRC_EINVAL, "%s is truncated or damaged: its header is incomplete",
+                        file);
+    if (!whole)
+        return brc_fail(err, BRC_EINVAL,
+                        "%s is truncated or damaged: it is shorter than its header says; was it "
+                        "copied in full?",
+                        file);
+    out->n = h->nvars;
+    return BRC_OK;
+}
+
+int brc_netcdf_check_length(brc_netcdf_places *places, const char *file, brc_error *err)
 {
     classic_header h = { 0 };
-    int rc;
-
+    *places = (brc_netcdf_places){ 0 };
     BRC_TRY(open_header(&h, file, err));
-    BRC_GO(take_header(&h, err));
-    int whole = !h.bad && has_all_data(&h);
-    if (!h.is_classic)
-        rc = brc_fail(err, BRC_EINVAL, "%s is not a NetCDF file", file);
-    else if (h.bad)
-        rc = brc_fail(err, BRC_EINVAL, "%s is truncated or damaged: its header is incomplete",
-                      file);
-    else if (!whole)
-        rc = brc_fail(err, BRC_EINVAL,
-                      "%s is truncated or damaged: it is shorter than its header says; was it "
-                      "copied in full?",
-                      file);
-done:
+    int rc = check_header(&h, file, places, err);
+    if (rc < 0)
+        brc_netcdf_places_free(places);
     free(h.dims);
     free(h.vars);
     close(h.fd);
     return rc;
+}
+
+void brc_netcdf_places_free(brc_netcdf_places *places)
+{
+    free(places->ranges);
+    *places = (brc_netcdf_places){ 0 };
 }

@@ -30,8 +30,14 @@ int brc_netcdf_is_hdf5(const char *file);
  * both. BRC_EINVAL says what is wrong. */
 BRC_MUST_USE int brc_netcdf_check_links(const char *file, brc_error *err);
 /* Whether a classic file holds all that its header promises; netCDF-C reads what is missing as
- * zeros, and takes memory for what is promised. BRC_EINVAL if it does not. */
-BRC_MUST_USE int brc_netcdf_check_length(const char *file, brc_error *err);
+ * zeros, and takes memory for what is promised. BRC_EINVAL if it does not. Else *places: where
+ * the elements of each variable lie, big-endian and in C order, by its number. */
+typedef struct brc_netcdf_places {
+    brc_tar_range *ranges;
+    size_t n;
+} brc_netcdf_places;
+BRC_MUST_USE int brc_netcdf_check_length(brc_netcdf_places *places, const char *file, brc_error *err);
+void brc_netcdf_places_free(brc_netcdf_places *places);
 
 /* Of the types that every NetCDF-4 file has: bytes of one value, 0 for others; its name
  * in CDL; by that name, NC_NAT if there is none. */

@@ -1,21 +1,33 @@
-/* Which chunks of a NetCDF-4 variable the file stores. */
+/*
+ * How libhdf5 has a variable of NetCDF-4, which netCDF-C does not tell: which chunks are stored,
+ * for a file of a few bytes may describe more elements than anybody can read; and elements that
+ * pass as they are stored.
+ */
 #ifndef BRC_CONVERT_NETCDF_STORED_H
 #define BRC_CONVERT_NETCDF_STORED_H
 
-#include "../../nd/shape.h"
+#include "../lib/hdf5_pass.h"
+#include "netcdf_type.h"
 
 typedef struct brc_netcdf_stored {
-    int sparse;        /* few are; else all elements are to be read        */
-    uint64_t *numbers; /* of those chunks in the grid, in C order, rising  */
-    size_t n, at;
+    int found;         /* the data set is, and it has the variable's shape and chunks  */
+    int has_gap;       /* not every chunk is stored: not that with the index `gap` ... */
+    uint64_t gap[BRC_MAX_NDIM];
+    brc_hdf5_stored chunks;
+    brc_hdf5_pass *pass;
+    hid_t file, set, plist, file_type;
+    brc_dtype *dtype;
 } brc_netcdf_stored;
 
-/* `path` is the variable's in the open file of this name. An index of a chunk that is not
- * stored comes in `gap`, where it is sparse. */
-BRC_MUST_USE int brc_netcdf_find_stored(brc_netcdf_stored *out, const char *file, const char *path, int ndim,
-                                        const uint64_t *shape, const uint64_t *chunk, uint64_t *gap, brc_error *err);
-/* 1 and the index of the next stored chunk, 0 at the end. */
-int brc_netcdf_next_stored(brc_netcdf_stored *stored, int ndim, const uint64_t *shape, const uint64_t *chunk, uint64_t *index);
-void brc_netcdf_stored_free(brc_netcdf_stored *stored);
+void brc_netcdf_stored_init(brc_netcdf_stored *stored); /* nothing is found */
+/* Of the variable `array` in the open file of this name. Where libhdf5 cannot tell, nothing is
+ * found: reading the elements will say why. */
+BRC_MUST_USE int brc_netcdf_stored_open(brc_netcdf_stored *out, const char *file, const brc_array_in *array,
+                                        brc_error *err);
+/* Makes the array pass what is stored, where it can be: then its context is `stored`, and what is
+ * missing is fill value. */
+BRC_MUST_USE int brc_netcdf_stored_pass(brc_netcdf_stored *stored, const brc_registry *reg, const brc_netcdf_type *type,
+                                        brc_array_in *array, brc_error *err);
+void brc_netcdf_stored_close(brc_netcdf_stored *stored);
 
 #endif

@@ -166,7 +166,9 @@ static int start_import(brc_foreign_in *in, brc_error *err)
 static int open_import(brc_foreign_in *in, brc_error *err)
 {
     brc_tar_source source = { in, read_stream };
-    in->opts = (brc_stream_opts){ in->what.opts, in->what.converter != NULL, in->what.file };
+    in->opts = (brc_stream_opts){ .xfer = in->what.opts,
+                                  .file = in->what.converter ? in->what.file : NULL,
+                                  .name = in->what.file };
     BRC_TRY(start_import(in, err));
     BRC_TRY(brc_tar_in_open(&in->tar, &source, in->what.file, err));
     return brc_stream_open(&in->stream, in->what.session, in->tar, &in->opts, err);
@@ -250,6 +252,11 @@ int brc_foreign_import(const brc_foreign *what, const char *path, brc_error *err
     BRC_TRY(brc_foreign_open(&in, what, err));
     int rc = brc_stream_import(in->stream, path, err);
     rc = brc_foreign_close(in, rc, err);
+    if (rc == BRC_ECORRUPT && what->converter) { /* the file's chunks, which are decoded here */
+        if (err)
+            err->code = BRC_EINVAL;
+        return BRC_EINVAL;
+    }
     return rc == BRC_STATUS_IS_NETCDF ? 1 : rc;
 }
 

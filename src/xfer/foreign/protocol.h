@@ -18,6 +18,10 @@ enum {
 /* How a line of an import begins: the path of a node that was left out, as it was asked for. */
 #define BRC_SAYS_EXCLUDED "excluded "
 
+/* In the stream of an import, beside an array's chunks ("a/elements") and in place of them: all
+ * elements in C order, as the codec `bytes` has them, by reference (BRC_TAR_RANGE) into the file. */
+#define BRC_STREAM_ELEMENTS "elements"
+
 /* In an array's document of an export's stream: {"must_understand": false, "codecs": [...]},
  * its codecs in the repository. */
 #define BRC_EXPORT_NOTE "breccia_export"

@@ -33,10 +33,6 @@ static int import_hdf5(brc_session *s, const brc_source *source, const char *pat
 {
     brc_foreign what = { .session = s, .converter = "hdf5", .file = source->name, .opts = opts };
     int rc = brc_foreign_import(&what, path, err);
-    if (rc == BRC_ECORRUPT && err) /* the file's chunks, which are decoded here */
-        err->code = BRC_EINVAL;
-    if (rc == BRC_ECORRUPT)
-        return BRC_EINVAL;
     return rc == 1 ? brc_format_netcdf.import(s, source, path, opts, err) : rc;
 }
 

@@ -8,12 +8,15 @@
 #include "../../base/alloc.h"
 #include "../../base/hash.h"
 #include "../../base/id_table.h"
+#include "../../nd/shape.h"
 #include "../../zarr/meta.h"
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
 #include "../array_doc.h"
+#include "../foreign/protocol.h"
 #include "../xfer.h"
 #include "stream_docs.h"
+#include "stream_file.h"
 
 #define STORED_MOST ((uint64_t)INT32_MAX) /* bytes of one stored chunk */
 /* A table of this many places remembers the chunks that came, 64 adjacent ones in each.
@@ -30,6 +33,7 @@ struct brc_stream {
     const char *path;     /* the node that its root becomes                   */
     brc_tar_member member; /* the next one                                    */
     int has_member, ended;
+    brc_stream_file file; /* that members refer to                            */
     brc_stream_docs docs; /* that have come, and are no nodes yet             */
     int has_nodes;        /* documents have become nodes: others do at once   */
     uint64_t bytes;       /* of the arrays                                    */
@@ -57,7 +61,8 @@ int brc_stream_open(brc_stream **out, brc_session *s, brc_tar_in *tar, const brc
     stream->repo = brc_session_repo(s);
     stream->tar = tar;
     stream->opts = *opts;
-    stream->recodes = opts->transport || opts->xfer->chunk || opts->xfer->codecs_json;
+    stream->file.name = opts->file;
+    stream->recodes = opts->file || opts->xfer->chunk || opts->xfer->codecs_json;
     stream->seen = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(uint64_t));
     stream->seen.max = SEEN_MOST;
     stream->by_node = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(brc_span));
@@ -87,6 +92,7 @@ void brc_stream_free(brc_stream *stream)
     brc_id_table_dispose(&stream->by_node);
     brc_id_table_dispose(&stream->seen);
     brc_buf_dispose(&stream->text);
+    brc_stream_file_close(&stream->file);
     free(stream);
 }
 
@@ -95,6 +101,19 @@ void brc_stream_free(brc_stream *stream)
 static int member_fails(const brc_stream *w, const char *what, brc_error *err)
 {
     return brc_fail(err, BRC_EINVAL, "the member '%.300s' %s", w->member.name, what);
+}
+
+/* Where the next member's bytes lie, which is taken with it. */
+static int take_range(brc_stream *w, brc_stream_range *range, brc_error *err)
+{
+    w->has_member = 0;
+    if (!w->file.name)
+        return member_fails(w, "refers to another file, which only breccia's own converters may do",
+                            err);
+    int rc = brc_stream_range_open(range, &w->file, &w->member.range, err);
+    if (rc < 0)
+        brc_context(err, "/%.300s", w->member.name);
+    return rc;
 }
 
 /* Whether the member belongs to an excluded node, or to one under it. */
@@ -122,8 +141,24 @@ static int peek_member(brc_stream *w, brc_error *err)
     return w->has_member;
 }
 
+static int take_referred(brc_stream *w, uint64_t limit, brc_buf *out, brc_error *err)
+{
+    brc_stream_range range;
+    uint64_t bytes;
+    BRC_TRY(take_range(w, &range, err));
+    if (!brc_tar_range_bytes(&w->member.range, &bytes) || bytes > limit)
+        return brc_fail(err, BRC_ELIMIT, "the member '%.200s' is longer than %llu bytes",
+                        w->member.name, (unsigned long long)limit);
+    BRC_TRY(brc_buf_reserve(out, (size_t)bytes, err));
+    BRC_TRY(brc_stream_range_read(&range, out->data + out->len, (size_t)bytes, err));
+    out->len += (size_t)bytes;
+    return BRC_OK;
+}
+
 static int take_member(brc_stream *w, uint64_t limit, brc_buf *out, brc_error *err)
 {
+    if (w->member.refers)
+        return take_referred(w, limit, out, err);
     int rc = brc_tar_read(w->tar, limit, out, err);
     w->tar_failed = rc < 0;
     w->has_member = 0;
@@ -205,7 +240,7 @@ static int make_array(brc_stream *w, const char *path, const char *inner, const 
 
     if (w->recodes)
         BRC_GO(brc_array_doc_changed(&changed, brc_session_registry(w->session), doc, path,
-                                     w->opts.xfer, w->opts.transport, err));
+                                     w->opts.xfer, w->opts.file != NULL, err));
     BRC_GO(brc_array_create_doc(&a, w->session, path, changed ? changed : doc, err));
     const brc_array_info *info = brc_array_describe(a);
     brc_add_array_bytes(&w->bytes, info->ndim, info->shape, info->item_size);
@@ -401,10 +436,47 @@ static int next_of_array(void *ctx, uint64_t *index, brc_buf *stored, brc_error 
     return 1;
 }
 
+/* ---- all elements, where they lie in the file one after the other -------------------- */
+
+/* Where the array's elements travel as their bytes alone. */
+static int bytes_order(const brc_stream *w, int *big)
+{
+    const brc_json *codecs = brc_json_member(w->source, "codecs");
+    const brc_json *codec = brc_json_item(codecs, 0);
+    *big = brc_json_is(brc_json_member(brc_json_member(codec, "configuration"), "endian"), "big");
+    return brc_json_count(codecs) == 1 && brc_json_is(brc_json_member(codec, "name"), "bytes") &&
+           !brc_meta_is_variable(&w->meta);
+}
+
+/* Beside its chunks, and in place of them. */
+static int are_elements(const brc_stream *w)
+{
+    return w->opts.file && w->member.refers &&
+           strcmp(w->member.name + w->inner_len + (w->inner_len > 0), BRC_STREAM_ELEMENTS) == 0;
+}
+
+static int take_elements(brc_stream *w, brc_error *err)
+{
+    brc_stream_range range;
+    brc_element_source source = { .ctx = &range, .read = brc_stream_range_read };
+    uint64_t bytes, referred;
+    if (!bytes_order(w, &source.big) ||
+        !brc_shape_bytes(w->meta.ndim, w->meta.shape, w->meta.type->item_size, &bytes) ||
+        !brc_tar_range_bytes(&w->member.range, &referred) || bytes != referred)
+        return member_fails(w, "is not as long as its array", err);
+    BRC_TRY(take_range(w, &range, err));
+    brc_task task = brc_task_begin(w->repo, "import", bytes);
+    int rc = brc_array_write_stream(w->array, NULL, &source, err);
+    brc_task_end(w->repo, &task, rc);
+    return rc;
+}
+
 static int take_chunks(brc_stream *w, brc_error *err)
 {
     brc_chunk_source source = { w, next_of_array };
     BRC_TRY(find_array(w, err));
+    if (are_elements(w))
+        return take_elements(w, err);
     return w->recodes ? brc_array_put_recoded(w->array, w->source, &source, err)
                       : brc_array_put_stored(w->array, &source, err);
 }

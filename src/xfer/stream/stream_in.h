@@ -13,8 +13,9 @@
 
 typedef struct brc_stream_opts {
     const brc_xfer_opts *xfer; /* chunks and codecs, and what stays out              */
-    int transport;   /* the stream's codecs are only how it travels: arrays get those of new
-                        ones                                                          */
+    /* Of a converter: what it reads. The stream's codecs are only how elements travel, and arrays
+     * get those of new ones; members may say that their bytes lie in this file. NULL: neither. */
+    const char *file;
     const char *name; /* for messages: what the stream is, or the file that it tells of */
 } brc_stream_opts;
 

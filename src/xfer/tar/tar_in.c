@@ -201,6 +201,58 @@ static int refuse_member(brc_tar_in *in, const char *name, const char *why, brc_
     return in->rc;
 }
 
+/* "1 22 333": how many numbers, without signs, leading zeros or anything else; 0: not so. */
+static size_t parse_numbers(const char *text, size_t len, uint64_t *numbers, size_t most)
+{
+    size_t n = 0, at = 0;
+    while (n < most) {
+        size_t first = at;
+        numbers[n] = 0;
+        for (; at < len && text[at] >= '0' && text[at] <= '9'; at++)
+            if (!brc_mul_u64(numbers[n], 10, &numbers[n]) ||
+                !brc_add_u64(numbers[n], (uint64_t)(text[at] - '0'), &numbers[n]))
+                return 0;
+        if (at == first || (text[first] == '0' && at - first > 1))
+            return 0;
+        n++;
+        if (at == len)
+            return n;
+        if (text[at++] != ' ')
+            return 0;
+    }
+    return 0;
+}
+
+int brc_tar_range_bytes(const brc_tar_range *range, uint64_t *bytes)
+{
+    uint64_t end;
+    return range->pieces > 0 && brc_mul_u64(range->len, range->pieces, bytes) &&
+           *bytes <= INT64_MAX && brc_mul_u64(range->step, range->pieces - 1, &end) &&
+           brc_add_u64(end, range->at, &end) && brc_add_u64(end, range->len, &end) &&
+           end <= INT64_MAX;
+}
+
+/* 1 where the member refers to a range, 0 where not, BRC_EINVAL where that cannot be read. Other
+ * extended attributes, which file systems have, say nothing. */
+static int look_at_range(brc_tar_in *in, brc_tar_range *range, brc_error *err)
+{
+    const char *name;
+    const void *value;
+    uint64_t n[4] = { 0, 0, 0, 1 }, bytes;
+    size_t len;
+    (void)archive_entry_xattr_reset(in->entry);
+    do {
+        if (archive_entry_xattr_next(in->entry, &name, &value, &len) != ARCHIVE_OK)
+            return 0;
+    } while (name == NULL || strcmp(name, BRC_TAR_RANGE) != 0);
+    size_t count = parse_numbers(value, len, n, 4);
+    *range = (brc_tar_range){ n[0], n[1], n[2], n[3] };
+    if ((count == 2 || count == 4) && brc_tar_range_bytes(range, &bytes))
+        return 1;
+    return refuse_member(in, archive_entry_pathname(in->entry),
+                         "has an attribute " BRC_TAR_RANGE " that is not a range", err);
+}
+
 /* 1: a file. 0: a directory, which says nothing. */
 static int look_at_entry(brc_tar_in *in, brc_tar_member *member, brc_error *err)
 {
@@ -227,7 +279,10 @@ static int look_at_entry(brc_tar_in *in, brc_tar_member *member, brc_error *err)
         return refuse_member(in, name, "has no size", err);
     member->name = inner;
     member->size = (uint64_t)size;
-    return 1;
+    member->refers = look_at_range(in, &member->range, err);
+    if (member->refers > 0 && size > 0)
+        return refuse_member(in, name, "has bytes, and an attribute " BRC_TAR_RANGE " too", err);
+    return member->refers < 0 ? member->refers : 1;
 }
 
 /* ARCHIVE_OK, ARCHIVE_EOF or a failure. */

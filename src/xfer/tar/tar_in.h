@@ -16,6 +16,15 @@
 
 #define BRC_TAR_NAME_MAX 8192 /* bytes of a member's name */
 
+/* Bytes that are not in the stream: those of another file at `at`, `len` of them, and so on
+ * `pieces` times, each `step` bytes behind the one before. */
+typedef struct brc_tar_range {
+    uint64_t at, len, step, pieces;
+} brc_tar_range;
+/* The extended attribute that says so, of a member without bytes of its own: "AT LEN" or
+ * "AT LEN STEP PIECES", in decimal. */
+#define BRC_TAR_RANGE "breccia.range"
+
 /* Where the bytes come from: some of them, at most cap; *n 0 at the end. */
 typedef struct brc_tar_source {
     void *ctx;
@@ -25,6 +34,8 @@ typedef struct brc_tar_source {
 typedef struct brc_tar_member {
     const char *name; /* "a/zarr.json": valid until the next member is asked for */
     uint64_t size;    /* what the stream says: not yet read                      */
+    int refers;       /* its bytes are a range of another file; size is 0        */
+    brc_tar_range range;
 } brc_tar_member;
 
 typedef struct brc_tar_in brc_tar_in;
@@ -43,6 +54,9 @@ BRC_MUST_USE int brc_tar_next(brc_tar_in *in, brc_tar_member *member, brc_error 
 /* Appends the member's bytes, all of them, once; BRC_ELIMIT if it has more than
  * `limit`. */
 BRC_MUST_USE int brc_tar_read(brc_tar_in *in, uint64_t limit, brc_buf *out, brc_error *err);
+
+/* The sum of the range's pieces; 0: it has more bytes, or ends further on, than 63 bits count. */
+int brc_tar_range_bytes(const brc_tar_range *range, uint64_t *bytes);
 
 /* 1 if a member may have this name: relative, without ".", ".." and empty parts, valid
  * UTF-8 without control characters, not too long. */

@@ -4,14 +4,15 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../base/alloc.h"
 #include "../../base/fd.h"
-#include "tar_in.h"
 #include "tar_lib.h"
 
-#define OUT_BLOCK 65536 /* bytes that are written at a time: a pipe's capacity */
+#define OUT_BLOCK 65536 /* bytes that are written at a time */
 
 struct brc_tar_out {
     brc_tar_sink sink;
@@ -64,6 +65,8 @@ static int open_stream(brc_tar_out *out, brc_error *err)
         archive_write_add_filter_none(out->archive) != ARCHIVE_OK ||
         archive_write_set_bytes_per_block(out->archive, OUT_BLOCK) != ARCHIVE_OK ||
         archive_write_set_bytes_in_last_block(out->archive, 1) != ARCHIVE_OK ||
+        archive_write_set_format_option(out->archive, NULL, "xattrheader", "SCHILY") !=
+            ARCHIVE_OK ||
         archive_write_open(out->archive, out, NULL, write_block, NULL) != ARCHIVE_OK)
         return tar_write_failed(out, "opening", err);
     return BRC_OK;
@@ -112,18 +115,47 @@ static void describe_member(struct archive_entry *entry, const char *name, size_
     archive_entry_set_mtime(entry, 0, 0);
 }
 
-int brc_tar_put(brc_tar_out *out, const char *name, brc_span bytes, brc_error *err)
+static void format_range(char *to, size_t cap, const brc_tar_range *range)
 {
+    int n = snprintf(to, cap, "%llu %llu", (unsigned long long)range->at,
+                     (unsigned long long)range->len);
+    if (range->pieces != 1)
+        (void)snprintf(to + n, cap - (size_t)n, " %llu %llu", (unsigned long long)range->step,
+                       (unsigned long long)range->pieces);
+}
+
+/* range NULL: the bytes follow. */
+static int put_header(brc_tar_out *out, const char *name, size_t len, const brc_tar_range *range,
+                      brc_error *err)
+{
+    char text[100];
     if (out->rc < 0)
         return tar_write_failed(out, name, err);
     if (!brc_tar_name_ok(name))
         return brc_fail(err, BRC_EINVAL, "%s: '%.200s' cannot be a member's name", out->name, name);
     brc_tar_locale_enter(&out->locale);
-    describe_member(out->entry, name, bytes.len);
+    describe_member(out->entry, name, len);
+    if (range) {
+        format_range(text, sizeof(text), range);
+        archive_entry_xattr_add_entry(out->entry, BRC_TAR_RANGE, text, strlen(text));
+    }
     int status = archive_write_header(out->archive, out->entry);
     brc_tar_locale_leave(&out->locale);
-    if (status != ARCHIVE_OK)
-        return tar_write_failed(out, name, err);
+    return status == ARCHIVE_OK ? BRC_OK : tar_write_failed(out, name, err);
+}
+
+int brc_tar_put_range(brc_tar_out *out, const char *name, const brc_tar_range *range,
+                      brc_error *err)
+{
+    BRC_TRY(put_header(out, name, 0, range, err));
+    return archive_write_finish_entry(out->archive) == ARCHIVE_OK
+               ? BRC_OK
+               : tar_write_failed(out, name, err);
+}
+
+int brc_tar_put(brc_tar_out *out, const char *name, brc_span bytes, brc_error *err)
+{
+    BRC_TRY(put_header(out, name, bytes.len, NULL, err));
     for (size_t done = 0; done < bytes.len;) {
         la_ssize_t n = archive_write_data(out->archive, bytes.data + done, bytes.len - done);
         if (n <= 0)

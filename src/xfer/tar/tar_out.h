@@ -7,7 +7,7 @@
 #ifndef BRC_XFER_TAR_OUT_H
 #define BRC_XFER_TAR_OUT_H
 
-#include "../../base/buf.h"
+#include "tar_in.h"
 
 /* Where the bytes go, all of them. */
 typedef struct brc_tar_sink {
@@ -25,6 +25,8 @@ BRC_MUST_USE int brc_tar_out_open(brc_tar_out **out, const brc_tar_sink *sink, c
 BRC_MUST_USE int brc_tar_out_open_fd(brc_tar_out **out, int fd, const char *name, brc_error *err);
 /* One regular file. BRC_EINVAL if a reader would refuse the name. */
 BRC_MUST_USE int brc_tar_put(brc_tar_out *out, const char *name, brc_span bytes, brc_error *err);
+/* The same whose bytes are a range of the file that the stream is made of. */
+BRC_MUST_USE int brc_tar_put_range(brc_tar_out *out, const char *name, const brc_tar_range *range, brc_error *err);
 /* The end-of-archive blocks: without them a reader takes the stream for truncated. */
 BRC_MUST_USE int brc_tar_finish(brc_tar_out *out, brc_error *err);
 /* Releases the writer; writes nothing more. */

@@ -1,16 +1,13 @@
 /*
- * Chunks that pass as they are stored: where the elements in the file are those of Zarr's type,
- * in either byte order, and each filter is a codec that Zarr has. Whoever reads the stream
- * decodes them, on as many threads as it has.
- *
  * A filter may be left out for one chunk: where it would not have made it smaller, say. Such a
  * chunk is decoded here, and encoded again with all of them, at the level that costs the least.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/alloc.h"
 #include "../../codec/chain.h"
-#include "hdf5_in.h"
+#include "hdf5_pass.h"
 
 #define FILTERS_MAX 8
 
@@ -37,6 +34,9 @@ struct brc_hdf5_pass {
     uint64_t grid[BRC_MAX_NDIM], at[BRC_MAX_NDIM];
     int begun;
     brc_buf stored, decoded, encoded;
+    int refers;               /* long chunks are named by their place: at `base` and on */
+    uint64_t base;
+    brc_tar_range elements;   /* all of them, which are in no chunks                    */
 };
 
 /* ---- types -------------------------------- */
@@ -89,10 +89,9 @@ static int is_same_type(hid_t file, hid_t memory, int *swapped)
 static int bytes_codec(brc_buf *out, const brc_hdf5_layout *l, brc_error *err)
 {
     int swapped, big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-    if (l->type->kind != BRC_HDF5_FIXED || l->type->nparts > 0 ||
-        !is_same_type(l->file_type, l->type->memory, &swapped))
+    if (!is_same_type(l->file_type, l->memory, &swapped))
         return BRC_OK;
-    big ^= swapped ^ l->type->swap;
+    big ^= swapped ^ l->swap;
     if (l->dtype->swap_unit <= 1 && l->dtype->klass != BRC_CLASS_STRUCT)
         return brc_buf_text(out, "{\"name\":\"bytes\"}", err);
     return brc_buf_printf(out, err, "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"%s\"}}",
@@ -170,28 +169,56 @@ static int codec_list(brc_buf *out, const brc_hdf5_pass *pass, const char *first
     return brc_buf_terminate(out, err);
 }
 
+/* Whether the elements lie in the file in one piece that is worth a reference, and which. */
+static int is_in_one_piece(brc_hdf5_pass *pass)
+{
+    const brc_hdf5_layout *l = &pass->layout;
+    uint64_t bytes;
+    if (!pass->refers || H5Pget_layout(l->plist) != H5D_CONTIGUOUS ||
+        H5Pget_external_count(l->plist) != 0 ||
+        !brc_shape_bytes(l->array_ndim, l->shape, l->item, &bytes) ||
+        bytes < BRC_CONVERT_REFERRED_LEAST || H5Dget_storage_size(l->dataset) < bytes)
+        return 0;
+    haddr_t at = H5Dget_offset(l->dataset); /* with the user block */
+    pass->elements = (brc_tar_range){ at, bytes, 0, 1 };
+    return at != HADDR_UNDEF && brc_tar_range_bytes(&pass->elements, &bytes);
+}
+
+/* *can: what is stored passes. */
+static int look_at_chunks(brc_hdf5_pass *pass, int *can, brc_error *err)
+{
+    const brc_hdf5_layout *l = &pass->layout;
+    for (int i = 0; i < l->ndim; i++)
+        pass->grid[i] = brc_grid_extent(l->shape[i], l->chunk[i]);
+    BRC_TRY(read_filters(pass, can, err));
+    *can = *can && brc_shape_bytes(l->array_ndim, l->chunk, l->item, &pass->bytes);
+    if (!*can)
+        return BRC_OK;
+    BRC_TRY(brc_dtype_open_name(&pass->byte, l->reg, "uint8", err));
+    return brc_scratch_new(&pass->scratch, err);
+}
+
 int brc_hdf5_pass_open(brc_hdf5_pass **out, const brc_hdf5_layout *layout, brc_error *err)
 {
     brc_hdf5_pass *pass;
     brc_buf first = BRC_BUF_INIT;
-    int known = 0, rc;
+    int can, rc;
 
     *out = NULL;
     BRC_TRY(brc_new((void **)&pass, sizeof(*pass), err));
     pass->layout = *layout;
-    for (int i = 0; i < layout->ndim; i++)
-        pass->grid[i] = brc_grid_extent(layout->shape[i], layout->chunk[i]);
     BRC_GO(bytes_codec(&first, layout, err));
     if (first.len == 0)
         goto done;
     BRC_GO(brc_buf_terminate(&first, err));
-    BRC_GO(read_filters(pass, &known, err));
-    if (!known || !brc_shape_bytes(layout->array_ndim, layout->chunk, layout->type->item,
-                                   &pass->bytes))
+    BRC_GO(brc_hdf5_base(&pass->base, &pass->refers, layout->dataset, err));
+    if (layout->chunk)
+        BRC_GO(look_at_chunks(pass, &can, err));
+    else
+        can = is_in_one_piece(pass);
+    if (!can)
         goto done;
     BRC_GO(codec_list(&pass->codecs, pass, (const char *)first.data, 0, err));
-    BRC_GO(brc_dtype_open_name(&pass->byte, layout->in->reg, "uint8", err));
-    BRC_GO(brc_scratch_new(&pass->scratch, err));
     *out = pass;
     pass = NULL;
 done:
@@ -218,9 +245,10 @@ void brc_hdf5_pass_close(brc_hdf5_pass *pass)
     free(pass);
 }
 
-const char *brc_hdf5_pass_codecs(const brc_hdf5_pass *pass)
+void brc_hdf5_pass_describe(const brc_hdf5_pass *pass, brc_array_in *array)
 {
-    return (const char *)pass->codecs.data;
+    array->codecs = (const char *)pass->codecs.data;
+    array->elements = pass->layout.chunk ? NULL : &pass->elements;
 }
 
 /* ---- a chunk whose filters were left out -------------------------------- */
@@ -232,7 +260,7 @@ static int open_chain(brc_hdf5_pass *pass, unsigned mask, brc_chain **out, brc_e
     int rc;
     BRC_GO(codec_list(&text, pass, "{\"name\":\"bytes\"}", mask, err));
     BRC_GO(brc_json_parse(&json, (const char *)text.data, text.len, err));
-    rc = brc_chain_open(out, pass->layout.in->reg, json, 1, &pass->bytes, pass->byte,
+    rc = brc_chain_open(out, pass->layout.reg, json, 1, &pass->bytes, pass->byte,
                         (brc_span){ NULL, 0 }, err);
 done:
     brc_json_free(json);
@@ -285,31 +313,51 @@ static int cut_at_edge(const brc_hdf5_layout *l, const uint64_t *index)
     return 0;
 }
 
-/* 1 and the bytes; 0 if this chunk is not stored. */
-static int fetch_chunk(brc_hdf5_pass *pass, const uint64_t *index, brc_span *bytes, brc_error *err)
+/* The chunk's bytes, with all filters. */
+static int read_filtered(brc_hdf5_pass *pass, const hsize_t *corner, size_t size, unsigned *mask,
+                         brc_error *err)
 {
     const brc_hdf5_layout *l = &pass->layout;
-    hsize_t corner[BRC_MAX_NDIM], size;
     uint32_t skipped = 0;
-    unsigned mask = 0;
-
-    for (int i = 0; i < l->ndim; i++)
-        corner[i] = index[i] * l->chunk[i];
-    BRC_TRY(brc_hdf5_chunk_find(l->dataset, corner, &size, &mask, l->label, err));
-    if (size == 0)
-        return 0;
-    if (size > 2 * pass->bytes + 65536) /* no filter of these makes so much of it */
-        return brc_fail(err, BRC_EINVAL, "%s: a chunk of it is longer than any valid one",
-                        l->label);
     pass->stored.len = 0;
-    BRC_TRY(brc_buf_reserve(&pass->stored, (size_t)size, err));
+    BRC_TRY(brc_buf_reserve(&pass->stored, size, err));
     if (H5Dread_chunk(l->dataset, H5P_DEFAULT, corner, &skipped, pass->stored.data) < 0)
         return brc_hdf5_fail(err, BRC_EINVAL, "%s: a chunk of it cannot be read", l->label);
-    *bytes = (brc_span){ pass->stored.data, (size_t)size };
-    mask = pass->raw_edges && cut_at_edge(l, index) ? UINT32_MAX : skipped;
-    mask &= (1u << pass->nfilters) - 1;
-    if (mask)
-        BRC_TRY(add_filters(pass, mask, bytes, err));
+    *mask |= skipped;
+    return BRC_OK;
+}
+
+/* 1 and the bytes, or where they are; 0 where this chunk is not stored. */
+static int fetch_chunk(brc_hdf5_pass *pass, const uint64_t *index, brc_stored_in *out,
+                       brc_error *err)
+{
+    const brc_hdf5_layout *l = &pass->layout;
+    hsize_t corner[BRC_MAX_NDIM];
+    brc_hdf5_chunk chunk;
+    uint64_t bytes;
+
+    *out = (brc_stored_in){ .refers = 0 };
+    for (int i = 0; i < l->ndim; i++)
+        corner[i] = index[i] * l->chunk[i];
+    BRC_TRY(brc_hdf5_chunk_find(&chunk, l->dataset, corner, l->label, err));
+    if (chunk.bytes == 0)
+        return l->has_gaps
+                   ? 0
+                   : brc_fail(err, BRC_EINVAL, "%s: a chunk of it is missing", l->label);
+    if (chunk.bytes > 2 * pass->bytes + 65536) /* no filter of these makes so much of it */
+        return brc_fail(err, BRC_EINVAL, "%s: a chunk of it is longer than any valid one",
+                        l->label);
+    unsigned every = (1u << pass->nfilters) - 1;
+    unsigned mask = pass->raw_edges && cut_at_edge(l, index) ? every : chunk.mask & every;
+    out->range = (brc_tar_range){ chunk.at + pass->base, chunk.bytes, 0, 1 };
+    out->refers = pass->refers && mask == 0 && chunk.bytes >= BRC_CONVERT_REFERRED_LEAST &&
+                  brc_tar_range_bytes(&out->range, &bytes);
+    if (out->refers)
+        return 1;
+    BRC_TRY(read_filtered(pass, corner, (size_t)chunk.bytes, &mask, err));
+    out->bytes = (brc_span){ pass->stored.data, (size_t)chunk.bytes };
+    if (mask & every)
+        BRC_TRY(add_filters(pass, mask & every, &out->bytes, err));
     return 1;
 }
 
@@ -335,7 +383,7 @@ static int next_index(brc_hdf5_pass *pass, brc_hdf5_stored *stored, uint64_t *in
 }
 
 int brc_hdf5_pass_next(brc_hdf5_pass *pass, brc_hdf5_stored *stored, uint64_t *index,
-                       brc_span *bytes, brc_error *err)
+                       brc_stored_in *bytes, brc_error *err)
 {
     while (next_index(pass, stored, index)) {
         int rc = fetch_chunk(pass, index, bytes, err);

@@ -1,18 +1,16 @@
 /*
- * What the files of this converter share in their use of libhdf5: errors with its reason,
+ * What converters share in their use of libhdf5: errors with its reason,
  * ids of any kind closed, a file that does not lead to others.
  *
  * The interface of 1.10 is asked for, which newer versions of the library keep.
  */
-#ifndef BRC_CONVERT_HDF5_LIB_H
-#define BRC_CONVERT_HDF5_LIB_H
+#ifndef BRC_CONVERT_LIB_HDF5_LIB_H
+#define BRC_CONVERT_LIB_HDF5_LIB_H
 
 #define H5_USE_110_API 1
 #include <hdf5.h>
-#include <hdf5_hl.h>
 
-#include "../lib/convert.h"
-#include "../lib/convert_attr.h"
+#include "convert.h"
 
 #define BRC_HDF5_NONE ((hid_t)-1)
 
