@@ -363,7 +363,7 @@ static int row_add(brc_store *store, const void *stored, uint64_t len, int64_t *
     return len > 0 ? brc_buf_append(&store->row.bytes, stored, (size_t)len, err) : BRC_OK;
 }
 
-static int put_stored(brc_store *store, const void *stored, uint64_t len, int64_t *place,
+static int place_stored(brc_store *store, const void *stored, uint64_t len, int64_t *place,
                       uint64_t *offset, brc_error *err)
 {
     if (len <= BRC_SMALL_MOST)
@@ -378,7 +378,7 @@ int brc_object_insert(brc_store *store, const brc_object *o, const void *stored,
     int64_t place;
     uint64_t offset;
     sqlite3_stmt *st;
-    BRC_TRY(put_stored(store, stored, o->stored, &place, &offset, err));
+    BRC_TRY(place_stored(store, stored, o->stored, &place, &offset, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO object(id, kind, encoding, backend, place, offset, size, stored,"
                      " checksum, guard) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -424,7 +424,7 @@ int brc_object_replace(brc_store *store, const brc_object *o, const void *stored
     uint64_t offset;
     sqlite3_stmt *st;
     BRC_TRY(drop_stored(store, o, err));
-    BRC_TRY(put_stored(store, stored, o->stored, &place, &offset, err));
+    BRC_TRY(place_stored(store, stored, o->stored, &place, &offset, err));
     BRC_TRY(brc_stmt(store,
                      "UPDATE object SET encoding=?2, backend=0, place=?3, offset=?4, stored=?5,"
                      " checksum=?6 WHERE id=?1",

@@ -132,8 +132,9 @@ int brc_schema_check(brc_store *store, brc_error *err)
      * sqlite_sequence, which SQLite makes for AUTOINCREMENT. */
     BRC_TRY(brc_stmt(store,
                      "SELECT name, sql FROM sqlite_schema"
-                     " WHERE (sql IS NOT NULL OR type <> 'index') AND NOT (type='table' AND name='sqlite_sequence' AND"
-                     " sql='CREATE TABLE sqlite_sequence(name,seq)') ORDER BY rowid",
+                     " WHERE (sql IS NOT NULL OR type <> 'index') AND NOT (type='table'"
+                     " AND name='sqlite_sequence'"
+                     " AND sql='CREATE TABLE sqlite_sequence(name,seq)') ORDER BY rowid",
                      &rows, err));
     int rc = schema_compare(store, rows, err);
     sqlite3_reset(rows);
