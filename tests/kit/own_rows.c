@@ -5,7 +5,7 @@
 
 /* An object whose row is not there is left as it is. */
 static const char own_rows_sql[] =
-    "BEGIN IMMEDIATE;"
+    "SAVEPOINT own_rows;"
     "CREATE TEMP TABLE own AS SELECT id, row_number() OVER (ORDER BY place, offset, stored, id)"
     " AS seq, place, offset, stored FROM object WHERE backend=0"
     " AND place IN (SELECT seq FROM blob);"
@@ -16,7 +16,7 @@ static const char own_rows_sql[] =
     "UPDATE object SET place=own.seq, offset=0 FROM own WHERE own.id=object.id;"
     "UPDATE sqlite_sequence SET seq=(SELECT max(seq) FROM blob) WHERE name='blob';"
     "DROP TABLE own; DROP TABLE bytes;"
-    "COMMIT";
+    "RELEASE own_rows";
 
 /* Another program's database has no such table: nothing is shared in it. */
 static int is_shared(sqlite3 *db, int *shared)
