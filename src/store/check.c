@@ -105,12 +105,23 @@ static const char *const row_checks[] = {
     " UNION ALL SELECT 'gc_kept', (SELECT count(*) FROM gc_kept)) WHERE n>0",
 };
 
+/* SQLite's check goes on where memory runs out in the middle, and tells of it as if the page were
+ * damaged: "Page 18: unable to get the page. error code=7", which is SQLITE_NOMEM. */
+static int is_out_of_memory(const char *line)
+{
+    static const char words[] = "unable to get the page. error code=";
+    const char *at = strstr(line, words);
+    return at != NULL && (strtol(at + strlen(words), NULL, 10) & 0xff) == SQLITE_NOMEM;
+}
+
 static int tell_lines(brc_store *store, sqlite3_stmt *st,
                       int (*found)(void *ctx, const char *line), void *ctx, brc_error *err)
 {
     int rc;
     while ((rc = brc_step(store, st, err)) > 0) {
         const char *line = (const char *)sqlite3_column_text(st, 0);
+        if (line != NULL && is_out_of_memory(line))
+            return brc_nomem(err);
         if (line != NULL && strcmp(line, "ok") != 0 && found(ctx, line) != 0)
             return brc_fail(err, BRC_EINTERRUPT, "stopped on request");
     }
