@@ -7,7 +7,7 @@
 #   TEST=NAME     one suite of the C tests, or `cli`
 #   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   for `make mutants`: sample size, its seed, which files,
 #                 how many at once
-#   FLIPS=N, SEED=N, JOBS=N, KIND=TEXT   for `make flips`
+#   FLIPS=N, SEED=N, JOBS=N, KIND=TEXT, FORK=1   for `make flips`
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, JOBS at a time
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
@@ -270,7 +270,8 @@ $(OUT)/fuzz_%: $(OBJ)/fuzz FORCE; $(publish)
 # CI runs a few of these among the tests.
 flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports damaged files: FLIPS of each kind (20000), SEED, JOBS at once
 	@export CK_RUN_CASE=flips BRECCIA_FLIPS='$(or $(FLIPS),20000)' BRECCIA_SEED='$(or $(SEED),1)' \
-	    BRECCIA_PARTS='$(or $(JOBS),1)' BRECCIA_KIND='$(KIND)'; \
+	    BRECCIA_PARTS='$(or $(JOBS),1)' BRECCIA_KIND='$(KIND)' \
+	    $(if $(FORK),BRECCIA_FORK=1); \
 	seq 0 $$((BRECCIA_PARTS - 1)) | \
 	    xargs -P "$$BRECCIA_PARTS" -I PART env BRECCIA_PART=PART $(OUT)/tests/run damage
 
