@@ -137,13 +137,12 @@ static int check_amend(brc_session *s, const brc_commit_opts *opts, int has, brc
 /* Where the branch has moved, its newer commits would be undone by this one. */
 static int check_follows(brc_session *s, int has, const brc_oid *tip, brc_error *err)
 {
-    const brc_draft_head *draft = &s->draft;
-    if (draft->has_tip == has && (!has || brc_oid_cmp(&draft->tip, tip) == 0))
+    if (brc_draft_follows(&s->draft, has, tip))
         return BRC_OK;
     return brc_fail(err, BRC_ESTALE,
                     "%s: branch '%s' has moved since these changes began (draft %lld): they are "
                     "kept, and are not committed over what is new there",
-                    brc_store_path(s->repo->store), s->branch, (long long)draft->id);
+                    brc_store_path(s->repo->store), s->branch, (long long)s->draft.id);
 }
 
 static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char *meta, brc_oid *out,

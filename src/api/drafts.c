@@ -45,8 +45,7 @@ static int is_stale(brc_store *store, const brc_draft_row *row, int *stale, brc_
     int rc = brc_ref_get(store, full, &has, &tip, err);
     free(full);
     if (rc == BRC_OK)
-        *stale = has != row->draft.has_tip ||
-                 (has && brc_oid_cmp(&tip, &row->draft.tip) != 0);
+        *stale = !brc_draft_follows(&row->draft, has, &tip);
     return rc;
 }
 

@@ -134,7 +134,7 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
  * could lose. */
 int brc_check_process(const brc_store *store, brc_error *err)
 {
-    if (store->process == getpid())
+    if (!brc_store_is_forked(store))
         return BRC_OK;
     return brc_fail(err, BRC_EMISUSE,
                     "%s was opened before fork(), by the parent process: open it again",

@@ -7,9 +7,9 @@
 
 #include "db.h"
 
-#define DRAFT_SUM                                                                          \
-    "row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent, time_us," \
-    " changes)"
+#define DRAFT_SUM_HEAD \
+    "row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent, time_us,"
+#define DRAFT_SUM DRAFT_SUM_HEAD " changes)"
 #define DRAFT_COLUMNS \
     "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner"
 
@@ -61,6 +61,11 @@ int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *
                      err));
     sqlite3_bind_int64(st, 1, id);
     return draft_read_one(store, st, out, err);
+}
+
+int brc_draft_follows(const brc_draft_head *draft, int has, const brc_oid *tip)
+{
+    return draft->has_tip == has && (!has || brc_oid_cmp(&draft->tip, tip) == 0);
 }
 
 void brc_draft_rows_free(brc_draft_row *rows, size_t n)
@@ -146,8 +151,10 @@ int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc
 
 int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err)
 {
-    BRC_TRY(draft_run(store, "UPDATE draft SET changes=changes+1 WHERE id=?1", draft, err));
-    return draft_seal(store, draft, err);
+    return draft_run(store,
+                     "UPDATE draft SET changes=changes+1,"
+                     " checksum=" DRAFT_SUM_HEAD " changes+1) WHERE id=?1",
+                     draft, err);
 }
 
 int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err)

@@ -202,6 +202,8 @@ void brc_draft_rows_free(brc_draft_row *rows, size_t n);
 BRC_MUST_USE int brc_draft_shared(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err);
 /* That of a number; out->id is 0 where there is none, or it was dropped. */
 BRC_MUST_USE int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *err);
+/* Whether this is still where the branch is: its tip (has 0: it has no commit). */
+int brc_draft_follows(const brc_draft_head *draft, int has, const brc_oid *tip);
 /* All of them, the oldest first. */
 BRC_MUST_USE int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *err);
 /* A new one like `row`, whose id does not count; *id is its number. */

@@ -10,7 +10,7 @@ BEGIN { print "/* From the sources by tests/kit/statements.awk. */" }
         $0 = head $0
     }
 }
-/^#define [A-Z_]+ +"/ { print; next }
+/^#define [A-Z_]+ +["A-Z]/ { print; next }
 /^#/ { next }
 { text = text $0 "\n" }
 
