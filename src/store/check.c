@@ -88,7 +88,7 @@ static const char *const row_checks[] = {
 
     "SELECT 'the uncommitted move of ' || quote(substr(path,1,80)) || ' is damaged, or belongs to no"
     " draft' FROM draft_move WHERE draft NOT IN (SELECT id FROM draft) OR " BAD_TEXT("path")
-    " OR " BAD_TEXT("source") " OR source='/' OR path='/'"
+    " OR " BAD_TEXT("source") " OR source='/' OR path='/' OR substr(path,1,1)<>'/'"
     " OR checksum IS NOT row_sum('draft_move', draft, path, source)",
 
     "SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' does not belong to a commit' FROM "

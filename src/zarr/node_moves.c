@@ -115,9 +115,12 @@ int brc_note_restored(brc_session *s, const char *path, brc_error *err)
 {
     brc_buf source = BRC_BUF_INIT;
     BRC_TRY(brc_note_removed(s, path, err));
-    int rc = strcmp(path, "/") == 0 ? BRC_OK : base_node(s, path, 1, &source, err);
-    if (rc == BRC_OK && source.len > 0)
-        rc = give_back(s, (const char *)source.data, err);
+    if (strcmp(path, "/") == 0)
+        return BRC_OK;
+    int rc = base_node(s, path, 1, &source, err);
+    if (rc == BRC_OK)
+        rc = strcmp((const char *)source.data, path) == 0 ? give_back(s, path, err)
+                                                          : set_base_node(s, path, "", err);
     brc_buf_dispose(&source);
     return rc;
 }

@@ -19,8 +19,8 @@ BRC_MUST_USE int brc_note_new(brc_session *s, const char *path, brc_error *err);
 BRC_MUST_USE int brc_note_removed(brc_session *s, const char *path, brc_error *err);
 /* It goes from one path to another, which is free; the groups above that are there. */
 BRC_MUST_USE int brc_note_moved(brc_session *s, const char *from, const char *to, brc_error *err);
-/* A path gets its node of an earlier version back: it is the base's again, wherever that was
- * moved to. What had moved is a copy now. */
+/* A path, whose parents are there, gets its node of an earlier version back: in its place in the base
+ * it is the base's again, and what had moved from there is a copy now. Elsewhere it is new. */
 BRC_MUST_USE int brc_note_restored(brc_session *s, const char *path, brc_error *err);
 
 /* The moves from a commit (has 0: none) to the draft, whose folded snapshot is `root`; *snapshot is
