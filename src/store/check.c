@@ -86,9 +86,10 @@ static const char *const row_checks[] = {
     " OR typeof(key)<>'blob' OR (id IS NOT NULL AND (typeof(id)<>'blob' OR length(id)<>?1))"
     " OR checksum IS NOT row_sum('draft_chunk', node, key, id)",
 
-    "SELECT 'the uncommitted move of ' || quote(substr(path,1,80)) || ' is damaged, or belongs to no"
-    " draft' FROM draft_move WHERE draft NOT IN (SELECT id FROM draft) OR " BAD_TEXT("path")
-    " OR " BAD_TEXT("source") " OR source='/' OR path='/' OR substr(path,1,1)<>'/'"
+    "SELECT 'the uncommitted move of ' || quote(substr(path,1,80)) || ' is damaged, or belongs"
+    " to no draft' FROM draft_move WHERE draft NOT IN (SELECT id FROM draft)"
+    " OR " BAD_TEXT("path") " OR " BAD_TEXT("source")
+    " OR source='/' OR path='/' OR substr(path,1,1)<>'/'"
     " OR checksum IS NOT row_sum('draft_move', draft, path, source)",
 
     "SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' does not belong to a commit' FROM "

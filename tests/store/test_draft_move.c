@@ -1,4 +1,4 @@
-/* Rows of moves: set, found, moved with the nodes above them, dropped with the draft, and checked. */
+/* Rows of moves: set, found, moved with the nodes above them, dropped with the draft, checked. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
