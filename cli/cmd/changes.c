@@ -170,7 +170,9 @@ static const char *element_words(struct cli *cli, const brc_change *change)
         uint64_t n;
         const char *word;
     } parts[] = { { change->elements_added, "added" }, { change->elements_removed, "removed" } };
-    const char *out = change->what == BRC_CHANGED ? differing_words(cli, change) : "";
+    const char *out = change->what == BRC_CHANGED || change->what == BRC_MOVED
+                          ? differing_words(cli, change)
+                          : "";
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (parts[i].n)

@@ -4,7 +4,7 @@
 
 #include "../base/alloc.h"
 #include "../history/commit.h"
-#include "../zarr/session.h"
+#include "../zarr/node_moves.h"
 #include "../base/clock.h"
 
 int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err)
@@ -145,6 +145,16 @@ static int check_follows(brc_session *s, int has, const brc_oid *tip, brc_error 
                     brc_store_path(s->repo->store), s->branch, (long long)s->draft.id);
 }
 
+/* Since the first parent, which an amended commit has from the old one. */
+static int commit_moves(brc_move_set *out, brc_session *s, const brc_commit *commit, brc_error *err)
+{
+    brc_oid snapshot;
+    if (commit->nparents == 0)
+        return BRC_OK;
+    BRC_TRY(brc_commit_root(s->repo->store, &commit->parents[0], &snapshot, err));
+    return brc_session_moves(out, s, 1, &commit->parents[0], &snapshot, &commit->root, err);
+}
+
 static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char *meta, brc_oid *out,
                         brc_error *err)
 {
@@ -153,6 +163,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     brc_oid tip, tip_root;
     brc_commit commit = {.message = opts->message, .meta_json = meta, .time_us = opts->time_us};
     brc_commit *old = NULL;
+    brc_move_set moves = {0};
     char *full = NULL;
     BRC_GO(brc_session_tip(s, &has, &tip, &tip_root, err));
     BRC_GO(check_follows(s, has, &tip, err));
@@ -173,7 +184,8 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
         BRC_GO(brc_commit_get(&old, store, &tip, err));
         amend_from(&commit, old, opts);
     }
-    BRC_GO(brc_commit_put(store, &commit, err));
+    BRC_GO(commit_moves(&moves, s, &commit, err));
+    BRC_GO(brc_commit_put(store, &commit, &moves, err));
     BRC_GO(brc_ref_full(&full, "heads", s->branch, err));
     BRC_GO(brc_ref_put(store, full, &commit.id, NULL, amend ? "amend" : "commit", 1,
                        has ? &tip : NULL, brc_now_us(), err));
@@ -183,6 +195,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     s->is_read = 0;
     *out = commit.id;
 done:
+    brc_move_set_dispose(&moves);
     brc_commit_free(old);
     free(full);
     return rc;

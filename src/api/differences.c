@@ -6,7 +6,7 @@
 #include "../base/iter.h"
 #include "../history/tree_diff.h"
 #include "../zarr/element_diff.h"
-#include "../zarr/session.h"
+#include "../zarr/node_moves.h"
 
 /* An element diff whose boxes are only as long as they need to be: there may be many. */
 typedef struct kept_elements {
@@ -32,39 +32,49 @@ static void change_list_dispose(void *state)
     brc_tree_diff_dispose(&list->diff);
 }
 
+/* What is compared: snapshots, and how nodes moved from the one to the other. */
+typedef struct compared {
+    int has_a;
+    brc_oid commit_a;
+    brc_oid a, b;
+    brc_move_set moves;
+} compared;
+
 /* `b`: a version, or the current branch as it is. `a`: a version, or what b came from. */
-static int draft_sides(brc_session *s, const char *a, brc_oid *root_a, brc_oid *root_b,
-                       brc_error *err)
+static int draft_sides(compared *c, brc_session *s, const char *a, brc_error *err)
 {
-    int has;
-    brc_oid commit;
     if (a != NULL) {
-        BRC_TRY(brc_rev_resolve(s->repo->store, a, &commit, err));
-        BRC_TRY(brc_commit_root(s->repo->store, &commit, root_a, err));
+        c->has_a = 1;
+        BRC_TRY(brc_rev_resolve(s->repo->store, a, &c->commit_a, err));
+        BRC_TRY(brc_commit_root(s->repo->store, &c->commit_a, &c->a, err));
     } else {
-        BRC_TRY(brc_session_tip(s, &has, &commit, root_a, err));
+        BRC_TRY(brc_session_tip(s, &c->has_a, &c->commit_a, &c->a, err));
     }
-    return brc_session_fold(s, root_b, err);
+    BRC_TRY(brc_session_fold(s, &c->b, err));
+    return brc_session_moves(&c->moves, s, c->has_a, &c->commit_a, &c->a, &c->b, err);
 }
 
-static int version_sides(brc_store *store, const char *a, const char *b, brc_oid *root_a,
-                         brc_oid *root_b, brc_error *err)
+static int version_sides(compared *c, brc_store *store, const char *a, const char *b,
+                         brc_error *err)
 {
     brc_oid id;
+    int known;
     brc_commit *commit;
-    memset(root_a, 0, sizeof(*root_a));
     BRC_TRY(brc_rev_resolve(store, b, &id, err));
     BRC_TRY(brc_commit_get(&commit, store, &id, err));
-    *root_b = commit->root;
+    c->b = commit->root;
+    c->has_a = a != NULL || commit->nparents > 0;
     int rc = BRC_OK;
     if (a != NULL)
-        rc = brc_rev_resolve(store, a, &id, err);
-    else if (commit->nparents > 0)
-        id = commit->parents[0];
-    if (rc == BRC_OK && (a != NULL || commit->nparents > 0))
-        rc = brc_commit_root(store, &id, root_a, err);
+        rc = brc_rev_resolve(store, a, &c->commit_a, err);
+    else if (c->has_a)
+        c->commit_a = commit->parents[0];
     brc_commit_free(commit);
-    return rc;
+    if (rc < 0 || !c->has_a)
+        return rc;
+    BRC_TRY(brc_commit_root(store, &c->commit_a, &c->a, err));
+    BRC_TRY(brc_move_set_between(&c->moves, &known, store, 1, &c->commit_a, &id, err));
+    return brc_move_set_reduce(&c->moves, store, &c->a, &c->b, err);
 }
 
 static int keep_elements(kept_elements *out, const brc_element_diff *e, brc_error *err)
@@ -125,14 +135,18 @@ static int check_diff_path(brc_store *store, const brc_oid *root_a, const brc_oi
 
 static int diff_sides(change_list *list, const diff_request *q, brc_session *s, brc_error *err)
 {
-    brc_oid root_a, root_b;
-    if (s != NULL)
-        BRC_TRY(draft_sides(s, q->a, &root_a, &root_b, err));
-    else
-        BRC_TRY(version_sides(q->repo->store, q->a, q->b, &root_a, &root_b, err));
-    BRC_TRY(check_diff_path(q->repo->store, &root_a, &root_b, q->path, err));
-    BRC_TRY(brc_tree_diff_run(&list->diff, q->repo->store, &root_a, &root_b, q->path, err));
-    return q->flags & BRC_DIFF_ELEMENTS ? element_diffs(list, q->repo, err) : BRC_OK;
+    compared c;
+    brc_store *store = q->repo->store;
+    int rc;
+    memset(&c, 0, sizeof(c));
+    BRC_GO(s != NULL ? draft_sides(&c, s, q->a, err) : version_sides(&c, store, q->a, q->b, err));
+    BRC_GO(check_diff_path(store, &c.a, &c.b, q->path, err));
+    BRC_GO(brc_tree_diff_run(&list->diff, store, &c.a, &c.b, q->path, &c.moves, err));
+    if (q->flags & BRC_DIFF_ELEMENTS)
+        rc = element_diffs(list, q->repo, err);
+done:
+    brc_move_set_dispose(&c.moves);
+    return rc;
 }
 
 /* The uncommitted state is folded in memory: looking changes nothing. */

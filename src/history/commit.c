@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "move_text.h"
 
 #define MAX_MESSAGE ((size_t)1 << 20)
 #define MAX_AUTHOR 1024
@@ -26,13 +27,16 @@ static int commit_check(const brc_commit *c, brc_error *err)
     return BRC_OK;
 }
 
-static int commit_write(brc_buf *out, const brc_commit *c, brc_error *err)
+static int commit_write(brc_buf *out, const brc_commit *c, const brc_move_set *moves,
+                        brc_error *err)
 {
     char hex[65];
     if (!brc_oid_is_zero(&c->root))
         BRC_TRY(brc_buf_printf(out, err, "root %s\n", brc_oid_format(hex, &c->root)));
     for (size_t i = 0; i < c->nparents; i++)
         BRC_TRY(brc_buf_printf(out, err, "parent %s\n", brc_oid_format(hex, &c->parents[i])));
+    if (moves != NULL)
+        BRC_TRY(brc_move_lines_write(out, moves, err));
     BRC_TRY(brc_buf_printf(out, err, "author %s\ntime %" PRId64 "\n", c->author, c->time_us));
     if (c->meta_json != NULL && strcmp(c->meta_json, "{}") != 0)
         BRC_TRY(brc_buf_printf(out, err, "meta %s\n", c->meta_json));
@@ -40,11 +44,11 @@ static int commit_write(brc_buf *out, const brc_commit *c, brc_error *err)
     return brc_buf_text(out, c->message, err);
 }
 
-int brc_commit_put(brc_store *store, brc_commit *commit, brc_error *err)
+int brc_commit_put(brc_store *store, brc_commit *commit, const brc_move_set *moves, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
     BRC_TRY(commit_check(commit, err));
-    int rc = commit_write(&text, commit, err);
+    int rc = commit_write(&text, commit, moves, err);
     if (rc == BRC_OK)
         rc = brc_store_put(store, BRC_KIND_COMMIT, text.data, text.len, &commit->id, err);
     if (rc == BRC_OK)
@@ -72,9 +76,10 @@ static int read_oid(brc_oid *out, const char *hex, size_t len, size_t id_len, br
     return BRC_OK;
 }
 
-/* The commit and everything that it points to, in one piece of memory. */
+/* The commit and what it points to, in one piece of memory but for the moves. */
 typedef struct commit_memory {
     brc_commit commit;
+    brc_move_set moves;
     brc_oid parents[BRC_MAX_PARENTS];
     char text[];
 } commit_memory;
@@ -102,6 +107,17 @@ static int commit_meta_check(const char *text, brc_error *err)
     return is_object ? BRC_OK : brc_fail(err, BRC_EINVAL, "its meta is not a JSON object");
 }
 
+static int commit_moves_read(commit_memory *m, char **at, brc_error *err)
+{
+    char *line;
+    while ((line = commit_line(at, "move ")) != NULL) {
+        if (m->commit.nparents == 0)
+            return brc_fail(err, BRC_EINVAL, "it has moves, but no parent");
+        BRC_TRY(brc_move_line_read(&m->moves, line, err));
+    }
+    return brc_move_set_seal(&m->moves, err);
+}
+
 static int commit_fields(commit_memory *m, size_t id_len, brc_error *err)
 {
     char *at = m->text, *value, number[24];
@@ -113,6 +129,7 @@ static int commit_fields(commit_memory *m, size_t id_len, brc_error *err)
             return brc_fail(err, BRC_EINVAL, "it has too many parents");
         BRC_TRY(read_oid(&m->parents[c->nparents++], value, strlen(value), id_len, err));
     }
+    BRC_TRY(commit_moves_read(m, &at, err));
     c->author = commit_line(&at, "author ");
     value = commit_line(&at, "time ");
     if (c->author == NULL || value == NULL)
@@ -145,7 +162,7 @@ int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t 
     int is_text = memchr(m->text, 0, text.len) == NULL && brc_utf8_valid(m->text, text.len);
     int rc = is_text ? commit_fields(m, id_len, err) : BRC_EINVAL;
     if (rc < 0) {
-        free(p);
+        brc_commit_free(&m->commit);
         if (rc == BRC_ENOMEM)
             return rc;
         return brc_fail(err, BRC_ECORRUPT, "commit %s is damaged: it does not have the form of a "
@@ -166,7 +183,15 @@ int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_er
 
 void brc_commit_free(brc_commit *commit)
 {
-    free(commit); /* the first member of its commit_memory */
+    commit_memory *m = (commit_memory *)commit; /* it is the first member */
+    if (m != NULL)
+        brc_move_set_dispose(&m->moves);
+    free(m);
+}
+
+const brc_move_set *brc_commit_moves(const brc_commit *commit)
+{
+    return &((const commit_memory *)commit)->moves;
 }
 
 int brc_commit_root(brc_store *store, const brc_oid *id, brc_oid *root, brc_error *err)

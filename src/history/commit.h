@@ -5,6 +5,8 @@
  *
  *   root <hex>                       the snapshot; absent: the empty one
  *   parent <hex>                     once for each, in order
+ *   move <from> <to>                 once for each node that is elsewhere in the first parent's
+ *                                    snapshot (move_text.h), by <to>
  *   author <text>
  *   time <microseconds since 1970 UTC, decimal>
  *   meta <a JSON object>             absent: {}
@@ -14,16 +16,21 @@
 #ifndef BRC_HISTORY_COMMIT_H
 #define BRC_HISTORY_COMMIT_H
 
+#include "move_set.h"
 #include "snapshot.h"
 
 #define BRC_MAX_PARENTS 16
 
-/* Writes the commit and its derived row, and sets commit->id. */
-BRC_MUST_USE int brc_commit_put(brc_store *store, brc_commit *commit, brc_error *err);
+/* Writes the commit and its derived row, and sets commit->id. `moves`: since the first parent,
+ * sealed; NULL: none. */
+BRC_MUST_USE int brc_commit_put(brc_store *store, brc_commit *commit, const brc_move_set *moves, brc_error *err);
 /* Release with brc_commit_free(). BRC_ECORRUPT if the id does not name a commit: ids
  * come from refs and other commits. */
 BRC_MUST_USE int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t id_len, brc_error *err);
+/* The moves of a commit that was read by one of these, since its first parent: sealed, and its
+ * own. Only the form was checked: the nodes need not be there. */
+const brc_move_set *brc_commit_moves(const brc_commit *commit);
 /* The snapshot of a commit. */
 BRC_MUST_USE int brc_commit_root(brc_store *store, const brc_oid *id, brc_oid *root, brc_error *err);
 

@@ -86,6 +86,12 @@ static const char *const row_checks[] = {
     " OR typeof(key)<>'blob' OR (id IS NOT NULL AND (typeof(id)<>'blob' OR length(id)<>?1))"
     " OR checksum IS NOT row_sum('draft_chunk', node, key, id)",
 
+    "SELECT 'the uncommitted move of ' || quote(substr(path,1,80)) || ' is damaged, or belongs"
+    " to no draft' FROM draft_move WHERE draft NOT IN (SELECT id FROM draft)"
+    " OR " BAD_TEXT("path") " OR " BAD_TEXT("source")
+    " OR source='/' OR path='/' OR substr(path,1,1)<>'/'"
+    " OR checksum IS NOT row_sum('draft_move', draft, path, source)",
+
     "SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' does not belong to a commit' FROM "
     "commit_info"
     " WHERE typeof(id)<>'blob' OR id NOT IN (SELECT id FROM object WHERE kind=4)",
@@ -98,7 +104,6 @@ static const char *const row_checks[] = {
     " UNION ALL SELECT 'boundary', (SELECT count(*) FROM boundary)"
     " UNION ALL SELECT 'draft_doc', (SELECT count(*) FROM draft_doc)"
     " UNION ALL SELECT 'draft_key', (SELECT count(*) FROM draft_key)"
-    " UNION ALL SELECT 'draft_move', (SELECT count(*) FROM draft_move)"
     " UNION ALL SELECT 'conflict', (SELECT count(*) FROM conflict)"
     " UNION ALL SELECT 'pin', (SELECT count(*) FROM pin)"
     " UNION ALL SELECT 'gc', (SELECT count(*) FROM gc)"

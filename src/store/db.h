@@ -115,6 +115,10 @@ void brc_row_forget(brc_store *store);
 BRC_MUST_USE int brc_row_left(brc_store *store, int64_t seq, brc_error *err);
 BRC_MUST_USE int brc_rows_drop_left(brc_store *store, brc_error *err);
 
+/* draft_node.c: the texts between which the paths under `path` are: "/a/" and "/a0", since '0' follows
+ * '/'. Under the root all are. */
+BRC_MUST_USE int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, brc_error *err);
+
 /* schema.c */
 BRC_MUST_USE int brc_schema_create(brc_store *store, brc_error *err);
 BRC_MUST_USE int brc_schema_check(brc_store *store, brc_error *err);

@@ -1,6 +1,7 @@
 /*
  * Drafts: uncommitted changes, as rows over the snapshot of a commit. A branch has at most one
- * shared draft; what a draft says of nodes and chunks is in draft_node.c and draft_chunk.c.
+ * shared draft; what a draft says of nodes, chunks and moves is in draft_node.c, draft_chunk.c and
+ * draft_move.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -192,6 +193,7 @@ int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
                       "DELETE FROM draft_chunk WHERE node IN"
                       " (SELECT node FROM draft_node WHERE draft=?1)",
                       draft, err));
+    BRC_TRY(draft_run(store, "DELETE FROM draft_move WHERE draft=?1", draft, err));
     return draft_run(store, "DELETE FROM draft_node WHERE draft=?1", draft, err);
 }
 

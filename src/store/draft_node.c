@@ -59,9 +59,7 @@ int brc_draft_node_get(brc_store *store, int64_t draft, const char *path, int *f
     return rc;
 }
 
-/* The texts between which the paths under `path` are: "/a/" and "/a0", since '0'
- * follows '/'. Under the root all are. */
-static int draft_range(const char *path, brc_buf *low, brc_buf *high, brc_error *err)
+int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, brc_error *err)
 {
     int root = strcmp(path, "/") == 0;
     BRC_TRY(brc_buf_text(low, root ? "/" : path, err));
@@ -167,7 +165,7 @@ int brc_draft_node_list(brc_store *store, int64_t draft, const char *path, int s
     brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
     *out = NULL;
     *n = 0;
-    BRC_GO(draft_range(path, &low, &high, err));
+    BRC_GO(brc_draft_range(path, &low, &high, err));
     if (self)
         BRC_GO(draft_rows_own(store, draft, path, &rows, err));
     rc = draft_rows_under(store, draft, &low, &high, &rows, err);
@@ -216,7 +214,7 @@ int brc_draft_child_list(brc_store *store, int64_t draft, const char *path,
     brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
     *out = NULL;
     *n = 0;
-    BRC_GO(draft_range(path, &low, &high, err));
+    BRC_GO(brc_draft_range(path, &low, &high, err));
     rc = draft_rows_children(store, draft, &low, &high, &rows, err);
 done:
     brc_buf_dispose(&low);

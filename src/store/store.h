@@ -218,7 +218,7 @@ BRC_MUST_USE int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err
 BRC_MUST_USE int brc_draft_count(brc_store *store, int64_t draft, uint64_t *nodes, brc_error *err);
 /* Drops the draft with all its rows. */
 BRC_MUST_USE int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err);
-/* Drops its rows of nodes and chunks: nothing is changed in it any more. */
+/* Drops its rows of nodes, chunks and moves: nothing is changed in it any more. */
 BRC_MUST_USE int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err);
 /* The same, and it is laid over this commit, its own, from now on. */
 BRC_MUST_USE int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, brc_error *err);
@@ -253,6 +253,25 @@ BRC_MUST_USE int brc_draft_node_put(brc_store *store, int64_t draft, const char 
 BRC_MUST_USE int brc_draft_node_clear(brc_store *store, int64_t draft, const char *path, brc_error *err);
 /* Rows at and under `from` go to `to`, with their chunks; copy: as new rows. */
 BRC_MUST_USE int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const char *to, int copy, brc_error *err);
+
+/* A node and where it was. From a draft, `from` may be "": the base does not have the node. */
+typedef struct brc_move {
+    char *from, *to;
+} brc_move;
+void brc_moves_free(brc_move *moves, size_t n);
+
+/* Moves of a draft (draft_move.c). What is read are paths in normal form, else BRC_ECORRUPT.
+ * *source: that of the row of exactly this path, which the caller frees; NULL: it has none. */
+BRC_MUST_USE int brc_draft_move_get(brc_store *store, int64_t draft, const char *path, char **source, brc_error *err);
+/* Rows of `path` and of what is under it, by path. */
+BRC_MUST_USE int brc_draft_move_list(brc_store *store, int64_t draft, const char *path, brc_move **out, size_t *n, brc_error *err);
+/* Sets or creates a row. */
+BRC_MUST_USE int brc_draft_move_put(brc_store *store, int64_t draft, const char *path, const char *source, brc_error *err);
+/* Removes the row of `path`, or those of `path` and under it. */
+BRC_MUST_USE int brc_draft_move_drop(brc_store *store, int64_t draft, const char *path, brc_error *err);
+BRC_MUST_USE int brc_draft_move_clear(brc_store *store, int64_t draft, const char *path, brc_error *err);
+/* Rows at and under `from`, which is not the root, go to `to`. */
+BRC_MUST_USE int brc_draft_move_rename(brc_store *store, int64_t draft, const char *from, const char *to, brc_error *err);
 
 /* id NULL: dropped. */
 BRC_MUST_USE int brc_draft_chunk_put(brc_store *store, int64_t node, const void *key, size_t key_len, const brc_oid *id, brc_error *err);

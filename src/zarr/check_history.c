@@ -122,6 +122,38 @@ static int check_draft_row(history_check *h, const brc_draft_node *row, brc_erro
                : brc_tree_check_entry(&h->tree, row->path, &entry, row->node, err);
 }
 
+/* Each of a node that is there, of one that the base has, and no two of the same. */
+static int check_moves(brc_session *s, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_move_set set = {0};
+    brc_move *moves;
+    brc_entry now, then;
+    int64_t row;
+    size_t n;
+    BRC_TRY(brc_draft_move_list(store, s->draft.id, "/", &moves, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n; i++) {
+        BRC_GO(brc_session_find(s, moves[i].to, &now, &row, err));
+        if (now.kind != 0 && *moves[i].from == '\0')
+            continue;
+        BRC_GO(brc_snapshot_find(store, &s->base, moves[i].from, &then, err));
+        if (now.kind == 0 || then.kind == 0) {
+            rc = brc_fail(err, BRC_ECORRUPT,
+                          "the uncommitted move of %.200s is damaged: there is no such node, now "
+                          "or in the commit before",
+                          moves[i].to);
+            goto done;
+        }
+        BRC_GO(brc_move_set_add(&set, moves[i].from, moves[i].to, err));
+    }
+    rc = brc_move_set_seal(&set, err);
+done:
+    brc_moves_free(moves, n);
+    brc_move_set_dispose(&set);
+    return rc;
+}
+
 /* The rows together must make a version: as `status` and `commit` put them together. */
 static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *err)
 {
@@ -131,6 +163,8 @@ static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *e
     brc_store_scratch_begin(h->tree.check.store);
     int rc = brc_session_fold(s, &out, err);
     brc_store_scratch_end(h->tree.check.store);
+    if (rc == BRC_OK)
+        rc = check_moves(s, err);
     brc_session_free(s);
     return rc;
 }

@@ -123,7 +123,9 @@ int brc_element_diff_run(brc_element_diff *out, breccia *repo, const brc_node_ch
     memset(out, 0, sizeof(*out));
     if (change->what == BRC_ADDED || change->what == BRC_REMOVED)
         return whole_array(out, repo, change, err);
-    if (change->what != BRC_CHANGED || change->a.kind != BRC_ARRAY || change->b.kind != BRC_ARRAY)
+    if (change->what == BRC_MOVED && brc_entry_equal(&change->a, &change->b))
+        return BRC_OK;
+    if (change->a.kind != BRC_ARRAY || change->b.kind != BRC_ARRAY)
         return BRC_OK;
     memset(&sides, 0, sizeof(sides));
     sides.view.repo = repo;

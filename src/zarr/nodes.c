@@ -5,6 +5,7 @@
 #include "../base/alloc.h"
 #include "../base/iter.h"
 #include "meta.h"
+#include "node_moves.h"
 #include "session.h"
 #include "transfer.h"
 
@@ -186,6 +187,7 @@ static int place_doc(brc_session *s, const char *path, int kind, const brc_json 
         return brc_fail(err, BRC_EEXISTS, "there is a node %s already", path);
     }
     BRC_TRY(brc_session_parents(s, path, err));
+    BRC_TRY(brc_note_new(s, path, err));
     fresh.kind = kind;
     BRC_TRY(brc_doc_put(s->repo->store, doc, &fresh.doc, err));
     return brc_session_put(s, path, &fresh, NULL, err);
@@ -317,6 +319,7 @@ static int remove_node(brc_session *s, const char *path, const void *arg, brc_er
     if (strcmp(path, "/") == 0)
         return brc_fail(err, BRC_EINVAL, "the root node cannot be removed");
     BRC_TRY(brc_session_need(s, path, 0, &entry, &row, err));
+    BRC_TRY(brc_note_removed(s, path, err));
     BRC_TRY(brc_draft_node_clear(s->repo->store, s->draft.id, path, err));
     return brc_session_put(s, path, NULL, NULL, err);
 }
@@ -348,6 +351,7 @@ static int transfer_node(brc_session *s, const char *from, const void *arg, brc_
     if (there.kind != 0)
         return brc_fail(err, BRC_EEXISTS, "there is a node %s already", t->to);
     BRC_TRY(brc_session_parents(s, t->to, err));
+    BRC_TRY(t->copy ? brc_note_new(s, t->to, err) : brc_note_moved(s, from, t->to, err));
     /* a row that says that `to` was removed makes place */
     BRC_TRY(brc_draft_node_clear(store, s->draft.id, t->to, err));
     BRC_TRY(brc_draft_node_move(store, s->draft.id, from, t->to, t->copy, err));
@@ -401,6 +405,7 @@ static int restore_node(brc_session *s, const char *path, const void *arg, brc_e
     BRC_TRY(brc_draft_node_clear(store, s->draft.id, path, err));
     if (then.kind != 0)
         BRC_TRY(brc_session_parents(s, path, err));
+    BRC_TRY(then.kind != 0 ? brc_note_restored(s, path, err) : brc_note_removed(s, path, err));
     return brc_session_put(s, path, then.kind != 0 ? &then : NULL, NULL, err);
 }
 

@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/clock.h"
 #include "../base/process.h"
+#include "node_moves.h"
 #include "transfer.h"
 
 brc_session *brc_session_ref(brc_session *s)
@@ -382,6 +383,8 @@ static int make_plain_group(brc_session *s, const char *path, brc_error *err)
     int rc = brc_entry_doc(s->repo->store, &none, &doc, err);
     if (rc == BRC_OK)
         rc = brc_doc_put(s->repo->store, doc, &group.doc, err);
+    if (rc == BRC_OK)
+        rc = brc_note_new(s, path, err);
     if (rc == BRC_OK)
         rc = brc_session_put(s, path, &group, NULL, err);
     brc_json_free(doc);

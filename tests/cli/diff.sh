@@ -80,3 +80,11 @@ t diff r.brc --elements
 t diff r.brc --elements --json -- /empty
 commit r.brc four 13
 t show r.brc HEAD --elements
+
+# What moved and was changed as well has moved, and what takes its place is new.
+q mv r.brc /grown "/has grown"
+q attrs r.brc "/has grown" units='"m"'
+q write r.brc "/has grown" --value 9
+q create r.brc /grown --shape 2 --dtype int16
+t status r.brc
+t diff r.brc --elements

@@ -86,7 +86,7 @@ static brc_oid put_commit(scenario *t, const brc_oid *root, const brc_oid *paren
     brc_commit c = { .root = *root, .author = "A", .message = "m", .time_us = (int64_t)n,
                      .parents = parents, .nparents = n };
     OK(t, brc_store_begin(t->repo->store, &t->err));
-    OK(t, brc_commit_put(t->repo->store, &c, &t->err));
+    OK(t, brc_commit_put(t->repo->store, &c, NULL, &t->err));
     OK(t, brc_store_end(t->repo->store, 1, &t->err));
     return c.id;
 }

@@ -40,7 +40,7 @@ static brc_oid commit_at(int64_t time, const char *message, const brc_oid *paren
 {
     brc_commit c = { .author = "A. Uthor <a@example.org>", .message = message, .time_us = time,
                      .parents = parents, .nparents = n };
-    OK(brc_commit_put(kit.store, &c, &kit.err));
+    OK(brc_commit_put(kit.store, &c, NULL, &kit.err));
     return c.id;
 }
 
@@ -58,7 +58,7 @@ START_TEST(a_commit_comes_back)
         parents[i] = store_kit_id((uint8_t)(BRC_MAX_PARENTS - i));
     c.nparents = (size_t)_i;
     begin();
-    OK(brc_commit_put(kit.store, &c, &kit.err));
+    OK(brc_commit_put(kit.store, &c, NULL, &kit.err));
     end();
     store_kit_reopen(&kit);
     OK(brc_commit_get(&got, kit.store, &c.id, &kit.err));
@@ -87,31 +87,31 @@ START_TEST(commits_that_cannot_be_are_refused)
     brc_commit good = { .author = "a", .message = "", .time_us = 1 }, c;
     memset(parents, 0, sizeof(parents));
     begin();
-    OK(brc_commit_put(kit.store, &good, &kit.err));
+    OK(brc_commit_put(kit.store, &good, NULL, &kit.err));
     c = good;
     c.author = "";
-    FAILS(BRC_EINVAL, "author", brc_commit_put(kit.store, &c, &kit.err));
+    FAILS(BRC_EINVAL, "author", brc_commit_put(kit.store, &c, NULL, &kit.err));
     c.author = "two\nlines";
-    FAILS(BRC_EINVAL, "author", brc_commit_put(kit.store, &c, &kit.err));
+    FAILS(BRC_EINVAL, "author", brc_commit_put(kit.store, &c, NULL, &kit.err));
     c.author = "x\rtime 7";
-    FAILS(BRC_EINVAL, "author", brc_commit_put(kit.store, &c, &kit.err));
+    FAILS(BRC_EINVAL, "author", brc_commit_put(kit.store, &c, NULL, &kit.err));
     c.author = "\xff";
-    FAILS(BRC_EINVAL, "author", brc_commit_put(kit.store, &c, &kit.err));
+    FAILS(BRC_EINVAL, "author", brc_commit_put(kit.store, &c, NULL, &kit.err));
     c.author = big + (1 << 20) - 1023; /* 1024 bytes are the limit */
-    OK(brc_commit_put(kit.store, &c, &kit.err));
+    OK(brc_commit_put(kit.store, &c, NULL, &kit.err));
     c.author = big + (1 << 20) - 1024;
-    FAILS(BRC_EINVAL, "1024", brc_commit_put(kit.store, &c, &kit.err));
+    FAILS(BRC_EINVAL, "1024", brc_commit_put(kit.store, &c, NULL, &kit.err));
     c = good;
     c.message = "\xc3";
-    FAILS(BRC_EINVAL, "UTF-8", brc_commit_put(kit.store, &c, &kit.err));
+    FAILS(BRC_EINVAL, "UTF-8", brc_commit_put(kit.store, &c, NULL, &kit.err));
     c.message = big + 1;
-    OK(brc_commit_put(kit.store, &c, &kit.err));
+    OK(brc_commit_put(kit.store, &c, NULL, &kit.err));
     c.message = big;
-    FAILS(BRC_EINVAL, "1 MiB", brc_commit_put(kit.store, &c, &kit.err));
+    FAILS(BRC_EINVAL, "1 MiB", brc_commit_put(kit.store, &c, NULL, &kit.err));
     c = good;
     c.parents = parents;
     c.nparents = BRC_MAX_PARENTS + 1;
-    FAILS(BRC_ELIMIT, "16 parents", brc_commit_put(kit.store, &c, &kit.err));
+    FAILS(BRC_ELIMIT, "16 parents", brc_commit_put(kit.store, &c, NULL, &kit.err));
     end();
     free(big);
 }

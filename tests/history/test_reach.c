@@ -28,7 +28,7 @@ static brc_oid put_commit(int64_t time, const char *message, const brc_oid *pare
 {
     brc_commit c = { .author = "A", .message = message, .time_us = time, .parents = parents,
                      .nparents = n };
-    OK(brc_commit_put(kit.store, &c, &kit.err));
+    OK(brc_commit_put(kit.store, &c, NULL, &kit.err));
     return c.id;
 }
 

@@ -121,7 +121,7 @@ static void diff_is(const brc_oid *a, const brc_oid *b, const char *path, const 
     static const char letters[] = "?ARMC";
     brc_tree_diff diff;
     char text[2000] = "";
-    OK(brc_tree_diff_run(&diff, kit.store, a, b, path, &kit.err));
+    OK(brc_tree_diff_run(&diff, kit.store, a, b, path, NULL, &kit.err));
     for (size_t i = 0; i < diff.n; i++) {
         const brc_node_change *c = &diff.changes[i];
         size_t at = strlen(text);
@@ -303,7 +303,7 @@ START_TEST(strange_documents_do_no_harm)
             brc_tree_diff diff;
             brc_oid a = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", docs[i], "0=1", 0 });
             brc_oid b = SNAPSHOT({ "/", GROUP, NULL, 0 }, { "/x", docs[j], "0=1", 0 });
-            int rc = brc_tree_diff_run(&diff, kit.store, &a, &b, NULL, &kit.err);
+            int rc = brc_tree_diff_run(&diff, kit.store, &a, &b, NULL, NULL, &kit.err);
             ck_assert_msg(rc == (i == j || (i < 6 && j < 6) ? BRC_OK : BRC_ECORRUPT),
                           "%s and %s: %d %s", docs[i], docs[j], rc, kit.err.message);
             brc_tree_diff_dispose(&diff);

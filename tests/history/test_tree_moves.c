@@ -194,7 +194,7 @@ static size_t same_as_plain(const brc_oid *a, const brc_oid *b)
     plain_only(&want, &right, &left, BRC_ADDED);
     qsort(want.nodes, want.n, sizeof(want.nodes[0]), plain_order);
     size_t moves = plain_moves(&want);
-    OK(brc_tree_diff_run(&diff, kit.store, a, b, NULL, &kit.err));
+    OK(brc_tree_diff_run(&diff, kit.store, a, b, NULL, NULL, &kit.err));
     for (size_t i = 0; i < want.n; i++) {
         if (want.nodes[i].what == 0)
             continue;
@@ -311,15 +311,15 @@ START_TEST(f18_hierarchies_beyond_the_limits_are_damage)
     put_documents();
     brc_oid most = nested(BRC_DEPTH_MAX, "g"), deep = nested(BRC_DEPTH_MAX + 1, "g");
     brc_oid far = nested(100000, "g"), wide = nested(BRC_PATH_MAX / 201 + 1, name);
-    OK(brc_tree_diff_run(&diff, kit.store, &empty, &most, NULL, &kit.err));
+    OK(brc_tree_diff_run(&diff, kit.store, &empty, &most, NULL, NULL, &kit.err));
     ck_assert_uint_eq(diff.n, BRC_DEPTH_MAX + 1);
     brc_tree_diff_dispose(&diff);
     const brc_oid *bad[] = {&deep, &far, &wide};
     for (size_t i = 0; i < 3; i++) {
         FAILS(BRC_ECORRUPT, "the limits of a path",
-              brc_tree_diff_run(&diff, kit.store, &empty, bad[i], NULL, &kit.err));
+              brc_tree_diff_run(&diff, kit.store, &empty, bad[i], NULL, NULL, &kit.err));
         FAILS(BRC_ECORRUPT, "the limits of a path",
-              brc_tree_diff_run(&diff, kit.store, bad[i], &most, NULL, &kit.err));
+              brc_tree_diff_run(&diff, kit.store, bad[i], &most, NULL, NULL, &kit.err));
     }
 }
 END_TEST
@@ -338,7 +338,7 @@ START_TEST(f18_a_tree_with_too_many_places_is_refused)
     OK(brc_snapshot_put(kit.store, &group, &tree, &kit.err));
     kit.store->max_nodes = 1000;
     FAILS(BRC_ELIMIT, "--max-nodes",
-          brc_tree_diff_run(&diff, kit.store, &empty, &tree, NULL, &kit.err));
+          brc_tree_diff_run(&diff, kit.store, &empty, &tree, NULL, NULL, &kit.err));
 }
 END_TEST
 
@@ -353,7 +353,7 @@ START_TEST(f18_children_with_names_that_cannot_be_are_damage)
         brc_entry root = group_of(&group, &bad[i], 1);
         OK(brc_snapshot_put(kit.store, &root, &tree, &kit.err));
         FAILS(BRC_ECORRUPT, "name is damaged",
-              brc_tree_diff_run(&diff, kit.store, &empty, &tree, NULL, &kit.err));
+              brc_tree_diff_run(&diff, kit.store, &empty, &tree, NULL, NULL, &kit.err));
     }
 }
 END_TEST

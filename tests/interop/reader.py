@@ -30,7 +30,8 @@ SUMMED = dict(
     ref='name target message',
     draft='id kind state branch base tip other plan owner parent time_us changes',
     draft_node='node draft path below level entry',
-    draft_chunk='node key id')
+    draft_chunk='node key id',
+    draft_move='draft path source')
 
 
 def need(condition, message):
@@ -139,6 +140,7 @@ class Repository:
             root = entry(dict(self.items(snapshot))[b'\0'])
         found = self.rows('draft_node', 'draft=? AND path IS NOT NULL', draft)
         rows = {row['path']: (row['node'], row['entry']) for row in found}
+        self.rows('draft_move', 'draft=?', draft)  # for their checksums: notes for diff and merge
         if '/' in rows:
             node, raw = rows['/']
             root = entry(raw)

@@ -95,11 +95,11 @@ void hostile_commit(store_kit *k, const brc_entry *root)
 {
     brc_commit empty = { .author = "Eve", .message = "", .meta_json = "{}", .time_us = 1 };
     brc_commit commit = empty;
-    KIT_OK(k, brc_commit_put(k->store, &empty, &k->err));
+    KIT_OK(k, brc_commit_put(k->store, &empty, NULL, &k->err));
     KIT_OK(k, brc_snapshot_put(k->store, root, &commit.root, &k->err));
     commit.parents = &empty.id;
     commit.nparents = 1;
-    KIT_OK(k, brc_commit_put(k->store, &commit, &k->err));
+    KIT_OK(k, brc_commit_put(k->store, &commit, NULL, &k->err));
     KIT_OK(k, brc_ref_put(k->store, "heads/main", &commit.id, NULL, "commit", 0, NULL, 1, &k->err));
     KIT_OK(k, brc_store_end(k->store, 1, &k->err));
 }

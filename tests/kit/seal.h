@@ -15,7 +15,9 @@
     "UPDATE draft_node SET checksum=row_sum('draft_node', node, draft, path, below, level,"    \
     " entry);"
 #define SEAL_DRAFT_CHUNK "UPDATE draft_chunk SET checksum=row_sum('draft_chunk', node, key, id);"
+#define SEAL_DRAFT_MOVE "UPDATE draft_move SET checksum=row_sum('draft_move', draft, path, source);"
 #define SEAL_ALL                                                                                \
-    SEAL_META SEAL_REF SEAL_OPLOG SEAL_DRAFT SEAL_DRAFT_NODE SEAL_DRAFT_CHUNK
+    SEAL_META SEAL_REF SEAL_OPLOG SEAL_DRAFT SEAL_DRAFT_NODE SEAL_DRAFT_CHUNK          \
+    SEAL_DRAFT_MOVE
 
 #endif

@@ -39,6 +39,7 @@ static const struct {
                                                 " cost every commit a page"},
     {"DELETE FROM draft_chunk WHERE node IN", "the branch's draft goes"},
     {"DELETE FROM draft_node WHERE draft=?1", "the draft goes"},
+    {"DELETE FROM draft_move WHERE draft=?1", "the draft goes"},
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
     {"INSERT INTO draft_chunk(node, key, id, checksum) SELECT", "all of the node's are copied"},
     {"SELECT key, id, checksum IS row_sum('draft_chunk', node, key, id) FROM draft_chunk WHERE"
@@ -70,7 +71,8 @@ static int may_scan_whole(const char *sql, unsigned *met)
  * their key alone. */
 static int step_scans(const char *step)
 {
-    int is_draft = strstr(step, "draft_node") != NULL || strstr(step, "draft_chunk") != NULL;
+    int is_draft = strstr(step, "draft_node") != NULL || strstr(step, "draft_chunk") != NULL ||
+                   strstr(step, "draft_move") != NULL;
     int is_scan = strncmp(step, "SCAN", 4) == 0 && strcmp(step, "SCAN CONSTANT ROW") != 0;
     return is_scan || strstr(step, "TEMP B-TREE") != NULL ||
            (is_draft && (strstr(step, "(draft=?)") != NULL || strstr(step, "(node=?)") != NULL));

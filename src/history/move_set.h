@@ -1,0 +1,49 @@
+/*
+ * Moves between two versions: which node of the newer one is which of the older.
+ *
+ * A move names a node's path now and the one that it had. It holds for what is under the node
+ * too, down to the next move; a path without a move at or above it is what it was. So a path has
+ * a place that it seems to come from. It does come from there only if that goes to it, too: by
+ * the move of the longest path at or above the older place. Otherwise the older node is elsewhere
+ * now, and the node at the path is new. A node that was removed and made again in its place
+ * counts as the same: only its path is known.
+ */
+#ifndef BRC_HISTORY_MOVE_SET_H
+#define BRC_HISTORY_MOVE_SET_H
+
+#include "snapshot.h"
+
+typedef struct brc_move_set {
+    brc_move *items;          /* by `to` once it is sealed: no two have the same `to` or `from` */
+    size_t n, cap;
+    const brc_move **by_from; /* the same, by `from`                                        */
+} brc_move_set;
+
+void brc_move_set_dispose(brc_move_set *set);
+/* Both are in normal form, and not the root. */
+BRC_MUST_USE int brc_move_set_add(brc_move_set *set, const char *from, const char *to, brc_error *err);
+/* Before anything is asked. BRC_ECORRUPT if two have the same `to` or the same `from`. */
+BRC_MUST_USE int brc_move_set_seal(brc_move_set *set, brc_error *err);
+
+/* The move of exactly this path, now or then; NULL: none. */
+const brc_move *brc_move_of_to(const brc_move_set *set, const char *to);
+const brc_move *brc_move_of_from(const brc_move_set *set, const char *from);
+/* What a newer path seems to come from, and where an older one seems to go: by the moves at or
+ * above it, or (above: 1) by those above it alone. */
+BRC_MUST_USE int brc_move_source(brc_buf *out, const brc_move_set *set, const char *path, int above, brc_error *err);
+BRC_MUST_USE int brc_move_target(brc_buf *out, const brc_move_set *set, const char *path, int above, brc_error *err);
+/* Where the node at a newer path was: *has 0 if it is new, as far as the moves say. */
+BRC_MUST_USE int brc_move_origin(brc_buf *out, int *has, const brc_move_set *set, const char *path, brc_error *err);
+
+/* out: the moves of `older` and then those of `newer` as one set, sealed. It is empty before. */
+BRC_MUST_USE int brc_move_set_join(brc_move_set *out, const brc_move_set *older, const brc_move_set *newer, brc_error *err);
+/* Drops moves of nodes that are not in both snapshots as the same kind, and those that say nothing
+ * that the others do not say. */
+BRC_MUST_USE int brc_move_set_reduce(brc_move_set *set, brc_store *store, const brc_oid *older, const brc_oid *newer, brc_error *err);
+
+/* The moves from one commit to a later one (has_older 0: to none) where first parents lead from
+ * the later to the earlier; else *known is 0 and the set empty. Looks at a limited number of commits. */
+BRC_MUST_USE int brc_move_set_between(brc_move_set *out, int *known, brc_store *store, int has_older, const brc_oid *older,
+                                      const brc_oid *newer, brc_error *err);
+
+#endif
