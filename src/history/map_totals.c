@@ -5,6 +5,7 @@
 
 #include "../base/alloc.h"
 #include "../base/arena.h"
+#include "../base/id_table.h"
 #include "../tree/node.h"
 
 /* Rows that are kept in memory: 72 bytes each. */
@@ -14,15 +15,23 @@
 #define FOLLOW_LEAST 64
 #define FOLLOW_EACH 8
 
+/* Chunks that are looked up at once. */
+#define LOOK_UP 256
+
 typedef struct kept_row {
     brc_oid id;
     brc_node_total total;
 } kept_row;
 
+typedef struct chunk_size {
+    uint64_t size, stored;
+} chunk_size;
+
 typedef struct totals_run {
     brc_store *store;
     brc_total_rows *kept;
-    uint64_t left; /* nodes that may still be opened */
+    uint64_t left;       /* nodes that may still be opened */
+    brc_id_table chunks; /* chunk_size: of those that were looked up before they are met */
 } totals_run;
 
 /* ---- rows -------------------------------- */
@@ -216,6 +225,12 @@ static unsigned compare_items(total_node *a, total_node *b)
 static int total_of(totals_run *run, const brc_oid *id, const brc_item *claim,
                     const brc_oid *before, brc_node_total *out, int *whole, brc_error *err);
 
+static int add_chunk_size(brc_node_total *sum, uint64_t size, uint64_t stored, brc_error *err)
+{
+    brc_node_total one = { .chunks = 1, .size = size, .stored = stored };
+    return add_total(sum, &one, err);
+}
+
 /* The chunks among the items: of all, or of those that the other version does not have. */
 static int sum_chunks(totals_run *run, const total_node *node, int all, brc_node_total *sum,
                       int *whole, brc_error *err)
@@ -229,6 +244,11 @@ static int sum_chunks(totals_run *run, const total_node *node, int all, brc_node
         const total_item *item = &node->items[i];
         if (item->what != ITEM_CHUNK || (item->is_same && !all))
             continue;
+        const chunk_size *known = brc_id_table_find(&run->chunks, &item->at.id);
+        if (known != NULL) {
+            BRC_GO(add_chunk_size(sum, known->size, known->stored, err));
+            continue;
+        }
         ask[n] = (brc_object *)p + n;
         *ask[n++] = (brc_object){ .id = item->at.id };
     }
@@ -236,10 +256,8 @@ static int sum_chunks(totals_run *run, const total_node *node, int all, brc_node
     for (size_t i = 0; i < n; i++) {
         const brc_object *o = ask[i];
         const int there = o->found && o->kind == BRC_KIND_CHUNK;
-        brc_node_total one = { .chunks = 1, .size = there ? o->size : 0,
-                               .stored = there ? o->stored : 0 };
         *whole &= there;
-        BRC_GO(add_total(sum, &one, err));
+        BRC_GO(add_chunk_size(sum, there ? o->size : 0, there ? o->stored : 0, err));
     }
 done:
     free(p);
@@ -359,22 +377,88 @@ int brc_map_total(brc_store *store, const brc_oid *root, brc_total_rows *kept, b
                   int *whole, brc_error *err)
 {
     totals_run run = { .store = store, .kept = kept, .left = UINT64_MAX };
+    int found = 1;
     *out = (brc_node_total){ 0 };
     *whole = 1;
-    return brc_oid_is_zero(root) ? BRC_OK : total_of(&run, root, NULL, NULL, out, whole, err);
+    if (!brc_oid_is_zero(root))
+        BRC_TRY(brc_total_row(store, root, NULL, &found, out, err));
+    if (found)
+        return BRC_OK;
+    brc_store_walk_begin(store);
+    int rc = total_of(&run, root, NULL, NULL, out, whole, err);
+    brc_store_walk_end(store);
+    return rc;
 }
 
-int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root, size_t edits,
-                         brc_error *err)
+/* ---- after edits -------------------------------- */
+
+static int look_up_order(const void *a, const void *b)
 {
-    totals_run run = { .store = store, .left = FOLLOW_LEAST + (uint64_t)edits * FOLLOW_EACH };
+    return brc_oid_cmp(a, b);
+}
+
+static int look_up(totals_run *run, const brc_oid *ids, size_t n, brc_error *err)
+{
+    brc_object objects[LOOK_UP], *ask[LOOK_UP];
+    void *value;
+    for (size_t i = 0; i < n; i++) {
+        objects[i] = (brc_object){ .id = ids[i] };
+        ask[i] = &objects[i];
+    }
+    BRC_TRY(brc_objects_find(run->store, ask, n, err));
+    for (size_t i = 0; i < n; i++) {
+        if (!objects[i].found || objects[i].kind != BRC_KIND_CHUNK)
+            continue;
+        BRC_TRY(brc_id_table_add(&run->chunks, &ids[i], &value, err));
+        *(chunk_size *)value = (chunk_size){ objects[i].size, objects[i].stored };
+    }
+    return BRC_OK;
+}
+
+/* Many new chunks are looked up in the index's order: from leaf to leaf of the map their ids are
+ * at random. */
+static int look_up_edits(totals_run *run, const brc_edit *edits, size_t n, brc_error *err)
+{
+    const size_t id_len = brc_store_id_len(run->store);
+    size_t count = 0;
+    void *p;
+    int rc;
+    BRC_TRY(brc_new_array(&p, n, sizeof(brc_oid), err));
+    brc_oid *ids = p;
+    for (size_t i = 0; i < n; i++)
+        if (edits[i].value != NULL && edits[i].value_len == id_len)
+            memcpy(ids[count++].bytes, edits[i].value, id_len);
+    if (count > 0)
+        qsort(ids, count, sizeof(*ids), look_up_order);
+    for (size_t at = 0; at < count; at += LOOK_UP)
+        BRC_GO(look_up(run, ids + at, count - at < LOOK_UP ? count - at : LOOK_UP, err));
+    rc = BRC_OK;
+done:
+    free(p);
+    return rc;
+}
+
+static int follow_edits(totals_run *run, const brc_oid *before, const brc_oid *root,
+                        const brc_edit *edits, size_t n, brc_error *err)
+{
     brc_node_total total;
-    brc_error found = BRC_ERROR_INIT;
     int whole = 1;
+    if (n > BRC_NODE_MAX)
+        BRC_TRY(look_up_edits(run, edits, n, err));
+    return total_of(run, root, NULL, brc_oid_is_zero(before) ? NULL : before, &total, &whole, err);
+}
+
+int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root,
+                         const brc_edit *edits, size_t n, brc_error *err)
+{
+    totals_run run = { .store = store,
+                       .left = FOLLOW_LEAST + (uint64_t)n * FOLLOW_EACH,
+                       .chunks = BRC_ID_TABLE_INIT(sizeof(chunk_size)) };
+    brc_error found = BRC_ERROR_INIT;
     if (!brc_store_keeps_totals(store) || brc_oid_is_zero(root))
         return BRC_OK;
-    int rc = total_of(&run, root, NULL, brc_oid_is_zero(before) ? NULL : before, &total, &whole,
-                      &found);
+    int rc = follow_edits(&run, before, root, edits, n, &found);
+    brc_id_table_dispose(&run.chunks);
     if (rc == BRC_ECORRUPT)
         return BRC_OK;
     if (rc < 0 && err != NULL)

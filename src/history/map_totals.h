@@ -39,9 +39,10 @@ BRC_MUST_USE int brc_total_row(brc_store *store, const brc_oid *id, const brc_it
 BRC_MUST_USE int brc_total_keep(brc_store *store, brc_total_rows *kept, const brc_oid *id, const brc_node_total *total,
                                 brc_error *err);
 
-/* After `edits` edits have made `root` of `before` (zero: of nothing), in the same transaction: puts the rows
- * of the new nodes, from those that the old ones have. What would need more than the nodes on the
+/* After these edits have made `root` of `before` (zero: of nothing), in the same transaction: puts the rows of
+ * the new nodes, from those that the old ones have. What would need more than the nodes on the
  * edits' paths is left for whoever asks. Damage that is found is not this call's to report. */
-BRC_MUST_USE int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root, size_t edits, brc_error *err);
+BRC_MUST_USE int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root,
+                                      const brc_edit *edits, size_t n, brc_error *err);
 
 #endif

@@ -46,7 +46,7 @@ static int drop_outside(brc_store *store, int ndim, const uint64_t *grid, brc_oi
     if (rc == BRC_OK && list.n > 0) {
         rc = brc_map_edit(store, map, list.edits, list.n, &out, err);
         if (rc == BRC_OK)
-            rc = brc_map_total_follow(store, map, &out, list.n, err);
+            rc = brc_map_total_follow(store, map, &out, list.edits, list.n, err);
         if (rc == BRC_OK)
             *map = out;
     }

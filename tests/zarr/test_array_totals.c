@@ -197,7 +197,7 @@ START_TEST(a_commit_leaves_a_row_of_every_node)
     scenario_numbers(&t, "/g/a", 20000, 4, 1);
     for (int i = 0; i < 12; i++) {
         scenario_commit(&t, "next");
-        ck_assert_int_eq(scenario_ask(&t, NO_ROW), 0);
+        ck_assert_int_eq(scenario_ask(&t, NO_ROW), 1); /* the empty snapshot: nothing leads to it */
         scenario_set_number(&t, "/g/a", scenario_below(&random, 20000), -i - 2);
         if (i % 3 == 0)
             OK(&t, brc_attrs_set(t.session, "/g", "i", i % 2 ? "1" : "2", &t.err));
