@@ -28,7 +28,7 @@ static part_total *sum_at(const entry_totals *e, size_t level)
     return (part_total *)e->sums + level;
 }
 
-static int add_part(entry_totals *e, size_t level, const part_total *more, brc_error *err)
+static int add_part_total(entry_totals *e, size_t level, const part_total *more, brc_error *err)
 {
     part_total *sum = sum_at(e, level);
     sum->whole &= more->whole;
@@ -59,14 +59,14 @@ static int total_node_step(entry_totals *e, const brc_closure_step *step, brc_er
     if (at->kind == BRC_ARRAY) {
         BRC_TRY(array_part(e, &at->id, &part, err));
         brc_closure_skip(e->closure);
-        return add_part(e, at->level, &part, err);
+        return add_part_total(e, at->level, &part, err);
     }
     if (step->known != NULL)
-        return add_part(e, at->level, step->known, err);
+        return add_part_total(e, at->level, step->known, err);
     BRC_TRY(brc_total_row(e->store, &at->id, at->claim, &found, &part.total, err));
     if (found) {
         brc_closure_skip(e->closure);
-        return add_part(e, at->level, &part, err);
+        return add_part_total(e, at->level, &part, err);
     }
     *sum_at(e, at->level + 1) = part;
     return BRC_OK;
@@ -81,13 +81,13 @@ static int total_step(entry_totals *e, const brc_closure_step *at, brc_error *er
     case BRC_AT_ENTRY:
         part.total.arrays = at->node.entry.kind == BRC_ARRAY;
         part.total.groups = at->node.entry.kind == BRC_GROUP;
-        return add_part(e, at->node.level, &part, err);
+        return add_part_total(e, at->node.level, &part, err);
     case BRC_AT_LEAVE:
         part = *sum_at(e, at->node.level + 1);
         *(part_total *)at->keep = part;
         if (part.whole)
             BRC_TRY(brc_total_keep(e->store, e->kept, &at->node.id, &part.total, err));
-        return add_part(e, at->node.level, &part, err);
+        return add_part_total(e, at->node.level, &part, err);
     default:
         return BRC_OK;
     }

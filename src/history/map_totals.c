@@ -202,7 +202,7 @@ static int total_item_order(const brc_item *a, const brc_item *b)
 }
 
 /* Marks what both have. How many items only one of them has. */
-static unsigned compare_items(total_node *a, total_node *b)
+static unsigned mark_same_items(total_node *a, total_node *b)
 {
     unsigned i = 0, j = 0, same = 0;
     while (i < a->n && j < b->n) {
@@ -342,7 +342,7 @@ static int total_of_items(totals_run *run, total_node *node, const brc_oid *befo
     int known = 0, rc = BRC_OK;
     if (before != NULL)
         BRC_GO(open_items(&old, run, before, NULL, err));
-    if (old != NULL && old->level == node->level && compare_items(node, old) < node->n)
+    if (old != NULL && old->level == node->level && mark_same_items(node, old) < node->n)
         BRC_GO(sum_same(run, before, old, out, &known, err));
     rc = sum_items(run, node, !known, out, whole, err);
 done:

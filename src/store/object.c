@@ -398,8 +398,8 @@ int brc_object_insert(brc_store *store, const brc_object *o, const void *stored,
     return BRC_OK;
 }
 
-/* Of the object as it is now; `o` is what it becomes. Bytes that share a row stay there, unused, as long as an object has
- * others in it: rows do not change. */
+/* Of the object as it is now; `o` is what it becomes. Bytes that share a row stay there, unused, as
+ * long as an object has others in it: rows do not change. */
 static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
 {
     sqlite3_stmt *st;

@@ -41,6 +41,8 @@ const atomic_int *brc_store_interrupted(const brc_store *store);
 BRC_MUST_USE int brc_store_begin(brc_store *store, brc_error *err);
 /* With keep 0 it undoes everything since the outermost begin and never fails. */
 BRC_MUST_USE int brc_store_end(brc_store *store, int keep, brc_error *err);
+/* Begins a write only if no transaction is open and the lock is free at once: 1 if it has begun. */
+int brc_store_try_begin(brc_store *store);
 BRC_MUST_USE int brc_store_begin_read(brc_store *store, brc_error *err);
 void brc_store_end_read(brc_store *store);
 /* Between these, pages of the hash index are kept in memory: a walk through much of
@@ -192,8 +194,6 @@ int brc_store_keeps_totals(const brc_store *store);
 BRC_MUST_USE int brc_node_total_put(brc_store *store, const brc_oid *id, const brc_node_total *total, brc_error *err);
 /* All of them: stored sizes change, and no index leads from a chunk to the nodes above it. */
 BRC_MUST_USE int brc_node_totals_drop(brc_store *store, brc_error *err);
-/* Begins a write only if no transaction is open and the lock is free at once: 1 if it has begun. */
-int brc_store_try_begin(brc_store *store);
 
 /* ---- drafts: uncommitted changes -------------------------------- */
 
