@@ -96,6 +96,14 @@ static const char *const row_checks[] = {
     "commit_info"
     " WHERE typeof(id)<>'blob' OR id NOT IN (SELECT id FROM object WHERE kind=4)",
 
+    /* Whether they are right, the walk through the nodes says; one of a node that is gone is read
+     * by nobody. */
+    "SELECT 'the totals of ' || quote(substr(id,1,40)) || ' do not belong to a map node, or are not"
+    " numbers' FROM node_total WHERE typeof(id)<>'blob' OR id IN (SELECT id FROM object"
+    " WHERE kind<>3) OR typeof(arrays)<>'integer' OR arrays<0 OR typeof(groups)<>'integer'"
+    " OR groups<0 OR typeof(chunks)<>'integer' OR chunks<0 OR typeof(size)<>'integer' OR size<0"
+    " OR typeof(stored)<>'integer' OR stored<0",
+
     /* Tables that this version does not write yet. */
     "SELECT 'the table ' || name || ' has rows that this breccia does not know' FROM ("
     "SELECT 'delta' AS name, (SELECT count(*) FROM delta) AS n"

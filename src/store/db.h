@@ -55,6 +55,7 @@ struct brc_store {
         int64_t *seq;
         size_t n, cap;
     } left;
+    int totals_dropped; /* in this transaction, and no row was put since */
     int64_t last_seq; /* the largest number in blob; 0: not read in this transaction */
 
     int write_depth, read_depth;

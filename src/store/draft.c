@@ -227,17 +227,13 @@ static int has_nodes(brc_store *store, int64_t draft, int *any)
 
 void brc_draft_drop_empty(brc_store *store, int64_t draft)
 {
-    int any = 1, wait = store->wait_ms;
-    if (store->write_depth > 0 || store->read_depth > 0 || store->readonly)
+    int any = 1;
+    if (!brc_store_try_begin(store))
         return;
-    store->wait_ms = 0;
-    if (brc_store_begin(store, NULL) == BRC_OK) {
-        int rc = has_nodes(store, draft, &any);
-        if (rc == BRC_OK && !any)
-            rc = brc_draft_delete(store, draft, NULL);
-        (void)!brc_store_end(store, rc == BRC_OK && !any, NULL);
-    }
-    store->wait_ms = wait;
+    int rc = has_nodes(store, draft, &any);
+    if (rc == BRC_OK && !any)
+        rc = brc_draft_delete(store, draft, NULL);
+    (void)!brc_store_end(store, rc == BRC_OK && !any, NULL);
 }
 
 int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err)

@@ -347,6 +347,7 @@ int brc_row_flush(brc_store *store, brc_error *err)
 void brc_row_forget(brc_store *store)
 {
     store->row.seq = store->last_seq = 0;
+    store->totals_dropped = 0;
     store->row.bytes.len = 0;
     store->left.n = 0;
 }
@@ -397,8 +398,8 @@ int brc_object_insert(brc_store *store, const brc_object *o, const void *stored,
     return BRC_OK;
 }
 
-/* Of the object as it is now. Bytes that share a row stay there, unused, as long as an object has
- * others in it: rows do not change. */
+/* Of the object as it is now; `o` is what it becomes. Bytes that share a row stay there, unused, as
+ * long as an object has others in it: rows do not change. */
 static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -410,6 +411,8 @@ static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
         return rc;
     int64_t place = sqlite3_column_int64(st, 0), stored = sqlite3_column_int64(st, 1);
     sqlite3_reset(st);
+    if (stored != (int64_t)o->stored)
+        BRC_TRY(brc_node_totals_drop(store, err));
     if (stored <= BRC_SMALL_MOST)
         return brc_row_left(store, place, err);
     BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1 AND length(data)=?2", &st, err));

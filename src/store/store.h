@@ -41,6 +41,8 @@ const atomic_int *brc_store_interrupted(const brc_store *store);
 BRC_MUST_USE int brc_store_begin(brc_store *store, brc_error *err);
 /* With keep 0 it undoes everything since the outermost begin and never fails. */
 BRC_MUST_USE int brc_store_end(brc_store *store, int keep, brc_error *err);
+/* Begins a write only if no transaction is open and the lock is free at once: 1 if it has begun. */
+int brc_store_try_begin(brc_store *store);
 BRC_MUST_USE int brc_store_begin_read(brc_store *store, brc_error *err);
 void brc_store_end_read(brc_store *store);
 /* Between these, pages of the hash index are kept in memory: a walk through much of
@@ -172,6 +174,26 @@ BRC_MUST_USE int brc_head_set(brc_store *store, const char *branch, brc_error *e
 BRC_MUST_USE int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same, brc_error *err);
 /* The derived row of a commit. */
 BRC_MUST_USE int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *err);
+
+/* ---- totals of map nodes: derived rows -------------------------------- */
+
+/* What hangs under a map node, each chunk as often as a key leads to it. */
+typedef struct brc_node_total {
+    uint64_t arrays, groups, chunks;
+    uint64_t size, stored; /* bytes of the chunks: canonical, and as they are stored */
+} brc_node_total;
+/* 0 if the sum would be more than a row can hold, or the difference negative. */
+int brc_node_total_add(brc_node_total *sum, const brc_node_total *more);
+int brc_node_total_subtract(brc_node_total *sum, const brc_node_total *less);
+int brc_node_total_equal(const brc_node_total *a, const brc_node_total *b);
+enum { BRC_TOTAL_NONE, BRC_TOTAL_FOUND, BRC_TOTAL_WRONG }; /* WRONG: no sum at all */
+BRC_MUST_USE int brc_node_total_get(brc_store *store, const brc_oid *id, int *state, brc_node_total *out, brc_error *err);
+/* Whether rows can be put now: in a write, outside of scratch mode. */
+int brc_store_keeps_totals(const brc_store *store);
+/* The caller has found every object under the node. */
+BRC_MUST_USE int brc_node_total_put(brc_store *store, const brc_oid *id, const brc_node_total *total, brc_error *err);
+/* All of them: stored sizes change, and no index leads from a chunk to the nodes above it. */
+BRC_MUST_USE int brc_node_totals_drop(brc_store *store, brc_error *err);
 
 /* ---- drafts: uncommitted changes -------------------------------- */
 

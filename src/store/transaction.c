@@ -108,6 +108,17 @@ int brc_store_begin(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
+int brc_store_try_begin(brc_store *store)
+{
+    int wait = store->wait_ms;
+    if (store->write_depth > 0 || store->read_depth > 0 || store->readonly)
+        return 0;
+    store->wait_ms = 0;
+    int rc = brc_store_begin(store, NULL);
+    store->wait_ms = wait;
+    return rc == BRC_OK;
+}
+
 void brc_store_rollback(brc_store *store)
 {
     brc_reader_close(store);

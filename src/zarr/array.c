@@ -293,34 +293,6 @@ int brc_array_each_chunk(brc_array *a, brc_chunk_each_fn each, void *ctx, brc_er
     return rc;
 }
 
-typedef struct stat_sum {
-    brc_array *a;
-    uint64_t chunks, bytes;
-} stat_sum;
-
-static int stat_chunk(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
-{
-    stat_sum *sum = ctx;
-    brc_object o = {.id = *id}, *one = &o;
-    (void)index;
-    BRC_TRY(brc_objects_find(brc_array_store(sum->a), &one, 1, err));
-    sum->chunks++;
-    sum->bytes += o.found ? o.stored : 0;
-    return BRC_OK;
-}
-
-int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err)
-{
-    stat_sum sum = {.a = a};
-    *chunks = *stored_bytes = 0;
-    BRC_TRY(brc_array_begin_read(a, err));
-    int rc = brc_array_each_chunk(a, stat_chunk, &sum, err);
-    brc_array_end_read(a);
-    *chunks = sum.chunks;
-    *stored_bytes = sum.bytes;
-    return rc;
-}
-
 void brc_array_name_chunk(const brc_array *a, const uint64_t *index, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;

@@ -4,6 +4,7 @@
 
 #include "../base/alloc.h"
 #include "../base/arena.h"
+#include "../history/map_totals.h"
 #include "array.h"
 
 /* ---- shape -------------------------------- */
@@ -44,6 +45,8 @@ static int drop_outside(brc_store *store, int ndim, const uint64_t *grid, brc_oi
     int rc = brc_map_each(store, map, note_outside, &list, err);
     if (rc == BRC_OK && list.n > 0) {
         rc = brc_map_edit(store, map, list.edits, list.n, &out, err);
+        if (rc == BRC_OK)
+            rc = brc_map_total_follow(store, map, &out, list.edits, list.n, err);
         if (rc == BRC_OK)
             *map = out;
     }

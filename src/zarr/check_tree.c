@@ -2,8 +2,9 @@
  * What versions are made of: map nodes, entries, documents, chunks. Every object is looked
  * at once, however many paths and versions lead to it, because what is remembered of a node
  * is all that others need from it: what it is (facts), how deep the hierarchy under it
- * goes, how long the longest path in it is, and which chunk index is the greatest. What is
- * bad is looked at again a few times, so that its users are reported.
+ * goes, how long the longest path in it is, which chunk index is the greatest, and what it all
+ * sums up to: that is compared with the derived row of its totals, if it has one. What is bad is
+ * looked at again a few times, so that its users are reported, and its totals are not compared.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "session.h"
 
 #define LOOKS_AT_BAD 8
-/* Chunks that are remembered as right: 32 bytes each and a third more. */
+/* Chunks that are remembered as right: 48 bytes each and a third more. */
 #define CHUNKS_KNOWN ((size_t)1 << 20)
 
 typedef struct node_memo {
@@ -25,14 +26,27 @@ typedef struct node_memo {
     uint16_t longest; /* bytes of path under it                    */
     uint8_t height;   /* names of a path under it                  */
     uint8_t bad;      /* 0: all is well; else how often looked at  */
+    brc_node_total total;
 } node_memo;
+
+/* Of an array that was met. */
+typedef struct array_memo {
+    uint64_t looks; /* 0: all is well; else how often it was found bad */
+    brc_node_total total;
+} array_memo;
 
 typedef struct node_level {
     brc_oid id;
     int bad;
     size_t height, longest, path_len;
     uint64_t extent[BRC_MAX_NDIM]; /* of chunks: one more than the greatest index */
+    brc_node_total total;
 } node_level;
+
+/* Of a chunk that is right. */
+typedef struct chunk_sizes {
+    uint64_t size, stored;
+} chunk_sizes;
 
 /* The chunks of one leaf. */
 typedef struct chunk_batch {
@@ -45,9 +59,9 @@ int brc_tree_check_new(brc_tree_check *c, breccia *repo, int no_decode, brc_faul
 {
     void *p;
     *c = (brc_tree_check){ .check = { repo, repo->store, faults, no_decode, "" },
-                           .arrays = BRC_ID_TABLE_INIT(sizeof(uint64_t)),
+                           .arrays = BRC_ID_TABLE_INIT(sizeof(array_memo)),
                            .docs = BRC_ID_TABLE_INIT(sizeof(uint64_t)),
-                           .chunks = BRC_ID_TABLE_INIT(0) };
+                           .chunks = BRC_ID_TABLE_INIT(sizeof(chunk_sizes)) };
     c->chunks.max = CHUNKS_KNOWN;
     BRC_TRY(brc_new(&p, sizeof(chunk_batch), err));
     c->batch = p;
@@ -88,6 +102,45 @@ static uint64_t facts_digest(const brc_tree_check *c, unsigned level, unsigned c
     return digest;
 }
 
+static const char *part_of(const brc_node_step *at)
+{
+    return at->kind == 0 ? "snapshot" : "map";
+}
+
+static const char *path_of(const brc_node_step *at)
+{
+    return at->path_len > 0 ? at->path : "/";
+}
+
+/* What cannot be counted is bad: a row could not hold it. */
+static void count_in(node_level *level, const brc_node_total *more)
+{
+    level->bad |= !brc_node_total_add(&level->total, more);
+}
+
+static void count_chunk(node_level *leaf, uint64_t size, uint64_t stored)
+{
+    brc_node_total one = { .chunks = 1, .size = size, .stored = stored };
+    count_in(leaf, &one);
+}
+
+/* A row that is missing is no fault: whoever asks counts. */
+static int check_total(brc_tree_check *c, const brc_node_step *at, const node_level *own,
+                       brc_error *err)
+{
+    brc_node_total row;
+    int state;
+    if (own->bad)
+        return BRC_OK;
+    BRC_TRY(brc_node_total_get(c->check.store, &at->id, &state, &row, err));
+    if (state == BRC_TOTAL_NONE ||
+        (state == BRC_TOTAL_FOUND && brc_node_total_equal(&row, &own->total)))
+        return BRC_OK;
+    return brc_check_fault(&c->check, &at->id, BRC_KIND_NODE, path_of(at), part_of(at),
+                           "its derived row (node_total) says something else than what is under it",
+                           err);
+}
+
 static size_t path_bytes(size_t len)
 {
     return len > 1 ? len : 0; /* the root's slash is that of its children */
@@ -95,10 +148,11 @@ static size_t path_bytes(size_t len)
 
 /* What is under a node goes up to the one above: a level higher from the root of a map. */
 static void merge_up(brc_tree_check *c, const brc_node_step *at, size_t height, size_t longest,
-                     const uint64_t *extent)
+                     const uint64_t *extent, const brc_node_total *total)
 {
     node_level *above = level_at(c, at->level);
     size_t names = 0, bytes = 0;
+    count_in(above, total);
     if (at->is_root && at->level > 0 && at->kind == BRC_GROUP && at->depth > 0) {
         names = 1;
         bytes = path_bytes(at->path_len) - path_bytes(above->path_len);
@@ -174,9 +228,13 @@ static int tell_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
         int bad;
         BRC_TRY(tell_chunk(c, chunk, &bad, err));
         brc_oid key = brc_id_in_context(&chunk->object.id, &c->array->context);
-        if (!bad)
-            BRC_TRY(brc_id_table_add(&c->chunks, &key, NULL, err));
         leaf->bad |= bad;
+        if (bad)
+            continue;
+        void *sizes;
+        BRC_TRY(brc_id_table_add(&c->chunks, &key, &sizes, err));
+        *(chunk_sizes *)sizes = (chunk_sizes){ chunk->object.size, chunk->object.stored };
+        count_chunk(leaf, chunk->object.size, chunk->object.stored);
     }
     return BRC_OK;
 }
@@ -227,8 +285,11 @@ static int add_chunk(brc_tree_check *c, node_level *leaf, const brc_oid *holder,
         if (index[i] >= leaf->extent[i])
             leaf->extent[i] = index[i] == UINT64_MAX ? index[i] : index[i] + 1;
     brc_oid key = brc_id_in_context(id, &c->array->context);
-    if (brc_id_table_find(&c->chunks, &key) != NULL)
+    const chunk_sizes *sizes = brc_id_table_find(&c->chunks, &key);
+    if (sizes != NULL) {
+        count_chunk(leaf, sizes->size, sizes->stored);
         return BRC_OK;
+    }
     chunk->object = (brc_object){ .id = *id };
     chunk->ndim = ndim;
     chunk->decodes = 0;
@@ -244,16 +305,6 @@ static int step_chunk(brc_tree_check *c, const brc_node_step *at, brc_error *err
 }
 
 /* ---- nodes -------------------------------- */
-
-static const char *part_of(const brc_node_step *at)
-{
-    return at->kind == 0 ? "snapshot" : "map";
-}
-
-static const char *path_of(const brc_node_step *at)
-{
-    return at->path_len > 0 ? at->path : "/";
-}
 
 /* A node that is known: is it what is said of it here, and within the limits here? */
 static int use_known(brc_tree_check *c, const brc_node_step *at, const node_memo *memo,
@@ -281,7 +332,7 @@ static int use_known(brc_tree_check *c, const brc_node_step *at, const node_memo
         return brc_check_fault(&c->check, &at->id, BRC_KIND_NODE, path_of(at), part_of(at),
                                found.message, err);
     }
-    merge_up(c, at, memo->height, memo->longest, memo_extent(c, memo));
+    merge_up(c, at, memo->height, memo->longest, memo_extent(c, memo), &memo->total);
     return BRC_OK;
 }
 
@@ -292,6 +343,7 @@ static void begin_array(brc_tree_check *c, const brc_node_step *at)
     c->array->bad |= in->bad << 1;
     in->bad = 0;
     memset(in->extent, 0, sizeof(in->extent));
+    c->array->before = in->total;
 }
 
 /* *skipped: 1 if the node is not read. */
@@ -339,10 +391,12 @@ static int step_leave(brc_tree_check *c, const brc_closure_step *step, brc_error
                          .extent = extent,
                          .longest = (uint16_t)own->longest,
                          .height = (uint8_t)own->height,
-                         .bad = own->bad ? (uint8_t)(looks + 1) : 0 };
+                         .bad = own->bad ? (uint8_t)(looks + 1) : 0,
+                         .total = own->total };
     level_at(c, at->level)->bad |= own->bad;
-    merge_up(c, at, own->height, own->longest, at->kind == BRC_ARRAY ? own->extent : NULL);
-    return BRC_OK;
+    merge_up(c, at, own->height, own->longest, at->kind == BRC_ARRAY ? own->extent : NULL,
+             &own->total);
+    return check_total(c, at, own, err);
 }
 
 /* ---- entries -------------------------------- */
@@ -371,17 +425,21 @@ static int check_group_doc(brc_tree_check *c, const char *path, const brc_entry 
 }
 
 /* Whether the array was met: then its chunks are not walked again. */
-static int array_is_known(brc_tree_check *c, const brc_entry *entry, brc_oid *key, int *bad)
+static int array_is_known(brc_tree_check *c, const brc_entry *entry, brc_oid *key,
+                          brc_node_total *total, int *bad)
 {
     brc_oid ids[3] = { entry->doc, entry->map, entry->storage };
     *key = brc_hash_object(brc_store_hash(c->check.store), BRC_KIND_NODE, ids, sizeof(ids));
-    const uint64_t *looks = brc_id_table_find(&c->arrays, key);
-    *bad = looks != NULL && *looks > 0;
-    return looks != NULL && (*looks == 0 || *looks >= LOOKS_AT_BAD);
+    const array_memo *memo = brc_id_table_find(&c->arrays, key);
+    *bad = memo != NULL && memo->looks > 0;
+    if (memo != NULL)
+        *total = memo->total;
+    return memo != NULL && (memo->looks == 0 || memo->looks >= LOOKS_AT_BAD);
 }
 
+/* *total: of an array that is known. */
 static int check_entry(brc_tree_check *c, const char *path, const brc_entry *entry, int64_t row,
-                       int *bad, int *known, brc_error *err)
+                       int *bad, int *known, brc_node_total *total, brc_error *err)
 {
     brc_oid key = { { 0 } };
     int one = 0;
@@ -394,7 +452,7 @@ static int check_entry(brc_tree_check *c, const char *path, const brc_entry *ent
     *bad |= one;
     if (entry->kind == BRC_GROUP)
         return BRC_OK;
-    *known = row == 0 && array_is_known(c, entry, &key, &one);
+    *known = row == 0 && array_is_known(c, entry, &key, total, &one);
     *bad |= *known && one;
     if (*known)
         return BRC_OK;
@@ -422,13 +480,15 @@ static int end_array(brc_tree_check *c, const brc_oid *map, int kind, const uint
     return BRC_OK;
 }
 
-static int remember_array(brc_tree_check *c, int bad, brc_error *err)
+static int remember_array(brc_tree_check *c, int bad, const brc_node_total *total, brc_error *err)
 {
     void *value;
     if (brc_oid_is_zero(&c->array->key)) /* its uncommitted chunks are checked by themselves */
         return BRC_OK;
     BRC_TRY(brc_id_table_add(&c->arrays, &c->array->key, &value, err));
-    *(uint64_t *)value = bad ? *(uint64_t *)value + 1 : 0;
+    array_memo *memo = value;
+    memo->looks = bad ? memo->looks + 1 : 0;
+    memo->total = *total;
     return BRC_OK;
 }
 
@@ -436,17 +496,23 @@ static int step_entry(brc_tree_check *c, const brc_node_step *at, brc_error *err
 {
     node_level *in = level_at(c, at->level);
     int bad = 0, known;
-    BRC_TRY(check_entry(c, at->path, &at->entry, 0, &bad, &known, err));
+    brc_node_total one = { .arrays = at->entry.kind == BRC_ARRAY,
+                           .groups = at->entry.kind == BRC_GROUP };
+    brc_node_total under = { 0 };
+    BRC_TRY(check_entry(c, at->path, &at->entry, 0, &bad, &known, &under, err));
     in->bad |= bad;
+    count_in(in, &one);
     size_t bytes = path_bytes(at->path_len) - path_bytes(in->path_len);
     if (at->kind != 0 && in->height < 1)
         in->height = 1;
     if (at->kind != 0 && in->longest < bytes)
         in->longest = bytes;
-    if (at->entry.kind == BRC_ARRAY && known)
+    if (at->entry.kind == BRC_ARRAY && known) {
+        count_in(in, &under);
         brc_closure_skip(c->walk);
-    else if (at->entry.kind == BRC_ARRAY && brc_oid_is_zero(&at->entry.map))
-        BRC_TRY(remember_array(c, bad, err));
+    } else if (at->entry.kind == BRC_ARRAY && brc_oid_is_zero(&at->entry.map)) {
+        BRC_TRY(remember_array(c, bad, &under, err));
+    }
     return BRC_OK;
 }
 
@@ -477,7 +543,10 @@ static int after_array(brc_tree_check *c, const brc_node_step *at, brc_error *er
     int bad = in->bad | (c->array->bad & 1);
     BRC_TRY(end_array(c, &at->id, BRC_KIND_NODE, in->extent, &bad, err));
     in->bad |= bad | c->array->bad >> 1;
-    return remember_array(c, bad, err);
+    brc_node_total total = in->total; /* it has grown by the map's */
+    if (!brc_node_total_subtract(&total, &c->array->before))
+        return brc_fail(err, BRC_EINTERNAL, "totals that shrink");
+    return remember_array(c, bad, &total, err);
 }
 
 /* *behind: 1 if nothing more comes of the step's node. */
@@ -589,9 +658,10 @@ int brc_tree_check_entry(brc_tree_check *c, const char *path, const brc_entry *e
                          brc_error *err)
 {
     int bad = 0, known, open = 0;
+    brc_node_total under;
     brc_closure_step at;
     BRC_TRY(begin_tree(c, err));
-    BRC_TRY(check_entry(c, path, entry, row, &bad, &known, err));
+    BRC_TRY(check_entry(c, path, entry, row, &bad, &known, &under, err));
     if (entry->kind == BRC_ARRAY) { /* the nodes alone */
         open = c->array->open;
         c->array->open = 0;

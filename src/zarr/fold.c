@@ -7,6 +7,7 @@
 
 #include "../base/alloc.h"
 #include "../base/arena.h"
+#include "../history/map_totals.h"
 #include "session.h"
 
 #define CHUNK_BATCH 65536
@@ -27,6 +28,7 @@ static int fold_flush(fold_batch *b, brc_error *err)
     if (b->n == 0)
         return BRC_OK;
     BRC_TRY(brc_map_edit(b->store, &b->map, b->edits, b->n, &out, err));
+    BRC_TRY(brc_map_total_follow(b->store, &b->map, &out, b->edits, b->n, err));
     b->map = out;
     b->n = 0;
     brc_arena_dispose(&b->arena);
@@ -208,7 +210,8 @@ int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err)
                       "'reset --hard HEAD' drops them");
         goto done;
     }
-    rc = brc_snapshot_put(store, &root, out, err);
+    BRC_GO(brc_snapshot_put(store, &root, out, err));
+    rc = brc_map_total_follow(store, &s->base, out, NULL, 0, err);
 done:
     brc_draft_nodes_free(rows, n);
     return rc;

@@ -72,6 +72,7 @@ typedef struct brc_array_check {
     char *path;
     brc_oid key;          /* of the array among those that were met               */
     int bad;
+    brc_node_total before; /* the totals above it when its map began             */
 } brc_array_check;
 BRC_MUST_USE int brc_array_check_new(const brc_check *c, const char *path, const brc_entry *entry, int64_t row,
                                      brc_array_check **out, int *bad, brc_error *err);

@@ -106,7 +106,7 @@ static void rule_prepare(const char *file, int own, int seal)
 #define CELLS                                                                                    \
     " FROM sqlite_schema m JOIN pragma_table_info(m.name) p WHERE m.type='table' AND m.name IN"  \
     " ('meta','object','blob','encoding','ref','oplog','draft','draft_node','draft_chunk',"      \
-    "'commit_info','sqlite_sequence')"
+    "'commit_info','node_total','sqlite_sequence')"
 
 /* "object.kind": one of all columns of the tables that have rows. */
 static void pick_cell(const char *file, uint64_t *random, char *cell, size_t size)
