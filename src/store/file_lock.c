@@ -131,22 +131,21 @@ int brc_file_lock_raise(brc_file_lock *lock, int level)
     return rc;
 }
 
-/* Downwards SHARED first: between the two nobody else may come to EXCLUSIVE. */
+/* Downwards SHARED first: in between nobody else may come to EXCLUSIVE. A write lock that cannot be
+ * made a read lock is kept: an error would deny a commit that is done, and more than it asked for
+ * does SQLite no harm. */
 int brc_file_lock_lower(brc_file_lock *lock, int level)
 {
-    int rc = SQLITE_OK;
     if (lock->level <= level)
         return SQLITE_OK;
     if (level == SQLITE_LOCK_NONE) {
         lock->level = level;
         return lock_bytes(lock->fd, F_UNLCK, 0, 0, SQLITE_IOERR_UNLOCK);
     }
-    rc = lock_bytes(lock->fd, F_RDLCK, SHARED_AT, SHARED_LEN, SQLITE_IOERR_RDLOCK);
-    if (rc == SQLITE_OK)
-        rc = lock_bytes(lock->fd, F_UNLCK, PENDING_AT, 2, SQLITE_IOERR_UNLOCK);
-    if (rc == SQLITE_OK)
-        lock->level = level;
-    return rc;
+    if (lock_bytes(lock->fd, F_RDLCK, SHARED_AT, SHARED_LEN, SQLITE_IOERR_RDLOCK) != SQLITE_OK)
+        return SQLITE_OK;
+    lock->level = level;
+    return lock_bytes(lock->fd, F_UNLCK, PENDING_AT, 2, SQLITE_IOERR_UNLOCK);
 }
 
 int brc_file_lock_reserved(const brc_file_lock *lock, int *out)

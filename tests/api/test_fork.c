@@ -1,10 +1,12 @@
 /* A handle after fork(): the child may not use it, and cannot harm what its parent does. */
 #include <check.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../kit/peer.h"
 #include "../kit/scenario.h"
 
 Suite *fork_suite(void);
@@ -128,6 +130,83 @@ START_TEST(a_child_opens_the_file_for_itself)
 }
 END_TEST
 
+/* The child's SQLite has its parent's memory, where it could read that the file is locked; what
+ * it opens for itself has locks of its own. */
+static int open_again_beside_the_parent(void)
+{
+    breccia *repo;
+    brc_session *s;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.wait_ms = -1;
+    if (brc_open(&repo, t.file, &opts, &t.err) != BRC_OK ||
+        brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &t.err) != BRC_OK)
+        return 1;
+    int wrong = scenario_number(&t, s, "/a", 0) != 0;
+    wrong += brc_group_create(s, "/child", NULL, &t.err) != BRC_EBUSY;
+    brc_session_free(s);
+    brc_free(repo);
+    wrong += brc_open(&repo, t.file, &opts, &t.err) != BRC_OK;
+    wrong += brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &t.err) != BRC_OK;
+    wrong += brc_group_create(s, "/child", NULL, &t.err) != BRC_EBUSY;
+    brc_session_free(s);
+    brc_free(repo);
+    brc_session_free(t.session); /* which gives its copy of the parent's description back */
+    brc_free(t.repo);
+    wrong += brc_open(&repo, t.file, &opts, &t.err) != BRC_OK;
+    wrong += brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &t.err) != BRC_OK;
+    wrong += brc_group_create(s, "/child", NULL, &t.err) != BRC_EBUSY;
+    return wrong;
+}
+
+START_TEST(a_child_that_opens_the_file_in_a_transaction_meets_its_locks)
+{
+    OK(&t, brc_begin(t.repo, &t.err));
+    scenario_set_number(&t, "/a", 0, 70);
+    in_child(open_again_beside_the_parent);
+    scenario_set_number(&t, "/a", 1, 71);
+    OK(&t, brc_end(t.repo, 1, &t.err));
+    scenario_reopen(&t);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 71);
+}
+END_TEST
+
+/* The parent's locks end with its transaction and its handle, also while a child that it forked
+ * lives on with a copy of the description. */
+START_TEST(a_child_that_lives_on_holds_no_locks)
+{
+    int answer[2], go[2], status;
+    char byte = 0;
+    peer other;
+    scenario_close(&t);
+    peer_start(&other, t.file);
+    scenario_open(&t, NULL, 0);
+    OK(&t, brc_begin(t.repo, &t.err));
+    ck_assert_int_eq(pipe(answer), 0);
+    ck_assert_int_eq(pipe(go), 0);
+    pid_t child = fork();
+    if (child == 0) { /* it lives on, with its copy of the description */
+        close(go[1]);
+        _exit(write(answer[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 0);
+    }
+    ck_assert_int_eq(read(answer[0], &byte, 1), 1);
+    ck_assert_int_eq(peer_sql(&other, "BEGIN IMMEDIATE"), SQLITE_BUSY);
+    OK(&t, brc_end(t.repo, 1, &t.err));
+    ck_assert_int_eq(peer_sql(&other, "BEGIN IMMEDIATE; COMMIT"), SQLITE_OK);
+    OK(&t, brc_begin(t.repo, &t.err));
+    scenario_close(&t);
+    ck_assert_int_eq(peer_sql(&other, "BEGIN EXCLUSIVE; COMMIT"), SQLITE_OK);
+    close(go[0]);
+    close(go[1]);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    close(answer[0]);
+    close(answer[1]);
+    peer_stop(&other);
+    scenario_open(&t, NULL, 0);
+}
+END_TEST
+
 Suite *fork_suite(void)
 {
     Suite *s = suite_create("fork");
@@ -137,6 +216,8 @@ Suite *fork_suite(void)
     tcase_add_test(tc, a_child_in_a_transaction_does_not_undo_it);
     tcase_add_test(tc, a_child_outside_a_transaction_is_refused_too);
     tcase_add_test(tc, a_child_opens_the_file_for_itself);
+    tcase_add_test(tc, a_child_that_opens_the_file_in_a_transaction_meets_its_locks);
+    tcase_add_test(tc, a_child_that_lives_on_holds_no_locks);
     suite_add_tcase(s, tc);
     return s;
 }
