@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/codec/registry.h"
+#include "../../src/store/store.h"
 #include "../kit/peer.h"
 #include "../kit/scenario.h"
 
@@ -171,6 +173,51 @@ START_TEST(a_child_that_opens_the_file_in_a_transaction_meets_its_locks)
 }
 END_TEST
 
+static int read_until_told(int ready, int go)
+{
+    brc_registry *reg;
+    brc_store *store;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    const char *head;
+    char byte = 0;
+    if (brc_registry_new(&reg, &t.err) != BRC_OK ||
+        brc_store_open(&store, t.file, &opts, reg, 0, &t.err) != BRC_OK ||
+        brc_store_begin_read(store, &t.err) != BRC_OK ||
+        brc_head_get(store, &head, &t.err) != BRC_OK)
+        return 1;
+    return write(ready, &byte, 1) != 1 || read(go, &byte, 1) != 0;
+}
+
+/* It is not enough that the process of its parent had a lock. */
+START_TEST(a_child_that_reads_in_its_parents_transaction_has_a_lock)
+{
+    int ready[2], go[2], status;
+    char byte;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.wait_ms = -1;
+    scenario_close(&t);
+    scenario_open(&t, &opts, 0);
+    ck_assert_int_eq(pipe(ready), 0);
+    ck_assert_int_eq(pipe(go), 0);
+    OK(&t, brc_begin(t.repo, &t.err));
+    scenario_set_number(&t, "/a", 0, 70);
+    pid_t child = fork();
+    if (child == 0) {
+        close(go[1]);
+        _exit(read_until_told(ready[1], go[0]));
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    FAILS(&t, BRC_EBUSY, brc_end(t.repo, 1, &t.err));
+    close(go[0]);
+    close(go[1]);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    close(ready[0]);
+    scenario_set_number(&t, "/a", 0, 70);
+}
+END_TEST
+
 /* The parent's locks end with its transaction and its handle, also while a child that it forked
  * lives on with a copy of the description. */
 START_TEST(a_child_that_lives_on_holds_no_locks)
@@ -217,6 +264,7 @@ Suite *fork_suite(void)
     tcase_add_test(tc, a_child_outside_a_transaction_is_refused_too);
     tcase_add_test(tc, a_child_opens_the_file_for_itself);
     tcase_add_test(tc, a_child_that_opens_the_file_in_a_transaction_meets_its_locks);
+    tcase_add_test(tc, a_child_that_reads_in_its_parents_transaction_has_a_lock);
     tcase_add_test(tc, a_child_that_lives_on_holds_no_locks);
     suite_add_tcase(s, tc);
     return s;

@@ -193,6 +193,75 @@ START_TEST(a_reader_is_waited_for)
 }
 END_TEST
 
+/* ---- many writers of both kinds -------------------------------------------------- */
+
+enum { WRITERS = 8, TURNS = 25 };
+
+static int pause_a_little(void *ctx, int tries)
+{
+    uint64_t *random = ctx;
+    usleep(200 + (useconds_t)scenario_below(random, 1800));
+    return tries < 20000;
+}
+
+static int write_with_sqlite(int who)
+{
+    uint64_t random = (uint64_t)who;
+    sqlite3 *db;
+    int rc = sqlite3_open(t.file, &db);
+    sqlite3_busy_handler(db, pause_a_little, &random);
+    for (int i = 0; rc == SQLITE_OK && i < TURNS; i++)
+        rc = sqlite3_exec(db, "BEGIN IMMEDIATE; INSERT INTO blob(data) VALUES (randomblob(3000));"
+                              "COMMIT", NULL, NULL, NULL);
+    return rc;
+}
+
+/* The file is opened and closed in the middle of each transaction. */
+static int write_with_ours(int who)
+{
+    char name[32];
+    breccia *repo;
+    int rc = brc_open(&repo, t.file, NULL, &t.err);
+    for (int i = 0; rc == BRC_OK && i < TURNS; i++) {
+        snprintf(name, sizeof(name), "tag%d-%d", who, i);
+        rc = brc_begin(repo, &t.err);
+        if (rc == BRC_OK)
+            rc = brc_tag_create(repo, name, NULL, NULL, &t.err);
+        open_and_close();
+        int end = brc_end(repo, rc == BRC_OK, &t.err);
+        rc = rc == BRC_OK ? end : rc;
+    }
+    if (rc != BRC_OK)
+        fprintf(stderr, "writer %d: %s\n", who, t.err.message);
+    return rc;
+}
+
+START_TEST(nobody_loses_what_was_committed)
+{
+    pid_t writers[WRITERS];
+    int status;
+    int64_t last = scenario_ask(&t, "SELECT max(seq) FROM blob");
+    scenario_close(&t);
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i] = fork();
+        if (writers[i] == 0)
+            _exit((i % 2 ? write_with_sqlite(i) : write_with_ours(i)) != 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        ck_assert_int_eq(waitpid(writers[i], &status, 0), writers[i]);
+        ck_assert_int_eq(status, 0);
+    }
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM ref WHERE name LIKE 'tags/%'"),
+                     WRITERS / 2 * TURNS);
+    char sql[64];
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM blob WHERE seq>%d", (int)last);
+    ck_assert_int_eq(scenario_ask(&t, sql), WRITERS / 2 * TURNS);
+    snprintf(sql, sizeof(sql), "DELETE FROM blob WHERE seq>%d", (int)last);
+    scenario_sql_shared(&t, sql);
+    scenario_open(&t, NULL, 0);
+}
+END_TEST
+
 /* ---- SQLite's rules, step by step ------------------------------------------------ */
 
 enum { ACTORS = 3, PEER = 2 }; /* two descriptions of this process, and the other process */
@@ -402,6 +471,7 @@ Suite *file_lock_suite(void)
     tcase_add_test(tc, a_connection_beside_ours_is_met_like_a_process);
     tcase_add_test(tc, what_others_hold_holds);
     tcase_add_test(tc, a_reader_is_waited_for);
+    tcase_add_test(tc, nobody_loses_what_was_committed);
     tcase_add_test(tc, they_follow_sqlites_rules);
     tcase_add_test(tc, many_come_to_a_killed_writers_file);
     tcase_add_test(tc, without_them_the_locks_are_sqlites);
