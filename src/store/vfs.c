@@ -313,8 +313,9 @@ static int is_one_file(const vfs_file *f, const char *name)
     struct stat ours, there;
     int has_moved = 0;
     int rc = f->real->pMethods->xFileControl(f->real, SQLITE_FCNTL_HAS_MOVED, &has_moved);
-    return rc == SQLITE_OK && !has_moved && fstat(f->lock.fd, &ours) == 0 &&
-           stat(name, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+    return (rc == SQLITE_OK || rc == SQLITE_NOTFOUND) && !has_moved &&
+           fstat(f->lock.fd, &ours) == 0 && stat(name, &there) == 0 &&
+           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
 static int open_lock(brc_vfs *v, const char *name, vfs_file *f, int to_write)

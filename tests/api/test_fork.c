@@ -254,6 +254,44 @@ START_TEST(a_child_that_lives_on_holds_no_locks)
 }
 END_TEST
 
+/* Dies in a transaction, and leaves a child behind that has freed the handle. */
+static int begin_and_die(const int *ready, const int *go)
+{
+    breccia *repo;
+    char byte = 0;
+    if (brc_open(&repo, t.file, NULL, &t.err) != BRC_OK || brc_begin(repo, &t.err) != BRC_OK)
+        return 1;
+    pid_t child = fork();
+    if (child == 0) {
+        brc_free(repo);
+        close(go[1]);
+        _exit(write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 0);
+    }
+    return read(ready[0], &byte, 1) != 1;
+}
+
+START_TEST(a_child_that_freed_the_handle_keeps_no_lock_of_its_dead_parent)
+{
+    int ready[2], go[2], status;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.wait_ms = -1;
+    scenario_close(&t);
+    ck_assert_int_eq(pipe(ready), 0);
+    ck_assert_int_eq(pipe(go), 0);
+    pid_t parent = fork();
+    if (parent == 0)
+        _exit(begin_and_die(ready, go));
+    ck_assert_int_eq(waitpid(parent, &status, 0), parent);
+    ck_assert_int_eq(status, 0);
+    scenario_open(&t, &opts, 0);
+    scenario_set_number(&t, "/a", 0, 70);
+    for (int i = 0; i < 2; i++) {
+        close(ready[i]);
+        close(go[i]);
+    }
+}
+END_TEST
+
 Suite *fork_suite(void)
 {
     Suite *s = suite_create("fork");
@@ -265,6 +303,7 @@ Suite *fork_suite(void)
     tcase_add_test(tc, a_child_opens_the_file_for_itself);
     tcase_add_test(tc, a_child_that_opens_the_file_in_a_transaction_meets_its_locks);
     tcase_add_test(tc, a_child_that_reads_in_its_parents_transaction_has_a_lock);
+    tcase_add_test(tc, a_child_that_freed_the_handle_keeps_no_lock_of_its_dead_parent);
     tcase_add_test(tc, a_child_that_lives_on_holds_no_locks);
     suite_add_tcase(s, tc);
     return s;

@@ -11,11 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/base/buf.h"
 #include "../../src/store/file_lock.h"
 #include "../kit/journal_kit.h"
 #include "../kit/lock_faults.h"
 #include "../kit/peer.h"
 #include "../kit/scenario.h"
+#include "../kit/store_kit.h"
 
 Suite *file_lock_suite(void);
 
@@ -115,10 +117,8 @@ static void find_in_copy(const sqlite_copy *c, const char *name, void *function)
 static void use_another_copy(void)
 {
     sqlite_copy c;
-    Dl_info ours;
     sqlite3 *db;
-    ck_assert_int_ne(dladdr((void *)(uintptr_t)sqlite3_open, &ours), 0);
-    c.library = dlmopen(LM_ID_NEWLM, ours.dli_fname, RTLD_NOW | RTLD_LOCAL);
+    c.library = dlmopen(LM_ID_NEWLM, "libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
     ck_assert_msg(c.library != NULL, "%s", dlerror());
     find_in_copy(&c, "sqlite3_open", &c.open);
     find_in_copy(&c, "sqlite3_exec", &c.exec);
@@ -375,6 +375,96 @@ START_TEST(they_follow_sqlites_rules)
 }
 END_TEST
 
+/* ---- the descriptor -------------------------------------------------------------- */
+
+/* What is printed where a program has closed its standard streams must not go into the file. */
+START_TEST(it_is_none_of_the_standard_streams)
+{
+    brc_file_lock lock;
+    int kept = dup(STDIN_FILENO);
+    ck_assert_int_ge(kept, 0);
+    close(STDIN_FILENO);
+    int rc = brc_file_lock_open(&lock, t.file, 1);
+    int is_free = fcntl(STDIN_FILENO, F_GETFD) < 0;
+    ck_assert_int_eq(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+    close(kept);
+    ck_assert_int_eq(rc, SQLITE_OK);
+    ck_assert(is_free);
+    ck_assert_int_gt(lock.fd, STDERR_FILENO);
+    ck_assert_int_eq(fcntl(lock.fd, F_GETFD), FD_CLOEXEC);
+    brc_file_lock_close(&lock);
+}
+END_TEST
+
+/* A process that is killed has no time to unlock: its child, which gave its copy back, must not
+ * hold what it held. */
+START_TEST(a_child_that_left_keeps_no_lock_of_its_dead_parent)
+{
+    brc_file_lock lock;
+    int ready[2], go[2], status;
+    char byte = 0;
+    ck_assert_int_eq(pipe(ready), 0);
+    ck_assert_int_eq(pipe(go), 0);
+    ck_assert_int_eq(brc_file_lock_open(&lock, t.file, 1), SQLITE_OK);
+    ck_assert_int_eq(brc_file_lock_raise(&lock, SQLITE_LOCK_SHARED), SQLITE_OK);
+    ck_assert_int_eq(brc_file_lock_raise(&lock, SQLITE_LOCK_RESERVED), SQLITE_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        close(go[1]);
+        brc_file_lock_leave(&lock);
+        _exit(write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 0);
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    ck_assert_int_eq(peer_sql(&other, "BEGIN IMMEDIATE"), SQLITE_BUSY);
+    close(lock.fd);
+    ck_assert_int_eq(peer_sql(&other, "BEGIN EXCLUSIVE; COMMIT"), SQLITE_OK);
+    close(go[0]);
+    close(go[1]);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    close(ready[0]);
+    close(ready[1]);
+}
+END_TEST
+
+static char another_file[128];
+static sqlite3_vfs *unix_vfs;
+
+static int open_and_replace(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                            int *out)
+{
+    (void)vfs;
+    int rc = unix_vfs->xOpen(unix_vfs, name, file, flags, out);
+    if (rc == SQLITE_OK && (flags & SQLITE_OPEN_MAIN_DB))
+        ck_assert_int_eq(rename(another_file, name), 0);
+    return rc;
+}
+
+/* Else one file would be locked and another one written. */
+START_TEST(a_file_that_is_replaced_while_it_is_opened_is_refused)
+{
+    static sqlite3_vfs vfs;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    breccia *repo;
+    brc_buf content = store_kit_read(t.file);
+    snprintf(another_file, sizeof(another_file), "%s/another.brc", t.dir);
+    store_kit_put(another_file, &content);
+    brc_buf_dispose(&content);
+    unix_vfs = sqlite3_vfs_find("unix");
+    vfs = *unix_vfs;
+    vfs.pNext = NULL;
+    vfs.zName = "breccia-replaces";
+    vfs.xOpen = open_and_replace;
+    sqlite3_vfs_register(&vfs, 0);
+    opts.vfs = vfs.zName;
+    opts.wait_ms = -1;
+    FAILS(&t, BRC_EBUSY, brc_open(&repo, t.file, &opts, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "was replaced by another file"));
+    sqlite3_vfs_unregister(&vfs);
+    scenario_reopen(&t);
+}
+END_TEST
+
 /* ---- hot journals ---------------------------------------------------------------- */
 
 /* Half of them make a tag, half of them only read. */
@@ -428,7 +518,8 @@ START_TEST(many_come_to_a_killed_writers_file)
             recover_at_once(how, 100 * how + 10 * again);
     scenario_open(&t, NULL, 0);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 77), 77);
-    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM ref WHERE name LIKE 'tags/%'"), 3 * 5 * 4);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM ref WHERE name LIKE 'tags/%'"),
+                     3 * 5 * 4);
 }
 END_TEST
 
@@ -473,6 +564,9 @@ Suite *file_lock_suite(void)
     tcase_add_test(tc, a_reader_is_waited_for);
     tcase_add_test(tc, nobody_loses_what_was_committed);
     tcase_add_test(tc, they_follow_sqlites_rules);
+    tcase_add_test(tc, it_is_none_of_the_standard_streams);
+    tcase_add_test(tc, a_child_that_left_keeps_no_lock_of_its_dead_parent);
+    tcase_add_test(tc, a_file_that_is_replaced_while_it_is_opened_is_refused);
     tcase_add_test(tc, many_come_to_a_killed_writers_file);
     tcase_add_test(tc, without_them_the_locks_are_sqlites);
     suite_add_tcase(s, tc);
