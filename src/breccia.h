@@ -387,9 +387,12 @@ BRC_API BRC_MUST_USE int brc_registry_load(brc_registry *reg, const char *path, 
 /* ---- repository ---------------------------------------------------------- */
 
 BRC_API BRC_MUST_USE int brc_open(breccia **out, const char *path, const brc_open_opts *opts, brc_error *err);
+/* It closes descriptors of the file, and an open may: do neither while an SQLite connection of
+ * your own on that file is in a transaction, which would lose its locks. */
 BRC_API void brc_free(breccia *repo);
 /* BRC_EINVAL if `file` is the repository or one of its journals, under any name or
- * link, or would become one. Call it before you open a file to read or write: closing a
+ * link, or would become one. Call it before you open a file to write, and on systems
+ * without locks of open file descriptions (Linux has them) also to read: there closing a
  * descriptor of the repository drops the locks that this process holds on it. The
  * library checks the files that it opens itself. */
 BRC_API BRC_MUST_USE int brc_check_file(const char *repository, const char *file, brc_error *err);

@@ -291,6 +291,8 @@ void brc_store_close(brc_store *store)
             brc_store_rollback(store);
         db_disconnect(store);
         brc_vfs_free(store->vfs);
+    } else {
+        brc_vfs_leave(store->vfs);
     }
     brc_encoding_cache_dispose(&store->encodings);
     brc_cache_dispose(&store->cache);

@@ -9,6 +9,9 @@
  * - A writer opens its own journal with SQLITE_OPEN_CREATE. One that is already there has a
  *   header that was not written to the end: it counts for nothing and is overwritten.
  * - Whatever else it opens, asks for or deletes comes from the bytes of a journal.
+ *
+ * Where the VFS below would take POSIX locks, and the system has locks of open file descriptions,
+ * it is never asked to lock: its locks and ours on the same bytes would shut each other out.
  */
 #include "vfs.h"
 
@@ -20,6 +23,7 @@
 #include <unistd.h>
 
 #include "db.h"
+#include "file_lock.h"
 #include "journal_check.h"
 
 #define JOURNAL_ENDING "-journal"
@@ -40,7 +44,7 @@ typedef struct vfs_file {
     sqlite3_file file;
     brc_vfs *v;
     int is_main;
-    int lock; /* the SQLITE_LOCK_* that it holds */
+    brc_file_lock lock; /* where it has no descriptor, the VFS below holds what it says */
     sqlite3_file *real;
 } vfs_file;
 
@@ -111,6 +115,7 @@ static int vfs_close(sqlite3_file *file)
     vfs_file *f = file_of(file);
     if (f->is_main)
         f->v->main = NULL;
+    brc_file_lock_close(&f->lock);
     return f->real->pMethods != NULL ? f->real->pMethods->xClose(f->real) : SQLITE_OK;
 }
 
@@ -169,23 +174,29 @@ static int vfs_size(sqlite3_file *file, sqlite3_int64 *size)
 static int vfs_lock(sqlite3_file *file, int level)
 {
     vfs_file *f = file_of(file);
+    if (f->lock.fd >= 0)
+        return brc_file_lock_raise(&f->lock, level);
     int rc = f->real->pMethods->xLock(f->real, level);
-    if (rc == SQLITE_OK && level > f->lock)
-        f->lock = level;
+    if (rc == SQLITE_OK && level > f->lock.level)
+        f->lock.level = level;
     return rc;
 }
 
 static int vfs_unlock(sqlite3_file *file, int level)
 {
     vfs_file *f = file_of(file);
-    if (level < f->lock)
-        f->lock = level;
+    if (f->lock.fd >= 0)
+        return brc_file_lock_lower(&f->lock, level);
+    if (level < f->lock.level)
+        f->lock.level = level;
     return f->real->pMethods->xUnlock(f->real, level);
 }
 
 static int vfs_reserved(sqlite3_file *file, int *out)
 {
     vfs_file *f = file_of(file);
+    if (f->lock.fd >= 0)
+        return brc_file_lock_reserved(&f->lock, out);
     return f->real->pMethods->xCheckReservedLock(f->real, out);
 }
 
@@ -260,7 +271,7 @@ static int open_journal(brc_vfs *v, const char *name, vfs_file *f, int flags, in
 {
     int to_write = (flags & SQLITE_OPEN_READWRITE) != 0;
     int is_hot = to_write && !(flags & SQLITE_OPEN_CREATE);
-    if (v->main == NULL || (is_hot && v->main->lock < SQLITE_LOCK_EXCLUSIVE))
+    if (v->main == NULL || (is_hot && v->main->lock.level < SQLITE_LOCK_EXCLUSIVE))
         return refuse(v, BRC_EINTERNAL, "a journal was opened without a lock");
     int rc = journal_is_plain(v);
     if (!to_write && rc == BRC_VFS_REFUSED) {
@@ -274,6 +285,69 @@ static int open_journal(brc_vfs *v, const char *name, vfs_file *f, int flags, in
     rc = judge(v, f->real, !is_hot);
     if (rc != SQLITE_OK)
         f->real->pMethods->xClose(f->real);
+    return rc;
+}
+
+/* Are the locks of the VFS below POSIX locks? One between it and "unix" names itself in front, as
+ * SQLite's own do, and passes the question on; what gives another answer locks in its own way. */
+static int locks_are_posix(sqlite3_file *real, int *out)
+{
+    static const char unix_vfs[] = "/unix";
+    char *name = NULL;
+    *out = 0;
+    if (real->pMethods->xFileControl(real, SQLITE_FCNTL_VFSNAME, &name) != SQLITE_OK)
+        return SQLITE_OK;
+    if (name == NULL)
+        return SQLITE_NOMEM;
+    size_t len = strlen(name), tail = sizeof(unix_vfs) - 1;
+    *out = strcmp(name, unix_vfs + 1) == 0 ||
+           (len >= tail && strcmp(name + len - tail, unix_vfs) == 0);
+    sqlite3_free(name);
+    return SQLITE_OK;
+}
+
+/* What the VFS below has opened and what we lock must be one file, and not one before and one
+ * after something took its name. */
+static int is_one_file(const vfs_file *f, const char *name)
+{
+    struct stat ours, there;
+    int has_moved = 0;
+    int rc = f->real->pMethods->xFileControl(f->real, SQLITE_FCNTL_HAS_MOVED, &has_moved);
+    return (rc == SQLITE_OK || rc == SQLITE_NOTFOUND) && !has_moved &&
+           fstat(f->lock.fd, &ours) == 0 && stat(name, &there) == 0 &&
+           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+static int open_lock(brc_vfs *v, const char *name, vfs_file *f, int to_write)
+{
+    int offered = 0, posix = 0;
+    int rc = locks_are_posix(f->real, &posix);
+    if (rc == SQLITE_OK && posix)
+        rc = brc_file_lock_offered(&offered);
+    if (rc != SQLITE_OK || !offered)
+        return rc;
+    rc = brc_file_lock_open(&f->lock, name, to_write);
+    if (rc != SQLITE_OK || is_one_file(f, name))
+        return rc;
+    char why[sizeof(v->refusal.message)];
+    snprintf(why, sizeof(why), "%s was replaced by another file while it was opened: open it again",
+             v->shown);
+    return refuse(v, BRC_EBUSY, why);
+}
+
+static int open_main(brc_vfs *v, const char *name, vfs_file *f, int flags, int *out)
+{
+    int got = flags;
+    int rc = v->base->xOpen(v->base, name, f->real, flags, &got);
+    if (out != NULL)
+        *out = got;
+    if (rc != SQLITE_OK || (v->how & BRC_VFS_UNLOCKED))
+        return rc;
+    rc = open_lock(v, name, f, (got & SQLITE_OPEN_READWRITE) != 0);
+    if (rc != SQLITE_OK) {
+        brc_file_lock_close(&f->lock);
+        f->real->pMethods->xClose(f->real);
+    }
     return rc;
 }
 
@@ -292,9 +366,10 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     int rc;
     memset(f, 0, sizeof(*f));
     f->v = v;
+    f->lock.fd = -1;
     f->real = (sqlite3_file *)(void *)(f + 1);
     if ((flags & SQLITE_OPEN_MAIN_DB) && name != NULL && strcmp(name, v->file) == 0) {
-        rc = v->base->xOpen(v->base, name, f->real, flags, out);
+        rc = open_main(v, name, f, flags, out);
         f->is_main = 1;
     } else if ((flags & SQLITE_OPEN_MAIN_JOURNAL) && name != NULL &&
                strcmp(name, v->journal) == 0) {
@@ -447,6 +522,12 @@ void brc_vfs_free(brc_vfs *v)
     free(v->journal);
     free(v->shown);
     free(v);
+}
+
+void brc_vfs_leave(brc_vfs *v)
+{
+    if (v != NULL && v->main != NULL)
+        brc_file_lock_leave(&v->main->lock);
 }
 
 /* SQLite looks for the name only while it opens; then the connection has the VFS. */

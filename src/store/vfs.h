@@ -1,7 +1,9 @@
 /*
  * A thin VFS between SQLite and the VFS that does the work: it opens and deletes FILE
  * and FILE-journal alone, and judges a journal that was left behind before SQLite
- * plays it back. docs/decisions/0011-a-thin-vfs.md says why.
+ * plays it back. docs/decisions/0011-a-thin-vfs.md says why. It also locks FILE, where the
+ * VFS below would take locks that the process loses with any close of the file
+ * (docs/decisions/0015-locks-of-the-description.md).
  *
  * Each belongs to one store, and outlives the connection made with it. What it refuses
  * comes back to the caller as REFUSED from SQLite; brc_vfs_refusal() then has the
@@ -30,6 +32,8 @@ enum {
 BRC_MUST_USE int brc_vfs_new(brc_vfs **out, const char *path, const char *base, brc_error *err);
 /* To be called after the connection was closed. */
 void brc_vfs_free(brc_vfs *vfs);
+/* In a child of fork(), which closes nothing else: its copy of what holds the parent's locks. */
+void brc_vfs_leave(brc_vfs *vfs);
 /* Like sqlite3_open_v2() for the file; one connection at a time. */
 BRC_MUST_USE int brc_vfs_connect(brc_vfs *vfs, sqlite3 **db, int flags, unsigned how);
 

@@ -1,8 +1,11 @@
 /* See fault_vfs.h. */
 #include "fault_vfs.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lock_faults.h"
 
 typedef struct fault_file {
     sqlite3_file file;
@@ -23,6 +26,12 @@ static int fault_is_due(fault_vfs *v, unsigned kind)
         return 0;
     v->hits++;
     return 1;
+}
+
+/* Where the library takes its locks itself, this VFS is not asked for any. */
+static int ofd_lock_is_due(void *v)
+{
+    return fault_is_due(v, FAULT_LOCK) ? EIO : 0;
 }
 
 void fault_vfs_arm(fault_vfs *v, unsigned kinds, uint64_t n, int for_ever)
@@ -272,11 +281,13 @@ void fault_vfs_register(fault_vfs *v)
     v->vfs.xAccess = fault_access;
     v->vfs.xFullPathname = fault_full_path;
     sqlite3_vfs_register(&v->vfs, 0);
+    lock_faults_set(ofd_lock_is_due, v);
 }
 
 void fault_vfs_unregister(fault_vfs *v)
 {
     sqlite3_vfs_unregister(&v->vfs);
+    lock_faults_set(NULL, NULL);
     for (size_t i = 0; i < v->nlog; i++)
         free(v->log[i].data);
     free(v->log);

@@ -1,0 +1,35 @@
+/*
+ * SQLite's locks on a file, as locks of an open file description (F_OFD_SETLK). They lie on the
+ * same bytes as the POSIX locks of SQLite's VFS "unix", and each kind shuts the other out; but
+ * a POSIX lock is the process's, and any close of the file in it drops them all. These go with
+ * their own descriptor alone. docs/decisions/0015-locks-of-the-description.md says more.
+ *
+ * The functions return SQLite's result codes, and levels are SQLITE_LOCK_*. A file has such
+ * locks or its process's, never both: a process shuts itself out.
+ */
+#ifndef BRC_STORE_FILE_LOCK_H
+#define BRC_STORE_FILE_LOCK_H
+
+#include <sqlite3.h>
+
+#include "../base/error.h"
+
+typedef struct brc_file_lock {
+    int fd;    /* nothing is read or written through it; -1: not open */
+    int level; /* the SQLITE_LOCK_* that it holds                     */
+} brc_file_lock;
+
+/* Does this system have them? It is asked of a descriptor that is not the file's. */
+BRC_MUST_USE int brc_file_lock_offered(int *out);
+BRC_MUST_USE int brc_file_lock_open(brc_file_lock *lock, const char *path, int to_write);
+/* As SQLite's xLock, xUnlock and xCheckReservedLock. A SQLITE_BUSY on the way to EXCLUSIVE may
+ * leave PENDING, which the next try goes on from. */
+BRC_MUST_USE int brc_file_lock_raise(brc_file_lock *lock, int level);
+BRC_MUST_USE int brc_file_lock_lower(brc_file_lock *lock, int level);
+BRC_MUST_USE int brc_file_lock_reserved(const brc_file_lock *lock, int *out);
+/* Unlocks first: a child of fork() may have the description too. */
+void brc_file_lock_close(brc_file_lock *lock);
+/* In a child of fork(): closes its copy and leaves the parent its locks. */
+void brc_file_lock_leave(brc_file_lock *lock);
+
+#endif
