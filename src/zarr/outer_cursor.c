@@ -6,6 +6,9 @@
 #include "../base/alloc.h"
 #include "stored_chunk.h"
 
+/* A row of shards is made tidy when it has at least so many places. */
+#define ROW_LEAST ((size_t)1024)
+
 static int outer_ndim(const brc_outer_cursor *c)
 {
     return c->chunks.a->meta.ndim;
@@ -42,6 +45,21 @@ void brc_outer_cursor_end(brc_outer_cursor *c)
     free(c->row);
 }
 
+/* Sorts the row; each shard is there once then. */
+static void outer_tidy(brc_outer_cursor *c)
+{
+    const size_t ndim = (size_t)outer_ndim(c);
+    uint64_t *row = c->row;
+    size_t kept = 0;
+    if (c->n > 1)
+        brc_sort_indexes(row, c->n, ndim);
+    for (size_t i = 0; i < c->n; i++)
+        if (i == 0 || memcmp(row + (kept - 1) * ndim, row + i * ndim, ndim * sizeof(*row)) != 0)
+            memmove(row + kept++ * ndim, row + i * ndim, ndim * sizeof(*row));
+    c->n = kept;
+    c->tidy_at = 2 * kept > ROW_LEAST ? 2 * kept : ROW_LEAST;
+}
+
 /* Chunks come in the grid's order, so those of one shard come in several runs, but all of
  * a row of shards before those of the next row. */
 static int outer_read_row(brc_outer_cursor *c, brc_error *err)
@@ -49,16 +67,18 @@ static int outer_read_row(brc_outer_cursor *c, brc_error *err)
     const size_t ndim = (size_t)outer_ndim(c), bytes = ndim * sizeof(uint64_t);
     const uint64_t row = c->next[0];
     c->n = c->at = 0;
+    c->tidy_at = ROW_LEAST;
     while (c->has_next > 0 && c->next[0] == row) {
         uint64_t *last = c->n > 0 ? (uint64_t *)c->row + (c->n - 1) * ndim : NULL;
         if (last == NULL || memcmp(last, c->next, bytes) != 0) {
+            if (c->n == c->tidy_at)
+                outer_tidy(c);
             BRC_TRY(brc_grow_array(&c->row, &c->cap, (c->n + 1) * ndim, sizeof(uint64_t), err));
             memcpy((uint64_t *)c->row + c->n++ * ndim, c->next, bytes);
         }
         BRC_TRY(outer_look(c, err));
     }
-    if (c->n > 1)
-        brc_sort_indexes(c->row, c->n, ndim);
+    outer_tidy(c);
     return BRC_OK;
 }
 
@@ -72,10 +92,6 @@ int brc_outer_cursor_next(brc_outer_cursor *c, uint64_t *outer, brc_oid *id, brc
         BRC_TRY(outer_read_row(c, err));
     if (c->at == c->n)
         return 0;
-    const uint64_t *row = c->row;
-    memcpy(outer, row + c->at * ndim, bytes);
-    do /* it may be there more than once */
-        c->at++;
-    while (c->at < c->n && memcmp(row + c->at * ndim, outer, bytes) == 0);
+    memcpy(outer, (const uint64_t *)c->row + c->at++ * ndim, bytes);
     return 1;
 }

@@ -1,7 +1,7 @@
 /*
  * What Zarr's keys name and is not empty, in the grid's order: chunks, or shards, each
- * once. Nothing is held but the way to one chunk and, of shards, those of one row along the
- * first axis.
+ * once. Nothing is held but the way to one chunk and, of shards, the places of those of one row
+ * along the first axis, at most twice: their chunks come in runs that the keys of others are between.
  */
 #ifndef BRC_ZARR_OUTER_CURSOR_H
 #define BRC_ZARR_OUTER_CURSOR_H
@@ -14,7 +14,7 @@ typedef struct brc_outer_cursor {
     uint64_t next[BRC_MAX_NDIM];  /* shard of the chunk that comes next              */
     int has_next;
     void *row;                    /* uint64_t[]: shards of a row, ndim numbers each  */
-    size_t n, cap, at;
+    size_t n, cap, at, tidy_at;
 } brc_outer_cursor;
 
 /* Within a transaction. brc_outer_cursor_end() releases it, also after a failure. */

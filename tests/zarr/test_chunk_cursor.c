@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/zarr/array.h"
+#include "../../src/base/error.h"
+#include "../../src/zarr/outer_cursor.h"
 #include "../kit/scenario.h"
 
 Suite *chunk_cursor_suite(void);
@@ -161,6 +162,42 @@ START_TEST(f21_codecs_are_rewritten_in_batches)
 }
 END_TEST
 
+/* A row of shards is met once for each row of chunks in it: what is held counts shards. */
+START_TEST(a_row_of_shards_is_held_once)
+{
+    enum { ROWS = 32, SHARDS = 1500 };
+    static const char sharded[] =
+        "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[1,1],\"codecs\":["
+        BYTES "],\"index_codecs\":[" BYTES "]}}]";
+    const uint64_t shape[2] = {2 * ROWS, SHARDS}, shard[2] = {ROWS, 1};
+    scenario t;
+    brc_outer_cursor c;
+    brc_oid id;
+    uint64_t outer[2], n = 0;
+    uint8_t *data = malloc(2 * ROWS * SHARDS);
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "uint8", 2, shape, shard, NULL, sharded);
+    for (size_t i = 0; i < 2 * ROWS * SHARDS; i++) /* a shard's first chunk is in one of the rows */
+        data[i] = (uint8_t)(i / SHARDS % ROWS >= i % SHARDS % ROWS);
+    OK(&t, brc_array_write(a, NULL, data, 2 * ROWS * SHARDS, &t.err));
+    OK(&t, brc_array_begin_read(a, &t.err));
+    OK(&t, brc_outer_cursor_start(&c, a, &t.err));
+    int rc;
+    while ((rc = brc_outer_cursor_next(&c, outer, &id, &t.err)) > 0) {
+        ck_assert_uint_eq(outer[0] * SHARDS + outer[1], n);
+        n++;
+    }
+    OK(&t, rc);
+    ck_assert_uint_eq(n, 2 * SHARDS);
+    ck_assert_uint_le(c.cap, 8 * SHARDS); /* of two numbers each, up to twice, and room to grow */
+    brc_outer_cursor_end(&c);
+    brc_array_end_read(a);
+    brc_array_free(a);
+    free(data);
+    scenario_stop(&t);
+}
+END_TEST
+
 Suite *chunk_cursor_suite(void)
 {
     Suite *suite = suite_create("chunk_cursor");
@@ -168,6 +205,7 @@ Suite *chunk_cursor_suite(void)
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, f21_chunks_are_those_of_the_map_under_the_rows, 0, 6);
     tcase_add_test(t, f21_codecs_are_rewritten_in_batches);
+    tcase_add_test(t, a_row_of_shards_is_held_once);
     suite_add_tcase(suite, t);
     return suite;
 }
