@@ -1,4 +1,5 @@
 /* Changing an array's codecs: for chunks to come, or for those that are there too. */
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "array.h"
 #include "chunk_cursor.h"
 
-/* Chunks are re-encoded in batches: what is remembered does not grow with the array. */
+/* Chunks are looked up in batches: what is remembered does not grow with the array. */
 enum { RECODE_BATCH = 1024 };
 
 typedef struct recode_chunk {
@@ -18,7 +19,9 @@ typedef struct recode_chunk {
 
 typedef struct recode {
     brc_array *a;
-    uint64_t total; /* of all chunks, those that are stored so already among them */
+    brc_chunk_cursor cursor;
+    uint64_t total;   /* of all chunks, those that are stored so already among them */
+    void *on_the_way; /* of tsearch(): items that are not done, by object           */
     size_t n, at;
     recode_chunk chunks[RECODE_BATCH];
 } recode;
@@ -39,7 +42,7 @@ static int recode_order(const void *a, const void *b)
 }
 
 /* The next chunks of the array: 0 at the end. */
-static int recode_read(recode *r, brc_chunk_cursor *cursor, brc_error *err)
+static int recode_read(recode *r, brc_error *err)
 {
     uint64_t index[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
     int rc = 1;
@@ -47,7 +50,7 @@ static int recode_read(recode *r, brc_chunk_cursor *cursor, brc_error *err)
     while (r->n < RECODE_BATCH) {
         recode_chunk *c = &r->chunks[r->n];
         memset(c, 0, sizeof(*c));
-        rc = brc_chunk_cursor_next(cursor, index, &c->object.id, err);
+        rc = brc_chunk_cursor_next(&r->cursor, index, &c->object.id, err);
         if (rc <= 0)
             break;
         brc_grid_chunk(&r->a->meta.grid, index, corner, chunk);
@@ -57,8 +60,19 @@ static int recode_read(recode *r, brc_chunk_cursor *cursor, brc_error *err)
     return rc < 0 ? rc : r->n > 0;
 }
 
+static int recode_item_order(const void *a, const void *b)
+{
+    return brc_oid_cmp(&((const brc_write_item *)a)->old.id, &((const brc_write_item *)b)->old.id);
+}
+
+static int is_on_the_way(const recode *r, const brc_oid *id)
+{
+    const brc_write_item item = {.old.id = *id};
+    return tfind(&item, &r->on_the_way, recode_item_order) != NULL;
+}
+
 /* Each object once, and only those that are encoded otherwise now: an object that another
- * chunk shares may have been stored anew with an earlier batch. */
+ * chunk shares may have been stored anew with an earlier batch, or be about to be. */
 static int recode_choose(recode *r, brc_error *err)
 {
     brc_object *objects[RECODE_BATCH];
@@ -72,17 +86,26 @@ static int recode_choose(recode *r, brc_error *err)
         objects[i] = &r->chunks[i].object;
     BRC_TRY(brc_objects_find(brc_array_store(r->a), objects, kept, err));
     r->n = 0;
-    for (size_t i = 0; i < kept; i++)
-        if (r->chunks[i].object.found && r->chunks[i].object.encoding != r->chunks[i].encoding)
+    for (size_t i = 0; i < kept; i++) {
+        const brc_object *o = &r->chunks[i].object;
+        if (o->found && o->encoding != r->chunks[i].encoding && !is_on_the_way(r, &o->id))
             r->chunks[r->n++] = r->chunks[i];
+    }
     return BRC_OK;
 }
 
 static int recode_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     recode *r = ctx;
+    *n = 0;
     BRC_TRY(brc_task_step(r->a->session->repo, 0, err));
-    for (*n = 0; *n < cap && r->at < r->n; ++*n) {
+    while (r->at == r->n) {
+        int rc = recode_read(r, err);
+        if (rc <= 0)
+            return rc;
+        BRC_TRY(recode_choose(r, err));
+    }
+    for (; *n < cap && r->at < r->n; ++*n) {
         const recode_chunk *c = &r->chunks[r->at++];
         brc_write_item *item = &items[*n];
         item->chain = c->form->chain;
@@ -90,6 +113,8 @@ static int recode_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, 
         item->elements = c->form->elements;
         item->digest = c->form->digest;
         item->old = c->object;
+        if (tsearch(item, &r->on_the_way, recode_item_order) == NULL)
+            return brc_nomem(err);
     }
     return BRC_OK;
 }
@@ -108,7 +133,8 @@ static int recode_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, 
 
 static int recode_done(void *ctx, const brc_write_item *item, brc_error *err)
 {
-    const recode *r = ctx;
+    recode *r = ctx;
+    tdelete(item, &r->on_the_way, recode_item_order);
     return brc_task_step(r->a->session->repo, item->old.size, err);
 }
 
@@ -119,10 +145,14 @@ static void recode_name(void *ctx, const brc_write_item *item, brc_error *err)
     brc_context(err, "%s, chunk of object %s", r->a->path, brc_oid_format(hex, &item->old.id));
 }
 
-static int recode_batches(recode *r, brc_error *err)
+static void keep_recoded(void *item)
+{
+    (void)item; /* it belongs to the flow */
+}
+
+static int recode_listed(recode *r, brc_error *err)
 {
     brc_array *a = r->a;
-    brc_chunk_cursor cursor;
     brc_write_ops ops = {
         .ctx = r,
         .len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) * brc_array_unit(a),
@@ -136,14 +166,12 @@ static int recode_batches(recode *r, brc_error *err)
     if (!brc_mul_u64(r->total, ops.len, &bytes))
         bytes = 0;
     brc_task task = brc_task_begin(a->session->repo, "re-encode", bytes);
-    int rc = brc_chunk_cursor_start(&cursor, a, err);
-    while (rc >= 0 && (rc = recode_read(r, &cursor, err)) > 0) {
-        BRC_GO(recode_choose(r, err));
-        BRC_GO(brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err));
-    }
-done:
+    int rc = brc_chunk_cursor_start(&r->cursor, a, err);
+    if (rc == BRC_OK)
+        rc = brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err);
     brc_task_end(a->session->repo, &task, rc);
-    brc_chunk_cursor_end(&cursor);
+    brc_chunk_cursor_end(&r->cursor);
+    tdestroy(r->on_the_way, keep_recoded);
     return rc;
 }
 
@@ -157,7 +185,7 @@ static int recode_chunks(brc_array *a, brc_error *err)
     r->a = a;
     int rc = brc_array_each_chunk(a, recode_count, r, err);
     if (rc == BRC_OK)
-        rc = recode_batches(r, err);
+        rc = recode_listed(r, err);
     free(r);
     return rc;
 }
