@@ -1,6 +1,7 @@
 #include "write.h"
 
 #include <search.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,12 +73,12 @@ int brc_write_old(brc_write_item *item, brc_scratch *scratch, brc_buf *into, brc
     return brc_buf_append(into, stored.data, stored.len, err);
 }
 
-static int write_is_fill(const brc_write_ops *ops, const brc_write_item *item)
+static int write_is_fill(const brc_write_item *item)
 {
     uint64_t len;
-    return item->chain != NULL && ops->fill.data != NULL &&
-           brc_mul_u64(item->elements, ops->fill.len, &len) && len == item->len &&
-           brc_all_equal(item->data, item->elements, ops->fill.len, ops->fill.data);
+    return item->chain != NULL && item->fill.data != NULL &&
+           brc_mul_u64(item->elements, item->fill.len, &len) && len == item->len &&
+           brc_all_equal(item->data, item->elements, item->fill.len, item->fill.data);
 }
 
 /* Makes canonical bytes of what came, or was made, encoded. */
@@ -107,7 +108,7 @@ static int write_hash(write_run *run, brc_scratch *scratch, brc_write_item *item
         BRC_TRY(write_encode(scratch, item, err));
     if (lossy || ops->encoded)
         BRC_TRY(write_take(scratch, item, err));
-    item->is_fill = write_is_fill(ops, item);
+    item->is_fill = write_is_fill(item);
     if (item->is_fill)
         return BRC_OK;
     item->id = brc_hash_object(brc_store_hash(run->store), BRC_KIND_CHUNK, item->data, item->len);
@@ -209,19 +210,33 @@ static int write_load_old(write_run *run, brc_write_item *item, brc_error *err)
     return write_fetch_old(run, item, err);
 }
 
+static int write_place_order(const void *x, const void *y)
+{
+    const brc_write_item *a = *(brc_write_item *const *)x, *b = *(brc_write_item *const *)y;
+    return brc_object_place_order(&a->old, &b->old);
+}
+
+/* Looked up together, and fetched in the order in which they are stored. */
 static int write_load_olds(write_run *run, write_job *job, brc_error *err)
 {
     brc_object *asked[BRC_WRITE_ITEMS];
-    size_t n = 0;
-    for (size_t i = 0; i < job->n; i++)
-        if (!job->items[i].old.found && !brc_oid_is_zero(&job->items[i].old.id))
-            asked[n++] = &job->items[i].old;
-    BRC_TRY(brc_objects_find(run->store, asked, n, err));
+    brc_write_item *olds[BRC_WRITE_ITEMS];
+    size_t nasked = 0, n = 0;
     for (size_t i = 0; i < job->n; i++) {
-        brc_write_item *item = &job->items[i];
-        int rc = brc_oid_is_zero(&item->old.id) ? BRC_OK : write_load_old(run, item, err);
+        if (brc_oid_is_zero(&job->items[i].old.id))
+            continue;
+        olds[n++] = &job->items[i];
+        if (!job->items[i].old.found)
+            asked[nasked++] = &job->items[i].old;
+    }
+    if (nasked > 0)
+        BRC_TRY(brc_objects_find(run->store, asked, nasked, err));
+    if (n > 1)
+        qsort(olds, n, sizeof(*olds), write_place_order);
+    for (size_t i = 0; i < n; i++) {
+        int rc = write_load_old(run, olds[i], err);
         if (rc < 0)
-            return write_named(run, item, rc, err);
+            return write_named(run, olds[i], rc, err);
     }
     return BRC_OK;
 }
@@ -230,7 +245,7 @@ static int write_load_olds(write_run *run, write_job *job, brc_error *err)
 static void write_clear(brc_write_item *item)
 {
     brc_buf stored = item->stored, own = item->own;
-    memset(item, 0, sizeof(*item));
+    memset(item, 0, offsetof(brc_write_item, index));
     item->stored = stored;
     item->own = own;
     item->stored.len = item->own.len = 0;
@@ -244,7 +259,8 @@ static size_t write_job_bytes(const write_run *run, const write_job *job)
     for (size_t i = 0; i < job->n; i++) {
         const brc_write_item *item = &job->items[i];
         held += item->stored.cap + item->own.cap;
-        guess += item->is_piece ? item->stored.cap + item->len : 2 * run->ops->len;
+        guess += item->is_piece ? item->stored.cap + item->len
+                                : 2 * (item->len > 0 ? item->len : run->ops->len);
     }
     return held > guess ? held : guess;
 }
@@ -456,9 +472,9 @@ static void keep_item(void *item)
 int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, brc_error *err)
 {
     write_run run = {.ops = ops, .pipe = pipe, .store = store};
-    size_t len = ops->len > 0 ? ops->len : 1, items = BRC_WRITE_BYTES / len;
+    size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
     brc_window_ops window = {&run, write_fill_job, write_run_job, write_settle, write_finish_job};
-    if (items > BRC_WRITE_ITEMS || ops->own_jobs)
+    if (items > BRC_WRITE_ITEMS)
         items = BRC_WRITE_ITEMS;
     run.job_items = items < 1 ? 1 : items;
     BRC_TRY(brc_pipe_window(pipe, &pipe->writing, JOBS_PER_THREAD, sizeof(write_job),

@@ -21,6 +21,7 @@ typedef struct brc_write_item {
     int64_t encoding;       /* the store's number for it                         */
     uint64_t digest;        /* of the encoding: brc_hash_encoding()              */
     uint64_t elements;      /* of the chunk                                      */
+    brc_span fill; /* one element: where all are that, nothing is stored; data NULL: it is */
     uint64_t number;        /* the caller's own, as the next                     */
     void *owner;
     /* What is there already: list() sets the id where gather() needs its content, the
@@ -34,7 +35,7 @@ typedef struct brc_write_item {
     int is_piece;
     /* set by gather() */
     const uint8_t *data; /* canonical bytes                                      */
-    size_t len;          /* how many                                             */
+    size_t len;          /* how many; list() may say how many there will be, about */
     brc_buf own;         /* memory for gather() to use; kept from chunk to chunk */
     /* the flow's */
     const brc_chain *old_chain;
@@ -46,13 +47,13 @@ typedef struct brc_write_item {
     brc_oid id;
     uint64_t guard;
     uint64_t checksum; /* of what is to be stored                          */
+    uint64_t index[BRC_MAX_NDIM]; /* the caller's own: the chunk's; not cleared */
 } brc_write_item;
 
 typedef struct brc_write_ops {
     void *ctx;
-    size_t len;    /* canonical bytes of a chunk, about: sizes jobs                */
-    int own_jobs;  /* list() sizes them itself: its cap is BRC_WRITE_ITEMS         */
-    brc_span fill; /* one element; data NULL: chunks are never absent              */
+    size_t len;    /* canonical bytes of a chunk, about: sizes jobs. 0: list() sizes them
+                      itself, its cap is BRC_WRITE_ITEMS                           */
     size_t held;   /* bytes that the caller holds meanwhile: taken off the budget  */
     int encoded;   /* list() gives encoded chunks, which are kept as they are      */
     int replace;   /* item->old is stored anew, with the same content              */

@@ -95,8 +95,6 @@ BRC_MUST_USE int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_
 /* Whole chunks, including what is outside the array, each into memory of its own:
  * canonical, elements of a fixed size. n * ndim numbers. */
 BRC_MUST_USE int brc_array_read_chunks(brc_array *a, size_t n, const uint64_t *indexes, uint8_t *const *memory, brc_error *err);
-/* array_write.c: within a change. */
-BRC_MUST_USE int brc_array_write_region(brc_array *a, const brc_region *r, const void *src, brc_error *err);
 /* Within a change of `to`: takes the elements of an array of the same type. sel NULL: all, into an
  * array of the same shape that has none and whose stored chunks are cut otherwise. Else the
  * selection, which both have; where chunks are cut the same they are taken over by their ids. */

@@ -2,150 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/alloc.h"
-#include "../base/arena.h"
-#include "../history/map_totals.h"
-#include "array.h"
+#include "array_shrink.h"
 
 /* ---- shape -------------------------------- */
-
-typedef struct outside_list {
-    const uint64_t *grid;
-    int ndim;
-    brc_arena arena;
-    void *edits; /* brc_edit[] */
-    size_t n, cap;
-} outside_list;
-
-static int note_outside(void *ctx, brc_span key, brc_span value, brc_error *err)
-{
-    outside_list *list = ctx;
-    uint64_t index[BRC_MAX_NDIM];
-    uint8_t *copy;
-    int outside = 0;
-    (void)value;
-    if (brc_chunk_key_decode(key.data, key.len, index) != list->ndim)
-        return brc_fail(err, BRC_ECORRUPT, "a chunk's key is damaged; run 'breccia fsck'");
-    for (int i = 0; i < list->ndim; i++)
-        outside |= index[i] >= list->grid[i];
-    if (!outside)
-        return BRC_OK;
-    BRC_TRY(brc_grow_array(&list->edits, &list->cap, list->n + 1, sizeof(brc_edit), err));
-    BRC_TRY(brc_arena_copy(&list->arena, key.data, key.len, &copy, err));
-    ((brc_edit *)list->edits)[list->n++] = (brc_edit){copy, key.len, NULL, 0};
-    return BRC_OK;
-}
-
-/* The chunk map without chunks outside the grid. */
-static int drop_outside(brc_store *store, int ndim, const uint64_t *grid, brc_oid *map,
-                        brc_error *err)
-{
-    outside_list list = {.grid = grid, .ndim = ndim};
-    brc_oid out;
-    int rc = brc_map_each(store, map, note_outside, &list, err);
-    if (rc == BRC_OK && list.n > 0) {
-        rc = brc_map_edit(store, map, list.edits, list.n, &out, err);
-        if (rc == BRC_OK)
-            rc = brc_map_total_follow(store, map, &out, list.edits, list.n, err);
-        if (rc == BRC_OK)
-            *map = out;
-    }
-    brc_arena_dispose(&list.arena);
-    free(list.edits);
-    return rc;
-}
-
-/* The edge of the array along one axis: chunks that its end cuts. */
-typedef struct edge_list {
-    int ndim, axis;
-    uint64_t at;                  /* their index along the axis */
-    uint64_t first, end;          /* of the padding, along the axis */
-    uint64_t whole[BRC_MAX_NDIM]; /* the shape, rounded up to whole chunks */
-    uint64_t count[BRC_MAX_NDIM]; /* and how many chunks that are */
-    void *indexes;                /* of stored chunks: ndim numbers each */
-    size_t n, cap;
-} edge_list;
-
-static int note_edge(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
-{
-    edge_list *edge = ctx;
-    size_t ndim = (size_t)edge->ndim;
-    (void)id;
-    if (index[edge->axis] != edge->at)
-        return BRC_OK;
-    BRC_TRY(brc_grow_array(&edge->indexes, &edge->cap, (edge->n + 1) * ndim, sizeof(*index), err));
-    memcpy((uint64_t *)edge->indexes + edge->n++ * ndim, index, ndim * sizeof(*index));
-    return BRC_OK;
-}
-
-/* Fills the padding of one chunk of the edge, or (index NULL) of all of them. */
-static int fill_edge(brc_array *a, const edge_list *edge, const uint64_t *index, brc_error *err)
-{
-    static const int64_t still[BRC_MAX_NDIM];
-    const brc_meta *m = &a->meta;
-    brc_span fill = {m->fill.data, m->fill.len};
-    brc_region r;
-    brc_sel sel;
-    memset(&sel, 0, sizeof(sel));
-    sel.ndim = edge->ndim;
-    memcpy(sel.count, edge->whole, sizeof(sel.count));
-    if (index != NULL)
-        brc_grid_chunk(&m->grid, index, sel.start, sel.count);
-    for (int j = 0; j < edge->ndim; j++)
-        sel.step[j] = 1;
-    sel.start[edge->axis] = edge->first;
-    sel.count[edge->axis] = edge->end - edge->first;
-    BRC_TRY(brc_region_init(&r, a, &sel, edge->whole, still, err));
-    return brc_array_write_region(
-        a, &r, brc_meta_is_variable(m) ? (const void *)&fill : m->fill.data, err);
-}
-
-/* Up to this many chunks an edge is processed whole, without asking what is stored. */
-#define SMALL_EDGE 1024
-
-static int clean_edge(brc_array *a, edge_list *edge, brc_error *err)
-{
-    uint64_t chunks = 1;
-    int countable = 1;
-    for (int j = 0; j < edge->ndim; j++)
-        if (j != edge->axis)
-            countable &= brc_mul_u64(chunks, edge->count[j], &chunks);
-    if (countable && chunks <= SMALL_EDGE)
-        return fill_edge(a, edge, NULL, err);
-    BRC_TRY(brc_array_each_chunk(a, note_edge, edge, err));
-    if (countable && chunks / 4 <= edge->n)
-        return fill_edge(a, edge, NULL, err);
-    for (size_t i = 0; i < edge->n; i++)
-        BRC_TRY(fill_edge(a, edge, (uint64_t *)edge->indexes + i * (size_t)edge->ndim, err));
-    return BRC_OK;
-}
-
-/* If `keep` cuts a chunk along an axis that becomes longer or shorter, everything past
- * it becomes the fill value: padding never comes back as data. */
-static int clean_edges(brc_array *a, const uint64_t *keep, const uint64_t *shape, brc_error *err)
-{
-    const brc_meta *m = &a->meta;
-    edge_list edge = {.ndim = m->ndim};
-    int rc = BRC_OK;
-    for (int i = 0; i < m->ndim; i++) {
-        if (keep[i] == 0)
-            return BRC_OK; /* nothing is left */
-        edge.whole[i] = brc_grid_round_up(&m->grid, i, keep[i]);
-        edge.count[i] = brc_grid_find(&m->grid, i, keep[i] - 1) + 1;
-    }
-    for (int i = 0; i < m->ndim && rc == BRC_OK; i++) {
-        if (edge.whole[i] == keep[i] || shape[i] == m->shape[i])
-            continue;
-        edge.axis = i;
-        edge.at = edge.count[i] - 1;
-        edge.first = keep[i];
-        edge.end = edge.whole[i];
-        edge.n = 0;
-        rc = clean_edge(a, &edge, err);
-    }
-    free(edge.indexes);
-    return rc;
-}
 
 static int set_shape(brc_array *a, const uint64_t *shape, brc_error *err)
 {
@@ -198,11 +57,11 @@ static int resize_array(brc_array *a, const uint64_t *shape, brc_error *err)
     if (shrinks) {
         brc_oid map;
         BRC_TRY(brc_fold_chunks(store, &a->entry, a->row, &map, err));
-        BRC_TRY(drop_outside(store, a->meta.ndim, count, &map, err));
+        BRC_TRY(brc_chunks_drop_outside(store, a->meta.ndim, count, &map, err));
         BRC_TRY(brc_draft_chunk_clear(store, a->row, NULL, 0, err));
         BRC_TRY(brc_array_put_entry(a, NULL, &map, err));
     }
-    BRC_TRY(clean_edges(a, keep, shape, err));
+    BRC_TRY(brc_array_clean_edges(a, keep, shape, err));
     return set_shape(a, shape, err);
 }
 

@@ -122,23 +122,18 @@ static int look_up_pieces(array_pieces *p, brc_error *err)
 
 /* ---- pieces -------------------------------- */
 
-/* The chunk as it is stored, and how it is decoded. */
-static int fetch_piece(const array_pieces *p, brc_piece *piece, brc_buf *stored, brc_error *err)
+/* The object that the flow is to fetch, and how it is decoded. */
+static int describe_object(const array_pieces *p, brc_piece *piece, brc_error *err)
 {
     brc_read_item item;
-    brc_store *store = brc_array_store(p->from);
     memset(&item, 0, sizeof(item));
     item.object = p->objects[p->at];
     if (!item.object.found)
         return brc_object_missing(&item.object.id, err);
     item.len = (size_t)item.object.size;
     BRC_TRY(brc_chunk_item(&item, p->from, p->indexes[p->at], err));
-    const size_t len = (size_t)item.object.stored;
-    BRC_TRY(brc_buf_reserve(stored, len + 1, err));
-    BRC_TRY(brc_object_fetch(store, &item.object, stored->data, err));
-    BRC_TRY(brc_object_verify(&item.object, stored->data, err));
-    stored->len = len - item.skip;
-    memmove(stored->data, stored->data + item.skip, stored->len);
+    piece->object = item.object;
+    piece->skip = item.skip;
     piece->chain = item.chain;
     piece->len = item.len;
     return BRC_OK;
@@ -157,7 +152,7 @@ static int next_stored_piece(void *ctx, brc_piece *piece, brc_buf *stored, brc_e
     const uint64_t *index = p->indexes[p->at];
     const int is_absent = brc_oid_is_zero(&p->objects[p->at].id);
     int rc = is_absent ? brc_buf_append(stored, m->fill.data, m->fill.len, err)
-                       : fetch_piece(p, piece, stored, err);
+                       : describe_object(p, piece, err);
     if (rc < 0) {
         brc_array_name_chunk(p->to, index, err);
         return rc;

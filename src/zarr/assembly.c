@@ -56,6 +56,8 @@ static int list_complete(assembly *as, brc_box_of_chunks *box, uint64_t number,
     item->chain = form->chain;
     item->digest = form->digest;
     item->elements = form->elements;
+    item->fill = brc_meta_absent_chunk(&as->a->meta);
+    item->len = as->boxes.room;
     item->owner = box;
     item->number = number;
     box->chunks[number] = BRC_CHUNK_LISTED;
@@ -104,6 +106,8 @@ static int piece_new(assembly *as, brc_piece **out, brc_error *err)
     piece->offset = 0;
     piece->kept = NULL;
     piece->chain = NULL;
+    piece->skip = 0;
+    memset(&piece->object, 0, sizeof(piece->object));
     piece->len = as->piece_bytes;
     *out = piece;
     return BRC_OK;
@@ -118,7 +122,7 @@ static void piece_free(assembly *as, brc_piece *piece)
 /* The decoded bytes of elements of variable length, if the source does not know them. */
 static size_t guess_len(const assembly *as, const brc_piece *piece)
 {
-    const size_t stored = as->held_bytes.len;
+    const size_t stored = as->held_bytes.len + (size_t)piece->object.stored;
     size_t len = piece->len > 0 ? piece->len : as->guess;
     return len > stored ? len : stored;
 }
@@ -219,6 +223,7 @@ static int list_piece(assembly *as, brc_piece *piece, brc_write_item *item, brc_
     as->held_bytes = bytes;
     item->is_piece = 1;
     item->owner = piece;
+    item->old = piece->object;
     if (as->source->read != NULL) {
         BRC_TRY(brc_buf_reserve(&item->stored, piece->len, err));
         BRC_TRY(as->source->read(as->source->ctx, item->stored.data, piece->len, err));
@@ -313,17 +318,32 @@ static int lay_spans(const assembly *as, const brc_piece *piece, brc_buf *bytes,
     return rc;
 }
 
+/* *bytes, which are the stored ones, become the decoded ones. */
+static int decode_piece(const assembly *as, brc_write_item *item, brc_scratch *scratch,
+                        brc_buf **bytes, brc_error *err)
+{
+    const brc_piece *piece = item->owner;
+    brc_buf *stored = &item->stored;
+    if (item->old.found)
+        BRC_TRY(brc_object_verify(&item->old, stored->data, err));
+    if (piece->skip > 0) {
+        stored->len -= piece->skip;
+        memmove(stored->data, stored->data + piece->skip, stored->len);
+    }
+    if (piece->chain == NULL)
+        return BRC_OK;
+    *bytes = &item->own;
+    if (!as->boxes.is_table)
+        BRC_TRY(brc_buf_reserve(&item->own, piece->len, err));
+    return brc_chain_decode(piece->chain, scratch, (brc_span){stored->data, stored->len},
+                            &item->own, err);
+}
+
 static int lay_down(const assembly *as, brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
     const brc_piece *piece = item->owner;
     brc_buf *bytes = &item->stored;
-    if (piece->chain != NULL) {
-        bytes = &item->own;
-        if (!as->boxes.is_table)
-            BRC_TRY(brc_buf_reserve(bytes, piece->len, err));
-        brc_span encoded = {item->stored.data, item->stored.len};
-        BRC_TRY(brc_chain_decode(piece->chain, scratch, encoded, bytes, err));
-    }
+    BRC_TRY(decode_piece(as, item, scratch, &bytes, err));
     if (as->boxes.is_table)
         return lay_spans(as, piece, bytes, err);
     if (bytes->len != piece->len)
@@ -432,14 +452,11 @@ int brc_array_assemble(brc_array *a, const brc_sel *sel, const brc_piece_source 
         return rc;
     as.boxes.covered = source->covers;
     as.piece_bytes = choose_piece_bytes(&as);
-    size_t held = as.boxes.bytes * as.boxes.most + as.boxes.most_kept;
+    size_t held = as.boxes.bytes * as.boxes.most + as.boxes.most_kept + source->held;
     const size_t most_held = pipe->memory / 2;
     brc_write_ops ops = {
         .ctx = &as,
-        .len = as.boxes.room,
-        .own_jobs = 1,
         .held = held < most_held ? held : most_held,
-        .fill = brc_meta_absent_chunk(&a->meta),
         .list = assembly_list,
         .gather = assembly_gather,
         .done = assembly_done,

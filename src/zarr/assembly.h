@@ -2,8 +2,8 @@
  * Chunks put together from pieces on the pool, and written: elements in the order of a file,
  * or chunks of another grid.
  *
- *    next ──> open boxes ──> decode, lay down ──> close boxes ──> hash ──> ... as the write flow
- *   caller      caller            pool              caller        pool
+ *    next ──> open boxes ──> fetch ──> decode, lay down ──> close boxes ──> hash ──> ... as the write flow
+ *   caller      caller       store          pool              caller        pool
  *
  * Pieces and chunks go through one window: while the chunks of one box are encoded and
  * stored, the pieces of the next are read and laid down. Nothing waits for a whole box but
@@ -22,6 +22,8 @@ typedef struct brc_piece {
     /* set by next() */
     brc_region region;          /* its elements, with the strides that they have in its bytes */
     uint64_t at[BRC_MAX_NDIM];  /* its place                                                 */
+    brc_object object;          /* a found one: its bytes are fetched, not given; else zero  */
+    size_t skip;                /* bytes of it that are not the elements'                    */
     const brc_chain *chain;     /* how they are encoded; NULL: they are not                  */
     size_t len;                 /* of them, decoded; before, what is best where a source may choose;
                                    of elements of variable length 0 if that is not known  */
@@ -39,11 +41,12 @@ typedef struct brc_piece {
 typedef struct brc_piece_source {
     void *ctx;
     brc_piece_order order;
+    size_t held; /* bytes that the source holds meanwhile                                    */
     int covers;  /* all elements of the selection come                                       */
     int swaps;   /* they are in the other byte order                                         */
     int is_chunk; /* each piece is all that is selected of one chunk, whose first bytes it is */
     /* Caller's thread: 1 with the next piece, 0 at the end. `stored`, which is empty, gets
-     * its bytes, unless there is a read(). */
+     * its bytes, unless there is a read() or it is an object. */
     int (*next)(void *ctx, brc_piece *piece, brc_buf *stored, brc_error *err);
     /* Caller's thread, once for each piece, in order: its bytes, piece->len of them. */
     int (*read)(void *ctx, uint8_t *dst, size_t len, brc_error *err);

@@ -15,18 +15,9 @@ typedef struct stored_writer {
     brc_array *a;
     brc_meta *from; /* what the chunks are; NULL: what the array says, and they are kept */
     brc_chunk_pull pull;
-    uint64_t n, chunk_bytes;
+    uint64_t chunk_bytes;
     int ended;
-    uint64_t *indexes; /* ndim numbers an item, by number % window */
 } stored_writer;
-
-/* More than there are items in the flow's window. */
-#define INDEX_WINDOW 65536
-
-static uint64_t *stored_index(const stored_writer *w, const brc_write_item *item)
-{
-    return w->indexes + item->number % INDEX_WINDOW * (uint64_t)w->a->meta.ndim;
-}
 
 /* 1 with one more item, 0 at the end. */
 static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
@@ -34,14 +25,12 @@ static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
     brc_meta *m = &w->a->meta;
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
     brc_form *form;
-    item->number = w->n;
-    int rc = brc_chunk_pull_next(&w->pull, stored_index(w, item), &item->stored, err);
+    int rc = brc_chunk_pull_next(&w->pull, item->index, &item->stored, err);
     if (rc <= 0)
         return rc;
-    w->n++;
     if (m->opaque)
         BRC_TRY(brc_opaque_mark(&item->stored, err));
-    brc_grid_chunk(&m->grid, stored_index(w, item), corner, chunk);
+    brc_grid_chunk(&m->grid, item->index, corner, chunk);
     if (w->from != NULL) {
         BRC_TRY(brc_meta_form(w->from, chunk, &form, err));
         item->owner = form;
@@ -50,6 +39,7 @@ static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
     item->chain = form->chain;
     item->digest = form->digest;
     item->elements = form->elements;
+    item->fill = brc_meta_absent_chunk(m);
     return 1;
 }
 
@@ -70,15 +60,14 @@ static int stored_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, 
 static int stored_done(void *ctx, const brc_write_item *item, brc_error *err)
 {
     const stored_writer *w = ctx;
-    BRC_TRY(brc_array_put_chunk(w->a, stored_index(w, item), item->is_fill ? NULL : &item->id,
-                                err));
+    BRC_TRY(brc_array_put_chunk(w->a, item->index, item->is_fill ? NULL : &item->id, err));
     return brc_task_step(w->a->session->repo, w->chunk_bytes, err);
 }
 
 static void stored_name(void *ctx, const brc_write_item *item, brc_error *err)
 {
     const stored_writer *w = ctx;
-    brc_array_name_chunk(w->a, stored_index(w, item), err);
+    brc_array_name_chunk(w->a, item->index, err);
 }
 
 /* Decoded bytes of a whole chunk, about, and of the whole array. */
@@ -102,7 +91,7 @@ static void pad_chunk(const stored_writer *w, const brc_write_item *item, uint8_
     const brc_meta *m = &w->a->meta;
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM], box[BRC_MAX_NDIM];
     int64_t strides[BRC_MAX_NDIM] = {0};
-    brc_grid_chunk(&m->grid, stored_index(w, item), corner, chunk);
+    brc_grid_chunk(&m->grid, item->index, corner, chunk);
     brc_strides_packed(m->ndim, chunk, unit, strides);
     memcpy(box, chunk, sizeof(box));
     for (int i = 0; i < m->ndim; i++) {
@@ -140,7 +129,7 @@ done:
 static int is_cut(const stored_writer *w, const brc_write_item *item)
 {
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
-    brc_grid_chunk(&w->a->meta.grid, stored_index(w, item), corner, chunk);
+    brc_grid_chunk(&w->a->meta.grid, item->index, corner, chunk);
     for (int i = 0; i < w->a->meta.ndim; i++)
         if (w->a->meta.shape[i] - corner[i] < chunk[i])
             return 1;
@@ -189,17 +178,13 @@ static int stored_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, 
 
 static int put_pulled(stored_writer *w, brc_error *err)
 {
-    void *p;
     brc_array *a = w->a;
-    size_t ndim = (size_t)(a->meta.ndim > 0 ? a->meta.ndim : 1);
-    BRC_TRY(brc_new_array(&p, INDEX_WINDOW * ndim, sizeof(uint64_t), err));
-    w->indexes = p;
     brc_write_ops ops = {
         .ctx = w,
         .len = a->meta.opaque ? 65536
                               : (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) *
                                     brc_array_unit(a),
-        .fill = brc_meta_absent_chunk(&a->meta),
+        .held = brc_chunk_pull_held(&w->pull),
         .encoded = w->from == NULL,
         .list = stored_list,
         .gather = stored_gather,
@@ -212,7 +197,6 @@ static int put_pulled(stored_writer *w, brc_error *err)
     int rc = brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err);
     brc_task_end(a->session->repo, &task, rc);
     brc_chunk_pull_dispose(&w->pull);
-    free(p);
     return rc;
 }
 

@@ -69,6 +69,7 @@ static int put_recut(brc_array *a, brc_meta *from, const brc_chunk_source *sourc
     brc_piece_source pieces = {
         .ctx = &r,
         .order = {.place = place_of_chunk, .ctx = &r, .uneven = !from->outer.regular},
+        .held = brc_chunk_pull_held(&r.pull),
         .next = next_to_cut,
         .name = name_of_chunk,
     };

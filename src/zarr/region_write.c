@@ -1,0 +1,254 @@
+#include "region_write.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "element_chunk.h"
+#include "old_chunks.h"
+#include "span_table.h"
+
+typedef struct region_writer {
+    brc_region_write *writes;
+    size_t n, at;
+    void *on_the_way; /* of tsearch(): items that are not done, by chunk; of several regions */
+} region_writer;
+
+/* ---- chunks that several regions meet -------------------------------- */
+
+/* Two handles of one array have one row in the draft. */
+static int chunk_order(const void *x, const void *y)
+{
+    const brc_write_item *a = x, *b = y;
+    const brc_array *of_a = ((const brc_region_write *)a->owner)->a;
+    const brc_array *of_b = ((const brc_region_write *)b->owner)->a;
+    if (of_a->row != of_b->row)
+        return of_a->row < of_b->row ? -1 : 1;
+    return brc_index_order(of_a->meta.ndim, a->index, b->index);
+}
+
+/* 1: none is on its way that is of the same chunk; this one is now. */
+static int set_out(region_writer *w, brc_write_item *item, brc_error *err)
+{
+    if (w->n == 1)
+        return 1;
+    brc_write_item **slot = tsearch(item, &w->on_the_way, chunk_order);
+    if (slot == NULL)
+        return brc_nomem(err);
+    return *slot == item;
+}
+
+static void arrive(region_writer *w, const brc_write_item *item)
+{
+    if (w->n > 1)
+        tdelete(item, &w->on_the_way, chunk_order);
+}
+
+static void keep_written(void *item)
+{
+    (void)item; /* it belongs to the flow */
+}
+
+/* ---- what is to be written -------------------------------- */
+
+/* Before the region's first chunk. */
+static int find_elements(brc_region_write *rw, brc_error *err)
+{
+    uint64_t n = 1;
+    if (!brc_meta_is_variable(&rw->a->meta) || rw->table != NULL)
+        return BRC_OK;
+    for (int i = 0; i < rw->a->meta.ndim; i++)
+        if (rw->r.strides[i] != 0)
+            n = brc_sel_count(&rw->r.sel);
+    if (n > SIZE_MAX / sizeof(brc_span))
+        return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", rw->a->path);
+    BRC_TRY(brc_new_array(&rw->table, (size_t)n, sizeof(brc_span), err));
+    int rc = brc_elements_find(rw->table, n, rw->packed, err);
+    if (rc < 0)
+        brc_context(err, "%s", rw->a->path);
+    return rc;
+}
+
+/* 1; 0 if it must wait for an earlier region's change of the chunk. */
+static int list_covered(region_writer *w, brc_region_write *rw, brc_write_item *item,
+                        brc_old_chunks *old, brc_error *err)
+{
+    brc_region_part part;
+    brc_form *form;
+    BRC_TRY(find_elements(rw, err));
+    item->owner = rw;
+    brc_region_chunk(&rw->r, rw->a->meta.ndim, rw->next, item->index);
+    int rc = set_out(w, item, err);
+    if (rc <= 0)
+        return rc;
+    rw->next++;
+    brc_region_part_at(&part, rw->a, &rw->r, item->index);
+    BRC_TRY(brc_array_form(rw->a, part.chunk, &form, &item->encoding, err));
+    item->chain = form->chain;
+    item->digest = form->digest;
+    item->elements = form->elements;
+    item->fill = brc_meta_absent_chunk(&rw->a->meta);
+    item->len = (size_t)part.elements * brc_array_unit(rw->a);
+    if (!part.overlap.whole)
+        BRC_TRY(brc_old_add(old, rw->a, item, part.index, err));
+    return 1;
+}
+
+/* A job's worth of chunks. */
+static int writer_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
+{
+    region_writer *w = ctx;
+    brc_old_chunks old;
+    size_t bytes = 0;
+    int rc = 1;
+    old.n = 0;
+    BRC_TRY(brc_task_step(w->writes[0].a->session->repo, 0, err));
+    for (*n = 0; *n < cap && bytes < BRC_WRITE_BYTES && w->at < w->n;) {
+        brc_region_write *rw = &w->writes[w->at];
+        if (rw->next == rw->r.nchunks) {
+            BRC_TRY(brc_old_find(&old, rw->a, err));
+            w->at++;
+            continue;
+        }
+        rc = list_covered(w, rw, &items[*n], &old, err);
+        if (rc <= 0)
+            break;
+        bytes += items[(*n)++].len;
+    }
+    BRC_TRY(rc);
+    if (w->at < w->n)
+        BRC_TRY(brc_old_find(&old, w->writes[w->at].a, err));
+    return rc == 0 && *n == 0 ? BRC_WINDOW_LATER : BRC_OK;
+}
+
+/* ---- on the pool -------------------------------- */
+
+static void put_selected(const brc_region_write *rw, const brc_region_part *part, uint8_t *chunk)
+{
+    const uint8_t *src = rw->table != NULL ? rw->table : rw->src;
+    brc_copy_box(rw->a->meta.ndim, part->overlap.count, brc_array_unit(rw->a),
+                 chunk + part->in_chunk, part->strides, src + part->in_memory, rw->r.strides);
+}
+
+static int gather_fixed(const brc_region_write *rw, const brc_region_part *part,
+                        brc_write_item *item, brc_scratch *scratch, brc_error *err)
+{
+    const brc_meta *m = &rw->a->meta;
+    const size_t unit = m->type->item_size;
+    item->len = (size_t)part->elements * unit;
+    int normalizes = brc_dtype_normalizes(m->type);
+    if (part->full && rw->r.in_one_piece && !normalizes) {
+        item->data = rw->src + part->in_memory;
+        return BRC_OK;
+    }
+    BRC_TRY(brc_buf_reserve(&item->own, item->len, err));
+    if (item->old.found) {
+        BRC_TRY(brc_write_old(item, scratch, &item->own, err));
+        if (item->own.len != item->len)
+            return brc_fail(err, BRC_ECORRUPT, "its bytes have the wrong length");
+    } else if (!part->full) {
+        brc_fill_run(item->own.data, part->elements, unit, m->fill.data);
+    }
+    item->own.len = item->len;
+    put_selected(rw, part, item->own.data);
+    if (normalizes) /* bits that carry no value must not make equal chunks differ */
+        brc_dtype_normalize(m->type, item->own.data, (size_t)part->elements);
+    item->data = item->own.data;
+    return BRC_OK;
+}
+
+static int gather_variable(const brc_region_write *rw, const brc_region_part *part,
+                           brc_write_item *item, brc_scratch *scratch, brc_error *err)
+{
+    void *table;
+    BRC_TRY(brc_new_array(&table, (size_t)part->elements, sizeof(brc_span), err));
+    put_selected(rw, part, table);
+    int rc = brc_gather_elements(item, table, &rw->a->meta, scratch, err);
+    free(table);
+    return rc;
+}
+
+static int writer_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
+{
+    (void)ctx;
+    const brc_region_write *rw = item->owner;
+    brc_region_part part;
+    brc_region_part_at(&part, rw->a, &rw->r, item->index);
+    return brc_meta_is_variable(&rw->a->meta) ? gather_variable(rw, &part, item, scratch, err)
+                                              : gather_fixed(rw, &part, item, scratch, err);
+}
+
+/* ---- behind the flow -------------------------------- */
+
+int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err)
+{
+    uint8_t key[BRC_CHUNK_KEY_MAX];
+    size_t len = brc_chunk_key_encode(key, a->meta.ndim, index);
+    brc_store *store = brc_array_store(a);
+    /* Without a committed map there is nothing for a row to hide. */
+    if (id == NULL && brc_oid_is_zero(&a->entry.map))
+        return a->row_has_chunks ? brc_draft_chunk_clear(store, a->row, key, len, err) : BRC_OK;
+    BRC_TRY(brc_draft_chunk_put(store, a->row, key, len, id, err));
+    a->row_has_chunks = 1;
+    return BRC_OK;
+}
+
+/* Other handles of the array, in later regions, look for its chunks too. */
+static int put_written(region_writer *w, const brc_region_write *rw, const uint64_t *index,
+                       const brc_oid *id, brc_error *err)
+{
+    const int before = rw->a->row_has_chunks;
+    BRC_TRY(brc_array_put_chunk(rw->a, index, id, err));
+    for (size_t i = w->at; i < w->n && rw->a->row_has_chunks != before; i++)
+        if (w->writes[i].a->row == rw->a->row)
+            w->writes[i].a->row_has_chunks = 1;
+    return BRC_OK;
+}
+
+static int writer_done(void *ctx, const brc_write_item *item, brc_error *err)
+{
+    region_writer *w = ctx;
+    brc_region_write *rw = item->owner;
+    arrive(w, item);
+    BRC_TRY(put_written(w, rw, item->index, item->is_fill ? NULL : &item->id, err));
+    if (++rw->done == rw->r.nchunks) {
+        free(rw->table);
+        rw->table = NULL;
+    }
+    return brc_region_step(rw->a, &rw->r, &rw->told, rw->done, err);
+}
+
+static void writer_name(void *ctx, const brc_write_item *item, brc_error *err)
+{
+    (void)ctx;
+    const brc_region_write *rw = item->owner;
+    brc_array_name_chunk(rw->a, item->index, err);
+}
+
+int brc_regions_write(brc_region_write *writes, size_t n, brc_error *err)
+{
+    region_writer w = {.writes = writes, .n = n};
+    brc_write_ops ops = {
+        .ctx = &w,
+        .list = writer_list,
+        .gather = writer_gather,
+        .done = writer_done,
+        .name = writer_name,
+    };
+    breccia *repo = writes[0].a->session->repo;
+    uint64_t chunks = 0, bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        chunks |= writes[i].r.nchunks;
+        bytes += brc_region_bytes(writes[i].a, &writes[i].r);
+    }
+    if (chunks == 0)
+        return BRC_OK;
+    brc_task task = brc_task_begin(repo, "write", bytes);
+    int rc = brc_flow_write(&repo->pipe, repo->store, &ops, err);
+    brc_task_end(repo, &task, rc);
+    tdestroy(w.on_the_way, keep_written);
+    for (size_t i = 0; i < n; i++)
+        free(writes[i].table);
+    return rc;
+}
