@@ -42,7 +42,8 @@ typedef struct read_run {
 /* Of one object, so that others may be read all the same. */
 static int is_of_one_item(int rc)
 {
-    return rc == BRC_ECORRUPT || rc == BRC_EUNSUPPORTED || rc == BRC_EINVAL || rc == BRC_ELIMIT;
+    return rc == BRC_ECORRUPT || rc == BRC_EUNSUPPORTED || rc == BRC_EINVAL || rc == BRC_ELIMIT ||
+           rc == BRC_ESTALE;
 }
 
 static void name_item(const read_run *run, const brc_read_item *item, brc_error *err)
@@ -190,7 +191,12 @@ static int read_look_up(read_run *run, brc_error *err)
     read_list *list = run->pipe->list;
     memset(list->items, 0, run->ask * sizeof(*list->items));
     list->n = list->at = 0;
-    BRC_TRY(run->ops->list(run->ops->ctx, list->items, run->ask, &list->n, err));
+    const int more = run->ops->list(run->ops->ctx, list->items, run->ask, &list->n, err);
+    BRC_TRY(more);
+    if (list->n == 0 && more == BRC_READ_MORE) {
+        brc_store_pause_read(run->store);
+        return run->ops->passed != NULL ? run->ops->passed(run->ops->ctx, NULL, err) : BRC_OK;
+    }
     run->ended = list->n == 0;
     if (list->n == run->ask && run->ask < LIST_MOST)
         run->ask *= 8;
@@ -230,6 +236,23 @@ static int read_fetch(read_run *run, read_job *job, brc_read_item *item, brc_err
     return BRC_OK;
 }
 
+static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item, brc_error *err)
+{
+    const brc_read_item listed = *item;
+    brc_error moved = BRC_ERROR_INIT;
+    BRC_TRY(read_open(run, item, err));
+    int rc = read_fetch(run, job, item, &moved);
+    if (rc != BRC_ESTALE) {
+        if (rc < 0 && err != NULL)
+            *err = moved;
+        return rc;
+    }
+    *item = listed;
+    BRC_TRY(brc_object_find_again(run->store, &item->object, err));
+    BRC_TRY(read_open(run, item, err));
+    return read_fetch(run, job, item, err);
+}
+
 static int read_fill_item(read_run *run, read_job *job, brc_error *err)
 {
     brc_error found = BRC_ERROR_INIT;
@@ -238,9 +261,8 @@ static int read_fill_item(read_run *run, read_job *job, brc_error *err)
     *item = *list->order[list->at++];
     item->result = &job->results[job->n++];
     item->result->len = 0;
-    int rc = read_open(run, item, &found);
-    if (rc == BRC_OK)
-        rc = read_fetch(run, job, item, &found);
+    int rc = read_open_and_fetch(run, job, item, &found);
+    job->base.taken += (size_t)item->object.stored;
     return rc < 0 ? read_item_failed(run, item, rc, &found, err) : BRC_OK;
 }
 
@@ -279,6 +301,10 @@ static int read_finish_job(void *ctx, brc_window_job *base, brc_error *err)
     int rc = BRC_OK;
     for (size_t i = 0; i < job->n && rc == BRC_OK; i++) {
         brc_read_item *item = &job->items[i];
+        if (ops->passed != NULL)
+            rc = ops->passed(ops->ctx, item, err);
+        if (rc < 0)
+            break;
         if (item->rc < 0)
             rc = ops->failed(ops->ctx, item, item->rc, item->why, err);
         else if (ops->done != NULL)
@@ -313,11 +339,17 @@ static void read_forget(brc_window *w)
     }
 }
 
+static void read_pause(void *ctx)
+{
+    const read_run *run = ctx;
+    brc_store_pause_read(run->store);
+}
+
 int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc_error *err)
 {
     read_run run = {.ops = ops, .pipe = pipe, .store = store, .ask = LIST_FIRST};
     brc_window_ops window = {.ctx = &run, .fill = read_fill_job, .run = read_run_job,
-                             .finish = read_finish_job};
+                             .finish = read_finish_job, .pause = read_pause};
     BRC_TRY(brc_pipe_window(pipe, &pipe->reading, JOBS_PER_THREAD, sizeof(read_job),
                             read_job_dispose, err));
     if (pipe->list != NULL)

@@ -8,6 +8,11 @@
  *
  *      list ──> look up ──> open ──> fetch ──> check, decode, place ──> done
  *     caller     store     caller    store            pool             caller
+ *
+ * The file is locked while jobs are filled, a few MiB at a time, and never while the caller's
+ * thread decodes, hands over or waits: the caller's read is paused. So what list() reads may be
+ * of a later state than what it read before. An object that was moved between look-up and fetch
+ * is looked up again.
  */
 #ifndef BRC_FLOW_READ_H
 #define BRC_FLOW_READ_H
@@ -41,14 +46,19 @@ typedef struct brc_read_item {
     brc_error *why;
 } brc_read_item;
 
+/* Of list(), which gives no item: there may be more, but it has looked long enough. */
+#define BRC_READ_MORE 1
+
 typedef struct brc_read_ops {
     void *ctx;
     /* done() is called in the order of list(), which is then the order of fetching.
      * Otherwise objects are fetched as they are stored, and done() follows that. */
     int ordered;
-    /* Caller's thread: the next items, at most cap; *n 0 at the end. They are cleared. */
+    /* Caller's thread: the next items, at most cap; *n 0 at the end, unless it returns
+     * BRC_READ_MORE. They are cleared. */
     int (*list)(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err);
-    /* Caller's thread, the object has been found. NULL: as the encoding says. */
+    /* Caller's thread, the object has been found; once more where it was moved meanwhile. NULL: as
+     * the encoding says. */
     int (*open)(void *ctx, brc_read_item *item, brc_error *err);
     /* Any thread: the bytes of an item without `direct`. NULL: every item has it. */
     int (*place)(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
@@ -58,6 +68,9 @@ typedef struct brc_read_ops {
     int (*box)(void *ctx, const brc_read_item *item, brc_box *out);
     /* Caller's thread. NULL: nothing. */
     int (*done)(void *ctx, brc_read_item *item, brc_error *err);
+    /* Caller's thread, before done(): for progress. item NULL: list() has found none. NULL:
+     * nothing. */
+    int (*passed)(void *ctx, const brc_read_item *item, brc_error *err);
     /* Caller's thread: an item that is damaged, missing or cannot be decoded; the others
      * go on. NULL: the first failure ends the flow. */
     int (*failed)(void *ctx, const brc_read_item *item, int rc, const brc_error *why,
@@ -66,8 +79,8 @@ typedef struct brc_read_ops {
     void (*name)(void *ctx, const brc_read_item *item, brc_error *err);
 } brc_read_ops;
 
-/* Within a transaction of the store of either kind. The error is that of the first item that
- * failed, whatever the threads did. Calls on one pipe do not nest, but may be made from list()
+/* Within a transaction of the store of either kind; a read is paused. The error is that of the
+ * first item that failed, whatever the threads did. Calls on one pipe do not nest, but may be made from list()
  * of a write. */
 BRC_MUST_USE int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops,
                                brc_error *err);

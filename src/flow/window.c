@@ -7,6 +7,9 @@
 
 /* Places for jobs that are over, while those before them are on their way. */
 #define PLACES_PER_JOB 4
+/* Where filling holds something, bytes that are taken in one go: at least, and at most, about. */
+#define TAKE_LEAST ((size_t)2 << 20)
+#define TAKE_MOST ((size_t)4 << 20)
 
 /* Jobs are numbered as they are filled; job i lies in place i % nplaces. Of those in the
  * window, [head, mid) are in the last stage and [mid, tail) in the first of two. */
@@ -18,6 +21,9 @@ typedef struct window_run {
     size_t head, mid, tail;
     int more;        /* fill has not reached the end                             */
     int later;       /* fill waits for something to be settled or finished       */
+    int filling;     /* and holds what pause() lets go of                        */
+    size_t taken;    /* bytes, since it began to                                 */
+    size_t taken_before;
     int failed;      /* the code of a failed fill, reported after what came before it */
     brc_error error; /* ... and its error                                        */
 } window_run;
@@ -44,15 +50,36 @@ static void window_submit(window_run *run, brc_window_job *job, int stage)
     job->stage = stage;
     job->job.run = window_job_run;
     job->ran_here = run->group == NULL;
+    job->is_waiting = job->ran_here && run->w->ops->pause != NULL;
     if (run->group != NULL)
         brc_group_submit(run->group, &job->job);
-    else
+    else if (!job->is_waiting)
         window_job_run(&job->job, brc_pool_threads(run->pool) - 1);
 }
 
 static int window_is_done(const window_run *run, brc_window_job *job)
 {
+    if (job != NULL && job->is_waiting)
+        return 0;
     return job == NULL || job->ran_here || brc_group_is_done(run->group, &job->job);
+}
+
+static void window_wait(window_run *run, brc_window_job *job)
+{
+    if (job->is_waiting)
+        window_job_run(&job->job, brc_pool_threads(run->pool) - 1);
+    else if (!job->ran_here)
+        brc_group_wait(run->group, &job->job);
+    job->is_waiting = 0;
+}
+
+static void window_pause(window_run *run)
+{
+    if (run->filling)
+        run->w->ops->pause(run->w->ops->ctx);
+    run->filling = 0;
+    run->taken_before += run->taken;
+    run->taken = 0;
 }
 
 /* ---- the three steps on the caller's thread -------------------------------- */
@@ -69,7 +96,7 @@ static int window_job(window_run *run, brc_window_job **out, brc_error *err)
     *out = w->free[w->nfree - 1];
     (*out)->window = w;
     (*out)->rc = BRC_OK;
-    (*out)->bytes = 0;
+    (*out)->bytes = (*out)->taken = 0;
     (*out)->is_over = 0;
     return BRC_OK;
 }
@@ -103,6 +130,7 @@ static int window_fill(window_run *run)
         return 0;
     }
     run->in_flight += job->bytes;
+    run->taken += job->taken;
     if (job->bytes > run->largest)
         run->largest = job->bytes;
     run->w->nfree--;
@@ -181,6 +209,33 @@ static int window_has_room(const window_run *run)
            (n == 0 || run->in_flight + run->largest <= run->memory);
 }
 
+/* Jobs that are filled in one go, where filling holds something. */
+static size_t window_fill_least(const window_run *run)
+{
+    const size_t taken = run->taken_before / (run->tail > 0 ? run->tail : 1) + 1;
+    const size_t want = (TAKE_LEAST + taken - 1) / taken;
+    size_t most = run->w->cap;
+    if (run->largest > 0 && run->memory / run->largest < most)
+        most = run->memory / run->largest;
+    if (brc_pool_threads(run->pool) > 1)
+        most /= 2; /* others run what is there */
+    return want < most ? want : most > 0 ? most : 1;
+}
+
+static int window_may_fill(const window_run *run)
+{
+    const size_t n = run->w->n - run->w->nfree;
+    if (!window_has_room(run))
+        return 0;
+    if (run->filling)
+        return run->taken < TAKE_MOST;
+    if (run->w->ops->pause == NULL || n == 0)
+        return 1;
+    const size_t least = window_fill_least(run);
+    return run->w->cap - n >= least &&
+           (run->memory - run->in_flight) / (run->largest > 0 ? run->largest : 1) >= least;
+}
+
 /* A second job is worth waking threads for. */
 static int window_wake(window_run *run, brc_error *err)
 {
@@ -189,32 +244,42 @@ static int window_wake(window_run *run, brc_error *err)
     return brc_group_new(&run->group, run->pool, err);
 }
 
-/* Finishing goes before filling, because it frees memory; the thread waits only where
- * nothing else is left to do. */
+static int window_fill_next(window_run *run, brc_error *err)
+{
+    BRC_TRY(window_wake(run, err));
+    run->filling = run->w->ops->pause != NULL;
+    if (window_fill(run))
+        window_submit(run, job_at(run, run->tail - 1), 0);
+    if (run->w->ops->settle == NULL)
+        run->mid = run->tail;
+    return BRC_OK;
+}
+
+/* Finishing goes before filling, because it frees memory, unless filling has begun; the thread
+ * waits only where nothing else is left to do. */
 static int window_step(window_run *run, brc_error *err)
 {
-    if (run->head < run->mid && window_is_done(run, job_at(run, run->head)))
-        return window_finish(run, err);
-    if (run->mid < run->tail && window_is_done(run, job_at(run, run->mid))) {
-        window_settle(run);
-        return BRC_OK;
+    const int may_fill = window_may_fill(run);
+    if (!may_fill || !run->filling) {
+        window_pause(run);
+        if (run->head < run->mid && window_is_done(run, job_at(run, run->head)))
+            return window_finish(run, err);
+        if (run->mid < run->tail && window_is_done(run, job_at(run, run->mid))) {
+            window_settle(run);
+            return BRC_OK;
+        }
     }
-    if (window_has_room(run)) {
-        BRC_TRY(window_wake(run, err));
-        if (window_fill(run))
-            window_submit(run, job_at(run, run->tail - 1), 0);
-        if (run->w->ops->settle == NULL)
-            run->mid = run->tail;
-        return BRC_OK;
-    }
-    if (run->head < run->tail && !job_at(run, run->head)->ran_here)
-        brc_group_wait(run->group, &job_at(run, run->head)->job);
+    if (may_fill)
+        return window_fill_next(run, err);
+    if (run->head < run->tail)
+        window_wait(run, job_at(run, run->head));
     return BRC_OK;
 }
 
 /* The first job is held back until there is a second one. */
 static int window_start(window_run *run, brc_error *err)
 {
+    run->filling = run->w->ops->pause != NULL;
     if (!window_fill(run))
         return BRC_OK;
     if (brc_pool_threads(run->pool) > 1 && window_has_room(run) && window_fill(run))
@@ -245,6 +310,7 @@ int brc_window_run(brc_window *w, brc_pool *pool, size_t memory, const brc_windo
     for (size_t i = w->n; i-- > 0;) /* a run that failed left some in their places */
         w->free[w->nfree++] = w->jobs[i];
     int rc = window_run_all(&run, err);
+    window_pause(&run);
     brc_group_free(run.group); /* waits */
     return rc;
 }

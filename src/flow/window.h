@@ -11,6 +11,9 @@
  *     caller        pool         caller         pool         caller
  *
  * A request of one job runs on the caller's thread: waking another is not worth it.
+ *
+ * Where filling holds something that others wait for, it goes on until the window is full, and
+ * begins anew when there is room for several jobs.
  */
 #ifndef BRC_FLOW_WINDOW_H
 #define BRC_FLOW_WINDOW_H
@@ -22,7 +25,9 @@ typedef struct brc_window_job {
     brc_job job;
     struct brc_window *window;
     int stage, rc, ran_here;
+    int is_waiting; /* without a pool: it runs when it is waited for              */
     size_t bytes; /* that it holds: set by fill, and by settle where it changes  */
+    size_t taken; /* set by fill where there is a pause(): bytes that were read for it */
     int is_over;  /* set by settle: there is no second stage, and nothing to finish; it
                      makes room for another while those before it are on their way  */
     brc_error error;
@@ -41,6 +46,10 @@ typedef struct brc_window_ops {
     /* The next jobs in order that are through with stage 0. NULL: there is one stage. */
     int (*settle)(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err);
     int (*finish)(void *ctx, brc_window_job *job, brc_error *err); /* NULL: nothing to do */
+    /* What filling holds (a lock) is let go of: called before jobs are run, finished or waited for
+     * on the caller's thread, and at the end. Then several jobs are filled at a time, because
+     * taking it has its price. NULL: nothing is held. */
+    void (*pause)(void *ctx);
 } brc_window_ops;
 
 /* Its jobs, with the buffers that they hold, are kept from one run to the next; the one that

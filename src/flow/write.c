@@ -189,25 +189,17 @@ static int write_run_job(void *ctx, brc_window_job *base, int stage, unsigned wo
 
 /* ---- filling -------------------------------- */
 
-static int write_fetch_old(write_run *run, brc_write_item *item, brc_error *err)
-{
-    const brc_object *o = &item->old;
-    BRC_TRY(brc_buf_reserve(&item->stored, (size_t)o->stored + 1, err));
-    BRC_TRY(brc_object_fetch(run->store, o, item->stored.data, err));
-    item->stored.len = (size_t)o->stored;
-    return BRC_OK;
-}
-
 static int write_load_old(write_run *run, brc_write_item *item, brc_error *err)
 {
     const brc_object *o = &item->old;
     if (!o->found)
         return brc_object_missing(&o->id, err);
+    BRC_TRY(brc_object_load(run->store, &item->old, &item->stored, err));
     BRC_TRY(brc_encoding_chain(run->store, o->encoding, &item->old_chain, err));
     if (o->encoding != 0 && item->old_chain == NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "it was stored by a build that could not decode it: import it again");
-    return write_fetch_old(run, item, err);
+    return BRC_OK;
 }
 
 static int write_place_order(const void *x, const void *y)
@@ -337,9 +329,8 @@ static int write_known(write_run *run, brc_write_item *item, const brc_object *t
     }
     item->old = *there;
     item->compares = 1;
-    item->stored.len = 0;
-    BRC_TRY(brc_encoding_chain(run->store, there->encoding, &item->old_chain, err));
-    return write_fetch_old(run, item, err);
+    BRC_TRY(brc_object_load(run->store, &item->old, &item->stored, err));
+    return brc_encoding_chain(run->store, item->old.encoding, &item->old_chain, err);
 }
 
 static int write_settle_item(write_run *run, brc_write_item *item, settling *s, brc_error *err)
@@ -473,7 +464,8 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
 {
     write_run run = {.ops = ops, .pipe = pipe, .store = store};
     size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
-    brc_window_ops window = {&run, write_fill_job, write_run_job, write_settle, write_finish_job};
+    brc_window_ops window = {.ctx = &run, .fill = write_fill_job, .run = write_run_job,
+                             .settle = write_settle, .finish = write_finish_job};
     if (items > BRC_WRITE_ITEMS)
         items = BRC_WRITE_ITEMS;
     run.job_items = items < 1 ? 1 : items;

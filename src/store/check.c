@@ -146,6 +146,7 @@ static int run_check(brc_store *store, const char *sql, int (*found)(void *ctx, 
                      void *ctx, brc_error *err)
 {
     sqlite3_stmt *st = NULL;
+    BRC_TRY(brc_read_resume(store, err));
     int rc = sqlite3_prepare_v2(store->db, sql, -1, &st, NULL);
     if (rc != SQLITE_OK)
         return brc_fail_db(store, rc, "check it", err);
@@ -153,6 +154,7 @@ static int run_check(brc_store *store, const char *sql, int (*found)(void *ctx, 
     sqlite3_bind_int64(st, 2, BRC_SMALL_MOST);
     rc = tell_lines(store, st, found, ctx, err);
     sqlite3_finalize(st);
+    brc_store_pause_read(store);
     return rc < 0 ? rc : BRC_OK;
 }
 
@@ -176,6 +178,7 @@ int brc_store_each_id(brc_store *store, int what,
 {
     sqlite3_stmt *st = NULL;
     brc_oid id;
+    BRC_TRY(brc_read_resume(store, err));
     int rc = sqlite3_prepare_v2(store->db,
                                 what == BRC_IDS_OF_COMMITS
                                     ? "SELECT id FROM object WHERE kind=4"
@@ -200,6 +203,7 @@ int brc_store_each_encoding(brc_store *store,
                             brc_error *err)
 {
     sqlite3_stmt *st = NULL;
+    BRC_TRY(brc_read_resume(store, err));
     int rc = sqlite3_prepare_v2(store->db, "SELECT id FROM encoding ORDER BY id", -1, &st, NULL);
     if (rc != SQLITE_OK)
         return brc_fail_db(store, rc, "check it", err);

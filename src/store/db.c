@@ -150,6 +150,7 @@ int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *e
 {
     *out = NULL;
     BRC_TRY(brc_check_process(store, err));
+    BRC_TRY(brc_read_resume(store, err));
     for (size_t i = 0; i < store->nstatements; i++) {
         if (store->statements[i].sql == sql) {
             *out = store->statements[i].stmt;
@@ -204,6 +205,31 @@ int brc_exec(brc_store *store, const char *sql, brc_error *err)
     int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK ? BRC_OK : brc_fail_db(store, rc, "set it up", err);
 }
+
+/* ---- the transaction of a read ------------------------------------------------- */
+
+void brc_end_leftover(brc_store *store)
+{
+    if (!sqlite3_get_autocommit(store->db))
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+int brc_read_resume(brc_store *store, brc_error *err)
+{
+    sqlite3_stmt *st;
+    if (store->is_reading || store->read_depth == 0 || store->write_depth > 0)
+        return BRC_OK;
+    brc_end_leftover(store);
+    store->is_reading = 1;
+    int rc = brc_stmt(store, "BEGIN", &st, err);
+    if (rc == BRC_OK)
+        rc = brc_run(store, st, err);
+    if (rc < 0)
+        store->is_reading = 0;
+    return rc;
+}
+
+/* ---- values -------------------------------------------------------------------- */
 
 void brc_reader_close(brc_store *store)
 {

@@ -59,6 +59,7 @@ struct brc_store {
     int64_t last_seq; /* the largest number in blob; 0: not read in this transaction */
 
     int write_depth, read_depth;
+    int is_reading;      /* a transaction of SQLite's is open for read_depth */
     int undo;            /* an inner transaction asked for it */
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t undone;     /* those that were rolled back */
@@ -97,6 +98,10 @@ void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid
 /* BRC_ECORRUPT if the column does not hold an id of the right length. */
 BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err);
 
+/* A transaction whose end failed because memory ran out is still open: ends it. */
+void brc_end_leftover(brc_store *store);
+/* A read that let go of its lock has it again: before SQLite is asked for anything. */
+BRC_MUST_USE int brc_read_resume(brc_store *store, brc_error *err);
 /* Counts an object that was added, and adapts the page cache to what is written. */
 void brc_store_inserted(brc_store *store, uint64_t bytes);
 void brc_page_cache_reset(brc_store *store);

@@ -246,6 +246,29 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
 
 /* ---- stored bytes -------------------------------- */
 
+static int object_moved(brc_store *store, const brc_object *o, brc_error *err)
+{
+    (void)object_missing_bytes(store, o, err);
+    if (err != NULL)
+        err->code = BRC_ESTALE;
+    return BRC_ESTALE;
+}
+
+int brc_object_find_again(brc_store *store, brc_object *o, brc_error *err)
+{
+    char hex[65];
+    const brc_object before = *o;
+    BRC_TRY(object_find_one(store, o, err));
+    if (!o->found)
+        return brc_fail(err, BRC_ESTALE,
+                        "its object %s was removed while it was being read, because nothing that "
+                        "is kept has it any more: open a version that is still there",
+                        brc_oid_format(hex, &o->id));
+    return brc_object_place_order(&before, o) == 0 && before.stored == o->stored
+               ? object_missing_bytes(store, o, err)
+               : BRC_OK;
+}
+
 /* Opens the blob row; it stays open from one fetch to the next. */
 static int blob_reader_open(brc_store *store, const brc_object *o, brc_error *err)
 {
@@ -259,7 +282,7 @@ static int blob_reader_open(brc_store *store, const brc_object *o, brc_error *er
     if (rc == SQLITE_OK)
         return BRC_OK;
     brc_reader_close(store);
-    return (rc & 0xff) == SQLITE_ERROR ? object_missing_bytes(store, o, err)
+    return (rc & 0xff) == SQLITE_ERROR ? object_moved(store, o, err)
                                        : brc_fail_db(store, rc, "read it", err);
 }
 
@@ -267,14 +290,15 @@ int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_e
 {
     if (store->row.seq != 0 && o->place == store->row.seq) { /* not written yet */
         if (!fits_row(o, store->row.bytes.len))
-            return object_missing_bytes(store, o, err);
+            return object_moved(store, o, err);
         if (o->stored > 0)
             memcpy(into, store->row.bytes.data + o->offset, (size_t)o->stored);
         return BRC_OK;
     }
+    BRC_TRY(brc_read_resume(store, err));
     BRC_TRY(blob_reader_open(store, o, err));
     if (!fits_row(o, (uint64_t)sqlite3_blob_bytes(store->reader)))
-        return object_missing_bytes(store, o, err);
+        return object_moved(store, o, err);
     int rc = sqlite3_blob_read(store->reader, into, (int)o->stored, (int)o->offset);
     if (rc != SQLITE_OK)
         rc = brc_fail_db(store, rc, "read it", err);
@@ -467,20 +491,40 @@ int brc_object_check_plain(brc_store *store, const brc_object *o, brc_error *err
                     brc_oid_format(hex, &o->id));
 }
 
-/* Appends the bytes of an object that is not a chunk, which are stored as they are. */
-static int object_load(brc_store *store, const brc_object *o, int verify, brc_buf *out,
-                       brc_error *err)
+static int object_fetch_whole(brc_store *store, const brc_object *o, brc_buf *into, brc_error *err)
 {
     size_t len;
     char hex[65];
+    into->len = 0;
     if (!brc_to_size(o->stored, &len))
         return brc_fail(err, BRC_ELIMIT, "object %s is too large for this machine",
                         brc_oid_format(hex, &o->id));
+    BRC_TRY(brc_buf_reserve(into, len + 1, err));
+    BRC_TRY(brc_object_fetch(store, o, into->data, err));
+    into->len = len;
+    return BRC_OK;
+}
+
+int brc_object_load(brc_store *store, brc_object *o, brc_buf *into, brc_error *err)
+{
+    brc_error moved = BRC_ERROR_INIT;
+    int rc = object_fetch_whole(store, o, into, &moved);
+    if (rc == BRC_ESTALE) {
+        BRC_TRY(brc_object_find_again(store, o, err));
+        return object_fetch_whole(store, o, into, err);
+    }
+    if (rc < 0 && err != NULL)
+        *err = moved;
+    return rc;
+}
+
+/* The bytes of an object that is not a chunk, which are stored as they are. */
+static int object_load_plain(brc_store *store, brc_object *o, int verify, brc_buf *out,
+                             brc_error *err)
+{
+    BRC_TRY(brc_object_load(store, o, out, err));
     BRC_TRY(brc_object_check_plain(store, o, err));
-    BRC_TRY(brc_buf_reserve(out, len + 1, err));
-    BRC_TRY(brc_object_fetch(store, o, out->data + out->len, err));
-    BRC_TRY(brc_object_verify(o, out->data + out->len, err));
-    out->len += len;
+    BRC_TRY(brc_object_verify(o, out->data, err));
     return verify ? object_check_id(store, o, out->data, out->len, err) : BRC_OK;
 }
 
@@ -502,7 +546,7 @@ int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *er
 
 /* The object that is to be stored is there already: is it the same? A few bytes are
  * compared, because they can be made to have the same hash and guard. */
-static int object_same(brc_store *store, const brc_object *o, const void *data, size_t len,
+static int object_same(brc_store *store, brc_object *o, const void *data, size_t len,
                        uint64_t guard, brc_error *err)
 {
     if (o->size != len || o->guard != guard)
@@ -510,7 +554,7 @@ static int object_same(brc_store *store, const brc_object *o, const void *data, 
     if (len > BRC_COMPARE_MAX)
         return BRC_OK;
     brc_buf there = BRC_BUF_INIT;
-    int rc = object_load(store, o, 0, &there, err);
+    int rc = object_load_plain(store, o, 0, &there, err);
     if (rc == BRC_OK && len > 0 && memcmp(there.data, data, len) != 0)
         rc = brc_object_collides(store, &o->id, err);
     brc_buf_dispose(&there);
@@ -569,7 +613,7 @@ static int store_load_small(brc_store *store, int kind, const brc_oid *id, const
                       object_kind_name(kind), brc_oid_format(hex, id));
         goto done;
     }
-    BRC_GO(object_load(store, &o, 1, &data, err));
+    BRC_GO(object_load_plain(store, &o, 1, &data, err));
     rc = brc_cache_add(&store->cache, id, kind, data.data, data.len, 0, out, err);
 done:
     brc_buf_dispose(&data);

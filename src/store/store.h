@@ -37,7 +37,7 @@ BRC_MUST_USE int brc_store_check_interrupt(brc_store *store, brc_error *err);
 const atomic_int *brc_store_interrupted(const brc_store *store);
 
 /* Write transactions nest; only the outermost end commits, and only if no inner one
- * asked to undo. Read transactions keep one view of refs and drafts. */
+ * asked to undo. Read transactions keep one view of refs and drafts, until one is paused. */
 BRC_MUST_USE int brc_store_begin(brc_store *store, brc_error *err);
 /* With keep 0 it undoes everything since the outermost begin and never fails. */
 BRC_MUST_USE int brc_store_end(brc_store *store, int keep, brc_error *err);
@@ -45,6 +45,10 @@ BRC_MUST_USE int brc_store_end(brc_store *store, int keep, brc_error *err);
 int brc_store_try_begin(brc_store *store);
 BRC_MUST_USE int brc_store_begin_read(brc_store *store, brc_error *err);
 void brc_store_end_read(brc_store *store);
+/* Lets go of the lock in the middle of a read, before something that takes its time: decoding,
+ * handing over, waiting. What is read next, which takes the lock again, may be of a later state.
+ * Within a write, and outside of a read, it does nothing. */
+void brc_store_pause_read(brc_store *store);
 /* Between these, pages of the hash index are kept in memory: a walk through much of
  * history needs them in random order, again and again. Pairs nest. */
 void brc_store_walk_begin(brc_store *store);
@@ -81,8 +85,15 @@ int brc_object_place_order(const brc_object *a, const brc_object *b);
 /* Looks up n ids, in the order of their hashes, and sets `found` in each. */
 BRC_MUST_USE int brc_objects_find(brc_store *store, brc_object *const *objects, size_t n, brc_error *err);
 /* Reads the stored bytes into memory for object->stored bytes. The caller verifies
- * their checksum: brc_object_verify(), on any thread. */
+ * their checksum: brc_object_verify(), on any thread. BRC_ESTALE: they are not there (any more),
+ * see brc_object_find_again(). */
 BRC_MUST_USE int brc_object_fetch(brc_store *store, const brc_object *object, uint8_t *into, brc_error *err);
+/* Looks up an object whose bytes are not where they were when it was looked up: others may have
+ * moved or encoded them otherwise since then. BRC_ESTALE: it is gone; BRC_ECORRUPT: it is there, and
+ * its bytes are not. */
+BRC_MUST_USE int brc_object_find_again(brc_store *store, brc_object *object, brc_error *err);
+/* The same, looked up once more where it was moved; *into holds no other bytes. */
+BRC_MUST_USE int brc_object_load(brc_store *store, brc_object *object, brc_buf *into, brc_error *err);
 BRC_MUST_USE int brc_object_verify(const brc_object *object, const void *stored, brc_error *err);
 /* Adds a row and its bytes; the caller has filled in size, stored, kind, encoding,
  * checksum and guard. The id must not be there yet. */

@@ -79,13 +79,6 @@ int brc_store_writable(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
-/* A transaction whose end failed because memory ran out is still open. */
-static void end_leftover(brc_store *store)
-{
-    if (!sqlite3_get_autocommit(store->db))
-        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-}
-
 int brc_store_begin(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_check_process(store, err));
@@ -94,7 +87,7 @@ int brc_store_begin(brc_store *store, brc_error *err)
         BRC_TRY(brc_store_writable(store, err));
         if (store->read_depth > 0)
             return brc_fail(err, BRC_EMISUSE, "a write cannot begin inside a read");
-        end_leftover(store);
+        brc_end_leftover(store);
         let_others_in(store);
         BRC_TRY(brc_exec(store, "BEGIN IMMEDIATE", err));
         store->undo = 0;
@@ -184,26 +177,31 @@ int brc_store_begin_read(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_check_process(store, err));
     BRC_TRY(brc_store_check_interrupt(store, err));
-    if (store->write_depth == 0 && store->read_depth == 0) {
-        sqlite3_stmt *st;
-        end_leftover(store);
-        BRC_TRY(brc_stmt(store, "BEGIN", &st, err));
-        BRC_TRY(brc_run(store, st, err));
-    }
     store->read_depth++;
-    return BRC_OK;
+    int rc = brc_read_resume(store, err);
+    if (rc < 0)
+        store->read_depth--;
+    return rc;
+}
+
+void brc_store_pause_read(brc_store *store)
+{
+    sqlite3_stmt *st;
+    if (!store->is_reading || store->write_depth > 0)
+        return;
+    brc_reader_close(store);
+    if (brc_stmt(store, "COMMIT", &st, NULL) < 0 || brc_run(store, st, NULL) < 0)
+        brc_end_leftover(store);
+    store->is_reading = 0;
 }
 
 void brc_store_end_read(brc_store *store)
 {
     if (brc_store_is_forked(store))
         return;
-    if (--store->read_depth > 0 || store->write_depth > 0)
-        return;
-    brc_reader_close(store);
-    sqlite3_stmt *st;
-    if (brc_stmt(store, "COMMIT", &st, NULL) < 0 || brc_run(store, st, NULL) < 0)
-        end_leftover(store);
+    if (store->read_depth == 1)
+        brc_store_pause_read(store);
+    store->read_depth--;
 }
 
 int brc_store_version(brc_store *store, uint64_t *version, brc_error *err)

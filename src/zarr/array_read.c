@@ -75,21 +75,31 @@ static int list_region(region_reader *reader, region_read *rd, brc_read_item *it
         items[*n].number = first + i;
         items[(*n)++].owner = rd;
     }
-    return brc_region_step(rd->a, &rd->r, &rd->told, rd->seen, err);
+    return BRC_OK;
 }
 
 static int reader_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
     region_reader *reader = ctx;
-    while (*n < cap && reader->at < reader->n) {
+    uint64_t looked = 0;
+    while (*n < cap && looked < cap && reader->at < reader->n) {
         region_read *rd = &reader->reads[reader->at];
-        if (rd->next == rd->r.nchunks) {
-            reader->at++;
-            continue;
-        }
-        BRC_TRY(list_region(reader, rd, items, cap - *n, n, err));
+        const uint64_t first = rd->next;
+        if (first < rd->r.nchunks)
+            BRC_TRY(list_region(reader, rd, items, cap - *n, n, err));
+        looked += rd->next - first;
+        reader->at += rd->next == rd->r.nchunks;
     }
-    return BRC_OK;
+    return *n == 0 && reader->at < reader->n ? BRC_READ_MORE : BRC_OK;
+}
+
+/* An item is of the region that is being listed, or of one before it. */
+static int reader_passed(void *ctx, const brc_read_item *item, brc_error *err)
+{
+    region_reader *reader = ctx;
+    region_read *rd = item != NULL ? item->owner : &reader->reads[reader->at];
+    rd->seen += item != NULL;
+    return brc_region_step(rd->a, &rd->r, &rd->told, rd->seen, err);
 }
 
 /* ---- how it is read -------------------------------- */
@@ -99,7 +109,6 @@ static int reader_open(void *ctx, brc_read_item *item, brc_error *err)
     (void)ctx;
     brc_region_part part;
     region_read *rd = item->owner;
-    BRC_TRY(brc_region_step(rd->a, &rd->r, &rd->told, rd->seen++, err));
     brc_region_part_of(&part, rd->a, &rd->r, item->number);
     BRC_TRY(brc_chunk_item(item, rd->a, part.index, err));
     if (rd->r.in_one_piece && part.full)
@@ -181,6 +190,7 @@ static int read_regions(region_read *reads, size_t n, brc_error *err)
                         .open = reader_open,
                         .place = reader_place,
                         .box = reader_box,
+                        .passed = reader_passed,
                         .name = reader_name};
     breccia *repo = reads[0].a->session->repo;
     uint64_t chunks = 0, bytes = 0;

@@ -146,11 +146,11 @@ static int decoder_place(void *ctx, brc_read_item *item, const uint8_t *data, br
     return check_elements(brc_shape_count(m->ndim, chunk), (brc_span){ data, item->len }, err);
 }
 
-/* What this build cannot decode is not damaged because of that. */
+/* What this build cannot decode is not damaged because of that, nor what was removed meanwhile. */
 static int keep_fault(brc_chunk_check *chunk, int rc, const brc_error *found, brc_error *err)
 {
     void *p;
-    if (rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT || rc == BRC_OK)
+    if (rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT || rc == BRC_ESTALE || rc == BRC_OK)
         return BRC_OK;
     if (rc != BRC_ECORRUPT) {
         if (err != NULL)

@@ -58,7 +58,6 @@ static int pair_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc
 static int pair_open(void *ctx, brc_read_item *item, brc_error *err)
 {
     pair_differ *d = ctx;
-    BRC_TRY(brc_task_step(d->sides->view.repo, item->object.size, err));
     return brc_chunk_item(item, &d->sides->side[item->number % 2],
                           d->pairs[item->number / 2].index, err);
 }
@@ -84,6 +83,12 @@ static int pair_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_s
     const brc_place right = {y != NULL ? y->data : fills[1].data, y != NULL ? strides : NULL};
     brc_compare_box(&p->tally, a->type, corner, count, &left, &right);
     return BRC_OK;
+}
+
+static int pair_passed(void *ctx, const brc_read_item *item, brc_error *err)
+{
+    const pair_differ *d = ctx;
+    return brc_task_step(d->sides->view.repo, item != NULL ? item->object.size : 0, err);
 }
 
 static void pair_name(void *ctx, const brc_read_item *item, brc_error *err)
@@ -114,7 +119,8 @@ static int pairs_find(pair_differ *d, brc_error *err)
 static int pairs_run(pair_differ *d, brc_error *err)
 {
     const brc_read_ops ops = {.ctx = d, .ordered = 1, .list = pair_list, .open = pair_open,
-                              .place = pair_place, .name = pair_name};
+                              .place = pair_place, .passed = pair_passed,
+                              .name = pair_name};
     if (d->n == 0)
         return BRC_OK;
     BRC_TRY(pairs_find(d, err));

@@ -248,12 +248,17 @@ static int stored_out_list(void *ctx, brc_read_item *items, size_t cap, size_t *
 {
     stored_reader *r = ctx;
     size_t most = cap < LIST_MOST ? cap : LIST_MOST;
-    while (*n == 0 && (r->in_shard || !r->ended)) {
-        BRC_TRY(brc_task_step(r->a->session->repo, 0, err));
-        BRC_TRY(r->a->meta.nlevels == 0 ? list_unsharded(r, items, most, n, err)
-                                        : list_sharded(r, items, most, n, err));
-    }
-    return BRC_OK;
+    if (!r->in_shard && r->ended)
+        return BRC_OK;
+    BRC_TRY(r->a->meta.nlevels == 0 ? list_unsharded(r, items, most, n, err)
+                                    : list_sharded(r, items, most, n, err));
+    return BRC_READ_MORE;
+}
+
+static int stored_out_passed(void *ctx, const brc_read_item *item, brc_error *err)
+{
+    const stored_reader *r = ctx;
+    return brc_task_step(r->a->session->repo, item != NULL ? r->chunk_bytes : 0, err);
 }
 
 /* ---- handing over, and shards -------------------------------- */
@@ -314,7 +319,6 @@ static int take_piece(stored_reader *r, const brc_read_item *item, brc_error *er
 static int stored_out_done(void *ctx, brc_read_item *item, brc_error *err)
 {
     stored_reader *r = ctx;
-    BRC_TRY(brc_task_step(r->a->session->repo, r->chunk_bytes, err));
     if (r->a->meta.nlevels > 0)
         return take_piece(r, item, err);
     return r->sink->put(r->sink->ctx, outer_of(r, item->number), item->out, err);
@@ -332,6 +336,7 @@ static int read_stored(stored_reader *r, brc_error *err)
                         .open = stored_open,
                         .place = stored_place,
                         .done = stored_out_done,
+                        .passed = stored_out_passed,
                         .name = stored_out_name};
     uint64_t all;
     brc_stored_bytes(r->a, &r->chunk_bytes, &all);

@@ -1,5 +1,6 @@
 /* The window: jobs in order, through one stage or two, in memory that is bounded. */
 #include <check.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,24 @@ typedef struct window_record {
     int over;      /* one of so many is finished, the others are over when settled; 0: all */
     int fail_fill, fail_first, fail_settle, fail_second, fail_finish; /* at this number; -1: none */
     atomic_int inside, most_inside, wrong;
+    int pauses; /* filling holds something, until it is paused */
+    size_t taken;
+    int held_now, goes;
+    pthread_t caller;
 } window_record;
+
+/* Not on the caller's thread while it holds what it fills with. */
+static void record_not_held(window_record *r)
+{
+    if (r->pauses && pthread_equal(pthread_self(), r->caller) && r->held_now)
+        atomic_fetch_add(&r->wrong, 1);
+}
+
+static void record_pause(void *ctx)
+{
+    window_record *r = ctx;
+    r->held_now = 0;
+}
 
 static int record_fail(int at, int number, const char *what, brc_error *err)
 {
@@ -43,8 +61,11 @@ static int record_fill(void *ctx, brc_window_job *base, brc_error *err)
         return BRC_WINDOW_LATER;
     if (r->fail_fill == r->filled)
         return brc_fail(err, BRC_EINVAL, "fill %d", r->filled);
+    r->goes += !r->held_now;
+    r->held_now = 1;
     job->number = r->filled++;
     job->stages = 0;
+    base->taken = r->taken;
     base->bytes = r->bytes;
     r->held += r->bytes;
     if (r->held > r->most_held)
@@ -57,6 +78,7 @@ static int record_run(void *ctx, brc_window_job *base, int stage, unsigned worke
     window_record *r = ctx;
     numbered_job *job = (numbered_job *)base;
     (void)worker;
+    record_not_held(r);
     int inside = atomic_fetch_add(&r->inside, 1) + 1;
     int most = atomic_load(&r->most_inside);
     while (inside > most && !atomic_compare_exchange_weak(&r->most_inside, &most, inside))
@@ -100,7 +122,7 @@ static int record_finish(void *ctx, brc_window_job *base, brc_error *err)
 
 static window_record record_of(int n)
 {
-    return (window_record){.n = n, .bytes = 10, .fail_fill = -1, .fail_first = -1,
+    return (window_record){.n = n, .bytes = 10, .taken = 1000, .fail_fill = -1, .fail_first = -1,
                            .fail_settle = -1, .fail_second = -1, .fail_finish = -1};
 }
 
@@ -109,7 +131,8 @@ static int run_window(window_record *r, unsigned threads, int stages, size_t mem
     brc_window w;
     brc_pool *pool = NULL;
     brc_window_ops ops = {r, record_fill, record_run, stages == 2 ? record_settle : NULL,
-                          record_finish};
+                          record_finish, r->pauses ? record_pause : NULL};
+    r->caller = pthread_self();
     if (threads > 0)
         OK(brc_pool_new(&pool, threads, NULL));
     OK(brc_window_init(&w, 9, sizeof(numbered_job), NULL, NULL));
@@ -247,6 +270,34 @@ START_TEST(a_failure_of_any_step_ends_the_run)
 }
 END_TEST
 
+/* What the caller's thread holds to fill is let go of before it runs, finishes or waits, and
+ * several jobs are filled in one go, if they are small. */
+START_TEST(filling_is_paused)
+{
+    for (unsigned threads = 0; threads <= 4; threads++) {
+        window_record r = record_of(500);
+        r.pauses = 1;
+        OK(run_window(&r, threads, _i, 1000, NULL));
+        ck_assert_int_eq(r.finished, 500);
+        ck_assert_int_eq(r.wrong, 0);
+        ck_assert_int_eq(r.held_now, 0);
+        ck_assert_int_le(r.goes, 500 / 4);
+        r = record_of(50);
+        r.pauses = 1;
+        r.taken = (size_t)16 << 20;
+        OK(run_window(&r, threads, _i, 1000, NULL));
+        ck_assert_int_eq(r.wrong, 0);
+        ck_assert_int_ge(r.goes, 49); /* the first two wake the threads together */
+        r = record_of(50);
+        r.pauses = 1;
+        r.fail_first = 17;
+        ck_assert_int_eq(run_window(&r, threads, _i, 1000, NULL), BRC_EINVAL);
+        ck_assert_int_eq(r.held_now, 0);
+        ck_assert_int_eq(r.finished, 17);
+    }
+}
+END_TEST
+
 Suite *window_suite(void)
 {
     Suite *suite = suite_create("window");
@@ -254,6 +305,7 @@ Suite *window_suite(void)
     tcase_add_loop_test(tc, every_job_goes_through_in_order, 1, 3);
     tcase_add_loop_test(tc, memory_is_bounded, 1, 3);
     tcase_add_loop_test(tc, one_job_runs_where_it_is_asked_for, 1, 3);
+    tcase_add_loop_test(tc, filling_is_paused, 1, 3);
     tcase_add_test(tc, what_must_wait_is_filled_when_something_is_settled);
     tcase_add_test(tc, waiting_for_nothing_is_an_error);
     tcase_add_test(tc, jobs_that_are_over_make_room_and_are_not_finished);
