@@ -120,8 +120,8 @@ CREATE TABLE draft_node(          -- one row a node that uncommitted changes tou
   node     INTEGER PRIMARY KEY AUTOINCREMENT, -- key of its rows in draft_chunk
   draft    INTEGER NOT NULL,      -- draft.id
   path     TEXT,                  -- '/' or '/a/b'; NULL: it lies below another
-  below    INTEGER,               -- draft_node.node, smaller than this one: its chunks count where
-                                  -- this one has no row; NULL: none
+  below    INTEGER,               -- draft_node.node of another: its chunks count where this one
+                                  -- has no row; NULL: none
   level    INTEGER NOT NULL,      -- the savepoint in which it was made; 0: none
   entry    BLOB,                  -- as in the parent's map; NULL: removed, with all under it
   checksum INTEGER NOT NULL,

@@ -479,12 +479,18 @@ BRC_API BRC_MUST_USE int brc_session_clean(int *clean, brc_session *s, brc_error
  * borrowed until the next step. */
 BRC_API BRC_MUST_USE int brc_drafts(brc_iter **out, breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_drafts_next(brc_iter *it, brc_draft *out, brc_error *err);
-/* A private draft becomes what its branch shares: after a crash, say. BRC_EBUSY while the
- * process that owns it is alive, BRC_ECONFLICT if the branch has uncommitted changes. */
+/* A private draft becomes part of what its branch shares: after a crash, say. BRC_EBUSY while the
+ * process that owns it is alive. Where the branch has uncommitted changes, the draft is laid over
+ * them: BRC_ECONFLICT if both changed one thing, BRC_ESTALE if they lie over two commits; then both
+ * are as they were. */
 BRC_API BRC_MUST_USE int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err);
 /* Drops uncommitted changes; what they stored stays in the file until it is collected.
  * BRC_EBUSY while the process that owns them is alive. */
 BRC_API BRC_MUST_USE int brc_draft_drop(breccia *repo, int64_t id, brc_error *err);
+/* The changes of a private session become the changes of another of the same handle and branch,
+ * under the rules of brc_draft_adopt(). `from` goes on from the branch as it is, without changes. No
+ * chunk is copied, however many there are. */
+BRC_API BRC_MUST_USE int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err);
 /* Drops every uncommitted change of this session. */
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 

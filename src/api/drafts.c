@@ -6,7 +6,7 @@
 #include "../base/iter.h"
 #include "../base/process.h"
 #include "../history/commit.h"
-#include "../zarr/repo.h"
+#include "../zarr/adopt.h"
 
 /* ---- listing -------------------------------- */
 
@@ -91,49 +91,43 @@ static int find_draft(brc_store *store, int64_t id, brc_draft_row **rows, size_t
     return BRC_OK;
 }
 
-static int adopt_steps(brc_store *store, int64_t id, brc_error *err)
+static int adopt_steps(breccia *repo, int64_t id, brc_error *err)
 {
     brc_draft_row *rows = NULL;
-    brc_draft_head shared;
+    brc_session *onto = NULL;
     size_t n = 0, at;
     int rc;
-    BRC_GO(find_draft(store, id, &rows, &n, &at, err));
+    BRC_GO(find_draft(repo->store, id, &rows, &n, &at, err));
     if (rows[at].draft.kind != BRC_DRAFT_PRIVATE) {
         rc = brc_fail(err, BRC_EINVAL, "draft %lld is shared by branch '%s' already",
                       (long long)id, rows[at].branch);
         goto done;
     }
-    BRC_GO(brc_draft_shared(store, rows[at].branch, &shared, err));
-    if (shared.id != 0) {
-        rc = brc_fail(err, BRC_ECONFLICT,
-                      "branch '%s' has uncommitted changes of its own: commit or drop them before "
-                      "draft %lld is adopted",
-                      rows[at].branch, (long long)id);
-        goto done;
-    }
-    rc = brc_draft_share(store, id, err);
+    BRC_GO(brc_session_open(&onto, repo, rows[at].branch, BRC_SESSION_WRITE, err));
+    rc = brc_session_adopt(onto, &rows[at].draft, err);
 done:
+    brc_session_free(onto);
     brc_draft_rows_free(rows, n);
     return rc;
 }
 
-static int drop_steps(brc_store *store, int64_t id, brc_error *err)
+static int drop_steps(breccia *repo, int64_t id, brc_error *err)
 {
     brc_draft_row *rows = NULL;
     size_t n = 0, at;
-    int rc = find_draft(store, id, &rows, &n, &at, err);
+    int rc = find_draft(repo->store, id, &rows, &n, &at, err);
     if (rc == BRC_OK)
-        rc = brc_draft_delete(store, id, err);
+        rc = brc_draft_delete(repo->store, id, err);
     brc_draft_rows_free(rows, n);
     return rc;
 }
 
 static int in_transaction(breccia *repo, int64_t id,
-                          int (*steps)(brc_store *store, int64_t id, brc_error *err),
+                          int (*steps)(breccia *repo, int64_t id, brc_error *err),
                           brc_error *err)
 {
     BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = steps(repo->store, id, err);
+    int rc = steps(repo, id, err);
     repo->changes++;
     return brc_end_with(repo, rc, err);
 }
@@ -141,6 +135,42 @@ static int in_transaction(breccia *repo, int64_t id,
 int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err)
 {
     return in_transaction(repo, id, adopt_steps, err);
+}
+
+/* From one session of a process to another; both are of one handle. */
+static int hand_over_steps(brc_session *from, brc_session *to, brc_error *err)
+{
+    brc_draft_head draft;
+    BRC_TRY(brc_session_begin_read(from, err));
+    brc_session_end_read(from);
+    if (from->draft.id == 0)
+        return BRC_OK;
+    draft = from->draft;
+    BRC_TRY(brc_session_adopt(to, &draft, err));
+    return brc_session_detach(from, err);
+}
+
+int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err)
+{
+    if (from->mode != BRC_SESSION_PRIVATE || to->mode < BRC_SESSION_WRITE)
+        return brc_fail(err, BRC_EINVAL, "the changes of a private session are handed over to one "
+                                         "that can be changed");
+    if (from->repo != to->repo || from == to || strcmp(from->branch, to->branch) != 0)
+        return brc_fail(err, BRC_EINVAL,
+                        "changes are handed over between two sessions of one handle and one "
+                        "branch");
+    const brc_draft_head draft = from->draft;
+    const brc_oid base = from->base;
+    BRC_TRY(brc_store_begin(from->repo->store, err));
+    int rc = hand_over_steps(from, to, err);
+    from->repo->changes++;
+    rc = brc_end_with(from->repo, rc, err);
+    if (rc < 0) { /* they are still its own */
+        from->draft = draft;
+        from->base = base;
+        from->is_read = to->is_read = 0;
+    }
+    return rc;
 }
 
 int brc_draft_drop(breccia *repo, int64_t id, brc_error *err)

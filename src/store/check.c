@@ -75,9 +75,13 @@ static const char *const row_checks[] = {
     " ') is damaged, or belongs to no draft' FROM draft_node"
     " WHERE draft NOT IN (SELECT id FROM draft)"
     " OR (path IS NOT NULL AND " BAD_TEXT("path") ")"
-    " OR (path IS NULL AND node NOT IN (SELECT below FROM draft_node WHERE below IS NOT NULL))"
-    " OR (below IS NOT NULL AND (typeof(below)<>'integer' OR below>=node"
-    " OR below NOT IN (SELECT node FROM draft_node WHERE path IS NULL)))"
+    /* Every one without a path lies below one that has a path, and below one alone. */
+    " OR (path IS NULL AND node NOT IN (WITH RECURSIVE lower(node) AS (SELECT below FROM draft_node"
+    " WHERE path IS NOT NULL AND below IS NOT NULL UNION SELECT d.below FROM draft_node d"
+    " JOIN lower ON d.node=lower.node WHERE d.below IS NOT NULL) SELECT node FROM lower))"
+    " OR (below IS NOT NULL AND (typeof(below)<>'integer' OR NOT EXISTS (SELECT 1 FROM draft_node b"
+    " WHERE b.node=draft_node.below AND b.path IS NULL AND b.draft=draft_node.draft)"
+    " OR below IN (SELECT below FROM draft_node GROUP BY below HAVING count(*)>1)))"
     " OR typeof(entry) NOT IN ('null','blob') OR typeof(level)<>'integer'"
     " OR checksum IS NOT row_sum('draft_node', node, draft, path, below, level, entry)",
 

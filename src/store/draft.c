@@ -168,16 +168,21 @@ int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_er
     return draft_seal(store, draft, err);
 }
 
-int brc_draft_share(brc_store *store, int64_t draft, brc_error *err)
+int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_error *err)
 {
-    BRC_TRY(draft_run(store, "UPDATE draft SET kind=1, owner=NULL WHERE id=?1", draft, err));
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "UPDATE draft SET kind=1+(?2 IS NOT NULL), owner=?2 WHERE id=?1", &st,
+                     err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, owner, -1, SQLITE_STATIC);
+    BRC_TRY(brc_run(store, st, err));
     return draft_seal(store, draft, err);
 }
 
 int brc_draft_count(brc_store *store, int64_t draft, uint64_t *nodes, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT count(*) FROM draft_node WHERE draft=?1", &st, err));
+    BRC_TRY(brc_stmt(store, "SELECT count(path) FROM draft_node WHERE draft=?1", &st, err));
     sqlite3_bind_int64(st, 1, draft);
     int rc = brc_step(store, st, err);
     if (rc < 0)

@@ -255,22 +255,23 @@ int brc_draft_node_put(brc_store *store, int64_t draft, const char *path, const 
     return draft_node_seal(store, number, err);
 }
 
+int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_draft_chunk_clear_all(store, node, err));
+    BRC_TRY(brc_stmt(store, "DELETE FROM draft_node WHERE node=?1", &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    return brc_run(store, st, err);
+}
+
 int brc_draft_node_clear(brc_store *store, int64_t draft, const char *path, brc_error *err)
 {
     brc_draft_node *rows;
     size_t n;
-    sqlite3_stmt *st;
     BRC_TRY(brc_draft_node_list(store, draft, path, 1, &rows, &n, err));
     int rc = BRC_OK;
-    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
-        rc = brc_draft_chunk_clear(store, rows[i].node, NULL, 0, err);
-        if (rc == BRC_OK)
-            rc = brc_stmt(store, "DELETE FROM draft_node WHERE node=?1", &st, err);
-        if (rc == BRC_OK) {
-            sqlite3_bind_int64(st, 1, rows[i].node);
-            rc = brc_run(store, st, err);
-        }
-    }
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = brc_draft_row_drop(store, rows[i].node, err);
     brc_draft_nodes_free(rows, n);
     return rc;
 }
@@ -285,20 +286,44 @@ static int draft_node_rename(brc_store *store, int64_t node, const char *path, b
     return draft_node_seal(store, node, err);
 }
 
-static int draft_node_duplicate(brc_store *store, int64_t draft, const brc_draft_node *row,
-                                const char *path, brc_error *err)
+/* A row like another, with its chunks, that lies on `below` (0: on none). */
+static int draft_row_duplicate(brc_store *store, int64_t from, int64_t below, int64_t *node,
+                               brc_error *err)
 {
-    int64_t node;
     sqlite3_stmt *st;
-    BRC_TRY(brc_draft_node_put(store, draft, path, row->entry, row->entry_len, &node, err));
+    BRC_TRY(brc_stmt(store,
+                     "INSERT INTO draft_node(draft, path, below, level, entry, checksum)"
+                     " SELECT draft, NULL, nullif(?2, 0), level, entry, 0 FROM draft_node"
+                     " WHERE node=?1 RETURNING node",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, from);
+    sqlite3_bind_int64(st, 2, below);
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    *node = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO draft_chunk(node, key, id, checksum)"
                      " SELECT ?1, key, id, row_sum('draft_chunk', ?1, key, id) FROM draft_chunk"
                      " WHERE node=?2",
                      &st, err));
-    sqlite3_bind_int64(st, 1, node);
-    sqlite3_bind_int64(st, 2, row->node);
-    return brc_run(store, st, err);
+    sqlite3_bind_int64(st, 1, *node);
+    sqlite3_bind_int64(st, 2, from);
+    BRC_TRY(brc_run(store, st, err));
+    return draft_node_seal(store, *node, err);
+}
+
+/* Its stack, from the lowest row up; the first gets the path. */
+static int draft_node_duplicate(brc_store *store, const brc_draft_node *row, const char *path,
+                                brc_error *err)
+{
+    brc_draft_stack stack;
+    int64_t node = 0;
+    BRC_TRY(brc_draft_stack_get(store, row->node, &stack, err));
+    for (size_t i = stack.n; i > 0; i--)
+        BRC_TRY(draft_row_duplicate(store, stack.node[i - 1], node, &node, err));
+    return draft_node_rename(store, node, path, err);
 }
 
 int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const char *to,
@@ -312,10 +337,27 @@ int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const
         brc_buf path = BRC_BUF_INIT;
         rc = brc_buf_printf(&path, err, "%s%s", to, rows[i].path + strlen(from));
         if (rc == BRC_OK)
-            rc = copy ? draft_node_duplicate(store, draft, &rows[i], (const char *)path.data, err)
+            rc = copy ? draft_node_duplicate(store, &rows[i], (const char *)path.data, err)
                       : draft_node_rename(store, rows[i].node, (const char *)path.data, err);
         brc_buf_dispose(&path);
     }
     brc_draft_nodes_free(rows, n);
     return rc;
+}
+
+int brc_draft_row_give(brc_store *store, const brc_draft_stack *stack, int64_t draft,
+                       const void *entry, size_t entry_len, brc_error *err)
+{
+    sqlite3_stmt *st;
+    for (size_t i = 0; i < stack->n; i++) {
+        BRC_TRY(brc_stmt(store, "UPDATE draft_node SET draft=?2, entry=?3 WHERE node=?1", &st,
+                         err));
+        sqlite3_bind_int64(st, 1, stack->node[i]);
+        sqlite3_bind_int64(st, 2, draft);
+        if (i == 0 && entry != NULL)
+            sqlite3_bind_blob64(st, 3, entry, entry_len, SQLITE_STATIC);
+        BRC_TRY(brc_run(store, st, err));
+        BRC_TRY(draft_node_seal(store, stack->node[i], err));
+    }
+    return BRC_OK;
 }

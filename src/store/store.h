@@ -243,8 +243,8 @@ BRC_MUST_USE int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n
 BRC_MUST_USE int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err);
 /* Its commit is to follow this one (NULL: the branch has none). */
 BRC_MUST_USE int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err);
-/* A private draft becomes the shared one of its branch, which has none. */
-BRC_MUST_USE int brc_draft_share(brc_store *store, int64_t draft, brc_error *err);
+/* It becomes private, this process's; owner NULL: the shared one of its branch, which has none. */
+BRC_MUST_USE int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_error *err);
 /* Counts a transaction that changes it. */
 BRC_MUST_USE int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err);
 /* How many nodes have rows in it. */
@@ -284,6 +284,8 @@ BRC_MUST_USE int brc_draft_node_put(brc_store *store, int64_t draft, const char 
                                     brc_error *err);
 /* Removes the rows of `path` and under it, with their chunks. */
 BRC_MUST_USE int brc_draft_node_clear(brc_store *store, int64_t draft, const char *path, brc_error *err);
+/* Removes one row, with its chunks and the rows below it. */
+BRC_MUST_USE int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err);
 /* Rows at and under `from` go to `to`, with their chunks; copy: as new rows. */
 BRC_MUST_USE int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const char *to, int copy, brc_error *err);
 
@@ -306,19 +308,43 @@ BRC_MUST_USE int brc_draft_move_clear(brc_store *store, int64_t draft, const cha
 /* Rows at and under `from`, which is not the root, go to `to`. */
 BRC_MUST_USE int brc_draft_move_rename(brc_store *store, int64_t draft, const char *from, const char *to, brc_error *err);
 
-/* id NULL: dropped. */
+/* The rows that make up one node's uncommitted chunks: its own, the one below it, and so on. For
+ * a key the first row counts that has the key. */
+#define BRC_DRAFT_STACK_MOST 32
+typedef struct brc_draft_stack {
+    size_t n;
+    int64_t node[BRC_DRAFT_STACK_MOST];
+} brc_draft_stack;
+/* `node` and what is below it. BRC_ECORRUPT if that has no end. */
+BRC_MUST_USE int brc_draft_stack_get(brc_store *store, int64_t node, brc_draft_stack *out, brc_error *err);
+/* Lays one stack over another, whose first row loses its path; no chunk is copied. *top is the first
+ * row of both. Only where they are too many for one stack, the upper's chunks become the lower's
+ * first row's, which keeps its path, and the upper rows go. */
+BRC_MUST_USE int brc_draft_stack_lay(brc_store *store, const brc_draft_stack *upper, const brc_draft_stack *lower,
+                                     int64_t *top, brc_error *err);
+
+/* A stack goes to another draft, where its first row's path is free, and gets this entry. */
+BRC_MUST_USE int brc_draft_row_give(brc_store *store, const brc_draft_stack *stack, int64_t draft, const void *entry,
+                                    size_t entry_len, brc_error *err);
+/* *meet: 1 if both stacks have a key, and say different things of it. Costs what the smaller one has. */
+BRC_MUST_USE int brc_draft_stacks_meet(brc_store *store, const brc_draft_stack *a, const brc_draft_stack *b, int *meet,
+                                       brc_error *err);
+
+/* id NULL: dropped. In the node's own row: what is below it is hidden. */
 BRC_MUST_USE int brc_draft_chunk_put(brc_store *store, int64_t node, const void *key, size_t key_len, const brc_oid *id, brc_error *err);
 /* *state: 0 no row, 1 an id, 2 dropped. */
-BRC_MUST_USE int brc_draft_chunk_get(brc_store *store, int64_t node, const void *key,
+BRC_MUST_USE int brc_draft_chunk_get(brc_store *store, const brc_draft_stack *stack, const void *key,
                                      size_t key_len, int *state, brc_oid *id, brc_error *err);
 typedef int (*brc_draft_chunk_fn)(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id, brc_error *err);
-/* Every row of the node by key; id NULL: dropped. */
-BRC_MUST_USE int brc_draft_chunk_each(brc_store *store, int64_t node, brc_draft_chunk_fn each, void *ctx, brc_error *err);
+/* Every key of the stack, in order; id NULL: dropped. */
+BRC_MUST_USE int brc_draft_chunk_each(brc_store *store, const brc_draft_stack *stack, brc_draft_chunk_fn each, void *ctx, brc_error *err);
 /* At most `most` of them, after the key `after` (data NULL: from the first on). */
-BRC_MUST_USE int brc_draft_chunk_page(brc_store *store, int64_t node, brc_span after, size_t most,
+BRC_MUST_USE int brc_draft_chunk_page(brc_store *store, const brc_draft_stack *stack, brc_span after, size_t most,
                                       brc_draft_chunk_fn each, void *ctx, brc_error *err);
-BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, int64_t node, int *any, brc_error *err);
-/* Removes the rows of one key, or of all keys (key NULL). */
+BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, const brc_draft_stack *stack, int *any, brc_error *err);
+/* Removes the chunk of one key from the node's own row. */
 BRC_MUST_USE int brc_draft_chunk_clear(brc_store *store, int64_t node, const void *key, size_t key_len, brc_error *err);
+/* Removes every chunk of the node, and the rows below it. */
+BRC_MUST_USE int brc_draft_chunk_clear_all(brc_store *store, int64_t node, brc_error *err);
 
 #endif

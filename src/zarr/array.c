@@ -81,9 +81,8 @@ int brc_array_sync(brc_array *a, brc_error *err)
     if (a->is_read && a->version == s->version && a->changes == s->repo->changes)
         return BRC_OK;
     BRC_TRY(brc_session_need(s, a->path, BRC_ARRAY, &a->entry, &a->row, err));
-    a->row_has_chunks = 0;
-    if (a->row != 0)
-        BRC_TRY(brc_draft_chunk_any(brc_array_store(a), a->row, &a->row_has_chunks, err));
+    BRC_TRY(brc_draft_stack_get(brc_array_store(a), a->row, &a->stack, err));
+    BRC_TRY(brc_draft_chunk_any(brc_array_store(a), &a->stack, &a->row_has_chunks, err));
     if (!a->is_read || brc_oid_cmp(&a->meta_doc, &a->entry.doc) != 0)
         BRC_TRY(array_read_meta(a, err));
     a->version = s->version;
@@ -161,6 +160,7 @@ int brc_array_begin(brc_array *a, brc_error *err)
     int rc = brc_array_sync(a, err);
     if (rc == BRC_OK && a->row == 0) {
         rc = brc_session_put(a->session, a->path, &a->entry, &a->row, err);
+        a->stack = (brc_draft_stack){.n = 1, .node = {a->row}};
         a->changes = a->session->repo->changes;
     }
     if (rc < 0) {
@@ -240,7 +240,7 @@ static int id_of_one(brc_array *a, const uint64_t *index, brc_oid *id, brc_error
     brc_span value;
     memset(id, 0, sizeof(*id));
     if (a->row_has_chunks)
-        BRC_TRY(brc_draft_chunk_get(brc_array_store(a), a->row, key, len, &state, id, err));
+        BRC_TRY(brc_draft_chunk_get(brc_array_store(a), &a->stack, key, len, &state, id, err));
     if (state != 0)
         return BRC_OK;
     BRC_TRY(brc_map_get(brc_array_store(a), &a->entry.map, key, len, &found, &value, err));
@@ -265,7 +265,7 @@ int brc_array_chunk_ids(brc_array *a, size_t n, const uint64_t *indexes, brc_oid
         size_t len = brc_chunk_key_encode(full, ndim, indexes + i * (size_t)ndim);
         memcpy(key, full, len);
         if (a->row_has_chunks)
-            BRC_GO(brc_draft_chunk_get(store, a->row, key, len, &state, &ids[i], err));
+            BRC_GO(brc_draft_chunk_get(store, &a->stack, key, len, &state, &ids[i], err));
         if (state != 0)
             continue;
         ((brc_span *)keys)[asked] = (brc_span){key, len};

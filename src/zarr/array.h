@@ -11,6 +11,7 @@ struct brc_array {
     char *path;
     brc_entry entry;
     int64_t row;       /* in the draft; 0: none                                   */
+    brc_draft_stack stack; /* that row, and those below it                        */
     int row_has_chunks;
     brc_meta meta;
     brc_oid meta_doc;  /* the document that `meta` was read from                  */

@@ -58,7 +58,7 @@ static int resize_array(brc_array *a, const uint64_t *shape, brc_error *err)
         brc_oid map;
         BRC_TRY(brc_fold_chunks(store, &a->entry, a->row, &map, err));
         BRC_TRY(brc_chunks_drop_outside(store, a->meta.ndim, count, &map, err));
-        BRC_TRY(brc_draft_chunk_clear(store, a->row, NULL, 0, err));
+        BRC_TRY(brc_draft_chunk_clear_all(store, a->row, err));
         BRC_TRY(brc_array_put_entry(a, NULL, &map, err));
     }
     BRC_TRY(brc_array_clean_edges(a, keep, shape, err));

@@ -198,7 +198,7 @@ static int rechunk_from(brc_array *a, const char *path, brc_error *err)
     brc_oid none;
     memset(&none, 0, sizeof(none));
     BRC_TRY(brc_array_open(&from, a->session, path, err));
-    int rc = brc_draft_chunk_clear(brc_array_store(a), a->row, NULL, 0, err);
+    int rc = brc_draft_chunk_clear_all(brc_array_store(a), a->row, err);
     if (rc == BRC_OK)
         rc = brc_array_put_entry(a, NULL, &none, err);
     if (rc == BRC_OK)

@@ -119,8 +119,8 @@ static int next_page(draft_page *page, int *right, brc_error *err)
     page->n = 0;
     int rc = brc_store_check_interrupt(brc_array_store(a), err);
     if (rc == BRC_OK)
-        rc = brc_draft_chunk_page(brc_array_store(a), a->row, after, DRAFT_PAGE, page_row, page,
-                                  err);
+        rc = brc_draft_chunk_page(brc_array_store(a), &a->stack, after, DRAFT_PAGE, page_row,
+                                  page, err);
     if (rc == BRC_OK)
         rc = brc_map_get_many(brc_array_store(a), &a->entry.map, page->keys, page->n, page_then,
                               page, err);

@@ -107,13 +107,15 @@ static int as_fault(history_check *h, const char *name, int rc, const brc_error 
 static int check_draft_row(history_check *h, const brc_draft_node *row, brc_error *err)
 {
     brc_entry entry;
+    brc_draft_stack stack;
     int any;
     BRC_TRY(brc_path_is_normal(row->path, err));
     memset(&entry, 0, sizeof(entry));
     if (row->entry != NULL)
         BRC_TRY(brc_entry_decode(&entry, (brc_span){ row->entry, row->entry_len },
                                  brc_store_id_len(h->tree.check.store), err));
-    BRC_TRY(brc_draft_chunk_any(h->tree.check.store, row->node, &any, err));
+    BRC_TRY(brc_draft_stack_get(h->tree.check.store, row->node, &stack, err));
+    BRC_TRY(brc_draft_chunk_any(h->tree.check.store, &stack, &any, err));
     if (any && entry.kind != BRC_ARRAY)
         return brc_fail(err, BRC_ECORRUPT, "%.200s has uncommitted chunks, but is not an array",
                         row->path);

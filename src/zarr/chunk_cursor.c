@@ -28,7 +28,7 @@ static int cursor_read_rows(brc_chunk_cursor *c, brc_error *err)
     brc_span after = c->n > 0 ? c->rows[c->n - 1].key : (brc_span){NULL, 0};
     c->arena = (brc_arena)BRC_ARENA_INIT;
     c->n = c->at = 0;
-    int rc = brc_draft_chunk_page(brc_array_store(c->a), c->a->row, after, BRC_CHUNK_ROWS,
+    int rc = brc_draft_chunk_page(brc_array_store(c->a), &c->a->stack, after, BRC_CHUNK_ROWS,
                                   cursor_keep_row, c, err);
     brc_arena_dispose(&old);
     c->rows_end = c->n < BRC_CHUNK_ROWS;

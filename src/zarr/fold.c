@@ -66,9 +66,10 @@ int brc_fold_chunks(brc_store *store, const brc_entry *entry, int64_t row, brc_o
                     brc_error *err)
 {
     fold_batch b = {.store = store, .map = entry->map};
-    int rc = BRC_OK;
-    if (row != 0)
-        rc = brc_draft_chunk_each(store, row, fold_chunk, &b, err);
+    brc_draft_stack stack;
+    int rc = brc_draft_stack_get(store, row, &stack, err);
+    if (rc == BRC_OK && stack.n > 0)
+        rc = brc_draft_chunk_each(store, &stack, fold_chunk, &b, err);
     if (rc == BRC_OK)
         rc = fold_flush(&b, err);
     *map = b.map;

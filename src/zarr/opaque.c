@@ -54,7 +54,9 @@ static int note_row(void *ctx, const uint8_t *key, size_t key_len, const brc_oid
 static int find_any_chunk(brc_store *store, const brc_oid *map, int64_t row, any_chunk *any,
                           brc_error *err)
 {
-    int rc = row != 0 ? brc_draft_chunk_each(store, row, note_row, any, err) : BRC_OK;
+    brc_draft_stack stack;
+    BRC_TRY(brc_draft_stack_get(store, row, &stack, err));
+    int rc = stack.n > 0 ? brc_draft_chunk_each(store, &stack, note_row, any, err) : BRC_OK;
     if (rc == BRC_OK)
         rc = brc_map_each(store, map, note_item, any, err);
     return any->there ? BRC_OK : rc;

@@ -186,8 +186,8 @@ int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, 
     uint8_t key[BRC_CHUNK_KEY_MAX];
     size_t len = brc_chunk_key_encode(key, a->meta.ndim, index);
     brc_store *store = brc_array_store(a);
-    /* Without a committed map there is nothing for a row to hide. */
-    if (id == NULL && brc_oid_is_zero(&a->entry.map))
+    /* Without a committed map and rows below there is nothing for a row to hide. */
+    if (id == NULL && brc_oid_is_zero(&a->entry.map) && a->stack.n == 1)
         return a->row_has_chunks ? brc_draft_chunk_clear(store, a->row, key, len, err) : BRC_OK;
     BRC_TRY(brc_draft_chunk_put(store, a->row, key, len, id, err));
     a->row_has_chunks = 1;

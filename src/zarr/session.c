@@ -173,6 +173,16 @@ done:
     return rc;
 }
 
+int brc_session_detach(brc_session *s, brc_error *err)
+{
+    brc_oid root;
+    s->is_read = 0;
+    BRC_TRY(read_tip(s, &s->start, &root, err));
+    s->draft = s->start;
+    s->base = root;
+    return BRC_OK;
+}
+
 static int start_private(brc_session *s, brc_error *err)
 {
     brc_buf owner = BRC_BUF_INIT;

@@ -30,6 +30,8 @@ struct brc_session {
 brc_session *brc_session_ref(brc_session *s);
 void brc_session_unref(brc_session *s);
 
+/* Somebody else has its changes now: it goes on from the branch as it is. */
+BRC_MUST_USE int brc_session_detach(brc_session *s, brc_error *err);
 /* A draft as it is, to look at: fsck. */
 BRC_MUST_USE int brc_session_open_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft, brc_error *err);
 

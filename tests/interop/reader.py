@@ -164,12 +164,13 @@ class Repository:
 
     def chunks(self, at, node):
         """Chunk index -> object id."""
-        found = {}
+        found, met = {}, set()
         while node is not None:  # a row, and those that it lies on
+            need(node not in met, 'a row lies on itself')
+            met.add(node)
             for row in self.rows('draft_chunk', 'node=?', node):
                 found.setdefault(row['key'], row['id'])
             (upper,) = self.rows('draft_node', 'node=?', node)
-            need(upper['below'] is None or upper['below'] < node, 'a row lies on a later one')
             node = upper['below']
         found = dict(self.items(at[2])) | found
         return {chunk_index(key): oid for key, oid in found.items() if oid is not None}

@@ -164,7 +164,8 @@ static int read_table(const char *table)
     if (strcmp(table, "draft") == 0)
         return brc_draft_shared(kit.store, "main", &got, &kit.err);
     if (strcmp(table, "draft_chunk") == 0)
-        return brc_draft_chunk_each(kit.store, node, no_chunk, NULL, &kit.err);
+        return brc_draft_chunk_each(kit.store, &(brc_draft_stack){.n = 1, .node = {node}},
+                                    no_chunk, NULL, &kit.err);
     rc = brc_draft_node_get(kit.store, draft, "/a", &has, &one, &kit.err);
     if (rc < 0)
         return rc;

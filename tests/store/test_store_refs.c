@@ -22,6 +22,7 @@ static void refs_teardown(void)
 }
 
 #define OK(call) KIT_OK(&kit, call)
+#define ONE(row) (&(brc_draft_stack){.n = 1, .node = {row}})
 #define FAILS(code, words, call) KIT_FAILS(&kit, code, words, call)
 #define SAME_ID(a, b) ck_assert_int_eq(brc_oid_cmp((a), (b)), 0)
 
@@ -336,7 +337,7 @@ static void draft_is(const char *want)
         ck_assert(rows[i].entry == NULL || rows[i].entry_len == 1);
         snprintf(text + at, sizeof(text) - at, "%s=%d ", rows[i].path,
                  rows[i].entry != NULL ? rows[i].entry[0] : 0);
-        OK(brc_draft_chunk_get(kit.store, rows[i].node, "k", 1, &state, &id, &kit.err));
+        OK(brc_draft_chunk_get(kit.store, ONE(rows[i].node), "k", 1, &state, &id, &kit.err));
         ck_assert_int_eq(state, rows[i].entry != NULL);
         ck_assert(state == 0 || id.bytes[7] == rows[i].entry[0]);
     }
@@ -387,7 +388,7 @@ START_TEST(a_draft_s_rows_are_kept_by_path)
     ck_assert_int_eq(again, number);
     OK(brc_draft_node_get(kit.store, draft, "/a/b", &found, &row, &kit.err));
     ck_assert_ptr_null(row.entry);
-    OK(brc_draft_chunk_any(kit.store, number, &any, &kit.err));
+    OK(brc_draft_chunk_any(kit.store, ONE(number), &any, &kit.err));
     ck_assert_int_eq(any, 1);
     OK(brc_draft_node_get(kit.store, draft, "/nope", &found, &row, &kit.err));
     ck_assert_int_eq(found, 0);
@@ -423,7 +424,7 @@ START_TEST(copying_makes_new_rows_with_the_same_chunks)
     OK(brc_draft_chunk_put(kit.store, row.node, "k", 1, &id, &kit.err)); /* the copy's alone */
     OK(brc_draft_node_get(kit.store, draft, "/a/b", &found, &row, &kit.err));
     free(row.entry);
-    OK(brc_draft_chunk_get(kit.store, row.node, "k", 1, &state, &id, &kit.err));
+    OK(brc_draft_chunk_get(kit.store, ONE(row.node), "k", 1, &state, &id, &kit.err));
     ck_assert_int_eq(id.bytes[7], 4);
     end();
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_chunk"), 11);
@@ -496,7 +497,7 @@ START_TEST(chunk_rows_are_there_dropped_or_not_there)
     start_draft(&draft, "main", NULL);
     OK(brc_draft_node_put(kit.store, draft, "/a", "", 0, &node, &kit.err));
     OK(brc_draft_node_put(kit.store, draft, "/b", "", 0, &second, &kit.err));
-    OK(brc_draft_chunk_any(kit.store, node, &any, &kit.err));
+    OK(brc_draft_chunk_any(kit.store, ONE(node), &any, &kit.err));
     ck_assert_int_eq(any, 0);
     OK(brc_draft_chunk_put(kit.store, node, "b", 1, &one, &kit.err));
     OK(brc_draft_chunk_put(kit.store, node, "a", 1, NULL, &kit.err));
@@ -504,25 +505,25 @@ START_TEST(chunk_rows_are_there_dropped_or_not_there)
     OK(brc_draft_chunk_put(kit.store, node, "ab", 2, &one, &kit.err));
     OK(brc_draft_chunk_put(kit.store, node, "b", 1, &two, &kit.err)); /* again: the later one */
     OK(brc_draft_chunk_put(kit.store, second, "c", 1, &two, &kit.err));
-    OK(brc_draft_chunk_each(kit.store, node, list_chunk, &list, &kit.err));
+    OK(brc_draft_chunk_each(kit.store, ONE(node), list_chunk, &list, &kit.err));
     ck_assert_str_eq(list.text, "=2 a=-1 ab=1 b=2 ");
     FAILS(BRC_EINTERRUPT, "enough",
-          brc_draft_chunk_each(kit.store, node, stop_at_chunk, NULL, &kit.err));
-    OK(brc_draft_chunk_get(kit.store, node, "", 0, &state, &got, &kit.err));
+          brc_draft_chunk_each(kit.store, ONE(node), stop_at_chunk, NULL, &kit.err));
+    OK(brc_draft_chunk_get(kit.store, ONE(node), "", 0, &state, &got, &kit.err));
     ck_assert_int_eq(state, 1);
     SAME_ID(&got, &two);
-    OK(brc_draft_chunk_get(kit.store, node, "a", 1, &state, &got, &kit.err));
+    OK(brc_draft_chunk_get(kit.store, ONE(node), "a", 1, &state, &got, &kit.err));
     ck_assert_int_eq(state, 2);
-    OK(brc_draft_chunk_get(kit.store, node, "c", 1, &state, &got, &kit.err));
+    OK(brc_draft_chunk_get(kit.store, ONE(node), "c", 1, &state, &got, &kit.err));
     ck_assert_int_eq(state, 0);
     OK(brc_draft_chunk_clear(kit.store, node, "", 0, &kit.err)); /* one key, the empty one */
     list.text[0] = '\0';
-    OK(brc_draft_chunk_each(kit.store, node, list_chunk, &list, &kit.err));
+    OK(brc_draft_chunk_each(kit.store, ONE(node), list_chunk, &list, &kit.err));
     ck_assert_str_eq(list.text, "a=-1 ab=1 b=2 ");
-    OK(brc_draft_chunk_clear(kit.store, node, NULL, 0, &kit.err));
-    OK(brc_draft_chunk_any(kit.store, node, &any, &kit.err));
+    OK(brc_draft_chunk_clear_all(kit.store, node, &kit.err));
+    OK(brc_draft_chunk_any(kit.store, ONE(node), &any, &kit.err));
     ck_assert_int_eq(any, 0);
-    OK(brc_draft_chunk_any(kit.store, second, &any, &kit.err));
+    OK(brc_draft_chunk_any(kit.store, ONE(second), &any, &kit.err));
     ck_assert_int_eq(any, 1);
     end();
 }
@@ -542,9 +543,9 @@ START_TEST(a_draft_of_a_wrong_form_is_damage)
     FAILS(BRC_ECORRUPT, "an id is malformed",
           brc_draft_shared(kit.store, "main", &shared, &kit.err));
     FAILS(BRC_ECORRUPT, "an id is malformed",
-          brc_draft_chunk_get(kit.store, 1, "\1", 1, &state, &got, &kit.err));
+          brc_draft_chunk_get(kit.store, ONE(1), "\1", 1, &state, &got, &kit.err));
     FAILS(BRC_ECORRUPT, "an id is malformed",
-          brc_draft_chunk_each(kit.store, 1, list_chunk, &list, &kit.err));
+          brc_draft_chunk_each(kit.store, ONE(1), list_chunk, &list, &kit.err));
 }
 END_TEST
 

@@ -1,0 +1,339 @@
+#include "adopt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "node_moves.h"
+
+/* ---- what differs -------------------------------- */
+
+static int adopt_conflict(const brc_adoption *ad, const char *path, const char *what,
+                          brc_error *err)
+{
+    return brc_fail(err, BRC_ECONFLICT,
+                    "%.300s: %s; draft %lld is kept: commit or drop the other changes, or drop it",
+                    path, what, (long long)ad->draft);
+}
+
+static const char changed_twice[] = "it was changed differently meanwhile";
+
+/* A document without what may change while chunks do. */
+static int form_of(brc_store *store, const brc_entry *entry, brc_json **out, brc_error *err)
+{
+    BRC_TRY(brc_entry_doc(store, entry, out, err));
+    brc_json_remove(*out, "attributes");
+    brc_json_remove(*out, "dimension_names");
+    return BRC_OK;
+}
+
+/* Whether chunks of one have no place in the other. */
+static int form_differs(brc_store *store, const brc_entry *a, const brc_entry *b, int *differs,
+                        brc_error *err)
+{
+    brc_json *x = NULL, *y = NULL;
+    int rc = BRC_OK;
+    *differs = a->kind != b->kind;
+    if (*differs || brc_oid_cmp(&a->doc, &b->doc) == 0)
+        return BRC_OK;
+    BRC_GO(form_of(store, a, &x, err));
+    BRC_GO(form_of(store, b, &y, err));
+    *differs = !brc_json_equal(x, y);
+done:
+    brc_json_free(x);
+    brc_json_free(y);
+    return rc;
+}
+
+/* Three ids: the one that changed. 0 if both did. */
+static int merge_id(const brc_oid *base, const brc_oid *mine, const brc_oid *now, brc_oid *out)
+{
+    int mine_same = brc_oid_cmp(mine, base) == 0, now_same = brc_oid_cmp(now, base) == 0;
+    *out = mine_same ? *now : *mine;
+    return mine_same || now_same || brc_oid_cmp(mine, now) == 0;
+}
+
+static int same_entry(const brc_entry *a, const brc_entry *b)
+{
+    return a->kind == b->kind && (a->kind == 0 || brc_entry_equal(a, b));
+}
+
+static int merge_entries(const brc_entry *base, const brc_entry *mine, const brc_entry *now,
+                         brc_entry *out)
+{
+    *out = *mine;
+    if (same_entry(mine, now) || same_entry(now, base))
+        return 1;
+    *out = *now;
+    if (same_entry(mine, base))
+        return 1;
+    return base->kind != 0 && mine->kind == base->kind && now->kind == base->kind &&
+           merge_id(&base->doc, &mine->doc, &now->doc, &out->doc) &&
+           merge_id(&base->map, &mine->map, &now->map, &out->map) &&
+           merge_id(&base->storage, &mine->storage, &now->storage, &out->storage);
+}
+
+/* ---- one node -------------------------------- */
+
+typedef struct adopted_node {
+    const char *path;
+    brc_entry base, mine, now, merged;
+    brc_draft_stack stack; /* the draft's rows                                      */
+    int64_t there;         /* the session's own row; 0: none                        */
+    brc_draft_stack under; /* and those below it                                    */
+    int has_chunks, chunks_there;
+    int rows_there;        /* the session has rows of nodes under it                */
+} adopted_node;
+
+static int base_entry(brc_session *s, const brc_adoption *ad, const char *path, brc_entry *out,
+                      brc_error *err)
+{
+    if (!ad->is_bulk)
+        return brc_snapshot_find(s->repo->store, &ad->base, path, out, err);
+    memset(out, 0, sizeof(*out));
+    for (size_t i = 0; i < ad->nknown; i++)
+        if (strcmp(ad->known[i].path, path) == 0)
+            *out = ad->known[i].entry;
+    return BRC_OK;
+}
+
+static int has_rows_under(brc_session *s, const char *path, int *any, brc_error *err)
+{
+    brc_draft_node *rows;
+    size_t n;
+    BRC_TRY(brc_draft_node_list(s->repo->store, s->draft.id, path, 0, &rows, &n, err));
+    brc_draft_nodes_free(rows, n);
+    *any = n > 0;
+    return BRC_OK;
+}
+
+static int look_at_adopted(brc_session *s, const brc_adoption *ad, const brc_draft_node *row,
+                           adopted_node *node, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_draft_node own;
+    int64_t ignored;
+    int found;
+    memset(node, 0, sizeof(*node));
+    node->path = row->path;
+    BRC_TRY(brc_path_is_normal(row->path, err));
+    if (row->entry != NULL)
+        BRC_TRY(brc_entry_decode(&node->mine, (brc_span){row->entry, row->entry_len},
+                                 brc_store_id_len(store), err));
+    BRC_TRY(base_entry(s, ad, row->path, &node->base, err));
+    BRC_TRY(brc_session_find(s, row->path, &node->now, &ignored, err));
+    BRC_TRY(brc_draft_node_get(store, s->draft.id, row->path, &found, &own, err));
+    free(own.entry);
+    node->there = found ? own.node : 0;
+    BRC_TRY(brc_draft_stack_get(store, row->node, &node->stack, err));
+    BRC_TRY(brc_draft_stack_get(store, node->there, &node->under, err));
+    BRC_TRY(brc_draft_chunk_any(store, &node->stack, &node->has_chunks, err));
+    return brc_draft_chunk_any(store, &node->under, &node->chunks_there, err);
+}
+
+static int check_parent(brc_session *s, const brc_adoption *ad, const adopted_node *node,
+                        brc_error *err)
+{
+    brc_entry parent;
+    brc_buf path = BRC_BUF_INIT;
+    int64_t ignored;
+    size_t len = (size_t)(strrchr(node->path, '/') - node->path);
+    int rc = BRC_OK;
+    if (node->path[1] == '\0' || node->merged.kind == 0)
+        return BRC_OK;
+    BRC_GO(brc_buf_append(&path, node->path, len > 0 ? len : 1, err));
+    BRC_GO(brc_buf_terminate(&path, err));
+    BRC_GO(brc_session_find(s, (const char *)path.data, &parent, &ignored, err));
+    if (parent.kind != BRC_GROUP)
+        rc = adopt_conflict(ad, node->path, "the group above it is gone", err);
+done:
+    brc_buf_dispose(&path);
+    return rc;
+}
+
+/* Chunks, and rows of nodes under a group, belong to one form of it. */
+static int check_form(brc_session *s, const brc_adoption *ad, adopted_node *node, brc_error *err)
+{
+    static const char what[] = "one side has changed its form, and the other what is in it";
+    brc_store *store = s->repo->store;
+    int mine, now, is_map = brc_oid_cmp(&node->mine.map, &node->base.map) != 0;
+    if (ad->is_quiet || same_entry(&node->mine, &node->now))
+        return BRC_OK;
+    BRC_TRY(form_differs(store, &node->base, &node->mine, &mine, err));
+    BRC_TRY(form_differs(store, &node->base, &node->now, &now, err));
+    mine |= node->base.kind != 0 && is_map;
+    now |= !ad->is_bulk && node->base.kind == BRC_ARRAY &&
+           brc_oid_cmp(&node->now.map, &node->base.map) != 0;
+    if (mine && node->base.kind != 0)
+        BRC_TRY(has_rows_under(s, node->path, &node->rows_there, err));
+    if ((mine && (node->chunks_there || node->rows_there)) || (now && node->has_chunks))
+        return adopt_conflict(ad, node->path, what, err);
+    return BRC_OK;
+}
+
+/* What a bulk write writes comes after what is there; a draft does not. */
+static int check_chunks(brc_session *s, const brc_adoption *ad, const adopted_node *node,
+                        brc_error *err)
+{
+    int meet = 0;
+    if (!ad->is_bulk && node->has_chunks && node->chunks_there)
+        BRC_TRY(brc_draft_stacks_meet(s->repo->store, &node->stack, &node->under, &meet, err));
+    return meet ? adopt_conflict(ad, node->path, "both sides have changed the same chunks", err)
+                : BRC_OK;
+}
+
+static int lay_over(brc_session *s, const adopted_node *node, const uint8_t *entry, size_t len,
+                    brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    int64_t top;
+    if (!node->has_chunks && (node->there != 0 || same_entry(&node->merged, &node->now))) {
+        BRC_TRY(brc_draft_row_drop(store, node->stack.node[0], err));
+        return node->there == 0 ? BRC_OK
+                                : brc_draft_node_put(store, s->draft.id, node->path, entry, len,
+                                                     NULL, err);
+    }
+    if (node->there != 0 && !node->chunks_there)
+        BRC_TRY(brc_draft_row_drop(store, node->there, err));
+    else if (node->there != 0) {
+        BRC_TRY(brc_draft_stack_lay(store, &node->stack, &node->under, &top, err));
+        if (top == node->there)
+            return brc_draft_node_put(store, s->draft.id, node->path, entry, len, NULL, err);
+    }
+    return brc_draft_row_give(store, &node->stack, s->draft.id, entry, len, err);
+}
+
+static int adopt_node(brc_session *s, const brc_adoption *ad, const brc_draft_node *row,
+                      brc_error *err)
+{
+    uint8_t bytes[BRC_ENTRY_MAX];
+    adopted_node node;
+    BRC_TRY(look_at_adopted(s, ad, row, &node, err));
+    if (!merge_entries(&node.base, &node.mine, &node.now, &node.merged))
+        return adopt_conflict(ad, node.path, changed_twice, err);
+    BRC_TRY(check_form(s, ad, &node, err));
+    BRC_TRY(check_parent(s, ad, &node, err));
+    BRC_TRY(check_chunks(s, ad, &node, err));
+    size_t len = brc_entry_encode(bytes, &node.merged, brc_store_id_len(s->repo->store));
+    BRC_TRY(lay_over(s, &node, node.merged.kind != 0 ? bytes : NULL, len, err));
+    s->repo->changes++;
+    s->changes = s->repo->changes; /* base and draft are still right */
+    return node.base.kind == 0 && node.now.kind == 0 && node.merged.kind != 0
+               ? brc_note_new(s, node.path, err)
+               : BRC_OK;
+}
+
+/* ---- moves -------------------------------- */
+
+/* That the session has not touched a node, nor what is under it. */
+static int check_untouched(brc_session *s, const brc_adoption *ad, const char *path,
+                           brc_error *err)
+{
+    brc_draft_node *rows;
+    size_t n;
+    BRC_TRY(brc_draft_node_list(s->repo->store, s->draft.id, path, 1, &rows, &n, err));
+    brc_draft_nodes_free(rows, n);
+    return n == 0 ? BRC_OK
+                  : adopt_conflict(ad, path, "one side has moved it, and the other changed it",
+                                   err);
+}
+
+static int check_moved_nodes(brc_session *s, const brc_adoption *ad, const brc_move *moves,
+                             size_t n, brc_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        BRC_TRY(check_untouched(s, ad, moves[i].to, err));
+        if (*moves[i].from != '\0')
+            BRC_TRY(check_untouched(s, ad, moves[i].from, err));
+    }
+    return BRC_OK;
+}
+
+static int give_moves(brc_session *s, const brc_adoption *ad, const brc_move *moves, size_t n,
+                      brc_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        BRC_TRY(brc_draft_move_drop(s->repo->store, ad->draft, moves[i].to, err));
+        BRC_TRY(brc_draft_move_put(s->repo->store, s->draft.id, moves[i].to, moves[i].from, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- all of it -------------------------------- */
+
+static int adopt_rows(brc_session *onto, const brc_adoption *ad, brc_error *err)
+{
+    brc_store *store = onto->repo->store;
+    brc_draft_node *rows = NULL;
+    brc_move *moves = NULL;
+    size_t n = 0, nmoves = 0;
+    int rc;
+    BRC_GO(brc_draft_node_list(store, ad->draft, "/", 1, &rows, &n, err)); /* parents first */
+    BRC_GO(brc_draft_move_list(store, ad->draft, "/", &moves, &nmoves, err));
+    BRC_GO(check_moved_nodes(onto, ad, moves, nmoves, err));
+    for (size_t i = 0; i < n; i++) {
+        BRC_GO(adopt_node(onto, ad, &rows[i], err));
+        BRC_GO(brc_store_check_interrupt(store, err));
+    }
+    rc = give_moves(onto, ad, moves, nmoves, err);
+done:
+    brc_draft_nodes_free(rows, n);
+    brc_moves_free(moves, nmoves);
+    return rc;
+}
+
+/* ---- a whole draft -------------------------------- */
+
+static int same_id(int has, const brc_oid *id, int has_other, const brc_oid *other)
+{
+    return has == has_other && (!has || brc_oid_cmp(id, other) == 0);
+}
+
+static int check_same_base(const brc_session *s, const brc_draft_head *draft, brc_error *err)
+{
+    if (same_id(s->draft.has_base, &s->draft.base, draft->has_base, &draft->base) &&
+        same_id(s->draft.has_tip, &s->draft.tip, draft->has_tip, &draft->tip))
+        return BRC_OK;
+    return brc_fail(err, BRC_ESTALE,
+                    "draft %lld lies over another version of branch '%s' than the uncommitted "
+                    "changes there: commit or drop those before it is adopted",
+                    (long long)draft->id, s->branch);
+}
+
+static int adopt_whole(brc_session *onto, const brc_draft_head *draft, brc_error *err)
+{
+    brc_adoption ad = {.draft = draft->id};
+    BRC_TRY(check_same_base(onto, draft, err));
+    if (draft->has_base)
+        BRC_TRY(brc_commit_root(onto->repo->store, &draft->base, &ad.base, err));
+    BRC_TRY(adopt_rows(onto, &ad, err));
+    return brc_draft_delete(onto->repo->store, draft->id, err);
+}
+
+/* The session has no row of its own that counts. */
+static int take_over(brc_session *onto, const brc_draft_head *draft, brc_error *err)
+{
+    brc_store *store = onto->repo->store;
+    const int is_private = onto->mode == BRC_SESSION_PRIVATE;
+    if (onto->draft.id != 0)
+        BRC_TRY(brc_draft_delete(store, onto->draft.id, err));
+    BRC_TRY(brc_draft_set_owner(store, draft->id, is_private ? onto->owner : NULL, err));
+    BRC_TRY(brc_draft_touch(store, draft->id, err));
+    if (is_private)
+        onto->draft = *draft;
+    onto->is_new = 0;
+    onto->is_read = 0;
+    return BRC_OK;
+}
+
+int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, brc_error *err)
+{
+    uint64_t nodes = 0;
+    BRC_TRY(brc_session_begin_read(onto, err)); /* within the write: to see what there is */
+    brc_session_end_read(onto);
+    if (onto->draft.id != 0)
+        BRC_TRY(brc_draft_count(onto->repo->store, onto->draft.id, &nodes, err));
+    if (nodes == 0)
+        return take_over(onto, draft, err);
+    BRC_TRY(brc_session_begin(onto, err));
+    return brc_session_end(onto, adopt_whole(onto, draft, err), err);
+}

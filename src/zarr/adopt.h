@@ -1,0 +1,39 @@
+/*
+ * Adopting a draft: what one draft says of nodes becomes part of another's. Rows of nodes change
+ * hands and those of chunks stay where they are, so it costs what there are nodes.
+ *
+ * For each node that the draft touches there are three: what it was (the base), what the draft makes
+ * of it, and what the session now has. Where one side changed an entry, that side wins; document,
+ * map and storage options count apart. Chunks of both are laid over each other. Whatever cannot be
+ * told apart is BRC_ECONFLICT: a chunk that both wrote, one form of an array and chunks of another,
+ * a node that one removed and one changed, rows under a group that was replaced, moved nodes that
+ * both touched.
+ */
+#ifndef BRC_ZARR_ADOPT_H
+#define BRC_ZARR_ADOPT_H
+
+#include "session.h"
+
+/* What a node was before the draft. */
+typedef struct brc_known_node {
+    char *path;
+    brc_entry entry;
+} brc_known_node;
+
+typedef struct brc_adoption {
+    int64_t draft;     /* whose rows they are; its own row stays, empty             */
+    brc_oid base;      /* the snapshot over which it lies                           */
+    /* Of a bulk write, in place of `base`: the nodes that it met; all others are new. What it writes
+     * is written now, over what is there. */
+    int is_bulk;
+    int is_quiet;      /* of a bulk write: nobody else has changed a thing since it began */
+    const brc_known_node *known;
+    size_t nknown;
+} brc_adoption;
+
+/* A private draft becomes, whole, the session's own changes: within a write of the store. It is
+ * taken over as it is where the session has none; else both must lie over one commit and follow one
+ * (BRC_ESTALE). Its row is gone then. */
+BRC_MUST_USE int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, brc_error *err);
+
+#endif

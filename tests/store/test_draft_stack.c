@@ -1,0 +1,260 @@
+/* Rows of uncommitted chunks that lie on each other: one set to all who read it. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/store/db.h"
+#include "../kit/seal.h"
+#include "../kit/store_kit.h"
+
+Suite *draft_stack_suite(void);
+
+static store_kit kit;
+static int64_t draft;
+
+#define OK(call) KIT_OK(&kit, call)
+
+static void draft_stack_setup(void)
+{
+    store_kit_start(&kit);
+    OK(brc_store_begin(kit.store, &kit.err));
+    draft = store_kit_draft(&kit, "main", NULL);
+}
+
+static void draft_stack_teardown(void)
+{
+    store_kit_stop(&kit);
+}
+
+/* A row of a draft of its own, so that its path is free. */
+static int64_t row_of(int64_t of, const char *path)
+{
+    int64_t node = 0;
+    OK(brc_draft_node_put(kit.store, of, path, "e", 1, &node, &kit.err));
+    return node;
+}
+
+static int64_t another_draft(void)
+{
+    int64_t id;
+    brc_draft_row row = {.branch = "main", .owner = "{}"};
+    row.draft.kind = BRC_DRAFT_PRIVATE;
+    OK(brc_draft_start(kit.store, &row, &id, &kit.err));
+    return id;
+}
+
+static brc_draft_stack stack_of(int64_t node)
+{
+    brc_draft_stack stack;
+    OK(brc_draft_stack_get(kit.store, node, &stack, &kit.err));
+    return stack;
+}
+
+/* The rows of a path of another draft are laid over those here. */
+static int64_t lay(int64_t upper, int64_t lower)
+{
+    int64_t top;
+    brc_draft_stack a = stack_of(upper), b = stack_of(lower);
+    OK(brc_draft_stack_lay(kit.store, &a, &b, &top, &kit.err));
+    if (top == upper) {
+        a = stack_of(upper);
+        OK(brc_draft_row_give(kit.store, &a, draft, "e", 1, &kit.err));
+    }
+    return top;
+}
+
+enum { KEYS = 60 };
+
+/* What each key is: 0 no row, 1 to 200 an id, -1 dropped. */
+typedef struct key_model {
+    int is[KEYS];
+    int at, seen;
+} key_model;
+
+static size_t key_of(int i, char key[8])
+{
+    return (size_t)snprintf(key, 8, i % 3 == 0 ? "%02d" : "%02d+", i);
+}
+
+static int same_as_model(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
+                         brc_error *err)
+{
+    key_model *m = ctx;
+    char want[8];
+    (void)err;
+    while (m->at < KEYS && m->is[m->at] == 0)
+        m->at++;
+    KIT_TRUE(m->at < KEYS);
+    KIT_TRUE(key_len == key_of(m->at, want) && memcmp(key, want, key_len) == 0);
+    KIT_TRUE((id == NULL ? -1 : id->bytes[0]) == m->is[m->at]);
+    m->at++;
+    m->seen++;
+    return BRC_OK;
+}
+
+static int rows_of(const key_model *m)
+{
+    int n = 0;
+    for (int i = 0; i < KEYS; i++)
+        n += m->is[i] != 0;
+    return n;
+}
+
+static void stack_is(int64_t node, key_model *m)
+{
+    brc_draft_stack stack = stack_of(node);
+    char key[8];
+    int any;
+    m->at = m->seen = 0;
+    OK(brc_draft_chunk_each(kit.store, &stack, same_as_model, m, &kit.err));
+    ck_assert_int_eq(m->seen, rows_of(m));
+    OK(brc_draft_chunk_any(kit.store, &stack, &any, &kit.err));
+    ck_assert_int_eq(any, m->seen > 0);
+    for (int i = 0; i < KEYS; i++) {
+        int state;
+        brc_oid id;
+        OK(brc_draft_chunk_get(kit.store, &stack, key, key_of(i, key), &state, &id, &kit.err));
+        ck_assert_int_eq(state, m->is[i] == 0 ? 0 : m->is[i] < 0 ? 2 : 1);
+        if (state == 1)
+            ck_assert_int_eq(id.bytes[0], m->is[i]);
+    }
+    for (size_t most = 1; most < 9; most += 3) { /* page by page */
+        brc_span after = {NULL, 0};
+        m->at = 0;
+        for (int was = -1; m->at != was;) {
+            was = m->at;
+            OK(brc_draft_chunk_page(kit.store, &stack, after, most, same_as_model, m, &kit.err));
+            if (m->at > 0)
+                after = (brc_span){(const uint8_t *)key, key_of(m->at - 1, key)};
+        }
+        while (m->at < KEYS)
+            ck_assert_int_eq(m->is[m->at++], 0);
+    }
+}
+
+static void write_some(int64_t node, key_model *m, uint64_t *seed)
+{
+    char key[8];
+    for (int k = 0; k < 12; k++) {
+        int i = (int)store_kit_below(seed, KEYS);
+        brc_oid id = store_kit_id((uint8_t)(1 + store_kit_below(seed, 200)));
+        const int drops = store_kit_below(seed, 4) == 0;
+        OK(brc_draft_chunk_put(kit.store, node, key, key_of(i, key), drops ? NULL : &id,
+                               &kit.err));
+        m->is[i] = drops ? -1 : id.bytes[0];
+    }
+}
+
+static int64_t tables(const char *what)
+{
+    char sql[200];
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", what);
+    return store_kit_ask(&kit, sql);
+}
+
+/* The uppermost row that has a key counts; laying moves no chunk. */
+START_TEST(the_upper_row_counts)
+{
+    uint64_t seed = (uint64_t)_i + 1;
+    key_model m = {{0}, 0, 0};
+    int64_t top = row_of(draft, "/a");
+    write_some(top, &m, &seed);
+    stack_is(top, &m);
+    for (int level = 1; level < 6; level++) {
+        key_model upper = {{0}, 0, 0};
+        int64_t node = row_of(another_draft(), "/a");
+        write_some(node, &upper, &seed);
+        if (level == 3) { /* a stack over a stack, made before what it comes to lie on */
+            int64_t third = row_of(another_draft(), "/a");
+            key_model more = {{0}, 0, 0};
+            write_some(third, &more, &seed);
+            top = lay(third, top);
+            for (int i = 0; i < KEYS; i++)
+                m.is[i] = more.is[i] != 0 ? more.is[i] : m.is[i];
+        }
+        OK(brc_store_end(kit.store, 1, &kit.err));
+        const int64_t chunks = tables("draft_chunk");
+        OK(brc_store_begin(kit.store, &kit.err));
+        top = lay(node, top);
+        ck_assert_int_eq(top, node);
+        for (int i = 0; i < KEYS; i++)
+            m.is[i] = upper.is[i] != 0 ? upper.is[i] : m.is[i];
+        stack_is(top, &m);
+        OK(brc_store_end(kit.store, 1, &kit.err));
+        ck_assert_int_eq(tables("draft_chunk"), chunks);
+        ck_assert_int_eq(tables("draft_chunk WHERE checksum IS NOT row_sum('draft_chunk', node,"
+                                " key, id)"), 0);
+        ck_assert_int_eq(tables("draft_node WHERE checksum IS NOT row_sum('draft_node', node,"
+                                " draft, path, below, level, entry)"), 0);
+        OK(brc_store_begin(kit.store, &kit.err));
+    }
+    /* a copy has the whole stack, and is another one */
+    brc_draft_node row;
+    int found;
+    OK(brc_draft_node_move(kit.store, draft, "/a", "/b", 1, &kit.err));
+    OK(brc_draft_node_get(kit.store, draft, "/b", &found, &row, &kit.err));
+    free(row.entry);
+    key_model copy = m;
+    stack_is(row.node, &copy);
+    write_some(row.node, &copy, &seed);
+    stack_is(row.node, &copy);
+    stack_is(top, &m);
+    /* and everything goes with the node */
+    OK(brc_draft_chunk_clear_all(kit.store, top, &kit.err));
+    ck_assert_uint_eq(stack_of(top).n, 1);
+    OK(brc_draft_node_clear(kit.store, draft, "/", &kit.err));
+    OK(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_int_eq(tables("draft_chunk"), 0);
+}
+END_TEST
+
+/* A stack has an end: more rows than it may have become fewer. */
+START_TEST(a_stack_does_not_grow_for_ever)
+{
+    uint64_t seed = 7;
+    key_model m = {{0}, 0, 0};
+    int64_t top = row_of(draft, "/a");
+    for (int i = 0; i < 2 * BRC_DRAFT_STACK_MOST; i++) {
+        key_model upper = {{0}, 0, 0};
+        int64_t node = row_of(another_draft(), "/a");
+        write_some(node, &upper, &seed);
+        top = lay(node, top);
+        for (int k = 0; k < KEYS; k++)
+            m.is[k] = upper.is[k] != 0 ? upper.is[k] : m.is[k];
+        stack_is(top, &m);
+        KIT_TRUE(stack_of(top).n <= BRC_DRAFT_STACK_MOST);
+    }
+    OK(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_int_eq(tables("draft_node"), BRC_DRAFT_STACK_MOST);
+    ck_assert_int_eq(tables("draft_node WHERE path='/a'"), 1);
+}
+END_TEST
+
+/* A stranger's file may have rows that lie in a circle. */
+START_TEST(a_circle_is_damage)
+{
+    int64_t one = row_of(draft, "/a"), two = row_of(another_draft(), "/a");
+    brc_draft_stack stack;
+    ck_assert_int_eq(lay(two, one), two);
+    OK(brc_store_end(kit.store, 1, &kit.err));
+    store_kit_sql(&kit, "UPDATE draft_node SET below=(SELECT max(node) FROM draft_node)"
+                        " WHERE below IS NULL;" SEAL_ALL);
+    store_kit_failed(brc_draft_stack_get(kit.store, two, &stack, &kit.err), BRC_ECORRUPT, "below",
+                     &kit.err, __FILE__, __LINE__);
+    OK(brc_store_begin(kit.store, &kit.err)); /* as teardown leaves it */
+    OK(brc_store_end(kit.store, 0, &kit.err));
+}
+END_TEST
+
+Suite *draft_stack_suite(void)
+{
+    Suite *s = suite_create("draft_stack");
+    TCase *t = tcase_create("stacks");
+    tcase_add_checked_fixture(t, draft_stack_setup, draft_stack_teardown);
+    suite_add_tcase(s, t);
+    tcase_add_loop_test(t, the_upper_row_counts, 0, 8);
+    tcase_add_test(t, a_stack_does_not_grow_for_ever);
+    tcase_add_test(t, a_circle_is_damage);
+    return s;
+}

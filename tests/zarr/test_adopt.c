@@ -1,0 +1,338 @@
+/* A draft laid over another: what both did where it is not the same thing, else nothing. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/scenario.h"
+
+Suite *adopt_suite(void);
+
+static scenario t;
+
+/* /a has 8 numbers in chunks of 2, /g/b as many, /g has an attribute. */
+static void adopt_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 8, 2, 0);
+    OK(&t, brc_group_create(t.session, "/g", "{\"unit\":\"m\"}", &t.err));
+    scenario_numbers(&t, "/g/b", 8, 2, 100);
+    scenario_commit(&t, "first");
+}
+
+static void adopt_teardown(void)
+{
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+
+static void put(brc_session *s, const char *path, uint64_t i, int32_t value)
+{
+    brc_array *a;
+    brc_sel sel;
+    OK(&t, brc_array_open(&a, s, path, &t.err));
+    brc_sel_all(&sel, a);
+    sel.start[0] = i;
+    sel.count[0] = 1;
+    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
+    brc_array_free(a);
+}
+
+/* "put /a 3 70; attr /a unit "m"; rm /g; mv /a /c; cp /a /c; group /h; new /n; size /a 4; " */
+static void apply(brc_session *s, const char *steps)
+{
+    char one[32], two[32];
+    unsigned i;
+    int value, len;
+    for (const char *at = steps; *at != '\0'; at += strcspn(at, ";") + 2) {
+        if (sscanf(at, "put %31s %u %d", one, &i, &value) == 3)
+            put(s, one, i, value);
+        else if (sscanf(at, "attr %31s %31[a-z] %n", one, two, &len) == 2) {
+            char json[32];
+            snprintf(json, sizeof(json), "%.*s", (int)strcspn(at + len, ";"), at + len);
+            OK(&t, brc_attrs_set(s, one, two, json, &t.err));
+        } else if (sscanf(at, "rm %31[^;]", one) == 1)
+            OK(&t, brc_node_remove(s, one, &t.err));
+        else if (sscanf(at, "mv %31s %31[^;]", one, two) == 2)
+            OK(&t, brc_node_move(s, one, two, &t.err));
+        else if (sscanf(at, "cp %31s %31[^;]", one, two) == 2)
+            OK(&t, brc_node_copy(s, one, two, &t.err));
+        else if (sscanf(at, "group %31[^;]", one) == 1)
+            OK(&t, brc_group_create(s, one, NULL, &t.err));
+        else if (sscanf(at, "old %31[^;]", one) == 1)
+            OK(&t, brc_node_restore(s, one, "HEAD", &t.err));
+        else if (sscanf(at, "size %31s %u", one, &i) == 2) {
+            brc_array *a;
+            OK(&t, brc_array_open(&a, s, one, &t.err));
+            OK(&t, brc_array_resize(a, (uint64_t[]){i}, &t.err));
+            brc_array_free(a);
+        } else if (sscanf(at, "new %31s %u", one, &i) == 2) {
+            brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+            brc_array *a;
+            uint64_t shape = 8, chunk = i;
+            spec.dtype = "int32";
+            spec.ndim = 1;
+            spec.shape = &shape;
+            spec.chunk = &chunk;
+            OK(&t, brc_array_create(&a, s, one, &spec, &t.err));
+            brc_array_free(a);
+        } else
+            ck_abort_msg("what is %s?", at);
+    }
+}
+
+/* Every node, with its attributes and its numbers. */
+static void describe(brc_session *s, char *out, size_t size)
+{
+    brc_iter *it;
+    brc_node node;
+    int rc;
+    out[0] = '\0';
+    OK(&t, brc_list(&it, s, "/", 1, &t.err));
+    while ((rc = brc_list_next(it, &node, &t.err)) > 0) {
+        brc_buf attrs = BRC_BUF_INIT;
+        size_t at = strlen(out);
+        OK(&t, brc_attrs_get(&attrs, s, node.path, NULL, &t.err));
+        snprintf(out + at, size - at, "%s%s", node.path,
+                 strcmp((char *)attrs.data, "{}") != 0 ? (char *)attrs.data : "");
+        brc_buf_dispose(&attrs);
+        if (node.kind == BRC_ARRAY) {
+            brc_array *a;
+            int32_t v[8] = {0};
+            OK(&t, brc_array_open(&a, s, node.path, &t.err));
+            uint64_t n = brc_array_describe(a)->shape[0];
+            OK(&t, brc_array_read(a, NULL, v, 4 * n, &t.err));
+            brc_array_free(a);
+            for (uint64_t i = 0; i < n; i++) {
+                at = strlen(out);
+                snprintf(out + at, size - at, "%c%d", i == 0 ? '=' : ',', v[i]);
+            }
+        }
+        snprintf(out + strlen(out), size - strlen(out), " ");
+    }
+    ck_assert_msg(rc == 0, "%s", t.err.message);
+    brc_iter_free(it);
+}
+
+#define A0 "/a=0,1,2,3,4,5,6,7 "
+#define G0 "/g{\"unit\":\"m\"} "
+#define B0 "/g/b=100,101,102,103,104,105,106,107 "
+
+static const struct adopt_case {
+    const char *shared, *mine, *both; /* NULL: a conflict */
+} adopt_cases[] = {
+    /* chunks */
+    {"put /a 0 50; ", "put /a 2 70; ", "/ /a=50,1,70,3,4,5,6,7 " G0 B0},
+    {"put /a 0 50; put /g/b 7 57; ", "put /a 2 70; put /g/b 0 77; ",
+     "/ /a=50,1,70,3,4,5,6,7 " G0 "/g/b=77,101,102,103,104,105,106,57 "},
+    {"put /a 0 50; ", "put /a 1 70; ", NULL}, /* one chunk */
+    {"put /a 0 50; ", "put /a 0 50; ", "/ /a=50,1,2,3,4,5,6,7 " G0 B0},
+    {"put /a 0 50; ", "put /a 0 0; put /a 1 0; ", NULL}, /* dropped: all fill value */
+    {"put /a 7 50; ", "put /a 0 0; put /a 1 0; ", "/ /a=0,0,2,3,4,5,6,50 " G0 B0},
+    /* documents */
+    {"put /a 0 50; ", "attr /a unit \"s\"; ", "/ /a{\"unit\":\"s\"}=50,1,2,3,4,5,6,7 " G0 B0},
+    {"attr /a unit \"s\"; ", "put /a 0 50; ", "/ /a{\"unit\":\"s\"}=50,1,2,3,4,5,6,7 " G0 B0},
+    {"attr /a unit \"s\"; put /a 0 50; ", "put /a 2 70; ",
+     "/ /a{\"unit\":\"s\"}=50,1,70,3,4,5,6,7 " G0 B0},
+    {"attr /a unit \"s\"; ", "attr /a unit \"m\"; ", NULL},
+    {"attr /a unit \"s\"; ", "attr /a unit \"s\"; ", "/ /a{\"unit\":\"s\"}=0,1,2,3,4,5,6,7 " G0 B0},
+    {"attr /g unit \"s\"; ", "put /g/b 0 70; new /g/n 2; ",
+     "/ " A0 "/g{\"unit\":\"s\"} /g/b=70,101,102,103,104,105,106,107 /g/n=0,0,0,0,0,0,0,0 "},
+    /* form against content */
+    {"size /a 6; ", "put /a 0 50; ", NULL},
+    {"put /a 0 50; ", "size /a 6; ", NULL},
+    {"put /g/b 0 50; ", "size /a 6; ",
+     "/ /a=0,1,2,3,4,5 " G0 "/g/b=50,101,102,103,104,105,106,107 "},
+    {"size /a 6; ", "attr /a unit \"s\"; ", NULL},
+    {"size /a 6; size /a 8; ", "attr /a unit \"s\"; ",
+     "/ /a{\"unit\":\"s\"}=0,1,2,3,4,5,0,0 " G0 B0},
+    {"attr /a unit \"s\"; ", "size /a 6; size /a 8; ",
+     "/ /a{\"unit\":\"s\"}=0,1,2,3,4,5,0,0 " G0 B0},
+    {"size /a 6; size /a 8; ", "put /a 0 1; ", NULL},
+    {"size /a 6; ", "size /a 6; ", "/ /a=0,1,2,3,4,5 " G0 B0},
+    /* removed */
+    {"rm /a; ", "put /g/b 0 70; ", "/ " G0 "/g/b=70,101,102,103,104,105,106,107 "},
+    {"rm /a; ", "put /a 0 70; ", NULL},
+    {"put /a 0 70; ", "rm /a; ", NULL},
+    {"rm /a; ", "rm /a; ", "/ " G0 B0},
+    {"rm /g; ", "put /g/b 0 70; ", NULL},
+    {"rm /g; ", "group /g/h; ", NULL},
+    {"put /g/b 0 70; ", "rm /g; ", NULL},
+    {"attr /g unit \"s\"; ", "rm /g; ", NULL},
+    {"put /a 0 70; ", "rm /g; ", "/ /a=70,1,2,3,4,5,6,7 "},
+    {"rm /g; ", "rm /g/b; ", "/ " A0},
+    {"group /h; ", "rm /a; group /a; ", "/ /a " G0 B0 "/h "},
+    {"put /a 0 70; ", "rm /a; group /a; ", NULL},
+    /* made */
+    {"new /n 2; ", "new /m 2; put /m 0 1; ",
+     "/ " A0 G0 B0 "/m=1,0,0,0,0,0,0,0 /n=0,0,0,0,0,0,0,0 "},
+    {"new /n 2; put /n 0 1; ", "new /n 2; put /n 2 2; ", "/ " A0 G0 B0 "/n=1,0,2,0,0,0,0,0 "},
+    {"new /n 2; ", "new /n 4; ", NULL},
+    {"new /n 2; ", "group /n; ", NULL},
+    {"group /h; ", "group /h; new /h/n 2; ", "/ " A0 G0 B0 "/h /h/n=0,0,0,0,0,0,0,0 "},
+    {"new /n 2; put /n 0 1; ", "new /n 2; ", "/ " A0 G0 B0 "/n=1,0,0,0,0,0,0,0 "},
+    /* moved */
+    {"group /h; ", "mv /a /c; put /c 0 70; ", "/ /c=70,1,2,3,4,5,6,7 " G0 B0 "/h "},
+    {"mv /a /c; put /c 0 70; ", "group /h; put /g/b 0 1; ",
+     "/ /c=70,1,2,3,4,5,6,7 " G0 "/g/b=1,101,102,103,104,105,106,107 /h "},
+    {"put /a 0 70; ", "mv /a /c; ", NULL},
+    {"mv /a /c; ", "put /a 0 70; ", NULL},
+    {"mv /a /c; ", "mv /a /d; ", NULL},
+    {"mv /g /h; ", "put /g/b 0 70; ", NULL},
+    {"put /g/b 0 70; ", "mv /g /h; ", NULL},
+    {"mv /g/b /c; ", "attr /g unit \"s\"; ", "/ " A0 "/c=100,101,102,103,104,105,106,107 "
+                                              "/g{\"unit\":\"s\"} "},
+    {"cp /a /c; put /c 0 70; ", "cp /a /c; ", "/ " A0 "/c=70,1,2,3,4,5,6,7 " G0 B0},
+};
+
+static brc_session *private_session(void)
+{
+    brc_session *s;
+    OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+    return s;
+}
+
+/* A private draft against the branch's shared one, whichever was made first. */
+static void adopt_case_of(const struct adopt_case *c, int mine_first)
+{
+    static char before[2000], after[2000];
+    brc_session *mine = private_session();
+    if (mine_first)
+        apply(mine, c->mine);
+    apply(t.session, c->shared);
+    if (!mine_first)
+        apply(mine, c->mine);
+    static const char rows[] = "SELECT coalesce(sum(node*1000+1), 0) FROM draft_chunk";
+    const int64_t chunks = scenario_ask(&t, rows);
+    int rc;
+    if (c->both == NULL) {
+        describe(t.session, before, sizeof(before));
+        rc = brc_session_hand_over(mine, t.session, &t.err);
+        ck_assert_msg(rc == BRC_ECONFLICT, "%s| %s", c->shared, c->mine);
+        describe(t.session, after, sizeof(after));
+        ck_assert_str_eq(after, before);
+        ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 2);
+        brc_session_free(mine);
+        return;
+    }
+    rc = brc_session_hand_over(mine, t.session, &t.err);
+    ck_assert_msg(rc == BRC_OK, "%s| %s: %s", c->shared, c->mine, t.err.message);
+    describe(t.session, after, sizeof(after));
+    ck_assert_str_eq(after, c->both);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 1);
+    if (strstr(c->mine, "rm") == NULL) /* no chunk has changed its row */
+        ck_assert_int_eq(scenario_ask(&t, rows), chunks);
+    /* it goes on from the branch */
+    describe(mine, before, sizeof(before));
+    ck_assert_str_eq(before, "/ " A0 G0 B0);
+    brc_session_free(mine);
+    scenario_whole(&t);
+    scenario_commit(&t, "both");
+    scenario_reopen(&t);
+    describe(t.session, before, sizeof(before));
+    ck_assert_str_eq(before, c->both);
+}
+
+START_TEST(two_drafts_become_one)
+{
+    adopt_case_of(&adopt_cases[_i / 2], _i % 2);
+}
+END_TEST
+
+START_TEST(a_session_without_changes_takes_a_draft_over)
+{
+    static char text[2000];
+    brc_session *mine = private_session(), *other = private_session();
+    apply(mine, "put /a 0 70; group /h; ");
+    const int64_t id = scenario_ask(&t, "SELECT id FROM draft");
+    OK(&t, brc_session_hand_over(mine, other, &t.err));
+    describe(other, text, sizeof(text));
+    ck_assert_str_eq(text, "/ /a=70,1,2,3,4,5,6,7 " G0 B0 "/h ");
+    describe(mine, text, sizeof(text));
+    ck_assert_str_eq(text, "/ " A0 G0 B0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT id FROM draft"), id);
+    /* and both go on */
+    apply(mine, "put /a 2 71; ");
+    apply(other, "put /a 4 72; ");
+    OK(&t, brc_session_hand_over(other, mine, &t.err));
+    describe(mine, text, sizeof(text));
+    ck_assert_str_eq(text, "/ /a=70,1,71,3,72,5,6,7 " G0 B0 "/h ");
+    OK(&t, brc_session_hand_over(mine, t.session, &t.err));
+    OK(&t, brc_session_hand_over(mine, t.session, &t.err)); /* nothing is left to hand over */
+    describe(t.session, text, sizeof(text));
+    ck_assert_str_eq(text, "/ /a=70,1,71,3,72,5,6,7 " G0 B0 "/h ");
+    FAILS(&t, BRC_EINVAL, brc_session_hand_over(t.session, mine, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_session_hand_over(mine, mine, &t.err));
+    brc_session_free(mine);
+    brc_session_free(other);
+}
+END_TEST
+
+/* Over two commits nothing can be told apart before there is a merge. */
+START_TEST(drafts_over_two_commits_are_kept)
+{
+    brc_session *mine = private_session();
+    apply(mine, "put /a 0 70; ");
+    apply(t.session, "put /a 2 71; ");
+    scenario_commit(&t, "second");
+    apply(t.session, "put /a 4 72; ");
+    FAILS(&t, BRC_ESTALE, brc_session_hand_over(mine, t.session, &t.err));
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 2);
+    put(mine, "/a", 1, 73); /* it is still its own */
+    brc_session_free(mine);
+}
+END_TEST
+
+/* Chunks of stacks as an array has them: one by one, together, counted, and committed. Those that
+ * were dropped in an upper row stay dropped. */
+START_TEST(stacks_are_read_whole)
+{
+    uint64_t random = 11, chunks, bytes;
+    int32_t want[8] = {0, 1, 2, 3, 4, 5, 6, 7}, got[8];
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    for (int round = 0; round < 32; round++) {
+        brc_session *mine = private_session();
+        const uint64_t i = (uint64_t)(round % 4) * 2; /* each chunk once between two commits */
+        const int32_t v = scenario_below(&random, 2) == 0 ? 0 : round + 10;
+        put(mine, "/a", i, v);
+        put(mine, "/a", i + 1, v);
+        want[i] = want[i + 1] = v;
+        OK(&t, brc_session_hand_over(mine, t.session, &t.err));
+        brc_session_free(mine);
+        if (round < 4) /* later ones have nothing to drop where the map is empty */
+            ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_node WHERE path IS NULL"),
+                             round);
+        OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
+        uint64_t there = 0;
+        for (uint64_t k = 0; k < 8; k++) {
+            ck_assert_int_eq(got[k], want[k]);
+            ck_assert_int_eq(scenario_number(&t, t.session, "/a", k), want[k]);
+            there += k % 2 == 0 && (want[k] != 0 || want[k + 1] != 0);
+        }
+        OK(&t, brc_array_stat(&chunks, &bytes, a, &t.err));
+        ck_assert_uint_eq(chunks, there);
+        scenario_whole(&t);
+        if (round % 4 == 3)
+            scenario_commit(&t, "round");
+    }
+    brc_array_free(a);
+}
+END_TEST
+
+Suite *adopt_suite(void)
+{
+    Suite *s = suite_create("adopt");
+    TCase *c = tcase_create("drafts");
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, adopt_setup, adopt_teardown);
+    suite_add_tcase(s, c);
+    tcase_add_loop_test(c, two_drafts_become_one, 0,
+                        2 * (int)(sizeof(adopt_cases) / sizeof(adopt_cases[0])));
+    tcase_add_test(c, a_session_without_changes_takes_a_draft_over);
+    tcase_add_test(c, drafts_over_two_commits_are_kept);
+    tcase_add_test(c, stacks_are_read_whole);
+    return s;
+}
