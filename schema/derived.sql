@@ -23,7 +23,8 @@ CREATE TABLE encoded(             -- what a chunk has in an encoding in which it
   id       BLOB NOT NULL,         -- object.id
   encoding INTEGER NOT NULL,      -- encoding.id
   length   INTEGER NOT NULL,      -- bytes
-  digest   INTEGER NOT NULL,      -- XXH3-64 of them
+  digest   INTEGER NOT NULL,      -- what object.checksum would be if they were stored
+  checksum INTEGER NOT NULL,
   PRIMARY KEY(id, encoding)
 ) WITHOUT ROWID;
 

@@ -148,7 +148,8 @@ CREATE TABLE draft_doc(           -- documents that only uncommitted changes hav
 CREATE TABLE draft_key(           -- bytes under a key of a Zarr store that are no node or chunk yet
   draft    INTEGER NOT NULL,      -- draft.id
   key      TEXT NOT NULL,         -- 'a/zarr.json', 'a/c/0'
-  id       BLOB NOT NULL,         -- object.id of loose bytes
+  id       BLOB,                  -- object.id of loose bytes; NULL: of a node's document, which
+                                  -- has no key: nobody wrote it, or it was deleted
   checksum INTEGER NOT NULL,
   PRIMARY KEY(draft, key)
 ) WITHOUT ROWID;

@@ -297,6 +297,22 @@ typedef struct brc_io {
     const int64_t *strides;
 } brc_io;
 
+/* Part of a value. */
+typedef struct brc_key_range {
+    int kind;            /* BRC_RANGE_*                                       */
+    uint64_t start, end; /* BETWEEN: the first byte and the one behind the last;
+                            FROM: the first; LAST: how many at the end        */
+} brc_key_range;
+enum { BRC_RANGE_ALL = 0, BRC_RANGE_BETWEEN = 1, BRC_RANGE_FROM = 2, BRC_RANGE_LAST = 3 };
+
+typedef struct brc_key_info {
+    size_t size;
+    uint64_t length; /* bytes                                                 */
+    char etag[40];   /* a text that is another where the bytes are others; of a chunk or
+                        a shard it says which chunks, and how they lie        */
+} brc_key_info;
+#define BRC_KEY_INFO_INIT { sizeof(brc_key_info), 0, "" }
+
 typedef struct brc_xfer_opts {
     size_t size;
     const uint64_t *chunk; /* import: re-chunk to this; NULL: as it is        */
@@ -594,12 +610,43 @@ BRC_API BRC_MUST_USE int brc_array_load_npy(brc_array *a, const brc_sel *sel, in
 
 /* ---- the Zarr store view: what a Zarr directory would hold ---------------- */
 
-/* The bytes at "a/zarr.json" or "a/c/0/1"; BRC_ENOTFOUND if there are none. */
+/* A key is "a/zarr.json", "a/c/0/1" ...: names with '/' between them, none of them empty, "." or
+ * "..", of at most 5,120 bytes in all. A chunk's value is its bytes as the array's codecs
+ * encode them, whatever encoding it is stored in; a shard is put together from its chunks, in the
+ * grid's order and without gaps. Calls see one state of the hierarchy. */
+
+/* The bytes at a key; BRC_ENOTFOUND if there are none. */
 BRC_API BRC_MUST_USE int brc_key_get(brc_buf *out, brc_session *s, const char *key, brc_error *err);
+/* The same in part: NULL or BRC_RANGE_ALL is everything. A range that goes past the end stops there,
+ * and one that begins there is empty. Of a shard only the chunks are read that the range meets.
+ * `info` (may be NULL) is that of the whole value. */
+BRC_API BRC_MUST_USE int brc_key_get_range(brc_buf *out, brc_session *s, const char *key, const brc_key_range *range,
+                                           brc_key_info *info, brc_error *err);
+/* n keys (they may repeat), each with its range (`ranges` NULL: all of each), into out[0] to
+ * out[n-1]. found[i]: 1, or 0 where there is no such key, which is no failure. */
+BRC_API BRC_MUST_USE int brc_key_get_many(brc_buf *out, uint8_t *found, brc_session *s, const char *const *keys,
+                                          const brc_key_range *ranges, size_t n, brc_error *err);
+/* Whether there is such a key. */
+BRC_API BRC_MUST_USE int brc_key_exists(int *exists, brc_session *s, const char *key, brc_error *err);
+/* How many bytes a key has, and their tag. BRC_ENOTFOUND if there are none. No chunk is read for it
+ * that is stored in the array's encoding, or that was asked for before. */
+BRC_API BRC_MUST_USE int brc_key_stat(brc_key_info *out, brc_session *s, const char *key, brc_error *err);
+
 /* Lists the keys under a node's path, in no promised order and node by node: changes made
  * in the meantime may or may not show. */
 BRC_API BRC_MUST_USE int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err);
+/* The same for the keys that begin with a text: "" all, "a/" those in the directory a, "a" also
+ * that of a file "ab". */
+BRC_API BRC_MUST_USE int brc_keys_prefix(brc_iter **out, brc_session *s, const char *prefix, brc_error *err);
 BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error *err);
+/* Lists what a directory of keys ("" the topmost, "a" or "a/") has in it, each name once. A directory
+ * that there is not is empty. */
+BRC_API BRC_MUST_USE int brc_keys_dir(brc_iter **out, brc_session *s, const char *dir, brc_error *err);
+/* *name is borrowed until the next step. *is_dir: keys begin with it and a '/'. There may be
+ * a key and a directory of one name, which then come as two. */
+BRC_API BRC_MUST_USE int brc_keys_dir_next(brc_iter *it, const char **name, int *is_dir, brc_error *err);
+/* *empty: 1 if no key is in the directory or further down. */
+BRC_API BRC_MUST_USE int brc_keys_empty(int *empty, brc_session *s, const char *dir, brc_error *err);
 
 /* ---- exchange -------------------------------------------------------------- */
 

@@ -108,6 +108,10 @@ static const char *const row_checks[] = {
     " OR groups<0 OR typeof(chunks)<>'integer' OR chunks<0 OR typeof(size)<>'integer' OR size<0"
     " OR typeof(stored)<>'integer' OR stored<0",
 
+    "SELECT 'the length of ' || quote(substr(id,1,40)) || ' in encoding ' || quote(encoding) ||"
+    " ' is damaged; asked for again, it is right' FROM encoded WHERE typeof(id)<>'blob'"
+    " OR checksum IS NOT row_sum('encoded', id, encoding, length, digest)",
+
     /* Tables that this version does not write yet. */
     "SELECT 'the table ' || name || ' has rows that this breccia does not know' FROM ("
     "SELECT 'delta' AS name, (SELECT count(*) FROM delta) AS n"

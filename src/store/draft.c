@@ -1,7 +1,7 @@
 /*
  * Drafts: uncommitted changes, as rows over the snapshot of a commit. A branch has at most one
- * shared draft; what a draft says of nodes, chunks and moves is in draft_node.c, draft_chunk.c and
- * draft_move.c.
+ * shared draft; what a draft says of nodes, chunks and moves is in draft_node.c, draft_chunk.c,
+ * draft_move.c and draft_key.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +199,7 @@ int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
                       " (SELECT node FROM draft_node WHERE draft=?1)",
                       draft, err));
     BRC_TRY(draft_run(store, "DELETE FROM draft_move WHERE draft=?1", draft, err));
+    BRC_TRY(draft_run(store, "DELETE FROM draft_key WHERE draft=?1", draft, err));
     return draft_run(store, "DELETE FROM draft_node WHERE draft=?1", draft, err);
 }
 
@@ -222,7 +223,10 @@ int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, br
 static int has_nodes(brc_store *store, int64_t draft, int *any)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_node WHERE draft=?1 LIMIT 1", &st, NULL));
+    BRC_TRY(brc_stmt(store,
+                     "SELECT 1 FROM draft_node WHERE draft=?1 UNION ALL"
+                     " SELECT 1 FROM draft_key WHERE draft=?1 LIMIT 1",
+                     &st, NULL));
     sqlite3_bind_int64(st, 1, draft);
     int rc = brc_step(store, st, NULL);
     *any = rc != 0;

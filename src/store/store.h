@@ -206,6 +206,15 @@ BRC_MUST_USE int brc_node_total_put(brc_store *store, const brc_oid *id, const b
 /* All of them: stored sizes change, and no index leads from a chunk to the nodes above it. */
 BRC_MUST_USE int brc_node_totals_drop(brc_store *store, brc_error *err);
 
+/* ---- chunks in other encodings: derived rows -------------------------------- */
+
+/* What a chunk has in an encoding in which it is not stored: how many bytes, and what its object's
+ * checksum would be if they were stored. */
+BRC_MUST_USE int brc_encoded_get(brc_store *store, const brc_oid *id, int64_t encoding, int *found, uint64_t *length,
+                                 uint64_t *digest, brc_error *err);
+BRC_MUST_USE int brc_encoded_put(brc_store *store, const brc_oid *id, int64_t encoding, uint64_t length, uint64_t digest,
+                                 brc_error *err);
+
 /* ---- drafts: uncommitted changes -------------------------------- */
 
 enum { /* kinds of drafts: numbers of the file format */
@@ -346,5 +355,19 @@ BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, const brc_draft_stack *st
 BRC_MUST_USE int brc_draft_chunk_clear(brc_store *store, int64_t node, const void *key, size_t key_len, brc_error *err);
 /* Removes every chunk of the node, and the rows below it. */
 BRC_MUST_USE int brc_draft_chunk_clear_all(brc_store *store, int64_t node, brc_error *err);
+
+/* Keys of a draft (draft_key.c). A row wins over the node or chunk that has its key. */
+enum {
+    BRC_KEY_NO_ROW, /* what nodes and chunks say                                        */
+    BRC_KEY_LOOSE,  /* bytes that are no node or chunk yet: an object                   */
+    BRC_KEY_HIDDEN  /* a document's: the node is there, and its document has no key     */
+};
+BRC_MUST_USE int brc_draft_key_get(brc_store *store, int64_t draft, const char *key, int *state, brc_oid *id, brc_error *err);
+BRC_MUST_USE int brc_draft_key_any(brc_store *store, int64_t draft, int *any, brc_error *err);
+typedef int (*brc_draft_key_fn)(void *ctx, const char *key, const brc_oid *id, brc_error *err);
+/* Rows of keys that begin with `prefix`, by key: at most `most`, from the text `from` on (NULL: from
+ * the first on); id NULL: hidden. `each` must not use the store. */
+BRC_MUST_USE int brc_draft_key_page(brc_store *store, int64_t draft, const char *prefix, const char *from, size_t most,
+                                    brc_draft_key_fn each, void *ctx, brc_error *err);
 
 #endif

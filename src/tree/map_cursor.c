@@ -83,3 +83,21 @@ int brc_map_cursor_start(brc_map_cursor *c, brc_store *store, const brc_oid *roo
         BRC_TRY(cursor_push(c, root, err));
     return brc_map_cursor_step(c, err);
 }
+
+int brc_map_cursor_seek(brc_map_cursor *c, const uint8_t *key, size_t len, brc_error *err)
+{
+    while (!c->at_end) {
+        const size_t head = c->head.bits / 8, min = head < len ? head : len;
+        int order;
+        if (c->head.is_child) {
+            order = brc_bits_order(key, 8 * len, c->head.key, c->head.bits);
+        } else {
+            order = min > 0 ? memcmp(key, c->head.key, min) : 0;
+            order = order != 0 ? order : (len > head) - (len < head);
+        }
+        if (order < 0 || (order == 0 && !c->head.is_child))
+            return BRC_OK;
+        BRC_TRY(order == 0 ? brc_map_cursor_enter(c, err) : brc_map_cursor_step(c, err));
+    }
+    return BRC_OK;
+}

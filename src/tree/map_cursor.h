@@ -27,6 +27,9 @@ void brc_map_cursor_end(brc_map_cursor *c);
 BRC_MUST_USE int brc_map_cursor_step(brc_map_cursor *c, brc_error *err);
 /* Enters the child at the head. */
 BRC_MUST_USE int brc_map_cursor_enter(brc_map_cursor *c, brc_error *err);
+/* On to the first item that is not before the key: that key, one behind it, or a child whose keys
+ * all are. */
+BRC_MUST_USE int brc_map_cursor_seek(brc_map_cursor *c, const uint8_t *key, size_t len, brc_error *err);
 /* Down to the next key, or to the end. */
 BRC_MUST_USE int brc_map_cursor_descend(brc_map_cursor *c, brc_error *err);
 

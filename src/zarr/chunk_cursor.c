@@ -4,6 +4,13 @@
 
 #include "../tree/chunk_key.h"
 
+static int cursor_key_order(brc_span a, brc_span b)
+{
+    size_t min = a.len < b.len ? a.len : b.len;
+    int order = min > 0 ? memcmp(a.data, b.data, min) : 0;
+    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 /* ---- rows -------------------------------- */
 
 static int cursor_keep_row(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
@@ -25,7 +32,9 @@ static int cursor_keep_row(void *ctx, const uint8_t *key, size_t key_len, const 
 static int cursor_read_rows(brc_chunk_cursor *c, brc_error *err)
 {
     brc_arena old = c->arena;
-    brc_span after = c->n > 0 ? c->rows[c->n - 1].key : (brc_span){NULL, 0};
+    /* Keys behind `from` without its last byte are from it on, but for a few. */
+    brc_span after = c->n > 0 ? c->rows[c->n - 1].key
+                     : c->from_len > 0 ? (brc_span){c->from, c->from_len - 1} : (brc_span){NULL, 0};
     c->arena = (brc_arena)BRC_ARENA_INIT;
     c->n = c->at = 0;
     int rc = brc_draft_chunk_page(brc_array_store(c->a), &c->a->stack, after, BRC_CHUNK_ROWS,
@@ -37,10 +46,14 @@ static int cursor_read_rows(brc_chunk_cursor *c, brc_error *err)
 
 static int cursor_look_at_rows(brc_chunk_cursor *c, const brc_chunk_row **row, brc_error *err)
 {
-    if (c->at == c->n && !c->rows_end)
-        BRC_TRY(cursor_read_rows(c, err));
-    *row = c->at < c->n ? &c->rows[c->at] : NULL;
-    return BRC_OK;
+    const brc_span from = {c->from, c->from_len};
+    for (;; c->at++) {
+        if (c->at == c->n && !c->rows_end)
+            BRC_TRY(cursor_read_rows(c, err));
+        *row = c->at < c->n ? &c->rows[c->at] : NULL;
+        if (*row == NULL || c->from_len == 0 || cursor_key_order((*row)->key, from) >= 0)
+            return BRC_OK;
+    }
 }
 
 /* ---- both -------------------------------- */
@@ -51,6 +64,14 @@ int brc_chunk_cursor_start(brc_chunk_cursor *c, const brc_array *a, brc_error *e
     c->a = a;
     c->rows_end = !a->row_has_chunks;
     return brc_map_cursor_start(&c->map, brc_array_store(a), &a->entry.map, err);
+}
+
+int brc_chunk_cursor_start_at(brc_chunk_cursor *c, const brc_array *a, const uint64_t *from,
+                              brc_error *err)
+{
+    BRC_TRY(brc_chunk_cursor_start(c, a, err));
+    c->from_len = brc_chunk_key_encode(c->from, a->meta.ndim, from);
+    return brc_map_cursor_seek(&c->map, c->from, c->from_len, err);
 }
 
 void brc_chunk_cursor_end(brc_chunk_cursor *c)
@@ -65,13 +86,6 @@ static int cursor_index(const brc_chunk_cursor *c, brc_span key, uint64_t *index
         return BRC_OK;
     return brc_fail(err, BRC_ECORRUPT, "%s: a chunk's key is damaged; run 'breccia fsck'",
                     c->a->path);
-}
-
-static int cursor_key_order(brc_span a, brc_span b)
-{
-    size_t min = a.len < b.len ? a.len : b.len;
-    int order = min > 0 ? memcmp(a.data, b.data, min) : 0;
-    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
 }
 
 /* What comes next in the map, in the rows, or in both, where the row says what is. */

@@ -29,13 +29,21 @@ static int outer_look(brc_outer_cursor *c, brc_error *err)
     return c->has_next;
 }
 
-int brc_outer_cursor_start(brc_outer_cursor *c, const brc_array *a, brc_error *err)
+int brc_outer_cursor_start(brc_outer_cursor *c, const brc_array *a, const uint64_t *from,
+                           brc_error *err)
 {
     const brc_meta *m = &a->meta;
+    uint64_t row[BRC_MAX_NDIM] = {0};
     memset(c, 0, sizeof(*c));
     for (int i = 0; i < m->ndim; i++)
         c->ratio[i] = m->nlevels > 0 ? m->outer.chunk[i] / m->grid.chunk[i] : 1;
-    BRC_TRY(brc_chunk_cursor_start(&c->chunks, a, err));
+    c->chunks.a = a; /* has_shards() asks it */
+    if (from != NULL && has_shards(c)) {
+        row[0] = brc_mul_capped(from[0], c->ratio[0]);
+        from = row;
+    }
+    BRC_TRY(from != NULL ? brc_chunk_cursor_start_at(&c->chunks, a, from, err)
+                         : brc_chunk_cursor_start(&c->chunks, a, err));
     return has_shards(c) && outer_look(c, err) < 0 ? c->has_next : BRC_OK;
 }
 

@@ -17,8 +17,10 @@ typedef struct brc_outer_cursor {
     size_t n, cap, at, tidy_at;
 } brc_outer_cursor;
 
-/* Within a transaction. brc_outer_cursor_end() releases it, also after a failure. */
-BRC_MUST_USE int brc_outer_cursor_start(brc_outer_cursor *c, const brc_array *a, brc_error *err);
+/* Within a transaction. brc_outer_cursor_end() releases it, also after a failure. `from`: it begins
+ * at the first chunk that is not before this place, or with this row of shards; NULL: at the first
+ * of all. */
+BRC_MUST_USE int brc_outer_cursor_start(brc_outer_cursor *c, const brc_array *a, const uint64_t *from, brc_error *err);
 /* 1 with the next place, and of a chunk its id (of a shard the zero id); 0 at the end. */
 BRC_MUST_USE int brc_outer_cursor_next(brc_outer_cursor *c, uint64_t *outer, brc_oid *id, brc_error *err);
 void brc_outer_cursor_end(brc_outer_cursor *c);

@@ -27,6 +27,8 @@ void brc_session_unref(brc_session *s)
 {
     if (s == NULL || --s->refs > 0)
         return;
+    if (s->keys != NULL)
+        s->keys_free(s->keys);
     drop_empty(s);
     brc_repo_unref(s->repo);
     free(s->branch);

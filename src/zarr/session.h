@@ -25,6 +25,8 @@ struct brc_session {
     uint64_t made_at;   /* brc_store_undone() when the row was made                */
     uint64_t version, changes; /* of the store and the repository when `base` was read */
     int is_read;
+    void *keys;         /* what the Zarr store view keeps (key_arrays.c); NULL: nothing yet */
+    void (*keys_free)(void *keys);
 };
 
 brc_session *brc_session_ref(brc_session *s);

@@ -117,86 +117,118 @@ int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scr
 typedef struct shard_builder {
     const brc_meta *m;
     brc_scratch *scratch;
-    brc_shard_get_fn get;
-    void *ctx;
+    const brc_shard_source *source;
+    brc_shard_layout *out;
 } shard_builder;
 
-static int build_level(const shard_builder *b, int level, const uint64_t *first, brc_buf *out,
-                       brc_error *err);
-
-/* Appends one entry's bytes; *there 0 if it has none. */
-static int build_entry(const shard_builder *b, int level, const uint64_t *index, brc_buf *out,
-                       int *there, brc_error *err)
+static int layout_add(brc_shard_layout *out, const brc_shard_slot *slot, brc_error *err)
 {
-    brc_buf part = BRC_BUF_INIT;
-    int rc = BRC_OK;
+    BRC_TRY(brc_grow_array(&out->slots, &out->cap, out->n + 1, sizeof(*slot), err));
+    ((brc_shard_slot *)out->slots)[out->n++] = *slot;
+    return BRC_OK;
+}
+
+static int layout_level(const shard_builder *b, int level, const uint64_t *first, uint64_t at,
+                        uint64_t *len, brc_error *err);
+
+/* What an entry takes from `at` on: 0 bytes and *there 0 if it has none. */
+static int layout_entry(const shard_builder *b, int level, const uint64_t *index, uint64_t at,
+                        uint64_t *len, int *there, brc_error *err)
+{
+    brc_shard_slot slot = {.at = at};
+    *len = 0;
     *there = 0;
     for (int i = 0; i < b->m->ndim; i++)
         if (index[i] >= b->m->grid.count[i])
             return BRC_OK;
     if (level + 1 < b->m->nlevels) {
-        rc = build_level(b, level + 1, index, &part, err);
-        *there = part.len > 0;
-    } else {
-        rc = b->get(b->ctx, index, &part, there, err);
+        int rc = layout_level(b, level + 1, index, at, len, err);
+        *there = *len > 0;
+        return rc;
     }
-    if (rc == BRC_OK && *there)
-        rc = brc_buf_append(out, part.data, part.len, err);
-    brc_buf_dispose(&part);
-    return rc;
+    BRC_TRY(b->source->part(b->source->ctx, index, &slot.part, &slot.len, there, err));
+    *len = slot.len;
+    return *there ? layout_add(b->out, &slot, err) : BRC_OK;
 }
 
-/* The entries' bytes, one after the other, and the table of where they are. */
-static int build_entries(const shard_builder *b, int level, const uint64_t *first, uint64_t base,
-                         brc_buf *chunks, brc_buf *table, int *any, brc_error *err)
+/* The entries, one after the other from `at` on, and the table of where they are. */
+static int layout_entries(const shard_builder *b, int level, const uint64_t *first, uint64_t base,
+                          uint64_t *size, brc_buf *table, int *any, brc_error *err)
 {
     const brc_shard_level *l = &b->m->levels[level];
-    uint64_t steps[BRC_MAX_NDIM], at[BRC_MAX_NDIM] = {0}, index[BRC_MAX_NDIM] = {0};
+    uint64_t steps[BRC_MAX_NDIM], at[BRC_MAX_NDIM] = {0}, index[BRC_MAX_NDIM] = {0}, len;
+    const uint64_t start = *size;
     int there;
     level_steps(b->m, level, steps);
     do {
         uint8_t entry[16];
-        uint64_t before = chunks->len;
         for (int d = 0; d < b->m->ndim; d++)
             index[d] = first[d] + at[d] * steps[d];
-        BRC_TRY(build_entry(b, level, index, chunks, &there, err));
-        brc_put_u64le(entry, there ? base + before : ABSENT);
-        brc_put_u64le(entry + 8, there ? chunks->len - before : ABSENT);
+        BRC_TRY(layout_entry(b, level, index, *size, &len, &there, err));
+        brc_put_u64le(entry, there ? base + (*size - start) : ABSENT);
+        brc_put_u64le(entry + 8, there ? len : ABSENT);
         BRC_TRY(brc_buf_append(table, entry, sizeof(entry), err));
+        if (!brc_add_u64(*size, len, size))
+            return brc_fail(err, BRC_ELIMIT, "the shard has more than 2^64 bytes");
         *any |= there;
     } while (brc_index_next(b->m->ndim, at, l->grid));
     return BRC_OK;
 }
 
-static int build_level(const shard_builder *b, int level, const uint64_t *first, brc_buf *out,
-                       brc_error *err)
+static int layout_level(const shard_builder *b, int level, const uint64_t *first, uint64_t at,
+                        uint64_t *len, brc_error *err)
 {
     const brc_shard_level *l = &b->m->levels[level];
-    brc_buf chunks = BRC_BUF_INIT, table = BRC_BUF_INIT, index = BRC_BUF_INIT;
-    uint64_t index_len = brc_chain_encoded_len(l->index);
+    brc_shard_layout *out = b->out;
+    const uint64_t index_len = brc_chain_encoded_len(l->index);
+    const uint64_t before = l->at_start ? index_len : 0;
+    brc_shard_slot own = {.at = at, .len = index_len, .is_index = 1};
+    const size_t place = out->n;
+    uint64_t end = at + before;
+    brc_buf table = {.limit = BRC_MAX_CHUNK_BYTES}, encoded = BRC_BUF_INIT;
     int rc, any = 0;
-    BRC_GO(build_entries(b, level, first, l->at_start ? index_len : 0, &chunks, &table, &any, err));
-    if (!any)
-        goto done;
-    BRC_GO(brc_chain_encode(l->index, b->scratch, (brc_span){table.data, table.len}, &index, err));
+    *len = 0;
     if (l->at_start)
-        BRC_GO(brc_buf_append(out, index.data, index.len, err));
-    BRC_GO(brc_buf_append(out, chunks.data, chunks.len, err));
-    if (!l->at_start)
-        BRC_GO(brc_buf_append(out, index.data, index.len, err));
+        BRC_GO(layout_add(out, &own, err)); /* its bytes come when the entries are known */
+    BRC_GO(layout_entries(b, level, first, before, &end, &table, &any, err));
+    if (!any) {
+        out->n = place;
+        goto done;
+    }
+    own.part = out->indexes.len;
+    BRC_GO(brc_chain_encode(l->index, b->scratch, (brc_span){table.data, table.len}, &encoded,
+                            err));
+    BRC_GO(brc_buf_append(&out->indexes, encoded.data, encoded.len, err));
+    if (l->at_start) {
+        ((brc_shard_slot *)out->slots)[place].part = own.part;
+    } else {
+        own.at = end;
+        BRC_GO(layout_add(out, &own, err));
+        end += index_len;
+    }
+    *len = end - at;
 done:
-    brc_buf_dispose(&chunks);
+    brc_buf_dispose(&encoded);
     brc_buf_dispose(&table);
-    brc_buf_dispose(&index);
     return rc;
 }
 
-int brc_shard_build(brc_buf *out, const brc_meta *meta, brc_scratch *scratch, const uint64_t *outer,
-                    brc_shard_get_fn get, void *ctx, brc_error *err)
+int brc_shard_lay_out(brc_shard_layout *out, const brc_meta *meta, brc_scratch *scratch,
+                      const uint64_t *outer, const brc_shard_source *source, brc_error *err)
 {
-    shard_builder b = {meta, scratch, get, ctx};
+    shard_builder b = {meta, scratch, source, out};
     uint64_t first[BRC_MAX_NDIM] = {0};
+    out->n = 0;
+    out->size = 0;
+    out->indexes.len = 0;
     for (int i = 0; i < meta->ndim; i++)
         first[i] = outer[i] * (meta->levels[0].shape[i] / meta->grid.chunk[i]);
-    return build_level(&b, 0, first, out, err);
+    return layout_level(&b, 0, first, 0, &out->size, err);
+}
+
+void brc_shard_layout_dispose(brc_shard_layout *layout)
+{
+    free(layout->slots);
+    brc_buf_dispose(&layout->indexes);
+    memset(layout, 0, sizeof(*layout));
 }

@@ -28,12 +28,32 @@ typedef struct brc_shard_parts {
 BRC_MUST_USE int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scratch,
                                  const uint64_t *outer, brc_span bytes, brc_error *err);
 
-/* Puts a shard together: `get` fills `out` with a chunk's bytes, or leaves *there 0.
- * The shard is empty (len 0) where no chunk is there. */
-typedef int (*brc_shard_get_fn)(void *ctx, const uint64_t *index, brc_buf *out, int *there,
-                                brc_error *err);
-BRC_MUST_USE int brc_shard_build(brc_buf *out, const brc_meta *meta, brc_scratch *scratch,
-                                 const uint64_t *outer, brc_shard_get_fn get, void *ctx,
-                                 brc_error *err);
+/* A piece of a shard that is put together: an inner chunk, or an index. */
+typedef struct brc_shard_slot {
+    uint64_t at, len; /* where it lies in the shard                               */
+    uint64_t part;    /* of a chunk: the source's number; of an index: where its bytes are in
+                         brc_shard_layout.indexes                                 */
+    int is_index;
+} brc_shard_slot;
+
+/* Where everything lies in a shard: chunks in the grid's order, without gaps. It depends on
+ * nothing but the array's codecs and the chunks' lengths. */
+typedef struct brc_shard_layout {
+    uint64_t size;   /* of the shard; 0: it has no chunks                         */
+    void *slots;     /* brc_shard_slot[], by `at`                                 */
+    size_t n, cap;
+    brc_buf indexes; /* their bytes, encoded                                      */
+} brc_shard_layout;
+
+/* Says of the chunk at `index` whether it is there, how many bytes it has as the array's codecs
+ * encode it, and a number for its slot. */
+typedef struct brc_shard_source {
+    void *ctx;
+    int (*part)(void *ctx, const uint64_t *index, uint64_t *part, uint64_t *len, int *there, brc_error *err);
+} brc_shard_source;
+
+BRC_MUST_USE int brc_shard_lay_out(brc_shard_layout *out, const brc_meta *meta, brc_scratch *scratch,
+                                   const uint64_t *outer, const brc_shard_source *source, brc_error *err);
+void brc_shard_layout_dispose(brc_shard_layout *layout);
 
 #endif

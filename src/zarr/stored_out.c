@@ -9,6 +9,7 @@
 
 #include "../base/alloc.h"
 #include "../flow/read.h"
+#include "key_part.h"
 #include "opaque.h"
 #include "outer_cursor.h"
 #include "shard.h"
@@ -43,10 +44,8 @@ typedef struct stored_reader {
     void *pieces; /* shard_piece[]: of it                                          */
     size_t npieces, pieces_cap;
     brc_buf bytes, whole;
+    brc_shard_layout layout;
 } stored_reader;
-
-/* What place() has to do: item->how. */
-enum { STORED_AS_IS, STORED_MARKED, STORED_DECODED, STORED_ENCODED };
 
 /* More than there are items that were looked up and are not done. */
 #define OUTER_WINDOW 65536
@@ -79,67 +78,21 @@ static void part_index(const stored_reader *r, uint64_t outer, uint64_t part, ui
     }
 }
 
-/* Opaque chunks are handed out as they came, without their mark. */
-static int open_opaque(const stored_reader *r, const uint64_t *index, brc_read_item *item,
-                       brc_error *err)
-{
-    BRC_TRY(brc_opaque_skip(brc_array_store(r->a), &r->a->meta, index, &item->object, &item->skip,
-                            err));
-    item->how = item->skip > 0 ? STORED_MARKED : STORED_AS_IS;
-    item->len = (size_t)item->object.stored - item->skip;
-    return BRC_OK;
-}
-
 static int stored_open(void *ctx, brc_read_item *item, brc_error *err)
 {
     const stored_reader *r = ctx;
-    brc_meta *m = &r->a->meta;
-    brc_store *store = brc_array_store(r->a);
-    uint64_t index[BRC_MAX_NDIM] = {0}, corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
-    int64_t encoding = -1;
-    brc_form *form;
+    uint64_t index[BRC_MAX_NDIM] = {0};
+    brc_key_part part = {.object = item->object};
     part_index(r, item->number, item->part, index);
-    if (m->opaque)
-        return open_opaque(r, index, item, err);
-    brc_grid_chunk(&m->grid, index, corner, chunk);
-    BRC_TRY(brc_meta_form(m, chunk, &form, err));
-    item->owner = form;
-    item->how = brc_chain_is_identity(form->chain) ? STORED_DECODED : STORED_ENCODED;
-    if (item->how == STORED_ENCODED) {
-        BRC_TRY(brc_encoding_find(store, form->spec, &encoding, err));
-        if (item->object.encoding == encoding) {
-            item->how = STORED_AS_IS;
-            item->len = (size_t)item->object.stored;
-            return BRC_OK;
-        }
-    }
-    item->varies = brc_meta_is_variable(m);
-    return brc_encoding_chain(store, item->object.encoding, &item->chain, err);
-}
-
-/* Chains exist that lose more each time, "bitround" and "packbits" with a first bit say:
- * what another array's bytes gave cannot be passed off as what such a chain gives. */
-static int encoded_check(const brc_chain *chain, brc_scratch *scratch, brc_span decoded,
-                         const brc_buf *encoded, brc_error *err)
-{
-    brc_buf again = BRC_BUF_INIT;
-    int rc = brc_chain_decode(chain, scratch, (brc_span){encoded->data, encoded->len}, &again, err);
-    if (rc == BRC_OK && (again.len != decoded.len ||
-                         (again.len > 0 && memcmp(again.data, decoded.data, again.len) != 0)))
-        rc = brc_fail(err, BRC_EUNSUPPORTED,
-                      "it is stored in another encoding, and the array's codecs, which lose "
-                      "something each time, do not give its elements back");
-    brc_buf_dispose(&again);
-    return rc;
-}
-
-static int encode_stored(brc_read_item *item, brc_span decoded, brc_scratch *scratch,
-                         brc_error *err)
-{
-    const brc_chain *chain = ((const brc_form *)item->owner)->chain;
-    BRC_TRY(brc_chain_encode(chain, scratch, decoded, item->result, err));
-    if (brc_chain_is_lossy(chain))
-        BRC_TRY(encoded_check(chain, scratch, decoded, item->result, err));
+    BRC_TRY(brc_key_part_open(&part, r->a, index, err));
+    item->owner = part.form;
+    item->how = part.how;
+    item->skip = part.skip;
+    item->chain = part.chain;
+    if (part.how <= BRC_PART_MARKED)
+        item->len = (size_t)item->object.stored - part.skip;
+    else
+        item->varies = brc_meta_is_variable(&r->a->meta);
     return BRC_OK;
 }
 
@@ -148,12 +101,13 @@ static int stored_place(void *ctx, brc_read_item *item, const uint8_t *data, brc
 {
     (void)ctx;
     item->out = (brc_span){data, item->len};
-    if (item->how == STORED_AS_IS)
+    if (item->how == BRC_PART_AS_IS)
         return BRC_OK;
-    if (item->how == STORED_MARKED)
+    if (item->how == BRC_PART_MARKED)
         return brc_opaque_check(data - item->skip, err);
-    if (item->how == STORED_ENCODED)
-        BRC_TRY(encode_stored(item, (brc_span){data, item->len}, scratch, err));
+    if (item->how == BRC_PART_ENCODED)
+        BRC_TRY(brc_form_encode(item->owner, (brc_span){data, item->len}, scratch, item->result,
+                                err));
     else if (item->chain != NULL)
         BRC_TRY(brc_buf_append(item->result, data, item->len, err));
     else
@@ -269,20 +223,35 @@ static int piece_order(const void *a, const void *b)
     return (x->part > y->part) - (x->part < y->part);
 }
 
-static int give_piece(void *ctx, const uint64_t *index, brc_buf *out, int *there, brc_error *err)
+static int piece_part(void *ctx, const uint64_t *index, uint64_t *part, uint64_t *len, int *there,
+                      brc_error *err)
 {
     const stored_reader *r = ctx;
     uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
     shard_piece key = {0};
+    (void)err;
     outer_box(r, r->shard, first, count);
     for (int i = 0; i < r->a->meta.ndim; i++)
         key.part = key.part * count[i] + index[i] - first[i];
     const shard_piece *piece =
-        r->npieces > 0
-            ? bsearch(&key, r->pieces, r->npieces, sizeof(shard_piece), piece_order)
-            : NULL;
+        bsearch(&key, r->pieces, r->npieces, sizeof(shard_piece), piece_order);
     *there = piece != NULL;
-    return *there ? brc_buf_append(out, r->bytes.data + piece->offset, piece->len, err) : BRC_OK;
+    if (piece == NULL)
+        return BRC_OK;
+    *part = piece->offset;
+    *len = piece->len;
+    return BRC_OK;
+}
+
+static int fill_layout(stored_reader *r, brc_error *err)
+{
+    const brc_shard_slot *slots = r->layout.slots;
+    r->whole.len = 0;
+    for (size_t i = 0; i < r->layout.n; i++) {
+        const brc_buf *from = slots[i].is_index ? &r->layout.indexes : &r->bytes;
+        BRC_TRY(brc_buf_append(&r->whole, from->data + slots[i].part, (size_t)slots[i].len, err));
+    }
+    return BRC_OK;
 }
 
 /* Puts together what has come of a shard, and hands it over. */
@@ -290,12 +259,14 @@ static int give_shard(stored_reader *r, brc_error *err)
 {
     brc_scratch *scratch;
     const uint64_t *outer = outer_of(r, r->shard);
+    const brc_shard_source source = {r, piece_part};
     if (r->npieces == 0)
         return BRC_OK;
-    r->whole.len = 0;
     brc_pipe *pipe = &r->a->session->repo->pipe;
     BRC_TRY(brc_pipe_scratch(pipe, brc_pipe_caller(pipe), &scratch, err));
-    int rc = brc_shard_build(&r->whole, &r->a->meta, scratch, outer, give_piece, r, err);
+    int rc = brc_shard_lay_out(&r->layout, &r->a->meta, scratch, outer, &source, err);
+    if (rc == BRC_OK)
+        rc = fill_layout(r, err);
     if (rc < 0) {
         brc_array_name_chunk(r->a, outer, err);
         return rc;
@@ -366,12 +337,13 @@ static int give_outers(brc_array *a, const uint64_t *only, const brc_chunk_sink 
                          err));
     r->outers = outers;
     if (only == NULL)
-        BRC_GO(brc_outer_cursor_start(&r->cursor, a, err));
+        BRC_GO(brc_outer_cursor_start(&r->cursor, a, NULL, err));
     rc = read_stored(r, err);
 done:
     brc_outer_cursor_end(&r->cursor);
     brc_buf_dispose(&r->bytes);
     brc_buf_dispose(&r->whole);
+    brc_shard_layout_dispose(&r->layout);
     free(r->outers);
     free(r->pieces);
     free(r);

@@ -1,0 +1,50 @@
+/*
+ * One stored chunk as the array's codecs have it: what a key of an array without shards holds, or
+ * a piece of a shard. Its stored bytes are passed on where they are encoded so, else transcoded.
+ *
+ * Looking and fetching need a transaction; finishing does not, for objects never change.
+ */
+#ifndef BRC_ZARR_KEY_PART_H
+#define BRC_ZARR_KEY_PART_H
+
+#include "array.h"
+
+/* How the stored bytes become those of the array's codecs. */
+enum {
+    BRC_PART_AS_IS,   /* they are these                                            */
+    BRC_PART_MARKED,  /* those behind an opaque chunk's mark are                   */
+    BRC_PART_DECODED, /* the codecs do nothing: it is the canonical bytes          */
+    BRC_PART_ENCODED  /* they are another encoding's                               */
+};
+
+typedef struct brc_key_part {
+    brc_object object;      /* set its id                                          */
+    int how;
+    size_t skip;            /* stored bytes before the chunk's                     */
+    brc_form *form;         /* NULL: the array is opaque                           */
+    const brc_chain *chain; /* that decodes the stored bytes; NULL: they are canonical */
+    int is_known;           /* the next two are: nothing needs to be read for them */
+    uint64_t len, digest;   /* of the bytes: how many, and a checksum              */
+} brc_key_part;
+
+/* How an object that was found becomes what the array's codecs say. */
+BRC_MUST_USE int brc_key_part_open(brc_key_part *part, brc_array *a, const uint64_t *index, brc_error *err);
+/* Looks up n parts, whose ids are set and not zero; indexes: ndim numbers each. */
+BRC_MUST_USE int brc_key_parts_look(brc_array *a, brc_key_part *parts, size_t n, const uint64_t *indexes, brc_error *err);
+/* Appends the stored bytes. */
+BRC_MUST_USE int brc_key_part_fetch(const brc_array *a, const brc_key_part *part, brc_buf *stored, brc_error *err);
+/* Whether they only need to be checked: brc_key_part_check() then leaves the part's own bytes at
+ * the end of `stored`. Else brc_key_part_transcode() appends these to another buffer; then len
+ * and digest are known. */
+int brc_key_part_passes(const brc_key_part *part);
+BRC_MUST_USE int brc_key_part_check(const brc_key_part *part, brc_buf *stored, brc_error *err);
+BRC_MUST_USE int brc_key_part_transcode(const brc_array *a, brc_key_part *part, const brc_buf *stored, brc_buf *out, brc_error *err);
+/* For the transcoding of a part, on any thread: what its form's chain makes of canonical bytes,
+ * in `out`, which is empty.
+ * A chain that loses something each time is refused where it does not give them back. */
+BRC_MUST_USE int brc_form_encode(const brc_form *form, brc_span canonical, brc_scratch *scratch, brc_buf *out, brc_error *err);
+/* In the derived table, so that the next look-up finds it. Does nothing where the file cannot be
+ * written at once. */
+void brc_key_parts_remember(const brc_array *a, const brc_key_part *parts, size_t n);
+
+#endif

@@ -1,0 +1,334 @@
+/* Lists of keys: by how they begin, and by directory, against a plain filter of all of them. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/base/buf.h"
+#include "../../src/breccia.h"
+#include "../kit/scenario.h"
+
+Suite *key_lists_suite(void);
+
+#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+
+typedef struct name_list {
+    char *names[4096];
+    size_t n;
+} name_list;
+
+static int name_order(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void names_free(name_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->names[i]);
+    list->n = 0;
+}
+
+/* Sorted; none comes twice. */
+static void names_end(name_list *list)
+{
+    qsort(list->names, list->n, sizeof(*list->names), name_order);
+    for (size_t i = 1; i < list->n; i++)
+        ck_assert_str_ne(list->names[i - 1], list->names[i]);
+}
+
+static void names_are(const name_list *a, const name_list *b, const char *what)
+{
+    ck_assert_msg(a->n == b->n, "'%s': %zu names, not %zu", what, a->n, b->n);
+    for (size_t i = 0; i < a->n; i++)
+        ck_assert_msg(strcmp(a->names[i], b->names[i]) == 0, "'%s': '%s', not '%s'", what,
+                      a->names[i], b->names[i]);
+}
+
+static void list_prefix(scenario *t, const char *prefix, name_list *out)
+{
+    brc_iter *it;
+    const char *key;
+    int rc;
+    OK(t, brc_keys_prefix(&it, t->session, prefix, &t->err));
+    while ((rc = brc_keys_next(it, &key, &t->err)) > 0)
+        out->names[out->n++] = strdup(key);
+    ck_assert_int_eq(rc, 0);
+    brc_iter_free(it);
+    names_end(out);
+}
+
+/* "d name" and "f name". */
+static void list_dir(scenario *t, const char *dir, name_list *out)
+{
+    brc_iter *it;
+    const char *name;
+    int rc, is_dir;
+    char item[512];
+    OK(t, brc_keys_dir(&it, t->session, dir, &t->err));
+    while ((rc = brc_keys_dir_next(it, &name, &is_dir, &t->err)) > 0) {
+        snprintf(item, sizeof(item), "%c %s", is_dir ? 'd' : 'f', name);
+        out->names[out->n++] = strdup(item);
+    }
+    ck_assert_int_eq(rc, 0);
+    brc_iter_free(it);
+    names_end(out);
+}
+
+static void add_once(name_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->names[i], name) == 0)
+            return;
+    list->names[list->n++] = strdup(name);
+}
+
+/* What lists of all keys say. */
+static void check_prefix(scenario *t, const name_list *all, const char *prefix)
+{
+    static name_list is, want;
+    for (size_t i = 0; i < all->n; i++)
+        if (strncmp(all->names[i], prefix, strlen(prefix)) == 0)
+            want.names[want.n++] = strdup(all->names[i]);
+    list_prefix(t, prefix, &is);
+    names_are(&is, &want, prefix);
+    names_free(&is);
+    names_free(&want);
+}
+
+static void check_dir(scenario *t, const name_list *all, const char *dir)
+{
+    static name_list is, want;
+    char above[512], item[512];
+    int empty;
+    const size_t len = strlen(dir);
+    snprintf(above, sizeof(above), "%s%s", dir, len > 0 && dir[len - 1] != '/' ? "/" : "");
+    for (size_t i = 0; i < all->n; i++) {
+        if (strncmp(all->names[i], above, strlen(above)) != 0)
+            continue;
+        const char *rest = all->names[i] + strlen(above);
+        const size_t part = strcspn(rest, "/");
+        snprintf(item, sizeof(item), "%c %.*s", rest[part] == '/' ? 'd' : 'f', (int)part, rest);
+        add_once(&want, item);
+    }
+    names_end(&want);
+    list_dir(t, dir, &is);
+    names_are(&is, &want, dir);
+    OK(t, brc_keys_empty(&empty, t->session, dir, &t->err));
+    ck_assert_int_eq(empty, is.n == 0);
+    names_free(&is);
+    names_free(&want);
+}
+
+/* Every beginning of every key, and every directory. */
+static void check_all(scenario *t)
+{
+    static name_list all;
+    char part[512];
+    list_prefix(t, "", &all);
+    ck_assert_uint_gt(all.n, 10);
+    for (size_t i = 0; i < all.n; i += all.n / 37 + 1)
+        for (size_t len = 0; len <= strlen(all.names[i]); len++) {
+            snprintf(part, sizeof(part), "%.*s", (int)len, all.names[i]);
+            check_prefix(t, &all, part);
+            if (all.names[i][len] == '/' || len == 0)
+                check_dir(t, &all, part);
+            if (len > 0 && part[len - 1] == '/')
+                check_dir(t, &all, part);
+        }
+    check_dir(t, &all, "none");
+    check_dir(t, &all, "a/c/9999");
+    check_dir(t, &all, "a/c/x");
+    check_prefix(t, &all, "none");
+    check_prefix(t, &all, "a/c/01");
+    check_prefix(t, &all, "/");
+    names_free(&all);
+}
+
+static void make_array(scenario *t, const char *path, const char *encoding, const uint64_t *chunk,
+                       const uint64_t *shard)
+{
+    static const uint64_t shape[2] = { 24, 36 };
+    brc_array *a;
+    uint8_t data[24 * 36];
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    spec.ndim = 2;
+    spec.shape = shape;
+    spec.chunk = chunk;
+    spec.shard = shard;
+    spec.dtype = "uint8";
+    spec.codecs_json = "[" LITTLE "]";
+    spec.chunk_key_encoding = encoding;
+    if (encoding != NULL && encoding[0] == '{')
+        spec.metadata_json = encoding;
+    uint64_t seed = chunk[0];
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = scenario_below(&seed, 3) == 0;
+    OK(t, brc_array_create(&a, t->session, path, &spec, &t->err));
+    OK(t, brc_array_write(a, NULL, data, sizeof(data), &t->err));
+    brc_array_free(a);
+}
+
+static const char slashed[] =
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[24,36],\"data_type\":\"uint8\","
+    "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[5,7]}},"
+    "\"chunk_key_encoding\":{\"name\":\"v2\",\"configuration\":{\"separator\":\"/\"}},"
+    "\"fill_value\":0,\"codecs\":[" LITTLE "]}";
+
+static void make_hierarchy(scenario *t)
+{
+    const uint64_t one[2] = { 1, 1 }, some[2] = { 5, 7 }, two[2] = { 2, 2 }, six[2] = { 6, 4 };
+    make_array(t, "/a", NULL, one, NULL);
+    make_array(t, "/g/b", "v2", some, NULL);
+    make_array(t, "/g/s", NULL, two, six);
+    make_array(t, "/g/v", slashed, some, NULL);
+    make_array(t, "/gb", NULL, some, NULL);
+    OK(t, brc_group_create(t->session, "/g/empty", NULL, &t->err));
+}
+
+START_TEST(lists_by_prefix_and_by_directory)
+{
+    scenario t;
+    scenario_start(&t);
+    make_hierarchy(&t);
+    check_all(&t);
+    scenario_commit(&t, "one");
+    check_all(&t);
+    brc_array *a;
+    const uint8_t zero = 0, nine = 9;
+    brc_sel sel;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_sel_parse(&sel, a, "[3:9, 2:30]", &t.err));
+    OK(&t, brc_array_fill(a, &sel, &zero, &t.err)); /* rows over what the map has */
+    OK(&t, brc_sel_parse(&sel, a, "[7, 4:20]", &t.err));
+    OK(&t, brc_array_fill(a, &sel, &nine, &t.err));
+    OK(&t, brc_node_remove(t.session, "/gb", &t.err));
+    brc_array_free(a);
+    check_all(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(a_file_without_anything_has_no_keys)
+{
+    scenario t;
+    int empty, is;
+    static name_list list;
+    brc_buf out = BRC_BUF_INIT;
+    scenario_start(&t);
+    OK(&t, brc_keys_empty(&empty, t.session, "", &t.err));
+    ck_assert_int_eq(empty, 1);
+    list_dir(&t, "", &list);
+    ck_assert_uint_eq(list.n, 0);
+    OK(&t, brc_key_exists(&is, t.session, "zarr.json", &t.err));
+    ck_assert_int_eq(is, 0);
+    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, t.session, "zarr.json", &t.err));
+    OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
+    OK(&t, brc_keys_empty(&empty, t.session, "", &t.err));
+    ck_assert_int_eq(empty, 0);
+    OK(&t, brc_key_get(&out, t.session, "zarr.json", &t.err));
+    brc_buf_dispose(&out);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* Where each step goes to another part of a large map. */
+START_TEST(lists_in_a_large_array)
+{
+    scenario t;
+    static name_list list;
+    const uint64_t shape[2] = { 3, 60000 }, chunk[2] = { 1, 1 };
+    uint8_t one = 1;
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "uint8", 2, shape, chunk, NULL, NULL);
+    OK(&t, brc_array_fill(a, NULL, &one, &t.err));
+    brc_array_free(a);
+    scenario_commit(&t, "one");
+    list_dir(&t, "a/c", &list);
+    ck_assert_uint_eq(list.n, 3);
+    names_free(&list);
+    list_prefix(&t, "a/c/2/5999", &list); /* 5999 and 59990 to 59999 */
+    ck_assert_uint_eq(list.n, 11);
+    names_free(&list);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* Two handles on one file: a key is what the file says now. */
+START_TEST(what_another_handle_does_shows)
+{
+    scenario t;
+    breccia *other;
+    brc_session *theirs;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_buf out = BRC_BUF_INIT;
+    const uint64_t n[1] = { 4 };
+    uint8_t data[4] = { 1, 2, 3, 4 };
+    scenario_start(&t);
+    OK(&t, brc_open(&other, t.file, &opts, &t.err));
+    OK(&t, brc_session_open(&theirs, other, NULL, BRC_SESSION_WRITE, &t.err));
+    brc_array *a = scenario_array(&t, "/a", "uint8", 1, n, n, NULL, "[\"bytes\"]");
+    OK(&t, brc_array_write(a, NULL, data, 4, &t.err));
+    OK(&t, brc_key_get(&out, theirs, "a/c/0", &t.err));
+    ck_assert_mem_eq(out.data, data, 4);
+    data[2] = 9;
+    OK(&t, brc_array_write(a, NULL, data, 4, &t.err));
+    OK(&t, brc_key_get(&out, theirs, "a/c/0", &t.err));
+    ck_assert_mem_eq(out.data, data, 4);
+    OK(&t, brc_array_set_codecs(a, "[\"bytes\",{\"name\":\"crc32c\"}]", 0, &t.err));
+    OK(&t, brc_key_get(&out, theirs, "a/c/0", &t.err));
+    ck_assert_uint_eq(out.len, 8);
+    brc_array_free(a);
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, theirs, "a/c/0", &t.err));
+    OK(&t, brc_group_create(t.session, "/a", NULL, &t.err));
+    a = scenario_array(&t, "/a/c", "uint8", 1, n, n, NULL, "[\"bytes\"]");
+    OK(&t, brc_array_write(a, NULL, data, 4, &t.err));
+    OK(&t, brc_key_get(&out, theirs, "a/c/c/0", &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, theirs, "a/c/0", &t.err));
+    brc_array_free(a);
+    brc_buf_dispose(&out);
+    brc_session_free(theirs);
+    brc_free(other);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* More arrays than a session keeps. */
+START_TEST(keys_of_many_arrays)
+{
+    scenario t;
+    char path[32], key[32];
+    brc_buf out = BRC_BUF_INIT;
+    scenario_start(&t);
+    for (int i = 0; i < 80; i++) {
+        snprintf(path, sizeof(path), "/a%d", i);
+        scenario_numbers(&t, path, 4, 4, i);
+    }
+    uint64_t seed = 3;
+    for (int i = 0; i < 800; i++) {
+        const int k = (int)scenario_below(&seed, 80);
+        snprintf(key, sizeof(key), "a%d/zarr.json", k);
+        OK(&t, brc_key_get(&out, t.session, key, &t.err));
+        snprintf(key, sizeof(key), "a%d/c/0", k);
+        OK(&t, brc_key_get(&out, t.session, key, &t.err));
+        snprintf(key, sizeof(key), "a%d/c/1", k);
+        FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, t.session, key, &t.err));
+    }
+    brc_buf_dispose(&out);
+    scenario_stop(&t);
+}
+END_TEST
+
+Suite *key_lists_suite(void)
+{
+    Suite *suite = suite_create("key_lists");
+    TCase *tc = tcase_create("key_lists");
+    tcase_add_test(tc, lists_by_prefix_and_by_directory);
+    tcase_add_test(tc, a_file_without_anything_has_no_keys);
+    tcase_add_test(tc, lists_in_a_large_array);
+    tcase_add_test(tc, what_another_handle_does_shows);
+    tcase_add_test(tc, keys_of_many_arrays);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
