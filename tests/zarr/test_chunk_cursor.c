@@ -181,7 +181,7 @@ START_TEST(a_row_of_shards_is_held_once)
         data[i] = (uint8_t)(i / SHARDS % ROWS >= i % SHARDS % ROWS);
     OK(&t, brc_array_write(a, NULL, data, 2 * ROWS * SHARDS, &t.err));
     OK(&t, brc_array_begin_read(a, &t.err));
-    OK(&t, brc_outer_cursor_start(&c, a, &t.err));
+    OK(&t, brc_outer_cursor_start(&c, a, NULL, &t.err));
     int rc;
     while ((rc = brc_outer_cursor_next(&c, outer, &id, &t.err)) > 0) {
         ck_assert_uint_eq(outer[0] * SHARDS + outer[1], n);
