@@ -278,6 +278,7 @@ typedef struct brc_array_info {
     const char *why;         /* it is not readable or not writable; NULL: it is both */
     int writable;            /* 0: no chunk can be encoded here. It may still be readable,
                                 with codecs that reading may ignore           */
+    const char *backend_json; /* where new chunks go: {"name":...,"configuration":{...}} */
 } brc_array_info;
 
 /* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */
@@ -551,6 +552,11 @@ BRC_API BRC_MUST_USE int brc_array_append(brc_array *a, int axis, uint64_t count
 /* A Zarr v3 codec list for chunks written from now on; stored ones keep theirs,
  * unless `rewrite`. */
 BRC_API BRC_MUST_USE int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err);
+/* Where chunks written from now on go; stored ones stay where they are. `backend_json` is a name, or
+ * {"name":...,"configuration":{...}}, as brc_array_info.backend_json has it; what is left out gets
+ * the backend's own default. NULL, or "inline": the file itself. BRC_EUNSUPPORTED: the backend is
+ * not known here (breccia_backend.h); BRC_EINVAL: its configuration is wrong. */
+BRC_API BRC_MUST_USE int brc_array_set_backend(brc_array *a, const char *backend_json, brc_error *err);
 /* Packed elements, C order, native byte order; `sel` NULL: the whole array.
  * An element of variable length is its length in bytes, as a little-endian uint32, and
  * the bytes. Write such elements in this form; read them with brc_array_read_elements(). */

@@ -328,6 +328,7 @@ void brc_registry_take_back(brc_registry *reg, size_t plugin)
     }
     reg->ncodecs = kept;
     brc_dtype_registry_take_back(&reg->dtypes, plugin);
+    brc_registry_take_back_backends(reg, plugin);
     for (size_t i = 0; i < reg->ncodecs; i++)
         registry_choose(reg, &reg->codecs[i]->entry);
 }
@@ -341,6 +342,7 @@ void brc_registry_free(brc_registry *reg)
     for (size_t i = 0; i < reg->ncodecs; i++)
         codec_slot_free(reg->codecs[i]);
     brc_dtype_registry_dispose(&reg->dtypes);
+    brc_registry_free_backends(reg);
     for (size_t i = 0; i < reg->naliases; i++)
         alias_dispose(&reg->aliases[i]);
     free(reg->impls);

@@ -26,6 +26,8 @@ typedef struct read_job {
     size_t n;
     brc_read_item items[JOB_ITEMS];
     brc_buf results[JOB_ITEMS];
+    brc_stored asked[JOB_ITEMS];
+    const brc_store_backend *from[JOB_ITEMS]; /* NULL: it is fetched, or failed */
     brc_buf stored;
 } read_job;
 
@@ -70,13 +72,79 @@ static int read_item_failed(const read_run *run, brc_read_item *item, int rc, br
     return BRC_OK;
 }
 
-/* ---- on the pool -------------------------------- */
+/* ---- fetching -------------------------------- */
 
 /* What is stored as it is goes where it belongs at once. */
 static int read_in_place(const brc_read_item *item)
 {
     return item->chain == NULL && item->direct != NULL;
 }
+
+/* Makes room for the i-th item's stored bytes, to be fetched with others. */
+static int read_ask(read_run *run, read_job *job, size_t i, brc_error *err)
+{
+    brc_store_backend *from;
+    brc_read_item *item = &job->items[i];
+    size_t len = (size_t)item->object.stored;
+    BRC_TRY(brc_backend_use(run->store, item->object.backend, &from, err));
+    brc_object_ask(&item->object, &job->asked[i]);
+    if (!read_in_place(item)) {
+        BRC_TRY(brc_buf_reserve(&job->stored, len + 1, err));
+        item->offset = job->stored.len;
+        job->stored.len += len;
+    }
+    job->from[i] = from;
+    return BRC_OK;
+}
+
+/* One of several that were asked for in vain together. */
+static int read_again(const read_run *run, read_job *job, size_t i, const brc_store_backend *from,
+                      brc_error *err)
+{
+    brc_error found = BRC_ERROR_INIT;
+    brc_stored *one = &job->asked[i];
+    int rc = brc_backend_fetch(from, 1, &one, &found);
+    return rc < 0 ? read_item_failed(run, &job->items[i], rc, &found, err) : BRC_OK;
+}
+
+/* The items from the i-th on that lie in the same backend, all at once. */
+static int read_fetch_with(const read_run *run, read_job *job, size_t i, brc_error *err)
+{
+    brc_stored *asked[JOB_ITEMS] = {NULL};
+    size_t n = 0, which[JOB_ITEMS];
+    const brc_store_backend *from = job->from[i];
+    for (; i < job->n; i++) {
+        const brc_read_item *item = &job->items[i];
+        if (job->from[i] != from)
+            continue;
+        job->from[i] = NULL;
+        job->asked[i].into = read_in_place(item) ? item->direct : job->stored.data + item->offset;
+        which[n] = i;
+        asked[n++] = &job->asked[i];
+    }
+    if (brc_backend_fetch(from, n, asked, NULL) == BRC_OK)
+        return BRC_OK;
+    for (i = 0; i < n; i++)
+        if (asked[i]->status != BRC_OK)
+            BRC_TRY(read_again(run, job, which[i], from, err));
+    return BRC_OK;
+}
+
+/* What lies outside of the file, and this thread may fetch: backends say whether a worker may ask
+ * them. Nobody waits for the file's lock meanwhile. */
+static int read_fetch(const read_run *run, read_job *job, int on_worker, brc_error *err)
+{
+    for (size_t i = 0; i < job->n; i++) {
+        if (job->from[i] == NULL || brc_backend_on_workers(job->from[i]) != on_worker)
+            continue;
+        if (!on_worker)
+            brc_store_pause_read(run->store);
+        BRC_TRY(read_fetch_with(run, job, i, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- on the pool -------------------------------- */
 
 /* Memory of the worker's that it is decoded into. */
 static size_t read_decoded_len(const brc_read_item *item)
@@ -143,7 +211,9 @@ static int read_run_job(void *ctx, brc_window_job *base, int stage, unsigned wor
     read_run *run = ctx;
     read_job *job = (read_job *)base;
     (void)stage;
-    int rc = BRC_OK;
+    int rc = brc_pipe_check(run->pipe, err);
+    if (rc == BRC_OK)
+        rc = read_fetch(run, job, 1, err);
     for (size_t i = 0; i < job->n && rc == BRC_OK; i++) {
         brc_error found = BRC_ERROR_INIT;
         brc_read_item *item = &job->items[i];
@@ -224,9 +294,12 @@ static int read_open(read_run *run, brc_read_item *item, brc_error *err)
     return brc_encoding_chain(run->store, o->encoding, &item->chain, err);
 }
 
-static int read_fetch(read_run *run, read_job *job, brc_read_item *item, brc_error *err)
+/* What lies in the file is fetched at once, as it was looked up; the rest with others. */
+static int read_fetch_item(read_run *run, read_job *job, brc_read_item *item, brc_error *err)
 {
     const brc_object *o = &item->object;
+    if (o->backend != 0)
+        return read_ask(run, job, (size_t)(item - job->items), err);
     if (read_in_place(item))
         return brc_object_fetch(run->store, o, item->direct, err);
     BRC_TRY(brc_buf_reserve(&job->stored, (size_t)o->stored + 1, err));
@@ -241,7 +314,7 @@ static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item
     const brc_read_item listed = *item;
     brc_error moved = BRC_ERROR_INIT;
     BRC_TRY(read_open(run, item, err));
-    int rc = read_fetch(run, job, item, &moved);
+    int rc = read_fetch_item(run, job, item, &moved);
     if (rc != BRC_ESTALE) {
         if (rc < 0 && err != NULL)
             *err = moved;
@@ -250,17 +323,19 @@ static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item
     *item = listed;
     BRC_TRY(brc_object_find_again(run->store, &item->object, err));
     BRC_TRY(read_open(run, item, err));
-    return read_fetch(run, job, item, err);
+    return read_fetch_item(run, job, item, err);
 }
 
 static int read_fill_item(read_run *run, read_job *job, brc_error *err)
 {
     brc_error found = BRC_ERROR_INIT;
     read_list *list = run->pipe->list;
-    brc_read_item *item = &job->items[job->n];
+    size_t i = job->n++;
+    brc_read_item *item = &job->items[i];
     *item = *list->order[list->at++];
-    item->result = &job->results[job->n++];
+    item->result = &job->results[i];
     item->result->len = 0;
+    job->from[i] = NULL;
     int rc = read_open_and_fetch(run, job, item, &found);
     job->base.taken += (size_t)item->object.stored;
     return rc < 0 ? read_item_failed(run, item, rc, &found, err) : BRC_OK;
@@ -284,12 +359,13 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
         BRC_TRY(read_fill_item(run, job, err));
         const brc_read_item *item = &job->items[job->n - 1];
         size_t decoded = kept + read_decoded_len(item);
-        bytes += item->len;
+        bytes += item->len > item->object.stored ? item->len : (size_t)item->object.stored;
         most = decoded > most ? decoded : most;
         open = item->kept;
         kept = open ? decoded : 0;
     }
     base->bytes = job->stored.cap + most + (run->ops->done != NULL ? bytes : 0);
+    BRC_TRY(read_fetch(run, job, 0, err));
     return job->n > 0;
 }
 

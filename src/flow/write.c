@@ -18,6 +18,8 @@ typedef struct write_job {
     brc_window_job base; /* first: jobs are found by it */
     size_t n;
     brc_write_item items[BRC_WRITE_ITEMS];
+    brc_stored at[BRC_WRITE_ITEMS];          /* where what is new was put */
+    brc_store_backend *into[BRC_WRITE_ITEMS]; /* NULL: it was put already  */
 } write_job;
 
 /* What is looked up together. */
@@ -168,6 +170,49 @@ static int write_prepare(write_run *run, unsigned worker, brc_write_item *item, 
     return BRC_OK;
 }
 
+static int is_new(const brc_write_item *item)
+{
+    return !item->is_piece && !item->is_fill && !item->is_known;
+}
+
+static void describe_stored(const brc_write_item *item, brc_stored *out)
+{
+    brc_span stored = item->as_is ? (brc_span){item->data, item->len}
+                                  : (brc_span){item->stored.data, item->stored.len};
+    *out = (brc_stored){.size = sizeof(*out),
+                        .id = item->id,
+                        .sum = item->checksum,
+                        .len = stored.len,
+                        .data = stored.len > 0 ? stored.data : (const uint8_t *)""};
+}
+
+/* The new items from the i-th on that go to the same backend, all at once. */
+static int write_put_with(write_job *job, size_t i, brc_error *err)
+{
+    brc_stored *put[BRC_WRITE_ITEMS] = {NULL};
+    size_t n = 0;
+    brc_store_backend *into = job->into[i];
+    for (; i < job->n; i++) {
+        if (job->into[i] != into || !is_new(&job->items[i]))
+            continue;
+        job->into[i] = NULL;
+        describe_stored(&job->items[i], &job->at[i]);
+        put[n++] = &job->at[i];
+    }
+    return brc_backend_put(into, n, put, err);
+}
+
+/* What is new goes into its backend, which says whether a worker may put it there. Rows that name
+ * it follow in write_store(). */
+static int write_put(write_job *job, int on_worker, brc_error *err)
+{
+    for (size_t i = 0; i < job->n; i++)
+        if (job->into[i] != NULL && is_new(&job->items[i]) &&
+            brc_backend_on_workers(job->into[i]) == on_worker)
+            BRC_TRY(write_put_with(job, i, err));
+    return BRC_OK;
+}
+
 static int write_run_job(void *ctx, brc_window_job *base, int stage, unsigned worker,
                          brc_error *err)
 {
@@ -184,7 +229,7 @@ static int write_run_job(void *ctx, brc_window_job *base, int stage, unsigned wo
             return write_named(run, item, rc, err);
     }
     brc_pipe_trim(run->pipe, worker);
-    return BRC_OK;
+    return stage == 1 ? write_put(job, 1, err) : BRC_OK;
 }
 
 /* ---- filling -------------------------------- */
@@ -267,6 +312,8 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     if (rc != BRC_OK)
         return rc;
     BRC_TRY(write_load_olds(run, job, err));
+    for (size_t i = 0; i < job->n; i++)
+        BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &job->into[i], err));
     base->bytes = write_job_bytes(run, job);
     return job->n > 0;
 }
@@ -398,31 +445,33 @@ static int write_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_er
 
 /* ---- storing -------------------------------- */
 
-static int write_store(write_run *run, const brc_write_item *item, brc_error *err)
+static int write_store(write_run *run, const brc_write_item *item, const brc_stored *at,
+                       brc_error *err)
 {
-    const uint8_t *bytes = item->as_is ? item->data : item->stored.data;
     brc_object o = run->ops->replace ? item->old
                                      : (brc_object){.id = item->id,
                                                     .kind = BRC_KIND_CHUNK,
                                                     .size = item->len,
                                                     .guard = item->guard};
     o.encoding = item->as_is ? 0 : item->encoding;
-    o.stored = item->as_is ? item->len : item->stored.len;
+    o.backend = item->backend;
+    o.stored = at->len;
     o.checksum = item->checksum;
-    return run->ops->replace ? brc_object_replace(run->store, &o, bytes, err)
-                             : brc_object_insert(run->store, &o, bytes, err);
+    return run->ops->replace ? brc_object_replace(run->store, &o, at, err)
+                             : brc_object_record(run->store, &o, at, err);
 }
 
 static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err)
 {
     write_run *run = ctx;
     write_job *job = (write_job *)base;
+    BRC_TRY(write_put(job, 0, err));
     for (size_t i = 0; i < job->n; i++) {
         brc_write_item *item = &job->items[i];
         if (item->is_piece)
             continue;
-        if (!item->is_fill && !item->is_known)
-            BRC_TRY(write_store(run, item, err));
+        if (is_new(item))
+            BRC_TRY(write_store(run, item, &job->at[i], err));
         write_let_go(run, item);
         if (run->ops->done != NULL)
             BRC_TRY(run->ops->done(run->ops->ctx, item, err));

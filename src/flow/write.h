@@ -20,6 +20,7 @@ typedef struct brc_write_item {
     const brc_chain *chain; /* NULL: the stored bytes are what they are (opaque) */
     int64_t encoding;       /* the store's number for it                         */
     uint64_t digest;        /* of the encoding: brc_hash_encoding()              */
+    int64_t backend;        /* the store's number for the one that it goes to, if it is new */
     uint64_t elements;      /* of the chunk                                      */
     brc_span fill; /* one element: where all are that, nothing is stored; data NULL: it is */
     uint64_t number;        /* the caller's own, as the next                     */

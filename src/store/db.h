@@ -31,6 +31,16 @@ typedef struct brc_stmt_slot {
     sqlite3_stmt *stmt;
 } brc_stmt_slot;
 
+struct brc_store_backend {
+    int64_t id; /* its number in the file; -1: not read in this transaction */
+    char *spec;
+    const brc_backend *impl; /* NULL: not opened yet */
+    void *state;
+    brc_store *store;
+    brc_backend_host host;
+    atomic_int is_dirty; /* something was put since it was flushed */
+};
+
 struct brc_store {
     sqlite3 *db;
     brc_vfs *vfs; /* with which it was opened */
@@ -47,7 +57,12 @@ struct brc_store {
     size_t nstatements;
     sqlite3_blob *reader; /* kept open from one fetch to the next */
 
-    struct { /* that collects the small objects of a transaction: see object.c */
+    brc_store_backend inline_backend;
+    struct { /* the others that were used: see backend.c */
+        brc_store_backend **slots;
+        size_t n, cap;
+    } backends;
+    struct { /* that collects the small objects of a transaction: see backend_inline.c */
         int64_t seq; /* its number; 0: it is not begun */
         brc_buf bytes;
     } row;
@@ -113,8 +128,7 @@ void brc_store_rollback(brc_store *store);
  * store's time for waiting is over. */
 int brc_db_busy(void *store, int tries);
 
-/* object.c: writes the row that collects small objects; drops it where they are undone. */
-BRC_MUST_USE int brc_row_flush(brc_store *store, brc_error *err);
+/* backend_inline.c: drops the row that collects small objects. */
 void brc_row_forget(brc_store *store);
 
 /* left_rows.c: an object's bytes are no longer in the row; drops the rows that no object has now. */

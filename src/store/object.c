@@ -1,10 +1,10 @@
-/* Objects: the hash index, the stored bytes behind it, and small objects whole. */
+/* Objects: the hash index, and small objects whole. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "db.h"
+#include "backend.h"
 
 /* The largest document, node or commit. */
 #define OBJECT_MAX ((uint64_t)64 << 20)
@@ -12,10 +12,6 @@
 /* SQLite's own limit for one value: anything that claims to be larger cannot be there,
  * and must not be allocated. */
 #define STORED_MAX 0x7fffffff
-
-/* A claim beyond this is compared with the bytes that are there before memory is
- * reserved for it; below it, the search for the blob would cost more than the memory. */
-#define CLAIM_MAX ((uint64_t)1 << 20)
 
 #define OBJECT_COLUMNS "kind, encoding, backend, place, offset, size, stored, checksum, guard"
 enum { OBJECT_COLUMN_COUNT = 9 };
@@ -31,32 +27,6 @@ static int object_column_size(brc_store *store, sqlite3_stmt *st, int column, ui
                         store->path);
     *out = (uint64_t)v;
     return BRC_OK;
-}
-
-static int object_missing_bytes(brc_store *store, const brc_object *o, brc_error *err)
-{
-    char hex[65];
-    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the bytes of object %s are not there",
-                    store->path, brc_oid_format(hex, &o->id));
-}
-
-/* Whether a row of so many bytes holds them. */
-static int fits_row(const brc_object *o, uint64_t there)
-{
-    return o->offset <= there && o->stored <= there - o->offset;
-}
-
-static int object_check_claim(brc_store *store, const brc_object *o, brc_error *err)
-{
-    sqlite3_stmt *st;
-    if (o->stored <= CLAIM_MAX)
-        return BRC_OK;
-    BRC_TRY(brc_stmt(store, "SELECT length(data) FROM blob WHERE seq=?1", &st, err));
-    sqlite3_bind_int64(st, 1, o->place);
-    int rc = brc_step(store, st, err);
-    uint64_t there = rc > 0 ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
-    sqlite3_reset(st);
-    return rc < 0 ? rc : fits_row(o, there) ? BRC_OK : object_missing_bytes(store, o, err);
 }
 
 /* Reads OBJECT_COLUMNS from column `at` on. Columns keep whatever type was put into
@@ -78,15 +48,12 @@ static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_objec
     o->guard = (uint64_t)sqlite3_column_int64(st, at + 8);
     o->kind = kind >= 1 && kind <= BRC_KIND_MAX ? (int)kind : 0;
     if (!integers || o->kind == 0 || o->encoding < 0 || o->stored > STORED_MAX ||
-        (o->encoding == 0 && o->size != o->stored))
+        (o->encoding == 0 && o->size != o->stored) || o->backend < 0 ||
+        (o->backend != 0 && o->kind != BRC_KIND_CHUNK))
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an object's row contradicts itself",
                         store->path);
-    if (o->backend != 0)
-        return brc_fail(err, BRC_ECORRUPT,
-                        "%s: an object's row names a backend that is not known here: a newer "
-                        "breccia wrote it, or the row is damaged",
-                        store->path);
-    BRC_TRY(object_check_claim(store, o, err));
+    if (o->backend == 0)
+        BRC_TRY(brc_inline_check_claim(store, o, err));
     int rc = brc_encoding_digest(store, o->encoding, &o->digest, err);
     if (rc == BRC_ECORRUPT) /* no such encoding: the checksum will not match */
         o->digest = UINT64_MAX;
@@ -246,14 +213,6 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
 
 /* ---- stored bytes -------------------------------- */
 
-static int object_moved(brc_store *store, const brc_object *o, brc_error *err)
-{
-    (void)object_missing_bytes(store, o, err);
-    if (err != NULL)
-        err->code = BRC_ESTALE;
-    return BRC_ESTALE;
-}
-
 int brc_object_find_again(brc_store *store, brc_object *o, brc_error *err)
 {
     char hex[65];
@@ -265,47 +224,28 @@ int brc_object_find_again(brc_store *store, brc_object *o, brc_error *err)
                         "is kept has it any more: open a version that is still there",
                         brc_oid_format(hex, &o->id));
     return brc_object_place_order(&before, o) == 0 && before.stored == o->stored
-               ? object_missing_bytes(store, o, err)
+               ? brc_inline_missing(store, &o->id, err)
                : BRC_OK;
 }
 
-/* Opens the blob row; it stays open from one fetch to the next. */
-static int blob_reader_open(brc_store *store, const brc_object *o, brc_error *err)
+void brc_object_ask(const brc_object *o, brc_stored *out)
 {
-    int rc = SQLITE_ERROR;
-    if (store->reader != NULL)
-        rc = sqlite3_blob_reopen(store->reader, o->place);
-    if (rc != SQLITE_OK) {
-        brc_reader_close(store);
-        rc = sqlite3_blob_open(store->db, "main", "blob", "data", o->place, 0, &store->reader);
-    }
-    if (rc == SQLITE_OK)
-        return BRC_OK;
-    brc_reader_close(store);
-    return (rc & 0xff) == SQLITE_ERROR ? object_moved(store, o, err)
-                                       : brc_fail_db(store, rc, "read it", err);
+    *out = (brc_stored){.size = sizeof(*out),
+                        .id = o->id,
+                        .sum = o->checksum,
+                        .len = o->stored,
+                        .offset = o->offset,
+                        .number = o->place};
 }
 
 int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_error *err)
 {
-    if (store->row.seq != 0 && o->place == store->row.seq) { /* not written yet */
-        if (!fits_row(o, store->row.bytes.len))
-            return object_moved(store, o, err);
-        if (o->stored > 0)
-            memcpy(into, store->row.bytes.data + o->offset, (size_t)o->stored);
-        return BRC_OK;
-    }
-    BRC_TRY(brc_read_resume(store, err));
-    BRC_TRY(blob_reader_open(store, o, err));
-    if (!fits_row(o, (uint64_t)sqlite3_blob_bytes(store->reader)))
-        return object_moved(store, o, err);
-    int rc = sqlite3_blob_read(store->reader, into, (int)o->stored, (int)o->offset);
-    if (rc != SQLITE_OK)
-        rc = brc_fail_db(store, rc, "read it", err);
-    /* Outside a transaction an open blob would keep the file locked. */
-    if (store->read_depth == 0 && store->write_depth == 0)
-        brc_reader_close(store);
-    return rc;
+    brc_store_backend *b;
+    brc_stored asked, *one = &asked;
+    BRC_TRY(brc_backend_use(store, o->backend, &b, err));
+    brc_object_ask(o, &asked);
+    asked.into = into;
+    return brc_backend_fetch(b, 1, &one, err);
 }
 
 int brc_object_verify(const brc_object *o, const void *stored, brc_error *err)
@@ -318,150 +258,66 @@ int brc_object_verify(const brc_object *o, const void *stored, brc_error *err)
                     brc_oid_format(hex, &o->id));
 }
 
-/* ---- rows of stored bytes --------------------------------------------------------
- * SQLite fills pages row by row: a row of a few KiB wastes up to its own size. So small objects
- * that a transaction adds share rows: `row` collects them, and is written when it is full and
- * before the transaction ends. Its number is known from the start. */
+/* ---- rows -------------------------------- */
 
-/* Bytes of a row that is full: with BRC_SMALL_MOST, what a row wastes is at most 6 % of it
- * (docs/decisions/0014-format-2.md). */
-#define ROW_FULL ((size_t)256 << 10)
-
-static int next_seq(brc_store *store, int64_t *seq, brc_error *err)
+int brc_object_record(brc_store *store, const brc_object *o, const brc_stored *at, brc_error *err)
 {
     sqlite3_stmt *st;
-    if (store->last_seq == 0) {
-        BRC_TRY(brc_stmt(store, "SELECT max((SELECT coalesce(max(seq),0) FROM blob),"
-                                " (SELECT coalesce(max(seq),0) FROM sqlite_sequence"
-                                " WHERE name='blob' AND typeof(seq)='integer'))",
-                         &st, err));
-        int rc = brc_step(store, st, err);
-        if (rc < 0)
-            return rc;
-        store->last_seq = sqlite3_column_int64(st, 0);
-        sqlite3_reset(st);
-    }
-    if (store->last_seq < 0 || store->last_seq >= INT64_MAX - 1)
-        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its numbers of blobs are used up",
-                        store->path);
-    *seq = ++store->last_seq;
-    return BRC_OK;
-}
-
-static int blob_insert(brc_store *store, int64_t seq, const void *stored, uint64_t len,
-                       brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "INSERT INTO blob(seq, data) VALUES (?1, ?2)", &st, err));
-    sqlite3_bind_int64(st, 1, seq);
-    sqlite3_bind_blob64(st, 2, len > 0 ? stored : "", len, SQLITE_STATIC);
-    return brc_run(store, st, err);
-}
-
-int brc_row_flush(brc_store *store, brc_error *err)
-{
-    if (store->row.seq == 0)
-        return BRC_OK;
-    BRC_TRY(blob_insert(store, store->row.seq, store->row.bytes.data, store->row.bytes.len, err));
-    store->row.seq = 0;
-    store->row.bytes.len = 0;
-    return BRC_OK;
-}
-
-void brc_row_forget(brc_store *store)
-{
-    store->row.seq = store->last_seq = 0;
-    store->totals_dropped = 0;
-    store->row.bytes.len = 0;
-    store->left.n = 0;
-}
-
-static int row_add(brc_store *store, const void *stored, uint64_t len, int64_t *place,
-                   uint64_t *offset, brc_error *err)
-{
-    if (store->row.bytes.len >= ROW_FULL)
-        BRC_TRY(brc_row_flush(store, err));
-    if (store->row.seq == 0)
-        BRC_TRY(next_seq(store, &store->row.seq, err));
-    *place = store->row.seq;
-    *offset = store->row.bytes.len;
-    return len > 0 ? brc_buf_append(&store->row.bytes, stored, (size_t)len, err) : BRC_OK;
-}
-
-static int place_stored(brc_store *store, const void *stored, uint64_t len, int64_t *place,
-                      uint64_t *offset, brc_error *err)
-{
-    if (len <= BRC_SMALL_MOST)
-        return row_add(store, stored, len, place, offset, err);
-    *offset = 0;
-    BRC_TRY(next_seq(store, place, err));
-    return blob_insert(store, *place, stored, len, err);
-}
-
-int brc_object_insert(brc_store *store, const brc_object *o, const void *stored, brc_error *err)
-{
-    int64_t place;
-    uint64_t offset;
-    sqlite3_stmt *st;
-    BRC_TRY(place_stored(store, stored, o->stored, &place, &offset, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO object(id, kind, encoding, backend, place, offset, size, stored,"
-                     " checksum, guard) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9)",
+                     " checksum, guard) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                      &st, err));
     brc_bind_id(store, st, 1, &o->id);
     sqlite3_bind_int(st, 2, o->kind);
     sqlite3_bind_int64(st, 3, o->encoding);
-    sqlite3_bind_int64(st, 4, place);
-    sqlite3_bind_int64(st, 5, (int64_t)offset);
-    sqlite3_bind_int64(st, 6, (int64_t)o->size);
-    sqlite3_bind_int64(st, 7, (int64_t)o->stored);
-    sqlite3_bind_int64(st, 8, (int64_t)o->checksum);
-    sqlite3_bind_int64(st, 9, (int64_t)o->guard);
+    sqlite3_bind_int64(st, 4, o->backend);
+    sqlite3_bind_int64(st, 5, at->number);
+    sqlite3_bind_int64(st, 6, (int64_t)at->offset);
+    sqlite3_bind_int64(st, 7, (int64_t)o->size);
+    sqlite3_bind_int64(st, 8, (int64_t)o->stored);
+    sqlite3_bind_int64(st, 9, (int64_t)o->checksum);
+    sqlite3_bind_int64(st, 10, (int64_t)o->guard);
     BRC_TRY(brc_run(store, st, err));
     brc_store_inserted(store, o->stored);
     return BRC_OK;
 }
 
-/* Of the object as it is now; `o` is what it becomes. Bytes that share a row stay there, unused, as
- * long as an object has others in it: rows do not change. */
+/* Of the object as it is now; `o` is what it becomes. Other backends keep what they have: copies of
+ * this file may share it. */
 static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT place, stored FROM object WHERE id=?1 AND backend=0", &st,
-                     err));
+    brc_stored left, *one = &left;
+    BRC_TRY(brc_stmt(store, "SELECT backend, place, stored FROM object WHERE id=?1", &st, err));
     brc_bind_id(store, st, 1, &o->id);
     int rc = brc_step(store, st, err);
     if (rc <= 0)
         return rc;
-    int64_t place = sqlite3_column_int64(st, 0), stored = sqlite3_column_int64(st, 1);
+    int64_t backend = sqlite3_column_int64(st, 0), stored = sqlite3_column_int64(st, 2);
+    brc_object_ask(o, &left);
+    left.number = sqlite3_column_int64(st, 1);
+    left.len = (uint64_t)stored;
     sqlite3_reset(st);
     if (stored != (int64_t)o->stored)
         BRC_TRY(brc_node_totals_drop(store, err));
-    if (stored <= BRC_SMALL_MOST)
-        return brc_row_left(store, place, err);
-    BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1 AND length(data)=?2", &st, err));
-    sqlite3_bind_int64(st, 1, place);
-    sqlite3_bind_int64(st, 2, stored);
-    return brc_run(store, st, err);
+    return backend == 0 ? brc_inline_backend.drop(NULL, store, 1, &one, err) : BRC_OK;
 }
 
-int brc_object_replace(brc_store *store, const brc_object *o, const void *stored, brc_error *err)
+int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *at, brc_error *err)
 {
-    int64_t place;
-    uint64_t offset;
     sqlite3_stmt *st;
     BRC_TRY(drop_stored(store, o, err));
-    BRC_TRY(place_stored(store, stored, o->stored, &place, &offset, err));
     BRC_TRY(brc_stmt(store,
-                     "UPDATE object SET encoding=?2, backend=0, place=?3, offset=?4, stored=?5,"
-                     " checksum=?6 WHERE id=?1",
+                     "UPDATE object SET encoding=?2, backend=?3, place=?4, offset=?5, stored=?6,"
+                     " checksum=?7 WHERE id=?1",
                      &st, err));
     brc_bind_id(store, st, 1, &o->id);
     sqlite3_bind_int64(st, 2, o->encoding);
-    sqlite3_bind_int64(st, 3, place);
-    sqlite3_bind_int64(st, 4, (int64_t)offset);
-    sqlite3_bind_int64(st, 5, (int64_t)o->stored);
-    sqlite3_bind_int64(st, 6, (int64_t)o->checksum);
+    sqlite3_bind_int64(st, 3, o->backend);
+    sqlite3_bind_int64(st, 4, at->number);
+    sqlite3_bind_int64(st, 5, (int64_t)at->offset);
+    sqlite3_bind_int64(st, 6, (int64_t)o->stored);
+    sqlite3_bind_int64(st, 7, (int64_t)o->checksum);
     return brc_run(store, st, err);
 }
 
@@ -584,7 +440,11 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
         return object_same(store, &o, data, len, guard, err);
     o = (brc_object){.id = *id, .kind = kind, .size = len, .stored = len, .guard = guard};
     o.checksum = brc_hash_stored(id, 0, data, len);
-    BRC_TRY(brc_object_insert(store, &o, data, err));
+    brc_stored stored, *one = &stored;
+    brc_object_ask(&o, &stored);
+    stored.data = data;
+    BRC_TRY(brc_backend_put(&store->inline_backend, 1, &one, err));
+    BRC_TRY(brc_object_record(store, &o, &stored, err));
     return brc_cache_add(&store->cache, id, kind, data, len, 0, NULL, err);
 }
 

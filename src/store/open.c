@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "db.h"
+#include "backend.h"
 #include "row_sum.h"
 
 #define NODE_CACHE_BYTES ((size_t)64 << 20)
@@ -250,6 +250,8 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
     BRC_TRY(brc_new(&p, sizeof(*store), err));
     store = p;
     store->registry = reg;
+    store->inline_backend =
+        (brc_store_backend){.impl = &brc_inline_backend, .state = store, .store = store};
     store->process = getpid();
     store->readonly = (opts->flags & (BRC_OPEN_READONLY | BRC_OPEN_NO_RECOVER)) != 0;
     store->wait_ms = opts->wait_ms == 0 ? DEFAULT_WAIT_MS : opts->wait_ms < 0 ? 0 : opts->wait_ms;
@@ -289,6 +291,7 @@ void brc_store_close(brc_store *store)
     if (!brc_store_is_forked(store)) {
         if (store->write_depth > 0)
             brc_store_rollback(store);
+        brc_backends_close(store);
         db_disconnect(store);
         brc_vfs_free(store->vfs);
     } else {

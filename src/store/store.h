@@ -12,6 +12,7 @@
 
 #include "../base/hash.h"
 #include "../codec/chain.h"
+#include "../codec/registry.h"
 
 typedef struct brc_store brc_store;
 
@@ -95,17 +96,19 @@ BRC_MUST_USE int brc_object_find_again(brc_store *store, brc_object *object, brc
 /* The same, looked up once more where it was moved; *into holds no other bytes. */
 BRC_MUST_USE int brc_object_load(brc_store *store, brc_object *object, brc_buf *into, brc_error *err);
 BRC_MUST_USE int brc_object_verify(const brc_object *object, const void *stored, brc_error *err);
-/* Adds a row and its bytes; the caller has filled in size, stored, kind, encoding,
- * checksum and guard. The id must not be there yet. */
-BRC_MUST_USE int brc_object_insert(brc_store *store, const brc_object *object, const void *stored, brc_error *err);
+/* Adds a row for stored bytes that were put into the backend object->backend: `at` says where.
+ * The caller has filled in size, stored, kind, encoding, checksum and guard. The id must not be
+ * there yet. */
+BRC_MUST_USE int brc_object_record(brc_store *store, const brc_object *object, const brc_stored *at, brc_error *err);
 /* BRC_ECORRUPT if anything but a chunk is encoded. */
 BRC_MUST_USE int brc_object_check_plain(brc_store *store, const brc_object *object, brc_error *err);
 /* BRC_ECORRUPT: something refers to this id, and there is no such object. From any thread. */
 int brc_object_missing(const brc_oid *id, brc_error *err);
 /* BRC_ECOLLISION: what is stored under this id is something else. From any thread. */
 int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *err);
-/* Lets a row point to other stored bytes of the same content (re-encoding). */
-BRC_MUST_USE int brc_object_replace(brc_store *store, const brc_object *object, const void *stored, brc_error *err);
+/* Lets a row point to other stored bytes of the same content (re-encoding), which were put
+ * like those of a new one. Of the old ones only those in the file are dropped. */
+BRC_MUST_USE int brc_object_replace(brc_store *store, const brc_object *object, const brc_stored *at, brc_error *err);
 
 /* Small objects (documents, nodes, commits), stored as they are. Put gives the id and
  * adds the object if it is not there. Get checks kind, checksum and id. Nodes and
@@ -135,6 +138,25 @@ BRC_MUST_USE int brc_store_each_encoding(brc_store *store, int (*each)(void *ctx
 /* Ids of `kind` that begin with these hex digits: at most two. */
 BRC_MUST_USE int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid found[2], size_t *n, brc_error *err);
 BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err);
+
+/* ---- backends: where the stored bytes of chunks lie --------------------------------
+ * Number 0 is the file itself. All else than chunks lies there. */
+
+typedef struct brc_store_backend brc_store_backend; /* one that was opened for this store */
+/* The number of a specification in full form, which is added if it is new. */
+BRC_MUST_USE int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err);
+/* The one of a number, opened the first time; it is there until the store is closed.
+ * BRC_EUNSUPPORTED if this build lacks it. */
+BRC_MUST_USE int brc_backend_use(brc_store *store, int64_t id, brc_store_backend **out, brc_error *err);
+/* Whether fetch and put may be called on any thread. Else they belong to the caller's. */
+int brc_backend_on_workers(const brc_store_backend *b);
+/* What is asked of the object's backend: the caller sets `into`. */
+void brc_object_ask(const brc_object *object, brc_stored *out);
+/* As breccia_backend.h says. Something is not there: BRC_ESTALE in the file, where it may have been
+ * moved (brc_object_find_again()), else BRC_ECORRUPT. Where several are asked for and
+ * this fails, each can be asked for again by itself, for its own error. */
+BRC_MUST_USE int brc_backend_fetch(const brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err);
+BRC_MUST_USE int brc_backend_put(brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err);
 
 /* ---- encodings -------------------------------- */
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "db.h"
+#include "backend.h"
 
 /* ---- waiting for the lock -------------------------------------------------------- */
 
@@ -119,6 +119,7 @@ void brc_store_rollback(brc_store *store)
     sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     /* What the transaction added must no longer be found in memory. */
     brc_row_forget(store);
+    brc_backends_forget(store);
     brc_cache_clear(&store->cache);
     brc_encoding_cache_clear(&store->encodings);
     brc_page_cache_reset(store);
@@ -152,7 +153,7 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
         brc_reader_close(store);
         rc = brc_store_check_interrupt(store, err);
         if (rc == BRC_OK)
-            rc = brc_row_flush(store, err);
+            rc = brc_backends_flush(store, err);
         if (rc == BRC_OK)
             rc = brc_rows_drop_left(store, err);
         if (rc == BRC_OK)

@@ -61,6 +61,7 @@ static int array_read_meta(brc_array *a, brc_error *err)
         .shard = a->meta.nlevels > 0 ? a->meta.outer.chunk : NULL,
         .regular = a->meta.outer.regular,
         .why = a->meta.opaque ? a->meta.why.message : NULL,
+        .backend_json = a->backend != NULL ? a->backend : BRC_INLINE_SPEC,
     };
     return BRC_OK;
 }
@@ -85,6 +86,8 @@ int brc_array_sync(brc_array *a, brc_error *err)
     BRC_TRY(brc_draft_chunk_any(brc_array_store(a), &a->stack, &a->row_has_chunks, err));
     if (!a->is_read || brc_oid_cmp(&a->meta_doc, &a->entry.doc) != 0)
         BRC_TRY(array_read_meta(a, err));
+    if (!a->is_read || brc_oid_cmp(&a->storage, &a->entry.storage) != 0)
+        BRC_TRY(brc_array_read_storage(a, err));
     a->version = s->version;
     a->changes = s->repo->changes;
     a->is_read = 1;
@@ -130,6 +133,8 @@ void brc_array_free(brc_array *a)
     if (a == NULL)
         return;
     brc_meta_dispose(&a->meta);
+    free(a->backend);
+    free(a->full);
     brc_session_unref(a->session);
     free(a->path);
     free(a);
@@ -216,6 +221,17 @@ int brc_array_form(brc_array *a, const uint64_t *chunk, brc_form **form, int64_t
         return BRC_OK;
     (*form)->digest = brc_hash_encoding((*form)->spec);
     return brc_encoding_intern(brc_array_store(a), (*form)->spec, encoding, err);
+}
+
+int brc_array_item(brc_array *a, const uint64_t *chunk, brc_write_item *item, brc_error *err)
+{
+    brc_form *form;
+    BRC_TRY(brc_array_form(a, chunk, &form, &item->encoding, err));
+    item->chain = form->chain;
+    item->digest = form->digest;
+    item->elements = form->elements;
+    item->fill = brc_meta_absent_chunk(&a->meta);
+    return brc_array_new_chunks(a, &item->backend, err);
 }
 
 /* ---- chunks -------------------------------- */

@@ -2,6 +2,7 @@
 #ifndef BRC_ZARR_ARRAY_H
 #define BRC_ZARR_ARRAY_H
 
+#include "../flow/write.h"
 #include "../nd/shape.h"
 #include "meta.h"
 #include "session.h"
@@ -15,6 +16,9 @@ struct brc_array {
     int row_has_chunks;
     brc_meta meta;
     brc_oid meta_doc;  /* the document that `meta` was read from                  */
+    char *backend;     /* of its storage options; NULL: the file itself           */
+    char *full;        /* the same in full form, for new chunks; NULL: not asked for yet */
+    brc_oid storage;   /* the document that it was read from                      */
     int plain;         /* `meta` is of the decoded chunks: see brc_array_open_plain() */
     brc_array_info info;
     uint64_t version, changes; /* when entry and row were read                    */
@@ -37,6 +41,11 @@ BRC_MUST_USE int brc_array_can_write(const brc_array *a, brc_error *err);
 /* Another document, or another chunk map, for the array. */
 BRC_MUST_USE int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, brc_error *err);
 
+/* storage_options.c: reads its storage options, within a transaction of either kind. */
+BRC_MUST_USE int brc_array_read_storage(brc_array *a, brc_error *err);
+/* The number of the backend that new chunks go to, which is added where it is new. */
+BRC_MUST_USE int brc_array_new_chunks(brc_array *a, int64_t *backend, brc_error *err);
+
 static inline brc_store *brc_array_store(const brc_array *a)
 {
     return a->session->repo->store;
@@ -51,6 +60,9 @@ BRC_MUST_USE int brc_array_each_chunk(brc_array *a, brc_chunk_each_fn each, void
 /* The form of chunks of this shape and the number of its encoding in the store,
  * which is added where it is new. */
 BRC_MUST_USE int brc_array_form(brc_array *a, const uint64_t *chunk, brc_form **form, int64_t *encoding, brc_error *err);
+/* What the write flow must know of a chunk of this shape: how it is encoded, where it goes, and when
+ * it is absent. */
+BRC_MUST_USE int brc_array_item(brc_array *a, const uint64_t *chunk, brc_write_item *item, brc_error *err);
 /* Bytes from one element to the next in the memory that regions are copied in: for
  * elements of variable length these are spans that point to them. */
 static inline size_t brc_array_unit(const brc_array *a)

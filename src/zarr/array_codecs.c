@@ -113,6 +113,7 @@ static int recode_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, 
         item->elements = c->form->elements;
         item->digest = c->form->digest;
         item->old = c->object;
+        BRC_TRY(brc_array_new_chunks(r->a, &item->backend, err));
         if (tsearch(item, &r->on_the_way, recode_item_order) == NULL)
             return brc_nomem(err);
     }

@@ -155,13 +155,8 @@ static int edge_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, br
     BRC_TRY(rc);
     for (size_t i = 0; i < *n; i++) {
         uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
-        brc_form *form;
         brc_grid_chunk(&e->a->meta.grid, items[i].index, corner, chunk);
-        BRC_TRY(brc_array_form(e->a, chunk, &form, &items[i].encoding, err));
-        items[i].chain = form->chain;
-        items[i].digest = form->digest;
-        items[i].elements = form->elements;
-        items[i].fill = brc_meta_absent_chunk(&e->a->meta);
+        BRC_TRY(brc_array_item(e->a, chunk, &items[i], err));
     }
     return BRC_OK;
 }

@@ -48,15 +48,10 @@ static int list_complete(assembly *as, brc_box_of_chunks *box, uint64_t number,
 {
     brc_region_part part;
     uint64_t index[BRC_MAX_NDIM];
-    brc_form *form;
     const int over_old = box->chunks[number] == BRC_CHUNK_READ;
     brc_box_index(&as->boxes, box, number, index);
     brc_region_part_at(&part, as->a, &as->boxes.region, index);
-    BRC_TRY(brc_array_form(as->a, part.chunk, &form, &item->encoding, err));
-    item->chain = form->chain;
-    item->digest = form->digest;
-    item->elements = form->elements;
-    item->fill = brc_meta_absent_chunk(&as->a->meta);
+    BRC_TRY(brc_array_item(as->a, part.chunk, item, err));
     item->len = as->boxes.room;
     item->owner = box;
     item->number = number;

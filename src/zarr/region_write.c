@@ -75,7 +75,6 @@ static int list_covered(region_writer *w, brc_region_write *rw, brc_write_item *
                         brc_old_chunks *old, brc_error *err)
 {
     brc_region_part part;
-    brc_form *form;
     BRC_TRY(find_elements(rw, err));
     item->owner = rw;
     brc_region_chunk(&rw->r, rw->a->meta.ndim, rw->next, item->index);
@@ -84,11 +83,7 @@ static int list_covered(region_writer *w, brc_region_write *rw, brc_write_item *
         return rc;
     rw->next++;
     brc_region_part_at(&part, rw->a, &rw->r, item->index);
-    BRC_TRY(brc_array_form(rw->a, part.chunk, &form, &item->encoding, err));
-    item->chain = form->chain;
-    item->digest = form->digest;
-    item->elements = form->elements;
-    item->fill = brc_meta_absent_chunk(&rw->a->meta);
+    BRC_TRY(brc_array_item(rw->a, part.chunk, item, err));
     item->len = (size_t)part.elements * brc_array_unit(rw->a);
     if (!part.overlap.whole)
         BRC_TRY(brc_old_add(old, rw->a, item, part.index, err));

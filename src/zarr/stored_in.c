@@ -35,11 +35,7 @@ static int list_stored(stored_writer *w, brc_write_item *item, brc_error *err)
         BRC_TRY(brc_meta_form(w->from, chunk, &form, err));
         item->owner = form;
     }
-    BRC_TRY(brc_array_form(w->a, chunk, &form, &item->encoding, err));
-    item->chain = form->chain;
-    item->digest = form->digest;
-    item->elements = form->elements;
-    item->fill = brc_meta_absent_chunk(m);
+    BRC_TRY(brc_array_item(w->a, chunk, item, err));
     return 1;
 }
 

@@ -1,0 +1,121 @@
+/*
+ * breccia_backend.h - for people who add backends: places where the stored bytes of chunks lie.
+ *
+ * The repository's file holds the catalogue and the history. Where an array's chunks lie is its
+ * storage options, which are versioned with the array: {"name": "org.example.dir",
+ * "configuration": {...}}. "inline" is the file itself, and the default. Documents, map nodes and
+ * commits always are in the file, so everything but the values can be read without the backend.
+ *
+ * The rules of breccia_codec.h hold for the table here, except that the functions called between
+ * open() and close() share one `state`, which belongs to one open repository: `size` comes first
+ * and fields are only appended; `ctx` is the first argument; destroy(ctx) is called once.
+ *
+ * What a backend stores, it stores for good under one name:
+ *  - Bytes never change. put() of a name that is there already comes with the same bytes: it
+ *    succeeds, and may leave them as they are. It never shows half of them under the name.
+ *  - What put() was given before flush() returned success is still there after a crash or a power
+ *    cut. Only then are the objects entered in the file, so what no row of the file names is
+ *    garbage: of a killed process or an undone transaction. A backend need not know.
+ *  - The same bytes may be put by several processes and repositories at once.
+ *  - The library checks the checksum of everything that fetch() gives, whatever the backend has
+ *    checked itself. It must give all of `len` bytes or fail; wrong bytes are found, and harm
+ *    nobody.
+ *  - Nothing is dropped but by drop(), which only the collection of garbage calls.
+ *
+ * A repository's file may come from a stranger, and so may the configuration in it: open() must
+ * not follow it to anything that a stranger may not choose. A place that lies beside the file
+ * (host->file) is harmless, any path is not.
+ */
+#ifndef BRECCIA_BACKEND_H
+#define BRECCIA_BACKEND_H
+
+#include "breccia_codec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The stored bytes of one object. The structures of a call are the library's; an array holds
+ * pointers to them, so that `size` can grow. */
+typedef struct brc_stored {
+    size_t size;
+    brc_oid id;           /* of the object: the hash of its canonical bytes           */
+    uint64_t sum;         /* of the stored bytes: an object that is encoded in two ways has
+                             two sums                                                 */
+    uint64_t len;         /* stored bytes                                             */
+    /* Where put() left them, if their name does not say it: `place` is a file, a pack, a key, in
+     * UTF-8, and `offset` is where they begin there. put() sets both, and `place` stays valid
+     * until the next call; they come back with fetch() and drop(). NULL, 0: not set. */
+    const char *place;
+    uint64_t offset;
+    uint8_t *into;        /* fetch(): memory for `len` bytes                          */
+    const uint8_t *data;  /* put(): the bytes; not NULL, even if there are none       */
+    int status;           /* fetch() and drop() set it: BRC_OK or a code; it comes as
+                             BRC_BACKEND_NOT_DONE                                     */
+    int64_t number;       /* the library's own                                        */
+} brc_stored;
+#define BRC_BACKEND_NOT_DONE 1
+
+/* The canonical name of stored bytes, lower-case hexadecimal digits and one hyphen:
+ * "<id>-<sum>". It is at most BRC_STORED_NAME_SIZE with the zero byte. */
+#define BRC_STORED_NAME_SIZE 84
+BRC_API char *brc_stored_name(char out[BRC_STORED_NAME_SIZE], const brc_stored *stored);
+
+/* What a backend may know of the repository. It lives until close(). */
+typedef struct brc_backend_host {
+    size_t size;
+    const char *file;     /* absolute path of the repository's file; "": it has none  */
+    uint32_t flags;       /* BRC_BACKEND_READONLY                                     */
+    void *ctx;
+    int (*stopped)(void *ctx); /* from any thread: 1 if the caller has asked to stop. What takes
+                                  seconds asks it, and fails with BRC_EINTERRUPT      */
+} brc_backend_host;
+enum { BRC_BACKEND_READONLY = 1 }; /* nothing will be put, flushed or dropped          */
+
+enum { /* brc_backend.flags */
+    /* fetch(), put() and flush() may be called on several threads at once. Without it they are
+     * called on the thread that uses the repository, one at a time. */
+    BRC_BACKEND_ON_WORKERS = 1
+};
+
+typedef struct brc_backend {
+    size_t size;
+    const char *name;     /* a reversed domain name: it stays in files for good       */
+    uint32_t flags;       /* BRC_BACKEND_*                                            */
+    void *ctx;
+    /* Checks a configuration (NULL: there is none) and appends it in full form: every option,
+     * always in the same order, as a JSON object; or nothing, if there are no options. Equal
+     * options give equal text: it is compared between versions. Fails with BRC_EINVAL for an
+     * option that it does not know (brc_json_allow) or a value that makes no sense. It touches
+     * nothing but its arguments, and may run on any thread. */
+    int (*check)(void *ctx, const brc_json *config, brc_buf *full, brc_error *err);
+    /* Makes the state of one repository from a configuration in full form, NULL if it has none.
+     * Called when the first chunk is read or written there. BRC_ENOTFOUND: the place is not there
+     * (the file was copied without it): say which, and what to do. Where nothing was ever put, a
+     * place that may be written is made. */
+    int (*open)(void *ctx, void **state, const brc_json *config, const brc_backend_host *host, brc_error *err);
+    void (*close)(void *ctx, void *state);       /* NULL: nothing to release           */
+    /* Reads n objects, in an order of its own, each into `into`. Each one's `status` is set; the
+     * result and err are those of the first that fails, and the others are read all the same. */
+    int (*fetch)(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err);
+    /* Stores n objects. After a failure none of them counts; any may be there. BRC_ENOSPACE: it
+     * is full. NULL: it can only be read. */
+    int (*put)(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err);
+    /* Everything whose put() has returned is durable. Called before the transaction that names the
+     * objects is committed, which waits for it; a failure undoes it. NULL: put() sees to that. */
+    int (*flush)(void *ctx, void *state, brc_error *err);
+    /* Removes n objects, as fetch() reads them. One that is not there is removed (BRC_OK).
+     * NULL: nothing can be removed. */
+    int (*drop)(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err);
+    void (*destroy)(void *ctx);
+    const char *owner;    /* who registers it, for messages; NULL: "a plug-in"         */
+} brc_backend;
+
+/* Copies the structure and its name. BRC_EEXISTS: the name is taken; "inline" always is.
+ * BRC_EMISUSE: the registry is in use and can no longer change. */
+BRC_API BRC_MUST_USE int brc_registry_add_backend(brc_registry *reg, const brc_backend *backend, brc_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* BRECCIA_BACKEND_H */

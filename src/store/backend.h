@@ -1,0 +1,19 @@
+/* The backends that a store uses, each with its state: the store's own part. */
+#ifndef BRC_STORE_BACKEND_H
+#define BRC_STORE_BACKEND_H
+
+#include "db.h"
+
+/* backend_inline.c: its state is the store. */
+extern const brc_backend brc_inline_backend;
+int brc_inline_missing(brc_store *store, const brc_oid *id, brc_error *err);
+/* Fails where an object of this backend claims more bytes than there are; o->place is its row. */
+BRC_MUST_USE int brc_inline_check_claim(brc_store *store, const brc_object *o, brc_error *err);
+
+/* Makes everything that was put durable, before a COMMIT. */
+BRC_MUST_USE int brc_backends_flush(brc_store *store, brc_error *err);
+/* The transaction was undone: numbers of backends that it added count no more. */
+void brc_backends_forget(brc_store *store);
+void brc_backends_close(brc_store *store);
+
+#endif
