@@ -85,10 +85,10 @@ TEST_PLUGINS = $(patsubst $(OBJ)/%.o,$(OUT)/%.so,$(PLUGIN_OBJS))
 OOM_OBJS   := $(call objects,tests/oom/*.c)
 BENCH_OBJS := $(call objects,tests/bench/*.c)
 SCHEMA     := $(patsubst schema/%.sql,build/gen/%.sql.h,$(wildcard schema/*.sql))
-PUBLIC     := src/breccia.h src/breccia_codec.h src/breccia_backend.h
+PUBLIC     := src/breccia.h src/breccia_types.h src/breccia_codec.h src/breccia_backend.h
 
-# From the three numbers in breccia.h.
-version_part = $(shell awk '$$2 == "BRC_VERSION_$(1)" { print $$3 }' src/breccia.h)
+# From the three numbers in breccia_types.h.
+version_part = $(shell awk '$$2 == "BRC_VERSION_$(1)" { print $$3 }' src/breccia_types.h)
 SO_MAJOR := $(call version_part,MAJOR)
 VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 

@@ -384,7 +384,7 @@ static int shard_decode_chunk(const struct shard_state *state, struct brc_nested
                               brc_span stored, uint64_t number, const brc_box *box, brc_buf *out,
                               brc_error *err)
 {
-    brc_box inner;
+    brc_box inner = BRC_BOX_INIT;
     int rc;
 
     if (box != NULL) {
@@ -425,7 +425,7 @@ static int shard_place(const struct shard_state *state, struct brc_nested_scratc
     brc_shard_walk_start(&walk, &state->cut, number);
     size_t run = (size_t)walk.run * state->item;
     if (stored.data != NULL && walk.run == state->cut.inner_elements) { /* in one piece  */
-        brc_buf into = { to + walk.at * state->item, 0, run, 0, 1 };
+        brc_buf into = { sizeof(into), to + walk.at * state->item, 0, run, 0, BRC_BUF_FIXED, 0 };
         return shard_decode_chunk(state, scratch, stored, number, box, &into, err);
     }
     if (stored.data != NULL) {

@@ -1,26 +1,30 @@
 /*
  * breccia.h - versioned Zarr arrays in one SQLite file.
  *
- * Five rules hold for every function here; only exceptions are documented.
+ * These rules hold for every function here; only exceptions are documented.
  *
  *  Results    A function that can fail returns int: BRC_OK (0) or a negative
  *             BRC_E* code.  A *_next function returns 1 with an item, 0 at the
  *             end, or a negative code.
- *  Errors     `err`, always last, may be NULL.  It is written only on failure,
- *             never read, and needs no clean-up.  A call that fails changes
- *             nothing in the file.
+ *  Errors     `err`, always last, may be NULL.  It is written only on failure, of
+ *             it only `size` is read, and it needs no clean-up.  A call that
+ *             fails changes nothing in the file.
  *  Ownership  What arrives through `T **out` is yours: release it with
  *             T's _free function.  What is returned as `const T *` is borrowed
- *             from the object it came from.  On failure *out is NULL.  Every
- *             *_free accepts NULL, in any order.
- *  Options    Start from BRC_*_INIT.  A zero field means "the default", and a
- *             NULL options pointer means "all defaults".
+ *             from the object it came from; an iterator's item until its next
+ *             step.  On failure *out is NULL.  Every *_free accepts NULL, in
+ *             any order.
+ *  Structures What you allocate begins with its `size`: start from BRC_*_INIT.
+ *             Options: a zero field means "the default", and a NULL pointer
+ *             "all defaults".
  *  Threads    A repository and everything opened from it belong to one thread
  *             at a time.  Open the file once per thread; handles may share a
  *             pool and a registry.  Only brc_interrupt() may be called from
  *             elsewhere, a signal handler included.
  *  fork()     A handle works in the process that opened it.  In a child every
  *             call fails with BRC_EMISUSE, and freeing leaves the file alone.
+ *
+ * The structures, and how those of different versions go together, are in breccia_types.h.
  *
  * Units: sizes are bytes, shapes and selections are elements, times are
  * microseconds since 1970-01-01 UTC.  Text is UTF-8.  Element memory is C order
@@ -29,345 +33,11 @@
 #ifndef BRECCIA_H
 #define BRECCIA_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "breccia_types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define BRC_VERSION_MAJOR 0
-#define BRC_VERSION_MINOR 1
-#define BRC_VERSION_PATCH 0
-#define BRC_VERSION_NUMBER 1000 /* major*1000000 + minor*1000 + patch */
-
-#if defined(__GNUC__)
-#define BRC_API __attribute__((visibility("default")))
-#define BRC_MUST_USE __attribute__((warn_unused_result))
-#define BRC_PRINTF(fmt, first) __attribute__((__format__(__printf__, fmt, first)))
-#else
-#define BRC_API
-#define BRC_MUST_USE
-#define BRC_PRINTF(fmt, first)
-#endif
-
-#define BRC_MAX_NDIM 32
-
-/* ---- types --------------------------------------------------------------- */
-
-typedef struct breccia breccia;           /* an open repository               */
-typedef struct brc_session brc_session;   /* the hierarchy at one version     */
-typedef struct brc_array brc_array;       /* one array of a session           */
-typedef struct brc_iter brc_iter;         /* refs, log, nodes, changes, keys  */
-typedef struct brc_pool brc_pool;         /* worker threads                   */
-typedef struct brc_registry brc_registry; /* codecs and data types            */
-
-/* The id of an object: the hash of its canonical bytes.  A hash shorter than 32
- * bytes fills the front, the rest is zero. */
-typedef struct brc_oid {
-    uint8_t bytes[32];
-} brc_oid;
-
-/* Bytes that the library allocated: brc_buf_dispose() releases them. */
-typedef struct brc_buf {
-    uint8_t *data;
-    size_t len;
-    size_t cap;
-    size_t limit; /* the most that len may become; 0: no limit                */
-    int fixed;    /* the memory belongs to somebody else and cannot grow      */
-} brc_buf;
-#define BRC_BUF_INIT { 0, 0, 0, 0, 0 }
-
-enum brc_code {
-    BRC_OK = 0,
-    BRC_EINVAL = -1,       /* the caller's argument is wrong                   */
-    BRC_EMISUSE = -2,      /* the call is not allowed in this state            */
-    BRC_ENOTFOUND = -3,    /* no such file, ref, node, object or key           */
-    BRC_EEXISTS = -4,      /* it is already there                              */
-    BRC_EAMBIGUOUS = -5,   /* an abbreviation matches more than one            */
-    BRC_ECONFLICT = -6,    /* the caller has to decide something first         */
-    BRC_ESTALE = -7,       /* a ref moved: the expected value did not match    */
-    BRC_EBUSY = -8,        /* another process holds the file                   */
-    BRC_EREADONLY = -9,    /* the file or the session cannot be written        */
-    BRC_ECORRUPT = -10,    /* stored bytes contradict their hash or format     */
-    BRC_EFORMAT = -11,     /* not a repository, or newer than this library     */
-    BRC_EUNSUPPORTED = -12, /* codec, data type or option not in this build    */
-    BRC_ELIMIT = -13,      /* a documented limit would be exceeded             */
-    BRC_ENOMEM = -14,
-    BRC_EIO = -15,         /* detail: errno or SQLite's extended code          */
-    BRC_ENOSPACE = -16,    /* the disk, or the file's page limit, is full      */
-    BRC_EINTERRUPT = -17,  /* brc_interrupt(), or a callback said stop         */
-    BRC_EINTERNAL = -18,   /* a bug in breccia                                 */
-    BRC_ECOLLISION = -19   /* two different contents have the same hash        */
-};
-
-typedef struct brc_error {
-    int code;          /* equals the returned value                           */
-    int detail;        /* code from the layer below, 0 if none                */
-    char source[16];   /* "sqlite", "os", "codec:zstd" or ""                  */
-    char message[488]; /* one line of UTF-8, always terminated                */
-} brc_error;
-#define BRC_ERROR_INIT { 0, 0, "", "" }
-
-/* Reports that `done` of `total` bytes (0: not known) of decoded data are done in a phase
- * ("import", "check").  Called on the caller's thread after every chunk: look at the clock
- * before you draw.  `done` never falls and ends at `total`.  Once known, `total` stays the
- * same through a call, or from brc_progress_begin() to brc_progress_end().  A non-zero
- * return stops the call with BRC_EINTERRUPT. */
-typedef int (*brc_progress_fn)(void *ctx, const char *phase, uint64_t done, uint64_t total);
-
-typedef struct brc_open_opts {
-    size_t size;
-    uint32_t flags;               /* BRC_OPEN_*                               */
-    int wait_ms;                  /* for a busy file; 0: 30 s; < 0: do not wait */
-    size_t memory;                /* most chunk bytes in flight; 0: 256 MiB */
-    brc_pool *pool;               /* NULL: work on the calling thread         */
-    const brc_registry *registry; /* NULL: what this build contains           */
-    const char *hash;             /* when creating; NULL: "xxh128"            */
-    const char *vfs;              /* name of a registered SQLite VFS, or NULL */
-    brc_progress_fn progress;
-    void *progress_ctx;
-    uint64_t max_nodes;           /* most groups and arrays that one call may visit
-                                     (BRC_ELIMIT); 0: 10,000,000              */
-    const char *libexec;          /* the folder of the converters for NetCDF and HDF5;
-                                     NULL: where this build installs them     */
-} brc_open_opts;
-#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-enum {
-    BRC_OPEN_READONLY = 1,
-    BRC_OPEN_CREATE = 2,     /* create the file; BRC_EEXISTS if it is there   */
-    BRC_OPEN_NO_READBACK = 4, /* do not check new chunks by decoding them     */
-    /* Read the file as it stands: a journal that an interrupted writer left is neither
-     * played back nor deleted, so half a change may show. */
-    BRC_OPEN_NO_RECOVER = 8
-};
-
-enum {                   /* brc_session_open(): what the session sees         */
-    BRC_SESSION_AT = 0,  /* a committed version, unchangeable                 */
-    BRC_SESSION_VIEW = 1, /* a branch with its uncommitted changes, to read   */
-    BRC_SESSION_WRITE = 2, /* the same, to change                             */
-    /* A branch as it is now, to change: nobody else sees these changes before they are
-     * committed, and this session sees nobody else's. */
-    BRC_SESSION_PRIVATE = 3
-};
-
-enum { BRC_GROUP = 1, BRC_ARRAY = 2 };                              /* kind   */
-enum { BRC_ADDED = 1, BRC_REMOVED = 2, BRC_MOVED = 3, BRC_CHANGED = 4 }; /* what */
-
-/* Structures that the library fills in; fields are only ever appended. */
-typedef struct brc_stats {
-    uint64_t commits;       /* reachable from a branch or tag                 */
-    uint64_t objects;       /* everything stored under a hash                 */
-    uint64_t chunks;        /* of these, chunks                               */
-    uint64_t stored_bytes;  /* of all objects, as they are stored             */
-    uint64_t logical_bytes; /* of all objects, decoded                        */
-    uint64_t file_bytes;
-    uint64_t chunk_refs;    /* references to chunks in all these commits     */
-} brc_stats;
-
-typedef struct brc_ref {
-    const char *name;    /* "main", "v1.0"                                    */
-    int is_tag;
-    int is_current;      /* HEAD names this branch                            */
-    int is_unborn;       /* the branch has no commit yet: id is zero          */
-    brc_oid id;          /* of the commit                                     */
-    const char *message; /* of a tag, else ""                                 */
-} brc_ref;
-
-typedef struct brc_commit {
-    brc_oid id, root;
-    const brc_oid *parents;
-    size_t nparents;
-    const char *author, *message;
-    const char *meta_json; /* an object: what --meta gave                     */
-    int64_t time_us;
-} brc_commit;
-
-typedef struct brc_commit_opts {
-    size_t size;
-    const char *message;
-    const char *author;    /* NULL: "unknown"                                 */
-    const char *meta_json; /* an object, or NULL                              */
-    int64_t time_us;       /* 0: now                                          */
-    uint32_t flags;        /* BRC_COMMIT_*                                    */
-} brc_commit_opts;
-#define BRC_COMMIT_OPTS_INIT { sizeof(brc_commit_opts), 0, 0, 0, 0, 0 }
-enum { BRC_COMMIT_AMEND = 1, BRC_COMMIT_ALLOW_EMPTY = 2 };
-
-typedef struct brc_node {
-    const char *path; /* "/", "/a/b"                                          */
-    int kind;         /* BRC_GROUP or BRC_ARRAY                               */
-} brc_node;
-
-enum { BRC_OWNER_UNKNOWN = 0, BRC_OWNER_ALIVE = 1, BRC_OWNER_DEAD = 2 };
-
-/* Uncommitted changes. */
-typedef struct brc_draft {
-    int64_t id;          /* names it, and is never used again                 */
-    const char *branch;
-    int is_private;      /* of one session; else what the branch's sessions share */
-    int owner;           /* of a private one: BRC_OWNER_*, as far as it can be told here */
-    int64_t owner_pid;   /* its process; 0: not known                         */
-    int is_stale;        /* the branch has moved since: it cannot be committed as it is */
-    int64_t time_us;     /* when it was begun                                 */
-    uint64_t nodes;      /* nodes that it changes                             */
-} brc_draft;
-
-/* One node that differs between two versions.  A difference in storage alone
- * (codecs, backend) is listed with storage_only set: no value differs. */
-typedef struct brc_change {
-    const char *path;
-    const char *from;            /* where it was, for BRC_MOVED; else NULL    */
-    int what;                    /* BRC_ADDED ...                             */
-    int kind;
-    int storage_only;
-    const char *const *metadata; /* JSON pointers into zarr.json              */
-    size_t nmetadata;
-    uint64_t chunks_added, chunks_removed, chunks_changed;
-    int has_elements;            /* the members below are known               */
-    uint64_t elements_changed;   /* within both shapes, that differ in any bit */
-    double max_abs;              /* their largest absolute difference, pairs with
-                                  * a NaN left out; NaN: not numbers          */
-    int ndim;
-    uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* corners of the box around them */
-    uint64_t elements_added, elements_removed; /* within only the new shape, or
-                                  * only the old one. Here and in
-                                  * elements_changed 2^64-1: that or more     */
-    const char *elements_why;    /* a clause: why the elements of an array on both
-                                  * sides cannot be compared; else NULL       */
-} brc_change;
-
-typedef struct brc_diff_opts {
-    size_t size;
-    const char *path; /* this node and what is under it; NULL: all            */
-    uint32_t flags;   /* BRC_DIFF_*                                           */
-} brc_diff_opts;
-#define BRC_DIFF_OPTS_INIT { sizeof(brc_diff_opts), 0, 0 }
-enum { BRC_DIFF_ELEMENTS = 1 };
-
-typedef struct brc_array_spec {
-    size_t size;
-    int ndim;
-    const uint64_t *shape;
-    const uint64_t *chunk;  /* NULL: chosen, about 1 MiB                      */
-    const char *dtype;      /* "float32", or a JSON object                    */
-    const char *fill;       /* as JSON, or a bare word such as NaN; NULL: 0   */
-    const char *codecs_json; /* a Zarr v3 list; NULL: chosen                  */
-    const char *attrs_json;
-    const char *const *dimension_names; /* ndim of them, each may be NULL     */
-    const char *chunk_key_encoding;     /* "default" or "v2"; NULL: default   */
-    const char *metadata_json;          /* a complete zarr.json; replaces the rest */
-    const uint64_t *shard;  /* shape of the shards that other tools see, a multiple
-                               of the chunks' shape; NULL: no shards          */
-} brc_array_spec;
-#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-
-typedef struct brc_array_info {
-    const char *path;
-    int ndim;
-    const uint64_t *shape;
-    const uint64_t *chunk;   /* of a sharded array: of the inner chunks        */
-    const uint64_t *grid;    /* how many chunks along each axis                */
-    const char *dtype;       /* "float32", or a JSON object                    */
-    size_t item_size;        /* bytes per element; 0: variable length         */
-    const char *codecs_json; /* as in zarr.json                               */
-    const void *fill;        /* one element; NULL: the type is not known here */
-    int readable;            /* 0: its codecs or data type are not known here */
-    const uint64_t *shard;   /* the shape of its shards; NULL: it has none    */
-    int regular;             /* 0: chunks along an axis differ in length      */
-    const char *why;         /* it is not readable or not writable; NULL: it is both */
-    int writable;            /* 0: no chunk can be encoded here. It may still be readable,
-                                with codecs that reading may ignore           */
-    const char *backend_json; /* where new chunks go: {"name":...,"configuration":{...}} */
-} brc_array_info;
-
-/* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */
-typedef struct brc_sel {
-    int ndim;
-    uint64_t start[BRC_MAX_NDIM], count[BRC_MAX_NDIM], step[BRC_MAX_NDIM];
-    uint8_t drop[BRC_MAX_NDIM]; /* an integer index: not in the result's shape */
-} brc_sel;
-
-/* One read or write of a batch.  `strides`: bytes from one element to the next
- * along each of the selection's axes, dropped ones included; NULL: packed. */
-typedef struct brc_io {
-    brc_array *array;
-    const brc_sel *sel; /* NULL: the whole array                              */
-    void *data;
-    size_t len; /* bytes at data                                              */
-    const int64_t *strides;
-} brc_io;
-
-/* Part of a value. */
-typedef struct brc_key_range {
-    int kind;            /* BRC_RANGE_*                                       */
-    uint64_t start, end; /* BETWEEN: the first byte and the one behind the last;
-                            FROM: the first; LAST: how many at the end        */
-} brc_key_range;
-enum { BRC_RANGE_ALL = 0, BRC_RANGE_BETWEEN = 1, BRC_RANGE_FROM = 2, BRC_RANGE_LAST = 3 };
-
-typedef struct brc_key_info {
-    size_t size;
-    uint64_t length; /* bytes                                                 */
-    char etag[40];   /* a text that is another where the bytes are others; of a chunk or
-                        a shard it says which chunks, and how they lie        */
-} brc_key_info;
-#define BRC_KEY_INFO_INIT { sizeof(brc_key_info), 0, "" }
-
-typedef struct brc_xfer_opts {
-    size_t size;
-    const uint64_t *chunk; /* import: re-chunk to this; NULL: as it is        */
-    int nchunk;
-    const char *codecs_json; /* import: re-encode with these; NULL: as it is  */
-    const char *format;      /* NULL: by the name's ending; "zarr3", "npy" ... */
-    int consolidated;        /* export: copy all metadata into the top document */
-    brc_buf *placed;         /* import: receives the path of the imported node, also
-                                after a failure if it is known by then        */
-    const char *const *exclude; /* import: nodes to leave out, with all under them, by
-                                their paths in the source ("/a/b")            */
-    size_t nexclude;
-    uint8_t *excluded; /* import: nexclude bytes, or NULL; 1 for each item of `exclude`
-                          that the source has                                 */
-    int into;          /* import: `path` is a group, and the source becomes a node in
-                          it, named after the source                          */
-    const char *with;  /* import: a command that sh runs with the source as "$1"; what it
-                          writes is imported as by brc_import_stream(). It has all the
-                          rights of this process                              */
-} brc_xfer_opts;
-#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-
-/* One finding of brc_fsck(). */
-typedef struct brc_damage {
-    brc_oid id;
-    const char *kind;            /* "chunk", "document", "node", "commit", "ref", "index" */
-    int missing;                 /* 1: named somewhere, but not there         */
-    const char *const *used_by;  /* "main~2 (1a2b3c4d): /a/b c/0/1"           */
-    size_t nused_by;
-    const char *message;
-} brc_damage;
-
-enum { BRC_FSCK_NO_DECODE = 1 };
-
-typedef struct brc_codec_info {
-    const char *name;
-    const char *kind;           /* "array->array", "array->bytes", "bytes->bytes" */
-    const char *implementation; /* each implementation is an item of its own  */
-    int rank;
-    int usable;                 /* its probe said that it can run here        */
-    int chosen;                 /* what this registry would run               */
-    const char *owner;          /* who added it: "breccia", or a plug-in's path */
-} brc_codec_info;
-
-typedef struct brc_dtype_info {
-    const char *name;  /* as in zarr.json; for a family, a pattern of its names */
-    const char *kind;  /* "bool", "int", "uint", "float", "complex", "raw", "string",
-                          "bytes", "time" or "struct"; "": see configured     */
-    uint64_t item_size; /* bytes per element; 0: it varies, or see configured */
-    const char *npy;   /* NumPy's name, "<f4"; NULL: none                     */
-    int is_family;     /* it stands for many names                            */
-    int configured;    /* kind and size depend on its name or configuration   */
-    const char *owner; /* as in brc_codec_info                                */
-} brc_dtype_info;
 
 /* ---- library ------------------------------------------------------------- */
 
@@ -389,11 +59,10 @@ BRC_API BRC_MUST_USE int brc_registry_new(brc_registry **out, brc_error *err);
 BRC_API void brc_registry_free(brc_registry *reg);
 /* Lists codecs and their implementations by name; reg NULL: this build's. */
 BRC_API BRC_MUST_USE int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err);
-BRC_API BRC_MUST_USE int brc_registry_codecs_next(brc_iter *it, brc_codec_info *out, brc_error *err);
-/* Lists data types in the order in which they were added. An item is borrowed until
- * the next step. */
+BRC_API BRC_MUST_USE int brc_registry_codecs_next(brc_iter *it, const brc_codec_info **out, brc_error *err);
+/* Lists data types in the order in which they were added. */
 BRC_API BRC_MUST_USE int brc_registry_dtypes(brc_iter **out, const brc_registry *reg, brc_error *err);
-BRC_API BRC_MUST_USE int brc_registry_dtypes_next(brc_iter *it, brc_dtype_info *out, brc_error *err);
+BRC_API BRC_MUST_USE int brc_registry_dtypes_next(brc_iter *it, const brc_dtype_info **out, brc_error *err);
 /* Loads a plug-in: a shared object whose brc_plugin_init() adds to the registry
  * (breccia_codec.h). `path` must contain a "/". A plug-in runs with the rights of this
  * process: load only what you trust, and never a name taken from a repository. If
@@ -443,7 +112,7 @@ BRC_API BRC_MUST_USE int brc_resolve(brc_oid *out, breccia *repo, const char *re
 BRC_API BRC_MUST_USE int brc_head(const char **branch, breccia *repo, brc_error *err);
 /* Lists branches, then tags, by name. */
 BRC_API BRC_MUST_USE int brc_refs(brc_iter **out, breccia *repo, brc_error *err);
-BRC_API BRC_MUST_USE int brc_refs_next(brc_iter *it, brc_ref *out, brc_error *err);
+BRC_API BRC_MUST_USE int brc_refs_next(brc_iter *it, const brc_ref **out, brc_error *err);
 /* Makes a branch or a tag at `rev` (NULL: HEAD). A tag may have a message, or NULL. */
 BRC_API BRC_MUST_USE int brc_branch_create(breccia *repo, const char *name, const char *rev, brc_error *err);
 /* Without `force`, BRC_EMISUSE if no other branch or tag reaches its commit, or if it has
@@ -469,14 +138,13 @@ BRC_API void brc_commit_free(brc_commit *commit);
  * changed this node or something under it; if the node is in none of the commits,
  * brc_log_next() fails with BRC_ENOTFOUND. */
 BRC_API BRC_MUST_USE int brc_log(brc_iter **out, breccia *repo, const char *rev, const char *path, brc_error *err);
-/* The commit is borrowed until the next step. */
 BRC_API BRC_MUST_USE int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err);
 /* Lists nodes that differ, by path.  `b` NULL: the current branch with its uncommitted
  * changes; `a` NULL: what `b` is based on (its first parent, or the branch's tip).
  * BRC_ENOTFOUND if neither has opts->path. */
 BRC_API BRC_MUST_USE int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
                                   const brc_diff_opts *opts, brc_error *err);
-BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, brc_change *out, brc_error *err);
+BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, const brc_change **out, brc_error *err);
 BRC_API void brc_iter_free(brc_iter *it);
 
 /* ---- sessions and the hierarchy ------------------------------------------ */
@@ -492,10 +160,9 @@ BRC_API BRC_MUST_USE int brc_session_commit(brc_oid *out, brc_session *s, const 
 /* *clean: 1 if there are no uncommitted changes. */
 BRC_API BRC_MUST_USE int brc_session_clean(int *clean, brc_session *s, brc_error *err);
 /* Uncommitted changes in the whole file, the oldest first: the shared ones of branches and
- * the private ones of sessions, also of processes that are gone. The draft's strings are
- * borrowed until the next step. */
+ * the private ones of sessions, also of processes that are gone. */
 BRC_API BRC_MUST_USE int brc_drafts(brc_iter **out, breccia *repo, brc_error *err);
-BRC_API BRC_MUST_USE int brc_drafts_next(brc_iter *it, brc_draft *out, brc_error *err);
+BRC_API BRC_MUST_USE int brc_drafts_next(brc_iter *it, const brc_draft **out, brc_error *err);
 /* A private draft becomes part of what its branch shares: after a crash, say. BRC_EBUSY while the
  * process that owns it is alive. Where the branch has uncommitted changes, the draft is laid over
  * them: BRC_ECONFLICT if both changed one thing, BRC_ESTALE if they lie over two commits; then both
@@ -517,7 +184,7 @@ BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
  * one: brc_list_next() fails if one is damaged, and with BRC_ELIMIT past
  * brc_open_opts.max_nodes. */
 BRC_API BRC_MUST_USE int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_error *err);
-BRC_API BRC_MUST_USE int brc_list_next(brc_iter *it, brc_node *out, brc_error *err);
+BRC_API BRC_MUST_USE int brc_list_next(brc_iter *it, const brc_node **out, brc_error *err);
 /* *kind: BRC_GROUP or BRC_ARRAY, or 0 if there is no such node. */
 BRC_API BRC_MUST_USE int brc_node_kind(int *kind, brc_session *s, const char *path, brc_error *err);
 /* The node's zarr.json. */

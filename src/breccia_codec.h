@@ -176,6 +176,7 @@ typedef struct brc_proto {
                                      too; data NULL: not known                  */
     uint32_t flags;               /* set by open() in `out`: BRC_CODEC_* that this
                                      configuration adds to the specification's  */
+    uint32_t reserved;            /* 0                                          */
 } brc_proto;
 #define BRC_LEN_VARIES UINT64_MAX
 
@@ -204,12 +205,12 @@ typedef struct brc_codec_spec {
     const char *owner;       /* who registers it, for messages; NULL: "a plug-in"     */
 } brc_codec_spec;
 
-enum { BRC_MEMORY_HOST = 0 };
-
 /* Elements of an array: count[i] > 0 of them along axis i, from start[i] on. */
 typedef struct brc_box {
+    size_t size;
     uint64_t start[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
 } brc_box;
+#define BRC_BOX_INIT { sizeof(brc_box), { 0 }, { 0 } }
 
 typedef struct brc_codec_impl {
     size_t size;
@@ -233,9 +234,9 @@ typedef struct brc_codec_impl {
     /* n at once; status[i] is the i-th's code. The result and err are those of the first
      * item that fails. NULL: one at a time. */
     int (*encode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src,
-                        brc_buf *dst, int *status, brc_error *err);
+                        brc_buf *const *dst, int *status, brc_error *err);
     int (*decode_batch)(void *ctx, const void *state, void *scratch, size_t n, const brc_span *src,
-                        brc_buf *dst, int *status, brc_error *err);
+                        brc_buf *const *dst, int *status, brc_error *err);
     void (*destroy)(void *ctx);
     const char *owner;       /* who registers it, for messages; NULL: "a plug-in"     */
     /* For a codec that takes an array of elements of a fixed size: like decode, for a
@@ -281,7 +282,7 @@ BRC_API BRC_MUST_USE int brc_registry_add_alias(brc_registry *reg, const char *a
  * (by another language's module, say), link the plug-in with -lbreccia. */
 
 /* Changes when this header changes in a way that `size` cannot bridge. */
-#define BRC_PLUGIN_ABI 2
+#define BRC_PLUGIN_ABI 3
 #define BRC_PLUGIN_CHECK(abi, err)                                                          \
     ((abi) == BRC_PLUGIN_ABI                                                                \
          ? BRC_OK                                                                           \

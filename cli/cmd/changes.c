@@ -50,7 +50,7 @@ static void put_change_json(struct cli *cli, const brc_change *change)
     cli_json_member(cli, "change", change_word(change->what));
     if (change->what == BRC_MOVED && change->from)
         cli_json_member(cli, "from", change->from);
-    cli_json_member_bool(cli, "storage_only", change->storage_only);
+    cli_json_member_bool(cli, "storage_only", (change->flags & BRC_CHANGE_STORAGE));
     cli_json_key(cli, "metadata");
     cli_json_open_line(cli, '[');
     for (size_t i = 0; i < change->nmetadata; i++)
@@ -59,7 +59,7 @@ static void put_change_json(struct cli *cli, const brc_change *change)
     cli_json_member_uint(cli, "chunks_added", change->chunks_added);
     cli_json_member_uint(cli, "chunks_removed", change->chunks_removed);
     cli_json_member_uint(cli, "chunks_changed", change->chunks_changed);
-    if (change->has_elements)
+    if ((change->flags & BRC_CHANGE_ELEMENTS))
         put_elements_json(cli, change);
     if (change->elements_why)
         cli_json_member(cli, "elements_not_compared", change->elements_why);
@@ -155,7 +155,7 @@ static const char *metadata_words(struct cli *cli, const brc_change *change)
     for (size_t i = 0; i < change->nmetadata; i++)
         len += strlen(cli_escaped(cli, change->metadata[i])) + 2;
     out = at = cli_alloc(cli, len, 1);
-    if (change->storage_only)
+    if ((change->flags & BRC_CHANGE_STORAGE))
         at = lay_text(at, change->nmetadata ? storage : "storage only");
     for (size_t i = 0; i < change->nmetadata; i++)
         at = lay_text(lay_text(at, i ? ", " : ""), cli_escaped(cli, change->metadata[i]));
@@ -185,14 +185,14 @@ static const char *element_words(struct cli *cli, const brc_change *change)
 static const char *change_detail(struct cli *cli, const brc_change *change, int stat)
 {
     const char *out = !stat ? metadata_words(cli, change)
-                            : change->storage_only ? "storage only" : "";
+                            : (change->flags & BRC_CHANGE_STORAGE) ? "storage only" : "";
     const char *words;
 
     if (stat && change->nmetadata)
         out = joined(cli, out, "metadata");
     if (change->chunks_added || change->chunks_removed || change->chunks_changed)
         out = joined(cli, out, chunk_words(cli, change));
-    if (change->has_elements && *(words = element_words(cli, change)))
+    if ((change->flags & BRC_CHANGE_ELEMENTS) && *(words = element_words(cli, change)))
         out = joined(cli, out, words);
     if (change->elements_why)
         out = joined(cli, out,
@@ -267,7 +267,7 @@ static void print_stat_total(struct cli *cli, const struct change_rows *rows, in
 static int each_change(struct cli *cli, struct cli_changes *changes, struct change_rows *rows)
 {
     brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
-    brc_change change;
+    const brc_change *change;
     int rc;
 
     opts.path = changes->path;
@@ -275,11 +275,11 @@ static int each_change(struct cli *cli, struct cli_changes *changes, struct chan
     CLI_TRY(brc_diff(&cli->iter, cli->repo, changes->a, changes->b, &opts, &cli->err));
     while ((rc = brc_diff_next(cli->iter, &change, &cli->err)) == 1) {
         changes->nodes++;
-        changes->differing += !change.storage_only;
+        changes->differing += !(change->flags & BRC_CHANGE_STORAGE);
         if (cli->json)
-            put_change_json(cli, &change);
+            put_change_json(cli, change);
         else
-            keep_change_row(cli, rows, &change, changes->stat);
+            keep_change_row(cli, rows, change, changes->stat);
         CLI_TRY(cli_out_check(cli));
     }
     brc_iter_free(cli->iter);

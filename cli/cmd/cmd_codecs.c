@@ -30,7 +30,10 @@ static void print_codec(struct cli *cli, const brc_codec_info *info)
         cli_put_padded(cli, cli_escaped(cli, info->name), 30);
         cli_put_padded(cli, info->kind, 16);
         cli_put_padded(cli, cli_escaped(cli, info->implementation), 20);
-        put_state(cli, info->chosen ? "used" : info->usable ? "" : "cannot run here", info->owner);
+        put_state(cli, info->flags & BRC_IMPL_CHOSEN   ? "used"
+                       : info->flags & BRC_IMPL_USABLE ? ""
+                                                       : "cannot run here",
+                  info->owner);
         return;
     }
     cli_json_open_line(cli, '{');
@@ -38,15 +41,15 @@ static void print_codec(struct cli *cli, const brc_codec_info *info)
     cli_json_member(cli, "kind", info->kind);
     cli_json_member(cli, "implementation", info->implementation);
     cli_json_member_int(cli, "rank", info->rank);
-    cli_json_member_bool(cli, "usable", info->usable);
-    cli_json_member_bool(cli, "chosen", info->chosen);
+    cli_json_member_bool(cli, "usable", (info->flags & BRC_IMPL_USABLE));
+    cli_json_member_bool(cli, "chosen", (info->flags & BRC_IMPL_CHOSEN));
     cli_json_member(cli, "owner", info->owner);
     cli_json_close(cli, '{');
 }
 
 static int list_codecs(struct cli *cli)
 {
-    brc_codec_info info;
+    const brc_codec_info *info;
     int rc;
 
     CLI_TRY(cli_load_plugins(cli));
@@ -54,7 +57,7 @@ static int list_codecs(struct cli *cli)
     if (cli->json)
         cli_json_open(cli, '[');
     while ((rc = brc_registry_codecs_next(cli->iter, &info, &cli->err)) == 1)
-        print_codec(cli, &info);
+        print_codec(cli, info);
     if (cli->json)
         cli_json_close(cli, '[');
     return rc;
@@ -62,7 +65,7 @@ static int list_codecs(struct cli *cli)
 
 static void print_type_text(struct cli *cli, const brc_dtype_info *info)
 {
-    const char *size = info->configured       ? "as configured"
+    const char *size = (info->flags & BRC_DTYPE_CONFIGURED)       ? "as configured"
                        : info->item_size == 0 ? "variable"
                                               : cli_text(cli, "%llu byte%s",
                                                          (unsigned long long)info->item_size,
@@ -86,15 +89,15 @@ static void print_type(struct cli *cli, const brc_dtype_info *info)
     cli_json_member(cli, "kind", info->kind);
     cli_json_member_uint(cli, "item_size", info->item_size);
     cli_json_member(cli, "npy", info->npy ? info->npy : "");
-    cli_json_member_bool(cli, "family", info->is_family);
-    cli_json_member_bool(cli, "configured", info->configured);
+    cli_json_member_bool(cli, "family", (info->flags & BRC_DTYPE_FAMILY));
+    cli_json_member_bool(cli, "configured", (info->flags & BRC_DTYPE_CONFIGURED));
     cli_json_member(cli, "owner", info->owner);
     cli_json_close(cli, '{');
 }
 
 static int list_types(struct cli *cli)
 {
-    brc_dtype_info info;
+    const brc_dtype_info *info;
     int rc;
 
     CLI_TRY(cli_load_plugins(cli));
@@ -102,7 +105,7 @@ static int list_types(struct cli *cli)
     if (cli->json)
         cli_json_open(cli, '[');
     while ((rc = brc_registry_dtypes_next(cli->iter, &info, &cli->err)) == 1)
-        print_type(cli, &info);
+        print_type(cli, info);
     if (cli->json)
         cli_json_close(cli, '[');
     return rc;

@@ -16,7 +16,7 @@ static const struct cli_option drafts_options[] = {
 
 static const char *owner_name(const brc_draft *draft)
 {
-    if (!draft->is_private)
+    if (!(draft->flags & BRC_DRAFT_OWNED))
         return "shared";
     return draft->owner == BRC_OWNER_ALIVE  ? "running"
            : draft->owner == BRC_OWNER_DEAD ? "ended"
@@ -30,12 +30,12 @@ static void put_draft_json(struct cli *cli, const brc_draft *draft)
     cli_json_open(cli, '{');
     cli_json_member_int(cli, "id", draft->id);
     cli_json_member(cli, "branch", draft->branch);
-    cli_json_member_bool(cli, "private", draft->is_private);
-    if (draft->is_private) {
+    cli_json_member_bool(cli, "private", (draft->flags & BRC_DRAFT_OWNED));
+    if ((draft->flags & BRC_DRAFT_OWNED)) {
         cli_json_member(cli, "process", owner_name(draft));
         cli_json_member_int(cli, "pid", draft->owner_pid);
     }
-    cli_json_member_bool(cli, "stale", draft->is_stale);
+    cli_json_member_bool(cli, "stale", (draft->flags & BRC_DRAFT_STALE));
     cli_json_member(cli, "time", cli_format_time(time, draft->time_us));
     cli_json_member_int(cli, "nodes", (int64_t)draft->nodes);
     cli_json_close(cli, '{');
@@ -48,19 +48,19 @@ static void put_draft_text(struct cli *cli, const brc_draft *draft)
     cli_printf(cli, "%" PRId64 "  %s  %s  %" PRIu64 " node%s", draft->id,
                cli_escaped(cli, draft->branch), cli_format_time(time, draft->time_us),
                draft->nodes, draft->nodes == 1 ? "" : "s");
-    if (!draft->is_private)
+    if (!(draft->flags & BRC_DRAFT_OWNED))
         cli_puts(cli, ", shared");
     else if (draft->owner_pid != 0)
         cli_printf(cli, ", private: process %" PRId64 ", %s", draft->owner_pid, owner_name(draft));
     else
         cli_puts(cli, ", private: process unknown");
-    cli_puts(cli, draft->is_stale ? "; the branch has moved since\n" : "\n");
+    cli_puts(cli, (draft->flags & BRC_DRAFT_STALE) ? "; the branch has moved since\n" : "\n");
 }
 
 static int list_drafts(struct cli *cli)
 {
     brc_iter *it;
-    brc_draft draft;
+    const brc_draft *draft;
     int rc, any = 0;
 
     CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
@@ -70,9 +70,9 @@ static int list_drafts(struct cli *cli)
     while ((rc = brc_drafts_next(it, &draft, &cli->err)) > 0) {
         any = 1;
         if (cli->json)
-            put_draft_json(cli, &draft);
+            put_draft_json(cli, draft);
         else
-            put_draft_text(cli, &draft);
+            put_draft_text(cli, draft);
     }
     brc_iter_free(it);
     if (rc < 0)

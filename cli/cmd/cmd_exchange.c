@@ -132,7 +132,8 @@ static int import_one(struct cli *cli, struct sources *from, size_t i, brc_xfer_
     brc_buf placed = BRC_BUF_INIT;
 
     opts->placed = &placed;
-    opts->into = from->n > 1;
+    if (from->n > 1)
+        opts->flags |= BRC_XFER_INTO;
     int rc = is_stream(from, opts)
                  ? brc_import_stream(cli->session, STDIN_FILENO, from->path, opts, &cli->err)
                  : brc_import(cli->session, from->names[i], from->path, opts, &cli->err);
@@ -274,7 +275,8 @@ static int run_export(struct cli *cli)
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
 
     opts.format = cli_value(cli, "format");
-    opts.consolidated = cli_has(cli, "consolidated");
+    if (cli_has(cli, "consolidated"))
+        opts.flags |= BRC_XFER_CONSOLIDATED;
     CLI_TRY(cli_open_view(cli));
     if (strcmp(dest, "-") == 0)
         return export_to_output(cli, path, &opts);

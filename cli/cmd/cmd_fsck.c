@@ -37,7 +37,7 @@ static int keep_finding(void *ctx, const brc_damage *damage)
     finding->id = cli_long_id(cli, &damage->id);
     finding->kind = cli_text(cli, "%s", damage->kind);
     finding->message = cli_text(cli, "%s", damage->message ? damage->message : "");
-    finding->missing = damage->missing;
+    finding->missing = (damage->flags & BRC_DAMAGE_MISSING) != 0;
     finding->nused_by = damage->nused_by;
     finding->used_by = cli_alloc(cli, damage->nused_by + 1, sizeof(*finding->used_by));
     for (size_t i = 0; i < damage->nused_by; i++)

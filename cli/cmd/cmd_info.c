@@ -19,14 +19,14 @@ struct repo_facts {
 
 static int gather_repo_facts(struct cli *cli, struct repo_facts *facts)
 {
-    brc_ref ref;
+    const brc_ref *ref;
     int rc;
 
     CLI_TRY(cli_branch(cli, &facts->branch));
     CLI_TRY(brc_refs(&cli->iter, cli->repo, &cli->err));
     while ((rc = brc_refs_next(cli->iter, &ref, &cli->err)) == 1) {
-        facts->branches += !ref.is_tag;
-        facts->tags += ref.is_tag != 0;
+        facts->branches += !(ref->flags & BRC_REF_TAG);
+        facts->tags += (ref->flags & BRC_REF_TAG) != 0;
     }
     CLI_TRY(rc);
     return brc_stat(cli->repo, &facts->stats, &cli->err);
@@ -81,7 +81,7 @@ static void print_repo_text(struct cli *cli, const struct repo_facts *facts)
 
 static int info_repo(struct cli *cli)
 {
-    struct repo_facts facts;
+    struct repo_facts facts = { .stats = BRC_STATS_INIT };
 
     memset(&facts, 0, sizeof(facts));
     CLI_TRY(gather_repo_facts(cli, &facts));
@@ -144,9 +144,9 @@ static void print_node_text(struct cli *cli, const struct node_facts *facts)
                           (unsigned long long)facts->total));
         put_bytes(cli, "stored", facts->bytes);
         put_fact(cli, "backend", "inline");
-        if (!info->readable)
+        if (!(info->flags & BRC_ARRAY_READABLE))
             put_fact(cli, "readable", cli_text(cli, "no: %s", cli_escaped(cli, info->why)));
-        else if (!info->writable)
+        else if (!(info->flags & BRC_ARRAY_WRITABLE))
             put_fact(cli, "writable", cli_text(cli, "no: %s", cli_escaped(cli, info->why)));
     }
     cli_puts(cli, "\n");

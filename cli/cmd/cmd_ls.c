@@ -163,15 +163,16 @@ static int list_node(struct cli *cli, const brc_node *node, struct ls_rows *rows
 
 static int list_nodes(struct cli *cli, const char *path, struct ls_rows *rows)
 {
-    brc_node node = { path, 0 };
+    brc_node named = { path, 0 };
+    const brc_node *node = &named;
     int rc;
 
-    CLI_TRY(cli_node_kind(cli, path, &node.kind));
-    if (node.kind == BRC_ARRAY) /* as with `ls` of a file */
-        return list_node(cli, &node, rows);
+    CLI_TRY(cli_node_kind(cli, path, &named.kind));
+    if (named.kind == BRC_ARRAY) /* as with `ls` of a file */
+        return list_node(cli, node, rows);
     CLI_TRY(brc_list(&cli->iter, cli->session, path, cli_has(cli, "recursive"), &cli->err));
     while ((rc = brc_list_next(cli->iter, &node, &cli->err)) == 1)
-        CLI_TRY(list_node(cli, &node, rows));
+        CLI_TRY(list_node(cli, node, rows));
     return rc;
 }
 

@@ -105,7 +105,7 @@ static int check_selection(struct cli *cli, const struct reading *what, const ch
 
     if (strcmp(what->format, "text") != 0 && brc_sel_count(&what->sel) > (uint64_t)1 << 56)
         return cli_fail(cli, BRC_ELIMIT, "%s: the selection has more than 2^56 elements", path);
-    if (!info->readable)
+    if (!(info->flags & BRC_ARRAY_READABLE))
         return cli_fail(cli, BRC_EUNSUPPORTED, "%s cannot be read: %s", path, info->why);
     return BRC_OK;
 }
@@ -122,7 +122,7 @@ static int read_to_output(struct cli *cli, const struct reading *what)
 static int run_read(struct cli *cli)
 {
     const char *path = cli_path(cli, cli_operand(cli, 1));
-    struct reading what;
+    struct reading what = { .sel = BRC_SEL_INIT };
     int rc;
 
     CLI_TRY(choose_format(cli, &what));

@@ -65,7 +65,7 @@ static int run_restore(struct cli *cli)
 {
     const char *path = cli_path(cli, cli_operand(cli, 1));
     const char *from = cli_value(cli, "from"), *slice = cli_value(cli, "slice");
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
 
     CLI_TRY(cli_open_edit(cli));
     if (slice) {

@@ -34,7 +34,7 @@ static int run_write(struct cli *cli)
 {
     const char *path = cli_path(cli, cli_operand(cli, 1)), *slice = cli_operand(cli, 2);
     const char *value = cli_value(cli, "value"), *from = cli_value(cli, "from");
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
 
     if (!value == !from)
         return cli_usage(cli, "write needs one of --value V, --from FILE.npy or --from -");

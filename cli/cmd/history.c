@@ -17,19 +17,19 @@ int cli_refs_read(struct cli *cli, struct cli_refs *out)
 {
     struct cli_ref *refs = NULL;
     size_t n = 0, cap = 0;
-    brc_ref ref;
+    const brc_ref *ref;
     int rc;
 
     out->n = 0;
     CLI_TRY(brc_refs(&cli->iter, cli->repo, &cli->err));
     while ((rc = brc_refs_next(cli->iter, &ref, &cli->err)) == 1) {
         refs = cli_grow(refs, n, &cap, sizeof(*refs));
-        refs[n].name = cli_text(cli, "%s", ref.name);
-        refs[n].message = cli_text(cli, "%s", ref.message ? ref.message : "");
-        refs[n].is_tag = ref.is_tag;
-        refs[n].is_current = ref.is_current;
-        refs[n].is_unborn = ref.is_unborn;
-        refs[n++].id = ref.id;
+        refs[n].name = cli_text(cli, "%s", ref->name);
+        refs[n].message = cli_text(cli, "%s", ref->message ? ref->message : "");
+        refs[n].is_tag = (ref->flags & BRC_REF_TAG) != 0;
+        refs[n].is_current = (ref->flags & BRC_REF_CURRENT) != 0;
+        refs[n].is_unborn = (ref->flags & BRC_REF_UNBORN) != 0;
+        refs[n++].id = ref->id;
     }
     brc_iter_free(cli->iter);
     cli->iter = NULL;

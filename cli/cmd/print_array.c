@@ -104,7 +104,7 @@ static int format_corners(struct printed *p, const brc_sel *sel, const uint64_t 
 {
     size_t strides[BRC_MAX_NDIM], offset, stride = 1, corners = 1;
     brc_buf data = BRC_BUF_INIT;
-    brc_sel box;
+    brc_sel box = BRC_SEL_INIT;
     int rc = BRC_OK;
 
     p->texts = cli_alloc(p->cli, n + 1, sizeof(*p->texts));
@@ -287,7 +287,7 @@ static void keep_shown_axes(struct printed *p, const brc_sel *sel,
                             const uint64_t count[BRC_MAX_NDIM], const int cut[BRC_MAX_NDIM])
 {
     for (int i = 0; i < sel->ndim; i++) {
-        if (sel->drop[i])
+        if ((sel->drop >> i & 1))
             continue;
         p->count[p->ndim] = count[i];
         p->cut[p->ndim++] = cut[i];

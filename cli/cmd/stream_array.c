@@ -45,7 +45,7 @@ static struct seen_shape shape_seen(const brc_sel *sel)
     struct seen_shape shape = { 0, { 0 } };
 
     for (int i = 0; i < sel->ndim; i++)
-        if (!sel->drop[i])
+        if (!(sel->drop >> i & 1))
             shape.dims[shape.ndim++] = sel->count[i];
     return shape;
 }

@@ -107,7 +107,7 @@ static int resume_fields(struct simulation *s, brc_error *err)
     float *into[2] = { s->u, s->v };
     int rc = BRC_OK;
     for (int i = 0; i < 2 && rc == BRC_OK; i++) {
-        brc_sel last;
+        brc_sel last = BRC_SEL_INIT;
         rc = brc_array_open(&s->fields[i], s->session, names[i], err);
         if (rc == BRC_OK)
             s->frames = brc_array_describe(s->fields[i])->shape[0];

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../history/commit.h"
 #include "../zarr/node_moves.h"
@@ -73,13 +74,12 @@ int brc_session_discard(brc_session *s, brc_error *err)
 
 /* ---- committing -------------------------------- */
 
-static brc_commit_opts commit_opts(const brc_commit_opts *given)
+static int take_commit_opts(brc_commit_opts *out, const brc_commit_opts *given, brc_error *err)
 {
-    brc_commit_opts opts;
-    memset(&opts, 0, sizeof(opts));
-    if (given != NULL)
-        memcpy(&opts, given, given->size < sizeof(opts) ? given->size : sizeof(opts));
-    return opts;
+    BRC_TRY(brc_sized_in(out, sizeof(*out), offsetof(brc_commit_opts, author), given,
+                         "brc_commit_opts", err));
+    return brc_flags_check(out->flags, BRC_COMMIT_AMEND | BRC_COMMIT_ALLOW_EMPTY,
+                           "brc_commit_opts", err);
 }
 
 /* meta_json, checked and without white space. */
@@ -203,9 +203,10 @@ done:
 
 int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *given, brc_error *err)
 {
-    brc_commit_opts opts = commit_opts(given);
+    brc_commit_opts opts;
     char *meta;
     memset(out, 0, sizeof(*out));
+    BRC_TRY(take_commit_opts(&opts, given, err));
     BRC_TRY(commit_meta(opts.meta_json, &meta, err));
     int rc = brc_session_begin(s, err);
     if (rc == BRC_OK)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../base/iter.h"
 #include "../history/tree_diff.h"
@@ -18,6 +19,7 @@ typedef struct kept_elements {
 } kept_elements;
 
 typedef struct change_list {
+    brc_change now; /* the one that was handed out */
     brc_tree_diff diff;
     kept_elements *elements; /* one for each change, if they are wanted */
     size_t at;
@@ -173,9 +175,10 @@ int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
     brc_diff_opts opts;
     brc_buf path = BRC_BUF_INIT;
     int rc;
-    memset(&opts, 0, sizeof(opts));
-    if (given != NULL)
-        memcpy(&opts, given, given->size < sizeof(opts) ? given->size : sizeof(opts));
+    *out = NULL;
+    BRC_TRY(brc_sized_in(&opts, sizeof(opts), offsetof(brc_diff_opts, flags), given,
+                         "brc_diff_opts", err));
+    BRC_TRY(brc_flags_check(opts.flags, BRC_DIFF_ELEMENTS, "brc_diff_opts", err));
     BRC_TRY(brc_iter_new(out, BRC_ITER_CHANGES, sizeof(change_list), change_list_dispose, err));
     if (opts.path != NULL)
         BRC_GO(brc_path_normal(&path, opts.path, err));
@@ -193,7 +196,7 @@ done:
 static void give_elements(brc_change *out, const kept_elements *e)
 {
     const size_t ndim = (size_t)e->ndim;
-    out->has_elements = e->known;
+    out->flags |= e->known ? BRC_CHANGE_ELEMENTS : 0;
     out->elements_why = e->why;
     out->elements_changed = e->changed;
     out->elements_added = e->added;
@@ -206,19 +209,21 @@ static void give_elements(brc_change *out, const kept_elements *e)
     memcpy(out->last, e->box + ndim, ndim * sizeof(uint64_t));
 }
 
-int brc_diff_next(brc_iter *it, brc_change *out, brc_error *err)
+int brc_diff_next(brc_iter *it, const brc_change **out_item, brc_error *err)
 {
+    *out_item = NULL;
     BRC_TRY(brc_iter_check(it, BRC_ITER_CHANGES, err));
     change_list *list = brc_iter_state(it);
     if (list->at == list->diff.n)
         return 0;
     const brc_node_change *c = &list->diff.changes[list->at];
+    brc_change *out = &list->now;
     memset(out, 0, sizeof(*out));
     out->path = c->path;
     out->from = c->from;
     out->what = c->what;
     out->kind = c->what == BRC_REMOVED ? c->a.kind : c->b.kind;
-    out->storage_only = c->storage_only;
+    out->flags = c->storage_only ? BRC_CHANGE_STORAGE : 0;
     out->metadata = (const char *const *)c->metadata;
     out->nmetadata = c->nmetadata;
     out->chunks_added = c->chunks_added;
@@ -227,5 +232,6 @@ int brc_diff_next(brc_iter *it, brc_change *out, brc_error *err)
     if (list->elements != NULL)
         give_elements(out, &list->elements[list->at]);
     list->at++;
+    *out_item = out;
     return 1;
 }

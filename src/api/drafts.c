@@ -14,6 +14,7 @@ typedef struct draft_list {
     breccia *repo;
     brc_draft_row *rows;
     size_t n, at;
+    brc_draft now; /* the one that was handed out */
 } draft_list;
 
 static void draft_list_dispose(void *state)
@@ -49,24 +50,26 @@ static int is_stale(brc_store *store, const brc_draft_row *row, int *stale, brc_
     return rc;
 }
 
-int brc_drafts_next(brc_iter *it, brc_draft *out, brc_error *err)
+int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
 {
+    int stale = 0;
+    *out_item = NULL;
     BRC_TRY(brc_iter_check(it, BRC_ITER_DRAFTS, err));
     draft_list *list = brc_iter_state(it);
     if (list->at == list->n)
         return 0;
     const brc_draft_row *row = &list->rows[list->at++];
-    memset(out, 0, sizeof(*out));
-    out->id = row->draft.id;
-    out->branch = row->branch;
-    out->is_private = row->draft.kind == BRC_DRAFT_PRIVATE;
-    out->time_us = row->draft.time_us;
-    if (out->is_private) {
+    brc_draft *out = &list->now;
+    *out = (brc_draft){.id = row->draft.id, .branch = row->branch, .time_us = row->draft.time_us};
+    if (row->draft.kind == BRC_DRAFT_PRIVATE) {
+        out->flags |= BRC_DRAFT_OWNED;
         out->owner = brc_process_state(row->owner);
         out->owner_pid = brc_process_id(row->owner);
     }
-    BRC_TRY(is_stale(list->repo->store, row, &out->is_stale, err));
+    BRC_TRY(is_stale(list->repo->store, row, &stale, err));
+    out->flags |= stale ? BRC_DRAFT_STALE : 0;
     BRC_TRY(brc_draft_count(list->repo->store, row->draft.id, &out->nodes, err));
+    *out_item = out;
     return 1;
 }
 

@@ -35,7 +35,7 @@ static int tell_faults(const fsck_report *report, const brc_faults *faults, brc_
 {
     for (size_t i = 0; i < faults->n; i++) {
         const brc_fault *f = &((const brc_fault *)faults->items)[i];
-        brc_damage damage = {f->id, fault_kind(f->kind), f->missing,
+        brc_damage damage = {f->id, fault_kind(f->kind), f->missing ? BRC_DAMAGE_MISSING : 0,
                              (const char *const *)f->used_by, f->nused_by, f->message};
         BRC_TRY(tell(report, &damage, err));
     }
@@ -48,7 +48,7 @@ static int end_step(int rc, brc_faults *faults, const brc_error *found, brc_erro
     if (rc == BRC_ECORRUPT)
         return brc_faults_add_file(faults, found->message, err);
     if (rc < 0 && err != NULL)
-        *err = *found;
+        brc_error_copy(err, found);
     return rc;
 }
 
@@ -71,7 +71,7 @@ static int check_repo(breccia *repo, uint32_t flags, const fsck_report *report, 
 {
     brc_faults faults = BRC_FAULTS_INIT;
     fsck_report told = *report;
-    brc_stats stats = {0};
+    brc_stats stats = BRC_STATS_INIT;
     BRC_TRY(brc_store_begin_read(repo->store, err));
     if (brc_store_totals(repo->store, &stats, NULL) < 0)
         stats.logical_bytes = 0; /* progress has no total then */

@@ -216,6 +216,6 @@ int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err)
         return 1;
     }
     if (log->ended < 0 && err != NULL)
-        *err = log->why;
+        brc_error_copy(err, &log->why);
     return log->ended < 0 ? log->ended : 0;
 }

@@ -25,6 +25,7 @@ typedef struct ref_list {
     brc_ref_row *rows;
     size_t n, at;
     char *head;
+    brc_ref now; /* the one that was handed out */
 } ref_list;
 
 static void ref_list_dispose(void *state)
@@ -51,20 +52,25 @@ done:
     return rc;
 }
 
-int brc_refs_next(brc_iter *it, brc_ref *out, brc_error *err)
+int brc_refs_next(brc_iter *it, const brc_ref **out_item, brc_error *err)
 {
+    *out_item = NULL;
     BRC_TRY(brc_iter_check(it, BRC_ITER_REFS, err));
     ref_list *list = brc_iter_state(it);
     if (list->at == list->n)
         return 0;
     const brc_ref_row *row = &list->rows[list->at++];
-    memset(out, 0, sizeof(*out));
-    out->is_tag = strncmp(row->name, "tags/", 5) == 0;
-    out->name = strchr(row->name, '/') != NULL ? strchr(row->name, '/') + 1 : row->name;
-    out->is_current = !out->is_tag && strcmp(out->name, list->head) == 0;
-    out->is_unborn = !row->has_target;
-    out->id = row->target;
-    out->message = row->message;
+    const char *slash = strchr(row->name, '/');
+    brc_ref *out = &list->now;
+    *out = (brc_ref){.name = slash != NULL ? slash + 1 : row->name, .id = row->target,
+                     .message = row->message};
+    if (strncmp(row->name, "tags/", 5) == 0)
+        out->flags |= BRC_REF_TAG;
+    else if (strcmp(out->name, list->head) == 0)
+        out->flags |= BRC_REF_CURRENT;
+    if (!row->has_target)
+        out->flags |= BRC_REF_UNBORN;
+    *out_item = out;
     return 1;
 }
 
@@ -80,7 +86,7 @@ static int ref_is_there(brc_store *store, const char *full, int *there, brc_erro
     if (rc == BRC_OK || rc == BRC_ENOTFOUND)
         return BRC_OK;
     if (err != NULL)
-        *err = found;
+        brc_error_copy(err, &found);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 
 #include "../base/alloc.h"
 #include "../base/iter.h"
+#include "../base/sized.h"
 #include "../history/commit.h"
 #include "../zarr/repo.h"
 #include "../base/clock.h"
@@ -25,14 +26,14 @@ int brc_version_number(void)
     return BRC_VERSION_NUMBER;
 }
 
-/* As much as the caller's structure has; the rest is zero. */
-static brc_open_opts open_opts(const brc_open_opts *given)
+static int take_open_opts(brc_open_opts *out, const brc_open_opts *given, brc_error *err)
 {
-    brc_open_opts opts;
-    memset(&opts, 0, sizeof(opts));
-    if (given != NULL)
-        memcpy(&opts, given, given->size < sizeof(opts) ? given->size : sizeof(opts));
-    return opts;
+    BRC_TRY(brc_sized_in(out, sizeof(*out), offsetof(brc_open_opts, memory), given,
+                         "brc_open_opts", err));
+    return brc_flags_check(out->flags,
+                           BRC_OPEN_READONLY | BRC_OPEN_CREATE | BRC_OPEN_NO_READBACK |
+                               BRC_OPEN_NO_RECOVER,
+                           "brc_open_opts", err);
 }
 
 static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts, brc_error *err)
@@ -58,14 +59,13 @@ static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts
 int brc_open(breccia **out, const char *path, const brc_open_opts *given, brc_error *err)
 {
     void *p;
-    brc_open_opts opts = open_opts(given);
-    const uint32_t known =
-        BRC_OPEN_READONLY | BRC_OPEN_CREATE | BRC_OPEN_NO_READBACK | BRC_OPEN_NO_RECOVER;
+    brc_open_opts opts;
     const uint32_t only_read = BRC_OPEN_READONLY | BRC_OPEN_NO_RECOVER;
     *out = NULL;
     if (path == NULL || *path == '\0')
         return brc_fail(err, BRC_EINVAL, "the repository's file needs a name");
-    if ((opts.flags & ~known) != 0 || ((opts.flags & BRC_OPEN_CREATE) && (opts.flags & only_read)))
+    BRC_TRY(take_open_opts(&opts, given, err));
+    if ((opts.flags & BRC_OPEN_CREATE) && (opts.flags & only_read))
         return brc_fail(err, BRC_EINVAL, "the flags for opening %s contradict each other", path);
     BRC_TRY(brc_new(&p, sizeof(breccia), err));
     breccia *repo = p;
@@ -110,6 +110,8 @@ typedef struct registry_list {
     brc_registry *own;
     brc_dtype *open; /* the memory that the last item of a list of data types points to */
     size_t at;
+    brc_codec_info codec; /* the items that were handed out */
+    brc_dtype_info dtype;
 } registry_list;
 
 static void registry_list_dispose(void *state)
@@ -142,11 +144,15 @@ int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err)
     return registry_list_new(out, BRC_ITER_CODECS, reg, err);
 }
 
-int brc_registry_codecs_next(brc_iter *it, brc_codec_info *out, brc_error *err)
+int brc_registry_codecs_next(brc_iter *it, const brc_codec_info **out, brc_error *err)
 {
+    *out = NULL;
     BRC_TRY(brc_iter_check(it, BRC_ITER_CODECS, err));
     registry_list *list = brc_iter_state(it);
-    return brc_registry_each(list->reg, list->at++, out);
+    int rc = brc_registry_each(list->reg, list->at++, &list->codec);
+    if (rc > 0)
+        *out = &list->codec;
+    return rc;
 }
 
 int brc_registry_dtypes(brc_iter **out, const brc_registry *reg, brc_error *err)
@@ -154,10 +160,14 @@ int brc_registry_dtypes(brc_iter **out, const brc_registry *reg, brc_error *err)
     return registry_list_new(out, BRC_ITER_DTYPES, reg, err);
 }
 
-int brc_registry_dtypes_next(brc_iter *it, brc_dtype_info *out, brc_error *err)
+int brc_registry_dtypes_next(brc_iter *it, const brc_dtype_info **out, brc_error *err)
 {
+    *out = NULL;
     BRC_TRY(brc_iter_check(it, BRC_ITER_DTYPES, err));
     registry_list *list = brc_iter_state(it);
     brc_dtype_free(list->open);
-    return brc_registry_each_dtype(list->reg, list->at++, &list->open, out, err);
+    int rc = brc_registry_each_dtype(list->reg, list->at++, &list->open, &list->dtype, err);
+    if (rc > 0)
+        *out = &list->dtype;
+    return rc;
 }

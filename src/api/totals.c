@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../history/closure.h"
 #include "../zarr/repo.h"
@@ -74,12 +75,13 @@ static int count_history(chunk_totals *c, brc_stats *out, brc_error *err)
     return rc;
 }
 
-int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
+int brc_stat(breccia *repo, brc_stats *given, brc_error *err)
 {
     chunk_totals chunks = { .store = repo->store };
+    brc_stats own = BRC_STATS_INIT, *out = &own;
     int rc;
 
-    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_sized_check(given->size, offsetof(brc_stats, objects), "brc_stats", err));
     BRC_TRY(brc_store_begin_read(repo->store, err));
     brc_store_walk_begin(repo->store);
     BRC_GO(brc_store_totals(repo->store, out, err));
@@ -90,5 +92,8 @@ done:
     brc_closure_free(chunks.closure);
     brc_store_walk_end(repo->store);
     brc_store_end_read(repo->store);
+    if (rc == BRC_OK)
+        rc = brc_sized_out(given, &own, sizeof(own), offsetof(brc_stats, objects), "brc_stats",
+                           err);
     return rc;
 }

@@ -31,17 +31,31 @@ static int resize_buf(brc_buf *buf, size_t cap, brc_error *err)
     return BRC_OK;
 }
 
+/* All versions so far have the same fields. */
+static int is_buf(const brc_buf *buf)
+{
+    return buf->size == 0 || buf->size >= sizeof(*buf);
+}
+
+static int is_fixed(const brc_buf *buf)
+{
+    return (buf->flags & BRC_BUF_FIXED) != 0;
+}
+
 int brc_buf_reserve(brc_buf *buf, size_t more, brc_error *err)
 {
     uint64_t need;
+    if (!is_buf(buf))
+        return brc_fail(err, BRC_EINVAL, "a brc_buf of %zu bytes: start from BRC_BUF_INIT",
+                        buf->size);
     if (!brc_add_u64(buf->len, more, &need) || need > SIZE_MAX)
         return brc_nomem(err);
     if (buf->limit > 0 && need > buf->limit)
         return brc_fail(err, BRC_ELIMIT, "%llu bytes exceed the limit of %zu",
                         (unsigned long long)need, buf->limit);
-    if (need <= buf->cap && (buf->data != NULL || buf->fixed))
+    if (need <= buf->cap && (buf->data != NULL || is_fixed(buf)))
         return BRC_OK;
-    if (buf->fixed)
+    if (is_fixed(buf))
         return brc_fail(err, BRC_ELIMIT, "%llu bytes do not fit into %zu",
                         (unsigned long long)need, buf->cap);
     /* The first request is often the exact size. From then on by a half, and by as
@@ -99,16 +113,18 @@ int brc_buf_printf(brc_buf *buf, brc_error *err, const char *format, ...)
     else
         rc = append_long_text(buf, (size_t)n, format, again, err);
     va_end(again);
-    return rc < 0 || buf->fixed ? rc : brc_buf_terminate(buf, err);
+    return rc < 0 || is_fixed(buf) ? rc : brc_buf_terminate(buf, err);
 }
 
 void brc_buf_dispose(brc_buf *buf)
 {
-    if (!buf)
+    if (!buf || !is_buf(buf))
         return;
-    if (!buf->fixed)
+    if (!is_fixed(buf))
         free(buf->data);
-    *buf = (brc_buf)BRC_BUF_INIT;
+    buf->data = NULL;
+    buf->len = buf->cap = buf->limit = 0;
+    buf->flags = 0;
 }
 
 int brc_buf_byte(brc_buf *buf, uint8_t byte, brc_error *err)
@@ -137,7 +153,7 @@ int brc_buf_terminate(brc_buf *buf, brc_error *err)
 {
     /* The zero is not content, so a limit does not count it. */
     if (buf->len == buf->cap) {
-        if (buf->fixed)
+        if (is_fixed(buf))
             return brc_fail(err, BRC_ELIMIT, "no room for a terminator after %zu bytes", buf->cap);
         if (buf->cap == SIZE_MAX)
             return brc_nomem(err);
@@ -150,7 +166,7 @@ int brc_buf_terminate(brc_buf *buf, brc_error *err)
 int brc_buf_take_text(brc_buf *buf, char **out, brc_error *err)
 {
     *out = NULL;
-    if (buf->fixed) {
+    if (is_fixed(buf)) {
         BRC_TRY(brc_dup_n(out, (const char *)buf->data, buf->len, err));
         buf->len = 0;
         return BRC_OK;

@@ -4,6 +4,10 @@
 
 #include "error.h"
 
+/* A buffer in memory of `cap` bytes that belongs to somebody else. */
+#define BRC_FIXED_BUF(memory, bytes) \
+    {.size = sizeof(brc_buf), .data = (memory), .cap = (bytes), .flags = BRC_BUF_FIXED}
+
 BRC_MUST_USE int brc_buf_byte(brc_buf *buf, uint8_t byte, brc_error *err);
 BRC_MUST_USE int brc_buf_text(brc_buf *buf, const char *text, brc_error *err);
 /* LEB128: 7 bits per byte, low first, the high bit set on all but the last. */

@@ -75,24 +75,53 @@ static void format_message(char *out, size_t size, const char *format, va_list a
     clean_message(out, (size_t)n >= size);
 }
 
+/* All versions so far have the same fields. Memory that never had a size is left alone. */
+static int can_take_error(const brc_error *err)
+{
+    return err != NULL && (err->size == 0 || err->size >= sizeof(brc_error));
+}
+
+void brc_error_copy(brc_error *err, const brc_error *from)
+{
+    const size_t head = sizeof(err->size);
+    if (can_take_error(err))
+        memcpy((char *)err + head, (const char *)from + head, sizeof(*err) - head);
+}
+
+void brc_error_recode(brc_error *err, int code)
+{
+    if (can_take_error(err))
+        err->code = code;
+}
+
+void brc_error_source(brc_error *err, const char *source, int detail)
+{
+    if (!can_take_error(err))
+        return;
+    err->detail = detail;
+    snprintf(err->source, sizeof(err->source), "%s", source);
+}
+
 int brc_fail(brc_error *err, int code, const char *format, ...)
 {
-    if (!err)
+    if (!can_take_error(err))
         return code;
     char text[sizeof(err->message)]; /* an argument may be err->message itself */
     va_list args;
     va_start(args, format);
     format_message(text, sizeof(text), format, args);
     va_end(args);
-    memset(err, 0, sizeof(*err));
     err->code = code;
+    err->detail = 0;
+    memset(err->source, 0, sizeof(err->source));
+    memset(err->message, 0, sizeof(err->message));
     memcpy(err->message, text, strlen(text) + 1);
     return code;
 }
 
 void brc_context(brc_error *err, const char *format, ...)
 {
-    if (!err)
+    if (!can_take_error(err))
         return;
     char text[sizeof(err->message)];
     char old[sizeof(err->message)];
@@ -132,7 +161,7 @@ static int code_of_errno(int errnum)
 int brc_fail_os(brc_error *err, int errnum, const char *what, const char *path)
 {
     int code = code_of_errno(errnum);
-    if (!err)
+    if (!can_take_error(err))
         return code;
     /* The C locale: messages are English everywhere, and strerror() is not safe
      * with threads. */
@@ -143,7 +172,6 @@ int brc_fail_os(brc_error *err, int errnum, const char *what, const char *path)
     } else {
         brc_fail(err, code, "%s %s: error %d", what, path, errnum);
     }
-    err->detail = errnum;
-    memcpy(err->source, "os", sizeof("os"));
+    brc_error_source(err, "os", errnum);
     return code;
 }

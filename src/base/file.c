@@ -39,7 +39,7 @@ static int read_file_to_end(brc_buf *out, int fd, const char *path, brc_error *e
             size_t step = READ_STEP;
             if (out->limit > 0 && step > out->limit - out->len)
                 step = out->limit - out->len;
-            if (!out->fixed)
+            if (!(out->flags & BRC_BUF_FIXED))
                 BRC_TRY(brc_buf_reserve(out, step, err));
         }
     }

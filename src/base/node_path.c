@@ -34,7 +34,7 @@ int brc_name_is_stored(const char *name, size_t len, brc_error *err)
         return rc;
     brc_context(err, "a child's name is damaged");
     if (err != NULL)
-        err->code = BRC_ECORRUPT;
+        brc_error_recode(err, BRC_ECORRUPT);
     return BRC_ECORRUPT;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/sized.h"
 #include "../base/alloc.h"
 #include "chain_steps.h"
 
@@ -28,7 +29,7 @@ int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf
         return brc_fail(err, BRC_EINVAL, "the chunk has %zu bytes, not %llu", src.len,
                         (unsigned long long)len);
     if (way == BRC_DECODE &&
-        ((dst->fixed && dst->cap < len) || (dst->limit > 0 && dst->limit < len)))
+        (((dst->flags & BRC_BUF_FIXED) && dst->cap < len) || (dst->limit > 0 && dst->limit < len)))
         return brc_fail(err, BRC_EINVAL, "the buffer for a chunk of %llu bytes is too small",
                         (unsigned long long)len);
     return BRC_OK;
@@ -97,6 +98,7 @@ int brc_chain_decode(const brc_chain *chain, brc_scratch *scratch, brc_span src,
 int brc_chain_decode_box(const brc_chain *chain, brc_scratch *scratch, brc_span src,
                          const brc_box *box, brc_buf *dst, brc_error *err)
 {
+    BRC_TRY(brc_sized_check(box->size, sizeof(*box), "brc_box", err));
     return chain_run(chain, scratch, BRC_DECODE, src, box, dst, err);
 }
 

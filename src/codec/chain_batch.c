@@ -15,7 +15,9 @@ struct chain_batch {
     size_t n;      /* items that are there                                       */
     size_t *index; /* their places in the caller's list                          */
     brc_span *src;
-    brc_buf *between[2], *last; /* last: the caller's, without the absent ones    */
+    brc_buf *rooms;   /* what lies between two steps ...                         */
+    brc_buf **between[2], **last; /* ... and last the caller's, without the absent ones */
+    size_t *limits;   /* the caller's: a step puts its own                       */
     int *status;
 };
 
@@ -23,11 +25,15 @@ static int batch_prepare(struct chain_batch *batch, size_t n, const brc_span *sr
 {
     BRC_TRY(brc_new_array((void **)&batch->index, n, sizeof(*batch->index), err));
     BRC_TRY(brc_new_array((void **)&batch->src, n, sizeof(*batch->src), err));
+    BRC_TRY(brc_new_array((void **)&batch->rooms, 2 * n, sizeof(*batch->rooms), err));
     BRC_TRY(brc_new_array((void **)&batch->between[0], n, sizeof(*batch->between[0]), err));
     BRC_TRY(brc_new_array((void **)&batch->between[1], n, sizeof(*batch->between[1]), err));
     BRC_TRY(brc_new_array((void **)&batch->last, n, sizeof(*batch->last), err));
+    BRC_TRY(brc_new_array((void **)&batch->limits, n, sizeof(*batch->limits), err));
     BRC_TRY(brc_new_array((void **)&batch->status, n, sizeof(*batch->status), err));
     for (size_t i = 0; i < n; i++) {
+        batch->between[0][i] = &batch->rooms[2 * i];
+        batch->between[1][i] = &batch->rooms[2 * i + 1];
         if (src[i].data == NULL)
             continue;
         batch->index[batch->n] = i;
@@ -38,24 +44,25 @@ static int batch_prepare(struct chain_batch *batch, size_t n, const brc_span *sr
 
 static void batch_dispose(struct chain_batch *batch, size_t n)
 {
-    for (int k = 0; k < 2; k++)
-        for (size_t i = 0; batch->between[k] != NULL && i < n; i++)
-            brc_buf_dispose(&batch->between[k][i]);
+    for (size_t i = 0; batch->rooms != NULL && i < 2 * n; i++)
+        brc_buf_dispose(&batch->rooms[i]);
     free(batch->index);
     free(batch->src);
+    free(batch->rooms);
     free(batch->between[0]);
     free(batch->between[1]);
     free(batch->last);
+    free(batch->limits);
     free(batch->status);
 }
 
 /* What lies between two steps has the limit of the step before last still on it. */
-static void batch_reset(brc_buf *out, size_t n, int is_last)
+static void batch_reset(brc_buf *const *out, size_t n, int is_last)
 {
     for (size_t k = 0; k < n; k++) {
-        out[k].len = 0;
+        out[k]->len = 0;
         if (!is_last)
-            out[k].limit = 0;
+            out[k]->limit = 0;
     }
 }
 
@@ -66,10 +73,12 @@ static int batch_run_steps(struct chain_batch *batch, const brc_chain *chain, br
     int rc = BRC_OK;
     size_t n = batch->n;
 
-    for (size_t i = 0; i < n; i++)
-        batch->last[i] = dst[batch->index[i]];
+    for (size_t i = 0; i < n; i++) {
+        batch->last[i] = &dst[batch->index[i]];
+        batch->limits[i] = batch->last[i]->limit;
+    }
     for (size_t i = 0; i < chain->nactive; i++) {
-        brc_buf *out = i == chain->nactive - 1 ? batch->last : batch->between[i % 2];
+        brc_buf **out = i == chain->nactive - 1 ? batch->last : batch->between[i % 2];
         size_t at = n;
         batch_reset(out, n, out == batch->last);
         int step_rc = brc_step_run_batch(brc_chain_active(chain, way, i), scratch, way, n,
@@ -80,21 +89,17 @@ static int batch_run_steps(struct chain_batch *batch, const brc_chain *chain, br
             n = at;
         }
         for (size_t k = 0; k < n; k++)
-            batch->src[k] = brc_step_source((brc_span){ out[k].data, out[k].len });
+            batch->src[k] = brc_step_source((brc_span){ out[k]->data, out[k]->len });
     }
-    for (size_t i = 0; i < batch->n; i++) {
-        brc_buf *theirs = &dst[batch->index[i]];
-        size_t limit = theirs->limit; /* a step's own limit is not theirs         */
-        *theirs = batch->last[i];
-        theirs->limit = limit;
-    }
+    for (size_t i = 0; i < batch->n; i++)
+        batch->last[i]->limit = batch->limits[i];
     return rc;
 }
 
 static int batch_run_staged(const brc_chain *chain, brc_scratch *scratch, int way, size_t n,
                             const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
 {
-    struct chain_batch batch = { 0, NULL, NULL, { NULL, NULL }, NULL, NULL };
+    struct chain_batch batch = { .n = 0 };
 
     *failed = 0;
     int rc = batch_prepare(&batch, n, src, err);

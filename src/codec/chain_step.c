@@ -59,15 +59,17 @@ static int scratch_context(brc_scratch *scratch, const brc_step *step, void **ou
 int brc_step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err)
 {
     const char *name = step->entry->spec.name;
+    char source[sizeof(err->source)];
 
     if (err == NULL)
         return rc;
     if (cause->code == rc)
-        *err = *cause;
+        brc_error_copy(err, cause);
     else
         brc_fail(err, rc, "%s", brc_strerror(rc));
     brc_context(err, "%s", name);
-    snprintf(err->source, sizeof(err->source), "codec:%.9s", name);
+    snprintf(source, sizeof(source), "codec:%.9s", name);
+    brc_error_source(err, source, cause->code == rc ? cause->detail : 0);
     return rc;
 }
 
@@ -168,10 +170,10 @@ int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span s
 /* ---- one step, many items ----------------------------------------------------------- */
 
 static int step_loop(const brc_step *step, brc_scratch *scratch, int way, size_t n,
-                     const brc_span *src, brc_buf *dst, size_t *failed, brc_error *err)
+                     const brc_span *src, brc_buf *const *dst, size_t *failed, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        int rc = brc_step_run(step, scratch, way, src[i], NULL, &dst[i], err);
+        int rc = brc_step_run(step, scratch, way, src[i], NULL, dst[i], err);
         if (rc < 0) {
             *failed = i;
             return rc;
@@ -194,7 +196,7 @@ static int batch_first_failure(size_t n, const int *status, int rc, size_t *fail
 }
 
 int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size_t n,
-                       const brc_span *src, brc_buf *dst, int *status, size_t *failed,
+                       const brc_span *src, brc_buf *const *dst, int *status, size_t *failed,
                        brc_error *err)
 {
     const brc_codec_impl *impl = step->impl;
@@ -211,7 +213,7 @@ int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size
         return brc_step_fail(step, rc, &cause, err);
     }
     for (size_t i = 0; i < n; i++) {
-        limited &= step_put_limit(step, way, src[i].len, &dst[i]);
+        limited &= step_put_limit(step, way, src[i].len, dst[i]);
         status[i] = BRC_OK;
     }
     if (way == BRC_DECODE)
@@ -222,7 +224,7 @@ int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size
     rc = batch_first_failure(n, status, rc, &worst);
     /* An item before the failed one may still have the wrong length: it comes first. */
     for (size_t i = 0; i < worst; i++) {
-        int len_rc = step_check_len(step, way, src[i].len, dst[i].len, &cause);
+        int len_rc = step_check_len(step, way, src[i].len, dst[i]->len, &cause);
         if (len_rc < 0) {
             *failed = i;
             return brc_step_fail(step, len_rc, &cause, err);
@@ -231,6 +233,6 @@ int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size
     *failed = worst;
     if (worst == n)
         return BRC_OK;
-    rc = step_judge(step, way, limited, rc, src[worst].len, &dst[worst], &cause);
+    rc = step_judge(step, way, limited, rc, src[worst].len, dst[worst], &cause);
     return brc_step_fail(step, rc < 0 ? rc : BRC_EINTERNAL, &cause, err);
 }

@@ -61,7 +61,7 @@ BRC_MUST_USE int brc_step_run(const brc_step *step, brc_scratch *scratch, int wa
 /* Runs items 0 to n - 1 and returns the code of the first that failed, *failed its
  * index; those before it are done. `status` has room for n. */
 BRC_MUST_USE int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size_t n,
-                                    const brc_span *src, brc_buf *dst, int *status, size_t *failed,
+                                    const brc_span *src, brc_buf *const *dst, int *status, size_t *failed,
                                     brc_error *err);
 /* Hands a codec's error on: its name before the message and in the source. */
 int brc_step_fail(const brc_step *step, int rc, const brc_error *cause, brc_error *err);

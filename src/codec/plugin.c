@@ -17,7 +17,7 @@ static int plugin_refused(const char *path, int rc, const brc_error *why, brc_er
     if (why->message[0] == '\0')
         return brc_fail(err, rc, "the plug-in %s refuses to start: %s", path, brc_strerror(rc));
     if (err != NULL)
-        *err = *why;
+        brc_error_copy(err, why);
     brc_context(err, "the plug-in %s", path);
     return rc;
 }

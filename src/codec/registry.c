@@ -56,8 +56,8 @@ int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out)
         .kind = codec_kind_name(entry->spec.kind),
         .implementation = slot->impl.name,
         .rank = slot->impl.rank,
-        .usable = slot->usable,
-        .chosen = entry->impl == &slot->impl,
+        .flags = (slot->usable ? BRC_IMPL_USABLE : 0) |
+                 (entry->impl == &slot->impl ? BRC_IMPL_CHOSEN : 0),
         .owner = brc_origin_name(&slot->origin),
     };
     return 1;

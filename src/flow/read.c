@@ -62,7 +62,7 @@ static int read_item_failed(const read_run *run, brc_read_item *item, int rc, br
     name_item(run, item, found);
     if (run->ops->failed == NULL || !is_of_one_item(rc)) {
         if (err != NULL)
-            *err = *found;
+            brc_error_copy(err, found);
         return rc;
     }
     BRC_TRY(brc_new(&p, sizeof(brc_error), err));
@@ -168,7 +168,7 @@ static int read_decode(read_run *run, unsigned worker, brc_scratch *scratch, brc
     const brc_read_ops *ops = run->ops;
     brc_pipe_worker *w = &run->pipe->workers[worker];
     brc_buf *chunk = item->kept ? &w->kept : &w->chunk;
-    brc_box box;
+    brc_box box = BRC_BOX_INIT;
     chunk->len = 0;
     BRC_TRY(brc_buf_reserve(chunk, item->len, err));
     if (ops->box != NULL && ops->box(ops->ctx, item, &box))
@@ -202,7 +202,7 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
                               item->len);
     if (item->direct == NULL)
         return read_decode(run, worker, scratch, src, item, err);
-    brc_buf into = {item->direct, 0, item->len, item->len, 1};
+    brc_buf into = BRC_FIXED_BUF(item->direct, item->len);
     return brc_chain_decode(item->chain, scratch, src, &into, err);
 }
 
@@ -317,7 +317,7 @@ static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item
     int rc = read_fetch_item(run, job, item, &moved);
     if (rc != BRC_ESTALE) {
         if (rc < 0 && err != NULL)
-            *err = moved;
+            brc_error_copy(err, &moved);
         return rc;
     }
     *item = listed;

@@ -188,7 +188,7 @@ static int window_finish(window_run *run, brc_error *err)
         return BRC_OK;
     }
     if (job->rc < 0 && err != NULL)
-        *err = job->error;
+        brc_error_copy(err, &job->error);
     BRC_TRY(job->rc);
     if (ops->finish != NULL)
         BRC_TRY(ops->finish(ops->ctx, job, err));
@@ -297,7 +297,7 @@ static int window_run_all(window_run *run, brc_error *err)
     while (run->more || run->head < run->tail)
         BRC_TRY(window_step(run, err));
     if (run->failed < 0 && err != NULL)
-        *err = run->error;
+        brc_error_copy(err, &run->error);
     return run->failed;
 }
 

@@ -462,6 +462,6 @@ int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid 
     if (rc == BRC_ECORRUPT)
         return BRC_OK;
     if (rc < 0 && err != NULL)
-        *err = found;
+        brc_error_copy(err, &found);
     return rc;
 }

@@ -182,7 +182,7 @@ static int rev_ref(brc_store *store, const char *space, const char *name, int *f
         return BRC_OK;
     if (rc < 0) {
         if (err != NULL)
-            *err = ignored;
+            brc_error_copy(err, &ignored);
         return rc;
     }
     *found = 1;

@@ -151,7 +151,7 @@ int brc_entry_doc(brc_store *store, const brc_entry *entry, brc_json **out, brc_
     BRC_TRY(brc_entry_text(store, entry, &text, err));
     int rc = brc_json_parse(out, (const char *)text.data, text.len, err);
     if (rc == BRC_EINVAL && err != NULL) /* it was checked when it was stored */
-        err->code = BRC_ECORRUPT;
+        brc_error_recode(err, BRC_ECORRUPT);
     return rc == BRC_EINVAL ? BRC_ECORRUPT : rc;
 }
 

@@ -22,7 +22,7 @@ static int text_as_json(brc_json **out, const char *text, brc_error *err)
     brc_error why = BRC_ERROR_INIT;
     int rc = brc_json_parse(out, text, strlen(text), &why);
     if (rc < 0 && rc != BRC_EINVAL && err != NULL)
-        *err = why;
+        brc_error_copy(err, &why);
     return rc == BRC_EINVAL ? BRC_OK : rc;
 }
 

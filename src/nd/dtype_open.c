@@ -146,8 +146,7 @@ int brc_registry_each_dtype(const brc_registry *reg, size_t i, brc_dtype **open,
     *out = (brc_dtype_info){
         .name = slot->spec.name,
         .kind = "",
-        .is_family = slot->spec.match != NULL,
-        .configured = 1,
+        .flags = BRC_DTYPE_CONFIGURED | (slot->spec.match != NULL ? BRC_DTYPE_FAMILY : 0),
         .owner = brc_origin_name(&slot->origin),
     };
     int rc = slot->spec.match != NULL
@@ -160,6 +159,6 @@ int brc_registry_each_dtype(const brc_registry *reg, size_t i, brc_dtype **open,
     out->kind = dtype_class_name((*open)->klass);
     out->item_size = (*open)->item_size;
     out->npy = (*open)->npy;
-    out->configured = 0;
+    out->flags &= ~(uint32_t)BRC_DTYPE_CONFIGURED;
     return 1;
 }

@@ -7,6 +7,7 @@
  * White space may stand between any two of these. Integers have any length:
  * those past 64 bits are clipped like every other bound of a slice.
  */
+#include "../base/sized.h"
 #include "shape.h"
 
 #include <inttypes.h>
@@ -118,7 +119,7 @@ static int read_sel_slice(struct sel_reader *r, int axis, const struct sel_numbe
     out->start[axis] = first;
     out->step[axis] = step.size;
     out->count[axis] = first < past ? (past - first - 1) / step.size + 1 : 0;
-    out->drop[axis] = 0;
+    out->drop &= ~(UINT32_C(1) << axis);
     return BRC_OK;
 }
 
@@ -137,7 +138,7 @@ static int set_sel_index(const struct sel_reader *r, int axis, const struct sel_
     out->start[axis] = index->negative ? extent - index->size : index->size;
     out->step[axis] = 1;
     out->count[axis] = 1;
-    out->drop[axis] = 1;
+    out->drop |= UINT32_C(1) << axis;
     return BRC_OK;
 }
 
@@ -161,7 +162,7 @@ static void set_sel_full(brc_sel *out, int axis, const uint64_t *shape)
     out->start[axis] = 0;
     out->step[axis] = 1;
     out->count[axis] = shape[axis];
-    out->drop[axis] = 0;
+    out->drop &= ~(UINT32_C(1) << axis);
 }
 
 /* Items in the text, an ellipsis and a comma at the end not counted. */
@@ -222,7 +223,7 @@ static int strip_sel_pair(struct sel_reader *r, char open, char close)
 
 void brc_sel_of_shape(brc_sel *out, int ndim, const uint64_t *shape)
 {
-    memset(out, 0, sizeof(*out));
+    *out = (brc_sel)BRC_SEL_INIT;
     out->ndim = ndim;
     for (int i = 0; i < ndim; i++) {
         out->count[i] = shape[i];
@@ -233,7 +234,7 @@ void brc_sel_of_shape(brc_sel *out, int ndim, const uint64_t *shape)
 int brc_sel_read(brc_sel *out, int ndim, const uint64_t *shape, const char *text, brc_error *err)
 {
     struct sel_reader r = { text, text + strlen(text), shape, ndim, err };
-    memset(out, 0, sizeof(*out));
+    *out = (brc_sel)BRC_SEL_INIT;
     out->ndim = ndim;
     int brackets = strip_sel_pair(&r, '[', ']');
     if (brackets && sel_at_end(&r) && ndim > 0)
@@ -246,6 +247,7 @@ int brc_sel_read(brc_sel *out, int ndim, const uint64_t *shape, const char *text
 
 int brc_sel_check(const brc_sel *sel, int ndim, const uint64_t *shape, brc_error *err)
 {
+    BRC_TRY(brc_sized_check(sel->size, sizeof(*sel), "brc_sel", err));
     if (sel->ndim != ndim)
         return brc_fail(err, BRC_EINVAL, "the selection has %d dimensions, the array %d", sel->ndim,
                         ndim);
@@ -253,7 +255,7 @@ int brc_sel_check(const brc_sel *sel, int ndim, const uint64_t *shape, brc_error
         if (sel->step[d] == 0)
             return brc_fail(err, BRC_EINVAL,
                             "selection for axis %d: a step must be 1 or more, not 0", d);
-        if (sel->drop[d] && sel->count[d] != 1)
+        if ((sel->drop >> d & 1) && sel->count[d] != 1)
             return brc_fail(err, BRC_EINVAL,
                             "selection for axis %d: a dropped axis has 1 element, not %" PRIu64, d,
                             sel->count[d]);

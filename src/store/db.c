@@ -121,10 +121,7 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
     else
         brc_fail(err, code, "%s: cannot %s: %s", path, what,
                  store->db != NULL ? sqlite3_errmsg(store->db) : sqlite3_errstr(sqlite_rc));
-    if (err != NULL) {
-        err->detail = extended;
-        snprintf(err->source, sizeof(err->source), "sqlite");
-    }
+    brc_error_source(err, "sqlite", extended);
     return code;
 }
 

@@ -110,7 +110,7 @@ int brc_encoding_slot_chain(brc_encoding_slot *slot, const brc_registry *registr
     if (rc == BRC_EINVAL) {
         rc = BRC_ECORRUPT;
         if (err != NULL)
-            err->code = rc;
+            brc_error_recode(err, rc);
     }
     *out = slot->chain;
     return rc;

@@ -370,7 +370,7 @@ int brc_object_load(brc_store *store, brc_object *o, brc_buf *into, brc_error *e
         return object_fetch_whole(store, o, into, err);
     }
     if (rc < 0 && err != NULL)
-        *err = moved;
+        brc_error_copy(err, &moved);
     return rc;
 }
 

@@ -68,7 +68,7 @@ int brc_elements_import(brc_session *s, const char *path, const brc_elements *e,
                         const brc_xfer_opts *opts, brc_error *err)
 {
     brc_array *a = NULL;
-    brc_sel all;
+    brc_sel all = BRC_SEL_INIT;
     int rc;
 
     BRC_GO(create_for(&a, s, path, e, opts, err));

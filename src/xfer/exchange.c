@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../base/node_path.h"
 #include "../zarr/repo.h"
@@ -17,7 +18,7 @@
 static int group_is_empty(int *empty, brc_session *s, const char *path, brc_error *err)
 {
     brc_iter *it;
-    brc_node child;
+    const brc_node *child;
     BRC_TRY(brc_list(&it, s, path, 0, err));
     int rc = brc_list_next(it, &child, err);
     brc_iter_free(it);
@@ -157,12 +158,12 @@ static int import_new(const origin *from, const char *path, brc_error *err)
     return import_counted(from, path, err);
 }
 
-/* The caller's structure may be of an older version, and so shorter. */
-static void take_opts(brc_xfer_opts *out, const brc_xfer_opts *given)
+static int take_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *err)
 {
-    *out = (brc_xfer_opts)BRC_XFER_OPTS_INIT;
-    if (given)
-        memcpy(out, given, given->size < sizeof(*out) ? given->size : sizeof(*out));
+    BRC_TRY(brc_sized_in(out, sizeof(*out), offsetof(brc_xfer_opts, codecs_json), given,
+                         "brc_xfer_opts", err));
+    return brc_flags_check(out->flags, BRC_XFER_CONSOLIDATED | BRC_XFER_INTO, "brc_xfer_opts",
+                           err);
 }
 
 /* Which node, and all that becomes it. */
@@ -172,7 +173,7 @@ static int import_placed(const origin *from, const char *path, brc_error *err)
     char *node = NULL;
     int rc;
 
-    if (opts->into && from->name)
+    if ((opts->flags & BRC_XFER_INTO) && from->name)
         BRC_GO(place_in(&node, path ? path : "/", from, err));
     else
         BRC_GO(path ? given_path(&node, path, err) : choose_path(&node, from, err));
@@ -196,8 +197,8 @@ static int import_origin(const origin *from, const char *path, brc_error *err)
 
 static int take_import_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *err)
 {
-    take_opts(out, given);
-    if (out->format || out->consolidated)
+    BRC_TRY(take_opts(out, given, err));
+    if (out->format || (out->flags & BRC_XFER_CONSOLIDATED))
         return brc_fail(err, BRC_EINVAL,
                         "a format is for export: a source's is known by its content");
     return BRC_OK;
@@ -288,7 +289,7 @@ int brc_import_bytes(uint64_t *bytes, brc_session *s, const char *name, const br
     if (!bytes || !s || !name)
         return brc_fail(err, BRC_EINVAL, "a number, a session and a source are needed");
     *bytes = 0;
-    take_opts(&opts, given);
+    BRC_TRY(take_opts(&opts, given, err));
     if (opts.with)
         return BRC_OK; /* a command is run once */
     BRC_TRY(look_at_source(&source, &format, s, name, err));
@@ -343,7 +344,7 @@ static int export_checked(brc_session *s, const char *path, const char *dest,
 
     BRC_TRY(check_export_opts(opts, err));
     BRC_TRY(brc_format_of_dest(&format, dest, opts->format, err));
-    if (opts->consolidated && !format->consolidates)
+    if ((opts->flags & BRC_XFER_CONSOLIDATED) && !format->consolidates)
         return brc_fail(err, BRC_EINVAL, "only Zarr has consolidated metadata: %s is not Zarr",
                         dest);
     BRC_TRY(given_path(&node, path ? path : "/", err));
@@ -363,7 +364,7 @@ int brc_export(brc_session *s, const char *path, const char *dest, const brc_xfe
 
     if (!s || !dest)
         return brc_fail(err, BRC_EINVAL, "a session and a name to write to are needed");
-    take_opts(&opts, given);
+    BRC_TRY(take_opts(&opts, given, err));
     size_t len = strlen(dest);
     while (len > 1 && dest[len - 1] == '/')
         len--;
@@ -394,9 +395,9 @@ int brc_export_stream(brc_session *s, const char *path, int fd, const brc_xfer_o
 
     if (!s || fd < 0)
         return brc_fail(err, BRC_EINVAL, "a session and a descriptor are needed");
-    take_opts(&opts, given);
+    BRC_TRY(take_opts(&opts, given, err));
     BRC_TRY(check_export_opts(&opts, err));
-    if (opts.consolidated || (opts.format && strcmp(opts.format, "zarr3") != 0))
+    if ((opts.flags & BRC_XFER_CONSOLIDATED) || (opts.format && strcmp(opts.format, "zarr3") != 0))
         return brc_fail(err, BRC_EINVAL,
                         "a stream is always Zarr v3 without consolidated metadata: export other "
                         "formats to files");

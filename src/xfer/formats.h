@@ -26,7 +26,7 @@ typedef struct brc_format {
     const char *const *endings; /* ".nc", ...; NULL after the last. Exports to such names are in
                                    this format, and nodes are named without them            */
     int is_directory;           /* exports to names without an ending are in this format    */
-    int consolidates;           /* knows brc_xfer_opts.consolidated                         */
+    int consolidates;           /* knows BRC_XFER_CONSOLIDATED                              */
     int tells_progress;         /* its import knows the total by itself, when it has begun  */
     /* The length of a name without what else the format puts at its end; NULL: nothing else. */
     size_t (*stem)(const char *name, size_t len);

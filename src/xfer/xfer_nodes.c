@@ -10,17 +10,17 @@ static int visit_nodes(brc_session *s, const char *path, brc_node_fn each, void 
                        brc_error *err)
 {
     brc_iter *it = NULL;
-    brc_node node;
+    const brc_node *node;
     size_t base = 0, n = 0;
     int rc;
 
     BRC_GO(brc_list(&it, s, path, 1, err));
     while ((rc = brc_list_next(it, &node, err)) > 0) {
         if (n++ == 0)
-            base = strlen(node.path);
-        const char *inner = node.path + base;
+            base = strlen(node->path);
+        const char *inner = node->path + base;
         if (each)
-            BRC_GO(each(ctx, node.path, inner + (*inner == '/'), node.kind, err));
+            BRC_GO(each(ctx, node->path, inner + (*inner == '/'), node->kind, err));
     }
 done:
     brc_iter_free(it);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../tree/chunk_key.h"
 #include "chunk_cursor.h"
@@ -40,7 +41,7 @@ static int array_read_meta(brc_array *a, brc_error *err)
     if (rc < 0) {
         brc_context(err, "%s", a->path);
         if (rc == BRC_EINVAL && err != NULL) /* it was checked when it was stored */
-            err->code = BRC_ECORRUPT;
+            brc_error_recode(err, BRC_ECORRUPT);
         return rc == BRC_EINVAL ? BRC_ECORRUPT : rc;
     }
     brc_meta_dispose(&a->meta);
@@ -56,10 +57,10 @@ static int array_read_meta(brc_array *a, brc_error *err)
         .item_size = a->meta.type != NULL ? a->meta.type->item_size : 0,
         .codecs_json = a->meta.codecs_json,
         .fill = a->meta.fill.data,
-        .readable = !a->meta.opaque || a->meta.readable,
-        .writable = !a->meta.opaque,
+        .flags = (!a->meta.opaque || a->meta.readable ? BRC_ARRAY_READABLE : 0) |
+                 (!a->meta.opaque ? BRC_ARRAY_WRITABLE : 0) |
+                 (a->meta.outer.regular ? BRC_ARRAY_REGULAR : 0),
         .shard = a->meta.nlevels > 0 ? a->meta.outer.chunk : NULL,
-        .regular = a->meta.outer.regular,
         .why = a->meta.opaque ? a->meta.why.message : NULL,
         .backend_json = a->backend != NULL ? a->backend : BRC_INLINE_SPEC,
     };
@@ -325,17 +326,24 @@ void brc_array_name_chunk(const brc_array *a, const uint64_t *index, brc_error *
 
 void brc_sel_all(brc_sel *out, const brc_array *a)
 {
-    brc_sel_of_shape(out, a->meta.ndim, a->meta.shape);
+    brc_sel own = BRC_SEL_INIT;
+    brc_sel_of_shape(&own, a->meta.ndim, a->meta.shape);
+    /* The next call that takes it says that its size is wrong. */
+    int rc = brc_sized_out(out, &own, sizeof(own), sizeof(own), "brc_sel", NULL);
+    (void)rc;
 }
 
 uint64_t brc_sel_count(const brc_sel *sel)
 {
-    return brc_shape_count(sel->ndim, sel->count);
+    return sel->size >= sizeof(*sel) ? brc_shape_count(sel->ndim, sel->count) : 0;
 }
 
 int brc_sel_parse(brc_sel *out, const brc_array *a, const char *text, brc_error *err)
 {
-    return brc_sel_read(out, a->meta.ndim, a->meta.shape, text, err);
+    brc_sel own = BRC_SEL_INIT;
+    BRC_TRY(brc_sized_check(out->size, sizeof(own), "brc_sel", err));
+    BRC_TRY(brc_sel_read(&own, a->meta.ndim, a->meta.shape, text, err));
+    return brc_sized_out(out, &own, sizeof(own), sizeof(own), "brc_sel", err);
 }
 
 /* Whole chunks are in one piece if every axis after the first one with more than one
@@ -364,9 +372,9 @@ int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const
     }
     r->shape = shape != NULL ? shape : m->shape;
     if (sel != NULL)
-        r->sel = *sel;
+        BRC_TRY(brc_sized_in(&r->sel, sizeof(r->sel), sizeof(r->sel), sel, "brc_sel", err));
     else
-        brc_sel_all(&r->sel, a);
+        brc_sel_of_shape(&r->sel, m->ndim, m->shape);
     BRC_TRY(brc_sel_check(&r->sel, m->ndim, r->shape, err));
     if (strides != NULL)
         memcpy(r->strides, strides, (size_t)m->ndim * sizeof(*strides));

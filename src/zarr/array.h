@@ -115,6 +115,14 @@ BRC_MUST_USE int brc_array_recut(brc_array *to, brc_array *from, const brc_sel *
 /* Records a chunk's new id. NULL: it is absent. */
 BRC_MUST_USE int brc_array_put_chunk(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err);
 
+/* Items of a batch: an older caller's are shorter, a newer one's longer. */
+static inline const brc_io *brc_io_at(const brc_io *io, size_t i)
+{
+    return (const brc_io *)((const char *)io + i * io->size);
+}
+/* BRC_EINVAL unless n items describe arrays of one repository and memory for them. */
+BRC_MUST_USE int brc_io_check(const brc_io *io, size_t n, brc_error *err);
+
 /* Puts "PATH chunk (0, 1): " before an error. */
 void brc_array_name_chunk(const brc_array *a, const uint64_t *index, brc_error *err);
 

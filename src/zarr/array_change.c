@@ -75,7 +75,7 @@ static int append_elements(brc_array *a, int axis, uint64_t count, const void *d
                            brc_error *err)
 {
     uint64_t shape[BRC_MAX_NDIM], before;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     if (axis < 0 || axis >= a->meta.ndim)
         return brc_fail(err, BRC_EINVAL, "%s has no axis %d: it has %d", a->path, axis,
                         a->meta.ndim);
@@ -117,7 +117,7 @@ static int restore_region(brc_array *a, const brc_sel *sel, const char *rev, brc
 {
     brc_session *s = NULL;
     brc_array *then = NULL;
-    brc_sel all;
+    brc_sel all = BRC_SEL_INIT;
     int rc;
     if (sel == NULL) {
         brc_sel_all(&all, a);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/sized.h"
+#include "../nd/buffer.h"
 #include "chunk_item.h"
 #include "span_table.h"
 
@@ -227,7 +229,7 @@ int brc_array_read_chunks(brc_array *a, size_t n, const uint64_t *indexes, uint8
     BRC_TRY(brc_new_array(&p, n, sizeof(region_read), err));
     region_read *reads = p;
     for (size_t i = 0; i < n && rc == BRC_OK; i++) {
-        brc_sel sel = {.ndim = m->ndim};
+        brc_sel sel = {.size = sizeof(brc_sel), .ndim = m->ndim};
         brc_grid_chunk(&m->grid, indexes + i * (size_t)m->ndim, sel.start, sel.count);
         for (int k = 0; k < m->ndim; k++)
             sel.step[k] = 1;
@@ -264,39 +266,36 @@ done:
 
 /* ---- the public functions -------------------------------- */
 
-/* The memory must hold the selection; with strides the caller vouches for that. */
-static int check_len(const brc_array *a, const brc_region *r, size_t len, brc_error *err)
-{
-    uint64_t want;
-    if (!brc_shape_bytes(a->meta.ndim, r->sel.count, a->meta.type->item_size, &want))
-        return brc_fail(err, BRC_ELIMIT, "%s: the selection has more than 2^64 bytes", a->path);
-    if (want == len)
-        return BRC_OK;
-    return brc_fail(err, BRC_EINVAL, "%s: the selection has %llu bytes, but the memory has %zu",
-                    a->path, (unsigned long long)want, len);
-}
-
 static int open_read(region_read *rd, const brc_io *io, brc_error *err)
 {
     brc_array *a = io->array;
+    brc_memory memory;
     rd->a = a;
-    rd->dst = io->data;
-    BRC_TRY(brc_region_init(&rd->r, a, io->sel, NULL, io->strides, err));
+    BRC_TRY(brc_memory_of(&memory, io->buffer, BRC_MEMORY_OUT, err));
+    rd->dst = memory.origin;
+    BRC_TRY(brc_region_init(&rd->r, a, io->sel, NULL, memory.strides, err));
     if (brc_meta_is_variable(&a->meta))
         return brc_fail(err, BRC_EINVAL,
                         "%s has elements of variable length: brc_array_read_elements() reads them",
                         a->path);
-    return io->strides == NULL ? check_len(a, &rd->r, io->len, err) : BRC_OK;
+    int rc = brc_memory_fits(io->buffer, a->meta.ndim, rd->r.sel.count, a->meta.type->item_size,
+                             BRC_MEMORY_OUT, err);
+    if (rc < 0)
+        brc_context(err, "%s", a->path);
+    return rc;
 }
 
 static int read_ios(region_read *reads, const brc_io *io, size_t n, brc_error *err)
 {
     for (size_t i = 0; i < n; i++)
-        BRC_TRY(open_read(&reads[i], &io[i], err));
+        BRC_TRY(open_read(&reads[i], brc_io_at(io, i), err));
     BRC_TRY(read_regions(reads, n, err));
-    for (size_t i = 0; i < n; i++)
-        if (io[i].strides == NULL)
-            brc_dtype_native(io[i].array->meta.type, io[i].data, io[i].len);
+    for (size_t i = 0; i < n; i++) {
+        const brc_io *one = brc_io_at(io, i);
+        if (one->buffer->strides == NULL)
+            brc_dtype_native(one->array->meta.type, reads[i].dst,
+                             one->buffer->len - one->buffer->offset);
+    }
     return BRC_OK;
 }
 
@@ -330,11 +329,18 @@ int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_
     return rc;
 }
 
-static int check_one_repository(const brc_io *io, size_t n, brc_error *err)
+int brc_io_check(const brc_io *io, size_t n, brc_error *err)
 {
-    for (size_t i = 1; i < n; i++)
-        if (io[i].array->session->repo != io[0].array->session->repo)
-            return brc_fail(err, BRC_EINVAL, "one batch reads from one repository");
+    for (size_t i = 0; i < n; i++) {
+        const brc_io *one = brc_io_at(io, i);
+        if (one->size != io->size || one->size == 0)
+            return brc_fail(err, BRC_EINVAL, "the brc_io of a batch all have one size");
+        BRC_TRY(brc_sized_check(one->size, sizeof(*one), "brc_io", err));
+        if (one->array == NULL || one->buffer == NULL)
+            return brc_fail(err, BRC_EINVAL, "a brc_io needs an array and a buffer");
+        if (one->array->session->repo != io->array->session->repo)
+            return brc_fail(err, BRC_EINVAL, "one batch is of one repository");
+    }
     return BRC_OK;
 }
 
@@ -347,21 +353,22 @@ int brc_read_batch(const brc_io *io, size_t n, brc_error *err)
     int rc;
     if (n == 0)
         return BRC_OK;
-    BRC_TRY(check_one_repository(io, n, err));
+    BRC_TRY(brc_io_check(io, n, err));
     if (n > 1)
         BRC_TRY(brc_new_array(&p, n, sizeof(region_read), err));
     for (; begun < n; begun++)
-        BRC_GO(brc_array_begin_read(io[begun].array, err));
+        BRC_GO(brc_array_begin_read(brc_io_at(io, begun)->array, err));
     rc = read_ios(n > 1 ? p : &one, io, n, err);
 done:
     while (begun > 0)
-        brc_array_end_read(io[--begun].array);
+        brc_array_end_read(brc_io_at(io, --begun)->array);
     free(p);
     return rc;
 }
 
 int brc_array_read(brc_array *a, const brc_sel *sel, void *dst, size_t len, brc_error *err)
 {
-    brc_io io = {a, sel, dst, len, NULL};
+    brc_buffer buffer = {.size = sizeof(buffer), .data = dst, .len = len};
+    brc_io io = {sizeof(io), a, sel, &buffer};
     return brc_read_batch(&io, 1, err);
 }

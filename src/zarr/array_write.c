@@ -2,33 +2,32 @@
 #include <stdlib.h>
 
 #include "../base/alloc.h"
+#include "../nd/buffer.h"
 #include "region_write.h"
 #include "span_table.h"
 
-static int describe_fixed(brc_region_write *rw, const brc_io *io, brc_error *err)
+static int describe_fixed(brc_region_write *rw, const brc_io *io, const brc_memory *m,
+                          brc_error *err)
 {
-    uint64_t want;
     const brc_array *a = rw->a;
-    if (io->strides == NULL &&
-        (!brc_shape_bytes(a->meta.ndim, rw->r.sel.count, a->meta.type->item_size, &want) ||
-         want != io->len))
-        return brc_fail(err, BRC_EINVAL, "%s: the selection has %llu bytes, but %zu were given",
-                        a->path, (unsigned long long)want, io->len);
-    rw->src = io->data;
-    return BRC_OK;
+    int rc = brc_memory_fits(io->buffer, a->meta.ndim, rw->r.sel.count, a->meta.type->item_size,
+                             BRC_MEMORY_IN, err);
+    if (rc < 0)
+        brc_context(err, "%s", a->path);
+    rw->src = m->origin;
+    return rc;
 }
 
-/* Packed elements; with zero strides (a fill) there is one, which carries its own length. */
-static int describe_variable(brc_region_write *rw, const brc_io *io, brc_error *err)
+/* Packed elements; with zero strides (a fill) there is one. */
+static int describe_variable(brc_region_write *rw, const brc_memory *m, brc_error *err)
 {
     const brc_array *a = rw->a;
-    for (int i = 0; io->strides != NULL && i < a->meta.ndim; i++)
-        if (io->strides[i] != 0)
+    for (int i = 0; m->strides != NULL && i < a->meta.ndim; i++)
+        if (m->strides[i] != 0)
             return brc_fail(err, BRC_EINVAL, "%s: elements of variable length have no strides",
                             a->path);
-    rw->packed = (brc_span){io->data, io->strides == NULL ? io->len
-                                                          : 4 + (size_t)brc_get_u32le(io->data)};
-    if (rw->r.nchunks > 0 || io->strides != NULL)
+    rw->packed = (brc_span){m->origin, m->len};
+    if (rw->r.nchunks > 0 || m->strides != NULL)
         return BRC_OK;
     int rc = brc_elements_find(NULL, 0, rw->packed, err);
     if (rc < 0)
@@ -39,10 +38,12 @@ static int describe_variable(brc_region_write *rw, const brc_io *io, brc_error *
 static int describe_write(brc_region_write *rw, const brc_io *io, brc_error *err)
 {
     brc_array *a = rw->a = io->array;
+    brc_memory m;
+    BRC_TRY(brc_memory_of(&m, io->buffer, BRC_MEMORY_IN, err));
     BRC_TRY(brc_array_can_write(a, err));
-    BRC_TRY(brc_region_init(&rw->r, a, io->sel, NULL, io->strides, err));
-    return brc_meta_is_variable(&a->meta) ? describe_variable(rw, io, err)
-                                          : describe_fixed(rw, io, err);
+    BRC_TRY(brc_region_init(&rw->r, a, io->sel, NULL, m.strides, err));
+    return brc_meta_is_variable(&a->meta) ? describe_variable(rw, &m, err)
+                                          : describe_fixed(rw, io, &m, err);
 }
 
 /* All arrays are begun before any is described: beginning one may bring another up to date. */
@@ -51,15 +52,15 @@ static int write_ios(brc_region_write *writes, const brc_io *io, size_t n, brc_e
     size_t begun = 0;
     int rc = BRC_OK;
     while (begun < n && rc == BRC_OK) {
-        rc = brc_array_begin(io[begun].array, err);
+        rc = brc_array_begin(brc_io_at(io, begun)->array, err);
         begun += rc == BRC_OK;
     }
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
-        rc = describe_write(&writes[i], &io[i], err);
+        rc = describe_write(&writes[i], brc_io_at(io, i), err);
     if (rc == BRC_OK)
         rc = brc_regions_write(writes, n, err);
     while (begun > 0)
-        rc = brc_array_end(io[--begun].array, rc, err);
+        rc = brc_array_end(brc_io_at(io, --begun)->array, rc, err);
     return rc;
 }
 
@@ -69,9 +70,7 @@ int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
     brc_region_write one = {0};
     if (n == 0)
         return BRC_OK;
-    for (size_t i = 1; i < n; i++)
-        if (io[i].array->session->repo != io[0].array->session->repo)
-            return brc_fail(err, BRC_EINVAL, "one batch writes to one repository");
+    BRC_TRY(brc_io_check(io, n, err));
     if (n > 1)
         BRC_TRY(brc_new_array(&p, n, sizeof(brc_region_write), err));
     int rc = write_ios(n > 1 ? p : &one, io, n, err);
@@ -81,13 +80,19 @@ int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
 
 int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err)
 {
-    brc_io io = {a, sel, (void *)(uintptr_t)src, len, NULL};
+    brc_buffer buffer = {.size = sizeof(buffer), .data = (void *)(uintptr_t)src, .len = len};
+    brc_io io = {sizeof(io), a, sel, &buffer};
     return brc_write_batch(&io, 1, err);
 }
 
 int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_error *err)
 {
     static const int64_t still[BRC_MAX_NDIM];
-    brc_io io = {a, sel, (void *)(uintptr_t)element, 0, still};
+    size_t len = a->info.item_size; /* 0: the element carries its own length */
+    if (len == 0)
+        len = 4 + (size_t)brc_get_u32le(element);
+    brc_buffer buffer = {.size = sizeof(buffer), .data = (void *)(uintptr_t)element, .len = len,
+                         .strides = still};
+    brc_io io = {sizeof(io), a, sel, &buffer};
     return brc_write_batch(&io, 1, err);
 }

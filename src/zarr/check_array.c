@@ -77,7 +77,7 @@ int brc_array_check_new(const brc_check *c, const char *path, const brc_entry *e
         } else if (rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT) {
             rc = BRC_OK; /* every command says so, and none says that it is damaged */
         } else if (rc < 0 && err != NULL) {
-            *err = found;
+            brc_error_copy(err, &found);
         }
     }
     a->bad = *bad;
@@ -154,7 +154,7 @@ static int keep_fault(brc_chunk_check *chunk, int rc, const brc_error *found, br
         return BRC_OK;
     if (rc != BRC_ECORRUPT) {
         if (err != NULL)
-            *err = *found;
+            brc_error_copy(err, found);
         return rc;
     }
     BRC_TRY(brc_new(&p, sizeof(*chunk->fault), err));

@@ -100,7 +100,7 @@ static int as_fault(history_check *h, const char *name, int rc, const brc_error 
     if (rc != BRC_ENOMEM && rc != BRC_EIO && rc != BRC_EINTERRUPT && rc != BRC_EBUSY)
         return ref_fault(h, name, found->message, err);
     if (err != NULL)
-        *err = *found;
+        brc_error_copy(err, found);
     return rc;
 }
 
@@ -299,7 +299,7 @@ static int check_encoding(void *ctx, int64_t encoding, brc_error *err)
     if (rc == BRC_ECORRUPT || rc == BRC_ELIMIT)
         return brc_faults_add_file(h->tree.check.faults, found.message, err);
     if (rc < 0 && rc != BRC_EUNSUPPORTED && err != NULL)
-        *err = found;
+        brc_error_copy(err, &found);
     return rc == BRC_EUNSUPPORTED ? BRC_OK : rc;
 }
 

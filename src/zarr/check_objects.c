@@ -98,7 +98,7 @@ static int checker_open(void *ctx, brc_read_item *item, brc_error *err)
         int rc = brc_encoding_chain(c->repo->store, o->encoding, &item->chain, &why);
         if (rc < 0 && rc != BRC_EUNSUPPORTED) {
             if (err != NULL)
-                *err = why;
+                brc_error_copy(err, &why);
             return rc;
         }
         item->number = rc == BRC_OK ? CHECK_ALL : CHECK_STORED;
@@ -139,7 +139,7 @@ int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t
                       brc_error *err)
 {
     void *p;
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     *checked = 0;
     BRC_TRY(brc_store_totals(repo->store, &stats, err));
     BRC_TRY(brc_new(&p, sizeof(object_checker), err));

@@ -580,7 +580,7 @@ static int check_step(brc_tree_check *c, brc_closure_step *at, brc_error *err)
     int behind = 0, rc = brc_closure_next(c->walk, at, &found);
     if (rc < 0 && (rc != BRC_ECORRUPT || at->what == BRC_AT_COMMIT)) {
         if (err != NULL)
-            *err = found;
+            brc_error_copy(err, &found);
         return rc;
     }
     if (rc == 0 || at->what == BRC_AT_COMMIT)

@@ -103,7 +103,7 @@ static int pull_part(brc_chunk_pull *p, const brc_shard_part **out, brc_error *e
         brc_group_wait(p->group, &p->shards[p->first].job);
     if (s->rc < 0) {
         if (err != NULL)
-            *err = s->error;
+            brc_error_copy(err, &s->error);
         brc_array_name_chunk(p->a, s->index, err);
         return s->rc;
     }
@@ -121,7 +121,7 @@ static int pull_next_part(brc_chunk_pull *p, const brc_shard_part **out, brc_err
         pull_ahead(p);
         if (p->n == 0) {
             if (p->rc < 0 && err != NULL)
-                *err = p->error;
+                brc_error_copy(err, &p->error);
             return p->rc;
         }
         int rc = pull_part(p, out, err);

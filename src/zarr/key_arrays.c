@@ -58,7 +58,7 @@ int brc_key_node_path(brc_buf *out, const char *key, size_t len, brc_error *err)
     else if (rc == BRC_EINVAL || rc == BRC_ELIMIT)
         rc = 0;
     else if (err != NULL)
-        *err = why;
+        brc_error_copy(err, &why);
 done:
     brc_buf_dispose(&normal);
     return rc;
@@ -131,7 +131,7 @@ static int sync_kept(brc_key_array *ka, int *gone, brc_error *err)
     if (rc < 0) {
         ka->array.is_read = 0;
         if (err != NULL)
-            *err = why;
+            brc_error_copy(err, &why);
     }
     return rc;
 }

@@ -70,7 +70,7 @@ int brc_key_chunks_begin(brc_key_chunks *c, brc_error *err)
         return 0;
     if (rc < 0) {
         if (err != NULL)
-            *err = why;
+            brc_error_copy(err, &why);
         return rc;
     }
     if (c->array->meta.ndim == c->ndim)

@@ -78,10 +78,10 @@ static int add_child(key_dir *dir, const brc_node *node, brc_error *err)
 
 static int names_of_nodes(key_dir *dir, brc_error *err)
 {
-    brc_node node;
+    const brc_node *node;
     int rc = 1;
     while (dir->n < NAME_BATCH && (rc = brc_list_next(dir->nodes, &node, err)) > 0)
-        BRC_TRY(add_child(dir, &node, err));
+        BRC_TRY(add_child(dir, node, err));
     if (rc != 0)
         return rc;
     brc_iter_free(dir->nodes);

@@ -159,14 +159,14 @@ static int open_chunks(key_list *list, const char *path, brc_error *err)
     if (rc == BRC_ENOTFOUND || rc == BRC_EINVAL) /* it has just gone */
         return BRC_OK;
     if (rc < 0 && err != NULL)
-        *err = why;
+        brc_error_copy(err, &why);
     return rc;
 }
 
 /* 1 with the next node, whose chunks come next; 0 at the end. */
 static int key_of_next_node(key_list *list, brc_error *err)
 {
-    brc_node node;
+    const brc_node *node;
     int is;
     int rc = brc_list_next(list->nodes, &node, err);
     if (rc == 0) {
@@ -176,17 +176,17 @@ static int key_of_next_node(key_list *list, brc_error *err)
     if (rc <= 0)
         return rc;
     brc_buf above = BRC_BUF_INIT;
-    BRC_GO(brc_buf_printf(&above, err, "%s%s", node.path + 1, node.path[1] != '\0' ? "/" : ""));
+    BRC_GO(brc_buf_printf(&above, err, "%s%s", node->path + 1, node->path[1] != '\0' ? "/" : ""));
     free(list->above);
     list->above = NULL;
     BRC_GO(brc_buf_take_text(&above, &list->above, err));
-    BRC_GO(brc_key_document_is_there(&is, list->session, node.path, err));
+    BRC_GO(brc_key_document_is_there(&is, list->session, node->path, err));
     if (is)
         BRC_GO(key_add(list, list->above, "zarr.json", err));
     if (list->n > 0 && strncmp(((char **)list->items)[0], list->prefix, strlen(list->prefix)) != 0)
         key_list_clear(list);
-    if (node.kind == BRC_ARRAY)
-        BRC_GO(open_chunks(list, node.path, err));
+    if (node->kind == BRC_ARRAY)
+        BRC_GO(open_chunks(list, node->path, err));
     rc = 1;
 done:
     brc_buf_dispose(&above);

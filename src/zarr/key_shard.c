@@ -249,7 +249,9 @@ static int learn_fetched(brc_key_shard *shard, const brc_array *a, size_t from, 
     int rc = BRC_OK;
     for (size_t i = from; i < to && rc == BRC_OK; i++) {
         brc_key_part *part = &shard->missing[i];
-        brc_buf bytes = {.data = stored->data + at, .len = (size_t)part->object.stored, .fixed = 1};
+        brc_buf bytes = {.data = stored->data + at,
+                         .len = (size_t)part->object.stored,
+                         .flags = BRC_BUF_FIXED};
         at += bytes.len;
         out.len = 0;
         rc = brc_key_part_transcode(a, part, &bytes, &out, err);
@@ -389,7 +391,7 @@ static int give_piece(const shard_range *r, slot_piece *piece, brc_buf *room, br
 {
     brc_buf stored = {.data = r->stored.data + piece->stored_at,
                       .len = (size_t)piece->part.object.stored,
-                      .fixed = 1};
+                      .flags = BRC_BUF_FIXED};
     const brc_buf *bytes = &stored;
     const uint64_t digest = piece->part.digest;
     if (brc_key_part_passes(&piece->part)) {

@@ -1,3 +1,4 @@
+#include "../base/sized.h"
 #include "key_value.h"
 
 #include <stdlib.h>
@@ -39,7 +40,10 @@ static void range_of(const brc_key_range *range, uint64_t size, uint64_t *start,
 
 static int check_range(const brc_key_range *range, brc_error *err)
 {
-    if (range == NULL || (range->kind >= BRC_RANGE_ALL && range->kind <= BRC_RANGE_LAST))
+    if (range == NULL)
+        return BRC_OK;
+    BRC_TRY(brc_sized_check(range->size, sizeof(*range), "brc_key_range", err));
+    if (range->kind >= BRC_RANGE_ALL && range->kind <= BRC_RANGE_LAST)
         return BRC_OK;
     return brc_fail(err, BRC_EINVAL, "there is no range of kind %d", range->kind);
 }
@@ -245,17 +249,27 @@ static int give_value(const value_request *q, brc_error *err)
     return rc < 0 ? rc : 1;
 }
 
-int brc_key_value(brc_buf *out, brc_session *s, const char *key, const brc_key_range *range,
-                  brc_key_info *info, brc_error *err)
+static int hand_out_info(brc_key_info *given, const brc_key_info *own, brc_error *err)
 {
-    const value_request q = {s, key, range, out, info};
+    if (given == NULL)
+        return BRC_OK;
+    return brc_sized_out(given, own, sizeof(*own), sizeof(*own), "brc_key_info", err);
+}
+
+int brc_key_value(brc_buf *out, brc_session *s, const char *key, const brc_key_range *range,
+                  brc_key_info *given, brc_error *err)
+{
+    brc_key_info info = BRC_KEY_INFO_INIT;
+    const value_request q = {s, key, range, out, given != NULL ? &info : NULL};
     BRC_TRY(check_range(range, err));
+    if (given != NULL)
+        BRC_TRY(brc_sized_check(given->size, sizeof(info), "brc_key_info", err));
     for (int i = 0; i < TRIES_MOST; i++) {
         if (out != NULL)
             out->len = 0;
         int rc = give_value(&q, err);
         if (rc != 0)
-            return rc < 0 ? rc : BRC_OK;
+            return rc < 0 ? rc : hand_out_info(given, &info, err);
     }
     return brc_fail(err, BRC_EBUSY, "the key '%.200s' has changed each time that it was looked at",
                     key);

@@ -40,17 +40,28 @@ static int look_at_state(brc_session *s, seen_state *out, brc_error *err)
     return BRC_OK;
 }
 
+/* Items of arrays, as long as the caller's version has them. */
+static brc_buf *buf_at(brc_buf *out, size_t i)
+{
+    return (brc_buf *)((char *)out + i * (out->size != 0 ? out->size : sizeof(*out)));
+}
+
+static const brc_key_range *range_at(const brc_key_range *ranges, size_t i)
+{
+    return ranges == NULL ? NULL : (const brc_key_range *)((const char *)ranges + i * ranges->size);
+}
+
 static int get_all(brc_buf *out, uint8_t *found, brc_session *s, const char *const *keys,
                    const brc_key_range *ranges, size_t n, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         brc_error why = BRC_ERROR_INIT;
-        int rc = brc_key_value(&out[i], s, keys[i], ranges != NULL ? &ranges[i] : NULL, NULL, &why);
+        int rc = brc_key_value(buf_at(out, i), s, keys[i], range_at(ranges, i), NULL, &why);
         found[i] = rc == BRC_OK;
         if (rc == BRC_OK || rc == BRC_ENOTFOUND)
             continue;
         if (err != NULL)
-            *err = why;
+            brc_error_copy(err, &why);
         return rc;
     }
     return BRC_OK;

@@ -318,7 +318,7 @@ static int meta_parts(brc_meta *m, const brc_json *doc, brc_error *err)
         return brc_meta_ignore_codecs(m, brc_json_member(doc, "codecs"), err);
     }
     if (rc < 0 && err != NULL)
-        *err = why;
+        brc_error_copy(err, &why);
     return rc;
 }
 

@@ -149,7 +149,7 @@ int brc_meta_must_encode(const brc_meta *meta, brc_error *err)
     if (!meta->opaque)
         return BRC_OK;
     if (err != NULL)
-        *err = meta->why;
+        brc_error_copy(err, &meta->why);
     return BRC_EUNSUPPORTED;
 }
 

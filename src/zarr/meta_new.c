@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../nd/shape.h"
 #include "meta.h"
@@ -325,12 +326,13 @@ static int complete_codecs(brc_json *doc, const brc_registry *reg, brc_error *er
 int brc_meta_new_array(brc_json **out, const brc_registry *reg, const brc_array_spec *given,
                        brc_error *err)
 {
-    brc_array_spec full = BRC_ARRAY_SPEC_INIT, *spec = &full; /* as far as the caller's goes */
+    brc_array_spec full, *spec = &full;
     brc_json *doc = NULL, *dtype_json = NULL;
     brc_dtype *type = NULL;
     int rc;
     *out = NULL;
-    memcpy(spec, given, given->size < sizeof(full) ? given->size : sizeof(full));
+    BRC_TRY(brc_sized_in(spec, sizeof(full), offsetof(brc_array_spec, chunk), given,
+                         "brc_array_spec", err));
     if (spec->metadata_json != NULL)
         return brc_json_parse(out, spec->metadata_json, strlen(spec->metadata_json), err);
     if (spec->ndim < 0 || spec->ndim > BRC_MAX_NDIM || (spec->ndim > 0 && spec->shape == NULL))

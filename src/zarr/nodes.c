@@ -107,6 +107,7 @@ typedef struct node_list {
     brc_session *session; /* whose store the walk reads */
     brc_tree_walk *walk;
     int without_itself;
+    brc_node now; /* the one that was handed out */
 } node_list;
 
 static void node_list_dispose(void *state)
@@ -139,8 +140,9 @@ int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_
     return rc;
 }
 
-int brc_list_next(brc_iter *it, brc_node *out, brc_error *err)
+int brc_list_next(brc_iter *it, const brc_node **out, brc_error *err)
 {
+    *out = NULL;
     brc_tree_node node;
     BRC_TRY(brc_iter_check(it, BRC_ITER_NODES, err));
     node_list *list = brc_iter_state(it);
@@ -149,8 +151,10 @@ int brc_list_next(brc_iter *it, brc_node *out, brc_error *err)
         list->without_itself = 0;
         rc = brc_tree_walk_next(list->walk, &node, err);
     }
-    if (rc > 0)
-        *out = (brc_node){ node.path, node.entry.kind };
+    if (rc > 0) {
+        list->now = (brc_node){ node.path, node.entry.kind };
+        *out = &list->now;
+    }
     return rc;
 }
 

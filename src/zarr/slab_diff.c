@@ -227,7 +227,7 @@ static int compare_fixed(slab_differ *d, const brc_sel *sel, brc_error *err)
 
 static int compare_slab(slab_differ *d, const uint64_t *index, brc_error *err)
 {
-    brc_sel sel = {.ndim = d->grid.ndim};
+    brc_sel sel = {.size = sizeof(brc_sel), .ndim = d->grid.ndim};
     uint64_t shape[BRC_MAX_NDIM];
     brc_diff_overlap(d->sides, &d->grid, index, sel.start, shape, sel.count);
     for (int i = 0; i < sel.ndim; i++)

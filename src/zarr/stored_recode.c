@@ -30,7 +30,7 @@ static int next_to_cut(void *ctx, brc_piece *piece, brc_buf *stored, brc_error *
     const size_t bytes = sizeof(uint64_t) * (size_t)grid->ndim;
     uint64_t index[BRC_MAX_NDIM] = {0}, chunk[BRC_MAX_NDIM];
     int64_t strides[BRC_MAX_NDIM] = {0};
-    brc_sel sel = {.ndim = grid->ndim};
+    brc_sel sel = {.size = sizeof(brc_sel), .ndim = grid->ndim};
     brc_form *form;
     int rc = brc_chunk_pull_next(&r->pull, index, stored, err);
     if (rc <= 0)

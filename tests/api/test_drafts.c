@@ -36,7 +36,7 @@ static brc_session *session_of(breccia *repo, const char *rev, int mode)
 static void set_number(brc_session *s, const char *path, uint64_t i, int32_t value)
 {
     brc_array *a;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     OK(&t, brc_array_open(&a, s, path, &t.err));
     brc_sel_all(&sel, a);
     sel.start[0] = i;
@@ -65,15 +65,16 @@ static const char *drafts_are(breccia *repo)
     static const char *const owners[] = { "unknown", "alive", "dead" };
     static char text[400];
     brc_iter *it;
-    brc_draft draft;
+    const brc_draft *draft;
     int rc;
     text[0] = '\0';
     OK(&t, brc_drafts(&it, repo, &t.err));
     while ((rc = brc_drafts_next(it, &draft, &t.err)) > 0) {
         size_t at = strlen(text);
-        snprintf(text + at, sizeof(text) - at, "%s %s%s%s %d; ", draft.branch,
-                 draft.is_private ? owners[draft.owner] : "shared", draft.is_stale ? " stale" : "",
-                 draft.owner_pid == getpid() ? " ours" : "", (int)draft.nodes);
+        snprintf(text + at, sizeof(text) - at, "%s %s%s%s %d; ", draft->branch,
+                 draft->flags & BRC_DRAFT_OWNED ? owners[draft->owner] : "shared",
+                 draft->flags & BRC_DRAFT_STALE ? " stale" : "",
+                 draft->owner_pid == getpid() ? " ours" : "", (int)draft->nodes);
     }
     ck_assert_msg(rc == 0, "%s", t.err.message);
     brc_iter_free(it);
@@ -83,12 +84,13 @@ static const char *drafts_are(breccia *repo)
 static int64_t last_draft(breccia *repo)
 {
     brc_iter *it;
-    brc_draft draft = { 0 };
+    const brc_draft *draft;
+    int64_t id = 0;
     OK(&t, brc_drafts(&it, repo, &t.err));
     while (brc_drafts_next(it, &draft, &t.err) > 0)
-        ;
+        id = draft->id;
     brc_iter_free(it);
-    return draft.id;
+    return id;
 }
 
 /* ---- two at work ------------------------------------------------------------------ */

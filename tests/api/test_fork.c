@@ -52,7 +52,7 @@ static int use_the_handle(void)
     brc_iter *it;
     brc_array *a;
     const char *head;
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     opts.message = "the child's";
     wrong += brc_node_kind(&kind, t.session, "/a", &t.err) != BRC_EMISUSE;

@@ -128,12 +128,12 @@ static void check_named(const char *name)
 START_TEST(f23_every_codec_is_in_the_corpus)
 {
     brc_iter *it;
-    brc_codec_info codec;
+    const brc_codec_info *codec;
     each_file(fuzz_harness_named("codecs"), collect);
     ck_assert_int_eq(brc_buf_printf(&all_specs, NULL, "%s", ""), BRC_OK);
     ck_assert_int_eq(brc_registry_codecs(&it, NULL, NULL), BRC_OK);
     while (brc_registry_codecs_next(it, &codec, NULL) == 1)
-        check_named(codec.name);
+        check_named(codec->name);
     brc_iter_free(it);
     brc_buf_dispose(&all_specs);
 }

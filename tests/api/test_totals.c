@@ -8,8 +8,9 @@ Suite *totals_suite(void);
 
 static brc_stats stats_of(scenario *t)
 {
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     memset(&stats, 0x55, sizeof(stats));
+    stats.size = sizeof(stats);
     OK(t, brc_stat(t->repo, &stats, &t->err));
     return stats;
 }

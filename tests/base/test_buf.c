@@ -60,7 +60,7 @@ END_TEST
 START_TEST(fixed_memory_never_moves)
 {
     uint8_t memory[8];
-    brc_buf buf = { memory, 0, sizeof(memory), 0, 1 };
+    brc_buf buf = { sizeof(brc_buf), memory, 0, sizeof(memory), 0, BRC_BUF_FIXED, 0 };
     brc_error err = BRC_ERROR_INIT;
     OK(brc_buf_printf(&buf, &err, "%s", "1234567"));
     ck_assert_int_eq(brc_buf_append(&buf, "ab", 2, &err), BRC_ELIMIT);

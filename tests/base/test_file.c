@@ -105,7 +105,8 @@ START_TEST(limits_hold_while_reading)
     char *path = in_root("file");
     brc_error err = BRC_ERROR_INIT;
     uint8_t memory[12];
-    brc_buf buf = BRC_BUF_INIT, fixed = { memory, 2, 12, 0, 1 };
+    brc_buf buf = BRC_BUF_INIT, fixed = BRC_FIXED_BUF(memory, 12);
+    fixed.len = 2;
     OK(brc_file_write(path, "0123456789", 10, &err));
     buf.limit = 10;
     OK(brc_file_read(&buf, path, &err));

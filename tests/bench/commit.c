@@ -67,7 +67,7 @@ static void chunk_values(int16_t *out, uint64_t number, uint64_t version)
 static void write_chunk(commit_run *run, uint64_t number, uint64_t version)
 {
     int16_t values[ITEMS];
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     brc_error err = BRC_ERROR_INIT;
     chunk_values(values, number, version);
     brc_sel_all(&sel, run->r.array);
@@ -205,13 +205,13 @@ static double diff_once(breccia *handle, const char *a, const char *b, uint64_t 
 {
     brc_error err = BRC_ERROR_INIT;
     brc_iter *it;
-    brc_change change;
+    const brc_change *change;
     int rc;
     *changed = 0;
     double begin = now_s();
     must(brc_diff(&it, handle, a, b, NULL, &err), &err, "diff");
     while ((rc = brc_diff_next(it, &change, &err)) > 0)
-        *changed += change.chunks_changed;
+        *changed += change->chunks_changed;
     must(rc, &err, "diff");
     double seconds = now_s() - begin;
     brc_iter_free(it);

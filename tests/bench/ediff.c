@@ -86,11 +86,11 @@ static took diff_both(const repo *r)
     brc_error err = BRC_ERROR_INIT;
     brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
     brc_iter *it;
-    brc_change change;
+    const brc_change *change;
     opts.flags = BRC_DIFF_ELEMENTS;
     took start = start_clock();
     must(brc_diff(&it, r->handle, "HEAD~1", "HEAD", &opts, &err), &err, "a diff");
-    must_be(brc_diff_next(it, &change, &err) == 1 && change.elements_changed > 0, "a difference");
+    must_be(brc_diff_next(it, &change, &err) == 1 && change->elements_changed > 0, "a difference");
     brc_iter_free(it);
     return stop_clock(start);
 }

@@ -74,6 +74,7 @@ static void random_choose(random_run *run)
     uint64_t state = 7;
     for (int i = 0; i < SAMPLES; i++) {
         sample *s = &run->samples[i];
+        s->sel.size = sizeof(s->sel);
         brc_sel_all(&s->sel, run->r.array);
         for (int d = 0; d < 3; d++) {
             uint64_t size = run->c->chunk[d];
@@ -120,7 +121,7 @@ static void random_slices(random_run *run)
     static double ours[SAMPLES];
     char label[80], context[80];
     uint64_t state = 11, met = 0;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     brc_sel_all(&sel, run->r.array);
     for (int i = 0; i < SAMPLES; i++) {
         uint64_t chunks = 1;

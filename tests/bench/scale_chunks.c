@@ -104,7 +104,7 @@ static scale_cost element_diff(const bench_opts *o, size_t n)
 {
     repo r;
     brc_iter *it;
-    brc_change change;
+    const brc_change *change;
     uint64_t shape[1] = {n}, chunk[1] = {1 << 20};
     uint8_t *values = must_alloc(n);
     brc_diff_opts diff = BRC_DIFF_OPTS_INIT;
@@ -128,7 +128,7 @@ static scale_cost element_diff(const bench_opts *o, size_t n)
     must(brc_diff(&it, r.handle, NULL, NULL, &diff, &err), &err, "diff");
     must_be(brc_diff_next(it, &change, &err) == 1, "a change");
     scale_cost cost = scale_stop(start);
-    must_be(change.elements_changed == (n + 1) / 2, "elements that differ");
+    must_be(change->elements_changed == (n + 1) / 2, "elements that differ");
     brc_iter_free(it);
     scale_close(&r);
     return cost;

@@ -71,7 +71,7 @@ static scale_cost make_tagged(const bench_opts *o, size_t n)
 {
     repo r;
     char name[24];
-    brc_sel one;
+    brc_sel one = BRC_SEL_INIT;
     uint64_t shape[1] = {HISTORY_CHUNKS}, chunk[1] = {1};
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     brc_error err = BRC_ERROR_INIT;
@@ -124,7 +124,7 @@ static scale_cost fsck_of_commits(const bench_opts *o, size_t n)
 static scale_cost info_of_commits(const bench_opts *o, size_t n)
 {
     repo r;
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     brc_error err = BRC_ERROR_INIT;
     scale_apart(make_tagged, o, n);
     scale_reopen(&r, o);

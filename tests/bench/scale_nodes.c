@@ -31,7 +31,7 @@ static scale_cost moves_in_a_session(const bench_opts *o, size_t n)
 static scale_cost list_all(const bench_opts *o, size_t n)
 {
     repo r;
-    brc_node node;
+    const brc_node *node;
     brc_iter *it;
     brc_error err = BRC_ERROR_INIT;
     size_t count = 0;
@@ -91,7 +91,7 @@ static scale_cost export_all(const bench_opts *o, size_t n)
 static scale_cost diff_cost(const repo *r, const char *a, const char *b, size_t *count)
 {
     brc_iter *it;
-    brc_change change;
+    const brc_change *change;
     brc_error err = BRC_ERROR_INIT;
     int rc;
     *count = 0;

@@ -306,7 +306,7 @@ static void count_bytes(const shard_run *run, choose_fn choose, int samples, tou
     brc_error err = BRC_ERROR_INIT;
     brc_registry *reg;
     repo r;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     uint64_t state = 7;
     must(brc_registry_new(&reg, &err), &err, "a registry");
     must(brc_registry_add_impl(reg, &impl, &err), &err, "an implementation");
@@ -351,7 +351,7 @@ typedef struct shard_times {
 
 static void time_reads(shard_run *run, choose_fn choose, int samples, shard_times *t)
 {
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     uint64_t state = 7, looking = bytes_of_looking();
     for (int i = 0; i < samples; i++) {
         choose(run, &state, &sel);

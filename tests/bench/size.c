@@ -32,7 +32,7 @@ static void size_version(repo *r, const float *data, size_t nchunks, uint64_t ve
 {
     uint64_t state = version;
     brc_error err = BRC_ERROR_INIT;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     float *changed = must_alloc(CHUNK * sizeof(*changed));
     brc_sel_all(&sel, r->array);
     must(brc_begin(r->handle, &err), &err, "begin");

@@ -130,7 +130,7 @@ static int count_decode(void *ctx, const void *state, void *scratch, brc_span sr
 
 static int count_all(struct count_calls *calls,
                      int (*one)(struct count_calls *, brc_span, brc_buf *, brc_error *), size_t n,
-                     const brc_span *src, brc_buf *dst, int *status, brc_error *err)
+                     const brc_span *src, brc_buf *const *dst, int *status, brc_error *err)
 {
     int first = BRC_OK;
 
@@ -139,7 +139,7 @@ static int count_all(struct count_calls *calls,
     if (calls->refuse_all)
         return brc_fail(err, BRC_EIO, "the device went away");
     for (size_t i = 0; i < n; i++) {
-        status[i] = one(calls, src[i], &dst[i], first == BRC_OK ? err : NULL);
+        status[i] = one(calls, src[i], dst[i], first == BRC_OK ? err : NULL);
         if (first == BRC_OK)
             first = status[i];
     }
@@ -147,7 +147,7 @@ static int count_all(struct count_calls *calls,
 }
 
 static int count_encode_batch(void *ctx, const void *state, void *scratch, size_t n,
-                              const brc_span *src, brc_buf *dst, int *status, brc_error *err)
+                              const brc_span *src, brc_buf *const *dst, int *status, brc_error *err)
 {
     (void)state;
     (void)scratch;
@@ -155,7 +155,7 @@ static int count_encode_batch(void *ctx, const void *state, void *scratch, size_
 }
 
 static int count_decode_batch(void *ctx, const void *state, void *scratch, size_t n,
-                              const brc_span *src, brc_buf *dst, int *status, brc_error *err)
+                              const brc_span *src, brc_buf *const *dst, int *status, brc_error *err)
 {
     (void)state;
     (void)scratch;
@@ -422,8 +422,8 @@ START_TEST(callers_mistakes_are_not_corruption)
 {
     uint64_t n = 8;
     uint8_t plain[8] = { 0 }, small[7], used[8];
-    brc_buf fixed = { small, 0, sizeof(small), 0, 1 }, full = { used, 3, sizeof(used), 0, 1 };
-
+    brc_buf fixed = BRC_FIXED_BUF(small, sizeof(small)), full = fixed;
+    full.data = used, full.len = 3, full.cap = sizeof(used);
     chain_open_ok("[\"bytes\",\"zstd\"]", "uint8", 1, &n);
     ck_assert_int_eq(
         brc_chain_encode(chain_now, chain_scratch, (brc_span){ plain, 7 }, &fixed, &chain_err),
@@ -475,9 +475,9 @@ START_TEST(f22_a_codec_that_gives_too_little_is_damage)
     uint64_t length = 3;
     for (int i = 0; i < 2; i++) {
         uint8_t memory[3];
-        brc_buf dst = { memory, 0, 3, 3, 1 };
+        brc_buf dst = BRC_FIXED_BUF(memory, 3);
         brc_span src = { stored, 3 };
-        size_t failed = 9;
+        size_t failed = dst.limit = 3;
         chain_open_ok(lists[i], "uint8", 1, &length);
         ck_assert_int_eq(brc_chain_decode(chain_now, chain_scratch, src, &dst, &chain_err),
                          BRC_ECORRUPT);
@@ -574,7 +574,7 @@ START_TEST(P4_P5_batches_give_what_single_calls_give)
             brc_buf_dispose(&one);
             src[i] = (brc_span){ stored[i].data, stored[i].len };
             if (i % 2 == 0) /* half of them into the caller's own memory */
-                back[i] = (brc_buf){ place[i], 0, BATCH_ITEM, 0, 1 };
+                back[i] = (brc_buf)BRC_FIXED_BUF(place[i], BATCH_ITEM);
         }
         ck_assert_int_eq(
             brc_chain_decode_batch(chain_now, chain_scratch, count, src, back, &failed, &chain_err),

@@ -17,15 +17,15 @@ Suite *every_codec_suite(void);
 START_TEST(P16_every_codec_of_the_registry_has_a_list)
 {
     brc_iter *it;
-    brc_codec_info info;
+    const brc_codec_info *info;
     int n = 0;
 
     ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
     for (; brc_registry_codecs_next(it, &info, &codecs_err) == 1; n++) {
-        ck_assert_msg(codec_list_of(info.name, 0) != NULL,
-                      "tests/kit/codec_lists.c has no list about %s", info.name);
-        ck_assert_msg(codec_list_of(info.name, MOST_LISTS) == NULL,
-                      "more than %d lists are about %s", MOST_LISTS, info.name);
+        ck_assert_msg(codec_list_of(info->name, 0) != NULL,
+                      "tests/kit/codec_lists.c has no list about %s", info->name);
+        ck_assert_msg(codec_list_of(info->name, MOST_LISTS) == NULL,
+                      "more than %d lists are about %s", MOST_LISTS, info->name);
     }
     brc_iter_free(it);
     ck_assert_int_gt(n, 30);
@@ -35,13 +35,14 @@ END_TEST
 START_TEST(P16_every_data_type_of_the_registry_is_tried)
 {
     brc_iter *it;
-    brc_dtype_info info;
+    const brc_dtype_info *info;
     int n = 0;
 
     ck_assert_int_eq(brc_registry_dtypes(&it, codecs_reg, &codecs_err), BRC_OK);
     for (; brc_registry_dtypes_next(it, &info, &codecs_err) == 1; n++)
-        ck_assert_msg(!info.configured || codec_kit_configured(info.name, 0) != NULL,
-                      "tests/kit/codec_kit.c has no configuration of %s", info.name);
+        ck_assert_msg(!(info->flags & BRC_DTYPE_CONFIGURED) ||
+                          codec_kit_configured(info->name, 0) != NULL,
+                      "tests/kit/codec_kit.c has no configuration of %s", info->name);
     brc_iter_free(it);
     ck_assert_int_gt(n, 30);
 }
@@ -51,13 +52,13 @@ START_TEST(P16_every_codec_holds_what_the_kit_asks)
 {
     char why[1024] = "no data type was taken";
     brc_iter *it;
-    brc_codec_info info;
+    const brc_codec_info *info;
     int n = 0;
 
     ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
     while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
-        const codec_list *list = codec_list_of(info.name, (size_t)_i);
-        if (list == NULL || !info.chosen)
+        const codec_list *list = codec_list_of(info->name, (size_t)_i);
+        if (list == NULL || !(info->flags & BRC_IMPL_CHOSEN))
             continue;
         codec_kit kit = { .reg = codecs_reg,
                           .codecs = list->list,
@@ -65,7 +66,7 @@ START_TEST(P16_every_codec_holds_what_the_kit_asks)
                           .tame = list->tame,
                           .rounds = 4,
                           .seed = 1611 + (uint64_t)n };
-        ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s: %s", info.name, why);
+        ck_assert_msg(codec_kit_run(&kit, why, sizeof(why)) == 0, "%s: %s", info->name, why);
         n++;
     }
     brc_iter_free(it);
@@ -83,13 +84,13 @@ START_TEST(X6_bombs_stop_at_the_limit_of_every_codec)
     uint8_t *zeros = calloc(1, BIG);
     brc_buf stored = BRC_BUF_INIT, out = BRC_BUF_INIT;
     brc_iter *it;
-    brc_codec_info info;
+    const brc_codec_info *info;
     int n = 0;
 
     ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
     while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
-        const codec_list *list = codec_list_of(info.name, 0);
-        if (strcmp(info.kind, "bytes->bytes") != 0)
+        const codec_list *list = codec_list_of(info->name, 0);
+        if (strcmp(info->kind, "bytes->bytes") != 0)
             continue;
         codecs_open_bytes(list->list, BIG);
         codecs_encode(zeros, BIG, &stored);
@@ -97,8 +98,8 @@ START_TEST(X6_bombs_stop_at_the_limit_of_every_codec)
         brc_buf_dispose(&out);
         out = (brc_buf)BRC_BUF_INIT;
         ck_assert_msg(codecs_decode(stored.data, stored.len, &out) == BRC_ECORRUPT, "%s",
-                      info.name);
-        ck_assert_msg(out.cap <= ROOM, "%s took %zu bytes", info.name, out.cap);
+                      info->name);
+        ck_assert_msg(out.cap <= ROOM, "%s took %zu bytes", info->name, out.cap);
         n++;
     }
     brc_iter_free(it);
@@ -152,23 +153,23 @@ static int is_possible(const char *chain)
 static void add_random(brc_buf *chain, const char *kind, int *lossy, uint64_t *random)
 {
     brc_iter *it;
-    brc_codec_info info;
+    const brc_codec_info *info;
     uint64_t seen = 0, at = codec_kit_random(random) % 64, which = codec_kit_random(random);
     const codec_list *list;
 
     for (int turn = 0; turn < 64 && seen <= at; turn++) {
         ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
         while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
-            list = codec_list_of(info.name, which % MOST_LISTS);
+            list = codec_list_of(info->name, which % MOST_LISTS);
             if (list == NULL)
-                list = codec_list_of(info.name, 0);
-            if (strcmp(info.kind, kind) != 0 || list == NULL || list->tame ||
+                list = codec_list_of(info->name, 0);
+            if (strcmp(info->kind, kind) != 0 || list == NULL || list->tame ||
                 leaves_bits_out(list) ||
                 (list->ndim != -1 && list->ndim != 2) || seen++ != at)
                 continue;
             int loses = is_possible(list->list) == 2;
             if (!loses || !*lossy)
-                add_codec(chain, &info, list);
+                add_codec(chain, info, list);
             *lossy |= loses;
             break;
         }

@@ -41,15 +41,15 @@ static void load_fails(const char *path, int code, const char *says)
 static const char *chosen_of(const char *codec, char *name, size_t size, char *owner)
 {
     brc_iter *it;
-    brc_codec_info info;
+    const brc_codec_info *info;
 
     name[0] = '\0';
     ck_assert_int_eq(brc_registry_codecs(&it, plug_reg, &plug_err), BRC_OK);
     while (brc_registry_codecs_next(it, &info, &plug_err) == 1)
-        if (strcmp(info.name, codec) == 0 && info.chosen) {
-            snprintf(name, size, "%s", info.implementation);
+        if (strcmp(info->name, codec) == 0 && (info->flags & BRC_IMPL_CHOSEN)) {
+            snprintf(name, size, "%s", info->implementation);
             if (owner != NULL)
-                snprintf(owner, size, "%s", info.owner);
+                snprintf(owner, size, "%s", info->owner);
         }
     brc_iter_free(it);
     return name;
@@ -59,18 +59,20 @@ static const char *chosen_of(const char *codec, char *name, size_t size, char *o
 static int type_entry(const char *name, char *text, size_t size)
 {
     brc_iter *it;
-    brc_dtype_info info;
+    const brc_dtype_info *info;
     int found = 0;
 
     ck_assert_int_eq(brc_registry_dtypes(&it, plug_reg, &plug_err), BRC_OK);
     while (brc_registry_dtypes_next(it, &info, &plug_err) == 1)
-        if (strcmp(info.name, name) == 0) {
+        if (strcmp(info->name, name) == 0) {
             found++;
-            snprintf(text, size, "%s|%s|%llu|%s|%d|%d|%s", info.name, info.kind,
-                     (unsigned long long)info.item_size, info.npy != NULL ? info.npy : "-",
-                     info.is_family, info.configured, info.owner);
+            snprintf(text, size, "%s|%s|%llu|%s|%d|%d|%s", info->name, info->kind,
+                     (unsigned long long)info->item_size, info->npy != NULL ? info->npy : "-",
+                     (info->flags & BRC_DTYPE_FAMILY) != 0,
+                     (info->flags & BRC_DTYPE_CONFIGURED) != 0, info->owner);
         }
-    ck_assert_int_eq(brc_registry_codecs_next(it, &(brc_codec_info){ 0 }, NULL), BRC_EMISUSE);
+    ck_assert_int_eq(brc_registry_codecs_next(it, &(const brc_codec_info *){ NULL }, NULL),
+                     BRC_EMISUSE);
     brc_iter_free(it);
     return found;
 }
@@ -179,7 +181,7 @@ START_TEST(what_is_no_plugin_is_refused)
     plugin_path(path, sizeof(path), "stranger");
     load_fails(path, BRC_EINVAL, "no function brc_plugin_init");
     plugin_path(path, sizeof(path), "newer");
-    load_fails(path, BRC_EUNSUPPORTED, "plug-in ABI 77, and this breccia has 2");
+    load_fails(path, BRC_EUNSUPPORTED, "plug-in ABI 77, and this breccia has 3");
     ck_assert_ptr_nonnull(strstr(plug_err.message, "newer.so"));
     plugin_path(path, sizeof(path), "silent");
     load_fails(path, BRC_ENOMEM, "silent.so refuses to start");

@@ -429,7 +429,7 @@ START_TEST(bombs_stop_at_the_limit)
     size_t big = 64 << 20;
     uint8_t *zeros = calloc(1, big), *stored = malloc(big / 100);
     uint8_t room[16 + 8];
-    brc_buf dst = { room, 0, 16, 0, 1 };
+    brc_buf dst = BRC_FIXED_BUF(room, 16);
 
     memset(room, 0x5A, sizeof(room));
     /* zstd, into fixed memory of 16 bytes */

@@ -372,7 +372,7 @@ START_TEST(X6_a_short_value_gets_no_long_index)
 {
     uint64_t shape = UINT64_C(1) << 29;
     uint8_t value[100] = { 0 }, place[16];
-    brc_buf out = { place, 0, sizeof(place), 0, 1 };
+    brc_buf out = { sizeof(brc_buf), place, 0, sizeof(place), 0, BRC_BUF_FIXED, 0 };
 
     codecs_open("[" SHARD("[1]", "[\"bytes\"]", CRC_INDEX, "") "]", "uint8", 1, &shape);
     int rc =

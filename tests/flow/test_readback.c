@@ -11,6 +11,7 @@
 #include "../../src/base/error.h"
 #include "../../src/base/file.h"
 #include "../../src/breccia_codec.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
 
 Suite *readback_suite(void);
@@ -98,10 +99,10 @@ static int liar_decode(void *ctx, const void *state, void *scratch, brc_span src
 }
 
 static int liar_encode_batch(void *ctx, const void *state, void *scratch, size_t n,
-                             const brc_span *src, brc_buf *dst, int *status, brc_error *err)
+                             const brc_span *src, brc_buf *const *dst, int *status, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        status[i] = liar_encode(ctx, state, scratch, src[i], &dst[i], err);
+        status[i] = liar_encode(ctx, state, scratch, src[i], dst[i], err);
         if (status[i] < 0)
             return status[i];
     }
@@ -219,7 +220,7 @@ START_TEST(f22_a_lying_codec_stores_nothing)
     stored_rows(&l, &before);
     values_of(data, 1);
     for (lie = HONEST + 1; lie < NLIES; lie++) {
-        brc_io io = { a, NULL, data, sizeof(data), NULL };
+        brc_io io = IO_OF(a, NULL, data, sizeof(data));
         caught(&l, brc_array_write(a, NULL, data, sizeof(data), &l.t.err));
         ck_assert_msg(strncmp(l.t.err.message, "/a", 2) == 0, "%s", l.t.err.message);
         same_rows(&l, &before);
@@ -257,7 +258,7 @@ START_TEST(f22_one_lie_undoes_the_write)
     for (size_t i = 0; i < sizeof(two); i++)
         two[i] = two[i] == TRIGGER ? TRIGGER : (uint8_t)(two[i] + 100);
     int32_t element = TRIGGER * 0x01010101;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     caught(&l, brc_array_write(a, NULL, two, sizeof(two), &l.t.err));
     same_rows(&l, &before);
     OK(&l.t, brc_sel_parse(&sel, a, "[60, 60]", &l.t.err)); /* into what is there */

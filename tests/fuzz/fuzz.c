@@ -207,7 +207,7 @@ static void read_array(brc_session *s, const char *path, int also_allowed)
     brc_error err = BRC_ERROR_INIT;
     brc_buf out = BRC_BUF_INIT;
     brc_array *a;
-    brc_sel all;
+    brc_sel all = BRC_SEL_INIT;
     uint64_t chunks, stored;
 
     int rc = brc_array_open(&a, s, path, &err);
@@ -249,16 +249,16 @@ void fuzz_read_all(brc_session *s, int also_allowed)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_iter *it;
-    brc_node node;
+    const brc_node *node;
     int rc = brc_list(&it, s, "/", 1, &err);
     FUZZ_TRUE(may_fail(rc, also_allowed), &err);
     while (rc >= 0 && (rc = brc_list_next(it, &node, &err)) == 1) {
         brc_buf text = BRC_BUF_INIT;
-        int got = brc_node_json(&text, s, node.path, &err);
+        int got = brc_node_json(&text, s, node->path, &err);
         FUZZ_TRUE(may_fail(got, also_allowed), &err);
         brc_buf_dispose(&text);
-        if (node.kind == BRC_ARRAY)
-            read_array(s, node.path, also_allowed);
+        if (node->kind == BRC_ARRAY)
+            read_array(s, node->path, also_allowed);
     }
     FUZZ_TRUE(may_fail(rc, also_allowed), &err);
     brc_iter_free(it);

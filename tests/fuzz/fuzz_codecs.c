@@ -91,7 +91,7 @@ static void check_box(const codec_case *c, brc_span src, const brc_buf *whole)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_buf part = BRC_BUF_INIT;
-    brc_box box;
+    brc_box box = BRC_BOX_INIT;
     int64_t strides[BRC_MAX_NDIM], packed[BRC_MAX_NDIM];
     uint64_t at = 0;
     size_t item = c->type->item_size;

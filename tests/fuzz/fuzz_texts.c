@@ -25,7 +25,7 @@ static void read_slice(const char *text)
 {
     static const uint64_t shape[4] = { 10, 0, 1, UINT64_MAX };
     brc_error err = BRC_ERROR_INIT;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     for (int ndim = 0; ndim <= 4; ndim++) {
         int rc = brc_sel_read(&sel, ndim, shape, text, &err);
         FUZZ_TRUE(rc == BRC_OK || rc == BRC_EINVAL, &err);

@@ -82,11 +82,11 @@ static void list_refs(battery_now *b)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_iter *it;
-    brc_ref ref;
+    const brc_ref *ref;
     int rc = did(b, "branch", "", brc_refs(&it, b->repo, &err), &err);
     while (rc >= 0 && (rc = did(b, "branch", "", brc_refs_next(it, &ref, &err), &err)) > 0)
-        if (!ref.is_unborn)
-            add_rev(b, ref.name);
+        if (!(ref->flags & BRC_REF_UNBORN))
+            add_rev(b, ref->name);
     brc_iter_free(it);
     add_rev(b, "HEAD");
     add_rev(b, "HEAD~1");
@@ -112,7 +112,7 @@ static void show_diff(battery_now *b, const char *from, const char *to, uint32_t
 {
     brc_error err = BRC_ERROR_INIT;
     brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
-    brc_change change;
+    const brc_change *change;
     brc_iter *it;
     const char *on = from != NULL ? from : "";
     opts.flags = flags;
@@ -130,7 +130,7 @@ static void show_diff(battery_now *b, const char *from, const char *to, uint32_t
 static void list_nodes(battery_now *b, brc_session *s, const char *rev, int keep)
 {
     brc_error err = BRC_ERROR_INIT;
-    brc_node node;
+    const brc_node *node;
     brc_iter *it;
     int rc = did(b, "ls -r", rev, brc_list(&it, s, "/", 1, &err), &err);
     for (int n = 0; rc >= 0 && n < MAX_NODES; n++) {
@@ -138,14 +138,14 @@ static void list_nodes(battery_now *b, brc_session *s, const char *rev, int keep
         if (rc <= 0)
             break;
         brc_buf text = BRC_BUF_INIT;
-        did(b, "ls", node.path, brc_node_json(&text, s, node.path, &err), &err);
+        did(b, "ls", node->path, brc_node_json(&text, s, node->path, &err), &err);
         text.len = 0;
-        did(b, "attrs", node.path, brc_attrs_get(&text, s, node.path, NULL, &err), &err);
+        did(b, "attrs", node->path, brc_attrs_get(&text, s, node->path, NULL, &err), &err);
         brc_buf_dispose(&text);
-        if (keep && (b->paths[b->npaths] = strdup(node.path)) != NULL)
-            b->kinds[b->npaths++] = node.kind;
-        else if (node.kind == BRC_ARRAY)
-            did(b, "ls", node.path, brc_node_kind(&rc, s, node.path, &err), &err);
+        if (keep && (b->paths[b->npaths] = strdup(node->path)) != NULL)
+            b->kinds[b->npaths++] = node->kind;
+        else if (node->kind == BRC_ARRAY)
+            did(b, "ls", node->path, brc_node_kind(&rc, s, node->path, &err), &err);
         rc = 1;
     }
     brc_iter_free(it);
@@ -156,7 +156,7 @@ static void read_elements(battery_now *b, brc_session *s, const char *path)
     brc_error err = BRC_ERROR_INIT;
     brc_buf out = BRC_BUF_INIT;
     brc_array *a;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     uint64_t chunks, stored;
     if (did(b, "read", path, brc_array_open(&a, s, path, &err), &err) < 0)
         return;
@@ -224,7 +224,7 @@ static void write_element(battery_now *b, brc_session *s, const char *path)
     brc_error err = BRC_ERROR_INIT;
     static const uint8_t zero[4096];
     brc_array *a;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     if (did(b, "write", path, brc_array_open(&a, s, path, &err), &err) < 0)
         return;
     const brc_array_info *info = brc_array_describe(a);
@@ -290,7 +290,7 @@ static void keep_commit(battery_now *b, size_t rev, const brc_oid *id)
 static void read_history(battery_now *b)
 {
     brc_error err = BRC_ERROR_INIT;
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     brc_oid id;
     const char *head;
     did(b, "info", "", brc_stat(b->repo, &stats, &err), &err);

@@ -60,7 +60,7 @@ static int kit_decode(struct kit_case *c, brc_chain *chain, brc_span src, brc_er
                       int *guard_ok, size_t *got)
 {
     uint8_t *copy = malloc(src.len > 0 ? src.len : 1);
-    brc_buf dst = { c->place, 0, c->len, 0, 1 };
+    brc_buf dst = BRC_FIXED_BUF(c->place, c->len);
 
     if (src.len > 0)
         memcpy(copy, src.data, src.len);
@@ -161,7 +161,7 @@ static void kit_pick_box(struct kit_case *c, int ndim, const uint64_t *shape, br
 static int kit_decode_box(struct kit_case *c, const brc_box *box)
 {
     brc_error err = BRC_ERROR_INIT;
-    brc_buf dst = { c->place, 0, c->len, 0, 1 };
+    brc_buf dst = BRC_FIXED_BUF(c->place, c->len);
 
     memset(c->place, 0xA5, c->len);
     int rc = brc_chain_decode_box(c->chain, c->scratch,
@@ -174,7 +174,7 @@ static int kit_decode_box(struct kit_case *c, const brc_box *box)
 /* Follows kit_check_round_trip(), which has left the whole chunk. */
 static int kit_check_boxes(struct kit_case *c, int ndim, const uint64_t *shape)
 {
-    brc_box box = { { 0 }, { 0 } };
+    brc_box box = BRC_BOX_INIT;
     int bad = 0;
 
     if (c->type->item_size == 0 || c->len == 0)
@@ -662,12 +662,12 @@ static int kit_run_configured(struct kit_case *c, const char *name, int *taken)
 static int kit_run_types(struct kit_case *c, int *taken)
 {
     brc_iter *it = NULL;
-    brc_dtype_info info;
+    const brc_dtype_info *info;
     int bad = brc_registry_dtypes(&it, c->kit->reg, NULL) < 0;
 
     while (!bad && brc_registry_dtypes_next(it, &info, NULL) == 1)
-        bad = info.configured ? kit_run_configured(c, info.name, taken)
-                              : kit_run_dtype(c, info.name, NULL, taken);
+        bad = (info->flags & BRC_DTYPE_CONFIGURED) ? kit_run_configured(c, info->name, taken)
+                              : kit_run_dtype(c, info->name, NULL, taken);
     brc_iter_free(it);
     return bad;
 }

@@ -77,7 +77,7 @@ const char *exchange_text(exchange_kit *kit, const char *name, const char *text)
 brc_buf exchange_read(const char *path)
 {
     brc_buf out = BRC_BUF_INIT;
-    brc_error err;
+    brc_error err = BRC_ERROR_INIT;
     int rc = brc_file_read(&out, path, &err);
     ck_assert_msg(rc == BRC_OK, "%s", err.message);
     return out;

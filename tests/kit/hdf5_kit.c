@@ -139,7 +139,7 @@ void hdf5_check_elements(exchange_kit *kit, const char *path, const void *expect
 {
     brc_buf seen = BRC_BUF_INIT;
     brc_array *a;
-    brc_sel all;
+    brc_sel all = BRC_SEL_INIT;
     int rc = brc_array_open(&a, kit->session, path, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
     brc_sel_all(&all, a);

@@ -81,13 +81,13 @@ static void kit_list_of(char *out, size_t size, const brc_codec_info *info, cons
 static int kit_has_codec(const brc_registry *reg, const char *name)
 {
     brc_iter *it;
-    brc_codec_info info;
+    const brc_codec_info *info;
     int has = 0;
 
     if (brc_registry_codecs(&it, reg, NULL) < 0)
         return 0;
     while (brc_registry_codecs_next(it, &info, NULL) == 1)
-        has |= strcmp(info.name, name) == 0;
+        has |= strcmp(info->name, name) == 0;
     brc_iter_free(it);
     return has;
 }
@@ -118,7 +118,7 @@ static void kit_test_codec(struct kit_run *run, const brc_codec_info *info)
     int bad = 0;
 
     snprintf(run->why, sizeof(run->why), "another implementation of it is ranked higher");
-    if (!info->chosen) {
+    if (!(info->flags & BRC_IMPL_CHOSEN)) {
         kit_report(run, info->name, info->implementation, 1, 1);
         return;
     }
@@ -136,7 +136,7 @@ static void kit_test_type(struct kit_run *run, const brc_dtype_info *info)
     type_kit kit = { .reg = run->reg, .type = json != NULL ? json : info->name, .seed = 20261120 };
     int bad = 0;
 
-    if (json == NULL && info->configured)
+    if (json == NULL && (info->flags & BRC_DTYPE_CONFIGURED))
         known = codec_kit_configured(info->name, 0);
     for (size_t i = 1; known != NULL && !bad; known = codec_kit_configured(info->name, i++)) {
         kit.type = known;
@@ -145,29 +145,30 @@ static void kit_test_type(struct kit_run *run, const brc_dtype_info *info)
     if (kit.type == info->name || json != NULL)
         bad = type_kit_run(&kit, run->why, sizeof(run->why));
     kit_report(run, "data type", info->name, bad,
-               info->configured && kit.type == info->name && run->plain != NULL);
+               (info->flags & BRC_DTYPE_CONFIGURED) && kit.type == info->name &&
+                   run->plain != NULL);
 }
 
 static int kit_test_all(struct kit_run *run, brc_error *err)
 {
     brc_iter *it;
-    brc_codec_info codec;
-    brc_dtype_info type;
+    const brc_codec_info *codec;
+    const brc_dtype_info *type;
     int rc = brc_registry_codecs(&it, run->reg, err);
 
     if (rc < 0)
         return rc;
     while ((rc = brc_registry_codecs_next(it, &codec, err)) == 1)
-        if (kit_is_meant(run, codec.owner))
-            kit_test_codec(run, &codec);
+        if (kit_is_meant(run, codec->owner))
+            kit_test_codec(run, codec);
     brc_iter_free(it);
     if (rc == BRC_OK)
         rc = brc_registry_dtypes(&it, run->reg, err);
     if (rc < 0)
         return rc;
     while ((rc = brc_registry_dtypes_next(it, &type, err)) == 1)
-        if (kit_is_meant(run, type.owner))
-            kit_test_type(run, &type);
+        if (kit_is_meant(run, type->owner))
+            kit_test_type(run, type);
     brc_iter_free(it);
     return rc;
 }

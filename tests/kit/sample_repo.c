@@ -82,7 +82,8 @@ static void base_draft(brc_session *s)
 {
     const uint64_t eight = 8, four = 4;
     const uint8_t seven = 7, zero = 0;
-    brc_sel sel = { .ndim = 1, .start = { 3 }, .count = { 1 }, .step = { 1 } };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 1,
+                    .start = { 3 }, .count = { 1 }, .step = { 1 } };
     brc_array *a;
     MUST(brc_array_open(&a, s, "/many", NULL) == BRC_OK);
     MUST(brc_array_fill(a, &sel, &seven, NULL) == BRC_OK);

@@ -99,8 +99,7 @@ void scenario_numbers(scenario *t, const char *path, uint64_t n, uint64_t chunk,
 
 static brc_sel one_element(uint64_t i)
 {
-    brc_sel sel;
-    memset(&sel, 0, sizeof(sel));
+    brc_sel sel = BRC_SEL_INIT;
     sel.ndim = 1;
     sel.start[0] = i;
     sel.count[0] = sel.step[0] = 1;
@@ -160,14 +159,14 @@ char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, 
                     size_t size)
 {
     brc_iter *it;
-    brc_node node;
+    const brc_node *node;
     size_t len = 0;
     int rc;
     *out = '\0';
     OK(t, brc_list(&it, s, path, recurse, &t->err));
     while ((rc = brc_list_next(it, &node, &t->err)) > 0) {
-        int n = snprintf(out + len, size - len, "%s%s ", node.path,
-                         node.kind == BRC_ARRAY ? "*" : "");
+        int n = snprintf(out + len, size - len, "%s%s ", node->path,
+                         node->kind == BRC_ARRAY ? "*" : "");
         ck_assert(n > 0 && (size_t)n < size - len);
         len += (size_t)n;
     }
@@ -349,8 +348,7 @@ void model_read(const model *m, const brc_sel *sel, void *dst, const int64_t *st
 void model_resize(model *m, const uint64_t *shape)
 {
     model old = *m;
-    brc_sel keep;
-    memset(&keep, 0, sizeof(keep));
+    brc_sel keep = BRC_SEL_INIT;
     keep.ndim = m->ndim;
     for (int i = 0; i < m->ndim; i++) {
         keep.count[i] = shape[i] < old.shape[i] ? shape[i] : old.shape[i];
@@ -367,7 +365,7 @@ void model_resize(model *m, const uint64_t *shape)
 
 void model_selection(const model *m, uint64_t *random, brc_sel *sel)
 {
-    memset(sel, 0, sizeof(*sel));
+    *sel = (brc_sel)BRC_SEL_INIT;
     sel->ndim = m->ndim;
     for (int i = 0; i < m->ndim; i++) {
         uint64_t n = m->shape[i];

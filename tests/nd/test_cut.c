@@ -47,11 +47,13 @@ START_TEST(runs_cover_in_order)
 {
     static const uint64_t chunk[] = { 2, 3, 5 };
     static const size_t budgets[] = { 1, 4, 16, 60, 200, 500, 1000, 4000, 100000 };
-    brc_sel sel = { .ndim = 3, .start = { 0, 0, 0 }, .count = { 7, 8, 9 }, .step = { 1, 1, 1 } };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 3,
+                    .start = { 0, 0, 0 }, .count = { 7, 8, 9 }, .step = { 1, 1, 1 } };
     for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
         for (int fortran = 0; fortran < 2; fortran++)
             check_runs(&sel, chunk, fortran, budgets[i]);
-    sel = (brc_sel){ .ndim = 3, .start = { 1, 4, 2 }, .count = { 5, 3, 2 }, .step = { 1, 2, 3 } };
+    sel = (brc_sel){ .size = sizeof(brc_sel), .ndim = 3,
+                     .start = { 1, 4, 2 }, .count = { 5, 3, 2 }, .step = { 1, 2, 3 } };
     for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
         for (int fortran = 0; fortran < 2; fortran++)
             check_runs(&sel, chunk, fortran, budgets[i]);
@@ -66,7 +68,8 @@ END_TEST
 START_TEST(runs_keep_chunks_whole)
 {
     static const uint64_t chunk[] = { 10, 100 };
-    brc_sel sel = { .ndim = 2, .start = { 7, 0 }, .count = { 93, 100 }, .step = { 1, 1 } };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 2,
+                    .start = { 7, 0 }, .count = { 93, 100 }, .step = { 1, 1 } };
     brc_cut cut;
     brc_cut_runs(&cut, &sel, chunk, 4, 0, 9000); /* two rows of chunks are 8000 bytes */
     ck_assert_int_eq(brc_cut_next(&cut), 1);
@@ -87,7 +90,7 @@ END_TEST
 START_TEST(a_run_is_as_long_as_the_budget_allows)
 {
     static const uint64_t chunk[] = { 1, 1, 1 };
-    brc_sel sel = { .ndim = 3, .count = { 4, 5, 6 }, .step = { 1, 1, 1 } };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 3, .count = { 4, 5, 6 }, .step = { 1, 1, 1 } };
     brc_cut cut;
     uint64_t n = 0;
     brc_cut_runs(&cut, &sel, chunk, 4, 0, 4 * 6); /* a row of six */
@@ -104,7 +107,7 @@ START_TEST(strides_are_those_of_the_file)
 {
     static const uint64_t chunk[] = { 2, 3, 5 };
     static const int64_t c_order[] = { 4 * 8 * 9, 4 * 9, 4 }, fortran[] = { 4, 4 * 7, 4 * 7 * 8 };
-    brc_sel sel = { .ndim = 3, .count = { 7, 8, 9 }, .step = { 1, 1, 1 } };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 3, .count = { 7, 8, 9 }, .step = { 1, 1, 1 } };
     int64_t strides[BRC_MAX_NDIM];
     brc_cut cut;
     for (int order = 0; order < 2; order++) {
@@ -148,13 +151,14 @@ static size_t check_chunks(const brc_sel *within, const uint64_t *chunk, size_t 
 START_TEST(boxes_are_whole_chunks)
 {
     static const uint64_t chunk[] = { 3, 4 };
-    brc_sel sel = { .ndim = 2, .count = { 20, 18 }, .step = { 1, 1 } };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 2, .count = { 20, 18 }, .step = { 1, 1 } };
     ck_assert_uint_eq(check_chunks(&sel, chunk, 2, 1), 7 * 5);
     ck_assert_uint_eq(check_chunks(&sel, chunk, 2, 2 * 12 * 2), 7 * 3);  /* two in a row */
     ck_assert_uint_eq(check_chunks(&sel, chunk, 2, 2 * 12 * 11), 4);     /* two rows of five */
     ck_assert_uint_eq(check_chunks(&sel, chunk, 2, 1 << 20), 1);
     ck_assert_uint_eq(check_chunks(&sel, chunk, 0, 12 * BRC_VARIABLE_BYTES * 4), 7 * 2);
-    sel = (brc_sel){ .ndim = 2, .start = { 2, 5 }, .count = { 10, 8 }, .step = { 1, 1 } };
+    sel = (brc_sel){ .size = sizeof(brc_sel), .ndim = 2,
+                     .start = { 2, 5 }, .count = { 10, 8 }, .step = { 1, 1 } };
     ck_assert_uint_eq(check_chunks(&sel, chunk, 2, 1), 4 * 3);
     for (uint64_t budget = 1; budget < 1000; budget += 37)
         (void)check_chunks(&sel, chunk, 2, budget);

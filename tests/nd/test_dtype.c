@@ -445,7 +445,7 @@ START_TEST(full_buffers_are_errors)
     for (size_t i = 0; i < 3; i++) {
         brc_dtype type = opened_dtype(fills[i][0]);
         uint8_t memory[2];
-        brc_buf out = { .data = memory, .cap = sizeof(memory), .fixed = 1 };
+        brc_buf out = BRC_FIXED_BUF(memory, sizeof(memory));
         ck_assert_int_eq(parse_json_fill(&type, fills[i][1], &out, NULL), BRC_ELIMIT);
         ck_assert_int_eq(brc_dtype_default(&type, &out, NULL), BRC_ELIMIT);
         ck_assert_uint_eq(out.len, 0);

@@ -92,6 +92,7 @@ START_TEST(overlaps_are_what_counting_says)
                 for (uint64_t n = 0; n == 0 || start + (n - 1) * step < extent; n++)
                     for (uint64_t index = 0; index < brc_grid_extent(extent, chunk); index++) {
                         brc_sel sel = {
+                            .size = sizeof(brc_sel),
                             .ndim = 1, .start = { start }, .count = { n }, .step = { step }
                         };
                         brc_overlap out;
@@ -115,7 +116,8 @@ START_TEST(overlaps_join_their_axes)
 {
     static const uint64_t shape[] = { 10, 7 }, chunk[] = { 4, 4 };
     const uint64_t last[] = { 2, 1 }, first[] = { 0, 0 };
-    brc_sel sel = { .ndim = 2, .start = { 8, 3 }, .count = { 2, 4 }, .step = { 1, 1 } };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 2,
+                    .start = { 8, 3 }, .count = { 2, 4 }, .step = { 1, 1 } };
     brc_overlap out;
     ck_assert_int_eq(brc_overlap_of(&out, &sel, shape, chunk, last), 1);
     ck_assert_int_eq(out.whole, 1); /* rows 8 to 9, columns 4 to 6: all that is inside */
@@ -135,13 +137,14 @@ END_TEST
 
 START_TEST(overlaps_of_rank_0_and_of_the_largest_numbers)
 {
-    brc_sel sel = { .ndim = 0 };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 0 };
     brc_overlap out;
     ck_assert_int_eq(brc_overlap_of(&out, &sel, NULL, NULL, NULL), 1);
     ck_assert_int_eq(out.whole, 1);
     const uint64_t extent = UINT64_MAX, chunk = UINT64_C(1) << 63;
     const uint64_t second = 1, outside = 2;
-    sel = (brc_sel){ .ndim = 1, .start = { 5 }, .count = { 2 }, .step = { UINT64_MAX - 6 } };
+    sel = (brc_sel){ .size = sizeof(brc_sel), .ndim = 1,
+                     .start = { 5 }, .count = { 2 }, .step = { UINT64_MAX - 6 } };
     ck_assert_int_eq(brc_overlap_of(&out, &sel, &extent, &chunk, &second), 1);
     ck_assert_uint_eq(out.count[0], 1);
     ck_assert_uint_eq(out.in_sel[0], 1);

@@ -70,18 +70,18 @@ static void digest_nodes(uint64_t *digest, breccia *repo, const char *branch)
 {
     brc_session *s;
     brc_iter *it;
-    brc_node node;
+    const brc_node *node;
     brc_buf json = BRC_BUF_INIT;
     if (brc_session_open(&s, repo, branch, BRC_SESSION_VIEW, NULL) < 0)
         return;
     if (brc_list(&it, s, "/", 1, NULL) == BRC_OK) {
         while (brc_list_next(it, &node, NULL) > 0) {
-            digest_add(digest, node.path, strlen(node.path) + 1);
+            digest_add(digest, node->path, strlen(node->path) + 1);
             json.len = 0;
-            if (brc_node_json(&json, s, node.path, NULL) == BRC_OK)
+            if (brc_node_json(&json, s, node->path, NULL) == BRC_OK)
                 digest_add(digest, json.data, json.len);
-            if (node.kind == BRC_ARRAY)
-                digest_array(digest, s, node.path);
+            if (node->kind == BRC_ARRAY)
+                digest_array(digest, s, node->path);
         }
         brc_iter_free(it);
     }
@@ -102,18 +102,18 @@ static uint64_t digest_file(const oom_state *s)
     uint64_t digest = UINT64_C(0xcbf29ce484222325);
     breccia *repo;
     brc_iter *it;
-    brc_ref ref;
+    const brc_ref *ref;
     if (access(s->file, F_OK) != 0)
         return 0;
     if (brc_open(&repo, s->file, NULL, NULL) < 0)
         return 1;
     if (brc_refs(&it, repo, NULL) == BRC_OK) {
         while (brc_refs_next(it, &ref, NULL) > 0) {
-            digest_add(&digest, ref.name, strlen(ref.name) + 1);
-            digest_add(&digest, &ref.id, sizeof(ref.id));
-            digest_add(&digest, ref.is_current ? "*" : " ", 1);
-            if (!ref.is_tag)
-                digest_nodes(&digest, repo, ref.name);
+            digest_add(&digest, ref->name, strlen(ref->name) + 1);
+            digest_add(&digest, &ref->id, sizeof(ref->id));
+            digest_add(&digest, (ref->flags & BRC_REF_CURRENT) ? "*" : " ", 1);
+            if (!(ref->flags & BRC_REF_TAG))
+                digest_nodes(&digest, repo, ref->name);
         }
         brc_iter_free(it);
     }
@@ -161,7 +161,7 @@ static void start_over(oom_run *r)
 /* Without failures; the digest after each step. */
 static int run_clean(oom_run *r)
 {
-    brc_error err;
+    brc_error err = BRC_ERROR_INIT;
     start_over(r);
     r->digests[0] = digest_file(&r->state);
     for (int i = 0; r->scenario->steps[i] != NULL; i++) {
@@ -179,7 +179,7 @@ static int run_clean(oom_run *r)
 /* The steps from `i` on, now with memory. */
 static void go_on(oom_run *r, int i)
 {
-    brc_error err;
+    brc_error err = BRC_ERROR_INIT;
     for (; r->scenario->steps[i] != NULL; i++) {
         if (r->scenario->steps[i](&r->state, &err) < 0) {
             complain(r, i, err.message);
@@ -203,7 +203,7 @@ static int is_forgotten_by_libzip(long leaked)
 /* 1: the n-th allocation is not reached any more. */
 static int run_failing(oom_run *r)
 {
-    brc_error err;
+    brc_error err = BRC_ERROR_INIT;
     int i = 0, rc = BRC_OK;
     start_over(r);
     long live = fail_alloc_live();
@@ -233,7 +233,7 @@ static int run_failing(oom_run *r)
 
 static void run_scenario(oom_run *r, const oom_scenario *scenario, long only)
 {
-    brc_error err;
+    brc_error err = BRC_ERROR_INIT;
     long n[2] = { 0, 0 };
     r->scenario = scenario;
     r->n = 0;
@@ -257,7 +257,7 @@ static void run_scenario(oom_run *r, const oom_scenario *scenario, long only)
 int main(int argc, char **argv)
 {
     static oom_run r;
-    brc_error err;
+    brc_error err = BRC_ERROR_INIT;
     int found = 0;
     oom_state *s = &r.state;
     tzset();

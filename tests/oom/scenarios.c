@@ -10,6 +10,7 @@
 #include "../../src/base/error.h"
 #include "../../src/base/file.h"
 #include "oom.h"
+#include "../kit/ios.h"
 
 #define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 #define ZSTD "[" LITTLE ",{\"name\":\"zstd\",\"configuration\":{\"level\":1}}]"
@@ -85,7 +86,7 @@ static int step_write(oom_state *s, brc_error *err)
 
 static int step_write_part(oom_state *s, brc_error *err)
 {
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     int32_t data[ROWS * COLUMNS];
     oom_values(data, 9000);
     BRC_TRY(brc_sel_parse(&sel, s->array, "[3:12, 1:9:2]", err));
@@ -94,7 +95,7 @@ static int step_write_part(oom_state *s, brc_error *err)
 
 static int step_fill(oom_state *s, brc_error *err)
 {
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     int32_t value = 7;
     BRC_TRY(brc_sel_parse(&sel, s->array, "[:8, :8]", err));
     return brc_array_fill(s->array, &sel, &value, err);
@@ -102,13 +103,13 @@ static int step_fill(oom_state *s, brc_error *err)
 
 static int step_batch(oom_state *s, brc_error *err)
 {
-    brc_sel one, two;
+    brc_sel one = BRC_SEL_INIT, two = BRC_SEL_INIT;
     int32_t data[ROWS * COLUMNS];
     oom_values(data, -300);
     BRC_TRY(brc_sel_parse(&one, s->array, "[0]", err));
     BRC_TRY(brc_sel_parse(&two, s->array, "[19]", err));
-    brc_io io[] = { { s->array, &one, data, COLUMNS * 4, NULL },
-                    { s->array, &two, data, COLUMNS * 4, NULL } };
+    brc_io io[] = { IO_OF(s->array, &one, data, COLUMNS * 4),
+                    IO_OF(s->array, &two, data, COLUMNS * 4) };
     return brc_write_batch(io, 2, err);
 }
 
@@ -136,7 +137,7 @@ static int step_rewrite(oom_state *s, brc_error *err)
 
 static int step_restore(oom_state *s, brc_error *err)
 {
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     BRC_TRY(brc_sel_parse(&sel, s->array, "[2:9]", err));
     return brc_array_restore(s->array, &sel, "main~1", err);
 }
@@ -180,7 +181,7 @@ static int step_discard(oom_state *s, brc_error *err)
 
 static int step_read(oom_state *s, brc_error *err)
 {
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     int32_t data[ROWS * COLUMNS], part[9 * COLUMNS];
     BRC_TRY(brc_array_read(s->array, NULL, data, sizeof(data), err));
     BRC_TRY(brc_sel_parse(&sel, s->array, "[3:12]", err));
@@ -193,7 +194,7 @@ static int step_read(oom_state *s, brc_error *err)
 static int step_look(oom_state *s, brc_error *err)
 {
     brc_buf text = BRC_BUF_INIT;
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     int clean, rc;
     uint64_t chunks, bytes;
     BRC_GO(brc_node_json(&text, s->session, "/g/a", err));
@@ -210,9 +211,9 @@ done:
 static int step_lists(oom_state *s, brc_error *err)
 {
     brc_iter *it;
-    brc_node node;
+    const brc_node *node;
     const char *key;
-    brc_ref ref;
+    const brc_ref *ref;
     int rc;
     BRC_TRY(brc_list(&it, s->session, "/", 1, err));
     while ((rc = brc_list_next(it, &node, err)) > 0)
@@ -249,7 +250,7 @@ static int walk_diff(oom_state *s, const char *a, const char *b, brc_error *err)
 {
     brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
     brc_iter *it;
-    brc_change change;
+    const brc_change *change;
     int rc, n = 0;
     opts.flags = BRC_DIFF_ELEMENTS;
     BRC_TRY(brc_diff(&it, s->repo, a, b, &opts, err));
@@ -455,7 +456,7 @@ const oom_scenario *const oom_scenarios[] = { &make_file, &write_array, &write_p
 int oom_prepare(oom_state *s, brc_error *err)
 {
     int32_t value = -1;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     BRC_TRY(step_create(s, err));
     BRC_TRY(step_session(s, err));
     BRC_TRY(create_array(s, "/g/a", ZSTD, err));

@@ -10,6 +10,7 @@
 #include "../../src/base/file.h"
 #include "../../src/breccia.h"
 #include "../kit/collide.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
 #include "../kit/seal.h"
 
@@ -139,7 +140,7 @@ START_TEST(f22_twins_of_two_arrays_in_one_batch)
     twins_start(&w, _i);
     brc_array *a = array_of_chunks(&w, "/a", 1), *b = array_of_chunks(&w, "/b", 1);
     uint8_t *zero = chunks_of(&w, 1);
-    const brc_io io[] = { { a, NULL, w.a, w.len, NULL }, { b, NULL, w.b, w.len, NULL } };
+    const brc_io io[] = { IO_OF(a, NULL, w.a, w.len), IO_OF(b, NULL, w.b, w.len) };
     refused(&w, brc_write_batch(io, 2, &w.t.err));
     ck_assert_int_eq(stored_chunks(&w), 0);
     has_chunks(&w, a, zero, 1);
@@ -185,7 +186,7 @@ START_TEST(f22_equal_twins_are_one_object)
     for (size_t i = 0; i < 40; i++)
         memcpy(data + i * w.len, w.a, w.len);
     size_t len = 40 * w.len;
-    const brc_io io[] = { { a, NULL, data, len, NULL }, { b, NULL, data, len, NULL } };
+    const brc_io io[] = { IO_OF(a, NULL, data, len), IO_OF(b, NULL, data, len) };
     OK(&w.t, brc_write_batch(io, 2, &w.t.err));
     ck_assert_int_eq(stored_chunks(&w), 1);
     has_chunks(&w, a, data, 40);

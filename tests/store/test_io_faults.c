@@ -73,7 +73,8 @@ static void make_base(void)
     breccia *repo;
     brc_session *s;
     int32_t three[3] = { 7, 8, 9 };
-    brc_sel sel = { .ndim = 1, .start = { 30 }, .count = { 3 }, .step = { 1 } };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 1,
+                    .start = { 30 }, .count = { 3 }, .step = { 1 } };
     opts.flags = BRC_OPEN_CREATE;
     OK(brc_open(&repo, kit.file, &opts, &kit.err));
     OK(brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &kit.err));
@@ -134,7 +135,8 @@ static int act_write(handles *h, brc_error *err)
 
 static int act_write_part(handles *h, brc_error *err)
 {
-    brc_sel sel = { .ndim = 1, .start = { 20 }, .count = { 60 }, .step = { 1 } };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 1,
+                    .start = { 20 }, .count = { 60 }, .step = { 1 } };
     return brc_array_write(h->a, &sel, numbers, 240, err);
 }
 
@@ -296,7 +298,7 @@ static int act_log(handles *h, brc_error *err)
 static int act_diff(handles *h, brc_error *err)
 {
     brc_iter *it;
-    brc_change c;
+    const brc_change *c;
     int n = 0, rc = brc_diff(&it, h->repo, "other", NULL, NULL, err);
     while (rc >= 0 && (rc = brc_diff_next(it, &c, err)) > 0)
         n++;
@@ -336,7 +338,7 @@ static int act_reopen_to_read(handles *h, brc_error *err)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     breccia *repo;
-    brc_ref ref = { 0 };
+    const brc_ref *ref;
     brc_iter *it = NULL;
     (void)h;
     opts.vfs = FAULT_VFS_NAME;

@@ -69,7 +69,8 @@ static void refused_and_untouched(const char *words)
 
 static void victim_lives(void)
 {
-    brc_buf want = {(uint8_t *)(uintptr_t)PRECIOUS, strlen(PRECIOUS), 0, 0, 1};
+    brc_buf want = {.data = (uint8_t *)(uintptr_t)PRECIOUS, .len = strlen(PRECIOUS),
+                    .flags = BRC_BUF_FIXED};
     KIT_TRUE(store_kit_same(victim, &want));
 }
 
@@ -141,7 +142,8 @@ END_TEST
 
 START_TEST(f01_a_journal_that_is_a_link_or_no_file)
 {
-    brc_buf text = {(uint8_t *)(uintptr_t)PRECIOUS, strlen(PRECIOUS), 0, 0, 1};
+    brc_buf text = {.data = (uint8_t *)(uintptr_t)PRECIOUS, .len = strlen(PRECIOUS),
+                    .flags = BRC_BUF_FIXED};
     switch (_i) {
     case 0:
         ck_assert_int_eq(symlink(victim, journal), 0);
@@ -175,7 +177,8 @@ END_TEST
 START_TEST(f01_nothing_is_written_through_a_link)
 {
     char zeros[4096] = {0};
-    brc_buf want = {(uint8_t *)zeros, _i < 2 ? sizeof(zeros) : 0, 0, 0, 1};
+    brc_buf want = {.data = (uint8_t *)zeros, .len = _i < 2 ? sizeof(zeros) : 0,
+                    .flags = BRC_BUF_FIXED};
     store_kit_put(victim, &want);
     ck_assert_int_eq(_i % 2 == 0 ? symlink(victim, journal) : link(victim, journal), 0);
     int rc = journal_kit_look(kit.file, BRC_OPEN_READONLY, &kit.err);

@@ -274,7 +274,7 @@ static unsigned faulty(scenario *t, report *r)
     OK(t, brc_array_open(&a, t->session, "/a", &t->err));
     for (int i = 0; i < CHUNKS; i++) {
         char text[40];
-        brc_sel sel;
+        brc_sel sel = BRC_SEL_INIT;
         snprintf(text, sizeof(text), "[%d:%d]", i * PER, (i + 1) * PER);
         OK(t, brc_sel_parse(&sel, a, text, &t->err));
         int rc = brc_array_read(a, &sel, got, sizeof(got), &t->err);

@@ -243,7 +243,7 @@ END_TEST
 
 static uint64_t count_objects(void)
 {
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     KIT_OK(&kit, brc_store_totals(kit.store, &stats, &kit.err));
     return stats.objects;
 }

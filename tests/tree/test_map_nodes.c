@@ -402,7 +402,7 @@ static brc_oid million_map(void)
 
 static brc_stats totals(void)
 {
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     KIT_OK(&kit, brc_store_totals(kit.store, &stats, &kit.err));
     return stats;
 }

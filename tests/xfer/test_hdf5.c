@@ -81,7 +81,7 @@ static void make_typed(exchange_kit *kit, int i)
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     brc_buf data = BRC_BUF_INIT;
     brc_array *a;
-    brc_sel box;
+    brc_sel box = BRC_SEL_INIT;
 
     spec.ndim = 2;
     spec.shape = shape;

@@ -276,7 +276,7 @@ START_TEST(few_of_many)
     exchange_kit kit;
     float seen[6];
     brc_array *a;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
 
     exchange_start(&kit);
     hid_t file = hdf5_new_file(&kit, "x.h5", 0), plist = hdf5_chunked(1, chunk);

@@ -14,7 +14,8 @@ static int element_at(exchange_kit *kit, const char *path, uint64_t y, uint64_t 
 {
     brc_array *a;
     int value = 0;
-    brc_sel one = { .ndim = 2, .start = { y, x }, .count = { 1, 1 }, .step = { 1, 1 } };
+    brc_sel one = { .size = sizeof(brc_sel), .ndim = 2,
+                    .start = { y, x }, .count = { 1, 1 }, .step = { 1, 1 } };
     ck_assert_int_eq(brc_array_open(&a, kit->session, path, &kit->err), BRC_OK);
     int rc = brc_array_read(a, &one, &value, sizeof(value), &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);

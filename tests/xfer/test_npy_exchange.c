@@ -200,7 +200,7 @@ START_TEST(load_into_selection)
     static const uint16_t expected[12] = { 0, 0, 0, 0, 1, 0, 2, 0, 4, 0, 5, 0 };
     static const uint16_t columns[4] = { 1, 4, 2, 5 };
     exchange_kit kit;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     exchange_start(&kit);
     brc_array *a = make_array(&kit, "/a", "uint16", 3, 4);
     ck_assert_int_eq(brc_sel_parse(&sel, a, "[1:, ::2]", &kit.err), BRC_OK);
@@ -284,7 +284,7 @@ END_TEST
 START_TEST(save_selection)
 {
     exchange_kit kit;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     exchange_start(&kit);
     brc_array *a = make_array(&kit, "/a", "uint16", 2, 3);
     ck_assert_int_eq(brc_array_write(a, NULL, six, sizeof(six), &kit.err), BRC_OK);

@@ -238,7 +238,7 @@ static void make_array(const char *path, const char *dtype, const char *codecs, 
     static const char *const texts[] = { "one", "", "grün" };
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     brc_array *a;
-    brc_sel part;
+    brc_sel part = BRC_SEL_INIT;
     uint8_t bytes[30 * 17 * 8];
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (uint8_t)(i * 7 % 61);

@@ -94,7 +94,7 @@ static void free_path(tree *t, char *out, size_t size)
 static void write_box(tree *t, brc_array *a, size_t type, const brc_array_spec *spec)
 {
     brc_buf data = BRC_BUF_INIT;
-    brc_sel sel = { .ndim = spec->ndim };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = spec->ndim };
     uint64_t n = 1;
     for (int i = 0; i < spec->ndim; i++) {
         if (spec->shape[i] == 0)
@@ -258,7 +258,7 @@ static void import_groups(void *ctx)
     brc_session *session;
     breccia *repo;
     brc_iter *it;
-    brc_node node;
+    const brc_node *node;
     uint64_t n = 0;
     opts.flags = BRC_OPEN_CREATE;
     if (brc_open(&repo, m->file, &opts, &err) < 0 ||

@@ -375,7 +375,7 @@ static void v2_export(exchange_kit *kit, const char *path, const char *dest, int
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     opts.format = "zarr2";
-    opts.consolidated = consolidated;
+    opts.flags |= consolidated ? BRC_XFER_CONSOLIDATED : 0;
     int rc = brc_export(kit->session, path, dest, &opts, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
 }

@@ -409,7 +409,7 @@ static void export_to(exchange_kit *kit, const char *path, const char *dest, con
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     opts.format = format;
-    opts.consolidated = consolidated;
+    opts.flags |= consolidated ? BRC_XFER_CONSOLIDATED : 0;
     int rc = brc_export(kit->session, path, dest, &opts, &kit->err);
     ck_assert_msg(rc == BRC_OK, "%s", kit->err.message);
 }
@@ -537,7 +537,7 @@ START_TEST(consolidated_metadata_of_version_3)
     brc_json_free(doc);
     brc_buf_dispose(&text);
 
-    opts.consolidated = 1;
+    opts.flags |= BRC_XFER_CONSOLIDATED;
     ck_assert_int_eq(
         brc_export(kit.session, "/in/g/a", exchange_path(&kit, "array"), &opts, &kit.err),
         BRC_EINVAL);

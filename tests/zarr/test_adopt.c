@@ -85,21 +85,21 @@ static void apply(brc_session *s, const char *steps)
 static void describe(brc_session *s, char *out, size_t size)
 {
     brc_iter *it;
-    brc_node node;
+    const brc_node *node;
     int rc;
     out[0] = '\0';
     OK(&t, brc_list(&it, s, "/", 1, &t.err));
     while ((rc = brc_list_next(it, &node, &t.err)) > 0) {
         brc_buf attrs = BRC_BUF_INIT;
         size_t at = strlen(out);
-        OK(&t, brc_attrs_get(&attrs, s, node.path, NULL, &t.err));
-        snprintf(out + at, size - at, "%s%s", node.path,
+        OK(&t, brc_attrs_get(&attrs, s, node->path, NULL, &t.err));
+        snprintf(out + at, size - at, "%s%s", node->path,
                  strcmp((char *)attrs.data, "{}") != 0 ? (char *)attrs.data : "");
         brc_buf_dispose(&attrs);
-        if (node.kind == BRC_ARRAY) {
+        if (node->kind == BRC_ARRAY) {
             brc_array *a;
             int32_t v[8] = {0};
-            OK(&t, brc_array_open(&a, s, node.path, &t.err));
+            OK(&t, brc_array_open(&a, s, node->path, &t.err));
             uint64_t n = brc_array_describe(a)->shape[0];
             OK(&t, brc_array_read(a, NULL, v, 4 * n, &t.err));
             brc_array_free(a);

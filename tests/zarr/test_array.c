@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../src/breccia.h"
+#include "../kit/ios.h"
 #include "../kit/scenario.h"
 
 Suite *array_suite(void);
@@ -138,7 +139,12 @@ static void trial_strided(trial *x, const brc_sel *sel)
     uint8_t *expected = malloc(len);
     ck_assert_ptr_nonnull(expected);
     memcpy(expected, memory, len);
-    brc_io io = { x->a, sel, origin, len, strides };
+    brc_buffer buffer = BRC_BUFFER_INIT;
+    brc_io io = { sizeof(io), x->a, sel, &buffer };
+    buffer.data = memory;
+    buffer.len = len;
+    buffer.offset = (size_t)(origin - memory);
+    buffer.strides = strides;
     if (scenario_below(&x->random, 2) == 0) {
         OK(&x->t, brc_write_batch(&io, 1, &x->t.err));
         model_write(&x->m, sel, origin, strides);
@@ -186,7 +192,7 @@ static void trial_append(trial *x)
     if (x->m.ndim == 0)
         return;
     int axis = (int)scenario_below(&x->random, (uint64_t)x->m.ndim);
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     brc_sel_all(&sel, x->a);
     memcpy(shape, x->m.shape, sizeof(shape));
     sel.start[axis] = shape[axis];
@@ -229,7 +235,7 @@ START_TEST(any_array_is_like_plain_memory)
     trial x;
     trial_start(&x, (uint64_t)_i + 1);
     for (int step = 0; step < 24; step++) {
-        brc_sel sel;
+        brc_sel sel = BRC_SEL_INIT;
         model_selection(&x.m, &x.random, &sel);
         switch (scenario_below(&x.random, 12)) {
         case 0: trial_append(&x); break;
@@ -258,7 +264,7 @@ static void budget_work(unsigned threads, size_t memory, brc_buf *ids, uint8_t *
     scenario t;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     brc_pool *pool = NULL;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     uint64_t random = 5, shape[3] = { 100, 90, 70 }, chunk[3] = { 16, 20, 32 };
     uint16_t *data = malloc(len);
     ck_assert_ptr_nonnull(data);
@@ -306,7 +312,7 @@ START_TEST(P10_covered_chunks_are_not_read)
 {
     scenario t;
     brc_array *a;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     int32_t data[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, got[10];
     scenario_start(&t);
     scenario_numbers(&t, "/a", 10, 4, 100);
@@ -370,7 +376,7 @@ START_TEST(the_later_write_of_a_batch_wins)
 {
     scenario t;
     brc_array *a;
-    brc_sel all, part;
+    brc_sel all = BRC_SEL_INIT, part = BRC_SEL_INIT;
     int32_t one[10], two[4] = { 21, 22, 23, 24 }, three[3] = { 31, 32, 33 }, got[10];
     scenario_start(&t);
     scenario_numbers(&t, "/a", 10, 4, 0);
@@ -382,9 +388,8 @@ START_TEST(the_later_write_of_a_batch_wins)
     brc_sel step = part;
     step.step[0] = 3;
     step.count[0] = 3; /* 2, 5, 8 */
-    brc_io io[] = { { a, &all, one, sizeof(one), NULL },
-                    { a, &part, two, sizeof(two), NULL },
-                    { a, &step, three, sizeof(three), NULL } };
+    brc_io io[] = { IO_OF(a, &all, one, sizeof(one)), IO_OF(a, &part, two, sizeof(two)),
+                    IO_OF(a, &step, three, sizeof(three)) };
     OK(&t, brc_write_batch(io, 3, &t.err));
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     const int32_t expected[10] = { 10, 11, 31, 22, 23, 32, 16, 17, 33, 19 };
@@ -405,14 +410,14 @@ START_TEST(P22_a_batch_is_all_or_nothing)
     scenario_commit(&t, "one");
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     OK(&t, brc_array_open(&b, t.session, "/b", &t.err));
-    brc_io io[] = { { a, NULL, data, sizeof(data), NULL }, { b, NULL, data, 36, NULL } };
+    brc_io io[] = { IO_OF(a, NULL, data, sizeof(data)), IO_OF(b, NULL, data, 36) };
     FAILS(&t, BRC_EINVAL, brc_write_batch(io, 2, &t.err)); /* the second is too short */
     ck_assert_int_eq(scenario_clean(&t), 1);
     OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
     ck_assert_int_eq(got[3], 3);
-    io[1].len = 40;
+    io[1].buffer = PACKED(data, 40);
     OK(&t, brc_write_batch(io, 2, &t.err));
-    brc_io back[] = { { a, NULL, got, sizeof(got), NULL }, { b, NULL, more, sizeof(more), NULL } };
+    brc_io back[] = { IO_OF(a, NULL, got, sizeof(got)), IO_OF(b, NULL, more, sizeof(more)) };
     OK(&t, brc_read_batch(back, 2, &t.err));
     ck_assert_int_eq(got[3] + more[9], -2);
     OK(&t, brc_write_batch(NULL, 0, &t.err));
@@ -436,7 +441,7 @@ START_TEST(wrong_arguments_change_nothing)
 {
     scenario t;
     brc_array *a;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     int32_t data[12];
     memset(data, 0, sizeof(data));
     scenario_start(&t);
@@ -521,7 +526,7 @@ END_TEST
 START_TEST(cost_follows_what_is_stored_not_the_shape)
 {
     scenario t;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     uint64_t shape[2] = { UINT64_C(1) << 40, (UINT64_C(1) << 40) + 5 }, chunk[2] = { 7, 11 };
     uint64_t grown[2] = { (UINT64_C(1) << 40) + 3, (UINT64_C(1) << 41) + 1 };
     uint64_t cut[2] = { (UINT64_C(1) << 40) - 1, (UINT64_C(1) << 40) + 5 };

@@ -24,13 +24,13 @@ static int take_run(void *ctx, const void *data, size_t len)
 {
     taker *t = ctx;
     uint8_t one[8];
-    brc_error err;
+    brc_error err = BRC_ERROR_INIT;
     t->bytes += len;
     t->longest = len > t->longest ? len : t->longest;
     if (t->bytes <= MIB)
         ck_assert_int_eq(brc_buf_append(&t->all, data, len, &err), BRC_OK);
     if (t->array != NULL) {
-        brc_sel sel;
+        brc_sel sel = BRC_SEL_INIT;
         ck_assert_int_eq(brc_sel_parse(&sel, t->array, "[0]", &err), BRC_OK);
         ck_assert_int_eq(brc_array_read(t->array, &sel, one, 1, &err), BRC_OK);
     }
@@ -51,7 +51,7 @@ START_TEST(what_is_streamed_is_what_one_read_gives)
     for (size_t i = 0; i < sizeof(selections) / sizeof(selections[0]); i++) {
         taker got = { .all = BRC_BUF_INIT };
         brc_buf want = BRC_BUF_INIT;
-        brc_sel sel;
+        brc_sel sel = BRC_SEL_INIT;
         OK(&t, brc_sel_parse(&sel, a, selections[i], &t.err));
         OK(&t, brc_array_stream(a, &sel, take_run, &got, &t.err));
         OK(&t, brc_array_read_elements(a, &sel, &want, &t.err));
@@ -61,7 +61,7 @@ START_TEST(what_is_streamed_is_what_one_read_gives)
         brc_buf_dispose(&want);
     }
     FAILS(&t, BRC_EINVAL, brc_array_stream(a, NULL, NULL, NULL, &t.err));
-    brc_sel outside;
+    brc_sel outside = BRC_SEL_INIT;
     brc_sel_all(&outside, a);
     outside.count[0]++;
     taker none = { .all = BRC_BUF_INIT };
@@ -223,7 +223,7 @@ START_TEST(a_selection_is_loaded_and_the_rest_stays)
     scenario t;
     const uint64_t shape[1] = { 10 }, chunk[1] = { 4 };
     uint8_t got[10];
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     scenario_start(&t);
     brc_array *a = scenario_array(&t, "/a", "uint8", 1, shape, chunk, "9", NULL);
     OK(&t, brc_sel_parse(&sel, a, "[1:8:3]", &t.err));

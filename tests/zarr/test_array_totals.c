@@ -68,18 +68,18 @@ static void check_all(scenario *t)
     brc_node_total want = { 0 }, got;
     brc_store *store = t->repo->store;
     brc_iter *it;
-    brc_node node;
+    const brc_node *node;
     brc_entry root;
     int rc, whole, has;
     brc_oid commit, snapshot;
     OK(t, brc_list(&it, t->session, "/", 1, &t->err));
     while ((rc = brc_list_next(it, &node, &t->err)) == 1) {
-        if (node.kind == BRC_ARRAY) {
-            brc_node_total one = check_array(t, node.path);
+        if (node->kind == BRC_ARRAY) {
+            brc_node_total one = check_array(t, node->path);
             ck_assert(brc_node_total_add(&want, &one));
         }
-        want.arrays += node.kind == BRC_ARRAY;
-        want.groups += node.kind == BRC_GROUP;
+        want.arrays += node->kind == BRC_ARRAY;
+        want.groups += node->kind == BRC_GROUP;
     }
     OK(t, rc);
     brc_iter_free(it);
@@ -112,7 +112,7 @@ static void make_arrays(scenario *t)
 static void write_some(scenario *t, brc_array *a, uint64_t *random)
 {
     int32_t data[3 * 700];
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     brc_sel_all(&sel, a);
     uint64_t n = sel.count[0] < 700 ? sel.count[0] : 1 + scenario_below(random, 700);
     if (scenario_below(random, 3) == 0)

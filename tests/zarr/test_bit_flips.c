@@ -55,15 +55,15 @@ static void answer_end(answers *out, int rc)
 static int tell_refs(breccia *repo, brc_buf *out)
 {
     brc_iter *it;
-    brc_ref ref;
+    const brc_ref *ref;
     char hex[65];
     const char *head;
     int rc = brc_refs(&it, repo, NULL);
     if (rc < 0)
         return rc;
     while ((rc = brc_refs_next(it, &ref, NULL)) > 0)
-        rc = brc_buf_printf(out, NULL, "%s %d %d %s %s\n", ref.name, ref.is_tag, ref.is_current,
-                            brc_oid_format(hex, &ref.id), ref.message);
+        rc = brc_buf_printf(out, NULL, "%s %u %s %s\n", ref->name, (unsigned)ref->flags,
+                            brc_oid_format(hex, &ref->id), ref->message);
     brc_iter_free(it);
     if (rc == BRC_OK)
         rc = brc_head(&head, repo, NULL);
@@ -88,12 +88,12 @@ static int tell_log(breccia *repo, const char *rev, brc_buf *out)
 static int tell_tree(brc_session *s, brc_buf *out)
 {
     brc_iter *it;
-    brc_node node;
+    const brc_node *node;
     int rc = brc_list(&it, s, "/", 1, NULL);
     if (rc < 0)
         return rc;
     while ((rc = brc_list_next(it, &node, NULL)) > 0)
-        rc = brc_buf_printf(out, NULL, "%s %d\n", node.path, node.kind);
+        rc = brc_buf_printf(out, NULL, "%s %d\n", node->path, node->kind);
     brc_iter_free(it);
     return rc;
 }

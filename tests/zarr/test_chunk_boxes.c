@@ -99,7 +99,7 @@ START_TEST(a_selection_decodes_the_inner_chunks_that_it_meets)
     memcpy(m.data, data, sizeof(data));
     OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
     for (size_t i = 0; i < sizeof(selections) / sizeof(selections[0]); i++) {
-        brc_sel sel;
+        brc_sel sel = BRC_SEL_INIT;
         OK(&t, brc_sel_parse(&sel, a, selections[i].selection, &t.err));
         size_t len = 4 * (size_t)brc_sel_count(&sel);
         atomic_store(&decoded_chunks, 0);
@@ -150,7 +150,7 @@ START_TEST(any_part_of_a_shard_among_codecs_is_right)
     model_new(&m, mixed[_i].ndim, mixed[_i].shape, 2, &fill);
     ck_assert_uint_le(m.len, sizeof(got));
     for (int i = 0; i < 60; i++) {
-        brc_sel sel;
+        brc_sel sel = BRC_SEL_INIT;
         model_selection(&m, &random, &sel);
         size_t len = 2 * (size_t)brc_sel_count(&sel);
         if (i % 6 == 0) { /* parts of shards are written, others stay absent */
@@ -182,7 +182,7 @@ START_TEST(a_chunk_may_be_stored_in_another_shape)
     scenario t;
     const uint64_t wide[2] = { 8, 32 }, tall[2] = { 32, 8 };
     int32_t data[256], got[256];
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     scenario_start(&t);
     const char *codecs = "[" SHARD("[4,4]", LITTLE) "," ZSTD "]";
     brc_array *a = scenario_array(&t, "/a", "int32", 2, wide, wide, NULL, codecs);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../src/breccia_codec.h"
+#include "../kit/ios.h"
 #include "../kit/meeting_codec.h"
 #include "../kit/scenario.h"
 
@@ -67,6 +68,7 @@ START_TEST(writes_of_one_chunk_each_are_one_flow)
     flows f;
     brc_array *arrays[N];
     brc_io io[N];
+    brc_buffer rooms[N];
     int32_t data[N], got[N];
     const uint64_t shape = 1;
     char path[32];
@@ -75,10 +77,11 @@ START_TEST(writes_of_one_chunk_each_are_one_flow)
         snprintf(path, sizeof(path), "/a%d", i);
         arrays[i] = scenario_array(&f.t, path, "int32", 1, &shape, NULL, "0", MEETING);
         data[i] = i + 1;
-        io[i] = (brc_io){arrays[i], NULL, &data[i], sizeof(data[i]), NULL};
+        io[i] = io_in(&rooms[i], arrays[i], NULL, &data[i], sizeof(data[i]));
     }
     /* more than one job of the flow, so that there is something to share out */
     brc_io many[4 * N];
+    brc_buffer many_rooms[4 * N];
     brc_array *big[4];
     const uint64_t length = 40 * 65536, chunk = 65536;
     int32_t *ones = malloc(length * sizeof(*ones));
@@ -90,13 +93,14 @@ START_TEST(writes_of_one_chunk_each_are_one_flow)
     }
     brc_sel sel[N];
     for (int i = 0; i < 4 * N; i++) {
+        sel[i % N].size = sizeof(brc_sel);
         brc_sel_all(&sel[i % N], big[i / N]);
         sel[i % N].start[0] = (uint64_t)(i % N) * chunk;
         sel[i % N].count[0] = chunk;
-        many[i] = (brc_io){big[i / N], &sel[i % N], ones + sel[i % N].start[0] + (size_t)(i / N),
-                           chunk * sizeof(*ones), NULL};
+        many[i] = io_in(&many_rooms[i], big[i / N], &sel[i % N],
+                        ones + sel[i % N].start[0] + (size_t)(i / N), chunk * sizeof(*ones));
         if (i / N > 0 && i % N == N - 1) /* the last one would go past the end */
-            many[i].data = ones + 7;
+            many_rooms[i].data = ones + 7;
     }
     meeting_expect(0, NULL, NULL, NULL);
     OK(&f.t, brc_write_batch(many, 4 * N, &f.t.err));
@@ -134,6 +138,7 @@ START_TEST(of_writes_that_overlap_the_later_wins)
     model_new(&m[1], 2, shape, 4, &fill);
     for (int round = 0; round < ROUNDS; round++) {
         brc_io io[N];
+        brc_buffer rooms[N];
         brc_sel sel[N];
         uint8_t *data[N];
         for (int i = 0; i < N; i++) {
@@ -144,7 +149,7 @@ START_TEST(of_writes_that_overlap_the_later_wins)
             data[i] = calloc(1, len + 1);
             if (scenario_below(&random, 4) > 0) /* else the fill value */
                 model_bytes(&random, data[i], len);
-            io[i] = (brc_io){a[which], &sel[i], data[i], len, NULL};
+            io[i] = io_in(&rooms[i], a[which], &sel[i], data[i], len);
             model_write(of, &sel[i], data[i], NULL);
         }
         OK(&f.t, brc_write_batch(io, N, &f.t.err));
@@ -176,15 +181,15 @@ START_TEST(a_later_write_sees_what_another_session_wrote_before_it)
     const uint64_t shape = 8, chunk = 8;
     const int32_t seven = 7, eight = 8;
     int32_t got[8];
-    brc_sel head, tail;
+    brc_sel head = BRC_SEL_INIT, tail = BRC_SEL_INIT;
     flows_start(&f);
     a = scenario_array(&f.t, "/a", "int32", 1, &shape, &chunk, "0", NULL);
     OK(&f.t, brc_session_open(&other, f.t.repo, NULL, BRC_SESSION_WRITE, &f.t.err));
     OK(&f.t, brc_array_open(&b, other, "/a", &f.t.err));
     OK(&f.t, brc_sel_parse(&head, a, "[1]", &f.t.err));
     OK(&f.t, brc_sel_parse(&tail, a, "[6]", &f.t.err));
-    brc_io io[2] = {{a, &head, (void *)(uintptr_t)&seven, 4, NULL},
-                    {b, &tail, (void *)(uintptr_t)&eight, 4, NULL}};
+    brc_io io[2] = {IO_OF(a, &head, (void *)(uintptr_t)&seven, 4),
+                    IO_OF(b, &tail, (void *)(uintptr_t)&eight, 4)};
     OK(&f.t, brc_write_batch(io, 2, &f.t.err));
     OK(&f.t, brc_array_read(b, NULL, got, sizeof(got), &f.t.err));
     const int32_t expected[8] = {0, 7, 0, 0, 0, 0, 8, 0};
@@ -207,19 +212,21 @@ START_TEST(chunks_at_an_edge_are_cleaned_together)
                    more[2] = {rows, 192};
     flows f;
     int32_t row[192];
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     flows_start(&f);
     brc_array *a = scenario_array(&f.t, "/a", "int32", 2, shape, chunk, "7", MEETING);
     brc_io io[STORED];
+    brc_buffer rooms[STORED];
     brc_sel sels[STORED];
     int32_t *data = malloc(STORED * WIDE * sizeof(*data));
     for (int i = 0; i < STORED; i++) {
+        sels[i].size = sizeof(brc_sel);
         brc_sel_all(&sels[i], a);
         sels[i].start[0] = (uint64_t)i * (rows / STORED);
         sels[i].count[0] = 1;
         for (int k = 0; k < WIDE; k++)
             data[i * WIDE + k] = i * 100 + k / 64;
-        io[i] = (brc_io){a, &sels[i], data + i * WIDE, WIDE * sizeof(*data), NULL};
+        io[i] = io_in(&rooms[i], a, &sels[i], data + i * WIDE, WIDE * sizeof(*data));
     }
     OK(&f.t, brc_write_batch(io, STORED, &f.t.err));
     scenario_commit(&f.t, "stored");

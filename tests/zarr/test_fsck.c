@@ -35,7 +35,7 @@ static int note_damage(void *ctx, const brc_damage *damage)
     note(r, damage->kind);
     note(r, " ");
     note(r, brc_oid_format(hex, &damage->id));
-    note(r, damage->missing ? " missing:" : " damaged:");
+    note(r, (damage->flags & BRC_DAMAGE_MISSING) ? " missing:" : " damaged:");
     for (size_t i = 0; i < damage->nused_by; i++) {
         note(r, i > 0 ? ", " : " ");
         note(r, damage->used_by[i]);
@@ -122,7 +122,7 @@ START_TEST(f21_many_versions_of_a_deep_map_are_whole)
 {
     scenario t;
     report r;
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     scenario_start(&t);
     scenario_numbers(&t, "/g/a", 4000, 4, 1);
     for (int i = 0; i < 60; i++) {
@@ -301,7 +301,7 @@ START_TEST(f03_numbers_out_of_range)
     scenario t;
     char id[65], sql[160];
     report r;
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     make_history(&t, id);
     scenario_sql(&t, "PRAGMA ignore_check_constraints=1");
     snprintf(sql, sizeof(sql), "UPDATE OR IGNORE object SET %s WHERE id=x'%s'",

@@ -39,7 +39,7 @@ static uint64_t number_of(const char *name, uint64_t other)
 static void make_rich(scenario *t)
 {
     uint64_t shape[2] = { 9, 10 }, chunk[2] = { 4, 4 }, one[1] = { 6 }, two[1] = { 2 };
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     static const uint8_t texts[] = { 1, 0, 0, 0, 'a', 0, 0, 0, 0, 2, 0, 0, 0, 'b', 'c',
                                      0, 0, 0, 0, 1, 0, 0, 0, 'd', 3, 0, 0, 0, 'e', 'f', 'g' };
     double values[90];
@@ -173,15 +173,15 @@ static void read_all(verdict *v, brc_session *s)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_iter *it;
-    brc_node node;
+    const brc_node *node;
     const char *key;
     int rc = brc_list(&it, s, "/", 1, &err);
     while (rc >= 0 && (rc = brc_list_next(it, &node, &err)) > 0) {
         brc_buf out = BRC_BUF_INIT;
         brc_array *a;
-        int one = brc_node_json(&out, s, node.path, &err);
-        note_result(v, node.path, one, &err);
-        if (node.kind == BRC_ARRAY && (one = brc_array_open(&a, s, node.path, &err)) == BRC_OK) {
+        int one = brc_node_json(&out, s, node->path, &err);
+        note_result(v, node->path, one, &err);
+        if (node->kind == BRC_ARRAY && (one = brc_array_open(&a, s, node->path, &err)) == BRC_OK) {
             uint64_t chunks, bytes;
             out.len = 0;
             note_result(v, "read", brc_array_read_elements(a, NULL, &out, &err), &err);
@@ -208,7 +208,7 @@ static void compare(verdict *v, breccia *repo, const char *a, const char *b, uin
     brc_error err = BRC_ERROR_INIT;
     brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
     brc_iter *it;
-    brc_change change;
+    const brc_change *change;
     opts.flags = flags;
     int rc = brc_diff(&it, repo, a, b, &opts, &err);
     while (rc >= 0 && (rc = brc_diff_next(it, &change, &err)) > 0)
@@ -239,12 +239,12 @@ static void look_at_refs(verdict *v, breccia *repo)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_iter *it;
-    brc_ref ref;
+    const brc_ref *ref;
     int rc = brc_refs(&it, repo, &err);
     while (rc >= 0 && (rc = brc_refs_next(it, &ref, &err)) > 0) {
         char rev[300];
-        snprintf(rev, sizeof(rev), "%s", ref.name);
-        if (!ref.is_unborn)
+        snprintf(rev, sizeof(rev), "%s", ref->name);
+        if (!(ref->flags & BRC_REF_UNBORN))
             look_at_rev(v, repo, rev);
     }
     note_result(v, "refs", rc, &err);
@@ -288,7 +288,7 @@ static verdict judge(const char *file, const char *dir)
     verdict v = { 0 };
     brc_error err = BRC_ERROR_INIT;
     breccia *repo;
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     int rc = brc_open(&repo, file, NULL, &err);
     if (rc < 0) { /* told by opening it, to fsck too */
         ck_assert_msg(rc == BRC_ECORRUPT || rc == BRC_EFORMAT || rc == BRC_EUNSUPPORTED, "open: %s",

@@ -154,7 +154,7 @@ static void open_array(grid_trial *x)
 
 static void step_write(grid_trial *x)
 {
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
 
     model_selection(&x->m, &x->random, &sel);
     uint64_t n = brc_sel_count(&sel);
@@ -170,7 +170,7 @@ static void step_write(grid_trial *x)
 static void step_fill(grid_trial *x)
 {
     static const int64_t still[BRC_MAX_NDIM];
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     uint16_t number = (uint16_t)(FILL + pick(x, 2));
     brc_buf element = BRC_BUF_INIT;
 
@@ -217,7 +217,7 @@ static void step_append(grid_trial *x)
         return;
     int axis = (int)pick(x, (uint64_t)x->m.ndim);
     uint64_t shape[BRC_MAX_NDIM], count = pick(x, 4), n = count;
-    brc_sel sel = { .ndim = x->m.ndim };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = x->m.ndim };
 
     memcpy(shape, x->m.shape, sizeof(shape));
     for (int i = 0; i < x->m.ndim; i++) {
@@ -408,7 +408,7 @@ START_TEST(trap61_what_was_cut_off_does_not_come_back)
         static const uint16_t other = 300;
         static const int64_t still[BRC_MAX_NDIM];
         brc_buf element = BRC_BUF_INIT;
-        brc_sel all = { .ndim = x.m.ndim };
+        brc_sel all = { .size = sizeof(brc_sel), .ndim = x.m.ndim };
         uint64_t shape[BRC_MAX_NDIM];
 
         MUST(&x, brc_array_resize(x.a, full, &x.kit.err));

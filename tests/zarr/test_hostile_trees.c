@@ -48,12 +48,12 @@ static void look_at_list(const attack *a, brc_session *s)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_iter *it;
-    brc_node node;
+    const brc_node *node;
     const char *key;
     int rc;
     EXPECT(brc_list(&it, s, "/", 1, &err) == BRC_OK, 3);
     while ((rc = brc_list_next(it, &node, &err)) > 0)
-        EXPECT(node.kind != 0, 4);
+        EXPECT(node->kind != 0, 4);
     EXPECT(ended(a, rc, &err), 5);
     brc_iter_free(it);
     EXPECT(brc_keys(&it, s, "/", &err) == BRC_OK, 6);
@@ -79,7 +79,7 @@ static void look_at_exports(const attack *a, brc_session *s)
 static void look_at_whole(const attack *a, breccia *repo)
 {
     brc_error err = BRC_ERROR_INIT;
-    brc_stats stats;
+    brc_stats stats = BRC_STATS_INIT;
     brc_oid id;
     int faults = 0;
     EXPECT(brc_fsck(repo, 0, count_damage, &faults, NULL, &err) == BRC_OK, 11);
@@ -96,7 +96,7 @@ static void look_at_whole(const attack *a, breccia *repo)
 static int differences(breccia *repo, const char *from, const char *to, uint64_t *n, brc_error *err)
 {
     brc_iter *it;
-    brc_change change;
+    const brc_change *change;
     int rc = brc_diff(&it, repo, from, to, NULL, err);
     *n = 0;
     if (rc < 0)

@@ -82,9 +82,14 @@ static void range_is(scenario *t, brc_session *s, const char *key, brc_key_range
     brc_buf_dispose(&part);
 }
 
+static brc_key_range range_of(int kind, uint64_t start, uint64_t end)
+{
+    return (brc_key_range){ sizeof(brc_key_range), kind, start, end };
+}
+
 static brc_key_range between(uint64_t start, uint64_t end)
 {
-    return (brc_key_range){BRC_RANGE_BETWEEN, start, end};
+    return range_of(BRC_RANGE_BETWEEN, start, end);
 }
 
 static void ranges_of(scenario *t, const char *key)
@@ -98,17 +103,17 @@ static void ranges_of(scenario *t, const char *key)
         const size_t from = (size_t)scenario_below(&seed, n + 1);
         const size_t len = (size_t)scenario_below(&seed, n + 1 - from);
         range_is(t, t->session, key, between(from, from + len), &whole, from, from + len);
-        range_is(t, t->session, key, (brc_key_range){BRC_RANGE_FROM, from, 0}, &whole, from, n);
-        range_is(t, t->session, key, (brc_key_range){BRC_RANGE_LAST, from, 0}, &whole, n - from, n);
+        range_is(t, t->session, key, range_of(BRC_RANGE_FROM, from, 0), &whole, from, n);
+        range_is(t, t->session, key, range_of(BRC_RANGE_LAST, from, 0), &whole, n - from, n);
     }
-    range_is(t, t->session, key, (brc_key_range){BRC_RANGE_ALL, 5, 3}, &whole, 0, n);
+    range_is(t, t->session, key, range_of(BRC_RANGE_ALL, 5, 3), &whole, 0, n);
     range_is(t, t->session, key, between(n - 1, n + 9), &whole, n - 1, n);
     range_is(t, t->session, key, between(3, 3), &whole, 3, 3);
     range_is(t, t->session, key, between(n + 1, n + 9), &whole, n, n);
     range_is(t, t->session, key, between(4, 2), &whole, 0, 0);
-    range_is(t, t->session, key, (brc_key_range){BRC_RANGE_FROM, UINT64_MAX, 0}, &whole, n, n);
-    range_is(t, t->session, key, (brc_key_range){BRC_RANGE_LAST, 0, 0}, &whole, n, n);
-    range_is(t, t->session, key, (brc_key_range){BRC_RANGE_LAST, UINT64_MAX, 0}, &whole, 0, n);
+    range_is(t, t->session, key, range_of(BRC_RANGE_FROM, UINT64_MAX, 0), &whole, n, n);
+    range_is(t, t->session, key, range_of(BRC_RANGE_LAST, 0, 0), &whole, n, n);
+    range_is(t, t->session, key, range_of(BRC_RANGE_LAST, UINT64_MAX, 0), &whole, 0, n);
     brc_buf_dispose(&whole);
 }
 
@@ -123,7 +128,8 @@ START_TEST(ranges_are_parts_of_the_whole)
     scenario_commit(&t, "one");
     ranges_of(&t, "a/c/0/1");
     brc_buf out = BRC_BUF_INIT;
-    const brc_key_range unknown = {4, 0, 0}, all = {BRC_RANGE_FROM, 0, 0};
+    const brc_key_range unknown = {sizeof(brc_key_range), 4, 0, 0},
+                        all = {sizeof(brc_key_range), BRC_RANGE_FROM, 0, 0};
     FAILS(&t, BRC_EINVAL, brc_key_get_range(&out, t.session, "a/c/0/0", &unknown, NULL, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_key_get_range(&out, t.session, "a/c/3/0", &all, NULL, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_key_get_range(&out, t.session, "a/c", &all, NULL, &t.err));
@@ -151,7 +157,7 @@ START_TEST(size_and_tag_come_out_of_one_call)
     static const char *const keys[] = { "a/c/0/0", "a/c/1/2", "a/zarr.json" };
     scenario t;
     brc_buf whole = BRC_BUF_INIT;
-    brc_key_info info;
+    brc_key_info info = BRC_KEY_INFO_INIT;
     ranged_start(&t, _i);
     for (size_t i = 0; i < 3; i++) {
         info = info_of(&t, t.session, keys[i]);
@@ -179,7 +185,7 @@ START_TEST(a_range_of_a_shard_reads_only_the_chunks_that_it_meets)
 {
     scenario t;
     brc_buf whole = BRC_BUF_INIT, part = BRC_BUF_INIT;
-    brc_key_info info;
+    brc_key_info info = BRC_KEY_INFO_INIT;
     ranged_start(&t, 4); /* chunks of 4x2, the index at the start */
     OK(&t, brc_key_get(&whole, t.session, "a/c/0/0", &t.err));
     info = info_of(&t, t.session, "a/c/0/0");
@@ -189,11 +195,11 @@ START_TEST(a_range_of_a_shard_reads_only_the_chunks_that_it_meets)
     scenario_sql(&t, "UPDATE blob SET data=zeroblob(length(data)) WHERE seq IN (SELECT place FROM"
                      " object WHERE kind=1 AND id<>(SELECT id FROM draft_chunk ORDER BY node, key"
                      " LIMIT 1))");
-    brc_key_range range = {BRC_RANGE_BETWEEN, 0, index};
+    brc_key_range range = {sizeof(brc_key_range), BRC_RANGE_BETWEEN, 0, index};
     OK(&t, brc_key_get_range(&part, t.session, "a/c/0/0", &range, NULL, &t.err));
     ck_assert_uint_eq(part.len, index);
     ck_assert_mem_eq(part.data, whole.data, index);
-    range = (brc_key_range){BRC_RANGE_BETWEEN, at, at + len};
+    range = range_of(BRC_RANGE_BETWEEN, at, at + len);
     OK(&t, brc_key_get_range(&part, t.session, "a/c/0/0", &range, NULL, &t.err));
     ck_assert_mem_eq(part.data, whole.data + at, len);
     brc_key_info again = BRC_KEY_INFO_INIT;
@@ -237,7 +243,7 @@ START_TEST(a_length_that_is_wrong_is_learned_again)
 {
     scenario t;
     brc_buf whole = BRC_BUF_INIT;
-    brc_key_info info;
+    brc_key_info info = BRC_KEY_INFO_INIT;
     ranged_start(&t, 3);
     OK(&t, brc_key_get(&whole, t.session, "a/c/0/0", &t.err));
     info = info_of(&t, t.session, "a/c/0/0");
@@ -250,7 +256,7 @@ START_TEST(a_length_that_is_wrong_is_learned_again)
                      " checksum=row_sum('encoded', id, encoding, length+1, digest)");
     scenario_reopen(&t);
     brc_buf all = BRC_BUF_INIT;
-    const brc_key_range from = {BRC_RANGE_FROM, 0, 0};
+    const brc_key_range from = {sizeof(brc_key_range), BRC_RANGE_FROM, 0, 0};
     OK(&t, brc_key_get_range(&all, t.session, "a/c/0/0", &from, NULL, &t.err));
     ck_assert_uint_eq(all.len, whole.len);
     ck_assert_mem_eq(all.data, whole.data, whole.len);
@@ -317,9 +323,10 @@ START_TEST(many_keys_at_once)
 {
     static const char *const keys[] = { "a/c/0/0", "none",    "a/zarr.json",
                                         "a/c/0/0", "a/c/2/2", "" };
-    const brc_key_range none = {0, 0, 0};
-    const brc_key_range ranges[6] = { { BRC_RANGE_LAST, 5, 0 }, none, none, between(2, 8),
-                                      { BRC_RANGE_FROM, 1, 0 }, none };
+    const brc_key_range none = BRC_KEY_RANGE_INIT;
+    const brc_key_range ranges[6] = { { sizeof(brc_key_range), BRC_RANGE_LAST, 5, 0 },
+                                      none, none, between(2, 8),
+                                      { sizeof(brc_key_range), BRC_RANGE_FROM, 1, 0 }, none };
     scenario t;
     brc_buf out[6], one = BRC_BUF_INIT;
     uint8_t found[6];

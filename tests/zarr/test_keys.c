@@ -98,7 +98,7 @@ START_TEST(keys_of_a_hierarchy)
     scenario_commit(&t, "one");
     keys_are(&t, "/", all);
     brc_array *a;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     uint8_t zero = 0;
     OK(&t, brc_array_open(&a, t.session, "/g/a", &t.err));
     OK(&t, brc_sel_parse(&sel, a, "[:4, :4]", &t.err));
@@ -352,7 +352,7 @@ START_TEST(keys_come_as_they_are_asked_for)
     uint8_t seen[50][100] = { { 0 } }, one = 1;
     brc_iter *it;
     const char *key;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     unsigned i, j;
     int n = 0, rc;
     scenario_start(&t);

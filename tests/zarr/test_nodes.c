@@ -382,7 +382,7 @@ START_TEST(a_region_is_restored)
 {
     scenario t;
     brc_array *a;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     int32_t got[40];
     scenario_start(&t);
     scenario_numbers(&t, "/a", 40, 7, 0);

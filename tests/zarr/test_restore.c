@@ -72,7 +72,7 @@ START_TEST(whole_chunks_that_are_the_same_are_not_decoded)
     const uint64_t shape[2] = { 16, 16 }, chunk[2] = { 4, 4 };
     int32_t data[256], got[256];
     const int32_t other = 1000;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     scenario_folder(&t);
     brc_registry *reg = counted_registry(&t);
     opts.registry = reg;
@@ -116,7 +116,7 @@ static void make_side(scenario *t, side *s, unsigned form, unsigned *state, cons
                       const uint64_t *shape)
 {
     char fill[8] = "0";
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     for (int i = 0; i < 2; i++) {
         s->shape[i] = shape[i] + restore_random(state, 2) * restore_random(state, 5);
         s->chunk[i] = 1 + restore_random(&form, 7);
@@ -147,7 +147,8 @@ static void make_side(scenario *t, side *s, unsigned form, unsigned *state, cons
 static brc_buf element_at(scenario *t, brc_array *a, uint64_t i, uint64_t j)
 {
     brc_buf out = BRC_BUF_INIT;
-    brc_sel sel = { .ndim = 2, .start = { i, j }, .count = { 1, 1 }, .step = { 1, 1 } };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 2,
+                    .start = { i, j }, .count = { 1, 1 }, .step = { 1, 1 } };
     OK(t, brc_array_read_elements(a, &sel, &out, &t->err));
     return out;
 }
@@ -190,7 +191,7 @@ START_TEST(a_selection_is_what_it_was_and_the_rest_what_it_is)
     const uint64_t shape[2] = { rows, 1 + restore_random(&state, 9) };
     const unsigned same_grid = restore_random(&state, 2);
     side then, now;
-    brc_sel sel = { .ndim = 2 };
+    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 2 };
     scenario t;
     scenario_start(&t);
     const unsigned form = state;

@@ -476,16 +476,16 @@ START_TEST(one_iterator_is_not_another)
 {
     scenario t;
     brc_iter *it;
-    brc_ref ref;
-    brc_node node;
+    const brc_ref *ref;
+    const brc_node *node;
     const char *key;
     scenario_start(&t);
     OK(&t, brc_refs(&it, t.repo, &t.err));
     FAILS(&t, BRC_EMISUSE, brc_list_next(it, &node, &t.err));
     FAILS(&t, BRC_EMISUSE, brc_keys_next(it, &key, &t.err));
     ck_assert_int_eq(brc_refs_next(it, &ref, &t.err), 1);
-    ck_assert_str_eq(ref.name, "main");
-    ck_assert(ref.is_current && ref.is_unborn && !ref.is_tag);
+    ck_assert_str_eq(ref->name, "main");
+    ck_assert_uint_eq(ref->flags, BRC_REF_CURRENT | BRC_REF_UNBORN);
     ck_assert_int_eq(brc_refs_next(it, &ref, &t.err), 0);
     ck_assert_int_eq(brc_refs_next(it, &ref, &t.err), 0);
     brc_iter_free(it);

@@ -42,7 +42,7 @@ START_TEST(trap01_rank_0)
     for (int i = 0; i < 3; i++) {
         scenario t;
         int32_t value = 41 + i, got = 0;
-        brc_sel sel;
+        brc_sel sel = BRC_SEL_INIT;
         brc_buf bytes = BRC_BUF_INIT;
         scenario_start(&t);
         brc_array *a = scenario_array(&t, "/a", "int32", 0, NULL, NULL, "-1", chains[i]);
@@ -156,7 +156,7 @@ START_TEST(trap04_zero_length_dimensions)
     scenario t;
     uint64_t none[3] = { 4, 0, 5 }, some[3] = { 4, 2, 5 }, chunk[3] = { 2, 3, 5 };
     int32_t data[40], got[40];
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     scenario_start(&t);
     brc_array *a = scenario_array(&t, "/a", "int32", 3, none, chunk, "6", NULL);
     ck_assert_uint_eq(brc_array_describe(a)->grid[1], 0);
@@ -261,7 +261,7 @@ START_TEST(trap08_a_lost_object_is_never_fill)
 {
     scenario t;
     int32_t got[12];
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     scenario_start(&t);
     scenario_numbers(&t, "/a", 12, 4, 1);
     brc_array *a = array_at(&t, "/a");
@@ -431,7 +431,7 @@ START_TEST(trap61_shrink_and_grow_show_fill)
     model_new(&m, 2, shapes[0], 4, &fill);
     for (size_t i = 1; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         if (i == 1 || overwrite) {
-            brc_sel all;
+            brc_sel all = BRC_SEL_INIT;
             uint8_t *data = malloc(m.len + 1);
             ck_assert_ptr_nonnull(data);
             model_bytes(&random, data, m.len);

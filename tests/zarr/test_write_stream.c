@@ -63,6 +63,7 @@ static void case_start(stream_case *c, unsigned seed)
     static const size_t memories[] = { 600, 6000, 60000, (size_t)8 << 20 };
     uint64_t index[4] = { 0 };
     memset(c, 0, sizeof(*c));
+    c->sel.size = sizeof(brc_sel);
     c->state = seed * 7919 + 17;
     c->ndim = c->sel.ndim = 1 + (int)next_number(c, 4);
     c->unit = units[next_number(c, 4)];
@@ -193,7 +194,7 @@ START_TEST(a_stream_is_what_one_write_of_it_is)
 {
     brc_pool *pool = NULL;
     exchange_kit kit;
-    brc_error err;
+    brc_error err = BRC_ERROR_INIT;
     if (_i > 0)
         ck_assert_int_eq(brc_pool_new(&pool, _i == 1 ? 3 : 8, &err), BRC_OK);
     kit_threads(&kit, pool);

@@ -203,7 +203,7 @@ static int convert_box(chunk_writer *w, const brc_sel *box, brc_error *err)
 static int convert_elements(chunk_writer *w, brc_error *err)
 {
     const brc_meta *m = &w->meta;
-    brc_sel box;
+    brc_sel box = BRC_SEL_INIT;
     int rc;
     w->cutter = (brc_chunk_cutter){ .ndim = m->ndim,
                                     .shape = m->shape,

@@ -201,7 +201,7 @@ static int meet_chunk(const chunk_reader *r, const uint64_t *index, brc_error *e
 /* What of a chunk lies in the array. */
 static void clip_box(const brc_meta *meta, const uint64_t *index, brc_sel *box, uint64_t *extent)
 {
-    memset(box, 0, sizeof(*box));
+    *box = (brc_sel)BRC_SEL_INIT;
     box->ndim = meta->ndim;
     brc_grid_chunk(&meta->grid, index, box->start, extent);
     for (int i = 0; i < meta->ndim; i++) {
@@ -253,7 +253,7 @@ static int give_chunk(chunk_reader *r, const uint64_t *index, brc_error *err)
     uint64_t extent[BRC_MAX_NDIM];
     brc_buf *give = &r->stored;
     brc_form *form;
-    brc_sel box;
+    brc_sel box = BRC_SEL_INIT;
 
     clip_box(meta, index, &box, extent);
     BRC_TRY(brc_meta_form(meta, extent, &form, err));
@@ -285,7 +285,7 @@ static int give_fill(chunk_reader *r, const uint64_t *index, brc_error *err)
 {
     brc_meta *meta = r->node->meta;
     uint64_t extent[BRC_MAX_NDIM], n;
-    brc_sel box;
+    brc_sel box = BRC_SEL_INIT;
     size_t len;
 
     clip_box(meta, index, &box, extent);

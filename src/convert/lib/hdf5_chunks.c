@@ -147,7 +147,7 @@ int brc_hdf5_stored_next(brc_hdf5_stored *stored, int ndim, int array_ndim, cons
     if (stored->at == stored->n)
         return 0;
     const uint64_t *corner = stored->corners + stored->at++ * (size_t)ndim;
-    memset(box, 0, sizeof(*box));
+    *box = (brc_sel)BRC_SEL_INIT;
     box->ndim = array_ndim;
     for (int i = 0; i < array_ndim; i++) {
         uint64_t first = i < ndim ? corner[i] : 0, left = shape[i] - first;

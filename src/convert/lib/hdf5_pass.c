@@ -299,7 +299,7 @@ done:
     if (rc < 0)
         brc_context(err, "%s: a chunk of it", pass->layout.label);
     if (rc == BRC_ECORRUPT && err)
-        err->code = BRC_EINVAL;
+        brc_error_recode(err, BRC_EINVAL);
     return rc == BRC_ECORRUPT ? BRC_EINVAL : rc;
 }
 

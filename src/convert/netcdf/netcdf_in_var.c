@@ -144,7 +144,7 @@ static int next_var_box(void *ctx, brc_sel *box, brc_error *err)
  * the data set, which the library gives, is not always the attribute _FillValue. */
 static int gap_is_fill(int *is, const var_in *v, const uint64_t *gap, brc_error *err)
 {
-    brc_sel one;
+    brc_sel one = BRC_SEL_INIT;
     uint8_t *fill = NULL, *found = NULL;
     int rc;
 
@@ -292,7 +292,7 @@ static int all_booleans(int *are, var_in *v, brc_error *err)
     uint64_t chunk[BRC_MAX_NDIM];
     size_t len, room = 0;
     uint8_t *data = NULL;
-    brc_sel all;
+    brc_sel all = BRC_SEL_INIT;
     brc_cut boxes;
     int rc = BRC_OK;
 

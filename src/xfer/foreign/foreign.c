@@ -233,7 +233,7 @@ static int settle_import(brc_foreign_in *in, int rc, brc_error *err)
     if (ended == BRC_OK && status != 0)
         ended = brc_foreign_ended(&in->run, &in->what, status, &own);
     if (ended < 0 && err)
-        *err = own;
+        brc_error_copy(err, &own);
     if (ended == BRC_OK)
         note_excluded(in);
     return ended < 0 ? ended : rc;
@@ -254,7 +254,7 @@ int brc_foreign_import(const brc_foreign *what, const char *path, brc_error *err
     rc = brc_foreign_close(in, rc, err);
     if (rc == BRC_ECORRUPT && what->converter) { /* the file's chunks, which are decoded here */
         if (err)
-            err->code = BRC_EINVAL;
+            brc_error_recode(err, BRC_EINVAL);
         return BRC_EINVAL;
     }
     return rc == BRC_STATUS_IS_NETCDF ? 1 : rc;

@@ -155,7 +155,7 @@ static int load_selection(brc_array *a, const brc_sel *sel, const brc_elements *
 {
     const brc_array_info *info = brc_array_describe(a);
     uint64_t shape[BRC_MAX_NDIM];
-    brc_sel all;
+    brc_sel all = BRC_SEL_INIT;
     int ndim = 0;
 
     if (!sel) {
@@ -164,7 +164,7 @@ static int load_selection(brc_array *a, const brc_sel *sel, const brc_elements *
     }
     BRC_TRY(brc_sel_check(sel, info->ndim, info->shape, err));
     for (int i = 0; i < sel->ndim; i++)
-        if (!sel->drop[i])
+        if (!(sel->drop >> i & 1))
             shape[ndim++] = sel->count[i];
     if (ndim != e->ndim || memcmp(shape, e->shape, (size_t)ndim * sizeof(shape[0])) != 0)
         return wrong_shape(in, e, "the selection", ndim, shape, err);
@@ -179,7 +179,7 @@ static int load_append(brc_array *a, int axis, const brc_elements *e, brc_input 
     const brc_array_info *info = brc_array_describe(a);
     uint64_t shape[BRC_MAX_NDIM];
     int ndim = info->ndim;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
 
     if (axis >= ndim)
         return brc_fail(err, BRC_EINVAL, "%s has %d axes: there is no axis %d", info->path, ndim,

@@ -18,7 +18,7 @@ static int write_header(brc_npy_out *o, brc_error *err)
     uint64_t shape[BRC_MAX_NDIM], bytes;
     int ndim = 0;
     for (int i = 0; i < o->sel.ndim; i++)
-        if (!o->sel.drop[i])
+        if (!(o->sel.drop >> i & 1))
             shape[ndim++] = o->sel.count[i];
     BRC_TRY(brc_npy_header_write(&o->header, o->type->npy, ndim, shape, err));
     if (!brc_shape_bytes(ndim, shape, o->type->item_size, &bytes) ||
@@ -46,7 +46,7 @@ int brc_npy_out_start(brc_npy_out *out, brc_array *a, const brc_sel *sel, const 
     if (sel)
         out->sel = *sel;
     else
-        brc_sel_all(&out->sel, a);
+        brc_sel_of_shape(&out->sel, info->ndim, info->shape);
     BRC_GO(write_header(out, err));
     rc = brc_element_runs_start(&out->runs, a, &out->sel, err);
 done:

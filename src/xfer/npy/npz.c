@@ -144,7 +144,7 @@ done:
 static int make_group(const npz_import *job, brc_error *err)
 {
     brc_iter *children = NULL;
-    brc_node child;
+    const brc_node *child;
     int rc;
 
     if (strcmp(job->path, "/") != 0)

@@ -171,7 +171,7 @@ static int close_archive(npz_out *job, const char *dest, brc_error *err)
     if (job->error.code == 0)
         return brc_zip_fail_write(err, zip_get_error(job->archive), dest);
     if (err)
-        *err = job->error;
+        brc_error_copy(err, &job->error);
     return job->error.code;
 }
 

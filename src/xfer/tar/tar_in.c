@@ -82,7 +82,7 @@ static int tar_failure(brc_tar_in *in, int code, const char *text, brc_error *er
     in->rc = brc_fail(&in->error, code, "%s", text);
     brc_context(&in->error, "%s", in->name);
     if (err)
-        *err = in->error;
+        brc_error_copy(err, &in->error);
     return in->rc;
 }
 
@@ -91,7 +91,7 @@ static int damaged_tar(brc_tar_in *in, brc_error *err)
 {
     if (in->rc < 0) {
         if (err)
-            *err = in->error;
+            brc_error_copy(err, &in->error);
         return in->rc;
     }
     if (archive_errno(in->archive) == ENOMEM)
@@ -197,7 +197,7 @@ static int refuse_member(brc_tar_in *in, const char *name, const char *why, brc_
     in->rc = brc_fail(&in->error, BRC_EINVAL, "%s: the member '%.200s' %s", in->name,
                       name ? name : "?", why);
     if (err)
-        *err = in->error;
+        brc_error_copy(err, &in->error);
     return in->rc;
 }
 
@@ -327,7 +327,7 @@ static int too_long(brc_tar_in *in, uint64_t limit, brc_error *err)
                       "%s: the member '%.200s' is longer than %llu bytes", in->name,
                       archive_entry_pathname(in->entry), (unsigned long long)limit);
     if (err)
-        *err = in->error;
+        brc_error_copy(err, &in->error);
     return in->rc;
 }
 

@@ -51,7 +51,7 @@ static int tar_write_failed(brc_tar_out *out, const char *name, brc_error *err)
                                      ? archive_error_string(out->archive)
                                      : "libarchive cannot write it");
     if (err)
-        *err = out->error;
+        brc_error_copy(err, &out->error);
     return out->rc;
 }
 

@@ -324,7 +324,7 @@ int brc_zarr2_codecs_read(brc_buf *out, brc_zarr2_type *type, const brc_json *za
         brc_json_kind(filters) != BRC_JSON_ARRAY)
         return brc_fail(err, BRC_EINVAL, "/filters: must be null or a list");
     for (const brc_json *f = brc_json_first(filters); f; f = brc_json_next(f)) {
-        brc_buf pointer = { .data = (uint8_t *)r.pointer, .cap = sizeof(r.pointer), .fixed = 1 };
+        brc_buf pointer = BRC_FIXED_BUF((uint8_t *)r.pointer, sizeof(r.pointer));
         BRC_TRY(brc_buf_printf(&pointer, err, "/filters/%zu", i++));
         BRC_TRY(read_filter(&r, f, err));
     }

@@ -30,7 +30,8 @@ static int probe_zip(int *is, const brc_source *source, brc_error *err)
 static int export_hierarchy(brc_session *s, const char *path, const char *dest, int version,
                             int zip, const brc_xfer_opts *opts, brc_error *err)
 {
-    brc_zarr_out_opts out = { version, zip || brc_has_ending(dest, ".zip"), opts->consolidated };
+    brc_zarr_out_opts out = { version, zip || brc_has_ending(dest, ".zip"),
+                              (opts->flags & BRC_XFER_CONSOLIDATED) != 0 };
     return brc_zarr_export(s, path, dest, &out, err);
 }
 

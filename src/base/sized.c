@@ -1,0 +1,61 @@
+/* Structures of different versions; every one begins with its size in bytes. */
+#include "sized.h"
+
+#include <string.h>
+
+/* No version of a structure is longer; what says so was never given a size. */
+#define SIZED_MAX ((size_t)1 << 16)
+
+int brc_sized_check(size_t size, size_t least, const char *name, brc_error *err)
+{
+    if (size >= least && size <= SIZED_MAX && size % sizeof(size_t) == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINVAL,
+                    "a %s of %zu bytes is of no version of breccia: start from its BRC_*_INIT",
+                    name, size);
+}
+
+static size_t size_of_given(const void *given)
+{
+    size_t size;
+    memcpy(&size, given, sizeof(size));
+    return size;
+}
+
+int brc_sized_in(void *own, size_t known, size_t least, const void *given, const char *name,
+                 brc_error *err)
+{
+    memset(own, 0, known);
+    memcpy(own, &known, sizeof(known));
+    if (given == NULL)
+        return BRC_OK;
+    const size_t size = size_of_given(given), head = sizeof(size);
+    BRC_TRY(brc_sized_check(size, least, name, err));
+    for (size_t i = known; i < size; i++)
+        if (((const unsigned char *)given)[i] != 0)
+            return brc_fail(err, BRC_EUNSUPPORTED,
+                            "a field of the %s is set that breccia %d.%d.%d does not know: use "
+                            "a newer breccia",
+                            name, BRC_VERSION_MAJOR, BRC_VERSION_MINOR, BRC_VERSION_PATCH);
+    memcpy((char *)own + head, (const char *)given + head, (size < known ? size : known) - head);
+    return BRC_OK;
+}
+
+int brc_sized_out(void *given, const void *own, size_t known, size_t least, const char *name,
+                  brc_error *err)
+{
+    const size_t size = size_of_given(given), head = sizeof(size);
+    BRC_TRY(brc_sized_check(size, least, name, err));
+    const size_t len = size < known ? size : known;
+    memcpy((char *)given + head, (const char *)own + head, len - head);
+    memset((char *)given + len, 0, size - len);
+    return BRC_OK;
+}
+
+int brc_flags_check(uint32_t flags, uint32_t all, const char *name, brc_error *err)
+{
+    if ((flags & ~all) == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_EINVAL, "%s has unknown flags: 0x%x", name,
+                    (unsigned)(flags & ~all));
+}

@@ -1,0 +1,416 @@
+/*
+ * breccia_types.h - the constants and structures of breccia.h, which includes it.
+ *
+ * Every structure below is frozen: its fields keep their names, types, meanings and
+ * order, and new ones are only appended.  So programs and libraries of different
+ * versions work together:
+ *  - `const T *` that a call hands out belongs to the library.  A program reads the fields
+ *    that its header has, and takes no sizeof, copy or array of it.
+ *  - What the caller allocates says by `size` which fields it has.  From an older caller, with
+ *    a smaller size, the absent ones count as zero, and nothing is written past the size.
+ *    From a newer caller, fields that this library does not know must be zero
+ *    (BRC_EUNSUPPORTED), and of those that are filled in the rest becomes zero.  A size that
+ *    no version had is BRC_EINVAL.  In an array of such structures all have one size.
+ *  - brc_oid (and brc_span in breccia_codec.h) are values like an integer and never grow.
+ * Flags that this library does not know are BRC_EINVAL.
+ */
+#ifndef BRECCIA_TYPES_H
+#define BRECCIA_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BRC_VERSION_MAJOR 0
+#define BRC_VERSION_MINOR 1
+#define BRC_VERSION_PATCH 0
+#define BRC_VERSION_NUMBER 1000 /* major*1000000 + minor*1000 + patch */
+
+#if defined(__GNUC__)
+#define BRC_API __attribute__((visibility("default")))
+#define BRC_MUST_USE __attribute__((warn_unused_result))
+#define BRC_PRINTF(fmt, first) __attribute__((__format__(__printf__, fmt, first)))
+#else
+#define BRC_API
+#define BRC_MUST_USE
+#define BRC_PRINTF(fmt, first)
+#endif
+
+#define BRC_MAX_NDIM 32
+
+/* ---- types --------------------------------------------------------------- */
+
+typedef struct breccia breccia;           /* an open repository               */
+typedef struct brc_session brc_session;   /* the hierarchy at one version     */
+typedef struct brc_array brc_array;       /* one array of a session           */
+typedef struct brc_iter brc_iter;         /* refs, log, nodes, changes, keys  */
+typedef struct brc_pool brc_pool;         /* worker threads                   */
+typedef struct brc_registry brc_registry; /* codecs and data types            */
+
+/* The id of an object: the hash of its canonical bytes.  A hash shorter than 32
+ * bytes fills the front, the rest is zero. */
+typedef struct brc_oid {
+    uint8_t bytes[32];
+} brc_oid;
+
+/* Bytes that the library allocated: brc_buf_dispose() releases them. */
+typedef struct brc_buf {
+    size_t size;  /* 0, in a structure that was zeroed: as in version 0.1     */
+    uint8_t *data;
+    size_t len;
+    size_t cap;
+    size_t limit; /* the most that len may become; 0: no limit                */
+    uint32_t flags; /* BRC_BUF_*                                              */
+    uint32_t reserved; /* 0                                                   */
+} brc_buf;
+#define BRC_BUF_INIT { sizeof(brc_buf), 0, 0, 0, 0, 0, 0 }
+enum { BRC_BUF_FIXED = 1 }; /* the memory belongs to somebody else and cannot grow */
+
+enum brc_code {
+    BRC_OK = 0,
+    BRC_EINVAL = -1,       /* the caller's argument is wrong                   */
+    BRC_EMISUSE = -2,      /* the call is not allowed in this state            */
+    BRC_ENOTFOUND = -3,    /* no such file, ref, node, object or key           */
+    BRC_EEXISTS = -4,      /* it is already there                              */
+    BRC_EAMBIGUOUS = -5,   /* an abbreviation matches more than one            */
+    BRC_ECONFLICT = -6,    /* the caller has to decide something first         */
+    BRC_ESTALE = -7,       /* a ref moved: the expected value did not match    */
+    BRC_EBUSY = -8,        /* another process holds the file                   */
+    BRC_EREADONLY = -9,    /* the file or the session cannot be written        */
+    BRC_ECORRUPT = -10,    /* stored bytes contradict their hash or format     */
+    BRC_EFORMAT = -11,     /* not a repository, or newer than this library     */
+    BRC_EUNSUPPORTED = -12, /* codec, data type or option not in this build    */
+    BRC_ELIMIT = -13,      /* a documented limit would be exceeded             */
+    BRC_ENOMEM = -14,
+    BRC_EIO = -15,         /* detail: errno or SQLite's extended code          */
+    BRC_ENOSPACE = -16,    /* the disk, or the file's page limit, is full      */
+    BRC_EINTERRUPT = -17,  /* brc_interrupt(), or a callback said stop         */
+    BRC_EINTERNAL = -18,   /* a bug in breccia                                 */
+    BRC_ECOLLISION = -19   /* two different contents have the same hash        */
+};
+
+typedef struct brc_error {
+    size_t size;       /* 0, in a structure that was zeroed: as in version 0.1 */
+    int code;          /* equals the returned value                           */
+    int detail;        /* code from the layer below, 0 if none                */
+    char source[16];   /* "sqlite", "os", "codec:zstd" or ""                  */
+    char message[488]; /* one line of UTF-8, always terminated                */
+} brc_error;
+#define BRC_ERROR_INIT { sizeof(brc_error), 0, 0, "", "" }
+
+/* Reports that `done` of `total` bytes (0: not known) of decoded data are done in a phase
+ * ("import", "check").  Called on the caller's thread after every chunk: look at the clock
+ * before you draw.  `done` never falls and ends at `total`.  Once known, `total` stays the
+ * same through a call, or from brc_progress_begin() to brc_progress_end().  A non-zero
+ * return stops the call with BRC_EINTERRUPT. */
+typedef int (*brc_progress_fn)(void *ctx, const char *phase, uint64_t done, uint64_t total);
+
+typedef struct brc_open_opts {
+    size_t size;
+    uint32_t flags;               /* BRC_OPEN_*                               */
+    int wait_ms;                  /* for a busy file; 0: 30 s; < 0: do not wait */
+    size_t memory;                /* most chunk bytes in flight; 0: 256 MiB */
+    brc_pool *pool;               /* NULL: work on the calling thread         */
+    const brc_registry *registry; /* NULL: what this build contains           */
+    const char *hash;             /* when creating; NULL: "xxh128"            */
+    const char *vfs;              /* name of a registered SQLite VFS, or NULL */
+    brc_progress_fn progress;
+    void *progress_ctx;
+    uint64_t max_nodes;           /* most groups and arrays that one call may visit
+                                     (BRC_ELIMIT); 0: 10,000,000              */
+    const char *libexec;          /* the folder of the converters for NetCDF and HDF5;
+                                     NULL: where this build installs them     */
+} brc_open_opts;
+#define BRC_OPEN_OPTS_INIT { sizeof(brc_open_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+enum {
+    BRC_OPEN_READONLY = 1,
+    BRC_OPEN_CREATE = 2,     /* create the file; BRC_EEXISTS if it is there   */
+    BRC_OPEN_NO_READBACK = 4, /* do not check new chunks by decoding them     */
+    /* Read the file as it stands: a journal that an interrupted writer left is neither
+     * played back nor deleted, so half a change may show. */
+    BRC_OPEN_NO_RECOVER = 8
+};
+
+enum {                   /* brc_session_open(): what the session sees         */
+    BRC_SESSION_AT = 0,  /* a committed version, unchangeable                 */
+    BRC_SESSION_VIEW = 1, /* a branch with its uncommitted changes, to read   */
+    BRC_SESSION_WRITE = 2, /* the same, to change                             */
+    /* A branch as it is now, to change: nobody else sees these changes before they are
+     * committed, and this session sees nobody else's. */
+    BRC_SESSION_PRIVATE = 3
+};
+
+enum { BRC_GROUP = 1, BRC_ARRAY = 2 };                              /* kind   */
+enum { BRC_ADDED = 1, BRC_REMOVED = 2, BRC_MOVED = 3, BRC_CHANGED = 4 }; /* what */
+
+typedef struct brc_stats {
+    size_t size;
+    uint64_t commits;       /* reachable from a branch or tag                 */
+    uint64_t objects;       /* everything stored under a hash                 */
+    uint64_t chunks;        /* of these, chunks                               */
+    uint64_t stored_bytes;  /* of all objects, as they are stored             */
+    uint64_t logical_bytes; /* of all objects, decoded                        */
+    uint64_t file_bytes;
+    uint64_t chunk_refs;    /* references to chunks in all these commits     */
+} brc_stats;
+#define BRC_STATS_INIT { sizeof(brc_stats), 0, 0, 0, 0, 0, 0, 0 }
+
+typedef struct brc_ref {
+    const char *name;    /* "main", "v1.0"                                    */
+    uint32_t flags;      /* BRC_REF_*                                         */
+    brc_oid id;          /* of the commit                                     */
+    const char *message; /* of a tag, else ""                                 */
+} brc_ref;
+enum {
+    BRC_REF_TAG = 1,     /* else it is a branch                               */
+    BRC_REF_CURRENT = 2, /* HEAD names this branch                            */
+    BRC_REF_UNBORN = 4   /* the branch has no commit yet: id is zero          */
+};
+
+typedef struct brc_commit {
+    brc_oid id, root;
+    const brc_oid *parents;
+    size_t nparents;
+    const char *author, *message;
+    const char *meta_json; /* an object: what --meta gave                     */
+    int64_t time_us;
+} brc_commit;
+
+typedef struct brc_commit_opts {
+    size_t size;
+    const char *message;
+    const char *author;    /* NULL: "unknown"                                 */
+    const char *meta_json; /* an object, or NULL                              */
+    int64_t time_us;       /* 0: now                                          */
+    uint32_t flags;        /* BRC_COMMIT_*                                    */
+    uint32_t reserved;     /* 0                                               */
+} brc_commit_opts;
+#define BRC_COMMIT_OPTS_INIT { sizeof(brc_commit_opts), 0, 0, 0, 0, 0, 0 }
+enum { BRC_COMMIT_AMEND = 1, BRC_COMMIT_ALLOW_EMPTY = 2 };
+
+typedef struct brc_node {
+    const char *path; /* "/", "/a/b"                                          */
+    int kind;         /* BRC_GROUP or BRC_ARRAY                               */
+} brc_node;
+
+enum { BRC_OWNER_UNKNOWN = 0, BRC_OWNER_ALIVE = 1, BRC_OWNER_DEAD = 2 };
+
+/* Uncommitted changes. */
+typedef struct brc_draft {
+    int64_t id;          /* names it, and is never used again                 */
+    const char *branch;
+    uint32_t flags;      /* BRC_DRAFT_*                                       */
+    int owner;           /* of an owned one: BRC_OWNER_*, as far as it can be told here */
+    int64_t owner_pid;   /* its process; 0: not known                         */
+    int64_t time_us;     /* when it was begun                                 */
+    uint64_t nodes;      /* nodes that it changes                             */
+} brc_draft;
+enum {
+    BRC_DRAFT_OWNED = 1, /* private to one session; else what the branch's sessions share */
+    BRC_DRAFT_STALE = 2  /* the branch has moved since: it cannot be committed as it is */
+};
+
+/* One node that differs between two versions.  A difference in storage alone
+ * (codecs, backend) is listed with BRC_CHANGE_STORAGE: no value differs. */
+typedef struct brc_change {
+    const char *path;
+    const char *from;            /* where it was, for BRC_MOVED; else NULL    */
+    int what;                    /* BRC_ADDED ...                             */
+    int kind;
+    uint32_t flags;              /* BRC_CHANGE_*                              */
+    int ndim;                    /* of first and last                         */
+    const char *const *metadata; /* JSON pointers into zarr.json              */
+    size_t nmetadata;
+    uint64_t chunks_added, chunks_removed, chunks_changed;
+    /* with BRC_CHANGE_ELEMENTS */
+    uint64_t elements_changed;   /* within both shapes, that differ in any bit */
+    double max_abs;              /* their largest absolute difference, pairs with
+                                  * a NaN left out; NaN: not numbers          */
+    uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* corners of the box around them */
+    uint64_t elements_added, elements_removed; /* within only the new shape, or
+                                  * only the old one. Here and in
+                                  * elements_changed 2^64-1: that or more     */
+    const char *elements_why;    /* a clause: why the elements of an array on both
+                                  * sides cannot be compared; else NULL       */
+} brc_change;
+enum {
+    BRC_CHANGE_STORAGE = 1, /* storage alone differs                          */
+    BRC_CHANGE_ELEMENTS = 2 /* the members about elements are known           */
+};
+
+typedef struct brc_diff_opts {
+    size_t size;
+    const char *path; /* this node and what is under it; NULL: all            */
+    uint32_t flags;   /* BRC_DIFF_*                                           */
+    uint32_t reserved; /* 0                                                   */
+} brc_diff_opts;
+#define BRC_DIFF_OPTS_INIT { sizeof(brc_diff_opts), 0, 0, 0 }
+enum { BRC_DIFF_ELEMENTS = 1 };
+
+typedef struct brc_array_spec {
+    size_t size;
+    int ndim;
+    const uint64_t *shape;
+    const uint64_t *chunk;  /* NULL: chosen, about 1 MiB                      */
+    const char *dtype;      /* "float32", or a JSON object                    */
+    const char *fill;       /* as JSON, or a bare word such as NaN; NULL: 0   */
+    const char *codecs_json; /* a Zarr v3 list; NULL: chosen                  */
+    const char *attrs_json;
+    const char *const *dimension_names; /* ndim of them, each may be NULL     */
+    const char *chunk_key_encoding;     /* "default" or "v2"; NULL: default   */
+    const char *metadata_json;          /* a complete zarr.json; replaces the rest */
+    const uint64_t *shard;  /* shape of the shards that other tools see, a multiple
+                               of the chunks' shape; NULL: no shards          */
+} brc_array_spec;
+#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+typedef struct brc_array_info {
+    const char *path;
+    int ndim;
+    const uint64_t *shape;
+    const uint64_t *chunk;   /* of a sharded array: of the inner chunks        */
+    const uint64_t *grid;    /* how many chunks along each axis                */
+    const char *dtype;       /* "float32", or a JSON object                    */
+    size_t item_size;        /* bytes per element; 0: variable length         */
+    const char *codecs_json; /* as in zarr.json                               */
+    const void *fill;        /* one element; NULL: the type is not known here */
+    uint32_t flags;          /* BRC_ARRAY_*                                   */
+    const uint64_t *shard;   /* the shape of its shards; NULL: it has none    */
+    const char *why;         /* it is not readable or not writable; NULL: it is both */
+    const char *backend_json; /* where new chunks go: {"name":...,"configuration":{...}} */
+} brc_array_info;
+enum {
+    BRC_ARRAY_READABLE = 1, /* its data type is known here, and its codecs as far as
+                               reading needs them                             */
+    BRC_ARRAY_WRITABLE = 2, /* chunks can be encoded here                     */
+    BRC_ARRAY_REGULAR = 4   /* all chunks along an axis have one length       */
+};
+
+/* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */
+typedef struct brc_sel {
+    size_t size;
+    int ndim;
+    uint32_t drop; /* bit i: axis i has an integer index and is not in the result's shape */
+    uint64_t start[BRC_MAX_NDIM], count[BRC_MAX_NDIM], step[BRC_MAX_NDIM];
+} brc_sel;
+#define BRC_SEL_INIT { sizeof(brc_sel), 0, 0, { 0 }, { 0 }, { 0 } }
+
+/* Where a buffer's memory is. */
+enum { BRC_MEMORY_HOST = 0 };
+
+/* Memory of the caller's with elements of a fixed size: the first selected one lies `offset`
+ * bytes after data. All must lie within the `len` bytes at data. */
+typedef struct brc_buffer {
+    size_t size;
+    void *data;
+    size_t len;
+    size_t offset;
+    const int64_t *strides; /* bytes from one element to the next along each of the selection's
+                               axes, dropped ones included, also negative; NULL: packed, from
+                               offset to the end */
+    uint32_t device; /* BRC_MEMORY_*; others than the host's are BRC_EUNSUPPORTED */
+    uint32_t flags;  /* BRC_BUFFER_*                                          */
+    void *owner;     /* yours: who keeps the memory alive                     */
+} brc_buffer;
+#define BRC_BUFFER_INIT { sizeof(brc_buffer), 0, 0, 0, 0, BRC_MEMORY_HOST, 0, 0 }
+enum { BRC_BUFFER_READONLY = 1 }; /* nothing is to be read into it           */
+
+/* One read or write of a batch. */
+typedef struct brc_io {
+    size_t size;
+    brc_array *array;
+    const brc_sel *sel; /* NULL: the whole array                              */
+    const brc_buffer *buffer;
+} brc_io;
+#define BRC_IO_INIT { sizeof(brc_io), 0, 0, 0 }
+
+/* Part of a value. */
+typedef struct brc_key_range {
+    size_t size;
+    int kind;            /* BRC_RANGE_*                                       */
+    uint64_t start, end; /* BETWEEN: the first byte and the one behind the last;
+                            FROM: the first; LAST: how many at the end        */
+} brc_key_range;
+#define BRC_KEY_RANGE_INIT { sizeof(brc_key_range), 0, 0, 0 }
+enum { BRC_RANGE_ALL = 0, BRC_RANGE_BETWEEN = 1, BRC_RANGE_FROM = 2, BRC_RANGE_LAST = 3 };
+
+typedef struct brc_key_info {
+    size_t size;
+    uint64_t length; /* bytes                                                 */
+    char etag[40];   /* a text that is another where the bytes are others; of a chunk or
+                        a shard it says which chunks, and how they lie        */
+} brc_key_info;
+#define BRC_KEY_INFO_INIT { sizeof(brc_key_info), 0, "" }
+
+typedef struct brc_xfer_opts {
+    size_t size;
+    const uint64_t *chunk; /* import: re-chunk to this; NULL: as it is        */
+    int nchunk;
+    uint32_t flags;          /* BRC_XFER_*                                    */
+    const char *codecs_json; /* import: re-encode with these; NULL: as it is  */
+    const char *format;      /* NULL: by the name's ending; "zarr3", "npy" ... */
+    brc_buf *placed;         /* import: receives the path of the imported node, also
+                                after a failure if it is known by then        */
+    const char *const *exclude; /* import: nodes to leave out, with all under them, by
+                                their paths in the source ("/a/b")            */
+    size_t nexclude;
+    uint8_t *excluded; /* import: nexclude bytes, or NULL; 1 for each item of `exclude`
+                          that the source has                                 */
+    const char *with;  /* import: a command that sh runs with the source as "$1"; what it
+                          writes is imported as by brc_import_stream(). It has all the
+                          rights of this process                              */
+} brc_xfer_opts;
+#define BRC_XFER_OPTS_INIT { sizeof(brc_xfer_opts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+enum {
+    BRC_XFER_CONSOLIDATED = 1, /* export: copy all metadata into the top document */
+    BRC_XFER_INTO = 2 /* import: `path` is a group, and the source becomes a node in it,
+                         named after the source                               */
+};
+
+/* One finding of brc_fsck(). */
+typedef struct brc_damage {
+    brc_oid id;
+    const char *kind;            /* "chunk", "document", "node", "commit", "ref", "index" */
+    uint32_t flags;              /* BRC_DAMAGE_*                              */
+    const char *const *used_by;  /* "main~2 (1a2b3c4d): /a/b c/0/1"           */
+    size_t nused_by;
+    const char *message;
+} brc_damage;
+enum { BRC_DAMAGE_MISSING = 1 }; /* it is named somewhere, but not there         */
+
+enum { BRC_FSCK_NO_DECODE = 1 };
+
+typedef struct brc_codec_info {
+    const char *name;
+    const char *kind;           /* "array->array", "array->bytes", "bytes->bytes" */
+    const char *implementation; /* each implementation is an item of its own  */
+    int rank;
+    uint32_t flags;             /* BRC_IMPL_*                                 */
+    const char *owner;          /* who added it: "breccia", or a plug-in's path */
+} brc_codec_info;
+enum {
+    BRC_IMPL_USABLE = 1, /* its probe said that it can run here               */
+    BRC_IMPL_CHOSEN = 2  /* what this registry would run                      */
+};
+
+typedef struct brc_dtype_info {
+    const char *name;  /* as in zarr.json; for a family, a pattern of its names */
+    const char *kind;  /* "bool", "int", "uint", "float", "complex", "raw", "string",
+                          "bytes", "time" or "struct"; "": see configured     */
+    uint64_t item_size; /* bytes per element; 0: it varies, or see configured */
+    const char *npy;   /* NumPy's name, "<f4"; NULL: none                     */
+    uint32_t flags;    /* BRC_DTYPE_*                                         */
+    const char *owner; /* as in brc_codec_info                                */
+} brc_dtype_info;
+enum {
+    BRC_DTYPE_FAMILY = 1,    /* it stands for many names                      */
+    BRC_DTYPE_CONFIGURED = 2 /* kind and size depend on its name or configuration */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* BRECCIA_TYPES_H */
