@@ -13,7 +13,7 @@
 
 #include "../../src/xfer/foreign/protocol.h"
 
-#define MOST_SECONDS 3 /* of processor time: then it is ended */
+#define MOST_SECONDS 1 /* of processor time, a hundred times what a run takes: then it is ended */
 #define MOST_MIB 1500
 
 static _Noreturn void run_child(const brc_driver *driver, const char *file, int says)
