@@ -97,6 +97,15 @@ BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
  * there are faults.  *checked: how many objects were read. */
 BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
                                   void *ctx, uint64_t *checked, brc_error *err);
+/* Settings of the repository. `name`: "journal", which is "rollback" (the default) or "wal".
+ *
+ * With "wal" the file is in SQLite's WAL mode from a write on until the last handle on it is closed:
+ * readers do not wait for commits then, nor commits for readers, and FILE-wal and FILE-shm, which lie
+ * beside it, belong to it. What a call has done is durable either way. Only a handle that has the file alone
+ * can set "rollback": else BRC_EBUSY after the time to wait. Not between brc_begin and brc_end.
+ * `value` NULL: the default. `out` is text, which brc_config_get() appends. */
+BRC_API BRC_MUST_USE int brc_config_get(brc_buf *out, breccia *repo, const char *name, brc_error *err);
+BRC_API BRC_MUST_USE int brc_config_set(breccia *repo, const char *name, const char *value, brc_error *err);
 /* Every call is durable when it returns.  Calls between begin and end are one
  * transaction instead, durable at the end; `keep` 0 undoes them all.  The file is
  * locked for writing in the meantime.  Pairs nest. */

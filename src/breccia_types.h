@@ -155,8 +155,9 @@ typedef struct brc_stats {
     uint64_t logical_bytes; /* of all objects, decoded                        */
     uint64_t file_bytes;
     uint64_t chunk_refs;    /* references to chunks in all these commits     */
+    uint64_t log_bytes;     /* of FILE-wal, where it is a part of the file now */
 } brc_stats;
-#define BRC_STATS_INIT { sizeof(brc_stats), 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_STATS_INIT { sizeof(brc_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct brc_ref {
     const char *name;    /* "main", "v1.0"                                    */

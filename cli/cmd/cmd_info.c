@@ -15,7 +15,19 @@ struct repo_facts {
     const char *branch;
     uint64_t branches, tags;
     brc_stats stats;
+    const char *journal;
 };
+
+static int gather_journal(struct cli *cli, const char **journal)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc = brc_config_get(&text, cli->repo, "journal", &cli->err);
+
+    if (rc >= 0)
+        *journal = cli_text(cli, "%s", (const char *)text.data);
+    brc_buf_dispose(&text);
+    return rc;
+}
 
 static int gather_repo_facts(struct cli *cli, struct repo_facts *facts)
 {
@@ -29,7 +41,8 @@ static int gather_repo_facts(struct cli *cli, struct repo_facts *facts)
         facts->tags += (ref->flags & BRC_REF_TAG) != 0;
     }
     CLI_TRY(rc);
-    return brc_stat(cli->repo, &facts->stats, &cli->err);
+    CLI_TRY(brc_stat(cli->repo, &facts->stats, &cli->err));
+    return gather_journal(cli, &facts->journal);
 }
 
 static void put_fact(struct cli *cli, const char *name, const char *value)
@@ -66,6 +79,9 @@ static void print_repo_text(struct cli *cli, const struct repo_facts *facts)
     put_count(cli, "objects", stats->objects);
     put_count(cli, "chunks", stats->chunks);
     put_bytes(cli, "file", stats->file_bytes);
+    put_fact(cli, "journal", facts->journal);
+    if (stats->log_bytes > 0)
+        put_bytes(cli, "log", stats->log_bytes);
     put_bytes(cli, "stored", stats->stored_bytes);
     put_bytes(cli, "decoded", stats->logical_bytes);
     if (stats->stored_bytes > 0)
@@ -97,6 +113,8 @@ static int info_repo(struct cli *cli)
     cli_json_member_uint(cli, "objects", facts.stats.objects);
     cli_json_member_uint(cli, "chunks", facts.stats.chunks);
     cli_json_member_uint(cli, "file_bytes", facts.stats.file_bytes);
+    cli_json_member(cli, "journal", facts.journal);
+    cli_json_member_uint(cli, "log_bytes", facts.stats.log_bytes);
     cli_json_member_uint(cli, "stored_bytes", facts.stats.stored_bytes);
     cli_json_member_uint(cli, "logical_bytes", facts.stats.logical_bytes);
     cli_json_member_uint(cli, "chunk_refs", facts.stats.chunk_refs);

@@ -86,6 +86,7 @@ int brc_stat(breccia *repo, brc_stats *given, brc_error *err)
     brc_store_walk_begin(repo->store);
     BRC_GO(brc_store_totals(repo->store, out, err));
     BRC_GO(brc_closure_new(&chunks.closure, repo->store, sizeof(uint64_t), err));
+    out->log_bytes = brc_store_log_bytes(repo->store);
     rc = count_history(&chunks, out, err);
 done:
     free(chunks.sums);

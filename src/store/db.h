@@ -19,6 +19,7 @@
 #define BRC_PAGE_SIZE 16384
 #define BRC_SMALL_MOST (INT64_C(128) << 10) /* stored bytes of an object that shares a row */
 #define BRC_MAX_STATEMENTS 96
+#define BRC_META_JOURNAL "journal"
 
 #define BRC_NOT_A_REPOSITORY "%s is not a breccia repository: 'breccia init' makes one"
 
@@ -82,6 +83,8 @@ struct brc_store {
     int large_page_cache;
     unsigned walks; /* walks of history in progress: see brc_store_walk_begin() */
     int is_open, is_checked; /* what to do about damage depends on it */
+    int asks_wal;  /* the file's setting, when it was last read */
+    int log_pages; /* of the log after the last commit */
     int wait_ms;
     uint64_t max_nodes;
     int64_t wait_since, crowded_at, committed_at; /* on the monotonic clock, in ns */
@@ -127,6 +130,9 @@ void brc_store_rollback(brc_store *store);
 /* SQLite's busy handler: a random pause of a few milliseconds at most, until the
  * store's time for waiting is over. */
 int brc_db_busy(void *store, int tries);
+/* Before a transaction and behind its commit: gives others that were met a moment to ask. */
+void brc_wait_turn(brc_store *store);
+void brc_wait_committed(brc_store *store);
 
 /* backend_inline.c: drops the row that collects small objects. */
 void brc_row_forget(brc_store *store);
@@ -138,6 +144,29 @@ BRC_MUST_USE int brc_rows_drop_left(brc_store *store, brc_error *err);
 /* draft_node.c: the texts between which the paths under `path` are: "/a/" and "/a0", since '0' follows
  * '/'. Under the root all are. */
 BRC_MUST_USE int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, brc_error *err);
+
+/* setting.c: the setting's bytes are appended, with a NUL behind them. find: 1, or 0 where it is not there;
+ * get: BRC_ECORRUPT then. */
+BRC_MUST_USE int brc_meta_put(brc_store *store, const char *key, const void *value, size_t len, int text, brc_error *err);
+BRC_MUST_USE int brc_meta_find(brc_store *store, const char *key, brc_buf *out, brc_error *err);
+BRC_MUST_USE int brc_meta_get(brc_store *store, const char *key, brc_buf *out, brc_error *err);
+BRC_MUST_USE int brc_meta_remove(brc_store *store, const char *key, brc_error *err);
+
+/* connect.c: `how` is of BRC_VFS_*. */
+BRC_MUST_USE int brc_db_connect(brc_store *store, int flags, unsigned how, brc_error *err);
+void brc_db_disconnect(brc_store *store);
+
+/* journal_mode.c: once the store has its VFS. */
+void brc_journal_attach(brc_store *store);
+BRC_MUST_USE int brc_journal_load(brc_store *store, brc_error *err);
+/* Before a transaction: puts the file into WAL mode where that is asked for. */
+BRC_MUST_USE int brc_journal_enter(brc_store *store, brc_error *err);
+/* After a commit: copies the log back into the file where it has grown. */
+void brc_journal_tend(brc_store *store);
+/* Disconnects; where nobody else has the file open, the log is copied back and goes. */
+void brc_journal_close(brc_store *store);
+/* Copies the log back and ends WAL mode: SQLITE_BUSY where somebody else has the file open. */
+BRC_MUST_USE int brc_journal_leave(brc_store *store);
 
 /* schema.c */
 BRC_MUST_USE int brc_schema_create(brc_store *store, brc_error *err);

@@ -22,7 +22,7 @@ static struct flock bytes_to_lock(int type, off_t at, off_t len)
 }
 
 /* SQLITE_BUSY as SQLite has it: also where a server has no room for a lock just now. */
-static int lock_bytes(int fd, int type, off_t at, off_t len, int failure)
+int brc_bytes_lock(int fd, int type, off_t at, off_t len, int failure)
 {
     struct flock range = bytes_to_lock(type, at, len);
     int rc;
@@ -35,7 +35,7 @@ static int lock_bytes(int fd, int type, off_t at, off_t len, int failure)
                ? SQLITE_BUSY : failure;
 }
 
-static int is_locked(int fd, off_t at, off_t len, int *out)
+int brc_bytes_is_locked(int fd, off_t at, off_t len, int *out)
 {
     struct flock range = bytes_to_lock(F_WRLCK, at, len);
     if (fcntl(fd, F_OFD_GETLK, &range) != 0)
@@ -50,7 +50,7 @@ int brc_file_lock_offered(int *out)
     *out = 0;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return SQLITE_CANTOPEN;
-    *out = is_locked(ends[0], 0, 1, &unused) == SQLITE_OK;
+    *out = brc_bytes_is_locked(ends[0], 0, 1, &unused) == SQLITE_OK;
     close(ends[0]);
     close(ends[1]);
     return SQLITE_OK;
@@ -58,13 +58,13 @@ int brc_file_lock_offered(int *out)
 
 #else
 
-static int lock_bytes(int fd, int type, off_t at, off_t len, int failure)
+int brc_bytes_lock(int fd, int type, off_t at, off_t len, int failure)
 {
     (void)fd, (void)type, (void)at, (void)len;
     return failure;
 }
 
-static int is_locked(int fd, off_t at, off_t len, int *out)
+int brc_bytes_is_locked(int fd, off_t at, off_t len, int *out)
 {
     (void)fd, (void)at, (void)len;
     *out = 0;
@@ -94,25 +94,25 @@ int brc_file_lock_open(brc_file_lock *lock, const char *path, int to_write)
 
 static int take_shared(brc_file_lock *lock)
 {
-    int rc = lock_bytes(lock->fd, F_RDLCK, PENDING_AT, 1, SQLITE_IOERR_LOCK);
+    int rc = brc_bytes_lock(lock->fd, F_RDLCK, PENDING_AT, 1, SQLITE_IOERR_LOCK);
     if (rc != SQLITE_OK)
         return rc;
-    rc = lock_bytes(lock->fd, F_RDLCK, SHARED_AT, SHARED_LEN, SQLITE_IOERR_LOCK);
-    int end = lock_bytes(lock->fd, F_UNLCK, PENDING_AT, 1, SQLITE_IOERR_UNLOCK);
+    rc = brc_bytes_lock(lock->fd, F_RDLCK, SHARED_AT, SHARED_LEN, SQLITE_IOERR_LOCK);
+    int end = brc_bytes_lock(lock->fd, F_UNLCK, PENDING_AT, 1, SQLITE_IOERR_UNLOCK);
     if (rc == SQLITE_OK && end != SQLITE_OK)
-        lock_bytes(lock->fd, F_UNLCK, 0, 0, end);
+        (void)!brc_bytes_lock(lock->fd, F_UNLCK, 0, 0, end);
     return rc != SQLITE_OK ? rc : end;
 }
 
 static int take_exclusive(brc_file_lock *lock)
 {
     if (lock->level < SQLITE_LOCK_PENDING) {
-        int rc = lock_bytes(lock->fd, F_WRLCK, PENDING_AT, 1, SQLITE_IOERR_LOCK);
+        int rc = brc_bytes_lock(lock->fd, F_WRLCK, PENDING_AT, 1, SQLITE_IOERR_LOCK);
         if (rc != SQLITE_OK)
             return rc;
         lock->level = SQLITE_LOCK_PENDING;
     }
-    return lock_bytes(lock->fd, F_WRLCK, SHARED_AT, SHARED_LEN, SQLITE_IOERR_LOCK);
+    return brc_bytes_lock(lock->fd, F_WRLCK, SHARED_AT, SHARED_LEN, SQLITE_IOERR_LOCK);
 }
 
 int brc_file_lock_raise(brc_file_lock *lock, int level)
@@ -123,7 +123,7 @@ int brc_file_lock_raise(brc_file_lock *lock, int level)
     if (level == SQLITE_LOCK_SHARED)
         rc = take_shared(lock);
     else if (level == SQLITE_LOCK_RESERVED)
-        rc = lock_bytes(lock->fd, F_WRLCK, RESERVED_AT, 1, SQLITE_IOERR_LOCK);
+        rc = brc_bytes_lock(lock->fd, F_WRLCK, RESERVED_AT, 1, SQLITE_IOERR_LOCK);
     else
         rc = take_exclusive(lock);
     if (rc == SQLITE_OK)
@@ -140,25 +140,25 @@ int brc_file_lock_lower(brc_file_lock *lock, int level)
         return SQLITE_OK;
     if (level == SQLITE_LOCK_NONE) {
         lock->level = level;
-        return lock_bytes(lock->fd, F_UNLCK, 0, 0, SQLITE_IOERR_UNLOCK);
+        return brc_bytes_lock(lock->fd, F_UNLCK, 0, 0, SQLITE_IOERR_UNLOCK);
     }
-    if (lock_bytes(lock->fd, F_RDLCK, SHARED_AT, SHARED_LEN, SQLITE_IOERR_RDLOCK) != SQLITE_OK)
+    if (brc_bytes_lock(lock->fd, F_RDLCK, SHARED_AT, SHARED_LEN, SQLITE_IOERR_RDLOCK) != SQLITE_OK)
         return SQLITE_OK; /* it is kept */
     lock->level = level;
-    return lock_bytes(lock->fd, F_UNLCK, PENDING_AT, 2, SQLITE_IOERR_UNLOCK);
+    return brc_bytes_lock(lock->fd, F_UNLCK, PENDING_AT, 2, SQLITE_IOERR_UNLOCK);
 }
 
 int brc_file_lock_reserved(const brc_file_lock *lock, int *out)
 {
     *out = lock->level > SQLITE_LOCK_SHARED;
-    return *out ? SQLITE_OK : is_locked(lock->fd, RESERVED_AT, 1, out);
+    return *out ? SQLITE_OK : brc_bytes_is_locked(lock->fd, RESERVED_AT, 1, out);
 }
 
 void brc_file_lock_close(brc_file_lock *lock)
 {
     if (lock->fd < 0)
         return;
-    lock_bytes(lock->fd, F_UNLCK, 0, 0, SQLITE_IOERR_UNLOCK);
+    (void)!brc_bytes_lock(lock->fd, F_UNLCK, 0, 0, SQLITE_IOERR_UNLOCK);
     brc_file_lock_leave(lock);
 }
 

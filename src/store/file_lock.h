@@ -11,6 +11,7 @@
 #define BRC_STORE_FILE_LOCK_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "../base/error.h"
 
@@ -18,6 +19,12 @@ typedef struct brc_file_lock {
     int fd;    /* nothing is read or written through it; -1: not open */
     int level; /* the SQLITE_LOCK_* that it holds                     */
 } brc_file_lock;
+
+/* The primitives: F_RDLCK, F_WRLCK or F_UNLCK on bytes of a descriptor that no other thread uses.
+ * SQLITE_BUSY where somebody else's lock is in the way, `failure` where it cannot be asked. */
+BRC_MUST_USE int brc_bytes_lock(int fd, int type, off_t at, off_t len, int failure);
+/* Has somebody else a lock on one of them? */
+BRC_MUST_USE int brc_bytes_is_locked(int fd, off_t at, off_t len, int *out);
 
 /* Does this system have them? It is asked of a descriptor that is not the file's. */
 BRC_MUST_USE int brc_file_lock_offered(int *out);

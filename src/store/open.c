@@ -1,7 +1,4 @@
-/*
- * Opening: with the precautions that a stranger's file needs (hardened connection,
- * our schema or nothing), and making a new file.
- */
+/* Opening: our schema or nothing; and making a new file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,40 +7,12 @@
 #include <unistd.h>
 
 #include "backend.h"
-#include "row_sum.h"
 
 #define NODE_CACHE_BYTES ((size_t)64 << 20)
 #define DEFAULT_WAIT_MS 30000
 #define DEFAULT_MAX_NODES 10000000
 
 /* ---- opening -------------------------------- */
-
-static void db_harden(sqlite3 *db)
-{
-    static const int off[] = {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_TRIGGER,
-                              SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_DQS_DDL,
-                              SQLITE_DBCONFIG_DQS_DML, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION};
-    for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
-        sqlite3_db_config(db, off[i], 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, 65536);
-    sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 100);
-    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-    sqlite3_limit(db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
-    sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 0x7fffffff);
-}
-
-static int db_settings(brc_store *store, brc_error *err)
-{
-    /* Nodes have a cache of their own, so that of SQLite's pages can be small. EXTRA:
-     * with FULL the folder is not synced when the journal is deleted, and a journal
-     * that reappears after a loss of power would undo an acknowledged commit. */
-    return brc_exec(store,
-                    "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA synchronous=EXTRA;"
-                    "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;" BRC_PAGE_CACHE,
-                    err);
-}
 
 static int db_create_file(const char *path, brc_error *err)
 {
@@ -56,43 +25,6 @@ static int db_create_file(const char *path, brc_error *err)
     return BRC_OK;
 }
 
-static int meta_put(brc_store *store, const char *key, const void *value, size_t len, int text,
-                    brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "INSERT OR REPLACE INTO meta(key, value, checksum)"
-                     " VALUES (?1, ?2, row_sum('meta', ?1, ?2))",
-                     &st, err));
-    sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
-    if (text)
-        sqlite3_bind_text(st, 2, value, (int)len, SQLITE_STATIC);
-    else
-        sqlite3_bind_blob(st, 2, value, (int)len, SQLITE_STATIC);
-    return brc_run(store, st, err);
-}
-
-static int meta_get(brc_store *store, const char *key, brc_buf *out, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "SELECT value, checksum IS row_sum('meta', key, value) FROM meta WHERE key=?1",
-                     &st, err));
-    sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    if (rc == 0)
-        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its setting '%s' is missing",
-                        store->path, key);
-    rc = brc_row_check(store, st, 1, "a setting", err);
-    if (rc == BRC_OK)
-        rc = brc_buf_append(out, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0),
-                            err);
-    sqlite3_reset(st);
-    return rc < 0 ? rc : brc_buf_terminate(out, err);
-}
-
 static int store_make(brc_store *store, const char *hash, int64_t now_us, brc_error *err)
 {
     BRC_TRY(brc_hash_by_name(&store->hash, hash != NULL ? hash : "xxh128", err));
@@ -103,15 +35,15 @@ static int store_make(brc_store *store, const char *hash, int64_t now_us, brc_er
     int rc = brc_schema_create(store, err);
     const char *name = brc_hash_name(store->hash);
     if (rc == BRC_OK)
-        rc = meta_put(store, "hash", name, strlen(name), 1, err);
+        rc = brc_meta_put(store, "hash", name, strlen(name), 1, err);
     if (rc == BRC_OK)
-        rc = meta_put(store, "secret", store->secret, sizeof(store->secret), 0, err);
+        rc = brc_meta_put(store, "secret", store->secret, sizeof(store->secret), 0, err);
     if (rc == BRC_OK)
-        rc = meta_put(store, "must-understand", "", 0, 1, err);
+        rc = brc_meta_put(store, "must-understand", "", 0, 1, err);
     if (rc == BRC_OK)
-        rc = meta_put(store, "may-ignore", "", 0, 1, err);
+        rc = brc_meta_put(store, "may-ignore", "", 0, 1, err);
     if (rc == BRC_OK)
-        rc = meta_put(store, "head", "main", 4, 1, err);
+        rc = brc_meta_put(store, "head", "main", 4, 1, err);
     if (rc == BRC_OK)
         rc = brc_ref_put(store, "heads/main", NULL, NULL, "branch", 0, NULL, now_us, err);
     int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
@@ -123,11 +55,11 @@ static int store_load(brc_store *store, brc_error *err)
     brc_buf value = BRC_BUF_INIT;
     int rc;
     BRC_GO(brc_schema_check(store, err));
-    BRC_GO(meta_get(store, "hash", &value, err));
+    BRC_GO(brc_meta_get(store, "hash", &value, err));
     BRC_GO(brc_hash_by_name(&store->hash, (const char *)value.data, err));
     store->id_len = brc_hash_len(store->hash);
     value.len = 0;
-    BRC_GO(meta_get(store, "must-understand", &value, err));
+    BRC_GO(brc_meta_get(store, "must-understand", &value, err));
     if (value.len > 0) {
         rc = brc_fail(err, BRC_EFORMAT,
                       "%s needs features that this breccia lacks (%s): use a newer one",
@@ -135,40 +67,17 @@ static int store_load(brc_store *store, brc_error *err)
         goto done;
     }
     value.len = 0;
-    BRC_GO(meta_get(store, "secret", &value, err));
+    BRC_GO(brc_meta_get(store, "secret", &value, err));
     if (value.len != sizeof(store->secret)) {
         rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: its secret has the wrong length",
                       store->path);
         goto done;
     }
     memcpy(store->secret, value.data, sizeof(store->secret));
+    rc = brc_journal_load(store, err);
 done:
     brc_buf_dispose(&value);
     return rc;
-}
-
-static int db_connect(brc_store *store, int flags, unsigned how, brc_error *err)
-{
-    int rc = brc_vfs_connect(store->vfs, &store->db, flags, how);
-    if (rc != SQLITE_OK)
-        return brc_fail_db(store, rc, "open it", err);
-    sqlite3_extended_result_codes(store->db, 1);
-    db_harden(store->db);
-    rc = brc_row_sum_register(store->db);
-    if (rc != SQLITE_OK)
-        return brc_fail_db(store, rc, "open it", err);
-    sqlite3_busy_handler(store->db, brc_db_busy, store);
-    return db_settings(store, err);
-}
-
-static void db_disconnect(brc_store *store)
-{
-    brc_reader_close(store);
-    for (size_t i = 0; i < store->nstatements; i++)
-        sqlite3_finalize(store->statements[i].stmt);
-    store->nstatements = 0;
-    sqlite3_close(store->db);
-    store->db = NULL;
 }
 
 /* A writer that ended in the middle left a journal, which a reader may not play back:
@@ -176,11 +85,11 @@ static void db_disconnect(brc_store *store)
 static int roll_back_left_journal(brc_store *store, int flags, brc_error *err)
 {
     flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
-    BRC_TRY(db_connect(store, flags, 0, err));
+    BRC_TRY(brc_db_connect(store, flags, 0, err));
     int rc = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
     if (rc != SQLITE_OK)
         return brc_fail_db(store, rc, "undo what a writer left unfinished", err);
-    db_disconnect(store);
+    brc_db_disconnect(store);
     return BRC_OK;
 }
 
@@ -191,22 +100,22 @@ static int store_connect(brc_store *store, const brc_open_opts *opts, int64_t no
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                 (store->readonly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
     unsigned how = opts->flags & BRC_OPEN_NO_RECOVER ? BRC_VFS_NO_JOURNAL : 0;
-    int rc = db_connect(store, flags, how, err);
+    int rc = brc_db_connect(store, flags, how, err);
     if (rc == BRC_OK && create)
         return store_make(store, opts->hash, now_us, err);
     if (rc == BRC_OK)
         rc = store_load(store, err);
     if (rc == BRC_EREADONLY && store->readonly) {
-        db_disconnect(store);
+        brc_db_disconnect(store);
         BRC_TRY(roll_back_left_journal(store, flags, err));
-        BRC_TRY(db_connect(store, flags, how, err));
+        BRC_TRY(brc_db_connect(store, flags, how, err));
         rc = store_load(store, err);
     }
     /* On read-only media there may be no locks. With a journal beside it the file may be
      * in the middle of a change, and is not read without locks. */
     if (rc == BRC_EIO && store->readonly && !brc_vfs_has_journal(store->vfs)) {
-        db_disconnect(store);
-        BRC_TRY(db_connect(store, flags, BRC_VFS_UNLOCKED, err));
+        brc_db_disconnect(store);
+        BRC_TRY(brc_db_connect(store, flags, BRC_VFS_UNLOCKED, err));
         rc = store_load(store, err);
     }
     if (rc == BRC_OK && !store->readonly && sqlite3_db_readonly(store->db, "main") == 1)
@@ -265,6 +174,7 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
         BRC_GO(store_check_path(path, err));
     }
     BRC_GO(brc_vfs_new(&store->vfs, path, opts->vfs, err));
+    brc_journal_attach(store);
     if (made)
         BRC_GO(store_check_journal(store, err));
     is_ours = made;
@@ -273,7 +183,7 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
     *out = store;
 done:
     if (rc < 0 && store->db != NULL)
-        db_disconnect(store);
+        brc_db_disconnect(store);
     if (rc < 0 && made)
         unlink(path);
     if (rc < 0 && is_ours)
@@ -292,7 +202,7 @@ void brc_store_close(brc_store *store)
         if (store->write_depth > 0)
             brc_store_rollback(store);
         brc_backends_close(store);
-        db_disconnect(store);
+        brc_journal_close(store);
         brc_vfs_free(store->vfs);
     } else {
         brc_vfs_leave(store->vfs);
@@ -304,29 +214,6 @@ void brc_store_close(brc_store *store)
     free(store->head);
     free(store->path);
     free(store);
-}
-
-/* ---- the current branch -------------------------------- */
-
-int brc_head_get(brc_store *store, const char **branch, brc_error *err)
-{
-    brc_buf value = BRC_BUF_INIT;
-    *branch = NULL;
-    int rc = meta_get(store, "head", &value, err);
-    if (rc == BRC_OK) {
-        free(store->head);
-        rc = brc_buf_take_text(&value, &store->head, err);
-        if (rc < 0)
-            store->head = NULL;
-        *branch = store->head;
-    }
-    brc_buf_dispose(&value);
-    return rc;
-}
-
-int brc_head_set(brc_store *store, const char *branch, brc_error *err)
-{
-    return meta_put(store, "head", branch, strlen(branch), 1, err);
 }
 
 /* ---- small things -------------------------------- */

@@ -137,6 +137,12 @@ BRC_MUST_USE int brc_store_each_encoding(brc_store *store, int (*each)(void *ctx
                                          brc_error *err);
 /* Ids of `kind` that begin with these hex digits: at most two. */
 BRC_MUST_USE int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid found[2], size_t *n, brc_error *err);
+/* WAL mode (journal_mode.c): what the file asks for, in or outside a transaction. To set it a handle
+ * must be in none, and to unset it the only one. */
+BRC_MUST_USE int brc_journal_get(brc_store *store, int *wal, brc_error *err);
+BRC_MUST_USE int brc_journal_set(brc_store *store, int wal, brc_error *err);
+/* Bytes of the log beside the file that belongs to it now. */
+uint64_t brc_store_log_bytes(const brc_store *store);
 BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err);
 
 /* ---- backends: where the stored bytes of chunks lie --------------------------------

@@ -1,7 +1,7 @@
 /*
- * A thin VFS between SQLite and the VFS that does the work: it opens and deletes FILE
- * and FILE-journal alone, and judges a journal that was left behind before SQLite
- * plays it back. docs/decisions/0011-a-thin-vfs.md says why. It also locks FILE, where the
+ * A thin VFS between SQLite and the VFS that does the work: it opens and deletes FILE,
+ * FILE-journal and, in WAL mode, FILE-wal and FILE-shm alone, and judges a journal or log that
+ * was left behind before SQLite plays it back. docs/decisions/0011-a-thin-vfs.md says why. It also locks FILE, where the
  * VFS below would take locks that the process loses with any close of the file
  * (docs/decisions/0015-locks-of-the-description.md).
  *
@@ -23,9 +23,13 @@ typedef struct brc_vfs brc_vfs;
 #define BRC_VFS_REFUSED SQLITE_PERM
 
 enum {
-    BRC_VFS_NO_JOURNAL = 1, /* journals that were left behind are not looked for   */
-    BRC_VFS_UNLOCKED = 2    /* nobody writes to the file: no locks and no journal  */
+    BRC_VFS_NO_JOURNAL = 1, /* journals and logs that were left behind are not looked for */
+    BRC_VFS_UNLOCKED = 2,   /* nobody writes to the file: no locks and no journal  */
+    BRC_VFS_PEEK = 4        /* FILE alone: its caller sees to it that nobody writes to it */
 };
+
+/* 1 where the file asks for WAL mode, 0 where it does not. */
+typedef int (*brc_vfs_wish_fn)(void *ctx, brc_error *err);
 
 /* `path` is resolved now and names the file in messages; `base` is the name of a
  * registered VFS, NULL for the default one. The file must exist. */
@@ -39,6 +43,31 @@ BRC_MUST_USE int brc_vfs_connect(brc_vfs *vfs, sqlite3 **db, int flags, unsigned
 
 /* Fails with what was refused last, and forgets it; BRC_OK if nothing was. */
 int brc_vfs_refusal(brc_vfs *vfs, brc_error *err);
+/* The file in WAL mode (vfs_wal.c). SQLite may open FILE-wal and FILE-shm where the header says so and
+ * `wish` agrees, which is asked once; without one the file is refused. A log that nobody has open is
+ * judged first. */
+void brc_vfs_on_wal(brc_vfs *vfs, brc_vfs_wish_fn wish, void *ctx);
+/* Has the connection the log open? Then the file stays in WAL mode as long as it has. */
+int brc_vfs_in_wal(const brc_vfs *vfs);
+uint64_t brc_vfs_log_bytes(const brc_vfs *vfs);
+/* Fails with what stands against putting the file into WAL mode. */
+BRC_MUST_USE int brc_vfs_wal_in_the_way(brc_vfs *vfs, brc_error *err);
+/* Within a read: from now on a write begins only where the file is as it is now, else it is refused
+ * with BRC_EBUSY. SQLite's result. */
+BRC_MUST_USE int brc_vfs_guard(brc_vfs *vfs);
+void brc_vfs_unguard(brc_vfs *vfs);
+/* After disconnecting: is there a log, and nobody who has it open? */
+int brc_vfs_is_log_left(const brc_vfs *vfs);
+/* Waits for others that are closing the file, or holds off checkpoints; brc_vfs_release() what comes
+ * back, which may be -1. */
+int brc_vfs_leave_begin(const brc_vfs *vfs);
+int brc_vfs_hold_checkpoints(const brc_vfs *vfs);
+void brc_vfs_release(int fd);
+
+/* How it is connected, the VFS that does the work, and where the file lies. */
+unsigned brc_vfs_how(const brc_vfs *vfs);
+const char *brc_vfs_base(const brc_vfs *vfs);
+const char *brc_vfs_file_name(const brc_vfs *vfs);
 /* Is there anything under the name of the file's journal? */
 int brc_vfs_has_journal(const brc_vfs *vfs);
 /* After creating a file has failed: its journal goes with it. */

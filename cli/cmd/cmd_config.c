@@ -1,0 +1,100 @@
+/*
+ * cmd_config.c - config.
+ */
+#include "../cli.h"
+#include "commands.h"
+
+static const struct cli_option config_options[] = {
+    { "unset", 0, 0, NULL, "set KEY back to its default" },
+    CLI_OPTIONS_END
+};
+
+static const char *const settings[] = { "journal", NULL };
+
+static int get_setting(struct cli *cli, const char *key, const char **value)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc = brc_config_get(&text, cli->repo, key, &cli->err);
+
+    if (rc >= 0)
+        *value = cli_text(cli, "%s", (const char *)text.data);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static int show_settings(struct cli *cli)
+{
+    const char *value;
+
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    if (cli->json)
+        cli_json_open(cli, '{');
+    for (int i = 0; settings[i]; i++) {
+        CLI_TRY(get_setting(cli, settings[i], &value));
+        if (cli->json)
+            cli_json_member(cli, settings[i], value);
+        else
+            cli_printf(cli, "%s  %s\n", settings[i], value);
+    }
+    if (cli->json)
+        cli_json_close(cli, '{');
+    return BRC_OK;
+}
+
+static int show_setting(struct cli *cli, const char *key)
+{
+    const char *value;
+
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    CLI_TRY(get_setting(cli, key, &value));
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, key, value);
+        cli_json_close(cli, '{');
+    } else {
+        cli_printf(cli, "%s\n", value);
+    }
+    return BRC_OK;
+}
+
+static int run_config(struct cli *cli)
+{
+    const char *key = cli_operand(cli, 1), *value = cli_operand(cli, 2);
+    int unset = cli_has(cli, "unset");
+
+    if (unset && (!key || value))
+        return cli_usage(cli, "--unset takes KEY and no VALUE");
+    if (!key)
+        return show_settings(cli);
+    if (!value && !unset)
+        return show_setting(cli, key);
+    CLI_TRY(cli_open(cli, 0));
+    CLI_TRY(brc_config_set(cli->repo, key, value, &cli->err));
+    CLI_TRY(get_setting(cli, key, &value));
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, key, value);
+        cli_json_close(cli, '{');
+    } else {
+        cli_say(cli, "%s is %s", key, value);
+    }
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_config = {
+    .name = "config",
+    .group = "Versions",
+    .summary = "show and change the settings of a repository",
+    .usage = "FILE\nFILE KEY [VALUE]\nFILE KEY --unset",
+    .details = "journal  rollback: the file is one file at every moment (the default). wal: while\n"
+               "         somebody writes, changes go to FILE-wal first, so readers never wait for\n"
+               "         a commit; the last one who closes the file puts them into it, and it\n"
+               "         is one file again. FILE-wal belongs to the file: never copy FILE alone\n"
+               "         while it is there. Commits are durable either way.",
+    .examples = "breccia config climate.brc journal wal\n"
+                "breccia config climate.brc journal --unset",
+    .options = config_options,
+    .min_operands = 1,
+    .max_operands = 3,
+    .run = run_config,
+};

@@ -1,0 +1,179 @@
+/*
+ * WAL mode. A file asks for it in meta ('journal' is 'wal'); it is in it, as its header says, from
+ * a write on until the last one who has the file open closes it. At rest it is one file.
+ *
+ * The setting is written while the file is not in WAL mode, and the file is put into it only in the
+ * state in which the setting was read. So whatever a log holds, FILE itself says whether it may be
+ * in WAL mode.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "db.h"
+
+/* Pages of a log from which on each commit copies it back, and from which on it tries harder. */
+enum { LOG_LONG = 1000, LOG_TOO_LONG = 4000 };
+
+int brc_journal_get(brc_store *store, int *wal, brc_error *err)
+{
+    brc_buf value = BRC_BUF_INIT;
+    int rc = brc_meta_find(store, BRC_META_JOURNAL, &value, err);
+    *wal = rc > 0 && strcmp((const char *)value.data, "wal") == 0;
+    brc_buf_dispose(&value);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_journal_load(brc_store *store, brc_error *err)
+{
+    return brc_journal_get(store, &store->asks_wal, err);
+}
+
+/* ---- FILE itself, without its log --------------------------------------------------------- */
+
+static int peek(brc_store *at, const brc_store *store, brc_error *err)
+{
+    int wal, flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    at->process = store->process;
+    at->readonly = 1;
+    at->wait_ms = store->wait_ms;
+    BRC_TRY(brc_dup(&at->path, store->path, err));
+    BRC_TRY(brc_vfs_new(&at->vfs, brc_vfs_file_name(store->vfs), brc_vfs_base(store->vfs), err));
+    unsigned how = brc_vfs_how(store->vfs) & BRC_VFS_UNLOCKED;
+    BRC_TRY(brc_db_connect(at, flags, how | BRC_VFS_PEEK, err));
+    BRC_TRY(brc_schema_check(at, err));
+    BRC_TRY(brc_journal_get(at, &wal, err));
+    return wal;
+}
+
+/* Called by the VFS, within a read of the store: so nobody changes the setting. Pages change where
+ * somebody copies a log back: that is held off. */
+static int asks_for_wal(void *ctx, brc_error *err)
+{
+    brc_store *store = ctx;
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(brc_store), err));
+    brc_store *at = p;
+    brc_cache_init(&at->cache, 0);
+    int held = brc_vfs_hold_checkpoints(store->vfs);
+    int rc = peek(at, store, err);
+    brc_db_disconnect(at);
+    brc_vfs_free(at->vfs);
+    brc_cache_dispose(&at->cache);
+    free(at->path);
+    free(at);
+    brc_vfs_release(held);
+    return rc;
+}
+
+void brc_journal_attach(brc_store *store)
+{
+    brc_vfs_on_wal(store->vfs, asks_for_wal, store);
+}
+
+/* ---- into WAL mode, and out of it ----------------------------------------------------------- */
+
+static int note_mode(void *ctx, int n, char **values, char **names)
+{
+    (void)names;
+    *(int *)ctx = n > 0 && values[0] != NULL && strcmp(values[0], "wal") == 0;
+    return 0;
+}
+
+/* Reads the setting; what is done next is refused where the file is no longer as it is now. */
+static int look_again(brc_store *store, brc_error *err)
+{
+    BRC_TRY(brc_exec(store, "BEGIN", err));
+    int rc = brc_journal_get(store, &store->asks_wal, err);
+    if (rc == BRC_OK && brc_vfs_guard(store->vfs) != SQLITE_OK)
+        store->asks_wal = 0; /* the write that comes will say why */
+    int end = brc_exec(store, "COMMIT", rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+/* 1: it is done, or is not to be done; 0: once more. Readers are not waited for long: the
+ * transaction can do without. */
+static int try_to_enter(brc_store *store, brc_error *err)
+{
+    enum { SHORT_MS = 100 };
+    int is_wal = 0, wait = store->wait_ms;
+    BRC_TRY(look_again(store, err));
+    if (!store->asks_wal || brc_vfs_in_wal(store->vfs))
+        return 1;
+    if (brc_vfs_wal_in_the_way(store->vfs, NULL) < 0)
+        return 1;
+    store->wait_ms = wait < SHORT_MS ? wait : SHORT_MS;
+    int rc = sqlite3_exec(store->db, "PRAGMA journal_mode=WAL", note_mode, &is_wal, NULL);
+    store->wait_ms = wait;
+    if (rc == BRC_VFS_REFUSED)
+        return brc_vfs_refusal(store->vfs, err) == BRC_EBUSY ? 0 : BRC_EIO;
+    if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)
+        return brc_fail_db(store, rc, "put it into WAL mode", err);
+    if (rc == SQLITE_OK && !is_wal)
+        store->asks_wal = 0; /* it cannot be */
+    return 1;
+}
+
+int brc_journal_enter(brc_store *store, brc_error *err)
+{
+    enum { TRIES = 20 };
+    int rc = 0;
+    if (!store->asks_wal || brc_vfs_in_wal(store->vfs))
+        return BRC_OK;
+    for (int i = 0; i < TRIES && rc == 0; i++) {
+        rc = try_to_enter(store, err);
+        brc_vfs_unguard(store->vfs);
+    }
+    return rc < 0 ? rc : BRC_OK;
+}
+
+void brc_journal_tend(brc_store *store)
+{
+    const struct timespec pause = {0, 1000000};
+    if (!brc_vfs_in_wal(store->vfs) || store->log_pages < LOG_LONG)
+        return;
+    int tries = store->log_pages < LOG_TOO_LONG ? 1 : 20, rc = SQLITE_BUSY;
+    while (tries-- > 0 && rc == SQLITE_BUSY) {
+        rc = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        if (rc == SQLITE_BUSY && tries > 0)
+            nanosleep(&pause, NULL);
+    }
+}
+
+/* Only who is alone can; SQLite does not wait for the others here. */
+int brc_journal_leave(brc_store *store)
+{
+    brc_reader_close(store);
+    return sqlite3_exec(store->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+}
+
+/* A reader may not change the file; where it was the last one, a connection that may does. */
+static void fold_for_reader(brc_store *store)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    if (access(brc_vfs_file_name(store->vfs), W_OK) != 0 || !brc_vfs_is_log_left(store->vfs))
+        return;
+    store->wait_ms = 0;
+    if (brc_db_connect(store, flags, 0, NULL) == BRC_OK &&
+        sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) ==
+            SQLITE_OK)
+        (void)!brc_journal_leave(store);
+    brc_db_disconnect(store);
+}
+
+void brc_journal_close(brc_store *store)
+{
+    if (store->vfs == NULL || !brc_vfs_in_wal(store->vfs)) {
+        brc_db_disconnect(store);
+        return;
+    }
+    int turn = brc_vfs_leave_begin(store->vfs);
+    store->wait_ms = 0;
+    if (!store->readonly)
+        (void)!brc_journal_leave(store);
+    brc_db_disconnect(store);
+    if (store->readonly)
+        fold_for_reader(store);
+    brc_vfs_release(turn);
+}

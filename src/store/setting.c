@@ -1,0 +1,81 @@
+/* Settings of the whole file: rows of meta, and the current branch, which is one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "db.h"
+
+int brc_meta_put(brc_store *store, const char *key, const void *value, size_t len, int text,
+                 brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "INSERT OR REPLACE INTO meta(key, value, checksum)"
+                     " VALUES (?1, ?2, row_sum('meta', ?1, ?2))",
+                     &st, err));
+    sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
+    if (text)
+        sqlite3_bind_text(st, 2, value, (int)len, SQLITE_STATIC);
+    else
+        sqlite3_bind_blob(st, 2, value, (int)len, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
+int brc_meta_find(brc_store *store, const char *key, brc_buf *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT value, checksum IS row_sum('meta', key, value) FROM meta WHERE key=?1",
+                     &st, err));
+    sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    rc = brc_row_check(store, st, 1, "a setting", err);
+    if (rc == BRC_OK)
+        rc = brc_buf_append(out, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0),
+                            err);
+    sqlite3_reset(st);
+    if (rc == BRC_OK)
+        rc = brc_buf_terminate(out, err);
+    return rc < 0 ? rc : 1;
+}
+
+int brc_meta_get(brc_store *store, const char *key, brc_buf *out, brc_error *err)
+{
+    int rc = brc_meta_find(store, key, out, err);
+    if (rc == 0)
+        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its setting '%s' is missing",
+                        store->path, key);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_meta_remove(brc_store *store, const char *key, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "DELETE FROM meta WHERE key=?1", &st, err));
+    sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
+/* ---- the current branch -------------------------------- */
+
+int brc_head_get(brc_store *store, const char **branch, brc_error *err)
+{
+    brc_buf value = BRC_BUF_INIT;
+    *branch = NULL;
+    int rc = brc_meta_get(store, "head", &value, err);
+    if (rc == BRC_OK) {
+        free(store->head);
+        rc = brc_buf_take_text(&value, &store->head, err);
+        if (rc < 0)
+            store->head = NULL;
+        *branch = store->head;
+    }
+    brc_buf_dispose(&value);
+    return rc;
+}
+
+int brc_head_set(brc_store *store, const char *branch, brc_error *err)
+{
+    return brc_meta_put(store, "head", branch, strlen(branch), 1, err);
+}
