@@ -99,7 +99,6 @@ static int info_repo(struct cli *cli)
 {
     struct repo_facts facts = { .stats = BRC_STATS_INIT };
 
-    memset(&facts, 0, sizeof(facts));
     CLI_TRY(gather_repo_facts(cli, &facts));
     if (!cli->json) {
         print_repo_text(cli, &facts);
