@@ -10,7 +10,6 @@
 #define JOB_ITEMS 64
 #define JOBS_PER_THREAD 4
 /* Looked up together: more as the request goes on. */
-#define LIST_FIRST 8
 #define LIST_MOST 4096
 
 /* Items that have been looked up and not been put into a job. */
@@ -423,7 +422,7 @@ static void read_pause(void *ctx)
 
 int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc_error *err)
 {
-    read_run run = {.ops = ops, .pipe = pipe, .store = store, .ask = LIST_FIRST};
+    read_run run = {.ops = ops, .pipe = pipe, .store = store, .ask = BRC_READ_FIRST};
     brc_window_ops window = {.ctx = &run, .fill = read_fill_job, .run = read_run_job,
                              .finish = read_finish_job, .pause = read_pause};
     BRC_TRY(brc_pipe_window(pipe, &pipe->reading, JOBS_PER_THREAD, sizeof(read_job),

@@ -46,6 +46,9 @@ typedef struct brc_read_item {
     brc_error *why;
 } brc_read_item;
 
+/* So many items are asked for first, and fetched in one transaction with their look-up. */
+#define BRC_READ_FIRST 8
+
 /* Of list(), which gives no item: there may be more, but it has looked long enough. */
 #define BRC_READ_MORE 1
 

@@ -8,6 +8,7 @@
 #include "../base/alloc.h"
 #include "../tree/chunk_key.h"
 #include "chunk_cursor.h"
+#include "frozen_rows.h"
 #include "opaque.h"
 #include "transfer.h"
 
@@ -77,9 +78,24 @@ int brc_array_of_entry(brc_array *out, brc_session *view, char *path, const brc_
     return array_read_meta(out, err);
 }
 
+/* What is remembered stays right; what is looked up in the draft does not. */
+static int check_frozen(const brc_array *a, brc_error *err)
+{
+    const brc_draft_head *now = &a->session->draft;
+    if (!a->row_has_chunks || a->frozen != NULL ||
+        (now->id == a->of.id && now->changes == a->of.changes))
+        return BRC_OK;
+    return brc_fail(err, BRC_ESTALE,
+                    "the uncommitted changes of %s changed while it was being read, and are too "
+                    "many to remember: read it again, or commit first",
+                    a->path);
+}
+
 int brc_array_sync(brc_array *a, brc_error *err)
 {
     brc_session *s = a->session;
+    if (a->is_frozen)
+        return check_frozen(a, err);
     if (a->is_read && a->version == s->version && a->changes == s->repo->changes)
         return BRC_OK;
     BRC_TRY(brc_session_need(s, a->path, BRC_ARRAY, &a->entry, &a->row, err));
@@ -129,10 +145,55 @@ int brc_array_open_plain(brc_array **out, brc_session *s, const char *path, brc_
     return open_array(out, s, path, 1, err);
 }
 
+/* A quarter of the budget. */
+static int freeze_rows(brc_array *a, brc_error *err)
+{
+    void *p;
+    int all = 0;
+    const size_t most = a->session->repo->pipe.memory / 4 / (sizeof(brc_chunk_row) + 16);
+    if (!a->row_has_chunks)
+        return BRC_OK;
+    BRC_TRY(brc_new(&p, sizeof(brc_frozen_rows), err));
+    int rc = brc_frozen_rows_read(p, brc_array_store(a), &a->stack, most, &all, err);
+    if (all)
+        a->frozen = p;
+    else
+        free(p);
+    return rc;
+}
+
+int brc_array_freeze(brc_array **out, brc_array *a, brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(brc_array), err));
+    brc_array *copy = p;
+    copy->session = brc_session_ref(a->session);
+    copy->plain = a->plain;
+    copy->entry = a->entry;
+    copy->row = a->row;
+    copy->stack = a->stack;
+    copy->row_has_chunks = a->row_has_chunks;
+    copy->is_frozen = 1;
+    copy->of = a->session->draft;
+    int rc = brc_dup(&copy->path, a->path, err);
+    if (rc == BRC_OK)
+        rc = array_read_meta(copy, err);
+    if (rc == BRC_OK)
+        rc = freeze_rows(copy, err);
+    if (rc < 0)
+        brc_array_free(copy);
+    else
+        *out = copy;
+    return rc;
+}
+
 void brc_array_free(brc_array *a)
 {
     if (a == NULL)
         return;
+    if (a->frozen != NULL)
+        brc_frozen_rows_dispose(a->frozen);
+    free(a->frozen);
     brc_meta_dispose(&a->meta);
     free(a->backend);
     free(a->full);
@@ -144,6 +205,12 @@ void brc_array_free(brc_array *a)
 const brc_array_info *brc_array_describe(const brc_array *a)
 {
     return &a->info;
+}
+
+int brc_array_follow(brc_array *a, brc_error *err)
+{
+    BRC_TRY(brc_session_follow(a->session, err));
+    return brc_array_sync(a, err);
 }
 
 int brc_array_begin_read(brc_array *a, brc_error *err)
@@ -249,6 +316,23 @@ static int id_found(void *ctx, size_t i, brc_span value, brc_error *err)
     return brc_chunk_id_of(value, l->id_len, &l->ids[l->numbers[i]], err);
 }
 
+/* The draft's word on a chunk: *state as of brc_draft_chunk_get(). */
+static int id_of_row(brc_array *a, const uint8_t *key, size_t len, int *state, brc_oid *id,
+                     brc_error *err)
+{
+    *state = 0;
+    if (!a->row_has_chunks)
+        return BRC_OK;
+    if (a->frozen == NULL)
+        return brc_draft_chunk_get(brc_array_store(a), &a->stack, key, len, state, id, err);
+    const brc_chunk_row *row = brc_frozen_rows_find(a->frozen, key, len);
+    if (row == NULL)
+        return BRC_OK;
+    *id = row->id;
+    *state = brc_oid_is_zero(id) ? 2 : 1;
+    return BRC_OK;
+}
+
 static int id_of_one(brc_array *a, const uint64_t *index, brc_oid *id, brc_error *err)
 {
     uint8_t key[BRC_CHUNK_KEY_MAX];
@@ -256,8 +340,7 @@ static int id_of_one(brc_array *a, const uint64_t *index, brc_oid *id, brc_error
     int state = 0, found;
     brc_span value;
     memset(id, 0, sizeof(*id));
-    if (a->row_has_chunks)
-        BRC_TRY(brc_draft_chunk_get(brc_array_store(a), &a->stack, key, len, &state, id, err));
+    BRC_TRY(id_of_row(a, key, len, &state, id, err));
     if (state != 0)
         return BRC_OK;
     BRC_TRY(brc_map_get(brc_array_store(a), &a->entry.map, key, len, &found, &value, err));
@@ -281,8 +364,7 @@ int brc_array_chunk_ids(brc_array *a, size_t n, const uint64_t *indexes, brc_oid
         uint8_t *key = (uint8_t *)bytes + at, full[BRC_CHUNK_KEY_MAX];
         size_t len = brc_chunk_key_encode(full, ndim, indexes + i * (size_t)ndim);
         memcpy(key, full, len);
-        if (a->row_has_chunks)
-            BRC_GO(brc_draft_chunk_get(store, &a->stack, key, len, &state, &ids[i], err));
+        BRC_GO(id_of_row(a, key, len, &state, &ids[i], err));
         if (state != 0)
             continue;
         ((brc_span *)keys)[asked] = (brc_span){key, len};

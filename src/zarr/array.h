@@ -23,6 +23,10 @@ struct brc_array {
     brc_array_info info;
     uint64_t version, changes; /* when entry and row were read                    */
     int is_read;
+    /* Of an array that is what it was at one moment: brc_array_freeze(). */
+    int is_frozen;
+    struct brc_frozen_rows *frozen; /* its uncommitted chunks; NULL: none, or too many to keep */
+    brc_draft_head of;              /* the draft then                                   */
 };
 
 /* An array as an entry of a snapshot has it, to be read within a transaction that the
@@ -31,8 +35,14 @@ struct brc_array {
 BRC_MUST_USE int brc_array_of_entry(brc_array *out, brc_session *view, char *path, const brc_entry *entry, brc_error *err);
 /* Brings entry and meta up to date, within a transaction of either kind. */
 BRC_MUST_USE int brc_array_sync(brc_array *a, brc_error *err);
+/* Of the session too. */
+BRC_MUST_USE int brc_array_follow(brc_array *a, brc_error *err);
 BRC_MUST_USE int brc_array_begin_read(brc_array *a, brc_error *err);
 void brc_array_end_read(brc_array *a);
+/* Within brc_array_begin_read(): the array as it is now, for reads of more than one transaction. Where
+ * it has too many uncommitted chunks to remember, its reads fail with BRC_ESTALE once the draft has
+ * changed. brc_array_free() releases it. */
+BRC_MUST_USE int brc_array_freeze(brc_array **out, brc_array *a, brc_error *err);
 /* Begins a change: afterwards the array has a draft row. */
 BRC_MUST_USE int brc_array_begin(brc_array *a, brc_error *err);
 BRC_MUST_USE int brc_array_end(brc_array *a, int rc, brc_error *err);

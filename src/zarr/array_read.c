@@ -17,6 +17,7 @@ typedef struct region_read {
     brc_span fill;  /* an absent element, as dst holds it                       */
     void **kept;    /* chunks of variable elements, which dst points into       */
     uint64_t next;  /* chunk of the region that has not been looked up          */
+    brc_oid *ids;   /* of all its chunks; NULL: looked up as it goes            */
     uint64_t seen, told; /* chunks that were met, and bytes reported to progress */
 } region_read;
 
@@ -55,25 +56,63 @@ static int reader_room(region_reader *reader, size_t n, brc_error *err)
     return BRC_OK;
 }
 
+/* Of `n` chunks of the region. */
+static int look_up_ids(const region_read *rd, const region_reader *reader, uint64_t first, size_t n,
+                       brc_oid *ids, brc_error *err)
+{
+    const int ndim = rd->a->meta.ndim;
+    for (size_t i = 0; i < n; i++)
+        brc_region_chunk(&rd->r, ndim, first + i, reader->indexes + i * (size_t)ndim);
+    return brc_array_chunk_ids(rd->a, n, reader->indexes, ids, err);
+}
+
+/* Uncommitted chunks may be written between two batches: all are looked up before the first. Those
+ * of a map cannot, and what the first batch lists is looked up in this transaction anyway. */
+static int resolve_all(region_reader *reader, uint64_t chunks, brc_error *err)
+{
+    enum { AT_ONCE = 4096 };
+    void *p;
+    if (chunks <= BRC_READ_FIRST)
+        return BRC_OK;
+    for (size_t i = 0; i < reader->n; i++) {
+        region_read *rd = &reader->reads[i];
+        size_t n;
+        if (!rd->a->row_has_chunks || rd->a->is_frozen || rd->r.nchunks == 0)
+            continue;
+        if (!brc_to_size(rd->r.nchunks, &n))
+            return brc_nomem(err);
+        BRC_TRY(brc_new_array(&p, n, sizeof(brc_oid), err));
+        rd->ids = p;
+        BRC_TRY(reader_room(reader, n < AT_ONCE ? n : AT_ONCE, err));
+        for (size_t at = 0, some; at < n; at += some) {
+            some = n - at < AT_ONCE ? n - at : AT_ONCE;
+            BRC_TRY(look_up_ids(rd, reader, at, some, rd->ids + at, err));
+        }
+    }
+    return BRC_OK;
+}
+
 /* The next chunks of one region, at most cap, that are there; absent ones are filled at
  * once. */
 static int list_region(region_reader *reader, region_read *rd, brc_read_item *items, size_t cap,
                        size_t *n, brc_error *err)
 {
-    const int ndim = rd->a->meta.ndim;
     uint64_t first = rd->next, left = rd->r.nchunks - first;
     size_t asked = left < cap ? (size_t)left : cap;
-    BRC_TRY(reader_room(reader, asked, err));
-    for (size_t i = 0; i < asked; i++)
-        brc_region_chunk(&rd->r, ndim, rd->next++, reader->indexes + i * (size_t)ndim);
-    BRC_TRY(brc_array_chunk_ids(rd->a, asked, reader->indexes, reader->ids, err));
+    const brc_oid *ids = rd->ids + first;
+    if (rd->ids == NULL) {
+        BRC_TRY(reader_room(reader, asked, err));
+        BRC_TRY(look_up_ids(rd, reader, first, asked, reader->ids, err));
+        ids = reader->ids;
+    }
+    rd->next += asked;
     for (size_t i = 0; i < asked; i++) {
-        if (brc_oid_is_zero(&reader->ids[i])) {
+        if (brc_oid_is_zero(&ids[i])) {
             read_absent(rd, first + i);
             rd->seen++;
             continue;
         }
-        items[*n].object.id = reader->ids[i];
+        items[*n].object.id = ids[i];
         items[*n].number = first + i;
         items[(*n)++].owner = rd;
     }
@@ -204,8 +243,12 @@ static int read_regions(region_read *reads, size_t n, brc_error *err)
     if (chunks == 0)
         return BRC_OK;
     brc_task task = brc_task_begin(repo, "read", bytes);
-    int rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
+    int rc = resolve_all(&reader, chunks, err);
+    if (rc == BRC_OK)
+        rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
     brc_task_end(repo, &task, rc);
+    for (size_t i = 0; i < n; i++)
+        free(reads[i].ids);
     free(reader.ids);
     return rc;
 }
@@ -344,7 +387,7 @@ int brc_io_check(const brc_io *io, size_t n, brc_error *err)
     return BRC_OK;
 }
 
-/* All in one transaction, so that all see one state. */
+/* All are looked at in one transaction, so that all see one state. */
 int brc_read_batch(const brc_io *io, size_t n, brc_error *err)
 {
     void *p = NULL;

@@ -17,7 +17,7 @@ static int cursor_keep_row(void *ctx, const uint8_t *key, size_t key_len, const 
                            brc_error *err)
 {
     brc_chunk_cursor *c = ctx;
-    brc_chunk_row *row = &c->rows[c->n];
+    brc_chunk_row *row = &c->page[c->n];
     uint8_t *copy;
     BRC_TRY(brc_arena_copy(&c->arena, key, key_len, &copy, err));
     memset(row, 0, sizeof(*row));
@@ -62,7 +62,9 @@ int brc_chunk_cursor_start(brc_chunk_cursor *c, const brc_array *a, brc_error *e
 {
     memset(c, 0, sizeof(*c));
     c->a = a;
-    c->rows_end = !a->row_has_chunks;
+    c->rows = a->frozen != NULL ? a->frozen->rows : c->page;
+    c->n = a->frozen != NULL ? a->frozen->n : 0;
+    c->rows_end = a->frozen != NULL || !a->row_has_chunks;
     return brc_map_cursor_start(&c->map, brc_array_store(a), &a->entry.map, err);
 }
 
@@ -93,7 +95,7 @@ static int cursor_take(brc_chunk_cursor *c, const brc_chunk_row *row, uint64_t *
                        brc_error *err)
 {
     brc_span key = {c->map.head.key, c->map.head.bits / 8};
-    int order = row == NULL ? 1 : c->map.at_end ? -1 : cursor_key_order(row->key, key);
+    int order = row == NULL ? 1 : c->map.at_end ? -1 : brc_chunk_key_order(row->key, key);
     if (order > 0) {
         BRC_TRY(cursor_index(c, key, index, err));
         BRC_TRY(brc_chunk_id_of(c->map.head.value, brc_store_id_len(brc_array_store(c->a)), id,

@@ -6,14 +6,9 @@
 #ifndef BRC_ZARR_CHUNK_CURSOR_H
 #define BRC_ZARR_CHUNK_CURSOR_H
 
-#include "../base/arena.h"
 #include "../tree/map_cursor.h"
 #include "array.h"
-
-typedef struct brc_chunk_row {
-    brc_span key;
-    brc_oid id; /* zero: dropped */
-} brc_chunk_row;
+#include "frozen_rows.h"
 
 enum { BRC_CHUNK_ROWS = 512 };
 
@@ -21,7 +16,8 @@ typedef struct brc_chunk_cursor {
     const brc_array *a;
     brc_map_cursor map;
     brc_arena arena;                    /* the rows' keys                         */
-    brc_chunk_row rows[BRC_CHUNK_ROWS]; /* a page of them, by key                 */
+    brc_chunk_row page[BRC_CHUNK_ROWS]; /* some of them, by key                   */
+    const brc_chunk_row *rows;          /* those, or all that are frozen          */
     size_t n, at;
     int rows_end;                       /* there is no further page               */
     size_t from_len;                    /* what comes before this key is passed over */

@@ -10,9 +10,10 @@ int brc_element_runs_start(brc_element_runs *runs, brc_array *a, const brc_sel *
 {
     brc_region r;
     memset(runs, 0, sizeof(*runs));
-    runs->a = a;
     BRC_TRY(brc_array_begin_read(a, err));
-    int rc = brc_region_init(&r, a, sel, NULL, NULL, err);
+    int rc = brc_array_freeze(&runs->a, a, err);
+    if (rc == BRC_OK)
+        rc = brc_region_init(&r, runs->a, sel, NULL, NULL, err);
     if (rc == BRC_OK) {
         runs->item = a->meta.type->item_size;
         brc_cut_runs(&runs->cut, &r.sel, a->meta.grid.chunk, runs->item, 0,
@@ -42,6 +43,7 @@ int brc_element_runs_next(brc_element_runs *runs, brc_span *out, brc_error *err)
 
 void brc_element_runs_end(brc_element_runs *runs)
 {
+    brc_array_free(runs->a);
     free(runs->data);
     brc_buf_dispose(&runs->elements);
 }
@@ -56,8 +58,8 @@ int brc_array_stream(brc_array *a, const brc_sel *sel,
     int rc;
     if (a == NULL || put == NULL)
         return brc_fail(err, BRC_EINVAL, "an array and a function are needed");
-    BRC_TRY(brc_element_runs_start(&runs, a, sel, err));
-    while ((rc = brc_element_runs_next(&runs, &run, err)) > 0) {
+    rc = brc_element_runs_start(&runs, a, sel, err);
+    while (rc >= 0 && (rc = brc_element_runs_next(&runs, &run, err)) > 0) {
         if (put(ctx, run.data, run.len) == 0)
             continue;
         rc = brc_fail(err, BRC_EINTERRUPT, "stopped on request");

@@ -123,9 +123,7 @@ static int sync_private(brc_session *s, brc_error *err)
     return draft_root(s, err);
 }
 
-/* Brings draft and base up to date; to be called first, within a transaction of
- * either kind. */
-static int sync_session(brc_session *s, brc_error *err)
+int brc_session_follow(brc_session *s, brc_error *err)
 {
     uint64_t version;
     if (s->mode == BRC_SESSION_AT)
@@ -223,7 +221,7 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
         if (rc == BRC_OK && mode == BRC_SESSION_PRIVATE)
             rc = start_private(s, err);
         if (rc == BRC_OK)
-            rc = sync_session(s, err);
+            rc = brc_session_follow(s, err);
     }
     brc_store_end_read(repo->store);
 done:
@@ -255,7 +253,7 @@ int brc_session_begin(brc_session *s, brc_error *err)
         return brc_fail(err, BRC_EREADONLY,
                         "this session cannot be changed: it was opened to read");
     BRC_TRY(brc_store_begin(store, err));
-    int rc = sync_session(s, err);
+    int rc = brc_session_follow(s, err);
     if (rc == BRC_OK)
         rc = s->draft.id != 0 ? brc_draft_touch(store, s->draft.id, err) : start_draft(s, err);
     if (rc < 0) {
@@ -281,7 +279,7 @@ int brc_session_end(brc_session *s, int rc, brc_error *err)
 int brc_session_begin_read(brc_session *s, brc_error *err)
 {
     BRC_TRY(brc_store_begin_read(s->repo->store, err));
-    int rc = sync_session(s, err);
+    int rc = brc_session_follow(s, err);
     if (rc < 0)
         brc_store_end_read(s->repo->store);
     return rc;

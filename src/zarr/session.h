@@ -40,6 +40,9 @@ BRC_MUST_USE int brc_session_open_draft(brc_session **out, breccia *repo, const 
 /* What every change begins and ends with: a write transaction and a draft. */
 BRC_MUST_USE int brc_session_begin(brc_session *s, brc_error *err);
 BRC_MUST_USE int brc_session_end(brc_session *s, int rc, brc_error *err);
+/* Brings draft and base up to date; to be called first, within a transaction of
+ * either kind. */
+BRC_MUST_USE int brc_session_follow(brc_session *s, brc_error *err);
 /* The same for reading. */
 BRC_MUST_USE int brc_session_begin_read(brc_session *s, brc_error *err);
 void brc_session_end_read(brc_session *s);

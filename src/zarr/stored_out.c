@@ -40,6 +40,7 @@ typedef struct stored_reader {
     uint64_t indexes[LIST_MOST * BRC_MAX_NDIM];
     uint64_t numbers[LIST_MOST];
     brc_oid ids[LIST_MOST];
+    brc_oid *parts; /* of every chunk of the shard; NULL: looked up as it goes     */
     uint64_t shard; /* the one that is being put together                          */
     void *pieces; /* shard_piece[]: of it                                          */
     size_t npieces, pieces_cap;
@@ -160,6 +161,28 @@ static int list_unsharded(stored_reader *r, brc_read_item *items, size_t cap, si
     return rc < 0 ? rc : BRC_OK;
 }
 
+/* Uncommitted chunks may be written between two batches: those of a shard are looked up at once. */
+static int look_up_parts(stored_reader *r, uint64_t parts, brc_error *err)
+{
+    void *p;
+    const size_t ndim = (size_t)r->a->meta.ndim;
+    if (r->part > 0 || !r->a->row_has_chunks || r->a->is_frozen)
+        return BRC_OK;
+    if (parts > SIZE_MAX / sizeof(brc_oid))
+        return brc_nomem(err);
+    free(r->parts);
+    r->parts = NULL;
+    BRC_TRY(brc_new_array(&p, (size_t)parts, sizeof(brc_oid), err));
+    r->parts = p;
+    for (uint64_t at = 0, n; at < parts; at += n) {
+        n = parts - at < LIST_MOST ? parts - at : LIST_MOST;
+        for (uint64_t i = 0; i < n; i++)
+            part_index(r, r->n - 1, at + i, r->indexes + i * ndim);
+        BRC_TRY(brc_array_chunk_ids(r->a, (size_t)n, r->indexes, r->parts + at, err));
+    }
+    return BRC_OK;
+}
+
 /* The next chunks of the shard that is being listed. */
 static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
@@ -169,15 +192,20 @@ static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t
     size_t asked = 0;
     outer_box(r, shard, first, count);
     uint64_t parts = brc_shape_count(r->a->meta.ndim, count);
+    BRC_TRY(look_up_parts(r, parts, err));
     for (; asked < cap && r->part < parts; asked++, r->part++) {
         r->numbers[asked] = r->part;
         part_index(r, shard, r->part, r->indexes + asked * ndim);
     }
-    BRC_TRY(brc_array_chunk_ids(r->a, asked, r->indexes, r->ids, err));
+    const brc_oid *ids = r->ids;
+    if (r->parts != NULL)
+        ids = r->parts + (r->part - asked);
+    else
+        BRC_TRY(brc_array_chunk_ids(r->a, asked, r->indexes, r->ids, err));
     for (size_t i = 0; i < asked; i++) {
-        if (brc_oid_is_zero(&r->ids[i]))
+        if (brc_oid_is_zero(&ids[i]))
             continue;
-        items[*n].object.id = r->ids[i];
+        items[*n].object.id = ids[i];
         items[*n].number = shard;
         items[(*n)++].part = r->numbers[i];
     }
@@ -204,6 +232,8 @@ static int stored_out_list(void *ctx, brc_read_item *items, size_t cap, size_t *
     size_t most = cap < LIST_MOST ? cap : LIST_MOST;
     if (!r->in_shard && r->ended)
         return BRC_OK;
+    if (r->a->is_frozen)
+        BRC_TRY(brc_array_follow(r->a, err));
     BRC_TRY(r->a->meta.nlevels == 0 ? list_unsharded(r, items, most, n, err)
                                     : list_sharded(r, items, most, n, err));
     return BRC_READ_MORE;
@@ -345,6 +375,7 @@ done:
     brc_buf_dispose(&r->whole);
     brc_shard_layout_dispose(&r->layout);
     free(r->outers);
+    free(r->parts);
     free(r->pieces);
     free(r);
     return rc;
@@ -375,8 +406,12 @@ int brc_stored_chunk(brc_array *a, const uint64_t *outer, brc_buf *out, int *the
 
 int brc_array_get_stored(brc_array *a, const brc_chunk_sink *sink, brc_error *err)
 {
+    brc_array *now = NULL;
     BRC_TRY(brc_array_begin_read(a, err));
-    int rc = give_outers(a, NULL, sink, err);
+    int rc = brc_array_freeze(&now, a, err);
+    if (rc == BRC_OK)
+        rc = give_outers(now, NULL, sink, err);
     brc_array_end_read(a);
+    brc_array_free(now);
     return rc;
 }
