@@ -244,8 +244,9 @@ BRC_API BRC_MUST_USE int brc_array_read_elements(brc_array *a, const brc_sel *se
  * run in C order, for selections that are larger than memory. A run has at most 64 MiB, or up to four
  * times as much where that is a row of chunks; elements of variable length count as 1 KiB each.
  * `put` is called on the caller's thread, may use the library and must not keep `data`; a result
- * other than 0 stops with BRC_EINTERRUPT. Each run is read by itself: if the array is changed
- * in the meantime, later runs are those of the changed array. */
+ * other than 0 stops with BRC_EINTERRUPT. What comes is the array as it was when the call began,
+ * whoever changes it in the meantime, and nobody is kept from that. BRC_ESTALE: uncommitted chunks
+ * changed that were more than a quarter of the memory budget can remember. */
 BRC_API BRC_MUST_USE int brc_array_stream(brc_array *a, const brc_sel *sel,
                                           int (*put)(void *ctx, const void *data, size_t len), void *ctx, brc_error *err);
 /* Writes the selected elements (NULL: of the whole array), which `get` gives in C order as

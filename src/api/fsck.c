@@ -1,6 +1,7 @@
 /* Checking the whole file, and reporting what was found. */
 #include <string.h>
 
+#include "../base/buf.h"
 #include "../zarr/fsck.h"
 
 typedef struct fsck_report {
@@ -15,13 +16,54 @@ static int tell(const fsck_report *report, const brc_damage *damage, brc_error *
     return BRC_OK;
 }
 
-static int tell_file_fault(void *ctx, const char *line)
+/* Of lines that are found while the file is locked, so many bytes are held back until it is not. */
+#define HELD_BYTES ((size_t)1 << 20)
+
+typedef struct held_lines {
+    const fsck_report *report;
+    brc_buf text; /* each ends with a zero */
+    int rc;       /* why no further one is taken */
+} held_lines;
+
+static int tell_held(held_lines *held, brc_error *err)
 {
-    brc_damage damage;
-    memset(&damage, 0, sizeof(damage));
-    damage.kind = "index";
-    damage.message = line;
-    return tell(ctx, &damage, NULL);
+    int rc = BRC_OK;
+    const char *at = (const char *)held->text.data;
+    for (size_t left = held->text.len; left > 0 && rc == BRC_OK;) {
+        const brc_damage damage = {.kind = "index", .message = at};
+        const size_t len = strlen(at) + 1;
+        rc = tell(held->report, &damage, err);
+        at += len;
+        left -= len;
+    }
+    held->text.len = 0;
+    return rc;
+}
+
+static int hold_line(void *ctx, const char *line)
+{
+    held_lines *held = ctx;
+    if (held->text.len > HELD_BYTES)
+        held->rc = tell_held(held, NULL);
+    if (held->rc == BRC_OK)
+        held->rc = brc_buf_append(&held->text, line, strlen(line) + 1, NULL);
+    return held->rc < 0;
+}
+
+typedef int (*line_check_fn)(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx,
+                             brc_error *err);
+
+static int check_lines(breccia *repo, line_check_fn check, const fsck_report *report,
+                       brc_error *err)
+{
+    held_lines held = {.report = report, .text = BRC_BUF_INIT};
+    int rc = check(repo->store, hold_line, &held, err);
+    brc_store_pause_read(repo->store);
+    if (held.rc == BRC_ENOMEM)
+        rc = brc_nomem(err);
+    const int told = tell_held(&held, rc == BRC_OK ? err : NULL);
+    brc_buf_dispose(&held.text);
+    return rc < 0 ? rc : told;
 }
 
 static const char *fault_kind(int kind)
@@ -56,9 +98,9 @@ static int run_steps(breccia *repo, int no_decode, fsck_report *report, brc_faul
                      uint64_t *checked, brc_error *err)
 {
     brc_error found = BRC_ERROR_INIT;
-    int rc = brc_store_check_file(repo->store, tell_file_fault, report, &found);
+    int rc = check_lines(repo, brc_store_check_file, report, &found);
     BRC_TRY(end_step(rc, faults, &found, err));
-    rc = brc_store_check_rows(repo->store, tell_file_fault, report, &found);
+    rc = check_lines(repo, brc_store_check_rows, report, &found);
     BRC_TRY(end_step(rc, faults, &found, err));
     rc = brc_check_objects(repo, no_decode, faults, checked, &found);
     BRC_TRY(end_step(rc, faults, &found, err));
