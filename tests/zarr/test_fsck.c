@@ -329,7 +329,7 @@ START_TEST(f05_two_sizes_near_2_to_63)
     char id[65], sql[160];
     brc_buf ids = BRC_BUF_INIT;
     report r;
-    brc_stats before, stats;
+    brc_stats before = BRC_STATS_INIT, stats = BRC_STATS_INIT;
     make_history(&t, id);
     OK(&t, brc_stat(t.repo, &before, &t.err));
     snprintf(sql, sizeof(sql), "UPDATE object SET %s=9223372036854775800 WHERE id IN"
