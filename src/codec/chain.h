@@ -18,6 +18,12 @@
 #define BRC_CHAIN_VARIABLE_RATIO 1000
 #define BRC_CHAIN_VARIABLE_LEAST ((uint64_t)64 << 20)
 
+/* A list of bytes->bytes codecs, for bytes of any length. `type` must outlive the chain and says
+ * nothing: uint8. */
+BRC_MUST_USE int brc_chain_open_bytes(brc_chain **out, const brc_registry *reg, const brc_json *codecs,
+                                      const brc_dtype *type, brc_error *err);
+int brc_chain_takes_bytes(const brc_chain *chain); /* 1 if it was opened so */
+
 int brc_chain_is_lossy(const brc_chain *chain);
 int brc_chain_is_identity(const brc_chain *chain); /* stored bytes are the canonical bytes */
 /* Its decoding needs the fill value, which then belongs to the encoding. */

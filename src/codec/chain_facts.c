@@ -23,6 +23,11 @@ uint32_t brc_chain_flags(const brc_chain *chain)
     return (chain->lossy ? BRC_CODEC_LOSSY : 0u) | (chain->needs_fill ? BRC_CODEC_NEEDS_FILL : 0u);
 }
 
+int brc_chain_takes_bytes(const brc_chain *chain)
+{
+    return chain->ndim < 0;
+}
+
 int brc_chain_is_lossy(const brc_chain *chain)
 {
     return chain->lossy;

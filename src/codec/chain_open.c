@@ -217,6 +217,8 @@ static int chain_bind_steps(brc_chain *chain, const brc_registry *reg, const brc
     size_t n = brc_json_count(codecs);
     uint64_t least = proto->len == BRC_LEN_VARIES ? chain_variable_least(proto) : 0;
 
+    if (proto->ndim < 0) /* they are bytes already */
+        order.to_bytes = "bytes";
     for (size_t i = 0; i < n; i++) {
         BRC_TRY(chain_find_codec(&entries[i], &configs[i], reg, brc_json_item(codecs, i), i, err));
         BRC_TRY(chain_order_add(&order, i, &entries[i]->spec, err));
@@ -269,43 +271,62 @@ static void chain_finish(brc_chain *chain)
     chain->nboxed = chain_count_boxed(chain);
 }
 
-int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *codecs, int ndim,
-                   const uint64_t *shape, const brc_dtype *type, brc_span fill, brc_error *err)
+static int chain_open_proto(brc_chain **out, const brc_registry *reg, const brc_json *codecs,
+                            brc_proto *proto, brc_span fill, brc_error *err)
 {
     brc_chain *chain = NULL;
-    brc_proto proto;
     size_t n = brc_json_count(codecs);
     int rc;
 
-    *out = NULL;
-    if (brc_json_kind(codecs) != BRC_JSON_ARRAY)
-        return brc_fail(err, BRC_EINVAL, "/codecs: a list of codecs is expected");
-    if (n == 0)
-        return brc_fail(
-            err, BRC_EINVAL,
-            "/codecs: the list is empty; it needs an array->bytes codec, such as \"bytes\"");
     if (n > BRC_CHAIN_MAX)
         return brc_fail(err, BRC_ELIMIT, "/codecs: the list has %zu codecs, more than %d", n,
                         BRC_CHAIN_MAX);
-    BRC_TRY(chain_first_proto(&proto, ndim, shape, type, err));
     BRC_GO(brc_new((void **)&chain, sizeof(*chain), err));
     BRC_GO(brc_new_array((void **)&chain->steps, n, sizeof(*chain->steps), err));
     if (fill.data != NULL) {
         BRC_GO(brc_buf_reserve(&chain->fill, fill.len + 1, err));
         BRC_GO(brc_buf_append(&chain->fill, fill.data, fill.len, err));
-        proto.fill = (brc_span){ chain->fill.data, chain->fill.len };
+        proto->fill = (brc_span){ chain->fill.data, chain->fill.len };
     }
-    proto.registry = chain->registry = reg;
-    chain->type = type;
-    chain->ndim = ndim;
-    memcpy(chain->shape, proto.shape, sizeof(chain->shape));
-    BRC_GO(chain_bind_steps(chain, reg, codecs, &proto, err));
+    proto->registry = chain->registry = reg;
+    chain->type = proto->dtype;
+    chain->ndim = proto->ndim;
+    memcpy(chain->shape, proto->shape, sizeof(chain->shape));
+    BRC_GO(chain_bind_steps(chain, reg, codecs, proto, err));
     chain_finish(chain);
     *out = chain;
     return BRC_OK;
 done:
     brc_chain_free(chain);
     return rc;
+}
+
+int brc_chain_open(brc_chain **out, const brc_registry *reg, const brc_json *codecs, int ndim,
+                   const uint64_t *shape, const brc_dtype *type, brc_span fill, brc_error *err)
+{
+    brc_proto proto;
+
+    *out = NULL;
+    if (brc_json_kind(codecs) != BRC_JSON_ARRAY)
+        return brc_fail(err, BRC_EINVAL, "/codecs: a list of codecs is expected");
+    if (brc_json_count(codecs) == 0)
+        return brc_fail(
+            err, BRC_EINVAL,
+            "/codecs: the list is empty; it needs an array->bytes codec, such as \"bytes\"");
+    BRC_TRY(chain_first_proto(&proto, ndim, shape, type, err));
+    return chain_open_proto(out, reg, codecs, &proto, fill, err);
+}
+
+int brc_chain_open_bytes(brc_chain **out, const brc_registry *reg, const brc_json *codecs,
+                         const brc_dtype *type, brc_error *err)
+{
+    brc_proto proto = { .size = sizeof(proto), .ndim = -1, .dtype = type,
+                        .len = BRC_LEN_VARIES, .max_len = BRC_CHAIN_VARIABLE_MAX };
+
+    *out = NULL;
+    if (brc_json_kind(codecs) != BRC_JSON_ARRAY || brc_json_count(codecs) == 0)
+        return brc_fail(err, BRC_EINVAL, "/codecs: a list of codecs is expected");
+    return chain_open_proto(out, reg, codecs, &proto, (brc_span){ NULL, 0 }, err);
 }
 
 int brc_chain_open_like(brc_chain **out, const brc_chain *chain, int ndim, const uint64_t *shape,

@@ -154,13 +154,3 @@ int brc_entry_doc(brc_store *store, const brc_entry *entry, brc_json **out, brc_
         brc_error_recode(err, BRC_ECORRUPT);
     return rc == BRC_EINVAL ? BRC_ECORRUPT : rc;
 }
-
-int brc_doc_put(brc_store *store, const brc_json *doc, brc_oid *out, brc_error *err)
-{
-    brc_buf text = BRC_BUF_INIT;
-    int rc = brc_json_write(&text, doc, err);
-    if (rc == BRC_OK)
-        rc = brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, out, err);
-    brc_buf_dispose(&text);
-    return rc;
-}

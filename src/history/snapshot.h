@@ -49,7 +49,5 @@ BRC_MUST_USE int brc_snapshot_put(brc_store *store, const brc_entry *root, brc_o
 /* The document's text, borrowed until the next call on the store. */
 BRC_MUST_USE int brc_entry_text(brc_store *store, const brc_entry *entry, brc_span *out, brc_error *err);
 BRC_MUST_USE int brc_entry_doc(brc_store *store, const brc_entry *entry, brc_json **out, brc_error *err);
-/* Stores a document, without white space. */
-BRC_MUST_USE int brc_doc_put(brc_store *store, const brc_json *doc, brc_oid *out, brc_error *err);
 
 #endif

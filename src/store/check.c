@@ -96,6 +96,12 @@ static const char *const row_checks[] = {
     " OR source='/' OR path='/' OR substr(path,1,1)<>'/'"
     " OR checksum IS NOT row_sum('draft_move', draft, path, source)",
 
+    /* What it holds, the walk through the draft says. */
+    "SELECT 'an uncommitted document of node ' || quote(substr(d.node,1,40)) || ' is damaged, or is"
+    " not that of the node' FROM draft_doc d WHERE " BAD_ID("d.id")
+    " OR typeof(d.encoding)<>'integer' OR d.encoding<0 OR typeof(d.data)<>'blob'"
+    " OR NOT EXISTS (SELECT 1 FROM draft_node n WHERE n.node=d.node AND substr(n.entry,3,?1)=d.id)",
+
     "SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' does not belong to a commit' FROM "
     "commit_info"
     " WHERE typeof(id)<>'blob' OR id NOT IN (SELECT id FROM object WHERE kind=4)",
@@ -118,7 +124,6 @@ static const char *const row_checks[] = {
     " UNION ALL SELECT 'backend', (SELECT count(*) FROM backend)"
     " UNION ALL SELECT 'place', (SELECT count(*) FROM place)"
     " UNION ALL SELECT 'boundary', (SELECT count(*) FROM boundary)"
-    " UNION ALL SELECT 'draft_doc', (SELECT count(*) FROM draft_doc)"
     " UNION ALL SELECT 'draft_key', (SELECT count(*) FROM draft_key)"
     " UNION ALL SELECT 'conflict', (SELECT count(*) FROM conflict)"
     " UNION ALL SELECT 'pin', (SELECT count(*) FROM pin)"

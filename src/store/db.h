@@ -18,6 +18,7 @@
 #define BRC_LAST_OF_FORMAT_1 "b088c62" /* reads and writes it */
 #define BRC_PAGE_SIZE 16384
 #define BRC_SMALL_MOST (INT64_C(128) << 10) /* stored bytes of an object that shares a row */
+#define BRC_OBJECT_MAX ((uint64_t)64 << 20) /* the largest document, node or commit */
 #define BRC_MAX_STATEMENTS 96
 #define BRC_META_JOURNAL "journal"
 
@@ -94,6 +95,7 @@ struct brc_store {
     brc_cache cache;
     int scratch;
     brc_encoding_cache encodings;
+    brc_scratch *document_scratch; /* see document.c; NULL: not used yet */
 };
 
 /* Turns SQLite's result into a code and a sentence: "<what> in <path>: ...". */

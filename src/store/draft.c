@@ -194,6 +194,7 @@ int brc_draft_count(brc_store *store, int64_t draft, uint64_t *nodes, brc_error 
 
 int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
 {
+    BRC_TRY(brc_draft_docs_drop(store, draft, err));
     BRC_TRY(draft_run(store,
                       "DELETE FROM draft_chunk WHERE node IN"
                       " (SELECT node FROM draft_node WHERE draft=?1)",

@@ -258,6 +258,7 @@ int brc_draft_node_put(brc_store *store, int64_t draft, const char *path, const 
 int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(brc_draft_doc_drop(store, node, err));
     BRC_TRY(brc_draft_chunk_clear_all(store, node, err));
     BRC_TRY(brc_stmt(store, "DELETE FROM draft_node WHERE node=?1", &st, err));
     sqlite3_bind_int64(st, 1, node);
@@ -323,6 +324,7 @@ static int draft_node_duplicate(brc_store *store, const brc_draft_node *row, con
     BRC_TRY(brc_draft_stack_get(store, row->node, &stack, err));
     for (size_t i = stack.n; i > 0; i--)
         BRC_TRY(draft_row_duplicate(store, stack.node[i - 1], node, &node, err));
+    BRC_TRY(brc_draft_doc_copy(store, row->node, node, err));
     return draft_node_rename(store, node, path, err);
 }
 

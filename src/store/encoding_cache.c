@@ -79,12 +79,25 @@ static int encoding_shape(const brc_json *json, int *ndim, uint64_t *shape)
     return 1;
 }
 
+/* That of documents: the codecs alone. */
+static int slot_open_bytes(brc_encoding_slot *slot, const brc_registry *registry,
+                           const brc_json *spec, brc_error *err)
+{
+    BRC_TRY(brc_dtype_open_name(&slot->type, registry, "uint8", err));
+    return brc_chain_open_bytes(&slot->chain, registry, brc_json_member(spec, "codecs"), slot->type,
+                                err);
+}
+
 static int slot_open(brc_encoding_slot *slot, const brc_registry *registry, brc_error *err)
 {
     int rc, ndim = 0;
     uint64_t shape[BRC_MAX_NDIM];
     brc_json *spec = NULL;
     BRC_GO(brc_json_parse(&spec, slot->spec, strlen(slot->spec), err));
+    if (brc_json_member(spec, "shape") == NULL && brc_json_member(spec, "data_type") == NULL) {
+        rc = slot_open_bytes(slot, registry, spec, err);
+        goto done;
+    }
     if (!encoding_shape(brc_json_member(spec, "shape"), &ndim, shape))
         BRC_GO(brc_fail(err, BRC_ECORRUPT, "its shape is wrong"));
     BRC_GO(brc_dtype_open(&slot->type, registry, brc_json_member(spec, "data_type"), err));

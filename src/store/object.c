@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "backend.h"
-
-/* The largest document, node or commit. */
-#define OBJECT_MAX ((uint64_t)64 << 20)
+#include "document.h"
 
 /* SQLite's own limit for one value: anything that claims to be larger cannot be there,
  * and must not be allocated. */
@@ -338,12 +336,14 @@ static int object_check_id(brc_store *store, const brc_object *o, const void *da
 
 int brc_object_check_plain(brc_store *store, const brc_object *o, brc_error *err)
 {
-    const char *spec;
+    const brc_chain *chain;
     char hex[65];
     if (o->kind == BRC_KIND_CHUNK || o->encoding == 0)
         return BRC_OK;
-    BRC_TRY(brc_encoding_spec(store, o->encoding, &spec, err));
-    return brc_fail(err, BRC_ECORRUPT, "object %s is damaged: only chunks are encoded",
+    BRC_TRY(brc_encoding_chain(store, o->encoding, &chain, err));
+    if (o->kind == BRC_KIND_DOCUMENT && chain != NULL && brc_chain_takes_bytes(chain))
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT, "object %s is damaged: only chunks are encoded so",
                     brc_oid_format(hex, &o->id));
 }
 
@@ -374,13 +374,26 @@ int brc_object_load(brc_store *store, brc_object *o, brc_buf *into, brc_error *e
     return rc;
 }
 
-/* The bytes of an object that is not a chunk, which are stored as they are. */
+static int object_decode_document(brc_store *store, brc_buf *data, const brc_object *o,
+                                  brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    const brc_span stored = {data->data, data->len};
+    int rc = brc_document_decode(store, o->encoding, stored, &text, err);
+    brc_buf_dispose(data);
+    *data = text;
+    return rc;
+}
+
+/* The bytes of an object that is not a chunk. */
 static int object_load_plain(brc_store *store, brc_object *o, int verify, brc_buf *out,
                              brc_error *err)
 {
     BRC_TRY(brc_object_load(store, o, out, err));
     BRC_TRY(brc_object_check_plain(store, o, err));
     BRC_TRY(brc_object_verify(o, out->data, err));
+    if (o->encoding != 0)
+        BRC_TRY(object_decode_document(store, out, o, err));
     return verify ? object_check_id(store, o, out->data, out->len, err) : BRC_OK;
 }
 
@@ -417,6 +430,29 @@ static int object_same(brc_store *store, brc_object *o, const void *data, size_t
     return rc;
 }
 
+static int object_insert_small(brc_store *store, brc_object *o, const void *data, brc_error *err)
+{
+    brc_buf encoded = BRC_BUF_INIT;
+    const brc_span text = {data, (size_t)o->size};
+    brc_stored stored, *one = &stored;
+    int rc;
+    if (o->kind == BRC_KIND_DOCUMENT)
+        BRC_GO(brc_document_encode(store, text, &encoded, &o->encoding, err));
+    if (o->encoding != 0) {
+        o->stored = encoded.len;
+        BRC_GO(brc_encoding_digest(store, o->encoding, &o->digest, err));
+        data = encoded.data;
+    }
+    o->checksum = brc_hash_stored(&o->id, o->digest, data, (size_t)o->stored);
+    brc_object_ask(o, &stored);
+    stored.data = data;
+    BRC_GO(brc_backend_put(&store->inline_backend, 1, &one, err));
+    rc = brc_object_record(store, o, &stored, err);
+done:
+    brc_buf_dispose(&encoded);
+    return rc;
+}
+
 int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_oid *id,
                   brc_error *err)
 {
@@ -439,12 +475,7 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
     if (o.found)
         return object_same(store, &o, data, len, guard, err);
     o = (brc_object){.id = *id, .kind = kind, .size = len, .stored = len, .guard = guard};
-    o.checksum = brc_hash_stored(id, 0, data, len);
-    brc_stored stored, *one = &stored;
-    brc_object_ask(&o, &stored);
-    stored.data = data;
-    BRC_TRY(brc_backend_put(&store->inline_backend, 1, &one, err));
-    BRC_TRY(brc_object_record(store, &o, &stored, err));
+    BRC_TRY(object_insert_small(store, &o, data, err));
     return brc_cache_add(&store->cache, id, kind, data, len, 0, NULL, err);
 }
 
@@ -455,20 +486,42 @@ static const char *object_kind_name(int kind)
     return kind >= 1 && kind <= BRC_KIND_MAX ? names[kind] : names[0];
 }
 
+/* A document that only a draft has. It is held as what is not stored as an object is: pinned,
+ * and the last one alone, unless all are to be dropped together soon. */
+static int store_load_draft_doc(brc_store *store, const brc_oid *id, int *found,
+                                const brc_cached **out, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    const brc_object o = {.id = *id, .kind = BRC_KIND_DOCUMENT};
+    int rc = brc_draft_doc_get(store, id, found, &text, err);
+    if (rc == BRC_OK && *found)
+        rc = object_check_id(store, &o, text.data, text.len, err);
+    if (rc == BRC_OK && *found && !store->scratch)
+        brc_cache_drop_pinned(&store->cache);
+    if (rc == BRC_OK && *found)
+        rc = brc_cache_add(&store->cache, id, o.kind, text.data, text.len, 1, out, err);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
 static int store_load_small(brc_store *store, int kind, const brc_oid *id, const brc_cached **out,
                             brc_error *err)
 {
     char hex[65];
     brc_object o = {.id = *id};
     brc_buf data = BRC_BUF_INIT;
-    int rc;
+    int rc, found = 0;
     BRC_GO(object_find_one(store, &o, err));
+    if (!o.found && kind == BRC_KIND_DOCUMENT)
+        BRC_GO(store_load_draft_doc(store, id, &found, out, err));
+    if (found)
+        goto done;
     if (!o.found || o.kind != kind) {
         rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: %s %s is missing; run 'breccia fsck'",
                       store->path, object_kind_name(kind), brc_oid_format(hex, id));
         goto done;
     }
-    if (o.size > OBJECT_MAX) {
+    if (o.size > BRC_OBJECT_MAX) {
         rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: %s %s is too large", store->path,
                       object_kind_name(kind), brc_oid_format(hex, id));
         goto done;

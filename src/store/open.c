@@ -209,6 +209,7 @@ void brc_store_close(brc_store *store)
     }
     brc_encoding_cache_dispose(&store->encodings);
     brc_cache_dispose(&store->cache);
+    brc_scratch_free(store->document_scratch);
     brc_buf_dispose(&store->row.bytes);
     free(store->left.seq);
     free(store->head);

@@ -100,7 +100,7 @@ BRC_MUST_USE int brc_object_verify(const brc_object *object, const void *stored,
  * The caller has filled in size, stored, kind, encoding, checksum and guard. The id must not be
  * there yet. */
 BRC_MUST_USE int brc_object_record(brc_store *store, const brc_object *object, const brc_stored *at, brc_error *err);
-/* BRC_ECORRUPT if anything but a chunk is encoded. */
+/* BRC_ECORRUPT if anything but a chunk or a document is encoded. */
 BRC_MUST_USE int brc_object_check_plain(brc_store *store, const brc_object *object, brc_error *err);
 /* BRC_ECORRUPT: something refers to this id, and there is no such object. From any thread. */
 int brc_object_missing(const brc_oid *id, brc_error *err);
@@ -110,7 +110,7 @@ int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *er
  * like those of a new one. Of the old ones only those in the file are dropped. */
 BRC_MUST_USE int brc_object_replace(brc_store *store, const brc_object *object, const brc_stored *at, brc_error *err);
 
-/* Small objects (documents, nodes, commits), stored as they are. Put gives the id and
+/* Small objects: documents, which are compressed where that is worth it, nodes and commits. Put gives the id and
  * adds the object if it is not there. Get checks kind, checksum and id. Nodes and
  * documents are cached. */
 BRC_MUST_USE int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_oid *id, brc_error *err);
@@ -344,6 +344,27 @@ BRC_MUST_USE int brc_draft_move_drop(brc_store *store, int64_t draft, const char
 BRC_MUST_USE int brc_draft_move_clear(brc_store *store, int64_t draft, const char *path, brc_error *err);
 /* Rows at and under `from`, which is not the root, go to `to`. */
 BRC_MUST_USE int brc_draft_move_rename(brc_store *store, int64_t draft, const char *from, const char *to, brc_error *err);
+
+/* Documents of a draft (draft_doc.c): a row belongs to the node whose entry names it, and goes when
+ * the node gets another document. brc_store_get() finds them too.
+ *
+ * The text of `id` becomes the node's, whose row has it already; no row where it is an object. */
+BRC_MUST_USE int brc_draft_doc_put(brc_store *store, int64_t node, const brc_oid *id, brc_span text, brc_error *err);
+BRC_MUST_USE int brc_draft_doc_has(brc_store *store, const brc_oid *id, int *found, brc_error *err);
+/* Appends the text, which is not checked. */
+BRC_MUST_USE int brc_draft_doc_get(brc_store *store, const brc_oid *id, int *found, brc_buf *out, brc_error *err);
+/* Drops the node's, if it has one, before its row changes or goes; that of a path, of all of a draft. */
+BRC_MUST_USE int brc_draft_doc_drop(brc_store *store, int64_t node, brc_error *err);
+BRC_MUST_USE int brc_draft_doc_drop_at(brc_store *store, int64_t draft, const char *path, brc_error *err);
+BRC_MUST_USE int brc_draft_docs_drop(brc_store *store, int64_t draft, brc_error *err);
+/* Another node has the same entry. */
+BRC_MUST_USE int brc_draft_doc_copy(brc_store *store, int64_t from, int64_t to, brc_error *err);
+/* Whether any draft has some: most have none, and are not searched. */
+BRC_MUST_USE int brc_draft_docs_any(brc_store *store, int *any, brc_error *err);
+/* The next of the draft, behind `path`, which becomes its node's path: 1, or 0 at the end. */
+BRC_MUST_USE int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *id, brc_error *err);
+/* All of the draft become objects. */
+BRC_MUST_USE int brc_draft_docs_store(brc_store *store, int64_t draft, brc_error *err);
 
 /* The rows that make up one node's uncommitted chunks: its own, the one below it, and so on. For
  * a key the first row counts that has the key. */

@@ -202,6 +202,38 @@ static int lay_over(brc_session *s, const adopted_node *node, const uint8_t *ent
     return brc_draft_row_give(store, &node->stack, s->draft.id, entry, len, err);
 }
 
+/* The document of the row that comes out, if it is no object, goes with it; those of the others go. */
+static int lay_with_document(brc_session *s, const adopted_node *node, const uint8_t *entry,
+                             size_t len, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_buf text = BRC_BUF_INIT;
+    brc_span borrowed;
+    brc_draft_node top = {0};
+    int any, rc, found = 0, is_there = 0;
+    BRC_TRY(brc_draft_docs_any(store, &any, err));
+    if (!any)
+        return lay_over(s, node, entry, len, err);
+    if (entry != NULL)
+        BRC_TRY(brc_draft_doc_has(store, &node->merged.doc, &found, err));
+    if (found) {
+        BRC_GO(brc_store_get(store, BRC_KIND_DOCUMENT, &node->merged.doc, &borrowed, err));
+        BRC_GO(brc_buf_append(&text, borrowed.data, borrowed.len, err));
+    }
+    BRC_GO(brc_draft_doc_drop(store, node->stack.node[0], err));
+    BRC_GO(brc_draft_doc_drop(store, node->there, err));
+    BRC_GO(lay_over(s, node, entry, len, err));
+    if (found)
+        BRC_GO(brc_draft_node_get(store, s->draft.id, node->path, &is_there, &top, err));
+    rc = is_there ? brc_draft_doc_put(store, top.node, &node->merged.doc,
+                                      (brc_span){text.data, text.len}, err)
+                  : BRC_OK;
+done:
+    free(top.entry);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
 static int adopt_node(brc_session *s, const brc_adoption *ad, const brc_draft_node *row,
                       brc_error *err)
 {
@@ -214,7 +246,7 @@ static int adopt_node(brc_session *s, const brc_adoption *ad, const brc_draft_no
     BRC_TRY(check_parent(s, ad, &node, err));
     BRC_TRY(check_chunks(s, ad, &node, err));
     size_t len = brc_entry_encode(bytes, &node.merged, brc_store_id_len(s->repo->store));
-    BRC_TRY(lay_over(s, &node, node.merged.kind != 0 ? bytes : NULL, len, err));
+    BRC_TRY(lay_with_document(s, &node, node.merged.kind != 0 ? bytes : NULL, len, err));
     s->repo->changes++;
     s->changes = s->repo->changes; /* base and draft are still right */
     return node.base.kind == 0 && node.now.kind == 0 && node.merged.kind != 0

@@ -273,9 +273,8 @@ int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, b
     brc_entry entry = a->entry;
     if (map != NULL)
         entry.map = *map;
-    if (doc != NULL)
-        BRC_TRY(brc_doc_put(brc_array_store(a), doc, &entry.doc, err));
-    BRC_TRY(brc_session_put(a->session, a->path, &entry, &a->row, err));
+    BRC_TRY(doc != NULL ? brc_session_put_doc(a->session, a->path, &entry, doc, &a->row, err)
+                        : brc_session_put(a->session, a->path, &entry, &a->row, err));
     return brc_array_sync(a, err); /* `changes` has moved on */
 }
 

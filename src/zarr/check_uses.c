@@ -7,10 +7,15 @@ static int fault_of(const brc_check *c, const brc_oid *id, int kind, brc_fault *
                     brc_error *err)
 {
     brc_object o = { .id = *id }, *one = &o;
+    int there = 0;
     *out = brc_faults_find(c->faults, id);
     if (*out != NULL)
         return BRC_OK;
     BRC_TRY(brc_objects_find(c->store, &one, 1, err));
+    if (!o.found && kind == BRC_KIND_DOCUMENT)
+        BRC_TRY(brc_draft_doc_has(c->store, id, &there, err));
+    if (there)
+        return BRC_OK;
     if (!o.found)
         return brc_faults_add(c->faults, id, kind, 1, "something refers to it, but it is not "
                                                       "there", out, err);

@@ -198,6 +198,8 @@ int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err)
     if (s->draft.id != 0)
         BRC_GO(brc_draft_node_list(store, s->draft.id, "/", 1, &rows, &n, err));
     BRC_GO(fold_check_paths(rows, n, err));
+    if (s->draft.id != 0)
+        BRC_GO(brc_draft_docs_store(store, s->draft.id, err));
     if (n > 0)
         qsort(rows, n, sizeof(*rows), fold_path_order);
     fold_nodes f = {s, rows};

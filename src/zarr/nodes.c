@@ -193,8 +193,7 @@ static int place_doc(brc_session *s, const char *path, int kind, const brc_json 
     BRC_TRY(brc_session_parents(s, path, err));
     BRC_TRY(brc_note_new(s, path, err));
     fresh.kind = kind;
-    BRC_TRY(brc_doc_put(s->repo->store, doc, &fresh.doc, err));
-    return brc_session_put(s, path, &fresh, NULL, err);
+    return brc_session_put_new(s, path, &fresh, doc, err);
 }
 
 static int place_group(brc_session *s, const char *path, const void *doc, brc_error *err)
@@ -289,8 +288,7 @@ static int change_attr(brc_session *s, const char *path, const void *arg, brc_er
     BRC_GO(brc_session_need(s, path, 0, &entry, &row, err));
     BRC_GO(brc_entry_doc(s->repo->store, &entry, &doc, err));
     BRC_GO(set_attr_in(doc, arg, path, err));
-    BRC_GO(brc_doc_put(s->repo->store, doc, &entry.doc, err));
-    rc = brc_session_put(s, path, &entry, NULL, err);
+    rc = brc_session_put_doc(s, path, &entry, doc, NULL, err);
 done:
     brc_json_free(doc);
     return rc;

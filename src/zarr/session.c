@@ -372,33 +372,53 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
         return brc_draft_node_put(store, s->draft.id, path, NULL, 0, row, err);
     full = *entry;
     if (brc_oid_is_zero(&full.doc)) { /* the empty snapshot's root gets a document */
-        brc_json *doc = NULL;
-        int rc = brc_entry_doc(store, entry, &doc, err);
-        if (rc == BRC_OK)
-            rc = brc_doc_put(store, doc, &full.doc, err);
-        brc_json_free(doc);
-        if (rc < 0)
-            return rc;
+        brc_span text;
+        BRC_TRY(brc_entry_text(store, entry, &text, err));
+        BRC_TRY(brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, &full.doc, err));
     }
     size_t len = brc_entry_encode(bytes, &full, brc_store_id_len(store));
     return brc_draft_node_put(store, s->draft.id, path, bytes, len, row, err);
 }
 
+/* The document before must not stay: what was set again and again takes the place of the last. */
+int brc_session_put_doc(brc_session *s, const char *path, brc_entry *entry, const brc_json *doc,
+                        int64_t *row, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_buf text = BRC_BUF_INIT;
+    int64_t node;
+    int rc;
+    BRC_GO(brc_json_write(&text, doc, err));
+    BRC_GO(brc_draft_doc_drop_at(store, s->draft.id, path, err));
+    entry->doc = brc_hash_object(brc_store_hash(store), BRC_KIND_DOCUMENT, text.data, text.len);
+    BRC_GO(brc_session_put(s, path, entry, &node, err));
+    rc = brc_draft_doc_put(store, node, &entry->doc, (brc_span){text.data, text.len}, err);
+    if (rc == BRC_OK && row != NULL)
+        *row = node;
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+int brc_session_put_new(brc_session *s, const char *path, brc_entry *entry, const brc_json *doc,
+                        brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_json_write(&text, doc, err));
+    BRC_GO(brc_store_put(s->repo->store, BRC_KIND_DOCUMENT, text.data, text.len, &entry->doc, err));
+    BRC_GO(brc_draft_doc_drop_at(s->repo->store, s->draft.id, path, err));
+    rc = brc_session_put(s, path, entry, NULL, err);
+done:
+    brc_buf_dispose(&text);
+    return rc;
+}
+
 static int make_plain_group(brc_session *s, const char *path, brc_error *err)
 {
-    brc_entry group, none = {.kind = BRC_GROUP};
-    brc_json *doc = NULL;
-    memset(&group, 0, sizeof(group));
-    group.kind = BRC_GROUP;
-    int rc = brc_entry_doc(s->repo->store, &none, &doc, err);
-    if (rc == BRC_OK)
-        rc = brc_doc_put(s->repo->store, doc, &group.doc, err);
-    if (rc == BRC_OK)
-        rc = brc_note_new(s, path, err);
-    if (rc == BRC_OK)
-        rc = brc_session_put(s, path, &group, NULL, err);
-    brc_json_free(doc);
-    return rc;
+    brc_entry group = {.kind = BRC_GROUP};
+    BRC_TRY(brc_note_new(s, path, err));
+    return brc_session_put(s, path, &group, NULL, err);
 }
 
 int brc_session_parents(brc_session *s, const char *path, brc_error *err)

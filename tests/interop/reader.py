@@ -80,10 +80,26 @@ class Repository:
         need((len(data), sum64) == (stored, checksum % (1 << 64)), f'stored bytes of {oid.hex()}')
         if spec is not None:
             data = decode(json.loads(spec), data)
+        need(len(data) == size, f'length of {oid.hex()}')
+        return self.content(kind, oid, data)
+
+    def content(self, kind, oid, data):
+        """These canonical bytes, if they are those of the id."""
         seed = int.from_bytes(b'brc', 'big') << 40 | kind
-        digest = self.xxhash.xxh3_128_digest(data, seed)
-        need((len(data), digest) == (size, oid), f'content of {oid.hex()}')
+        need(self.xxhash.xxh3_128_digest(data, seed) == oid, f'content of {oid.hex()}')
         return data
+
+    def draft_document(self, oid):
+        """One that only uncommitted changes have; None where it is an object, or nowhere."""
+        row = self.row('SELECT encoding, data FROM draft_doc WHERE id=?'
+                       ' AND id NOT IN (SELECT id FROM object)', oid)
+        if row is None:
+            return None
+        encoding, data = row
+        if encoding != 0:
+            spec, = self.row('SELECT spec FROM encoding WHERE id=?', encoding)
+            data = decode(json.loads(spec), data)
+        return self.content(DOCUMENT, oid, data)
 
     def items(self, root):
         """(key, value) of a map in order; root None is the empty map."""
@@ -160,7 +176,9 @@ class Repository:
 
     def document(self, at):
         plain = '{"zarr_format":3,"node_type":"group"}'
-        return json.loads(self.object(DOCUMENT, at[1]) if at[1] else plain)
+        if not at[1]:
+            return json.loads(plain)
+        return json.loads(self.draft_document(at[1]) or self.object(DOCUMENT, at[1]))
 
     def chunks(self, at, node):
         """Chunk index -> object id."""

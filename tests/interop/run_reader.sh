@@ -36,6 +36,11 @@ compare() {
         same "$1 ${2:-} $path"
     done <arrays
 }
+# Attributes that make a document long enough to be compressed: FILE's node, and a number.
+attributes() {
+    "$breccia" attrs maps.brc "$1" $(awk -v n="$2" 'BEGIN { for (i = 0; i < 60; i++)
+        printf "attribute%d=\"the-same-text-in-all-of-them-%d\" ", i, n }') -q
+}
 # Bytes that compress neither too well nor too badly: numbers, as text.
 numbers() { awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) printf "%08d", (i * i) % 99991 }'; }
 
@@ -76,11 +81,14 @@ numbers 8400 | "$breccia" write maps.brc /many/grid --from - -q
 "$breccia" write maps.brc /many/grid '[5:50, ::4]' --value 7 -q
 "$breccia" resize maps.brc /many/dense --shape 30001 -q
 "$breccia" cp maps.brc /many/grid /copy -q
+attributes /copy 1
+attributes /many 2
 "$breccia" commit maps.brc -m two -q
 "$breccia" mv maps.brc /many/dense /dense -q
 "$breccia" write maps.brc /dense '[77:20000:3]' --value 0 -q
 "$breccia" write maps.brc /copy '[1]' --value 0 -q
 "$breccia" rm maps.brc /many/grid -q
+attributes /copy 3 # uncommitted
 for rev in '' v1 main other; do compare maps.brc "$rev"; done
 "$python" "$here/reader_rows.py" maps.brc
 

@@ -39,6 +39,8 @@ static const struct {
                                                 " cost every commit a page"},
     {"DELETE FROM draft_chunk WHERE node IN", "the branch's draft goes"},
     {"DELETE FROM draft_node WHERE draft=?1", "the draft goes"},
+    {"DELETE FROM draft_doc WHERE (id, node) IN (SELECT substr(n.entry, 3, ?9), n.node FROM"
+     " draft_node n WHERE n.draft=?1)", "the draft goes"},
     {"DELETE FROM draft_move WHERE draft=?1", "the draft goes"},
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
     {"INSERT INTO draft_chunk(node, key, id, checksum) SELECT", "all of the node's are copied"},

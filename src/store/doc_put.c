@@ -1,0 +1,72 @@
+/* Documents that come: into a draft, and with its commit among the objects. */
+#include <string.h>
+
+#include "db.h"
+#include "document.h"
+
+static int is_object(brc_store *store, const brc_oid *id, int *found, brc_error *err)
+{
+    brc_object o = {.id = *id}, *one = &o;
+    BRC_TRY(brc_objects_find(store, &one, 1, err));
+    *found = o.found && o.kind == BRC_KIND_DOCUMENT;
+    return BRC_OK;
+}
+
+int brc_draft_doc_put(brc_store *store, int64_t node, const brc_oid *id, brc_span text,
+                      brc_error *err)
+{
+    brc_oid same;
+    sqlite3_stmt *st;
+    brc_buf encoded = BRC_BUF_INIT;
+    int64_t encoding;
+    int rc, found;
+    BRC_GO(is_object(store, id, &found, err));
+    if (found) { /* is it the same? */
+        rc = brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, &same, err);
+        goto done;
+    }
+    BRC_GO(brc_document_encode(store, text, &encoded, &encoding, err));
+    BRC_GO(brc_stmt(store,
+                    "INSERT OR REPLACE INTO draft_doc(id, node, encoding, data)"
+                    " VALUES (?1, ?2, ?3, ?4)",
+                    &st, err));
+    brc_bind_id(store, st, 1, id);
+    sqlite3_bind_int64(st, 2, node);
+    sqlite3_bind_int64(st, 3, encoding);
+    sqlite3_bind_blob64(st, 4, encoding != 0 ? encoded.data : text.data,
+                        encoding != 0 ? encoded.len : text.len, SQLITE_STATIC);
+    rc = brc_run(store, st, err);
+done:
+    brc_buf_dispose(&encoded);
+    return rc;
+}
+
+static int draft_doc_store(brc_store *store, const brc_oid *id, brc_error *err)
+{
+    brc_oid same;
+    brc_span text;
+    brc_buf copy = BRC_BUF_INIT;
+    BRC_TRY(brc_store_get(store, BRC_KIND_DOCUMENT, id, &text, err));
+    int rc = brc_buf_append(&copy, text.data, text.len, err);
+    if (rc == BRC_OK)
+        rc = brc_store_put(store, BRC_KIND_DOCUMENT, copy.data, copy.len, &same, err);
+    brc_buf_dispose(&copy);
+    return rc;
+}
+
+int brc_draft_docs_store(brc_store *store, int64_t draft, brc_error *err)
+{
+    int any = 0, rc;
+    brc_oid id;
+    brc_buf path = BRC_BUF_INIT;
+    if (store->scratch) /* nothing is stored */
+        return BRC_OK;
+    BRC_TRY(brc_draft_docs_any(store, &any, err));
+    if (!any)
+        return BRC_OK;
+    rc = brc_buf_text(&path, "!", err); /* every path is behind it: '/' follows */
+    while (rc >= 0 && (rc = brc_draft_doc_next(store, draft, &path, &id, err)) > 0)
+        rc = draft_doc_store(store, &id, err);
+    brc_buf_dispose(&path);
+    return rc;
+}
