@@ -202,7 +202,7 @@ static int lay_over(brc_session *s, const adopted_node *node, const uint8_t *ent
     return brc_draft_row_give(store, &node->stack, s->draft.id, entry, len, err);
 }
 
-/* The document of the row that comes out, if it is no object, goes with it; those of the others go. */
+/* The document of the row that comes out, if it is no object, goes with it; others go. */
 static int lay_with_document(brc_session *s, const adopted_node *node, const uint8_t *entry,
                              size_t len, brc_error *err)
 {

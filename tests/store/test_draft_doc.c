@@ -175,6 +175,38 @@ START_TEST(drafts_do_not_share_documents)
 }
 END_TEST
 
+/* Where two drafts become one, of what either changed the document is kept that counts. */
+START_TEST(adopted_drafts_bring_their_documents)
+{
+    scenario t;
+    brc_session *own;
+    scenario_start(&t);
+    new_group(&t, "/g", 500);
+    new_group(&t, "/h", 500);
+    new_group(&t, "/k", 500);
+    scenario_commit(&t, "one");
+    OK(&t, brc_session_open(&own, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+    OK(&t, brc_attrs_set(own, "/g", "a", "1", &t.err));
+    OK(&t, brc_attrs_set(own, "/k", "a", "3", &t.err));
+    set_attribute(&t, "/h", "a", 2);
+    set_attribute(&t, "/k", "a", 3); /* as the other did */
+    ck_assert_int_eq(rows(&t), 4);
+    OK(&t, brc_session_hand_over(own, t.session, &t.err));
+    ck_assert_int_eq(rows(&t), 3);
+    attribute_is(&t, t.session, "/g", "a", 1);
+    attribute_is(&t, t.session, "/h", "a", 2);
+    attribute_is(&t, t.session, "/k", "a", 3);
+    scenario_whole(&t);
+    scenario_commit(&t, "both");
+    ck_assert_int_eq(rows(&t), 0);
+    attribute_is(&t, t.session, "/g", "a", 1);
+    attribute_is(&t, t.session, "/k", "a", 3);
+    brc_session_free(own);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
 static int note_damage(void *ctx, const brc_damage *damage)
 {
     (void)damage;
@@ -218,6 +250,7 @@ Suite *draft_doc_suite(void)
     tcase_add_test(tc, documents_follow_their_nodes);
     tcase_add_test(tc, an_undone_change_brings_the_last_document_back);
     tcase_add_test(tc, drafts_do_not_share_documents);
+    tcase_add_test(tc, adopted_drafts_bring_their_documents);
     tcase_add_loop_test(tc, damaged_documents_are_found, 0, 5);
     suite_add_tcase(s, tc);
     return s;

@@ -29,7 +29,7 @@ static void adopt_teardown(void)
 static void put(brc_session *s, const char *path, uint64_t i, int32_t value)
 {
     brc_array *a;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     OK(&t, brc_array_open(&a, s, path, &t.err));
     brc_sel_all(&sel, a);
     sel.start[0] = i;
