@@ -67,6 +67,20 @@ int brc_store_in_write(const brc_store *store)
     return store->write_depth > 0;
 }
 
+/* It waits for readers. Where one stays longer than that (it may be stopped) what keeps new ones
+ * out meanwhile must not last: the caller rolls back. */
+static int store_commit(brc_store *store, brc_error *err)
+{
+    int rc = brc_exec(store, "COMMIT", err);
+    if (rc != BRC_EBUSY)
+        return rc;
+    return brc_fail(err, BRC_EBUSY,
+                    "%s is in use by another process, which is reading it (waited %g s): this "
+                    "change was undone, and what was uncommitted before is kept; try again, or "
+                    "wait longer with --wait",
+                    store->path, store->wait_ms / 1000.0);
+}
+
 int brc_store_end(brc_store *store, int keep, brc_error *err)
 {
     int rc = brc_check_process(store, err);
@@ -87,7 +101,7 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
         if (rc == BRC_OK)
             rc = brc_rows_drop_left(store, err);
         if (rc == BRC_OK)
-            rc = brc_exec(store, "COMMIT", err);
+            rc = store_commit(store, err);
         if (rc == BRC_OK) {
             brc_row_forget(store);
             store->writes++;

@@ -1,0 +1,164 @@
+/* Chunks whose stored bytes are moved, encoded otherwise or removed between look-up and fetch, as
+ * others may do while a read decodes: they are looked up once more. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/hook_codec.h"
+#include "../kit/scenario.h"
+
+Suite *moved_chunks_suite(void);
+
+#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
+
+/* More are looked up together than are fetched in one go. */
+enum { CHUNKS = 100, EDGE = 16384, ELEMENTS = CHUNKS * EDGE };
+
+static scenario t;
+static brc_registry *reg;
+static brc_array *array;
+static int32_t *data, *got;
+
+static void moved_start(void)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    const uint64_t shape = ELEMENTS, chunk = EDGE;
+    uint64_t random = 7;
+    reg = hook_registry(&t.err);
+    ck_assert_ptr_nonnull(reg);
+    scenario_folder(&t);
+    opts.registry = reg;
+    scenario_open(&t, &opts, BRC_OPEN_CREATE);
+    data = malloc(ELEMENTS * sizeof(*data));
+    got = malloc(ELEMENTS * sizeof(*got));
+    for (int i = 0; i < ELEMENTS; i++)
+        data[i] = (int32_t)scenario_below(&random, 1000);
+    array = scenario_array(&t, "/a", "int32", 1, &shape, &chunk, "0",
+                           "[" LITTLE "," HOOK_CODEC "," ZSTD "]");
+    OK(&t, brc_array_write(array, NULL, data, ELEMENTS * sizeof(*data), &t.err));
+    scenario_commit(&t, "first");
+}
+
+static void moved_stop(void)
+{
+    hook_decode(NULL, NULL, 0);
+    brc_array_free(array);
+    scenario_stop(&t);
+    brc_registry_free(reg);
+    free(data);
+    free(got);
+}
+
+/* What a repack will do. */
+static void move_rows(void *ctx)
+{
+    char sql[200];
+    const long long last = (long long)scenario_ask(&t, "SELECT max(seq) FROM blob");
+    (void)ctx;
+    snprintf(sql, sizeof(sql), "INSERT INTO blob(seq,data) SELECT seq+%lld, data FROM blob", last);
+    scenario_sql_shared(&t, sql);
+    snprintf(sql, sizeof(sql), "UPDATE object SET place=place+%lld", last);
+    scenario_sql_shared(&t, sql);
+    snprintf(sql, sizeof(sql), "DELETE FROM blob WHERE seq<=%lld", last);
+    scenario_sql_shared(&t, sql);
+}
+
+/* By another handle: other bytes, other lengths, other rows. */
+static void encode_otherwise(void *ctx)
+{
+    scenario other = {.repo = NULL};
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_array *a;
+    (void)ctx;
+    memcpy(other.file, t.file, sizeof(other.file));
+    opts.registry = reg;
+    opts.wait_ms = -1;
+    scenario_open(&other, &opts, 0);
+    OK(&other, brc_array_open(&a, other.session, "/a", &other.err));
+    OK(&other, brc_array_set_codecs(a, "[" LITTLE "," ZSTD "]", 1, &other.err));
+    brc_array_free(a);
+    scenario_close(&other);
+}
+
+static void remove_chunks(void *ctx)
+{
+    (void)ctx;
+    scenario_sql_shared(&t, "DELETE FROM object WHERE kind=1");
+    scenario_sql_shared(&t, "DELETE FROM blob WHERE seq NOT IN (SELECT place FROM object)");
+}
+
+static void remove_bytes(void *ctx)
+{
+    (void)ctx;
+    scenario_sql_shared(&t, "DELETE FROM blob WHERE seq IN (SELECT place FROM object"
+                            " WHERE kind=1) AND seq NOT IN (SELECT place FROM object"
+                            " WHERE kind<>1)");
+}
+
+static int read_all(void)
+{
+    return brc_array_read(array, NULL, got, ELEMENTS * sizeof(*got), &t.err);
+}
+
+START_TEST(chunks_that_move_are_looked_up_again)
+{
+    static const hook_fn moves[] = {move_rows, encode_otherwise};
+    hook_decode(moves[_i], NULL, 1);
+    OK(&t, read_all());
+    ck_assert_int_eq(hook_calls(), 1);
+    ck_assert_int_eq(memcmp(got, data, ELEMENTS * sizeof(*data)), 0);
+    scenario_whole(&t);
+}
+END_TEST
+
+static int no_fault_at_all(void *ctx, const brc_damage *damage)
+{
+    (void)ctx;
+    ck_abort_msg("%s", damage->message);
+    return 0;
+}
+
+START_TEST(fsck_takes_no_move_for_damage)
+{
+    uint64_t checked;
+    hook_decode(move_rows, NULL, 1);
+    OK(&t, brc_fsck(t.repo, 0, no_fault_at_all, NULL, &checked, &t.err));
+    ck_assert_int_eq(hook_calls(), 1);
+    ck_assert_uint_ge(checked, CHUNKS);
+}
+END_TEST
+
+START_TEST(a_chunk_that_is_gone_is_one_clear_error)
+{
+    hook_decode(remove_chunks, NULL, 1);
+    FAILS(&t, BRC_ESTALE, read_all());
+    ck_assert_ptr_nonnull(strstr(t.err.message, "/a chunk ("));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "removed while it was being read"));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "open a version that is still there"));
+}
+END_TEST
+
+START_TEST(bytes_that_are_gone_are_damage)
+{
+    hook_decode(remove_bytes, NULL, 1);
+    FAILS(&t, BRC_ECORRUPT, read_all());
+    ck_assert_ptr_nonnull(strstr(t.err.message, "/a chunk ("));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "are not there"));
+}
+END_TEST
+
+Suite *moved_chunks_suite(void)
+{
+    Suite *suite = suite_create("moved_chunks");
+    TCase *tc = tcase_create("moved");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, moved_start, moved_stop);
+    tcase_add_loop_test(tc, chunks_that_move_are_looked_up_again, 0, 2);
+    tcase_add_test(tc, fsck_takes_no_move_for_damage);
+    tcase_add_test(tc, a_chunk_that_is_gone_is_one_clear_error);
+    tcase_add_test(tc, bytes_that_are_gone_are_damage);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
