@@ -18,11 +18,13 @@
  *             Options: a zero field means "the default", and a NULL pointer
  *             "all defaults".
  *  Threads    A repository and everything opened from it belong to one thread
- *             at a time.  Open the file once per thread; handles may share a
- *             pool and a registry.  Only brc_interrupt() may be called from
- *             elsewhere, a signal handler included.
+ *             at a time.  brc_reopen() gives another thread its own handle.
+ *             From elsewhere only brc_reopen(), brc_interrupt() and
+ *             brc_interrupt_clear() may be called; brc_interrupt() also in a
+ *             signal handler.
  *  fork()     A handle works in the process that opened it.  In a child every
  *             call fails with BRC_EMISUSE, and freeing leaves the file alone.
+ *             A pool works there, with threads of its own.
  *
  * The structures, and how those of different versions go together, are in breccia_types.h.
  *
@@ -73,6 +75,11 @@ BRC_API BRC_MUST_USE int brc_registry_load(brc_registry *reg, const char *path, 
 /* ---- repository ---------------------------------------------------------- */
 
 BRC_API BRC_MUST_USE int brc_open(breccia **out, const char *path, const brc_open_opts *opts, brc_error *err);
+/* Another handle on the same file, for another thread, with the same options but without a
+ * progress function. It shares the pool, the registry and what has been read of the history. May be
+ * called from any thread while `repo` works, but not while it is freed; the handles are freed in
+ * any order. BRC_ESTALE: the file was replaced by another repository. */
+BRC_API BRC_MUST_USE int brc_reopen(breccia **out, const breccia *repo, brc_error *err);
 /* It closes descriptors of the file, and an open may: do neither while an SQLite connection of
  * your own on that file is in a transaction, which would lose its locks. */
 BRC_API void brc_free(breccia *repo);
@@ -184,6 +191,14 @@ BRC_API BRC_MUST_USE int brc_draft_drop(breccia *repo, int64_t id, brc_error *er
  * under the rules of brc_draft_adopt(). `from` goes on from the branch as it is, without changes. No
  * chunk is copied, however many there are. */
 BRC_API BRC_MUST_USE int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err);
+/* The number of a private session's draft, which begins with it where there is none yet, and then
+ * stays even without a change in it, until its process has ended and brc_draft_drop() takes it: for
+ * brc_draft_open(). BRC_EMISUSE for other sessions. */
+BRC_API BRC_MUST_USE int brc_session_draft(int64_t *id, brc_session *s, brc_error *err);
+/* Another session on a private draft of this process, from any of its handles: each sees what the
+ * others have changed. BRC_EBUSY: it belongs to another process, which is running, or may be;
+ * BRC_EMISUSE: to one that has ended (brc_draft_adopt() takes it), or it is not private. */
+BRC_API BRC_MUST_USE int brc_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err);
 /* Drops every uncommitted change of this session. */
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 

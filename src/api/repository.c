@@ -36,29 +36,66 @@ static int take_open_opts(brc_open_opts *out, const brc_open_opts *given, brc_er
                            "brc_open_opts", err);
 }
 
+/* Where the caller brought no registry, the handles of the file have one of their own. */
+static int repo_registry(breccia *repo, const brc_registry *given, brc_error *err)
+{
+    brc_registry *own = NULL;
+    if (given == NULL)
+        BRC_TRY(brc_registry_new(&own, err));
+    int rc = brc_shared_new(&repo->shared, own, err);
+    if (rc < 0) {
+        brc_registry_free(own);
+        return rc;
+    }
+    repo->registry = given != NULL ? given : own;
+    brc_registry_freeze(repo->registry);
+    return BRC_OK;
+}
+
+/* Its registry and what it shares are there already. */
 static int repo_setup(breccia *repo, const char *path, const brc_open_opts *opts, brc_error *err)
 {
-    size_t memory = opts->memory == 0 ? DEFAULT_MEMORY : opts->memory;
-    repo->registry = opts->registry;
-    if (repo->registry == NULL) {
-        BRC_TRY(brc_registry_new(&repo->own_registry, err));
-        repo->registry = repo->own_registry;
-    }
-    brc_registry_freeze(repo->registry);
+    const size_t memory = opts->memory == 0 ? DEFAULT_MEMORY : opts->memory;
+    repo->opened = *opts;
+    repo->opened.flags &= ~(uint32_t)BRC_OPEN_CREATE;
     if (opts->libexec != NULL)
         BRC_TRY(brc_dup(&repo->libexec, opts->libexec, err));
+    if (opts->vfs != NULL)
+        BRC_TRY(brc_dup(&repo->vfs, opts->vfs, err));
+    repo->opened.libexec = repo->libexec;
+    repo->opened.vfs = repo->vfs;
     repo->progress = opts->progress;
     repo->progress_ctx = opts->progress_ctx;
     BRC_TRY(brc_pipe_init(&repo->pipe, opts->pool, memory < MIN_MEMORY ? MIN_MEMORY : memory, err));
     repo->pipe.no_readback = (opts->flags & BRC_OPEN_NO_READBACK) != 0;
     BRC_TRY(brc_store_open(&repo->store, path, opts, repo->registry, brc_now_us(), err));
+    brc_store_share(repo->store, repo->shared);
     repo->pipe.stop = brc_store_interrupted(repo->store);
     return BRC_OK;
 }
 
-int brc_open(breccia **out, const char *path, const brc_open_opts *given, brc_error *err)
+static int repo_new(breccia **out, brc_error *err)
 {
     void *p;
+    BRC_TRY(brc_new(&p, sizeof(breccia), err));
+    *out = p;
+    (*out)->refs = 1;
+    return BRC_OK;
+}
+
+/* Hands the new handle out, or takes it back. */
+static int repo_done(breccia **out, breccia *repo, int rc)
+{
+    if (rc < 0)
+        brc_repo_unref(repo);
+    else
+        *out = repo;
+    return rc;
+}
+
+int brc_open(breccia **out, const char *path, const brc_open_opts *given, brc_error *err)
+{
+    breccia *repo;
     brc_open_opts opts;
     const uint32_t only_read = BRC_OPEN_READONLY | BRC_OPEN_NO_RECOVER;
     *out = NULL;
@@ -67,15 +104,31 @@ int brc_open(breccia **out, const char *path, const brc_open_opts *given, brc_er
     BRC_TRY(take_open_opts(&opts, given, err));
     if ((opts.flags & BRC_OPEN_CREATE) && (opts.flags & only_read))
         return brc_fail(err, BRC_EINVAL, "the flags for opening %s contradict each other", path);
-    BRC_TRY(brc_new(&p, sizeof(breccia), err));
-    breccia *repo = p;
-    repo->refs = 1;
-    int rc = repo_setup(repo, path, &opts, err);
-    if (rc < 0)
-        brc_repo_unref(repo);
-    else
-        *out = repo;
-    return rc;
+    BRC_TRY(repo_new(&repo, err));
+    int rc = repo_registry(repo, opts.registry, err);
+    if (rc == BRC_OK)
+        rc = repo_setup(repo, path, &opts, err);
+    return repo_done(out, repo, rc);
+}
+
+/* Reads only what no call on `from` changes: another thread may be in the middle of one. */
+int brc_reopen(breccia **out, const breccia *from, brc_error *err)
+{
+    breccia *repo;
+    brc_open_opts opts = from->opened;
+    const char *file = brc_store_file(from->store);
+    *out = NULL;
+    BRC_TRY(brc_store_check_process(from->store, err));
+    opts.progress = NULL; /* it would be called on another thread */
+    BRC_TRY(repo_new(&repo, err));
+    repo->shared = brc_shared_ref(from->shared);
+    repo->registry = from->registry;
+    int rc = repo_setup(repo, file, &opts, err);
+    if (rc == BRC_OK && memcmp(brc_store_secret(repo->store), brc_store_secret(from->store),
+                               BRC_SECRET_LEN) != 0)
+        rc = brc_fail(err, BRC_ESTALE, "%s is another repository than the one that was opened",
+                      file);
+    return repo_done(out, repo, rc);
 }
 
 void brc_free(breccia *repo)

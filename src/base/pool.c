@@ -6,12 +6,17 @@
  * a job that another thread waits for. Everything below `mutex` in the structures, and
  * a job's fields, change under the pool's mutex alone.
  *
+ * After fork() the pool works in the child too, with threads of its own, which its first new
+ * group starts; groups that the parent made are only freed there.
+ *
  * Worker indexes: 0 to n-2 are the pool's threads, n-1 is the caller of a group.
  */
 #include "pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -28,7 +33,7 @@ typedef struct pool_thread {
 } pool_thread;
 
 struct brc_pool {
-    pid_t process;        /* whose threads they are                            */
+    _Atomic(pid_t) process; /* whose threads they are; -N: process N starts them */
     pool_thread *workers; /* nthreads - 1 of them                              */
     unsigned nthreads, started;
     pthread_mutex_t mutex;
@@ -40,6 +45,7 @@ struct brc_pool {
 
 struct brc_group {
     brc_pool *pool;
+    pid_t process;       /* whose jobs they are                                 */
     int own_pool;        /* made for this group alone                           */
     pthread_cond_t done; /* under the pool's mutex: what the caller waits for   */
     size_t pending;      /* jobs that are not done                              */
@@ -164,7 +170,7 @@ int brc_pool_new(brc_pool **out, unsigned threads, brc_error *err)
         free(pool);
         return rc;
     }
-    pool->process = getpid();
+    atomic_init(&pool->process, getpid());
     pool->workers = workers;
     pool->nthreads = threads;
     pool->last = &pool->first;
@@ -176,11 +182,49 @@ int brc_pool_new(brc_pool **out, unsigned threads, brc_error *err)
     return rc;
 }
 
+/* After fork() a child has the parent's memory, and of its threads none: locks may be held by
+ * nobody, and no job is ever done. */
+static int is_of_parent(brc_pool *pool)
+{
+    return atomic_load(&pool->process) != getpid();
+}
+
+/* Whatever the parent's threads were doing, they are not here: nothing is waited for. With fewer
+ * threads than it should have a pool is slower, and works. */
+static int rebuild_pool(brc_pool *pool, brc_error *err)
+{
+    pool->first = NULL;
+    pool->last = &pool->first;
+    pool->started = pool->asleep = 0;
+    pool->stop = 0;
+    BRC_TRY(init_pool_locks(pool, err));
+    (void)!start_workers(pool, NULL);
+    return BRC_OK;
+}
+
+/* In a child its first user starts the pool anew; others wait for that. */
+static int pool_for_process(brc_pool *pool, brc_error *err)
+{
+    const pid_t own = getpid();
+    pid_t seen = atomic_load(&pool->process);
+    while (seen != own) {
+        if (seen == -own) {
+            sched_yield();
+            seen = atomic_load(&pool->process);
+        } else if (atomic_compare_exchange_weak(&pool->process, &seen, -own)) {
+            int rc = rebuild_pool(pool, err);
+            atomic_store(&pool->process, rc == BRC_OK ? own : 0);
+            return rc;
+        }
+    }
+    return BRC_OK;
+}
+
 void brc_pool_free(brc_pool *pool)
 {
     if (!pool)
         return;
-    if (pool->process != getpid()) { /* a child has no threads, and locks as they were */
+    if (is_of_parent(pool)) {
         free(pool->workers);
         free(pool);
         return;
@@ -211,8 +255,14 @@ int brc_group_new(brc_group **out, brc_pool *pool, brc_error *err)
     BRC_TRY(brc_new(&memory, sizeof(brc_group), err));
     brc_group *group = memory;
     group->pool = pool;
+    group->process = getpid();
+    int rc = pool ? pool_for_process(pool, err) : BRC_OK;
+    if (rc < 0) {
+        free(group);
+        return rc;
+    }
     if (!pool) {
-        int rc = brc_pool_new(&group->pool, 1, err);
+        rc = brc_pool_new(&group->pool, 1, err);
         if (rc < 0) {
             free(group);
             return rc;
@@ -234,6 +284,12 @@ void brc_group_free(brc_group *group)
 {
     if (!group)
         return;
+    if (group->process != getpid()) { /* its jobs are the parent's */
+        if (group->own_pool)
+            brc_pool_free(group->pool);
+        free(group);
+        return;
+    }
     brc_group_wait_all(group);
     pthread_cond_destroy(&group->done);
     if (group->own_pool)

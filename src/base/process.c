@@ -138,3 +138,9 @@ int64_t brc_process_id(const char *owner)
     process_facts it;
     return read_owner(owner, &it) ? it.pid : 0;
 }
+
+int brc_process_is_this(const char *owner)
+{
+    return brc_process_id(owner) == (int64_t)getpid() &&
+           brc_process_state(owner) == BRC_PROCESS_ALIVE;
+}

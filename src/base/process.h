@@ -19,6 +19,8 @@ enum { BRC_PROCESS_UNKNOWN = 0, BRC_PROCESS_ALIVE = 1, BRC_PROCESS_DEAD = 2 };
 /* Whether the process that described itself so is still there. It is dead only where that is
  * certain: it ran on this machine, before it was booted or in this namespace. */
 int brc_process_state(const char *owner);
+/* Whether it is this process. */
+int brc_process_is_this(const char *owner);
 /* Its process id, 0 where that is not known. */
 int64_t brc_process_id(const char *owner);
 

@@ -6,6 +6,33 @@
 
 #include "../base/alloc.h"
 
+int brc_blob_new(brc_blob **out, const void *data, size_t len, brc_error *err)
+{
+    void *p;
+    *out = NULL;
+    if (len > SIZE_MAX - sizeof(brc_blob))
+        return brc_nomem(err);
+    BRC_TRY(brc_new(&p, sizeof(brc_blob) + len, err));
+    *out = p;
+    atomic_init(&(*out)->refs, 1);
+    (*out)->len = len;
+    if (len > 0)
+        memcpy((*out)->data, data, len);
+    return BRC_OK;
+}
+
+brc_blob *brc_blob_ref(brc_blob *blob)
+{
+    atomic_fetch_add_explicit(&blob->refs, 1, memory_order_relaxed);
+    return blob;
+}
+
+void brc_blob_unref(brc_blob *blob)
+{
+    if (blob != NULL && atomic_fetch_sub_explicit(&blob->refs, 1, memory_order_acq_rel) == 1)
+        free(blob);
+}
+
 void brc_cache_init(brc_cache *cache, size_t limit)
 {
     memset(cache, 0, sizeof(*cache));
@@ -59,7 +86,8 @@ static void cache_remove(brc_cache *cache, brc_cached *e)
     cache_unlink_age(cache, e);
     cache->count--;
     if (!e->pinned)
-        cache->bytes -= e->len;
+        cache->bytes -= e->blob->len;
+    brc_blob_unref(e->blob);
     free(e);
 }
 
@@ -131,8 +159,8 @@ static void cache_make_room(brc_cache *cache, size_t len)
         cache_remove(cache, cache->used.oldest);
 }
 
-int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *data, size_t len,
-                  int pinned, const brc_cached **out, brc_error *err)
+int brc_cache_add_blob(brc_cache *cache, const brc_oid *id, int kind, brc_blob *blob, int pinned,
+                       const brc_cached **out, brc_error *err)
 {
     brc_cached *e = cache_lookup(cache, id);
     if (e == NULL) {
@@ -140,25 +168,31 @@ int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *dat
         if (cache->count >= cache->nbuckets)
             BRC_TRY(cache_grow(cache, err));
         if (!pinned)
-            cache_make_room(cache, len);
-        if (len > SIZE_MAX - sizeof(*e))
-            return brc_nomem(err);
-        BRC_TRY(brc_new(&p, sizeof(*e) + len, err));
+            cache_make_room(cache, blob->len);
+        BRC_TRY(brc_new(&p, sizeof(*e), err));
         e = p;
         e->id = *id;
         e->kind = kind;
-        e->len = len;
-        if (len > 0)
-            memcpy(e->data, data, len);
+        e->blob = brc_blob_ref(blob);
         brc_cached **bucket = &cache->buckets[cache_bucket(cache, id)];
         e->next_in_bucket = *bucket;
         *bucket = e;
         e->pinned = pinned;
         cache_link_newest(cache, e);
         cache->count++;
-        cache->bytes += pinned ? 0 : len;
+        cache->bytes += pinned ? 0 : blob->len;
     }
     if (out != NULL)
         *out = e;
     return BRC_OK;
+}
+
+int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *data, size_t len,
+                  int pinned, const brc_cached **out, brc_error *err)
+{
+    brc_blob *blob;
+    BRC_TRY(brc_blob_new(&blob, data, len, err));
+    int rc = brc_cache_add_blob(cache, id, kind, blob, pinned, out, err);
+    brc_blob_unref(blob);
+    return rc;
 }

@@ -6,15 +6,27 @@
 #ifndef BRC_STORE_CACHE_H
 #define BRC_STORE_CACHE_H
 
+#include <stdatomic.h>
+
 #include "../base/hash.h"
+
+/* An object's bytes, which never change: several threads' caches may hold them. */
+typedef struct brc_blob {
+    atomic_size_t refs;
+    size_t len;
+    uint8_t data[];
+} brc_blob;
+
+BRC_MUST_USE int brc_blob_new(brc_blob **out, const void *data, size_t len, brc_error *err);
+brc_blob *brc_blob_ref(brc_blob *blob);
+void brc_blob_unref(brc_blob *blob);
 
 typedef struct brc_cached {
     struct brc_cached *next_in_bucket, *newer, *older;
     brc_oid id;
     int kind;
     int pinned;
-    size_t len;
-    uint8_t data[];
+    brc_blob *blob;
 } brc_cached;
 
 typedef struct brc_cache_list {
@@ -35,6 +47,9 @@ const brc_cached *brc_cache_find(brc_cache *cache, const brc_oid *id);
 /* Copies data; an entry that is already there stays as it is, pinned or not. */
 BRC_MUST_USE int brc_cache_add(brc_cache *cache, const brc_oid *id, int kind, const void *data,
                                size_t len, int pinned, const brc_cached **out, brc_error *err);
+/* The same with bytes that another cache may hold too. */
+BRC_MUST_USE int brc_cache_add_blob(brc_cache *cache, const brc_oid *id, int kind, brc_blob *blob,
+                                    int pinned, const brc_cached **out, brc_error *err);
 void brc_cache_drop_pinned(brc_cache *cache);
 /* Forgets everything that is not pinned. */
 void brc_cache_clear(brc_cache *cache);

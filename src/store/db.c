@@ -129,7 +129,7 @@ int brc_fail_db(brc_store *store, int sqlite_rc, const char *what, brc_error *er
 
 /* A child has its parent's memory, and not its locks: whatever it did to the file, the parent
  * could lose. */
-int brc_check_process(const brc_store *store, brc_error *err)
+int brc_store_check_process(const brc_store *store, brc_error *err)
 {
     if (!brc_store_is_forked(store))
         return BRC_OK;
@@ -146,7 +146,7 @@ int brc_store_is_forked(const brc_store *store)
 int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *err)
 {
     *out = NULL;
-    BRC_TRY(brc_check_process(store, err));
+    BRC_TRY(brc_store_check_process(store, err));
     BRC_TRY(brc_read_resume(store, err));
     for (size_t i = 0; i < store->nstatements; i++) {
         if (store->statements[i].sql == sql) {
@@ -198,7 +198,7 @@ int brc_run(brc_store *store, sqlite3_stmt *stmt, brc_error *err)
 
 int brc_exec(brc_store *store, const char *sql, brc_error *err)
 {
-    BRC_TRY(brc_check_process(store, err));
+    BRC_TRY(brc_store_check_process(store, err));
     int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK ? BRC_OK : brc_fail_db(store, rc, "set it up", err);
 }

@@ -10,6 +10,7 @@
 #include "../base/buf.h"
 #include "cache.h"
 #include "encoding_cache.h"
+#include "shared.h"
 #include "store.h"
 #include "vfs.h"
 
@@ -93,6 +94,7 @@ struct brc_store {
     atomic_int interrupted;
 
     brc_cache cache;
+    brc_shared *shared; /* what other handles read; NULL: there are none */
     int scratch;
     brc_encoding_cache encodings;
     brc_scratch *document_scratch; /* see document.c; NULL: not used yet */
@@ -125,8 +127,6 @@ BRC_MUST_USE int brc_read_resume(brc_store *store, brc_error *err);
 /* Counts an object that was added, and adapts the page cache to what is written. */
 void brc_store_inserted(brc_store *store, uint64_t bytes);
 void brc_page_cache_reset(brc_store *store);
-/* BRC_EMISUSE in a child of the process that opened the file. */
-BRC_MUST_USE int brc_check_process(const brc_store *store, brc_error *err);
 /* Undoes the whole transaction, in the file and in memory. */
 void brc_store_rollback(brc_store *store);
 /* SQLite's busy handler: a random pause of a few milliseconds at most, until the

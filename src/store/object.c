@@ -460,7 +460,8 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
     brc_object o = {.kind = kind, .size = len, .stored = len};
     o.id = *id = brc_hash_object(store->hash, kind, data, len);
     const brc_cached *held = brc_cache_find(&store->cache, id);
-    if (held != NULL && held->len == len && (len == 0 || memcmp(held->data, data, len) == 0) &&
+    if (held != NULL && held->blob->len == len &&
+        (len == 0 || memcmp(held->blob->data, data, len) == 0) &&
         (store->scratch || !held->pinned))
         return BRC_OK;
     if (store->scratch)
@@ -510,7 +511,12 @@ static int store_load_small(brc_store *store, int kind, const brc_oid *id, const
     char hex[65];
     brc_object o = {.id = *id};
     brc_buf data = BRC_BUF_INIT;
+    brc_blob *blob = NULL;
     int rc, found = 0;
+    if (brc_shared_find(store->shared, id, kind, &blob)) {
+        rc = brc_cache_add_blob(&store->cache, id, kind, blob, 0, out, err);
+        goto done;
+    }
     BRC_GO(object_find_one(store, &o, err));
     if (!o.found && kind == BRC_KIND_DOCUMENT)
         BRC_GO(store_load_draft_doc(store, id, &found, out, err));
@@ -527,8 +533,12 @@ static int store_load_small(brc_store *store, int kind, const brc_oid *id, const
         goto done;
     }
     BRC_GO(object_load_plain(store, &o, 1, &data, err));
-    rc = brc_cache_add(&store->cache, id, kind, data.data, data.len, 0, out, err);
+    BRC_GO(brc_blob_new(&blob, data.data, data.len, err));
+    BRC_GO(brc_cache_add_blob(&store->cache, id, kind, blob, 0, out, err));
+    if (store->write_depth == 0) /* else it may be of this transaction, which may be undone */
+        brc_shared_add(store->shared, id, kind, blob);
 done:
+    brc_blob_unref(blob);
     brc_buf_dispose(&data);
     return rc;
 }
@@ -538,7 +548,7 @@ int brc_store_get(brc_store *store, int kind, const brc_oid *id, brc_span *out, 
     const brc_cached *held = brc_cache_find(&store->cache, id);
     if (held == NULL || held->kind != kind)
         BRC_TRY(store_load_small(store, kind, id, &held, err));
-    *out = (brc_span){held->data, held->len};
+    *out = (brc_span){held->blob->data, held->blob->len};
     return BRC_OK;
 }
 

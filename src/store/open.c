@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backend.h"
+#include "fork_guard.h"
 
 #define NODE_CACHE_BYTES ((size_t)64 << 20)
 #define DEFAULT_WAIT_MS 30000
@@ -156,6 +157,7 @@ int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
     void *p = NULL;
     brc_store *store = NULL;
     *out = NULL;
+    brc_fork_guard();
     BRC_TRY(brc_new(&p, sizeof(*store), err));
     store = p;
     store->registry = reg;
@@ -218,6 +220,16 @@ void brc_store_close(brc_store *store)
 }
 
 /* ---- small things -------------------------------- */
+
+void brc_store_share(brc_store *store, brc_shared *shared)
+{
+    store->shared = shared;
+}
+
+const char *brc_store_file(const brc_store *store)
+{
+    return brc_vfs_path(store->vfs);
+}
 
 const char *brc_store_path(const brc_store *store)
 {

@@ -15,13 +15,18 @@
 #include "../codec/registry.h"
 
 typedef struct brc_store brc_store;
+typedef struct brc_shared brc_shared; /* shared.h */
 
 /* ---- opening, transactions -------------------------------- */
 
 BRC_MUST_USE int brc_store_open(brc_store **out, const char *path, const brc_open_opts *opts,
                                 const brc_registry *reg, int64_t now_us, brc_error *err);
 void brc_store_close(brc_store *store);
+/* From now on it finds there what other stores of this file have read, and they what it has. */
+void brc_store_share(brc_store *store, brc_shared *shared);
 const char *brc_store_path(const brc_store *store);
+/* Its absolute path. From any thread. */
+const char *brc_store_file(const brc_store *store);
 /* While fsck runs, errors about damage do not say to run it. */
 void brc_store_checking(brc_store *store, int is_checked);
 int brc_store_hash(const brc_store *store);
@@ -56,6 +61,8 @@ void brc_store_walk_begin(brc_store *store);
 void brc_store_walk_end(brc_store *store);
 /* Whether this is a child of the process that opened it: no call may touch the file then. */
 int brc_store_is_forked(const brc_store *store);
+/* BRC_EMISUSE there. From any thread. */
+BRC_MUST_USE int brc_store_check_process(const brc_store *store, brc_error *err);
 /* How many transactions this connection has undone, and whether one that writes is open. */
 uint64_t brc_store_undone(const brc_store *store);
 int brc_store_in_write(const brc_store *store);

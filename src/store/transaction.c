@@ -10,7 +10,7 @@ int brc_store_writable(brc_store *store, brc_error *err)
 
 int brc_store_begin(brc_store *store, brc_error *err)
 {
-    BRC_TRY(brc_check_process(store, err));
+    BRC_TRY(brc_store_check_process(store, err));
     BRC_TRY(brc_store_check_interrupt(store, err));
     if (store->write_depth == 0) {
         BRC_TRY(brc_store_writable(store, err));
@@ -83,7 +83,7 @@ static int store_commit(brc_store *store, brc_error *err)
 
 int brc_store_end(brc_store *store, int keep, brc_error *err)
 {
-    int rc = brc_check_process(store, err);
+    int rc = brc_store_check_process(store, err);
     if (rc < 0)
         return keep ? rc : BRC_OK;
     if (store->write_depth == 0)
@@ -120,7 +120,7 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
 
 int brc_store_begin_read(brc_store *store, brc_error *err)
 {
-    BRC_TRY(brc_check_process(store, err));
+    BRC_TRY(brc_store_check_process(store, err));
     BRC_TRY(brc_store_check_interrupt(store, err));
     store->read_depth++;
     int rc = brc_read_resume(store, err);

@@ -428,6 +428,11 @@ int brc_vfs_new(brc_vfs **out, const char *path, const char *base, brc_error *er
     return rc;
 }
 
+const char *brc_vfs_path(const brc_vfs *v)
+{
+    return v->file;
+}
+
 void brc_vfs_free(brc_vfs *v)
 {
     if (v == NULL)

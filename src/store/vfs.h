@@ -36,6 +36,8 @@ typedef int (*brc_vfs_wish_fn)(void *ctx, brc_error *err);
 BRC_MUST_USE int brc_vfs_new(brc_vfs **out, const char *path, const char *base, brc_error *err);
 /* To be called after the connection was closed. */
 void brc_vfs_free(brc_vfs *vfs);
+/* The file's absolute path. */
+const char *brc_vfs_path(const brc_vfs *vfs);
 /* In a child of fork(), which closes nothing else: its copy of what holds the parent's locks. */
 void brc_vfs_leave(brc_vfs *vfs);
 /* Like sqlite3_open_v2() for the file; one connection at a time. */

@@ -374,11 +374,12 @@ int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_
 
 int brc_io_check(const brc_io *io, size_t n, brc_error *err)
 {
+    brc_io own;
     for (size_t i = 0; i < n; i++) {
         const brc_io *one = brc_io_at(io, i);
         if (one->size != io->size || one->size == 0)
             return brc_fail(err, BRC_EINVAL, "the brc_io of a batch all have one size");
-        BRC_TRY(brc_sized_check(one->size, sizeof(*one), "brc_io", err));
+        BRC_TRY(brc_sized_in(&own, sizeof(own), sizeof(own), one, "brc_io", err));
         if (one->array == NULL || one->buffer == NULL)
             return brc_fail(err, BRC_EINVAL, "a brc_io needs an array and a buffer");
         if (one->array->session->repo != io->array->session->repo)

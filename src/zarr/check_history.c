@@ -161,7 +161,7 @@ static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *e
 {
     brc_session *s;
     brc_oid out;
-    BRC_TRY(brc_session_open_draft(&s, h->tree.check.repo, draft->branch, draft->draft.id, err));
+    BRC_TRY(brc_session_of_draft(&s, h->tree.check.repo, draft->branch, draft->draft.id, err));
     brc_store_scratch_begin(h->tree.check.store);
     int rc = brc_session_fold(s, &out, err);
     brc_store_scratch_end(h->tree.check.store);

@@ -14,7 +14,8 @@ void brc_repo_unref(breccia *repo)
         return;
     brc_pipe_dispose(&repo->pipe);
     brc_store_close(repo->store);
-    brc_registry_free(repo->own_registry);
+    brc_shared_unref(repo->shared);
+    free(repo->vfs);
     free(repo->libexec);
     free(repo);
 }

@@ -3,6 +3,7 @@
 #define BRC_ZARR_REPO_H
 
 #include "../flow/pipe.h"
+#include "../store/shared.h"
 
 /* Work that may take long is a task of a number of decoded bytes (0: not known). A task in
  * a task is that part of it: the caller hears of the outermost alone, whose total stays
@@ -15,7 +16,9 @@ struct breccia {
     size_t refs; /* the handle, and everything opened from it */
     brc_store *store;
     const brc_registry *registry;
-    brc_registry *own_registry; /* where the caller brought none */
+    brc_open_opts opened; /* as it was opened, for another handle; never changes */
+    char *vfs;            /* its opts.vfs */
+    brc_shared *shared;   /* with the other handles of this file */
     brc_pipe pipe;
     char *libexec; /* the folder of the converters; NULL: this build's own */
     brc_progress_fn progress;

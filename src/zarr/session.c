@@ -19,7 +19,7 @@ brc_session *brc_session_ref(brc_session *s)
  * it stays, until it is collected as its owner's. */
 static void drop_empty(brc_session *s)
 {
-    if (s->owner != NULL && s->draft.id != 0)
+    if (s->owner != NULL && s->draft.id != 0 && !s->is_handed_out)
         brc_draft_drop_empty(s->repo->store, s->draft.id);
 }
 
@@ -150,7 +150,7 @@ static int session_of_draft(brc_session *s, int64_t draft, brc_error *err)
     return draft_root(s, err);
 }
 
-int brc_session_open_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft,
+int brc_session_of_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft,
                            brc_error *err)
 {
     void *p;
@@ -170,6 +170,68 @@ done:
         brc_session_unref(s);
     else
         *out = s;
+    return rc;
+}
+
+int brc_session_draft(int64_t *id, brc_session *s, brc_error *err)
+{
+    *id = 0;
+    if (s->mode != BRC_SESSION_PRIVATE)
+        return brc_fail(err, BRC_EMISUSE,
+                        "this session has no draft of its own: open a private one");
+    BRC_TRY(brc_session_begin(s, err));
+    BRC_TRY(brc_session_end(s, BRC_OK, err));
+    s->is_handed_out = 1;
+    *id = s->draft.id;
+    return BRC_OK;
+}
+
+static int check_owner(const brc_draft_row *row, brc_error *err)
+{
+    const long long id = (long long)row->draft.id;
+    if (row->draft.kind != BRC_DRAFT_PRIVATE)
+        return brc_fail(err, BRC_EMISUSE,
+                        "draft %lld is what branch '%s' shares: open a session on the branch", id,
+                        row->branch);
+    if (brc_process_is_this(row->owner))
+        return BRC_OK;
+    if (brc_process_state(row->owner) == BRC_PROCESS_DEAD)
+        return brc_fail(err, BRC_EMISUSE,
+                        "draft %lld is of process %lld, which has ended: adopt it first", id,
+                        (long long)brc_process_id(row->owner));
+    return brc_fail(err, BRC_EBUSY, "draft %lld belongs to another process, %lld", id,
+                    (long long)brc_process_id(row->owner));
+}
+
+/* The session of a draft becomes one that may change it. */
+static int take_draft(brc_session **out, breccia *repo, const brc_draft_row *row, brc_error *err)
+{
+    BRC_TRY(check_owner(row, err));
+    BRC_TRY(brc_session_of_draft(out, repo, row->branch, row->draft.id, err));
+    int rc = brc_dup(&(*out)->owner, row->owner, err);
+    (*out)->start = (*out)->draft;
+    (*out)->is_handed_out = 1;
+    if (rc < 0) {
+        brc_session_unref(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int brc_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err)
+{
+    brc_draft_row *rows = NULL;
+    size_t n = 0, at = 0;
+    *out = NULL;
+    BRC_TRY(brc_store_writable(repo->store, err));
+    int rc = brc_draft_list(repo->store, &rows, &n, err);
+    while (at < n && rows[at].draft.id != id)
+        at++;
+    if (rc == BRC_OK)
+        rc = at < n ? take_draft(out, repo, &rows[at], err)
+                    : brc_fail(err, BRC_ENOTFOUND, "%s has no draft %lld",
+                               brc_store_path(repo->store), (long long)id);
+    brc_draft_rows_free(rows, n);
     return rc;
 }
 

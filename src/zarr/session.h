@@ -21,6 +21,7 @@ struct brc_session {
     /* BRC_SESSION_PRIVATE */
     char *owner;        /* this process                                            */
     brc_draft_head start;    /* what `draft` was when the session began                 */
+    int is_handed_out;  /* others may work on the draft: it stays, even if it is empty */
     int is_new;         /* its row may go with the transaction that made it        */
     uint64_t made_at;   /* brc_store_undone() when the row was made                */
     uint64_t version, changes; /* of the store and the repository when `base` was read */
@@ -35,7 +36,7 @@ void brc_session_unref(brc_session *s);
 /* Somebody else has its changes now: it goes on from the branch as it is. */
 BRC_MUST_USE int brc_session_detach(brc_session *s, brc_error *err);
 /* A draft as it is, to look at: fsck. */
-BRC_MUST_USE int brc_session_open_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft, brc_error *err);
+BRC_MUST_USE int brc_session_of_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft, brc_error *err);
 
 /* What every change begins and ends with: a write transaction and a draft. */
 BRC_MUST_USE int brc_session_begin(brc_session *s, brc_error *err);

@@ -33,7 +33,7 @@ static int holds(uint32_t number)
     brc_oid id = {{0}};
     memcpy(id.bytes, &number, sizeof(number));
     const brc_cached *e = brc_cache_find(&cache, &id);
-    ck_assert(e == NULL || (e->len == 100 && e->data[99] == (uint8_t)number));
+    ck_assert(e == NULL || (e->blob->len == 100 && e->blob->data[99] == (uint8_t)number));
     return e != NULL;
 }
 

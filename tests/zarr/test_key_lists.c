@@ -196,7 +196,7 @@ START_TEST(lists_by_prefix_and_by_directory)
     check_all(&t);
     brc_array *a;
     const uint8_t zero = 0, nine = 9;
-    brc_sel sel;
+    brc_sel sel = BRC_SEL_INIT;
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     OK(&t, brc_sel_parse(&sel, a, "[3:9, 2:30]", &t.err));
     OK(&t, brc_array_fill(a, &sel, &zero, &t.err)); /* rows over what the map has */

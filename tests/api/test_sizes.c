@@ -1,0 +1,398 @@
+/* Structures of the public interface between programs and libraries of different versions. */
+#include <check.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/base/sized.h"
+#include "../../src/breccia_backend.h"
+#include "../kit/ios.h"
+#include "../kit/scenario.h"
+
+Suite *sizes_suite(void);
+
+/* ---- the layout -------------------------------- */
+
+/* A field that a later version appended would lie in bytes that an older caller never wrote, if
+ * the last field of today were followed by padding. */
+#define NO_TAIL(type, last) \
+    { #type, sizeof(type), offsetof(type, last) + sizeof(((type *)0)->last), offsetof(type, size) }
+
+static const struct {
+    const char *name;
+    size_t size, end, at;
+} layouts[] = {
+    NO_TAIL(brc_buf, reserved),        NO_TAIL(brc_error, message),
+    NO_TAIL(brc_open_opts, libexec),   NO_TAIL(brc_stats, log_bytes),
+    NO_TAIL(brc_commit_opts, reserved), NO_TAIL(brc_diff_opts, reserved),
+    NO_TAIL(brc_array_spec, shard),    NO_TAIL(brc_sel, step),
+    NO_TAIL(brc_buffer, owner),        NO_TAIL(brc_io, buffer),
+    NO_TAIL(brc_key_range, end),       NO_TAIL(brc_key_info, etag),
+    NO_TAIL(brc_xfer_opts, with),      NO_TAIL(brc_box, count),
+    NO_TAIL(brc_proto, reserved),      NO_TAIL(brc_dtype, inner),
+    NO_TAIL(brc_dtype_ops, scan),      NO_TAIL(brc_dtype_spec, owner),
+    NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, source_box),
+    NO_TAIL(brc_backend, owner),       NO_TAIL(brc_stored, number),
+};
+
+START_TEST(every_field_ends_where_the_next_may_begin)
+{
+    ck_assert_msg(layouts[_i].end == layouts[_i].size, "%s: %zu of %zu bytes", layouts[_i].name,
+                  layouts[_i].end, layouts[_i].size);
+    ck_assert_msg(layouts[_i].at == 0, "%s: size comes first", layouts[_i].name);
+}
+END_TEST
+
+/* ---- what the caller gives -------------------------------- */
+
+typedef struct today {
+    size_t size;
+    uint64_t one, two;
+} today;
+typedef struct tomorrow {
+    today old;
+    uint64_t three;
+} tomorrow;
+
+START_TEST(an_older_structure_has_zero_for_what_it_lacks)
+{
+    today own, given = { offsetof(today, two), 7, 8 };
+    brc_error err = BRC_ERROR_INIT;
+    ck_assert_int_eq(brc_sized_in(&own, sizeof(own), offsetof(today, two), &given, "today", &err),
+                     BRC_OK);
+    ck_assert_uint_eq(own.size, sizeof(own));
+    ck_assert_uint_eq(own.one, 7);
+    ck_assert_uint_eq(own.two, 0);
+    ck_assert_int_eq(brc_sized_in(&own, sizeof(own), sizeof(own), NULL, "today", &err), BRC_OK);
+    ck_assert_uint_eq(own.one, 0);
+}
+END_TEST
+
+START_TEST(a_newer_structure_may_set_only_what_is_known)
+{
+    today own;
+    tomorrow given = { { sizeof(given), 7, 8 }, 0 };
+    brc_error err = BRC_ERROR_INIT;
+    ck_assert_int_eq(brc_sized_in(&own, sizeof(own), sizeof(own), &given, "today", &err), BRC_OK);
+    ck_assert_uint_eq(own.two, 8);
+    given.three = UINT64_C(1) << 63;
+    ck_assert_int_eq(brc_sized_in(&own, sizeof(own), sizeof(own), &given, "today", &err),
+                     BRC_EUNSUPPORTED);
+    ck_assert_msg(strstr(err.message, "today") != NULL, "%s", err.message);
+}
+END_TEST
+
+START_TEST(a_structure_that_is_filled_in_is_written_as_far_as_it_goes)
+{
+    const today own = { sizeof(own), 7, 8 };
+    tomorrow given;
+    memset(&given, 0x55, sizeof(given));
+    given.old.size = offsetof(today, two);
+    ck_assert_int_eq(brc_sized_out(&given, &own, sizeof(own), offsetof(today, two), "today", NULL),
+                     BRC_OK);
+    ck_assert_uint_eq(given.old.size, offsetof(today, two));
+    ck_assert_uint_eq(given.old.one, 7);
+    ck_assert_uint_eq(given.old.two, UINT64_C(0x5555555555555555));
+    given.old.size = sizeof(given);
+    ck_assert_int_eq(brc_sized_out(&given, &own, sizeof(own), sizeof(own), "today", NULL), BRC_OK);
+    ck_assert_uint_eq(given.old.size, sizeof(given));
+    ck_assert_uint_eq(given.old.two, 8);
+    ck_assert_uint_eq(given.three, 0);
+}
+END_TEST
+
+static const size_t wrong[] = { 0, 1, 4, 12, 17, (size_t)1 << 17, SIZE_MAX, SIZE_MAX - 7 };
+
+START_TEST(a_size_of_no_version_is_refused)
+{
+    today own = { 0, 1, 2 };
+    brc_error err = BRC_ERROR_INIT;
+    own.size = wrong[_i];
+    ck_assert_int_eq(brc_sized_check(wrong[_i], 16, "today", &err), BRC_EINVAL);
+    today out;
+    ck_assert_int_eq(brc_sized_in(&out, sizeof(out), 16, &own, "today", &err), BRC_EINVAL);
+    ck_assert_int_eq(brc_sized_out(&own, &out, sizeof(out), 16, "today", &err), BRC_EINVAL);
+    ck_assert_uint_eq(own.one, 1);
+}
+END_TEST
+
+/* ---- the calls -------------------------------- */
+
+/* A structure of this many bytes more, which a newer caller has. */
+typedef union longer {
+    brc_open_opts open;
+    brc_commit_opts commit;
+    brc_diff_opts diff;
+    brc_array_spec spec;
+    brc_xfer_opts xfer;
+    brc_stats stats;
+    brc_sel sel;
+    brc_buffer buffer;
+    brc_error error;
+    brc_buf buf;
+    size_t size;
+    unsigned char bytes[2048];
+} longer;
+
+static scenario t;
+
+static int give_open(longer *x)
+{
+    breccia *repo;
+    int rc = brc_open(&repo, t.file, &x->open, &t.err);
+    if (rc == BRC_OK)
+        brc_free(repo);
+    return rc;
+}
+
+static int give_commit(longer *x)
+{
+    static int32_t n = 100;
+    brc_oid id;
+    scenario_set_number(&t, "/a", 0, n++);
+    x->commit.message = "it";
+    return brc_session_commit(&id, t.session, &x->commit, &t.err);
+}
+
+static int give_diff(longer *x)
+{
+    brc_iter *it;
+    int rc = brc_diff(&it, t.repo, NULL, NULL, &x->diff, &t.err);
+    brc_iter_free(it);
+    return rc;
+}
+
+static int give_spec(longer *x)
+{
+    static const uint64_t shape[1] = { 3 };
+    brc_array *a;
+    x->spec.ndim = 1;
+    x->spec.shape = shape;
+    x->spec.dtype = "int8";
+    if (x->size < sizeof(brc_array_spec)) /* an older one lacks the type, and is the default */
+        x->spec.dtype = NULL;
+    int rc = brc_array_create(&a, t.session, "/new", &x->spec, &t.err);
+    if (rc == BRC_OK) {
+        brc_array_free(a);
+        OK(&t, brc_node_remove(t.session, "/new", &t.err));
+    }
+    return rc;
+}
+
+static int give_xfer(longer *x)
+{
+    char dest[128];
+    static int n;
+    snprintf(dest, sizeof(dest), "%s/out%d.npy", t.dir, n++);
+    return brc_export(t.session, "/a", dest, &x->xfer, &t.err);
+}
+
+static int give_stats(longer *x)
+{
+    return brc_stat(t.repo, &x->stats, &t.err);
+}
+
+static int give_sel(longer *x)
+{
+    brc_array *a;
+    int32_t got[8];
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    int rc = brc_sel_parse(&x->sel, a, "[2:5]", &t.err);
+    if (rc == BRC_OK) {
+        ck_assert_uint_eq(brc_sel_count(&x->sel), 3);
+        rc = brc_array_read(a, &x->sel, got, 12, &t.err);
+        ck_assert(rc != BRC_OK || got[2] == 4);
+    }
+    brc_array_free(a);
+    return rc;
+}
+
+static int give_buffer(longer *x)
+{
+    brc_array *a;
+    int32_t got[8];
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    x->buffer.data = got;
+    x->buffer.len = sizeof(got);
+    brc_io io = { sizeof(io), a, NULL, &x->buffer };
+    int rc = brc_read_batch(&io, 1, &t.err);
+    ck_assert(rc != BRC_OK || got[7] == 7);
+    brc_array_free(a);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    int (*give)(longer *x);
+    size_t size, least;
+    int is_out; /* the library fills it in                                      */
+} calls[] = {
+    { "open", give_open, sizeof(brc_open_opts), offsetof(brc_open_opts, memory), 0 },
+    { "commit", give_commit, sizeof(brc_commit_opts), offsetof(brc_commit_opts, author), 0 },
+    { "diff", give_diff, sizeof(brc_diff_opts), offsetof(brc_diff_opts, flags), 0 },
+    { "xfer", give_xfer, sizeof(brc_xfer_opts), offsetof(brc_xfer_opts, codecs_json), 0 },
+    { "spec", give_spec, sizeof(brc_array_spec), 0, 0 },
+    { "stats", give_stats, sizeof(brc_stats), offsetof(brc_stats, objects), 1 },
+    { "sel", give_sel, sizeof(brc_sel), 0, 1 },
+    { "buffer", give_buffer, sizeof(brc_buffer), 0, 0 },
+};
+
+static void sizes_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 8, 4, 0);
+}
+
+static void sizes_teardown(void)
+{
+    scenario_stop(&t);
+}
+
+START_TEST(calls_take_structures_of_other_versions)
+{
+    longer x;
+    const size_t size = calls[_i].size, least = calls[_i].least;
+    memset(&x, 0, sizeof(x));
+    x.size = size;
+    ck_assert_msg(calls[_i].give(&x) == BRC_OK, "%s", t.err.message);
+    if (calls[_i].is_out)
+        x.bytes[size + 3] = 1; /* what a newer caller may have there */
+    x.size = size + 64;
+    ck_assert_msg(calls[_i].give(&x) == BRC_OK, "%s", t.err.message);
+    if (calls[_i].is_out)
+        ck_assert_uint_eq(x.bytes[size + 3], 0);
+    if (!calls[_i].is_out) {
+        x.bytes[size + 63] = 1;
+        FAILS(&t, BRC_EUNSUPPORTED, calls[_i].give(&x));
+    }
+    memset(&x, 0, sizeof(x));
+    if (least > 0) { /* every version that has so much */
+        memset(x.bytes + least, 0x55, sizeof(x) - least);
+        x.size = least;
+        ck_assert_msg(calls[_i].give(&x) == BRC_OK, "%s", t.err.message);
+        for (size_t i = calls[_i].is_out ? least : size; i < sizeof(x); i++)
+            ck_assert_uint_eq(x.bytes[i], 0x55);
+    }
+    memset(&x, 0, sizeof(x));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        x.size = wrong[i];
+        FAILS(&t, BRC_EINVAL, calls[_i].give(&x));
+    }
+}
+END_TEST
+
+START_TEST(flags_that_are_not_known_are_refused)
+{
+    brc_open_opts open = BRC_OPEN_OPTS_INIT;
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    brc_diff_opts diff = BRC_DIFF_OPTS_INIT;
+    brc_xfer_opts xfer = BRC_XFER_OPTS_INIT;
+    breccia *repo;
+    brc_oid id;
+    brc_iter *it;
+    open.flags = commit.flags = diff.flags = xfer.flags = UINT32_C(1) << 30;
+    commit.message = "it";
+    FAILS(&t, BRC_EINVAL, brc_open(&repo, t.file, &open, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_session_commit(&id, t.session, &commit, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_diff(&it, t.repo, NULL, NULL, &diff, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_export(t.session, "/a", "/nowhere/x.npy", &xfer, &t.err));
+}
+END_TEST
+
+START_TEST(an_error_keeps_its_size_and_what_lies_behind_it)
+{
+    longer x;
+    memset(&x, 0x55, sizeof(x));
+    x.error.size = sizeof(brc_error) + 8;
+    ck_assert_int_eq(brc_group_create(t.session, "/a", NULL, &x.error), BRC_EEXISTS);
+    ck_assert_int_eq(x.error.code, BRC_EEXISTS);
+    ck_assert_uint_eq(x.error.size, sizeof(brc_error) + 8);
+    ck_assert_uint_eq(x.bytes[sizeof(brc_error)], 0x55);
+    memset(&x, 0, sizeof(x)); /* a zeroed one is of the first version */
+    ck_assert_int_eq(brc_group_create(t.session, "/a", NULL, &x.error), BRC_EEXISTS);
+    ck_assert_int_eq(x.error.code, BRC_EEXISTS);
+    ck_assert_uint_eq(x.bytes[sizeof(brc_error)], 0);
+    memset(&x, 0x55, sizeof(x));
+    x.error.size = sizeof(brc_error) - 8; /* of no version: it is left alone */
+    ck_assert_int_eq(brc_group_create(t.session, "/a", NULL, &x.error), BRC_EEXISTS);
+    for (size_t i = sizeof(size_t); i < sizeof(x); i++)
+        ck_assert_uint_eq(x.bytes[i], 0x55);
+}
+END_TEST
+
+START_TEST(a_buf_keeps_its_size_and_what_lies_behind_it)
+{
+    longer x;
+    memset(&x, 0x55, sizeof(x));
+    x.buf = (brc_buf)BRC_BUF_INIT;
+    x.buf.size = sizeof(brc_buf) + 8;
+    OK(&t, brc_node_json(&x.buf, t.session, "/a", &t.err));
+    ck_assert_uint_gt(x.buf.len, 10);
+    brc_buf_dispose(&x.buf);
+    ck_assert_uint_eq(x.buf.size, sizeof(brc_buf) + 8);
+    ck_assert_uint_eq(x.bytes[sizeof(brc_buf)], 0x55);
+    memset(&x, 0, sizeof(x));
+    OK(&t, brc_node_json(&x.buf, t.session, "/a", &t.err));
+    brc_buf_dispose(&x.buf);
+    memset(&x, 0x55, sizeof(x));
+    x.buf.size = sizeof(brc_buf) - 8;
+    FAILS(&t, BRC_EINVAL, brc_node_json(&x.buf, t.session, "/a", &t.err));
+    brc_buf_dispose(&x.buf);
+    ck_assert_uint_eq(x.bytes[sizeof(size_t)], 0x55);
+}
+END_TEST
+
+/* A batch steps by the size that its caller's structures have. */
+START_TEST(a_batch_of_longer_items)
+{
+    struct {
+        brc_io io;
+        uint64_t more;
+    } items[3];
+    brc_buffer buffers[3];
+    int32_t got[3][8];
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    for (int i = 0; i < 3; i++) {
+        items[i].io = io_in(&buffers[i], a, NULL, got[i], sizeof(got[i]));
+        items[i].io.size = sizeof(items[i]);
+        items[i].more = 0;
+    }
+    OK(&t, brc_read_batch(&items[0].io, 3, &t.err));
+    ck_assert_int_eq(got[0][7] + got[1][6] + got[2][5], 18);
+    OK(&t, brc_write_batch(&items[0].io, 3, &t.err));
+    items[2].more = 1;
+    FAILS(&t, BRC_EUNSUPPORTED, brc_read_batch(&items[0].io, 3, &t.err));
+    items[2].more = 0;
+    items[2].io.size = sizeof(brc_io);
+    FAILS(&t, BRC_EINVAL, brc_read_batch(&items[0].io, 3, &t.err));
+    items[0].io.size = 0;
+    FAILS(&t, BRC_EINVAL, brc_write_batch(&items[0].io, 1, &t.err));
+    brc_array_free(a);
+}
+END_TEST
+
+Suite *sizes_suite(void)
+{
+    Suite *s = suite_create("sizes");
+    TCase *tc = tcase_create("structures");
+    tcase_add_loop_test(tc, every_field_ends_where_the_next_may_begin, 0,
+                        (int)(sizeof(layouts) / sizeof(layouts[0])));
+    tcase_add_test(tc, an_older_structure_has_zero_for_what_it_lacks);
+    tcase_add_test(tc, a_newer_structure_may_set_only_what_is_known);
+    tcase_add_test(tc, a_structure_that_is_filled_in_is_written_as_far_as_it_goes);
+    tcase_add_loop_test(tc, a_size_of_no_version_is_refused, 0,
+                        (int)(sizeof(wrong) / sizeof(wrong[0])));
+    suite_add_tcase(s, tc);
+    tc = tcase_create("calls");
+    tcase_add_checked_fixture(tc, sizes_setup, sizes_teardown);
+    tcase_add_loop_test(tc, calls_take_structures_of_other_versions, 0,
+                        (int)(sizeof(calls) / sizeof(calls[0])));
+    tcase_add_test(tc, flags_that_are_not_known_are_refused);
+    tcase_add_test(tc, an_error_keeps_its_size_and_what_lies_behind_it);
+    tcase_add_test(tc, a_buf_keeps_its_size_and_what_lies_behind_it);
+    tcase_add_test(tc, a_batch_of_longer_items);
+    suite_add_tcase(s, tc);
+    return s;
+}
