@@ -330,6 +330,29 @@ BRC_API BRC_MUST_USE int brc_key_exists(int *exists, brc_session *s, const char 
  * that is stored in the array's encoding, or that was asked for before. */
 BRC_API BRC_MUST_USE int brc_key_stat(brc_key_info *out, brc_session *s, const char *key, brc_error *err);
 
+/* Sets a key, whatever a directory would take. "a/zarr.json" makes the node /a or changes it; a chunk
+ * or a shard is decoded by the array's codecs, and its bytes are kept. Bytes that are no node or
+ * chunk yet (a chunk before its array, one that does not decode, any other name) are kept as they
+ * are and become what they are as soon as a document says so; brc_session_commit() refuses what is
+ * left, and names it (BRC_ECONFLICT).
+ * As in a directory, a document with a smaller shape leaves what chunks hold beyond the edge, and a
+ * chunk that is all fill value is there once it was set. An array's new codecs do not change what
+ * its chunks hold. Chunks to which a new document gives another form or another key keep their bytes.
+ * Each call is one transaction: between brc_begin() and brc_end(), and in brc_key_set_many(), many
+ * are one. */
+BRC_API BRC_MUST_USE int brc_key_set(brc_session *s, const char *key, const void *data, size_t len, brc_error *err);
+/* The same where there is no such key. *set: 1, or 0 where there is one, which stays. */
+BRC_API BRC_MUST_USE int brc_key_set_new(int *set, brc_session *s, const char *key, const void *data, size_t len,
+                                         brc_error *err);
+/* n keys, one after the other. All or none. */
+BRC_API BRC_MUST_USE int brc_key_set_many(brc_session *s, const char *const *keys, const void *const *data,
+                                          const size_t *lens, size_t n, brc_error *err);
+/* Deletes a key; one that there is not is no failure. Without its document a node is still there for
+ * the keys of what is in it. */
+BRC_API BRC_MUST_USE int brc_key_delete(brc_session *s, const char *key, brc_error *err);
+/* Deletes every key that begins with the text: "a/" those of the directory a, "" all. */
+BRC_API BRC_MUST_USE int brc_key_delete_prefix(brc_session *s, const char *prefix, brc_error *err);
+
 /* Lists the keys under a node's path, in no promised order and node by node: changes made
  * in the meantime may or may not show. */
 BRC_API BRC_MUST_USE int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err);

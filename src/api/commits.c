@@ -5,6 +5,7 @@
 #include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../history/commit.h"
+#include "../zarr/key_rows.h"
 #include "../zarr/node_moves.h"
 #include "../base/clock.h"
 
@@ -45,7 +46,8 @@ static int compare_with_tip(brc_session *s, int *clean, brc_error *err)
         BRC_TRY(brc_session_tip(s, &has, &tip, &tip_root, err));
     BRC_TRY(normal_root(s->repo->store, &tip_root, err));
     BRC_TRY(brc_session_fold(s, &root, err));
-    *clean = brc_oid_cmp(&root, &tip_root) == 0;
+    BRC_TRY(brc_draft_key_any(s->repo->store, s->draft.id, &has, err));
+    *clean = !has && brc_oid_cmp(&root, &tip_root) == 0;
     return BRC_OK;
 }
 
@@ -168,6 +170,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     BRC_GO(brc_session_tip(s, &has, &tip, &tip_root, err));
     BRC_GO(check_follows(s, has, &tip, err));
     BRC_GO(check_amend(s, opts, has, err));
+    BRC_GO(brc_keys_ready(s, err));
     BRC_GO(normal_root(store, &tip_root, err));
     BRC_GO(brc_session_fold(s, &commit.root, err));
     if (!amend && !(opts->flags & BRC_COMMIT_ALLOW_EMPTY) &&

@@ -102,6 +102,13 @@ static const char *const row_checks[] = {
     " OR typeof(d.encoding)<>'integer' OR d.encoding<0 OR typeof(d.data)<>'blob'"
     " OR NOT EXISTS (SELECT 1 FROM draft_node n WHERE n.node=d.node AND substr(n.entry,3,?1)=d.id)",
 
+    "SELECT 'the uncommitted key ' || quote(substr(key,1,80)) || ' is damaged, belongs to no draft,"
+    " or its bytes are not there' FROM draft_key WHERE draft NOT IN (SELECT id FROM draft)"
+    " OR " BAD_TEXT("key") " OR key='' OR (id IS NULL AND key<>'zarr.json'"
+    " AND substr(key,-10)<>'/zarr.json') OR " BAD_ID_OR_NULL("id")
+    " OR (id IS NOT NULL AND id NOT IN (SELECT o.id FROM object o WHERE o.kind=5))"
+    " OR checksum IS NOT row_sum('draft_key', draft, key, id)",
+
     "SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' does not belong to a commit' FROM "
     "commit_info"
     " WHERE typeof(id)<>'blob' OR id NOT IN (SELECT id FROM object WHERE kind=4)",
@@ -124,7 +131,6 @@ static const char *const row_checks[] = {
     " UNION ALL SELECT 'backend', (SELECT count(*) FROM backend)"
     " UNION ALL SELECT 'place', (SELECT count(*) FROM place)"
     " UNION ALL SELECT 'boundary', (SELECT count(*) FROM boundary)"
-    " UNION ALL SELECT 'draft_key', (SELECT count(*) FROM draft_key)"
     " UNION ALL SELECT 'conflict', (SELECT count(*) FROM conflict)"
     " UNION ALL SELECT 'pin', (SELECT count(*) FROM pin)"
     " UNION ALL SELECT 'gc', (SELECT count(*) FROM gc)"

@@ -41,6 +41,29 @@ int brc_draft_key_any(brc_store *store, int64_t draft, int *any, brc_error *err)
     return BRC_OK;
 }
 
+int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const brc_oid *id,
+                      brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "INSERT OR REPLACE INTO draft_key(draft, key, id, checksum)"
+                     " VALUES (?1, ?2, ?3, row_sum('draft_key', ?1, ?2, ?3))",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC);
+    brc_bind_id(store, st, 3, id);
+    return brc_run(store, st, err);
+}
+
+int brc_draft_key_drop(brc_store *store, int64_t draft, const char *key, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "DELETE FROM draft_key WHERE draft=?1 AND key=?2", &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
 /* The first text behind all that begin with the prefix; empty: there is none. */
 static int behind_prefix(brc_buf *out, const char *prefix, brc_error *err)
 {
@@ -94,4 +117,83 @@ int brc_draft_key_page(brc_store *store, int64_t draft, const char *prefix, cons
 done:
     brc_buf_dispose(&high);
     return rc;
+}
+
+/* Keys that begin with the prefix. */
+static int prefix_stmt(brc_store *store, const char *sql, int64_t draft, const char *prefix,
+                       brc_buf *high, sqlite3_stmt **st, brc_error *err)
+{
+    BRC_TRY(behind_prefix(high, prefix, err));
+    BRC_TRY(brc_stmt(store, sql, st, err));
+    sqlite3_bind_int64(*st, 1, draft);
+    sqlite3_bind_text(*st, 2, prefix, -1, SQLITE_STATIC);
+    if (high->len > 0)
+        sqlite3_bind_text(*st, 3, (const char *)high->data, (int)high->len, SQLITE_STATIC);
+    return BRC_OK;
+}
+
+int brc_draft_key_clear_loose(brc_store *store, int64_t draft, const char *prefix, brc_error *err)
+{
+    sqlite3_stmt *st;
+    brc_buf high = BRC_BUF_INIT;
+    int rc = prefix_stmt(store,
+                         "DELETE FROM draft_key WHERE draft=?1 AND key>=?2"
+                         " AND (?3 IS NULL OR key<?3) AND id IS NOT NULL"
+                         " AND key NOT LIKE '%zarr.json'",
+                         draft, prefix, &high, &st, err);
+    if (rc == BRC_OK)
+        rc = brc_run(store, st, err);
+    brc_buf_dispose(&high);
+    return rc;
+}
+
+int brc_draft_key_clear(brc_store *store, int64_t draft, const char *prefix, brc_error *err)
+{
+    sqlite3_stmt *st;
+    brc_buf high = BRC_BUF_INIT;
+    int rc = prefix_stmt(store,
+                         "DELETE FROM draft_key WHERE draft=?1 AND key>=?2"
+                         " AND (?3 IS NULL OR key<?3)",
+                         draft, prefix, &high, &st, err);
+    if (rc == BRC_OK)
+        rc = brc_run(store, st, err);
+    brc_buf_dispose(&high);
+    return rc;
+}
+
+int brc_draft_key_copy(brc_store *store, int64_t draft, const char *from, int64_t to_draft,
+                       const char *to, brc_error *err)
+{
+    sqlite3_stmt *st;
+    brc_buf high = BRC_BUF_INIT;
+    int rc = prefix_stmt(store,
+                         "INSERT OR REPLACE INTO draft_key(draft, key, id, checksum)"
+                         " SELECT ?5, ?4 || substr(key, length(?2)+1), id,"
+                         " row_sum('draft_key', ?5, ?4 || substr(key, length(?2)+1), id)"
+                         " FROM draft_key WHERE draft=?1 AND key>=?2 AND (?3 IS NULL OR key<?3)",
+                         draft, from, &high, &st, err);
+    if (rc == BRC_OK) {
+        sqlite3_bind_text(st, 4, to, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(st, 5, to_draft);
+        rc = brc_run(store, st, err);
+    }
+    brc_buf_dispose(&high);
+    return rc;
+}
+
+int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, int *meet, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT 1 FROM draft_key x JOIN draft_key y ON y.draft=?2 AND y.key=x.key"
+                     " WHERE x.draft=?1 AND x.id IS NOT y.id LIMIT 1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, a);
+    sqlite3_bind_int64(st, 2, b);
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    *meet = rc > 0;
+    sqlite3_reset(st);
+    return BRC_OK;
 }

@@ -420,6 +420,17 @@ enum {
 };
 BRC_MUST_USE int brc_draft_key_get(brc_store *store, int64_t draft, const char *key, int *state, brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_draft_key_any(brc_store *store, int64_t draft, int *any, brc_error *err);
+/* id NULL: hidden. */
+BRC_MUST_USE int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const brc_oid *id, brc_error *err);
+BRC_MUST_USE int brc_draft_key_drop(brc_store *store, int64_t draft, const char *key, brc_error *err);
+/* All that begin with `prefix`; _loose: those with bytes, but for documents. */
+BRC_MUST_USE int brc_draft_key_clear_loose(brc_store *store, int64_t draft, const char *prefix, brc_error *err);
+BRC_MUST_USE int brc_draft_key_clear(brc_store *store, int64_t draft, const char *prefix, brc_error *err);
+/* All that begin with `from`, also in another draft, where they begin with `to`. */
+BRC_MUST_USE int brc_draft_key_copy(brc_store *store, int64_t draft, const char *from, int64_t to_draft, const char *to,
+                                    brc_error *err);
+/* *meet: 1 if both drafts have a key, and say different things of it. */
+BRC_MUST_USE int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, int *meet, brc_error *err);
 typedef int (*brc_draft_key_fn)(void *ctx, const char *key, const brc_oid *id, brc_error *err);
 /* Rows of keys that begin with `prefix`, by key: at most `most`, from the text `from` on (NULL: from
  * the first on); id NULL: hidden. `each` must not use the store. */

@@ -331,6 +331,20 @@ static int check_same_base(const brc_session *s, const brc_draft_head *draft, br
                     (long long)draft->id, s->branch);
 }
 
+/* Bytes that are no node or chunk yet. */
+static int adopt_keys(brc_session *onto, int64_t draft, brc_error *err)
+{
+    int meet;
+    brc_store *store = onto->repo->store;
+    BRC_TRY(brc_draft_keys_meet(store, draft, onto->draft.id, &meet, err));
+    if (meet)
+        return brc_fail(err, BRC_ECONFLICT,
+                        "both sides have set the same keys, which are no nodes or chunks yet; "
+                        "draft %lld is kept: commit or drop the other changes, or drop it",
+                        (long long)draft);
+    return brc_draft_key_copy(store, draft, "", onto->draft.id, "", err);
+}
+
 static int adopt_whole(brc_session *onto, const brc_draft_head *draft, brc_error *err)
 {
     brc_adoption ad = {.draft = draft->id};
@@ -338,6 +352,7 @@ static int adopt_whole(brc_session *onto, const brc_draft_head *draft, brc_error
     if (draft->has_base)
         BRC_TRY(brc_commit_root(onto->repo->store, &draft->base, &ad.base, err));
     BRC_TRY(adopt_rows(onto, &ad, err));
+    BRC_TRY(adopt_keys(onto, draft->id, err));
     return brc_draft_delete(onto->repo->store, draft->id, err);
 }
 
@@ -360,11 +375,14 @@ static int take_over(brc_session *onto, const brc_draft_head *draft, brc_error *
 int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, brc_error *err)
 {
     uint64_t nodes = 0;
+    int keys = 0;
     BRC_TRY(brc_session_begin_read(onto, err)); /* within the write: to see what there is */
     brc_session_end_read(onto);
     if (onto->draft.id != 0)
         BRC_TRY(brc_draft_count(onto->repo->store, onto->draft.id, &nodes, err));
-    if (nodes == 0)
+    if (onto->draft.id != 0)
+        BRC_TRY(brc_draft_key_any(onto->repo->store, onto->draft.id, &keys, err));
+    if (nodes == 0 && !keys)
         return take_over(onto, draft, err);
     BRC_TRY(brc_session_begin(onto, err));
     return brc_session_end(onto, adopt_whole(onto, draft, err), err);

@@ -8,6 +8,7 @@
 #include "../base/alloc.h"
 #include "../base/arena.h"
 #include "../history/map_totals.h"
+#include "hidden_nodes.h"
 #include "session.h"
 
 #define CHUNK_BATCH 65536
@@ -88,6 +89,7 @@ static int fold_path_order(const void *a, const void *b)
 typedef struct fold_nodes {
     brc_session *s;
     const brc_draft_node *rows;
+    const brc_hidden_nodes *hidden; /* gone where nothing is in them */
 } fold_nodes;
 
 static int fold_edit_order(const void *a, const void *b)
@@ -156,8 +158,10 @@ static int fold_node(const fold_nodes *f, size_t depth, size_t lo, size_t hi, br
                      brc_error *err)
 {
     int64_t row = 0;
+    int hidden = 0;
     if (f->rows[lo].path[depth] == '\0') {
         const brc_draft_node *own = &f->rows[lo++];
+        hidden = depth > 0 && brc_is_hidden_node(f->hidden, own->path);
         row = own->node;
         memset(entry, 0, sizeof(*entry));
         if (own->entry == NULL)
@@ -165,13 +169,16 @@ static int fold_node(const fold_nodes *f, size_t depth, size_t lo, size_t hi, br
         BRC_TRY(brc_entry_decode(entry, (brc_span){own->entry, own->entry_len},
                                  brc_store_id_len(f->s->repo->store), err));
     }
-    if (entry->kind == BRC_ARRAY)
-        return brc_fold_chunks(f->s->repo->store, entry, row, &entry->map, err);
     if (entry->kind == 0)
         return brc_fail(err, BRC_ECORRUPT, "the uncommitted changes are damaged: %s has no parent; "
                                            "'reset --hard HEAD' drops them",
                         f->rows[lo].path);
-    return fold_group(f, depth, lo, hi, entry, err);
+    BRC_TRY(entry->kind == BRC_ARRAY
+                ? brc_fold_chunks(f->s->repo->store, entry, row, &entry->map, err)
+                : fold_group(f, depth, lo, hi, entry, err));
+    if (hidden && brc_oid_is_zero(&entry->map))
+        memset(entry, 0, sizeof(*entry));
+    return BRC_OK;
 }
 
 /* A row's path may be anything, and folding goes down its names. */
@@ -191,6 +198,7 @@ int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err)
 {
     brc_store *store = s->repo->store;
     brc_draft_node *rows = NULL;
+    brc_hidden_nodes hidden = {0};
     brc_entry root;
     size_t n = 0;
     int rc;
@@ -202,11 +210,15 @@ int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err)
         BRC_GO(brc_draft_docs_store(store, s->draft.id, err));
     if (n > 0)
         qsort(rows, n, sizeof(*rows), fold_path_order);
-    fold_nodes f = {s, rows};
+    if (n > 0)
+        BRC_GO(brc_hidden_nodes_read(&hidden, store, s->draft.id, err));
+    fold_nodes f = {s, rows, &hidden};
     if (n > 0 && strcmp(rows[0].path, "/") == 0) /* so that it begins every other */
         rows[0].path[0] = '\0';
     if (n > 0)
         BRC_GO(fold_node(&f, 0, 0, n, &root, err));
+    if (root.kind == BRC_ARRAY && brc_oid_is_zero(&root.map) && brc_is_hidden_node(&hidden, "/"))
+        root = (brc_entry){.kind = BRC_GROUP};
     if (root.kind == 0) {
         rc = brc_fail(err, BRC_ECORRUPT,
                       "the uncommitted changes are damaged: they remove the root node; "
@@ -216,6 +228,7 @@ int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err)
     BRC_GO(brc_snapshot_put(store, &root, out, err));
     rc = brc_map_total_follow(store, &s->base, out, NULL, 0, err);
 done:
+    brc_hidden_nodes_dispose(&hidden);
     brc_draft_nodes_free(rows, n);
     return rc;
 }

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/utf8.h"
 
+/* Bytes of a key: those of a path, and of a chunk's indexes. */
+#define KEY_MOST (BRC_PATH_MAX + 1024)
 #define ARRAYS_KEPT 32
 
 /* What a session keeps for its keys. */
@@ -42,6 +45,24 @@ static int key_memory_of(key_memory **out, brc_session *s, brc_error *err)
 }
 
 /* ---- keys and paths -------------------------------- */
+
+int brc_key_check(const char *key, brc_error *err)
+{
+    const size_t len = strlen(key);
+    if (len == 0 || len > KEY_MOST)
+        return brc_fail(err, BRC_EINVAL, "a key has 1 to %d bytes, not %zu", KEY_MOST, len);
+    if (!brc_utf8_valid(key, len))
+        return brc_fail(err, BRC_EINVAL, "a key must be valid UTF-8");
+    for (const char *at = key; at != NULL;) {
+        const size_t part = strcspn(at, "/");
+        if (part == 0 || (part <= 2 && strncmp(at, "..", part) == 0))
+            return brc_fail(err, BRC_EINVAL,
+                            "'%.200s' is no key: between slashes there must be a name, not '%.*s'",
+                            key, (int)part, at);
+        at = at[part] == '/' ? at + part + 1 : NULL;
+    }
+    return BRC_OK;
+}
 
 int brc_key_node_path(brc_buf *out, const char *key, size_t len, brc_error *err)
 {

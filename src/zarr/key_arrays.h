@@ -38,6 +38,8 @@ BRC_MUST_USE int brc_key_row(brc_session *s, const char *key, int *state, brc_oi
 BRC_MUST_USE int brc_key_rows_any(brc_session *s, int *any, brc_error *err);
 /* Whether a node's document has a key; rows aside, only the root's may have none. */
 BRC_MUST_USE int brc_key_root_is_written(brc_session *s, const brc_entry *root, int *is, brc_error *err);
+/* BRC_EINVAL if no directory could have a file of this name. */
+BRC_MUST_USE int brc_key_check(const char *key, brc_error *err);
 /* "a/b" as the path "/a/b": 1, or 0 if no node can have it. */
 BRC_MUST_USE int brc_key_node_path(brc_buf *out, const char *key, size_t len, brc_error *err);
 

@@ -110,8 +110,7 @@ static int keys_of_array(key_list *list, brc_error *err)
 
 /* ---- nodes -------------------------------- */
 
-/* The directory's part of a prefix, up to and with its last '/'. */
-static size_t dir_len(const char *prefix)
+size_t brc_key_dir_len(const char *prefix)
 {
     const char *slash = strrchr(prefix, '/');
     return slash != NULL ? (size_t)(slash - prefix) + 1 : 0;
@@ -236,7 +235,7 @@ static int keys_of_rows(key_list *list, brc_error *err)
 static int start_nodes(key_list *list, brc_error *err)
 {
     brc_session *s = list->session;
-    const size_t dir = dir_len(list->prefix);
+    const size_t dir = brc_key_dir_len(list->prefix);
     brc_buf path = BRC_BUF_INIT;
     brc_key_array *ka = NULL;
     brc_entry entry = {0};

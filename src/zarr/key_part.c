@@ -37,7 +37,11 @@ int brc_key_part_open(brc_key_part *part, brc_array *a, const uint64_t *index, b
             return BRC_OK;
         }
     }
-    return brc_encoding_chain(store, part->object.encoding, &part->chain, err);
+    BRC_TRY(brc_encoding_chain(store, part->object.encoding, &part->chain, err));
+    if (part->object.encoding != 0 && part->chain == NULL)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "it was stored when its codecs were not known: import it again");
+    return BRC_OK;
 }
 
 /* Lengths that the chain fixes, or that are those of what is stored. Where the length follows from

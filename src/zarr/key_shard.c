@@ -28,28 +28,11 @@ void brc_key_shard_dispose(brc_key_shard *shard)
 static int set_box(brc_key_shard *shard, const brc_array *a, const uint64_t *outer, uint64_t *n,
                    brc_error *err)
 {
-    const brc_meta *m = &a->meta;
-    *n = 1;
-    for (int i = 0; i < m->ndim; i++) {
-        const uint64_t ratio = m->outer.chunk[i] / m->grid.chunk[i];
-        shard->outer[i] = outer[i];
-        shard->first[i] = outer[i] * ratio;
-        shard->count[i] = m->grid.count[i] - shard->first[i] < ratio
-                              ? m->grid.count[i] - shard->first[i]
-                              : ratio;
-        if (!brc_mul_u64(*n, shard->count[i], n) || *n > BRC_MAX_CHUNK_BYTES / 16)
-            return brc_fail(err, BRC_ELIMIT, "%s: a shard has more than %llu chunks", a->path,
-                            (unsigned long long)BRC_MAX_CHUNK_BYTES / 16);
-    }
-    return BRC_OK;
-}
-
-static void part_place(const brc_key_shard *shard, int ndim, uint64_t part, uint64_t *index)
-{
-    for (int i = ndim - 1; i >= 0; i--) {
-        index[i] = shard->first[i] + part % shard->count[i];
-        part /= shard->count[i];
-    }
+    memcpy(shard->outer, outer, (size_t)a->meta.ndim * sizeof(*outer));
+    int rc = brc_outer_box(&a->meta, outer, shard->first, shard->count, n, err);
+    if (rc < 0)
+        brc_context(err, "%s", a->path);
+    return rc;
 }
 
 /* Looks up n chunks of the shard that there are: parts[i] and indexes of `numbers`. */
@@ -60,7 +43,7 @@ static int look_at_parts(const brc_key_shard *shard, brc_array *a, const uint64_
     const size_t ndim = (size_t)a->meta.ndim;
     brc_oid ids[LOOK_MOST];
     for (size_t i = 0; i < n; i++)
-        part_place(shard, a->meta.ndim, numbers[i], indexes + i * ndim);
+        brc_part_index(a->meta.ndim, shard->first, shard->count, numbers[i], indexes + i * ndim);
     BRC_TRY(brc_array_chunk_ids(a, n, indexes, ids, err));
     *nthere = 0;
     for (size_t i = 0; i < n; i++) {
@@ -96,7 +79,8 @@ int brc_key_chunk_exists(int *exists, brc_array *a, const uint64_t *outer, brc_e
     for (uint64_t at = 0; at < n && !*exists;) {
         size_t take = 0;
         for (; take < LOOK_MOST && at < n; take++, at++)
-            part_place(&shard, a->meta.ndim, at, indexes + take * (size_t)a->meta.ndim);
+            brc_part_index(a->meta.ndim, shard.first, shard.count, at,
+                          indexes + take * (size_t)a->meta.ndim);
         BRC_TRY(brc_array_chunk_ids(a, take, indexes, ids, err));
         for (size_t i = 0; i < take; i++)
             *exists |= !brc_oid_is_zero(&ids[i]);
@@ -119,9 +103,7 @@ static int length_of_part(void *ctx, const uint64_t *index, uint64_t *part, uint
 {
     const shard_lengths *l = ctx;
     (void)err;
-    *part = 0;
-    for (int i = 0; i < l->ndim; i++)
-        *part = *part * l->shard->count[i] + (index[i] - l->shard->first[i]);
+    *part = brc_part_number(l->ndim, l->shard->first, l->shard->count, index);
     *there = l->of[*part] != ABSENT;
     *len = *there ? l->of[*part] : 0;
     return BRC_OK;

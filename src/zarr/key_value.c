@@ -96,7 +96,7 @@ static void tell_part(brc_key_info *info, const brc_key_part *part)
 
 /* ---- documents and loose bytes -------------------------------- */
 
-static int loose_load(brc_buf *out, brc_store *store, const brc_oid *id, brc_error *err)
+int brc_loose_load(brc_buf *out, brc_store *store, const brc_oid *id, brc_error *err)
 {
     brc_object o = {.id = *id}, *one = &o;
     size_t len;
@@ -120,7 +120,7 @@ static int load_plain(const value_request *q, const brc_key_place *place, brc_bu
     brc_json *doc;
     brc_store *store = q->s->repo->store;
     if (place->what == BRC_KEY_IS_LOOSE)
-        return loose_load(out, store, &place->loose, err);
+        return brc_loose_load(out, store, &place->loose, err);
     BRC_TRY(brc_entry_doc(store, &place->entry, &doc, err));
     int rc = brc_json_write_pretty(out, doc, err);
     brc_json_free(doc);

@@ -175,6 +175,50 @@ static int is_childless(brc_session *s, const brc_entry *root, int64_t row, brc_
     return rc;
 }
 
+/* Keys below a path, or of its document, that are rows of the draft. */
+static int node_keys(brc_buf *out, const char *path, const char *rest, brc_error *err)
+{
+    out->len = 0;
+    return brc_buf_printf(out, err, "%s%s%s", path + 1, path[1] != '\0' ? "/" : "", rest);
+}
+
+/* What was below a node that goes, or is replaced. */
+static int forget_keys(brc_session *s, const char *path, brc_error *err)
+{
+    brc_buf keys = BRC_BUF_INIT;
+    int rc = node_keys(&keys, path, "", err);
+    if (rc == BRC_OK)
+        rc = brc_draft_key_clear(s->repo->store, s->draft.id, (const char *)keys.data, err);
+    brc_buf_dispose(&keys);
+    return rc;
+}
+
+static int carry_keys(brc_session *s, const char *from, const char *to, int copy, brc_error *err)
+{
+    brc_buf was = BRC_BUF_INIT, is = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(node_keys(&was, from, "", err));
+    BRC_GO(node_keys(&is, to, "", err));
+    BRC_GO(brc_draft_key_copy(s->repo->store, s->draft.id, (const char *)was.data, s->draft.id,
+                              (const char *)is.data, err));
+    if (!copy)
+        rc = brc_draft_key_clear(s->repo->store, s->draft.id, (const char *)was.data, err);
+done:
+    brc_buf_dispose(&was);
+    brc_buf_dispose(&is);
+    return rc;
+}
+
+static int drop_document_key(brc_session *s, const char *path, brc_error *err)
+{
+    brc_buf key = BRC_BUF_INIT;
+    int rc = node_keys(&key, path, "zarr.json", err);
+    if (rc == BRC_OK)
+        rc = brc_draft_key_drop(s->repo->store, s->draft.id, (const char *)key.data, err);
+    brc_buf_dispose(&key);
+    return rc;
+}
+
 /* A node with this document at a path that is free. */
 static int place_doc(brc_session *s, const char *path, int kind, const brc_json *doc,
                      brc_error *err)
@@ -192,6 +236,7 @@ static int place_doc(brc_session *s, const char *path, int kind, const brc_json 
     }
     BRC_TRY(brc_session_parents(s, path, err));
     BRC_TRY(brc_note_new(s, path, err));
+    BRC_TRY(drop_document_key(s, path, err));
     fresh.kind = kind;
     return brc_session_put_new(s, path, &fresh, doc, err);
 }
@@ -322,6 +367,7 @@ static int remove_node(brc_session *s, const char *path, const void *arg, brc_er
         return brc_fail(err, BRC_EINVAL, "the root node cannot be removed");
     BRC_TRY(brc_session_need(s, path, 0, &entry, &row, err));
     BRC_TRY(brc_note_removed(s, path, err));
+    BRC_TRY(forget_keys(s, path, err));
     BRC_TRY(brc_draft_node_clear(s->repo->store, s->draft.id, path, err));
     return brc_session_put(s, path, NULL, NULL, err);
 }
@@ -354,6 +400,8 @@ static int transfer_node(brc_session *s, const char *from, const void *arg, brc_
         return brc_fail(err, BRC_EEXISTS, "there is a node %s already", t->to);
     BRC_TRY(brc_session_parents(s, t->to, err));
     BRC_TRY(t->copy ? brc_note_new(s, t->to, err) : brc_note_moved(s, from, t->to, err));
+    BRC_TRY(forget_keys(s, t->to, err));
+    BRC_TRY(carry_keys(s, from, t->to, t->copy, err));
     /* a row that says that `to` was removed makes place */
     BRC_TRY(brc_draft_node_clear(store, s->draft.id, t->to, err));
     BRC_TRY(brc_draft_node_move(store, s->draft.id, from, t->to, t->copy, err));
@@ -405,6 +453,7 @@ static int restore_node(brc_session *s, const char *path, const void *arg, brc_e
     if (then.kind == 0 && now.kind == 0)
         return brc_fail(err, BRC_ENOTFOUND, "there is no node %s, now or then", path);
     BRC_TRY(brc_draft_node_clear(store, s->draft.id, path, err));
+    BRC_TRY(forget_keys(s, path, err));
     if (then.kind != 0)
         BRC_TRY(brc_session_parents(s, path, err));
     BRC_TRY(then.kind != 0 ? brc_note_restored(s, path, err) : brc_note_removed(s, path, err));

@@ -21,6 +21,41 @@ static void level_steps(const brc_meta *m, int level, uint64_t *steps)
     }
 }
 
+int brc_outer_box(const brc_meta *m, const uint64_t *outer, uint64_t *first, uint64_t *count,
+                  uint64_t *n, brc_error *err)
+{
+    *n = 1;
+    for (int i = 0; i < m->ndim; i++) {
+        const uint64_t ratio = m->nlevels > 0 ? m->outer.chunk[i] / m->grid.chunk[i] : 1;
+        const uint64_t end = m->grid.count[i];
+        /* A damaged map may name what lies outside. */
+        first[i] = brc_mul_capped(outer[i], ratio);
+        count[i] = first[i] < end && end - first[i] < ratio ? end - first[i] : ratio;
+        if (!brc_mul_u64(*n, count[i], n) || *n > BRC_MAX_CHUNK_BYTES / 16)
+            return brc_fail(err, BRC_ELIMIT, "a shard has more than %llu chunks",
+                            (unsigned long long)BRC_MAX_CHUNK_BYTES / 16);
+    }
+    return BRC_OK;
+}
+
+uint64_t brc_part_number(int ndim, const uint64_t *first, const uint64_t *count,
+                        const uint64_t *index)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < ndim; i++)
+        number = number * count[i] + (index[i] - first[i]);
+    return number;
+}
+
+void brc_part_index(int ndim, const uint64_t *first, const uint64_t *count, uint64_t number,
+                   uint64_t *index)
+{
+    for (int i = ndim - 1; i >= 0; i--) {
+        index[i] = first[i] + number % count[i];
+        number /= count[i];
+    }
+}
+
 static int shard_broken(brc_error *err, const char *why)
 {
     return brc_fail(err, BRC_ECORRUPT, "the shard is damaged: %s", why);

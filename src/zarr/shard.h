@@ -12,6 +12,14 @@
 
 #include "array.h"
 
+/* The chunks of the grid that an outer chunk has: where they begin, and how many along each axis and
+ * in all. BRC_ELIMIT if nobody could hold an index of them. */
+BRC_MUST_USE int brc_outer_box(const brc_meta *meta, const uint64_t *outer, uint64_t *first, uint64_t *count, uint64_t *n,
+                               brc_error *err);
+/* Chunks of such a box by their numbers in C order. */
+uint64_t brc_part_number(int ndim, const uint64_t *first, const uint64_t *count, const uint64_t *index);
+void brc_part_index(int ndim, const uint64_t *first, const uint64_t *count, uint64_t number, uint64_t *index);
+
 /* One stored chunk of a shard, by its index in the array's grid. */
 typedef struct brc_shard_part {
     uint64_t index[BRC_MAX_NDIM];

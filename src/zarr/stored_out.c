@@ -35,7 +35,6 @@ typedef struct stored_reader {
     uint64_t n;             /* that have been listed, the one that is being listed included */
     int in_shard, ended;    /* that one is a shard; there are no more              */
     uint64_t *outers;       /* ndim numbers each, by number % window               */
-    uint64_t ratio[BRC_MAX_NDIM]; /* chunks in a shard along each axis             */
     uint64_t part; /* of the shard that is being listed: the next one to list      */
     uint64_t indexes[LIST_MOST * BRC_MAX_NDIM];
     uint64_t numbers[LIST_MOST];
@@ -56,27 +55,14 @@ static uint64_t *outer_of(const stored_reader *r, uint64_t number)
     return r->outers + number % OUTER_WINDOW * (uint64_t)r->a->meta.ndim;
 }
 
-/* Where an outer chunk begins in the grid, and how many chunks of the grid it has: its
- * parts, numbered in C order. What lies outside the grid is none. */
-static void outer_box(const stored_reader *r, uint64_t outer, uint64_t *first, uint64_t *count)
-{
-    for (int i = 0; i < r->a->meta.ndim; i++) {
-        const uint64_t end = r->a->meta.grid.count[i];
-        first[i] = outer_of(r, outer)[i] * r->ratio[i];
-        /* A damaged map may name what lies outside. */
-        count[i] = first[i] < end && end - first[i] < r->ratio[i] ? end - first[i] : r->ratio[i];
-    }
-}
+/* An outer chunk's chunks of the grid: its parts, numbered in C order. */
+typedef struct outer_parts {
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM], n;
+} outer_parts;
 
-/* The grid index of a part of an outer chunk. */
-static void part_index(const stored_reader *r, uint64_t outer, uint64_t part, uint64_t *index)
+static int parts_of(const stored_reader *r, uint64_t outer, outer_parts *out, brc_error *err)
 {
-    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
-    outer_box(r, outer, first, count);
-    for (int i = r->a->meta.ndim - 1; i >= 0; i--) {
-        index[i] = first[i] + part % count[i];
-        part /= count[i];
-    }
+    return brc_outer_box(&r->a->meta, outer_of(r, outer), out->first, out->count, &out->n, err);
 }
 
 static int stored_open(void *ctx, brc_read_item *item, brc_error *err)
@@ -84,7 +70,9 @@ static int stored_open(void *ctx, brc_read_item *item, brc_error *err)
     const stored_reader *r = ctx;
     uint64_t index[BRC_MAX_NDIM] = {0};
     brc_key_part part = {.object = item->object};
-    part_index(r, item->number, item->part, index);
+    outer_parts parts;
+    BRC_TRY(parts_of(r, item->number, &parts, err));
+    brc_part_index(r->a->meta.ndim, parts.first, parts.count, item->part, index);
     BRC_TRY(brc_key_part_open(&part, r->a, index, err));
     item->owner = part.form;
     item->how = part.how;
@@ -188,14 +176,13 @@ static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t
 {
     const size_t ndim = (size_t)r->a->meta.ndim;
     const uint64_t shard = r->n - 1;
-    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    outer_parts parts;
     size_t asked = 0;
-    outer_box(r, shard, first, count);
-    uint64_t parts = brc_shape_count(r->a->meta.ndim, count);
-    BRC_TRY(look_up_parts(r, parts, err));
-    for (; asked < cap && r->part < parts; asked++, r->part++) {
+    BRC_TRY(parts_of(r, shard, &parts, err));
+    BRC_TRY(look_up_parts(r, parts.n, err));
+    for (; asked < cap && r->part < parts.n; asked++, r->part++) {
         r->numbers[asked] = r->part;
-        part_index(r, shard, r->part, r->indexes + asked * ndim);
+        brc_part_index((int)ndim, parts.first, parts.count, r->part, r->indexes + asked * ndim);
     }
     const brc_oid *ids = r->ids;
     if (r->parts != NULL)
@@ -209,7 +196,7 @@ static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t
         items[*n].number = shard;
         items[(*n)++].part = r->numbers[i];
     }
-    r->in_shard = r->part < parts;
+    r->in_shard = r->part < parts.n;
     return BRC_OK;
 }
 
@@ -257,12 +244,10 @@ static int piece_part(void *ctx, const uint64_t *index, uint64_t *part, uint64_t
                       brc_error *err)
 {
     const stored_reader *r = ctx;
-    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
-    shard_piece key = {0};
-    (void)err;
-    outer_box(r, r->shard, first, count);
-    for (int i = 0; i < r->a->meta.ndim; i++)
-        key.part = key.part * count[i] + index[i] - first[i];
+    outer_parts parts;
+    BRC_TRY(parts_of(r, r->shard, &parts, err));
+    const shard_piece key = {
+        brc_part_number(r->a->meta.ndim, parts.first, parts.count, index), 0, 0};
     const shard_piece *piece =
         bsearch(&key, r->pieces, r->npieces, sizeof(shard_piece), piece_order);
     *there = piece != NULL;
@@ -329,7 +314,6 @@ static int stored_out_done(void *ctx, brc_read_item *item, brc_error *err)
 
 static int read_stored(stored_reader *r, brc_error *err)
 {
-    const brc_meta *m = &r->a->meta;
     breccia *repo = r->a->session->repo;
     brc_read_ops ops = {.ctx = r,
                         .ordered = 1,
@@ -341,8 +325,6 @@ static int read_stored(stored_reader *r, brc_error *err)
                         .name = stored_out_name};
     uint64_t all;
     brc_stored_bytes(r->a, &r->chunk_bytes, &all);
-    for (int i = 0; i < m->ndim; i++)
-        r->ratio[i] = m->nlevels > 0 ? m->outer.chunk[i] / m->grid.chunk[i] : 1;
     brc_task task = brc_task_begin(repo, "export", all);
     int rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
     if (rc == BRC_OK)

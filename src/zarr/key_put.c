@@ -1,0 +1,236 @@
+#include "key_put.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "opaque.h"
+
+#define LOOK_MOST 256
+
+void brc_put_dispose(brc_put *put)
+{
+    for (size_t i = 0; i < put->n; i++)
+        brc_buf_dispose(&((brc_put_part *)put->parts)[i].room);
+    free(put->parts);
+    memset(put, 0, sizeof(*put));
+}
+
+/* ---- preparing -------------------------------- */
+
+static int add_put_part(brc_put *put, const uint64_t *index, int ndim, brc_put_part **out,
+                    brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&put->parts, &put->cap, put->n + 1, sizeof(brc_put_part), err));
+    brc_put_part *part = &((brc_put_part *)put->parts)[put->n++];
+    memset(part, 0, sizeof(*part));
+    memcpy(part->index, index, (size_t)ndim * sizeof(*index));
+    *out = part;
+    return BRC_OK;
+}
+
+/* The object of these canonical bytes. */
+static void name_part(brc_put_part *part, const brc_store *store, brc_span canonical)
+{
+    brc_object *o = &part->object;
+    o->kind = BRC_KIND_CHUNK;
+    o->size = canonical.len;
+    o->stored = part->stored.len;
+    o->id = brc_hash_object(brc_store_hash(store), BRC_KIND_CHUNK, canonical.data, canonical.len);
+    o->guard = brc_hash_guard(brc_store_secret(store), canonical.data, canonical.len);
+    o->digest = part->spec != NULL ? brc_hash_encoding(part->spec) : 0;
+    o->checksum = brc_hash_stored(&o->id, o->digest, part->stored.data, part->stored.len);
+}
+
+/* Chunks that cannot be decoded here are what they are, behind a mark. */
+static int prepare_opaque(brc_put_part *part, const brc_array *a, const brc_form *form,
+                          brc_span data, brc_error *err)
+{
+    BRC_TRY(brc_buf_append(&part->room, data.data, data.len, err));
+    BRC_TRY(brc_opaque_mark(&part->room, err));
+    part->stored = (brc_span){part->room.data, part->room.len};
+    part->spec = form->spec;
+    name_part(part, brc_array_store(a), part->stored);
+    return BRC_OK;
+}
+
+static int prepare_part(brc_put_part *part, brc_array *a, brc_scratch *scratch, brc_span data,
+                        brc_error *err)
+{
+    uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
+    brc_buf canonical = BRC_BUF_INIT;
+    brc_form *form;
+    int rc;
+    brc_grid_chunk(&a->meta.grid, part->index, corner, chunk);
+    BRC_TRY(brc_meta_form(&a->meta, chunk, &form, err));
+    if (a->meta.opaque)
+        return prepare_opaque(part, a, form, data, err);
+    BRC_GO(brc_chain_decode(form->chain, scratch, data, &canonical, err));
+    if (!brc_meta_is_variable(&a->meta) && canonical.len != form->bytes) {
+        rc = brc_fail(err, BRC_ECORRUPT, "it decodes to %zu bytes, not %zu", canonical.len,
+                      form->bytes);
+        goto done;
+    }
+    part->stored = data;
+    part->spec = brc_chain_is_identity(form->chain) ? NULL : form->spec;
+    name_part(part, brc_array_store(a), (brc_span){canonical.data, canonical.len});
+    if (canonical.len <= BRC_COMPARE_MAX)
+        rc = brc_buf_append(&part->room, canonical.data, canonical.len, err);
+done:
+    brc_buf_dispose(&canonical);
+    return rc;
+}
+
+static int prepare_shard(brc_put *put, brc_array *a, brc_scratch *scratch, brc_span data,
+                         brc_error *err)
+{
+    brc_shard_parts parts = {0};
+    brc_put_part *part;
+    int rc = brc_shard_split(&parts, &a->meta, scratch, put->outer, data, err);
+    const brc_shard_part *items = parts.items;
+    for (size_t i = 0; i < parts.n && rc == BRC_OK; i++) {
+        rc = add_put_part(put, items[i].index, a->meta.ndim, &part, err);
+        if (rc == BRC_OK)
+            rc = brc_store_check_interrupt(brc_array_store(a), err);
+        if (rc == BRC_OK)
+            rc = prepare_part(part, a, scratch, items[i].bytes, err);
+    }
+    free(parts.items);
+    return rc;
+}
+
+/* What is wrong with the bytes, and not with the machine. */
+static int is_about_bytes(int rc)
+{
+    return rc == BRC_ECORRUPT || rc == BRC_EINVAL || rc == BRC_ELIMIT || rc == BRC_EUNSUPPORTED;
+}
+
+int brc_put_prepare(brc_put *put, brc_array *a, const uint64_t *outer, brc_span data,
+                    brc_error *err)
+{
+    brc_scratch *scratch;
+    brc_put_part *part;
+    brc_pipe *pipe = &a->session->repo->pipe;
+    brc_put_dispose(put);
+    memcpy(put->outer, outer, (size_t)a->meta.ndim * sizeof(*outer));
+    put->doc = a->meta_doc;
+    BRC_TRY(brc_pipe_scratch(pipe, brc_pipe_caller(pipe), &scratch, err));
+    int rc = BRC_OK;
+    if (a->meta.nlevels > 0)
+        rc = prepare_shard(put, a, scratch, data, err);
+    else if ((rc = add_put_part(put, outer, a->meta.ndim, &part, err)) == BRC_OK)
+        rc = prepare_part(part, a, scratch, data, err);
+    put->is_ready = rc == BRC_OK;
+    if (rc == BRC_OK)
+        return 1;
+    brc_array_name_chunk(a, outer, err);
+    return is_about_bytes(rc) ? 0 : rc;
+}
+
+/* ---- storing -------------------------------- */
+
+/* What is stored under the id: the same content? Few bytes are compared, because they can be made
+ * to have one hash and guard. */
+static int check_same(const brc_put_part *part, brc_store *store, brc_object *there,
+                      brc_scratch *scratch, brc_error *err)
+{
+    const brc_chain *chain;
+    brc_buf stored = BRC_BUF_INIT, canonical = BRC_BUF_INIT;
+    const brc_buf *is = &stored;
+    int rc;
+    if (there->kind != BRC_KIND_CHUNK || there->size != part->object.size ||
+        there->guard != part->object.guard)
+        return brc_object_collides(store, &there->id, err);
+    if (part->object.size > BRC_COMPARE_MAX)
+        return BRC_OK;
+    BRC_GO(brc_object_load(store, there, &stored, err));
+    BRC_GO(brc_object_verify(there, stored.data, err));
+    BRC_GO(brc_encoding_chain(store, there->encoding, &chain, err));
+    if (chain != NULL) {
+        BRC_GO(brc_chain_decode(chain, scratch, (brc_span){stored.data, stored.len}, &canonical,
+                                err));
+        is = &canonical;
+    }
+    if (is->len != part->room.len ||
+        (is->len > 0 && memcmp(is->data, part->room.data, is->len) != 0))
+        rc = brc_object_collides(store, &there->id, err);
+done:
+    brc_buf_dispose(&stored);
+    brc_buf_dispose(&canonical);
+    return rc;
+}
+
+static int store_part(const brc_put_part *part, brc_array *a, brc_scratch *scratch, brc_error *err)
+{
+    brc_store *store = brc_array_store(a);
+    brc_object there = {.id = part->object.id}, *one = &there, fresh = part->object;
+    BRC_TRY(brc_objects_find(store, &one, 1, err));
+    if (there.found) {
+        BRC_TRY(check_same(part, store, &there, scratch, err));
+    } else {
+        if (part->spec != NULL)
+            BRC_TRY(brc_encoding_intern(store, part->spec, &fresh.encoding, err));
+        BRC_TRY(brc_object_insert(store, &fresh, part->stored.data, err));
+    }
+    return brc_array_put_chunk(a, part->index, &part->object.id, err);
+}
+
+/* Chunks of the shard that are there, and not among the parts (NULL: all). */
+static int drop_others(const brc_put *put, brc_array *a, const uint64_t *outer, brc_error *err)
+{
+    const size_t ndim = (size_t)a->meta.ndim;
+    uint64_t first[BRC_MAX_NDIM] = {0}, count[BRC_MAX_NDIM], n, at = 0;
+    void *kept = NULL, *indexes = NULL;
+    brc_oid ids[LOOK_MOST];
+    int rc;
+    BRC_GO(brc_outer_box(&a->meta, outer, first, count, &n, err));
+    BRC_GO(brc_new_array(&kept, (size_t)n, 1, err));
+    BRC_GO(brc_new_array(&indexes, LOOK_MOST * ndim, sizeof(uint64_t), err));
+    for (size_t i = 0; put != NULL && i < put->n; i++)
+        ((uint8_t *)kept)[brc_part_number(a->meta.ndim, first, count,
+                                         ((brc_put_part *)put->parts)[i].index)] = 1;
+    while (at < n) {
+        const uint64_t start = at;
+        size_t take = 0;
+        for (; take < LOOK_MOST && at < n; take++, at++)
+            brc_part_index(a->meta.ndim, first, count, at, (uint64_t *)indexes + take * ndim);
+        BRC_GO(brc_array_chunk_ids(a, take, indexes, ids, err));
+        for (size_t i = 0; i < take; i++)
+            if (!brc_oid_is_zero(&ids[i]) && !((const uint8_t *)kept)[start + i])
+                BRC_GO(brc_array_put_chunk(a, (uint64_t *)indexes + i * ndim, NULL, err));
+    }
+done:
+    free(kept);
+    free(indexes);
+    return rc;
+}
+
+static int store_parts(const brc_put *put, brc_array *a, brc_error *err)
+{
+    brc_scratch *scratch;
+    brc_pipe *pipe = &a->session->repo->pipe;
+    BRC_TRY(brc_pipe_scratch(pipe, brc_pipe_caller(pipe), &scratch, err));
+    for (size_t i = 0; i < put->n; i++) {
+        const brc_put_part *part = &((const brc_put_part *)put->parts)[i];
+        int rc = store_part(part, a, scratch, err);
+        if (rc < 0) {
+            brc_array_name_chunk(a, part->index, err);
+            return rc;
+        }
+    }
+    return a->meta.nlevels > 0 ? drop_others(put, a, put->outer, err) : BRC_OK;
+}
+
+int brc_put_store(const brc_put *put, brc_array *a, brc_error *err)
+{
+    BRC_TRY(brc_array_begin(a, err));
+    return brc_array_end(a, store_parts(put, a, err), err);
+}
+
+int brc_put_drop(brc_array *a, const uint64_t *outer, brc_error *err)
+{
+    BRC_TRY(brc_array_begin(a, err));
+    int rc = a->meta.nlevels > 0 ? drop_others(NULL, a, outer, err)
+                                 : brc_array_put_chunk(a, outer, NULL, err);
+    return brc_array_end(a, rc, err);
+}

@@ -1,0 +1,623 @@
+/* The key view as clients write to it: in any order, by halves, and with ill will. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../src/base/buf.h"
+#include "../../src/breccia.h"
+#include "../kit/scenario.h"
+
+Suite *key_set_suite(void);
+
+#define BYTES "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":3}}"
+#define ARRAY(shape, chunk, type, codecs) \
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[" shape "],\"data_type\":\"" type \
+    "\",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[" chunk \
+    "]}},\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":0,\"codecs\":[" codecs "]}"
+#define SHARDED(shape, chunk, inner, codecs) \
+    ARRAY(shape, chunk, "uint8", \
+          "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[" inner \
+          "],\"codecs\":[" codecs "],\"index_codecs\":[" BYTES "]}}")
+#define GROUP "{\"zarr_format\":3,\"node_type\":\"group\"}"
+
+static void set(scenario *t, const char *key, const void *data, size_t len)
+{
+    OK(t, brc_key_set(t->session, key, data, len, &t->err));
+}
+
+static void set_text(scenario *t, const char *key, const char *text)
+{
+    set(t, key, text, strlen(text));
+}
+
+static void is_bytes(scenario *t, brc_session *s, const char *key, const void *data, size_t len)
+{
+    brc_buf out = BRC_BUF_INIT;
+    OK(t, brc_key_get(&out, s, key, &t->err));
+    ck_assert_msg(out.len == len, "%s: %zu bytes, not %zu", key, out.len, len);
+    ck_assert_mem_eq(out.data, data, len);
+    brc_buf_dispose(&out);
+}
+
+static void is_none(scenario *t, const char *key)
+{
+    int is;
+    OK(t, brc_key_exists(&is, t->session, key, &t->err));
+    ck_assert_msg(!is, "%s is there", key);
+}
+
+static void elements_are(scenario *t, const char *path, const uint8_t *want, size_t n)
+{
+    brc_array *a;
+    uint8_t got[64];
+    OK(t, brc_array_open(&a, t->session, path, &t->err));
+    OK(t, brc_array_read(a, NULL, got, n, &t->err));
+    ck_assert_mem_eq(got, want, n);
+    brc_array_free(a);
+}
+
+static int commit(scenario *t)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    opts.message = "set";
+    return brc_session_commit(&id, t->session, &opts, &t->err);
+}
+
+static void refused(scenario *t, const char *key)
+{
+    char name[96];
+    FAILS(t, BRC_ECONFLICT, commit(t));
+    snprintf(name, sizeof(name), "'%s'", key);
+    ck_assert_msg(strstr(t->err.message, name) != NULL, "%s", t->err.message);
+}
+
+/* ---- any order -------------------------------- */
+
+START_TEST(keys_come_in_any_order)
+{
+    static const char *const keys[] = { "g/a/c/1", "g/a/c/0", "g/a/zarr.json", "g/zarr.json",
+                                        "zarr.json" };
+    static const uint8_t elements[6] = { 1, 2, 3, 4, 5, 6 }, second[4] = { 5, 6, 0, 0 };
+    scenario t;
+    int order[5] = { 0, 1, 2, 3, 4 };
+    uint64_t seed = (uint64_t)_i;
+    scenario_start(&t);
+    for (int i = 4; i > 0; i--) {
+        const int j = (int)scenario_below(&seed, (uint64_t)i + 1), other = order[j];
+        order[j] = order[i];
+        order[i] = other;
+    }
+    for (int i = 0; i < 5; i++) {
+        const int k = order[i];
+        if (k == 0)
+            set(&t, keys[k], second, 4);
+        else if (k == 1)
+            set(&t, keys[k], elements, 4);
+        else
+            set_text(&t, keys[k], k == 2 ? ARRAY("6", "4", "uint8", BYTES) : GROUP);
+    }
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_key"), 0);
+    elements_are(&t, "/g/a", elements, 6);
+    OK(&t, commit(&t));
+    elements_are(&t, "/g/a", elements, 6);
+    is_bytes(&t, t.session, "g/a/c/1", second, 4);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(what_is_no_chunk_yet_is_kept_and_refused_by_name)
+{
+    static const uint8_t bytes[5] = { 9, 8, 7, 6, 5 };
+    scenario t;
+    scenario_start(&t);
+    set(&t, "foo", bytes, 5);
+    set(&t, "foo/bar", bytes, 0); /* also beneath a key, also empty */
+    set(&t, "a/c/0", bytes, 4);
+    set_text(&t, "b/zarr.json", "hello");
+    scenario_whole(&t);
+    scenario_reopen(&t);
+    is_bytes(&t, t.session, "foo", bytes, 5);
+    is_bytes(&t, t.session, "foo/bar", "", 0);
+    is_bytes(&t, t.session, "a/c/0", bytes, 4);
+    is_bytes(&t, t.session, "b/zarr.json", "hello", 5);
+    ck_assert_int_eq(scenario_clean(&t), 0);
+    refused(&t, "a/c/0");
+    set_text(&t, "a/zarr.json", ARRAY("4", "4", "uint8", BYTES));
+    refused(&t, "b/zarr.json");
+    OK(&t, brc_key_delete(t.session, "b/zarr.json", &t.err));
+    refused(&t, "foo");
+    OK(&t, brc_key_delete(t.session, "foo", &t.err));
+    refused(&t, "foo/bar");
+    OK(&t, brc_key_delete(t.session, "foo/bar", &t.err));
+    OK(&t, commit(&t));
+    elements_are(&t, "/a", bytes, 4);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(set_where_there_is_none)
+{
+    scenario t;
+    int was;
+    scenario_start(&t);
+    OK(&t, brc_key_set_new(&was, t.session, "k", "1", 1, &t.err));
+    ck_assert_int_eq(was, 1);
+    OK(&t, brc_key_set_new(&was, t.session, "k", "2", 1, &t.err));
+    ck_assert_int_eq(was, 0);
+    is_bytes(&t, t.session, "k", "1", 1);
+    OK(&t, brc_key_set_new(&was, t.session, "zarr.json", GROUP, strlen(GROUP), &t.err));
+    ck_assert_int_eq(was, 1);
+    OK(&t, brc_key_set_new(&was, t.session, "zarr.json", "x", 1, &t.err));
+    ck_assert_int_eq(was, 0);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(many_sets_are_one_transaction)
+{
+    static const char *const keys[] = { "a/c/0", "a/c/1", "a/zarr.json" };
+    static const char *const bad[] = { "a/c/0", "../x" };
+    const char *doc = ARRAY("8", "4", "uint8", BYTES);
+    const void *data[] = { "\1\2\3\4", "\5\6\7\10", doc };
+    const size_t lens[] = { 4, 4, strlen(doc) };
+    scenario t;
+    scenario_start(&t);
+    const int64_t before = scenario_ask(&t, "SELECT coalesce(max(changes), 0) FROM draft");
+    OK(&t, brc_key_set_many(t.session, keys, data, lens, 3, &t.err));
+    ck_assert_int_eq(before, 0);
+    elements_are(&t, "/a", (const uint8_t *)"\1\2\3\4\5\6\7\10", 8);
+    FAILS(&t, BRC_EINVAL, brc_key_set_many(t.session, bad, data + 1, lens, 2, &t.err));
+    is_bytes(&t, t.session, "a/c/0", "\1\2\3\4", 4); /* nothing of it */
+    OK(&t, brc_begin(t.repo, &t.err));
+    set(&t, "a/c/0", "\3\3\3\3", 4);
+    set(&t, "loose", "\3\3\3\3", 4);
+    is_bytes(&t, t.session, "a/c/0", "\3\3\3\3", 4);
+    OK(&t, brc_end(t.repo, 0, &t.err));
+    is_bytes(&t, t.session, "a/c/0", "\1\2\3\4", 4);
+    is_none(&t, "loose");
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* ---- bytes -------------------------------- */
+
+START_TEST(encoded_bytes_are_kept_as_they_are)
+{
+    scenario t;
+    brc_buf one = BRC_BUF_INIT;
+    uint8_t zeros[256] = {0};
+    const uint64_t n[1] = { 256 };
+    scenario_start(&t);
+    /* The same elements by another level: other bytes. */
+    brc_array *a = scenario_array(&t, "/from", "uint8", 1, n, n, NULL,
+                                  "[" BYTES ",{\"name\":\"zstd\",\"configuration\":{\"level\":19,"
+                                  "\"checksum\":true}}]");
+    for (int i = 0; i < 256; i++)
+        zeros[i] = (uint8_t)(i % 7);
+    OK(&t, brc_array_write(a, NULL, zeros, 256, &t.err));
+    brc_array_free(a);
+    OK(&t, brc_key_get(&one, t.session, "from/c/0", &t.err));
+    OK(&t, brc_node_remove(t.session, "/from", &t.err));
+    scenario_close(&t);
+    ck_assert_int_eq(unlink(t.file), 0);
+    scenario_open(&t, NULL, BRC_OPEN_CREATE);
+    set_text(&t, "a/zarr.json", ARRAY("256", "256", "uint8", BYTES "," ZSTD));
+    set(&t, "a/c/0", one.data, one.len);
+    is_bytes(&t, t.session, "a/c/0", one.data, one.len);
+    brc_array *b;
+    uint8_t got[256];
+    OK(&t, brc_array_open(&b, t.session, "/a", &t.err));
+    OK(&t, brc_array_read(b, NULL, got, 256, &t.err));
+    ck_assert_mem_eq(got, zeros, 256);
+    brc_array_free(b);
+    OK(&t, commit(&t));
+    is_bytes(&t, t.session, "a/c/0", one.data, one.len);
+    brc_buf_dispose(&one);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(hostile_keys)
+{
+    static const char *const wrong[] = { "",    "/",      "/a",   "a/",     "a//b", ".",
+                                         "..",  "../a",   "a/..", "a/../b", "a/./b", "./a",
+                                         "\xff", "a/\xc0\x80", "a/\xed\xa0\x80" };
+    scenario t;
+    char *key = malloc(6001);
+    brc_buf out = BRC_BUF_INIT;
+    int is;
+    scenario_start(&t);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        FAILS(&t, BRC_EINVAL, brc_key_set(t.session, wrong[i], "x", 1, &t.err));
+        FAILS(&t, BRC_EINVAL, brc_key_set_new(&is, t.session, wrong[i], "x", 1, &t.err));
+        FAILS(&t, BRC_EINVAL, brc_key_delete(t.session, wrong[i], &t.err));
+        FAILS(&t, BRC_ENOTFOUND, brc_key_get(&out, t.session, wrong[i], &t.err));
+        is_none(&t, wrong[i]);
+    }
+    for (size_t len = 4000; len <= 6000; len += 40) {
+        memset(key, 'k', len);
+        key[len] = '\0';
+        for (size_t i = 200; i + 1 < len; i += 201)
+            key[i] = '/';
+        int rc = brc_key_set(t.session, key, "x", 1, &t.err);
+        ck_assert_int_eq(rc, len <= 5120 ? BRC_OK : BRC_EINVAL);
+        if (rc == BRC_OK)
+            is_bytes(&t, t.session, key, "x", 1);
+        else
+            is_none(&t, key);
+    }
+    set(&t, "zarr.json/x", "1", 1); /* a directory's name like any other */
+    set(&t, "__private/zarr.json", GROUP, strlen(GROUP)); /* no node can have it */
+    is_bytes(&t, t.session, "__private/zarr.json", GROUP, strlen(GROUP));
+    OK(&t, brc_key_delete_prefix(t.session, "kkk", &t.err));
+    refused(&t, "__private/zarr.json");
+    OK(&t, brc_key_delete_prefix(t.session, "__", &t.err));
+    refused(&t, "zarr.json/x");
+    scenario_whole(&t);
+    free(key);
+    brc_buf_dispose(&out);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(hostile_bytes)
+{
+    static const char *const documents[] = {
+        "", "{", "null", "[1]", "\"zarr\"", "{\"zarr_format\":2}", "{\"zarr_format\":3}",
+        "{\"zarr_format\":3,\"node_type\":\"file\"}",
+        ARRAY("6", "0", "uint8", BYTES), ARRAY("-6", "4", "uint8", BYTES),
+        ARRAY("9223372036854775807,9223372036854775807", "9223372036854775807,4", "uint8", BYTES),
+        SHARDED("8", "8", "3", BYTES)
+    };
+    scenario t;
+    uint8_t bytes[2048];
+    uint64_t seed = 4;
+    scenario_start(&t);
+    for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+        set_text(&t, "d/zarr.json", documents[i]);
+        is_bytes(&t, t.session, "d/zarr.json", documents[i], strlen(documents[i]));
+        refused(&t, "d/zarr.json");
+    }
+    OK(&t, brc_key_delete(t.session, "d/zarr.json", &t.err));
+    set_text(&t, "a/zarr.json", ARRAY("600", "200", "uint8", BYTES "," ZSTD));
+    set_text(&t, "s/zarr.json", SHARDED("64", "64", "8", BYTES "," ZSTD));
+    set_text(&t, "h/zarr.json", SHARDED("1000000000000", "1000000000000", "1", BYTES));
+    for (int i = 0; i < 300; i++) {
+        const size_t len = (size_t)scenario_below(&seed, sizeof(bytes));
+        for (size_t k = 0; k < len; k++)
+            bytes[k] = (uint8_t)scenario_random(&seed);
+        if (i % 3 == 0 && len > 4)
+            memcpy(bytes, "\x28\xb5\x2f\xfd", 4);
+        static const char *const keys[] = { "a/c/0", "s/c/0", "h/c/0", "a/c/2" };
+        const char *key = keys[i % 4];
+        set(&t, key, bytes, len);
+        is_bytes(&t, t.session, key, bytes, len);
+        brc_key_info info = BRC_KEY_INFO_INIT;
+        OK(&t, brc_key_stat(&info, t.session, key, &t.err));
+        ck_assert_uint_eq(info.length, len);
+    }
+    refused(&t, "a/c/0");
+    scenario_whole(&t);
+    OK(&t, brc_session_discard(t.session, &t.err));
+    is_none(&t, "a/c/0");
+    is_none(&t, "zarr.json");
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* ---- documents that come, change and go -------------------------------- */
+
+START_TEST(a_document_that_is_deleted_leaves_what_is_below)
+{
+    scenario t;
+    const char *doc = ARRAY("8", "4", "uint8", BYTES);
+    scenario_start(&t);
+    set_text(&t, "g/zarr.json", GROUP);
+    set_text(&t, "g/a/zarr.json", doc);
+    set(&t, "g/a/c/0", "\1\2\3\4", 4);
+    set(&t, "g/a/c/1", "\5\6\7\10", 4);
+    if (_i)
+        OK(&t, commit(&t));
+    OK(&t, brc_key_delete(t.session, "g/zarr.json", &t.err));
+    OK(&t, brc_key_delete(t.session, "g/a/zarr.json", &t.err));
+    is_none(&t, "g/zarr.json");
+    is_none(&t, "g/a/zarr.json");
+    is_bytes(&t, t.session, "g/a/c/0", "\1\2\3\4", 4);
+    refused(&t, "g/a/zarr.json");
+    set(&t, "g/a/c/0", "\1\2\3", 3); /* any bytes: it is no array's chunk now */
+    is_bytes(&t, t.session, "g/a/c/0", "\1\2\3", 3);
+    set(&t, "g/a/c/0", "\11\2\3\4", 4);
+    set_text(&t, "g/a/zarr.json", doc); /* put back */
+    elements_are(&t, "/g/a", (const uint8_t *)"\11\2\3\4\5\6\7\10", 8);
+    OK(&t, brc_key_delete(t.session, "g/a/zarr.json", &t.err));
+    OK(&t, brc_key_delete(t.session, "g/a/c/0", &t.err));
+    OK(&t, brc_key_delete(t.session, "g/a/c/1", &t.err));
+    int empty;
+    OK(&t, brc_keys_empty(&empty, t.session, "g", &t.err));
+    ck_assert_int_eq(empty, 1);
+    set_text(&t, "other/zarr.json", GROUP);
+    OK(&t, commit(&t));
+    char tree[64];
+    ck_assert_str_eq(scenario_tree(&t, t.session, "/", 1, tree, sizeof(tree)), "/ /other ");
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(a_smaller_shape_keeps_what_is_beyond_the_edge)
+{
+    static const uint8_t all[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 },
+                         back[10] = { 1, 2, 3, 4, 5, 6, 7, 8, 0, 0 },
+                         cleared[10] = { 1, 2, 3, 4, 5, 0, 0, 0, 0, 0 };
+    scenario t;
+    scenario_start(&t);
+    set_text(&t, "a/zarr.json", ARRAY("10", "4", "uint8", BYTES));
+    set(&t, "a/c/0", "\1\2\3\4", 4);
+    set(&t, "a/c/1", "\5\6\7\10", 4);
+    set(&t, "a/c/2", "\11\12\0\0", 4);
+    elements_are(&t, "/a", all, 10);
+    if (_i)
+        OK(&t, commit(&t));
+    set_text(&t, "a/zarr.json", ARRAY("5", "4", "uint8", BYTES));
+    is_bytes(&t, t.session, "a/c/1", "\5\6\7\10", 4);
+    is_bytes(&t, t.session, "a/c/2", "\11\12\0\0", 4); /* outside of the grid: it is loose */
+    refused(&t, "a/c/2");
+    set_text(&t, "a/zarr.json", ARRAY("10", "4", "uint8", BYTES));
+    elements_are(&t, "/a", all, 10);
+    set_text(&t, "a/zarr.json", ARRAY("5", "4", "uint8", BYTES));
+    OK(&t, brc_key_delete(t.session, "a/c/2", &t.err));
+    OK(&t, commit(&t));
+    elements_are(&t, "/a", all, 5);
+    set_text(&t, "a/zarr.json", ARRAY("10", "4", "uint8", BYTES));
+    elements_are(&t, "/a", back, 10);
+    brc_array *a;
+    const uint64_t five[1] = { 5 }, ten[1] = { 10 };
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_resize(a, five, &t.err));
+    OK(&t, brc_array_resize(a, ten, &t.err));
+    brc_array_free(a);
+    elements_are(&t, "/a", cleared, 10);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(other_codecs_keep_values_and_another_form_keeps_bytes)
+{
+    scenario t;
+    brc_buf out = BRC_BUF_INIT;
+    scenario_start(&t);
+    set_text(&t, "a/zarr.json", ARRAY("4", "4", "uint16", BYTES));
+    set(&t, "a/c/0", "\1\0\2\0\3\0\4\0", 8);
+    set_text(&t, "a/zarr.json", ARRAY("4", "4", "uint16", "{\"name\":\"bytes\",\"configuration\":"
+                                                          "{\"endian\":\"big\"}}"));
+    is_bytes(&t, t.session, "a/c/0", "\0\1\0\2\0\3\0\4", 8);
+    set_text(&t, "a/zarr.json", ARRAY("4", "4", "int16", BYTES));
+    is_bytes(&t, t.session, "a/c/0", "\0\1\0\2\0\3\0\4", 8);
+    brc_array *a;
+    int16_t got[4];
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
+    ck_assert_int_eq(got[0], 256);
+    brc_array_free(a);
+    set_text(&t, "a/zarr.json", GROUP); /* a group has no chunks */
+    is_bytes(&t, t.session, "a/c/0", "\0\1\0\2\0\3\0\4", 8);
+    refused(&t, "a/c/0");
+    set_text(&t, "a/b/zarr.json", GROUP);
+    const char *doc = ARRAY("4", "4", "int16", BYTES);
+    set_text(&t, "a/zarr.json", doc); /* a directory takes it; there is a node in it */
+    is_bytes(&t, t.session, "a/zarr.json", doc, strlen(doc));
+    refused(&t, "a/c/0"); /* the first of them */
+    OK(&t, brc_key_delete(t.session, "a/b/zarr.json", &t.err));
+    OK(&t, commit(&t));
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_array_free(a);
+    brc_buf_dispose(&out);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(a_chunk_of_nothing_but_fill_value_is_there)
+{
+    scenario t;
+    brc_iter *it;
+    const char *key;
+    int n = 0;
+    scenario_start(&t);
+    set_text(&t, "a/zarr.json", ARRAY("8", "4", "uint8", BYTES "," ZSTD));
+    set_text(&t, "b/zarr.json", ARRAY("8", "4", "uint8", BYTES));
+    set(&t, "b/c/1", "\0\0\0\0", 4);
+    OK(&t, commit(&t));
+    is_bytes(&t, t.session, "b/c/1", "\0\0\0\0", 4);
+    is_none(&t, "b/c/0");
+    OK(&t, brc_keys_prefix(&it, t.session, "b/c/", &t.err));
+    while (brc_keys_next(it, &key, &t.err) > 0)
+        n += strcmp(key, "b/c/1") == 0;
+    brc_iter_free(it);
+    ck_assert_int_eq(n, 1);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(a_shard_is_taken_apart)
+{
+    scenario t;
+    uint8_t shard[8 + 64];
+    memset(shard, 0xff, sizeof(shard));
+    memcpy(shard, "\1\2\3\4\5\6\7\10", 8);
+    scenario_start(&t);
+    set_text(&t, "a/zarr.json", SHARDED("16", "8", "2", BYTES));
+    for (int i = 0; i < 4; i++) {
+        brc_put_u64le(shard + 8 + 16 * i, (uint64_t)(3 - i) * 2); /* in another order */
+        brc_put_u64le(shard + 16 + 16 * i, 2);
+    }
+    set(&t, "a/c/1", shard, sizeof(shard));
+    elements_are(&t, "/a", (const uint8_t *)"\0\0\0\0\0\0\0\0\7\10\5\6\3\4\1\2", 16);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_chunk"), 4);
+    memset(shard + 8, 0xff, 16); /* its first chunk goes */
+    set(&t, "a/c/1", shard, sizeof(shard));
+    elements_are(&t, "/a", (const uint8_t *)"\0\0\0\0\0\0\0\0\0\0\5\6\3\4\1\2", 16);
+    OK(&t, commit(&t));
+    memset(shard + 24, 0xff, 16);
+    set(&t, "a/c/1", shard, sizeof(shard));
+    elements_are(&t, "/a", (const uint8_t *)"\0\0\0\0\0\0\0\0\0\0\0\0\3\4\1\2", 16);
+    OK(&t, brc_key_delete(t.session, "a/c/1", &t.err));
+    is_none(&t, "a/c/1");
+    elements_are(&t, "/a", (const uint8_t *)"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* ---- sessions -------------------------------- */
+
+START_TEST(a_session_that_reads_cannot_set)
+{
+    scenario t;
+    brc_session *at, *view;
+    int was;
+    scenario_start(&t);
+    set_text(&t, "g/zarr.json", GROUP);
+    set(&t, "loose", "x", 1);
+    OK(&t, brc_session_open(&view, t.repo, NULL, BRC_SESSION_VIEW, &t.err));
+    is_bytes(&t, view, "loose", "x", 1);
+    OK(&t, brc_key_delete(t.session, "loose", &t.err));
+    OK(&t, commit(&t));
+    OK(&t, brc_session_open(&at, t.repo, "main", BRC_SESSION_AT, &t.err));
+    for (int i = 0; i < 2; i++) {
+        brc_session *s = i ? at : view;
+        FAILS(&t, BRC_EREADONLY, brc_key_set(s, "a", "x", 1, &t.err));
+        FAILS(&t, BRC_EREADONLY, brc_key_set_new(&was, s, "a", "x", 1, &t.err));
+        FAILS(&t, BRC_EREADONLY, brc_key_delete(s, "g/zarr.json", &t.err));
+        FAILS(&t, BRC_EREADONLY, brc_key_delete(s, "none", &t.err));
+        FAILS(&t, BRC_EREADONLY, brc_key_delete_prefix(s, "", &t.err));
+    }
+    brc_session_free(at);
+    brc_session_free(view);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(a_private_session_s_keys_are_its_own)
+{
+    scenario t;
+    brc_session *mine;
+    brc_oid id;
+    brc_key_info info = BRC_KEY_INFO_INIT;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "mine";
+    scenario_start(&t);
+    OK(&t, brc_session_open(&mine, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+    OK(&t, brc_key_set(mine, "a/c/0", "\1\2\3\4", 4, &t.err));
+    is_none(&t, "a/c/0");
+    set(&t, "theirs", "x", 1);
+    FAILS(&t, BRC_ENOTFOUND, brc_key_stat(&info, mine, "theirs", &t.err));
+    OK(&t, brc_session_hand_over(mine, t.session, &t.err)); /* onto keys that are there */
+    is_bytes(&t, t.session, "a/c/0", "\1\2\3\4", 4);
+    is_bytes(&t, t.session, "theirs", "x", 1);
+    OK(&t, brc_key_set(mine, "a/c/0", "\1\2\3\5", 4, &t.err));
+    FAILS(&t, BRC_ECONFLICT, brc_session_hand_over(mine, t.session, &t.err));
+    is_bytes(&t, mine, "a/c/0", "\1\2\3\5", 4);
+    is_bytes(&t, t.session, "a/c/0", "\1\2\3\4", 4);
+    OK(&t, brc_key_set(mine, "a/zarr.json", ARRAY("4", "4", "uint8", BYTES),
+                       strlen(ARRAY("4", "4", "uint8", BYTES)), &t.err));
+    OK(&t, brc_session_commit(&id, mine, &opts, &t.err));
+    is_bytes(&t, mine, "a/c/0", "\1\2\3\5", 4);
+    OK(&t, brc_key_set(mine, "again", "x", 1, &t.err));
+    OK(&t, brc_session_discard(mine, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_key_stat(&info, mine, "again", &t.err));
+    brc_session_free(mine);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(nodes_that_move_take_their_keys_along)
+{
+    scenario t;
+    scenario_start(&t);
+    set_text(&t, "g/zarr.json", GROUP);
+    set(&t, "g/notes", "x", 1);
+    OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
+    is_none(&t, "g/notes");
+    is_bytes(&t, t.session, "h/notes", "x", 1);
+    OK(&t, brc_node_copy(t.session, "/h", "/i", &t.err));
+    is_bytes(&t, t.session, "h/notes", "x", 1);
+    is_bytes(&t, t.session, "i/notes", "x", 1);
+    OK(&t, brc_node_remove(t.session, "/h", &t.err));
+    is_none(&t, "h/notes");
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+static int count_damage(void *ctx, const brc_damage *damage)
+{
+    (void)damage;
+    ++*(int *)ctx;
+    return 0;
+}
+
+/* A row of the draft that somebody has damaged. */
+START_TEST(damaged_rows_are_told)
+{
+    static const char *const edits[] = {
+        "UPDATE draft_key SET key='b/c/9'",
+        "UPDATE draft_key SET id=zeroblob(16)",
+        "DELETE FROM object WHERE kind=5",
+        "UPDATE draft_key SET draft=99, checksum=row_sum('draft_key', 99, key, id)",
+        "UPDATE draft_key SET id=NULL, checksum=row_sum('draft_key', draft, key, NULL)",
+    };
+    scenario t;
+    for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
+        int n = 0;
+        scenario_start(&t);
+        set(&t, "a/c/0", "\1\2\3\4", 4);
+        scenario_sql(&t, edits[i]);
+        scenario_reopen(&t);
+        uint64_t checked;
+        OK(&t, brc_fsck(t.repo, 0, count_damage, &n, &checked, &t.err));
+        ck_assert_msg(n > 0, "%s", edits[i]);
+        brc_buf out = BRC_BUF_INIT;
+        ck_assert_int_lt(brc_key_get(&out, t.session, "a/c/0", &t.err), 0);
+        brc_buf_dispose(&out);
+        scenario_stop(&t);
+    }
+}
+END_TEST
+
+Suite *key_set_suite(void)
+{
+    Suite *suite = suite_create("key_set");
+    TCase *tc = tcase_create("key_set");
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, keys_come_in_any_order, 0, 20);
+    tcase_add_test(tc, what_is_no_chunk_yet_is_kept_and_refused_by_name);
+    tcase_add_test(tc, set_where_there_is_none);
+    tcase_add_test(tc, many_sets_are_one_transaction);
+    tcase_add_test(tc, encoded_bytes_are_kept_as_they_are);
+    tcase_add_test(tc, hostile_keys);
+    tcase_add_test(tc, hostile_bytes);
+    tcase_add_loop_test(tc, a_document_that_is_deleted_leaves_what_is_below, 0, 2);
+    tcase_add_loop_test(tc, a_smaller_shape_keeps_what_is_beyond_the_edge, 0, 2);
+    tcase_add_test(tc, other_codecs_keep_values_and_another_form_keeps_bytes);
+    tcase_add_test(tc, a_chunk_of_nothing_but_fill_value_is_there);
+    tcase_add_test(tc, a_shard_is_taken_apart);
+    tcase_add_test(tc, a_session_that_reads_cannot_set);
+    tcase_add_test(tc, a_private_session_s_keys_are_its_own);
+    tcase_add_test(tc, nodes_that_move_take_their_keys_along);
+    tcase_add_test(tc, damaged_rows_are_told);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
