@@ -187,18 +187,23 @@ int brc_array_freeze(brc_array **out, brc_array *a, brc_error *err)
     return rc;
 }
 
-void brc_array_free(brc_array *a)
+void brc_array_release(brc_array *a)
 {
-    if (a == NULL)
-        return;
     if (a->frozen != NULL)
         brc_frozen_rows_dispose(a->frozen);
     free(a->frozen);
     brc_meta_dispose(&a->meta);
     free(a->backend);
     free(a->full);
-    brc_session_unref(a->session);
     free(a->path);
+}
+
+void brc_array_free(brc_array *a)
+{
+    if (a == NULL)
+        return;
+    brc_array_release(a);
+    brc_session_unref(a->session);
     free(a);
 }
 

@@ -33,6 +33,8 @@ struct brc_array {
  * caller holds. `view`: only its repository is looked at. `view` and `path` are borrowed;
  * brc_meta_dispose() of its meta releases the array. */
 BRC_MUST_USE int brc_array_of_entry(brc_array *out, brc_session *view, char *path, const brc_entry *entry, brc_error *err);
+/* What the array has allocated; the session is not its to let go. */
+void brc_array_release(brc_array *a);
 /* Brings entry and meta up to date, within a transaction of either kind. */
 BRC_MUST_USE int brc_array_sync(brc_array *a, brc_error *err);
 /* Of the session too. */

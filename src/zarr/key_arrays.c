@@ -22,8 +22,7 @@ typedef struct key_memory {
 static void key_array_free(brc_key_array *ka)
 {
     brc_key_shard_dispose(&ka->shard);
-    brc_meta_dispose(&ka->array.meta);
-    free(ka->array.path);
+    brc_array_release(&ka->array);
     free(ka);
 }
 

@@ -269,8 +269,7 @@ static int put_node(brc_session *s, const char *path, const new_document *doc, b
         BRC_TRY(brc_note_new(s, path, err));
     }
     entry.kind = doc->kind;
-    BRC_TRY(brc_doc_put(store, doc->json, &entry.doc, err));
-    BRC_TRY(brc_session_put(s, path, &entry, NULL, err));
+    BRC_TRY(brc_session_put_doc(s, path, &entry, doc->json, NULL, err));
     return 1;
 }
 

@@ -160,18 +160,33 @@ done:
     return rc;
 }
 
+/* New bytes go where the array's new chunks go. */
+static int store_new(const brc_put_part *part, brc_array *a, brc_error *err)
+{
+    brc_store *store = brc_array_store(a);
+    brc_store_backend *backend;
+    brc_object fresh = part->object;
+    brc_stored at = {.size = sizeof(at),
+                     .id = fresh.id,
+                     .sum = fresh.checksum,
+                     .len = part->stored.len,
+                     .data = part->stored.len > 0 ? part->stored.data : (const uint8_t *)""};
+    brc_stored *one = &at;
+    if (part->spec != NULL)
+        BRC_TRY(brc_encoding_intern(store, part->spec, &fresh.encoding, err));
+    BRC_TRY(brc_array_new_chunks(a, &fresh.backend, err));
+    BRC_TRY(brc_backend_use(store, fresh.backend, &backend, err));
+    BRC_TRY(brc_backend_put(backend, 1, &one, err));
+    return brc_object_record(store, &fresh, &at, err);
+}
+
 static int store_part(const brc_put_part *part, brc_array *a, brc_scratch *scratch, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
-    brc_object there = {.id = part->object.id}, *one = &there, fresh = part->object;
+    brc_object there = {.id = part->object.id}, *one = &there;
     BRC_TRY(brc_objects_find(store, &one, 1, err));
-    if (there.found) {
-        BRC_TRY(check_same(part, store, &there, scratch, err));
-    } else {
-        if (part->spec != NULL)
-            BRC_TRY(brc_encoding_intern(store, part->spec, &fresh.encoding, err));
-        BRC_TRY(brc_object_insert(store, &fresh, part->stored.data, err));
-    }
+    BRC_TRY(there.found ? check_same(part, store, &there, scratch, err)
+                        : store_new(part, a, err));
     return brc_array_put_chunk(a, part->index, &part->object.id, err);
 }
 

@@ -193,9 +193,10 @@ static int hide_document(brc_session *s, const char *key, size_t len, brc_error 
     }
     if (entry.kind == BRC_GROUP) { /* as one that nobody has written */
         BRC_GO(brc_entry_doc(store, &group, &plain, err));
-        BRC_GO(brc_doc_put(store, plain, &entry.doc, err));
+        BRC_GO(brc_session_put_doc(s, at, &entry, plain, NULL, err));
+    } else {
+        BRC_GO(brc_session_put(s, at, &entry, NULL, err));
     }
-    BRC_GO(brc_session_put(s, at, &entry, NULL, err));
     rc = brc_draft_key_put(store, s->draft.id, key, NULL, err);
 done:
     brc_json_free(plain);
@@ -229,7 +230,7 @@ int brc_key_delete(brc_session *s, const char *key, brc_error *err)
 static int remove_covered(brc_session *s, const char *prefix, brc_error *err)
 {
     brc_iter *it = NULL;
-    brc_node node;
+    const brc_node *node;
     char *paths[64];
     size_t n = 0, dir = brc_key_dir_len(prefix);
     brc_buf path = BRC_BUF_INIT;
@@ -241,8 +242,8 @@ static int remove_covered(brc_session *s, const char *prefix, brc_error *err)
     while (kind == BRC_GROUP && more) {
         BRC_GO(brc_list(&it, s, (const char *)path.data, 0, err));
         while (n < 64 && (rc = brc_list_next(it, &node, err)) > 0)
-            if (strncmp(node.path + 1, prefix, strlen(prefix)) == 0)
-                BRC_GO(brc_dup(&paths[n++], node.path, err));
+            if (strncmp(node->path + 1, prefix, strlen(prefix)) == 0)
+                BRC_GO(brc_dup(&paths[n++], node->path, err));
         brc_iter_free(it);
         it = NULL;
         if (rc < 0)

@@ -150,9 +150,10 @@ static int list_unsharded(stored_reader *r, brc_read_item *items, size_t cap, si
 }
 
 /* Uncommitted chunks may be written between two batches: those of a shard are looked up at once. */
-static int look_up_parts(stored_reader *r, uint64_t parts, brc_error *err)
+static int look_up_parts(stored_reader *r, const outer_parts *box, brc_error *err)
 {
     void *p;
+    const uint64_t parts = box->n;
     const size_t ndim = (size_t)r->a->meta.ndim;
     if (r->part > 0 || !r->a->row_has_chunks || r->a->is_frozen)
         return BRC_OK;
@@ -165,7 +166,7 @@ static int look_up_parts(stored_reader *r, uint64_t parts, brc_error *err)
     for (uint64_t at = 0, n; at < parts; at += n) {
         n = parts - at < LIST_MOST ? parts - at : LIST_MOST;
         for (uint64_t i = 0; i < n; i++)
-            part_index(r, r->n - 1, at + i, r->indexes + i * ndim);
+            brc_part_index((int)ndim, box->first, box->count, at + i, r->indexes + i * ndim);
         BRC_TRY(brc_array_chunk_ids(r->a, (size_t)n, r->indexes, r->parts + at, err));
     }
     return BRC_OK;
@@ -179,7 +180,7 @@ static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t
     outer_parts parts;
     size_t asked = 0;
     BRC_TRY(parts_of(r, shard, &parts, err));
-    BRC_TRY(look_up_parts(r, parts.n, err));
+    BRC_TRY(look_up_parts(r, &parts, err));
     for (; asked < cap && r->part < parts.n; asked++, r->part++) {
         r->numbers[asked] = r->part;
         brc_part_index((int)ndim, parts.first, parts.count, r->part, r->indexes + asked * ndim);

@@ -199,7 +199,10 @@ static void range_is(model_dir *m, const char *key)
     scenario *t = &m->t;
     const model_file *f = file_find(m, key);
     brc_buf out = BRC_BUF_INIT;
-    brc_key_range range = {(int)below(m, 4), below(m, 40), below(m, 40)};
+    brc_key_range range = BRC_KEY_RANGE_INIT;
+    range.kind = (int)below(m, 4);
+    range.start = below(m, 40);
+    range.end = below(m, 40);
     int rc = brc_key_get_range(&out, t->session, key, &range, NULL, &t->err);
     ck_assert_msg(rc == (f != NULL ? BRC_OK : BRC_ENOTFOUND), "'%s': %d", key, rc);
     if (f != NULL) {
