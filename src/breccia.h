@@ -114,8 +114,10 @@ BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(vo
 BRC_API BRC_MUST_USE int brc_config_get(brc_buf *out, breccia *repo, const char *name, brc_error *err);
 BRC_API BRC_MUST_USE int brc_config_set(breccia *repo, const char *name, const char *value, brc_error *err);
 /* Every call is durable when it returns.  Calls between begin and end are one
- * transaction instead, durable at the end; `keep` 0 undoes them all.  The file is
- * locked for writing in the meantime.  Pairs nest. */
+ * transaction instead, durable at the end; `keep` 0 undoes them all.  Pairs nest.
+ * From begin to end the file is locked for writing, whatever your program does in between: other
+ * writers wait.  Readers go on with the state before, and are waited for at the end.  If one stays
+ * longer than the time to wait, the end fails with BRC_EBUSY and all is undone. */
 BRC_API BRC_MUST_USE int brc_begin(breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_end(breccia *repo, int keep, brc_error *err);
 

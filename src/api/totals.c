@@ -69,8 +69,10 @@ static int count_history(chunk_totals *c, brc_stats *out, brc_error *err)
     BRC_TRY(brc_grow_array(&c->sums, &c->cap, 1, sizeof(uint64_t), err));
     *(uint64_t *)c->sums = 0;
     BRC_TRY(brc_closure_refs(c->closure, err));
-    while ((rc = brc_closure_next(c->closure, &at, err)) > 0)
+    while ((rc = brc_closure_next(c->closure, &at, err)) > 0) {
         BRC_TRY(count_step(c, &at, out, err));
+        brc_store_breathe(c->store);
+    }
     out->chunk_refs = *(uint64_t *)c->sums;
     return rc;
 }

@@ -6,5 +6,7 @@
 
 /* Microseconds since 1970-01-01 UTC. */
 int64_t brc_now_us(void);
+/* Nanoseconds since some moment, for how long something takes. */
+int64_t brc_monotonic_ns(void);
 
 #endif

@@ -187,6 +187,7 @@ static int diff_walk_run(diff_walk *w, brc_error *err)
     while (w->n > 0 && rc == BRC_OK) {
         diff_place place = ((diff_place *)w->places)[--w->n];
         rc = place_visit(w, &place, err);
+        brc_store_breathe(w->store);
         place_dispose(&place);
     }
     return rc;

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
+
 /* ---- errors ------------------------------------------------------------------ */
 
 static int db_code(int primary)
@@ -218,6 +220,7 @@ int brc_read_resume(brc_store *store, brc_error *err)
         return BRC_OK;
     brc_end_leftover(store);
     store->is_reading = 1;
+    store->reading_since = brc_monotonic_ns();
     int rc = brc_stmt(store, "BEGIN", &st, err);
     if (rc == BRC_OK)
         rc = brc_run(store, st, err);

@@ -78,6 +78,8 @@ struct brc_store {
 
     int write_depth, read_depth;
     int is_reading;      /* a transaction of SQLite's is open for read_depth */
+    int64_t reading_since; /* on the monotonic clock, in ns                  */
+    int read_held;       /* and is not paused                                */
     int undo;            /* an inner transaction asked for it */
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t undone;     /* those that were rolled back */

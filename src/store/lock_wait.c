@@ -2,21 +2,15 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../base/clock.h"
 #include "db.h"
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* Up to `most`, evenly: xorshift. */
 static int64_t random_pause_ns(brc_store *store, int64_t most)
 {
     uint64_t x = store->jitter;
     if (x == 0)
-        x = (uint64_t)monotonic_ns() ^ (uint64_t)(uintptr_t)store << 20 ^ 1;
+        x = (uint64_t)brc_monotonic_ns() ^ (uint64_t)(uintptr_t)store << 20 ^ 1;
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
@@ -46,7 +40,7 @@ void brc_wait_turn(brc_store *store)
     enum { LATELY = 2000000000, MOMENT = 1000000 };
     if (store->crowded_at == 0)
         return;
-    int64_t now = monotonic_ns();
+    int64_t now = brc_monotonic_ns();
     if (now - store->crowded_at < LATELY && now - store->committed_at < MOMENT)
         pause_ns(MOMENT / 2 + random_pause_ns(store, MOMENT));
 }
@@ -54,7 +48,7 @@ void brc_wait_turn(brc_store *store)
 int brc_db_busy(void *ctx, int tries)
 {
     brc_store *store = ctx;
-    int64_t now = monotonic_ns(), left;
+    int64_t now = brc_monotonic_ns(), left;
     store->crowded_at = now;
     if (tries == 0)
         store->wait_since = now;
@@ -71,5 +65,5 @@ int brc_db_busy(void *ctx, int tries)
 void brc_wait_committed(brc_store *store)
 {
     if (store->crowded_at != 0)
-        store->committed_at = monotonic_ns();
+        store->committed_at = brc_monotonic_ns();
 }

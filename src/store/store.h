@@ -55,6 +55,11 @@ void brc_store_end_read(brc_store *store);
  * handing over, waiting. What is read next, which takes the lock again, may be of a later state.
  * Within a write, and outside of a read, it does nothing. */
 void brc_store_pause_read(brc_store *store);
+/* The same if the lock has been held for 20 ms: in loops over what never changes. */
+void brc_store_breathe(brc_store *store);
+/* While a read is held it is not paused: what is looked at must be of one state. 1 begins, 0 ends;
+ * pairs nest. */
+void brc_store_hold_read(brc_store *store, int is_held);
 /* Between these, pages of the hash index are kept in memory: a walk through much of
  * history needs them in random order, again and again. Pairs nest. */
 void brc_store_walk_begin(brc_store *store);

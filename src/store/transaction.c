@@ -1,4 +1,5 @@
 /* Transactions. */
+#include "../base/clock.h"
 #include "backend.h"
 
 int brc_store_writable(brc_store *store, brc_error *err)
@@ -132,12 +133,24 @@ int brc_store_begin_read(brc_store *store, brc_error *err)
 void brc_store_pause_read(brc_store *store)
 {
     sqlite3_stmt *st;
-    if (!store->is_reading || store->write_depth > 0)
+    if (!store->is_reading || store->write_depth > 0 || store->read_held > 0)
         return;
     brc_reader_close(store);
     if (brc_stmt(store, "COMMIT", &st, NULL) < 0 || brc_run(store, st, NULL) < 0)
         brc_end_leftover(store);
     store->is_reading = 0;
+}
+
+void brc_store_breathe(brc_store *store)
+{
+    enum { LONG = 20000000 };
+    if (store->is_reading && brc_monotonic_ns() - store->reading_since > LONG)
+        brc_store_pause_read(store);
+}
+
+void brc_store_hold_read(brc_store *store, int is_held)
+{
+    store->read_held += is_held ? 1 : -1;
 }
 
 void brc_store_end_read(brc_store *store)

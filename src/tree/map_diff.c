@@ -72,6 +72,7 @@ static int walk_both(brc_store *store, const brc_oid *a, const brc_oid *b, int a
         rc = brc_map_cursor_start(&pair.b, store, b, err);
     while (rc == BRC_OK && !(pair.a.at_end && pair.b.at_end)) {
         rc = pair_step(&pair, err);
+        brc_store_breathe(store);
         if (rc == BRC_OK)
             rc = brc_store_check_interrupt(store, err);
     }

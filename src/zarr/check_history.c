@@ -210,6 +210,22 @@ done:
     return rc;
 }
 
+/* As it is now, in one state; others may have dropped or committed it since it was listed. */
+static int check_draft_now(history_check *h, brc_draft_row *row, brc_error *err)
+{
+    brc_store *store = h->tree.check.store;
+    brc_draft_head now;
+    brc_store_pause_read(store);
+    brc_store_hold_read(store, 1);
+    int rc = brc_draft_get(store, row->draft.id, &now, err);
+    if (rc == BRC_OK && now.id != 0) {
+        row->draft = now;
+        rc = check_draft(h, row, err);
+    }
+    brc_store_hold_read(store, 0);
+    return rc;
+}
+
 static int check_drafts(history_check *h, brc_error *err)
 {
     brc_draft_row *rows;
@@ -219,7 +235,7 @@ static int check_drafts(history_check *h, brc_error *err)
     if (rc < 0)
         return as_fault(h, "the uncommitted changes", rc, &found, err);
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
-        rc = check_draft(h, &rows[i], err);
+        rc = check_draft_now(h, &rows[i], err);
     brc_draft_rows_free(rows, n);
     return rc;
 }

@@ -577,6 +577,7 @@ static int begin_tree(brc_tree_check *c, brc_error *err)
 static int check_step(brc_tree_check *c, brc_closure_step *at, brc_error *err)
 {
     brc_error found = BRC_ERROR_INIT;
+    brc_store_breathe(c->check.store);
     int behind = 0, rc = brc_closure_next(c->walk, at, &found);
     if (rc < 0 && (rc != BRC_ECORRUPT || at->what == BRC_AT_COMMIT)) {
         if (err != NULL)

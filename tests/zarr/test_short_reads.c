@@ -292,6 +292,45 @@ START_TEST(a_commit_does_not_wait_between_two_steps)
 }
 END_TEST
 
+/* ---- what holds a lock -------------------------------- */
+
+static void find_it_locked(void *ctx)
+{
+    scenario *w = &two.writer;
+    brc_array *b;
+    int32_t one;
+    (void)ctx;
+    FAILS(w, BRC_EBUSY, brc_attrs_set(w->session, "/", "n", "1", &w->err));
+    OK(w, brc_array_open(&b, w->session, "/b", &w->err));
+    brc_sel sel = BRC_SEL_INIT;
+    OK(w, brc_sel_parse(&sel, b, "[0]", &w->err));
+    OK(w, brc_array_read(b, &sel, &one, sizeof(one), &w->err));
+    ck_assert_int_eq(one, 0);
+    brc_array_free(b);
+}
+
+/* Also while a read decodes: other writers wait, readers see the state before. */
+START_TEST(an_explicit_transaction_holds_its_lock)
+{
+    scenario *t = &two.reader;
+    brc_array *b;
+    open_both(0);
+    make_array("/b", CODECS);
+    OK(t, brc_array_open(&b, t->session, "/b", &t->err));
+    OK(t, brc_begin(t->repo, &t->err));
+    write_all(t, "/b", 5);
+    hook_decode(find_it_locked, NULL, 1);
+    OK(t, brc_array_read(b, NULL, taken, sizeof(taken), &t->err));
+    ck_assert_int_eq(hook_calls(), 1);
+    for (int i = 0; i < ELEMENTS; i++)
+        ck_assert_int_eq(taken[i], 5);
+    find_it_locked(NULL);
+    OK(t, brc_end(t->repo, 1, &t->err));
+    commit_one(NULL);
+    brc_array_free(b);
+}
+END_TEST
+
 /* ---- one state -------------------------------- */
 
 static void write_meanwhile(void *ctx)
@@ -408,6 +447,7 @@ Suite *short_reads_suite(void)
     tcase_add_loop_test(tc, a_commit_does_not_wait_for_decoding, 0, 3 * READINGS);
     tcase_add_loop_test(tc, a_commit_does_not_wait_for_progress, 0, READINGS - 1);
     tcase_add_test(tc, a_commit_does_not_wait_between_two_steps);
+    tcase_add_test(tc, an_explicit_transaction_holds_its_lock);
     suite_add_tcase(suite, tc);
     tc = tcase_create("states");
     tcase_set_timeout(tc, 120);
