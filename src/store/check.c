@@ -65,7 +65,7 @@ static const char *const row_checks[] = {
     "SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' (draft ' || id || ')"
     " have no branch, an invalid base, or do not match their checksum' FROM draft"
     " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2)"
-    " OR 'heads/' || branch NOT IN (SELECT name FROM ref)"
+    " OR (state=1 AND 'heads/' || branch NOT IN (SELECT name FROM ref))"
     " OR " BAD_ID_OR_NULL("base") " OR " BAD_ID_OR_NULL("tip") " OR " BAD_ID_OR_NULL("other")
     " OR (tip IS NOT NULL AND tip NOT IN (SELECT o.id FROM object o WHERE o.kind=4))"
     " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
@@ -75,13 +75,15 @@ static const char *const row_checks[] = {
     " ') is damaged, or belongs to no draft' FROM draft_node"
     " WHERE draft NOT IN (SELECT id FROM draft)"
     " OR (path IS NOT NULL AND " BAD_TEXT("path") ")"
-    /* Every one without a path lies below one that has a path, and below one alone. */
-    " OR (path IS NULL AND node NOT IN (WITH RECURSIVE lower(node) AS (SELECT below FROM draft_node"
+    /* Every one without a path lies below one that has a path, and below one alone, unless it
+     * was dropped. */
+    " OR (draft NOT IN (SELECT id FROM draft WHERE state=2) AND ("
+    "(path IS NULL AND node NOT IN (WITH RECURSIVE lower(node) AS (SELECT below FROM draft_node"
     " WHERE path IS NOT NULL AND below IS NOT NULL UNION SELECT d.below FROM draft_node d"
     " JOIN lower ON d.node=lower.node WHERE d.below IS NOT NULL) SELECT node FROM lower))"
     " OR (below IS NOT NULL AND (typeof(below)<>'integer' OR NOT EXISTS (SELECT 1 FROM draft_node b"
     " WHERE b.node=draft_node.below AND b.path IS NULL AND b.draft=draft_node.draft)"
-    " OR below IN (SELECT below FROM draft_node GROUP BY below HAVING count(*)>1)))"
+    " OR below IN (SELECT below FROM draft_node GROUP BY below HAVING count(*)>1)))))"
     " OR typeof(entry) NOT IN ('null','blob') OR typeof(level)<>'integer'"
     " OR checksum IS NOT row_sum('draft_node', node, draft, path, below, level, entry)",
 

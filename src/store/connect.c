@@ -27,7 +27,7 @@ static int db_settings(brc_store *store, brc_error *err)
      * that reappears after a loss of power would undo an acknowledged commit. */
     return brc_exec(store,
                     "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA synchronous=EXTRA;"
-                    "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;" BRC_PAGE_CACHE,
+                    "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;" BRC_PAGE_CACHE BRC_SPILL,
                     err);
 }
 

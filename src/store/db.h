@@ -27,6 +27,9 @@
 
 /* SQLite's page cache, as a rule and while many small objects are added. */
 #define BRC_PAGE_CACHE "PRAGMA cache_size=-4096"
+/* Pages of a transaction beyond which SQLite writes them into the file before its end, which keeps
+ * readers out until then: 256 MiB, so no batch ever does. */
+#define BRC_SPILL "; PRAGMA cache_spill=16384"
 #define BRC_PAGE_CACHE_MANY "PRAGMA cache_size=-65536"
 
 typedef struct brc_stmt_slot {
@@ -148,6 +151,9 @@ BRC_MUST_USE int brc_rows_drop_left(brc_store *store, brc_error *err);
 /* draft_node.c: the texts between which the paths under `path` are: "/a/" and "/a0", since '0' follows
  * '/'. Under the root all are. */
 BRC_MUST_USE int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, brc_error *err);
+
+/* draft_drop.c: some rows of drafts that were dropped. */
+BRC_MUST_USE int brc_draft_sweep(brc_store *store, brc_error *err);
 
 /* setting.c: the setting's bytes are appended, with a NUL behind them. find: 1, or 0 where it is not there;
  * get: BRC_ECORRUPT then. */

@@ -192,24 +192,6 @@ int brc_draft_count(brc_store *store, int64_t draft, uint64_t *nodes, brc_error 
     return BRC_OK;
 }
 
-int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
-{
-    BRC_TRY(brc_draft_docs_drop(store, draft, err));
-    BRC_TRY(draft_run(store,
-                      "DELETE FROM draft_chunk WHERE node IN"
-                      " (SELECT node FROM draft_node WHERE draft=?1)",
-                      draft, err));
-    BRC_TRY(draft_run(store, "DELETE FROM draft_move WHERE draft=?1", draft, err));
-    BRC_TRY(draft_run(store, "DELETE FROM draft_key WHERE draft=?1", draft, err));
-    return draft_run(store, "DELETE FROM draft_node WHERE draft=?1", draft, err);
-}
-
-int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err)
-{
-    BRC_TRY(brc_draft_empty(store, draft, err));
-    return draft_run(store, "DELETE FROM draft WHERE id=?1", draft, err);
-}
-
 int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, brc_error *err)
 {
     sqlite3_stmt *st;

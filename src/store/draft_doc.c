@@ -102,21 +102,6 @@ int brc_draft_doc_copy(brc_store *store, int64_t from, int64_t to, brc_error *er
 
 /* ---- a draft's -------------------------------- */
 
-int brc_draft_docs_drop(brc_store *store, int64_t draft, brc_error *err)
-{
-    int any;
-    sqlite3_stmt *st;
-    BRC_TRY(brc_draft_docs_any(store, &any, err));
-    if (!any)
-        return BRC_OK;
-    BRC_TRY(draft_doc_stmt(store,
-                           "DELETE FROM draft_doc WHERE (id, node) IN (SELECT " DOC_OF_ENTRY
-                           ", n.node FROM draft_node n WHERE n.draft=?1)",
-                           &st, err));
-    sqlite3_bind_int64(st, 1, draft);
-    return brc_run(store, st, err);
-}
-
 int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *id, brc_error *err)
 {
     sqlite3_stmt *st;

@@ -255,16 +255,6 @@ int brc_draft_node_put(brc_store *store, int64_t draft, const char *path, const 
     return draft_node_seal(store, number, err);
 }
 
-int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_draft_doc_drop(store, node, err));
-    BRC_TRY(brc_draft_chunk_clear_all(store, node, err));
-    BRC_TRY(brc_stmt(store, "DELETE FROM draft_node WHERE node=?1", &st, err));
-    sqlite3_bind_int64(st, 1, node);
-    return brc_run(store, st, err);
-}
-
 int brc_draft_node_clear(brc_store *store, int64_t draft, const char *path, brc_error *err)
 {
     brc_draft_node *rows;

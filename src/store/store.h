@@ -299,6 +299,7 @@ BRC_MUST_USE int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err
 /* How many nodes have rows in it. */
 BRC_MUST_USE int brc_draft_count(brc_store *store, int64_t draft, uint64_t *nodes, brc_error *err);
 /* Drops the draft with all its rows. */
+/* Large ones are only marked: brc_draft_sweep() deletes some of their rows, at the end of each transaction. */
 BRC_MUST_USE int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err);
 /* Drops its rows of nodes, chunks and moves: nothing is changed in it any more. */
 BRC_MUST_USE int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err);
@@ -365,10 +366,9 @@ BRC_MUST_USE int brc_draft_doc_put(brc_store *store, int64_t node, const brc_oid
 BRC_MUST_USE int brc_draft_doc_has(brc_store *store, const brc_oid *id, int *found, brc_error *err);
 /* Appends the text, which is not checked. */
 BRC_MUST_USE int brc_draft_doc_get(brc_store *store, const brc_oid *id, int *found, brc_buf *out, brc_error *err);
-/* Drops the node's, if it has one, before its row changes or goes; that of a path, of all of a draft. */
+/* Drops the node's, if it has one, before its row changes or goes; that of a path. */
 BRC_MUST_USE int brc_draft_doc_drop(brc_store *store, int64_t node, brc_error *err);
 BRC_MUST_USE int brc_draft_doc_drop_at(brc_store *store, int64_t draft, const char *path, brc_error *err);
-BRC_MUST_USE int brc_draft_docs_drop(brc_store *store, int64_t draft, brc_error *err);
 /* Another node has the same entry. */
 BRC_MUST_USE int brc_draft_doc_copy(brc_store *store, int64_t from, int64_t to, brc_error *err);
 /* Whether any draft has some: most have none, and are not searched. */

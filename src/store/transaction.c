@@ -98,6 +98,8 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
         brc_reader_close(store);
         rc = brc_store_check_interrupt(store, err);
         if (rc == BRC_OK)
+            rc = brc_draft_sweep(store, err);
+        if (rc == BRC_OK)
             rc = brc_backends_flush(store, err);
         if (rc == BRC_OK)
             rc = brc_rows_drop_left(store, err);

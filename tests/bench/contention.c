@@ -1,8 +1,6 @@
 /*
- * Several processes on one file: how long each waits, and who gets how much.
- *
- * A role is a function that a process runs until the time is over, noting how long each
- * of its steps took. Now there are committers; readers and a bulk writer are more roles.
+ * Several processes on one file: how long each waits, and who gets how much. Here all of them
+ * commit without a pause; crowd.c has readers, committers and a bulk writer at steady rates.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,4 +131,5 @@ void bench_contention(const bench_opts *o)
     report_value("p50", 1000 * percentile(times, n, 50), "ms", JUST_SHOWN, 0, "");
     free(times);
     unlink(file);
+    crowd_run(o);
 }

@@ -26,7 +26,8 @@ static const struct {
     {"size", "what versions, index, tree and pages take", bench_size},
     {"scale", "how costs grow with nodes, commits and chunks: exit status 1 where they bend",
      bench_scale},
-    {"contention", "8 processes that commit to one file", bench_contention},
+    {"contention", "8 processes that commit to one file; readers, committers and a bulk writer",
+     bench_contention},
 };
 #define NGROUPS (sizeof(groups) / sizeof(groups[0]))
 

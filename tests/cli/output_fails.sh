@@ -37,6 +37,7 @@ restore     | restore r.brc /a --from HEAD~1         | diff r.brc -- /a
 reset       | reset r.brc HEAD~1 --hard              | log r.brc
 export      | export r.brc /a new.npy                | import z.brc new.npy /z
 drafts      | drafts r.brc --drop DRAFT              | drafts r.brc
+config      | config r.brc journal wal               | config r.brc
 read-o      | read r.brc /a -o new.npy --json        | import z.brc new.npy /z
 END
 }
@@ -49,6 +50,7 @@ codecs | codecs r.brc /a
 codecs | codecs --list
 diff   | diff r.brc HEAD~1 HEAD
 drafts | drafts r.brc
+config | config r.brc
 fsck   | fsck r.brc
 help   | help
 info   | info r.brc

@@ -1,0 +1,171 @@
+/*
+ * Dropping drafts. What a draft holds may be millions of rows, and deleting them takes longer than
+ * others should wait for the lock. So a dropped draft is marked (state 2), which is all that the
+ * transaction needs, and its rows go step by step: one step in each transaction that writes. Small
+ * drafts are gone with the first step. Rows that leave a draft which stays go to a dropped one.
+ */
+#include "db.h"
+
+/* Rows that one transaction deletes. */
+enum { STEP = 4096 };
+
+#define DROPPED_SUM \
+    "row_sum('draft', id, kind, 2, branch, base, tip, other, plan, owner, parent, time_us, changes)"
+
+static int drop_run(brc_store *store, const char *sql, int64_t a, int64_t b, int64_t *left,
+                    brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    sqlite3_bind_int64(st, 1, a);
+    if (sqlite3_bind_parameter_count(st) > 1)
+        sqlite3_bind_int64(st, 2, b);
+    BRC_TRY(brc_run(store, st, err));
+    if (left != NULL)
+        *left -= sqlite3_changes(store->db);
+    return BRC_OK;
+}
+
+/* The number that a statement finds; 0: none. */
+static int drop_find(brc_store *store, const char *sql, int64_t a, int64_t b, int64_t *out,
+                     brc_error *err)
+{
+    sqlite3_stmt *st;
+    *out = 0;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    if (sqlite3_bind_parameter_count(st) > 0)
+        sqlite3_bind_int64(st, 1, a);
+    if (sqlite3_bind_parameter_count(st) > 1)
+        sqlite3_bind_int64(st, 2, b);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    *out = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return BRC_OK;
+}
+
+static int drop_nodes(brc_store *store, int64_t draft, int64_t *left, brc_error *err)
+{
+    int64_t first;
+    while (*left > 0) {
+        BRC_TRY(drop_find(store, "SELECT node FROM draft_node WHERE draft=?1 LIMIT 1", draft, 0,
+                          &first, err));
+        if (first == 0)
+            return BRC_OK;
+        BRC_TRY(drop_run(store,
+                         "DELETE FROM draft_chunk WHERE node=?1 AND key IN"
+                         " (SELECT key FROM draft_chunk WHERE node=?1 LIMIT ?2)",
+                         first, *left, left, err));
+        if (*left > 0)
+            BRC_TRY(brc_draft_doc_drop(store, first, err));
+        if (*left > 0)
+            BRC_TRY(drop_run(store, "DELETE FROM draft_node WHERE node=?1", first, 0, left, err));
+    }
+    return BRC_OK;
+}
+
+/* At most *left rows, which it counts down; above 0: the draft has none now. */
+static int drop_rows(brc_store *store, int64_t draft, int64_t *left, brc_error *err)
+{
+    BRC_TRY(drop_nodes(store, draft, left, err));
+    if (*left > 0)
+        BRC_TRY(drop_run(store,
+                         "DELETE FROM draft_move WHERE draft=?1 AND path IN"
+                         " (SELECT path FROM draft_move WHERE draft=?1 LIMIT ?2)",
+                         draft, *left, left, err));
+    if (*left > 0)
+        BRC_TRY(drop_run(store,
+                         "DELETE FROM draft_key WHERE draft=?1 AND key IN"
+                         " (SELECT key FROM draft_key WHERE draft=?1 LIMIT ?2)",
+                         draft, *left, left, err));
+    return BRC_OK;
+}
+
+static int drop_step(brc_store *store, int64_t draft, brc_error *err)
+{
+    int64_t left = STEP;
+    BRC_TRY(drop_rows(store, draft, &left, err));
+    return left > 0 ? drop_run(store, "DELETE FROM draft WHERE id=?1", draft, 0, NULL, err)
+                    : BRC_OK;
+}
+
+int brc_draft_sweep(brc_store *store, brc_error *err)
+{
+    int64_t draft;
+    BRC_TRY(drop_find(store, "SELECT id FROM draft WHERE state=2 LIMIT 1", 0, 0, &draft, err));
+    return draft != 0 ? drop_step(store, draft, err) : BRC_OK;
+}
+
+int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err)
+{
+    BRC_TRY(drop_run(store, "UPDATE draft SET state=2, checksum=" DROPPED_SUM " WHERE id=?1", draft,
+                     0, NULL, err));
+    return drop_step(store, draft, err);
+}
+
+/* A dropped draft that takes rows of this one. */
+static int dropped_beside(brc_store *store, int64_t draft, int64_t *out, brc_error *err)
+{
+    BRC_TRY(drop_find(store, "SELECT id FROM draft WHERE state=2 AND id<>?1 LIMIT 1", draft, 0, out,
+                      err));
+    if (*out != 0)
+        return BRC_OK;
+    BRC_TRY(drop_run(store,
+                     "INSERT INTO draft(kind, state, branch, time_us, changes, checksum)"
+                     " SELECT kind, 2, branch, time_us, 0, 0 FROM draft WHERE id=?1",
+                     draft, 0, NULL, err));
+    *out = sqlite3_last_insert_rowid(store->db);
+    return drop_run(store, "UPDATE draft SET checksum=" DROPPED_SUM " WHERE id=?1", *out, 0, NULL,
+                    err);
+}
+
+int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
+{
+    int64_t left = STEP, to;
+    BRC_TRY(drop_rows(store, draft, &left, err));
+    if (left > 0)
+        return BRC_OK;
+    BRC_TRY(dropped_beside(store, draft, &to, err));
+    BRC_TRY(drop_run(store,
+                     "UPDATE draft_node SET draft=?2, path=NULL, checksum="
+                     "row_sum('draft_node', node, ?2, NULL, below, level, entry) WHERE draft=?1",
+                     draft, to, NULL, err));
+    BRC_TRY(drop_run(store, "DELETE FROM draft_move WHERE draft=?1", draft, 0, NULL, err));
+    return drop_run(store, "DELETE FROM draft_key WHERE draft=?1", draft, 0, NULL, err);
+}
+
+static int has_many(brc_store *store, const brc_draft_stack *stack, int *many, brc_error *err)
+{
+    int64_t n = 0, sum = 0;
+    for (size_t i = 0; i < stack->n && sum < STEP; i++) {
+        BRC_TRY(drop_find(store,
+                          "SELECT count(*) FROM (SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT ?2)",
+                          stack->node[i], STEP, &n, err));
+        sum += n;
+    }
+    *many = sum >= STEP;
+    return BRC_OK;
+}
+
+int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err)
+{
+    int many;
+    int64_t draft, to;
+    brc_draft_stack stack;
+    BRC_TRY(brc_draft_doc_drop(store, node, err));
+    BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
+    BRC_TRY(has_many(store, &stack, &many, err));
+    if (!many) {
+        BRC_TRY(brc_draft_chunk_clear_all(store, node, err));
+        return drop_run(store, "DELETE FROM draft_node WHERE node=?1", node, 0, NULL, err);
+    }
+    BRC_TRY(drop_find(store, "SELECT draft FROM draft_node WHERE node=?1", node, 0, &draft, err));
+    BRC_TRY(dropped_beside(store, draft, &to, err));
+    for (size_t i = 0; i < stack.n; i++)
+        BRC_TRY(drop_run(store,
+                         "UPDATE draft_node SET draft=?2, path=NULL, checksum="
+                         "row_sum('draft_node', node, ?2, NULL, below, level, entry) WHERE node=?1",
+                         stack.node[i], to, NULL, err));
+    return BRC_OK;
+}

@@ -1,0 +1,180 @@
+/* What a transaction may do to others: the file stays readable until it ends, and no statement of
+ * it grows with what was dropped. Work is counted in SQLite's own steps, not in time. */
+#include <check.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/store/db.h"
+#include "../kit/file_digest.h"
+#include "../kit/store_kit.h"
+
+Suite *short_steps_suite(void);
+
+static store_kit kit;
+
+#define OK(call) KIT_OK(&kit, call)
+
+static void steps_setup(void)
+{
+    store_kit_start(&kit);
+}
+
+static void steps_teardown(void)
+{
+    store_kit_stop(&kit);
+}
+
+/* ---- no spill ------------------------------------------------------------------------- */
+
+static uint32_t file_counter(void)
+{
+    brc_buf all = store_kit_bytes(&kit);
+    uint32_t n = (uint32_t)all.data[24] << 24 | (uint32_t)all.data[25] << 16 |
+                 (uint32_t)all.data[26] << 8 | all.data[27];
+    brc_buf_dispose(&all);
+    return n;
+}
+
+/* Far more than SQLite's page cache, less than the bound. */
+START_TEST(a_batch_does_not_lock_readers_out)
+{
+    brc_store *reader;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    const char *branch;
+    opts.flags = BRC_OPEN_READONLY;
+    opts.wait_ms = -1;
+    OK(brc_store_open(&reader, kit.file, &opts, kit.reg, 1, &kit.err));
+    uint32_t counter = file_counter();
+    brc_buf before = store_kit_bytes(&kit);
+    OK(brc_store_begin(kit.store, &kit.err));
+    for (int i = 0; i < 64; i++) {
+        OK(brc_exec(kit.store, "INSERT INTO blob(data) VALUES (randomblob(1000000))", &kit.err));
+        OK(brc_head_get(reader, &branch, &kit.err));
+    }
+    KIT_TRUE(store_kit_same(kit.file, &before)); /* not one page was written */
+    OK(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_uint_eq(file_counter(), counter + 1);
+    OK(brc_head_get(reader, &branch, &kit.err));
+    brc_store_close(reader);
+    brc_buf_dispose(&before);
+}
+END_TEST
+
+/* ---- dropping ---------------------------------------------------------------------------- */
+
+static int64_t most_steps;
+
+static int note_steps(unsigned what, void *ctx, void *stmt, void *unused)
+{
+    (void)what, (void)ctx, (void)unused;
+    int64_t steps = sqlite3_stmt_status(stmt, SQLITE_STMTSTATUS_VM_STEP, 1);
+    if (steps > most_steps)
+        most_steps = steps;
+    return 0;
+}
+
+static void count_steps(void)
+{
+    most_steps = 0;
+    sqlite3_trace_v2(kit.store->db, SQLITE_TRACE_PROFILE, note_steps, NULL);
+}
+
+/* A draft of one array with so many chunks. */
+static int64_t big_draft(int64_t chunks, int64_t *node)
+{
+    char sql[300];
+    static const uint8_t entry[] = "x";
+    OK(brc_store_begin(kit.store, &kit.err));
+    int64_t draft = store_kit_draft(&kit, "main", NULL);
+    OK(brc_draft_node_put(kit.store, draft, "/a", entry, 1, node, &kit.err));
+    snprintf(sql, sizeof(sql),
+             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<%lld)"
+             " INSERT INTO draft_chunk SELECT %lld, CAST(i AS BLOB), NULL,"
+             " row_sum('draft_chunk', %lld, CAST(i AS BLOB), NULL) FROM n",
+             (long long)chunks, (long long)*node, (long long)*node);
+    OK(brc_exec(kit.store, sql, &kit.err));
+    OK(brc_store_end(kit.store, 1, &kit.err));
+    return draft;
+}
+
+enum { DELETED, EMPTIED, ADVANCED, ROW_DROPPED, WAYS };
+
+static void drop_in_a_way(int way, int64_t draft, int64_t node)
+{
+    brc_oid commit = store_kit_id(7);
+    OK(brc_store_begin(kit.store, &kit.err));
+    if (way == DELETED)
+        OK(brc_draft_delete(kit.store, draft, &kit.err));
+    else if (way == EMPTIED)
+        OK(brc_draft_empty(kit.store, draft, &kit.err));
+    else if (way == ADVANCED)
+        OK(brc_draft_advance(kit.store, draft, &commit, &kit.err));
+    else
+        OK(brc_draft_row_drop(kit.store, node, &kit.err));
+    OK(brc_store_end(kit.store, 1, &kit.err));
+}
+
+/* 40,000 rows and four times as many: no statement touches more for it. */
+START_TEST(dropping_is_in_short_steps)
+{
+    int64_t most[2];
+    for (int big = 0; big < 2; big++) {
+        int64_t node, draft = big_draft(big ? 160000 : 40000, &node);
+        count_steps();
+        drop_in_a_way(_i, draft, node);
+        brc_draft_node row;
+        int found = 0;
+        if (_i != DELETED)
+            OK(brc_draft_node_get(kit.store, draft, "/a", &found, &row, &kit.err));
+        ck_assert_int_eq(found, 0); /* it is gone for whoever looks */
+        ck_assert_int_gt(store_kit_ask(&kit, "SELECT count(*) FROM draft_chunk"), 0);
+        for (int i = 0; i < 60; i++) { /* and really, with the writes that follow */
+            OK(brc_store_begin(kit.store, &kit.err));
+            OK(brc_store_end(kit.store, 1, &kit.err));
+        }
+        most[big] = most_steps;
+        sqlite3_trace_v2(kit.store->db, 0, NULL, NULL);
+        ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM draft_chunk"), 0);
+        ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM draft_node"), 0);
+        ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM draft WHERE state=2"), 0);
+        if (_i != DELETED) {
+            OK(brc_store_begin(kit.store, &kit.err));
+            OK(brc_draft_delete(kit.store, draft, &kit.err));
+            OK(brc_store_end(kit.store, 1, &kit.err));
+        }
+    }
+    ck_assert_int_lt(most[1], most[0] + most[0] / 10);
+    ck_assert_int_lt(most[1], 200000);
+}
+END_TEST
+
+/* What is half dropped is no damage, and the branch may have a new draft. */
+START_TEST(half_dropped_is_whole)
+{
+    int64_t node, draft = big_draft(20000, &node);
+    drop_in_a_way(DELETED, draft, node);
+    ck_assert_int_gt(store_kit_ask(&kit, "SELECT count(*) FROM draft_chunk"), 0);
+    int64_t next;
+    OK(brc_store_begin(kit.store, &kit.err));
+    next = store_kit_draft(&kit, "main", NULL);
+    OK(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_int_ne(next, draft);
+    store_kit_close(&kit);
+    ck_assert(file_is_whole(kit.file));
+}
+END_TEST
+
+Suite *short_steps_suite(void)
+{
+    Suite *s = suite_create("short_steps");
+    TCase *tc = tcase_create("short_steps");
+    tcase_add_checked_fixture(tc, steps_setup, steps_teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, a_batch_does_not_lock_readers_out);
+    tcase_add_loop_test(tc, dropping_is_in_short_steps, 0, WAYS);
+    tcase_add_test(tc, half_dropped_is_whole);
+    suite_add_tcase(s, tc);
+    return s;
+}
