@@ -129,6 +129,7 @@ static void content_of(const crash_disk *d, const crash_inode *inode, unsigned v
 brc_oid crash_disk_write(const crash_disk *d, unsigned variant, const char *path)
 {
     uint64_t random = (uint64_t)d->at * 1000 + variant;
+    static const char *const endings[LOG_FILES] = {"", "-journal", "-wal"};
     int names[LOG_FILES];
     brc_buf all = BRC_BUF_INIT, content = BRC_BUF_INIT;
     memcpy(names, d->synced, sizeof(names));
@@ -140,7 +141,7 @@ brc_oid crash_disk_write(const crash_disk *d, unsigned variant, const char *path
     for (int i = 0; i < LOG_FILES; i++) {
         char name[300];
         uint8_t is_there = names[i] >= 0;
-        snprintf(name, sizeof(name), "%s%s", path, i == LOG_JOURNAL ? "-journal" : "");
+        snprintf(name, sizeof(name), "%s%s", path, endings[i]);
         unlink(name);
         ck_assert_int_eq(brc_buf_append(&all, &is_there, 1, NULL), BRC_OK);
         if (!is_there)

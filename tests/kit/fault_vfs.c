@@ -71,7 +71,10 @@ static int log_which(const fault_vfs *v, const char *path)
     size_t len = v->logged != NULL ? strlen(v->logged) : 0;
     if (path == NULL || len == 0 || strncmp(path, v->logged, len) != 0)
         return -1;
-    return path[len] == '\0' ? LOG_MAIN : strcmp(path + len, "-journal") == 0 ? LOG_JOURNAL : -1;
+    return path[len] == '\0'                       ? LOG_MAIN
+           : strcmp(path + len, "-journal") == 0 ? LOG_JOURNAL
+           : strcmp(path + len, "-wal") == 0     ? LOG_WAL
+                                                 : -1;
 }
 
 /* ---- files ------------------------------------------------------------------- */
@@ -224,7 +227,7 @@ static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, in
     f->which = log_which(v, name);
     if ((flags & SQLITE_OPEN_MAIN_JOURNAL) && fault_is_due(v, FAULT_OPEN))
         return SQLITE_CANTOPEN;
-    if (f->which == LOG_JOURNAL)
+    if (f->which > LOG_MAIN)
         v->real->xAccess(v->real, name, SQLITE_ACCESS_EXISTS, &exists);
     int rc = v->real->xOpen(v->real, name, f->real, flags, out);
     if (rc != SQLITE_OK)
@@ -232,7 +235,7 @@ static int fault_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, in
     f->file.pMethods = &fault_methods;
     if (!exists || (f->which == LOG_MAIN && v->nlog == 0)) {
         log_add(v, LOG_CREATE, f->which);
-        f->is_fresh = f->which == LOG_JOURNAL;
+        f->is_fresh = f->which > LOG_MAIN;
     }
     return rc;
 }

@@ -25,7 +25,7 @@ enum { /* kinds of operations */
 };
 
 enum { LOG_CREATE, LOG_WRITE, LOG_TRUNCATE, LOG_SYNC, LOG_DELETE, LOG_MARK };
-enum { LOG_MAIN, LOG_JOURNAL, LOG_FILES };
+enum { LOG_MAIN, LOG_JOURNAL, LOG_WAL, LOG_FILES };
 
 typedef struct log_op {
     int what, file;

@@ -26,6 +26,7 @@ static char imagined[128];
 /* What the file said after each step; before the first there is none. */
 static char *said[MOST_STEPS + 2];
 static size_t nsaid;
+static int in_wal_mode;
 
 static void crash_setup(void)
 {
@@ -34,6 +35,7 @@ static void crash_setup(void)
     fault_vfs_register(&disk);
     disk.logged = kit.file;
     nsaid = 0;
+    in_wal_mode = 0;
     said[nsaid++] = strdup("");
 }
 
@@ -63,6 +65,10 @@ static void open_repo(breccia **repo, brc_session **s, uint32_t flags)
     OK(brc_open(repo, kit.file, &opts, &kit.err));
     if (flags & BRC_OPEN_CREATE)
         acknowledged();
+    if ((flags & BRC_OPEN_CREATE) && in_wal_mode) {
+        OK(brc_config_set(*repo, "journal", "wal", &kit.err));
+        acknowledged();
+    }
     OK(brc_session_open(s, *repo, NULL, BRC_SESSION_WRITE, &kit.err));
 }
 
@@ -232,6 +238,32 @@ START_TEST(P1_acknowledged_work_survives_a_loss_of_power)
 }
 END_TEST
 
+/* Going into WAL mode, commits, and the log that is copied back when the handle closes. */
+START_TEST(P1_in_wal_mode)
+{
+    in_wal_mode = 1;
+    small_story();
+    size_t logged = 0;
+    for (size_t i = 0; i < disk.nlog; i++)
+        logged += disk.log[i].file == LOG_WAL;
+    ck_assert_uint_gt(logged, 50);
+    findings f = lose_power(1, 4, 1);
+    ck_assert_uint_gt(f.states, 300);
+    ck_assert_uint_eq(f.damaged, 0);
+    ck_assert_uint_eq(f.lost, 0);
+}
+END_TEST
+
+START_TEST(P2_a_lying_disk_is_seen_in_wal_mode)
+{
+    in_wal_mode = 1;
+    disk.ignores_sync = 1 << LOG_WAL;
+    small_story();
+    findings f = lose_power(3, 4, 0);
+    ck_assert_uint_gt(f.lost, 0);
+}
+END_TEST
+
 START_TEST(P1_and_in_the_middle_of_a_big_transaction)
 {
     big_story();
@@ -260,6 +292,8 @@ Suite *crash_suite(void)
     TCase *tc = tcase_create("crash");
     tcase_add_checked_fixture(tc, crash_setup, crash_teardown);
     tcase_add_test(tc, P1_acknowledged_work_survives_a_loss_of_power);
+    tcase_add_test(tc, P1_in_wal_mode);
+    tcase_add_test(tc, P2_a_lying_disk_is_seen_in_wal_mode);
     tcase_add_test(tc, P1_and_in_the_middle_of_a_big_transaction);
     tcase_add_loop_test(tc, P2_a_lying_disk_is_seen, 1, 4);
     suite_add_tcase(s, tc);
