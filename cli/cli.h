@@ -6,7 +6,7 @@
  * a command opens through `cli` is released by cli_close().
  *
  * Each file uses only those before it in this order: signals, memory, fail; escape,
- * text, calendar, json_scan; output, json_out, progress, out_file; similar, options,
+ * text, calendar; output, json_out, progress, out_file; similar, options,
  * values, globals; context; command, help; the commands in cmd/ and their table; main.
  */
 #ifndef BRECCIA_CLI_CLI_H
@@ -18,7 +18,7 @@
 #include "escape.h"
 #include "fail.h"
 #include "json_out.h"
-#include "json_scan.h"
+#include "../src/breccia_json.h"
 #include "memory.h"
 #include "options.h"
 #include "output.h"

@@ -304,21 +304,11 @@ void cli_json_answer(struct cli *cli, ...)
 
 const char *cli_json_quoted(struct cli *cli, const char *text)
 {
-    size_t cap = 6 * strlen(text) + 3, at = 0;
-    char *out = cli_alloc(cli, cap, 1);
+    brc_buf quoted = BRC_BUF_INIT;
+    const char *out = "\"\"";
 
-    out[at++] = '"';
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '"' || c == '\\')
-            at += (size_t)snprintf(out + at, cap - at, "\\%c", c);
-        else if (c < 0x20)
-            at += (size_t)snprintf(out + at, cap - at, "\\u%04x", c);
-        else
-            out[at++] = (char)c;
-    }
-    out[at++] = '"';
-    out[at] = '\0';
+    if (brc_json_quote(&quoted, text, strlen(text), &cli->err) == BRC_OK)
+        out = cli_text(cli, "%.*s", (int)quoted.len, (const char *)quoted.data);
+    brc_buf_dispose(&quoted);
     return out;
 }

@@ -21,7 +21,7 @@
 #ifndef BRECCIA_CODEC_H
 #define BRECCIA_CODEC_H
 
-#include "breccia.h"
+#include "breccia_json.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,45 +47,6 @@ BRC_API BRC_MUST_USE int brc_buf_reserve(brc_buf *buf, size_t more, brc_error *e
 BRC_API BRC_MUST_USE int brc_buf_append(brc_buf *buf, const void *data, size_t len, brc_error *err);
 /* Appends text, and a zero byte that len does not count: data is a C string. */
 BRC_API BRC_MUST_USE int brc_buf_printf(brc_buf *buf, brc_error *err, const char *format, ...) BRC_PRINTF(3, 4);
-
-/* ---- JSON, read only --------------------------------------------------------
- * Numbers keep the text that they were written with. Every function accepts
- * NULL, which has kind BRC_JSON_ABSENT. */
-
-typedef struct brc_json brc_json;
-enum {
-    BRC_JSON_ABSENT = 0, BRC_JSON_NULL, BRC_JSON_BOOL, BRC_JSON_NUMBER,
-    BRC_JSON_STRING, BRC_JSON_ARRAY, BRC_JSON_OBJECT
-};
-BRC_API int brc_json_kind(const brc_json *value);
-/* The member of an object, or NULL. */
-BRC_API const brc_json *brc_json_member(const brc_json *object, const char *name);
-/* How many items an array or members an object has; else 0. */
-BRC_API size_t brc_json_count(const brc_json *value);
-/* The i-th item of an array, or value of an object. */
-BRC_API const brc_json *brc_json_item(const brc_json *value, size_t i);
-/* The name of an object's i-th member. */
-BRC_API const char *brc_json_name(const brc_json *object, size_t i);
-/* 1, and a string's text, which lives as long as the value. 0 if the value is not a
- * string, or a string with U+0000, which no C string can hold: *text is "" then, never
- * NULL. */
-BRC_API BRC_MUST_USE int brc_json_text(const brc_json *value, const char **text);
-/* 1 if the value is this string. */
-BRC_API int brc_json_is(const brc_json *value, const char *text);
-/* The index of the one of n texts that the value is; -1: none. */
-BRC_API int brc_json_choice(const brc_json *value, const char *const *texts, size_t n);
-/* A number's literal as it was written; "" if the value is not a number. */
-BRC_API const char *brc_json_literal(const brc_json *value);
-/* 1 if the value is an integer literal between the bounds, else 0. */
-BRC_API int brc_json_int(const brc_json *value, int64_t min, int64_t max, int64_t *out);
-BRC_API int brc_json_uint(const brc_json *value, uint64_t max, uint64_t *out);
-BRC_API int brc_json_double(const brc_json *value, double *out);
-BRC_API int brc_json_bool(const brc_json *value, int *out);
-/* Fails with BRC_EINVAL and the member's name if the object has a member that is not
- * in the list of n names. */
-BRC_API BRC_MUST_USE int brc_json_allow(const brc_json *object, const char *const *names, size_t n, brc_error *err);
-/* Appends the value as JSON text without white space. */
-BRC_API BRC_MUST_USE int brc_json_write(brc_buf *out, const brc_json *value, brc_error *err);
 
 /* ---- data types -------------------------------------------------------------- */
 

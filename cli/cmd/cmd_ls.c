@@ -29,17 +29,19 @@ struct ls_rows {
 /* The names in a codec list: "bytes zstd". */
 static const char *codec_names(struct cli *cli, const char *codecs)
 {
-    struct cli_json_text item, name;
-    const char *out = "";
-    size_t cursor = 0;
+    brc_json *list;
+    const char *out = "", *name;
 
-    while (cli_json_item(&item, codecs, strlen(codecs), &cursor)) {
-        if (!cli_json_find(&name, item.text, item.len, "name"))
-            name = item;
-        if (name.len >= 2 && name.text[0] == '"')
-            out = cli_text(cli, "%s%s%.*s", out, out[0] ? " " : "", (int)name.len - 2,
-                           name.text + 1);
+    if (brc_json_parse(&list, codecs, strlen(codecs), NULL) < 0)
+        return out;
+    for (const brc_json *item = brc_json_first(list); item; item = brc_json_next(item)) {
+        const brc_json *named = brc_json_member(item, "name");
+
+        if (brc_json_text(named ? named : item, &name))
+            out = cli_text(cli, "%s%s%s", out, out[0] ? " " : "",
+                           cli_escaped(cli, name));
     }
+    brc_json_free(list);
     return out;
 }
 

@@ -95,14 +95,17 @@ static const struct cli_option create_options[] = {
 static int check_backend(struct cli *cli)
 {
     const char *text = cli_value(cli, "backend"), *json;
-    struct cli_json_text name = { NULL, 0 };
+    brc_json *value;
+    int is_inline;
 
     if (!text || strcmp(text, "inline") == 0)
         return BRC_OK;
     CLI_TRY(cli_json_text_argument(cli, "option --backend", text, &json));
-    if ((cli_json_find(&name, json, strlen(json), "name") &&
-         cli_json_is_string(&name, "inline")) ||
-        strcmp(json, "\"inline\"") == 0)
+    CLI_TRY(brc_json_parse(&value, json, strlen(json), &cli->err));
+    is_inline = brc_json_is(value, "inline") ||
+                brc_json_is(brc_json_member(value, "name"), "inline");
+    brc_json_free(value);
+    if (is_inline)
         return BRC_OK;
     return cli_fail(cli, BRC_EUNSUPPORTED,
                     "option --backend: this build has only the backend 'inline'");

@@ -16,24 +16,12 @@
 #include "json_lex.h"
 #include "utf8.h"
 
-/* Parses all of text; BRC_EINVAL says what is wrong and at which byte, counting from
- * 0. BRC_ELIMIT past one of the limits in json_lex.h. */
-BRC_MUST_USE int brc_json_parse(brc_json **out, const char *text, size_t len, brc_error *err);
-/* The same, but NaN, Infinity and -Infinity are read as the strings of these names,
+/* brc_json_parse(), but NaN, Infinity and -Infinity are read as the strings of these names,
  * as writers of Zarr v2 leave them. */
 BRC_MUST_USE int brc_json_parse_lenient(brc_json **out, const char *text, size_t len, brc_error *err);
-void brc_json_free(brc_json *value); /* of roots only */
 BRC_MUST_USE int brc_json_clone(brc_json **out, const brc_json *value, brc_error *err);
-/* Walking in order: brc_json_item(v, i) counts from the front each time, so a loop
- * over it is quadratic. `next` is NULL after the last one, and of a root. */
-const brc_json *brc_json_first(const brc_json *value);
-const brc_json *brc_json_next(const brc_json *item);
-/* The name that an item of an object has. */
-const char *brc_json_own_name(const brc_json *member);
 /* The escaped text of a string that contains U+0000; "" for all other values. */
 const char *brc_json_escaped(const brc_json *value);
-/* Appends JSON indented by two spaces, for documents that people read. */
-BRC_MUST_USE int brc_json_write_pretty(brc_buf *out, const brc_json *value, brc_error *err);
 
 /* Building. Each `value` that is passed in is consumed, even on failure (NULL:
  * BRC_ENOMEM), so that calls can be nested without clean-up. */

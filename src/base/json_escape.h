@@ -6,8 +6,6 @@
 
 /* Appends text as it stands inside a JSON string. */
 BRC_MUST_USE int brc_json_escape(brc_buf *out, const char *text, size_t len, brc_error *err);
-/* Appends text as a JSON string with its quotes. */
-BRC_MUST_USE int brc_json_quote(brc_buf *out, const char *text, size_t len, brc_error *err);
 /* Appends "/name" with ~ and / escaped as a JSON pointer's step. */
 BRC_MUST_USE int brc_json_pointer_step(brc_buf *out, const char *name, brc_error *err);
 

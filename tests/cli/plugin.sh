@@ -5,7 +5,7 @@ root=$CLI_TESTS/../..
 compiler=${CC:-cc}
 command -v "${compiler%% *}" >/dev/null || skip 'there is no C compiler'
 mkdir include
-cp "$root/src/breccia.h" "$root/src/breccia_codec.h" include
+cp "$root"/src/breccia*.h include
 $compiler -std=c99 -Wall -Wextra -Werror -O1 -shared -fPIC -Iinclude "$root/docs/extending/delta8.c" \
     -o delta8.so || exit 1
 

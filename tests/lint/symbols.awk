@@ -2,7 +2,7 @@
 # a declaration by hand leads anywhere.
 #
 #   layers    an arrow points down (-v order=LAYERS, from the lowest), never up
-#   rooms     cli/ uses what breccia.h declares and its own; a codec what the public headers
+#   rooms     cli/ uses what breccia.h and breccia_json.h declare and its own; a codec what the public headers
 #             declare and codecs/lib/; only src/codec/builtin.c uses a codec; a converter
 #             (src/convert/) uses what it may, and nothing uses a converter
 #   circles   no file leads back to itself
@@ -84,7 +84,7 @@ function wrong(from, to, name,    a, b)
     if (b == "convert")
         return "only converters use " to
     if (a == "cli")
-        return b == "cli" || declared[name] ~ /breccia\.h$/ ? "" : "breccia.h does not declare it"
+        return b == "cli" || declared[name] ~ /breccia(_json)?\.h$/ ? "" : "breccia.h does not declare it"
     if (b == "cli")
         return "an arrow points up, to " to
     if (a == "codecs" && b == "codecs")
