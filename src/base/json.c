@@ -330,22 +330,37 @@ static int replace_member(cJSON *object, const brc_json *old, cJSON *value, cons
     return BRC_OK;
 }
 
+static int check_set(const brc_json *object, const char *name, const brc_json *value,
+                     brc_error *err)
+{
+    if (!object || !value)
+        return brc_nomem(err);
+    if (node_type(object) != cJSON_Object)
+        return brc_fail(err, BRC_EMISUSE, "member \"%s\" set in a value that is not an object",
+                        name);
+    return BRC_OK;
+}
+
+int brc_json_add(brc_json *object, const char *name, brc_json *value, brc_error *err)
+{
+    int rc = check_set(object, name, value, err);
+    if (rc == BRC_OK && !cJSON_AddItemToObject(own_node(object), name, own_node(value)))
+        rc = brc_nomem(err);
+    if (rc < 0)
+        brc_json_free(value);
+    return rc;
+}
+
 int brc_json_set(brc_json *object, const char *name, brc_json *value, brc_error *err)
 {
-    int rc = BRC_OK;
-    if (!object || !value)
-        BRC_GO(brc_nomem(err));
-    if (node_type(object) != cJSON_Object)
-        BRC_GO(brc_fail(err, BRC_EMISUSE, "member \"%s\" set in a value that is not an object",
-                        name));
     const brc_json *old = brc_json_member(object, name);
-    if (old)
-        BRC_GO(replace_member(own_node(object), old, own_node(value), name, err));
-    else if (!cJSON_AddItemToObject(own_node(object), name, own_node(value)))
-        BRC_GO(brc_nomem(err));
-    return BRC_OK;
-done:
-    brc_json_free(value);
+    if (!old)
+        return brc_json_add(object, name, value, err);
+    int rc = check_set(object, name, value, err);
+    if (rc == BRC_OK)
+        rc = replace_member(own_node(object), old, own_node(value), name, err);
+    if (rc < 0)
+        brc_json_free(value);
     return rc;
 }
 

@@ -32,6 +32,9 @@ brc_json *brc_json_new_uint(uint64_t value);
 brc_json *brc_json_new_null(void);
 /* Replaces the member in its place, or adds it at the end. Goes through all members. */
 BRC_MUST_USE int brc_json_set(brc_json *object, const char *name, brc_json *value, brc_error *err);
+/* The same for a name that the object does not have, which is not checked: where an object gets its
+ * members from a list that names each once, brc_json_set() would look through all of them for each. */
+BRC_MUST_USE int brc_json_add(brc_json *object, const char *name, brc_json *value, brc_error *err);
 BRC_MUST_USE int brc_json_push(brc_json *array, brc_json *value, brc_error *err);
 void brc_json_remove(brc_json *object, const char *name);
 /* Equal values: members in any order, numbers by their literals. */

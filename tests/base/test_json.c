@@ -561,6 +561,7 @@ START_TEST(building_consumes_also_on_failure)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_json *list = brc_json_new_array(), *object = brc_json_new_object();
+    ck_assert_int_eq(brc_json_add(list, "a", brc_json_new_null(), &err), BRC_EMISUSE);
     ck_assert_int_eq(brc_json_set(list, "a", brc_json_new_null(), &err), BRC_EMISUSE);
     ck_assert_int_eq(brc_json_push(object, brc_json_new_null(), &err), BRC_EMISUSE);
     ck_assert_int_eq(brc_json_set(NULL, "a", brc_json_new_null(), &err), BRC_ENOMEM);
@@ -618,6 +619,34 @@ START_TEST(utf8_without_nul)
 }
 END_TEST
 
+/* Nobody looks whether a name is there that is said to be new; the reader finds it. */
+START_TEST(members_are_added_in_order_without_a_search)
+{
+    brc_error err = BRC_ERROR_INIT;
+    brc_json *doc = brc_json_new_object(), *read = NULL;
+    brc_buf text = BRC_BUF_INIT;
+    char name[16];
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "m%d", i);
+        OK(brc_json_add(doc, name, brc_json_new_uint((uint64_t)i), &err));
+    }
+    ck_assert_uint_eq(brc_json_count(doc), 1000);
+    ck_assert_str_eq(brc_json_name(doc, 999), "m999");
+    OK(brc_json_set(doc, "m500", brc_json_new_uint(7), &err)); /* found among them */
+    ck_assert_uint_eq(brc_json_count(doc), 1000);
+    OK(brc_json_write(&text, doc, &err));
+    OK(brc_json_parse(&read, (const char *)text.data, text.len, &err));
+    ck_assert(brc_json_equal(doc, read));
+    brc_json_free(read);
+    OK(brc_json_add(doc, "m500", brc_json_new_uint(8), &err));
+    text.len = 0;
+    OK(brc_json_write(&text, doc, &err));
+    ck_assert_int_eq(brc_json_parse(&read, (const char *)text.data, text.len, &err), BRC_EINVAL);
+    brc_buf_dispose(&text);
+    brc_json_free(doc);
+}
+END_TEST
+
 Suite *json_suite(void)
 {
     Suite *s = suite_create("json");
@@ -643,6 +672,7 @@ Suite *json_suite(void)
     tcase_add_test(tc, building_consumes_also_on_failure);
     tcase_add_test(tc, equality_ignores_the_order_of_members);
     tcase_add_test(tc, utf8_without_nul);
+    tcase_add_test(tc, members_are_added_in_order_without_a_search);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -299,11 +299,11 @@ static int take_attribute(attrs_walk *w, hid_t object, const char *name, brc_err
         brc_json_free(type);
         return BRC_OK;
     }
-    int rc = brc_json_set(w->out->values, name, value, err);
+    int rc = brc_json_add(w->out->values, name, value, err);
     if (rc == BRC_OK && type && !w->out->types && !(w->out->types = brc_json_new_object()))
         rc = brc_nomem(err);
     if (rc == BRC_OK && type)
-        return brc_json_set(w->out->types, name, type, err);
+        return brc_json_add(w->out->types, name, type, err);
     brc_json_free(type);
     return rc;
 }

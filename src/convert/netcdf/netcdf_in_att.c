@@ -184,7 +184,7 @@ static int take_att(brc_netcdf_atts_in *in, const char *name, const att_type *is
         brc_json_free(value);
         return rc;
     }
-    return value ? brc_json_set(in->attrs, name, value, err) : BRC_OK;
+    return value ? brc_json_add(in->attrs, name, value, err) : BRC_OK;
 }
 
 /* A complex number's _FillValue: two numbers, as floats have one. */
@@ -228,7 +228,7 @@ static int take_user_att(brc_netcdf_atts_in *in, const char *name, const att_typ
         rc =
             brc_netcdf_user_json(&value, in->group, is->type, is->n, data, in->label, err);
     free(data);
-    return rc < 0 ? rc : brc_json_set(in->attrs, name, value, err);
+    return rc < 0 ? rc : brc_json_add(in->attrs, name, value, err);
 }
 
 int brc_netcdf_read_atts(brc_netcdf_atts_in *in, brc_error *err)
