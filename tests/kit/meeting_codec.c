@@ -15,6 +15,7 @@ static struct {
     int expected, decoding, met, over, waiting;
     meeting_fn waits, comes;
     void *ctx;
+    pthread_t caller;
 } meeting;
 
 void meeting_expect(int decoding, meeting_fn waits, meeting_fn comes, void *ctx)
@@ -26,6 +27,7 @@ void meeting_expect(int decoding, meeting_fn waits, meeting_fn comes, void *ctx)
     meeting.waits = waits;
     meeting.comes = comes;
     meeting.ctx = ctx;
+    meeting.caller = pthread_self();
     pthread_mutex_unlock(&mutex);
 }
 
@@ -56,7 +58,8 @@ static void meet(int decoding, brc_span decoded)
     if (meeting.expected && meeting.decoding == decoding && !meeting.met && !meeting.over) {
         if (meeting.waiting > 0 && (meeting.comes == NULL || meeting.comes(meeting.ctx, decoded)))
             meeting.met = 1;
-        else if (meeting.waits == NULL || meeting.waits(meeting.ctx, decoded))
+        else if ((meeting.waits == NULL || meeting.waits(meeting.ctx, decoded)) &&
+                 !pthread_equal(pthread_self(), meeting.caller))
             wait_for_another();
         pthread_cond_broadcast(&came);
     }
