@@ -8,6 +8,7 @@
 #include "../../src/base/error.h"
 
 #define PATIENCE_S 20
+#define CALLER_NS 20000000
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
@@ -40,15 +41,20 @@ int meeting_took_place(void)
     return met;
 }
 
-static void wait_for_another(void)
+/* The caller goes on soon: it hands out the work that others may come with. */
+static void wait_for_another(int is_caller)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_S;
+    until.tv_sec += is_caller ? 0 : PATIENCE_S;
+    until.tv_nsec += is_caller ? CALLER_NS : 0;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    int rc = 0;
     meeting.waiting++;
-    while (!meeting.met && !meeting.over)
-        if (pthread_cond_timedwait(&came, &mutex, &until) != 0)
-            meeting.over = 1;
+    while (!meeting.met && !meeting.over && rc == 0)
+        rc = pthread_cond_timedwait(&came, &mutex, &until);
+    meeting.over |= rc != 0 && !is_caller;
     meeting.waiting--;
 }
 
@@ -58,9 +64,8 @@ static void meet(int decoding, brc_span decoded)
     if (meeting.expected && meeting.decoding == decoding && !meeting.met && !meeting.over) {
         if (meeting.waiting > 0 && (meeting.comes == NULL || meeting.comes(meeting.ctx, decoded)))
             meeting.met = 1;
-        else if ((meeting.waits == NULL || meeting.waits(meeting.ctx, decoded)) &&
-                 !pthread_equal(pthread_self(), meeting.caller))
-            wait_for_another();
+        else if (meeting.waits == NULL || meeting.waits(meeting.ctx, decoded))
+            wait_for_another(pthread_equal(pthread_self(), meeting.caller));
         pthread_cond_broadcast(&came);
     }
     pthread_mutex_unlock(&mutex);

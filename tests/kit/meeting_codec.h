@@ -9,8 +9,9 @@
 
 #define MEETING_CODEC "{\"name\":\"https://breccia.example/meeting\"}"
 
-/* A call on another thread than that of meeting_expect() waits while `waits` says so of its decoded bytes, for another call that `comes` says so of;
- * both NULL: every call for any other. That thread has to give others their work. After some seconds nobody waits any more. */
+/* A call waits while `waits` says so of its decoded bytes, for another call that `comes` says so of;
+ * both NULL: every call for any other. That of the thread
+ * of meeting_expect() does not wait long, since it has to give others their work. After some seconds nobody waits any more. */
 typedef int (*meeting_fn)(void *ctx, brc_span decoded);
 
 /* Of the calls from now on; decoding: of decode(), else of encode(). */
