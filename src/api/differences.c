@@ -7,6 +7,7 @@
 #include "../base/iter.h"
 #include "../history/tree_diff.h"
 #include "../zarr/element_diff.h"
+#include "../zarr/fill_chunks.h"
 #include "../zarr/node_moves.h"
 
 /* An element diff whose boxes are only as long as they need to be: there may be many. */
@@ -144,6 +145,8 @@ static int diff_sides(change_list *list, const diff_request *q, brc_session *s, 
     BRC_GO(s != NULL ? draft_sides(&c, s, q->a, err) : version_sides(&c, store, q->a, q->b, err));
     BRC_GO(check_diff_path(store, &c.a, &c.b, q->path, err));
     BRC_GO(brc_tree_diff_run(&list->diff, store, &c.a, &c.b, q->path, &c.moves, err));
+    for (size_t i = 0; i < list->diff.n; i++)
+        BRC_GO(brc_fill_chunks_discount(&list->diff.changes[i], q->repo, err));
     if (q->flags & BRC_DIFF_ELEMENTS)
         rc = element_diffs(list, q->repo, err);
 done:

@@ -101,6 +101,9 @@ int brc_array_sync(brc_array *a, brc_error *err)
     BRC_TRY(brc_session_need(s, a->path, BRC_ARRAY, &a->entry, &a->row, err));
     BRC_TRY(brc_draft_stack_get(brc_array_store(a), a->row, &a->stack, err));
     BRC_TRY(brc_draft_chunk_any(brc_array_store(a), &a->stack, &a->row_has_chunks, err));
+    a->has_keys = 0;
+    if (s->draft.id != 0)
+        BRC_TRY(brc_draft_key_any(brc_array_store(a), s->draft.id, &a->has_keys, err));
     if (!a->is_read || brc_oid_cmp(&a->meta_doc, &a->entry.doc) != 0)
         BRC_TRY(array_read_meta(a, err));
     if (!a->is_read || brc_oid_cmp(&a->storage, &a->entry.storage) != 0)
@@ -447,6 +450,36 @@ static int region_in_one_piece(const brc_array *a, const brc_region *r)
     return 1;
 }
 
+/* A key of one of the array's chunks, whose bytes are no chunk. */
+static int is_no_chunk(void *ctx, const char *key, const brc_oid *id, brc_error *err)
+{
+    const brc_array *a = ctx;
+    const char *rest = key + strlen(a->path + 1) + (a->path[1] != '\0');
+    uint64_t index[BRC_MAX_NDIM];
+    int inside;
+    if (id == NULL || !brc_meta_key_parse(&a->meta, rest, index, &inside) || !inside)
+        return BRC_OK;
+    return brc_fail(err, BRC_ECONFLICT,
+                    "%s: the key '%.200s' was set to bytes that are no chunk of it: set it again, or "
+                    "delete it",
+                    a->path, key);
+}
+
+/* Elements are neither read nor written while a client's bytes for them are no chunk: they are not
+ * fill value. */
+static int check_keys(const brc_array *a, brc_error *err)
+{
+    brc_buf below = BRC_BUF_INIT;
+    if (!a->has_keys)
+        return BRC_OK;
+    int rc = brc_buf_printf(&below, err, "%s%s", a->path + 1, a->path[1] != '\0' ? "/" : "");
+    if (rc == BRC_OK)
+        rc = brc_draft_key_page(brc_array_store(a), a->session->draft.id, (const char *)below.data,
+                                NULL, SIZE_MAX >> 1, is_no_chunk, (void *)(uintptr_t)a, err);
+    brc_buf_dispose(&below);
+    return rc;
+}
+
 int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const uint64_t *shape,
                     const int64_t *strides, brc_error *err)
 {
@@ -456,6 +489,7 @@ int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const
         brc_context(err, "%s cannot be decoded here", a->path);
         return BRC_EUNSUPPORTED;
     }
+    BRC_TRY(check_keys(a, err));
     r->shape = shape != NULL ? shape : m->shape;
     if (sel != NULL)
         BRC_TRY(brc_sized_in(&r->sel, sizeof(r->sel), sizeof(r->sel), sel, "brc_sel", err));

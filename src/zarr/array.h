@@ -14,6 +14,7 @@ struct brc_array {
     int64_t row;       /* in the draft; 0: none                                   */
     brc_draft_stack stack; /* that row, and those below it                        */
     int row_has_chunks;
+    int has_keys;      /* the draft has keys that are no nodes or chunks, here or elsewhere */
     brc_meta meta;
     brc_oid meta_doc;  /* the document that `meta` was read from                  */
     char *backend;     /* of its storage options; NULL: the file itself           */

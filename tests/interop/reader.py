@@ -31,7 +31,8 @@ SUMMED = dict(
     draft='id kind state branch base tip other plan owner parent time_us changes',
     draft_node='node draft path below level entry',
     draft_chunk='node key id',
-    draft_move='draft path source')
+    draft_move='draft path source',
+    draft_key='draft key id')
 
 
 def need(condition, message):
@@ -157,6 +158,7 @@ class Repository:
         found = self.rows('draft_node', 'draft=? AND path IS NOT NULL', draft)
         rows = {row['path']: (row['node'], row['entry']) for row in found}
         self.rows('draft_move', 'draft=?', draft)  # for their checksums: notes for diff and merge
+        self.rows('draft_key', 'draft=?', draft)  # likewise: keys that are no node or chunk
         if '/' in rows:
             node, raw = rows['/']
             root = entry(raw)

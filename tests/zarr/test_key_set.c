@@ -314,6 +314,29 @@ START_TEST(hostile_bytes)
 }
 END_TEST
 
+/* An element whose chunk a client has set to something else is not fill value. */
+START_TEST(elements_under_other_bytes_are_not_read_or_written)
+{
+    scenario t;
+    brc_array *a;
+    uint8_t got[8] = {0};
+    scenario_start(&t);
+    set_text(&t, "a/zarr.json", ARRAY("8", "4", "uint8", BYTES));
+    set(&t, "a/c/0", "\1\2\3\4", 4);
+    set(&t, "a/notes", "x", 1);
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_read(a, NULL, got, 8, &t.err));
+    set(&t, "a/c/0", "\1\2\3", 3);
+    FAILS(&t, BRC_ECONFLICT, brc_array_read(a, NULL, got, 8, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "'a/c/0'"));
+    FAILS(&t, BRC_ECONFLICT, brc_array_write(a, NULL, got, 8, &t.err));
+    OK(&t, brc_key_delete(t.session, "a/c/0", &t.err));
+    OK(&t, brc_array_read(a, NULL, got, 8, &t.err));
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
 /* ---- documents that come, change and go -------------------------------- */
 
 START_TEST(a_document_that_is_deleted_leaves_what_is_below)
@@ -445,6 +468,18 @@ START_TEST(a_chunk_of_nothing_but_fill_value_is_there)
         n += strcmp(key, "b/c/1") == 0;
     brc_iter_free(it);
     ck_assert_int_eq(n, 1);
+    set(&t, "b/c/0", "\0\0\0\0", 4); /* the same elements */
+    const brc_change *change;
+    for (int i = 0; i < 2; i++) {
+        OK(&t, brc_diff(&it, t.repo, NULL, NULL, NULL, &t.err));
+        ck_assert_int_eq(brc_diff_next(it, &change, &t.err), 1);
+        ck_assert_str_eq(change->path, "/b");
+        ck_assert_int_eq((change->flags & BRC_CHANGE_STORAGE) != 0, i == 0);
+        ck_assert_uint_eq(change->chunks_added, (uint64_t)i);
+        ck_assert_int_eq(brc_diff_next(it, &change, &t.err), 0);
+        brc_iter_free(it);
+        set(&t, "b/c/0", "\0\0\0\1", 4);
+    }
     scenario_whole(&t);
     scenario_stop(&t);
 }
@@ -609,6 +644,7 @@ Suite *key_set_suite(void)
     tcase_add_test(tc, encoded_bytes_are_kept_as_they_are);
     tcase_add_test(tc, hostile_keys);
     tcase_add_test(tc, hostile_bytes);
+    tcase_add_test(tc, elements_under_other_bytes_are_not_read_or_written);
     tcase_add_loop_test(tc, a_document_that_is_deleted_leaves_what_is_below, 0, 2);
     tcase_add_loop_test(tc, a_smaller_shape_keeps_what_is_beyond_the_edge, 0, 2);
     tcase_add_test(tc, other_codecs_keep_values_and_another_form_keeps_bytes);
