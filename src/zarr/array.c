@@ -460,8 +460,8 @@ static int is_no_chunk(void *ctx, const char *key, const brc_oid *id, brc_error 
     if (id == NULL || !brc_meta_key_parse(&a->meta, rest, index, &inside) || !inside)
         return BRC_OK;
     return brc_fail(err, BRC_ECONFLICT,
-                    "%s: the key '%.200s' was set to bytes that are no chunk of it: set it again, or "
-                    "delete it",
+                    "%s: the key '%.200s' was set to bytes that are no chunk of it: set it again, "
+                    "or delete it",
                     a->path, key);
 }
 
