@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../src/base/pool.h"
@@ -244,6 +245,52 @@ START_TEST(K7_callers_share_a_pool)
 }
 END_TEST
 
+/* Four jobs that end only when all four run, in a child, whose parent's threads are not there; the
+ * parent's group can only be freed. */
+static int meet_in_child(brc_pool *pool, brc_group *parents)
+{
+    pthread_barrier_t barrier;
+    meeting_job jobs[4];
+    brc_group *group;
+    memset(jobs, 0, sizeof(jobs));
+    alarm(20);
+    if (brc_group_new(&group, pool, NULL) != BRC_OK || pthread_barrier_init(&barrier, NULL, 4) != 0)
+        return 1;
+    for (int i = 0; i < 4; i++) {
+        jobs[i].job.run = meet_others;
+        jobs[i].barrier = &barrier;
+        brc_group_submit(group, &jobs[i].job);
+    }
+    brc_group_wait_all(group);
+    brc_group_free(group);
+    brc_group_free(parents);
+    brc_pool_free(pool);
+    return 0;
+}
+
+START_TEST(a_child_starts_threads_of_its_own)
+{
+    brc_pool *pool;
+    brc_group *group;
+    counting_job jobs[20];
+    record rec;
+    int status;
+    memset(&rec, 0, sizeof(rec));
+    memset(jobs, 0, sizeof(jobs));
+    rec.threads = 4;
+    OK(brc_pool_new(&pool, 4, NULL));
+    OK(brc_group_new(&group, pool, NULL));
+    submit_all(group, &rec, jobs, 20);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(meet_in_child(pool, group));
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    brc_group_free(group);
+    brc_pool_free(pool);
+}
+END_TEST
+
 START_TEST(pools_of_any_size)
 {
     brc_pool *pool;
@@ -268,6 +315,7 @@ Suite *pool_suite(void)
     tcase_add_test(tc, all_threads_work_at_once);
     tcase_add_test(tc, the_caller_works_too);
     tcase_add_test(tc, K7_callers_share_a_pool);
+    tcase_add_test(tc, a_child_starts_threads_of_its_own);
     tcase_add_test(tc, pools_of_any_size);
     suite_add_tcase(s, tc);
     return s;
