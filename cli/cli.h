@@ -77,6 +77,8 @@ void cli_done(struct cli *cli);
 /* Ends the transaction of brc_begin(): kept unless `rc` is an error. Returns `rc`, or
  * the error of ending it. */
 int cli_end(struct cli *cli, int rc);
+/* The same for brc_bulk_begin(). */
+int cli_end_bulk(struct cli *cli, int rc);
 void cli_close(struct cli *cli);
 
 #endif

@@ -132,6 +132,13 @@ int cli_end(struct cli *cli, int rc)
     return rc < 0 ? rc : ended;
 }
 
+int cli_end_bulk(struct cli *cli, int rc)
+{
+    int ended = brc_bulk_end(cli->session, rc >= 0, rc >= 0 ? &cli->err : NULL);
+
+    return rc < 0 ? rc : ended;
+}
+
 void cli_close(struct cli *cli)
 {
     brc_iter_free(cli->iter);

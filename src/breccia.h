@@ -116,7 +116,7 @@ BRC_API BRC_MUST_USE int brc_config_set(breccia *repo, const char *name, const c
 /* Every call is durable when it returns.  Calls between begin and end are one
  * transaction instead, durable at the end; `keep` 0 undoes them all.  Pairs nest.
  * From begin to end the file is locked for writing, whatever your program does in between: other
- * writers wait.  Readers go on with the state before, and are waited for at the end.  If one stays
+ * writers wait (brc_bulk_begin() locks it for moments only).  Readers go on with the state before, and are waited for at the end.  If one stays
  * longer than the time to wait, the end fails with BRC_EBUSY and all is undone. */
 BRC_API BRC_MUST_USE int brc_begin(breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_end(breccia *repo, int keep, brc_error *err);
@@ -201,6 +201,16 @@ BRC_API BRC_MUST_USE int brc_session_draft(int64_t *id, brc_session *s, brc_erro
  * others have changed. BRC_EBUSY: it belongs to another process, which is running, or may be;
  * BRC_EMISUSE: to one that has ended (brc_draft_adopt() takes it), or it is not private. */
 BRC_API BRC_MUST_USE int brc_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err);
+/* What the session writes between these two, and only that, is written in many short transactions:
+ * readers and other writers get in between, and see nothing of it. It is there as a whole, and
+ * durable, when brc_bulk_end() returns; `keep` 0 drops it. Imports, brc_array_load_stream(),
+ * brc_array_load_npy() and large writes do the same by themselves. BRC_ECONFLICT if others have
+ * meanwhile changed what it builds on (an array's form, a chunk that it changed in part): then it is
+ * kept as a private draft (brc_drafts()). Nodes can be made, attributes set, arrays written and
+ * grown; BRC_EMISUSE for what removes, moves, cuts or commits, and for changes by another session of
+ * this handle. Within brc_begin() it is a part of that transaction. Pairs nest. */
+BRC_API BRC_MUST_USE int brc_bulk_begin(brc_session *s, brc_error *err);
+BRC_API BRC_MUST_USE int brc_bulk_end(brc_session *s, int keep, brc_error *err);
 /* Drops every uncommitted change of this session. */
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 

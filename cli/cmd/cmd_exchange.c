@@ -203,11 +203,11 @@ static int run_import(struct cli *cli)
     CLI_TRY(find_sources(cli, &from));
     CLI_TRY(cli_open_edit(cli));
     take_excluded(cli, &opts);
-    CLI_TRY(brc_begin(cli->repo, &cli->err));
+    CLI_TRY(brc_bulk_begin(cli->session, &cli->err));
     rc = import_all(cli, &from, &opts);
     if (rc == BRC_OK)
         rc = check_excluded(cli, &opts, &from);
-    CLI_TRY(cli_end(cli, rc));
+    CLI_TRY(cli_end_bulk(cli, rc));
     tell_imported(cli, &from);
     return BRC_OK;
 }

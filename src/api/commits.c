@@ -5,6 +5,7 @@
 #include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../history/commit.h"
+#include "../zarr/bulk.h"
 #include "../zarr/key_rows.h"
 #include "../zarr/node_moves.h"
 #include "../base/clock.h"
@@ -67,6 +68,7 @@ int brc_session_clean(int *clean, brc_session *s, brc_error *err)
 
 int brc_session_discard(brc_session *s, brc_error *err)
 {
+    BRC_TRY(brc_bulk_check_none(s, "nothing can be dropped", err));
     BRC_TRY(brc_session_begin(s, err));
     int rc = s->mode == BRC_SESSION_PRIVATE ? brc_draft_empty(s->repo->store, s->draft.id, err)
                                             : brc_draft_delete(s->repo->store, s->draft.id, err);
@@ -209,6 +211,7 @@ int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *give
     brc_commit_opts opts;
     char *meta;
     memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
     BRC_TRY(take_commit_opts(&opts, given, err));
     BRC_TRY(commit_meta(opts.meta_json, &meta, err));
     int rc = brc_session_begin(s, err);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../base/alloc.h"
 
@@ -24,6 +25,9 @@ typedef struct window_run {
     int filling;     /* and holds what pause() lets go of                        */
     size_t taken;    /* bytes, since it began to                                 */
     size_t taken_before;
+    int finishing;   /* in the middle of a batch, of so many bytes so far        */
+    size_t finished;
+    int64_t waited;  /* how long the thread waited last, in ns                   */
     int failed;      /* the code of a failed fill, reported after what came before it */
     brc_error error; /* ... and its error                                        */
 } window_run;
@@ -183,6 +187,8 @@ static int window_finish(window_run *run, brc_error *err)
 {
     brc_window_job *job = job_at(run, run->head);
     const brc_window_ops *ops = run->w->ops;
+    run->finishing = 1;
+    run->finished += job != NULL ? job->bytes : 0;
     if (job == NULL) {
         run->head++;
         return BRC_OK;
@@ -255,6 +261,63 @@ static int window_fill_next(window_run *run, brc_error *err)
     return BRC_OK;
 }
 
+/* Whether what is through makes a batch, or nothing else can be done. */
+static int window_has_batch(const window_run *run, int may_fill)
+{
+    const brc_window_ops *ops = run->w->ops;
+    size_t i = run->head, n = 0, bytes = 0;
+    if (ops->rest == NULL || run->finishing || run->later)
+        return 1;
+    for (; i < run->mid && window_is_done(run, job_at(run, i)); i++) {
+        const brc_window_job *job = job_at(run, i);
+        n += job != NULL;
+        bytes += job != NULL ? job->bytes : 0;
+        if (job != NULL && job->rc < 0)
+            return 1;
+    }
+    return bytes >= ops->batch || bytes >= run->memory / 2 || n >= run->w->cap / 2 ||
+           (i == run->tail && !may_fill);
+}
+
+/* The batch that was being finished is at its end. */
+static int window_end_batch(window_run *run, brc_error *err)
+{
+    const brc_window_ops *ops = run->w->ops;
+    const int is_much = run->finished >= ops->batch / 2;
+    run->finishing = 0;
+    run->finished = 0;
+    return ops->rest != NULL ? ops->rest(ops->ctx, is_much, err) : BRC_OK;
+}
+
+#define LONG_WAIT_NS INT64_C(10000000)
+
+static int64_t window_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* For the first job that is on its way. */
+static int window_wait_next(window_run *run, brc_error *err)
+{
+    const brc_window_ops *ops = run->w->ops;
+    size_t i = run->head;
+    while (i + 1 < run->tail && window_is_done(run, job_at(run, i)))
+        i++;
+    if (job_at(run, i) == NULL)
+        return BRC_OK;
+    if (ops->rest == NULL) {
+        window_wait(run, job_at(run, i));
+        return BRC_OK;
+    }
+    BRC_TRY(ops->rest(ops->ctx, run->waited >= LONG_WAIT_NS, err));
+    const int64_t since = window_now_ns();
+    window_wait(run, job_at(run, i));
+    run->waited = window_now_ns() - since;
+    return BRC_OK;
+}
+
 /* Finishing goes before filling, because it frees memory, unless filling has begun; the thread
  * waits only where nothing else is left to do. */
 static int window_step(window_run *run, brc_error *err)
@@ -262,8 +325,12 @@ static int window_step(window_run *run, brc_error *err)
     const int may_fill = window_may_fill(run);
     if (!may_fill || !run->filling) {
         window_pause(run);
-        if (run->head < run->mid && window_is_done(run, job_at(run, run->head)))
-            return window_finish(run, err);
+        if (run->head < run->mid && window_is_done(run, job_at(run, run->head))) {
+            if (window_has_batch(run, may_fill))
+                return window_finish(run, err);
+        } else if (run->finishing) {
+            BRC_TRY(window_end_batch(run, err));
+        }
         if (run->mid < run->tail && window_is_done(run, job_at(run, run->mid))) {
             window_settle(run);
             return BRC_OK;
@@ -271,9 +338,7 @@ static int window_step(window_run *run, brc_error *err)
     }
     if (may_fill)
         return window_fill_next(run, err);
-    if (run->head < run->tail)
-        window_wait(run, job_at(run, run->head));
-    return BRC_OK;
+    return run->head < run->tail ? window_wait_next(run, err) : BRC_OK;
 }
 
 /* The first job is held back until there is a second one. */

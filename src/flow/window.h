@@ -50,6 +50,12 @@ typedef struct brc_window_ops {
      * on the caller's thread, and at the end. Then several jobs are filled at a time, because
      * taking it has its price. NULL: nothing is held. */
     void (*pause)(void *ctx);
+    /* Finishing holds something, and many jobs are finished at a time: those of about `batch` bytes,
+     * or half of the window, or what there is where no other can be filled. rest() is called behind
+     * them, unless they were the last, and before the thread waits; `now` says that much was
+     * finished, or that waiting takes long. NULL: each is finished when it is through. */
+    size_t batch;
+    int (*rest)(void *ctx, int now, brc_error *err);
 } brc_window_ops;
 
 /* Its jobs, with the buffers that they hold, are kept from one run to the next; the one that

@@ -9,6 +9,8 @@
 #include "../nd/shape.h"
 
 #define JOBS_PER_THREAD 6
+/* In a bulk write: what jobs hold that are stored in one transaction, decoded and encoded. */
+#define BATCH_BYTES ((size_t)16 << 20)
 /* Buffers up to this size are kept from one call to the next. */
 #define KEPT_BYTES ((size_t)1 << 20)
 /* A chunk that does not shrink by 3 % is stored as it is. */
@@ -17,6 +19,7 @@
 typedef struct write_job {
     brc_window_job base; /* first: jobs are found by it */
     size_t n;
+    int64_t others; /* in a bulk write: what had been changed when it was settled */
     brc_write_item items[BRC_WRITE_ITEMS];
     brc_stored at[BRC_WRITE_ITEMS];          /* where what is new was put */
     brc_store_backend *into[BRC_WRITE_ITEMS]; /* NULL: it was put already  */
@@ -306,6 +309,7 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
 {
     write_run *run = ctx;
     write_job *job = (write_job *)base;
+    BRC_TRY(brc_store_rest(run->store, 0, err)); /* the caller's source may wait */
     for (size_t i = 0; i < run->job_items; i++)
         write_clear(&job->items[i]);
     int rc = run->ops->list(run->ops->ctx, job->items, run->job_items, &job->n, err);
@@ -423,9 +427,13 @@ static int write_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_er
 {
     write_run *run = ctx;
     settling *s = &run->settling;
+    int64_t others = 0;
     BRC_TRY(write_settling(run, n, err));
+    if (brc_store_in_bulk(run->store))
+        BRC_TRY(brc_store_others(run->store, &others, err));
     for (size_t i = 0; i < n; i++) {
         write_job *job = (write_job *)jobs[i];
+        job->others = others;
         job->base.is_over = 1;
         for (size_t j = 0; j < job->n; j++) {
             int rc = write_settle_item(run, &job->items[j], s, err);
@@ -461,10 +469,42 @@ static int write_store(write_run *run, const brc_write_item *item, const brc_sto
                              : brc_object_record(run->store, &o, at, err);
 }
 
+/* In a bulk write others may have stored the same since it was looked up. */
+static int write_again(write_run *run, brc_write_item *item, brc_error *err)
+{
+    brc_object there = {.id = item->id}, *one = &there;
+    BRC_TRY(brc_objects_find(run->store, &one, 1, err));
+    if (!there.found)
+        return BRC_OK;
+    BRC_TRY(write_known(run, item, &there, err));
+    return item->compares ? write_compare(run, brc_pipe_caller(run->pipe), item, err) : BRC_OK;
+}
+
+/* Before the first item of a job is stored, in the transaction that stores it. */
+static int write_begin_job(write_run *run, const write_job *job, int *again, brc_error *err)
+{
+    int64_t others;
+    *again = 0;
+    if (!brc_store_in_bulk(run->store))
+        return BRC_OK;
+    BRC_TRY(brc_store_wake(run->store, err));
+    BRC_TRY(brc_store_others(run->store, &others, err));
+    *again = others != job->others;
+    return BRC_OK;
+}
+
 static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err)
 {
     write_run *run = ctx;
     write_job *job = (write_job *)base;
+    int again;
+    BRC_TRY(write_begin_job(run, job, &again, err));
+    for (size_t i = 0; again && i < job->n; i++) {
+        brc_write_item *item = &job->items[i];
+        int rc = is_new(item) && !run->ops->replace ? write_again(run, item, err) : BRC_OK;
+        if (rc < 0)
+            return write_named(run, item, rc, err);
+    }
     BRC_TRY(write_put(job, 0, err));
     for (size_t i = 0; i < job->n; i++) {
         brc_write_item *item = &job->items[i];
@@ -509,12 +549,21 @@ static void keep_item(void *item)
     (void)item; /* it belongs to its job */
 }
 
+static int write_rest(void *ctx, int now, brc_error *err)
+{
+    return brc_store_rest(((write_run *)ctx)->store, now, err);
+}
+
 int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, brc_error *err)
 {
     write_run run = {.ops = ops, .pipe = pipe, .store = store};
     size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
     brc_window_ops window = {.ctx = &run, .fill = write_fill_job, .run = write_run_job,
                              .settle = write_settle, .finish = write_finish_job};
+    if (brc_store_in_bulk(store)) {
+        window.batch = BATCH_BYTES;
+        window.rest = write_rest;
+    }
     if (items > BRC_WRITE_ITEMS)
         items = BRC_WRITE_ITEMS;
     run.job_items = items < 1 ? 1 : items;

@@ -38,22 +38,57 @@ static int walk_row_order(const void *a, const void *b)
     return brc_path_order(((const brc_draft_node *)a)->path, ((const brc_draft_node *)b)->path);
 }
 
+/* Both lists are sorted; of two rows of one path the upper one counts. */
+static int walk_lay_rows(brc_tree_walk *w, brc_draft_node *upper, size_t n, brc_error *err)
+{
+    void *p;
+    size_t at = 0, kept = 0, i = 0;
+    BRC_TRY(brc_new_array(&p, w->nrows + n, sizeof(*upper), err));
+    brc_draft_node *all = p;
+    while (at < w->nrows || i < n) {
+        int order = at == w->nrows ? 1 : i == n ? -1 : walk_row_order(&w->rows[at], &upper[i]);
+        if (order == 0) {
+            free(w->rows[at].path);
+            free(w->rows[at].entry);
+        }
+        all[kept++] = order < 0 ? w->rows[at] : upper[i];
+        at += order <= 0;
+        i += order >= 0;
+    }
+    free(w->rows);
+    free(upper);
+    w->rows = all;
+    w->nrows = kept;
+    return BRC_OK;
+}
+
 static int walk_read_rows(brc_tree_walk *w, int64_t draft, const char *path, brc_error *err)
 {
+    brc_draft_node *rows;
+    size_t n;
     if (draft == 0)
         return BRC_OK;
     if (w->flags & BRC_WALK_RECURSE)
-        BRC_TRY(brc_draft_node_list(w->store, draft, path, 0, &w->rows, &w->nrows, err));
+        BRC_TRY(brc_draft_node_list(w->store, draft, path, 0, &rows, &n, err));
     else
-        BRC_TRY(brc_draft_child_list(w->store, draft, path, &w->rows, &w->nrows, err));
-    if (w->nrows > 1)
-        qsort(w->rows, w->nrows, sizeof(*w->rows), walk_row_order);
+        BRC_TRY(brc_draft_child_list(w->store, draft, path, &rows, &n, err));
+    if (n > 1)
+        qsort(rows, n, sizeof(*rows), walk_row_order);
+    if (w->nrows > 0 && n > 0) {
+        int rc = walk_lay_rows(w, rows, n, err);
+        if (rc < 0)
+            brc_draft_nodes_free(rows, n);
+        BRC_TRY(rc);
+    } else if (n > 0) {
+        w->rows = rows;
+        w->nrows = n;
+    }
     w->node_row_end = w->nrows;
     return BRC_OK;
 }
 
 int brc_tree_walk_new(brc_tree_walk **out, brc_store *store, const char *path,
-                      const brc_entry *entry, int64_t row, int64_t draft, int flags,
+                      const brc_entry *entry, int64_t row, const int64_t drafts[2], int flags,
                       brc_error *err)
 {
     void *p;
@@ -71,8 +106,8 @@ int brc_tree_walk_new(brc_tree_walk **out, brc_store *store, const char *path,
     w->base_depth = w->node.depth;
     BRC_GO(brc_buf_text(&w->path, path, err));
     BRC_GO(brc_buf_terminate(&w->path, err));
-    if (entry->kind == BRC_GROUP)
-        BRC_GO(walk_read_rows(w, draft, path, err));
+    for (int i = 0; i < 2 && entry->kind == BRC_GROUP; i++)
+        BRC_GO(walk_read_rows(w, drafts[i], path, err));
     *out = w;
 done:
     if (rc < 0)

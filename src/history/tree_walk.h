@@ -31,10 +31,10 @@ typedef struct brc_tree_node {
 typedef struct brc_tree_walk brc_tree_walk;
 
 /* Starts at the node at `path` (in normal form), whose entry and row these are; it is
- * given first. draft: the one whose changes apply, or 0. With a
+ * given first. drafts: those whose changes apply, the second over the first; or 0. With a
  * draft, call it within a transaction of either kind. */
 BRC_MUST_USE int brc_tree_walk_new(brc_tree_walk **out, brc_store *store, const char *path, const brc_entry *entry,
-                                   int64_t row, int64_t draft, int flags, brc_error *err);
+                                   int64_t row, const int64_t drafts[2], int flags, brc_error *err);
 void brc_tree_walk_free(brc_tree_walk *walk);
 /* 1 with a node, 0 at the end. Each visit counts against the store's budget. */
 BRC_MUST_USE int brc_tree_walk_next(brc_tree_walk *walk, brc_tree_node *out, brc_error *err);

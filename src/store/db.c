@@ -155,7 +155,7 @@ int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *e
             *out = store->statements[i].stmt;
             sqlite3_reset(*out);
             sqlite3_clear_bindings(*out);
-            return BRC_OK;
+            return brc_bulk_resume(store, *out, err);
         }
     }
     if (store->nstatements == BRC_MAX_STATEMENTS)
@@ -167,7 +167,7 @@ int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *e
     store->statements[store->nstatements].sql = sql;
     store->statements[store->nstatements++].stmt = stmt;
     *out = stmt;
-    return BRC_OK;
+    return brc_bulk_resume(store, stmt, err);
 }
 
 /* Every loop over rows comes through here, so each can be stopped. */
@@ -216,7 +216,9 @@ void brc_end_leftover(brc_store *store)
 int brc_read_resume(brc_store *store, brc_error *err)
 {
     sqlite3_stmt *st;
-    if (store->is_reading || store->read_depth == 0 || store->write_depth > 0)
+    const int rests = store->bulk.on && store->write_depth > 0; /* as a read does that was paused */
+    if (store->is_reading || store->bulk.is_open ||
+        (!rests && (store->read_depth == 0 || store->write_depth > 0)))
         return BRC_OK;
     brc_end_leftover(store);
     store->is_reading = 1;

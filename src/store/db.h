@@ -46,6 +46,15 @@ struct brc_store_backend {
     brc_backend_host host;
     atomic_int is_dirty; /* something was put since it was flushed */
 };
+/* A change in many transactions: see bulk.c. */
+typedef struct brc_bulk {
+    int on;
+    int admits;       /* what comes is a part of it                                    */
+    int is_open;      /* a transaction of it                                           */
+    int failed;       /* nothing of it will be kept                                    */
+    uint64_t batches; /* transactions that were committed                              */
+    int64_t opened_at;
+} brc_bulk;
 
 struct brc_store {
     sqlite3 *db;
@@ -83,6 +92,7 @@ struct brc_store {
     int is_reading;      /* a transaction of SQLite's is open for read_depth */
     int64_t reading_since; /* on the monotonic clock, in ns                  */
     int read_held;       /* and is not paused                                */
+    brc_bulk bulk;
     int undo;            /* an inner transaction asked for it */
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t undone;     /* those that were rolled back */
@@ -140,6 +150,17 @@ int brc_db_busy(void *store, int tries);
 /* Before a transaction and behind its commit: gives others that were met a moment to ask. */
 void brc_wait_turn(brc_store *store);
 void brc_wait_committed(brc_store *store);
+
+/* transaction.c: ends the transaction in SQLite, and undoes it where that fails. */
+BRC_MUST_USE int brc_store_commit(brc_store *store, brc_error *err);
+/* transaction.c: begins one that writes, when it is our turn. */
+BRC_MUST_USE int brc_begin_immediate(brc_store *store, brc_error *err);
+
+/* bulk.c: what begin and end of a change are within a bulk write; and before a statement that writes
+ * (NULL: something that will write), a transaction is begun again. */
+BRC_MUST_USE int brc_bulk_enter(brc_store *store, brc_error *err);
+BRC_MUST_USE int brc_bulk_leave(brc_store *store, int keep, brc_error *err);
+BRC_MUST_USE int brc_bulk_resume(brc_store *store, sqlite3_stmt *stmt, brc_error *err);
 
 /* backend_inline.c: drops the row that collects small objects. */
 void brc_row_forget(brc_store *store);

@@ -29,9 +29,12 @@ int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_err
     BRC_TRY(brc_encoding_find(store, spec, id, err));
     if (*id >= 0)
         return BRC_OK;
-    BRC_TRY(brc_stmt(store, "INSERT INTO encoding(spec) VALUES (?1)", &st, err));
+    BRC_TRY(brc_stmt(store, "INSERT INTO encoding(spec) VALUES (?1) ON CONFLICT DO NOTHING", &st,
+                     err));
     sqlite3_bind_text(st, 1, spec, -1, SQLITE_STATIC);
     BRC_TRY(brc_run(store, st, err));
+    if (sqlite3_changes(store->db) == 0) /* a bulk write waited, and another has added it */
+        return brc_encoding_find(store, spec, id, err);
     *id = sqlite3_last_insert_rowid(store->db);
     return brc_encoding_cache_add(&store->encodings, *id, spec, &slot, err);
 }

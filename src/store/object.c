@@ -466,6 +466,7 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
         return BRC_OK;
     if (store->scratch)
         return brc_cache_add(&store->cache, id, kind, data, len, 1, NULL, err);
+    BRC_TRY(brc_bulk_resume(store, NULL, err)); /* nobody adds it between look-up and insert */
     BRC_TRY(object_find_one(store, &o, err));
     uint64_t guard = brc_hash_guard(store->secret, data, len);
     if (o.found && o.kind != kind)

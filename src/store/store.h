@@ -60,6 +60,25 @@ void brc_store_breathe(brc_store *store);
 /* While a read is held it is not paused: what is looked at must be of one state. 1 begins, 0 ends;
  * pairs nest. */
 void brc_store_hold_read(brc_store *store, int is_held);
+/* Bulk writes (batches.c). Between begin and finish or cancel, brc_store_begin() and _end() are a change
+ * of many transactions; only while it `admits`, the result is what it was before. */
+BRC_MUST_USE int brc_store_bulk_begin(brc_store *store, brc_error *err);
+int brc_store_bulk_admit(brc_store *store, int admits);
+int brc_store_in_bulk(const brc_store *store);
+/* How many transactions of it are in the file. */
+uint64_t brc_store_bulk_batches(const brc_store *store);
+/* Lets others in, if the transaction has much in it or lasts long; `now`: in any case, before
+ * something that may wait for ever. Outside of a bulk write it does nothing. */
+BRC_MUST_USE int brc_store_rest(brc_store *store, int now, brc_error *err);
+/* A transaction is begun again, if none is open: what is looked up now is so until it ends. */
+BRC_MUST_USE int brc_store_wake(brc_store *store, brc_error *err);
+/* What was written so far is in the file, or will be with the write that has begun now: it ends with
+ * brc_store_end(). */
+BRC_MUST_USE int brc_store_bulk_finish(brc_store *store, brc_error *err);
+/* Undoes the transaction that is open; earlier ones are in the file. */
+void brc_store_bulk_cancel(brc_store *store);
+/* Differs from one call to the next if another connection has changed the file in between. */
+BRC_MUST_USE int brc_store_others(brc_store *store, int64_t *version, brc_error *err);
 /* Between these, pages of the hash index are kept in memory: a walk through much of
  * history needs them in random order, again and again. Pairs nest. */
 void brc_store_walk_begin(brc_store *store);
@@ -383,7 +402,7 @@ BRC_MUST_USE int brc_draft_docs_store(brc_store *store, int64_t draft, brc_error
 #define BRC_DRAFT_STACK_MOST 32
 typedef struct brc_draft_stack {
     size_t n;
-    int64_t node[BRC_DRAFT_STACK_MOST];
+    int64_t node[BRC_DRAFT_STACK_MOST + 1]; /* one more, of a bulk write that lies over it */
 } brc_draft_stack;
 /* `node` and what is below it. BRC_ECORRUPT if that has no end. */
 BRC_MUST_USE int brc_draft_stack_get(brc_store *store, int64_t node, brc_draft_stack *out, brc_error *err);

@@ -9,18 +9,27 @@ int brc_store_writable(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
+int brc_begin_immediate(brc_store *store, brc_error *err)
+{
+    brc_end_leftover(store);
+    brc_wait_turn(store);
+    BRC_TRY(brc_journal_enter(store, err));
+    return brc_exec(store, "BEGIN IMMEDIATE", err);
+}
+
 int brc_store_begin(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_store_check_process(store, err));
     BRC_TRY(brc_store_check_interrupt(store, err));
-    if (store->write_depth == 0) {
+    if (store->bulk.on) {
+        BRC_TRY(brc_bulk_enter(store, err));
+        if (store->write_depth == 0)
+            store->undo = 0;
+    } else if (store->write_depth == 0) {
         BRC_TRY(brc_store_writable(store, err));
         if (store->read_depth > 0)
             return brc_fail(err, BRC_EMISUSE, "a write cannot begin inside a read");
-        brc_end_leftover(store);
-        brc_wait_turn(store);
-        BRC_TRY(brc_journal_enter(store, err));
-        BRC_TRY(brc_exec(store, "BEGIN IMMEDIATE", err));
+        BRC_TRY(brc_begin_immediate(store, err));
         store->undo = 0;
     } else if (sqlite3_get_autocommit(store->db)) {
         /* SQLite undid it when a step failed; what follows must not be committed alone. */
@@ -35,7 +44,7 @@ int brc_store_begin(brc_store *store, brc_error *err)
 int brc_store_try_begin(brc_store *store)
 {
     int wait = store->wait_ms;
-    if (store->write_depth > 0 || store->read_depth > 0 || store->readonly)
+    if (store->write_depth > 0 || store->read_depth > 0 || store->readonly || store->bulk.on)
         return 0;
     store->wait_ms = 0;
     int rc = brc_store_begin(store, NULL);
@@ -70,7 +79,7 @@ int brc_store_in_write(const brc_store *store)
 
 /* It waits for readers. Where one stays longer than that (it may be stopped) what keeps new ones
  * out meanwhile must not last: the caller rolls back. */
-static int store_commit(brc_store *store, brc_error *err)
+static int commit_waits(brc_store *store, brc_error *err)
 {
     int rc = brc_exec(store, "COMMIT", err);
     if (rc != BRC_EBUSY)
@@ -80,6 +89,31 @@ static int store_commit(brc_store *store, brc_error *err)
                     "change was undone, and what was uncommitted before is kept; try again, or "
                     "wait longer with --wait",
                     store->path, store->wait_ms / 1000.0);
+}
+
+/* The transaction's end in SQLite; undone where it cannot be kept. */
+int brc_store_commit(brc_store *store, brc_error *err)
+{
+    brc_reader_close(store);
+    int rc = brc_store_check_interrupt(store, err);
+    if (rc == BRC_OK)
+        rc = brc_draft_sweep(store, err);
+    if (rc == BRC_OK)
+        rc = brc_backends_flush(store, err);
+    if (rc == BRC_OK)
+        rc = brc_rows_drop_left(store, err);
+    if (rc == BRC_OK)
+        rc = commit_waits(store, err);
+    if (rc < 0) {
+        brc_store_rollback(store);
+        return rc;
+    }
+    brc_row_forget(store);
+    store->writes++;
+    brc_wait_committed(store);
+    brc_page_cache_reset(store);
+    brc_journal_tend(store);
+    return BRC_OK;
 }
 
 int brc_store_end(brc_store *store, int keep, brc_error *err)
@@ -94,26 +128,11 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
         store->undo = 1;
     if (store->write_depth > 0)
         return BRC_OK;
-    if (!store->undo) {
-        brc_reader_close(store);
-        rc = brc_store_check_interrupt(store, err);
-        if (rc == BRC_OK)
-            rc = brc_draft_sweep(store, err);
-        if (rc == BRC_OK)
-            rc = brc_backends_flush(store, err);
-        if (rc == BRC_OK)
-            rc = brc_rows_drop_left(store, err);
-        if (rc == BRC_OK)
-            rc = store_commit(store, err);
-        if (rc == BRC_OK) {
-            brc_row_forget(store);
-            store->writes++;
-            brc_wait_committed(store);
-            brc_page_cache_reset(store);
-            brc_journal_tend(store);
-            return BRC_OK;
-        }
-    } else if (keep) {
+    if (store->bulk.on)
+        return brc_bulk_leave(store, keep, err);
+    if (!store->undo)
+        return brc_store_commit(store, err);
+    if (keep) {
         rc = brc_fail(err, BRC_EMISUSE, "an earlier step of this transaction failed, so all of it "
                                         "was undone");
     }
@@ -135,7 +154,7 @@ int brc_store_begin_read(brc_store *store, brc_error *err)
 void brc_store_pause_read(brc_store *store)
 {
     sqlite3_stmt *st;
-    if (!store->is_reading || store->write_depth > 0 || store->read_held > 0)
+    if (!store->is_reading || (store->write_depth > 0 && !store->bulk.on) || store->read_held > 0)
         return;
     brc_reader_close(store);
     if (brc_stmt(store, "COMMIT", &st, NULL) < 0 || brc_run(store, st, NULL) < 0)
@@ -164,14 +183,22 @@ void brc_store_end_read(brc_store *store)
     store->read_depth--;
 }
 
-int brc_store_version(brc_store *store, uint64_t *version, brc_error *err)
+int brc_store_others(brc_store *store, int64_t *version, brc_error *err)
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store, "PRAGMA data_version", &st, err));
     int rc = brc_step(store, st, err);
     if (rc < 0)
         return rc;
-    *version = ((uint64_t)sqlite3_column_int64(st, 0) << 32) + store->writes;
+    *version = sqlite3_column_int64(st, 0);
     sqlite3_reset(st);
+    return BRC_OK;
+}
+
+int brc_store_version(brc_store *store, uint64_t *version, brc_error *err)
+{
+    int64_t others;
+    BRC_TRY(brc_store_others(store, &others, err));
+    *version = ((uint64_t)others << 32) + store->writes;
     return BRC_OK;
 }

@@ -5,6 +5,7 @@
 #include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../base/node_path.h"
+#include "../zarr/bulk.h"
 #include "../zarr/repo.h"
 #include "../zarr/transfer.h"
 #include "foreign/foreign.h"
@@ -190,9 +191,8 @@ done:
 /* All or nothing. */
 static int import_origin(const origin *from, const char *path, brc_error *err)
 {
-    breccia *repo = brc_session_repo(from->session);
-    BRC_TRY(brc_begin(repo, err));
-    return brc_end_with(repo, import_placed(from, path, err), err);
+    BRC_TRY(brc_bulk_begin(from->session, err));
+    return brc_bulk_end_with(from->session, import_placed(from, path, err), err);
 }
 
 static int take_import_opts(brc_xfer_opts *out, const brc_xfer_opts *given, brc_error *err)
@@ -213,8 +213,7 @@ static int look_at_source(brc_source *source, const brc_format **format, const b
     return brc_format_of_source(format, source, err);
 }
 
-/* What a command writes about the source, within a transaction: nothing is kept if the
- * command fails in the end. */
+/* What a command writes about the source: nothing is kept if the command fails in the end. */
 static int import_with(const origin *from, const char *path, brc_error *err)
 {
     brc_foreign what = { from->session, NULL, from->opts->with, from->name, from->opts };
@@ -224,7 +223,7 @@ static int import_with(const origin *from, const char *path, brc_error *err)
 
     BRC_TRY(brc_foreign_open(&in, &what, err));
     stream.stream = brc_foreign_stream(in);
-    int rc = brc_begin(repo, err);
+    int rc = brc_bulk_begin(from->session, err);
     if (rc < 0) {
         brc_foreign_free(in);
         return rc;
@@ -232,7 +231,7 @@ static int import_with(const origin *from, const char *path, brc_error *err)
     brc_task task = brc_task_begin(repo, "import", 0);
     rc = brc_foreign_close(in, import_placed(&stream, path, err), err);
     brc_task_end(repo, &task, rc);
-    return brc_end_with(repo, rc, err);
+    return brc_bulk_end_with(from->session, rc, err);
 }
 
 int brc_import(brc_session *s, const char *name, const char *path, const brc_xfer_opts *given,

@@ -292,7 +292,7 @@ static int give_moves(brc_session *s, const brc_adoption *ad, const brc_move *mo
 
 /* ---- all of it -------------------------------- */
 
-static int adopt_rows(brc_session *onto, const brc_adoption *ad, brc_error *err)
+int brc_session_adopt_rows(brc_session *onto, const brc_adoption *ad, brc_error *err)
 {
     brc_store *store = onto->repo->store;
     brc_draft_node *rows = NULL;
@@ -351,7 +351,7 @@ static int adopt_whole(brc_session *onto, const brc_draft_head *draft, brc_error
     BRC_TRY(check_same_base(onto, draft, err));
     if (draft->has_base)
         BRC_TRY(brc_commit_root(onto->repo->store, &draft->base, &ad.base, err));
-    BRC_TRY(adopt_rows(onto, &ad, err));
+    BRC_TRY(brc_session_adopt_rows(onto, &ad, err));
     BRC_TRY(adopt_keys(onto, draft->id, err));
     return brc_draft_delete(onto->repo->store, draft->id, err);
 }

@@ -8,6 +8,7 @@
 #include "../base/alloc.h"
 #include "../tree/chunk_key.h"
 #include "chunk_cursor.h"
+#include "bulk.h"
 #include "frozen_rows.h"
 #include "opaque.h"
 #include "transfer.h"
@@ -35,7 +36,7 @@ static int array_read_meta(brc_array *a, brc_error *err)
     brc_json_free(doc);
     if (rc == BRC_OK) {
         rc = brc_opaque_settle(brc_array_store(a), &meta, &a->entry.map,
-                               a->row_has_chunks ? a->row : 0, err);
+                               &a->stack, err);
         if (rc < 0)
             brc_meta_dispose(&meta);
     }
@@ -78,6 +79,25 @@ int brc_array_of_entry(brc_array *out, brc_session *view, char *path, const brc_
     return array_read_meta(out, err);
 }
 
+/* In a bulk write the array's rows are its own, and those of the session's draft below them. */
+static int lie_over_draft(brc_array *a, brc_error *err)
+{
+    const brc_session *s = a->session;
+    brc_draft_node own;
+    brc_draft_stack under;
+    BRC_TRY(brc_draft_node_get(brc_array_store(a), s->bulk->draft, a->path, &a->is_own, &own, err));
+    free(own.entry);
+    if (!a->is_own || s->draft.id == 0)
+        return BRC_OK;
+    int found;
+    BRC_TRY(brc_draft_node_get(brc_array_store(a), s->draft.id, a->path, &found, &own, err));
+    free(own.entry);
+    BRC_TRY(brc_draft_stack_get(brc_array_store(a), found ? own.node : 0, &under, err));
+    memcpy(&a->stack.node[1], under.node, under.n * sizeof(under.node[0]));
+    a->stack.n = 1 + under.n;
+    return BRC_OK;
+}
+
 /* What is remembered stays right; what is looked up in the draft does not. */
 static int check_frozen(const brc_array *a, brc_error *err)
 {
@@ -99,7 +119,10 @@ int brc_array_sync(brc_array *a, brc_error *err)
     if (a->is_read && a->version == s->version && a->changes == s->repo->changes)
         return BRC_OK;
     BRC_TRY(brc_session_need(s, a->path, BRC_ARRAY, &a->entry, &a->row, err));
+    a->is_own = a->row != 0;
     BRC_TRY(brc_draft_stack_get(brc_array_store(a), a->row, &a->stack, err));
+    if (s->bulk != NULL)
+        BRC_TRY(lie_over_draft(a, err));
     BRC_TRY(brc_draft_chunk_any(brc_array_store(a), &a->stack, &a->row_has_chunks, err));
     a->has_keys = 0;
     if (s->draft.id != 0)
@@ -239,10 +262,10 @@ int brc_array_begin(brc_array *a, brc_error *err)
 {
     BRC_TRY(brc_session_begin(a->session, err));
     int rc = brc_array_sync(a, err);
-    if (rc == BRC_OK && a->row == 0) {
+    if (rc == BRC_OK && !a->is_own) {
         rc = brc_session_put(a->session, a->path, &a->entry, &a->row, err);
-        a->stack = (brc_draft_stack){.n = 1, .node = {a->row}};
-        a->changes = a->session->repo->changes;
+        if (rc == BRC_OK)
+            rc = brc_array_sync(a, err);
     }
     if (rc < 0) {
         a->is_read = 0;
@@ -263,6 +286,14 @@ static void array_forget(brc_array *a)
 int brc_array_end(brc_array *a, int rc, brc_error *err)
 {
     rc = brc_session_end(a->session, rc, err);
+    if (rc < 0)
+        array_forget(a);
+    return rc;
+}
+
+int brc_array_bulk_end(brc_array *a, int rc, brc_error *err)
+{
+    rc = brc_bulk_end_with(a->session, rc, err);
     if (rc < 0)
         array_forget(a);
     return rc;

@@ -13,6 +13,7 @@ struct brc_array {
     brc_entry entry;
     int64_t row;       /* in the draft; 0: none                                   */
     brc_draft_stack stack; /* that row, and those below it                        */
+    int is_own;        /* its row is of the draft that changes go to              */
     int row_has_chunks;
     int has_keys;      /* the draft has keys that are no nodes or chunks, here or elsewhere */
     brc_meta meta;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "array_shrink.h"
+#include "bulk.h"
 
 /* ---- shape -------------------------------- */
 
@@ -56,7 +57,8 @@ static int resize_array(brc_array *a, const uint64_t *shape, brc_error *err)
         return differs;
     if (shrinks) {
         brc_oid map;
-        BRC_TRY(brc_fold_chunks(store, &a->entry, a->row, &map, err));
+        BRC_TRY(brc_bulk_check_none(a->session, "no array can be cut", err));
+        BRC_TRY(brc_fold_chunks(store, &a->entry, &a->stack, &map, err));
         BRC_TRY(brc_chunks_drop_outside(store, a->meta.ndim, count, &map, err));
         BRC_TRY(brc_draft_chunk_clear_all(store, a->row, err));
         BRC_TRY(brc_array_put_entry(a, NULL, &map, err));

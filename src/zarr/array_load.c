@@ -4,6 +4,7 @@
 
 #include "../nd/cut.h"
 #include "array.h"
+#include "bulk.h"
 #include "transfer.h"
 
 typedef struct element_supply {
@@ -18,6 +19,7 @@ typedef struct element_supply {
 static int take_some(element_supply *s, void *dst, size_t len, size_t *got, brc_error *err)
 {
     *got = 0;
+    BRC_TRY(brc_store_rest(brc_array_store(s->a), 1, err)); /* it may keep us waiting */
     if (s->get(s->ctx, dst, len, got) != 0)
         return brc_fail(err, BRC_EINTERRUPT, "stopped on request");
     if (*got > len)
@@ -70,11 +72,11 @@ static int supply_bytes(void *ctx, uint8_t *dst, size_t len, brc_error *err)
 static int load_rest(element_supply *s, const brc_sel *sel, brc_error *err)
 {
     brc_element_source source = {s, 0, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, supply_bytes};
-    BRC_TRY(brc_array_begin(s->a, err));
+    BRC_TRY(brc_bulk_begin(s->a->session, err));
     int rc = brc_array_write_stream(s->a, sel, &source, err);
     if (rc == BRC_OK)
         rc = check_source_end(s, err);
-    return brc_array_end(s->a, rc, err);
+    return brc_array_bulk_end(s->a, rc, err);
 }
 
 static int load_fixed(element_supply *s, const brc_sel *sel, brc_error *err)

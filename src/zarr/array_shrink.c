@@ -7,6 +7,7 @@
 #include "../flow/write.h"
 #include "../history/map_totals.h"
 #include "../tree/map_cursor.h"
+#include "bulk.h"
 #include "chunk_cursor.h"
 #include "element_chunk.h"
 
@@ -140,6 +141,8 @@ static int edge_find(edge *e, brc_write_item *items, size_t cap, size_t *n, brc_
             continue;
         memcpy(items[*n].index, indexes + i * ndim, ndim * sizeof(*indexes));
         items[(*n)++].old.id = ids[i];
+        if (e->a->session->bulk != NULL)
+            BRC_TRY(brc_bulk_note_old(e->a, indexes + i * ndim, &ids[i], err));
     }
     return found > 0;
 }

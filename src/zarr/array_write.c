@@ -3,6 +3,7 @@
 
 #include "../base/alloc.h"
 #include "../nd/buffer.h"
+#include "bulk.h"
 #include "region_write.h"
 #include "span_table.h"
 
@@ -64,18 +65,51 @@ static int write_ios(brc_region_write *writes, const brc_io *io, size_t n, brc_e
     return rc;
 }
 
-int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
+/* Elements that are written in several transactions; a fill has one, and may still have many
+ * chunks. */
+#define BULK_BYTES ((uint64_t)16 << 20)
+
+/* Of one session. What cannot be described is no bulk write: it fails soon. */
+static int is_bulk(const brc_io *io, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const brc_io *one = brc_io_at(io, i);
+        const brc_array *a = one->array;
+        uint64_t bytes;
+        brc_sel all;
+        if (a->session != io->array->session || a->meta.type == NULL)
+            return 0;
+        brc_sel_all(&all, a);
+        const brc_sel *sel = one->sel != NULL ? one->sel : &all;
+        if (sel->ndim != a->meta.ndim ||
+            !brc_shape_bytes(sel->ndim, sel->count, brc_array_unit(a), &bytes) ||
+            !brc_add_u64(sum, bytes, &sum))
+            return 0;
+    }
+    return sum > BULK_BYTES;
+}
+
+static int write_many(const brc_io *io, size_t n, brc_error *err)
 {
     void *p = NULL;
     brc_region_write one = {0};
-    if (n == 0)
-        return BRC_OK;
-    BRC_TRY(brc_io_check(io, n, err));
     if (n > 1)
         BRC_TRY(brc_new_array(&p, n, sizeof(brc_region_write), err));
     int rc = write_ios(n > 1 ? p : &one, io, n, err);
     free(p);
     return rc;
+}
+
+int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
+{
+    if (n == 0)
+        return BRC_OK;
+    BRC_TRY(brc_io_check(io, n, err));
+    if (!is_bulk(io, n))
+        return write_many(io, n, err);
+    BRC_TRY(brc_bulk_begin(io->array->session, err));
+    return brc_array_bulk_end(io->array, write_many(io, n, err), err);
 }
 
 int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err)

@@ -42,6 +42,7 @@ static int open_meta(const brc_check *c, brc_array_check *a, const brc_entry *en
 {
     brc_json *doc;
     brc_error ignored = BRC_ERROR_INIT;
+    brc_draft_stack rows;
     BRC_TRY(brc_entry_doc(c->store, entry, &doc, err));
     int rc = brc_meta_open(a->meta, c->repo->registry, doc, err);
     brc_json_free(doc);
@@ -51,7 +52,9 @@ static int open_meta(const brc_check *c, brc_array_check *a, const brc_entry *en
     }
     a->open = 1;
     /* damage further down is reported where it is met */
-    rc = brc_opaque_settle(c->store, a->meta, &entry->map, row, &ignored);
+    rc = brc_draft_stack_get(c->store, row, &rows, &ignored);
+    if (rc == BRC_OK)
+        rc = brc_opaque_settle(c->store, a->meta, &entry->map, &rows, &ignored);
     return rc < 0 && rc != BRC_ECORRUPT ? brc_fail(err, rc, "%s", ignored.message)
                                         : set_context(a, c->store, entry, err);
 }

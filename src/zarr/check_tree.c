@@ -641,11 +641,14 @@ static int check_draft_chunks(brc_tree_check *c, const brc_entry *entry, int64_t
 {
     draft_array d = { c, &entry->doc };
     node_level *level = level_at(c, 0);
+    brc_draft_stack rows;
     brc_oid map;
     int bad = 0;
     memset(level, 0, sizeof(*level));
     brc_store_scratch_begin(c->check.store);
-    int rc = brc_fold_chunks(c->check.store, entry, row, &map, err);
+    int rc = brc_draft_stack_get(c->check.store, row, &rows, err);
+    if (rc == BRC_OK)
+        rc = brc_fold_chunks(c->check.store, entry, &rows, &map, err);
     if (rc == BRC_OK)
         rc = brc_map_each(c->check.store, &map, draft_chunk, &d, err);
     brc_store_scratch_end(c->check.store);

@@ -63,14 +63,13 @@ static void fold_dispose(fold_batch *b)
     free(b->edits);
 }
 
-int brc_fold_chunks(brc_store *store, const brc_entry *entry, int64_t row, brc_oid *map,
-                    brc_error *err)
+int brc_fold_chunks(brc_store *store, const brc_entry *entry, const brc_draft_stack *rows,
+                    brc_oid *map, brc_error *err)
 {
     fold_batch b = {.store = store, .map = entry->map};
-    brc_draft_stack stack;
-    int rc = brc_draft_stack_get(store, row, &stack, err);
-    if (rc == BRC_OK && stack.n > 0)
-        rc = brc_draft_chunk_each(store, &stack, fold_chunk, &b, err);
+    int rc = BRC_OK;
+    if (rows->n > 0)
+        rc = brc_draft_chunk_each(store, rows, fold_chunk, &b, err);
     if (rc == BRC_OK)
         rc = fold_flush(&b, err);
     *map = b.map;
@@ -157,6 +156,7 @@ static int fold_group(const fold_nodes *f, size_t depth, size_t lo, size_t hi, b
 static int fold_node(const fold_nodes *f, size_t depth, size_t lo, size_t hi, brc_entry *entry,
                      brc_error *err)
 {
+    brc_draft_stack stack;
     int64_t row = 0;
     int hidden = 0;
     if (f->rows[lo].path[depth] == '\0') {
@@ -173,8 +173,9 @@ static int fold_node(const fold_nodes *f, size_t depth, size_t lo, size_t hi, br
         return brc_fail(err, BRC_ECORRUPT, "the uncommitted changes are damaged: %s has no parent; "
                                            "'reset --hard HEAD' drops them",
                         f->rows[lo].path);
+    BRC_TRY(brc_draft_stack_get(f->s->repo->store, row, &stack, err));
     BRC_TRY(entry->kind == BRC_ARRAY
-                ? brc_fold_chunks(f->s->repo->store, entry, row, &entry->map, err)
+                ? brc_fold_chunks(f->s->repo->store, entry, &stack, &entry->map, err)
                 : fold_group(f, depth, lo, hi, entry, err));
     if (hidden && brc_oid_is_zero(&entry->map))
         memset(entry, 0, sizeof(*entry));

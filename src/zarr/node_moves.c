@@ -70,6 +70,8 @@ static int set_base_node(brc_session *s, const char *path, const char *source, b
 
 int brc_note_new(brc_session *s, const char *path, brc_error *err)
 {
+    if (s->bulk != NULL) /* it is noted when that is adopted */
+        return BRC_OK;
     return strcmp(path, "/") == 0 ? BRC_OK : set_base_node(s, path, "", err);
 }
 

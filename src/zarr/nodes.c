@@ -4,6 +4,7 @@
 
 #include "../base/alloc.h"
 #include "../base/iter.h"
+#include "bulk.h"
 #include "meta.h"
 #include "node_moves.h"
 #include "session.h"
@@ -365,6 +366,7 @@ static int remove_node(brc_session *s, const char *path, const void *arg, brc_er
     (void)arg;
     if (strcmp(path, "/") == 0)
         return brc_fail(err, BRC_EINVAL, "the root node cannot be removed");
+    BRC_TRY(brc_bulk_check_none(s, "no node can be removed", err));
     BRC_TRY(brc_session_need(s, path, 0, &entry, &row, err));
     BRC_TRY(brc_note_removed(s, path, err));
     BRC_TRY(forget_keys(s, path, err));
@@ -389,6 +391,7 @@ static int transfer_node(brc_session *s, const char *from, const void *arg, brc_
     brc_entry entry, there;
     int64_t row, ignored;
     size_t len = strlen(from);
+    BRC_TRY(brc_bulk_check_none(s, "no node can be moved or copied", err));
     if (strcmp(from, "/") == 0)
         return brc_fail(err, BRC_EINVAL, "the root node cannot be moved or copied");
     BRC_TRY(brc_session_need(s, from, 0, &entry, &row, err));
@@ -442,6 +445,7 @@ static int restore_node(brc_session *s, const char *path, const void *arg, brc_e
     brc_oid commit, root;
     int64_t row;
     int has = 1;
+    BRC_TRY(brc_bulk_check_none(s, "no node can be restored", err));
     if (rev == NULL) {
         BRC_TRY(brc_session_tip(s, &has, &commit, &root, err));
     } else {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../flow/write.h"
-#include "array.h"
+#include "bulk.h"
 
 typedef struct brc_old_chunks {
     brc_write_item *items[BRC_WRITE_ITEMS];
@@ -21,8 +21,12 @@ static inline int brc_old_find(brc_old_chunks *old, brc_array *a, brc_error *err
     if (old->n == 0)
         return BRC_OK;
     BRC_TRY(brc_array_chunk_ids(a, old->n, old->indexes, old->ids, err));
-    for (size_t i = 0; i < old->n; i++)
+    for (size_t i = 0; i < old->n; i++) {
         old->items[i]->old.id = old->ids[i];
+        if (a->session->bulk != NULL)
+            BRC_TRY(brc_bulk_note_old(a, old->indexes + i * (size_t)a->meta.ndim, &old->ids[i],
+                                      err));
+    }
     old->n = 0;
     return BRC_OK;
 }

@@ -51,19 +51,17 @@ static int note_row(void *ctx, const uint8_t *key, size_t key_len, const brc_oid
     return BRC_EINTERRUPT;
 }
 
-static int find_any_chunk(brc_store *store, const brc_oid *map, int64_t row, any_chunk *any,
-                          brc_error *err)
+static int find_any_chunk(brc_store *store, const brc_oid *map, const brc_draft_stack *rows,
+                          any_chunk *any, brc_error *err)
 {
-    brc_draft_stack stack;
-    BRC_TRY(brc_draft_stack_get(store, row, &stack, err));
-    int rc = stack.n > 0 ? brc_draft_chunk_each(store, &stack, note_row, any, err) : BRC_OK;
+    int rc = rows->n > 0 ? brc_draft_chunk_each(store, rows, note_row, any, err) : BRC_OK;
     if (rc == BRC_OK)
         rc = brc_map_each(store, map, note_item, any, err);
     return any->there ? BRC_OK : rc;
 }
 
-int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map, int64_t row,
-                      brc_error *err)
+int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map,
+                      const brc_draft_stack *rows, brc_error *err)
 {
     int64_t encoding;
     brc_error why = BRC_ERROR_INIT;
@@ -73,7 +71,7 @@ int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map, int6
     BRC_TRY(brc_encoding_find(store, BRC_OPAQUE_SPEC, &encoding, err));
     if (encoding < 0)
         return BRC_OK;
-    BRC_TRY(find_any_chunk(store, map, row, &any, err));
+    BRC_TRY(find_any_chunk(store, map, rows, &any, err));
     if (!any.there)
         return BRC_OK;
     brc_object o = {.id = any.id}, *one = &o;

@@ -22,7 +22,8 @@ BRC_MUST_USE int brc_opaque_mark(brc_buf *out, brc_error *err);
 
 /* An array that can be decoded now, but whose chunks were stored when it could not,
  * is made opaque: also its grid may be another one. `row`: of the draft, or 0. */
-BRC_MUST_USE int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map, int64_t row, brc_error *err);
+BRC_MUST_USE int brc_opaque_settle(brc_store *store, brc_meta *meta, const brc_oid *map, const brc_draft_stack *rows,
+                                   brc_error *err);
 
 /* How many bytes of an opaque array's object come before those that a Zarr store would
  * hold. BRC_EUNSUPPORTED if it holds none of these. */

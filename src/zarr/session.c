@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/clock.h"
 #include "../base/process.h"
+#include "bulk.h"
 #include "node_moves.h"
 #include "transfer.h"
 
@@ -27,6 +28,10 @@ void brc_session_unref(brc_session *s)
 {
     if (s == NULL || --s->refs > 0)
         return;
+    if (s->bulk != NULL) {
+        s->bulk->depth = 1;
+        (void)!brc_bulk_end_with(s, BRC_EMISUSE, NULL);
+    }
     if (s->keys != NULL)
         s->keys_free(s->keys);
     drop_empty(s);
@@ -308,15 +313,38 @@ static int start_draft(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
+int brc_session_can_change(const brc_session *s, brc_error *err)
+{
+    if (s->mode >= BRC_SESSION_WRITE && (s->mode != BRC_SESSION_PRIVATE || s->owner != NULL))
+        return BRC_OK;
+    return brc_fail(err, BRC_EREADONLY, "this session cannot be changed: it was opened to read");
+}
+
+int64_t brc_session_top(const brc_session *s)
+{
+    return s->bulk != NULL ? s->bulk->draft : s->draft.id;
+}
+
+static int begin_write(brc_session *s, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    if (s->bulk == NULL)
+        return brc_store_begin(store, err);
+    const int before = brc_store_bulk_admit(store, 1);
+    int rc = brc_store_begin(store, err);
+    (void)brc_store_bulk_admit(store, before);
+    return rc;
+}
+
 int brc_session_begin(brc_session *s, brc_error *err)
 {
     brc_store *store = s->repo->store;
-    if (s->mode < BRC_SESSION_WRITE || (s->mode == BRC_SESSION_PRIVATE && s->owner == NULL))
-        return brc_fail(err, BRC_EREADONLY,
-                        "this session cannot be changed: it was opened to read");
-    BRC_TRY(brc_store_begin(store, err));
+    BRC_TRY(brc_session_can_change(s, err));
+    BRC_TRY(begin_write(s, err));
     int rc = brc_session_follow(s, err);
-    if (rc == BRC_OK)
+    if (rc == BRC_OK && s->bulk != NULL)
+        rc = brc_bulk_start_draft(s, err);
+    else if (rc == BRC_OK)
         rc = s->draft.id != 0 ? brc_draft_touch(store, s->draft.id, err) : start_draft(s, err);
     if (rc < 0) {
         s->is_read = 0;
@@ -354,12 +382,16 @@ void brc_session_end_read(brc_session *s)
 
 /* ---- looking nodes up -------------------------------- */
 
-/* The draft's word on one path: *said 1 if it has a row. */
+/* The draft's word on one path, or that of a bulk write over it: *said 1 if it has a row. */
 static int find_row(brc_session *s, const char *path, int *said, brc_entry *entry, int64_t *row,
                     brc_error *err)
 {
     brc_draft_node node;
-    BRC_TRY(brc_draft_node_get(s->repo->store, s->draft.id, path, said, &node, err));
+    *said = 0;
+    if (s->bulk != NULL && s->bulk->draft != 0)
+        BRC_TRY(brc_draft_node_get(s->repo->store, s->bulk->draft, path, said, &node, err));
+    if (!*said && s->draft.id != 0)
+        BRC_TRY(brc_draft_node_get(s->repo->store, s->draft.id, path, said, &node, err));
     if (!*said)
         return BRC_OK;
     int rc = BRC_OK;
@@ -378,7 +410,7 @@ int brc_session_find(brc_session *s, const char *path, brc_entry *out, int64_t *
     brc_buf prefix = BRC_BUF_INIT;
     int rc, said = 0;
     *row = 0;
-    if (s->draft.id == 0)
+    if (s->draft.id == 0 && brc_session_top(s) == 0)
         return brc_snapshot_find(store, &s->base, path, out, err);
     BRC_GO(find_row(s, "/", &said, out, row, err));
     if (!said)
@@ -430,8 +462,10 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
     brc_entry full;
     s->repo->changes++;
     s->changes = s->repo->changes; /* base and draft are still right */
+    if (s->bulk != NULL)
+        BRC_TRY(brc_bulk_meet(s, path, err));
     if (entry == NULL)
-        return brc_draft_node_put(store, s->draft.id, path, NULL, 0, row, err);
+        return brc_draft_node_put(store, brc_session_top(s), path, NULL, 0, row, err);
     full = *entry;
     if (brc_oid_is_zero(&full.doc)) { /* the empty snapshot's root gets a document */
         brc_span text;
@@ -439,7 +473,7 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
         BRC_TRY(brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, &full.doc, err));
     }
     size_t len = brc_entry_encode(bytes, &full, brc_store_id_len(store));
-    return brc_draft_node_put(store, s->draft.id, path, bytes, len, row, err);
+    return brc_draft_node_put(store, brc_session_top(s), path, bytes, len, row, err);
 }
 
 /* The document before must not stay: what was set again and again takes the place of the last. */
@@ -515,6 +549,6 @@ done:
 int brc_session_walk(brc_tree_walk **out, brc_session *s, const char *path, const brc_entry *entry,
                      int64_t row, int flags, brc_error *err)
 {
-    return brc_tree_walk_new(out, s->repo->store, path, entry, row,
-                             s->draft.id, flags, err);
+    const int64_t drafts[] = {s->draft.id, s->bulk != NULL ? s->bulk->draft : 0};
+    return brc_tree_walk_new(out, s->repo->store, path, entry, row, drafts, flags, err);
 }

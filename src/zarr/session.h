@@ -24,6 +24,9 @@ struct brc_session {
     int is_handed_out;  /* others may work on the draft: it stays, even if it is empty */
     int is_new;         /* its row may go with the transaction that made it        */
     uint64_t made_at;   /* brc_store_undone() when the row was made                */
+    struct brc_bulk_write *bulk; /* in progress: its draft lies over `draft`; or NULL  */
+    unsigned bulk_plain;         /* bulk writes that are a part of a transaction       */
+    brc_oid bulk_base;           /* the snapshot that bulk's draft lies over           */
     uint64_t version, changes; /* of the store and the repository when `base` was read */
     int is_read;
     void *keys;         /* what the Zarr store view keeps (key_arrays.c); NULL: nothing yet */
@@ -38,6 +41,10 @@ BRC_MUST_USE int brc_session_detach(brc_session *s, brc_error *err);
 /* A draft as it is, to look at: fsck. */
 BRC_MUST_USE int brc_session_of_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft, brc_error *err);
 
+/* BRC_EREADONLY for a session that was opened to read. */
+BRC_MUST_USE int brc_session_can_change(const brc_session *s, brc_error *err);
+/* The draft that its changes go to. */
+int64_t brc_session_top(const brc_session *s);
 /* What every change begins and ends with: a write transaction and a draft. */
 BRC_MUST_USE int brc_session_begin(brc_session *s, brc_error *err);
 BRC_MUST_USE int brc_session_end(brc_session *s, int rc, brc_error *err);
@@ -70,7 +77,8 @@ BRC_MUST_USE int brc_session_walk(brc_tree_walk **out, brc_session *s, const cha
  * scratch mode. */
 BRC_MUST_USE int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err);
 /* An array's chunk map with its uncommitted chunks in it. */
-BRC_MUST_USE int brc_fold_chunks(brc_store *store, const brc_entry *entry, int64_t row, brc_oid *map, brc_error *err);
+BRC_MUST_USE int brc_fold_chunks(brc_store *store, const brc_entry *entry, const brc_draft_stack *rows, brc_oid *map,
+                                 brc_error *err);
 
 /* The branch's tip: *has 0 if it has no commit; root is then zero. */
 BRC_MUST_USE int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, brc_error *err);

@@ -20,6 +20,7 @@
 #define STREAM_PIPE (1 << 20)
 #define SAID_MOST ((size_t)64 << 10)
 #define LOOK_MS 100 /* between two looks for an interruption */
+#define SOON_MS 5   /* before a wait counts as long           */
 #define GRACE_MS 1000 /* for sh to kill what it runs, and reap it */
 
 struct brc_child {
@@ -270,13 +271,17 @@ static int64_t monotonic_ms(void)
 static int wait_for(brc_child *c, short events, int patience_ms, brc_error *err)
 {
     int64_t since = monotonic_ms();
+    int rests = 0;
     while (events != 0 || c->ended_by >= 0) {
         struct pollfd fds[3] = { { events ? c->stream : -1, events, 0 },
                                  { c->errors, POLLIN, 0 },
                                  { c->ended_by, POLLIN, 0 } };
-        int n = poll(fds, 3, LOOK_MS);
+        int n = poll(fds, 3, rests ? LOOK_MS : SOON_MS);
         if (n < 0 && errno != EINTR)
             return brc_fail_os(err, errno, "waiting for", c->spec.label);
+        if (n == 0 && !rests && c->spec.rest != NULL)
+            BRC_TRY(c->spec.rest(c->spec.ctx, err));
+        rests = n == 0;
         BRC_TRY(c->spec.check(c->spec.ctx, err));
         if (n > 0 && fds[1].revents)
             BRC_TRY(serve_pipe(c, &c->errors, err));

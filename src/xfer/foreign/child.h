@@ -22,6 +22,7 @@ typedef struct brc_child_spec {
     int silence_ms;           /* the longest time without a byte while we wait for one    */
     /* Between two looks at the pipes: below 0 ends the wait. */
     int (*check)(void *ctx, brc_error *err);
+    int (*rest)(void *ctx, brc_error *err); /* nothing comes, and the wait may be long; or NULL */
     void *ctx;
 } brc_child_spec;
 

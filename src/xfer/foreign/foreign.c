@@ -39,6 +39,12 @@ static int check_session(void *ctx, brc_error *err)
     return brc_task_step(ctx, 0, err);
 }
 
+/* Others may write while nothing comes. */
+static int rest_session(void *ctx, brc_error *err)
+{
+    return brc_store_rest(((breccia *)ctx)->store, 1, err);
+}
+
 static int find_converter(brc_foreign_run *run, const brc_foreign *what, brc_error *err)
 {
     const breccia *repo = brc_session_repo(what->session);
@@ -73,6 +79,7 @@ int brc_foreign_start(brc_foreign_run *run, const brc_foreign *what, const char 
         .feeds = feeds,
         .silence_ms = what->converter ? CONVERTER_SILENCE_MS : COMMAND_SILENCE_MS,
         .check = check_session,
+        .rest = rest_session,
         .ctx = brc_session_repo(what->session),
     };
     rc = brc_child_start(&run->child, &spec, err);

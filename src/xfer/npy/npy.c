@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../nd/shape.h"
-#include "../../zarr/array.h"
+#include "../../zarr/bulk.h"
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
 #include "npy.h"
@@ -202,10 +202,10 @@ static int load_append(brc_array *a, int axis, const brc_elements *e, brc_input 
 static int load_elements(brc_array *a, const brc_sel *sel, int axis, const brc_elements *e,
                          brc_input *in, brc_error *err)
 {
-    breccia *repo = brc_session_repo(brc_array_session(a));
-    BRC_TRY(brc_begin(repo, err));
+    brc_session *s = brc_array_session(a);
+    BRC_TRY(brc_bulk_begin(s, err));
     int rc = axis >= 0 ? load_append(a, axis, e, in, err) : load_selection(a, sel, e, in, err);
-    rc = brc_end_with(repo, rc, err);
+    rc = brc_bulk_end_with(s, rc, err);
     if (rc < 0 && brc_array_begin_read(a, NULL) == BRC_OK)
         brc_array_end_read(a); /* its description has the old shape again */
     return rc;

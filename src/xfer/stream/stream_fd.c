@@ -10,17 +10,20 @@
 #include "../../zarr/repo.h"
 
 #define LOOK_MS 100 /* between two looks for an interruption */
+#define SOON_MS 5   /* what takes longer holds no lock         */
 
 static int wait_until_ready(const brc_stream_fd *stream, short events, brc_error *err)
 {
     struct pollfd fd = { stream->fd, events, 0 };
-    int ready;
-    do {
+    int ready = 0;
+    for (int ms = SOON_MS; ready <= 0; ms = LOOK_MS) {
         BRC_TRY(brc_task_step(stream->repo, 0, err));
-        ready = poll(&fd, 1, LOOK_MS);
+        ready = poll(&fd, 1, ms);
         if (ready < 0 && errno != EINTR)
             return brc_fail_os(err, errno, "waiting for", stream->name);
-    } while (ready <= 0);
+        if (ready == 0)
+            BRC_TRY(brc_store_rest(stream->repo->store, 1, err));
+    }
     return BRC_OK;
 }
 

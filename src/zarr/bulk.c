@@ -1,0 +1,318 @@
+#include "bulk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/clock.h"
+#include "../base/process.h"
+
+/* Notes of chunks that were changed in part take so much memory at most. */
+#define OLDS_MOST ((size_t)32 << 20)
+
+void brc_bulk_free(struct brc_bulk_write *bulk)
+{
+    if (bulk == NULL)
+        return;
+    for (size_t i = 0; i < bulk->nknown; i++)
+        free(((brc_known_node *)bulk->known)[i].path);
+    free(bulk->known);
+    brc_buf_dispose(&bulk->olds);
+    free(bulk);
+}
+
+int brc_bulk_check_none(const brc_session *s, const char *what, brc_error *err)
+{
+    if (s->bulk == NULL)
+        return BRC_OK;
+    return brc_fail(err, BRC_EMISUSE, "%s while a bulk write of this session is not at its end",
+                    what);
+}
+
+/* ---- what is written -------------------------------- */
+
+int brc_bulk_start_draft(brc_session *s, brc_error *err)
+{
+    brc_buf owner = BRC_BUF_INIT;
+    brc_draft_row row = {s->bulk->fork, s->branch, NULL};
+    char *text = NULL;
+    int rc;
+    if (s->bulk->draft != 0)
+        return BRC_OK;
+    BRC_GO(brc_process_describe(&owner, err));
+    BRC_GO(brc_buf_take_text(&owner, &text, err));
+    row.owner = text;
+    row.draft.kind = BRC_DRAFT_PRIVATE;
+    row.draft.time_us = brc_now_us();
+    rc = brc_draft_start(s->repo->store, &row, &s->bulk->draft, err);
+done:
+    brc_buf_dispose(&owner);
+    free(text);
+    return rc;
+}
+
+static int know(struct brc_bulk_write *bulk, const char *path, const brc_entry *entry,
+                brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&bulk->known, &bulk->cap, bulk->nknown + 1, sizeof(brc_known_node),
+                           err));
+    brc_known_node *node = &((brc_known_node *)bulk->known)[bulk->nknown];
+    BRC_TRY(brc_dup(&node->path, path, err));
+    node->entry = *entry;
+    bulk->nknown++;
+    return BRC_OK;
+}
+
+/* A group that only the session's other changes have gets a row too: without them the draft must be
+ * one that can be read. */
+static int meet_group(brc_session *s, const char *path, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    uint8_t bytes[BRC_ENTRY_MAX];
+    brc_entry then, now;
+    brc_draft_node own;
+    int64_t row;
+    int found;
+    BRC_TRY(brc_snapshot_find(store, &s->bulk_base, path, &then, err));
+    if (then.kind == BRC_GROUP)
+        return BRC_OK;
+    BRC_TRY(brc_draft_node_get(store, s->bulk->draft, path, &found, &own, err));
+    free(own.entry);
+    if (found)
+        return BRC_OK;
+    BRC_TRY(brc_session_find(s, path, &now, &row, err));
+    if (now.kind != BRC_GROUP)
+        return BRC_OK;
+    BRC_TRY(know(s->bulk, path, &now, err));
+    size_t len = brc_entry_encode(bytes, &now, brc_store_id_len(store));
+    return brc_draft_node_put(store, s->bulk->draft, path, bytes, len, NULL, err);
+}
+
+int brc_bulk_meet(brc_session *s, const char *path, brc_error *err)
+{
+    brc_buf above = BRC_BUF_INIT;
+    brc_draft_node own;
+    brc_entry now;
+    int64_t row;
+    int found, rc;
+    BRC_TRY(brc_draft_node_get(s->repo->store, s->bulk->draft, path, &found, &own, err));
+    free(own.entry);
+    if (found)
+        return BRC_OK;
+    for (const char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        above.len = 0;
+        BRC_GO(brc_buf_append(&above, path, (size_t)(at - path), err));
+        BRC_GO(brc_buf_terminate(&above, err));
+        BRC_GO(meet_group(s, (const char *)above.data, err));
+    }
+    BRC_GO(brc_session_find(s, path, &now, &row, err));
+    rc = now.kind != 0 ? know(s->bulk, path, &now, err) : BRC_OK;
+done:
+    brc_buf_dispose(&above);
+    return rc;
+}
+
+/* ---- chunks that are changed in part -------------------------------- */
+
+int brc_bulk_note_old(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err)
+{
+    struct brc_bulk_write *bulk = a->session->bulk;
+    const brc_draft_stack own = {.n = 1, .node = {a->row}};
+    uint8_t key[BRC_CHUNK_KEY_MAX];
+    size_t len = brc_chunk_key_encode(key, a->meta.ndim, index);
+    int state;
+    brc_oid written;
+    if (bulk->too_many)
+        return BRC_OK;
+    BRC_TRY(brc_draft_chunk_get(brc_array_store(a), &own, key, len, &state, &written, err));
+    if (state != 0) /* this bulk write's own */
+        return BRC_OK;
+    bulk->too_many = bulk->olds.len > OLDS_MOST;
+    BRC_TRY(brc_buf_varint(&bulk->olds, strlen(a->path), err));
+    BRC_TRY(brc_buf_text(&bulk->olds, a->path, err));
+    BRC_TRY(brc_buf_varint(&bulk->olds, len, err));
+    BRC_TRY(brc_buf_append(&bulk->olds, key, len, err));
+    return brc_buf_append(&bulk->olds, id->bytes, sizeof(id->bytes), err);
+}
+
+static int old_conflict(const struct brc_bulk_write *bulk, const char *path, brc_error *err)
+{
+    return brc_fail(err, BRC_ECONFLICT,
+                    "%.300s: others have written chunks meanwhile that were changed in part here; "
+                    "draft %lld is kept: drop it, and write again",
+                    path, (long long)bulk->draft);
+}
+
+/* The chunk as the session has it now. */
+static int check_old(brc_session *s, const char *path, brc_span key, const brc_oid *was,
+                     brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_draft_stack stack;
+    brc_entry entry;
+    brc_oid id = {{0}};
+    brc_span value;
+    int64_t row;
+    int state, found;
+    BRC_TRY(brc_session_find(s, path, &entry, &row, err));
+    BRC_TRY(brc_draft_stack_get(store, row, &stack, err));
+    BRC_TRY(brc_draft_chunk_get(store, &stack, key.data, key.len, &state, &id, err));
+    if (state == 0 && entry.kind == BRC_ARRAY) {
+        BRC_TRY(brc_map_get(store, &entry.map, key.data, key.len, &found, &value, err));
+        if (found)
+            BRC_TRY(brc_chunk_id_of(value, brc_store_id_len(store), &id, err));
+    }
+    return brc_oid_cmp(&id, was) == 0 ? BRC_OK : BRC_ECONFLICT;
+}
+
+static int check_olds(brc_session *s, const struct brc_bulk_write *bulk, brc_error *err)
+{
+    brc_reader r = brc_reader_of(bulk->olds.data, bulk->olds.len);
+    if (bulk->too_many)
+        return old_conflict(bulk, s->branch, err);
+    while (brc_reader_left(&r) > 0) { /* our own notes: whole */
+        char path[BRC_PATH_MAX + 1];
+        brc_oid was;
+        brc_span key;
+        const size_t len = (size_t)brc_read_varint(&r);
+        memcpy(path, brc_read_bytes(&r, len), len);
+        path[len] = '\0';
+        key.len = (size_t)brc_read_varint(&r);
+        key.data = brc_read_bytes(&r, key.len);
+        memcpy(was.bytes, brc_read_bytes(&r, sizeof(was.bytes)), sizeof(was.bytes));
+        int rc = check_old(s, path, key, &was, err);
+        if (rc < 0)
+            return rc == BRC_ECONFLICT ? old_conflict(bulk, path, err) : rc;
+    }
+    return BRC_OK;
+}
+
+/* ---- begin and end -------------------------------- */
+
+int brc_bulk_begin(brc_session *s, brc_error *err)
+{
+    void *p;
+    brc_store *store = s->repo->store;
+    if (s->bulk != NULL) {
+        s->bulk->depth++;
+        return BRC_OK;
+    }
+    BRC_TRY(brc_session_can_change(s, err));
+    if (s->bulk_plain > 0 || brc_store_in_write(store)) {
+        BRC_TRY(brc_store_begin(store, err));
+        s->bulk_plain++;
+        return BRC_OK;
+    }
+    BRC_TRY(brc_session_begin_read(s, err));
+    brc_session_end_read(s);
+    BRC_TRY(brc_new(&p, sizeof(struct brc_bulk_write), err));
+    int rc = brc_store_bulk_begin(store, err);
+    if (rc < 0) {
+        free(p);
+        return rc;
+    }
+    s->bulk = p;
+    s->bulk->depth = 1;
+    s->bulk->fork = s->draft;
+    s->bulk_base = s->base;
+    s->repo->changes++; /* arrays look for their rows again */
+    return BRC_OK;
+}
+
+static int same_id(int has, const brc_oid *id, int has_other, const brc_oid *other)
+{
+    return has == has_other && (!has || brc_oid_cmp(id, other) == 0);
+}
+
+/* Nobody else has changed what the session sees. */
+static int is_quiet(const brc_draft_head *a, const brc_draft_head *b)
+{
+    return a->id == b->id && a->changes == b->changes &&
+           same_id(a->has_base, &a->base, b->has_base, &b->base) &&
+           same_id(a->has_tip, &a->tip, b->has_tip, &b->tip);
+}
+
+static int adopt_written(brc_session *s, const struct brc_bulk_write *bulk, brc_error *err)
+{
+    brc_adoption ad = {.draft = bulk->draft, .is_bulk = 1, .known = bulk->known,
+                       .nknown = bulk->nknown};
+    BRC_TRY(brc_session_begin_read(s, err));
+    brc_session_end_read(s);
+    ad.is_quiet = is_quiet(&s->draft, &bulk->fork);
+    BRC_TRY(brc_session_begin(s, err));
+    int rc = ad.is_quiet ? BRC_OK : check_olds(s, bulk, err);
+    if (rc == BRC_OK)
+        rc = brc_session_adopt_rows(s, &ad, err);
+    if (rc == BRC_OK)
+        rc = brc_draft_delete(s->repo->store, bulk->draft, err);
+    return brc_session_end(s, rc, err);
+}
+
+/* What was written is of no use: also where the handle was interrupted. */
+static void drop_written(brc_session *s, int64_t draft)
+{
+    brc_store *store = s->repo->store;
+    const int stops = brc_store_check_interrupt(store, NULL) < 0;
+    brc_store_interrupt_clear(store);
+    if (brc_store_begin(store, NULL) == BRC_OK)
+        (void)!brc_store_end(store, brc_draft_delete(store, draft, NULL) == BRC_OK, NULL);
+    if (stops)
+        brc_store_interrupt(store);
+}
+
+static int end_plain(brc_session *s, int rc, brc_error *err)
+{
+    s->bulk_plain--;
+    if (rc < 0)
+        s->repo->changes++;
+    int ended = brc_store_end(s->repo->store, rc >= 0, rc >= 0 ? err : NULL);
+    return rc < 0 ? rc : ended;
+}
+
+/* Its draft stays where the changes of others are in the way; else it goes if it cannot be kept. */
+static int end_written(brc_session *s, struct brc_bulk_write *bulk, int rc, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    const int failed = rc < 0;
+    if (!failed && bulk->draft != 0) {
+        rc = brc_store_bulk_finish(store, err);
+        s->bulk = NULL;
+        if (rc == BRC_OK) {
+            rc = adopt_written(s, bulk, err);
+            int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+            rc = rc < 0 ? rc : end;
+        }
+    }
+    s->bulk = NULL;
+    brc_store_bulk_cancel(store);
+    if (rc < 0 && bulk->draft != 0 && brc_store_bulk_batches(store) > 0 &&
+        (failed || (rc != BRC_ECONFLICT && rc != BRC_ESTALE && rc != BRC_EBUSY)))
+        drop_written(s, bulk->draft);
+    return rc;
+}
+
+int brc_bulk_end_with(brc_session *s, int rc, brc_error *err)
+{
+    struct brc_bulk_write *bulk = s->bulk;
+    if (s->bulk_plain > 0)
+        return end_plain(s, rc, err);
+    if (bulk == NULL)
+        return rc < 0 ? rc : brc_fail(err, BRC_EMISUSE, "there is no bulk write to end");
+    bulk->failed |= rc < 0;
+    if (--bulk->depth > 0)
+        return rc;
+    if (rc == BRC_OK && bulk->failed)
+        rc = brc_fail(err, BRC_EMISUSE, "an earlier step of this change failed, so all of it was "
+                                        "undone");
+    rc = end_written(s, bulk, rc, err);
+    s->repo->changes++;
+    s->is_read = 0;
+    brc_bulk_free(bulk);
+    return rc;
+}
+
+int brc_bulk_end(brc_session *s, int keep, brc_error *err)
+{
+    int rc = brc_bulk_end_with(s, keep ? BRC_OK : BRC_EINTERRUPT, err);
+    return keep || rc != BRC_EINTERRUPT ? rc : BRC_OK;
+}

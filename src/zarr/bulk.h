@@ -1,0 +1,47 @@
+/*
+ * Bulk writes: one change of a session in many short transactions, all of it or nothing.
+ *
+ * What the session changes between begin and end goes into a draft of its own, and lies there over
+ * what the session has: the session reads both, everybody else what was there before. Objects and
+ * rows are stored in batches (store/bulk.c); the last, short transaction adopts the draft. If that
+ * meets changes that others have made meanwhile and that cannot be told apart (adopt.h), or a chunk
+ * that was written in part and is another now, it fails with BRC_ECONFLICT, and the draft stays. A
+ * bulk write that fails or is interrupted drops its draft; if its process is killed, the draft stays
+ * as a dead one's.
+ *
+ * Within it nodes can be made and written, attributes set and arrays grow; nothing can be removed,
+ * moved or committed.
+ */
+#ifndef BRC_ZARR_BULK_H
+#define BRC_ZARR_BULK_H
+
+#include "adopt.h"
+#include "array.h"
+
+struct brc_bulk_write {
+    unsigned depth;
+    int failed;          /* within it                                                  */
+    int64_t draft;       /* 0: nothing was written yet                                 */
+    brc_draft_head fork; /* the session's when it began                                */
+    void *known;         /* brc_known_node[]: nodes that were there, and were written  */
+    size_t nknown, cap;
+    brc_buf olds;        /* chunks that were changed in part: whose, which, what it was */
+    int too_many;        /* of these: any change by others is a conflict               */
+};
+
+/* Ends what brc_bulk_begin() began; rc: how it went. */
+BRC_MUST_USE int brc_bulk_end_with(brc_session *s, int rc, brc_error *err);
+/* The same; if it was undone, the array is described as the file has it. */
+BRC_MUST_USE int brc_array_bulk_end(brc_array *a, int rc, brc_error *err);
+/* BRC_EMISUSE where a bulk write is in progress. */
+BRC_MUST_USE int brc_bulk_check_none(const brc_session *s, const char *what, brc_error *err);
+
+/* For session.c and array.c, within a change. The draft, made at the first change. */
+BRC_MUST_USE int brc_bulk_start_draft(brc_session *s, brc_error *err);
+/* Before the row of a path is set. */
+BRC_MUST_USE int brc_bulk_meet(brc_session *s, const char *path, brc_error *err);
+/* A chunk that is about to be changed in part; id zero: it is absent. */
+BRC_MUST_USE int brc_bulk_note_old(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err);
+void brc_bulk_free(struct brc_bulk_write *bulk);
+
+#endif
