@@ -5,7 +5,7 @@
 #include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../history/commit.h"
-#include "../zarr/bulk.h"
+#include "../zarr/bulk_write.h"
 #include "../zarr/key_rows.h"
 #include "../zarr/node_moves.h"
 #include "../base/clock.h"

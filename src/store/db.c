@@ -145,6 +145,14 @@ int brc_store_is_forked(const brc_store *store)
     return store->process != getpid();
 }
 
+int brc_bulk_resume(brc_store *store, sqlite3_stmt *stmt, brc_error *err)
+{
+    if (!store->bulk.on || store->bulk.is_open || store->write_depth == 0 ||
+        (stmt != NULL && sqlite3_stmt_readonly(stmt)))
+        return BRC_OK;
+    return store->bulk.open(store, err);
+}
+
 int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out, brc_error *err)
 {
     *out = NULL;

@@ -46,9 +46,14 @@ struct brc_store_backend {
     brc_backend_host host;
     atomic_int is_dirty; /* something was put since it was flushed */
 };
-/* A change in many transactions: see bulk.c. */
+/* A change in many transactions: see batches.c. */
 typedef struct brc_bulk {
     int on;
+    /* What begin and end of a change are within it; and before a statement that writes a
+     * transaction is begun again. Set by brc_store_bulk_begin(): others do not depend on it. */
+    int (*enter)(struct brc_store *store, brc_error *err);
+    int (*leave)(struct brc_store *store, int keep, brc_error *err);
+    int (*open)(struct brc_store *store, brc_error *err);
     int admits;       /* what comes is a part of it                                    */
     int is_open;      /* a transaction of it                                           */
     int failed;       /* nothing of it will be kept                                    */
@@ -156,10 +161,8 @@ BRC_MUST_USE int brc_store_commit(brc_store *store, brc_error *err);
 /* transaction.c: begins one that writes, when it is our turn. */
 BRC_MUST_USE int brc_begin_immediate(brc_store *store, brc_error *err);
 
-/* bulk.c: what begin and end of a change are within a bulk write; and before a statement that writes
- * (NULL: something that will write), a transaction is begun again. */
-BRC_MUST_USE int brc_bulk_enter(brc_store *store, brc_error *err);
-BRC_MUST_USE int brc_bulk_leave(brc_store *store, int keep, brc_error *err);
+/* Before a statement that writes (NULL: something that will write): in a bulk write a transaction is
+ * begun again. */
 BRC_MUST_USE int brc_bulk_resume(brc_store *store, sqlite3_stmt *stmt, brc_error *err);
 
 /* backend_inline.c: drops the row that collects small objects. */

@@ -64,9 +64,20 @@ int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *
     return draft_read_one(store, st, out, err);
 }
 
+static int same_commit(int has, const brc_oid *id, int has_other, const brc_oid *other)
+{
+    return has == has_other && (!has || brc_oid_cmp(id, other) == 0);
+}
+
 int brc_draft_follows(const brc_draft_head *draft, int has, const brc_oid *tip)
 {
-    return draft->has_tip == has && (!has || brc_oid_cmp(&draft->tip, tip) == 0);
+    return same_commit(draft->has_tip, &draft->tip, has, tip);
+}
+
+int brc_draft_same_version(const brc_draft_head *a, const brc_draft_head *b)
+{
+    return same_commit(a->has_base, &a->base, b->has_base, &b->base) &&
+           same_commit(a->has_tip, &a->tip, b->has_tip, &b->tip);
 }
 
 void brc_draft_rows_free(brc_draft_row *rows, size_t n)

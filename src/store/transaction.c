@@ -22,7 +22,7 @@ int brc_store_begin(brc_store *store, brc_error *err)
     BRC_TRY(brc_store_check_process(store, err));
     BRC_TRY(brc_store_check_interrupt(store, err));
     if (store->bulk.on) {
-        BRC_TRY(brc_bulk_enter(store, err));
+        BRC_TRY(store->bulk.enter(store, err));
         if (store->write_depth == 0)
             store->undo = 0;
     } else if (store->write_depth == 0) {
@@ -129,7 +129,7 @@ int brc_store_end(brc_store *store, int keep, brc_error *err)
     if (store->write_depth > 0)
         return BRC_OK;
     if (store->bulk.on)
-        return brc_bulk_leave(store, keep, err);
+        return store->bulk.leave(store, keep, err);
     if (!store->undo)
         return brc_store_commit(store, err);
     if (keep) {

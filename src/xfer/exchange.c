@@ -5,7 +5,7 @@
 #include "../base/sized.h"
 #include "../base/alloc.h"
 #include "../base/node_path.h"
-#include "../zarr/bulk.h"
+#include "../zarr/bulk_write.h"
 #include "../zarr/repo.h"
 #include "../zarr/transfer.h"
 #include "foreign/foreign.h"

@@ -315,15 +315,9 @@ done:
 
 /* ---- a whole draft -------------------------------- */
 
-static int same_id(int has, const brc_oid *id, int has_other, const brc_oid *other)
-{
-    return has == has_other && (!has || brc_oid_cmp(id, other) == 0);
-}
-
 static int check_same_base(const brc_session *s, const brc_draft_head *draft, brc_error *err)
 {
-    if (same_id(s->draft.has_base, &s->draft.base, draft->has_base, &draft->base) &&
-        same_id(s->draft.has_tip, &s->draft.tip, draft->has_tip, &draft->tip))
+    if (brc_draft_same_version(&s->draft, draft))
         return BRC_OK;
     return brc_fail(err, BRC_ESTALE,
                     "draft %lld lies over another version of branch '%s' than the uncommitted "

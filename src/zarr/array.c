@@ -8,7 +8,7 @@
 #include "../base/alloc.h"
 #include "../tree/chunk_key.h"
 #include "chunk_cursor.h"
-#include "bulk.h"
+#include "bulk_write.h"
 #include "frozen_rows.h"
 #include "opaque.h"
 #include "transfer.h"
@@ -283,20 +283,21 @@ static void array_forget(brc_array *a)
     a->is_read = 0;
 }
 
-int brc_array_end(brc_array *a, int rc, brc_error *err)
+static int array_ended(brc_array *a, int rc)
 {
-    rc = brc_session_end(a->session, rc, err);
     if (rc < 0)
         array_forget(a);
     return rc;
 }
 
+int brc_array_end(brc_array *a, int rc, brc_error *err)
+{
+    return array_ended(a, brc_session_end(a->session, rc, err));
+}
+
 int brc_array_bulk_end(brc_array *a, int rc, brc_error *err)
 {
-    rc = brc_bulk_end_with(a->session, rc, err);
-    if (rc < 0)
-        array_forget(a);
-    return rc;
+    return array_ended(a, brc_bulk_end_with(a->session, rc, err));
 }
 
 int brc_array_can_write(const brc_array *a, brc_error *err)

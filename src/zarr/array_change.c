@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "array_shrink.h"
-#include "bulk.h"
+#include "bulk_write.h"
 
 /* ---- shape -------------------------------- */
 

@@ -4,7 +4,7 @@
 
 #include "../nd/cut.h"
 #include "array.h"
-#include "bulk.h"
+#include "bulk_write.h"
 #include "transfer.h"
 
 typedef struct element_supply {

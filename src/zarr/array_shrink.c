@@ -7,7 +7,7 @@
 #include "../flow/write.h"
 #include "../history/map_totals.h"
 #include "../tree/map_cursor.h"
-#include "bulk.h"
+#include "bulk_write.h"
 #include "chunk_cursor.h"
 #include "element_chunk.h"
 

@@ -3,7 +3,7 @@
 
 #include "../base/alloc.h"
 #include "../nd/buffer.h"
-#include "bulk.h"
+#include "bulk_write.h"
 #include "region_write.h"
 #include "span_table.h"
 

@@ -4,7 +4,7 @@
 
 #include "../base/alloc.h"
 #include "../base/iter.h"
-#include "bulk.h"
+#include "bulk_write.h"
 #include "meta.h"
 #include "node_moves.h"
 #include "session.h"

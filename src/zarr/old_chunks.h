@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../flow/write.h"
-#include "bulk.h"
+#include "bulk_write.h"
 
 typedef struct brc_old_chunks {
     brc_write_item *items[BRC_WRITE_ITEMS];

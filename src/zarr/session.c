@@ -6,7 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/clock.h"
 #include "../base/process.h"
-#include "bulk.h"
+#include "bulk_write.h"
 #include "node_moves.h"
 #include "transfer.h"
 
@@ -28,10 +28,8 @@ void brc_session_unref(brc_session *s)
 {
     if (s == NULL || --s->refs > 0)
         return;
-    if (s->bulk != NULL) {
-        s->bulk->depth = 1;
-        (void)!brc_bulk_end_with(s, BRC_EMISUSE, NULL);
-    }
+    if (s->bulk != NULL)
+        s->bulk->drop(s);
     if (s->keys != NULL)
         s->keys_free(s->keys);
     drop_empty(s);
@@ -320,7 +318,7 @@ int brc_session_can_change(const brc_session *s, brc_error *err)
     return brc_fail(err, BRC_EREADONLY, "this session cannot be changed: it was opened to read");
 }
 
-int64_t brc_session_top(const brc_session *s)
+static int64_t top_draft(const brc_session *s)
 {
     return s->bulk != NULL ? s->bulk->draft : s->draft.id;
 }
@@ -343,7 +341,7 @@ int brc_session_begin(brc_session *s, brc_error *err)
     BRC_TRY(begin_write(s, err));
     int rc = brc_session_follow(s, err);
     if (rc == BRC_OK && s->bulk != NULL)
-        rc = brc_bulk_start_draft(s, err);
+        rc = s->bulk->start(s, err);
     else if (rc == BRC_OK)
         rc = s->draft.id != 0 ? brc_draft_touch(store, s->draft.id, err) : start_draft(s, err);
     if (rc < 0) {
@@ -410,7 +408,7 @@ int brc_session_find(brc_session *s, const char *path, brc_entry *out, int64_t *
     brc_buf prefix = BRC_BUF_INIT;
     int rc, said = 0;
     *row = 0;
-    if (s->draft.id == 0 && brc_session_top(s) == 0)
+    if (s->draft.id == 0 && top_draft(s) == 0)
         return brc_snapshot_find(store, &s->base, path, out, err);
     BRC_GO(find_row(s, "/", &said, out, row, err));
     if (!said)
@@ -463,9 +461,9 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
     s->repo->changes++;
     s->changes = s->repo->changes; /* base and draft are still right */
     if (s->bulk != NULL)
-        BRC_TRY(brc_bulk_meet(s, path, err));
+        BRC_TRY(s->bulk->meet(s, path, err));
     if (entry == NULL)
-        return brc_draft_node_put(store, brc_session_top(s), path, NULL, 0, row, err);
+        return brc_draft_node_put(store, top_draft(s), path, NULL, 0, row, err);
     full = *entry;
     if (brc_oid_is_zero(&full.doc)) { /* the empty snapshot's root gets a document */
         brc_span text;
@@ -473,7 +471,7 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
         BRC_TRY(brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, &full.doc, err));
     }
     size_t len = brc_entry_encode(bytes, &full, brc_store_id_len(store));
-    return brc_draft_node_put(store, brc_session_top(s), path, bytes, len, row, err);
+    return brc_draft_node_put(store, top_draft(s), path, bytes, len, row, err);
 }
 
 /* The document before must not stay: what was set again and again takes the place of the last. */

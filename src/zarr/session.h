@@ -43,8 +43,6 @@ BRC_MUST_USE int brc_session_of_draft(brc_session **out, breccia *repo, const ch
 
 /* BRC_EREADONLY for a session that was opened to read. */
 BRC_MUST_USE int brc_session_can_change(const brc_session *s, brc_error *err);
-/* The draft that its changes go to. */
-int64_t brc_session_top(const brc_session *s);
 /* What every change begins and ends with: a write transaction and a draft. */
 BRC_MUST_USE int brc_session_begin(brc_session *s, brc_error *err);
 BRC_MUST_USE int brc_session_end(brc_session *s, int rc, brc_error *err);

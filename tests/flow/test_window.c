@@ -130,8 +130,9 @@ static int run_window(window_record *r, unsigned threads, int stages, size_t mem
 {
     brc_window w;
     brc_pool *pool = NULL;
-    brc_window_ops ops = {r, record_fill, record_run, stages == 2 ? record_settle : NULL,
-                          record_finish, r->pauses ? record_pause : NULL};
+    brc_window_ops ops = {.ctx = r, .fill = record_fill, .run = record_run,
+                          .settle = stages == 2 ? record_settle : NULL, .finish = record_finish,
+                          .pause = r->pauses ? record_pause : NULL};
     r->caller = pthread_self();
     if (threads > 0)
         OK(brc_pool_new(&pool, threads, NULL));

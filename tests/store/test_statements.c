@@ -50,13 +50,17 @@ static const struct {
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
      " base, tip, other, plan, owner, parent, time_us, changes), time_us, branch, owner FROM draft"
      " WHERE state=1 ORDER BY id", "all drafts are listed"},
-    {"SELECT count(*) FROM draft_node WHERE draft=?1", "the draft's nodes are counted"},
-    {"SELECT 1 FROM draft_node WHERE draft=?1 LIMIT 1", "stops at the first"},
+    {"SELECT count(path) FROM draft_node WHERE draft=?1", "the draft's nodes are counted"},
+    {"SELECT 1 FROM draft_node WHERE draft=?1 UNION ALL", "stops at the first"},
     {"UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other, plan,"
      " owner, parent, time_us, changes) WHERE branch=?1", "the branch gets another name"},
     {"SELECT 1 FROM (SELECT max(seq) AS n FROM sqlite_sequence", "says why nothing can be added"},
     {"SELECT place FROM object WHERE backend=0 AND place BETWEEN", "after a rewrite of codecs"},
     {"DELETE FROM draft_chunk WHERE node=?1", "all of the node's go"},
+    {"DELETE FROM draft_chunk WHERE (node, key) IN", "so many rows, and then others"},
+    {"INSERT OR REPLACE INTO draft_chunk(node, key, id, checksum) SELECT", "a stack is too high"},
+    {"INSERT INTO backend(id, spec, checksum) SELECT n", "of one row: the largest number"},
+    {"SELECT id FROM draft WHERE state=2 LIMIT 1", "there are few drafts"},
 };
 
 static int may_scan_whole(const char *sql, unsigned *met)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../nd/shape.h"
-#include "../../zarr/bulk.h"
+#include "../../zarr/bulk_write.h"
 #include "../../zarr/repo.h"
 #include "../../zarr/transfer.h"
 #include "npy.h"

@@ -1,4 +1,4 @@
-#include "bulk.h"
+#include "bulk_write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 /* Notes of chunks that were changed in part take so much memory at most. */
 #define OLDS_MOST ((size_t)32 << 20)
 
-void brc_bulk_free(struct brc_bulk_write *bulk)
+static void bulk_free(struct brc_bulk_write *bulk)
 {
     if (bulk == NULL)
         return;
@@ -31,7 +31,7 @@ int brc_bulk_check_none(const brc_session *s, const char *what, brc_error *err)
 
 /* ---- what is written -------------------------------- */
 
-int brc_bulk_start_draft(brc_session *s, brc_error *err)
+static int start_bulk_draft(brc_session *s, brc_error *err)
 {
     brc_buf owner = BRC_BUF_INIT;
     brc_draft_row row = {s->bulk->fork, s->branch, NULL};
@@ -88,7 +88,7 @@ static int meet_group(brc_session *s, const char *path, brc_error *err)
     return brc_draft_node_put(store, s->bulk->draft, path, bytes, len, NULL, err);
 }
 
-int brc_bulk_meet(brc_session *s, const char *path, brc_error *err)
+static int meet_node(brc_session *s, const char *path, brc_error *err)
 {
     brc_buf above = BRC_BUF_INIT;
     brc_draft_node own;
@@ -187,6 +187,12 @@ static int check_olds(brc_session *s, const struct brc_bulk_write *bulk, brc_err
     return BRC_OK;
 }
 
+static void drop_bulk(brc_session *s)
+{
+    s->bulk->depth = 1;
+    (void)!brc_bulk_end_with(s, BRC_EMISUSE, NULL);
+}
+
 /* ---- begin and end -------------------------------- */
 
 int brc_bulk_begin(brc_session *s, brc_error *err)
@@ -212,6 +218,9 @@ int brc_bulk_begin(brc_session *s, brc_error *err)
         return rc;
     }
     s->bulk = p;
+    s->bulk->start = start_bulk_draft;
+    s->bulk->meet = meet_node;
+    s->bulk->drop = drop_bulk;
     s->bulk->depth = 1;
     s->bulk->fork = s->draft;
     s->bulk_base = s->base;
@@ -219,17 +228,10 @@ int brc_bulk_begin(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
-static int same_id(int has, const brc_oid *id, int has_other, const brc_oid *other)
-{
-    return has == has_other && (!has || brc_oid_cmp(id, other) == 0);
-}
-
 /* Nobody else has changed what the session sees. */
 static int is_quiet(const brc_draft_head *a, const brc_draft_head *b)
 {
-    return a->id == b->id && a->changes == b->changes &&
-           same_id(a->has_base, &a->base, b->has_base, &b->base) &&
-           same_id(a->has_tip, &a->tip, b->has_tip, &b->tip);
+    return a->id == b->id && a->changes == b->changes && brc_draft_same_version(a, b);
 }
 
 static int adopt_written(brc_session *s, const struct brc_bulk_write *bulk, brc_error *err)
@@ -307,7 +309,7 @@ int brc_bulk_end_with(brc_session *s, int rc, brc_error *err)
     rc = end_written(s, bulk, rc, err);
     s->repo->changes++;
     s->is_read = 0;
-    brc_bulk_free(bulk);
+    bulk_free(bulk);
     return rc;
 }
 

@@ -1,16 +1,16 @@
 /*
  * Bulk writes: one change of a session in many short transactions.
  *
- * Between brc_store_bulk_begin() and _finish() a change does not hold the lock from its first row to
- * its last. What is written goes into a draft that nobody else reads; so a transaction can end after
- * any row. It ends when it has many bytes or has lasted long (rest), and begins again with the next
+ * Between brc_store_bulk_begin() and _finish() a change does not hold the lock from its first row
+ * to its last. What is written goes into a draft that nobody else reads; so a transaction can end
+ * after any row. It ends when it has many bytes or has lasted long, and begins again with the next
  * row that is written. While none is open, what is read is read as outside of a write.
  *
- * A bulk write that stays below one batch is one transaction with what finishes it. Else nothing of
- * a batch is acknowledged before the last one: until then `synchronous` is FULL in place of EXTRA. Both
- * sync the journal before the file is written and the file before the journal goes; EXTRA syncs the
- * folder after that too. Without it a journal may come back with the power, and undoes its batch:
- * which is no loss, because what is in a draft that was not adopted is promised to nobody.
+ * A bulk write that stays below one batch is one transaction with what finishes it. Else nothing
+ * of a batch is acknowledged before the last one: until then `synchronous` is FULL in place of
+ * EXTRA. Both sync the journal before the file is written and the file before the journal goes;
+ * EXTRA syncs the folder after that too. Without it a journal may come back with the power, and
+ * undoes its batch: which is no loss, because a draft that was not adopted is promised to nobody.
  */
 #include <time.h>
 
@@ -28,16 +28,6 @@ static int64_t bulk_now_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-int brc_store_bulk_begin(brc_store *store, brc_error *err)
-{
-    BRC_TRY(brc_check_process(store, err));
-    BRC_TRY(brc_store_writable(store, err));
-    if (store->bulk.on || store->write_depth > 0 || store->read_depth > 0)
-        return brc_fail(err, BRC_EMISUSE, "a bulk write cannot begin inside another change");
-    store->bulk = (brc_bulk){.on = 1};
-    return BRC_OK;
 }
 
 int brc_store_in_bulk(const brc_store *store)
@@ -77,21 +67,13 @@ static int bulk_open(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
-int brc_bulk_enter(brc_store *store, brc_error *err)
+static int bulk_enter(brc_store *store, brc_error *err)
 {
     if (!store->bulk.admits && store->write_depth == 0)
         return brc_fail(err, BRC_EMISUSE,
                         "%s: a bulk write through this handle is not at its end: end it before "
                         "anything else is changed",
                         store->path);
-    return bulk_open(store, err);
-}
-
-int brc_bulk_resume(brc_store *store, sqlite3_stmt *stmt, brc_error *err)
-{
-    if (!store->bulk.on || store->bulk.is_open || store->write_depth == 0 ||
-        (stmt != NULL && sqlite3_stmt_readonly(stmt)))
-        return BRC_OK;
     return bulk_open(store, err);
 }
 
@@ -118,7 +100,7 @@ static int bulk_is_due(const brc_store *store)
            bulk_now_ns() - store->bulk.opened_at >= BATCH_NS;
 }
 
-int brc_bulk_leave(brc_store *store, int keep, brc_error *err)
+static int bulk_leave(brc_store *store, int keep, brc_error *err)
 {
     if (store->undo || store->bulk.failed) {
         store->bulk.failed = 1;
@@ -127,6 +109,17 @@ int brc_bulk_leave(brc_store *store, int keep, brc_error *err)
         return keep ? bulk_open(store, err) : BRC_OK;
     }
     return store->bulk.is_open && bulk_is_due(store) ? bulk_commit(store, err) : BRC_OK;
+}
+
+int brc_store_bulk_begin(brc_store *store, brc_error *err)
+{
+    BRC_TRY(brc_store_check_process(store, err));
+    BRC_TRY(brc_store_writable(store, err));
+    if (store->bulk.on || store->write_depth > 0 || store->read_depth > 0)
+        return brc_fail(err, BRC_EMISUSE, "a bulk write cannot begin inside another change");
+    store->bulk = (brc_bulk){.on = 1, .enter = bulk_enter, .leave = bulk_leave,
+                             .open = bulk_open};
+    return BRC_OK;
 }
 
 int brc_store_rest(brc_store *store, int now, brc_error *err)

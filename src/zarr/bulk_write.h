@@ -3,7 +3,7 @@
  *
  * What the session changes between begin and end goes into a draft of its own, and lies there over
  * what the session has: the session reads both, everybody else what was there before. Objects and
- * rows are stored in batches (store/bulk.c); the last, short transaction adopts the draft. If that
+ * rows are stored in batches (store/batches.c); the last, short transaction adopts the draft. If that
  * meets changes that others have made meanwhile and that cannot be told apart (adopt.h), or a chunk
  * that was written in part and is another now, it fails with BRC_ECONFLICT, and the draft stays. A
  * bulk write that fails or is interrupted drops its draft; if its process is killed, the draft stays
@@ -12,13 +12,18 @@
  * Within it nodes can be made and written, attributes set and arrays grow; nothing can be removed,
  * moved or committed.
  */
-#ifndef BRC_ZARR_BULK_H
-#define BRC_ZARR_BULK_H
+#ifndef BRC_ZARR_BULK_WRITE_H
+#define BRC_ZARR_BULK_WRITE_H
 
 #include "adopt.h"
 #include "array.h"
 
 struct brc_bulk_write {
+    /* What session.c asks for within a change: the draft, made at the first; what is to be done
+     * before the row of a path is set; and the end of it all, undone. */
+    int (*start)(brc_session *s, brc_error *err);
+    int (*meet)(brc_session *s, const char *path, brc_error *err);
+    void (*drop)(brc_session *s);
     unsigned depth;
     int failed;          /* within it                                                  */
     int64_t draft;       /* 0: nothing was written yet                                 */
@@ -36,12 +41,6 @@ BRC_MUST_USE int brc_array_bulk_end(brc_array *a, int rc, brc_error *err);
 /* BRC_EMISUSE where a bulk write is in progress. */
 BRC_MUST_USE int brc_bulk_check_none(const brc_session *s, const char *what, brc_error *err);
 
-/* For session.c and array.c, within a change. The draft, made at the first change. */
-BRC_MUST_USE int brc_bulk_start_draft(brc_session *s, brc_error *err);
-/* Before the row of a path is set. */
-BRC_MUST_USE int brc_bulk_meet(brc_session *s, const char *path, brc_error *err);
 /* A chunk that is about to be changed in part; id zero: it is absent. */
 BRC_MUST_USE int brc_bulk_note_old(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err);
-void brc_bulk_free(struct brc_bulk_write *bulk);
-
 #endif
