@@ -116,8 +116,9 @@ BRC_API BRC_MUST_USE int brc_config_set(breccia *repo, const char *name, const c
 /* Every call is durable when it returns.  Calls between begin and end are one
  * transaction instead, durable at the end; `keep` 0 undoes them all.  Pairs nest.
  * From begin to end the file is locked for writing, whatever your program does in between: other
- * writers wait (brc_bulk_begin() locks it for moments only).  Readers go on with the state before, and are waited for at the end.  If one stays
- * longer than the time to wait, the end fails with BRC_EBUSY and all is undone. */
+ * writers wait (brc_bulk_begin() locks it for moments only).  Readers go on with the state before,
+ * and are waited for at the end.  If one stays longer than the time to wait, the end fails with
+ * BRC_EBUSY and all is undone. */
 BRC_API BRC_MUST_USE int brc_begin(breccia *repo, brc_error *err);
 BRC_API BRC_MUST_USE int brc_end(breccia *repo, int keep, brc_error *err);
 
