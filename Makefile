@@ -7,6 +7,7 @@
 #   TEST=NAME     one suite of the C tests, or `cli`
 #   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   for `make mutants`: sample size, its seed, which files,
 #                 how many at once
+#   STEPS=N, SEED=N   for `make model`
 #   FLIPS=N, SEED=N, JOBS=N, KIND=TEXT, FORK=1   for `make flips`
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, JOBS at a time
 #   V=1           shows the commands
@@ -94,7 +95,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips mutants kit bench demo conformance interop lint objects \
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips model mutants kit bench demo conformance interop lint objects \
         install uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
@@ -276,6 +277,9 @@ flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports dama
 	    $(if $(FORK),BRECCIA_FORK=1); \
 	seq 0 $$((BRECCIA_PARTS - 1)) | \
 	    xargs -P "$$BRECCIA_PARTS" -I PART env BRECCIA_PART=PART $(OUT)/tests/run damage
+
+model: $(OUT)/tests/run ## four processes at work on one file, against a model: STEPS of all of them (10000), SEED
+	@CK_RUN_SUITE=many BRECCIA_STEPS='$(or $(STEPS),10000)' BRECCIA_SEED='$(or $(SEED),1)' $(OUT)/tests/run
 
 mutants: ## puts faults into a copy of the sources, one by one, and sees whether the tests notice
 	@CC='$(CC)' MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \
