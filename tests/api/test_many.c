@@ -220,7 +220,7 @@ static int any_pending(const moment *at)
 }
 
 static void committed_shared(worker *w, int branch, const brc_oid *id, const moment *before,
-                             uint64_t moves, uint64_t hand_overs)
+                             uint64_t moves, uint64_t handed)
 {
     many_branch *b = &w->m->branch[branch];
     many_view view, parent;
@@ -234,7 +234,7 @@ static void committed_shared(worker *w, int branch, const brc_oid *id, const mom
     check_shared_commit(w, before, &after, &view, &parent);
     many_note_commit(w->m, w->repo, branch, id, &view);
     b->moves_known = moves;
-    if (b->hand_overs != hand_overs)
+    if (b->hand_overs != handed) /* what it laid there may be older */
         b->moves_known = 0;
     count(w, COMMITTED);
 }
@@ -247,15 +247,14 @@ static void commit_shared(worker *w, int branch)
     brc_oid id;
     opts.message = "shared";
     look(b, &before);
-    uint64_t moves = b->moves_done, hand_overs = b->hand_overs, others;
-    uint64_t handed = b->hand_overs_done;
+    uint64_t moves = b->moves_done, handed = b->hand_overs_done, others;
     b->resets_begun++;
     b->commits_begun++;
     w->m->commit_under_way[w->number] = 1;
     int rc = brc_session_commit(&id, w->shared[branch], &opts, &w->err);
     others = b->resets_begun - before.resets - 1;
     if (rc == BRC_OK) {
-        committed_shared(w, branch, &id, &before, moves, hand_overs);
+        committed_shared(w, branch, &id, &before, moves, handed);
         note_last_reset(w->m, b);
     }
     w->m->commit_under_way[w->number] = 0;
@@ -433,7 +432,6 @@ static void hand_over(worker *w, int branch)
         draft_is_gone(mine, &mine->base);
         w->since[branch] = done;
         b->moves_known = 0; /* it may lie over an older commit */
-        note_last_reset(w->m, b);
         count(w, HANDED_OVER);
     }
     b->hand_overs_done++;
@@ -484,9 +482,9 @@ static void step(worker *w)
         discard_shared(w, branch);
     else if (what < 73)
         write_private(w, branch, first, n);
-    else if (what < 79)
+    else if (what < 77)
         check_private(w, branch);
-    else if (what < 88)
+    else if (what < 86)
         commit_private(w, branch);
     else if (what < 90)
         hand_over(w, branch);
