@@ -1,7 +1,7 @@
 /*
  * Four processes with two threads each, in shared and private drafts of two branches of one file,
- * against a model (many_model.h). `make model STEPS=10000 SEED=1` takes more steps. A seed says what
- * each worker does, but not who is first.
+ * against a model (many_model.h). `make model STEPS=10000 SEED=1` takes more steps. A seed says
+ * what each worker does, but not who is first.
  */
 #include <check.h>
 #include <pthread.h>
@@ -273,7 +273,7 @@ static void commit_shared(worker *w, int branch)
     }
 }
 
-/* ---- a private draft -------------------------------------------------------------------------- */
+/* ---- a private draft ----------------------------------------------------------------- */
 
 static void check_private(worker *w, int branch)
 {
@@ -327,7 +327,8 @@ static void check_diff(worker *w, int branch, const brc_oid *parent, const brc_o
     if (mine->base.value[w->number][MANY_GROUP] != mine->now.value[w->number][MANY_GROUP])
         expected |= 2;
     snprintf(group, sizeof(group), "/n%d", w->number);
-    GOOD(w, brc_diff(&it, w->repo, brc_oid_format(a, parent), brc_oid_format(b, id), NULL, &w->err));
+    brc_oid_format(a, parent);
+    GOOD(w, brc_diff(&it, w->repo, a, brc_oid_format(b, id), NULL, &w->err));
     while ((rc = brc_diff_next(it, &change, &w->err)) > 0)
         found |= strcmp(change->path, "/a") == 0 ? 1 : strcmp(change->path, group) == 0 ? 2 : 4;
     TRUE_OF(w, rc == 0);
@@ -444,7 +445,7 @@ static void hand_over(worker *w, int branch)
     count(w, WAS_NOT_HANDED_OVER);
 }
 
-/* ---- all steps ---------------------------------------------------------------------------------- */
+/* ---- all steps ----------------------------------------------------------------------- */
 
 static void read_commit(worker *w)
 {

@@ -228,7 +228,7 @@ static void adopt_over(judge *j, int64_t id)
         return;
     }
     MANY_TRUE(j->m, rc == BRC_ECONFLICT || rc == BRC_ESTALE, "%d: %s", rc, j->err.message);
-    MANY_TRUE(j->m, same_view(&before, &after), "an adoption that was refused has changed something");
+    MANY_TRUE(j->m, same_view(&before, &after), "a refused adoption has changed something");
     GOOD(j->m, &j->err, brc_draft_drop(j->repo, id, &j->err));
 }
 
@@ -297,7 +297,7 @@ static void settle_drafts(judge *j)
     j->m->nleft = 0;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------------------- */
 
 static int never_damaged(void *ctx, const brc_damage *damage)
 {

@@ -67,7 +67,8 @@ static void make_file(many_model *m)
 
 many_model *many_new(const char *file, uint64_t seed)
 {
-    many_model *m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    many_model *m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                         0);
     ck_assert_ptr_ne(m, MAP_FAILED);
     snprintf(m->file, sizeof(m->file), "%s", file);
     m->judge = getpid();

@@ -4,11 +4,13 @@
  * written, this test sees it.
  */
 #include <check.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../../src/store/row_sum.h"
 #include "../kit/crash_sim.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/file_digest.h"
@@ -138,6 +140,89 @@ static void small_story(void)
     brc_free(repo);
 }
 
+/* ---- drafts ------------------------------------------------------------------ */
+
+/* As if the processes that own private drafts were dead. */
+static void orphan_drafts(void)
+{
+    static const char sql[] =
+        "BEGIN IMMEDIATE; UPDATE draft SET owner='{\"pid\":1}' WHERE owner IS NOT NULL;"
+        "UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other,"
+        " plan, owner, parent, time_us, changes); COMMIT";
+    sqlite3 *db;
+    ck_assert_int_eq(sqlite3_open_v2(kit.file, &db, SQLITE_OPEN_READWRITE, FAULT_VFS_NAME),
+                     SQLITE_OK);
+    ck_assert_int_eq(brc_row_sum_register(db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void write_in(brc_session *s, const char *path, uint64_t seed)
+{
+    brc_array *a;
+    OK(brc_array_open(&a, s, path, &kit.err));
+    write_noise(a, 4000, seed);
+    brc_array_free(a);
+}
+
+/* A private session leaves this; the number of its draft. */
+static int64_t leave_draft(breccia *repo, const char *path, uint64_t seed)
+{
+    brc_session *s;
+    brc_iter *it;
+    const brc_draft *draft;
+    int64_t id = 0;
+    OK(brc_session_open(&s, repo, NULL, BRC_SESSION_PRIVATE, &kit.err));
+    write_in(s, path, seed);
+    brc_session_free(s);
+    orphan_drafts();
+    OK(brc_drafts(&it, repo, &kit.err));
+    while (brc_drafts_next(it, &draft, &kit.err) > 0)
+        if (draft->flags & BRC_DRAFT_OWNED)
+            id = draft->id;
+    brc_iter_free(it);
+    ck_assert_int_ne(id, 0);
+    return id;
+}
+
+/* Private ones that are written, committed and handed over; left ones that are adopted, also over
+ * changes, and dropped; a move in each. */
+static void draft_story(void)
+{
+    breccia *repo;
+    brc_session *s, *mine;
+    open_repo(&repo, &s, BRC_OPEN_CREATE);
+    OK(brc_begin(repo, &kit.err));
+    brc_array_free(new_array(s, "/a", 4000, 1000));
+    brc_array_free(new_array(s, "/b", 4000, 1000));
+    OK(brc_end(repo, 1, &kit.err));
+    acknowledged();
+    commit(s, "one");
+    OK(brc_session_open(&mine, repo, NULL, BRC_SESSION_PRIVATE, &kit.err));
+    write_in(mine, "/a", 1);
+    OK(brc_node_move(mine, "/a", "/g/c", &kit.err));
+    acknowledged();
+    commit(mine, "two");
+    write_in(mine, "/g/c", 2);
+    write_in(s, "/b", 3);
+    OK(brc_session_hand_over(mine, s, &kit.err)); /* over what is there */
+    acknowledged();
+    commit(s, "three");
+    int64_t left = leave_draft(repo, "/g/c", 4);
+    OK(brc_draft_adopt(repo, left, &kit.err));
+    acknowledged();
+    left = leave_draft(repo, "/b", 5);
+    OK(brc_draft_adopt(repo, left, &kit.err)); /* over what is there */
+    acknowledged();
+    left = leave_draft(repo, "/b", 6);
+    OK(brc_draft_drop(repo, left, &kit.err));
+    acknowledged();
+    commit(s, "four");
+    brc_session_free(mine);
+    brc_session_free(s);
+    brc_free(repo);
+}
+
 /* More than SQLite's page cache holds, so that pages are written before the commit. */
 static void big_story(void)
 {
@@ -238,6 +323,18 @@ START_TEST(P1_acknowledged_work_survives_a_loss_of_power)
 }
 END_TEST
 
+START_TEST(P1_and_of_drafts)
+{
+    draft_story();
+    for (size_t i = 1; i < nsaid; i++)
+        ck_assert_str_ne(said[i - 1], said[i]);
+    findings f = lose_power(1, 4, 1);
+    ck_assert_uint_gt(f.states, 300);
+    ck_assert_uint_eq(f.damaged, 0);
+    ck_assert_uint_eq(f.lost, 0);
+}
+END_TEST
+
 /* Going into WAL mode, commits, and the log that is copied back when the handle closes. */
 START_TEST(P1_in_wal_mode)
 {
@@ -294,6 +391,7 @@ Suite *crash_suite(void)
     tcase_add_test(tc, P1_acknowledged_work_survives_a_loss_of_power);
     tcase_add_test(tc, P1_in_wal_mode);
     tcase_add_test(tc, P2_a_lying_disk_is_seen_in_wal_mode);
+    tcase_add_test(tc, P1_and_of_drafts);
     tcase_add_test(tc, P1_and_in_the_middle_of_a_big_transaction);
     tcase_add_loop_test(tc, P2_a_lying_disk_is_seen, 1, 4);
     suite_add_tcase(s, tc);
