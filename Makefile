@@ -75,7 +75,7 @@ CONVERTERS := $(patsubst src/convert/%/,%,$(dir $(wildcard src/convert/*/*_main.
 CONVERT_OBJS := $(filter-out %_main.o,$(call objects,src/convert/*/*.c))
 CLI_OBJS   := $(call objects,cli/*.c cli/cmd/*.c)
 KIT_MAIN   := $(call objects,tests/kit/kit_main.c tests/kit/kit_alloc.c)
-KIT_OBJS   := $(KIT_MAIN) $(call objects,tests/kit/codec_kit.c tests/kit/codec_lists.c tests/kit/type_kit.c)
+KIT_OBJS   := $(KIT_MAIN) $(call objects,tests/kit/codec_kit.c tests/kit/codec_lists.c tests/kit/type_kit.c tests/kit/backend_kit.c)
 FUZZ_MAIN  := $(call objects,tests/fuzz/main.c)
 FUZZ_KIT   := $(call objects,tests/kit/row_edits.c tests/kit/own_rows.c tests/kit/battery.c tests/kit/sample_repo.c)
 FUZZ_OBJS  := $(filter-out $(FUZZ_MAIN),$(call objects,tests/fuzz/*.c))
@@ -200,6 +200,9 @@ $(OBJ)/codec_kit: $(KIT_OBJS) $(OBJ)/libbreccia.a
 
 # Plug-ins are linked with nothing of ours.
 .SECONDARY: $(PLUGIN_OBJS) $(PLUGIN_OBJS:.o=.so)
+# docs/extending is compiled as a stranger compiles it, against installed headers.
+$(PLUGIN_OBJS): CPPFLAGS += -Isrc
+
 $(OBJ)/tests/plugins/%.so: $(OBJ)/tests/plugins/%.o
 	$(call say,LINK,$@)
 	$(Q)$(LINK) -shared -o $@ $<
@@ -285,7 +288,7 @@ mutants: ## puts faults into a copy of the sources, one by one, and sees whether
 	@CC='$(CC)' MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \
 	    python3 tests/mutants/run.py
 
-kit: $(OUT)/codec_kit ## tests the codecs and data types of a plug-in, PLUGIN=./NAME.so, or the built-in ones
+kit: $(OUT)/codec_kit ## tests the codecs, data types and backends of a plug-in, PLUGIN=./NAME.so, or the built-in ones
 	$(WRAP) $(OUT)/codec_kit $(PLUGIN)
 
 bench: $(if $(BENCH_OBJS),$(OUT)/bench) ## the benchmarks; BENCH names one

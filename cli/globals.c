@@ -15,7 +15,8 @@ const struct cli_option cli_global_options[] = {
     { "no-progress", 0, 0, NULL, "show no progress line" },
     { "color", 0, 1, "auto|always|never", "colour text; auto: only on a terminal" },
     { "threads", 0, 1, "N", "how many worker threads to use (one for each core)" },
-    { "plugin", 0, 1, "FILE", "load codecs and data types from this shared library; repeatable" },
+    { "plugin", 0, 1, "FILE", "load codecs, types and backends from this shared library;"
+                              " repeatable" },
     { "wait", 0, 1, "SECONDS", "how long to wait for a file that is in use (30)" },
     { "max-nodes", 0, 1, "N", "visit no more groups and arrays than this (10000000)" },
     { "no-recover", 0, 0, NULL, "read FILE as it is and leave an old journal alone" },

@@ -23,7 +23,8 @@ CREATE TABLE object(              -- one row an object; small rows: it is the ha
   kind     INTEGER NOT NULL,      -- 1 chunk, 2 document, 3 map node, 4 commit, 5 loose bytes
   encoding INTEGER NOT NULL,      -- encoding.id of the stored bytes; 0: they are the canonical bytes
   backend  INTEGER NOT NULL,      -- backend.id: where the stored bytes lie; 0: in blob.data
-  place    INTEGER NOT NULL,      -- backend 0: blob.seq; any other: place.seq
+  place    INTEGER NOT NULL,      -- backend 0: blob.seq; any other: place.seq, or 0: the object's
+                                  -- canonical name says where
   offset   INTEGER NOT NULL,      -- of the first stored byte there
   size     INTEGER NOT NULL,      -- canonical bytes
   stored   INTEGER NOT NULL,      -- stored bytes

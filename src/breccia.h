@@ -62,6 +62,9 @@ BRC_API void brc_registry_free(brc_registry *reg);
 /* Lists codecs and their implementations by name; reg NULL: this build's. */
 BRC_API BRC_MUST_USE int brc_registry_codecs(brc_iter **out, const brc_registry *reg, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_codecs_next(brc_iter *it, const brc_codec_info **out, brc_error *err);
+/* Lists backends, the file itself first. */
+BRC_API BRC_MUST_USE int brc_registry_backends(brc_iter **out, const brc_registry *reg, brc_error *err);
+BRC_API BRC_MUST_USE int brc_registry_backends_next(brc_iter *it, const brc_backend_info **out, brc_error *err);
 /* Lists data types in the order in which they were added. */
 BRC_API BRC_MUST_USE int brc_registry_dtypes(brc_iter **out, const brc_registry *reg, brc_error *err);
 BRC_API BRC_MUST_USE int brc_registry_dtypes_next(brc_iter *it, const brc_dtype_info **out, brc_error *err);

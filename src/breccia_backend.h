@@ -43,21 +43,18 @@ typedef struct brc_stored {
     uint64_t sum;         /* of the stored bytes: an object that is encoded in two ways has
                              two sums                                                 */
     uint64_t len;         /* stored bytes                                             */
-    /* Where put() left them, if their name does not say it: `place` is a file, a pack, a key, in
-     * UTF-8, and `offset` is where they begin there. put() sets both, and `place` stays valid
-     * until the next call; they come back with fetch() and drop(). NULL, 0: not set. */
-    const char *place;
-    uint64_t offset;
     uint8_t *into;        /* fetch(): memory for `len` bytes                          */
     const uint8_t *data;  /* put(): the bytes; not NULL, even if there are none       */
     int status;           /* fetch() and drop() set it: BRC_OK or a code; it comes as
                              BRC_BACKEND_NOT_DONE                                     */
-    int64_t number;       /* the library's own                                        */
+    int64_t number;       /* the library's own, as the next                           */
+    uint64_t offset;
 } brc_stored;
 #define BRC_BACKEND_NOT_DONE 1
 
-/* The canonical name of stored bytes, lower-case hexadecimal digits and one hyphen:
- * "<id>-<sum>". It is at most BRC_STORED_NAME_SIZE with the zero byte. */
+/* The canonical name of stored bytes: the object's id and their sum, in lower-case hexadecimal
+ * digits, with a hyphen between. It says all: what fetch() and drop() get is what put() got. Equal
+ * names have equal bytes, whoever stored them. At most BRC_STORED_NAME_SIZE with the zero byte. */
 #define BRC_STORED_NAME_SIZE 84
 BRC_API char *brc_stored_name(char out[BRC_STORED_NAME_SIZE], const brc_stored *stored);
 

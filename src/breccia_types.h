@@ -265,8 +265,9 @@ typedef struct brc_array_spec {
     const char *metadata_json;          /* a complete zarr.json; replaces the rest */
     const uint64_t *shard;  /* shape of the shards that other tools see, a multiple
                                of the chunks' shape; NULL: no shards          */
+    const char *backend_json; /* as brc_array_set_backend() takes it; NULL: the file */
 } brc_array_spec;
-#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct brc_array_info {
     const char *path;
@@ -396,6 +397,13 @@ enum {
     BRC_IMPL_USABLE = 1, /* its probe said that it can run here               */
     BRC_IMPL_CHOSEN = 2  /* what this registry would run                      */
 };
+
+typedef struct brc_backend_info {
+    const char *name;
+    uint32_t flags;    /* BRC_BACKEND_INFO_*                                  */
+    const char *owner; /* as in brc_codec_info                                */
+} brc_backend_info;
+enum { BRC_BACKEND_INFO_READ_ONLY = 1 }; /* nothing can be stored there       */
 
 typedef struct brc_dtype_info {
     const char *name;  /* as in zarr.json; for a family, a pattern of its names */

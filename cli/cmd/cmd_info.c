@@ -144,8 +144,19 @@ static int gather_node_facts(struct cli *cli, struct node_facts *facts)
     return brc_array_stat(&facts->stored, &facts->bytes, cli->array, &cli->err);
 }
 
+/* Where new chunks go; NULL: the file itself. */
+static const char *other_backend(struct cli *cli, const struct node_facts *facts)
+{
+    const char *json = facts->kind == BRC_ARRAY ? brc_array_describe(cli->array)->backend_json
+                                                : "{\"name\":\"inline\"}";
+
+    return strcmp(json, "{\"name\":\"inline\"}") == 0 ? NULL : json;
+}
+
 static void print_node_text(struct cli *cli, const struct node_facts *facts)
 {
+    const char *backend = other_backend(cli, facts);
+
     put_fact(cli, "path", cli_escaped(cli, facts->path));
     put_fact(cli, "node type", facts->kind == BRC_ARRAY ? "array" : "group");
     if (facts->kind == BRC_ARRAY) {
@@ -160,7 +171,7 @@ static void print_node_text(struct cli *cli, const struct node_facts *facts)
                  cli_text(cli, "%llu of %llu stored", (unsigned long long)facts->stored,
                           (unsigned long long)facts->total));
         put_bytes(cli, "stored", facts->bytes);
-        put_fact(cli, "backend", "inline");
+        put_fact(cli, "backend", backend ? cli_escaped(cli, backend) : "inline");
         if (!(info->flags & BRC_ARRAY_READABLE))
             put_fact(cli, "readable", cli_text(cli, "no: %s", cli_escaped(cli, info->why)));
         else if (!(info->flags & BRC_ARRAY_WRITABLE))
@@ -174,6 +185,8 @@ static void print_node_text(struct cli *cli, const struct node_facts *facts)
 
 static void print_node_json(struct cli *cli, const struct node_facts *facts)
 {
+    const char *backend = other_backend(cli, facts);
+
     cli_json_open(cli, '{');
     cli_json_member(cli, "path", facts->path);
     cli_json_member(cli, "node_type", facts->kind == BRC_ARRAY ? "array" : "group");
@@ -183,7 +196,12 @@ static void print_node_json(struct cli *cli, const struct node_facts *facts)
     cli_json_member_uint(cli, "chunks_stored", facts->stored);
     cli_json_member_uint(cli, "chunks_total", facts->total);
     cli_json_member_uint(cli, "stored_bytes", facts->bytes);
-    cli_json_member(cli, "backend", "inline");
+    if (backend) {
+        cli_json_key(cli, "backend");
+        cli_json_raw(cli, backend, strlen(backend));
+    } else {
+        cli_json_member(cli, "backend", "inline");
+    }
     cli_json_close(cli, '{');
 }
 

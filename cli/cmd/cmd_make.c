@@ -2,6 +2,7 @@
  * cmd_make.c - init, create, group: new repositories and nodes.
  */
 #include "../cli.h"
+#include "backend_value.h"
 #include "commands.h"
 #include "compress.h"
 
@@ -86,30 +87,10 @@ static const struct cli_option create_options[] = {
     { "dimension-names", 0, 1, "NAME,NAME,...", "names of the dimensions; one may be empty" },
     { "attrs", 0, 1, "JSON", "its attributes, a JSON object" },
     { "chunk-key-encoding", 0, 1, "default|v2", "how chunks are named in an exported Zarr" },
-    { "backend", 0, 1, "JSON", "where chunks are stored: 'inline', in FILE" },
+    { "backend", 0, 1, "JSON", "where chunks are stored: a name, or JSON; 'inline', in FILE" },
     { "metadata", 0, 1, "JSON", "a complete zarr.json instead of the options above" },
     CLI_OPTIONS_END
 };
-
-/* This build keeps every chunk in the file. */
-static int check_backend(struct cli *cli)
-{
-    const char *text = cli_value(cli, "backend"), *json;
-    brc_json *value;
-    int is_inline;
-
-    if (!text || strcmp(text, "inline") == 0)
-        return BRC_OK;
-    CLI_TRY(cli_json_text_argument(cli, "option --backend", text, &json));
-    CLI_TRY(brc_json_parse(&value, json, strlen(json), &cli->err));
-    is_inline = brc_json_is(value, "inline") ||
-                brc_json_is(brc_json_member(value, "name"), "inline");
-    brc_json_free(value);
-    if (is_inline)
-        return BRC_OK;
-    return cli_fail(cli, BRC_EUNSUPPORTED,
-                    "option --backend: this build has only the backend 'inline'");
-}
 
 static int check_metadata_stands_alone(struct cli *cli)
 {
@@ -211,7 +192,9 @@ static int run_create(struct cli *cli)
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     uint64_t dims[3][BRC_MAX_NDIM];
 
-    CLI_TRY(check_backend(cli));
+    if (cli_has(cli, "backend"))
+        CLI_TRY(cli_backend_argument(cli, "option --backend", cli_value(cli, "backend"),
+                                     &spec.backend_json));
     if (cli_has(cli, "metadata")) {
         CLI_TRY(check_metadata_stands_alone(cli));
         CLI_TRY(cli_json_text_argument(cli, "option --metadata", cli_value(cli, "metadata"),

@@ -165,6 +165,7 @@ typedef struct registry_list {
     size_t at;
     brc_codec_info codec; /* the items that were handed out */
     brc_dtype_info dtype;
+    brc_backend_info backend;
 } registry_list;
 
 static void registry_list_dispose(void *state)
@@ -205,6 +206,22 @@ int brc_registry_codecs_next(brc_iter *it, const brc_codec_info **out, brc_error
     int rc = brc_registry_each(list->reg, list->at++, &list->codec);
     if (rc > 0)
         *out = &list->codec;
+    return rc;
+}
+
+int brc_registry_backends(brc_iter **out, const brc_registry *reg, brc_error *err)
+{
+    return registry_list_new(out, BRC_ITER_BACKENDS, reg, err);
+}
+
+int brc_registry_backends_next(brc_iter *it, const brc_backend_info **out, brc_error *err)
+{
+    *out = NULL;
+    BRC_TRY(brc_iter_check(it, BRC_ITER_BACKENDS, err));
+    registry_list *list = brc_iter_state(it);
+    int rc = brc_registry_each_backend(list->reg, list->at++, &list->backend);
+    if (rc > 0)
+        *out = &list->backend;
     return rc;
 }
 

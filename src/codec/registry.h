@@ -29,6 +29,8 @@ int brc_registry_each(const brc_registry *reg, size_t i, brc_codec_info *out);
 
 /* A backend that was added; NULL if the name is not known, or BRC_INLINE. */
 const brc_backend *brc_registry_backend(const brc_registry *reg, const char *name);
+/* The i-th of all, for listing; 0 past the end. */
+int brc_registry_each_backend(const brc_registry *reg, size_t i, brc_backend_info *out);
 /* What a specification names, borrowed from it; its configuration may be NULL. BRC_EINVAL if it
  * is neither a name nor {"name":...,"configuration":...}. */
 BRC_MUST_USE int brc_backend_parse(const brc_json *json, const char **name, const brc_json **config, brc_error *err);

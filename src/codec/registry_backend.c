@@ -104,6 +104,20 @@ const brc_backend *brc_registry_backend(const brc_registry *reg, const char *nam
     return NULL;
 }
 
+int brc_registry_each_backend(const brc_registry *reg, size_t i, brc_backend_info *out)
+{
+    if (i > reg->nbackends)
+        return 0;
+    *out = (brc_backend_info){.name = BRC_INLINE, .owner = "breccia"};
+    if (i == 0)
+        return 1;
+    const brc_backend_slot *slot = reg->backends[i - 1];
+    out->name = slot->backend.name;
+    out->flags = slot->backend.put == NULL ? BRC_BACKEND_INFO_READ_ONLY : 0;
+    out->owner = brc_origin_name(&slot->origin);
+    return 1;
+}
+
 static int backend_unknown(const brc_registry *reg, const char *name, brc_error *err)
 {
     brc_buf names = BRC_BUF_INIT;
@@ -112,8 +126,8 @@ static int backend_unknown(const brc_registry *reg, const char *name, brc_error 
         rc = brc_buf_printf(&names, err, ", %s", reg->backends[i]->backend.name);
     if (rc == BRC_OK)
         rc = brc_fail(err, BRC_EUNSUPPORTED,
-                      "the backend \"%.80s\" is not known here, but %s; a plug-in may add it", name,
-                      (const char *)names.data);
+                      "the backend \"%.80s\" is not known here (what is: %s); a plug-in may add it",
+                      name, (const char *)names.data);
     brc_buf_dispose(&names);
     return rc;
 }

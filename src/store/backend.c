@@ -51,7 +51,6 @@ static int backend_bind(brc_store *store, int64_t id, const char *spec, brc_stor
             return rc;
         }
         b->store = store;
-        atomic_init(&b->is_dirty, 0);
         store->backends.slots[store->backends.n++] = b;
     }
     b->id = id;
@@ -151,8 +150,17 @@ static int backend_open(brc_store_backend *b, brc_error *err)
     brc_json *spec = NULL;
     brc_buf full = BRC_BUF_INIT;
     int rc;
-    BRC_GO(brc_json_parse(&spec, b->spec, strlen(b->spec), err));
-    BRC_GO(brc_backend_full(b->store->registry, spec, &full, err));
+    if (brc_json_parse(&spec, b->spec, strlen(b->spec), NULL) < 0)
+        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: a backend's row is not JSON",
+                        b->store->path);
+    rc = brc_backend_full(b->store->registry, spec, &full, err);
+    if (rc == BRC_EINVAL) { /* it was checked when it was stored */
+        rc = BRC_ECORRUPT;
+        if (err != NULL)
+            err->code = rc;
+    }
+    if (rc < 0)
+        goto done;
     brc_json_free(spec);
     spec = NULL;
     BRC_GO(brc_json_parse(&spec, (const char *)full.data, full.len, err));
@@ -174,8 +182,10 @@ int brc_backend_use(brc_store *store, int64_t id, brc_store_backend **out, brc_e
 
 void brc_backends_forget(brc_store *store)
 {
-    for (size_t i = 0; i < store->backends.n; i++)
+    for (size_t i = 0; i < store->backends.n; i++) {
         store->backends.slots[i]->id = -1;
+        store->backends.slots[i]->is_dirty = 0;
+    }
 }
 
 void brc_backends_close(brc_store *store)
@@ -219,8 +229,11 @@ static int fetch_failed(const brc_store_backend *b, int rc, brc_error *err)
     rc = backend_failed(b, rc, err);
     if (rc != BRC_ENOTFOUND)
         return rc;
-    if (err != NULL)
+    if (err != NULL) {
         err->code = BRC_ECORRUPT;
+        err->detail = BRC_ENOTFOUND;
+        memcpy(err->source, BRC_BACKEND_SOURCE, sizeof(BRC_BACKEND_SOURCE));
+    }
     return BRC_ECORRUPT;
 }
 
@@ -240,28 +253,28 @@ int brc_backend_put(brc_store_backend *b, size_t n, brc_stored *const *items, br
                         "the backend \"%.80s\" can only be read: give the array another one",
                         b->impl->name);
     int rc = b->impl->put(b->impl->ctx, b->state, n, items, err);
-    if (rc == BRC_OK)
-        atomic_store(&b->is_dirty, 1);
     return rc == BRC_OK || is_inline(b) ? rc : backend_failed(b, rc, err);
 }
 
-static int flush_one(brc_store_backend *b, brc_error *err)
+void brc_backend_recorded(brc_store *store, int64_t id)
 {
-    if (!atomic_exchange(&b->is_dirty, 0) || b->impl->flush == NULL)
-        return BRC_OK;
-    int rc = b->impl->flush(b->impl->ctx, b->state, err);
-    if (rc == BRC_OK)
-        return BRC_OK;
-    atomic_store(&b->is_dirty, 1);
-    return is_inline(b) ? rc : backend_failed(b, rc, err);
+    brc_store_backend *b = id != 0 ? slot_of_id(store, id) : NULL;
+    if (b != NULL)
+        b->is_dirty = 1;
 }
 
 /* The file's own comes last: until it is flushed, its transaction has written little. */
 int brc_backends_flush(brc_store *store, brc_error *err)
 {
-    for (size_t i = 0; i < store->backends.n; i++)
-        BRC_TRY(flush_one(store->backends.slots[i], err));
-    return flush_one(&store->inline_backend, err);
+    for (size_t i = 0; i < store->backends.n; i++) {
+        brc_store_backend *b = store->backends.slots[i];
+        int rc = b->is_dirty && b->impl->flush != NULL ? b->impl->flush(b->impl->ctx, b->state, err)
+                                                       : BRC_OK;
+        if (rc != BRC_OK)
+            return backend_failed(b, rc, err);
+        b->is_dirty = 0;
+    }
+    return brc_inline_backend.flush(NULL, store, err);
 }
 
 /* ---- names -------------------------------- */

@@ -10,9 +10,12 @@ int brc_inline_missing(brc_store *store, const brc_oid *id, brc_error *err);
 /* Fails where an object of this backend claims more bytes than there are; o->place is its row. */
 BRC_MUST_USE int brc_inline_check_claim(brc_store *store, const brc_object *o, brc_error *err);
 
-/* Makes everything that was put durable, before a COMMIT. */
+/* A row names something in this backend, since the last flush. */
+void brc_backend_recorded(brc_store *store, int64_t id);
+/* Makes everything that rows of this transaction name durable, before its COMMIT. */
 BRC_MUST_USE int brc_backends_flush(brc_store *store, brc_error *err);
-/* The transaction was undone: numbers of backends that it added count no more. */
+/* The transaction was undone: numbers of backends that it added count no more, and what it put is
+ * garbage. */
 void brc_backends_forget(brc_store *store);
 void brc_backends_close(brc_store *store);
 

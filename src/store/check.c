@@ -47,6 +47,13 @@ static const char *const row_checks[] = {
     " ((SELECT max(seq) FROM blob)), ((SELECT max(seq) FROM oplog)), ((SELECT max(id) FROM draft)),"
     " ((SELECT max(node) FROM draft_node))) WHERE column1>=9223372036854775806",
 
+    "SELECT 'backend ' || id || ' is not a numbered text, or does not match its checksum'"
+    " FROM backend WHERE id<1 OR " BAD_TEXT("spec")
+    " OR checksum IS NOT row_sum('backend', id, spec)",
+
+    "SELECT count(*) || ' objects lie in the backend ' || quote(backend) || ', which has no row'"
+    " FROM object WHERE backend<>0 AND backend NOT IN (SELECT id FROM backend) GROUP BY backend",
+
     "SELECT 'encoding ' || id || ' is not a numbered text' FROM encoding"
     " WHERE id<1 OR " BAD_TEXT("spec"),
 
@@ -130,7 +137,6 @@ static const char *const row_checks[] = {
     /* Tables that this version does not write yet. */
     "SELECT 'the table ' || name || ' has rows that this breccia does not know' FROM ("
     "SELECT 'delta' AS name, (SELECT count(*) FROM delta) AS n"
-    " UNION ALL SELECT 'backend', (SELECT count(*) FROM backend)"
     " UNION ALL SELECT 'place', (SELECT count(*) FROM place)"
     " UNION ALL SELECT 'boundary', (SELECT count(*) FROM boundary)"
     " UNION ALL SELECT 'conflict', (SELECT count(*) FROM conflict)"

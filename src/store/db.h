@@ -44,7 +44,7 @@ struct brc_store_backend {
     void *state;
     brc_store *store;
     brc_backend_host host;
-    atomic_int is_dirty; /* something was put since it was flushed */
+    int is_dirty; /* rows of this transaction name something that was put there */
 };
 /* A change in many transactions: see batches.c. */
 typedef struct brc_bulk {

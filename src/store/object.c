@@ -276,6 +276,7 @@ int brc_object_record(brc_store *store, const brc_object *o, const brc_stored *a
     sqlite3_bind_int64(st, 9, (int64_t)o->checksum);
     sqlite3_bind_int64(st, 10, (int64_t)o->guard);
     BRC_TRY(brc_run(store, st, err));
+    brc_backend_recorded(store, o->backend);
     brc_store_inserted(store, o->stored);
     return BRC_OK;
 }
@@ -316,6 +317,7 @@ int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *
     sqlite3_bind_int64(st, 5, (int64_t)at->offset);
     sqlite3_bind_int64(st, 6, (int64_t)o->stored);
     sqlite3_bind_int64(st, 7, (int64_t)o->checksum);
+    brc_backend_recorded(store, o->backend);
     return brc_run(store, st, err);
 }
 

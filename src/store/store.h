@@ -179,6 +179,7 @@ BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *e
 /* ---- backends: where the stored bytes of chunks lie --------------------------------
  * Number 0 is the file itself. All else than chunks lies there. */
 
+#define BRC_BACKEND_SOURCE "backend" /* of an error */
 typedef struct brc_store_backend brc_store_backend; /* one that was opened for this store */
 /* The number of a specification in full form, which is added if it is new. */
 BRC_MUST_USE int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err);
@@ -190,7 +191,7 @@ int brc_backend_on_workers(const brc_store_backend *b);
 /* What is asked of the object's backend: the caller sets `into`. */
 void brc_object_ask(const brc_object *object, brc_stored *out);
 /* As breccia_backend.h says. Something is not there: BRC_ESTALE in the file, where it may have been
- * moved (brc_object_find_again()), else BRC_ECORRUPT. Where several are asked for and
+ * moved (brc_object_find_again()), else BRC_ECORRUPT with the detail BRC_ENOTFOUND. Where several are asked for and
  * this fails, each can be asked for again by itself, for its own error. */
 BRC_MUST_USE int brc_backend_fetch(const brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err);
 BRC_MUST_USE int brc_backend_put(brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err);

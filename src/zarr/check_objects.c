@@ -1,4 +1,5 @@
 /* Every object by itself, on the pool; one at fault does not stop the others. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@ typedef struct object_checker {
     brc_faults *faults;
     brc_oid after;  /* the last row that was listed */
     uint64_t checked;
+    uint64_t unreachable; /* chunks in backends that this build lacks             */
+    brc_error lacks;      /* the first of them                                    */
     brc_object rows[PAGE];
 } object_checker;
 
@@ -61,6 +64,33 @@ static int check_content(const object_checker *c, const brc_object *o, const uin
 /* item->number says how much is checked. */
 enum { CHECK_STORED, CHECK_ALL };
 
+/* 1 if its bytes can be asked for. */
+static int is_reachable(object_checker *c, const brc_object *o)
+{
+    brc_error why = BRC_ERROR_INIT;
+    brc_store_backend *b;
+    if (o->backend == 0 ||
+        brc_backend_use(c->repo->store, o->backend, &b, &why) != BRC_EUNSUPPORTED)
+        return 1;
+    if (c->unreachable++ == 0)
+        c->lacks = why;
+    return 0;
+}
+
+/* One line for all of them: they are not damaged as far as anybody here knows. */
+static int report_unreachable(const object_checker *c, brc_error *err)
+{
+    brc_oid none;
+    brc_error found = BRC_ERROR_INIT;
+    if (c->unreachable == 0)
+        return BRC_OK;
+    memset(&none, 0, sizeof(none));
+    (void)brc_fail(&found, BRC_EUNSUPPORTED,
+                   "the stored bytes of %" PRIu64 " chunks were not checked: %s", c->unreachable,
+                   c->lacks.message);
+    return brc_faults_add(c->faults, &none, 0, 0, found.message, NULL, err);
+}
+
 /* The next rows of the index. Those that contradict themselves are reported at once. */
 static int checker_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
 {
@@ -69,9 +99,9 @@ static int checker_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, 
     BRC_TRY(brc_objects_page(c->repo->store, &c->after, c->rows, cap < PAGE ? cap : PAGE, &rows,
                              err));
     for (size_t i = 0; i < rows; i++) {
-        if (c->rows[i].found)
+        if (c->rows[i].found && is_reachable(c, &c->rows[i]))
             items[(*n)++].object = c->rows[i];
-        else
+        else if (!c->rows[i].found)
             BRC_TRY(brc_faults_add(c->faults, &c->rows[i].id, c->rows[i].kind, 0,
                                    "its row in the index contradicts itself", NULL, err));
         c->after = c->rows[i].id;
@@ -131,8 +161,10 @@ static int checker_failed(void *ctx, const brc_read_item *item, int rc, const br
     const object_checker *c = ctx;
     if (rc == BRC_ESTALE) /* removed since it was listed: that is no fault */
         return BRC_OK;
-    return brc_faults_add(c->faults, &item->object.id, item->object.kind, 0, why->message, NULL,
-                          err);
+    const int missing =
+        why->detail == BRC_ENOTFOUND && strcmp(why->source, BRC_BACKEND_SOURCE) == 0;
+    return brc_faults_add(c->faults, &item->object.id, item->object.kind, missing, why->message,
+                          NULL, err);
 }
 
 int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t *checked,
@@ -156,6 +188,8 @@ int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t
     brc_task task = brc_task_begin(repo, "check", stats.logical_bytes);
     int rc = brc_flow_read(&repo->pipe, repo->store, &ops, err);
     brc_task_end(repo, &task, rc);
+    if (rc == BRC_OK)
+        rc = report_unreachable(c, err);
     *checked = c->checked;
     free(c);
     return rc;

@@ -286,13 +286,32 @@ int brc_group_create(brc_session *s, const char *path, const char *attrs_json, b
     return rc;
 }
 
+/* Both or neither. */
+static int create_with_backend(brc_array **out, brc_session *s, const char *path,
+                               const brc_json *doc, const char *backend, brc_error *err)
+{
+    BRC_TRY(brc_session_begin(s, err));
+    int rc = brc_array_create_doc(out, s, path, doc, err);
+    if (rc == BRC_OK)
+        rc = brc_array_set_backend(*out, backend, err);
+    rc = brc_session_end(s, rc, err);
+    if (rc < 0) {
+        brc_array_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
 int brc_array_create(brc_array **out, brc_session *s, const char *path, const brc_array_spec *spec,
                      brc_error *err)
 {
     brc_json *doc;
+    const size_t known = offsetof(brc_array_spec, backend_json) + sizeof(spec->backend_json);
+    const char *backend = spec->size >= known ? spec->backend_json : NULL;
     *out = NULL;
     BRC_TRY(brc_meta_new_array(&doc, s->repo->registry, spec, err));
-    int rc = brc_array_create_doc(out, s, path, doc, err);
+    int rc = backend == NULL ? brc_array_create_doc(out, s, path, doc, err)
+                             : create_with_backend(out, s, path, doc, backend, err);
     brc_json_free(doc);
     return rc;
 }

@@ -48,6 +48,8 @@ attrs  | attrs r.brc /a
 branch | branch r.brc
 codecs | codecs r.brc /a
 codecs | codecs --list
+backend | backend r.brc /a
+backend | backend --list
 diff   | diff r.brc HEAD~1 HEAD
 drafts | drafts r.brc
 config | config r.brc

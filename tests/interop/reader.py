@@ -68,6 +68,8 @@ class Repository:
     def object(self, kind, oid):
         """The canonical bytes of an object."""
         need(self.row('SELECT 1 FROM delta WHERE id=?', oid) is None, f'{oid.hex()} is a delta')
+        away = self.row('SELECT spec FROM object JOIN backend b ON b.id = backend WHERE object.id=?', oid)
+        need(away is None, f'{oid.hex()} lies outside of the file: {away}')
         row = self.row('SELECT kind, encoding, offset, size, stored, checksum, data FROM object'
                        ' JOIN blob ON seq = place WHERE id=? AND backend=0', oid)
         need(row is not None and row[0] == kind, f'object {oid.hex()} is missing')

@@ -3,7 +3,7 @@
  *
  *   codec_kit                    the built-in codecs and data types
  *   codec_kit ./NAME.so          what the plug-in adds
- *   codec_kit ./NAME.so JSON...  the same; JSON configures a codec or data type of it:
+ *   codec_kit ./NAME.so JSON...  the same; JSON configures a codec, data type or backend of it:
  *                                '{"name":"org.example.delta8","configuration":{...}}'
  *
  * One line for each, and the sum last; the exit status is 1 if something fails.
@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../src/base/file.h"
 #include "../../src/base/json.h"
+#include "../../src/codec/registry.h"
+#include "backend_kit.h"
 #include "codec_kit.h"
 #include "codec_lists.h"
 #include "kit_alloc.h"
@@ -149,11 +152,47 @@ static void kit_test_type(struct kit_run *run, const brc_dtype_info *info)
                    run->plain != NULL);
 }
 
+static int kit_run_backend(struct kit_run *run, const char *name, const char *config)
+{
+    char folder[] = "/tmp/backend_kit.XXXXXX";
+    backend_kit kit = { .backend = brc_registry_backend(run->reg, name),
+                        .config = config,
+                        .folder = folder,
+                        .seed = 20261122 };
+
+    if (kit_alloc_works())
+        kit.fail_after = kit_alloc_fail_after;
+    snprintf(run->why, sizeof(run->why), "there is no folder for it");
+    if (kit.backend == NULL || mkdtemp(folder) == NULL)
+        return 1;
+    int bad = backend_kit_run(&kit, run->why, sizeof(run->why));
+    brc_tree_remove(folder);
+    return bad;
+}
+
+static void kit_test_backend(struct kit_run *run, const brc_backend_info *info)
+{
+    const char *given = kit_given_for(run, info->name);
+    brc_json *json = NULL;
+    brc_buf config = BRC_BUF_INIT;
+    int bad = given != NULL && brc_json_parse(&json, given, strlen(given), NULL) < 0;
+    const brc_json *member = brc_json_member(json, "configuration");
+
+    if (member != NULL)
+        bad |= brc_json_write(&config, member, NULL) < 0 ||
+               brc_buf_append(&config, "", 1, NULL) < 0;
+    bad = bad || kit_run_backend(run, info->name, (const char *)config.data);
+    kit_report(run, "backend", info->name, bad, 0);
+    brc_buf_dispose(&config);
+    brc_json_free(json);
+}
+
 static int kit_test_all(struct kit_run *run, brc_error *err)
 {
     brc_iter *it;
     const brc_codec_info *codec;
     const brc_dtype_info *type;
+    const brc_backend_info *backend;
     int rc = brc_registry_codecs(&it, run->reg, err);
 
     if (rc < 0)
@@ -169,6 +208,14 @@ static int kit_test_all(struct kit_run *run, brc_error *err)
     while ((rc = brc_registry_dtypes_next(it, &type, err)) == 1)
         if (kit_is_meant(run, type->owner))
             kit_test_type(run, type);
+    brc_iter_free(it);
+    if (rc == BRC_OK)
+        rc = brc_registry_backends(&it, run->reg, err);
+    if (rc < 0)
+        return rc;
+    while ((rc = brc_registry_backends_next(it, &backend, err)) == 1)
+        if (strcmp(backend->owner, "breccia") != 0)
+            kit_test_backend(run, backend);
     brc_iter_free(it);
     return rc;
 }

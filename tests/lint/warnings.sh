@@ -5,7 +5,7 @@
 said=$1
 shift
 flags="-std=c17 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes
-    -Wmissing-prototypes -Wpointer-arith -Werror -Ibuild/gen $PKG_CFLAGS"
+    -Wmissing-prototypes -Wpointer-arith -Werror -Ibuild/gen -Isrc $PKG_CFLAGS"
 
 # `file:line:column: error: text` is kept.
 faults() {

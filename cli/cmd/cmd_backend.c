@@ -1,0 +1,111 @@
+/*
+ * cmd_backend.c - backend: where an array's new chunks go.
+ */
+#include "../cli.h"
+#include "backend_value.h"
+#include "commands.h"
+
+#include <string.h>
+
+static const struct cli_option backend_options[] = {
+    { "list", 0, 0, NULL, "list the backends of this build" },
+    { "at", 0, 1, "REV", "when printing: read this version instead of the current branch" },
+    CLI_OPTIONS_END
+};
+
+int cli_backend_argument(struct cli *cli, const char *what, const char *text, const char **out)
+{
+    *out = text;
+    return strchr("@{[\"", text[strspn(text, " \t\r\n")]) != NULL
+               ? cli_json_text_argument(cli, what, text, out)
+               : BRC_OK;
+}
+
+static void print_backend(struct cli *cli)
+{
+    const char *backend = brc_array_describe(cli->array)->backend_json;
+
+    cli_json_document(cli, backend, strlen(backend));
+}
+
+static void list_one(struct cli *cli, const brc_backend_info *info)
+{
+    const int reads = (info->flags & BRC_BACKEND_INFO_READ_ONLY) != 0;
+
+    if (!cli->json) {
+        cli_put_padded(cli, cli_escaped(cli, info->name), 30);
+        cli_put_padded(cli, reads ? "can only be read" : "", 18);
+        cli_printf(cli, "from %s\n", cli_escaped(cli, info->owner));
+        return;
+    }
+    cli_json_open_line(cli, '{');
+    cli_json_member(cli, "name", info->name);
+    cli_json_member_bool(cli, "writable", !reads);
+    cli_json_member(cli, "owner", info->owner);
+    cli_json_close(cli, '{');
+}
+
+static int list_backends(struct cli *cli)
+{
+    const brc_backend_info *info;
+    int rc;
+
+    CLI_TRY(cli_load_plugins(cli));
+    CLI_TRY(brc_registry_backends(&cli->iter, cli->registry, &cli->err));
+    if (cli->json)
+        cli_json_open(cli, '[');
+    while ((rc = brc_registry_backends_next(cli->iter, &info, &cli->err)) == 1)
+        list_one(cli, info);
+    if (cli->json)
+        cli_json_close(cli, '[');
+    return rc;
+}
+
+static int run_backend(struct cli *cli)
+{
+    const char *path = cli_operand(cli, 1), *json = cli_operand(cli, 2);
+
+    if (cli_has(cli, "list"))
+        return list_backends(cli);
+    if (!path)
+        return cli_usage(cli, "backend needs FILE and PATH, or --list");
+    path = cli_path(cli, path);
+    if (!json) {
+        CLI_TRY(cli_open_view(cli));
+        CLI_TRY(cli_open_array(cli, path));
+        print_backend(cli);
+        return BRC_OK;
+    }
+    if (cli_has(cli, "at"))
+        return cli_usage(cli, "--at is only for printing: a committed version cannot be changed");
+    CLI_TRY(cli_backend_argument(cli, "the backend", json, &json));
+    CLI_TRY(cli_open_edit(cli));
+    CLI_TRY(cli_open_array(cli, path));
+    CLI_TRY(brc_array_set_backend(cli->array, json, &cli->err));
+    cli_say(cli, "changed the backend of %s", cli_escaped(cli, path));
+    if (cli->json)
+        print_backend(cli);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_backend = {
+    .name = "backend",
+    .group = "Making and filling",
+    .summary = "print or change where an array's new chunks go",
+    .usage = "FILE PATH [--at REV]\n"
+             "FILE PATH JSON\n"
+             "--list",
+    .details = "JSON is a backend's name, or an object with its name and configuration; 'inline'\n"
+               "is FILE itself. Stored chunks stay where they are and stay readable; chunks\n"
+               "written from now on go to the new place. No value changes. A plug-in may add\n"
+               "backends (--plugin).",
+    .examples = "breccia backend climate.brc /t2m\n"
+                "breccia backend climate.brc /t2m inline\n"
+                "breccia backend climate.brc /t2m '{\"name\":\"org.example.dir\","
+                "\"configuration\":{\"folder\":\"climate.chunks\"}}' --plugin ./dirstore.so",
+    .options = backend_options,
+    .min_operands = 0,
+    .max_operands = 3,
+    .flags = CLI_NO_FILE | CLI_PATH,
+    .run = run_backend,
+};

@@ -1,0 +1,450 @@
+/* See backend_kit.h. */
+#include "backend_kit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../src/base/json.h"
+
+enum { OBJECTS = 40, THREADS = 4, GUARD = 16, MAX_ALLOCATIONS = 200 };
+
+/* Objects with random content; the kit is both who puts and who knows. */
+typedef struct kit_object {
+    brc_stored item;
+    uint8_t *bytes, *room; /* what it is; where it is fetched, with guards around       */
+} kit_object;
+
+typedef struct kit_run {
+    const backend_kit *kit;
+    const brc_backend *b;
+    brc_json *config; /* in full; NULL: none                                            */
+    brc_backend_host host;
+    char file[4096];
+    kit_object objects[OBJECTS];
+    uint64_t random;
+    brc_error err;
+    char *why;
+    size_t why_size;
+} kit_run;
+
+#define KEEP(r, condition, ...)                             \
+    do {                                                    \
+        if (!(condition)) {                                 \
+            snprintf((r)->why, (r)->why_size, __VA_ARGS__); \
+            return 1;                                       \
+        }                                                   \
+    } while (0)
+#define GOES(r, call, what)                                                        \
+    KEEP(r, (call) == BRC_OK, "%s: %s (seed %llu)", what, (r)->err.message,         \
+         (unsigned long long)(r)->kit->seed)
+#define HOLDS(call)       \
+    do {                  \
+        if ((call) != 0)  \
+            return 1;     \
+    } while (0)
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* ---- objects -------------------------------- */
+
+static int object_make(kit_run *r, kit_object *o, size_t len)
+{
+    free(o->bytes);
+    free(o->room);
+    memset(o, 0, sizeof(*o));
+    o->bytes = malloc(len + 1);
+    o->room = malloc(len + 2 * GUARD);
+    KEEP(r, o->bytes != NULL && o->room != NULL, "the kit is out of memory");
+    for (size_t i = 0; i < len; i++)
+        o->bytes[i] = (uint8_t)next_random(&r->random);
+    o->item.size = sizeof(o->item);
+    for (size_t i = 0; i < 16; i++)
+        o->item.id.bytes[i] = (uint8_t)next_random(&r->random);
+    o->item.sum = next_random(&r->random);
+    o->item.len = len;
+    o->item.data = o->bytes;
+    return 0;
+}
+
+static int objects_make(kit_run *r)
+{
+    static const size_t lens[] = { 0, 1, 2, 100, 4096, 70000, (size_t)3 << 20 };
+    for (int i = 0; i < OBJECTS; i++)
+        HOLDS(object_make(r, &r->objects[i], (size_t)i < sizeof(lens) / sizeof(lens[0])
+                                                 ? lens[i]
+                                                 : next_random(&r->random) % 20000));
+    /* the same object in two encodings: names that differ in the sum alone */
+    r->objects[11].item.id = r->objects[10].item.id;
+    return 0;
+}
+
+/* Ready to be fetched: what is there, and around it, is known not to be the content. */
+static brc_stored *object_ask(kit_object *o)
+{
+    memset(o->room, 0xa5, (size_t)o->item.len + 2 * GUARD);
+    o->item.into = o->room + GUARD;
+    o->item.status = BRC_BACKEND_NOT_DONE;
+    return &o->item;
+}
+
+static int object_came(kit_run *r, const kit_object *o)
+{
+    const size_t len = (size_t)o->item.len;
+    KEEP(r, o->item.status == BRC_OK, "fetch() succeeds, but leaves a status of %d",
+         o->item.status);
+    KEEP(r, len == 0 || memcmp(o->item.into, o->bytes, len) == 0,
+         "an object of %zu bytes is not what was put", len);
+    for (int i = 0; i < GUARD; i++)
+        KEEP(r, o->room[i] == 0xa5 && o->room[GUARD + len + (size_t)i] == 0xa5,
+             "fetch() writes outside of an object's %zu bytes", len);
+    return 0;
+}
+
+/* ---- states -------------------------------- */
+
+static int never_stopped(void *ctx)
+{
+    (void)ctx;
+    return 0;
+}
+
+static int state_open(kit_run *r, uint32_t flags, void **state)
+{
+    r->host = (brc_backend_host){ .size = sizeof(r->host),
+                                  .file = r->file,
+                                  .flags = flags,
+                                  .stopped = never_stopped };
+    *state = NULL;
+    GOES(r, r->b->open(r->b->ctx, state, r->config, &r->host, &r->err), "open()");
+    return 0;
+}
+
+static void state_close(kit_run *r, void *state)
+{
+    if (r->b->close != NULL)
+        r->b->close(r->b->ctx, state);
+}
+
+static int do_flush(kit_run *r, void *state, brc_error *err)
+{
+    return r->b->flush != NULL ? r->b->flush(r->b->ctx, state, err) : BRC_OK;
+}
+
+static int put_some(kit_run *r, void *state, size_t from, size_t n)
+{
+    brc_stored *items[OBJECTS];
+    for (size_t i = 0; i < n; i++)
+        items[i] = &r->objects[from + i].item;
+    GOES(r, r->b->put(r->b->ctx, state, n, items, &r->err), "put()");
+    return 0;
+}
+
+/* All from `from` on, last first, in calls of at most `most`. */
+static int fetch_some(kit_run *r, void *state, size_t from, size_t most)
+{
+    brc_stored *items[OBJECTS];
+    for (size_t at = OBJECTS; at > from;) {
+        size_t n = 0, first;
+        while (n < most && at > from)
+            items[n++] = object_ask(&r->objects[--at]);
+        GOES(r, r->b->fetch(r->b->ctx, state, n, items, &r->err), "fetch()");
+        for (first = at; first < at + n; first++)
+            HOLDS(object_came(r, &r->objects[first]));
+    }
+    return 0;
+}
+
+/* ---- the configuration -------------------------------- */
+
+static int full_of(kit_run *r, const brc_json *config, brc_buf *out)
+{
+    GOES(r, r->b->check(r->b->ctx, config, out, &r->err), "check()");
+    GOES(r, brc_buf_append(out, "", 1, &r->err), "the kit");
+    out->len--;
+    return 0;
+}
+
+static int test_config(kit_run *r)
+{
+    static const char odd[] = "{\"no such option of a backend\":1}";
+    brc_buf full = BRC_BUF_INIT, again = BRC_BUF_INIT, none = BRC_BUF_INIT;
+    brc_json *given = NULL, *wrong = NULL;
+    if (r->kit->config != NULL)
+        GOES(r, brc_json_parse(&given, r->kit->config, strlen(r->kit->config), &r->err),
+             "the configuration");
+    int bad = full_of(r, given, &full);
+    brc_json_free(given);
+    HOLDS(bad);
+    if (full.len > 0) {
+        GOES(r, brc_json_parse(&r->config, (const char *)full.data, full.len, &r->err),
+             "check() appends what is not JSON");
+        KEEP(r, brc_json_kind(r->config) == BRC_JSON_OBJECT, "its full configuration is no object");
+    }
+    HOLDS(full_of(r, r->config, &again));
+    KEEP(r,
+         again.len == full.len && (full.len == 0 || memcmp(again.data, full.data, full.len) == 0),
+         "its full configuration has another full configuration");
+    GOES(r, brc_json_parse(&wrong, odd, sizeof(odd) - 1, &r->err), "the kit");
+    int rc = r->b->check(r->b->ctx, wrong, &none, &r->err);
+    KEEP(r, rc == BRC_EINVAL, "an option that it cannot know gives %d, not BRC_EINVAL", rc);
+    KEEP(r, r->err.code == rc && r->err.message[0] != '\0', "check() fails without a sentence");
+    brc_json_free(wrong);
+    brc_buf_dispose(&full);
+    brc_buf_dispose(&again);
+    brc_buf_dispose(&none);
+    return 0;
+}
+
+/* ---- one thread -------------------------------- */
+
+static int test_round_trip(kit_run *r)
+{
+    void *state, *other;
+    HOLDS(state_open(r, 0, &state));
+    HOLDS(put_some(r, state, 0, 1));
+    HOLDS(put_some(r, state, 1, OBJECTS - 1));
+    HOLDS(fetch_some(r, state, 0, 1));
+    GOES(r, do_flush(r, state, &r->err), "flush()");
+    HOLDS(fetch_some(r, state, 0, OBJECTS));
+    HOLDS(state_open(r, BRC_BACKEND_READONLY, &other)); /* beside the first */
+    HOLDS(fetch_some(r, other, 0, 7));
+    state_close(r, other);
+    HOLDS(put_some(r, state, 0, OBJECTS)); /* once more */
+    HOLDS(fetch_some(r, state, 0, OBJECTS));
+    GOES(r, do_flush(r, state, &r->err), "flush()");
+    state_close(r, state);
+    HOLDS(state_open(r, BRC_BACKEND_READONLY, &state));
+    HOLDS(fetch_some(r, state, 0, OBJECTS));
+    state_close(r, state);
+    return 0;
+}
+
+static int test_absent(kit_run *r)
+{
+    void *state;
+    kit_object absent[2] = { { .bytes = NULL }, { .bytes = NULL } };
+    kit_object *there = &r->objects[9];
+    HOLDS(object_make(r, &absent[0], 50));
+    HOLDS(object_make(r, &absent[1], 0));
+    absent[1].item.id = there->item.id; /* only the sum is another */
+    HOLDS(state_open(r, 0, &state));
+    brc_stored *items[] = { object_ask(&absent[0]), object_ask(there), object_ask(&absent[1]) };
+    r->err = (brc_error)BRC_ERROR_INIT;
+    int rc = r->b->fetch(r->b->ctx, state, 3, items, &r->err);
+    KEEP(r, rc == BRC_ENOTFOUND, "what was never put gives %d, not BRC_ENOTFOUND", rc);
+    KEEP(r, r->err.code == rc && r->err.message[0] != '\0', "fetch() fails without a sentence");
+    KEEP(r, absent[0].item.status == BRC_ENOTFOUND && absent[1].item.status == BRC_ENOTFOUND,
+         "what was never put has the status %d", absent[0].item.status);
+    HOLDS(object_came(r, there));
+    rc = r->b->fetch(r->b->ctx, state, 1, items, NULL);
+    KEEP(r, rc == BRC_ENOTFOUND, "without an error to write, fetch() gives %d", rc);
+    there->item.len--; /* a row that lies */
+    items[0] = object_ask(there);
+    rc = r->b->fetch(r->b->ctx, state, 1, items, &r->err);
+    there->item.len++;
+    KEEP(r, rc < 0, "an object of %llu bytes can be fetched as one of a byte less",
+         (unsigned long long)there->item.len);
+    for (int i = 0; i < 2; i++) {
+        free(absent[i].bytes);
+        free(absent[i].room);
+    }
+    state_close(r, state);
+    return 0;
+}
+
+static int test_drop(kit_run *r)
+{
+    void *state;
+    brc_stored *items[3] = { &r->objects[0].item, &r->objects[5].item, &r->objects[10].item };
+    if (r->b->drop == NULL)
+        return 0;
+    HOLDS(state_open(r, 0, &state));
+    for (int pass = 0; pass < 2; pass++) { /* the second time they are gone */
+        GOES(r, r->b->drop(r->b->ctx, state, 3, items, &r->err), "drop()");
+        for (int i = 0; i < 3; i++)
+            KEEP(r, items[i]->status == BRC_OK, "drop() leaves a status of %d", items[i]->status);
+    }
+    for (int i = 0; i < 3; i++)
+        items[i] = object_ask((kit_object *)(void *)items[i]);
+    int rc = r->b->fetch(r->b->ctx, state, 3, items, &r->err);
+    KEEP(r, rc == BRC_ENOTFOUND, "what was dropped gives %d, not BRC_ENOTFOUND", rc);
+    HOLDS(fetch_some(r, state, 11, OBJECTS));
+    for (int i = 0; i < 3; i++)
+        HOLDS(put_some(r, state, (size_t)i * 5, 1));
+    HOLDS(fetch_some(r, state, 0, OBJECTS));
+    state_close(r, state);
+    return 0;
+}
+
+/* ---- many threads -------------------------------- */
+
+typedef struct kit_thread {
+    kit_run *run;
+    void *state;
+    pthread_t thread;
+    char why[300];
+    int bad;
+} kit_thread;
+
+static int thread_work(kit_run *mine, void *state)
+{
+    for (int i = 0; i < 3; i++) {
+        HOLDS(objects_make(mine));
+        HOLDS(put_some(mine, state, 0, OBJECTS));
+        GOES(mine, do_flush(mine, state, &mine->err), "flush()");
+        HOLDS(fetch_some(mine, state, 0, 9));
+    }
+    return 0;
+}
+
+static void objects_free(kit_run *r)
+{
+    for (int i = 0; i < OBJECTS; i++) {
+        free(r->objects[i].bytes);
+        free(r->objects[i].room);
+    }
+}
+
+static void *thread_main(void *arg)
+{
+    kit_thread *t = arg;
+    kit_run *mine = calloc(1, sizeof(*mine));
+    if (mine == NULL)
+        return NULL;
+    mine->kit = t->run->kit;
+    mine->b = t->run->b;
+    mine->random = t->run->kit->seed + (uint64_t)(uintptr_t)t; /* objects of its own */
+    mine->why = t->why;
+    mine->why_size = sizeof(t->why);
+    t->bad = thread_work(mine, t->state);
+    objects_free(mine);
+    free(mine);
+    return NULL;
+}
+
+static int test_threads(kit_run *r)
+{
+    void *state;
+    kit_thread threads[THREADS];
+    if (!(r->b->flags & BRC_BACKEND_ON_WORKERS))
+        return 0;
+    HOLDS(state_open(r, 0, &state));
+    for (int i = 0; i < THREADS; i++) {
+        threads[i] = (kit_thread){ .run = r, .state = state, .bad = 1 };
+        snprintf(threads[i].why, sizeof(threads[i].why), "the thread had no memory");
+        KEEP(r, pthread_create(&threads[i].thread, NULL, thread_main, &threads[i]) == 0,
+             "there is no thread");
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i].thread, NULL);
+    for (int i = 0; i < THREADS; i++)
+        KEEP(r, !threads[i].bad, "with %d threads at once: %s", THREADS, threads[i].why);
+    state_close(r, state);
+    return 0;
+}
+
+/* ---- a crash, and no memory -------------------------------- */
+
+static int test_killed(kit_run *r)
+{
+    void *state;
+    int status;
+    HOLDS(objects_make(r));
+    pid_t child = fork();
+    KEEP(r, child >= 0, "there is no process");
+    if (child == 0) {
+        if (state_open(r, 0, &state) != 0 || put_some(r, state, 0, OBJECTS) != 0 ||
+            do_flush(r, state, NULL) != BRC_OK)
+            _exit(1);
+        raise(SIGKILL);
+    }
+    waitpid(child, &status, 0);
+    KEEP(r, WIFSIGNALED(status), "put() or flush() fails in a process of its own");
+    HOLDS(state_open(r, 0, &state));
+    HOLDS(fetch_some(r, state, 0, OBJECTS));
+    state_close(r, state);
+    return 0;
+}
+
+/* Everything that a repository does with it, in one go; the first failure ends it. */
+static int one_life(kit_run *r)
+{
+    void *state = NULL;
+    brc_buf full = BRC_BUF_INIT;
+    brc_stored *items[] = { &r->objects[8].item, &r->objects[9].item };
+    int rc = r->b->check(r->b->ctx, r->config, &full, &r->err);
+    brc_buf_dispose(&full);
+    if (rc == BRC_OK)
+        rc = r->b->open(r->b->ctx, &state, r->config, &r->host, &r->err);
+    if (rc < 0)
+        return rc;
+    rc = r->b->put(r->b->ctx, state, 2, items, &r->err);
+    if (rc == BRC_OK)
+        rc = do_flush(r, state, &r->err);
+    object_ask(&r->objects[8]);
+    object_ask(&r->objects[9]);
+    if (rc == BRC_OK)
+        rc = r->b->fetch(r->b->ctx, state, 2, items, &r->err);
+    state_close(r, state);
+    return rc;
+}
+
+static int test_no_memory(kit_run *r)
+{
+    for (long n = 0; r->kit->fail_after != NULL && n < MAX_ALLOCATIONS; n++) {
+        r->kit->fail_after(n);
+        int rc = one_life(r);
+        int failed = r->kit->fail_after(-1);
+        if (!failed) {
+            KEEP(r, rc == BRC_OK, "%s", r->err.message);
+            return 0;
+        }
+        KEEP(r, rc == BRC_OK || rc == BRC_ENOMEM,
+             "without memory (allocation %ld) it gives %d: %s", n, rc, r->err.message);
+    }
+    return 0;
+}
+
+/* ---- all of it -------------------------------- */
+
+static int test_written(kit_run *r)
+{
+    HOLDS(objects_make(r));
+    HOLDS(test_round_trip(r));
+    HOLDS(test_absent(r));
+    HOLDS(test_drop(r));
+    HOLDS(test_threads(r));
+    HOLDS(test_killed(r));
+    return test_no_memory(r);
+}
+
+int backend_kit_run(const backend_kit *kit, char *why, size_t why_size)
+{
+    kit_run *r = calloc(1, sizeof(*r));
+    if (r == NULL)
+        return 1;
+    r->kit = kit;
+    r->b = kit->backend;
+    r->random = kit->seed;
+    r->why = why;
+    r->why_size = why_size;
+    snprintf(r->file, sizeof(r->file), "%s/kit.brc", kit->folder);
+    int bad = test_config(r);
+    if (!bad && r->b->put != NULL)
+        bad = test_written(r);
+    brc_json_free(r->config);
+    objects_free(r);
+    free(r);
+    return bad;
+}

@@ -1,0 +1,194 @@
+/* See dirs_kit.h. */
+#include "dirs_kit.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../src/base/file.h"
+#include "plugin_kit.h"
+
+/* ---- a repository that knows the plug-in -------------------------------- */
+
+
+void dirs_open(dirs *d, uint32_t flags)
+{
+    char path[4096];
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    plugin_path(path, sizeof(path), "dirs");
+    OK(&d->t, brc_registry_new(&d->reg, &d->t.err));
+    OK(&d->t, brc_registry_load(d->reg, path, &d->t.err));
+    OK(&d->t, brc_pool_new(&d->pool, 4, &d->t.err));
+    opts.registry = d->reg;
+    opts.pool = d->pool;
+    scenario_open(&d->t, &opts, flags);
+}
+
+void dirs_close(dirs *d)
+{
+    scenario_close(&d->t);
+    brc_registry_free(d->reg);
+    brc_pool_free(d->pool);
+    d->reg = NULL;
+    d->pool = NULL;
+}
+
+void dirs_start(dirs *d)
+{
+    memset(d, 0, sizeof(*d));
+    scenario_folder(&d->t);
+    dirs_open(d, BRC_OPEN_CREATE);
+}
+
+void dirs_reopen(dirs *d)
+{
+    dirs_close(d);
+    dirs_open(d, 0);
+}
+
+void dirs_stop(dirs *d)
+{
+    dirs_close(d);
+    brc_tree_remove(d->t.dir);
+}
+
+brc_array *dirs_new(dirs *d, const char *path, const char *backend)
+{
+    static const uint64_t shape = N, chunk = CHUNK;
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    brc_array *a;
+    spec.ndim = 1;
+    spec.shape = &shape;
+    spec.chunk = &chunk;
+    spec.dtype = "int32";
+    spec.backend_json = backend;
+    OK(&d->t, brc_array_create(&a, d->t.session, path, &spec, &d->t.err));
+    return a;
+}
+
+brc_array *dirs_array(dirs *d, brc_session *s, const char *path)
+{
+    brc_array *a;
+    OK(&d->t, brc_array_open(&a, s, path, &d->t.err));
+    return a;
+}
+
+void dirs_values(int32_t out[N], int32_t first)
+{
+    for (int i = 0; i < N; i++)
+        out[i] = first + i;
+}
+
+void dirs_put(dirs *d, brc_array *a, int32_t first)
+{
+    int32_t data[N];
+    dirs_values(data, first);
+    OK(&d->t, brc_array_write(a, NULL, data, sizeof(data), &d->t.err));
+}
+
+void dirs_check(dirs *d, brc_array *a, int32_t first)
+{
+    int32_t want[N], got[N];
+    dirs_values(want, first);
+    OK(&d->t, brc_array_read(a, NULL, got, sizeof(got), &d->t.err));
+    ck_assert_mem_eq(got, want, sizeof(got));
+}
+
+/* One chunk gets this value. */
+void dirs_put_chunk(dirs *d, brc_array *a, uint64_t i, int32_t value)
+{
+    brc_sel sel = BRC_SEL_INIT;
+    sel.ndim = 1;
+    sel.start[0] = i * CHUNK;
+    sel.count[0] = CHUNK;
+    sel.step[0] = 1;
+    OK(&d->t, brc_array_fill(a, &sel, &value, &d->t.err));
+}
+
+int32_t dirs_get_chunk(dirs *d, brc_array *a, uint64_t i)
+{
+    brc_sel sel = BRC_SEL_INIT;
+    sel.ndim = 1;
+    sel.start[0] = i * CHUNK;
+    sel.count[0] = sel.step[0] = 1;
+    int32_t value = -1;
+    OK(&d->t, brc_array_read(a, &sel, &value, sizeof(value), &d->t.err));
+    return value;
+}
+
+void dirs_say(dirs *d, const char *words)
+{
+    ck_assert_msg(strstr(d->t.err.message, words) != NULL, "\"%s\" is not in \"%s\"", words,
+                  d->t.err.message);
+}
+
+/* ---- what is in the folder -------------------------------- */
+
+void dirs_path(const dirs *d, char *out, size_t size, const char *name)
+{
+    ck_assert_int_lt(snprintf(out, size, "%s/%s", d->t.dir, name), (int)size);
+}
+
+/* How many files; `first` gets the path of the one whose name is smallest. */
+int dirs_files(const dirs *d, const char *folder, char first[512])
+{
+    char path[256], least[256] = "";
+    int n = 0;
+    dirs_path(d, path, sizeof(path), folder);
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return 0;
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (e->d_name[0] == '.')
+            continue;
+        n++;
+        if (least[0] == '\0' || strcmp(e->d_name, least) < 0)
+            snprintf(least, sizeof(least), "%s", e->d_name);
+    }
+    closedir(dir);
+    if (first != NULL)
+        snprintf(first, 512, "%s/%s", path, least);
+    return n;
+}
+
+int64_t dirs_chunks(dirs *d, const char *pattern)
+{
+    char sql[256];
+    snprintf(sql, sizeof(sql),
+             "SELECT count(*) FROM object o LEFT JOIN backend b ON b.id=o.backend WHERE o.kind=1"
+             " AND coalesce(b.spec,'inline') LIKE '%s'",
+             pattern);
+    return scenario_ask(&d->t, sql);
+}
+
+void dirs_rows(dirs *d, brc_buf *out)
+{
+    scenario_rows(&d->t, "SELECT hex(id), encoding, backend, place, offset, stored, checksum FROM"
+                         " object WHERE kind=1 ORDER BY id",
+                  out);
+}
+
+/* ---- what fsck says -------------------------------- */
+
+
+static int keep_finding(void *ctx, const brc_damage *damage)
+{
+    finding *f = ctx;
+    size_t at = strlen(f->text);
+    f->n++;
+    f->missing += (damage->flags & BRC_DAMAGE_MISSING) != 0;
+    snprintf(f->text + at, sizeof(f->text) - at, "%s; used by %s\n", damage->message,
+             damage->nused_by > 0 ? damage->used_by[0] : "nobody");
+    return 0;
+}
+
+finding dirs_fsck(dirs *d)
+{
+    uint64_t checked;
+    finding f;
+    memset(&f, 0, sizeof(f));
+    int rc = brc_fsck(d->t.repo, 0, keep_finding, &f, &checked, &d->t.err);
+    ck_assert_msg(rc >= 0 || rc == BRC_ECORRUPT, "%s", d->t.err.message);
+    return f;
+}

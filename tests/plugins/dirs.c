@@ -1,0 +1,114 @@
+/*
+ * The backend of docs/extending/dirstore.c, and some that are like it but for one thing. What they
+ * are asked to fetch, they count, for the test to see.
+ */
+#define brc_plugin_init dirstore_init
+#include "../../docs/extending/dirstore.c"
+#undef brc_plugin_init
+BRC_API int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err);
+
+#include <pthread.h>
+#include <signal.h>
+
+/* Looked up by name in the loaded object: objects fetched, the most in one call, calls on other
+ * threads than the one that loaded it. */
+BRC_API extern unsigned dirs_fetched, dirs_most, dirs_elsewhere;
+unsigned dirs_fetched, dirs_most, dirs_elsewhere;
+
+static pthread_t loader;
+static pthread_mutex_t counts = PTHREAD_MUTEX_INITIALIZER;
+
+static int counting_fetch(void *ctx, void *state, size_t n, brc_stored *const *items,
+                          brc_error *err)
+{
+    pthread_mutex_lock(&counts);
+    dirs_fetched += (unsigned)n;
+    dirs_most = n > dirs_most ? (unsigned)n : dirs_most;
+    dirs_elsewhere += !pthread_equal(pthread_self(), loader);
+    pthread_mutex_unlock(&counts);
+    return dir_fetch(ctx, state, n, items, err);
+}
+
+/* Bytes that were never put. */
+static int lying_fetch(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    size_t i;
+    int rc = dir_fetch(ctx, state, n, items, err);
+
+    for (i = 0; i < n; i++)
+        if (items[i]->len > 0)
+            items[i]->into[items[i]->len - 1] ^= 1;
+    return rc;
+}
+
+static int full_put(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    (void)ctx;
+    (void)n;
+    (void)items;
+    return file_failed(state, "write", "it", ENOSPC, err);
+}
+
+static int full_flush(void *ctx, void *state, brc_error *err)
+{
+    (void)ctx;
+    return file_failed(state, "write", "it", ENOSPC, err);
+}
+
+static int dying_flush(void *ctx, void *state, brc_error *err)
+{
+    (void)ctx;
+    (void)state;
+    (void)err;
+    raise(SIGKILL);
+    return BRC_OK;
+}
+
+static int odd_flush(void *ctx, void *state, brc_error *err)
+{
+    (void)ctx;
+    (void)state;
+    (void)err;
+    return 7;
+}
+
+/* Its call: what its files would be like. */
+static int add_like(brc_registry *reg, const char *name, brc_backend like, brc_error *err)
+{
+    like.size = sizeof(like);
+    like.name = name;
+    like.check = dir_check;
+    like.open = dir_open;
+    like.close = dir_close;
+    if (like.fetch == NULL)
+        like.fetch = counting_fetch;
+    like.drop = dir_drop;
+    like.owner = "the tests";
+    return brc_registry_add_backend(reg, &like, err);
+}
+
+static const struct {
+    const char *name;
+    brc_backend like;
+} backends[] = {
+    { "org.example.workers",
+      { .flags = BRC_BACKEND_ON_WORKERS, .put = dir_put, .flush = dir_flush } },
+    { "org.example.here", { .put = dir_put, .flush = dir_flush } },
+    { "org.example.liar", { .fetch = lying_fetch, .put = dir_put, .flush = dir_flush } },
+    { "org.example.full", { .put = full_put, .flush = dir_flush } },
+    { "org.example.late", { .put = dir_put, .flush = full_flush } },
+    { "org.example.dies", { .put = dir_put, .flush = dying_flush } },
+    { "org.example.odd", { .put = dir_put, .flush = odd_flush } },
+    { "org.example.old", { .flags = 0 } },
+};
+
+int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err)
+{
+    int rc = dirstore_init(abi, reg, err);
+    size_t i;
+
+    loader = pthread_self();
+    for (i = 0; i < sizeof(backends) / sizeof(backends[0]) && rc == BRC_OK; i++)
+        rc = add_like(reg, backends[i].name, backends[i].like, err);
+    return rc;
+}

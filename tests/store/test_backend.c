@@ -1,0 +1,372 @@
+/*
+ * Backends that are missing, damaged or full, that lie or die (tests/plugins/dirs.c), and files
+ * that say wrong things about them; and that the kit for strangers finds what is wrong.
+ */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../src/codec/registry.h"
+#include "../kit/backend_kit.h"
+#include "../kit/dirs_kit.h"
+
+Suite *backend_suite(void);
+
+/* ---- what may be missing -------------------------------- */
+
+START_TEST(without_the_plug_in_all_but_the_values_is_there)
+{
+    int32_t got[N];
+    dirs d;
+    brc_iter *it;
+    const brc_change *change;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A), *b = dirs_new(&d, "/b", NULL);
+    dirs_put(&d, a, 3);
+    dirs_put(&d, b, 1000);
+    scenario_commit(&d.t, "both");
+    brc_array_free(a);
+    brc_array_free(b);
+    dirs_close(&d);
+    scenario_open(&d.t, NULL, 0);
+    a = dirs_array(&d, d.t.session, "/a");
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, DIR_A);
+    uint64_t chunks, bytes;
+    OK(&d.t, brc_array_stat(&chunks, &bytes, a, &d.t.err));
+    ck_assert_uint_eq(chunks, CHUNKS);
+    FAILS(&d.t, BRC_EUNSUPPORTED, brc_array_read(a, NULL, got, sizeof(got), &d.t.err));
+    dirs_say(&d, "org.example.dir");
+    dirs_say(&d, "/a chunk (0)");
+    dirs_values(got, 50);
+    FAILS(&d.t, BRC_EUNSUPPORTED, brc_array_write(a, NULL, got, sizeof(got), &d.t.err));
+    dirs_say(&d, "org.example.dir");
+    /* from now on it can be written, and read where it was */
+    OK(&d.t, brc_array_set_backend(a, NULL, &d.t.err));
+    dirs_put_chunk(&d, a, 2, 8);
+    ck_assert_int_eq(dirs_get_chunk(&d, a, 2), 8);
+    b = dirs_array(&d, d.t.session, "/b");
+    dirs_check(&d, b, 1000);
+    OK(&d.t, brc_node_move(d.t.session, "/a", "/moved", &d.t.err));
+    scenario_commit(&d.t, "moved");
+    OK(&d.t, brc_diff(&it, d.t.repo, "main~1", "main", NULL, &d.t.err));
+    ck_assert_int_eq(brc_diff_next(it, &change, &d.t.err), 1);
+    ck_assert_uint_eq(change->chunks_changed, 1);
+    brc_iter_free(it);
+    finding f = dirs_fsck(&d);
+    ck_assert_int_eq(f.n, 1);
+    ck_assert_msg(strstr(f.text, "8 chunks were not checked") != NULL, "%s", f.text);
+    brc_array_free(a);
+    brc_array_free(b);
+    scenario_close(&d.t);
+    dirs_open(&d, 0);
+    scenario_whole(&d.t);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(a_file_without_its_folder_says_so)
+{
+    char folder[256], away[256];
+    int32_t got[N];
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", _i ? DIR_A : HERE);
+    dirs_put(&d, a, 3);
+    scenario_commit(&d.t, "values");
+    dirs_path(&d, folder, sizeof(folder), "a.chunks");
+    dirs_path(&d, away, sizeof(away), "away");
+    ck_assert_int_eq(rename(folder, away), 0);
+    FAILS(&d.t, BRC_ECORRUPT, brc_array_read(a, NULL, got, sizeof(got), &d.t.err));
+    dirs_say(&d, "there is no folder");
+    dirs_say(&d, folder);
+    dirs_say(&d, "/a chunk (0)");
+    ck_assert_int_eq(rename(away, folder), 0);
+    dirs_check(&d, a, 3);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(fsck_names_files_that_are_gone_or_damaged)
+{
+    char first[512], byte;
+    int32_t got[N];
+    finding f;
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A);
+    dirs_put(&d, a, 3);
+    scenario_commit(&d.t, "values");
+    ck_assert_int_eq(dirs_files(&d, "a.chunks", first), CHUNKS);
+    int fd = open(first, O_RDWR);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(pread(fd, &byte, 1, 3), 1);
+    byte ^= 4;
+    ck_assert_int_eq(pwrite(fd, &byte, 1, 3), 1);
+    f = dirs_fsck(&d);
+    ck_assert_int_eq(f.n, 1);
+    ck_assert_int_eq(f.missing, 0);
+    ck_assert_msg(strstr(f.text, "checksum") != NULL && strstr(f.text, "/a chunk (") != NULL, "%s",
+                  f.text);
+    FAILS(&d.t, BRC_ECORRUPT, brc_array_read(a, NULL, got, sizeof(got), &d.t.err));
+    ck_assert_int_eq(ftruncate(fd, 5), 0);
+    close(fd);
+    f = dirs_fsck(&d);
+    ck_assert_int_eq(f.n, 1);
+    ck_assert_msg(strstr(f.text, "5 bytes") != NULL, "%s", f.text);
+    ck_assert_int_eq(unlink(first), 0);
+    f = dirs_fsck(&d);
+    ck_assert_int_eq(f.n, 1);
+    ck_assert_int_eq(f.missing, 1);
+    ck_assert_msg(strstr(f.text, first) != NULL && strstr(f.text, "/a chunk (") != NULL, "%s",
+                  f.text);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(bytes_that_were_never_put_are_not_believed)
+{
+    int32_t got[N];
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", "org.example.liar");
+    dirs_put(&d, a, 3);
+    FAILS(&d.t, BRC_ECORRUPT, brc_array_read(a, NULL, got, sizeof(got), &d.t.err));
+    dirs_say(&d, "checksum");
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+/* ---- failures on the way -------------------------------- */
+
+START_TEST(what_is_discarded_leaves_only_garbage)
+{
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A);
+    scenario_commit(&d.t, "empty");
+    dirs_put(&d, a, 3);
+    ck_assert_int_eq(dirs_files(&d, "a.chunks", NULL), CHUNKS);
+    OK(&d.t, brc_session_discard(d.t.session, &d.t.err));
+    ck_assert_int_eq(scenario_clean(&d.t), 1);
+    ck_assert_int_eq(dirs_get_chunk(&d, a, 0), 0);
+    dirs_put(&d, a, 3);
+    ck_assert_int_eq(dirs_files(&d, "a.chunks", NULL), CHUNKS);
+    dirs_check(&d, a, 3);
+    scenario_commit(&d.t, "again");
+    scenario_whole(&d.t);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(a_backend_that_fails_stores_nothing)
+{
+    static const struct {
+        const char *name, *words;
+        int code;
+    } bad[] = {
+        { "org.example.full", "No space left", BRC_ENOSPACE }, /* at put()    */
+        { "org.example.late", "No space left", BRC_ENOSPACE }, /* at flush()  */
+        { "org.example.odd", "returned 7", BRC_EINTERNAL },
+        { "org.example.old", "can only be read", BRC_EUNSUPPORTED },
+    };
+    int32_t data[N];
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", NULL);
+    dirs_put(&d, a, 1);
+    OK(&d.t, brc_array_set_backend(a, bad[_i].name, &d.t.err));
+    scenario_commit(&d.t, "bad");
+    dirs_values(data, 500);
+    FAILS(&d.t, bad[_i].code, brc_array_write(a, NULL, data, sizeof(data), &d.t.err));
+    dirs_say(&d, bad[_i].words);
+    dirs_say(&d, bad[_i].name);
+    ck_assert_int_eq(scenario_clean(&d.t), 1);
+    dirs_check(&d, a, 1);
+    OK(&d.t, brc_array_set_backend(a, DIR_A, &d.t.err));
+    dirs_put(&d, a, 500);
+    scenario_commit(&d.t, "good");
+    dirs_check(&d, a, 500);
+    scenario_whole(&d.t);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+/* A process commits with one backend, and dies with another when its chunks have been put and the
+ * file does not name them yet. */
+START_TEST(a_killed_process_loses_nothing_that_was_acknowledged)
+{
+    dirs d;
+    dirs_start(&d);
+    dirs_close(&d);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        dirs_open(&d, 0);
+        brc_array *a = dirs_new(&d, "/a", DIR_A);
+        dirs_put(&d, a, 3);
+        scenario_commit(&d.t, "acknowledged");
+        OK(&d.t, brc_array_set_backend(a, IN("dies", "a.chunks"), &d.t.err));
+        dirs_put(&d, a, 900);
+        _exit(3);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(dirs_files(&d, "a.chunks", NULL), 2 * CHUNKS);
+    dirs_open(&d, 0);
+    brc_array *a = dirs_array(&d, d.t.session, "/a");
+    dirs_check(&d, a, 3);
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, IN("dies", "a.chunks"));
+    ck_assert_int_eq(dirs_chunks(&d, "%"), CHUNKS);
+    scenario_whole(&d.t);
+    /* what it left is as good as new */
+    OK(&d.t, brc_array_set_backend(a, DIR_A, &d.t.err));
+    dirs_put(&d, a, 900);
+    dirs_check(&d, a, 900);
+    ck_assert_int_eq(dirs_files(&d, "a.chunks", NULL), 2 * CHUNKS);
+    scenario_commit(&d.t, "again");
+    scenario_whole(&d.t);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+/* ---- a hostile file -------------------------------- */
+
+START_TEST(a_damaged_row_of_a_backend_is_found)
+{
+    static const struct {
+        const char *sql, *words, *fsck;
+    } bad[] = {
+        { "UPDATE backend SET spec='{\"name\":\"org.example.here\"}'", "checksum", "backend 1" },
+        { "DELETE FROM backend", "backend 1 is missing", "which has no row" },
+        { "UPDATE backend SET spec='}{', checksum=row_sum('backend', id, '}{')", "not JSON",
+          "JSON" },
+        { "UPDATE backend SET spec='{\"name\":\"inline\"}',"
+          " checksum=row_sum('backend', id, '{\"name\":\"inline\"}')",
+          "its own backend", "its own backend" },
+        { "UPDATE backend SET spec='" IN("dir", "../x") "', checksum=row_sum('backend', id, '" IN(
+              "dir", "../x") "')",
+          "folder", "folder" },
+        { "UPDATE object SET backend=-1 WHERE kind=1", "contradicts itself", "contradicts itself" },
+        { "UPDATE object SET backend=1 WHERE kind=2", "contradicts itself", "contradicts itself" },
+    };
+    int32_t got[N];
+    brc_array *a;
+    finding f;
+    dirs d;
+    dirs_start(&d);
+    a = dirs_new(&d, "/a", DIR_A);
+    dirs_put(&d, a, 3);
+    scenario_commit(&d.t, "values");
+    brc_array_free(a);
+    dirs_close(&d);
+    scenario_sql(&d.t, bad[_i].sql);
+    dirs_open(&d, 0);
+    int rc = brc_array_open(&a, d.t.session, "/a", &d.t.err);
+    if (rc == BRC_OK)
+        rc = brc_array_read(a, NULL, got, sizeof(got), &d.t.err);
+    ck_assert_int_eq(rc, BRC_ECORRUPT);
+    dirs_say(&d, bad[_i].words);
+    f = dirs_fsck(&d);
+    ck_assert_msg(strstr(f.text, bad[_i].fsck) != NULL, "%s", f.text);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(names_of_backends_are_kept)
+{
+    brc_backend like = { .size = sizeof(like) };
+    brc_registry *reg;
+    dirs d;
+    dirs_start(&d);
+    OK(&d.t, brc_registry_new(&reg, &d.t.err));
+    like.name = "org.example.x";
+    FAILS(&d.t, BRC_EINVAL, brc_registry_add_backend(reg, &like, &d.t.err));
+    dirs_say(&d, "fetch");
+    FAILS(&d.t, BRC_EMISUSE, brc_registry_add_backend(d.reg, &like, &d.t.err));
+    brc_registry_free(reg);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(the_kit_finds_what_is_wrong)
+{
+    static const struct {
+        const char *name, *words;
+    } kinds[] = {
+        { "org.example.dir", NULL },
+        { "org.example.here", NULL },
+        { "org.example.old", NULL }, /* it cannot be written: only its configuration is tried */
+        { "org.example.liar", "is not what was put" },
+        { "org.example.full", "put()" },
+        { "org.example.late", "flush()" },
+        { "org.example.odd", "flush()" },
+    };
+    char why[700] = "";
+    dirs d;
+    dirs_start(&d);
+    backend_kit kit = { .backend = brc_registry_backend(d.reg, kinds[_i].name),
+                        .folder = d.t.dir,
+                        .seed = 5 };
+    ck_assert_ptr_nonnull(kit.backend);
+    int bad = backend_kit_run(&kit, why, sizeof(why));
+    ck_assert_msg(bad == (kinds[_i].words != NULL), "%s", why);
+    if (bad)
+        ck_assert_msg(strstr(why, kinds[_i].words) != NULL, "%s", why);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(backends_are_listed)
+{
+    brc_iter *it;
+    const brc_backend_info *info;
+    dirs d;
+    dirs_start(&d);
+    OK(&d.t, brc_registry_backends(&it, d.reg, &d.t.err));
+    ck_assert_int_eq(brc_registry_backends_next(it, &info, &d.t.err), 1);
+    ck_assert_str_eq(info->name, "inline");
+    ck_assert_str_eq(info->owner, "breccia");
+    ck_assert_int_eq(brc_registry_backends_next(it, &info, &d.t.err), 1);
+    ck_assert_str_eq(info->name, "org.example.dir");
+    ck_assert_str_eq(info->owner, "dirstore 1.0");
+    ck_assert_uint_eq(info->flags, 0);
+    uint32_t flags = 0;
+    int rc;
+    while ((rc = brc_registry_backends_next(it, &info, &d.t.err)) == 1)
+        flags = strcmp(info->name, "org.example.old") == 0 ? info->flags : flags;
+    ck_assert_int_eq(rc, 0);
+    ck_assert_uint_eq(flags, BRC_BACKEND_INFO_READ_ONLY);
+    brc_iter_free(it);
+    dirs_stop(&d);
+}
+END_TEST
+
+Suite *backend_suite(void)
+{
+    Suite *suite = suite_create("backend");
+    TCase *tc = tcase_create("backend");
+    tcase_add_test(tc, without_the_plug_in_all_but_the_values_is_there);
+    tcase_add_loop_test(tc, a_file_without_its_folder_says_so, 0, 2);
+    tcase_add_test(tc, fsck_names_files_that_are_gone_or_damaged);
+    tcase_add_test(tc, bytes_that_were_never_put_are_not_believed);
+    tcase_add_test(tc, what_is_discarded_leaves_only_garbage);
+    tcase_add_loop_test(tc, a_backend_that_fails_stores_nothing, 0, 4);
+    tcase_add_test(tc, a_killed_process_loses_nothing_that_was_acknowledged);
+    tcase_add_loop_test(tc, a_damaged_row_of_a_backend_is_found, 0, 7);
+    tcase_add_test(tc, names_of_backends_are_kept);
+    tcase_add_loop_test(tc, the_kit_finds_what_is_wrong, 0, 7);
+    tcase_add_test(tc, backends_are_listed);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

@@ -1,0 +1,472 @@
+/*
+ * An array's backend: chosen, recorded, changed, versioned. B lines are those of the proposal that
+ * codec_change has for codecs; the backends are docs/extending/dirstore.c and its like.
+ */
+#include <check.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/dirs_kit.h"
+#include "../kit/plugin_kit.h"
+
+Suite *array_backend_suite(void);
+
+/* ---- creation and introspection -------------------------------- */
+
+START_TEST(B01_B02_B03_the_backend_is_recorded_in_full)
+{
+    static const char *const given[][2] = {
+        { NULL, INLINE },
+        { "inline", INLINE },
+        { "{\"name\":\"inline\",\"configuration\":{}}", INLINE },
+        { "org.example.dir", IN("dir", "chunks") },
+        { "\"org.example.dir\"", IN("dir", "chunks") },
+        { " { \"configuration\" : {\"folder\":\"a.chunks\"}, \"name\":\"org.example.dir\"}",
+          DIR_A },
+        { DIR_B, DIR_B },
+    };
+    dirs d;
+    dirs_start(&d);
+    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+        char path[8];
+        snprintf(path, sizeof(path), "/%zu", i);
+        brc_array *a = dirs_new(&d, path, given[i][0]);
+        ck_assert_str_eq(brc_array_describe(a)->backend_json, given[i][1]);
+        /* R2: what is reported can be given */
+        OK(&d.t, brc_array_set_backend(a, brc_array_describe(a)->backend_json, &d.t.err));
+        ck_assert_str_eq(brc_array_describe(a)->backend_json, given[i][1]);
+        brc_array_free(a);
+    }
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(B04_B05_B06_B07_a_wrong_backend_makes_nothing)
+{
+    static const struct {
+        const char *text, *words;
+        int code;
+    } wrong[] = {
+        { "{\"configuration\":{\"folder\":\"a\"}}", "name", BRC_EINVAL },
+        { "org.example.none", "inline, org.example.dir", BRC_EUNSUPPORTED },
+        { "{\"name\":\"org.example.none\"}", "org.example.none", BRC_EUNSUPPORTED },
+        { "5", "a backend is", BRC_EINVAL },
+        { "null", "a backend is", BRC_EINVAL },
+        { "[\"org.example.dir\"]", "a backend is", BRC_EINVAL },
+        { "{\"name\":7}", "name", BRC_EINVAL },
+        { "{\"name\":\"org.example.dir\",\"configuration\":5}", "configuration", BRC_EINVAL },
+        { "{\"name\":\"org.example.dir\",\"folder\":\"a\"}", "folder", BRC_EINVAL },
+        { "{\"name\":\"org.example.dir\",\"configuration\":{\"fodler\":\"a\"}}", "fodler",
+          BRC_EINVAL },
+        { IN("dir", "a/b"), "folder", BRC_EINVAL },
+        { IN("dir", ".."), "folder", BRC_EINVAL },
+        { "{\"name\":\"inline\",\"configuration\":{\"level\":1}}", "level", BRC_EINVAL },
+        { "", "", BRC_EINVAL },
+        { "{\"name\":", "", BRC_EINVAL },
+    };
+    static const uint64_t shape = N;
+    dirs d;
+    dirs_start(&d);
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    spec.ndim = 1;
+    spec.shape = &shape;
+    spec.dtype = "int32";
+    brc_array *kept = dirs_new(&d, "/kept", DIR_A), *a;
+    scenario_commit(&d.t, "kept");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        spec.backend_json = wrong[i].text;
+        FAILS(&d.t, wrong[i].code, brc_array_create(&a, d.t.session, "/a", &spec, &d.t.err));
+        ck_assert_ptr_null(a);
+        dirs_say(&d, wrong[i].words);
+        /* B22: nor does a change */
+        FAILS(&d.t, wrong[i].code, brc_array_set_backend(kept, wrong[i].text, &d.t.err));
+        ck_assert_str_eq(brc_array_describe(kept)->backend_json, DIR_A);
+        ck_assert_int_eq(scenario_clean(&d.t), 1);
+    }
+    dirs_put_chunk(&d, kept, 0, 5);
+    ck_assert_int_eq(dirs_files(&d, "a.chunks", NULL), 1);
+    brc_array_free(kept);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(B11_B13_B24_each_version_has_its_own)
+{
+    dirs d;
+    brc_session *old;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A);
+    scenario_commit(&d.t, "one");
+    OK(&d.t, brc_array_set_backend(a, HERE, &d.t.err));
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, HERE);
+    scenario_commit(&d.t, "two");
+    brc_array_free(a);
+    dirs_reopen(&d);
+    a = dirs_array(&d, d.t.session, "/a");
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, HERE);
+    brc_array_free(a);
+    OK(&d.t, brc_session_open(&old, d.t.repo, "main~1", BRC_SESSION_AT, &d.t.err));
+    a = dirs_array(&d, old, "/a");
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, DIR_A);
+    FAILS(&d.t, BRC_EREADONLY, brc_array_set_backend(a, INLINE, &d.t.err));
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, DIR_A);
+    brc_array_free(a);
+    brc_session_free(old);
+    dirs_stop(&d);
+}
+END_TEST
+
+/* ---- changing -------------------------------- */
+
+static const char *const all[] = { INLINE, DIR_A, DIR_B, HERE };
+enum { NALL = sizeof(all) / sizeof(all[0]) };
+
+START_TEST(B14_B16_B17_changing_moves_nothing)
+{
+    const char *from = all[_i / NALL], *to = all[_i % NALL];
+    brc_buf before = BRC_BUF_INIT, after = BRC_BUF_INIT;
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", from);
+    dirs_put(&d, a, 1000);
+    scenario_commit(&d.t, "values");
+    dirs_rows(&d, &before);
+    int na = dirs_files(&d, "a.chunks", NULL), nb = dirs_files(&d, "b.chunks", NULL);
+    OK(&d.t, brc_array_set_backend(a, to, &d.t.err));
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, to);
+    dirs_check(&d, a, 1000);
+    ck_assert_int_eq(scenario_clean(&d.t), from == to);
+    if (from != to)
+        scenario_commit(&d.t, "changed");
+    brc_array_free(a);
+    dirs_reopen(&d);
+    a = dirs_array(&d, d.t.session, "/a");
+    dirs_check(&d, a, 1000);
+    dirs_rows(&d, &after);
+    ck_assert_uint_eq(before.len, after.len);
+    ck_assert_mem_eq(before.data, after.data, before.len);
+    ck_assert_int_eq(dirs_files(&d, "a.chunks", NULL), na);
+    ck_assert_int_eq(dirs_files(&d, "b.chunks", NULL), nb);
+    brc_buf_dispose(&before);
+    brc_buf_dispose(&after);
+    brc_array_free(a);
+    scenario_whole(&d.t);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(B18_B19_B20_chunks_of_one_array_lie_in_many_places)
+{
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", NULL);
+    for (int i = 0; i < CHUNKS; i++) {
+        OK(&d.t, brc_array_set_backend(a, all[i % NALL], &d.t.err));
+        dirs_put_chunk(&d, a, (uint64_t)i, 70 + i);
+    }
+    ck_assert_int_eq(dirs_chunks(&d, "inline"), CHUNKS / NALL);
+    ck_assert_int_eq(dirs_chunks(&d, DIR_A), CHUNKS / NALL);
+    ck_assert_int_eq(dirs_chunks(&d, DIR_B), CHUNKS / NALL);
+    ck_assert_int_eq(dirs_chunks(&d, HERE), CHUNKS / NALL);
+    for (int pass = 0; pass < 3; pass++) {
+        for (int i = 0; i < CHUNKS; i++)
+            ck_assert_int_eq(dirs_get_chunk(&d, a, (uint64_t)i), 70 + i);
+        if (pass == 0)
+            scenario_commit(&d.t, "many");
+        brc_array_free(a);
+        dirs_reopen(&d);
+        a = dirs_array(&d, d.t.session, "/a");
+    }
+    brc_array_free(a);
+    scenario_whole(&d.t);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(B21_what_is_left_out_is_the_new_ones_default)
+{
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A);
+    OK(&d.t, brc_array_set_backend(a, "org.example.here", &d.t.err));
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, IN("here", "chunks"));
+    OK(&d.t, brc_array_set_backend(a, NULL, &d.t.err));
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, INLINE);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(B26_B27_B28_a_change_is_staged_and_storage_only)
+{
+    dirs d;
+    brc_iter *it;
+    const brc_change *change;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A);
+    dirs_put(&d, a, 0);
+    scenario_commit(&d.t, "values");
+    OK(&d.t, brc_array_set_backend(a, INLINE, &d.t.err));
+    ck_assert_int_eq(scenario_clean(&d.t), 0);
+    OK(&d.t, brc_diff(&it, d.t.repo, NULL, NULL, NULL, &d.t.err));
+    ck_assert_int_eq(brc_diff_next(it, &change, &d.t.err), 1);
+    ck_assert_str_eq(change->path, "/a");
+    ck_assert_uint_ne(change->flags & BRC_CHANGE_STORAGE, 0);
+    ck_assert_uint_eq(change->chunks_changed + change->chunks_added + change->chunks_removed, 0);
+    ck_assert_int_eq(brc_diff_next(it, &change, &d.t.err), 0);
+    brc_iter_free(it);
+    /* there and back */
+    OK(&d.t, brc_array_set_backend(a, DIR_A, &d.t.err));
+    ck_assert_int_eq(scenario_clean(&d.t), 1);
+    /* discarded */
+    OK(&d.t, brc_array_set_backend(a, INLINE, &d.t.err));
+    OK(&d.t, brc_session_discard(d.t.session, &d.t.err));
+    ck_assert_int_eq(scenario_clean(&d.t), 1);
+    brc_array_free(a);
+    a = dirs_array(&d, d.t.session, "/a");
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, DIR_A);
+    /* alone */
+    OK(&d.t, brc_array_set_backend(a, INLINE, &d.t.err));
+    scenario_commit(&d.t, "inline");
+    ck_assert_int_eq(scenario_clean(&d.t), 1);
+    dirs_check(&d, a, 0);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(B29_equal_options_are_one)
+{
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A);
+    scenario_commit(&d.t, "one");
+    int64_t documents = scenario_ask(&d.t, "SELECT count(*) FROM object WHERE kind=2");
+    brc_array *b = dirs_new(&d, "/b", "{ \"configuration\":{ \"folder\" : \"a.chunks\" },"
+                                      "\"name\":\"org.example.dir\" }");
+    dirs_put(&d, a, 0);
+    dirs_put(&d, b, 500);
+    scenario_commit(&d.t, "both");
+    ck_assert_int_eq(scenario_ask(&d.t, "SELECT count(*) FROM backend"), 1);
+    ck_assert_int_eq(scenario_ask(&d.t, "SELECT count(*) FROM object WHERE kind=2"), documents);
+    brc_array_free(a);
+    brc_array_free(b);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(B23_a_change_takes_part_in_a_transaction)
+{
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", NULL);
+    scenario_commit(&d.t, "empty");
+    OK(&d.t, brc_begin(d.t.repo, &d.t.err));
+    OK(&d.t, brc_array_set_backend(a, DIR_A, &d.t.err));
+    dirs_put(&d, a, 1);
+    OK(&d.t, brc_end(d.t.repo, 0, &d.t.err));
+    ck_assert_int_eq(scenario_clean(&d.t), 1);
+    ck_assert_int_eq(scenario_ask(&d.t, "SELECT count(*) FROM backend"), 0);
+    dirs_put(&d, a, 2);
+    ck_assert_int_eq(dirs_chunks(&d, "inline"), CHUNKS);
+    /* the number that the undone one had is given to another */
+    OK(&d.t, brc_array_set_backend(a, DIR_B, &d.t.err));
+    dirs_put(&d, a, 300);
+    OK(&d.t, brc_array_set_backend(a, DIR_A, &d.t.err));
+    dirs_put(&d, a, 600);
+    dirs_check(&d, a, 600);
+    ck_assert_int_eq(dirs_chunks(&d, DIR_B), CHUNKS);
+    ck_assert_int_eq(dirs_chunks(&d, DIR_A), CHUNKS);
+    scenario_commit(&d.t, "values");
+    scenario_whole(&d.t);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+/* ---- identity, branches -------------------------------- */
+
+START_TEST(B30_the_same_content_is_stored_once_wherever_it_lies)
+{
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A), *b = dirs_new(&d, "/b", NULL);
+    brc_array *c = dirs_new(&d, "/c", DIR_B);
+    dirs_put(&d, a, 7);
+    int64_t objects = dirs_chunks(&d, "%");
+    dirs_put(&d, b, 7);
+    dirs_put(&d, c, 7);
+    ck_assert_int_eq(dirs_chunks(&d, "%"), objects);
+    ck_assert_int_eq(dirs_files(&d, "b.chunks", NULL), 0);
+    dirs_check(&d, b, 7);
+    dirs_check(&d, c, 7);
+    scenario_commit(&d.t, "three");
+    scenario_whole(&d.t);
+    brc_array_free(a);
+    brc_array_free(b);
+    brc_array_free(c);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(B31_B33_branches_with_backends_of_their_own)
+{
+    dirs d;
+    brc_session *side;
+    brc_iter *it;
+    const brc_change *change;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", NULL);
+    scenario_commit(&d.t, "empty");
+    OK(&d.t, brc_branch_create(d.t.repo, "side", "main", &d.t.err));
+    OK(&d.t, brc_session_open(&side, d.t.repo, "side", BRC_SESSION_WRITE, &d.t.err));
+    brc_array *b = dirs_array(&d, side, "/a");
+    OK(&d.t, brc_array_set_backend(a, DIR_A, &d.t.err));
+    OK(&d.t, brc_array_set_backend(b, DIR_B, &d.t.err));
+    dirs_put(&d, a, 40);
+    dirs_put(&d, b, 40);
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    opts.message = "both";
+    OK(&d.t, brc_session_commit(&id, d.t.session, &opts, &d.t.err));
+    OK(&d.t, brc_session_commit(&id, side, &opts, &d.t.err));
+    OK(&d.t, brc_diff(&it, d.t.repo, "main", "side", NULL, &d.t.err));
+    ck_assert_int_eq(brc_diff_next(it, &change, &d.t.err), 1);
+    ck_assert_uint_ne(change->flags & BRC_CHANGE_STORAGE, 0);
+    ck_assert_int_eq(brc_diff_next(it, &change, &d.t.err), 0);
+    brc_iter_free(it);
+    ck_assert_str_eq(brc_array_describe(a)->backend_json, DIR_A);
+    ck_assert_str_eq(brc_array_describe(b)->backend_json, DIR_B);
+    dirs_put_chunk(&d, a, 0, -1);
+    dirs_put_chunk(&d, b, 0, -2);
+    ck_assert_int_eq(dirs_chunks(&d, DIR_A), CHUNKS + 1);
+    ck_assert_int_eq(dirs_chunks(&d, DIR_B), 1);
+    ck_assert_int_eq(dirs_get_chunk(&d, b, 0), -2);
+    ck_assert_int_eq(dirs_get_chunk(&d, a, 1), 40 + CHUNK);
+    ck_assert_int_eq(dirs_get_chunk(&d, b, 1), 40 + CHUNK);
+    brc_array_free(a);
+    brc_array_free(b);
+    brc_session_free(side);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(B41_rewriting_follows_the_new_backend)
+{
+    static const char gzip[] = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},"
+                               "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]";
+    static const char raw[] = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]";
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A);
+    OK(&d.t, brc_array_set_codecs(a, raw, 0, &d.t.err));
+    dirs_put(&d, a, 90);
+    brc_oid before = scenario_commit(&d.t, "big"), after;
+    OK(&d.t, brc_array_set_backend(a, DIR_B, &d.t.err));
+    OK(&d.t, brc_array_set_codecs(a, gzip, 1, &d.t.err));
+    ck_assert_int_eq(dirs_chunks(&d, DIR_B), CHUNKS);
+    dirs_check(&d, a, 90);
+    /* what others may need stays: copies of the file have it too */
+    ck_assert_int_eq(dirs_files(&d, "a.chunks", NULL), CHUNKS);
+    OK(&d.t, brc_array_set_backend(a, INLINE, &d.t.err));
+    OK(&d.t, brc_array_set_codecs(a, raw, 1, &d.t.err));
+    ck_assert_int_eq(dirs_chunks(&d, "inline"), CHUNKS);
+    dirs_check(&d, a, 90);
+    OK(&d.t, brc_array_set_backend(a, DIR_A, &d.t.err));
+    after = scenario_clean(&d.t) ? before : scenario_commit(&d.t, "back");
+    ck_assert_mem_eq(&before, &after, sizeof(before)); /* the same options, the same codecs */
+    scenario_whole(&d.t);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+/* ---- many at once -------------------------------- */
+
+START_TEST(fetching_is_for_many_and_on_workers_where_they_may)
+{
+    const char *name = _i ? "org.example.workers" : "org.example.here";
+    static const uint64_t shape = 40000, chunk = 100;
+    char path[4096];
+    dirs d;
+    dirs_start(&d);
+    plugin_path(path, sizeof(path), "dirs");
+    void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_ptr_nonnull(so);
+    unsigned *fetched = dlsym(so, "dirs_fetched"), *most = dlsym(so, "dirs_most"),
+             *elsewhere = dlsym(so, "dirs_elsewhere");
+    int32_t *data = malloc(shape * sizeof(*data)), *got = malloc(shape * sizeof(*got));
+    ck_assert(data != NULL && got != NULL);
+    brc_array *a = scenario_array(&d.t, "/a", "int32", 1, &shape, &chunk, NULL, NULL);
+    OK(&d.t, brc_array_set_backend(a, name, &d.t.err));
+    for (uint64_t i = 0; i < shape; i++)
+        data[i] = (int32_t)(i * 2654435761u);
+    OK(&d.t, brc_array_write(a, NULL, data, shape * sizeof(*data), &d.t.err));
+    *fetched = *most = *elsewhere = 0;
+    OK(&d.t, brc_array_read(a, NULL, got, shape * sizeof(*got), &d.t.err));
+    ck_assert_mem_eq(got, data, shape * sizeof(*got));
+    ck_assert_uint_eq(*fetched, (unsigned)(shape / chunk));
+    ck_assert_uint_gt(*most, 16);
+    if (_i)
+        ck_assert_uint_gt(*elsewhere, 0);
+    else
+        ck_assert_uint_eq(*elsewhere, 0);
+    free(data);
+    free(got);
+    brc_array_free(a);
+    dlclose(so);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(what_goes_in_comes_out)
+{
+    char out[256];
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A);
+    dirs_put(&d, a, 12);
+    dirs_path(&d, out, sizeof(out), "out.zarr");
+    OK(&d.t, brc_export(d.t.session, "/a", out, NULL, &d.t.err));
+    OK(&d.t, brc_import(d.t.session, out, "/b", NULL, &d.t.err));
+    brc_array *b = dirs_array(&d, d.t.session, "/b");
+    dirs_check(&d, b, 12);
+    ck_assert_str_eq(brc_array_describe(b)->backend_json, INLINE);
+    uint64_t longer = N + 3;
+    OK(&d.t, brc_array_resize(a, &longer, &d.t.err));
+    OK(&d.t, brc_node_copy(d.t.session, "/a", "/c", &d.t.err));
+    brc_array *c = dirs_array(&d, d.t.session, "/c");
+    ck_assert_str_eq(brc_array_describe(c)->backend_json, DIR_A);
+    ck_assert_int_eq(dirs_get_chunk(&d, c, 1), 12 + CHUNK);
+    brc_array_free(a);
+    brc_array_free(b);
+    brc_array_free(c);
+    scenario_commit(&d.t, "all");
+    scenario_whole(&d.t);
+    dirs_stop(&d);
+}
+END_TEST
+
+Suite *array_backend_suite(void)
+{
+    Suite *suite = suite_create("array_backend");
+    TCase *tc = tcase_create("array_backend");
+    tcase_add_test(tc, B01_B02_B03_the_backend_is_recorded_in_full);
+    tcase_add_test(tc, B04_B05_B06_B07_a_wrong_backend_makes_nothing);
+    tcase_add_test(tc, B11_B13_B24_each_version_has_its_own);
+    tcase_add_loop_test(tc, B14_B16_B17_changing_moves_nothing, 0, NALL * NALL);
+    tcase_add_test(tc, B18_B19_B20_chunks_of_one_array_lie_in_many_places);
+    tcase_add_test(tc, B21_what_is_left_out_is_the_new_ones_default);
+    tcase_add_test(tc, B26_B27_B28_a_change_is_staged_and_storage_only);
+    tcase_add_test(tc, B29_equal_options_are_one);
+    tcase_add_test(tc, B23_a_change_takes_part_in_a_transaction);
+    tcase_add_test(tc, B30_the_same_content_is_stored_once_wherever_it_lies);
+    tcase_add_test(tc, B31_B33_branches_with_backends_of_their_own);
+    tcase_add_test(tc, B41_rewriting_follows_the_new_backend);
+    tcase_add_loop_test(tc, fetching_is_for_many_and_on_workers_where_they_may, 0, 2);
+    tcase_add_test(tc, what_goes_in_comes_out);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
