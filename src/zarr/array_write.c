@@ -77,7 +77,7 @@ static int is_bulk(const brc_io *io, size_t n)
         const brc_io *one = brc_io_at(io, i);
         const brc_array *a = one->array;
         uint64_t bytes;
-        brc_sel all;
+        brc_sel all = BRC_SEL_INIT;
         if (a->session != io->array->session || a->meta.type == NULL)
             return 0;
         brc_sel_all(&all, a);
