@@ -187,12 +187,25 @@ static int import_all(struct cli *cli, struct sources *from, brc_xfer_opts *opts
     return rc;
 }
 
+/* All or nothing, as one import is by itself. */
+static int import_or_not(struct cli *cli, struct sources *from, brc_xfer_opts *opts)
+{
+    int rc;
+
+    if (from->n == 1 && opts->nexclude == 0)
+        return import_all(cli, from, opts);
+    CLI_TRY(brc_bulk_begin(cli->session, &cli->err));
+    rc = import_all(cli, from, opts);
+    if (rc == BRC_OK)
+        rc = check_excluded(cli, opts, from);
+    return cli_end_bulk(cli, rc);
+}
+
 static int run_import(struct cli *cli)
 {
     brc_xfer_opts opts = BRC_XFER_OPTS_INIT;
     uint64_t chunk[BRC_MAX_NDIM];
     struct sources from = { 0 };
-    int rc;
 
     if (cli_has(cli, "chunks")) {
         CLI_TRY(cli_dims_option(cli, "chunks", chunk, &opts.nchunk));
@@ -203,11 +216,7 @@ static int run_import(struct cli *cli)
     CLI_TRY(find_sources(cli, &from));
     CLI_TRY(cli_open_edit(cli));
     take_excluded(cli, &opts);
-    CLI_TRY(brc_bulk_begin(cli->session, &cli->err));
-    rc = import_all(cli, &from, &opts);
-    if (rc == BRC_OK)
-        rc = check_excluded(cli, &opts, &from);
-    CLI_TRY(cli_end_bulk(cli, rc));
+    CLI_TRY(import_or_not(cli, &from, &opts));
     tell_imported(cli, &from);
     return BRC_OK;
 }

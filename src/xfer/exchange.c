@@ -191,7 +191,7 @@ done:
 /* All or nothing. */
 static int import_origin(const origin *from, const char *path, brc_error *err)
 {
-    BRC_TRY(brc_bulk_begin(from->session, err));
+    BRC_TRY(brc_bulk_start(from->session, err));
     return brc_bulk_end_with(from->session, import_placed(from, path, err), err);
 }
 
@@ -223,7 +223,7 @@ static int import_with(const origin *from, const char *path, brc_error *err)
 
     BRC_TRY(brc_foreign_open(&in, &what, err));
     stream.stream = brc_foreign_stream(in);
-    int rc = brc_bulk_begin(from->session, err);
+    int rc = brc_bulk_start(from->session, err);
     if (rc < 0) {
         brc_foreign_free(in);
         return rc;

@@ -72,7 +72,7 @@ static int supply_bytes(void *ctx, uint8_t *dst, size_t len, brc_error *err)
 static int load_rest(element_supply *s, const brc_sel *sel, brc_error *err)
 {
     brc_element_source source = {s, 0, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, supply_bytes};
-    BRC_TRY(brc_bulk_begin(s->a->session, err));
+    BRC_TRY(brc_bulk_start(s->a->session, err));
     int rc = brc_array_write_stream(s->a, sel, &source, err);
     if (rc == BRC_OK)
         rc = check_source_end(s, err);

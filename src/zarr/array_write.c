@@ -108,7 +108,7 @@ int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
     BRC_TRY(brc_io_check(io, n, err));
     if (!is_bulk(io, n))
         return write_many(io, n, err);
-    BRC_TRY(brc_bulk_begin(io->array->session, err));
+    BRC_TRY(brc_bulk_start(io->array->session, err));
     return brc_array_bulk_end(io->array, write_many(io, n, err), err);
 }
 

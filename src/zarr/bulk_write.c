@@ -187,6 +187,13 @@ static int check_olds(brc_session *s, const struct brc_bulk_write *bulk, brc_err
     return BRC_OK;
 }
 
+/* The call returns to the program, which may do something else for long. */
+static int bulk_returns(brc_session *s, brc_error *err)
+{
+    return s->bulk->returns && s->bulk->depth == 1 ? brc_store_rest(s->repo->store, 1, err)
+                                                   : BRC_OK;
+}
+
 static void drop_bulk(brc_session *s)
 {
     s->bulk->depth = 1;
@@ -195,7 +202,7 @@ static void drop_bulk(brc_session *s)
 
 /* ---- begin and end -------------------------------- */
 
-int brc_bulk_begin(brc_session *s, brc_error *err)
+int brc_bulk_start(brc_session *s, brc_error *err)
 {
     void *p;
     brc_store *store = s->repo->store;
@@ -221,6 +228,7 @@ int brc_bulk_begin(brc_session *s, brc_error *err)
     s->bulk->start = start_bulk_draft;
     s->bulk->meet = meet_node;
     s->bulk->drop = drop_bulk;
+    s->bulk->rest = bulk_returns;
     s->bulk->depth = 1;
     s->bulk->fork = s->draft;
     s->bulk_base = s->base;
@@ -302,7 +310,7 @@ int brc_bulk_end_with(brc_session *s, int rc, brc_error *err)
         return rc < 0 ? rc : brc_fail(err, BRC_EMISUSE, "there is no bulk write to end");
     bulk->failed |= rc < 0;
     if (--bulk->depth > 0)
-        return rc;
+        return rc == BRC_OK ? bulk_returns(s, err) : rc;
     if (rc == BRC_OK && bulk->failed)
         rc = brc_fail(err, BRC_EMISUSE, "an earlier step of this change failed, so all of it was "
                                         "undone");
@@ -311,6 +319,14 @@ int brc_bulk_end_with(brc_session *s, int rc, brc_error *err)
     s->is_read = 0;
     bulk_free(bulk);
     return rc;
+}
+
+int brc_bulk_begin(brc_session *s, brc_error *err)
+{
+    BRC_TRY(brc_bulk_start(s, err));
+    if (s->bulk != NULL && s->bulk->depth == 1)
+        s->bulk->returns = 1;
+    return BRC_OK;
 }
 
 int brc_bulk_end(brc_session *s, int keep, brc_error *err)

@@ -24,7 +24,9 @@ struct brc_bulk_write {
     int (*start)(brc_session *s, brc_error *err);
     int (*meet)(brc_session *s, const char *path, brc_error *err);
     void (*drop)(brc_session *s);
+    int (*rest)(brc_session *s, brc_error *err); /* a change of it has ended */
     unsigned depth;
+    int returns;         /* a program has begun it: no lock is held between its calls  */
     int failed;          /* within it                                                  */
     int64_t draft;       /* 0: nothing was written yet                                 */
     brc_draft_head fork; /* the session's when it began                                */
@@ -34,7 +36,9 @@ struct brc_bulk_write {
     int too_many;        /* of these: any change by others is a conflict               */
 };
 
-/* Ends what brc_bulk_begin() began; rc: how it went. */
+/* Begins one that ends before the caller's own call does: brc_bulk_begin() is for programs. */
+BRC_MUST_USE int brc_bulk_start(brc_session *s, brc_error *err);
+/* Ends it; rc: how it went. */
 BRC_MUST_USE int brc_bulk_end_with(brc_session *s, int rc, brc_error *err);
 /* The same; if it was undone, the array is described as the file has it. */
 BRC_MUST_USE int brc_array_bulk_end(brc_array *a, int rc, brc_error *err);

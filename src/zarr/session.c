@@ -359,6 +359,8 @@ int brc_session_end(brc_session *s, int rc, brc_error *err)
         return rc;
     }
     rc = brc_store_end(s->repo->store, 1, err);
+    if (rc == BRC_OK && s->bulk != NULL && !brc_store_in_write(s->repo->store))
+        return s->bulk->rest(s, err);
     if (rc == BRC_OK && !brc_store_in_write(s->repo->store))
         s->is_new = 0;
     return rc;

@@ -203,7 +203,7 @@ static int load_elements(brc_array *a, const brc_sel *sel, int axis, const brc_e
                          brc_input *in, brc_error *err)
 {
     brc_session *s = brc_array_session(a);
-    BRC_TRY(brc_bulk_begin(s, err));
+    BRC_TRY(brc_bulk_start(s, err));
     int rc = axis >= 0 ? load_append(a, axis, e, in, err) : load_selection(a, sel, e, in, err);
     rc = brc_bulk_end_with(s, rc, err);
     if (rc < 0 && brc_array_begin_read(a, NULL) == BRC_OK)

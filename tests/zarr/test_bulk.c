@@ -1,0 +1,309 @@
+/* Bulk writes: many transactions, all of it or nothing; what others do meanwhile; what a killed one
+ * leaves. */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kit/scenario.h"
+
+Suite *bulk_suite(void);
+
+#define MIB ((uint64_t)1 << 20)
+enum { CHUNKS = 80 }; /* of 1 MiB: more than is read ahead */
+
+static scenario t;
+static breccia *other;
+static brc_session *theirs;
+
+static void bulk_setup(void)
+{
+    uint64_t shape = CHUNKS * MIB, chunk = MIB;
+    scenario_start(&t);
+    brc_array_free(scenario_array(&t, "/a", "uint8", 1, &shape, &chunk, NULL, "[\"bytes\"]"));
+    scenario_numbers(&t, "/n", 8, 2, 0);
+    scenario_commit(&t, "first");
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    OK(&t, brc_session_open(&theirs, other, NULL, BRC_SESSION_WRITE, &t.err));
+}
+
+static void bulk_teardown(void)
+{
+    brc_session_free(theirs);
+    brc_free(other);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+
+/* Bytes that do not repeat; `at` each MiB something happens. */
+typedef struct giver {
+    uint64_t at, end, seed;
+    void (*each)(uint64_t mib);
+    unsigned met; /* times that something of it was in the file */
+} giver;
+
+static int give(void *ctx, void *dst, size_t len, size_t *got)
+{
+    giver *g = ctx;
+    size_t n = g->end - g->at < len ? (size_t)(g->end - g->at) : len;
+    if (g->at / MIB != (g->at + n) / MIB && g->each != NULL)
+        g->each(g->at / MIB);
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)dst)[i] = (uint8_t)((g->at + i) * 2654435761u >> 13 ^ (g->at + i) >> 20);
+    g->at += n;
+    *got = n;
+    return 0;
+}
+
+static int load(giver *g)
+{
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    g->end = CHUNKS * MIB;
+    int rc = brc_array_load_stream(a, NULL, give, g, &t.err);
+    brc_array_free(a);
+    return rc;
+}
+
+static uint64_t chunks_of(brc_session *s)
+{
+    uint64_t chunks, bytes;
+    brc_array *a;
+    OK(&t, brc_array_open(&a, s, "/a", &t.err));
+    OK(&t, brc_array_stat(&chunks, &bytes, a, &t.err));
+    brc_array_free(a);
+    return chunks;
+}
+
+static void put_number(brc_session *s, uint64_t i, int32_t value)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    OK(&t, brc_array_open(&a, s, "/n", &t.err));
+    brc_sel_all(&sel, a);
+    sel.start[0] = i;
+    sel.count[0] = 1;
+    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
+    brc_array_free(a);
+}
+
+static unsigned seen;
+
+static void look(uint64_t mib)
+{
+    (void)mib;
+    ck_assert_uint_eq(chunks_of(theirs), 0); /* nothing of it, and no waiting */
+    seen += scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1") > 8;
+}
+
+START_TEST(readers_get_in_and_see_nothing)
+{
+    giver g = {.each = look};
+    seen = 0;
+    OK(&t, load(&g));
+    ck_assert_uint_gt(seen, 2); /* there were batches in the file meanwhile */
+    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 1);
+}
+END_TEST
+
+static void write_and_commit(uint64_t mib)
+{
+    brc_oid id;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "theirs";
+    put_number(theirs, mib % 8, 1000 + (int32_t)mib);
+    if (mib % 5 == 4)
+        OK(&t, brc_session_commit(&id, theirs, &opts, &t.err));
+}
+
+START_TEST(other_writers_get_in_and_nothing_is_lost)
+{
+    giver g = {.each = write_and_commit};
+    OK(&t, load(&g));
+    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
+    for (uint64_t i = 0; i < 8; i++)
+        ck_assert_int_ge(scenario_number(&t, t.session, "/n", i), 1000);
+    scenario_commit(&t, "both");
+    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
+}
+END_TEST
+
+static void change_array(uint64_t mib, int what)
+{
+    brc_array *a;
+    if (mib != 20)
+        return;
+    if (what == 0) {
+        OK(&t, brc_node_remove(theirs, "/a", &t.err));
+    } else if (what == 1) {
+        OK(&t, brc_array_open(&a, theirs, "/a", &t.err));
+        OK(&t, brc_array_resize(a, (uint64_t[]){(CHUNKS - 1) * MIB}, &t.err));
+        brc_array_free(a);
+    } else {
+        OK(&t, brc_attrs_set(theirs, "/a", "unit", "\"m\"", &t.err));
+    }
+}
+
+static void remove_it(uint64_t mib)
+{
+    change_array(mib, 0);
+}
+
+static void cut_it(uint64_t mib)
+{
+    change_array(mib, 1);
+}
+
+static void describe_it(uint64_t mib)
+{
+    change_array(mib, 2);
+}
+
+START_TEST(what_changed_its_form_meanwhile_is_a_conflict)
+{
+    giver g = {.each = _i == 0 ? remove_it : cut_it};
+    ck_assert_int_eq(load(&g), BRC_ECONFLICT);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE kind=2 AND state=1"), 1);
+    scenario_whole(&t);
+}
+END_TEST
+
+START_TEST(an_attribute_is_no_conflict)
+{
+    giver g = {.each = describe_it};
+    brc_buf text = BRC_BUF_INIT;
+    OK(&t, load(&g));
+    OK(&t, brc_attrs_get(&text, t.session, "/a", "unit", &t.err));
+    ck_assert_str_eq((char *)text.data, "\"m\"");
+    brc_buf_dispose(&text);
+    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
+}
+END_TEST
+
+static void stop_it(uint64_t mib)
+{
+    if (mib == 30)
+        brc_interrupt(t.repo);
+}
+
+START_TEST(an_interrupted_one_leaves_nothing_to_see)
+{
+    giver g = {.each = stop_it};
+    ck_assert_int_eq(load(&g), BRC_EINTERRUPT);
+    brc_interrupt_clear(t.repo);
+    ck_assert_uint_eq(chunks_of(theirs), 0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE state=1"), 0);
+    OK(&t, load(&(giver){0}));
+}
+END_TEST
+
+static uint64_t killed_at;
+
+static void die(uint64_t mib)
+{
+    if (mib == killed_at)
+        kill(getpid(), SIGKILL);
+}
+
+START_TEST(a_killed_one_leaves_a_dead_draft)
+{
+    brc_iter *it;
+    const brc_draft *draft;
+    int status;
+    killed_at = 3 + (uint64_t)_i * 11;
+    scenario_close(&t);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        scenario_open(&t, NULL, 0);
+        giver g = {.each = die};
+        (void)!load(&g);
+        _exit(1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    scenario_open(&t, NULL, 0);
+    scenario_whole(&t);
+    ck_assert_uint_eq(chunks_of(t.session), 0);
+    ck_assert_int_eq(scenario_clean(&t), 1);
+    OK(&t, brc_drafts(&it, t.repo, &t.err));
+    while (brc_drafts_next(it, &draft, &t.err) > 0) {
+        ck_assert_int_eq(draft->owner, BRC_OWNER_DEAD);
+        OK(&t, brc_draft_drop(t.repo, draft->id, &t.err));
+    }
+    brc_iter_free(it);
+    scenario_whole(&t);
+    OK(&t, load(&(giver){0}));
+    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
+}
+END_TEST
+
+/* A program's own: it sees what it has written, others do not. */
+START_TEST(a_pair_of_calls_is_one_change)
+{
+    int kind;
+    char text[200];
+    OK(&t, brc_group_create(t.session, "/u", NULL, &t.err)); /* uncommitted, below */
+    OK(&t, brc_bulk_begin(t.session, &t.err));
+    OK(&t, brc_group_create(t.session, "/u/g", NULL, &t.err));
+    put_number(t.session, 0, 70);
+    put_number(theirs, 7, 71); /* another chunk; and between two calls the file is not locked */
+    OK(&t, load(&(giver){0}));
+    ck_assert_str_eq(scenario_tree(&t, t.session, "/", 1, text, sizeof(text)), "/ /a* /n* /u /u/g ");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 70);
+    OK(&t, brc_node_kind(&kind, theirs, "/u/g", &t.err));
+    ck_assert_int_eq(kind, 0);
+    ck_assert_int_eq(scenario_number(&t, theirs, "/n", 0), 0);
+    FAILS(&t, BRC_EMISUSE, brc_node_remove(t.session, "/u", &t.err));
+    ck_assert_int_eq(brc_bulk_end(t.session, 1, &t.err), BRC_EMISUSE); /* a step failed */
+    ck_assert_uint_eq(chunks_of(theirs), 0);
+    OK(&t, brc_bulk_begin(t.session, &t.err));
+    put_number(t.session, 0, 70);
+    OK(&t, load(&(giver){0}));
+    put_number(theirs, 6, 72);
+    OK(&t, brc_bulk_end(t.session, 1, &t.err));
+    ck_assert_int_eq(scenario_number(&t, theirs, "/n", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, theirs, "/n", 1), 1);
+    ck_assert_int_eq(scenario_number(&t, theirs, "/n", 6), 72);
+    ck_assert_int_eq(scenario_number(&t, theirs, "/n", 7), 71);
+    OK(&t, brc_bulk_begin(t.session, &t.err));
+    put_number(t.session, 0, 80);
+    OK(&t, brc_bulk_end(t.session, 0, &t.err));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 70);
+}
+END_TEST
+
+/* A chunk that is changed in part must still be what it was. */
+START_TEST(a_chunk_changed_in_part_by_both_is_a_conflict)
+{
+    OK(&t, brc_bulk_begin(t.session, &t.err));
+    put_number(t.session, 0, 70);
+    OK(&t, load(&(giver){0}));
+    put_number(theirs, 1, 71); /* the same chunk */
+    ck_assert_int_eq(brc_bulk_end(t.session, 1, &t.err), BRC_ECONFLICT);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/n", 1), 71);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 0);
+}
+END_TEST
+
+Suite *bulk_suite(void)
+{
+    Suite *s = suite_create("bulk");
+    TCase *c = tcase_create("bulk");
+    tcase_set_timeout(c, 120);
+    tcase_add_checked_fixture(c, bulk_setup, bulk_teardown);
+    suite_add_tcase(s, c);
+    tcase_add_test(c, readers_get_in_and_see_nothing);
+    tcase_add_test(c, other_writers_get_in_and_nothing_is_lost);
+    tcase_add_loop_test(c, what_changed_its_form_meanwhile_is_a_conflict, 0, 2);
+    tcase_add_test(c, an_attribute_is_no_conflict);
+    tcase_add_test(c, an_interrupted_one_leaves_nothing_to_see);
+    tcase_add_loop_test(c, a_killed_one_leaves_a_dead_draft, 0, 7);
+    tcase_add_test(c, a_pair_of_calls_is_one_change);
+    tcase_add_test(c, a_chunk_changed_in_part_by_both_is_a_conflict);
+    return s;
+}
