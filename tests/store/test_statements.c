@@ -37,10 +37,6 @@ static const struct {
     {"SELECT count(*) FROM sqlite_schema", "opens the file, and the schema is small"},
     {"SELECT new, checksum IS row_sum('oplog'", "a person asks for a time; an index would"
                                                 " cost every commit a page"},
-    {"DELETE FROM draft_chunk WHERE node IN", "the branch's draft goes"},
-    {"DELETE FROM draft_node WHERE draft=?1", "the draft goes"},
-    {"DELETE FROM draft_doc WHERE (id, node) IN (SELECT substr(n.entry, 3, ?9), n.node FROM"
-     " draft_node n WHERE n.draft=?1)", "the draft goes"},
     {"DELETE FROM draft_move WHERE draft=?1", "the draft goes"},
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
     {"INSERT INTO draft_chunk(node, key, id, checksum) SELECT", "all of the node's are copied"},
@@ -57,8 +53,11 @@ static const struct {
     {"SELECT 1 FROM (SELECT max(seq) AS n FROM sqlite_sequence", "says why nothing can be added"},
     {"SELECT place FROM object WHERE backend=0 AND place BETWEEN", "after a rewrite of codecs"},
     {"DELETE FROM draft_chunk WHERE node=?1", "all of the node's go"},
-    {"DELETE FROM draft_chunk WHERE (node, key) IN", "so many rows, and then others"},
     {"INSERT OR REPLACE INTO draft_chunk(node, key, id, checksum) SELECT", "a stack is too high"},
+    {"SELECT node FROM draft_node WHERE draft=?1 LIMIT 1", "a dropped draft goes in steps"},
+    {"SELECT id FROM draft WHERE state=2 AND id<>?1 LIMIT 1", "a dropped draft goes in steps"},
+    {"UPDATE draft_node SET draft=?2, path=NULL, checksum=row_sum('draft_nod", "a dropped draft goes in steps"},
+    {"SELECT count(*) FROM (SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT ?2", "a dropped draft goes in steps"},
     {"INSERT INTO backend(id, spec, checksum) SELECT n", "of one row: the largest number"},
     {"SELECT id FROM draft WHERE state=2 LIMIT 1", "there are few drafts"},
 };
