@@ -307,9 +307,9 @@ int brc_array_create(brc_array **out, brc_session *s, const char *path, const br
 {
     brc_json *doc;
     const size_t known = offsetof(brc_array_spec, backend_json) + sizeof(spec->backend_json);
-    const char *backend = spec->size >= known ? spec->backend_json : NULL;
     *out = NULL;
-    BRC_TRY(brc_meta_new_array(&doc, s->repo->registry, spec, err));
+    BRC_TRY(brc_meta_new_array(&doc, s->repo->registry, spec, err)); /* it checks the size */
+    const char *backend = spec != NULL && spec->size >= known ? spec->backend_json : NULL;
     int rc = backend == NULL ? brc_array_create_doc(out, s, path, doc, err)
                              : create_with_backend(out, s, path, doc, backend, err);
     brc_json_free(doc);

@@ -25,7 +25,10 @@ typedef struct kit_run {
     brc_json *config; /* in full; NULL: none                                            */
     brc_backend_host host;
     char file[4096];
-    kit_object objects[OBJECTS];
+    kit_object objects[OBJECTS], absent[2];
+    void *states[2]; /* that are open: a test that fails leaves them                      */
+    size_t nstates;
+    brc_buf texts[3];
     uint64_t random;
     brc_error err;
     char *why;
@@ -127,11 +130,14 @@ static int state_open(kit_run *r, uint32_t flags, void **state)
                                   .stopped = never_stopped };
     *state = NULL;
     GOES(r, r->b->open(r->b->ctx, state, r->config, &r->host, &r->err), "open()");
+    r->states[r->nstates++] = *state;
     return 0;
 }
 
-static void state_close(kit_run *r, void *state)
+/* The one that was opened last. */
+static void state_close(kit_run *r)
 {
+    void *state = r->states[--r->nstates];
     if (r->b->close != NULL)
         r->b->close(r->b->ctx, state);
 }
@@ -178,31 +184,29 @@ static int full_of(kit_run *r, const brc_json *config, brc_buf *out)
 static int test_config(kit_run *r)
 {
     static const char odd[] = "{\"no such option of a backend\":1}";
-    brc_buf full = BRC_BUF_INIT, again = BRC_BUF_INIT, none = BRC_BUF_INIT;
+    brc_buf *full = &r->texts[0], *again = &r->texts[1];
     brc_json *given = NULL, *wrong = NULL;
     if (r->kit->config != NULL)
         GOES(r, brc_json_parse(&given, r->kit->config, strlen(r->kit->config), &r->err),
              "the configuration");
-    int bad = full_of(r, given, &full);
+    int bad = full_of(r, given, full);
     brc_json_free(given);
     HOLDS(bad);
-    if (full.len > 0) {
-        GOES(r, brc_json_parse(&r->config, (const char *)full.data, full.len, &r->err),
+    if (full->len > 0) {
+        GOES(r, brc_json_parse(&r->config, (const char *)full->data, full->len, &r->err),
              "check() appends what is not JSON");
         KEEP(r, brc_json_kind(r->config) == BRC_JSON_OBJECT, "its full configuration is no object");
     }
-    HOLDS(full_of(r, r->config, &again));
+    HOLDS(full_of(r, r->config, again));
     KEEP(r,
-         again.len == full.len && (full.len == 0 || memcmp(again.data, full.data, full.len) == 0),
+         again->len == full->len &&
+             (full->len == 0 || memcmp(again->data, full->data, full->len) == 0),
          "its full configuration has another full configuration");
     GOES(r, brc_json_parse(&wrong, odd, sizeof(odd) - 1, &r->err), "the kit");
-    int rc = r->b->check(r->b->ctx, wrong, &none, &r->err);
+    int rc = r->b->check(r->b->ctx, wrong, &r->texts[2], &r->err);
+    brc_json_free(wrong);
     KEEP(r, rc == BRC_EINVAL, "an option that it cannot know gives %d, not BRC_EINVAL", rc);
     KEEP(r, r->err.code == rc && r->err.message[0] != '\0', "check() fails without a sentence");
-    brc_json_free(wrong);
-    brc_buf_dispose(&full);
-    brc_buf_dispose(&again);
-    brc_buf_dispose(&none);
     return 0;
 }
 
@@ -219,22 +223,21 @@ static int test_round_trip(kit_run *r)
     HOLDS(fetch_some(r, state, 0, OBJECTS));
     HOLDS(state_open(r, BRC_BACKEND_READONLY, &other)); /* beside the first */
     HOLDS(fetch_some(r, other, 0, 7));
-    state_close(r, other);
+    state_close(r);
     HOLDS(put_some(r, state, 0, OBJECTS)); /* once more */
     HOLDS(fetch_some(r, state, 0, OBJECTS));
     GOES(r, do_flush(r, state, &r->err), "flush()");
-    state_close(r, state);
+    state_close(r);
     HOLDS(state_open(r, BRC_BACKEND_READONLY, &state));
     HOLDS(fetch_some(r, state, 0, OBJECTS));
-    state_close(r, state);
+    state_close(r);
     return 0;
 }
 
 static int test_absent(kit_run *r)
 {
     void *state;
-    kit_object absent[2] = { { .bytes = NULL }, { .bytes = NULL } };
-    kit_object *there = &r->objects[9];
+    kit_object *absent = r->absent, *there = &r->objects[9];
     HOLDS(object_make(r, &absent[0], 50));
     HOLDS(object_make(r, &absent[1], 0));
     absent[1].item.id = there->item.id; /* only the sum is another */
@@ -255,11 +258,7 @@ static int test_absent(kit_run *r)
     there->item.len++;
     KEEP(r, rc < 0, "an object of %llu bytes can be fetched as one of a byte less",
          (unsigned long long)there->item.len);
-    for (int i = 0; i < 2; i++) {
-        free(absent[i].bytes);
-        free(absent[i].room);
-    }
-    state_close(r, state);
+    state_close(r);
     return 0;
 }
 
@@ -283,7 +282,7 @@ static int test_drop(kit_run *r)
     for (int i = 0; i < 3; i++)
         HOLDS(put_some(r, state, (size_t)i * 5, 1));
     HOLDS(fetch_some(r, state, 0, OBJECTS));
-    state_close(r, state);
+    state_close(r);
     return 0;
 }
 
@@ -310,6 +309,10 @@ static int thread_work(kit_run *mine, void *state)
 
 static void objects_free(kit_run *r)
 {
+    for (int i = 0; i < 2; i++) {
+        free(r->absent[i].bytes);
+        free(r->absent[i].room);
+    }
     for (int i = 0; i < OBJECTS; i++) {
         free(r->objects[i].bytes);
         free(r->objects[i].room);
@@ -350,7 +353,7 @@ static int test_threads(kit_run *r)
         pthread_join(threads[i].thread, NULL);
     for (int i = 0; i < THREADS; i++)
         KEEP(r, !threads[i].bad, "with %d threads at once: %s", THREADS, threads[i].why);
-    state_close(r, state);
+    state_close(r);
     return 0;
 }
 
@@ -373,7 +376,7 @@ static int test_killed(kit_run *r)
     KEEP(r, WIFSIGNALED(status), "put() or flush() fails in a process of its own");
     HOLDS(state_open(r, 0, &state));
     HOLDS(fetch_some(r, state, 0, OBJECTS));
-    state_close(r, state);
+    state_close(r);
     return 0;
 }
 
@@ -396,7 +399,8 @@ static int one_life(kit_run *r)
     object_ask(&r->objects[9]);
     if (rc == BRC_OK)
         rc = r->b->fetch(r->b->ctx, state, 2, items, &r->err);
-    state_close(r, state);
+    if (r->b->close != NULL)
+        r->b->close(r->b->ctx, state);
     return rc;
 }
 
@@ -443,7 +447,11 @@ int backend_kit_run(const backend_kit *kit, char *why, size_t why_size)
     int bad = test_config(r);
     if (!bad && r->b->put != NULL)
         bad = test_written(r);
+    while (r->nstates > 0)
+        state_close(r);
     brc_json_free(r->config);
+    for (int i = 0; i < 3; i++)
+        brc_buf_dispose(&r->texts[i]);
     objects_free(r);
     free(r);
     return bad;
