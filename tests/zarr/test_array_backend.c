@@ -385,6 +385,36 @@ END_TEST
 
 /* ---- many at once -------------------------------- */
 
+START_TEST(one_batch_goes_to_several_places)
+{
+    static const char *const places[] = { DIR_A, INLINE, DIR_B };
+    int32_t data[3][N];
+    brc_buffer buffers[3];
+    brc_io io[3];
+    dirs d;
+    dirs_start(&d);
+    for (int i = 0; i < 3; i++) {
+        char path[] = { '/', (char)('a' + i), '\0' };
+        dirs_values(data[i], 1000 * i + 1);
+        buffers[i] = (brc_buffer){ .size = sizeof(buffers[i]),
+                                   .data = data[i],
+                                   .len = sizeof(data[i]) };
+        io[i] = (brc_io){ .size = sizeof(io[i]), .array = dirs_new(&d, path, places[i]),
+                          .buffer = &buffers[i] };
+    }
+    OK(&d.t, brc_write_batch(io, 3, &d.t.err));
+    for (int i = 0; i < 3; i++)
+        dirs_check(&d, io[i].array, 1000 * i + 1);
+    ck_assert_int_eq(dirs_chunks(&d, DIR_A), CHUNKS);
+    ck_assert_int_eq(dirs_chunks(&d, "inline"), CHUNKS);
+    ck_assert_int_eq(dirs_chunks(&d, DIR_B), CHUNKS);
+    ck_assert_int_eq(dirs_files(&d, "b.chunks", NULL), CHUNKS);
+    for (int i = 0; i < 3; i++)
+        brc_array_free(io[i].array);
+    dirs_stop(&d);
+}
+END_TEST
+
 START_TEST(fetching_is_for_many_and_on_workers_where_they_may)
 {
     const char *name = _i ? "org.example.workers" : "org.example.here";
@@ -465,6 +495,7 @@ Suite *array_backend_suite(void)
     tcase_add_test(tc, B30_the_same_content_is_stored_once_wherever_it_lies);
     tcase_add_test(tc, B31_B33_branches_with_backends_of_their_own);
     tcase_add_test(tc, B41_rewriting_follows_the_new_backend);
+    tcase_add_test(tc, one_batch_goes_to_several_places);
     tcase_add_loop_test(tc, fetching_is_for_many_and_on_workers_where_they_may, 0, 2);
     tcase_add_test(tc, what_goes_in_comes_out);
     suite_add_tcase(suite, tc);
