@@ -8,7 +8,8 @@
  *             end, or a negative code.
  *  Errors     `err`, always last, may be NULL.  It is written only on failure, of
  *             it only `size` is read, and it needs no clean-up.  A call that
- *             fails changes nothing in the file.
+ *             fails changes nothing that the file shows; what a bulk write had
+ *             stored stays in it until it is collected.
  *  Ownership  What arrives through `T **out` is yours: release it with
  *             T's _free function.  What is returned as `const T *` is borrowed
  *             from the object it came from; an iterator's item until its next
@@ -284,9 +285,9 @@ BRC_API BRC_MUST_USE int brc_array_stream(brc_array *a, const brc_sel *sel,
  * brc_array_write() takes them, for selections that are larger than memory. `get` writes the next
  * bytes to `dst` and their number to *got, which is less than `len` only at the end of the source; a
  * result other than 0 stops with BRC_EINTERRUPT. It is called on the caller's thread and must not use
- * the repository. The source must end with the last selected element (else BRC_EINVAL). After a
- * failure nothing is written. One transaction; a selection of up to 64 MiB is read whole
- * before it begins. */
+ * the repository. The source must end with the last selected element (else BRC_EINVAL). A
+ * selection of up to 64 MiB is read whole before anything is written; a larger one is written as
+ * between brc_bulk_begin() and brc_bulk_end(). After a failure nothing of it is there. */
 BRC_API BRC_MUST_USE int brc_array_load_stream(brc_array *a, const brc_sel *sel,
                                                int (*get)(void *ctx, void *dst, size_t len, size_t *got), void *ctx,
                                                brc_error *err);

@@ -23,14 +23,16 @@ t import g.brc a.npy /one --json
 t import g.brc b.npy a.npy / --exclude /x
 t ls g.brc
 
-echo '# all or nothing'
-keep g.brc
+echo '# all or nothing; what was stored before the failure stays in the file, and nothing shows it'
+seen() { breccia ls g.brc -r -l; breccia status g.brc; breccia drafts g.brc; breccia log g.brc; }
+seen >seen.before
 t import g.brc sub/a.npy missing.npy /new
 t import g.brc z.npy typo data
 t import g.brc a.npy sub/a.npy /new
 t import g.brc b.npy a.npy
 t import g.brc a.npy b.npy /new --exclude /x
-unchanged g.brc
+seen | cmp -s - seen.before && echo 'nothing of it shows'
+q fsck g.brc
 
 echo '# the last name: a file, a file that is not there, a place'
 t import g.brc a.npy b.npyy
