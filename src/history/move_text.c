@@ -49,7 +49,7 @@ static int move_path_read(char *path, brc_error *err)
         unsigned char byte = (unsigned char)*at;
         if (byte == '%') {
             int high = upper_hex(at[1]), low = high < 0 ? -1 : upper_hex(at[2]);
-            byte = low < 0 ? 0 : (unsigned char)(high << 4 | low);
+            byte = (unsigned char)(low < 0 ? 0 : high << 4 | low);
             if (byte == 0 || !is_escaped(byte))
                 return brc_fail(err, BRC_EINVAL, "a path of a move has a wrong escape");
             at += 2;

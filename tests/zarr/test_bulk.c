@@ -38,6 +38,11 @@ static void bulk_teardown(void)
     scenario_stop(&t);
 }
 
+static uint8_t byte_at(uint64_t i)
+{
+    return (uint8_t)(i * 2654435761u >> 13 ^ i >> 20);
+}
+
 /* Bytes that do not repeat; `at` each MiB something happens. */
 typedef struct giver {
     uint64_t at, end, seed;
@@ -52,7 +57,7 @@ static int give(void *ctx, void *dst, size_t len, size_t *got)
     if (g->at / MIB != (g->at + n) / MIB && g->each != NULL)
         g->each(g->at / MIB);
     for (size_t i = 0; i < n; i++)
-        ((uint8_t *)dst)[i] = (uint8_t)((g->at + i) * 2654435761u >> 13 ^ (g->at + i) >> 20);
+        ((uint8_t *)dst)[i] = byte_at(g->at + i);
     g->at += n;
     *got = n;
     return 0;
@@ -129,6 +134,37 @@ START_TEST(other_writers_get_in_and_nothing_is_lost)
         ck_assert_int_ge(scenario_number(&t, t.session, "/n", i), 1000);
     scenario_commit(&t, "both");
     ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
+}
+END_TEST
+
+/* The chunk that was given last is not in the file yet: somebody else is the first to store it. */
+static void store_the_same(uint64_t mib)
+{
+    static uint8_t bytes[MIB];
+    brc_array *b;
+    brc_sel sel = BRC_SEL_INIT;
+    if (mib == 0)
+        return;
+    for (uint64_t i = 0; i < MIB; i++)
+        bytes[i] = byte_at((mib - 1) * MIB + i);
+    OK(&t, brc_array_open(&b, theirs, "/b", &t.err));
+    brc_sel_all(&sel, b);
+    sel.start[0] = (mib - 1) * MIB;
+    sel.count[0] = MIB;
+    OK(&t, brc_array_write(b, &sel, bytes, MIB, &t.err));
+    brc_array_free(b);
+}
+
+START_TEST(what_others_store_meanwhile_is_stored_once)
+{
+    giver g = {.each = store_the_same};
+    uint64_t shape = CHUNKS * MIB, chunk = MIB;
+    brc_array_free(scenario_array(&t, "/b", "uint8", 1, &shape, &chunk, NULL, "[\"bytes\"]"));
+    int64_t before = scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1");
+    OK(&t, load(&g));
+    ck_assert_uint_eq(chunks_of(t.session), CHUNKS);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1"),
+                     before + CHUNKS);
 }
 END_TEST
 
@@ -300,6 +336,7 @@ Suite *bulk_suite(void)
     suite_add_tcase(s, c);
     tcase_add_test(c, readers_get_in_and_see_nothing);
     tcase_add_test(c, other_writers_get_in_and_nothing_is_lost);
+    tcase_add_test(c, what_others_store_meanwhile_is_stored_once);
     tcase_add_loop_test(c, what_changed_its_form_meanwhile_is_a_conflict, 0, 2);
     tcase_add_test(c, an_attribute_is_no_conflict);
     tcase_add_test(c, an_interrupted_one_leaves_nothing_to_see);

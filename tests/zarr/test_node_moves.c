@@ -151,7 +151,7 @@ static void step_transfer(moving *m, int copy)
         if (copy)
             tree_add(&m->now, path, "", node->is_group);
         else
-            snprintf(node->path, PATH, "%s", path);
+            memcpy(node->path, path, strlen(path) + 1);
     }
     OK(&m->t, (copy ? brc_node_copy : brc_node_move)(m->t.session, from, to, &m->t.err));
 }
