@@ -220,13 +220,19 @@ START_TEST(damaged_documents_are_found)
         "UPDATE draft_doc SET data=zeroblob(40)", "UPDATE draft_doc SET encoding=77",
         "UPDATE draft_doc SET encoding=0", "UPDATE draft_doc SET node=node+1",
         "DELETE FROM draft_doc",
+        "UPDATE draft_doc SET (data, encoding)=(SELECT data, encoding FROM draft_doc d"
+        " WHERE d.node<>draft_doc.node) WHERE node=(SELECT node FROM draft_node WHERE path='/g')",
     };
     scenario t;
     brc_buf text = BRC_BUF_INIT;
     scenario_start(&t);
     new_group(&t, "/g", 500);
+    if (_i == 5)
+        new_group(&t, "/h", 500);
     scenario_commit(&t, "one");
     set_attribute(&t, "/g", "a", 1);
+    if (_i == 5)
+        set_attribute(&t, "/h", "b", 2);
     scenario_close(&t);
     scenario_sql(&t, damages[_i]);
     scenario_open(&t, NULL, 0);
@@ -251,7 +257,7 @@ Suite *draft_doc_suite(void)
     tcase_add_test(tc, an_undone_change_brings_the_last_document_back);
     tcase_add_test(tc, drafts_do_not_share_documents);
     tcase_add_test(tc, adopted_drafts_bring_their_documents);
-    tcase_add_loop_test(tc, damaged_documents_are_found, 0, 5);
+    tcase_add_loop_test(tc, damaged_documents_are_found, 0, 6);
     suite_add_tcase(s, tc);
     return s;
 }
