@@ -173,7 +173,10 @@ static int walk_enter(brc_tree_walk *w, brc_error *err)
     l->path_len = w->path.len;
     l->row_at = w->node_row_at;
     l->row_end = w->node_row_end;
-    return brc_map_cursor_start(&l->map, w->store, &w->node.entry.map, err);
+    int rc = brc_map_cursor_start(&l->map, w->store, &w->node.entry.map, err);
+    if (rc < 0)
+        walk_end_map(l);
+    return rc;
 }
 
 /* The rows of the next child that has any: [row_at, *end), its own first where it has
@@ -319,7 +322,6 @@ int brc_tree_walk_next(brc_tree_walk *w, brc_tree_node *out, brc_error *err)
     if (w->enter) {
         int rc = walk_enter(w, err);
         if (rc < 0) {
-            walk_end_map(w->levels[w->depth - 1]);
             brc_context(err, "%.300s", (const char *)w->path.data);
             return rc;
         }

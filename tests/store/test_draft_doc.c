@@ -220,8 +220,8 @@ START_TEST(damaged_documents_are_found)
         "UPDATE draft_doc SET data=zeroblob(40)", "UPDATE draft_doc SET encoding=77",
         "UPDATE draft_doc SET encoding=0", "UPDATE draft_doc SET node=node+1",
         "DELETE FROM draft_doc",
-        "UPDATE draft_doc SET (data, encoding)=(SELECT data, encoding FROM draft_doc d"
-        " WHERE d.node<>draft_doc.node) WHERE node=(SELECT node FROM draft_node WHERE path='/g')",
+        ("UPDATE draft_doc SET (data, encoding)=(SELECT data, encoding FROM draft_doc d"
+        " WHERE d.node<>draft_doc.node) WHERE node=(SELECT node FROM draft_node WHERE path='/g')"),
     };
     scenario t;
     brc_buf text = BRC_BUF_INIT;
