@@ -99,8 +99,10 @@ static int list_region(region_reader *reader, region_read *rd, brc_read_item *it
 {
     uint64_t first = rd->next, left = rd->r.nchunks - first;
     size_t asked = left < cap ? (size_t)left : cap;
-    const brc_oid *ids = rd->ids + first;
-    if (rd->ids == NULL) {
+    const brc_oid *ids;
+    if (rd->ids != NULL) {
+        ids = rd->ids + first;
+    } else {
         BRC_TRY(reader_room(reader, asked, err));
         BRC_TRY(look_up_ids(rd, reader, first, asked, reader->ids, err));
         ids = reader->ids;
