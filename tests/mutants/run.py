@@ -225,6 +225,7 @@ def run_suite(copy, suite, limit):
     """None where it passes, else how it fails, with its last lines."""
     folder = tempfile.mkdtemp(prefix="mutant-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK)
                               else None)
+    os.chmod(folder, 0o755)  # some tests go on as another user
     env = dict(os.environ, TMPDIR=folder, BRECCIA_TEST_DATA=os.environ.get(
         "BRECCIA_TEST_DATA", str(ROOT.parent / "shared" / "data")))
     for name in ("TEST", "WRAP", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
