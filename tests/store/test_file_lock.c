@@ -101,7 +101,7 @@ END_TEST
 
 /* As Python's own in its wheel: not the one that this program is linked with. */
 typedef struct sqlite_copy {
-    void *library;
+    void *sqlite;
     int (*open)(const char *, sqlite3 **);
     int (*exec)(sqlite3 *, const char *, int (*)(void *, int, char **, char **), void *, char **);
     int (*close)(sqlite3 *);
@@ -109,7 +109,7 @@ typedef struct sqlite_copy {
 
 static void find_in_copy(const sqlite_copy *c, const char *name, void *function)
 {
-    void *at = dlsym(c->library, name);
+    void *at = dlsym(c->sqlite, name);
     ck_assert_ptr_nonnull(at);
     memcpy(function, &at, sizeof(at));
 }
@@ -118,8 +118,8 @@ static void use_another_copy(void)
 {
     sqlite_copy c;
     sqlite3 *db;
-    c.library = dlmopen(LM_ID_NEWLM, "libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
-    ck_assert_msg(c.library != NULL, "%s", dlerror());
+    c.sqlite = dlmopen(LM_ID_NEWLM, "libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(c.sqlite != NULL, "%s", dlerror());
     find_in_copy(&c, "sqlite3_open", &c.open);
     find_in_copy(&c, "sqlite3_exec", &c.exec);
     find_in_copy(&c, "sqlite3_close", &c.close);
