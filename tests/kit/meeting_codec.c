@@ -1,11 +1,8 @@
 #include "meeting_codec.h"
 
 #include <pthread.h>
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
-
-#include "../../src/base/error.h"
 
 #define PATIENCE_S 20
 #define CALLER_NS 20000000
@@ -71,47 +68,19 @@ static void meet(int decoding, brc_span decoded)
     pthread_mutex_unlock(&mutex);
 }
 
-static int meeting_open(void *ctx, void **state, const brc_json *config, const brc_proto *in,
-                        brc_proto *out, int *identity, brc_error *err)
+static void meeting_encodes(brc_span bytes)
 {
-    (void)ctx, (void)state, (void)config, (void)identity, (void)err;
-    out->len = in->len == BRC_LEN_VARIES ? BRC_LEN_VARIES : in->len + 1;
-    out->max_len = in->max_len + 1;
-    return BRC_OK;
+    meet(0, bytes);
 }
 
-static int meeting_encode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
-                          brc_error *err)
+static void meeting_decodes(brc_span bytes)
 {
-    (void)ctx, (void)state, (void)scratch;
-    meet(0, src);
-    BRC_TRY(brc_buf_append(dst, src.data, src.len, err));
-    return brc_buf_append(dst, "m", 1, err);
-}
-
-static int meeting_decode(void *ctx, const void *state, void *scratch, brc_span src, brc_buf *dst,
-                          brc_error *err)
-{
-    (void)ctx, (void)state, (void)scratch;
-    if (src.len == 0 || src.data[src.len - 1] != 'm')
-        return brc_fail(err, BRC_ECORRUPT, "the last byte is not an m");
-    src.len--;
-    meet(1, src);
-    return brc_buf_append(dst, src.data, src.len, err);
+    meet(1, bytes);
 }
 
 brc_registry *meeting_registry(brc_error *err)
 {
-    const brc_codec_spec spec = {.size = sizeof(spec), .name = "https://breccia.example/meeting",
-                                 .kind = BRC_BYTES_TO_BYTES, .open = meeting_open};
-    const brc_codec_impl impl = {.size = sizeof(impl), .spec = spec.name, .name = "test",
-                                 .encode = meeting_encode, .decode = meeting_decode};
-    brc_registry *reg;
-    if (brc_registry_new(&reg, err) < 0)
-        return NULL;
-    if (brc_registry_add_codec(reg, &spec, err) < 0 || brc_registry_add_impl(reg, &impl, err) < 0) {
-        brc_registry_free(reg);
-        return NULL;
-    }
-    return reg;
+    static const watcher meets = {"https://breccia.example/meeting", meeting_encodes,
+                                  meeting_decodes};
+    return watched_registry(&meets, err);
 }

@@ -1,11 +1,11 @@
 /*
  * A codec whose calls wait for each other, which shows that work is done at the same time without
- * measuring any. A byte is appended to what it encodes.
+ * measuring any.
  */
 #ifndef BRC_TESTS_MEETING_CODEC_H
 #define BRC_TESTS_MEETING_CODEC_H
 
-#include "../../src/breccia_codec.h"
+#include "watched_codec.h"
 
 #define MEETING_CODEC "{\"name\":\"https://breccia.example/meeting\"}"
 
