@@ -93,14 +93,9 @@ int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_erro
         return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT id FROM backend WHERE spec=?1", &st, err));
     sqlite3_bind_text(st, 1, spec, -1, SQLITE_STATIC);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    if (rc > 0) {
-        *id = sqlite3_column_int64(st, 0);
-        sqlite3_reset(st);
+    BRC_TRY(brc_ask_number(store, st, id, err));
+    if (*id != 0)
         return backend_load(store, *id, &b, err);
-    }
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO backend(id, spec, checksum) SELECT n, ?1,"
                      " row_sum('backend', n, ?1) FROM (SELECT coalesce(max(id),0)+1 AS n"

@@ -41,17 +41,16 @@ static int fits_row(uint64_t offset, uint64_t len, uint64_t there)
 
 int brc_inline_check_claim(brc_store *store, const brc_object *o, brc_error *err)
 {
+    int64_t there;
     sqlite3_stmt *st;
     if (o->stored <= CLAIM_MAX)
         return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT length(data) FROM blob WHERE seq=?1", &st, err));
     sqlite3_bind_int64(st, 1, o->place);
-    int rc = brc_step(store, st, err);
-    uint64_t there = rc > 0 ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
-    sqlite3_reset(st);
-    if (rc < 0)
-        return rc;
-    return fits_row(o->offset, o->stored, there) ? BRC_OK : brc_inline_missing(store, &o->id, err);
+    BRC_TRY(brc_ask_number(store, st, &there, err));
+    return fits_row(o->offset, o->stored, (uint64_t)there)
+               ? BRC_OK
+               : brc_inline_missing(store, &o->id, err);
 }
 
 /* ---- fetching -------------------------------- */
@@ -116,11 +115,7 @@ static int next_seq(brc_store *store, int64_t *seq, brc_error *err)
                                 " (SELECT coalesce(max(seq),0) FROM sqlite_sequence"
                                 " WHERE name='blob' AND typeof(seq)='integer'))",
                          &st, err));
-        int rc = brc_step(store, st, err);
-        if (rc < 0)
-            return rc;
-        store->last_seq = sqlite3_column_int64(st, 0);
-        sqlite3_reset(st);
+        BRC_TRY(brc_ask_number(store, st, &store->last_seq, err));
     }
     if (store->last_seq < 0 || store->last_seq >= INT64_MAX - 1)
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: its numbers of blobs are used up",

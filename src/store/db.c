@@ -206,6 +206,22 @@ int brc_run(brc_store *store, sqlite3_stmt *stmt, brc_error *err)
     return rc < 0 ? rc : BRC_OK;
 }
 
+int brc_ask_any(brc_store *store, sqlite3_stmt *stmt, int *any, brc_error *err)
+{
+    const int rc = brc_step(store, stmt, err);
+    *any = rc > 0;
+    sqlite3_reset(stmt);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_ask_number(brc_store *store, sqlite3_stmt *stmt, int64_t *out, brc_error *err)
+{
+    const int rc = brc_step(store, stmt, err);
+    *out = rc > 0 ? sqlite3_column_int64(stmt, 0) : 0;
+    sqlite3_reset(stmt);
+    return rc < 0 ? rc : BRC_OK;
+}
+
 int brc_exec(brc_store *store, const char *sql, brc_error *err)
 {
     BRC_TRY(brc_store_check_process(store, err));

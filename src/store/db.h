@@ -128,6 +128,10 @@ BRC_MUST_USE int brc_stmt(brc_store *store, const char *sql, sqlite3_stmt **out,
 BRC_MUST_USE int brc_step(brc_store *store, sqlite3_stmt *stmt, brc_error *err);
 /* For statements that give no rows: steps and resets. */
 BRC_MUST_USE int brc_run(brc_store *store, sqlite3_stmt *stmt, brc_error *err);
+/* The first row alone, of a statement that is reset then: whether there is one; the number in its first
+ * column, 0 where there is none. */
+BRC_MUST_USE int brc_ask_any(brc_store *store, sqlite3_stmt *stmt, int *any, brc_error *err);
+BRC_MUST_USE int brc_ask_number(brc_store *store, sqlite3_stmt *stmt, int64_t *out, brc_error *err);
 /* Runs text without data in it. */
 BRC_MUST_USE int brc_exec(brc_store *store, const char *sql, brc_error *err);
 /* Closes the open blob, which would hold a lock. */

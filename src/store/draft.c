@@ -192,14 +192,12 @@ int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_
 
 int brc_draft_count(brc_store *store, int64_t draft, uint64_t *nodes, brc_error *err)
 {
+    int64_t n;
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store, "SELECT count(path) FROM draft_node WHERE draft=?1", &st, err));
     sqlite3_bind_int64(st, 1, draft);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    *nodes = (uint64_t)sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
+    BRC_TRY(brc_ask_number(store, st, &n, err));
+    *nodes = (uint64_t)n;
     return BRC_OK;
 }
 
@@ -222,10 +220,7 @@ static int has_nodes(brc_store *store, int64_t draft, int *any)
                      " SELECT 1 FROM draft_key WHERE draft=?1 LIMIT 1",
                      &st, NULL));
     sqlite3_bind_int64(st, 1, draft);
-    int rc = brc_step(store, st, NULL);
-    *any = rc != 0;
-    sqlite3_reset(st);
-    return rc < 0 ? rc : BRC_OK;
+    return brc_ask_any(store, st, any, NULL);
 }
 
 void brc_draft_drop_empty(brc_store *store, int64_t draft)

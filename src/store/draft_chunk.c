@@ -216,11 +216,7 @@ int brc_draft_chunk_any(brc_store *store, const brc_draft_stack *stack, int *any
     for (size_t i = 0; i < stack->n && !*any; i++) {
         BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", &st, err));
         sqlite3_bind_int64(st, 1, stack->node[i]);
-        int rc = brc_step(store, st, err);
-        if (rc < 0)
-            return rc;
-        *any = rc > 0;
-        sqlite3_reset(st);
+        BRC_TRY(brc_ask_any(store, st, any, err));
     }
     return BRC_OK;
 }

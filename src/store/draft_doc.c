@@ -23,10 +23,7 @@ int brc_draft_docs_any(brc_store *store, int *any, brc_error *err)
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_doc WHERE id>x'' LIMIT 1", &st, err));
-    int rc = brc_step(store, st, err);
-    *any = rc > 0;
-    sqlite3_reset(st);
-    return rc < 0 ? rc : BRC_OK;
+    return brc_ask_any(store, st, any, err);
 }
 
 /* ---- one node's -------------------------------- */
@@ -36,10 +33,7 @@ int brc_draft_doc_has(brc_store *store, const brc_oid *id, int *found, brc_error
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_doc WHERE id=?1 LIMIT 1", &st, err));
     brc_bind_id(store, st, 1, id);
-    int rc = brc_step(store, st, err);
-    *found = rc > 0;
-    sqlite3_reset(st);
-    return rc < 0 ? rc : BRC_OK;
+    return brc_ask_any(store, st, found, err);
 }
 
 int brc_draft_doc_get(brc_store *store, const brc_oid *id, int *found, brc_buf *out, brc_error *err)

@@ -31,18 +31,12 @@ static int drop_find(brc_store *store, const char *sql, int64_t a, int64_t b, in
                      brc_error *err)
 {
     sqlite3_stmt *st;
-    *out = 0;
     BRC_TRY(brc_stmt(store, sql, &st, err));
     if (sqlite3_bind_parameter_count(st) > 0)
         sqlite3_bind_int64(st, 1, a);
     if (sqlite3_bind_parameter_count(st) > 1)
         sqlite3_bind_int64(st, 2, b);
-    int rc = brc_step(store, st, err);
-    if (rc <= 0)
-        return rc;
-    *out = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
-    return BRC_OK;
+    return brc_ask_number(store, st, out, err);
 }
 
 static int drop_nodes(brc_store *store, int64_t draft, int64_t *left, brc_error *err)

@@ -33,12 +33,7 @@ int brc_draft_key_any(brc_store *store, int64_t draft, int *any, brc_error *err)
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_key WHERE draft=?1 LIMIT 1", &st, err));
     sqlite3_bind_int64(st, 1, draft);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    *any = rc > 0;
-    sqlite3_reset(st);
-    return BRC_OK;
+    return brc_ask_any(store, st, any, err);
 }
 
 int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const brc_oid *id,
@@ -190,10 +185,5 @@ int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, int *meet, brc_e
                      &st, err));
     sqlite3_bind_int64(st, 1, a);
     sqlite3_bind_int64(st, 2, b);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    *meet = rc > 0;
-    sqlite3_reset(st);
-    return BRC_OK;
+    return brc_ask_any(store, st, meet, err);
 }

@@ -245,11 +245,8 @@ int brc_draft_node_put(brc_store *store, int64_t draft, const char *path, const 
     sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
     if (entry != NULL)
         sqlite3_bind_blob64(st, 3, entry, entry_len, SQLITE_STATIC);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    int64_t number = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
+    int64_t number;
+    BRC_TRY(brc_ask_number(store, st, &number, err));
     if (node != NULL)
         *node = number;
     return draft_node_seal(store, number, err);
@@ -289,11 +286,7 @@ static int draft_row_duplicate(brc_store *store, int64_t from, int64_t below, in
                      &st, err));
     sqlite3_bind_int64(st, 1, from);
     sqlite3_bind_int64(st, 2, below);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    *node = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
+    BRC_TRY(brc_ask_number(store, st, node, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO draft_chunk(node, key, id, checksum)"
                      " SELECT ?1, key, id, row_sum('draft_chunk', ?1, key, id) FROM draft_chunk"

@@ -25,14 +25,9 @@ static int stack_run(brc_store *store, const char *sql, int64_t first, int64_t s
 static int row_below(brc_store *store, int64_t node, int64_t *below, brc_error *err)
 {
     sqlite3_stmt *st;
-    *below = 0;
     BRC_TRY(brc_stmt(store, "SELECT below FROM draft_node WHERE node=?1", &st, err));
     sqlite3_bind_int64(st, 1, node);
-    int rc = brc_step(store, st, err);
-    if (rc > 0)
-        *below = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
-    return rc < 0 ? rc : BRC_OK;
+    return brc_ask_number(store, st, below, err);
 }
 
 int brc_draft_stack_get(brc_store *store, int64_t node, brc_draft_stack *out, brc_error *err)
@@ -54,15 +49,15 @@ int brc_draft_stack_get(brc_store *store, int64_t node, brc_draft_stack *out, br
 
 static int has_few(brc_store *store, int64_t node, int *few, brc_error *err)
 {
+    int many;
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
                      "SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1 OFFSET " FEW_CHUNKS, &st,
                      err));
     sqlite3_bind_int64(st, 1, node);
-    int rc = brc_step(store, st, err);
-    *few = rc == 0;
-    sqlite3_reset(st);
-    return rc < 0 ? rc : BRC_OK;
+    BRC_TRY(brc_ask_any(store, st, &many, err));
+    *few = !many;
+    return BRC_OK;
 }
 
 /* Each chunk of the first is looked up in the second. */
@@ -75,10 +70,7 @@ static int rows_meet(brc_store *store, int64_t first, int64_t second, int *meet,
                      &st, err));
     sqlite3_bind_int64(st, 1, first);
     sqlite3_bind_int64(st, 2, second);
-    int rc = brc_step(store, st, err);
-    *meet |= rc > 0;
-    sqlite3_reset(st);
-    return rc < 0 ? rc : BRC_OK;
+    return brc_ask_any(store, st, meet, err);
 }
 
 int brc_draft_stacks_meet(brc_store *store, const brc_draft_stack *a, const brc_draft_stack *b,

@@ -225,16 +225,13 @@ static int commit_generation(brc_store *store, const brc_commit *commit, int64_t
 {
     *out = 1;
     for (size_t i = 0; i < commit->nparents; i++) {
+        int64_t after;
         sqlite3_stmt *st;
         BRC_TRY(brc_stmt(store, "SELECT generation FROM commit_info WHERE id=?1", &st, err));
         brc_bind_id(store, st, 1, &commit->parents[i]);
-        int rc = brc_step(store, st, err);
-        if (rc < 0)
-            return rc;
-        int64_t after = rc > 0 ? sqlite3_column_int64(st, 0) : 0;
+        BRC_TRY(brc_ask_number(store, st, &after, err));
         if (after > 0 && after < INT64_MAX && after + 1 > *out)
             *out = after + 1;
-        sqlite3_reset(st);
     }
     return BRC_OK;
 }

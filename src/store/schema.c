@@ -101,12 +101,7 @@ static int schema_pragma(brc_store *store, const char *sql, int64_t *out, brc_er
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store, sql, &st, err));
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    *out = rc > 0 ? sqlite3_column_int64(st, 0) : 0;
-    sqlite3_reset(st);
-    return BRC_OK;
+    return brc_ask_number(store, st, out, err);
 }
 
 int brc_schema_check(brc_store *store, brc_error *err)

@@ -187,12 +187,7 @@ int brc_store_others(brc_store *store, int64_t *version, brc_error *err)
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store, "PRAGMA data_version", &st, err));
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    *version = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
-    return BRC_OK;
+    return brc_ask_number(store, st, version, err);
 }
 
 int brc_store_version(brc_store *store, uint64_t *version, brc_error *err)
