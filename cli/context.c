@@ -127,14 +127,14 @@ void cli_done(struct cli *cli)
 
 int cli_end(struct cli *cli, int rc)
 {
-    int ended = brc_end(cli->repo, rc >= 0, rc >= 0 ? &cli->err : NULL);
+    int ended = brc_end(cli->repo, rc >= 0 ? BRC_END_KEEP : 0, rc >= 0 ? &cli->err : NULL);
 
     return rc < 0 ? rc : ended;
 }
 
 int cli_end_bulk(struct cli *cli, int rc)
 {
-    int ended = brc_bulk_end(cli->session, rc >= 0, rc >= 0 ? &cli->err : NULL);
+    int ended = brc_bulk_end(cli->session, rc >= 0 ? BRC_END_KEEP : 0, rc >= 0 ? &cli->err : NULL);
 
     return rc < 0 ? rc : ended;
 }

@@ -118,13 +118,13 @@ BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(vo
 BRC_API BRC_MUST_USE int brc_config_get(brc_buf *out, breccia *repo, const char *name, brc_error *err);
 BRC_API BRC_MUST_USE int brc_config_set(breccia *repo, const char *name, const char *value, brc_error *err);
 /* Every call is durable when it returns.  Calls between begin and end are one
- * transaction instead, durable at the end; `keep` 0 undoes them all.  Pairs nest.
+ * transaction instead, durable at the end; without BRC_END_KEEP it undoes them all.  Pairs nest.
  * From begin to end the file is locked for writing, whatever your program does in between: other
  * writers wait (brc_bulk_begin() locks it for moments only).  Readers go on with the state before,
  * and are waited for at the end.  If one stays longer than the time to wait, the end fails with
  * BRC_EBUSY and all is undone. */
 BRC_API BRC_MUST_USE int brc_begin(breccia *repo, brc_error *err);
-BRC_API BRC_MUST_USE int brc_end(breccia *repo, int keep, brc_error *err);
+BRC_API BRC_MUST_USE int brc_end(breccia *repo, uint32_t flags, brc_error *err);
 
 /* ---- history ------------------------------------------------------------- */
 
@@ -138,21 +138,21 @@ BRC_API BRC_MUST_USE int brc_refs(brc_iter **out, breccia *repo, brc_error *err)
 BRC_API BRC_MUST_USE int brc_refs_next(brc_iter *it, const brc_ref **out, brc_error *err);
 /* Makes a branch or a tag at `rev` (NULL: HEAD). A tag may have a message, or NULL. */
 BRC_API BRC_MUST_USE int brc_branch_create(breccia *repo, const char *name, const char *rev, brc_error *err);
-/* Without `force`, BRC_EMISUSE if no other branch or tag reaches its commit, or if it has
+/* Without BRC_DELETE_FORCE, BRC_EMISUSE if no other branch or tag reaches its commit, or if it has
  * uncommitted changes. Its commits stay in the file until they are collected, and
  * NAME@{TIME} still finds them. */
-BRC_API BRC_MUST_USE int brc_branch_delete(breccia *repo, const char *name, int force, brc_error *err);
+BRC_API BRC_MUST_USE int brc_branch_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err);
 BRC_API BRC_MUST_USE int brc_branch_rename(breccia *repo, const char *from, const char *to, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_create(breccia *repo, const char *name, const char *rev, const char *message, brc_error *err);
 /* As brc_branch_delete(), for a tag. */
-BRC_API BRC_MUST_USE int brc_tag_delete(breccia *repo, const char *name, int force, brc_error *err);
+BRC_API BRC_MUST_USE int brc_tag_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *err);
 /* Makes another branch the current one. BRC_ECONFLICT if the current one has
- * uncommitted changes; with `discard` they are dropped. */
-BRC_API BRC_MUST_USE int brc_switch(breccia *repo, const char *branch, int discard, brc_error *err);
-/* Moves the current branch to `rev`; uncommitted changes stay, unless `hard`. BRC_ESTALE
+ * uncommitted changes; with BRC_SWITCH_DISCARD they are dropped. */
+BRC_API BRC_MUST_USE int brc_switch(breccia *repo, const char *branch, uint32_t flags, brc_error *err);
+/* Moves the current branch to `rev`; uncommitted changes stay, unless BRC_RESET_HARD. BRC_ESTALE
  * if the branch is not at `expect` (NULL: anywhere). */
-BRC_API BRC_MUST_USE int brc_reset(breccia *repo, const char *rev, int hard, const brc_oid *expect, brc_error *err);
+BRC_API BRC_MUST_USE int brc_reset(breccia *repo, const char *rev, uint32_t flags, const brc_oid *expect, brc_error *err);
 
 BRC_API BRC_MUST_USE int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err);
 BRC_API void brc_commit_free(brc_commit *commit);
@@ -208,23 +208,23 @@ BRC_API BRC_MUST_USE int brc_session_draft(int64_t *id, brc_session *s, brc_erro
 BRC_API BRC_MUST_USE int brc_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err);
 /* What the session writes between these two, and only that, is written in many short transactions:
  * readers and other writers get in between, and see nothing of it. It is there as a whole, and
- * durable, when brc_bulk_end() returns; `keep` 0 drops it. Imports, brc_array_load_stream(),
+ * durable, when brc_bulk_end() returns; without BRC_END_KEEP it is dropped. Imports, brc_array_load_stream(),
  * brc_array_load_npy() and large writes do the same by themselves. BRC_ECONFLICT if others have
  * meanwhile changed what it builds on (an array's form, a chunk that it changed in part): then it is
  * kept as a private draft (brc_drafts()). Nodes can be made, attributes set, arrays written and
  * grown; BRC_EMISUSE for what removes, moves, cuts or commits, and for changes by another session of
  * this handle. Within brc_begin() it is a part of that transaction. Pairs nest. */
 BRC_API BRC_MUST_USE int brc_bulk_begin(brc_session *s, brc_error *err);
-BRC_API BRC_MUST_USE int brc_bulk_end(brc_session *s, int keep, brc_error *err);
+BRC_API BRC_MUST_USE int brc_bulk_end(brc_session *s, uint32_t flags, brc_error *err);
 /* Drops every uncommitted change of this session. */
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 
-/* Lists the children of a group by name, or with `recurse` the whole tree under a node,
+/* Lists the children of a group by name, or with BRC_LIST_RECURSE the whole tree under a node,
  * the node itself first.  Changes made while the list is read do not show in it; but
- * brc_end() with keep 0 ends a list that began in its transaction.  Nodes are read one by
+ * brc_end() without BRC_END_KEEP ends a list that began in its transaction.  Nodes are read one by
  * one: brc_list_next() fails if one is damaged, and with BRC_ELIMIT past
  * brc_open_opts.max_nodes. */
-BRC_API BRC_MUST_USE int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_error *err);
+BRC_API BRC_MUST_USE int brc_list(brc_iter **out, brc_session *s, const char *path, uint32_t flags, brc_error *err);
 BRC_API BRC_MUST_USE int brc_list_next(brc_iter *it, const brc_node **out, brc_error *err);
 /* *kind: BRC_GROUP or BRC_ARRAY, or 0 if there is no such node. */
 BRC_API BRC_MUST_USE int brc_node_kind(int *kind, brc_session *s, const char *path, brc_error *err);

@@ -143,6 +143,13 @@ enum {                   /* brc_session_open(): what the session sees         */
     BRC_SESSION_PRIVATE = 3
 };
 
+/* Flags of functions; others than these are BRC_EINVAL. */
+enum { BRC_END_KEEP = 1 };       /* brc_end(), brc_bulk_end()                 */
+enum { BRC_DELETE_FORCE = 1 };   /* brc_branch_delete(), brc_tag_delete()     */
+enum { BRC_SWITCH_DISCARD = 1 }; /* brc_switch()                              */
+enum { BRC_RESET_HARD = 1 };     /* brc_reset()                               */
+enum { BRC_LIST_RECURSE = 1 };   /* brc_list()                                */
+
 enum { BRC_GROUP = 1, BRC_ARRAY = 2 };                              /* kind   */
 enum { BRC_ADDED = 1, BRC_REMOVED = 2, BRC_MOVED = 3, BRC_CHANGED = 4 }; /* what */
 

@@ -172,7 +172,8 @@ static int list_nodes(struct cli *cli, const char *path, struct ls_rows *rows)
     CLI_TRY(cli_node_kind(cli, path, &named.kind));
     if (named.kind == BRC_ARRAY) /* as with `ls` of a file */
         return list_node(cli, node, rows);
-    CLI_TRY(brc_list(&cli->iter, cli->session, path, cli_has(cli, "recursive"), &cli->err));
+    CLI_TRY(brc_list(&cli->iter, cli->session, path,
+                     cli_has(cli, "recursive") ? BRC_LIST_RECURSE : 0, &cli->err));
     while ((rc = brc_list_next(cli->iter, &node, &cli->err)) == 1)
         CLI_TRY(list_node(cli, node, rows));
     return rc;

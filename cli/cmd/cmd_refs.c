@@ -109,14 +109,15 @@ static int check_ref_operands(struct cli *cli)
 static int delete_named_ref(struct cli *cli, int is_tag, const char *name)
 {
     const char *kind = is_tag ? "tag" : "branch";
-    int force = cli_has(cli, "force-delete"), has, rc;
+    const uint32_t flags = cli_has(cli, "force-delete") ? BRC_DELETE_FORCE : 0;
+    int has, rc;
     brc_oid was;
 
     CLI_TRY(brc_begin(cli->repo, &cli->err)); /* so that it is this one that goes */
     rc = cli_ref_find(cli, name, is_tag, &has, &was);
     if (rc >= 0)
-        rc = is_tag ? brc_tag_delete(cli->repo, name, force, &cli->err)
-                    : brc_branch_delete(cli->repo, name, force, &cli->err);
+        rc = is_tag ? brc_tag_delete(cli->repo, name, flags, &cli->err)
+                    : brc_branch_delete(cli->repo, name, flags, &cli->err);
     CLI_TRY(cli_end(cli, rc));
     if (has)
         cli_say(cli, "deleted %s %s (was %s); 'breccia %s %s %s %s' brings it back", kind,

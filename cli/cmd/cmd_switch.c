@@ -15,14 +15,15 @@ static const struct cli_option switch_options[] = {
 
 static int create_and_switch(struct cli *cli, const char *branch)
 {
-    int discard = cli_has(cli, "discard"), rc;
+    const uint32_t flags = cli_has(cli, "discard") ? BRC_SWITCH_DISCARD : 0;
+    int rc;
 
     if (!cli_has(cli, "create"))
-        return brc_switch(cli->repo, branch, discard, &cli->err);
+        return brc_switch(cli->repo, branch, flags, &cli->err);
     CLI_TRY(brc_begin(cli->repo, &cli->err));
     rc = brc_branch_create(cli->repo, branch, cli_operand(cli, 2), &cli->err);
     if (rc >= 0)
-        rc = brc_switch(cli->repo, branch, discard, &cli->err);
+        rc = brc_switch(cli->repo, branch, flags, &cli->err);
     return cli_end(cli, rc);
 }
 
@@ -134,7 +135,7 @@ static int run_reset(struct cli *cli)
     if (rc >= 0)
         rc = cli_ref_find(cli, branch, 0, &has, &was);
     if (rc >= 0)
-        rc = brc_reset(cli->repo, rev, cli_has(cli, "hard"), NULL, &cli->err);
+        rc = brc_reset(cli->repo, rev, cli_has(cli, "hard") ? BRC_RESET_HARD : 0, NULL, &cli->err);
     CLI_TRY(cli_end(cli, rc));
     report_reset(cli, branch, &id, has ? &was : NULL);
     return BRC_OK;

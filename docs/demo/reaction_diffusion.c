@@ -128,7 +128,7 @@ static int append_frame(struct simulation *s, brc_error *err)
     rc = brc_array_append(s->fields[0], 0, 1, s->u, sizeof(s->u), err);
     if (rc == BRC_OK)
         rc = brc_array_append(s->fields[1], 0, 1, s->v, sizeof(s->v), err);
-    int end = brc_end(s->repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    int end = brc_end(s->repo, rc == BRC_OK ? BRC_END_KEEP : 0, rc == BRC_OK ? err : NULL);
     if (rc == BRC_OK && end == BRC_OK)
         s->frames++;
     return rc < 0 ? rc : end;

@@ -4,6 +4,7 @@
 
 #include "../base/alloc.h"
 #include "../base/iter.h"
+#include "../base/sized.h"
 #include "../history/commit.h"
 #include "../history/reach.h"
 #include "../zarr/session.h"
@@ -281,24 +282,25 @@ done:
     return rc;
 }
 
-static int delete_ref(breccia *repo, const char *space, const char *name, int force,
+static int delete_ref(breccia *repo, const char *space, const char *name, uint32_t flags,
                       brc_error *err)
 {
+    BRC_TRY(brc_flags_check(flags, BRC_DELETE_FORCE, "a delete of a branch or tag", err));
     BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = delete_steps(repo, space, name, force, err);
+    int rc = delete_steps(repo, space, name, (flags & BRC_DELETE_FORCE) != 0, err);
     repo->changes++;
     int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }
 
-int brc_branch_delete(breccia *repo, const char *name, int force, brc_error *err)
+int brc_branch_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err)
 {
-    return delete_ref(repo, "heads", name, force, err);
+    return delete_ref(repo, "heads", name, flags, err);
 }
 
-int brc_tag_delete(breccia *repo, const char *name, int force, brc_error *err)
+int brc_tag_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err)
 {
-    return delete_ref(repo, "tags", name, force, err);
+    return delete_ref(repo, "tags", name, flags, err);
 }
 
 static int rename_steps(brc_store *store, const char *space, const char *from, const char *to,
@@ -394,10 +396,11 @@ done:
     return rc;
 }
 
-int brc_switch(breccia *repo, const char *branch, int discard, brc_error *err)
+int brc_switch(breccia *repo, const char *branch, uint32_t flags, brc_error *err)
 {
+    BRC_TRY(brc_flags_check(flags, BRC_SWITCH_DISCARD, "brc_switch()", err));
     BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = switch_steps(repo, branch, discard, err);
+    int rc = switch_steps(repo, branch, (flags & BRC_SWITCH_DISCARD) != 0, err);
     repo->changes++;
     int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
@@ -434,10 +437,12 @@ done:
     return rc;
 }
 
-int brc_reset(breccia *repo, const char *rev, int hard, const brc_oid *expect, brc_error *err)
+int brc_reset(breccia *repo, const char *rev, uint32_t flags, const brc_oid *expect,
+              brc_error *err)
 {
+    BRC_TRY(brc_flags_check(flags, BRC_RESET_HARD, "brc_reset()", err));
     BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = reset_steps(repo, rev, hard, expect, err);
+    int rc = reset_steps(repo, rev, (flags & BRC_RESET_HARD) != 0, expect, err);
     repo->changes++;
     int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;

@@ -14,7 +14,7 @@ static int visit_nodes(brc_session *s, const char *path, brc_node_fn each, void 
     size_t base = 0, n = 0;
     int rc;
 
-    BRC_GO(brc_list(&it, s, path, 1, err));
+    BRC_GO(brc_list(&it, s, path, BRC_LIST_RECURSE, err));
     while ((rc = brc_list_next(it, &node, err)) > 0) {
         if (n++ == 0)
             base = strlen(node->path);

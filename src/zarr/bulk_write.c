@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/clock.h"
 #include "../base/process.h"
+#include "../base/sized.h"
 
 /* Notes of chunks that were changed in part take so much memory at most. */
 #define OLDS_MOST ((size_t)32 << 20)
@@ -329,8 +330,10 @@ int brc_bulk_begin(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
-int brc_bulk_end(brc_session *s, int keep, brc_error *err)
+int brc_bulk_end(brc_session *s, uint32_t flags, brc_error *err)
 {
+    BRC_TRY(brc_flags_check(flags, BRC_END_KEEP, "brc_bulk_end()", err));
+    const int keep = (flags & BRC_END_KEEP) != 0;
     int rc = brc_bulk_end_with(s, keep ? BRC_OK : BRC_EINTERRUPT, err);
     return keep || rc != BRC_EINTERRUPT ? rc : BRC_OK;
 }

@@ -254,7 +254,7 @@ static int start_nodes(key_list *list, brc_error *err)
         BRC_GO(brc_buf_text(&path, ka->array.path, err));
         BRC_GO(brc_buf_terminate(&path, err));
     }
-    rc = open ? brc_list(&list->nodes, s, (const char *)path.data, 1, err) : BRC_OK;
+    rc = open ? brc_list(&list->nodes, s, (const char *)path.data, BRC_LIST_RECURSE, err) : BRC_OK;
 done:
     brc_session_end_read(s);
     brc_buf_dispose(&path);

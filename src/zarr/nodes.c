@@ -4,6 +4,7 @@
 
 #include "../base/alloc.h"
 #include "../base/iter.h"
+#include "../base/sized.h"
 #include "bulk_write.h"
 #include "meta.h"
 #include "node_moves.h"
@@ -127,12 +128,13 @@ static int look_list(brc_session *s, const char *path, void *arg, brc_error *err
                             list->without_itself ? 0 : BRC_WALK_RECURSE, err);
 }
 
-int brc_list(brc_iter **out, brc_session *s, const char *path, int recurse, brc_error *err)
+int brc_list(brc_iter **out, brc_session *s, const char *path, uint32_t flags, brc_error *err)
 {
+    BRC_TRY(brc_flags_check(flags, BRC_LIST_RECURSE, "brc_list()", err));
     BRC_TRY(brc_iter_new(out, BRC_ITER_NODES, sizeof(node_list), node_list_dispose, err));
     node_list *list = brc_iter_state(*out);
     list->session = brc_session_ref(s);
-    list->without_itself = !recurse;
+    list->without_itself = (flags & BRC_LIST_RECURSE) == 0;
     int rc = look_at_node(s, path, look_list, list, err);
     if (rc < 0) {
         brc_iter_free(*out);

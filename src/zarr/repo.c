@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "../base/sized.h"
+
 breccia *brc_repo_ref(breccia *repo)
 {
     repo->refs++;
@@ -27,8 +29,10 @@ int brc_begin(breccia *repo, brc_error *err)
     return brc_store_begin(repo->store, err);
 }
 
-int brc_end(breccia *repo, int keep, brc_error *err)
+int brc_end(breccia *repo, uint32_t flags, brc_error *err)
 {
+    BRC_TRY(brc_flags_check(flags, BRC_END_KEEP, "brc_end()", err));
+    const int keep = (flags & BRC_END_KEEP) != 0;
     int rc = brc_store_end(repo->store, keep, err);
     if (!keep || rc < 0) /* what sessions have read of it is gone */
         repo->changes++;
@@ -37,7 +41,7 @@ int brc_end(breccia *repo, int keep, brc_error *err)
 
 int brc_end_with(breccia *repo, int rc, brc_error *err)
 {
-    int ended = brc_end(repo, rc >= 0, rc >= 0 ? err : NULL);
+    int ended = brc_end(repo, rc >= 0 ? BRC_END_KEEP : 0, rc >= 0 ? err : NULL);
     return rc < 0 ? rc : ended;
 }
 

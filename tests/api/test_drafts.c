@@ -323,7 +323,7 @@ START_TEST(a_branch_with_a_private_draft_is_not_deleted_unasked)
     OK(&t, brc_branch_rename(t.repo, "side", "other", &t.err));
     ck_assert_str_eq(drafts_are(t.repo), "other alive ours 1; ");
     FAILS(&t, BRC_EMISUSE, brc_branch_delete(t.repo, "other", 0, &t.err));
-    OK(&t, brc_branch_delete(t.repo, "other", 1, &t.err));
+    OK(&t, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
     ck_assert_str_eq(drafts_are(t.repo), "");
     FAILS(&t, BRC_ESTALE, commit_of(mine, "gone", &id));
     brc_session_free(mine);

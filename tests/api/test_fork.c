@@ -66,7 +66,7 @@ static int use_the_handle(void)
     wrong += brc_head(&head, t.repo, &t.err) != BRC_EMISUSE;
     wrong += brc_stat(t.repo, &stats, &t.err) != BRC_EMISUSE;
     wrong += brc_begin(t.repo, &t.err) != BRC_EMISUSE;
-    wrong += brc_end(t.repo, 1, &t.err) != BRC_EMISUSE;
+    wrong += brc_end(t.repo, BRC_END_KEEP, &t.err) != BRC_EMISUSE;
     wrong += brc_end(t.repo, 0, &t.err) != BRC_OK;
     return wrong;
 }
@@ -85,7 +85,7 @@ START_TEST(a_child_in_a_transaction_does_not_undo_it)
     scenario_set_number(&t, "/a", 0, 70);
     in_child(use_and_free_the_handle);
     OK(&t, brc_group_create(t.session, "/parent", NULL, &t.err));
-    OK(&t, brc_end(t.repo, 1, &t.err));
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     scenario_reopen(&t);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     int kind;
@@ -166,7 +166,7 @@ START_TEST(a_child_that_opens_the_file_in_a_transaction_meets_its_locks)
     scenario_set_number(&t, "/a", 0, 70);
     in_child(open_again_beside_the_parent);
     scenario_set_number(&t, "/a", 1, 71);
-    OK(&t, brc_end(t.repo, 1, &t.err));
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     scenario_reopen(&t);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 71);
@@ -208,7 +208,7 @@ START_TEST(a_child_that_reads_in_its_parents_transaction_has_a_lock)
     }
     close(ready[1]);
     ck_assert_int_eq(read(ready[0], &byte, 1), 1);
-    FAILS(&t, BRC_EBUSY, brc_end(t.repo, 1, &t.err));
+    FAILS(&t, BRC_EBUSY, brc_end(t.repo, BRC_END_KEEP, &t.err));
     close(go[0]);
     close(go[1]);
     ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -238,7 +238,7 @@ START_TEST(a_child_that_lives_on_holds_no_locks)
     }
     ck_assert_int_eq(read(answer[0], &byte, 1), 1);
     ck_assert_int_eq(peer_sql(&other, "BEGIN IMMEDIATE"), SQLITE_BUSY);
-    OK(&t, brc_end(t.repo, 1, &t.err));
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     ck_assert_int_eq(peer_sql(&other, "BEGIN IMMEDIATE; COMMIT"), SQLITE_OK);
     OK(&t, brc_begin(t.repo, &t.err));
     scenario_close(&t);

@@ -297,6 +297,15 @@ START_TEST(flags_that_are_not_known_are_refused)
     FAILS(&t, BRC_EINVAL, brc_session_commit(&id, t.session, &commit, &t.err));
     FAILS(&t, BRC_EINVAL, brc_diff(&it, t.repo, NULL, NULL, &diff, &t.err));
     FAILS(&t, BRC_EINVAL, brc_export(t.session, "/a", "/nowhere/x.npy", &xfer, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_list(&it, t.session, "/", ~0u, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_reset(t.repo, "main", ~0u, NULL, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_switch(t.repo, "main", ~0u, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_branch_delete(t.repo, "other", ~0u, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_tag_delete(t.repo, "other", ~0u, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_bulk_end(t.session, ~0u, &t.err));
+    OK(&t, brc_begin(t.repo, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_end(t.repo, ~0u, &t.err)); /* it goes on */
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
 }
 END_TEST
 

@@ -139,7 +139,7 @@ static double commit_one(commit_run *run, uint64_t version)
     must(brc_begin(run->r.handle, &err), &err, "begin");
     write_chunk(run, number, version);
     repo_commit(&run->r, "one chunk");
-    must(brc_end(run->r.handle, 1, &err), &err, "end");
+    must(brc_end(run->r.handle, BRC_END_KEEP, &err), &err, "end");
     return now_s() - start;
 }
 
@@ -228,7 +228,7 @@ static void commit_diff(commit_run *run)
     for (int i = 0; i < SOME; i++)
         write_chunk(run, run->n / SOME * (uint64_t)i + 17, 7000000);
     repo_commit(&run->r, "scattered");
-    must(brc_end(run->r.handle, 1, &err), &err, "end");
+    must(brc_end(run->r.handle, BRC_END_KEEP, &err), &err, "end");
     for (int i = 0; i < 20; i++) {
         warm[i] = 1e3 * diff_once(run->r.handle, "HEAD~1", "HEAD", &changed);
         must_be(changed == SOME, "the difference of 100 chunks");

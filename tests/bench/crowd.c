@@ -121,7 +121,7 @@ static void commit_step(void *ctx, size_t i)
     must(brc_begin(c->handle, &err), &err, "begin");
     must(brc_attrs_set(c->session, "/", "n", value, &err), &err, "attrs");
     must(brc_session_commit(&id, c->session, &opts, &err), &err, "commit");
-    must(brc_end(c->handle, 1, &err), &err, "end");
+    must(brc_end(c->handle, BRC_END_KEEP, &err), &err, "end");
 }
 
 static void act_committer(const crowd_plan *p, int who)
@@ -151,7 +151,7 @@ static void act_bulk(const crowd_plan *p, int one_transaction)
         must(brc_begin(handle, &err), &err, "begin");
     must(brc_import(s, p->source, "/bulk", &opts, &err), &err, "import");
     if (one_transaction)
-        must(brc_end(handle, 1, &err), &err, "end");
+        must(brc_end(handle, BRC_END_KEEP, &err), &err, "end");
     p->shared->bulk_s = now_s() - start;
     brc_session_free(s);
     brc_free(handle);

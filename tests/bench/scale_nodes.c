@@ -39,7 +39,7 @@ static scale_cost list_all(const bench_opts *o, size_t n)
     scale_open(&r, o);
     scale_tree(&r, "", n, EACH);
     scale_cost start = scale_start();
-    must(brc_list(&it, r.session, "/", 1, &err), &err, "ls -r");
+    must(brc_list(&it, r.session, "/", BRC_LIST_RECURSE, &err), &err, "ls -r");
     while ((rc = brc_list_next(it, &node, &err)) > 0)
         count++;
     scale_cost cost = scale_stop(start);

@@ -46,7 +46,7 @@ static void size_version(repo *r, const float *data, size_t nchunks, uint64_t ve
              "writing");
     }
     repo_commit(r, "a version");
-    must(brc_end(r->handle, 1, &err), &err, "end");
+    must(brc_end(r->handle, BRC_END_KEEP, &err), &err, "end");
     free(changed);
 }
 

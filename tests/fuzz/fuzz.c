@@ -250,7 +250,7 @@ void fuzz_read_all(brc_session *s, int also_allowed)
     brc_error err = BRC_ERROR_INIT;
     brc_iter *it;
     const brc_node *node;
-    int rc = brc_list(&it, s, "/", 1, &err);
+    int rc = brc_list(&it, s, "/", BRC_LIST_RECURSE, &err);
     FUZZ_TRUE(may_fail(rc, also_allowed), &err);
     while (rc >= 0 && (rc = brc_list_next(it, &node, &err)) == 1) {
         brc_buf text = BRC_BUF_INIT;

@@ -132,7 +132,7 @@ static void list_nodes(battery_now *b, brc_session *s, const char *rev, int keep
     brc_error err = BRC_ERROR_INIT;
     const brc_node *node;
     brc_iter *it;
-    int rc = did(b, "ls -r", rev, brc_list(&it, s, "/", 1, &err), &err);
+    int rc = did(b, "ls -r", rev, brc_list(&it, s, "/", BRC_LIST_RECURSE, &err), &err);
     for (int n = 0; rc >= 0 && n < MAX_NODES; n++) {
         rc = did(b, "ls -r", rev, brc_list_next(it, &node, &err), &err);
         if (rc <= 0)
@@ -268,9 +268,9 @@ static void change_refs(battery_now *b)
     brc_error err = BRC_ERROR_INIT;
     did(b, "branch", "battery", brc_branch_create(b->repo, "battery", NULL, &err), &err);
     did(b, "tag", "battery", brc_tag_create(b->repo, "battery-1", NULL, "m", &err), &err);
-    did(b, "switch", "battery", brc_switch(b->repo, "battery", 1, &err), &err);
-    did(b, "reset", "HEAD~1", brc_reset(b->repo, "HEAD~1", 1, NULL, &err), &err);
-    did(b, "tag -d", "battery", brc_tag_delete(b->repo, "battery-1", 1, &err), &err);
+    did(b, "switch", "battery", brc_switch(b->repo, "battery", BRC_SWITCH_DISCARD, &err), &err);
+    did(b, "reset", "HEAD~1", brc_reset(b->repo, "HEAD~1", BRC_RESET_HARD, NULL, &err), &err);
+    did(b, "tag -d", "battery", brc_tag_delete(b->repo, "battery-1", BRC_DELETE_FORCE, &err), &err);
 }
 
 /* ---- all of it -------------------------------- */

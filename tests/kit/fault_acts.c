@@ -240,7 +240,7 @@ static int act_tag(fault_handles *h, brc_error *err)
 
 static int act_switch(fault_handles *h, brc_error *err)
 {
-    return brc_switch(h->repo, "other", 1, err);
+    return brc_switch(h->repo, "other", BRC_SWITCH_DISCARD, err);
 }
 
 static int act_reset(fault_handles *h, brc_error *err)
@@ -250,7 +250,7 @@ static int act_reset(fault_handles *h, brc_error *err)
 
 static int act_reset_hard(fault_handles *h, brc_error *err)
 {
-    return brc_reset(h->repo, "other", 1, NULL, err);
+    return brc_reset(h->repo, "other", BRC_RESET_HARD, NULL, err);
 }
 
 static int act_batch(fault_handles *h, brc_error *err)
@@ -263,7 +263,7 @@ static int act_batch(fault_handles *h, brc_error *err)
         rc = brc_attrs_set(h->s, "/g", "x", "[1]", err);
     if (rc == BRC_OK)
         rc = commit_flags(h, 0, err);
-    int end = brc_end(h->repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    int end = brc_end(h->repo, rc == BRC_OK ? BRC_END_KEEP : 0, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }
 
@@ -307,7 +307,7 @@ static int private_batch(fault_handles *h, int (*then)(fault_handles *h, brc_err
         rc = brc_node_move(h->private, "/g/b", "/g/moved", err);
     if (rc == BRC_OK)
         rc = then(h, err);
-    int end = brc_end(h->repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    int end = brc_end(h->repo, rc == BRC_OK ? BRC_END_KEEP : 0, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }
 

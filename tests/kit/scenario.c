@@ -163,7 +163,7 @@ char *scenario_tree(scenario *t, brc_session *s, const char *path, int recurse, 
     size_t len = 0;
     int rc;
     *out = '\0';
-    OK(t, brc_list(&it, s, path, recurse, &t->err));
+    OK(t, brc_list(&it, s, path, recurse ? BRC_LIST_RECURSE : 0, &t->err));
     while ((rc = brc_list_next(it, &node, &t->err)) > 0) {
         int n = snprintf(out + len, size - len, "%s%s ", node->path,
                          node->kind == BRC_ARRAY ? "*" : "");

@@ -74,7 +74,7 @@ static void digest_nodes(uint64_t *digest, breccia *repo, const char *branch)
     brc_buf json = BRC_BUF_INIT;
     if (brc_session_open(&s, repo, branch, BRC_SESSION_VIEW, NULL) < 0)
         return;
-    if (brc_list(&it, s, "/", 1, NULL) == BRC_OK) {
+    if (brc_list(&it, s, "/", BRC_LIST_RECURSE, NULL) == BRC_OK) {
         while (brc_list_next(it, &node, NULL) > 0) {
             digest_add(digest, node->path, strlen(node->path) + 1);
             json.len = 0;

@@ -215,7 +215,7 @@ static int step_lists(oom_state *s, brc_error *err)
     const char *key;
     const brc_ref *ref;
     int rc;
-    BRC_TRY(brc_list(&it, s->session, "/", 1, err));
+    BRC_TRY(brc_list(&it, s->session, "/", BRC_LIST_RECURSE, err));
     while ((rc = brc_list_next(it, &node, err)) > 0)
         continue;
     brc_iter_free(it);
@@ -325,7 +325,7 @@ static int step_rename(oom_state *s, brc_error *err)
 
 static int step_switch(oom_state *s, brc_error *err)
 {
-    return brc_switch(s->repo, "next", 1, err);
+    return brc_switch(s->repo, "next", BRC_SWITCH_DISCARD, err);
 }
 
 static int step_switch_back(oom_state *s, brc_error *err)
@@ -345,7 +345,7 @@ static int step_reset(oom_state *s, brc_error *err)
 
 static int step_reset_hard(oom_state *s, brc_error *err)
 {
-    return brc_reset(s->repo, "v1", 1, NULL, err);
+    return brc_reset(s->repo, "v1", BRC_RESET_HARD, NULL, err);
 }
 
 static int step_transaction(oom_state *s, brc_error *err)
@@ -356,7 +356,7 @@ static int step_transaction(oom_state *s, brc_error *err)
         rc = step_write(s, err);
     if (rc == BRC_OK)
         rc = commit_with(s, "all at once", 0, err);
-    int end = brc_end(s->repo, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    int end = brc_end(s->repo, rc == BRC_OK ? BRC_END_KEEP : 0, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }
 

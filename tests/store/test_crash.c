@@ -113,7 +113,7 @@ static void small_story(void)
     OK(brc_begin(repo, &kit.err)); /* several calls are one */
     brc_array *a = new_array(s, "/a", 4000, 1000);
     OK(brc_attrs_set(s, "/a", "k", "1", &kit.err));
-    OK(brc_end(repo, 1, &kit.err));
+    OK(brc_end(repo, BRC_END_KEEP, &kit.err));
     acknowledged();
     write_noise(a, 4000, 1);
     commit(s, "one");
@@ -125,7 +125,7 @@ static void small_story(void)
     acknowledged();
     OK(brc_attrs_set(s, "/a", "k", "2", &kit.err));
     acknowledged();
-    OK(brc_switch(repo, "side", 1, &kit.err));
+    OK(brc_switch(repo, "side", BRC_SWITCH_DISCARD, &kit.err));
     acknowledged();
     brc_array_free(a);
     brc_session_free(s);
@@ -134,7 +134,7 @@ static void small_story(void)
     OK(brc_node_move(s, "/a", "/g/b", &kit.err));
     acknowledged();
     commit(s, "three");
-    OK(brc_reset(repo, "v1", 1, NULL, &kit.err));
+    OK(brc_reset(repo, "v1", BRC_RESET_HARD, NULL, &kit.err));
     acknowledged();
     brc_session_free(s);
     brc_free(repo);
@@ -195,7 +195,7 @@ static void draft_story(void)
     OK(brc_begin(repo, &kit.err));
     brc_array_free(new_array(s, "/a", 4000, 1000));
     brc_array_free(new_array(s, "/b", 4000, 1000));
-    OK(brc_end(repo, 1, &kit.err));
+    OK(brc_end(repo, BRC_END_KEEP, &kit.err));
     acknowledged();
     commit(s, "one");
     OK(brc_session_open(&mine, repo, NULL, BRC_SESSION_PRIVATE, &kit.err));
@@ -231,7 +231,7 @@ static void big_story(void)
     open_repo(&repo, &s, BRC_OPEN_CREATE);
     OK(brc_begin(repo, &kit.err));
     brc_array *a = new_array(s, "/a", 6000000, 250000);
-    OK(brc_end(repo, 1, &kit.err));
+    OK(brc_end(repo, BRC_END_KEEP, &kit.err));
     acknowledged();
     write_noise(a, 6000000, 1);
     commit(s, "one");

@@ -55,7 +55,7 @@ static void in_the_middle(void (*happens)(void))
     happens();
     ck_assert_int_eq(peer_sql(&other, "BEGIN IMMEDIATE"), SQLITE_BUSY);
     scenario_set_number(&t, "/a", 1, 71);
-    OK(&t, brc_end(t.repo, 1, &t.err));
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     ck_assert_int_eq(peer_sql(&other, "BEGIN IMMEDIATE; " WRITE_SQL "; COMMIT"), SQLITE_OK);
     scenario_reopen(&t);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
@@ -148,7 +148,7 @@ START_TEST(a_connection_beside_ours_is_met_like_a_process)
     ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     OK(&t, brc_begin(t.repo, &t.err));
     ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_BUSY);
-    OK(&t, brc_end(t.repo, 1, &t.err));
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     sqlite3_close(db);
 }
 END_TEST
@@ -166,7 +166,7 @@ START_TEST(what_others_hold_holds)
     ck_assert_int_eq(peer_sql(&other, "COMMIT; BEGIN; SELECT count(*) FROM meta"), SQLITE_OK);
     OK(&t, brc_begin(t.repo, &t.err));
     scenario_set_number(&t, "/a", 0, 70);
-    FAILS(&t, BRC_EBUSY, brc_end(t.repo, 1, &t.err));
+    FAILS(&t, BRC_EBUSY, brc_end(t.repo, BRC_END_KEEP, &t.err));
     ck_assert_int_eq(peer_sql(&other, "COMMIT"), SQLITE_OK);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0);
     scenario_set_number(&t, "/a", 0, 70);
@@ -228,7 +228,7 @@ static int write_with_ours(int who)
         if (rc == BRC_OK)
             rc = brc_tag_create(repo, name, NULL, NULL, &t.err);
         open_and_close();
-        int end = brc_end(repo, rc == BRC_OK, &t.err);
+        int end = brc_end(repo, rc == BRC_OK ? BRC_END_KEEP : 0, &t.err);
         rc = rc == BRC_OK ? end : rc;
     }
     if (rc != BRC_OK)

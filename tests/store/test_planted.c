@@ -334,7 +334,7 @@ START_TEST(f01_nothing_drops_the_locks)
     KIT_FAILS(&kit, BRC_EINVAL, "is the repository itself",
               brc_import(s, _i == 0 ? kit.file : alias, NULL, NULL, &kit.err));
     ck_assert_int_eq(is_reserved(), 1);
-    OK(brc_end(repo, 1, &kit.err));
+    OK(brc_end(repo, BRC_END_KEEP, &kit.err));
     ck_assert_int_eq(is_reserved(), 0);
     brc_session_free(s);
     brc_free(repo);

@@ -280,7 +280,7 @@ static int import_forked(trial *t, const brc_driver *driver, const char *file)
         rc = brc_fail(err, BRC_EINVAL, "the converter crashed");
     else if (status != BRC_STATUS_GOOD && status >= 0)
         rc = brc_fail(err, BRC_EINVAL, "status %d", status);
-    ck_assert_int_eq(brc_end(t->kit.repo, rc == BRC_OK, NULL), BRC_OK);
+    ck_assert_int_eq(brc_end(t->kit.repo, rc == BRC_OK ? BRC_END_KEEP : 0, NULL), BRC_OK);
     if (status == BRC_STATUS_IS_NETCDF && driver == &brc_hdf5_driver)
         return import_forked(t, &brc_netcdf_driver, file);
     if (rc == BRC_ECORRUPT) /* as brc_import() says it of a converter's file */

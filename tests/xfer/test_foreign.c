@@ -84,7 +84,7 @@ static int import_fake(const char *path)
     brc_foreign what = { kit.session, "fake", NULL, exchange_path(&kit, "x.h5"), &opts };
     OK(brc_begin(kit.repo, NULL));
     int rc = brc_foreign_import(&what, path, &kit.err);
-    OK(brc_end(kit.repo, rc == BRC_OK, NULL));
+    OK(brc_end(kit.repo, rc == BRC_OK ? BRC_END_KEEP : 0, NULL));
     return rc;
 }
 

@@ -88,7 +88,7 @@ static void describe(brc_session *s, char *out, size_t size)
     const brc_node *node;
     int rc;
     out[0] = '\0';
-    OK(&t, brc_list(&it, s, "/", 1, &t.err));
+    OK(&t, brc_list(&it, s, "/", BRC_LIST_RECURSE, &t.err));
     while ((rc = brc_list_next(it, &node, &t.err)) > 0) {
         brc_buf attrs = BRC_BUF_INIT;
         size_t at = strlen(out);

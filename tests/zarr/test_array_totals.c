@@ -72,7 +72,7 @@ static void check_all(scenario *t)
     brc_entry root;
     int rc, whole, has;
     brc_oid commit, snapshot;
-    OK(t, brc_list(&it, t->session, "/", 1, &t->err));
+    OK(t, brc_list(&it, t->session, "/", BRC_LIST_RECURSE, &t->err));
     while ((rc = brc_list_next(it, &node, &t->err)) == 1) {
         if (node->kind == BRC_ARRAY) {
             brc_node_total one = check_array(t, node->path);

@@ -89,7 +89,7 @@ static int tell_tree(brc_session *s, brc_buf *out)
 {
     brc_iter *it;
     const brc_node *node;
-    int rc = brc_list(&it, s, "/", 1, NULL);
+    int rc = brc_list(&it, s, "/", BRC_LIST_RECURSE, NULL);
     if (rc < 0)
         return rc;
     while ((rc = brc_list_next(it, &node, NULL)) > 0)

@@ -296,13 +296,13 @@ START_TEST(a_pair_of_calls_is_one_change)
     ck_assert_int_eq(kind, 0);
     ck_assert_int_eq(scenario_number(&t, theirs, "/n", 0), 0);
     FAILS(&t, BRC_EMISUSE, brc_node_remove(t.session, "/u", &t.err));
-    ck_assert_int_eq(brc_bulk_end(t.session, 1, &t.err), BRC_EMISUSE); /* a step failed */
+    ck_assert_int_eq(brc_bulk_end(t.session, BRC_END_KEEP, &t.err), BRC_EMISUSE); /* one failed */
     ck_assert_uint_eq(chunks_of(theirs), 0);
     OK(&t, brc_bulk_begin(t.session, &t.err));
     put_number(t.session, 0, 70);
     OK(&t, load(&(giver){0}));
     put_number(theirs, 6, 72);
-    OK(&t, brc_bulk_end(t.session, 1, &t.err));
+    OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
     ck_assert_int_eq(scenario_number(&t, theirs, "/n", 0), 70);
     ck_assert_int_eq(scenario_number(&t, theirs, "/n", 1), 1);
     ck_assert_int_eq(scenario_number(&t, theirs, "/n", 6), 72);
@@ -321,7 +321,7 @@ START_TEST(a_chunk_changed_in_part_by_both_is_a_conflict)
     put_number(t.session, 0, 70);
     OK(&t, load(&(giver){0}));
     put_number(theirs, 1, 71); /* the same chunk */
-    ck_assert_int_eq(brc_bulk_end(t.session, 1, &t.err), BRC_ECONFLICT);
+    ck_assert_int_eq(brc_bulk_end(t.session, BRC_END_KEEP, &t.err), BRC_ECONFLICT);
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 1), 71);
     ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 0);
 }

@@ -175,7 +175,7 @@ static void read_all(verdict *v, brc_session *s)
     brc_iter *it;
     const brc_node *node;
     const char *key;
-    int rc = brc_list(&it, s, "/", 1, &err);
+    int rc = brc_list(&it, s, "/", BRC_LIST_RECURSE, &err);
     while (rc >= 0 && (rc = brc_list_next(it, &node, &err)) > 0) {
         brc_buf out = BRC_BUF_INIT;
         brc_array *a;

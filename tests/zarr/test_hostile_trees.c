@@ -51,7 +51,7 @@ static void look_at_list(const attack *a, brc_session *s)
     const brc_node *node;
     const char *key;
     int rc;
-    EXPECT(brc_list(&it, s, "/", 1, &err) == BRC_OK, 3);
+    EXPECT(brc_list(&it, s, "/", BRC_LIST_RECURSE, &err) == BRC_OK, 3);
     while ((rc = brc_list_next(it, &node, &err)) > 0)
         EXPECT(node->kind != 0, 4);
     EXPECT(ended(a, rc, &err), 5);

@@ -386,7 +386,7 @@ START_TEST(moves_are_what_the_model_knows)
         brc_commit_free(second);
         m.base = before;
     }
-    OK(&m.t, brc_end(m.t.repo, 1, &m.t.err));
+    OK(&m.t, brc_end(m.t.repo, BRC_END_KEEP, &m.t.err));
     scenario_whole(&m.t);
     scenario_stop(&m.t);
 }

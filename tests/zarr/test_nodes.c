@@ -74,7 +74,7 @@ START_TEST(making_refuses_what_is_in_the_way)
     FAILS(&t, BRC_EINVAL, brc_group_create(t.session, "/h", "{", &t.err));
     FAILS(&t, BRC_EINVAL, brc_list(&it, t.session, "/a", 0, &t.err));
     ck_assert_ptr_null(it);
-    FAILS(&t, BRC_ENOTFOUND, brc_list(&it, t.session, "/none", 1, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_list(&it, t.session, "/none", BRC_LIST_RECURSE, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_array_open(&a, t.session, "/none", &t.err));
     ck_assert_ptr_null(a);
     FAILS(&t, BRC_EINVAL, brc_array_open(&a, t.session, "/g", &t.err));

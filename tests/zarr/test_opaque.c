@@ -189,7 +189,7 @@ START_TEST(opaque_chunks_are_versioned)
 
     must(brc_node_restore(op.session, "/a", "side", &op.err));
     opaque_input("first", OPAQUE_DOC("\"uint8\"", INVERTED));
-    must(brc_list(&it, op.session, "/", 1, &op.err));
+    must(brc_list(&it, op.session, "/", BRC_LIST_RECURSE, &op.err));
     while (brc_list_next(it, &node, &op.err) == 1)
         n++;
     brc_iter_free(it);

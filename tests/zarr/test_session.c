@@ -265,11 +265,11 @@ START_TEST(a_branch_that_moved_is_stale)
     scenario_open(&u, NULL, 0);
     scenario_set_number(&u, "/a", 0, 2);
     brc_oid third = scenario_commit(&u, "three");
-    FAILS(&t, BRC_ESTALE, brc_reset(t.repo, "main~1", 1, &second, &t.err));
+    FAILS(&t, BRC_ESTALE, brc_reset(t.repo, "main~1", BRC_RESET_HARD, &second, &t.err));
     brc_oid tip = resolve(&t, "main");
     ck_assert(same_id(&tip, &third));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 2);
-    OK(&t, brc_reset(t.repo, "main~2", 1, &third, &t.err));
+    OK(&t, brc_reset(t.repo, "main~2", BRC_RESET_HARD, &third, &t.err));
     tip = resolve(&u, "main");
     ck_assert(same_id(&tip, &first));
     ck_assert_int_eq(scenario_number(&u, u.session, "/a", 0), 0);
@@ -293,9 +293,9 @@ START_TEST(switching_refuses_to_lose_changes)
     OK(&t, brc_head(&head, t.repo, &t.err));
     ck_assert_str_eq(head, "main");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 7);
-    FAILS(&t, BRC_ENOTFOUND, brc_switch(t.repo, "nothing", 1, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_switch(t.repo, "nothing", BRC_SWITCH_DISCARD, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 7);
-    OK(&t, brc_switch(t.repo, "dev", 1, &t.err));
+    OK(&t, brc_switch(t.repo, "dev", BRC_SWITCH_DISCARD, &t.err));
     OK(&t, brc_head(&head, t.repo, &t.err));
     ck_assert_str_eq(head, "dev");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0); /* main, as committed */
@@ -329,13 +329,13 @@ START_TEST(reset_keeps_changes_unless_hard)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 7);
 
     scenario_set_number(&t, "/a", 1, 9);
-    OK(&t, brc_reset(t.repo, "HEAD", 1, NULL, &t.err));
+    OK(&t, brc_reset(t.repo, "HEAD", BRC_RESET_HARD, NULL, &t.err));
     ck_assert_int_eq(scenario_clean(&t), 1);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 1);
-    OK(&t, brc_reset(t.repo, "main~1", 1, &both, &t.err));
+    OK(&t, brc_reset(t.repo, "main~1", BRC_RESET_HARD, &both, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0);
     ck_assert_int_eq(scenario_clean(&t), 1);
-    FAILS(&t, BRC_ENOTFOUND, brc_reset(t.repo, "main~1", 1, NULL, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_reset(t.repo, "main~1", BRC_RESET_HARD, NULL, &t.err));
     scenario_whole(&t);
     scenario_stop(&t);
 }
@@ -405,7 +405,7 @@ START_TEST(a_branch_may_go_away_under_a_session)
     dev = session_at(&t, "next", BRC_SESSION_WRITE); /* the changes went along */
     ck_assert_int_eq(kind_at(&t, dev, "/g"), BRC_GROUP);
     FAILS(&t, BRC_EMISUSE, brc_branch_delete(t.repo, "next", 0, &t.err));
-    OK(&t, brc_branch_delete(t.repo, "next", 1, &t.err));
+    OK(&t, brc_branch_delete(t.repo, "next", BRC_DELETE_FORCE, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_group_create(dev, "/h", NULL, &t.err));
     brc_session_free(dev);
     ck_assert_int_eq(scenario_clean(&t), 1);
@@ -509,18 +509,18 @@ START_TEST(begin_and_end_make_one_transaction)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 7);
     scenario_commit(&t, "two");
     OK(&t, brc_branch_create(t.repo, "dev", NULL, &t.err));
-    OK(&t, brc_end(t.repo, 1, &t.err));
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     OK(&t, brc_end(t.repo, 0, &t.err)); /* undoes them all */
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0);
     ck_assert_int_eq(scenario_clean(&t), 1);
     ck_assert_str_eq(scenario_tree(&t, t.session, "/", 0, tree, sizeof(tree)), "/a* ");
     open_fails(&t, BRC_ENOTFOUND, "dev", BRC_SESSION_VIEW);
-    FAILS(&t, BRC_EMISUSE, brc_end(t.repo, 1, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_end(t.repo, BRC_END_KEEP, &t.err));
 
     OK(&t, brc_begin(t.repo, &t.err));
     scenario_set_number(&t, "/a", 0, 8);
     scenario_commit(&t, "three");
-    OK(&t, brc_end(t.repo, 1, &t.err));
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     scenario_reopen(&t);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 8);
     scenario_whole(&t);
@@ -538,7 +538,7 @@ START_TEST(a_failed_step_undoes_the_transaction)
     scenario_set_number(&t, "/a", 0, 7);
     FAILS(&t, BRC_EEXISTS, brc_group_create(t.session, "/a", NULL, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 1); /* reading is all right */
-    FAILS(&t, BRC_EMISUSE, brc_end(t.repo, 1, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_end(t.repo, BRC_END_KEEP, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 0);
     /* and the session goes on: what it changes now is there for others */
     scenario_set_number(&t, "/a", 0, 9);

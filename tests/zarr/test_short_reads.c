@@ -277,7 +277,7 @@ START_TEST(a_commit_does_not_wait_between_two_steps)
         commit_one(NULL);
     OK(t, rc);
     brc_iter_free(it);
-    OK(t, brc_list(&it, t->session, "/", 1, &t->err));
+    OK(t, brc_list(&it, t->session, "/", BRC_LIST_RECURSE, &t->err));
     while ((rc = brc_list_next(it, &node, &t->err)) > 0 && ++steps > 0)
         commit_one(NULL);
     OK(t, rc);
@@ -325,7 +325,7 @@ START_TEST(an_explicit_transaction_holds_its_lock)
     for (int i = 0; i < ELEMENTS; i++)
         ck_assert_int_eq(taken[i], 5);
     find_it_locked(NULL);
-    OK(t, brc_end(t->repo, 1, &t->err));
+    OK(t, brc_end(t->repo, BRC_END_KEEP, &t->err));
     commit_one(NULL);
     brc_array_free(b);
 }
