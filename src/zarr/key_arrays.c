@@ -134,6 +134,11 @@ static const char *rest_of(const char *path, const char *key)
     return strncmp(key, path + 1, len) == 0 && key[len] == '/' ? key + len + 1 : NULL;
 }
 
+int brc_key_is_of(const brc_key_array *ka, const char *key)
+{
+    return rest_of(ka->array.path, key) != NULL;
+}
+
 static void forget_array(key_memory *m, size_t i)
 {
     key_array_free(m->arrays[i]);

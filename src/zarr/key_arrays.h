@@ -32,6 +32,8 @@ BRC_MUST_USE int brc_key_find(brc_key_place *out, brc_session *s, const char *ke
 /* The array that a key or a directory of keys lies in: *out NULL if none. *rest: what follows its
  * path and a '/'. The array itself is not meant: it has a document. */
 BRC_MUST_USE int brc_key_array_of(brc_key_array **out, brc_session *s, const char *key, const char **rest, brc_error *err);
+/* Whether the key lies in the array. */
+int brc_key_is_of(const brc_key_array *ka, const char *key);
 /* What the draft says of a key: BRC_KEY_NO_ROW ... */
 BRC_MUST_USE int brc_key_row(brc_session *s, const char *key, int *state, brc_oid *id, brc_error *err);
 /* Whether the draft has such rows at all. */

@@ -67,9 +67,12 @@ static int know_part(brc_key_part *part, const brc_array *a, brc_error *err)
         return BRC_OK;
     BRC_TRY(brc_encoding_find(store, part->form->spec, &encoding, err));
     part->is_known = 0;
-    return encoding >= 0 ? brc_encoded_get(store, &part->object.id, encoding, &part->is_known,
-                                           &part->len, &part->digest, err)
-                         : BRC_OK;
+    if (encoding >= 0)
+        BRC_TRY(brc_encoded_get(store, &part->object.id, encoding, &part->is_known, &part->len,
+                                &part->digest, err));
+    if (part->len > brc_chain_encoded_max(part->form->chain))
+        part->is_known = 0; /* no encoder gives so much */
+    return BRC_OK;
 }
 
 static int check_found(const brc_key_part *part, brc_error *err)
@@ -192,16 +195,15 @@ done:
     return rc;
 }
 
-/* What was known of the bytes may come from a build whose codecs gave others. */
-static void part_is_now_known(brc_key_part *part, const uint8_t *data, size_t len)
+void brc_key_part_measure(brc_key_part *part, brc_span bytes)
 {
     part->is_known = 1;
     if (part->how != BRC_PART_ENCODED ||
         brc_chain_encoded_len(part->form->chain) != BRC_LEN_VARIES)
         return;
-    part->len = len;
-    part->digest =
-        brc_hash_stored(&part->object.id, brc_hash_encoding(part->form->spec), data, len);
+    part->len = bytes.len;
+    part->digest = brc_hash_stored(&part->object.id, brc_hash_encoding(part->form->spec),
+                                   bytes.data, bytes.len);
 }
 
 int brc_key_part_passes(const brc_key_part *part)
@@ -229,11 +231,49 @@ int brc_key_part_transcode(const brc_array *a, brc_key_part *part, const brc_buf
     const brc_span bytes = {stored->data + (stored->len - len), len};
     BRC_TRY(brc_object_verify(&part->object, bytes.data, err));
     BRC_TRY(transcode_part(a, part, bytes, out, err));
-    part_is_now_known(part, out->data + start, out->len - start);
+    brc_key_part_measure(part, (brc_span){out->data + start, out->len - start});
     return BRC_OK;
 }
 
-void brc_key_parts_remember(const brc_array *a, const brc_key_part *parts, size_t n)
+/* ---- many, through a flow -------------------------------- */
+
+int brc_key_part_item(brc_read_item *item, brc_array *a, const uint64_t *index, brc_error *err)
+{
+    brc_key_part part = {.object = item->object};
+    BRC_TRY(brc_key_part_open(&part, a, index, err));
+    item->owner = part.form;
+    item->how = part.how;
+    item->skip = part.skip;
+    item->chain = part.chain;
+    if (part.how <= BRC_PART_MARKED)
+        item->len = (size_t)item->object.stored - part.skip;
+    else
+        item->varies = brc_meta_is_variable(&a->meta);
+    return BRC_OK;
+}
+
+int brc_key_part_place(brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
+                       brc_error *err)
+{
+    item->out = (brc_span){data, item->len};
+    if (item->how == BRC_PART_AS_IS)
+        return BRC_OK;
+    if (item->how == BRC_PART_MARKED)
+        return brc_opaque_check(data - item->skip, err);
+    if (item->how == BRC_PART_ENCODED)
+        BRC_TRY(brc_form_encode(item->owner, (brc_span){data, item->len}, scratch, item->result,
+                                err));
+    else if (item->chain != NULL)
+        BRC_TRY(brc_buf_append(item->result, data, item->len, err));
+    else
+        return BRC_OK;
+    item->out = (brc_span){item->result->data, item->result->len};
+    return BRC_OK;
+}
+
+/* ---- what is remembered -------------------------------- */
+
+void brc_key_parts_remember(const brc_array *a, const brc_key_part *const *parts, size_t n)
 {
     brc_store *store = brc_array_store(a);
     int64_t encoding;
@@ -241,12 +281,12 @@ void brc_key_parts_remember(const brc_array *a, const brc_key_part *parts, size_
     if (n == 0 || !brc_store_try_begin(store))
         return;
     for (size_t i = 0; i < n && rc == BRC_OK; i++) {
-        if (parts[i].how != BRC_PART_ENCODED || parts[i].form == NULL)
+        const brc_key_part *part = parts[i];
+        if (part->how != BRC_PART_ENCODED || part->form == NULL)
             continue;
-        rc = brc_encoding_intern(store, parts[i].form->spec, &encoding, NULL);
+        rc = brc_encoding_intern(store, part->form->spec, &encoding, NULL);
         if (rc == BRC_OK)
-            rc = brc_encoded_put(store, &parts[i].object.id, encoding, parts[i].len,
-                                 parts[i].digest, NULL);
+            rc = brc_encoded_put(store, &part->object.id, encoding, part->len, part->digest, NULL);
     }
     (void)!brc_store_end(store, rc == BRC_OK, NULL);
 }

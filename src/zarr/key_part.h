@@ -7,6 +7,7 @@
 #ifndef BRC_ZARR_KEY_PART_H
 #define BRC_ZARR_KEY_PART_H
 
+#include "../flow/read.h"
 #include "array.h"
 
 /* How the stored bytes become those of the array's codecs. */
@@ -43,8 +44,15 @@ BRC_MUST_USE int brc_key_part_transcode(const brc_array *a, brc_key_part *part, 
  * in `out`, which is empty.
  * A chain that loses something each time is refused where it does not give them back. */
 BRC_MUST_USE int brc_form_encode(const brc_form *form, brc_span canonical, brc_scratch *scratch, brc_buf *out, brc_error *err);
+/* For a flow's open(): the item becomes this chunk's bytes as the array's codecs have them. */
+BRC_MUST_USE int brc_key_part_item(brc_read_item *item, brc_array *a, const uint64_t *index, brc_error *err);
+/* And for its place(): they are left in item->out. */
+BRC_MUST_USE int brc_key_part_place(brc_read_item *item, const uint8_t *data, brc_scratch *scratch, brc_error *err);
+/* Now that its bytes are there, on any thread. What was known of them may come from a build whose
+ * codecs gave others. */
+void brc_key_part_measure(brc_key_part *part, brc_span bytes);
 /* In the derived table, so that the next look-up finds it. Does nothing where the file cannot be
  * written at once. */
-void brc_key_parts_remember(const brc_array *a, const brc_key_part *parts, size_t n);
+void brc_key_parts_remember(const brc_array *a, const brc_key_part *const *parts, size_t n);
 
 #endif

@@ -7,7 +7,6 @@
 
 #define LOOK_MOST 256     /* chunks that are looked up at once                      */
 #define MISSING_MOST 4096 /* lengths that are learned between two plans             */
-#define FETCH_BYTES ((size_t)16 << 20) /* stored bytes that are fetched in one transaction */
 
 /* What is known of a chunk's bytes by having made them. */
 typedef struct learned_part {
@@ -17,8 +16,7 @@ typedef struct learned_part {
 void brc_key_shard_dispose(brc_key_shard *shard)
 {
     brc_shard_layout_dispose(&shard->layout);
-    free(shard->missing);
-    free(shard->missing_at);
+    brc_key_pieces_dispose(&shard->missing);
     brc_id_table_dispose(&shard->learned);
     memset(shard, 0, sizeof(*shard));
 }
@@ -121,23 +119,13 @@ static void tag_part(brc_oid *tag, uint64_t number, const brc_key_part *part)
     *tag = brc_hash_object(BRC_HASH_XXH128, BRC_KIND_LOOSE, bytes, sizeof(bytes));
 }
 
-static int note_missing(brc_key_shard *shard, const brc_key_part *part, const uint64_t *index,
-                        size_t ndim, brc_error *err)
+static int note_missing(brc_key_shard *shard, const brc_array *a, const brc_key_part *part,
+                        const uint64_t *index, brc_error *err)
 {
-    void *p;
-    if (shard->nmissing == MISSING_MOST)
-        return BRC_OK;
-    if (shard->missing == NULL) {
-        BRC_TRY(brc_new_array(&p, MISSING_MOST, sizeof(brc_key_part), err));
-        shard->missing = p;
-    }
-    if (shard->missing_at == NULL) {
-        BRC_TRY(brc_new_array(&p, MISSING_MOST * ndim, sizeof(uint64_t), err));
-        shard->missing_at = p;
-    }
-    memcpy(shard->missing_at + shard->nmissing * ndim, index, ndim * sizeof(*index));
-    shard->missing[shard->nmissing++] = *part;
-    return BRC_OK;
+    brc_key_piece *piece;
+    return shard->missing.n < MISSING_MOST
+               ? brc_key_pieces_add(&shard->missing, a, part, index, &piece, err)
+               : BRC_OK;
 }
 
 /* Every chunk's length, the tag, and what is missing. */
@@ -152,7 +140,7 @@ static int measure_shard(brc_key_shard *shard, brc_array *a, uint64_t n, uint64_
     BRC_GO(brc_new_array(&parts, LOOK_MOST, sizeof(brc_key_part), err));
     BRC_GO(brc_new_array(&indexes, LOOK_MOST * ndim, sizeof(uint64_t), err));
     memset(&shard->tag, 0, sizeof(shard->tag));
-    shard->nmissing = 0;
+    shard->missing.n = 0;
     for (uint64_t at = 0; at < n; at += LOOK_MOST) {
         const size_t take = n - at < LOOK_MOST ? (size_t)(n - at) : LOOK_MOST;
         for (size_t i = 0; i < take; i++) {
@@ -164,7 +152,7 @@ static int measure_shard(brc_key_shard *shard, brc_array *a, uint64_t n, uint64_
         for (size_t i = 0; i < nthere; i++) {
             const brc_key_part *part = (brc_key_part *)parts + i;
             if (!part->is_known)
-                BRC_GO(note_missing(shard, part, (uint64_t *)indexes + i * ndim, ndim, err));
+                BRC_GO(note_missing(shard, a, part, (uint64_t *)indexes + i * ndim, err));
             lengths[there[i]] = part->len;
             tag_part(&shard->tag, there[i], part);
         }
@@ -185,7 +173,7 @@ static int plan_shard(brc_key_shard *shard, brc_array *a, const uint64_t *outer,
     BRC_GO(set_box(shard, a, outer, &n, err));
     BRC_GO(brc_new_array(&lengths, (size_t)n, sizeof(uint64_t), err));
     BRC_GO(measure_shard(shard, a, n, lengths, err));
-    if (shard->nmissing > 0)
+    if (shard->missing.n > 0)
         goto done;
     shard_lengths l = {shard, a->meta.ndim, lengths};
     const brc_shard_source source = {&l, length_of_part};
@@ -210,62 +198,29 @@ static int learn_part(brc_key_shard *shard, const brc_key_part *part, brc_error 
     return BRC_OK;
 }
 
-/* As many of the missing parts from `from` on as fit into one fetch; within the transaction. */
-static int fetch_missing(brc_key_shard *shard, const brc_array *a, size_t from, size_t *to,
-                         brc_buf *stored, brc_error *err)
+int brc_key_shard_settle(brc_key_shard *shard, const brc_array *a, const brc_key_pieces *pieces,
+                         brc_error *err)
 {
-    stored->len = 0;
-    for (*to = from; *to < shard->nmissing; (*to)++) {
-        if (stored->len > 0 && stored->len + shard->missing[*to].object.stored > FETCH_BYTES)
-            break;
-        BRC_TRY(brc_key_part_fetch(a, &shard->missing[*to], stored, err));
+    int rc = 1;
+    for (size_t i = 0; i < pieces->n; i++) {
+        const brc_key_piece *piece = brc_key_piece_at(pieces, i);
+        if (piece->is_new)
+            BRC_TRY(learn_part(shard, &piece->part, err));
+        if (piece->is_other)
+            rc = shard->is_planned = 0;
     }
-    return BRC_OK;
-}
-
-static int learn_fetched(brc_key_shard *shard, const brc_array *a, size_t from, size_t to,
-                         const brc_buf *stored, brc_error *err)
-{
-    brc_buf out = BRC_BUF_INIT;
-    size_t at = 0;
-    int rc = BRC_OK;
-    for (size_t i = from; i < to && rc == BRC_OK; i++) {
-        brc_key_part *part = &shard->missing[i];
-        brc_buf bytes = {.data = stored->data + at,
-                         .len = (size_t)part->object.stored,
-                         .flags = BRC_BUF_FIXED};
-        at += bytes.len;
-        out.len = 0;
-        rc = brc_key_part_transcode(a, part, &bytes, &out, err);
-        if (rc < 0)
-            brc_array_name_chunk(a, shard->missing_at + i * (size_t)a->meta.ndim, err);
-        else
-            rc = learn_part(shard, part, err);
-    }
-    brc_buf_dispose(&out);
+    BRC_TRY(brc_key_pieces_remember(pieces, a, err));
     return rc;
 }
 
-/* Ends the transaction. No two objects have one id, so what is read in several transactions is
- * as right as in one. */
-static int learn_missing(brc_key_shard *shard, brc_array *a, brc_error *err)
+/* No two objects have one id, so what is learned is right whatever happens meanwhile. */
+int brc_key_shard_learn(brc_key_shard *shard, brc_array *a, brc_error *err)
 {
-    brc_buf stored = BRC_BUF_INIT;
-    size_t from = 0, to;
-    int rc = BRC_OK;
-    while (rc == BRC_OK && from < shard->nmissing) {
-        rc = fetch_missing(shard, a, from, &to, &stored, err);
-        brc_array_end_read(a);
-        if (rc == BRC_OK)
-            rc = learn_fetched(shard, a, from, to, &stored, err);
-        if (rc == BRC_OK)
-            brc_key_parts_remember(a, shard->missing + from, to - from);
-        from = to;
-        if (rc == BRC_OK && from < shard->nmissing)
-            rc = brc_store_begin_read(brc_array_store(a), err);
-    }
-    brc_buf_dispose(&stored);
-    return rc;
+    int rc = brc_key_pieces_read(&shard->missing, a, err);
+    brc_array_end_read(a);
+    if (rc == BRC_OK)
+        rc = brc_key_shard_settle(shard, a, &shard->missing, err);
+    return rc < 0 ? rc : BRC_OK;
 }
 
 int brc_key_shard_plan(brc_key_shard *shard, brc_array *a, const uint64_t *outer, brc_error *err)
@@ -277,33 +232,11 @@ int brc_key_shard_plan(brc_key_shard *shard, brc_array *a, const uint64_t *outer
     if (brc_oid_cmp(&shard->doc, &a->meta_doc) != 0) /* other codecs, perhaps */
         brc_id_table_dispose(&shard->learned);
     shard->doc = a->meta_doc;
-    int rc = plan_shard(shard, a, outer, err);
-    if (rc < 0) {
-        brc_array_end_read(a);
-        return rc;
-    }
-    return shard->is_planned ? 1 : learn_missing(shard, a, err);
+    BRC_TRY(plan_shard(shard, a, outer, err));
+    return shard->is_planned;
 }
 
-/* ---- reading -------------------------------- */
-
-/* What a range takes of one slot. */
-typedef struct slot_piece {
-    const brc_shard_slot *slot;
-    brc_key_part part;
-    uint64_t index[BRC_MAX_NDIM];
-    size_t stored_at; /* in the fetched bytes */
-} slot_piece;
-
-typedef struct shard_range {
-    brc_key_shard *shard;
-    brc_array *a;
-    uint64_t start, end;
-    slot_piece *pieces; /* chunks among the slots that the range meets */
-    size_t n;
-    size_t first, last; /* those slots */
-    brc_buf stored;
-} shard_range;
+/* ---- parts of it -------------------------------- */
 
 /* The first slot that ends behind `start`. */
 static size_t first_slot(const brc_shard_layout *layout, uint64_t start)
@@ -320,115 +253,113 @@ static size_t first_slot(const brc_shard_layout *layout, uint64_t start)
     return lo;
 }
 
-static int find_slots(shard_range *r, brc_error *err)
+/* Up to LOOK_MOST slots of chunks, which are looked up together. */
+typedef struct slot_batch {
+    size_t n, most;
+    const brc_shard_slot **slots;
+    brc_key_part *parts;
+    uint64_t *indexes;
+} slot_batch;
+
+typedef struct shard_range {
+    brc_key_shard *shard;
+    brc_array *a;
+    uint64_t start, end;
+    uint8_t *to;
+    size_t request;
+    brc_key_pieces *pieces;
+    slot_batch batch;
+} shard_range;
+
+/* What the range takes of a slot: from *from to before *end, and where that goes. */
+static uint8_t *place_of_slot(const shard_range *r, const brc_shard_slot *slot, uint64_t *from,
+                              uint64_t *end)
 {
-    void *p;
-    const brc_shard_slot *slots = r->shard->layout.slots;
-    size_t n = 0;
-    r->first = first_slot(&r->shard->layout, r->start);
-    for (r->last = r->first; r->last < r->shard->layout.n && slots[r->last].at < r->end; r->last++)
-        n += !slots[r->last].is_index;
-    BRC_TRY(brc_new_array(&p, n, sizeof(slot_piece), err));
-    r->pieces = p;
-    for (size_t i = r->first; i < r->last; i++)
-        if (!slots[i].is_index)
-            r->pieces[r->n++].slot = &slots[i];
+    *from = r->start > slot->at ? r->start - slot->at : 0;
+    *end = r->end - slot->at < slot->len ? r->end - slot->at : slot->len;
+    return r->to + (slot->at + *from - r->start);
+}
+
+/* In the grid's order, in which chunks are looked up: the slots of shards in shards have another. */
+static int slot_part_order(const void *a, const void *b)
+{
+    const brc_shard_slot *x = *(const brc_shard_slot *const *)a,
+                         *y = *(const brc_shard_slot *const *)b;
+    return (x->part > y->part) - (x->part < y->part);
+}
+
+static int add_slots(shard_range *r, brc_error *err)
+{
+    slot_batch *b = &r->batch;
+    const size_t ndim = (size_t)r->a->meta.ndim;
+    uint64_t numbers[LOOK_MOST], there[LOOK_MOST];
+    size_t nthere;
+    brc_key_piece *piece;
+    qsort(b->slots, b->n, sizeof(*b->slots), slot_part_order);
+    for (size_t i = 0; i < b->n; i++)
+        numbers[i] = b->slots[i]->part;
+    BRC_TRY(look_at_parts(r->shard, r->a, numbers, b->n, b->parts, b->indexes, there, &nthere,
+                          err));
+    if (nthere != b->n)
+        return brc_fail(err, BRC_EINTERNAL, "a planned shard has lost a chunk");
+    for (size_t i = 0; i < b->n; i++) {
+        b->parts[i].is_known = 1; /* what the plan took for its length */
+        b->parts[i].len = b->slots[i]->len;
+        BRC_TRY(brc_key_pieces_add(r->pieces, r->a, &b->parts[i], b->indexes + i * ndim, &piece,
+                                   err));
+        piece->request = r->request;
+        piece->to = place_of_slot(r, b->slots[i], &piece->start, &piece->end);
+    }
+    b->n = 0;
     return BRC_OK;
 }
 
-/* Within the transaction: what the range needs of the file. */
-static int fetch_pieces(shard_range *r, brc_error *err)
+static int take_slot(shard_range *r, const brc_shard_slot *slot, brc_error *err)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        slot_piece *piece = &r->pieces[i];
-        const uint64_t number = piece->slot->part;
-        uint64_t there;
-        size_t nthere;
-        BRC_TRY(look_at_parts(r->shard, r->a, &number, 1, &piece->part, piece->index, &there,
-                              &nthere, err));
-        if (nthere == 0)
-            return brc_fail(err, BRC_EINTERNAL, "a planned shard has lost a chunk");
-        piece->stored_at = r->stored.len;
-        int rc = brc_key_part_fetch(r->a, &piece->part, &r->stored, err);
-        if (rc < 0) {
-            brc_array_name_chunk(r->a, piece->index, err);
-            return rc;
-        }
+    uint64_t from, end;
+    if (!slot->is_index) {
+        r->batch.slots[r->batch.n++] = slot;
+        return r->batch.n == r->batch.most ? add_slots(r, err) : BRC_OK;
     }
+    uint8_t *to = place_of_slot(r, slot, &from, &end);
+    memcpy(to, r->shard->layout.indexes.data + slot->part + from, (size_t)(end - from));
     return BRC_OK;
 }
 
-/* Appends what the range takes of a slot, whose bytes are `data`. */
-static int give_slot(const shard_range *r, const brc_shard_slot *slot, const uint8_t *data,
-                     brc_buf *out, brc_error *err)
+static int batch_new(slot_batch *b, size_t slots, size_t ndim, brc_error *err)
 {
-    const uint64_t from = r->start > slot->at ? r->start - slot->at : 0;
-    const uint64_t to = r->end - slot->at < slot->len ? r->end - slot->at : slot->len;
-    return from < to ? brc_buf_append(out, data + from, (size_t)(to - from), err) : BRC_OK;
-}
-
-/* 0 where the chunk has other bytes than was thought. */
-static int give_piece(const shard_range *r, slot_piece *piece, brc_buf *room, brc_buf *out,
-                      brc_error *err)
-{
-    brc_buf stored = {.data = r->stored.data + piece->stored_at,
-                      .len = (size_t)piece->part.object.stored,
-                      .flags = BRC_BUF_FIXED};
-    const brc_buf *bytes = &stored;
-    const uint64_t digest = piece->part.digest;
-    if (brc_key_part_passes(&piece->part)) {
-        BRC_TRY(brc_key_part_check(&piece->part, &stored, err));
-    } else {
-        room->len = 0;
-        BRC_TRY(brc_key_part_transcode(r->a, &piece->part, &stored, room, err));
-        bytes = room;
-    }
-    if (bytes->len != piece->slot->len || piece->part.digest != digest) {
-        BRC_TRY(learn_part(r->shard, &piece->part, err));
-        brc_key_parts_remember(r->a, &piece->part, 1);
-        return 0;
-    }
-    BRC_TRY(give_slot(r, piece->slot, bytes->data, out, err));
-    return 1;
-}
-
-static int give_range(const shard_range *r, brc_buf *out, brc_error *err)
-{
-    const brc_shard_slot *slots = r->shard->layout.slots;
-    brc_buf room = BRC_BUF_INIT;
-    slot_piece *piece = r->pieces;
-    int rc = 1;
-    for (size_t i = r->first; i < r->last && rc > 0; i++) {
-        if (slots[i].is_index) {
-            rc = give_slot(r, &slots[i], r->shard->layout.indexes.data + slots[i].part, out, err);
-            rc = rc < 0 ? rc : 1;
-            continue;
-        }
-        rc = give_piece(r, piece, &room, out, err);
-        if (rc < 0)
-            brc_array_name_chunk(r->a, piece->index, err);
-        piece++;
-    }
-    brc_buf_dispose(&room);
+    void *p[3] = {NULL, NULL, NULL};
+    b->most = slots < LOOK_MOST ? slots : LOOK_MOST;
+    int rc = brc_new_array(&p[0], b->most, sizeof(brc_shard_slot *), err);
+    if (rc == BRC_OK)
+        rc = brc_new_array(&p[1], b->most, sizeof(brc_key_part), err);
+    if (rc == BRC_OK)
+        rc = brc_new_array(&p[2], b->most * (ndim > 0 ? ndim : 1), sizeof(uint64_t), err);
+    b->slots = p[0];
+    b->parts = p[1];
+    b->indexes = p[2];
     return rc;
 }
 
-int brc_key_shard_read(brc_key_shard *shard, brc_array *a, uint64_t start, uint64_t end,
-                       brc_buf *out, brc_error *err)
+int brc_key_shard_pieces(brc_key_shard *shard, brc_array *a, uint64_t start, uint64_t end,
+                         uint8_t *to, size_t request, brc_key_pieces *pieces, brc_error *err)
 {
-    shard_range r = {.shard = shard, .a = a, .start = start, .end = end};
-    const size_t before = out->len;
-    int rc = find_slots(&r, err);
-    if (rc == BRC_OK)
-        rc = fetch_pieces(&r, err);
-    brc_array_end_read(a);
-    if (rc == BRC_OK)
-        rc = give_range(&r, out, err);
-    if (rc == 0) {
-        shard->is_planned = 0;
-        out->len = before;
-    }
-    free(r.pieces);
-    brc_buf_dispose(&r.stored);
+    const brc_shard_slot *slots = shard->layout.slots;
+    shard_range r = {.shard = shard, .a = a, .start = start, .end = end, .to = to,
+                     .request = request, .pieces = pieces};
+    size_t first, last;
+    if (start >= end)
+        return BRC_OK;
+    first = last = first_slot(&shard->layout, start);
+    while (last < shard->layout.n && slots[last].at < end)
+        last++;
+    int rc = batch_new(&r.batch, last - first, (size_t)a->meta.ndim, err);
+    for (; first < last && rc == BRC_OK; first++)
+        rc = take_slot(&r, &slots[first], err);
+    if (rc == BRC_OK && r.batch.n > 0)
+        rc = add_slots(&r, err);
+    free(r.batch.slots);
+    free(r.batch.parts);
+    free(r.batch.indexes);
     return rc;
 }

@@ -38,7 +38,7 @@ static void range_of(const brc_key_range *range, uint64_t size, uint64_t *start,
         *end = *start;
 }
 
-static int check_range(const brc_key_range *range, brc_error *err)
+int brc_key_range_check(const brc_key_range *range, brc_error *err)
 {
     if (range == NULL)
         return BRC_OK;
@@ -48,14 +48,27 @@ static int check_range(const brc_key_range *range, brc_error *err)
     return brc_fail(err, BRC_EINVAL, "there is no range of kind %d", range->kind);
 }
 
-/* What was put into out whole becomes the range. */
-static void cut_range(brc_buf *out, const brc_key_range *range)
+void brc_key_cut(brc_buf *out, const brc_key_range *range)
 {
     uint64_t start, end;
     range_of(range, out->len, &start, &end);
     if (start > 0 && end > start)
         memmove(out->data, out->data + start, (size_t)(end - start));
     out->len = (size_t)(end - start);
+}
+
+int brc_key_shard_part(brc_buf *out, brc_key_array *ka, const brc_key_range *range, size_t request,
+                       brc_key_pieces *pieces, brc_error *err)
+{
+    uint64_t start, end;
+    size_t len;
+    range_of(range, ka->shard.layout.size, &start, &end);
+    if (!brc_to_size(end - start, &len))
+        return brc_fail(err, BRC_ELIMIT, "a value is too large for this machine's memory");
+    BRC_TRY(brc_buf_reserve(out, len > 0 ? len : 1, err));
+    out->len = len;
+    return brc_key_shard_pieces(&ka->shard, &ka->array, start, end, out->data, request, pieces,
+                                err);
 }
 
 /* ---- what is told of a value -------------------------------- */
@@ -113,12 +126,10 @@ int brc_loose_load(brc_buf *out, brc_store *store, const brc_oid *id, brc_error 
     return BRC_OK;
 }
 
-/* Within the transaction: the whole value. */
-static int load_plain(const value_request *q, const brc_key_place *place, brc_buf *out,
-                      brc_error *err)
+int brc_key_load_plain(brc_buf *out, brc_session *s, const brc_key_place *place, brc_error *err)
 {
     brc_json *doc;
-    brc_store *store = q->s->repo->store;
+    brc_store *store = s->repo->store;
     if (place->what == BRC_KEY_IS_LOOSE)
         return brc_loose_load(out, store, &place->loose, err);
     BRC_TRY(brc_entry_doc(store, &place->entry, &doc, err));
@@ -130,11 +141,11 @@ static int load_plain(const value_request *q, const brc_key_place *place, brc_bu
 static int give_plain(const value_request *q, const brc_key_place *place, brc_error *err)
 {
     brc_buf own = BRC_BUF_INIT, *out = q->out != NULL ? q->out : &own;
-    int rc = load_plain(q, place, out, err);
+    int rc = brc_key_load_plain(out, q->s, place, err);
     brc_session_end_read(q->s);
     if (rc == BRC_OK) {
         tell_bytes(q->info, out);
-        cut_range(out, q->range);
+        brc_key_cut(out, q->range);
     }
     brc_buf_dispose(&own);
     return rc;
@@ -154,8 +165,9 @@ static int read_key_part(const value_request *q, brc_array *a, brc_key_part *par
     if (rc == BRC_OK)
         rc = passes ? brc_key_part_check(part, out, err)
                     : brc_key_part_transcode(a, part, &stored, out, err);
+    const brc_key_part *const one = part;
     if (rc == BRC_OK && (!before.is_known || before.digest != part->digest))
-        brc_key_parts_remember(a, part, 1);
+        brc_key_parts_remember(a, &one, 1);
     brc_buf_dispose(&stored);
     brc_buf_dispose(&own);
     return rc;
@@ -180,7 +192,7 @@ static int give_chunk_value(const value_request *q, const brc_key_place *place, 
         return rc;
     tell_part(q->info, &part);
     if (q->out != NULL)
-        cut_range(q->out, q->range);
+        brc_key_cut(q->out, q->range);
     return BRC_OK;
 }
 
@@ -196,25 +208,35 @@ static int give_whole_shard(const value_request *q, const brc_key_place *place, 
     return rc < 0 || there ? rc : no_such_key(q->key, err);
 }
 
+/* Appends a part of the planned shard. Ends the transaction. 0: plan again. */
+static int give_shard_range(const value_request *q, brc_key_array *ka, brc_error *err)
+{
+    brc_array *a = &ka->array;
+    brc_key_pieces pieces = {0};
+    int rc = brc_key_shard_part(q->out, ka, q->range, 0, &pieces, err);
+    if (rc == BRC_OK)
+        rc = brc_key_pieces_read(&pieces, a, err);
+    brc_array_end_read(a);
+    if (rc == BRC_OK)
+        rc = brc_key_shard_settle(&ka->shard, a, &pieces, err);
+    brc_key_pieces_dispose(&pieces);
+    return rc;
+}
+
 /* 1 when it is done, 0 if it must be tried again in a new transaction. Ends this one. */
 static int give_planned_shard(const value_request *q, const brc_key_place *place, brc_error *err)
 {
-    uint64_t start, end;
     brc_array *a = &place->array->array;
     brc_key_shard *shard = &place->array->shard;
     int rc = brc_key_shard_plan(shard, a, place->outer, err);
-    if (rc <= 0)
-        return rc;
-    if (shard->layout.size == 0) {
+    if (rc == 0)
+        return brc_key_shard_learn(shard, a, err);
+    if (rc > 0 && shard->layout.size == 0)
+        rc = no_such_key(q->key, err);
+    if (rc < 0 || q->out == NULL)
         brc_array_end_read(a);
-        return no_such_key(q->key, err);
-    }
-    if (q->out == NULL) {
-        brc_array_end_read(a);
-    } else {
-        range_of(q->range, shard->layout.size, &start, &end);
-        rc = brc_key_shard_read(shard, a, start, end, q->out, err);
-    }
+    else
+        rc = give_shard_range(q, place->array, err);
     if (rc > 0)
         tell_value(q->info, shard->layout.size, &shard->tag);
     return rc;
@@ -261,7 +283,7 @@ int brc_key_value(brc_buf *out, brc_session *s, const char *key, const brc_key_r
 {
     brc_key_info info = BRC_KEY_INFO_INIT;
     const value_request q = {s, key, range, out, given != NULL ? &info : NULL};
-    BRC_TRY(check_range(range, err));
+    BRC_TRY(brc_key_range_check(range, err));
     if (given != NULL)
         BRC_TRY(brc_sized_check(given->size, sizeof(info), "brc_key_info", err));
     for (int i = 0; i < TRIES_MOST; i++) {

@@ -10,7 +10,6 @@
 #include "../base/alloc.h"
 #include "../flow/read.h"
 #include "key_part.h"
-#include "opaque.h"
 #include "outer_cursor.h"
 #include "shard.h"
 #include "stored_chunk.h"
@@ -69,40 +68,17 @@ static int stored_open(void *ctx, brc_read_item *item, brc_error *err)
 {
     const stored_reader *r = ctx;
     uint64_t index[BRC_MAX_NDIM] = {0};
-    brc_key_part part = {.object = item->object};
     outer_parts parts;
     BRC_TRY(parts_of(r, item->number, &parts, err));
     brc_part_index(r->a->meta.ndim, parts.first, parts.count, item->part, index);
-    BRC_TRY(brc_key_part_open(&part, r->a, index, err));
-    item->owner = part.form;
-    item->how = part.how;
-    item->skip = part.skip;
-    item->chain = part.chain;
-    if (part.how <= BRC_PART_MARKED)
-        item->len = (size_t)item->object.stored - part.skip;
-    else
-        item->varies = brc_meta_is_variable(&r->a->meta);
-    return BRC_OK;
+    return brc_key_part_item(item, r->a, index, err);
 }
 
 static int stored_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
                         brc_error *err)
 {
     (void)ctx;
-    item->out = (brc_span){data, item->len};
-    if (item->how == BRC_PART_AS_IS)
-        return BRC_OK;
-    if (item->how == BRC_PART_MARKED)
-        return brc_opaque_check(data - item->skip, err);
-    if (item->how == BRC_PART_ENCODED)
-        BRC_TRY(brc_form_encode(item->owner, (brc_span){data, item->len}, scratch, item->result,
-                                err));
-    else if (item->chain != NULL)
-        BRC_TRY(brc_buf_append(item->result, data, item->len, err));
-    else
-        return BRC_OK;
-    item->out = (brc_span){item->result->data, item->result->len};
-    return BRC_OK;
+    return brc_key_part_place(item, data, scratch, err);
 }
 
 static void stored_out_name(void *ctx, const brc_read_item *item, brc_error *err)
