@@ -1,8 +1,8 @@
 /*
- * Many keys at once. They are looked up in the order of their names, so that those of one array come
- * together; their chunks, and the chunks that ranges of shards meet, go through the pool. Values that
- * have more to them are given one after the other: whole shards, and shards whose chunks' lengths must
- * be learned, which both go through the pool themselves.
+ * Many keys at once. They are looked up in the order of their names, so that those of one array
+ * come together; their chunks, and the chunks that ranges of shards meet, go through the pool.
+ * Values that have more to them are given one after the other: whole shards, and shards whose
+ * chunks' lengths must be learned, which both go through the pool themselves.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ typedef struct key_batch {
     brc_key_pieces pieces;
 } key_batch;
 
-static int add_whole(key_batch *b, key_request *q, const brc_key_place *place, brc_error *err)
+static int add_whole_chunk(key_batch *b, key_request *q, const brc_key_place *place, brc_error *err)
 {
     brc_array *a = &place->array->array;
     brc_key_part part;
@@ -58,7 +58,7 @@ static int add_whole(key_batch *b, key_request *q, const brc_key_place *place, b
     return BRC_OK;
 }
 
-static int add_part(key_batch *b, key_request *q, const brc_key_place *place, brc_error *err)
+static int add_shard_part(key_batch *b, key_request *q, const brc_key_place *place, brc_error *err)
 {
     brc_key_shard *shard = &place->array->shard;
     q->is_alone = q->range == NULL || q->range->kind == BRC_RANGE_ALL;
@@ -86,15 +86,15 @@ static int add_request(key_batch *b, key_request *q, brc_error *err)
     if (!*q->found)
         return BRC_OK;
     if (place.what == BRC_KEY_IS_CHUNK)
-        return place.array->array.meta.nlevels == 0 ? add_whole(b, q, &place, err)
-                                                    : add_part(b, q, &place, err);
+        return place.array->array.meta.nlevels == 0 ? add_whole_chunk(b, q, &place, err)
+                                                    : add_shard_part(b, q, &place, err);
     BRC_TRY(brc_key_load_plain(q->out, b->s, &place, err));
     brc_key_cut(q->out, q->range);
     return BRC_OK;
 }
 
-/* Within the transaction: as many of them as belong together. A session keeps some arrays, so no key of
- * another one is looked up before this one has been read. */
+/* Within the transaction: as many of them as belong together. A session keeps some arrays, so no
+ * key of another one is looked up before this one has been read. */
 static int look_at_requests(key_batch *b, size_t n, brc_error *err)
 {
     b->last = b->first;
@@ -186,8 +186,8 @@ static int look_at_state(brc_session *s, seen_state *out, brc_error *err)
     return BRC_OK;
 }
 
-/* Nobody waits while chunks are decoded. Where somebody has changed something in between, all are read
- * again, at last in one transaction. */
+/* Nobody waits while chunks are decoded. Where somebody has changed something in between, all are
+ * read again, at last in one transaction. */
 static int give_one_state(brc_session *s, key_request *requests, size_t n, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -215,7 +215,9 @@ static brc_buf *buf_at(brc_buf *out, size_t i)
 
 static const brc_key_range *range_at(const brc_key_range *ranges, size_t i)
 {
-    return ranges == NULL ? NULL : (const brc_key_range *)((const char *)ranges + i * ranges->size);
+    if (ranges == NULL)
+        return NULL;
+    return (const brc_key_range *)((const char *)ranges + i * ranges->size);
 }
 
 int brc_key_get_many(brc_buf *out, uint8_t *found, brc_session *s, const char *const *keys,

@@ -16,7 +16,8 @@ static int open_opaque_part(brc_key_part *part, const brc_array *a, const uint64
     return BRC_OK;
 }
 
-int brc_key_part_open(brc_key_part *part, brc_array *a, const uint64_t *index, brc_error *err)
+/* How an object that was found becomes what the array's codecs say. */
+static int open_part(brc_key_part *part, brc_array *a, const uint64_t *index, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
     uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
@@ -89,7 +90,7 @@ static int open_parts(brc_array *a, brc_key_part *parts, size_t n, const uint64_
         const uint64_t *index = indexes + i * (size_t)a->meta.ndim;
         int rc = check_found(&parts[i], err);
         if (rc == BRC_OK)
-            rc = brc_key_part_open(&parts[i], a, index, err);
+            rc = open_part(&parts[i], a, index, err);
         if (rc == BRC_OK)
             rc = know_part(&parts[i], a, err);
         if (rc < 0) {
@@ -149,8 +150,10 @@ static int encoded_check(const brc_chain *chain, brc_scratch *scratch, brc_span 
     return rc;
 }
 
-int brc_form_encode(const brc_form *form, brc_span canonical, brc_scratch *scratch, brc_buf *out,
-                    brc_error *err)
+/* What a form's chain makes of canonical bytes, in `out`, which is empty; on any thread. One that
+ * loses something each time is refused where it does not give them back. */
+static int form_encode(const brc_form *form, brc_span canonical, brc_scratch *scratch, brc_buf *out,
+                       brc_error *err)
 {
     BRC_TRY(brc_chain_encode(form->chain, scratch, canonical, out, err));
     if (!brc_chain_is_lossy(form->chain))
@@ -184,7 +187,7 @@ static int transcode_part(const brc_array *a, const brc_key_part *part, brc_span
     BRC_GO(brc_pipe_scratch(pipe, brc_pipe_caller(pipe), &scratch, err));
     BRC_GO(part_decode(part, scratch, stored, &room, &canonical, err));
     if (part->how == BRC_PART_ENCODED) {
-        BRC_GO(brc_form_encode(part->form, canonical, scratch, &encoded, err));
+        BRC_GO(form_encode(part->form, canonical, scratch, &encoded, err));
         canonical = (brc_span){encoded.data, encoded.len};
     }
     if (canonical.len > 0)
@@ -240,7 +243,7 @@ int brc_key_part_transcode(const brc_array *a, brc_key_part *part, const brc_buf
 int brc_key_part_item(brc_read_item *item, brc_array *a, const uint64_t *index, brc_error *err)
 {
     brc_key_part part = {.object = item->object};
-    BRC_TRY(brc_key_part_open(&part, a, index, err));
+    BRC_TRY(open_part(&part, a, index, err));
     item->owner = part.form;
     item->how = part.how;
     item->skip = part.skip;
@@ -261,8 +264,7 @@ int brc_key_part_place(brc_read_item *item, const uint8_t *data, brc_scratch *sc
     if (item->how == BRC_PART_MARKED)
         return brc_opaque_check(data - item->skip, err);
     if (item->how == BRC_PART_ENCODED)
-        BRC_TRY(brc_form_encode(item->owner, (brc_span){data, item->len}, scratch, item->result,
-                                err));
+        BRC_TRY(form_encode(item->owner, (brc_span){data, item->len}, scratch, item->result, err));
     else if (item->chain != NULL)
         BRC_TRY(brc_buf_append(item->result, data, item->len, err));
     else

@@ -28,8 +28,6 @@ typedef struct brc_key_part {
     uint64_t len, digest;   /* of the bytes: how many, and a checksum              */
 } brc_key_part;
 
-/* How an object that was found becomes what the array's codecs say. */
-BRC_MUST_USE int brc_key_part_open(brc_key_part *part, brc_array *a, const uint64_t *index, brc_error *err);
 /* Looks up n parts, whose ids are set and not zero; indexes: ndim numbers each. */
 BRC_MUST_USE int brc_key_parts_look(brc_array *a, brc_key_part *parts, size_t n, const uint64_t *indexes, brc_error *err);
 /* Appends the stored bytes. */
@@ -40,10 +38,6 @@ BRC_MUST_USE int brc_key_part_fetch(const brc_array *a, const brc_key_part *part
 int brc_key_part_passes(const brc_key_part *part);
 BRC_MUST_USE int brc_key_part_check(const brc_key_part *part, brc_buf *stored, brc_error *err);
 BRC_MUST_USE int brc_key_part_transcode(const brc_array *a, brc_key_part *part, const brc_buf *stored, brc_buf *out, brc_error *err);
-/* For the transcoding of a part, on any thread: what its form's chain makes of canonical bytes,
- * in `out`, which is empty.
- * A chain that loses something each time is refused where it does not give them back. */
-BRC_MUST_USE int brc_form_encode(const brc_form *form, brc_span canonical, brc_scratch *scratch, brc_buf *out, brc_error *err);
 /* For a flow's open(): the item becomes this chunk's bytes as the array's codecs have them. */
 BRC_MUST_USE int brc_key_part_item(brc_read_item *item, brc_array *a, const uint64_t *index, brc_error *err);
 /* And for its place(): they are left in item->out. */

@@ -54,14 +54,14 @@ static int pieces_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, b
     return BRC_OK;
 }
 
-static int piece_open(void *ctx, brc_read_item *item, brc_error *err)
+static int key_piece_open(void *ctx, brc_read_item *item, brc_error *err)
 {
     const pieces_reader *r = ctx;
     return brc_key_part_item(item, r->a, index_of_piece(r, item->number), err);
 }
 
-static int piece_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_scratch *scratch,
-                       brc_error *err)
+static int key_piece_place(void *ctx, brc_read_item *item, const uint8_t *data,
+                           brc_scratch *scratch, brc_error *err)
 {
     const pieces_reader *r = ctx;
     brc_key_piece *piece = brc_key_piece_at(r->pieces, item->number);
@@ -78,14 +78,14 @@ static int piece_place(void *ctx, brc_read_item *item, const uint8_t *data, brc_
     return BRC_OK;
 }
 
-static int piece_passed(void *ctx, const brc_read_item *item, brc_error *err)
+static int key_piece_passed(void *ctx, const brc_read_item *item, brc_error *err)
 {
     const pieces_reader *r = ctx;
     (void)item;
     return brc_store_check_interrupt(brc_array_store(r->a), err);
 }
 
-static void piece_name(void *ctx, const brc_read_item *item, brc_error *err)
+static void key_piece_name(void *ctx, const brc_read_item *item, brc_error *err)
 {
     const pieces_reader *r = ctx;
     brc_array_name_chunk(r->a, index_of_piece(r, item->number), err);
@@ -96,10 +96,10 @@ int brc_key_pieces_read(brc_key_pieces *pieces, brc_array *a, brc_error *err)
     pieces_reader r = {a, pieces, 0};
     const brc_read_ops ops = {.ctx = &r,
                               .list = pieces_list,
-                              .open = piece_open,
-                              .place = piece_place,
-                              .passed = piece_passed,
-                              .name = piece_name};
+                              .open = key_piece_open,
+                              .place = key_piece_place,
+                              .passed = key_piece_passed,
+                              .name = key_piece_name};
     return pieces->n > 0 ? brc_flow_read(&a->session->repo->pipe, brc_array_store(a), &ops, err)
                          : BRC_OK;
 }

@@ -280,7 +280,7 @@ static uint8_t *place_of_slot(const shard_range *r, const brc_shard_slot *slot, 
     return r->to + (slot->at + *from - r->start);
 }
 
-/* In the grid's order, in which chunks are looked up: the slots of shards in shards have another. */
+/* In the grid's order, in which chunks are looked up: the slots of nested shards have another. */
 static int slot_part_order(const void *a, const void *b)
 {
     const brc_shard_slot *x = *(const brc_shard_slot *const *)a,

@@ -1,4 +1,4 @@
-/* Many keys at once, and the lengths of a shard's chunks: through the pool, and equal to one by one. */
+/* Many keys at once, and the lengths of a shard's chunks: through the pool, equal to one by one. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,8 +243,9 @@ START_TEST(a_damaged_chunk_is_named)
     memset(out, 0, sizeof(out));
     many_start(&f);
     many_array(&f, "/a", 120, 40, "[" MEETING "]");
-    scenario_sql(&f.t, "UPDATE blob SET data=zeroblob(length(data)) WHERE seq=(SELECT place FROM object"
-                       " WHERE id=(SELECT id FROM draft_chunk ORDER BY key LIMIT 1 OFFSET 1))");
+    scenario_sql(&f.t, "UPDATE blob SET data=zeroblob(length(data)) WHERE seq=(SELECT place FROM"
+                       " object WHERE id=(SELECT id FROM draft_chunk ORDER BY key LIMIT 1"
+                       " OFFSET 1))");
     scenario_close(&f.t);
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     opts.registry = f.reg;
