@@ -47,27 +47,10 @@ CREATE TABLE encoding(            -- how stored bytes are to be decoded
                                   -- full form: the digest of equal specifications is equal
 );
 
-CREATE TABLE delta(               -- one row an object that is stored as a difference from another
-  id   BLOB PRIMARY KEY,          -- object.id
-  base BLOB NOT NULL              -- object.id of that other
-) WITHOUT ROWID;
-
-CREATE INDEX delta_base ON delta(base);
-
 CREATE TABLE backend(             -- where stored bytes lie that are not in this file
   id       INTEGER PRIMARY KEY,   -- 1, 2, ...
   spec     TEXT NOT NULL UNIQUE,  -- {"name":...,"configuration":{...}}, in full form
   checksum INTEGER NOT NULL
-);
-
-CREATE TABLE place(               -- a pack, somebody else's file, an object in a bucket, ...
-  seq      INTEGER PRIMARY KEY AUTOINCREMENT,
-  backend  INTEGER NOT NULL,      -- backend.id
-  name     TEXT NOT NULL,         -- as the backend calls it: a file's name, a path, a key
-  size     INTEGER,               -- its bytes; NULL: not known
-  facts    TEXT,                  -- a JSON object of the backend's own: when it changed, its digest
-  checksum INTEGER NOT NULL,
-  UNIQUE(backend, name)
 );
 
 CREATE TABLE ref(                 -- branches and tags
@@ -91,12 +74,6 @@ CREATE TABLE oplog(               -- every change of a ref, written in the same 
   draft    INTEGER,               -- draft.id of what was uncommitted on a branch that went
   checksum INTEGER NOT NULL
 );
-
-CREATE TABLE boundary(            -- a commit whose parents are not here: they have expired, or
-                                  -- were not copied
-  id       BLOB PRIMARY KEY,      -- object.id
-  checksum INTEGER NOT NULL
-) WITHOUT ROWID;
 
 CREATE TABLE draft(               -- one row a set of uncommitted changes
   id       INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -161,41 +138,4 @@ CREATE TABLE draft_move(          -- nodes that were moved since the base
   source   TEXT NOT NULL,         -- where it is in the base
   checksum INTEGER NOT NULL,
   PRIMARY KEY(draft, path)
-) WITHOUT ROWID;
-
-CREATE TABLE conflict(            -- what a merge leaves to decide
-  draft    INTEGER NOT NULL,      -- draft.id
-  path     TEXT NOT NULL,         -- the node
-  member   TEXT NOT NULL,         -- '': the node itself; '/shape': a member of its document,
-                                  -- 'chunk': one of its chunks
-  key      BLOB NOT NULL,         -- of a chunk, as in the array's chunk map; else empty
-  base     BLOB,                  -- object.id of a chunk, a node's entry, or a member's JSON
-  ours     BLOB,                  -- likewise; NULL: none
-  theirs   BLOB,
-  state    INTEGER NOT NULL,      -- 0 open; 1 ours, 2 theirs, 3 written by hand
-  checksum INTEGER NOT NULL,
-  PRIMARY KEY(draft, path, member, key)
-) WITHOUT ROWID;
-
-CREATE TABLE pin(                 -- what a reader needs, whatever happens to refs
-  id       INTEGER PRIMARY KEY AUTOINCREMENT,
-  target   BLOB NOT NULL,         -- object.id of a commit
-  owner    TEXT NOT NULL,         -- JSON: the process
-  time_us  INTEGER NOT NULL,
-  checksum INTEGER NOT NULL
-);
-
-CREATE TABLE gc(                  -- one row a collection that has begun and not ended
-  run      INTEGER PRIMARY KEY AUTOINCREMENT,
-  owner    TEXT NOT NULL,         -- JSON: the process
-  phase    INTEGER NOT NULL,      -- 1 marks, 2 sweeps
-  position BLOB,                  -- object.id up to which it has swept
-  time_us  INTEGER NOT NULL,
-  checksum INTEGER NOT NULL
-);
-
-CREATE TABLE gc_kept(             -- objects that were stored, or met again, since it began
-  run INTEGER NOT NULL,           -- gc.run
-  id  BLOB NOT NULL,              -- object.id
-  PRIMARY KEY(run, id)
 ) WITHOUT ROWID;

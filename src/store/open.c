@@ -51,7 +51,7 @@ static int store_make(brc_store *store, const char *hash, int64_t now_us, brc_er
     return rc < 0 ? rc : end;
 }
 
-static int store_load(brc_store *store, brc_error *err)
+static int load_settings(brc_store *store, brc_error *err)
 {
     brc_buf value = BRC_BUF_INIT;
     int rc;
@@ -78,6 +78,15 @@ static int store_load(brc_store *store, brc_error *err)
     rc = brc_journal_load(store, err);
 done:
     brc_buf_dispose(&value);
+    return rc;
+}
+
+/* In one read: each costs locks, and a look at the journal and the head of the file. */
+static int store_load(brc_store *store, brc_error *err)
+{
+    BRC_TRY(brc_store_begin_read(store, err));
+    int rc = load_settings(store, err);
+    brc_store_end_read(store);
     return rc;
 }
 

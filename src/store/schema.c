@@ -3,7 +3,8 @@
  *
  * SQLite runs what a file's schema says (views, triggers, generated columns), so a
  * stranger's file is refused unless its schema is ours, byte for byte. SQLite keeps
- * the text of a CREATE statement as it was given, without the semicolon.
+ * the text of a CREATE statement as it was given, without the semicolon. Reserved tables
+ * may be missing, and a new file has none of them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +12,12 @@
 #include "db.h"
 #include "derived.sql.h"
 #include "durable.sql.h"
+#include "reserved.sql.h"
 
-static const char *const schema_texts[] = {brc_sql_durable, brc_sql_derived};
+static const struct {
+    const char *text;
+    int is_made; /* with the file, which has all of it */
+} schema_texts[] = {{brc_sql_durable, 1}, {brc_sql_derived, 1}, {brc_sql_reserved, 0}};
 
 /* The next statement at or after *at: from a line that starts with CREATE to the
  * semicolon that ends a line. 0 if there is none. */
@@ -41,7 +46,8 @@ int brc_schema_create(brc_store *store, brc_error *err)
              BRC_APPLICATION_ID, BRC_FORMAT);
     BRC_TRY(brc_exec(store, head, err));
     for (size_t i = 0; i < sizeof(schema_texts) / sizeof(schema_texts[0]); i++)
-        BRC_TRY(brc_exec(store, schema_texts[i], err));
+        if (schema_texts[i].is_made)
+            BRC_TRY(brc_exec(store, schema_texts[i].text, err));
     return BRC_OK;
 }
 
@@ -58,16 +64,18 @@ static int schema_is_unsafe(brc_store *store, const char *name, brc_error *err)
 typedef struct schema_statement {
     const char *sql;
     size_t len;
-    int met; /* the file has it */
+    int is_made, met; /* met: the file has it */
 } schema_statement;
 
 static size_t schema_list(schema_statement list[STATEMENTS_MAX])
 {
     size_t n = 0;
     for (size_t i = 0; i < sizeof(schema_texts) / sizeof(schema_texts[0]); i++) {
-        const char *at = schema_texts[i];
-        while (n < STATEMENTS_MAX && schema_next(&at, &list[n].sql, &list[n].len))
+        const char *at = schema_texts[i].text;
+        while (n < STATEMENTS_MAX && schema_next(&at, &list[n].sql, &list[n].len)) {
+            list[n].is_made = schema_texts[i].is_made;
             list[n++].met = 0;
+        }
     }
     return n;
 }
@@ -81,20 +89,27 @@ static int schema_meets(schema_statement *list, size_t n, const char *sql, size_
     return 0;
 }
 
+static int schema_is_whole(const schema_statement *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i].is_made && !list[i].met)
+            return 0;
+    return 1;
+}
+
 /* In any order: VACUUM puts indexes behind all tables. */
 static int schema_compare(brc_store *store, sqlite3_stmt *rows, brc_error *err)
 {
     int rc;
     schema_statement list[STATEMENTS_MAX];
-    size_t n = schema_list(list), met = 0;
+    size_t n = schema_list(list);
     while ((rc = brc_step(store, rows, err)) > 0) {
         const char *name = (const char *)sqlite3_column_text(rows, 0);
         const char *sql = (const char *)sqlite3_column_text(rows, 1);
         if (sql == NULL || !schema_meets(list, n, sql, (size_t)sqlite3_column_bytes(rows, 1)))
             return schema_is_unsafe(store, name != NULL ? name : "?", err);
-        met++;
     }
-    return rc < 0 || met == n ? rc : schema_is_unsafe(store, "its end", err);
+    return rc < 0 || schema_is_whole(list, n) ? rc : schema_is_unsafe(store, "its end", err);
 }
 
 static int schema_pragma(brc_store *store, const char *sql, int64_t *out, brc_error *err)

@@ -12,6 +12,7 @@
 #include "../../src/base/file.h"
 #include "../kit/seal.h"
 #include "../kit/store_kit.h"
+#include "reserved.sql.h"
 
 Suite *store_open_suite(void);
 
@@ -192,6 +193,36 @@ START_TEST(what_sqlite_s_own_upkeep_does_is_no_change)
     store_kit_sql(&kit, "VACUUM; REINDEX; PRAGMA incremental_vacuum");
     store_kit_open(&kit);
     ck_assert_int_eq(brc_store_readonly(kit.store), 0);
+}
+END_TEST
+
+static int note_line(void *ctx, const char *line)
+{
+    snprintf(ctx, 200, "%s", line);
+    return 0;
+}
+
+/* A new file has none of them; one of a later version may have any, and in this order or another. */
+START_TEST(a_file_may_have_reserved_tables)
+{
+    char line[200] = "";
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM sqlite_schema"
+                                         " WHERE name IN ('delta','delta_base','place','boundary',"
+                                         "'conflict','pin','gc','gc_kept')"), 0);
+    ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA page_count"), 23);
+    store_kit_sql(&kit, brc_sql_reserved);
+    store_kit_sql(&kit, "DROP TABLE boundary; DROP TABLE gc; VACUUM");
+    store_kit_open(&kit);
+    KIT_OK(&kit, brc_store_check_rows(kit.store, note_line, line, &kit.err));
+    ck_assert_str_eq(line, "");
+    store_kit_close(&kit);
+    store_kit_sql(&kit, "INSERT INTO gc_kept(run, id) VALUES (1, x'00')");
+    store_kit_open(&kit);
+    KIT_OK(&kit, brc_store_check_rows(kit.store, note_line, line, &kit.err));
+    ck_assert_str_eq(line, "the table gc_kept has rows that this breccia does not know");
+    store_kit_close(&kit);
+    store_kit_sql(&kit, "DROP TABLE gc_kept; CREATE TABLE gc_kept(run INTEGER, id BLOB)");
+    refused(BRC_EFORMAT, "differs from that of this format at 'gc_kept'");
 }
 END_TEST
 
@@ -497,6 +528,7 @@ Suite *store_open_suite(void)
     suite_add_tcase(s, strange);
     tcase_add_checked_fixture(made, made_setup, open_teardown);
     tcase_add_test(made, what_sqlite_s_own_upkeep_does_is_no_change);
+    tcase_add_test(made, a_file_may_have_reserved_tables);
     tcase_add_loop_test(made, what_was_planted_is_refused, 0, 19);
     tcase_add_test(made, a_newer_format_and_unknown_features_are_refused);
     tcase_add_loop_test(made, a_missing_or_wrong_setting_is_named, 0, 16);

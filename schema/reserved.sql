@@ -1,0 +1,63 @@
+-- Durable tables that nothing writes yet. A new file does not have them, and a file may have any
+-- of them: whoever needs one makes it, with exactly this text. One that is not there is empty.
+-- Every table takes a page of its own, and time at each opening.
+
+CREATE TABLE delta(               -- one row an object that is stored as a difference from another
+  id   BLOB PRIMARY KEY,          -- object.id
+  base BLOB NOT NULL              -- object.id of that other
+) WITHOUT ROWID;
+
+CREATE INDEX delta_base ON delta(base);
+
+CREATE TABLE place(               -- a pack, somebody else's file, an object in a bucket, ...
+  seq      INTEGER PRIMARY KEY AUTOINCREMENT,
+  backend  INTEGER NOT NULL,      -- backend.id
+  name     TEXT NOT NULL,         -- as the backend calls it: a file's name, a path, a key
+  size     INTEGER,               -- its bytes; NULL: not known
+  facts    TEXT,                  -- a JSON object of the backend's own: when it changed, its digest
+  checksum INTEGER NOT NULL,
+  UNIQUE(backend, name)
+);
+
+CREATE TABLE boundary(            -- a commit whose parents are not here: they have expired, or
+                                  -- were not copied
+  id       BLOB PRIMARY KEY,      -- object.id
+  checksum INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE conflict(            -- what a merge leaves to decide
+  draft    INTEGER NOT NULL,      -- draft.id
+  path     TEXT NOT NULL,         -- the node
+  member   TEXT NOT NULL,         -- '': the node itself; '/shape': a member of its document,
+                                  -- 'chunk': one of its chunks
+  key      BLOB NOT NULL,         -- of a chunk, as in the array's chunk map; else empty
+  base     BLOB,                  -- object.id of a chunk, a node's entry, or a member's JSON
+  ours     BLOB,                  -- likewise; NULL: none
+  theirs   BLOB,
+  state    INTEGER NOT NULL,      -- 0 open; 1 ours, 2 theirs, 3 written by hand
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(draft, path, member, key)
+) WITHOUT ROWID;
+
+CREATE TABLE pin(                 -- what a reader needs, whatever happens to refs
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  target   BLOB NOT NULL,         -- object.id of a commit
+  owner    TEXT NOT NULL,         -- JSON: the process
+  time_us  INTEGER NOT NULL,
+  checksum INTEGER NOT NULL
+);
+
+CREATE TABLE gc(                  -- one row a collection that has begun and not ended
+  run      INTEGER PRIMARY KEY AUTOINCREMENT,
+  owner    TEXT NOT NULL,         -- JSON: the process
+  phase    INTEGER NOT NULL,      -- 1 marks, 2 sweeps
+  position BLOB,                  -- object.id up to which it has swept
+  time_us  INTEGER NOT NULL,
+  checksum INTEGER NOT NULL
+);
+
+CREATE TABLE gc_kept(             -- objects that were stored, or met again, since it began
+  run INTEGER NOT NULL,           -- gc.run
+  id  BLOB NOT NULL,              -- object.id
+  PRIMARY KEY(run, id)
+) WITHOUT ROWID;
