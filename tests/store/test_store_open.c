@@ -206,9 +206,10 @@ static int note_line(void *ctx, const char *line)
 START_TEST(a_file_may_have_reserved_tables)
 {
     char line[200] = "";
-    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM sqlite_schema"
-                                         " WHERE name IN ('delta','delta_base','place','boundary',"
-                                         "'conflict','pin','gc','gc_kept')"), 0);
+    ck_assert_int_eq(store_kit_ask(&kit,
+                                   "SELECT count(*) FROM sqlite_schema WHERE name IN ('delta',"
+                                   "'delta_base','place','boundary','conflict','pin','gc','gc_kept')"),
+                     0);
     ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA page_count"), 23);
     store_kit_sql(&kit, brc_sql_reserved);
     store_kit_sql(&kit, "DROP TABLE boundary; DROP TABLE gc; VACUUM");
