@@ -202,13 +202,14 @@ static int note_line(void *ctx, const char *line)
     return 0;
 }
 
-/* A new file has none of them; one of a later version may have any, and in this order or another. */
+/* A new file has none of them; one of a later version may have any, in any order. */
 START_TEST(a_file_may_have_reserved_tables)
 {
     char line[200] = "";
     ck_assert_int_eq(store_kit_ask(&kit,
                                    "SELECT count(*) FROM sqlite_schema WHERE name IN ('delta',"
-                                   "'delta_base','place','boundary','conflict','pin','gc','gc_kept')"),
+                                   "'delta_base','place','boundary','conflict','pin','gc',"
+                                   "'gc_kept')"),
                      0);
     ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA page_count"), 23);
     store_kit_sql(&kit, brc_sql_reserved);
