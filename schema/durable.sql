@@ -41,6 +41,12 @@ CREATE TABLE blob(                -- stored bytes, in the order of writing; neve
                                   -- from its pages; a row never changes
 );
 
+CREATE TABLE hole(                -- one row a row of blob that objects have left, and others have not
+  seq      INTEGER PRIMARY KEY,   -- blob.seq
+  bytes    INTEGER NOT NULL,      -- that no object has any more; if all are, both rows go
+  checksum INTEGER NOT NULL
+);
+
 CREATE TABLE encoding(            -- how stored bytes are to be decoded
   id   INTEGER PRIMARY KEY,       -- 1, 2, ...; small, for it is in every object's row
   spec TEXT NOT NULL UNIQUE       -- {"codecs":[...],"data_type":...,"shape":[...]}, codecs in

@@ -190,7 +190,7 @@ static int inline_drop_one(brc_store *store, const brc_stored *s, brc_error *err
 {
     sqlite3_stmt *st;
     if (s->len <= BRC_SMALL_MOST)
-        return brc_row_left(store, s->number, err);
+        return brc_row_left(store, s->number, s->len, err);
     BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1 AND length(data)=?2", &st, err));
     sqlite3_bind_int64(st, 1, s->number);
     sqlite3_bind_int64(st, 2, (int64_t)s->len);

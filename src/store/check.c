@@ -25,6 +25,10 @@ static const char *const row_checks[] = {
     "SELECT 'blob ' || seq || ' holds ' || typeof(data) || ' in place of bytes' FROM blob"
     " WHERE typeof(data)<>'blob'",
 
+    "SELECT 'what is noted of blob ' || seq || ' as left is damaged' FROM hole WHERE"
+    " typeof(bytes)<>'integer' OR bytes<1 OR seq NOT IN (SELECT seq FROM blob)"
+    " OR checksum IS NOT row_sum('hole', seq, bytes)",
+
     "SELECT count(*) || ' of the stored blobs belong to no object; the first is ' || min(seq)"
     " FROM blob WHERE seq NOT IN (SELECT place FROM object WHERE backend=0) HAVING count(*)>0",
 

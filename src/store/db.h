@@ -61,6 +61,12 @@ typedef struct brc_bulk {
     int64_t opened_at;
 } brc_bulk;
 
+/* So many bytes of a row of stored bytes belong to no object any more. */
+typedef struct brc_left_row {
+    int64_t seq;
+    uint64_t bytes;
+} brc_left_row;
+
 struct brc_store {
     sqlite3 *db;
     brc_vfs *vfs; /* with which it was opened */
@@ -87,7 +93,7 @@ struct brc_store {
         brc_buf bytes;
     } row;
     struct { /* rows of stored bytes that objects of this transaction have left: see left_rows.c */
-        int64_t *seq;
+        brc_left_row *rows;
         size_t n, cap;
     } left;
     int totals_dropped; /* in this transaction, and no row was put since */
@@ -172,9 +178,10 @@ BRC_MUST_USE int brc_bulk_resume(brc_store *store, sqlite3_stmt *stmt, brc_error
 /* backend_inline.c: drops the row that collects small objects. */
 void brc_row_forget(brc_store *store);
 
-/* left_rows.c: an object's bytes are no longer in the row; drops the rows that no object has now. */
-BRC_MUST_USE int brc_row_left(brc_store *store, int64_t seq, brc_error *err);
-BRC_MUST_USE int brc_rows_drop_left(brc_store *store, brc_error *err);
+/* left_rows.c: an object has so many bytes in the row no more. Before the transaction ends that is noted,
+ * and the rows that no object has now are dropped. */
+BRC_MUST_USE int brc_row_left(brc_store *store, int64_t seq, uint64_t bytes, brc_error *err);
+BRC_MUST_USE int brc_rows_leave(brc_store *store, brc_error *err);
 
 /* draft_node.c: the texts between which the paths under `path` are: "/a/" and "/a0", since '0' follows
  * '/'. Under the root all are. */

@@ -1,82 +1,105 @@
 /*
  * Rows of stored bytes that objects have left: an object that is encoded again gets new bytes, and
- * the old ones stay in the row that it shared. When the transaction ends, rows that no object has
- * are dropped. Nothing is indexed by place: the search reads every object's row once, which only
- * a rewrite of codecs pays for.
+ * the old ones stay in the row that it shared. Table hole counts them, row by row. When nothing but
+ * holes is left of a row it goes, in the transaction in which the last object leaves it. So nobody
+ * has to search the index for those that are still there: objects have no index by place.
  */
 #include <stdlib.h>
 
 #include "db.h"
 
-int brc_row_left(brc_store *store, int64_t seq, brc_error *err)
+#define HOLE_SUM "row_sum('hole', ?1, ?2)"
+
+int brc_row_left(brc_store *store, int64_t seq, uint64_t bytes, brc_error *err)
 {
-    void *p = store->left.seq;
-    if (store->left.n > 0 && store->left.seq[store->left.n - 1] == seq)
+    void *p = store->left.rows;
+    const size_t n = store->left.n;
+    if (n > 0 && store->left.rows[n - 1].seq == seq) {
+        store->left.rows[n - 1].bytes += bytes;
         return BRC_OK;
-    int rc = brc_grow_array(&p, &store->left.cap, store->left.n + 1, sizeof(*store->left.seq), err);
-    store->left.seq = p;
+    }
+    int rc = brc_grow_array(&p, &store->left.cap, n + 1, sizeof(*store->left.rows), err);
+    store->left.rows = p;
     if (rc == BRC_OK)
-        store->left.seq[store->left.n++] = seq;
+        store->left.rows[store->left.n++] = (brc_left_row){seq, bytes};
     return rc;
 }
 
-static int seq_order(const void *a, const void *b)
+static int left_order(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    const brc_left_row *x = a, *y = b;
+    return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
 /* Sorted, each once. */
 static void left_sort(brc_store *store)
 {
-    int64_t *seq = store->left.seq;
+    brc_left_row *rows = store->left.rows;
     size_t n = 0;
-    qsort(seq, store->left.n, sizeof(*seq), seq_order);
+    qsort(rows, store->left.n, sizeof(*rows), left_order);
     for (size_t i = 0; i < store->left.n; i++)
-        if (n == 0 || seq[i] != seq[n - 1])
-            seq[n++] = seq[i];
+        if (n > 0 && rows[i].seq == rows[n - 1].seq)
+            rows[n - 1].bytes += rows[i].bytes;
+        else
+            rows[n++] = rows[i];
     store->left.n = n;
 }
 
-/* used[i]: an object has bytes in the row left.seq[i]. */
-static int left_used(brc_store *store, uint8_t *used, brc_error *err)
+/* How long the row is (0: it is not there), and how much of it was left before. */
+static int hole_get(brc_store *store, int64_t seq, uint64_t *length, uint64_t *before,
+                    brc_error *err)
 {
-    int rc;
     sqlite3_stmt *st;
-    const int64_t *seq = store->left.seq, *found;
-    BRC_TRY(brc_stmt(store, "SELECT place FROM object WHERE backend=0 AND place BETWEEN ?1 AND ?2",
+    *length = *before = 0;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT length(b.data), coalesce(h.bytes, 0), h.checksum IS NULL OR h.checksum"
+                     " IS row_sum('hole', h.seq, h.bytes) FROM blob b LEFT JOIN hole h"
+                     " ON h.seq=b.seq WHERE b.seq=?1",
                      &st, err));
-    sqlite3_bind_int64(st, 1, seq[0]);
-    sqlite3_bind_int64(st, 2, seq[store->left.n - 1]);
-    while ((rc = brc_step(store, st, err)) > 0) {
-        int64_t place = sqlite3_column_int64(st, 0);
-        found = bsearch(&place, seq, store->left.n, sizeof(*seq), seq_order);
-        if (found != NULL)
-            used[found - seq] = 1;
-    }
+    sqlite3_bind_int64(st, 1, seq);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    *length = (uint64_t)sqlite3_column_int64(st, 0);
+    *before = (uint64_t)sqlite3_column_int64(st, 1);
+    rc = brc_row_check(store, st, 2, "a row that objects have left", err);
+    sqlite3_reset(st);
     return rc;
 }
 
-int brc_rows_drop_left(brc_store *store, brc_error *err)
+static int hole_run(brc_store *store, const char *sql, int64_t seq, uint64_t bytes, brc_error *err)
 {
-    int rc;
-    void *used = NULL;
     sqlite3_stmt *st;
-    if (store->left.n == 0)
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    if (sqlite3_bind_parameter_count(st) > 1)
+        sqlite3_bind_int64(st, 2, (int64_t)bytes);
+    return brc_run(store, st, err);
+}
+
+/* More holes than bytes: objects of a damaged file lay in the same bytes. Then the row stays. */
+static int leave_row(brc_store *store, const brc_left_row *row, brc_error *err)
+{
+    uint64_t length, before;
+    BRC_TRY(hole_get(store, row->seq, &length, &before, err));
+    if (length == 0 || row->bytes == 0 || before > length || row->bytes > length - before)
         return BRC_OK;
-    left_sort(store);
-    BRC_GO(brc_new_array(&used, store->left.n, 1, err));
-    BRC_GO(left_used(store, used, err));
-    for (size_t i = 0; i < store->left.n; i++) {
-        if (((const uint8_t *)used)[i])
-            continue;
-        BRC_GO(brc_stmt(store, "DELETE FROM blob WHERE seq=?1", &st, err));
-        sqlite3_bind_int64(st, 1, store->left.seq[i]);
-        BRC_GO(brc_run(store, st, err));
-    }
-    rc = BRC_OK;
+    if (before + row->bytes < length)
+        return hole_run(store,
+                        "INSERT OR REPLACE INTO hole(seq, bytes, checksum)"
+                        " VALUES (?1, ?2, " HOLE_SUM ")",
+                        row->seq, before + row->bytes, err);
+    BRC_TRY(hole_run(store, "DELETE FROM blob WHERE seq=?1", row->seq, 0, err));
+    return before == 0 ? BRC_OK
+                       : hole_run(store, "DELETE FROM hole WHERE seq=?1", row->seq, 0, err);
+}
+
+int brc_rows_leave(brc_store *store, brc_error *err)
+{
+    if (store->left.n > 0)
+        left_sort(store);
+    for (size_t i = 0; i < store->left.n; i++)
+        BRC_TRY(leave_row(store, &store->left.rows[i], err));
     store->left.n = 0;
-done:
-    free(used);
-    return rc;
+    return BRC_OK;
 }

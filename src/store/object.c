@@ -318,6 +318,7 @@ int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *
     sqlite3_bind_int64(st, 6, (int64_t)o->stored);
     sqlite3_bind_int64(st, 7, (int64_t)o->checksum);
     brc_backend_recorded(store, o->backend);
+    brc_store_inserted(store, o->stored);
     return brc_run(store, st, err);
 }
 

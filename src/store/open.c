@@ -222,7 +222,7 @@ void brc_store_close(brc_store *store)
     brc_cache_dispose(&store->cache);
     brc_scratch_free(store->document_scratch);
     brc_buf_dispose(&store->row.bytes);
-    free(store->left.seq);
+    free(store->left.rows);
     free(store->head);
     free(store->path);
     free(store);

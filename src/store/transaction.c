@@ -101,7 +101,7 @@ int brc_store_commit(brc_store *store, brc_error *err)
     if (rc == BRC_OK)
         rc = brc_backends_flush(store, err);
     if (rc == BRC_OK)
-        rc = brc_rows_drop_left(store, err);
+        rc = brc_rows_leave(store, err);
     if (rc == BRC_OK)
         rc = commit_waits(store, err);
     if (rc < 0) {

@@ -51,7 +51,6 @@ static const struct {
     {"UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other, plan,"
      " owner, parent, time_us, changes) WHERE branch=?1", "the branch gets another name"},
     {"SELECT 1 FROM (SELECT max(seq) AS n FROM sqlite_sequence", "says why nothing can be added"},
-    {"SELECT place FROM object WHERE backend=0 AND place BETWEEN", "after a rewrite of codecs"},
     {"DELETE FROM draft_chunk WHERE node=?1", "all of the node's go"},
     {"INSERT OR REPLACE INTO draft_chunk(node, key, id, checksum) SELECT", "a stack is too high"},
     {"SELECT node FROM draft_node WHERE draft=?1 LIMIT 1", "a dropped draft goes in steps"},

@@ -211,7 +211,7 @@ START_TEST(a_file_may_have_reserved_tables)
                                    "'delta_base','place','boundary','conflict','pin','gc',"
                                    "'gc_kept')"),
                      0);
-    ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA page_count"), 23);
+    ck_assert_int_eq(store_kit_ask(&kit, "PRAGMA page_count"), 24);
     store_kit_sql(&kit, brc_sql_reserved);
     store_kit_sql(&kit, "DROP TABLE boundary; DROP TABLE gc; VACUUM");
     store_kit_open(&kit);
