@@ -1,0 +1,73 @@
+/*
+ * A write flow in progress, for the files that it is made of:
+ *
+ *      write_work.c      on the pool: gathered, hashed, encoded, compared
+ *      write_settle.c    on the caller's thread: what is fetched, and what is there already
+ *      write.c           the flow
+ */
+#ifndef BRC_FLOW_WRITE_RUN_H
+#define BRC_FLOW_WRITE_RUN_H
+
+#include "write.h"
+
+typedef struct brc_write_job {
+    brc_window_job base; /* first: jobs are found by it */
+    size_t n;
+    int64_t others; /* in a bulk write: what had been changed when it was settled */
+    brc_write_item items[BRC_WRITE_ITEMS];
+    brc_stored at[BRC_WRITE_ITEMS];          /* where what is new was put */
+    brc_store_backend *into[BRC_WRITE_ITEMS]; /* NULL: it was put already  */
+} brc_write_job;
+
+/* What is looked up together. */
+typedef struct brc_settling {
+    brc_object *objects; /* cap of them, and behind them the two lists */
+    brc_object **asked;
+    brc_write_item **items;
+    size_t n, cap;
+} brc_settling;
+
+typedef struct brc_write_run {
+    const brc_write_ops *ops;
+    brc_pipe *pipe;
+    brc_store *store;
+    size_t job_items;
+    void *held; /* of tsearch(): items that are about to be stored, by id */
+    brc_settling settling;
+} brc_write_run;
+
+/* ---- write_work.c -------------------------------- */
+
+/* Puts the item's name before an error; rc again. */
+int brc_write_named(const brc_write_run *run, const brc_write_item *item, int rc, brc_error *err);
+/* A stage of one item. 0: canonical bytes, whether they are all fill, and their id; 1: what is new is
+ * encoded, and decoded again, what is there is compared. */
+BRC_MUST_USE int brc_write_work(brc_write_run *run, brc_write_item *item, int stage, unsigned worker, brc_error *err);
+/* The content that is there under this id, whose stored bytes were fetched. */
+BRC_MUST_USE int brc_write_compare(brc_write_run *run, unsigned worker, brc_write_item *item, brc_error *err);
+/* What is new goes into its backend, which says whether a worker may put it there: `on_worker`. Rows
+ * that name it follow. */
+BRC_MUST_USE int brc_write_put(brc_write_job *job, int on_worker, brc_error *err);
+/* A stage of a job: what the window runs. */
+BRC_MUST_USE int brc_write_run_job(void *run, brc_window_job *job, int stage, unsigned worker, brc_error *err);
+
+static inline int brc_write_is_new(const brc_write_item *item)
+{
+    return !item->is_piece && !item->is_fill && !item->is_known;
+}
+
+/* ---- write_settle.c -------------------------------- */
+
+/* What is there of chunks that are changed in part: looked up together, and fetched in the order in
+ * which it is stored. At most BRC_WRITE_ITEMS. */
+BRC_MUST_USE int brc_write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *items, brc_error *err);
+/* The store has the id: the content must be the same. */
+BRC_MUST_USE int brc_write_known(brc_write_run *run, brc_write_item *item, const brc_object *there, brc_error *err);
+/* It is stored, or will not be: of equal contents another may be now. */
+void brc_write_let_go(brc_write_run *run, brc_write_item *item);
+/* Room to look up the items of n jobs at once: run->settling, empty. */
+BRC_MUST_USE int brc_write_settling(brc_write_run *run, size_t n, brc_error *err);
+/* Which of the jobs' items are there already: what the window settles. */
+BRC_MUST_USE int brc_write_settle(void *run, brc_window_job *const *jobs, size_t n, brc_error *err);
+
+#endif

@@ -1,0 +1,201 @@
+/* Writing, on the pool: canonical bytes are made and hashed; what is new is encoded, read back and put
+ * where a worker may; what is there already is compared. */
+#include "write_run.h"
+
+#include <string.h>
+
+#include "../nd/shape.h"
+
+/* A chunk that does not shrink by 3 % is stored as it is. */
+#define WORTHWHILE(stored, len) ((stored) <= (len) - (len) / 100 * 3)
+
+int brc_write_named(const brc_write_run *run, const brc_write_item *item, int rc, brc_error *err)
+{
+    if (rc < 0 && err != NULL && run->ops->name != NULL)
+        run->ops->name(run->ops->ctx, item, err);
+    return rc;
+}
+
+/* ---- first stage: canonical bytes, fill test, hash -------------------------------- */
+
+static int write_encode(brc_scratch *scratch, brc_write_item *item, brc_error *err)
+{
+    item->stored.len = 0;
+    return brc_chain_encode(item->chain, scratch, (brc_span){item->data, item->len}, &item->stored,
+                            err);
+}
+
+static int write_decode(brc_scratch *scratch, const brc_write_item *item, brc_buf *into,
+                        brc_error *err)
+{
+    uint64_t len = brc_chain_decoded_len(item->chain);
+    into->len = 0;
+    if (len != BRC_LEN_VARIES)
+        BRC_TRY(brc_buf_reserve(into, (size_t)len, err));
+    return brc_chain_decode(item->chain, scratch, (brc_span){item->stored.data, item->stored.len},
+                            into, err);
+}
+
+int brc_write_old(brc_write_item *item, brc_scratch *scratch, brc_buf *into, brc_error *err)
+{
+    brc_span stored = {item->stored.data, item->stored.len};
+    BRC_TRY(brc_object_verify(&item->old, stored.data, err));
+    if (item->old_chain != NULL)
+        return brc_chain_decode(item->old_chain, scratch, stored, into, err);
+    return brc_buf_append(into, stored.data, stored.len, err);
+}
+
+static int write_is_fill(const brc_write_item *item)
+{
+    uint64_t len;
+    return item->chain != NULL && item->fill.data != NULL &&
+           brc_mul_u64(item->elements, item->fill.len, &len) && len == item->len &&
+           brc_all_equal(item->data, item->elements, item->fill.len, item->fill.data);
+}
+
+/* Makes canonical bytes of what came, or was made, encoded. */
+static int write_take(brc_scratch *scratch, brc_write_item *item, brc_error *err)
+{
+    if (item->chain == NULL) {
+        item->data = item->stored.data;
+        item->len = item->stored.len;
+        return BRC_OK;
+    }
+    BRC_TRY(write_decode(scratch, item, &item->own, err));
+    item->data = item->own.data;
+    item->len = item->own.len;
+    return BRC_OK;
+}
+
+/* What a lossy chain gives back is what the chunk is. */
+static int write_hash(brc_write_run *run, brc_scratch *scratch, brc_write_item *item,
+                      brc_error *err)
+{
+    const brc_write_ops *ops = run->ops;
+    if (!ops->encoded)
+        BRC_TRY(ops->gather(ops->ctx, item, scratch, err));
+    if (item->is_piece)
+        return BRC_OK;
+    int lossy = item->chain != NULL && brc_chain_is_lossy(item->chain);
+    if (lossy && !ops->encoded)
+        BRC_TRY(write_encode(scratch, item, err));
+    if (lossy || ops->encoded)
+        BRC_TRY(write_take(scratch, item, err));
+    item->is_fill = write_is_fill(item);
+    if (item->is_fill)
+        return BRC_OK;
+    item->id = brc_hash_object(brc_store_hash(run->store), BRC_KIND_CHUNK, item->data, item->len);
+    item->guard = brc_hash_guard(brc_store_secret(run->store), item->data, item->len);
+    return BRC_OK;
+}
+
+/* ---- second stage: what is new is encoded -------------------------------- */
+
+/* What was just encoded is decoded again before it is stored: compressors have written
+ * bytes that they could not read. */
+static int write_read_back(brc_write_run *run, unsigned worker, const brc_write_item *item,
+                           brc_error *err)
+{
+    brc_pipe_worker *w = &run->pipe->workers[worker];
+    int rc = write_decode(w->scratch, item, &w->chunk, err);
+    if (rc == BRC_ENOMEM)
+        return rc;
+    if (rc == BRC_OK && w->chunk.len == item->len &&
+        (item->len == 0 || memcmp(w->chunk.data, item->data, item->len) == 0))
+        return BRC_OK;
+    return brc_fail(err, BRC_EINTERNAL,
+                    "the codecs do not give back what they encoded; nothing was stored");
+}
+
+/* The content that is there under this id, whose stored bytes were fetched. */
+int brc_write_compare(brc_write_run *run, unsigned worker, brc_write_item *item, brc_error *err)
+{
+    brc_pipe_worker *w = &run->pipe->workers[worker];
+    w->chunk.len = 0;
+    BRC_TRY(brc_write_old(item, w->scratch, &w->chunk, err));
+    if (w->chunk.len == item->len &&
+        (item->len == 0 || memcmp(w->chunk.data, item->data, item->len) == 0))
+        return BRC_OK;
+    return brc_object_collides(run->store, &item->id, err);
+}
+
+static int write_prepare(brc_write_run *run, unsigned worker, brc_write_item *item, brc_error *err)
+{
+    brc_scratch *scratch = run->pipe->workers[worker].scratch;
+    if (item->is_fill || item->is_piece)
+        return BRC_OK;
+    if (item->is_known)
+        return item->compares ? brc_write_compare(run, worker, item, err) : BRC_OK;
+    item->as_is = item->chain != NULL && brc_chain_is_identity(item->chain);
+    if (!run->ops->encoded && !item->as_is) {
+        int lossy = brc_chain_is_lossy(item->chain); /* then it is encoded already */
+        if (!lossy)
+            BRC_TRY(write_encode(scratch, item, err));
+        item->as_is = !WORTHWHILE(item->stored.len, item->len);
+        if (!item->as_is && !run->pipe->no_readback && !lossy)
+            BRC_TRY(write_read_back(run, worker, item, err));
+    }
+    item->checksum = item->as_is ? brc_hash_stored(&item->id, 0, item->data, item->len)
+                                 : brc_hash_stored(&item->id, item->digest, item->stored.data,
+                                                   item->stored.len);
+    return BRC_OK;
+}
+
+static void describe_stored(const brc_write_item *item, brc_stored *out)
+{
+    brc_span stored = item->as_is ? (brc_span){item->data, item->len}
+                                  : (brc_span){item->stored.data, item->stored.len};
+    *out = (brc_stored){.size = sizeof(*out),
+                        .id = item->id,
+                        .sum = item->checksum,
+                        .len = stored.len,
+                        .data = stored.len > 0 ? stored.data : (const uint8_t *)""};
+}
+
+/* The new items from the i-th on that go to the same backend, all at once. */
+static int write_put_with(brc_write_job *job, size_t i, brc_error *err)
+{
+    brc_stored *put[BRC_WRITE_ITEMS] = {NULL};
+    size_t n = 0;
+    brc_store_backend *into = job->into[i];
+    for (; i < job->n; i++) {
+        if (job->into[i] != into || !brc_write_is_new(&job->items[i]))
+            continue;
+        job->into[i] = NULL;
+        describe_stored(&job->items[i], &job->at[i]);
+        put[n++] = &job->at[i];
+    }
+    return brc_backend_put(into, n, put, err);
+}
+
+/* What is new goes into its backend, which says whether a worker may put it there. Rows that name
+ * it follow in write_store(). */
+int brc_write_put(brc_write_job *job, int on_worker, brc_error *err)
+{
+    for (size_t i = 0; i < job->n; i++)
+        if (job->into[i] != NULL && brc_write_is_new(&job->items[i]) &&
+            brc_backend_on_workers(job->into[i]) == on_worker)
+            BRC_TRY(write_put_with(job, i, err));
+    return BRC_OK;
+}
+
+int brc_write_work(brc_write_run *run, brc_write_item *item, int stage, unsigned worker,
+                   brc_error *err)
+{
+    brc_scratch *scratch;
+    BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
+    BRC_TRY(brc_pipe_check(run->pipe, err));
+    int rc = stage == 0 ? write_hash(run, scratch, item, err)
+                        : write_prepare(run, worker, item, err);
+    return brc_write_named(run, item, rc, err);
+}
+
+int brc_write_run_job(void *ctx, brc_window_job *base, int stage, unsigned worker, brc_error *err)
+{
+    brc_write_run *run = ctx;
+    brc_write_job *job = (brc_write_job *)base;
+    for (size_t i = 0; i < job->n; i++)
+        BRC_TRY(brc_write_work(run, &job->items[i], stage, worker, err));
+    brc_pipe_trim(run->pipe, worker);
+    return stage == 1 ? brc_write_put(job, 1, err) : BRC_OK;
+}
