@@ -67,10 +67,11 @@ void brc_pipe_trim(brc_pipe *pipe, unsigned worker)
     }
 }
 
-int brc_pipe_window(brc_pipe *pipe, brc_window *window, size_t per_thread, size_t job_size,
-                    void (*dispose)(brc_window_job *job), brc_error *err)
+int brc_pipe_window(brc_pipe *pipe, brc_window *window, size_t per_thread, size_t least,
+                    size_t job_size, void (*dispose)(brc_window_job *job), brc_error *err)
 {
+    const size_t cap = per_thread * pipe->nworkers + 1;
     if (window->jobs != NULL)
         return BRC_OK;
-    return brc_window_init(window, per_thread * pipe->nworkers + 1, job_size, dispose, err);
+    return brc_window_init(window, cap > least ? cap : least, job_size, dispose, err);
 }

@@ -42,8 +42,8 @@ static inline unsigned brc_pipe_caller(const brc_pipe *pipe)
 void brc_pipe_trim(brc_pipe *pipe, unsigned worker);
 /* The same for one of `n` equal buffers. */
 void brc_pipe_trim_buf(const brc_pipe *pipe, brc_buf *buf, size_t n);
-/* The window, made at its first use with `per_thread` places per thread. */
-BRC_MUST_USE int brc_pipe_window(brc_pipe *pipe, brc_window *window, size_t per_thread, size_t job_size,
+/* The window, made at its first use with `per_thread` places per thread, and at least so many. */
+BRC_MUST_USE int brc_pipe_window(brc_pipe *pipe, brc_window *window, size_t per_thread, size_t least, size_t job_size,
                                  void (*dispose)(brc_window_job *job), brc_error *err);
 
 #endif

@@ -425,7 +425,7 @@ int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc
     read_run run = {.ops = ops, .pipe = pipe, .store = store, .ask = BRC_READ_FIRST};
     brc_window_ops window = {.ctx = &run, .fill = read_fill_job, .run = read_run_job,
                              .finish = read_finish_job, .pause = read_pause};
-    BRC_TRY(brc_pipe_window(pipe, &pipe->reading, JOBS_PER_THREAD, sizeof(read_job),
+    BRC_TRY(brc_pipe_window(pipe, &pipe->reading, JOBS_PER_THREAD, 1, sizeof(read_job),
                             read_job_dispose, err));
     if (pipe->list != NULL)
         pipe->list->at = pipe->list->n = 0;

@@ -27,6 +27,9 @@ typedef struct window_run {
     size_t taken_before;
     int finishing;   /* in the middle of a batch, of so many bytes so far        */
     size_t finished;
+    size_t cap;      /* jobs at a time                                            */
+    int is_together; /* all were there: they are finished now                     */
+    int off;         /* 0, or why nothing is finished                             */
     int64_t waited;  /* how long the thread waited last, in ns                   */
     int failed;      /* the code of a failed fill, reported after what came before it */
     brc_error error; /* ... and its error                                        */
@@ -183,6 +186,13 @@ static void window_settle(window_run *run)
     run->mid += n;
 }
 
+static int window_result(const brc_window_job *job, brc_error *err)
+{
+    if (job->rc < 0 && err != NULL)
+        brc_error_copy(err, &job->error);
+    return job->rc;
+}
+
 static int window_finish(window_run *run, brc_error *err)
 {
     brc_window_job *job = job_at(run, run->head);
@@ -193,9 +203,7 @@ static int window_finish(window_run *run, brc_error *err)
         run->head++;
         return BRC_OK;
     }
-    if (job->rc < 0 && err != NULL)
-        brc_error_copy(err, &job->error);
-    BRC_TRY(job->rc);
+    BRC_TRY(window_result(job, err));
     if (ops->finish != NULL)
         BRC_TRY(ops->finish(ops->ctx, job, err));
     window_release(run, run->head++);
@@ -210,7 +218,7 @@ static int window_finish(window_run *run, brc_error *err)
 static int window_has_room(const window_run *run)
 {
     size_t n = run->w->n - run->w->nfree;
-    return run->more && !run->later && n < run->w->cap &&
+    return run->more && !run->later && n < run->cap &&
            run->tail - run->head < run->w->nplaces &&
            (n == 0 || run->in_flight + run->largest <= run->memory);
 }
@@ -220,7 +228,7 @@ static size_t window_fill_least(const window_run *run)
 {
     const size_t taken = run->taken_before / (run->tail > 0 ? run->tail : 1) + 1;
     const size_t want = (TAKE_LEAST + taken - 1) / taken;
-    size_t most = run->w->cap;
+    size_t most = run->cap;
     if (run->largest > 0 && run->memory / run->largest < most)
         most = run->memory / run->largest;
     if (brc_pool_threads(run->pool) > 1)
@@ -238,7 +246,7 @@ static int window_may_fill(const window_run *run)
     if (run->w->ops->pause == NULL || n == 0)
         return 1;
     const size_t least = window_fill_least(run);
-    return run->w->cap - n >= least &&
+    return run->cap - n >= least &&
            (run->memory - run->in_flight) / (run->largest > 0 ? run->largest : 1) >= least;
 }
 
@@ -275,7 +283,7 @@ static int window_has_batch(const window_run *run, int may_fill)
         if (job != NULL && job->rc < 0)
             return 1;
     }
-    return bytes >= ops->batch || bytes >= run->memory / 2 || n >= run->w->cap / 2 ||
+    return bytes >= ops->batch || bytes >= run->memory / 2 || n >= run->cap / 2 ||
            (i == run->tail && !may_fill);
 }
 
@@ -318,6 +326,30 @@ static int window_wait_next(window_run *run, brc_error *err)
     return BRC_OK;
 }
 
+/* 1: they may be finished. 0: not all are through, or nothing is to be finished (off). */
+static int window_together(window_run *run, int may_fill, brc_error *err)
+{
+    const brc_window_ops *ops = run->w->ops;
+    size_t n = 0;
+    if (ops->together == NULL || run->is_together)
+        return 1;
+    for (size_t i = run->head; i < run->tail; i++) {
+        brc_window_job *job = job_at(run, i);
+        if (i >= run->mid || !window_is_done(run, job) || may_fill)
+            return 0;
+        BRC_TRY(window_result(job, err));
+        run->w->settling[n++] = job;
+    }
+    if (run->failed < 0 && err != NULL)
+        brc_error_copy(err, &run->error);
+    BRC_TRY(run->failed);
+    int rc = run->more ? 0 : ops->together(ops->ctx, run->w->settling, n, err);
+    run->is_together = rc > 0;
+    if (rc == 0)
+        run->off = run->more ? BRC_WINDOW_FULL : BRC_WINDOW_OFF;
+    return rc;
+}
+
 /* Finishing goes before filling, because it frees memory, unless filling has begun; the thread
  * waits only where nothing else is left to do. */
 static int window_step(window_run *run, brc_error *err)
@@ -326,7 +358,10 @@ static int window_step(window_run *run, brc_error *err)
     if (!may_fill || !run->filling) {
         window_pause(run);
         if (run->head < run->mid && window_is_done(run, job_at(run, run->head))) {
-            if (window_has_batch(run, may_fill))
+            int rc = window_together(run, may_fill, err);
+            if (rc < 0 || run->off)
+                return rc;
+            if (rc > 0 && window_has_batch(run, may_fill))
                 return window_finish(run, err);
         } else if (run->finishing) {
             BRC_TRY(window_end_batch(run, err));
@@ -359,17 +394,19 @@ static int window_start(window_run *run, brc_error *err)
 static int window_run_all(window_run *run, brc_error *err)
 {
     BRC_TRY(window_start(run, err));
-    while (run->more || run->head < run->tail)
+    while (!run->off && (run->more || run->head < run->tail))
         BRC_TRY(window_step(run, err));
     if (run->failed < 0 && err != NULL)
         brc_error_copy(err, &run->error);
-    return run->failed;
+    return run->failed < 0 ? run->failed : run->off;
 }
 
 int brc_window_run(brc_window *w, brc_pool *pool, size_t memory, const brc_window_ops *ops,
                    brc_error *err)
 {
-    window_run run = {.w = w, .pool = pool, .memory = memory, .more = 1};
+    window_run run = {.w = w, .pool = pool, .memory = memory, .more = 1, .cap = w->cap};
+    if (ops->most > 0 && ops->most < w->cap)
+        run.cap = ops->most;
     w->ops = ops;
     w->nfree = 0;
     for (size_t i = w->n; i-- > 0;) /* a run that failed left some in their places */

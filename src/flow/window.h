@@ -36,6 +36,10 @@ typedef struct brc_window_job {
 /* Of fill: there will be more, but not before something that is on its way has been settled
  * or finished. */
 #define BRC_WINDOW_LATER 2
+/* Results of a run in which nothing was finished: the jobs are too many to be held together, or
+ * together() has called it off. */
+#define BRC_WINDOW_FULL 3
+#define BRC_WINDOW_OFF 4
 
 typedef struct brc_window_ops {
     void *ctx;
@@ -56,6 +60,10 @@ typedef struct brc_window_ops {
      * finished, or that waiting takes long. NULL: each is finished when it is through. */
     size_t batch;
     int (*rest)(void *ctx, int now, brc_error *err);
+    /* With all jobs, when the last is through and before the first is finished: 1, or 0 to call the
+     * run off. NULL: they need not be held together. */
+    int (*together)(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err);
+    size_t most; /* jobs at a time; 0: as many as the window has places for       */
 } brc_window_ops;
 
 /* Its jobs, with the buffers that they hold, are kept from one run to the next; the one that
@@ -76,7 +84,7 @@ typedef struct brc_window {
 BRC_MUST_USE int brc_window_init(brc_window *w, size_t cap, size_t job_size,
                                  void (*dispose)(brc_window_job *job), brc_error *err);
 void brc_window_dispose(brc_window *w);
-/* Until fill says that there are no more. Of several failures the result is that of the
+/* Until fill says that there are no more. BRC_OK, BRC_WINDOW_FULL or BRC_WINDOW_OFF. Of several failures the result is that of the
  * earliest job; what is settled together fails together. pool NULL: all on the caller's thread. */
 BRC_MUST_USE int brc_window_run(brc_window *w, brc_pool *pool, size_t memory,
                                 const brc_window_ops *ops, brc_error *err);

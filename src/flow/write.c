@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define JOBS_PER_THREAD 6
+/* ... and so many where all are held until the last is encoded. */
+#define JOBS_TOGETHER 64
 /* In a bulk write: what jobs hold that are stored in one transaction, decoded and encoded. */
 #define BATCH_BYTES ((size_t)16 << 20)
 /* Buffers up to this size are kept from one call to the next. */
@@ -73,7 +75,10 @@ static int write_store(brc_write_run *run, const brc_write_item *item, const brc
                                                     .kind = BRC_KIND_CHUNK,
                                                     .size = item->len,
                                                     .guard = item->guard};
-    o.encoding = item->as_is ? 0 : item->encoding;
+    if (!item->as_is && item->spec != NULL)
+        BRC_TRY(brc_encoding_intern(run->store, item->spec, &o.encoding, err));
+    else
+        o.encoding = 0;
     o.backend = item->backend;
     o.stored = at->len;
     o.checksum = item->checksum;
@@ -162,6 +167,11 @@ static void keep_item(void *item)
     (void)item; /* it belongs to its job */
 }
 
+static void write_pause(void *ctx)
+{
+    brc_store_pause_read(((brc_write_run *)ctx)->store);
+}
+
 static int write_rest(void *ctx, int now, brc_error *err)
 {
     return brc_store_rest(((brc_write_run *)ctx)->store, now, err);
@@ -172,20 +182,26 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
     brc_write_run run = {.ops = ops, .pipe = pipe, .store = store};
     size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
     brc_window_ops window = {.ctx = &run, .fill = write_fill_job, .run = brc_write_run_job,
-                             .settle = brc_write_settle, .finish = write_finish_job};
-    if (brc_store_in_bulk(store)) {
+                             .settle = brc_write_settle, .finish = write_finish_job,
+                             .most = JOBS_PER_THREAD * pipe->nworkers + 1};
+    if (ops->turn != NULL) {
+        BRC_TRY(brc_store_version(store, &run.version, err));
+        window.most = JOBS_TOGETHER;
+        window.pause = write_pause;
+        window.together = brc_write_together;
+    } else if (brc_store_in_bulk(store)) {
         window.batch = BATCH_BYTES;
         window.rest = write_rest;
     }
     if (items > BRC_WRITE_ITEMS)
         items = BRC_WRITE_ITEMS;
     run.job_items = items < 1 ? 1 : items;
-    BRC_TRY(brc_pipe_window(pipe, &pipe->writing, JOBS_PER_THREAD, sizeof(brc_write_job),
-                            write_job_dispose, err));
+    BRC_TRY(brc_pipe_window(pipe, &pipe->writing, JOBS_PER_THREAD, JOBS_TOGETHER,
+                            sizeof(brc_write_job), write_job_dispose, err));
     size_t memory = pipe->memory > ops->held ? pipe->memory - ops->held : 0;
     int rc = brc_window_run(&pipe->writing, pipe->pool, memory, &window, err);
     tdestroy(run.held, keep_item);
     free(run.settling.objects);
     write_trim(&pipe->writing);
-    return rc;
+    return rc == BRC_WINDOW_FULL ? BRC_WRITE_MUCH : rc == BRC_WINDOW_OFF ? BRC_WRITE_ANEW : rc;
 }

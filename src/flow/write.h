@@ -18,7 +18,8 @@
 typedef struct brc_write_item {
     /* set by list() */
     const brc_chain *chain; /* NULL: the stored bytes are what they are (opaque) */
-    int64_t encoding;       /* the store's number for it                         */
+    const char *spec;       /* of its encoding, which gets a number when something is stored so;
+                               NULL: the canonical bytes are what is stored      */
     uint64_t digest;        /* of the encoding: brc_hash_encoding()              */
     int64_t backend;        /* the store's number for the one that it goes to, if it is new */
     uint64_t elements;      /* of the chunk                                      */
@@ -28,6 +29,8 @@ typedef struct brc_write_item {
     /* What is there already: list() sets the id where gather() needs its content, the
      * flow looks it up unless it is `found`, and fetches it. Zero: nothing. */
     brc_object old;
+    int is_part;            /* list(): it is laid over what `was` names, zero: over fill value */
+    brc_oid was;
     /* What is to be stored. list() sets it where all chunks come encoded. */
     brc_buf stored;
     /* It becomes no chunk: gather() is called with it, and done() as soon as that is through.
@@ -43,13 +46,31 @@ typedef struct brc_write_item {
     int is_fill;   /* every element is the fill value: nothing is stored   */
     int is_known;  /* its content is stored already                        */
     int compares;  /* ... as `old`, and is compared with it                */
+    int is_twin;   /* ... or that of an item which is about to be          */
     int is_held;   /* in the tree of what is about to be stored            */
+    int is_undone; /* it is done again                                     */
     int as_is;     /* to be stored as the canonical bytes                  */
     brc_oid id;
     uint64_t guard;
     uint64_t checksum; /* of what is to be stored                          */
     uint64_t index[BRC_MAX_NDIM]; /* the caller's own: the chunk's; not cleared */
 } brc_write_item;
+
+/* The transaction of a write that is prepared outside of one: write_together.c. */
+typedef struct brc_write_turn {
+    void *ctx;
+    /* Ends what was read, and begins to write. BRC_WRITE_ANEW: what list() gave is no longer right, and
+     * nothing was begun. */
+    int (*begin)(void *ctx, brc_error *err);
+    void (*undo)(void *ctx); /* ... in which nothing was written */
+    int (*enter)(void *ctx, brc_error *err); /* items are stored now */
+} brc_write_turn;
+
+/* Results of such a write of which nothing was stored. */
+enum {
+    BRC_WRITE_ANEW = 1, /* to be listed anew                                   */
+    BRC_WRITE_MUCH = 2  /* more than is held in memory to be stored together   */
+};
 
 typedef struct brc_write_ops {
     void *ctx;
@@ -67,12 +88,18 @@ typedef struct brc_write_ops {
     int (*done)(void *ctx, const brc_write_item *item, brc_error *err);
     /* Any thread: puts the chunk's name before an error. NULL: nothing. */
     void (*name)(void *ctx, const brc_write_item *item, brc_error *err);
+    /* NULL: within a write transaction, or a bulk write. Else within a read: what is listed is read in
+     * it, everything is encoded, and then stored in the turn's transaction, if what it rests on is
+     * still there. Done, or undone, the caller ends what the turn has entered. */
+    const brc_write_turn *turn;
+    /* Of a turn: the chunk's id as it is now. */
+    int (*now)(void *ctx, const brc_write_item *item, brc_oid *id, brc_error *err);
 } brc_write_ops;
 
 /* For gather(): the content of item->old appended to `into`. */
 BRC_MUST_USE int brc_write_old(brc_write_item *item, brc_scratch *scratch, brc_buf *into, brc_error *err);
 
-/* Within a write transaction of the store. Calls on one pipe do not nest, but may be
+/* Within a write transaction of the store, or with a turn. Calls on one pipe do not nest, but may be
  * made while the pipe reads. */
 BRC_MUST_USE int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops,
                                 brc_error *err);

@@ -3,6 +3,7 @@
  *
  *      write_work.c      on the pool: gathered, hashed, encoded, compared
  *      write_settle.c    on the caller's thread: what is fetched, and what is there already
+ *      write_together.c  whether what was prepared outside of a transaction can be stored
  *      write.c           the flow
  */
 #ifndef BRC_FLOW_WRITE_RUN_H
@@ -34,6 +35,7 @@ typedef struct brc_write_run {
     size_t job_items;
     void *held; /* of tsearch(): items that are about to be stored, by id */
     brc_settling settling;
+    uint64_t version; /* of the store, when what a turn will store was read or checked */
 } brc_write_run;
 
 /* ---- write_work.c -------------------------------- */
@@ -69,5 +71,13 @@ void brc_write_let_go(brc_write_run *run, brc_write_item *item);
 BRC_MUST_USE int brc_write_settling(brc_write_run *run, size_t n, brc_error *err);
 /* Which of the jobs' items are there already: what the window settles. */
 BRC_MUST_USE int brc_write_settle(void *run, brc_window_job *const *jobs, size_t n, brc_error *err);
+/* The same for some items of one job. */
+BRC_MUST_USE int brc_write_settle_items(brc_write_run *run, size_t n, brc_write_item *const *items, brc_error *err);
+
+/* ---- write_together.c -------------------------------- */
+
+/* Begins the turn of all the jobs: what has changed since it was read is done again. 1, in the
+ * transaction; 0: the turn said BRC_WRITE_ANEW. */
+BRC_MUST_USE int brc_write_together(void *run, brc_window_job *const *jobs, size_t n, brc_error *err);
 
 #endif

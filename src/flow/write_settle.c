@@ -64,7 +64,7 @@ static int write_id_order(const void *a, const void *b)
 /* Two chunks of this call have the same hash: have they the same content? */
 static int write_twin(const brc_write_item *first, brc_write_item *item, brc_error *err)
 {
-    item->is_known = 1;
+    item->is_known = item->is_twin = 1;
     if (first->len == item->len && first->guard == item->guard &&
         (item->len > BRC_COMPARE_MAX || item->len == 0 ||
          memcmp(first->data, item->data, item->len) == 0))
@@ -170,6 +170,18 @@ static int write_look_up(brc_write_run *run, brc_error *err)
     return BRC_OK;
 }
 
+int brc_write_settle_items(brc_write_run *run, size_t n, brc_write_item *const *items,
+                           brc_error *err)
+{
+    BRC_TRY(brc_write_settling(run, 1, err));
+    for (size_t i = 0; i < n; i++) {
+        int rc = write_settle_item(run, items[i], &run->settling, err);
+        if (rc < 0)
+            return brc_write_named(run, items[i], rc, err);
+    }
+    return write_look_up(run, err);
+}
+
 int brc_write_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
 {
     brc_write_run *run = ctx;
@@ -188,5 +200,8 @@ int brc_write_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_error
             job->base.is_over &= job->items[j].is_piece;
         }
     }
-    return write_look_up(run, err);
+    BRC_TRY(write_look_up(run, err));
+    if (run->ops->turn != NULL)
+        brc_store_pause_read(run->store);
+    return BRC_OK;
 }

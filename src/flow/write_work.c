@@ -1,5 +1,5 @@
-/* Writing, on the pool: canonical bytes are made and hashed; what is new is encoded, read back and put
- * where a worker may; what is there already is compared. */
+/* Writing, on the pool: canonical bytes are made and hashed; what is new is encoded, read back and
+ * put where a worker may; what is there already is compared. */
 #include "write_run.h"
 
 #include <string.h>

@@ -84,18 +84,32 @@ static int backend_load(brc_store *store, int64_t id, brc_store_backend **out, b
     return rc;
 }
 
-int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err)
+int brc_backend_find(brc_store *store, const char *spec, int64_t *id, brc_error *err)
 {
     sqlite3_stmt *st;
     brc_store_backend *b = slot_of_spec(store, spec);
-    *id = b != NULL ? b->id : 0;
-    if (*id > 0 || strcmp(spec, BRC_INLINE_SPEC) == 0)
+    *id = b != NULL ? b->id : -1;
+    if (strcmp(spec, BRC_INLINE_SPEC) == 0)
+        *id = 0;
+    if (*id >= 0)
         return BRC_OK;
     BRC_TRY(brc_stmt(store, "SELECT id FROM backend WHERE spec=?1", &st, err));
     sqlite3_bind_text(st, 1, spec, -1, SQLITE_STATIC);
-    BRC_TRY(brc_ask_number(store, st, id, err));
-    if (*id != 0)
-        return backend_load(store, *id, &b, err);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    *id = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return backend_load(store, *id, &b, err);
+}
+
+int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err)
+{
+    sqlite3_stmt *st;
+    brc_store_backend *b;
+    BRC_TRY(brc_backend_find(store, spec, id, err));
+    if (*id >= 0)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO backend(id, spec, checksum) SELECT n, ?1,"
                      " row_sum('backend', n, ?1) FROM (SELECT coalesce(max(id),0)+1 AS n"

@@ -183,6 +183,8 @@ BRC_MUST_USE int brc_store_totals(brc_store *store, brc_stats *out, brc_error *e
 typedef struct brc_store_backend brc_store_backend; /* one that was opened for this store */
 /* The number of a specification in full form, which is added if it is new. */
 BRC_MUST_USE int brc_backend_intern(brc_store *store, const char *spec, int64_t *id, brc_error *err);
+/* The same, without adding it: -1 if it is not there. */
+BRC_MUST_USE int brc_backend_find(brc_store *store, const char *spec, int64_t *id, brc_error *err);
 /* The one of a number, opened the first time; it is there until the store is closed.
  * BRC_EUNSUPPORTED if this build lacks it. */
 BRC_MUST_USE int brc_backend_use(brc_store *store, int64_t id, brc_store_backend **out, brc_error *err);

@@ -333,9 +333,14 @@ int brc_array_form(brc_array *a, const uint64_t *chunk, brc_form **form, int64_t
 int brc_array_item(brc_array *a, const uint64_t *chunk, brc_write_item *item, brc_error *err)
 {
     brc_form *form;
-    BRC_TRY(brc_array_form(a, chunk, &form, &item->encoding, err));
+    BRC_TRY(brc_meta_form(&a->meta, chunk, &form, err));
     item->chain = form->chain;
-    item->digest = form->digest;
+    item->spec = NULL;
+    item->digest = 0;
+    if (form->chain == NULL || !brc_chain_is_identity(form->chain)) {
+        item->spec = form->spec;
+        item->digest = brc_hash_encoding(form->spec);
+    }
     item->elements = form->elements;
     item->fill = brc_meta_absent_chunk(&a->meta);
     return brc_array_new_chunks(a, &item->backend, err);

@@ -59,6 +59,8 @@ BRC_MUST_USE int brc_array_put_entry(brc_array *a, const brc_json *doc, const br
 BRC_MUST_USE int brc_array_read_storage(brc_array *a, brc_error *err);
 /* The number of the backend that new chunks go to, which is added where it is new. */
 BRC_MUST_USE int brc_array_new_chunks(brc_array *a, int64_t *backend, brc_error *err);
+/* The same, without adding it: -1. */
+BRC_MUST_USE int brc_array_find_backend(brc_array *a, int64_t *backend, brc_error *err);
 
 static inline brc_store *brc_array_store(const brc_array *a)
 {

@@ -109,7 +109,7 @@ static int recode_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, 
         const recode_chunk *c = &r->chunks[r->at++];
         brc_write_item *item = &items[*n];
         item->chain = c->form->chain;
-        item->encoding = c->encoding;
+        item->spec = c->encoding != 0 ? c->form->spec : NULL;
         item->elements = c->form->elements;
         item->digest = c->form->digest;
         item->old = c->object;

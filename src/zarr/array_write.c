@@ -1,5 +1,12 @@
-/* Writing arrays: the public functions. */
+/*
+ * Writing arrays: the public functions.
+ *
+ * A write whose chunks fit into one batch is prepared without a lock and stored in one transaction
+ * (flow/write_together.c). A larger one is a bulk write. Within brc_begin() and brc_end(), and
+ * within a bulk write of the caller's, it is a part of that.
+ */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/alloc.h"
 #include "../nd/buffer.h"
@@ -47,69 +54,259 @@ static int describe_write(brc_region_write *rw, const brc_io *io, brc_error *err
                                           : describe_fixed(rw, io, &m, err);
 }
 
-/* All arrays are begun before any is described: beginning one may bring another up to date. */
-static int write_ios(brc_region_write *writes, const brc_io *io, size_t n, brc_error *err)
+/* ---- within one transaction -------------------------------- */
+
+typedef struct write_call {
+    const brc_io *io;
+    brc_region_write *writes;
+    size_t n;
+    size_t begun;   /* arrays whose change has begun     */
+    size_t reading; /* ... or that are being read        */
+    brc_task task;  /* of a small write                  */
+    int is_task;
+} write_call;
+
+static brc_array *array_at(const write_call *c, size_t i)
 {
-    size_t begun = 0;
+    return brc_io_at(c->io, i)->array;
+}
+
+static int begin_arrays(write_call *c, brc_error *err)
+{
     int rc = BRC_OK;
-    while (begun < n && rc == BRC_OK) {
-        rc = brc_array_begin(brc_io_at(io, begun)->array, err);
-        begun += rc == BRC_OK;
+    while (c->begun < c->n && rc == BRC_OK) {
+        rc = brc_array_begin(array_at(c, c->begun), err);
+        c->begun += rc == BRC_OK;
     }
-    for (size_t i = 0; i < n && rc == BRC_OK; i++)
-        rc = describe_write(&writes[i], brc_io_at(io, i), err);
-    if (rc == BRC_OK)
-        rc = brc_regions_write(writes, n, err);
-    while (begun > 0)
-        rc = brc_array_end(brc_io_at(io, --begun)->array, rc, err);
     return rc;
 }
 
-/* Elements that are written in several transactions; a fill has one, and may still have many
- * chunks. */
+static int end_arrays(write_call *c, int rc, brc_error *err)
+{
+    while (c->begun > 0)
+        rc = brc_array_end(array_at(c, --c->begun), rc, err);
+    return rc;
+}
+
+static int describe_all(write_call *c, brc_error *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        memset(&c->writes[i], 0, sizeof(c->writes[i]));
+        BRC_TRY(describe_write(&c->writes[i], brc_io_at(c->io, i), err));
+    }
+    return BRC_OK;
+}
+
+static uint64_t bytes_of_writes(const write_call *c)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (!brc_add_u64(bytes, brc_region_bytes(c->writes[i].a, &c->writes[i].r), &bytes))
+            return UINT64_MAX;
+    return bytes;
+}
+
+static int write_told(write_call *c, brc_error *err)
+{
+    breccia *repo = array_at(c, 0)->session->repo;
+    brc_task task = brc_task_begin(repo, "write", bytes_of_writes(c));
+    int rc = brc_regions_write(c->writes, c->n, NULL, err);
+    brc_task_end(repo, &task, rc);
+    return rc;
+}
+
+/* All arrays are begun before any is described: beginning one may bring another up to date. */
+static int write_locked(write_call *c, brc_error *err)
+{
+    int rc = begin_arrays(c, err);
+    if (rc == BRC_OK)
+        rc = describe_all(c, err);
+    if (rc == BRC_OK)
+        rc = write_told(c, err);
+    return end_arrays(c, rc, err);
+}
+
+/* ---- a small write: nothing is locked until it is stored -------------------------------- */
+
+/* What its chunks take in memory, decoded and encoded. One chunk may take more. */
+#define SMALL_BYTES ((uint64_t)16 << 20)
+
+static int is_small(const write_call *c)
+{
+    uint64_t chunks = 0, sum = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const brc_region_write *rw = &c->writes[i];
+        uint64_t bytes = brc_shape_count(rw->a->meta.ndim, rw->a->meta.grid.chunk);
+        bytes = brc_mul_capped(brc_mul_capped(bytes, 2 * brc_array_unit(rw->a)), rw->r.nchunks);
+        if (!brc_add_u64(sum, bytes, &sum) || !brc_add_u64(chunks, rw->r.nchunks, &chunks))
+            return 0;
+    }
+    return chunks == 1 || sum <= SMALL_BYTES;
+}
+
+/* A backend that has no number yet is given one within a transaction. */
+static int has_backend(brc_array *a, brc_error *err)
+{
+    int64_t backend;
+    BRC_TRY(brc_array_find_backend(a, &backend, err));
+    return backend >= 0;
+}
+
+static int begin_reading(write_call *c, brc_error *err)
+{
+    int rc = BRC_OK;
+    while (c->reading < c->n && rc == BRC_OK) {
+        rc = brc_array_begin_read(array_at(c, c->reading), err);
+        c->reading += rc == BRC_OK;
+    }
+    return rc;
+}
+
+static void end_reading(write_call *c)
+{
+    while (c->reading > 0)
+        brc_array_end_read(array_at(c, --c->reading));
+}
+
+/* Whether the array is the one that was described. What loose keys say of its chunks may have
+ * changed with the draft. */
+static int is_as_described(const brc_region_write *rw)
+{
+    const brc_array *a = rw->a;
+    return brc_oid_cmp(&a->meta_doc, &rw->doc) == 0 &&
+           brc_oid_cmp(&a->storage, &rw->storage) == 0 &&
+           (!a->has_keys || a->version == rw->version);
+}
+
+static int begin_turn(void *ctx, brc_error *err)
+{
+    write_call *c = ctx;
+    brc_store *store = brc_array_store(array_at(c, 0));
+    int rc = BRC_OK;
+    end_reading(c);
+    BRC_TRY(brc_store_begin(store, err));
+    for (size_t i = 0; i < c->n && rc == BRC_OK; i++) {
+        rc = brc_array_follow(array_at(c, i), err);
+        if (rc == BRC_OK && !is_as_described(&c->writes[i]))
+            rc = BRC_WRITE_ANEW;
+    }
+    if (rc != BRC_OK)
+        (void)!brc_store_end(store, 0, NULL);
+    return rc;
+}
+
+static void undo_turn(void *ctx)
+{
+    const write_call *c = ctx;
+    (void)!brc_store_end(brc_array_store(array_at(c, 0)), 0, NULL);
+}
+
+/* The arrays' own changes are in the turn's transaction, which ends with them. */
+static int enter_turn(void *ctx, brc_error *err)
+{
+    write_call *c = ctx;
+    int rc = begin_arrays(c, err);
+    if (rc == BRC_OK)
+        return brc_store_end(brc_array_store(array_at(c, 0)), 1, err);
+    undo_turn(c);
+    return rc;
+}
+
+static int read_and_write(write_call *c, brc_error *err)
+{
+    const brc_write_turn turn = {c, begin_turn, undo_turn, enter_turn};
+    for (size_t i = 0; i < c->n; i++)
+        BRC_TRY(brc_session_can_change(array_at(c, i)->session, err));
+    BRC_TRY(brc_store_writable(brc_array_store(array_at(c, 0)), err));
+    BRC_TRY(begin_reading(c, err));
+    BRC_TRY(describe_all(c, err));
+    for (size_t i = 0; i < c->n; i++) {
+        brc_region_write *rw = &c->writes[i];
+        rw->doc = rw->a->meta_doc;
+        rw->storage = rw->a->storage;
+        rw->version = rw->a->version;
+        int rc = has_backend(rw->a, err);
+        if (rc <= 0)
+            return rc < 0 ? rc : BRC_WRITE_MUCH;
+    }
+    if (!is_small(c))
+        return BRC_WRITE_MUCH;
+    c->task = brc_task_begin(array_at(c, 0)->session->repo, "write", bytes_of_writes(c));
+    c->is_task = 1;
+    return brc_regions_write(c->writes, c->n, &turn, err);
+}
+
+/* May give BRC_WRITE_ANEW or BRC_WRITE_MUCH. */
+static int write_small(write_call *c, brc_error *err)
+{
+    int rc = read_and_write(c, err);
+    end_reading(c);
+    if (c->begun > 0)
+        rc = end_arrays(c, rc, err);
+    if (c->is_task) /* whoever listens may take long: the lock is free again */
+        brc_task_end(array_at(c, 0)->session->repo, &c->task, rc > 0 ? BRC_ESTALE : rc);
+    c->is_task = 0;
+    return rc;
+}
+
+/* ---- which of them -------------------------------- */
+
+/* Times that a write which is in others' way is made anew before it locks them out. */
+#define WRITE_TRIES 3
+/* Elements that are never written in one transaction. */
 #define BULK_BYTES ((uint64_t)16 << 20)
 
-/* Of one session. What cannot be described is no bulk write: it fails soon. */
-static int is_bulk(const brc_io *io, size_t n)
+static int is_one_session(const write_call *c)
 {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        const brc_io *one = brc_io_at(io, i);
-        const brc_array *a = one->array;
-        uint64_t bytes;
-        brc_sel all = BRC_SEL_INIT;
-        if (a->session != io->array->session || a->meta.type == NULL)
-            return 0;
-        brc_sel_all(&all, a);
-        const brc_sel *sel = one->sel != NULL ? one->sel : &all;
-        if (sel->ndim != a->meta.ndim ||
-            !brc_shape_bytes(sel->ndim, sel->count, brc_array_unit(a), &bytes) ||
-            !brc_add_u64(sum, bytes, &sum))
-            return 0;
-    }
-    return sum > BULK_BYTES;
+    int is = 1;
+    for (size_t i = 1; i < c->n; i++)
+        is &= array_at(c, i)->session == array_at(c, 0)->session;
+    return is;
 }
 
-static int write_many(const brc_io *io, size_t n, brc_error *err)
+/* is_last: where it meets others' changes, that is an error, and its draft stays. */
+static int write_bulk(write_call *c, int is_last, brc_error *err)
 {
-    void *p = NULL;
-    brc_region_write one = {0};
-    if (n > 1)
-        BRC_TRY(brc_new_array(&p, n, sizeof(brc_region_write), err));
-    int rc = write_ios(n > 1 ? p : &one, io, n, err);
-    free(p);
-    return rc;
+    brc_array *a = array_at(c, 0);
+    BRC_TRY(brc_bulk_start(a->session, err));
+    if (!is_last)
+        brc_bulk_drops(a->session);
+    int rc = write_locked(c, err), ended = brc_array_bulk_end(a, rc, err);
+    return rc == BRC_OK && !is_last && (ended == BRC_ECONFLICT || ended == BRC_ESTALE)
+               ? BRC_WRITE_ANEW
+               : ended;
+}
+
+static int write_all(write_call *c, brc_error *err)
+{
+    brc_store *store = brc_array_store(array_at(c, 0));
+    if (brc_store_in_write(store) || brc_store_in_bulk(store))
+        return write_locked(c, err);
+    for (int tries = 1;; tries++) {
+        int rc = write_small(c, err);
+        if (rc == BRC_WRITE_MUCH && is_one_session(c))
+            rc = write_bulk(c, tries == WRITE_TRIES && bytes_of_writes(c) > BULK_BYTES, err);
+        if (rc <= 0)
+            return rc;
+        if (rc == BRC_WRITE_MUCH || tries == WRITE_TRIES)
+            return write_locked(c, err);
+    }
 }
 
 int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
 {
+    brc_region_write one = {0};
+    void *p = &one;
     if (n == 0)
         return BRC_OK;
     BRC_TRY(brc_io_check(io, n, err));
-    if (!is_bulk(io, n))
-        return write_many(io, n, err);
-    BRC_TRY(brc_bulk_start(io->array->session, err));
-    return brc_array_bulk_end(io->array, write_many(io, n, err), err);
+    if (n > 1)
+        BRC_TRY(brc_new_array(&p, n, sizeof(brc_region_write), err));
+    write_call c = {.io = io, .writes = p, .n = n};
+    int rc = write_all(&c, err);
+    if (n > 1)
+        free(p);
+    return rc;
 }
 
 int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err)

@@ -237,6 +237,12 @@ int brc_bulk_start(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
+void brc_bulk_drops(brc_session *s)
+{
+    if (s->bulk != NULL && s->bulk->depth == 1)
+        s->bulk->drops = 1;
+}
+
 /* Nobody else has changed what the session sees. */
 static int is_quiet(const brc_draft_head *a, const brc_draft_head *b)
 {
@@ -297,7 +303,8 @@ static int end_written(brc_session *s, struct brc_bulk_write *bulk, int rc, brc_
     s->bulk = NULL;
     brc_store_bulk_cancel(store);
     if (rc < 0 && bulk->draft != 0 && brc_store_bulk_batches(store) > 0 &&
-        (failed || (rc != BRC_ECONFLICT && rc != BRC_ESTALE && rc != BRC_EBUSY)))
+        (failed || (rc != BRC_EBUSY &&
+                    (bulk->drops || (rc != BRC_ECONFLICT && rc != BRC_ESTALE)))))
         drop_written(s, bulk->draft);
     return rc;
 }

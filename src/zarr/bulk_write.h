@@ -34,10 +34,13 @@ struct brc_bulk_write {
     size_t nknown, cap;
     brc_buf olds;        /* chunks that were changed in part: whose, which, what it was */
     int too_many;        /* of these: any change by others is a conflict               */
+    int drops;           /* where these are in the way its draft goes, too             */
 };
 
 /* Begins one that ends before the caller's own call does: brc_bulk_begin() is for programs. */
 BRC_MUST_USE int brc_bulk_start(brc_session *s, brc_error *err);
+/* The caller does it again where changes of others are in the way: its draft need not stay. */
+void brc_bulk_drops(brc_session *s);
 /* Ends it; rc: how it went. */
 BRC_MUST_USE int brc_bulk_end_with(brc_session *s, int rc, brc_error *err);
 /* The same; if it was undone, the array is described as the file has it. */

@@ -22,7 +22,8 @@ static inline int brc_old_find(brc_old_chunks *old, brc_array *a, brc_error *err
         return BRC_OK;
     BRC_TRY(brc_array_chunk_ids(a, old->n, old->indexes, old->ids, err));
     for (size_t i = 0; i < old->n; i++) {
-        old->items[i]->old.id = old->ids[i];
+        old->items[i]->is_part = 1;
+        old->items[i]->was = old->items[i]->old.id = old->ids[i];
         if (a->session->bulk != NULL)
             BRC_TRY(brc_bulk_note_old(a, old->indexes + i * (size_t)a->meta.ndim, &old->ids[i],
                                       err));

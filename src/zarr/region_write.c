@@ -13,6 +13,7 @@ typedef struct region_writer {
     brc_region_write *writes;
     size_t n, at;
     void *on_the_way; /* of tsearch(): items that are not done, by chunk; of several regions */
+    const brc_write_turn *turn; /* NULL: within changes of the arrays                        */
 } region_writer;
 
 /* ---- chunks that several regions meet -------------------------------- */
@@ -211,7 +212,15 @@ static int writer_done(void *ctx, const brc_write_item *item, brc_error *err)
         free(rw->table);
         rw->table = NULL;
     }
-    return brc_region_step(rw->a, &rw->r, &rw->told, rw->done, err);
+    /* Whoever listens may take long: not with the lock in hand. */
+    return w->turn != NULL ? BRC_OK : brc_region_step(rw->a, &rw->r, &rw->told, rw->done, err);
+}
+
+static int writer_now(void *ctx, const brc_write_item *item, brc_oid *id, brc_error *err)
+{
+    (void)ctx;
+    const brc_region_write *rw = item->owner;
+    return brc_array_chunk_ids(rw->a, 1, item->index, id, err);
 }
 
 static void writer_name(void *ctx, const brc_write_item *item, brc_error *err)
@@ -221,29 +230,30 @@ static void writer_name(void *ctx, const brc_write_item *item, brc_error *err)
     brc_array_name_chunk(rw->a, item->index, err);
 }
 
-int brc_regions_write(brc_region_write *writes, size_t n, brc_error *err)
+int brc_regions_write(brc_region_write *writes, size_t n, const brc_write_turn *turn,
+                      brc_error *err)
 {
-    region_writer w = {.writes = writes, .n = n};
+    region_writer w = {.writes = writes, .n = n, .turn = turn};
     brc_write_ops ops = {
         .ctx = &w,
         .list = writer_list,
         .gather = writer_gather,
         .done = writer_done,
         .name = writer_name,
+        .turn = turn,
+        .now = writer_now,
     };
     breccia *repo = writes[0].a->session->repo;
-    uint64_t chunks = 0, bytes = 0;
-    for (size_t i = 0; i < n; i++) {
+    uint64_t chunks = 0;
+    for (size_t i = 0; i < n; i++)
         chunks |= writes[i].r.nchunks;
-        bytes += brc_region_bytes(writes[i].a, &writes[i].r);
-    }
     if (chunks == 0)
         return BRC_OK;
-    brc_task task = brc_task_begin(repo, "write", bytes);
     int rc = brc_flow_write(&repo->pipe, repo->store, &ops, err);
-    brc_task_end(repo, &task, rc);
     tdestroy(w.on_the_way, keep_written);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         free(writes[i].table);
+        writes[i].table = NULL;
+    }
     return rc;
 }

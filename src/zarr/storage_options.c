@@ -78,12 +78,24 @@ static int read_full(brc_array *a, brc_error *err)
     return rc;
 }
 
-int brc_array_new_chunks(brc_array *a, int64_t *backend, brc_error *err)
+typedef int (*number_fn)(brc_store *store, const char *spec, int64_t *id, brc_error *err);
+
+static int backend_number(brc_array *a, number_fn number, int64_t *backend, brc_error *err)
 {
     *backend = 0;
     if (a->backend == NULL)
         return BRC_OK;
     if (a->full == NULL)
         BRC_TRY(read_full(a, err));
-    return brc_backend_intern(brc_array_store(a), a->full, backend, err);
+    return number(brc_array_store(a), a->full, backend, err);
+}
+
+int brc_array_new_chunks(brc_array *a, int64_t *backend, brc_error *err)
+{
+    return backend_number(a, brc_backend_intern, backend, err);
+}
+
+int brc_array_find_backend(brc_array *a, int64_t *backend, brc_error *err)
+{
+    return backend_number(a, brc_backend_find, backend, err);
 }

@@ -281,7 +281,9 @@ static void budget_work(unsigned threads, size_t memory, brc_buf *ids, uint8_t *
     OK(&t, brc_sel_parse(&sel, a, "[3:90:2, 10:80, 5:60:3]", &t.err));
     OK(&t, brc_array_write(a, &sel, data, (size_t)brc_sel_count(&sel) * 2, &t.err));
     OK(&t, brc_array_read(a, NULL, read, len, &t.err));
-    scenario_rows(&t, "SELECT hex(key), hex(id) FROM draft_chunk ORDER BY key", ids);
+    scenario_rows(&t, "SELECT hex(key), hex(id) FROM draft_chunk c WHERE NOT EXISTS"
+                      " (SELECT 1 FROM draft_node n JOIN draft_chunk u ON u.node=n.node"
+                      "  WHERE n.below=c.node AND u.key=c.key) ORDER BY key", ids);
     brc_array_free(a);
     scenario_stop(&t);
     brc_pool_free(pool);
