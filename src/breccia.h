@@ -352,7 +352,7 @@ BRC_API BRC_MUST_USE int brc_key_stat(brc_key_info *out, brc_session *s, const c
  * chunk yet (a chunk before its array, one that does not decode, any other name) are kept as they
  * are and become what they are as soon as a document says so; brc_session_commit() refuses what is
  * left, and names it (BRC_ECONFLICT).
- * As in a directory, a document with a smaller shape leaves what chunks hold beyond the edge, and a
+ * As in a directory, a document with a smaller shape leaves what chunks and shards hold beyond the edge, and a
  * chunk that is all fill value is there once it was set. An array's new codecs do not change what
  * its chunks hold. Chunks to which a new document gives another form or another key keep their bytes.
  * Each call is one transaction: between brc_begin() and brc_end(), and in brc_key_set_many(), many

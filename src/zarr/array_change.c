@@ -18,7 +18,7 @@ static int set_shape(brc_array *a, const uint64_t *shape, brc_error *err)
     return rc;
 }
 
-/* What a new shape keeps, and how many chunks it has along each axis. */
+/* What a new shape keeps, and how many chunks that is along each axis. */
 static int plan_resize(const brc_array *a, const uint64_t *shape, uint64_t *keep, uint64_t *count,
                        int *shrinks, brc_error *err)
 {
@@ -38,7 +38,7 @@ static int plan_resize(const brc_array *a, const uint64_t *shape, uint64_t *keep
         return rc;
     }
     for (int i = 0; i < a->meta.ndim; i++)
-        count[i] = shape[i] > 0 ? brc_grid_find(grid, i, shape[i] - 1) + 1 : 0;
+        count[i] = keep[i] > 0 ? brc_grid_find(grid, i, keep[i] - 1) + 1 : 0;
     return !same;
 }
 
@@ -62,6 +62,8 @@ static int resize_array(brc_array *a, const uint64_t *shape, brc_error *err)
         BRC_TRY(brc_chunks_drop_outside(store, a->meta.ndim, count, &map, err));
         BRC_TRY(brc_draft_chunk_clear_all(store, a->row, err));
         BRC_TRY(brc_array_put_entry(a, NULL, &map, err));
+    } else {
+        BRC_TRY(brc_array_drop_beyond(a, shape, err));
     }
     BRC_TRY(brc_array_clean_edges(a, keep, shape, err));
     return set_shape(a, shape, err);

@@ -102,7 +102,7 @@ static int list_all_stored(array_pieces *p, brc_error *err)
         if (rc < 0)
             return rc;
         p->ended = rc == 0;
-        p->n += (size_t)rc;
+        p->n += (size_t)(rc > 0 && brc_grid_has(&p->from->meta.grid, p->indexes[p->n]));
     }
     return BRC_OK;
 }

@@ -10,6 +10,7 @@
 #include "bulk_write.h"
 #include "chunk_cursor.h"
 #include "element_chunk.h"
+#include "shard.h"
 
 /* ---- chunks outside -------------------------------- */
 
@@ -81,6 +82,73 @@ int brc_chunks_drop_outside(brc_store *store, int ndim, const uint64_t *grid, br
     return rc;
 }
 
+/* ---- chunks beyond the grid -------------------------------- */
+
+/* An edge of up to this many chunks is small. */
+#define SMALL_EDGE 65536
+#define PLACES_MOST 256
+
+static int drop_one(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err)
+{
+    if (a->session->bulk != NULL)
+        BRC_TRY(brc_bulk_note_old(a, index, id, err));
+    return brc_array_put_chunk(a, index, NULL, err);
+}
+
+static int drop_places(brc_array *a, const uint64_t *first, const uint64_t *count, uint64_t places,
+                       brc_error *err)
+{
+    const int ndim = a->meta.ndim;
+    uint64_t indexes[PLACES_MOST * BRC_MAX_NDIM];
+    brc_oid ids[PLACES_MOST];
+    for (uint64_t at = 0; at < places;) {
+        size_t n = 0;
+        for (; n < PLACES_MOST && at < places; n++, at++)
+            brc_part_index(ndim, first, count, at, indexes + n * (size_t)ndim);
+        BRC_TRY(brc_array_chunk_ids(a, n, indexes, ids, err));
+        for (size_t i = 0; i < n; i++)
+            if (!brc_oid_is_zero(&ids[i]))
+                BRC_TRY(drop_one(a, indexes + i * (size_t)ndim, &ids[i], err));
+    }
+    return BRC_OK;
+}
+
+/* There are too many places to ask for each: all stored chunks from `first` on are looked at. */
+static int drop_found(brc_array *a, int axis, const uint64_t *first, brc_error *err)
+{
+    brc_chunk_cursor c;
+    uint64_t index[BRC_MAX_NDIM];
+    brc_oid id;
+    int rc = axis == 0 ? brc_chunk_cursor_start_at(&c, a, first, err)
+                       : brc_chunk_cursor_start(&c, a, err);
+    while (rc >= 0 && (rc = brc_chunk_cursor_next(&c, index, &id, err)) > 0)
+        if (index[axis] >= first[axis])
+            rc = drop_one(a, index, &id, err);
+    brc_chunk_cursor_end(&c);
+    return rc;
+}
+
+int brc_array_drop_beyond(brc_array *a, const uint64_t *shape, brc_error *err)
+{
+    const brc_meta *m = &a->meta;
+    uint64_t all[BRC_MAX_NDIM];
+    for (int i = 0; i < m->ndim && m->nlevels > 0; i++)
+        all[i] = brc_mul_capped(m->outer.count[i], m->outer.chunk[i] / m->grid.chunk[i]);
+    for (int i = 0; i < m->ndim && m->nlevels > 0; i++) {
+        uint64_t first[BRC_MAX_NDIM] = {0}, count[BRC_MAX_NDIM], places = 1;
+        memcpy(count, all, sizeof(count));
+        first[i] = m->grid.count[i];
+        count[i] = all[i] - first[i];
+        if (shape[i] == m->shape[i] || count[i] == 0)
+            continue;
+        for (int k = 0; k < m->ndim; k++)
+            places = brc_mul_capped(places, count[k]);
+        BRC_TRY(places <= SMALL_EDGE ? drop_places(a, first, count, places, err)
+                                     : drop_found(a, i, first, err));
+    }
+    return BRC_OK;
+}
+
 /* ---- the chunks of an edge -------------------------------- */
 
 /* Chunks that the array's end cuts along one axis, those that are stored: of a small edge each is
@@ -95,9 +163,6 @@ typedef struct edge {
     int in_box, ended;
     brc_chunk_cursor cursor;
 } edge;
-
-/* An edge of up to this many chunks is small. */
-#define SMALL_EDGE 65536
 
 /* 1 with the next chunk; *id is zero where it is not known yet. 0 at the end. */
 static int edge_next(edge *e, uint64_t *index, brc_oid *id, brc_error *err)

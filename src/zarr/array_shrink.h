@@ -5,6 +5,9 @@
 
 #include "array.h"
 
+/* Before the array grows to this shape: drops chunks of its shards that lie beyond its grid, where nothing
+ * was. Within a change. */
+BRC_MUST_USE int brc_array_drop_beyond(brc_array *a, const uint64_t *shape, brc_error *err);
 /* Makes a chunk map one without the chunks outside a grid of this many. */
 BRC_MUST_USE int brc_chunks_drop_outside(brc_store *store, int ndim, const uint64_t *grid, brc_oid *map, brc_error *err);
 /* Within a change of the array, whose shape is to be `shape`, of which `keep` was there before. Where

@@ -58,9 +58,7 @@ static int page_row(void *ctx, const uint8_t *key, size_t key_len, const brc_oid
     uint8_t *copy;
     const size_t i = page->n;
     const int is_key = brc_chunk_key_decode(key, key_len, index) == meta->ndim;
-    int inside = 1;
-    for (int d = 0; is_key && id != NULL && d < meta->ndim; d++)
-        inside &= index[d] < meta->grid.count[d];
+    const int inside = !is_key || id == NULL || brc_meta_has_place(meta, index);
     if (!is_key)
         return brc_fail(err, BRC_ECORRUPT, "%s: a chunk's key is damaged; run 'breccia fsck'",
                         page->sum->a->path);

@@ -179,9 +179,8 @@ static int check_row(const brc_check *c, brc_array_check *a, brc_chunk_check *ch
     brc_read_item item;
     brc_meta *m = a->meta;
     brc_error found = BRC_ERROR_INIT;
-    for (int i = 0; i < m->ndim; i++)
-        if (chunk->index[i] >= m->grid.count[i])
-            return BRC_OK; /* reported for the array */
+    if (!brc_meta_has_place(m, chunk->index))
+        return BRC_OK; /* reported for the array */
     if (m->opaque && !m->readable)
         return BRC_OK;
     memset(&item, 0, sizeof(item));

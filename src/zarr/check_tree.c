@@ -470,14 +470,17 @@ static int end_array(brc_tree_check *c, const brc_oid *map, int kind, const uint
                      int *bad, brc_error *err)
 {
     brc_array_check *a = c->array;
+    uint64_t last[BRC_MAX_NDIM] = {0};
     for (int i = 0; a->open && i < a->meta->ndim; i++) {
-        if (extent[i] <= a->meta->grid.count[i])
-            continue;
-        *bad = 1;
-        return brc_check_fault(&c->check, map, kind, a->path, "map",
-                               "a chunk in it is outside the array's grid", err);
+        if (extent[i] == 0)
+            return BRC_OK;
+        last[i] = extent[i] - 1;
     }
-    return BRC_OK;
+    if (!a->open || brc_meta_has_place(a->meta, last))
+        return BRC_OK;
+    *bad = 1;
+    return brc_check_fault(&c->check, map, kind, a->path, "map",
+                           "a chunk in it is outside the array's grid", err);
 }
 
 static int remember_array(brc_tree_check *c, int bad, const brc_node_total *total, brc_error *err)

@@ -119,10 +119,8 @@ int brc_chunk_cursor_next(brc_chunk_cursor *c, uint64_t *index, brc_oid *id, brc
             return 0;
         BRC_TRY(cursor_take(c, row, index, id, err));
     } while (brc_oid_is_zero(id)); /* dropped */
-    for (int i = 0; i < c->a->meta.ndim; i++)
-        if (index[i] >= c->a->meta.grid.count[i])
-            return brc_fail(err, BRC_ECORRUPT,
-                            "%s: a chunk is outside the array's grid; run 'breccia fsck'",
-                            c->a->path);
+    if (!brc_meta_has_place(&c->a->meta, index))
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%s: a chunk is outside the array's grid; run 'breccia fsck'", c->a->path);
     return 1;
 }

@@ -138,9 +138,11 @@ int brc_chunk_pull_next(brc_chunk_pull *p, uint64_t *index, brc_buf *stored, brc
     const brc_shard_part *part = NULL;
     if (p->m->nlevels == 0)
         return pull_outer(p, index, stored, err);
-    int rc = pull_next_part(p, &part, err);
-    if (rc <= 0)
-        return rc;
+    do { /* what lies beyond the array says nothing */
+        int rc = pull_next_part(p, &part, err);
+        if (rc <= 0)
+            return rc;
+    } while (!brc_grid_has(&p->m->grid, part->index));
     memcpy(index, part->index, (size_t)p->m->ndim * sizeof(*index));
     BRC_TRY(brc_buf_append(stored, part->bytes.data, part->bytes.len, err));
     return 1;

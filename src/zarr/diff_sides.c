@@ -18,9 +18,8 @@ uint64_t brc_diff_overlap(const brc_diff_sides *sides, const brc_grid *grid, con
 int brc_diff_meets(const brc_diff_sides *sides, const brc_grid *grid, const uint64_t *index)
 {
     uint64_t corner[BRC_MAX_NDIM], shape[BRC_MAX_NDIM];
-    for (int i = 0; i < grid->ndim; i++)
-        if (index[i] >= grid->count[i])
-            return 0;
+    if (!brc_grid_has(grid, index))
+        return 0;
     brc_grid_chunk(grid, index, corner, shape);
     for (int i = 0; i < grid->ndim; i++)
         if (corner[i] >= sides->shape[i])

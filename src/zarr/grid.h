@@ -24,6 +24,14 @@ void brc_grid_regular(brc_grid *out, int ndim, const uint64_t *shape, const uint
 BRC_MUST_USE int brc_grid_copy(brc_grid *out, const brc_grid *from, brc_error *err);
 void brc_grid_dispose(brc_grid *grid);
 
+/* 1 if a chunk with this index meets the array. */
+static inline int brc_grid_has(const brc_grid *grid, const uint64_t *index)
+{
+    for (int i = 0; i < grid->ndim; i++)
+        if (index[i] >= grid->count[i])
+            return 0;
+    return 1;
+}
 /* 1 if both cut arrays of one shape the same. */
 int brc_grid_same(const brc_grid *a, const brc_grid *b);
 

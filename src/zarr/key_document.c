@@ -68,7 +68,7 @@ static int keeps_chunks(const brc_array *a, const brc_json *was, const new_docum
 static int has_smaller_grid(const brc_meta *m, const brc_meta *n)
 {
     for (int i = 0; i < m->ndim; i++)
-        if (n->grid.count[i] < m->grid.count[i])
+        if (n->outer.count[i] < m->outer.count[i])
             return 1;
     return 0;
 }

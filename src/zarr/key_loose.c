@@ -45,26 +45,6 @@ done:
     return rc;
 }
 
-/* Chunks within a shard that stays, but outside of the shape: no key names them. */
-static int drop_inner(brc_array *a, const brc_meta *meta, const uint64_t *outer, brc_error *err)
-{
-    uint64_t first[BRC_MAX_NDIM] = {0}, count[BRC_MAX_NDIM], index[BRC_MAX_NDIM] = {0}, n;
-    brc_oid id;
-    BRC_TRY(brc_outer_box(&a->meta, outer, first, count, &n, err));
-    for (uint64_t i = 0; i < n; i++) {
-        int outside = 0;
-        brc_part_index(a->meta.ndim, first, count, i, index);
-        for (int d = 0; d < a->meta.ndim; d++)
-            outside |= index[d] >= meta->grid.count[d];
-        if (!outside)
-            continue;
-        BRC_TRY(brc_array_chunk_ids(a, 1, index, &id, err));
-        if (!brc_oid_is_zero(&id))
-            BRC_TRY(brc_array_put_chunk(a, index, NULL, err));
-    }
-    return BRC_OK;
-}
-
 int brc_loose_chunks(brc_array *a, const brc_meta *meta, brc_error *err)
 {
     brc_outer_cursor c;
@@ -75,8 +55,6 @@ int brc_loose_chunks(brc_array *a, const brc_meta *meta, brc_error *err)
     while (rc >= 0 && (rc = brc_outer_cursor_next(&c, outer, &id, err)) > 0) {
         if (is_beyond(a, meta, outer))
             rc = loosen_one(a, outer, &key, &value, err);
-        else if (a->meta.nlevels > 0)
-            rc = drop_inner(a, meta, outer, err);
         if (rc >= 0)
             rc = 1;
     }

@@ -5,8 +5,7 @@
 
 #include "../base/alloc.h"
 #include "opaque.h"
-
-#define LOOK_MOST 256
+#include "shard_chunks.h"
 
 void brc_put_dispose(brc_put *put)
 {
@@ -190,33 +189,38 @@ static int store_part(const brc_put_part *part, brc_array *a, brc_scratch *scrat
     return brc_array_put_chunk(a, part->index, &part->object.id, err);
 }
 
+static int part_number_order(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
 /* Chunks of the shard that are there, and not among the parts (NULL: all). */
 static int drop_others(const brc_put *put, brc_array *a, const uint64_t *outer, brc_error *err)
 {
-    const size_t ndim = (size_t)a->meta.ndim;
-    uint64_t first[BRC_MAX_NDIM] = {0}, count[BRC_MAX_NDIM], n, at = 0;
-    void *kept = NULL, *indexes = NULL;
-    brc_oid ids[LOOK_MOST];
+    const size_t n = put != NULL ? put->n : 0;
+    brc_shard_chunks there = {0};
+    uint64_t index[BRC_MAX_NDIM] = {0}, *numbers = NULL;
+    void *p = NULL;
     int rc;
-    BRC_GO(brc_outer_box(&a->meta, outer, first, count, &n, err));
-    BRC_GO(brc_new_array(&kept, (size_t)n, 1, err));
-    BRC_GO(brc_new_array(&indexes, LOOK_MOST * ndim, sizeof(uint64_t), err));
-    for (size_t i = 0; put != NULL && i < put->n; i++)
-        ((uint8_t *)kept)[brc_part_number(a->meta.ndim, first, count,
-                                         ((brc_put_part *)put->parts)[i].index)] = 1;
-    while (at < n) {
-        const uint64_t start = at;
-        size_t take = 0;
-        for (; take < LOOK_MOST && at < n; take++, at++)
-            brc_part_index(a->meta.ndim, first, count, at, (uint64_t *)indexes + take * ndim);
-        BRC_GO(brc_array_chunk_ids(a, take, indexes, ids, err));
-        for (size_t i = 0; i < take; i++)
-            if (!brc_oid_is_zero(&ids[i]) && !((const uint8_t *)kept)[start + i])
-                BRC_GO(brc_array_put_chunk(a, (uint64_t *)indexes + i * ndim, NULL, err));
+    BRC_GO(brc_shard_chunks_find(&there, a, outer, err));
+    BRC_GO(brc_new_array(&p, n, sizeof(uint64_t), err));
+    numbers = p;
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = brc_part_number(a->meta.ndim, there.first, there.count,
+                                     ((brc_put_part *)put->parts)[i].index);
+    if (n > 0)
+        qsort(numbers, n, sizeof(*numbers), part_number_order);
+    for (size_t i = 0; i < there.n; i++) {
+        const brc_shard_chunk *chunk = (brc_shard_chunk *)there.items + i;
+        if (n > 0 && bsearch(&chunk->number, numbers, n, sizeof(*numbers), part_number_order) != NULL)
+            continue;
+        brc_part_index(a->meta.ndim, there.first, there.count, chunk->number, index);
+        BRC_GO(brc_array_put_chunk(a, index, NULL, err));
     }
 done:
-    free(kept);
-    free(indexes);
+    free(p);
+    brc_shard_chunks_dispose(&there);
     return rc;
 }
 

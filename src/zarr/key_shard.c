@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "shard_chunks.h"
 
 #define LOOK_MOST 256     /* chunks that are looked up at once                      */
 #define MISSING_MOST 4096 /* lengths that are learned between two plans             */
@@ -23,37 +24,15 @@ void brc_key_shard_dispose(brc_key_shard *shard)
 
 /* ---- the chunks of a shard -------------------------------- */
 
-static int set_box(brc_key_shard *shard, const brc_array *a, const uint64_t *outer, uint64_t *n,
-                   brc_error *err)
+/* Looks up n chunks, whose ids are given, in the array's encoding. */
+static int look_at_parts(const brc_key_shard *shard, brc_array *a, const uint64_t *indexes,
+                         const brc_oid *ids, size_t n, brc_key_part *parts, brc_error *err)
 {
-    memcpy(shard->outer, outer, (size_t)a->meta.ndim * sizeof(*outer));
-    int rc = brc_outer_box(&a->meta, outer, shard->first, shard->count, n, err);
-    if (rc < 0)
-        brc_context(err, "%s", a->path);
-    return rc;
-}
-
-/* Looks up n chunks of the shard that there are: parts[i] and indexes of `numbers`. */
-static int look_at_parts(const brc_key_shard *shard, brc_array *a, const uint64_t *numbers,
-                         size_t n, brc_key_part *parts, uint64_t *indexes, uint64_t *there,
-                         size_t *nthere, brc_error *err)
-{
-    const size_t ndim = (size_t)a->meta.ndim;
-    brc_oid ids[LOOK_MOST];
+    memset(parts, 0, n * sizeof(*parts));
     for (size_t i = 0; i < n; i++)
-        brc_part_index(a->meta.ndim, shard->first, shard->count, numbers[i], indexes + i * ndim);
-    BRC_TRY(brc_array_chunk_ids(a, n, indexes, ids, err));
-    *nthere = 0;
+        parts[i].object.id = ids[i];
+    BRC_TRY(brc_key_parts_look(a, parts, n, indexes, err));
     for (size_t i = 0; i < n; i++) {
-        if (brc_oid_is_zero(&ids[i]))
-            continue;
-        memset(&parts[*nthere], 0, sizeof(parts[0]));
-        parts[*nthere].object.id = ids[i];
-        memmove(indexes + *nthere * ndim, indexes + i * ndim, ndim * sizeof(*indexes));
-        there[(*nthere)++] = numbers[i];
-    }
-    BRC_TRY(brc_key_parts_look(a, parts, *nthere, indexes, err));
-    for (size_t i = 0; i < *nthere; i++) {
         const learned_part *learned =
             parts[i].is_known && parts[i].how != BRC_PART_ENCODED
                 ? NULL
@@ -69,41 +48,40 @@ static int look_at_parts(const brc_key_shard *shard, brc_array *a, const uint64_
 
 int brc_key_chunk_exists(int *exists, brc_array *a, const uint64_t *outer, brc_error *err)
 {
-    brc_key_shard shard = {0};
-    uint64_t n, indexes[LOOK_MOST * BRC_MAX_NDIM];
-    brc_oid ids[LOOK_MOST];
-    *exists = 0;
-    BRC_TRY(set_box(&shard, a, outer, &n, err));
-    for (uint64_t at = 0; at < n && !*exists;) {
-        size_t take = 0;
-        for (; take < LOOK_MOST && at < n; take++, at++)
-            brc_part_index(a->meta.ndim, shard.first, shard.count, at,
-                          indexes + take * (size_t)a->meta.ndim);
-        BRC_TRY(brc_array_chunk_ids(a, take, indexes, ids, err));
-        for (size_t i = 0; i < take; i++)
-            *exists |= !brc_oid_is_zero(&ids[i]);
-    }
-    return BRC_OK;
+    brc_shard_chunks chunks = {0};
+    int rc = brc_shard_chunks_find(&chunks, a, outer, err);
+    *exists = chunks.n > 0;
+    brc_shard_chunks_dispose(&chunks);
+    return rc;
 }
 
 /* ---- planning -------------------------------- */
 
-#define ABSENT UINT64_MAX
-
 typedef struct shard_lengths {
-    const brc_key_shard *shard;
+    const brc_shard_chunks *chunks;
     int ndim;
-    uint64_t *of; /* each chunk's, by its number; ABSENT: there is none */
+    uint64_t *of; /* each chunk's */
 } shard_lengths;
+
+static int chunk_number_order(const void *a, const void *b)
+{
+    const brc_shard_chunk *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
 
 static int length_of_part(void *ctx, const uint64_t *index, uint64_t *part, uint64_t *len,
                           int *there, brc_error *err)
 {
     const shard_lengths *l = ctx;
+    const brc_shard_chunk *all = l->chunks->items;
+    const brc_shard_chunk key = {
+        .number = brc_part_number(l->ndim, l->chunks->first, l->chunks->count, index)};
     (void)err;
-    *part = brc_part_number(l->ndim, l->shard->first, l->shard->count, index);
-    *there = l->of[*part] != ABSENT;
-    *len = *there ? l->of[*part] : 0;
+    const brc_shard_chunk *one =
+        l->chunks->n > 0 ? bsearch(&key, all, l->chunks->n, sizeof(key), chunk_number_order) : NULL;
+    *part = key.number;
+    *there = one != NULL;
+    *len = one != NULL ? l->of[one - all] : 0;
     return BRC_OK;
 }
 
@@ -129,54 +107,58 @@ static int note_missing(brc_key_shard *shard, const brc_array *a, const brc_key_
 }
 
 /* Every chunk's length, the tag, and what is missing. */
-static int measure_shard(brc_key_shard *shard, brc_array *a, uint64_t n, uint64_t *lengths,
-                         brc_error *err)
+static int measure_shard(brc_key_shard *shard, brc_array *a, const brc_shard_chunks *chunks,
+                         uint64_t *lengths, brc_error *err)
 {
     const size_t ndim = (size_t)a->meta.ndim;
-    void *parts = NULL, *indexes = NULL;
-    uint64_t numbers[LOOK_MOST], there[LOOK_MOST];
-    size_t nthere;
+    const brc_shard_chunk *all = chunks->items;
+    const size_t most = chunks->n < LOOK_MOST ? chunks->n : LOOK_MOST;
+    void *room = NULL;
+    uint64_t indexes[LOOK_MOST * BRC_MAX_NDIM];
+    brc_oid ids[LOOK_MOST];
     int rc;
-    BRC_GO(brc_new_array(&parts, LOOK_MOST, sizeof(brc_key_part), err));
-    BRC_GO(brc_new_array(&indexes, LOOK_MOST * ndim, sizeof(uint64_t), err));
+    BRC_GO(brc_new_array(&room, most, sizeof(brc_key_part), err));
+    const brc_key_part *parts = room;
     memset(&shard->tag, 0, sizeof(shard->tag));
     shard->missing.n = 0;
-    for (uint64_t at = 0; at < n; at += LOOK_MOST) {
-        const size_t take = n - at < LOOK_MOST ? (size_t)(n - at) : LOOK_MOST;
-        for (size_t i = 0; i < take; i++) {
-            numbers[i] = at + i;
-            lengths[at + i] = ABSENT;
+    for (size_t at = 0, n; at < chunks->n; at += n) {
+        n = chunks->n - at < LOOK_MOST ? chunks->n - at : LOOK_MOST;
+        for (size_t i = 0; i < n; i++) {
+            ids[i] = all[at + i].id;
+            brc_part_index((int)ndim, chunks->first, chunks->count, all[at + i].number,
+                           indexes + i * ndim);
         }
         BRC_GO(brc_store_check_interrupt(brc_array_store(a), err));
-        BRC_GO(look_at_parts(shard, a, numbers, take, parts, indexes, there, &nthere, err));
-        for (size_t i = 0; i < nthere; i++) {
-            const brc_key_part *part = (brc_key_part *)parts + i;
-            if (!part->is_known)
-                BRC_GO(note_missing(shard, a, part, (uint64_t *)indexes + i * ndim, err));
-            lengths[there[i]] = part->len;
-            tag_part(&shard->tag, there[i], part);
+        BRC_GO(look_at_parts(shard, a, indexes, ids, n, room, err));
+        for (size_t i = 0; i < n; i++) {
+            if (!parts[i].is_known)
+                BRC_GO(note_missing(shard, a, &parts[i], indexes + i * ndim, err));
+            lengths[at + i] = parts[i].len;
+            tag_part(&shard->tag, all[at + i].number, &parts[i]);
         }
     }
 done:
-    free(parts);
-    free(indexes);
+    free(room);
     return rc;
 }
 
 static int plan_shard(brc_key_shard *shard, brc_array *a, const uint64_t *outer, brc_error *err)
 {
+    brc_shard_chunks chunks = {0};
     void *lengths = NULL;
     brc_scratch *scratch;
-    uint64_t n;
     int rc;
     brc_pipe *pipe = &a->session->repo->pipe;
-    BRC_GO(set_box(shard, a, outer, &n, err));
-    BRC_GO(brc_new_array(&lengths, (size_t)n, sizeof(uint64_t), err));
-    BRC_GO(measure_shard(shard, a, n, lengths, err));
+    BRC_GO(brc_shard_chunks_find(&chunks, a, outer, err));
+    memcpy(shard->outer, outer, (size_t)a->meta.ndim * sizeof(*outer));
+    memcpy(shard->first, chunks.first, sizeof(shard->first));
+    memcpy(shard->count, chunks.count, sizeof(shard->count));
+    BRC_GO(brc_new_array(&lengths, chunks.n, sizeof(uint64_t), err));
+    BRC_GO(measure_shard(shard, a, &chunks, lengths, err));
     if (shard->missing.n > 0)
         goto done;
-    shard_lengths l = {shard, a->meta.ndim, lengths};
-    const brc_shard_source source = {&l, length_of_part};
+    shard_lengths l = {&chunks, a->meta.ndim, lengths};
+    const brc_shard_source source = {&l, chunks.end, length_of_part};
     BRC_GO(brc_pipe_scratch(pipe, brc_pipe_caller(pipe), &scratch, err));
     BRC_GO(brc_shard_lay_out(&shard->layout, &a->meta, scratch, outer, &source, err));
     shard->version = a->version;
@@ -184,6 +166,7 @@ static int plan_shard(brc_key_shard *shard, brc_array *a, const uint64_t *outer,
     shard->is_planned = 1;
 done:
     free(lengths);
+    brc_shard_chunks_dispose(&chunks);
     return rc;
 }
 
@@ -292,16 +275,17 @@ static int add_slots(shard_range *r, brc_error *err)
 {
     slot_batch *b = &r->batch;
     const size_t ndim = (size_t)r->a->meta.ndim;
-    uint64_t numbers[LOOK_MOST], there[LOOK_MOST];
-    size_t nthere;
+    brc_oid ids[LOOK_MOST];
     brc_key_piece *piece;
     qsort(b->slots, b->n, sizeof(*b->slots), slot_part_order);
     for (size_t i = 0; i < b->n; i++)
-        numbers[i] = b->slots[i]->part;
-    BRC_TRY(look_at_parts(r->shard, r->a, numbers, b->n, b->parts, b->indexes, there, &nthere,
-                          err));
-    if (nthere != b->n)
-        return brc_fail(err, BRC_EINTERNAL, "a planned shard has lost a chunk");
+        brc_part_index((int)ndim, r->shard->first, r->shard->count, b->slots[i]->part,
+                       b->indexes + i * ndim);
+    BRC_TRY(brc_array_chunk_ids(r->a, b->n, b->indexes, ids, err));
+    for (size_t i = 0; i < b->n; i++)
+        if (brc_oid_is_zero(&ids[i]))
+            return brc_fail(err, BRC_EINTERNAL, "a planned shard has lost a chunk");
+    BRC_TRY(look_at_parts(r->shard, r->a, b->indexes, ids, b->n, b->parts, err));
     for (size_t i = 0; i < b->n; i++) {
         b->parts[i].is_known = 1; /* what the plan took for its length */
         b->parts[i].len = b->slots[i]->len;

@@ -68,6 +68,16 @@ BRC_MUST_USE int brc_meta_zarr2_note(brc_json *doc, const char *name, brc_json *
 /* Largest decoded chunk, in bytes. */
 #define BRC_MAX_CHUNK_BYTES UINT64_C(0x7fffffff)
 
+/* Whether the array's map may have a chunk there: within its grid or, of an array with shards, within a
+ * shard that meets the array. What lies beyond the grid is not part of the array. */
+static inline int brc_meta_has_place(const brc_meta *meta, const uint64_t *index)
+{
+    for (int i = 0; i < meta->ndim && meta->nlevels > 0; i++)
+        if (index[i] / (meta->outer.chunk[i] / meta->grid.chunk[i]) >= meta->outer.count[i])
+            return 0;
+    return meta->nlevels > 0 || brc_grid_has(&meta->grid, index);
+}
+
 /* Elements of variable length: canonical chunks are not arrays of equal items. */
 static inline int brc_meta_is_variable(const brc_meta *meta)
 {

@@ -27,13 +27,11 @@ int brc_outer_box(const brc_meta *m, const uint64_t *outer, uint64_t *first, uin
     *n = 1;
     for (int i = 0; i < m->ndim; i++) {
         const uint64_t ratio = m->nlevels > 0 ? m->outer.chunk[i] / m->grid.chunk[i] : 1;
-        const uint64_t end = m->grid.count[i];
         /* A damaged map may name what lies outside. */
         first[i] = brc_mul_capped(outer[i], ratio);
-        count[i] = first[i] < end && end - first[i] < ratio ? end - first[i] : ratio;
-        if (!brc_mul_u64(*n, count[i], n) || *n > BRC_MAX_CHUNK_BYTES / 16)
-            return brc_fail(err, BRC_ELIMIT, "a shard has more than %llu chunks",
-                            (unsigned long long)BRC_MAX_CHUNK_BYTES / 16);
+        count[i] = ratio;
+        if (!brc_mul_u64(*n, count[i], n))
+            return brc_fail(err, BRC_ELIMIT, "a shard has more than 2^64 chunks");
     }
     return BRC_OK;
 }
@@ -102,9 +100,6 @@ static int split_level(brc_shard_parts *out, const brc_meta *m, int level, brc_s
 static int split_entry(brc_shard_parts *out, const brc_meta *m, int level, brc_scratch *scratch,
                        const uint64_t *index, brc_span part, brc_error *err)
 {
-    for (int i = 0; i < m->ndim; i++)
-        if (index[i] >= m->grid.count[i])
-            return BRC_OK; /* wholly outside the array */
     if (level + 1 < m->nlevels)
         return split_level(out, m, level + 1, scratch, index, part, err);
     BRC_TRY(brc_grow_array(&out->items, &out->cap, out->n + 1, sizeof(brc_shard_part), err));
@@ -174,7 +169,7 @@ static int layout_entry(const shard_builder *b, int level, const uint64_t *index
     *len = 0;
     *there = 0;
     for (int i = 0; i < b->m->ndim; i++)
-        if (index[i] >= b->m->grid.count[i])
+        if (index[i] >= b->source->end[i])
             return BRC_OK;
     if (level + 1 < b->m->nlevels) {
         int rc = layout_level(b, level + 1, index, at, len, err);

@@ -12,8 +12,8 @@
 
 #include "array.h"
 
-/* The chunks of the grid that an outer chunk has: where they begin, and how many along each axis and
- * in all. BRC_ELIMIT if nobody could hold an index of them. */
+/* The places of an outer chunk, also those that lie beyond the array's grid: where they begin, and how
+ * many there are along each axis and in all. BRC_ELIMIT if they cannot be counted. */
 BRC_MUST_USE int brc_outer_box(const brc_meta *meta, const uint64_t *outer, uint64_t *first, uint64_t *count, uint64_t *n,
                                brc_error *err);
 /* Chunks of such a box by their numbers in C order. */
@@ -31,7 +31,7 @@ typedef struct brc_shard_parts {
     size_t n, cap;
 } brc_shard_parts;
 
-/* Lists the chunks that shard `outer` holds and that meet the array. BRC_ECORRUPT
+/* Lists the chunks that shard `outer` holds, also beyond the array's grid. BRC_ECORRUPT
  * if the index contradicts the bytes. */
 BRC_MUST_USE int brc_shard_split(brc_shard_parts *out, const brc_meta *meta, brc_scratch *scratch,
                                  const uint64_t *outer, brc_span bytes, brc_error *err);
@@ -57,6 +57,7 @@ typedef struct brc_shard_layout {
  * encode it, and a number for its slot. */
 typedef struct brc_shard_source {
     void *ctx;
+    const uint64_t *end; /* there are none at these indexes and further along each axis   */
     int (*part)(void *ctx, const uint64_t *index, uint64_t *part, uint64_t *len, int *there, brc_error *err);
 } brc_shard_source;
 

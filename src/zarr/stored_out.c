@@ -11,7 +11,7 @@
 #include "../flow/read.h"
 #include "key_part.h"
 #include "outer_cursor.h"
-#include "shard.h"
+#include "shard_chunks.h"
 #include "stored_chunk.h"
 #include "transfer.h"
 
@@ -34,11 +34,9 @@ typedef struct stored_reader {
     uint64_t n;             /* that have been listed, the one that is being listed included */
     int in_shard, ended;    /* that one is a shard; there are no more              */
     uint64_t *outers;       /* ndim numbers each, by number % window               */
-    uint64_t part; /* of the shard that is being listed: the next one to list      */
-    uint64_t indexes[LIST_MOST * BRC_MAX_NDIM];
-    uint64_t numbers[LIST_MOST];
-    brc_oid ids[LIST_MOST];
-    brc_oid *parts; /* of every chunk of the shard; NULL: looked up as it goes     */
+    brc_shard_chunks chunks; /* of the shard that is being listed                   */
+    size_t part;             /* the next of them                                    */
+    uint64_t end[BRC_MAX_NDIM]; /* of the shard that is being put together          */
     uint64_t shard; /* the one that is being put together                          */
     void *pieces; /* shard_piece[]: of it                                          */
     size_t npieces, pieces_cap;
@@ -125,55 +123,17 @@ static int list_unsharded(stored_reader *r, brc_read_item *items, size_t cap, si
     return rc < 0 ? rc : BRC_OK;
 }
 
-/* Uncommitted chunks may be written between two batches: those of a shard are looked up at once. */
-static int look_up_parts(stored_reader *r, const outer_parts *box, brc_error *err)
+/* The next chunks of the shard that is being listed. They were looked up at once: uncommitted ones
+ * may be written between two batches. */
+static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t *n)
 {
-    void *p;
-    const uint64_t parts = box->n;
-    const size_t ndim = (size_t)r->a->meta.ndim;
-    if (r->part > 0 || !r->a->row_has_chunks || r->a->is_frozen)
-        return BRC_OK;
-    if (parts > SIZE_MAX / sizeof(brc_oid))
-        return brc_nomem(err);
-    free(r->parts);
-    r->parts = NULL;
-    BRC_TRY(brc_new_array(&p, (size_t)parts, sizeof(brc_oid), err));
-    r->parts = p;
-    for (uint64_t at = 0, n; at < parts; at += n) {
-        n = parts - at < LIST_MOST ? parts - at : LIST_MOST;
-        for (uint64_t i = 0; i < n; i++)
-            brc_part_index((int)ndim, box->first, box->count, at + i, r->indexes + i * ndim);
-        BRC_TRY(brc_array_chunk_ids(r->a, (size_t)n, r->indexes, r->parts + at, err));
+    const brc_shard_chunk *chunks = r->chunks.items;
+    for (; *n < cap && r->part < r->chunks.n; r->part++, (*n)++) {
+        items[*n].object.id = chunks[r->part].id;
+        items[*n].number = r->n - 1;
+        items[*n].part = chunks[r->part].number;
     }
-    return BRC_OK;
-}
-
-/* The next chunks of the shard that is being listed. */
-static int list_shard(stored_reader *r, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
-{
-    const size_t ndim = (size_t)r->a->meta.ndim;
-    const uint64_t shard = r->n - 1;
-    outer_parts parts;
-    size_t asked = 0;
-    BRC_TRY(parts_of(r, shard, &parts, err));
-    BRC_TRY(look_up_parts(r, &parts, err));
-    for (; asked < cap && r->part < parts.n; asked++, r->part++) {
-        r->numbers[asked] = r->part;
-        brc_part_index((int)ndim, parts.first, parts.count, r->part, r->indexes + asked * ndim);
-    }
-    const brc_oid *ids = r->ids;
-    if (r->parts != NULL)
-        ids = r->parts + (r->part - asked);
-    else
-        BRC_TRY(brc_array_chunk_ids(r->a, asked, r->indexes, r->ids, err));
-    for (size_t i = 0; i < asked; i++) {
-        if (brc_oid_is_zero(&ids[i]))
-            continue;
-        items[*n].object.id = ids[i];
-        items[*n].number = shard;
-        items[(*n)++].part = r->numbers[i];
-    }
-    r->in_shard = r->part < parts.n;
+    r->in_shard = r->part < r->chunks.n;
     return BRC_OK;
 }
 
@@ -185,9 +145,10 @@ static int list_sharded(stored_reader *r, brc_read_item *items, size_t cap, size
         int rc = next_outer(r, &none, err);
         if (rc <= 0)
             return rc;
+        BRC_TRY(brc_shard_chunks_find(&r->chunks, r->a, outer_of(r, r->n - 1), err));
         r->part = 0;
     }
-    return list_shard(r, items, cap, n, err);
+    return list_shard(r, items, cap, n);
 }
 
 static int stored_out_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, brc_error *err)
@@ -251,7 +212,7 @@ static int give_shard(stored_reader *r, brc_error *err)
 {
     brc_scratch *scratch;
     const uint64_t *outer = outer_of(r, r->shard);
-    const brc_shard_source source = {r, piece_part};
+    const brc_shard_source source = {r, r->end, piece_part};
     if (r->npieces == 0)
         return BRC_OK;
     brc_pipe *pipe = &r->a->session->repo->pipe;
@@ -270,8 +231,15 @@ static int give_shard(stored_reader *r, brc_error *err)
 
 static int take_piece(stored_reader *r, const brc_read_item *item, brc_error *err)
 {
+    uint64_t index[BRC_MAX_NDIM] = {0};
+    outer_parts parts;
     if (item->number != r->shard)
         BRC_TRY(give_shard(r, err));
+    BRC_TRY(parts_of(r, item->number, &parts, err));
+    brc_part_index(r->a->meta.ndim, parts.first, parts.count, item->part, index);
+    for (int i = 0; i < r->a->meta.ndim; i++)
+        if (r->npieces == 0 || index[i] >= r->end[i])
+            r->end[i] = index[i] + 1;
     r->shard = item->number;
     BRC_TRY(brc_grow_array(&r->pieces, &r->pieces_cap, r->npieces + 1, sizeof(shard_piece), err));
     ((shard_piece *)r->pieces)[r->npieces++] =
@@ -334,7 +302,7 @@ done:
     brc_buf_dispose(&r->whole);
     brc_shard_layout_dispose(&r->layout);
     free(r->outers);
-    free(r->parts);
+    brc_shard_chunks_dispose(&r->chunks);
     free(r->pieces);
     free(r);
     return rc;

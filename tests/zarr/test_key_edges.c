@@ -1,0 +1,295 @@
+/* What shards hold beyond the array's edge: a smaller shape set by key leaves it, a smaller one of
+ * brc_array_resize() clears it. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/base/buf.h"
+#include "../../src/breccia.h"
+#include "../kit/scenario.h"
+
+Suite *key_edges_suite(void);
+
+#define BYTES "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":3}}"
+#define SHARD(edges, codecs, where) \
+    "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[" edges \
+    "],\"codecs\":[" codecs "],\"index_codecs\":[" BYTES \
+    ",{\"name\":\"crc32c\"}],\"index_location\":\"" where "\"}}"
+
+static void set_shape(scenario *t, const char *shape, const char *shard, const char *codecs)
+{
+    char document[2048];
+    snprintf(document, sizeof(document),
+             "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%s],\"data_type\":\"uint16\","
+             "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[%s]}},"
+             "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":0,\"codecs\":[%s]}",
+             shape, shard, codecs);
+    OK(t, brc_key_set(t->session, "a/zarr.json", document, strlen(document), &t->err));
+}
+
+static void line_is(scenario *t, const uint16_t *want, uint64_t n)
+{
+    brc_array *a;
+    uint16_t got[64];
+    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    OK(t, brc_array_read(a, NULL, got, n * sizeof(*got), &t->err));
+    ck_assert_mem_eq(got, want, n * sizeof(*got));
+    brc_array_free(a);
+}
+
+static void resize_line(scenario *t, uint64_t n)
+{
+    brc_array *a;
+    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    OK(t, brc_array_resize(a, &n, &t->err));
+    brc_array_free(a);
+}
+
+static const uint16_t line[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+#define LINE_SHARD "12", SHARD("4", BYTES "," ZSTD, "end")
+
+static void line_start(scenario *t)
+{
+    brc_array *a;
+    scenario_start(t);
+    set_shape(t, "10", LINE_SHARD);
+    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    OK(t, brc_array_write(a, NULL, line, sizeof(line), &t->err));
+    brc_array_free(a);
+}
+
+START_TEST(inner_chunks_beyond_the_edge_stay)
+{
+    scenario t;
+    brc_key_info before = BRC_KEY_INFO_INIT, after = BRC_KEY_INFO_INIT;
+    brc_buf was = BRC_BUF_INIT, is = BRC_BUF_INIT;
+    brc_iter *changes;
+    const brc_change *change;
+    line_start(&t);
+    scenario_commit(&t, "ten");
+    OK(&t, brc_key_get_range(&was, t.session, "a/c/0", NULL, &before, &t.err));
+    set_shape(&t, "3", LINE_SHARD);
+    for (int i = 0; i < 3; i++) { /* uncommitted, committed, and opened again */
+        OK(&t, brc_key_get_range(&is, t.session, "a/c/0", NULL, &after, &t.err));
+        ck_assert_uint_eq(is.len, was.len);
+        ck_assert_mem_eq(is.data, was.data, was.len);
+        ck_assert_str_eq(after.etag, before.etag);
+        line_is(&t, line, 3);
+        scenario_whole(&t);
+        if (i == 0)
+            scenario_commit(&t, "three");
+        else
+            scenario_reopen(&t);
+    }
+    OK(&t, brc_diff(&changes, t.repo, "main~1", "main", NULL, &t.err));
+    ck_assert_int_eq(brc_diff_next(changes, &change, &t.err), 1);
+    ck_assert_str_eq(change->path, "/a");
+    ck_assert_uint_eq(change->chunks_added + change->chunks_removed + change->chunks_changed, 0);
+    ck_assert_int_eq(brc_diff_next(changes, &change, &t.err), 0);
+    brc_iter_free(changes);
+    set_shape(&t, "10", LINE_SHARD);
+    line_is(&t, line, 10);
+    brc_buf_dispose(&was);
+    brc_buf_dispose(&is);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(what_was_cut_by_key_is_gone_after_a_resize)
+{
+    static const uint16_t three[12] = {1, 2, 3}, two[12] = {1, 2};
+    scenario t;
+    line_start(&t);
+    if (_i & 1)
+        scenario_commit(&t, "ten");
+    set_shape(&t, "3", LINE_SHARD);
+    if (_i & 2)
+        scenario_commit(&t, "three");
+    if (_i & 4)
+        resize_line(&t, 2);
+    resize_line(&t, 12);
+    line_is(&t, _i & 4 ? two : three, 12);
+    set_shape(&t, "12", LINE_SHARD);
+    line_is(&t, _i & 4 ? two : three, 12);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* A shard that is set has inner chunks that the array does not meet. */
+START_TEST(a_shard_that_is_set_keeps_all_of_it)
+{
+    uint8_t shard[24 + 3 * 16];
+    uint16_t values[12];
+    brc_buf is = BRC_BUF_INIT;
+    scenario t;
+    for (int i = 0; i < 12; i++)
+        values[i] = (uint16_t)(100 + i);
+    memcpy(shard, values, sizeof(values));
+    for (int i = 0; i < 3; i++) {
+        brc_put_u64le(shard + 24 + 16 * i, (uint64_t)i * 8);
+        brc_put_u64le(shard + 32 + 16 * i, 8);
+    }
+    scenario_start(&t);
+#define PLAIN "12", "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[4]," \
+              "\"codecs\":[" BYTES "],\"index_codecs\":[" BYTES "]}}"
+    set_shape(&t, "3", PLAIN);
+    OK(&t, brc_key_set(t.session, "a/c/0", shard, sizeof(shard), &t.err));
+    OK(&t, brc_key_get(&is, t.session, "a/c/0", &t.err));
+    ck_assert_uint_eq(is.len, sizeof(shard));
+    ck_assert_mem_eq(is.data, shard, sizeof(shard));
+    scenario_commit(&t, "three");
+    set_shape(&t, "12", PLAIN);
+    line_is(&t, values, 12);
+    set_shape(&t, "3", PLAIN);
+    OK(&t, brc_key_delete(t.session, "a/c/0", &t.err)); /* with what is beyond */
+    set_shape(&t, "12", PLAIN);
+    memset(values, 0, sizeof(values));
+    line_is(&t, values, 12);
+    brc_buf_dispose(&is);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+/* ---- against a model: all that a directory of two by two shards holds ---- */
+
+enum { EDGE = 24, SHARD_EDGE = 12, STEPS = 60 };
+
+static const struct {
+    const char *codecs;
+    uint64_t chunk[2];
+} pipelines[] = {
+    {SHARD("4,3", BYTES "," ZSTD, "end"), {4, 3}},
+    {SHARD("1,6", BYTES, "start"), {1, 6}},
+    {SHARD("6,6", SHARD("2,3", BYTES "," ZSTD, "start"), "end"), {2, 3}},
+};
+
+typedef struct edge_model {
+    scenario t;
+    const char *codecs;
+    const uint64_t *chunk;
+    uint64_t seed, shape[2];
+    uint16_t held[EDGE][EDGE];
+    int is_open[EDGE][EDGE]; /* nobody says whether it is still held, or cleared */
+} edge_model;
+
+static void model_by_key(edge_model *m)
+{
+    char shape[32];
+    for (int i = 0; i < 2; i++) /* the shards stay: only what is in them is cut */
+        m->shape[i] = SHARD_EDGE + 1 + scenario_below(&m->seed, EDGE - SHARD_EDGE);
+    snprintf(shape, sizeof(shape), "%d,%d", (int)m->shape[0], (int)m->shape[1]);
+    set_shape(&m->t, shape, "12,12", m->codecs);
+}
+
+static void model_by_resize(edge_model *m, brc_array *a)
+{
+    uint64_t shape[2];
+    for (int i = 0; i < 2; i++) {
+        shape[i] = SHARD_EDGE + 1 + scenario_below(&m->seed, EDGE - SHARD_EDGE);
+        if (scenario_below(&m->seed, 3) == 0)
+            shape[i] = m->shape[i];
+    }
+    OK(&m->t, brc_array_resize(a, shape, &m->t.err));
+    for (uint64_t i = 0; i < EDGE; i++)
+        for (uint64_t j = 0; j < EDGE; j++) {
+            const int was = i < m->shape[0] && j < m->shape[1];
+            const int is = i < shape[0] && j < shape[1];
+            if (is && !was) {
+                m->held[i][j] = 0;
+                m->is_open[i][j] = 0;
+            }
+            m->is_open[i][j] |= !is;
+        }
+    memcpy(m->shape, shape, sizeof(shape));
+}
+
+/* What a chunk that is written has beyond the edge may be cleared. */
+static void model_opens(edge_model *m, uint64_t i, uint64_t j)
+{
+    const uint64_t corner[2] = {i - i % m->chunk[0], j - j % m->chunk[1]};
+    for (uint64_t k = corner[0]; k < corner[0] + m->chunk[0]; k++)
+        for (uint64_t l = corner[1]; l < corner[1] + m->chunk[1]; l++)
+            m->is_open[k][l] |= k >= m->shape[0] || l >= m->shape[1];
+}
+
+static void model_by_write(edge_model *m, brc_array *a)
+{
+    uint16_t data[EDGE * EDGE];
+    brc_sel sel = BRC_SEL_INIT;
+    brc_sel_all(&sel, a);
+    for (int i = 0; i < 2; i++) {
+        sel.start[i] = scenario_below(&m->seed, m->shape[i]);
+        sel.count[i] = 1 + scenario_below(&m->seed, m->shape[i] - sel.start[i]);
+    }
+    size_t n = 0;
+    for (uint64_t i = 0; i < sel.count[0]; i++)
+        for (uint64_t j = 0; j < sel.count[1]; j++) {
+            data[n] = (uint16_t)scenario_below(&m->seed, 3);
+            m->held[sel.start[0] + i][sel.start[1] + j] = data[n++];
+            model_opens(m, sel.start[0] + i, sel.start[1] + j);
+        }
+    OK(&m->t, brc_array_write(a, &sel, data, n * sizeof(*data), &m->t.err));
+}
+
+static void edge_model_is(edge_model *m, brc_array *a)
+{
+    uint16_t got[EDGE * EDGE];
+    OK(&m->t, brc_array_read(a, NULL, got, m->shape[0] * m->shape[1] * sizeof(*got), &m->t.err));
+    for (uint64_t i = 0; i < m->shape[0]; i++)
+        for (uint64_t j = 0; j < m->shape[1]; j++) {
+            if (m->is_open[i][j] && got[i * m->shape[1] + j] == 0)
+                m->held[i][j] = 0;
+            m->is_open[i][j] = 0;
+            ck_assert_msg(got[i * m->shape[1] + j] == m->held[i][j], "[%d, %d]: %d, not %d", (int)i,
+                          (int)j, got[i * m->shape[1] + j], m->held[i][j]);
+        }
+}
+
+/* Written inside, cut by key and by resizing, committed. */
+START_TEST(shapes_against_a_model)
+{
+    edge_model m = {.seed = 40 + (uint64_t)_i, .codecs = pipelines[_i % 3].codecs,
+                    .chunk = pipelines[_i % 3].chunk};
+    scenario_start(&m.t);
+    model_by_key(&m);
+    for (int step = 0; step < STEPS; step++) {
+        brc_array *a;
+        OK(&m.t, brc_array_open(&a, m.t.session, "/a", &m.t.err));
+        switch (scenario_below(&m.seed, 6)) {
+        case 0:
+            model_by_resize(&m, a);
+            break;
+        case 1:
+        case 2:
+            model_by_key(&m);
+            break;
+        case 3:
+            if (!scenario_clean(&m.t))
+                scenario_commit(&m.t, "step");
+            break;
+        default:
+            model_by_write(&m, a);
+        }
+        edge_model_is(&m, a);
+        brc_array_free(a);
+    }
+    scenario_whole(&m.t);
+    scenario_stop(&m.t);
+}
+END_TEST
+
+Suite *key_edges_suite(void)
+{
+    Suite *suite = suite_create("key_edges");
+    TCase *tc = tcase_create("key_edges");
+    tcase_add_test(tc, inner_chunks_beyond_the_edge_stay);
+    tcase_add_loop_test(tc, what_was_cut_by_key_is_gone_after_a_resize, 0, 8);
+    tcase_add_test(tc, a_shard_that_is_set_keeps_all_of_it);
+    tcase_add_loop_test(tc, shapes_against_a_model, 0, 9);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
