@@ -213,7 +213,8 @@ static int drop_others(const brc_put *put, brc_array *a, const uint64_t *outer, 
         qsort(numbers, n, sizeof(*numbers), part_number_order);
     for (size_t i = 0; i < there.n; i++) {
         const brc_shard_chunk *chunk = (brc_shard_chunk *)there.items + i;
-        if (n > 0 && bsearch(&chunk->number, numbers, n, sizeof(*numbers), part_number_order) != NULL)
+        if (n > 0 &&
+            bsearch(&chunk->number, numbers, n, sizeof(*numbers), part_number_order) != NULL)
             continue;
         brc_part_index(a->meta.ndim, there.first, there.count, chunk->number, index);
         BRC_GO(brc_array_put_chunk(a, index, NULL, err));

@@ -17,8 +17,8 @@ void brc_shard_chunks_dispose(brc_shard_chunks *chunks)
     memset(chunks, 0, sizeof(*chunks));
 }
 
-static int add_shard_chunk(brc_shard_chunks *out, int ndim, const uint64_t *index, const brc_oid *id,
-                     brc_error *err)
+static int add_shard_chunk(brc_shard_chunks *out, int ndim, const uint64_t *index,
+                           const brc_oid *id, brc_error *err)
 {
     BRC_TRY(brc_grow_array(&out->items, &out->cap, out->n + 1, sizeof(brc_shard_chunk), err));
     ((brc_shard_chunk *)out->items)[out->n++] = (brc_shard_chunk){
