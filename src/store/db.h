@@ -28,8 +28,9 @@
 /* SQLite's page cache, as a rule and while many small objects are added. */
 #define BRC_PAGE_CACHE "PRAGMA cache_size=-4096"
 /* Pages of a transaction beyond which SQLite writes them into the file before its end, which keeps
- * readers out until then: 256 MiB, so no batch ever does. */
-#define BRC_SPILL "; PRAGMA cache_spill=16384"
+ * readers out until then: 256 MiB, so no batch ever does. One page more, because SQLite takes a
+ * multiple of 256 for "never". */
+#define BRC_SPILL "; PRAGMA cache_spill=16385"
 #define BRC_PAGE_CACHE_MANY "PRAGMA cache_size=-65536"
 
 typedef struct brc_stmt_slot {

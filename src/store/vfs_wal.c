@@ -11,7 +11,8 @@
 #include "vfs_parts.h"
 #include "wal_check.h"
 
-enum { HEADER_LEN = 100, COUNTER_AT = 24, WRITES_AT = 18, READS_AT = 19, APPLICATION_AT = 68 };
+enum { HEADER_LEN = 100, WRITES_AT = 18, READS_AT = 19, COUNTER_AT = 24, PAGES_AT = 28,
+       APPLICATION_AT = 68 };
 
 static brc_vfs *vfs_of_file(sqlite3_file *file)
 {
@@ -93,6 +94,9 @@ int brc_vfs_check_header(brc_vfs *v, uint8_t *header, int len)
     if (rc != SQLITE_OK || v->how == 0)
         return rc;
     header[WRITES_AT] = header[READS_AT] = 1; /* it is read without its log */
+    /* Its copying back may have been cut off before FILE grew: the pages that are there count. */
+    if (!(v->how & BRC_VFS_UNLOCKED))
+        memset(header + PAGES_AT, 0, 4);
     return v->how & BRC_VFS_PEEK ? SQLITE_OK : check_without_log(v);
 }
 

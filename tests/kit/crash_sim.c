@@ -28,6 +28,9 @@ void crash_disk_free(crash_disk *d)
         free(d->inodes[i].pending);
     }
     free(d->inodes);
+    for (int i = 0; i < LOG_FILES; i++)
+        brc_buf_dispose(&d->imagined[i]);
+    brc_buf_dispose(&d->all);
 }
 
 /* ---- doing ---------------------------------------------------------------------- */
@@ -126,33 +129,40 @@ static void content_of(const crash_disk *d, const crash_inode *inode, unsigned v
     }
 }
 
-brc_oid crash_disk_write(const crash_disk *d, unsigned variant, const char *path)
+brc_oid crash_disk_imagine(crash_disk *d, unsigned variant)
 {
     uint64_t random = (uint64_t)d->at * 1000 + variant;
-    static const char *const endings[LOG_FILES] = {"", "-journal", "-wal"};
     int names[LOG_FILES];
-    brc_buf all = BRC_BUF_INIT, content = BRC_BUF_INIT;
     memcpy(names, d->synced, sizeof(names));
     size_t entries = variant == CRASH_DROPPED ? 0
                      : variant == CRASH_KEPT  ? d->nentries
                                               : (size_t)store_kit_below(&random, d->nentries + 1);
     for (size_t i = 0; i < entries; i++)
         names[d->entries[i][0]] = d->entries[i][1];
+    d->all.len = 0;
     for (int i = 0; i < LOG_FILES; i++) {
-        char name[300];
         uint8_t is_there = names[i] >= 0;
-        snprintf(name, sizeof(name), "%s%s", path, endings[i]);
-        unlink(name);
-        ck_assert_int_eq(brc_buf_append(&all, &is_there, 1, NULL), BRC_OK);
+        ck_assert_int_eq(brc_buf_append(&d->all, &is_there, 1, NULL), BRC_OK);
+        d->imagined[i].len = 0;
+        d->is_there[i] = is_there;
         if (!is_there)
             continue;
-        content.len = 0;
-        content_of(d, &d->inodes[names[i]], variant, &random, &content);
-        ck_assert_int_eq(brc_file_write(name, content.data, content.len, NULL), BRC_OK);
-        ck_assert_int_eq(brc_buf_append(&all, content.data, content.len, NULL), BRC_OK);
+        content_of(d, &d->inodes[names[i]], variant, &random, &d->imagined[i]);
+        ck_assert_int_eq(brc_buf_append(&d->all, d->imagined[i].data, d->imagined[i].len, NULL),
+                         BRC_OK);
     }
-    brc_oid id = brc_hash_object(BRC_HASH_XXH128, BRC_KIND_CHUNK, all.data, all.len);
-    brc_buf_dispose(&all);
-    brc_buf_dispose(&content);
-    return id;
+    return brc_hash_object(BRC_HASH_XXH128, BRC_KIND_CHUNK, d->all.data, d->all.len);
+}
+
+void crash_disk_put(const crash_disk *d, const char *path)
+{
+    static const char *const endings[LOG_FILES] = {"", "-journal", "-wal"};
+    for (int i = 0; i < LOG_FILES; i++) {
+        char name[300];
+        const brc_buf *content = &d->imagined[i];
+        snprintf(name, sizeof(name), "%s%s", path, endings[i]);
+        unlink(name);
+        if (d->is_there[i])
+            ck_assert_int_eq(brc_file_write(name, content->data, content->len, NULL), BRC_OK);
+    }
 }

@@ -6,6 +6,7 @@
 #ifndef BRC_TESTS_CRASH_SIM_H
 #define BRC_TESTS_CRASH_SIM_H
 
+#include "../../src/base/buf.h"
 #include "../../src/breccia.h"
 #include "fault_vfs.h"
 
@@ -24,6 +25,8 @@ typedef struct crash_disk {
     int now[LOG_FILES], synced[LOG_FILES]; /* each name's inode, or -1           */
     int entries[64][2]; /* changes of the folder since it was synced: name, inode */
     size_t nentries;
+    brc_buf imagined[LOG_FILES], all; /* the last state: of each file, and all in one */
+    int is_there[LOG_FILES];
 } crash_disk;
 
 enum { CRASH_DROPPED, CRASH_KEPT, CRASH_TORN }; /* and above: other seeds          */
@@ -32,8 +35,9 @@ void crash_disk_new(crash_disk *d, const fault_vfs *v);
 void crash_disk_free(crash_disk *d);
 /* Does one operation more; 0 at the end. */
 int crash_disk_step(crash_disk *d);
-/* Writes a state to `path` and its journal, or removes them. The id tells equal
- * states. */
-brc_oid crash_disk_write(const crash_disk *d, unsigned variant, const char *path);
+/* A state; the id tells equal ones. */
+brc_oid crash_disk_imagine(crash_disk *d, unsigned variant);
+/* Writes the last one to `path`, its journal and its log, or removes them. */
+void crash_disk_put(const crash_disk *d, const char *path);
 
 #endif

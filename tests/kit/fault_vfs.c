@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lock_faults.h"
+#include "store_kit.h"
 
 typedef struct fault_file {
     sqlite3_file file;
@@ -64,6 +65,16 @@ static log_op *log_add(fault_vfs *v, int what, int file)
 void fault_vfs_mark(fault_vfs *v)
 {
     log_add(v, LOG_MARK, -1);
+}
+
+void fault_vfs_log_file(fault_vfs *v)
+{
+    brc_buf content = store_kit_read(v->logged);
+    log_add(v, LOG_CREATE, LOG_MAIN);
+    log_op *op = log_add(v, LOG_WRITE, LOG_MAIN);
+    op->len = content.len;
+    op->data = content.data;
+    log_add(v, LOG_SYNC, LOG_MAIN)->syncs_folder = 1;
 }
 
 static int log_which(const fault_vfs *v, const char *path)

@@ -58,5 +58,7 @@ void fault_vfs_unregister(fault_vfs *v);
 void fault_vfs_arm(fault_vfs *v, unsigned kinds, uint64_t n, int for_ever);
 void fault_vfs_disarm(fault_vfs *v);
 void fault_vfs_mark(fault_vfs *v);
+/* Writes down the logged file as it is: synced. Before it is opened. */
+void fault_vfs_log_file(fault_vfs *v);
 
 #endif

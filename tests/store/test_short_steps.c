@@ -62,6 +62,17 @@ START_TEST(a_batch_does_not_lock_readers_out)
 }
 END_TEST
 
+/* SQLite takes a multiple of 256 for "never". */
+START_TEST(there_is_a_bound)
+{
+    sqlite3_stmt *st;
+    OK(brc_stmt(kit.store, "PRAGMA cache_spill", &st, &kit.err));
+    ck_assert_int_eq(brc_step(kit.store, st, &kit.err), 1);
+    ck_assert_int_gt(sqlite3_column_int64(st, 0), 16384);
+    sqlite3_reset(st);
+}
+END_TEST
+
 /* ---- dropping ---------------------------------------------------------------------------- */
 
 static int64_t most_steps;
@@ -173,6 +184,7 @@ Suite *short_steps_suite(void)
     tcase_add_checked_fixture(tc, steps_setup, steps_teardown);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, a_batch_does_not_lock_readers_out);
+    tcase_add_test(tc, there_is_a_bound);
     tcase_add_loop_test(tc, dropping_is_in_short_steps, 0, WAYS);
     tcase_add_test(tc, half_dropped_is_whole);
     suite_add_tcase(s, tc);
