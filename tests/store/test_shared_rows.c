@@ -106,6 +106,27 @@ START_TEST(large_objects_have_rows_of_their_own)
 }
 END_TEST
 
+static const size_t waste_sizes[] = {
+    256,   512,   1024,  2048,   4096,   4224,   6000,   8192,   8400,   12288,  16384,
+    20480, 24576, 65536, 90000, 131072, 131073, 139264, 150000, 262144, 1048576,
+};
+
+/* The index and the tree are apart: these are the pages of the stored bytes alone. */
+START_TEST(pages_lose_at_most_a_tenth)
+{
+    const size_t len = waste_sizes[_i], n = 4194304 / len + 1;
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    for (uint64_t i = 0; i < n; i++)
+        put_bytes(len, i);
+    OK_KIT(brc_store_end(kit.store, 1, &kit.err));
+    const int64_t stored = ask("SELECT sum(stored) FROM object");
+    const int64_t pages = ask("SELECT sum(pgsize) FROM dbstat WHERE name='blob'");
+    ck_assert_int_eq(stored, (int64_t)(n * len));
+    ck_assert_int_gt(pages, stored);
+    ck_assert_int_le(10 * (pages - stored), stored);
+}
+END_TEST
+
 /* What is not written yet is read from memory, an object without bytes too. */
 START_TEST(a_transaction_reads_what_it_has_put)
 {
@@ -448,6 +469,8 @@ Suite *shared_rows_suite(void)
     tcase_add_checked_fixture(fill, rows_setup, rows_teardown);
     tcase_add_test(fill, rows_are_full_but_the_last);
     tcase_add_test(fill, large_objects_have_rows_of_their_own);
+    tcase_add_loop_test(fill, pages_lose_at_most_a_tenth, 0,
+                        sizeof(waste_sizes) / sizeof(*waste_sizes));
     tcase_add_test(fill, a_transaction_reads_what_it_has_put);
     tcase_add_test(fill, an_undone_transaction_leaves_no_row);
     tcase_add_loop_test(fill, numbers_that_are_used_up_are_damage, 0, 7);
