@@ -309,14 +309,18 @@ void brc_store_inserted(brc_store *store, uint64_t bytes)
     enum { MANY = 4096, SMALL = 16384 };
     store->inserted++;
     store->inserted_bytes += bytes;
-    if (store->inserted >= MANY && store->inserted_bytes / store->inserted <= SMALL)
+    if (store->bulk.inserted + store->inserted >= MANY &&
+        store->inserted_bytes / store->inserted <= SMALL)
         store_page_cache(store, 1);
 }
 
+/* From one batch of a bulk write to the next it stays. */
 void brc_page_cache_reset(brc_store *store)
 {
+    store->bulk.inserted = store->bulk.on ? store->bulk.inserted + store->inserted : 0;
     store->inserted = store->inserted_bytes = 0;
-    store_page_cache(store, store->walks > 0);
+    if (!store->bulk.on)
+        store_page_cache(store, store->walks > 0);
 }
 
 void brc_store_walk_begin(brc_store *store)
@@ -327,7 +331,7 @@ void brc_store_walk_begin(brc_store *store)
 
 void brc_store_walk_end(brc_store *store)
 {
-    if (--store->walks == 0 && store->write_depth == 0)
+    if (--store->walks == 0 && store->write_depth == 0 && !store->bulk.on)
         store_page_cache(store, 0);
 }
 

@@ -59,7 +59,10 @@ typedef struct brc_bulk {
     int is_open;      /* a transaction of it                                           */
     int failed;       /* nothing of it will be kept                                    */
     uint64_t batches; /* transactions that were committed                              */
-    int64_t opened_at;
+    int reach;        /* how much longer than the shortest this one may be             */
+    int64_t opened_at, looked_at; /* on the monotonic clock, in ns                     */
+    uint64_t journalled; /* brc_vfs_journalled() when it was opened                    */
+    uint64_t inserted;   /* objects, by the batches before                             */
 } brc_bulk;
 
 /* So many bytes of a row of stored bytes belong to no object any more. */

@@ -4,6 +4,10 @@
  *   PENDING    read: for a moment, by who comes to SHARED; write: by who waits for EXCLUSIVE
  *   RESERVED   write: the one who will write
  *   SHARED     510 bytes; read: everybody who reads; write: EXCLUSIVE
+ *
+ * and one behind them that SQLite does not know:
+ *
+ *   WAITING    read: everybody who waits for another's lock
  */
 #include "file_lock.h"
 
@@ -12,7 +16,7 @@
 #include <unistd.h>
 
 enum { PENDING_AT = 0x40000000, RESERVED_AT = PENDING_AT + 1, SHARED_AT = PENDING_AT + 2,
-       SHARED_LEN = 510 };
+       SHARED_LEN = 510, WAITING_AT = SHARED_AT + SHARED_LEN };
 
 #if defined(__linux__) && defined(F_OFD_SETLK)
 
@@ -152,6 +156,25 @@ int brc_file_lock_reserved(const brc_file_lock *lock, int *out)
 {
     *out = lock->level > SQLITE_LOCK_SHARED;
     return *out ? SQLITE_OK : brc_bytes_is_locked(lock->fd, RESERVED_AT, 1, out);
+}
+
+void brc_file_lock_announce(const brc_file_lock *lock)
+{
+    if (lock->fd >= 0)
+        (void)!brc_bytes_lock(lock->fd, F_RDLCK, WAITING_AT, 1, SQLITE_IOERR_LOCK);
+}
+
+void brc_file_lock_recall(const brc_file_lock *lock)
+{
+    if (lock->fd >= 0)
+        (void)!brc_bytes_lock(lock->fd, F_UNLCK, WAITING_AT, 1, SQLITE_IOERR_UNLOCK);
+}
+
+int brc_file_lock_is_awaited(const brc_file_lock *lock)
+{
+    int is_locked;
+    return lock->fd < 0 ||
+           brc_bytes_is_locked(lock->fd, WAITING_AT, 1, &is_locked) != SQLITE_OK || is_locked;
 }
 
 void brc_file_lock_close(brc_file_lock *lock)

@@ -34,6 +34,12 @@ BRC_MUST_USE int brc_file_lock_open(brc_file_lock *lock, const char *path, int t
 BRC_MUST_USE int brc_file_lock_raise(brc_file_lock *lock, int level);
 BRC_MUST_USE int brc_file_lock_lower(brc_file_lock *lock, int level);
 BRC_MUST_USE int brc_file_lock_reserved(const brc_file_lock *lock, int *out);
+/* Tells others that this one waits for a lock, until it holds none (SQLITE_LOCK_NONE) or recalls it.
+ * They go on as they like: it is a courtesy, and fails without a word. */
+void brc_file_lock_announce(const brc_file_lock *lock);
+void brc_file_lock_recall(const brc_file_lock *lock);
+/* Does somebody else wait? 1 also where it cannot be told. */
+int brc_file_lock_is_awaited(const brc_file_lock *lock);
 /* Unlocks first: a child of fork() may have the description too. */
 void brc_file_lock_close(brc_file_lock *lock);
 /* In a child of fork(): closes its copy and leaves the parent its locks. */

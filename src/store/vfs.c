@@ -62,6 +62,8 @@ static int vfs_read(sqlite3_file *file, void *into, int len, sqlite3_int64 at)
 static int vfs_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at)
 {
     brc_vfs_file *f = file_of(file);
+    if (f->is_journal)
+        f->v->journalled += (uint64_t)len;
     return f->real->pMethods->xWrite(f->real, data, len, at);
 }
 
@@ -281,6 +283,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     } else if ((flags & SQLITE_OPEN_MAIN_JOURNAL) && name != NULL &&
                strcmp(name, v->journal) == 0) {
         rc = open_journal(v, name, f, flags, out);
+        f->is_journal = 1;
     } else if ((flags & SQLITE_OPEN_WAL) && name != NULL && strcmp(name, v->wal) == 0) {
         rc = brc_vfs_open_log(v, name, f, flags, out);
     } else {
@@ -499,6 +502,28 @@ int brc_vfs_has_journal(const brc_vfs *v)
 void brc_vfs_remove_journal(const brc_vfs *v)
 {
     unlink(v->journal);
+}
+
+void brc_vfs_announce(const brc_vfs *vfs)
+{
+    if (vfs->main != NULL)
+        brc_file_lock_announce(&vfs->main->lock);
+}
+
+void brc_vfs_recall(const brc_vfs *vfs)
+{
+    if (vfs->main != NULL)
+        brc_file_lock_recall(&vfs->main->lock);
+}
+
+int brc_vfs_is_awaited(const brc_vfs *vfs)
+{
+    return vfs->main == NULL || brc_file_lock_is_awaited(&vfs->main->lock);
+}
+
+uint64_t brc_vfs_journalled(const brc_vfs *vfs)
+{
+    return vfs->journalled;
 }
 
 int brc_vfs_is_cut_short(const brc_vfs *v, uint64_t *is, uint64_t *should_be)

@@ -74,6 +74,14 @@ const char *brc_vfs_file_name(const brc_vfs *vfs);
 int brc_vfs_has_journal(const brc_vfs *vfs);
 /* After creating a file has failed: its journal goes with it. */
 void brc_vfs_remove_journal(const brc_vfs *vfs);
+/* The connection waits for a lock that somebody else has; or no longer. Others see it. */
+void brc_vfs_announce(const brc_vfs *vfs);
+void brc_vfs_recall(const brc_vfs *vfs);
+/* Does another connection wait for a lock? 1 also where it cannot be told. */
+int brc_vfs_is_awaited(const brc_vfs *vfs);
+/* Bytes written to journals since the beginning: about those of the pages of the file that
+ * transactions have changed. */
+uint64_t brc_vfs_journalled(const brc_vfs *vfs);
 /* Is the file shorter than its header says? Only while a connection is open. */
 int brc_vfs_is_cut_short(const brc_vfs *vfs, uint64_t *is, uint64_t *should_be);
 

@@ -19,6 +19,7 @@ struct brc_vfs {
     char *shown;                      /* the user's name for the file */
     unsigned how;
     brc_vfs_file *main, *log; /* of the open connection */
+    uint64_t journalled;      /* bytes that were written to its journals */
     brc_wal_index index;      /* of the log, while it is open */
     brc_vfs_wish_fn wish;
     void *wish_ctx;
@@ -32,7 +33,7 @@ struct brc_vfs {
 struct brc_vfs_file {
     sqlite3_file file;
     brc_vfs *v;
-    int is_main;
+    int is_main, is_journal;
     brc_file_lock lock; /* where it has no descriptor, the VFS below holds what it says */
     sqlite3_file *real;
 };

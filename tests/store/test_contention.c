@@ -131,6 +131,7 @@ START_TEST(f20_it_asks_often_and_until_the_wait_is_over)
     int tries = 0;
     memset(&store, 0, sizeof(store));
     store.wait_ms = 300;
+    OK(brc_vfs_new(&store.vfs, kit.file, NULL, &kit.err));
     int64_t start = clock_ns();
     while (brc_db_busy(&store, tries))
         tries++;
@@ -142,6 +143,7 @@ START_TEST(f20_it_asks_often_and_until_the_wait_is_over)
     ck_assert_int_eq(brc_db_busy(&store, 0), 1);
     atomic_store(&store.interrupted, 1);
     ck_assert_int_eq(brc_db_busy(&store, 1), 0);
+    brc_vfs_free(store.vfs);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -375,6 +376,77 @@ START_TEST(they_follow_sqlites_rules)
 }
 END_TEST
 
+/* ---- who waits -------------------------------------------------------------------- */
+
+START_TEST(who_waits_is_seen_until_it_recalls_or_lets_go)
+{
+    brc_file_lock a, b;
+    ck_assert_int_eq(brc_file_lock_open(&a, t.file, 1), SQLITE_OK);
+    ck_assert_int_eq(brc_file_lock_open(&b, t.file, 0), SQLITE_OK); /* to read */
+    ck_assert_int_eq(brc_file_lock_is_awaited(&a), 0);
+    brc_file_lock_announce(&b);
+    ck_assert_int_eq(brc_file_lock_is_awaited(&a), 1);
+    ck_assert_int_eq(brc_file_lock_is_awaited(&b), 0); /* by others than itself */
+    brc_file_lock_recall(&b);
+    ck_assert_int_eq(brc_file_lock_is_awaited(&a), 0);
+    brc_file_lock_announce(&b);
+    ck_assert_int_eq(brc_file_lock_raise(&b, SQLITE_LOCK_SHARED), SQLITE_OK);
+    ck_assert_int_eq(brc_file_lock_is_awaited(&a), 1);
+    ck_assert_int_eq(brc_file_lock_lower(&b, SQLITE_LOCK_NONE), SQLITE_OK);
+    ck_assert_int_eq(brc_file_lock_is_awaited(&a), 0);
+    brc_file_lock_announce(&b);
+    brc_file_lock_close(&b);
+    ck_assert_int_eq(brc_file_lock_is_awaited(&a), 0);
+    ck_assert_int_eq(brc_file_lock_raise(&a, SQLITE_LOCK_SHARED), SQLITE_OK); /* it locks nothing */
+    brc_file_lock_close(&a);
+    ck_assert_int_eq(brc_file_lock_is_awaited(&a), 1); /* it cannot be told */
+}
+END_TEST
+
+static int make_a_group(int wait_ms, brc_error *err)
+{
+    breccia *repo;
+    brc_session *s;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.wait_ms = wait_ms;
+    BRC_TRY(brc_open(&repo, t.file, &opts, err));
+    int rc = brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, err);
+    if (rc == BRC_OK) {
+        rc = brc_group_create(s, "/g", NULL, err);
+        brc_session_free(s);
+    }
+    brc_free(repo);
+    return rc;
+}
+
+static void *make_a_group_later(void *rc)
+{
+    *(int *)rc = make_a_group(60000, NULL);
+    return NULL;
+}
+
+START_TEST(a_writer_that_waits_is_seen)
+{
+    brc_file_lock look;
+    brc_error err = BRC_ERROR_INIT;
+    pthread_t thread;
+    int rc = 1;
+    ck_assert_int_eq(brc_file_lock_open(&look, t.file, 0), SQLITE_OK);
+    OK(&t, brc_begin(t.repo, &t.err));
+    scenario_set_number(&t, "/a", 0, 70);
+    ck_assert_int_eq(make_a_group(1, &err), BRC_EBUSY);
+    ck_assert_int_eq(brc_file_lock_is_awaited(&look), 0); /* it gave up */
+    ck_assert_int_eq(pthread_create(&thread, NULL, make_a_group_later, &rc), 0);
+    while (!brc_file_lock_is_awaited(&look)) /* the test's own limit ends it */
+        usleep(1000);
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(rc, BRC_OK);
+    ck_assert_int_eq(brc_file_lock_is_awaited(&look), 0);
+    brc_file_lock_close(&look);
+}
+END_TEST
+
 /* ---- the descriptor -------------------------------------------------------------- */
 
 /* What is printed where a program has closed its standard streams must not go into the file. */
@@ -564,6 +636,8 @@ Suite *file_lock_suite(void)
     tcase_add_test(tc, a_reader_is_waited_for);
     tcase_add_test(tc, nobody_loses_what_was_committed);
     tcase_add_test(tc, they_follow_sqlites_rules);
+    tcase_add_test(tc, who_waits_is_seen_until_it_recalls_or_lets_go);
+    tcase_add_test(tc, a_writer_that_waits_is_seen);
     tcase_add_test(tc, it_is_none_of_the_standard_streams);
     tcase_add_test(tc, a_child_that_left_keeps_no_lock_of_its_dead_parent);
     tcase_add_test(tc, a_file_that_is_replaced_while_it_is_opened_is_refused);
