@@ -1,4 +1,4 @@
--- Durable tables that nothing writes yet. A new file does not have them, and a file may have any
+-- Durable tables that few files need, if any: this version writes only `place`. A new file does not have them, and a file may have any
 -- of them: whoever needs one makes it, with exactly this text. One that is not there is empty.
 -- Every table takes a page of its own, and time at each opening.
 

@@ -10,12 +10,18 @@
  * open() and close() share one `state`, which belongs to one open repository: `size` comes first
  * and fields are only appended; `ctx` is the first argument; destroy(ctx) is called once.
  *
- * What a backend stores, it stores for good under one name:
+ * What a backend stores, it stores for good under one name, the canonical name of the object's
+ * stored bytes, or in a place: a pack, a file, an object in a bucket, in which they begin at an
+ * offset (brc_stored_put_at). The object's row in the file has all of this, so a backend needs no
+ * look-ups of its own.
  *  - Bytes never change. put() of a name that is there already comes with the same bytes: it
  *    succeeds, and may leave them as they are. It never shows half of them under the name.
+ *  - A place has one name for good, which no other gets, not even from another process or
+ *    repository: draw it at random, or derive it from what is in it.
  *  - What put() was given before flush() returned success is still there after a crash or a power
  *    cut. Only then are the objects entered in the file, so what no row of the file names is
- *    garbage: of a killed process or an undone transaction. A backend need not know.
+ *    garbage: of a killed process or an undone transaction. A backend need not know; list() says
+ *    what there is, and drop() removes it.
  *  - The same bytes may be put by several processes and repositories at once.
  *  - The library checks the checksum of everything that fetch() gives, whatever the backend has
  *    checked itself. It must give all of `len` bytes or fail; wrong bytes are found, and harm
@@ -23,8 +29,9 @@
  *  - Nothing is dropped but by drop(), which only the collection of garbage calls.
  *
  * A repository's file may come from a stranger, and so may the configuration in it: open() must
- * not follow it to anything that a stranger may not choose. A place that lies beside the file
- * (host->file) is harmless, any path is not.
+ * not follow it to anything that a stranger may not choose. What lies beside the file (host->file)
+ * is harmless, any path is not. The same is true of the names of places, of offsets and lengths that
+ * fetch() and drop() get: they are what put() gave only if nobody has changed the file.
  */
 #ifndef BRECCIA_BACKEND_H
 #define BRECCIA_BACKEND_H
@@ -47,8 +54,10 @@ typedef struct brc_stored {
     const uint8_t *data;  /* put(): the bytes; not NULL, even if there are none       */
     int status;           /* fetch() and drop() set it: BRC_OK or a code; it comes as
                              BRC_BACKEND_NOT_DONE                                     */
-    int64_t number;       /* the library's own, as the next                           */
-    uint64_t offset;
+    int64_t number;       /* the library's own                                        */
+    uint64_t offset;      /* fetch(): of the first byte in the place; 0 without one   */
+    const char *place;    /* fetch() and drop(): the place's name, as put() gave it; NULL: the
+                             canonical name says where                                */
 } brc_stored;
 #define BRC_BACKEND_NOT_DONE 1
 
@@ -57,6 +66,26 @@ typedef struct brc_stored {
  * names have equal bytes, whoever stored them. At most BRC_STORED_NAME_SIZE with the zero byte. */
 #define BRC_STORED_NAME_SIZE 84
 BRC_API char *brc_stored_name(char out[BRC_STORED_NAME_SIZE], const brc_stored *stored);
+/* Sets `id` and `sum` from such a name: 1, or 0 if it is none. */
+BRC_API int brc_stored_parse_name(brc_stored *stored, const char *name);
+
+/* For put(): this object lies in the place of this name, from `offset` on, and not under its canonical
+ * name. The name, UTF-8 of at most BRC_PLACE_MAX bytes, is copied; it is stored once for all that lies
+ * there. What a backend keeps between objects is its own affair: `len` bytes from `offset` on are
+ * this one's. If the object is put again, it may go somewhere else. On any thread. BRC_EINVAL: such a
+ * name or offset cannot be stored. */
+#define BRC_PLACE_MAX 4096
+BRC_API BRC_MUST_USE int brc_stored_put_at(brc_stored *stored, const char *place, uint64_t offset, brc_error *err);
+
+/* What list() finds. */
+typedef struct brc_kept {
+    size_t size;
+    const char *name;     /* a canonical name, or a place's                           */
+    uint32_t flags;       /* BRC_KEPT_PLACE                                           */
+    uint64_t len;         /* its bytes                                                */
+    int64_t time_us;      /* when it was put, about, since 1970-01-01 UTC; 0: not known */
+} brc_kept;
+enum { BRC_KEPT_PLACE = 1 }; /* `name` is a place's                                    */
 
 /* What a backend may know of the repository. It lives until close(). */
 typedef struct brc_backend_host {
@@ -99,13 +128,18 @@ typedef struct brc_backend {
      * is full. NULL: it can only be read. */
     int (*put)(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err);
     /* Everything whose put() has returned is durable. Called before the transaction that names the
-     * objects is committed, which waits for it; a failure undoes it. NULL: put() sees to that. */
+     * objects is committed; a failure undoes it. NULL: put() sees to that. Where that can be, put()
+     * and flush() are called while nobody waits for the file. */
     int (*flush)(void *ctx, void *state, brc_error *err);
-    /* Removes n objects, as fetch() reads them. One that is not there is removed (BRC_OK).
-     * NULL: nothing can be removed. */
+    /* Removes n objects, or places: where `place` is not NULL, all that is in it; the item has no id
+     * then. What is not there is removed (BRC_OK). NULL: nothing can be removed. */
     int (*drop)(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err);
     void (*destroy)(void *ctx);
     const char *owner;    /* who registers it, for messages; NULL: "a plug-in"         */
+    /* Calls each() with everything that is there, in any order, also what was never flushed; what is
+     * put meanwhile, it may leave out. A result of each() that is not BRC_OK ends it and is its own.
+     * Only the collection of garbage asks, for what no row names. NULL: it cannot say. */
+    int (*list)(void *ctx, void *state, int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to, brc_error *err);
 } brc_backend;
 
 /* Copies the structure and its name. BRC_EEXISTS: the name is taken; "inline" always is.

@@ -3,6 +3,11 @@
  * repository's file, under its canonical name. Configuration: {"folder": NAME}, by default
  * "chunks".
  *
+ * What is where, for other readers: the stored bytes of an object are all of the file FOLDER/ID-SUM,
+ * FOLDER in the repository's own folder, ID the object's id in lower-case hexadecimal digits and
+ * SUM the checksum in its row, in 16 of them. No place is used. Other files there are garbage: a
+ * process was killed while it wrote one.
+ *
  * Build:  cc -std=c99 -O2 -shared -fPIC dirstore.c -o dirstore.so
  * Use:    breccia backend x.brc /a --plugin ./dirstore.so \
  *             '{"name":"org.example.dir","configuration":{"folder":"x.chunks"}}'
@@ -10,6 +15,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <breccia_backend.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -103,12 +109,18 @@ static void dir_close(void *ctx, void *state)
 
 #define PATH_SIZE 4096
 
+static int join(char *out, const char *folder, const char *name, brc_error *err)
+{
+    int n = snprintf(out, PATH_SIZE, "%s/%s", folder, name);
+
+    return n > 0 && n < PATH_SIZE - 64 ? BRC_OK : brc_fail(err, BRC_ELIMIT, "its path is too long");
+}
+
 static int path_of(char *out, const struct dir *dir, const brc_stored *item, brc_error *err)
 {
     char name[BRC_STORED_NAME_SIZE];
-    int n = snprintf(out, PATH_SIZE, "%s/%s", dir->folder, brc_stored_name(name, item));
 
-    return n > 0 && n < PATH_SIZE - 64 ? BRC_OK : brc_fail(err, BRC_ELIMIT, "its path is too long");
+    return join(out, dir->folder, brc_stored_name(name, item), err);
 }
 
 static int file_failed(const struct dir *dir, const char *verb, const char *path, int why,
@@ -272,11 +284,18 @@ static int dir_flush(void *ctx, void *state, brc_error *err)
     return sync_folder(dir, slash != NULL ? above : ".", err);
 }
 
+/* What list() calls a place is a file's name. */
 static int drop_one(const struct dir *dir, const brc_stored *item, brc_error *err)
 {
     char path[PATH_SIZE];
-    int rc = path_of(path, dir, item, err);
+    int rc = BRC_OK;
 
+    if (item->place == NULL)
+        rc = path_of(path, dir, item, err);
+    else if (is_plain_name(item->place))
+        rc = join(path, dir->folder, item->place, err);
+    else
+        rc = brc_fail(err, BRC_EINVAL, "\"%.80s\" is not in the folder", item->place);
     if (rc < 0 || unlink(path) == 0 || errno == ENOENT)
         return rc;
     return file_failed(dir, "remove", path, errno, err);
@@ -296,6 +315,48 @@ static int dir_drop(void *ctx, void *state, size_t n, brc_stored *const *items, 
     return result;
 }
 
+/* ---- listing -------------------------------------------------------------------------- */
+
+static int list_one(const struct dir *dir, const char *name,
+                    int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to,
+                    brc_error *err)
+{
+    char path[PATH_SIZE];
+    struct stat file;
+    brc_stored item;
+    brc_kept kept = { sizeof(kept), name, 0, 0, 0 };
+    int rc = join(path, dir->folder, name, err);
+
+    if (rc < 0 || stat(path, &file) != 0 || !S_ISREG(file.st_mode))
+        return rc; /* somebody else has removed it, or it is none of ours */
+    if (!brc_stored_parse_name(&item, name))
+        kept.flags = BRC_KEPT_PLACE;
+    kept.len = (uint64_t)file.st_size;
+    kept.time_us = (int64_t)file.st_mtime * 1000000;
+    return each(to, &kept, err);
+}
+
+static int dir_list(void *ctx, void *state,
+                    int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to,
+                    brc_error *err)
+{
+    const struct dir *dir = state;
+    DIR *folder = opendir(dir->folder);
+    const struct dirent *entry;
+    int rc = BRC_OK;
+
+    (void)ctx;
+    if (folder == NULL) /* nothing was ever put: there is no folder */
+        return errno == ENOENT ? BRC_OK : file_failed(dir, "read", dir->folder, errno, err);
+    while (rc == BRC_OK && (errno = 0, entry = readdir(folder)) != NULL)
+        if (is_plain_name(entry->d_name))
+            rc = list_one(dir, entry->d_name, each, to, err);
+    if (rc == BRC_OK && errno != 0)
+        rc = file_failed(dir, "read", dir->folder, errno, err);
+    closedir(folder);
+    return rc;
+}
+
 /* ---- the plug-in ---------------------------------------------------------------------- */
 
 int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err)
@@ -312,6 +373,7 @@ int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err)
         .flush = dir_flush,
         .drop = dir_drop,
         .owner = "dirstore 1.0",
+        .list = dir_list,
     };
     int rc = BRC_PLUGIN_CHECK(abi, err);
 

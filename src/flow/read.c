@@ -28,6 +28,10 @@ typedef struct read_job {
     brc_stored asked[JOB_ITEMS];
     const brc_store_backend *from[JOB_ITEMS]; /* NULL: it is fetched, or failed */
     brc_buf stored;
+    brc_buf places;             /* their names, of what lies in some                 */
+    size_t place_at[JOB_ITEMS]; /* of the name there; SIZE_MAX: none                 */
+    brc_read_item listed[JOB_ITEMS]; /* of what lies outside of the file: before open() */
+    int misses;                 /* some are not where they were looked for           */
 } read_job;
 
 typedef struct read_run {
@@ -79,6 +83,25 @@ static int read_in_place(const brc_read_item *item)
     return item->chain == NULL && item->direct != NULL;
 }
 
+/* The name of the i-th item's place is that of the item before it, as a rule. */
+static int read_ask_place(read_job *job, size_t i, brc_store_backend *from, brc_error *err)
+{
+    const char *name;
+    const brc_object *o = &job->items[i].object, *last = &job->items[i > 0 ? i - 1 : 0].object;
+    job->place_at[i] = SIZE_MAX;
+    BRC_TRY(brc_object_place(from, o, &name, err));
+    if (name == NULL)
+        return BRC_OK;
+    if (i > 0 && job->from[i - 1] == from && last->place == o->place) {
+        job->place_at[i] = job->place_at[i - 1];
+        return BRC_OK;
+    }
+    const size_t at = job->places.len;
+    BRC_TRY(brc_buf_append(&job->places, name, strlen(name) + 1, err));
+    job->place_at[i] = at;
+    return BRC_OK;
+}
+
 /* Makes room for the i-th item's stored bytes, to be fetched with others. */
 static int read_ask(read_run *run, read_job *job, size_t i, brc_error *err)
 {
@@ -87,6 +110,7 @@ static int read_ask(read_run *run, read_job *job, size_t i, brc_error *err)
     size_t len = (size_t)item->object.stored;
     BRC_TRY(brc_backend_use(run->store, item->object.backend, &from, err));
     brc_object_ask(&item->object, &job->asked[i]);
+    BRC_TRY(read_ask_place(job, i, from, err));
     if (!read_in_place(item)) {
         BRC_TRY(brc_buf_reserve(&job->stored, len + 1, err));
         item->offset = job->stored.len;
@@ -103,6 +127,11 @@ static int read_again(const read_run *run, read_job *job, size_t i, const brc_st
     brc_error found = BRC_ERROR_INIT;
     brc_stored *one = &job->asked[i];
     int rc = brc_backend_fetch(from, 1, &one, &found);
+    if (rc == BRC_ESTALE) {
+        job->items[i].rc = rc; /* looked up again by read_find_again() */
+        job->misses = 1;
+        return BRC_OK;
+    }
     return rc < 0 ? read_item_failed(run, &job->items[i], rc, &found, err) : BRC_OK;
 }
 
@@ -118,6 +147,9 @@ static int read_fetch_with(const read_run *run, read_job *job, size_t i, brc_err
             continue;
         job->from[i] = NULL;
         job->asked[i].into = read_in_place(item) ? item->direct : job->stored.data + item->offset;
+        job->asked[i].place = job->place_at[i] != SIZE_MAX
+                                  ? (const char *)job->places.data + job->place_at[i]
+                                  : NULL;
         which[n] = i;
         asked[n++] = &job->asked[i];
     }
@@ -205,14 +237,9 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
     return brc_chain_decode(item->chain, scratch, src, &into, err);
 }
 
-static int read_run_job(void *ctx, brc_window_job *base, int stage, unsigned worker, brc_error *err)
+static int read_decode_job(read_run *run, read_job *job, unsigned worker, brc_error *err)
 {
-    read_run *run = ctx;
-    read_job *job = (read_job *)base;
-    (void)stage;
-    int rc = brc_pipe_check(run->pipe, err);
-    if (rc == BRC_OK)
-        rc = read_fetch(run, job, 1, err);
+    int rc = BRC_OK;
     for (size_t i = 0; i < job->n && rc == BRC_OK; i++) {
         brc_error found = BRC_ERROR_INIT;
         brc_read_item *item = &job->items[i];
@@ -225,6 +252,17 @@ static int read_run_job(void *ctx, brc_window_job *base, int stage, unsigned wor
     }
     brc_pipe_trim(run->pipe, worker);
     return rc;
+}
+
+/* Where something is not there, the caller's thread goes on with the job. */
+static int read_run_job(void *ctx, brc_window_job *base, int stage, unsigned worker, brc_error *err)
+{
+    read_run *run = ctx;
+    read_job *job = (read_job *)base;
+    (void)stage;
+    BRC_TRY(brc_pipe_check(run->pipe, err));
+    BRC_TRY(read_fetch(run, job, 1, err));
+    return job->misses ? BRC_OK : read_decode_job(run, job, worker, err);
 }
 
 /* ---- looking up -------------------------------- */
@@ -282,7 +320,7 @@ static int read_look_up(read_run *run, brc_error *err)
 
 /* ---- filling jobs -------------------------------- */
 
-static int read_open(read_run *run, brc_read_item *item, brc_error *err)
+static int read_open(const read_run *run, brc_read_item *item, brc_error *err)
 {
     const brc_object *o = &item->object;
     if (!o->found)
@@ -293,12 +331,9 @@ static int read_open(read_run *run, brc_read_item *item, brc_error *err)
     return brc_encoding_chain(run->store, o->encoding, &item->chain, err);
 }
 
-/* What lies in the file is fetched at once, as it was looked up; the rest with others. */
-static int read_fetch_item(read_run *run, read_job *job, brc_read_item *item, brc_error *err)
+static int read_fetch_now(const read_run *run, read_job *job, brc_read_item *item, brc_error *err)
 {
     const brc_object *o = &item->object;
-    if (o->backend != 0)
-        return read_ask(run, job, (size_t)(item - job->items), err);
     if (read_in_place(item))
         return brc_object_fetch(run->store, o, item->direct, err);
     BRC_TRY(brc_buf_reserve(&job->stored, (size_t)o->stored + 1, err));
@@ -308,21 +343,53 @@ static int read_fetch_item(read_run *run, read_job *job, brc_read_item *item, br
     return BRC_OK;
 }
 
+/* An item whose bytes are where it was looked up, or where its row says now. */
+static int read_fetch_item(const read_run *run, read_job *job, brc_read_item *item,
+                           const brc_read_item *listed, brc_error *err)
+{
+    brc_error gone = BRC_ERROR_INIT;
+    int rc = read_fetch_now(run, job, item, &gone);
+    if (rc == BRC_ESTALE) {
+        *item = *listed;
+        BRC_TRY(brc_object_find_again(run->store, &item->object, &gone, err));
+        BRC_TRY(read_open(run, item, err));
+        rc = read_fetch_now(run, job, item, &gone);
+    }
+    if (rc == BRC_ESTALE)
+        return brc_object_gone(run->store, &item->object, &gone, err);
+    if (rc < 0 && err != NULL)
+        brc_error_copy(err, &gone);
+    return rc;
+}
+
+/* What lies in the file is fetched at once, as it was looked up; the rest with others. */
 static int read_open_and_fetch(read_run *run, read_job *job, brc_read_item *item, brc_error *err)
 {
+    const size_t i = (size_t)(item - job->items);
     const brc_read_item listed = *item;
-    brc_error moved = BRC_ERROR_INIT;
     BRC_TRY(read_open(run, item, err));
-    int rc = read_fetch_item(run, job, item, &moved);
-    if (rc != BRC_ESTALE) {
-        if (rc < 0 && err != NULL)
-            brc_error_copy(err, &moved);
-        return rc;
+    if (item->object.backend == 0)
+        return read_fetch_item(run, job, item, &listed, err);
+    job->listed[i] = listed;
+    return read_ask(run, job, i, err);
+}
+
+/* What was not there when it was fetched with others. */
+static int read_find_again(const read_run *run, read_job *job, brc_error *err)
+{
+    job->misses = 0;
+    for (size_t i = 0; i < job->n; i++) {
+        brc_error found = BRC_ERROR_INIT;
+        brc_read_item *item = &job->items[i];
+        if (item->rc != BRC_ESTALE || item->why != NULL)
+            continue;
+        item->rc = BRC_OK;
+        int rc = read_fetch_item(run, job, item, &job->listed[i], &found);
+        if (rc < 0)
+            BRC_TRY(read_item_failed(run, item, rc, &found, err));
     }
-    *item = listed;
-    BRC_TRY(brc_object_find_again(run->store, &item->object, err));
-    BRC_TRY(read_open(run, item, err));
-    return read_fetch_item(run, job, item, err);
+    brc_store_pause_read(run->store);
+    return BRC_OK;
 }
 
 static int read_fill_item(read_run *run, read_job *job, brc_error *err)
@@ -348,7 +415,8 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     size_t bytes = 0, most = 0, kept = 0;
     int open = 0; /* the last item waits for another */
     job->n = 0;
-    job->stored.len = 0;
+    job->stored.len = job->places.len = 0;
+    job->misses = 0;
     while ((open || (job->n < JOB_ITEMS - 1 && bytes < JOB_BYTES)) && !run->ended) {
         const read_list *list = run->pipe->list;
         if (list == NULL || list->at == list->n) {
@@ -365,6 +433,8 @@ static int read_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     }
     base->bytes = job->stored.cap + most + (run->ops->done != NULL ? bytes : 0);
     BRC_TRY(read_fetch(run, job, 0, err));
+    if (job->misses)
+        BRC_TRY(read_find_again(run, job, err));
     return job->n > 0;
 }
 
@@ -374,6 +444,10 @@ static int read_finish_job(void *ctx, brc_window_job *base, brc_error *err)
     read_job *job = (read_job *)base;
     const brc_read_ops *ops = run->ops;
     int rc = BRC_OK;
+    if (job->misses) {
+        BRC_TRY(read_find_again(run, job, err));
+        BRC_TRY(read_decode_job(run, job, brc_pipe_caller(run->pipe), err));
+    }
     for (size_t i = 0; i < job->n && rc == BRC_OK; i++) {
         brc_read_item *item = &job->items[i];
         if (ops->passed != NULL)
@@ -400,6 +474,7 @@ static void read_job_dispose(brc_window_job *base)
     for (size_t i = 0; i < JOB_ITEMS; i++)
         brc_buf_dispose(&job->results[i]);
     brc_buf_dispose(&job->stored);
+    brc_buf_dispose(&job->places);
 }
 
 /* Errors that items kept. */

@@ -27,6 +27,7 @@ typedef struct window_run {
     size_t taken_before;
     int finishing;   /* in the middle of a batch, of so many bytes so far        */
     size_t finished;
+    size_t ready;    /* the batch goes up to there, if there is a ready()        */
     size_t cap;      /* jobs at a time                                            */
     int is_together; /* all were there: they are finished now                     */
     int off;         /* 0, or why nothing is finished                             */
@@ -287,6 +288,37 @@ static int window_has_batch(const window_run *run, int may_fill)
            (i == run->tail && !may_fill);
 }
 
+/* A failed job ends the batch: those before it are finished. */
+static int window_make_ready(window_run *run, brc_error *err)
+{
+    const brc_window_ops *ops = run->w->ops;
+    size_t n = 0;
+    run->ready = run->head;
+    while (run->ready < run->mid && window_is_done(run, job_at(run, run->ready))) {
+        brc_window_job *job = job_at(run, run->ready);
+        if (job != NULL && job->rc < 0)
+            break;
+        run->ready++;
+        if (job != NULL)
+            run->w->settling[n++] = job;
+    }
+    return n > 0 ? ops->ready(ops->ctx, run->w->settling, n, err) : BRC_OK;
+}
+
+/* The next job of a batch. */
+static int window_finish_next(window_run *run, brc_error *err)
+{
+    if (run->w->ops->ready != NULL && !run->finishing)
+        BRC_TRY(window_make_ready(run, err));
+    return window_finish(run, err);
+}
+
+/* Whether the batch that is being finished, if it is a certain one, is at its end. */
+static int window_is_ready(const window_run *run)
+{
+    return run->w->ops->ready != NULL && run->finishing && run->head == run->ready;
+}
+
 /* The batch that was being finished is at its end. */
 static int window_end_batch(window_run *run, brc_error *err)
 {
@@ -357,12 +389,14 @@ static int window_step(window_run *run, brc_error *err)
     const int may_fill = window_may_fill(run);
     if (!may_fill || !run->filling) {
         window_pause(run);
+        if (window_is_ready(run))
+            BRC_TRY(window_end_batch(run, err));
         if (run->head < run->mid && window_is_done(run, job_at(run, run->head))) {
             int rc = window_together(run, may_fill, err);
             if (rc < 0 || run->off)
                 return rc;
             if (rc > 0 && window_has_batch(run, may_fill))
-                return window_finish(run, err);
+                return window_finish_next(run, err);
         } else if (run->finishing) {
             BRC_TRY(window_end_batch(run, err));
         }

@@ -63,6 +63,9 @@ typedef struct brc_window_ops {
     /* With all jobs, when the last is through and before the first is finished: 1, or 0 to call the
      * run off. NULL: they need not be held together. */
     int (*together)(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err);
+    /* Before the jobs of a batch are finished: all of them, in order; no other is finished with
+     * them. NULL: those that are through meanwhile are finished with them. */
+    int (*ready)(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err);
     size_t most; /* jobs at a time; 0: as many as the window has places for       */
 } brc_window_ops;
 

@@ -59,8 +59,12 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     if (rc != BRC_OK)
         return rc;
     BRC_TRY(write_fetch(run, job, err));
-    for (size_t i = 0; i < job->n; i++)
+    for (size_t i = 0; i < job->n; i++) {
         BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &job->into[i], err));
+        run->outside |= !brc_backend_is_inline(job->into[i]);
+    }
+    if (run->outside)
+        BRC_TRY(brc_write_let_others(run, err));
     base->bytes = write_job_bytes(run, job);
     return job->n > 0;
 }
@@ -123,7 +127,7 @@ static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err)
         if (rc < 0)
             return brc_write_named(run, item, rc, err);
     }
-    BRC_TRY(brc_write_put(job, 0, err));
+    BRC_TRY(brc_write_put(job, BRC_PUT_INSIDE, err));
     for (size_t i = 0; i < job->n; i++) {
         brc_write_item *item = &job->items[i];
         if (item->is_piece)
@@ -145,6 +149,7 @@ static void write_job_dispose(brc_window_job *base)
     for (size_t i = 0; i < BRC_WRITE_ITEMS; i++) {
         brc_buf_dispose(&job->items[i].stored);
         brc_buf_dispose(&job->items[i].own);
+        brc_stored_clear(&job->at[i]);
     }
 }
 
@@ -174,7 +179,8 @@ static void write_pause(void *ctx)
 
 static int write_rest(void *ctx, int now, brc_error *err)
 {
-    return brc_store_rest(((brc_write_run *)ctx)->store, now, err);
+    const brc_write_run *run = ctx;
+    return brc_store_rest(run->store, now || run->outside, err);
 }
 
 int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, brc_error *err)
@@ -192,6 +198,7 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
     } else if (brc_store_in_bulk(store)) {
         window.batch = BATCH_BYTES;
         window.rest = write_rest;
+        window.ready = brc_write_ready;
     }
     if (items > BRC_WRITE_ITEMS)
         items = BRC_WRITE_ITEMS;

@@ -2,6 +2,7 @@
  * A write flow in progress, for the files that it is made of:
  *
  *      write_work.c      on the pool: gathered, hashed, encoded, compared
+ *      write_put.c       into the backends
  *      write_settle.c    on the caller's thread: what is fetched, and what is there already
  *      write_together.c  whether what was prepared outside of a transaction can be stored
  *      write.c           the flow
@@ -35,6 +36,7 @@ typedef struct brc_write_run {
     size_t job_items;
     void *held; /* of tsearch(): items that are about to be stored, by id */
     brc_settling settling;
+    int outside;      /* something goes to another backend than the file */
     uint64_t version; /* of the store, when what a turn will store was read or checked */
 } brc_write_run;
 
@@ -47,9 +49,6 @@ int brc_write_named(const brc_write_run *run, const brc_write_item *item, int rc
 BRC_MUST_USE int brc_write_work(brc_write_run *run, brc_write_item *item, int stage, unsigned worker, brc_error *err);
 /* The content that is there under this id, whose stored bytes were fetched. */
 BRC_MUST_USE int brc_write_compare(brc_write_run *run, unsigned worker, brc_write_item *item, brc_error *err);
-/* What is new goes into its backend, which says whether a worker may put it there: `on_worker`. Rows
- * that name it follow. */
-BRC_MUST_USE int brc_write_put(brc_write_job *job, int on_worker, brc_error *err);
 /* A stage of a job: what the window runs. */
 BRC_MUST_USE int brc_write_run_job(void *run, brc_window_job *job, int stage, unsigned worker, brc_error *err);
 
@@ -57,6 +56,18 @@ static inline int brc_write_is_new(const brc_write_item *item)
 {
     return !item->is_piece && !item->is_fill && !item->is_known;
 }
+
+/* ---- write_put.c -------------------------------- */
+
+/* What is new goes into its backend, where it is not there yet; rows that name it follow. Who puts: a
+ * worker, where the backend says that one may; the caller's thread outside of a transaction, all but
+ * what goes into the file; or within it, the rest. */
+enum { BRC_PUT_ON_WORKER, BRC_PUT_OUTSIDE, BRC_PUT_INSIDE };
+BRC_MUST_USE int brc_write_put(brc_write_job *job, int who, brc_error *err);
+/* Outside of a transaction, which ends if one is open: all of these jobs' is put, and durable. */
+BRC_MUST_USE int brc_write_ready(void *run, brc_window_job *const *jobs, size_t n, brc_error *err);
+/* A backend may be asked soon, on whatever thread, and take its time: nothing is locked then. */
+BRC_MUST_USE int brc_write_let_others(const brc_write_run *run, brc_error *err);
 
 /* ---- write_settle.c -------------------------------- */
 

@@ -15,6 +15,8 @@ static int write_load_old(brc_write_run *run, brc_write_item *item, brc_error *e
     const brc_object *o = &item->old;
     if (!o->found)
         return brc_object_missing(&o->id, err);
+    if (o->backend != 0)
+        BRC_TRY(brc_store_rest(run->store, 1, err)); /* nobody waits for a slow backend */
     BRC_TRY(brc_object_load(run->store, &item->old, &item->stored, err));
     BRC_TRY(brc_encoding_chain(run->store, o->encoding, &item->old_chain, err));
     if (o->encoding != 0 && item->old_chain == NULL)
@@ -163,6 +165,8 @@ static int write_look_up(brc_write_run *run, brc_error *err)
     for (size_t i = 0; i < s->n; i++) {
         if (!s->objects[i].found)
             continue;
+        if (s->objects[i].backend != 0)
+            BRC_TRY(brc_store_rest(run->store, 1, err));
         int rc = brc_write_known(run, s->items[i], &s->objects[i], err);
         if (rc < 0)
             return brc_write_named(run, s->items[i], rc, err);
@@ -201,7 +205,5 @@ int brc_write_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_error
         }
     }
     BRC_TRY(write_look_up(run, err));
-    if (run->ops->turn != NULL)
-        brc_store_pause_read(run->store);
-    return BRC_OK;
+    return brc_write_let_others(run, err);
 }

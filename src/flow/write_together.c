@@ -135,7 +135,7 @@ static int redo_job(brc_write_run *run, brc_write_job *job, brc_error *err)
     BRC_TRY(brc_write_settle_items(run, n, items, err));
     brc_store_pause_read(run->store);
     BRC_TRY(work_on(run, 1, n, items, err));
-    return brc_write_put(job, 1, err);
+    return brc_write_put(job, BRC_PUT_ON_WORKER, err);
 }
 
 static int redo_all(brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err)
@@ -160,7 +160,9 @@ int brc_write_together(void *ctx, brc_window_job *const *jobs, size_t n, brc_err
     brc_write_run *run = ctx;
     const brc_write_turn *turn = run->ops->turn;
     for (int tries = 0;; tries++) {
-        int rc = turn->begin(turn->ctx, err);
+        int rc = brc_write_ready(run, jobs, n, err);
+        if (rc == BRC_OK)
+            rc = turn->begin(turn->ctx, err);
         if (rc != BRC_OK)
             return rc < 0 ? rc : 0;
         rc = find_changed(run, jobs, n, err);

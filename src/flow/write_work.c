@@ -141,44 +141,6 @@ static int write_prepare(brc_write_run *run, unsigned worker, brc_write_item *it
     return BRC_OK;
 }
 
-static void describe_stored(const brc_write_item *item, brc_stored *out)
-{
-    brc_span stored = item->as_is ? (brc_span){item->data, item->len}
-                                  : (brc_span){item->stored.data, item->stored.len};
-    *out = (brc_stored){.size = sizeof(*out),
-                        .id = item->id,
-                        .sum = item->checksum,
-                        .len = stored.len,
-                        .data = stored.len > 0 ? stored.data : (const uint8_t *)""};
-}
-
-/* The new items from the i-th on that go to the same backend, all at once. */
-static int write_put_with(brc_write_job *job, size_t i, brc_error *err)
-{
-    brc_stored *put[BRC_WRITE_ITEMS] = {NULL};
-    size_t n = 0;
-    brc_store_backend *into = job->into[i];
-    for (; i < job->n; i++) {
-        if (job->into[i] != into || !brc_write_is_new(&job->items[i]))
-            continue;
-        job->into[i] = NULL;
-        describe_stored(&job->items[i], &job->at[i]);
-        put[n++] = &job->at[i];
-    }
-    return brc_backend_put(into, n, put, err);
-}
-
-/* What is new goes into its backend, which says whether a worker may put it there. Rows that name
- * it follow in write_store(). */
-int brc_write_put(brc_write_job *job, int on_worker, brc_error *err)
-{
-    for (size_t i = 0; i < job->n; i++)
-        if (job->into[i] != NULL && brc_write_is_new(&job->items[i]) &&
-            brc_backend_on_workers(job->into[i]) == on_worker)
-            BRC_TRY(write_put_with(job, i, err));
-    return BRC_OK;
-}
-
 int brc_write_work(brc_write_run *run, brc_write_item *item, int stage, unsigned worker,
                    brc_error *err)
 {
@@ -197,5 +159,5 @@ int brc_write_run_job(void *ctx, brc_window_job *base, int stage, unsigned worke
     for (size_t i = 0; i < job->n; i++)
         BRC_TRY(brc_write_work(run, &job->items[i], stage, worker, err));
     brc_pipe_trim(run->pipe, worker);
-    return stage == 1 ? brc_write_put(job, 1, err) : BRC_OK;
+    return stage == 1 ? brc_write_put(job, BRC_PUT_ON_WORKER, err) : BRC_OK;
 }

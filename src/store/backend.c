@@ -3,11 +3,12 @@
  *
  * Invariant: slots stay until the store is closed, so workers may use what they were given; only
  * the numbers, which an undone transaction may have added, are forgotten and read again.
+ *
+ * What was put is durable when it has been flushed since: each call of put() has a number, in each
+ * slot, and a row that names something of a call beyond the last flush makes the slot dirty.
  */
 #include "backend.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,27 +61,17 @@ static int backend_bind(brc_store *store, int64_t id, const char *spec, brc_stor
 
 static int backend_load(brc_store *store, int64_t id, brc_store_backend **out, brc_error *err)
 {
-    sqlite3_stmt *st;
+    brc_buf spec = BRC_BUF_INIT;
     *out = slot_of_id(store, id);
     if (*out != NULL)
         return BRC_OK;
-    BRC_TRY(brc_stmt(store,
-                     "SELECT spec, checksum IS row_sum('backend', id, spec) FROM backend"
-                     " WHERE id=?1",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, id);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    const char *spec = rc > 0 ? (const char *)sqlite3_column_text(st, 0) : NULL;
-    if (spec == NULL)
-        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: backend %lld is missing", store->path,
-                      (long long)id);
-    else
-        rc = brc_row_check(store, st, 1, "a backend", err);
+    int rc = brc_row_text(store,
+                          "SELECT spec, checksum IS row_sum('backend', id, spec) FROM backend"
+                          " WHERE id=?1",
+                          id, "backend", &spec, err);
     if (rc == BRC_OK)
-        rc = backend_bind(store, id, spec, out, err);
-    sqlite3_reset(st);
+        rc = backend_bind(store, id, (const char *)spec.data, out, err);
+    brc_buf_dispose(&spec);
     return rc;
 }
 
@@ -194,6 +185,7 @@ void brc_backends_forget(brc_store *store)
     for (size_t i = 0; i < store->backends.n; i++) {
         store->backends.slots[i]->id = -1;
         store->backends.slots[i]->is_dirty = 0;
+        brc_places_forget(store->backends.slots[i]);
     }
 }
 
@@ -203,6 +195,7 @@ void brc_backends_close(brc_store *store)
         brc_store_backend *b = store->backends.slots[i];
         if (b->impl != NULL && b->impl->close != NULL)
             b->impl->close(b->impl->ctx, b->state);
+        brc_places_forget(b);
         free(b->spec);
         free(b);
     }
@@ -216,7 +209,7 @@ int brc_backend_on_workers(const brc_store_backend *b)
     return (b->impl->flags & BRC_BACKEND_ON_WORKERS) != 0;
 }
 
-static int is_inline(const brc_store_backend *b)
+int brc_backend_is_inline(const brc_store_backend *b)
 {
     return b->impl == &brc_inline_backend;
 }
@@ -230,20 +223,17 @@ static int backend_failed(const brc_store_backend *b, int rc, brc_error *err)
     return rc;
 }
 
-/* What is not there was named by a row: that is damage. */
+/* What is not there was named by a row, which may say something else by now. */
 static int fetch_failed(const brc_store_backend *b, int rc, brc_error *err)
 {
-    if (is_inline(b))
+    if (brc_backend_is_inline(b))
         return rc;
     rc = backend_failed(b, rc, err);
     if (rc != BRC_ENOTFOUND)
         return rc;
-    if (err != NULL) {
-        err->code = BRC_ECORRUPT;
-        err->detail = BRC_ENOTFOUND;
-        memcpy(err->source, BRC_BACKEND_SOURCE, sizeof(BRC_BACKEND_SOURCE));
-    }
-    return BRC_ECORRUPT;
+    if (err != NULL)
+        brc_error_recode(err, BRC_ESTALE);
+    return BRC_ESTALE;
 }
 
 int brc_backend_fetch(const brc_store_backend *b, size_t n, brc_stored *const *items,
@@ -262,36 +252,51 @@ int brc_backend_put(brc_store_backend *b, size_t n, brc_stored *const *items, br
                         "the backend \"%.80s\" can only be read: give the array another one",
                         b->impl->name);
     int rc = b->impl->put(b->impl->ctx, b->state, n, items, err);
-    return rc == BRC_OK || is_inline(b) ? rc : backend_failed(b, rc, err);
+    if (brc_backend_is_inline(b))
+        return rc;
+    if (rc != BRC_OK)
+        return backend_failed(b, rc, err);
+    const int64_t call = (int64_t)(atomic_fetch_add(&b->puts, 1) + 1);
+    for (size_t i = 0; i < n; i++)
+        items[i]->number = call;
+    return BRC_OK;
 }
 
-void brc_backend_recorded(brc_store *store, int64_t id)
+int brc_backend_recorded(brc_store *store, int64_t id, const brc_stored *at, int64_t *place,
+                         uint64_t *offset, brc_error *err)
 {
-    brc_store_backend *b = id != 0 ? slot_of_id(store, id) : NULL;
-    if (b != NULL)
-        b->is_dirty = 1;
+    brc_store_backend *b;
+    *place = at->number;
+    *offset = at->offset;
+    if (id == 0)
+        return BRC_OK;
+    BRC_TRY(brc_backend_use(store, id, &b, err));
+    b->is_dirty |= (uint64_t)at->number > b->flushed;
+    *place = 0;
+    return at->place != NULL ? brc_place_intern(b, at->place, place, err) : BRC_OK;
+}
+
+static int backend_flush(brc_store_backend *b, brc_error *err)
+{
+    const uint64_t puts = atomic_load(&b->puts);
+    int rc = b->impl->flush != NULL ? b->impl->flush(b->impl->ctx, b->state, err) : BRC_OK;
+    if (rc != BRC_OK)
+        return backend_failed(b, rc, err);
+    b->flushed = puts;
+    b->is_dirty = 0;
+    return BRC_OK;
+}
+
+int brc_backend_flush_puts(brc_store_backend *b, brc_error *err)
+{
+    return atomic_load(&b->puts) > b->flushed ? backend_flush(b, err) : BRC_OK;
 }
 
 /* The file's own comes last: until it is flushed, its transaction has written little. */
 int brc_backends_flush(brc_store *store, brc_error *err)
 {
-    for (size_t i = 0; i < store->backends.n; i++) {
-        brc_store_backend *b = store->backends.slots[i];
-        int rc = b->is_dirty && b->impl->flush != NULL ? b->impl->flush(b->impl->ctx, b->state, err)
-                                                       : BRC_OK;
-        if (rc != BRC_OK)
-            return backend_failed(b, rc, err);
-        b->is_dirty = 0;
-    }
+    for (size_t i = 0; i < store->backends.n; i++)
+        if (store->backends.slots[i]->is_dirty)
+            BRC_TRY(backend_flush(store->backends.slots[i], err));
     return brc_inline_backend.flush(NULL, store, err);
-}
-
-/* ---- names -------------------------------- */
-
-char *brc_stored_name(char out[BRC_STORED_NAME_SIZE], const brc_stored *stored)
-{
-    char hex[65];
-    snprintf(out, BRC_STORED_NAME_SIZE, "%s-%016" PRIx64, brc_oid_format(hex, &stored->id),
-             stored->sum);
-    return out;
 }

@@ -10,13 +10,20 @@ int brc_inline_missing(brc_store *store, const brc_oid *id, brc_error *err);
 /* Fails where an object of this backend claims more bytes than there are; o->place is its row. */
 BRC_MUST_USE int brc_inline_check_claim(brc_store *store, const brc_object *o, brc_error *err);
 
-/* A row names something in this backend, since the last flush. */
-void brc_backend_recorded(brc_store *store, int64_t id);
+/* Where a row says that stored bytes lie, which were put there: its number and offset. */
+BRC_MUST_USE int brc_backend_recorded(brc_store *store, int64_t id, const brc_stored *at, int64_t *place, uint64_t *offset,
+                                      brc_error *err);
 /* Makes everything that rows of this transaction name durable, before its COMMIT. */
 BRC_MUST_USE int brc_backends_flush(brc_store *store, brc_error *err);
 /* The transaction was undone: numbers of backends that it added count no more, and what it put is
  * garbage. */
 void brc_backends_forget(brc_store *store);
 void brc_backends_close(brc_store *store);
+
+/* stored_name.c: whether a place may have this name. */
+int brc_is_place_name(const char *name);
+/* place.c: the number of a place's name, which is added if it is new. */
+BRC_MUST_USE int brc_place_intern(brc_store_backend *b, const char *name, int64_t *seq, brc_error *err);
+void brc_places_forget(brc_store_backend *b);
 
 #endif

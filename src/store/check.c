@@ -139,7 +139,7 @@ static const char *const row_checks[] = {
     " OR checksum IS NOT row_sum('encoded', id, encoding, length, digest)",
 };
 
-/* Tables of schema/reserved.sql: this version does not write them, and most files lack them. */
+/* Tables of schema/reserved.sql, which most files lack. This version writes only `place`. */
 static const struct {
     const char *there, *sql;
 } reserved_checks[] = {
@@ -147,9 +147,26 @@ static const struct {
     { "SELECT '' FROM sqlite_schema WHERE name='" name "'",                                      \
       "SELECT 'the table " name " has rows that this breccia does not know' FROM " name          \
       " LIMIT 1" }
-    RESERVED("delta"), RESERVED("place"), RESERVED("boundary"), RESERVED("conflict"),
-    RESERVED("pin"),   RESERVED("gc"),    RESERVED("gc_kept"),
+    RESERVED("delta"), RESERVED("boundary"), RESERVED("conflict"),
+    RESERVED("pin"),   RESERVED("gc"),       RESERVED("gc_kept"),
 #undef RESERVED
+#define IN_NO_PLACE                                                                              \
+    "SELECT count(*) || ' objects lie in place ' || quote(place) || ' of backend ' ||"           \
+    " quote(backend) || ', which has no row' FROM object o WHERE backend<>0 AND place<>0"
+#define BY_PLACE " GROUP BY backend, place"
+    { "SELECT '' FROM sqlite_schema WHERE name='place'",
+      IN_NO_PLACE " AND NOT EXISTS (SELECT 1 FROM place p WHERE p.seq=o.place"
+      " AND p.backend=o.backend)" BY_PLACE },
+    { "SELECT '' WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name='place')",
+      IN_NO_PLACE BY_PLACE },
+#undef IN_NO_PLACE
+#undef BY_PLACE
+    { "SELECT '' FROM sqlite_schema WHERE name='place'",
+      "SELECT 'place ' || seq || ' has a wrong number, no backend, a name that cannot be one, or"
+      " does not match its checksum' FROM place WHERE seq NOT BETWEEN 1 AND 9223372036854775805"
+      " OR backend NOT IN (SELECT id FROM backend) OR " BAD_TEXT("name")
+      " OR length(CAST(name AS BLOB)) NOT BETWEEN 1 AND 4096"
+      " OR checksum IS NOT row_sum('place', seq, backend, name, size, facts)" },
 };
 
 /* SQLite's check goes on where memory runs out in the middle, and tells of it as if the page were

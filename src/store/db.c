@@ -281,6 +281,31 @@ int brc_row_check(brc_store *store, sqlite3_stmt *stmt, int column, const char *
                     store->path, what);
 }
 
+int brc_row_text(brc_store *store, const char *sql, int64_t number, const char *what, brc_buf *out,
+                 brc_error *err)
+{
+    sqlite3_stmt *st;
+    char label[64];
+    snprintf(label, sizeof(label), "%s %lld", what, (long long)number);
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    sqlite3_bind_int64(st, 1, number);
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    if (rc == 0)
+        return brc_fail(err, BRC_ECORRUPT, "%s is damaged: %s is missing", store->path, label);
+    const char *text = (const char *)sqlite3_column_text(st, 0);
+    const size_t len = (size_t)sqlite3_column_bytes(st, 0);
+    if (text == NULL || sqlite3_column_type(st, 0) != SQLITE_TEXT || strlen(text) != len)
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: %s is not text", store->path, label);
+    else
+        rc = sqlite3_column_count(st) > 1 ? brc_row_check(store, st, 1, label, err) : BRC_OK;
+    if (rc == BRC_OK)
+        rc = brc_buf_append(out, text, len, err);
+    sqlite3_reset(st);
+    return rc == BRC_OK ? brc_buf_terminate(out, err) : rc;
+}
+
 int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err)
 {
     memset(out, 0, sizeof(*out));

@@ -38,6 +38,7 @@ typedef struct brc_stmt_slot {
     sqlite3_stmt *stmt;
 } brc_stmt_slot;
 
+#define BRC_PLACES_HELD 64
 struct brc_store_backend {
     int64_t id; /* its number in the file; -1: not read in this transaction */
     char *spec;
@@ -45,7 +46,14 @@ struct brc_store_backend {
     void *state;
     brc_store *store;
     brc_backend_host host;
-    int is_dirty; /* rows of this transaction name something that was put there */
+    _Atomic uint64_t puts; /* calls of put() that have returned, on any thread            */
+    uint64_t flushed;      /* as many of them are durable                                 */
+    int is_dirty; /* rows of this transaction name something that is not: see backend.c */
+    struct { /* by number, of the places that were used last: see place.c */
+        int64_t seq; /* 0: none */
+        char *name;
+    } places[BRC_PLACES_HELD];
+    size_t last_place; /* of them: where something was put last */
 };
 /* A change in many transactions: see batches.c. */
 typedef struct brc_bulk {
@@ -150,6 +158,10 @@ void brc_reader_close(brc_store *store);
 /* BRC_ECORRUPT where the column says that a row's checksum is wrong; `what` names the row. */
 BRC_MUST_USE int brc_row_check(brc_store *store, sqlite3_stmt *stmt, int column, const char *what, brc_error *err);
 
+/* The text of a numbered row, with a NUL behind it: the statement takes the number, and gives the text
+ * and, where it has two columns, what brc_row_check() looks at. `what` names such rows: "backend". */
+BRC_MUST_USE int brc_row_text(brc_store *store, const char *sql, int64_t number, const char *what, brc_buf *out, brc_error *err);
+
 void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid *id); /* NULL: null */
 /* BRC_ECORRUPT if the column does not hold an id of the right length. */
 BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err);
@@ -220,5 +232,8 @@ BRC_MUST_USE int brc_journal_leave(brc_store *store);
 /* schema.c */
 BRC_MUST_USE int brc_schema_create(brc_store *store, brc_error *err);
 BRC_MUST_USE int brc_schema_check(brc_store *store, brc_error *err);
+/* Reserved tables: whether the file has one, and making it, within a write. One has no index. */
+BRC_MUST_USE int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err);
+BRC_MUST_USE int brc_schema_add(brc_store *store, const char *table, brc_error *err);
 
 #endif

@@ -41,22 +41,15 @@ int brc_encoding_intern(brc_store *store, const char *spec, int64_t *id, brc_err
 
 static int encoding_load(brc_store *store, int64_t id, brc_encoding_slot **out, brc_error *err)
 {
-    sqlite3_stmt *st;
+    brc_buf spec = BRC_BUF_INIT;
     *out = brc_encoding_cache_by_id(&store->encodings, id);
     if (*out != NULL)
         return BRC_OK;
-    BRC_TRY(brc_stmt(store, "SELECT spec FROM encoding WHERE id=?1", &st, err));
-    sqlite3_bind_int64(st, 1, id);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    const char *spec = rc > 0 ? (const char *)sqlite3_column_text(st, 0) : NULL;
-    if (spec == NULL)
-        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: encoding %lld is missing", store->path,
-                      (long long)id);
-    else
-        rc = brc_encoding_cache_add(&store->encodings, id, spec, out, err);
-    sqlite3_reset(st);
+    int rc = brc_row_text(store, "SELECT spec FROM encoding WHERE id=?1", id, "encoding", &spec,
+                          err);
+    if (rc == BRC_OK)
+        rc = brc_encoding_cache_add(&store->encodings, id, (const char *)spec.data, out, err);
+    brc_buf_dispose(&spec);
     return rc;
 }
 

@@ -27,6 +27,13 @@ static int object_column_size(brc_store *store, sqlite3_stmt *st, int column, ui
     return BRC_OK;
 }
 
+/* Outside of the file: at an offset in a place, or under the canonical name. */
+static int is_place_outside(const brc_object *o)
+{
+    return o->backend == 0 || (o->place == 0 && o->offset == 0) ||
+           (o->place > 0 && o->offset <= (uint64_t)INT64_MAX - o->stored);
+}
+
 /* Reads OBJECT_COLUMNS from column `at` on. Columns keep whatever type was put into
  * them, and the low 32 bits of a wrong number could look like a kind. */
 static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_object *o,
@@ -47,7 +54,7 @@ static int object_from_row(brc_store *store, sqlite3_stmt *st, int at, brc_objec
     o->kind = kind >= 1 && kind <= BRC_KIND_MAX ? (int)kind : 0;
     if (!integers || o->kind == 0 || o->encoding < 0 || o->stored > STORED_MAX ||
         (o->encoding == 0 && o->size != o->stored) || o->backend < 0 ||
-        (o->backend != 0 && o->kind != BRC_KIND_CHUNK))
+        (o->backend != 0 && o->kind != BRC_KIND_CHUNK) || !is_place_outside(o))
         return brc_fail(err, BRC_ECORRUPT, "%s is damaged: an object's row contradicts itself",
                         store->path);
     if (o->backend == 0)
@@ -211,7 +218,19 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
 
 /* ---- stored bytes -------------------------------- */
 
-int brc_object_find_again(brc_store *store, brc_object *o, brc_error *err)
+int brc_object_gone(brc_store *store, const brc_object *o, const brc_error *gone, brc_error *err)
+{
+    if (o->backend == 0)
+        return brc_inline_missing(store, &o->id, err);
+    if (err != NULL) {
+        brc_error_copy(err, gone);
+        brc_error_recode(err, BRC_ECORRUPT);
+        brc_error_source(err, BRC_BACKEND_SOURCE, BRC_ENOTFOUND);
+    }
+    return BRC_ECORRUPT;
+}
+
+int brc_object_find_again(brc_store *store, brc_object *o, const brc_error *gone, brc_error *err)
 {
     char hex[65];
     const brc_object before = *o;
@@ -221,8 +240,9 @@ int brc_object_find_again(brc_store *store, brc_object *o, brc_error *err)
                         "its object %s was removed while it was being read, because nothing that "
                         "is kept has it any more: open a version that is still there",
                         brc_oid_format(hex, &o->id));
-    return brc_object_place_order(&before, o) == 0 && before.stored == o->stored
-               ? brc_inline_missing(store, &o->id, err)
+    return brc_object_place_order(&before, o) == 0 && before.stored == o->stored &&
+                   before.checksum == o->checksum
+               ? brc_object_gone(store, o, gone, err)
                : BRC_OK;
 }
 
@@ -243,6 +263,9 @@ int brc_object_fetch(brc_store *store, const brc_object *o, uint8_t *into, brc_e
     BRC_TRY(brc_backend_use(store, o->backend, &b, err));
     brc_object_ask(o, &asked);
     asked.into = into;
+    BRC_TRY(brc_object_place(b, o, &asked.place, err));
+    if (o->backend != 0)
+        brc_store_pause_read(store); /* others need not wait for it */
     return brc_backend_fetch(b, 1, &one, err);
 }
 
@@ -261,6 +284,9 @@ int brc_object_verify(const brc_object *o, const void *stored, brc_error *err)
 int brc_object_record(brc_store *store, const brc_object *o, const brc_stored *at, brc_error *err)
 {
     sqlite3_stmt *st;
+    int64_t place;
+    uint64_t offset;
+    BRC_TRY(brc_backend_recorded(store, o->backend, at, &place, &offset, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO object(id, kind, encoding, backend, place, offset, size, stored,"
                      " checksum, guard) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -269,14 +295,13 @@ int brc_object_record(brc_store *store, const brc_object *o, const brc_stored *a
     sqlite3_bind_int(st, 2, o->kind);
     sqlite3_bind_int64(st, 3, o->encoding);
     sqlite3_bind_int64(st, 4, o->backend);
-    sqlite3_bind_int64(st, 5, at->number);
-    sqlite3_bind_int64(st, 6, (int64_t)at->offset);
+    sqlite3_bind_int64(st, 5, place);
+    sqlite3_bind_int64(st, 6, (int64_t)offset);
     sqlite3_bind_int64(st, 7, (int64_t)o->size);
     sqlite3_bind_int64(st, 8, (int64_t)o->stored);
     sqlite3_bind_int64(st, 9, (int64_t)o->checksum);
     sqlite3_bind_int64(st, 10, (int64_t)o->guard);
     BRC_TRY(brc_run(store, st, err));
-    brc_backend_recorded(store, o->backend);
     brc_store_inserted(store, o->stored);
     return BRC_OK;
 }
@@ -305,7 +330,10 @@ static int drop_stored(brc_store *store, const brc_object *o, brc_error *err)
 int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *at, brc_error *err)
 {
     sqlite3_stmt *st;
+    int64_t place;
+    uint64_t offset;
     BRC_TRY(drop_stored(store, o, err));
+    BRC_TRY(brc_backend_recorded(store, o->backend, at, &place, &offset, err));
     BRC_TRY(brc_stmt(store,
                      "UPDATE object SET encoding=?2, backend=?3, place=?4, offset=?5, stored=?6,"
                      " checksum=?7 WHERE id=?1",
@@ -313,11 +341,10 @@ int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *
     brc_bind_id(store, st, 1, &o->id);
     sqlite3_bind_int64(st, 2, o->encoding);
     sqlite3_bind_int64(st, 3, o->backend);
-    sqlite3_bind_int64(st, 4, at->number);
-    sqlite3_bind_int64(st, 5, (int64_t)at->offset);
+    sqlite3_bind_int64(st, 4, place);
+    sqlite3_bind_int64(st, 5, (int64_t)offset);
     sqlite3_bind_int64(st, 6, (int64_t)o->stored);
     sqlite3_bind_int64(st, 7, (int64_t)o->checksum);
-    brc_backend_recorded(store, o->backend);
     brc_store_inserted(store, o->stored);
     return brc_run(store, st, err);
 }
@@ -369,9 +396,11 @@ int brc_object_load(brc_store *store, brc_object *o, brc_buf *into, brc_error *e
     brc_error moved = BRC_ERROR_INIT;
     int rc = object_fetch_whole(store, o, into, &moved);
     if (rc == BRC_ESTALE) {
-        BRC_TRY(brc_object_find_again(store, o, err));
-        return object_fetch_whole(store, o, into, err);
+        BRC_TRY(brc_object_find_again(store, o, &moved, err));
+        rc = object_fetch_whole(store, o, into, &moved);
     }
+    if (rc == BRC_ESTALE)
+        return brc_object_gone(store, o, &moved, err);
     if (rc < 0 && err != NULL)
         brc_error_copy(err, &moved);
     return rc;

@@ -51,6 +51,37 @@ int brc_schema_create(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
+int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM sqlite_schema WHERE name=?1", &st, err));
+    sqlite3_bind_text(st, 1, table, -1, SQLITE_STATIC);
+    return brc_ask_any(store, st, there, err);
+}
+
+int brc_schema_add(brc_store *store, const char *table, brc_error *err)
+{
+    static const char create[] = "CREATE TABLE ";
+    const char *at = brc_sql_reserved, *sql;
+    const size_t name_len = strlen(table);
+    size_t len;
+    brc_buf text = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    while (rc == BRC_OK && schema_next(&at, &sql, &len))
+        if (strncmp(sql, create, sizeof(create) - 1) == 0 &&
+            strncmp(sql + sizeof(create) - 1, table, name_len) == 0 &&
+            sql[sizeof(create) - 1 + name_len] == '(')
+            rc = brc_buf_append(&text, sql, len, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_terminate(&text, err);
+    if (rc == BRC_OK)
+        rc = brc_bulk_resume(store, NULL, err);
+    if (rc == BRC_OK)
+        rc = brc_exec(store, (const char *)text.data, err);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
 static int schema_is_unsafe(brc_store *store, const char *name, brc_error *err)
 {
     return brc_fail(err, BRC_EFORMAT,

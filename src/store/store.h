@@ -121,9 +121,11 @@ BRC_MUST_USE int brc_objects_find(brc_store *store, brc_object *const *objects, 
  * see brc_object_find_again(). */
 BRC_MUST_USE int brc_object_fetch(brc_store *store, const brc_object *object, uint8_t *into, brc_error *err);
 /* Looks up an object whose bytes are not where they were when it was looked up: others may have
- * moved or encoded them otherwise since then. BRC_ESTALE: it is gone; BRC_ECORRUPT: it is there, and
- * its bytes are not. */
-BRC_MUST_USE int brc_object_find_again(brc_store *store, brc_object *object, brc_error *err);
+ * moved or encoded them otherwise since then. `gone` is the error of the fetch. BRC_ESTALE: the object
+ * is gone; BRC_ECORRUPT: it is where it was, and its bytes are not. */
+BRC_MUST_USE int brc_object_find_again(brc_store *store, brc_object *object, const brc_error *gone, brc_error *err);
+/* BRC_ECORRUPT: the bytes are not there, and it was looked up again. */
+int brc_object_gone(brc_store *store, const brc_object *object, const brc_error *gone, brc_error *err);
 /* The same, looked up once more where it was moved; *into holds no other bytes. */
 BRC_MUST_USE int brc_object_load(brc_store *store, brc_object *object, brc_buf *into, brc_error *err);
 BRC_MUST_USE int brc_object_verify(const brc_object *object, const void *stored, brc_error *err);
@@ -190,13 +192,22 @@ BRC_MUST_USE int brc_backend_find(brc_store *store, const char *spec, int64_t *i
 BRC_MUST_USE int brc_backend_use(brc_store *store, int64_t id, brc_store_backend **out, brc_error *err);
 /* Whether fetch and put may be called on any thread. Else they belong to the caller's. */
 int brc_backend_on_workers(const brc_store_backend *b);
-/* What is asked of the object's backend: the caller sets `into`. */
+/* Whether it is the file itself, which is put into within a transaction. */
+int brc_backend_is_inline(const brc_store_backend *b);
+/* What is asked of the object's backend: the caller sets `into`, and `place` where it has one. */
 void brc_object_ask(const brc_object *object, brc_stored *out);
-/* As breccia_backend.h says. Something is not there: BRC_ESTALE in the file, where it may have been
- * moved (brc_object_find_again()), else BRC_ECORRUPT with the detail BRC_ENOTFOUND. Where several are asked for and
- * this fails, each can be asked for again by itself, for its own error. */
+/* The name of the place that it lies in, borrowed until the next call on the store; NULL: none. */
+BRC_MUST_USE int brc_object_place(brc_store_backend *b, const brc_object *object, const char **name, brc_error *err);
+/* As breccia_backend.h says. BRC_ESTALE: something is not there; it may have been moved
+ * (brc_object_find_again()). Where several are asked for and this fails, each can be asked for again by
+ * itself, for its own error. */
 BRC_MUST_USE int brc_backend_fetch(const brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err);
+/* Whoever makes the items clears them when their rows are written: brc_stored_clear(). */
 BRC_MUST_USE int brc_backend_put(brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err);
+void brc_stored_clear(brc_stored *stored);
+/* Makes durable what was put so far: between put and the transaction whose rows name it. What was not flushed then is
+ * flushed before the transaction's end. */
+BRC_MUST_USE int brc_backend_flush_puts(brc_store_backend *b, brc_error *err);
 
 /* ---- encodings -------------------------------- */
 

@@ -175,8 +175,11 @@ static int store_new(const brc_put_part *part, brc_array *a, brc_error *err)
         BRC_TRY(brc_encoding_intern(store, part->spec, &fresh.encoding, err));
     BRC_TRY(brc_array_new_chunks(a, &fresh.backend, err));
     BRC_TRY(brc_backend_use(store, fresh.backend, &backend, err));
-    BRC_TRY(brc_backend_put(backend, 1, &one, err));
-    return brc_object_record(store, &fresh, &at, err);
+    int rc = brc_backend_put(backend, 1, &one, err);
+    if (rc == BRC_OK)
+        rc = brc_object_record(store, &fresh, &at, err);
+    brc_stored_clear(&at);
+    return rc;
 }
 
 static int store_part(const brc_put_part *part, brc_array *a, brc_scratch *scratch, brc_error *err)

@@ -4,6 +4,8 @@
     reader.py FILE ls [REV]          every node: path, kind, data type, shape
     reader.py FILE read PATH [REV]   an array's elements on standard output, in
                                      C order, little-endian, without gaps
+    reader.py FILE unknown           a line for each chunk that lies in a backend which this
+                                     reader does not know: it says where
 
 REV is a branch, a tag or a whole commit id; without it, the current branch is read
 with its shared uncommitted changes; with draft:N, those of the draft with this number.
@@ -15,6 +17,7 @@ import functools
 import itertools
 import json
 import math
+import os
 import sqlite3
 import struct
 import sys
@@ -32,7 +35,9 @@ SUMMED = dict(
     draft_node='node draft path below level entry',
     draft_chunk='node key id',
     draft_move='draft path source',
-    draft_key='draft key id')
+    draft_key='draft key id',
+    backend='id spec',
+    place='seq backend name size facts')
 
 
 def need(condition, message):
@@ -40,8 +45,35 @@ def need(condition, message):
         raise ValueError('damaged: ' + message)
 
 
+class Unknown(Exception):
+    """Bytes that are in a backend that this reader does not know."""
+
+
+def part_of(folder, conf, name, offset, stored):
+    need(name not in ('', '.', '..') and '/' not in name + conf['folder'], 'a name of a file')
+    with open(os.path.join(folder, conf['folder'], name), 'rb') as file:
+        file.seek(offset)
+        return file.read(stored)
+
+
+def dir_part(folder, conf, canonical, place, offset, stored):
+    """docs/extending/dirstore.c"""
+    need(place is None, 'a place in a backend that has none')
+    return part_of(folder, conf, canonical, 0, stored)
+
+
+def pack_part(folder, conf, canonical, place, offset, stored):
+    """tests/plugins/packs.h"""
+    need(place is not None, 'a chunk in no pack')
+    return part_of(folder, conf, place, offset, stored)
+
+
+BACKENDS = {'org.example.dir': dir_part, 'org.example.pack': pack_part}
+
+
 class Repository:
     def __init__(self, path):
+        self.folder = os.path.dirname(os.path.abspath(path))
         self.xxhash = import_module('xxhash')
         self.db = sqlite3.connect(f'file:{path}?mode=ro', uri=True)
         self.db.executescript('PRAGMA trusted_schema=OFF; BEGIN')  # one view of refs and drafts
@@ -51,7 +83,11 @@ class Repository:
         need(meta['hash'] == 'xxh128', 'another hash')
         need(meta['must-understand'] == '', 'features that this reader lacks')
         self.head = meta['head']
-        self.has_deltas = self.row("SELECT 1 FROM sqlite_schema WHERE name='delta'") is not None
+
+    @functools.cache
+    def there(self, table):
+        """A table that is not there is empty."""
+        return self.row('SELECT 1 FROM sqlite_schema WHERE name=?', table) is not None
 
     def row(self, sql, *values):
         return self.db.execute(sql, values).fetchone()
@@ -68,14 +104,18 @@ class Repository:
 
     def object(self, kind, oid):
         """The canonical bytes of an object."""
-        need(not self.has_deltas or self.row('SELECT 1 FROM delta WHERE id=?', oid) is None, f'{oid.hex()} is a delta')
-        away = self.row('SELECT spec FROM object JOIN backend b ON b.id = backend WHERE object.id=?', oid)
-        need(away is None, f'{oid.hex()} lies outside of the file: {away}')
-        row = self.row('SELECT kind, encoding, offset, size, stored, checksum, data FROM object'
-                       ' JOIN blob ON seq = place WHERE id=? AND backend=0', oid)
+        need(not self.there('delta') or self.row('SELECT 1 FROM delta WHERE id=?', oid) is None, f'{oid.hex()} is a delta')
+        row = self.row('SELECT kind, encoding, backend, place, offset, size, stored, checksum'
+                       ' FROM object WHERE id=?', oid)
         need(row is not None and row[0] == kind, f'object {oid.hex()} is missing')
-        _, encoding, offset, size, stored, checksum, data = row
-        data = data[offset:offset + stored]
+        _, encoding, backend, place, offset, size, stored, checksum = row
+        if backend != 0:
+            need(kind == CHUNK, f'object {oid.hex()} lies outside of the file')
+            data = self.elsewhere(oid, backend, place, offset, stored, checksum)
+        else:
+            row = self.row('SELECT data FROM blob WHERE seq=?', place)
+            need(row is not None, f'the bytes of {oid.hex()} are missing')
+            data = row[0][offset:offset + stored]
         seed, spec = int.from_bytes(oid[:8], 'big'), None
         if encoding != 0:
             spec, = self.row('SELECT spec FROM encoding WHERE id=?', encoding)
@@ -86,6 +126,33 @@ class Repository:
             data = decode(json.loads(spec), data)
         need(len(data) == size, f'length of {oid.hex()}')
         return self.content(kind, oid, data)
+
+    def elsewhere(self, oid, backend, place, offset, stored, checksum):
+        """The stored bytes of a chunk that lies in a backend."""
+        found = self.rows('backend', 'id=?', backend)
+        need(found, f'backend {backend} is missing')
+        spec, name = json.loads(found[0]['spec']), None
+        if place != 0:
+            found = self.rows('place', 'seq=? AND backend=?', place, backend) if self.there('place') else []
+            need(found, f'place {place} of backend {backend} is missing')
+            name = found[0]['name']
+        else:
+            need(offset == 0, f'{oid.hex()} begins at an offset of nothing')
+        canonical = f'{oid.hex()}-{checksum % (1 << 64):016x}'
+        if spec['name'] not in BACKENDS:
+            where = f'place "{name}" from {offset}' if name is not None else canonical
+            raise Unknown(f'chunk {oid.hex()} lies in the backend "{spec["name"]}", which this'
+                          f' reader does not know: {where}, {stored} bytes')
+        read = BACKENDS[spec['name']]
+        return read(self.folder, spec.get('configuration', {}), canonical, name, offset, stored)
+
+    def unknown(self):
+        """Which objects lie in a backend that this reader does not know: a line each."""
+        for kind, oid in self.db.execute('SELECT kind, id FROM object WHERE backend<>0 ORDER BY id'):
+            try:
+                self.object(kind, oid)
+            except Unknown as error:
+                yield str(error)
 
     def content(self, kind, oid, data):
         """These canonical bytes, if they are those of the id."""
@@ -314,9 +381,11 @@ def decode(spec, data):
 
 
 def main(argv):
-    if len(argv) < 3 or argv[2] not in ('ls', 'read') or (argv[2] == 'read' and len(argv) < 4):
+    if len(argv) < 3 or argv[2] not in ('ls', 'read', 'unknown') or (argv[2] == 'read' and len(argv) < 4):
         raise SystemExit(__doc__)
     repo = Repository(argv[1])
+    if argv[2] == 'unknown':
+        return print(*repo.unknown(), sep='\n')
     if argv[2] == 'read':
         return sys.stdout.buffer.write(repo.read(*argv[3:5]))
     for path, at, _ in repo.walk(*argv[3:4]):

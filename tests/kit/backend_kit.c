@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../src/base/json.h"
+#include "../../src/store/store.h"
 
 enum { OBJECTS = 40, THREADS = 4, GUARD = 16, MAX_ALLOCATIONS = 200 };
 
@@ -65,6 +66,7 @@ static int object_make(kit_run *r, kit_object *o, size_t len)
 {
     free(o->bytes);
     free(o->room);
+    brc_stored_clear(&o->item);
     memset(o, 0, sizeof(*o));
     o->bytes = malloc(len + 1);
     o->room = malloc(len + 2 * GUARD);
@@ -150,8 +152,10 @@ static int do_flush(kit_run *r, void *state, brc_error *err)
 static int put_some(kit_run *r, void *state, size_t from, size_t n)
 {
     brc_stored *items[OBJECTS];
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         items[i] = &r->objects[from + i].item;
+        brc_stored_clear(items[i]);
+    }
     GOES(r, r->b->put(r->b->ctx, state, n, items, &r->err), "put()");
     return 0;
 }
@@ -252,6 +256,10 @@ static int test_absent(kit_run *r)
     HOLDS(object_came(r, there));
     rc = r->b->fetch(r->b->ctx, state, 1, items, NULL);
     KEEP(r, rc == BRC_ENOTFOUND, "without an error to write, fetch() gives %d", rc);
+    if (there->item.place != NULL) { /* where it ends, only its row says */
+        state_close(r);
+        return 0;
+    }
     there->item.len--; /* a row that lies */
     items[0] = object_ask(there);
     rc = r->b->fetch(r->b->ctx, state, 1, items, &r->err);
@@ -262,12 +270,56 @@ static int test_absent(kit_run *r)
     return 0;
 }
 
+static int has_places(const kit_run *r)
+{
+    for (int i = 0; i < OBJECTS; i++)
+        if (r->objects[i].item.place != NULL)
+            return 1;
+    return 0;
+}
+
+/* A place goes as a whole: with all that lies there, and nothing else. */
+static int test_drop_place(kit_run *r)
+{
+    void *state;
+    int gone = 0;
+    HOLDS(state_open(r, 0, &state));
+    HOLDS(put_some(r, state, 3, 1));
+    brc_stored place = { .size = sizeof(place) }, *one = &place;
+    KEEP(r, r->objects[3].item.place != NULL, "put() gives some objects places, and others none");
+    place.place = r->objects[3].item.place;
+    for (int pass = 0; pass < 2; pass++) { /* the second time it is gone */
+        place.status = BRC_BACKEND_NOT_DONE;
+        GOES(r, r->b->drop(r->b->ctx, state, 1, &one, &r->err), "drop() of a place");
+        KEEP(r, place.status == BRC_OK, "drop() leaves a status of %d", place.status);
+    }
+    for (int i = 0; i < OBJECTS; i++) {
+        kit_object *o = &r->objects[i];
+        one = object_ask(o);
+        int rc = r->b->fetch(r->b->ctx, state, 1, &one, &r->err);
+        if (o->item.place != NULL && strcmp(o->item.place, place.place) == 0) {
+            KEEP(r, rc == BRC_ENOTFOUND, "what was dropped gives %d, not BRC_ENOTFOUND", rc);
+            gone++;
+            continue;
+        }
+        KEEP(r, rc == BRC_OK, "drop() of a place removes what lies in another");
+        HOLDS(object_came(r, o));
+    }
+    KEEP(r, gone > 0, "a place that was dropped is still there");
+    HOLDS(put_some(r, state, 0, OBJECTS));
+    HOLDS(fetch_some(r, state, 0, OBJECTS));
+    state_close(r);
+    return 0;
+}
+
 static int test_drop(kit_run *r)
 {
     void *state;
     brc_stored *items[3] = { &r->objects[0].item, &r->objects[5].item, &r->objects[10].item };
     if (r->b->drop == NULL)
         return 0;
+    if (has_places(r))
+        return test_drop_place(r);
     HOLDS(state_open(r, 0, &state));
     for (int pass = 0; pass < 2; pass++) { /* the second time they are gone */
         GOES(r, r->b->drop(r->b->ctx, state, 3, items, &r->err), "drop()");
@@ -282,6 +334,62 @@ static int test_drop(kit_run *r)
     for (int i = 0; i < 3; i++)
         HOLDS(put_some(r, state, (size_t)i * 5, 1));
     HOLDS(fetch_some(r, state, 0, OBJECTS));
+    state_close(r);
+    return 0;
+}
+
+/* ---- what is there -------------------------------- */
+
+typedef struct kit_list {
+    kit_run *r;
+    void *state;
+    int seen[OBJECTS], n;
+} kit_list;
+
+/* Removed as it is told of, as a collection of garbage does it. */
+static int list_each(void *to, const brc_kept *kept, brc_error *err)
+{
+    kit_list *list = to;
+    brc_stored item = { .size = sizeof(item), .status = BRC_BACKEND_NOT_DONE }, *one = &item;
+    const int is_place = (kept->flags & BRC_KEPT_PLACE) != 0;
+    list->n++;
+    if (!is_place && !brc_stored_parse_name(&item, kept->name))
+        return brc_fail(err, BRC_EINTERNAL, "list() gives \"%.80s\"", kept->name);
+    if (is_place)
+        item.place = kept->name;
+    for (int i = 0; i < OBJECTS; i++) {
+        const brc_stored *there = &list->r->objects[i].item;
+        list->seen[i] |= is_place ? there->place != NULL && strcmp(there->place, kept->name) == 0
+                                  : there->place == NULL && there->sum == item.sum &&
+                                        brc_oid_cmp(&there->id, &item.id) == 0;
+    }
+    return list->r->b->drop != NULL ? list->r->b->drop(list->r->b->ctx, list->state, 1, &one, err)
+                                    : BRC_OK;
+}
+
+static int list_stops(void *to, const brc_kept *kept, brc_error *err)
+{
+    (void)kept;
+    ++*(int *)to;
+    return brc_fail(err, BRC_EINTERRUPT, "stopped");
+}
+
+static int test_list(kit_run *r)
+{
+    kit_list list = { .r = r };
+    int calls = 0;
+    if (r->b->list == NULL)
+        return 0;
+    HOLDS(state_open(r, 0, &list.state));
+    HOLDS(put_some(r, list.state, 0, OBJECTS));
+    int rc = r->b->list(r->b->ctx, list.state, list_stops, &calls, &r->err);
+    KEEP(r, rc == BRC_EINTERRUPT && calls == 1, "list() goes on where it is told to stop");
+    GOES(r, r->b->list(r->b->ctx, list.state, list_each, &list, &r->err), "list()");
+    for (int i = 0; i < OBJECTS; i++)
+        KEEP(r, list.seen[i], "list() leaves out what is there");
+    list.n = 0;
+    GOES(r, r->b->list(r->b->ctx, list.state, list_each, &list, &r->err), "list()");
+    KEEP(r, r->b->drop == NULL || list.n == 0, "list() gives %d that were dropped", list.n);
     state_close(r);
     return 0;
 }
@@ -309,13 +417,11 @@ static int thread_work(kit_run *mine, void *state)
 
 static void objects_free(kit_run *r)
 {
-    for (int i = 0; i < 2; i++) {
-        free(r->absent[i].bytes);
-        free(r->absent[i].room);
-    }
-    for (int i = 0; i < OBJECTS; i++) {
-        free(r->objects[i].bytes);
-        free(r->objects[i].room);
+    for (int i = 0; i < OBJECTS + 2; i++) {
+        kit_object *o = i < 2 ? &r->absent[i] : &r->objects[i - 2];
+        free(o->bytes);
+        free(o->room);
+        brc_stored_clear(&o->item);
     }
 }
 
@@ -359,20 +465,57 @@ static int test_threads(kit_run *r)
 
 /* ---- a crash, and no memory -------------------------------- */
 
+/* Where things lie, as a row would say: from the process that put them, through a pipe. */
+typedef struct kit_row {
+    char place[200]; /* empty: none */
+    uint64_t offset;
+} kit_row;
+
+static int rows_tell(const kit_run *r, int fd)
+{
+    for (int i = 0; i < OBJECTS; i++) {
+        const brc_stored *item = &r->objects[i].item;
+        kit_row row = { .offset = item->offset };
+        snprintf(row.place, sizeof(row.place), "%s", item->place != NULL ? item->place : "");
+        if (write(fd, &row, sizeof(row)) != (ssize_t)sizeof(row))
+            return 1;
+    }
+    return 0;
+}
+
+static int rows_hear(kit_run *r, int fd)
+{
+    for (int i = 0; i < OBJECTS; i++) {
+        brc_stored *item = &r->objects[i].item;
+        kit_row row;
+        brc_stored_clear(item);
+        KEEP(r, read(fd, &row, sizeof(row)) == (ssize_t)sizeof(row),
+             "put() or flush() fails in a process of its own");
+        if (row.place[0] != '\0')
+            GOES(r, brc_stored_put_at(item, row.place, row.offset, &r->err), "the kit");
+    }
+    return 0;
+}
+
 static int test_killed(kit_run *r)
 {
     void *state;
-    int status;
+    int status, ends[2];
     HOLDS(objects_make(r));
+    KEEP(r, pipe(ends) == 0, "there is no pipe");
     pid_t child = fork();
     KEEP(r, child >= 0, "there is no process");
     if (child == 0) {
         if (state_open(r, 0, &state) != 0 || put_some(r, state, 0, OBJECTS) != 0 ||
-            do_flush(r, state, NULL) != BRC_OK)
+            do_flush(r, state, NULL) != BRC_OK || rows_tell(r, ends[1]) != 0)
             _exit(1);
         raise(SIGKILL);
     }
+    close(ends[1]);
+    int bad = rows_hear(r, ends[0]);
+    close(ends[0]);
     waitpid(child, &status, 0);
+    HOLDS(bad);
     KEEP(r, WIFSIGNALED(status), "put() or flush() fails in a process of its own");
     HOLDS(state_open(r, 0, &state));
     HOLDS(fetch_some(r, state, 0, OBJECTS));
@@ -392,6 +535,8 @@ static int one_life(kit_run *r)
         rc = r->b->open(r->b->ctx, &state, r->config, &r->host, &r->err);
     if (rc < 0)
         return rc;
+    brc_stored_clear(items[0]);
+    brc_stored_clear(items[1]);
     rc = r->b->put(r->b->ctx, state, 2, items, &r->err);
     if (rc == BRC_OK)
         rc = do_flush(r, state, &r->err);
@@ -430,7 +575,8 @@ static int test_written(kit_run *r)
     HOLDS(test_drop(r));
     HOLDS(test_threads(r));
     HOLDS(test_killed(r));
-    return test_no_memory(r);
+    HOLDS(test_no_memory(r));
+    return test_list(r);
 }
 
 int backend_kit_run(const backend_kit *kit, char *why, size_t why_size)

@@ -8,7 +8,9 @@
  *  - what was never put is BRC_ENOTFOUND, and those that were asked for with it are read all the
  *    same; memory behind `into` is not touched; a wrong length is an error;
  *  - putting a name again changes nothing; two sums of one object are two things;
- *  - drop() removes what it is told to and nothing else, and what is gone already is no fault;
+ *  - drop() removes what it is told to and nothing else, an object or a place with all that lies
+ *    there, and what is gone already is no fault;
+ *  - list() gives all that is there, and nothing that was dropped (if the backend has it);
  *  - a state that may not write reads;
  *  - four threads may fetch, put and flush at once, where it says so;
  *  - a process that is killed after flush() has lost nothing;

@@ -10,10 +10,15 @@ BRC_API int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err);
 #include <pthread.h>
 #include <signal.h>
 
+#include "packs.h"
+
 /* Looked up by name in the loaded object: objects fetched, the most in one call, calls on other
- * threads than the one that loaded it. */
+ * threads than the one that loaded it; and what "org.example.meets" calls at each put(), flush()
+ * and fetch(), with its name. */
 BRC_API extern unsigned dirs_fetched, dirs_most, dirs_elsewhere;
 unsigned dirs_fetched, dirs_most, dirs_elsewhere;
+BRC_API extern void (*dirs_meet)(const char *what);
+void (*dirs_meet)(const char *what);
 
 static pthread_t loader;
 static pthread_mutex_t counts = PTHREAD_MUTEX_INITIALIZER;
@@ -72,6 +77,31 @@ static int odd_flush(void *ctx, void *state, brc_error *err)
     return 7;
 }
 
+static void meet(const char *what)
+{
+    if (dirs_meet != NULL)
+        dirs_meet(what);
+}
+
+static int meeting_put(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    meet("put");
+    return dir_put(ctx, state, n, items, err);
+}
+
+static int meeting_flush(void *ctx, void *state, brc_error *err)
+{
+    meet("flush");
+    return dir_flush(ctx, state, err);
+}
+
+static int meeting_fetch(void *ctx, void *state, size_t n, brc_stored *const *items,
+                         brc_error *err)
+{
+    meet("fetch");
+    return dir_fetch(ctx, state, n, items, err);
+}
+
 /* Its call: what its files would be like. */
 static int add_like(brc_registry *reg, const char *name, brc_backend like, brc_error *err)
 {
@@ -83,6 +113,7 @@ static int add_like(brc_registry *reg, const char *name, brc_backend like, brc_e
     if (like.fetch == NULL)
         like.fetch = counting_fetch;
     like.drop = dir_drop;
+    like.list = dir_list;
     like.owner = "the tests";
     return brc_registry_add_backend(reg, &like, err);
 }
@@ -100,6 +131,19 @@ static const struct {
     { "org.example.dies", { .put = dir_put, .flush = dying_flush } },
     { "org.example.odd", { .put = dir_put, .flush = odd_flush } },
     { "org.example.old", { .flags = 0 } },
+    { "org.example.pack", { .fetch = pack_fetch, .put = pack_put, .flush = dir_flush } },
+    { "org.example.packs",
+      { .flags = BRC_BACKEND_ON_WORKERS,
+        .fetch = pack_fetch,
+        .put = pack_put,
+        .flush = dir_flush } },
+    { "org.example.meets",
+      { .fetch = meeting_fetch, .put = meeting_put, .flush = meeting_flush } },
+    { "org.example.met",
+      { .flags = BRC_BACKEND_ON_WORKERS,
+        .fetch = meeting_fetch,
+        .put = meeting_put,
+        .flush = meeting_flush } },
 };
 
 int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err)

@@ -283,6 +283,94 @@ START_TEST(a_damaged_row_of_a_backend_is_found)
 }
 END_TEST
 
+#define SUM " checksum=row_sum('place', seq, "
+START_TEST(a_damaged_place_is_found)
+{
+    static const struct {
+        const char *sql, *words, *fsck;
+    } bad[] = {
+        { "UPDATE object SET offset=-1 WHERE kind=1", "wrong size", "contradicts itself" },
+        { "UPDATE object SET offset=9223372036854775807 WHERE kind=1", "contradicts itself",
+          "contradicts itself" },
+        { "UPDATE object SET offset=1<<40 WHERE kind=1", "ends before", "ends before" },
+        { "UPDATE object SET offset=offset-1 WHERE kind=1 AND offset>0", "checksum", "checksum" },
+        { "UPDATE object SET place=-1 WHERE kind=1", "contradicts itself", "contradicts itself" },
+        { "UPDATE object SET place=0 WHERE kind=1 AND offset>0", "contradicts itself",
+          "contradicts itself" },
+        { "UPDATE object SET place=0, offset=0 WHERE kind=1", "no place", "no place" },
+        { "UPDATE object SET place=1.5 WHERE kind=1", "contradicts itself", "contradicts itself" },
+        { "UPDATE object SET place=77 WHERE kind=1", "has no place 77", "which has no row" },
+        { "UPDATE object SET stored=2000000000, encoding=7 WHERE kind=1", "", "" },
+        { "DELETE FROM place", "has no place 1", "which has no row" },
+        { "UPDATE place SET backend=2," SUM "2, name, size, facts)", "has no place 1", "place 1" },
+        { "UPDATE place SET name='other'", "checksum", "place 1" },
+        { "UPDATE place SET name='../a.chunks/x'," SUM "backend, '../a.chunks/x', size, facts)",
+          "not the name of a pack", "not the name of a pack" },
+        { "UPDATE place SET name=x'6100'," SUM "backend, x'6100', size, facts)", "not text",
+          "place 1" },
+        { "UPDATE place SET name='a'||char(0)||'b'," SUM "backend, 'a'||char(0)||'b', size, facts)",
+          "not text", "place 1" },
+        { "UPDATE place SET name=''," SUM "backend, '', size, facts)", "cannot be one", "place 1" },
+        { "UPDATE place SET name=hex(zeroblob(3000)),"
+          SUM "backend, hex(zeroblob(3000)), size, facts)", "cannot be one", "place 1" },
+        { "UPDATE place SET name=CAST(x'ff61' AS TEXT)," SUM
+          "backend, CAST(x'ff61' AS TEXT), size, facts)", "cannot be one", "cannot be one" },
+    };
+    int32_t got[N];
+    brc_array *a;
+    finding f;
+    dirs d;
+    ck_assert_int_lt(_i, (int)(sizeof(bad) / sizeof(bad[0])));
+    dirs_start(&d);
+    a = dirs_new(&d, "/a", IN("packs", "a.chunks"));
+    dirs_put(&d, a, 3);
+    scenario_commit(&d.t, "values");
+    brc_array_free(a);
+    dirs_close(&d);
+    scenario_sql(&d.t, bad[_i].sql);
+    dirs_open(&d, 0);
+    OK(&d.t, brc_array_open(&a, d.t.session, "/a", &d.t.err));
+    FAILS(&d.t, BRC_ECORRUPT, brc_array_read(a, NULL, got, sizeof(got), &d.t.err));
+    dirs_say(&d, bad[_i].words);
+    f = dirs_fsck(&d);
+    ck_assert_int_gt(f.n, 0);
+    ck_assert_msg(strstr(f.text, bad[_i].fsck) != NULL, "%s", f.text);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
+START_TEST(canonical_names_are_read_as_they_are_written)
+{
+    static const char *const wrong[] = {
+        "",
+        "-",
+        "0123456789abcdef0123456789abcdef",
+        "0123456789abcdef0123456789abcdef-",
+        "0123456789abcdef0123456789abcdef-0123456789abcde",
+        "0123456789abcdef0123456789abcdef-0123456789abcdef0",
+        "0123456789abcdef0123456789abcdef-0123456789ABCDEF",
+        "0123456789abcdef0123456789abcdeF-0123456789abcdef",
+        "0123456789abcdef0123456789abcde-0123456789abcdef",
+        "0123456789abcdef0123456789abcdef-0123456789abcdef.7-1",
+        "0123456789abcdef0123456789abcdef00000000000000000000000000000000-0123456789abcdef",
+        "0123456789abcdef0123456789abcdef0000000000000000000000000000000001-0123456789abcdef",
+    };
+    char name[BRC_STORED_NAME_SIZE];
+    brc_stored item = { .size = sizeof(item), .sum = UINT64_C(0x00fedcba98765432) }, back = item;
+    for (int i = 0; i < 32; i++) {
+        item.id.bytes[i] = (uint8_t)(i < 16 || _i ? 17 * i + 1 : 0);
+        back.sum = 0;
+    }
+    ck_assert_int_eq(brc_stored_parse_name(&back, brc_stored_name(name, &item)), 1);
+    ck_assert_mem_eq(&back.id, &item.id, sizeof(item.id));
+    ck_assert_uint_eq(back.sum, item.sum);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        ck_assert_msg(brc_stored_parse_name(&back, wrong[i]) == 0, "%s", wrong[i]);
+    ck_assert_mem_eq(&back.id, &item.id, sizeof(item.id));
+}
+END_TEST
+
 START_TEST(names_of_backends_are_kept)
 {
     brc_backend like = { .size = sizeof(like) };
@@ -306,6 +394,8 @@ START_TEST(the_kit_finds_what_is_wrong)
     } kinds[] = {
         { "org.example.dir", NULL },
         { "org.example.here", NULL },
+        { "org.example.pack", NULL },
+        { "org.example.packs", NULL },
         { "org.example.old", NULL }, /* it cannot be written: only its configuration is tried */
         { "org.example.liar", "is not what was put" },
         { "org.example.full", "put()" },
@@ -364,8 +454,10 @@ Suite *backend_suite(void)
     tcase_add_loop_test(tc, a_backend_that_fails_stores_nothing, 0, 4);
     tcase_add_test(tc, a_killed_process_loses_nothing_that_was_acknowledged);
     tcase_add_loop_test(tc, a_damaged_row_of_a_backend_is_found, 0, 7);
+    tcase_add_loop_test(tc, a_damaged_place_is_found, 0, 19);
+    tcase_add_loop_test(tc, canonical_names_are_read_as_they_are_written, 0, 2);
     tcase_add_test(tc, names_of_backends_are_kept);
-    tcase_add_loop_test(tc, the_kit_finds_what_is_wrong, 0, 7);
+    tcase_add_loop_test(tc, the_kit_finds_what_is_wrong, 0, 9);
     tcase_add_test(tc, backends_are_listed);
     suite_add_tcase(suite, tc);
     return suite;

@@ -451,6 +451,65 @@ START_TEST(fetching_is_for_many_and_on_workers_where_they_may)
 }
 END_TEST
 
+/* A batch is one file; each object's row says which, and where in it. */
+START_TEST(chunks_lie_in_packs)
+{
+    static const uint64_t shape = 40000, chunk = 100;
+    const char *name = _i ? IN("packs", "a.chunks") : IN("pack", "a.chunks");
+    dirs d;
+    dirs_start(&d);
+    int32_t *data = malloc(shape * sizeof(*data)), *got = malloc(shape * sizeof(*got));
+    ck_assert(data != NULL && got != NULL);
+    brc_array *a = scenario_array(&d.t, "/a", "int32", 1, &shape, &chunk, NULL, NULL);
+    OK(&d.t, brc_array_set_backend(a, name, &d.t.err));
+    for (uint64_t i = 0; i < shape; i++)
+        data[i] = (int32_t)(i * 2654435761u);
+    OK(&d.t, brc_array_write(a, NULL, data, shape * sizeof(*data), &d.t.err));
+    const int packs = dirs_files(&d, "a.chunks", NULL);
+    ck_assert_int_ge(packs, 1);
+    ck_assert_int_le(packs, 40); /* of 400 chunks */
+    ck_assert_int_eq(scenario_ask(&d.t, "SELECT count(*) FROM place"), packs);
+    ck_assert_int_eq(scenario_ask(&d.t, "SELECT count(DISTINCT place * 1000000 + offset) FROM"
+                                        " object WHERE kind=1 AND place>0"),
+                     400);
+    ck_assert_int_eq(scenario_ask(&d.t, "SELECT max(offset)>0 FROM object WHERE kind=1"), 1);
+    scenario_commit(&d.t, "packed");
+    for (int pass = 0; pass < 2; pass++) {
+        memset(got, 0, shape * sizeof(*got));
+        OK(&d.t, brc_array_read(a, NULL, got, shape * sizeof(*got), &d.t.err));
+        ck_assert_mem_eq(got, data, shape * sizeof(*got));
+        brc_array_free(a);
+        dirs_reopen(&d);
+        a = dirs_array(&d, d.t.session, "/a");
+    }
+    ck_assert_int_eq(dirs_get_chunk(&d, a, 5), data[5 * CHUNK]); /* one by itself */
+    scenario_whole(&d.t);
+    /* a number that an undone transaction had given is given to another name */
+    const int64_t last = scenario_ask(&d.t, "SELECT max(seq) FROM place");
+    OK(&d.t, brc_begin(d.t.repo, &d.t.err));
+    dirs_put_chunk(&d, a, 0, -7);
+    OK(&d.t, brc_end(d.t.repo, 0, &d.t.err));
+    dirs_put_chunk(&d, a, 0, -8);
+    ck_assert_int_eq(scenario_ask(&d.t, "SELECT max(seq) FROM place"), last + 1);
+    ck_assert_int_eq(dirs_get_chunk(&d, a, 0), -8);
+    /* moved out of the packs */
+    OK(&d.t, brc_array_set_backend(a, DIR_B, &d.t.err));
+    OK(&d.t, brc_array_set_codecs(a, "[{\"name\":\"bytes\",\"configuration\":{\"endian\":"
+                                     "\"big\"}}]",
+                                  1, &d.t.err));
+    ck_assert_int_eq(dirs_chunks(&d, DIR_B), 400);
+    ck_assert_int_eq(scenario_ask(&d.t, "SELECT count(*) FROM object WHERE place>0 AND backend>0"),
+                     1); /* what the commit before has */
+    ck_assert_int_eq(dirs_get_chunk(&d, a, 0), -8);
+    scenario_commit(&d.t, "moved");
+    scenario_whole(&d.t);
+    free(data);
+    free(got);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
 START_TEST(what_goes_in_comes_out)
 {
     char out[256];
@@ -497,6 +556,7 @@ Suite *array_backend_suite(void)
     tcase_add_test(tc, B41_rewriting_follows_the_new_backend);
     tcase_add_test(tc, one_batch_goes_to_several_places);
     tcase_add_loop_test(tc, fetching_is_for_many_and_on_workers_where_they_may, 0, 2);
+    tcase_add_loop_test(tc, chunks_lie_in_packs, 0, 2);
     tcase_add_test(tc, what_goes_in_comes_out);
     suite_add_tcase(suite, tc);
     return suite;
