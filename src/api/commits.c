@@ -6,8 +6,10 @@
 #include "../base/alloc.h"
 #include "../history/commit.h"
 #include "../zarr/bulk_write.h"
+#include "../zarr/fold.h"
 #include "../zarr/key_rows.h"
 #include "../zarr/node_moves.h"
+#include "../zarr/steady_read.h"
 #include "../base/clock.h"
 
 int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err)
@@ -34,35 +36,44 @@ static int normal_root(brc_store *store, brc_oid *root, brc_error *err)
     return brc_snapshot_put(store, &entry, root, err);
 }
 
-static int compare_with_tip(brc_session *s, int *clean, brc_error *err)
+typedef struct clean_check {
+    brc_session *s;
+    int clean;
+} clean_check;
+
+static int compare_with_tip(void *ctx, brc_error *err)
 {
+    clean_check *c = ctx;
+    brc_session *s = c->s;
+    brc_store *store = s->repo->store;
+    brc_fold how = {.way = BRC_FOLD_SHORT_READS};
     brc_oid tip, tip_root, root;
     int has;
-    *clean = 1;
+    c->clean = 1;
     if (s->draft.id == 0)
         return BRC_OK;
+    brc_store_scratch_end(store); /* of a try before */
+    brc_store_scratch_begin(store);
     if (s->mode == BRC_SESSION_PRIVATE)
         tip_root = s->base;
     else
         BRC_TRY(brc_session_tip(s, &has, &tip, &tip_root, err));
-    BRC_TRY(normal_root(s->repo->store, &tip_root, err));
-    BRC_TRY(brc_session_fold(s, &root, err));
-    BRC_TRY(brc_draft_key_any(s->repo->store, s->draft.id, &has, err));
-    *clean = !has && brc_oid_cmp(&root, &tip_root) == 0;
+    BRC_TRY(normal_root(store, &tip_root, err));
+    BRC_TRY(brc_session_fold(s, &how, &root, err));
+    BRC_TRY(brc_draft_key_any(store, s->draft.id, &has, err));
+    c->clean = !has && brc_oid_cmp(&root, &tip_root) == 0;
     return BRC_OK;
 }
 
 int brc_session_clean(int *clean, brc_session *s, brc_error *err)
 {
-    brc_store *store = s->repo->store;
+    clean_check c = {s, 1};
     *clean = 1;
     if (s->mode == BRC_SESSION_AT)
         return BRC_OK;
-    BRC_TRY(brc_session_begin_read(s, err));
-    brc_store_scratch_begin(store);
-    int rc = compare_with_tip(s, clean, err);
-    brc_store_scratch_end(store);
-    brc_session_end_read(s);
+    int rc = brc_session_read_steady(s, compare_with_tip, &c, err);
+    brc_store_scratch_end(s->repo->store);
+    *clean = c.clean;
     return rc;
 }
 
@@ -159,8 +170,9 @@ static int commit_moves(brc_move_set *out, brc_session *s, const brc_commit *com
     return brc_session_moves(out, s, 1, &commit->parents[0], &snapshot, &commit->root, err);
 }
 
-static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char *meta, brc_oid *out,
-                        brc_error *err)
+/* Within one transaction. */
+static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char *meta,
+                        brc_fold *fold, brc_oid *out, brc_error *err)
 {
     brc_store *store = s->repo->store;
     int has, rc, amend = (opts->flags & BRC_COMMIT_AMEND) != 0;
@@ -174,7 +186,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     BRC_GO(check_amend(s, opts, has, err));
     BRC_GO(brc_keys_ready(s, err));
     BRC_GO(normal_root(store, &tip_root, err));
-    BRC_GO(brc_session_fold(s, &commit.root, err));
+    BRC_GO(brc_session_fold(s, fold, &commit.root, err));
     if (!amend && !(opts->flags & BRC_COMMIT_ALLOW_EMPTY) &&
         brc_oid_cmp(&commit.root, &tip_root) == 0) {
         rc = commit_is_empty(s, err);
@@ -206,6 +218,41 @@ done:
     return rc;
 }
 
+static int commit_once(brc_session *s, const brc_commit_opts *opts, const char *meta,
+                       brc_fold *fold, brc_oid *out, brc_error *err)
+{
+    int rc = brc_session_begin(s, err);
+    if (rc == BRC_OK)
+        rc = brc_session_end(s, commit_steps(s, opts, meta, fold, out, err), err);
+    if (rc < 0)
+        s->is_read = 0;
+    return rc;
+}
+
+/* What is too much for one transaction is folded ahead of it, and what others have added by then
+ * again; after some tries, whatever there is, with the lock. */
+static int commit_in_tries(brc_session *s, const brc_commit_opts *opts, const char *meta,
+                           brc_oid *out, brc_error *err)
+{
+    enum { TRIES = 4 };
+    brc_folded folded = {0};
+    brc_fold fold = {.way = BRC_FOLD_AT_ONCE, .folded = &folded};
+    const int is_part = brc_store_in_write(s->repo->store);
+    int rc;
+    for (int i = 0;; i++) {
+        fold.most = is_part || i == TRIES ? 0 : BRC_FOLD_ROWS;
+        fold.rows = 0;
+        fold.is_too_much = 0;
+        rc = commit_once(s, opts, meta, &fold, out, err);
+        if (rc >= 0 || !fold.is_too_much)
+            break;
+        BRC_GO(brc_fold_ahead(s, i > 0, &folded, err));
+    }
+done:
+    brc_folded_dispose(&folded);
+    return rc;
+}
+
 int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *given, brc_error *err)
 {
     brc_commit_opts opts;
@@ -214,11 +261,7 @@ int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *give
     BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
     BRC_TRY(take_commit_opts(&opts, given, err));
     BRC_TRY(commit_meta(opts.meta_json, &meta, err));
-    int rc = brc_session_begin(s, err);
-    if (rc == BRC_OK)
-        rc = brc_session_end(s, commit_steps(s, &opts, meta, out, err), err);
-    if (rc < 0)
-        s->is_read = 0;
+    int rc = commit_in_tries(s, &opts, meta, out, err);
     free(meta);
     return rc;
 }

@@ -8,7 +8,9 @@
 #include "../history/tree_diff.h"
 #include "../zarr/element_diff.h"
 #include "../zarr/fill_chunks.h"
+#include "../zarr/fold.h"
 #include "../zarr/node_moves.h"
+#include "../zarr/steady_read.h"
 
 /* An element diff whose boxes are only as long as they need to be: there may be many. */
 typedef struct kept_elements {
@@ -43,17 +45,38 @@ typedef struct compared {
     brc_move_set moves;
 } compared;
 
+typedef struct diff_request {
+    breccia *repo;
+    const char *a, *b, *path;
+    uint32_t flags;
+} diff_request;
+
 /* `b`: a version, or the current branch as it is. `a`: a version, or what b came from. */
-static int draft_sides(compared *c, brc_session *s, const char *a, brc_error *err)
+typedef struct draft_compared {
+    compared *out;
+    brc_session *s;
+    const char *a;
+} draft_compared;
+
+static int draft_sides(void *ctx, brc_error *err)
 {
-    if (a != NULL) {
+    const draft_compared *d = ctx;
+    compared *c = d->out;
+    brc_session *s = d->s;
+    brc_store *store = s->repo->store;
+    brc_fold how = {.way = BRC_FOLD_SHORT_READS};
+    brc_move_set_dispose(&c->moves); /* of a try before */
+    memset(c, 0, sizeof(*c));
+    brc_store_scratch_end(store);
+    brc_store_scratch_begin(store);
+    if (d->a != NULL) {
         c->has_a = 1;
-        BRC_TRY(brc_rev_resolve(s->repo->store, a, &c->commit_a, err));
-        BRC_TRY(brc_commit_root(s->repo->store, &c->commit_a, &c->a, err));
+        BRC_TRY(brc_rev_resolve(store, d->a, &c->commit_a, err));
+        BRC_TRY(brc_commit_root(store, &c->commit_a, &c->a, err));
     } else {
         BRC_TRY(brc_session_tip(s, &c->has_a, &c->commit_a, &c->a, err));
     }
-    BRC_TRY(brc_session_fold(s, &c->b, err));
+    BRC_TRY(brc_session_fold(s, &how, &c->b, err));
     return brc_session_moves(&c->moves, s, c->has_a, &c->commit_a, &c->a, &c->b, err);
 }
 
@@ -115,12 +138,6 @@ static int element_diffs(change_list *list, breccia *repo, brc_error *err)
     return rc;
 }
 
-typedef struct diff_request {
-    breccia *repo;
-    const char *a, *b, *path;
-    uint32_t flags;
-} diff_request;
-
 /* A name that neither side has is a mistake, not a difference. */
 static int check_diff_path(brc_store *store, const brc_oid *root_a, const brc_oid *root_b,
                            const char *path, brc_error *err)
@@ -136,39 +153,53 @@ static int check_diff_path(brc_store *store, const brc_oid *root_a, const brc_oi
                           brc_store_path(store), path);
 }
 
-static int diff_sides(change_list *list, const diff_request *q, brc_session *s, brc_error *err)
+static int compare_both(change_list *list, const diff_request *q, const compared *c,
+                        brc_error *err)
 {
-    compared c;
     brc_store *store = q->repo->store;
-    int rc;
-    memset(&c, 0, sizeof(c));
-    BRC_GO(s != NULL ? draft_sides(&c, s, q->a, err) : version_sides(&c, store, q->a, q->b, err));
-    BRC_GO(check_diff_path(store, &c.a, &c.b, q->path, err));
-    BRC_GO(brc_tree_diff_run(&list->diff, store, &c.a, &c.b, q->path, &c.moves, err));
+    BRC_TRY(check_diff_path(store, &c->a, &c->b, q->path, err));
+    BRC_TRY(brc_tree_diff_run(&list->diff, store, &c->a, &c->b, q->path, &c->moves, err));
     for (size_t i = 0; i < list->diff.n; i++)
-        BRC_GO(brc_fill_chunks_discount(&list->diff.changes[i], q->repo, err));
-    if (q->flags & BRC_DIFF_ELEMENTS)
-        rc = element_diffs(list, q->repo, err);
-done:
-    brc_move_set_dispose(&c.moves);
-    return rc;
+        BRC_TRY(brc_fill_chunks_discount(&list->diff.changes[i], q->repo, err));
+    return q->flags & BRC_DIFF_ELEMENTS ? element_diffs(list, q->repo, err) : BRC_OK;
 }
 
 /* The uncommitted state is folded in memory: looking changes nothing. */
+static int diff_draft(change_list *list, const diff_request *q, compared *c, brc_error *err)
+{
+    brc_session *s;
+    brc_store *store = q->repo->store;
+    int rc;
+    BRC_TRY(brc_session_open(&s, q->repo, NULL, BRC_SESSION_VIEW, err));
+    draft_compared d = {c, s, q->a};
+    BRC_GO(brc_session_read_steady(s, draft_sides, &d, err));
+    BRC_GO(brc_store_begin_read(store, err));
+    rc = compare_both(list, q, c, err);
+    brc_store_end_read(store);
+done:
+    brc_session_free(s);
+    return rc;
+}
+
+static int diff_versions(change_list *list, const diff_request *q, compared *c, brc_error *err)
+{
+    brc_store *store = q->repo->store;
+    BRC_TRY(brc_store_begin_read(store, err));
+    int rc = version_sides(c, store, q->a, q->b, err);
+    if (rc == BRC_OK)
+        rc = compare_both(list, q, c, err);
+    brc_store_end_read(store);
+    return rc;
+}
+
 static int diff_run(change_list *list, const diff_request *q, brc_error *err)
 {
-    brc_session *s = NULL;
-    brc_store *store = q->repo->store;
-    if (q->b == NULL)
-        BRC_TRY(brc_session_open(&s, q->repo, NULL, BRC_SESSION_VIEW, err));
-    int rc = s != NULL ? brc_session_begin_read(s, err) : brc_store_begin_read(store, err);
-    if (rc == BRC_OK) {
-        brc_store_scratch_begin(store);
-        rc = diff_sides(list, q, s, err);
-        brc_store_scratch_end(store);
-        brc_store_end_read(store);
-    }
-    brc_session_free(s);
+    compared c;
+    memset(&c, 0, sizeof(c));
+    brc_store_scratch_begin(q->repo->store);
+    int rc = q->b == NULL ? diff_draft(list, q, &c, err) : diff_versions(list, q, &c, err);
+    brc_store_scratch_end(q->repo->store);
+    brc_move_set_dispose(&c.moves);
     return rc;
 }
 

@@ -135,8 +135,31 @@ static int in_transaction(breccia *repo, int64_t id,
     return brc_end_with(repo, rc, err);
 }
 
+/* Before the transaction, in short ones. What is wrong with the draft it does not say. */
+static int make_room_for(breccia *repo, int64_t id, brc_error *err)
+{
+    brc_draft_row *rows = NULL;
+    brc_session *onto = NULL;
+    size_t n = 0, at = 0;
+    int rc;
+    BRC_GO(brc_draft_list(repo->store, &rows, &n, err));
+    while (at < n && rows[at].draft.id != id)
+        at++;
+    if (at == n || rows[at].draft.kind != BRC_DRAFT_PRIVATE ||
+        brc_process_state(rows[at].owner) == BRC_PROCESS_ALIVE)
+        goto done;
+    BRC_GO(brc_session_open(&onto, repo, rows[at].branch, BRC_SESSION_WRITE, err));
+    rc = brc_adopt_make_room(onto, id, err);
+done:
+    brc_session_free(onto);
+    brc_draft_rows_free(rows, n);
+    return rc;
+}
+
 int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err)
 {
+    if (!brc_store_in_write(repo->store))
+        BRC_TRY(make_room_for(repo, id, err));
     return in_transaction(repo, id, adopt_steps, err);
 }
 
@@ -164,6 +187,8 @@ int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err)
                         "branch");
     const brc_draft_head draft = from->draft;
     const brc_oid base = from->base;
+    if (draft.id != 0 && !brc_store_in_write(from->repo->store))
+        BRC_TRY(brc_adopt_make_room(to, draft.id, err));
     BRC_TRY(brc_store_begin(from->repo->store, err));
     int rc = hand_over_steps(from, to, err);
     from->repo->changes++;

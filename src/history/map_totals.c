@@ -5,7 +5,6 @@
 
 #include "../base/alloc.h"
 #include "../base/arena.h"
-#include "../base/id_table.h"
 #include "../tree/node.h"
 
 /* Rows that are kept in memory: 72 bytes each. */
@@ -15,8 +14,9 @@
 #define FOLLOW_LEAST 64
 #define FOLLOW_EACH 8
 
-/* Chunks that are looked up at once. */
+/* Chunks that are looked up at once, and before a read lets go of the lock. */
 #define LOOK_UP 256
+#define PAUSE ((size_t)4096)
 
 typedef struct kept_row {
     brc_oid id;
@@ -31,7 +31,7 @@ typedef struct totals_run {
     brc_store *store;
     brc_total_rows *kept;
     uint64_t left;       /* nodes that may still be opened */
-    brc_id_table chunks; /* chunk_size: of those that were looked up before they are met */
+    const brc_chunk_sizes *sizes; /* of chunks that were looked up before they are met; or NULL */
 } totals_run;
 
 /* ---- rows -------------------------------- */
@@ -244,7 +244,8 @@ static int sum_chunks(totals_run *run, const total_node *node, int all, brc_node
         const total_item *item = &node->items[i];
         if (item->what != ITEM_CHUNK || (item->is_same && !all))
             continue;
-        const chunk_size *known = brc_id_table_find(&run->chunks, &item->at.id);
+        const chunk_size *known =
+            run->sizes != NULL ? brc_id_table_find(&run->sizes->table, &item->at.id) : NULL;
         if (known != NULL) {
             BRC_GO(add_chunk_size(sum, known->size, known->stored, err));
             continue;
@@ -397,7 +398,8 @@ static int look_up_order(const void *a, const void *b)
     return brc_oid_cmp(a, b);
 }
 
-static int look_up(totals_run *run, const brc_oid *ids, size_t n, brc_error *err)
+static int look_up(brc_chunk_sizes *sizes, brc_store *store, const brc_oid *ids, size_t n,
+                   brc_error *err)
 {
     brc_object objects[LOOK_UP], *ask[LOOK_UP];
     void *value;
@@ -405,21 +407,20 @@ static int look_up(totals_run *run, const brc_oid *ids, size_t n, brc_error *err
         objects[i] = (brc_object){ .id = ids[i] };
         ask[i] = &objects[i];
     }
-    BRC_TRY(brc_objects_find(run->store, ask, n, err));
+    BRC_TRY(brc_objects_find(store, ask, n, err));
     for (size_t i = 0; i < n; i++) {
         if (!objects[i].found || objects[i].kind != BRC_KIND_CHUNK)
             continue;
-        BRC_TRY(brc_id_table_add(&run->chunks, &ids[i], &value, err));
+        BRC_TRY(brc_id_table_add(&sizes->table, &ids[i], &value, err));
         *(chunk_size *)value = (chunk_size){ objects[i].size, objects[i].stored };
     }
     return BRC_OK;
 }
 
-/* Many new chunks are looked up in the index's order: from leaf to leaf of the map their ids are
- * at random. */
-static int look_up_edits(totals_run *run, const brc_edit *edits, size_t n, brc_error *err)
+int brc_chunk_sizes_read(brc_chunk_sizes *sizes, brc_store *store, const brc_edit *edits, size_t n,
+                         brc_error *err)
 {
-    const size_t id_len = brc_store_id_len(run->store);
+    const size_t id_len = brc_store_id_len(store);
     size_t count = 0;
     void *p;
     int rc;
@@ -430,35 +431,48 @@ static int look_up_edits(totals_run *run, const brc_edit *edits, size_t n, brc_e
             memcpy(ids[count++].bytes, edits[i].value, id_len);
     if (count > 0)
         qsort(ids, count, sizeof(*ids), look_up_order);
-    for (size_t at = 0; at < count; at += LOOK_UP)
-        BRC_GO(look_up(run, ids + at, count - at < LOOK_UP ? count - at : LOOK_UP, err));
+    for (size_t at = 0; at < count; at += LOOK_UP) {
+        BRC_GO(look_up(sizes, store, ids + at, count - at < LOOK_UP ? count - at : LOOK_UP, err));
+        if (at % PAUSE == 0)
+            brc_store_pause_read(store);
+    }
     rc = BRC_OK;
 done:
     free(p);
     return rc;
 }
 
+void brc_chunk_sizes_dispose(brc_chunk_sizes *sizes)
+{
+    brc_id_table_dispose(&sizes->table);
+}
+
 static int follow_edits(totals_run *run, const brc_oid *before, const brc_oid *root,
-                        const brc_edit *edits, size_t n, brc_error *err)
+                        brc_error *err)
 {
     brc_node_total total;
     int whole = 1;
-    if (n > BRC_NODE_MAX)
-        BRC_TRY(look_up_edits(run, edits, n, err));
     return total_of(run, root, NULL, brc_oid_is_zero(before) ? NULL : before, &total, &whole, err);
 }
 
+/* Many are looked up first: from leaf to leaf of the map their ids are at random. */
 int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root,
-                         const brc_edit *edits, size_t n, brc_error *err)
+                         const brc_edit *edits, size_t n, const brc_chunk_sizes *sizes,
+                         brc_error *err)
 {
+    brc_chunk_sizes own = BRC_CHUNK_SIZES_INIT;
     totals_run run = { .store = store,
                        .left = FOLLOW_LEAST + (uint64_t)n * FOLLOW_EACH,
-                       .chunks = BRC_ID_TABLE_INIT(sizeof(chunk_size)) };
+                       .sizes = sizes != NULL ? sizes : &own };
     brc_error found = BRC_ERROR_INIT;
+    int rc = BRC_OK;
     if (!brc_store_keeps_totals(store) || brc_oid_is_zero(root))
         return BRC_OK;
-    int rc = follow_edits(&run, before, root, edits, n, &found);
-    brc_id_table_dispose(&run.chunks);
+    if (sizes == NULL && n > BRC_NODE_MAX)
+        rc = brc_chunk_sizes_read(&own, store, edits, n, &found);
+    if (rc == BRC_OK)
+        rc = follow_edits(&run, before, root, &found);
+    brc_chunk_sizes_dispose(&own);
     if (rc == BRC_ECORRUPT)
         return BRC_OK;
     if (rc < 0 && err != NULL)

@@ -10,6 +10,7 @@
 #ifndef BRC_HISTORY_MAP_TOTALS_H
 #define BRC_HISTORY_MAP_TOTALS_H
 
+#include "../base/id_table.h"
 #include "../tree/node.h"
 #include "snapshot.h"
 
@@ -39,10 +40,21 @@ BRC_MUST_USE int brc_total_row(brc_store *store, const brc_oid *id, const brc_it
 BRC_MUST_USE int brc_total_keep(brc_store *store, brc_total_rows *kept, const brc_oid *id, const brc_node_total *total,
                                 brc_error *err);
 
+/* Sizes of chunks, looked up before they are needed: in the index's order many cost less, and outside of a
+ * transaction nobody waits for them. */
+typedef struct brc_chunk_sizes {
+    brc_id_table table;
+} brc_chunk_sizes;
+#define BRC_CHUNK_SIZES_INIT { BRC_ID_TABLE_INIT(2 * sizeof(uint64_t)) }
+/* Those of the chunks that the edits name; in a read it lets go of the lock now and then. */
+BRC_MUST_USE int brc_chunk_sizes_read(brc_chunk_sizes *sizes, brc_store *store, const brc_edit *edits, size_t n, brc_error *err);
+void brc_chunk_sizes_dispose(brc_chunk_sizes *sizes);
+
 /* After these edits have made `root` of `before` (zero: of nothing), in the same transaction: puts the rows of
- * the new nodes, from those that the old ones have. What would need more than the nodes on the
- * edits' paths is left for whoever asks. Damage that is found is not this call's to report. */
-BRC_MUST_USE int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root,
-                                      const brc_edit *edits, size_t n, brc_error *err);
+ * the new nodes, from those that the old ones have. `sizes` of the edits' chunks, or NULL. What would need
+ * more than the nodes on the edits' paths is left for whoever asks. Damage that is found is not this
+ * call's to report. */
+BRC_MUST_USE int brc_map_total_follow(brc_store *store, const brc_oid *before, const brc_oid *root, const brc_edit *edits,
+                                      size_t n, const brc_chunk_sizes *sizes, brc_error *err);
 
 #endif

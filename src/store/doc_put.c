@@ -54,19 +54,19 @@ static int draft_doc_store(brc_store *store, const brc_oid *id, brc_error *err)
     return rc;
 }
 
-int brc_draft_docs_store(brc_store *store, int64_t draft, brc_error *err)
+int brc_draft_docs_store(brc_store *store, int64_t draft, brc_buf *path, size_t most, int *more,
+                         brc_error *err)
 {
-    int any = 0, rc;
     brc_oid id;
-    brc_buf path = BRC_BUF_INIT;
-    if (store->scratch) /* nothing is stored */
-        return BRC_OK;
-    BRC_TRY(brc_draft_docs_any(store, &any, err));
-    if (!any)
-        return BRC_OK;
-    rc = brc_buf_text(&path, "!", err); /* every path is behind it: '/' follows */
-    while (rc >= 0 && (rc = brc_draft_doc_next(store, draft, &path, &id, err)) > 0)
-        rc = draft_doc_store(store, &id, err);
-    brc_buf_dispose(&path);
-    return rc;
+    brc_span text;
+    int rc = 1;
+    for (size_t i = 0; i < most && rc > 0; i++) {
+        rc = brc_draft_doc_next(store, draft, path, &id, err);
+        if (rc <= 0)
+            break;
+        BRC_TRY(store->scratch ? brc_store_get(store, BRC_KIND_DOCUMENT, &id, &text, err)
+                               : draft_doc_store(store, &id, err));
+    }
+    *more = rc > 0;
+    return rc < 0 ? rc : BRC_OK;
 }

@@ -188,18 +188,50 @@ static int stack_pages(brc_store *store, const brc_draft_stack *stack, brc_span 
     return rc;
 }
 
+/* What the caller wants of a page of one row, and its last key. */
+typedef struct row_page {
+    brc_draft_chunk_fn each;
+    void *ctx;
+    size_t n;
+    brc_buf last;
+} row_page;
+
+static int row_page_take(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
+                         brc_error *err)
+{
+    row_page *page = ctx;
+    page->n++;
+    page->last.len = 0;
+    BRC_TRY(brc_buf_append(&page->last, key, key_len, err));
+    return page->each(page->ctx, key, key_len, id, err);
+}
+
+/* No statement reads a row's chunks to the end, however many they are. */
+static int row_pages(brc_store *store, int64_t node, brc_draft_chunk_fn each, void *ctx,
+                     brc_error *err)
+{
+    row_page page = {.each = each, .ctx = ctx, .last = BRC_BUF_INIT};
+    brc_buf after = BRC_BUF_INIT;
+    int rc;
+    do {
+        const brc_span from = {after.len > 0 || page.n > 0 ? after.data : NULL, after.len};
+        page.n = 0;
+        rc = page_of_row(store, node, from, STACK_PAGE, row_page_take, &page, err);
+        const brc_buf swap = after;
+        after = page.last;
+        page.last = swap;
+    } while (rc == BRC_OK && page.n == STACK_PAGE);
+    brc_buf_dispose(&page.last);
+    brc_buf_dispose(&after);
+    return rc;
+}
+
 int brc_draft_chunk_each(brc_store *store, const brc_draft_stack *stack, brc_draft_chunk_fn each,
                          void *ctx, brc_error *err)
 {
-    sqlite3_stmt *st;
     const brc_span start = {NULL, 0};
-    if (stack->n != 1)
-        return stack_pages(store, stack, start, STACK_PAGE, 1, each, ctx, err);
-    BRC_TRY(brc_stmt(store,
-                     "SELECT key, id, " CHUNK_OK " FROM draft_chunk WHERE node=?1 ORDER BY key",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, stack->node[0]);
-    return draft_each_chunk_row(store, st, each, ctx, err);
+    return stack->n == 1 ? row_pages(store, stack->node[0], each, ctx, err)
+                         : stack_pages(store, stack, start, STACK_PAGE, 1, each, ctx, err);
 }
 
 int brc_draft_chunk_page(brc_store *store, const brc_draft_stack *stack, brc_span after,

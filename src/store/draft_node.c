@@ -70,16 +70,11 @@ int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, brc_error *er
     return brc_buf_terminate(high, err);
 }
 
-/* Rows as they are read. */
-typedef struct draft_rows {
-    void *items; /* brc_draft_node[] */
-    size_t n, cap;
-} draft_rows;
-
-static int draft_rows_add(draft_rows *rows, const char *path, brc_draft_node **out, brc_error *err)
+static int draft_rows_add(brc_draft_rows *rows, const char *path, brc_draft_node **out,
+                          brc_error *err)
 {
-    BRC_TRY(brc_grow_array(&rows->items, &rows->cap, rows->n + 1, sizeof(brc_draft_node), err));
-    brc_draft_node *row = &((brc_draft_node *)rows->items)[rows->n];
+    BRC_TRY(brc_grow_array(&rows->nodes, &rows->cap, rows->n + 1, sizeof(brc_draft_node), err));
+    brc_draft_node *row = &((brc_draft_node *)rows->nodes)[rows->n];
     memset(row, 0, sizeof(*row));
     BRC_TRY(brc_dup(&row->path, path, err));
     rows->n++;
@@ -88,7 +83,7 @@ static int draft_rows_add(draft_rows *rows, const char *path, brc_draft_node **o
 }
 
 /* The row of the path itself, if there is one. */
-static int draft_rows_own(brc_store *store, int64_t draft, const char *path, draft_rows *rows,
+static int draft_rows_own(brc_store *store, int64_t draft, const char *path, brc_draft_rows *rows,
                           brc_error *err)
 {
     int found;
@@ -128,7 +123,7 @@ static const char *draft_row_path(sqlite3_stmt *st)
 
 /* Everything under `low` without its last slash. */
 static int draft_rows_under(brc_store *store, int64_t draft, const brc_buf *low,
-                            const brc_buf *high, draft_rows *rows, brc_error *err)
+                            const brc_buf *high, brc_draft_rows *rows, brc_error *err)
 {
     int rc;
     sqlite3_stmt *st;
@@ -146,13 +141,13 @@ done:
     return rc;
 }
 
-static int draft_rows_end(draft_rows *rows, int rc, brc_draft_node **out, size_t *n)
+static int draft_rows_end(brc_draft_rows *rows, int rc, brc_draft_node **out, size_t *n)
 {
     if (rc < 0) {
-        brc_draft_nodes_free(rows->items, rows->n);
+        brc_draft_nodes_free(rows->nodes, rows->n);
         return rc;
     }
-    *out = rows->items;
+    *out = rows->nodes;
     *n = rows->n;
     return BRC_OK;
 }
@@ -161,7 +156,7 @@ int brc_draft_node_list(brc_store *store, int64_t draft, const char *path, int s
                         brc_draft_node **out, size_t *n, brc_error *err)
 {
     int rc;
-    draft_rows rows = {0};
+    brc_draft_rows rows = {0};
     brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
     *out = NULL;
     *n = 0;
@@ -175,10 +170,44 @@ done:
     return draft_rows_end(&rows, rc, out, n);
 }
 
+/* Between two pages a path is bound again as it was read: it must be text. */
+static int page_path(brc_store *store, sqlite3_stmt *st, const char **out, brc_error *err)
+{
+    *out = draft_row_path(st);
+    if (strlen(*out) == (size_t)sqlite3_column_bytes(st, 0))
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT, "%s: an uncommitted node is damaged: its path is not text",
+                    store->path);
+}
+
+int brc_draft_node_page(brc_store *store, int64_t draft, brc_draft_rows *rows, size_t most,
+                        brc_error *err)
+{
+    int rc;
+    sqlite3_stmt *st;
+    const char *path;
+    brc_draft_node *row = rows->nodes;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT path, node, entry, checksum IS " NODE_SUM " FROM draft_node"
+                     " WHERE draft=?1 AND path>?2 AND path<'0' ORDER BY path LIMIT ?3",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, rows->n > 0 ? row[rows->n - 1].path : "", -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(st, 3, (int64_t)most);
+    while ((rc = brc_step(store, st, err)) > 0) {
+        BRC_GO(page_path(store, st, &path, err));
+        BRC_GO(draft_rows_add(rows, path, &row, err));
+        BRC_GO(draft_node_read(store, st, 1, row, err));
+    }
+done:
+    sqlite3_reset(st);
+    return rc;
+}
+
 /* The children that have rows of their own. If a row is deeper, the search goes on
  * after the child above it: "/a/x0" follows everything under "/a/x". */
 static int draft_rows_children(brc_store *store, int64_t draft, brc_buf *low,
-                               const brc_buf *high, draft_rows *rows, brc_error *err)
+                               const brc_buf *high, brc_draft_rows *rows, brc_error *err)
 {
     int rc;
     sqlite3_stmt *st;
@@ -210,7 +239,7 @@ int brc_draft_child_list(brc_store *store, int64_t draft, const char *path,
                          brc_draft_node **out, size_t *n, brc_error *err)
 {
     int rc;
-    draft_rows rows = {0};
+    brc_draft_rows rows = {0};
     brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
     *out = NULL;
     *n = 0;

@@ -9,6 +9,14 @@
 
 #define STACK_SUM_TAIL ", level, entry)"
 
+/* It lies below another from now on. */
+static const char hide_row[] =
+    "UPDATE draft_node SET path=NULL,"
+    " checksum=row_sum('draft_node', node, draft, NULL, below" STACK_SUM_TAIL " WHERE node=?1";
+
+/* A row has at most this many chunks, or more. */
+enum { FEW_CHUNKS = 4096 };
+
 /* Runs a statement of one or two rows' numbers. */
 static int stack_run(brc_store *store, const char *sql, int64_t first, int64_t second,
                      brc_error *err)
@@ -44,21 +52,17 @@ int brc_draft_stack_get(brc_store *store, int64_t node, brc_draft_stack *out, br
     return BRC_OK;
 }
 
-/* A row has at most this many chunks, or more. */
-#define FEW_CHUNKS "4096"
-
-static int has_few(brc_store *store, int64_t node, int *few, brc_error *err)
+int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t most, int *exceeds,
+                          brc_error *err)
 {
-    int many;
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1 OFFSET " FEW_CHUNKS, &st,
-                     err));
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1 OFFSET ?2", &st, err));
     sqlite3_bind_int64(st, 1, node);
-    BRC_TRY(brc_ask_any(store, st, &many, err));
-    *few = !many;
-    return BRC_OK;
+    sqlite3_bind_int64(st, 2, (int64_t)most);
+    return brc_ask_any(store, st, exceeds, err);
 }
+
+/* ---- laying one over another -------------------------------- */
 
 /* Each chunk of the first is looked up in the second. */
 static int rows_meet(brc_store *store, int64_t first, int64_t second, int *meet, brc_error *err)
@@ -76,48 +80,165 @@ static int rows_meet(brc_store *store, int64_t first, int64_t second, int *meet,
 int brc_draft_stacks_meet(brc_store *store, const brc_draft_stack *a, const brc_draft_stack *b,
                           int *meet, brc_error *err)
 {
-    int few;
+    int many;
     *meet = 0;
     for (size_t i = 0; i < a->n; i++) {
-        BRC_TRY(has_few(store, a->node[i], &few, err));
+        BRC_TRY(brc_draft_row_exceeds(store, a->node[i], FEW_CHUNKS, &many, err));
         for (size_t j = 0; j < b->n && !*meet; j++)
-            BRC_TRY(few ? rows_meet(store, a->node[i], b->node[j], meet, err)
-                        : rows_meet(store, b->node[j], a->node[i], meet, err));
+            BRC_TRY(many ? rows_meet(store, b->node[j], a->node[i], meet, err)
+                         : rows_meet(store, a->node[i], b->node[j], meet, err));
     }
     return BRC_OK;
 }
 
-/* The chunks of the upper rows become those of the row `into`, from the lowest of them up. */
-static int stack_flatten(brc_store *store, const brc_draft_stack *upper, int64_t into,
-                         brc_error *err)
+/* ---- making a stack shorter --------------------------------
+ * Two rows that lie on each other become one: the chunks of the lower go up, some in each step.
+ * After each step the stack says what it said before. They always go up, and the upper keeps its
+ * number: so what somebody has read of a row with all that is below it stays right for as long as
+ * the row is in the stack. The first row is not changed. */
+
+/* Chunks of one step, and of a row that is found to be small: that is looked for in each. */
+enum { MERGE_STEP = 2048, SMALL_ROW = 512 };
+
+#define SOME_OF_ROW " FROM draft_chunk WHERE node=?1 ORDER BY key LIMIT ?2"
+
+/* What is copied gets a checksum: it must have had the right one. */
+static int check_some(brc_store *store, int64_t node, brc_error *err)
 {
-    for (size_t i = upper->n; i > 0; i--)
-        BRC_TRY(stack_run(store,
-                          "INSERT OR REPLACE INTO draft_chunk(node, key, id, checksum)"
-                          " SELECT ?2, key, id, row_sum('draft_chunk', ?2, key, id)"
-                          " FROM draft_chunk WHERE node=?1",
-                          upper->node[i - 1], into, err));
-    BRC_TRY(brc_draft_chunk_clear_all(store, upper->node[0], err));
-    return stack_run(store, "DELETE FROM draft_node WHERE node=?1", upper->node[0], 0, err);
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT min(checksum IS row_sum('draft_chunk', node, key, id)) FROM"
+                     " (SELECT node, key, id, checksum" SOME_OF_ROW ")",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    sqlite3_bind_int64(st, 2, MERGE_STEP);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    const int is_empty = sqlite3_column_type(st, 0) == SQLITE_NULL;
+    rc = is_empty ? BRC_OK : brc_row_check(store, st, 0, "an uncommitted chunk", err);
+    sqlite3_reset(st);
+    return rc;
 }
 
-int brc_draft_stack_lay(brc_store *store, const brc_draft_stack *upper,
-                        const brc_draft_stack *lower, int64_t *top, brc_error *err)
+/* Some chunks of `node` become those of `upper`, where that does not have their keys. */
+static int move_some(brc_store *store, int64_t node, int64_t upper, int64_t *moved, brc_error *err)
 {
-    *top = lower->node[0];
-    if (upper->n + lower->n > BRC_DRAFT_STACK_MOST)
-        return stack_flatten(store, upper, lower->node[0], err);
-    *top = upper->node[0];
+    sqlite3_stmt *st;
+    BRC_TRY(check_some(store, node, err));
+    BRC_TRY(brc_stmt(store,
+                     "INSERT OR IGNORE INTO draft_chunk(node, key, id, checksum)"
+                     " SELECT ?3, key, id, row_sum('draft_chunk', ?3, key, id)" SOME_OF_ROW,
+                     &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    sqlite3_bind_int64(st, 2, MERGE_STEP);
+    sqlite3_bind_int64(st, 3, upper);
+    BRC_TRY(brc_run(store, st, err));
     BRC_TRY(stack_run(store,
-                      "UPDATE draft_node SET path=NULL,"
-                      " checksum=row_sum('draft_node', node, draft, NULL, below" STACK_SUM_TAIL
-                      " WHERE node=?1",
-                      lower->node[0], 0, err));
+                      "DELETE FROM draft_chunk WHERE node=?1 AND key IN (SELECT key" SOME_OF_ROW
+                      ")",
+                      node, MERGE_STEP, err));
+    *moved = sqlite3_changes(store->db);
+    return BRC_OK;
+}
+
+/* A row without chunks leaves the stack. */
+static int take_out(brc_store *store, const brc_draft_stack *stack, size_t at, brc_error *err)
+{
+    const int64_t below = at + 1 < stack->n ? stack->node[at + 1] : 0;
+    BRC_TRY(stack_run(store,
+                      "UPDATE draft_node SET below=nullif(?2, 0),"
+                      " checksum=row_sum('draft_node', node, draft, path, nullif(?2, 0)"
+                      STACK_SUM_TAIL " WHERE node=?1",
+                      stack->node[at - 1], below, err));
+    return stack_run(store, "DELETE FROM draft_node WHERE node=?1", stack->node[at], 0, err);
+}
+
+/* The lower row of the pair that is to become one: the lowest small one. Where there is none, the
+ * uppermost: then each chunk goes up once, until all are in one row. */
+static int choose_lower(brc_store *store, const brc_draft_stack *stack, size_t *at, brc_error *err)
+{
+    int large;
+    for (*at = stack->n - 1; *at > 2; --*at) {
+        BRC_TRY(brc_draft_row_exceeds(store, stack->node[*at], SMALL_ROW, &large, err));
+        if (!large)
+            return BRC_OK;
+    }
+    return BRC_OK;
+}
+
+int brc_draft_stack_shorten(brc_store *store, int64_t node, size_t to, int *done, brc_error *err)
+{
+    brc_draft_stack stack;
+    size_t at;
+    int64_t moved;
+    BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
+    *done = stack.n <= to || stack.n < 3;
+    if (*done)
+        return BRC_OK;
+    BRC_TRY(choose_lower(store, &stack, &at, err));
+    BRC_TRY(move_some(store, stack.node[at], stack.node[at - 1], &moved, err));
+    return moved < MERGE_STEP ? take_out(store, &stack, at, err) : BRC_OK;
+}
+
+/* Within the caller's transaction, which is as long as it takes. */
+static int shorten_now(brc_store *store, brc_draft_stack *stack, brc_error *err)
+{
+    const int64_t top = stack->node[0];
+    for (int done = 0; !done;)
+        BRC_TRY(brc_draft_stack_shorten(store, top, BRC_DRAFT_STACK_SHORT, &done, err));
+    return brc_draft_stack_get(store, top, stack, err);
+}
+
+int brc_draft_stack_lay(brc_store *store, brc_draft_stack *upper, brc_draft_stack *lower,
+                        brc_error *err)
+{
+    if (upper->n + lower->n > BRC_DRAFT_STACK_MOST) {
+        BRC_TRY(shorten_now(store, lower, err));
+        BRC_TRY(shorten_now(store, upper, err));
+    }
+    BRC_TRY(stack_run(store, hide_row, lower->node[0], 0, err));
     return stack_run(store,
                      "UPDATE draft_node SET below=?2,"
                      " checksum=row_sum('draft_node', node, draft, path, ?2" STACK_SUM_TAIL
                      " WHERE node=?1",
                      upper->node[upper->n - 1], lower->node[0], err);
+}
+
+/* A row without a path that lies on this one, with its entry. */
+static int row_over(brc_store *store, int64_t node, int64_t *top, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "INSERT INTO draft_node(draft, path, below, level, entry, checksum)"
+                     " SELECT draft, NULL, node, level, entry, 0 FROM draft_node WHERE node=?1"
+                     " RETURNING node",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    *top = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return BRC_OK;
+}
+
+int brc_draft_stack_push(brc_store *store, int64_t node, const char *path, int64_t *top,
+                         brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(row_over(store, node, top, err));
+    BRC_TRY(brc_draft_doc_copy(store, node, *top, err));
+    BRC_TRY(brc_draft_doc_drop(store, node, err));
+    BRC_TRY(stack_run(store, hide_row, node, 0, err));
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft_node SET path=?2,"
+                     " checksum=row_sum('draft_node', node, draft, ?2, below" STACK_SUM_TAIL
+                     " WHERE node=?1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, *top);
+    sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
+    return brc_run(store, st, err);
 }
 
 int brc_draft_chunk_clear_all(brc_store *store, int64_t node, brc_error *err)

@@ -360,6 +360,12 @@ BRC_MUST_USE int brc_draft_node_get(brc_store *store, int64_t draft, const char 
 /* Rows of `path` (if `self`) and of what is under it, by path. */
 BRC_MUST_USE int brc_draft_node_list(brc_store *store, int64_t draft, const char *path,
                                      int self, brc_draft_node **out, size_t *n, brc_error *err);
+/* All rows of a draft by path, page by page: at most `most` behind the last are added. */
+typedef struct brc_draft_rows {
+    void *nodes; /* brc_draft_node[] */
+    size_t n, cap;
+} brc_draft_rows;
+BRC_MUST_USE int brc_draft_node_page(brc_store *store, int64_t draft, brc_draft_rows *rows, size_t most, brc_error *err);
 /* Rows of the children of `path`, by path: those further down are not read. */
 BRC_MUST_USE int brc_draft_child_list(brc_store *store, int64_t draft, const char *path,
                                       brc_draft_node **out, size_t *n, brc_error *err);
@@ -410,8 +416,9 @@ BRC_MUST_USE int brc_draft_doc_copy(brc_store *store, int64_t from, int64_t to, 
 BRC_MUST_USE int brc_draft_docs_any(brc_store *store, int *any, brc_error *err);
 /* The next of the draft, behind `path`, which becomes its node's path: 1, or 0 at the end. */
 BRC_MUST_USE int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *id, brc_error *err);
-/* All of the draft become objects. */
-BRC_MUST_USE int brc_draft_docs_store(brc_store *store, int64_t draft, brc_error *err);
+/* `most` of the draft behind `path`, which is moved on, become objects; in scratch mode they are read
+ * and kept. *more: perhaps there are others. */
+BRC_MUST_USE int brc_draft_docs_store(brc_store *store, int64_t draft, brc_buf *path, size_t most, int *more, brc_error *err);
 
 /* The rows that make up one node's uncommitted chunks: its own, the one below it, and so on. For
  * a key the first row counts that has the key. */
@@ -422,11 +429,18 @@ typedef struct brc_draft_stack {
 } brc_draft_stack;
 /* `node` and what is below it. BRC_ECORRUPT if that has no end. */
 BRC_MUST_USE int brc_draft_stack_get(brc_store *store, int64_t node, brc_draft_stack *out, brc_error *err);
-/* Lays one stack over another, whose first row loses its path; no chunk is copied. *top is the first
- * row of both. Only where they are too many for one stack, the upper's chunks become the lower's
- * first row's, which keeps its path, and the upper rows go. */
-BRC_MUST_USE int brc_draft_stack_lay(brc_store *store, const brc_draft_stack *upper, const brc_draft_stack *lower,
-                                     int64_t *top, brc_error *err);
+/* Lays one stack over another, whose first row loses its path; no chunk is copied. Only where they are too
+ * high together both are made shorter first, which takes as long as their rows are many: before the
+ * transaction, brc_draft_stack_shorten() does that bit by bit. */
+BRC_MUST_USE int brc_draft_stack_lay(brc_store *store, brc_draft_stack *upper, brc_draft_stack *lower, brc_error *err);
+/* One step towards a stack of at most `to` rows, 3 or more, that says the same; *done: it is one. */
+#define BRC_DRAFT_STACK_SHORT 12
+BRC_MUST_USE int brc_draft_stack_shorten(brc_store *store, int64_t node, size_t to, int *done, brc_error *err);
+/* Puts an empty row over the node's: from now on nobody writes into that. *top is the new one, with its
+ * path, entry and document. */
+BRC_MUST_USE int brc_draft_stack_push(brc_store *store, int64_t node, const char *path, int64_t *top, brc_error *err);
+/* Whether one row has more than so many chunks: costs reading these. */
+BRC_MUST_USE int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t most, int *exceeds, brc_error *err);
 
 /* A stack goes to another draft, where its first row's path is free, and gets this entry. */
 BRC_MUST_USE int brc_draft_row_give(brc_store *store, const brc_draft_stack *stack, int64_t draft, const void *entry,

@@ -181,11 +181,10 @@ static int check_chunks(brc_session *s, const brc_adoption *ad, const adopted_no
                 : BRC_OK;
 }
 
-static int lay_over(brc_session *s, const adopted_node *node, const uint8_t *entry, size_t len,
+static int lay_over(brc_session *s, adopted_node *node, const uint8_t *entry, size_t len,
                     brc_error *err)
 {
     brc_store *store = s->repo->store;
-    int64_t top;
     if (!node->has_chunks && (node->there != 0 || same_entry(&node->merged, &node->now))) {
         BRC_TRY(brc_draft_row_drop(store, node->stack.node[0], err));
         return node->there == 0 ? BRC_OK
@@ -194,16 +193,13 @@ static int lay_over(brc_session *s, const adopted_node *node, const uint8_t *ent
     }
     if (node->there != 0 && !node->chunks_there)
         BRC_TRY(brc_draft_row_drop(store, node->there, err));
-    else if (node->there != 0) {
-        BRC_TRY(brc_draft_stack_lay(store, &node->stack, &node->under, &top, err));
-        if (top == node->there)
-            return brc_draft_node_put(store, s->draft.id, node->path, entry, len, NULL, err);
-    }
+    else if (node->there != 0)
+        BRC_TRY(brc_draft_stack_lay(store, &node->stack, &node->under, err));
     return brc_draft_row_give(store, &node->stack, s->draft.id, entry, len, err);
 }
 
 /* The document of the row that comes out, if it is no object, goes with it; others go. */
-static int lay_with_document(brc_session *s, const adopted_node *node, const uint8_t *entry,
+static int lay_with_document(brc_session *s, adopted_node *node, const uint8_t *entry,
                              size_t len, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -310,6 +306,59 @@ int brc_session_adopt_rows(brc_session *onto, const brc_adoption *ad, brc_error 
 done:
     brc_draft_nodes_free(rows, n);
     brc_moves_free(moves, nmoves);
+    return rc;
+}
+
+/* ---- room for it -------------------------------- */
+
+static int make_shorter(brc_store *store, int64_t node, brc_error *err)
+{
+    BRC_TRY(brc_store_rest(store, 1, err));
+    for (int done = 0; !done;) {
+        BRC_TRY(brc_store_begin(store, err));
+        int rc = brc_draft_stack_shorten(store, node, BRC_DRAFT_STACK_SHORT, &done, err);
+        const int ended = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+        BRC_TRY(rc < 0 ? rc : ended);
+        BRC_TRY(brc_store_rest(store, 1, err));
+    }
+    return BRC_OK;
+}
+
+static int make_room_at(brc_session *onto, const brc_draft_node *row, brc_error *err)
+{
+    brc_store *store = onto->repo->store;
+    brc_draft_stack upper, lower;
+    brc_draft_node own;
+    int found;
+    if (onto->draft.id == 0)
+        return BRC_OK;
+    BRC_TRY(brc_draft_node_get(store, onto->draft.id, row->path, &found, &own, err));
+    free(own.entry);
+    BRC_TRY(brc_draft_stack_get(store, row->node, &upper, err));
+    BRC_TRY(brc_draft_stack_get(store, found ? own.node : 0, &lower, err));
+    if (upper.n + lower.n <= BRC_DRAFT_STACK_MOST)
+        return BRC_OK;
+    BRC_TRY(make_shorter(store, lower.node[0], err));
+    return make_shorter(store, upper.node[0], err);
+}
+
+int brc_adopt_make_room(brc_session *onto, int64_t draft, brc_error *err)
+{
+    enum { PAGE = 256 };
+    brc_draft_rows rows = {0};
+    size_t before;
+    int rc;
+    BRC_TRY(brc_session_begin_read(onto, err));
+    brc_session_end_read(onto);
+    do {
+        before = rows.n;
+        BRC_GO(brc_draft_node_page(onto->repo->store, draft, &rows, PAGE, err));
+        for (size_t i = before; i < rows.n; i++)
+            BRC_GO(make_room_at(onto, (const brc_draft_node *)rows.nodes + i, err));
+    } while (rows.n - before == PAGE);
+    rc = BRC_OK;
+done:
+    brc_draft_nodes_free(rows.nodes, rows.n);
     return rc;
 }
 

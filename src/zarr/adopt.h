@@ -34,6 +34,9 @@ typedef struct brc_adoption {
 /* Within brc_session_begin() and _end() of `onto`, another session than the draft's. Where it fails
  * the transaction is to be undone. */
 BRC_MUST_USE int brc_session_adopt_rows(brc_session *onto, const brc_adoption *adoption, brc_error *err);
+/* Before that, and outside of a transaction, or in a bulk write: where rows of both would be too many on
+ * each other they become fewer, in short transactions. Nobody sees a difference. */
+BRC_MUST_USE int brc_adopt_make_room(brc_session *onto, int64_t draft, brc_error *err);
 /* A private draft becomes, whole, the session's own changes: within a write of the store. It is
  * taken over as it is where the session has none; else both must lie over one commit and follow one
  * (BRC_ESTALE). Its row is gone then. */

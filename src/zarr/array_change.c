@@ -4,6 +4,7 @@
 
 #include "array_shrink.h"
 #include "bulk_write.h"
+#include "fold.h"
 
 /* ---- shape -------------------------------- */
 

@@ -63,7 +63,7 @@ static int drop_listed(brc_store *store, const outside_keys *o, brc_oid *map, br
 {
     const brc_oid before = *map;
     BRC_TRY(brc_map_edit(store, &before, o->edits, o->n, map, err));
-    return brc_map_total_follow(store, &before, map, o->edits, o->n, err);
+    return brc_map_total_follow(store, &before, map, o->edits, o->n, NULL, err);
 }
 
 int brc_chunks_drop_outside(brc_store *store, int ndim, const uint64_t *grid, brc_oid *map,

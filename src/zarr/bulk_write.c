@@ -292,7 +292,11 @@ static int end_written(brc_session *s, struct brc_bulk_write *bulk, int rc, brc_
     brc_store *store = s->repo->store;
     const int failed = rc < 0;
     if (!failed && bulk->draft != 0) {
-        rc = brc_store_bulk_finish(store, err);
+        const int before = brc_store_bulk_admit(store, 1);
+        rc = brc_adopt_make_room(s, bulk->draft, err);
+        (void)brc_store_bulk_admit(store, before);
+        if (rc == BRC_OK)
+            rc = brc_store_bulk_finish(store, err);
         s->bulk = NULL;
         if (rc == BRC_OK) {
             rc = adopt_written(s, bulk, err);

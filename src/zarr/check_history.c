@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "fold.h"
 #include "fsck.h"
 #include "session.h"
 
@@ -163,7 +164,7 @@ static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *e
     brc_oid out;
     BRC_TRY(brc_session_of_draft(&s, h->tree.check.repo, draft->branch, draft->draft.id, err));
     brc_store_scratch_begin(h->tree.check.store);
-    int rc = brc_session_fold(s, &out, err);
+    int rc = brc_session_fold(s, NULL, &out, err);
     brc_store_scratch_end(h->tree.check.store);
     if (rc == BRC_OK)
         rc = check_moves(s, err);

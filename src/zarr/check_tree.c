@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "fold.h"
 #include "fsck.h"
 #include "meta.h"
 #include "session.h"

@@ -1,7 +1,5 @@
-/*
- * Folding a draft into a snapshot: its rows become edits of the maps that they
- * lie over, from the leaves up. What no row touches is not read.
- */
+#include "fold.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,31 +7,118 @@
 #include "../base/arena.h"
 #include "../history/map_totals.h"
 #include "hidden_nodes.h"
-#include "session.h"
 
-#define CHUNK_BATCH 65536
+/* Chunks that are read, and looked up in the order of the index, before they are folded batch by
+ * batch. */
+#define FOLD_CHUNKS (8 * (size_t)BRC_FOLD_ROWS)
 
-/* ---- chunks -------------------------------- */
+/* Rows of nodes that are read at once, and documents that are stored at once; and what a map or a
+ * document costs, counted in rows. */
+enum { FOLD_NODES = 2048, FOLD_DOCS = 256, FOLD_EACH = 16, FOLD_LOOK_UP = 1024 };
+
+/* ---- batches -------------------------------- */
+
+/* So many more of the draft's rows were read. */
+static int fold_count(brc_fold *how, size_t n, brc_error *err)
+{
+    how->rows += n;
+    if (how->most == 0 || how->rows <= how->most)
+        return BRC_OK;
+    how->is_too_much = 1;
+    return brc_fail(err, BRC_ELIMIT, "the uncommitted changes are too many for one transaction");
+}
+
+/* Others may come in, where n rows more are too many for one batch. */
+static int fold_rest(brc_store *store, brc_fold *how, size_t n, brc_error *err)
+{
+    BRC_TRY(brc_store_check_interrupt(store, err));
+    if (how->batch > 0 && how->batch + n > BRC_FOLD_ROWS) {
+        how->batch = 0;
+        if (how->way == BRC_FOLD_SHORT_READS)
+            brc_store_pause_read(store);
+        if (how->is_open) {
+            how->is_open = 0;
+            BRC_TRY(brc_store_end(store, 1, err));
+        }
+    }
+    how->batch += n;
+    return BRC_OK;
+}
+
+/* Before nodes are stored. */
+static int fold_write(brc_store *store, brc_fold *how, size_t n, brc_error *err)
+{
+    BRC_TRY(fold_rest(store, how, n, err));
+    if (how->way != BRC_FOLD_SHORT_WRITES || how->is_open)
+        return BRC_OK;
+    BRC_TRY(brc_store_begin(store, err));
+    how->is_open = 1;
+    return BRC_OK;
+}
+
+int brc_fold_end(brc_store *store, brc_fold *how, int rc, brc_error *err)
+{
+    if (!how->is_open)
+        return rc;
+    how->is_open = 0;
+    int ended = brc_store_end(store, rc == BRC_OK, err);
+    return rc < 0 ? rc : ended;
+}
 
 typedef struct fold_batch {
     brc_store *store;
+    brc_fold *how;
     brc_oid map;
     brc_arena arena;
     void *edits; /* brc_edit[] */
     size_t n, cap;
 } fold_batch;
 
-static int fold_flush(fold_batch *b, brc_error *err)
+static int fold_edit(fold_batch *b, const brc_edit *edits, size_t n, const brc_chunk_sizes *sizes,
+                     brc_error *err)
 {
     brc_oid out;
-    if (b->n == 0)
-        return BRC_OK;
-    BRC_TRY(brc_map_edit(b->store, &b->map, b->edits, b->n, &out, err));
-    BRC_TRY(brc_map_total_follow(b->store, &b->map, &out, b->edits, b->n, err));
+    BRC_TRY(fold_count(b->how, FOLD_EACH, err));
+    BRC_TRY(fold_write(b->store, b->how, n + FOLD_EACH, err));
+    BRC_TRY(brc_map_edit(b->store, &b->map, edits, n, &out, err));
+    BRC_TRY(brc_map_total_follow(b->store, &b->map, &out, edits, n, sizes, err));
     b->map = out;
+    return BRC_OK;
+}
+
+static int fold_edits(fold_batch *b, const brc_chunk_sizes *sizes, brc_error *err)
+{
+    for (size_t at = 0; at < b->n; at += BRC_FOLD_ROWS)
+        BRC_TRY(fold_edit(b, (const brc_edit *)b->edits + at,
+                          b->n - at < BRC_FOLD_ROWS ? b->n - at : BRC_FOLD_ROWS, sizes, err));
+    return BRC_OK;
+}
+
+/* The chunks are looked up before a transaction begins: many lie everywhere in the index. */
+static int fold_many(fold_batch *b, brc_error *err)
+{
+    brc_chunk_sizes sizes = BRC_CHUNK_SIZES_INIT;
+    int rc;
+    BRC_GO(fold_rest(b->store, b->how, BRC_FOLD_ROWS, err));
+    BRC_GO(brc_store_begin_read(b->store, err));
+    rc = brc_chunk_sizes_read(&sizes, b->store, b->edits, b->n, err);
+    brc_store_end_read(b->store);
+    if (rc == BRC_OK)
+        rc = fold_edits(b, &sizes, err);
+done:
+    brc_chunk_sizes_dispose(&sizes);
+    return rc;
+}
+
+static int fold_flush(fold_batch *b, brc_error *err)
+{
+    const int many = b->how->way == BRC_FOLD_SHORT_WRITES
+                         ? b->n > FOLD_LOOK_UP
+                         : b->n > BRC_FOLD_ROWS && brc_store_keeps_totals(b->store);
+    BRC_TRY(many ? fold_many(b, err) : fold_edits(b, NULL, err));
     b->n = 0;
     brc_arena_dispose(&b->arena);
-    return brc_store_check_interrupt(b->store, err);
+    return BRC_OK;
 }
 
 static int fold_add(fold_batch *b, const void *key, size_t key_len, const void *value,
@@ -48,33 +133,84 @@ static int fold_add(fold_batch *b, const void *key, size_t key_len, const void *
     return BRC_OK;
 }
 
-static int fold_chunk(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
-                      brc_error *err)
-{
-    fold_batch *b = ctx;
-    BRC_TRY(
-        fold_add(b, key, key_len, id != NULL ? id->bytes : NULL, brc_store_id_len(b->store), err));
-    return b->n < CHUNK_BATCH ? BRC_OK : fold_flush(b, err);
-}
-
 static void fold_dispose(fold_batch *b)
 {
     brc_arena_dispose(&b->arena);
     free(b->edits);
 }
 
+/* ---- chunks -------------------------------- */
+
+static int fold_chunk(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
+                      brc_error *err)
+{
+    fold_batch *b = ctx;
+    return fold_add(b, key, key_len, id != NULL ? id->bytes : NULL, brc_store_id_len(b->store),
+                    err);
+}
+
+/* Keys of a stack that are read at once: each of its rows gives as many. */
+static size_t fold_page(const brc_draft_stack *rows)
+{
+    enum { LEAST = 256 };
+    const size_t n = BRC_FOLD_ROWS / rows->n;
+    return n > LEAST ? n : LEAST;
+}
+
+/* The next rows behind *after, which becomes the last of them. In one read: between two, others may
+ * bring a chunk from one row of the stack to another. */
+static int fold_read(fold_batch *b, const brc_draft_stack *rows, brc_buf *after, int is_first,
+                     size_t *n, brc_error *err)
+{
+    const size_t before = b->n;
+    const int is_alone = b->how->way == BRC_FOLD_SHORT_WRITES && !b->how->is_open;
+    const brc_span from = {is_first ? NULL : after->data, after->len};
+    if (is_alone)
+        BRC_TRY(brc_store_begin_read(b->store, err));
+    int rc = brc_draft_chunk_page(b->store, rows, from, fold_page(rows), fold_chunk, b, err);
+    if (is_alone)
+        brc_store_end_read(b->store);
+    if (rc < 0)
+        return rc;
+    *n = b->n - before;
+    if (*n == 0)
+        return BRC_OK;
+    const brc_edit *last = (const brc_edit *)b->edits + (b->n - 1);
+    after->len = 0;
+    BRC_TRY(brc_buf_append(after, last->key, last->key_len, err));
+    return fold_count(b->how, *n, err);
+}
+
+int brc_fold_stack(brc_store *store, brc_fold *how, const brc_oid *base,
+                   const brc_draft_stack *rows, brc_oid *map, brc_error *err)
+{
+    fold_batch b = {.store = store, .how = how, .map = *base};
+    brc_buf after = BRC_BUF_INIT;
+    size_t n = 0;
+    int rc = BRC_OK, is_first = 1;
+    do {
+        n = 0;
+        if (!is_first)
+            BRC_GO(fold_rest(store, how, fold_page(rows), err));
+        if (rows->n > 0)
+            BRC_GO(fold_read(&b, rows, &after, is_first, &n, err));
+        is_first = 0;
+        if (b.n >= FOLD_CHUNKS)
+            BRC_GO(fold_flush(&b, err));
+    } while (rows->n > 0 && n >= fold_page(rows));
+    rc = fold_flush(&b, err);
+    *map = b.map;
+done:
+    brc_buf_dispose(&after);
+    fold_dispose(&b);
+    return rc;
+}
+
 int brc_fold_chunks(brc_store *store, const brc_entry *entry, const brc_draft_stack *rows,
                     brc_oid *map, brc_error *err)
 {
-    fold_batch b = {.store = store, .map = entry->map};
-    int rc = BRC_OK;
-    if (rows->n > 0)
-        rc = brc_draft_chunk_each(store, rows, fold_chunk, &b, err);
-    if (rc == BRC_OK)
-        rc = fold_flush(&b, err);
-    *map = b.map;
-    fold_dispose(&b);
-    return rc;
+    brc_fold how = {.way = BRC_FOLD_AT_ONCE};
+    return brc_fold_stack(store, &how, &entry->map, rows, map, err);
 }
 
 /* ---- nodes -------------------------------- */
@@ -86,8 +222,9 @@ static int fold_path_order(const void *a, const void *b)
 }
 
 typedef struct fold_nodes {
-    brc_session *s;
-    const brc_draft_node *rows;
+    brc_store *store;
+    brc_fold *how;
+    brc_draft_node *rows;
     const brc_hidden_nodes *hidden; /* gone where nothing is in them */
 } fold_nodes;
 
@@ -130,7 +267,7 @@ done:
 static int fold_group(const fold_nodes *f, size_t depth, size_t lo, size_t hi, brc_entry *entry,
                       brc_error *err)
 {
-    fold_batch b = {.store = f->s->repo->store, .map = entry->map};
+    fold_batch b = {.store = f->store, .how = f->how, .map = entry->map};
     int rc = BRC_OK;
     for (size_t at = lo; at < hi && rc == BRC_OK;) {
         const char *name = f->rows[at].path + depth + 1;
@@ -151,12 +288,35 @@ static int fold_group(const fold_nodes *f, size_t depth, size_t lo, size_t hi, b
     return rc;
 }
 
+int brc_folded_find(const brc_folded *folded, int64_t row, const brc_oid *base, brc_oid *map)
+{
+    const brc_folded_map *maps = folded->maps;
+    for (size_t i = 0; i < folded->n; i++) {
+        if (maps[i].row != row || brc_oid_cmp(&maps[i].base, base) != 0)
+            continue;
+        *map = maps[i].map;
+        return 1;
+    }
+    return 0;
+}
+
+/* Its map is made from what was folded before, as far down as that goes. */
+static int fold_array(const fold_nodes *f, int64_t row, brc_entry *entry, brc_error *err)
+{
+    brc_draft_stack stack;
+    brc_oid base = entry->map;
+    BRC_TRY(brc_draft_stack_get(f->store, row, &stack, err));
+    for (size_t i = 0; i < stack.n && f->how->folded != NULL; i++)
+        if (brc_folded_find(f->how->folded, stack.node[i], &entry->map, &base))
+            stack.n = i;
+    return brc_fold_stack(f->store, f->how, &base, &stack, &entry->map, err);
+}
+
 /* rows[lo..hi) are those at and under a node whose path has `depth` bytes; `entry`
  * is what it was without them, and what it becomes. */
 static int fold_node(const fold_nodes *f, size_t depth, size_t lo, size_t hi, brc_entry *entry,
                      brc_error *err)
 {
-    brc_draft_stack stack;
     int64_t row = 0;
     int hidden = 0;
     if (f->rows[lo].path[depth] == '\0') {
@@ -167,16 +327,14 @@ static int fold_node(const fold_nodes *f, size_t depth, size_t lo, size_t hi, br
         if (own->entry == NULL)
             return BRC_OK;
         BRC_TRY(brc_entry_decode(entry, (brc_span){own->entry, own->entry_len},
-                                 brc_store_id_len(f->s->repo->store), err));
+                                 brc_store_id_len(f->store), err));
     }
     if (entry->kind == 0)
         return brc_fail(err, BRC_ECORRUPT, "the uncommitted changes are damaged: %s has no parent; "
                                            "'reset --hard HEAD' drops them",
                         f->rows[lo].path);
-    BRC_TRY(brc_draft_stack_get(f->s->repo->store, row, &stack, err));
-    BRC_TRY(entry->kind == BRC_ARRAY
-                ? brc_fold_chunks(f->s->repo->store, entry, &stack, &entry->map, err)
-                : fold_group(f, depth, lo, hi, entry, err));
+    BRC_TRY(entry->kind == BRC_ARRAY ? fold_array(f, row, entry, err)
+                                     : fold_group(f, depth, lo, hi, entry, err));
     if (hidden && brc_oid_is_zero(&entry->map))
         memset(entry, 0, sizeof(*entry));
     return BRC_OK;
@@ -195,41 +353,95 @@ static int fold_check_paths(const brc_draft_node *rows, size_t n, brc_error *err
     return BRC_OK;
 }
 
-int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err)
+/* All rows of nodes, by path, in pages. */
+static int fold_list(brc_store *store, int64_t draft, brc_fold *how, brc_draft_rows *rows,
+                     brc_error *err)
+{
+    size_t before;
+    if (draft == 0)
+        return BRC_OK;
+    do {
+        before = rows->n;
+        BRC_TRY(fold_rest(store, how, FOLD_NODES, err));
+        BRC_TRY(brc_draft_node_page(store, draft, rows, FOLD_NODES, err));
+        BRC_TRY(fold_count(how, rows->n - before, err));
+    } while (rows->n - before == FOLD_NODES);
+    return fold_check_paths(rows->nodes, rows->n, err);
+}
+
+/* Documents that only the draft has: those of a commit become objects; where it is only looked at
+ * they stay in memory, so that the result can be read when the draft has changed. */
+static int fold_docs(brc_session *s, brc_fold *how, brc_error *err)
 {
     brc_store *store = s->repo->store;
-    brc_draft_node *rows = NULL;
+    brc_buf path = BRC_BUF_INIT;
+    int more = 0, rc;
+    if (s->draft.id == 0)
+        return BRC_OK;
+    BRC_TRY(brc_draft_docs_any(store, &more, err));
+    if (more)
+        BRC_TRY(brc_buf_text(&path, "!", err)); /* every path is behind it: '/' follows */
+    for (rc = BRC_OK; more && rc == BRC_OK;) {
+        rc = fold_write(store, how, FOLD_DOCS * FOLD_EACH, err);
+        if (rc == BRC_OK)
+            rc = brc_draft_docs_store(store, s->draft.id, &path, FOLD_DOCS, &more, err);
+    }
+    brc_buf_dispose(&path);
+    return rc;
+}
+
+/* The root's entry, with every row in it. */
+static int fold_root(const fold_nodes *f, size_t n, brc_entry *root, brc_error *err)
+{
+    if (n > 0 && strcmp(f->rows[0].path, "/") == 0) /* so that it begins every other */
+        f->rows[0].path[0] = '\0';
+    if (n > 0)
+        BRC_TRY(fold_node(f, 0, 0, n, root, err));
+    if (root->kind == BRC_ARRAY && brc_oid_is_zero(&root->map) &&
+        brc_is_hidden_node(f->hidden, "/"))
+        *root = (brc_entry){.kind = BRC_GROUP};
+    if (root->kind != 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT,
+                    "the uncommitted changes are damaged: they remove the root node; "
+                    "'reset --hard HEAD' drops them");
+}
+
+static int fold_rows(brc_session *s, brc_fold *how, brc_oid *out, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_draft_rows rows = {0};
     brc_hidden_nodes hidden = {0};
     brc_entry root;
-    size_t n = 0;
     int rc;
     BRC_GO(brc_snapshot_find(store, &s->base, "/", &root, err));
-    if (s->draft.id != 0)
-        BRC_GO(brc_draft_node_list(store, s->draft.id, "/", 1, &rows, &n, err));
-    BRC_GO(fold_check_paths(rows, n, err));
-    if (s->draft.id != 0)
-        BRC_GO(brc_draft_docs_store(store, s->draft.id, err));
-    if (n > 0)
-        qsort(rows, n, sizeof(*rows), fold_path_order);
-    if (n > 0)
+    BRC_GO(fold_list(store, s->draft.id, how, &rows, err));
+    BRC_GO(fold_docs(s, how, err));
+    if (rows.n > 0) {
+        qsort(rows.nodes, rows.n, sizeof(brc_draft_node), fold_path_order);
         BRC_GO(brc_hidden_nodes_read(&hidden, store, s->draft.id, err));
-    fold_nodes f = {s, rows, &hidden};
-    if (n > 0 && strcmp(rows[0].path, "/") == 0) /* so that it begins every other */
-        rows[0].path[0] = '\0';
-    if (n > 0)
-        BRC_GO(fold_node(&f, 0, 0, n, &root, err));
-    if (root.kind == BRC_ARRAY && brc_oid_is_zero(&root.map) && brc_is_hidden_node(&hidden, "/"))
-        root = (brc_entry){.kind = BRC_GROUP};
-    if (root.kind == 0) {
-        rc = brc_fail(err, BRC_ECORRUPT,
-                      "the uncommitted changes are damaged: they remove the root node; "
-                      "'reset --hard HEAD' drops them");
-        goto done;
     }
+    const fold_nodes f = {store, how, rows.nodes, &hidden};
+    BRC_GO(fold_root(&f, rows.n, &root, err));
+    BRC_GO(fold_write(store, how, 1, err));
     BRC_GO(brc_snapshot_put(store, &root, out, err));
-    rc = brc_map_total_follow(store, &s->base, out, NULL, 0, err);
+    rc = brc_map_total_follow(store, &s->base, out, NULL, 0, NULL, err);
 done:
     brc_hidden_nodes_dispose(&hidden);
-    brc_draft_nodes_free(rows, n);
+    brc_draft_nodes_free(rows.nodes, rows.n);
     return rc;
+}
+
+int brc_session_fold(brc_session *s, brc_fold *how, brc_oid *out, brc_error *err)
+{
+    brc_fold at_once = {.way = BRC_FOLD_AT_ONCE};
+    if (how == NULL)
+        how = &at_once;
+    const brc_folded *made = how->folded;
+    if (made != NULL && made->has_root && made->draft == s->draft.id &&
+        made->changes == s->draft.changes) {
+        *out = made->root;
+        return BRC_OK;
+    }
+    return brc_fold_end(s->repo->store, how, fold_rows(s, how, out, err), err);
 }

@@ -71,13 +71,6 @@ BRC_MUST_USE int brc_session_parents(brc_session *s, const char *path, brc_error
 BRC_MUST_USE int brc_session_walk(brc_tree_walk **out, brc_session *s, const char *path, const brc_entry *entry,
                                   int64_t row, int flags, brc_error *err);
 
-/* The snapshot that a commit would have. Written where the store is not in its
- * scratch mode. */
-BRC_MUST_USE int brc_session_fold(brc_session *s, brc_oid *out, brc_error *err);
-/* An array's chunk map with its uncommitted chunks in it. */
-BRC_MUST_USE int brc_fold_chunks(brc_store *store, const brc_entry *entry, const brc_draft_stack *rows, brc_oid *map,
-                                 brc_error *err);
-
 /* The branch's tip: *has 0 if it has no commit; root is then zero. */
 BRC_MUST_USE int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, brc_error *err);
 

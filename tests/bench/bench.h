@@ -153,6 +153,7 @@ void bench_shard(const bench_opts *o);
 void bench_ediff(const bench_opts *o);
 void bench_scale(const bench_opts *o);
 void bench_contention(const bench_opts *o);
+void bench_locks(const bench_opts *o);
 /* crowd.c: a bulk writer among readers and committers, for the contention group. */
 void crowd_run(const bench_opts *o);
 

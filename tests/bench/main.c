@@ -28,6 +28,7 @@ static const struct {
      bench_scale},
     {"contention", "8 processes that commit to one file; readers, committers and a bulk writer",
      bench_contention},
+    {"locks", "how long a change of very many rows holds the lock", bench_locks},
 };
 #define NGROUPS (sizeof(groups) / sizeof(groups[0]))
 

@@ -54,14 +54,11 @@ static brc_draft_stack stack_of(int64_t node)
 /* The rows of a path of another draft are laid over those here. */
 static int64_t lay(int64_t upper, int64_t lower)
 {
-    int64_t top;
     brc_draft_stack a = stack_of(upper), b = stack_of(lower);
-    OK(brc_draft_stack_lay(kit.store, &a, &b, &top, &kit.err));
-    if (top == upper) {
-        a = stack_of(upper);
-        OK(brc_draft_row_give(kit.store, &a, draft, "e", 1, &kit.err));
-    }
-    return top;
+    OK(brc_draft_stack_lay(kit.store, &a, &b, &kit.err));
+    a = stack_of(upper);
+    OK(brc_draft_row_give(kit.store, &a, draft, "e", 1, &kit.err));
+    return upper;
 }
 
 enum { KEYS = 60 };
@@ -226,8 +223,103 @@ START_TEST(a_stack_does_not_grow_for_ever)
         KIT_TRUE(stack_of(top).n <= BRC_DRAFT_STACK_MOST);
     }
     OK(brc_store_end(kit.store, 1, &kit.err));
-    ck_assert_int_eq(tables("draft_node"), BRC_DRAFT_STACK_MOST);
+    ck_assert_int_le(tables("draft_node"), BRC_DRAFT_STACK_MOST);
+    ck_assert_int_gt(tables("draft_node"), BRC_DRAFT_STACK_SHORT);
     ck_assert_int_eq(tables("draft_node WHERE path='/a'"), 1);
+}
+END_TEST
+
+static int note_model(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
+                      brc_error *err)
+{
+    key_model *m = ctx;
+    (void)err;
+    KIT_TRUE(key_len >= 2);
+    m->is[(key[0] - '0') * 10 + key[1] - '0'] = id == NULL ? -1 : id->bytes[0];
+    return BRC_OK;
+}
+
+/* What rows from..to of a stack say, over what `m` has. */
+static void note_rows(const brc_draft_stack *stack, size_t from, size_t to, key_model *m)
+{
+    for (size_t i = to; i > from; i--) {
+        brc_draft_stack one = {1, {stack->node[i - 1]}};
+        OK(brc_draft_chunk_each(kit.store, &one, note_model, m, &kit.err));
+    }
+}
+
+/* What somebody has read of a row and all below it is right for as long as the row is there: with
+ * what the rows above it say now, it makes the whole. */
+static void suffixes_are_right(int64_t top, const brc_draft_stack *old, const key_model *read,
+                               const key_model *whole)
+{
+    const brc_draft_stack now = stack_of(top);
+    for (size_t i = 1; i < now.n; i++) {
+        size_t was = 0;
+        while (was < old->n && old->node[was] != now.node[i])
+            was++;
+        KIT_TRUE(was < old->n); /* no row is new */
+        key_model m = read[was];
+        note_rows(&now, 0, i, &m);
+        KIT_TRUE(memcmp(m.is, whole->is, sizeof(m.is)) == 0);
+    }
+}
+
+START_TEST(a_shorter_stack_says_the_same)
+{
+    enum { HIGH = 14 };
+    uint64_t seed = (uint64_t)_i + 1;
+    key_model m = {{0}, 0, 0}, read[HIGH + 1];
+    int64_t top = row_of(draft, "/a");
+    for (int i = 0; i < HIGH; i++) {
+        key_model upper = {{0}, 0, 0};
+        int64_t node = row_of(another_draft(), "/a");
+        write_some(node, &upper, &seed);
+        top = lay(node, top);
+        for (int k = 0; k < KEYS; k++)
+            m.is[k] = upper.is[k] != 0 ? upper.is[k] : m.is[k];
+    }
+    const brc_draft_stack old = stack_of(top);
+    ck_assert_uint_eq(old.n, HIGH + 1);
+    memset(read, 0, sizeof(read));
+    for (size_t i = 1; i < old.n; i++)
+        note_rows(&old, i, old.n, &read[i]);
+    int done = 0, steps = 0;
+    for (; !done; steps++) {
+        OK(brc_draft_stack_shorten(kit.store, top, 3, &done, &kit.err));
+        stack_is(top, &m);
+        if (stack_of(top).n > 3)
+            suffixes_are_right(top, &old, read, &m);
+    }
+    ck_assert_int_ge(steps, HIGH - 2);
+    ck_assert_uint_eq(stack_of(top).n, 3);
+    OK(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_int_eq(tables("draft_chunk WHERE checksum IS NOT row_sum('draft_chunk', node, key,"
+                            " id)"), 0);
+    ck_assert_int_eq(tables("draft_node WHERE checksum IS NOT row_sum('draft_node', node, draft,"
+                            " path, below, level, entry)"), 0);
+}
+END_TEST
+
+/* A row that is not what was written is not made one that looks right. */
+START_TEST(damage_is_not_moved)
+{
+    uint64_t seed = 3;
+    int done;
+    key_model m = {{0}, 0, 0};
+    int64_t top = row_of(draft, "/a");
+    write_some(top, &m, &seed);
+    for (int i = 0; i < 4; i++) {
+        int64_t node = row_of(another_draft(), "/a");
+        write_some(node, &m, &seed);
+        top = lay(node, top);
+    }
+    OK(brc_store_end(kit.store, 1, &kit.err));
+    store_kit_sql(&kit, "UPDATE draft_chunk SET id=x'00112233445566778899aabbccddeeff'");
+    OK(brc_store_begin(kit.store, &kit.err));
+    store_kit_failed(brc_draft_stack_shorten(kit.store, top, 3, &done, &kit.err), BRC_ECORRUPT,
+                     "an uncommitted chunk", &kit.err, __FILE__, __LINE__);
+    OK(brc_store_end(kit.store, 0, &kit.err));
 }
 END_TEST
 
@@ -255,6 +347,8 @@ Suite *draft_stack_suite(void)
     suite_add_tcase(s, t);
     tcase_add_loop_test(t, the_upper_row_counts, 0, 8);
     tcase_add_test(t, a_stack_does_not_grow_for_ever);
+    tcase_add_loop_test(t, a_shorter_stack_says_the_same, 0, 8);
+    tcase_add_test(t, damage_is_not_moved);
     tcase_add_test(t, a_circle_is_damage);
     return s;
 }

@@ -8,6 +8,7 @@
 
 #include "../../src/store/db.h"
 #include "../kit/file_digest.h"
+#include "../kit/seal.h"
 #include "../kit/store_kit.h"
 
 Suite *short_steps_suite(void);
@@ -162,6 +163,34 @@ START_TEST(dropping_is_in_short_steps)
 END_TEST
 
 /* What is half dropped is no damage, and the branch may have a new draft. */
+/* A stranger's file has paths that are the same up to a NUL. */
+START_TEST(a_page_of_nodes_ends)
+{
+    brc_draft_rows rows = {0};
+    OK(brc_store_begin(kit.store, &kit.err));
+    int64_t node, draft = store_kit_draft(&kit, "main", NULL);
+    OK(brc_draft_node_put(kit.store, draft, "/a", "x", 1, &node, &kit.err));
+    OK(brc_draft_node_put(kit.store, draft, "/b", "x", 1, &node, &kit.err));
+    OK(brc_draft_node_put(kit.store, draft, "/c", "x", 1, &node, &kit.err));
+    OK(brc_store_end(kit.store, 1, &kit.err));
+    for (size_t i = 1; i < 4; i++) {
+        OK(brc_draft_node_page(kit.store, draft, &rows, 1, &kit.err));
+        ck_assert_uint_eq(rows.n, i);
+    }
+    OK(brc_draft_node_page(kit.store, draft, &rows, 1, &kit.err));
+    ck_assert_uint_eq(rows.n, 3);
+    ck_assert_str_eq(((brc_draft_node *)rows.nodes)[2].path, "/c");
+    brc_draft_nodes_free(rows.nodes, rows.n);
+    rows = (brc_draft_rows){0};
+    store_kit_sql(&kit, "UPDATE draft_node SET path='/b' || char(0) || 'x' WHERE path='/b';"
+                        SEAL_ALL);
+    OK(brc_draft_node_page(kit.store, draft, &rows, 1, &kit.err));
+    store_kit_failed(brc_draft_node_page(kit.store, draft, &rows, 1, &kit.err), BRC_ECORRUPT,
+                     "not text", &kit.err, __FILE__, __LINE__);
+    brc_draft_nodes_free(rows.nodes, rows.n);
+}
+END_TEST
+
 START_TEST(half_dropped_is_whole)
 {
     int64_t node, draft = big_draft(20000, &node);
@@ -186,6 +215,7 @@ Suite *short_steps_suite(void)
     tcase_add_test(tc, a_batch_does_not_lock_readers_out);
     tcase_add_test(tc, there_is_a_bound);
     tcase_add_loop_test(tc, dropping_is_in_short_steps, 0, WAYS);
+    tcase_add_test(tc, a_page_of_nodes_ends);
     tcase_add_test(tc, half_dropped_is_whole);
     suite_add_tcase(s, tc);
     return s;

@@ -41,8 +41,6 @@ static const struct {
     {"DELETE FROM draft_move WHERE draft=?1", "the draft goes"},
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
     {"INSERT INTO draft_chunk(node, key, id, checksum) SELECT", "all of the node's are copied"},
-    {"SELECT key, id, checksum IS row_sum('draft_chunk', node, key, id) FROM draft_chunk WHERE"
-     " node=?1 ORDER BY key", "all of the node's are wanted"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
      " base, tip, other, plan, owner, parent, time_us, changes), time_us, branch, owner FROM draft"
@@ -53,7 +51,8 @@ static const struct {
      " owner, parent, time_us, changes) WHERE branch=?1", "the branch gets another name"},
     {"SELECT 1 FROM (SELECT max(seq) AS n FROM sqlite_sequence", "says why nothing can be added"},
     {"DELETE FROM draft_chunk WHERE node=?1", "all of the node's go"},
-    {"INSERT OR REPLACE INTO draft_chunk(node, key, id, checksum) SELECT", "a stack is too high"},
+    {"SELECT min(checksum IS row_sum('draft_chunk', node, key, id)) FROM", "some chunks of a row"},
+    {"INSERT OR IGNORE INTO draft_chunk(node, key, id, checksum) SELECT", "some chunks of a row"},
     {"SELECT node FROM draft_node WHERE draft=?1 LIMIT 1", "a dropped draft goes in steps"},
     {"SELECT id FROM draft WHERE state=2 AND id<>?1 LIMIT 1", "a dropped draft goes in steps"},
     {"UPDATE draft_node SET draft=?2, path=NULL, checksum=", "a dropped draft goes in steps"},

@@ -1,0 +1,71 @@
+/*
+ * Folding a draft into a snapshot: its rows become edits of the maps that they lie over, from the
+ * leaves up. What no row touches is not read.
+ *
+ * A draft may have millions of rows, and nobody should wait for as long as they take. So a fold is
+ * done in one of three ways: within the caller's transaction, where it gives up at a limit; in short
+ * reads; or in short transactions that write the new nodes before anything names them
+ * (fold_ahead.c). Only in the first is what it sees one state: otherwise the caller looks whether
+ * the draft's counter has moved meanwhile.
+ */
+#ifndef BRC_ZARR_FOLD_H
+#define BRC_ZARR_FOLD_H
+
+#include "session.h"
+
+/* Rows that are folded in one transaction, or between two reads that let go of the lock. A commit
+ * of no more is one transaction. */
+#define BRC_FOLD_ROWS 8192
+
+/* Chunk maps that were made before: those of a row with all that lies below it. Nobody writes into
+ * a row that lies below another; only the rows above it can say more. */
+typedef struct brc_folded_map {
+    int64_t row;
+    brc_oid base, map;
+} brc_folded_map;
+typedef struct brc_folded {
+    void *maps; /* brc_folded_map[] */
+    size_t n, cap;
+    /* The whole draft, when its counter stood so. */
+    int has_root;
+    int64_t draft, changes;
+    brc_oid root;
+} brc_folded;
+
+typedef enum brc_fold_way {
+    BRC_FOLD_AT_ONCE,     /* within the caller's transaction, or read            */
+    BRC_FOLD_SHORT_READS, /* a read is paused after each batch                   */
+    BRC_FOLD_SHORT_WRITES /* outside of any transaction: each batch is one       */
+} brc_fold_way;
+
+typedef struct brc_fold {
+    brc_fold_way way;
+    uint64_t most;      /* rows of the draft, after which it gives up; 0: it does not */
+    brc_folded *folded; /* NULL: none */
+    int is_too_much;    /* it gave up, and failed with BRC_ELIMIT */
+    /* Its own. */
+    uint64_t rows, batch;
+    int is_open;
+} brc_fold;
+
+/* The snapshot that a commit would have. Written where the store is not in its scratch mode. `how`
+ * may be NULL: at once, without a limit. */
+BRC_MUST_USE int brc_session_fold(brc_session *s, brc_fold *how, brc_oid *out, brc_error *err);
+/* An array's chunk map with its uncommitted chunks in it. */
+BRC_MUST_USE int brc_fold_chunks(brc_store *store, const brc_entry *entry, const brc_draft_stack *rows, brc_oid *map,
+                                 brc_error *err);
+
+/* Writes the nodes of a commit of very many rows, in short transactions (fold_ahead.c): the maps of
+ * large arrays, and where `all`, of the whole draft as it is. `out` says what was made; what others
+ * write meanwhile is folded over it. Never within a transaction. */
+BRC_MUST_USE int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_error *err);
+/* 1 if there is a map of this row over this one. */
+int brc_folded_find(const brc_folded *folded, int64_t row, const brc_oid *base, brc_oid *map);
+void brc_folded_dispose(brc_folded *folded);
+
+/* For fold_ahead.c. */
+BRC_MUST_USE int brc_fold_stack(brc_store *store, brc_fold *how, const brc_oid *base, const brc_draft_stack *rows,
+                                brc_oid *map, brc_error *err);
+BRC_MUST_USE int brc_fold_end(brc_store *store, brc_fold *how, int rc, brc_error *err);
+
+#endif

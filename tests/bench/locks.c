@@ -1,0 +1,128 @@
+/*
+ * How long a change of very many rows holds the lock: the longest statement and the longest
+ * transaction of a bulk write, of `status` and of the commit of an array of n chunks (--chunks), by
+ * the clock. Others wait as long as that at most.
+ */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/store/db.h"
+#include "../../src/zarr/repo.h"
+#include "bench.h"
+
+enum { ITEMS = 8, SLICE = 65536 };
+
+typedef struct lock_times {
+    sqlite3 *db;
+    double begun, statement, transaction, writing, commit;
+    int is_open, is_write, writes;
+} lock_times;
+
+static void transaction_ends(lock_times *l, double spent)
+{
+    l->is_open = 0;
+    if (l->is_write && spent > l->writing)
+        l->writing = spent;
+    if (spent > l->transaction)
+        l->transaction = spent;
+    l->writes += l->is_write;
+    l->is_write = 0;
+}
+
+static int time_statement(unsigned what, void *ctx, void *stmt, void *ns)
+{
+    lock_times *l = ctx;
+    const char *sql = sqlite3_sql(stmt);
+    const double now = now_s(), spent = what == SQLITE_TRACE_PROFILE
+                                           ? (double)*(const int64_t *)ns / 1e9 : 0;
+    if (sql == NULL || what != SQLITE_TRACE_PROFILE)
+        return 0;
+    const int ends = sqlite3_get_autocommit(l->db);
+    if (!l->is_open && !ends) {
+        l->is_open = 1;
+        l->begun = now - spent;
+        l->is_write = strcmp(sql, "BEGIN IMMEDIATE") == 0;
+    }
+    if (ends && spent > l->commit)
+        l->commit = spent;
+    if (!ends && spent > l->statement)
+        l->statement = spent;
+    if (ends)
+        transaction_ends(l, l->is_open ? now - l->begun : spent);
+    return 0;
+}
+
+static void lock_start(lock_times *l, const repo *r)
+{
+    memset(l, 0, sizeof(*l));
+    l->db = r->handle->store->db;
+    sqlite3_trace_v2(l->db, SQLITE_TRACE_PROFILE, time_statement, l);
+}
+
+static void lock_stop(lock_times *l, const char *what, double spent)
+{
+    char label[80], context[80];
+    sqlite3_trace_v2(l->db, 0, NULL, NULL);
+    snprintf(label, sizeof(label), "%s: longest statement", what);
+    snprintf(context, sizeof(context), "%.1f s in all", spent);
+    report_value(label, l->statement * 1e3, "ms", AT_MOST, 50, context);
+    snprintf(label, sizeof(label), "%s: longest transaction", what);
+    snprintf(context, sizeof(context), "%d that write, of %.0f ms at most; a COMMIT %.0f ms",
+             l->writes, l->writing * 1e3, l->commit * 1e3);
+    report_value(label, l->transaction * 1e3, "ms", JUST_SHOWN, 0, context);
+}
+
+/* Chunks of 8 bytes, all different, in slices. */
+static void write_chunks(repo *r, size_t n)
+{
+    static uint64_t values[SLICE];
+    brc_sel sel = BRC_SEL_INIT;
+    brc_error err = BRC_ERROR_INIT;
+    must(brc_bulk_begin(r->session, &err), &err, "a bulk write");
+    for (size_t at = 0; at < n; at += SLICE) {
+        const size_t some = n - at < SLICE ? n - at : SLICE;
+        for (size_t i = 0; i < some; i++)
+            values[i] = at + i + 1;
+        brc_sel_all(&sel, r->array);
+        sel.start[0] = at * ITEMS;
+        sel.count[0] = some * ITEMS;
+        must(brc_array_write(r->array, &sel, values, some * ITEMS, &err), &err, "writing");
+    }
+    must(brc_bulk_end(r->session, 1, &err), &err, "the end of a bulk write");
+}
+
+void bench_locks(const bench_opts *o)
+{
+    repo r;
+    lock_times l;
+    int clean;
+    brc_error err = BRC_ERROR_INIT;
+    const size_t n = o->quick ? 20000 : o->small_chunks;
+    const uint64_t shape = n * ITEMS, chunk = ITEMS;
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    spec.ndim = 1;
+    spec.shape = &shape;
+    spec.chunk = &chunk;
+    spec.dtype = "uint8";
+    spec.codecs_json = "[{\"name\":\"bytes\"}]";
+    char title[80];
+    snprintf(title, sizeof(title), "locks, %zu chunks", n);
+    report_head(title, "in one process: how long it holds the lock");
+    repo_make(&r, o, "locks.brc", 0, &spec);
+    double start = now_s();
+    lock_start(&l, &r);
+    write_chunks(&r, n);
+    lock_stop(&l, "bulk write", now_s() - start);
+    start = now_s();
+    lock_start(&l, &r);
+    must(brc_session_clean(&clean, r.session, &err), &err, "status");
+    lock_stop(&l, "status", now_s() - start);
+    start = now_s();
+    lock_start(&l, &r);
+    repo_commit(&r, "very many");
+    lock_stop(&l, "commit", now_s() - start);
+    repo_close(&r);
+    remove_file(in_dir(o, "locks.brc"));
+}
