@@ -258,7 +258,9 @@ BRC_API BRC_MUST_USE int brc_array_resize(brc_array *a, const uint64_t *shape, b
 /* Grows `axis` by `count` and writes packed elements there, in one transaction. */
 BRC_API BRC_MUST_USE int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, size_t len, brc_error *err);
 /* A Zarr v3 codec list for chunks written from now on; stored ones keep theirs,
- * unless `rewrite`. */
+ * unless `rewrite`. Then every chunk is stored anew in many short transactions, and the last one changes
+ * the array. If it fails or is killed, the array is as it was; begun again it passes over the chunks that are
+ * done. Between brc_begin() and brc_end(), and where it gives chunks another shape, it is one transaction. */
 BRC_API BRC_MUST_USE int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err);
 /* Where chunks written from now on go; stored ones stay where they are. `backend_json` is a name, or
  * {"name":...,"configuration":{...}}, as brc_array_info.backend_json has it; what is left out gets

@@ -80,6 +80,11 @@ int brc_draft_same_version(const brc_draft_head *a, const brc_draft_head *b)
            same_commit(a->has_tip, &a->tip, b->has_tip, &b->tip);
 }
 
+int brc_draft_unchanged(const brc_draft_head *a, const brc_draft_head *b)
+{
+    return a->id == b->id && a->changes == b->changes && brc_draft_same_version(a, b);
+}
+
 void brc_draft_rows_free(brc_draft_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -321,6 +321,8 @@ BRC_MUST_USE int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out
 int brc_draft_follows(const brc_draft_head *draft, int has, const brc_oid *tip);
 /* Whether two lie over one commit and follow one. */
 int brc_draft_same_version(const brc_draft_head *a, const brc_draft_head *b);
+/* Whether nobody has changed what it shows between two looks at it. */
+int brc_draft_unchanged(const brc_draft_head *a, const brc_draft_head *b);
 /* All of them, the oldest first. */
 BRC_MUST_USE int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *err);
 /* A new one like `row`, whose id does not count; *id is its number. */

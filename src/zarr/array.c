@@ -276,7 +276,7 @@ int brc_array_begin(brc_array *a, brc_error *err)
 
 /* After a change that was undone the description is again what the file says (if that
  * can be read; unchanged parts stay where they are), and the next call reads it again. */
-static void array_forget(brc_array *a)
+void brc_array_forget(brc_array *a)
 {
     if (brc_array_begin_read(a, NULL) == BRC_OK)
         brc_array_end_read(a);
@@ -286,7 +286,7 @@ static void array_forget(brc_array *a)
 static int array_ended(brc_array *a, int rc)
 {
     if (rc < 0)
-        array_forget(a);
+        brc_array_forget(a);
     return rc;
 }
 
@@ -318,16 +318,16 @@ int brc_array_put_entry(brc_array *a, const brc_json *doc, const brc_oid *map, b
     return brc_array_sync(a, err); /* `changes` has moved on */
 }
 
-int brc_array_form(brc_array *a, const uint64_t *chunk, brc_form **form, int64_t *encoding,
-                   brc_error *err)
+int brc_form_of_meta(brc_store *store, brc_meta *m, const uint64_t *chunk, brc_form **form,
+                     int64_t *encoding, brc_error *err)
 {
-    BRC_TRY(brc_meta_form(&a->meta, chunk, form, err));
+    BRC_TRY(brc_meta_form(m, chunk, form, err));
     *encoding = 0;
     (*form)->digest = 0;
     if ((*form)->chain != NULL && brc_chain_is_identity((*form)->chain))
         return BRC_OK;
     (*form)->digest = brc_hash_encoding((*form)->spec);
-    return brc_encoding_intern(brc_array_store(a), (*form)->spec, encoding, err);
+    return brc_encoding_intern(store, (*form)->spec, encoding, err);
 }
 
 int brc_array_item(brc_array *a, const uint64_t *chunk, brc_write_item *item, brc_error *err)

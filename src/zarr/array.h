@@ -50,6 +50,8 @@ BRC_MUST_USE int brc_array_freeze(brc_array **out, brc_array *a, brc_error *err)
 /* Begins a change: afterwards the array has a draft row. */
 BRC_MUST_USE int brc_array_begin(brc_array *a, brc_error *err);
 BRC_MUST_USE int brc_array_end(brc_array *a, int rc, brc_error *err);
+/* A change of it was undone: it is described as the file has it, and looked up again. */
+void brc_array_forget(brc_array *a);
 /* An error where its chunks cannot be encoded. */
 BRC_MUST_USE int brc_array_can_write(const brc_array *a, brc_error *err);
 /* Another document, or another chunk map, for the array. */
@@ -75,7 +77,8 @@ typedef int (*brc_chunk_each_fn)(void *ctx, const uint64_t *index, const brc_oid
 BRC_MUST_USE int brc_array_each_chunk(brc_array *a, brc_chunk_each_fn each, void *ctx, brc_error *err);
 /* The form of chunks of this shape and the number of its encoding in the store,
  * which is added where it is new. */
-BRC_MUST_USE int brc_array_form(brc_array *a, const uint64_t *chunk, brc_form **form, int64_t *encoding, brc_error *err);
+BRC_MUST_USE int brc_form_of_meta(brc_store *store, brc_meta *m, const uint64_t *chunk, brc_form **form, int64_t *encoding,
+                                  brc_error *err);
 /* What the write flow must know of a chunk of this shape: how it is encoded, where it goes, and when
  * it is absent. */
 BRC_MUST_USE int brc_array_item(brc_array *a, const uint64_t *chunk, brc_write_item *item, brc_error *err);

@@ -1,4 +1,12 @@
-/* Changing an array's codecs: for chunks to come, or for those that are there too. */
+/*
+ * Changing an array's codecs: for chunks to come, or for those that are there too.
+ *
+ * How an object is stored is nobody's concern: its id and its content stay. So a rewrite stores
+ * chunk after chunk anew in many short transactions, as bulk writes do (store/batches.c), and the
+ * last one sets the document. If it fails, or its process is killed, the array is as it was, and
+ * some of its chunks are stored as the new codecs say: a rewrite that is begun again passes over
+ * them.
+ */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +19,10 @@
 /* Chunks are looked up in batches: what is remembered does not grow with the array. */
 enum { RECODE_BATCH = 1024 };
 
+/* What others write while the chunks are gone through is gone through again, so often at most: what
+ * they write after that stays as they have stored it. */
+enum { RECODE_PASSES = 4 };
+
 typedef struct recode_chunk {
     brc_object object;
     brc_form *form;
@@ -19,6 +31,7 @@ typedef struct recode_chunk {
 
 typedef struct recode {
     brc_array *a;
+    brc_meta to;      /* what the array is to be                                    */
     brc_chunk_cursor cursor;
     uint64_t total;   /* of all chunks, those that are stored so already among them */
     void *on_the_way; /* of tsearch(): items that are not done, by object           */
@@ -28,10 +41,12 @@ typedef struct recode {
 
 static int recode_count(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err)
 {
+    recode *r = ctx;
     (void)index;
     (void)id;
     (void)err;
-    ((recode *)ctx)->total++;
+    r->total++;
+    brc_store_breathe(brc_array_store(r->a)); /* it is for the progress alone */
     return BRC_OK;
 }
 
@@ -54,7 +69,8 @@ static int recode_read(recode *r, brc_error *err)
         if (rc <= 0)
             break;
         brc_grid_chunk(&r->a->meta.grid, index, corner, chunk);
-        BRC_TRY(brc_array_form(r->a, chunk, &c->form, &c->encoding, err));
+        BRC_TRY(brc_form_of_meta(brc_array_store(r->a), &r->to, chunk, &c->form, &c->encoding,
+                                 err));
         r->n++;
     }
     return rc < 0 ? rc : r->n > 0;
@@ -176,17 +192,29 @@ static int recode_listed(recode *r, brc_error *err)
     return rc;
 }
 
-/* Stores every chunk of the array as its codecs now say. No id changes, and other
+/* Stores every chunk of the array as its codecs will say. No id changes, and other
  * versions and arrays that share a chunk read the new bytes. */
-static int recode_chunks(brc_array *a, brc_error *err)
+static int recode_chunks(brc_array *a, const brc_json *doc, brc_error *err)
 {
     void *p;
     BRC_TRY(brc_new(&p, sizeof(recode), err));
     recode *r = p;
     r->a = a;
-    int rc = brc_array_each_chunk(a, recode_count, r, err);
+    int rc = brc_meta_open(&r->to, a->meta.registry, doc, err);
+    if (rc < 0) {
+        free(r);
+        return rc;
+    }
+    for (const brc_form *f = r->to.forms; rc == BRC_OK && f != NULL; f = f->next)
+        if (brc_chain_is_lossy(f->chain))
+            rc = brc_fail(err, BRC_EUNSUPPORTED,
+                          "%s: a lossy chain changes the chunks' content: write them again instead",
+                          a->path);
+    if (rc == BRC_OK)
+        rc = brc_array_each_chunk(a, recode_count, r, err);
     if (rc == BRC_OK)
         rc = recode_listed(r, err);
+    brc_meta_dispose(&r->to);
     free(r);
     return rc;
 }
@@ -237,37 +265,122 @@ static int changes_chunks(const brc_array *a, const brc_json *doc, brc_error *er
     return differs;
 }
 
-static int apply_codecs(brc_array *a, const brc_json *doc, int rewrite, brc_error *err)
+/* The array's document with these codecs; *differs: its chunks are to have another shape. */
+static int plan_codecs(const brc_array *a, const char *codecs_json, int rewrite, brc_json **doc,
+                       int *differs, brc_error *err)
 {
-    int differs = rewrite ? changes_chunks(a, doc, err) : 0;
-    if (differs < 0)
-        return differs;
-    if (differs)
-        return rechunk(a, doc, err);
-    BRC_TRY(brc_array_put_entry(a, doc, NULL, err));
-    if (!rewrite)
-        return BRC_OK;
-    for (const brc_form *f = a->meta.forms; f != NULL; f = f->next)
-        if (brc_chain_is_lossy(f->chain))
-            return brc_fail(
-                err, BRC_EUNSUPPORTED,
-                "%s: a lossy chain changes the chunks' content: write them again instead", a->path);
-    return recode_chunks(a, err);
+    *differs = 0;
+    BRC_TRY(brc_entry_doc(brc_array_store(a), &a->entry, doc, err));
+    int rc = brc_meta_set_codecs(*doc, &a->meta, codecs_json, rewrite, err);
+    if (rc == BRC_OK && rewrite)
+        *differs = rc = changes_chunks(a, *doc, err);
+    if (rc < 0)
+        brc_json_free(*doc);
+    return rc < 0 ? rc : BRC_OK;
 }
 
+/* Within a change. */
 static int change_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err)
 {
     brc_json *doc;
-    BRC_TRY(brc_entry_doc(brc_array_store(a), &a->entry, &doc, err));
-    int rc = brc_meta_set_codecs(doc, &a->meta, codecs_json, rewrite, err);
-    if (rc == BRC_OK)
-        rc = apply_codecs(a, doc, rewrite, err);
+    int differs;
+    BRC_TRY(plan_codecs(a, codecs_json, rewrite, &doc, &differs, err));
+    int rc = differs ? rechunk(a, doc, err) : BRC_OK;
+    if (rc == BRC_OK && !differs && rewrite)
+        rc = recode_chunks(a, doc, err);
+    if (rc == BRC_OK && !differs)
+        rc = brc_array_put_entry(a, doc, NULL, err);
     brc_json_free(doc);
     return rc;
 }
 
+/* ---- in batches -------------------------------- */
+
+/* All in one transaction, if it is small; else in many. Then one is open, for the end. */
+static int recode_in_batches(brc_array *a, const brc_json *doc, brc_error *err)
+{
+    brc_store *store = brc_array_store(a);
+    BRC_TRY(brc_store_bulk_begin(store, err));
+    (void)brc_store_bulk_admit(store, 1);
+    int rc = brc_store_begin(store, err);
+    (void)brc_store_bulk_admit(store, 0);
+    if (rc == BRC_OK) {
+        rc = recode_chunks(a, doc, err);
+        const int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+        rc = rc < 0 ? rc : end;
+    }
+    if (rc == BRC_OK)
+        rc = brc_store_bulk_finish(store, err);
+    brc_store_bulk_cancel(store);
+    return rc;
+}
+
+/* In the last transaction. *done 0: others have written meanwhile, and it is to be done again. */
+static int end_recode(brc_array *a, const brc_draft_head *was, const char *codecs_json, int last,
+                      int *done, brc_error *err)
+{
+    brc_json *doc;
+    int differs;
+    BRC_TRY(brc_array_begin_read(a, err));
+    brc_array_end_read(a);
+    if (!last && !brc_draft_unchanged(was, &a->session->draft))
+        return BRC_OK;
+    BRC_TRY(plan_codecs(a, codecs_json, 1, &doc, &differs, err));
+    int rc = differs ? brc_fail(err, BRC_ECONFLICT,
+                                "%s: others have changed its chunks' shape meanwhile: try again",
+                                a->path)
+                     : brc_array_begin(a, err);
+    if (rc == BRC_OK)
+        rc = brc_array_end(a, brc_array_put_entry(a, doc, NULL, err), err);
+    brc_json_free(doc);
+    *done = rc == BRC_OK;
+    return rc;
+}
+
+/* *differs: nothing was done. */
+static int recode_pass(brc_array *a, const char *codecs_json, int last, int *differs, int *done,
+                       brc_error *err)
+{
+    brc_store *store = brc_array_store(a);
+    brc_json *doc;
+    BRC_TRY(brc_array_begin_read(a, err));
+    const brc_draft_head was = a->session->draft;
+    int rc = plan_codecs(a, codecs_json, 1, &doc, differs, err);
+    brc_array_end_read(a);
+    if (rc < 0)
+        return rc;
+    if (!*differs)
+        rc = recode_in_batches(a, doc, err);
+    if (rc == BRC_OK && !*differs) {
+        rc = end_recode(a, &was, codecs_json, last, done, err);
+        const int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+        rc = rc < 0 ? rc : end;
+    }
+    brc_json_free(doc);
+    return rc;
+}
+
+static int rewrite_codecs(brc_array *a, const char *codecs_json, int *differs, brc_error *err)
+{
+    int rc = BRC_OK, done = 0;
+    *differs = 0;
+    for (int i = 1; i <= RECODE_PASSES && rc == BRC_OK && !done && !*differs; i++)
+        rc = recode_pass(a, codecs_json, i == RECODE_PASSES, differs, &done, err);
+    if (rc < 0)
+        brc_array_forget(a);
+    return rc;
+}
+
+/* Within a change of the caller's it is a part of that. */
 int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err)
 {
+    int differs = 1;
+    BRC_TRY(brc_session_can_change(a->session, err));
+    if (rewrite && !brc_store_in_write(brc_array_store(a)) &&
+        !brc_store_in_bulk(brc_array_store(a)))
+        BRC_TRY(rewrite_codecs(a, codecs_json, &differs, err));
+    if (!differs)
+        return BRC_OK;
     BRC_TRY(brc_array_begin(a, err));
     return brc_array_end(a, change_codecs(a, codecs_json, rewrite, err), err);
 }

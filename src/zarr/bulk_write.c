@@ -243,19 +243,13 @@ void brc_bulk_drops(brc_session *s)
         s->bulk->drops = 1;
 }
 
-/* Nobody else has changed what the session sees. */
-static int is_quiet(const brc_draft_head *a, const brc_draft_head *b)
-{
-    return a->id == b->id && a->changes == b->changes && brc_draft_same_version(a, b);
-}
-
 static int adopt_written(brc_session *s, const struct brc_bulk_write *bulk, brc_error *err)
 {
     brc_adoption ad = {.draft = bulk->draft, .is_bulk = 1, .known = bulk->known,
                        .nknown = bulk->nknown};
     BRC_TRY(brc_session_begin_read(s, err));
     brc_session_end_read(s);
-    ad.is_quiet = is_quiet(&s->draft, &bulk->fork);
+    ad.is_quiet = brc_draft_unchanged(&s->draft, &bulk->fork);
     BRC_TRY(brc_session_begin(s, err));
     int rc = ad.is_quiet ? BRC_OK : check_olds(s, bulk, err);
     if (rc == BRC_OK)

@@ -1,0 +1,354 @@
+/* A rewrite of an array's chunks in other codecs, in many transactions: others get in, what they
+ * write is kept, and one that is interrupted or killed has changed nothing that anybody sees. */
+#include <check.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../src/store/db.h"
+#include "../../src/zarr/repo.h"
+#include "../kit/hook_codec.h"
+#include "../kit/scenario.h"
+
+Suite *rewrite_suite(void);
+
+#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+#define OLD "[" LITTLE "]"
+#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
+#define NEW "[" LITTLE "," HOOK_CODEC "," ZSTD "]"
+
+enum { PER = 4096, CHUNKS = 2400, ELEMENTS = CHUNKS * PER }; /* 16 KiB each: 38 MiB */
+
+static scenario mine, theirs;
+static brc_registry *reg;
+static int32_t data[ELEMENTS], got[ELEMENTS];
+static int commits;
+
+static void rewrite_setup(void)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    const uint64_t shape = ELEMENTS, chunk = PER;
+    uint64_t state = 1;
+    memset(&mine, 0, sizeof(mine));
+    memset(&theirs, 0, sizeof(theirs));
+    commits = 0;
+    reg = hook_registry(&mine.err);
+    ck_assert_ptr_nonnull(reg);
+    scenario_folder(&mine);
+    opts.registry = reg;
+    scenario_open(&mine, &opts, BRC_OPEN_CREATE);
+    brc_array *a = scenario_array(&mine, "/a", "int32", 1, &shape, &chunk, NULL, OLD);
+    for (size_t i = 0; i < ELEMENTS; i++) /* of each chunk half is random */
+        data[i] = i % PER < PER / 2 ? (int32_t)scenario_random(&state) : 0;
+    OK(&mine, brc_array_write(a, NULL, data, sizeof(data), &mine.err));
+    brc_array_free(a);
+    scenario_commit(&mine, "first");
+    memcpy(theirs.file, mine.file, sizeof(theirs.file));
+    opts.wait_ms = 20000;
+    scenario_open(&theirs, &opts, 0);
+}
+
+static void rewrite_teardown(void)
+{
+    hook_encode(NULL, NULL, 0);
+    scenario_close(&theirs);
+    scenario_whole(&mine);
+    ck_assert_int_eq(scenario_unused(&mine), /* not a byte more than is noted */
+                     scenario_ask(&mine, "SELECT coalesce(sum(bytes), 0) FROM hole"));
+    scenario_stop(&mine);
+    brc_registry_free(reg);
+}
+
+static int rewrite(scenario *t)
+{
+    brc_array *a;
+    OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+    int rc = brc_array_set_codecs(a, NEW, 1, &t->err);
+    brc_array_free(a);
+    return rc;
+}
+
+/* Chunks that are stored so, or as before. */
+static int64_t rewritten(int is_new)
+{
+    return scenario_ask(&mine, is_new ? "SELECT count(*) FROM object WHERE kind=1 AND encoding<>0"
+                                      : "SELECT count(*) FROM object WHERE kind=1 AND encoding=0");
+}
+
+/* For both, whatever they have opened before. */
+static void check_array(const char *codec)
+{
+    brc_array *a;
+    for (int i = 0; i < 2; i++) {
+        scenario *t = i ? &theirs : &mine;
+        OK(t, brc_array_open(&a, t->session, "/a", &t->err));
+        ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->codecs_json, codec));
+        OK(t, brc_array_read(a, NULL, got, sizeof(got), &t->err));
+        ck_assert_mem_eq(got, data, sizeof(got));
+        brc_array_free(a);
+    }
+}
+
+/* The attribute that they have set last. */
+static void check_number(const char *path)
+{
+    brc_buf n = BRC_BUF_INIT;
+    char want[16];
+    snprintf(want, sizeof(want), "%d", commits);
+    OK(&mine, brc_attrs_get(&n, mine.session, path, "n", &mine.err));
+    ck_assert_uint_eq(n.len, strlen(want));
+    ck_assert_mem_eq(n.data, want, n.len);
+    brc_buf_dispose(&n);
+}
+
+/* ---- short transactions -------------------------------- */
+
+static int64_t in_this, most_in_one, transactions;
+
+static int note_statement(unsigned what, void *ctx, void *stmt, void *text)
+{
+    const char *sql = text;
+    (void)what, (void)ctx, (void)stmt;
+    if (strncmp(sql, "UPDATE object", 13) == 0)
+        in_this++;
+    if (strncmp(sql, "COMMIT", 6) != 0 || in_this == 0)
+        return 0;
+    if (in_this > most_in_one)
+        most_in_one = in_this;
+    transactions++;
+    in_this = 0;
+    return 0;
+}
+
+/* No transaction has more than a batch: 8 MiB at first, then twice as much, as nobody waits. */
+START_TEST(a_rewrite_goes_in_short_transactions)
+{
+    in_this = most_in_one = transactions = 0;
+    sqlite3_trace_v2(mine.repo->store->db, SQLITE_TRACE_STMT, note_statement, NULL);
+    OK(&mine, rewrite(&mine));
+    sqlite3_trace_v2(mine.repo->store->db, 0, NULL, NULL);
+    ck_assert_int_ge(transactions, 2);
+    ck_assert_int_le(most_in_one, 17 << 20 >> 13);
+    ck_assert_int_eq(rewritten(1), CHUNKS);
+    check_array("zstd");
+}
+END_TEST
+
+/* ---- others meanwhile -------------------------------- */
+
+/* Another thread, with a handle of its own, does something again and again, from the first chunk
+ * that is encoded to the end. */
+static atomic_int begun, ended;
+static void (*their_act)(void);
+
+static void now_begun(void *ctx)
+{
+    (void)ctx;
+    atomic_store(&begun, 1);
+}
+
+static void *act_meanwhile(void *ctx)
+{
+    (void)ctx;
+    while (!atomic_load(&begun))
+        usleep(200);
+    while (!atomic_load(&ended)) {
+        their_act();
+        commits++;
+        usleep(1000);
+    }
+    return NULL;
+}
+
+/* The last one may have waited for the end. */
+static void rewrite_beside(void (*act)(void))
+{
+    pthread_t thread;
+    their_act = act;
+    atomic_store(&begun, 0);
+    atomic_store(&ended, 0);
+    hook_encode(now_begun, NULL, 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, act_meanwhile, NULL), 0);
+    const int rc = rewrite(&mine);
+    atomic_store(&ended, 1);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    OK(&mine, rc);
+    ck_assert_int_gt(commits, 1);
+    hook_encode(NULL, NULL, 0);
+}
+
+static void their_commit(void)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%d", commits + 1);
+    OK(&theirs, brc_attrs_set(theirs.session, "/", "n", text, &theirs.err));
+    scenario_commit(&theirs, "theirs");
+}
+
+START_TEST(others_commit_meanwhile)
+{
+    rewrite_beside(their_commit);
+    ck_assert_int_eq(rewritten(1), CHUNKS);
+    check_array("zstd");
+    check_number("/");
+}
+END_TEST
+
+/* Of many that are chosen beforehand. */
+static void their_write(void)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    const size_t at = (size_t)(commits * 117) % CHUNKS;
+    OK(&theirs, brc_array_open(&a, theirs.session, "/a", &theirs.err));
+    brc_sel_all(&sel, a);
+    sel.start[0] = at * PER;
+    sel.count[0] = PER;
+    for (size_t i = 0; i < PER; i++)
+        data[at * PER + i] = (int32_t)(i / 2 * (size_t)(commits + 3));
+    OK(&theirs, brc_array_write(a, &sel, data + at * PER, PER * sizeof(*data), &theirs.err));
+    brc_array_free(a);
+    if (commits % 3 == 2)
+        scenario_commit(&theirs, "theirs");
+}
+
+/* _i 1: the array has uncommitted chunks before. */
+START_TEST(what_others_write_is_kept)
+{
+    if (_i) {
+        their_write();
+        commits++;
+    }
+    rewrite_beside(their_write);
+    check_array("zstd");
+    ck_assert_int_ge(rewritten(1), CHUNKS); /* theirs too, but for those that came last */
+}
+END_TEST
+
+/* One that is written while the others are gone through is gone through after them. */
+static void their_one(void)
+{
+    if (commits == 0)
+        their_write();
+    else
+        usleep(20000);
+}
+
+START_TEST(what_others_write_is_rewritten)
+{
+    rewrite_beside(their_one);
+    check_array("zstd");
+    ck_assert_int_eq(rewritten(0), 0);
+}
+END_TEST
+
+static void their_attributes(void)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%d", commits + 1);
+    OK(&theirs, brc_attrs_set(theirs.session, "/a", "n", text, &theirs.err));
+}
+
+START_TEST(the_document_of_others_is_kept)
+{
+    rewrite_beside(their_attributes);
+    check_array("zstd");
+    check_number("/a");
+}
+END_TEST
+
+/* ---- one that comes to no end -------------------------------- */
+
+static int encoded, stop_at;
+
+static void stop_mine(void *ctx)
+{
+    (void)ctx;
+    if (++encoded == stop_at)
+        brc_interrupt(mine.repo);
+}
+
+static void die(void *ctx)
+{
+    (void)ctx;
+    if (++encoded == stop_at)
+        kill(getpid(), SIGKILL);
+}
+
+START_TEST(an_interrupted_one_changes_nothing_to_see)
+{
+    encoded = 0;
+    stop_at = 1500;
+    hook_encode(stop_mine, NULL, CHUNKS);
+    FAILS(&mine, BRC_EINTERRUPT, rewrite(&mine));
+    brc_interrupt_clear(mine.repo);
+    hook_encode(NULL, NULL, 0);
+    ck_assert_int_eq(scenario_clean(&mine), 1);
+    ck_assert_int_gt(rewritten(1), 0);
+    ck_assert_int_gt(rewritten(0), 0);
+    check_array("little");
+    scenario_whole(&mine);
+}
+END_TEST
+
+/* Begun again it does what is left. */
+START_TEST(a_killed_one_changes_nothing_and_can_go_on)
+{
+    int status;
+    encoded = 0;
+    stop_at = 1500 + 300 * _i;
+    scenario_close(&mine);
+    scenario_close(&theirs);
+    fflush(NULL);
+    pid_t child = fork();
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.registry = reg;
+    if (child == 0) {
+        scenario_open(&mine, &opts, 0);
+        hook_encode(die, NULL, CHUNKS);
+        (void)!rewrite(&mine);
+        _exit(1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    scenario_open(&mine, &opts, 0);
+    scenario_open(&theirs, &opts, 0);
+    scenario_whole(&mine);
+    ck_assert_int_eq(scenario_clean(&mine), 1);
+    check_array("little");
+    const int64_t left = rewritten(0);
+    ck_assert_int_lt(left, CHUNKS);
+    hook_encode(stop_mine, NULL, CHUNKS);
+    encoded = 0;
+    stop_at = 0;
+    OK(&mine, rewrite(&mine));
+    ck_assert_int_eq(hook_calls(), left);
+    hook_encode(NULL, NULL, 0);
+    ck_assert_int_eq(rewritten(0), 0);
+    ck_assert_int_eq(scenario_unused(&mine), 0);
+    check_array("zstd");
+}
+END_TEST
+
+Suite *rewrite_suite(void)
+{
+    Suite *s = suite_create("rewrite");
+    TCase *t = tcase_create("rewrite");
+    tcase_add_checked_fixture(t, rewrite_setup, rewrite_teardown);
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, a_rewrite_goes_in_short_transactions);
+    tcase_add_test(t, others_commit_meanwhile);
+    tcase_add_loop_test(t, what_others_write_is_kept, 0, 2);
+    tcase_add_test(t, what_others_write_is_rewritten);
+    tcase_add_test(t, the_document_of_others_is_kept);
+    tcase_add_test(t, an_interrupted_one_changes_nothing_to_see);
+    tcase_add_loop_test(t, a_killed_one_changes_nothing_and_can_go_on, 0, 3);
+    suite_add_tcase(s, t);
+    return s;
+}
