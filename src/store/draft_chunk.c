@@ -241,6 +241,38 @@ int brc_draft_chunk_page(brc_store *store, const brc_draft_stack *stack, brc_spa
                          : stack_pages(store, stack, after, most, 0, each, ctx, err);
 }
 
+typedef struct chunk_copy {
+    brc_store *store;
+    int64_t into;
+    brc_buf *after;
+    size_t n;
+} chunk_copy;
+
+static int copy_chunk(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
+                      brc_error *err)
+{
+    chunk_copy *c = ctx;
+    c->n++;
+    c->after->len = 0;
+    BRC_TRY(brc_buf_append(c->after, key, key_len, err));
+    return brc_draft_chunk_put(c->store, c->into, c->after->data, c->after->len, id, err);
+}
+
+int brc_draft_chunk_copy(brc_store *store, const brc_draft_stack *stack, int64_t into,
+                         brc_buf *after, size_t *n, brc_error *err)
+{
+    chunk_copy c = {store, into, after, 0};
+    brc_buf from = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_buf_append(&from, after->data, after->len, err));
+    const brc_span start = {after->len > 0 ? from.data : NULL, from.len};
+    rc = brc_draft_chunk_page(store, stack, start, BRC_DRAFT_COPY_STEP, copy_chunk, &c, err);
+    *n = c.n;
+done:
+    brc_buf_dispose(&from);
+    return rc;
+}
+
 int brc_draft_chunk_any(brc_store *store, const brc_draft_stack *stack, int *any, brc_error *err)
 {
     sqlite3_stmt *st;

@@ -303,45 +303,76 @@ static int draft_node_rename(brc_store *store, int64_t node, const char *path, b
     return draft_node_seal(store, node, err);
 }
 
-/* A row like another, with its chunks, that lies on `below` (0: on none). */
-static int draft_row_duplicate(brc_store *store, int64_t from, int64_t below, int64_t *node,
-                               brc_error *err)
+/* A row like another, without a path and chunks. */
+static int draft_row_duplicate(brc_store *store, int64_t from, int64_t *node, brc_error *err)
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
-                     "INSERT INTO draft_node(draft, path, below, level, entry, checksum)"
-                     " SELECT draft, NULL, nullif(?2, 0), level, entry, 0 FROM draft_node"
-                     " WHERE node=?1 RETURNING node",
+                     "INSERT INTO draft_node(draft, path, level, entry, checksum)"
+                     " SELECT draft, NULL, level, entry, 0 FROM draft_node WHERE node=?1"
+                     " RETURNING node",
                      &st, err));
     sqlite3_bind_int64(st, 1, from);
-    sqlite3_bind_int64(st, 2, below);
-    BRC_TRY(brc_ask_number(store, st, node, err));
-    BRC_TRY(brc_stmt(store,
-                     "INSERT INTO draft_chunk(node, key, id, checksum)"
-                     " SELECT ?1, key, id, row_sum('draft_chunk', ?1, key, id) FROM draft_chunk"
-                     " WHERE node=?2",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, *node);
-    sqlite3_bind_int64(st, 2, from);
-    BRC_TRY(brc_run(store, st, err));
-    return draft_node_seal(store, *node, err);
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    *node = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return BRC_OK;
 }
 
-/* Its stack, from the lowest row up; the first gets the path. */
-static int draft_node_duplicate(brc_store *store, const brc_draft_node *row, const char *path,
-                                brc_error *err)
+/* Of a row's stack only what lies over a row that was copied before; *copy: that copy, or 0. */
+static void take_copied(const brc_draft_copying *c, brc_draft_stack *stack, int64_t *copy)
 {
-    brc_draft_stack stack;
-    int64_t node = 0;
+    const brc_draft_copied *made = c->made;
+    *copy = 0;
+    for (size_t i = 0; i < stack->n; i++)
+        for (size_t k = 0; k < c->n; k++)
+            if (made[k].row == stack->node[i]) {
+                stack->n = i;
+                *copy = made[k].copy;
+                return;
+            }
+}
+
+static int copy_chunks(brc_store *store, const brc_draft_stack *stack, int64_t into,
+                       brc_draft_copying *c, brc_error *err)
+{
+    brc_buf after = BRC_BUF_INIT;
+    size_t n = BRC_DRAFT_COPY_STEP;
+    int rc = BRC_OK;
+    while (stack->n > 0 && n == BRC_DRAFT_COPY_STEP && rc == BRC_OK) {
+        rc = brc_draft_chunk_copy(store, stack, into, &after, &n, err);
+        c->rows += n;
+        c->is_too_much = c->most > 0 && c->rows > c->most;
+        if (rc == BRC_OK && c->is_too_much)
+            rc = brc_fail(err, BRC_ELIMIT, "the uncommitted chunks are too many for one "
+                                           "transaction");
+    }
+    brc_buf_dispose(&after);
+    return rc;
+}
+
+/* Its whole stack becomes one row. */
+static int draft_node_duplicate(brc_store *store, int64_t draft, const brc_draft_node *row,
+                                const char *path, brc_draft_copying *c, brc_error *err)
+{
+    brc_draft_stack stack, own = {.n = 1};
+    int64_t node;
     BRC_TRY(brc_draft_stack_get(store, row->node, &stack, err));
-    for (size_t i = stack.n; i > 0; i--)
-        BRC_TRY(draft_row_duplicate(store, stack.node[i - 1], node, &node, err));
+    take_copied(c, &stack, &node);
+    own.node[0] = node;
+    if (node != 0)
+        BRC_TRY(brc_draft_row_give(store, &own, draft, row->entry, row->entry_len, err));
+    else
+        BRC_TRY(draft_row_duplicate(store, row->node, &node, err));
+    BRC_TRY(copy_chunks(store, &stack, node, c, err));
     BRC_TRY(brc_draft_doc_copy(store, row->node, node, err));
     return draft_node_rename(store, node, path, err);
 }
 
 int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const char *to,
-                        int copy, brc_error *err)
+                        brc_draft_copying *copying, brc_error *err)
 {
     brc_draft_node *rows;
     size_t n;
@@ -350,9 +381,11 @@ int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const
     for (size_t i = 0; i < n && rc == BRC_OK; i++) {
         brc_buf path = BRC_BUF_INIT;
         rc = brc_buf_printf(&path, err, "%s%s", to, rows[i].path + strlen(from));
+        const char *text = (const char *)path.data;
         if (rc == BRC_OK)
-            rc = copy ? draft_node_duplicate(store, &rows[i], (const char *)path.data, err)
-                      : draft_node_rename(store, rows[i].node, (const char *)path.data, err);
+            rc = copying != NULL
+                     ? draft_node_duplicate(store, draft, &rows[i], text, copying, err)
+                     : draft_node_rename(store, rows[i].node, text, err);
         brc_buf_dispose(&path);
     }
     brc_draft_nodes_free(rows, n);

@@ -379,8 +379,20 @@ BRC_MUST_USE int brc_draft_node_put(brc_store *store, int64_t draft, const char 
 BRC_MUST_USE int brc_draft_node_clear(brc_store *store, int64_t draft, const char *path, brc_error *err);
 /* Removes one row, with its chunks and the rows below it. */
 BRC_MUST_USE int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err);
-/* Rows at and under `from` go to `to`, with their chunks; copy: as new rows. */
-BRC_MUST_USE int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const char *to, int copy, brc_error *err);
+/* Rows that were copied ahead, each with all that lies below it, into rows of another draft. */
+typedef struct brc_draft_copied {
+    int64_t row, copy;
+} brc_draft_copied;
+typedef struct brc_draft_copying {
+    uint64_t most; /* chunks that are copied now, after which it fails with BRC_ELIMIT; 0: all */
+    void *made;    /* brc_draft_copied[]: these are taken, with what lies over them copied now */
+    size_t n, cap;
+    uint64_t rows; /* how many there were                                          */
+    int is_too_much;
+} brc_draft_copying;
+/* Rows at and under `from` go to `to`, with their chunks; copying not NULL: as new rows. */
+BRC_MUST_USE int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const char *to,
+                                     brc_draft_copying *copying, brc_error *err);
 
 /* A node and where it was. From a draft, `from` may be "": the base does not have the node. */
 typedef struct brc_move {
@@ -462,6 +474,11 @@ BRC_MUST_USE int brc_draft_chunk_each(brc_store *store, const brc_draft_stack *s
 /* At most `most` of them, after the key `after` (data NULL: from the first on). */
 BRC_MUST_USE int brc_draft_chunk_page(brc_store *store, const brc_draft_stack *stack, brc_span after, size_t most,
                                       brc_draft_chunk_fn each, void *ctx, brc_error *err);
+/* So many of them after the key `after` (empty: from the first on), which is moved on, become chunks of the row
+ * `into`; *n is less at the end. */
+#define BRC_DRAFT_COPY_STEP ((size_t)2048)
+BRC_MUST_USE int brc_draft_chunk_copy(brc_store *store, const brc_draft_stack *stack, int64_t into, brc_buf *after, size_t *n,
+                                      brc_error *err);
 BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, const brc_draft_stack *stack, int *any, brc_error *err);
 /* Removes the chunk of one key from the node's own row. */
 BRC_MUST_USE int brc_draft_chunk_clear(brc_store *store, int64_t node, const void *key, size_t key_len, brc_error *err);

@@ -63,6 +63,12 @@ BRC_MUST_USE int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_er
 int brc_folded_find(const brc_folded *folded, int64_t row, const brc_oid *base, brc_oid *map);
 void brc_folded_dispose(brc_folded *folded);
 
+/* Whether a node has rows that one transaction should leave alone. */
+BRC_MUST_USE int brc_has_many_chunks(brc_store *store, const brc_draft_node *node, int *large, brc_error *err);
+/* Those of an array from the first with many chunks down: nobody writes into them from now on. rows->n 0:
+ * it has no such row. A short transaction. */
+BRC_MUST_USE int brc_hold_still(brc_session *s, const char *path, brc_entry *entry, brc_draft_stack *rows, brc_error *err);
+
 /* For fold_ahead.c. */
 BRC_MUST_USE int brc_fold_stack(brc_store *store, brc_fold *how, const brc_oid *base, const brc_draft_stack *rows,
                                 brc_oid *map, brc_error *err);

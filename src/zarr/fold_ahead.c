@@ -77,8 +77,8 @@ static int still_rows(brc_session *s, const char *path, brc_entry *entry, brc_dr
     return BRC_OK;
 }
 
-static int hold_still(brc_session *s, const char *path, brc_entry *entry, brc_draft_stack *rows,
-                  brc_error *err)
+int brc_hold_still(brc_session *s, const char *path, brc_entry *entry, brc_draft_stack *rows,
+                   brc_error *err)
 {
     BRC_TRY(brc_session_begin(s, err));
     return brc_session_end(s, still_rows(s, path, entry, rows, err), err);
@@ -91,7 +91,7 @@ static int fold_large(brc_session *s, const char *path, brc_folded *out, brc_err
     brc_draft_stack rows, rest;
     brc_entry entry;
     brc_oid base, map;
-    BRC_TRY(hold_still(s, path, &entry, &rows, err));
+    BRC_TRY(brc_hold_still(s, path, &entry, &rows, err));
     base = entry.map;
     rest = rows;
     for (size_t i = 0; i < rows.n; i++)
@@ -110,7 +110,7 @@ static int fold_large(brc_session *s, const char *path, brc_folded *out, brc_err
 
 /* ---- all of them -------------------------------- */
 
-static int is_large(brc_store *store, const brc_draft_node *node, int *large, brc_error *err)
+int brc_has_many_chunks(brc_store *store, const brc_draft_node *node, int *large, brc_error *err)
 {
     brc_draft_stack stack;
     size_t at = 0;
@@ -129,7 +129,7 @@ static int fold_page_of_nodes(brc_session *s, brc_draft_rows *rows, size_t from,
     const brc_draft_node *nodes = rows->nodes;
     int large;
     for (size_t i = from; i < rows->n; i++) {
-        BRC_TRY(is_large(s->repo->store, &nodes[i], &large, err));
+        BRC_TRY(brc_has_many_chunks(s->repo->store, &nodes[i], &large, err));
         if (large)
             BRC_TRY(fold_large(s, nodes[i].path, out, err));
         BRC_TRY(brc_store_check_interrupt(s->repo->store, err));

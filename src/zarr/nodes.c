@@ -6,6 +6,7 @@
 #include "../base/iter.h"
 #include "../base/sized.h"
 #include "bulk_write.h"
+#include "copy_ahead.h"
 #include "meta.h"
 #include "node_moves.h"
 #include "session.h"
@@ -402,12 +403,21 @@ int brc_node_remove(brc_session *s, const char *path, brc_error *err)
 
 typedef struct node_transfer {
     const char *to;
-    int copy;
+    brc_copies *copies; /* NULL: it is moved */
 } node_transfer;
+
+/* What was copied ahead was taken. */
+static int end_copies(brc_session *s, brc_copies *copies, brc_error *err)
+{
+    return copies == NULL || copies->draft == 0
+               ? BRC_OK
+               : brc_draft_delete(s->repo->store, copies->draft, err);
+}
 
 static int transfer_node(brc_session *s, const char *from, const void *arg, brc_error *err)
 {
     const node_transfer *t = arg;
+    const int copy = t->copies != NULL;
     brc_store *store = s->repo->store;
     brc_entry entry, there;
     int64_t row, ignored;
@@ -423,37 +433,66 @@ static int transfer_node(brc_session *s, const char *from, const void *arg, brc_
     if (there.kind != 0)
         return brc_fail(err, BRC_EEXISTS, "there is a node %s already", t->to);
     BRC_TRY(brc_session_parents(s, t->to, err));
-    BRC_TRY(t->copy ? brc_note_new(s, t->to, err) : brc_note_moved(s, from, t->to, err));
+    BRC_TRY(copy ? brc_note_new(s, t->to, err) : brc_note_moved(s, from, t->to, err));
     BRC_TRY(forget_keys(s, t->to, err));
-    BRC_TRY(carry_keys(s, from, t->to, t->copy, err));
+    BRC_TRY(carry_keys(s, from, t->to, copy, err));
     /* a row that says that `to` was removed makes place */
     BRC_TRY(brc_draft_node_clear(store, s->draft.id, t->to, err));
-    BRC_TRY(brc_draft_node_move(store, s->draft.id, from, t->to, t->copy, err));
+    BRC_TRY(brc_draft_node_move(store, s->draft.id, from, t->to,
+                                copy ? &t->copies->rows : NULL, err));
+    BRC_TRY(end_copies(s, t->copies, err));
     if (row == 0)
         BRC_TRY(brc_session_put(s, t->to, &entry, NULL, err));
-    return t->copy ? BRC_OK : brc_session_put(s, from, NULL, NULL, err);
+    return copy ? BRC_OK : brc_session_put(s, from, NULL, NULL, err);
 }
 
-static int transfer_to(brc_session *s, const char *from, const char *to, int copy, brc_error *err)
+int brc_node_move(brc_session *s, const char *from, const char *to, brc_error *err)
 {
     brc_buf normal = BRC_BUF_INIT;
     int rc = brc_path_normal(&normal, to, err);
     if (rc == BRC_OK) {
-        node_transfer t = {(const char *)normal.data, copy};
+        node_transfer t = {(const char *)normal.data, NULL};
         rc = change_node(s, from, transfer_node, &t, err);
     }
     brc_buf_dispose(&normal);
     return rc;
 }
 
-int brc_node_move(brc_session *s, const char *from, const char *to, brc_error *err)
+/* Chunks that are too many for one transaction are copied ahead of it; after some tries, in it. */
+static int copy_in_tries(brc_session *s, const char *from, const char *to, brc_error *err)
 {
-    return transfer_to(s, from, to, 0, err);
+    enum { TRIES = 4, MOST = 8192 };
+    brc_copies copies = {{0}, 0};
+    const node_transfer t = {to, &copies};
+    const int is_part = brc_store_in_write(s->repo->store);
+    int rc;
+    for (int i = 0;; i++) {
+        copies.rows.most = is_part || i == TRIES ? 0 : MOST;
+        copies.rows.rows = 0;
+        copies.rows.is_too_much = 0;
+        rc = change_node(s, from, transfer_node, &t, err);
+        if (rc >= 0 || !copies.rows.is_too_much)
+            break;
+        BRC_GO(brc_copy_ahead(s, from, to, &copies, err));
+    }
+done:
+    if (rc >= 0)
+        copies.draft = 0;
+    brc_copies_drop(s, &copies);
+    return rc;
 }
 
 int brc_node_copy(brc_session *s, const char *from, const char *to, brc_error *err)
 {
-    return transfer_to(s, from, to, 1, err);
+    brc_buf at = BRC_BUF_INIT, normal = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_path_normal(&at, from, err));
+    BRC_GO(brc_path_normal(&normal, to, err));
+    rc = copy_in_tries(s, (const char *)at.data, (const char *)normal.data, err);
+done:
+    brc_buf_dispose(&at);
+    brc_buf_dispose(&normal);
+    return rc;
 }
 
 /* ---- as it was -------------------------------- */

@@ -235,6 +235,13 @@ static void die_in_gap(void *ctx)
         _exit(77);
 }
 
+static void interrupt_in_gap(void *ctx)
+{
+    (void)ctx;
+    if (gaps_left-- == 0)
+        brc_interrupt(t.repo);
+}
+
 /* 1 if it was killed in this gap, 0 if there are not so many. */
 static int commit_and_die(int gap)
 {
@@ -403,6 +410,83 @@ START_TEST(bulk_writes_do_not_pile_up)
 }
 END_TEST
 
+/* ---- copies -------------------------------- */
+
+static void copy_counted(const char *from, const char *to)
+{
+    step_count_start(&count, t.repo->store->db);
+    int rc = brc_node_copy(t.session, from, to, &t.err);
+    step_count_stop(&count);
+    ck_assert_msg(rc == BRC_OK, "%s", t.err.message);
+}
+
+/* Chunk rows of a copy are written in transactions of their own, and nothing of these is left. */
+START_TEST(a_copy_is_in_short_transactions)
+{
+    int64_t most[3];
+    big_array("/a/x", ROWS);
+    big_array("/b/x", ROWS);
+    big_array("/c/x", 3 * ROWS);
+    for (int i = 0; i < 3; i++) {
+        const char from[] = {'/', (char)('a' + i), 0}, to[] = {'/', (char)('A' + i), 0};
+        const char copy[] = {'/', (char)('A' + i), '/', 'x', 0};
+        copy_counted(from, to);
+        most[i] = count.transaction;
+        ck_assert_int_gt(count.writes, 3);
+        ck_assert_int_eq(scenario_number(&t, t.session, copy, ROWS - 1), 7);
+        scenario_set_number(&t, copy, 1, i); /* of its own */
+    }
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a/x", 1), 7);
+    ck_assert_msg(most[2] < most[1] + most[1] / 10, "%lld and %lld steps", (long long)most[1],
+                  (long long)most[2]);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE state=1"), 1);
+    scenario_whole(&t);
+    scenario_commit(&t, "copies");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/B/x", 1), 1);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* The copy is of the array as it is at the end. */
+START_TEST(a_copy_has_what_others_write_meanwhile)
+{
+    rounds = 0;
+    big_array("/a", ROWS);
+    big_array("/b", WRITTEN + 2);
+    open_other();
+    count.between = write_beside;
+    copy_counted("/a", "/c");
+    scenario_close(&other);
+    ck_assert_int_gt(rounds, 5);
+    int same = 0; /* what came after the last transaction began is in /a alone */
+    while (same < rounds && scenario_number(&t, t.session, "/c", (uint64_t)same) == 1000 + same)
+        same++;
+    ck_assert_int_ge(same, rounds - 2);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/c", (uint64_t)rounds + 1), 7);
+    check_beside();
+    scenario_whole(&t);
+}
+END_TEST
+
+/* One that fails leaves nothing that counts. */
+START_TEST(a_copy_that_fails_drops_what_it_copied)
+{
+    big_array("/a", ROWS);
+    scenario_numbers(&t, "/b", 3, 1, 0);
+    FAILS(&t, BRC_EEXISTS, brc_node_copy(t.session, "/a", "/b", &t.err));
+    gaps_left = 4;
+    count.between = interrupt_in_gap;
+    step_count_start(&count, t.repo->store->db);
+    FAILS(&t, BRC_EINTERRUPT, brc_node_copy(t.session, "/a", "/c", &t.err));
+    step_count_stop(&count);
+    brc_interrupt_clear(t.repo);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft WHERE state=1"), 1);
+    copy_counted("/a", "/c");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/c", ROWS - 1), 7);
+    scenario_whole(&t);
+}
+END_TEST
+
 Suite *long_commit_suite(void)
 {
     Suite *suite = suite_create("long_commit");
@@ -422,6 +506,13 @@ Suite *long_commit_suite(void)
     tcase_add_test(tc, status_sees_one_state);
     tcase_add_test(tc, no_read_grows_with_the_rows);
     tcase_add_test(tc, bulk_writes_do_not_pile_up);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("copy");
+    tcase_set_timeout(tc, 300);
+    tcase_add_checked_fixture(tc, long_start, long_stop);
+    tcase_add_test(tc, a_copy_is_in_short_transactions);
+    tcase_add_test(tc, a_copy_has_what_others_write_meanwhile);
+    tcase_add_test(tc, a_copy_that_fails_drops_what_it_copied);
     suite_add_tcase(suite, tc);
     return suite;
 }

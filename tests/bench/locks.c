@@ -121,6 +121,10 @@ void bench_locks(const bench_opts *o)
     lock_stop(&l, "status", now_s() - start);
     start = now_s();
     lock_start(&l, &r);
+    must(brc_node_copy(r.session, "/a", "/copy", &err), &err, "a copy");
+    lock_stop(&l, "copy", now_s() - start);
+    start = now_s();
+    lock_start(&l, &r);
     repo_commit(&r, "very many");
     lock_stop(&l, "commit", now_s() - start);
     repo_close(&r);

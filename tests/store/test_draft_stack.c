@@ -189,7 +189,7 @@ START_TEST(the_upper_row_counts)
     /* a copy has the whole stack, and is another one */
     brc_draft_node row;
     int found;
-    OK(brc_draft_node_move(kit.store, draft, "/a", "/b", 1, &kit.err));
+    OK(brc_draft_node_move(kit.store, draft, "/a", "/b", &(brc_draft_copying){0}, &kit.err));
     OK(brc_draft_node_get(kit.store, draft, "/b", &found, &row, &kit.err));
     free(row.entry);
     key_model copy = m;

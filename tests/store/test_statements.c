@@ -40,7 +40,6 @@ static const struct {
                                                 " cost every commit a page"},
     {"DELETE FROM draft_move WHERE draft=?1", "the draft goes"},
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
-    {"INSERT INTO draft_chunk(node, key, id, checksum) SELECT", "all of the node's are copied"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
      " base, tip, other, plan, owner, parent, time_us, changes), time_us, branch, owner FROM draft"

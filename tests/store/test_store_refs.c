@@ -402,9 +402,9 @@ END_TEST
 START_TEST(moving_takes_what_is_under_it_and_its_chunks)
 {
     draft_start();
-    OK(brc_draft_node_move(kit.store, draft, "/a", "/z/new", 0, &kit.err));
+    OK(brc_draft_node_move(kit.store, draft, "/a", "/z/new", NULL, &kit.err));
     draft_is("/=1 /a-b=3 /a0=6 /ab=7 /z=8 /z/new=2 /z/new/b=4 /z/new/b/c=5 ");
-    OK(brc_draft_node_move(kit.store, draft, "/z/new/b", "/a", 0, &kit.err));
+    OK(brc_draft_node_move(kit.store, draft, "/z/new/b", "/a", NULL, &kit.err));
     draft_is("/=1 /a=4 /a-b=3 /a/c=5 /a0=6 /ab=7 /z=8 /z/new=2 ");
     end();
     ck_assert_int_eq(ask("SELECT count(*) FROM draft_chunk"), 8); /* no row was rewritten */
@@ -417,7 +417,7 @@ START_TEST(copying_makes_new_rows_with_the_same_chunks)
     brc_draft_node row;
     int found, state;
     draft_start();
-    OK(brc_draft_node_move(kit.store, draft, "/a", "/y", 1, &kit.err));
+    OK(brc_draft_node_move(kit.store, draft, "/a", "/y", &(brc_draft_copying){0}, &kit.err));
     draft_is("/=1 /a=2 /a-b=3 /a/b=4 /a/b/c=5 /a0=6 /ab=7 /y=2 /y/b=4 /y/b/c=5 /z=8 ");
     OK(brc_draft_node_get(kit.store, draft, "/y/b", &found, &row, &kit.err));
     free(row.entry);
