@@ -6,6 +6,8 @@
                                      C order, little-endian, without gaps
     reader.py FILE unknown           a line for each chunk that lies in a backend which this
                                      reader does not know: it says where
+    reader.py FILE keys [REV]        of a draft: keys that are no node or chunk yet, with
+                                     their bytes; keys of documents that are hidden
 
 REV is a branch, a tag or a whole commit id; without it, the current branch is read
 with its shared uncommitted changes; with draft:N, those of the draft with this number.
@@ -24,7 +26,7 @@ import sys
 import zlib
 from importlib import import_module
 
-CHUNK, DOCUMENT, NODE, COMMIT, GROUP, ARRAY, ID_LEN = 1, 2, 3, 4, 1, 2, 16
+CHUNK, DOCUMENT, NODE, COMMIT, LOOSE, GROUP, ARRAY, ID_LEN = 1, 2, 3, 4, 5, 1, 2, 16
 SHARED, LIVE = 1, 1  # a draft's kind and state
 
 # Tables whose rows have a checksum over these columns, in this order.
@@ -228,11 +230,16 @@ class Repository:
         found = self.rows('draft_node', 'draft=? AND path IS NOT NULL', draft)
         rows = {row['path']: (row['node'], row['entry']) for row in found}
         self.rows('draft_move', 'draft=?', draft)  # for their checksums: notes for diff and merge
-        self.rows('draft_key', 'draft=?', draft)  # likewise: keys that are no node or chunk
+        self.keys(draft)  # likewise: bytes that are no node or chunk
         if '/' in rows:
             node, raw = rows['/']
             root = entry(raw)
         yield from self.walk_under('/', root, node, rows)
+
+    def keys(self, draft):
+        """Key -> its bytes; None: of a node's document, which no client has written, or one has deleted."""
+        return {row['key']: None if row['id'] is None else self.object(LOOSE, row['id'])
+                for row in self.rows('draft_key', 'draft=?', draft)}
 
     def walk_under(self, path, at, node, rows):
         yield path, at, node
@@ -285,6 +292,8 @@ class Repository:
             data = self.object(CHUNK, oid)
             need(len(data) == size * math.prod(grid_shape), 'the length of a chunk')
             start = [i * c for i, c in zip(index, grid_shape)]
+            if any(b >= s for b, s in zip(start, shape)):
+                continue  # a chunk of a shard, beyond the array's grid
             count = [min(c, s - b) for c, s, b in zip(grid_shape, shape, start)]
             run = math.prod(count[-1:]) * size  # of the last axis, at once
             for row in itertools.product(*map(range, count[:-1])):
@@ -381,13 +390,17 @@ def decode(spec, data):
 
 
 def main(argv):
-    if len(argv) < 3 or argv[2] not in ('ls', 'read', 'unknown') or (argv[2] == 'read' and len(argv) < 4):
+    if len(argv) < 3 or argv[2] not in ('ls', 'read', 'keys', 'unknown') or (argv[2] == 'read' and len(argv) < 4):
         raise SystemExit(__doc__)
     repo = Repository(argv[1])
     if argv[2] == 'unknown':
         return print(*repo.unknown(), sep='\n')
     if argv[2] == 'read':
         return sys.stdout.buffer.write(repo.read(*argv[3:5]))
+    if argv[2] == 'keys':
+        for key, value in sorted(repo.keys(repo.open(*argv[3:4])[1]).items(), key=lambda item: item[0].encode()):
+            print(key, 'hidden' if value is None else value.hex())
+        return
     for path, at, _ in repo.walk(*argv[3:4]):
         doc = repo.document(at)
         print(path, doc['node_type'], doc.get('data_type', ''), doc.get('shape', ''))
