@@ -378,6 +378,9 @@ BRC_API BRC_MUST_USE int brc_keys(brc_iter **out, brc_session *s, const char *pa
 /* The same for the keys that begin with a text: "" all, "a/" those in the directory a, "a" also
  * that of a file "ab". */
 BRC_API BRC_MUST_USE int brc_keys_prefix(brc_iter **out, brc_session *s, const char *prefix, brc_error *err);
+/* The same for keys of uncommitted bytes that are no node or chunk yet, which brc_session_commit() refuses
+ * if they are none by then; in the order of their bytes. */
+BRC_API BRC_MUST_USE int brc_keys_loose(brc_iter **out, brc_session *s, brc_error *err);
 BRC_API BRC_MUST_USE int brc_keys_next(brc_iter *it, const char **key, brc_error *err);
 /* Lists what a directory of keys ("" the topmost, "a" or "a/") has in it, each name once. A directory
  * that there is not is empty. */

@@ -10,6 +10,33 @@
 
 /* ---- status ---------------------------------------------------------------------- */
 
+/* Uncommitted keys of the Zarr store view that no commit can have. */
+static int put_loose_keys(struct cli *cli)
+{
+    brc_iter *it;
+    const char *key;
+    size_t n = 0;
+    int rc;
+
+    CLI_TRY(brc_keys_loose(&it, cli->session, &cli->err));
+    if (cli->json) {
+        cli_json_key(cli, "keys");
+        cli_json_open(cli, '[');
+    }
+    while ((rc = brc_keys_next(it, &key, &cli->err)) > 0) {
+        if (cli->json)
+            cli_json_string(cli, key);
+        else
+            cli_printf(cli, "%s  %s\n", n == 0 ? "Keys that are no node or chunk yet:\n" : "",
+                       cli_escaped(cli, key));
+        n++;
+    }
+    if (cli->json)
+        cli_json_close(cli, '[');
+    brc_iter_free(it);
+    return rc;
+}
+
 static int put_status(struct cli *cli, const char *branch, int clean, int unborn)
 {
     struct cli_changes changes = { .title = "Uncommitted changes:" };
@@ -26,6 +53,7 @@ static int put_status(struct cli *cli, const char *branch, int clean, int unborn
         cli_puts(cli, unborn ? "\nNo commits yet\n" : "\n");
     }
     CLI_TRY(cli_put_changes(cli, &changes));
+    CLI_TRY(put_loose_keys(cli));
     if (cli->json)
         cli_json_close(cli, '{');
     else if (clean)

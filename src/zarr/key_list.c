@@ -277,6 +277,20 @@ int brc_keys_prefix(brc_iter **out, brc_session *s, const char *prefix, brc_erro
     return rc;
 }
 
+int brc_keys_loose(brc_iter **out, brc_session *s, brc_error *err)
+{
+    BRC_TRY(brc_iter_new(out, BRC_ITER_KEYS, sizeof(key_list), key_list_dispose, err));
+    key_list *list = brc_iter_state(*out);
+    list->session = brc_session_ref(s);
+    list->rows = 1;
+    int rc = brc_dup(&list->prefix, "", err);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
 int brc_keys(brc_iter **out, brc_session *s, const char *path, brc_error *err)
 {
     int kind;

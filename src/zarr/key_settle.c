@@ -130,10 +130,27 @@ done:
 
 /* ---- what a commit refuses -------------------------------- */
 
+/* " (and 'b', 'c' and 7 others)": of the names but the first. */
+static int name_others(brc_buf *out, const key_names *names, brc_error *err)
+{
+    enum { NAMED = 3 };
+    const size_t others = names->n - 1, named = others < NAMED ? others : NAMED;
+    BRC_TRY(brc_buf_text(out, others > 0 ? " (and " : "", err));
+    for (size_t i = 0; i < named; i++)
+        BRC_TRY(brc_buf_printf(out, err, "%s'%.60s'", i > 0 ? ", " : "",
+                               ((char **)names->keys)[i + 1]));
+    if (others > named)
+        BRC_TRY(brc_buf_printf(out, err, " and %zu others", others - named));
+    BRC_TRY(brc_buf_text(out, others > 0 ? ")" : "", err));
+    return brc_buf_terminate(out, err);
+}
+
 /* Why it is still loose: it is tried once more. */
-static int refuse_key(brc_session *s, const char *key, size_t others, brc_error *err)
+static int refuse_keys(brc_session *s, const key_names *names, brc_error *err)
 {
     brc_error why = BRC_ERROR_INIT;
+    const char *key = ((char **)names->keys)[0];
+    brc_buf others = BRC_BUF_INIT;
     size_t len;
     int rc = settle_one(s, key, brc_document_key(key, &len), &why);
     if (rc < 0) {
@@ -141,10 +158,14 @@ static int refuse_key(brc_session *s, const char *key, size_t others, brc_error 
             *err = why;
         return rc;
     }
-    return brc_fail(err, BRC_ECONFLICT,
-                    "the key '%.120s'%s is no node or chunk, and no commit can have it: set what "
-                    "is missing, or delete it (%.200s)",
-                    key, others > 0 ? " (and others)" : "", why.message);
+    rc = name_others(&others, names, err);
+    if (rc == BRC_OK)
+        rc = brc_fail(err, BRC_ECONFLICT,
+                      "the key '%.100s'%s is no node or chunk, and no commit can have it: set what "
+                      "is missing, or delete it (%.160s)",
+                      key, (const char *)others.data, why.message);
+    brc_buf_dispose(&others);
+    return rc;
 }
 
 static int check_hidden_array(brc_session *s, const char *path, brc_error *err)
@@ -185,7 +206,7 @@ int brc_keys_ready(brc_session *s, brc_error *err)
     BRC_GO(brc_keys_settle(s, "", err));
     BRC_GO(read_names(&names, s->repo->store, s->draft.id, "", err));
     if (names.n > 0)
-        BRC_GO(refuse_key(s, ((char **)names.keys)[0], names.n - 1, err));
+        BRC_GO(refuse_keys(s, &names, err));
     BRC_GO(brc_hidden_nodes_read(&hidden, s->repo->store, s->draft.id, err));
     for (size_t i = 0; i < hidden.n && rc == BRC_OK; i++)
         rc = check_hidden_array(s, ((char **)hidden.paths)[i], err);

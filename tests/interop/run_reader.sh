@@ -93,6 +93,10 @@ attributes /copy 3 # uncommitted
 BRECCIA_LIB=$build/libbreccia.so "$python" -B "$here/loose_keys.py" maps.brc >ours
 "$python" "$here/reader.py" maps.brc keys >theirs
 same 'maps.brc keys'
+"$breccia" status maps.brc --json >status.json
+"$python" -c 'import json; print(*json.load(open("status.json"))["keys"], sep="\n")' >ours
+awk '$NF != "hidden" { sub(/ [^ ]*$/, ""); print }' theirs >keys && mv keys theirs
+same 'maps.brc status'
 for rev in '' v1 main other; do compare maps.brc "$rev"; done
 "$python" "$here/reader_rows.py" maps.brc
 

@@ -320,6 +320,42 @@ START_TEST(keys_of_many_arrays)
 }
 END_TEST
 
+/* Those that a commit refuses, and no others; it names some of them. */
+START_TEST(keys_that_are_none_yet_are_listed)
+{
+    static const char *const keys[] = {"a/c/0", "b", "b/c", "bad/zarr.json", "e", "f", "zz"};
+    enum { N = sizeof(keys) / sizeof(keys[0]) };
+    scenario t;
+    brc_iter *it;
+    brc_session *other;
+    const char *key;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    scenario_start(&t);
+    scenario_numbers(&t, "/n", 4, 2, 1);
+    for (int i = N - 1; i >= 0; i--)
+        OK(&t, brc_key_set(t.session, keys[i], "x", 1, &t.err));
+    OK(&t, brc_key_delete(t.session, "n/zarr.json", &t.err)); /* is hidden, and no bytes */
+    OK(&t, brc_keys_loose(&it, t.session, &t.err));
+    for (int i = 0; i < N; i++) {
+        ck_assert_int_eq(brc_keys_next(it, &key, &t.err), 1);
+        ck_assert_str_eq(key, keys[i]);
+    }
+    ck_assert_int_eq(brc_keys_next(it, &key, &t.err), 0);
+    brc_iter_free(it);
+    opts.message = "all";
+    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
+    ck_assert_ptr_nonnull(
+        strstr(t.err.message, "'a/c/0' (and 'b', 'b/c', 'bad/zarr.json' and 3 others)"));
+    OK(&t, brc_session_open(&other, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+    OK(&t, brc_keys_loose(&it, other, &t.err));
+    ck_assert_int_eq(brc_keys_next(it, &key, &t.err), 0);
+    brc_iter_free(it);
+    brc_session_free(other);
+    scenario_stop(&t);
+}
+END_TEST
+
 Suite *key_lists_suite(void)
 {
     Suite *suite = suite_create("key_lists");
@@ -329,6 +365,7 @@ Suite *key_lists_suite(void)
     tcase_add_test(tc, lists_in_a_large_array);
     tcase_add_test(tc, what_another_handle_does_shows);
     tcase_add_test(tc, keys_of_many_arrays);
+    tcase_add_test(tc, keys_that_are_none_yet_are_listed);
     suite_add_tcase(suite, tc);
     return suite;
 }
