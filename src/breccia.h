@@ -212,7 +212,7 @@ BRC_API BRC_MUST_USE int brc_draft_open(brc_session **out, breccia *repo, int64_
  * brc_array_load_npy() and large writes do the same by themselves. BRC_ECONFLICT if others have
  * meanwhile changed what it builds on (an array's form, a chunk that it changed in part): then it is
  * kept as a private draft (brc_drafts()). Nodes can be made, attributes set, arrays written and
- * grown; BRC_EMISUSE for what removes, moves, cuts or commits, and for changes by another session of
+ * grown; BRC_EMISUSE for what removes, moves, cuts, commits or sets keys, and for changes by another session of
  * this handle. Within brc_begin() it is a part of that transaction. Pairs nest. */
 BRC_API BRC_MUST_USE int brc_bulk_begin(brc_session *s, brc_error *err);
 BRC_API BRC_MUST_USE int brc_bulk_end(brc_session *s, uint32_t flags, brc_error *err);

@@ -7,6 +7,7 @@
 #include "../base/process.h"
 #include "../history/commit.h"
 #include "../zarr/adopt.h"
+#include "../zarr/key_rows.h"
 
 /* ---- listing -------------------------------- */
 
@@ -94,6 +95,14 @@ static int find_draft(brc_store *store, int64_t id, brc_draft_row **rows, size_t
     return BRC_OK;
 }
 
+/* Nodes, chunks and keys. */
+static int adopt_all(brc_session *onto, const brc_draft_head *draft, brc_error *err)
+{
+    BRC_TRY(brc_session_adopt(onto, draft, err));
+    onto->repo->changes++;
+    return brc_keys_check_adopted(onto, draft->id, err);
+}
+
 static int adopt_steps(breccia *repo, int64_t id, brc_error *err)
 {
     brc_draft_row *rows = NULL;
@@ -107,7 +116,7 @@ static int adopt_steps(breccia *repo, int64_t id, brc_error *err)
         goto done;
     }
     BRC_GO(brc_session_open(&onto, repo, rows[at].branch, BRC_SESSION_WRITE, err));
-    rc = brc_session_adopt(onto, &rows[at].draft, err);
+    rc = adopt_all(onto, &rows[at].draft, err);
 done:
     brc_session_free(onto);
     brc_draft_rows_free(rows, n);
@@ -172,7 +181,7 @@ static int hand_over_steps(brc_session *from, brc_session *to, brc_error *err)
     if (from->draft.id == 0)
         return BRC_OK;
     draft = from->draft;
-    BRC_TRY(brc_session_adopt(to, &draft, err));
+    BRC_TRY(adopt_all(to, &draft, err));
     return brc_session_detach(from, err);
 }
 

@@ -176,14 +176,22 @@ int brc_draft_key_copy(brc_store *store, int64_t draft, const char *from, int64_
     return rc;
 }
 
-int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, int *meet, brc_error *err)
+int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, brc_buf *key, brc_error *err)
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
-                     "SELECT 1 FROM draft_key x JOIN draft_key y ON y.draft=?2 AND y.key=x.key"
-                     " WHERE x.draft=?1 AND x.id IS NOT y.id LIMIT 1",
+                     "SELECT x.key FROM draft_key x JOIN draft_key y ON y.draft=?2 AND y.key=x.key"
+                     " WHERE x.draft=?1 AND x.id IS NOT y.id ORDER BY x.key LIMIT 1",
                      &st, err));
     sqlite3_bind_int64(st, 1, a);
     sqlite3_bind_int64(st, 2, b);
-    return brc_ask_any(store, st, meet, err);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    const char *text = (const char *)sqlite3_column_text(st, 0);
+    rc = brc_buf_text(key, text != NULL ? text : "", err);
+    if (rc == BRC_OK)
+        rc = brc_buf_terminate(key, err);
+    sqlite3_reset(st);
+    return rc < 0 ? rc : 1;
 }

@@ -502,8 +502,8 @@ BRC_MUST_USE int brc_draft_key_clear(brc_store *store, int64_t draft, const char
 /* All that begin with `from`, also in another draft, where they begin with `to`. */
 BRC_MUST_USE int brc_draft_key_copy(brc_store *store, int64_t draft, const char *from, int64_t to_draft, const char *to,
                                     brc_error *err);
-/* *meet: 1 if both drafts have a key, and say different things of it. */
-BRC_MUST_USE int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, int *meet, brc_error *err);
+/* 1 with the first key of which both drafts say something, and not the same; 0: there is none. */
+BRC_MUST_USE int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, brc_buf *key, brc_error *err);
 typedef int (*brc_draft_key_fn)(void *ctx, const char *key, const brc_oid *id, brc_error *err);
 /* Rows of keys that begin with `prefix`, by key: at most `most`, from the text `from` on (NULL: from
  * the first on); id NULL: hidden. `each` must not use the store. */

@@ -377,15 +377,16 @@ static int check_same_base(const brc_session *s, const brc_draft_head *draft, br
 /* Bytes that are no node or chunk yet. */
 static int adopt_keys(brc_session *onto, int64_t draft, brc_error *err)
 {
-    int meet;
+    brc_buf key = BRC_BUF_INIT;
     brc_store *store = onto->repo->store;
-    BRC_TRY(brc_draft_keys_meet(store, draft, onto->draft.id, &meet, err));
-    if (meet)
-        return brc_fail(err, BRC_ECONFLICT,
-                        "both sides have set the same keys, which are no nodes or chunks yet; "
-                        "draft %lld is kept: commit or drop the other changes, or drop it",
-                        (long long)draft);
-    return brc_draft_key_copy(store, draft, "", onto->draft.id, "", err);
+    int rc = brc_draft_keys_meet(store, draft, onto->draft.id, &key, err);
+    if (rc > 0)
+        rc = brc_fail(err, BRC_ECONFLICT,
+                      "both sides have set the key '%.200s' differently, which is no node or chunk "
+                      "yet; draft %lld is kept: commit or drop the other changes, or drop it",
+                      (const char *)key.data, (long long)draft);
+    brc_buf_dispose(&key);
+    return rc < 0 ? rc : brc_draft_key_copy(store, draft, "", onto->draft.id, "", err);
 }
 
 static int adopt_whole(brc_session *onto, const brc_draft_head *draft, brc_error *err)

@@ -29,6 +29,9 @@ BRC_MUST_USE int brc_key_place_chunk(brc_session *s, const char *key, brc_span d
 
 /* Loose keys that begin with the prefix become nodes and chunks where they can now. Within a change. */
 BRC_MUST_USE int brc_keys_settle(brc_session *s, const char *prefix, brc_error *err);
+/* After a draft was adopted: no key may be loose that names a chunk, for one side set either.
+ * BRC_ECONFLICT, and `draft` is named. Within a write. */
+BRC_MUST_USE int brc_keys_check_adopted(brc_session *s, int64_t draft, brc_error *err);
 /* The same for all of them; what is left is refused by name: BRC_ECONFLICT. */
 BRC_MUST_USE int brc_keys_ready(brc_session *s, brc_error *err);
 

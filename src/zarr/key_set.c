@@ -3,15 +3,18 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "bulk_write.h"
 #include "key_list.h"
 #include "key_rows.h"
 #include "key_value.h"
 #include "node_moves.h"
 
+/* A bulk write has rows of its own for nodes and chunks, and none for keys: where a loose key would be
+ * replaced or removed, they could not say so. */
 static int check_can_set(const brc_session *s, brc_error *err)
 {
     if (s->mode >= BRC_SESSION_WRITE)
-        return BRC_OK;
+        return brc_bulk_check_none(s, "no key can be set or deleted", err);
     return brc_fail(err, BRC_EREADONLY, "this session cannot be changed: it was opened to read");
 }
 

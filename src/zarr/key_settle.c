@@ -128,6 +128,50 @@ done:
     return rc;
 }
 
+/* ---- what an adoption refuses -------------------------------- */
+
+static int is_chunk_too(brc_session *s, const char *key, int *is, brc_error *err)
+{
+    brc_key_array *ka;
+    const char *rest;
+    uint64_t outer[BRC_MAX_NDIM] = {0};
+    size_t len;
+    int inside;
+    *is = 0;
+    if (brc_document_key(key, &len))
+        return BRC_OK;
+    BRC_TRY(brc_key_array_of(&ka, s, key, &rest, err));
+    if (ka == NULL || !brc_meta_key_parse(&ka->array.meta, rest, outer, &inside) || !inside)
+        return BRC_OK;
+    return brc_key_chunk_exists(is, &ka->array, outer, err);
+}
+
+int brc_keys_check_adopted(brc_session *s, int64_t draft, brc_error *err)
+{
+    key_names names = {0};
+    int any, is, rc;
+    BRC_TRY(brc_session_begin_read(s, err));
+    BRC_GO(brc_key_rows_any(s, &any, err));
+    if (any)
+        BRC_GO(read_names(&names, s->repo->store, s->draft.id, "", err));
+    for (size_t i = 0; i < names.n; i++) {
+        const char *key = ((char **)names.keys)[i];
+        BRC_GO(is_chunk_too(s, key, &is, err));
+        if (is) {
+            rc = brc_fail(err, BRC_ECONFLICT,
+                          "one side has written the chunk '%.200s', and the other has set other "
+                          "bytes under its key; draft %lld is kept: commit or drop the other "
+                          "changes, or drop it",
+                          key, (long long)draft);
+            goto done;
+        }
+    }
+done:
+    brc_session_end_read(s);
+    key_names_dispose(&names);
+    return rc;
+}
+
 /* ---- what a commit refuses -------------------------------- */
 
 /* " (and 'b', 'c' and 7 others)": of the names but the first. */

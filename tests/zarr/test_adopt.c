@@ -322,6 +322,101 @@ START_TEST(stacks_are_read_whole)
 }
 END_TEST
 
+/* ---- keys that are no node or chunk yet -------------------------------- */
+
+#define DOC "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4],\"data_type\":\"uint8\"," \
+            "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4]}}," \
+            "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":0," \
+            "\"codecs\":[{\"name\":\"bytes\"}]}"
+#define GROUP_DOC "{\"zarr_format\":3,\"node_type\":\"group\"}"
+
+typedef struct set_key {
+    const char *key, *value;
+} set_key;
+
+static const struct key_case {
+    set_key shared[3], mine[3];
+    const char *conflict; /* the key that is named */
+    set_key both[2];
+    int commits;
+} key_cases[] = {
+    {{{0}}, {{"x", "1"}, {"x/y", "2"}}, NULL, {{"x", "1"}, {"x/y", "2"}}, 0},
+    {{{"z", "3"}}, {{"x", "1"}}, NULL, {{"x", "1"}, {"z", "3"}}, 0},
+    {{{"x", "1"}}, {{"x", "1"}}, NULL, {{"x", "1"}}, 0},
+    {{{"w", "1"}, {"x", "1"}}, {{"w", "1"}, {"x", "2"}}, "'x'", {{0}}, 0},
+    {{{"n/c/0", "abcd"}}, {{"n/zarr.json", DOC}}, NULL, {{"n/c/0", "abcd"}}, 1},
+    {{{"n/zarr.json", DOC}}, {{"n/c/0", "abcd"}}, NULL, {{"n/c/0", "abcd"}}, 1},
+    {{{"n/c/0", "abcd"}}, {{"n/zarr.json", DOC}, {"n/c/0", "efgh"}}, "'n/c/0'", {{0}}, 0},
+    {{{"n/zarr.json", DOC}, {"n/c/0", "efgh"}}, {{"n/c/0", "abcd"}}, "'n/c/0'", {{0}}, 0},
+    {{{"h/j/zarr.json", GROUP_DOC}}, {{"h/i/zarr.json", GROUP_DOC}}, NULL, {{"h/zarr.json", NULL}}, 1},
+};
+
+static void set_keys(brc_session *s, const set_key *keys)
+{
+    for (int i = 0; i < 3 && keys[i].key != NULL; i++)
+        OK(&t, brc_key_set(s, keys[i].key, keys[i].value, strlen(keys[i].value), &t.err));
+}
+
+static void keys_are(brc_session *s, const set_key *keys)
+{
+    for (int i = 0; i < 2 && keys[i].key != NULL; i++) {
+        brc_buf out = BRC_BUF_INIT;
+        int rc = brc_key_get(&out, s, keys[i].key, &t.err);
+        ck_assert_int_eq(rc, keys[i].value != NULL ? BRC_OK : BRC_ENOTFOUND);
+        if (rc == BRC_OK && strstr(keys[i].key, "zarr.json") == NULL) { /* bytes as they came */
+            ck_assert_uint_eq(out.len, strlen(keys[i].value));
+            ck_assert_mem_eq(out.data, keys[i].value, out.len);
+        }
+        brc_buf_dispose(&out);
+    }
+}
+
+/* The same by handing over, and by adopting what another process has left. */
+START_TEST(keys_are_adopted)
+{
+    const struct key_case *c = &key_cases[_i];
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_session *mine = private_session();
+    brc_oid id;
+    set_keys(t.session, c->shared);
+    set_keys(mine, c->mine);
+    if (c->conflict != NULL) {
+        FAILS(&t, BRC_ECONFLICT, brc_session_hand_over(mine, t.session, &t.err));
+        ck_assert_msg(strstr(t.err.message, c->conflict) != NULL, "%s", t.err.message);
+        for (int i = 0; i < 2; i++) { /* both have what they had */
+            keys_are(mine, c->mine);
+            keys_are(t.session, c->shared);
+        }
+    } else {
+        OK(&t, brc_session_hand_over(mine, t.session, &t.err));
+        keys_are(t.session, c->both);
+        scenario_reopen(&t);
+        keys_are(t.session, c->both);
+        opts.message = "both";
+        int rc = brc_session_commit(&id, t.session, &opts, &t.err);
+        ck_assert_msg(rc == (c->commits ? BRC_OK : BRC_ECONFLICT), "%s", t.err.message);
+    }
+    brc_session_free(mine);
+}
+END_TEST
+
+START_TEST(no_key_is_set_in_a_bulk_write)
+{
+    OK(&t, brc_key_set(t.session, "x", "1", 1, &t.err));
+    OK(&t, brc_bulk_begin(t.session, &t.err));
+    int set;
+    FAILS(&t, BRC_EMISUSE, brc_key_set(t.session, "y", "1", 1, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_key_set_new(&set, t.session, "y", "1", 1, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_key_delete(t.session, "x", &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_key_delete_prefix(t.session, "", &t.err));
+    keys_are(t.session, (const set_key[2]){{"x", "1"}, {"y", NULL}});
+    put(t.session, "/a", 0, 9);
+    OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
+    keys_are(t.session, (const set_key[2]){{"x", "1"}, {"y", NULL}});
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_key WHERE draft=0"), 0);
+}
+END_TEST
+
 Suite *adopt_suite(void)
 {
     Suite *s = suite_create("adopt");
@@ -334,5 +429,7 @@ Suite *adopt_suite(void)
     tcase_add_test(c, a_session_without_changes_takes_a_draft_over);
     tcase_add_test(c, drafts_over_two_commits_are_kept);
     tcase_add_test(c, stacks_are_read_whole);
+    tcase_add_loop_test(c, keys_are_adopted, 0, sizeof(key_cases) / sizeof(key_cases[0]));
+    tcase_add_test(c, no_key_is_set_in_a_bulk_write);
     return s;
 }
