@@ -9,8 +9,8 @@
 #include "key_value.h"
 #include "node_moves.h"
 
-/* A bulk write has rows of its own for nodes and chunks, and none for keys: where a loose key would be
- * replaced or removed, they could not say so. */
+/* A bulk write has rows of its own for nodes and chunks, and none for keys: where a loose key would
+ * be replaced or removed, they could not say so. */
 static int check_can_set(const brc_session *s, brc_error *err)
 {
     if (s->mode >= BRC_SESSION_WRITE)

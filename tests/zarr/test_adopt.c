@@ -348,7 +348,11 @@ static const struct key_case {
     {{{"n/zarr.json", DOC}}, {{"n/c/0", "abcd"}}, NULL, {{"n/c/0", "abcd"}}, 1},
     {{{"n/c/0", "abcd"}}, {{"n/zarr.json", DOC}, {"n/c/0", "efgh"}}, "'n/c/0'", {{0}}, 0},
     {{{"n/zarr.json", DOC}, {"n/c/0", "efgh"}}, {{"n/c/0", "abcd"}}, "'n/c/0'", {{0}}, 0},
-    {{{"h/j/zarr.json", GROUP_DOC}}, {{"h/i/zarr.json", GROUP_DOC}}, NULL, {{"h/zarr.json", NULL}}, 1},
+    {{{"h/j/zarr.json", GROUP_DOC}},
+     {{"h/i/zarr.json", GROUP_DOC}},
+     NULL,
+     {{"h/zarr.json", NULL}},
+     1},
 };
 
 static void set_keys(brc_session *s, const set_key *keys)
