@@ -1,9 +1,6 @@
 /* Checking the file below the objects: SQLite's own structures, and the form of every
  * row. A column in SQLite keeps whatever type was put into it. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "db.h"
+#include "check_steps.h"
 
 #define BAD_ID(column) \
     "(typeof(" column ")<>'blob' OR length(" column ")<>?1 OR " column "=zeroblob(?1))"
@@ -11,78 +8,102 @@
 #define BAD_TEXT(column) "(typeof(" column ")<>'text' OR instr(CAST(" column " AS BLOB), x'00')>0)"
 
 /* One line for each fault; ?1 is the length of an id, ?2 BRC_SMALL_MOST. */
-static const char *const row_checks[] = {
-    "SELECT 'the setting ' || quote(substr(key,1,40)) || ' is not text, or does not match its"
+static const struct {
+    const char *sql, *next; /* NULL: it is not of ranges, and gives way */
+} row_checks[] = {
+    {"SELECT 'the setting ' || quote(substr(key,1,40)) || ' is not text, or does not match its"
     " checksum' FROM meta WHERE typeof(key)<>'text' OR (key<>'secret' AND typeof(value)<>'text')"
     " OR checksum IS NOT row_sum('meta', key, value)",
+     NULL},
 
-    "SELECT 'the setting ' || column1 || ' is missing' FROM (VALUES ('head'), ('may-ignore'))"
+    {"SELECT 'the setting ' || column1 || ' is missing' FROM (VALUES ('head'), ('may-ignore'))"
     " WHERE column1 NOT IN (SELECT key FROM meta)",
+     NULL},
 
-    "SELECT 'an object has ' || quote(substr(id,1,40)) || ' in place of an id' FROM object"
-    " WHERE " BAD_ID("id"),
+    {"SELECT 'an object has ' || quote(substr(id,1,40)) || ' in place of an id' FROM object"
+    " WHERE " BAD_ID("id")
+    " AND " BRC_RANGE("object", "id"),
+     BRC_RANGE_NEXT("object", "id")},
 
-    "SELECT 'blob ' || seq || ' holds ' || typeof(data) || ' in place of bytes' FROM blob"
-    " WHERE typeof(data)<>'blob'",
+    {"SELECT 'blob ' || seq || ' holds ' || typeof(data) || ' in place of bytes' FROM blob"
+    " WHERE typeof(data)<>'blob' AND " BRC_RANGE("blob", "seq"),
+     BRC_RANGE_NEXT("blob", "seq")},
 
-    "SELECT 'what is noted of blob ' || seq || ' as left is damaged' FROM hole WHERE"
-    " typeof(bytes)<>'integer' OR bytes<1 OR seq NOT IN (SELECT seq FROM blob)"
-    " OR checksum IS NOT row_sum('hole', seq, bytes)",
+    {"SELECT 'what is noted of blob ' || seq || ' as left is damaged' FROM hole"
+    " WHERE " BRC_RANGE("hole", "seq")
+    " AND (typeof(bytes)<>'integer' OR bytes<1 OR seq NOT IN (SELECT seq FROM blob)"
+    " OR checksum IS NOT row_sum('hole', seq, bytes))",
+     BRC_RANGE_NEXT("hole", "seq")},
 
-    "SELECT count(*) || ' of the stored blobs belong to no object; the first is ' || min(seq)"
+    {"SELECT count(*) || ' of the stored blobs belong to no object; the first is ' || min(seq)"
     " FROM blob WHERE seq NOT IN (SELECT place FROM object WHERE backend=0) HAVING count(*)>0",
+     NULL},
 
     /* Each begins where another ends, or later. */
-    "SELECT 'blob ' || place || ' holds two objects in the same bytes, at ' || offset FROM"
+    {"SELECT 'blob ' || place || ' holds two objects in the same bytes, at ' || offset FROM"
     " (SELECT place, offset, max(offset+stored) OVER (PARTITION BY place ORDER BY offset,"
     " offset+stored ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS taken FROM object"
     " WHERE backend=0 AND stored>0 AND typeof(offset)='integer' AND typeof(stored)='integer')"
     " WHERE offset<taken",
+     NULL},
 
     /* A large one is dropped with its row. */
-    "SELECT 'blob ' || b.seq || ' holds more or less than its large object' FROM object o"
-    " JOIN blob b ON b.seq=o.place WHERE o.backend=0 AND typeof(o.stored)='integer'"
+    {"SELECT 'blob ' || b.seq || ' holds more or less than its large object' FROM object o"
+    " JOIN blob b ON b.seq=o.place WHERE o." BRC_RANGE("object", "id")
+    " AND o.backend=0 AND typeof(o.stored)='integer'"
     " AND o.stored>?2 AND (o.offset IS NOT 0 OR length(b.data)<>o.stored)",
+     BRC_RANGE_NEXT("object", "id")},
 
-    "SELECT 'the numbers of ' || quote(substr(name,1,40)) || ' are damaged' FROM sqlite_sequence"
+    {"SELECT 'the numbers of ' || quote(substr(name,1,40)) || ' are damaged' FROM sqlite_sequence"
     " WHERE typeof(seq)<>'integer' OR seq<0 OR seq>=9223372036854775806"
     " OR (name='blob' AND seq<(SELECT coalesce(max(b.seq),0) FROM blob b))"
     " UNION ALL SELECT 'a row has the last number of all, ' || column1 FROM (VALUES"
     " ((SELECT max(seq) FROM blob)), ((SELECT max(seq) FROM oplog)), ((SELECT max(id) FROM draft)),"
     " ((SELECT max(node) FROM draft_node))) WHERE column1>=9223372036854775806",
+     NULL},
 
-    "SELECT 'backend ' || id || ' is not a numbered text, or does not match its checksum'"
+    {"SELECT 'backend ' || id || ' is not a numbered text, or does not match its checksum'"
     " FROM backend WHERE id<1 OR " BAD_TEXT("spec")
     " OR checksum IS NOT row_sum('backend', id, spec)",
+     NULL},
 
-    "SELECT count(*) || ' objects lie in the backend ' || quote(backend) || ', which has no row'"
-    " FROM object WHERE backend<>0 AND backend NOT IN (SELECT id FROM backend) GROUP BY backend",
+    {"SELECT count(*) || ' objects lie in the backend ' || quote(backend) || ', which has no row'"
+    " FROM object WHERE " BRC_RANGE("object", "id")
+    " AND backend<>0 AND backend NOT IN (SELECT id FROM backend) GROUP BY backend",
+     BRC_RANGE_NEXT("object", "id")},
 
-    "SELECT 'encoding ' || id || ' is not a numbered text' FROM encoding"
+    {"SELECT 'encoding ' || id || ' is not a numbered text' FROM encoding"
     " WHERE id<1 OR " BAD_TEXT("spec"),
+     NULL},
 
-    "SELECT 'the ref ' || quote(substr(name,1,80)) || ' has an invalid name, target or message, or"
-    " does not match its checksum' FROM ref WHERE " BAD_TEXT("name")
+    {"SELECT 'the ref ' || quote(substr(name,1,80)) || ' has an invalid name, target or message, or"
+    " does not match its checksum' FROM ref WHERE " BRC_RANGE("ref", "name")
+    " AND (" BAD_TEXT("name")
     " OR (target IS NULL AND name NOT LIKE 'heads/%') OR " BAD_ID_OR_NULL("target")
     " OR typeof(message) NOT IN ('null','text') OR instr(CAST(message AS BLOB), x'00')>0"
-    " OR checksum IS NOT row_sum('ref', name, target, message)",
+    " OR checksum IS NOT row_sum('ref', name, target, message))",
+     BRC_RANGE_NEXT("ref", "name")},
 
-    "SELECT 'row ' || seq || ' of the operation log is damaged' FROM oplog"
-    " WHERE typeof(time_us)<>'integer' OR typeof(name)<>'text' OR op NOT IN ('branch','tag',"
+    {"SELECT 'row ' || seq || ' of the operation log is damaged' FROM oplog"
+    " WHERE " BRC_RANGE("oplog", "seq")
+    " AND (typeof(time_us)<>'integer' OR typeof(name)<>'text' OR op NOT IN"
+    " ('branch','tag',"
     "'commit','amend','reset','rename','delete','switch') OR " BAD_ID_OR_NULL("old")
     " OR " BAD_ID_OR_NULL("new") " OR checksum IS NOT row_sum('oplog', seq, time_us, op, name,"
-    " old, new, first, undoes, restores, draft)",
+    " old, new, first, undoes, restores, draft))",
+     BRC_RANGE_NEXT("oplog", "seq")},
 
-    "SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' (draft ' || id || ')"
+    {"SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' (draft ' || id || ')"
     " have no branch, an invalid base, or do not match their checksum' FROM draft"
     " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2)"
     " OR (state=1 AND 'heads/' || branch NOT IN (SELECT name FROM ref))"
     " OR " BAD_ID_OR_NULL("base") " OR " BAD_ID_OR_NULL("tip") " OR " BAD_ID_OR_NULL("other")
-    " OR (tip IS NOT NULL AND tip NOT IN (SELECT o.id FROM object o WHERE o.kind=4))"
+    " OR (tip IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=tip AND o.kind=4))"
     " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
     " base, tip, other, plan, owner, parent, time_us, changes)",
+     NULL},
 
-    "SELECT 'row ' || node || ' of the uncommitted nodes (' || quote(substr(path,1,80)) ||"
+    {"SELECT 'row ' || node || ' of the uncommitted nodes (' || quote(substr(path,1,80)) ||"
     " ') is damaged, or belongs to no draft' FROM draft_node"
     " WHERE draft NOT IN (SELECT id FROM draft)"
     " OR (path IS NOT NULL AND " BAD_TEXT("path") ")"
@@ -97,46 +118,69 @@ static const char *const row_checks[] = {
     " OR below IN (SELECT below FROM draft_node GROUP BY below HAVING count(*)>1)))))"
     " OR typeof(entry) NOT IN ('null','blob') OR typeof(level)<>'integer'"
     " OR checksum IS NOT row_sum('draft_node', node, draft, path, below, level, entry)",
+     NULL},
 
-    "SELECT 'an uncommitted chunk of node ' || quote(substr(node,1,40)) || ' is damaged, or belongs"
-    " to no node' FROM draft_chunk WHERE node NOT IN (SELECT node FROM draft_node)"
+    {"SELECT 'an uncommitted chunk of node ' || quote(substr(node,1,40)) || ' is damaged, or"
+    " belongs to no node' FROM "
+     BRC_ROWS2("draft_chunk", "node", "key") " draft_chunk"
+    " WHERE (node NOT IN (SELECT node FROM draft_node)"
     " OR typeof(key)<>'blob' OR (id IS NOT NULL AND (typeof(id)<>'blob' OR length(id)<>?1))"
-    " OR checksum IS NOT row_sum('draft_chunk', node, key, id)",
+    " OR checksum IS NOT row_sum('draft_chunk', node, key, id))",
+     BRC_ROWS2_NEXT("draft_chunk", "node", "key")},
 
-    "SELECT 'the uncommitted move of ' || quote(substr(path,1,80)) || ' is damaged, or belongs"
-    " to no draft' FROM draft_move WHERE draft NOT IN (SELECT id FROM draft)"
+    {"SELECT 'the uncommitted move of ' || quote(substr(path,1,80)) || ' is damaged, or belongs"
+    " to no draft' FROM "
+     BRC_ROWS2("draft_move", "draft", "path") " draft_move"
+    " WHERE (draft NOT IN (SELECT id FROM draft)"
     " OR " BAD_TEXT("path") " OR " BAD_TEXT("source")
     " OR source='/' OR path='/' OR substr(path,1,1)<>'/'"
-    " OR checksum IS NOT row_sum('draft_move', draft, path, source)",
+    " OR checksum IS NOT row_sum('draft_move', draft, path, source))",
+     BRC_ROWS2_NEXT("draft_move", "draft", "path")},
 
     /* What it holds, the walk through the draft says. */
-    "SELECT 'an uncommitted document of node ' || quote(substr(d.node,1,40)) || ' is damaged, or is"
-    " not that of the node' FROM draft_doc d WHERE " BAD_ID("d.id")
+    {"SELECT 'an uncommitted document of node ' || quote(substr(d.node,1,40)) || ' is damaged, or"
+    " is not that of the node' FROM "
+     BRC_ROWS2("draft_doc", "id", "node") " d"
+    " WHERE (" BAD_ID("d.id")
     " OR typeof(d.encoding)<>'integer' OR d.encoding<0 OR typeof(d.data)<>'blob'"
-    " OR NOT EXISTS (SELECT 1 FROM draft_node n WHERE n.node=d.node AND substr(n.entry,3,?1)=d.id)",
+    " OR NOT EXISTS (SELECT 1 FROM draft_node n WHERE n.node=d.node"
+    " AND substr(n.entry,3,?1)=d.id))",
+     BRC_ROWS2_NEXT("draft_doc", "id", "node")},
 
-    "SELECT 'the uncommitted key ' || quote(substr(key,1,80)) || ' is damaged, belongs to no draft,"
-    " or its bytes are not there' FROM draft_key WHERE draft NOT IN (SELECT id FROM draft)"
+    {"SELECT 'the uncommitted key ' || quote(substr(key,1,80)) || ' is damaged, belongs to no"
+    " draft, or its bytes are not there' FROM "
+     BRC_ROWS2("draft_key", "draft", "key") " draft_key"
+    " WHERE (draft NOT IN (SELECT id FROM draft)"
     " OR " BAD_TEXT("key") " OR key='' OR (id IS NULL AND key<>'zarr.json'"
     " AND substr(key,-10)<>'/zarr.json') OR " BAD_ID_OR_NULL("id")
-    " OR (id IS NOT NULL AND id NOT IN (SELECT o.id FROM object o WHERE o.kind=5))"
-    " OR checksum IS NOT row_sum('draft_key', draft, key, id)",
+    " OR (id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=draft_key.id"
+    " AND o.kind=5))"
+    " OR checksum IS NOT row_sum('draft_key', draft, key, id))",
+     BRC_ROWS2_NEXT("draft_key", "draft", "key")},
 
-    "SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' does not belong to a commit' FROM "
-    "commit_info"
-    " WHERE typeof(id)<>'blob' OR id NOT IN (SELECT id FROM object WHERE kind=4)",
+    {"SELECT 'the derived row of ' || quote(substr(id,1,40)) || ' does not belong to a commit'"
+    " FROM commit_info"
+    " WHERE " BRC_RANGE("commit_info", "id") " AND (typeof(id)<>'blob' OR NOT EXISTS (SELECT 1"
+    " FROM object o WHERE o.id=commit_info.id AND o.kind=4))",
+     BRC_RANGE_NEXT("commit_info", "id")},
 
     /* Whether they are right, the walk through the nodes says; one of a node that is gone is read
      * by nobody. */
-    "SELECT 'the totals of ' || quote(substr(id,1,40)) || ' do not belong to a map node, or are not"
-    " numbers' FROM node_total WHERE typeof(id)<>'blob' OR id IN (SELECT id FROM object"
-    " WHERE kind<>3) OR typeof(arrays)<>'integer' OR arrays<0 OR typeof(groups)<>'integer'"
+    {"SELECT 'the totals of ' || quote(substr(id,1,40)) || ' do not belong to a map node, or are"
+    " not numbers' FROM node_total WHERE " BRC_RANGE("node_total", "id")
+    " AND (typeof(id)<>'blob' OR EXISTS (SELECT 1"
+    " FROM object o WHERE o.id=node_total.id AND o.kind<>3)"
+    " OR typeof(arrays)<>'integer' OR arrays<0 OR typeof(groups)<>'integer'"
     " OR groups<0 OR typeof(chunks)<>'integer' OR chunks<0 OR typeof(size)<>'integer' OR size<0"
-    " OR typeof(stored)<>'integer' OR stored<0",
+    " OR typeof(stored)<>'integer' OR stored<0)",
+     BRC_RANGE_NEXT("node_total", "id")},
 
-    "SELECT 'the length of ' || quote(substr(id,1,40)) || ' in encoding ' || quote(encoding) ||"
-    " ' is damaged; asked for again, it is right' FROM encoded WHERE typeof(id)<>'blob'"
-    " OR checksum IS NOT row_sum('encoded', id, encoding, length, digest)",
+    {"SELECT 'the length of ' || quote(substr(id,1,40)) || ' in encoding ' || quote(encoding) ||"
+    " ' is damaged; asked for again, it is right' FROM "
+     BRC_ROWS2("encoded", "id", "encoding") " encoded"
+    " WHERE (typeof(id)<>'blob'"
+    " OR checksum IS NOT row_sum('encoded', id, encoding, length, digest))",
+     BRC_ROWS2_NEXT("encoded", "id", "encoding")},
 };
 
 /* Tables of schema/reserved.sql, which most files lack. This version writes only `place`. */
@@ -169,50 +213,29 @@ static const struct {
       " OR checksum IS NOT row_sum('place', seq, backend, name, size, facts)" },
 };
 
-/* SQLite's check goes on where memory runs out in the middle, and tells of it as if the page were
- * damaged: "Page 18: unable to get the page. error code=7", which is SQLITE_NOMEM. */
-static int is_out_of_memory(const char *line)
-{
-    static const char words[] = "unable to get the page. error code=";
-    const char *at = strstr(line, words);
-    return at != NULL && (strtol(at + strlen(words), NULL, 10) & 0xff) == SQLITE_NOMEM;
-}
+/* So often each is begun again: the whole file, and then a table by itself. */
+enum { FILE_TRIES = 4, TABLE_TRIES = 16 };
 
-static int tell_lines(brc_store *store, sqlite3_stmt *st,
-                      int (*found)(void *ctx, const char *line), void *ctx, brc_error *err)
-{
-    int rc;
-    while ((rc = brc_step(store, st, err)) > 0) {
-        const char *line = (const char *)sqlite3_column_text(st, 0);
-        if (line != NULL && is_out_of_memory(line))
-            return brc_nomem(err);
-        if (line != NULL && strcmp(line, "ok") != 0 && found(ctx, line) != 0)
-            return brc_fail(err, BRC_EINTERRUPT, "stopped on request");
-    }
-    return rc;
-}
-
-/* These run once: they are not kept among the prepared statements. */
-static int run_check(brc_store *store, const char *sql, int (*found)(void *ctx, const char *line),
-                     void *ctx, brc_error *err)
-{
-    sqlite3_stmt *st = NULL;
-    BRC_TRY(brc_read_resume(store, err));
-    int rc = sqlite3_prepare_v2(store->db, sql, -1, &st, NULL);
-    if (rc != SQLITE_OK)
-        return brc_fail_db(store, rc, "check it", err);
-    sqlite3_bind_int64(st, 1, (int64_t)store->id_len);
-    sqlite3_bind_int64(st, 2, BRC_SMALL_MOST);
-    rc = tell_lines(store, st, found, ctx, err);
-    sqlite3_finalize(st);
-    brc_store_pause_read(store);
-    return rc < 0 ? rc : BRC_OK;
-}
+/* Its pages as SQLite looks at them, if the table is left alone for so long. */
+#define TABLE(name) "PRAGMA integrity_check('" name "')"
+static const char *const table_checks[] = {
+    TABLE("meta"),        TABLE("object"),   TABLE("blob"),        TABLE("hole"),
+    TABLE("encoding"),    TABLE("backend"),  TABLE("ref"),         TABLE("oplog"),
+    TABLE("draft"),       TABLE("draft_node"), TABLE("draft_chunk"), TABLE("draft_doc"),
+    TABLE("draft_key"),   TABLE("draft_move"), TABLE("commit_info"), TABLE("node_total"),
+    TABLE("encoded"),
+};
 
 int brc_store_check_file(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx,
                          brc_error *err)
 {
-    return run_check(store, "PRAGMA integrity_check(20)", found, ctx, err);
+    const brc_check_lines lines = {found, ctx};
+    int rc = brc_check_try(store, "PRAGMA integrity_check(20)", FILE_TRIES, &lines, err);
+    if (rc != 0)
+        return rc < 0 ? rc : BRC_OK;
+    for (size_t i = 0; i < sizeof(table_checks) / sizeof(table_checks[0]) && rc >= 0; i++)
+        rc = brc_check_try(store, table_checks[i], TABLE_TRIES, &lines, err);
+    return rc < 0 ? rc : BRC_OK;
 }
 
 static int note_there(void *ctx, const char *line)
@@ -225,13 +248,15 @@ static int note_there(void *ctx, const char *line)
 int brc_store_check_rows(brc_store *store, int (*found)(void *ctx, const char *line), void *ctx,
                          brc_error *err)
 {
+    const brc_check_lines lines = {found, ctx};
     for (size_t i = 0; i < sizeof(row_checks) / sizeof(row_checks[0]); i++)
-        BRC_TRY(run_check(store, row_checks[i], found, ctx, err));
+        BRC_TRY(brc_check_run(store, row_checks[i].sql, row_checks[i].next, &lines, err));
     for (size_t i = 0; i < sizeof(reserved_checks) / sizeof(reserved_checks[0]); i++) {
         int is_there = 0;
-        BRC_TRY(run_check(store, reserved_checks[i].there, note_there, &is_there, err));
+        const brc_check_lines there = {note_there, &is_there};
+        BRC_TRY(brc_check_run(store, reserved_checks[i].there, NULL, &there, err));
         if (is_there)
-            BRC_TRY(run_check(store, reserved_checks[i].sql, found, ctx, err));
+            BRC_TRY(brc_check_run(store, reserved_checks[i].sql, NULL, &lines, err));
     }
     return BRC_OK;
 }

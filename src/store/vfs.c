@@ -54,6 +54,8 @@ static int vfs_read(sqlite3_file *file, void *into, int len, sqlite3_int64 at)
 {
     brc_vfs_file *f = file_of(file);
     int rc = f->real->pMethods->xRead(f->real, into, len, at);
+    if (f->is_main && f->v->watch != NULL)
+        f->v->watch(f->v->watch_ctx);
     if (at == 0 && f->is_main && rc == SQLITE_OK)
         rc = brc_vfs_check_header(f->v, into, len);
     return rc;
@@ -519,6 +521,12 @@ void brc_vfs_recall(const brc_vfs *vfs)
 int brc_vfs_is_awaited(const brc_vfs *vfs)
 {
     return vfs->main == NULL || brc_file_lock_is_awaited(&vfs->main->lock);
+}
+
+void brc_vfs_watch(brc_vfs *vfs, void (*watch)(void *ctx), void *ctx)
+{
+    vfs->watch = watch;
+    vfs->watch_ctx = ctx;
 }
 
 uint64_t brc_vfs_journalled(const brc_vfs *vfs)

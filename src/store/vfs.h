@@ -79,6 +79,8 @@ void brc_vfs_announce(const brc_vfs *vfs);
 void brc_vfs_recall(const brc_vfs *vfs);
 /* Does another connection wait for a lock? 1 also where it cannot be told. */
 int brc_vfs_is_awaited(const brc_vfs *vfs);
+/* From now on this is called after each read of a page of the file; NULL: nothing is. */
+void brc_vfs_watch(brc_vfs *vfs, void (*watch)(void *ctx), void *ctx);
 /* Bytes written to journals since the beginning: about those of the pages of the file that
  * transactions have changed. */
 uint64_t brc_vfs_journalled(const brc_vfs *vfs);

@@ -23,6 +23,8 @@ struct brc_vfs {
     brc_wal_index index;      /* of the log, while it is open */
     brc_vfs_wish_fn wish;
     void *wish_ctx;
+    void (*watch)(void *ctx); /* is told of each read of FILE */
+    void *watch_ctx;
     int is_wished;      /* the wish was asked and is there */
     int is_guarded;     /* RESERVED is to be had only where the counter is: */
     uint32_t counter;

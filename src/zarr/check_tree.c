@@ -66,6 +66,7 @@ int brc_tree_check_new(brc_tree_check *c, breccia *repo, int no_decode, brc_faul
     c->chunks.max = CHUNKS_KNOWN;
     BRC_TRY(brc_new(&p, sizeof(chunk_batch), err));
     c->batch = p;
+    BRC_TRY(brc_store_others(repo->store, &c->others, err));
     return brc_closure_new(&c->walk, repo->store, sizeof(node_memo), err);
 }
 
@@ -130,10 +131,16 @@ static int check_total(brc_tree_check *c, const brc_node_step *at, const node_le
                        brc_error *err)
 {
     brc_node_total row;
+    int64_t others;
     int state;
     if (own->bad)
         return BRC_OK;
     BRC_TRY(brc_node_total_get(c->check.store, &at->id, &state, &row, err));
+    if (state == BRC_TOTAL_FOUND && !brc_node_total_equal(&row, &own->total)) {
+        BRC_TRY(brc_store_others(c->check.store, &others, err));
+        if (others != c->others) /* chunks may have been stored anew since they were counted */
+            row.stored = own->total.stored;
+    }
     if (state == BRC_TOTAL_NONE ||
         (state == BRC_TOTAL_FOUND && brc_node_total_equal(&row, &own->total)))
         return BRC_OK;

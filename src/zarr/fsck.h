@@ -93,6 +93,7 @@ BRC_MUST_USE int brc_array_check_chunks(const brc_check *c, brc_array_check *a, 
 
 typedef struct brc_tree_check {
     brc_check check;
+    int64_t others; /* brc_store_others() when it began */
     brc_closure *walk;                 /* of each node it keeps whether it was good or bad */
     brc_id_table arrays, docs, chunks; /* what was met, good and bad       */
     void *levels;         /* of the nodes above each other                        */
