@@ -1,121 +1,9 @@
 #include "fault_acts.h"
 
 #include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <string.h>
 
-#include "../../src/base/file.h"
 #include "fault_vfs.h"
-
-#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
-
-/* ---- the repository that every call starts from ------------------------------ */
-
-static brc_oid commit_as(fault_base *b, brc_session *s, const char *message, int64_t time)
-{
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-    opts.message = message;
-    opts.author = "a";
-    opts.time_us = time;
-    KIT_OK(b->kit, brc_session_commit(&id, s, &opts, &b->kit->err));
-    return id;
-}
-
-static brc_array *make_array(fault_base *b, brc_session *s, const char *path, uint64_t n,
-                             uint64_t chunk, int32_t from)
-{
-    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
-    brc_array *a;
-    spec.ndim = 1;
-    spec.shape = &n;
-    spec.chunk = &chunk;
-    spec.dtype = "int32";
-    spec.codecs_json = "[" LITTLE ",{\"name\":\"zstd\",\"configuration\":{\"level\":1,"
-                       "\"checksum\":false}}]";
-    KIT_OK(b->kit, brc_array_create(&a, s, path, &spec, &b->kit->err));
-    int32_t *data = malloc(n * 4);
-    for (uint64_t i = 0; i < n; i++)
-        data[i] = from + (int32_t)(i / 3);
-    KIT_OK(b->kit, brc_array_write(a, NULL, data, n * 4, &b->kit->err));
-    free(data);
-    return a;
-}
-
-/* Two branches, a tag, two arrays and a group; on main something uncommitted. */
-static void make_versions(fault_base *b)
-{
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    breccia *repo;
-    brc_session *s;
-    int32_t three[3] = { 7, 8, 9 };
-    brc_sel sel = { .size = sizeof(brc_sel), .ndim = 1,
-                    .start = { 30 }, .count = { 3 }, .step = { 1 } };
-    opts.flags = BRC_OPEN_CREATE;
-    KIT_OK(b->kit, brc_open(&repo, b->kit->file, &opts, &b->kit->err));
-    KIT_OK(b->kit, brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &b->kit->err));
-    brc_array_free(make_array(b, s, "/a", 128, 32, 100));
-    KIT_OK(b->kit, brc_group_create(s, "/g/h", "{\"k\":1}", &b->kit->err));
-    commit_as(b, s, "one", 1000);
-    KIT_OK(b->kit, brc_branch_create(repo, "other", NULL, &b->kit->err));
-    brc_array_free(make_array(b, s, "/g/b", 40, 40, 5));
-    commit_as(b, s, "two", 2000);
-    KIT_OK(b->kit, brc_tag_create(repo, "v1", NULL, "a tag", &b->kit->err));
-    brc_array *a;
-    KIT_OK(b->kit, brc_array_open(&a, s, "/a", &b->kit->err));
-    KIT_OK(b->kit, brc_array_write(a, &sel, three, sizeof(three), &b->kit->err));
-    KIT_OK(b->kit, brc_attrs_set(s, "/a", "note", "\"draft\"", &b->kit->err));
-    brc_array_free(a);
-    brc_session_free(s);
-    brc_free(repo);
-}
-
-/* A private draft on a branch of its own, of a process that is dead. */
-static void leave_draft(fault_base *b)
-{
-    breccia *repo;
-    brc_session *s;
-    brc_iter *it;
-    const brc_draft *draft;
-    pid_t child = fork();
-    ck_assert_int_ge(child, 0);
-    if (child == 0) {
-        if (brc_open(&repo, b->kit->file, NULL, NULL) < 0 ||
-            brc_branch_create(repo, "left", NULL, NULL) < 0 ||
-            brc_session_open(&s, repo, "left", BRC_SESSION_PRIVATE, NULL) < 0 ||
-            brc_attrs_set(s, "/a", "mine", "7", NULL) < 0 ||
-            brc_node_move(s, "/g", "/away", NULL) < 0)
-            _exit(1);
-        _exit(0);
-    }
-    int status;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
-    KIT_OK(b->kit, brc_open(&repo, b->kit->file, NULL, &b->kit->err));
-    KIT_OK(b->kit, brc_drafts(&it, repo, &b->kit->err));
-    while (brc_drafts_next(it, &draft, &b->kit->err) > 0)
-        if (draft->flags & BRC_DRAFT_OWNED)
-            b->left_draft = draft->id;
-    brc_iter_free(it);
-    brc_free(repo);
-    ck_assert_int_ne(b->left_draft, 0);
-}
-
-void fault_base_make(fault_base *b, store_kit *kit)
-{
-    static const uint8_t npy_file[] = "\x93NUMPY\1\0\x3c\0{'descr':'<i4','fortran_order':False,"
-                                      "'shape':(3,),}        \n\1\0\0\0\2\0\0\0\3\0\0\0";
-    *b = (fault_base){ .kit = kit };
-    snprintf(b->work, sizeof(b->work), "%s/work.brc", kit->dir);
-    snprintf(b->npy, sizeof(b->npy), "%s/in.npy", kit->dir);
-    for (int i = 0; i < 160; i++)
-        b->numbers[i] = 1000 - i * i;
-    KIT_OK(kit, brc_file_write(b->npy, npy_file, sizeof(npy_file) - 1, &kit->err));
-    make_versions(b);
-    leave_draft(b);
-}
 
 /* ---- the calls --------------------------------------------------------------- */
 
@@ -155,7 +43,7 @@ static int act_shrink(fault_handles *h, brc_error *err)
 
 static int act_recode(fault_handles *h, brc_error *err)
 {
-    return brc_array_set_codecs(h->a, "[" LITTLE "]", 1, err);
+    return brc_array_set_codecs(h->a, "[" FAULT_LITTLE "]", 1, err);
 }
 
 static int act_restore(fault_handles *h, brc_error *err)
@@ -171,6 +59,16 @@ static int act_group(fault_handles *h, brc_error *err)
 static int act_attribute(fault_handles *h, brc_error *err)
 {
     return brc_attrs_set(h->s, "/g", "x", "[1]", err);
+}
+
+/* In place of the one that is uncommitted, and long enough to be compressed. */
+static int act_document(fault_handles *h, brc_error *err)
+{
+    char json[2000];
+    memset(json, 'x', sizeof(json) - 1);
+    json[0] = json[sizeof(json) - 2] = '"';
+    json[sizeof(json) - 1] = '\0';
+    return brc_attrs_set(h->s, "/a", "note", json, err);
 }
 
 static int act_move(fault_handles *h, brc_error *err)
@@ -340,12 +238,63 @@ static int act_adopt(fault_handles *h, brc_error *err)
     return brc_draft_adopt(h->repo, h->base->left_draft, err);
 }
 
+static int act_adopt_over(fault_handles *h, brc_error *err)
+{
+    return brc_draft_adopt(h->repo, h->base->over_draft, err);
+}
+
+static int act_adopt_deep(fault_handles *h, brc_error *err)
+{
+    return brc_draft_adopt(h->repo, h->base->deep_draft, err);
+}
+
 static int act_drop(fault_handles *h, brc_error *err)
 {
     return brc_draft_drop(h->repo, h->base->left_draft, err);
 }
 
+/* ---- bulk writes: each call is a batch ---------------------------------------- */
+
+static int write_over(fault_handles *h, brc_error *err)
+{
+    return brc_array_write(h->a, NULL, h->base->numbers, 512, err);
+}
+
+static int write_new(fault_handles *h, brc_error *err)
+{
+    return brc_array_write(h->made, NULL, h->base->numbers, 40, err);
+}
+
+static int (*const batches[])(fault_handles *h, brc_error *err) = {
+    act_write_part, act_create, write_new, act_attribute, write_over,
+};
+
+static int bulk_steps(fault_handles *h, uint32_t flags, brc_error *err)
+{
+    int rc = brc_bulk_begin(h->s, err);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]) && rc == BRC_OK; i++) {
+        rc = batches[i](h, err);
+        if (h->ended != NULL && rc == BRC_OK)
+            h->ended(h);
+    }
+    int end = brc_bulk_end(h->s, rc == BRC_OK ? flags : 0, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+static int act_bulk(fault_handles *h, brc_error *err)
+{
+    return bulk_steps(h, BRC_END_KEEP, err);
+}
+
 /* These change nothing. */
+
+/* It is dropped at its end. */
+static int act_bulk_in_vain(fault_handles *h, brc_error *err)
+{
+    return bulk_steps(h, 0, err);
+}
 
 static int act_read(fault_handles *h, brc_error *err)
 {
@@ -433,41 +382,46 @@ static int act_reopen_to_read(fault_handles *h, brc_error *err)
 }
 
 const fault_act fault_acts[] = {
-    { "array_create", act_create, 1 },
-    { "array_write", act_write, 1 },
-    { "array_write part", act_write_part, 1 },
-    { "array_append", act_append, 1 },
-    { "array_resize", act_shrink, 1 },
-    { "set_codecs", act_recode, 1 },
-    { "node_restore", act_restore, 1 },
-    { "group_create", act_group, 1 },
-    { "attrs_set", act_attribute, 1 },
-    { "node_move", act_move, 1 },
-    { "node_copy", act_copy, 1 },
-    { "node_remove", act_remove, 1 },
-    { "import", act_import, 1 },
-    { "commit", fault_act_commit, 1 },
-    { "amend", act_amend, 1 },
-    { "discard", act_discard, 1 },
-    { "branch_create", act_branch, 1 },
-    { "branch_delete", act_branch_delete, 1 },
-    { "branch_rename", act_branch_rename, 1 },
-    { "tag_create", act_tag, 1 },
-    { "switch", act_switch, 1 },
-    { "reset", act_reset, 1 },
-    { "reset hard", act_reset_hard, 1 },
-    { "begin, end", act_batch, 1 },
-    { "private write", act_private_write, 1 },
-    { "private commit", act_private_commit, 1 },
-    { "hand_over", act_hand_over, 1 },
-    { "draft_adopt", act_adopt, 1 },
-    { "draft_drop", act_drop, 1 },
-    { "array_read", act_read, 0 },
-    { "session_clean", act_is_clean, 0 },
-    { "log", act_log, 0 },
-    { "diff", act_diff, 0 },
-    { "fsck", act_fsck, 0 },
-    { "open", act_reopen, 0 },
-    { "open to read", act_reopen_to_read, 0 },
+    { "array_create", act_create, 1, 0 },
+    { "array_write", act_write, 1, 0 },
+    { "array_write part", act_write_part, 1, 0 },
+    { "array_append", act_append, 1, 0 },
+    { "array_resize", act_shrink, 1, 0 },
+    { "set_codecs", act_recode, 1, 0 },
+    { "node_restore", act_restore, 1, 0 },
+    { "group_create", act_group, 1, 0 },
+    { "attrs_set", act_attribute, 1, 0 },
+    { "node_move", act_move, 1, 0 },
+    { "node_copy", act_copy, 1, 0 },
+    { "node_remove", act_remove, 1, 0 },
+    { "import", act_import, 1, 0 },
+    { "commit", fault_act_commit, 1, 0 },
+    { "amend", act_amend, 1, 0 },
+    { "discard", act_discard, 1, 0 },
+    { "branch_create", act_branch, 1, 0 },
+    { "branch_delete", act_branch_delete, 1, 0 },
+    { "branch_rename", act_branch_rename, 1, 0 },
+    { "tag_create", act_tag, 1, 0 },
+    { "switch", act_switch, 1, 0 },
+    { "reset", act_reset, 1, 0 },
+    { "reset hard", act_reset_hard, 1, 0 },
+    { "begin, end", act_batch, 1, 0 },
+    { "private write", act_private_write, 1, 0 },
+    { "private commit", act_private_commit, 1, 0 },
+    { "hand_over", act_hand_over, 1, 0 },
+    { "draft_adopt", act_adopt, 1, 0 },
+    { "draft_adopt over changes", act_adopt_over, 1, 0 },
+    { "draft_adopt over a full stack", act_adopt_deep, 1, 0 },
+    { "draft_drop", act_drop, 1, 0 },
+    { "attrs_set again", act_document, 1, 0 },
+    { "bulk", act_bulk, 1, 1 },
+    { "bulk in vain", act_bulk_in_vain, 0, 1 },
+    { "array_read", act_read, 0, 0 },
+    { "session_clean", act_is_clean, 0, 0 },
+    { "log", act_log, 0, 0 },
+    { "diff", act_diff, 0, 0 },
+    { "fsck", act_fsck, 0, 0 },
+    { "open", act_reopen, 0, 0 },
+    { "open to read", act_reopen_to_read, 0, 0 },
 };
 const int fault_nacts = sizeof(fault_acts) / sizeof(fault_acts[0]);

@@ -2,11 +2,15 @@
 #include "fault_vfs.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lock_faults.h"
 #include "store_kit.h"
+
+#define SECTOR 512 /* nothing leaves less than one half written but a fault of the disk */
 
 typedef struct fault_file {
     sqlite3_file file;
@@ -26,6 +30,8 @@ static int fault_is_due(fault_vfs *v, unsigned kind)
     if (v->seen != v->at && !(v->for_ever && v->seen > v->at))
         return 0;
     v->hits++;
+    if (v->kills && (kind & (FAULT_WRITE | FAULT_FULL)) == 0)
+        kill(getpid(), SIGKILL);
     return 1;
 }
 
@@ -128,8 +134,11 @@ static int fault_write(sqlite3_file *file, const void *data, int len, sqlite3_in
     unsigned kind = f->v->kinds & (FAULT_WRITE | FAULT_FULL);
     if (!fault_is_due(f->v, kind))
         return write_through(f, data, len, at);
-    if (len > 1)
-        write_through(f, data, len / 2, at);
+    int half = f->v->kills ? len / 2 / SECTOR * SECTOR : len / 2;
+    if (half > 0)
+        write_through(f, data, half, at);
+    if (f->v->kills)
+        kill(getpid(), SIGKILL);
     return kind == FAULT_FULL ? SQLITE_FULL : SQLITE_IOERR_WRITE;
 }
 

@@ -42,6 +42,7 @@ typedef struct fault_vfs {
     unsigned kinds;
     uint64_t at; /* 1: the next one; 0: none                                     */
     int for_ever;
+    int kills; /* in place of failing, the process is killed: in the middle of a write */
     uint64_t seen;
     int hits;
     /* what is written down */

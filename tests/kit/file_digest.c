@@ -35,14 +35,33 @@ static const char digest_sql[] =
     " UNION ALL SELECT 'blobs ' || count(*) FROM blob"
     " ORDER BY 1";
 
-char *file_digest(const char *path)
+#define OF_DRAFT "branch || ' ' || coalesce(path, 'below')"
+
+static const char seen_sql[] =
+    "SELECT 'meta ' || key || ' ' || hex(value) FROM meta WHERE key <> 'secret'"
+    " UNION ALL SELECT 'ref ' || name || ' ' || coalesce(hex(target), '-') || ' ' ||"
+    "  coalesce(message, '-') FROM ref"
+    " UNION ALL SELECT 'op ' || seq || ' ' || op || ' ' || name || ' ' || coalesce(hex(new), '-')"
+    "  FROM oplog"
+    " UNION ALL SELECT 'node ' || " OF_DRAFT " || ' ' || coalesce(hex(entry), '-')"
+    "  FROM draft JOIN draft_node ON draft=id WHERE state=1 AND kind=1"
+    " UNION ALL SELECT 'chunk ' || " OF_DRAFT " || ' ' || hex(key) || ' ' ||"
+    "  coalesce(hex(c.id), '-') FROM draft d JOIN draft_node ON draft=d.id"
+    "  JOIN draft_chunk c USING(node) WHERE state=1 AND kind=1"
+    " UNION ALL SELECT 'move ' || " OF_DRAFT " || ' ' || source FROM draft JOIN draft_move"
+    "  ON draft=id WHERE state=1 AND kind=1"
+    " UNION ALL SELECT 'document ' || hex(o.id) || ' ' || hex(data) FROM draft d"
+    "  JOIN draft_node ON draft=d.id JOIN draft_doc o USING(node) WHERE state=1 AND kind=1"
+    " ORDER BY 1";
+
+static char *digest_with(const char *path, const char *sql)
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *st = NULL;
     sqlite3_str *text = sqlite3_str_new(NULL);
     int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
     if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(db, digest_sql, -1, &st, NULL);
+        rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
     while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         sqlite3_str_appendf(text, "%s\n", sqlite3_column_text(st, 0));
         rc = SQLITE_OK;
@@ -53,6 +72,16 @@ char *file_digest(const char *path)
     char *out = strdup(rc == SQLITE_DONE && all != NULL ? all : "");
     sqlite3_free(all);
     return out;
+}
+
+char *file_digest(const char *path)
+{
+    return digest_with(path, digest_sql);
+}
+
+char *file_digest_seen(const char *path)
+{
+    return digest_with(path, seen_sql);
 }
 
 static int say_damage(void *ctx, const brc_damage *damage)

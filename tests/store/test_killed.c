@@ -1,0 +1,269 @@
+/*
+ * A process is killed at each write, sync and deletion of a call, also in the middle of a write.
+ * Then the file says what it said before the call or behind it (of a bulk write: to others), and is
+ * whole; the drafts that the dead have left are listed, and can be dropped or adopted; and the call
+ * can be made again. `make kills` takes every moment, `make test` some.
+ */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kit/fault_acts.h"
+#include "../kit/fault_vfs.h"
+#include "../kit/file_digest.h"
+
+Suite *killed_suite(void);
+
+enum { EACH = 5 }; /* of so many moments one */
+enum { MOST_STATES = 12 };
+
+static store_kit kits[2]; /* with a rollback journal, and in WAL mode */
+static fault_base bases[2];
+static store_kit *kit;
+static const fault_base *base;
+static fault_vfs disk;
+
+/* What the file says before the act, behind each of its transactions, and at its end. */
+static char *said[MOST_STATES];
+static size_t nsaid;
+
+#define OK(call) KIT_OK(kit, call)
+
+/* Once for all tests: each is a process of its own. */
+static void make_bases(void)
+{
+    for (int wal = 0; wal < 2; wal++) {
+        store_kit_folder(&kits[wal]);
+        fault_base_make(&bases[wal], &kits[wal], wal);
+    }
+}
+
+static void remove_bases(void)
+{
+    for (int wal = 0; wal < 2; wal++)
+        store_kit_stop(&kits[wal]);
+}
+
+static void killed_setup(void)
+{
+    fault_vfs_register(&disk);
+}
+
+static void killed_teardown(void)
+{
+    fault_vfs_unregister(&disk);
+    while (nsaid > 0)
+        free(said[--nsaid]);
+}
+
+/* ---- the call ---------------------------------------------------------------- */
+
+static void start_anew(void)
+{
+    static const char *const endings[] = { "-journal", "-wal", "-shm" };
+    char name[160];
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        snprintf(name, sizeof(name), "%s%s", base->work, endings[i]);
+        unlink(name);
+    }
+    brc_buf all = store_kit_read(kit->file);
+    store_kit_put(base->work, &all);
+    brc_buf_dispose(&all);
+}
+
+static void open_work(fault_handles *h, const char *vfs)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    *h = (fault_handles){ .base = base };
+    opts.vfs = vfs;
+    OK(brc_open(&h->repo, base->work, &opts, &kit->err));
+    OK(brc_session_open(&h->s, h->repo, NULL, BRC_SESSION_WRITE, &kit->err));
+    OK(brc_array_open(&h->a, h->s, "/a", &kit->err));
+}
+
+static void close_work(fault_handles *h)
+{
+    brc_array_free(h->made);
+    brc_array_free(h->a);
+    brc_session_free(h->private);
+    brc_session_free(h->s);
+    brc_free(h->repo);
+}
+
+/* Runs the act and dies at the n-th moment: 0 if there is none. */
+static int run_and_die(int act, uint64_t n)
+{
+    static const unsigned moments =
+        FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE | FAULT_DELETED;
+    int status;
+    start_anew();
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        fault_handles h;
+        open_work(&h, FAULT_VFS_NAME);
+        disk.kills = 1;
+        fault_vfs_arm(&disk, moments, n, 0);
+        int rc = fault_acts[act].run(&h, &kit->err);
+        close_work(&h); /* which copies a log back */
+        _exit(rc != BRC_OK);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) {
+        ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+        return 1;
+    }
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    return 0;
+}
+
+static void note_state(const fault_handles *h)
+{
+    (void)h;
+    ck_assert_uint_lt(nsaid, MOST_STATES);
+    said[nsaid++] = file_digest(base->work);
+}
+
+/* The call as it is when nothing happens; what everybody sees then. */
+static char *run_whole(int act)
+{
+    fault_handles h;
+    start_anew();
+    note_state(NULL);
+    open_work(&h, NULL);
+    h.ended = note_state;
+    OK(fault_acts[act].run(&h, &kit->err));
+    close_work(&h);
+    note_state(NULL);
+    return file_digest_seen(base->work);
+}
+
+/* ---- what is found ----------------------------------------------------------- */
+
+static int drafts_of_the_dead(breccia *repo, int64_t *last)
+{
+    brc_iter *it;
+    const brc_draft *draft;
+    int n = 0, rc;
+    OK(brc_drafts(&it, repo, &kit->err));
+    while ((rc = brc_drafts_next(it, &draft, &kit->err)) > 0)
+        if (draft->flags & BRC_DRAFT_OWNED) {
+            ck_assert_int_eq(draft->owner, BRC_OWNER_DEAD);
+            *last = draft->id;
+            n++;
+        }
+    ck_assert_msg(rc == 0, "%s", kit->err.message);
+    brc_iter_free(it);
+    return n;
+}
+
+/* Adopted, or refused with nothing changed; and dropped. */
+static void settle(breccia *repo, int64_t id, int is_dropped)
+{
+    if (!is_dropped) {
+        char *before = file_digest(base->work);
+        int rc = brc_draft_adopt(repo, id, &kit->err);
+        char *after = file_digest(base->work);
+        ck_assert_msg(rc == BRC_OK || rc == BRC_ECONFLICT || rc == BRC_ESTALE, "%s",
+                      kit->err.message);
+        ck_assert_int_eq(strcmp(before, after) != 0, rc == BRC_OK);
+        free(before);
+        free(after);
+        is_dropped = rc != BRC_OK;
+    }
+    if (is_dropped)
+        OK(brc_draft_drop(repo, id, &kit->err));
+}
+
+static int is_among(const char *now, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(now, said[i]) == 0)
+            return 1;
+    return 0;
+}
+
+/* Where it is not done, it is done now. */
+static void do_again(int act, int is_done, const char *seen_after)
+{
+    fault_handles h;
+    if (!is_done) {
+        open_work(&h, NULL);
+        OK(fault_acts[act].run(&h, &kit->err));
+        close_work(&h);
+    }
+    char *now = file_digest_seen(base->work);
+    ck_assert_str_eq(now, seen_after);
+    free(now);
+}
+
+static void look_at_dead(int act, uint64_t n, const char *seen_before, const char *seen_after)
+{
+    breccia *repo;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    int64_t left = 0;
+    opts.flags = n % 2 == 0 ? BRC_OPEN_READONLY : 0;
+    OK(brc_open(&repo, base->work, &opts, &kit->err));
+    brc_free(repo);
+    char *now = file_digest(base->work), *seen = file_digest_seen(base->work);
+    ck_assert_msg(is_among(now, nsaid), "%s, killed at %d: the file says something else",
+                  fault_acts[act].name, (int)n);
+    int is_done = strcmp(seen, seen_after) == 0 && strcmp(now, said[0]) != 0;
+    ck_assert_msg(is_done || strcmp(seen, seen_before) == 0, "%s, killed at %d: half is visible",
+                  fault_acts[act].name, (int)n);
+    ck_assert(file_is_whole(base->work));
+    OK(brc_open(&repo, base->work, NULL, &kit->err));
+    int dead = drafts_of_the_dead(repo, &left), had = strcmp(now, said[0]) == 0 || !is_done;
+    ck_assert_int_ge(dead, had ? 3 : 2); /* an act may have taken one */
+    if (fault_acts[act].batches && strcmp(now, said[0]) != 0 && !is_done) {
+        ck_assert_int_eq(dead, 4);
+        settle(repo, left, n % 3 != 0);
+        brc_free(repo);
+        ck_assert(file_is_whole(base->work));
+        if (n % 3 != 0)
+            do_again(act, 0, seen_after);
+    } else {
+        brc_free(repo);
+        if (!fault_acts[act].batches || fault_acts[act].changes)
+            do_again(act, is_done, seen_after);
+    }
+    free(now);
+    free(seen);
+}
+
+START_TEST(whenever_it_is_killed)
+{
+    const int act = _i / 2, wal = _i % 2;
+    const char *all = getenv("BRECCIA_KILLS");
+    const uint64_t each = all != NULL && *all != '\0' ? 1 : EACH;
+    uint64_t n = 1 + (uint64_t)_i % each, killed = 0;
+    kit = &kits[wal];
+    base = &bases[wal];
+    if (!fault_acts[act].changes && !fault_acts[act].batches)
+        return;
+    char *seen_after = run_whole(act);
+    start_anew();
+    char *seen_before = file_digest_seen(base->work);
+    for (; run_and_die(act, n); n += each, killed++)
+        look_at_dead(act, n, seen_before, seen_after);
+    ck_assert_uint_ge(killed, 15 / each);
+    free(seen_before);
+    free(seen_after);
+}
+END_TEST
+
+Suite *killed_suite(void)
+{
+    Suite *s = suite_create("killed");
+    TCase *tc = tcase_create("killed");
+    tcase_set_timeout(tc, 120);
+    tcase_add_unchecked_fixture(tc, make_bases, remove_bases);
+    tcase_add_checked_fixture(tc, killed_setup, killed_teardown);
+    tcase_add_loop_test(tc, whenever_it_is_killed, 0, 2 * fault_nacts);
+    suite_add_tcase(s, tc);
+    return s;
+}
