@@ -99,6 +99,7 @@ int brc_draft_doc_copy(brc_store *store, int64_t from, int64_t to, brc_error *er
 int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *id, brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(brc_buf_terminate(path, err));
     BRC_TRY(draft_doc_stmt(store,
                            "SELECT d.id, n.path FROM draft_node n CROSS JOIN draft_doc d"
                            " ON d.id=" DOC_OF_ENTRY " AND d.node=n.node"
@@ -109,11 +110,14 @@ int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *
     int rc = brc_step(store, st, err);
     if (rc <= 0)
         return rc;
-    path->len = 0;
+    const char *next = (const char *)sqlite3_column_text(st, 1);
     rc = brc_column_id(store, st, 0, id, err);
+    if (rc == BRC_OK && (next == NULL || strcmp(next, (const char *)path->data) <= 0)) /* no end */
+        rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: uncommitted nodes are out of order; run "
+                                         "'breccia fsck %s'", store->path, store->path);
+    path->len = 0;
     if (rc == BRC_OK)
-        rc = brc_buf_append(path, sqlite3_column_text(st, 1), (size_t)sqlite3_column_bytes(st, 1),
-                            err);
+        rc = brc_buf_text(path, next, err);
     sqlite3_reset(st);
     return rc < 0 ? rc : 1;
 }

@@ -411,7 +411,7 @@ const fault_act fault_acts[] = {
     { "hand_over", act_hand_over, 1, 0 },
     { "draft_adopt", act_adopt, 1, 0 },
     { "draft_adopt over changes", act_adopt_over, 1, 0 },
-    { "draft_adopt over a full stack", act_adopt_deep, 1, 0 },
+    { "draft_adopt over a full stack", act_adopt_deep, 1, 2 },
     { "draft_drop", act_drop, 1, 0 },
     { "attrs_set again", act_document, 1, 0 },
     { "bulk", act_bulk, 1, 1 },

@@ -34,7 +34,8 @@ typedef struct fault_act {
     const char *name;
     int (*run)(fault_handles *h, brc_error *err);
     int changes; /* the file is another one afterwards */
-    int batches; /* it is several transactions, and what they have stored stays */
+    int batches; /* it is several transactions, and what they have stored stays; 2: and they change
+                  * nothing that can be seen */
 } fault_act;
 extern const fault_act fault_acts[];
 extern const int fault_nacts;

@@ -44,7 +44,7 @@ static const char seen_sql[] =
     " UNION ALL SELECT 'op ' || seq || ' ' || op || ' ' || name || ' ' || coalesce(hex(new), '-')"
     "  FROM oplog"
     " UNION ALL SELECT 'node ' || " OF_DRAFT " || ' ' || coalesce(hex(entry), '-')"
-    "  FROM draft JOIN draft_node ON draft=id WHERE state=1 AND kind=1"
+    "  FROM draft JOIN draft_node ON draft=id WHERE state=1 AND kind=1 AND path IS NOT NULL"
     " UNION ALL SELECT 'chunk ' || " OF_DRAFT " || ' ' || hex(key) || ' ' ||"
     "  coalesce(hex(c.id), '-') FROM draft d JOIN draft_node ON draft=d.id"
     "  JOIN draft_chunk c USING(node) WHERE state=1 AND kind=1"
