@@ -20,6 +20,7 @@ static const struct {
 } groups[] = {
     {"bulk", "whole arrays written, read and written again", bench_bulk},
     {"random", "one chunk, one small slice", bench_random},
+    {"keys", "the key view: one chunk, one set, one list", bench_keys},
     {"shard", "one inner chunk of a shard, and a box across shards", bench_shard},
     {"ediff", "the elements in which two versions differ", bench_ediff},
     {"commit", "commits, diff and branches at a million chunks, and many commits", bench_commit},
