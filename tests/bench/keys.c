@@ -126,8 +126,8 @@ static void list_directory(const bench_opts *o)
     const took t = stop_clock(start);
     brc_iter_free(it);
     must_be(n == LISTED, "every key is listed once");
-    report_value("list a directory of 100,000 keys", t.cpu * 1e9 / LISTED, "ns a key", JUST_SHOWN, 0,
-                 "processor time");
+    report_value("list a directory of 100,000 keys", t.cpu * 1e9 / LISTED, "ns a key", JUST_SHOWN,
+                 0, "processor time");
     repo_close(&r);
     remove_file(r.path);
 }

@@ -21,7 +21,8 @@ def content(path, rev=None):
     repo = Repository(path)
     with contextlib.closing(repo.db):
         for table in SUMMED:
-            assert repo.rows(table), f'no row of {table} to look at'
+            # No chunk of these files lies elsewhere: the reader could not read it.
+            assert repo.rows(table) or table == 'backend', f'no row of {table} to look at'
         return {name: (repo.document(at), repo.read(name, rev))
                 for name, at, _ in repo.walk(rev) if at[0] == ARRAY}
 
@@ -66,6 +67,8 @@ def damages(path):
     for table, names in SUMMED.items():
         key = 'rowid' if table in ('draft', 'draft_node') else names.split()[0]
         where = f'WHERE {key}=(SELECT min({key}) FROM {table})'
+        if not db.execute(f'SELECT 1 FROM {table}').fetchone():
+            continue
         for column in names.split() + ['checksum']:
             (kind,) = db.execute(f'SELECT typeof({column}) FROM {table} {where}').fetchone()
             change = {'integer': f'{column}+1000000', 'null': "'x'", 'text': f"{column}||'x'",
