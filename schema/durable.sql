@@ -5,7 +5,8 @@
 -- Every opening compares the file's schema with this text, byte for byte.
 --
 -- A column `checksum` of a row that no hash covers is the sum of the row's other columns
--- (FORMAT.md, "Row checksums"). AUTOINCREMENT: a number is never given twice.
+-- (FORMAT.md, "Row checksums"). AUTOINCREMENT: a number is never given twice. It costs a page
+-- more in each transaction that adds a row, so it is left to the tables that seldom get one.
 
 CREATE TABLE meta(                -- one row a setting of the whole file
   key   TEXT PRIMARY KEY,         -- 'hash': the name of the hash, 'xxh128'
@@ -35,10 +36,10 @@ CREATE TABLE object(              -- one row an object; small rows: it is the ha
 
 CREATE TABLE blob(                -- stored bytes, in the order of writing; never in object:
                                   -- a table without rowids would read them at every search step
-  seq  INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq  INTEGER PRIMARY KEY,       -- never given twice: the last row is not deleted, but emptied
   data BLOB NOT NULL              -- of one object, or of small ones that were written together, one
                                   -- behind the other; last, so that SQLite can read it straight
-                                  -- from its pages; a row never changes
+                                  -- from its pages; a row never changes but for that
 );
 
 CREATE TABLE hole(                -- one row a row of blob that objects have left, and others have not
@@ -67,7 +68,7 @@ CREATE TABLE ref(                 -- branches and tags
 ) WITHOUT ROWID;
 
 CREATE TABLE oplog(               -- every change of a ref, written in the same transaction
-  seq      INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq      INTEGER PRIMARY KEY,   -- the last row stays, so no number is given twice
   time_us  INTEGER NOT NULL,      -- microseconds since 1970-01-01 UTC
   op       TEXT NOT NULL,         -- 'commit', 'amend', 'branch', 'tag', 'reset', 'delete', 'rename',
                                   -- 'switch', 'merge', 'rebase', 'pick', 'revert', 'undo', 'redo'
@@ -85,7 +86,8 @@ CREATE TABLE draft(               -- one row a set of uncommitted changes
   id       INTEGER PRIMARY KEY AUTOINCREMENT,
   kind     INTEGER NOT NULL,      -- 1 shared: the branch's own; 2 private: of its owner alone,
                                   -- 3 a merge, rebase, cherry-pick or revert that is not settled
-  state    INTEGER NOT NULL,      -- 1 live; 2 dropped: its rows go bit by bit
+  state    INTEGER NOT NULL,      -- 1 live; 2 dropped: its rows go bit by bit, its kind is 2,
+                                  -- 3 at rest: of kind 1 and committed; the branch's next one
   branch   TEXT NOT NULL,         -- 'main'
   base     BLOB,                  -- the commit that it is laid over; NULL: the empty snapshot
   tip      BLOB,                  -- the branch's commit that its commit follows; NULL: none yet
@@ -95,13 +97,15 @@ CREATE TABLE draft(               -- one row a set of uncommitted changes
   parent   INTEGER,               -- draft.id of the one that it was forked from
   time_us  INTEGER NOT NULL,      -- when it was made
   changes  INTEGER NOT NULL,      -- grows with each transaction that changes it
+  parts    INTEGER NOT NULL,      -- where it may have rows; a sum of 1 draft_key, 2 draft_move,
+                                  -- 4 draft_doc
   checksum INTEGER NOT NULL
 );
 
-CREATE UNIQUE INDEX draft_shared ON draft(branch) WHERE kind=1 AND state=1;
+CREATE UNIQUE INDEX draft_shared ON draft(branch) WHERE kind=1;
 
 CREATE TABLE draft_node(          -- one row a node that uncommitted changes touch
-  node     INTEGER PRIMARY KEY AUTOINCREMENT, -- key of its rows in draft_chunk
+  node     INTEGER PRIMARY KEY,   -- key of its rows in draft_chunk, which go before it does
   draft    INTEGER NOT NULL,      -- draft.id
   path     TEXT,                  -- '/' or '/a/b'; NULL: it lies below another
   below    INTEGER,               -- draft_node.node of another: its chunks count where this one

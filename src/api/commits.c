@@ -208,7 +208,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
                        has ? &tip : NULL, brc_now_us(), err));
     BRC_GO(s->mode == BRC_SESSION_PRIVATE
                ? brc_draft_advance(store, s->draft.id, &commit.id, err)
-               : brc_draft_delete(store, s->draft.id, err));
+               : brc_draft_rest(store, s->draft.id, err));
     s->is_read = 0;
     *out = commit.id;
 done:

@@ -253,7 +253,7 @@ static int drop_all(brc_store *store, const char *branch, brc_error *err)
         if (strcmp(rows[i].branch, branch) == 0)
             rc = brc_draft_delete(store, rows[i].draft.id, err);
     brc_draft_rows_free(rows, n);
-    return rc;
+    return rc == BRC_OK ? brc_draft_forget(store, branch, err) : rc;
 }
 
 static int delete_steps(breccia *repo, const char *space, const char *name, int force,

@@ -111,10 +111,7 @@ static int next_seq(brc_store *store, int64_t *seq, brc_error *err)
 {
     sqlite3_stmt *st;
     if (store->last_seq == 0) {
-        BRC_TRY(brc_stmt(store, "SELECT max((SELECT coalesce(max(seq),0) FROM blob),"
-                                " (SELECT coalesce(max(seq),0) FROM sqlite_sequence"
-                                " WHERE name='blob' AND typeof(seq)='integer'))",
-                         &st, err));
+        BRC_TRY(brc_stmt(store, "SELECT max(seq) FROM blob", &st, err));
         BRC_TRY(brc_ask_number(store, st, &store->last_seq, err));
     }
     if (store->last_seq < 0 || store->last_seq >= INT64_MAX - 1)
@@ -184,17 +181,34 @@ static int inline_put(void *ctx, void *state, size_t n, brc_stored *const *items
 
 /* ---- dropping -------------------------------- */
 
+int brc_blob_drop(brc_store *store, int64_t seq, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE blob SET data=x'' WHERE seq=?1 AND seq=(SELECT max(seq) FROM blob)",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    BRC_TRY(brc_run(store, st, err));
+    if (sqlite3_changes(store->db) > 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1", &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    return brc_run(store, st, err);
+}
+
 /* Bytes that share a row stay there, unused, as long as an object has others in it: rows do not
  * change. */
 static int inline_drop_one(brc_store *store, const brc_stored *s, brc_error *err)
 {
+    int is_there;
     sqlite3_stmt *st;
     if (s->len <= BRC_SMALL_MOST)
         return brc_row_left(store, s->number, s->len, err);
-    BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1 AND length(data)=?2", &st, err));
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM blob WHERE seq=?1 AND length(data)=?2", &st, err));
     sqlite3_bind_int64(st, 1, s->number);
     sqlite3_bind_int64(st, 2, (int64_t)s->len);
-    return brc_run(store, st, err);
+    BRC_TRY(brc_ask_any(store, st, &is_there, err));
+    return is_there ? brc_blob_drop(store, s->number, err) : BRC_OK;
 }
 
 static int inline_drop(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)

@@ -35,8 +35,10 @@ static const struct {
     " OR checksum IS NOT row_sum('hole', seq, bytes))",
      BRC_RANGE_NEXT("hole", "seq")},
 
+    /* An empty one keeps its number from being given again. */
     {"SELECT count(*) || ' of the stored blobs belong to no object; the first is ' || min(seq)"
-    " FROM blob WHERE seq NOT IN (SELECT place FROM object WHERE backend=0) HAVING count(*)>0",
+    " FROM blob WHERE seq NOT IN (SELECT place FROM object WHERE backend=0) AND length(data)>0"
+    " HAVING count(*)>0",
      NULL},
 
     /* Each begins where another ends, or later. */
@@ -56,7 +58,6 @@ static const struct {
 
     {"SELECT 'the numbers of ' || quote(substr(name,1,40)) || ' are damaged' FROM sqlite_sequence"
     " WHERE typeof(seq)<>'integer' OR seq<0 OR seq>=9223372036854775806"
-    " OR (name='blob' AND seq<(SELECT coalesce(max(b.seq),0) FROM blob b))"
     " UNION ALL SELECT 'a row has the last number of all, ' || column1 FROM (VALUES"
     " ((SELECT max(seq) FROM blob)), ((SELECT max(seq) FROM oplog)), ((SELECT max(id) FROM draft)),"
     " ((SELECT max(node) FROM draft_node))) WHERE column1>=9223372036854775806",
@@ -95,12 +96,24 @@ static const struct {
 
     {"SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' (draft ' || id || ')"
     " have no branch, an invalid base, or do not match their checksum' FROM draft"
-    " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2)"
-    " OR (state=1 AND 'heads/' || branch NOT IN (SELECT name FROM ref))"
+    " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2,3)"
+    " OR (state=2 AND kind<>2) OR (state=3 AND (kind<>1 OR parts<>0))"
+    " OR typeof(parts)<>'integer' OR parts NOT BETWEEN 0 AND 7"
+    " OR (state<>2 AND 'heads/' || branch NOT IN (SELECT name FROM ref))"
     " OR " BAD_ID_OR_NULL("base") " OR " BAD_ID_OR_NULL("tip") " OR " BAD_ID_OR_NULL("other")
     " OR (tip IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=tip AND o.kind=4))"
     " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
-    " base, tip, other, plan, owner, parent, time_us, changes)",
+    " base, tip, other, plan, owner, parent, time_us, changes, parts)",
+     NULL},
+
+    /* What it says that it has not is not looked for. */
+    {"SELECT 'the uncommitted changes of ' || quote(substr(branch,1,80)) || ' (draft ' || id || ')"
+    " have rows that they say they have not' FROM draft d WHERE"
+    " (d.parts&1=0 AND EXISTS (SELECT 1 FROM draft_key k WHERE k.draft=d.id)) OR"
+    " (d.parts&2=0 AND EXISTS (SELECT 1 FROM draft_move m WHERE m.draft=d.id)) OR"
+    " (d.parts&4=0 AND EXISTS (SELECT 1 FROM draft_node n JOIN draft_doc c"
+    " ON c.id=substr(n.entry,3,?1) AND c.node=n.node WHERE n.draft=d.id)) OR"
+    " (d.state=3 AND EXISTS (SELECT 1 FROM draft_node n WHERE n.draft=d.id))",
      NULL},
 
     {"SELECT 'row ' || node || ' of the uncommitted nodes (' || quote(substr(path,1,80)) ||"

@@ -194,6 +194,9 @@ BRC_MUST_USE int brc_bulk_resume(brc_store *store, sqlite3_stmt *stmt, brc_error
 /* backend_inline.c: drops the row that collects small objects. */
 void brc_row_forget(brc_store *store);
 
+/* backend_inline.c: a row that no object has. The last one is emptied: its number is not given again. */
+BRC_MUST_USE int brc_blob_drop(brc_store *store, int64_t seq, brc_error *err);
+
 /* left_rows.c: an object has so many bytes in the row no more. Before the transaction ends that is noted,
  * and the rows that no object has now are dropped. */
 BRC_MUST_USE int brc_row_left(brc_store *store, int64_t seq, uint64_t bytes, brc_error *err);
@@ -205,6 +208,15 @@ BRC_MUST_USE int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, 
 
 /* draft_drop.c: some rows of drafts that were dropped. */
 BRC_MUST_USE int brc_draft_sweep(brc_store *store, brc_error *err);
+
+/* draft.c: draft.parts says where a draft may have rows: most have none in these tables, and then no
+ * page of them is read. In SQL: the draft ?1 if it has them, else NULL, which no row has. */
+enum { BRC_PART_KEYS = 1, BRC_PART_MOVES = 2, BRC_PART_DOCS = 4 };
+#define BRC_IF_KEYS "(SELECT id FROM draft WHERE id=?1 AND parts&1)"
+#define BRC_IF_MOVES "(SELECT id FROM draft WHERE id=?1 AND parts&2)"
+#define BRC_IF_DOCS "(SELECT id FROM draft WHERE id=?1 AND parts&4)"
+/* From now on it has this part: before its first row. */
+BRC_MUST_USE int brc_draft_has_part(brc_store *store, int64_t draft, int part, brc_error *err);
 
 /* setting.c: the setting's bytes are appended, with a NUL behind them. find: 1, or 0 where it is not there;
  * get: BRC_ECORRUPT then. */

@@ -12,6 +12,20 @@ static int is_object(brc_store *store, const brc_oid *id, int *found, brc_error 
     return BRC_OK;
 }
 
+/* The node's draft may have documents from now on. */
+static int note_docs(brc_store *store, int64_t node, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT draft FROM draft_node WHERE node=?1", &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    const int64_t draft = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return brc_draft_has_part(store, draft, BRC_PART_DOCS, err);
+}
+
 int brc_draft_doc_put(brc_store *store, int64_t node, const brc_oid *id, brc_span text,
                       brc_error *err)
 {
@@ -25,6 +39,7 @@ int brc_draft_doc_put(brc_store *store, int64_t node, const brc_oid *id, brc_spa
         rc = brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, &same, err);
         goto done;
     }
+    BRC_GO(note_docs(store, node, err));
     BRC_GO(brc_document_encode(store, text, &encoded, &encoding, err));
     BRC_GO(brc_stmt(store,
                     "INSERT OR REPLACE INTO draft_doc(id, node, encoding, data)"

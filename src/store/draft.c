@@ -10,7 +10,7 @@
 
 #define DRAFT_SUM_HEAD \
     "row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent, time_us,"
-#define DRAFT_SUM DRAFT_SUM_HEAD " changes)"
+#define DRAFT_SUM DRAFT_SUM_HEAD " changes, parts)"
 #define DRAFT_COLUMNS \
     "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner"
 
@@ -147,13 +147,50 @@ static int draft_seal(brc_store *store, int64_t draft, brc_error *err)
     return draft_run(store, "UPDATE draft SET checksum=" DRAFT_SUM " WHERE id=?1", draft, err);
 }
 
+/* The branch's last one, which rests; *id is 0 where it has none. */
+static int draft_wake(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err)
+{
+    sqlite3_stmt *st;
+    const brc_draft_head *draft = &row->draft;
+    *id = 0;
+    if (draft->kind != BRC_DRAFT_SHARED)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET state=1, base=?2, tip=?3, time_us=?4, changes=changes+1,"
+                     " parts=0, checksum=row_sum('draft', id, kind, 1, branch, ?2, ?3, other, plan,"
+                     " owner, parent, ?4, changes+1, 0) WHERE branch=?1 AND kind=1 AND state=3"
+                     " RETURNING id",
+                     &st, err));
+    sqlite3_bind_text(st, 1, row->branch, -1, SQLITE_STATIC);
+    brc_bind_id(store, st, 2, draft->has_base ? &draft->base : NULL);
+    brc_bind_id(store, st, 3, draft->has_tip ? &draft->tip : NULL);
+    sqlite3_bind_int64(st, 4, draft->time_us);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    *id = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return BRC_OK;
+}
+
+int brc_draft_forget(brc_store *store, const char *branch, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "DELETE FROM draft WHERE branch=?1 AND kind=1 AND state=3", &st, err));
+    sqlite3_bind_text(st, 1, branch, -1, SQLITE_STATIC);
+    return brc_run(store, st, err);
+}
+
 int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err)
 {
     sqlite3_stmt *st;
     const brc_draft_head *draft = &row->draft;
+    BRC_TRY(draft_wake(store, row, id, err));
+    if (*id != 0)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO draft(kind, state, branch, base, tip, owner, time_us, changes,"
-                     " checksum) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, 1, 0)",
+                     " parts, checksum) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, 1, 0, 0)",
                      &st, err));
     sqlite3_bind_int(st, 1, draft->kind);
     sqlite3_bind_text(st, 2, row->branch, -1, SQLITE_STATIC);
@@ -170,8 +207,20 @@ int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err)
 {
     return draft_run(store,
                      "UPDATE draft SET changes=changes+1,"
-                     " checksum=" DRAFT_SUM_HEAD " changes+1) WHERE id=?1",
+                     " checksum=" DRAFT_SUM_HEAD " changes+1, parts) WHERE id=?1",
                      draft, err);
+}
+
+int brc_draft_has_part(brc_store *store, int64_t draft, int part, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET parts=parts|?2,"
+                     " checksum=" DRAFT_SUM_HEAD " changes, parts|?2) WHERE id=?1 AND parts&?2=0",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_int(st, 2, part);
+    return brc_run(store, st, err);
 }
 
 int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err)
@@ -210,11 +259,14 @@ int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, br
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_draft_empty(store, draft, err));
-    BRC_TRY(brc_stmt(store, "UPDATE draft SET base=?2, tip=?2 WHERE id=?1", &st, err));
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET base=?2, tip=?2, parts=0, checksum=row_sum('draft', id, kind,"
+                     " state, branch, ?2, ?2, other, plan, owner, parent, time_us, changes, 0)"
+                     " WHERE id=?1",
+                     &st, err));
     sqlite3_bind_int64(st, 1, draft);
     brc_bind_id(store, st, 2, commit);
-    BRC_TRY(brc_run(store, st, err));
-    return draft_seal(store, draft, err);
+    return brc_run(store, st, err);
 }
 
 static int has_nodes(brc_store *store, int64_t draft, int *any)
@@ -222,7 +274,7 @@ static int has_nodes(brc_store *store, int64_t draft, int *any)
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
                      "SELECT 1 FROM draft_node WHERE draft=?1 UNION ALL"
-                     " SELECT 1 FROM draft_key WHERE draft=?1 LIMIT 1",
+                     " SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT 1",
                      &st, NULL));
     sqlite3_bind_int64(st, 1, draft);
     return brc_ask_any(store, st, any, NULL);

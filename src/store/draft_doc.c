@@ -62,7 +62,8 @@ int brc_draft_doc_drop(brc_store *store, int64_t node, brc_error *err)
     sqlite3_stmt *st;
     BRC_TRY(draft_doc_stmt(store,
                            "DELETE FROM draft_doc WHERE node=?1 AND id="
-                           "(SELECT " DOC_OF_ENTRY " FROM draft_node n WHERE n.node=?1)",
+                           "(SELECT " DOC_OF_ENTRY " FROM draft_node n JOIN draft d ON d.id=n.draft"
+                           " WHERE n.node=?1 AND d.parts&4)",
                            &st, err));
     sqlite3_bind_int64(st, 1, node);
     return brc_run(store, st, err);
@@ -73,7 +74,7 @@ int brc_draft_doc_drop_at(brc_store *store, int64_t draft, const char *path, brc
     sqlite3_stmt *st;
     BRC_TRY(draft_doc_stmt(store,
                            "DELETE FROM draft_doc WHERE (id, node) IN (SELECT " DOC_OF_ENTRY
-                           ", n.node FROM draft_node n WHERE n.draft=?1 AND n.path=?2)",
+                           ", n.node FROM draft_node n WHERE n.draft=" BRC_IF_DOCS " AND n.path=?2)",
                            &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
@@ -103,7 +104,7 @@ int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *
     BRC_TRY(draft_doc_stmt(store,
                            "SELECT d.id, n.path FROM draft_node n CROSS JOIN draft_doc d"
                            " ON d.id=" DOC_OF_ENTRY " AND d.node=n.node"
-                           " WHERE n.draft=?1 AND n.path>?2 ORDER BY n.path LIMIT 1",
+                           " WHERE n.draft=" BRC_IF_DOCS " AND n.path>?2 ORDER BY n.path LIMIT 1",
                            &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, (const char *)path->data, (int)path->len, SQLITE_TRANSIENT);

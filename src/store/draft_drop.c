@@ -1,16 +1,19 @@
 /*
  * Dropping drafts. What a draft holds may be millions of rows, and deleting them takes longer than
- * others should wait for the lock. So a dropped draft is marked (state 2), which is all that the
- * transaction needs, and its rows go step by step: one step in each transaction that writes. Small
- * drafts are gone with the first step. Rows that leave a draft which stays go to a dropped one.
+ * others should wait for the lock. So a dropped draft is marked (state 2, and kind 2: it is no
+ * branch's), which is all that the transaction needs, and its rows go step by step: one step in each
+ * transaction that writes. Small drafts are gone with the first step. Rows that leave a draft which
+ * stays go to a dropped one. A shared draft that was committed rests until its branch has the next
+ * (state 3), so that the row's page is the only one that small commits write for it.
  */
 #include "db.h"
 
 /* Rows that one transaction deletes. */
 enum { STEP = 4096 };
 
-#define DROPPED_SUM \
-    "row_sum('draft', id, kind, 2, branch, base, tip, other, plan, owner, parent, time_us, changes)"
+#define DROP_IT                                                                                    \
+    "UPDATE draft SET kind=2, state=2, checksum=row_sum('draft', id, 2, 2, branch, base, tip,"      \
+    " other, plan, owner, parent, time_us, changes, parts) WHERE id=?1"
 
 static int drop_run(brc_store *store, const char *sql, int64_t a, int64_t b, int64_t *left,
                     brc_error *err)
@@ -66,12 +69,12 @@ static int drop_rows(brc_store *store, int64_t draft, int64_t *left, brc_error *
     if (*left > 0)
         BRC_TRY(drop_run(store,
                          "DELETE FROM draft_move WHERE draft=?1 AND path IN"
-                         " (SELECT path FROM draft_move WHERE draft=?1 LIMIT ?2)",
+                         " (SELECT path FROM draft_move WHERE draft=" BRC_IF_MOVES " LIMIT ?2)",
                          draft, *left, left, err));
     if (*left > 0)
         BRC_TRY(drop_run(store,
                          "DELETE FROM draft_key WHERE draft=?1 AND key IN"
-                         " (SELECT key FROM draft_key WHERE draft=?1 LIMIT ?2)",
+                         " (SELECT key FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT ?2)",
                          draft, *left, left, err));
     return BRC_OK;
 }
@@ -93,9 +96,21 @@ int brc_draft_sweep(brc_store *store, brc_error *err)
 
 int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err)
 {
-    BRC_TRY(drop_run(store, "UPDATE draft SET state=2, checksum=" DROPPED_SUM " WHERE id=?1", draft,
-                     0, NULL, err));
+    BRC_TRY(drop_run(store, DROP_IT, draft, 0, NULL, err));
     return drop_step(store, draft, err);
+}
+
+int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err)
+{
+    int64_t left = STEP;
+    BRC_TRY(drop_rows(store, draft, &left, err));
+    if (left <= 0)
+        return drop_run(store, DROP_IT, draft, 0, NULL, err);
+    return drop_run(store,
+                    "UPDATE draft SET state=3, base=NULL, tip=NULL, parts=0,"
+                    " checksum=row_sum('draft', id, kind, 3, branch, NULL, NULL, other, plan, owner,"
+                    " parent, time_us, changes, 0) WHERE id=?1",
+                    draft, 0, NULL, err);
 }
 
 /* A dropped draft that takes rows of this one. */
@@ -106,12 +121,11 @@ static int dropped_beside(brc_store *store, int64_t draft, int64_t *out, brc_err
     if (*out != 0)
         return BRC_OK;
     BRC_TRY(drop_run(store,
-                     "INSERT INTO draft(kind, state, branch, time_us, changes, checksum)"
-                     " SELECT kind, 2, branch, time_us, 0, 0 FROM draft WHERE id=?1",
+                     "INSERT INTO draft(kind, state, branch, time_us, changes, parts, checksum)"
+                     " SELECT 2, 2, branch, time_us, 0, 7, 0 FROM draft WHERE id=?1",
                      draft, 0, NULL, err));
     *out = sqlite3_last_insert_rowid(store->db);
-    return drop_run(store, "UPDATE draft SET checksum=" DROPPED_SUM " WHERE id=?1", *out, 0, NULL,
-                    err);
+    return drop_run(store, DROP_IT, *out, 0, NULL, err);
 }
 
 int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)

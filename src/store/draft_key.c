@@ -13,8 +13,8 @@ int brc_draft_key_get(brc_store *store, int64_t draft, const char *key, int *sta
 {
     sqlite3_stmt *st;
     *state = BRC_KEY_NO_ROW;
-    BRC_TRY(brc_stmt(store, "SELECT id, " KEY_OK " FROM draft_key WHERE draft=?1 AND key=?2", &st,
-                     err));
+    BRC_TRY(brc_stmt(store, "SELECT id, " KEY_OK " FROM draft_key WHERE draft=" BRC_IF_KEYS
+                            " AND key=?2", &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC);
     int rc = brc_step(store, st, err);
@@ -31,7 +31,7 @@ int brc_draft_key_get(brc_store *store, int64_t draft, const char *key, int *sta
 int brc_draft_key_any(brc_store *store, int64_t draft, int *any, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_key WHERE draft=?1 LIMIT 1", &st, err));
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT 1", &st, err));
     sqlite3_bind_int64(st, 1, draft);
     return brc_ask_any(store, st, any, err);
 }
@@ -40,6 +40,7 @@ int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const br
                       brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(brc_draft_has_part(store, draft, BRC_PART_KEYS, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT OR REPLACE INTO draft_key(draft, key, id, checksum)"
                      " VALUES (?1, ?2, ?3, row_sum('draft_key', ?1, ?2, ?3))",
@@ -53,7 +54,7 @@ int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const br
 int brc_draft_key_drop(brc_store *store, int64_t draft, const char *key, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "DELETE FROM draft_key WHERE draft=?1 AND key=?2", &st, err));
+    BRC_TRY(brc_stmt(store, "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key=?2", &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC);
     return brc_run(store, st, err);
@@ -99,7 +100,7 @@ int brc_draft_key_page(brc_store *store, int64_t draft, const char *prefix, cons
     int rc;
     BRC_GO(behind_prefix(&high, prefix, err));
     BRC_GO(brc_stmt(store,
-                    "SELECT key, id, " KEY_OK " FROM draft_key WHERE draft=?1 AND key>=?2"
+                    "SELECT key, id, " KEY_OK " FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
                     " AND key>=?3 AND (?4 IS NULL OR key<?4) ORDER BY key LIMIT ?5",
                     &st, err));
     sqlite3_bind_int64(st, 1, draft);
@@ -132,7 +133,7 @@ int brc_draft_key_clear_loose(brc_store *store, int64_t draft, const char *prefi
     sqlite3_stmt *st;
     brc_buf high = BRC_BUF_INIT;
     int rc = prefix_stmt(store,
-                         "DELETE FROM draft_key WHERE draft=?1 AND key>=?2"
+                         "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
                          " AND (?3 IS NULL OR key<?3) AND id IS NOT NULL"
                          " AND key NOT LIKE '%zarr.json'",
                          draft, prefix, &high, &st, err);
@@ -147,7 +148,7 @@ int brc_draft_key_clear(brc_store *store, int64_t draft, const char *prefix, brc
     sqlite3_stmt *st;
     brc_buf high = BRC_BUF_INIT;
     int rc = prefix_stmt(store,
-                         "DELETE FROM draft_key WHERE draft=?1 AND key>=?2"
+                         "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
                          " AND (?3 IS NULL OR key<?3)",
                          draft, prefix, &high, &st, err);
     if (rc == BRC_OK)
@@ -160,12 +161,17 @@ int brc_draft_key_copy(brc_store *store, int64_t draft, const char *from, int64_
                        const char *to, brc_error *err)
 {
     sqlite3_stmt *st;
+    int any = 0;
     brc_buf high = BRC_BUF_INIT;
+    BRC_TRY(brc_draft_key_any(store, draft, &any, err));
+    if (!any)
+        return BRC_OK;
+    BRC_TRY(brc_draft_has_part(store, to_draft, BRC_PART_KEYS, err));
     int rc = prefix_stmt(store,
                          "INSERT OR REPLACE INTO draft_key(draft, key, id, checksum)"
                          " SELECT ?5, ?4 || substr(key, length(?2)+1), id,"
                          " row_sum('draft_key', ?5, ?4 || substr(key, length(?2)+1), id)"
-                         " FROM draft_key WHERE draft=?1 AND key>=?2 AND (?3 IS NULL OR key<?3)",
+                         " FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2 AND (?3 IS NULL OR key<?3)",
                          draft, from, &high, &st, err);
     if (rc == BRC_OK) {
         sqlite3_bind_text(st, 4, to, -1, SQLITE_STATIC);
@@ -181,7 +187,8 @@ int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, brc_buf *key, br
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
                      "SELECT x.key FROM draft_key x JOIN draft_key y ON y.draft=?2 AND y.key=x.key"
-                     " WHERE x.draft=?1 AND x.id IS NOT y.id ORDER BY x.key LIMIT 1",
+                     " WHERE x.draft=" BRC_IF_KEYS " AND x.id IS NOT y.id"
+                     " ORDER BY x.key LIMIT 1",
                      &st, err));
     sqlite3_bind_int64(st, 1, a);
     sqlite3_bind_int64(st, 2, b);

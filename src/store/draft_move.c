@@ -60,7 +60,7 @@ int brc_draft_move_get(brc_store *store, int64_t draft, const char *path, char *
     sqlite3_stmt *st;
     *source = NULL;
     BRC_TRY(brc_stmt(store, "SELECT path, source, checksum IS " MOVE_SUM " FROM draft_move"
-                            " WHERE draft=?1 AND path=?2", &st, err));
+                            " WHERE draft=" BRC_IF_MOVES " AND path=?2", &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
     int rc = brc_step(store, st, err);
@@ -98,12 +98,13 @@ int brc_draft_move_list(brc_store *store, int64_t draft, const char *path, brc_m
     *n = 0;
     BRC_GO(brc_draft_range(path, &low, &high, err));
     BRC_GO(brc_stmt(store, "SELECT path, source, checksum IS " MOVE_SUM " FROM draft_move"
-                           " WHERE draft=?1 AND path=?2", &st, err));
+                           " WHERE draft=" BRC_IF_MOVES " AND path=?2", &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
     BRC_GO(move_rows_read(store, st, out, n, &cap, err));
     BRC_GO(brc_stmt(store, "SELECT path, source, checksum IS " MOVE_SUM " FROM draft_move"
-                           " WHERE draft=?1 AND path>=?2 AND path<?3 ORDER BY path", &st, err));
+                           " WHERE draft=" BRC_IF_MOVES " AND path>=?2 AND path<?3"
+                           " ORDER BY path", &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, (const char *)low.data, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 3, (const char *)high.data, -1, SQLITE_STATIC);
@@ -123,6 +124,7 @@ int brc_draft_move_put(brc_store *store, int64_t draft, const char *path, const 
                        brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(brc_draft_has_part(store, draft, BRC_PART_MOVES, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT OR REPLACE INTO draft_move(draft, path, source, checksum)"
                      " VALUES (?1, ?2, ?3, row_sum('draft_move', ?1, ?2, ?3))",
@@ -136,7 +138,8 @@ int brc_draft_move_put(brc_store *store, int64_t draft, const char *path, const 
 int brc_draft_move_drop(brc_store *store, int64_t draft, const char *path, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "DELETE FROM draft_move WHERE draft=?1 AND path=?2", &st, err));
+    BRC_TRY(brc_stmt(store, "DELETE FROM draft_move WHERE draft=" BRC_IF_MOVES " AND path=?2", &st,
+                     err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
     return brc_run(store, st, err);
@@ -149,8 +152,8 @@ int brc_draft_move_clear(brc_store *store, int64_t draft, const char *path, brc_
     brc_buf low = BRC_BUF_INIT, high = BRC_BUF_INIT;
     BRC_GO(brc_draft_move_drop(store, draft, path, err));
     BRC_GO(brc_draft_range(path, &low, &high, err));
-    BRC_GO(brc_stmt(store, "DELETE FROM draft_move WHERE draft=?1 AND path>=?2 AND path<?3", &st,
-                    err));
+    BRC_GO(brc_stmt(store, "DELETE FROM draft_move WHERE draft=" BRC_IF_MOVES " AND path>=?2"
+                           " AND path<?3", &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, (const char *)low.data, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 3, (const char *)high.data, -1, SQLITE_STATIC);

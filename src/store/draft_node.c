@@ -392,10 +392,26 @@ int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const
     return rc;
 }
 
+/* The draft gets the documents of a node that is another's. */
+static int give_docs(brc_store *store, int64_t node, int64_t draft, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int any;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT 1 FROM draft_node n JOIN draft d ON d.id=n.draft"
+                     " WHERE n.node=?1 AND d.parts&4",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    BRC_TRY(brc_ask_any(store, st, &any, err));
+    return any ? brc_draft_has_part(store, draft, BRC_PART_DOCS, err) : BRC_OK;
+}
+
 int brc_draft_row_give(brc_store *store, const brc_draft_stack *stack, int64_t draft,
                        const void *entry, size_t entry_len, brc_error *err)
 {
     sqlite3_stmt *st;
+    if (stack->n > 0)
+        BRC_TRY(give_docs(store, stack->node[0], draft, err));
     for (size_t i = 0; i < stack->n; i++) {
         BRC_TRY(brc_stmt(store, "UPDATE draft_node SET draft=?2, entry=?3 WHERE node=?1", &st,
                          err));

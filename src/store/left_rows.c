@@ -89,7 +89,7 @@ static int leave_row(brc_store *store, const brc_left_row *row, brc_error *err)
                         "INSERT OR REPLACE INTO hole(seq, bytes, checksum)"
                         " VALUES (?1, ?2, " HOLE_SUM ")",
                         row->seq, before + row->bytes, err);
-    BRC_TRY(hole_run(store, "DELETE FROM blob WHERE seq=?1", row->seq, 0, err));
+    BRC_TRY(brc_blob_drop(store, row->seq, err));
     return before == 0 ? BRC_OK
                        : hole_run(store, "DELETE FROM hole WHERE seq=?1", row->seq, 0, err);
 }

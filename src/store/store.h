@@ -325,7 +325,8 @@ int brc_draft_same_version(const brc_draft_head *a, const brc_draft_head *b);
 int brc_draft_unchanged(const brc_draft_head *a, const brc_draft_head *b);
 /* All of them, the oldest first. */
 BRC_MUST_USE int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *err);
-/* A new one like `row`, whose id does not count; *id is its number. */
+/* A new one like `row`, whose id does not count; *id is its number. A branch's next shared draft takes
+ * the row of the one that rests, with its number. */
 BRC_MUST_USE int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc_error *err);
 /* Its commit is to follow this one (NULL: the branch has none). */
 BRC_MUST_USE int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err);
@@ -338,6 +339,10 @@ BRC_MUST_USE int brc_draft_count(brc_store *store, int64_t draft, uint64_t *node
 /* Drops the draft with all its rows. */
 /* Large ones are only marked: brc_draft_sweep() deletes some of their rows, at the end of each transaction. */
 BRC_MUST_USE int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err);
+/* The same, of a shared one that was committed: its row stays for the branch's next, and is seen by nobody till then. */
+BRC_MUST_USE int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err);
+/* Deletes that row, if there is one. */
+BRC_MUST_USE int brc_draft_forget(brc_store *store, const char *branch, brc_error *err);
 /* Drops its rows of nodes, chunks and moves: nothing is changed in it any more. */
 BRC_MUST_USE int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err);
 /* The same, and it is laid over this commit, its own, from now on. */
@@ -426,7 +431,7 @@ BRC_MUST_USE int brc_draft_doc_drop(brc_store *store, int64_t node, brc_error *e
 BRC_MUST_USE int brc_draft_doc_drop_at(brc_store *store, int64_t draft, const char *path, brc_error *err);
 /* Another node has the same entry. */
 BRC_MUST_USE int brc_draft_doc_copy(brc_store *store, int64_t from, int64_t to, brc_error *err);
-/* Whether any draft has some: most have none, and are not searched. */
+/* Whether any draft has some. */
 BRC_MUST_USE int brc_draft_docs_any(brc_store *store, int *any, brc_error *err);
 /* The next of the draft, behind `path`, which becomes its node's path: 1, or 0 at the end. */
 BRC_MUST_USE int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *id, brc_error *err);

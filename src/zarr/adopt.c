@@ -407,6 +407,8 @@ static int take_over(brc_session *onto, const brc_draft_head *draft, brc_error *
     const int is_private = onto->mode == BRC_SESSION_PRIVATE;
     if (onto->draft.id != 0)
         BRC_TRY(brc_draft_delete(store, onto->draft.id, err));
+    if (!is_private)
+        BRC_TRY(brc_draft_forget(store, onto->branch, err));
     BRC_TRY(brc_draft_set_owner(store, draft->id, is_private ? onto->owner : NULL, err));
     BRC_TRY(brc_draft_touch(store, draft->id, err));
     if (is_private)

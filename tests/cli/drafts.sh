@@ -19,13 +19,13 @@ q switch r.brc -c side --discard
 q write r.brc /a --value 2
 d r.brc
 d r.brc --json
-t drafts r.brc --adopt 1
+t drafts r.brc --adopt 9
 t drafts r.brc --adopt x
-t drafts r.brc --drop 3 --adopt 3
-t drafts r.brc --adopt 3
-t drafts r.brc --drop 3
+t drafts r.brc --drop 2 --adopt 2
+t drafts r.brc --adopt 2
+t drafts r.brc --drop 2
 t status r.brc
-t drafts r.brc --drop 3 --json
+t drafts r.brc --drop 2 --json
 q write r.brc /a --value 2
-t drafts r.brc --drop 4 --json
+t drafts r.brc --drop 3 --json
 d r.brc

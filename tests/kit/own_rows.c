@@ -14,7 +14,6 @@ static const char own_rows_sql[] =
     "DELETE FROM blob; DELETE FROM hole;"
     "INSERT INTO blob(seq, data) SELECT seq, data FROM bytes ORDER BY seq;"
     "UPDATE object SET place=own.seq, offset=0 FROM own WHERE own.id=object.id;"
-    "UPDATE sqlite_sequence SET seq=(SELECT max(seq) FROM blob) WHERE name='blob';"
     "DROP TABLE own; DROP TABLE bytes;"
     "RELEASE own_rows";
 

@@ -10,7 +10,7 @@
     " undoes, restores, draft);"
 #define SEAL_DRAFT                                                                              \
     "UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other,"     \
-    " plan, owner, parent, time_us, changes);"
+    " plan, owner, parent, time_us, changes, parts);"
 #define SEAL_DRAFT_NODE                                                                         \
     "UPDATE draft_node SET checksum=row_sum('draft_node', node, draft, path, below, level,"    \
     " entry);"

@@ -182,7 +182,7 @@ static void orphan_drafts(void)
     static const char sql[] =
         "BEGIN IMMEDIATE; UPDATE draft SET owner='{\"pid\":1}' WHERE owner IS NOT NULL;"
         "UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other,"
-        " plan, owner, parent, time_us, changes); COMMIT";
+        " plan, owner, parent, time_us, changes, parts); COMMIT";
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open_v2(kit.file, &db, SQLITE_OPEN_READWRITE, FAULT_VFS_NAME),
                      SQLITE_OK);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../src/base/hash.h"
+#include "../../src/store/db.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 
@@ -81,8 +82,6 @@ START_TEST(rows_are_full_but_the_last)
     ck_assert_int_eq(ask("SELECT max(length(data))<262144+5000 FROM blob"), 1);
     ck_assert_int_eq(ask("SELECT count(*) FROM blob WHERE seq NOT IN (SELECT place FROM object)"),
                      0);
-    ck_assert_int_eq(ask("SELECT seq=(SELECT max(seq) FROM blob) FROM sqlite_sequence"
-                         " WHERE name='blob'"), 1);
     store_bytes(10, N); /* another transaction: rows do not change */
     ck_assert_int_eq(ask("SELECT length(data) FROM blob ORDER BY seq DESC LIMIT 1"), 10);
 }
@@ -181,12 +180,13 @@ START_TEST(numbers_that_are_used_up_are_damage)
         const char *sql;
         int puts; /* something can be stored all the same */
     } changes[] = {
-        { "UPDATE sqlite_sequence SET seq=9223372036854775807 WHERE name='blob'", 0 },
-        { "UPDATE sqlite_sequence SET seq=9223372036854775806 WHERE name='blob'", 0 },
-        { "UPDATE sqlite_sequence SET seq=-5 WHERE name='blob'", 1 },
-        { "UPDATE sqlite_sequence SET seq=0 WHERE name='blob'", 1 },
-        { "UPDATE sqlite_sequence SET seq='x' WHERE name='blob'", 1 },
-        { "UPDATE sqlite_sequence SET seq=NULL WHERE name='blob'", 1 },
+        { "INSERT INTO sqlite_sequence VALUES('draft', 9223372036854775807)", 1 },
+        { "INSERT INTO sqlite_sequence VALUES('draft', 9223372036854775806)", 1 },
+        { "INSERT INTO sqlite_sequence VALUES('draft', -5)", 1 },
+        { "INSERT INTO sqlite_sequence VALUES('draft', 'x')", 1 },
+        { "INSERT INTO sqlite_sequence VALUES('draft', NULL)", 1 },
+        { "INSERT INTO blob(seq, data) VALUES (9223372036854775807, x'')", 0 },
+        { "INSERT INTO blob(seq, data) VALUES (9223372036854775806, x'')", 0 },
         { "UPDATE blob SET seq=9223372036854775807;"
           "UPDATE object SET place=9223372036854775807", 0 },
     };
@@ -205,6 +205,29 @@ START_TEST(numbers_that_are_used_up_are_damage)
     else
         ck_assert_msg(rc == BRC_ECORRUPT, "%d", rc);
     fetched(&id, 10, 1);
+}
+END_TEST
+
+/* The last row that no object has keeps its number, without bytes. */
+START_TEST(a_number_is_not_given_again)
+{
+    store_bytes(10, 1);
+    store_bytes(10, 2);
+    store_kit_close(&kit);
+    store_kit_sql(&kit, "DELETE FROM object WHERE place=2");
+    store_kit_open(&kit);
+    ck_assert_int_eq(faults_of_rows(), 1);
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    OK_KIT(brc_blob_drop(kit.store, 2, &kit.err));
+    OK_KIT(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_int_eq(ask("SELECT length(data) FROM blob WHERE seq=2"), 0);
+    ck_assert_int_eq(faults_of_rows(), 0);
+    store_bytes(10, 3);
+    ck_assert_int_eq(ask("SELECT max(seq) FROM blob"), 3);
+    OK_KIT(brc_store_begin(kit.store, &kit.err));
+    OK_KIT(brc_blob_drop(kit.store, 2, &kit.err)); /* not the last any more */
+    OK_KIT(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_int_eq(ask("SELECT count(*) FROM blob"), 2);
 }
 END_TEST
 
@@ -473,7 +496,8 @@ Suite *shared_rows_suite(void)
                         sizeof(waste_sizes) / sizeof(*waste_sizes));
     tcase_add_test(fill, a_transaction_reads_what_it_has_put);
     tcase_add_test(fill, an_undone_transaction_leaves_no_row);
-    tcase_add_loop_test(fill, numbers_that_are_used_up_are_damage, 0, 7);
+    tcase_add_loop_test(fill, numbers_that_are_used_up_are_damage, 0, 8);
+    tcase_add_test(fill, a_number_is_not_given_again);
     tcase_add_test(fill, two_objects_in_the_same_bytes_are_found);
     tcase_add_test(fill, a_large_object_in_a_shared_row_is_found);
     suite_add_tcase(s, fill);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../kit/store_kit.h"
+#include "../../src/store/db.h"
 #include "../../src/store/row_sum.h"
 #include "reserved.sql.h"
 #include "sql_statements.h"
@@ -42,12 +43,12 @@ static const struct {
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
-     " base, tip, other, plan, owner, parent, time_us, changes), time_us, branch, owner FROM draft"
+     " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner FROM draft"
      " WHERE state=1 ORDER BY id", "all drafts are listed"},
     {"SELECT count(path) FROM draft_node WHERE draft=?1", "the draft's nodes are counted"},
     {"SELECT 1 FROM draft_node WHERE draft=?1 UNION ALL", "stops at the first"},
     {"UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other, plan,"
-     " owner, parent, time_us, changes) WHERE branch=?1", "the branch gets another name"},
+     " owner, parent, time_us, changes, parts) WHERE branch=?1", "the branch gets another name"},
     {"SELECT 1 FROM (SELECT max(seq) AS n FROM sqlite_sequence", "says why nothing can be added"},
     {"DELETE FROM draft_chunk WHERE node=?1", "all of the node's go"},
     {"SELECT min(checksum IS row_sum('draft_chunk', node, key, id)) FROM", "some chunks of a row"},

@@ -561,6 +561,12 @@ START_TEST(D3_damaged_drafts_are_told_with_the_rest)
         "UPDATE draft_chunk SET key=x'ff'",
         "UPDATE draft SET base=x'000102030405060708090a0b0c0d0e0f'",
         "UPDATE draft SET base=x'00'",
+        "UPDATE draft SET parts=8",
+        "UPDATE draft SET parts='x'",
+        "UPDATE draft SET state=3",
+        "UPDATE draft SET state=2",
+        "INSERT INTO draft_key SELECT id, 'k', x'00', 0 FROM draft",
+        "INSERT INTO draft_move SELECT id, '/g/a', '/b', 0 FROM draft",
     };
     scenario t;
     char id[65], text[128];
@@ -648,7 +654,7 @@ Suite *fsck_suite(void)
     tcase_add_test(tc, D3_a_ref_to_something_else);
     tcase_add_test(tc, D3_refs_that_are_none);
     tcase_add_test(tc, D3_a_draft_chunk_to_nothing);
-    tcase_add_loop_test(tc, D3_damaged_drafts_are_told_with_the_rest, 0, 12);
+    tcase_add_loop_test(tc, D3_damaged_drafts_are_told_with_the_rest, 0, 24);
     tcase_add_test(tc, a_callback_stops_the_check);
     tcase_add_test(tc, many_faults_are_all_told);
     suite_add_tcase(suite, tc);
