@@ -173,7 +173,9 @@ BRC_API void brc_iter_free(brc_iter *it);
 /* ---- sessions and the hierarchy ------------------------------------------ */
 
 /* `rev` NULL: the current branch. All modes but BRC_SESSION_AT need a branch. The changes of a
- * private session stay in the file when it is freed, and when its process dies: brc_drafts(). */
+ * private session stay in the file when it is freed, and when its process dies: brc_drafts(). Until its
+ * first change, and after a commit, a private session shows the branch as it is now, and its changes begin
+ * there. With changes it goes along when the branch is renamed. */
 BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err);
 BRC_API void brc_session_free(brc_session *s);
 /* Makes the uncommitted changes a commit on the session's branch, and the session goes on

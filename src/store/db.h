@@ -119,6 +119,7 @@ struct brc_store {
     int undo;            /* an inner transaction asked for it */
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t undone;     /* those that were rolled back */
+    int64_t empty_drafts[16]; /* to be dropped, when the lock is to be had; 0: no more */
     uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
     int large_page_cache;
     unsigned walks; /* walks of history in progress: see brc_store_walk_begin() */
@@ -208,6 +209,8 @@ BRC_MUST_USE int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, 
 
 /* draft_drop.c: some rows of drafts that were dropped. */
 BRC_MUST_USE int brc_draft_sweep(brc_store *store, brc_error *err);
+/* draft.c: those that brc_draft_drop_empty() could not drop. */
+BRC_MUST_USE int brc_draft_drop_left(brc_store *store, brc_error *err);
 
 /* draft.c: draft.parts says where a draft may have rows: most have none in these tables, and then no
  * page of them is read. In SQL: the draft ?1 if it has them, else NULL, which no row has. */

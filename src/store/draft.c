@@ -269,26 +269,74 @@ int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, br
     return brc_run(store, st, err);
 }
 
-static int has_nodes(brc_store *store, int64_t draft, int *any)
+int brc_draft_branch(brc_store *store, int64_t draft, char **branch, brc_error *err)
 {
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT branch FROM draft WHERE id=?1", &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    int rc = brc_step(store, st, err);
+    if (rc < 0)
+        return rc;
+    const char *text = rc > 0 ? (const char *)sqlite3_column_text(st, 0) : NULL;
+    rc = brc_dup(branch, text != NULL ? text : "", err);
+    sqlite3_reset(st);
+    return rc;
+}
+
+int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *err)
+{
+    int any = 1;
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
                      "SELECT 1 FROM draft_node WHERE draft=?1 UNION ALL"
                      " SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT 1",
-                     &st, NULL));
+                     &st, err));
     sqlite3_bind_int64(st, 1, draft);
-    return brc_ask_any(store, st, any, NULL);
+    int rc = brc_ask_any(store, st, &any, err);
+    *empty = !any;
+    return rc;
+}
+
+/* Another transaction tries again. Beyond so many they go when their process has ended. */
+static void empty_again(brc_store *store, int64_t draft)
+{
+    enum { MOST = sizeof(store->empty_drafts) / sizeof(store->empty_drafts[0]) };
+    for (int i = 0; i < MOST; i++)
+        if (store->empty_drafts[i] == 0) {
+            store->empty_drafts[i] = draft;
+            return;
+        }
+}
+
+/* Somebody may have changed it meanwhile, or it is no longer private. */
+static int drop_if_empty(brc_store *store, int64_t draft, brc_error *err)
+{
+    int empty;
+    brc_draft_head found;
+    BRC_TRY(brc_draft_get(store, draft, &found, err));
+    if (found.id == 0 || found.kind != BRC_DRAFT_PRIVATE)
+        return BRC_OK;
+    BRC_TRY(brc_draft_is_empty(store, draft, &empty, err));
+    return empty ? brc_draft_delete(store, draft, err) : BRC_OK;
 }
 
 void brc_draft_drop_empty(brc_store *store, int64_t draft)
 {
-    int any = 1;
-    if (!brc_store_try_begin(store))
+    if (!brc_store_try_begin(store)) {
+        empty_again(store, draft);
         return;
-    int rc = has_nodes(store, draft, &any);
-    if (rc == BRC_OK && !any)
-        rc = brc_draft_delete(store, draft, NULL);
-    (void)!brc_store_end(store, rc == BRC_OK && !any, NULL);
+    }
+    int rc = drop_if_empty(store, draft, NULL);
+    if (brc_store_end(store, rc == BRC_OK, NULL) < 0)
+        empty_again(store, draft);
+}
+
+int brc_draft_drop_left(brc_store *store, brc_error *err)
+{
+    enum { MOST = sizeof(store->empty_drafts) / sizeof(store->empty_drafts[0]) };
+    for (int i = 0; i < MOST && store->empty_drafts[i] != 0; i++)
+        BRC_TRY(drop_if_empty(store, store->empty_drafts[i], err));
+    return BRC_OK;
 }
 
 int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err)

@@ -347,8 +347,12 @@ BRC_MUST_USE int brc_draft_forget(brc_store *store, const char *branch, brc_erro
 BRC_MUST_USE int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err);
 /* The same, and it is laid over this commit, its own, from now on. */
 BRC_MUST_USE int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, brc_error *err);
-/* Drops it where nothing is changed in it and no other holds the lock: it does not wait, and
- * leaves it otherwise. */
+/* Whether nothing is changed in it. */
+BRC_MUST_USE int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *err);
+/* Its branch's name now, which the caller frees. */
+BRC_MUST_USE int brc_draft_branch(brc_store *store, int64_t draft, char **branch, brc_error *err);
+/* Drops it where it is private and nothing is changed in it. It does not wait for a lock that another
+ * holds: then the next transaction of this handle drops it. */
 void brc_draft_drop_empty(brc_store *store, int64_t draft);
 /* The drafts of a branch that gets another name. */
 BRC_MUST_USE int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err);

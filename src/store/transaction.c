@@ -1,4 +1,6 @@
 /* Transactions. */
+#include <string.h>
+
 #include "../base/clock.h"
 #include "backend.h"
 
@@ -97,6 +99,8 @@ int brc_store_commit(brc_store *store, brc_error *err)
     brc_reader_close(store);
     int rc = brc_store_check_interrupt(store, err);
     if (rc == BRC_OK)
+        rc = brc_draft_drop_left(store, err);
+    if (rc == BRC_OK)
         rc = brc_draft_sweep(store, err);
     if (rc == BRC_OK)
         rc = brc_backends_flush(store, err);
@@ -109,6 +113,7 @@ int brc_store_commit(brc_store *store, brc_error *err)
         return rc;
     }
     brc_row_forget(store);
+    memset(store->empty_drafts, 0, sizeof(store->empty_drafts));
     store->writes++;
     brc_wait_committed(store);
     brc_page_cache_reset(store);

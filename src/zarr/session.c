@@ -17,7 +17,8 @@ brc_session *brc_session_ref(brc_session *s)
 }
 
 /* A private draft without a change in it is of no use to anybody. Where another holds the lock
- * it stays, until it is collected as its owner's. */
+ * it goes with the next transaction, of this handle or, when the process has ended, of another
+ * (drop_left_empty). */
 static void drop_empty(brc_session *s)
 {
     if (s->owner != NULL && s->draft.id != 0 && !s->is_handed_out)
@@ -105,16 +106,48 @@ static int sync_shared(brc_session *s, brc_error *err)
     return s->draft.id != 0 ? draft_root(s, err) : read_tip(s, &s->draft, &s->base, err);
 }
 
+/* A draft follows its branch when that gets another name. */
+static int sync_branch(brc_session *s, brc_error *err)
+{
+    char *branch;
+    BRC_TRY(brc_draft_branch(s->repo->store, s->draft.id, &branch, err));
+    free(s->branch);
+    s->branch = branch;
+    return BRC_OK;
+}
+
+/* Without a change it is the branch as it is now: the changes that come begin there. What a bulk
+ * write has done by now lies over the session as it was. */
+static int sync_clean(brc_session *s, brc_error *err)
+{
+    int empty = 1;
+    brc_draft_head tip;
+    brc_oid root;
+    if (s->owner == NULL || s->bulk != NULL)
+        return BRC_OK;
+    if (s->draft.id != 0)
+        BRC_TRY(brc_draft_is_empty(s->repo->store, s->draft.id, &empty, err));
+    if (!empty)
+        return BRC_OK;
+    BRC_TRY(read_tip(s, &tip, &root, err));
+    s->draft.has_base = s->draft.has_tip = tip.has_tip;
+    s->draft.base = s->draft.tip = tip.tip;
+    return BRC_OK;
+}
+
 /* The row is found again by its number. Where it is gone, either the transaction that made it
  * was undone, or somebody has taken it. */
 static int sync_private(brc_session *s, brc_error *err)
 {
     brc_draft_head found;
-    if (s->draft.id == 0)
-        return BRC_OK;
-    BRC_TRY(brc_draft_get(s->repo->store, s->draft.id, &found, err));
-    if (found.id != 0 && found.kind == BRC_DRAFT_PRIVATE) {
+    memset(&found, 0, sizeof(found));
+    if (s->draft.id != 0)
+        BRC_TRY(brc_draft_get(s->repo->store, s->draft.id, &found, err));
+    if (s->draft.id == 0) {
+        ; /* no changes */
+    } else if (found.id != 0 && found.kind == BRC_DRAFT_PRIVATE) {
         s->draft = found;
+        BRC_TRY(sync_branch(s, err));
     } else if (s->is_new && brc_store_undone(s->repo->store) != s->made_at) {
         s->draft = s->start;
     } else {
@@ -123,6 +156,7 @@ static int sync_private(brc_session *s, brc_error *err)
                         "dropped by somebody else: open another session",
                         (long long)s->draft.id);
     }
+    BRC_TRY(sync_clean(s, err));
     return draft_root(s, err);
 }
 
@@ -299,9 +333,31 @@ done:
 
 /* ---- transactions -------------------------------- */
 
+/* Of processes that have ended: private drafts without a change. */
+static int drop_left_empty(brc_store *store, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n;
+    int empty;
+    BRC_TRY(brc_draft_list(store, &rows, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        if (rows[i].draft.kind != BRC_DRAFT_PRIVATE ||
+            brc_process_state(rows[i].owner) != BRC_PROCESS_DEAD)
+            continue;
+        rc = brc_draft_is_empty(store, rows[i].draft.id, &empty, err);
+        if (rc == BRC_OK && empty)
+            rc = brc_draft_delete(store, rows[i].draft.id, err);
+    }
+    brc_draft_rows_free(rows, n);
+    return rc;
+}
+
 static int start_draft(brc_session *s, brc_error *err)
 {
     brc_draft_row row = { s->draft, s->branch, s->owner };
+    if (s->mode == BRC_SESSION_PRIVATE)
+        BRC_TRY(drop_left_empty(s->repo->store, err));
     row.draft.kind = s->mode == BRC_SESSION_PRIVATE ? BRC_DRAFT_PRIVATE : BRC_DRAFT_SHARED;
     row.draft.time_us = brc_now_us();
     BRC_TRY(brc_draft_start(s->repo->store, &row, &s->draft.id, err));
@@ -334,6 +390,20 @@ static int begin_write(brc_session *s, brc_error *err)
     return rc;
 }
 
+/* Where it has no changes yet it may have followed its branch. */
+static int change_draft(brc_session *s, brc_error *err)
+{
+    brc_draft_head found;
+    brc_store *store = s->repo->store;
+    if (s->mode == BRC_SESSION_PRIVATE) {
+        BRC_TRY(brc_draft_get(store, s->draft.id, &found, err));
+        if (!brc_draft_same_version(&found, &s->draft))
+            BRC_TRY(brc_draft_advance(store, s->draft.id, s->draft.has_tip ? &s->draft.tip : NULL,
+                                      err));
+    }
+    return brc_draft_touch(store, s->draft.id, err);
+}
+
 int brc_session_begin(brc_session *s, brc_error *err)
 {
     brc_store *store = s->repo->store;
@@ -343,7 +413,7 @@ int brc_session_begin(brc_session *s, brc_error *err)
     if (rc == BRC_OK && s->bulk != NULL)
         rc = s->bulk->start(s, err);
     else if (rc == BRC_OK)
-        rc = s->draft.id != 0 ? brc_draft_touch(store, s->draft.id, err) : start_draft(s, err);
+        rc = s->draft.id != 0 ? change_draft(s, err) : start_draft(s, err);
     if (rc < 0) {
         s->is_read = 0;
         (void)!brc_store_end(store, 0, NULL);
@@ -501,6 +571,8 @@ int brc_session_put_new(brc_session *s, const char *path, brc_entry *entry, cons
 {
     brc_buf text = BRC_BUF_INIT;
     int rc;
+    if (s->bulk == NULL)
+        return brc_session_put_doc(s, path, entry, doc, NULL, err);
     BRC_GO(brc_json_write(&text, doc, err));
     BRC_GO(brc_store_put(s->repo->store, BRC_KIND_DOCUMENT, text.data, text.len, &entry->doc, err));
     BRC_GO(brc_draft_doc_drop_at(s->repo->store, s->draft.id, path, err));

@@ -59,8 +59,8 @@ BRC_MUST_USE int brc_session_find(brc_session *s, const char *path, brc_entry *o
 BRC_MUST_USE int brc_session_need(brc_session *s, const char *path, int kind, brc_entry *out, int64_t *row, brc_error *err);
 /* Sets a path's entry (NULL: removed) in the draft. */
 BRC_MUST_USE int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, int64_t *row, brc_error *err);
-/* The same with another document, whose id the entry gets; of a new node it becomes an object at
- * once, else with the commit. */
+/* The same with another document, whose id the entry gets; of a new node that a bulk
+ * write makes it becomes an object at once, else with the commit. */
 BRC_MUST_USE int brc_session_put_doc(brc_session *s, const char *path, brc_entry *entry, const brc_json *doc, int64_t *row, brc_error *err);
 BRC_MUST_USE int brc_session_put_new(brc_session *s, const char *path, brc_entry *entry, const brc_json *doc, brc_error *err);
 /* Makes the groups above a path that are missing. */

@@ -348,6 +348,107 @@ START_TEST(after_a_reset_the_draft_follows_the_new_tip)
 }
 END_TEST
 
+/* ---- private sessions without a change --------------------------------------------- */
+
+START_TEST(a_clean_private_session_follows_its_branch)
+{
+    brc_oid id;
+    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    set_number(t.session, "/a", 0, 50);
+    scenario_commit(&t, "moves the branch");
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 50);
+    set_number(mine, "/a", 1, 60);
+    OK(&t, commit_of(mine, "begins at what it saw", &id));
+    set_number(t.session, "/a", 2, 70); /* now it has a draft, without a change */
+    scenario_commit(&t, "moves it again");
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 2), 70);
+    ck_assert_int_eq(is_clean(mine), 1);
+    set_number(mine, "/a", 3, 80);
+    OK(&t, commit_of(mine, "begins there too", &id));
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", (uint64_t)i), 50 + 10 * i);
+    set_number(mine, "/a", 0, 90);
+    set_number(t.session, "/a", 1, 91);
+    scenario_commit(&t, "meanwhile");
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 60);
+    FAILS(&t, BRC_ESTALE, commit_of(mine, "has changes: it stays where it began", &id));
+    brc_session_free(mine);
+}
+END_TEST
+
+/* Whoever closes a session does not wait for the lock. */
+START_TEST(no_empty_draft_stays)
+{
+    brc_oid id;
+    breccia *other;
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    set_number(mine, "/a", 0, 1);
+    OK(&t, commit_of(mine, "one", &id));
+    OK(&t, brc_begin(other, &t.err));
+    brc_session_free(mine);
+    OK(&t, brc_end(other, 0, &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "main alive ours 0; ");
+    set_number(t.session, "/a", 0, 2);
+    ck_assert_str_eq(drafts_are(t.repo), "main shared 1; ");
+    mine = session_of(other, NULL, BRC_SESSION_PRIVATE);
+    set_number(mine, "/a", 0, 1);
+    OK(&t, brc_session_discard(mine, &t.err));
+    OK(&t, brc_begin(t.repo, &t.err));
+    brc_session_free(mine);
+    OK(&t, brc_end(t.repo, 0, &t.err));
+    brc_free(other); /* the last chance */
+    ck_assert_str_eq(drafts_are(t.repo), "main shared 1; ");
+}
+END_TEST
+
+START_TEST(an_empty_draft_of_a_dead_process_goes_with_the_next)
+{
+    scenario_close(&t);
+    leave_a_draft(70);
+    scenario_sql(&t, "DELETE FROM draft_chunk; DELETE FROM draft_node");
+    leave_a_draft(71);
+    scenario_open(&t, NULL, 0);
+    ck_assert_str_eq(drafts_are(t.repo), "main dead 1; ");
+    OK(&t, brc_draft_drop(t.repo, last_draft(t.repo), &t.err));
+}
+END_TEST
+
+START_TEST(a_private_draft_goes_along_when_its_branch_is_renamed)
+{
+    brc_oid id;
+    breccia *other;
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    brc_session *mine = session_of(t.repo, NULL, BRC_SESSION_PRIVATE);
+    set_number(mine, "/a", 0, 1);
+    OK(&t, brc_branch_rename(other, "main", "trunk", &t.err));
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 1);
+    set_number(mine, "/a", 1, 2);
+    OK(&t, commit_of(mine, "on trunk", &id));
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op='commit'"
+                                      " AND name='heads/trunk'"), 1);
+    brc_session_free(mine);
+    brc_free(other);
+}
+END_TEST
+
+/* What a node was made with is not stored if it was changed before the commit. */
+START_TEST(only_the_last_document_of_a_new_node_is_stored)
+{
+    static const char documents[] = "SELECT count(*) FROM object WHERE kind=2";
+    const int64_t before = scenario_ask(&t, documents);
+    OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
+    OK(&t, brc_attrs_set(t.session, "/g", "k", "1", &t.err));
+    OK(&t, brc_attrs_set(t.session, "/g", "k", "2", &t.err));
+    scenario_numbers(&t, "/b", 10, 4, 0);
+    OK(&t, brc_attrs_set(t.session, "/b", "k", "3", &t.err));
+    ck_assert_int_eq(scenario_ask(&t, documents), before);
+    scenario_commit(&t, "two nodes");
+    ck_assert_int_eq(scenario_ask(&t, documents), before + 2);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_doc"), 0);
+}
+END_TEST
+
 Suite *drafts_suite(void)
 {
     Suite *s = suite_create("drafts");
@@ -362,6 +463,11 @@ Suite *drafts_suite(void)
     tcase_add_test(tc, what_a_dead_process_left_is_adopted_or_dropped);
     tcase_add_loop_test(tc, owners_that_cannot_be_known_are_unknown, 0, 7);
     tcase_add_test(tc, a_branch_with_a_private_draft_is_not_deleted_unasked);
+    tcase_add_test(tc, a_clean_private_session_follows_its_branch);
+    tcase_add_test(tc, no_empty_draft_stays);
+    tcase_add_test(tc, an_empty_draft_of_a_dead_process_goes_with_the_next);
+    tcase_add_test(tc, a_private_draft_goes_along_when_its_branch_is_renamed);
+    tcase_add_test(tc, only_the_last_document_of_a_new_node_is_stored);
     tcase_add_test(tc, after_a_reset_the_draft_follows_the_new_tip);
     suite_add_tcase(s, tc);
     return s;
