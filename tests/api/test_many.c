@@ -49,7 +49,7 @@ static void count(worker *w, int what)
 
 /* ---- opening and closing -------------------------------------------------------------------- */
 
-/* A private session sees the branch as it was when it was opened. */
+/* Until its first change a private session sees the branch as it is. */
 static void open_private(worker *w, int branch)
 {
     many_private *mine = &w->m->private[w->number][branch];
@@ -280,23 +280,42 @@ static void check_private(worker *w, int branch)
     many_private *mine = &w->m->private[w->number][branch];
     many_view view;
     many_read(w->m, w->private[branch], &view);
+    if (!mine->changed) { /* others may have committed */
+        mine->base = mine->now = view;
+        return;
+    }
     MANY_TRUE(w->m, memcmp(&view, &mine->now, sizeof(view)) == 0,
               "worker %d: its private draft is not what it wrote over what there was", w->number);
+}
+
+/* The first change begins where the branch is: what that is, nobody changes in this transaction. */
+static void begin_private(worker *w, int branch)
+{
+    many_private *mine = &w->m->private[w->number][branch];
+    GOOD(w, brc_begin(w->repo, &w->err));
+    w->since[branch] = w->m->branch[branch].commits_done;
+    many_read(w->m, w->private[branch], &mine->base);
+    mine->now = mine->base;
 }
 
 static void write_private(worker *w, int branch, int first, int n)
 {
     many_private *mine = &w->m->private[w->number][branch];
+    const int is_first = !mine->changed;
     uint32_t stamp = (w->stamp += 2) + 1;
     if (!mine->changed && w->since[branch] < w->m->branch[branch].commits_done &&
         below(w, 2) == 0) { /* from the branch as it is now */
         close_private(w, branch);
         open_private(w, branch);
     }
+    if (is_first)
+        begin_private(w, branch);
     if (first == MANY_GROUP && mine->now.value[w->number][MANY_GROUP] != 0)
         stamp = 0;
     mine->under_way = 1;
     GOOD(w, many_write(w->private[branch], w->number, first, n, stamp, &w->err));
+    if (is_first)
+        GOOD(w, brc_end(w->repo, 1, &w->err));
     mine->changed = 1;
     for (int r = first; r < first + n; r++) {
         mine->now.value[w->number][r] = stamp;
