@@ -181,21 +181,6 @@ static int inline_put(void *ctx, void *state, size_t n, brc_stored *const *items
 
 /* ---- dropping -------------------------------- */
 
-int brc_blob_drop(brc_store *store, int64_t seq, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE blob SET data=x'' WHERE seq=?1 AND seq=(SELECT max(seq) FROM blob)",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, seq);
-    BRC_TRY(brc_run(store, st, err));
-    if (sqlite3_changes(store->db) > 0)
-        return BRC_OK;
-    BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1", &st, err));
-    sqlite3_bind_int64(st, 1, seq);
-    return brc_run(store, st, err);
-}
-
 /* Bytes that share a row stay there, unused, as long as an object has others in it: rows do not
  * change. */
 static int inline_drop_one(brc_store *store, const brc_stored *s, brc_error *err)

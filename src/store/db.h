@@ -195,7 +195,7 @@ BRC_MUST_USE int brc_bulk_resume(brc_store *store, sqlite3_stmt *stmt, brc_error
 /* backend_inline.c: drops the row that collects small objects. */
 void brc_row_forget(brc_store *store);
 
-/* backend_inline.c: a row that no object has. The last one is emptied: its number is not given again. */
+/* left_rows.c: a row that no object has. The last one is emptied: its number is not given again. */
 BRC_MUST_USE int brc_blob_drop(brc_store *store, int64_t seq, brc_error *err);
 
 /* left_rows.c: an object has so many bytes in the row no more. Before the transaction ends that is noted,
@@ -209,7 +209,7 @@ BRC_MUST_USE int brc_draft_range(const char *path, brc_buf *low, brc_buf *high, 
 
 /* draft_drop.c: some rows of drafts that were dropped. */
 BRC_MUST_USE int brc_draft_sweep(brc_store *store, brc_error *err);
-/* draft.c: those that brc_draft_drop_empty() could not drop. */
+/* draft_drop.c: those that brc_draft_drop_empty() is to drop. */
 BRC_MUST_USE int brc_draft_drop_left(brc_store *store, brc_error *err);
 
 /* draft.c: draft.parts says where a draft may have rows: most have none in these tables, and then no

@@ -260,8 +260,8 @@ int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, br
     sqlite3_stmt *st;
     BRC_TRY(brc_draft_empty(store, draft, err));
     BRC_TRY(brc_stmt(store,
-                     "UPDATE draft SET base=?2, tip=?2, parts=0, checksum=row_sum('draft', id, kind,"
-                     " state, branch, ?2, ?2, other, plan, owner, parent, time_us, changes, 0)"
+                     "UPDATE draft SET base=?2, tip=?2, parts=0, checksum=row_sum('draft', id,"
+                     " kind, state, branch, ?2, ?2, other, plan, owner, parent, time_us, changes, 0)"
                      " WHERE id=?1",
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);
@@ -297,46 +297,16 @@ int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *e
     return rc;
 }
 
-/* Another transaction tries again. Beyond so many they go when their process has ended. */
-static void empty_again(brc_store *store, int64_t draft)
-{
-    enum { MOST = sizeof(store->empty_drafts) / sizeof(store->empty_drafts[0]) };
-    for (int i = 0; i < MOST; i++)
-        if (store->empty_drafts[i] == 0) {
-            store->empty_drafts[i] = draft;
-            return;
-        }
-}
-
-/* Somebody may have changed it meanwhile, or it is no longer private. */
-static int drop_if_empty(brc_store *store, int64_t draft, brc_error *err)
-{
-    int empty;
-    brc_draft_head found;
-    BRC_TRY(brc_draft_get(store, draft, &found, err));
-    if (found.id == 0 || found.kind != BRC_DRAFT_PRIVATE)
-        return BRC_OK;
-    BRC_TRY(brc_draft_is_empty(store, draft, &empty, err));
-    return empty ? brc_draft_delete(store, draft, err) : BRC_OK;
-}
-
 void brc_draft_drop_empty(brc_store *store, int64_t draft)
 {
-    if (!brc_store_try_begin(store)) {
-        empty_again(store, draft);
-        return;
-    }
-    int rc = drop_if_empty(store, draft, NULL);
-    if (brc_store_end(store, rc == BRC_OK, NULL) < 0)
-        empty_again(store, draft);
-}
-
-int brc_draft_drop_left(brc_store *store, brc_error *err)
-{
     enum { MOST = sizeof(store->empty_drafts) / sizeof(store->empty_drafts[0]) };
-    for (int i = 0; i < MOST && store->empty_drafts[i] != 0; i++)
-        BRC_TRY(drop_if_empty(store, store->empty_drafts[i], err));
-    return BRC_OK;
+    int n = 0;
+    while (n < MOST && store->empty_drafts[n] != 0)
+        n++;
+    if (n < MOST) /* the others go when their process has ended */
+        store->empty_drafts[n] = draft;
+    if (brc_store_try_begin(store))
+        (void)!brc_store_end(store, 1, NULL);
 }
 
 int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err)

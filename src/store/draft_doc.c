@@ -74,7 +74,8 @@ int brc_draft_doc_drop_at(brc_store *store, int64_t draft, const char *path, brc
     sqlite3_stmt *st;
     BRC_TRY(draft_doc_stmt(store,
                            "DELETE FROM draft_doc WHERE (id, node) IN (SELECT " DOC_OF_ENTRY
-                           ", n.node FROM draft_node n WHERE n.draft=" BRC_IF_DOCS " AND n.path=?2)",
+                           ", n.node FROM draft_node n WHERE n.draft=" BRC_IF_DOCS
+                           " AND n.path=?2)",
                            &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);

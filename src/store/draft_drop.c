@@ -1,7 +1,7 @@
 /*
  * Dropping drafts. What a draft holds may be millions of rows, and deleting them takes longer than
  * others should wait for the lock. So a dropped draft is marked (state 2, and kind 2: it is no
- * branch's), which is all that the transaction needs, and its rows go step by step: one step in each
+ * branch's), which is all that the transaction needs, and its rows go step by step: one in each
  * transaction that writes. Small drafts are gone with the first step. Rows that leave a draft which
  * stays go to a dropped one. A shared draft that was committed rests until its branch has the next
  * (state 3), so that the row's page is the only one that small commits write for it.
@@ -11,8 +11,8 @@
 /* Rows that one transaction deletes. */
 enum { STEP = 4096 };
 
-#define DROP_IT                                                                                    \
-    "UPDATE draft SET kind=2, state=2, checksum=row_sum('draft', id, 2, 2, branch, base, tip,"      \
+#define DROP_IT                                                                               \
+    "UPDATE draft SET kind=2, state=2, checksum=row_sum('draft', id, 2, 2, branch, base, tip," \
     " other, plan, owner, parent, time_us, changes, parts) WHERE id=?1"
 
 static int drop_run(brc_store *store, const char *sql, int64_t a, int64_t b, int64_t *left,
@@ -108,9 +108,25 @@ int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err)
         return drop_run(store, DROP_IT, draft, 0, NULL, err);
     return drop_run(store,
                     "UPDATE draft SET state=3, base=NULL, tip=NULL, parts=0,"
-                    " checksum=row_sum('draft', id, kind, 3, branch, NULL, NULL, other, plan, owner,"
-                    " parent, time_us, changes, 0) WHERE id=?1",
+                    " checksum=row_sum('draft', id, kind, 3, branch, NULL, NULL, other, plan,"
+                    " owner, parent, time_us, changes, 0) WHERE id=?1",
                     draft, 0, NULL, err);
+}
+
+int brc_draft_drop_left(brc_store *store, brc_error *err)
+{
+    enum { MOST = sizeof(store->empty_drafts) / sizeof(store->empty_drafts[0]) };
+    int64_t found;
+    for (int i = 0; i < MOST && store->empty_drafts[i] != 0; i++) {
+        BRC_TRY(drop_find(store,
+                          "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
+                          " (SELECT 1 FROM draft_node WHERE draft=?1) AND NOT EXISTS"
+                          " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ")",
+                          store->empty_drafts[i], 0, &found, err));
+        if (found != 0)
+            BRC_TRY(brc_draft_delete(store, found, err));
+    }
+    return BRC_OK;
 }
 
 /* A dropped draft that takes rows of this one. */

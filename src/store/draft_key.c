@@ -31,7 +31,8 @@ int brc_draft_key_get(brc_store *store, int64_t draft, const char *key, int *sta
 int brc_draft_key_any(brc_store *store, int64_t draft, int *any, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT 1", &st, err));
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS " LIMIT 1", &st,
+                     err));
     sqlite3_bind_int64(st, 1, draft);
     return brc_ask_any(store, st, any, err);
 }
@@ -54,7 +55,8 @@ int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const br
 int brc_draft_key_drop(brc_store *store, int64_t draft, const char *key, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key=?2", &st, err));
+    BRC_TRY(brc_stmt(store, "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key=?2", &st,
+                     err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC);
     return brc_run(store, st, err);
@@ -100,8 +102,8 @@ int brc_draft_key_page(brc_store *store, int64_t draft, const char *prefix, cons
     int rc;
     BRC_GO(behind_prefix(&high, prefix, err));
     BRC_GO(brc_stmt(store,
-                    "SELECT key, id, " KEY_OK " FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
-                    " AND key>=?3 AND (?4 IS NULL OR key<?4) ORDER BY key LIMIT ?5",
+                    "SELECT key, id, " KEY_OK " FROM draft_key WHERE draft=" BRC_IF_KEYS
+                    " AND key>=?2 AND key>=?3 AND (?4 IS NULL OR key<?4) ORDER BY key LIMIT ?5",
                     &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, prefix, -1, SQLITE_STATIC);
@@ -171,7 +173,8 @@ int brc_draft_key_copy(brc_store *store, int64_t draft, const char *from, int64_
                          "INSERT OR REPLACE INTO draft_key(draft, key, id, checksum)"
                          " SELECT ?5, ?4 || substr(key, length(?2)+1), id,"
                          " row_sum('draft_key', ?5, ?4 || substr(key, length(?2)+1), id)"
-                         " FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2 AND (?3 IS NULL OR key<?3)",
+                         " FROM draft_key WHERE draft=" BRC_IF_KEYS
+                         " AND key>=?2 AND (?3 IS NULL OR key<?3)",
                          draft, from, &high, &st, err);
     if (rc == BRC_OK) {
         sqlite3_bind_text(st, 4, to, -1, SQLITE_STATIC);

@@ -77,6 +77,21 @@ static int hole_run(brc_store *store, const char *sql, int64_t seq, uint64_t byt
     return brc_run(store, st, err);
 }
 
+int brc_blob_drop(brc_store *store, int64_t seq, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE blob SET data=x'' WHERE seq=?1 AND seq=(SELECT max(seq) FROM blob)",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    BRC_TRY(brc_run(store, st, err));
+    if (sqlite3_changes(store->db) > 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "DELETE FROM blob WHERE seq=?1", &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    return brc_run(store, st, err);
+}
+
 /* More holes than bytes: objects of a damaged file lay in the same bytes. Then the row stays. */
 static int leave_row(brc_store *store, const brc_left_row *row, brc_error *err)
 {

@@ -391,7 +391,7 @@ static int begin_write(brc_session *s, brc_error *err)
 }
 
 /* Where it has no changes yet it may have followed its branch. */
-static int change_draft(brc_session *s, brc_error *err)
+static int touch_draft(brc_session *s, brc_error *err)
 {
     brc_draft_head found;
     brc_store *store = s->repo->store;
@@ -413,7 +413,7 @@ int brc_session_begin(brc_session *s, brc_error *err)
     if (rc == BRC_OK && s->bulk != NULL)
         rc = s->bulk->start(s, err);
     else if (rc == BRC_OK)
-        rc = s->draft.id != 0 ? change_draft(s, err) : start_draft(s, err);
+        rc = s->draft.id != 0 ? touch_draft(s, err) : start_draft(s, err);
     if (rc < 0) {
         s->is_read = 0;
         (void)!brc_store_end(store, 0, NULL);

@@ -43,8 +43,8 @@ static const struct {
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
-     " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner FROM draft"
-     " WHERE state=1 ORDER BY id", "all drafts are listed"},
+     " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner"
+     " FROM draft WHERE state=1 ORDER BY id", "all drafts are listed"},
     {"SELECT count(path) FROM draft_node WHERE draft=?1", "the draft's nodes are counted"},
     {"SELECT 1 FROM draft_node WHERE draft=?1 UNION ALL", "stops at the first"},
     {"UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other, plan,"

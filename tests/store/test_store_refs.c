@@ -536,7 +536,8 @@ START_TEST(a_draft_of_a_wrong_form_is_damage)
     int state;
     chunk_list list = { "" };
     store_kit_close(&kit);
-    store_kit_sql(&kit, "INSERT INTO draft(kind, state, branch, base, time_us, changes, parts, checksum)"
+    store_kit_sql(&kit, "INSERT INTO draft(kind, state, branch, base, time_us, changes, parts,"
+                        " checksum)"
                         " VALUES (1, 1, 'main', 'x', 0, 0, 0, 0);"
                         "INSERT INTO draft_chunk VALUES (1, x'01', x'0203', 0);" SEAL_ALL);
     store_kit_open(&kit);

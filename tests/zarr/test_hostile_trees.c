@@ -311,8 +311,8 @@ START_TEST(f04_a_deep_uncommitted_path)
     brc_entry root = hostile_nest(&k, depths[_i]);
     hostile_commit(&k, &root);
     store_kit_close(&k);
-    store_kit_sql_shared(&k, "INSERT INTO draft(kind, state, branch, base, tip, time_us, changes, parts,"
-                      " checksum) SELECT 1, 1, 'main', target, target, 1, 1, 0, 0 FROM ref"
+    store_kit_sql_shared(&k, "INSERT INTO draft(kind, state, branch, base, tip, time_us, changes,"
+                      " parts, checksum) SELECT 1, 1, 'main', target, target, 1, 1, 0, 0 FROM ref"
                       " WHERE name='heads/main'");
     snprintf(sql, sizeof(sql), "INSERT INTO draft_node(draft, path, below, level, checksum)"
              " VALUES (1, replace(hex(zeroblob(%d)), '00', '/a'), NULL, 0, 0);" SEAL_ALL,

@@ -46,8 +46,8 @@ END_TEST
 
 #define RESTING "SELECT count(*) FROM draft WHERE kind=1 AND state=3 AND base IS NULL AND parts=0"
 
-/* The branch's next changes take the row; a branch that goes, or gets another name, or what a private
- * session hands over, is not in its way. */
+/* The branch's next changes take the row; a branch that goes, or gets another name, or what a
+ * private session hands over, is not in its way. */
 START_TEST(a_committed_draft_rests)
 {
     scenario t;
