@@ -261,8 +261,8 @@ int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, br
     BRC_TRY(brc_draft_empty(store, draft, err));
     BRC_TRY(brc_stmt(store,
                      "UPDATE draft SET base=?2, tip=?2, parts=0, checksum=row_sum('draft', id,"
-                     " kind, state, branch, ?2, ?2, other, plan, owner, parent, time_us, changes, 0)"
-                     " WHERE id=?1",
+                     " kind, state, branch, ?2, ?2, other, plan, owner, parent, time_us, changes,"
+                     " 0) WHERE id=?1",
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);
     brc_bind_id(store, st, 2, commit);
