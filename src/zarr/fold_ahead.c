@@ -162,8 +162,8 @@ static int fold_arrays(brc_session *s, brc_folded *out, brc_error *err)
     return rc;
 }
 
-/* What was read is of one state if the counter is where it was. Else it is not known what went
- * wrong, if something did. */
+/* What is made counts only as long as the counter is where it was. Where it has moved by the end,
+ * it is not known what went wrong, if something did. */
 static int fold_all(brc_session *s, brc_folded *out, brc_error *err)
 {
     brc_fold how = {.way = BRC_FOLD_SHORT_WRITES, .folded = out};
@@ -178,7 +178,7 @@ static int fold_all(brc_session *s, brc_folded *out, brc_error *err)
             brc_error_copy(err, &found);
         return rc;
     }
-    out->has_root = same && rc == BRC_OK;
+    out->has_root = rc == BRC_OK;
     out->draft = before.id;
     out->changes = before.changes;
     return BRC_OK;
