@@ -95,7 +95,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips kills model mutants kit bench demo conformance interop lint objects \
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips kills bits model mutants kit bench demo conformance interop lint objects \
         install uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
@@ -283,6 +283,9 @@ flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports dama
 
 kills: $(OUT)/tests/run ## kills a process at every write, sync and deletion of the calls that change a file
 	@CK_RUN_SUITE=killed BRECCIA_KILLS=all $(OUT)/tests/run
+
+bits: $(OUT)/tests/run ## flips every bit of the rows that no id covers
+	@CK_RUN_SUITE=draft_flips BRECCIA_BITS=all $(OUT)/tests/run
 
 model: $(OUT)/tests/run ## four processes at work on one file, against a model: STEPS of all of them (10000), SEED
 	@CK_RUN_SUITE=many BRECCIA_STEPS='$(or $(STEPS),10000)' BRECCIA_SEED='$(or $(SEED),1)' $(OUT)/tests/run

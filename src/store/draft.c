@@ -125,11 +125,13 @@ int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *
     }
 done:
     sqlite3_reset(st);
-    if (rc < 0)
+    if (rc < 0) {
         brc_draft_rows_free(rows, *n);
-    else
-        *out = rows;
-    return rc;
+        *n = 0; /* the caller frees what it has */
+        return rc;
+    }
+    *out = rows;
+    return BRC_OK;
 }
 
 /* Runs a statement whose parameter is a draft. */
