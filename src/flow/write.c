@@ -65,6 +65,8 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
     }
     if (run->outside)
         BRC_TRY(brc_write_let_others(run, err));
+    if (run->ops->turn == NULL) /* else the window does, behind several jobs */
+        brc_store_pause_read(run->store);
     base->bytes = write_job_bytes(run, job);
     return job->n > 0;
 }

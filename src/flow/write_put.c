@@ -64,8 +64,7 @@ static int write_flush_job(const brc_write_run *run, const brc_write_job *job, b
 
 int brc_write_let_others(const brc_write_run *run, brc_error *err)
 {
-    if (run->ops->turn != NULL)
-        brc_store_pause_read(run->store);
+    brc_store_pause_read(run->store);
     return run->outside ? brc_store_rest(run->store, 1, err) : BRC_OK;
 }
 

@@ -115,19 +115,6 @@ static int write_told(write_call *c, brc_error *err)
     return rc;
 }
 
-/* All arrays are begun before any is described: beginning one may bring another up to date. */
-static int write_locked(write_call *c, brc_error *err)
-{
-    int rc = begin_arrays(c, err);
-    if (rc == BRC_OK)
-        rc = describe_all(c, err);
-    if (rc == BRC_OK)
-        rc = write_told(c, err);
-    return end_arrays(c, rc, err);
-}
-
-/* ---- a small write: nothing is locked until it is stored -------------------------------- */
-
 /* What its chunks take in memory, decoded and encoded. One chunk may take more. */
 #define SMALL_BYTES ((uint64_t)16 << 20)
 
@@ -143,6 +130,21 @@ static int is_small(const write_call *c)
     }
     return chunks == 1 || sum <= SMALL_BYTES;
 }
+
+/* All arrays are begun before any is described: beginning one may bring another up to date. */
+static int write_locked(write_call *c, brc_error *err)
+{
+    int rc = begin_arrays(c, err);
+    if (rc == BRC_OK)
+        rc = describe_all(c, err);
+    if (rc == BRC_OK && !is_small(c)) /* in a bulk write others get in, while a batch is made */
+        rc = brc_store_rest(brc_array_store(array_at(c, 0)), 1, err);
+    if (rc == BRC_OK)
+        rc = write_told(c, err);
+    return end_arrays(c, rc, err);
+}
+
+/* ---- a small write: nothing is locked until it is stored -------------------------------- */
 
 /* A backend that has no number yet is given one within a transaction. */
 static int has_backend(brc_array *a, brc_error *err)

@@ -1,10 +1,13 @@
-/* Two handles that change one chunk of the shared draft at the same time, each a part of it: both
- * parts are there in the end, whatever the other does in between. */
+/* Small writes hold no lock until they are stored. What others do meanwhile, to the same chunk, its
+ * array or the draft, is not made to wait, and is not lost; nor is what is written. */
 #include <check.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../kit/hook_codec.h"
 #include "../kit/scenario.h"
@@ -112,13 +115,513 @@ START_TEST(both_parts_are_there)
 }
 END_TEST
 
+/* ---- what the other does in the middle of a codec's work, without waiting -------------------- */
+
+static int tries, refused;
+
+/* A handle that does not wait. */
+static void open_hasty(void)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    scenario_close(&second);
+    opts.registry = reg;
+    opts.wait_ms = -1;
+    scenario_open(&second, &opts, 0);
+    tries = refused = 0;
+}
+
+static void recreate(const char *dtype)
+{
+    const uint64_t shape = ELEMENTS, chunk = EDGE / 2;
+    OK(&second, brc_node_remove(second.session, "/a", &second.err));
+    brc_array_free(scenario_array(&second, "/a", dtype, 1, &shape, &chunk, "3", "[" LITTLE "]"));
+}
+
+static void reshape(uint64_t n)
+{
+    brc_array *a;
+    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
+    OK(&second, brc_array_resize(a, &n, &second.err));
+    brc_array_free(a);
+}
+
+static void set_codecs(const char *codecs)
+{
+    brc_array *a;
+    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
+    OK(&second, brc_array_set_codecs(a, codecs, 0, &second.err));
+    brc_array_free(a);
+}
+
+static void same_chunk(void)
+{
+    write_part(&second, "[128:256]", 7);
+}
+
+static void same_chunk_and_commit(void)
+{
+    same_chunk();
+    scenario_commit(&second, "theirs");
+}
+
+static void other_codecs(void)
+{
+    set_codecs("[" LITTLE "]");
+}
+
+static void longer(void)
+{
+    reshape(2 * ELEMENTS);
+}
+
+static void an_attribute(void)
+{
+    OK(&second, brc_attrs_set(second.session, "/a", "unit", "\"K\"", &second.err));
+}
+
+static void another_array(void)
+{
+    recreate("int32");
+}
+
+static void a_write_discarded(void)
+{
+    OK(&second, brc_session_discard(second.session, &second.err));
+}
+
+static void the_array_gone(void)
+{
+    OK(&second, brc_node_remove(second.session, "/a", &second.err));
+}
+
+static void too_short(void)
+{
+    reshape(100);
+}
+
+static void another_type(void)
+{
+    recreate("int16");
+}
+
+/* first and last of what is written are 5; `middle` is what [128:256] then has, 0: its numbers. */
+static const struct {
+    void (*act)(void);
+    int code; /* of the write that is in progress */
+    int32_t middle, rest;
+} meanwhile[] = {
+    {same_chunk, BRC_OK, 7, 0},      {same_chunk_and_commit, BRC_OK, 7, 0},
+    {other_codecs, BRC_OK, 0, 0},    {longer, BRC_OK, 0, 0},
+    {an_attribute, BRC_OK, 0, 0},    {another_array, BRC_OK, 3, 3},
+    {a_write_discarded, BRC_OK, 0, 0},
+    {the_array_gone, BRC_ENOTFOUND, 0, 0},
+    {too_short, BRC_EINVAL, 0, 0},   {another_type, BRC_EINVAL, 3, 3},
+};
+enum { MEANWHILE = sizeof(meanwhile) / sizeof(*meanwhile) };
+
+static void act(void *ctx)
+{
+    (void)ctx;
+    tries++;
+    meanwhile[what].act();
+}
+
+static int write_first(const char *text, int32_t value)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    brc_buffer buffer = BRC_BUFFER_INIT;
+    int32_t values[EDGE];
+    for (int i = 0; i < EDGE; i++)
+        values[i] = value;
+    OK(&first, brc_array_open(&a, first.session, "/a", &first.err));
+    OK(&first, brc_sel_parse(&sel, a, text, &first.err));
+    buffer.data = values;
+    buffer.len = (size_t)brc_sel_count(&sel) * sizeof(*values);
+    brc_io io = {sizeof(io), a, &sel, &buffer};
+    int rc = brc_write_batch(&io, 1, &first.err);
+    brc_array_free(a);
+    return rc;
+}
+
+static void check_elements(const char *where, int32_t middle, int32_t rest)
+{
+    brc_array *a;
+    static int32_t got[2 * ELEMENTS];
+    OK(&first, brc_array_open(&a, first.session, where, &first.err));
+    const uint64_t n = brc_array_describe(a)->shape[0];
+    OK(&first, brc_array_read(a, NULL, got, (size_t)n * sizeof(*got), &first.err));
+    for (int i = 0; i < ELEMENTS; i++)
+        ck_assert_int_eq(got[i], i < 128  ? 5
+                                 : i < 256 ? middle != 0 ? middle : i
+                                           : rest != 0 ? rest : i);
+    brc_array_free(a);
+}
+
+START_TEST(others_are_not_made_to_wait)
+{
+    what = _i % MEANWHILE;
+    open_hasty();
+    write_part(&second, "[900:901]", 900); /* there is a draft, and the array is in it */
+    (_i < MEANWHILE ? hook_decode : hook_encode)(act, NULL, 1);
+    int rc = write_first("[0:128]", 5);
+    ck_assert_int_eq(tries, 1);
+    ck_assert_msg(rc == meanwhile[what].code, "%d: %s", rc, first.err.message);
+    if (rc == BRC_OK)
+        check_elements("/a", meanwhile[what].middle, meanwhile[what].rest);
+    else if (rc == BRC_ENOTFOUND)
+        ck_assert_ptr_nonnull(strstr(first.err.message, "/a"));
+    scenario_whole(&first);
+}
+END_TEST
+
+/* ... however often the other comes: in the end it is locked out for once. */
+static void same_chunk_again(void *ctx)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    int32_t value = 1000 + tries++;
+    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
+    OK(&second, brc_sel_parse(&sel, a, "[128:256]", &second.err));
+    int rc = brc_array_fill(a, &sel, &value, &second.err);
+    brc_array_free(a);
+    if (rc == BRC_OK)
+        *(int32_t *)ctx = value;
+    else
+        refused += rc == BRC_EBUSY;
+}
+
+static void codecs_again(void *ctx)
+{
+    char codecs[200];
+    brc_array *a;
+    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
+    snprintf(codecs, sizeof(codecs),
+             "[" LITTLE "," HOOK_CODEC ",{\"name\":\"zstd\",\"configuration\":{\"level\":%d,"
+             "\"checksum\":false}}]", 2 + tries++ % 18);
+    int rc = brc_array_set_codecs(a, codecs, 0, &second.err);
+    brc_array_free(a);
+    refused += rc == BRC_EBUSY;
+    *(int32_t *)ctx = 0;
+}
+
+START_TEST(a_busy_neighbour_cannot_keep_it_from_its_end)
+{
+    int32_t last = 0;
+    open_hasty();
+    (_i % 2 ? hook_encode : hook_decode)(_i < 2 ? same_chunk_again : codecs_again, &last, 1000);
+    OK(&first, write_first("[0:128]", 5));
+    ck_assert_int_ge(refused, 1);
+    ck_assert_int_ge(tries, 4);
+    ck_assert_int_le(tries, 16);
+    hook_decode(NULL, NULL, 0);
+    check_elements("/a", last, 0);
+    scenario_whole(&first);
+}
+END_TEST
+
+/* ---- drafts of one's own -------------------------------- */
+
+static int64_t mine;
+
+static void give_away(void *ctx)
+{
+    brc_session *s;
+    (void)ctx;
+    tries++;
+    OK(&second, brc_draft_open(&s, second.repo, mine, &second.err));
+    OK(&second, brc_session_hand_over(s, second.session, &second.err));
+    brc_session_free(s);
+}
+
+/* A session whose draft is handed over by another in the middle of a write says so. */
+START_TEST(a_draft_that_goes_meanwhile)
+{
+    open_hasty();
+    brc_session_free(first.session);
+    OK(&first, brc_session_open(&first.session, first.repo, NULL, BRC_SESSION_PRIVATE,
+                                &first.err));
+    OK(&first, write_first("[300:301]", 300));
+    OK(&first, brc_session_draft(&mine, first.session, &first.err));
+    hook_encode(give_away, NULL, 1);
+    FAILS(&first, BRC_ESTALE, write_first("[0:128]", 5));
+    ck_assert_int_eq(tries, 1);
+    ck_assert_int_eq(scenario_number(&second, second.session, "/a", 300), 300);
+    ck_assert_int_eq(scenario_number(&second, second.session, "/a", 0), 0); /* not 5 */
+}
+END_TEST
+
+/* ---- contents that are stored already -------------------------------- */
+
+static void forget_known(void *ctx)
+{
+    (void)ctx;
+    tries++;
+    scenario_sql(&second, "DELETE FROM object WHERE kind=1 AND size=1024 AND id NOT IN"
+                          " (SELECT id FROM draft_chunk WHERE id IS NOT NULL)");
+}
+
+/* What is found stored may be collected before it is referred to: it is stored after all. The first
+ * chunk has contents that an uncommitted chunk had; the second's work lets the other come. */
+START_TEST(what_was_known_is_gone)
+{
+    int32_t got[2 * EDGE], values[2 * EDGE];
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    const uint64_t shape = 2 * EDGE, chunk = EDGE;
+    brc_array_free(scenario_array(&first, "/b", "int32", 1, &shape, &chunk, "0",
+                                  "[" LITTLE "," HOOK_CODEC "," ZSTD "]"));
+    for (int i = 0; i < 2 * EDGE; i++)
+        values[i] = i < EDGE ? 77 : 78;
+    OK(&first, brc_array_open(&a, first.session, "/b", &first.err));
+    OK(&first, brc_sel_parse(&sel, a, "[0:256]", &first.err));
+    OK(&first, brc_array_write(a, &sel, values, sizeof(values) / 2, &first.err));
+    const int32_t zero = 0;
+    OK(&first, brc_array_fill(a, NULL, &zero, &first.err));
+    open_hasty();
+    scenario_close(&second);
+    hook_encode(forget_known, NULL, 1);
+    OK(&first, brc_array_write(a, NULL, values, sizeof(values), &first.err));
+    ck_assert_int_eq(tries, 1);
+    OK(&first, brc_array_read(a, NULL, got, sizeof(got), &first.err));
+    ck_assert_mem_eq(got, values, sizeof(got));
+    brc_array_free(a);
+}
+END_TEST
+
+static void a_part_of_the_first(void *ctx)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    const int32_t seven = 7;
+    (void)ctx;
+    tries++;
+    OK(&second, brc_array_open(&a, second.session, "/b", &second.err));
+    OK(&second, brc_sel_parse(&sel, a, "[200:201]", &second.err));
+    OK(&second, brc_array_fill(a, &sel, &seven, &second.err));
+    brc_array_free(a);
+}
+
+/* Of equal chunks one is stored: here the one that is then done again, and is another. */
+START_TEST(the_first_of_two_equal_chunks_becomes_another)
+{
+    brc_array *b;
+    brc_io io[2];
+    brc_sel sel[2] = {BRC_SEL_INIT, BRC_SEL_INIT};
+    brc_buffer buffer = BRC_BUFFER_INIT;
+    int32_t values[128];
+    const uint64_t shape = 2 * EDGE, chunk = EDGE;
+    b = scenario_array(&first, "/b", "int32", 1, &shape, &chunk, "0",
+                       "[" LITTLE "," HOOK_CODEC "," ZSTD "]");
+    for (int i = 0; i < 128; i++)
+        values[i] = 5;
+    buffer.data = values;
+    buffer.len = sizeof(values);
+    for (int i = 0; i < 2; i++) {
+        OK(&first, brc_sel_parse(&sel[i], b, i == 0 ? "[0:128]" : "[256:384]", &first.err));
+        io[i] = (brc_io){sizeof(brc_io), b, &sel[i], &buffer};
+    }
+    open_hasty();
+    hook_encode(a_part_of_the_first, NULL, 1);
+    OK(&first, brc_write_batch(io, 2, &first.err));
+    ck_assert_int_eq(tries, 1);
+    brc_array_free(b);
+    ck_assert_int_eq(scenario_number(&first, first.session, "/b", 0), 5);
+    ck_assert_int_eq(scenario_number(&first, first.session, "/b", 200), 7);
+    ck_assert_int_eq(scenario_number(&first, first.session, "/b", 256), 5);
+    ck_assert_int_eq(scenario_number(&first, first.session, "/b", 456), 0);
+    scenario_whole(&first);
+}
+END_TEST
+
+static void store_the_same_chunk(void *ctx)
+{
+    (void)ctx;
+    tries++;
+    write_part(&second, "[256:512]", 5);
+}
+
+/* Others may store the contents that are being encoded: they are there once. */
+START_TEST(what_was_new_is_there)
+{
+    open_hasty();
+    hook_encode(store_the_same_chunk, NULL, 1);
+    write_part(&first, "[0:256]", 5);
+    ck_assert_int_eq(tries, 1);
+    ck_assert_int_eq(scenario_ask(&first, "SELECT count(DISTINCT id) FROM draft_chunk"), 1);
+    ck_assert_int_eq(scenario_ask(&first, "SELECT count(*) FROM draft_chunk"), 2);
+    scenario_whole(&first);
+}
+END_TEST
+
+/* ---- several regions, many chunks -------------------------------- */
+
+/* Regions that meet in one chunk, and the other changes it too: the later region wins, and what
+ * none has written is the other's. */
+START_TEST(regions_that_meet_in_a_chunk)
+{
+    int32_t values[2][128];
+    brc_array *a;
+    brc_io io[2];
+    brc_sel sel[2] = {BRC_SEL_INIT, BRC_SEL_INIT};
+    brc_buffer buffer[2] = {BRC_BUFFER_INIT, BRC_BUFFER_INIT};
+    open_hasty();
+    what = 0;
+    OK(&first, brc_array_open(&a, first.session, "/a", &first.err));
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 128; j++)
+            values[i][j] = i == 0 ? 4 : 5;
+        OK(&first, brc_sel_parse(&sel[i], a, i == 0 ? "[0:64]" : "[0:128]", &first.err));
+        buffer[i].data = values[i];
+        buffer[i].len = i == 0 ? 256 : 512;
+        io[i] = (brc_io){sizeof(brc_io), a, &sel[i], &buffer[i]};
+    }
+    hook_decode(act, NULL, 1);
+    OK(&first, brc_write_batch(io, 2, &first.err));
+    ck_assert_int_eq(tries, 1);
+    brc_array_free(a);
+    check_elements("/a", 7, 0);
+    ck_assert_int_eq(scenario_ask(&first, "SELECT count(*) FROM draft"), 1);
+    scenario_whole(&first);
+}
+END_TEST
+
+enum { BIG = 1 << 20, BIGS = 20 };
+
+static void a_byte_of_a_big_chunk(void *ctx)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    const uint8_t value = 9;
+    char text[40];
+    (void)ctx;
+    tries++;
+    OK(&second, brc_array_open(&a, second.session, "/big", &second.err));
+    snprintf(text, sizeof(text), "[%d:%d]", 3 * BIG + 10 + tries, 3 * BIG + 11 + tries);
+    OK(&second, brc_sel_parse(&sel, a, text, &second.err));
+    OK(&second, brc_array_fill(a, &sel, &value, &second.err));
+    brc_array_free(a);
+}
+
+/* An element in each of many chunks is more than one batch: where others were in the way it is done
+ * again as well, and no draft of it stays. */
+START_TEST(more_than_a_batch_is_done_again)
+{
+    const uint64_t shape = (uint64_t)BIGS * BIG, chunk = BIG;
+    static uint8_t ones[BIGS], got[BIGS];
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    const uint8_t two = 2;
+    a = scenario_array(&first, "/big", "uint8", 1, &shape, &chunk, "0",
+                       "[\"bytes\"," HOOK_CODEC "," ZSTD "]");
+    OK(&first, brc_array_fill(a, NULL, &two, &first.err));
+    scenario_commit(&first, "big");
+    open_hasty();
+    memset(ones, 1, sizeof(ones));
+    OK(&first, brc_sel_parse(&sel, a, "[::1048576]", &first.err));
+    hook_decode(a_byte_of_a_big_chunk, NULL, 1 + _i * 50);
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    if (_i > 0) { /* so often that it locks the other out, which waits for that */
+        scenario_close(&second);
+        opts.registry = reg;
+        scenario_open(&second, &opts, 0);
+        hook_decode(a_byte_of_a_big_chunk, NULL, 2);
+    }
+    OK(&first, brc_array_write(a, &sel, ones, sizeof(ones), &first.err));
+    ck_assert_int_ge(tries, 1);
+    OK(&first, brc_array_read(a, &sel, got, sizeof(got), &first.err));
+    ck_assert_mem_eq(got, ones, sizeof(got));
+    OK(&first, brc_sel_parse(&sel, a, "[3145739:3145740]", &first.err));
+    OK(&first, brc_array_read(a, &sel, got, 1, &first.err));
+    ck_assert_int_eq(got[0], 9);
+    ck_assert_int_eq(scenario_ask(&first, "SELECT count(*) FROM draft"), 1);
+    brc_array_free(a);
+    scenario_whole(&first);
+}
+END_TEST
+
+/* ---- processes -------------------------------- */
+
+enum { ROUNDS = 1500 };
+
+/* Each writes its half of the first chunk; what it wrote last is there when it comes again. */
+static int write_half(const char *file, int half)
+{
+    scenario t;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_registry *own = hook_registry(&t.err);
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    int32_t values[EDGE / 2], got[EDGE / 2];
+    opts.registry = own;
+    if (own == NULL || brc_open(&t.repo, file, &opts, &t.err) < 0 ||
+        brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err) < 0 ||
+        brc_array_open(&a, t.session, "/a", &t.err) < 0 ||
+        brc_sel_parse(&sel, a, half == 0 ? "[0:128]" : "[128:256]", &t.err) < 0)
+        return 2;
+    for (int32_t round = 1; round <= ROUNDS; round++) {
+        for (int i = 0; i < EDGE / 2; i++)
+            values[i] = round * 2 + half;
+        if (brc_array_write(a, &sel, values, sizeof(values), &t.err) < 0 ||
+            brc_array_read(a, &sel, got, sizeof(got), &t.err) < 0) {
+            fprintf(stderr, "half %d, round %d: %s\n", half, round, t.err.message);
+            return 3;
+        }
+        if (memcmp(got, values, sizeof(got)) != 0)
+            return 4;
+    }
+    brc_array_free(a);
+    brc_session_free(t.session);
+    brc_free(t.repo);
+    brc_registry_free(own);
+    return 0;
+}
+
+START_TEST(two_processes_write_halves_of_a_chunk)
+{
+    pid_t children[2];
+    int status;
+    scenario_close(&second);
+    scenario_close(&first);
+    for (int half = 0; half < 2; half++) {
+        children[half] = fork();
+        ck_assert_int_ge(children[half], 0);
+        if (children[half] == 0)
+            _exit(write_half(first.file, half));
+    }
+    for (int half = 0; half < 2; half++) {
+        ck_assert_int_eq(waitpid(children[half], &status, 0), children[half]);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "half %d: %x", half, status);
+    }
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.registry = reg;
+    scenario_open(&first, &opts, 0);
+    scenario_open(&second, &opts, 0);
+    for (int half = 0; half < 2; half++)
+        for (int i = 0; i < EDGE / 2; i++)
+            ck_assert_int_eq(scenario_number(&first, first.session, "/a",
+                                             (uint64_t)(half * EDGE / 2 + i)),
+                             ROUNDS * 2 + half);
+    scenario_whole(&first);
+}
+END_TEST
+
 Suite *partial_writes_suite(void)
 {
     Suite *suite = suite_create("partial_writes");
     TCase *tc = tcase_create("partial");
-    tcase_set_timeout(tc, 60);
+    tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, partial_start, partial_stop);
     tcase_add_loop_test(tc, both_parts_are_there, 0, 3);
+    tcase_add_loop_test(tc, others_are_not_made_to_wait, 0, 2 * MEANWHILE);
+    tcase_add_loop_test(tc, a_busy_neighbour_cannot_keep_it_from_its_end, 0, 4);
+    tcase_add_test(tc, a_draft_that_goes_meanwhile);
+    tcase_add_test(tc, what_was_known_is_gone);
+    tcase_add_test(tc, the_first_of_two_equal_chunks_becomes_another);
+    tcase_add_test(tc, what_was_new_is_there);
+    tcase_add_test(tc, regions_that_meet_in_a_chunk);
+    tcase_add_loop_test(tc, more_than_a_batch_is_done_again, 0, 2);
+    tcase_add_test(tc, two_processes_write_halves_of_a_chunk);
     suite_add_tcase(suite, tc);
     return suite;
 }
