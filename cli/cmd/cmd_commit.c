@@ -103,6 +103,16 @@ static int read_commit_options(struct cli *cli, brc_commit_opts *opts)
     return meta_option(cli, &opts->meta_json);
 }
 
+static int commit_now(struct cli *cli, brc_commit_opts *opts, const char **branch, brc_oid *id)
+{
+    if (cli_has(cli, "amend"))
+        CLI_TRY(keep_of_amended(cli, opts));
+    if (!opts->author)
+        opts->author = default_author(cli);
+    CLI_TRY(cli_branch(cli, branch));
+    return brc_session_commit(id, cli->session, opts, &cli->err);
+}
+
 static int run_commit(struct cli *cli)
 {
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
@@ -111,12 +121,8 @@ static int run_commit(struct cli *cli)
 
     CLI_TRY(read_commit_options(cli, &opts));
     CLI_TRY(cli_open_edit(cli));
-    if (cli_has(cli, "amend"))
-        CLI_TRY(keep_of_amended(cli, &opts));
-    if (!opts.author)
-        opts.author = default_author(cli);
-    CLI_TRY(cli_branch(cli, &branch));
-    CLI_TRY(brc_session_commit(&id, cli->session, &opts, &cli->err));
+    CLI_TRY(brc_begin(cli->repo, &cli->err)); /* what is amended is what was read */
+    CLI_TRY(cli_end(cli, commit_now(cli, &opts, &branch, &id)));
     cli_done(cli);
     cli_say(cli, "[%s %s] %s", cli_escaped(cli, branch), cli_short_id(cli, &id),
             cli_subject(cli, opts.message));
