@@ -30,7 +30,7 @@
 /* So many times as long while nobody waits, and so many times the bytes, which are memory too. */
 enum { REACH_MOST = 32, REACH_BYTES_MOST = 4 };
 #define LOOK_NS INT64_C(1000000)
-#define FEW_OBJECTS 64
+#define FEW_ROWS 128 /* of objects, and of chunks that the file has already */
 #define FEW_BYTES ((uint64_t)1 << 20)
 
 static int64_t bulk_now_ns(void)
@@ -75,6 +75,7 @@ static int bulk_open(brc_store *store, brc_error *err)
     store->bulk.is_open = 1;
     store->bulk.opened_at = store->bulk.looked_at = bulk_now_ns();
     store->bulk.journalled = brc_vfs_journalled(store->vfs);
+    store->bulk.rows_before = sqlite3_total_changes(store->db);
     return BRC_OK;
 }
 
@@ -118,7 +119,8 @@ static int bulk_is_due(brc_store *store)
     brc_bulk *bulk = &store->bulk;
     const int reach = bulk->reach;
     const uint64_t more = (uint64_t)(reach < REACH_BYTES_MOST ? reach : REACH_BYTES_MOST);
-    if (store->inserted < FEW_OBJECTS && store->inserted_bytes < FEW_BYTES)
+    const int64_t rows = sqlite3_total_changes(store->db) - bulk->rows_before;
+    if (rows < FEW_ROWS && store->inserted_bytes < FEW_BYTES)
         return 0;
     const int64_t now = bulk_now_ns(), age = now - bulk->opened_at;
     if (age >= BATCH_NS * reach || store->inserted_bytes >= BATCH_BYTES * more ||

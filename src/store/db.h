@@ -68,6 +68,7 @@ typedef struct brc_bulk {
     int failed;       /* nothing of it will be kept                                    */
     uint64_t batches; /* transactions that were committed                              */
     int reach;        /* how much longer than the shortest this one may be             */
+    int64_t rows_before; /* sqlite3_total_changes() when it was begun                  */
     int64_t opened_at, looked_at; /* on the monotonic clock, in ns                     */
     uint64_t journalled; /* brc_vfs_journalled() when it was opened                    */
     uint64_t inserted;   /* objects, by the batches before                             */
