@@ -108,7 +108,10 @@ BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
  * there are faults.  *checked: how many objects were read. */
 BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
                                   void *ctx, uint64_t *checked, brc_error *err);
-/* Settings of the repository. `name`: "journal", which is "rollback" (the default) or "wal".
+/* Settings of the repository. `name`: "journal", which is "rollback" (the default) or "wal"; and
+ * "backend", which new arrays get whose maker names none, also imported ones, as
+ * brc_array_set_backend() takes it ("inline" is the default). It is recorded in each of them as it
+ * was then: changing it changes no array. BRC_EUNSUPPORTED: the backend is not known here.
  *
  * With "wal" the file is in SQLite's WAL mode from a write on until the last handle on it is closed:
  * readers do not wait for commits then, nor commits for readers, and FILE-wal and FILE-shm, which lie

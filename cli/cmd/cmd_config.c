@@ -2,14 +2,28 @@
  * cmd_config.c - config.
  */
 #include "../cli.h"
+#include "backend_value.h"
 #include "commands.h"
+
+#include <string.h>
 
 static const struct cli_option config_options[] = {
     { "unset", 0, 0, NULL, "set KEY back to its default" },
     CLI_OPTIONS_END
 };
 
-static const char *const settings[] = { "journal", NULL };
+static const char *const settings[] = { "journal", "backend", NULL };
+
+/* Settings that are JSON are members as they are. */
+static void setting_member(struct cli *cli, const char *key, const char *value)
+{
+    if (value[0] != '{') {
+        cli_json_member(cli, key, value);
+        return;
+    }
+    cli_json_key(cli, key);
+    cli_json_raw(cli, value, strlen(value));
+}
 
 static int get_setting(struct cli *cli, const char *key, const char **value)
 {
@@ -32,7 +46,7 @@ static int show_settings(struct cli *cli)
     for (int i = 0; settings[i]; i++) {
         CLI_TRY(get_setting(cli, settings[i], &value));
         if (cli->json)
-            cli_json_member(cli, settings[i], value);
+            setting_member(cli, settings[i], value);
         else
             cli_printf(cli, "%s  %s\n", settings[i], value);
     }
@@ -49,7 +63,7 @@ static int show_setting(struct cli *cli, const char *key)
     CLI_TRY(get_setting(cli, key, &value));
     if (cli->json) {
         cli_json_open(cli, '{');
-        cli_json_member(cli, key, value);
+        setting_member(cli, key, value);
         cli_json_close(cli, '{');
     } else {
         cli_printf(cli, "%s\n", value);
@@ -68,12 +82,14 @@ static int run_config(struct cli *cli)
         return show_settings(cli);
     if (!value && !unset)
         return show_setting(cli, key);
+    if (value && !strcmp(key, "backend"))
+        CLI_TRY(cli_backend_argument(cli, "the backend", value, &value));
     CLI_TRY(cli_open(cli, 0));
     CLI_TRY(brc_config_set(cli->repo, key, value, &cli->err));
     CLI_TRY(get_setting(cli, key, &value));
     if (cli->json) {
         cli_json_open(cli, '{');
-        cli_json_member(cli, key, value);
+        setting_member(cli, key, value);
         cli_json_close(cli, '{');
     } else {
         cli_say(cli, "%s is %s", key, value);
@@ -90,8 +106,12 @@ const struct cli_command cli_command_config = {
                "         somebody writes, changes go to FILE-wal first, so readers never wait for\n"
                "         a commit; the last one who closes the file puts them into it, and it\n"
                "         is one file again. FILE-wal belongs to the file: never copy FILE alone\n"
-               "         while it is there. Commits are durable either way.",
+               "         while it is there. Commits are durable either way.\n"
+               "backend  where chunks of new arrays go that are made or imported without a\n"
+               "         backend: a name, or JSON, as in 'breccia backend'. inline, FILE itself,\n"
+               "         is the default. Arrays that are there keep theirs.",
     .examples = "breccia config climate.brc journal wal\n"
+                "breccia config climate.brc backend org.example.dir --plugin ./dirstore.so\n"
                 "breccia config climate.brc journal --unset",
     .options = config_options,
     .min_operands = 1,

@@ -1,4 +1,5 @@
 /* Settings of the whole file: rows of meta, and the current branch, which is one. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,26 @@ int brc_meta_remove(brc_store *store, const char *key, brc_error *err)
     BRC_TRY(brc_stmt(store, "DELETE FROM meta WHERE key=?1", &st, err));
     sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
     return brc_run(store, st, err);
+}
+
+/* ---- settings by name -------------------------------- */
+
+#define SETTING_KEY "config.%.80s"
+enum { SETTING_KEY_SIZE = 100 };
+
+int brc_setting_find(brc_store *store, const char *name, brc_buf *out, brc_error *err)
+{
+    char key[SETTING_KEY_SIZE];
+    snprintf(key, sizeof(key), SETTING_KEY, name);
+    return brc_meta_find(store, key, out, err);
+}
+
+int brc_setting_put(brc_store *store, const char *name, const char *json, brc_error *err)
+{
+    char key[SETTING_KEY_SIZE];
+    snprintf(key, sizeof(key), SETTING_KEY, name);
+    return json != NULL ? brc_meta_put(store, key, json, strlen(json), 1, err)
+                        : brc_meta_remove(store, key, err);
 }
 
 /* ---- the current branch -------------------------------- */

@@ -170,6 +170,10 @@ BRC_MUST_USE int brc_store_each_encoding(brc_store *store, int (*each)(void *ctx
                                          brc_error *err);
 /* Ids of `kind` that begin with these hex digits: at most two. */
 BRC_MUST_USE int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid found[2], size_t *n, brc_error *err);
+/* A setting of the whole file, as JSON: 1 with its text, which is appended with a NUL behind it, or 0
+ * where it is not set; and setting it, within a write (NULL: it is not set any more). */
+BRC_MUST_USE int brc_setting_find(brc_store *store, const char *name, brc_buf *out, brc_error *err);
+BRC_MUST_USE int brc_setting_put(brc_store *store, const char *name, const char *json, brc_error *err);
 /* WAL mode (journal_mode.c): what the file asks for, in or outside a transaction. To set it a handle
  * must be in none, and to unset it the only one. */
 BRC_MUST_USE int brc_journal_get(brc_store *store, int *wal, brc_error *err);

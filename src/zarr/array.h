@@ -60,6 +60,11 @@ BRC_MUST_USE int brc_array_put_entry(brc_array *a, const brc_json *doc, const br
 /* storage_options.c: reads its storage options, within a transaction of either kind. */
 BRC_MUST_USE int brc_array_read_storage(brc_array *a, brc_error *err);
 /* The number of the backend that new chunks go to, which is added where it is new. */
+/* array_backend.c: a backend as users give it, in full form with a NUL behind it; and what a new array
+ * gets where none is given, by the repository's setting. */
+#define BRC_SETTING_BACKEND "backend"
+BRC_MUST_USE int brc_backend_of_text(const brc_registry *reg, const char *text, brc_buf *full, brc_error *err);
+BRC_MUST_USE int brc_entry_take_default(brc_session *s, brc_entry *entry, brc_error *err);
 BRC_MUST_USE int brc_array_new_chunks(brc_array *a, int64_t *backend, brc_error *err);
 /* The same, without adding it: -1. */
 BRC_MUST_USE int brc_array_find_backend(brc_array *a, int64_t *backend, brc_error *err);

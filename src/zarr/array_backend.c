@@ -1,4 +1,5 @@
-/* Changing where an array's new chunks go: storage_options.c says what is stored. */
+/* Where an array's new chunks go, given or by the repository's default: storage_options.c says what is
+ * stored. */
 #include <string.h>
 
 #include "../base/alloc.h"
@@ -17,7 +18,16 @@ static int backend_read_text(brc_json **out, const char *text, brc_error *err)
     return *out != NULL ? BRC_OK : brc_nomem(err);
 }
 
-static int storage_put(brc_array *a, const brc_buf *full, brc_oid *id, brc_error *err)
+int brc_backend_of_text(const brc_registry *reg, const char *text, brc_buf *full, brc_error *err)
+{
+    brc_json *spec;
+    BRC_TRY(backend_read_text(&spec, text, err));
+    int rc = brc_backend_full(reg, spec, full, err);
+    brc_json_free(spec);
+    return rc < 0 ? rc : brc_buf_terminate(full, err);
+}
+
+static int storage_put(brc_store *store, const brc_buf *full, brc_oid *id, brc_error *err)
 {
     brc_buf doc = BRC_BUF_INIT;
     memset(id, 0, sizeof(*id));
@@ -29,35 +39,53 @@ static int storage_put(brc_array *a, const brc_buf *full, brc_oid *id, brc_error
     if (rc == BRC_OK)
         rc = brc_buf_text(&doc, "}", err);
     if (rc == BRC_OK)
-        rc = brc_store_put(brc_array_store(a), BRC_KIND_DOCUMENT, doc.data, doc.len, id, err);
+        rc = brc_store_put(store, BRC_KIND_DOCUMENT, doc.data, doc.len, id, err);
     brc_buf_dispose(&doc);
     return rc;
 }
 
-static int change_backend(brc_array *a, const brc_json *spec, brc_error *err)
+/* What the array has is of the file, and was right when it was set. */
+int brc_entry_take_default(brc_session *s, brc_entry *entry, brc_error *err)
 {
-    brc_buf full = BRC_BUF_INIT;
-    brc_entry entry = a->entry;
-    int rc;
-    BRC_GO(brc_backend_full(a->session->repo->registry, spec, &full, err));
-    BRC_GO(storage_put(a, &full, &entry.storage, err));
-    BRC_GO(brc_session_put(a->session, a->path, &entry, &a->row, err));
-    rc = brc_array_sync(a, err);
+    const breccia *repo = s->repo;
+    brc_buf text = BRC_BUF_INIT, full = BRC_BUF_INIT;
+    int rc = brc_setting_find(repo->store, BRC_SETTING_BACKEND, &text, err);
+    if (rc <= 0)
+        goto done;
+    rc = brc_backend_of_text(repo->registry, (const char *)text.data, &full, err);
+    if (rc == BRC_EINVAL) {
+        rc = BRC_ECORRUPT;
+        brc_error_recode(err, rc);
+    }
+    if (rc < 0)
+        brc_context(err, "the default of new arrays ('breccia config FILE backend')");
+    else
+        rc = storage_put(repo->store, &full, &entry->storage, err);
 done:
+    brc_buf_dispose(&text);
     brc_buf_dispose(&full);
     return rc;
 }
 
+static int change_backend(brc_array *a, const brc_buf *full, brc_error *err)
+{
+    brc_entry entry = a->entry;
+    BRC_TRY(storage_put(brc_array_store(a), full, &entry.storage, err));
+    BRC_TRY(brc_session_put(a->session, a->path, &entry, &a->row, err));
+    return brc_array_sync(a, err);
+}
+
 int brc_array_set_backend(brc_array *a, const char *backend_json, brc_error *err)
 {
-    brc_json *spec;
+    brc_buf full = BRC_BUF_INIT;
     if (backend_json == NULL)
         backend_json = BRC_INLINE;
-    BRC_TRY(backend_read_text(&spec, backend_json, err));
-    int rc = brc_array_begin(a, err);
+    int rc = brc_backend_of_text(a->session->repo->registry, backend_json, &full, err);
     if (rc == BRC_OK)
-        rc = brc_array_end(a, change_backend(a, spec, err), err);
-    brc_json_free(spec);
+        rc = brc_array_begin(a, err);
+    if (rc == BRC_OK)
+        rc = brc_array_end(a, change_backend(a, &full, err), err);
+    brc_buf_dispose(&full);
     if (rc < 0)
         brc_context(err, "%s", a->path);
     return rc;

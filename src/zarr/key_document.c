@@ -267,6 +267,8 @@ static int put_node(brc_session *s, const char *path, const new_document *doc, b
         BRC_TRY(brc_draft_node_clear(store, s->draft.id, path, err));
         memset(&entry, 0, sizeof(entry));
         BRC_TRY(brc_note_new(s, path, err));
+        if (doc->kind == BRC_ARRAY)
+            BRC_TRY(brc_entry_take_default(s, &entry, err));
     }
     entry.kind = doc->kind;
     BRC_TRY(brc_session_put_doc(s, path, &entry, doc->json, NULL, err));

@@ -224,8 +224,8 @@ static int drop_document_key(brc_session *s, const char *path, brc_error *err)
 }
 
 /* A node with this document at a path that is free. */
-static int place_doc(brc_session *s, const char *path, int kind, const brc_json *doc,
-                     brc_error *err)
+static int place_doc(brc_session *s, const char *path, int kind, int by_default,
+                     const brc_json *doc, brc_error *err)
 {
     brc_entry entry, fresh;
     int64_t row;
@@ -242,17 +242,24 @@ static int place_doc(brc_session *s, const char *path, int kind, const brc_json 
     BRC_TRY(brc_note_new(s, path, err));
     BRC_TRY(drop_document_key(s, path, err));
     fresh.kind = kind;
+    if (by_default)
+        BRC_TRY(brc_entry_take_default(s, &fresh, err));
     return brc_session_put_new(s, path, &fresh, doc, err);
 }
 
 static int place_group(brc_session *s, const char *path, const void *doc, brc_error *err)
 {
-    return place_doc(s, path, BRC_GROUP, doc, err);
+    return place_doc(s, path, BRC_GROUP, 0, doc, err);
 }
 
 static int place_array(brc_session *s, const char *path, const void *doc, brc_error *err)
 {
-    return place_doc(s, path, BRC_ARRAY, doc, err);
+    return place_doc(s, path, BRC_ARRAY, 1, doc, err);
+}
+
+static int place_array_inline(brc_session *s, const char *path, const void *doc, brc_error *err)
+{
+    return place_doc(s, path, BRC_ARRAY, 0, doc, err);
 }
 
 int brc_group_create_doc(brc_session *s, const char *path, const brc_json *doc, brc_error *err)
@@ -261,23 +268,32 @@ int brc_group_create_doc(brc_session *s, const char *path, const brc_json *doc, 
     return change_node(s, path, place_group, doc, err);
 }
 
-int brc_array_create_doc(brc_array **out, brc_session *s, const char *path, const brc_json *doc,
-                         brc_error *err)
+/* backend NULL: by default. */
+static int create_array(brc_array **out, brc_session *s, const char *path, const brc_json *doc,
+                        const char *backend, brc_error *err)
 {
     brc_meta meta;
     *out = NULL;
     BRC_TRY(brc_meta_open(&meta, s->repo->registry, doc, err));
     brc_meta_dispose(&meta);
     BRC_TRY(brc_session_begin(s, err)); /* a node that cannot be opened is not made */
-    int rc = change_node(s, path, place_array, doc, err);
+    int rc = change_node(s, path, backend == NULL ? place_array : place_array_inline, doc, err);
     if (rc == BRC_OK)
         rc = brc_array_open(out, s, path, err);
+    if (rc == BRC_OK && backend != NULL)
+        rc = brc_array_set_backend(*out, backend, err);
     rc = brc_session_end(s, rc, err);
     if (rc < 0) {
         brc_array_free(*out);
         *out = NULL;
     }
     return rc;
+}
+
+int brc_array_create_doc(brc_array **out, brc_session *s, const char *path, const brc_json *doc,
+                         brc_error *err)
+{
+    return create_array(out, s, path, doc, NULL, err);
 }
 
 int brc_group_create(brc_session *s, const char *path, const char *attrs_json, brc_error *err)
@@ -289,22 +305,6 @@ int brc_group_create(brc_session *s, const char *path, const char *attrs_json, b
     return rc;
 }
 
-/* Both or neither. */
-static int create_with_backend(brc_array **out, brc_session *s, const char *path,
-                               const brc_json *doc, const char *backend, brc_error *err)
-{
-    BRC_TRY(brc_session_begin(s, err));
-    int rc = brc_array_create_doc(out, s, path, doc, err);
-    if (rc == BRC_OK)
-        rc = brc_array_set_backend(*out, backend, err);
-    rc = brc_session_end(s, rc, err);
-    if (rc < 0) {
-        brc_array_free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
 int brc_array_create(brc_array **out, brc_session *s, const char *path, const brc_array_spec *spec,
                      brc_error *err)
 {
@@ -313,8 +313,7 @@ int brc_array_create(brc_array **out, brc_session *s, const char *path, const br
     *out = NULL;
     BRC_TRY(brc_meta_new_array(&doc, s->repo->registry, spec, err)); /* it checks the size */
     const char *backend = spec != NULL && spec->size >= known ? spec->backend_json : NULL;
-    int rc = backend == NULL ? brc_array_create_doc(out, s, path, doc, err)
-                             : create_with_backend(out, s, path, doc, backend, err);
+    int rc = create_array(out, s, path, doc, backend, err);
     brc_json_free(doc);
     return rc;
 }

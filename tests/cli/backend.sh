@@ -1,13 +1,7 @@
-# Backends: the example of docs/EXTENDING.md, built as a stranger would build it, and its kit.
+# Backends: what lies outside of the file, with the example of docs/EXTENDING.md.
 . "$CLI_TESTS/common.inc"
 
-root=$CLI_TESTS/../..
-compiler=${CC:-cc}
-command -v "${compiler%% *}" >/dev/null || skip 'there is no C compiler'
-mkdir include
-cp "$root"/src/breccia*.h include
-$compiler -std=c99 -Wall -Wextra -Werror -O1 -shared -fPIC -Iinclude "$root/docs/extending/dirstore.c" \
-    -o dirstore.so || exit 1
+plugin dirstore
 dir='{"name":"org.example.dir","configuration":{"folder":"r.chunks"}}'
 
 echo '# the listing'
@@ -62,6 +56,27 @@ done
 breccia fsck away/copy.brc --plugin ./dirstore.so | sed 's/[0-9a-f]\{8\}:/ID:/'
 rm away/r.chunks/*
 breccia fsck away/copy.brc --plugin ./dirstore.so | sed 's/[0-9a-f]\{32\}-[0-9a-f]\{16\}/NAME/;s,/[^ ]*/away/,AWAY/,;s/[0-9a-f]\{8\}:/ID:/' | sort | uniq -c | sed 's/^ *//'
+
+echo '# the default of new arrays'
+q init d.brc
+t config d.brc backend org.example.none
+t config d.brc backend org.example.dir
+t config d.brc backend org.example.dir --plugin ./dirstore.so
+t config d.brc backend
+t config d.brc --json
+q create d.brc /made --shape 8 --dtype int16 --chunks 2 --plugin ./dirstore.so
+t backend d.brc /made
+t create d.brc /b --shape 8 --dtype int16
+q create d.brc /file --shape 8 --dtype int16 --backend inline
+t backend d.brc /file
+u1 1 2 3 | npy n.npy '|u1' '(3,)'
+q import d.brc n.npy /imported --plugin ./dirstore.so
+t backend d.brc /imported
+ls chunks | wc -l | tr -d ' '
+t read d.brc /imported --plugin ./dirstore.so
+t config d.brc backend --unset
+t backend d.brc /made
+t fsck d.brc --plugin ./dirstore.so
 
 echo '# refused'
 t backend r.brc /a '{"name":"org.example.dir","configuration":{"folder":"../up"}}' --plugin ./dirstore.so

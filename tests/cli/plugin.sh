@@ -1,13 +1,7 @@
-# --plugin: the example of docs/EXTENDING.md, built as a stranger would build it.
+# --plugin: what is loaded and what is refused, with the codec that is the example of docs/EXTENDING.md.
 . "$CLI_TESTS/common.inc"
 
-root=$CLI_TESTS/../..
-compiler=${CC:-cc}
-command -v "${compiler%% *}" >/dev/null || skip 'there is no C compiler'
-mkdir include
-cp "$root"/src/breccia*.h include
-$compiler -std=c99 -Wall -Wextra -Werror -O1 -shared -fPIC -Iinclude "$root/docs/extending/delta8.c" \
-    -o delta8.so || exit 1
+plugin delta8
 
 delta='[{"name":"bytes","configuration":{"endian":"little"}},{"name":"org.example.delta8","configuration":{"distance":2}},{"name":"zstd"}]'
 echo '# the listing'
