@@ -313,7 +313,7 @@ demo: all build/demo/reaction_diffusion ## a walk through the command; DATA=PATH
 # Both need Python; interop fetches its peers with pip and npm. See the scripts.
 conformance: build/breccia ## what other implementations wrote, read with the command: a table
 	@sh tests/conformance/run.sh build/breccia
-interop: build/breccia build/libbreccia.so ## arrays go both ways between breccia and its peers; INTEROP_COUNT, INTEROP_SEED
+interop: build/breccia build/libbreccia.so build/tests/plugins/dirs.so ## arrays go both ways between breccia and its peers; INTEROP_COUNT, INTEROP_SEED
 	@sh tests/interop/run_reader.sh build/breccia
 	@sh tests/interop/run_store.sh build/breccia
 	@sh tests/interop/run_peers.sh build/breccia

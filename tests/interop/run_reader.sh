@@ -8,6 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$(dirname "$1")" && pwd)
 breccia=$build/$(basename "$1")
 python=$build/interop-venv/bin/python
+plugin=$build/tests/plugins/dirs.so # backends: docs/extending/dirstore.c, tests/plugins/packs.h
 sh "$here/setup.sh" "$build"
 
 work=$(mktemp -d)
@@ -31,7 +32,7 @@ compare() {
     same "$1 ${2:-} ls"
     grep -v '/$' nodes >arrays || :
     while read -r path; do
-        "$breccia" read "$1" "$path" --format raw ${2:+--at "$2"} >ours
+        "$breccia" read "$1" "$path" --format raw ${2:+--at "$2"} --plugin "$plugin" >ours
         "$python" "$here/reader.py" "$1" read "$path" ${2:+"$2"} >theirs || :
         same "$1 ${2:-} $path"
     done <arrays
@@ -89,6 +90,14 @@ attributes /many 2
 "$breccia" write maps.brc /copy '[1]' --value 0 -q
 "$breccia" rm maps.brc /many/grid -q
 attributes /copy 3 # uncommitted
+# Chunks outside of the file: by their names, and in packs. The last one this reader does not know.
+for backend in dir pack here; do
+    "$breccia" create maps.brc "/$backend" --shape 900 --chunks 30 --dtype int16 -q --plugin "$plugin" \
+        --backend "{\"name\":\"org.example.$backend\",\"configuration\":{\"folder\":\"$backend.chunks\"}}"
+done
+for backend in dir pack; do
+    numbers 225 | tr 0-9 "$(echo "$backend" | cut -c 1-3)0-6" | "$breccia" write maps.brc "/$backend" --from - -q --plugin "$plugin"
+done
 # Keys that are no node or chunk yet, and documents that were deleted; chunks beyond an array's grid.
 BRECCIA_LIB=$build/libbreccia.so "$python" -B "$here/loose_keys.py" maps.brc >ours
 "$python" "$here/reader.py" maps.brc keys >theirs
@@ -98,6 +107,12 @@ same 'maps.brc keys'
 awk '$NF != "hidden" { sub(/ [^ ]*$/, ""); print }' theirs >keys && mv keys theirs
 same 'maps.brc status'
 for rev in '' v1 main other; do compare maps.brc "$rev"; done
+[ "$("$python" "$here/reader.py" maps.brc unknown)" = '' ] || { echo "it should know all backends" >&2; exit 1; }
+cp maps.brc strange.brc
+"$breccia" write strange.brc /here '[60:90]' --value 5 -q --plugin "$plugin"
+"$python" "$here/reader.py" strange.brc unknown | sed 's/[0-9a-f]\{32\}/ID/g;s/-[0-9a-f]\{16\}/-SUM/' >theirs
+echo 'chunk ID lies in the backend "org.example.here", which this reader does not know: ID-SUM, 60 bytes' >ours
+same 'strange.brc unknown'
 "$python" "$here/reader_rows.py" maps.brc
 
 echo "$compared compared, $failed differ"
