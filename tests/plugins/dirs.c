@@ -131,6 +131,7 @@ static const struct {
     { "org.example.dies", { .put = dir_put, .flush = dying_flush } },
     { "org.example.odd", { .put = dir_put, .flush = odd_flush } },
     { "org.example.old", { .flags = 0 } },
+    { "org.example.packdies", { .fetch = pack_fetch, .put = pack_put, .flush = dying_flush } },
     { "org.example.pack", { .fetch = pack_fetch, .put = pack_put, .flush = dir_flush } },
     { "org.example.packs",
       { .flags = BRC_BACKEND_ON_WORKERS,

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/base/json.h"
 #include "../../src/codec/registry.h"
 #include "../kit/backend_kit.h"
 #include "../kit/dirs_kit.h"
@@ -239,6 +240,95 @@ START_TEST(a_killed_process_loses_nothing_that_was_acknowledged)
 }
 END_TEST
 
+/* What a collection of garbage will do: what no row names is removed, and nothing else. */
+typedef struct sweep {
+    dirs *d;
+    const brc_backend *b;
+    void *state;
+    int named, dropped;
+} sweep;
+
+static int sweep_one(void *to, const brc_kept *kept, brc_error *err)
+{
+    sweep *s = to;
+    char sql[400], hex[65];
+    brc_stored item = { .size = sizeof(item) }, *one = &item;
+    if (kept->flags & BRC_KEPT_PLACE) {
+        snprintf(sql, sizeof(sql), "SELECT count(*) FROM place WHERE name='%s'", kept->name);
+        item.place = kept->name;
+    } else {
+        ck_assert_int_eq(brc_stored_parse_name(&item, kept->name), 1);
+        snprintf(sql, sizeof(sql), "SELECT count(*) FROM object WHERE id=x'%s' AND checksum=%lld",
+                 brc_oid_format(hex, &item.id), (long long)item.sum);
+    }
+    if (scenario_ask(&s->d->t, sql) > 0) {
+        s->named++;
+        return BRC_OK;
+    }
+    s->dropped++;
+    return s->b->drop(s->b->ctx, s->state, 1, &one, err);
+}
+
+static int no_stop(void *ctx)
+{
+    (void)ctx;
+    return 0;
+}
+
+static sweep sweep_all(dirs *d, const char *name, const char *config)
+{
+    sweep s = { .d = d, .b = brc_registry_backend(d->reg, name) };
+    brc_json *json;
+    brc_backend_host host = { .size = sizeof(host), .file = d->t.file, .stopped = no_stop };
+    OK(&d->t, brc_json_parse(&json, config, strlen(config), &d->t.err));
+    OK(&d->t, s.b->open(s.b->ctx, &s.state, json, &host, &d->t.err));
+    OK(&d->t, s.b->list(s.b->ctx, s.state, sweep_one, &s, &d->t.err));
+    s.b->close(s.b->ctx, s.state);
+    brc_json_free(json);
+    return s;
+}
+
+START_TEST(what_a_killed_process_leaves_can_be_found_and_dropped)
+{
+    static const char *const kinds[][3] = {
+        { "org.example.dir", DIR_A, IN("dies", "a.chunks") },
+        { "org.example.pack", IN("pack", "a.chunks"), IN("packdies", "a.chunks") },
+    };
+    int status;
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", kinds[_i][1]);
+    dirs_put(&d, a, 3);
+    scenario_commit(&d.t, "kept");
+    brc_array_free(a);
+    const int before = dirs_files(&d, "a.chunks", NULL);
+    dirs_close(&d);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        dirs_open(&d, 0);
+        a = dirs_array(&d, d.t.session, "/a");
+        OK(&d.t, brc_array_set_backend(a, kinds[_i][2], &d.t.err));
+        dirs_put(&d, a, 900);
+        _exit(3);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    const int left = dirs_files(&d, "a.chunks", NULL) - before;
+    ck_assert_int_gt(left, 0);
+    dirs_open(&d, 0);
+    sweep s = sweep_all(&d, kinds[_i][0], "{\"folder\":\"a.chunks\"}");
+    ck_assert_int_eq(s.named, before);
+    ck_assert_int_eq(s.dropped, left);
+    ck_assert_int_eq(dirs_files(&d, "a.chunks", NULL), before);
+    a = dirs_array(&d, d.t.session, "/a");
+    dirs_check(&d, a, 3);
+    brc_array_free(a);
+    scenario_whole(&d.t);
+    dirs_stop(&d);
+}
+END_TEST
+
 /* ---- a hostile file -------------------------------- */
 
 START_TEST(a_damaged_row_of_a_backend_is_found)
@@ -455,6 +545,7 @@ Suite *backend_suite(void)
     tcase_add_test(tc, a_killed_process_loses_nothing_that_was_acknowledged);
     tcase_add_loop_test(tc, a_damaged_row_of_a_backend_is_found, 0, 7);
     tcase_add_loop_test(tc, a_damaged_place_is_found, 0, 19);
+    tcase_add_loop_test(tc, what_a_killed_process_leaves_can_be_found_and_dropped, 0, 2);
     tcase_add_loop_test(tc, canonical_names_are_read_as_they_are_written, 0, 2);
     tcase_add_test(tc, names_of_backends_are_kept);
     tcase_add_loop_test(tc, the_kit_finds_what_is_wrong, 0, 9);
