@@ -33,7 +33,8 @@ static const struct {
     NO_TAIL(brc_proto, reserved),      NO_TAIL(brc_dtype, inner),
     NO_TAIL(brc_dtype_ops, scan),      NO_TAIL(brc_dtype_spec, owner),
     NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, source_box),
-    NO_TAIL(brc_backend, owner),       NO_TAIL(brc_stored, offset),
+    NO_TAIL(brc_backend, list),        NO_TAIL(brc_stored, place),
+    NO_TAIL(brc_kept, time_us),
 };
 
 START_TEST(every_field_ends_where_the_next_may_begin)
