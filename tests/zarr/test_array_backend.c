@@ -435,9 +435,12 @@ START_TEST(fetching_is_for_many_and_on_workers_where_they_may)
         data[i] = (int32_t)(i * 2654435761u);
     OK(&d.t, brc_array_write(a, NULL, data, shape * sizeof(*data), &d.t.err));
     *fetched = *most = *elsewhere = 0;
-    OK(&d.t, brc_array_read(a, NULL, got, shape * sizeof(*got), &d.t.err));
-    ck_assert_mem_eq(got, data, shape * sizeof(*got));
-    ck_assert_uint_eq(*fetched, (unsigned)(shape / chunk));
+    for (int tries = 0; tries == 0 || (_i && *elsewhere == 0 && tries < 200); tries++) {
+        *fetched = 0; /* on a busy machine the caller's thread may be the first at every job */
+        OK(&d.t, brc_array_read(a, NULL, got, shape * sizeof(*got), &d.t.err));
+        ck_assert_mem_eq(got, data, shape * sizeof(*got));
+        ck_assert_uint_eq(*fetched, (unsigned)(shape / chunk));
+    }
     ck_assert_uint_gt(*most, 16);
     if (_i)
         ck_assert_uint_gt(*elsewhere, 0);
