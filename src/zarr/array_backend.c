@@ -1,5 +1,5 @@
-/* Where an array's new chunks go, given or by the repository's default: storage_options.c says what is
- * stored. */
+/* Where an array's new chunks go, given or by the repository's default: storage_options.c says
+ * what is stored. */
 #include <string.h>
 
 #include "../base/alloc.h"
