@@ -220,6 +220,27 @@ START_TEST(others_commit_while_a_backend_works)
 }
 END_TEST
 
+/* Its batches are transactions of their own, and a backend works between them. */
+START_TEST(others_commit_while_a_backend_works_in_a_bulk_write)
+{
+    static const char *const calls[] = { "put", "flush" };
+    dirs d;
+    meets_start(&d);
+    brc_array *a = dirs_new(&d, "/a", meeting[_i % 2]);
+    dirs_put(&d, a, 5);
+    scenario_commit(&d.t, "before");
+    OK(&d.t, brc_bulk_begin(d.t.session, &d.t.err));
+    meet_at(&d, calls[_i / 2], _i % 2 ? A_LITTLE : NOT_AT_ALL, commit_something);
+    dirs_put(&d, a, 600);
+    ck_assert_int_eq(met.times, 1);
+    OK(&d.t, brc_bulk_end(d.t.session, BRC_END_KEEP, &d.t.err));
+    dirs_check(&d, a, 600);
+    brc_array_free(a);
+    scenario_whole(&d.t);
+    meets_stop(&d);
+}
+END_TEST
+
 /* One chunk of many is changed in part: the old one is fetched, the new one put. */
 START_TEST(a_write_in_part_keeps_nobody_waiting)
 {
@@ -254,6 +275,7 @@ Suite *backend_meets_suite(void)
     tcase_add_loop_test(tc, what_is_encoded_anew_while_it_is_fetched_has_another_name, 0, 2);
     tcase_add_loop_test(tc, what_is_collected_while_it_is_fetched_is_one_clear_error, 0, 2);
     tcase_add_loop_test(tc, others_commit_while_a_backend_works, 0, 6);
+    tcase_add_loop_test(tc, others_commit_while_a_backend_works_in_a_bulk_write, 0, 4);
     tcase_add_loop_test(tc, a_write_in_part_keeps_nobody_waiting, 0, 6);
     suite_add_tcase(suite, tc);
     return suite;
