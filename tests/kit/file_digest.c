@@ -6,6 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Rows that lie on each other say what the uppermost one with a chunk says, in however many of them:
+ * a stack may be made shorter at any time. */
+#define STACKED_CHUNKS                                                                    \
+    "(WITH RECURSIVE stack(top, node, deep) AS"                                           \
+    "  (SELECT node, node, 0 FROM draft_node WHERE path IS NOT NULL"                      \
+    "   UNION ALL SELECT top, below, deep+1 FROM stack JOIN draft_node USING(node)"       \
+    "   WHERE below IS NOT NULL)"                                                         \
+    " SELECT top, key, id AS chunk, min(deep) FROM stack JOIN draft_chunk USING(node)"    \
+    " GROUP BY top, key)"
+
 static const char digest_sql[] =
     "SELECT 'meta ' || key || ' ' || hex(value) FROM meta WHERE key <> 'secret'"
     " UNION ALL SELECT 'ref ' || name || ' ' || coalesce(hex(target), '-') || ' ' ||"
@@ -16,10 +26,10 @@ static const char digest_sql[] =
     " UNION ALL SELECT 'draft ' || id || ' ' || kind || ' ' || branch || ' ' ||"
     "  coalesce(hex(base), '-') || ' ' || coalesce(hex(tip), '-') FROM draft WHERE state=1"
     "  AND (kind<>2 OR id IN (SELECT draft FROM draft_node))" /* an empty one may go at any time */
-    " UNION ALL SELECT 'node ' || draft || ' ' || coalesce(path, 'below') || ' ' ||"
-    "  coalesce(hex(entry), '-') FROM draft_node"
-    " UNION ALL SELECT 'chunk ' || draft || ' ' || coalesce(path, 'below') || ' ' || hex(key) ||"
-    "  ' ' || coalesce(hex(id), '-') FROM draft_chunk JOIN draft_node USING(node)"
+    " UNION ALL SELECT 'node ' || draft || ' ' || path || ' ' || coalesce(hex(entry), '-')"
+    "  FROM draft_node WHERE path IS NOT NULL"
+    " UNION ALL SELECT 'chunk ' || draft || ' ' || path || ' ' || hex(key) || ' ' ||"
+    "  coalesce(hex(chunk), '-') FROM " STACKED_CHUNKS " JOIN draft_node ON node=top"
     " UNION ALL SELECT 'move ' || draft || ' ' || path || ' ' || source FROM draft_move"
     " UNION ALL SELECT 'document ' || hex(id) || ' ' || hex(data) FROM draft_doc"
     " UNION ALL SELECT 'key ' || draft || ' ' || key || ' ' || coalesce(hex(id), '-')"
@@ -35,7 +45,7 @@ static const char digest_sql[] =
     " UNION ALL SELECT 'blobs ' || count(*) FROM blob"
     " ORDER BY 1";
 
-#define OF_DRAFT "branch || ' ' || coalesce(path, 'below')"
+#define OF_DRAFT "branch || ' ' || path"
 
 static const char seen_sql[] =
     "SELECT 'meta ' || key || ' ' || hex(value) FROM meta WHERE key <> 'secret'"
@@ -46,8 +56,8 @@ static const char seen_sql[] =
     " UNION ALL SELECT 'node ' || " OF_DRAFT " || ' ' || coalesce(hex(entry), '-')"
     "  FROM draft JOIN draft_node ON draft=id WHERE state=1 AND kind=1 AND path IS NOT NULL"
     " UNION ALL SELECT 'chunk ' || " OF_DRAFT " || ' ' || hex(key) || ' ' ||"
-    "  coalesce(hex(c.id), '-') FROM draft d JOIN draft_node ON draft=d.id"
-    "  JOIN draft_chunk c USING(node) WHERE state=1 AND kind=1"
+    "  coalesce(hex(chunk), '-') FROM draft d JOIN draft_node ON draft=d.id"
+    "  JOIN " STACKED_CHUNKS " ON node=top WHERE state=1 AND kind=1"
     " UNION ALL SELECT 'move ' || " OF_DRAFT " || ' ' || source FROM draft JOIN draft_move"
     "  ON draft=id WHERE state=1 AND kind=1"
     " UNION ALL SELECT 'document ' || hex(o.id) || ' ' || hex(data) FROM draft d"
