@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that lie on each other say what the uppermost one with a chunk says, in however many of them:
+/* Rows that lie on each other say what the uppermost one with a chunk says, however many they are:
  * a stack may be made shorter at any time. */
 #define STACKED_CHUNKS                                                                    \
     "(WITH RECURSIVE stack(top, node, deep) AS"                                           \
