@@ -208,7 +208,7 @@ enum { BRC_OWNER_UNKNOWN = 0, BRC_OWNER_ALIVE = 1, BRC_OWNER_DEAD = 2 };
 
 /* Uncommitted changes. */
 typedef struct brc_draft {
-    int64_t id;          /* names it, and is never used again                 */
+    int64_t id;          /* names it; that of a private one is never used again */
     const char *branch;
     uint32_t flags;      /* BRC_DRAFT_*                                       */
     int owner;           /* of an owned one: BRC_OWNER_*, as far as it can be told here */

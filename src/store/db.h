@@ -120,7 +120,10 @@ struct brc_store {
     int undo;            /* an inner transaction asked for it */
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t undone;     /* those that were rolled back */
-    int64_t empty_drafts[16]; /* to be dropped, when the lock is to be had; 0: no more */
+    struct {
+        int64_t id; /* 0: no more */
+        int if_empty;
+    } late_drafts[16]; /* to be dropped, when the lock is to be had */
     uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
     int large_page_cache;
     unsigned walks; /* walks of history in progress: see brc_store_walk_begin() */

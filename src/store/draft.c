@@ -299,14 +299,26 @@ int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *e
     return rc;
 }
 
+static void note_late(brc_store *store, int64_t draft, int if_empty)
+{
+    enum { MOST = sizeof(store->late_drafts) / sizeof(store->late_drafts[0]) };
+    int n = 0;
+    while (n < MOST && store->late_drafts[n].id != 0)
+        n++;
+    if (n == MOST) /* it can be dropped when its process has ended */
+        return;
+    store->late_drafts[n].id = draft;
+    store->late_drafts[n].if_empty = if_empty;
+}
+
+void brc_draft_drop_late(brc_store *store, int64_t draft)
+{
+    note_late(store, draft, 0);
+}
+
 void brc_draft_drop_empty(brc_store *store, int64_t draft)
 {
-    enum { MOST = sizeof(store->empty_drafts) / sizeof(store->empty_drafts[0]) };
-    int n = 0;
-    while (n < MOST && store->empty_drafts[n] != 0)
-        n++;
-    if (n < MOST) /* the others go when their process has ended */
-        store->empty_drafts[n] = draft;
+    note_late(store, draft, 1);
     if (brc_store_try_begin(store))
         (void)!brc_store_end(store, 1, NULL);
 }

@@ -115,14 +115,15 @@ int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err)
 
 int brc_draft_drop_left(brc_store *store, brc_error *err)
 {
-    enum { MOST = sizeof(store->empty_drafts) / sizeof(store->empty_drafts[0]) };
+    enum { MOST = sizeof(store->late_drafts) / sizeof(store->late_drafts[0]) };
     int64_t found;
-    for (int i = 0; i < MOST && store->empty_drafts[i] != 0; i++) {
-        BRC_TRY(drop_find(store,
-                          "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
-                          " (SELECT 1 FROM draft_node WHERE draft=?1) AND NOT EXISTS"
-                          " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ")",
-                          store->empty_drafts[i], 0, &found, err));
+    for (int i = 0; i < MOST && store->late_drafts[i].id != 0; i++) {
+        const char *which = store->late_drafts[i].if_empty
+            ? "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
+              " (SELECT 1 FROM draft_node WHERE draft=?1) AND NOT EXISTS"
+              " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ")"
+            : "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1";
+        BRC_TRY(drop_find(store, which, store->late_drafts[i].id, 0, &found, err));
         if (found != 0)
             BRC_TRY(brc_draft_delete(store, found, err));
     }

@@ -212,7 +212,7 @@ void brc_store_close(brc_store *store)
     if (!brc_store_is_forked(store)) {
         if (store->write_depth > 0)
             brc_store_rollback(store);
-        if (store->empty_drafts[0] != 0 && brc_store_try_begin(store))
+        if (store->late_drafts[0].id != 0 && brc_store_try_begin(store))
             (void)!brc_store_end(store, 1, NULL);
         brc_backends_close(store);
         brc_journal_close(store);

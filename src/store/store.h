@@ -358,6 +358,8 @@ BRC_MUST_USE int brc_draft_branch(brc_store *store, int64_t draft, char **branch
 /* Drops it where it is private and nothing is changed in it. It does not wait for a lock that another
  * holds: then the next transaction of this handle drops it. */
 void brc_draft_drop_empty(brc_store *store, int64_t draft);
+/* The next transaction of this handle drops a private draft, whatever is in it. */
+void brc_draft_drop_late(brc_store *store, int64_t draft);
 /* The drafts of a branch that gets another name. */
 BRC_MUST_USE int brc_draft_rename(brc_store *store, const char *from, const char *to, brc_error *err);
 

@@ -113,7 +113,7 @@ int brc_store_commit(brc_store *store, brc_error *err)
         return rc;
     }
     brc_row_forget(store);
-    memset(store->empty_drafts, 0, sizeof(store->empty_drafts));
+    memset(store->late_drafts, 0, sizeof(store->late_drafts));
     store->writes++;
     brc_wait_committed(store);
     brc_page_cache_reset(store);

@@ -259,14 +259,21 @@ static int adopt_written(brc_session *s, const struct brc_bulk_write *bulk, brc_
     return brc_session_end(s, rc, err);
 }
 
-/* What was written is of no use: also where the handle was interrupted. */
+/* What was written is of no use: also where the handle was interrupted. Where it cannot be dropped
+ * now, on a full disk or behind another's lock, it goes with what the handle does next. */
 static void drop_written(brc_session *s, int64_t draft)
 {
     brc_store *store = s->repo->store;
     const int stops = brc_store_check_interrupt(store, NULL) < 0;
     brc_store_interrupt_clear(store);
-    if (brc_store_begin(store, NULL) == BRC_OK)
-        (void)!brc_store_end(store, brc_draft_delete(store, draft, NULL) == BRC_OK, NULL);
+    int rc = brc_store_begin(store, NULL);
+    if (rc == BRC_OK) {
+        rc = brc_draft_delete(store, draft, NULL);
+        const int ended = brc_store_end(store, rc == BRC_OK, NULL);
+        rc = rc < 0 ? rc : ended;
+    }
+    if (rc < 0)
+        brc_draft_drop_late(store, draft);
     if (stops)
         brc_store_interrupt(store);
 }

@@ -327,6 +327,39 @@ START_TEST(a_chunk_changed_in_part_by_both_is_a_conflict)
 }
 END_TEST
 
+static int count_private(breccia *repo)
+{
+    brc_iter *it;
+    const brc_draft *d;
+    int n = 0, rc;
+    OK(&t, brc_drafts(&it, repo, &t.err));
+    while ((rc = brc_drafts_next(it, &d, &t.err)) > 0)
+        n += (d->flags & BRC_DRAFT_OWNED) != 0;
+    ck_assert_int_eq(rc, 0);
+    brc_iter_free(it);
+    return n;
+}
+
+/* The file is locked when it is to be dropped. */
+START_TEST(one_that_cannot_be_dropped_goes_with_the_next_change)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.wait_ms = -1;
+    scenario_close(&t);
+    scenario_open(&t, &opts, 0);
+    OK(&t, brc_bulk_begin(t.session, &t.err));
+    put_number(t.session, 0, 70);
+    OK(&t, brc_begin(other, &t.err));
+    put_number(theirs, 7, 71);
+    OK(&t, brc_bulk_end(t.session, 0, &t.err));
+    OK(&t, brc_end(other, BRC_END_KEEP, &t.err));
+    ck_assert_int_eq(count_private(other), 1);
+    put_number(t.session, 1, 72);
+    ck_assert_int_eq(count_private(other), 0);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/n", 0), 0);
+}
+END_TEST
+
 Suite *bulk_suite(void)
 {
     Suite *s = suite_create("bulk");
@@ -343,5 +376,6 @@ Suite *bulk_suite(void)
     tcase_add_loop_test(c, a_killed_one_leaves_a_dead_draft, 0, 7);
     tcase_add_test(c, a_pair_of_calls_is_one_change);
     tcase_add_test(c, a_chunk_changed_in_part_by_both_is_a_conflict);
+    tcase_add_test(c, one_that_cannot_be_dropped_goes_with_the_next_change);
     return s;
 }
