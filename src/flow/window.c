@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../base/alloc.h"
+#include "../base/clock.h"
 
 /* Places for jobs that are over, while those before them are on their way. */
 #define PLACES_PER_JOB 4
@@ -331,13 +331,6 @@ static int window_end_batch(window_run *run, brc_error *err)
 
 #define LONG_WAIT_NS INT64_C(10000000)
 
-static int64_t window_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* For the first job that is on its way. */
 static int window_wait_next(window_run *run, brc_error *err)
 {
@@ -352,9 +345,9 @@ static int window_wait_next(window_run *run, brc_error *err)
         return BRC_OK;
     }
     BRC_TRY(ops->rest(ops->ctx, run->waited >= LONG_WAIT_NS, err));
-    const int64_t since = window_now_ns();
+    const int64_t since = brc_monotonic_ns();
     window_wait(run, job_at(run, i));
-    run->waited = window_now_ns() - since;
+    run->waited = brc_monotonic_ns() - since;
     return BRC_OK;
 }
 

@@ -18,8 +18,7 @@
  * EXTRA syncs the folder after that too. Without it a journal may come back with the power, and
  * undoes its batch: which is no loss, because a draft that was not adopted is promised to nobody.
  */
-#include <time.h>
-
+#include "../base/clock.h"
 #include "db.h"
 
 /* Bytes of stored objects in one transaction, those of the pages that it changes, and how long it
@@ -32,13 +31,6 @@ enum { REACH_MOST = 32, REACH_BYTES_MOST = 4 };
 #define LOOK_NS INT64_C(1000000)
 #define FEW_ROWS 128 /* of objects, and of chunks that the file has already */
 #define FEW_BYTES ((uint64_t)1 << 20)
-
-static int64_t bulk_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 int brc_store_in_bulk(const brc_store *store)
 {
@@ -73,7 +65,7 @@ static int bulk_open(brc_store *store, brc_error *err)
     brc_store_pause_read(store);
     BRC_TRY(brc_begin_immediate(store, err));
     store->bulk.is_open = 1;
-    store->bulk.opened_at = store->bulk.looked_at = bulk_now_ns();
+    store->bulk.opened_at = store->bulk.looked_at = brc_monotonic_ns();
     store->bulk.journalled = brc_vfs_journalled(store->vfs);
     store->bulk.rows_before = sqlite3_total_changes(store->db);
     return BRC_OK;
@@ -122,7 +114,7 @@ static int bulk_is_due(brc_store *store)
     const int64_t rows = sqlite3_total_changes(store->db) - bulk->rows_before;
     if (rows < FEW_ROWS && store->inserted_bytes < FEW_BYTES)
         return 0;
-    const int64_t now = bulk_now_ns(), age = now - bulk->opened_at;
+    const int64_t now = brc_monotonic_ns(), age = now - bulk->opened_at;
     if (age >= BATCH_NS * reach || store->inserted_bytes >= BATCH_BYTES * more ||
         brc_vfs_journalled(store->vfs) - bulk->journalled >= BATCH_CHANGED * more)
         return 1;

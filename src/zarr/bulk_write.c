@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/clock.h"
-#include "../base/process.h"
 #include "../base/sized.h"
 
 /* Notes of chunks that were changed in part take so much memory at most. */
@@ -34,22 +32,8 @@ int brc_bulk_check_none(const brc_session *s, const char *what, brc_error *err)
 
 static int start_bulk_draft(brc_session *s, brc_error *err)
 {
-    brc_buf owner = BRC_BUF_INIT;
-    brc_draft_row row = {s->bulk->fork, s->branch, NULL};
-    char *text = NULL;
-    int rc;
-    if (s->bulk->draft != 0)
-        return BRC_OK;
-    BRC_GO(brc_process_describe(&owner, err));
-    BRC_GO(brc_buf_take_text(&owner, &text, err));
-    row.owner = text;
-    row.draft.kind = BRC_DRAFT_PRIVATE;
-    row.draft.time_us = brc_now_us();
-    rc = brc_draft_start(s->repo->store, &row, &s->bulk->draft, err);
-done:
-    brc_buf_dispose(&owner);
-    free(text);
-    return rc;
+    return s->bulk->draft != 0 ? BRC_OK
+                               : brc_session_begin_beside(s, &s->bulk->fork, &s->bulk->draft, err);
 }
 
 static int know(struct brc_bulk_write *bulk, const char *path, const brc_entry *entry,

@@ -4,29 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../base/clock.h"
-#include "../base/process.h"
 #include "fold.h"
-
-static int start_copies(brc_session *s, brc_copies *copies, brc_error *err)
-{
-    brc_buf owner = BRC_BUF_INIT;
-    brc_draft_row row = {s->draft, s->branch, NULL};
-    char *text = NULL;
-    int rc;
-    if (copies->draft != 0)
-        return BRC_OK;
-    BRC_GO(brc_process_describe(&owner, err));
-    BRC_GO(brc_buf_take_text(&owner, &text, err));
-    row.owner = text;
-    row.draft.kind = BRC_DRAFT_PRIVATE;
-    row.draft.time_us = brc_now_us();
-    rc = brc_draft_start(s->repo->store, &row, &copies->draft, err);
-done:
-    brc_buf_dispose(&owner);
-    free(text);
-    return rc;
-}
 
 /* The row of the copy, which gets chunks in the transactions that follow. */
 static int start_copy(brc_session *s, const char *path, const brc_entry *entry, brc_copies *copies,
@@ -36,7 +14,8 @@ static int start_copy(brc_session *s, const char *path, const brc_entry *entry, 
     brc_store *store = s->repo->store;
     const size_t len = brc_entry_encode(bytes, entry, brc_store_id_len(store));
     BRC_TRY(brc_store_begin(store, err));
-    int rc = start_copies(s, copies, err);
+    int rc = copies->draft != 0
+                 ? BRC_OK : brc_session_begin_beside(s, &s->draft, &copies->draft, err);
     if (rc == BRC_OK)
         rc = brc_draft_node_put(store, copies->draft, path, bytes, len, node, err);
     int ended = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);

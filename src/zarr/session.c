@@ -295,6 +295,25 @@ done:
     return rc;
 }
 
+int brc_session_begin_beside(brc_session *s, const brc_draft_head *fork, int64_t *draft,
+                             brc_error *err)
+{
+    brc_buf owner = BRC_BUF_INIT;
+    brc_draft_row row = {*fork, s->branch, NULL};
+    char *text = NULL;
+    int rc;
+    BRC_GO(brc_process_describe(&owner, err));
+    BRC_GO(brc_buf_take_text(&owner, &text, err));
+    row.owner = text;
+    row.draft.kind = BRC_DRAFT_PRIVATE;
+    row.draft.time_us = brc_now_us();
+    rc = brc_draft_start(s->repo->store, &row, draft, err);
+done:
+    brc_buf_dispose(&owner);
+    free(text);
+    return rc;
+}
+
 int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err)
 {
     void *p;

@@ -73,5 +73,8 @@ BRC_MUST_USE int brc_session_walk(brc_tree_walk **out, brc_session *s, const cha
 
 /* The branch's tip: *has 0 if it has no commit; root is then zero. */
 BRC_MUST_USE int brc_session_tip(brc_session *s, int *has, brc_oid *commit, brc_oid *root, brc_error *err);
+/* Begins a private draft of this process beside the session's own, over what `fork` lies over: for
+ * rows that the session takes over when they are whole. Within a transaction. */
+BRC_MUST_USE int brc_session_begin_beside(brc_session *s, const brc_draft_head *fork, int64_t *draft, brc_error *err);
 
 #endif

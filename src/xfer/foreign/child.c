@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../base/alloc.h"
 #include "../../base/buf.h"
+#include "../../base/clock.h"
 #include "../../base/fd.h"
 
 #define LOWEST_FD 10 /* of ours: the child's are 0 to 3, and a program may have closed these */
@@ -261,9 +261,7 @@ static int serve_pipe(brc_child *c, int *fd, brc_error *err)
 
 static int64_t monotonic_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return brc_monotonic_ns() / 1000000;
 }
 
 /* Until the stream is ready for `events`, or, where that is 0, until sh has ended. The
