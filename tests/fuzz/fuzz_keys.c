@@ -56,15 +56,28 @@ static char *take_key(brc_reader *r)
     return text;
 }
 
+/* Whether it may be a shard in which no chunk is there: it has no key. */
+static int may_be_empty_shard(const uint8_t *value, size_t len)
+{
+    size_t run = 0;
+    for (size_t i = 0; i < len && run < 16; i++)
+        run = value[i] == 0xff ? run + 1 : 0;
+    return run == 16;
+}
+
 static int set_and_get(brc_session *s, const char *key, brc_reader *r)
 {
     brc_error err = BRC_ERROR_INIT;
     brc_buf out = BRC_BUF_INIT;
     brc_key_info info = BRC_KEY_INFO_INIT;
     size_t len;
+    int is = 0;
     uint8_t *value = take_piece(r, &len);
     const int rc = checked(brc_key_set(s, key, value, len, &err), &err);
-    if (rc == BRC_OK) {
+    if (rc == BRC_OK)
+        FUZZ_TRUE(brc_key_exists(&is, s, key, &err) == BRC_OK &&
+                      (is || may_be_empty_shard(value, len)), &err);
+    if (rc == BRC_OK && is) {
         FUZZ_TRUE(brc_key_stat(&info, s, key, &err) == BRC_OK, &err);
         FUZZ_TRUE(brc_key_get(&out, s, key, &err) == BRC_OK, &err);
         FUZZ_TRUE(out.len == info.length, NULL);

@@ -471,14 +471,28 @@ static int take_elements(brc_stream *w, brc_error *err)
     return rc;
 }
 
+/* An array without an element asks for no chunk: a member that says to be one would stay the next. */
+static int take_rest(brc_stream *w, brc_error *err)
+{
+    uint64_t index[BRC_MAX_NDIM];
+    brc_buf stored = BRC_BUF_INIT;
+    int rc;
+    do
+        rc = next_of_array(w, index, &stored, err);
+    while (rc > 0);
+    brc_buf_dispose(&stored);
+    return rc;
+}
+
 static int take_chunks(brc_stream *w, brc_error *err)
 {
     brc_chunk_source source = { w, next_of_array };
     BRC_TRY(find_array(w, err));
     if (are_elements(w))
         return take_elements(w, err);
-    return w->recodes ? brc_array_put_recoded(w->array, w->source, &source, err)
-                      : brc_array_put_stored(w->array, &source, err);
+    BRC_TRY(w->recodes ? brc_array_put_recoded(w->array, w->source, &source, err)
+                       : brc_array_put_stored(w->array, &source, err));
+    return take_rest(w, err);
 }
 
 /* ---- the functions ------------------------------------------------------------------- */
