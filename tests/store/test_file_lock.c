@@ -431,6 +431,7 @@ START_TEST(a_writer_that_waits_is_seen)
     brc_error err = BRC_ERROR_INIT;
     pthread_t thread;
     int rc = 1;
+    scenario_reopen(&t); /* who waits reads again and again: our end waits for that */
     ck_assert_int_eq(brc_file_lock_open(&look, t.file, 0), SQLITE_OK);
     OK(&t, brc_begin(t.repo, &t.err));
     scenario_set_number(&t, "/a", 0, 70);

@@ -471,7 +471,7 @@ static int take_elements(brc_stream *w, brc_error *err)
     return rc;
 }
 
-/* An array without an element asks for no chunk: a member that says to be one would stay the next. */
+/* An array without an element asks for no chunk: a member that claims to be one would stay. */
 static int take_rest(brc_stream *w, brc_error *err)
 {
     uint64_t index[BRC_MAX_NDIM];
