@@ -448,6 +448,19 @@ START_TEST(a_writer_that_waits_is_seen)
 }
 END_TEST
 
+/* It holds no lock, with which that would go too. */
+START_TEST(who_has_given_up_is_not_waited_for)
+{
+    brc_file_lock look;
+    ck_assert_int_eq(brc_file_lock_open(&look, t.file, 0), SQLITE_OK);
+    ck_assert_int_eq(peer_sql(&other, "BEGIN EXCLUSIVE"), SQLITE_OK);
+    FAILS(&t, BRC_EBUSY, brc_begin(t.repo, &t.err));
+    ck_assert_int_eq(brc_file_lock_is_awaited(&look), 0);
+    ck_assert_int_eq(peer_sql(&other, "COMMIT"), SQLITE_OK);
+    brc_file_lock_close(&look);
+}
+END_TEST
+
 /* ---- the descriptor -------------------------------------------------------------- */
 
 /* What is printed where a program has closed its standard streams must not go into the file. */
@@ -639,6 +652,7 @@ Suite *file_lock_suite(void)
     tcase_add_test(tc, they_follow_sqlites_rules);
     tcase_add_test(tc, who_waits_is_seen_until_it_recalls_or_lets_go);
     tcase_add_test(tc, a_writer_that_waits_is_seen);
+    tcase_add_test(tc, who_has_given_up_is_not_waited_for);
     tcase_add_test(tc, it_is_none_of_the_standard_streams);
     tcase_add_test(tc, a_child_that_left_keeps_no_lock_of_its_dead_parent);
     tcase_add_test(tc, a_file_that_is_replaced_while_it_is_opened_is_refused);
