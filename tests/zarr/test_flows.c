@@ -9,8 +9,7 @@
 
 #include "../../src/breccia_codec.h"
 #include "../kit/ios.h"
-#include "../kit/meeting_codec.h"
-#include "../kit/scenario.h"
+#include "../kit/meeting_stage.h"
 
 Suite *flows_suite(void);
 
@@ -19,29 +18,16 @@ Suite *flows_suite(void);
 /* What does not shrink is stored without codecs. */
 #define MEETING "[" LITTLE "," MEETING_CODEC "," ZSTD "]"
 
-typedef struct flows {
-    scenario t;
-    brc_registry *reg;
-    brc_pool *pool;
-} flows;
+typedef meeting_stage flows;
 
 static void flows_start(flows *f)
 {
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    scenario_folder(&f->t);
-    f->reg = meeting_registry(&f->t.err);
-    ck_assert_ptr_nonnull(f->reg);
-    OK(&f->t, brc_pool_new(&f->pool, 3, &f->t.err));
-    opts.registry = f->reg;
-    opts.pool = f->pool;
-    scenario_open(&f->t, &opts, BRC_OPEN_CREATE);
+    meeting_stage_start(f, 0);
 }
 
 static void flows_stop(flows *f)
 {
-    scenario_stop(&f->t);
-    brc_pool_free(f->pool);
-    brc_registry_free(f->reg);
+    meeting_stage_stop(f);
 }
 
 /* int32, elements of 100 and more so that no chunk is fill; runs of `run` equal ones. */

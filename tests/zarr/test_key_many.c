@@ -6,8 +6,7 @@
 
 #include "../../src/base/buf.h"
 #include "../../src/breccia.h"
-#include "../kit/meeting_codec.h"
-#include "../kit/scenario.h"
+#include "../kit/meeting_stage.h"
 
 Suite *key_many_suite(void);
 
@@ -18,31 +17,17 @@ Suite *key_many_suite(void);
     "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[" #edge \
     "],\"codecs\":[" codecs "],\"index_codecs\":[" BYTES ",{\"name\":\"crc32c\"}]}}]"
 
-typedef struct fixture {
-    scenario t;
-    brc_registry *reg;
-    brc_pool *pool;
-} fixture;
+typedef meeting_stage fixture;
 
 static void many_start(fixture *f)
 {
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    scenario_folder(&f->t);
-    f->reg = meeting_registry(&f->t.err);
-    ck_assert_ptr_nonnull(f->reg);
-    OK(&f->t, brc_pool_new(&f->pool, 3, &f->t.err));
-    opts.registry = f->reg;
-    opts.pool = f->pool;
-    opts.memory = 1 << 20;
-    scenario_open(&f->t, &opts, BRC_OPEN_CREATE);
+    meeting_stage_start(f, 1 << 20);
 }
 
 static void many_stop(fixture *f)
 {
     scenario_whole(&f->t);
-    scenario_stop(&f->t);
-    brc_pool_free(f->pool);
-    brc_registry_free(f->reg);
+    meeting_stage_stop(f);
 }
 
 /* Random elements, which do not shrink: their chunks are stored as they are, and encoded for their
