@@ -415,6 +415,18 @@ START_TEST(one_batch_goes_to_several_places)
 }
 END_TEST
 
+/* An array "/a" in this backend, written with numbers that are all different. */
+static brc_array *dirs_fill(dirs *d, const char *backend, uint64_t shape, uint64_t chunk,
+                            int32_t *data)
+{
+    brc_array *a = scenario_array(&d->t, "/a", "int32", 1, &shape, &chunk, NULL, NULL);
+    OK(&d->t, brc_array_set_backend(a, backend, &d->t.err));
+    for (uint64_t i = 0; i < shape; i++)
+        data[i] = (int32_t)(i * 2654435761u);
+    OK(&d->t, brc_array_write(a, NULL, data, shape * sizeof(*data), &d->t.err));
+    return a;
+}
+
 START_TEST(fetching_is_for_many_and_on_workers_where_they_may)
 {
     const char *name = _i ? "org.example.workers" : "org.example.here";
@@ -429,11 +441,7 @@ START_TEST(fetching_is_for_many_and_on_workers_where_they_may)
              *elsewhere = dlsym(so, "dirs_elsewhere");
     int32_t *data = malloc(shape * sizeof(*data)), *got = malloc(shape * sizeof(*got));
     ck_assert(data != NULL && got != NULL);
-    brc_array *a = scenario_array(&d.t, "/a", "int32", 1, &shape, &chunk, NULL, NULL);
-    OK(&d.t, brc_array_set_backend(a, name, &d.t.err));
-    for (uint64_t i = 0; i < shape; i++)
-        data[i] = (int32_t)(i * 2654435761u);
-    OK(&d.t, brc_array_write(a, NULL, data, shape * sizeof(*data), &d.t.err));
+    brc_array *a = dirs_fill(&d, name, shape, chunk, data);
     *fetched = *most = *elsewhere = 0;
     for (int tries = 0; tries == 0 || (_i && *elsewhere == 0 && tries < 200); tries++) {
         *fetched = 0; /* on a busy machine the caller's thread may be the first at every job */
@@ -463,11 +471,7 @@ START_TEST(chunks_lie_in_packs)
     dirs_start(&d);
     int32_t *data = malloc(shape * sizeof(*data)), *got = malloc(shape * sizeof(*got));
     ck_assert(data != NULL && got != NULL);
-    brc_array *a = scenario_array(&d.t, "/a", "int32", 1, &shape, &chunk, NULL, NULL);
-    OK(&d.t, brc_array_set_backend(a, name, &d.t.err));
-    for (uint64_t i = 0; i < shape; i++)
-        data[i] = (int32_t)(i * 2654435761u);
-    OK(&d.t, brc_array_write(a, NULL, data, shape * sizeof(*data), &d.t.err));
+    brc_array *a = dirs_fill(&d, name, shape, chunk, data);
     const int packs = dirs_files(&d, "a.chunks", NULL);
     ck_assert_int_ge(packs, 1);
     ck_assert_int_le(packs, 40); /* of 400 chunks */
