@@ -1,0 +1,96 @@
+/*
+ * Merging the chunks of one array three ways: what theirs changed since the base is laid over ours.
+ *
+ * Maps are compared by their nodes, so the work grows with the difference. A chunk that one side
+ * changed is taken by its id. One that both changed is decoded, at most three times, merged element
+ * by element and encoded once, on the pool; nothing is locked meanwhile, and memory is bounded by
+ * the repository's budget.
+ *
+ * What an absent chunk holds is that side's own fill value. Outside of the base's shape the base is
+ * fill value; outside of ours, or theirs, that side says nothing. What lies beyond the result's
+ * shape is not compared, and becomes fill value in a chunk that is merged. docs/decisions/0022 has
+ * the rest.
+ */
+#ifndef BRC_ZARR_MERGE_CHUNKS_H
+#define BRC_ZARR_MERGE_CHUNKS_H
+
+#include "../nd/merge_box.h"
+#include "array.h"
+
+/* Kinds of conflicts. */
+enum {
+    BRC_CHUNK_ELEMENTS = 1, /* both changed elements of it, to different values              */
+    BRC_CHUNK_UNIT,         /* both changed it, and it cannot be taken apart                 */
+    BRC_CHUNK_FILL,         /* one side changed it, the other the fill value                 */
+    BRC_CHUNK_LOST          /* one side changed what the other's shape no longer has         */
+};
+
+/* One a chunk. Everything is borrowed for the call. */
+typedef struct brc_chunk_conflict {
+    int kind;
+    brc_span key;              /* as in the chunk map                                        */
+    const brc_oid *base, *ours, *theirs; /* NULL: absent                                     */
+    int side;                  /* of FILL and LOST: who changed the chunk, BRC_SIDE_OURS ... */
+    int ndim;
+    uint64_t elements;         /* how many; of UNIT and FILL all that the result has of it   */
+    const uint64_t *first, *last; /* the box around them, in the array                       */
+    brc_span mask;             /* which of the chunk's (nd/merge_box.h); empty: all, or too many
+                                  to list                                                    */
+} brc_chunk_conflict;
+
+enum { BRC_BASE_KNOWN, BRC_BASE_UNKNOWN }; /* what unknown() returns */
+
+typedef struct brc_merge_chunks_ops {
+    void *ctx;
+    /* A chunk of the result that is not what ours has; id NULL: it is absent. On the caller's
+     * thread, within a write that may be one of many (a bulk write of the store): rows that name
+     * the chunk are written here, before anything else can take it for garbage. In no order.
+     * Where a conflict is open the chunk has its merged elements, with ours where they
+     * conflict. NULL: a trial, in which nothing is stored. */
+    int (*chunk)(void *ctx, brc_span key, const brc_oid *id, brc_error *err);
+    /* Only where nothing is favoured; likewise. NULL: none are told. A chunk may have one of
+     * LOST besides. */
+    int (*conflict)(void *ctx, const brc_chunk_conflict *conflict, brc_error *err);
+    /* Whether the bases do not agree on a chunk: BRC_BASE_UNKNOWN, and in *mask (borrowed until the
+     * next call) which of its elements; empty: all. It is then unequal to both sides; where ours and
+     * theirs are the same they merge. NULL: the base is known. */
+    int (*unknown)(void *ctx, brc_span key, brc_span *mask, brc_error *err);
+} brc_merge_chunks_ops;
+
+/* What the result's chunk map is. */
+enum {
+    BRC_CHUNKS_OURS = 1, /* that of ours, as it is                                           */
+    BRC_CHUNKS_THEIRS,   /* that of theirs, as it is; chunk() was not called                 */
+    BRC_CHUNKS_MIXED,    /* that of ours, with what chunk() was called with                  */
+    BRC_CHUNKS_APART     /* none: grids or types differ, and both sides have changed chunks, or one
+                            the shape: a conflict of the node. Nothing was called            */
+};
+
+typedef struct brc_chunk_merge {
+    /* set by the caller */
+    breccia *repo;
+    const char *path;        /* for errors                                                   */
+    brc_entry side[BRC_SIDES]; /* BRC_SIDE_BASE, _OURS, _THEIRS; the base's kind is 0 where there
+                                  is none: then it is unknown everywhere                     */
+    const brc_json *merged;  /* the result's document                                        */
+    brc_oid storage;         /* ... and its storage options; zero: none                      */
+    int favour;              /* 0; BRC_SIDE_OURS or _THEIRS: conflicts are settled with its values */
+    const brc_merge_chunks_ops *ops;
+    /* results */
+    int map;                 /* BRC_CHUNKS_*                                                 */
+    const char *why;         /* of _APART: a clause                                          */
+    uint64_t conflicts;      /* chunks that have one, settled or not, those of LOST apart:   */
+    uint64_t lost[BRC_SIDES]; /* elements that ours, or theirs, changed and that the result's shape
+                                does not have, also where a side is favoured: with another shape
+                                they are not lost                                            */
+    uint64_t changed;        /* calls of chunk(), or as many as there would be               */
+    uint64_t merged_chunks;  /* those that were decoded                                      */
+} brc_chunk_merge;
+
+/* Best called outside of any transaction: then it is a bulk write of its own, in short transactions,
+ * and if it fails what it has stored is named by nobody. Within a bulk write it is a part of that.
+ * Within a plain write it works too, and holds its lock all the time. Not within a read, unless it is
+ * a trial. */
+BRC_MUST_USE int brc_merge_chunks(brc_chunk_merge *merge, brc_error *err);
+
+#endif
