@@ -78,7 +78,7 @@ static int same_form(const brc_merge_plan *p, int x, int y)
     return 1;
 }
 
-static int same_shape(const brc_merge_plan *p, int x, int y)
+static int shapes_same(const brc_merge_plan *p, int x, int y)
 {
     const brc_meta *a = brc_plan_meta(p, x), *b = brc_plan_meta(p, y);
     return a->ndim == b->ndim &&
@@ -116,10 +116,10 @@ static int settle_whole(brc_merge_plan *p)
     if (!same_form(p, BRC_SIDE_OURS, BRC_RESULT) || !same_form(p, BRC_SIDE_THEIRS, BRC_RESULT) ||
         (p->has_base && !same_form(p, BRC_SIDE_BASE, BRC_RESULT))) {
         if (with_base && same_map(p, BRC_SIDE_BASE, BRC_SIDE_THEIRS) &&
-            same_form(p, BRC_SIDE_OURS, BRC_RESULT) && same_shape(p, BRC_SIDE_OURS, BRC_RESULT))
+            same_form(p, BRC_SIDE_OURS, BRC_RESULT) && shapes_same(p, BRC_SIDE_OURS, BRC_RESULT))
             return BRC_CHUNKS_OURS;
         if (with_base && same_map(p, BRC_SIDE_BASE, BRC_SIDE_OURS) &&
-            same_form(p, BRC_SIDE_THEIRS, BRC_RESULT) && same_shape(p, BRC_SIDE_THEIRS, BRC_RESULT))
+            same_form(p, BRC_SIDE_THEIRS, BRC_RESULT) && shapes_same(p, BRC_SIDE_THEIRS, BRC_RESULT))
             return BRC_CHUNKS_THEIRS;
         p->call->why = brc_plan_meta(p, BRC_SIDE_OURS)->opaque !=
                                brc_plan_meta(p, BRC_SIDE_THEIRS)->opaque
@@ -127,8 +127,8 @@ static int settle_whole(brc_merge_plan *p)
                            : "the chunk grid or the data type differs, and chunks have changed";
         return BRC_CHUNKS_APART;
     }
-    if (!same_shape(p, BRC_SIDE_OURS, BRC_RESULT) || !same_shape(p, BRC_SIDE_THEIRS, BRC_RESULT) ||
-        (p->has_base && !same_shape(p, BRC_SIDE_BASE, BRC_RESULT)))
+    if (!shapes_same(p, BRC_SIDE_OURS, BRC_RESULT) || !shapes_same(p, BRC_SIDE_THEIRS, BRC_RESULT) ||
+        (p->has_base && !shapes_same(p, BRC_SIDE_BASE, BRC_RESULT)))
         return BRC_CHUNKS_MIXED;
     if (with_base && same_map(p, BRC_SIDE_BASE, BRC_SIDE_THEIRS))
         return p->new_fill[BRC_SIDE_THEIRS] && !same_map(p, BRC_SIDE_BASE, BRC_SIDE_OURS)
@@ -161,7 +161,7 @@ static void settle_fill(brc_merge_plan *p)
     }
 }
 
-static int plan_merge(brc_merge_plan *p, brc_error *err)
+static int plan_sides(brc_merge_plan *p, brc_error *err)
 {
     const brc_meta *m = brc_plan_meta(p, BRC_RESULT);
     BRC_TRY(open_sides(p, err));
@@ -179,7 +179,7 @@ static int merge_in_read(brc_merge_plan *p, brc_error *err)
 {
     void *tasks = NULL;
     BRC_TRY(brc_store_begin_read(p->store, err));
-    int rc = plan_merge(p, err);
+    int rc = plan_sides(p, err);
     if (rc == BRC_OK && p->call->map == BRC_CHUNKS_MIXED) {
         rc = brc_new_array(&tasks, BRC_MERGE_BATCH, sizeof(brc_merge_task), err);
         p->tasks = tasks;

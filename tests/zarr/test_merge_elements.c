@@ -134,7 +134,8 @@ static void change_some(merge_version *v, uint64_t *random)
         return;
     for (int i = 0; i < v->ndim; i++) {
         start[i] = random_below(random, v->shape[i]);
-        count[i] = 1 + random_below(random, v->shape[i] - start[i] < 5 ? v->shape[i] - start[i] : 5);
+        count[i] = v->shape[i] - start[i];
+        count[i] = 1 + random_below(random, count[i] < 5 ? count[i] : 5);
     }
     const int all_one = random_below(random, 3) == 0, one = (int)random_below(random, MERGE_VALUES);
     do {
@@ -222,7 +223,8 @@ static void random_sides(merge_kit *k, uint64_t *random, int ndim)
     const int resizes = random_below(random, 2) == 0 && b->is_there;
     for (int i = 0; i < ndim; i++) {
         b->chunk[i] = 1 + random_below(random, 5);
-        b->shape[i] = random_below(random, 30) == 0 ? 0 : 1 + random_below(random, ndim > 2 ? 6 : 20);
+        b->shape[i] = 1 + random_below(random, ndim > 2 ? 6 : 20);
+        b->shape[i] *= random_below(random, 30) != 0;
     }
     memset(b->values, b->fill, sizeof(b->values));
     for (uint64_t i = random_below(random, 5); i > 0; i--)
