@@ -78,7 +78,7 @@ static int same_form(const brc_merge_plan *p, int x, int y)
     return 1;
 }
 
-static int shapes_same(const brc_merge_plan *p, int x, int y)
+static int shape_is(const brc_merge_plan *p, int x, int y)
 {
     const brc_meta *a = brc_plan_meta(p, x), *b = brc_plan_meta(p, y);
     return a->ndim == b->ndim &&
@@ -116,10 +116,10 @@ static int settle_whole(brc_merge_plan *p)
     if (!same_form(p, BRC_SIDE_OURS, BRC_RESULT) || !same_form(p, BRC_SIDE_THEIRS, BRC_RESULT) ||
         (p->has_base && !same_form(p, BRC_SIDE_BASE, BRC_RESULT))) {
         if (with_base && same_map(p, BRC_SIDE_BASE, BRC_SIDE_THEIRS) &&
-            same_form(p, BRC_SIDE_OURS, BRC_RESULT) && shapes_same(p, BRC_SIDE_OURS, BRC_RESULT))
+            same_form(p, BRC_SIDE_OURS, BRC_RESULT) && shape_is(p, BRC_SIDE_OURS, BRC_RESULT))
             return BRC_CHUNKS_OURS;
         if (with_base && same_map(p, BRC_SIDE_BASE, BRC_SIDE_OURS) &&
-            same_form(p, BRC_SIDE_THEIRS, BRC_RESULT) && shapes_same(p, BRC_SIDE_THEIRS, BRC_RESULT))
+            same_form(p, BRC_SIDE_THEIRS, BRC_RESULT) && shape_is(p, BRC_SIDE_THEIRS, BRC_RESULT))
             return BRC_CHUNKS_THEIRS;
         p->call->why = brc_plan_meta(p, BRC_SIDE_OURS)->opaque !=
                                brc_plan_meta(p, BRC_SIDE_THEIRS)->opaque
@@ -127,8 +127,8 @@ static int settle_whole(brc_merge_plan *p)
                            : "the chunk grid or the data type differs, and chunks have changed";
         return BRC_CHUNKS_APART;
     }
-    if (!shapes_same(p, BRC_SIDE_OURS, BRC_RESULT) || !shapes_same(p, BRC_SIDE_THEIRS, BRC_RESULT) ||
-        (p->has_base && !shapes_same(p, BRC_SIDE_BASE, BRC_RESULT)))
+    if (!shape_is(p, BRC_SIDE_OURS, BRC_RESULT) || !shape_is(p, BRC_SIDE_THEIRS, BRC_RESULT) ||
+        (p->has_base && !shape_is(p, BRC_SIDE_BASE, BRC_RESULT)))
         return BRC_CHUNKS_MIXED;
     if (with_base && same_map(p, BRC_SIDE_BASE, BRC_SIDE_THEIRS))
         return p->new_fill[BRC_SIDE_THEIRS] && !same_map(p, BRC_SIDE_BASE, BRC_SIDE_OURS)
