@@ -260,7 +260,7 @@ BRC_API const brc_array_info *brc_array_describe(const brc_array *a);
 BRC_API BRC_MUST_USE int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err);
 /* Elements that are cut off are lost: growing again shows the fill value. */
 BRC_API BRC_MUST_USE int brc_array_resize(brc_array *a, const uint64_t *shape, brc_error *err);
-/* Grows `axis` by `count` and writes packed elements there, in one transaction. */
+/* Grows `axis` by `count` and writes packed elements there: both or neither. */
 BRC_API BRC_MUST_USE int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, size_t len, brc_error *err);
 /* A Zarr v3 codec list for chunks written from now on; stored ones keep theirs,
  * unless `rewrite`. Then every chunk is stored anew in many short transactions, and the last one changes

@@ -160,6 +160,8 @@ static int check_form(brc_session *s, const brc_adoption *ad, adopted_node *node
         return BRC_OK;
     BRC_TRY(form_differs(store, &node->base, &node->mine, &mine, err));
     BRC_TRY(form_differs(store, &node->base, &node->now, &now, err));
+    if (ad->is_bulk && same_entry(&node->now, &node->base))
+        mine = 0; /* it can only have grown: what others have written has its place */
     mine |= node->base.kind != 0 && is_map;
     now |= !ad->is_bulk && node->base.kind == BRC_ARRAY &&
            brc_oid_cmp(&node->now.map, &node->base.map) != 0;

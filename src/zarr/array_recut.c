@@ -19,6 +19,7 @@ typedef struct array_pieces {
     brc_region was, now;     /* the selection in both                             */
     uint64_t next;           /* chunk of `was`                                    */
     int same_form;           /* a chunk of one is one of the other                */
+    int takes;               /* these are taken over now; else they have been     */
     size_t n, at;
     int ended;
     uint64_t indexes[RECUT_BATCH][BRC_MAX_NDIM];
@@ -60,6 +61,8 @@ static int take_chunk(array_pieces *p, const uint64_t *index, const brc_oid *id,
     brc_region_part_at(&now, p->to, &p->now, index);
     if (!was.overlap.whole || !now.overlap.whole)
         return 0;
+    if (!p->takes)
+        return 1;
     BRC_TRY(brc_array_put_chunk(p->to, index, brc_oid_is_zero(id) ? NULL : id, err));
     const size_t item = p->to->meta.type->item_size;
     const uint64_t elements = brc_shape_count(p->to->meta.ndim, now.overlap.count);
@@ -84,7 +87,7 @@ static int list_selected(array_pieces *p, brc_error *err)
         int taken = take_chunk(p, index, &ids[i], err);
         if (taken < 0)
             return taken;
-        if (taken)
+        if (taken || p->takes)
             continue;
         memcpy(p->indexes[p->n], index, (size_t)ndim * sizeof(*index));
         memset(&p->objects[p->n], 0, sizeof(p->objects[0]));
@@ -105,6 +108,23 @@ static int list_all_stored(array_pieces *p, brc_error *err)
         p->n += (size_t)(rc > 0 && brc_grid_has(&p->from->meta.grid, p->indexes[p->n]));
     }
     return BRC_OK;
+}
+
+/* First, and without the others between them: in a bulk write nothing is decoded while the rows of a
+ * batch are not committed. */
+static int take_chunks(array_pieces *p, brc_error *err)
+{
+    brc_store *store = brc_array_store(p->to);
+    if (!p->same_form)
+        return BRC_OK;
+    p->takes = 1;
+    while (!p->ended) {
+        BRC_TRY(list_selected(p, err));
+        BRC_TRY(brc_store_rest(store, 0, err));
+    }
+    p->takes = p->ended = 0;
+    p->next = 0;
+    return brc_store_rest(store, 1, err);
 }
 
 static int look_up_pieces(array_pieces *p, brc_error *err)
@@ -195,6 +215,7 @@ static int recut_chunks(array_pieces *p, brc_error *err)
         pieces.order.axis[i] = i;
         pieces.order.per[i] = brc_grid_extent(m->grid.chunk[i], p->was.sel.step[i]);
     }
+    BRC_TRY(take_chunks(p, err));
     if (p->sel == NULL)
         BRC_TRY(brc_chunk_cursor_start(&p->cursor, p->from, err));
     return brc_array_assemble(p->to, p->sel, &pieces, err);

@@ -7,9 +7,11 @@
 #include "../flow/write.h"
 #include "../history/map_totals.h"
 #include "../tree/map_cursor.h"
+#include "array_turn.h"
 #include "bulk_write.h"
 #include "chunk_cursor.h"
 #include "element_chunk.h"
+#include "region_write.h"
 #include "shard.h"
 
 /* ---- chunks outside -------------------------------- */
@@ -84,8 +86,9 @@ int brc_chunks_drop_outside(brc_store *store, int ndim, const uint64_t *grid, br
 
 /* ---- chunks beyond the grid -------------------------------- */
 
-/* An edge of up to this many chunks is small. */
+/* An edge of up to this many chunks is small; so many places are looked at in one transaction. */
 #define SMALL_EDGE 65536
+#define FEW_PLACES 4096
 #define PLACES_MOST 256
 
 static int drop_one(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err)
@@ -109,6 +112,7 @@ static int drop_places(brc_array *a, const uint64_t *first, const uint64_t *coun
         for (size_t i = 0; i < n; i++)
             if (!brc_oid_is_zero(&ids[i]))
                 BRC_TRY(drop_one(a, indexes + i * (size_t)ndim, &ids[i], err));
+        BRC_TRY(brc_store_rest(brc_array_store(a), 0, err));
     }
     return BRC_OK;
 }
@@ -128,98 +132,167 @@ static int drop_found(brc_array *a, int axis, const uint64_t *first, brc_error *
     return rc;
 }
 
-int brc_array_drop_beyond(brc_array *a, const uint64_t *shape, brc_error *err)
+/* The places beyond the grid along one axis, of all that the shards have. */
+static uint64_t places_beyond(const brc_array *a, int axis, const uint64_t *shape, uint64_t *first,
+                              uint64_t *count)
 {
     const brc_meta *m = &a->meta;
-    uint64_t all[BRC_MAX_NDIM];
-    for (int i = 0; i < m->ndim && m->nlevels > 0; i++)
-        all[i] = brc_mul_capped(m->outer.count[i], m->outer.chunk[i] / m->grid.chunk[i]);
-    for (int i = 0; i < m->ndim && m->nlevels > 0; i++) {
-        uint64_t first[BRC_MAX_NDIM] = {0}, count[BRC_MAX_NDIM], places = 1;
-        memcpy(count, all, sizeof(count));
-        first[i] = m->grid.count[i];
-        count[i] = all[i] - first[i];
-        if (shape[i] == m->shape[i] || count[i] == 0)
-            continue;
-        for (int k = 0; k < m->ndim; k++)
-            places = brc_mul_capped(places, count[k]);
-        BRC_TRY(places <= SMALL_EDGE ? drop_places(a, first, count, places, err)
-                                     : drop_found(a, i, first, err));
+    uint64_t places = 1;
+    memset(first, 0, BRC_MAX_NDIM * sizeof(*first));
+    for (int i = 0; i < m->ndim; i++)
+        count[i] = brc_mul_capped(m->outer.count[i], m->outer.chunk[i] / m->grid.chunk[i]);
+    first[axis] = m->grid.count[axis];
+    count[axis] -= first[axis];
+    if (shape[axis] == m->shape[axis])
+        return 0;
+    for (int i = 0; i < m->ndim; i++)
+        places = brc_mul_capped(places, count[i]);
+    return places;
+}
+
+int brc_array_has_few_beyond(const brc_array *a, const uint64_t *shape)
+{
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM], sum = 0;
+    for (int i = 0; i < a->meta.ndim && a->meta.nlevels > 0; i++)
+        if (!brc_add_u64(sum, places_beyond(a, i, shape, first, count), &sum))
+            return 0;
+    return sum <= FEW_PLACES;
+}
+
+int brc_array_drop_beyond(brc_array *a, const uint64_t *shape, brc_error *err)
+{
+    uint64_t first[BRC_MAX_NDIM], count[BRC_MAX_NDIM];
+    for (int i = 0; i < a->meta.ndim && a->meta.nlevels > 0; i++) {
+        const uint64_t places = places_beyond(a, i, shape, first, count);
+        if (places > 0)
+            BRC_TRY(places <= SMALL_EDGE ? drop_places(a, first, count, places, err)
+                                         : drop_found(a, i, first, err));
     }
     return BRC_OK;
 }
 
-/* ---- the chunks of an edge -------------------------------- */
+/* ---- the chunks of the edges -------------------------------- */
 
-/* Chunks that the array's end cuts along one axis, those that are stored: of a small edge each is
- * asked for, of a large one they are found among all stored chunks. */
-typedef struct edge {
+/* Chunks that the array's end cuts, those that are stored, axis by axis: of a small edge each is
+ * asked for, of a large one they are found among all stored chunks. One that lies in two edges comes
+ * with the first. */
+typedef struct edges {
     brc_array *a;
-    int axis;
-    uint64_t keep;                /* elements that stay, along the axis          */
-    uint64_t at;                  /* index of the edge's chunks along the axis   */
-    uint64_t count[BRC_MAX_NDIM]; /* box of chunks, of which `axis` counts one   */
+    uint64_t keep[BRC_MAX_NDIM];  /* elements that stay; UINT64_MAX: this axis cuts no chunk */
+    uint64_t count[BRC_MAX_NDIM]; /* box of chunks that are kept                   */
+    int axis;                     /* whose edge is gone through; -1: none was      */
+    uint64_t box[BRC_MAX_NDIM];   /* that edge: along `axis` it counts one         */
     uint64_t next[BRC_MAX_NDIM];
     int in_box, ended;
     brc_chunk_cursor cursor;
-} edge;
+} edges;
 
-/* 1 with the next chunk; *id is zero where it is not known yet. 0 at the end. */
-static int edge_next(edge *e, uint64_t *index, brc_oid *id, brc_error *err)
+static int is_in_edge(const edges *e, int axis, const uint64_t *index)
+{
+    return e->keep[axis] != UINT64_MAX && index[axis] == e->count[axis] - 1;
+}
+
+static uint64_t edge_chunks(const edges *e, int axis)
+{
+    uint64_t chunks = 1;
+    for (int i = 0; i < e->a->meta.ndim; i++)
+        chunks = brc_mul_capped(chunks, i == axis ? 1 : e->count[i]);
+    return chunks;
+}
+
+/* The next axis whose edge is cut: 0 at the end. */
+static int edge_turn(edges *e, brc_error *err)
+{
+    const int ndim = e->a->meta.ndim;
+    if (e->axis >= 0 && !e->in_box)
+        brc_chunk_cursor_end(&e->cursor);
+    e->in_box = 1;
+    do {
+        if (++e->axis >= ndim)
+            return 0;
+    } while (e->keep[e->axis] == UINT64_MAX);
+    memcpy(e->box, e->count, sizeof(e->box));
+    e->box[e->axis] = 1;
+    memset(e->next, 0, sizeof(e->next));
+    e->ended = 0;
+    if (edge_chunks(e, e->axis) <= SMALL_EDGE)
+        return 1;
+    e->in_box = 0;
+    BRC_TRY(brc_chunk_cursor_start(&e->cursor, e->a, err));
+    return 1;
+}
+
+/* 1 with the next chunk of this axis' edge; *id is zero where it is not known yet. */
+static int edge_step(edges *e, uint64_t *index, brc_oid *id, brc_error *err)
 {
     const int ndim = e->a->meta.ndim;
     int rc = 0;
     memset(id, 0, sizeof(*id));
     if (!e->in_box) {
         while ((rc = brc_chunk_cursor_next(&e->cursor, index, id, err)) > 0)
-            if (index[e->axis] == e->at)
+            if (index[e->axis] == e->count[e->axis] - 1)
                 break;
         return rc;
     }
     if (e->ended)
         return 0;
     memcpy(index, e->next, sizeof(e->next));
-    index[e->axis] = e->at;
-    e->ended = !brc_index_next(ndim, e->next, e->count);
+    index[e->axis] = e->count[e->axis] - 1;
+    e->ended = !brc_index_next(ndim, e->next, e->box);
     return 1;
 }
 
-/* The next of them, at most cap: those that turn out to be absent are left out. */
-static int edge_find(edge *e, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
+static int was_in_edge(const edges *e, const uint64_t *index)
 {
-    uint64_t indexes[BRC_WRITE_ITEMS * BRC_MAX_NDIM];
+    int was = 0;
+    for (int i = 0; i < e->axis; i++)
+        was |= is_in_edge(e, i, index);
+    return was;
+}
+
+/* The next of this axis' edge, at most cap: those that turn out to be absent are left out. */
+static int edge_find(edges *e, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
+{
+    uint64_t indexes[BRC_WRITE_ITEMS * BRC_MAX_NDIM], index[BRC_MAX_NDIM];
     brc_oid ids[BRC_WRITE_ITEMS];
     const size_t ndim = (size_t)e->a->meta.ndim;
     size_t found = 0;
     int rc = 1;
     while (found < cap && found < BRC_WRITE_ITEMS) {
-        rc = edge_next(e, items[*n].index, &ids[found], err);
+        rc = edge_step(e, index, &ids[found], err);
         if (rc <= 0)
             break;
-        memcpy(indexes + found++ * ndim, items[*n].index, ndim * sizeof(*indexes));
+        if (!was_in_edge(e, index))
+            memcpy(indexes + found++ * ndim, index, ndim * sizeof(*indexes));
     }
     BRC_TRY(rc);
     if (e->in_box && found > 0)
         BRC_TRY(brc_array_chunk_ids(e->a, found, indexes, ids, err));
     for (size_t i = 0; i < found; i++) {
+        brc_write_item *item = &items[*n];
         if (brc_oid_is_zero(&ids[i]))
             continue;
-        memcpy(items[*n].index, indexes + i * ndim, ndim * sizeof(*indexes));
-        items[(*n)++].old.id = ids[i];
+        memcpy(item->index, indexes + i * ndim, ndim * sizeof(*indexes));
+        item->is_part = 1;
+        item->was = item->old.id = ids[i];
+        ++*n;
         if (e->a->session->bulk != NULL)
             BRC_TRY(brc_bulk_note_old(e->a, indexes + i * ndim, &ids[i], err));
     }
-    return found > 0;
+    return rc > 0;
 }
 
 static int edge_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
-    edge *e = ctx;
+    edges *e = ctx;
     int rc = 1;
     *n = 0;
     BRC_TRY(brc_task_step(e->a->session->repo, 0, err));
-    while (*n == 0 && rc > 0)
-        rc = edge_find(e, items, cap, n, err);
+    while (*n == 0 && rc > 0) {
+        rc = e->axis >= 0 && e->axis < e->a->meta.ndim ? edge_find(e, items, cap, n, err) : 0;
+        if (rc == 0 && *n == 0 && e->axis < e->a->meta.ndim)
+            rc = edge_turn(e, err);
+    }
     BRC_TRY(rc);
     for (size_t i = 0; i < *n; i++) {
         uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
@@ -231,45 +304,34 @@ static int edge_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, br
 
 /* ---- on the pool -------------------------------- */
 
-/* One element everywhere past the end: `elements` are those of a chunk. */
-static void fill_past(const edge *e, const uint64_t *index, uint8_t *elements, size_t unit,
-                      const void *fill)
-{
-    const int ndim = e->a->meta.ndim;
-    uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
-    int64_t strides[BRC_MAX_NDIM] = {0};
-    brc_grid_chunk(&e->a->meta.grid, index, corner, chunk);
-    brc_strides_packed(ndim, chunk, unit, strides);
-    const uint64_t inside = e->keep - corner[e->axis];
-    chunk[e->axis] -= inside;
-    brc_fill_box(ndim, chunk, unit, elements + inside * (uint64_t)strides[e->axis], strides, fill);
-}
-
-static int edge_gather_fixed(const edge *e, brc_write_item *item, brc_scratch *scratch,
+static int edge_gather_fixed(const edges *e, brc_write_item *item, brc_scratch *scratch,
                              brc_error *err)
 {
     const brc_meta *m = &e->a->meta;
     const size_t unit = m->type->item_size, len = (size_t)item->elements * unit;
     BRC_TRY(brc_buf_reserve(&item->own, len, err));
-    BRC_TRY(brc_write_old(item, scratch, &item->own, err));
-    if (item->own.len != len)
+    if (item->old.found)
+        BRC_TRY(brc_write_old(item, scratch, &item->own, err));
+    else /* it has gone meanwhile */
+        brc_fill_run(item->own.data, item->elements, unit, m->fill.data);
+    if (item->old.found && item->own.len != len)
         return brc_fail(err, BRC_ECORRUPT, "its bytes have the wrong length");
-    fill_past(e, item->index, item->own.data, unit, m->fill.data);
+    brc_fill_past(e->a, item->index, e->keep, item->own.data, unit, m->fill.data);
+    item->own.len = item->len = len;
     item->data = item->own.data;
-    item->len = len;
     return BRC_OK;
 }
 
 static int edge_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
-    const edge *e = ctx;
+    const edges *e = ctx;
     const brc_meta *m = &e->a->meta;
     const brc_span fill = {m->fill.data, m->fill.len};
     void *table;
     if (!brc_meta_is_variable(m))
         return edge_gather_fixed(e, item, scratch, err);
     BRC_TRY(brc_new_array(&table, (size_t)item->elements, sizeof(brc_span), err));
-    fill_past(e, item->index, table, sizeof(brc_span), &fill);
+    brc_fill_past(e->a, item->index, e->keep, table, sizeof(brc_span), &fill);
     int rc = brc_gather_elements(item, table, m, scratch, err);
     free(table);
     return rc;
@@ -279,20 +341,49 @@ static int edge_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, br
 
 static int edge_done(void *ctx, const brc_write_item *item, brc_error *err)
 {
-    const edge *e = ctx;
+    const edges *e = ctx;
     return brc_array_put_chunk(e->a, item->index, item->is_fill ? NULL : &item->id, err);
+}
+
+static int edge_now(void *ctx, const brc_write_item *item, brc_oid *id, brc_error *err)
+{
+    const edges *e = ctx;
+    return brc_array_chunk_ids(e->a, 1, item->index, id, err);
 }
 
 static void edge_name(void *ctx, const brc_write_item *item, brc_error *err)
 {
-    const edge *e = ctx;
+    const edges *e = ctx;
     brc_array_name_chunk(e->a, item->index, err);
 }
 
-static int clean_edge(edge *e, brc_error *err)
+/* The chunks that it may have to look at; 0: no edge is cut. */
+static uint64_t plan_edges(edges *e, const uint64_t *keep, const uint64_t *shape)
 {
-    brc_array *a = e->a;
-    brc_pipe *pipe = &a->session->repo->pipe;
+    const brc_meta *m = &e->a->meta;
+    uint64_t chunks = 0;
+    for (int i = 0; i < m->ndim; i++) {
+        if (keep[i] == 0)
+            return 0; /* nothing is left */
+        e->count[i] = brc_grid_find(&m->grid, i, keep[i] - 1) + 1;
+        const int cuts = brc_grid_round_up(&m->grid, i, keep[i]) != keep[i];
+        e->keep[i] = cuts && shape[i] != m->shape[i] ? keep[i] : UINT64_MAX;
+    }
+    for (int i = 0; i < m->ndim; i++)
+        if (e->keep[i] != UINT64_MAX &&
+            !brc_add_u64(chunks, edge_chunks(e, i), &chunks))
+            return UINT64_MAX;
+    return chunks;
+}
+
+int brc_array_clean_edges(brc_array *a, const uint64_t *keep, const uint64_t *shape,
+                          const brc_write_turn *turn, brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(edges), err));
+    edges *e = p;
+    e->a = a;
+    e->axis = -1;
     brc_write_ops ops = {
         .ctx = e,
         .len = (size_t)brc_shape_count(a->meta.ndim, a->meta.grid.chunk) * brc_array_unit(a),
@@ -300,47 +391,17 @@ static int clean_edge(edge *e, brc_error *err)
         .gather = edge_gather,
         .done = edge_done,
         .name = edge_name,
+        .turn = turn,
+        .now = edge_now,
     };
-    uint64_t chunks = 1;
-    int countable = 1;
-    for (int i = 0; i < a->meta.ndim; i++)
-        countable &= brc_mul_u64(chunks, e->count[i], &chunks);
-    e->in_box = countable && chunks <= SMALL_EDGE;
-    e->ended = 0;
-    if (e->in_box)
-        return brc_flow_write(pipe, brc_array_store(a), &ops, err);
-    int rc = brc_chunk_cursor_start(&e->cursor, a, err);
-    if (rc == BRC_OK)
-        rc = brc_flow_write(pipe, brc_array_store(a), &ops, err);
-    brc_chunk_cursor_end(&e->cursor);
-    return rc;
-}
-
-int brc_array_clean_edges(brc_array *a, const uint64_t *keep, const uint64_t *shape, brc_error *err)
-{
-    const brc_meta *m = &a->meta;
-    uint64_t count[BRC_MAX_NDIM] = {0};
-    void *p;
+    const uint64_t chunks = plan_edges(e, keep, shape);
     int rc = BRC_OK;
-    for (int i = 0; i < m->ndim; i++) {
-        if (keep[i] == 0)
-            return BRC_OK; /* nothing is left */
-        count[i] = brc_grid_find(&m->grid, i, keep[i] - 1) + 1;
-    }
-    BRC_TRY(brc_new(&p, sizeof(edge), err));
-    for (int i = 0; i < m->ndim && rc == BRC_OK; i++) {
-        if (brc_grid_round_up(&m->grid, i, keep[i]) == keep[i] || shape[i] == m->shape[i])
-            continue;
-        edge *e = p;
-        memset(e, 0, sizeof(*e));
-        e->a = a;
-        e->axis = i;
-        e->keep = keep[i];
-        e->at = count[i] - 1;
-        memcpy(e->count, count, sizeof(count));
-        e->count[i] = 1;
-        rc = clean_edge(e, err);
-    }
+    if (turn != NULL && chunks > 1 && brc_chunks_memory(a, chunks) > BRC_SMALL_BYTES)
+        rc = BRC_WRITE_MUCH;
+    else if (chunks > 0)
+        rc = brc_flow_write(&a->session->repo->pipe, brc_array_store(a), &ops, err);
+    if (e->axis >= 0 && !e->in_box)
+        brc_chunk_cursor_end(&e->cursor);
     free(p);
     return rc;
 }

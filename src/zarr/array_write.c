@@ -9,50 +9,10 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../nd/buffer.h"
+#include "array_turn.h"
 #include "bulk_write.h"
 #include "region_write.h"
 #include "span_table.h"
-
-static int describe_fixed(brc_region_write *rw, const brc_io *io, const brc_memory *m,
-                          brc_error *err)
-{
-    const brc_array *a = rw->a;
-    int rc = brc_memory_fits(io->buffer, a->meta.ndim, rw->r.sel.count, a->meta.type->item_size,
-                             BRC_MEMORY_IN, err);
-    if (rc < 0)
-        brc_context(err, "%s", a->path);
-    rw->src = m->origin;
-    return rc;
-}
-
-/* Packed elements; with zero strides (a fill) there is one. */
-static int describe_variable(brc_region_write *rw, const brc_memory *m, brc_error *err)
-{
-    const brc_array *a = rw->a;
-    for (int i = 0; m->strides != NULL && i < a->meta.ndim; i++)
-        if (m->strides[i] != 0)
-            return brc_fail(err, BRC_EINVAL, "%s: elements of variable length have no strides",
-                            a->path);
-    rw->packed = (brc_span){m->origin, m->len};
-    if (rw->r.nchunks > 0 || m->strides != NULL)
-        return BRC_OK;
-    int rc = brc_elements_find(NULL, 0, rw->packed, err);
-    if (rc < 0)
-        brc_context(err, "%s", a->path);
-    return rc;
-}
-
-static int describe_write(brc_region_write *rw, const brc_io *io, brc_error *err)
-{
-    brc_array *a = rw->a = io->array;
-    brc_memory m;
-    BRC_TRY(brc_memory_of(&m, io->buffer, BRC_MEMORY_IN, err));
-    BRC_TRY(brc_array_can_write(a, err));
-    BRC_TRY(brc_region_init(&rw->r, a, io->sel, NULL, m.strides, err));
-    return brc_meta_is_variable(&a->meta) ? describe_variable(rw, &m, err)
-                                          : describe_fixed(rw, io, &m, err);
-}
 
 /* ---- within one transaction -------------------------------- */
 
@@ -92,7 +52,7 @@ static int describe_all(write_call *c, brc_error *err)
 {
     for (size_t i = 0; i < c->n; i++) {
         memset(&c->writes[i], 0, sizeof(c->writes[i]));
-        BRC_TRY(describe_write(&c->writes[i], brc_io_at(c->io, i), err));
+        BRC_TRY(brc_region_write_of(&c->writes[i], brc_io_at(c->io, i), NULL, err));
     }
     return BRC_OK;
 }
@@ -115,20 +75,16 @@ static int write_told(write_call *c, brc_error *err)
     return rc;
 }
 
-/* What its chunks take in memory, decoded and encoded. One chunk may take more. */
-#define SMALL_BYTES ((uint64_t)16 << 20)
-
 static int is_small(const write_call *c)
 {
     uint64_t chunks = 0, sum = 0;
     for (size_t i = 0; i < c->n; i++) {
         const brc_region_write *rw = &c->writes[i];
-        uint64_t bytes = brc_shape_count(rw->a->meta.ndim, rw->a->meta.grid.chunk);
-        bytes = brc_mul_capped(brc_mul_capped(bytes, 2 * brc_array_unit(rw->a)), rw->r.nchunks);
+        const uint64_t bytes = brc_chunks_memory(rw->a, rw->r.nchunks);
         if (!brc_add_u64(sum, bytes, &sum) || !brc_add_u64(chunks, rw->r.nchunks, &chunks))
             return 0;
     }
-    return chunks == 1 || sum <= SMALL_BYTES;
+    return chunks == 1 || sum <= BRC_SMALL_BYTES;
 }
 
 /* All arrays are begun before any is described: beginning one may bring another up to date. */
@@ -255,8 +211,6 @@ static int write_small(write_call *c, brc_error *err)
 
 /* Times that a write which is in others' way is made anew before it locks them out. */
 #define WRITE_TRIES 3
-/* Elements that are never written in one transaction. */
-#define BULK_BYTES ((uint64_t)16 << 20)
 
 static int is_one_session(const write_call *c)
 {
@@ -287,7 +241,7 @@ static int write_all(write_call *c, brc_error *err)
     for (int tries = 1;; tries++) {
         int rc = write_small(c, err);
         if (rc == BRC_WRITE_MUCH && is_one_session(c))
-            rc = write_bulk(c, tries == WRITE_TRIES && bytes_of_writes(c) > BULK_BYTES, err);
+            rc = write_bulk(c, tries == WRITE_TRIES && bytes_of_writes(c) > BRC_TURN_BYTES, err);
         if (rc <= 0)
             return rc;
         if (rc == BRC_WRITE_MUCH || tries == WRITE_TRIES)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../nd/buffer.h"
 #include "element_chunk.h"
 #include "old_chunks.h"
 #include "span_table.h"
@@ -15,6 +16,55 @@ typedef struct region_writer {
     void *on_the_way; /* of tsearch(): items that are not done, by chunk; of several regions */
     const brc_write_turn *turn; /* NULL: within changes of the arrays                        */
 } region_writer;
+
+/* ---- what is to be written, described -------------------------------- */
+
+static int describe_fixed(brc_region_write *rw, const brc_io *io, const brc_memory *m,
+                          brc_error *err)
+{
+    const brc_array *a = rw->a;
+    int rc = brc_memory_fits(io->buffer, a->meta.ndim, rw->r.sel.count, a->meta.type->item_size,
+                             BRC_MEMORY_IN, err);
+    if (rc < 0)
+        brc_context(err, "%s", a->path);
+    rw->src = m->origin;
+    return rc;
+}
+
+/* Packed elements; with zero strides (a fill) there is one. */
+static int describe_variable(brc_region_write *rw, const brc_memory *m, brc_error *err)
+{
+    const brc_array *a = rw->a;
+    for (int i = 0; m->strides != NULL && i < a->meta.ndim; i++)
+        if (m->strides[i] != 0)
+            return brc_fail(err, BRC_EINVAL, "%s: elements of variable length have no strides",
+                            a->path);
+    rw->packed = (brc_span){m->origin, m->len};
+    if (rw->r.nchunks > 0 || m->strides != NULL)
+        return BRC_OK;
+    int rc = brc_elements_find(NULL, 0, rw->packed, err);
+    if (rc < 0)
+        brc_context(err, "%s", a->path);
+    return rc;
+}
+
+int brc_region_write_of(brc_region_write *rw, const brc_io *io, const uint64_t *shape,
+                        brc_error *err)
+{
+    brc_array *a = rw->a = io->array;
+    brc_memory m;
+    BRC_TRY(brc_memory_of(&m, io->buffer, BRC_MEMORY_IN, err));
+    BRC_TRY(brc_array_can_write(a, err));
+    BRC_TRY(brc_region_init(&rw->r, a, io->sel, shape, m.strides, err));
+    return brc_meta_is_variable(&a->meta) ? describe_variable(rw, &m, err)
+                                          : describe_fixed(rw, io, &m, err);
+}
+
+uint64_t brc_chunks_memory(const brc_array *a, uint64_t chunks)
+{
+    const uint64_t elements = brc_shape_count(a->meta.ndim, a->meta.grid.chunk);
+    return brc_mul_capped(brc_mul_capped(elements, 2 * brc_array_unit(a)), chunks);
+}
 
 /* ---- chunks that several regions meet -------------------------------- */
 
@@ -51,7 +101,7 @@ static void keep_written(void *item)
     (void)item; /* it belongs to the flow */
 }
 
-/* ---- what is to be written -------------------------------- */
+/* ---- listed, chunk by chunk -------------------------------- */
 
 /* Before the region's first chunk. */
 static int find_elements(brc_region_write *rw, brc_error *err)
@@ -127,6 +177,25 @@ static void put_selected(const brc_region_write *rw, const brc_region_part *part
                  chunk + part->in_chunk, part->strides, src + part->in_memory, rw->r.strides);
 }
 
+void brc_fill_past(const brc_array *a, const uint64_t *index, const uint64_t *keep, void *elements,
+                   size_t unit, const void *fill)
+{
+    const int ndim = a->meta.ndim;
+    uint64_t corner[BRC_MAX_NDIM], chunk[BRC_MAX_NDIM];
+    int64_t strides[BRC_MAX_NDIM] = {0};
+    brc_grid_chunk(&a->meta.grid, index, corner, chunk);
+    brc_strides_packed(ndim, chunk, unit, strides);
+    for (int i = 0; i < ndim; i++) {
+        const uint64_t all = chunk[i], inside = keep[i] > corner[i] ? keep[i] - corner[i] : 0;
+        if (inside >= all)
+            continue;
+        chunk[i] -= inside;
+        brc_fill_box(ndim, chunk, unit, (uint8_t *)elements + inside * (uint64_t)strides[i],
+                     strides, fill);
+        chunk[i] = all;
+    }
+}
+
 static int gather_fixed(const brc_region_write *rw, const brc_region_part *part,
                         brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
@@ -143,6 +212,8 @@ static int gather_fixed(const brc_region_write *rw, const brc_region_part *part,
         BRC_TRY(brc_write_old(item, scratch, &item->own, err));
         if (item->own.len != item->len)
             return brc_fail(err, BRC_ECORRUPT, "its bytes have the wrong length");
+        if (rw->keep != NULL)
+            brc_fill_past(rw->a, item->index, rw->keep, item->own.data, unit, m->fill.data);
     } else if (!part->full) {
         brc_fill_run(item->own.data, part->elements, unit, m->fill.data);
     }
@@ -158,7 +229,10 @@ static int gather_variable(const brc_region_write *rw, const brc_region_part *pa
                            brc_write_item *item, brc_scratch *scratch, brc_error *err)
 {
     void *table;
+    const brc_span fill = {rw->a->meta.fill.data, rw->a->meta.fill.len};
     BRC_TRY(brc_new_array(&table, (size_t)part->elements, sizeof(brc_span), err));
+    if (rw->keep != NULL)
+        brc_fill_past(rw->a, item->index, rw->keep, table, sizeof(brc_span), &fill);
     put_selected(rw, part, table);
     int rc = brc_gather_elements(item, table, &rw->a->meta, scratch, err);
     free(table);

@@ -1,0 +1,46 @@
+/*
+ * A change of one array for which chunks are decoded and encoded, and its document is set: growing
+ * and appending.
+ *
+ * As with a write (array_write.c), a small one is prepared without a lock and stored in one
+ * transaction, if the array is still the one that was described; else it is made anew. A larger one
+ * is a bulk write. After a few tries that met others' changes it locks them out. Within brc_begin()
+ * and brc_end(), and within a bulk write of the caller's, it is a part of that.
+ */
+#ifndef BRC_ZARR_ARRAY_TURN_H
+#define BRC_ZARR_ARRAY_TURN_H
+
+#include "array.h"
+
+enum { BRC_TURN_OTHER = 3 };
+
+typedef struct brc_array_turn {
+    brc_array *a;
+    void *ctx;
+    /* Within a read: what is to be done with the array as it is now. 0: nothing; 1: the functions
+     * below; BRC_WRITE_MUCH: a bulk write; BRC_TURN_OTHER: that is what the caller gets. */
+    int (*plan)(void *ctx, brc_error *err);
+    /* What flow writes; `turn` as it is for brc_flow_write(). */
+    int (*write)(void *ctx, const brc_write_turn *turn, brc_error *err);
+    /* In the transaction that stores: before the first chunk, and behind the last. */
+    int (*before)(void *ctx, brc_error *err);
+    int (*behind)(void *ctx, brc_error *err);
+    /* All of it, within a change of the array that has begun. */
+    int (*within)(void *ctx, brc_error *err);
+    const char *task; /* what progress calls it; NULL: nothing */
+    uint64_t bytes;   /* plan() sets it: for progress                              */
+    /* its own */
+    brc_oid doc, storage;
+    uint64_t version;
+    int reading, begun, is_task;
+} brc_array_turn;
+
+/* Of more elements than this a bulk write that meets others' changes ends with BRC_ECONFLICT at last;
+ * a smaller one locks them out. */
+#define BRC_TURN_BYTES ((uint64_t)16 << 20)
+/* What chunks take in memory, decoded and encoded, if they are stored together. One may take more. */
+#define BRC_SMALL_BYTES ((uint64_t)16 << 20)
+
+BRC_MUST_USE int brc_array_take_turn(brc_array_turn *t, brc_error *err);
+
+#endif

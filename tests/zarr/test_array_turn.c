@@ -1,0 +1,261 @@
+/* Growing, appending and restoring a slice decode and encode without the lock: what another does
+ * meanwhile is neither made to wait nor lost, nor mixed with what comes out. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/hook_codec.h"
+#include "../kit/scenario.h"
+
+Suite *array_turn_suite(void);
+
+#define LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+#define ZSTD "{\"name\":\"zstd\",\"configuration\":{\"level\":1,\"checksum\":false}}"
+
+/* The end cuts the last chunk. What is large takes more than 16 MiB, decoded and encoded. */
+enum { CHUNK = 4096, LENGTH = 10 * CHUNK + 1000, MORE = 300, LARGE = 1100 * CHUNK };
+
+static scenario first, second;
+static brc_registry *reg;
+static brc_array *array;
+static int32_t numbers[LARGE];
+static int tries;
+
+static void turn_start(void)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    const uint64_t shape = LENGTH, chunk = CHUNK;
+    reg = hook_registry(&first.err);
+    ck_assert_ptr_nonnull(reg);
+    scenario_folder(&first);
+    opts.registry = reg;
+    scenario_open(&first, &opts, BRC_OPEN_CREATE);
+    for (int i = 0; i < LARGE; i++)
+        numbers[i] = i;
+    array = scenario_array(&first, "/a", "int32", 1, &shape, &chunk, "-1",
+                           "[" LITTLE "," HOOK_CODEC "," ZSTD "]");
+    OK(&first, brc_array_write(array, NULL, numbers, LENGTH * sizeof(int32_t), &first.err));
+    scenario_commit(&first, "first");
+    memcpy(second.file, first.file, sizeof(second.file));
+    opts.wait_ms = -1; /* it does not wait */
+    scenario_open(&second, &opts, 0);
+    tries = 0;
+}
+
+static void turn_stop(void)
+{
+    hook_decode(NULL, NULL, 0);
+    brc_array_free(array);
+    scenario_close(&second);
+    scenario_stop(&first);
+    brc_registry_free(reg);
+}
+
+/* ---- what the other does -------------------------------- */
+
+static void others_fill(const char *text, int32_t value)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
+    OK(&second, brc_sel_parse(&sel, a, text, &second.err));
+    OK(&second, brc_array_fill(a, &sel, &value, &second.err));
+    brc_array_free(a);
+}
+
+static void far_away(void)
+{
+    others_fill("[5:6]", 7);
+}
+
+static void in_the_last_chunk(void)
+{
+    others_fill("[41900:41901]", 7);
+}
+
+static void an_attribute(void)
+{
+    OK(&second, brc_attrs_set(second.session, "/a", "unit", "\"K\"", &second.err));
+}
+
+static void an_append(void)
+{
+    brc_array *a;
+    const int32_t values[2] = {8, 9};
+    OK(&second, brc_array_open(&a, second.session, "/a", &second.err));
+    OK(&second, brc_array_append(a, 0, 2, values, sizeof(values), &second.err));
+    brc_array_free(a);
+}
+
+static void a_commit(void)
+{
+    in_the_last_chunk();
+    scenario_commit(&second, "theirs");
+}
+
+static void the_array_gone(void)
+{
+    OK(&second, brc_node_remove(second.session, "/a", &second.err));
+}
+
+static const struct {
+    void (*act)(void);
+    uint64_t longer;   /* elements that it has appended                  */
+    int32_t at;        /* element that is 7 then                         */
+    int gone;
+} others[] = {
+    {far_away, 0, 5, 0},     {in_the_last_chunk, 0, 41900, 0}, {an_attribute, 0, -1, 0},
+    {an_append, 2, -1, 0},   {a_commit, 0, 41900, 0},          {the_array_gone, 0, -1, 1},
+};
+enum { OTHERS = sizeof(others) / sizeof(*others) };
+
+static void act_once(void *ctx)
+{
+    tries++;
+    others[*(int *)ctx].act();
+}
+
+/* ---- what comes out -------------------------------- */
+
+static void check_from_start(int which, const int32_t *got)
+{
+    for (int i = 0; i < LENGTH; i++)
+        ck_assert_int_eq(got[i], i == others[which].at ? 7 : i);
+    if (others[which].longer > 0) {
+        ck_assert_int_eq(got[LENGTH], 8);
+        ck_assert_int_eq(got[LENGTH + 1], 9);
+    }
+}
+
+static int32_t *read_all(uint64_t *n)
+{
+    brc_array *a;
+    OK(&first, brc_array_open(&a, first.session, "/a", &first.err));
+    *n = brc_array_describe(a)->shape[0];
+    int32_t *got = malloc((size_t)*n * sizeof(*got));
+    ck_assert_ptr_nonnull(got);
+    OK(&first, brc_array_read(a, NULL, got, (size_t)*n * sizeof(*got), &first.err));
+    brc_array_free(a);
+    return got;
+}
+
+static int64_t drafts(void)
+{
+    return scenario_ask(&first, "SELECT count(*) FROM draft WHERE state=1 AND kind=2");
+}
+
+static void check_end(int rc, int which, int did)
+{
+    ck_assert_int_eq(did, 1);
+    if (others[which].gone)
+        ck_assert_msg(rc == BRC_ENOTFOUND || rc == BRC_ECONFLICT, "%d: %s", rc, first.err.message);
+    else
+        ck_assert_msg(rc == BRC_OK, "%d: %s", rc, first.err.message);
+}
+
+/* ---- growing -------------------------------- */
+
+static const uint64_t added[] = {MORE, LARGE - LENGTH};
+
+/* Small, and so large that it is a bulk write; while the chunk that the end cuts is decoded, and
+ * while new ones are encoded. */
+START_TEST(an_append_lets_others_in)
+{
+    int which = _i % OTHERS, large = _i / OTHERS % 2, encodes = _i / OTHERS / 2;
+    uint64_t n;
+    (encodes ? hook_encode : hook_decode)(act_once, &which, 1);
+    int rc = brc_array_append(array, 0, added[large], numbers, added[large] * sizeof(int32_t),
+                              &first.err);
+    check_end(rc, which, tries);
+    if (rc == BRC_OK) {
+        int32_t *got = read_all(&n);
+        ck_assert_uint_eq(n, LENGTH + others[which].longer + added[large]);
+        check_from_start(which, got);
+        ck_assert_mem_eq(got + n - added[large], numbers, added[large] * sizeof(int32_t));
+        free(got);
+    }
+    ck_assert_int_eq(drafts(), 0);
+    scenario_whole(&first);
+}
+END_TEST
+
+START_TEST(growing_lets_others_in)
+{
+    int which = _i;
+    uint64_t n;
+    const uint64_t shape = LENGTH + 10000;
+    hook_decode(act_once, &which, 1);
+    int rc = brc_array_resize(array, &shape, &first.err);
+    check_end(rc, which, tries);
+    if (rc == BRC_OK) {
+        int32_t *got = read_all(&n);
+        ck_assert_uint_eq(n, shape);
+        check_from_start(which, got);
+        for (uint64_t i = LENGTH + others[which].longer; i < n; i++)
+            ck_assert_int_eq(got[i], -1);
+        free(got);
+    }
+    scenario_whole(&first);
+}
+END_TEST
+
+/* What a document that was set by key has left past the end is no data again. */
+START_TEST(an_append_clears_what_was_past_the_end)
+{
+    static const char cut[] =
+        "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[41000],\"data_type\":\"int32\","
+        "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4096]}},"
+        "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":-1,\"codecs\":"
+        "[" LITTLE "," HOOK_CODEC "," ZSTD "]}";
+    uint64_t n;
+    OK(&first, brc_key_set(first.session, "a/zarr.json", cut, strlen(cut), &first.err));
+    OK(&first, brc_array_append(array, 0, 1, numbers, sizeof(int32_t), &first.err));
+    const uint64_t shape = LENGTH;
+    OK(&first, brc_array_resize(array, &shape, &first.err));
+    int32_t *got = read_all(&n);
+    ck_assert_uint_eq(n, LENGTH);
+    for (int i = 0; i < LENGTH; i++)
+        ck_assert_int_eq(got[i], i < 41000 ? i : i == 41000 ? 0 : -1);
+    free(got);
+}
+END_TEST
+
+/* ---- as it was -------------------------------- */
+
+/* Of what is restored the chunks at both ends are laid over what is there. */
+START_TEST(restoring_a_slice_lets_others_in)
+{
+    brc_sel sel = BRC_SEL_INIT;
+    int which = _i;
+    uint64_t n;
+    const int32_t three = 3;
+    OK(&first, brc_array_fill(array, NULL, &three, &first.err));
+    scenario_commit(&first, "threes");
+    OK(&first, brc_sel_parse(&sel, array, "[100:41950]", &first.err));
+    hook_decode(act_once, &which, 1);
+    int rc = brc_array_restore(array, &sel, "main~1", &first.err);
+    check_end(rc, which, tries);
+    if (rc == BRC_OK) {
+        int32_t *got = read_all(&n);
+        for (int i = 0; i < LENGTH; i++)
+            ck_assert_int_eq(got[i], i >= 100 && i < 41950 ? i : i == others[which].at ? 7 : 3);
+        ck_assert_uint_eq(n, LENGTH + others[which].longer);
+        free(got);
+    }
+    scenario_whole(&first);
+}
+END_TEST
+
+Suite *array_turn_suite(void)
+{
+    Suite *suite = suite_create("array_turn");
+    TCase *tc = tcase_create("turn");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, turn_start, turn_stop);
+    tcase_add_loop_test(tc, an_append_lets_others_in, 0, 4 * OTHERS);
+    tcase_add_loop_test(tc, growing_lets_others_in, 0, OTHERS);
+    tcase_add_test(tc, an_append_clears_what_was_past_the_end);
+    tcase_add_loop_test(tc, restoring_a_slice_lets_others_in, 0, OTHERS);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
