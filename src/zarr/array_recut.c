@@ -110,9 +110,9 @@ static int list_all_stored(array_pieces *p, brc_error *err)
     return BRC_OK;
 }
 
-/* First, and without the others between them: in a bulk write nothing is decoded while the rows of a
- * batch are not committed. */
-static int take_chunks(array_pieces *p, brc_error *err)
+/* First, and without the others between them: in a bulk write nothing is decoded while the rows of
+ * a batch are not committed. */
+static int take_whole(array_pieces *p, brc_error *err)
 {
     brc_store *store = brc_array_store(p->to);
     if (!p->same_form)
@@ -215,7 +215,7 @@ static int recut_chunks(array_pieces *p, brc_error *err)
         pieces.order.axis[i] = i;
         pieces.order.per[i] = brc_grid_extent(m->grid.chunk[i], p->was.sel.step[i]);
     }
-    BRC_TRY(take_chunks(p, err));
+    BRC_TRY(take_whole(p, err));
     if (p->sel == NULL)
         BRC_TRY(brc_chunk_cursor_start(&p->cursor, p->from, err));
     return brc_array_assemble(p->to, p->sel, &pieces, err);

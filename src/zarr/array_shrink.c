@@ -174,8 +174,8 @@ int brc_array_drop_beyond(brc_array *a, const uint64_t *shape, brc_error *err)
 /* ---- the chunks of the edges -------------------------------- */
 
 /* Chunks that the array's end cuts, those that are stored, axis by axis: of a small edge each is
- * asked for, of a large one they are found among all stored chunks. One that lies in two edges comes
- * with the first. */
+ * asked for, of a large one they are found among all stored chunks. One that lies in two edges
+ * comes with the first. */
 typedef struct edges {
     brc_array *a;
     uint64_t keep[BRC_MAX_NDIM];  /* elements that stay; UINT64_MAX: this axis cuts no chunk */
