@@ -20,15 +20,15 @@ static const merge_type numbers = { "\"int32\"", BYTES, { "0", "1", "2", "3" } }
 static const merge_type floats = { "\"float32\"", BYTES,
                                    { "0", "-0.0", "\"0x7fc00001\"", "\"0x7fc00002\"" } };
 static const merge_type pairs = {
-    "{\"name\":\"struct\",\"configuration\":{\"fields\":[{\"name\":\"a\",\"data_type\":\"int8\"},"
-    "{\"name\":\"b\",\"data_type\":\"int8\"}]}}",
+    "{\"name\":\"struct\",\"configuration\":{\"fields\":["
+    "{\"name\":\"a\",\"data_type\":\"int8\"},{\"name\":\"b\",\"data_type\":\"int8\"}]}}",
     BYTES,
     { "{\"a\":0,\"b\":0}", "{\"a\":1,\"b\":0}", "{\"a\":0,\"b\":1}", "{\"a\":1,\"b\":1}" }
 };
 static const merge_type strings = { "\"string\"", "{\"name\":\"vlen-utf8\"}",
                                     { "\"\"", "\"a\"", "\"b\"", "\"longer\"" } };
 
-/* "f1 0123": a fill value, and the elements; without "f1 " the fill value is 0. NULL: no version. */
+/* "f1 0123": a fill value, and the elements; without "f1 " the first is 0. NULL: none. */
 typedef struct merge_row {
     const char *name;
     const merge_type *type;
@@ -579,8 +579,8 @@ START_TEST(damage_is_named)
     store_many(&k);
     scenario_close(&k.t);
     scenario_open(&k.t, NULL, 0);
-    scenario_sql(&k.t, "UPDATE blob SET data=zeroblob(length(data)) WHERE seq IN (SELECT place FROM "
-                       "object WHERE kind=1)");
+    scenario_sql(&k.t, "UPDATE blob SET data=zeroblob(length(data)) WHERE seq IN "
+                       "(SELECT place FROM object WHERE kind=1)");
     FAILS(&k.t, BRC_ECORRUPT, merge_kit_try(&k, &k.v[1]));
     ck_assert_ptr_nonnull(strstr(k.t.err.message, "/a"));
     merge_kit_stop(&k);
