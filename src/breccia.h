@@ -143,7 +143,8 @@ BRC_API BRC_MUST_USE int brc_refs_next(brc_iter *it, const brc_ref **out, brc_er
 BRC_API BRC_MUST_USE int brc_branch_create(breccia *repo, const char *name, const char *rev, brc_error *err);
 /* Without BRC_DELETE_FORCE, BRC_EMISUSE if no other branch or tag reaches its commit, or if it has
  * uncommitted changes. Its commits stay in the file until they are collected, and
- * NAME@{TIME} still finds them. */
+ * NAME@{TIME} still finds them. What was uncommitted stays as a draft of nobody, for brc_undo(), but for
+ * private changes, which go. */
 BRC_API BRC_MUST_USE int brc_branch_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err);
 BRC_API BRC_MUST_USE int brc_branch_rename(breccia *repo, const char *from, const char *to, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_create(breccia *repo, const char *name, const char *rev, const char *message, brc_error *err);
@@ -156,6 +157,19 @@ BRC_API BRC_MUST_USE int brc_switch(breccia *repo, const char *branch, uint32_t 
 /* Moves the current branch to `rev`; uncommitted changes stay, unless BRC_RESET_HARD. BRC_ESTALE
  * if the branch is not at `expect` (NULL: anywhere). */
 BRC_API BRC_MUST_USE int brc_reset(breccia *repo, const char *rev, uint32_t flags, const brc_oid *expect, brc_error *err);
+
+/* Lists changes of refs, the newest first. */
+BRC_API BRC_MUST_USE int brc_oplog(brc_iter **out, breccia *repo, brc_error *err);
+BRC_API BRC_MUST_USE int brc_oplog_next(brc_iter *it, const brc_op **out, brc_error *err);
+/* Takes back the last operation: each ref is what it was before, and so is the current branch. Again: one further
+ * back. BRC_UNDO_REDO: takes back the last undoing instead, until another operation comes between. Either is an
+ * operation of its own, *operation (may be NULL). Not between brc_begin() and brc_end().
+ * `expect`: the operation that is to be taken back, or restored; BRC_ESTALE if it would be another. 0: any.
+ * BRC_EMISUSE: there is none. BRC_ESTALE: a ref is not where the operation left it; it is named, and nothing changes.
+ * Uncommitted changes stay as they are: brc_drafts() says which lie over another commit than their branch's
+ * now (BRC_DRAFT_STALE). A branch that comes back has again what was uncommitted on it; one that
+ * would go with uncommitted changes is BRC_ECONFLICT. */
+BRC_API BRC_MUST_USE int brc_undo(int64_t *operation, breccia *repo, uint32_t flags, int64_t expect, brc_error *err);
 
 BRC_API BRC_MUST_USE int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err);
 BRC_API void brc_commit_free(brc_commit *commit);

@@ -149,6 +149,7 @@ enum { BRC_DELETE_FORCE = 1 };   /* brc_branch_delete(), brc_tag_delete()     */
 enum { BRC_SWITCH_DISCARD = 1 }; /* brc_switch()                              */
 enum { BRC_RESET_HARD = 1 };     /* brc_reset()                               */
 enum { BRC_LIST_RECURSE = 1 };   /* brc_list()                                */
+enum { BRC_UNDO_REDO = 1 };      /* brc_undo()                                */
 
 enum { BRC_GROUP = 1, BRC_ARRAY = 2 };                              /* kind   */
 enum { BRC_ADDED = 1, BRC_REMOVED = 2, BRC_MOVED = 3, BRC_CHANGED = 4 }; /* what */
@@ -247,6 +248,24 @@ typedef struct brc_change {
 enum {
     BRC_CHANGE_STORAGE = 1, /* storage alone differs                          */
     BRC_CHANGE_ELEMENTS = 2 /* the members about elements are known           */
+};
+
+/* One change of a ref. What one call changed, or calls between brc_begin() and brc_end(), is one operation. */
+typedef struct brc_op {
+    int64_t id;          /* grows with time                                   */
+    int64_t operation;   /* id of the operation's first change, perhaps this one */
+    int64_t time_us;
+    const char *what;    /* "commit", "reset", "delete", "undo" ...           */
+    const char *name;    /* of the branch or tag                              */
+    uint32_t flags;      /* BRC_OP_*                                          */
+    brc_oid from, to;    /* its commit before and after; zero: none           */
+    int64_t undoes;      /* the operation that this one takes back; 0: none   */
+    int64_t restores;    /* the undoing that this one takes back; 0: none     */
+    int64_t draft;       /* what was uncommitted on a branch that went: brc_draft.id; 0: nothing */
+} brc_op;
+enum {
+    BRC_OP_TAG = 1,    /* of a tag, else of a branch                          */
+    BRC_OP_SWITCH = 2  /* no ref moved: two changes, of the current branch before and after */
 };
 
 typedef struct brc_diff_opts {

@@ -43,9 +43,16 @@ static int is_stale(brc_store *store, const brc_draft_row *row, int *stale, brc_
     int has;
     brc_oid tip;
     char *full;
+    brc_error why = BRC_ERROR_INIT;
     BRC_TRY(brc_ref_full(&full, "heads", row->branch, err));
-    int rc = brc_ref_get(store, full, &has, &tip, err);
+    int rc = brc_ref_get(store, full, &has, &tip, &why);
     free(full);
+    if (rc == BRC_ENOTFOUND) { /* what was kept of a branch that went */
+        *stale = 1;
+        return BRC_OK;
+    }
+    if (rc < 0 && err != NULL)
+        brc_error_copy(err, &why);
     if (rc == BRC_OK)
         *stale = !brc_draft_follows(&row->draft, has, &tip);
     return rc;

@@ -9,6 +9,7 @@
 #include "../history/reach.h"
 #include "../zarr/session.h"
 #include "../base/clock.h"
+#include "branch_drafts.h"
 
 int brc_resolve(brc_oid *out, breccia *repo, const char *rev, brc_error *err)
 {
@@ -183,18 +184,6 @@ static int branch_clean(breccia *repo, const char *branch, int *clean, brc_error
     return rc;
 }
 
-static int no_private_drafts(brc_store *store, const char *branch, int *none, brc_error *err)
-{
-    brc_draft_row *rows;
-    size_t n;
-    BRC_TRY(brc_draft_list(store, &rows, &n, err));
-    *none = 1;
-    for (size_t i = 0; i < n; i++)
-        *none &= rows[i].draft.kind != BRC_DRAFT_PRIVATE || strcmp(rows[i].branch, branch) != 0;
-    brc_draft_rows_free(rows, n);
-    return BRC_OK;
-}
-
 static int check_deletable(breccia *repo, const char *space, const char *name, const char *full,
                            brc_error *err)
 {
@@ -214,7 +203,7 @@ static int check_deletable(breccia *repo, const char *space, const char *name, c
     if (branch)
         BRC_TRY(branch_clean(repo, name, &clean, err));
     if (branch && clean)
-        BRC_TRY(no_private_drafts(repo->store, name, &clean, err));
+        BRC_TRY(brc_branch_no_private(repo->store, name, &clean, err));
     return clean ? BRC_OK
                  : brc_fail(err, BRC_EMISUSE,
                             "branch '%s' has uncommitted changes: -D deletes it all the same",
@@ -242,20 +231,6 @@ static int drop_shared(brc_store *store, const char *branch, brc_error *err)
     return draft.id != 0 ? brc_draft_delete(store, draft.id, err) : BRC_OK;
 }
 
-/* Private ones too: without the branch they cannot be committed. */
-static int drop_all(brc_store *store, const char *branch, brc_error *err)
-{
-    brc_draft_row *rows;
-    size_t n;
-    BRC_TRY(brc_draft_list(store, &rows, &n, err));
-    int rc = BRC_OK;
-    for (size_t i = 0; i < n && rc == BRC_OK; i++)
-        if (strcmp(rows[i].branch, branch) == 0)
-            rc = brc_draft_delete(store, rows[i].draft.id, err);
-    brc_draft_rows_free(rows, n);
-    return rc == BRC_OK ? brc_draft_forget(store, branch, err) : rc;
-}
-
 static int delete_steps(breccia *repo, const char *space, const char *name, int force,
                         brc_error *err)
 {
@@ -274,9 +249,7 @@ static int delete_steps(breccia *repo, const char *space, const char *name, int 
     }
     if (!force)
         BRC_GO(check_deletable(repo, space, name, full, err));
-    if (strcmp(space, "heads") == 0)
-        BRC_GO(drop_all(store, name, err));
-    rc = brc_ref_delete(store, full, brc_now_us(), err);
+    rc = brc_ref_leave(store, full, err);
 done:
     free(full);
     return rc;
@@ -372,7 +345,7 @@ static int switch_steps(breccia *repo, const char *branch, int discard, brc_erro
 {
     brc_store *store = repo->store;
     int there, rc;
-    char *full = NULL, *from = NULL;
+    char *full = NULL, *from = NULL, *left = NULL;
     const char *head;
     BRC_GO(brc_ref_full(&full, "heads", branch, err));
     BRC_GO(ref_is_there(store, full, &there, err));
@@ -389,9 +362,11 @@ static int switch_steps(breccia *repo, const char *branch, int discard, brc_erro
         BRC_GO(check_nothing_lost(repo, from, err));
     BRC_GO(drop_shared(store, from, err));
     BRC_GO(brc_head_set(store, branch, err));
-    rc = brc_oplog_add(store, "switch", full, NULL, NULL, brc_now_us(), err);
+    BRC_GO(brc_ref_full(&left, "heads", from, err));
+    rc = brc_oplog_switch(store, left, full, brc_now_us(), err);
 done:
     free(full);
+    free(left);
     free(from);
     return rc;
 }

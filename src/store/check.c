@@ -88,8 +88,8 @@ static const struct {
     {"SELECT 'row ' || seq || ' of the operation log is damaged' FROM oplog"
     " WHERE " BRC_RANGE("oplog", "seq")
     " AND (typeof(time_us)<>'integer' OR typeof(name)<>'text' OR op NOT IN"
-    " ('branch','tag',"
-    "'commit','amend','reset','rename','delete','switch') OR " BAD_ID_OR_NULL("old")
+    " ('branch','tag','commit','amend','reset','rename','delete','switch','merge','rebase',"
+    "'pick','revert','undo','redo') OR " BAD_ID_OR_NULL("old")
     " OR " BAD_ID_OR_NULL("new") " OR checksum IS NOT row_sum('oplog', seq, time_us, op, name,"
     " old, new, first, undoes, restores, draft))",
      BRC_RANGE_NEXT("oplog", "seq")},
@@ -99,7 +99,9 @@ static const struct {
     " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2,3)"
     " OR (state=2 AND kind<>2) OR (state=3 AND (kind<>1 OR parts<>0))"
     " OR typeof(parts)<>'integer' OR parts NOT BETWEEN 0 AND 7"
-    " OR (state<>2 AND 'heads/' || branch NOT IN (SELECT name FROM ref))"
+    " OR (state<>2 AND 'heads/' || branch NOT IN (SELECT name FROM ref)"
+    /* It may have gone, and -D kept them. */
+    " AND NOT (kind=2 AND owner IS NULL AND id IN (SELECT draft FROM oplog)))"
     " OR " BAD_ID_OR_NULL("base") " OR " BAD_ID_OR_NULL("tip") " OR " BAD_ID_OR_NULL("other")
     " OR (tip IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=tip AND o.kind=4))"
     " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"

@@ -120,6 +120,11 @@ struct brc_store {
     int undo;            /* an inner transaction asked for it */
     uint64_t writes;     /* outermost transactions of this connection */
     uint64_t undone;     /* those that were rolled back */
+    struct { /* rows of the operation log that are written now: see oplog.c */
+        uint64_t transaction; /* which one wrote `first`; 0: none                */
+        int64_t first;
+        int64_t undoes, restores; /* 0: they take nothing back                   */
+    } operation;
     struct {
         int64_t id; /* 0: no more */
         int if_empty;
@@ -170,6 +175,10 @@ BRC_MUST_USE int brc_row_text(brc_store *store, const char *sql, int64_t number,
 void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid *id); /* NULL: null */
 /* BRC_ECORRUPT if the column does not hold an id of the right length. */
 BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err);
+
+/* oplog.c: what a row's checksum must be. */
+#define BRC_OPLOG_SUM \
+    "row_sum('oplog', seq, time_us, op, name, old, new, first, undoes, restores, draft)"
 
 /* A transaction whose end failed because memory ran out is still open: ends it. */
 void brc_end_leftover(brc_store *store);

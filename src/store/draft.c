@@ -246,6 +246,23 @@ int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_
     return draft_seal(store, draft, err);
 }
 
+int brc_draft_keep(brc_store *store, int64_t draft, brc_error *err)
+{
+    BRC_TRY(draft_run(store, "UPDATE draft SET kind=2, owner=NULL WHERE id=?1", draft, err));
+    return draft_seal(store, draft, err);
+}
+
+int brc_draft_give_back(brc_store *store, int64_t draft, const char *branch, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "UPDATE draft SET kind=1, owner=NULL, branch=?2 WHERE id=?1", &st,
+                     err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, branch, -1, SQLITE_STATIC);
+    BRC_TRY(brc_run(store, st, err));
+    return draft_seal(store, draft, err);
+}
+
 int brc_draft_count(brc_store *store, int64_t draft, uint64_t *nodes, brc_error *err)
 {
     int64_t n;

@@ -1,12 +1,10 @@
-/* Refs, the operation log, and the derived rows of commits. */
+/* Refs, and the derived rows of commits. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "db.h"
 
 #define REF_OK "checksum IS row_sum('ref', name, target, message)"
-#define OPLOG_SUM \
-    "row_sum('oplog', seq, time_us, op, name, old, new, first, undoes, restores, draft)"
 
 void brc_ref_rows_free(brc_ref_row *rows, size_t n)
 {
@@ -121,26 +119,6 @@ int brc_ref_list(brc_store *store, const char *prefix, brc_ref_row **out, size_t
     return BRC_OK;
 }
 
-int brc_oplog_add(brc_store *store, const char *op, const char *name, const brc_oid *from,
-                  const brc_oid *to, int64_t time_us, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "INSERT INTO oplog(time_us, op, name, old, new, checksum)"
-                     " VALUES (?1, ?2, ?3, ?4, ?5, 0)",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, time_us);
-    sqlite3_bind_text(st, 2, op, -1, SQLITE_STATIC);
-    sqlite3_bind_text(st, 3, name, -1, SQLITE_STATIC);
-    brc_bind_id(store, st, 4, from);
-    brc_bind_id(store, st, 5, to);
-    BRC_TRY(brc_run(store, st, err));
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE oplog SET checksum=" OPLOG_SUM " WHERE seq=last_insert_rowid()", &st,
-                     err));
-    return brc_run(store, st, err);
-}
-
 int brc_ref_put(brc_store *store, const char *name, const brc_oid *target, const char *message,
                 const char *op, int check, const brc_oid *expect, int64_t time_us, brc_error *err)
 {
@@ -180,7 +158,7 @@ int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *tar
     sqlite3_stmt *st;
     int has = 0;
     BRC_TRY(brc_stmt(store,
-                     "SELECT new, checksum IS " OPLOG_SUM " FROM oplog"
+                     "SELECT new, checksum IS " BRC_OPLOG_SUM " FROM oplog"
                      " WHERE name=?1 AND time_us<=?2 AND op<>'switch'"
                      " ORDER BY time_us DESC, seq DESC LIMIT 1",
                      &st, err));

@@ -249,10 +249,35 @@ BRC_MUST_USE int brc_ref_put(brc_store *store, const char *name, const brc_oid *
 BRC_MUST_USE int brc_ref_delete(brc_store *store, const char *name, int64_t time_us, brc_error *err);
 /* Its target at that time, from the operation log. BRC_ENOTFOUND before the first. */
 BRC_MUST_USE int brc_ref_at(brc_store *store, const char *name, int64_t time_us, brc_oid *target, brc_error *err);
-/* Writes a row of the operation log without moving a ref. */
+/* The operation log (oplog.c). What one transaction changes is one operation: its rows name the first.
+ * Writes a row without moving a ref. */
 BRC_MUST_USE int brc_oplog_add(brc_store *store, const char *op, const char *name,
                                const brc_oid *from, const brc_oid *to, int64_t time_us,
                                brc_error *err);
+/* Another branch is the current one: a row for the one before, then one for it. */
+BRC_MUST_USE int brc_oplog_switch(brc_store *store, const char *from, const char *to, int64_t time_us, brc_error *err);
+/* Rows that are written from now on take back the operation `undoes`, or the undoing `restores`, each by its first row;
+ * 0 and 0: neither, as before. */
+void brc_oplog_takes_back(brc_store *store, int64_t undoes, int64_t restores);
+/* The last row keeps what was uncommitted on a branch that went. */
+BRC_MUST_USE int brc_oplog_keeps(brc_store *store, int64_t draft, brc_error *err);
+
+typedef struct brc_oplog_row {
+    int64_t seq, time_us;
+    int64_t first; /* seq of its operation's first row, perhaps this one           */
+    int64_t undoes, restores, draft; /* 0: none                                    */
+    int has_old, has_new;
+    brc_oid from, to; /* the ref's target before and after                         */
+    char *op, *name;
+} brc_oplog_row;
+void brc_oplog_rows_free(brc_oplog_row *rows, size_t n);
+/* At most `most` rows before that of the number `before` (0: the newest), the newest first. */
+BRC_MUST_USE int brc_oplog_page(brc_store *store, int64_t before, size_t most, brc_oplog_row **out, size_t *n, brc_error *err);
+/* The rows of the operation that begins with `first`, in order; the last row of a ref that did this operation, took it
+ * back or did it again. *n is 0 where the log has none. */
+BRC_MUST_USE int brc_oplog_last_of(brc_store *store, const char *name, int64_t operation, brc_oplog_row **out, size_t *n,
+                                   brc_error *err);
+BRC_MUST_USE int brc_oplog_operation(brc_store *store, int64_t first, brc_oplog_row **out, size_t *n, brc_error *err);
 
 /* The current branch's name, borrowed until the next change. */
 BRC_MUST_USE int brc_head_get(brc_store *store, const char **branch, brc_error *err);
@@ -336,6 +361,9 @@ BRC_MUST_USE int brc_draft_start(brc_store *store, const brc_draft_row *row, int
 BRC_MUST_USE int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err);
 /* It becomes private, this process's; owner NULL: the shared one of its branch, which has none. */
 BRC_MUST_USE int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_error *err);
+/* A shared one stays when its branch goes: private, nobody's; and becomes the shared one of a branch that has none. */
+BRC_MUST_USE int brc_draft_keep(brc_store *store, int64_t draft, brc_error *err);
+BRC_MUST_USE int brc_draft_give_back(brc_store *store, int64_t draft, const char *branch, brc_error *err);
 /* Counts a transaction that changes it. */
 BRC_MUST_USE int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err);
 /* How many nodes have rows in it. */

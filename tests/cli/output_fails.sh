@@ -36,6 +36,7 @@ switch-c    | switch r.brc -c y                      | log r.brc --at y
 restore     | restore r.brc /a --from HEAD~1         | diff r.brc -- /a
 reset       | reset r.brc HEAD~1 --hard              | log r.brc
 export      | export r.brc /a new.npy                | import z.brc new.npy /z
+undo        | undo r.brc                             | tag r.brc
 drafts      | drafts r.brc --drop DRAFT              | drafts r.brc
 config      | config r.brc journal wal               | config r.brc
 read-o      | read r.brc /a -o new.npy --json        | import z.brc new.npy /z
@@ -58,6 +59,7 @@ help   | help
 info   | info r.brc
 info   | info r.brc /a
 log    | log r.brc
+oplog  | oplog r.brc
 ls     | ls r.brc
 read   | read r.brc /a
 read   | read r.brc /a --format csv

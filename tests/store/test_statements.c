@@ -39,6 +39,10 @@ static const struct {
     {"SELECT count(*) FROM sqlite_schema", "opens the file, and the schema is small"},
     {"SELECT new, checksum IS row_sum('oplog'", "a person asks for a time; an index would"
                                                 " cost every commit a page"},
+    {"SELECT seq, time_us, op, name, old, new, first, undoes, restores, draft, checksum IS"
+     " row_sum('oplog', seq, time_us, op, name, old, new, first, undoes, restores, draft)"
+     " FROM oplog WHERE name=?1 AND", "a person undoes a deletion; an index would cost every"
+                                      " commit a page"},
     {"DELETE FROM draft_move WHERE draft=?1", "the draft goes"},
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},

@@ -1,0 +1,263 @@
+/*
+ * cmd_oplog.c - oplog and undo: every change of a branch or tag, and going back.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cli.h"
+#include "commands.h"
+#include "history.h"
+
+static const brc_oid *op_id(const brc_oid *id)
+{
+    static const brc_oid zero;
+
+    return cli_same_id(id, &zero) ? NULL : id;
+}
+
+static void put_op_json(struct cli *cli, const brc_op *op)
+{
+    char time[CLI_TIME_CAP];
+
+    cli_json_open(cli, '{');
+    cli_json_member_int(cli, "id", op->id);
+    cli_json_member_int(cli, "operation", op->operation);
+    cli_json_member(cli, "time", cli_format_time(time, op->time_us));
+    cli_json_member(cli, "op", op->what);
+    cli_json_member(cli, "kind", (op->flags & BRC_OP_TAG) ? "tag" : "branch");
+    cli_json_member(cli, "name", op->name);
+    cli_json_key(cli, "old");
+    cli_json_id(cli, op_id(&op->from));
+    cli_json_key(cli, "new");
+    cli_json_id(cli, op_id(&op->to));
+    if (op->undoes)
+        cli_json_member_int(cli, "undoes", op->undoes);
+    if (op->restores)
+        cli_json_member_int(cli, "restores", op->restores);
+    if (op->draft)
+        cli_json_member_int(cli, "draft", op->draft);
+    cli_json_close(cli, '{');
+}
+
+static const char *op_short(struct cli *cli, const brc_oid *id)
+{
+    return op_id(id) ? cli_short_id(cli, id) : "-";
+}
+
+/* "12  2026-11-20 12:00:00  commit  main  id1 -> id2" */
+static void put_op_text(struct cli *cli, const brc_op *op)
+{
+    char time[CLI_TIME_CAP];
+
+    cli_color(cli, CLI_YELLOW);
+    cli_printf(cli, "%" PRId64, op->operation);
+    cli_color_end(cli);
+    cli_printf(cli, "  %s  ", cli_format_time(time, op->time_us));
+    cli_put_padded(cli, op->what, 8);
+    cli_printf(cli, "%s%s", (op->flags & BRC_OP_TAG) ? "tag " : "", cli_escaped(cli, op->name));
+    if (!(op->flags & BRC_OP_SWITCH))
+        cli_printf(cli, "  %s -> %s", op_short(cli, &op->from), op_short(cli, &op->to));
+    if (op->undoes)
+        cli_printf(cli, "  takes back %" PRId64, op->undoes);
+    if (op->restores)
+        cli_printf(cli, "  restores what %" PRId64 " took back", op->restores);
+    if (op->draft)
+        cli_printf(cli, "  keeps draft %" PRId64, op->draft);
+    cli_puts(cli, "\n");
+}
+
+static const struct cli_option oplog_options[] = {
+    { "number", 'n', 1, "N", "show at most N changes" },
+    CLI_OPTIONS_END
+};
+
+static int run_oplog(struct cli *cli)
+{
+    uint64_t limit = UINT64_MAX;
+    const brc_op *op;
+    int rc = 0;
+
+    CLI_TRY(cli_uint_option(cli, "number", 0, UINT64_MAX, &limit));
+    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    CLI_TRY(brc_oplog(&cli->iter, cli->repo, &cli->err));
+    if (cli->json)
+        cli_json_open(cli, '[');
+    for (uint64_t i = 0; i < limit && (rc = brc_oplog_next(cli->iter, &op, &cli->err)) > 0; i++) {
+        if (cli->json)
+            put_op_json(cli, op);
+        else
+            put_op_text(cli, op);
+        CLI_TRY(cli_out_check(cli));
+    }
+    if (cli->json)
+        cli_json_close(cli, '[');
+    return rc < 0 ? rc : BRC_OK;
+}
+
+const struct cli_command cli_command_oplog = {
+    .name = "oplog",
+    .group = "Versions",
+    .summary = "list every change of a branch or tag, newest first",
+    .usage = "FILE [-n N]",
+    .details = "Each line begins with the number of its operation: what one command changed,\n"
+               "which is what 'undo' takes back. A switch has two lines: the branch before and\n"
+               "after.",
+    .examples = "breccia oplog climate.brc -n 10\nbreccia oplog climate.brc --json",
+    .options = oplog_options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run_oplog,
+};
+
+/* ---- undo ------------------------------------------------------------------------ */
+
+static const struct cli_option undo_options[] = {
+    { "redo", 0, 0, NULL, "take back the last undo instead" },
+    { "expect", 0, 1, "N", "fail unless it is operation N that is taken back, or restored" },
+    CLI_OPTIONS_END
+};
+
+/* What an undo changed: its rows, the newest first, and what it took back. */
+struct undone {
+    int64_t operation, target;
+    const char *what; /* that was taken back, or done again; NULL: not found */
+    const char *lines;
+    const char *branches; /* "|main|side|": that moved */
+};
+
+static const char *undone_line(struct cli *cli, const brc_op *op, const struct cli_refs *refs)
+{
+    const int is_tag = (op->flags & BRC_OP_TAG) != 0;
+    const char *kind = is_tag ? "tag" : "branch", *name = cli_escaped(cli, op->name);
+    const char *was = op_id(&op->from) ? cli_text(cli, " (was %s)", cli_short_id(cli, &op->from))
+                                       : "";
+    int there = 0;
+
+    if (op_id(&op->to))
+        return cli_text(cli, "%s %s is at %s%s\n", kind, name, cli_short_id(cli, &op->to), was);
+    for (size_t i = 0; i < refs->n; i++)
+        there |= !refs->refs[i].is_tag == !is_tag && strcmp(refs->refs[i].name, op->name) == 0;
+    return cli_text(cli, "%s %s %s%s\n", kind, name, there ? "has no commit" : "is gone", was);
+}
+
+static void read_undone_row(struct cli *cli, const brc_op *op, const struct cli_refs *refs,
+                            struct undone *out, int *switches)
+{
+    const int is_switch = (op->flags & BRC_OP_SWITCH) != 0;
+
+    out->target = op->undoes ? op->undoes : op->restores;
+    out->branches = cli_text(cli, "%s|%s|", out->branches, op->name);
+    if (!is_switch)
+        out->lines = cli_text(cli, "%s%s", undone_line(cli, op, refs), out->lines);
+    else if ((*switches)++ % 2 == 0) /* the later of the two */
+        out->lines = cli_text(cli, "on branch %s\n%s", cli_escaped(cli, op->name), out->lines);
+}
+
+/* Of a redo, the target is the undoing, which leads to what was done again. */
+static int read_undone(struct cli *cli, struct undone *out)
+{
+    const brc_op *op;
+    struct cli_refs refs;
+    int rc, switches = 0;
+
+    CLI_TRY(cli_refs_read(cli, &refs));
+    CLI_TRY(brc_oplog(&cli->iter, cli->repo, &cli->err));
+    while ((rc = brc_oplog_next(cli->iter, &op, &cli->err)) > 0 && !out->what) {
+        if (op->operation == out->operation)
+            read_undone_row(cli, op, &refs, out, &switches);
+        else if (op->operation == out->target && op->undoes)
+            out->target = op->undoes;
+        else if (op->id == out->target)
+            out->what = cli_text(cli, "%s", op->what);
+    }
+    brc_iter_free(cli->iter);
+    cli->iter = NULL;
+    return rc < 0 ? rc : BRC_OK;
+}
+
+/* Of the branches that moved: uncommitted changes that lie over another commit now. */
+static int put_stale(struct cli *cli, const struct undone *undone)
+{
+    const brc_draft *draft;
+    int rc;
+
+    CLI_TRY(brc_drafts(&cli->iter, cli->repo, &cli->err));
+    if (cli->json) {
+        cli_json_key(cli, "drafts");
+        cli_json_open(cli, '[');
+    }
+    while ((rc = brc_drafts_next(cli->iter, &draft, &cli->err)) > 0) {
+        if (!(draft->flags & BRC_DRAFT_STALE) ||
+            !strstr(undone->branches, cli_text(cli, "|%s|", draft->branch)))
+            continue;
+        if (cli->json) {
+            cli_json_open(cli, '{');
+            cli_json_member_int(cli, "id", draft->id);
+            cli_json_member(cli, "branch", draft->branch);
+            cli_json_close(cli, '{');
+        } else {
+            cli_say(cli, "draft %" PRId64 " of %s lies over another commit than the branch has "
+                         "now: it is kept, and cannot be committed as it is",
+                    draft->id, cli_escaped(cli, draft->branch));
+        }
+    }
+    if (cli->json)
+        cli_json_close(cli, '[');
+    return rc < 0 ? rc : BRC_OK;
+}
+
+static int report_undone(struct cli *cli, struct undone *undone)
+{
+    const char *did = cli_has(cli, "redo") ? "redone" : "undone";
+
+    CLI_TRY(read_undone(cli, undone));
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member_int(cli, "operation", undone->operation);
+        cli_json_key(cli, did);
+        cli_json_open(cli, '{');
+        cli_json_member_int(cli, "operation", undone->target);
+        cli_json_member(cli, "op", undone->what ? undone->what : "");
+        cli_json_close(cli, '{');
+    } else {
+        cli_say(cli, "%s: %s (operation %" PRId64 ")", did, undone->what ? undone->what : "",
+                undone->target);
+        if (!cli->quiet)
+            cli_puts(cli, undone->lines);
+    }
+    CLI_TRY(put_stale(cli, undone));
+    if (cli->json)
+        cli_json_close(cli, '{');
+    return BRC_OK;
+}
+
+static int run_undo(struct cli *cli)
+{
+    struct undone undone = { .lines = "", .branches = "" };
+    uint64_t expect = 0;
+
+    CLI_TRY(cli_uint_option(cli, "expect", 1, INT64_MAX, &expect));
+    CLI_TRY(cli_open(cli, 0));
+    CLI_TRY(brc_undo(&undone.operation, cli->repo, cli_has(cli, "redo") ? BRC_UNDO_REDO : 0,
+                     (int64_t)expect, &cli->err));
+    cli_done(cli);
+    return report_undone(cli, &undone);
+}
+
+const struct cli_command cli_command_undo = {
+    .name = "undo",
+    .group = "Versions",
+    .summary = "take back the last change of branches and tags",
+    .usage = "FILE [--redo] [--expect N]",
+    .details = "Takes back the last operation of 'oplog', whatever it was: commit, reset,\n"
+               "branch -D, merge, switch ... Again, it goes one further back; --redo goes\n"
+               "forward again, until another operation comes between. If a branch or tag has\n"
+               "been moved otherwise since, nothing happens. Uncommitted changes stay as they\n"
+               "are; those that a deleted branch had come back with it.",
+    .examples = "breccia undo climate.brc\nbreccia undo climate.brc --redo",
+    .options = undo_options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run_undo,
+};

@@ -1,0 +1,495 @@
+/*
+ * The operation log, undo and redo.
+ *
+ * An operation is what one transaction wrote into the log. To undo takes its rows backwards, each
+ * from `to` to `from`; to redo takes them forwards again. Every step compares the ref with what the
+ * row says before it sets it, and the whole is one transaction: all of it happens, or nothing.
+ *
+ * Which operation is next follows from the log alone. It is the last one that no undoing took
+ * back, seen from the end: an undoing of X leads to what lies before X, a redoing leads to what it
+ * brought back. Numbers only fall on the way, so it has an end whatever a file says.
+ */
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/clock.h"
+#include "../base/iter.h"
+#include "../base/sized.h"
+#include "../history/commit.h"
+#include "../zarr/session.h"
+#include "branch_drafts.h"
+
+/* ---- listing -------------------------------- */
+
+enum { OPLOG_PAGE = 256 };
+
+typedef struct oplog_list {
+    breccia *repo;
+    brc_oplog_row *rows;
+    size_t n, at;
+    brc_op now; /* the one that was handed out */
+} oplog_list;
+
+static void oplog_list_dispose(void *state)
+{
+    oplog_list *list = state;
+    brc_oplog_rows_free(list->rows, list->n);
+    brc_repo_unref(list->repo);
+}
+
+int brc_oplog(brc_iter **out, breccia *repo, brc_error *err)
+{
+    BRC_TRY(brc_iter_new(out, BRC_ITER_OPLOG, sizeof(oplog_list), oplog_list_dispose, err));
+    oplog_list *list = brc_iter_state(*out);
+    list->repo = brc_repo_ref(repo);
+    int rc = brc_oplog_page(repo->store, 0, OPLOG_PAGE, &list->rows, &list->n, err);
+    if (rc < 0) {
+        brc_iter_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+static int oplog_list_more(oplog_list *list, brc_error *err)
+{
+    if (list->at < list->n || list->n < OPLOG_PAGE)
+        return BRC_OK;
+    const int64_t before = list->rows[list->n - 1].seq;
+    brc_oplog_rows_free(list->rows, list->n);
+    list->rows = NULL;
+    list->at = list->n = 0;
+    return brc_oplog_page(list->repo->store, before, OPLOG_PAGE, &list->rows, &list->n, err);
+}
+
+static int is_switch(const brc_oplog_row *row)
+{
+    return strcmp(row->op, "switch") == 0;
+}
+
+int brc_oplog_next(brc_iter *it, const brc_op **out_item, brc_error *err)
+{
+    *out_item = NULL;
+    BRC_TRY(brc_iter_check(it, BRC_ITER_OPLOG, err));
+    oplog_list *list = brc_iter_state(it);
+    BRC_TRY(oplog_list_more(list, err));
+    if (list->at == list->n)
+        return 0;
+    const brc_oplog_row *row = &list->rows[list->at++];
+    const char *slash = strchr(row->name, '/');
+    list->now = (brc_op){.id = row->seq, .operation = row->first, .time_us = row->time_us,
+                         .what = row->op, .name = slash != NULL ? slash + 1 : row->name,
+                         .from = row->from, .to = row->to, .undoes = row->undoes,
+                         .restores = row->restores, .draft = row->draft};
+    if (strncmp(row->name, "tags/", 5) == 0)
+        list->now.flags |= BRC_OP_TAG;
+    if (is_switch(row))
+        list->now.flags |= BRC_OP_SWITCH;
+    *out_item = &list->now;
+    return 1;
+}
+
+/* ---- which operation -------------------------------- */
+
+/* What counts of a row here; first is 0 where there is none. */
+typedef struct op_mark {
+    int64_t first, undoes, restores;
+} op_mark;
+
+static int op_mark_of(op_mark *out, brc_oplog_row *rows, size_t n)
+{
+    *out = (op_mark){0, 0, 0};
+    if (n > 0)
+        *out = (op_mark){rows[0].first, rows[0].undoes, rows[0].restores};
+    brc_oplog_rows_free(rows, n);
+    return BRC_OK;
+}
+
+/* The last operation before that of the number `before` (0: of all). */
+static int operation_before(brc_store *store, int64_t before, op_mark *out, brc_error *err)
+{
+    brc_oplog_row *rows;
+    size_t n;
+    BRC_TRY(brc_oplog_page(store, before, 1, &rows, &n, err));
+    return op_mark_of(out, rows, n);
+}
+
+static int operation_of(brc_store *store, int64_t first, op_mark *out, brc_error *err)
+{
+    brc_oplog_row *rows;
+    size_t n;
+    BRC_TRY(brc_oplog_operation(store, first, &rows, &n, err));
+    return op_mark_of(out, rows, n);
+}
+
+static int log_is_damaged(brc_store *store, brc_error *err)
+{
+    return brc_fail(err, BRC_ECORRUPT, "%s is damaged: the operation log takes back what comes "
+                                       "later; 'breccia fsck' says more",
+                    brc_store_path(store));
+}
+
+/* *target: the operation to undo; 0: there is none. */
+static int find_undo(brc_store *store, int64_t *target, brc_error *err)
+{
+    op_mark at, undoing;
+    *target = 0;
+    BRC_TRY(operation_before(store, 0, &at, err));
+    while (at.undoes != 0) {
+        if (at.undoes >= at.first)
+            return log_is_damaged(store, err);
+        BRC_TRY(operation_before(store, at.undoes, &at, err));
+    }
+    if (at.restores == 0) {
+        *target = at.first;
+        return BRC_OK;
+    }
+    BRC_TRY(operation_of(store, at.restores, &undoing, err));
+    *target = undoing.undoes;
+    return BRC_OK;
+}
+
+/* The same for redo: *undoing is the one to take back. */
+static int find_redo(brc_store *store, int64_t *target, int64_t *undoing, brc_error *err)
+{
+    op_mark at;
+    *target = *undoing = 0;
+    BRC_TRY(operation_before(store, 0, &at, err));
+    while (at.restores != 0) {
+        if (at.restores >= at.first)
+            return log_is_damaged(store, err);
+        BRC_TRY(operation_before(store, at.restores, &at, err));
+    }
+    if (at.undoes != 0) {
+        *target = at.undoes;
+        *undoing = at.first;
+    }
+    return BRC_OK;
+}
+
+/* ---- one step -------------------------------- */
+
+typedef struct undoing {
+    breccia *repo;
+    brc_store *store;
+    int redo;
+    brc_oplog_row *rows;
+    size_t n;
+} undoing;
+
+/* A ref, or that there is none. */
+typedef struct ref_state {
+    int found, has;
+    brc_oid target;
+} ref_state;
+
+static int ref_state_of(brc_store *store, const char *name, ref_state *out, brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    memset(out, 0, sizeof(*out));
+    int rc = brc_ref_get(store, name, &out->has, &out->target, &why);
+    out->found = rc == BRC_OK;
+    if (rc < 0 && rc != BRC_ENOTFOUND && err != NULL)
+        brc_error_copy(err, &why);
+    return rc == BRC_ENOTFOUND ? BRC_OK : rc;
+}
+
+static const char *state_words(const ref_state *s, char out[65])
+{
+    if (!s->found)
+        return "not there";
+    if (!s->has)
+        return "without a commit";
+    brc_oid_format(out, &s->target);
+    out[8] = '\0';
+    return out;
+}
+
+/* The ref must be what the operation left. */
+static int must_be(const undoing *u, const char *name, const ref_state *wanted, brc_error *err)
+{
+    ref_state now;
+    char a[65], b[65];
+    const int tag = strncmp(name, "tags/", 5) == 0;
+    BRC_TRY(ref_state_of(u->store, name, &now, err));
+    if (now.found == wanted->found && now.has == wanted->has &&
+        (!now.has || brc_oid_cmp(&now.target, &wanted->target) == 0))
+        return BRC_OK;
+    return brc_fail(err, BRC_ESTALE,
+                    "%s '%s' has moved since: it is %s%s, and the operation left it %s%s; "
+                    "nothing was %s",
+                    tag ? "tag" : "branch", name + (tag ? 5 : 6), now.has ? "at " : "",
+                    state_words(&now, a), wanted->has ? "at " : "", state_words(wanted, b),
+                    u->redo ? "redone" : "undone");
+}
+
+/* It may have been collected. */
+static int must_have_commit(const undoing *u, const ref_state *s, brc_error *err)
+{
+    brc_object o = {.id = s->target}, *one = &o;
+    char hex[65];
+    if (!s->has)
+        return BRC_OK;
+    BRC_TRY(brc_objects_find(u->store, &one, 1, err));
+    return o.found && o.kind == BRC_KIND_COMMIT
+               ? BRC_OK
+               : brc_fail(err, BRC_ENOTFOUND, "commit %.8s is not in %s any more: it was collected",
+                          brc_oid_format(hex, &s->target), brc_store_path(u->store));
+}
+
+/* The uncommitted changes of a branch that was moved. Those that lie over the commit where it is
+ * now can be committed again; a draft without a change is none. */
+static int tend_draft(const undoing *u, const char *name, const ref_state *now, brc_error *err)
+{
+    brc_draft_head draft;
+    int empty;
+    if (strncmp(name, "heads/", 6) != 0)
+        return BRC_OK;
+    BRC_TRY(brc_draft_shared(u->store, name + 6, &draft, err));
+    if (draft.id == 0)
+        return BRC_OK;
+    BRC_TRY(brc_draft_is_empty(u->store, draft.id, &empty, err));
+    if (empty)
+        return brc_draft_delete(u->store, draft.id, err);
+    if (draft.has_base == now->has && (!now->has || brc_oid_cmp(&draft.base, &now->target) == 0))
+        return brc_draft_follow(u->store, draft.id, now->has ? &now->target : NULL, err);
+    return BRC_OK;
+}
+
+static int set_state(const undoing *u, const char *name, const ref_state *from,
+                     const ref_state *to, const char *message, brc_error *err)
+{
+    BRC_TRY(must_be(u, name, from, err));
+    BRC_TRY(must_have_commit(u, to, err));
+    BRC_TRY(brc_ref_put(u->store, name, to->has ? &to->target : NULL, message, "undo", 1,
+                        from->has ? &from->target : NULL, brc_now_us(), err));
+    return tend_draft(u, name, to, err);
+}
+
+static int is_current(const undoing *u, const char *name, brc_error *err)
+{
+    const char *head;
+    BRC_TRY(brc_head_get(u->store, &head, err));
+    return strncmp(name, "heads/", 6) == 0 && strcmp(name + 6, head) == 0;
+}
+
+/* What shows nothing uncommitted is none, whatever rows it has. */
+static int must_be_clean(const undoing *u, const char *branch, brc_error *err)
+{
+    brc_session *s;
+    brc_draft_head draft;
+    int clean, none = 1;
+    BRC_TRY(brc_session_open(&s, u->repo, branch, BRC_SESSION_VIEW, err));
+    int rc = brc_session_clean(&clean, s, err);
+    brc_session_free(s);
+    BRC_TRY(rc);
+    BRC_TRY(brc_branch_no_private(u->store, branch, &none, err));
+    if (!clean || !none)
+        return brc_fail(err, BRC_ECONFLICT, "branch '%s' has uncommitted changes, and would go: "
+                                            "commit them or drop them first",
+                        branch);
+    BRC_TRY(brc_draft_shared(u->store, branch, &draft, err));
+    return draft.id != 0 ? brc_draft_delete(u->store, draft.id, err) : BRC_OK;
+}
+
+static int remove_ref(const undoing *u, const char *name, const ref_state *was, brc_error *err)
+{
+    BRC_TRY(must_be(u, name, was, err));
+    int current = is_current(u, name, err);
+    if (current < 0)
+        return current;
+    if (current)
+        return brc_fail(err, BRC_EMISUSE, "'%s' is the current branch, and would go: switch to "
+                                          "another first",
+                        name + 6);
+    if (!u->redo && strncmp(name, "heads/", 6) == 0)
+        BRC_TRY(must_be_clean(u, name + 6, err));
+    return brc_ref_leave(u->store, name, err);
+}
+
+/* A ref that is not there gets its last state back. The operation's last row of it is the one with
+ * which it went: its number names the message, and it keeps what was uncommitted. */
+static int bring_ref(const undoing *u, const char *name, const ref_state *to, brc_error *err)
+{
+    const ref_state none = {0, 0, {{0}}};
+    brc_buf message = BRC_BUF_INIT;
+    brc_oplog_row *last = NULL;
+    size_t n = 0;
+    int rc;
+    BRC_GO(brc_oplog_last_of(u->store, name, u->rows[0].first, &last, &n, err));
+    if (n > 0)
+        BRC_GO(brc_ref_message_kept(&message, u->store, last->seq, err));
+    BRC_GO(set_state(u, name, &none, to, message.len > 1 ? (const char *)message.data : NULL,
+                     err));
+    if (n > 0 && strncmp(name, "heads/", 6) == 0)
+        rc = brc_branch_come_back(u->store, name + 6, last->draft, err);
+done:
+    brc_oplog_rows_free(last, n);
+    brc_buf_dispose(&message);
+    return rc;
+}
+
+static int rename_again(const undoing *u, const char *from, const char *to, const ref_state *at,
+                        brc_error *err)
+{
+    const ref_state none = {0, 0, {{0}}};
+    brc_ref_row *row = NULL;
+    size_t n = 0;
+    int rc;
+    BRC_GO(must_be(u, from, at, err));
+    BRC_GO(brc_ref_list(u->store, from, &row, &n, err)); /* its own row is the first */
+    BRC_GO(set_state(u, to, &none, at,
+                     n > 0 && row[0].message[0] != '\0' ? row[0].message : NULL, err));
+    BRC_GO(brc_ref_delete(u->store, from, brc_now_us(), err));
+    if (strncmp(from, "heads/", 6) != 0)
+        goto done;
+    BRC_GO(brc_draft_rename(u->store, from + 6, to + 6, err));
+    int current = is_current(u, from, err);
+    BRC_GO(current);
+    rc = current ? brc_head_set(u->store, to + 6, err) : BRC_OK;
+done:
+    brc_ref_rows_free(row, n);
+    return rc;
+}
+
+static int switch_again(const undoing *u, const char *from, const char *to, brc_error *err)
+{
+    const char *head;
+    ref_state there;
+    BRC_TRY(brc_head_get(u->store, &head, err));
+    if (strncmp(from, "heads/", 6) != 0 || strncmp(to, "heads/", 6) != 0)
+        return log_is_damaged(u->store, err);
+    if (strcmp(head, from + 6) != 0)
+        return brc_fail(err, BRC_ESTALE, "the current branch is '%s' by now, and not '%s'", head,
+                        from + 6);
+    BRC_TRY(ref_state_of(u->store, to, &there, err));
+    if (!there.found)
+        return brc_fail(err, BRC_ESTALE, "there is no branch '%s' any more", to + 6);
+    BRC_TRY(brc_oplog_switch(u->store, from, to, brc_now_us(), err));
+    return brc_head_set(u->store, to + 6, err);
+}
+
+static int has_two_ends(const char *op)
+{
+    return strcmp(op, "branch") == 0 || strcmp(op, "tag") == 0;
+}
+
+static int step_one(const undoing *u, const brc_oplog_row *row, brc_error *err)
+{
+    const ref_state before = {1, row->has_old, row->from}, after = {1, row->has_new, row->to};
+    const int makes = has_two_ends(row->op), deletes = strcmp(row->op, "delete") == 0;
+    if (strncmp(row->name, "heads/", 6) != 0 && strncmp(row->name, "tags/", 5) != 0)
+        return log_is_damaged(u->store, err);
+    if (is_switch(row))
+        return brc_fail(err, BRC_EUNSUPPORTED, "operation %lld does not say which branch was the "
+                                               "current one before: switch by name",
+                        (long long)row->first);
+    if (makes && !row->has_old)
+        return u->redo ? bring_ref(u, row->name, &after, err)
+                       : remove_ref(u, row->name, &after, err);
+    if (deletes)
+        return u->redo ? remove_ref(u, row->name, &before, err)
+                       : bring_ref(u, row->name, &before, err);
+    return set_state(u, row->name, u->redo ? &before : &after, u->redo ? &after : &before, NULL,
+                     err);
+}
+
+/* Two rows that are one change. */
+static int step_two(const undoing *u, const brc_oplog_row *row, brc_error *err)
+{
+    const char *first = row[0].name, *second = row[1].name;
+    if (is_switch(row))
+        return u->redo ? switch_again(u, first, second, err) : switch_again(u, second, first, err);
+    const ref_state at = {1, row->has_new, row->to};
+    return u->redo ? rename_again(u, second, first, &at, err)
+                   : rename_again(u, first, second, &at, err);
+}
+
+static int are_one(const brc_oplog_row *row)
+{
+    if (is_switch(row))
+        return is_switch(row + 1);
+    return strcmp(row->op, "rename") == 0 && strcmp(row[1].op, "delete") == 0 &&
+           strncmp(row->name, row[1].name, 5) == 0 && strchr(row->name, '/') != NULL;
+}
+
+static int steps_back(const undoing *u, brc_error *err)
+{
+    for (size_t i = u->n; i > 0;) {
+        if (i >= 2 && are_one(&u->rows[i - 2])) {
+            i -= 2;
+            BRC_TRY(step_two(u, &u->rows[i], err));
+        } else {
+            i--;
+            BRC_TRY(step_one(u, &u->rows[i], err));
+        }
+    }
+    return BRC_OK;
+}
+
+static int steps_forward(const undoing *u, brc_error *err)
+{
+    for (size_t i = 0; i < u->n;) {
+        if (i + 2 <= u->n && are_one(&u->rows[i])) {
+            BRC_TRY(step_two(u, &u->rows[i], err));
+            i += 2;
+        } else {
+            BRC_TRY(step_one(u, &u->rows[i], err));
+            i++;
+        }
+    }
+    return BRC_OK;
+}
+
+/* ---- the whole -------------------------------- */
+
+static int no_operation(const undoing *u, brc_error *err)
+{
+    return brc_fail(err, BRC_EMISUSE, u->redo ? "there is nothing to redo: nothing was undone, or "
+                                                "another operation came after it"
+                                              : "there is nothing to undo");
+}
+
+static int undo_steps(undoing *u, int64_t expect, int64_t *operation, brc_error *err)
+{
+    int64_t target, back = 0;
+    op_mark made;
+    BRC_TRY(u->redo ? find_redo(u->store, &target, &back, err)
+                    : find_undo(u->store, &target, err));
+    if (target == 0)
+        return no_operation(u, err);
+    if (expect != 0 && expect != target)
+        return brc_fail(err, BRC_ESTALE, "operation %lld is not the one that would be %s now: that "
+                                         "is %lld",
+                        (long long)expect, u->redo ? "redone" : "undone", (long long)target);
+    BRC_TRY(brc_oplog_operation(u->store, target, &u->rows, &u->n, err));
+    /* The first row of all made the branch of a new file. */
+    if (u->n == 0 || (target == 1 && strcmp(u->rows[0].op, "branch") == 0))
+        return no_operation(u, err);
+    brc_oplog_takes_back(u->store, u->redo ? 0 : target, back);
+    int rc = u->redo ? steps_forward(u, err) : steps_back(u, err);
+    brc_oplog_takes_back(u->store, 0, 0);
+    BRC_TRY(rc);
+    BRC_TRY(operation_before(u->store, 0, &made, err));
+    *operation = made.first;
+    return BRC_OK;
+}
+
+int brc_undo(int64_t *operation, breccia *repo, uint32_t flags, int64_t expect, brc_error *err)
+{
+    undoing u = {repo, repo->store, (flags & BRC_UNDO_REDO) != 0, NULL, 0};
+    int64_t made = 0;
+    if (operation != NULL)
+        *operation = 0;
+    BRC_TRY(brc_flags_check(flags, BRC_UNDO_REDO, "brc_undo()", err));
+    if (brc_store_in_write(repo->store))
+        return brc_fail(err, BRC_EMISUSE, "undo is an operation of its own: end the transaction "
+                                          "first");
+    BRC_TRY(brc_store_begin(repo->store, err));
+    int rc = undo_steps(&u, expect, &made, err);
+    repo->changes++;
+    brc_oplog_rows_free(u.rows, u.n);
+    rc = brc_end_with(repo, rc, err);
+    if (rc == BRC_OK && operation != NULL)
+        *operation = made;
+    return rc;
+}
