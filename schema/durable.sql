@@ -42,6 +42,8 @@ CREATE TABLE blob(                -- stored bytes, in the order of writing; neve
                                   -- from its pages; a row never changes but for that
 );
 
+-- A bulk write of small objects stores their bytes before their rows: meanwhile a row of blob may be
+-- all holes. One that was killed leaves it so, for gc.
 CREATE TABLE hole(                -- one row a row of blob that objects have left, and others have not
   seq      INTEGER PRIMARY KEY,   -- blob.seq
   bytes    INTEGER NOT NULL,      -- that no object has any more; if all are, both rows go

@@ -9,8 +9,10 @@
 #define JOBS_PER_THREAD 6
 /* ... and so many where all are held until the last is encoded. */
 #define JOBS_TOGETHER 64
-/* In a bulk write: what jobs hold that are stored in one transaction, decoded and encoded. */
-#define BATCH_BYTES ((size_t)16 << 20)
+/* ... and in a bulk write: of small chunks many, whose objects are stored in the order of the index. */
+#define JOBS_IN_BULK 512
+/* In a bulk write: what jobs hold that are finished together, decoded and encoded. */
+#define BATCH_BYTES ((size_t)64 << 20)
 /* Buffers up to this size are kept from one call to the next. */
 #define KEPT_BYTES ((size_t)1 << 20)
 
@@ -73,8 +75,8 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
 
 /* ---- storing -------------------------------- */
 
-static int write_store(brc_write_run *run, const brc_write_item *item, const brc_stored *at,
-                       brc_error *err)
+int brc_write_store(brc_write_run *run, const brc_write_item *item, const brc_stored *at,
+                    brc_error *err)
 {
     brc_object o = run->ops->replace ? item->old
                                      : (brc_object){.id = item->id,
@@ -92,8 +94,7 @@ static int write_store(brc_write_run *run, const brc_write_item *item, const brc
                              : brc_object_record(run->store, &o, at, err);
 }
 
-/* In a bulk write others may have stored the same since it was looked up. */
-static int write_again(brc_write_run *run, brc_write_item *item, brc_error *err)
+int brc_write_again(brc_write_run *run, brc_write_item *item, brc_error *err)
 {
     brc_object there = {.id = item->id}, *one = &there;
     BRC_TRY(brc_objects_find(run->store, &one, 1, err));
@@ -116,26 +117,40 @@ static int write_begin_job(brc_write_run *run, const brc_write_job *job, int *ag
     return BRC_OK;
 }
 
+static int write_needs_row(const brc_write_item *item)
+{
+    return brc_write_is_new(item) && !item->is_recorded;
+}
+
+/* Others have changed the file since the job was settled. */
+static int write_look_again(brc_write_run *run, brc_write_job *job, brc_error *err)
+{
+    BRC_TRY(brc_write_still_there(run, job, err));
+    for (size_t i = 0; i < job->n; i++) {
+        brc_write_item *item = &job->items[i];
+        int rc = write_needs_row(item) && !run->ops->replace ? brc_write_again(run, item, err)
+                                                             : BRC_OK;
+        if (rc < 0)
+            return brc_write_named(run, item, rc, err);
+    }
+    return BRC_OK;
+}
+
 static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err)
 {
     brc_write_run *run = ctx;
     brc_write_job *job = (brc_write_job *)base;
     int again;
     BRC_TRY(write_begin_job(run, job, &again, err));
-    for (size_t i = 0; again && i < job->n; i++) {
-        brc_write_item *item = &job->items[i];
-        int rc = brc_write_is_new(item) && !run->ops->replace ? write_again(run, item, err)
-                                                              : BRC_OK;
-        if (rc < 0)
-            return brc_write_named(run, item, rc, err);
-    }
+    if (again)
+        BRC_TRY(write_look_again(run, job, err));
     BRC_TRY(brc_write_put(job, BRC_PUT_INSIDE, err));
     for (size_t i = 0; i < job->n; i++) {
         brc_write_item *item = &job->items[i];
         if (item->is_piece)
             continue;
-        if (brc_write_is_new(item))
-            BRC_TRY(write_store(run, item, &job->at[i], err));
+        if (write_needs_row(item))
+            BRC_TRY(brc_write_store(run, item, &job->at[i], err));
         brc_write_let_go(run, item);
         if (run->ops->done != NULL)
             BRC_TRY(run->ops->done(run->ops->ctx, item, err));
@@ -198,6 +213,7 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
         window.pause = write_pause;
         window.together = brc_write_together;
     } else if (brc_store_in_bulk(store)) {
+        window.most = JOBS_IN_BULK;
         window.batch = BATCH_BYTES;
         window.rest = write_rest;
         window.ready = brc_write_ready;
@@ -205,7 +221,7 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
     if (items > BRC_WRITE_ITEMS)
         items = BRC_WRITE_ITEMS;
     run.job_items = items < 1 ? 1 : items;
-    BRC_TRY(brc_pipe_window(pipe, &pipe->writing, JOBS_PER_THREAD, JOBS_TOGETHER,
+    BRC_TRY(brc_pipe_window(pipe, &pipe->writing, JOBS_PER_THREAD, JOBS_IN_BULK,
                             sizeof(brc_write_job), write_job_dispose, err));
     size_t memory = pipe->memory > ops->held ? pipe->memory - ops->held : 0;
     int rc = brc_window_run(&pipe->writing, pipe->pool, memory, &window, err);

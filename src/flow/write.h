@@ -49,6 +49,7 @@ typedef struct brc_write_item {
     int is_twin;   /* ... or that of an item which is about to be          */
     int is_held;   /* in the tree of what is about to be stored            */
     int is_undone; /* it is done again                                     */
+    int is_recorded; /* its object's row was written ahead of the rest     */
     int as_is;     /* to be stored as the canonical bytes                  */
     brc_oid id;
     uint64_t guard;

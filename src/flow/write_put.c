@@ -5,7 +5,7 @@
  */
 #include "write_run.h"
 
-static void describe_stored(const brc_write_item *item, brc_stored *out)
+void brc_write_describe(const brc_write_item *item, brc_stored *out)
 {
     brc_span stored = item->as_is ? (brc_span){item->data, item->len}
                                   : (brc_span){item->stored.data, item->stored.len};
@@ -27,7 +27,7 @@ static int write_put_with(brc_write_job *job, size_t i, brc_error *err)
         if (job->into[i] != into || !brc_write_is_new(&job->items[i]))
             continue;
         job->into[i] = NULL;
-        describe_stored(&job->items[i], &job->at[i]);
+        brc_write_describe(&job->items[i], &job->at[i]);
         put[n++] = &job->at[i];
     }
     return brc_backend_put(into, n, put, err);
@@ -70,13 +70,13 @@ int brc_write_let_others(const brc_write_run *run, brc_error *err)
 
 int brc_write_ready(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
 {
-    const brc_write_run *run = ctx;
+    brc_write_run *run = ctx;
     if (!run->outside)
-        return BRC_OK;
+        return brc_write_ahead(run, jobs, n, err);
     BRC_TRY(brc_write_let_others(run, err));
     for (size_t i = 0; i < n; i++)
         BRC_TRY(brc_write_put((brc_write_job *)jobs[i], BRC_PUT_OUTSIDE, err));
     for (size_t i = 0; i < n; i++)
         BRC_TRY(write_flush_job(run, (brc_write_job *)jobs[i], err));
-    return BRC_OK;
+    return brc_write_ahead(run, jobs, n, err);
 }

@@ -5,6 +5,7 @@
  *      write_put.c       into the backends
  *      write_settle.c    on the caller's thread: what is fetched, and what is there already
  *      write_together.c  whether what was prepared outside of a transaction can be stored
+ *      write_ahead.c     objects of many small chunks, in the order of the index
  *      write.c           the flow
  */
 #ifndef BRC_FLOW_WRITE_RUN_H
@@ -37,6 +38,7 @@ typedef struct brc_write_run {
     void *held; /* of tsearch(): items that are about to be stored, by id */
     brc_settling settling;
     int outside;      /* something goes to another backend than the file */
+    int64_t collections; /* how many had begun when objects were written ahead */
     uint64_t version; /* of the store, when what a turn will store was read or checked */
 } brc_write_run;
 
@@ -59,6 +61,8 @@ static inline int brc_write_is_new(const brc_write_item *item)
 
 /* ---- write_put.c -------------------------------- */
 
+/* What one item puts into its backend. */
+void brc_write_describe(const brc_write_item *item, brc_stored *out);
 /* What is new goes into its backend, where it is not there yet; rows that name it follow. Who puts: a
  * worker, where the backend says that one may; the caller's thread outside of a transaction, all but
  * what goes into the file; or within it, the rest. */
@@ -84,6 +88,19 @@ BRC_MUST_USE int brc_write_settling(brc_write_run *run, size_t n, brc_error *err
 BRC_MUST_USE int brc_write_settle(void *run, brc_window_job *const *jobs, size_t n, brc_error *err);
 /* The same for some items of one job. */
 BRC_MUST_USE int brc_write_settle_items(brc_write_run *run, size_t n, brc_write_item *const *items, brc_error *err);
+
+/* ---- write_ahead.c -------------------------------- */
+
+/* The object's row of an item that was put at `at`. */
+BRC_MUST_USE int brc_write_store(brc_write_run *run, const brc_write_item *item, const brc_stored *at, brc_error *err);
+/* In a bulk write others may have stored the same since it was looked up. */
+BRC_MUST_USE int brc_write_again(brc_write_run *run, brc_write_item *item, brc_error *err);
+/* Within a bulk write, before the jobs of a batch are finished: the objects of their small chunks, if
+ * they are many. */
+BRC_MUST_USE int brc_write_ahead(brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err);
+/* Before a job is finished, in the transaction that does: which of its items were written ahead, and are
+ * not there any more. */
+BRC_MUST_USE int brc_write_still_there(brc_write_run *run, brc_write_job *job, brc_error *err);
 
 /* ---- write_together.c -------------------------------- */
 

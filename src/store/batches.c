@@ -6,11 +6,11 @@
  * after any row. It ends when it has many bytes or has lasted long, and begins again with the next
  * row that is written. While none is open, what is read is read as outside of a write.
  *
- * How long is too long depends on others. Rows of small chunks lie all over the index, so a
- * short batch writes about a page for each row, and a long one far fewer: 300,000 chunks of 16
- * bytes wrote 280 times as many pages in batches of 25 ms as in one transaction. So a batch may be
- * twice as long as the one before, up to a limit, as long as nobody has waited for it. If somebody
- * waits, it ends, and the next one is short again.
+ * How long is too long depends on others. Every batch writes some pages anew that the one before
+ * wrote, and most where rows lie all over the index (write_ahead.c sorts them, but each lot of
+ * chunks meets the whole index again). So a batch may be twice as long as the one before, up to a
+ * limit, as long as nobody has waited for it. If somebody waits, it ends, and the next one is
+ * short again.
  *
  * A bulk write that stays below one batch is one transaction with what finishes it. Else nothing
  * of a batch is acknowledged before the last one: until then `synchronous` is FULL in place of

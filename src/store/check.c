@@ -35,9 +35,11 @@ static const struct {
     " OR checksum IS NOT row_sum('hole', seq, bytes))",
      BRC_RANGE_NEXT("hole", "seq")},
 
-    /* An empty one keeps its number from being given again. */
+    /* An empty one keeps its number from being given again; the bytes of a bulk write that has not
+     * come to their objects, or was killed before, count as left. */
     {"SELECT count(*) || ' of the stored blobs belong to no object; the first is ' || min(seq)"
     " FROM blob WHERE seq NOT IN (SELECT place FROM object WHERE backend=0) AND length(data)>0"
+    " AND NOT EXISTS (SELECT 1 FROM hole h WHERE h.seq=blob.seq AND h.bytes=length(data))"
     " HAVING count(*)>0",
      NULL},
 

@@ -18,7 +18,6 @@
 #define BRC_FORMAT 2
 #define BRC_LAST_OF_FORMAT_1 "b088c62" /* reads and writes it */
 #define BRC_PAGE_SIZE 16384
-#define BRC_SMALL_MOST (INT64_C(128) << 10) /* stored bytes of an object that shares a row */
 #define BRC_OBJECT_MAX ((uint64_t)64 << 20) /* the largest document, node or commit */
 #define BRC_MAX_STATEMENTS 96
 #define BRC_META_JOURNAL "journal"
@@ -78,6 +77,7 @@ typedef struct brc_bulk {
 typedef struct brc_left_row {
     int64_t seq;
     uint64_t bytes;
+    int64_t ahead; /* and so many have none yet; below 0: have one now */
 } brc_left_row;
 
 struct brc_store {

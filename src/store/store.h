@@ -133,6 +133,17 @@ BRC_MUST_USE int brc_object_verify(const brc_object *object, const void *stored,
  * The caller has filled in size, stored, kind, encoding, checksum and guard. The id must not be
  * there yet. */
 BRC_MUST_USE int brc_object_record(brc_store *store, const brc_object *object, const brc_stored *at, brc_error *err);
+/* Stored bytes of an object that shares a row with others, in the file itself. */
+#define BRC_SMALL_MOST (INT64_C(128) << 10)
+/* In a bulk write: so many bytes of the row of stored bytes, which were put in this transaction, have no
+ * object yet; below 0: so many that had none have one now. Noted before the transaction ends. Until
+ * then the row stays, and gc takes it only when nobody goes on: look again after others have
+ * changed the file. */
+BRC_MUST_USE int brc_row_ahead(brc_store *store, int64_t seq, int64_t bytes, brc_error *err);
+/* Whether the row is there, with at least so many bytes that have no object. */
+BRC_MUST_USE int brc_row_is_ahead(brc_store *store, int64_t seq, uint64_t bytes, int *is_there, brc_error *err);
+/* How many collections have begun in this file: objects go only in one of them. */
+BRC_MUST_USE int brc_store_collections(brc_store *store, int64_t *n, brc_error *err);
 /* BRC_ECORRUPT if anything but a chunk or a document is encoded. */
 BRC_MUST_USE int brc_object_check_plain(brc_store *store, const brc_object *object, brc_error *err);
 /* BRC_ECORRUPT: something refers to this id, and there is no such object. From any thread. */

@@ -1,0 +1,242 @@
+/* Bulk writes of many small chunks, whose bytes are stored before the rows that name them: what
+ * others see and do between two of these transactions. */
+#include <check.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../src/store/row_sum.h"
+#include "../kit/scenario.h"
+
+Suite *write_ahead_suite(void);
+
+enum { CHUNK = 2048, CHUNKS = 16384, ANOTHER = 512 };
+
+/* Every byte of every row has an object, or counts as left. */
+static const char accounted[] =
+    "SELECT count(*) FROM (SELECT b.seq, length(b.data) AS len,"
+    " (SELECT total(stored) FROM object o WHERE o.place=b.seq AND o.backend=0) AS used,"
+    " coalesce((SELECT bytes FROM hole h WHERE h.seq=b.seq), 0) AS left FROM blob b)"
+    " WHERE used+left<>len";
+#define ALL_LEFT "(SELECT h.seq FROM hole h JOIN blob b ON b.seq=h.seq WHERE h.bytes=length(b.data))"
+
+/* What another connection does, again and again. */
+typedef struct meddler {
+    pthread_t thread;
+    sqlite3 *db;
+    const char *sql;    /* a change; NULL: none          */
+    atomic_int is_over;
+    int64_t looks, left, changed; /* how often it looked, found rows that are all left, and changed */
+    int64_t faults;
+} meddler;
+
+static int64_t ask(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *st;
+    int64_t n = -1;
+    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        n = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return n;
+}
+
+static void *meddle(void *ctx)
+{
+    meddler *m = ctx;
+    while (!atomic_load(&m->is_over)) {
+        if (sqlite3_exec(m->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+            continue;
+        const int64_t left = ask(m->db, "SELECT count(*) FROM " ALL_LEFT);
+        m->looks++;
+        m->left += left > 0;
+        m->faults += ask(m->db, accounted) != 0;
+        if (m->sql != NULL && m->changed < 12) {
+            const int before = sqlite3_total_changes(m->db);
+            m->faults += sqlite3_exec(m->db, m->sql, NULL, NULL, NULL) != SQLITE_OK;
+            m->changed += sqlite3_total_changes(m->db) > before;
+        }
+        m->faults += sqlite3_exec(m->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK;
+        sqlite3_sleep(2);
+    }
+    return NULL;
+}
+
+/* Rows of bytes that no object names, but the last. */
+static const char takes_bytes[] =
+    "CREATE TEMP TABLE IF NOT EXISTS gone(seq INTEGER PRIMARY KEY);"
+    "DELETE FROM gone;"
+    "INSERT INTO gone SELECT seq FROM " ALL_LEFT " WHERE seq<(SELECT max(seq) FROM blob);"
+    "DELETE FROM blob WHERE seq IN (SELECT seq FROM gone);"
+    "DELETE FROM hole WHERE seq IN (SELECT seq FROM gone)";
+
+/* SQLite's own handler waits longer and longer: it would hardly ever get in. */
+static int try_soon(void *ctx, int n)
+{
+    const struct timespec pause = {.tv_nsec = 100000};
+    (void)ctx;
+    nanosleep(&pause, NULL);
+    return n < 300000;
+}
+
+static void meddle_start(meddler *m, scenario *t, const char *sql)
+{
+    *m = (meddler){.sql = sql};
+    ck_assert_int_eq(sqlite3_open(t->file, &m->db), SQLITE_OK);
+    ck_assert_int_eq(brc_row_sum_register(m->db), SQLITE_OK);
+    sqlite3_busy_handler(m->db, try_soon, NULL);
+    ck_assert_int_eq(pthread_create(&m->thread, NULL, meddle, m), 0);
+}
+
+static void meddle_stop(meddler *m)
+{
+    atomic_store(&m->is_over, 1);
+    pthread_join(m->thread, NULL);
+    ck_assert_int_eq(sqlite3_close(m->db), SQLITE_OK);
+    ck_assert_int_eq(m->faults, 0);
+    ck_assert_int_gt(m->looks, 1);
+}
+
+static uint8_t *bytes_of(uint64_t seed, size_t chunks)
+{
+    uint64_t *data = malloc(chunks * CHUNK);
+    ck_assert_ptr_nonnull(data);
+    for (size_t i = 0; i < chunks * CHUNK / sizeof(*data); i++)
+        data[i] = scenario_random(&seed);
+    return (uint8_t *)data;
+}
+
+static brc_array *new_array(scenario *t, const char *path, uint64_t chunks)
+{
+    const uint64_t shape = chunks * CHUNK, chunk = CHUNK;
+    return scenario_array(t, path, "uint8", 1, &shape, &chunk, NULL, "[\"bytes\"]");
+}
+
+static void has(scenario *t, const char *path, const uint8_t *data, size_t len)
+{
+    uint8_t *got = malloc(len);
+    brc_array *a;
+    ck_assert_ptr_nonnull(got);
+    OK(t, brc_array_open(&a, t->session, path, &t->err));
+    OK(t, brc_array_read(a, NULL, got, len, &t->err));
+    ck_assert_int_eq(memcmp(got, data, len), 0);
+    brc_array_free(a);
+    free(got);
+}
+
+static const char *const changes[] = {NULL, takes_bytes};
+
+START_TEST(whatever_others_do_in_between_all_is_there)
+{
+    scenario t;
+    meddler m;
+    uint8_t *data = bytes_of(7, CHUNKS);
+    scenario_start(&t);
+    brc_array *a = new_array(&t, "/a", CHUNKS);
+    scenario_commit(&t, "first");
+    meddle_start(&m, &t, changes[_i]);
+    OK(&t, brc_array_write(a, NULL, data, (size_t)CHUNKS * CHUNK, &t.err));
+    meddle_stop(&m);
+    ck_assert_int_gt(m.left, 0); /* it met bytes whose rows had not come */
+    if (changes[_i] != NULL)
+        ck_assert_int_gt(m.changed, 0);
+    brc_array_free(a);
+    has(&t, "/a", data, (size_t)CHUNKS * CHUNK);
+    scenario_commit(&t, "second");
+    scenario_whole(&t);
+    scenario_stop(&t);
+    free(data);
+}
+END_TEST
+
+typedef struct rival {
+    pthread_t thread;
+    scenario *t;
+    const uint8_t *data;
+    brc_error err;
+    int rc;
+} rival;
+
+/* The same chunks, from the last to the first, each in a write of its own. */
+static void *write_the_same(void *ctx)
+{
+    rival *r = ctx;
+    breccia *repo = NULL;
+    brc_session *s = NULL;
+    brc_array *b = NULL;
+    r->rc = brc_open(&repo, r->t->file, NULL, &r->err);
+    if (r->rc == BRC_OK)
+        r->rc = brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, &r->err);
+    if (r->rc == BRC_OK)
+        r->rc = brc_array_open(&b, s, "/b", &r->err);
+    for (uint64_t i = 0; r->rc == BRC_OK && i < ANOTHER; i++) {
+        brc_sel sel = BRC_SEL_INIT;
+        brc_sel_all(&sel, b);
+        sel.start[0] = i * CHUNK;
+        sel.count[0] = CHUNK;
+        r->rc = brc_array_write(b, &sel, r->data + (CHUNKS - 1 - i * 31) * CHUNK, CHUNK, &r->err);
+    }
+    brc_array_free(b);
+    brc_session_free(s);
+    brc_free(repo);
+    return NULL;
+}
+
+START_TEST(the_same_chunks_from_two_at_once_are_stored_once)
+{
+    scenario t;
+    rival r = {.t = &t, .err = BRC_ERROR_INIT};
+    uint8_t *data = bytes_of(9, CHUNKS);
+    scenario_start(&t);
+    brc_array *a = new_array(&t, "/a", CHUNKS);
+    brc_array_free(new_array(&t, "/b", ANOTHER));
+    scenario_commit(&t, "first");
+    r.data = data;
+    ck_assert_int_eq(pthread_create(&r.thread, NULL, write_the_same, &r), 0);
+    OK(&t, brc_array_write(a, NULL, data, (size_t)CHUNKS * CHUNK, &t.err));
+    pthread_join(r.thread, NULL);
+    ck_assert_msg(r.rc == BRC_OK, "%s", r.err.message);
+    brc_array_free(a);
+    has(&t, "/a", data, (size_t)CHUNKS * CHUNK);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1"), CHUNKS);
+    ck_assert_int_eq(scenario_ask(&t, accounted), 0);
+    scenario_commit(&t, "second");
+    scenario_whole(&t);
+    scenario_stop(&t);
+    free(data);
+}
+END_TEST
+
+/* Neighbours lie together, whatever their ids are. */
+START_TEST(bytes_lie_in_the_order_of_writing)
+{
+    scenario t;
+    uint8_t *data = bytes_of(11, CHUNKS);
+    scenario_start(&t);
+    brc_array *a = new_array(&t, "/a", CHUNKS);
+    OK(&t, brc_array_write(a, NULL, data, (size_t)CHUNKS * CHUNK, &t.err));
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM (SELECT o.place*1000000+o.offset -"
+                                      " lag(o.place*1000000+o.offset) OVER (ORDER BY c.key) AS step"
+                                      " FROM draft_chunk c JOIN object o ON o.id=c.id)"
+                                      " WHERE step<=0"),
+                     0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM hole"), 0);
+    brc_array_free(a);
+    scenario_stop(&t);
+    free(data);
+}
+END_TEST
+
+Suite *write_ahead_suite(void)
+{
+    Suite *suite = suite_create("write_ahead");
+    TCase *tc = tcase_create("write_ahead");
+    tcase_set_timeout(tc, 300);
+    tcase_add_loop_test(tc, whatever_others_do_in_between_all_is_there, 0, 2);
+    tcase_add_test(tc, the_same_chunks_from_two_at_once_are_stored_once);
+    tcase_add_test(tc, bytes_lie_in_the_order_of_writing);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
