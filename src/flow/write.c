@@ -9,7 +9,7 @@
 #define JOBS_PER_THREAD 6
 /* ... and so many where all are held until the last is encoded. */
 #define JOBS_TOGETHER 64
-/* ... and in a bulk write: of small chunks many, whose objects are stored in the order of the index. */
+/* ... and in a bulk write: many of small chunks, whose rows are sorted. */
 #define JOBS_IN_BULK 512
 /* In a bulk write: what jobs hold that are finished together, decoded and encoded. */
 #define BATCH_BYTES ((size_t)64 << 20)
@@ -74,35 +74,6 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
 }
 
 /* ---- storing -------------------------------- */
-
-int brc_write_store(brc_write_run *run, const brc_write_item *item, const brc_stored *at,
-                    brc_error *err)
-{
-    brc_object o = run->ops->replace ? item->old
-                                     : (brc_object){.id = item->id,
-                                                    .kind = BRC_KIND_CHUNK,
-                                                    .size = item->len,
-                                                    .guard = item->guard};
-    if (!item->as_is && item->spec != NULL)
-        BRC_TRY(brc_encoding_intern(run->store, item->spec, &o.encoding, err));
-    else
-        o.encoding = 0;
-    o.backend = item->backend;
-    o.stored = at->len;
-    o.checksum = item->checksum;
-    return run->ops->replace ? brc_object_replace(run->store, &o, at, err)
-                             : brc_object_record(run->store, &o, at, err);
-}
-
-int brc_write_again(brc_write_run *run, brc_write_item *item, brc_error *err)
-{
-    brc_object there = {.id = item->id}, *one = &there;
-    BRC_TRY(brc_objects_find(run->store, &one, 1, err));
-    if (!there.found)
-        return BRC_OK;
-    BRC_TRY(brc_write_known(run, item, &there, err));
-    return item->compares ? brc_write_compare(run, brc_pipe_caller(run->pipe), item, err) : BRC_OK;
-}
 
 /* Before the first item of a job is stored, in the transaction that stores it. */
 static int write_begin_job(brc_write_run *run, const brc_write_job *job, int *again, brc_error *err)
@@ -200,6 +171,14 @@ static int write_rest(void *ctx, int now, brc_error *err)
     return brc_store_rest(run->store, now || run->outside, err);
 }
 
+/* The jobs of a batch, before the first is finished. */
+static int write_ready(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
+{
+    brc_write_run *run = ctx;
+    BRC_TRY(brc_write_put_outside(run, jobs, n, err));
+    return brc_write_ahead(run, jobs, n, err);
+}
+
 int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, brc_error *err)
 {
     brc_write_run run = {.ops = ops, .pipe = pipe, .store = store};
@@ -216,7 +195,7 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
         window.most = JOBS_IN_BULK;
         window.batch = BATCH_BYTES;
         window.rest = write_rest;
-        window.ready = brc_write_ready;
+        window.ready = write_ready;
     }
     if (items > BRC_WRITE_ITEMS)
         items = BRC_WRITE_ITEMS;

@@ -68,15 +68,15 @@ int brc_write_let_others(const brc_write_run *run, brc_error *err)
     return run->outside ? brc_store_rest(run->store, 1, err) : BRC_OK;
 }
 
-int brc_write_ready(void *ctx, brc_window_job *const *jobs, size_t n, brc_error *err)
+int brc_write_put_outside(const brc_write_run *run, brc_window_job *const *jobs, size_t n,
+                          brc_error *err)
 {
-    brc_write_run *run = ctx;
     if (!run->outside)
-        return brc_write_ahead(run, jobs, n, err);
+        return BRC_OK;
     BRC_TRY(brc_write_let_others(run, err));
     for (size_t i = 0; i < n; i++)
         BRC_TRY(brc_write_put((brc_write_job *)jobs[i], BRC_PUT_OUTSIDE, err));
     for (size_t i = 0; i < n; i++)
         BRC_TRY(write_flush_job(run, (brc_write_job *)jobs[i], err));
-    return brc_write_ahead(run, jobs, n, err);
+    return BRC_OK;
 }

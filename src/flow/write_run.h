@@ -69,7 +69,7 @@ void brc_write_describe(const brc_write_item *item, brc_stored *out);
 enum { BRC_PUT_ON_WORKER, BRC_PUT_OUTSIDE, BRC_PUT_INSIDE };
 BRC_MUST_USE int brc_write_put(brc_write_job *job, int who, brc_error *err);
 /* Outside of a transaction, which ends if one is open: all of these jobs' is put, and durable. */
-BRC_MUST_USE int brc_write_ready(void *run, brc_window_job *const *jobs, size_t n, brc_error *err);
+BRC_MUST_USE int brc_write_put_outside(const brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err);
 /* A backend may be asked soon, on whatever thread, and take its time: nothing is locked then. */
 BRC_MUST_USE int brc_write_let_others(const brc_write_run *run, brc_error *err);
 
@@ -89,12 +89,13 @@ BRC_MUST_USE int brc_write_settle(void *run, brc_window_job *const *jobs, size_t
 /* The same for some items of one job. */
 BRC_MUST_USE int brc_write_settle_items(brc_write_run *run, size_t n, brc_write_item *const *items, brc_error *err);
 
-/* ---- write_ahead.c -------------------------------- */
-
 /* The object's row of an item that was put at `at`. */
 BRC_MUST_USE int brc_write_store(brc_write_run *run, const brc_write_item *item, const brc_stored *at, brc_error *err);
 /* In a bulk write others may have stored the same since it was looked up. */
 BRC_MUST_USE int brc_write_again(brc_write_run *run, brc_write_item *item, brc_error *err);
+
+/* ---- write_ahead.c -------------------------------- */
+
 /* Within a bulk write, before the jobs of a batch are finished: the objects of their small chunks, if
  * they are many. */
 BRC_MUST_USE int brc_write_ahead(brc_write_run *run, brc_window_job *const *jobs, size_t n, brc_error *err);

@@ -1,5 +1,5 @@
-/* Writing, on the caller's thread: what is fetched of chunks that are changed in part, and what is
- * there already. */
+/* Writing, on the caller's thread: what is fetched of chunks that are changed in part, what is there
+ * already, and the rows of what is not. */
 #include "write_run.h"
 
 #include <search.h>
@@ -206,4 +206,35 @@ int brc_write_settle(void *ctx, brc_window_job *const *jobs, size_t n, brc_error
     }
     BRC_TRY(write_look_up(run, err));
     return brc_write_let_others(run, err);
+}
+
+/* ---- what is not there -------------------------------- */
+
+int brc_write_store(brc_write_run *run, const brc_write_item *item, const brc_stored *at,
+                    brc_error *err)
+{
+    brc_object o = run->ops->replace ? item->old
+                                     : (brc_object){.id = item->id,
+                                                    .kind = BRC_KIND_CHUNK,
+                                                    .size = item->len,
+                                                    .guard = item->guard};
+    if (!item->as_is && item->spec != NULL)
+        BRC_TRY(brc_encoding_intern(run->store, item->spec, &o.encoding, err));
+    else
+        o.encoding = 0;
+    o.backend = item->backend;
+    o.stored = at->len;
+    o.checksum = item->checksum;
+    return run->ops->replace ? brc_object_replace(run->store, &o, at, err)
+                             : brc_object_record(run->store, &o, at, err);
+}
+
+int brc_write_again(brc_write_run *run, brc_write_item *item, brc_error *err)
+{
+    brc_object there = {.id = item->id}, *one = &there;
+    BRC_TRY(brc_objects_find(run->store, &one, 1, err));
+    if (!there.found)
+        return BRC_OK;
+    BRC_TRY(brc_write_known(run, item, &there, err));
+    return item->compares ? brc_write_compare(run, brc_pipe_caller(run->pipe), item, err) : BRC_OK;
 }

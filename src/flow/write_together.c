@@ -160,7 +160,7 @@ int brc_write_together(void *ctx, brc_window_job *const *jobs, size_t n, brc_err
     brc_write_run *run = ctx;
     const brc_write_turn *turn = run->ops->turn;
     for (int tries = 0;; tries++) {
-        int rc = brc_write_ready(run, jobs, n, err);
+        int rc = brc_write_put_outside(run, jobs, n, err);
         if (rc == BRC_OK)
             rc = turn->begin(turn->ctx, err);
         if (rc != BRC_OK)

@@ -4,8 +4,8 @@
  * holes is left of a row it goes, in the transaction in which the last object leaves it. So nobody
  * has to search the index for those that are still there: objects have no index by place.
  *
- * A bulk write stores the bytes of small objects before the rows that name them (write_ahead.c): until
- * then they count as left, but their row stays, even if it is all holes.
+ * A bulk write stores the bytes of small objects before the rows that name them (write_ahead.c):
+ * until then they count as left, but their row stays, even if it is all holes.
  */
 #include <stdlib.h>
 

@@ -21,7 +21,8 @@ static const char accounted[] =
     " (SELECT total(stored) FROM object o WHERE o.place=b.seq AND o.backend=0) AS used,"
     " coalesce((SELECT bytes FROM hole h WHERE h.seq=b.seq), 0) AS left FROM blob b)"
     " WHERE used+left<>len";
-#define ALL_LEFT "(SELECT h.seq FROM hole h JOIN blob b ON b.seq=h.seq WHERE h.bytes=length(b.data))"
+#define ALL_LEFT \
+    "(SELECT h.seq FROM hole h JOIN blob b ON b.seq=h.seq WHERE h.bytes=length(b.data))"
 
 /* What another connection does, again and again. */
 typedef struct meddler {
@@ -29,7 +30,7 @@ typedef struct meddler {
     sqlite3 *db;
     const char *sql;    /* a change; NULL: none          */
     atomic_int is_over;
-    int64_t looks, left, changed; /* how often it looked, found rows that are all left, and changed */
+    int64_t looks, left, changed; /* how often it looked, found rows all left, changed them */
     int64_t faults;
 } meddler;
 
