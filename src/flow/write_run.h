@@ -78,8 +78,6 @@ BRC_MUST_USE int brc_write_let_others(const brc_write_run *run, brc_error *err);
 /* What is there of chunks that are changed in part: looked up together, and fetched in the order in
  * which it is stored. At most BRC_WRITE_ITEMS. */
 BRC_MUST_USE int brc_write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *items, brc_error *err);
-/* The store has the id: the content must be the same. */
-BRC_MUST_USE int brc_write_known(brc_write_run *run, brc_write_item *item, const brc_object *there, brc_error *err);
 /* It is stored, or will not be: of equal contents another may be now. */
 void brc_write_let_go(brc_write_run *run, brc_write_item *item);
 /* Room to look up the items of n jobs at once: run->settling, empty. */

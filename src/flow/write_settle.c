@@ -1,5 +1,5 @@
-/* Writing, on the caller's thread: what is fetched of chunks that are changed in part, what is there
- * already, and the rows of what is not. */
+/* Writing, on the caller's thread: what is fetched of chunks that are changed in part, what is
+ * there already, and the rows of what is not. */
 #include "write_run.h"
 
 #include <search.h>
@@ -96,8 +96,8 @@ void brc_write_let_go(brc_write_run *run, brc_write_item *item)
 
 /* The store has the id: the content must be the same. Small ones, which can be made to have one
  * hash and one guard, are compared byte by byte, on the pool: `old` is what is there. */
-int brc_write_known(brc_write_run *run, brc_write_item *item, const brc_object *there,
-                    brc_error *err)
+static int write_known(brc_write_run *run, brc_write_item *item, const brc_object *there,
+                       brc_error *err)
 {
     item->is_known = 1;
     brc_write_let_go(run, item);
@@ -167,7 +167,7 @@ static int write_look_up(brc_write_run *run, brc_error *err)
             continue;
         if (s->objects[i].backend != 0)
             BRC_TRY(brc_store_rest(run->store, 1, err));
-        int rc = brc_write_known(run, s->items[i], &s->objects[i], err);
+        int rc = write_known(run, s->items[i], &s->objects[i], err);
         if (rc < 0)
             return brc_write_named(run, s->items[i], rc, err);
     }
@@ -235,6 +235,6 @@ int brc_write_again(brc_write_run *run, brc_write_item *item, brc_error *err)
     BRC_TRY(brc_objects_find(run->store, &one, 1, err));
     if (!there.found)
         return BRC_OK;
-    BRC_TRY(brc_write_known(run, item, &there, err));
+    BRC_TRY(write_known(run, item, &there, err));
     return item->compares ? brc_write_compare(run, brc_pipe_caller(run->pipe), item, err) : BRC_OK;
 }
