@@ -122,11 +122,14 @@ static const struct {
 
     {"SELECT 'row ' || node || ' of the uncommitted nodes (' || quote(substr(path,1,80)) ||"
     " ') is damaged, or belongs to no draft' FROM draft_node"
-    " WHERE draft NOT IN (SELECT id FROM draft)"
+    /* The last one may be nobody's, for its number. */
+    " WHERE (draft=0 AND (path IS NOT NULL OR below IS NOT NULL OR entry IS NOT NULL"
+    " OR node IN (SELECT node FROM draft_chunk)))"
+    " OR draft NOT IN (SELECT id FROM draft UNION ALL SELECT 0)"
     " OR (path IS NOT NULL AND " BAD_TEXT("path") ")"
     /* Every one without a path lies below one that has a path, and below one alone, unless it
      * was dropped. */
-    " OR (draft NOT IN (SELECT id FROM draft WHERE state=2) AND ("
+    " OR (draft NOT IN (SELECT id FROM draft WHERE state=2 UNION ALL SELECT 0) AND ("
     "(path IS NULL AND node NOT IN (WITH RECURSIVE lower(node) AS (SELECT below FROM draft_node"
     " WHERE path IS NOT NULL AND below IS NOT NULL UNION SELECT d.below FROM draft_node d"
     " JOIN lower ON d.node=lower.node WHERE d.below IS NOT NULL) SELECT node FROM lower))"

@@ -57,7 +57,8 @@ static int drop_nodes(brc_store *store, int64_t draft, int64_t *left, brc_error 
         if (*left > 0)
             BRC_TRY(brc_draft_doc_drop(store, first, err));
         if (*left > 0)
-            BRC_TRY(drop_run(store, "DELETE FROM draft_node WHERE node=?1", first, 0, left, err));
+            BRC_TRY(brc_draft_row_delete(store, first, err));
+        --*left;
     }
     return BRC_OK;
 }
@@ -183,7 +184,7 @@ int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err)
     BRC_TRY(has_many(store, &stack, &many, err));
     if (!many) {
         BRC_TRY(brc_draft_chunk_clear_all(store, node, err));
-        return drop_run(store, "DELETE FROM draft_node WHERE node=?1", node, 0, NULL, err);
+        return brc_draft_row_delete(store, node, err);
     }
     BRC_TRY(drop_find(store, "SELECT draft FROM draft_node WHERE node=?1", node, 0, &draft, err));
     BRC_TRY(dropped_beside(store, draft, &to, err));

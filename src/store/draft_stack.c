@@ -151,7 +151,7 @@ static int take_out(brc_store *store, const brc_draft_stack *stack, size_t at, b
                       " checksum=row_sum('draft_node', node, draft, path, nullif(?2, 0)"
                       STACK_SUM_TAIL " WHERE node=?1",
                       stack->node[at - 1], below, err));
-    return stack_run(store, "DELETE FROM draft_node WHERE node=?1", stack->node[at], 0, err);
+    return brc_draft_row_delete(store, stack->node[at], err);
 }
 
 /* The lower row of the pair that is to become one: the lowest small one. Where there is none, the
@@ -248,7 +248,7 @@ int brc_draft_chunk_clear_all(brc_store *store, int64_t node, brc_error *err)
     for (size_t i = 0; i < stack.n; i++)
         BRC_TRY(stack_run(store, "DELETE FROM draft_chunk WHERE node=?1", stack.node[i], 0, err));
     for (size_t i = 1; i < stack.n; i++)
-        BRC_TRY(stack_run(store, "DELETE FROM draft_node WHERE node=?1", stack.node[i], 0, err));
+        BRC_TRY(brc_draft_row_delete(store, stack.node[i], err));
     if (stack.n == 1)
         return BRC_OK;
     return stack_run(store,

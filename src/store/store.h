@@ -433,6 +433,8 @@ BRC_MUST_USE int brc_draft_node_put(brc_store *store, int64_t draft, const char 
 BRC_MUST_USE int brc_draft_node_clear(brc_store *store, int64_t draft, const char *path, brc_error *err);
 /* Removes one row, with its chunks and the rows below it. */
 BRC_MUST_USE int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err);
+/* Deletes a row that has no chunk and no document any more: its number is not given again. */
+BRC_MUST_USE int brc_draft_row_delete(brc_store *store, int64_t node, brc_error *err);
 /* Rows that were copied ahead, each with all that lies below it, into rows of another draft. */
 typedef struct brc_draft_copied {
     int64_t row, copy;

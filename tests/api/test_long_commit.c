@@ -146,7 +146,7 @@ END_TEST
 
 /* ---- beside others -------------------------------- */
 
-static int rounds;
+static int rounds, made_anew_at, is_made_anew;
 
 /* In each gap another process writes into the arrays, and changes a node. */
 static void write_beside(void *ctx)
@@ -194,6 +194,44 @@ START_TEST(what_others_write_meanwhile_is_kept)
         scenario_commit(&t, "the rest");
     ck_assert_int_eq(scenario_clean(&t), 1);
     check_beside();
+    scenario_whole(&t);
+}
+END_TEST
+
+/* The draft is dropped to its last row, and the array is made anew with other chunks: its rows must
+ * not pass for those whose map was made before. */
+static void make_anew(void *ctx)
+{
+    const uint64_t n = ROWS, chunk = 1;
+    const int32_t five = 5;
+    (void)ctx;
+    if (++rounds <= made_anew_at || is_made_anew ||
+        brc_session_discard(other.session, &other.err) == BRC_EBUSY)
+        return;
+    is_made_anew = 1;
+    for (int i = 0; i < 12; i++) {
+        OK(&other, brc_session_discard(other.session, &other.err));
+        OK(&other, brc_attrs_set(other.session, "/", "n", "1", &other.err));
+    }
+    OK(&other, brc_session_discard(other.session, &other.err));
+    brc_array *a = scenario_array(&other, "/a", "int32", 1, &n, &chunk, "-1", NULL);
+    OK(&other, brc_array_fill(a, NULL, &five, &other.err));
+    brc_array_free(a);
+}
+
+START_TEST(rows_made_anew_have_other_numbers)
+{
+    rounds = 0;
+    made_anew_at = _i;
+    is_made_anew = 0;
+    big_array("/a", ROWS);
+    open_other();
+    count.between = make_anew;
+    commit_counted();
+    ck_assert_int_eq(is_made_anew, 1);
+    scenario_close(&other);
+    for (uint64_t i = 0; i < ROWS; i += 1000)
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", i), 5);
     scenario_whole(&t);
 }
 END_TEST
@@ -533,6 +571,7 @@ Suite *long_commit_suite(void)
     tcase_add_test(tc, a_small_commit_is_one_transaction);
     tcase_add_test(tc, both_ways_make_the_same_snapshot);
     tcase_add_test(tc, what_others_write_meanwhile_is_kept);
+    tcase_add_loop_test(tc, rows_made_anew_have_other_numbers, 1, 9);
     tcase_add_test(tc, it_ends_beside_a_busy_writer);
     tcase_add_test(tc, what_was_made_ahead_is_of_one_state);
     tcase_add_test(tc, killed_between_two_transactions);

@@ -58,6 +58,7 @@ static const struct {
     {"SELECT min(checksum IS row_sum('draft_chunk', node, key, id)) FROM", "some chunks of a row"},
     {"INSERT OR IGNORE INTO draft_chunk(node, key, id, checksum) SELECT", "some chunks of a row"},
     {"SELECT node FROM draft_node WHERE draft=?1 LIMIT 1", "a dropped draft goes in steps"},
+    {"DELETE FROM draft_node WHERE draft=0 AND node<?1", "one row is nobody's, or two"},
     {"SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS",
      "stops at the first"},
     {"SELECT id FROM draft WHERE state=2 AND id<>?1 LIMIT 1", "a dropped draft goes in steps"},
