@@ -339,7 +339,8 @@ static void stack_story(void)
         hand_over_chunk(mine, s, i);
         brc_session_free(mine);
     }
-    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM draft_node WHERE path IS NULL AND draft<>0"),
+    ck_assert_int_eq(store_kit_ask(&kit, "SELECT count(*) FROM draft_node"
+                                         " WHERE path IS NULL AND draft<>0"),
                      BRC_DRAFT_STACK_SHORT + 1);
     commit(s, "two");
     brc_session_free(s);

@@ -303,7 +303,8 @@ START_TEST(stacks_are_read_whole)
         OK(&t, brc_session_hand_over(mine, t.session, &t.err));
         brc_session_free(mine);
         if (round < 4) /* later ones have nothing to drop where the map is empty */
-            ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_node WHERE path IS NULL AND draft<>0"),
+            ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_node"
+                                              " WHERE path IS NULL AND draft<>0"),
                              round);
         OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
         uint64_t there = 0;
