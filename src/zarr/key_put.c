@@ -9,8 +9,11 @@
 
 void brc_put_dispose(brc_put *put)
 {
-    for (size_t i = 0; i < put->n; i++)
-        brc_buf_dispose(&((brc_put_part *)put->parts)[i].room);
+    for (size_t i = 0; i < put->n; i++) {
+        brc_put_part *part = &((brc_put_part *)put->parts)[i];
+        brc_buf_dispose(&part->room);
+        brc_stored_clear(&part->at);
+    }
     free(put->parts);
     memset(put, 0, sizeof(*put));
 }
@@ -126,6 +129,82 @@ int brc_put_prepare(brc_put *put, brc_array *a, const uint64_t *outer, brc_span 
     return is_about_bytes(rc) ? 0 : rc;
 }
 
+/* ---- putting it elsewhere, before anything is locked -------------------------------- */
+
+static void describe_put(brc_stored *at, const brc_put_part *part)
+{
+    *at = (brc_stored){.size = sizeof(*at),
+                       .id = part->object.id,
+                       .sum = part->object.checksum,
+                       .len = part->stored.len,
+                       .data = part->stored.len > 0 ? part->stored.data : (const uint8_t *)""};
+}
+
+/* The parts that are not stored yet, and the backend: NULL if it is the file itself, or has no
+ * number yet, which is given within a transaction. Within a read. */
+static int find_new(brc_put *put, brc_array *a, brc_put_part **fresh, size_t *n,
+                    brc_store_backend **into, int64_t *number, brc_error *err)
+{
+    brc_store *store = brc_array_store(a);
+    brc_object there;
+    brc_object *one = &there;
+    *n = 0;
+    *into = NULL;
+    BRC_TRY(brc_array_find_backend(a, number, err));
+    if (*number <= 0)
+        return BRC_OK;
+    BRC_TRY(brc_backend_use(store, *number, into, err));
+    for (size_t i = 0; i < put->n; i++) {
+        brc_put_part *part = &((brc_put_part *)put->parts)[i];
+        there = (brc_object){.id = part->object.id};
+        BRC_TRY(brc_objects_find(store, &one, 1, err));
+        if (!there.found)
+            fresh[(*n)++] = part;
+    }
+    return BRC_OK;
+}
+
+int brc_put_ahead(brc_put *put, brc_array *a, brc_error *err)
+{
+    brc_store *store = brc_array_store(a);
+    brc_store_backend *into = NULL;
+    void *p;
+    size_t n = 0;
+    int64_t number = 0;
+    if (brc_store_in_write(store) || brc_store_in_bulk(store))
+        return BRC_OK;
+    BRC_TRY(brc_new_array(&p, put->n, sizeof(brc_put_part *), err));
+    brc_put_part **fresh = p;
+    int rc = brc_array_begin_read(a, err);
+    if (rc == BRC_OK) {
+        put->is_ready = brc_oid_cmp(&put->doc, &a->meta_doc) == 0; /* else it is prepared anew */
+        rc = put->is_ready ? find_new(put, a, fresh, &n, &into, &number, err) : BRC_OK;
+        brc_array_end_read(a);
+    }
+    for (size_t i = 0; rc == BRC_OK && into != NULL && i < n; i++) {
+        brc_stored *at = &fresh[i]->at;
+        describe_put(at, fresh[i]);
+        rc = brc_backend_put(into, 1, &at, err);
+        fresh[i]->is_put = rc == BRC_OK;
+        fresh[i]->backend = number;
+    }
+    free(p);
+    return rc;
+}
+
+int brc_put_flush(brc_store *store, const brc_put *put, brc_error *err)
+{
+    brc_store_backend *into;
+    for (size_t i = 0; i < put->n; i++) {
+        const brc_put_part *part = &((const brc_put_part *)put->parts)[i];
+        if (!part->is_put)
+            continue;
+        BRC_TRY(brc_backend_use(store, part->backend, &into, err));
+        BRC_TRY(brc_backend_flush_puts(into, err));
+    }
+    return BRC_OK;
+}
+
 /* ---- storing -------------------------------- */
 
 /* What is stored under the id: the same content? Few bytes are compared, because they can be made
@@ -159,22 +238,20 @@ done:
     return rc;
 }
 
-/* New bytes go where the array's new chunks go. */
+/* New bytes go where the array's new chunks go: most often they are there already. */
 static int store_new(const brc_put_part *part, brc_array *a, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
     brc_store_backend *backend;
     brc_object fresh = part->object;
-    brc_stored at = {.size = sizeof(at),
-                     .id = fresh.id,
-                     .sum = fresh.checksum,
-                     .len = part->stored.len,
-                     .data = part->stored.len > 0 ? part->stored.data : (const uint8_t *)""};
-    brc_stored *one = &at;
+    brc_stored at, *one = &at;
     if (part->spec != NULL)
         BRC_TRY(brc_encoding_intern(store, part->spec, &fresh.encoding, err));
     BRC_TRY(brc_array_new_chunks(a, &fresh.backend, err));
+    if (part->is_put && part->backend == fresh.backend)
+        return brc_object_record(store, &fresh, &part->at, err);
     BRC_TRY(brc_backend_use(store, fresh.backend, &backend, err));
+    describe_put(&at, part);
     int rc = brc_backend_put(backend, 1, &one, err);
     if (rc == BRC_OK)
         rc = brc_object_record(store, &fresh, &at, err);

@@ -18,6 +18,9 @@ typedef struct brc_put_part {
     brc_span stored;   /* within the value, or in `room`                          */
     char *spec;        /* of its encoding, borrowed from the array; NULL: it is canonical */
     brc_buf room;      /* canonical bytes, where they are few, or marked ones     */
+    int is_put;        /* it lies in this backend already, there                  */
+    int64_t backend;
+    brc_stored at;
 } brc_put_part;
 
 typedef struct brc_put {
@@ -31,6 +34,11 @@ typedef struct brc_put {
 void brc_put_dispose(brc_put *put);
 /* 1, or 0 with the reason in `err` if the bytes are no such chunk. `data` stays in use. */
 BRC_MUST_USE int brc_put_prepare(brc_put *put, brc_array *a, const uint64_t *outer, brc_span data, brc_error *err);
+/* Outside of any transaction: puts what was prepared, and is new, into the array's backend, if that is
+ * not the file itself, so that nobody waits for it. */
+BRC_MUST_USE int brc_put_ahead(brc_put *put, brc_array *a, brc_error *err);
+/* Makes that durable. */
+BRC_MUST_USE int brc_put_flush(brc_store *store, const brc_put *put, brc_error *err);
 /* Within a change of the session: stores what was prepared for this place. */
 BRC_MUST_USE int brc_put_store(const brc_put *put, brc_array *a, brc_error *err);
 /* Within a change of the session: the chunk or the shard is gone. */

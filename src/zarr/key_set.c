@@ -40,6 +40,8 @@ static int prepare_key(brc_put *put, brc_session *s, const char *key, brc_span d
         return rc;
     brc_error why = BRC_ERROR_INIT;
     rc = brc_put_prepare(put, &ka->array, outer, data, &why);
+    if (rc > 0)
+        rc = brc_put_ahead(put, &ka->array, &why);
     if (rc < 0 && err != NULL)
         *err = why;
     return rc < 0 ? rc : BRC_OK;
@@ -125,6 +127,8 @@ int brc_key_set_many(brc_session *s, const char *const *keys, const void *const 
     BRC_TRY(brc_new_array(&puts, n, sizeof(brc_put), err));
     for (size_t i = 0; i < n; i++)
         BRC_GO(prepare_key((brc_put *)puts + i, s, keys[i], (brc_span){data[i], lens[i]}, err));
+    for (size_t i = 0; i < n; i++)
+        BRC_GO(brc_put_flush(s->repo->store, (brc_put *)puts + i, err));
     BRC_GO(brc_session_begin(s, err));
     rc = brc_session_end(s, set_all(s, keys, data, lens, n, puts, err), err);
 done:

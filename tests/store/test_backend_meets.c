@@ -267,6 +267,40 @@ START_TEST(a_write_in_part_keeps_nobody_waiting)
 }
 END_TEST
 
+/* A client of the key view: one key, and several at once, of which two have equal bytes. */
+START_TEST(setting_keys_keeps_nobody_waiting)
+{
+    static const char *const calls[] = { "put", "flush" };
+    static const char *const keys[] = { "a/c/0", "a/c/1", "a/c/2" };
+    int32_t chunk[3][CHUNK];
+    const void *data[3];
+    size_t lens[3];
+    const size_t n = _i / 4 ? 3 : 1;
+    dirs d;
+    meets_start(&d);
+    brc_array *a = dirs_new(&d, "/a", meeting[_i % 2]);
+    OK(&d.t, brc_array_set_codecs(a, LITTLE, 0, &d.t.err));
+    dirs_put(&d, a, 5);
+    scenario_commit(&d.t, "before");
+    dirs_put(&d, a, 300);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < CHUNK; k++)
+            chunk[i][k] = i == 2 ? k : -i * CHUNK + 100 * k - 7;
+        data[i] = i == 1 && n > 1 ? chunk[0] : chunk[i];
+        lens[i] = sizeof(chunk[i]);
+    }
+    meet_at(&d, calls[_i / 2 % 2], NOT_AT_ALL, commit_something);
+    OK(&d.t, brc_key_set_many(d.t.session, keys, data, lens, n, &d.t.err));
+    ck_assert_int_eq(met.times, 1);
+    ck_assert_int_eq(dirs_get_chunk(&d, a, 0), -7);
+    ck_assert_int_eq(dirs_get_chunk(&d, a, 1), n > 1 ? -7 : 300 + CHUNK);
+    ck_assert_int_eq(dirs_get_chunk(&d, a, 2), n > 1 ? 0 : 300 + 2 * CHUNK);
+    brc_array_free(a);
+    scenario_whole(&d.t);
+    meets_stop(&d);
+}
+END_TEST
+
 Suite *backend_meets_suite(void)
 {
     Suite *suite = suite_create("backend_meets");
@@ -277,6 +311,7 @@ Suite *backend_meets_suite(void)
     tcase_add_loop_test(tc, others_commit_while_a_backend_works, 0, 6);
     tcase_add_loop_test(tc, others_commit_while_a_backend_works_in_a_bulk_write, 0, 4);
     tcase_add_loop_test(tc, a_write_in_part_keeps_nobody_waiting, 0, 6);
+    tcase_add_loop_test(tc, setting_keys_keeps_nobody_waiting, 0, 8);
     suite_add_tcase(suite, tc);
     return suite;
 }
