@@ -321,6 +321,14 @@ BRC_API BRC_MUST_USE int brc_write_batch(const brc_io *io, size_t n, brc_error *
 /* Makes the region of `sel` what it was at `rev` (NULL: the branch's tip). */
 BRC_API BRC_MUST_USE int brc_array_restore(brc_array *a, const brc_sel *sel, const char *rev, brc_error *err);
 
+/* Lists the stored chunks that the selection meets (NULL: all), in row-major order, each with the commit that
+ * changed it last; with BRC_BLAME_ELEMENTS all selected elements, in runs along the last axis, up to 2^26 of
+ * them. A moved array is followed where commits say that it moved. What a merge took from a parent is that parent's. The
+ * array must be of a session of BRC_SESSION_AT. A chunk counts as changed when its content did, an
+ * element also when the array got another fill value, or grew to hold it. */
+BRC_API BRC_MUST_USE int brc_blame(brc_iter **out, brc_array *a, const brc_sel *sel, uint32_t flags, brc_error *err);
+BRC_API BRC_MUST_USE int brc_blame_next(brc_iter *it, const brc_blamed **out, brc_error *err);
+
 /* Reads Python's slicing for this array's shape: negative indices count from the
  * end, slices are clipped, "..." stands for the axes left out. */
 BRC_API BRC_MUST_USE int brc_sel_parse(brc_sel *out, const brc_array *a, const char *text, brc_error *err);

@@ -150,6 +150,7 @@ enum { BRC_SWITCH_DISCARD = 1 }; /* brc_switch()                              */
 enum { BRC_RESET_HARD = 1 };     /* brc_reset()                               */
 enum { BRC_LIST_RECURSE = 1 };   /* brc_list()                                */
 enum { BRC_UNDO_REDO = 1 };      /* brc_undo()                                */
+enum { BRC_BLAME_ELEMENTS = 1 }; /* brc_blame()                               */
 
 enum { BRC_GROUP = 1, BRC_ARRAY = 2 };                              /* kind   */
 enum { BRC_ADDED = 1, BRC_REMOVED = 2, BRC_MOVED = 3, BRC_CHANGED = 4 }; /* what */
@@ -316,6 +317,18 @@ enum {
     BRC_ARRAY_WRITABLE = 2, /* chunks can be encoded here                     */
     BRC_ARRAY_REGULAR = 4   /* all chunks along an axis have one length       */
 };
+
+/* Where a chunk, or elements that follow each other along the last axis, come from. */
+typedef struct brc_blamed {
+    int ndim;
+    uint32_t flags;      /* BRC_BLAME_*                                       */
+    uint64_t first[BRC_MAX_NDIM]; /* the chunk's place in the grid; of elements, the first one */
+    uint64_t count;      /* how many selected elements; 1 for a chunk         */
+    brc_oid commit;      /* that changed it last                              */
+    int64_t time_us;
+    const char *author;
+} brc_blamed;
+enum { BRC_BLAME_BEFORE = 1 << 1 }; /* or a commit before it that is not there any more */
 
 /* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */
 typedef struct brc_sel {

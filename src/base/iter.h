@@ -7,7 +7,7 @@
 enum {
     BRC_ITER_REFS = 1, BRC_ITER_LOG, BRC_ITER_CHANGES, BRC_ITER_NODES, BRC_ITER_KEYS,
     BRC_ITER_CODECS, BRC_ITER_BACKENDS, BRC_ITER_DTYPES, BRC_ITER_DRAFTS, BRC_ITER_KEY_DIR,
-    BRC_ITER_OPLOG
+    BRC_ITER_OPLOG, BRC_ITER_BLAME
 };
 
 /* `dispose` releases what the state, `size` zeroed bytes, points to. */

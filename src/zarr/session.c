@@ -330,10 +330,12 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
     s->repo = brc_repo_ref(repo);
     BRC_GO(brc_store_begin_read(repo->store, err));
     if (mode == BRC_SESSION_AT) {
-        brc_oid commit;
+        brc_oid commit = {{0}};
         rc = brc_rev_resolve(repo->store, rev != NULL ? rev : "HEAD", &commit, err);
         if (rc == BRC_OK)
             rc = brc_commit_root(repo->store, &commit, &s->base, err);
+        s->draft.has_base = rc == BRC_OK;
+        s->draft.base = commit;
     } else {
         rc = session_branch(s, rev, err);
         if (rc == BRC_OK && mode == BRC_SESSION_PRIVATE)

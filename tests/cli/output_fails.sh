@@ -46,6 +46,7 @@ END
 reading() {
     cat <<'END'
 attrs  | attrs r.brc /a
+blame  | blame r.brc /a
 branch | branch r.brc
 codecs | codecs r.brc /a
 codecs | codecs --list

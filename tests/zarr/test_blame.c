@@ -1,0 +1,308 @@
+/* Blame against a model that goes through random histories unit by unit: merges, moves, resizes. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/history/commit.h"
+#include "../../src/zarr/session.h"
+#include "../kit/scenario.h"
+
+Suite *blame_suite(void);
+
+enum { COMMITS = 40, LONGEST = 24, CHUNK = 4 };
+
+/* What the array is at a commit. */
+typedef struct state {
+    brc_oid id;
+    int parents[2], nparents;
+    const char *path;
+    int length;
+    int32_t value[LONGEST];
+} state;
+
+static scenario t;
+static state states[COMMITS];
+
+static void blame_setup(void)
+{
+    scenario_start(&t);
+}
+
+static void blame_teardown(void)
+{
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+
+/* ---- the model -------------------------------- */
+
+static int same_array(const state *a, const state *b, int elements)
+{
+    if (strcmp(a->path, b->path) != 0 || (elements && a->length != b->length))
+        return 0;
+    return memcmp(a->value, b->value, sizeof(a->value)) == 0;
+}
+
+/* A unit: an element, or a chunk by its first element. */
+static int same_unit(const state *a, const state *b, int unit, int elements)
+{
+    if (!elements)
+        return memcmp(a->value + unit, b->value + unit, CHUNK * sizeof(int32_t)) == 0;
+    return unit < b->length && a->value[unit] == b->value[unit];
+}
+
+/* Moves are noted from the first parent only. */
+static int has_array(const state *now, int i)
+{
+    return i == 0 || strcmp(states[now->parents[i]].path, now->path) == 0;
+}
+
+static int whose(int c, int unit, int elements)
+{
+    const state *s = &states[c];
+    for (int i = 0; s->nparents > 1 && i < s->nparents; i++)
+        if (has_array(s, i) && same_array(s, &states[s->parents[i]], elements))
+            return whose(s->parents[i], unit, elements);
+    for (int i = 0; i < s->nparents; i++)
+        if (has_array(s, i) && same_unit(s, &states[s->parents[i]], unit, elements))
+            return whose(s->parents[i], unit, elements);
+    return c;
+}
+
+/* ---- the history -------------------------------- */
+
+static void write_state(const state *s)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    uint64_t length = (uint64_t)s->length;
+    OK(&t, brc_array_open(&a, t.session, s->path, &t.err));
+    if (brc_array_describe(a)->shape[0] != length)
+        OK(&t, brc_array_resize(a, &length, &t.err));
+    brc_sel_all(&sel, a);
+    OK(&t, brc_array_write(a, &sel, s->value, (size_t)length * sizeof(int32_t), &t.err));
+    brc_array_free(a);
+}
+
+static void reset_to(const brc_oid *id)
+{
+    char hex[65];
+    OK(&t, brc_reset(t.repo, brc_oid_format(hex, id), BRC_RESET_HARD, NULL, &t.err));
+}
+
+static brc_oid commit_any(void)
+{
+    brc_oid id;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "next";
+    opts.author = "somebody";
+    opts.flags = BRC_COMMIT_ALLOW_EMPTY;
+    opts.time_us = 1000; /* clocks say nothing */
+    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
+    return id;
+}
+
+/* The same with two parents. */
+static brc_oid commit_merge(const state *s)
+{
+    brc_oid first = commit_any(), parents[2] = {states[s->parents[0]].id, states[s->parents[1]].id};
+    brc_commit merge = {.author = "somebody", .message = "merge", .time_us = 1, .nparents = 2,
+                        .parents = parents};
+    brc_store *store = t.repo->store;
+    OK(&t, brc_commit_root(store, &first, &merge.root, &t.err));
+    OK(&t, brc_store_begin(store, &t.err));
+    OK(&t, brc_commit_put(store, &merge, NULL, &t.err));
+    OK(&t, brc_store_end(store, 1, &t.err));
+    reset_to(&merge.id);
+    return merge.id;
+}
+
+static void change_some(state *s, uint64_t *random)
+{
+    for (uint64_t n = scenario_below(random, 3); n > 0; n--)
+        s->value[scenario_below(random, (uint64_t)s->length)] = (int32_t)scenario_below(random, 4);
+    if (scenario_below(random, 8) == 0) {
+        s->length = 8 + (int)scenario_below(random, LONGEST - 8 + 1);
+        memset(s->value + s->length, 0, (size_t)(LONGEST - s->length) * sizeof(int32_t));
+    }
+}
+
+static void merge_some(state *s, uint64_t *random)
+{
+    const state *other = &states[s->parents[1]];
+    s->nparents = 2;
+    for (int i = 0; i < s->length && i < other->length; i++)
+        if (scenario_below(random, 2) == 0)
+            s->value[i] = other->value[i];
+    if (scenario_below(random, 4) == 0) /* all of one side */
+        memcpy(s->value, states[s->parents[0]].value, sizeof(s->value));
+    else if (scenario_below(random, 4) == 0 && s->length == other->length)
+        memcpy(s->value, other->value, sizeof(s->value));
+}
+
+static void make_state(int c, uint64_t *random)
+{
+    state *s = &states[c];
+    int parent = c - 1 - (int)scenario_below(random, c < 4 ? (uint64_t)c : 4);
+    int other = (int)scenario_below(random, (uint64_t)c);
+    *s = states[parent];
+    s->parents[0] = parent;
+    s->parents[1] = other;
+    s->nparents = 1;
+    reset_to(&states[parent].id);
+    if (other != parent && scenario_below(random, 3) == 0) {
+        merge_some(s, random);
+    } else {
+        change_some(s, random);
+        if (scenario_below(random, 6) == 0) {
+            const char *to = strcmp(s->path, "/a") == 0 ? "/g/b" : "/a";
+            OK(&t, brc_node_move(t.session, s->path, to, &t.err));
+            s->path = to;
+        }
+    }
+    write_state(s);
+    s->id = s->nparents == 2 ? commit_merge(s) : commit_any();
+}
+
+static void make_all(uint64_t seed)
+{
+    memset(states, 0, sizeof(states));
+    scenario_numbers(&t, "/a", LONGEST, CHUNK, 0);
+    OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
+    states[0].path = "/a";
+    states[0].length = LONGEST;
+    for (int i = 0; i < LONGEST; i++)
+        states[0].value[i] = i % 4;
+    write_state(&states[0]);
+    states[0].id = commit_any();
+    for (int c = 1; c < COMMITS; c++)
+        make_state(c, &seed);
+}
+
+/* ---- the comparison -------------------------------- */
+
+/* Equal commits have one id. */
+static int is_of(const brc_blamed *b, int c)
+{
+    return memcmp(&b->commit, &states[c].id, sizeof(b->commit)) == 0;
+}
+
+static int is_fill(const state *s, int chunk)
+{
+    static const int32_t none[CHUNK];
+    return chunk * CHUNK >= s->length || memcmp(s->value + chunk * CHUNK, none, sizeof(none)) == 0;
+}
+
+static brc_iter *blame_of(int c, const char *slice, uint32_t flags)
+{
+    char hex[65];
+    brc_session *s;
+    brc_array *a;
+    brc_iter *it;
+    brc_sel sel = BRC_SEL_INIT;
+    OK(&t, brc_session_open(&s, t.repo, brc_oid_format(hex, &states[c].id), BRC_SESSION_AT,
+                            &t.err));
+    OK(&t, brc_array_open(&a, s, states[c].path, &t.err));
+    OK(&t, brc_sel_parse(&sel, a, slice, &t.err));
+    OK(&t, brc_blame(&it, a, &sel, flags, &t.err));
+    brc_array_free(a);
+    brc_session_free(s);
+    return it;
+}
+
+static void check_chunks(int c, int from, int to)
+{
+    char slice[32];
+    const brc_blamed *b;
+    snprintf(slice, sizeof(slice), "[%d:%d]", from, to);
+    brc_iter *it = blame_of(c, slice, 0);
+    for (int i = from / CHUNK; i * CHUNK < to && i * CHUNK < states[c].length; i++) {
+        if (is_fill(&states[c], i))
+            continue;
+        ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 1);
+        ck_assert_uint_eq(b->first[0], (uint64_t)i);
+        const int wanted = whose(c, i * CHUNK, 0);
+        ck_assert_msg(is_of(b, wanted), "commit %d chunk %d: not of %d", c, i, wanted);
+    }
+    ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 0);
+    brc_iter_free(it);
+}
+
+static void check_elements(int c, int step)
+{
+    char slice[32];
+    const brc_blamed *b;
+    snprintf(slice, sizeof(slice), "[1::%d]", step);
+    brc_iter *it = blame_of(c, slice, BRC_BLAME_ELEMENTS);
+    for (int at = 1; at < states[c].length;) {
+        ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 1);
+        ck_assert_uint_eq(b->first[0], (uint64_t)at);
+        for (uint64_t i = 0; i < b->count; i++, at += step)
+            ck_assert_msg(is_of(b, whose(c, at, 1)), "commit %d element %d: not of %d", c, at,
+                          whose(c, at, 1));
+    }
+    ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 0);
+    brc_iter_free(it);
+}
+
+START_TEST(test_random_histories)
+{
+    make_all((uint64_t)_i * 77 + 5);
+    for (int c = 0; c < COMMITS; c++) {
+        check_chunks(c, 0, LONGEST);
+        check_chunks(c, 5, 9);
+        check_elements(c, 1);
+        check_elements(c, 3);
+    }
+}
+END_TEST
+
+/* Elements of variable length, two axes, and another fill value. */
+START_TEST(test_strings)
+{
+    const uint64_t shape[] = {2, 3};
+    brc_array *a = scenario_array(&t, "/s", "string", 2, shape, shape, "\"x\"", NULL);
+    brc_buf one = BRC_BUF_INIT;
+    brc_sel sel = BRC_SEL_INIT;
+    brc_iter *it;
+    brc_session *s;
+    const brc_blamed *b;
+    brc_oid first = scenario_commit(&t, "first");
+    OK(&t, brc_element_parse(&one, a, "longer", &t.err));
+    OK(&t, brc_sel_parse(&sel, a, "[1, 1:2]", &t.err));
+    OK(&t, brc_array_write(a, &sel, one.data, one.len, &t.err));
+    brc_oid second = scenario_commit(&t, "second");
+    brc_buf_dispose(&one);
+    brc_array_free(a);
+    FAILS(&t, BRC_ENOTFOUND, brc_array_open(&a, t.session, "/nowhere", &t.err));
+    OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_AT, &t.err));
+    OK(&t, brc_array_open(&a, s, "/s", &t.err));
+    OK(&t, brc_blame(&it, a, NULL, BRC_BLAME_ELEMENTS, &t.err));
+    const uint64_t counts[] = {3, 1, 1, 1};
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 1);
+        ck_assert_uint_eq(b->count, counts[i]);
+        ck_assert(memcmp(&b->commit, i == 2 ? &second : &first, sizeof(first)) == 0);
+    }
+    ck_assert_int_eq(brc_blame_next(it, &b, &t.err), 0);
+    brc_iter_free(it);
+    brc_array_free(a);
+    brc_session_free(s);
+    OK(&t, brc_array_open(&a, t.session, "/s", &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_blame(&it, a, NULL, 0, &t.err));
+    brc_array_free(a);
+}
+END_TEST
+
+Suite *blame_suite(void)
+{
+    Suite *suite = suite_create("blame");
+    TCase *c = tcase_create("blame");
+    tcase_add_checked_fixture(c, blame_setup, blame_teardown);
+    tcase_set_timeout(c, 300);
+    tcase_add_loop_test(c, test_random_histories, 0, 4);
+    tcase_add_test(c, test_strings);
+    suite_add_tcase(suite, c);
+    return suite;
+}
