@@ -93,7 +93,14 @@ int brc_draft_doc_copy(brc_store *store, int64_t from, int64_t to, brc_error *er
                            &st, err));
     sqlite3_bind_int64(st, 1, from);
     sqlite3_bind_int64(st, 2, to);
-    return brc_run(store, st, err);
+    BRC_TRY(brc_run(store, st, err));
+    if (sqlite3_changes(store->db) == 0)
+        return BRC_OK;
+    int64_t draft;
+    BRC_TRY(brc_stmt(store, "SELECT draft FROM draft_node WHERE node=?1", &st, err));
+    sqlite3_bind_int64(st, 1, to);
+    BRC_TRY(brc_ask_number(store, st, &draft, err));
+    return brc_draft_has_part(store, draft, BRC_PART_DOCS, err);
 }
 
 /* ---- a draft's -------------------------------- */

@@ -545,6 +545,30 @@ int brc_session_need(brc_session *s, const char *path, int kind, brc_entry *out,
     return BRC_OK;
 }
 
+/* A document that only the session's own draft has goes with a bulk write's row too: what becomes
+ * of the one is nothing to the other. */
+static int bring_document(brc_session *s, const char *path, const brc_entry *entry, int64_t node,
+                          brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_draft_node own = {0};
+    brc_entry then;
+    int found = 0, is_there = 0;
+    if (s->bulk == NULL || s->draft.id == 0)
+        return BRC_OK;
+    BRC_TRY(brc_draft_doc_has(store, &entry->doc, &is_there, err));
+    if (is_there)
+        BRC_TRY(brc_draft_node_get(store, s->draft.id, path, &found, &own, err));
+    if (own.entry == NULL)
+        return BRC_OK;
+    int rc = brc_entry_decode(&then, (brc_span){own.entry, own.entry_len},
+                              brc_store_id_len(store), err);
+    free(own.entry);
+    if (rc < 0 || brc_oid_cmp(&then.doc, &entry->doc) != 0)
+        return rc;
+    return brc_draft_doc_copy(store, own.node, node, err);
+}
+
 int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, int64_t *row,
                     brc_error *err)
 {
@@ -564,7 +588,11 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
         BRC_TRY(brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, &full.doc, err));
     }
     size_t len = brc_entry_encode(bytes, &full, brc_store_id_len(store));
-    return brc_draft_node_put(store, top_draft(s), path, bytes, len, row, err);
+    int64_t node;
+    BRC_TRY(brc_draft_node_put(store, top_draft(s), path, bytes, len, &node, err));
+    if (row != NULL)
+        *row = node;
+    return bring_document(s, path, &full, node, err);
 }
 
 /* The document before must not stay: what was set again and again takes the place of the last. */
@@ -576,7 +604,7 @@ int brc_session_put_doc(brc_session *s, const char *path, brc_entry *entry, cons
     int64_t node;
     int rc;
     BRC_GO(brc_json_write(&text, doc, err));
-    BRC_GO(brc_draft_doc_drop_at(store, s->draft.id, path, err));
+    BRC_GO(brc_draft_doc_drop_at(store, top_draft(s), path, err));
     entry->doc = brc_hash_object(brc_store_hash(store), BRC_KIND_DOCUMENT, text.data, text.len);
     BRC_GO(brc_session_put(s, path, entry, &node, err));
     rc = brc_draft_doc_put(store, node, &entry->doc, (brc_span){text.data, text.len}, err);
@@ -596,7 +624,7 @@ int brc_session_put_new(brc_session *s, const char *path, brc_entry *entry, cons
         return brc_session_put_doc(s, path, entry, doc, NULL, err);
     BRC_GO(brc_json_write(&text, doc, err));
     BRC_GO(brc_store_put(s->repo->store, BRC_KIND_DOCUMENT, text.data, text.len, &entry->doc, err));
-    BRC_GO(brc_draft_doc_drop_at(s->repo->store, s->draft.id, path, err));
+    BRC_GO(brc_draft_doc_drop_at(s->repo->store, top_draft(s), path, err));
     rc = brc_session_put(s, path, entry, NULL, err);
 done:
     brc_buf_dispose(&text);

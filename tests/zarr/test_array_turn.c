@@ -246,6 +246,59 @@ START_TEST(restoring_a_slice_lets_others_in)
 }
 END_TEST
 
+/* ---- documents that only the draft has -------------------------------- */
+
+static void check_described(scenario *t, uint64_t length)
+{
+    brc_array *a;
+    OK(t, brc_array_open(&a, t->session, "/new", &t->err));
+    ck_assert_uint_eq(brc_array_describe(a)->shape[0], length);
+    brc_array_free(a);
+}
+
+/* An array that was not committed grows in a bulk write, or gets an attribute: until that is
+ * adopted, and where it is dropped, the array is what it was, for everybody. */
+START_TEST(a_bulk_write_leaves_the_document_alone)
+{
+    const uint64_t shape = 10, chunk = 4;
+    const int32_t more[3] = {1, 2, 3};
+    const uint32_t keeps = _i % 2 ? BRC_END_KEEP : 0;
+    brc_array *a = scenario_array(&first, "/new", "int32", 1, &shape, &chunk, "-1", NULL);
+    OK(&first, brc_bulk_begin(first.session, &first.err));
+    if (_i < 2)
+        OK(&first, brc_array_append(a, 0, 3, more, sizeof(more), &first.err));
+    else
+        OK(&first, brc_attrs_set(first.session, "/new", "unit", "1", &first.err));
+    check_described(&second, 10);
+    OK(&first, brc_bulk_end(first.session, keeps, &first.err));
+    brc_array_free(a);
+    check_described(&first, _i == 1 ? 13 : 10);
+    check_described(&second, _i == 1 ? 13 : 10);
+    scenario_whole(&first);
+}
+END_TEST
+
+/* One that is kept because of others' changes can be opened, though the document that it began with
+ * is gone from where it was. */
+START_TEST(a_bulk_write_that_is_kept_can_be_opened)
+{
+    const uint64_t shape = 10, chunk = 4;
+    const int32_t value = 5;
+    brc_session *kept;
+    brc_array *a = scenario_array(&first, "/new", "int32", 1, &shape, &chunk, "-1", NULL);
+    OK(&first, brc_bulk_begin(first.session, &first.err));
+    OK(&first, brc_array_fill(a, NULL, &value, &first.err));
+    OK(&second, brc_session_discard(second.session, &second.err));
+    FAILS(&first, BRC_ECONFLICT, brc_bulk_end(first.session, BRC_END_KEEP, &first.err));
+    brc_array_free(a);
+    const int64_t id = scenario_ask(&first, "SELECT id FROM draft WHERE state=1 AND kind=2");
+    OK(&first, brc_draft_open(&kept, first.repo, id, &first.err));
+    ck_assert_int_eq(scenario_number(&first, kept, "/new", 9), 5);
+    brc_session_free(kept);
+    scenario_whole(&first);
+}
+END_TEST
+
 Suite *array_turn_suite(void)
 {
     Suite *suite = suite_create("array_turn");
@@ -256,6 +309,8 @@ Suite *array_turn_suite(void)
     tcase_add_loop_test(tc, growing_lets_others_in, 0, OTHERS);
     tcase_add_test(tc, an_append_clears_what_was_past_the_end);
     tcase_add_loop_test(tc, restoring_a_slice_lets_others_in, 0, OTHERS);
+    tcase_add_loop_test(tc, a_bulk_write_leaves_the_document_alone, 0, 4);
+    tcase_add_test(tc, a_bulk_write_that_is_kept_can_be_opened);
     suite_add_tcase(suite, tc);
     return suite;
 }
