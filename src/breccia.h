@@ -104,6 +104,14 @@ BRC_API void brc_interrupt_clear(breccia *repo);
 BRC_API void brc_progress_begin(breccia *repo, const char *phase, uint64_t total);
 BRC_API void brc_progress_end(breccia *repo, int rc);
 BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err);
+/* Removes what no branch, tag, uncommitted change, reader's pin or entry in the window of the operation
+ * log (setting "window") reaches, while others read and write, in short transactions. It drops
+ * drafts of processes that are gone. opts NULL: all 0. What was removed is in *out (which may be
+ * NULL) also where it fails. Interrupted, killed or stopped by a full disk, it is gone on with by the
+ * next call. Not within a transaction. BRC_EBUSY: another collection runs. BRC_ECORRUPT: something
+ * that is needed is damaged; then nothing is removed. BRC_ENOSPACE: not even a small step fits on
+ * the disk. */
+BRC_API BRC_MUST_USE int brc_gc(breccia *repo, const brc_gc_opts *opts, brc_gc_report *out, brc_error *err);
 /* Reads everything and reports each fault to `found`; the result is BRC_OK even if
  * there are faults.  *checked: how many objects were read. */
 BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),

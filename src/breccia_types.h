@@ -168,6 +168,25 @@ typedef struct brc_stats {
 } brc_stats;
 #define BRC_STATS_INIT { sizeof(brc_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
 
+/* Of a collection of garbage. */
+typedef struct brc_gc_opts {
+    size_t size;
+    uint32_t flags;      /* BRC_GC_*                                          */
+    size_t memory;       /* for what is marked, in bytes; 0: a quarter of the repository's budget */
+} brc_gc_opts;
+#define BRC_GC_OPTS_INIT { sizeof(brc_gc_opts), 0, 0 }
+enum {
+    BRC_GC_DRY_RUN = 1,  /* counts what would go, and changes nothing         */
+    BRC_GC_EXPUNGE = 2   /* what went leaves no trace in the file, nor in its journals */
+};
+typedef struct brc_gc_report {
+    size_t size;
+    uint64_t objects_removed;
+    uint64_t bytes_freed;  /* their stored bytes                              */
+    uint64_t file_bytes;   /* the file's length afterwards                    */
+} brc_gc_report;
+#define BRC_GC_REPORT_INIT { sizeof(brc_gc_report), 0, 0, 0 }
+
 typedef struct brc_ref {
     const char *name;    /* "main", "v1.0"                                    */
     uint32_t flags;      /* BRC_REF_*                                         */

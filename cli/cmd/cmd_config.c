@@ -12,7 +12,7 @@ static const struct cli_option config_options[] = {
     CLI_OPTIONS_END
 };
 
-static const char *const settings[] = { "journal", "backend", NULL };
+static const char *const settings[] = { "journal", "backend", "window", NULL };
 
 /* Settings that are JSON are members as they are. */
 static void setting_member(struct cli *cli, const char *key, const char *value)
@@ -107,6 +107,8 @@ const struct cli_command cli_command_config = {
                "         a commit; the last one who closes the file puts them into it, and it\n"
                "         is one file again. FILE-wal belongs to the file: never copy FILE alone\n"
                "         while it is there. Commits are durable either way.\n"
+               "window   how long gc keeps what the operation log names: 30d (the default), 12h, 2w;\n"
+               "         and its last 1,000 entries. 0: nothing but what has a name is kept.\n"
                "backend  where chunks of new arrays go that are made or imported without a\n"
                "         backend: a name, or JSON, as in 'breccia backend'. inline, FILE itself,\n"
                "         is the default. Arrays that are there keep theirs.",

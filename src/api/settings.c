@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "../base/iter.h"
+#include "../history/log_window.h"
 #include "../zarr/array.h"
 
 /* ---- journal -------------------------------- */
@@ -49,13 +50,26 @@ static int backend_set(breccia *repo, const char *value, brc_error *err)
     return rc;
 }
 
+/* ---- window -------------------------------- */
+
+static int window_get(brc_buf *out, breccia *repo, brc_error *err)
+{
+    return brc_window_text(repo->store, out, err);
+}
+
+static int window_set(breccia *repo, const char *value, brc_error *err)
+{
+    return brc_window_set(repo->store, value, err);
+}
+
 /* ---- by name -------------------------------- */
 
 static const struct {
     const char *name;
     int (*get)(brc_buf *out, breccia *repo, brc_error *err);
     int (*set)(breccia *repo, const char *value, brc_error *err);
-} settings[] = {{"journal", journal_get, journal_set}, {"backend", backend_get, backend_set}};
+} settings[] = {{"journal", journal_get, journal_set}, {"backend", backend_get, backend_set},
+              {"window", window_get, window_set}};
 
 static int find_setting(const char *name, size_t *i, brc_error *err)
 {
@@ -63,7 +77,8 @@ static int find_setting(const char *name, size_t *i, brc_error *err)
         if (strcmp(settings[*i].name, name) == 0)
             return BRC_OK;
     return brc_fail(err, BRC_ENOTFOUND,
-                    "there is no setting '%.80s': 'journal' and 'backend' are the settings", name);
+                    "there is no setting '%.80s': 'journal', 'backend' and 'window' are the "
+                    "settings", name);
 }
 
 int brc_config_get(brc_buf *out, breccia *repo, const char *name, brc_error *err)

@@ -1,6 +1,8 @@
 /* The write flow: filling, storing, and the window that it goes through. */
 #include "write_run.h"
 
+#include "../store/collect.h"
+
 #include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -75,6 +77,35 @@ static int write_fill_job(void *ctx, brc_window_job *base, brc_error *err)
 
 /* ---- storing -------------------------------- */
 
+/* It was there, and was collected meanwhile: it is encoded after all. What is put elsewhere goes
+ * there in this transaction. */
+static int write_after_all(brc_write_run *run, brc_write_job *job, brc_write_item *item,
+                           brc_error *err)
+{
+    item->is_known = item->is_twin = 0;
+    BRC_TRY(brc_write_hold(run, item, err));
+    if (!item->is_held) /* an equal one of this job is */
+        return BRC_OK;
+    BRC_TRY(brc_write_encode_anew(run, item, err));
+    return brc_backend_use(run->store, item->backend, &job->into[item - job->items], err);
+}
+
+/* What is known was found before this transaction, or in memory: in it, it must be there. */
+static int write_check_known(brc_write_run *run, brc_write_job *job, brc_write_item *item,
+                             brc_error *err)
+{
+    brc_object there = {.id = item->id}, *one = &there;
+    if (item->is_piece || item->is_fill || !item->is_known || run->ops->replace ||
+        brc_write_is_held(run, item))
+        return BRC_OK;
+    BRC_TRY(brc_objects_find(run->store, &one, 1, err));
+    if (!there.found)
+        return write_after_all(run, job, item, err);
+    if (there.size != item->len || there.guard != item->guard)
+        return brc_object_collides(run->store, &item->id, err);
+    return brc_gc_keep(run->store, &item->id, err);
+}
+
 /* Before the first item of a job is stored, in the transaction that stores it. */
 static int write_begin_job(brc_write_run *run, const brc_write_job *job, int *again, brc_error *err)
 {
@@ -101,9 +132,26 @@ static int write_look_again(brc_write_run *run, brc_write_job *job, brc_error *e
         brc_write_item *item = &job->items[i];
         int rc = write_needs_row(item) && !run->ops->replace ? brc_write_again(run, item, err)
                                                              : BRC_OK;
+        if (rc == BRC_OK)
+            rc = write_check_known(run, job, item, err);
         if (rc < 0)
             return brc_write_named(run, item, rc, err);
     }
+    return BRC_OK;
+}
+
+/* A collection may have dropped what was put before this transaction, for no row named it then.
+ * Within it, it drops nothing. */
+static int write_put_again(brc_write_run *run, brc_write_job *job, brc_error *err)
+{
+    int64_t running, last;
+    if (!run->outside)
+        return BRC_OK;
+    BRC_TRY(brc_gc_running(run->store, &running, err));
+    BRC_TRY(brc_gc_last(run->store, &last, err));
+    for (size_t i = 0; (running != 0 || last != run->collected) && i < job->n; i++)
+        if (job->items[i].backend != 0)
+            BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &job->into[i], err));
     return BRC_OK;
 }
 
@@ -113,6 +161,7 @@ static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err)
     brc_write_job *job = (brc_write_job *)base;
     int again;
     BRC_TRY(write_begin_job(run, job, &again, err));
+    BRC_TRY(write_put_again(run, job, err));
     if (again)
         BRC_TRY(write_look_again(run, job, err));
     BRC_TRY(brc_write_put(job, BRC_PUT_INSIDE, err));
@@ -182,6 +231,7 @@ static int write_ready(void *ctx, brc_window_job *const *jobs, size_t n, brc_err
 int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, brc_error *err)
 {
     brc_write_run run = {.ops = ops, .pipe = pipe, .store = store};
+    BRC_TRY(brc_gc_last(store, &run.collected, err));
     size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
     brc_window_ops window = {.ctx = &run, .fill = write_fill_job, .run = brc_write_run_job,
                              .settle = brc_write_settle, .finish = write_finish_job,

@@ -39,6 +39,7 @@ typedef struct brc_write_run {
     brc_settling settling;
     int outside;      /* something goes to another backend than the file */
     int64_t collections; /* how many had begun when objects were written ahead */
+    int64_t collected; /* the last collection of garbage, when it began */
     uint64_t version; /* of the store, when what a turn will store was read or checked */
 } brc_write_run;
 
@@ -51,6 +52,8 @@ int brc_write_named(const brc_write_run *run, const brc_write_item *item, int rc
 BRC_MUST_USE int brc_write_work(brc_write_run *run, brc_write_item *item, int stage, unsigned worker, brc_error *err);
 /* The content that is there under this id, whose stored bytes were fetched. */
 BRC_MUST_USE int brc_write_compare(brc_write_run *run, unsigned worker, brc_write_item *item, brc_error *err);
+/* What was known is not there any more: its second stage, on the caller's thread. */
+BRC_MUST_USE int brc_write_encode_anew(brc_write_run *run, brc_write_item *item, brc_error *err);
 /* A stage of a job: what the window runs. */
 BRC_MUST_USE int brc_write_run_job(void *run, brc_window_job *job, int stage, unsigned worker, brc_error *err);
 
@@ -78,6 +81,10 @@ BRC_MUST_USE int brc_write_let_others(const brc_write_run *run, brc_error *err);
 /* What is there of chunks that are changed in part: looked up together, and fetched in the order in
  * which it is stored. At most BRC_WRITE_ITEMS. */
 BRC_MUST_USE int brc_write_load_olds(brc_write_run *run, size_t n, brc_write_item *const *items, brc_error *err);
+/* Of equal contents the first is held until it is stored: item->is_held, or it is a twin. */
+BRC_MUST_USE int brc_write_hold(brc_write_run *run, brc_write_item *item, brc_error *err);
+/* Whether an item with its content is held. */
+int brc_write_is_held(const brc_write_run *run, const brc_write_item *item);
 /* It is stored, or will not be: of equal contents another may be now. */
 void brc_write_let_go(brc_write_run *run, brc_write_item *item);
 /* Room to look up the items of n jobs at once: run->settling, empty. */

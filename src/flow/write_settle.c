@@ -78,13 +78,18 @@ static int write_twin(const brc_write_item *first, brc_write_item *item, brc_err
 
 /* Items that are about to be stored are held by id, until they are: of equal contents the
  * first is stored. */
-static int write_hold(brc_write_run *run, brc_write_item *item, brc_error *err)
+int brc_write_hold(brc_write_run *run, brc_write_item *item, brc_error *err)
 {
     brc_write_item **slot = tsearch(item, &run->held, write_id_order);
     if (slot == NULL)
         return brc_nomem(err);
     item->is_held = *slot == item;
     return item->is_held ? BRC_OK : write_twin(*slot, item, err);
+}
+
+int brc_write_is_held(const brc_write_run *run, const brc_write_item *item)
+{
+    return tfind(item, &run->held, write_id_order) != NULL;
 }
 
 void brc_write_let_go(brc_write_run *run, brc_write_item *item)
@@ -129,7 +134,7 @@ static int write_settle_item(brc_write_run *run, brc_write_item *item, brc_settl
                    ? BRC_OK
                    : brc_fail(err, BRC_ECORRUPT,
                               "its content has another hash; run 'breccia fsck'");
-    BRC_TRY(write_hold(run, item, err));
+    BRC_TRY(brc_write_hold(run, item, err));
     if (!item->is_held)
         return BRC_OK;
     s->objects[s->n] = (brc_object){.id = item->id};

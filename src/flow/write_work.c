@@ -119,25 +119,54 @@ int brc_write_compare(brc_write_run *run, unsigned worker, brc_write_item *item,
     return brc_object_collides(run->store, &item->id, err);
 }
 
+/* is_encoded: item->stored has it already. */
+static int write_make(brc_write_run *run, unsigned worker, brc_write_item *item, int is_encoded,
+                      brc_error *err)
+{
+    if (!is_encoded)
+        BRC_TRY(write_encode(run->pipe->workers[worker].scratch, item, err));
+    item->as_is = !WORTHWHILE(item->stored.len, item->len);
+    return !item->as_is && !run->pipe->no_readback && !is_encoded
+               ? write_read_back(run, worker, item, err)
+               : BRC_OK;
+}
+
+static void write_sum(brc_write_item *item)
+{
+    item->checksum = item->as_is ? brc_hash_stored(&item->id, 0, item->data, item->len)
+                                 : brc_hash_stored(&item->id, item->digest, item->stored.data,
+                                                   item->stored.len);
+}
+
 static int write_prepare(brc_write_run *run, unsigned worker, brc_write_item *item, brc_error *err)
 {
-    brc_scratch *scratch = run->pipe->workers[worker].scratch;
     if (item->is_fill || item->is_piece)
         return BRC_OK;
     if (item->is_known)
         return item->compares ? brc_write_compare(run, worker, item, err) : BRC_OK;
     item->as_is = item->chain != NULL && brc_chain_is_identity(item->chain);
-    if (!run->ops->encoded && !item->as_is) {
-        int lossy = brc_chain_is_lossy(item->chain); /* then it is encoded already */
-        if (!lossy)
-            BRC_TRY(write_encode(scratch, item, err));
-        item->as_is = !WORTHWHILE(item->stored.len, item->len);
-        if (!item->as_is && !run->pipe->no_readback && !lossy)
-            BRC_TRY(write_read_back(run, worker, item, err));
+    if (!run->ops->encoded && !item->as_is)
+        BRC_TRY(write_make(run, worker, item, brc_chain_is_lossy(item->chain), err));
+    write_sum(item);
+    return BRC_OK;
+}
+
+int brc_write_encode_anew(brc_write_run *run, brc_write_item *item, brc_error *err)
+{
+    brc_scratch *scratch;
+    const unsigned worker = brc_pipe_caller(run->pipe);
+    const int compared = item->compares; /* then item->stored is what was there */
+    item->compares = 0;
+    item->old = (brc_object){.id = item->was};
+    BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
+    item->as_is = item->chain != NULL && brc_chain_is_identity(item->chain);
+    if (item->chain == NULL && compared) {
+        item->stored.len = 0;
+        BRC_TRY(brc_buf_append(&item->stored, item->data, item->len, err));
+    } else if (item->chain != NULL && !item->as_is && (compared || !run->ops->encoded)) {
+        BRC_TRY(write_make(run, worker, item, !compared && brc_chain_is_lossy(item->chain), err));
     }
-    item->checksum = item->as_is ? brc_hash_stored(&item->id, 0, item->data, item->len)
-                                 : brc_hash_stored(&item->id, item->digest, item->stored.data,
-                                                   item->stored.len);
+    write_sum(item);
     return BRC_OK;
 }
 

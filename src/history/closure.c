@@ -65,6 +65,11 @@ int brc_closure_commit(brc_closure *c, const brc_oid *id, brc_error *err)
     return 1;
 }
 
+int brc_closure_met(const brc_closure *c, const brc_oid *id)
+{
+    return brc_id_table_find(&c->commits, id) != NULL;
+}
+
 int brc_closure_refs(brc_closure *c, brc_error *err)
 {
     brc_ref_row *rows;

@@ -53,6 +53,8 @@ void brc_closure_free(brc_closure *closure);
 
 /* 1 if the commit is new: it comes after all that has begun. 0 if it was met. */
 BRC_MUST_USE int brc_closure_commit(brc_closure *closure, const brc_oid *id, brc_error *err);
+/* Whether it was met. */
+int brc_closure_met(const brc_closure *closure, const brc_oid *id);
 /* The target of every ref. */
 BRC_MUST_USE int brc_closure_refs(brc_closure *closure, brc_error *err);
 /* The nodes of a snapshot, or those under the entry at a path (the entry itself is not reported), come

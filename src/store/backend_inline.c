@@ -147,6 +147,7 @@ void brc_row_forget(brc_store *store)
 {
     store->row.seq = store->last_seq = 0;
     store->totals_dropped = 0;
+    store->gc.is_read = 0;
     store->row.bytes.len = 0;
     store->left.n = 0;
 }

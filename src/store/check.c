@@ -203,7 +203,8 @@ static const struct {
      BRC_ROWS2_NEXT("encoded", "id", "encoding")},
 };
 
-/* Tables of schema/reserved.sql, which most files lack. This version writes only `place`. */
+/* Tables of schema/reserved.sql, which most files lack. This version writes only
+ * `place`, `pin`, `gc` and `gc_kept`. */
 static const struct {
     const char *there, *sql;
 } reserved_checks[] = {
@@ -212,8 +213,15 @@ static const struct {
       "SELECT 'the table " name " has rows that this breccia does not know' FROM " name          \
       " LIMIT 1" }
     RESERVED("delta"), RESERVED("boundary"), RESERVED("conflict"),
-    RESERVED("pin"),   RESERVED("gc"),       RESERVED("gc_kept"),
 #undef RESERVED
+    { "SELECT '' FROM sqlite_schema WHERE name='pin'",
+      "SELECT 'pin ' || id || ' does not match its checksum' FROM pin"
+      " WHERE checksum IS NOT row_sum('pin', id, target, owner, time_us)" },
+    { "SELECT '' FROM sqlite_schema WHERE name='gc'",
+      "SELECT 'collection of garbage ' || run || ' does not match its checksum, or has no such"
+      " phase'"
+      " FROM gc WHERE phase NOT IN (1,2)"
+      " OR checksum IS NOT row_sum('gc', run, owner, phase, position, time_us)" },
 #define IN_NO_PLACE                                                                              \
     "SELECT count(*) || ' objects lie in place ' || quote(place) || ' of backend ' ||"           \
     " quote(backend) || ', which has no row' FROM object o WHERE backend<>0 AND place<>0"

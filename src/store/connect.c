@@ -24,10 +24,11 @@ static int db_settings(brc_store *store, brc_error *err)
 {
     /* Nodes have a cache of their own, so that of SQLite's pages can be small. EXTRA:
      * with FULL the folder is not synced when the journal is deleted, and a journal
-     * that reappears after a loss of power would undo an acknowledged commit. */
+     * that reappears after a loss of power would undo an acknowledged commit. FAST: what is
+     * deleted is overwritten where its page is written anyway, so gc can remove all traces. */
     return brc_exec(store,
                     "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA synchronous=EXTRA;"
-                    "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;" BRC_PAGE_CACHE BRC_SPILL,
+                    "PRAGMA secure_delete=FAST; PRAGMA temp_store=MEMORY;" BRC_PAGE_CACHE BRC_SPILL,
                     err);
 }
 

@@ -19,7 +19,7 @@
 #define BRC_LAST_OF_FORMAT_1 "b088c62" /* reads and writes it */
 #define BRC_PAGE_SIZE 16384
 #define BRC_OBJECT_MAX ((uint64_t)64 << 20) /* the largest document, node or commit */
-#define BRC_MAX_STATEMENTS 96
+#define BRC_MAX_STATEMENTS 160
 #define BRC_META_JOURNAL "journal"
 
 #define BRC_NOT_A_REPOSITORY "%s is not a breccia repository: 'breccia init' makes one"
@@ -105,6 +105,12 @@ struct brc_store {
         int64_t seq; /* its number; 0: it is not begun */
         brc_buf bytes;
     } row;
+    struct { /* of the collection of garbage: see gc_rows.c */
+        int has_tables;
+        int64_t schema; /* at which they were not there */
+        int is_read;    /* in this transaction          */
+        int64_t run;
+    } gc;
     struct { /* rows of stored bytes that objects of this transaction have left: see left_rows.c */
         brc_left_row *rows;
         size_t n, cap;

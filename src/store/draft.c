@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect.h"
 #include "db.h"
 
 #define DRAFT_SUM_HEAD \
@@ -187,6 +188,10 @@ int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc
 {
     sqlite3_stmt *st;
     const brc_draft_head *draft = &row->draft;
+    if (draft->has_base)
+        BRC_TRY(brc_gc_keep_commit(store, &draft->base, err));
+    if (draft->has_tip)
+        BRC_TRY(brc_gc_keep_commit(store, &draft->tip, err));
     BRC_TRY(draft_wake(store, row, id, err));
     if (*id != 0)
         return BRC_OK;

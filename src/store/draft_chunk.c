@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "collect.h"
 #include "db.h"
 
 #define CHUNK_OK "checksum IS row_sum('draft_chunk', node, key, id)"
@@ -32,7 +33,8 @@ int brc_draft_chunk_put(brc_store *store, int64_t node, const void *key, size_t 
                      &st, err));
     draft_bind_key(st, node, key, key_len);
     brc_bind_id(store, st, 3, id);
-    return brc_run(store, st, err);
+    BRC_TRY(brc_run(store, st, err));
+    return id != NULL ? brc_gc_keep(store, id, err) : BRC_OK;
 }
 
 static int chunk_of_row(brc_store *store, int64_t node, const void *key, size_t key_len, int *state,

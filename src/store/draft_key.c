@@ -2,6 +2,7 @@
  * of nodes that have no key (docs/FORMAT.md). */
 #include <string.h>
 
+#include "collect.h"
 #include "db.h"
 
 #define KEY_OK "checksum IS row_sum('draft_key', draft, key, id)"
@@ -49,7 +50,8 @@ int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const br
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, key, -1, SQLITE_STATIC);
     brc_bind_id(store, st, 3, id);
-    return brc_run(store, st, err);
+    BRC_TRY(brc_run(store, st, err));
+    return id != NULL ? brc_gc_keep(store, id, err) : BRC_OK;
 }
 
 int brc_draft_key_drop(brc_store *store, int64_t draft, const char *key, brc_error *err)

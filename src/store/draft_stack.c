@@ -5,6 +5,7 @@
  * belongs to the same draft; its entry does not count. Savepoints will be such rows too: their
  * number is draft_node.level, which nothing sets yet.
  */
+#include "collect.h"
 #include "db.h"
 
 #define STACK_SUM_TAIL ", level, entry)"
@@ -121,6 +122,24 @@ static int check_some(brc_store *store, int64_t node, brc_error *err)
     return rc;
 }
 
+/* A collection may have looked at `upper` already, and not yet at `node`. */
+static int keep_some(brc_store *store, int64_t node, brc_error *err)
+{
+    int64_t run;
+    sqlite3_stmt *st;
+    BRC_TRY(brc_gc_running(store, &run, err));
+    if (run == 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store,
+                     "INSERT INTO gc_kept(run, id) SELECT ?3, id FROM (SELECT id" SOME_OF_ROW
+                     ") WHERE id IS NOT NULL ON CONFLICT DO NOTHING",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    sqlite3_bind_int64(st, 2, MERGE_STEP);
+    sqlite3_bind_int64(st, 3, run);
+    return brc_run(store, st, err);
+}
+
 /* Some chunks of `node` become those of `upper`, where that does not have their keys. */
 static int move_some(brc_store *store, int64_t node, int64_t upper, int64_t *moved, brc_error *err)
 {
@@ -134,6 +153,7 @@ static int move_some(brc_store *store, int64_t node, int64_t upper, int64_t *mov
     sqlite3_bind_int64(st, 2, MERGE_STEP);
     sqlite3_bind_int64(st, 3, upper);
     BRC_TRY(brc_run(store, st, err));
+    BRC_TRY(keep_some(store, node, err));
     BRC_TRY(stack_run(store,
                       "DELETE FROM draft_chunk WHERE node=?1 AND key IN (SELECT key" SOME_OF_ROW
                       ")",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "collect.h"
 #include "document.h"
 
 /* SQLite's own limit for one value: anything that claims to be larger cannot be there,
@@ -303,7 +304,15 @@ int brc_object_record(brc_store *store, const brc_object *o, const brc_stored *a
     sqlite3_bind_int64(st, 10, (int64_t)o->guard);
     BRC_TRY(brc_run(store, st, err));
     brc_store_inserted(store, o->stored);
-    return BRC_OK;
+    return brc_gc_keep(store, &o->id, err);
+}
+
+static int object_collected(brc_store *store, const brc_oid *id, brc_error *err)
+{
+    char hex[65];
+    return brc_fail(err, BRC_ESTALE,
+                    "%s: object %s was collected meanwhile, because nothing that is kept had it",
+                    store->path, brc_oid_format(hex, id));
 }
 
 /* Of the object as it is now; `o` is what it becomes. Other backends keep what they have: copies of
@@ -346,7 +355,8 @@ int brc_object_replace(brc_store *store, const brc_object *o, const brc_stored *
     sqlite3_bind_int64(st, 6, (int64_t)o->stored);
     sqlite3_bind_int64(st, 7, (int64_t)o->checksum);
     brc_store_inserted(store, o->stored);
-    return brc_run(store, st, err);
+    BRC_TRY(brc_run(store, st, err));
+    return sqlite3_changes(store->db) > 0 ? BRC_OK : object_collected(store, &o->id, err);
 }
 
 /* ---- whole objects -------------------------------- */
@@ -492,9 +502,8 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
     brc_object o = {.kind = kind, .size = len, .stored = len};
     o.id = *id = brc_hash_object(store->hash, kind, data, len);
     const brc_cached *held = brc_cache_find(&store->cache, id);
-    if (held != NULL && held->blob->len == len &&
-        (len == 0 || memcmp(held->blob->data, data, len) == 0) &&
-        (store->scratch || !held->pinned))
+    if (store->scratch && held != NULL && held->blob->len == len &&
+        (len == 0 || memcmp(held->blob->data, data, len) == 0))
         return BRC_OK;
     if (store->scratch)
         return brc_cache_add(&store->cache, id, kind, data, len, 1, NULL, err);
@@ -507,7 +516,9 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
                         "'breccia fsck'",
                         store->path, brc_oid_format(hex, id));
     if (o.found)
-        return object_same(store, &o, data, len, guard, err);
+        BRC_TRY(object_same(store, &o, data, len, guard, err));
+    if (o.found)
+        return brc_gc_keep(store, id, err);
     o = (brc_object){.id = *id, .kind = kind, .size = len, .stored = len, .guard = guard};
     BRC_TRY(object_insert_small(store, &o, data, err));
     return brc_cache_add(&store->cache, id, kind, data, len, 0, NULL, err);

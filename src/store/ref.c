@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect.h"
 #include "db.h"
 
 #define REF_OK "checksum IS row_sum('ref', name, target, message)"
@@ -130,6 +131,8 @@ int brc_ref_put(brc_store *store, const char *name, const brc_oid *target, const
         return brc_fail(err, BRC_ESTALE,
                         "%s: %s '%s' has moved since it was read; look again and retry",
                         store->path, ref_kind(name), ref_short(name));
+    if (target != NULL)
+        BRC_TRY(brc_gc_keep_commit(store, target, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT OR REPLACE INTO ref(name, target, message, checksum)"
                      " VALUES (?1, ?2, ?3, row_sum('ref', ?1, ?2, ?3))",

@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/arena.h"
 #include "../history/map_totals.h"
+#include "../store/collect.h"
 #include "hidden_nodes.h"
 
 /* Chunks that are read, and looked up in the order of the index, before they are folded batch by
@@ -432,11 +433,24 @@ done:
     return rc;
 }
 
+/* What was made ahead, and named by nothing since then, a collection may have removed that has
+ * begun behind it. */
+static int forget_collected(brc_store *store, brc_folded *made, brc_error *err)
+{
+    int64_t last;
+    BRC_TRY(brc_gc_last(store, &last, err));
+    if (last != made->collected)
+        made->n = (size_t)(made->has_root = 0);
+    return BRC_OK;
+}
+
 int brc_session_fold(brc_session *s, brc_fold *how, brc_oid *out, brc_error *err)
 {
     brc_fold at_once = {.way = BRC_FOLD_AT_ONCE};
     if (how == NULL)
         how = &at_once;
+    if (how->folded != NULL && how->way == BRC_FOLD_AT_ONCE)
+        BRC_TRY(forget_collected(s->repo->store, how->folded, err));
     const brc_folded *made = how->folded;
     if (made != NULL && made->has_root && made->draft == s->draft.id &&
         made->changes == s->draft.changes) {

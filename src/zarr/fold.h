@@ -26,6 +26,8 @@ typedef struct brc_folded_map {
 typedef struct brc_folded {
     void *maps; /* brc_folded_map[] */
     size_t n, cap;
+    int64_t collected; /* the last collection of garbage, when the first of them was made: a later one
+                          would not know that they are needed */
     /* The whole draft, when its counter stood so. */
     int has_root;
     int64_t draft, changes;

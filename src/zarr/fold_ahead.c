@@ -16,6 +16,8 @@
 #include "../base/alloc.h"
 #include "fold.h"
 
+#include "../store/collect.h"
+
 /* Rows of an array that are left to the last transaction, and nodes that are read at once. */
 enum { AHEAD_FEW = 1024, AHEAD_NODES = 256 };
 
@@ -186,6 +188,11 @@ static int fold_all(brc_session *s, brc_folded *out, brc_error *err)
 
 int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_error *err)
 {
+    int64_t last;
+    BRC_TRY(brc_gc_last(s->repo->store, &last, err));
+    if (last != out->collected)
+        out->n = 0;
+    out->collected = last;
     out->has_root = 0;
     brc_store_walk_begin(s->repo->store);
     int rc = fold_arrays(s, out, err);

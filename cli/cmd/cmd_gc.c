@@ -1,0 +1,67 @@
+/*
+ * cmd_gc.c - gc.
+ */
+#include "../cli.h"
+#include "commands.h"
+
+static const struct cli_option gc_options[] = {
+    { "dry-run", 0, 0, NULL, "only count what would be removed" },
+    { "expunge", 0, 0, NULL, "leave no trace of it in the file or its journals" },
+    CLI_OPTIONS_END
+};
+
+static void put_gc(struct cli *cli, const brc_gc_report *report, int dry)
+{
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member_uint(cli, "objects_removed", report->objects_removed);
+        cli_json_member_uint(cli, "bytes_freed", report->bytes_freed);
+        cli_json_member_uint(cli, "file_bytes", report->file_bytes);
+        cli_json_member_bool(cli, "dry_run", dry);
+        cli_json_close(cli, '{');
+        return;
+    }
+    if (report->objects_removed == 0)
+        cli_say(cli, dry ? "nothing would be removed" : "there was nothing to remove");
+    else
+        cli_say(cli, "%s %llu objects, %llu bytes", dry ? "would remove" : "removed",
+                (unsigned long long)report->objects_removed,
+                (unsigned long long)report->bytes_freed);
+}
+
+static int run_gc(struct cli *cli)
+{
+    const int dry = cli_has(cli, "dry-run");
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+
+    if (dry && cli_has(cli, "expunge"))
+        return cli_usage(cli, "--dry-run and --expunge exclude each other");
+    opts.flags = (dry ? BRC_GC_DRY_RUN : 0u) | (cli_has(cli, "expunge") ? BRC_GC_EXPUNGE : 0u);
+    CLI_TRY(cli_open(cli, dry ? BRC_OPEN_READONLY : 0));
+    CLI_TRY(brc_gc(cli->repo, &opts, &report, &cli->err));
+    put_gc(cli, &report, dry);
+    return BRC_OK;
+}
+
+const struct cli_command cli_command_gc = {
+    .name = "gc",
+    .group = "Keeping",
+    .summary = "remove what nothing needs any more",
+    .usage = "FILE [--dry-run] [--expunge]",
+    .details = "Removes what no branch, tag, uncommitted change or reader needs, and what undo\n"
+               "does not: the operation log keeps what it names for 30 days, and for 1,000\n"
+               "entries ('config FILE window 7d'; 'config FILE window 0': only what has a name\n"
+               "is kept). Others may read and write meanwhile. What was stopped is gone on with\n"
+               "the next time.\n"
+               "\n"
+               "--expunge goes on until nothing of it is left in the file or its journals; a\n"
+               "-wal may have to wait for readers. Copies of the file, snapshots of the disk and\n"
+               "its own blocks are out of reach.",
+    .examples = "breccia gc climate.brc --dry-run\nbreccia gc climate.brc --json",
+    .options = gc_options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .flags = 0,
+    .run = run_gc,
+};

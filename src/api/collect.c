@@ -1,0 +1,63 @@
+/* Collecting garbage. */
+#include <stddef.h>
+
+#include "../base/clock.h"
+#include "../base/sized.h"
+#include "../history/gc_run.h"
+#include "../zarr/repo.h"
+
+static int tell_step(void *ctx, brc_error *err)
+{
+    return brc_task_step(ctx, 0, err);
+}
+
+static int gc_check(breccia *repo, const brc_gc_opts *opts, brc_error *err)
+{
+    BRC_TRY(brc_flags_check(opts->flags, BRC_GC_DRY_RUN | BRC_GC_EXPUNGE, "brc_gc_opts", err));
+    if (opts->flags & BRC_GC_DRY_RUN)
+        return BRC_OK;
+    BRC_TRY(brc_store_writable(repo->store, err));
+    if (brc_store_in_write(repo->store) || brc_store_in_bulk(repo->store))
+        return brc_fail(err, BRC_EMISUSE, "garbage cannot be collected within a transaction");
+    return BRC_OK;
+}
+
+static int gc_work(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, brc_error *err)
+{
+    BRC_TRY(brc_store_begin_read(repo->store, err));
+    int rc = brc_window_get(repo->store, job->now_us, &job->window, err);
+    brc_store_end_read(repo->store);
+    if (rc < 0)
+        return rc;
+    return opts->flags & BRC_GC_DRY_RUN ? brc_gc_count(job, repo->store, err)
+                                        : brc_gc_collect(job, repo->store, err);
+}
+
+int brc_gc(breccia *repo, const brc_gc_opts *given, brc_gc_report *out, brc_error *err)
+{
+    brc_gc_opts opts;
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    BRC_TRY(brc_sized_in(&opts, sizeof(opts), offsetof(brc_gc_opts, memory), given, "brc_gc_opts",
+                         err));
+    BRC_TRY(gc_check(repo, &opts, err));
+    brc_gc_job job = {.now_us = brc_now_us(),
+                      .memory = opts.memory > 0 ? opts.memory : repo->pipe.memory / 4,
+                      .expunge = (opts.flags & BRC_GC_EXPUNGE) != 0,
+                      .step = tell_step,
+                      .ctx = repo};
+    brc_task task = brc_task_begin(repo, "collect", 0);
+    brc_store_walk_begin(repo->store);
+    int rc = gc_work(repo, &opts, &job, err);
+    brc_store_walk_end(repo->store);
+    brc_task_end(repo, &task, rc);
+    report.objects_removed = job.objects;
+    report.bytes_freed = job.bytes;
+    if (rc == BRC_OK)
+        rc = brc_store_file_bytes(repo->store, &report.file_bytes, err);
+    if (out == NULL)
+        return rc;
+    int given_out = brc_sized_out(out, &report, sizeof(report),
+                                  offsetof(brc_gc_report, file_bytes), "brc_gc_report",
+                                  rc < 0 ? NULL : err);
+    return rc < 0 ? rc : given_out;
+}

@@ -1,0 +1,432 @@
+#include "gc_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/process.h"
+
+/* Rows of the index that are looked at between two steps, and times that new roots are followed
+ * without the lock before it is done with it. */
+enum { PAGE = 1024, TRIES = 3 };
+
+typedef struct gc_run {
+    brc_gc_job *job;
+    brc_store *store;
+    const char *owner;
+    brc_gc_row row;
+    brc_gc_mark mark;
+    brc_sweep sweep;
+    brc_object page[PAGE];
+    brc_oid found[PAGE]; /* that were not marked */
+} gc_run;
+
+static int gc_tell(const gc_run *g, brc_error *err)
+{
+    BRC_TRY(brc_store_check_interrupt(g->store, err));
+    return g->job->step != NULL ? g->job->step(g->job->ctx, err) : BRC_OK;
+}
+
+/* ---- one step -------------------------------- */
+
+/* Within a transaction: whether what is to be removed is still what nothing reaches. The last try
+ * follows new roots with the lock, so that busy neighbours cannot keep it from ever going on. */
+static int roots_are_followed(gc_run *g, int is_last, int *followed, brc_error *err)
+{
+    BRC_TRY(brc_gc_mark_look(&g->mark, followed, err));
+    if (*followed || !is_last)
+        return BRC_OK;
+    *followed = 1;
+    return brc_gc_mark_follow(&g->mark, err);
+}
+
+/* Those that were marked meanwhile leave the list. */
+static void drop_marked(gc_run *g, brc_oid *ids, size_t *n, int commits)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < *n; i++)
+        if (commits ? !brc_gc_mark_has_commit(&g->mark, &ids[i])
+                    : !brc_mark_set_has(&g->mark.set, &ids[i]))
+            ids[left++] = ids[i];
+    *n = left;
+}
+
+/* *followed 0: new roots came, and nothing was done. */
+static int step_in(gc_run *g, int is_last, brc_oid *ids, size_t *n, int commits,
+                   const brc_oid *position, size_t *done, int *followed, brc_error *err)
+{
+    *done = 0;
+    BRC_TRY(roots_are_followed(g, is_last, followed, err));
+    if (!*followed)
+        return BRC_OK;
+    drop_marked(g, ids, n, commits);
+    BRC_TRY(brc_sweep_some(&g->sweep, g->store, ids, *n, done, err));
+    const brc_oid *at = *done < *n && *done > 0 ? &ids[*done - 1] : position;
+    return brc_gc_note(g->store, g->owner, &g->row, BRC_GC_SWEEPS, commits ? NULL : at, err);
+}
+
+static int follow_outside(gc_run *g, brc_error *err)
+{
+    BRC_TRY(brc_store_begin_read(g->store, err));
+    int rc = brc_gc_mark_follow(&g->mark, err);
+    brc_store_end_read(g->store);
+    return rc;
+}
+
+/* The disk is full: smaller steps need less of it, down to a limit. */
+static int shrink_steps(gc_run *g, brc_error *err)
+{
+    if (g->sweep.most_bytes > BRC_SWEEP_LEAST) {
+        g->sweep.most_bytes /= 2;
+        return BRC_OK;
+    }
+    return brc_fail(err, BRC_ENOSPACE,
+                    "%s: a step of the collection needs %zu bytes on its disk for the journal, and "
+                    "there are fewer: free as many and run gc again, which goes on here",
+                    brc_store_path(g->store), (size_t)BRC_SWEEP_LEAST);
+}
+
+static int one_step(gc_run *g, int tries, brc_oid *ids, size_t *n, int commits,
+                    const brc_oid *position, size_t *done, int *followed, brc_error *err)
+{
+    const brc_sweep before = g->sweep;
+    *followed = 0;
+    BRC_TRY(brc_store_begin(g->store, err));
+    int rc = step_in(g, tries >= TRIES, ids, n, commits, position, done, followed, err);
+    int end = brc_store_end(g->store, rc == BRC_OK && *followed, rc == BRC_OK ? err : NULL);
+    rc = rc < 0 ? rc : end;
+    if (rc < 0) { /* nothing of it was done */
+        g->sweep.objects = before.objects;
+        g->sweep.bytes = before.bytes;
+        g->sweep.noutside = before.noutside;
+        *done = 0;
+        *followed = 1;
+    }
+    return rc;
+}
+
+/* Removes the ids, in as many steps as it takes. position: where that gets to, if there is such a
+ * thing. */
+static int remove_all(gc_run *g, brc_oid *ids, size_t n, int commits, const brc_oid *position,
+                      brc_error *err)
+{
+    int tries = 0, followed;
+    do {
+        size_t done;
+        brc_error why = BRC_ERROR_INIT;
+        int rc = one_step(g, tries, ids, &n, commits, position, &done, &followed, &why);
+        if (rc == BRC_ENOSPACE)
+            rc = shrink_steps(g, &why);
+        if (rc < 0) {
+            brc_error_copy(err, &why);
+            return rc;
+        }
+        tries = followed ? 0 : tries + 1;
+        if (!followed)
+            BRC_TRY(follow_outside(g, err));
+        ids += done;
+        n -= done;
+        BRC_TRY(gc_tell(g, err));
+    } while (n > 0 || !followed);
+    return brc_sweep_outside(&g->sweep, g->store, err);
+}
+
+/* ---- sweeping -------------------------------- */
+
+static int sweep_commits(gc_run *g, brc_error *err)
+{
+    brc_oid *ids = NULL;
+    size_t n = 0;
+    BRC_TRY(brc_store_begin_read(g->store, err));
+    int rc = brc_sweep_commits(g->store, &ids, &n, err);
+    brc_store_end_read(g->store);
+    if (rc == BRC_OK)
+        drop_marked(g, ids, &n, 1);
+    if (rc == BRC_OK)
+        rc = remove_all(g, ids, n, 1, NULL, err);
+    free(ids);
+    return rc;
+}
+
+/* The next rows of the index, and which of them were not marked. */
+static int look_at_page(gc_run *g, const brc_oid *after, size_t *n, size_t *found, brc_error *err)
+{
+    *found = 0;
+    BRC_TRY(brc_store_begin_read(g->store, err));
+    int rc = brc_objects_page(g->store, after, g->page, PAGE, n, err);
+    brc_store_end_read(g->store);
+    BRC_TRY(rc);
+    for (size_t i = 0; i < *n; i++) {
+        if (!brc_mark_set_covers(&g->mark.set, &g->page[i].id)) {
+            *n = i;
+            break;
+        }
+        if (!brc_mark_set_has(&g->mark.set, &g->page[i].id)) {
+            g->job->bytes += g->page[i].stored;
+            g->found[(*found)++] = g->page[i].id;
+        }
+    }
+    return BRC_OK;
+}
+
+/* Behind *at, which becomes the last id of the range; *more: there is another. */
+static int sweep_range(gc_run *g, brc_oid *at, int counts, int *more, brc_error *err)
+{
+    size_t n, found;
+    for (;;) {
+        BRC_TRY(look_at_page(g, at, &n, &found, err));
+        if (n == 0)
+            break;
+        *at = g->page[n - 1].id;
+        g->job->objects += found;
+        if (!counts && found > 0)
+            BRC_TRY(remove_all(g, g->found, found, 0, at, err));
+        BRC_TRY(gc_tell(g, err));
+    }
+    *more = g->mark.set.has_end;
+    if (*more)
+        *at = g->mark.set.end;
+    return BRC_OK;
+}
+
+static int sweep_from(gc_run *g, brc_oid at, int counts, brc_error *err)
+{
+    int more = 1, is_first = 1;
+    while (more) {
+        BRC_TRY(brc_gc_mark_all(&g->mark, &at, err));
+        if (is_first && !counts)
+            BRC_TRY(sweep_commits(g, err));
+        is_first = 0;
+        BRC_TRY(sweep_range(g, &at, counts, &more, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- rows with holes -------------------------------- */
+
+enum { HOLES = 1024 };
+
+typedef struct gc_survivor {
+    int64_t seq;
+    brc_oid id;
+} gc_survivor;
+
+static int survivor_order(const void *a, const void *b)
+{
+    const gc_survivor *x = a, *y = b;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static int is_holed(const int64_t *seqs, size_t n, int64_t seq)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (seqs[mid] == seq)
+            return 1;
+        if (seqs[mid] < seq)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return 0;
+}
+
+/* Objects have no index by place: all are looked at, for many rows together. */
+static int find_survivors(gc_run *g, const int64_t *seqs, size_t nseqs, void **out, size_t *n,
+                          brc_error *err)
+{
+    size_t got, cap = 0;
+    brc_oid at;
+    memset(&at, 0, sizeof(at));
+    do {
+        BRC_TRY(brc_store_begin_read(g->store, err));
+        int rc = brc_objects_page(g->store, &at, g->page, PAGE, &got, err);
+        brc_store_end_read(g->store);
+        BRC_TRY(rc);
+        for (size_t i = 0; i < got; i++) {
+            at = g->page[i].id;
+            if (!g->page[i].found || g->page[i].backend != 0 ||
+                !is_holed(seqs, nseqs, g->page[i].place))
+                continue;
+            BRC_TRY(brc_grow_array(out, &cap, *n + 1, sizeof(gc_survivor), err));
+            ((gc_survivor *)*out)[(*n)++] = (gc_survivor){g->page[i].place, at};
+        }
+        BRC_TRY(gc_tell(g, err));
+    } while (got > 0);
+    return BRC_OK;
+}
+
+/* Those of one row move together, in one transaction. */
+static int move_row(gc_run *g, int64_t seq, const gc_survivor *of, size_t n, brc_error *err)
+{
+    void *p;
+    int moved;
+    BRC_TRY(brc_new_array(&p, n + 1, sizeof(brc_oid), err));
+    brc_oid *ids = p;
+    for (size_t i = 0; i < n; i++)
+        ids[i] = of[i].id;
+    int rc = brc_store_begin(g->store, err);
+    if (rc == BRC_OK) {
+        rc = brc_row_compact(g->store, seq, ids, n, &moved, err);
+        int end = brc_store_end(g->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+        rc = rc < 0 ? rc : end;
+    }
+    free(p);
+    return rc;
+}
+
+/* `list` has the survivors of the rows, both in order. */
+static int move_rows(gc_run *g, const int64_t *seqs, size_t nseqs, const gc_survivor *list,
+                     size_t n, brc_error *err)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < nseqs; i++) {
+        const size_t from = at;
+        while (at < n && list[at].seq == seqs[i])
+            at++;
+        BRC_TRY(move_row(g, seqs[i], list + from, at - from, err));
+        BRC_TRY(gc_tell(g, err));
+    }
+    return BRC_OK;
+}
+
+static int close_holes(gc_run *g, brc_error *err)
+{
+    int64_t seqs[HOLES], at = 0;
+    size_t nseqs;
+    int rc = BRC_OK;
+    do {
+        void *list = NULL;
+        size_t n = 0;
+        BRC_TRY(brc_holes_page(g->store, at, seqs, HOLES, &nseqs, err));
+        if (nseqs == 0)
+            break;
+        at = seqs[nseqs - 1];
+        rc = find_survivors(g, seqs, nseqs, &list, &n, err);
+        if (rc == BRC_OK && n > 1)
+            qsort(list, n, sizeof(gc_survivor), survivor_order);
+        if (rc == BRC_OK)
+            rc = move_rows(g, seqs, nseqs, list, n, err);
+        free(list);
+    } while (rc == BRC_OK && nseqs == HOLES);
+    return rc;
+}
+
+/* ---- the whole -------------------------------- */
+
+static int drop_drafts(gc_run *g, brc_error *err)
+{
+    int more = 1;
+    while (more) {
+        BRC_TRY(brc_drafts_sweep_step(g->store, &more, err));
+        BRC_TRY(gc_tell(g, err));
+    }
+    BRC_TRY(brc_store_begin(g->store, err));
+    int rc = brc_pins_sweep(g->store, err);
+    int end = brc_store_end(g->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+/* What another left is gone on with, and what became garbage before that place is for the end. */
+static int sweep_all(gc_run *g, brc_error *err)
+{
+    brc_oid start;
+    memset(&start, 0, sizeof(start));
+    BRC_TRY(drop_drafts(g, err));
+    if (!brc_oid_is_zero(&g->row.position))
+        BRC_TRY(sweep_from(g, g->row.position, 0, err));
+    return sweep_from(g, start, 0, err);
+}
+
+static int give_back_pages(gc_run *g, brc_error *err)
+{
+    int64_t left = 1;
+    while (left > 0) {
+        BRC_TRY(brc_vacuum_step(g->store, &left, err));
+        BRC_TRY(gc_tell(g, err));
+    }
+    return g->job->expunge ? brc_expunge(g->store, err) : BRC_OK;
+}
+
+/* Whoever comes next may go on; also where the caller has stopped this. */
+static void gc_stop(gc_run *g)
+{
+    const int stopped = brc_store_check_interrupt(g->store, NULL) < 0;
+    if (stopped)
+        brc_store_interrupt_clear(g->store);
+    (void)!brc_gc_leave(g->store, g->owner, &g->row, NULL);
+    if (stopped)
+        brc_store_interrupt(g->store);
+}
+
+static int collect_run(gc_run *g, brc_error *err)
+{
+    BRC_TRY(brc_gc_begin(g->store, g->owner, g->job->now_us, &g->row, err));
+    g->sweep.run = g->row.run;
+    int rc = sweep_all(g, err);
+    if (rc == BRC_OK)
+        rc = brc_gc_end(g->store, &g->row, err);
+    else
+        gc_stop(g);
+    if (rc == BRC_OK)
+        rc = close_holes(g, err);
+    return rc == BRC_OK ? give_back_pages(g, err) : rc;
+}
+
+static int gc_run_new(gc_run **out, brc_gc_job *job, brc_store *store, int counts, brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new(&p, sizeof(gc_run), err));
+    gc_run *g = p;
+    g->job = job;
+    g->store = store;
+    g->sweep.most_bytes = BRC_SWEEP_BYTES;
+    int rc = brc_gc_mark_new(&g->mark, store, &job->window, job->memory, err);
+    if (rc < 0) {
+        free(g);
+        return rc;
+    }
+    g->mark.not_dead = counts;
+    g->mark.step = job->step;
+    g->mark.ctx = job->ctx;
+    *out = g;
+    return BRC_OK;
+}
+
+static void gc_run_free(gc_run *g)
+{
+    brc_gc_mark_dispose(&g->mark);
+    brc_sweep_dispose(&g->sweep);
+    free(g);
+}
+
+int brc_gc_collect(brc_gc_job *job, brc_store *store, brc_error *err)
+{
+    brc_buf owner = BRC_BUF_INIT;
+    gc_run *g = NULL;
+    int rc;
+    BRC_GO(brc_process_describe(&owner, err));
+    BRC_GO(brc_buf_terminate(&owner, err));
+    BRC_GO(gc_run_new(&g, job, store, 0, err));
+    g->owner = (const char *)owner.data;
+    rc = collect_run(g, err);
+    job->objects = g->sweep.objects;
+    job->bytes = g->sweep.bytes;
+done:
+    if (g != NULL)
+        gc_run_free(g);
+    brc_buf_dispose(&owner);
+    return rc;
+}
+
+int brc_gc_count(brc_gc_job *job, brc_store *store, brc_error *err)
+{
+    gc_run *g;
+    brc_oid start;
+    memset(&start, 0, sizeof(start));
+    BRC_TRY(gc_run_new(&g, job, store, 1, err));
+    int rc = sweep_from(g, start, 1, err);
+    gc_run_free(g);
+    return rc;
+}

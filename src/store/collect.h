@@ -1,0 +1,133 @@
+/*
+ * The collection of garbage: its rows, and what it needs of SQLite. history/gc.h has the whole.
+ *
+ * A collection is a row of table gc from before its first look at what is reachable until its end.
+ * While there is one, every transaction that stores an object, or relies on one that is there,
+ * enters it in gc_kept (brc_gc_keep); the collection looks there, in its own transactions, before
+ * it removes anything.
+ */
+#ifndef BRC_STORE_COLLECT_H
+#define BRC_STORE_COLLECT_H
+
+#include "store.h"
+
+/* ---- for whoever writes, within a transaction -------------------------------- */
+
+/* The collection that runs; 0: none does. */
+BRC_MUST_USE int brc_gc_running(brc_store *store, int64_t *run, brc_error *err);
+/* The number of the last that has begun, ever; 0: none has. */
+BRC_MUST_USE int brc_gc_last(brc_store *store, int64_t *run, brc_error *err);
+/* An object that was stored or met again. */
+BRC_MUST_USE int brc_gc_keep(brc_store *store, const brc_oid *id, brc_error *err);
+/* Something is about to name this commit: it must be there, and is kept. BRC_ESTALE: it was collected. */
+BRC_MUST_USE int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_error *err);
+
+/* ---- pins: versions that a reader needs -------------------------------- */
+
+/* Drops those of processes that are gone. */
+BRC_MUST_USE int brc_pins_sweep(brc_store *store, brc_error *err);
+
+/* ---- the row of a collection -------------------------------- */
+
+enum { BRC_GC_MARKS = 1, BRC_GC_SWEEPS = 2 };
+typedef struct brc_gc_row {
+    int64_t run;
+    int phase;
+    brc_oid position; /* up to which it has swept; zero: nothing yet */
+    int was_begun;    /* by somebody who did not end it              */
+} brc_gc_row;
+/* Begins one, or goes on with what a process left that is gone. BRC_EBUSY: another runs. */
+BRC_MUST_USE int brc_gc_begin(brc_store *store, const char *owner, int64_t now_us, brc_gc_row *out, brc_error *err);
+/* Within a transaction. BRC_ESTALE: it is not this owner's any more. position NULL: as it was. */
+BRC_MUST_USE int brc_gc_note(brc_store *store, const char *owner, brc_gc_row *row, int phase, const brc_oid *position,
+                             brc_error *err);
+/* It stops in the middle: whoever comes next goes on. */
+BRC_MUST_USE int brc_gc_leave(brc_store *store, const char *owner, const brc_gc_row *row, brc_error *err);
+BRC_MUST_USE int brc_gc_end(brc_store *store, const brc_gc_row *row, brc_error *err);
+BRC_MUST_USE int brc_gc_is_kept(brc_store *store, int64_t run, const brc_oid *id, int *kept, brc_error *err);
+
+/* ---- roots (gc_roots.c) -------------------------------- */
+
+enum {
+    BRC_ROOT_COMMIT = 1, /* it must be there                                     */
+    BRC_ROOT_PAST,       /* a commit that may be gone                            */
+    BRC_ROOT_OBJECT,     /* nothing hangs under it                               */
+    BRC_ROOT_ENTRY,      /* of a node: `entry`                                   */
+    BRC_ROOT_ROW         /* the same, with the chunks of a row of draft_node     */
+};
+typedef struct brc_root {
+    int what;
+    brc_oid id;
+    int64_t node;
+    size_t entry_len;
+    uint8_t entry[2 + 3 * 32];
+} brc_root;
+typedef struct brc_roots {
+    brc_root *items;
+    size_t n, cap;
+} brc_roots;
+void brc_roots_dispose(brc_roots *roots);
+/* Of the operation log: from since_us on, at least its last `least` rows; behind the row `after`, which is
+ * moved on. */
+typedef struct brc_log_range {
+    int64_t since_us, least, after;
+} brc_log_range;
+/* What has a name: refs, pins, commits of drafts, and what the log names. not_dead: without drafts that
+ * processes left which are gone. */
+BRC_MUST_USE int brc_roots_named(brc_store *store, brc_log_range *range, int not_dead, brc_roots *out, brc_error *err);
+typedef struct brc_root_draft {
+    int64_t id, changes;
+    int is_dropped; /* no root; not_dead: or of a process that is gone */
+} brc_root_draft;
+typedef struct brc_root_drafts {
+    brc_root_draft *items;
+    size_t n, cap;
+} brc_root_drafts;
+BRC_MUST_USE int brc_root_drafts_list(brc_store *store, int not_dead, brc_root_drafts *out, brc_error *err);
+/* What the rows of a draft name but for its chunks. */
+BRC_MUST_USE int brc_roots_of_draft(brc_store *store, int64_t draft, brc_roots *out, brc_error *err);
+/* Chunks of a row of draft_node, all or (not is_first) behind the key `after`, which is moved on: at most
+ * `most` keys, *n of them. */
+BRC_MUST_USE int brc_roots_of_row(brc_store *store, int64_t node, int is_first, brc_buf *after, size_t most, brc_roots *out,
+                                  size_t *n, brc_error *err);
+/* Drops what processes that are gone left uncommitted, and the rows of what was dropped: one short
+ * transaction. *more: call again. */
+BRC_MUST_USE int brc_drafts_sweep_step(brc_store *store, int *more, brc_error *err);
+
+/* ---- removing (sweep.c) -------------------------------- */
+
+typedef struct brc_sweep {
+    int64_t run;
+    uint64_t objects, bytes; /* removed: how many, and their stored bytes */
+    size_t most_bytes;       /* of the journal, after which a step ends   */
+    void *outside;           /* brc_stored[] with their backends: see sweep.c */
+    size_t noutside, outside_cap;
+} brc_sweep;
+#define BRC_SWEEP_BYTES ((size_t)8 << 20)
+#define BRC_SWEEP_LEAST ((size_t)1 << 20)
+void brc_sweep_dispose(brc_sweep *sweep);
+/* Every commit that has a derived row, those without a child among them first. */
+BRC_MUST_USE int brc_sweep_commits(brc_store *store, brc_oid **out, size_t *n, brc_error *err);
+/* Within a transaction: removes objects, in their order, but for those that are kept. *done: so many of
+ * them are through; the rest is for another transaction. */
+BRC_MUST_USE int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oid *ids, size_t n, size_t *done, brc_error *err);
+/* What was removed and lies in other backends is dropped there, if no object has its name again. Outside of
+ * a transaction. */
+BRC_MUST_USE int brc_sweep_outside(brc_sweep *sweep, brc_store *store, brc_error *err);
+
+/* ---- what is left (compact.c) -------------------------------- */
+
+/* Rows of table blob behind `after` of which objects have left half or more: at most `cap`. */
+BRC_MUST_USE int brc_holes_page(brc_store *store, int64_t after, int64_t *out, size_t cap, size_t *n, brc_error *err);
+/* Within a transaction: these objects are all that is in the row; they go to a new one. *moved 0: they are
+ * not, and nothing was done. */
+BRC_MUST_USE int brc_row_compact(brc_store *store, int64_t seq, const brc_oid *ids, size_t n, int *moved, brc_error *err);
+/* Free pages go back to the file system, in a short transaction of its own: *left is how many there still are. */
+BRC_MUST_USE int brc_vacuum_step(brc_store *store, int64_t *left, brc_error *err);
+/* The file's length. */
+BRC_MUST_USE int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err);
+/* After all free pages have gone: nothing is left of what was ever removed, neither in the file nor in its
+ * log. */
+BRC_MUST_USE int brc_expunge(brc_store *store, brc_error *err);
+
+#endif

@@ -1,0 +1,82 @@
+/* What whoever writes tells a collection of garbage that runs meanwhile. */
+#include "collect.h"
+#include "db.h"
+
+/* ---- is there one? -------------------------------- */
+
+/* Tables are made and never go: that one is there is asked again only if the schema has changed. */
+static int has_gc_tables(brc_store *store, brc_error *err)
+{
+    int64_t version;
+    sqlite3_stmt *st;
+    if (store->gc.has_tables)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "PRAGMA schema_version", &st, err));
+    BRC_TRY(brc_ask_number(store, st, &version, err));
+    if (version == store->gc.schema)
+        return BRC_OK;
+    BRC_TRY(brc_schema_has(store, "gc_kept", &store->gc.has_tables, err));
+    store->gc.schema = version;
+    return BRC_OK;
+}
+
+int brc_gc_running(brc_store *store, int64_t *run, brc_error *err)
+{
+    sqlite3_stmt *st;
+    *run = store->gc.run;
+    if (store->gc.is_read)
+        return BRC_OK;
+    *run = 0;
+    BRC_TRY(has_gc_tables(store, err));
+    if (store->gc.has_tables) {
+        BRC_TRY(brc_stmt(store, "SELECT max(run) FROM gc", &st, err));
+        BRC_TRY(brc_ask_number(store, st, run, err));
+    }
+    store->gc.run = *run;
+    store->gc.is_read = !sqlite3_get_autocommit(store->db) && !store->is_reading;
+    return BRC_OK;
+}
+
+int brc_gc_last(brc_store *store, int64_t *run, brc_error *err)
+{
+    sqlite3_stmt *st;
+    *run = 0;
+    BRC_TRY(has_gc_tables(store, err));
+    if (!store->gc.has_tables)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT seq FROM sqlite_sequence WHERE name='gc'", &st, err));
+    return brc_ask_number(store, st, run, err);
+}
+
+int brc_gc_keep(brc_store *store, const brc_oid *id, brc_error *err)
+{
+    int64_t run;
+    sqlite3_stmt *st;
+    BRC_TRY(brc_gc_running(store, &run, err));
+    if (run == 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "INSERT INTO gc_kept(run, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, run);
+    brc_bind_id(store, st, 2, id);
+    return brc_run(store, st, err);
+}
+
+int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_error *err)
+{
+    int there;
+    char hex[65];
+    sqlite3_stmt *st;
+    BRC_TRY(has_gc_tables(store, err));
+    if (!store->gc.has_tables) /* nothing was ever collected */
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM object WHERE id=?1 AND kind=4", &st, err));
+    brc_bind_id(store, st, 1, id);
+    BRC_TRY(brc_ask_any(store, st, &there, err));
+    if (there)
+        return brc_gc_keep(store, id, err);
+    return brc_fail(err, BRC_ESTALE,
+                    "%s: commit %s was collected meanwhile, because nothing that is kept had it: "
+                    "choose a version that is still there",
+                    store->path, brc_oid_format(hex, id));
+}

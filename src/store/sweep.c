@@ -1,0 +1,274 @@
+/*
+ * Removing objects: rows of the hash index and what is derived from them, and their stored bytes.
+ *
+ * Commits go before everything else, each before its parents. So as long as a commit is there,
+ * everything that it reaches is: whoever finds one within a transaction may name it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/clock.h"
+#include "backend.h"
+#include "collect.h"
+
+/* How long a step holds the lock, about. */
+#define STEP_NS INT64_C(25000000)
+
+typedef struct outside_object {
+    int64_t backend, place;
+    brc_oid id;
+    uint64_t sum, stored;
+} outside_object;
+
+void brc_sweep_dispose(brc_sweep *sweep)
+{
+    free(sweep->outside);
+    sweep->outside = NULL;
+    sweep->noutside = sweep->outside_cap = 0;
+}
+
+/* ---- commits -------------------------------- */
+
+typedef struct aged_commit {
+    brc_oid id;
+    int64_t generation;
+} aged_commit;
+
+static int youngest_first(const void *a, const void *b)
+{
+    const aged_commit *x = a, *y = b;
+    return (x->generation < y->generation) - (x->generation > y->generation);
+}
+
+static int commits_page(brc_store *store, const brc_oid *after, void **list, size_t *n, size_t *cap,
+                        brc_error *err)
+{
+    enum { PAGE = 2048 };
+    int rc;
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT id, generation FROM commit_info WHERE id>?1 ORDER BY id LIMIT ?2", &st,
+                     err));
+    brc_bind_id(store, st, 1, after);
+    sqlite3_bind_int64(st, 2, PAGE);
+    while ((rc = brc_step(store, st, err)) > 0) {
+        rc = brc_grow_array(list, cap, *n + 1, sizeof(aged_commit), err);
+        if (rc < 0)
+            break;
+        aged_commit *c = (aged_commit *)*list + *n;
+        memset(c, 0, sizeof(*c));
+        c->generation = sqlite3_column_int64(st, 1);
+        rc = brc_column_id(store, st, 0, &c->id, err);
+        if (rc < 0)
+            break;
+        ++*n;
+    }
+    sqlite3_reset(st);
+    return rc;
+}
+
+int brc_sweep_commits(brc_store *store, brc_oid **out, size_t *n, brc_error *err)
+{
+    void *list = NULL, *ids = NULL;
+    size_t cap = 0, before;
+    brc_oid after;
+    int rc;
+    memset(&after, 0, sizeof(after));
+    *out = NULL;
+    *n = 0;
+    do {
+        before = *n;
+        BRC_GO(commits_page(store, &after, &list, n, &cap, err));
+        if (*n > before)
+            after = ((aged_commit *)list)[*n - 1].id;
+        brc_store_breathe(store);
+    } while (*n > before);
+    if (*n > 1)
+        qsort(list, *n, sizeof(aged_commit), youngest_first);
+    BRC_GO(brc_new_array(&ids, *n + 1, sizeof(brc_oid), err));
+    for (size_t i = 0; i < *n; i++)
+        ((brc_oid *)ids)[i] = ((aged_commit *)list)[i].id;
+    *out = ids;
+done:
+    free(list);
+    return rc;
+}
+
+/* ---- one object -------------------------------- */
+
+static int sweep_run(brc_store *store, const char *sql, const brc_oid *id, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    brc_bind_id(store, st, 1, id);
+    return brc_run(store, st, err);
+}
+
+static int drop_derived(brc_store *store, const brc_object *o, brc_error *err)
+{
+    int there;
+    if (o->kind == BRC_KIND_CHUNK)
+        return sweep_run(store, "DELETE FROM encoded WHERE id=?1", &o->id, err);
+    if (o->kind == BRC_KIND_NODE)
+        return sweep_run(store, "DELETE FROM node_total WHERE id=?1", &o->id, err);
+    if (o->kind != BRC_KIND_COMMIT)
+        return BRC_OK;
+    BRC_TRY(sweep_run(store, "DELETE FROM commit_info WHERE id=?1", &o->id, err));
+    BRC_TRY(brc_schema_has(store, "boundary", &there, err));
+    return there ? sweep_run(store, "DELETE FROM boundary WHERE id=?1", &o->id, err) : BRC_OK;
+}
+
+static int note_outside(brc_sweep *sweep, const brc_object *o, brc_error *err)
+{
+    BRC_TRY(brc_grow_array(&sweep->outside, &sweep->outside_cap, sweep->noutside + 1,
+                           sizeof(outside_object), err));
+    outside_object *at = (outside_object *)sweep->outside + sweep->noutside++;
+    *at = (outside_object){o->backend, o->place, o->id, o->checksum, o->stored};
+    return BRC_OK;
+}
+
+/* The row alone is read: what it claims of its bytes need not be true. */
+static int find_object_row(brc_store *store, brc_object *o, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT kind, backend, place, offset, stored, checksum FROM object"
+                     " WHERE id=?1",
+                     &st, err));
+    brc_bind_id(store, st, 1, &o->id);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    o->kind = sqlite3_column_int(st, 0);
+    o->backend = sqlite3_column_int64(st, 1);
+    o->place = sqlite3_column_int64(st, 2);
+    o->offset = (uint64_t)sqlite3_column_int64(st, 3);
+    o->stored = (uint64_t)sqlite3_column_int64(st, 4);
+    o->checksum = (uint64_t)sqlite3_column_int64(st, 5);
+    o->found = 1;
+    sqlite3_reset(st);
+    return BRC_OK;
+}
+
+static int remove_object(brc_sweep *sweep, brc_store *store, const brc_oid *id, brc_error *err)
+{
+    int kept;
+    brc_object o = {.id = *id};
+    brc_stored at, *one = &at;
+    BRC_TRY(brc_gc_is_kept(store, sweep->run, id, &kept, err));
+    if (kept)
+        return BRC_OK;
+    BRC_TRY(find_object_row(store, &o, err));
+    if (!o.found)
+        return BRC_OK;
+    BRC_TRY(sweep_run(store, "DELETE FROM object WHERE id=?1", id, err));
+    BRC_TRY(drop_derived(store, &o, err));
+    brc_object_ask(&o, &at);
+    BRC_TRY(o.backend == 0 ? brc_inline_backend.drop(NULL, store, 1, &one, err)
+                           : note_outside(sweep, &o, err));
+    sweep->objects++;
+    sweep->bytes += o.stored;
+    return BRC_OK;
+}
+
+int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oid *ids, size_t n, size_t *done,
+                   brc_error *err)
+{
+    const int64_t began = brc_monotonic_ns();
+    const uint64_t journalled = brc_vfs_journalled(store->vfs);
+    for (*done = 0; *done < n;) {
+        BRC_TRY(brc_store_check_interrupt(store, err));
+        BRC_TRY(remove_object(sweep, store, &ids[*done], err));
+        ++*done;
+        if (brc_monotonic_ns() - began > STEP_NS ||
+            brc_vfs_journalled(store->vfs) - journalled > sweep->most_bytes / 2)
+            break;
+    }
+    return BRC_OK;
+}
+
+/* ---- what lies elsewhere -------------------------------- */
+
+/* Has an object its name, now? Whoever stores one anew while a collection runs puts it again, in
+ * the transaction that names it (flow/write.c); so what has no name here is nobody's. */
+static int is_named(brc_store *store, const outside_object *o, int *named, brc_error *err)
+{
+    sqlite3_stmt *st;
+    if (o->place != 0) {
+        BRC_TRY(brc_stmt(store, "SELECT 1 FROM object WHERE backend=?1 AND place=?2", &st, err));
+        sqlite3_bind_int64(st, 1, o->backend);
+        sqlite3_bind_int64(st, 2, o->place);
+        return brc_ask_any(store, st, named, err);
+    }
+    BRC_TRY(brc_stmt(store,
+                     "SELECT 1 FROM object WHERE id=?1 AND backend=?2 AND place=0 AND checksum=?3",
+                     &st, err));
+    brc_bind_id(store, st, 1, &o->id);
+    sqlite3_bind_int64(st, 2, o->backend);
+    sqlite3_bind_int64(st, 3, (int64_t)o->sum);
+    return brc_ask_any(store, st, named, err);
+}
+
+static int drop_outside(brc_store *store, brc_store_backend *b, const outside_object *o,
+                        brc_error *err)
+{
+    sqlite3_stmt *st;
+    brc_object of = {.id = o->id, .backend = o->backend, .place = o->place, .stored = o->stored,
+                     .checksum = o->sum};
+    brc_stored at, *one = &at;
+    if (b->impl->drop == NULL)
+        return BRC_OK;
+    brc_object_ask(&of, &at);
+    BRC_TRY(brc_object_place(b, &of, &at.place, err));
+    if (at.place != NULL)
+        memset(&at.id, 0, sizeof(at.id));
+    int rc = b->impl->drop(b->impl->ctx, b->state, 1, &one, err);
+    if (rc < 0) {
+        brc_context(err, "the backend \"%.80s\"", b->impl->name);
+        return rc;
+    }
+    if (o->place == 0)
+        return BRC_OK;
+    brc_places_forget(b);
+    BRC_TRY(brc_stmt(store, "DELETE FROM place WHERE seq=?1", &st, err));
+    sqlite3_bind_int64(st, 1, o->place);
+    return brc_run(store, st, err);
+}
+
+static int outside_order(const void *a, const void *b)
+{
+    const outside_object *x = a, *y = b;
+    if (x->backend != y->backend)
+        return x->backend < y->backend ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static int drop_one_outside(brc_store *store, const outside_object *o, brc_error *err)
+{
+    int named;
+    brc_store_backend *b;
+    int rc = is_named(store, o, &named, err);
+    if (rc == BRC_OK && !named)
+        rc = brc_backend_use(store, o->backend, &b, err);
+    if (rc == BRC_EUNSUPPORTED) /* what this build cannot remove stays */
+        return BRC_OK;
+    return rc == BRC_OK && !named ? drop_outside(store, b, o, err) : rc;
+}
+
+int brc_sweep_outside(brc_sweep *sweep, brc_store *store, brc_error *err)
+{
+    outside_object *list = sweep->outside;
+    int rc = BRC_OK;
+    if (sweep->noutside > 1)
+        qsort(list, sweep->noutside, sizeof(*list), outside_order);
+    for (size_t i = 0; i < sweep->noutside && rc == BRC_OK; i++) {
+        if (i > 0 && list[i].place != 0 && outside_order(&list[i], &list[i - 1]) == 0)
+            continue;
+        BRC_TRY(brc_store_begin(store, err));
+        rc = drop_one_outside(store, &list[i], err);
+        int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+        rc = rc < 0 ? rc : end;
+    }
+    sweep->noutside = 0;
+    return rc;
+}
