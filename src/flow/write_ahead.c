@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "../base/alloc.h"
+#include "../store/collect.h"
 #include "write_run.h"
 
 /* Below it, a batch is as well stored in the order of writing. */
@@ -171,7 +172,6 @@ static int record_all(brc_write_run *run, ahead_list *list, brc_error *err)
 {
     int again = 0;
     qsort(list->items, list->n, sizeof(*list->items), ahead_order);
-    BRC_TRY(brc_store_collections(run->store, &run->collections, err));
     for (size_t i = 0; i < list->n; i++) {
         if (i % AHEAD_STEP == 0) {
             BRC_TRY(brc_store_rest(run->store, 0, err));
@@ -221,9 +221,9 @@ int brc_write_ahead(brc_write_run *run, brc_window_job *const *jobs, size_t n, b
 
 int brc_write_still_there(brc_write_run *run, brc_write_job *job, brc_error *err)
 {
-    int64_t collections;
-    BRC_TRY(brc_store_collections(run->store, &collections, err));
-    if (collections == run->collections)
+    int64_t last;
+    BRC_TRY(brc_gc_last(run->store, &last, err));
+    if (last == run->collected)
         return BRC_OK;
     for (size_t i = 0; i < job->n; i++) {
         brc_write_item *item = &job->items[i];

@@ -38,7 +38,6 @@ typedef struct brc_write_run {
     void *held; /* of tsearch(): items that are about to be stored, by id */
     brc_settling settling;
     int outside;      /* something goes to another backend than the file */
-    int64_t collections; /* how many had begun when objects were written ahead */
     int64_t collected; /* the last collection of garbage, when it began */
     uint64_t version; /* of the store, when what a turn will store was read or checked */
 } brc_write_run;

@@ -142,8 +142,6 @@ BRC_MUST_USE int brc_object_record(brc_store *store, const brc_object *object, c
 BRC_MUST_USE int brc_row_ahead(brc_store *store, int64_t seq, int64_t bytes, brc_error *err);
 /* Whether the row is there, with at least so many bytes that have no object. */
 BRC_MUST_USE int brc_row_is_ahead(brc_store *store, int64_t seq, uint64_t bytes, int *is_there, brc_error *err);
-/* How many collections have begun in this file: objects go only in one of them. */
-BRC_MUST_USE int brc_store_collections(brc_store *store, int64_t *n, brc_error *err);
 /* BRC_ECORRUPT if anything but a chunk or a document is encoded. */
 BRC_MUST_USE int brc_object_check_plain(brc_store *store, const brc_object *object, brc_error *err);
 /* BRC_ECORRUPT: something refers to this id, and there is no such object. From any thread. */

@@ -197,15 +197,6 @@ int brc_store_others(brc_store *store, int64_t *version, brc_error *err)
     return brc_ask_number(store, st, version, err);
 }
 
-int brc_store_collections(brc_store *store, int64_t *n, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name='gc'), 0)", &st,
-                     err));
-    return brc_ask_number(store, st, n, err);
-}
-
 int brc_store_version(brc_store *store, uint64_t *version, brc_error *err)
 {
     int64_t others;

@@ -210,6 +210,64 @@ START_TEST(the_same_chunks_from_two_at_once_are_stored_once)
 }
 END_TEST
 
+typedef struct collector {
+    pthread_t thread;
+    const char *file;
+    atomic_int is_over;
+    int rc, runs;
+    uint64_t removed;
+    brc_error err;
+} collector;
+
+static void *collect_again_and_again(void *ctx)
+{
+    collector *c = ctx;
+    breccia *repo = NULL;
+    c->rc = brc_open(&repo, c->file, NULL, &c->err);
+    while (c->rc == BRC_OK && (c->runs < 2 || !atomic_load(&c->is_over))) {
+        brc_gc_opts opts = BRC_GC_OPTS_INIT;
+        brc_gc_report report = BRC_GC_REPORT_INIT;
+        c->rc = brc_gc(repo, &opts, &report, &c->err);
+        c->removed += report.objects_removed;
+        c->runs++;
+    }
+    brc_free(repo);
+    return NULL;
+}
+
+/* Every other chunk is there already, and nothing has it any more. */
+START_TEST(collections_beside_it_take_nothing_of_it)
+{
+    scenario t;
+    collector c = {.err = BRC_ERROR_INIT};
+    uint8_t *data = bytes_of(13, CHUNKS), *half = malloc((size_t)CHUNKS / 2 * CHUNK);
+    ck_assert_ptr_nonnull(half);
+    for (size_t i = 0; i < CHUNKS / 2; i++)
+        memcpy(half + i * CHUNK, data + 2 * i * CHUNK, CHUNK);
+    scenario_start(&t);
+    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    brc_array *a = new_array(&t, "/a", CHUNKS), *g = new_array(&t, "/g", CHUNKS / 2);
+    scenario_commit(&t, "first");
+    OK(&t, brc_array_write(g, NULL, half, (size_t)CHUNKS / 2 * CHUNK, &t.err));
+    brc_array_free(g);
+    OK(&t, brc_session_discard(t.session, &t.err));
+    c.file = t.file;
+    ck_assert_int_eq(pthread_create(&c.thread, NULL, collect_again_and_again, &c), 0);
+    OK(&t, brc_array_write(a, NULL, data, (size_t)CHUNKS * CHUNK, &t.err));
+    atomic_store(&c.is_over, 1);
+    pthread_join(c.thread, NULL);
+    ck_assert_msg(c.rc == BRC_OK, "%s", c.err.message);
+    brc_array_free(a);
+    has(&t, "/a", data, (size_t)CHUNKS * CHUNK);
+    ck_assert_int_eq(scenario_ask(&t, accounted), 0);
+    scenario_commit(&t, "second");
+    scenario_whole(&t);
+    scenario_stop(&t);
+    free(half);
+    free(data);
+}
+END_TEST
+
 /* Neighbours lie together, whatever their ids are. */
 START_TEST(bytes_lie_in_the_order_of_writing)
 {
@@ -237,6 +295,7 @@ Suite *write_ahead_suite(void)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, whatever_others_do_in_between_all_is_there, 0, 2);
     tcase_add_test(tc, the_same_chunks_from_two_at_once_are_stored_once);
+    tcase_add_test(tc, collections_beside_it_take_nothing_of_it);
     tcase_add_test(tc, bytes_lie_in_the_order_of_writing);
     suite_add_tcase(suite, tc);
     return suite;
