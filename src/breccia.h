@@ -193,6 +193,15 @@ BRC_API BRC_MUST_USE int brc_log_next(brc_iter *it, const brc_commit **out, brc_
 BRC_API BRC_MUST_USE int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
                                   const brc_diff_opts *opts, brc_error *err);
 BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, const brc_change **out, brc_error *err);
+/* Merges `rev` into the current branch: up to date, a fast-forward, or a commit with two parents, which
+ * has what either side changed since they parted, node by node, member by member, chunk by chunk and
+ * element by element. *conflicts (NULL: nobody asks) lists what cannot be decided: the branch is as it was then.
+ * BRC_ECONFLICT if the branch has uncommitted changes; BRC_ESTALE if it has moved meanwhile.
+ * Not between brc_begin() and brc_end(). */
+BRC_API BRC_MUST_USE int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
+                                   const brc_merge_opts *opts, brc_error *err);
+/* Lists conflicts, by path. */
+BRC_API BRC_MUST_USE int brc_conflicts_next(brc_iter *it, const brc_conflict **out, brc_error *err);
 BRC_API void brc_iter_free(brc_iter *it);
 
 /* ---- sessions and the hierarchy ------------------------------------------ */

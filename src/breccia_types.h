@@ -220,6 +220,47 @@ typedef struct brc_commit_opts {
 #define BRC_COMMIT_OPTS_INIT { sizeof(brc_commit_opts), 0, 0, 0, 0, 0, 0 }
 enum { BRC_COMMIT_AMEND = 1, BRC_COMMIT_ALLOW_EMPTY = 2 };
 
+typedef struct brc_merge_opts {
+    size_t size;
+    const char *message;      /* NULL: one that names what is merged          */
+    const char *author;       /* NULL: "unknown"                              */
+    int64_t time_us;          /* 0: now                                       */
+    const char *const *paths; /* BRC_MERGE_OURS, _THEIRS: only at and under these */
+    size_t npaths;            /* 0: everywhere                                */
+    uint32_t flags;           /* BRC_MERGE_*                                  */
+    uint32_t reserved;        /* 0                                            */
+} brc_merge_opts;
+#define BRC_MERGE_OPTS_INIT { sizeof(brc_merge_opts), 0, 0, 0, 0, 0, 0, 0 }
+enum {
+    BRC_MERGE_NO_FF = 1,   /* a commit with two parents, also where it could be fast-forward */
+    BRC_MERGE_DRY_RUN = 2, /* only says what would come of it: nothing is changed  */
+    BRC_MERGE_OURS = 4,    /* conflicts are settled for the current branch    */
+    BRC_MERGE_THEIRS = 8   /* or for what is merged                           */
+};
+
+enum {
+    BRC_MERGE_UP_TO_DATE = 1, /* there is nothing new in it                   */
+    BRC_MERGE_FAST_FORWARD,   /* the branch is where that is                  */
+    BRC_MERGE_MERGED,         /* a commit with two parents                    */
+    BRC_MERGE_CONFLICT        /* there is something to decide                 */
+};
+typedef struct brc_merge_result {
+    size_t size;
+    int result;         /* BRC_MERGE_UP_TO_DATE ...                           */
+    uint32_t reserved;
+    brc_oid commit;     /* the branch's, after it; zero for a conflict and a trial */
+    uint64_t conflicts; /* that are open                                      */
+} brc_merge_result;
+#define BRC_MERGE_RESULT_INIT { sizeof(brc_merge_result), 0, 0, { { 0 } }, 0 }
+
+/* Something that a merge cannot decide. */
+typedef struct brc_conflict {
+    const char *path;  /* the node                                            */
+    const char *kind;  /* "deleted", "added", "replaced", "moved", "metadata", "storage", "chunk" */
+    const char *key;   /* a JSON pointer into zarr.json, or "c/0/1"; NULL: none */
+    int settled;       /* 0: it is open; BRC_MERGE_OURS, _THEIRS; 1: by hand  */
+} brc_conflict;
+
 typedef struct brc_node {
     const char *path; /* "/", "/a/b"                                          */
     int kind;         /* BRC_GROUP or BRC_ARRAY                               */

@@ -5,10 +5,7 @@
 #include "commands.h"
 #include "history.h"
 
-#include <pwd.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct cli_option commit_options[] = {
     { "message", 'm', 1, "TEXT", "the message of the commit" },
@@ -19,23 +16,6 @@ static const struct cli_option commit_options[] = {
     { "allow-empty", 0, 0, NULL, "commit even if nothing changed" },
     CLI_OPTIONS_END
 };
-
-/* "ada <ada@engine>" */
-static const char *default_author(struct cli *cli)
-{
-    const char *author = getenv("BRECCIA_AUTHOR"), *user;
-    const struct passwd *entry;
-    char host[256] = "localhost";
-
-    if (author && author[0])
-        return author;
-    entry = getpwuid(geteuid());
-    user = entry ? entry->pw_name : getenv("USER");
-    user = user && user[0] ? user : "unknown";
-    if (gethostname(host, sizeof(host)) == 0)
-        host[sizeof(host) - 1] = '\0';
-    return cli_text(cli, "%s <%s@%s>", user, user, host);
-}
 
 /* Is `key` set again by a later --meta? */
 static int meta_set_later(const struct cli *cli, size_t index, const char *key)
@@ -108,7 +88,7 @@ static int commit_now(struct cli *cli, brc_commit_opts *opts, const char **branc
     if (cli_has(cli, "amend"))
         CLI_TRY(keep_of_amended(cli, opts));
     if (!opts->author)
-        opts->author = default_author(cli);
+        opts->author = cli_default_author(cli);
     CLI_TRY(cli_branch(cli, branch));
     return brc_session_commit(id, cli->session, opts, &cli->err);
 }

@@ -5,8 +5,10 @@
 
 #include "../cli.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int cli_same_id(const brc_oid *a, const brc_oid *b)
 {
@@ -178,4 +180,20 @@ void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli
         put_message_line(cli, prefix, line);
         line += len + (line[len] == '\n');
     }
+}
+
+const char *cli_default_author(struct cli *cli)
+{
+    const char *author = getenv("BRECCIA_AUTHOR"), *user;
+    const struct passwd *entry;
+    char host[256] = "localhost";
+
+    if (author && author[0])
+        return author;
+    entry = getpwuid(geteuid());
+    user = entry ? entry->pw_name : getenv("USER");
+    user = user && user[0] ? user : "unknown";
+    if (gethostname(host, sizeof(host)) == 0)
+        host[sizeof(host) - 1] = '\0';
+    return cli_text(cli, "%s <%s@%s>", user, user, host);
 }

@@ -39,5 +39,7 @@ void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli
                      const char *first);
 /* The first line of a message. */
 const char *cli_subject(struct cli *cli, const char *message);
+/* "ada <ada@engine>": who commits where nobody says it. */
+const char *cli_default_author(struct cli *cli);
 
 #endif

@@ -601,6 +601,11 @@ void brc_store_scratch_begin(brc_store *store)
     store->scratch = 1;
 }
 
+void brc_store_scratch_pause(brc_store *store)
+{
+    store->scratch = 0;
+}
+
 void brc_store_scratch_end(brc_store *store)
 {
     store->scratch = 0;

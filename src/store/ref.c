@@ -200,17 +200,22 @@ static int column_is(sqlite3_stmt *st, int column, const char *text)
            memcmp(sqlite3_column_text(st, column), text, len) == 0;
 }
 
+int brc_commit_generation(brc_store *store, const brc_oid *id, int64_t *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT generation FROM commit_info WHERE id=?1", &st, err));
+    brc_bind_id(store, st, 1, id);
+    return brc_ask_number(store, st, out, err);
+}
+
 /* One more than the largest of its parents', as far as they are here. */
-static int commit_generation(brc_store *store, const brc_commit *commit, int64_t *out,
-                             brc_error *err)
+static int generation_after(brc_store *store, const brc_commit *commit, int64_t *out,
+                            brc_error *err)
 {
     *out = 1;
     for (size_t i = 0; i < commit->nparents; i++) {
         int64_t after;
-        sqlite3_stmt *st;
-        BRC_TRY(brc_stmt(store, "SELECT generation FROM commit_info WHERE id=?1", &st, err));
-        brc_bind_id(store, st, 1, &commit->parents[i]);
-        BRC_TRY(brc_ask_number(store, st, &after, err));
+        BRC_TRY(brc_commit_generation(store, &commit->parents[i], &after, err));
         if (after > 0 && after < INT64_MAX && after + 1 > *out)
             *out = after + 1;
     }
@@ -225,7 +230,7 @@ int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same,
     int rc;
     *same = 0;
     BRC_GO(commit_parents(commit, &parents, err));
-    BRC_GO(commit_generation(store, commit, &generation, err));
+    BRC_GO(generation_after(store, commit, &generation, err));
     BRC_GO(brc_stmt(store,
                     "SELECT time_us, author, message, parents, generation FROM commit_info"
                     " WHERE id=?1",
@@ -253,7 +258,7 @@ int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *e
     brc_buf parents = BRC_BUF_INIT;
     int rc;
     BRC_GO(commit_parents(commit, &parents, err));
-    BRC_GO(commit_generation(store, commit, &generation, err));
+    BRC_GO(generation_after(store, commit, &generation, err));
     BRC_GO(brc_stmt(store,
                     "INSERT OR REPLACE INTO commit_info(id, time_us, author, message, parents,"
                     " generation) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

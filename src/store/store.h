@@ -163,6 +163,8 @@ BRC_MUST_USE int brc_store_get(brc_store *store, int kind, const brc_oid *id, br
  * unchanged, to look at what a commit would be. These calls do not nest. */
 void brc_store_scratch_begin(brc_store *store);
 void brc_store_scratch_end(brc_store *store);
+/* From now on objects go into the file again; those that are kept in memory can be read until the end. */
+void brc_store_scratch_pause(brc_store *store);
 
 /* The next rows of the index after `after` (zero: from the start), by id: at most
  * `cap`; *n is 0 at the end. A row that contradicts itself is not `found`. */
@@ -294,6 +296,8 @@ BRC_MUST_USE int brc_head_set(brc_store *store, const char *branch, brc_error *e
 
 /* *same: 1 if the commit has a derived row that agrees with it. */
 BRC_MUST_USE int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same, brc_error *err);
+/* What its derived row says is its generation; not positive: there is none, or it is damaged. */
+BRC_MUST_USE int brc_commit_generation(brc_store *store, const brc_oid *id, int64_t *out, brc_error *err);
 /* The derived row of a commit. */
 BRC_MUST_USE int brc_commit_info_put(brc_store *store, const brc_commit *commit, brc_error *err);
 

@@ -33,6 +33,7 @@ tag-d       | tag r.brc -d v1                        | tag r.brc
 tag-m       | tag r.brc --rename v1 v2               | log r.brc --at v2
 switch      | switch r.brc side                      | status r.brc
 switch-c    | switch r.brc -c y                      | log r.brc --at y
+merge       | merge r.brc apart                      | log r.brc --oneline
 restore     | restore r.brc /a --from HEAD~1         | diff r.brc -- /a
 reset       | reset r.brc HEAD~1 --hard              | log r.brc
 export      | export r.brc /a new.npy                | import z.brc new.npy /z
@@ -84,6 +85,16 @@ q branch base.brc side HEAD~1
 q tag base.brc v1
 q init empty.brc
 
+q init apart.brc
+q create apart.brc /a --shape 8 --dtype uint8
+commit apart.brc one 10
+q switch apart.brc -c apart
+q attrs apart.brc /a x=1
+commit apart.brc two 11
+q switch apart.brc main
+q attrs apart.brc /a y=1
+commit apart.brc three 12
+
 q init dirty.brc
 q create dirty.brc /b --shape 8 --dtype uint8
 
@@ -92,6 +103,7 @@ fresh() {
     rm -rf new new.npy r.brc z.brc
     cp base.brc r.brc
     [ "${1:-}" != drafts ] || cp dirty.brc r.brc
+    [ "${1:-}" != merge ] || cp apart.brc r.brc
     cp empty.brc z.brc
 }
 # call WORDS: the words of a table's column

@@ -1,0 +1,148 @@
+/*
+ * cmd_merge.c - merge.
+ */
+#include "../cli.h"
+#include "commands.h"
+#include "history.h"
+
+static const struct cli_option merge_options[] = {
+    { "ours", 0, 0, NULL, "settle conflicts for the current branch, for these PATHs or all" },
+    { "theirs", 0, 0, NULL, "settle them for REV" },
+    { "no-ff", 0, 0, NULL, "make a commit, also where the branch could just move to REV" },
+    { "dry-run", 0, 0, NULL, "say what would come of it, and change nothing" },
+    { "message", 'm', 1, "TEXT", "the message of the commit" },
+    { "author", 0, 1, "'NAME <MAIL>'", "the author; else $BRECCIA_AUTHOR, else user and host" },
+    { "date", 0, 1, "TIME", "2026-11-20, 2026-11-20T12:00:00Z or @SECONDS instead of now" },
+    CLI_OPTIONS_END
+};
+
+enum { MERGE_EXIT_CONFLICT = 3 };
+
+static const char *result_name(int result)
+{
+    static const char *const names[] = { "", "up-to-date", "fast-forward", "merged", "conflict" };
+
+    return names[result];
+}
+
+static int read_merge_options(struct cli *cli, brc_merge_opts *opts)
+{
+    opts->message = cli_value(cli, "message");
+    opts->author = cli_value(cli, "author");
+    if (cli_has(cli, "ours") && cli_has(cli, "theirs"))
+        return cli_usage(cli, "--ours and --theirs exclude each other");
+    opts->flags |= cli_has(cli, "ours") ? BRC_MERGE_OURS : 0;
+    opts->flags |= cli_has(cli, "theirs") ? BRC_MERGE_THEIRS : 0;
+    opts->flags |= cli_has(cli, "no-ff") ? BRC_MERGE_NO_FF : 0;
+    opts->flags |= cli_has(cli, "dry-run") ? BRC_MERGE_DRY_RUN : 0;
+    if (cli->args.noperands > cli->args.before_dashes) {
+        if (!cli_has(cli, "ours") && !cli_has(cli, "theirs"))
+            return cli_usage(cli, "PATHs behind -- need --ours or --theirs");
+        opts->paths = cli->args.operands + cli->args.before_dashes;
+        opts->npaths = cli->args.noperands - cli->args.before_dashes;
+    }
+    if (opts->message && opts->message[0] == '\0')
+        return cli_usage(cli, "option --message: the text is empty");
+    if (opts->author && opts->author[0] == '\0')
+        return cli_usage(cli, "option --author: the name is empty");
+    return cli_time_option(cli, "date", &opts->time_us);
+}
+
+static int print_conflicts(struct cli *cli)
+{
+    const brc_conflict *c;
+    int rc;
+
+    if (cli->json) {
+        cli_json_key(cli, "conflicts");
+        cli_json_open(cli, '[');
+    }
+    while ((rc = brc_conflicts_next(cli->iter, &c, &cli->err)) > 0) {
+        if (!cli->json) {
+            cli_say(cli, "conflict: %s %s%s%s", c->kind, cli_escaped(cli, c->path),
+                    c->key ? " " : "", c->key ? cli_escaped(cli, c->key) : "");
+            continue;
+        }
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "path", c->path);
+        cli_json_member(cli, "kind", c->kind);
+        if (c->key)
+            cli_json_member(cli, "key", c->key);
+        cli_json_close(cli, '}');
+    }
+    if (cli->json)
+        cli_json_close(cli, ']');
+    return rc;
+}
+
+static void say_merged(struct cli *cli, const brc_merge_result *r, const char *branch,
+                       const char *rev)
+{
+    const int dry = cli_has(cli, "dry-run");
+
+    if (r->result == BRC_MERGE_UP_TO_DATE)
+        cli_say(cli, "%s is up to date with %s", cli_escaped(cli, branch), cli_escaped(cli, rev));
+    else if (r->result == BRC_MERGE_CONFLICT)
+        cli_say(cli, "%s and %s conflict; nothing was changed", cli_escaped(cli, branch),
+                cli_escaped(cli, rev));
+    else if (dry)
+        cli_say(cli, "would be %s",
+                r->result == BRC_MERGE_MERGED ? "merged" : "a fast-forward");
+    else
+        cli_say(cli, "[%s %s] %s %s", cli_escaped(cli, branch), cli_short_id(cli, &r->commit),
+                r->result == BRC_MERGE_MERGED ? "merged" : "fast-forward to",
+                cli_escaped(cli, rev));
+}
+
+static int report_merge(struct cli *cli, const brc_merge_result *r, const char *branch,
+                        const char *rev)
+{
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "result", result_name(r->result));
+        if (r->result != BRC_MERGE_CONFLICT && !cli_has(cli, "dry-run"))
+            cli_json_member(cli, "commit", cli_long_id(cli, &r->commit));
+    }
+    CLI_TRY(print_conflicts(cli));
+    if (cli->json)
+        cli_json_close(cli, '}');
+    say_merged(cli, r, branch, rev);
+    return r->result == BRC_MERGE_CONFLICT ? MERGE_EXIT_CONFLICT : BRC_OK;
+}
+
+static int run_merge(struct cli *cli)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    const char *branch, *rev = cli_operand(cli, 1);
+
+    CLI_TRY(read_merge_options(cli, &opts));
+    if (cli->args.before_dashes != 2)
+        return cli_usage(cli, "merge needs FILE and REV; PATHs go behind --");
+    CLI_TRY(cli_open(cli, 0));
+    if (!opts.author)
+        opts.author = cli_default_author(cli);
+    CLI_TRY(cli_branch(cli, &branch));
+    CLI_TRY(brc_merge(&result, &cli->iter, cli->repo, rev, &opts, &cli->err));
+    if (result.result != BRC_MERGE_CONFLICT)
+        cli_done(cli);
+    return report_merge(cli, &result, branch, rev);
+}
+
+const struct cli_command cli_command_merge = {
+    .name = "merge",
+    .group = "Versions",
+    .summary = "merge another version into the current branch",
+    .usage = "FILE REV [OPTIONS]\nFILE REV --ours|--theirs -- PATH...",
+    .details = "Moves the branch to REV where that is all there is to do; else makes a commit\n"
+               "with two parents, which has what either side changed since they parted: nodes,\n"
+               "members of metadata, chunks, and within a chunk elements. What both sides\n"
+               "changed differently is a conflict: it is listed, and the status is 3.",
+    .examples = "breccia merge climate.brc experiment\n"
+                "breccia merge climate.brc experiment --theirs -- /t2m",
+    .options = merge_options,
+    .min_operands = 2,
+    .max_operands = 10000,
+    .flags = CLI_POOL,
+    .run = run_merge,
+};

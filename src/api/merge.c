@@ -1,0 +1,256 @@
+/* Merging a version into the current branch. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/clock.h"
+#include "../base/iter.h"
+#include "../base/sized.h"
+#include "../history/commit.h"
+#include "../zarr/merge_run.h"
+#include "../zarr/session.h"
+#include "conflicts.h"
+
+typedef struct merge_call {
+    breccia *repo;
+    brc_store *store;
+    const char *rev;
+    brc_merge_opts opts;
+    char *branch, *full, *message;
+    int has_tip;
+    brc_oid tip, other;
+    brc_draft_head draft; /* the branch's own; id 0: it has none. Nothing is changed in it */
+    brc_commit_set bases;
+    brc_merge_run run;
+    brc_merge_result result;
+} merge_call;
+
+static void merge_call_dispose(merge_call *c)
+{
+    brc_merge_run_dispose(&c->run);
+    brc_commit_set_dispose(&c->bases);
+    free(c->branch);
+    free(c->full);
+    free(c->message);
+}
+
+/* ---- what is merged -------------------------------- */
+
+static int merge_message(merge_call *c, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    if (c->opts.message != NULL)
+        return brc_dup(&c->message, c->opts.message, err);
+    int rc = brc_buf_printf(&text, err, "Merge %s into %s", c->rev, c->branch);
+    if (rc == BRC_OK)
+        rc = brc_buf_take_text(&text, &c->message, err);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
+static int read_sides(merge_call *c, brc_error *err)
+{
+    const char *head;
+    BRC_TRY(brc_rev_resolve(c->store, c->rev, &c->other, err));
+    BRC_TRY(brc_head_get(c->store, &head, err));
+    BRC_TRY(brc_dup(&c->branch, head, err));
+    BRC_TRY(brc_ref_full(&c->full, "heads", head, err));
+    BRC_TRY(brc_ref_get(c->store, c->full, &c->has_tip, &c->tip, err));
+    return brc_draft_shared(c->store, c->branch, &c->draft, err);
+}
+
+/* A draft without a change in it goes with the merge. */
+static int check_nothing_uncommitted(merge_call *c, brc_error *err)
+{
+    brc_session *s;
+    int clean;
+    if (c->draft.id == 0)
+        return BRC_OK;
+    BRC_TRY(brc_session_open(&s, c->repo, c->branch, BRC_SESSION_VIEW, err));
+    int rc = brc_session_clean(&clean, s, err);
+    c->draft = s->draft;
+    brc_session_free(s);
+    if (rc < 0 || clean)
+        return rc;
+    return brc_fail(err, BRC_ECONFLICT,
+                    "branch '%s' has uncommitted changes: commit them, or drop them, before "
+                    "something is merged into it",
+                    c->branch);
+}
+
+static int look_at_sides(merge_call *c, brc_error *err)
+{
+    BRC_TRY(brc_store_begin_read(c->store, err));
+    int rc = read_sides(c, err);
+    brc_store_end_read(c->store);
+    BRC_TRY(rc);
+    BRC_TRY(check_nothing_uncommitted(c, err));
+    BRC_TRY(merge_message(c, err));
+    return c->has_tip ? brc_merge_find_base(&c->run, &c->tip, &c->other, &c->bases, err) : BRC_OK;
+}
+
+static int is_base(const merge_call *c, const brc_oid *id)
+{
+    return c->bases.n == 1 && brc_oid_cmp(&c->bases.ids[0], id) == 0;
+}
+
+/* ---- what comes of it -------------------------------- */
+
+/* The branch must be what it was, and still have nothing uncommitted. */
+static int check_unmoved(merge_call *c, brc_error *err)
+{
+    brc_draft_head now;
+    int has;
+    brc_oid tip;
+    BRC_TRY(brc_ref_get(c->store, c->full, &has, &tip, err));
+    if (has != c->has_tip || (has && brc_oid_cmp(&tip, &c->tip) != 0))
+        return brc_fail(err, BRC_ESTALE,
+                        "%s: branch '%s' has moved while it was merged: nothing was changed; "
+                        "merge again",
+                        brc_store_path(c->store), c->branch);
+    BRC_TRY(brc_draft_shared(c->store, c->branch, &now, err));
+    if (now.id != 0 && !(now.id == c->draft.id && now.changes == c->draft.changes))
+        return brc_fail(err, BRC_ECONFLICT,
+                        "branch '%s' was changed while it was merged: commit these changes, and "
+                        "merge again",
+                        c->branch);
+    return now.id != 0 ? brc_draft_delete(c->store, now.id, err) : BRC_OK;
+}
+
+static int move_branch(merge_call *c, const brc_oid *to, brc_error *err)
+{
+    BRC_TRY(brc_ref_put(c->store, c->full, to, NULL, "merge", 1, c->has_tip ? &c->tip : NULL,
+                        brc_now_us(), err));
+    c->result.commit = *to;
+    return BRC_OK;
+}
+
+static int put_merge_commit(merge_call *c, brc_error *err)
+{
+    const brc_oid parents[] = {c->tip, c->other};
+    brc_move_set moves = {0};
+    brc_commit commit = {.parents = parents, .nparents = 2, .message = c->message};
+    commit.author = c->opts.author != NULL ? c->opts.author : "unknown";
+    commit.time_us = c->opts.time_us != 0 ? c->opts.time_us : brc_now_us();
+    if (c->run.tree == NULL) { /* as it is there */
+        BRC_TRY(brc_commit_root(c->store, &c->other, &commit.root, err));
+        BRC_TRY(brc_moves_along(&moves, c->store, &c->tip, &c->other, err));
+    } else {
+        BRC_TRY(brc_merge_tree_put(c->run.tree, &commit.root, err));
+        BRC_TRY(brc_merge_tree_moves(c->run.tree, &commit.root, &moves, err));
+    }
+    int rc = brc_commit_put(c->store, &commit, &moves, err);
+    brc_move_set_dispose(&moves);
+    return rc < 0 ? rc : move_branch(c, &commit.id, err);
+}
+
+static int finish_steps(merge_call *c, brc_error *err)
+{
+    BRC_TRY(check_unmoved(c, err));
+    return c->result.result == BRC_MERGE_FAST_FORWARD ? move_branch(c, &c->other, err)
+                                                      : put_merge_commit(c, err);
+}
+
+static int finish(merge_call *c, brc_error *err)
+{
+    if (c->run.tree != NULL)
+        BRC_TRY(brc_merge_tree_ahead(c->run.tree, err));
+    BRC_TRY(brc_store_begin(c->store, err));
+    int rc = finish_steps(c, err);
+    c->repo->changes++;
+    int end = brc_store_end(c->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+static int work(merge_call *c, brc_error *err)
+{
+    const int may_ff = (c->opts.flags & BRC_MERGE_NO_FF) == 0;
+    if (c->has_tip && is_base(c, &c->other)) {
+        c->result.result = BRC_MERGE_UP_TO_DATE;
+        c->result.commit = c->tip;
+        return BRC_OK;
+    }
+    c->result.result = BRC_MERGE_MERGED;
+    if (!c->has_tip || (is_base(c, &c->tip) && may_ff)) {
+        c->result.result = BRC_MERGE_FAST_FORWARD;
+    } else if (!is_base(c, &c->tip)) {
+        BRC_TRY(brc_merge_work(&c->run, err));
+        c->result.conflicts = brc_merge_tree_clashes(c->run.tree)->n;
+    }
+    if (c->result.conflicts > 0) {
+        c->result.result = BRC_MERGE_CONFLICT;
+        return BRC_OK;
+    }
+    return c->opts.flags & BRC_MERGE_DRY_RUN ? BRC_OK : finish(c, err);
+}
+
+/* ---- the call -------------------------------- */
+
+static int take_merge_opts(merge_call *c, const brc_merge_opts *given, brc_error *err)
+{
+    const uint32_t sides = BRC_MERGE_OURS | BRC_MERGE_THEIRS;
+    BRC_TRY(brc_sized_in(&c->opts, sizeof(c->opts), offsetof(brc_merge_opts, reserved), given,
+                         "brc_merge_opts", err));
+    BRC_TRY(brc_flags_check(c->opts.flags, BRC_MERGE_NO_FF | BRC_MERGE_DRY_RUN | sides,
+                            "brc_merge_opts", err));
+    if ((c->opts.flags & sides) == sides)
+        return brc_fail(err, BRC_EINVAL, "a conflict cannot be settled for both sides");
+    if (c->opts.npaths > 0 && (c->opts.flags & sides) == 0)
+        return brc_fail(err, BRC_EINVAL, "paths need a side for which they are settled");
+    c->run.how.favour = c->opts.flags & BRC_MERGE_OURS     ? BRC_FAVOUR_OURS
+                        : c->opts.flags & BRC_MERGE_THEIRS ? BRC_FAVOUR_THEIRS
+                                                           : BRC_FAVOUR_NONE;
+    return BRC_OK;
+}
+
+static int normal_paths(merge_call *c, char ***out, brc_error *err)
+{
+    void *p;
+    BRC_TRY(brc_new_array(&p, c->opts.npaths + 1, sizeof(char *), err));
+    char **paths = p;
+    int rc = BRC_OK;
+    for (size_t i = 0; i < c->opts.npaths && rc == BRC_OK; i++) {
+        brc_buf path = BRC_BUF_INIT;
+        rc = brc_path_normal(&path, c->opts.paths[i], err);
+        if (rc == BRC_OK)
+            rc = brc_buf_take_text(&path, &paths[i], err);
+        brc_buf_dispose(&path);
+    }
+    *out = paths;
+    c->run.how.paths = (const char *const *)paths;
+    c->run.how.npaths = c->opts.npaths;
+    return rc;
+}
+
+int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
+              const brc_merge_opts *given, brc_error *err)
+{
+    merge_call c = {.repo = repo, .store = repo->store, .rev = rev, .run = BRC_MERGE_RUN_INIT,
+                    .opts = BRC_MERGE_OPTS_INIT};
+    char **paths = NULL;
+    int rc;
+    if (conflicts != NULL)
+        *conflicts = NULL;
+    c.run.how.repo = repo;
+    BRC_GO(take_merge_opts(&c, given, err));
+    BRC_GO(normal_paths(&c, &paths, err));
+    if (brc_store_in_write(repo->store)) {
+        rc = brc_fail(err, BRC_EMISUSE, "a merge cannot be a part of a transaction");
+        goto done;
+    }
+    BRC_GO(brc_store_writable(repo->store, err));
+    BRC_GO(look_at_sides(&c, err));
+    BRC_GO(work(&c, err));
+    BRC_GO(brc_sized_out(out, &c.result, sizeof(c.result),
+                         offsetof(brc_merge_result, conflicts), "brc_merge_result", err));
+    if (conflicts != NULL)
+        rc = brc_conflict_list(conflicts, c.run.tree != NULL ? brc_merge_tree_clashes(c.run.tree)
+                                                             : NULL,
+                               err);
+done:
+    for (size_t i = 0; paths != NULL && i < c.opts.npaths; i++)
+        free(paths[i]);
+    free(paths);
+    merge_call_dispose(&c);
+    return rc;
+}

@@ -1,0 +1,125 @@
+#include "merge_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+
+int brc_clash_add(brc_clash_list *list, const char *path, const char *member, brc_clash **out,
+                  brc_error *err)
+{
+    static const brc_buf empty = BRC_BUF_INIT;
+    void *p = list->items;
+    int rc = brc_grow_array(&p, &list->cap, list->n + 1, sizeof(*list->items), err);
+    list->items = p;
+    if (rc < 0)
+        return rc;
+    brc_clash *clash = &list->items[list->n];
+    memset(clash, 0, sizeof(*clash));
+    clash->key = clash->base = clash->ours = clash->theirs = empty;
+    BRC_TRY(brc_dup(&clash->path, path, err));
+    rc = brc_dup(&clash->member, member, err);
+    if (rc < 0) {
+        free(clash->path);
+        return rc;
+    }
+    list->n++;
+    *out = clash;
+    return BRC_OK;
+}
+
+static int clash_bytes(brc_buf *out, const void *data, size_t len, brc_error *err)
+{
+    BRC_TRY(brc_buf_append(out, data, len, err));
+    return brc_buf_terminate(out, err); /* so that it has memory, and is a text where it is one */
+}
+
+static int clash_entry(brc_buf *out, const brc_entry *entry, size_t id_len, brc_error *err)
+{
+    uint8_t bytes[BRC_ENTRY_MAX];
+    if (entry->kind == 0)
+        return BRC_OK;
+    return clash_bytes(out, bytes, brc_entry_encode(bytes, entry, id_len), err);
+}
+
+int brc_clash_entries(brc_clash *clash, const brc_entry *base, const brc_entry *ours,
+                      const brc_entry *theirs, size_t id_len, brc_error *err)
+{
+    BRC_TRY(clash_entry(&clash->base, base, id_len, err));
+    BRC_TRY(clash_entry(&clash->ours, ours, id_len, err));
+    return clash_entry(&clash->theirs, theirs, id_len, err);
+}
+
+static int clash_id(brc_buf *out, const brc_oid *id, size_t id_len, brc_error *err)
+{
+    return brc_oid_is_zero(id) ? BRC_OK : clash_bytes(out, id->bytes, id_len, err);
+}
+
+int brc_clash_ids(brc_clash *clash, const brc_oid *base, const brc_oid *ours,
+                  const brc_oid *theirs, size_t id_len, brc_error *err)
+{
+    BRC_TRY(clash_id(&clash->base, base, id_len, err));
+    BRC_TRY(clash_id(&clash->ours, ours, id_len, err));
+    return clash_id(&clash->theirs, theirs, id_len, err);
+}
+
+static int clash_value(brc_buf *out, const brc_json *value, brc_error *err)
+{
+    if (value == NULL)
+        return BRC_OK;
+    BRC_TRY(brc_json_write(out, value, err));
+    return brc_buf_terminate(out, err);
+}
+
+int brc_clash_values(brc_clash *clash, const brc_json *base, const brc_json *ours,
+                     const brc_json *theirs, brc_error *err)
+{
+    BRC_TRY(clash_value(&clash->base, base, err));
+    BRC_TRY(clash_value(&clash->ours, ours, err));
+    return clash_value(&clash->theirs, theirs, err);
+}
+
+int brc_clash_texts(brc_clash *clash, const char *base, const char *ours, const char *theirs,
+                    brc_error *err)
+{
+    if (base != NULL)
+        BRC_TRY(clash_bytes(&clash->base, base, strlen(base), err));
+    if (ours != NULL)
+        BRC_TRY(clash_bytes(&clash->ours, ours, strlen(ours), err));
+    if (theirs != NULL)
+        BRC_TRY(clash_bytes(&clash->theirs, theirs, strlen(theirs), err));
+    return BRC_OK;
+}
+
+static int clash_order(const void *a, const void *b)
+{
+    const brc_clash *x = a, *y = b;
+    int order = strcmp(x->path, y->path);
+    order = order != 0 ? order : strcmp(x->member, y->member);
+    if (order != 0)
+        return order;
+    const size_t least = x->key.len < y->key.len ? x->key.len : y->key.len;
+    order = least > 0 ? memcmp(x->key.data, y->key.data, least) : 0;
+    return order != 0 ? order : (x->key.len > y->key.len) - (x->key.len < y->key.len);
+}
+
+void brc_clash_list_sort(brc_clash_list *list)
+{
+    if (list->n > 1)
+        qsort(list->items, list->n, sizeof(*list->items), clash_order);
+}
+
+void brc_clash_list_dispose(brc_clash_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        brc_clash *clash = &list->items[i];
+        free(clash->path);
+        free(clash->member);
+        brc_buf_dispose(&clash->key);
+        brc_buf_dispose(&clash->base);
+        brc_buf_dispose(&clash->ours);
+        brc_buf_dispose(&clash->theirs);
+    }
+    free(list->items);
+    memset(list, 0, sizeof(*list));
+}

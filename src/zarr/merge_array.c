@@ -1,0 +1,181 @@
+#include "merge_array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "merge_ids.h"
+#include "meta.h"
+
+/* ---- the shape -------------------------------- */
+
+static int shape_member(const brc_json *doc, int *ndim, uint64_t *shape)
+{
+    const brc_json *list = brc_json_member(doc, "shape");
+    *ndim = 0;
+    if (brc_json_kind(list) != BRC_JSON_ARRAY || brc_json_count(list) > BRC_MAX_NDIM)
+        return 0;
+    for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v))
+        if (!brc_json_uint(v, UINT64_MAX, &shape[(*ndim)++]))
+            return 0;
+    return 1;
+}
+
+/* Axis by axis; 0: one was changed to different lengths, or the ranks differ. */
+static int shape_by_axis(const brc_node_docs *docs, int favour, int *ndim, uint64_t *out)
+{
+    uint64_t base[BRC_MAX_NDIM], theirs[BRC_MAX_NDIM];
+    int nb, nt;
+    if (!shape_member(docs->doc[BRC_FORM_BASE], &nb, base) ||
+        !shape_member(docs->doc[BRC_FORM_OURS], ndim, out) ||
+        !shape_member(docs->doc[BRC_FORM_THEIRS], &nt, theirs) || nb != *ndim || nt != *ndim)
+        return 0;
+    for (int i = 0; i < nb; i++) {
+        if (out[i] == theirs[i] || theirs[i] == base[i])
+            continue;
+        if (out[i] != base[i] && favour == BRC_FAVOUR_NONE)
+            return 0;
+        if (out[i] == base[i] || favour == BRC_FAVOUR_THEIRS)
+            out[i] = theirs[i];
+    }
+    return 1;
+}
+
+static int merge_shape(brc_member_merge *m, brc_node_docs *docs, brc_error *err)
+{
+    const brc_json *base = brc_json_member(docs->doc[BRC_FORM_BASE], "shape");
+    const brc_json *ours = brc_json_member(docs->doc[BRC_FORM_OURS], "shape");
+    const brc_json *theirs = brc_json_member(docs->doc[BRC_FORM_THEIRS], "shape");
+    brc_json *merged = docs->doc[BRC_FORM_MERGED], *instead = NULL;
+    uint64_t shape[BRC_MAX_NDIM];
+    int ndim;
+    if (brc_json_same(ours, theirs))
+        return BRC_OK;
+    if (shape_by_axis(docs, m->favour, &ndim, shape))
+        return brc_meta_set_shape(merged, ndim, shape, err);
+    int takes = brc_member_clash(m, "/shape", base, ours, theirs, &instead, err);
+    if (takes > 0)
+        BRC_TRY(brc_json_clone(&instead, theirs, err));
+    if (takes < 0 || instead == NULL)
+        return takes < 0 ? takes : BRC_OK;
+    return brc_json_set(merged, "shape", instead, err);
+}
+
+/* ---- the form -------------------------------- */
+
+static const char *const form_members[] = {"shape", "data_type", "chunk_grid", "fill_value",
+                                           "codecs", "chunk_key_encoding", "dimension_names"};
+
+/* What is said of chunks stays as one side has it, altogether: no mixed array. */
+static int form_of_side(brc_node_docs *docs, int side, brc_error *err)
+{
+    brc_json *merged = docs->doc[BRC_FORM_MERGED], *copy;
+    for (size_t i = 0; i < sizeof(form_members) / sizeof(form_members[0]); i++) {
+        const brc_json *value = brc_json_member(docs->doc[side], form_members[i]);
+        if (value == NULL) {
+            brc_json_remove(merged, form_members[i]);
+            continue;
+        }
+        BRC_TRY(brc_json_clone(&copy, value, err));
+        BRC_TRY(brc_json_set(merged, form_members[i], copy, err));
+    }
+    return BRC_OK;
+}
+
+/* The member in which the sides' forms differ most. */
+static const char *form_pointer(const brc_node_docs *docs)
+{
+    const char *const names[] = {"data_type", "chunk_grid", "fill_value", "codecs"};
+    static const char *const pointers[] = {"/data_type", "/chunk_grid", "/fill_value", "/codecs"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!brc_json_same(brc_json_member(docs->doc[BRC_FORM_OURS], names[i]),
+                           brc_json_member(docs->doc[BRC_FORM_THEIRS], names[i])))
+            return pointers[i];
+    return "/chunk_grid";
+}
+
+/* Form and chunks cannot be told apart: all of it is one side's. */
+static int array_apart(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+                       brc_error *err)
+{
+    const int side = m->favour == BRC_FAVOUR_THEIRS ? BRC_FORM_THEIRS : BRC_FORM_OURS;
+    brc_clash *clash;
+    out->map = side == BRC_FORM_OURS ? m->place->ours.map : m->place->theirs.map;
+    BRC_TRY(form_of_side(docs, side, err));
+    if (m->favour != BRC_FAVOUR_NONE)
+        return BRC_OK;
+    const char *pointer = form_pointer(docs);
+    for (size_t i = 0; i < m->clashes->n; i++)
+        if (strcmp(m->clashes->items[i].path, m->place->path) == 0 &&
+            strcmp(m->clashes->items[i].member, pointer) == 0)
+            return BRC_OK; /* it is said already */
+    BRC_TRY(brc_clash_add(m->clashes, m->place->path, pointer, &clash, err));
+    return brc_clash_values(clash, brc_json_member(docs->doc[BRC_FORM_BASE], pointer + 1),
+                            brc_json_member(docs->doc[BRC_FORM_OURS], pointer + 1),
+                            brc_json_member(docs->doc[BRC_FORM_THEIRS], pointer + 1), err);
+}
+
+/* Zarr's rules, over all members together. */
+static int is_whole(const brc_member_merge *m, const brc_node_docs *docs, int *whole,
+                    brc_error *err)
+{
+    brc_meta meta;
+    brc_error cause = BRC_ERROR_INIT;
+    int rc = brc_meta_open(&meta, m->how->repo->registry, docs->doc[BRC_FORM_MERGED], &cause);
+    *whole = rc == BRC_OK;
+    if (rc == BRC_OK)
+        brc_meta_dispose(&meta);
+    if (rc == BRC_OK || rc == BRC_EINVAL || rc == BRC_EUNSUPPORTED || rc == BRC_ELIMIT)
+        return BRC_OK;
+    if (err != NULL)
+        brc_error_copy(err, &cause);
+    return rc;
+}
+
+/* Whether anything that chunks depend on differs between two documents. */
+static int same_form(const brc_json *a, const brc_json *b)
+{
+    static const char *const names[] = {"shape", "data_type", "chunk_grid", "fill_value"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!brc_json_same(brc_json_member(a, names[i]), brc_json_member(b, names[i])))
+            return 0;
+    return 1;
+}
+
+static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+                           brc_error *err)
+{
+    const brc_merge_place *p = m->place;
+    const brc_oid *base = &p->base.map, *ours = &p->ours.map, *theirs = &p->theirs.map;
+    const int has_base = p->base.kind != 0;
+    const brc_json *merged = docs->doc[BRC_FORM_MERGED];
+    out->map = *ours;
+    if (brc_oid_cmp(ours, theirs) == 0 && same_form(docs->doc[BRC_FORM_OURS],
+                                                    docs->doc[BRC_FORM_THEIRS]))
+        return BRC_OK;
+    if (has_base && brc_oid_cmp(theirs, base) == 0 &&
+        same_form(docs->doc[BRC_FORM_OURS], merged))
+        return BRC_OK;
+    if (has_base && brc_oid_cmp(ours, base) == 0 && same_form(docs->doc[BRC_FORM_THEIRS], merged)) {
+        out->map = *theirs;
+        return BRC_OK;
+    }
+    if (!m->how->is_virtual && (!same_form(docs->doc[BRC_FORM_OURS], docs->doc[BRC_FORM_THEIRS]) ||
+                                (has_base && !same_form(docs->doc[BRC_FORM_BASE], merged))))
+        return array_apart(m, docs, out, err);
+    return brc_merge_ids(m, out, err);
+}
+
+int brc_merge_array(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out, brc_error *err)
+{
+    static const char *const skip[] = {"shape", NULL};
+    int whole = 1;
+    BRC_TRY(brc_doc_merge(&docs->doc[BRC_FORM_MERGED], docs->doc[BRC_FORM_BASE],
+                          docs->doc[BRC_FORM_OURS], docs->doc[BRC_FORM_THEIRS], skip,
+                          brc_member_clash, m, err));
+    BRC_TRY(merge_shape(m, docs, err));
+    if (!m->how->is_virtual)
+        BRC_TRY(is_whole(m, docs, &whole, err));
+    BRC_TRY(whole ? merge_chunk_ids(m, docs, out, err) : array_apart(m, docs, out, err));
+    return brc_merged_doc(out, m->place, docs, err);
+}

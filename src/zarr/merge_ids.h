@@ -1,0 +1,10 @@
+/* Chunk maps three ways, by ids alone: what merges of bases need. For merge_array.c. */
+#ifndef BRC_ZARR_MERGE_IDS_H
+#define BRC_ZARR_MERGE_IDS_H
+
+#include "merge_member.h"
+
+/* A chunk that both sides changed is unknown in a merge of bases, else a conflict. */
+BRC_MUST_USE int brc_merge_ids(brc_member_merge *m, brc_merged_node *out, brc_error *err);
+
+#endif

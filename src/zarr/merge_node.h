@@ -1,0 +1,27 @@
+/*
+ * What two versions of one node become, over their base: members of documents one by one, the shape
+ * by axis, storage apart from data, chunks as merge_chunks.h says. The rules are in
+ * docs/decisions/0021.
+ */
+#ifndef BRC_ZARR_MERGE_NODE_H
+#define BRC_ZARR_MERGE_NODE_H
+
+#include "../base/id_table.h"
+#include "../history/merge_tree.h"
+#include "repo.h"
+
+typedef struct brc_merge_how {
+    breccia *repo;
+    int favour;                /* BRC_FAVOUR_*: conflicts are settled for this side                   */
+    const char *const *paths;  /* only at and under these; npaths 0: everywhere         */
+    size_t npaths;
+    /* Bases are merged: what cannot be settled is unknown, and no chunk is decoded. */
+    int is_virtual;
+    brc_entry unknown;         /* a node that is                                        */
+    brc_id_table chunks;       /* chunks that are                                       */
+} brc_merge_how;
+
+/* What merge_tree.h needs; `how` is borrowed. */
+void brc_merge_how_ops(brc_merge_ops *out, brc_merge_how *how);
+
+#endif
