@@ -121,7 +121,7 @@ done:
 /* ---- one node -------------------------------- */
 
 /* It becomes theirs, with all under it; what has come there from elsewhere is visited by itself. */
-static int take_theirs(brc_merge_tree *m, const brc_tri *at, brc_spot *spot, brc_error *err)
+static int become_theirs(brc_merge_tree *m, const brc_tri *at, brc_spot *spot, brc_error *err)
 {
     brc_tri alone = {.t = at->t, .et = at->et};
     spot->entry = at->et;
@@ -142,7 +142,7 @@ static int visit_added(brc_merge_tree *m, const brc_tri *at, brc_error *err)
     spot->wish = at->above;
     spot->wish_name = at->name;
     m->nops++;
-    return take_theirs(m, at, spot, err);
+    return become_theirs(m, at, spot, err);
 }
 
 /* Ours does not have it any more; it comes back where theirs is favoured. */
@@ -157,7 +157,7 @@ static int gone_clash(brc_merge_tree *m, const brc_tri *at, brc_error *err)
     BRC_TRY(brc_spot_new(m, at->t, &spot, err));
     spot->is_op = 1;
     m->nops++;
-    return take_theirs(m, at, spot, err);
+    return become_theirs(m, at, spot, err);
 }
 
 static int visit_gone(brc_merge_tree *m, const brc_tri *at, brc_error *err)
@@ -199,7 +199,7 @@ static int visit_replaced(brc_merge_tree *m, const brc_tri *at, brc_error *err)
     if (changed ? favour == BRC_FAVOUR_OURS : !by_theirs)
         return BRC_OK;
     BRC_TRY(brc_spot_of_ours(m, at->o, &spot, err));
-    return spot != NULL ? take_theirs(m, at, spot, err) : BRC_OK;
+    return spot != NULL ? become_theirs(m, at, spot, err) : BRC_OK;
 }
 
 static int contents_later(brc_merge_tree *m, const brc_tri *at, brc_spot *spot, brc_error *err)

@@ -133,7 +133,7 @@ static int is_whole(const brc_member_merge *m, const brc_node_docs *docs, int *w
 }
 
 /* Whether anything that chunks depend on differs between two documents. */
-static int same_form(const brc_json *a, const brc_json *b)
+static int same_chunk_form(const brc_json *a, const brc_json *b)
 {
     static const char *const names[] = {"shape", "data_type", "chunk_grid", "fill_value"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -150,18 +150,18 @@ static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_
     const int has_base = p->base.kind != 0;
     const brc_json *merged = docs->doc[BRC_FORM_MERGED];
     out->map = *ours;
-    if (brc_oid_cmp(ours, theirs) == 0 && same_form(docs->doc[BRC_FORM_OURS],
+    if (brc_oid_cmp(ours, theirs) == 0 && same_chunk_form(docs->doc[BRC_FORM_OURS],
                                                     docs->doc[BRC_FORM_THEIRS]))
         return BRC_OK;
     if (has_base && brc_oid_cmp(theirs, base) == 0 &&
-        same_form(docs->doc[BRC_FORM_OURS], merged))
+        same_chunk_form(docs->doc[BRC_FORM_OURS], merged))
         return BRC_OK;
-    if (has_base && brc_oid_cmp(ours, base) == 0 && same_form(docs->doc[BRC_FORM_THEIRS], merged)) {
+    if (has_base && brc_oid_cmp(ours, base) == 0 && same_chunk_form(docs->doc[BRC_FORM_THEIRS], merged)) {
         out->map = *theirs;
         return BRC_OK;
     }
-    if (!m->how->is_virtual && (!same_form(docs->doc[BRC_FORM_OURS], docs->doc[BRC_FORM_THEIRS]) ||
-                                (has_base && !same_form(docs->doc[BRC_FORM_BASE], merged))))
+    if (!m->how->is_virtual && (!same_chunk_form(docs->doc[BRC_FORM_OURS], docs->doc[BRC_FORM_THEIRS]) ||
+                                (has_base && !same_chunk_form(docs->doc[BRC_FORM_BASE], merged))))
         return array_apart(m, docs, out, err);
     return brc_merge_ids(m, out, err);
 }
