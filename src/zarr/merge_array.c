@@ -148,20 +148,21 @@ static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_
     const brc_merge_place *p = m->place;
     const brc_oid *base = &p->base.map, *ours = &p->ours.map, *theirs = &p->theirs.map;
     const int has_base = p->base.kind != 0;
-    const brc_json *merged = docs->doc[BRC_FORM_MERGED];
+    const brc_json *const *doc = (const brc_json *const *)docs->doc;
+    const brc_json *merged = doc[BRC_FORM_MERGED];
+    const int like_ours = same_chunk_form(doc[BRC_FORM_OURS], merged);
+    const int like_theirs = same_chunk_form(doc[BRC_FORM_THEIRS], merged);
     out->map = *ours;
-    if (brc_oid_cmp(ours, theirs) == 0 && same_chunk_form(docs->doc[BRC_FORM_OURS],
-                                                    docs->doc[BRC_FORM_THEIRS]))
+    if (brc_oid_cmp(ours, theirs) == 0 && like_ours && like_theirs)
         return BRC_OK;
-    if (has_base && brc_oid_cmp(theirs, base) == 0 &&
-        same_chunk_form(docs->doc[BRC_FORM_OURS], merged))
+    if (has_base && brc_oid_cmp(theirs, base) == 0 && like_ours)
         return BRC_OK;
-    if (has_base && brc_oid_cmp(ours, base) == 0 && same_chunk_form(docs->doc[BRC_FORM_THEIRS], merged)) {
+    if (has_base && brc_oid_cmp(ours, base) == 0 && like_theirs) {
         out->map = *theirs;
         return BRC_OK;
     }
-    if (!m->how->is_virtual && (!same_chunk_form(docs->doc[BRC_FORM_OURS], docs->doc[BRC_FORM_THEIRS]) ||
-                                (has_base && !same_chunk_form(docs->doc[BRC_FORM_BASE], merged))))
+    if (!m->how->is_virtual && (!like_ours || !like_theirs ||
+                                (has_base && !same_chunk_form(doc[BRC_FORM_BASE], merged))))
         return array_apart(m, docs, out, err);
     return brc_merge_ids(m, out, err);
 }
