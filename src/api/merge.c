@@ -197,6 +197,7 @@ static int take_merge_opts(merge_call *c, const brc_merge_opts *given, brc_error
         return brc_fail(err, BRC_EINVAL, "a conflict cannot be settled for both sides");
     if (c->opts.npaths > 0 && (c->opts.flags & sides) == 0)
         return brc_fail(err, BRC_EINVAL, "paths need a side for which they are settled");
+    c->run.how.is_trial = (c->opts.flags & BRC_MERGE_DRY_RUN) != 0;
     c->run.how.favour = c->opts.flags & BRC_MERGE_OURS     ? BRC_FAVOUR_OURS
                         : c->opts.flags & BRC_MERGE_THEIRS ? BRC_FAVOUR_THEIRS
                                                            : BRC_FAVOUR_NONE;

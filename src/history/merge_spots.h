@@ -47,7 +47,7 @@ typedef struct brc_later {
 
 struct brc_merge_tree {
     brc_store *store;
-    brc_merge_input in;
+    brc_merge_three in;
     const brc_merge_ops *ops;
     brc_budget budget;
     brc_arena arena;   /* spots and texts */

@@ -48,7 +48,7 @@ done:
     return rc;
 }
 
-int brc_merge_tree_new(brc_merge_tree **out, brc_store *store, const brc_merge_input *input,
+int brc_merge_tree_new(brc_merge_tree **out, brc_store *store, const brc_merge_three *input,
                        const brc_merge_ops *ops, brc_error *err)
 {
     void *p;

@@ -23,11 +23,11 @@
 #include "merge_list.h"
 #include "move_set.h"
 
-typedef struct brc_merge_input {
+typedef struct brc_merge_three {
     brc_oid base, ours, theirs;        /* snapshots; zero: the empty one                */
     const brc_move_set *ours_moves;    /* from the base, reduced; NULL: none            */
     const brc_move_set *theirs_moves;
-} brc_merge_input;
+} brc_merge_three;
 
 /* One node that both sides have, of one kind, and that both changed; or that theirs changed where
  * something under it has to be looked at. */
@@ -66,7 +66,7 @@ typedef struct brc_merge_ops {
 typedef struct brc_merge_tree brc_merge_tree;
 
 /* Finds out what is to be done; reads only. */
-BRC_MUST_USE int brc_merge_tree_new(brc_merge_tree **out, brc_store *store, const brc_merge_input *input,
+BRC_MUST_USE int brc_merge_tree_new(brc_merge_tree **out, brc_store *store, const brc_merge_three *input,
                                     const brc_merge_ops *ops, brc_error *err);
 void brc_merge_tree_free(brc_merge_tree *tree);
 /* By path. The layer above may take them out of it. */

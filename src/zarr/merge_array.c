@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "merge_elements.h"
 #include "merge_ids.h"
 #include "meta.h"
 
@@ -148,6 +149,7 @@ static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_
     const brc_merge_place *p = m->place;
     const brc_oid *base = &p->base.map, *ours = &p->ours.map, *theirs = &p->theirs.map;
     const int has_base = p->base.kind != 0;
+    int apart = 0;
     const brc_json *const *doc = (const brc_json *const *)docs->doc;
     const brc_json *merged = doc[BRC_FORM_MERGED];
     const int like_ours = same_chunk_form(doc[BRC_FORM_OURS], merged);
@@ -161,10 +163,10 @@ static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_
         out->map = *theirs;
         return BRC_OK;
     }
-    if (!m->how->is_virtual && (!like_ours || !like_theirs ||
-                                (has_base && !same_chunk_form(doc[BRC_FORM_BASE], merged))))
-        return array_apart(m, docs, out, err);
-    return brc_merge_ids(m, out, err);
+    if (m->how->is_virtual)
+        return brc_merge_ids(m, out, err);
+    BRC_TRY(brc_merge_elements(m, docs, out, &apart, err));
+    return apart ? array_apart(m, docs, out, err) : BRC_OK;
 }
 
 int brc_merge_array(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out, brc_error *err)

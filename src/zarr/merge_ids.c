@@ -76,21 +76,12 @@ static int id_merge(brc_member_merge *m, const changed_id *item, brc_merged_node
     const size_t id_len = brc_store_id_len(m->how->repo->store);
     const int has_base = m->place->base.kind != 0;
     brc_oid id = item->theirs;
-    brc_clash *clash;
     if (brc_oid_cmp(&item->ours, &item->theirs) == 0)
         return BRC_OK;
     if (has_base && brc_oid_cmp(&item->ours, &item->base) == 0)
         return brc_merged_chunk(out, key, &id, id_len, err);
-    if (m->how->is_virtual) {
-        BRC_TRY(id_unknown(m->how, item, &id, err));
-        return brc_merged_chunk(out, key, &id, id_len, err);
-    }
-    if (m->favour != BRC_FAVOUR_NONE)
-        return m->favour == BRC_FAVOUR_THEIRS ? brc_merged_chunk(out, key, &id, id_len, err)
-                                              : BRC_OK;
-    BRC_TRY(brc_clash_add(m->clashes, m->place->path, BRC_CLASH_CHUNK, &clash, err));
-    BRC_TRY(brc_buf_append(&clash->key, item->key, item->key_len, err));
-    return brc_clash_ids(clash, &item->base, &item->ours, &item->theirs, id_len, err);
+    BRC_TRY(id_unknown(m->how, item, &id, err));
+    return brc_merged_chunk(out, key, &id, id_len, err);
 }
 
 int brc_merge_ids(brc_member_merge *m, brc_merged_node *out, brc_error *err)

@@ -17,6 +17,7 @@ typedef struct brc_merge_how {
     size_t npaths;
     /* Bases are merged: what cannot be settled is unknown, and no chunk is decoded. */
     int is_virtual;
+    int is_trial;              /* only conflicts are asked for: nothing is stored       */
     brc_entry unknown;         /* a node that is                                        */
     brc_id_table chunks;       /* chunks that are                                       */
 } brc_merge_how;

@@ -24,7 +24,7 @@ static int merge_two_bases(void *ctx, const brc_oid *base, const brc_oid *ours,
                            const brc_oid *theirs, brc_oid *out, brc_error *err)
 {
     brc_merge_how *how = ctx;
-    const brc_merge_input in = {.base = *base, .ours = *ours, .theirs = *theirs};
+    const brc_merge_three in = {.base = *base, .ours = *ours, .theirs = *theirs};
     brc_merge_ops ops;
     brc_merge_tree *tree;
     brc_merge_how_ops(&ops, how);

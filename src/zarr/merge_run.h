@@ -22,7 +22,7 @@
 
 typedef struct brc_merge_run {
     brc_merge_how how;
-    brc_merge_input in;
+    brc_merge_three in;
     brc_move_set ours_moves, theirs_moves; /* from in.base; sealed and reduced, or empty   */
     brc_merge_tree *tree;
     brc_merge_ops ops;

@@ -1,0 +1,359 @@
+/*
+ * Merging, by what it is to users: each rule in both directions. One file has a base on `main`;
+ * `ours` and `theirs` are branches of it, and each is merged into the other.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/scenario.h"
+
+Suite *merge_suite(void);
+
+static scenario t;
+
+static void merge_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 8, 2, 1);
+    scenario_numbers(&t, "/g/b", 8, 2, 1);
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "1", &t.err));
+    OK(&t, brc_attrs_set(t.session, "/a", "o", "{\"x\":1,\"y\":[1]}", &t.err));
+    scenario_commit(&t, "base");
+    OK(&t, brc_branch_create(t.repo, "ours", NULL, &t.err));
+    OK(&t, brc_branch_create(t.repo, "theirs", NULL, &t.err));
+}
+
+static void merge_teardown(void)
+{
+    scenario_stop(&t);
+}
+
+/* Opens a session on a branch, which becomes the current one. */
+static void go_to(const char *branch)
+{
+    brc_session_free(t.session);
+    t.session = NULL;
+    OK(&t, brc_switch(t.repo, branch, BRC_SWITCH_DISCARD, &t.err));
+    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+}
+
+typedef void (*edit_fn)(void);
+
+static void edit_on(const char *branch, edit_fn edit)
+{
+    go_to(branch);
+    edit();
+    if (!scenario_clean(&t))
+        scenario_commit(&t, branch);
+}
+
+static int merge_with(const char *rev, uint32_t flags, char *conflict, size_t size)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    brc_iter *it;
+    const brc_conflict *c;
+    size_t n = 0;
+    opts.flags = flags;
+    conflict[0] = '\0';
+    OK(&t, brc_merge(&result, &it, t.repo, rev, &opts, &t.err));
+    while (brc_conflicts_next(it, &c, &t.err) > 0) {
+        size_t len = strlen(conflict);
+        snprintf(conflict + len, size - len, "%s%s %s%s%s", n > 0 ? "; " : "", c->kind, c->path,
+                 c->key != NULL ? " " : "", c->key != NULL ? c->key : "");
+        n++;
+    }
+    brc_iter_free(it);
+    ck_assert_uint_eq(n, result.conflicts);
+    ck_assert_int_eq(n > 0, result.result == BRC_MERGE_CONFLICT);
+    return result.result;
+}
+
+static int no_damage(void *ctx, const brc_damage *damage)
+{
+    (void)ctx;
+    ck_abort_msg("%s", damage->message);
+    return 0;
+}
+
+/* ---- rows of a table -------------------------------- */
+
+static void nothing(void)
+{
+}
+static void a0_is_50(void)
+{
+    scenario_set_number(&t, "/a", 0, 50);
+}
+static void a1_is_60(void)
+{
+    scenario_set_number(&t, "/a", 1, 60);
+}
+static void a0_is_70(void)
+{
+    scenario_set_number(&t, "/a", 0, 70);
+}
+static void a7_is_80(void)
+{
+    scenario_set_number(&t, "/a", 7, 80);
+}
+static void a7_as_it_was(void)
+{
+    scenario_set_number(&t, "/a", 7, 80);
+    scenario_set_number(&t, "/a", 7, 8);
+}
+static void resize_a(uint64_t n)
+{
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_resize(a, &n, &t.err));
+    brc_array_free(a);
+}
+static void a_is_4_long(void)
+{
+    resize_a(4);
+}
+static void a_is_9_long(void)
+{
+    resize_a(9);
+}
+static void a_is_12_long(void)
+{
+    resize_a(12);
+}
+static void k_is_2(void)
+{
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "2", &t.err));
+}
+static void k_is_1_0(void)
+{
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "1.0", &t.err));
+}
+static void k_is_3(void)
+{
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "3", &t.err));
+}
+static void k_is_gone(void)
+{
+    OK(&t, brc_attrs_set(t.session, "/a", "k", NULL, &t.err));
+}
+static void o_x_is_2(void)
+{
+    OK(&t, brc_attrs_set(t.session, "/a", "o", "{\"x\":2,\"y\":[1]}", &t.err));
+}
+static void o_y_is_2(void)
+{
+    OK(&t, brc_attrs_set(t.session, "/a", "o", "{\"x\":1,\"y\":[2]}", &t.err));
+}
+static void a_is_gone(void)
+{
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+}
+static void a_is_a_group(void)
+{
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+    OK(&t, brc_group_create(t.session, "/a", NULL, &t.err));
+}
+static void codecs_of_a(const char *json)
+{
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_set_codecs(a, json, 0, &t.err));
+    brc_array_free(a);
+}
+static void a_is_gzip(void)
+{
+    codecs_of_a("[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}},"
+                "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]");
+}
+static void a_is_plain(void)
+{
+    codecs_of_a("[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]");
+}
+static void gzip_and_a0_is_50(void)
+{
+    a_is_gzip();
+    a0_is_50();
+}
+static void g_is_h(void)
+{
+    OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
+}
+static void g_is_i(void)
+{
+    OK(&t, brc_node_move(t.session, "/g", "/i", &t.err));
+}
+static void g_is_gone(void)
+{
+    OK(&t, brc_node_remove(t.session, "/g", &t.err));
+}
+static void b0_is_9(void)
+{
+    scenario_set_number(&t, "/g/b", 0, 9);
+}
+static void n_in_g(void)
+{
+    scenario_numbers(&t, "/g/n", 4, 2, 5);
+}
+static void m_in_g(void)
+{
+    scenario_numbers(&t, "/g/n", 4, 2, 6);
+}
+static void a_in_g(void)
+{
+    OK(&t, brc_node_move(t.session, "/a", "/g/a", &t.err));
+}
+static void g_in_a_new_one(void)
+{
+    OK(&t, brc_group_create(t.session, "/top", NULL, &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/top/g", &t.err));
+}
+static void a_is_z(void)
+{
+    OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
+}
+static void b_is_z(void)
+{
+    OK(&t, brc_node_move(t.session, "/g/b", "/z", &t.err));
+}
+static void z_is_new(void)
+{
+    scenario_numbers(&t, "/z", 4, 2, 5);
+}
+static void h_and_a_new_g(void)
+{
+    g_is_h();
+    OK(&t, brc_group_create(t.session, "/g", "{\"new\":true}", &t.err));
+}
+
+/* `is`: what is then so, by path and element, or the conflicts. */
+static const struct merge_row {
+    const char *name;
+    edit_fn ours, theirs;
+    const char *conflict;      /* "": none. Of a merge of theirs into ours                     */
+    const char *path;          /* and then this array has so many elements, and this one so    */
+    uint64_t n, at;
+    int32_t value;
+} merge_rows[] = {
+    {"two elements of one chunk", a0_is_50, a1_is_60, "", "/a", 8, 0, 50},
+    {"and the other", a0_is_50, a1_is_60, "", "/a", 8, 1, 60},
+    {"one element", a0_is_50, a0_is_70, "chunk /a c/0", NULL, 0, 0, 0},
+    {"the same change", a0_is_50, a0_is_50, "", "/a", 8, 0, 50},
+    {"two chunks", a0_is_50, a7_is_80, "", "/a", 8, 7, 80},
+    {"two members", k_is_2, a0_is_50, "", "/a", 8, 0, 50},
+    {"one member", k_is_2, k_is_3, "metadata /a /attributes/k", NULL, 0, 0, 0},
+    {"a member in another text", k_is_2, k_is_1_0, "", "/a", 8, 0, 1},
+    {"a member dropped and changed", k_is_2, k_is_gone, "metadata /a /attributes/k", NULL, 0, 0, 0},
+    {"members of a member", o_x_is_2, o_y_is_2, "", "/a", 8, 0, 1},
+    {"deleted, and a chunk changed", a_is_gone, a0_is_50, "deleted /a", NULL, 0, 0, 0},
+    {"deleted, and an attribute changed", a_is_gone, k_is_2, "deleted /a", NULL, 0, 0, 0},
+    {"deleted, and stored otherwise", a_is_gone, a_is_gzip, "", "/g/b", 8, 0, 1},
+    {"replaced, and a chunk changed", a_is_a_group, a0_is_50, "replaced /a", NULL, 0, 0, 0},
+    {"codecs, and data", a_is_gzip, a0_is_50, "", "/a", 8, 0, 50},
+    {"codecs on both sides", gzip_and_a0_is_50, a_is_plain, "storage /a /codecs", NULL, 0, 0, 0},
+    {"equal growth", a_is_9_long, a_is_9_long, "", "/a", 9, 8, 0},
+    {"growth, and a write inside", a_is_12_long, a7_is_80, "", "/a", 12, 7, 80},
+    {"growth to two lengths", a_is_9_long, a_is_12_long, "metadata /a /shape", NULL, 0, 0, 0},
+    {"shrunk, and a write in what is lost", a_is_4_long, a7_is_80, "chunk /a c/3", NULL, 0, 0, 0},
+    {"shrunk, and a write elsewhere", a_is_4_long, a0_is_50, "", "/a", 4, 0, 50},
+    {"shrunk, and the same values in what is lost", a_is_4_long, a7_as_it_was, "", "/a", 4, 0, 1},
+    {"moved, and changed", g_is_h, b0_is_9, "", "/h/b", 8, 0, 9},
+    {"moved, and something new in it", g_is_h, n_in_g, "", "/h/n", 4, 0, 5},
+    {"moved to two places", g_is_h, g_is_i, "moved /h", NULL, 0, 0, 0},
+    {"moved, and deleted", g_is_h, g_is_gone, "deleted /h", NULL, 0, 0, 0},
+    {"moved, and made again", h_and_a_new_g, b0_is_9, "", "/h/b", 8, 0, 9},
+    {"moved into what is moved", a_in_g, g_is_h, "", "/h/a", 8, 0, 1},
+    {"moved into what is new", g_in_a_new_one, b0_is_9, "", "/top/g/b", 8, 0, 9},
+    {"two nodes at one place", a_is_z, b_is_z, "moved /g/b", NULL, 0, 0, 0},
+    {"a node moved to where one is new", z_is_new, a_is_z, "moved /a", NULL, 0, 0, 0},
+    {"two new ones at one place", n_in_g, m_in_g, "chunk /g/n c/0; chunk /g/n c/1", NULL, 0, 0, 0},
+    {"the same new one", n_in_g, n_in_g, "", "/g/n", 4, 0, 5},
+    {"a change on one side alone", a0_is_50, nothing, "", "/a", 8, 0, 50},
+};
+
+static void check_row(const struct merge_row *row, int mirrored, uint32_t flags)
+{
+    char conflict[512];
+    edit_on(mirrored ? "theirs" : "ours", row->ours);
+    edit_on(mirrored ? "ours" : "theirs", row->theirs);
+    go_to("ours");
+    merge_with("theirs", flags, conflict, sizeof(conflict));
+    if (flags != 0 || row->path == NULL) {
+        ck_assert_msg((conflict[0] != '\0') == (row->conflict[0] != '\0' && flags == 0),
+                      "%s: '%s'", row->name, conflict);
+        if (!mirrored && flags == 0)
+            ck_assert_msg(strcmp(conflict, row->conflict) == 0, "%s: '%s'", row->name, conflict);
+    } else {
+        brc_array *a;
+        ck_assert_msg(conflict[0] == '\0', "%s: %s", row->name, conflict);
+        OK(&t, brc_array_open(&a, t.session, row->path, &t.err));
+        ck_assert_uint_eq(brc_array_describe(a)->shape[0], row->n);
+        brc_array_free(a);
+        ck_assert_msg(scenario_number(&t, t.session, row->path, row->at) == row->value, "%s",
+                      row->name);
+    }
+    uint64_t checked;
+    OK(&t, brc_fsck(t.repo, 0, no_damage, NULL, &checked, &t.err));
+}
+
+START_TEST(m1_each_rule)
+{
+    check_row(&merge_rows[_i / 2], _i % 2, 0);
+}
+END_TEST
+
+/* Every conflict but those about a place can be settled for either side. */
+START_TEST(m2_each_conflict_is_settled_for_a_side)
+{
+    const struct merge_row *row = &merge_rows[_i / 2];
+    if (row->conflict[0] == '\0' || strncmp(row->conflict, "moved /", 7) == 0)
+        return;
+    check_row(row, 0, _i % 2 == 0 ? BRC_MERGE_OURS : BRC_MERGE_THEIRS);
+}
+END_TEST
+
+/* The same contents, whichever side is merged into the other. */
+START_TEST(m3_merges_commute)
+{
+    const struct merge_row *row = &merge_rows[_i];
+    char conflict[512];
+    brc_commit *x, *y;
+    brc_oid id;
+    if (row->conflict[0] != '\0')
+        return;
+    edit_on("ours", row->ours);
+    edit_on("theirs", row->theirs);
+    OK(&t, brc_branch_create(t.repo, "mine", "ours", &t.err));
+    go_to("theirs");
+    merge_with("mine", 0, conflict, sizeof(conflict));
+    go_to("ours");
+    OK(&t, brc_branch_create(t.repo, "other", "theirs~0", &t.err));
+    OK(&t, brc_resolve(&id, t.repo, "theirs", &t.err));
+    OK(&t, brc_commit_read(&x, t.repo, &id, &t.err));
+    if (x->nparents == 2) {
+        OK(&t, brc_reset(t.repo, "mine", BRC_RESET_HARD, NULL, &t.err));
+        merge_with("theirs~1", 0, conflict, sizeof(conflict));
+        OK(&t, brc_resolve(&id, t.repo, "ours", &t.err));
+        OK(&t, brc_commit_read(&y, t.repo, &id, &t.err));
+        ck_assert_uint_eq(y->nparents, 2);
+        ck_assert_msg(memcmp(&x->root, &y->root, sizeof(x->root)) == 0, "%s", row->name);
+        brc_commit_free(y);
+    }
+    brc_commit_free(x);
+}
+END_TEST
+
+Suite *merge_suite(void)
+{
+    enum { ROWS = sizeof(merge_rows) / sizeof(merge_rows[0]) };
+    Suite *s = suite_create("merge");
+    TCase *c = tcase_create("merge");
+    tcase_add_checked_fixture(c, merge_setup, merge_teardown);
+    tcase_add_loop_test(c, m1_each_rule, 0, 2 * ROWS);
+    tcase_add_loop_test(c, m2_each_conflict_is_settled_for_a_side, 0, 2 * ROWS);
+    tcase_add_loop_test(c, m3_merges_commute, 0, ROWS);
+    suite_add_tcase(s, c);
+    return s;
+}
