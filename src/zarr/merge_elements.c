@@ -11,7 +11,7 @@ typedef struct element_merge {
     size_t id_len;
 } element_merge;
 
-static int keep_chunk(void *ctx, brc_span key, const brc_oid *id, brc_error *err)
+static int merged_chunk_is(void *ctx, brc_span key, const brc_oid *id, brc_error *err)
 {
     static const brc_oid none;
     element_merge *e = ctx;
@@ -84,7 +84,7 @@ int brc_merge_elements(brc_member_merge *m, const brc_node_docs *docs, brc_merge
 {
     const brc_merge_how *how = m->how;
     element_merge e = {m, out, brc_store_id_len(how->repo->store)};
-    brc_merge_chunks_ops ops = {.ctx = &e, .chunk = how->is_trial ? NULL : keep_chunk,
+    brc_merge_chunks_ops ops = {.ctx = &e, .chunk = how->is_trial ? NULL : merged_chunk_is,
                                 .conflict = take_conflict};
     brc_chunk_merge c = {.repo = how->repo, .path = m->place->path,
                          .side = {m->place->base, m->place->ours, m->place->theirs},
