@@ -7,6 +7,7 @@
 #include "../base/iter.h"
 #include "../base/sized.h"
 #include "../history/commit.h"
+#include "../store/collect.h"
 #include "../zarr/merge_run.h"
 #include "../zarr/session.h"
 #include "conflicts.h"
@@ -23,6 +24,8 @@ typedef struct merge_call {
     brc_commit_set bases;
     brc_merge_run run;
     brc_merge_result result;
+    int64_t collected;    /* the last collection that had begun before */
+    int again;
 } merge_call;
 
 static void merge_call_dispose(merge_call *c)
@@ -81,7 +84,9 @@ static int check_nothing_uncommitted(merge_call *c, brc_error *err)
 static int look_at_sides(merge_call *c, brc_error *err)
 {
     BRC_TRY(brc_store_begin_read(c->store, err));
-    int rc = read_sides(c, err);
+    int rc = brc_gc_last(c->store, &c->collected, err);
+    if (rc == BRC_OK)
+        rc = read_sides(c, err);
     brc_store_end_read(c->store);
     BRC_TRY(rc);
     BRC_TRY(check_nothing_uncommitted(c, err));
@@ -144,8 +149,26 @@ static int put_merge_commit(merge_call *c, brc_error *err)
     return rc < 0 ? rc : move_branch(c, &commit.id, err);
 }
 
+/* Chunks and nodes that were stored so far are named by nothing: a collection that has begun since
+ * then may have taken them. And what is merged may have had no name either. */
+static int check_uncollected(merge_call *c, brc_error *err)
+{
+    int64_t last;
+    brc_commit *there;
+    BRC_TRY(brc_gc_last(c->store, &last, err));
+    c->again = last != c->collected;
+    if (c->again)
+        return brc_fail(err, BRC_ESTALE, "%s: garbage was collected while '%s' was merged; merge "
+                                         "again",
+                        brc_store_path(c->store), c->rev);
+    BRC_TRY(brc_commit_read(&there, c->repo, &c->other, err));
+    brc_commit_free(there);
+    return BRC_OK;
+}
+
 static int finish_steps(merge_call *c, brc_error *err)
 {
+    BRC_TRY(check_uncollected(c, err));
     BRC_TRY(check_unmoved(c, err));
     return c->result.result == BRC_MERGE_FAST_FORWARD ? move_branch(c, &c->other, err)
                                                       : put_merge_commit(c, err);
@@ -223,35 +246,49 @@ static int normal_paths(merge_call *c, char ***out, brc_error *err)
     return rc;
 }
 
+static int merge_once(merge_call *c, brc_merge_result *out, brc_iter **conflicts,
+                      const brc_merge_opts *given, brc_error *err)
+{
+    char **paths = NULL;
+    int rc;
+    BRC_GO(take_merge_opts(c, given, err));
+    BRC_GO(normal_paths(c, &paths, err));
+    BRC_GO(look_at_sides(c, err));
+    const brc_task task = brc_task_begin(c->repo, "merge", 0);
+    rc = work(c, err);
+    brc_task_end(c->repo, &task, rc);
+    if (rc < 0)
+        goto done;
+    BRC_GO(brc_sized_out(out, &c->result, sizeof(c->result),
+                         offsetof(brc_merge_result, conflicts), "brc_merge_result", err));
+    if (conflicts != NULL)
+        rc = brc_conflict_list(conflicts, c->run.tree != NULL ? brc_merge_tree_clashes(c->run.tree)
+                                                              : NULL,
+                               err);
+done:
+    for (size_t i = 0; paths != NULL && i < c->opts.npaths; i++)
+        free(paths[i]);
+    free(paths);
+    return rc;
+}
+
 int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
               const brc_merge_opts *given, brc_error *err)
 {
-    merge_call c = {.repo = repo, .store = repo->store, .rev = rev, .run = BRC_MERGE_RUN_INIT,
-                    .opts = BRC_MERGE_OPTS_INIT};
-    char **paths = NULL;
-    int rc;
+    enum { TRIES = 4 };
+    int rc = BRC_OK, again = 1;
     if (conflicts != NULL)
         *conflicts = NULL;
-    c.run.how.repo = repo;
-    BRC_GO(take_merge_opts(&c, given, err));
-    BRC_GO(normal_paths(&c, &paths, err));
-    if (brc_store_in_write(repo->store)) {
-        rc = brc_fail(err, BRC_EMISUSE, "a merge cannot be a part of a transaction");
-        goto done;
+    if (brc_store_in_write(repo->store))
+        return brc_fail(err, BRC_EMISUSE, "a merge cannot be a part of a transaction");
+    BRC_TRY(brc_store_writable(repo->store, err));
+    for (int i = 0; i < TRIES && again; i++) {
+        merge_call c = {.repo = repo, .store = repo->store, .rev = rev,
+                        .run = BRC_MERGE_RUN_INIT, .opts = BRC_MERGE_OPTS_INIT};
+        c.run.how.repo = repo;
+        rc = merge_once(&c, out, conflicts, given, err);
+        again = rc < 0 && c.again;
+        merge_call_dispose(&c);
     }
-    BRC_GO(brc_store_writable(repo->store, err));
-    BRC_GO(look_at_sides(&c, err));
-    BRC_GO(work(&c, err));
-    BRC_GO(brc_sized_out(out, &c.result, sizeof(c.result),
-                         offsetof(brc_merge_result, conflicts), "brc_merge_result", err));
-    if (conflicts != NULL)
-        rc = brc_conflict_list(conflicts, c.run.tree != NULL ? brc_merge_tree_clashes(c.run.tree)
-                                                             : NULL,
-                               err);
-done:
-    for (size_t i = 0; paths != NULL && i < c.opts.npaths; i++)
-        free(paths[i]);
-    free(paths);
-    merge_call_dispose(&c);
     return rc;
 }

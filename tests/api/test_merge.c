@@ -345,6 +345,57 @@ START_TEST(m3_merges_commute)
 }
 END_TEST
 
+typedef struct collector {
+    breccia *repo;
+    int runs;
+} collector;
+
+/* Another process collects garbage, whenever the merge lets others in. */
+static int collect_now(void *ctx, const char *phase, uint64_t done, uint64_t total)
+{
+    collector *c = ctx;
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    (void)phase;
+    (void)done;
+    (void)total;
+    if (c->repo != NULL && c->runs < 3)
+        c->runs += brc_gc(c->repo, NULL, &report, NULL) == BRC_OK;
+    return 0;
+}
+
+START_TEST(m4_what_is_merged_is_not_collected_meanwhile)
+{
+    char conflict[512];
+    collector c = {NULL, 0};
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT, alone = BRC_OPEN_OPTS_INIT;
+    uint64_t checked;
+    edit_on("ours", a0_is_50);
+    b0_is_9();
+    scenario_commit(&t, "ours too");
+    edit_on("theirs", a1_is_60);
+    scenario_set_number(&t, "/g/b", 1, 10);
+    scenario_commit(&t, "theirs too");
+    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_close(&t);
+    opts.progress = collect_now;
+    opts.progress_ctx = &c;
+    scenario_open(&t, &opts, 0);
+    alone.wait_ms = 1;
+    OK(&t, brc_open(&c.repo, t.file, &alone, &t.err));
+    go_to("ours");
+    merge_with("theirs", 0, conflict, sizeof(conflict));
+    brc_free(c.repo);
+    c.repo = NULL;
+    ck_assert_str_eq(conflict, "");
+    ck_assert_int_gt(c.runs, 0);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 9);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 1), 10);
+    OK(&t, brc_fsck(t.repo, 0, no_damage, NULL, &checked, &t.err));
+}
+END_TEST
+
 Suite *merge_suite(void)
 {
     enum { ROWS = sizeof(merge_rows) / sizeof(merge_rows[0]) };
@@ -354,6 +405,7 @@ Suite *merge_suite(void)
     tcase_add_loop_test(c, m1_each_rule, 0, 2 * ROWS);
     tcase_add_loop_test(c, m2_each_conflict_is_settled_for_a_side, 0, 2 * ROWS);
     tcase_add_loop_test(c, m3_merges_commute, 0, ROWS);
+    tcase_add_test(c, m4_what_is_merged_is_not_collected_meanwhile);
     suite_add_tcase(s, c);
     return s;
 }
