@@ -213,9 +213,15 @@ BRC_API void brc_iter_free(brc_iter *it);
 BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err);
 BRC_API void brc_session_free(brc_session *s);
 /* Makes the uncommitted changes a commit on the session's branch, and the session goes on
- * from it.  BRC_EMISUSE if there is nothing to commit. BRC_ESTALE if the branch has moved
- * since the changes began: they are kept. */
+ * from it.  BRC_EMISUSE if there is nothing to commit. Where the branch has moved since the changes
+ * began, those of a private session are merged onto its tip by the rules of brc_merge(), with that
+ * as the one parent (*out is the tip itself where it has them all); BRC_ECONFLICT where they are in
+ * conflict with what is new there. With BRC_COMMIT_NO_MERGE or _AMEND, between brc_begin() and
+ * brc_end(), and for changes that others share, it is BRC_ESTALE. Either way they are kept. */
 BRC_API BRC_MUST_USE int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *opts, brc_error *err);
+/* Lists what keeps a private session's changes from being committed onto its branch as it is now, with
+ * brc_conflicts_next(): nothing where there is no conflict. Ours is the branch, theirs the session. */
+BRC_API BRC_MUST_USE int brc_session_conflicts(brc_iter **out, brc_session *s, brc_error *err);
 /* *clean: 1 if there are no uncommitted changes. */
 BRC_API BRC_MUST_USE int brc_session_clean(int *clean, brc_session *s, brc_error *err);
 /* Uncommitted changes in the whole file, the oldest first: the shared ones of branches and

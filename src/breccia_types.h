@@ -218,7 +218,11 @@ typedef struct brc_commit_opts {
     uint32_t reserved;     /* 0                                               */
 } brc_commit_opts;
 #define BRC_COMMIT_OPTS_INIT { sizeof(brc_commit_opts), 0, 0, 0, 0, 0, 0 }
-enum { BRC_COMMIT_AMEND = 1, BRC_COMMIT_ALLOW_EMPTY = 2 };
+enum {
+    BRC_COMMIT_AMEND = 1,
+    BRC_COMMIT_ALLOW_EMPTY = 2,
+    BRC_COMMIT_NO_MERGE = 4 /* where the branch has moved: BRC_ESTALE, also of a private session */
+};
 
 typedef struct brc_merge_opts {
     size_t size;

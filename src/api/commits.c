@@ -11,6 +11,7 @@
 #include "../zarr/node_moves.h"
 #include "../zarr/steady_read.h"
 #include "../base/clock.h"
+#include "replay.h"
 
 int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err)
 {
@@ -93,7 +94,8 @@ static int take_commit_opts(brc_commit_opts *out, const brc_commit_opts *given, 
 {
     BRC_TRY(brc_sized_in(out, sizeof(*out), offsetof(brc_commit_opts, author), given,
                          "brc_commit_opts", err));
-    return brc_flags_check(out->flags, BRC_COMMIT_AMEND | BRC_COMMIT_ALLOW_EMPTY,
+    return brc_flags_check(out->flags, BRC_COMMIT_AMEND | BRC_COMMIT_ALLOW_EMPTY |
+                               BRC_COMMIT_NO_MERGE,
                            "brc_commit_opts", err);
 }
 
@@ -150,9 +152,10 @@ static int check_amend(brc_session *s, const brc_commit_opts *opts, int has, brc
 }
 
 /* Where the branch has moved, its newer commits would be undone by this one. */
-static int check_follows(brc_session *s, int has, const brc_oid *tip, brc_error *err)
+static int check_follows(brc_session *s, int has, const brc_oid *tip, int *moved, brc_error *err)
 {
-    if (brc_draft_follows(&s->draft, has, tip))
+    *moved = !brc_draft_follows(&s->draft, has, tip);
+    if (!*moved)
         return BRC_OK;
     return brc_fail(err, BRC_ESTALE,
                     "%s: branch '%s' has moved since these changes began (draft %lld): they are "
@@ -172,7 +175,7 @@ static int commit_moves(brc_move_set *out, brc_session *s, const brc_commit *com
 
 /* Within one transaction. */
 static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char *meta,
-                        brc_fold *fold, brc_oid *out, brc_error *err)
+                        brc_fold *fold, int *moved, brc_oid *out, brc_error *err)
 {
     brc_store *store = s->repo->store;
     int has, rc, amend = (opts->flags & BRC_COMMIT_AMEND) != 0;
@@ -182,7 +185,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     brc_move_set moves = {0};
     char *full = NULL;
     BRC_GO(brc_session_tip(s, &has, &tip, &tip_root, err));
-    BRC_GO(check_follows(s, has, &tip, err));
+    BRC_GO(check_follows(s, has, &tip, moved, err));
     BRC_GO(check_amend(s, opts, has, err));
     BRC_GO(brc_keys_ready(s, err));
     BRC_GO(normal_root(store, &tip_root, err));
@@ -219,11 +222,12 @@ done:
 }
 
 static int commit_once(brc_session *s, const brc_commit_opts *opts, const char *meta,
-                       brc_fold *fold, brc_oid *out, brc_error *err)
+                       brc_fold *fold, int *moved, brc_oid *out, brc_error *err)
 {
     int rc = brc_session_begin(s, err);
+    *moved = 0;
     if (rc == BRC_OK)
-        rc = brc_session_end(s, commit_steps(s, opts, meta, fold, out, err), err);
+        rc = brc_session_end(s, commit_steps(s, opts, meta, fold, moved, out, err), err);
     if (rc < 0)
         s->is_read = 0;
     return rc;
@@ -232,7 +236,7 @@ static int commit_once(brc_session *s, const brc_commit_opts *opts, const char *
 /* What is too much for one transaction is folded ahead of it, and what others have added by then
  * again; after some tries, whatever there is, with the lock. */
 static int commit_in_tries(brc_session *s, const brc_commit_opts *opts, const char *meta,
-                           brc_oid *out, brc_error *err)
+                           int *moved, brc_oid *out, brc_error *err)
 {
     enum { TRIES = 4 };
     brc_folded folded = {0};
@@ -243,7 +247,7 @@ static int commit_in_tries(brc_session *s, const brc_commit_opts *opts, const ch
         fold.most = is_part || i == TRIES ? 0 : BRC_FOLD_ROWS;
         fold.rows = 0;
         fold.is_too_much = 0;
-        rc = commit_once(s, opts, meta, &fold, out, err);
+        rc = commit_once(s, opts, meta, &fold, moved, out, err);
         if (rc >= 0 || !fold.is_too_much)
             break;
         BRC_GO(brc_fold_ahead(s, i > 0, &folded, err));
@@ -251,6 +255,23 @@ static int commit_in_tries(brc_session *s, const brc_commit_opts *opts, const ch
 done:
     brc_folded_dispose(&folded);
     return rc;
+}
+
+/* Whether changes that began before the branch moved are merged onto it. */
+static int may_replay(const brc_session *s, const brc_commit_opts *opts)
+{
+    return s->mode == BRC_SESSION_PRIVATE && !brc_store_in_write(s->repo->store) &&
+           (opts->flags & (BRC_COMMIT_AMEND | BRC_COMMIT_NO_MERGE)) == 0;
+}
+
+static int commit_merged(brc_session *s, const brc_commit_opts *opts, const char *meta,
+                         brc_oid *out, brc_error *err)
+{
+    const brc_commit like = {.message = opts->message,
+                             .meta_json = meta,
+                             .author = opts->author != NULL ? opts->author : "unknown",
+                             .time_us = opts->time_us != 0 ? opts->time_us : brc_now_us()};
+    return brc_replay_commit(out, s, &like, (opts->flags & BRC_COMMIT_ALLOW_EMPTY) != 0, err);
 }
 
 int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *given, brc_error *err)
@@ -261,7 +282,10 @@ int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *give
     BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
     BRC_TRY(take_commit_opts(&opts, given, err));
     BRC_TRY(commit_meta(opts.meta_json, &meta, err));
-    int rc = commit_in_tries(s, &opts, meta, out, err);
+    int moved, rc = commit_in_tries(s, &opts, meta, &moved, out, err);
+    if (rc == BRC_ESTALE && moved && may_replay(s, &opts))
+        rc = opts.message == NULL ? brc_fail(err, BRC_EINVAL, "a commit needs a message")
+                                  : commit_merged(s, &opts, meta, out, err);
     free(meta);
     return rc;
 }

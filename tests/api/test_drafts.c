@@ -119,9 +119,15 @@ START_TEST(a_private_change_is_not_in_another_s_commit)
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
     ck_assert_int_eq(is_clean(mine), 0);
     /* what is new there is not undone */
-    FAILS(&t, BRC_ESTALE, commit_of(mine, "mine", &id));
+    brc_commit_opts alone = BRC_COMMIT_OPTS_INIT;
+    alone.message = "mine";
+    alone.flags = BRC_COMMIT_NO_MERGE;
+    FAILS(&t, BRC_ESTALE, brc_session_commit(&id, mine, &alone, &t.err));
     ck_assert_str_eq(drafts_are(other), "main alive stale ours 2; ");
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 70);
+    OK(&t, commit_of(mine, "mine, merged", &id));
+    OK(&t, brc_node_kind(&kind, mine, "/theirs", &t.err));
+    ck_assert_int_eq(kind, BRC_GROUP);
     brc_session_free(at);
     brc_session_free(mine);
     brc_session_free(theirs);
@@ -368,10 +374,10 @@ START_TEST(a_clean_private_session_follows_its_branch)
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(scenario_number(&t, t.session, "/a", (uint64_t)i), 50 + 10 * i);
     set_number(mine, "/a", 0, 90);
-    set_number(t.session, "/a", 1, 91);
+    set_number(t.session, "/a", 0, 91);
     scenario_commit(&t, "meanwhile");
     ck_assert_int_eq(scenario_number(&t, mine, "/a", 1), 60);
-    FAILS(&t, BRC_ESTALE, commit_of(mine, "has changes: it stays where it began", &id));
+    FAILS(&t, BRC_ECONFLICT, commit_of(mine, "has changes: it stays where it began", &id));
     brc_session_free(mine);
 }
 END_TEST

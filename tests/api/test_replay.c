@@ -1,0 +1,252 @@
+/* Commits of private sessions whose branch has moved meanwhile. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/scenario.h"
+
+Suite *replay_suite(void);
+
+static scenario t;
+static brc_session *mine;
+
+/* /a with 16 numbers in chunks of 4, committed; `mine` begins there. */
+static void replay_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 16, 4, 0);
+    scenario_commit(&t, "first");
+    OK(&t, brc_session_open(&mine, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+}
+
+static void replay_teardown(void)
+{
+    brc_session_free(mine);
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+
+static void set_in(brc_session *s, uint64_t i, int32_t value)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    OK(&t, brc_array_open(&a, s, "/a", &t.err));
+    brc_sel_all(&sel, a);
+    sel.start[0] = i;
+    sel.count[0] = 1;
+    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
+    brc_array_free(a);
+}
+
+static int commit_mine(uint32_t flags, brc_oid *id)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "mine";
+    opts.flags = flags;
+    return brc_session_commit(id, mine, &opts, &t.err);
+}
+
+static int conflicts_of_mine(char *first, size_t size)
+{
+    brc_iter *it;
+    const brc_conflict *c;
+    int n = 0, rc;
+    first[0] = '\0';
+    OK(&t, brc_session_conflicts(&it, mine, &t.err));
+    while ((rc = brc_conflicts_next(it, &c, &t.err)) > 0)
+        if (n++ == 0)
+            snprintf(first, size, "%s %s %s", c->path, c->kind, c->key != NULL ? c->key : "");
+    ck_assert_int_eq(rc, 0);
+    brc_iter_free(it);
+    return n;
+}
+
+/* The branch's tip is this commit, with this one parent. */
+static void follows(const brc_oid *id, const brc_oid *parent)
+{
+    brc_oid tip;
+    brc_commit *commit;
+    OK(&t, brc_resolve(&tip, t.repo, "main", &t.err));
+    ck_assert_mem_eq(&tip, id, sizeof(tip));
+    OK(&t, brc_commit_read(&commit, t.repo, id, &t.err));
+    ck_assert_uint_eq(commit->nparents, 1);
+    ck_assert_mem_eq(&commit->parents[0], parent, sizeof(*parent));
+    brc_commit_free(commit);
+}
+
+START_TEST(what_does_not_overlap_is_committed)
+{
+    char first[200];
+    brc_oid id, theirs;
+    set_in(mine, 0, 100);
+    OK(&t, brc_group_create(mine, "/mine", NULL, &t.err));
+    OK(&t, brc_attrs_set(mine, "/a", "one", "1", &t.err));
+    scenario_set_number(&t, "/a", 5, 105);
+    OK(&t, brc_group_create(t.session, "/theirs", NULL, &t.err));
+    OK(&t, brc_attrs_set(t.session, "/a", "two", "2", &t.err));
+    theirs = scenario_commit(&t, "theirs");
+    ck_assert_int_eq(conflicts_of_mine(first, sizeof(first)), 0);
+    OK(&t, commit_mine(0, &id));
+    follows(&id, &theirs);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 100);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 105);
+    char tree[200];
+    scenario_tree(&t, t.session, "/", 1, tree, sizeof(tree));
+    ck_assert_str_eq(tree, "/ /a* /mine /theirs ");
+    int clean;
+    OK(&t, brc_session_clean(&clean, mine, &t.err));
+    ck_assert_int_eq(clean, 1);
+    set_in(mine, 1, 101); /* it goes on from there */
+    brc_oid next;
+    OK(&t, commit_mine(0, &next));
+    follows(&next, &id);
+}
+END_TEST
+
+START_TEST(conflicts_keep_the_draft)
+{
+    char first[200];
+    brc_oid id, theirs;
+    set_in(mine, 0, 100);
+    set_in(mine, 9, 109);
+    scenario_set_number(&t, "/a", 0, 200);
+    theirs = scenario_commit(&t, "theirs");
+    FAILS(&t, BRC_ECONFLICT, commit_mine(0, &id));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "/a"));
+    ck_assert_int_eq(conflicts_of_mine(first, sizeof(first)), 1);
+    ck_assert_str_eq(first, "/a chunk c/0");
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 100);
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 9), 109);
+    OK(&t, brc_resolve(&id, t.repo, "main", &t.err));
+    ck_assert_mem_eq(&id, &theirs, sizeof(id));
+    set_in(mine, 0, 200); /* settled: both say the same now */
+    OK(&t, commit_mine(0, &id));
+    follows(&id, &theirs);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 200);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 9), 109);
+}
+END_TEST
+
+START_TEST(the_flag_gives_the_old_answer)
+{
+    brc_oid id;
+    set_in(mine, 0, 100);
+    scenario_set_number(&t, "/a", 5, 105);
+    scenario_commit(&t, "theirs");
+    FAILS(&t, BRC_ESTALE, commit_mine(BRC_COMMIT_NO_MERGE, &id));
+    FAILS(&t, BRC_ESTALE, commit_mine(BRC_COMMIT_AMEND, &id));
+    OK(&t, brc_begin(t.repo, &t.err));
+    FAILS(&t, BRC_ESTALE, commit_mine(0, &id));
+    OK(&t, brc_end(t.repo, 0, &t.err));
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), 100);
+    OK(&t, commit_mine(0, &id));
+}
+END_TEST
+
+START_TEST(the_same_change_is_there_already)
+{
+    brc_oid id, theirs;
+    int clean;
+    set_in(mine, 3, 103);
+    scenario_set_number(&t, "/a", 3, 103);
+    theirs = scenario_commit(&t, "theirs");
+    OK(&t, commit_mine(0, &id));
+    ck_assert_mem_eq(&id, &theirs, sizeof(id));
+    OK(&t, brc_session_clean(&clean, mine, &t.err));
+    ck_assert_int_eq(clean, 1);
+}
+END_TEST
+
+START_TEST(an_edit_follows_a_move)
+{
+    brc_oid id, theirs;
+    set_in(mine, 3, 103);
+    OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/g/b", &t.err));
+    theirs = scenario_commit(&t, "moved");
+    OK(&t, commit_mine(0, &id));
+    follows(&id, &theirs);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 3), 103);
+    ck_assert_int_eq(scenario_number(&t, mine, "/g/b", 3), 103);
+}
+END_TEST
+
+START_TEST(a_removed_array_with_changes_is_a_conflict)
+{
+    char first[200];
+    brc_oid id;
+    set_in(mine, 3, 103);
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+    scenario_commit(&t, "removed");
+    FAILS(&t, BRC_ECONFLICT, commit_mine(0, &id));
+    ck_assert_int_eq(conflicts_of_mine(first, sizeof(first)), 1);
+    ck_assert_str_eq(first, "/a deleted ");
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 3), 103);
+}
+END_TEST
+
+/* The branch had no commit when the changes began. */
+START_TEST(a_new_branch_is_raced_for)
+{
+    scenario fresh;
+    brc_session *one;
+    brc_oid id;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "one";
+    scenario_start(&fresh);
+    OK(&fresh, brc_session_open(&one, fresh.repo, NULL, BRC_SESSION_PRIVATE, &fresh.err));
+    OK(&fresh, brc_group_create(one, "/one", NULL, &fresh.err));
+    OK(&fresh, brc_group_create(fresh.session, "/two", NULL, &fresh.err));
+    scenario_commit(&fresh, "two");
+    OK(&fresh, brc_session_commit(&id, one, &opts, &fresh.err));
+    char tree[200];
+    ck_assert_str_eq(scenario_tree(&fresh, fresh.session, "/", 1, tree, sizeof(tree)),
+                     "/ /one /two ");
+    brc_session_free(one);
+    scenario_whole(&fresh);
+    scenario_stop(&fresh);
+}
+END_TEST
+
+/* Two handles, one change each in turn, and each commit but the first has lost its race. */
+START_TEST(many_in_turn)
+{
+    breccia *other;
+    brc_session *s[2];
+    brc_oid id;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "in turn";
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    OK(&t, brc_session_open(&s[0], other, NULL, BRC_SESSION_PRIVATE, &t.err));
+    s[1] = mine;
+    for (int i = 0; i < 16; i += 4) {
+        set_in(s[0], (uint64_t)i, 300 + i);
+        set_in(s[1], (uint64_t)((i + 4) % 16), 400 + i); /* another chunk */
+        OK(&t, brc_session_commit(&id, s[0], &opts, &t.err));
+        OK(&t, brc_session_commit(&id, s[1], &opts, &t.err));
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", (uint64_t)i), 300 + i);
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", (uint64_t)((i + 4) % 16)), 400 + i);
+    }
+    brc_session_free(s[0]);
+    brc_free(other);
+}
+END_TEST
+
+Suite *replay_suite(void)
+{
+    Suite *s = suite_create("replay");
+    TCase *tc = tcase_create("replay");
+    tcase_add_checked_fixture(tc, replay_setup, replay_teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, what_does_not_overlap_is_committed);
+    tcase_add_test(tc, conflicts_keep_the_draft);
+    tcase_add_test(tc, the_flag_gives_the_old_answer);
+    tcase_add_test(tc, the_same_change_is_there_already);
+    tcase_add_test(tc, an_edit_follows_a_move);
+    tcase_add_test(tc, a_removed_array_with_changes_is_a_conflict);
+    tcase_add_test(tc, a_new_branch_is_raced_for);
+    tcase_add_test(tc, many_in_turn);
+    suite_add_tcase(s, tc);
+    return s;
+}
