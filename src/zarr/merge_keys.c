@@ -245,6 +245,8 @@ static int ask_unknown(const brc_merge_plan *p, brc_merge_task *t, brc_error *er
     if (rc <= 0)
         return rc;
     t->unknown = 1;
+    if (mask.len == 0) /* there need not be such a chunk */
+        memset(&t->id[BRC_SIDE_BASE], 0, sizeof(brc_oid));
     return mask.len > 0 ? brc_buf_append(&t->mask, mask.data, mask.len, err) : BRC_OK;
 }
 
