@@ -242,8 +242,8 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
         window.pause = write_pause;
         window.together = brc_write_together;
     } else if (brc_store_in_bulk(store)) {
-        window.most = JOBS_IN_BULK;
-        window.batch = BATCH_BYTES;
+        window.most = ops->replace ? window.most : JOBS_IN_BULK;
+        window.batch = ops->replace ? BATCH_BYTES / 4 : BATCH_BYTES;
         window.rest = write_rest;
         window.ready = write_ready;
     }

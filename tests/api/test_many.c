@@ -396,7 +396,7 @@ static void commit_private(worker *w, int branch)
     if (!mine->changed)
         return;
     opts.message = "private";
-    opts.flags = BRC_COMMIT_NO_MERGE; /* the model has no merges: test_committers.c has */
+    opts.flags = BRC_COMMIT_NO_MERGE; /* the model has no merges */
     b->published[w->number] = w->stamp + 1;
     b->moves_begun++;
     uint64_t done = b->commits_done;

@@ -218,10 +218,10 @@ START_TEST(a_file_may_have_reserved_tables)
     KIT_OK(&kit, brc_store_check_rows(kit.store, note_line, line, &kit.err));
     ck_assert_str_eq(line, "");
     store_kit_close(&kit);
-    store_kit_sql(&kit, "INSERT INTO gc_kept(run, id) VALUES (1, x'00')");
+    store_kit_sql(&kit, "INSERT INTO delta(id, base) VALUES (x'00', x'01')");
     store_kit_open(&kit);
     KIT_OK(&kit, brc_store_check_rows(kit.store, note_line, line, &kit.err));
-    ck_assert_str_eq(line, "the table gc_kept has rows that this breccia does not know");
+    ck_assert_str_eq(line, "the table delta has rows that this breccia does not know");
     store_kit_close(&kit);
     store_kit_sql(&kit, "DROP TABLE gc_kept; CREATE TABLE gc_kept(run INTEGER, id BLOB)");
     refused(BRC_EFORMAT, "differs from that of this format at 'gc_kept'");
