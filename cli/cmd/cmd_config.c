@@ -107,8 +107,8 @@ const struct cli_command cli_command_config = {
                "         a commit; the last one who closes the file puts them into it, and it\n"
                "         is one file again. FILE-wal belongs to the file: never copy FILE alone\n"
                "         while it is there. Commits are durable either way.\n"
-               "window   how long gc keeps what the operation log names: 30d (the default), 12h, 2w;\n"
-               "         and its last 1,000 entries. 0: nothing but what has a name is kept.\n"
+               "window   how long gc keeps what the operation log names: 30d (the default),\n"
+               "         12h, 2w; and its last 1,000 entries. 0: only what has a name is kept.\n"
                "backend  where chunks of new arrays go that are made or imported without a\n"
                "         backend: a name, or JSON, as in 'breccia backend'. inline, FILE itself,\n"
                "         is the default. Arrays that are there keep theirs.",

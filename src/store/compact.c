@@ -61,8 +61,8 @@ static int move_object(brc_store *store, const brc_object *o, brc_buf *bytes, br
     return brc_object_replace(store, o, &at, err);
 }
 
-/* All of it is a hole: what a bulk write put ahead of its objects and has not come to. If it goes on,
- * it looks, and puts them again. */
+/* All of it is a hole: what a bulk write put ahead of its objects and has not come to. If it goes
+ * on, it looks, and puts them again. */
 static int drop_bare_row(brc_store *store, int64_t seq, int *dropped, brc_error *err)
 {
     sqlite3_stmt *st;

@@ -279,20 +279,6 @@ int brc_draft_count(brc_store *store, int64_t draft, uint64_t *nodes, brc_error 
     return BRC_OK;
 }
 
-int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_draft_empty(store, draft, err));
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE draft SET base=?2, tip=?2, parts=0, checksum=row_sum('draft', id,"
-                     " kind, state, branch, ?2, ?2, other, plan, owner, parent, time_us, changes,"
-                     " 0) WHERE id=?1",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, draft);
-    brc_bind_id(store, st, 2, commit);
-    return brc_run(store, st, err);
-}
-
 int brc_draft_branch(brc_store *store, int64_t draft, char **branch, brc_error *err)
 {
     sqlite3_stmt *st;

@@ -161,6 +161,20 @@ int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
     return drop_run(store, "DELETE FROM draft_key WHERE draft=?1", draft, 0, NULL, err);
 }
 
+int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_draft_empty(store, draft, err));
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET base=?2, tip=?2, parts=0, checksum=row_sum('draft', id,"
+                     " kind, state, branch, ?2, ?2, other, plan, owner, parent, time_us, changes,"
+                     " 0) WHERE id=?1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    brc_bind_id(store, st, 2, commit);
+    return brc_run(store, st, err);
+}
+
 static int has_many(brc_store *store, const brc_draft_stack *stack, int *many, brc_error *err)
 {
     int64_t n = 0, sum = 0;
