@@ -237,7 +237,7 @@ enum { BRC_PART_KEYS = 1, BRC_PART_MOVES = 2, BRC_PART_DOCS = 4 };
 #define BRC_IF_KEYS "(SELECT id FROM draft WHERE id=?1 AND parts&1)"
 #define BRC_IF_MOVES "(SELECT id FROM draft WHERE id=?1 AND parts&2)"
 #define BRC_IF_DOCS "(SELECT id FROM draft WHERE id=?1 AND parts&4)"
-/* From now on it has this part: before its first row. */
+/* draft_part.c: from now on it has this part: before its first row. */
 BRC_MUST_USE int brc_draft_has_part(brc_store *store, int64_t draft, int part, brc_error *err);
 
 /* setting.c: the setting's bytes are appended, with a NUL behind them. find: 1, or 0 where it is not there;

@@ -85,20 +85,3 @@ int brc_draft_docs_store(brc_store *store, int64_t draft, brc_buf *path, size_t 
     *more = rc > 0;
     return rc < 0 ? rc : BRC_OK;
 }
-
-/* The id of the document in a node's entry begins at its third byte (docs/FORMAT.md, section 6). */
-int brc_draft_doc_copy(brc_store *store, int64_t from, int64_t to, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "INSERT OR REPLACE INTO draft_doc(id, node, encoding, data)"
-                     " SELECT d.id, ?2, d.encoding, d.data FROM draft_node n"
-                     " JOIN draft_doc d ON d.id=substr(n.entry, 3, ?3) AND d.node=n.node"
-                     " WHERE n.node=?1",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, from);
-    sqlite3_bind_int64(st, 2, to);
-    sqlite3_bind_int64(st, 3, (int64_t)store->id_len);
-    BRC_TRY(brc_run(store, st, err));
-    return sqlite3_changes(store->db) > 0 ? note_docs(store, to, err) : BRC_OK;
-}

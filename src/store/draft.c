@@ -218,18 +218,6 @@ int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err)
                      draft, err);
 }
 
-int brc_draft_has_part(brc_store *store, int64_t draft, int part, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE draft SET parts=parts|?2,"
-                     " checksum=" DRAFT_SUM_HEAD " changes, parts|?2) WHERE id=?1 AND parts&?2=0",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, draft);
-    sqlite3_bind_int(st, 2, part);
-    return brc_run(store, st, err);
-}
-
 int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err)
 {
     sqlite3_stmt *st;

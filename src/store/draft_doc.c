@@ -82,6 +82,27 @@ int brc_draft_doc_drop_at(brc_store *store, int64_t draft, const char *path, brc
     return brc_run(store, st, err);
 }
 
+int brc_draft_doc_copy(brc_store *store, int64_t from, int64_t to, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(draft_doc_stmt(store,
+                           "INSERT OR REPLACE INTO draft_doc(id, node, encoding, data)"
+                           " SELECT d.id, ?2, d.encoding, d.data FROM draft_node n"
+                           " JOIN draft_doc d ON d.id=" DOC_OF_ENTRY " AND d.node=n.node"
+                           " WHERE n.node=?1",
+                           &st, err));
+    sqlite3_bind_int64(st, 1, from);
+    sqlite3_bind_int64(st, 2, to);
+    BRC_TRY(brc_run(store, st, err));
+    if (sqlite3_changes(store->db) == 0)
+        return BRC_OK;
+    int64_t draft;
+    BRC_TRY(brc_stmt(store, "SELECT draft FROM draft_node WHERE node=?1", &st, err));
+    sqlite3_bind_int64(st, 1, to);
+    BRC_TRY(brc_ask_number(store, st, &draft, err));
+    return brc_draft_has_part(store, draft, BRC_PART_DOCS, err);
+}
+
 /* ---- a draft's -------------------------------- */
 
 int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *id, brc_error *err)
