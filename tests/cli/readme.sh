@@ -2,7 +2,8 @@
 . "$CLI_TESTS/common.inc"
 
 page=$CLI_TESTS/../../README.md
-block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "$page"; }
+# Blocks of one kind, with an empty line in between.
+block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{s/^\`\`\`$1\$//;/^\`\`\`\$/d;p}" "$page" | sed 1d; }
 same_ids() { sed 's/\b[0-9a-f]\{8\}\b/IDENTITY/g'; }
 
 # The reader's file: a year of temperatures, each 16 days a degree warmer.
