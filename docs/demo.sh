@@ -176,6 +176,9 @@ run 'breccia ls demo.brc -rl'
 say 'Back to main, where the values are as they were. A tag keeps a name for them.'
 run 'breccia switch demo.brc main'
 run "breccia read demo.brc $word $corner"
+say 'What was done on the branch comes to main with a merge, down to the element.'
+run 'breccia merge demo.brc trial --no-ff'
+run 'breccia log demo.brc --graph --oneline'
 run "breccia tag demo.brc v1 -m 'first release'"
 
 # ---- keeping and leaving ---------------------------------------------------------
