@@ -201,7 +201,7 @@ int brc_gc_is_kept(brc_store *store, int64_t run, const brc_oid *id, int *kept, 
 /* The next pin of a process that is gone; 0: there is none. */
 static int dead_pin(brc_store *store, int64_t after, int64_t *id, brc_error *err)
 {
-    int rc;
+    int rc = BRC_OK;
     sqlite3_stmt *st;
     *id = 0;
     BRC_TRY(brc_stmt(store, "SELECT id, owner FROM pin WHERE id>?1 ORDER BY id", &st, err));
