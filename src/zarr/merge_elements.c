@@ -96,6 +96,10 @@ int brc_merge_elements(brc_member_merge *m, const brc_node_docs *docs, brc_merge
         memset(&c.side[BRC_SIDE_BASE], 0, sizeof(c.side[BRC_SIDE_BASE]));
     BRC_TRY(brc_merge_chunks(&c, err));
     *apart = c.map == BRC_CHUNKS_APART;
+    if (m->favour != BRC_FAVOUR_NONE && c.lost[m->favour] > 0) {
+        *apart = 1; /* whoever is favoured has written where the other has cut */
+        out->nedits = 0;
+    }
     out->map = c.map == BRC_CHUNKS_THEIRS ? m->place->theirs.map : m->place->ours.map;
     if (out->nedits > 1)
         qsort(out->edits, out->nedits, sizeof(brc_edit), by_chunk_key);

@@ -314,6 +314,29 @@ START_TEST(m2_each_conflict_is_settled_for_a_side)
 }
 END_TEST
 
+/* What the side that is favoured has written stays, also where the other one has cut. */
+START_TEST(m5_who_is_favoured_loses_nothing_to_a_smaller_shape)
+{
+    const int writer_is_ours = _i & 1, writer_is_favoured = _i >> 1;
+    const uint32_t flags = writer_is_ours == writer_is_favoured ? BRC_MERGE_OURS
+                                                                : BRC_MERGE_THEIRS;
+    char conflict[512];
+    brc_array *a;
+    edit_on("ours", writer_is_ours ? a7_is_80 : a_is_4_long);
+    edit_on("theirs", writer_is_ours ? a_is_4_long : a7_is_80);
+    go_to("ours");
+    merge_with("theirs", flags, conflict, sizeof(conflict));
+    ck_assert_str_eq(conflict, "");
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    ck_assert_uint_eq(brc_array_describe(a)->shape[0], writer_is_favoured ? 8 : 4);
+    brc_array_free(a);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 3), 4);
+    if (writer_is_favoured)
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 80);
+    scenario_whole(&t);
+}
+END_TEST
+
 /* The same contents, whichever side is merged into the other. */
 START_TEST(m3_merges_commute)
 {
@@ -404,6 +427,7 @@ Suite *merge_suite(void)
     tcase_add_checked_fixture(c, merge_setup, merge_teardown);
     tcase_add_loop_test(c, m1_each_rule, 0, 2 * ROWS);
     tcase_add_loop_test(c, m2_each_conflict_is_settled_for_a_side, 0, 2 * ROWS);
+    tcase_add_loop_test(c, m5_who_is_favoured_loses_nothing_to_a_smaller_shape, 0, 4);
     tcase_add_loop_test(c, m3_merges_commute, 0, ROWS);
     tcase_add_test(c, m4_what_is_merged_is_not_collected_meanwhile);
     suite_add_tcase(s, c);
