@@ -33,6 +33,17 @@ static int gc_work(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, brc_
                                         : brc_gc_collect(job, repo->store, err);
 }
 
+/* Unlike other calls it has done a part. */
+static int gc_stopped(const breccia *repo, const brc_gc_opts *opts, int rc, brc_error *err)
+{
+    if (rc != BRC_EINTERRUPT || opts->flags & BRC_GC_DRY_RUN)
+        return rc;
+    return brc_fail(err, rc,
+                    "stopped on request; what was removed of %s by then stays removed, and the "
+                    "next gc goes on there",
+                    brc_store_path(repo->store));
+}
+
 int brc_gc(breccia *repo, const brc_gc_opts *given, brc_gc_report *out, brc_error *err)
 {
     brc_gc_opts opts;
@@ -52,6 +63,7 @@ int brc_gc(breccia *repo, const brc_gc_opts *given, brc_gc_report *out, brc_erro
     brc_task_end(repo, &task, rc);
     report.objects_removed = job.objects;
     report.bytes_freed = job.bytes;
+    rc = gc_stopped(repo, &opts, rc, err);
     if (rc == BRC_OK)
         rc = brc_store_file_bytes(repo->store, &report.file_bytes, err);
     if (out == NULL)
