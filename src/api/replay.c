@@ -6,6 +6,7 @@
 #include "../base/clock.h"
 #include "../base/iter.h"
 #include "../history/commit.h"
+#include "../store/collect.h"
 #include "../zarr/fold.h"
 #include "../zarr/key_rows.h"
 #include "../zarr/merge_run.h"
@@ -22,6 +23,7 @@ typedef struct replay {
     brc_oid tip;          /* where the branch is now            */
     brc_draft_head draft; /* what the changes were              */
     brc_folded folded;    /* ... and the snapshot that they are */
+    int64_t collected;    /* the last collection that had begun before */
     brc_merge_run run;
 } replay;
 
@@ -123,12 +125,22 @@ static int is_unmoved(const replay *r, brc_error *err)
            now->changes == r->folded.changes;
 }
 
+/* What was stored so far is named by nothing: a collection that has begun since may have taken it. */
+static int is_uncollected(const replay *r, brc_error *err)
+{
+    int64_t last;
+    BRC_TRY(brc_gc_last(r->store, &last, err));
+    return last == r->collected;
+}
+
 /* 1: it is done; 0: others were first. */
 static int finish_replay(replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
                          brc_error *err)
 {
     BRC_TRY(brc_session_begin(r->s, err));
-    const int same = is_unmoved(r, err);
+    int same = is_unmoved(r, err);
+    if (same > 0)
+        same = is_uncollected(r, err);
     int rc = same > 0 ? put_replayed(r, like, may_be_empty, out, err) : same;
     rc = brc_session_end(r->s, rc, err);
     if (rc < 0 || same == 0)
@@ -139,6 +151,10 @@ static int finish_replay(replay *r, const brc_commit *like, int may_be_empty, br
 static int replay_once(replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
                        brc_error *err)
 {
+    BRC_TRY(brc_store_begin_read(r->store, err));
+    int rc = brc_gc_last(r->store, &r->collected, err);
+    brc_store_end_read(r->store);
+    BRC_TRY(rc);
     BRC_TRY(fold_changes(r, err));
     BRC_TRY(brc_merge_work(&r->run, err));
     if (brc_merge_tree_clashes(r->run.tree)->n > 0)

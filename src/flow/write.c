@@ -171,6 +171,8 @@ static int write_finish_job(void *ctx, brc_window_job *base, brc_error *err)
             continue;
         if (write_needs_row(item))
             BRC_TRY(brc_write_store(run, item, &job->at[i], err));
+        else if (item->is_known)
+            BRC_TRY(brc_gc_keep(run->store, &item->id, err));
         brc_write_let_go(run, item);
         if (run->ops->done != NULL)
             BRC_TRY(run->ops->done(run->ops->ctx, item, err));

@@ -1,5 +1,7 @@
 /* Commits of private sessions whose branch has moved meanwhile. */
 #include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +9,8 @@
 #include "../kit/scenario.h"
 
 Suite *replay_suite(void);
+
+enum { ROUNDS = 150 }; /* with collections beside them */
 
 static scenario t;
 static brc_session *mine;
@@ -233,6 +237,48 @@ START_TEST(many_in_turn)
 }
 END_TEST
 
+typedef struct sweeper {
+    pthread_t thread;
+    atomic_int is_over, runs, rc;
+    brc_error err;
+} sweeper;
+
+static void *sweep_again_and_again(void *ctx)
+{
+    sweeper *c = ctx;
+    breccia *repo = NULL;
+    int rc = brc_open(&repo, t.file, NULL, &c->err);
+    while (rc == BRC_OK && !atomic_load(&c->is_over)) {
+        rc = brc_gc(repo, NULL, NULL, &c->err);
+        atomic_fetch_add(&c->runs, 1);
+    }
+    atomic_store(&c->rc, rc);
+    brc_free(repo);
+    return NULL;
+}
+
+/* Merged chunks have no name before the commit has: if a collection has begun meanwhile, they are
+ * merged again. */
+START_TEST(what_is_merged_is_not_collected_meanwhile)
+{
+    sweeper c = {.err = BRC_ERROR_INIT};
+    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    ck_assert_int_eq(pthread_create(&c.thread, NULL, sweep_again_and_again, &c), 0);
+    for (int32_t i = 0; i < ROUNDS || atomic_load(&c.runs) < 2; i++) {
+        brc_oid id;
+        set_in(mine, 0, 1000 + i);
+        set_in(t.session, 1, 2000 + i); /* the same chunk */
+        scenario_commit(&t, "theirs");
+        OK(&t, commit_mine(0, &id));
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1000 + i);
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 2000 + i);
+    }
+    atomic_store(&c.is_over, 1);
+    pthread_join(c.thread, NULL);
+    ck_assert_msg(atomic_load(&c.rc) == BRC_OK, "%s", c.err.message);
+}
+END_TEST
+
 Suite *replay_suite(void)
 {
     Suite *s = suite_create("replay");
@@ -247,6 +293,7 @@ Suite *replay_suite(void)
     tcase_add_test(tc, a_removed_array_with_changes_is_a_conflict);
     tcase_add_test(tc, a_new_branch_is_raced_for);
     tcase_add_test(tc, many_in_turn);
+    tcase_add_test(tc, what_is_merged_is_not_collected_meanwhile);
     suite_add_tcase(s, tc);
     return s;
 }
