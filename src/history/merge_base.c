@@ -322,17 +322,19 @@ static void fold_frame_dispose(fold_frame *frame)
     brc_commit_set_dispose(&frame->below);
 }
 
+/* `set` may lie in a frame, and frames move. */
 static int frame_push(base_fold *f, const brc_commit_set *set, brc_error *err)
 {
+    const brc_commit_set commits = *set;
     BRC_TRY(brc_grow_array(&f->frames, &f->cap, f->n + 1, sizeof(fold_frame), err));
     fold_frame *frame = &((fold_frame *)f->frames)[f->n];
     memset(frame, 0, sizeof(*frame));
     f->n++;
-    for (size_t i = 0; i < set->n; i++)
-        BRC_TRY(brc_commit_set_add(&frame->set, &set->ids[i], err));
-    BRC_TRY(brc_commit_set_add(&frame->done, &set->ids[0], err));
+    for (size_t i = 0; i < commits.n; i++)
+        BRC_TRY(brc_commit_set_add(&frame->set, &commits.ids[i], err));
+    BRC_TRY(brc_commit_set_add(&frame->done, &commits.ids[0], err));
     frame->at = 1;
-    return brc_commit_root(f->store, &set->ids[0], &frame->root, err);
+    return brc_commit_root(f->store, &commits.ids[0], &frame->root, err);
 }
 
 static int frame_end(base_fold *f, brc_error *err)
