@@ -125,7 +125,8 @@ static int is_unmoved(const replay *r, brc_error *err)
            now->changes == r->folded.changes;
 }
 
-/* What was stored so far is named by nothing: a collection that has begun since may have taken it. */
+/* What was stored so far is named by nothing: a collection that has begun since may have taken
+ * it. */
 static int is_uncollected(const replay *r, brc_error *err)
 {
     int64_t last;

@@ -197,7 +197,8 @@ int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc
         return BRC_OK;
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO draft(kind, state, branch, base, tip, owner, time_us, changes,"
-                     " parts, checksum) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, 1, 0, 0)",
+                     " parts, checksum) VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, 1, 0, 0)"
+                     " ON CONFLICT DO NOTHING",
                      &st, err));
     sqlite3_bind_int(st, 1, draft->kind);
     sqlite3_bind_text(st, 2, row->branch, -1, SQLITE_STATIC);
@@ -206,6 +207,11 @@ int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc
     sqlite3_bind_text(st, 5, row->owner, -1, SQLITE_STATIC);
     sqlite3_bind_int64(st, 6, draft->time_us);
     BRC_TRY(brc_run(store, st, err));
+    if (sqlite3_changes(store->db) == 0) /* the branch has one, and it was not found */
+        return brc_fail(err, BRC_ECORRUPT,
+                        "%s is damaged: the uncommitted changes of branch '%.100s' are in no state "
+                        "that they can be in; run 'breccia fsck'",
+                        store->path, row->branch);
     *id = sqlite3_last_insert_rowid(store->db);
     return draft_seal(store, *id, err);
 }
