@@ -121,6 +121,19 @@ static const char *draft_row_path(sqlite3_stmt *st)
     return path != NULL ? path : "";
 }
 
+/* A damaged index may lead to another row, which is whole by itself. */
+static int draft_row_is_under(const brc_store *store, const char *path, const brc_buf *low,
+                              brc_error *err)
+{
+    const char *above = (const char *)low->data;
+    if (strncmp(path, above, strlen(above)) == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT,
+                    "%s is damaged: the index of uncommitted nodes leads to another row; run "
+                    "'breccia fsck'",
+                    store->path);
+}
+
 /* Everything under `low` without its last slash. */
 static int draft_rows_under(brc_store *store, int64_t draft, const brc_buf *low,
                             const brc_buf *high, brc_draft_rows *rows, brc_error *err)
@@ -131,6 +144,7 @@ static int draft_rows_under(brc_store *store, int64_t draft, const brc_buf *low,
     BRC_TRY(draft_range_stmt(store, draft, low, high, &st, err));
     while ((rc = brc_step(store, st, err)) > 0) {
         const char *path = draft_row_path(st);
+        BRC_GO(draft_row_is_under(store, path, low, err));
         if (strcmp(path, (const char *)low->data) == 0) /* the root, of itself */
             continue;
         BRC_GO(draft_rows_add(rows, path, &row, err));
