@@ -266,10 +266,10 @@ oom: $(if $(OOM_OBJS),$(OUT)/tests/oom) ## makes every allocation fail in turn
 # says which harness it runs.
 FUZZ_CC   := $(if $(findstring clang,$(CC)),$(CC),clang)
 HARNESSES := $(shell sed -n 's/^HARNESS(\(.*\))$$/\1/p' tests/fuzz/harnesses.h)
-fuzz: ## fuzzes every parser, or FUZZ=NAME; SECONDS each (60), JOBS at a time (2)
+fuzz: ## fuzzes every parser, or FUZZ=NAME; SECONDS each (60), JOBS at a time (2), SEED
 	@CC='$(FUZZ_CC)' sh .ci/setup.sh --fuzz
 	@$(MAKE) --no-print-directory MODE=fuzz CC='$(FUZZ_CC)' fuzz-programs
-	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(SECONDS)' JOBS='$(JOBS)' sh tests/fuzz/run build/fuzz
+	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(SECONDS)' FUZZ_SEED='$(SEED)' JOBS='$(JOBS)' sh tests/fuzz/run build/fuzz
 fuzz-programs: $(HARNESSES:%=$(OUT)/fuzz_%)
 $(OUT)/fuzz_%: $(OBJ)/fuzz FORCE; $(publish)
 
