@@ -13,7 +13,7 @@
 #include "../zarr/node_moves.h"
 #include "conflicts.h"
 
-/* How often others may be first, before the work is done with the lock in hand. */
+/* How often others may be first before it says so (BRC_ESTALE). */
 #define REPLAY_TRIES 16
 
 typedef struct replay {
