@@ -9,7 +9,7 @@
 #                 how many at once
 #   STEPS=N, SEED=N   for `make model`
 #   FLIPS=N, SEED=N, JOBS=N, KIND=TEXT, FORK=1   for `make flips`
-#   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, JOBS at a time
+#   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, or RUNS; SEED; JOBS at a time
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
 #
@@ -266,10 +266,10 @@ oom: $(if $(OOM_OBJS),$(OUT)/tests/oom) ## makes every allocation fail in turn
 # says which harness it runs.
 FUZZ_CC   := $(if $(findstring clang,$(CC)),$(CC),clang)
 HARNESSES := $(shell sed -n 's/^HARNESS(\(.*\))$$/\1/p' tests/fuzz/harnesses.h)
-fuzz: ## fuzzes every parser, or FUZZ=NAME; SECONDS each (60), JOBS at a time (2), SEED
+fuzz: ## fuzzes every parser, or FUZZ=NAME; SECONDS each (60) or RUNS, JOBS at a time (2), SEED
 	@CC='$(FUZZ_CC)' sh .ci/setup.sh --fuzz
 	@$(MAKE) --no-print-directory MODE=fuzz CC='$(FUZZ_CC)' fuzz-programs
-	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(SECONDS)' FUZZ_SEED='$(SEED)' JOBS='$(JOBS)' sh tests/fuzz/run build/fuzz
+	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(SECONDS)' FUZZ_SEED='$(SEED)' FUZZ_RUNS='$(RUNS)' JOBS='$(JOBS)' sh tests/fuzz/run build/fuzz
 fuzz-programs: $(HARNESSES:%=$(OUT)/fuzz_%)
 $(OUT)/fuzz_%: $(OBJ)/fuzz FORCE; $(publish)
 

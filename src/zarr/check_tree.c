@@ -196,45 +196,12 @@ static int keep_extent(brc_tree_check *c, const uint64_t *extent, uint32_t *out,
 
 /* ---- chunks -------------------------------- */
 
-static int chunk_name(brc_buf *out, int ndim, const uint64_t *index, brc_error *err)
-{
-    out->len = 0;
-    BRC_TRY(brc_buf_text(out, "chunk (", err));
-    for (int i = 0; i < ndim; i++)
-        BRC_TRY(brc_buf_printf(out, err, "%s%" PRIu64, i > 0 ? "," : "", index[i]));
-    BRC_TRY(brc_buf_text(out, ")", err));
-    return brc_buf_terminate(out, err);
-}
-
-/* Reports what is wrong with one chunk, and who uses it. */
-static int tell_chunk(brc_tree_check *c, const brc_chunk_check *chunk, int *bad, brc_error *err)
-{
-    brc_buf part = BRC_BUF_INIT;
-    const char *path = c->array->path;
-    int rc = BRC_OK;
-    *bad = 0;
-    if (chunk->looked_up && chunk->fault == NULL)
-        return BRC_OK;
-    BRC_GO(chunk_name(&part, chunk->ndim, chunk->index, err));
-    const char *name = (const char *)part.data;
-    if (!chunk->looked_up) {
-        rc = brc_check_use(&c->check, &chunk->object.id, BRC_KIND_CHUNK, path, name, bad, err);
-    } else {
-        *bad = 1;
-        rc = brc_check_fault(&c->check, &chunk->object.id, BRC_KIND_CHUNK, path, name,
-                             chunk->fault->message, err);
-    }
-done:
-    brc_buf_dispose(&part);
-    return rc;
-}
-
 static int tell_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
 {
     for (size_t i = 0; i < c->batch->n; i++) {
         const brc_chunk_check *chunk = &c->batch->chunks[i];
         int bad;
-        BRC_TRY(tell_chunk(c, chunk, &bad, err));
+        BRC_TRY(brc_check_chunk_use(&c->check, c->array->path, chunk, &bad, err));
         brc_oid key = brc_id_in_context(&chunk->object.id, &c->array->context);
         leaf->bad |= bad;
         if (bad)
@@ -271,6 +238,16 @@ static int flush_chunks(brc_tree_check *c, node_level *leaf, brc_error *err)
     return rc;
 }
 
+/* NULL: it can be a chunk of the array. */
+static const char *key_fault(const brc_tree_check *c, int ndim, int has_id)
+{
+    if (ndim < 0 || !has_id)
+        return "a chunk's key or id in it is damaged";
+    if (c->array->open && ndim != c->array->meta->ndim)
+        return "a chunk in it does not have as many dimensions as its array";
+    return NULL;
+}
+
 /* One item of an array's map, or one row of a draft's. `holder`: the node or document
  * that the fault is in where the item itself is wrong. */
 static int add_chunk(brc_tree_check *c, node_level *leaf, const brc_oid *holder, int holder_kind,
@@ -280,11 +257,7 @@ static int add_chunk(brc_tree_check *c, node_level *leaf, const brc_oid *holder,
     brc_chunk_check *chunk = &b->chunks[b->n];
     uint64_t *index = chunk->index;
     int ndim = brc_chunk_key_decode(at_key.data, at_key.len, index);
-    const char *why = NULL;
-    if (ndim < 0 || brc_oid_is_zero(id))
-        why = "a chunk's key or id in it is damaged";
-    else if (c->array->open && ndim != c->array->meta->ndim)
-        why = "a chunk in it does not have as many dimensions as its array";
+    const char *why = key_fault(c, ndim, !brc_oid_is_zero(id));
     if (why != NULL) {
         leaf->bad = 1;
         return brc_check_fault(&c->check, holder, holder_kind, c->array->path, "map", why, err);
@@ -646,6 +619,18 @@ static int draft_chunk(void *ctx, brc_span key, brc_span value, brc_error *err)
     return add_chunk(d->c, level_at(d->c, 0), d->doc, BRC_KIND_DOCUMENT, key, &id, err);
 }
 
+/* Of a dropped chunk there is nothing but the key. */
+static int draft_row_key(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
+                         brc_error *err)
+{
+    const draft_array *d = ctx;
+    uint64_t index[BRC_MAX_NDIM];
+    const char *why = key_fault(d->c, brc_chunk_key_decode(key, key_len, index), 1);
+    return why == NULL || id != NULL ? BRC_OK
+                                     : brc_check_fault(&d->c->check, d->doc, BRC_KIND_DOCUMENT,
+                                                       d->c->array->path, "map", why, err);
+}
+
 /* The chunks as the draft has them: what its rows hide is not checked. */
 static int check_draft_chunks(brc_tree_check *c, const brc_entry *entry, int64_t row,
                               brc_error *err)
@@ -658,6 +643,8 @@ static int check_draft_chunks(brc_tree_check *c, const brc_entry *entry, int64_t
     memset(level, 0, sizeof(*level));
     brc_store_scratch_begin(c->check.store);
     int rc = brc_draft_stack_get(c->check.store, row, &rows, err);
+    if (rc == BRC_OK)
+        rc = brc_draft_chunk_each(c->check.store, &rows, draft_row_key, &d, err);
     if (rc == BRC_OK)
         rc = brc_fold_chunks(c->check.store, entry, &rows, &map, err);
     if (rc == BRC_OK)

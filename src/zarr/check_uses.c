@@ -1,6 +1,8 @@
 /* Who uses which object: whether it is there, and what is wrong with it, reported with its user. */
 #include "fsck.h"
 
+#include <inttypes.h>
+
 /* The fault of this id, which is created if the object is missing; NULL: there is
  * none. */
 static int fault_of(const brc_check *c, const brc_oid *id, int kind, brc_fault **out,
@@ -52,4 +54,36 @@ int brc_check_fault(const brc_check *c, const brc_oid *id, int kind, const char 
     if (fault == NULL)
         BRC_TRY(brc_faults_add(c->faults, id, kind, 0, message, &fault, err));
     return note_user(c, fault, path, part, err);
+}
+
+static int chunk_name(brc_buf *out, int ndim, const uint64_t *index, brc_error *err)
+{
+    out->len = 0;
+    BRC_TRY(brc_buf_text(out, "chunk (", err));
+    for (int i = 0; i < ndim; i++)
+        BRC_TRY(brc_buf_printf(out, err, "%s%" PRIu64, i > 0 ? "," : "", index[i]));
+    BRC_TRY(brc_buf_text(out, ")", err));
+    return brc_buf_terminate(out, err);
+}
+
+int brc_check_chunk_use(const brc_check *c, const char *path, const brc_chunk_check *chunk,
+                        int *bad, brc_error *err)
+{
+    brc_buf part = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    *bad = 0;
+    if (chunk->looked_up && chunk->fault == NULL)
+        return BRC_OK;
+    BRC_GO(chunk_name(&part, chunk->ndim, chunk->index, err));
+    const char *name = (const char *)part.data;
+    if (!chunk->looked_up) {
+        rc = brc_check_use(c, &chunk->object.id, BRC_KIND_CHUNK, path, name, bad, err);
+    } else {
+        *bad = 1;
+        rc = brc_check_fault(c, &chunk->object.id, BRC_KIND_CHUNK, path, name,
+                             chunk->fault->message, err);
+    }
+done:
+    brc_buf_dispose(&part);
+    return rc;
 }

@@ -86,6 +86,9 @@ typedef struct brc_chunk_check {
     int decodes;      /* the function's own                    */
     brc_error *fault; /* what is wrong, to be released; NULL: nothing */
 } brc_chunk_check;
+/* Reports what was found of one chunk of the array at `path`, and that the array uses it. */
+BRC_MUST_USE int brc_check_chunk_use(const brc_check *c, const char *path, const brc_chunk_check *chunk, int *bad,
+                                     brc_error *err);
 /* Are the objects right for the chunks at these indexes? Those that were looked up, together. */
 BRC_MUST_USE int brc_array_check_chunks(const brc_check *c, brc_array_check *a, brc_chunk_check *chunks, size_t n, brc_error *err);
 
