@@ -1,4 +1,4 @@
--- Durable tables that few files need, if any: this version writes only `place`. A new file does not have them, and a file may have any
+-- Durable tables that few files need, if any: this version does not write all of them. A new file does not have them, and a file may have any
 -- of them: whoever needs one makes it, with exactly this text. One that is not there is empty.
 -- Every table takes a page of its own, and time at each opening.
 
@@ -19,9 +19,11 @@ CREATE TABLE place(               -- a pack, somebody else's file, an object in 
   UNIQUE(backend, name)
 );
 
-CREATE TABLE boundary(            -- a commit whose parents are not here: they have expired, or
-                                  -- were not copied
+CREATE TABLE boundary(            -- a commit some of whose parents have expired, or were not copied
   id       BLOB PRIMARY KEY,      -- object.id
+  parents  BLOB NOT NULL,         -- what stands for them: the nearest ancestors that are kept, one
+                                  -- object.id behind the other
+  moves    TEXT NOT NULL,         -- since the first of them: lines as in a commit
   checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
 

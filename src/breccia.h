@@ -112,6 +112,17 @@ BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
  * that is needed is damaged; then nothing is removed. BRC_ENOSPACE: not even a small step fits on
  * the disk. */
 BRC_API BRC_MUST_USE int brc_gc(breccia *repo, const brc_gc_opts *opts, brc_gc_report *out, brc_error *err);
+/* Thins history: of what branches and tags reach, those commits stay that branches, tags, uncommitted changes
+ * or pins name, and those that a rule of *opts keeps. Rules count along the first parents of each branch, each by
+ * itself; one that is not used up at the end keeps the oldest commit too. A commit that stays keeps its id;
+ * where its parents have expired, reading it says so (BRC_PAST_EXPIRED), and log, blame, merge and the like
+ * go on with the nearest ancestors that are kept. What has expired stays in the file until brc_gc() finds it outside
+ * of the window of the operation log; as long, brc_undo() and an id by itself find it.
+ * *decided (may be NULL) lists every commit that was looked at, children first. BRC_EINVAL: no rule was given. Not
+ * within a transaction. Interrupted, history is thinned as a whole or not at all. */
+BRC_API BRC_MUST_USE int brc_expire(brc_expire_report *out, brc_iter **decided, breccia *repo, const brc_expire_opts *opts,
+                                    brc_error *err);
+BRC_API BRC_MUST_USE int brc_expire_next(brc_iter *it, const brc_expired **out, brc_error *err);
 /* Reads everything and reports each fault to `found`; the result is BRC_OK even if
  * there are faults.  *checked: how many objects were read. */
 BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),

@@ -187,6 +187,40 @@ typedef struct brc_gc_report {
 } brc_gc_report;
 #define BRC_GC_REPORT_INIT { sizeof(brc_gc_report), 0, 0, 0 }
 
+/* Of thinning history: how many of each branch's commits stay, in UTC. At least one is not 0. */
+typedef struct brc_expire_opts {
+    size_t size;
+    uint32_t flags;        /* BRC_EXPIRE_*                                    */
+    uint32_t keep_last;    /* the newest                                      */
+    uint32_t keep_daily;   /* the newest of each day that has one, of so many days */
+    uint32_t keep_weekly;  /* of ISO weeks                                    */
+    uint32_t keep_monthly;
+    uint32_t reserved;     /* 0                                               */
+} brc_expire_opts;
+#define BRC_EXPIRE_OPTS_INIT { sizeof(brc_expire_opts), 0, 0, 0, 0, 0, 0 }
+enum {
+    BRC_EXPIRE_DRY_RUN = 1 /* only says what would expire                     */
+};
+typedef struct brc_expire_report {
+    size_t size;
+    uint64_t kept, expired; /* commits                                        */
+} brc_expire_report;
+#define BRC_EXPIRE_REPORT_INIT { sizeof(brc_expire_report), 0, 0 }
+typedef struct brc_expired {
+    brc_oid id;
+    int64_t time_us;
+    uint32_t reasons;      /* BRC_KEPT_*: why it stays; 0: it expires         */
+} brc_expired;
+enum {
+    BRC_KEPT_TIP = 1,      /* a branch is there                               */
+    BRC_KEPT_TAG = 2,
+    BRC_KEPT_IN_USE = 4,   /* uncommitted changes or a reader need it         */
+    BRC_KEPT_LAST = 8,     /* a rule says so                                  */
+    BRC_KEPT_DAILY = 16,
+    BRC_KEPT_WEEKLY = 32,
+    BRC_KEPT_MONTHLY = 64
+};
+
 typedef struct brc_ref {
     const char *name;    /* "main", "v1.0"                                    */
     uint32_t flags;      /* BRC_REF_*                                         */
@@ -206,7 +240,11 @@ typedef struct brc_commit {
     const char *author, *message;
     const char *meta_json; /* an object: what --meta gave                     */
     int64_t time_us;
+    uint32_t flags;        /* BRC_PAST_*                                      */
 } brc_commit;
+enum {
+    BRC_PAST_EXPIRED = 1   /* parents have expired: `parents` are the nearest of its ancestors that are kept */
+};
 
 typedef struct brc_commit_opts {
     size_t size;
@@ -392,7 +430,7 @@ typedef struct brc_blamed {
     int64_t time_us;
     const char *author;
 } brc_blamed;
-enum { BRC_BLAME_BEFORE = 1 << 1 }; /* or a commit before it that is not there any more */
+enum { BRC_BLAME_BEFORE = 1 << 1 }; /* or a commit before it that has expired: `author` is "" */
 
 /* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */
 typedef struct brc_sel {

@@ -56,7 +56,8 @@ static void put_blamed_text(struct cli *cli, const brc_blamed *b, uint64_t step)
                cli_short_id(cli, &b->commit));
     cli_color_end(cli);
     cli_printf(cli, "  %s  %s  %s\n", cli_format_time(time, b->time_us),
-               blamed_place(cli, b, step), cli_escaped(cli, b->author));
+               blamed_place(cli, b, step),
+               (b->flags & BRC_BLAME_BEFORE) ? "(expired)" : cli_escaped(cli, b->author));
 }
 
 static int put_all_blamed(struct cli *cli, uint64_t step)

@@ -92,6 +92,8 @@ void cli_commit_members(struct cli *cli, const brc_commit *commit, const struct 
     for (size_t i = 0; i < commit->nparents; i++)
         cli_json_id(cli, &commit->parents[i]);
     cli_json_close(cli, '[');
+    if (commit->flags & BRC_PAST_EXPIRED)
+        cli_json_member_bool(cli, "parents_expired", 1);
     cli_json_member(cli, "author", commit->author);
     cli_json_member(cli, "time", cli_format_time(time, commit->time_us));
     cli_json_member(cli, "message", commit->message);
@@ -169,6 +171,8 @@ void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli
             cli_printf(cli, " %s", cli_short_id(cli, &commit->parents[i]));
         cli_puts(cli, "\n");
     }
+    if (commit->flags & BRC_PAST_EXPIRED)
+        cli_printf(cli, "%sPast:   commits before this one have expired\n", prefix);
     cli_printf(cli, "%sAuthor: %s\n", prefix, cli_escaped(cli, commit->author));
     cli_printf(cli, "%sDate:   %s\n", prefix, cli_format_time(time, commit->time_us));
     if (commit->meta_json && strcmp(commit->meta_json, "{}") != 0 && commit->meta_json[0])

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../store/boundary.h"
 #include "move_text.h"
 
 #define MAX_MESSAGE ((size_t)1 << 20)
@@ -52,6 +53,8 @@ int brc_commit_put(brc_store *store, brc_commit *commit, const brc_move_set *mov
     if (rc == BRC_OK)
         rc = brc_store_put(store, BRC_KIND_COMMIT, text.data, text.len, &commit->id, err);
     if (rc == BRC_OK)
+        rc = brc_boundary_drop(store, &commit->id, err); /* its parents are here, now */
+    if (rc == BRC_OK)
         rc = brc_commit_info_put(store, commit, err);
     brc_buf_dispose(&text);
     return rc;
@@ -80,6 +83,7 @@ static int read_oid(brc_oid *out, const char *hex, size_t len, size_t id_len, br
 typedef struct commit_memory {
     brc_commit commit;
     brc_move_set moves;
+    brc_oid *nearest; /* where parents have expired, what stands for them */
     brc_oid parents[BRC_MAX_PARENTS];
     char text[];
 } commit_memory;
@@ -173,19 +177,62 @@ int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t 
     return BRC_OK;
 }
 
+/* The moves since the first that stands for a parent. */
+static int cut_moves_read(commit_memory *m, char *text, brc_error *err)
+{
+    char *line;
+    brc_move_set_dispose(&m->moves);
+    memset(&m->moves, 0, sizeof(m->moves));
+    while ((line = commit_line(&text, "move ")) != NULL)
+        BRC_TRY(brc_move_line_read(&m->moves, line, err));
+    if (*text != '\0')
+        return brc_fail(err, BRC_EINVAL, "they are no moves");
+    return brc_move_set_seal(&m->moves, err);
+}
+
+/* Parents that have expired are not asked for. */
+static int commit_cut(commit_memory *m, brc_store *store, brc_error *err)
+{
+    brc_boundary cut;
+    char hex[65];
+    int rc = brc_boundary_get(store, &m->commit.id, &cut, err);
+    if (rc <= 0)
+        return rc;
+    m->nearest = cut.parents;
+    m->commit.parents = cut.parents;
+    m->commit.nparents = cut.nparents;
+    m->commit.flags |= BRC_PAST_EXPIRED;
+    rc = cut_moves_read(m, cut.moves, NULL);
+    free(cut.moves);
+    if (rc < 0 && rc != BRC_ENOMEM)
+        return brc_fail(err, BRC_ECORRUPT,
+                        "what is known of the expired past of commit %s is damaged; run 'breccia "
+                        "fsck'",
+                        brc_oid_format(hex, &m->commit.id));
+    return rc < 0 ? brc_nomem(err) : BRC_OK;
+}
+
 int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err)
 {
     brc_span text;
     *out = NULL;
     BRC_TRY(brc_store_get(store, BRC_KIND_COMMIT, id, &text, err));
-    return brc_commit_parse(out, id, text, brc_store_id_len(store), err);
+    BRC_TRY(brc_commit_parse(out, id, text, brc_store_id_len(store), err));
+    int rc = commit_cut((commit_memory *)*out, store, err);
+    if (rc < 0) {
+        brc_commit_free(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 void brc_commit_free(brc_commit *commit)
 {
     commit_memory *m = (commit_memory *)commit; /* it is the first member */
-    if (m != NULL)
-        brc_move_set_dispose(&m->moves);
+    if (m == NULL)
+        return;
+    brc_move_set_dispose(&m->moves);
+    free(m->nearest);
     free(m);
 }
 

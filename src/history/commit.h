@@ -25,8 +25,10 @@
  * sealed; NULL: none. */
 BRC_MUST_USE int brc_commit_put(brc_store *store, brc_commit *commit, const brc_move_set *moves, brc_error *err);
 /* Release with brc_commit_free(). BRC_ECORRUPT if the id does not name a commit: ids
- * come from refs and other commits. */
+ * come from refs and other commits. Where parents have expired (BRC_PAST_EXPIRED), `parents` are the
+ * nearest ancestors that are kept, however many, and the moves are those since the first of them. */
 BRC_MUST_USE int brc_commit_get(brc_commit **out, brc_store *store, const brc_oid *id, brc_error *err);
+/* As its bytes say, whatever has expired. */
 BRC_MUST_USE int brc_commit_parse(brc_commit **out, const brc_oid *id, brc_span text, size_t id_len, brc_error *err);
 /* The moves of a commit that was read by one of these, since its first parent: sealed, and its
  * own. Only the form was checked: the nodes need not be there. */

@@ -136,6 +136,11 @@ static int count_from(base_search *s, size_t top, brc_error *err)
         }
         const size_t parent = parent_of(s, i, f->next++);
         if (at_index(s, parent)->generation < 0) { /* not yet */
+            if (n > s->n) {
+                rc = brc_fail(err, BRC_ECORRUPT,
+                              "a commit is its own ancestor; run 'breccia fsck'");
+                goto done;
+            }
             BRC_GO(brc_grow_array(&frames, &cap, n + 1, sizeof(count_frame), err));
             ((count_frame *)frames)[n++] = (count_frame){parent, 0};
         }

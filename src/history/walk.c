@@ -24,8 +24,16 @@ typedef struct walk_commit {
     struct walk_commit *next;
 } walk_commit;
 
+/* Finds that a line goes round: it looks back to one commit, at first the first, then each time a
+ * later one, twice as far. */
+typedef struct line_guard {
+    brc_oid seen;
+    uint64_t steps;
+} line_guard;
+
 struct brc_walk {
     brc_store *store;
+    line_guard guard;
     brc_commit *given;      /* the line's last one */
     walk_commit *rest_given; /* the same of the rest */
     brc_oid at;        /* the line's next one */
@@ -73,14 +81,27 @@ void brc_walk_free(brc_walk *walk)
     free(walk);
 }
 
+/* Of expired commits a damaged row can say what no commit can: that one comes before itself. */
+static int line_goes_on(line_guard *guard, const brc_oid *at, brc_error *err)
+{
+    if (guard->steps > 0 && brc_oid_cmp(&guard->seen, at) == 0)
+        return brc_fail(err, BRC_ECORRUPT, "a commit is its own ancestor; run 'breccia fsck'");
+    if ((guard->steps & (guard->steps - 1)) == 0)
+        guard->seen = *at;
+    guard->steps++;
+    return BRC_OK;
+}
+
 /* *meets: 1 if the line from the walk's tip reaches `id` before a merge. */
 static int line_meets(const brc_walk *walk, const brc_oid *id, int *meets, brc_error *err)
 {
     brc_oid at = walk->at;
     size_t parents = 1;
+    line_guard guard = {0};
     *meets = 0;
     while (parents == 1 && !*meets) {
         brc_commit *c;
+        BRC_TRY(line_goes_on(&guard, &at, err));
         *meets = brc_oid_cmp(&at, id) == 0;
         BRC_TRY(brc_store_check_interrupt(walk->store, err));
         BRC_TRY(brc_commit_get(&c, walk->store, &at, err));
@@ -243,6 +264,7 @@ int brc_walk_next(brc_walk *walk, const brc_commit **out, brc_error *err)
     }
     brc_commit_free(walk->given);
     walk->given = NULL;
+    BRC_TRY(line_goes_on(&walk->guard, &walk->at, err));
     BRC_TRY(brc_commit_get(&walk->given, walk->store, &walk->at, err));
     if (walk->given->nparents > 1) {
         brc_oid at = walk->at;

@@ -203,8 +203,7 @@ static const struct {
      BRC_ROWS2_NEXT("encoded", "id", "encoding")},
 };
 
-/* Tables of schema/reserved.sql, which most files lack. This version writes only
- * `place`, `pin`, `gc` and `gc_kept`. */
+/* Tables of schema/reserved.sql, which most files lack. */
 static const struct {
     const char *there, *sql;
 } reserved_checks[] = {
@@ -212,8 +211,14 @@ static const struct {
     { "SELECT '' FROM sqlite_schema WHERE name='" name "'",                                      \
       "SELECT 'the table " name " has rows that this breccia does not know' FROM " name          \
       " LIMIT 1" }
-    RESERVED("delta"), RESERVED("boundary"), RESERVED("conflict"),
+    RESERVED("delta"), RESERVED("conflict"),
 #undef RESERVED
+    { "SELECT '' FROM sqlite_schema WHERE name='boundary'",
+      "SELECT 'what stands for the expired parents of ' || quote(substr(id,1,40)) || ' is damaged,"
+      " or it is no commit' FROM boundary WHERE " BAD_ID("id")
+      " OR typeof(parents)<>'blob' OR length(parents)%?1<>0 OR typeof(moves)<>'text'"
+      " OR NOT EXISTS (SELECT 1 FROM object o WHERE o.id=boundary.id AND o.kind=4)"
+      " OR checksum IS NOT row_sum('boundary', id, parents, moves)" },
     { "SELECT '' FROM sqlite_schema WHERE name='pin'",
       "SELECT 'pin ' || id || ' does not match its checksum' FROM pin"
       " WHERE checksum IS NOT row_sum('pin', id, target, owner, time_us)" },

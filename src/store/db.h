@@ -111,6 +111,10 @@ struct brc_store {
         int is_read;    /* in this transaction          */
         int64_t run;
     } gc;
+    struct { /* table boundary: see boundary.c */
+        int is_there;
+        int64_t schema; /* at which it was not */
+    } boundary;
     struct { /* rows of stored bytes that objects of this transaction have left: see left_rows.c */
         brc_left_row *rows;
         size_t n, cap;

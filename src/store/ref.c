@@ -229,6 +229,7 @@ int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same,
     brc_buf parents = BRC_BUF_INIT;
     int rc;
     *same = 0;
+    const int is_cut = (commit->flags & BRC_PAST_EXPIRED) != 0;
     BRC_GO(commit_parents(commit, &parents, err));
     BRC_GO(generation_after(store, commit, &generation, err));
     BRC_GO(brc_stmt(store,
@@ -243,7 +244,8 @@ int brc_commit_info_check(brc_store *store, const brc_commit *commit, int *same,
                 column_is(st, 1, commit->author) && column_is(st, 2, commit->message) &&
                 column_is(st, 3, (const char *)parents.data) &&
                 sqlite3_column_type(st, 4) == SQLITE_INTEGER &&
-                sqlite3_column_int64(st, 4) == generation;
+                (is_cut ? sqlite3_column_int64(st, 4) >= generation
+                        : sqlite3_column_int64(st, 4) == generation);
     sqlite3_reset(st);
     rc = BRC_OK;
 done:

@@ -115,7 +115,7 @@ static int set_settle(blame_run *run, uint32_t i, const brc_commit *commit, int 
         if (rc < 0)
             return rc;
         char *author;
-        BRC_TRY(brc_dup(&author, commit->author, err));
+        BRC_TRY(brc_dup(&author, before ? "" : commit->author, err));
         r->commits[r->ncommits++] = (brc_blamed_by){commit->id, commit->time_us, author, before};
     }
     set->settled = (uint32_t)r->ncommits;
@@ -222,7 +222,7 @@ static int ask_parents(blame_run *run, const brc_commit *commit, uint32_t set, b
     for (size_t i = 0; !passed && i < commit->nparents && set_at(run, set)->n > 0; i++)
         BRC_GO(ask_parent(run, commit, i, &now, &set, &from, err));
     if (!passed)
-        rc = set_settle(run, set, commit, 0, err);
+        rc = set_settle(run, set, commit, (commit->flags & BRC_PAST_EXPIRED) != 0, err);
 done:
     free(path);
     brc_buf_dispose(&from);

@@ -1,0 +1,142 @@
+/*
+ * cmd_expire.c - expire.
+ */
+#include "../cli.h"
+#include "commands.h"
+#include "history.h"
+
+static const struct cli_option expire_options[] = {
+    { "keep-last", 0, 1, "N", "keep the N newest commits of each branch" },
+    { "keep-daily", 0, 1, "N", "keep the newest of each day, for N days that have one" },
+    { "keep-weekly", 0, 1, "N", "the same for weeks, from Monday on" },
+    { "keep-monthly", 0, 1, "N", "the same for months" },
+    { "dry-run", 0, 0, NULL, "only say what would expire" },
+    CLI_OPTIONS_END
+};
+
+static const struct {
+    uint32_t reason;
+    const char *name;
+} expire_reasons[] = {
+    { BRC_KEPT_TIP, "branch" },   { BRC_KEPT_TAG, "tag" },       { BRC_KEPT_IN_USE, "in use" },
+    { BRC_KEPT_LAST, "last" },    { BRC_KEPT_DAILY, "daily" },   { BRC_KEPT_WEEKLY, "weekly" },
+    { BRC_KEPT_MONTHLY, "monthly" },
+};
+enum { REASONS = sizeof(expire_reasons) / sizeof(expire_reasons[0]) };
+
+static void put_expired_json(struct cli *cli, const brc_expired *one)
+{
+    char time[CLI_TIME_CAP];
+
+    cli_json_open(cli, '{');
+    cli_json_key(cli, "id");
+    cli_json_id(cli, &one->id);
+    cli_json_member(cli, "time", cli_format_time(time, one->time_us));
+    cli_json_member_bool(cli, "kept", one->reasons != 0);
+    cli_json_key(cli, "reasons");
+    cli_json_open_line(cli, '[');
+    for (size_t i = 0; i < REASONS; i++)
+        if (one->reasons & expire_reasons[i].reason)
+            cli_json_string(cli, expire_reasons[i].name);
+    cli_json_close(cli, '[');
+    cli_json_close(cli, '{');
+}
+
+static void put_expired_text(struct cli *cli, const brc_expired *one)
+{
+    char time[CLI_TIME_CAP];
+    const char *before = "";
+
+    cli_format_time(time, one->time_us);
+    cli_printf(cli, "%s %s %.16sZ", one->reasons ? "keep  " : "expire", cli_short_id(cli, &one->id),
+               time);
+    for (size_t i = 0; i < REASONS; i++)
+        if (one->reasons & expire_reasons[i].reason) {
+            cli_printf(cli, "%s%s", *before ? before : "  ", expire_reasons[i].name);
+            before = ", ";
+        }
+    cli_puts(cli, "\n");
+}
+
+static int put_expire(struct cli *cli, const brc_expire_report *report, int dry)
+{
+    const brc_expired *one;
+    int rc = 0;
+
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member_uint(cli, "kept", report->kept);
+        cli_json_member_uint(cli, "expired", report->expired);
+        cli_json_member_bool(cli, "dry_run", dry);
+        cli_json_key(cli, "commits");
+        cli_json_open(cli, '[');
+    }
+    while ((cli->json || dry || cli->verbose) &&
+           (rc = brc_expire_next(cli->iter, &one, &cli->err)) == 1) {
+        (cli->json ? put_expired_json : put_expired_text)(cli, one);
+        CLI_TRY(cli_out_check(cli));
+    }
+    if (cli->json) {
+        cli_json_close(cli, '[');
+        cli_json_close(cli, '{');
+    } else {
+        cli_say(cli, "%llu commits %s, %llu %s", (unsigned long long)report->expired,
+                dry ? "would expire" : "have expired", (unsigned long long)report->kept,
+                dry ? "would stay" : "stay");
+    }
+    return rc;
+}
+
+static int expire_rule(struct cli *cli, const char *name, uint32_t *out, int *any)
+{
+    uint64_t n = 0;
+
+    CLI_TRY(cli_uint_option(cli, name, 0, UINT32_MAX, &n));
+    *out = (uint32_t)n;
+    *any |= n > 0;
+    return BRC_OK;
+}
+
+static int run_expire(struct cli *cli)
+{
+    const int dry = cli_has(cli, "dry-run");
+    brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
+    brc_expire_report report = BRC_EXPIRE_REPORT_INIT;
+    int any = 0;
+
+    CLI_TRY(expire_rule(cli, "keep-last", &opts.keep_last, &any));
+    CLI_TRY(expire_rule(cli, "keep-daily", &opts.keep_daily, &any));
+    CLI_TRY(expire_rule(cli, "keep-weekly", &opts.keep_weekly, &any));
+    CLI_TRY(expire_rule(cli, "keep-monthly", &opts.keep_monthly, &any));
+    if (!any)
+        return cli_usage(cli, "say what stays: --keep-last N, --keep-daily N, --keep-weekly N or "
+                              "--keep-monthly N");
+    opts.flags = dry ? BRC_EXPIRE_DRY_RUN : 0;
+    CLI_TRY(cli_open(cli, dry ? BRC_OPEN_READONLY : 0));
+    CLI_TRY(brc_expire(&report, &cli->iter, cli->repo, &opts, &cli->err));
+    return put_expire(cli, &report, dry);
+}
+
+const struct cli_command cli_command_expire = {
+    .name = "expire",
+    .group = "Keeping",
+    .summary = "thin history",
+    .usage = "FILE [--keep-last N] [--keep-daily N] [--keep-weekly N] [--keep-monthly N] [--dry-run]",
+    .details = "Branches, tags and what uncommitted changes build on always stay, and what a\n"
+               "rule keeps; all other commits expire. Rules count along the first parents of\n"
+               "each branch, each by itself, in UTC: the newest commit of a day, a week or a\n"
+               "month counts, and days without one do not. A rule that is not used up keeps\n"
+               "the oldest commit too.\n"
+               "\n"
+               "Commits that stay keep their ids. Where parents have expired, log, diff, blame\n"
+               "and merge go on with the nearest commit that is kept. The space is free after\n"
+               "'gc', as soon as the operation log's window has passed ('config FILE window');\n"
+               "until then an expired commit is still found by its id.",
+    .examples = "breccia expire climate.brc --keep-last 10 --keep-daily 14 --dry-run\n"
+                "breccia expire climate.brc --keep-last 1 --keep-monthly 24",
+    .options = expire_options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .flags = 0,
+    .run = run_expire,
+};

@@ -1,0 +1,580 @@
+/* Thinning history: which commits stay, and what log, blame, merge, undo, gc and fsck make of it. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/scenario.h"
+
+Suite *expire_suite(void);
+
+static scenario t;
+
+/* What is called between the steps of t.repo's calls. */
+static void (*act)(void);
+
+static int between(void *ctx, const char *phase, uint64_t done, uint64_t total)
+{
+    void (*now)(void) = act;
+    (void)ctx, (void)phase, (void)done, (void)total;
+    act = NULL;
+    if (now != NULL)
+        now();
+    return 0;
+}
+
+static void expire_setup(void)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.progress = between;
+    act = NULL;
+    scenario_folder(&t);
+    scenario_open(&t, &opts, BRC_OPEN_CREATE);
+    scenario_numbers(&t, "/a", 16, 4, 0);
+}
+
+static void expire_teardown(void)
+{
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+
+/* Days since 1970 of a date: its commits are made on them. */
+static int64_t day(int64_t y, int64_t m, int64_t d)
+{
+    static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    const int leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
+    int64_t days = 0;
+    for (int64_t i = 1970; i < y; i++)
+        days += (i % 4 == 0 && i % 100 != 0) || i % 400 == 0 ? 366 : 365;
+    return days + before[m - 1] + (leap && m > 2) + d - 1;
+}
+
+static int32_t value = 1000;
+
+/* A commit of a new value of /a's first element. */
+static brc_oid commit_at(const char *message, int64_t days, int hour)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    scenario_set_number(&t, "/a", 0, value++);
+    opts.message = message;
+    opts.author = message;
+    opts.time_us = (days * 24 + hour) * INT64_C(3600000000);
+    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
+    return id;
+}
+
+static void commit_line(const char *names)
+{
+    const int64_t first = day(2026, 3, 2);
+    for (int i = 0; names[i] != '\0'; i++)
+        commit_at((char[]){names[i], '\0'}, first + i, 12);
+}
+
+static brc_expire_report expire(uint32_t flags, uint32_t last, uint32_t daily, uint32_t weekly,
+                                uint32_t monthly)
+{
+    brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
+    brc_expire_report report = BRC_EXPIRE_REPORT_INIT;
+    opts.flags = flags;
+    opts.keep_last = last;
+    opts.keep_daily = daily;
+    opts.keep_weekly = weekly;
+    opts.keep_monthly = monthly;
+    OK(&t, brc_expire(&report, NULL, t.repo, &opts, &t.err));
+    return report;
+}
+
+/* The messages of what a version reaches, "c b a", with ! behind those whose parents have expired. */
+static const char *log_of(const char *rev)
+{
+    static char text[400];
+    brc_iter *it;
+    const brc_commit *c;
+    text[0] = '\0';
+    OK(&t, brc_log(&it, t.repo, rev, NULL, &t.err));
+    while (brc_log_next(it, &c, &t.err) > 0)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s%s", text[0] ? " " : "",
+                 c->message, c->flags & BRC_PAST_EXPIRED ? "!" : "");
+    brc_iter_free(it);
+    return text;
+}
+
+/* The kept ones of a dry run. */
+static const char *would_keep(uint32_t last, uint32_t daily, uint32_t weekly, uint32_t monthly)
+{
+    static char text[400];
+    brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
+    brc_iter *it;
+    const brc_expired *one;
+    opts.flags = BRC_EXPIRE_DRY_RUN;
+    opts.keep_last = last;
+    opts.keep_daily = daily;
+    opts.keep_weekly = weekly;
+    opts.keep_monthly = monthly;
+    text[0] = '\0';
+    OK(&t, brc_expire(NULL, &it, t.repo, &opts, &t.err));
+    while (brc_expire_next(it, &one, &t.err) > 0) {
+        brc_commit *c;
+        OK(&t, brc_commit_read(&c, t.repo, &one->id, &t.err));
+        if (one->reasons != 0)
+            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", text[0] ? " " : "",
+                     c->message);
+        brc_commit_free(c);
+    }
+    brc_iter_free(it);
+    return text;
+}
+
+static uint64_t collect(void)
+{
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    OK(&t, brc_gc(t.repo, NULL, &report, &t.err));
+    return report.objects_removed;
+}
+
+static uint64_t collect_all(void)
+{
+    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    return collect();
+}
+
+static int is_there(const brc_oid *id)
+{
+    brc_commit *c;
+    const int rc = brc_commit_read(&c, t.repo, id, &t.err);
+    brc_commit_free(c);
+    return rc == BRC_OK;
+}
+
+/* ---- rules -------------------------------- */
+
+START_TEST(the_newest_of_each_day_stays)
+{
+    for (int d = 1; d <= 4; d++)
+        for (int h = 0; h < 24; h += 8)
+            commit_at((char[]){(char)('a' + d), (char)('0' + h / 8), '\0'}, day(2026, 3, d), h);
+    ck_assert_str_eq(would_keep(3, 0, 0, 0), "e2 e1 e0");
+    ck_assert_str_eq(would_keep(0, 2, 0, 0), "e2 d2");
+    ck_assert_str_eq(would_keep(2, 2, 0, 0), "e2 e1 d2"); /* each by itself */
+    ck_assert_str_eq(would_keep(0, 4, 0, 0), "e2 d2 c2 b2");
+    ck_assert_str_eq(would_keep(0, 5, 0, 0), "e2 d2 c2 b2 b0"); /* not used up: the oldest */
+    ck_assert_str_eq(would_keep(0, 0, 0, 1), "e2");
+}
+END_TEST
+
+/* 2020 has 53 weeks: the last one goes to January 3rd. */
+START_TEST(weeks_begin_on_monday_whatever_the_year)
+{
+    commit_at("a", day(2020, 12, 27), 23); /* Sunday */
+    commit_at("b", day(2020, 12, 28), 0);
+    commit_at("c", day(2020, 12, 31), 23);
+    commit_at("d", day(2021, 1, 1), 0);
+    commit_at("e", day(2021, 1, 3), 23);
+    commit_at("f", day(2021, 1, 4), 0);
+    ck_assert_str_eq(would_keep(0, 0, 2, 0), "f e");
+    ck_assert_str_eq(would_keep(0, 0, 3, 0), "f e a");
+    ck_assert_str_eq(would_keep(0, 0, 0, 2), "f c");
+}
+END_TEST
+
+START_TEST(months_are_those_of_the_calendar)
+{
+    commit_at("a", day(2024, 1, 31), 23);
+    commit_at("b", day(2024, 2, 1), 0);
+    commit_at("c", day(2024, 2, 29), 23);
+    commit_at("d", day(2024, 3, 1), 0);
+    commit_at("e", day(2025, 3, 1), 0);
+    commit_at("f", day(1969, 12, 31), 23); /* before 1970, too */
+    commit_at("g", day(1970, 1, 1), 0);
+    ck_assert_str_eq(would_keep(0, 0, 0, 5), "g f e d c");
+    ck_assert_str_eq(would_keep(0, 2, 0, 0), "g f");
+}
+END_TEST
+
+/* Which commit is newer says the graph. */
+START_TEST(a_clock_that_jumped_lets_nothing_newer_expire)
+{
+    commit_at("a", day(2026, 3, 1), 1);
+    commit_at("b", day(2026, 3, 1), 2);
+    commit_at("c", day(2040, 1, 1), 0);
+    commit_at("d", day(2026, 3, 1), 0); /* earlier than a and b */
+    commit_at("e", day(2026, 3, 2), 0);
+    ck_assert_str_eq(would_keep(2, 0, 0, 0), "e d");
+    ck_assert_str_eq(would_keep(0, 3, 0, 0), "e d c");
+}
+END_TEST
+
+START_TEST(branches_tags_and_drafts_stay)
+{
+    commit_line("abcdefg");
+    OK(&t, brc_tag_create(t.repo, "v1", "HEAD~3", NULL, &t.err));
+    OK(&t, brc_branch_create(t.repo, "side", "HEAD~4", &t.err));
+    ck_assert_str_eq(would_keep(1, 0, 0, 0), "g d c");
+    brc_session *s, *main = t.session;
+    OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+    t.session = s;
+    scenario_set_number(&t, "/a", 5, 5);
+    t.session = main;
+    commit_line("hij");
+    ck_assert_str_eq(would_keep(1, 0, 0, 0), "j g d c"); /* the draft lies over g */
+    expire(0, 1, 0, 0, 0);
+    ck_assert_str_eq(log_of("main"), "j! g! d c!");
+    ck_assert_str_eq(log_of("v1"), "d c!");
+    collect_all();
+    ck_assert_int_eq(scenario_number(&t, s, "/a", 5), 5);
+    brc_session_free(s);
+}
+END_TEST
+
+START_TEST(a_rule_is_asked_for_and_a_dry_run_changes_nothing)
+{
+    brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
+    commit_line("abc");
+    FAILS(&t, BRC_EINVAL, brc_expire(NULL, NULL, t.repo, &opts, &t.err));
+    const brc_expire_report would = expire(BRC_EXPIRE_DRY_RUN, 1, 0, 0, 0);
+    ck_assert_int_eq((int)would.kept, 1);
+    ck_assert_int_eq((int)would.expired, 2);
+    ck_assert_str_eq(log_of(NULL), "c b a");
+    opts.keep_last = 1;
+    OK(&t, brc_begin(t.repo, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_expire(NULL, NULL, t.repo, &opts, &t.err));
+    OK(&t, brc_end(t.repo, 0, &t.err));
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM sqlite_schema WHERE"
+                                           " name='boundary'"), 0);
+}
+END_TEST
+
+/* ---- what is left -------------------------------- */
+
+START_TEST(commits_that_stay_keep_their_ids_and_the_others_go)
+{
+    brc_oid before, after, gone;
+    commit_line("abcdefgh");
+    OK(&t, brc_resolve(&before, t.repo, "HEAD", &t.err));
+    OK(&t, brc_resolve(&gone, t.repo, "HEAD~4", &t.err));
+    expire(0, 2, 0, 0, 0);
+    ck_assert_str_eq(log_of(NULL), "h g!");
+    OK(&t, brc_resolve(&after, t.repo, "HEAD", &t.err));
+    ck_assert_mem_eq(&before, &after, sizeof(before));
+    scenario_whole(&t);
+    collect();
+    ck_assert(is_there(&gone)); /* the log has it */
+    ck_assert_int_gt((int)collect_all(), 6);
+    ck_assert(!is_there(&gone));
+    FAILS(&t, BRC_ENOTFOUND, brc_resolve(&gone, t.repo, "HEAD~2", &t.err));
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM boundary"), 1);
+    commit_line("ij");
+    ck_assert_str_eq(log_of(NULL), "j i h g!");
+    expire(0, 1, 0, 0, 0); /* and again */
+    ck_assert_str_eq(log_of(NULL), "j!");
+    collect();
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM commit_info"), 1);
+}
+END_TEST
+
+/* An expired commit that the log keeps does not keep all that came before it. */
+START_TEST(the_window_keeps_what_it_names_and_no_more)
+{
+    brc_oid named, deep;
+    commit_line("abcdefgh");
+    OK(&t, brc_resolve(&named, t.repo, "HEAD~1", &t.err));
+    OK(&t, brc_resolve(&deep, t.repo, "HEAD~4", &t.err));
+    expire(0, 1, 0, 0, 0);
+    scenario_sql(&t, "DELETE FROM oplog WHERE seq<(SELECT max(seq) FROM oplog)-1");
+    collect();
+    ck_assert(is_there(&named));
+    ck_assert(!is_there(&deep));
+    scenario_whole(&t);
+    OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
+    ck_assert_str_eq(log_of(NULL), "g!");
+}
+END_TEST
+
+START_TEST(undo_goes_back_as_far_as_the_log_keeps)
+{
+    commit_line("abcd");
+    expire(0, 1, 0, 0, 0);
+    OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
+    ck_assert_str_eq(log_of(NULL), "c!");
+    scenario_whole(&t);
+    OK(&t, brc_undo(NULL, t.repo, BRC_UNDO_REDO, 0, &t.err));
+    ck_assert_str_eq(log_of(NULL), "d!");
+    collect_all();
+    FAILS(&t, BRC_ENOTFOUND, brc_undo(NULL, t.repo, 0, 0, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "collected"));
+    ck_assert_str_eq(log_of(NULL), "d!");
+}
+END_TEST
+
+/* A branch that only the log has: it comes back over what stays. */
+START_TEST(a_branch_that_is_undone_stands_on_what_stays)
+{
+    commit_line("abcd");
+    OK(&t, brc_branch_create(t.repo, "side", "HEAD~1", &t.err));
+    OK(&t, brc_switch(t.repo, "side", 0, &t.err));
+    brc_session *main = t.session, *s;
+    OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+    t.session = s;
+    commit_line("xyz");
+    t.session = main;
+    brc_session_free(s);
+    OK(&t, brc_switch(t.repo, "main", 0, &t.err));
+    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_tag_create(t.repo, "a", "HEAD~3", NULL, &t.err));
+    expire(0, 1, 0, 0, 0);
+    ck_assert_str_eq(log_of(NULL), "d! a");
+    OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err)); /* the tag */
+    OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err)); /* the branch */
+    ck_assert_str_eq(log_of("side"), "z y x! a");
+}
+END_TEST
+
+/* ---- those who read parents -------------------------------- */
+
+START_TEST(moves_of_expired_commits_are_known)
+{
+    commit_line("ab");
+    scenario_numbers(&t, "/x", 16, 4, 500);
+    commit_line("c");
+    OK(&t, brc_tag_create(t.repo, "c", NULL, NULL, &t.err));
+    OK(&t, brc_node_move(t.session, "/x", "/y", &t.err));
+    scenario_set_number(&t, "/y", 0, 1);
+    commit_line("d");
+    OK(&t, brc_node_move(t.session, "/y", "/z", &t.err));
+    scenario_set_number(&t, "/z", 5, 2);
+    commit_line("e");
+    scenario_set_number(&t, "/z", 9, 3);
+    commit_line("f");
+    expire(0, 1, 0, 0, 0);
+    collect_all();
+    ck_assert_str_eq(log_of(NULL), "f! c!");
+    brc_iter *it;
+    const brc_change *change;
+    int met = 0;
+    OK(&t, brc_diff(&it, t.repo, "HEAD~1", "HEAD", NULL, &t.err));
+    while (brc_diff_next(it, &change, &t.err) > 0)
+        if (strcmp(change->path, "/z") == 0) {
+            ck_assert_ptr_nonnull(change->from);
+            ck_assert_str_eq(change->from, "/x");
+            met = 1;
+        }
+    ck_assert(met);
+    brc_iter_free(it);
+}
+END_TEST
+
+static uint32_t blamed(const char *path, uint64_t chunk, char author[8])
+{
+    brc_session *s;
+    brc_array *a;
+    brc_iter *it;
+    const brc_blamed *b;
+    uint32_t flags = 99;
+    OK(&t, brc_session_open(&s, t.repo, "HEAD", BRC_SESSION_AT, &t.err));
+    OK(&t, brc_array_open(&a, s, path, &t.err));
+    OK(&t, brc_blame(&it, a, NULL, 0, &t.err));
+    while (brc_blame_next(it, &b, &t.err) > 0)
+        if (b->first[0] == chunk) {
+            flags = b->flags;
+            snprintf(author, 8, "%s", b->author);
+        }
+    brc_iter_free(it);
+    brc_array_free(a);
+    brc_session_free(s);
+    return flags;
+}
+
+START_TEST(blame_does_not_say_more_than_it_knows)
+{
+    char author[8];
+    commit_line("abc");
+    scenario_set_number(&t, "/a", 4, 77);
+    commit_line("defg");
+    expire(0, 3, 0, 0, 0); /* e, f, g */
+    ck_assert_str_eq(log_of(NULL), "g f e!");
+    ck_assert_int_eq((int)blamed("/a", 0, author), 0);
+    ck_assert_str_eq(author, "g");
+    ck_assert_int_eq((int)blamed("/a", 1, author), BRC_BLAME_BEFORE);
+    ck_assert_str_eq(author, "");
+}
+END_TEST
+
+/* The base is an ancestor that stays; what both sides did since then merges. */
+START_TEST(merges_find_a_base_that_stays)
+{
+    brc_session *main = t.session, *s;
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    commit_line("ab");
+    OK(&t, brc_tag_create(t.repo, "b", NULL, NULL, &t.err));
+    commit_line("c");
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_session_open(&s, t.repo, "side", BRC_SESSION_WRITE, &t.err));
+    t.session = s;
+    scenario_set_number(&t, "/a", 0, value - 1);
+    for (int i = 0; i < 3; i++) {
+        scenario_set_number(&t, "/a", 8, 70 + i);
+        scenario_commit(&t, "s");
+    }
+    t.session = main;
+    scenario_set_number(&t, "/a", 12, 8);
+    scenario_commit(&t, "m");
+    scenario_set_number(&t, "/a", 12, 9);
+    scenario_commit(&t, "n");
+    expire(0, 1, 0, 0, 0);
+    ck_assert_str_eq(log_of("main"), "n! b!");
+    ck_assert_str_eq(log_of("side"), "s! b!");
+    collect_all();
+    OK(&t, brc_merge(&result, NULL, t.repo, "side", NULL, &t.err));
+    ck_assert_int_eq((int)result.result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_number(&t, main, "/a", 8), 72);
+    ck_assert_int_eq(scenario_number(&t, main, "/a", 12), 9);
+    expire(0, 1, 0, 0, 0); /* side's commit is a tip: it stays, and is the second parent */
+    brc_session_free(s);
+}
+END_TEST
+
+START_TEST(amending_takes_what_stands_for_the_parents)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    commit_line("abc");
+    OK(&t, brc_tag_create(t.repo, "a", "HEAD~2", NULL, &t.err));
+    expire(0, 1, 0, 0, 0);
+    collect_all();
+    opts.message = "C";
+    opts.flags = BRC_COMMIT_AMEND;
+    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
+    ck_assert_str_eq(log_of(NULL), "C a");
+}
+END_TEST
+
+/* ---- damage, and others -------------------------------- */
+
+static int missing_found;
+
+static int count_missing(void *ctx, const brc_damage *damage)
+{
+    (void)ctx;
+    missing_found += (damage->flags & BRC_DAMAGE_MISSING) != 0;
+    return 0;
+}
+
+static int faults_found;
+
+static int count_faults(void *ctx, const brc_damage *damage)
+{
+    faults_found++;
+    return count_missing(ctx, damage);
+}
+
+static void look_for_faults(void)
+{
+    missing_found = faults_found = 0;
+    OK(&t, brc_fsck(t.repo, 0, count_faults, NULL, NULL, &t.err));
+}
+
+START_TEST(a_parent_that_has_not_expired_is_missed)
+{
+    brc_buf row = BRC_BUF_INIT;
+    char sql[300];
+    commit_line("abc");
+    expire(0, 1, 0, 0, 0);
+    collect_all();
+    look_for_faults();
+    ck_assert_int_eq(faults_found, 0);
+    scenario_rows(&t, "SELECT hex(id) FROM boundary", &row);
+    scenario_sql(&t, "DELETE FROM boundary");
+    scenario_reopen(&t);
+    look_for_faults();
+    ck_assert_int_eq(missing_found, 1);
+    snprintf(sql, sizeof(sql), "INSERT INTO boundary VALUES(x'%.32s', x'', '', 0)",
+             (const char *)row.data);
+    scenario_sql(&t, sql);
+    look_for_faults(); /* the checksum */
+    ck_assert_int_ge(faults_found, 1);
+    scenario_sql(&t, "UPDATE boundary SET parents=id, checksum=row_sum('boundary', id, id, '')");
+    look_for_faults(); /* before itself: found, and nobody goes round for ever */
+    ck_assert_int_ge(faults_found, 1);
+    brc_iter *it;
+    const brc_commit *c;
+    int rc;
+    OK(&t, brc_log(&it, t.repo, NULL, NULL, &t.err));
+    while ((rc = brc_log_next(it, &c, &t.err)) > 0)
+        ;
+    ck_assert_int_eq(rc, BRC_ECORRUPT);
+    brc_iter_free(it);
+    scenario_sql(&t, "UPDATE boundary SET parents=x'', checksum=row_sum('boundary', id, x'', '')");
+    brc_buf_dispose(&row);
+}
+END_TEST
+
+static void tag_meanwhile(void)
+{
+    breccia *other;
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    OK(&t, brc_tag_create(other, "late", "HEAD~2", NULL, &t.err));
+    brc_free(other);
+}
+
+START_TEST(a_tag_that_comes_meanwhile_counts)
+{
+    commit_line("abcde");
+    act = tag_meanwhile;
+    expire(0, 1, 0, 0, 0);
+    ck_assert_ptr_null(act);
+    ck_assert_str_eq(log_of(NULL), "e! c!");
+}
+END_TEST
+
+/* Nothing but the file itself says what has expired: another handle sees it. */
+START_TEST(other_handles_see_it)
+{
+    breccia *other;
+    brc_iter *it;
+    const brc_commit *c;
+    int n = 0;
+    commit_line("abcde");
+    OK(&t, brc_reopen(&other, t.repo, &t.err));
+    OK(&t, brc_log(&it, other, NULL, NULL, &t.err));
+    while (brc_log_next(it, &c, &t.err) > 0)
+        n++;
+    brc_iter_free(it);
+    ck_assert_int_eq(n, 5);
+    expire(0, 2, 0, 0, 0);
+    OK(&t, brc_log(&it, other, NULL, NULL, &t.err));
+    for (n = 0; brc_log_next(it, &c, &t.err) > 0;)
+        n++;
+    brc_iter_free(it);
+    ck_assert_int_eq(n, 2);
+    brc_free(other);
+}
+END_TEST
+
+Suite *expire_suite(void)
+{
+    Suite *suite = suite_create("expire");
+    TCase *tc = tcase_create("expire");
+    tcase_add_checked_fixture(tc, expire_setup, expire_teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, the_newest_of_each_day_stays);
+    tcase_add_test(tc, weeks_begin_on_monday_whatever_the_year);
+    tcase_add_test(tc, months_are_those_of_the_calendar);
+    tcase_add_test(tc, a_clock_that_jumped_lets_nothing_newer_expire);
+    tcase_add_test(tc, branches_tags_and_drafts_stay);
+    tcase_add_test(tc, a_rule_is_asked_for_and_a_dry_run_changes_nothing);
+    tcase_add_test(tc, commits_that_stay_keep_their_ids_and_the_others_go);
+    tcase_add_test(tc, the_window_keeps_what_it_names_and_no_more);
+    tcase_add_test(tc, undo_goes_back_as_far_as_the_log_keeps);
+    tcase_add_test(tc, a_branch_that_is_undone_stands_on_what_stays);
+    tcase_add_test(tc, moves_of_expired_commits_are_known);
+    tcase_add_test(tc, blame_does_not_say_more_than_it_knows);
+    tcase_add_test(tc, merges_find_a_base_that_stays);
+    tcase_add_test(tc, amending_takes_what_stands_for_the_parents);
+    tcase_add_test(tc, a_parent_that_has_not_expired_is_missed);
+    tcase_add_test(tc, a_tag_that_comes_meanwhile_counts);
+    tcase_add_test(tc, other_handles_see_it);
+    suite_add_tcase(suite, tc);
+    return suite;
+}

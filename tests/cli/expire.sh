@@ -1,0 +1,36 @@
+# expire: what stays, what is said, and what others make of it.
+. "$CLI_TESTS/common.inc"
+
+q init r.brc
+q create r.brc /a --shape 8 --dtype int32 --chunks 4
+n=0
+for day in 01 02 03 04; do
+    for hour in 08 12; do
+        n=$((n + 1))
+        q write r.brc /a '[0:1]' --value $n
+        q commit r.brc -m "$day-$hour" --author 'Ada <ada@example.org>' --date "2026-11-${day}T$hour:00:00Z"
+    done
+done
+q tag r.brc v1 HEAD~4
+t expire r.brc
+t expire r.brc --keep-daily 0
+t expire r.brc --dry-run
+keep r.brc
+t expire r.brc --keep-last 1 --keep-daily 2 --dry-run
+unchanged r.brc
+t expire r.brc --keep-weekly 2 --dry-run --json
+t expire r.brc --keep-last 1 --keep-daily 2
+t log r.brc --oneline
+t log r.brc -n 1
+t blame r.brc /a
+t show r.brc HEAD~1
+breccia fsck r.brc | sed 's/^[0-9]* //'
+echo '# what the log does not need any more goes'
+q config r.brc window 0
+q gc r.brc
+t log r.brc --oneline
+t show r.brc v1~1
+t undo r.brc
+breccia fsck r.brc | sed 's/^[0-9]* //'
+t expire r.brc --keep-last 9
+t expire none.brc --keep-last 9
