@@ -121,7 +121,8 @@ const struct cli_command cli_command_expire = {
     .name = "expire",
     .group = "Keeping",
     .summary = "thin history",
-    .usage = "FILE [--keep-last N] [--keep-daily N] [--keep-weekly N] [--keep-monthly N] [--dry-run]",
+    .usage = "FILE [--keep-last N] [--keep-daily N] [--keep-weekly N] [--keep-monthly N] "
+             "[--dry-run]",
     .details = "Branches, tags and what uncommitted changes build on always stay, and what a\n"
                "rule keeps; all other commits expire. Rules count along the first parents of\n"
                "each branch, each by itself, in UTC: the newest commit of a day, a week or a\n"

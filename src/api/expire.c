@@ -24,7 +24,7 @@ static int expire_check(breccia *repo, const brc_expire_opts *opts, brc_error *e
     if (opts->keep_last == 0 && opts->keep_daily == 0 && opts->keep_weekly == 0 &&
         opts->keep_monthly == 0)
         return brc_fail(err, BRC_EINVAL,
-                        "nothing says which commits stay: give at least one rule, as --keep-last 10");
+                        "nothing says which commits stay: give at least one rule, as keep_last 10");
     if (opts->flags & BRC_EXPIRE_DRY_RUN)
         return BRC_OK;
     BRC_TRY(brc_store_writable(repo->store, err));

@@ -326,8 +326,8 @@ static int plan_stand(brc_expire_plan *plan, size_t i, brc_error *err)
         const brc_expire_commit *parent = plan_at(plan, at);
         if (parent->reasons != 0)
             BRC_TRY(stand_add(plan, i, at, err));
-        for (size_t m = 0; parent->reasons == 0 && m < (parent->is_cut ? parent->nstand : parent->n);
-             m++)
+        const size_t ends = parent->reasons != 0 ? 0 : parent->is_cut ? parent->nstand : parent->n;
+        for (size_t m = 0; m < ends; m++)
             BRC_TRY(stand_add(plan, i,
                               parent->is_cut ? ((const size_t *)plan->stands)[parent->stand + m]
                                              : plan_parent(plan, at, m),

@@ -1,4 +1,4 @@
-/* Thinning history: which commits stay, and what log, blame, merge, undo, gc and fsck make of it. */
+/* Thinning history: what stays, and what log, blame, merge, undo, gc and fsck make of it. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ static brc_expire_report expire(uint32_t flags, uint32_t last, uint32_t daily, u
     return report;
 }
 
-/* The messages of what a version reaches, "c b a", with ! behind those whose parents have expired. */
+/* The messages of what a version reaches, "c b a", with ! where parents have expired. */
 static const char *log_of(const char *rev)
 {
     static char text[400];
