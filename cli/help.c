@@ -79,7 +79,7 @@ void cli_help_all(struct cli *cli)
         if (strcmp(group, (*c)->group) != 0)
             cli_printf(cli, "\n%s:\n", (*c)->group);
         group = (*c)->group;
-        cli_printf(cli, "  %-10s%s\n", (*c)->name, (*c)->summary);
+        cli_printf(cli, "  %-12s%s\n", (*c)->name, (*c)->summary);
     }
     cli_puts(cli, "\nFILE is the repository. PATH names a node; / is the root group. SLICE is\n"
                   "written as in Python: '[0:10, :, ::2]'. REV is a branch, a tag, a commit id\n"

@@ -211,6 +211,22 @@ BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, const brc_change **out, brc
  * Not between brc_begin() and brc_end(). */
 BRC_API BRC_MUST_USE int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
                                    const brc_merge_opts *opts, brc_error *err);
+/* Does what the commit `rev` changed, from its parent to it, again on the current branch, as a commit
+ * with its message, author, time and meta. It is merged as brc_merge() does it, with that parent as the base;
+ * *conflicts (NULL: nobody asks) lists what cannot be decided: then nothing has changed. BRC_EMISUSE for a merge
+ * without opts->mainline; BRC_ECONFLICT if the branch has uncommitted changes; BRC_ESTALE if it has moved
+ * meanwhile. Not between brc_begin() and brc_end(). */
+BRC_API BRC_MUST_USE int brc_pick(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
+                                  const brc_pick_opts *opts, brc_error *err);
+/* The same backwards: takes back what the commit changed. */
+BRC_API BRC_MUST_USE int brc_revert(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
+                                    const brc_pick_opts *opts, brc_error *err);
+/* Moves the current branch to `onto` with its own commits done again there: those that `onto` does not reach, the oldest
+ * first, without merges, and without those whose change is there already. Each is picked as by brc_pick(), and keeps
+ * message, author, time and meta: of the options only paths and sides count. The branch moves once, at the end; a conflict
+ * (out->at) stops it, and nothing has changed. Errors are those of brc_pick(). */
+BRC_API BRC_MUST_USE int brc_rebase(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *onto,
+                                    const brc_pick_opts *opts, brc_error *err);
 /* Lists conflicts, by path. */
 BRC_API BRC_MUST_USE int brc_conflicts_next(brc_iter *it, const brc_conflict **out, brc_error *err);
 BRC_API void brc_iter_free(brc_iter *it);

@@ -295,6 +295,43 @@ typedef struct brc_merge_result {
 } brc_merge_result;
 #define BRC_MERGE_RESULT_INIT { sizeof(brc_merge_result), 0, 0, { { 0 } }, 0 }
 
+/* brc_pick(), brc_revert(), brc_rebase() */
+typedef struct brc_pick_opts {
+    size_t size;
+    const char *message;      /* NULL: that of the commit; of a revert, one that names it */
+    const char *author;       /* NULL: that of the commit; of a revert, "unknown"  */
+    int64_t time_us;          /* 0: that of the commit; of a revert, now      */
+    const char *const *paths; /* BRC_PICK_OURS, _THEIRS: only at and under these */
+    size_t npaths;            /* 0: everywhere                                */
+    uint32_t flags;           /* BRC_PICK_*                                   */
+    uint32_t mainline;        /* of a merge: the parent, from 1, from which its change is told; 0: it is none */
+} brc_pick_opts;
+#define BRC_PICK_OPTS_INIT { sizeof(brc_pick_opts), 0, 0, 0, 0, 0, 0, 0 }
+enum {
+    BRC_PICK_NO_COMMIT = 1, /* the branch stays, and the change is uncommitted on it */
+    BRC_PICK_OURS = 4,      /* conflicts are settled for the current branch   */
+    BRC_PICK_THEIRS = 8     /* or for the change that comes to it             */
+};
+
+enum {
+    BRC_PICK_NOTHING = 1,  /* the branch has it all already                   */
+    BRC_PICK_FAST_FORWARD, /* of a rebase: the branch had nothing of its own  */
+    BRC_PICK_COMMITTED,    /* the branch has moved                            */
+    BRC_PICK_UNCOMMITTED,  /* BRC_PICK_NO_COMMIT: the change is there         */
+    BRC_PICK_CONFLICT      /* there is something to decide                    */
+};
+typedef struct brc_pick_result {
+    size_t size;
+    int result;           /* BRC_PICK_NOTHING ...                             */
+    uint32_t reserved;
+    brc_oid commit;       /* the branch's, after it; zero for a conflict      */
+    brc_oid at;           /* of a conflict: the commit whose change it is; else zero */
+    uint64_t made;        /* commits that were made                           */
+    uint64_t skipped;     /* of a rebase: commits whose change was there already */
+    uint64_t conflicts;   /* that are open                                    */
+} brc_pick_result;
+#define BRC_PICK_RESULT_INIT { sizeof(brc_pick_result), 0, 0, { { 0 } }, { { 0 } }, 0, 0, 0 }
+
 /* Something that a merge cannot decide. */
 typedef struct brc_conflict {
     const char *path;  /* the node                                            */

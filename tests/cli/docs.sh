@@ -2,7 +2,7 @@
 . "$CLI_TESTS/common.inc"
 
 page=$CLI_TESTS/../../docs/CLI.md
-for command in $(breccia help | awk '/^  [a-z]+ / && !/breccia/ { print $1 }'); do
+for command in $(breccia help | awk '/^  [a-z-]+ / && !/breccia/ { print $1 }'); do
     breccia help "$command" | sed '/^Options of every command:/,/^$/d' |
         while read -r line; do
             [ -z "$line" ] || grep -qF -- "$line" "$page" || echo "$command: not in docs/CLI.md: $line"

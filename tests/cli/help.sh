@@ -9,7 +9,7 @@ breccia diff --help | cmp - page && echo 'diff --help is the same'
 breccia diff -h r.brc | cmp - page && echo 'diff -h too'
 t help help
 echo '# every command has a page'
-for command in $(breccia help | awk '/^  [a-z]+ / && !/breccia/ { print $1 }'); do
+for command in $(breccia help | awk '/^  [a-z-]+ / && !/breccia/ { print $1 }'); do
     breccia help "$command" | head -n 1
 done
 echo '# usage'

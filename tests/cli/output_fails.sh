@@ -34,6 +34,9 @@ tag-m       | tag r.brc --rename v1 v2               | log r.brc --at v2
 switch      | switch r.brc side                      | status r.brc
 switch-c    | switch r.brc -c y                      | log r.brc --at y
 merge       | merge r.brc apart                      | log r.brc --oneline
+rebase      | rebase r.brc apart                     | log r.brc --oneline
+cherry-pick | cherry-pick r.brc apart                | log r.brc --oneline
+revert      | revert r.brc HEAD                      | log r.brc --oneline
 restore     | restore r.brc /a --from HEAD~1         | diff r.brc -- /a
 reset       | reset r.brc HEAD~1 --hard              | log r.brc
 export      | export r.brc /a new.npy                | import z.brc new.npy /z
@@ -85,6 +88,8 @@ commit base.brc two 11
 q branch base.brc side HEAD~1
 q tag base.brc v1
 q init empty.brc
+cp base.brc long.brc
+for n in 12 13; do q commit long.brc -m $n --allow-empty --date @$n --author a; done
 
 q init apart.brc
 q create apart.brc /a --shape 8 --dtype uint8
@@ -104,7 +109,10 @@ fresh() {
     rm -rf new new.npy r.brc z.brc
     cp base.brc r.brc
     [ "${1:-}" != drafts ] || cp dirty.brc r.brc
-    [ "${1:-}" != merge ] || cp apart.brc r.brc
+    case "${1:-}" in
+        merge | rebase | cherry-pick) cp apart.brc r.brc ;;
+        expire) cp long.brc r.brc ;;
+    esac
     cp empty.brc z.brc
 }
 # call WORDS: the words of a table's column
@@ -172,6 +180,6 @@ done
 
 echo '# every command is in one of the tables'
 { writing; reading; } | sed 's/[-| ].*//' | sort -u >known
-breccia help | awk '/^  [a-z]+ / && !/breccia/ { print $1 }' | sort -u >all
+breccia help | awk '/^  [a-z-]+ / && !/breccia/ { sub(/-.*/, "", $1); print $1 }' | sort -u >all
 comm -13 known all
 breccia help | tail -n 2

@@ -1,0 +1,72 @@
+/*
+ * picked.c - results and conflicts of cherry-pick, revert and rebase.
+ */
+#include "picked.h"
+
+#include "../cli.h"
+
+int cli_pick_sides(struct cli *cli, brc_pick_opts *opts)
+{
+    const int ours = cli_has(cli, "ours"), theirs = cli_has(cli, "theirs");
+
+    if (cli->args.before_dashes != 2)
+        return cli_usage(cli, "%s needs FILE and a version; PATHs go behind --",
+                         cli->command->name);
+    if (ours && theirs)
+        return cli_usage(cli, "--ours and --theirs exclude each other");
+    opts->flags |= ours ? BRC_PICK_OURS : theirs ? BRC_PICK_THEIRS : 0;
+    if (cli->args.noperands == cli->args.before_dashes)
+        return BRC_OK;
+    if (!ours && !theirs)
+        return cli_usage(cli, "PATHs behind -- need --ours or --theirs");
+    opts->paths = cli->args.operands + cli->args.before_dashes;
+    opts->npaths = cli->args.noperands - cli->args.before_dashes;
+    return BRC_OK;
+}
+
+static void put_conflict(struct cli *cli, const brc_conflict *c)
+{
+    if (!cli->json) {
+        cli_say(cli, "conflict: %s %s%s%s", c->kind, cli_escaped(cli, c->path),
+                c->key ? " " : "", c->key ? cli_escaped(cli, c->key) : "");
+        return;
+    }
+    cli_json_open(cli, '{');
+    cli_json_member(cli, "path", c->path);
+    cli_json_member(cli, "kind", c->kind);
+    if (c->key)
+        cli_json_member(cli, "key", c->key);
+    cli_json_close(cli, '}');
+}
+
+static void put_result(struct cli *cli, const brc_pick_result *r, const char *result, int numbers)
+{
+    cli_json_open(cli, '{');
+    cli_json_member(cli, "result", result);
+    if (r->result == BRC_PICK_CONFLICT)
+        cli_json_member(cli, "at", cli_long_id(cli, &r->at));
+    else
+        cli_json_member(cli, "commit", cli_long_id(cli, &r->commit));
+    if (numbers) {
+        cli_json_member_uint(cli, "commits", r->made);
+        cli_json_member_uint(cli, "skipped", r->skipped);
+    }
+    cli_json_key(cli, "conflicts");
+    cli_json_open(cli, '[');
+}
+
+int cli_print_picked(struct cli *cli, const brc_pick_result *r, const char *result, int numbers)
+{
+    const brc_conflict *c;
+    int rc;
+
+    if (cli->json)
+        put_result(cli, r, result, numbers);
+    while ((rc = brc_conflicts_next(cli->iter, &c, &cli->err)) > 0)
+        put_conflict(cli, c);
+    if (cli->json) {
+        cli_json_close(cli, ']');
+        cli_json_close(cli, '}');
+    }
+    return rc;
+}

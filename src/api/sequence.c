@@ -1,0 +1,333 @@
+#include "sequence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/clock.h"
+#include "../history/commit.h"
+#include "../store/collect.h"
+
+void brc_sequence_dispose(brc_sequence *q)
+{
+    brc_merge_run_dispose(&q->run);
+    free(q->branch);
+    free(q->full);
+    q->branch = q->full = NULL;
+}
+
+/* ---- the branch -------------------------------- */
+
+static int read_branch(brc_sequence *q, brc_error *err)
+{
+    const char *head;
+    BRC_TRY(brc_gc_last(q->store, &q->collected, err));
+    BRC_TRY(brc_head_get(q->store, &head, err));
+    BRC_TRY(brc_dup(&q->branch, head, err));
+    BRC_TRY(brc_ref_full(&q->full, "heads", head, err));
+    BRC_TRY(brc_ref_get(q->store, q->full, &q->has_tip, &q->tip, err));
+    return brc_draft_shared(q->store, q->branch, &q->draft, err);
+}
+
+/* A draft without a change in it goes when the branch moves. */
+static int check_no_changes(brc_sequence *q, brc_error *err)
+{
+    brc_session *s;
+    int clean;
+    if (q->draft.id == 0)
+        return BRC_OK;
+    BRC_TRY(brc_session_open(&s, q->repo, q->branch, BRC_SESSION_VIEW, err));
+    int rc = brc_session_clean(&clean, s, err);
+    q->draft = s->draft;
+    brc_session_free(s);
+    if (rc < 0 || clean)
+        return rc;
+    return brc_fail(err, BRC_ECONFLICT,
+                    "branch '%s' has uncommitted changes: commit them, or drop them, before %s",
+                    q->branch, q->doing);
+}
+
+int brc_sequence_go_to(brc_sequence *q, const brc_oid *commit, brc_error *err)
+{
+    q->has_now = 1;
+    q->now = *commit;
+    return brc_commit_root(q->store, commit, &q->root, err);
+}
+
+int brc_sequence_can_start(breccia *repo, const char *what, brc_error *err)
+{
+    if (brc_store_in_write(repo->store))
+        return brc_fail(err, BRC_EMISUSE, "%s cannot be a part of a transaction", what);
+    return brc_store_writable(repo->store, err);
+}
+
+int brc_sequence_start(brc_sequence *q, brc_error *err)
+{
+    const brc_merge_run none = BRC_MERGE_RUN_INIT;
+    q->store = q->repo->store;
+    q->run = none;
+    BRC_TRY(brc_store_begin_read(q->store, err));
+    int rc = read_branch(q, err);
+    if (rc == BRC_OK && q->has_tip)
+        rc = brc_sequence_go_to(q, &q->tip, err);
+    brc_store_end_read(q->store);
+    BRC_TRY(rc);
+    return check_no_changes(q, err);
+}
+
+/* ---- moves -------------------------------- */
+
+static int moves_back(brc_move_set *out, const brc_move_set *moves, brc_error *err)
+{
+    for (size_t i = 0; i < moves->n; i++)
+        BRC_TRY(brc_move_set_add(out, moves->items[i].to, moves->items[i].from, err));
+    return brc_move_set_seal(out, err);
+}
+
+/* From a commit back to one that it follows. */
+static int moves_against(brc_move_set *out, brc_store *store, const brc_oid *from,
+                         const brc_oid *to, brc_error *err)
+{
+    brc_move_set along = {0};
+    brc_oid from_root, to_root;
+    int rc;
+    memset(out, 0, sizeof(*out));
+    BRC_GO(brc_commit_root(store, from, &from_root, err));
+    BRC_GO(brc_commit_root(store, to, &to_root, err));
+    BRC_GO(brc_moves_along(&along, store, to, from, err));
+    BRC_GO(moves_back(out, &along, err));
+    rc = brc_move_set_reduce(out, store, &from_root, &to_root, err);
+done:
+    brc_move_set_dispose(&along);
+    if (rc < 0)
+        brc_move_set_dispose(out);
+    return rc;
+}
+
+static int moves_via(brc_move_set *out, brc_store *store, const brc_oid *from, const brc_oid *via,
+                     const brc_oid *to, brc_error *err)
+{
+    brc_move_set back = {0}, along = {0};
+    brc_oid from_root, to_root;
+    int rc;
+    BRC_GO(brc_commit_root(store, from, &from_root, err));
+    BRC_GO(brc_commit_root(store, to, &to_root, err));
+    BRC_GO(moves_against(&back, store, from, via, err));
+    BRC_GO(brc_moves_along(&along, store, via, to, err));
+    BRC_GO(brc_move_set_join(out, &back, &along, err));
+    rc = brc_move_set_reduce(out, store, &from_root, &to_root, err);
+done:
+    brc_move_set_dispose(&back);
+    brc_move_set_dispose(&along);
+    if (rc < 0)
+        brc_move_set_dispose(out);
+    return rc;
+}
+
+/* From one commit to any other: back to where they parted, and then forth. None where they parted
+ * more than once. */
+static int moves_across(brc_move_set *out, brc_store *store, const brc_oid *from,
+                        const brc_oid *to, brc_error *err)
+{
+    brc_commit_set one = {0}, bases = {0};
+    int rc;
+    memset(out, 0, sizeof(*out));
+    BRC_GO(brc_commit_set_add(&one, from, err));
+    BRC_GO(brc_merge_bases(&bases, store, &one, to, err));
+    if (bases.n == 1)
+        rc = moves_via(out, store, from, &bases.ids[0], to, err);
+done:
+    brc_commit_set_dispose(&one);
+    brc_commit_set_dispose(&bases);
+    return rc;
+}
+
+/* ---- a step -------------------------------- */
+
+static int read_step(brc_sequence *q, const brc_step *step, brc_error *err)
+{
+    brc_merge_run *run = &q->run;
+    run->in.ours = q->root;
+    if (step->has_base)
+        BRC_TRY(brc_commit_root(q->store, &step->base, &run->in.base, err));
+    if (step->has_theirs)
+        BRC_TRY(brc_commit_root(q->store, &step->theirs, &run->in.theirs, err));
+    if (step->has_base && q->has_now)
+        BRC_TRY(moves_across(&run->ours_moves, q->store, &step->base, &q->now, err));
+    if (!step->has_base || !step->has_theirs)
+        return BRC_OK;
+    return step->is_back
+               ? moves_against(&run->theirs_moves, q->store, &step->base, &step->theirs, err)
+               : brc_moves_along(&run->theirs_moves, q->store, &step->base, &step->theirs, err);
+}
+
+static int merge_step(brc_sequence *q, const brc_step *step, brc_error *err)
+{
+    const brc_merge_run none = BRC_MERGE_RUN_INIT;
+    brc_merge_run_dispose(&q->run);
+    q->run = none;
+    q->run.how.repo = q->repo;
+    q->run.how.favour = q->favour;
+    q->run.how.paths = q->paths;
+    q->run.how.npaths = q->npaths;
+    BRC_TRY(brc_store_begin_read(q->store, err));
+    int rc = read_step(q, step, err);
+    brc_store_end_read(q->store);
+    BRC_TRY(rc);
+    return brc_merge_work(&q->run, err);
+}
+
+/* The snapshot of a branch without a commit is the empty one. */
+static int root_now(brc_sequence *q, brc_oid *root, brc_error *err)
+{
+    brc_entry top;
+    *root = q->root;
+    if (!brc_oid_is_zero(root))
+        return BRC_OK;
+    BRC_TRY(brc_snapshot_find(q->store, root, "/", &top, err));
+    return brc_snapshot_put(q->store, &top, root, err);
+}
+
+/* What comes of it is a commit that follows q->now, and is q->now then; *result. */
+static int put_step(brc_sequence *q, const brc_step *step, int *result, brc_error *err)
+{
+    brc_commit commit = step->like;
+    brc_move_set moves = {0};
+    brc_oid was;
+    int rc;
+    commit.parents = &q->now;
+    commit.nparents = q->has_now ? 1 : 0;
+    BRC_GO(root_now(q, &was, err));
+    BRC_GO(brc_merge_tree_put(q->run.tree, &commit.root, err));
+    *result = BRC_STEP_DONE;
+    if (brc_oid_cmp(&commit.root, &was) == 0 && !step->keep_empty) {
+        *result = BRC_STEP_EMPTY;
+        goto done;
+    }
+    BRC_GO(brc_merge_tree_moves(q->run.tree, &commit.root, &moves, err));
+    BRC_GO(brc_commit_put(q->store, &commit, &moves, err));
+    q->has_now = 1;
+    q->now = commit.id;
+    q->root = commit.root;
+done:
+    brc_move_set_dispose(&moves);
+    return rc;
+}
+
+static int check_not_collected(brc_sequence *q, brc_error *err)
+{
+    int64_t last;
+    BRC_TRY(brc_gc_last(q->store, &last, err));
+    q->again = last != q->collected;
+    return q->again ? brc_fail(err, BRC_ESTALE,
+                               "%s: garbage was collected before %s: call again",
+                               brc_store_path(q->store), q->doing)
+                    : BRC_OK;
+}
+
+/* ---- the end -------------------------------- */
+
+/* The branch must be where it was, and still have nothing uncommitted. */
+static int check_still_there(brc_sequence *q, brc_error *err)
+{
+    brc_draft_head now;
+    int has;
+    brc_oid tip;
+    BRC_TRY(brc_ref_get(q->store, q->full, &has, &tip, err));
+    if (has != q->has_tip || (has && brc_oid_cmp(&tip, &q->tip) != 0))
+        return brc_fail(err, BRC_ESTALE,
+                        "%s: branch '%s' has moved before %s: nothing was changed; call again",
+                        brc_store_path(q->store), q->branch, q->doing);
+    BRC_TRY(brc_draft_shared(q->store, q->branch, &now, err));
+    if (now.id != 0 && !(now.id == q->draft.id && now.changes == q->draft.changes))
+        return brc_fail(err, BRC_ECONFLICT,
+                        "branch '%s' was changed before %s: commit these changes, and call again",
+                        q->branch, q->doing);
+    return now.id != 0 ? brc_draft_delete(q->store, now.id, err) : BRC_OK;
+}
+
+/* The commit that was made is what the branch's draft lies over, and the draft follows the branch:
+ * that shows what it changes as uncommitted. Nothing else will name it. */
+static int leave_uncommitted(brc_sequence *q, brc_error *err)
+{
+    brc_draft_row row = {.branch = q->branch};
+    int64_t id;
+    row.draft.kind = BRC_DRAFT_SHARED;
+    row.draft.has_base = q->has_now;
+    row.draft.base = q->now;
+    row.draft.has_tip = q->has_tip;
+    row.draft.tip = q->tip;
+    row.draft.time_us = brc_now_us();
+    return brc_draft_start(q->store, &row, &id, err);
+}
+
+static int end_steps(brc_sequence *q, brc_error *err)
+{
+    BRC_TRY(check_not_collected(q, err));
+    q->is_through = 1;
+    if (q->has_now == q->has_tip && (!q->has_tip || brc_oid_cmp(&q->now, &q->tip) == 0))
+        return BRC_OK;
+    BRC_TRY(check_still_there(q, err));
+    if (q->no_commit)
+        return leave_uncommitted(q, err);
+    return brc_ref_put(q->store, q->full, &q->now, NULL, q->op, 1, q->has_tip ? &q->tip : NULL,
+                       brc_now_us(), err);
+}
+
+static int step_steps(brc_sequence *q, const brc_step *step, int *result, brc_error *err)
+{
+    BRC_TRY(check_not_collected(q, err));
+    BRC_TRY(put_step(q, step, result, err));
+    return step->is_last ? end_steps(q, err) : BRC_OK;
+}
+
+int brc_sequence_step(brc_sequence *q, const brc_step *step, int *result, brc_error *err)
+{
+    BRC_TRY(merge_step(q, step, err));
+    *result = BRC_STEP_CONFLICT;
+    if (brc_merge_tree_clashes(q->run.tree)->n > 0)
+        return BRC_OK;
+    BRC_TRY(brc_merge_tree_ahead(q->run.tree, err));
+    BRC_TRY(brc_store_begin(q->store, err));
+    int rc = step_steps(q, step, result, err);
+    q->repo->changes++;
+    int end = brc_store_end(q->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+int brc_sequence_end(brc_sequence *q, brc_error *err)
+{
+    if (q->is_through)
+        return BRC_OK;
+    BRC_TRY(brc_store_begin(q->store, err));
+    int rc = end_steps(q, err);
+    q->repo->changes++;
+    int end = brc_store_end(q->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+/* ---- paths -------------------------------- */
+
+int brc_paths_normal(char ***out, const char *const *paths, size_t n, brc_error *err)
+{
+    void *made;
+    *out = NULL;
+    BRC_TRY(brc_new_array(&made, n + 1, sizeof(char *), err));
+    char **list = *out = made;
+    for (size_t i = 0; i < n; i++) {
+        brc_buf path = BRC_BUF_INIT;
+        int rc = brc_path_normal(&path, paths[i], err);
+        if (rc == BRC_OK)
+            rc = brc_buf_take_text(&path, &list[i], err);
+        brc_buf_dispose(&path);
+        BRC_TRY(rc);
+    }
+    return BRC_OK;
+}
+
+void brc_paths_free(char **paths, size_t n)
+{
+    for (size_t i = 0; paths != NULL && i < n; i++)
+        free(paths[i]);
+    free(paths);
+}

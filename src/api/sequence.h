@@ -1,0 +1,70 @@
+/*
+ * Changes that other commits made, done again on the current branch: one of them (cherry-pick, revert)
+ * or one after the other (rebase).
+ *
+ *      brc_sequence q = { .repo = repo, ... };
+ *      brc_sequence_start(&q)            where the branch is; nothing may be uncommitted on it
+ *      brc_sequence_step(&q, ...)        for each: merged without a lock, then a commit that no ref names
+ *      brc_sequence_end(&q)              the branch moves, by compare-and-set
+ *      brc_sequence_dispose(&q)
+ *
+ * A step is a merge: ours is what the steps before it have made, base and theirs are the versions
+ * between which the change lies. A killed process leaves the branch as it was, and some objects for the
+ * next collection. What was stored so far has no name: if a collection has begun meanwhile, `again` is
+ * set, and all has to be done again.
+ */
+#ifndef BRC_API_SEQUENCE_H
+#define BRC_API_SEQUENCE_H
+
+#include "../zarr/merge_run.h"
+#include "../zarr/session.h"
+
+enum { BRC_STEP_DONE = 1, BRC_STEP_EMPTY, BRC_STEP_CONFLICT };
+
+typedef struct brc_step {
+    int has_base, has_theirs;
+    brc_oid base, theirs; /* commits; none: the empty snapshot                     */
+    int is_back;          /* theirs comes before base: a change is taken back      */
+    brc_commit like;      /* author, time, message and meta of the commit          */
+    int keep_empty;       /* a commit, also where it changes nothing               */
+    int is_last;          /* the branch moves in its transaction                   */
+} brc_step;
+
+typedef struct brc_sequence {
+    breccia *repo;
+    brc_store *store;
+    const char *op;    /* in the operation log: "pick", "revert", "rebase"          */
+    const char *doing; /* "something is picked", for errors                         */
+    int favour;        /* BRC_FAVOUR_*, at these paths                              */
+    const char *const *paths;
+    size_t npaths;
+    int no_commit;     /* what comes of it is uncommitted                           */
+    /* from here on its own */
+    char *branch, *full;
+    int has_tip;
+    brc_oid tip;          /* of the branch, when it began                           */
+    brc_draft_head draft; /* the branch's own; id 0: it has none. Nothing is changed in it */
+    int has_now;
+    brc_oid now, root;    /* the commit on which the next step comes, and its snapshot */
+    int is_through;       /* the branch has moved                                   */
+    brc_merge_run run;    /* of the last step                                       */
+    int64_t collected;    /* the last collection that had begun before              */
+    int again;
+} brc_sequence;
+
+/* BRC_EMISUSE within a transaction, BRC_EREADONLY; `what`: "a revert". */
+BRC_MUST_USE int brc_sequence_can_start(breccia *repo, const char *what, brc_error *err);
+BRC_MUST_USE int brc_sequence_start(brc_sequence *q, brc_error *err);
+void brc_sequence_dispose(brc_sequence *q);
+/* The next step comes on this commit. */
+BRC_MUST_USE int brc_sequence_go_to(brc_sequence *q, const brc_oid *commit, brc_error *err);
+/* *result: BRC_STEP_*. After a conflict q->run.tree has them, and there is no further step. */
+BRC_MUST_USE int brc_sequence_step(brc_sequence *q, const brc_step *step, int *result, brc_error *err);
+/* Where no last step has done so: the branch goes to q->now, if that is not where it is. */
+BRC_MUST_USE int brc_sequence_end(brc_sequence *q, brc_error *err);
+
+/* Normal forms of paths; brc_paths_free() releases what there is, also after a failure. */
+BRC_MUST_USE int brc_paths_normal(char ***out, const char *const *paths, size_t n, brc_error *err);
+void brc_paths_free(char **paths, size_t n);
+
+#endif
