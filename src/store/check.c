@@ -100,7 +100,7 @@ static const struct {
     " have no branch, an invalid base, or do not match their checksum' FROM draft"
     " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2,3)"
     " OR (state=2 AND kind<>2) OR (state=3 AND (kind<>1 OR parts<>0))"
-    " OR typeof(parts)<>'integer' OR parts NOT BETWEEN 0 AND 7"
+    " OR typeof(parts)<>'integer' OR parts NOT BETWEEN 0 AND 7 OR typeof(changes)<>'integer'"
     " OR (state<>2 AND 'heads/' || branch NOT IN (SELECT name FROM ref)"
     /* It may have gone, and -D kept them. */
     " AND NOT (kind=2 AND owner IS NULL AND id IN (SELECT draft FROM oplog)))"

@@ -20,6 +20,8 @@ static int db_code(int primary)
     case SQLITE_LOCKED:
         return BRC_EBUSY;
     case SQLITE_CORRUPT:
+    case SQLITE_CONSTRAINT: /* nothing here writes such rows, unless from others that are damaged */
+    case SQLITE_MISMATCH:
         return BRC_ECORRUPT;
     case SQLITE_NOTADB:
         return BRC_EFORMAT;

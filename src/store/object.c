@@ -450,8 +450,9 @@ int brc_object_collides(const brc_store *store, const brc_oid *id, brc_error *er
 {
     char hex[65];
     return brc_fail(err, BRC_ECOLLISION,
-                    "%s already holds other content under the hash %s: nothing was stored; such "
-                    "data, made to collide, needs a repository with a cryptographic hash",
+                    "%s already holds other content under the hash %s, so nothing was stored: run "
+                    "'breccia fsck'; if it finds no damage, such data was made to collide, and "
+                    "needs a repository with a cryptographic hash",
                     store->path, brc_oid_format(hex, id));
 }
 

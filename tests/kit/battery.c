@@ -45,6 +45,8 @@ static int did(battery_now *b, const char *command, const char *on, int rc, cons
         why = "that is a bug";
     else if (rc == BRC_ECORRUPT && out->findings == 0)
         why = "fsck says that all is well";
+    else if (rc == BRC_ECOLLISION && out->findings > 0)
+        why = NULL; /* it says that fsck tells the one from the other */
     else if (!is_work(rc) && rc != BRC_ECORRUPT)
         why = "that is no word for damage";
     if (why != NULL && out->broken[0] == '\0')
@@ -98,7 +100,8 @@ static void show_log(battery_now *b, const char *rev, const char *path)
     brc_error err = BRC_ERROR_INIT;
     const brc_commit *commit;
     brc_iter *it;
-    int n = 0, rc = did(b, "log", rev, brc_log(&it, b->repo, rev, path, &err), &err);
+    const brc_log_opts opts = { .size = sizeof(opts), .path = path };
+    int n = 0, rc = did(b, "log", rev, brc_log(&it, b->repo, rev, &opts, &err), &err);
     while (rc >= 0 && n++ < MAX_COMMITS &&
            (rc = did(b, "log", rev, brc_log_next(it, &commit, &err), &err)) > 0) {
         brc_commit *again;
