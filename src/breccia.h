@@ -193,11 +193,16 @@ BRC_API BRC_MUST_USE int brc_undo(int64_t *operation, breccia *repo, uint32_t fl
 BRC_API BRC_MUST_USE int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err);
 BRC_API void brc_commit_free(brc_commit *commit);
 /* Lists commits reachable from `rev` (NULL: HEAD), newest first, parents after their
- * children; for "A..B", those reachable from B but not from A. `path` keeps those that
- * changed this node or something under it; if the node is in none of the commits,
- * brc_log_next() fails with BRC_ENOTFOUND. */
-BRC_API BRC_MUST_USE int brc_log(brc_iter **out, breccia *repo, const char *rev, const char *path, brc_error *err);
+ * children; for "A..B", those reachable from B but not from A. `opts` may be NULL. With a path, those
+ * that changed this node or something under it, or moved it; before it was moved it is looked for under
+ * the path that it had. Where a merge has the node as one of its parents has it, the others are left
+ * out, but for BRC_LOG_FULL. If the node is in none of the commits, brc_log_next() fails with
+ * BRC_ENOTFOUND. */
+BRC_API BRC_MUST_USE int brc_log(brc_iter **out, breccia *repo, const char *rev, const brc_log_opts *opts, brc_error *err);
 BRC_API BRC_MUST_USE int brc_log_next(brc_iter *it, const brc_commit **out, brc_error *err);
+/* Where the commit that was given last has the node, or had it before it removed it; NULL without a path.
+ * Valid until the next call. */
+BRC_API const char *brc_log_path(brc_iter *it);
 /* Lists nodes that differ, by path.  `b` NULL: the current branch with its uncommitted
  * changes; `a` NULL: what `b` is based on (its first parent, or the branch's tip).
  * BRC_ENOTFOUND if neither has opts->path. */

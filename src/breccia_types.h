@@ -408,6 +408,15 @@ enum {
     BRC_OP_SWITCH = 2  /* no ref moved: two changes, of the current branch before and after */
 };
 
+typedef struct brc_log_opts {
+    size_t size;
+    const char *path; /* commits that changed this node or something under it; NULL: all */
+    uint32_t flags;   /* BRC_LOG_*                                            */
+    uint32_t reserved; /* 0                                                   */
+} brc_log_opts;
+#define BRC_LOG_OPTS_INIT { sizeof(brc_log_opts), 0, 0, 0 }
+enum { BRC_LOG_FULL = 1 }; /* of a path: also what a merge gave up            */
+
 typedef struct brc_diff_opts {
     size_t size;
     const char *path; /* this node and what is under it; NULL: all            */

@@ -17,6 +17,7 @@ static const struct cli_option log_options[] = {
     { "oneline", 0, 0, NULL, "one line per commit" },
     { "number", 'n', 1, "N", "show at most N commits; also written -N" },
     { "at", 0, 1, "REV", "start at this version" },
+    { "full", 0, 0, NULL, "with PATH: also what a merge gave up" },
     CLI_OPTIONS_END
 };
 
@@ -28,6 +29,14 @@ struct log_request {
     struct cli_graph *graph; /* NULL: none                                    */
 };
 
+/* Where the commit has the node, if it is not where it was asked for. */
+static const char *other_path(struct cli *cli, const struct log_request *request)
+{
+    const char *path = brc_log_path(cli->iter);
+
+    return path && strcmp(path, request->path) != 0 ? path : NULL;
+}
+
 static void put_log_entry(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
                           const struct log_request *request, uint64_t index)
 {
@@ -37,6 +46,8 @@ static void put_log_entry(struct cli *cli, const brc_commit *commit, const struc
     if (cli->json) {
         cli_json_open(cli, '{');
         cli_commit_members(cli, commit, refs);
+        if (request->path)
+            cli_json_member(cli, "path", brc_log_path(cli->iter));
         cli_json_close(cli, '{');
         return;
     }
@@ -47,7 +58,7 @@ static void put_log_entry(struct cli *cli, const brc_commit *commit, const struc
     } else {
         if (index > 0 && !graph)
             cli_puts(cli, "\n");
-        cli_commit_text(cli, commit, refs, first, prefix);
+        cli_commit_text(cli, commit, refs, other_path(cli, request), first, prefix);
         if (graph)
             cli_printf(cli, "%.*s\n", (int)strlen(prefix) - 1, prefix);
     }
@@ -76,6 +87,9 @@ static int explain_no_node(struct cli *cli, const struct log_request *request)
 static int log_commits(struct cli *cli, const struct cli_refs *refs,
                        const struct log_request *request)
 {
+    const brc_log_opts opts = { .size = sizeof(opts),
+                                .path = request->path,
+                                .flags = cli_has(cli, "full") ? BRC_LOG_FULL : 0 };
     const brc_commit *commit;
     int rc = 0;
 
@@ -85,7 +99,7 @@ static int log_commits(struct cli *cli, const struct cli_refs *refs,
         cli_say(cli, "no commits yet");
         return BRC_OK;
     }
-    CLI_TRY(brc_log(&cli->iter, cli->repo, request->rev, request->path, &cli->err));
+    CLI_TRY(brc_log(&cli->iter, cli->repo, request->rev, &opts, &cli->err));
     for (uint64_t i = 0;
          i < request->limit && (rc = brc_log_next(cli->iter, &commit, &cli->err)) == 1; i++) {
         put_log_entry(cli, commit, refs, request, i);
@@ -175,10 +189,12 @@ const struct cli_command cli_command_log = {
     .name = "log",
     .group = "Versions",
     .summary = "list commits, newest first",
-    .usage = "FILE [REV|A..B] [PATH] [--graph] [--oneline] [-n N] [--at REV]",
+    .usage = "FILE [REV|A..B] [PATH] [--graph] [--oneline] [-n N] [--at REV] [--full]",
     .details = "Starts at REV, or at HEAD, and goes back. A..B lists the commits that are\n"
                "reachable from B but not from A; a missing A or B is HEAD. PATH limits the\n"
-               "list to commits that changed that node or something under it. A single word\n"
+               "list to commits that changed that node or something under it, and follows it\n"
+               "to the names that it had before it was moved. Where a merge took the node as\n"
+               "one side had it, only that side is listed; --full lists both. A single word\n"
                "is PATH if there is such a node, otherwise REV; '--' before it makes it PATH.",
     .examples = "breccia log climate.brc --oneline --graph\n"
                 "breccia log climate.brc v1.0..main\n"
@@ -209,7 +225,7 @@ static int show_commit(struct cli *cli, const brc_commit *commit)
         cli_json_open(cli, '{');
         cli_commit_members(cli, commit, &refs);
     } else {
-        cli_commit_text(cli, commit, &refs, "", "");
+        cli_commit_text(cli, commit, &refs, NULL, "", "");
         changes.title = "";
     }
     CLI_TRY(cli_put_changes(cli, &changes));

@@ -154,7 +154,7 @@ static void put_message_line(struct cli *cli, const char *prefix, const char *li
 }
 
 void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
-                     const char *first, const char *prefix)
+                     const char *path, const char *first, const char *prefix)
 {
     char time[CLI_TIME_CAP];
     const char *line = commit->message;
@@ -177,6 +177,8 @@ void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli
     cli_printf(cli, "%sDate:   %s\n", prefix, cli_format_time(time, commit->time_us));
     if (commit->meta_json && strcmp(commit->meta_json, "{}") != 0 && commit->meta_json[0])
         cli_printf(cli, "%sMeta:   %s\n", prefix, cli_escaped(cli, commit->meta_json));
+    if (path)
+        cli_printf(cli, "%sPath:   %s\n", prefix, cli_escaped(cli, path));
     put_message_line(cli, prefix, "");
     while (*line) {
         size_t len = strcspn(line, "\n");

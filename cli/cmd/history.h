@@ -32,9 +32,9 @@ int cli_same_id(const brc_oid *a, const brc_oid *b);
 /* The members of a commit, into an object that is open. */
 void cli_commit_members(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs);
 /* Each line begins with `prefix`, such as "| " of a graph, but the first one with
- * `first`. */
+ * `first`. `path` is where it has the node that is asked for; NULL: no line for that. */
 void cli_commit_text(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
-                     const char *first, const char *prefix);
+                     const char *path, const char *first, const char *prefix);
 void cli_commit_line(struct cli *cli, const brc_commit *commit, const struct cli_refs *refs,
                      const char *first);
 /* The first line of a message. */

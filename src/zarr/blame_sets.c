@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/id_table.h"
 #include "../history/commit.h"
+#include "../history/path_before.h"
 
 enum { NO_SET = UINT32_MAX };
 
@@ -150,27 +151,16 @@ static int is_same_place(const blame_run *run, const brc_entry *a, const brc_ent
            (!run->documents || brc_oid_cmp(&a->doc, &b->doc) == 0);
 }
 
-/* Where the array was in a parent. Moves are noted from the first one alone. */
+/* Where the array was in a parent. */
 static int place_before(blame_run *run, const brc_commit *commit, size_t i, const char *path,
                         brc_buf *from, brc_blame_place *out, brc_error *err)
 {
-    int has = 1;
+    int has;
     brc_oid root;
-    const brc_move_set *moves = brc_commit_moves(commit);
     out->commit = &commit->parents[i];
-    memset(&out->entry, 0, sizeof(out->entry));
-    from->len = 0;
-    if (i == 0 && moves->n > 0) {
-        BRC_TRY(brc_move_origin(from, &has, moves, path, err));
-    } else {
-        BRC_TRY(brc_buf_text(from, path, err));
-        BRC_TRY(brc_buf_terminate(from, err));
-    }
+    BRC_TRY(brc_path_before(from, &has, run->store, commit, i, path, &root, &out->entry, err));
     out->path = (const char *)from->data;
-    if (!has)
-        return BRC_OK;
-    BRC_TRY(brc_commit_root(run->store, &commit->parents[i], &root, err));
-    return brc_snapshot_find(run->store, &root, out->path, &out->entry, err);
+    return BRC_OK;
 }
 
 /* The units of *set that the parent has in the same form go to it; *set are the others. */

@@ -55,7 +55,8 @@ START_TEST(f21_a_log_of_a_path_is_the_commits_that_changed_it)
         scenario_reopen(&t);
         sqlite3 *db = t.repo->store->db;
         sqlite3_trace_v2(db, SQLITE_TRACE_STMT, count_begins, &begins);
-        OK(&t, brc_log(&it, t.repo, NULL, p < 0 ? NULL : paths[p], &t.err));
+        const brc_log_opts opts = { .size = sizeof(opts), .path = p < 0 ? NULL : paths[p] };
+        OK(&t, brc_log(&it, t.repo, NULL, &opts, &t.err));
         for (int i = COMMITS - 1; i >= 0; i--) {
             size_t len = p < 0 ? 0 : strlen(paths[p]);
             int wanted = p < 0 || (strncmp(paths[whose[i]], paths[p], len) == 0) || i == 0;
@@ -86,7 +87,8 @@ START_TEST(f21_what_is_committed_while_a_log_is_read_changes_nothing_in_it)
     brc_iter *it, *left;
     make_history(&t, ids, whose, 8);
     OK(&t, brc_log(&it, t.repo, NULL, NULL, &t.err));
-    OK(&t, brc_log(&left, t.repo, NULL, "/a", &t.err));
+    const brc_log_opts opts = { .size = sizeof(opts), .path = "/a" };
+    OK(&t, brc_log(&left, t.repo, NULL, &opts, &t.err));
     ck_assert_int_eq(brc_log_next(left, &commit, &t.err), 1);
     for (int i = COMMITS - 1; i >= 0; i--) {
         if (i % 300 == 0) {

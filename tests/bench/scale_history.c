@@ -41,7 +41,8 @@ static scale_cost log_of(const bench_opts *o, size_t n, const char *path, size_t
     scale_apart(make_commits, o, n);
     scale_reopen(&r, o);
     scale_cost start = scale_start();
-    must(brc_log(&it, r.handle, NULL, path, &err), &err, "log");
+    const brc_log_opts opts = { .size = sizeof(opts), .path = path };
+    must(brc_log(&it, r.handle, NULL, &opts, &err), &err, "log");
     while ((rc = brc_log_next(it, &commit, &err)) > 0)
         count++;
     scale_cost cost = scale_stop(start);

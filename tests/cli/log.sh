@@ -54,3 +54,21 @@ id=$(breccia log r.brc -n 1 --json | sed 's/.*"id":"\([0-9a-f]*\)".*/\1/')
 breccia show r.brc "$(echo "$id" | cut -c 1-12)" --stat | tail -n 1
 breccia show r.brc "$(echo "$id" | cut -c 1-3)" >/dev/null 2>&1
 echo "3 digits are too few: status $?"
+
+echo '# a path that was moved, and a merge'
+q init m.brc
+q group m.brc /a
+commit m.brc made 01
+q branch m.brc side
+q attrs m.brc /a v=1
+commit m.brc ours 02
+q mv m.brc /a /b
+commit m.brc moved 03
+q switch m.brc side
+q attrs m.brc /a v=2
+commit m.brc theirs 04
+q switch m.brc main
+q merge m.brc side --ours -m merge --author 'Ada <ada@example.org>' --date 2026-11-20T05:00:00Z
+t log m.brc /b
+breccia log m.brc /b --json | grep -o '"message":"[^"]*"\|"path":"[^"]*"'
+t log m.brc /b --oneline --full | sed 's/^[0-9a-f]* //'

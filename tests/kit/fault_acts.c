@@ -316,7 +316,8 @@ static int act_log(fault_handles *h, brc_error *err)
 {
     brc_iter *it;
     const brc_commit *c;
-    int n = 0, rc = brc_log(&it, h->repo, NULL, "/g", err);
+    const brc_log_opts opts = { .size = sizeof(opts), .path = "/g" };
+    int n = 0, rc = brc_log(&it, h->repo, NULL, &opts, err);
     while (rc >= 0 && (rc = brc_log_next(it, &c, err)) > 0)
         n++;
     brc_iter_free(it);

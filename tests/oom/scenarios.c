@@ -238,7 +238,8 @@ static int step_log(oom_state *s, brc_error *err)
     const brc_commit *commit;
     int rc = BRC_OK, n = 0;
     for (int i = 0; i < 2 && rc == BRC_OK; i++) {
-        BRC_TRY(brc_log(&it, s->repo, "main", i == 0 ? NULL : "/g/a", err));
+        const brc_log_opts opts = { .size = sizeof(opts), .path = i == 0 ? NULL : "/g/a" };
+        BRC_TRY(brc_log(&it, s->repo, "main", &opts, err));
         while ((rc = brc_log_next(it, &commit, err)) > 0)
             n++;
         brc_iter_free(it);

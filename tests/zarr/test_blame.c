@@ -52,10 +52,39 @@ static int same_unit(const state *a, const state *b, int unit, int elements)
     return unit < b->length && a->value[unit] == b->value[unit];
 }
 
+/* The commit and all before it, a bit for each. */
+static uint64_t past(int c)
+{
+    uint64_t all = UINT64_C(1) << c;
+    for (int i = 0; i < states[c].nparents; i++)
+        all |= past(states[c].parents[i]);
+    return all;
+}
+
 /* Moves are noted from the first parent only. */
+static int is_on_line(int c, int older)
+{
+    while (c != older && states[c].nparents > 0)
+        c = states[c].parents[0];
+    return c == older;
+}
+
+/* In another parent it is under the same path, or where the moves from the one merge base say. */
 static int has_array(const state *now, int i)
 {
-    return i == 0 || strcmp(states[now->parents[i]].path, now->path) == 0;
+    int base = -1, nbases = 0;
+    if (i == 0 || strcmp(states[now->parents[i]].path, now->path) == 0)
+        return 1;
+    const uint64_t common = past(now->parents[0]) & past(now->parents[i]);
+    for (int c = 0; c < COMMITS; c++) {
+        uint64_t others = common & ~(UINT64_C(1) << c);
+        int is_best = (common >> c & 1) != 0;
+        for (int d = c + 1; is_best && d < COMMITS; d++)
+            is_best = (others >> d & 1) == 0 || (past(d) >> c & 1) == 0;
+        base = is_best ? c : base;
+        nbases += is_best;
+    }
+    return nbases == 1 && is_on_line(now->parents[0], base) && is_on_line(now->parents[i], base);
 }
 
 static int whose(int c, int unit, int elements)
