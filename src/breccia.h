@@ -123,6 +123,11 @@ BRC_API BRC_MUST_USE int brc_gc(breccia *repo, const brc_gc_opts *opts, brc_gc_r
 BRC_API BRC_MUST_USE int brc_expire(brc_expire_report *out, brc_iter **decided, breccia *repo, const brc_expire_opts *opts,
                                     brc_error *err);
 BRC_API BRC_MUST_USE int brc_expire_next(brc_iter *it, const brc_expired **out, brc_error *err);
+/* What arrays and commits that branches and tags reach hold, exactly: each object once. An array holds what it has
+ * in any of these commits at its path. *items (may be NULL) lists arrays by path, then commits, children first. It
+ * remembers about 200 bytes for each object. */
+BRC_API BRC_MUST_USE int brc_du(brc_du_report *out, brc_iter **items, breccia *repo, brc_error *err);
+BRC_API BRC_MUST_USE int brc_du_next(brc_iter *it, const brc_du_item **out, brc_error *err);
 /* Reads everything and reports each fault to `found`; the result is BRC_OK even if
  * there are faults.  *checked: how many objects were read. */
 BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),

@@ -204,8 +204,9 @@ enum {
 typedef struct brc_expire_report {
     size_t size;
     uint64_t kept, expired; /* commits                                        */
+    uint64_t bytes;        /* of a dry run: what only those hold that would expire, as stored */
 } brc_expire_report;
-#define BRC_EXPIRE_REPORT_INIT { sizeof(brc_expire_report), 0, 0 }
+#define BRC_EXPIRE_REPORT_INIT { sizeof(brc_expire_report), 0, 0, 0 }
 typedef struct brc_expired {
     brc_oid id;
     int64_t time_us;
@@ -220,6 +221,24 @@ enum {
     BRC_KEPT_WEEKLY = 32,
     BRC_KEPT_MONTHLY = 64
 };
+
+/* What bytes are for, as they are stored. */
+typedef struct brc_du_report {
+    size_t size;
+    uint64_t versions;     /* what branches and tags reach                    */
+    uint64_t uncommitted;  /* and what only uncommitted changes and pins need */
+    uint64_t log;          /* and what only the window of the operation log keeps, for undo */
+    uint64_t garbage;      /* what nothing needs: brc_gc() removes it         */
+    uint64_t stored;       /* all of these                                    */
+} brc_du_report;
+#define BRC_DU_REPORT_INIT { sizeof(brc_du_report), 0, 0, 0, 0, 0 }
+typedef struct brc_du_item {
+    const char *path;      /* of an array; NULL: it is a commit               */
+    brc_oid id;            /* of a commit                                     */
+    uint64_t bytes;        /* what it holds                                   */
+    uint64_t alone;        /* of these, what nothing else of its kind does, nor uncommitted changes:
+                              what would be free without it                   */
+} brc_du_item;
 
 typedef struct brc_ref {
     const char *name;    /* "main", "v1.0"                                    */

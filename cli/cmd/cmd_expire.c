@@ -68,6 +68,8 @@ static int put_expire(struct cli *cli, const brc_expire_report *report, int dry)
         cli_json_member_uint(cli, "kept", report->kept);
         cli_json_member_uint(cli, "expired", report->expired);
         cli_json_member_bool(cli, "dry_run", dry);
+        if (dry)
+            cli_json_member_uint(cli, "bytes", report->bytes);
         cli_json_key(cli, "commits");
         cli_json_open(cli, '[');
     }
@@ -83,6 +85,9 @@ static int put_expire(struct cli *cli, const brc_expire_report *report, int dry)
         cli_say(cli, "%llu commits %s, %llu %s", (unsigned long long)report->expired,
                 dry ? "would expire" : "have expired", (unsigned long long)report->kept,
                 dry ? "would stay" : "stay");
+        if (dry)
+            cli_say(cli, "%llu bytes are held by those that would expire, and nothing else",
+                    (unsigned long long)report->bytes);
     }
     return rc;
 }

@@ -14,7 +14,7 @@ extern const struct cli_command cli_command_import, cli_command_export;
 extern const struct cli_command cli_command_write, cli_command_append, cli_command_resize;
 extern const struct cli_command cli_command_rm, cli_command_mv, cli_command_cp;
 extern const struct cli_command cli_command_attrs, cli_command_codecs, cli_command_backend;
-extern const struct cli_command cli_command_ls, cli_command_info, cli_command_read;
+extern const struct cli_command cli_command_ls, cli_command_info, cli_command_read, cli_command_du;
 extern const struct cli_command cli_command_status, cli_command_commit, cli_command_log;
 extern const struct cli_command cli_command_show, cli_command_diff;
 extern const struct cli_command cli_command_branch, cli_command_tag, cli_command_switch, cli_command_drafts, cli_command_config;

@@ -3,12 +3,13 @@
 
 #include "../base/iter.h"
 #include "../base/sized.h"
-#include "../history/expire.h"
+#include "../history/usage.h"
 #include "../zarr/repo.h"
 
 typedef struct expired_list {
     brc_expire_plan plan;
     size_t n, at;
+    uint64_t bytes;
     brc_expired given;
 } expired_list;
 
@@ -36,8 +37,13 @@ static int expire_check(breccia *repo, const brc_expire_opts *opts, brc_error *e
 static int expire_only_look(expired_list *list, breccia *repo, const brc_expire_rules *rules,
                             brc_error *err)
 {
+    brc_usage usage = {0};
     BRC_TRY(brc_store_begin_read(repo->store, err));
     int rc = brc_expire_plan_make(&list->plan, repo->store, rules, err);
+    if (rc == BRC_OK && list->plan.expired > 0)
+        rc = brc_usage_measure(&usage, repo->store, &list->plan, NULL, 1, err);
+    list->bytes = usage.expired;
+    brc_usage_dispose(&usage);
     brc_store_end_read(repo->store);
     return rc;
 }
@@ -80,6 +86,7 @@ int brc_expire(brc_expire_report *out, brc_iter **decided, breccia *repo,
     BRC_GO(expire_work(list, repo, &opts, err));
     report.kept = list->plan.kept;
     report.expired = list->plan.expired;
+    report.bytes = list->bytes;
     if (out != NULL)
         BRC_GO(brc_sized_out(out, &report, sizeof(report), sizeof(report), "brc_expire_report",
                              err));

@@ -61,6 +61,7 @@ backend | backend --list
 diff   | diff r.brc HEAD~1 HEAD
 drafts | drafts r.brc
 config | config r.brc
+du     | du r.brc
 fsck   | fsck r.brc
 help   | help
 info   | info r.brc

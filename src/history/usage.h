@@ -1,0 +1,41 @@
+/*
+ * What the file's bytes are for: what each version and each array holds, and what of that it holds
+ * alone, so that it would be free if the version, or the array in every version, were not.
+ *
+ * Exact: every object that refs reach is counted once, by its stored bytes, whatever leads to it.
+ */
+#ifndef BRC_HISTORY_USAGE_H
+#define BRC_HISTORY_USAGE_H
+
+#include "expire.h"
+#include "held.h"
+#include "log_window.h"
+
+typedef struct brc_usage_item {
+    char *path;  /* of an array; NULL: a commit  */
+    brc_oid id;  /* of a commit                  */
+    uint64_t bytes, alone;
+} brc_usage_item;
+
+typedef struct brc_usage {
+    void *items; /* brc_usage_item[]: arrays by path, then commits, children first */
+    size_t n, cap;
+    uint64_t versions;    /* what branches and tags reach                       */
+    uint64_t uncommitted; /* and what only drafts, or versions in use, do       */
+    uint64_t log;         /* and what only the window of the operation log does */
+    uint64_t expired;     /* of versions: what only those hold that the plan lets expire */
+    uint64_t stored;      /* all objects                                        */
+} brc_usage;
+
+void brc_usage_dispose(brc_usage *usage);
+/* `plan` has the commits that refs reach. Within a read. only_expired: nothing but the sums. BRC_ECORRUPT: something
+ * that is needed is damaged. */
+BRC_MUST_USE int brc_usage_measure(brc_usage *out, brc_store *store, const brc_expire_plan *plan,
+                                   const brc_log_window *window, int only_expired, brc_error *err);
+
+/* Of the same commits, array by array (usage_arrays.c). */
+BRC_MUST_USE int brc_usage_arrays(brc_usage *out, brc_store *store, const brc_expire_plan *plan, brc_error *err);
+BRC_MUST_USE int brc_usage_add(brc_usage *out, const char *path, const brc_oid *id, uint64_t bytes, uint64_t alone,
+                               brc_error *err);
+
+#endif
