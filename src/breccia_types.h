@@ -351,6 +351,34 @@ typedef struct brc_pick_result {
 } brc_pick_result;
 #define BRC_PICK_RESULT_INIT { sizeof(brc_pick_result), 0, 0, { { 0 } }, { { 0 } }, 0, 0, 0 }
 
+/* brc_bisect() */
+enum {
+    BRC_BISECT_LOOK = 0, /* changes nothing                                   */
+    BRC_BISECT_START,    /* begins anew: nothing is known                     */
+    BRC_BISECT_GOOD,     /* this version does not have the change             */
+    BRC_BISECT_BAD,      /* this one has it                                   */
+    BRC_BISECT_SKIP,     /* this one cannot be judged                         */
+    BRC_BISECT_RESET     /* ends it, whatever is known                        */
+};
+enum {
+    BRC_BISECT_NONE = 0, /* there is no bisection                             */
+    BRC_BISECT_WAITING,  /* for a bad version, or a good one                  */
+    BRC_BISECT_NEXT,     /* `at` is to be looked at                           */
+    BRC_BISECT_FOUND,    /* `at` brought the change                           */
+    BRC_BISECT_OPEN      /* only versions that were skipped are left          */
+};
+typedef struct brc_bisect_result {
+    size_t size;
+    int state;       /* BRC_BISECT_NONE ...                                   */
+    uint32_t flags;  /* BRC_BISECT_HAS_BAD                                    */
+    brc_oid at;
+    uint64_t left;   /* versions of which each could have brought the change  */
+    uint64_t good;   /* versions that are known to be good                    */
+    uint64_t skipped;
+} brc_bisect_result;
+#define BRC_BISECT_RESULT_INIT { sizeof(brc_bisect_result), 0, 0, { { 0 } }, 0, 0, 0 }
+enum { BRC_BISECT_HAS_BAD = 1 }; /* a bad version is known                    */
+
 /* Something that a merge cannot decide. */
 typedef struct brc_conflict {
     const char *path;  /* the node                                            */

@@ -31,7 +31,7 @@ static const struct cli_option revert_options[] = {
     CLI_OPTIONS_END
 };
 
-static int read_commit_options(struct cli *cli, brc_pick_opts *opts)
+static int read_pick_options(struct cli *cli, brc_pick_opts *opts)
 {
     uint64_t mainline = 0;
 
@@ -73,7 +73,7 @@ static int run_either(struct cli *cli, int is_back)
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     const char *branch, *rev = cli_operand(cli, 1);
 
-    CLI_TRY(read_commit_options(cli, &opts));
+    CLI_TRY(read_pick_options(cli, &opts));
     CLI_TRY(cli_pick_sides(cli, &opts));
     CLI_TRY(cli_open(cli, 0));
     if (is_back && !opts.author)

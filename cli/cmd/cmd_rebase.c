@@ -31,7 +31,8 @@ static void say_rebased(struct cli *cli, const brc_pick_result *r, const char *b
                 what, on);
     else
         cli_say(cli, "[%s %s] rebased onto %s: %s%s%s", what, cli_short_id(cli, &r->commit), on,
-                commits_as_text(cli, r->made), r->skipped > 0 ? ", and left out what is there: " : "",
+                commits_as_text(cli, r->made),
+                r->skipped > 0 ? ", and left out what is there: " : "",
                 r->skipped > 0 ? commits_as_text(cli, r->skipped) : "");
 }
 
@@ -59,10 +60,10 @@ const struct cli_command cli_command_rebase = {
     .group = "Versions",
     .summary = "put the current branch's own commits on another version",
     .usage = "FILE ONTO [OPTIONS]\nFILE ONTO --ours|--theirs -- PATH...",
-    .details = "Does the commits that ONTO does not have again, on top of it, the oldest first, as\n"
-               "'breccia cherry-pick' does. Merges are left out, and so is what ONTO has already.\n"
-               "The branch moves once, at the end: 'breccia undo' takes all of it back. A conflict\n"
-               "is listed, nothing is changed then, and the status is 3.",
+    .details = "Does the commits that ONTO does not have again, on top of it, the oldest first,\n"
+               "as 'breccia cherry-pick' does. Merges are left out, and so is what ONTO has.\n"
+               "The branch moves once, at the end: 'breccia undo' takes all of it back. A\n"
+               "conflict is listed, nothing is changed then, and the status is 3.",
     .examples = "breccia rebase climate.brc main",
     .options = rebase_options,
     .min_operands = 2,

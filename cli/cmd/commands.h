@@ -18,7 +18,7 @@ extern const struct cli_command cli_command_ls, cli_command_info, cli_command_re
 extern const struct cli_command cli_command_status, cli_command_commit, cli_command_log;
 extern const struct cli_command cli_command_show, cli_command_diff;
 extern const struct cli_command cli_command_branch, cli_command_tag, cli_command_switch, cli_command_drafts, cli_command_config;
-extern const struct cli_command cli_command_rebase, cli_command_pick, cli_command_revert;
+extern const struct cli_command cli_command_bisect, cli_command_rebase, cli_command_pick, cli_command_revert;
 extern const struct cli_command cli_command_merge, cli_command_restore, cli_command_reset;
 extern const struct cli_command cli_command_oplog, cli_command_undo, cli_command_blame;
 extern const struct cli_command cli_command_expire, cli_command_fsck, cli_command_gc, cli_command_help;

@@ -109,7 +109,7 @@ static int like_of_revert(pick_call *c, const brc_oid *parent, brc_error *err)
 
 /* Where commits before it have expired, what lies between the last one that is kept and this one is
  * not its change alone. */
-static int check_alone(const pick_call *c, brc_error *err)
+static int knows_its_change(const pick_call *c, brc_error *err)
 {
     brc_boundary cut = {0};
     int rc = brc_boundary_get(c->repo->store, &c->commit->id, &cut, err);
@@ -157,7 +157,7 @@ static int read_picked(pick_call *c, brc_error *err)
     if (rc == BRC_OK)
         rc = brc_commit_read(&c->commit, c->repo, &id, err);
     if (rc == BRC_OK)
-        rc = check_alone(c, err);
+        rc = knows_its_change(c, err);
     brc_store_end_read(c->repo->store);
     BRC_TRY(rc);
     return plan_pick(c, err);

@@ -197,12 +197,24 @@ static int named_drafts(brc_store *store, int not_dead, brc_roots *out, brc_erro
     return rc;
 }
 
+/* Commits that a bisection knows of: a setting, with ids as in a plan. */
+static int named_bisection(brc_store *store, brc_roots *out, brc_error *err)
+{
+    brc_buf text = BRC_BUF_INIT;
+    int rc = brc_setting_find(store, "bisect", &text, err);
+    if (rc > 0)
+        rc = plan_ids(store, (const char *)text.data, out, err);
+    brc_buf_dispose(&text);
+    return rc;
+}
+
 int brc_roots_named(brc_store *store, brc_log_range *range, int not_dead, brc_roots *out,
                     brc_error *err)
 {
     BRC_TRY(named_refs(store, out, err));
     BRC_TRY(named_drafts(store, not_dead, out, err));
     BRC_TRY(named_log(store, range, out, err));
+    BRC_TRY(named_bisection(store, out, err));
     return named_pins(store, out, err);
 }
 

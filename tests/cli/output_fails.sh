@@ -37,6 +37,7 @@ merge       | merge r.brc apart                      | log r.brc --oneline
 rebase      | rebase r.brc apart                     | log r.brc --oneline
 cherry-pick | cherry-pick r.brc apart                | log r.brc --oneline
 revert      | revert r.brc HEAD                      | log r.brc --oneline
+bisect      | bisect r.brc start main side           | bisect r.brc status
 restore     | restore r.brc /a --from HEAD~1         | diff r.brc -- /a
 reset       | reset r.brc HEAD~1 --hard              | log r.brc
 export      | export r.brc /a new.npy                | import z.brc new.npy /z
@@ -52,6 +53,7 @@ END
 reading() {
     cat <<'END'
 attrs  | attrs r.brc /a
+bisect | bisect r.brc status
 blame  | blame r.brc /a
 branch | branch r.brc
 codecs | codecs r.brc /a

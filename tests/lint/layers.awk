@@ -15,7 +15,7 @@ BEGIN {
     home["zip.h"] = "src/xfer/zip_archive.h"
     home["zlib.h"] = "codecs/ src/xfer/gzip_input.c"
     home["zstd.h"] = home["blosc.h"] = home["lz4.h"] = home["lzma.h"] = home["bzlib.h"] = "codecs/"
-    home["spawn.h"] = "src/xfer/foreign/"
+    home["spawn.h"] = "src/xfer/foreign/ cli/cmd/cmd_bisect.c"
     home["seccomp.h"] = "src/convert/lib/"
     home["dlfcn.h"] = "src/codec/plugin_file.c"
 }
