@@ -132,6 +132,11 @@ BRC_API BRC_MUST_USE int brc_du_next(brc_iter *it, const brc_du_item **out, brc_
  * there are faults.  *checked: how many objects were read. */
 BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
                                   void *ctx, uint64_t *checked, brc_error *err);
+/* Checks everything as brc_fsck() does, and repairs what it finds: damaged and missing objects get a good copy from
+ * `from`, another repository (NULL: there is none), whichever has an object of the same id there; derived rows are
+ * made anew. With BRC_REPAIR_DROP damaged objects that have no copy go. No id changes, and refs and uncommitted
+ * changes stay as they are. *out (may be NULL) says what was done and what is left. Not within a transaction. */
+BRC_API BRC_MUST_USE int brc_repair(brc_repair_report *out, breccia *repo, breccia *from, uint32_t flags, brc_error *err);
 /* Settings of the repository. `name`: "journal", which is "rollback" (the default) or "wal"; and
  * "backend", which new arrays get whose maker names none, also imported ones, as
  * brc_array_set_backend() takes it ("inline" is the default). It is recorded in each of them as it

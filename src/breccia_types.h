@@ -619,6 +619,18 @@ enum { BRC_DAMAGE_MISSING = 1 }; /* it is named somewhere, but not there        
 
 enum { BRC_FSCK_NO_DECODE = 1 };
 
+enum {
+    BRC_REPAIR_DROP = 1    /* what cannot be read goes: it is missing then, and can be stored again */
+};
+typedef struct brc_repair_report {
+    size_t size;
+    uint64_t replaced;     /* objects that have a good copy now               */
+    uint64_t dropped;      /* damaged ones that went                          */
+    uint64_t damaged;      /* that are still there                            */
+    uint64_t missing;
+} brc_repair_report;
+#define BRC_REPAIR_REPORT_INIT { sizeof(brc_repair_report), 0, 0, 0, 0 }
+
 typedef struct brc_codec_info {
     const char *name;
     const char *kind;           /* "array->array", "array->bytes", "bytes->bytes" */

@@ -4,12 +4,19 @@
 #include "../cli.h"
 #include "commands.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { DAMAGE_FOUND = 4 };
 
 static const struct cli_option fsck_options[] = {
     { "no-decode", 0, 0, NULL, "do not decode chunks, only check their stored bytes" },
+    { "repair", 0, 0, NULL, "make good what can be, and drop what cannot be read" },
+    { "from", 0, 1, "OTHER", "with --repair: take good copies from this file or Zarr directory" },
+    { "yes", 0, 0, NULL, "with --repair: drop without asking" },
     CLI_OPTIONS_END
 };
 
@@ -84,7 +91,8 @@ static void put_findings_text(struct cli *cli, const struct findings *found)
     }
 }
 
-static void put_fsck(struct cli *cli, const struct findings *found, uint64_t checked)
+static void put_fsck(struct cli *cli, const struct findings *found, uint64_t checked,
+                     const brc_repair_report *report)
 {
     size_t missing = 0;
 
@@ -96,6 +104,10 @@ static void put_fsck(struct cli *cli, const struct findings *found, uint64_t che
         cli_json_member_uint(cli, "objects_checked", checked);
         put_findings_json(cli, "damaged", found, 0);
         put_findings_json(cli, "missing", found, 1);
+        if (cli_has(cli, "repair")) {
+            cli_json_member_uint(cli, "replaced", report->replaced);
+            cli_json_member_uint(cli, "dropped", report->dropped);
+        }
         cli_json_close(cli, '{');
         return;
     }
@@ -107,17 +119,126 @@ static void put_fsck(struct cli *cli, const struct findings *found, uint64_t che
                 found->n - missing, missing);
 }
 
+/* ---- repairing ------------------------------------------------------------------- */
+
+/* Where good copies may be. A Zarr directory is imported into a file that goes again. */
+struct repair_source {
+    breccia *repo;
+    char dir[256], file[272];
+};
+
+static int import_source(struct cli *cli, struct repair_source *from, const char *other)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_session *session;
+    const char *tmp = getenv("TMPDIR");
+    int rc;
+
+    snprintf(from->dir, sizeof(from->dir), "%.200s/breccia-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(from->dir)) {
+        from->dir[0] = '\0';
+        return cli_fail(cli, BRC_EIO, "no folder for copies can be made: set TMPDIR to one");
+    }
+    snprintf(from->file, sizeof(from->file), "%s/copies.brc", from->dir);
+    opts.flags = BRC_OPEN_CREATE;
+    opts.pool = cli->pool;
+    opts.registry = cli->registry;
+    CLI_TRY(brc_open(&from->repo, from->file, &opts, &cli->err));
+    CLI_TRY(brc_session_open(&session, from->repo, NULL, BRC_SESSION_WRITE, &cli->err));
+    rc = brc_import(session, other, NULL, NULL, &cli->err);
+    brc_session_free(session);
+    return rc;
+}
+
+static int open_source(struct cli *cli, struct repair_source *from, const char *other)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    struct stat st;
+    size_t len;
+
+    if (!other)
+        return BRC_OK;
+    len = strlen(other);
+    if ((stat(other, &st) == 0 && S_ISDIR(st.st_mode)) ||
+        (len > 4 && strcmp(other + len - 4, ".zip") == 0))
+        return import_source(cli, from, other);
+    opts.flags = BRC_OPEN_READONLY;
+    opts.pool = cli->pool;
+    opts.registry = cli->registry;
+    return brc_open(&from->repo, other, &opts, &cli->err);
+}
+
+static void close_source(struct repair_source *from)
+{
+    brc_free(from->repo);
+    if (from->file[0])
+        unlink(from->file);
+    if (from->dir[0])
+        rmdir(from->dir);
+}
+
+static int may_drop(struct cli *cli, uint64_t n)
+{
+    char answer[16];
+
+    if (cli_has(cli, "yes"))
+        return 1;
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return 0;
+    fprintf(stderr,
+            "%llu objects cannot be read. Drop them, so that they can be stored again? [y/N] ",
+            (unsigned long long)n);
+    return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+/* The sum of both calls is in *report. */
+static int repair_file(struct cli *cli, breccia *from, brc_repair_report *report)
+{
+    brc_repair_report dropped = BRC_REPAIR_REPORT_INIT;
+
+    CLI_TRY(brc_repair(report, cli->repo, from, 0, &cli->err));
+    if (report->damaged == 0 || !may_drop(cli, report->damaged))
+        return BRC_OK;
+    CLI_TRY(brc_repair(&dropped, cli->repo, from, BRC_REPAIR_DROP, &cli->err));
+    dropped.replaced += report->replaced;
+    *report = dropped;
+    return BRC_OK;
+}
+
+static int run_repair(struct cli *cli, brc_repair_report *report)
+{
+    struct repair_source from = { NULL, "", "" };
+    int rc;
+
+    CLI_TRY(cli_open(cli, 0));
+    rc = open_source(cli, &from, cli_value(cli, "from"));
+    if (rc >= 0)
+        rc = repair_file(cli, from.repo, report);
+    close_source(&from);
+    CLI_TRY(rc);
+    cli_done(cli);
+    if (!cli->json)
+        cli_say(cli, "%llu objects have a good copy now, %llu were dropped",
+                (unsigned long long)report->replaced, (unsigned long long)report->dropped);
+    if (!cli->json && report->damaged > 0)
+        cli_say(cli, "what cannot be read is still there: 'fsck --repair --yes' drops it");
+    return BRC_OK;
+}
+
 static int run_fsck(struct cli *cli)
 {
     struct findings found = { cli, NULL, 0, 0 };
+    brc_repair_report report = BRC_REPAIR_REPORT_INIT;
     uint64_t checked = 0;
     int rc;
 
-    CLI_TRY(cli_open(cli, BRC_OPEN_READONLY));
+    if (!cli_has(cli, "repair") && (cli_has(cli, "from") || cli_has(cli, "yes")))
+        return cli_usage(cli, "--from and --yes go with --repair");
+    CLI_TRY(cli_has(cli, "repair") ? run_repair(cli, &report) : cli_open(cli, BRC_OPEN_READONLY));
     rc = brc_fsck(cli->repo, cli_has(cli, "no-decode") ? BRC_FSCK_NO_DECODE : 0, keep_finding,
                   &found, &checked, &cli->err);
     if (rc >= 0) {
-        put_fsck(cli, &found, checked);
+        put_fsck(cli, &found, checked, &report);
         rc = found.n > 0 ? DAMAGE_FOUND : 0;
     }
     free(found.list);
@@ -128,10 +249,19 @@ const struct cli_command cli_command_fsck = {
     .name = "fsck",
     .group = "Keeping",
     .summary = "check everything that is stored",
-    .usage = "FILE [--no-decode]",
+    .usage = "FILE [--no-decode] [--repair [--from OTHER] [--yes]]",
     .details = "Hashes every object again, decodes every chunk and follows every commit to\n"
-               "its chunks. The exit status is 4 if something is damaged or missing.",
-    .examples = "breccia fsck climate.brc\nbreccia fsck climate.brc --json",
+               "its chunks. The exit status is 4 if something is damaged or missing.\n"
+               "\n"
+               "--repair makes derived rows anew. With --from it takes good copies of what is\n"
+               "damaged or missing from OTHER, another breccia file, or a Zarr directory or\n"
+               ".zip: what has the same content, whatever its codecs. What cannot be read\n"
+               "then, it drops, after it has asked; where nobody can answer, only with --yes.\n"
+               "Such objects are missing afterwards, and are there again as soon as the same\n"
+               "content is stored. No commit changes. What is said at the end is what is left.",
+    .examples = "breccia fsck climate.brc\n"
+                "breccia fsck climate.brc --json\n"
+                "breccia fsck climate.brc --repair --from backup.brc",
     .options = fsck_options,
     .min_operands = 1,
     .max_operands = 1,

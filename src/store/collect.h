@@ -111,6 +111,11 @@ BRC_MUST_USE int brc_sweep_commits(brc_store *store, brc_oid **out, size_t *n, b
 /* Within a transaction: removes objects, in their order, but for those that are kept. *done: so many of
  * them are through; the rest is for another transaction. */
 BRC_MUST_USE int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oid *ids, size_t n, size_t *done, brc_error *err);
+/* Within a transaction: the object's row goes, whatever is wrong with it, and its stored bytes with it as far as
+ * they are in the file. */
+BRC_MUST_USE int brc_object_drop(brc_store *store, const brc_oid *id, brc_error *err);
+/* Within a transaction: every derived row goes, and rows of table boundary whose commit is not there. */
+BRC_MUST_USE int brc_derived_drop(brc_store *store, brc_error *err);
 /* What was removed and lies in other backends is dropped there, if no object has its name again. Outside of
  * a transaction. */
 BRC_MUST_USE int brc_sweep_outside(brc_sweep *sweep, brc_store *store, brc_error *err);

@@ -10,6 +10,7 @@
 #include "../base/clock.h"
 #include "backend.h"
 #include "collect.h"
+#include "db.h"
 
 /* How long a step holds the lock, about. */
 #define STEP_NS INT64_C(25000000)
@@ -169,6 +170,41 @@ static int remove_object(brc_sweep *sweep, brc_store *store, const brc_oid *id, 
     sweep->objects++;
     sweep->bytes += o.stored;
     return BRC_OK;
+}
+
+int brc_object_drop(brc_store *store, const brc_oid *id, brc_error *err)
+{
+    brc_object o = {.id = *id};
+    brc_stored at, *one = &at;
+    brc_error why = BRC_ERROR_INIT;
+    int rc = BRC_OK;
+    BRC_TRY(find_object_row(store, &o, err));
+    if (!o.found)
+        return BRC_OK;
+    BRC_TRY(sweep_run(store, "DELETE FROM object WHERE id=?1", id, err));
+    BRC_TRY(brc_node_totals_drop(store, err));
+    brc_object_ask(&o, &at);
+    if (o.backend == 0)
+        rc = brc_inline_backend.drop(NULL, store, 1, &one, &why);
+    if (rc < 0 && rc != BRC_ECORRUPT && rc != BRC_ESTALE) { /* such a row leads to nothing */
+        if (err != NULL)
+            brc_error_copy(err, &why);
+        return rc;
+    }
+    return BRC_OK;
+}
+
+int brc_derived_drop(brc_store *store, brc_error *err)
+{
+    int there;
+    BRC_TRY(brc_node_totals_drop(store, err));
+    BRC_TRY(brc_exec(store, "DELETE FROM encoded; DELETE FROM commit_info", err));
+    BRC_TRY(brc_schema_has(store, "boundary", &there, err));
+    return there ? brc_exec(store,
+                            "DELETE FROM boundary WHERE NOT EXISTS (SELECT 1 FROM object o WHERE"
+                            " o.id=boundary.id AND o.kind=4)",
+                            err)
+                 : BRC_OK;
 }
 
 int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oid *ids, size_t n, size_t *done,

@@ -1,4 +1,4 @@
-/* What arrays and commits hold, against sets of ids that are put together by walking each by itself. */
+/* What arrays and commits hold, against sets of ids that come from walking each by itself. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,8 +159,9 @@ static void compare_item(const brc_du_item *item)
         bytes += stored_of(&set->ids[i]);
         alone += others ? 0 : stored_of(&set->ids[i]);
     }
-    ck_assert_msg(bytes == item->bytes && alone == item->alone, "%s: %llu and %llu, not %llu and %llu",
-                  set->name, (unsigned long long)bytes, (unsigned long long)alone,
+    ck_assert_msg(bytes == item->bytes && alone == item->alone,
+                  "%s: %llu and %llu, not %llu and %llu", set->name,
+                  (unsigned long long)bytes, (unsigned long long)alone,
                   (unsigned long long)item->bytes, (unsigned long long)item->alone);
 }
 
@@ -193,7 +194,8 @@ static void compare_with_sets(int arrays)
 static void change_at_random(int i)
 {
     static const char *const paths[] = {"/a", "/b", "/g/c", "/g/d"};
-    const char *path = paths[scenario_random(&state) % 4], *other = paths[scenario_random(&state) % 4];
+    const char *path = paths[scenario_random(&state) % 4];
+    const char *other = paths[scenario_random(&state) % 4];
     int kind;
     OK(&t, brc_node_kind(&kind, t.session, path, &t.err));
     if (kind == 0) {

@@ -1,0 +1,194 @@
+/* Repairs of files of which bytes or rows are damaged. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../kit/scenario.h"
+
+Suite *repair_suite(void);
+
+static scenario t;
+static breccia *good;
+static char good_file[120];
+
+static void repair_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 64, 4, 0);
+    scenario_commit(&t, "first");
+    scenario_numbers(&t, "/g/b", 64, 4, 1000);
+    scenario_set_number(&t, "/a", 5, 55);
+    scenario_commit(&t, "second");
+}
+
+static void repair_teardown(void)
+{
+    brc_free(good);
+    good = NULL;
+    scenario_stop(&t);
+}
+
+/* The file as it is now. */
+static void keep_copy(void)
+{
+    char sql[200];
+    snprintf(good_file, sizeof(good_file), "%s/good.brc", t.dir);
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", good_file);
+    scenario_sql_shared(&t, sql);
+    OK(&t, brc_open(&good, good_file, NULL, &t.err));
+}
+
+static brc_repair_report repair(uint32_t flags)
+{
+    brc_repair_report report = BRC_REPAIR_REPORT_INIT;
+    OK(&t, brc_repair(&report, t.repo, good, flags, &t.err));
+    return report;
+}
+
+/* Without a session: what it needs may be damaged. */
+static void open_again(void)
+{
+    scenario_close(&t);
+    OK(&t, brc_open(&t.repo, t.file, NULL, &t.err));
+}
+
+static void spoil(const char *kinds)
+{
+    char sql[300];
+    snprintf(sql, sizeof(sql),
+             "UPDATE blob SET data=zeroblob(length(data)) WHERE seq IN (SELECT place FROM object"
+             " WHERE kind IN (%s))",
+             kinds);
+    scenario_sql(&t, sql);
+    open_again();
+}
+
+static void all_is_there(void)
+{
+    scenario_reopen(&t);
+    scenario_whole(&t);
+    for (uint64_t i = 0; i < 64; i++) {
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", i), i == 5 ? 55 : (int32_t)i);
+        ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", i), 1000 + (int32_t)i);
+    }
+}
+
+START_TEST(every_kind_of_object_gets_its_good_copy)
+{
+    static const char *const kinds[] = {"1", "2", "3", "4", "1,2,3,4"};
+    keep_copy();
+    for (int i = 0; i < 5; i++) {
+        spoil(kinds[i]);
+        const brc_repair_report report = repair(0);
+        ck_assert_uint_gt(report.replaced, 0);
+        ck_assert_uint_eq(report.damaged + report.missing, 0);
+        all_is_there();
+    }
+}
+END_TEST
+
+/* What a lost commit leads to is looked for when it is back. */
+START_TEST(what_is_missing_comes_back_too)
+{
+    keep_copy();
+    scenario_sql(&t, "DELETE FROM object WHERE kind IN (1,2,3,4); DELETE FROM blob WHERE seq<"
+                     "(SELECT max(seq) FROM blob); UPDATE blob SET data=x''");
+    open_again();
+    const brc_repair_report report = repair(0);
+    ck_assert_uint_gt(report.replaced, 30);
+    ck_assert_uint_eq(report.damaged + report.missing, 0);
+    all_is_there();
+}
+END_TEST
+
+START_TEST(derived_rows_are_made_anew)
+{
+    scenario_sql_shared(&t, "UPDATE commit_info SET message='x', generation=7; DELETE FROM"
+                            " commit_info WHERE time_us=(SELECT max(time_us) FROM commit_info);"
+                            " UPDATE node_total SET chunks=chunks+1");
+    const brc_repair_report report = repair(0);
+    ck_assert_uint_eq(report.replaced + report.dropped + report.damaged + report.missing, 0);
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT count(*) FROM commit_info WHERE message<>'x'"),
+                     2);
+    ck_assert_int_eq((int)scenario_ask(&t, "SELECT max(generation) FROM commit_info"), 2);
+    all_is_there();
+}
+END_TEST
+
+/* Nothing goes that can be read, and nothing is made up. */
+START_TEST(what_cannot_be_read_goes_only_where_that_is_asked_for)
+{
+    const int64_t objects = scenario_ask(&t, "SELECT count(*) FROM object");
+    const int64_t chunks = scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1");
+    spoil("1");
+    brc_repair_report report = repair(0);
+    ck_assert_int_eq((int64_t)report.damaged, chunks);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM object"), objects);
+    report = repair(BRC_REPAIR_DROP);
+    ck_assert_int_eq((int64_t)report.dropped, chunks);
+    ck_assert_uint_eq(report.damaged, 0);
+    ck_assert_int_eq((int64_t)report.missing, chunks);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM object"), objects - chunks);
+    brc_array *a;
+    int32_t value;
+    scenario_reopen(&t);
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_sel sel = BRC_SEL_INIT;
+    brc_sel_all(&sel, a);
+    sel.count[0] = 1;
+    ck_assert_int_eq(brc_array_read(a, &sel, &value, sizeof(value), &t.err), BRC_ECORRUPT);
+    brc_array_free(a);
+    /* the same content, stored again, is what was lost */
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+    scenario_numbers(&t, "/a", 64, 4, 0);
+    OK(&t, brc_node_remove(t.session, "/g/b", &t.err));
+    scenario_numbers(&t, "/g/b", 64, 4, 1000);
+    report = repair(BRC_REPAIR_DROP);
+    ck_assert_uint_eq(report.dropped, 0);
+    ck_assert_uint_eq(report.missing, 1); /* the one with 55 in it */
+}
+END_TEST
+
+/* A copy that is damaged itself is of no use. */
+START_TEST(a_bad_copy_is_not_taken)
+{
+    char sql[300];
+    keep_copy();
+    brc_free(good);
+    good = NULL;
+    spoil("1");
+    snprintf(sql, sizeof(sql), "ATTACH '%s' AS other; UPDATE other.blob SET data="
+                               "zeroblob(length(data)); DETACH other", good_file);
+    scenario_sql_shared(&t, sql);
+    OK(&t, brc_open(&good, good_file, NULL, &t.err));
+    const brc_repair_report report = repair(0);
+    ck_assert_uint_eq(report.replaced, 0);
+    ck_assert_uint_gt(report.damaged, 0);
+}
+END_TEST
+
+START_TEST(a_transaction_is_not_repaired)
+{
+    OK(&t, brc_begin(t.repo, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_repair(NULL, t.repo, NULL, 0, &t.err));
+    OK(&t, brc_end(t.repo, 0, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_repair(NULL, t.repo, NULL, 64, &t.err));
+    scenario_whole(&t);
+}
+END_TEST
+
+Suite *repair_suite(void)
+{
+    Suite *suite = suite_create("repair");
+    TCase *tc = tcase_create("repair");
+    tcase_add_checked_fixture(tc, repair_setup, repair_teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, every_kind_of_object_gets_its_good_copy);
+    tcase_add_test(tc, what_is_missing_comes_back_too);
+    tcase_add_test(tc, derived_rows_are_made_anew);
+    tcase_add_test(tc, what_cannot_be_read_goes_only_where_that_is_asked_for);
+    tcase_add_test(tc, a_bad_copy_is_not_taken);
+    tcase_add_test(tc, a_transaction_is_not_repaired);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
