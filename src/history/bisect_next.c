@@ -121,7 +121,7 @@ static int push(bisecting *b, size_t i, brc_error *err)
     return BRC_OK;
 }
 
-static size_t parent_at(const bisecting *b, size_t edge)
+static size_t edge_to(const bisecting *b, size_t edge)
 {
     return ((const size_t *)b->edges)[edge];
 }
@@ -137,7 +137,7 @@ static int count_reached(bisecting *b, size_t i, uint64_t *weight, brc_error *er
         const candidate *c = candidate_at(b, ((size_t *)b->stack)[--b->depth]);
         ++*weight;
         for (size_t e = 0; e < c->n; e++) {
-            const size_t parent = parent_at(b, c->first + e);
+            const size_t parent = edge_to(b, c->first + e);
             if (candidate_at(b, parent)->counted == i + 1)
                 continue;
             candidate_at(b, parent)->counted = i + 1;
@@ -154,7 +154,7 @@ static int weigh_one(bisecting *b, size_t i, brc_error *err)
         BRC_TRY(brc_store_check_interrupt(b->store, err));
         return count_reached(b, i, &c->weight, err);
     }
-    c->weight = c->n == 0 ? 1 : candidate_at(b, parent_at(b, c->first))->weight + 1;
+    c->weight = c->n == 0 ? 1 : candidate_at(b, edge_to(b, c->first))->weight + 1;
     return BRC_OK;
 }
 
@@ -171,7 +171,7 @@ static int weigh(bisecting *b, brc_error *err)
             b->depth--;
             continue;
         }
-        const size_t parent = parent_at(b, c->first + c->at++);
+        const size_t parent = edge_to(b, c->first + c->at++);
         if (candidate_at(b, parent)->is_met)
             continue;
         candidate_at(b, parent)->is_met = 1;

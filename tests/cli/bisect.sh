@@ -69,6 +69,21 @@ t bisect r.brc start main side
 t bisect r.brc good
 t bisect r.brc run "$check"
 
+echo '# what it knows of is not collected'
+q config r.brc window 0
+q switch r.brc -c gone
+q attrs r.brc / x=2
+commit r.brc gone 12
+q switch r.brc main
+t bisect r.brc start gone main
+q branch r.brc -D gone
+t gc r.brc
+t bisect r.brc status --json
+t bisect r.brc good
+t bisect r.brc reset
+t gc r.brc
+t fsck r.brc
+
 echo '# usage'
 t bisect r.brc
 t bisect r.brc again

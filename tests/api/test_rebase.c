@@ -1,0 +1,350 @@
+/* Rebase: a branch's commits again, on another version. */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kit/fault_vfs.h"
+#include "../kit/scenario.h"
+#include "../kit/store_kit.h"
+
+Suite *rebase_suite(void);
+
+static scenario t;
+
+static void go(const char *branch)
+{
+    brc_session_free(t.session);
+    t.session = NULL;
+    OK(&t, brc_switch(t.repo, branch, BRC_SWITCH_DISCARD, &t.err));
+    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+}
+
+/* Two commits on main, and on side, the current branch, three that change other things. */
+static void rebase_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 8, 4, 1);
+    scenario_numbers(&t, "/g/b", 8, 4, 1);
+    scenario_commit(&t, "base");
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    scenario_set_number(&t, "/a", 0, 50);
+    scenario_commit(&t, "main 1");
+    OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
+    scenario_commit(&t, "main 2");
+    go("side");
+    scenario_set_number(&t, "/a", 1, 60);
+    scenario_commit(&t, "side 1");
+    scenario_set_number(&t, "/g/b", 1, 61);
+    scenario_commit(&t, "side 2");
+    scenario_numbers(&t, "/g/n", 4, 4, 5);
+    scenario_commit(&t, "side 3");
+}
+
+static void rebase_teardown(void)
+{
+    scenario_stop(&t);
+}
+
+static int rebase_onto(const char *onto, brc_pick_result *out)
+{
+    const brc_pick_result none = BRC_PICK_RESULT_INIT;
+    *out = none;
+    return brc_rebase(out, NULL, t.repo, onto, NULL, &t.err);
+}
+
+static brc_oid id_of(const char *rev)
+{
+    brc_oid id;
+    OK(&t, brc_resolve(&id, t.repo, rev, &t.err));
+    return id;
+}
+
+static brc_commit *commit_of(const char *rev)
+{
+    brc_commit *c;
+    const brc_oid id = id_of(rev);
+    OK(&t, brc_commit_read(&c, t.repo, &id, &t.err));
+    return c;
+}
+
+static int same_id(brc_oid a, brc_oid b)
+{
+    return memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+static int same_root(const char *a, const char *b)
+{
+    brc_commit *x = commit_of(a), *y = commit_of(b);
+    const int same = same_id(x->root, y->root);
+    brc_commit_free(x);
+    brc_commit_free(y);
+    return same;
+}
+
+static void check_rebased(void)
+{
+    static const char *const messages[] = {"side 3", "side 2", "side 1", "main 2"};
+    char rev[16];
+    for (int i = 0; i < 4; i++) {
+        snprintf(rev, sizeof(rev), "side~%d", i);
+        brc_commit *c = commit_of(rev);
+        ck_assert_str_eq(c->message, messages[i]);
+        brc_commit_free(c);
+    }
+    ck_assert(same_id(id_of("side~3"), id_of("main")));
+    go("side");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/h/b", 1), 61);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/h/n", 3), 8);
+    scenario_whole(&t);
+}
+
+START_TEST(r1_it_has_what_a_merge_has)
+{
+    brc_merge_result merged = BRC_MERGE_RESULT_INIT;
+    brc_pick_result r;
+    OK(&t, brc_branch_create(t.repo, "merged", "main", &t.err));
+    go("merged");
+    OK(&t, brc_merge(&merged, NULL, t.repo, "side", NULL, &t.err));
+    go("side");
+    OK(&t, rebase_onto("main", &r));
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
+    ck_assert_uint_eq(r.made, 3);
+    ck_assert(same_root("merged", "side"));
+    check_rebased();
+}
+END_TEST
+
+START_TEST(r2_undo_takes_all_of_it_back)
+{
+    brc_pick_result r;
+    const brc_oid before = id_of("side");
+    OK(&t, rebase_onto("main", &r));
+    const brc_oid after = id_of("side");
+    OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
+    ck_assert(same_id(id_of("side"), before));
+    OK(&t, brc_undo(NULL, t.repo, BRC_UNDO_REDO, 0, &t.err));
+    ck_assert(same_id(id_of("side"), after));
+    check_rebased();
+}
+END_TEST
+
+/* The third of them is in conflict: the first two are not there either. */
+START_TEST(r3_a_conflict_changes_nothing)
+{
+    brc_pick_result r;
+    brc_iter *it;
+    const brc_conflict *c;
+    scenario_set_number(&t, "/a", 0, 70);
+    const brc_oid at = scenario_commit(&t, "side 4");
+    const int64_t rows = scenario_ask(&t, "SELECT count(*) FROM oplog");
+    const brc_pick_result none = BRC_PICK_RESULT_INIT;
+    r = none;
+    OK(&t, brc_rebase(&r, &it, t.repo, "main", NULL, &t.err));
+    ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
+    ck_assert_uint_eq(r.conflicts, 1);
+    ck_assert(same_id(r.at, at));
+    ck_assert_int_eq(brc_conflicts_next(it, &c, &t.err), 1);
+    ck_assert_str_eq(c->path, "/a");
+    ck_assert_str_eq(c->kind, "chunk");
+    brc_iter_free(it);
+    ck_assert(same_id(id_of("side"), at));
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog"), rows);
+    scenario_whole(&t);
+}
+END_TEST
+
+START_TEST(r4_what_is_there_is_left_out)
+{
+    brc_pick_result r, picked = BRC_PICK_RESULT_INIT;
+    go("main");
+    OK(&t, brc_pick(&picked, NULL, t.repo, "side~2", NULL, &t.err));
+    go("side");
+    OK(&t, rebase_onto("main", &r));
+    ck_assert_uint_eq(r.made, 2);
+    ck_assert_uint_eq(r.skipped, 1);
+    ck_assert(same_id(id_of("side~2"), id_of("main")));
+    scenario_whole(&t);
+}
+END_TEST
+
+START_TEST(r5_what_cannot_be_is_refused)
+{
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    const brc_oid before = id_of("side");
+    FAILS(&t, BRC_ENOTFOUND, rebase_onto("nowhere", &r));
+    opts.flags = BRC_PICK_NO_COMMIT;
+    FAILS(&t, BRC_EINVAL, brc_rebase(&r, NULL, t.repo, "main", &opts, &t.err));
+    opts.flags = 0;
+    opts.message = "one for all";
+    FAILS(&t, BRC_EINVAL, brc_rebase(&r, NULL, t.repo, "main", &opts, &t.err));
+    scenario_set_number(&t, "/a", 5, 5);
+    FAILS(&t, BRC_ECONFLICT, rebase_onto("main", &r));
+    ck_assert(same_id(id_of("side"), before));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 5);
+}
+END_TEST
+
+/* ---- others meanwhile -------------------------------- */
+
+typedef struct other {
+    breccia *repo;
+    int collects, done;
+} other;
+
+/* Another process is at work, whenever the rebase lets it in. */
+static int others_turn(void *ctx, const char *phase, uint64_t done, uint64_t total)
+{
+    other *o = ctx;
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    (void)phase;
+    (void)done;
+    (void)total;
+    if (o->repo == NULL || o->done >= (o->collects ? 3 : 1))
+        return 0;
+    o->done += o->collects ? brc_gc(o->repo, NULL, &report, NULL) == BRC_OK
+                           : brc_reset(o->repo, "side~1", BRC_RESET_HARD, NULL, NULL) == BRC_OK;
+    return 0;
+}
+
+static void begin_with(other *o)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT, alone = BRC_OPEN_OPTS_INIT;
+    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    scenario_close(&t);
+    opts.progress = others_turn;
+    opts.progress_ctx = o;
+    scenario_open(&t, &opts, 0);
+    alone.wait_ms = 1;
+    OK(&t, brc_open(&o->repo, t.file, &alone, &t.err));
+}
+
+static void end_with(other *o)
+{
+    brc_free(o->repo);
+    o->repo = NULL;
+    ck_assert_int_gt(o->done, 0);
+}
+
+START_TEST(r6_what_is_made_is_not_collected_meanwhile)
+{
+    other o = {NULL, 1, 0};
+    brc_pick_result r;
+    begin_with(&o);
+    OK(&t, rebase_onto("main", &r));
+    end_with(&o);
+    check_rebased();
+}
+END_TEST
+
+/* HISTORY-FACTS, scenario 18. */
+START_TEST(r7_a_branch_that_moved_meanwhile_stays_where_it_is)
+{
+    other o = {NULL, 0, 0};
+    brc_pick_result r;
+    const brc_oid there = id_of("side~1");
+    begin_with(&o);
+    FAILS(&t, BRC_ESTALE, rebase_onto("main", &r));
+    end_with(&o);
+    ck_assert(same_id(id_of("side"), there));
+    scenario_whole(&t);
+}
+END_TEST
+
+/* ---- killed -------------------------------- */
+
+static fault_vfs disk;
+
+static void put_back(const brc_buf *all)
+{
+    static const char *const endings[] = {"-journal", "-wal", "-shm"};
+    char name[160];
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        snprintf(name, sizeof(name), "%s%s", t.file, endings[i]);
+        unlink(name);
+    }
+    store_kit_put(t.file, all);
+}
+
+/* 0: it came to its end. */
+static int rebase_and_die(uint64_t moment)
+{
+    int status;
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+        brc_pick_result r = BRC_PICK_RESULT_INIT;
+        breccia *repo;
+        opts.vfs = FAULT_VFS_NAME;
+        if (brc_open(&repo, t.file, &opts, NULL) < 0)
+            _exit(1);
+        disk.kills = 1;
+        fault_vfs_arm(&disk, FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_DELETE, moment, 0);
+        int rc = brc_rebase(&r, NULL, repo, "main", NULL, NULL);
+        brc_free(repo);
+        _exit(rc != BRC_OK);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    if (!WIFSIGNALED(status)) {
+        ck_assert_int_eq(WEXITSTATUS(status), 0);
+        return 0;
+    }
+    ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+    return 1;
+}
+
+/* At every write: the branch is where it was, or where it was to be, and the rest can be done. */
+START_TEST(r8_rebase_killed)
+{
+    const brc_oid before = id_of("side");
+    brc_pick_result r;
+    int as_it_was = 0, dead = 1;
+    uint64_t moment;
+    scenario_close(&t);
+    brc_buf all = store_kit_read(t.file);
+    fault_vfs_register(&disk);
+    for (moment = 1; dead; moment++) {
+        put_back(&all);
+        dead = rebase_and_die(moment);
+        scenario_open(&t, NULL, 0);
+        scenario_whole(&t);
+        if (same_id(id_of("side"), before)) {
+            as_it_was++;
+            OK(&t, rebase_onto("main", &r));
+        }
+        check_rebased();
+        scenario_close(&t);
+    }
+    fault_vfs_unregister(&disk);
+    brc_buf_dispose(&all);
+    ck_assert_int_gt(as_it_was, 10);
+    scenario_open(&t, NULL, 0);
+}
+END_TEST
+
+Suite *rebase_suite(void)
+{
+    Suite *s = suite_create("rebase");
+    TCase *c = tcase_create("rebase");
+    tcase_add_checked_fixture(c, rebase_setup, rebase_teardown);
+    tcase_add_test(c, r1_it_has_what_a_merge_has);
+    tcase_add_test(c, r2_undo_takes_all_of_it_back);
+    tcase_add_test(c, r3_a_conflict_changes_nothing);
+    tcase_add_test(c, r4_what_is_there_is_left_out);
+    tcase_add_test(c, r5_what_cannot_be_is_refused);
+    tcase_add_test(c, r6_what_is_made_is_not_collected_meanwhile);
+    tcase_add_test(c, r7_a_branch_that_moved_meanwhile_stays_where_it_is);
+    suite_add_tcase(s, c);
+    TCase *killed = tcase_create("killed");
+    tcase_set_timeout(killed, 300);
+    tcase_add_checked_fixture(killed, rebase_setup, rebase_teardown);
+    tcase_add_test(killed, r8_rebase_killed);
+    suite_add_tcase(s, killed);
+    return s;
+}
