@@ -150,7 +150,7 @@ static int import_source(struct cli *cli, struct repair_source *from, const char
     return rc;
 }
 
-static int open_source(struct cli *cli, struct repair_source *from, const char *other)
+static int open_other(struct cli *cli, struct repair_source *from, const char *other)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
     struct stat st;
@@ -211,7 +211,7 @@ static int run_repair(struct cli *cli, brc_repair_report *report)
     int rc;
 
     CLI_TRY(cli_open(cli, 0));
-    rc = open_source(cli, &from, cli_value(cli, "from"));
+    rc = open_other(cli, &from, cli_value(cli, "from"));
     if (rc >= 0)
         rc = repair_file(cli, from.repo, report);
     close_source(&from);

@@ -1,5 +1,5 @@
 /* Repairing what fsck finds. */
-#include "../history/repair.h"
+#include "../history/good_copy.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -30,6 +30,8 @@ static int usage_work(usage_list *list, breccia *repo, brc_error *err)
     if (rc == BRC_OK)
         rc = brc_expire_plan_make(&plan, repo->store, &all, err);
     if (rc == BRC_OK)
+        rc = brc_usage_arrays(&list->usage, repo->store, &plan, err);
+    if (rc == BRC_OK)
         rc = brc_usage_measure(&list->usage, repo->store, &plan, &window, 0, err);
     brc_store_end_read(repo->store);
     brc_expire_plan_dispose(&plan);

@@ -28,12 +28,12 @@ typedef struct brc_usage {
 } brc_usage;
 
 void brc_usage_dispose(brc_usage *usage);
-/* `plan` has the commits that refs reach. Within a read. only_expired: nothing but the sums. BRC_ECORRUPT: something
+/* `plan` has the commits that refs reach; *out is zeroes, or has arrays. Within a read. only_expired: nothing but the sums. BRC_ECORRUPT: something
  * that is needed is damaged. */
 BRC_MUST_USE int brc_usage_measure(brc_usage *out, brc_store *store, const brc_expire_plan *plan,
                                    const brc_log_window *window, int only_expired, brc_error *err);
 
-/* Of the same commits, array by array (usage_arrays.c). */
+/* Of the same commits, array by array: before that (usage_arrays.c). */
 BRC_MUST_USE int brc_usage_arrays(brc_usage *out, brc_store *store, const brc_expire_plan *plan, brc_error *err);
 BRC_MUST_USE int brc_usage_add(brc_usage *out, const char *path, const brc_oid *id, uint64_t bytes, uint64_t alone,
                                brc_error *err);

@@ -78,7 +78,7 @@ static int array_root(arrays_run *a, usage_node *node, const brc_oid *name, cons
 
 /* ---- which arrays there are -------------------------------- */
 
-static int child_due(void *ctx, brc_span key, brc_span before, brc_span now, brc_error *err)
+static int usage_child_due(void *ctx, brc_span key, brc_span before, brc_span now, brc_error *err)
 {
     arrays_run *a = ctx;
     brc_entry entry;
@@ -105,7 +105,7 @@ static int child_due(void *ctx, brc_span key, brc_span before, brc_span now, brc
 }
 
 /* A group's children are looked at where they are not what they were in the version before. */
-static int look_at_node(arrays_run *a, const char *path, const brc_entry *entry, brc_error *err)
+static int look_at_usage(arrays_run *a, const char *path, const brc_entry *entry, brc_error *err)
 {
     brc_oid name;
     size_t at;
@@ -120,7 +120,7 @@ static int look_at_node(arrays_run *a, const char *path, const brc_entry *entry,
     const brc_oid before = node->map;
     node->map = entry->map;
     a->path = path;
-    return brc_map_diff(a->store, &before, &entry->map, child_due, a, err);
+    return brc_map_diff(a->store, &before, &entry->map, usage_child_due, a, err);
 }
 
 static int look_at_version(arrays_run *a, const brc_oid *root, brc_error *err)
@@ -129,10 +129,10 @@ static int look_at_version(arrays_run *a, const brc_oid *root, brc_error *err)
     if (brc_oid_is_zero(root))
         return BRC_OK;
     BRC_TRY(brc_snapshot_find(a->store, root, "/", &entry, err));
-    int rc = look_at_node(a, "/", &entry, err);
+    int rc = look_at_usage(a, "/", &entry, err);
     while (a->ndue > 0 && rc == BRC_OK) {
         const usage_due due = ((const usage_due *)a->due)[--a->ndue];
-        rc = look_at_node(a, due.path, &due.entry, err);
+        rc = look_at_usage(a, due.path, &due.entry, err);
         free(due.path);
     }
     brc_store_breathe(a->store);

@@ -147,7 +147,7 @@ static int hold_entry(usage_run *u, const brc_root *root, brc_error *err)
     return brc_held_add(&u->held, &entry.map, 1, err);
 }
 
-static int hold_row(usage_run *u, int64_t node, brc_error *err)
+static int hold_draft_row(usage_run *u, int64_t node, brc_error *err)
 {
     enum { PAGE = 2048 };
     brc_roots chunks = {0};
@@ -178,7 +178,7 @@ static int hold_roots(usage_run *u, brc_error *err)
             BRC_TRY(brc_held_add(&u->held, &root->id, 0, err));
             break;
         case BRC_ROOT_ROW:
-            BRC_TRY(hold_row(u, root->node, err));
+            BRC_TRY(hold_draft_row(u, root->node, err));
             BRC_TRY(hold_entry(u, root, err));
             break;
         default:
@@ -256,13 +256,8 @@ int brc_usage_measure(brc_usage *out, brc_store *store, const brc_expire_plan *p
                       const brc_log_window *window, int only_expired, brc_error *err)
 {
     usage_run u = {.store = store, .plan = plan, .out = out, .met = BRC_ID_TABLE_INIT(0)};
-    int rc = BRC_OK;
-    memset(out, 0, sizeof(*out));
-    if (!only_expired)
-        rc = brc_usage_arrays(out, store, plan, err);
     brc_held_init(&u.held, store);
-    if (rc == BRC_OK)
-        rc = measure_all(&u, window, only_expired, err);
+    int rc = measure_all(&u, window, only_expired, err);
     brc_held_dispose(&u.held);
     brc_id_table_dispose(&u.met);
     brc_roots_dispose(&u.roots);

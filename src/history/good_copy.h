@@ -4,8 +4,8 @@
  * An object's id is the hash of its bytes, whatever their encoding: what has the id there is what
  * was lost here. So nothing is believed that was not hashed.
  */
-#ifndef BRC_HISTORY_REPAIR_H
-#define BRC_HISTORY_REPAIR_H
+#ifndef BRC_HISTORY_GOOD_COPY_H
+#define BRC_HISTORY_GOOD_COPY_H
 
 #include "commit.h"
 

@@ -1,4 +1,4 @@
-#include "repair.h"
+#include "good_copy.h"
 
 #include <stdlib.h>
 #include <string.h>
