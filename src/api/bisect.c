@@ -1,7 +1,7 @@
 /*
  * Bisection. What is known so far is a setting of the file,
- * {"bad":ID,"good":[ID...],"skipped":[ID...]}, so it survives the process; no ref moves, and nothing
- * uncommitted is touched. A collection of garbage keeps these commits.
+ * {"bad":ID,"good":[ID...],"skipped":[ID...]}, so it survives the process; no ref moves,
+ * and nothing uncommitted is touched. A collection of garbage keeps these commits.
  */
 #include <stdlib.h>
 #include <string.h>

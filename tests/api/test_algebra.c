@@ -1,6 +1,6 @@
 /*
- * What must hold for versions, whatever is in them: random small histories, each from the seed that a
- * failure names.
+ * What must hold for versions, whatever is in them: random small histories, each from the seed that
+ * a failure names.
  */
 #include <check.h>
 #include <stdio.h>

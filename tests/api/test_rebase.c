@@ -87,7 +87,7 @@ static int same_root(const char *a, const char *b)
 static void check_rebased(void)
 {
     static const char *const messages[] = {"side 3", "side 2", "side 1", "main 2"};
-    char rev[16];
+    char rev[24];
     for (int i = 0; i < 4; i++) {
         snprintf(rev, sizeof(rev), "side~%d", i);
         brc_commit *c = commit_of(rev);
