@@ -132,6 +132,11 @@ BRC_API BRC_MUST_USE int brc_du_next(brc_iter *it, const brc_du_item **out, brc_
  * there are faults.  *checked: how many objects were read. */
 BRC_API BRC_MUST_USE int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
                                   void *ctx, uint64_t *checked, brc_error *err);
+/* The same, which in a damaged file also reports to `stands` (may be NULL) what of each branch and tag is lost and
+ * what still stands. */
+BRC_API BRC_MUST_USE int brc_fsck_standing(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
+                                           int (*stands)(void *ctx, const brc_standing *one), void *ctx,
+                                           uint64_t *checked, brc_error *err);
 /* Checks everything as brc_fsck() does, and repairs what it finds: damaged and missing objects get a good copy from
  * `from`, another repository (NULL: there is none), whichever has an object of the same id there; derived rows are
  * made anew. With BRC_REPAIR_DROP damaged objects that have no copy go. No id changes, and refs and uncommitted

@@ -619,6 +619,17 @@ enum { BRC_DAMAGE_MISSING = 1 }; /* it is named somewhere, but not there        
 
 enum { BRC_FSCK_NO_DECODE = 1 };
 
+/* Of a branch or tag in a damaged file: what still stands. */
+typedef struct brc_standing {
+    const char *name;
+    uint32_t flags;              /* BRC_STANDS_*                              */
+    uint64_t commits, whole;     /* that it reaches, and of these, with nothing lost */
+    brc_oid newest;              /* of the whole ones; zero: there is none    */
+    const char *const *lost;     /* paths of its newest version in which something is lost */
+    size_t nlost;
+} brc_standing;
+enum { BRC_STANDS_TAG = 1, BRC_STANDS_TIP = 2 }; /* its newest version is whole */
+
 enum {
     BRC_REPAIR_DROP = 1    /* what cannot be read goes: it is missing then, and can be stored again */
 };

@@ -27,11 +27,43 @@ struct finding {
     int missing;
 };
 
+/* What of a branch or tag still stands. */
+struct standing {
+    const char *name, *newest;
+    const char **lost;
+    size_t nlost;
+    uint64_t commits, whole;
+    int is_tag, tip_stands;
+};
+
 struct findings {
     struct cli *cli;
     struct finding *list;
     size_t n, cap;
+    struct standing *refs;
+    size_t nrefs, refs_cap;
 };
+
+static int keep_standing(void *ctx, const brc_standing *one)
+{
+    struct findings *found = ctx;
+    struct cli *cli = found->cli;
+    struct standing *ref;
+
+    found->refs = cli_grow(found->refs, found->nrefs, &found->refs_cap, sizeof(*found->refs));
+    ref = &found->refs[found->nrefs++];
+    ref->name = cli_text(cli, "%s", one->name);
+    ref->newest = one->whole > 0 ? cli_long_id(cli, &one->newest) : NULL;
+    ref->commits = one->commits;
+    ref->whole = one->whole;
+    ref->is_tag = (one->flags & BRC_STANDS_TAG) != 0;
+    ref->tip_stands = (one->flags & BRC_STANDS_TIP) != 0;
+    ref->nlost = one->nlost;
+    ref->lost = cli_alloc(cli, one->nlost + 1, sizeof(*ref->lost));
+    for (size_t i = 0; i < one->nlost; i++)
+        ref->lost[i] = cli_text(cli, "%s", one->lost[i]);
+    return cli_signal() ? 1 : 0;
+}
 
 static int keep_finding(void *ctx, const brc_damage *damage)
 {
@@ -76,6 +108,51 @@ static void put_findings_json(struct cli *cli, const char *key, const struct fin
     cli_json_close(cli, '[');
 }
 
+static void put_standing_json(struct cli *cli, const struct findings *found)
+{
+    cli_json_key(cli, "refs");
+    cli_json_open(cli, '[');
+    for (size_t i = 0; i < found->nrefs; i++) {
+        const struct standing *ref = &found->refs[i];
+
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "name", ref->name);
+        cli_json_member_bool(cli, "tag", ref->is_tag);
+        cli_json_member_bool(cli, "whole", ref->tip_stands);
+        cli_json_member_uint(cli, "commits", ref->commits);
+        cli_json_member_uint(cli, "commits_whole", ref->whole);
+        if (ref->newest)
+            cli_json_member(cli, "newest_whole", ref->newest);
+        cli_json_key(cli, "lost");
+        cli_json_open(cli, '[');
+        for (size_t k = 0; k < ref->nlost; k++)
+            cli_json_string(cli, ref->lost[k]);
+        cli_json_close(cli, '[');
+        cli_json_close(cli, '{');
+    }
+    cli_json_close(cli, '[');
+}
+
+static void put_standing_text(struct cli *cli, const struct findings *found)
+{
+    for (size_t i = 0; i < found->nrefs; i++) {
+        const struct standing *ref = &found->refs[i];
+
+        cli_printf(cli, "%s %s: ", ref->is_tag ? "tag" : "branch", cli_escaped(cli, ref->name));
+        if (ref->tip_stands)
+            cli_puts(cli, "its version is whole");
+        else
+            cli_puts(cli, ref->nlost ? "damaged in" : "its version cannot be read");
+        for (size_t k = 0; k < ref->nlost; k++)
+            cli_printf(cli, "%s %s", k ? "," : "", cli_escaped(cli, ref->lost[k]));
+        cli_printf(cli, "; %llu of %llu commits are whole", (unsigned long long)ref->whole,
+                   (unsigned long long)ref->commits);
+        if (ref->newest && !ref->tip_stands)
+            cli_printf(cli, ", the newest is %.8s", ref->newest);
+        cli_puts(cli, "\n");
+    }
+}
+
 static void put_findings_text(struct cli *cli, const struct findings *found)
 {
     for (size_t i = 0; i < found->n; i++) {
@@ -104,6 +181,8 @@ static void put_fsck(struct cli *cli, const struct findings *found, uint64_t che
         cli_json_member_uint(cli, "objects_checked", checked);
         put_findings_json(cli, "damaged", found, 0);
         put_findings_json(cli, "missing", found, 1);
+        if (found->nrefs > 0)
+            put_standing_json(cli, found);
         if (cli_has(cli, "repair")) {
             cli_json_member_uint(cli, "replaced", report->replaced);
             cli_json_member_uint(cli, "dropped", report->dropped);
@@ -112,6 +191,7 @@ static void put_fsck(struct cli *cli, const struct findings *found, uint64_t che
         return;
     }
     put_findings_text(cli, found);
+    put_standing_text(cli, found);
     if (found->n == 0)
         cli_say(cli, "%llu objects checked, all is well", (unsigned long long)checked);
     else
@@ -227,7 +307,7 @@ static int run_repair(struct cli *cli, brc_repair_report *report)
 
 static int run_fsck(struct cli *cli)
 {
-    struct findings found = { cli, NULL, 0, 0 };
+    struct findings found = { .cli = cli };
     brc_repair_report report = BRC_REPAIR_REPORT_INIT;
     uint64_t checked = 0;
     int rc;
@@ -235,13 +315,14 @@ static int run_fsck(struct cli *cli)
     if (!cli_has(cli, "repair") && (cli_has(cli, "from") || cli_has(cli, "yes")))
         return cli_usage(cli, "--from and --yes go with --repair");
     CLI_TRY(cli_has(cli, "repair") ? run_repair(cli, &report) : cli_open(cli, BRC_OPEN_READONLY));
-    rc = brc_fsck(cli->repo, cli_has(cli, "no-decode") ? BRC_FSCK_NO_DECODE : 0, keep_finding,
-                  &found, &checked, &cli->err);
+    rc = brc_fsck_standing(cli->repo, cli_has(cli, "no-decode") ? BRC_FSCK_NO_DECODE : 0,
+                           keep_finding, keep_standing, &found, &checked, &cli->err);
     if (rc >= 0) {
         put_fsck(cli, &found, checked, &report);
         rc = found.n > 0 ? DAMAGE_FOUND : 0;
     }
     free(found.list);
+    free(found.refs);
     return rc;
 }
 
@@ -251,7 +332,8 @@ const struct cli_command cli_command_fsck = {
     .summary = "check everything that is stored",
     .usage = "FILE [--no-decode] [--repair [--from OTHER] [--yes]]",
     .details = "Hashes every object again, decodes every chunk and follows every commit to\n"
-               "its chunks. The exit status is 4 if something is damaged or missing.\n"
+               "its chunks. The exit status is 4 if something is damaged or missing; then it\n"
+               "also says what of each branch and tag is lost, and what still stands.\n"
                "\n"
                "--repair makes derived rows anew. With --from it takes good copies of what is\n"
                "damaged or missing from OTHER, another breccia file, or a Zarr directory or\n"

@@ -7,6 +7,7 @@
 typedef struct fsck_report {
     int (*found)(void *ctx, const brc_damage *damage);
     void *ctx;
+    int (*stands)(void *ctx, const brc_standing *one); /* NULL: nobody asks */
 } fsck_report;
 
 static int tell(const fsck_report *report, const brc_damage *damage, brc_error *err)
@@ -108,6 +109,15 @@ static int run_steps(breccia *repo, int no_decode, fsck_report *report, brc_faul
     return end_step(rc, faults, &found, err);
 }
 
+static int tell_standing(breccia *repo, const fsck_report *report, const brc_faults *faults,
+                         brc_error *err)
+{
+    BRC_TRY(brc_store_begin_read(repo->store, err));
+    int rc = brc_standing_tell(repo->store, faults, report->stands, report->ctx, err);
+    brc_store_end_read(repo->store);
+    return rc;
+}
+
 static int check_repo(breccia *repo, uint32_t flags, const fsck_report *report, uint64_t *checked,
                       brc_error *err)
 {
@@ -123,6 +133,8 @@ static int check_repo(breccia *repo, uint32_t flags, const fsck_report *report, 
     brc_task_end(repo, &task, rc);
     if (rc == BRC_OK)
         rc = tell_faults(report, &faults, err);
+    if (rc == BRC_OK && report->stands != NULL && faults.n > 0)
+        rc = tell_standing(repo, report, &faults, err);
     brc_faults_dispose(&faults);
     return rc;
 }
@@ -130,7 +142,15 @@ static int check_repo(breccia *repo, uint32_t flags, const fsck_report *report, 
 int brc_fsck(breccia *repo, uint32_t flags, int (*found)(void *ctx, const brc_damage *damage),
              void *ctx, uint64_t *checked, brc_error *err)
 {
-    fsck_report report = {found, ctx};
+    return brc_fsck_standing(repo, flags, found, NULL, ctx, checked, err);
+}
+
+int brc_fsck_standing(breccia *repo, uint32_t flags,
+                      int (*found)(void *ctx, const brc_damage *damage),
+                      int (*stands)(void *ctx, const brc_standing *one), void *ctx,
+                      uint64_t *checked, brc_error *err)
+{
+    fsck_report report = {found, ctx, stands};
     uint64_t n = 0;
     brc_store_checking(repo->store, 1);
     brc_store_walk_begin(repo->store);

@@ -44,6 +44,12 @@ BRC_MUST_USE int brc_fault_used_by(brc_fault *fault, const char *text, brc_error
 /* Every object. no_decode: chunks are checked by their checksum alone. */
 BRC_MUST_USE int brc_check_objects(breccia *repo, int no_decode, brc_faults *faults, uint64_t *checked, brc_error *err);
 
+/* ---- what still stands (standing.c) -------------------------------- */
+
+/* Of each branch and tag, where something is at fault. Within a read. */
+BRC_MUST_USE int brc_standing_tell(brc_store *store, const brc_faults *faults,
+                                   int (*tell)(void *ctx, const brc_standing *one), void *ctx, brc_error *err);
+
 /* ---- uses (check_uses.c) -------------------------------- */
 
 /* What everything that looks at versions gets. */

@@ -177,6 +177,60 @@ START_TEST(a_transaction_is_not_repaired)
 }
 END_TEST
 
+/* ---- what still stands -------------------------------- */
+
+static char stood[400];
+
+static int note_standing(void *ctx, const brc_standing *one)
+{
+    (void)ctx;
+    snprintf(stood + strlen(stood), sizeof(stood) - strlen(stood), "%s%s%s %d/%d",
+             *stood ? "; " : "", one->name, one->flags & BRC_STANDS_TIP ? "" : "!", (int)one->whole,
+             (int)one->commits);
+    for (size_t i = 0; i < one->nlost; i++)
+        snprintf(stood + strlen(stood), sizeof(stood) - strlen(stood), " %s", one->lost[i]);
+    return 0;
+}
+
+static const char *standing(void)
+{
+    stood[0] = '\0';
+    open_again();
+    OK(&t, brc_fsck_standing(t.repo, 0, NULL, note_standing, NULL, NULL, &t.err));
+    return stood;
+}
+
+static void spoil_one(const char *which)
+{
+    char sql[400];
+    snprintf(sql, sizeof(sql), "UPDATE blob SET data=zeroblob(length(data)) WHERE seq=(SELECT place"
+                               " FROM object WHERE %s LIMIT 1)", which);
+    scenario_sql(&t, sql);
+}
+
+START_TEST(it_says_what_is_lost_and_what_stands)
+{
+    brc_oid first;
+    char sql[300], hex[65];
+    OK(&t, brc_tag_create(t.repo, "v1", "HEAD~1", NULL, &t.err));
+    OK(&t, brc_resolve(&first, t.repo, "v1", &t.err));
+    ck_assert_str_eq(standing(), "");
+    keep_copy();
+    snprintf(sql, sizeof(sql), "id=(SELECT id FROM object WHERE kind=4 AND id=x'%s')",
+             brc_oid_format(hex, &first));
+    spoil_one(sql);
+    ck_assert_str_eq(standing(), "main 1/2; v1! 0/1"); /* the first commit */
+    repair(0);
+    ck_assert_str_eq(standing(), "");
+    spoil("1");
+    ck_assert_str_eq(standing(), "main! 0/2 /a /g/b; v1! 0/1 /a");
+    repair(0);
+    ck_assert_str_eq(standing(), "");
+    spoil_one("id=(SELECT max(id) FROM (SELECT id FROM object WHERE kind=2))");
+    ck_assert_ptr_nonnull(strchr(standing(), '!'));
+}
+END_TEST
+
 Suite *repair_suite(void)
 {
     Suite *suite = suite_create("repair");
@@ -189,6 +243,7 @@ Suite *repair_suite(void)
     tcase_add_test(tc, what_cannot_be_read_goes_only_where_that_is_asked_for);
     tcase_add_test(tc, a_bad_copy_is_not_taken);
     tcase_add_test(tc, a_transaction_is_not_repaired);
+    tcase_add_test(tc, it_says_what_is_lost_and_what_stands);
     suite_add_tcase(suite, tc);
     return suite;
 }
