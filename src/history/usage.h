@@ -28,8 +28,8 @@ typedef struct brc_usage {
 } brc_usage;
 
 void brc_usage_dispose(brc_usage *usage);
-/* `plan` has the commits that refs reach; *out is zeroes, or has arrays. Within a read. only_expired: nothing but the sums. BRC_ECORRUPT: something
- * that is needed is damaged. */
+/* `plan` has the commits that refs reach; *out is zeroes, or has arrays. Within a read. only_expired: nothing but
+ * the sums. BRC_ECORRUPT: something that is needed is damaged. */
 BRC_MUST_USE int brc_usage_measure(brc_usage *out, brc_store *store, const brc_expire_plan *plan,
                                    const brc_log_window *window, int only_expired, brc_error *err);
 

@@ -1,5 +1,5 @@
-/* What of each branch and tag is lost, and what still stands: from the ids that are at fault up to the
- * commits and paths that lead to them. */
+/* What of each branch and tag is lost, and what still stands: from the ids that are at fault up to
+ * the commits and paths that lead to them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +152,8 @@ static int path_lost(standing_run *s, const char *path, brc_error *err)
     return BRC_OK;
 }
 
-static int look_at_entry(standing_run *s, const char *path, const brc_entry *entry, brc_error *err)
+static int look_at_tip_entry(standing_run *s, const char *path, const brc_entry *entry,
+                             brc_error *err)
 {
     int lost = is_at_fault(s, &entry->doc) || is_at_fault(s, &entry->storage);
     if (!lost && entry->kind == BRC_ARRAY)
@@ -173,7 +174,7 @@ static int look_at_tip(standing_run *s, const brc_oid *root, brc_error *err)
         return path_lost(s, "/", err);
     BRC_TRY(brc_tree_walk_new(&walk, s->store, "/", &entry, 0, none, BRC_WALK_RECURSE, err));
     while ((rc = brc_tree_walk_next(walk, &node, err)) > 0 || rc == BRC_ECORRUPT) {
-        rc = rc > 0 ? look_at_entry(s, node.path, &node.entry, err) : BRC_OK;
+        rc = rc > 0 ? look_at_tip_entry(s, node.path, &node.entry, err) : BRC_OK;
         if (rc < 0)
             break;
     }
