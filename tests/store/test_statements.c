@@ -78,6 +78,7 @@ static const struct {
     {"SELECT seq FROM sqlite_sequence WHERE name='gc'", "of few rows"},
     {"INSERT INTO gc_kept(run, id) SELECT", "of so many rows"},
     {"SELECT 1 FROM object WHERE backend=?1 AND place=?2", "before a place is dropped"},
+    {"DELETE FROM boundary WHERE NOT EXISTS", "a repair looks at all of its rows"},
 };
 
 static int may_scan_whole(const char *sql, uint64_t *met)
