@@ -248,10 +248,12 @@ static int tend_draft(const undoing *u, const char *name, const ref_state *now, 
     if (draft.id == 0)
         return BRC_OK;
     BRC_TRY(brc_draft_is_empty(u->store, draft.id, &empty, err));
-    /* its base may have some */
-    if (empty && brc_draft_follows(&draft, draft.has_base, &draft.base))
+    const int is_at_base = draft.has_base == now->has &&
+                           (!now->has || brc_oid_cmp(&draft.base, &now->target) == 0);
+    /* else its base may have some */
+    if (empty && (is_at_base || brc_draft_follows(&draft, draft.has_base, &draft.base)))
         return brc_draft_delete(u->store, draft.id, err);
-    if (draft.has_base == now->has && (!now->has || brc_oid_cmp(&draft.base, &now->target) == 0))
+    if (is_at_base)
         return brc_draft_follow(u->store, draft.id, now->has ? &now->target : NULL, err);
     return BRC_OK;
 }
