@@ -202,7 +202,9 @@ static int fill_layout(stored_reader *r, brc_error *err)
     r->whole.len = 0;
     for (size_t i = 0; i < r->layout.n; i++) {
         const brc_buf *from = slots[i].is_index ? &r->layout.indexes : &r->bytes;
-        BRC_TRY(brc_buf_append(&r->whole, from->data + slots[i].part, (size_t)slots[i].len, err));
+        if (slots[i].len > 0) /* a damaged shard's pieces may all be empty */
+            BRC_TRY(brc_buf_append(&r->whole, from->data + slots[i].part, (size_t)slots[i].len,
+                                   err));
     }
     return BRC_OK;
 }
