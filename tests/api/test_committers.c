@@ -1,0 +1,394 @@
+/*
+ * Eight processes that commit private drafts to one branch at once, 2,000 commits in all, half of
+ * them to the same array: each commit is an ancestor of the tip, or its conflict was reported. The
+ * same while collections run all the time and processes are killed at random.
+ */
+#include <check.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../kit/scenario.h"
+
+Suite *committers_suite(void);
+
+enum { PROCESSES = 8, EACH = 250, MINE = 4, CONTESTED_EACH = 25 };
+
+/* What a process says of itself; it stays when the process is killed. */
+typedef struct committer {
+    atomic_int done;      /* commits that are known to have been made         */
+    atomic_int intent;    /* the value that is being committed; 0: none        */
+    atomic_int at;        /* where: an element, or MINE + one of its own array */
+    atomic_int conflicts; /* that were reported                                */
+    atomic_int noted;     /* of `ids`                                          */
+    int32_t last[2 * MINE];
+    brc_oid ids[EACH];
+} committer;
+
+typedef struct shared {
+    committer all[PROCESSES];
+    atomic_int stop;
+    atomic_int collections;
+    char why[400]; /* of the first failure */
+} shared;
+
+static scenario t;
+static shared *m;
+
+static void committers_setup(void)
+{
+    const uint64_t one = PROCESSES * MINE, chunk = 8;
+    char path[16];
+    m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(m, MAP_FAILED);
+    scenario_start(&t);
+    brc_array_free(scenario_array(&t, "/all", "int32", 1, &one, &chunk, NULL, NULL));
+    scenario_numbers(&t, "/contested", 1, 1, 0);
+    for (int p = 0; p < PROCESSES; p++) {
+        snprintf(path, sizeof(path), "/own%d", p);
+        scenario_numbers(&t, path, MINE, 2, 0);
+    }
+    for (int p = 0; p < PROCESSES; p++) /* as scenario_numbers() has set them */
+        for (int i = 0; i < MINE; i++)
+            m->all[p].last[MINE + i] = i;
+    scenario_commit(&t, "first");
+    scenario_close(&t);
+}
+
+static void committers_teardown(void)
+{
+    scenario_stop(&t);
+    munmap(m, sizeof(*m));
+}
+
+/* ---- a process -------------------------------- */
+
+typedef struct process {
+    int number;
+    uint64_t random;
+    committer *me;
+    breccia *repo;
+    brc_session *session;
+    brc_error err;
+} process;
+
+static void process_fails(process *w, const char *what)
+{
+    if (m->why[0] == '\0')
+        snprintf(m->why, sizeof(m->why), "process %d: %s: %.300s", w->number, what,
+                 w->err.message);
+    _exit(1);
+}
+
+#define DO(w, call)                     \
+    do {                                \
+        if ((call) != BRC_OK)           \
+            process_fails((w), #call);  \
+    } while (0)
+
+/* /all has MINE elements of each process, far apart, so that chunks are shared; the next MINE are
+ * those of its own array. */
+static uint64_t locate(int number, int at, char path[16])
+{
+    if (at < MINE) {
+        snprintf(path, 16, "/all");
+        return (uint64_t)(at * PROCESSES + number);
+    }
+    snprintf(path, 16, "/own%d", number);
+    return (uint64_t)(at - MINE);
+}
+
+static int32_t element(process *w, brc_session *s, const char *path, uint64_t i)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    int32_t value;
+    DO(w, brc_array_open(&a, s, path, &w->err));
+    brc_sel_all(&sel, a);
+    sel.start[0] = i;
+    sel.count[0] = 1;
+    DO(w, brc_array_read(a, &sel, &value, sizeof(value), &w->err));
+    brc_array_free(a);
+    return value;
+}
+
+static void put(process *w, const char *path, uint64_t i, int32_t value)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    DO(w, brc_array_open(&a, w->session, path, &w->err));
+    brc_sel_all(&sel, a);
+    sel.start[0] = i;
+    sel.count[0] = 1;
+    DO(w, brc_array_write(a, &sel, &value, sizeof(value), &w->err));
+    brc_array_free(a);
+}
+
+/* More lost races in a row than one call tries are no failure. */
+static int commit(process *w, brc_oid *id)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    char message[16];
+    int rc;
+    snprintf(message, sizeof(message), "%d", w->number);
+    opts.message = message;
+    do
+        rc = brc_session_commit(id, w->session, &opts, &w->err);
+    while (rc == BRC_ESTALE);
+    return rc;
+}
+
+/* The one before it may have been killed as it committed: did it? */
+static void settle_last(process *w)
+{
+    char path[16];
+    int32_t intent = w->me->intent;
+    if (intent == 0)
+        return;
+    int at = w->me->at;
+    brc_session *s;
+    DO(w, brc_session_open(&s, w->repo, "main", BRC_SESSION_WRITE, &w->err));
+    uint64_t i = locate(w->number, at, path);
+    if (element(w, s, path, i) == intent) {
+        w->me->last[at] = intent;
+        atomic_fetch_add(&w->me->done, 1);
+    }
+    brc_session_free(s);
+    w->me->intent = 0;
+}
+
+static void commit_one(process *w)
+{
+    char path[16];
+    brc_oid id;
+    committer *me = w->me;
+    const int at = me->done % 2 * MINE + (int)scenario_below(&w->random, MINE);
+    const int32_t value = 1000 + me->done;
+    uint64_t i = locate(w->number, at, path);
+    put(w, path, i, value);
+    me->at = at;
+    me->intent = value;
+    DO(w, commit(w, &id));
+    me->last[at] = value;
+    me->ids[me->noted] = id;
+    me->noted++;
+    me->done++;
+    me->intent = 0;
+}
+
+/* Everybody writes the same element: somebody else may have been first. */
+static void contest(process *w, int i)
+{
+    brc_oid id;
+    put(w, "/contested", 0, (int32_t)(w->number * CONTESTED_EACH + i + 1));
+    int rc = commit(w, &id);
+    if (rc == BRC_ECONFLICT) {
+        w->me->conflicts++;
+        DO(w, brc_session_discard(w->session, &w->err));
+        return;
+    }
+    DO(w, rc);
+    w->me->ids[w->me->noted] = id;
+    w->me->noted++;
+}
+
+static void open_file(process *w)
+{
+    DO(w, brc_open(&w->repo, t.file, NULL, &w->err));
+    settle_last(w);
+    DO(w, brc_session_open(&w->session, w->repo, "main", BRC_SESSION_PRIVATE, &w->err));
+}
+
+static void close_file(process *w)
+{
+    brc_session_free(w->session);
+    brc_free(w->repo);
+}
+
+static pid_t start(int number, int contested)
+{
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid > 0)
+        return pid;
+    process w = { .number = number, .me = &m->all[number], .err = BRC_ERROR_INIT };
+    w.random = (uint64_t)(number * 1000 + w.me->done);
+    open_file(&w);
+    if (contested)
+        for (int i = 0; i < CONTESTED_EACH; i++)
+            contest(&w, i);
+    else
+        while (w.me->done < EACH)
+            commit_one(&w);
+    close_file(&w);
+    _exit(0);
+}
+
+static pid_t start_collector(void)
+{
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid > 0)
+        return pid;
+    process w = { .number = PROCESSES, .err = BRC_ERROR_INIT };
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    DO(&w, brc_open(&w.repo, t.file, NULL, &w.err));
+    while (!m->stop) {
+        int rc = brc_gc(w.repo, &opts, NULL, &w.err);
+        if (rc != BRC_OK && rc != BRC_EBUSY)
+            process_fails(&w, "gc");
+        m->collections++;
+    }
+    brc_free(w.repo);
+    _exit(0);
+}
+
+/* ---- all of them -------------------------------- */
+
+static int ended_well(int status)
+{
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void wait_for(pid_t pid)
+{
+    int status;
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(ended_well(status), "%s", m->why);
+}
+
+/* Kills one of those that run and starts it again, some times a second. */
+static void run_with_kills(pid_t pids[PROCESSES], uint64_t seed)
+{
+    int left = PROCESSES, kills = 0, status;
+    while (left > 0) {
+        const struct timespec nap = { 0, 1000000 * (long)(5 + scenario_below(&seed, 40)) };
+        nanosleep(&nap, NULL);
+        int p = (int)scenario_below(&seed, PROCESSES);
+        if (pids[p] == 0)
+            continue;
+        kill(pids[p], SIGKILL);
+        ck_assert_int_eq(waitpid(pids[p], &status, 0), pids[p]);
+        ck_assert_msg(WIFSIGNALED(status) || ended_well(status), "%s", m->why);
+        if (WIFSIGNALED(status)) {
+            pids[p] = start(p, 0);
+            kills++;
+        } else {
+            pids[p] = 0;
+            left--;
+        }
+    }
+    ck_assert_int_gt(kills, 0);
+}
+
+static int is_known(const brc_oid *ids, size_t n, const brc_oid *id)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(&ids[i], id, sizeof(*id)) == 0)
+            return 1;
+    return 0;
+}
+
+/* Every commit that was told is in the history of main; gives how long that is. */
+static size_t check_history(void)
+{
+    static brc_oid ids[PROCESSES * EACH * 2];
+    const brc_commit *commit;
+    brc_iter *it;
+    size_t n = 0;
+    int rc;
+    OK(&t, brc_log(&it, t.repo, "main", NULL, &t.err));
+    while ((rc = brc_log_next(it, &commit, &t.err)) == 1) {
+        ck_assert_uint_lt(n, sizeof(ids) / sizeof(ids[0]));
+        ids[n++] = commit->id;
+    }
+    ck_assert_msg(rc == 0, "%s", t.err.message);
+    brc_iter_free(it);
+    for (int p = 0; p < PROCESSES; p++)
+        for (int i = 0; i < m->all[p].noted; i++)
+            if (!is_known(ids, n, &m->all[p].ids[i]))
+                ck_abort_msg("commit %d of process %d is lost", i, p);
+    return n;
+}
+
+static void check_elements(void)
+{
+    char path[16];
+    for (int p = 0; p < PROCESSES; p++)
+        for (int at = 0; at < 2 * MINE; at++) {
+            uint64_t i = locate(p, at, path);
+            ck_assert_int_eq(scenario_number(&t, t.session, path, i), m->all[p].last[at]);
+        }
+}
+
+static void check_file(size_t commits)
+{
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    scenario_open(&t, NULL, 0);
+    ck_assert_uint_eq(check_history(), 1 + commits);
+    check_elements();
+    scenario_whole(&t);
+    OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
+    scenario_whole(&t);
+    ck_assert_uint_eq(check_history(), 1 + commits);
+}
+
+START_TEST(no_commit_of_eight_processes_is_lost)
+{
+    pid_t pids[PROCESSES];
+    for (int p = 0; p < PROCESSES; p++)
+        pids[p] = start(p, 0);
+    for (int p = 0; p < PROCESSES; p++)
+        wait_for(pids[p]);
+    check_file((size_t)PROCESSES * EACH);
+}
+END_TEST
+
+START_TEST(nor_where_collections_run_and_processes_are_killed)
+{
+    pid_t pids[PROCESSES], collector = start_collector();
+    for (int p = 0; p < PROCESSES; p++)
+        pids[p] = start(p, 0);
+    run_with_kills(pids, 20261123);
+    m->stop = 1;
+    wait_for(collector);
+    ck_assert_int_gt(m->collections, 0);
+    check_file((size_t)PROCESSES * EACH);
+}
+END_TEST
+
+START_TEST(who_loses_a_race_for_an_element_is_told)
+{
+    pid_t pids[PROCESSES];
+    size_t told = 0, made = 0;
+    for (int p = 0; p < PROCESSES; p++)
+        pids[p] = start(p, 1);
+    for (int p = 0; p < PROCESSES; p++)
+        wait_for(pids[p]);
+    for (int p = 0; p < PROCESSES; p++) {
+        told += (size_t)m->all[p].conflicts;
+        made += (size_t)m->all[p].noted;
+    }
+    ck_assert_uint_eq(told + made, (size_t)PROCESSES * CONTESTED_EACH);
+    check_file(made);
+}
+END_TEST
+
+Suite *committers_suite(void)
+{
+    Suite *s = suite_create("committers");
+    TCase *tc = tcase_create("committers");
+    tcase_set_timeout(tc, 0);
+    tcase_add_checked_fixture(tc, committers_setup, committers_teardown);
+    tcase_add_test(tc, no_commit_of_eight_processes_is_lost);
+    tcase_add_test(tc, nor_where_collections_run_and_processes_are_killed);
+    tcase_add_test(tc, who_loses_a_race_for_an_element_is_told);
+    suite_add_tcase(s, tc);
+    return s;
+}
