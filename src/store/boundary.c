@@ -95,7 +95,7 @@ static int boundary_tell(brc_store *store, const brc_oid *id, const brc_oid *par
         rc = brc_stmt(store, "UPDATE commit_info SET parents=?2 WHERE id=?1", &st, err);
     if (rc == BRC_OK) {
         brc_bind_id(store, st, 1, id);
-        sqlite3_bind_text(st, 2, (const char *)text.data, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_text(st, 2, (const char *)text.data, -1, SQLITE_STATIC);
         rc = brc_run(store, st, err);
     }
     brc_buf_dispose(&text);
@@ -125,8 +125,8 @@ int brc_boundary_put(brc_store *store, const brc_oid *id, const brc_oid *parents
                       &st, err);
     if (rc == BRC_OK) {
         brc_bind_id(store, st, 1, id);
-        sqlite3_bind_blob64(st, 2, n > 0 ? (const void *)ids.data : "", ids.len, SQLITE_TRANSIENT);
-        sqlite3_bind_text(st, 3, moves, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_blob64(st, 2, n > 0 ? (const void *)ids.data : "", ids.len, SQLITE_STATIC);
+        sqlite3_bind_text(st, 3, moves, -1, SQLITE_STATIC);
         rc = brc_run(store, st, err);
     }
     brc_buf_dispose(&ids);

@@ -273,6 +273,16 @@ void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid
         sqlite3_bind_blob(stmt, column, id->bytes, (int)store->id_len, SQLITE_STATIC);
 }
 
+int brc_bind_copy(brc_store *store, sqlite3_stmt *stmt, int column, int is_text, brc_span value,
+                  brc_error *err)
+{
+    const void *data = value.len > 0 ? (const void *)value.data : "";
+    int rc = is_text ? sqlite3_bind_text64(stmt, column, data, value.len, SQLITE_TRANSIENT,
+                                           SQLITE_UTF8)
+                     : sqlite3_bind_blob64(stmt, column, data, value.len, SQLITE_TRANSIENT);
+    return rc == SQLITE_OK ? BRC_OK : brc_fail_db(store, rc, sqlite3_errmsg(store->db), err);
+}
+
 int brc_row_check(brc_store *store, sqlite3_stmt *stmt, int column, const char *what,
                   brc_error *err)
 {

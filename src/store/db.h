@@ -183,6 +183,9 @@ BRC_MUST_USE int brc_row_check(brc_store *store, sqlite3_stmt *stmt, int column,
 BRC_MUST_USE int brc_row_text(brc_store *store, const char *sql, int64_t number, const char *what, brc_buf *out, brc_error *err);
 
 void brc_bind_id(brc_store *store, sqlite3_stmt *stmt, int column, const brc_oid *id); /* NULL: null */
+/* Text, or a blob, which may go or change before the statement ends. A value that could not be bound is NULL,
+ * with which a search finds nothing, and nobody notices. */
+BRC_MUST_USE int brc_bind_copy(brc_store *store, sqlite3_stmt *stmt, int column, int is_text, brc_span value, brc_error *err);
 /* BRC_ECORRUPT if the column does not hold an id of the right length. */
 BRC_MUST_USE int brc_column_id(brc_store *store, sqlite3_stmt *stmt, int column, brc_oid *out, brc_error *err);
 

@@ -115,7 +115,7 @@ int brc_draft_doc_next(brc_store *store, int64_t draft, brc_buf *path, brc_oid *
                            " WHERE n.draft=" BRC_IF_DOCS " AND n.path>?2 ORDER BY n.path LIMIT 1",
                            &st, err));
     sqlite3_bind_int64(st, 1, draft);
-    sqlite3_bind_text(st, 2, (const char *)path->data, (int)path->len, SQLITE_TRANSIENT);
+    BRC_TRY(brc_bind_copy(store, st, 2, 1, (brc_span){path->data, path->len}, err));
     int rc = brc_step(store, st, err);
     if (rc <= 0)
         return rc;

@@ -206,7 +206,8 @@ int brc_draft_node_page(brc_store *store, int64_t draft, brc_draft_rows *rows, s
                      " WHERE draft=?1 AND path>?2 AND path<'0' ORDER BY path LIMIT ?3",
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);
-    sqlite3_bind_text(st, 2, rows->n > 0 ? row[rows->n - 1].path : "", -1, SQLITE_TRANSIENT);
+    const char *after = rows->n > 0 ? row[rows->n - 1].path : "";
+    BRC_TRY(brc_bind_copy(store, st, 2, 1, (brc_span){(const uint8_t *)after, strlen(after)}, err));
     sqlite3_bind_int64(st, 3, (int64_t)most);
     while ((rc = brc_step(store, st, err)) > 0) {
         BRC_GO(page_path(store, st, &path, err));

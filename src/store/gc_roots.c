@@ -345,8 +345,7 @@ int brc_roots_of_row(brc_store *store, int64_t node, int is_first, brc_buf *afte
                      " ORDER BY key LIMIT ?3",
                      &st, err));
     sqlite3_bind_int64(st, 1, node);
-    sqlite3_bind_blob64(st, 2, after->len > 0 ? (const void *)after->data : "", after->len,
-                        SQLITE_TRANSIENT);
+    BRC_TRY(brc_bind_copy(store, st, 2, 0, (brc_span){after->data, after->len}, err));
     sqlite3_bind_int64(st, 3, (int64_t)most);
     sqlite3_bind_int(st, 4, is_first); /* a key may be empty */
     while ((rc = brc_step(store, st, err)) > 0) {
