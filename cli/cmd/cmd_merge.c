@@ -4,6 +4,7 @@
 #include "../cli.h"
 #include "commands.h"
 #include "history.h"
+#include "picked.h"
 
 static const struct cli_option merge_options[] = {
     { "ours", 0, 0, NULL, "settle conflicts for the current branch, for these PATHs or all" },
@@ -15,8 +16,6 @@ static const struct cli_option merge_options[] = {
     { "date", 0, 1, "TIME", "2026-11-20, 2026-11-20T12:00:00Z or @SECONDS instead of now" },
     CLI_OPTIONS_END
 };
-
-enum { MERGE_EXIT_CONFLICT = 3 };
 
 static const char *result_name(int result)
 {
@@ -48,33 +47,6 @@ static int read_merge_options(struct cli *cli, brc_merge_opts *opts)
     return cli_time_option(cli, "date", &opts->time_us);
 }
 
-static int print_conflicts(struct cli *cli)
-{
-    const brc_conflict *c;
-    int rc;
-
-    if (cli->json) {
-        cli_json_key(cli, "conflicts");
-        cli_json_open(cli, '[');
-    }
-    while ((rc = brc_conflicts_next(cli->iter, &c, &cli->err)) > 0) {
-        if (!cli->json) {
-            cli_say(cli, "conflict: %s %s%s%s", c->kind, cli_escaped(cli, c->path),
-                    c->key ? " " : "", c->key ? cli_escaped(cli, c->key) : "");
-            continue;
-        }
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "path", c->path);
-        cli_json_member(cli, "kind", c->kind);
-        if (c->key)
-            cli_json_member(cli, "key", c->key);
-        cli_json_close(cli, '}');
-    }
-    if (cli->json)
-        cli_json_close(cli, ']');
-    return rc;
-}
-
 static void say_merged(struct cli *cli, const brc_merge_result *r, const char *branch,
                        const char *rev)
 {
@@ -103,11 +75,11 @@ static int report_merge(struct cli *cli, const brc_merge_result *r, const char *
         if (r->result != BRC_MERGE_CONFLICT && !cli_has(cli, "dry-run"))
             cli_json_member(cli, "commit", cli_long_id(cli, &r->commit));
     }
-    CLI_TRY(print_conflicts(cli));
+    CLI_TRY(cli_put_conflicts(cli));
     if (cli->json)
         cli_json_close(cli, '}');
     say_merged(cli, r, branch, rev);
-    return r->result == BRC_MERGE_CONFLICT ? MERGE_EXIT_CONFLICT : BRC_OK;
+    return r->result == BRC_MERGE_CONFLICT ? CLI_EXIT_CONFLICT : BRC_OK;
 }
 
 static int run_merge(struct cli *cli)

@@ -1,5 +1,5 @@
 /*
- * picked.c - results and conflicts of cherry-pick, revert and rebase.
+ * picked.c - results of cherry-pick, revert and rebase; conflicts of these and of merge.
  */
 #include "picked.h"
 
@@ -39,6 +39,22 @@ static void put_conflict(struct cli *cli, const brc_conflict *c)
     cli_json_close(cli, '}');
 }
 
+int cli_put_conflicts(struct cli *cli)
+{
+    const brc_conflict *c;
+    int rc;
+
+    if (cli->json) {
+        cli_json_key(cli, "conflicts");
+        cli_json_open(cli, '[');
+    }
+    while ((rc = brc_conflicts_next(cli->iter, &c, &cli->err)) > 0)
+        put_conflict(cli, c);
+    if (cli->json)
+        cli_json_close(cli, ']');
+    return rc;
+}
+
 static void put_result(struct cli *cli, const brc_pick_result *r, const char *result, int numbers)
 {
     cli_json_open(cli, '{');
@@ -51,22 +67,16 @@ static void put_result(struct cli *cli, const brc_pick_result *r, const char *re
         cli_json_member_uint(cli, "commits", r->made);
         cli_json_member_uint(cli, "skipped", r->skipped);
     }
-    cli_json_key(cli, "conflicts");
-    cli_json_open(cli, '[');
 }
 
 int cli_print_picked(struct cli *cli, const brc_pick_result *r, const char *result, int numbers)
 {
-    const brc_conflict *c;
     int rc;
 
     if (cli->json)
         put_result(cli, r, result, numbers);
-    while ((rc = brc_conflicts_next(cli->iter, &c, &cli->err)) > 0)
-        put_conflict(cli, c);
-    if (cli->json) {
-        cli_json_close(cli, ']');
+    rc = cli_put_conflicts(cli);
+    if (cli->json)
         cli_json_close(cli, '}');
-    }
     return rc;
 }

@@ -98,31 +98,22 @@ static int follow_commit(brc_gc_mark *mark, const brc_root *root, brc_error *err
     return mark_walk(mark, err);
 }
 
+static int mark_chunk(void *ctx, const brc_oid *chunk, brc_error *err)
+{
+    return mark_id(ctx, chunk, err);
+}
+
 /* The chunks of one row of a draft, once: what is put into it later is kept by whoever puts it. But
  * the row itself may go from one draft to another. */
 static int follow_row(brc_gc_mark *mark, int64_t node, brc_error *err)
 {
-    enum { PAGE = 2048 };
     brc_oid key;
     memset(&key, 0xff, sizeof(key));
     memcpy(key.bytes, &node, sizeof(node));
     if (brc_id_table_find(&mark->rows, &key) != NULL)
         return BRC_OK;
     BRC_TRY(brc_id_table_add(&mark->rows, &key, NULL, err));
-    brc_roots chunks = {0};
-    brc_buf after = BRC_BUF_INIT;
-    size_t n = PAGE;
-    int rc = BRC_OK;
-    for (int is_first = 1; n == PAGE && rc == BRC_OK; is_first = 0) {
-        chunks.n = 0;
-        rc = brc_roots_of_row(mark->store, node, is_first, &after, PAGE, &chunks, &n, err);
-        for (size_t i = 0; i < chunks.n && rc == BRC_OK; i++)
-            rc = mark_id(mark, &chunks.items[i].id, err);
-        brc_store_breathe(mark->store);
-    }
-    brc_roots_dispose(&chunks);
-    brc_buf_dispose(&after);
-    return rc;
+    return brc_roots_of_row(mark->store, node, mark_chunk, mark, err);
 }
 
 static int follow_entry(brc_gc_mark *mark, const brc_root *root, brc_error *err)

@@ -10,11 +10,6 @@ typedef struct held_object {
     int is_known; /* its stored bytes */
 } held_object;
 
-typedef struct held_due {
-    brc_oid id;
-    int is_node;
-} held_due;
-
 /* Ids that are looked up together. */
 enum { LOOK_UP = 512 };
 
@@ -23,59 +18,23 @@ void brc_held_init(brc_held *held, brc_store *store)
     memset(held, 0, sizeof(*held));
     held->store = store;
     held->table = (brc_id_table)BRC_ID_TABLE_INIT(sizeof(held_object));
+    held->children.id_len = brc_store_id_len(store);
 }
 
 void brc_held_dispose(brc_held *held)
 {
     brc_id_table_dispose(&held->table);
-    free(held->due);
-    free(held->children);
+    brc_children_dispose(&held->due);
+    brc_children_dispose(&held->children);
     memset(held, 0, sizeof(*held));
-}
-
-/* ---- children of a node -------------------------------- */
-
-static int child_add(brc_held *held, const brc_oid *id, int is_node, brc_error *err)
-{
-    if (brc_oid_is_zero(id))
-        return BRC_OK;
-    BRC_TRY(brc_grow_array(&held->children, &held->children_cap, held->nchildren + 1,
-                           sizeof(held_due), err));
-    ((held_due *)held->children)[held->nchildren++] = (held_due){*id, is_node};
-    return BRC_OK;
-}
-
-static int node_child(void *ctx, const brc_oid *id, brc_error *err)
-{
-    return child_add(ctx, id, 1, err);
-}
-
-/* An id is a chunk, and anything else an entry. */
-static int node_item(void *ctx, brc_span key, brc_span value, brc_error *err)
-{
-    brc_held *held = ctx;
-    const size_t id_len = brc_store_id_len(held->store);
-    brc_entry entry;
-    brc_oid id;
-    (void)key;
-    if (value.len == id_len) {
-        memset(&id, 0, sizeof(id));
-        memcpy(id.bytes, value.data, id_len);
-        return child_add(held, &id, 0, err);
-    }
-    BRC_TRY(brc_entry_decode(&entry, value, id_len, err));
-    BRC_TRY(child_add(held, &entry.doc, 0, err));
-    BRC_TRY(child_add(held, &entry.storage, 0, err));
-    return child_add(held, &entry.map, 1, err);
 }
 
 static int read_children(brc_held *held, const brc_oid *id, brc_error *err)
 {
     brc_span node;
-    held->nchildren = 0;
+    held->children.n = 0;
     BRC_TRY(brc_store_get(held->store, BRC_KIND_NODE, id, &node, err));
-    return brc_map_check_node(node, brc_store_id_len(held->store), node_child, node_item, held,
-                              err);
+    return brc_children_read(&held->children, node, err);
 }
 
 /* ---- stored bytes -------------------------------- */
@@ -100,8 +59,8 @@ static int learn_children(brc_held *held, brc_error *err)
     size_t n = 0;
     int rc = brc_new_array(&p, LOOK_UP, sizeof(brc_object), err);
     brc_object *found = p;
-    for (size_t i = 0; i < held->nchildren && rc == BRC_OK; i++) {
-        const held_due *child = (const held_due *)held->children + i;
+    for (size_t i = 0; i < held->children.n && rc == BRC_OK; i++) {
+        const brc_child *child = brc_child_at(&held->children, i);
         rc = brc_id_table_add(&held->table, &child->id, &value, err);
         if (rc < 0 || ((held_object *)value)->is_known)
             continue;
@@ -121,12 +80,10 @@ static int learn_children(brc_held *held, brc_error *err)
 
 static int due_children(brc_held *held, brc_error *err)
 {
-    BRC_TRY(brc_grow_array(&held->due, &held->due_cap, held->ndue + held->nchildren,
-                           sizeof(held_due), err));
-    if (held->nchildren > 0)
-        memcpy((held_due *)held->due + held->ndue, held->children,
-               held->nchildren * sizeof(held_due));
-    held->ndue += held->nchildren;
+    for (size_t i = 0; i < held->children.n; i++) {
+        const brc_child *child = brc_child_at(&held->children, i);
+        BRC_TRY(brc_children_add(&held->due, &child->id, child->is_node, err));
+    }
     return BRC_OK;
 }
 
@@ -149,12 +106,12 @@ static int held_count(brc_held *held, const brc_oid *id, int drops, int *goes_on
 
 static int held_run(brc_held *held, const brc_oid *id, int is_node, int drops, brc_error *err)
 {
-    held->nchildren = held->ndue = 0;
-    BRC_TRY(child_add(held, id, is_node, err));
+    held->children.n = held->due.n = 0;
+    BRC_TRY(brc_children_add(&held->children, id, is_node, err));
     BRC_TRY(learn_children(held, err));
     BRC_TRY(due_children(held, err));
-    while (held->ndue > 0) {
-        const held_due now = ((const held_due *)held->due)[--held->ndue];
+    while (held->due.n > 0) {
+        const brc_child now = *brc_child_at(&held->due, --held->due.n);
         int goes_on;
         BRC_TRY(held_count(held, &now.id, drops, &goes_on, err));
         if (!goes_on || !now.is_node)

@@ -10,15 +10,13 @@
 #define BRC_HISTORY_HELD_H
 
 #include "../base/id_table.h"
-#include "snapshot.h"
+#include "node_children.h"
 
 typedef struct brc_held {
     brc_store *store;
     brc_id_table table;
-    void *due;      /* held_due[]: to be counted           */
-    size_t ndue, due_cap;
-    void *children; /* the same: of the node being read    */
-    size_t nchildren, children_cap;
+    brc_children due;      /* to be counted         */
+    brc_children children; /* of the node being read */
     uint64_t bytes, objects; /* that are held: stored bytes, and how many */
 } brc_held;
 

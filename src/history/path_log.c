@@ -167,7 +167,8 @@ static int visit_place(brc_path_log *log, const brc_commit *commit, const log_pl
         }
     }
     for (size_t i = 0; i < commit->nparents; i++) {
-        BRC_GO(parent_at(log, commit, i, now, &buf, &before, err));
+        if (commit->nparents > 1) /* else it was looked at above */
+            BRC_GO(parent_at(log, commit, i, now, &buf, &before, err));
         if (before.path != NULL)
             BRC_GO(add_place(log, &commit->parents[i], before.path, &before.root, &before.entry,
                              err));

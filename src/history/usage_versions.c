@@ -147,22 +147,15 @@ static int hold_entry(usage_run *u, const brc_root *root, brc_error *err)
     return brc_held_add(&u->held, &entry.map, 1, err);
 }
 
+static int hold_chunk(void *ctx, const brc_oid *chunk, brc_error *err)
+{
+    usage_run *u = ctx;
+    return brc_held_add(&u->held, chunk, 0, err);
+}
+
 static int hold_draft_row(usage_run *u, int64_t node, brc_error *err)
 {
-    enum { PAGE = 2048 };
-    brc_roots chunks = {0};
-    brc_buf after = BRC_BUF_INIT;
-    size_t n = PAGE;
-    int rc = BRC_OK;
-    for (int is_first = 1; n == PAGE && rc == BRC_OK; is_first = 0) {
-        chunks.n = 0;
-        rc = brc_roots_of_row(u->store, node, is_first, &after, PAGE, &chunks, &n, err);
-        for (size_t i = 0; i < chunks.n && rc == BRC_OK; i++)
-            rc = brc_held_add(&u->held, &chunks.items[i].id, 0, err);
-    }
-    brc_roots_dispose(&chunks);
-    brc_buf_dispose(&after);
-    return rc;
+    return brc_roots_of_row(u->store, node, hold_chunk, u, err);
 }
 
 static int hold_roots(usage_run *u, brc_error *err)

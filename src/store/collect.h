@@ -86,10 +86,9 @@ typedef struct brc_root_drafts {
 BRC_MUST_USE int brc_root_drafts_list(brc_store *store, int not_dead, brc_root_drafts *out, brc_error *err);
 /* What the rows of a draft name but for its chunks. */
 BRC_MUST_USE int brc_roots_of_draft(brc_store *store, int64_t draft, brc_roots *out, brc_error *err);
-/* Chunks of a row of draft_node, all or (not is_first) behind the key `after`, which is moved on: at most
- * `most` keys, *n of them. */
-BRC_MUST_USE int brc_roots_of_row(brc_store *store, int64_t node, int is_first, brc_buf *after, size_t most, brc_roots *out,
-                                  size_t *n, brc_error *err);
+/* The chunks of a row of draft_node, page by page; `each` may let a bare read go (brc_store_breathe()). */
+BRC_MUST_USE int brc_roots_of_row(brc_store *store, int64_t node, int (*each)(void *ctx, const brc_oid *chunk, brc_error *err),
+                                  void *ctx, brc_error *err);
 /* Drops what processes that are gone left uncommitted, and the rows of what was dropped: one short
  * transaction. *more: call again. */
 BRC_MUST_USE int brc_drafts_sweep_step(brc_store *store, int *more, brc_error *err);

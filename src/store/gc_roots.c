@@ -7,6 +7,9 @@
 #include "collect.h"
 #include "db.h"
 
+/* Chunks of a row of draft_node that are read at a time. */
+enum { ROW_PAGE = 2048 };
+
 void brc_roots_dispose(brc_roots *roots)
 {
     free(roots->items);
@@ -332,13 +335,14 @@ int brc_roots_of_draft(brc_store *store, int64_t draft, brc_roots *out, brc_erro
     return add_ids(store, st, BRC_ROOT_OBJECT, "an uncommitted key", out, err);
 }
 
-int brc_roots_of_row(brc_store *store, int64_t node, int is_first, brc_buf *after, size_t most,
-                     brc_roots *out, size_t *n, brc_error *err)
+/* The next page of a row's chunks behind the key `after`, which is moved on. */
+static int row_page(brc_store *store, int64_t node, int is_first, brc_buf *after, brc_roots *out,
+                    size_t *n, brc_error *err)
 {
     int rc;
     sqlite3_stmt *st;
     brc_oid id;
-    *n = 0;
+    *n = out->n = 0;
     BRC_TRY(brc_stmt(store,
                      "SELECT id, checksum IS row_sum('draft_chunk', node, key, id), key"
                      " FROM draft_chunk WHERE node=?1 AND key>=?2 AND (?4 OR key<>?2)"
@@ -346,7 +350,7 @@ int brc_roots_of_row(brc_store *store, int64_t node, int is_first, brc_buf *afte
                      &st, err));
     sqlite3_bind_int64(st, 1, node);
     BRC_TRY(brc_bind_copy(store, st, 2, 0, (brc_span){after->data, after->len}, err));
-    sqlite3_bind_int64(st, 3, (int64_t)most);
+    sqlite3_bind_int64(st, 3, ROW_PAGE);
     sqlite3_bind_int(st, 4, is_first); /* a key may be empty */
     while ((rc = brc_step(store, st, err)) > 0) {
         ++*n;
@@ -364,6 +368,25 @@ int brc_roots_of_row(brc_store *store, int64_t node, int is_first, brc_buf *afte
             break;
     }
     sqlite3_reset(st);
+    return rc;
+}
+
+int brc_roots_of_row(brc_store *store, int64_t node,
+                     int (*each)(void *ctx, const brc_oid *chunk, brc_error *err), void *ctx,
+                     brc_error *err)
+{
+    brc_roots chunks = {0};
+    brc_buf after = BRC_BUF_INIT;
+    size_t n = ROW_PAGE;
+    int rc = BRC_OK;
+    for (int is_first = 1; n == ROW_PAGE && rc == BRC_OK; is_first = 0) {
+        rc = row_page(store, node, is_first, &after, &chunks, &n, err);
+        for (size_t i = 0; i < chunks.n && rc == BRC_OK; i++)
+            rc = each(ctx, &chunks.items[i].id, err);
+        brc_store_breathe(store);
+    }
+    brc_roots_dispose(&chunks);
+    brc_buf_dispose(&after);
     return rc;
 }
 

@@ -4,15 +4,11 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../history/node_children.h"
 #include "../history/tree_walk.h"
 #include "fsck.h"
 
 enum { NODE_WHOLE = 1, NODE_LOST = 2 };
-
-typedef struct standing_child {
-    brc_oid id;
-    int is_node;
-} standing_child;
 
 typedef struct standing_run {
     brc_store *store;
@@ -20,8 +16,7 @@ typedef struct standing_run {
     brc_id_table nodes;   /* uint8_t: of map nodes        */
     void *due;            /* brc_oid[]: nodes to look at  */
     size_t ndue, due_cap;
-    void *children;       /* standing_child[]: of one node */
-    size_t nchildren, children_cap;
+    brc_children children; /* of one node                */
     brc_standing now;
     void *paths;          /* char *[]: lost at the tip    */
     size_t npaths, paths_cap;
@@ -34,52 +29,18 @@ static int is_at_fault(const standing_run *s, const brc_oid *id)
 
 /* ---- nodes -------------------------------- */
 
-static int standing_child_add(standing_run *s, const brc_oid *id, int is_node, brc_error *err)
-{
-    if (brc_oid_is_zero(id))
-        return BRC_OK;
-    BRC_TRY(brc_grow_array(&s->children, &s->children_cap, s->nchildren + 1,
-                           sizeof(standing_child), err));
-    ((standing_child *)s->children)[s->nchildren++] = (standing_child){*id, is_node};
-    return BRC_OK;
-}
-
-static int standing_node(void *ctx, const brc_oid *id, brc_error *err)
-{
-    return standing_child_add(ctx, id, 1, err);
-}
-
-static int standing_item(void *ctx, brc_span key, brc_span value, brc_error *err)
-{
-    standing_run *s = ctx;
-    const size_t id_len = brc_store_id_len(s->store);
-    brc_entry entry;
-    brc_oid id;
-    (void)key;
-    if (value.len == id_len) {
-        memset(&id, 0, sizeof(id));
-        memcpy(id.bytes, value.data, id_len);
-        return standing_child_add(s, &id, 0, err);
-    }
-    BRC_TRY(brc_entry_decode(&entry, value, id_len, err));
-    BRC_TRY(standing_child_add(s, &entry.doc, 0, err));
-    BRC_TRY(standing_child_add(s, &entry.storage, 0, err));
-    return standing_child_add(s, &entry.map, 1, err);
-}
-
 /* *state 0: nodes under it come first. What cannot be read is lost. */
 static int node_look(standing_run *s, const brc_oid *id, uint8_t *state, brc_error *err)
 {
     brc_span node;
     brc_error why = BRC_ERROR_INIT;
-    s->nchildren = 0;
+    s->children.n = 0;
     *state = NODE_LOST;
     if (is_at_fault(s, id))
         return BRC_OK;
     int rc = brc_store_get(s->store, BRC_KIND_NODE, id, &node, &why);
     if (rc == BRC_OK)
-        rc = brc_map_check_node(node, brc_store_id_len(s->store), standing_node, standing_item, s,
-                                &why);
+        rc = brc_children_read(&s->children, node, &why);
     if (rc < 0 && rc != BRC_ECORRUPT) {
         if (err != NULL)
             brc_error_copy(err, &why);
@@ -88,8 +49,8 @@ static int node_look(standing_run *s, const brc_oid *id, uint8_t *state, brc_err
     if (rc < 0)
         return BRC_OK;
     *state = NODE_WHOLE;
-    for (size_t i = 0; i < s->nchildren && *state != NODE_LOST; i++) {
-        const standing_child *child = (const standing_child *)s->children + i;
+    for (size_t i = 0; i < s->children.n && *state != NODE_LOST; i++) {
+        const brc_child *child = brc_child_at(&s->children, i);
         const uint8_t *known = child->is_node ? brc_id_table_find(&s->nodes, &child->id) : NULL;
         if (is_at_fault(s, &child->id) || (known != NULL && *known == NODE_LOST))
             *state = NODE_LOST;
@@ -101,8 +62,8 @@ static int node_look(standing_run *s, const brc_oid *id, uint8_t *state, brc_err
 
 static int due_nodes(standing_run *s, brc_error *err)
 {
-    for (size_t i = 0; i < s->nchildren; i++) {
-        const standing_child *child = (const standing_child *)s->children + i;
+    for (size_t i = 0; i < s->children.n; i++) {
+        const brc_child *child = brc_child_at(&s->children, i);
         if (!child->is_node || brc_id_table_find(&s->nodes, &child->id) != NULL)
             continue;
         BRC_TRY(brc_grow_array(&s->due, &s->due_cap, s->ndue + 1, sizeof(brc_oid), err));
@@ -119,8 +80,8 @@ static int map_is_lost(standing_run *s, const brc_oid *root, int *lost, brc_erro
     *lost = 0;
     if (brc_oid_is_zero(root))
         return BRC_OK;
-    s->nchildren = 0;
-    BRC_TRY(standing_child_add(s, root, 1, err));
+    s->children.n = 0;
+    BRC_TRY(brc_children_add(&s->children, root, 1, err));
     BRC_TRY(due_nodes(s, err));
     while (s->ndue > 0) {
         const brc_oid id = ((const brc_oid *)s->due)[s->ndue - 1];
@@ -238,6 +199,7 @@ int brc_standing_tell(brc_store *store, const brc_faults *faults,
                       int (*tell)(void *ctx, const brc_standing *one), void *ctx, brc_error *err)
 {
     standing_run s = {.store = store, .faults = faults, .nodes = BRC_ID_TABLE_INIT(1)};
+    s.children.id_len = brc_store_id_len(store);
     brc_ref_row *rows;
     size_t n;
     BRC_TRY(brc_ref_list(store, "", &rows, &n, err));
@@ -259,7 +221,7 @@ int brc_standing_tell(brc_store *store, const brc_faults *faults,
     brc_ref_rows_free(rows, n);
     brc_id_table_dispose(&s.nodes);
     free(s.due);
-    free(s.children);
+    brc_children_dispose(&s.children);
     free(s.paths);
     return rc;
 }
