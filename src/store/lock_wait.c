@@ -50,15 +50,15 @@ int brc_db_busy(void *ctx, int tries)
     brc_store *store = ctx;
     int64_t now = brc_monotonic_ns(), left;
     store->crowded_at = now;
-    if (tries == 0) {
+    if (tries == 0)
         store->wait_since = now;
-        brc_vfs_announce(store->vfs);
-    }
     left = store->wait_ms * INT64_C(1000000) - (now - store->wait_since);
     if (left <= 0 || atomic_load(&store->interrupted)) {
         brc_vfs_recall(store->vfs);
         return 0;
     }
+    /* Each time: to begin again, SQLite lets go of all it locked, and of this with it. */
+    brc_vfs_announce(store->vfs);
     int64_t pause = random_pause_ns(store, longest_pause_ns(now - store->wait_since));
     if (pause > left)
         pause = left;

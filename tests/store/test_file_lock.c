@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,9 @@
 #include <unistd.h>
 
 #include "../../src/base/buf.h"
+#include "../../src/store/db.h"
 #include "../../src/store/file_lock.h"
+#include "../../src/zarr/repo.h"
 #include "../kit/journal_kit.h"
 #include "../kit/lock_faults.h"
 #include "../kit/peer.h"
@@ -419,9 +422,17 @@ static int make_a_group(int wait_ms, brc_error *err)
     return rc;
 }
 
-static void *make_a_group_later(void *rc)
+typedef struct later {
+    int rc;
+    atomic_int is_over;
+    brc_error err;
+} later;
+
+static void *make_a_group_later(void *ctx)
 {
-    *(int *)rc = make_a_group(60000, NULL);
+    later *l = ctx;
+    l->rc = make_a_group(60000, &l->err);
+    atomic_store(&l->is_over, 1);
     return NULL;
 }
 
@@ -430,20 +441,39 @@ START_TEST(a_writer_that_waits_is_seen)
     brc_file_lock look;
     brc_error err = BRC_ERROR_INIT;
     pthread_t thread;
-    int rc = 1;
+    later l = {.err = BRC_ERROR_INIT};
     scenario_reopen(&t); /* who waits reads again and again: our end waits for that */
     ck_assert_int_eq(brc_file_lock_open(&look, t.file, 0), SQLITE_OK);
     OK(&t, brc_begin(t.repo, &t.err));
     scenario_set_number(&t, "/a", 0, 70);
     ck_assert_int_eq(make_a_group(1, &err), BRC_EBUSY);
     ck_assert_int_eq(brc_file_lock_is_awaited(&look), 0); /* it gave up */
-    ck_assert_int_eq(pthread_create(&thread, NULL, make_a_group_later, &rc), 0);
-    while (!brc_file_lock_is_awaited(&look)) /* the test's own limit ends it */
+    ck_assert_int_eq(pthread_create(&thread, NULL, make_a_group_later, &l), 0);
+    while (!brc_file_lock_is_awaited(&look) && !atomic_load(&l.is_over))
         usleep(1000);
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_int_eq(rc, BRC_OK);
+    ck_assert_msg(l.rc == BRC_OK, "%s", l.err.message);
     ck_assert_int_eq(brc_file_lock_is_awaited(&look), 0);
+    brc_file_lock_close(&look);
+}
+END_TEST
+
+/* SQLite begins a transaction again from no lock, and an announcement goes with the last one. */
+START_TEST(who_tries_again_is_still_seen)
+{
+    brc_file_lock look;
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.wait_ms = 60000;
+    scenario_close(&t);
+    scenario_open(&t, &opts, 0);
+    ck_assert_int_eq(brc_file_lock_open(&look, t.file, 0), SQLITE_OK);
+    for (int tries = 0; tries < 3; tries++) {
+        ck_assert_int_eq(brc_db_busy(t.repo->store, tries), 1);
+        ck_assert_int_eq(brc_file_lock_is_awaited(&look), 1);
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", 77), 77); /* locks, and lets go */
+        ck_assert_int_eq(brc_file_lock_is_awaited(&look), 0);
+    }
     brc_file_lock_close(&look);
 }
 END_TEST
@@ -652,6 +682,7 @@ Suite *file_lock_suite(void)
     tcase_add_test(tc, they_follow_sqlites_rules);
     tcase_add_test(tc, who_waits_is_seen_until_it_recalls_or_lets_go);
     tcase_add_test(tc, a_writer_that_waits_is_seen);
+    tcase_add_test(tc, who_tries_again_is_still_seen);
     tcase_add_test(tc, who_has_given_up_is_not_waited_for);
     tcase_add_test(tc, it_is_none_of_the_standard_streams);
     tcase_add_test(tc, a_child_that_left_keeps_no_lock_of_its_dead_parent);
