@@ -53,7 +53,10 @@ fi
 [ "$status" -eq 0 ] || [ "$2" -gt 0 ] || set -- "$1" 1
 echo "$1 $2" >"$out.count"
 if [ "$2" -gt 0 ]; then
-    { echo "$kind $name: $1 passed, $2 FAILED, exit status $status"; cat "$out.log"; }
+    echo "$kind $name: $1 passed, $2 FAILED, exit status $status" >"$out.failed"
+    cat "$out.failed" "$out.log"
+    { grep -E ':[FE]:|FAILED|ERROR: |runtime error' "$out.log" || tail -n 5 "$out.log"; } |
+        head -n 10 | sed 's/^/    /' >>"$out.failed"
 else
     echo "$kind $name: $1 passed$(grep -o 'skipped: .*' "$out.log" | sed 's/^/, /')"
 fi >"$out.said"
@@ -74,6 +77,8 @@ if [ "$missing" -gt 0 ]; then
 fi
 skipped=$(cat "$work"/*.said 2>/dev/null | grep -c 'skipped: ')
 [ "$skipped" -eq 0 ] || echo "tests: $skipped skipped"
+# Once more at the end, for who sees only the last lines of a long log.
+cat "$work"/*.failed 2>/dev/null
 if [ $((passed + failed)) -eq 0 ]; then
     echo 'tests: nothing ran'
     failed=1
