@@ -101,6 +101,26 @@ void repo_commit(repo *r, const char *message);
 /* The "blocksize" in the array's codecs; 0 if there is none. */
 size_t repo_blocksize(const repo *r);
 
+/* ---- chunk_array.c ------------------------------ */
+
+#define CHUNK_ITEMS 8
+
+/* A repository with an array of n chunks of CHUNK_ITEMS int16, without a codec. Every chunk
+ * differs from every other, and from all earlier versions. */
+typedef struct chunk_array {
+    repo r;
+    size_t n;
+    uint64_t random;
+} chunk_array;
+
+/* Written, and not committed. */
+void chunk_array_make(chunk_array *a, const bench_opts *o, const char *file, size_t n);
+void chunk_array_put(const chunk_array *a, uint64_t number, uint64_t version);
+/* A chunk at random, written and committed in one transaction: the seconds that it took. */
+double chunk_array_commit(chunk_array *a, uint64_t version);
+/* The seconds of a difference, and how many chunks differ. */
+double diff_seconds(breccia *handle, const char *a, const char *b, uint64_t *changed);
+
 /* ---- flat.c: the limits -------------------------------- */
 
 enum { FLAT_NONE, FLAT_ZSTD, FLAT_BLOSC };
@@ -155,6 +175,7 @@ void bench_ediff(const bench_opts *o);
 void bench_scale(const bench_opts *o);
 void bench_contention(const bench_opts *o);
 void bench_locks(const bench_opts *o);
+void bench_history(const bench_opts *o);
 /* crowd.c: a bulk writer among readers and committers, for the contention group. */
 void crowd_run(const bench_opts *o);
 

@@ -11,13 +11,11 @@
 
 #include "bench.h"
 
-enum { ITEMS = 8, SOME = 100 };
+enum { SOME = 100 };
 
 typedef struct commit_run {
     const bench_opts *o;
-    repo r;
-    size_t n;
-    uint64_t state;
+    chunk_array a;
     sqlite3 *db;
     sqlite3_stmt *insert;
     char db_path[512];
@@ -57,52 +55,19 @@ static void sqlite_end(commit_run *run)
 
 /* ---- the array -------------------------------- */
 
-/* Every chunk differs from every other, and from all earlier versions. */
-static void chunk_values(int16_t *out, uint64_t number, uint64_t version)
-{
-    memcpy(out, &number, sizeof(number));
-    memcpy(out + 4, &version, sizeof(version));
-}
-
-static void write_chunk(commit_run *run, uint64_t number, uint64_t version)
-{
-    int16_t values[ITEMS];
-    brc_sel sel = BRC_SEL_INIT;
-    brc_error err = BRC_ERROR_INIT;
-    chunk_values(values, number, version);
-    brc_sel_all(&sel, run->r.array);
-    sel.start[0] = number * ITEMS;
-    sel.count[0] = ITEMS;
-    must(brc_array_write(run->r.array, &sel, values, sizeof(values), &err), &err,
-         "writing a chunk");
-}
-
 static void commit_setup(commit_run *run)
 {
-    uint64_t shape[1] = {run->n * ITEMS}, chunk[1] = {ITEMS};
-    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
-    brc_error err = BRC_ERROR_INIT;
-    int16_t *values = must_alloc(run->n * ITEMS * sizeof(*values));
+    const double n = (double)run->o->small_chunks;
     char context[120];
-    for (size_t i = 0; i < run->n; i++)
-        chunk_values(values + i * ITEMS, i, 0);
-    spec.ndim = 1;
-    spec.shape = shape;
-    spec.chunk = chunk;
-    spec.dtype = "int16";
-    spec.codecs_json = CODECS_RAW;
-    repo_make(&run->r, run->o, "commit.brc", 0, &spec);
     double start = now_s();
-    must(brc_array_write(run->r.array, NULL, values, run->n * ITEMS * sizeof(*values), &err), &err,
-         "writing");
+    chunk_array_make(&run->a, run->o, "commit.brc", run->o->small_chunks);
     double wrote = now_s();
-    repo_commit(&run->r, "all");
+    repo_commit(&run->a.r, "all");
     double end = now_s();
     snprintf(context, sizeof(context), "%.1f s written, %.1f s committed", wrote - start,
              end - wrote);
-    report_value("all chunks written and committed, each", 1e6 * (end - start) / (double)run->n,
-                 "us", JUST_SHOWN, 0, context);
-    free(values);
+    report_value("all chunks written and committed, each", 1e6 * (end - start) / n, "us",
+                 JUST_SHOWN, 0, context);
 }
 
 /* Pages that dropping a table frees, in a copy. */
@@ -118,8 +83,8 @@ static void commit_overhead(const commit_run *run)
 {
     const char *copy = in_dir(run->o, "copy.brc");
     char context[120];
-    copy_file(run->r.path, copy);
-    double n = (double)run->n, file = (double)file_size(copy);
+    copy_file(run->a.r.path, copy);
+    double n = (double)run->a.n, file = (double)file_size(copy);
     double tree = (double)sql_number(copy, "SELECT sum(stored) FROM object WHERE kind=3");
     double index = (double)table_bytes(copy, "DROP TABLE object");
     double blobs = (double)table_bytes(copy, "DROP TABLE blob");
@@ -131,21 +96,9 @@ static void commit_overhead(const commit_run *run)
 
 /* ---- one chunk -------------------------------- */
 
-static double commit_one(commit_run *run, uint64_t version)
-{
-    brc_error err = BRC_ERROR_INIT;
-    uint64_t number = splitmix64(&run->state) % run->n;
-    double start = now_s();
-    must(brc_begin(run->r.handle, &err), &err, "begin");
-    write_chunk(run, number, version);
-    repo_commit(&run->r, "one chunk");
-    must(brc_end(run->r.handle, BRC_END_KEEP, &err), &err, "end");
-    return now_s() - start;
-}
-
 static uint64_t node_bytes(const commit_run *run)
 {
-    return sql_number(run->r.path, "SELECT sum(size) FROM object WHERE kind=3");
+    return sql_number(run->a.r.path, "SELECT sum(size) FROM object WHERE kind=3");
 }
 
 /* `count` commits beside SQLite's; *beyond: the median of the differences. */
@@ -153,16 +106,16 @@ static void commit_some(commit_run *run, uint64_t version, double *ours50, doubl
                         double *nodes, double *growth)
 {
     static double ours[SOME], more[SOME];
-    uint64_t before = node_bytes(run), size = file_size(run->r.path);
+    uint64_t before = node_bytes(run), size = file_size(run->a.r.path);
     for (int i = 0; i < SOME; i++) {
         double limit = sqlite_commit(run);
-        ours[i] = commit_one(run, version + (uint64_t)i);
+        ours[i] = chunk_array_commit(&run->a, version + (uint64_t)i);
         more[i] = ours[i] - limit;
     }
     *ours50 = 1e3 * percentile(ours, SOME, 50);
     *beyond = 1e3 * percentile(more, SOME, 50);
     *nodes = (double)(node_bytes(run) - before) / SOME;
-    *growth = ((double)file_size(run->r.path) - (double)size) / SOME;
+    *growth = ((double)file_size(run->a.r.path) - (double)size) / SOME;
 }
 
 static void commit_report(const char *when, double ours50, double beyond, double nodes,
@@ -185,9 +138,9 @@ static void commit_in_two(commit_run *run)
     for (int i = 0; i < SOME; i++) {
         double limit = sqlite_commit(run) + sqlite_commit(run);
         double start = now_s();
-        write_chunk(run, splitmix64(&run->state) % run->n, 5000000 + (uint64_t)i);
+        chunk_array_put(&run->a, splitmix64(&run->a.random) % run->a.n, 5000000 + (uint64_t)i);
         double middle = now_s();
-        repo_commit(&run->r, "one chunk");
+        repo_commit(&run->a.r, "one chunk");
         double end = now_s();
         writes[i] = 1e3 * (middle - start);
         commits[i] = 1e3 * (end - middle);
@@ -201,40 +154,23 @@ static void commit_in_two(commit_run *run)
 
 /* ---- difference, branches -------------------------------- */
 
-static double diff_once(breccia *handle, const char *a, const char *b, uint64_t *changed)
-{
-    brc_error err = BRC_ERROR_INIT;
-    brc_iter *it;
-    const brc_change *change;
-    int rc;
-    *changed = 0;
-    double begin = now_s();
-    must(brc_diff(&it, handle, a, b, NULL, &err), &err, "diff");
-    while ((rc = brc_diff_next(it, &change, &err)) > 0)
-        *changed += change->chunks_changed;
-    must(rc, &err, "diff");
-    double seconds = now_s() - begin;
-    brc_iter_free(it);
-    return seconds;
-}
-
 static void commit_diff(commit_run *run)
 {
     static double warm[SOME], cold[SOME];
     brc_error err = BRC_ERROR_INIT;
     uint64_t changed;
     char context[80];
-    must(brc_begin(run->r.handle, &err), &err, "begin");
+    must(brc_begin(run->a.r.handle, &err), &err, "begin");
     for (int i = 0; i < SOME; i++)
-        write_chunk(run, run->n / SOME * (uint64_t)i + 17, 7000000);
-    repo_commit(&run->r, "scattered");
-    must(brc_end(run->r.handle, BRC_END_KEEP, &err), &err, "end");
+        chunk_array_put(&run->a, run->a.n / SOME * (uint64_t)i + 17, 7000000);
+    repo_commit(&run->a.r, "scattered");
+    must(brc_end(run->a.r.handle, BRC_END_KEEP, &err), &err, "end");
     for (int i = 0; i < 20; i++) {
-        warm[i] = 1e3 * diff_once(run->r.handle, "HEAD~1", "HEAD", &changed);
+        warm[i] = 1e3 * diff_seconds(run->a.r.handle, "HEAD~1", "HEAD", &changed);
         must_be(changed == SOME, "the difference of 100 chunks");
         repo other;
         repo_open(&other, run->o, "commit.brc");
-        cold[i] = 1e3 * diff_once(other.handle, "HEAD~1", "HEAD", &changed);
+        cold[i] = 1e3 * diff_seconds(other.handle, "HEAD~1", "HEAD", &changed);
         repo_close(&other);
     }
     snprintf(context, sizeof(context), "p99 %.2f ms", percentile(warm, 20, 99));
@@ -254,16 +190,16 @@ static void commit_refs(commit_run *run)
         snprintf(name, sizeof(name), "b%d", i);
         limit[i] = 1e3 * sqlite_commit(run);
         double start = now_s();
-        must(brc_branch_create(run->r.handle, name, NULL, &err), &err, "branch");
+        must(brc_branch_create(run->a.r.handle, name, NULL, &err), &err, "branch");
         branch[i] = 1e3 * (now_s() - start);
         start = now_s();
-        must(brc_tag_create(run->r.handle, name, NULL, NULL, &err), &err, "tag");
+        must(brc_tag_create(run->a.r.handle, name, NULL, NULL, &err), &err, "tag");
         tag[i] = 1e3 * (now_s() - start);
         start = now_s();
-        must(brc_switch(run->r.handle, name, 0, &err), &err, "switch");
+        must(brc_switch(run->a.r.handle, name, 0, &err), &err, "switch");
         away[i] = 1e3 * (now_s() - start);
     }
-    must(brc_switch(run->r.handle, "main", 0, &err), &err, "switch");
+    must(brc_switch(run->a.r.handle, "main", 0, &err), &err, "switch");
     snprintf(name, sizeof(name), "SQLite's: %.2f ms", percentile(limit, 20, 50));
     report_value("branch", percentile(branch, 20, 50), "ms", AT_MOST, 2, name);
     report_value("tag", percentile(tag, 20, 50), "ms", AT_MOST, 2, name);
@@ -280,7 +216,7 @@ static double log_all(commit_run *run, uint64_t *count)
     int rc;
     *count = 0;
     double start = now_s();
-    must(brc_log(&it, run->r.handle, NULL, NULL, &err), &err, "log");
+    must(brc_log(&it, run->a.r.handle, NULL, NULL, &err), &err, "log");
     while ((rc = brc_log_next(it, &commit, &err)) > 0)
         ++*count;
     must(rc, &err, "log");
@@ -297,7 +233,7 @@ static void commit_between(commit_run *run)
     char context[120];
     for (size_t i = 0; i < n; i++) {
         limit[i] = 1e3 * sqlite_commit(run);
-        ours[i] = 1e3 * commit_one(run, 2000000 + i);
+        ours[i] = 1e3 * chunk_array_commit(&run->a, 2000000 + i);
     }
     double p50 = percentile(ours, n, 50), limit50 = percentile(limit, n, 50);
     snprintf(context, sizeof(context), "p50 %.2f, p99 %.2f ms; SQLite's %.2f, %.2f ms", p50,
@@ -336,15 +272,15 @@ void bench_commit(const bench_opts *o)
 {
     commit_run *run = must_alloc(sizeof(*run));
     char what[120];
-    *run = (commit_run){.o = o, .n = o->small_chunks, .state = 3};
-    snprintf(what, sizeof(what), "an array of %zu chunks of 8 int16", run->n);
+    run->o = o;
+    snprintf(what, sizeof(what), "an array of %zu chunks of 8 int16", o->small_chunks);
     report_head("commit", what);
     sqlite_start(run);
     commit_setup(run);
     commit_overhead(run);
     commit_many(run);
-    repo_close(&run->r);
-    remove_file(run->r.path);
+    repo_close(&run->a.r);
+    remove_file(run->a.r.path);
     sqlite_end(run);
     free(run);
 }

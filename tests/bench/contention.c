@@ -141,9 +141,8 @@ static void run_committers(const bench_opts *o, int wal, int count)
 
 void bench_contention(const bench_opts *o)
 {
-    for (int wal = 0; wal < 2; wal++) {
-        run_committers(o, wal, 1);
-        run_committers(o, wal, COMMITTERS);
-    }
+    for (int wal = 0; wal < 2; wal++)
+        for (int count = 1; count <= COMMITTERS; count *= 2)
+            run_committers(o, wal, count);
     crowd_run(o);
 }

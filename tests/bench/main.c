@@ -24,10 +24,12 @@ static const struct {
     {"shard", "one inner chunk of a shard, and a box across shards", bench_shard},
     {"ediff", "the elements in which two versions differ", bench_ediff},
     {"commit", "commits, diff and branches at a million chunks, and many commits", bench_commit},
+    {"history", "commit, status, diff, merge, blame, log and gc by chunks and by commits",
+     bench_history},
     {"size", "what versions, index, tree and pages take", bench_size},
     {"scale", "how costs grow with nodes, commits and chunks: exit status 1 where they bend",
      bench_scale},
-    {"contention", "8 processes that commit to one file; readers, committers and a bulk writer",
+    {"contention", "1 to 8 processes that commit to one file; readers, committers and a bulk writer",
      bench_contention},
     {"locks", "how long a change of very many rows holds the lock", bench_locks},
 };
