@@ -12,17 +12,18 @@
 #include "../tree/chunk_key.h"
 #include "../zarr/blame_sets.h"
 #include "../zarr/chunk_cursor.h"
+#include "../zarr/sel_chunks.h"
 
 /* So many elements are told apart at a time. */
 #define MOST_ELEMENTS ((uint64_t)1 << 26)
+/* So many chunks of a selection are looked for by their keys; else all are walked. */
+enum { FEW_CHUNKS = 1024 };
 
 typedef struct blame_list {
     brc_array *a;
     brc_sel sel;
     int elements;
-    brc_arena keys_memory;
-    void *keys; /* brc_span[]: of the chunks, in order */
-    size_t nkeys, keys_cap;
+    brc_chunk_keys chunks;
     brc_blame_result result;
     size_t at;
     uint64_t index[BRC_MAX_NDIM];
@@ -33,38 +34,13 @@ static void blame_list_dispose(void *state)
 {
     blame_list *list = state;
     brc_blame_result_dispose(&list->result);
-    free(list->keys);
-    brc_arena_dispose(&list->keys_memory);
+    brc_chunk_keys_dispose(&list->chunks);
     brc_array_free(list->a);
 }
 
 /* ---- parts of a selection -------------------------------- */
 
-/* Along each axis, which of the selected places are in a box: from `from` on, `n` of them. */
-typedef struct sel_part {
-    uint64_t from[BRC_MAX_NDIM], n[BRC_MAX_NDIM];
-} sel_part;
-
-/* 0 if none is. */
-static int sel_part_of(sel_part *out, const brc_sel *sel, const uint64_t *corner,
-                   const uint64_t *extent)
-{
-    for (int i = 0; i < sel->ndim; i++) {
-        const uint64_t start = sel->start[i], step = sel->step[i] > 0 ? sel->step[i] : 1;
-        const uint64_t end = extent[i] > UINT64_MAX - corner[i] ? UINT64_MAX
-                                                                : corner[i] + extent[i];
-        uint64_t lo = corner[i] > start ? (corner[i] - start + step - 1) / step : 0;
-        uint64_t hi = end > start ? (end - start + step - 1) / step : 0;
-        hi = hi < sel->count[i] ? hi : sel->count[i];
-        if (lo >= hi)
-            return 0;
-        out->from[i] = lo;
-        out->n[i] = hi - lo;
-    }
-    return 1;
-}
-
-static void part_sel(brc_sel *out, const brc_sel *sel, const sel_part *part)
+static void part_sel(brc_sel *out, const brc_sel *sel, const brc_sel_part *part)
 {
     *out = *sel;
     out->drop = 0;
@@ -74,7 +50,7 @@ static void part_sel(brc_sel *out, const brc_sel *sel, const sel_part *part)
     }
 }
 
-static uint64_t part_count(const sel_part *part, int ndim)
+static uint64_t part_count(const brc_sel_part *part, int ndim)
 {
     uint64_t n = 1;
     for (int i = 0; i < ndim; i++)
@@ -84,55 +60,34 @@ static uint64_t part_count(const sel_part *part, int ndim)
 
 /* ---- chunks -------------------------------- */
 
-static int key_order(const void *a, const void *b)
-{
-    const brc_span *x = a, *y = b;
-    const size_t len = x->len < y->len ? x->len : y->len;
-    int order = memcmp(x->data, y->data, len);
-    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
-}
-
-typedef struct chunk_diff {
-    blame_list *list;
-    brc_blame_unit_fn differs;
-    void *arg;
-} chunk_diff;
-
-static int chunk_differs(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
-{
-    const chunk_diff *d = ctx;
-    (void)a;
-    (void)b;
-    const brc_span *keys = d->list->keys;
-    const brc_span *found = bsearch(&key, keys, d->list->nkeys, sizeof(*keys), key_order);
-    return found != NULL ? d->differs(d->arg, (size_t)(found - keys), err) : BRC_OK;
-}
-
 static int diff_chunks(void *ctx, const brc_blame_place *now, const brc_blame_place *before,
                        brc_blame_unit_fn differs, void *arg, brc_error *err)
 {
-    chunk_diff d = {ctx, differs, arg};
-    return brc_map_diff(brc_array_store(d.list->a), &now->entry.map, &before->entry.map,
-                        chunk_differs, &d, err);
+    const blame_list *list = ctx;
+    return brc_map_diff_among(brc_array_store(list->a), &now->entry.map, &before->entry.map,
+                              list->chunks.keys, list->chunks.n, differs, arg, err);
 }
 
-static int keep_key(blame_list *list, const uint64_t *index, brc_error *err)
+typedef struct found_chunks {
+    blame_list *list;
+    const brc_chunk_keys *wanted;
+} found_chunks;
+
+static int keep_found(void *ctx, size_t i, brc_span value, brc_error *err)
 {
-    uint8_t key[BRC_CHUNK_KEY_MAX], *copy;
-    size_t len = brc_chunk_key_encode(key, list->sel.ndim, index);
-    BRC_TRY(brc_grow_array(&list->keys, &list->keys_cap, list->nkeys + 1, sizeof(brc_span), err));
-    BRC_TRY(brc_arena_copy(&list->keys_memory, key, len, &copy, err));
-    ((brc_span *)list->keys)[list->nkeys++] = (brc_span){copy, len};
-    return BRC_OK;
+    const found_chunks *f = ctx;
+    (void)value;
+    return brc_chunk_keys_add(&f->list->chunks, f->wanted->keys[i], err);
 }
 
-/* Those that are stored and that the selection meets. */
-static int blame_list_chunks(blame_list *list, brc_error *err)
+/* All that are stored are looked at. */
+static int list_of_all(blame_list *list, brc_error *err)
 {
     void *p;
     brc_oid id;
-    sel_part part;
+    brc_sel_part part;
     uint64_t index[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], extent[BRC_MAX_NDIM];
+    uint8_t key[BRC_CHUNK_KEY_MAX];
     const brc_grid *grid = &list->a->meta.grid;
     int rc;
     BRC_TRY(brc_new(&p, sizeof(brc_chunk_cursor), err));
@@ -142,12 +97,28 @@ static int blame_list_chunks(blame_list *list, brc_error *err)
         if (!brc_grid_has(grid, index))
             continue;
         brc_grid_chunk(grid, index, corner, extent);
-        if (sel_part_of(&part, &list->sel, corner, extent))
-            BRC_GO(keep_key(list, index, err));
+        const size_t len = brc_chunk_key_encode(key, list->sel.ndim, index);
+        if (brc_sel_part_of(&part, &list->sel, corner, extent))
+            BRC_GO(brc_chunk_keys_add(&list->chunks, (brc_span){key, len}, err));
     }
 done:
     brc_chunk_cursor_end(cursor);
     free(cursor);
+    return rc;
+}
+
+/* Those that are stored and that the selection meets. */
+static int blame_list_chunks(blame_list *list, brc_error *err)
+{
+    brc_chunk_keys wanted = BRC_CHUNK_KEYS_INIT;
+    found_chunks f = {list, &wanted};
+    int listed, rc;
+    BRC_GO(brc_sel_chunks(&wanted, &listed, &list->sel, &list->a->meta.grid, FEW_CHUNKS, err));
+    rc = listed ? brc_map_get_many(brc_array_store(list->a), &list->a->entry.map, wanted.keys,
+                                   wanted.n, keep_found, &f, err)
+                : list_of_all(list, err);
+done:
+    brc_chunk_keys_dispose(&wanted);
     return rc;
 }
 
@@ -189,7 +160,7 @@ static int element_take(brc_span *rest, size_t item, brc_span *out)
 }
 
 /* One element of a part of the selection. */
-static int element_one(const element_sides *e, const sel_part *part, const uint64_t *at,
+static int element_one(const element_sides *e, const brc_sel_part *part, const uint64_t *at,
                        const uint64_t *common, brc_span rest[2], brc_error *err)
 {
     const brc_sel *sel = &e->list->sel;
@@ -211,18 +182,18 @@ static int element_one(const element_sides *e, const sel_part *part, const uint6
 }
 
 /* Compares a part of the selection, which is inside the newer shape. */
-static int compare_part(const element_sides *e, const sel_part *part, brc_error *err)
+static int compare_part(const element_sides *e, const brc_sel_part *part, brc_error *err)
 {
     static const uint64_t origin[BRC_MAX_NDIM];
     const int ndim = e->list->sel.ndim;
     brc_sel inner, own;
-    sel_part both;
+    brc_sel_part both;
     uint64_t at[BRC_MAX_NDIM] = {0};
     brc_buf bytes[2] = {BRC_BUF_INIT, BRC_BUF_INIT};
     int rc = BRC_OK, shared = 0;
     part_sel(&own, &e->list->sel, part);
     if (e->comparable)
-        shared = sel_part_of(&both, &own, origin, e->before->info.shape);
+        shared = brc_sel_part_of(&both, &own, origin, e->before->info.shape);
     if (shared) {
         part_sel(&inner, &own, &both);
         BRC_GO(brc_array_read_elements(e->now, &inner, &bytes[0], err));
@@ -240,57 +211,57 @@ done:
     return rc;
 }
 
-static int compare_chunk(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+static int compare_chunk(const element_sides *e, brc_span key, brc_error *err)
 {
-    const element_sides *e = ctx;
     const brc_grid *grid = &e->now->meta.grid;
     uint64_t index[BRC_MAX_NDIM], corner[BRC_MAX_NDIM], extent[BRC_MAX_NDIM];
-    sel_part part;
-    (void)a;
-    (void)b;
+    brc_sel_part part;
     if (brc_chunk_key_decode(key.data, key.len, index) != grid->ndim || !brc_grid_has(grid, index))
         return BRC_OK;
     brc_grid_chunk(grid, index, corner, extent);
     for (int i = 0; i < grid->ndim; i++)
         if (extent[i] > grid->shape[i] - corner[i])
             extent[i] = grid->shape[i] - corner[i];
-    if (!sel_part_of(&part, &e->list->sel, corner, extent))
+    if (!brc_sel_part_of(&part, &e->list->sel, corner, extent))
         return BRC_OK;
     return compare_part(e, &part, err);
 }
 
 /* Where the documents are one, only chunks that differ are compared. The map is walked while
  * chunks are read, so their keys are gathered before. */
-typedef struct key_list {
-    brc_arena memory;
-    void *keys;
-    size_t n, cap;
-} key_list;
+typedef struct differing {
+    brc_chunk_keys wanted, keys;
+} differing;
 
 static int gather_key(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
 {
-    key_list *l = ctx;
-    uint8_t *copy;
+    differing *d = ctx;
     (void)a;
     (void)b;
-    BRC_TRY(brc_grow_array(&l->keys, &l->cap, l->n + 1, sizeof(brc_span), err));
-    BRC_TRY(brc_arena_copy(&l->memory, key.data, key.len, &copy, err));
-    ((brc_span *)l->keys)[l->n++] = (brc_span){copy, key.len};
-    return BRC_OK;
+    return brc_chunk_keys_add(&d->keys, key, err);
+}
+
+static int gather_wanted(void *ctx, size_t i, brc_error *err)
+{
+    differing *d = ctx;
+    return brc_chunk_keys_add(&d->keys, d->wanted.keys[i], err);
 }
 
 static int compare_chunks(element_sides *e, const brc_oid *now, const brc_oid *before,
                           brc_error *err)
 {
-    key_list l = {BRC_ARENA_INIT, NULL, 0, 0};
-    const brc_span none = {NULL, 0};
-    int rc;
-    BRC_GO(brc_map_diff(brc_array_store(e->list->a), now, before, gather_key, &l, err));
-    for (size_t i = 0; i < l.n; i++)
-        BRC_GO(compare_chunk(e, ((brc_span *)l.keys)[i], none, none, err));
+    brc_store *store = brc_array_store(e->list->a);
+    differing d = {BRC_CHUNK_KEYS_INIT, BRC_CHUNK_KEYS_INIT};
+    int listed, rc;
+    BRC_GO(brc_sel_chunks(&d.wanted, &listed, &e->list->sel, &e->now->meta.grid, FEW_CHUNKS, err));
+    BRC_GO(listed ? brc_map_diff_among(store, now, before, d.wanted.keys, d.wanted.n,
+                                       gather_wanted, &d, err)
+                  : brc_map_diff(store, now, before, gather_key, &d, err));
+    for (size_t i = 0; i < d.keys.n; i++)
+        BRC_GO(compare_chunk(e, d.keys.keys[i], err));
 done:
-    free(l.keys);
-    brc_arena_dispose(&l.memory);
+    brc_chunk_keys_dispose(&d.wanted);
+    brc_chunk_keys_dispose(&d.keys);
     return rc;
 }
 
@@ -300,7 +271,7 @@ static int diff_elements(void *ctx, const brc_blame_place *now, const brc_blame_
     static const uint64_t origin[BRC_MAX_NDIM];
     element_sides e = {.list = ctx, .differs = differs, .arg = arg};
     breccia *repo = e.list->a->session->repo;
-    sel_part part;
+    brc_sel_part part;
     int rc;
     BRC_GO(open_place(&e.now, repo, now, err));
     BRC_GO(open_place(&e.before, repo, before, err));
@@ -309,7 +280,7 @@ static int diff_elements(void *ctx, const brc_blame_place *now, const brc_blame_
     if (brc_oid_cmp(&now->entry.doc, &before->entry.doc) == 0)
         rc = compare_chunks(&e, &now->entry.map, &before->entry.map, err);
     else if (e.now->info.ndim == e.list->sel.ndim &&
-             sel_part_of(&part, &e.list->sel, origin, e.now->info.shape))
+             brc_sel_part_of(&part, &e.list->sel, origin, e.now->info.shape))
         rc = compare_part(&e, &part, err);
 done:
     brc_array_free(e.now);
@@ -340,7 +311,7 @@ static int blame_start(blame_list *list, brc_array *a, const brc_sel *sel, brc_e
     if (!list->elements)
         BRC_TRY(blame_list_chunks(list, err));
     return brc_blame_run(&list->result, brc_array_store(a), &s->draft.base, a->path,
-                         list->elements ? (size_t)n : list->nkeys, list->elements,
+                         list->elements ? (size_t)n : list->chunks.n, list->elements,
                          list->elements ? diff_elements : diff_chunks, list, err);
 }
 
@@ -395,7 +366,7 @@ int brc_blame_next(brc_iter *it, const brc_blamed **out, brc_error *err)
     if (list->elements) {
         take_run(list);
     } else {
-        const brc_span key = ((const brc_span *)list->keys)[list->at++];
+        const brc_span key = list->chunks.keys[list->at++];
         list->now.count = 1;
         if (brc_chunk_key_decode(key.data, key.len, list->now.first) != list->sel.ndim)
             return brc_fail(err, BRC_EINTERNAL, "a chunk's key cannot be read again");

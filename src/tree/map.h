@@ -56,6 +56,10 @@ BRC_MUST_USE int brc_map_count(brc_store *store, const brc_oid *root, uint64_t *
 /* Every key whose value differs, in order; a side without the key has data NULL. */
 typedef int (*brc_map_diff_fn)(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err);
 BRC_MUST_USE int brc_map_diff(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn differs, void *ctx, brc_error *err);
+/* Those of n sorted keys whose value differs, by their place. Nodes that lead to none of them are not read. */
+typedef int (*brc_map_among_fn)(void *ctx, size_t i, brc_error *err);
+BRC_MUST_USE int brc_map_diff_among(brc_store *store, const brc_oid *a, const brc_oid *b, const brc_span *keys, size_t n,
+                                    brc_map_among_fn differs, void *ctx, brc_error *err);
 /* The same for every key of either side, also where the values are equal. */
 BRC_MUST_USE int brc_map_both(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn each, void *ctx, brc_error *err);
 

@@ -11,6 +11,8 @@
 typedef struct map_pair {
     brc_map_cursor a, b;
     int all; /* what both have is reported too */
+    const brc_span *among; /* NULL: all keys */
+    size_t namong, from_a, from_b, from; /* where each side is in them, and what was reported */
     brc_map_diff_fn each;
     void *ctx;
 } map_pair;
@@ -43,9 +45,42 @@ static int pair_same_key(map_pair *pair, brc_error *err)
     return step_both(pair, err);
 }
 
+/* Whether a wanted key begins with the prefix. Prefixes come in order, so *from, the first key that is
+ * not before one, only moves on: by 1, 2, 4 ..., and back by halves. */
+static int is_wanted(const map_pair *pair, size_t *from, const uint8_t *prefix, size_t bits)
+{
+    const brc_span *keys = pair->among;
+    size_t step = 1, lo = *from, hi = *from;
+    while (hi < pair->namong && brc_bits_order(keys[hi].data, keys[hi].len * 8, prefix, bits) < 0) {
+        lo = hi + 1;
+        hi = step < pair->namong - hi ? hi + step : pair->namong;
+        step *= 2;
+    }
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (brc_bits_order(keys[mid].data, keys[mid].len * 8, prefix, bits) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    *from = lo;
+    return lo < pair->namong && brc_bits_order(keys[lo].data, keys[lo].len * 8, prefix, bits) == 0;
+}
+
+/* A child that leads to no wanted key. */
+static int is_passed_over(const map_pair *pair, const brc_map_cursor *c, size_t *from)
+{
+    return pair->among != NULL && !c->at_end && c->head.is_child &&
+           !is_wanted(pair, from, c->head.key, c->head.bits);
+}
+
 static int pair_step(map_pair *pair, brc_error *err)
 {
     brc_map_cursor *a = &pair->a, *b = &pair->b;
+    if (is_passed_over(pair, a, &pair->from_a))
+        return brc_map_cursor_step(a, err);
+    if (is_passed_over(pair, b, &pair->from_b))
+        return brc_map_cursor_step(b, err);
     if (a->at_end || b->at_end)
         return side_only(pair, a->at_end ? b : a, err);
     const brc_item *x = &a->head, *y = &b->head;
@@ -63,34 +98,58 @@ static int pair_step(map_pair *pair, brc_error *err)
     return brc_map_cursor_enter(b, err);
 }
 
-static int walk_both(brc_store *store, const brc_oid *a, const brc_oid *b, int all,
-                     brc_map_diff_fn each, void *ctx, brc_error *err)
+static int walk_both(map_pair *pair, brc_store *store, const brc_oid *a, const brc_oid *b,
+                     brc_error *err)
 {
-    map_pair pair = {.all = all, .each = each, .ctx = ctx};
-    int rc = brc_map_cursor_start(&pair.a, store, a, err);
+    int rc = brc_map_cursor_start(&pair->a, store, a, err);
     if (rc == BRC_OK)
-        rc = brc_map_cursor_start(&pair.b, store, b, err);
-    while (rc == BRC_OK && !(pair.a.at_end && pair.b.at_end)) {
-        rc = pair_step(&pair, err);
+        rc = brc_map_cursor_start(&pair->b, store, b, err);
+    while (rc == BRC_OK && !(pair->a.at_end && pair->b.at_end)) {
+        rc = pair_step(pair, err);
         brc_store_breathe(store);
         if (rc == BRC_OK)
             rc = brc_store_check_interrupt(store, err);
     }
-    brc_map_cursor_end(&pair.a);
-    brc_map_cursor_end(&pair.b);
+    brc_map_cursor_end(&pair->a);
+    brc_map_cursor_end(&pair->b);
     return rc;
 }
 
 int brc_map_diff(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn differs,
                  void *ctx, brc_error *err)
 {
-    if (brc_oid_cmp(a, b) == 0)
-        return BRC_OK;
-    return walk_both(store, a, b, 0, differs, ctx, err);
+    map_pair pair = {.each = differs, .ctx = ctx};
+    return brc_oid_cmp(a, b) == 0 ? BRC_OK : walk_both(&pair, store, a, b, err);
 }
 
 int brc_map_both(brc_store *store, const brc_oid *a, const brc_oid *b, brc_map_diff_fn each,
                  void *ctx, brc_error *err)
 {
-    return walk_both(store, a, b, 1, each, ctx, err);
+    map_pair pair = {.all = 1, .each = each, .ctx = ctx};
+    return walk_both(&pair, store, a, b, err);
+}
+
+typedef struct among {
+    map_pair pair;
+    brc_map_among_fn differs;
+    void *ctx;
+} among;
+
+static int among_differs(void *ctx, brc_span key, brc_span a, brc_span b, brc_error *err)
+{
+    among *w = ctx;
+    map_pair *pair = &w->pair;
+    (void)a;
+    (void)b;
+    /* of one length: the key may only begin a wanted one */
+    return is_wanted(pair, &pair->from, key.data, key.len * 8) &&
+                   pair->among[pair->from].len == key.len
+               ? w->differs(w->ctx, pair->from, err) : BRC_OK;
+}
+
+int brc_map_diff_among(brc_store *store, const brc_oid *a, const brc_oid *b, const brc_span *keys,
+                       size_t n, brc_map_among_fn differs, void *ctx, brc_error *err)
+{
+    among w = {{.among = keys, .namong = n, .each = among_differs, .ctx = &w}, differs, ctx};
+    return n == 0 || brc_oid_cmp(a, b) == 0 ? BRC_OK : walk_both(&w.pair, store, a, b, err);
 }

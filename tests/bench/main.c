@@ -29,7 +29,7 @@ static const struct {
     {"size", "what versions, index, tree and pages take", bench_size},
     {"scale", "how costs grow with nodes, commits and chunks: exit status 1 where they bend",
      bench_scale},
-    {"contention", "1 to 8 processes that commit to one file; readers, committers and a bulk writer",
+    {"contention", "1 to 8 processes that commit; readers, committers and a bulk writer",
      bench_contention},
     {"locks", "how long a change of very many rows holds the lock", bench_locks},
 };

@@ -429,6 +429,45 @@ static int expect_difference(void *ctx, brc_span key, brc_span a, brc_span b, br
     return BRC_OK;
 }
 
+typedef struct among_walk {
+    const size_t *places; /* of the wanted keys in the model */
+    size_t n, at;
+    const map_model *m;
+    const uint64_t *a, *b;
+} among_walk;
+
+static int expect_among(void *ctx, size_t i, brc_error *err)
+{
+    among_walk *w = ctx;
+    (void)err;
+    while (w->at < w->n && same_value(w->m, w->a[w->places[w->at]], w->b[w->places[w->at]]))
+        w->at++;
+    KIT_TRUE(w->at < w->n && i == w->at);
+    w->at++;
+    return BRC_OK;
+}
+
+/* Every `step`-th key is asked for. */
+static void check_among(const map_model *m, store_kit *k, const brc_oid *a,
+                        const uint64_t *a_values, const brc_oid *b, const uint64_t *b_values,
+                        size_t step)
+{
+    size_t *places = calloc(m->n / step + 1, sizeof(*places));
+    brc_span *keys = calloc(m->n / step + 1, sizeof(*keys));
+    among_walk w = { .places = places, .m = m, .a = a_values, .b = b_values };
+    KIT_TRUE(places != NULL && keys != NULL);
+    for (size_t i = step / 2; i < m->n; i += step) {
+        places[w.n] = i;
+        keys[w.n++] = (brc_span){ m->keys[i].bytes, m->keys[i].len };
+    }
+    KIT_OK(k, brc_map_diff_among(k->store, a, b, keys, w.n, expect_among, &w, &k->err));
+    while (w.at < w.n && same_value(m, a_values[places[w.at]], b_values[places[w.at]]))
+        w.at++;
+    KIT_TRUE(w.at == w.n);
+    free(keys);
+    free(places);
+}
+
 void map_model_check_diff(const map_model *m, store_kit *k, const brc_oid *a,
                           const uint64_t *a_values, const brc_oid *b, const uint64_t *b_values)
 {
@@ -437,4 +476,6 @@ void map_model_check_diff(const map_model *m, store_kit *k, const brc_oid *a,
     while (w.at < m->n && same_value(m, a_values[w.at], b_values[w.at]))
         w.at++;
     KIT_TRUE(w.at == m->n);
+    for (size_t step = 1; step <= m->n; step *= 7)
+        check_among(m, k, a, a_values, b, b_values, step);
 }

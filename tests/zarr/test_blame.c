@@ -324,6 +324,55 @@ START_TEST(test_strings)
 }
 END_TEST
 
+/* Of many chunks all are walked, of few each is looked for; steps pass over chunks. */
+START_TEST(test_many_chunks)
+{
+    enum { SIDE = 40, EDGE = 2 };
+    static const struct {
+        const char *slice;
+        int from[2], to[2], step[2];
+    } cases[] = {
+        {"[:, :]", {0, 0}, {SIDE * EDGE, SIDE * EDGE}, {1, 1}},
+        {"[::5, 3:40]", {0, 3}, {SIDE * EDGE, 40}, {5, 1}},
+        {"[7:8, 1:80:7]", {7, 1}, {8, 80}, {1, 7}},
+        {"[79:80, 79:80]", {79, 79}, {80, 80}, {1, 1}},
+    };
+    const uint64_t shape[] = {SIDE * EDGE, SIDE * EDGE}, chunk[] = {EDGE, EDGE};
+    brc_array *a = scenario_array(&t, "/m", "int32", 2, shape, chunk, "0", NULL);
+    static int32_t values[SIDE * EDGE * SIDE * EDGE];
+    brc_session *s;
+    brc_sel sel = BRC_SEL_INIT;
+    brc_iter *it;
+    const brc_blamed *b;
+    int rc;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        values[i] = (int32_t)i + 1;
+    OK(&t, brc_array_write(a, NULL, values, sizeof(values), &t.err));
+    brc_oid first = scenario_commit(&t, "first");
+    brc_array_free(a);
+    OK(&t, brc_session_open(&s, t.repo, NULL, BRC_SESSION_AT, &t.err));
+    OK(&t, brc_array_open(&a, s, "/m", &t.err));
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        int is_met[SIDE][SIDE] = {{0}}, wanted = 0, found = 0;
+        for (int y = cases[c].from[0]; y < cases[c].to[0]; y += cases[c].step[0])
+            for (int x = cases[c].from[1]; x < cases[c].to[1]; x += cases[c].step[1])
+                wanted += !is_met[y / EDGE][x / EDGE]++;
+        OK(&t, brc_sel_parse(&sel, a, cases[c].slice, &t.err));
+        OK(&t, brc_blame(&it, a, &sel, 0, &t.err));
+        while ((rc = brc_blame_next(it, &b, &t.err)) > 0) {
+            ck_assert_int_gt(is_met[b->first[0]][b->first[1]], 0);
+            ck_assert_mem_eq(&b->commit, &first, sizeof(first));
+            found++;
+        }
+        OK(&t, rc);
+        ck_assert_int_eq(found, wanted);
+        brc_iter_free(it);
+    }
+    brc_array_free(a);
+    brc_session_free(s);
+}
+END_TEST
+
 Suite *blame_suite(void)
 {
     Suite *suite = suite_create("blame");
@@ -332,6 +381,7 @@ Suite *blame_suite(void)
     tcase_set_timeout(c, 300);
     tcase_add_loop_test(c, test_random_histories, 0, 4);
     tcase_add_test(c, test_strings);
+    tcase_add_test(c, test_many_chunks);
     suite_add_tcase(suite, c);
     return suite;
 }
