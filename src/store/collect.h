@@ -17,8 +17,10 @@
 BRC_MUST_USE int brc_gc_running(brc_store *store, int64_t *run, brc_error *err);
 /* The number of the last that has begun, ever; 0: none has. */
 BRC_MUST_USE int brc_gc_last(brc_store *store, int64_t *run, brc_error *err);
-/* An object that was stored or met again. */
+/* An object that was stored or met again, and is no commit; and one of any kind. A commit is kept with all
+ * that it reaches. */
 BRC_MUST_USE int brc_gc_keep(brc_store *store, const brc_oid *id, brc_error *err);
+BRC_MUST_USE int brc_gc_keep_stored(brc_store *store, int kind, const brc_oid *id, brc_error *err);
 /* Something is about to name this commit: it must be there, and is kept. BRC_ESTALE: it was collected. */
 BRC_MUST_USE int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_error *err);
 

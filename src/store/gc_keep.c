@@ -48,7 +48,9 @@ int brc_gc_last(brc_store *store, int64_t *run, brc_error *err)
     return brc_ask_number(store, st, run, err);
 }
 
-int brc_gc_keep(brc_store *store, const brc_oid *id, brc_error *err)
+/* Commits are entered under the number with a minus: they are roots (gc_roots.c), so all that they
+ * reach stays with them. */
+static int enter_kept(brc_store *store, const brc_oid *id, int is_commit, brc_error *err)
 {
     int64_t run;
     sqlite3_stmt *st;
@@ -57,9 +59,19 @@ int brc_gc_keep(brc_store *store, const brc_oid *id, brc_error *err)
         return BRC_OK;
     BRC_TRY(brc_stmt(store, "INSERT INTO gc_kept(run, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
                      &st, err));
-    sqlite3_bind_int64(st, 1, run);
+    sqlite3_bind_int64(st, 1, is_commit ? -run : run);
     brc_bind_id(store, st, 2, id);
     return brc_run(store, st, err);
+}
+
+int brc_gc_keep(brc_store *store, const brc_oid *id, brc_error *err)
+{
+    return enter_kept(store, id, 0, err);
+}
+
+int brc_gc_keep_stored(brc_store *store, int kind, const brc_oid *id, brc_error *err)
+{
+    return enter_kept(store, id, kind == BRC_KIND_COMMIT, err);
 }
 
 int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_error *err)
@@ -74,7 +86,7 @@ int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_error *err)
     brc_bind_id(store, st, 1, id);
     BRC_TRY(brc_ask_any(store, st, &there, err));
     if (there)
-        return brc_gc_keep(store, id, err);
+        return enter_kept(store, id, 1, err);
     return brc_fail(err, BRC_ESTALE,
                     "%s: commit %s was collected meanwhile, because nothing that is kept had it: "
                     "choose a version that is still there",

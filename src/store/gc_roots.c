@@ -136,6 +136,20 @@ static int named_pins(brc_store *store, brc_roots *out, brc_error *err)
     return add_ids(store, st, BRC_ROOT_PAST, "a pin", out, err);
 }
 
+/* Commits that were stored or named since this collection began, also where nothing names them any
+ * more: what they reach must not go before they do. */
+static int named_kept(brc_store *store, brc_roots *out, brc_error *err)
+{
+    int64_t run;
+    sqlite3_stmt *st;
+    BRC_TRY(brc_gc_running(store, &run, err));
+    if (run == 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT id, 1 FROM gc_kept WHERE run=?1", &st, err));
+    sqlite3_bind_int64(st, 1, -run);
+    return add_ids(store, st, BRC_ROOT_PAST, "a commit to keep", out, err);
+}
+
 /* ---- drafts -------------------------------- */
 
 /* Hexadecimal ids in a plan's text: commits, if they are. */
@@ -218,6 +232,7 @@ int brc_roots_named(brc_store *store, brc_log_range *range, int not_dead, brc_ro
     BRC_TRY(named_drafts(store, not_dead, out, err));
     BRC_TRY(named_log(store, range, out, err));
     BRC_TRY(named_bisection(store, out, err));
+    BRC_TRY(named_kept(store, out, err));
     return named_pins(store, out, err);
 }
 

@@ -22,6 +22,14 @@ static int make_tables(brc_store *store, const char *const *names, brc_error *er
     return BRC_OK;
 }
 
+static int gc_change(brc_store *store, const char *sql, int64_t run, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    sqlite3_bind_int64(st, 1, run);
+    return brc_run(store, st, err);
+}
+
 static int gc_seal(brc_store *store, int64_t run, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -63,6 +71,9 @@ static int gc_find(brc_store *store, brc_gc_row *out, brc_error *err)
     return rc;
 }
 
+/* One that is gone on with gets a new number. It marks anew, so it need not keep what the last one
+ * was told to; and who stored something ahead of the transaction that names it sees that it must
+ * look again. */
 static int gc_begin_in(brc_store *store, const char *owner, int64_t now_us, brc_gc_row *out,
                        brc_error *err)
 {
@@ -71,21 +82,19 @@ static int gc_begin_in(brc_store *store, const char *owner, int64_t now_us, brc_
     memset(out, 0, sizeof(*out));
     BRC_TRY(make_tables(store, tables, err));
     BRC_TRY(gc_find(store, out, err));
-    if (out->run == 0) {
-        BRC_TRY(brc_stmt(store,
-                         "INSERT INTO gc(owner, phase, time_us, checksum) VALUES (?1, 1, ?2, 0)",
-                         &st, err));
-        sqlite3_bind_text(st, 1, owner, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(st, 2, now_us);
-        BRC_TRY(brc_run(store, st, err));
-        out->run = sqlite3_last_insert_rowid(store->db);
-        out->phase = BRC_GC_MARKS;
-    } else {
-        BRC_TRY(brc_stmt(store, "UPDATE gc SET owner=?2 WHERE run=?1", &st, err));
-        sqlite3_bind_int64(st, 1, out->run);
-        sqlite3_bind_text(st, 2, owner, -1, SQLITE_STATIC);
-        BRC_TRY(brc_run(store, st, err));
-    }
+    if (out->run != 0)
+        BRC_TRY(gc_change(store, "DELETE FROM gc WHERE run=?1", out->run, err));
+    BRC_TRY(brc_stmt(store,
+                     "INSERT INTO gc(owner, phase, position, time_us, checksum)"
+                     " VALUES (?1, 1, ?3, ?2, 0)",
+                     &st, err));
+    sqlite3_bind_text(st, 1, owner, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 2, now_us);
+    if (!brc_oid_is_zero(&out->position))
+        brc_bind_id(store, st, 3, &out->position);
+    BRC_TRY(brc_run(store, st, err));
+    out->run = sqlite3_last_insert_rowid(store->db);
+    out->phase = BRC_GC_MARKS;
     store->gc.is_read = 0;
     return gc_seal(store, out->run, err);
 }
@@ -130,14 +139,6 @@ int brc_gc_note(brc_store *store, const char *owner, brc_gc_row *row, int phase,
     return gc_seal(store, row->run, err);
 }
 
-static int gc_change(brc_store *store, const char *sql, int64_t run, brc_error *err)
-{
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, sql, &st, err));
-    sqlite3_bind_int64(st, 1, run);
-    return brc_run(store, st, err);
-}
-
 int brc_gc_leave(brc_store *store, const char *owner, const brc_gc_row *row, brc_error *err)
 {
     BRC_TRY(brc_store_begin(store, err));
@@ -154,10 +155,11 @@ static int drop_some_kept(brc_store *store, int *more, brc_error *err)
 {
     int64_t run, running;
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "SELECT min(run) FROM gc_kept", &st, err));
-    BRC_TRY(brc_ask_number(store, st, &run, err));
     BRC_TRY(brc_gc_running(store, &running, err));
-    *more = run != 0 && run != running;
+    BRC_TRY(brc_stmt(store, "SELECT max(run) FROM gc_kept WHERE run<?1", &st, err));
+    sqlite3_bind_int64(st, 1, running != 0 ? running : INT64_MAX);
+    BRC_TRY(brc_ask_number(store, st, &run, err));
+    *more = run != 0 && run != -running;
     return *more ? gc_change(store,
                              "DELETE FROM gc_kept WHERE run=?1 AND id IN"
                              " (SELECT id FROM gc_kept WHERE run=?1 LIMIT 2048)",

@@ -304,7 +304,7 @@ int brc_object_record(brc_store *store, const brc_object *o, const brc_stored *a
     sqlite3_bind_int64(st, 10, (int64_t)o->guard);
     BRC_TRY(brc_run(store, st, err));
     brc_store_inserted(store, o->stored);
-    return brc_gc_keep(store, &o->id, err);
+    return brc_gc_keep_stored(store, o->kind, &o->id, err);
 }
 
 static int object_collected(brc_store *store, const brc_oid *id, brc_error *err)
@@ -519,7 +519,7 @@ int brc_store_put(brc_store *store, int kind, const void *data, size_t len, brc_
     if (o.found)
         BRC_TRY(object_same(store, &o, data, len, guard, err));
     if (o.found)
-        return brc_gc_keep(store, id, err);
+        return brc_gc_keep_stored(store, kind, id, err);
     o = (brc_object){.id = *id, .kind = kind, .size = len, .stored = len, .guard = guard};
     BRC_TRY(object_insert_small(store, &o, data, err));
     return brc_cache_add(&store->cache, id, kind, data, len, 0, NULL, err);
