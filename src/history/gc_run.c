@@ -73,16 +73,24 @@ static int follow_outside(gc_run *g, brc_error *err)
     return rc;
 }
 
-/* The disk is full: smaller steps need less of it, down to a limit. */
+/* The disk is full: smaller steps need less of it, down to a limit; and a log can go into the file,
+ * which has free pages. */
 static int shrink_steps(gc_run *g, brc_error *err)
 {
-    if (g->sweep.most_bytes > BRC_SWEEP_LEAST) {
-        g->sweep.most_bytes /= 2;
-        return BRC_OK;
-    }
+    int64_t busy;
+    if (g->sweep.most_bytes <= BRC_SWEEP_LEAST)
+        return BRC_ENOSPACE;
+    g->sweep.most_bytes /= 2;
+    int rc = brc_log_fold(g->store, &busy, err);
+    return rc == BRC_ENOSPACE ? BRC_OK : rc;
+}
+
+static int say_no_space(const gc_run *g, brc_error *err)
+{
     return brc_fail(err, BRC_ENOSPACE,
-                    "%s: a step of the collection needs %zu bytes on its disk for the journal, and "
-                    "there are fewer: free as many and run gc again, which goes on here",
+                    "%s: a step of the collection needs up to %zu bytes on its disk for the "
+                    "journal, and there are fewer: free as many and run gc again, which goes on "
+                    "here; nothing that is needed was lost",
                     brc_store_path(g->store), (size_t)BRC_SWEEP_LEAST);
 }
 
@@ -339,13 +347,46 @@ static int sweep_all(gc_run *g, brc_error *err)
     return sweep_from(g, start, 0, err);
 }
 
+/* A page that moves takes three in the journal, about. */
+static int pages_at_once(const gc_run *g)
+{
+    const size_t each = (size_t)64 << 10, n = g->sweep.most_bytes / each;
+    return n < BRC_VACUUM_PAGES ? (int)n : BRC_VACUUM_PAGES;
+}
+
 static int give_back_pages(gc_run *g, brc_error *err)
 {
     int64_t left = 1;
     while (left > 0) {
-        BRC_TRY(brc_vacuum_step(g->store, &left, err));
+        brc_error why = BRC_ERROR_INIT;
+        int rc = brc_vacuum_step(g->store, pages_at_once(g), &left, &why);
+        if (rc == BRC_ENOSPACE && shrink_steps(g, &why) == BRC_OK) {
+            left = 1;
+            continue;
+        }
+        if (rc < 0) {
+            brc_error_copy(err, &why);
+            return rc;
+        }
         BRC_TRY(gc_tell(g, err));
     }
+    return BRC_OK;
+}
+
+/* On a full disk pages are given back first: that may be the room that it takes. */
+static int tidy_up(gc_run *g, brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    int rc = close_holes(g, &why);
+    if (rc == BRC_ENOSPACE) {
+        BRC_TRY(give_back_pages(g, err));
+        rc = close_holes(g, &why);
+    }
+    if (rc < 0) {
+        brc_error_copy(err, &why);
+        return rc;
+    }
+    BRC_TRY(give_back_pages(g, err));
     return g->job->expunge ? brc_expunge(g->store, err) : BRC_OK;
 }
 
@@ -369,9 +410,7 @@ static int collect_run(gc_run *g, brc_error *err)
         rc = brc_gc_end(g->store, &g->row, err);
     else
         gc_stop(g);
-    if (rc == BRC_OK)
-        rc = close_holes(g, err);
-    return rc == BRC_OK ? give_back_pages(g, err) : rc;
+    return rc == BRC_OK ? tidy_up(g, err) : rc;
 }
 
 static int gc_run_new(gc_run **out, brc_gc_job *job, brc_store *store, int counts, brc_error *err)
@@ -411,6 +450,8 @@ int brc_gc_collect(brc_gc_job *job, brc_store *store, brc_error *err)
     BRC_GO(gc_run_new(&g, job, store, 0, err));
     g->owner = (const char *)owner.data;
     rc = collect_run(g, err);
+    if (rc == BRC_ENOSPACE)
+        rc = say_no_space(g, err);
     job->objects = g->sweep.objects;
     job->bytes = g->sweep.bytes;
 done:

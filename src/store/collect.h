@@ -128,8 +128,12 @@ BRC_MUST_USE int brc_holes_page(brc_store *store, int64_t after, int64_t *out, s
 /* Within a transaction: these objects are all that is in the row; they go to a new one. *moved 0: they are
  * not, and nothing was done. */
 BRC_MUST_USE int brc_row_compact(brc_store *store, int64_t seq, const brc_oid *ids, size_t n, int *moved, brc_error *err);
-/* Free pages go back to the file system, in a short transaction of its own: *left is how many there still are. */
-BRC_MUST_USE int brc_vacuum_step(brc_store *store, int64_t *left, brc_error *err);
+/* At most `pages` free pages go back to the file system, in a short transaction of its own: *left is how many
+ * there still are. */
+#define BRC_VACUUM_PAGES 128
+BRC_MUST_USE int brc_vacuum_step(brc_store *store, int pages, int64_t *left, brc_error *err);
+/* In WAL mode: the log goes into the file, and is empty then. *busy: it is not, somebody reads. */
+BRC_MUST_USE int brc_log_fold(brc_store *store, int64_t *busy, brc_error *err);
 /* The file's length. */
 BRC_MUST_USE int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err);
 /* After all free pages have gone: nothing is left of what was ever removed, neither in the file nor in its

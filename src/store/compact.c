@@ -100,8 +100,6 @@ int brc_row_compact(brc_store *store, int64_t seq, const brc_oid *ids, size_t n,
 
 /* ---- free pages -------------------------------- */
 
-enum { VACUUM_PAGES = 128 };
-
 static int free_pages(brc_store *store, int64_t *n, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -110,18 +108,19 @@ static int free_pages(brc_store *store, int64_t *n, brc_error *err)
 }
 
 /* Each step of the statement frees one page. */
-static int vacuum_some(brc_store *store, brc_error *err)
+static int vacuum_some(brc_store *store, int pages, brc_error *err)
 {
-    int rc;
+    int rc = 1;
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store, "PRAGMA incremental_vacuum(128)", &st, err));
-    _Static_assert(VACUUM_PAGES == 128, "as in the statement");
-    while ((rc = brc_step(store, st, err)) > 0)
-        ;
-    return rc;
+    _Static_assert(BRC_VACUUM_PAGES == 128, "as in the statement");
+    for (int i = 0; i < pages && rc > 0; i++)
+        rc = brc_step(store, st, err);
+    sqlite3_reset(st);
+    return rc < 0 ? rc : BRC_OK;
 }
 
-int brc_vacuum_step(brc_store *store, int64_t *left, brc_error *err)
+int brc_vacuum_step(brc_store *store, int pages, int64_t *left, brc_error *err)
 {
     int64_t before;
     BRC_TRY(free_pages(store, &before, err));
@@ -129,7 +128,7 @@ int brc_vacuum_step(brc_store *store, int64_t *left, brc_error *err)
     if (before == 0)
         return BRC_OK;
     BRC_TRY(brc_store_begin(store, err));
-    int rc = vacuum_some(store, err);
+    int rc = vacuum_some(store, pages, err);
     if (rc == BRC_OK)
         rc = free_pages(store, left, err);
     int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
@@ -151,18 +150,24 @@ int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err)
 
 /* ---- traces -------------------------------- */
 
-/* Deleted cells are overwritten as they go (connect.c), and free pages have left the file: what is
- * left is the log, with the pages as they were. */
-int brc_expunge(brc_store *store, brc_error *err)
+int brc_log_fold(brc_store *store, int64_t *busy, brc_error *err)
 {
     sqlite3_stmt *st;
-    int64_t busy;
+    *busy = 0;
     BRC_TRY(brc_store_check_process(store, err));
     if (!brc_vfs_in_wal(store->vfs))
         return BRC_OK;
     brc_reader_close(store);
     BRC_TRY(brc_stmt(store, "PRAGMA wal_checkpoint(TRUNCATE)", &st, err));
-    BRC_TRY(brc_ask_number(store, st, &busy, err));
+    return brc_ask_number(store, st, busy, err);
+}
+
+/* Deleted cells are overwritten as they go (connect.c), and free pages have left the file: what is
+ * left is the log, with the pages as they were. */
+int brc_expunge(brc_store *store, brc_error *err)
+{
+    int64_t busy;
+    BRC_TRY(brc_log_fold(store, &busy, err));
     return busy == 0 ? BRC_OK
                      : brc_fail(err, BRC_EBUSY,
                                 "%s: what was removed is still in its -wal, because another "

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../../src/base/hash.h"
 #include "../kit/scenario.h"
 
 Suite *gc_pauses_suite(void);
@@ -135,17 +136,34 @@ static int tag_and_untag(scenario *o)
     return 1;
 }
 
+static brc_oid forgotten;
+
 static int commit_on_it_and_forget(scenario *o)
 {
     scenario on = *o;
+    memset(&forgotten, 0, sizeof(forgotten));
     if (is_gone(o, brc_branch_create(o->repo, "again", old_name(&second_old), &o->err)))
         return 1;
     OK(&on, brc_session_open(&on.session, on.repo, "again", BRC_SESSION_WRITE, &on.err));
-    scenario_set_number(&on, "/c", 1, 8);
-    scenario_commit(&on, "over it");
+    scenario_set_number(&on, "/c", 0, 8);
+    forgotten = scenario_commit(&on, "over it");
     brc_session_free(on.session);
     OK(o, brc_branch_delete(o->repo, "again", BRC_DELETE_FORCE, &o->err));
     return 1;
+}
+
+/* As long as it can be named, it is whole. */
+static void forgotten_is_whole_or_gone(scenario *o)
+{
+    char parent[80];
+    brc_oid id;
+    if (brc_oid_is_zero(&forgotten) ||
+        is_gone(o, brc_resolve(&id, o->repo, old_name(&forgotten), &o->err)))
+        return;
+    at_version(o, old_name(&forgotten), "/c", 8, 200000);
+    at_version(o, old_name(&forgotten), "/b", 7, 100000);
+    snprintf(parent, sizeof(parent), "%s~2", old_name(&forgotten));
+    at_version(o, parent, "/b", 100000, 100000);
 }
 
 static int commit_on_it(scenario *o)
@@ -167,6 +185,12 @@ static void branch_is_whole(scenario *t)
     at_version(t, "again~2", "/b", 100000, 100000);
 }
 
+/* A new root: what the collection was about to do, it begins again. */
+static void disturb(scenario *o)
+{
+    OK(o, brc_attrs_set(o->session, "/d", "n", "1", &o->err));
+}
+
 static int discard_all(scenario *o)
 {
     OK(o, brc_session_discard(o->session, &o->err));
@@ -177,15 +201,17 @@ static const struct {
     const char *name;
     int (*act)(scenario *o);    /* 1: there is nothing to check */
     void (*check)(scenario *t);
+    void (*later)(scenario *o); /* at the pauses behind it; then the one before it is disturbed */
     int drops_draft;
 } acts[] = {
-    {"tag", tag_it, tag_is_whole, 0},
-    {"restore", restore_it, b_is_restored, 0},
-    {"write", write_its_values, d_has_its_values, 0},
-    {"tag and untag", tag_and_untag, NULL, 0},
-    {"commit on it and forget", commit_on_it_and_forget, NULL, 0},
-    {"commit on it", commit_on_it, branch_is_whole, 0},
-    {"discard", discard_all, NULL, 1},
+    {"tag", tag_it, tag_is_whole, NULL, 0},
+    {"restore", restore_it, b_is_restored, NULL, 0},
+    {"write", write_its_values, d_has_its_values, NULL, 0},
+    {"tag and untag", tag_and_untag, NULL, NULL, 0},
+    {"commit on it and forget", commit_on_it_and_forget, NULL,
+     forgotten_is_whole_or_gone, 0},
+    {"commit on it", commit_on_it, branch_is_whole, NULL, 0},
+    {"discard", discard_all, NULL, NULL, 1},
 };
 enum { ACTS = sizeof(acts) / sizeof(acts[0]) };
 
@@ -199,14 +225,20 @@ static int on_pause(void *ctx, const char *phase, uint64_t done, uint64_t total)
 {
     scenario other = {.repo = NULL};
     (void)ctx, (void)phase, (void)done, (void)total;
-    if (pausing.is_done || pausing.n++ != pausing.at)
+    const int n = pausing.n++ - pausing.at, now = n == 0;
+    if (!now && (acts[pausing.act].later == NULL || n < -1 || n > 3))
         return 0;
-    pausing.is_done = 1;
     memcpy(other.file, work.file, sizeof(other.file));
     scenario_open(&other, NULL, 0);
-    pausing.is_nothing = acts[pausing.act].act(&other);
+    if (now)
+        pausing.is_nothing = acts[pausing.act].act(&other);
+    else if (n < 0)
+        disturb(&other);
+    else
+        acts[pausing.act].later(&other);
     scenario_close(&other);
-    return pausing.stops;
+    pausing.is_done |= n >= 0;
+    return now && pausing.stops;
 }
 
 static void work_begins(int act, int at, int stops)

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lock_faults.h"
@@ -128,10 +129,26 @@ static int write_through(fault_file *f, const void *data, int len, sqlite3_int64
     return rc;
 }
 
+/* 1: the file grows by more than there is room for. */
+static int takes_room(fault_file *f, sqlite3_int64 end)
+{
+    sqlite3_int64 size = 0;
+    if (!f->v->has_room || f->real->pMethods->xFileSize(f->real, &size) != SQLITE_OK || end <= size)
+        return 0;
+    if (end - size > f->v->room)
+        return 1;
+    f->v->room -= end - size;
+    return 0;
+}
+
 static int fault_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at)
 {
     fault_file *f = fault_of(file);
     unsigned kind = f->v->kinds & (FAULT_WRITE | FAULT_FULL);
+    if (takes_room(f, at + len)) {
+        f->v->hits++;
+        return SQLITE_FULL;
+    }
     if (!fault_is_due(f->v, kind))
         return write_through(f, data, len, at);
     int half = f->v->kills ? len / 2 / SECTOR * SECTOR : len / 2;
@@ -147,7 +164,11 @@ static int fault_truncate(sqlite3_file *file, sqlite3_int64 size)
     fault_file *f = fault_of(file);
     if (fault_is_due(f->v, FAULT_TRUNCATE))
         return SQLITE_IOERR_TRUNCATE;
+    sqlite3_int64 before = size;
+    f->real->pMethods->xFileSize(f->real, &before);
     int rc = f->real->pMethods->xTruncate(f->real, size);
+    if (rc == SQLITE_OK)
+        f->v->room += before - size;
     if (rc == SQLITE_OK && f->which >= 0)
         log_add(f->v, LOG_TRUNCATE, f->which)->offset = size;
     return rc;
@@ -266,7 +287,11 @@ static int fault_delete(sqlite3_vfs *vfs, const char *name, int sync_folder)
     int which = log_which(v, name);
     if (fault_is_due(v, FAULT_DELETE))
         return SQLITE_IOERR_DELETE;
+    struct stat st = {0};
+    const int64_t size = stat(name, &st) == 0 ? st.st_size : 0;
     int rc = v->real->xDelete(v->real, name, sync_folder);
+    if (rc == SQLITE_OK)
+        v->room += size;
     if (rc == SQLITE_OK && which >= 0)
         log_add(v, LOG_DELETE, which)->syncs_folder =
             sync_folder && !(v->ignores_sync >> which & 1);

@@ -45,6 +45,8 @@ typedef struct fault_vfs {
     int kills; /* in place of failing, the process is killed: in the middle of a write */
     uint64_t seen;
     int hits;
+    int has_room;  /* a disk of which so many bytes are free, which files take and give back */
+    int64_t room;
     /* what is written down */
     const char *logged; /* the file's path; NULL: nothing                        */
     unsigned ignores_sync; /* as a disk that lies: 1 << LOG_MAIN ...             */
