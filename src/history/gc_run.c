@@ -387,6 +387,7 @@ static int tidy_up(gc_run *g, brc_error *err)
         return rc;
     }
     BRC_TRY(give_back_pages(g, err));
+    BRC_TRY(brc_tail_cut(g->store, err));
     return g->job->expunge ? brc_expunge(g->store, err) : BRC_OK;
 }
 
@@ -449,7 +450,9 @@ int brc_gc_collect(brc_gc_job *job, brc_store *store, brc_error *err)
     BRC_GO(brc_buf_terminate(&owner, err));
     BRC_GO(gc_run_new(&g, job, store, 0, err));
     g->owner = (const char *)owner.data;
+    brc_gc_enter(g->owner);
     rc = collect_run(g, err);
+    brc_gc_exit(g->owner);
     if (rc == BRC_ENOSPACE)
         rc = say_no_space(g, err);
     job->objects = g->sweep.objects;

@@ -31,6 +31,11 @@ BRC_MUST_USE int brc_pins_sweep(brc_store *store, brc_error *err);
 
 /* ---- the row of a collection -------------------------------- */
 
+/* While a collection of this process goes on, between these two. Else its row is one that it could not take
+ * back, on a full disk. */
+void brc_gc_enter(const char *owner);
+void brc_gc_exit(const char *owner);
+
 enum { BRC_GC_MARKS = 1, BRC_GC_SWEEPS = 2 };
 typedef struct brc_gc_row {
     int64_t run;
@@ -132,6 +137,8 @@ BRC_MUST_USE int brc_row_compact(brc_store *store, int64_t seq, const brc_oid *i
  * there still are. */
 #define BRC_VACUUM_PAGES 128
 BRC_MUST_USE int brc_vacuum_step(brc_store *store, int pages, int64_t *left, brc_error *err);
+/* What lies behind the file's last page goes: somebody was killed before it had. */
+BRC_MUST_USE int brc_tail_cut(brc_store *store, brc_error *err);
 /* In WAL mode: the log goes into the file, and is empty then. *busy: it is not, somebody reads. */
 BRC_MUST_USE int brc_log_fold(brc_store *store, int64_t *busy, brc_error *err);
 /* The file's length. */

@@ -138,6 +138,25 @@ int brc_vacuum_step(brc_store *store, int pages, int64_t *left, brc_error *err)
     return rc;
 }
 
+/* SQLite cuts the file in a transaction that has given back a page. */
+static int cut_tail(brc_store *store, brc_error *err)
+{
+    BRC_TRY(brc_exec(store,
+                     "INSERT INTO meta(key, value, checksum) VALUES ('', zeroblob(65536), 0);"
+                     "DELETE FROM meta WHERE key=''",
+                     err));
+    return vacuum_some(store, BRC_VACUUM_PAGES, err);
+}
+
+int brc_tail_cut(brc_store *store, brc_error *err)
+{
+    BRC_TRY(brc_store_begin(store, err));
+    const int has = brc_vfs_has_tail(store->vfs);
+    int rc = has ? cut_tail(store, err) : BRC_OK;
+    int end = brc_store_end(store, has && rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
 int brc_store_file_bytes(brc_store *store, uint64_t *out, brc_error *err)
 {
     sqlite3_stmt *st;

@@ -1,9 +1,11 @@
 /* Rows of a collection of garbage: that it runs, what it was told to keep, and pins. */
 #include "collect.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/hash.h"
 #include "../base/process.h"
 #include "db.h"
 
@@ -38,10 +40,55 @@ static int gc_seal(brc_store *store, int64_t run, brc_error *err)
     return brc_run(store, st, err);
 }
 
-/* Nobody's (''), or of a process that is certainly gone. */
+/* Collections of this process that go on, by their owners' digests. More at once than there is room
+ * for are all taken for such. */
+enum { AT_ONCE = 64 };
+static _Atomic uint64_t collecting[AT_ONCE];
+
+static int swap_owner(uint64_t from, uint64_t to)
+{
+    for (int i = 0; i < AT_ONCE; i++) {
+        uint64_t was = from;
+        if (atomic_compare_exchange_strong(&collecting[i], &was, to))
+            return 1;
+    }
+    return 0;
+}
+
+static uint64_t owner_digest(const char *owner)
+{
+    return brc_hash_bytes(owner, strlen(owner)) | 1;
+}
+
+void brc_gc_enter(const char *owner)
+{
+    swap_owner(0, owner_digest(owner));
+}
+
+void brc_gc_exit(const char *owner)
+{
+    swap_owner(owner_digest(owner), 0);
+}
+
+static int goes_on(const char *owner)
+{
+    const uint64_t digest = owner_digest(owner);
+    int n = 0;
+    for (int i = 0; i < AT_ONCE; i++) {
+        const uint64_t one = atomic_load(&collecting[i]);
+        if (one == digest)
+            return 1;
+        n += one != 0;
+    }
+    return n == AT_ONCE;
+}
+
+/* Nobody's (''), of a process that is certainly gone, or of this one, which could not say that it
+ * has stopped. */
 static int may_take_over(brc_store *store, const char *owner, brc_error *err)
 {
-    if (owner == NULL || *owner == '\0' || brc_process_state(owner) == BRC_PROCESS_DEAD)
+    if (owner == NULL || *owner == '\0' || brc_process_state(owner) == BRC_PROCESS_DEAD ||
+        (brc_process_is_this(owner) && !goes_on(owner)))
         return BRC_OK;
     return brc_fail(err, BRC_EBUSY,
                     "%s: process %lld is collecting garbage already: wait until it is done, or "

@@ -534,7 +534,7 @@ uint64_t brc_vfs_journalled(const brc_vfs *vfs)
     return vfs->journalled;
 }
 
-int brc_vfs_is_cut_short(const brc_vfs *v, uint64_t *is, uint64_t *should_be)
+static int file_lengths(const brc_vfs *v, uint64_t *is, uint64_t *should_be)
 {
     uint8_t header[100];
     sqlite3_int64 size = 0;
@@ -547,5 +547,16 @@ int brc_vfs_is_cut_short(const brc_vfs *v, uint64_t *is, uint64_t *should_be)
                      (uint64_t)header[30] << 8 | header[31];
     *is = (uint64_t)size;
     *should_be = (page == 1 ? 65536 : page) * pages;
-    return *is < *should_be;
+    return 1;
+}
+
+int brc_vfs_is_cut_short(const brc_vfs *v, uint64_t *is, uint64_t *should_be)
+{
+    return file_lengths(v, is, should_be) && *is < *should_be;
+}
+
+int brc_vfs_has_tail(const brc_vfs *v)
+{
+    uint64_t is, should_be;
+    return file_lengths(v, &is, &should_be) && is > should_be;
 }

@@ -86,5 +86,7 @@ void brc_vfs_watch(brc_vfs *vfs, void (*watch)(void *ctx), void *ctx);
 uint64_t brc_vfs_journalled(const brc_vfs *vfs);
 /* Is the file shorter than its header says? Only while a connection is open. */
 int brc_vfs_is_cut_short(const brc_vfs *vfs, uint64_t *is, uint64_t *should_be);
+/* 1 if there is more in it than it says: whoever gave pages back was killed before the file was cut. */
+int brc_vfs_has_tail(const brc_vfs *vfs);
 
 #endif

@@ -1,0 +1,317 @@
+/*
+ * The collection of garbage on bad days: killed at each write, sync, truncation and deletion; on a
+ * disk that is full; with little memory. Nothing that has a name is lost, the file is whole, and the
+ * next collection ends where an undisturbed one does.
+ */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kit/fault_vfs.h"
+#include "../kit/scenario.h"
+#include "../kit/store_kit.h"
+
+Suite *gc_faults_suite(void);
+
+enum { EACH = 4 }; /* of so many moments one; BRECCIA_KILLS: all */
+enum { BIG = 1 << 16 };
+
+static scenario base, work;
+static fault_vfs disk;
+static brc_buf left; /* what an undisturbed collection leaves */
+static const char secret[] = "what nobody is to find in the file any more";
+
+/* ---- a file with garbage of every kind -------------------------------- */
+
+static void write_noise(scenario *t, const char *path, uint64_t chunks, uint64_t seed)
+{
+    const uint64_t shape = chunks * BIG, chunk = BIG;
+    brc_array *a = scenario_array(t, path, "uint8", 1, &shape, &chunk, NULL,
+                                  "[{\"name\":\"bytes\"}]");
+    uint8_t *data = malloc(shape);
+    ck_assert_ptr_nonnull(data);
+    model_bytes(&seed, data, shape);
+    memcpy(data + 1000, secret, sizeof(secret));
+    OK(t, brc_array_write(a, NULL, data, shape, &t->err));
+    free(data);
+    brc_array_free(a);
+}
+
+/* Rows of stored bytes of which little is needed; large chunks; several commits. */
+static void make_side(scenario *t, uint64_t noise)
+{
+    brc_session *main = t->session;
+    OK(t, brc_branch_create(t->repo, "side", NULL, &t->err));
+    OK(t, brc_session_open(&t->session, t->repo, "side", BRC_SESSION_WRITE, &t->err));
+    scenario_numbers(t, "/m", 1024, 4, 70000);
+    scenario_commit(t, "many");
+    write_noise(t, "/noise", noise, 1);
+    scenario_commit(t, "noise");
+    brc_session_free(t->session);
+    t->session = main;
+    scenario_numbers(t, "/few", 40, 4, 70000);
+    scenario_commit(t, "few of them");
+    OK(t, brc_branch_delete(t->repo, "side", BRC_DELETE_FORCE, &t->err));
+}
+
+static void leave_dead_draft(const char *file)
+{
+    int status;
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        scenario t = {.repo = NULL};
+        snprintf(t.file, sizeof(t.file), "%s", file);
+        if (brc_open(&t.repo, t.file, NULL, &t.err) < 0 ||
+            brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err) < 0)
+            _exit(1);
+        scenario_numbers(&t, "/left", 1000, 4, 5000);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+static void make_base(scenario *t, uint64_t noise)
+{
+    scenario_start(t);
+    OK(t, brc_config_set(t->repo, "window", "0", &t->err));
+    scenario_numbers(t, "/a", 64, 4, 0);
+    scenario_commit(t, "main");
+    make_side(t, noise);
+    leave_dead_draft(t->file);
+    scenario_set_number(t, "/a", 1, 77);
+    scenario_set_number(t, "/a", 1, 78); /* the chunk with 77 is garbage */
+}
+
+/* ---- one run -------------------------------- */
+
+static void copy_base(void)
+{
+    static const char *const endings[] = {"-journal", "-wal", "-shm"};
+    char name[160];
+    snprintf(work.file, sizeof(work.file), "%s/work.brc", base.dir);
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        snprintf(name, sizeof(name), "%s%s", work.file, endings[i]);
+        unlink(name);
+    }
+    brc_buf all = store_kit_read(base.file);
+    store_kit_put(work.file, &all);
+    brc_buf_dispose(&all);
+}
+
+static void open_work(const char *vfs)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.vfs = vfs;
+    scenario_open(&work, &opts, 0);
+}
+
+static int collect_work(uint32_t flags)
+{
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    opts.flags = flags;
+    return brc_gc(work.repo, &opts, NULL, &work.err);
+}
+
+static void what_is_left(brc_buf *out)
+{
+    scenario_rows(&work, "SELECT hex(id), kind FROM object ORDER BY id", out);
+}
+
+static void values_are_there(void)
+{
+    for (uint64_t i = 0; i < 64; i++)
+        ck_assert_int_eq(scenario_number(&work, work.session, "/a", i),
+                         i == 1 ? 78 : (int32_t)i);
+    for (uint64_t i = 0; i < 40; i++)
+        ck_assert_int_eq(scenario_number(&work, work.session, "/few", i), 70000 + (int32_t)i);
+}
+
+static int holds_secret(const char *ending)
+{
+    char name[160];
+    struct stat st;
+    snprintf(name, sizeof(name), "%s%s", work.file, ending);
+    if (stat(name, &st) < 0)
+        return 0;
+    brc_buf all = store_kit_read(name);
+    const int found = memmem(all.data, all.len, secret, sizeof(secret)) != NULL;
+    brc_buf_dispose(&all);
+    return found;
+}
+
+/* All is there, and the next one does the rest. */
+static void is_ended_by_the_next(uint32_t flags)
+{
+    brc_buf now = BRC_BUF_INIT;
+    values_are_there();
+    scenario_whole(&work);
+    OK(&work, collect_work(flags));
+    values_are_there();
+    scenario_whole(&work);
+    what_is_left(&now);
+    ck_assert_str_eq((char *)now.data, (char *)left.data);
+    ck_assert_int_eq((int)scenario_ask(&work, "SELECT (SELECT count(*) FROM gc) +"
+                                              " (SELECT count(*) FROM gc_kept) +"
+                                              " (SELECT count(*) FROM draft WHERE kind=2)"), 0);
+    ck_assert_int_eq((int)scenario_ask(&work, "PRAGMA freelist_count"), 0);
+    (void)scenario_unused(&work);
+    if (flags & BRC_GC_EXPUNGE)
+        ck_assert(!holds_secret("") && !holds_secret("-journal") && !holds_secret("-wal"));
+    brc_buf_dispose(&now);
+}
+
+static void set_journal(int wal)
+{
+    open_work(NULL);
+    OK(&work, brc_config_set(work.repo, "journal", wal ? "wal" : "rollback", &work.err));
+    scenario_close(&work);
+    brc_buf all = store_kit_read(work.file);
+    store_kit_put(base.file, &all);
+    brc_buf_dispose(&all);
+}
+
+static void faults_begin(uint64_t noise, int wal)
+{
+    make_base(&base, noise);
+    scenario_close(&base);
+    fault_vfs_register(&disk);
+    work = base;
+    copy_base();
+    set_journal(wal);
+    copy_base();
+    open_work(NULL);
+    left = (brc_buf)BRC_BUF_INIT;
+    OK(&work, collect_work(0));
+    what_is_left(&left);
+    scenario_close(&work);
+}
+
+static void faults_end(void)
+{
+    brc_buf_dispose(&left);
+    fault_vfs_unregister(&disk);
+    scenario_stop(&base);
+}
+
+/* ---- killed -------------------------------- */
+
+/* 0: there are not so many moments. */
+static int collect_and_die(uint32_t flags, uint64_t n)
+{
+    static const unsigned moments =
+        FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE | FAULT_DELETED;
+    int status;
+    copy_base();
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        open_work(FAULT_VFS_NAME);
+        disk.kills = 1;
+        fault_vfs_arm(&disk, moments, n, 0);
+        const int rc = collect_work(flags);
+        scenario_close(&work);
+        _exit(rc != BRC_OK);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) {
+        ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+        return 1;
+    }
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    return 0;
+}
+
+START_TEST(killed_at_any_moment_it_is_gone_on_with)
+{
+    const char *all = getenv("BRECCIA_KILLS");
+    const uint64_t each = all != NULL && *all != '\0' ? 1 : EACH;
+    const uint32_t flags = _i / 2 ? BRC_GC_EXPUNGE : 0;
+    uint64_t n = 1 + (uint64_t)_i % each, killed = 0;
+    faults_begin(2, _i % 2);
+    for (; collect_and_die(flags, n); n += each, killed++) {
+        open_work(NULL);
+        is_ended_by_the_next(flags);
+        scenario_close(&work);
+    }
+    ck_assert_uint_ge(killed, 100 / each);
+    faults_end();
+}
+END_TEST
+
+/* ---- a full disk -------------------------------- */
+
+static const int64_t rooms[] = {
+    0, 16 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 8 << 20,
+};
+enum { ROOMS = sizeof(rooms) / sizeof(rooms[0]), ENOUGH = 1 << 20 };
+
+static void collect_in_room(int64_t room)
+{
+    copy_base();
+    open_work(FAULT_VFS_NAME);
+    disk.has_room = 1;
+    disk.room = room;
+    const int rc = collect_work(0);
+    if (rc != BRC_OK) {
+        ck_assert_msg(rc == BRC_ENOSPACE, "%s", work.err.message);
+        ck_assert_ptr_nonnull(strstr(work.err.message, " 1048576 bytes"));
+        ck_assert_ptr_nonnull(strstr(work.err.message, work.file));
+    }
+    ck_assert_msg(rc == BRC_OK || room < ENOUGH, "with %lld bytes: %s", (long long)room,
+                  work.err.message);
+    values_are_there();
+    disk.has_room = 0;
+    is_ended_by_the_next(0);
+    scenario_close(&work);
+}
+
+START_TEST(on_a_full_disk_it_gets_on_or_says_what_it_needs)
+{
+    faults_begin(300, _i);
+    for (int i = 0; i < ROOMS; i++)
+        collect_in_room(rooms[i]);
+    faults_end();
+}
+END_TEST
+
+/* From some moment on nothing can be written. */
+START_TEST(the_disk_may_fill_at_any_moment)
+{
+    uint64_t n = 1;
+    faults_begin(2, 0);
+    for (int hits = 1; hits > 0; n += EACH) {
+        copy_base();
+        open_work(FAULT_VFS_NAME);
+        fault_vfs_arm(&disk, FAULT_FULL, n, 1);
+        const int rc = collect_work(0);
+        hits = disk.hits;
+        fault_vfs_disarm(&disk);
+        ck_assert_msg(rc == (hits > 0 ? BRC_ENOSPACE : BRC_OK), "%d: %s", (int)n,
+                      work.err.message);
+        is_ended_by_the_next(0);
+        scenario_close(&work);
+    }
+    ck_assert_uint_gt(n, 100);
+    faults_end();
+}
+END_TEST
+
+Suite *gc_faults_suite(void)
+{
+    Suite *s = suite_create("gc_faults");
+    TCase *c = tcase_create("faults");
+    tcase_set_timeout(c, 300);
+    tcase_add_loop_test(c, killed_at_any_moment_it_is_gone_on_with, 0, 4);
+    tcase_add_loop_test(c, on_a_full_disk_it_gets_on_or_says_what_it_needs, 0, 2);
+    tcase_add_test(c, the_disk_may_fill_at_any_moment);
+    suite_add_tcase(s, c);
+    return s;
+}
