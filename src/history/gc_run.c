@@ -19,6 +19,7 @@ typedef struct gc_run {
     brc_sweep sweep;
     brc_object page[PAGE];
     brc_oid found[PAGE]; /* that were not marked */
+    int is_least;        /* the last step was as small as can be, and there was no room for it */
 } gc_run;
 
 static int gc_tell(const gc_run *g, brc_error *err)
@@ -78,12 +79,35 @@ static int follow_outside(gc_run *g, brc_error *err)
 static int shrink_steps(gc_run *g, brc_error *err)
 {
     int64_t busy;
-    if (g->sweep.most_bytes <= BRC_SWEEP_LEAST)
+    if (g->sweep.most_bytes <= BRC_SWEEP_LEAST && g->is_least)
         return BRC_ENOSPACE;
-    g->sweep.most_bytes /= 2;
+    g->is_least = g->sweep.most_bytes <= BRC_SWEEP_LEAST;
+    if (!g->is_least)
+        g->sweep.most_bytes /= 2;
     int rc = brc_log_fold(g->store, &busy, err);
     return rc == BRC_ENOSPACE ? BRC_OK : rc;
 }
+
+/* 1: there was no room for it, and it is to be tried again; 0: *rc is what came out. */
+static int is_tried_again(gc_run *g, int *rc, brc_error *why, brc_error *err)
+{
+    if (*rc == BRC_ENOSPACE && shrink_steps(g, why) == BRC_OK)
+        return 1;
+    if (*rc < 0 && err != NULL)
+        brc_error_copy(err, why);
+    else
+        g->is_least = 0;
+    return 0;
+}
+
+/* A short transaction, as often as it takes. */
+#define WITH_ROOM(g, rc, call)                     \
+    do {                                           \
+        brc_error why = BRC_ERROR_INIT;            \
+        do                                         \
+            rc = (call);                           \
+        while (is_tried_again(g, &rc, &why, err)); \
+    } while (0)
 
 static int say_no_space(const gc_run *g, brc_error *err)
 {
@@ -129,6 +153,7 @@ static int remove_all(gc_run *g, brc_oid *ids, size_t n, int commits, const brc_
             brc_error_copy(err, &why);
             return rc;
         }
+        g->is_least &= n > 0 && done == 0;
         tries = followed ? 0 : tries + 1;
         if (!followed)
             BRC_TRY(follow_outside(g, err));
@@ -293,7 +318,9 @@ static int move_rows(gc_run *g, const int64_t *seqs, size_t nseqs, const gc_surv
         const size_t from = at;
         while (at < n && list[at].seq == seqs[i])
             at++;
-        BRC_TRY(move_row(g, seqs[i], list + from, at - from, err));
+        int rc;
+        WITH_ROOM(g, rc, move_row(g, seqs[i], list + from, at - from, &why));
+        BRC_TRY(rc);
         BRC_TRY(gc_tell(g, err));
     }
     return BRC_OK;
@@ -325,13 +352,14 @@ static int close_holes(gc_run *g, brc_error *err)
 
 static int drop_drafts(gc_run *g, brc_error *err)
 {
-    int more = 1;
+    int rc, more = 1;
     while (more) {
-        BRC_TRY(brc_drafts_sweep_step(g->store, &more, err));
+        WITH_ROOM(g, rc, brc_drafts_sweep_step(g->store, &more, &why));
+        BRC_TRY(rc);
         BRC_TRY(gc_tell(g, err));
     }
     BRC_TRY(brc_store_begin(g->store, err));
-    int rc = brc_pins_sweep(g->store, err);
+    rc = brc_pins_sweep(g->store, err);
     int end = brc_store_end(g->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }
@@ -347,27 +375,21 @@ static int sweep_all(gc_run *g, brc_error *err)
     return sweep_from(g, start, 0, err);
 }
 
-/* A page that moves takes three in the journal, about. */
+/* A page that moves changes three others, about, and may change more. */
 static int pages_at_once(const gc_run *g)
 {
-    const size_t each = (size_t)64 << 10, n = g->sweep.most_bytes / each;
-    return n < BRC_VACUUM_PAGES ? (int)n : BRC_VACUUM_PAGES;
+    const size_t each = (size_t)128 << 10;
+    return g->sweep.most_bytes < BRC_SWEEP_BYTES ? (int)(g->sweep.most_bytes / each)
+                                                 : BRC_VACUUM_PAGES;
 }
 
 static int give_back_pages(gc_run *g, brc_error *err)
 {
     int64_t left = 1;
     while (left > 0) {
-        brc_error why = BRC_ERROR_INIT;
-        int rc = brc_vacuum_step(g->store, pages_at_once(g), &left, &why);
-        if (rc == BRC_ENOSPACE && shrink_steps(g, &why) == BRC_OK) {
-            left = 1;
-            continue;
-        }
-        if (rc < 0) {
-            brc_error_copy(err, &why);
-            return rc;
-        }
+        int rc;
+        WITH_ROOM(g, rc, brc_vacuum_step(g->store, pages_at_once(g), &left, &why));
+        BRC_TRY(rc);
         BRC_TRY(gc_tell(g, err));
     }
     return BRC_OK;
@@ -376,18 +398,15 @@ static int give_back_pages(gc_run *g, brc_error *err)
 /* On a full disk pages are given back first: that may be the room that it takes. */
 static int tidy_up(gc_run *g, brc_error *err)
 {
-    brc_error why = BRC_ERROR_INIT;
-    int rc = close_holes(g, &why);
+    int rc = close_holes(g, err);
     if (rc == BRC_ENOSPACE) {
         BRC_TRY(give_back_pages(g, err));
-        rc = close_holes(g, &why);
+        rc = close_holes(g, err);
     }
-    if (rc < 0) {
-        brc_error_copy(err, &why);
-        return rc;
-    }
+    BRC_TRY(rc);
     BRC_TRY(give_back_pages(g, err));
-    BRC_TRY(brc_tail_cut(g->store, err));
+    WITH_ROOM(g, rc, brc_tail_cut(g->store, &why));
+    BRC_TRY(rc);
     return g->job->expunge ? brc_expunge(g->store, err) : BRC_OK;
 }
 
@@ -404,11 +423,13 @@ static void gc_stop(gc_run *g)
 
 static int collect_run(gc_run *g, brc_error *err)
 {
-    BRC_TRY(brc_gc_begin(g->store, g->owner, g->job->now_us, &g->row, err));
+    int rc;
+    WITH_ROOM(g, rc, brc_gc_begin(g->store, g->owner, g->job->now_us, &g->row, &why));
+    BRC_TRY(rc);
     g->sweep.run = g->row.run;
-    int rc = sweep_all(g, err);
+    rc = sweep_all(g, err);
     if (rc == BRC_OK)
-        rc = brc_gc_end(g->store, &g->row, err);
+        WITH_ROOM(g, rc, brc_gc_end(g->store, &g->row, &why));
     else
         gc_stop(g);
     return rc == BRC_OK ? tidy_up(g, err) : rc;

@@ -14,6 +14,8 @@
 
 /* How long a step holds the lock, about. */
 #define STEP_NS INT64_C(25000000)
+/* Six pages: what removing an object changes at most, but for its share of others. */
+#define EACH_BYTES ((size_t)96 << 10)
 
 typedef struct outside_object {
     int64_t backend, place;
@@ -207,6 +209,13 @@ int brc_derived_drop(brc_store *store, brc_error *err)
                  : BRC_OK;
 }
 
+/* In WAL mode nothing is written before the end. It is counted where there is little room. */
+static int fills_log(const brc_sweep *sweep, const brc_store *store, size_t n)
+{
+    return sweep->most_bytes < BRC_SWEEP_BYTES && brc_vfs_in_wal(store->vfs) &&
+           n * EACH_BYTES > sweep->most_bytes / 2;
+}
+
 int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oid *ids, size_t n, size_t *done,
                    brc_error *err)
 {
@@ -216,7 +225,7 @@ int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oid *ids, size_
         BRC_TRY(brc_store_check_interrupt(store, err));
         BRC_TRY(remove_object(sweep, store, &ids[*done], err));
         ++*done;
-        if (brc_monotonic_ns() - began > STEP_NS ||
+        if (brc_monotonic_ns() - began > STEP_NS || fills_log(sweep, store, *done) ||
             brc_vfs_journalled(store->vfs) - journalled > sweep->most_bytes / 2)
             break;
     }

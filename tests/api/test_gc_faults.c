@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +38,8 @@ static void write_noise(scenario *t, const char *path, uint64_t chunks, uint64_t
     uint8_t *data = malloc(shape);
     ck_assert_ptr_nonnull(data);
     model_bytes(&seed, data, shape);
-    memcpy(data + 1000, secret, sizeof(secret));
+    if (path[1] == 'n')
+        memcpy(data + 1000, secret, sizeof(secret));
     OK(t, brc_array_write(a, NULL, data, shape, &t->err));
     free(data);
     brc_array_free(a);
@@ -56,6 +58,7 @@ static void make_side(scenario *t, uint64_t noise)
     brc_session_free(t->session);
     t->session = main;
     scenario_numbers(t, "/few", 40, 4, 70000);
+    write_noise(t, "/kept", noise / 2, 2); /* which moves when pages are given back */
     scenario_commit(t, "few of them");
     OK(t, brc_branch_delete(t->repo, "side", BRC_DELETE_FORCE, &t->err));
 }
@@ -204,10 +207,8 @@ static void faults_end(void)
 /* ---- killed -------------------------------- */
 
 /* 0: there are not so many moments. */
-static int collect_and_die(uint32_t flags, uint64_t n)
+static int collect_and_die(uint32_t flags, unsigned moments, uint64_t n)
 {
-    static const unsigned moments =
-        FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE | FAULT_DELETED;
     int status;
     copy_base();
     const pid_t child = fork();
@@ -231,17 +232,34 @@ static int collect_and_die(uint32_t flags, uint64_t n)
 
 START_TEST(killed_at_any_moment_it_is_gone_on_with)
 {
+    static const unsigned moments =
+        FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE | FAULT_DELETED;
     const char *all = getenv("BRECCIA_KILLS");
     const uint64_t each = all != NULL && *all != '\0' ? 1 : EACH;
     const uint32_t flags = _i / 2 ? BRC_GC_EXPUNGE : 0;
     uint64_t n = 1 + (uint64_t)_i % each, killed = 0;
     faults_begin(2, _i % 2);
-    for (; collect_and_die(flags, n); n += each, killed++) {
+    for (; collect_and_die(flags, moments, n); n += each, killed++) {
         open_work(NULL);
         is_ended_by_the_next(flags);
         scenario_close(&work);
     }
     ck_assert_uint_ge(killed, 100 / each);
+    faults_end();
+}
+END_TEST
+
+/* Behind a commit that gives pages back: the file is longer than it says, and has what was to go. */
+START_TEST(a_file_that_was_not_cut_is_cut_by_the_next)
+{
+    uint64_t n = 1;
+    faults_begin(2, 0);
+    for (; collect_and_die(BRC_GC_EXPUNGE, FAULT_TRUNCATE, n); n++) {
+        open_work(NULL);
+        is_ended_by_the_next(BRC_GC_EXPUNGE);
+        scenario_close(&work);
+    }
+    ck_assert_uint_gt(n, 1);
     faults_end();
 }
 END_TEST
@@ -304,14 +322,80 @@ START_TEST(the_disk_may_fill_at_any_moment)
 }
 END_TEST
 
+/* ---- little memory -------------------------------- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { HAS_LIMITS = 0 }; /* they reserve address space without end */
+#else
+enum { HAS_LIMITS = 1 };
+#endif
+
+/* `more` bytes than the process has now. */
+static void limit_memory(size_t more)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    unsigned long long pages = 0;
+    if (f == NULL || !HAS_LIMITS)
+        return;
+    const int n = fscanf(f, "%llu", &pages);
+    fclose(f);
+    const rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+    const struct rlimit limit = {most, most};
+    if (n != 1 || setrlimit(RLIMIT_AS, &limit) < 0)
+        _exit(2);
+}
+
+/* In a process that has 12 MiB for all of it: 120 bytes for each object would be too many. */
+static void collect_in_little(const char *file)
+{
+    scenario t = {.repo = NULL};
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    opts.memory = 1 << 20;
+    if (brc_open(&t.repo, file, NULL, &t.err) < 0)
+        _exit(3);
+    limit_memory(12 << 20);
+    if (brc_gc(t.repo, &opts, &report, &t.err) < 0) {
+        fprintf(stderr, "%s\n", t.err.message);
+        _exit(4);
+    }
+    _exit(report.objects_removed < 50000 ? 5 : 0);
+}
+
+START_TEST(memory_does_not_grow_with_the_number_of_objects)
+{
+    int status;
+    scenario_start(&base);
+    OK(&base, brc_config_set(base.repo, "window", "0", &base.err));
+    scenario_numbers(&base, "/a", 50000, 1, 0);
+    scenario_commit(&base, "main");
+    scenario_numbers(&base, "/b", 50000, 1, 1000000);
+    OK(&base, brc_session_discard(base.session, &base.err));
+    scenario_close(&base);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        collect_in_little(base.file);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    scenario_open(&base, NULL, 0);
+    ck_assert_int_eq(scenario_number(&base, base.session, "/a", 49999), 49999);
+    scenario_whole(&base);
+    scenario_stop(&base);
+}
+END_TEST
+
 Suite *gc_faults_suite(void)
 {
     Suite *s = suite_create("gc_faults");
     TCase *c = tcase_create("faults");
     tcase_set_timeout(c, 300);
     tcase_add_loop_test(c, killed_at_any_moment_it_is_gone_on_with, 0, 4);
+    tcase_add_test(c, a_file_that_was_not_cut_is_cut_by_the_next);
     tcase_add_loop_test(c, on_a_full_disk_it_gets_on_or_says_what_it_needs, 0, 2);
     tcase_add_test(c, the_disk_may_fill_at_any_moment);
+    tcase_add_test(c, memory_does_not_grow_with_the_number_of_objects);
     suite_add_tcase(s, c);
     return s;
 }
