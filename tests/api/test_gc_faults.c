@@ -1,7 +1,7 @@
 /*
  * The collection of garbage on bad days: killed at each write, sync, truncation and deletion; on a
- * disk that is full; with little memory. Nothing that has a name is lost, the file is whole, and the
- * next collection ends where an undisturbed one does.
+ * disk that is full; with little memory. Nothing that has a name is lost, the file is whole, and
+ * the next collection ends where an undisturbed one does.
  */
 #include <check.h>
 #include <signal.h>
@@ -249,7 +249,7 @@ START_TEST(killed_at_any_moment_it_is_gone_on_with)
 }
 END_TEST
 
-/* Behind a commit that gives pages back: the file is longer than it says, and has what was to go. */
+/* Behind a commit that gives pages back: the file is longer than it says, with what was to go. */
 START_TEST(a_file_that_was_not_cut_is_cut_by_the_next)
 {
     uint64_t n = 1;

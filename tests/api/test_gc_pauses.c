@@ -1,6 +1,6 @@
 /*
- * The collection of garbage, with somebody else at each of its pauses in turn: what he names then is
- * whole, or he is told that it is gone; and when both are done, nothing is left that nobody names.
+ * The collection of garbage, with somebody else at each of its pauses in turn: what he names then
+ * is whole, or he is told that it is gone; when both are done, nothing is left that nobody names.
  */
 #include <check.h>
 #include <stdio.h>
