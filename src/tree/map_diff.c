@@ -17,13 +17,44 @@ typedef struct map_pair {
     void *ctx;
 } map_pair;
 
+/* Whether a wanted key begins with the prefix. Prefixes come in order, so *from, the first key
+ * that is not before one, only moves on: by 1, 2, 4 ..., and back by halves. */
+static int is_wanted(const map_pair *pair, size_t *from, const uint8_t *prefix, size_t bits)
+{
+    const brc_span *keys = pair->among;
+    size_t step = 1, lo = *from, hi = *from;
+    while (hi < pair->namong && brc_bits_order(keys[hi].data, keys[hi].len * 8, prefix, bits) < 0) {
+        lo = hi + 1;
+        hi = step < pair->namong - hi ? hi + step : pair->namong;
+        step *= 2;
+    }
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (brc_bits_order(keys[mid].data, keys[mid].len * 8, prefix, bits) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    *from = lo;
+    return lo < pair->namong && brc_bits_order(keys[lo].data, keys[lo].len * 8, prefix, bits) == 0;
+}
+
+/* Enters the child at the head; past it, if it leads to no wanted key. */
+static int enter(map_pair *pair, brc_map_cursor *s, brc_error *err)
+{
+    size_t *from = s == &pair->a ? &pair->from_a : &pair->from_b;
+    if (pair->among != NULL && !is_wanted(pair, from, s->head.key, s->head.bits))
+        return brc_map_cursor_step(s, err);
+    return brc_map_cursor_enter(s, err);
+}
+
 /* Only one side has its head: reports it, and takes a child apart. */
-static int side_only(const map_pair *pair, brc_map_cursor *s, brc_error *err)
+static int side_only(map_pair *pair, brc_map_cursor *s, brc_error *err)
 {
     brc_span none = {NULL, 0};
     const int is_b = s == &pair->b;
     if (s->head.is_child)
-        return brc_map_cursor_enter(s, err);
+        return enter(pair, s, err);
     brc_span key = {s->head.key, s->head.bits / 8};
     BRC_TRY(pair->each(pair->ctx, key, is_b ? none : s->head.value, is_b ? s->head.value : none,
                        err));
@@ -45,42 +76,9 @@ static int pair_same_key(map_pair *pair, brc_error *err)
     return step_both(pair, err);
 }
 
-/* Whether a wanted key begins with the prefix. Prefixes come in order, so *from, the first key that is
- * not before one, only moves on: by 1, 2, 4 ..., and back by halves. */
-static int is_wanted(const map_pair *pair, size_t *from, const uint8_t *prefix, size_t bits)
-{
-    const brc_span *keys = pair->among;
-    size_t step = 1, lo = *from, hi = *from;
-    while (hi < pair->namong && brc_bits_order(keys[hi].data, keys[hi].len * 8, prefix, bits) < 0) {
-        lo = hi + 1;
-        hi = step < pair->namong - hi ? hi + step : pair->namong;
-        step *= 2;
-    }
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (brc_bits_order(keys[mid].data, keys[mid].len * 8, prefix, bits) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    *from = lo;
-    return lo < pair->namong && brc_bits_order(keys[lo].data, keys[lo].len * 8, prefix, bits) == 0;
-}
-
-/* A child that leads to no wanted key. */
-static int is_passed_over(const map_pair *pair, const brc_map_cursor *c, size_t *from)
-{
-    return pair->among != NULL && !c->at_end && c->head.is_child &&
-           !is_wanted(pair, from, c->head.key, c->head.bits);
-}
-
 static int pair_step(map_pair *pair, brc_error *err)
 {
     brc_map_cursor *a = &pair->a, *b = &pair->b;
-    if (is_passed_over(pair, a, &pair->from_a))
-        return brc_map_cursor_step(a, err);
-    if (is_passed_over(pair, b, &pair->from_b))
-        return brc_map_cursor_step(b, err);
     if (a->at_end || b->at_end)
         return side_only(pair, a->at_end ? b : a, err);
     const brc_item *x = &a->head, *y = &b->head;
@@ -94,8 +92,8 @@ static int pair_step(map_pair *pair, brc_error *err)
     /* Nested: the shorter prefix contains the other; if they are equal, the higher node does. */
     if (x->is_child && (!y->is_child || x->bits < y->bits ||
                         (x->bits == y->bits && x->level >= y->level)))
-        return brc_map_cursor_enter(a, err);
-    return brc_map_cursor_enter(b, err);
+        return enter(pair, a, err);
+    return enter(pair, b, err);
 }
 
 static int walk_both(map_pair *pair, brc_store *store, const brc_oid *a, const brc_oid *b,

@@ -52,8 +52,8 @@ static int key_order(const void *a, const void *b)
     return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-/* The first chunk along each axis, and how many from it on lie between the ends of the part: 0 if all
- * of them are more than `most`. */
+/* The first chunk along each axis, and how many from it on lie between the ends of the part: 0 if
+ * all of them are more than `most`. */
 static int box_of(uint64_t *first, uint64_t *count, const brc_sel *sel, const brc_sel_part *part,
                   const brc_grid *grid, uint64_t most)
 {

@@ -53,17 +53,20 @@ static void put_scattered(history_run *h, uint64_t from)
 
 static void time_status(history_run *h)
 {
-    double times[TURNS], differ[TURNS];
+    double times[TURNS], commits[TURNS], differ[TURNS];
     uint64_t changed;
     for (int i = 0; i < TURNS; i++) {
         put_scattered(h, 1);
         times[i] = diff_seconds(h->a.r.handle, NULL, NULL, &changed);
         must_be(changed == SCATTERED, "status of the changed chunks");
+        double start = now_s();
         repo_commit(&h->a.r, "scattered");
+        commits[i] = now_s() - start;
         differ[i] = diff_seconds(h->a.r.handle, "HEAD~1", "HEAD", &changed);
         must_be(changed == SCATTERED, "the difference of these chunks");
     }
     show_times("status, 100 scattered chunks", times, TURNS, JUST_SHOWN, 0);
+    show_times("commit of 100 scattered chunks", commits, TURNS, JUST_SHOWN, 0);
     show_times("diff, 100 scattered chunks", differ, TURNS, AT_MOST, design_diff_ms);
 }
 
