@@ -19,6 +19,8 @@ typedef struct gc_run {
     brc_sweep sweep;
     brc_object page[PAGE];
     brc_oid found[PAGE]; /* that were not marked */
+    size_t nleft;        /* that other backends could not remove */
+    brc_error left;      /* the first of them */
     int is_least;        /* the last step was as small as can be, and there was no room for it */
 } gc_run;
 
@@ -130,7 +132,6 @@ static int one_step(gc_run *g, int tries, brc_oid *ids, size_t *n, int commits,
     if (rc < 0) { /* nothing of it was done */
         g->sweep.objects = before.objects;
         g->sweep.bytes = before.bytes;
-        g->sweep.noutside = before.noutside;
         *done = 0;
         *followed = 1;
     }
@@ -161,7 +162,7 @@ static int remove_all(gc_run *g, brc_oid *ids, size_t n, int commits, const brc_
         n -= done;
         BRC_TRY(gc_tell(g, err));
     } while (n > 0 || !followed);
-    return brc_sweep_outside(&g->sweep, g->store, err);
+    return BRC_OK;
 }
 
 /* ---- sweeping -------------------------------- */
@@ -348,6 +349,110 @@ static int close_holes(gc_run *g, brc_error *err)
     return rc;
 }
 
+/* ---- other backends -------------------------------- */
+
+enum { LEFT = 1024 };
+
+static int left_order(const void *a, const void *b)
+{
+    const brc_left *x = a, *y = b;
+    if (x->backend != y->backend)
+        return x->backend < y->backend ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static int is_for_objects(const brc_left *left, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!left[i].is_canonical)
+            return 1;
+    return 0;
+}
+
+/* Which packs objects still lie in: as with holes, all are looked at. */
+static int look_at_packs(gc_run *g, brc_left *left, size_t n, brc_error *err)
+{
+    size_t got = is_for_objects(left, n) ? 1 : 0;
+    brc_oid at;
+    memset(&at, 0, sizeof(at));
+    while (got > 0) {
+        BRC_TRY(brc_store_begin_read(g->store, err));
+        int rc = brc_objects_page(g->store, &at, g->page, PAGE, &got, err);
+        brc_store_end_read(g->store);
+        BRC_TRY(rc);
+        for (size_t i = 0; i < got; i++) {
+            const brc_left key = {.seq = g->page[i].place, .backend = g->page[i].backend};
+            at = g->page[i].id;
+            if (!g->page[i].found || key.backend == 0 || key.seq == 0)
+                continue;
+            brc_left *in = bsearch(&key, left, n, sizeof(*left), left_order);
+            if (in != NULL)
+                in->named = 1;
+        }
+        BRC_TRY(gc_tell(g, err));
+    }
+    return BRC_OK;
+}
+
+/* Of one backend, as many as go in one transaction. */
+static size_t left_together(const brc_left *left, size_t n)
+{
+    size_t i = 1;
+    while (i < n && i < BRC_LEFT_AT_ONCE && left[i].backend == left[0].backend)
+        i++;
+    return i;
+}
+
+static int drop_page(gc_run *g, brc_left *left, size_t n, brc_error *err)
+{
+    qsort(left, n, sizeof(*left), left_order);
+    BRC_TRY(look_at_packs(g, left, n, err));
+    for (size_t i = 0; i < n;) {
+        const size_t some = left_together(left + i, n - i);
+        int rc;
+        WITH_ROOM(g, rc,
+                  brc_left_drop(g->store, g->row.run, left + i, some, &g->nleft, &g->left, &why));
+        BRC_TRY(rc);
+        i += some;
+        BRC_TRY(gc_tell(g, err));
+    }
+    return BRC_OK;
+}
+
+/* What cannot be removed now stays noted: the file's own garbage goes all the same. */
+static int drop_left(gc_run *g, brc_error *err)
+{
+    void *list;
+    int64_t after = 0;
+    size_t n = LEFT;
+    BRC_TRY(brc_new_array(&list, LEFT, sizeof(brc_left), err));
+    int rc = BRC_OK;
+    while (n == LEFT && rc == BRC_OK) {
+        rc = brc_store_begin_read(g->store, err);
+        if (rc < 0)
+            break;
+        rc = brc_left_page(g->store, after, list, LEFT, &n, err);
+        brc_store_end_read(g->store);
+        if (rc < 0 || n == 0)
+            break;
+        after = ((brc_left *)list)[n - 1].seq;
+        rc = drop_page(g, list, n, err);
+    }
+    free(list);
+    return rc;
+}
+
+static int say_left(const gc_run *g, brc_error *err)
+{
+    if (err == NULL)
+        return g->left.code;
+    brc_error_copy(err, &g->left);
+    brc_context(err, "%s: all that is in the file was collected; %zu of what lies elsewhere could "
+                     "not be removed, and the next gc tries again",
+                brc_store_path(g->store), g->nleft);
+    return err->code;
+}
+
 /* ---- the whole -------------------------------- */
 
 static int drop_drafts(gc_run *g, brc_error *err)
@@ -372,7 +477,8 @@ static int sweep_all(gc_run *g, brc_error *err)
     BRC_TRY(drop_drafts(g, err));
     if (!brc_oid_is_zero(&g->row.position))
         BRC_TRY(sweep_from(g, g->row.position, 0, err));
-    return sweep_from(g, start, 0, err);
+    BRC_TRY(sweep_from(g, start, 0, err));
+    return drop_left(g, err);
 }
 
 /* A page that moves changes three others, about, and may change more. */
@@ -407,7 +513,9 @@ static int tidy_up(gc_run *g, brc_error *err)
     BRC_TRY(give_back_pages(g, err));
     WITH_ROOM(g, rc, brc_tail_cut(g->store, &why));
     BRC_TRY(rc);
-    return g->job->expunge ? brc_expunge(g->store, err) : BRC_OK;
+    if (g->job->expunge)
+        BRC_TRY(brc_expunge(g->store, err));
+    return g->nleft > 0 ? say_left(g, err) : BRC_OK;
 }
 
 /* Whoever comes next may go on; also where the caller has stopped this. */
@@ -443,6 +551,7 @@ static int gc_run_new(gc_run **out, brc_gc_job *job, brc_store *store, int count
     g->job = job;
     g->store = store;
     g->sweep.most_bytes = BRC_SWEEP_BYTES;
+    g->left = (brc_error)BRC_ERROR_INIT;
     int rc = brc_gc_mark_new(&g->mark, store, &job->window, job->memory, err);
     if (rc < 0) {
         free(g);
@@ -458,7 +567,6 @@ static int gc_run_new(gc_run **out, brc_gc_job *job, brc_store *store, int count
 static void gc_run_free(gc_run *g)
 {
     brc_gc_mark_dispose(&g->mark);
-    brc_sweep_dispose(&g->sweep);
     free(g);
 }
 

@@ -245,6 +245,17 @@ int brc_backend_fetch(const brc_store_backend *b, size_t n, brc_stored *const *i
     return rc == BRC_OK ? BRC_OK : fetch_failed(b, rc, err);
 }
 
+int brc_backend_drop(const brc_store_backend *b, size_t n, brc_stored *const *items,
+                     brc_error *err)
+{
+    if (b->impl->drop == NULL) /* nothing can be */
+        return BRC_OK;
+    for (size_t i = 0; i < n; i++)
+        items[i]->status = BRC_BACKEND_NOT_DONE;
+    int rc = b->impl->drop(b->impl->ctx, b->state, n, items, err);
+    return rc == BRC_OK ? BRC_OK : backend_failed(b, rc, err);
+}
+
 int brc_backend_put(brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err)
 {
     if (b->impl->put == NULL)

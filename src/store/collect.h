@@ -106,12 +106,9 @@ typedef struct brc_sweep {
     int64_t run;
     uint64_t objects, bytes; /* removed: how many, and their stored bytes */
     size_t most_bytes;       /* of the journal, after which a step ends   */
-    void *outside;           /* brc_stored[] with their backends: see sweep.c */
-    size_t noutside, outside_cap;
 } brc_sweep;
 #define BRC_SWEEP_BYTES ((size_t)8 << 20)
 #define BRC_SWEEP_LEAST ((size_t)1 << 20)
-void brc_sweep_dispose(brc_sweep *sweep);
 /* Every commit that has a derived row, those without a child among them first. */
 BRC_MUST_USE int brc_sweep_commits(brc_store *store, brc_oid **out, size_t *n, brc_error *err);
 /* Within a transaction: removes objects, in their order, but for those that are kept. *done: so many of
@@ -122,9 +119,23 @@ BRC_MUST_USE int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oi
 BRC_MUST_USE int brc_object_drop(brc_store *store, const brc_oid *id, brc_error *err);
 /* Within a transaction: every derived row goes, and rows of table boundary whose commit is not there. */
 BRC_MUST_USE int brc_derived_drop(brc_store *store, brc_error *err);
-/* What was removed and lies in other backends is dropped there, if no object has its name again. Outside of
- * a transaction. */
-BRC_MUST_USE int brc_sweep_outside(brc_sweep *sweep, brc_store *store, brc_error *err);
+/* ---- what is left in other backends (left_places.c) -------------------------------- */
+
+/* Within a transaction: the object does not lie there any more. */
+BRC_MUST_USE int brc_left_note(brc_store *store, const brc_object *o, brc_error *err);
+typedef struct brc_left {
+    int64_t seq, backend;
+    int is_canonical; /* bytes under their canonical name; else a pack    */
+    int named;        /* of a pack: an object lies in it                  */
+} brc_left;
+#define BRC_LEFT_AT_ONCE 64
+/* What is to be dropped, if no object has it: at most `cap`, behind the number `after`. */
+BRC_MUST_USE int brc_left_page(brc_store *store, int64_t after, brc_left *out, size_t cap, size_t *n, brc_error *err);
+/* Drops what is not named, in a transaction: at most BRC_LEFT_AT_ONCE, all of one backend. Of packs, `named` says
+ * what objects had when they were looked at, after the collection `run` had begun. *failed grows by how many the
+ * backend could not remove; they stay noted, and *why says for the first of all what it said. */
+BRC_MUST_USE int brc_left_drop(brc_store *store, int64_t run, brc_left *left, size_t n, size_t *failed, brc_error *why,
+                               brc_error *err);
 
 /* ---- what is left (compact.c) -------------------------------- */
 

@@ -2,8 +2,9 @@
  * Places: what a backend calls a pack, somebody else's file, an object in a bucket. An object's row
  * has a place's number and an offset, so the name is read once for all that lie there.
  *
- * Invariant: a committed row never changes, and its number is never given again. So names are kept,
- * the last few of each backend, until a transaction is undone that may have added some.
+ * Invariant: a committed row's name never changes, and its number is never given again. So names are
+ * kept, the last few of each backend, until a transaction is undone that may have added some. A row
+ * goes when a collection of garbage has dropped the place: whoever names one looks whether it is there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -119,13 +120,27 @@ static int place_of_name(const brc_store_backend *b, const char *name, int64_t *
     return rc < 0 ? rc : BRC_OK;
 }
 
+/* The last one, if it has this name and is still there. */
+static int place_is_last(const brc_store_backend *b, const char *name, int *is, brc_error *err)
+{
+    sqlite3_stmt *st;
+    const int64_t seq = b->places[b->last_place].seq;
+    *is = 0;
+    if (seq == 0 || strcmp(b->places[b->last_place].name, name) != 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(b->store, "SELECT 1 FROM place WHERE seq=?1", &st, err));
+    sqlite3_bind_int64(st, 1, seq);
+    return brc_ask_any(b->store, st, is, err);
+}
+
 int brc_place_intern(brc_store_backend *b, const char *name, int64_t *seq, brc_error *err)
 {
     int there;
-    *seq = b->places[b->last_place].seq;
-    if (*seq != 0 && strcmp(b->places[b->last_place].name, name) == 0)
-        return BRC_OK;
     BRC_TRY(brc_bulk_resume(b->store, NULL, err)); /* nobody adds either in between */
+    *seq = b->places[b->last_place].seq;
+    BRC_TRY(place_is_last(b, name, &there, err));
+    if (there)
+        return BRC_OK;
     BRC_TRY(brc_schema_has(b->store, "place", &there, err));
     if (!there)
         BRC_TRY(brc_schema_add(b->store, "place", err));

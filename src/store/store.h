@@ -219,6 +219,8 @@ BRC_MUST_USE int brc_object_place(brc_store_backend *b, const brc_object *object
 BRC_MUST_USE int brc_backend_fetch(const brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err);
 /* Whoever makes the items clears them when their rows are written: brc_stored_clear(). */
 BRC_MUST_USE int brc_backend_put(brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err);
+/* Of what could not be removed `status` says so; the first failure is the result. */
+BRC_MUST_USE int brc_backend_drop(const brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err);
 void brc_stored_clear(brc_stored *stored);
 /* Makes durable what was put so far: between put and the transaction whose rows name it. What was not flushed then is
  * flushed before the transaction's end. */

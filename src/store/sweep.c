@@ -17,19 +17,6 @@
 /* Six pages: what removing an object changes at most, but for its share of others. */
 #define EACH_BYTES ((size_t)96 << 10)
 
-typedef struct outside_object {
-    int64_t backend, place;
-    brc_oid id;
-    uint64_t sum, stored;
-} outside_object;
-
-void brc_sweep_dispose(brc_sweep *sweep)
-{
-    free(sweep->outside);
-    sweep->outside = NULL;
-    sweep->noutside = sweep->outside_cap = 0;
-}
-
 /* ---- commits -------------------------------- */
 
 typedef struct aged_commit {
@@ -121,15 +108,6 @@ static int drop_derived(brc_store *store, const brc_object *o, brc_error *err)
     return there ? sweep_run(store, "DELETE FROM boundary WHERE id=?1", &o->id, err) : BRC_OK;
 }
 
-static int note_outside(brc_sweep *sweep, const brc_object *o, brc_error *err)
-{
-    BRC_TRY(brc_grow_array(&sweep->outside, &sweep->outside_cap, sweep->noutside + 1,
-                           sizeof(outside_object), err));
-    outside_object *at = (outside_object *)sweep->outside + sweep->noutside++;
-    *at = (outside_object){o->backend, o->place, o->id, o->checksum, o->stored};
-    return BRC_OK;
-}
-
 /* The row alone is read: what it claims of its bytes need not be true. */
 static int find_object_row(brc_store *store, brc_object *o, brc_error *err)
 {
@@ -168,7 +146,7 @@ static int remove_object(brc_sweep *sweep, brc_store *store, const brc_oid *id, 
     BRC_TRY(drop_derived(store, &o, err));
     brc_object_ask(&o, &at);
     BRC_TRY(o.backend == 0 ? brc_inline_backend.drop(NULL, store, 1, &one, err)
-                           : note_outside(sweep, &o, err));
+                           : brc_left_note(store, &o, err));
     sweep->objects++;
     sweep->bytes += o.stored;
     return BRC_OK;
@@ -230,90 +208,4 @@ int brc_sweep_some(brc_sweep *sweep, brc_store *store, const brc_oid *ids, size_
             break;
     }
     return BRC_OK;
-}
-
-/* ---- what lies elsewhere -------------------------------- */
-
-/* Has an object its name, now? Whoever stores one anew while a collection runs puts it again, in
- * the transaction that names it (flow/write.c); so what has no name here is nobody's. */
-static int is_named(brc_store *store, const outside_object *o, int *named, brc_error *err)
-{
-    sqlite3_stmt *st;
-    if (o->place != 0) {
-        BRC_TRY(brc_stmt(store, "SELECT 1 FROM object WHERE backend=?1 AND place=?2", &st, err));
-        sqlite3_bind_int64(st, 1, o->backend);
-        sqlite3_bind_int64(st, 2, o->place);
-        return brc_ask_any(store, st, named, err);
-    }
-    BRC_TRY(brc_stmt(store,
-                     "SELECT 1 FROM object WHERE id=?1 AND backend=?2 AND place=0 AND checksum=?3",
-                     &st, err));
-    brc_bind_id(store, st, 1, &o->id);
-    sqlite3_bind_int64(st, 2, o->backend);
-    sqlite3_bind_int64(st, 3, (int64_t)o->sum);
-    return brc_ask_any(store, st, named, err);
-}
-
-static int drop_outside(brc_store *store, brc_store_backend *b, const outside_object *o,
-                        brc_error *err)
-{
-    sqlite3_stmt *st;
-    brc_object of = {.id = o->id, .backend = o->backend, .place = o->place, .stored = o->stored,
-                     .checksum = o->sum};
-    brc_stored at, *one = &at;
-    if (b->impl->drop == NULL)
-        return BRC_OK;
-    brc_object_ask(&of, &at);
-    BRC_TRY(brc_object_place(b, &of, &at.place, err));
-    if (at.place != NULL)
-        memset(&at.id, 0, sizeof(at.id));
-    int rc = b->impl->drop(b->impl->ctx, b->state, 1, &one, err);
-    if (rc < 0) {
-        brc_context(err, "the backend \"%.80s\"", b->impl->name);
-        return rc;
-    }
-    if (o->place == 0)
-        return BRC_OK;
-    brc_places_forget(b);
-    BRC_TRY(brc_stmt(store, "DELETE FROM place WHERE seq=?1", &st, err));
-    sqlite3_bind_int64(st, 1, o->place);
-    return brc_run(store, st, err);
-}
-
-static int outside_order(const void *a, const void *b)
-{
-    const outside_object *x = a, *y = b;
-    if (x->backend != y->backend)
-        return x->backend < y->backend ? -1 : 1;
-    return (x->place > y->place) - (x->place < y->place);
-}
-
-static int drop_one_outside(brc_store *store, const outside_object *o, brc_error *err)
-{
-    int named;
-    brc_store_backend *b;
-    int rc = is_named(store, o, &named, err);
-    if (rc == BRC_OK && !named)
-        rc = brc_backend_use(store, o->backend, &b, err);
-    if (rc == BRC_EUNSUPPORTED) /* what this build cannot remove stays */
-        return BRC_OK;
-    return rc == BRC_OK && !named ? drop_outside(store, b, o, err) : rc;
-}
-
-int brc_sweep_outside(brc_sweep *sweep, brc_store *store, brc_error *err)
-{
-    outside_object *list = sweep->outside;
-    int rc = BRC_OK;
-    if (sweep->noutside > 1)
-        qsort(list, sweep->noutside, sizeof(*list), outside_order);
-    for (size_t i = 0; i < sweep->noutside && rc == BRC_OK; i++) {
-        if (i > 0 && list[i].place != 0 && outside_order(&list[i], &list[i - 1]) == 0)
-            continue;
-        BRC_TRY(brc_store_begin(store, err));
-        rc = drop_one_outside(store, &list[i], err);
-        int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-        rc = rc < 0 ? rc : end;
-    }
-    sweep->noutside = 0;
-    return rc;
 }

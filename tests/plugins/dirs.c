@@ -19,6 +19,9 @@ BRC_API extern unsigned dirs_fetched, dirs_most, dirs_elsewhere;
 unsigned dirs_fetched, dirs_most, dirs_elsewhere;
 BRC_API extern void (*dirs_meet)(const char *what);
 void (*dirs_meet)(const char *what);
+/* What "org.example.stubborn" cannot drop: so many of what it is asked to. */
+BRC_API extern unsigned dirs_stubborn;
+unsigned dirs_stubborn;
 
 static pthread_t loader;
 static pthread_mutex_t counts = PTHREAD_MUTEX_INITIALIZER;
@@ -69,6 +72,30 @@ static int dying_flush(void *ctx, void *state, brc_error *err)
     return BRC_OK;
 }
 
+static int stubborn_drop(void *ctx, void *state, size_t n, brc_stored *const *items,
+                         brc_error *err)
+{
+    size_t i;
+    int rc, first = BRC_OK;
+
+    for (i = 0; i < n; i++) {
+        rc = dirs_stubborn > 0 ? file_failed(state, "remove", "it", EACCES, first == 0 ? err : NULL)
+                               : dir_drop(ctx, state, 1, &items[i], err);
+        items[i]->status = rc;
+        dirs_stubborn -= dirs_stubborn > 0;
+        first = first == BRC_OK ? rc : first;
+    }
+    return first;
+}
+
+static int dying_drop(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    int rc = dir_drop(ctx, state, n / 2, items, err);
+
+    raise(SIGKILL);
+    return rc;
+}
+
 static int odd_flush(void *ctx, void *state, brc_error *err)
 {
     (void)ctx;
@@ -112,7 +139,8 @@ static int add_like(brc_registry *reg, const char *name, brc_backend like, brc_e
     like.close = dir_close;
     if (like.fetch == NULL)
         like.fetch = counting_fetch;
-    like.drop = dir_drop;
+    if (like.drop == NULL)
+        like.drop = dir_drop;
     like.list = dir_list;
     like.owner = "the tests";
     return brc_registry_add_backend(reg, &like, err);
@@ -129,6 +157,10 @@ static const struct {
     { "org.example.full", { .put = full_put, .flush = dir_flush } },
     { "org.example.late", { .put = dir_put, .flush = full_flush } },
     { "org.example.dies", { .put = dir_put, .flush = dying_flush } },
+    { "org.example.stubborn", { .put = dir_put, .flush = dir_flush, .drop = stubborn_drop } },
+    { "org.example.stubbornpack",
+      { .fetch = pack_fetch, .put = pack_put, .flush = dir_flush, .drop = stubborn_drop } },
+    { "org.example.dropdies", { .put = dir_put, .flush = dir_flush, .drop = dying_drop } },
     { "org.example.odd", { .put = dir_put, .flush = odd_flush } },
     { "org.example.old", { .flags = 0 } },
     { "org.example.packdies", { .fetch = pack_fetch, .put = pack_put, .flush = dying_flush } },

@@ -77,7 +77,7 @@ static const struct {
     {"SELECT run, phase, position, owner, checksum IS", "of one row"},
     {"SELECT seq FROM sqlite_sequence WHERE name='gc'", "of few rows"},
     {"INSERT INTO gc_kept(run, id) SELECT", "of so many rows"},
-    {"SELECT 1 FROM object WHERE backend=?1 AND place=?2", "before a place is dropped"},
+    {"INSERT INTO place(seq, backend, name, facts, checksum)", "of one row: the last given"},
     {"DELETE FROM boundary WHERE NOT EXISTS", "a repair looks at all of its rows"},
 };
 

@@ -1,0 +1,214 @@
+/*
+ * The collection of garbage where chunks lie in other backends (tests/plugins/dirs.c): what is
+ * dropped there, what stays because it shares a pack, and what becomes of it when a backend fails or
+ * the collection is killed.
+ */
+#include <check.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../src/codec/registry.h"
+#include "../kit/dirs_kit.h"
+#include "../kit/plugin_kit.h"
+
+Suite *gc_backends_suite(void);
+
+static dirs d;
+
+static void backends_setup(void)
+{
+    dirs_start(&d);
+    OK(&d.t, brc_config_set(d.t.repo, "window", "0", &d.t.err));
+    brc_array_free(dirs_new(&d, "/none", NULL));
+    scenario_commit(&d.t, "first");
+}
+
+static void backends_teardown(void)
+{
+    scenario_whole(&d.t);
+    dirs_stop(&d);
+}
+
+static int collect_all(void)
+{
+    return brc_gc(d.t.repo, NULL, NULL, &d.t.err);
+}
+
+static int files(void)
+{
+    return dirs_files(&d, "a.chunks", NULL);
+}
+
+static int left_rows(void)
+{
+    return (int)scenario_ask(&d.t, "SELECT count(*) FROM place WHERE facts IS NOT NULL");
+}
+
+/* An uncommitted array, and nothing of it uncommitted any more. */
+static void make_garbage_in(const char *backend, int32_t first)
+{
+    brc_array *a = dirs_new(&d, "/g", backend);
+    dirs_put(&d, a, first);
+    brc_array_free(a);
+    OK(&d.t, brc_session_discard(d.t.session, &d.t.err));
+}
+
+static void set_stubborn(unsigned n)
+{
+    char path[4096];
+    plugin_path(path, sizeof(path), "dirs");
+    void *so = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    ck_assert_ptr_nonnull(so);
+    unsigned *of = dlsym(so, "dirs_stubborn");
+    ck_assert_ptr_nonnull(of);
+    *of = n;
+    dlclose(so);
+}
+
+static const char *const kinds[] = {DIR_A, HERE, IN("pack", "a.chunks"), IN("packs", "a.chunks")};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+START_TEST(what_nothing_names_goes_there_too)
+{
+    brc_array *a = dirs_new(&d, "/a", kinds[_i]);
+    dirs_put(&d, a, 3);
+    brc_array_free(a);
+    scenario_commit(&d.t, "kept");
+    const int before = files();
+    make_garbage_in(kinds[_i], 1000);
+    ck_assert_int_gt(files(), before);
+    OK(&d.t, collect_all());
+    ck_assert_int_eq(files(), before);
+    ck_assert_int_eq((int)scenario_ask(&d.t, "SELECT count(*) FROM sqlite_schema"
+                                             " WHERE name='place'") == 0 ? 0 : left_rows(), 0);
+    a = dirs_array(&d, d.t.session, "/a");
+    dirs_check(&d, a, 3);
+    brc_array_free(a);
+}
+END_TEST
+
+START_TEST(a_pack_stays_as_long_as_something_lies_in_it)
+{
+    brc_array *a = dirs_new(&d, "/a", IN("pack", "a.chunks"));
+    dirs_put(&d, a, 3);
+    const int packs = files();
+    brc_array *b = dirs_new(&d, "/b", NULL);
+    dirs_put_chunk(&d, b, 0, 9);
+    for (uint64_t i = 1; i < CHUNKS; i++) /* all but the first are overwritten */
+        dirs_put_chunk(&d, a, i, 0);
+    scenario_commit(&d.t, "one of them");
+    OK(&d.t, collect_all());
+    ck_assert_int_gt(files(), 0);
+    ck_assert_int_le(files(), packs);
+    ck_assert_int_eq(dirs_get_chunk(&d, a, 0), 3);
+    ck_assert_int_eq(left_rows(), 0);
+    dirs_put_chunk(&d, a, 0, 0);
+    scenario_commit(&d.t, "none");
+    OK(&d.t, brc_reset(d.t.repo, "HEAD~2", BRC_RESET_HARD, NULL, &d.t.err));
+    OK(&d.t, collect_all());
+    ck_assert_int_eq(files(), 0);
+    ck_assert_int_eq((int)scenario_ask(&d.t, "SELECT count(*) FROM place"), 0);
+    brc_array_free(a);
+    brc_array_free(b);
+}
+END_TEST
+
+static const char *const stubborn[] = {IN("stubborn", "a.chunks"), IN("stubbornpack", "a.chunks")};
+
+START_TEST(what_a_backend_cannot_drop_stays_noted)
+{
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    make_garbage_in(stubborn[_i], 1000);
+    const int before = files();
+    const int64_t objects = scenario_ask(&d.t, "SELECT count(*) FROM object");
+    set_stubborn(_i == 0 ? 3 : 1);
+    FAILS(&d.t, BRC_EIO, brc_gc(d.t.repo, NULL, &report, &d.t.err));
+    dirs_say(&d, _i == 0 ? "3 of what lies elsewhere" : "1 of what lies elsewhere");
+    dirs_say(&d, "Permission denied");
+    dirs_say(&d, "the next gc tries again");
+    ck_assert_uint_ge(report.objects_removed, CHUNKS);
+    ck_assert_int_lt(scenario_ask(&d.t, "SELECT count(*) FROM object"), objects);
+    ck_assert_int_eq(files(), _i == 0 ? 3 : before);
+    ck_assert_int_eq(left_rows(), _i == 0 ? 3 : 1);
+    scenario_whole(&d.t);
+    OK(&d.t, collect_all());
+    ck_assert_int_eq(files(), 0);
+    ck_assert_int_eq((int)scenario_ask(&d.t, "SELECT count(*) FROM place"), 0);
+}
+END_TEST
+
+START_TEST(what_is_written_again_meanwhile_is_not_dropped)
+{
+    make_garbage_in(stubborn[_i], 1000);
+    set_stubborn(1000);
+    FAILS(&d.t, BRC_EIO, collect_all());
+    set_stubborn(0);
+    brc_array *a = dirs_new(&d, "/again", stubborn[_i]);
+    dirs_put(&d, a, 1000);
+    scenario_commit(&d.t, "again");
+    OK(&d.t, collect_all());
+    dirs_check(&d, a, 1000);
+    ck_assert_int_eq(left_rows(), 0);
+    ck_assert_int_eq(files(), _i == 0 ? CHUNKS : 1);
+    brc_array_free(a);
+}
+END_TEST
+
+/* It dies within a drop that has done half. */
+START_TEST(killed_while_it_drops_it_is_gone_on_with)
+{
+    int status;
+    make_garbage_in(IN("dropdies", "a.chunks"), 1000);
+    dirs_close(&d);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        dirs_open(&d, 0);
+        _exit(collect_all() != BRC_OK);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(files(), CHUNKS / 2);
+    scenario_sql(&d.t, "UPDATE backend SET spec='" DIR_A "', checksum=row_sum('backend', id, '"
+                       DIR_A "')");
+    dirs_open(&d, 0);
+    scenario_whole(&d.t);
+    OK(&d.t, collect_all());
+    ck_assert_int_eq(files(), 0);
+    ck_assert_int_eq((int)scenario_ask(&d.t, "SELECT count(*) FROM place"), 0);
+}
+END_TEST
+
+START_TEST(a_backend_that_is_not_known_here_keeps_what_it_has)
+{
+    make_garbage_in(DIR_A, 1000);
+    dirs_close(&d);
+    scenario_open(&d.t, NULL, 0);
+    OK(&d.t, collect_all());
+    ck_assert_int_eq(files(), CHUNKS);
+    ck_assert_int_eq(left_rows(), CHUNKS);
+    scenario_close(&d.t);
+    dirs_open(&d, 0);
+    OK(&d.t, collect_all());
+    ck_assert_int_eq(files(), 0);
+}
+END_TEST
+
+Suite *gc_backends_suite(void)
+{
+    Suite *s = suite_create("gc_backends");
+    TCase *c = tcase_create("backends");
+    tcase_add_checked_fixture(c, backends_setup, backends_teardown);
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, what_nothing_names_goes_there_too, 0, KINDS);
+    tcase_add_test(c, a_pack_stays_as_long_as_something_lies_in_it);
+    tcase_add_loop_test(c, what_a_backend_cannot_drop_stays_noted, 0, 2);
+    tcase_add_loop_test(c, what_is_written_again_meanwhile_is_not_dropped, 0, 2);
+    tcase_add_test(c, killed_while_it_drops_it_is_gone_on_with);
+    tcase_add_test(c, a_backend_that_is_not_known_here_keeps_what_it_has);
+    suite_add_tcase(s, c);
+    return s;
+}
