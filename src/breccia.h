@@ -110,7 +110,8 @@ BRC_API BRC_MUST_USE int brc_stat(breccia *repo, brc_stats *out, brc_error *err)
  * NULL) also where it fails. Interrupted, killed or stopped by a full disk, it is gone on with by the
  * next call. Not within a transaction. BRC_EBUSY: another collection runs. BRC_ECORRUPT: something
  * that is needed is damaged; then nothing is removed. BRC_ENOSPACE: not even a small step fits on
- * the disk. */
+ * the disk; with 1 MiB of room it gets to its end. An error of a backend comes when all else is done: the next call
+ * tries to drop there what this one could not. */
 BRC_API BRC_MUST_USE int brc_gc(breccia *repo, const brc_gc_opts *opts, brc_gc_report *out, brc_error *err);
 /* Thins history: of what branches and tags reach, those commits stay that branches, tags, uncommitted changes
  * or pins name, and those that a rule of *opts keeps. Rules count along the first parents of each branch, each by
