@@ -296,7 +296,9 @@ enum {
     BRC_MERGE_NO_FF = 1,   /* a commit with two parents, also where it could be fast-forward */
     BRC_MERGE_DRY_RUN = 2, /* only says what would come of it: nothing is changed  */
     BRC_MERGE_OURS = 4,    /* conflicts are settled for the current branch    */
-    BRC_MERGE_THEIRS = 8   /* or for what is merged                           */
+    BRC_MERGE_THEIRS = 8,  /* or for what is merged                           */
+    BRC_MERGE_CONCAT = 32  /* what both sides have appended to an array along one axis comes one after
+                              the other: ours, then theirs. A trial stores it too, and drops it  */
 };
 
 enum {

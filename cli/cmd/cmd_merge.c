@@ -9,6 +9,7 @@
 static const struct cli_option merge_options[] = {
     { "ours", 0, 0, NULL, "settle conflicts for the current branch, for these PATHs or all" },
     { "theirs", 0, 0, NULL, "settle them for REV" },
+    { "concat", 0, 0, NULL, "what both append to an array follows each other: ours, then REV's" },
     { "no-ff", 0, 0, NULL, "make a commit, also where the branch could just move to REV" },
     { "dry-run", 0, 0, NULL, "say what would come of it, and change nothing" },
     { "message", 'm', 1, "TEXT", "the message of the commit" },
@@ -32,6 +33,7 @@ static int read_merge_options(struct cli *cli, brc_merge_opts *opts)
         return cli_usage(cli, "--ours and --theirs exclude each other");
     opts->flags |= cli_has(cli, "ours") ? BRC_MERGE_OURS : 0;
     opts->flags |= cli_has(cli, "theirs") ? BRC_MERGE_THEIRS : 0;
+    opts->flags |= cli_has(cli, "concat") ? BRC_MERGE_CONCAT : 0;
     opts->flags |= cli_has(cli, "no-ff") ? BRC_MERGE_NO_FF : 0;
     opts->flags |= cli_has(cli, "dry-run") ? BRC_MERGE_DRY_RUN : 0;
     if (cli->args.noperands > cli->args.before_dashes) {

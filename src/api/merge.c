@@ -10,6 +10,7 @@
 #include "../store/collect.h"
 #include "../zarr/merge_run.h"
 #include "../zarr/session.h"
+#include "concat.h"
 #include "conflicts.h"
 
 typedef struct merge_call {
@@ -23,6 +24,7 @@ typedef struct merge_call {
     brc_draft_head draft; /* the branch's own; id 0: it has none. Nothing is changed in it */
     brc_commit_set bases;
     brc_merge_run run;
+    brc_concat_list concat;
     brc_merge_result result;
     int64_t collected;    /* the last collection that had begun before */
     int again;
@@ -31,6 +33,7 @@ typedef struct merge_call {
 static void merge_call_dispose(merge_call *c)
 {
     brc_merge_run_dispose(&c->run);
+    brc_concat_list_dispose(&c->concat);
     brc_commit_set_dispose(&c->bases);
     free(c->branch);
     free(c->full);
@@ -185,6 +188,18 @@ static int finish(merge_call *c, brc_error *err)
     return rc < 0 ? rc : end;
 }
 
+/* Arrays that both sides have appended to are found by merging, laid out, and merged once more. */
+static int merge_sides(merge_call *c, brc_error *err)
+{
+    BRC_TRY(brc_merge_work(&c->run, err));
+    if (c->concat.n == 0)
+        return BRC_OK;
+    BRC_TRY(brc_concat_lay_out(&c->concat, c->repo, c->branch, &c->tip, err));
+    brc_merge_tree_free(c->run.tree);
+    c->run.tree = NULL;
+    return brc_merge_work(&c->run, err);
+}
+
 static int work(merge_call *c, brc_error *err)
 {
     const int may_ff = (c->opts.flags & BRC_MERGE_NO_FF) == 0;
@@ -197,7 +212,7 @@ static int work(merge_call *c, brc_error *err)
     if (!c->has_tip || (is_base(c, &c->tip) && may_ff)) {
         c->result.result = BRC_MERGE_FAST_FORWARD;
     } else if (!is_base(c, &c->tip)) {
-        BRC_TRY(brc_merge_work(&c->run, err));
+        BRC_TRY(merge_sides(c, err));
         c->result.conflicts = brc_merge_tree_clashes(c->run.tree)->n;
     }
     if (c->result.conflicts > 0) {
@@ -214,12 +229,13 @@ static int take_merge_opts(merge_call *c, const brc_merge_opts *given, brc_error
     const uint32_t sides = BRC_MERGE_OURS | BRC_MERGE_THEIRS;
     BRC_TRY(brc_sized_in(&c->opts, sizeof(c->opts), offsetof(brc_merge_opts, reserved), given,
                          "brc_merge_opts", err));
-    BRC_TRY(brc_flags_check(c->opts.flags, BRC_MERGE_NO_FF | BRC_MERGE_DRY_RUN | sides,
-                            "brc_merge_opts", err));
+    const uint32_t known = BRC_MERGE_NO_FF | BRC_MERGE_DRY_RUN | BRC_MERGE_CONCAT | sides;
+    BRC_TRY(brc_flags_check(c->opts.flags, known, "brc_merge_opts", err));
     if ((c->opts.flags & sides) == sides)
         return brc_fail(err, BRC_EINVAL, "a conflict cannot be settled for both sides");
     if (c->opts.npaths > 0 && (c->opts.flags & sides) == 0)
         return brc_fail(err, BRC_EINVAL, "paths need a side for which they are settled");
+    c->run.how.concat = c->opts.flags & BRC_MERGE_CONCAT ? &c->concat : NULL;
     c->run.how.is_trial = (c->opts.flags & BRC_MERGE_DRY_RUN) != 0;
     c->run.how.favour = c->opts.flags & BRC_MERGE_OURS     ? BRC_FAVOUR_OURS
                         : c->opts.flags & BRC_MERGE_THEIRS ? BRC_FAVOUR_THEIRS

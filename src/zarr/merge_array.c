@@ -10,26 +10,14 @@
 
 /* ---- the shape -------------------------------- */
 
-static int shape_member(const brc_json *doc, int *ndim, uint64_t *shape)
-{
-    const brc_json *list = brc_json_member(doc, "shape");
-    *ndim = 0;
-    if (brc_json_kind(list) != BRC_JSON_ARRAY || brc_json_count(list) > BRC_MAX_NDIM)
-        return 0;
-    for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v))
-        if (!brc_json_uint(v, UINT64_MAX, &shape[(*ndim)++]))
-            return 0;
-    return 1;
-}
-
 /* Axis by axis; 0: one was changed to different lengths, or the ranks differ. */
 static int shape_by_axis(const brc_node_docs *docs, int favour, int *ndim, uint64_t *out)
 {
     uint64_t base[BRC_MAX_NDIM], theirs[BRC_MAX_NDIM];
     int nb, nt;
-    if (!shape_member(docs->doc[BRC_FORM_BASE], &nb, base) ||
-        !shape_member(docs->doc[BRC_FORM_OURS], ndim, out) ||
-        !shape_member(docs->doc[BRC_FORM_THEIRS], &nt, theirs) || nb != *ndim || nt != *ndim)
+    if (!brc_shape_member(docs->doc[BRC_FORM_BASE], &nb, base) ||
+        !brc_shape_member(docs->doc[BRC_FORM_OURS], ndim, out) ||
+        !brc_shape_member(docs->doc[BRC_FORM_THEIRS], &nt, theirs) || nb != *ndim || nt != *ndim)
         return 0;
     for (int i = 0; i < nb; i++) {
         if (out[i] == theirs[i] || theirs[i] == base[i])

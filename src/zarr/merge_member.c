@@ -94,3 +94,15 @@ int brc_docs_same_grid(const brc_merge_how *how, const brc_json *a, const brc_js
     brc_meta_dispose(&x);
     return rc;
 }
+
+int brc_shape_member(const brc_json *doc, int *ndim, uint64_t *shape)
+{
+    const brc_json *list = brc_json_member(doc, "shape");
+    *ndim = 0;
+    if (brc_json_kind(list) != BRC_JSON_ARRAY || brc_json_count(list) > BRC_MAX_NDIM)
+        return 0;
+    for (const brc_json *v = brc_json_first(list); v != NULL; v = brc_json_next(v))
+        if (!brc_json_uint(v, UINT64_MAX, &shape[(*ndim)++]))
+            return 0;
+    return 1;
+}

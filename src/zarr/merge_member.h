@@ -28,6 +28,8 @@ BRC_MUST_USE int brc_member_clash(void *ctx, const char *pointer, const brc_json
                                   const brc_json *theirs, brc_json **instead, brc_error *err);
 /* The merged document goes into `out`, if it is not that of one side. */
 BRC_MUST_USE int brc_merged_doc(brc_merged_node *out, const brc_merge_place *place, const brc_node_docs *docs, brc_error *err);
+/* The member "shape" of an array's document; 0: it is none. */
+int brc_shape_member(const brc_json *doc, int *ndim, uint64_t *shape);
 /* Whether two arrays cut what they store the same way, whatever the shards around it. */
 BRC_MUST_USE int brc_docs_same_grid(const brc_merge_how *how, const brc_json *a, const brc_json *b, int *same, brc_error *err);
 

@@ -5,6 +5,7 @@
 
 #include "../base/alloc.h"
 #include "merge_array.h"
+#include "merge_concat.h"
 
 /* Storage options are one value. */
 static int merge_storage(const brc_merge_how *how, const brc_merge_place *place,
@@ -42,13 +43,19 @@ static int node_merge(void *ctx, const brc_merge_place *place, brc_merged_node *
 {
     brc_merge_how *how = ctx;
     brc_node_docs docs;
+    brc_merge_place laid_out;
+    brc_concat_list *concat = how->is_virtual ? NULL : how->concat;
+    place = brc_concat_place(concat, place, &laid_out);
     brc_member_merge m = {how, place, clashes, brc_merge_favour(how, place->path), 0};
+    int rc;
     BRC_TRY(merge_storage(how, place, out, clashes, err));
     BRC_TRY(brc_node_docs_read(&docs, how, place, err));
-    int rc = place->ours.kind == BRC_GROUP ? merge_group(&m, &docs, out, err)
-                                           : brc_merge_array(&m, &docs, out, err);
+    if (place->ours.kind == BRC_GROUP)
+        rc = merge_group(&m, &docs, out, err);
+    else if (concat == NULL || (rc = brc_concat_look(concat, place, &docs, err)) == 0)
+        rc = brc_merge_array(&m, &docs, out, err);
     brc_node_docs_dispose(&docs);
-    return rc;
+    return rc < 0 ? rc : BRC_OK;
 }
 
 /* ---- the same data -------------------------------- */

@@ -18,6 +18,7 @@ typedef struct brc_merge_how {
     /* Bases are merged: what cannot be settled is unknown, and no chunk is decoded. */
     int is_virtual;
     int is_trial;              /* only conflicts are asked for: nothing is stored       */
+    struct brc_concat_list *concat; /* what both sides append is joined (merge_concat.h); NULL: it is not */
     brc_entry unknown;         /* a node that is                                        */
     brc_id_table chunks;       /* chunks that are                                       */
 } brc_merge_how;

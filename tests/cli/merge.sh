@@ -57,6 +57,26 @@ t attrs r.brc /a
 t merge r.brc side
 t log r.brc --oneline -n 3
 
+echo '# both append'
+q create r.brc /log --shape 2 --chunks 2 --dtype int32
+q write r.brc /log --value 1
+commit r.brc log 22
+q branch r.brc appender
+q resize r.brc /log --shape 3
+q write r.brc /log '[2:]' --value 2
+commit r.brc appends 22
+q switch r.brc appender
+q resize r.brc /log --shape 4
+q write r.brc /log '[2:]' --value 3
+commit r.brc "they append" 23
+q switch r.brc main
+t merge r.brc appender
+t merge r.brc appender --concat --dry-run
+t merge r.brc appender --concat --date @33
+t read r.brc /log
+t drafts r.brc
+t fsck r.brc
+
 echo '# usage'
 t merge r.brc
 t merge r.brc other --ours --theirs
