@@ -353,7 +353,7 @@ static int close_holes(gc_run *g, brc_error *err)
 
 enum { LEFT = 1024 };
 
-static int left_order(const void *a, const void *b)
+static int left_by_backend(const void *a, const void *b)
 {
     const brc_left *x = a, *y = b;
     if (x->backend != y->backend)
@@ -385,7 +385,7 @@ static int look_at_packs(gc_run *g, brc_left *left, size_t n, brc_error *err)
             at = g->page[i].id;
             if (!g->page[i].found || key.backend == 0 || key.seq == 0)
                 continue;
-            brc_left *in = bsearch(&key, left, n, sizeof(*left), left_order);
+            brc_left *in = bsearch(&key, left, n, sizeof(*left), left_by_backend);
             if (in != NULL)
                 in->named = 1;
         }
@@ -405,7 +405,7 @@ static size_t left_together(const brc_left *left, size_t n)
 
 static int drop_page(gc_run *g, brc_left *left, size_t n, brc_error *err)
 {
-    qsort(left, n, sizeof(*left), left_order);
+    qsort(left, n, sizeof(*left), left_by_backend);
     BRC_TRY(look_at_packs(g, left, n, err));
     for (size_t i = 0; i < n;) {
         const size_t some = left_together(left + i, n - i);

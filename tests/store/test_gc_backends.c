@@ -1,7 +1,7 @@
 /*
  * The collection of garbage where chunks lie in other backends (tests/plugins/dirs.c): what is
- * dropped there, what stays because it shares a pack, and what becomes of it when a backend fails or
- * the collection is killed.
+ * dropped there, what stays because it shares a pack, and what becomes of it when a backend fails
+ * or the collection is killed.
  */
 #include <check.h>
 #include <dlfcn.h>
