@@ -259,7 +259,10 @@ BRC_API void brc_iter_free(brc_iter *it);
 
 /* ---- sessions and the hierarchy ------------------------------------------ */
 
-/* `rev` NULL: the current branch. All modes but BRC_SESSION_AT need a branch. The changes of a
+/* `rev` NULL: the current branch. All modes but BRC_SESSION_AT need a branch. What BRC_SESSION_AT shows stays
+ * readable as long as the session or an array of it is there, also if others reset and delete what named it,
+ * expire it and collect garbage; on systems without locks of open file descriptions (Linux has them) as long as
+ * a branch, a tag or the window of the operation log has it. BRC_ESTALE: it was collected just now. The changes of a
  * private session stay in the file when it is freed, and when its process dies: brc_drafts(). Until its
  * first change, and after a commit, a private session shows the branch as it is now, and its changes begin
  * there. With changes it goes along when the branch is renamed. */

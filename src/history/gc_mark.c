@@ -232,14 +232,17 @@ static void drop_known(brc_gc_mark *mark)
 int brc_gc_mark_look(brc_gc_mark *mark, int *same, brc_error *err)
 {
     int64_t others;
+    uint64_t pins;
     BRC_TRY(brc_store_others(mark->store, &others, err));
-    *same = others == mark->others;
+    BRC_TRY(brc_pins_digest(mark->store, &pins, err));
+    *same = others == mark->others && pins == mark->pins;
     if (*same)
         return BRC_OK;
     BRC_TRY(brc_roots_named(mark->store, &mark->range, mark->not_dead, &mark->roots, err));
     drop_known(mark);
     BRC_TRY(look_at_drafts(mark, err));
     mark->others = others;
+    mark->pins = pins;
     *same = mark->roots.n == 0;
     return BRC_OK;
 }

@@ -23,6 +23,7 @@ typedef struct brc_gc_mark {
     brc_roots roots;        /* that were read, and not yet followed   */
     brc_id_table rows;      /* rows of draft_node whose chunks were   */
     int64_t others;         /* what others had written then           */
+    uint64_t pins;          /* and which versions they had open       */
     int (*step)(void *ctx, brc_error *err); /* now and then; NULL: nothing is called */
     void *ctx;
 } brc_gc_mark;

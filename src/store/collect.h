@@ -26,7 +26,15 @@ BRC_MUST_USE int brc_gc_keep_commit(brc_store *store, const brc_oid *id, brc_err
 
 /* ---- pins: versions that a reader needs -------------------------------- */
 
-/* Drops those of processes that are gone. */
+/* A reader opens a version of this commit: as long as he has it open, it and all that it reaches stay. BRC_ESTALE:
+ * it is gone. Where it is not possible to say so to others (docs/decisions/0029-*), nothing is done. */
+BRC_MUST_USE int brc_pin_take(brc_store *store, const brc_oid *id, brc_error *err);
+void brc_pin_let_go(brc_store *store, const brc_oid *id);
+/* Commits that readers have open. The digest is another if they are others. */
+BRC_MUST_USE int brc_pins_each(brc_store *store, int (*each)(void *ctx, const brc_oid *commit, brc_error *err), void *ctx,
+                               brc_error *err);
+BRC_MUST_USE int brc_pins_digest(brc_store *store, uint64_t *out, brc_error *err);
+/* Drops rows of table pin that processes left which are gone. */
 BRC_MUST_USE int brc_pins_sweep(brc_store *store, brc_error *err);
 
 /* ---- the row of a collection -------------------------------- */

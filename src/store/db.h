@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "file_lock.h"
 #include "../base/alloc.h"
 #include "../base/buf.h"
 #include "cache.h"
@@ -80,6 +81,12 @@ typedef struct brc_left_row {
     int64_t ahead; /* and so many have none yet; below 0: have one now */
 } brc_left_row;
 
+/* A version that is open: see pins.c. */
+typedef struct brc_pin {
+    int64_t at; /* the byte that is locked */
+    unsigned n; /* readers                 */
+} brc_pin;
+
 struct brc_store {
     sqlite3 *db;
     brc_vfs *vfs; /* with which it was opened */
@@ -111,6 +118,12 @@ struct brc_store {
         int is_read;    /* in this transaction          */
         int64_t run;
     } gc;
+    struct { /* versions that are open: see pins.c */
+        brc_file_lock lock; /* a description of its own, which has the locks */
+        int is_open;        /* or it was tried                               */
+        brc_pin *items;
+        size_t n, cap;
+    } pins;
     struct { /* table boundary: see boundary.c */
         int is_there;
         int64_t schema; /* at which it was not */
@@ -276,5 +289,8 @@ BRC_MUST_USE int brc_schema_check(brc_store *store, brc_error *err);
 /* Reserved tables: whether the file has one, and making it, within a write. One has no index. */
 BRC_MUST_USE int brc_schema_has(brc_store *store, const char *table, int *there, brc_error *err);
 BRC_MUST_USE int brc_schema_add(brc_store *store, const char *table, brc_error *err);
+
+/* pins.c: before the connection is closed. */
+void brc_pins_close(brc_store *store);
 
 #endif

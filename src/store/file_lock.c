@@ -48,6 +48,18 @@ int brc_bytes_is_locked(int fd, off_t at, off_t len, int *out)
     return SQLITE_OK;
 }
 
+int brc_bytes_find_lock(int fd, off_t at, off_t len, off_t *found, off_t *found_len)
+{
+    struct flock range = bytes_to_lock(F_WRLCK, at, len);
+    if (fcntl(fd, F_OFD_GETLK, &range) != 0 || range.l_type == F_UNLCK)
+        return 0;
+    const off_t end = range.l_len == 0 || range.l_start + range.l_len > at + len
+                          ? at + len : range.l_start + range.l_len;
+    *found = range.l_start > at ? range.l_start : at;
+    *found_len = end - *found;
+    return 1;
+}
+
 int brc_file_lock_offered(int *out)
 {
     int ends[2], unused;
@@ -73,6 +85,12 @@ int brc_bytes_is_locked(int fd, off_t at, off_t len, int *out)
     (void)fd, (void)at, (void)len;
     *out = 0;
     return SQLITE_IOERR_CHECKRESERVEDLOCK;
+}
+
+int brc_bytes_find_lock(int fd, off_t at, off_t len, off_t *found, off_t *found_len)
+{
+    (void)fd, (void)at, (void)len, (void)found, (void)found_len;
+    return 0;
 }
 
 int brc_file_lock_offered(int *out)

@@ -25,6 +25,8 @@ typedef struct brc_file_lock {
 BRC_MUST_USE int brc_bytes_lock(int fd, int type, off_t at, off_t len, int failure);
 /* Has somebody else a lock on one of them? */
 BRC_MUST_USE int brc_bytes_is_locked(int fd, off_t at, off_t len, int *out);
+/* A lock that somebody else has on some of them: 1, and where; 0: there is none, or it cannot be told. */
+int brc_bytes_find_lock(int fd, off_t at, off_t len, off_t *found, off_t *found_len);
 
 /* Does this system have them? It is asked of a descriptor that is not the file's. */
 BRC_MUST_USE int brc_file_lock_offered(int *out);

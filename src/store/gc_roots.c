@@ -122,10 +122,16 @@ static int named_log(brc_store *store, brc_log_range *range, brc_roots *out, brc
     return BRC_OK;
 }
 
+static int add_pinned(void *ctx, const brc_oid *commit, brc_error *err)
+{
+    return root_add(ctx, BRC_ROOT_PAST, commit, err);
+}
+
 static int named_pins(brc_store *store, brc_roots *out, brc_error *err)
 {
     int there;
     sqlite3_stmt *st;
+    BRC_TRY(brc_pins_each(store, add_pinned, out, err));
     BRC_TRY(brc_schema_has(store, "pin", &there, err));
     if (!there)
         return BRC_OK;

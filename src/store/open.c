@@ -208,6 +208,7 @@ void brc_store_close(brc_store *store)
 {
     if (store == NULL)
         return;
+    brc_pins_close(store);
     /* What a child closes would be the parent's: its transaction would lose its journal. */
     if (!brc_store_is_forked(store)) {
         if (store->write_depth > 0)

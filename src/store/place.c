@@ -2,9 +2,9 @@
  * Places: what a backend calls a pack, somebody else's file, an object in a bucket. An object's row
  * has a place's number and an offset, so the name is read once for all that lie there.
  *
- * Invariant: a committed row's name never changes, and its number is never given again. So names are
- * kept, the last few of each backend, until a transaction is undone that may have added some. A row
- * goes when a collection of garbage has dropped the place: whoever names one looks whether it is there.
+ * Invariant: a committed row's name never changes, and its number is never given again. So names
+ * are kept, the last few of each backend, until a transaction is undone that may have added some. A
+ * row goes when a collection of garbage has dropped the place: who names one looks if it is there.
  */
 #include <stdlib.h>
 #include <string.h>

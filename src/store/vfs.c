@@ -506,6 +506,29 @@ void brc_vfs_remove_journal(const brc_vfs *v)
     unlink(v->journal);
 }
 
+void brc_vfs_second_lock(const brc_vfs *v, brc_file_lock *out)
+{
+    struct stat first, second;
+    *out = (brc_file_lock){.fd = -1, .level = SQLITE_LOCK_NONE};
+    if (v->main == NULL || v->main->lock.fd < 0 ||
+        brc_file_lock_open(out, v->file, 0) != SQLITE_OK)
+        return;
+    if (fstat(v->main->lock.fd, &first) != 0 || fstat(out->fd, &second) != 0 ||
+        first.st_dev != second.st_dev || first.st_ino != second.st_ino)
+        brc_file_lock_close(out);
+}
+
+int brc_vfs_find_lock(const brc_vfs *v, int64_t at, int64_t len, int64_t *found, int64_t *found_len)
+{
+    off_t where, n;
+    if (v->main == NULL || v->main->lock.fd < 0 ||
+        !brc_bytes_find_lock(v->main->lock.fd, (off_t)at, (off_t)len, &where, &n))
+        return 0;
+    *found = where;
+    *found_len = n;
+    return 1;
+}
+
 void brc_vfs_announce(const brc_vfs *vfs)
 {
     if (vfs->main != NULL)

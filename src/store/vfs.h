@@ -16,6 +16,7 @@
 
 #include "../base/buf.h"
 #include "../base/error.h"
+#include "file_lock.h"
 
 typedef struct brc_vfs brc_vfs;
 
@@ -74,6 +75,10 @@ const char *brc_vfs_file_name(const brc_vfs *vfs);
 int brc_vfs_has_journal(const brc_vfs *vfs);
 /* After creating a file has failed: its journal goes with it. */
 void brc_vfs_remove_journal(const brc_vfs *vfs);
+/* Another description of FILE, for locks on bytes that SQLite does not know of; fd -1: there are no such locks
+ * here. And one of these that somebody has, also this process by that other description: 1, and where. */
+void brc_vfs_second_lock(const brc_vfs *vfs, brc_file_lock *out);
+int brc_vfs_find_lock(const brc_vfs *vfs, int64_t at, int64_t len, int64_t *found, int64_t *found_len);
 /* The connection waits for a lock that somebody else has; or no longer. Others see it. */
 void brc_vfs_announce(const brc_vfs *vfs);
 void brc_vfs_recall(const brc_vfs *vfs);

@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/clock.h"
 #include "../base/process.h"
+#include "../store/collect.h"
 #include "bulk_write.h"
 #include "node_moves.h"
 #include "transfer.h"
@@ -34,6 +35,8 @@ void brc_session_unref(brc_session *s)
     if (s->keys != NULL)
         s->keys_free(s->keys);
     drop_empty(s);
+    if (!brc_oid_is_zero(&s->pinned))
+        brc_pin_let_go(s->repo->store, &s->pinned);
     brc_repo_unref(s->repo);
     free(s->branch);
     free(s->owner);
@@ -314,6 +317,16 @@ done:
     return rc;
 }
 
+/* The commit stays as long as this is open, whatever becomes of the branches that have it. */
+static int pin_version(brc_session *s, brc_error *err)
+{
+    if (brc_oid_is_zero(&s->draft.base))
+        return BRC_OK;
+    BRC_TRY(brc_pin_take(s->repo->store, &s->draft.base, err));
+    s->pinned = s->draft.base;
+    return BRC_OK;
+}
+
 int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err)
 {
     void *p;
@@ -344,6 +357,8 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
             rc = brc_session_follow(s, err);
     }
     brc_store_end_read(repo->store);
+    if (rc == BRC_OK && mode == BRC_SESSION_AT)
+        rc = pin_version(s, err);
 done:
     if (rc < 0)
         brc_session_unref(s);

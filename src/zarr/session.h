@@ -15,6 +15,7 @@ struct brc_session {
     breccia *repo;
     int mode;
     char *branch;      /* NULL for BRC_SESSION_AT                                */
+    brc_oid pinned;    /* the commit that stays as long as this is open; zero: none */
     brc_draft_head draft;   /* its uncommitted changes; draft.id 0: none yet. Its base is what
                         * everything lies over, also where there is no draft       */
     brc_oid base;      /* the snapshot of draft.base; zero: the empty one          */
