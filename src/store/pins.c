@@ -1,12 +1,12 @@
 /*
  * Versions that readers have open: locks on bytes far behind the file's end, one a commit, whose
  * number is the beginning of its id. A lock needs no write, may be taken by who may only read, and
- * goes with its process. A collection of garbage asks which there are, in each of its transactions.
+ * goes with its process. A collection of garbage asks which there are, in each transaction.
  *
- * It cannot miss one. Its row is in the file before it asks the first time. A reader takes the lock,
- * and then reads: if there is no row, every question comes behind his lock; if there is, he waits
- * for the transaction that may have asked before, by one of his own, and looks whether the commit is
- * still there.
+ * It cannot miss one. Its row is in the file before it asks the first time. A reader takes the
+ * lock, and then reads: if there is no row, every question comes behind his lock; if there is, he
+ * waits for the transaction that may have asked before, by one of his own, and looks whether the
+ * commit is still there.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ static int look_to_read(brc_store *store, const brc_oid *id, int64_t *run, brc_e
     return rc;
 }
 
-/* Whoever has had the lock for all of the time to wait is not a collection, whose steps are short. */
+/* Whoever has had the lock for all of the time to wait is no collection, whose steps are short. */
 static int look_behind_lock(brc_store *store, const brc_oid *id, brc_error *err)
 {
     int64_t run = 0;
@@ -161,7 +161,8 @@ static int each_pin(brc_store *store, int (*each)(void *ctx, int64_t at, brc_err
     while (rc == BRC_OK && n > 0) {
         const pin_range range = ((pin_range *)todo)[--n];
         pin_range got;
-        if (range.len <= 0 || !brc_vfs_find_lock(store->vfs, range.at, range.len, &got.at, &got.len))
+        if (range.len <= 0 ||
+            !brc_vfs_find_lock(store->vfs, range.at, range.len, &got.at, &got.len))
             continue;
         if (got.len > 16) { /* no reader's: ids are not so close */
             rc = brc_fail(err, BRC_EBUSY,
