@@ -145,7 +145,8 @@ static int holds_secret(const char *ending)
     if (stat(name, &st) < 0)
         return 0;
     brc_buf all = store_kit_read(name);
-    const int found = memmem(all.data, all.len, secret, sizeof(secret)) != NULL;
+    const int found =
+        all.len > 0 && memmem(all.data, all.len, secret, sizeof(secret)) != NULL;
     brc_buf_dispose(&all);
     return found;
 }
