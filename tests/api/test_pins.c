@@ -129,6 +129,29 @@ START_TEST(a_version_stays_as_long_as_it_is_open)
 }
 END_TEST
 
+/* By another name, from another folder, and by a handle that was opened again. */
+START_TEST(however_the_file_is_named)
+{
+    char name[120], folder[200];
+    scenario r = {.repo = NULL};
+    breccia *again;
+    snprintf(name, sizeof(name), "%s/link.brc", t.dir);
+    ck_assert_int_eq(symlink(t.file, name), 0);
+    ck_assert_ptr_nonnull(getcwd(folder, sizeof(folder)));
+    ck_assert_int_eq(chdir(t.dir), 0);
+    OK(&r, brc_open(&r.repo, _i ? "link.brc" : "test.brc", NULL, &r.err));
+    ck_assert_int_eq(chdir(folder), 0);
+    OK(&r, brc_reopen(&again, r.repo, &r.err));
+    OK(&r, brc_session_open(&r.session, _i ? r.repo : again, "side", BRC_SESSION_AT, &r.err));
+    forget_branch();
+    ck_assert_int_eq((int)collect_all(), 0);
+    version_is_there(&r);
+    scenario_close(&r);
+    brc_free(again);
+    ck_assert_int_gt((int)collect_all(), 0);
+}
+END_TEST
+
 START_TEST(the_same_handle_may_collect)
 {
     brc_session *one, *two;
@@ -389,6 +412,7 @@ Suite *pins_suite(void)
     tcase_add_checked_fixture(c, pins_setup, pins_teardown);
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, a_version_stays_as_long_as_it_is_open, 0, 2);
+    tcase_add_loop_test(c, however_the_file_is_named, 0, 2);
     tcase_add_test(c, the_same_handle_may_collect);
     tcase_add_test(c, an_array_keeps_its_version_too);
     tcase_add_test(c, of_two_versions_only_the_open_one_stays);
