@@ -7,7 +7,7 @@
 #   TEST=NAME     one suite of the C tests, or `cli`
 #   MUTANTS=N, SEED=N, ONLY=TEXT, JOBS=N   for `make mutants`: sample size, its seed, which files,
 #                 how many at once
-#   STEPS=N, SEED=N   for `make model`
+#   STEPS=N, SEED=N   for `make model` and `make soak`
 #   FLIPS=N, SEED=N, JOBS=N, KIND=TEXT, FORK=1   for `make flips`
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, or RUNS; SEED; JOBS at a time
 #   V=1           shows the commands
@@ -95,7 +95,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips kills bits model mutants kit bench demo conformance interop lint objects \
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips kills bits model soak mutants kit bench demo conformance interop lint objects \
         install uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
@@ -290,6 +290,9 @@ bits: $(OUT)/tests/run ## flips every bit of the rows that no id covers
 
 model: $(OUT)/tests/run ## four processes at work on one file, against a model: STEPS of all of them (10000), SEED
 	@CK_RUN_SUITE=many BRECCIA_STEPS='$(or $(STEPS),10000)' BRECCIA_SEED='$(or $(SEED),1)' $(OUT)/tests/run
+
+soak: $(OUT)/tests/run ## random histories against an oracle: STEPS of them (1000000), SEED
+	@CK_RUN_SUITE=history_model BRECCIA_STEPS='$(or $(STEPS),1000000)' BRECCIA_SEED='$(or $(SEED),1)' $(OUT)/tests/run
 
 mutants: ## puts faults into a copy of the sources, one by one, and sees whether the tests notice
 	@CC='$(CC)' MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \

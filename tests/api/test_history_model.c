@@ -1,0 +1,101 @@
+/*
+ * Random operations on histories against an oracle (history_oracle.h): rounds of 200 on a new file
+ * each, fsck after every one on refs or by a child that was killed, and every fourth. `make soak STEPS=1000000 SEED=2` takes more. What fails is made
+ * shorter and printed as a list for BRECCIA_OPS, which does just that again.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/history_world.h"
+#include "../kit/scenario.h"
+
+Suite *history_model_suite(void);
+
+#define ROUND 200
+
+static hm_world totals;
+
+static uint64_t given_number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL && text[0] != '\0' ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void print_ops(const hm_op *ops, int n)
+{
+    printf("BRECCIA_OPS='");
+    for (int i = 0; i < n; i++)
+        printf("%s%d,%d,%d,%d,%d,%d", i > 0 ? " " : "", ops[i].kind, ops[i].a, ops[i].b, ops[i].c,
+               ops[i].d, ops[i].kill);
+    printf("'\n");
+    for (int i = 0; i < n; i++)
+        printf("  %3d %s %d %d %d %d%s\n", i + 1, hm_op_name(ops[i]), ops[i].a, ops[i].b, ops[i].c,
+               ops[i].d, ops[i].kill ? ", killed" : "");
+}
+
+static void run_round(hm_op *ops, int n, uint64_t seed)
+{
+    char why[500];
+    if (hm_run(ops, n, why, sizeof(why), &totals) == 0)
+        return;
+    printf("history_model: seed %llu fails: %s\n", (unsigned long long)seed, why);
+    n = hm_shrink(ops, n, why, sizeof(why));
+    print_ops(ops, n);
+    fflush(stdout);
+    ck_abort_msg("seed %llu, %d operations: %s", (unsigned long long)seed, n, why);
+}
+
+START_TEST(random_histories_are_what_the_oracle_says)
+{
+    const uint64_t steps = given_number("BRECCIA_STEPS", 10000);
+    const uint64_t first = given_number("BRECCIA_SEED", 1);
+    hm_op ops[ROUND];
+    memset(&totals, 0, sizeof(totals));
+    for (uint64_t done = 0; done < steps; done += ROUND) {
+        const uint64_t seed = first * 1000003 + done / ROUND;
+        uint64_t random = seed;
+        for (int i = 0; i < ROUND; i++)
+            ops[i] = hm_random_op(&random);
+        run_round(ops, ROUND, seed);
+    }
+    printf("history_model: seed %llu, %llu steps, %llu commits, %llu conflicts, %llu killed,"
+           " %llu collected, %llu without a rule\n", (unsigned long long)first,
+           (unsigned long long)steps, (unsigned long long)totals.made,
+           (unsigned long long)totals.refused, (unsigned long long)totals.killed,
+           (unsigned long long)totals.collected, (unsigned long long)totals.unsure);
+    fflush(stdout);
+    if (steps >= 2000) /* it has not gone past what it is for */
+        ck_assert(totals.made > 300 && totals.refused > 20 && totals.killed > 20
+                  && totals.collected > 50 && totals.unsure < totals.made / 4);
+}
+END_TEST
+
+/* What was printed. */
+START_TEST(the_operations_that_are_given)
+{
+    const char *text = getenv("BRECCIA_OPS");
+    hm_op ops[ROUND];
+    int n = 0, v[6], used;
+    if (text == NULL)
+        return;
+    while (n < ROUND && sscanf(text, "%d,%d,%d,%d,%d,%d%n", &v[0], &v[1], &v[2], &v[3], &v[4],
+                               &v[5], &used) == 6) {
+        ops[n++] = (hm_op){(uint8_t)(v[0] % 20), (uint8_t)v[1], (uint8_t)v[2], (uint8_t)v[3],
+                           (uint8_t)v[4], (uint8_t)v[5]};
+        text += used;
+    }
+    run_round(ops, n, 0);
+}
+END_TEST
+
+Suite *history_model_suite(void)
+{
+    Suite *suite = suite_create("history_model");
+    TCase *tcase = tcase_create("history_model");
+    tcase_add_test(tcase, the_operations_that_are_given);
+    tcase_add_test(tcase, random_histories_are_what_the_oracle_says);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
