@@ -1,5 +1,8 @@
 /* Checking the file below the objects: SQLite's own structures, and the form of every
  * row. A column in SQLite keeps whatever type was put into it. */
+#include <math.h>
+
+#include "check_places.h"
 #include "check_steps.h"
 
 #define BAD_ID(column) \
@@ -34,22 +37,6 @@ static const struct {
     " AND (typeof(bytes)<>'integer' OR bytes<1 OR seq NOT IN (SELECT seq FROM blob)"
     " OR checksum IS NOT row_sum('hole', seq, bytes))",
      BRC_RANGE_NEXT("hole", "seq")},
-
-    /* An empty one keeps its number from being given again; the bytes of a bulk write that has not
-     * come to their objects, or was killed before, count as left. */
-    {"SELECT count(*) || ' of the stored blobs belong to no object; the first is ' || min(seq)"
-    " FROM blob WHERE seq NOT IN (SELECT place FROM object WHERE backend=0) AND length(data)>0"
-    " AND NOT EXISTS (SELECT 1 FROM hole h WHERE h.seq=blob.seq AND h.bytes=length(data))"
-    " HAVING count(*)>0",
-     NULL},
-
-    /* Each begins where another ends, or later. */
-    {"SELECT 'blob ' || place || ' holds two objects in the same bytes, at ' || offset FROM"
-    " (SELECT place, offset, max(offset+stored) OVER (PARTITION BY place ORDER BY offset,"
-    " offset+stored ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS taken FROM object"
-    " WHERE backend=0 AND stored>0 AND typeof(offset)='integer' AND typeof(stored)='integer')"
-    " WHERE offset<taken",
-     NULL},
 
     /* A large one is dropped with its row. */
     {"SELECT 'blob ' || b.seq || ' holds more or less than its large object' FROM object o"
@@ -203,14 +190,32 @@ static const struct {
      BRC_ROWS2_NEXT("encoded", "id", "encoding")},
 };
 
+/* What brc_check_places() found doubtful, of one state. */
+static const char *const place_checks[] = {
+    /* An empty one keeps its number from being given again; the bytes of a bulk write that has not
+     * come to their objects, or was killed before, count as left. */
+    "SELECT count(*) || ' of the stored blobs belong to no object; the first is ' || min(seq)"
+    " FROM blob WHERE seq NOT IN (SELECT place FROM object WHERE backend=0) AND length(data)>0"
+    " AND NOT EXISTS (SELECT 1 FROM hole h WHERE h.seq=blob.seq AND h.bytes=length(data))"
+    " HAVING count(*)>0",
+
+    /* Each begins where another ends, or later. */
+    "SELECT 'blob ' || place || ' holds two objects in the same bytes, at ' || offset FROM"
+    " (SELECT place, offset, max(offset+stored) OVER (PARTITION BY place ORDER BY offset,"
+    " offset+stored ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS taken FROM object"
+    " WHERE backend=0 AND stored>0 AND typeof(offset)='integer' AND typeof(stored)='integer')"
+    " WHERE offset<taken",
+};
+
 /* Tables of schema/reserved.sql, which most files lack. */
 static const struct {
-    const char *there, *sql;
+    const char *there, *sql, *next;
 } reserved_checks[] = {
 #define RESERVED(name)                                                                           \
     { "SELECT '' FROM sqlite_schema WHERE name='" name "'",                                      \
       "SELECT 'the table " name " has rows that this breccia does not know' FROM " name          \
-      " LIMIT 1" }
+      " LIMIT 1",                                                                                \
+      NULL }
     RESERVED("delta"), RESERVED("conflict"),
 #undef RESERVED
     { "SELECT '' FROM sqlite_schema WHERE name='boundary'",
@@ -218,24 +223,29 @@ static const struct {
       " or it is no commit' FROM boundary WHERE " BAD_ID("id")
       " OR typeof(parents)<>'blob' OR length(parents)%?1<>0 OR typeof(moves)<>'text'"
       " OR NOT EXISTS (SELECT 1 FROM object o WHERE o.id=boundary.id AND o.kind=4)"
-      " OR checksum IS NOT row_sum('boundary', id, parents, moves)" },
+      " OR checksum IS NOT row_sum('boundary', id, parents, moves)",
+      NULL },
     { "SELECT '' FROM sqlite_schema WHERE name='pin'",
       "SELECT 'pin ' || id || ' does not match its checksum' FROM pin"
-      " WHERE checksum IS NOT row_sum('pin', id, target, owner, time_us)" },
+      " WHERE checksum IS NOT row_sum('pin', id, target, owner, time_us)",
+      NULL },
     { "SELECT '' FROM sqlite_schema WHERE name='gc'",
       "SELECT 'collection of garbage ' || run || ' does not match its checksum, or has no such"
       " phase'"
       " FROM gc WHERE phase NOT IN (1,2)"
-      " OR checksum IS NOT row_sum('gc', run, owner, phase, position, time_us)" },
+      " OR checksum IS NOT row_sum('gc', run, owner, phase, position, time_us)",
+      NULL },
 #define IN_NO_PLACE                                                                              \
     "SELECT count(*) || ' objects lie in place ' || quote(place) || ' of backend ' ||"           \
     " quote(backend) || ', which has no row' FROM object o WHERE backend<>0 AND place<>0"
 #define BY_PLACE " GROUP BY backend, place"
     { "SELECT '' FROM sqlite_schema WHERE name='place'",
       IN_NO_PLACE " AND NOT EXISTS (SELECT 1 FROM place p WHERE p.seq=o.place"
-      " AND p.backend=o.backend)" BY_PLACE },
+      " AND p.backend=o.backend)" BY_PLACE,
+      BRC_RANGE_NEXT("object", "id") },
     { "SELECT '' WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name='place')",
-      IN_NO_PLACE BY_PLACE },
+      IN_NO_PLACE BY_PLACE,
+      BRC_RANGE_NEXT("object", "id") },
 #undef IN_NO_PLACE
 #undef BY_PLACE
     { "SELECT '' FROM sqlite_schema WHERE name='place'",
@@ -243,7 +253,8 @@ static const struct {
       " does not match its checksum' FROM place WHERE seq NOT BETWEEN 1 AND 9223372036854775805"
       " OR backend NOT IN (SELECT id FROM backend) OR " BAD_TEXT("name")
       " OR length(CAST(name AS BLOB)) NOT BETWEEN 1 AND 4096"
-      " OR checksum IS NOT row_sum('place', seq, backend, name, size, facts)" },
+      " OR checksum IS NOT row_sum('place', seq, backend, name, size, facts)",
+      NULL },
 };
 
 /* So often each is begun again: the whole file, and then a table by itself. */
@@ -282,30 +293,82 @@ int brc_store_check_rows(brc_store *store, int (*found)(void *ctx, const char *l
                          brc_error *err)
 {
     const brc_check_lines lines = {found, ctx};
+    int doubtful;
     for (size_t i = 0; i < sizeof(row_checks) / sizeof(row_checks[0]); i++)
         BRC_TRY(brc_check_run(store, row_checks[i].sql, row_checks[i].next, &lines, err));
+    BRC_TRY(brc_check_places(store, BRC_PLACES_AT_ONCE, &doubtful, err));
+    for (size_t i = 0; doubtful && i < sizeof(place_checks) / sizeof(place_checks[0]); i++)
+        BRC_TRY(brc_check_run(store, place_checks[i], NULL, &lines, err));
     for (size_t i = 0; i < sizeof(reserved_checks) / sizeof(reserved_checks[0]); i++) {
         int is_there = 0;
         const brc_check_lines there = {note_there, &is_there};
         BRC_TRY(brc_check_run(store, reserved_checks[i].there, NULL, &there, err));
         if (is_there)
-            BRC_TRY(brc_check_run(store, reserved_checks[i].sql, NULL, &lines, err));
+            BRC_TRY(brc_check_run(store, reserved_checks[i].sql, reserved_checks[i].next, &lines,
+                                  err));
     }
     return BRC_OK;
 }
 
-int brc_store_each_id(brc_store *store, int what,
-                      int (*each)(void *ctx, const brc_oid *id, brc_error *err), void *ctx,
-                      brc_error *err)
+enum { IDS_AT_ONCE = 256, ROWS_AT_ONCE = 4096 };
+
+/* Commits among some rows behind *last, which becomes the last of them; each() is called when the
+ * statement is through. 0: there are no more rows. */
+static int each_of_some(brc_store *store, sqlite3_value **last,
+                        int (*each)(void *ctx, const brc_oid *id, brc_error *err), void *ctx,
+                        brc_error *err)
+{
+    sqlite3_stmt *st;
+    brc_oid ids[IDS_AT_ONCE];
+    int rc, n = 0, rows = 0;
+    BRC_TRY(brc_read_resume(store, err));
+    BRC_TRY(brc_stmt(store, "SELECT id, kind FROM object WHERE id>?1 ORDER BY id LIMIT 4096", &st,
+                     err));
+    if (*last == NULL) /* before all numbers, texts and bytes */
+        sqlite3_bind_double(st, 1, -HUGE_VAL);
+    else if (sqlite3_bind_value(st, 1, *last) != SQLITE_OK)
+        return brc_nomem(err);
+    while ((rc = brc_step(store, st, err)) > 0) {
+        /* of a damaged id the check of rows tells */
+        if (sqlite3_column_int(st, 1) == BRC_KIND_COMMIT &&
+            brc_column_id(store, st, 0, &ids[n], NULL) >= 0)
+            n++;
+        if (++rows < ROWS_AT_ONCE && n < IDS_AT_ONCE)
+            continue;
+        sqlite3_value_free(*last);
+        *last = sqlite3_value_dup(sqlite3_column_value(st, 0));
+        rc = *last != NULL ? 1 : brc_nomem(err);
+        break;
+    }
+    sqlite3_reset(st);
+    for (int i = 0; i < n && rc >= 0; i++) {
+        const int told = each(ctx, &ids[i], err);
+        rc = told < 0 ? told : rc;
+    }
+    return rc;
+}
+
+static int each_commit(brc_store *store, int (*each)(void *ctx, const brc_oid *id, brc_error *err),
+                       void *ctx, brc_error *err)
+{
+    sqlite3_value *last = NULL;
+    int rc;
+    while ((rc = each_of_some(store, &last, each, ctx, err)) > 0)
+        brc_store_breathe(store);
+    sqlite3_value_free(last);
+    return rc;
+}
+
+static int each_in_oplog(brc_store *store,
+                         int (*each)(void *ctx, const brc_oid *id, brc_error *err), void *ctx,
+                         brc_error *err)
 {
     sqlite3_stmt *st = NULL;
     brc_oid id;
     BRC_TRY(brc_read_resume(store, err));
     int rc = sqlite3_prepare_v2(store->db,
-                                what == BRC_IDS_OF_COMMITS
-                                    ? "SELECT id FROM object WHERE kind=4"
-                                    : "SELECT old FROM oplog WHERE old IS NOT NULL"
-                                      " UNION SELECT new FROM oplog WHERE new IS NOT NULL",
+                                "SELECT old FROM oplog WHERE old IS NOT NULL"
+                                " UNION SELECT new FROM oplog WHERE new IS NOT NULL",
                                 -1, &st, NULL);
     if (rc != SQLITE_OK)
         return brc_fail_db(store, rc, "check it", err);
@@ -318,6 +381,14 @@ int brc_store_each_id(brc_store *store, int what,
     }
     sqlite3_finalize(st);
     return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_store_each_id(brc_store *store, int what,
+                      int (*each)(void *ctx, const brc_oid *id, brc_error *err), void *ctx,
+                      brc_error *err)
+{
+    return what == BRC_IDS_OF_COMMITS ? each_commit(store, each, ctx, err)
+                                      : each_in_oplog(store, each, ctx, err);
 }
 
 int brc_store_each_encoding(brc_store *store,

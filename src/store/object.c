@@ -1,6 +1,7 @@
 /* Objects: the hash index, and small objects whole. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,7 +192,15 @@ int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid f
     return rc < 0 ? rc : BRC_OK;
 }
 
-int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
+static void add_total(uint64_t *sum, sqlite3_stmt *st, int column)
+{
+    const uint64_t n = (uint64_t)sqlite3_column_int64(st, column);
+    *sum = *sum > INT64_MAX - n ? INT64_MAX : *sum + n;
+}
+
+/* In steps, so that nobody waits for all of them; *last: where the next one begins. 0: there are no
+ * more rows. */
+static int add_totals(brc_store *store, sqlite3_value **last, brc_stats *out, brc_error *err)
 {
     sqlite3_stmt *st;
     /* A row may claim any size: what SQLite cannot add up as integers is told as a float, and
@@ -201,20 +210,49 @@ int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
                      " cast(total(CASE WHEN typeof(stored)='integer' AND stored>0 THEN stored END)"
                      " AS INTEGER),"
                      " cast(total(CASE WHEN typeof(size)='integer' AND size>0 THEN size END)"
-                     " AS INTEGER),"
-                     " (SELECT page_count FROM pragma_page_count) *"
-                     " (SELECT page_size FROM pragma_page_size) FROM object",
+                     " AS INTEGER), max(id) FROM"
+                     " (SELECT id, kind, stored, size FROM object WHERE id>?1 ORDER BY id"
+                     " LIMIT 16384)",
                      &st, err));
+    if (*last == NULL) /* before all numbers, texts and bytes */
+        sqlite3_bind_double(st, 1, -HUGE_VAL);
+    else if (sqlite3_bind_value(st, 1, *last) != SQLITE_OK)
+        return brc_nomem(err);
     int rc = brc_step(store, st, err);
     if (rc <= 0)
         return rc < 0 ? rc : brc_fail(err, BRC_EINTERNAL, "no totals");
-    out->objects = (uint64_t)sqlite3_column_int64(st, 0);
-    out->chunks = (uint64_t)sqlite3_column_int64(st, 1);
-    out->stored_bytes = (uint64_t)sqlite3_column_int64(st, 2);
-    out->logical_bytes = (uint64_t)sqlite3_column_int64(st, 3);
-    out->file_bytes = (uint64_t)sqlite3_column_int64(st, 4);
+    add_total(&out->objects, st, 0);
+    add_total(&out->chunks, st, 1);
+    add_total(&out->stored_bytes, st, 2);
+    add_total(&out->logical_bytes, st, 3);
+    const int any = sqlite3_column_int64(st, 0) > 0;
+    sqlite3_value_free(*last);
+    *last = any ? sqlite3_value_dup(sqlite3_column_value(st, 4)) : NULL;
     sqlite3_reset(st);
-    return BRC_OK;
+    return any && *last == NULL ? brc_nomem(err) : any;
+}
+
+int brc_store_totals(brc_store *store, brc_stats *out, brc_error *err)
+{
+    sqlite3_value *last = NULL;
+    int rc;
+    out->objects = out->chunks = out->stored_bytes = out->logical_bytes = 0;
+    while ((rc = add_totals(store, &last, out, err)) > 0) {
+        brc_store_breathe(store);
+        rc = brc_store_check_interrupt(store, err);
+        if (rc < 0)
+            break;
+    }
+    sqlite3_value_free(last);
+    BRC_TRY(rc);
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT (SELECT page_count FROM pragma_page_count) *"
+                            " (SELECT page_size FROM pragma_page_size)",
+                     &st, err));
+    rc = brc_step(store, st, err);
+    out->file_bytes = rc > 0 ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
+    sqlite3_reset(st);
+    return rc < 0 ? rc : BRC_OK;
 }
 
 /* ---- stored bytes -------------------------------- */

@@ -66,6 +66,7 @@ static const struct {
     {"SELECT count(*) FROM (SELECT 1 FROM draft_chunk", "a dropped draft goes in steps"},
     {"INSERT INTO backend(id, spec, checksum) SELECT n", "of one row: the largest number"},
     {"INSERT INTO place(seq, backend, name, checksum) SELECT n", "likewise, and the last given"},
+    {"SELECT (SELECT page_count FROM pragma_page_count)", "of one row"},
     {"SELECT 1 FROM sqlite_schema WHERE name=?1", "SQLite has it in memory"},
     {"SELECT id FROM draft WHERE state=2 LIMIT 1", "there are few drafts"},
     {"SELECT 1 FROM draft WHERE state=2", "likewise"},
