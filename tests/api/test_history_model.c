@@ -1,7 +1,8 @@
 /*
  * Random operations on histories against an oracle (history_oracle.h): rounds of 200 on a new file
- * each, fsck after every one on refs or by a child that was killed, and every fourth. `make soak STEPS=1000000 SEED=2` takes more. What fails is made
- * shorter and printed as a list for BRECCIA_OPS, which does just that again.
+ * each. fsck follows every operation on refs, every child that was killed, and every fourth step.
+ * `make soak STEPS=1000000 SEED=2` takes more. What fails is made shorter and printed as a list
+ * for BRECCIA_OPS, which does just that again.
  */
 #include <check.h>
 #include <stdio.h>
