@@ -84,7 +84,7 @@ static int edit_array(hm_world *w, brc_session *s, hm_node *n, hm_op op, const c
 
 static int edit_attr(hm_world *w, brc_session *s, hm_node *n, hm_op op, const char *path)
 {
-    char key[8], value[8];
+    char key[16], value[16];
     const int k = op.c % HM_ATTRS;
     if (n->attr[k] == 0 && op.d % 4 == 0)
         return 0;

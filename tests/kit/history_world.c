@@ -31,7 +31,7 @@ const char *hm_tag(int i)
 static int read_attr(hm_world *w, brc_session *s, const char *path, int k, int32_t *out)
 {
     brc_buf json = {0};
-    char key[8];
+    char key[16];
     snprintf(key, sizeof(key), "k%d", k);
     const int rc = brc_attrs_get(&json, s, path, key, &w->err);
     *out = 0;
