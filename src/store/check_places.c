@@ -30,8 +30,8 @@ static int taken_order(const void *a, const void *b)
 
 /* ---- objects -------------------------------- */
 
-/* Half of the places are left for later. More objects in one place than memory holds are a fault, or so
- * rare that one statement may look at them. */
+/* Half of the places are left for later. More objects in one place than memory holds are a fault,
+ * or so rare that one statement may look at them. */
 static void leave_half(places *p)
 {
     qsort(p->list, p->n, sizeof(*p->list), taken_order);
@@ -160,7 +160,7 @@ static int read_blobs(places *p, int64_t *seq, size_t *at, brc_error *err)
     return more;
 }
 
-static int check_some(places *p, brc_error *err)
+static int check_a_part(places *p, brc_error *err)
 {
     int64_t seq = p->from;
     size_t at = 0;
@@ -178,10 +178,10 @@ int brc_check_places(brc_store *store, size_t at_once, int *doubtful, brc_error 
     void *list;
     BRC_TRY(brc_new_array(&list, at_once, sizeof(taken), err));
     p.list = list;
-    int rc = check_some(&p, err);
+    int rc = check_a_part(&p, err);
     while (rc == BRC_OK && !p.doubtful && p.to < INT64_MAX) {
         p.from = p.to + 1;
-        rc = check_some(&p, err);
+        rc = check_a_part(&p, err);
     }
     free(list);
     *doubtful = p.doubtful;

@@ -192,7 +192,7 @@ int brc_objects_by_prefix(brc_store *store, int kind, const char *hex, brc_oid f
     return rc < 0 ? rc : BRC_OK;
 }
 
-static void add_total(uint64_t *sum, sqlite3_stmt *st, int column)
+static void add_to_total(uint64_t *sum, sqlite3_stmt *st, int column)
 {
     const uint64_t n = (uint64_t)sqlite3_column_int64(st, column);
     *sum = *sum > INT64_MAX - n ? INT64_MAX : *sum + n;
@@ -221,10 +221,10 @@ static int add_totals(brc_store *store, sqlite3_value **last, brc_stats *out, br
     int rc = brc_step(store, st, err);
     if (rc <= 0)
         return rc < 0 ? rc : brc_fail(err, BRC_EINTERNAL, "no totals");
-    add_total(&out->objects, st, 0);
-    add_total(&out->chunks, st, 1);
-    add_total(&out->stored_bytes, st, 2);
-    add_total(&out->logical_bytes, st, 3);
+    add_to_total(&out->objects, st, 0);
+    add_to_total(&out->chunks, st, 1);
+    add_to_total(&out->stored_bytes, st, 2);
+    add_to_total(&out->logical_bytes, st, 3);
     const int any = sqlite3_column_int64(st, 0) > 0;
     sqlite3_value_free(*last);
     *last = any ? sqlite3_value_dup(sqlite3_column_value(st, 4)) : NULL;
