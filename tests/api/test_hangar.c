@@ -1,0 +1,449 @@
+/*
+ * What Hangar, the one earlier system that merges arrays, gets wrong: each is a test, named after
+ * its number in the list of traps (docs/SCENARIOS.md says where the others are), and in both
+ * directions where a merge is asked.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../kit/scenario.h"
+
+Suite *hangar_suite(void);
+
+static scenario t;
+
+static void hangar_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 8, 4, 1);
+    scenario_numbers(&t, "/g/b", 8, 4, 1);
+    scenario_commit(&t, "base");
+    OK(&t, brc_branch_create(t.repo, "dev", NULL, &t.err));
+}
+
+static void hangar_teardown(void)
+{
+    scenario_stop(&t);
+}
+
+static void go_to(const char *branch)
+{
+    brc_session_free(t.session);
+    t.session = NULL;
+    OK(&t, brc_switch(t.repo, branch, 0, &t.err));
+    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+}
+
+/* The current one is main again afterwards. */
+static void on_dev(void (*edit)(void))
+{
+    go_to("dev");
+    edit();
+    scenario_commit(&t, "on dev");
+    go_to("main");
+}
+
+static int merge_of(const char *rev, uint32_t flags)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    opts.flags = flags;
+    OK(&t, brc_merge(&r, NULL, t.repo, rev, &opts, &t.err));
+    return r.result;
+}
+
+/* One on main, one on dev: a conflict, whichever is merged into the other. */
+static void conflict_both_ways(void (*on_main)(void), void (*other)(void))
+{
+    on_dev(other);
+    on_main();
+    scenario_commit(&t, "on main");
+    ck_assert_int_eq(merge_of("dev", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
+    go_to("dev");
+    ck_assert_int_eq(merge_of("main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
+    scenario_whole(&t);
+}
+
+static uint64_t count_log(const char *rev)
+{
+    const brc_commit *c;
+    brc_iter *it;
+    uint64_t n = 0;
+    int rc;
+    OK(&t, brc_log(&it, t.repo, rev, NULL, &t.err));
+    while ((rc = brc_log_next(it, &c, &t.err)) > 0)
+        n++;
+    ck_assert_int_eq(rc, 0);
+    brc_iter_free(it);
+    return n;
+}
+
+/* ---- edits -------------------------------- */
+
+static void writes(void)
+{
+    scenario_set_number(&t, "/a", 5, 55);
+}
+
+static void writes_in_group(void)
+{
+    scenario_set_number(&t, "/g/b", 5, 55);
+}
+
+static void adds_to_group(void)
+{
+    scenario_numbers(&t, "/g/new", 4, 2, 1);
+}
+
+static void deletes(void)
+{
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+}
+
+static void deletes_group(void)
+{
+    OK(&t, brc_node_remove(t.session, "/g", &t.err));
+}
+
+static void replaces(void)
+{
+    const uint64_t shape = 5, chunk = 5;
+    deletes();
+    brc_array_free(scenario_array(&t, "/a", "float64", 1, &shape, &chunk, NULL, NULL));
+}
+
+static void replaces_by_group(void)
+{
+    deletes();
+    OK(&t, brc_group_create(t.session, "/a", NULL, &t.err));
+    scenario_numbers(&t, "/a/in", 4, 2, 1);
+}
+
+/* ---- merges -------------------------------- */
+
+START_TEST(h01_a_write_to_an_array_that_is_deleted_is_no_orphan)
+{
+    conflict_both_ways(_i == 0 ? deletes : writes, _i == 0 ? writes : deletes);
+}
+END_TEST
+
+START_TEST(h01_what_is_new_in_a_group_that_is_deleted_is_not_lost)
+{
+    void (*const change)(void) = _i / 2 ? adds_to_group : writes_in_group;
+    conflict_both_ways(_i % 2 ? change : deletes_group, _i % 2 ? deletes_group : change);
+}
+END_TEST
+
+START_TEST(h02_an_array_of_two_types_is_never_merged)
+{
+    conflict_both_ways(_i == 0 ? replaces : writes, _i == 0 ? writes : replaces);
+}
+END_TEST
+
+START_TEST(h03_a_group_in_place_of_an_array_that_was_written)
+{
+    conflict_both_ways(_i == 0 ? replaces_by_group : writes, _i == 0 ? writes : replaces_by_group);
+}
+END_TEST
+
+static void commit_at(int64_t time_us)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    opts.message = "a clock that goes back";
+    opts.time_us = time_us;
+    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
+}
+
+/* Where both parted the element is 0. Dev made it what it was before, 1: that is a change. */
+START_TEST(h04_merge_bases_do_not_ask_the_clock)
+{
+    scenario_set_number(&t, "/a", 0, 0);
+    commit_at(4000000);
+    OK(&t, brc_branch_create(t.repo, "back", NULL, &t.err));
+    scenario_set_number(&t, "/g/b", 0, 7);
+    commit_at(3000000);
+    go_to("back");
+    scenario_set_number(&t, "/a", 0, 1);
+    commit_at(2000000);
+    go_to("main");
+    ck_assert_int_eq(merge_of("back", 0), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 7);
+}
+END_TEST
+
+/* The first parent of the last merge has been seen already when its second is looked at. */
+START_TEST(h05_a_log_has_every_parent)
+{
+    brc_oid id;
+    brc_commit *c;
+    on_dev(writes);
+    writes_in_group();
+    scenario_commit(&t, "on main");
+    ck_assert_int_eq(merge_of("dev", 0), BRC_MERGE_MERGED);
+    on_dev(adds_to_group);
+    go_to("dev");
+    ck_assert_int_eq(merge_of("main", 0), BRC_MERGE_MERGED);
+    ck_assert_uint_eq(count_log("dev"), 6);
+    ck_assert_uint_eq(count_log("main"), 4);
+    ck_assert_uint_eq(count_log("main..dev"), 2);
+    OK(&t, brc_resolve(&id, t.repo, "dev", &t.err));
+    OK(&t, brc_commit_read(&c, t.repo, &id, &t.err));
+    ck_assert_uint_eq(c->nparents, 2);
+    brc_commit_free(c);
+}
+END_TEST
+
+START_TEST(h08_what_was_merged_is_not_merged_again)
+{
+    on_dev(writes);
+    writes_in_group();
+    scenario_commit(&t, "on main");
+    ck_assert_int_eq(merge_of("dev", 0), BRC_MERGE_MERGED);
+    const uint64_t n = count_log("main");
+    ck_assert_int_eq(merge_of("dev", 0), BRC_MERGE_UP_TO_DATE);
+    ck_assert_int_eq(merge_of("dev", BRC_MERGE_NO_FF), BRC_MERGE_UP_TO_DATE);
+    ck_assert_uint_eq(count_log("main"), n);
+}
+END_TEST
+
+/* ---- looking -------------------------------- */
+
+START_TEST(h06_the_start_of_another_id_finds_nothing)
+{
+    char hex[65], start[9];
+    brc_oid id, found;
+    OK(&t, brc_resolve(&id, t.repo, "main", &t.err));
+    memcpy(start, brc_oid_format(hex, &id), 8);
+    start[8] = '\0';
+    OK(&t, brc_resolve(&found, t.repo, start, &t.err));
+    ck_assert_mem_eq(&found, &id, sizeof(id));
+    for (int i = 0; i < 8; i++) { /* the base is the only commit */
+        start[i] = start[i] == '0' ? '1' : '0';
+        FAILS(&t, BRC_ENOTFOUND, brc_resolve(&found, t.repo, start, &t.err));
+        start[i] = hex[i];
+    }
+    FAILS(&t, BRC_ENOTFOUND, brc_resolve(&found, t.repo, "0000", &t.err));
+}
+END_TEST
+
+static int what_of(const char *a, const char *b, const char *path)
+{
+    const brc_change *c;
+    brc_iter *it;
+    int what = 0, rc;
+    OK(&t, brc_diff(&it, t.repo, a, b, NULL, &t.err));
+    while ((rc = brc_diff_next(it, &c, &t.err)) > 0)
+        if (strcmp(c->path, path) == 0)
+            what = c->what;
+    ck_assert_int_eq(rc, 0);
+    brc_iter_free(it);
+    return what;
+}
+
+/* From the first to the second, whether one follows the other or not. */
+START_TEST(h07_a_difference_has_one_direction)
+{
+    on_dev(adds_to_group);
+    ck_assert_int_eq(what_of("main", "dev", "/g/new"), BRC_ADDED);
+    ck_assert_int_eq(what_of("dev", "main", "/g/new"), BRC_REMOVED);
+    scenario_numbers(&t, "/mine", 6, 2, 40);
+    scenario_commit(&t, "on main");
+    ck_assert_int_eq(what_of("main", "dev", "/g/new"), BRC_ADDED);
+    ck_assert_int_eq(what_of("dev", "main", "/g/new"), BRC_REMOVED);
+    ck_assert_int_eq(what_of("main", "dev", "/mine"), BRC_REMOVED);
+    ck_assert_int_eq(what_of("dev", "main", "/mine"), BRC_ADDED);
+}
+END_TEST
+
+START_TEST(h13_a_name_that_begins_with_another_is_another)
+{
+    char names[100];
+    scenario_numbers(&t, "/ab", 4, 2, 1);
+    OK(&t, brc_group_create(t.session, "/g2", NULL, &t.err));
+    scenario_commit(&t, "names");
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+    OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
+    ck_assert_str_eq(scenario_tree(&t, t.session, "/", 1, names, sizeof(names)),
+                     "/ /ab* /g2 /h /h/b* ");
+    scenario_commit(&t, "changes");
+    ck_assert_int_eq(what_of("HEAD~1", "HEAD", "/ab"), 0);
+    ck_assert_int_eq(what_of("HEAD~1", "HEAD", "/g2"), 0);
+    brc_log_opts opts = BRC_LOG_OPTS_INIT;
+    const brc_commit *c;
+    brc_iter *it;
+    opts.path = "/ab";
+    OK(&t, brc_log(&it, t.repo, NULL, &opts, &t.err));
+    ck_assert_int_eq(brc_log_next(it, &c, &t.err), 1);
+    ck_assert_str_eq(c->message, "names");
+    ck_assert_int_eq(brc_log_next(it, &c, &t.err), 0);
+    brc_iter_free(it);
+}
+END_TEST
+
+START_TEST(h14_what_was_read_is_a_copy)
+{
+    int32_t data[8];
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    for (int times = 0; times < 2; times++) {
+        OK(&t, brc_array_read(a, NULL, data, sizeof(data), &t.err));
+        for (int i = 0; i < 8; i++)
+            ck_assert_int_eq(data[i], i + 1);
+        memset(data, 0xff, sizeof(data));
+    }
+    brc_array_free(a);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* Two handles, each with arrays that stay open. */
+START_TEST(h15_what_was_written_is_read)
+{
+    breccia *other;
+    brc_session *s;
+    brc_array *mine, *theirs;
+    int32_t data[8];
+    OK(&t, brc_reopen(&other, t.repo, &t.err));
+    OK(&t, brc_session_open(&s, other, NULL, BRC_SESSION_VIEW, &t.err));
+    OK(&t, brc_array_open(&mine, t.session, "/a", &t.err));
+    OK(&t, brc_array_open(&theirs, s, "/a", &t.err));
+    for (int32_t round = 0; round < 6; round++) {
+        for (int i = 0; i < 8; i++)
+            data[i] = 100 * round + i;
+        OK(&t, brc_array_write(mine, NULL, data, sizeof(data), &t.err));
+        if (round % 2 == 1)
+            scenario_commit(&t, "round");
+        memset(data, 0, sizeof(data));
+        OK(&t, brc_array_read(theirs, NULL, data, sizeof(data), &t.err));
+        ck_assert_int_eq(data[7], 100 * round + 7);
+        OK(&t, brc_array_read(mine, NULL, data, sizeof(data), &t.err));
+        ck_assert_int_eq(data[7], 100 * round + 7);
+    }
+    brc_array_free(mine);
+    brc_array_free(theirs);
+    brc_session_free(s);
+    brc_free(other);
+}
+END_TEST
+
+/* ---- failures -------------------------------- */
+
+START_TEST(h18_a_call_that_fails_leaves_what_is_uncommitted)
+{
+    static const char nowhere[] = "0123456789abcdef0123456789abcdef";
+    writes();
+    FAILS(&t, BRC_ENOTFOUND, brc_branch_create(t.repo, "nowhere", nowhere, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_tag_create(t.repo, "nowhere", nowhere, NULL, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_switch(t.repo, "nowhere", BRC_SWITCH_DISCARD, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_reset(t.repo, nowhere, BRC_RESET_HARD, NULL, &t.err));
+    ck_assert(!scenario_clean(&t));
+    scenario_reopen(&t);
+    ck_assert(!scenario_clean(&t));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 55);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 4), 5);
+    scenario_commit(&t, "nothing was lost");
+    ck_assert_uint_eq(count_log("main"), 2);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* ---- codecs and branches -------------------------------- */
+
+#define PLAIN "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
+static const char *const gzip_1 =
+    PLAIN ",{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]";
+static const char *const gzip_2 =
+    PLAIN ",{\"name\":\"gzip\",\"configuration\":{\"level\":2}}]";
+
+static void set_codecs(const char *codecs)
+{
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_set_codecs(a, codecs, 0, &t.err));
+    brc_array_free(a);
+}
+
+static void encodes(void)
+{
+    set_codecs(gzip_1);
+    writes();
+}
+
+static void encodes_else(void)
+{
+    set_codecs(gzip_2);
+    scenario_set_number(&t, "/a", 1, 11);
+}
+
+/* B34 and B35: one side's, or both sides' the same; B39: fast-forward. */
+START_TEST(B34_B35_B39_codecs_of_one_side_are_taken)
+{
+    on_dev(encodes);
+    if (_i == 1)
+        scenario_set_number(&t, "/a", 1, 11);
+    if (_i == 2)
+        set_codecs(gzip_1);
+    if (_i > 0)
+        scenario_commit(&t, "on main");
+    ck_assert_int_eq(merge_of("dev", 0), _i == 0 ? BRC_MERGE_FAST_FORWARD : BRC_MERGE_MERGED);
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    ck_assert_ptr_nonnull(strstr(brc_array_describe(a)->codecs_json, "gzip"));
+    brc_array_free(a);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 55);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), _i == 1 ? 11 : 2);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* About the codecs alone: a side is chosen, and both sides' values are there. */
+START_TEST(B36_two_sides_codecs_are_a_conflict_without_data)
+{
+    const brc_conflict *c;
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    brc_iter *it;
+    on_dev(encodes);
+    encodes_else();
+    scenario_commit(&t, "on main");
+    opts.flags = BRC_MERGE_DRY_RUN;
+    OK(&t, brc_merge(&r, &it, t.repo, "dev", &opts, &t.err));
+    ck_assert_int_eq(r.result, BRC_MERGE_CONFLICT);
+    ck_assert_int_eq(brc_conflicts_next(it, &c, &t.err), 1);
+    ck_assert_str_eq(c->path, "/a");
+    ck_assert_str_eq(c->kind, "storage");
+    ck_assert_int_eq(brc_conflicts_next(it, &c, &t.err), 0);
+    brc_iter_free(it);
+    ck_assert_int_eq(merge_of("dev", BRC_MERGE_THEIRS), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 55);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 11);
+    scenario_whole(&t);
+}
+END_TEST
+
+Suite *hangar_suite(void)
+{
+    Suite *s = suite_create("hangar");
+    TCase *c = tcase_create("hangar");
+    tcase_add_checked_fixture(c, hangar_setup, hangar_teardown);
+    tcase_add_loop_test(c, h01_a_write_to_an_array_that_is_deleted_is_no_orphan, 0, 2);
+    tcase_add_loop_test(c, h01_what_is_new_in_a_group_that_is_deleted_is_not_lost, 0, 4);
+    tcase_add_loop_test(c, h02_an_array_of_two_types_is_never_merged, 0, 2);
+    tcase_add_loop_test(c, h03_a_group_in_place_of_an_array_that_was_written, 0, 2);
+    tcase_add_test(c, h04_merge_bases_do_not_ask_the_clock);
+    tcase_add_test(c, h05_a_log_has_every_parent);
+    tcase_add_test(c, h06_the_start_of_another_id_finds_nothing);
+    tcase_add_test(c, h07_a_difference_has_one_direction);
+    tcase_add_test(c, h08_what_was_merged_is_not_merged_again);
+    tcase_add_test(c, h13_a_name_that_begins_with_another_is_another);
+    tcase_add_test(c, h14_what_was_read_is_a_copy);
+    tcase_add_test(c, h15_what_was_written_is_read);
+    tcase_add_test(c, h18_a_call_that_fails_leaves_what_is_uncommitted);
+    tcase_add_loop_test(c, B34_B35_B39_codecs_of_one_side_are_taken, 0, 3);
+    tcase_add_test(c, B36_two_sides_codecs_are_a_conflict_without_data);
+    suite_add_tcase(s, c);
+    return s;
+}
