@@ -228,8 +228,13 @@ BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, const brc_change **out, brc
 /* Merges `rev` into the current branch: up to date, a fast-forward, or a commit with two parents, which
  * has what either side changed since they parted, node by node, member by member, chunk by chunk and
  * element by element. *conflicts (NULL: nobody asks) lists what cannot be decided: the branch is as it was then.
- * BRC_ECONFLICT if the branch has uncommitted changes; BRC_ESTALE if it has moved meanwhile.
- * Not between brc_begin() and brc_end(). */
+ * BRC_ECONFLICT if the branch has uncommitted changes or an open merge; BRC_ESTALE if it has moved meanwhile.
+ * Not between brc_begin() and brc_end().
+ *
+ * With BRC_MERGE_KEEP a merge with conflicts stays open, as a draft: what is in conflict is there as the branch
+ * has it, everything else is merged. Until it is committed or dropped, sessions on the branch (BRC_SESSION_VIEW,
+ * _WRITE) read and change that draft, and brc_session_commit() on the branch is BRC_ECONFLICT. A branch has
+ * one open merge at most. */
 BRC_API BRC_MUST_USE int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
                                    const brc_merge_opts *opts, brc_error *err);
 /* Does what the commit `rev` changed, from its parent to it, again on the current branch, as a commit
@@ -253,6 +258,22 @@ BRC_API BRC_MUST_USE int brc_rebase(brc_pick_result *out, brc_iter **conflicts, 
  * file till BRC_BISECT_RESET; nothing else changes, and a collection keeps these commits. BRC_EMISUSE where there is no bisection, or
  * what is said contradicts what is known; BRC_ESTALE if another process was first. */
 BRC_API BRC_MUST_USE int brc_bisect(brc_bisect_result *out, breccia *repo, int what, const char *rev, brc_error *err);
+/* The current branch's open merge; out->draft 0: none. *conflicts (NULL: nobody asks) lists all of it, also what is
+ * settled. A conflict is settled by hand as soon as its place is not what the merge left there: the member
+ * has another value, the chunk was written, the node or something under it was changed. */
+BRC_API BRC_MUST_USE int brc_merge_state(brc_open_state *out, brc_iter **conflicts, breccia *repo, brc_error *err);
+/* Settles what is open at and under `paths` (npaths 0: everywhere) for a side: BRC_MERGE_OURS or _THEIRS. What was
+ * settled before stays so. *settled: how many. BRC_EMISUSE if no merge is open; BRC_ESTALE if others have
+ * changed it meanwhile. Not between brc_begin() and brc_end(). */
+BRC_API BRC_MUST_USE int brc_merge_settle(uint64_t *settled, breccia *repo, uint32_t side, const char *const *paths, size_t npaths,
+                                          brc_error *err);
+/* Commits the open merge, with two parents: BRC_MERGE_MERGED. While something is open nothing changes: the result is
+ * BRC_MERGE_CONFLICT, and *conflicts (NULL: nobody asks) lists what. Of `opts` message (NULL: the one with which it
+ * began), author and time_us count. BRC_EMISUSE if no merge is open; BRC_ESTALE if the branch has moved since. */
+BRC_API BRC_MUST_USE int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *repo,
+                                            const brc_merge_opts *opts, brc_error *err);
+/* Drops the open merge, with what was written to settle it. BRC_EMISUSE if none is open. */
+BRC_API BRC_MUST_USE int brc_merge_abort(breccia *repo, brc_error *err);
 /* Lists conflicts, by path. */
 BRC_API BRC_MUST_USE int brc_conflicts_next(brc_iter *it, const brc_conflict **out, brc_error *err);
 BRC_API void brc_iter_free(brc_iter *it);

@@ -297,6 +297,7 @@ enum {
     BRC_MERGE_DRY_RUN = 2, /* only says what would come of it: nothing is changed  */
     BRC_MERGE_OURS = 4,    /* conflicts are settled for the current branch    */
     BRC_MERGE_THEIRS = 8,  /* or for what is merged                           */
+    BRC_MERGE_KEEP = 16,   /* a merge with conflicts stays open: brc_merge_state() */
     BRC_MERGE_CONCAT = 32  /* what both sides have appended to an array along one axis comes one after
                               the other: ours, then theirs. A trial stores it too, and drops it  */
 };
@@ -313,8 +314,23 @@ typedef struct brc_merge_result {
     uint32_t reserved;
     brc_oid commit;     /* the branch's, after it; zero for a conflict and a trial */
     uint64_t conflicts; /* that are open                                      */
+    int64_t draft;      /* of the merge that stays open; 0: none              */
 } brc_merge_result;
-#define BRC_MERGE_RESULT_INIT { sizeof(brc_merge_result), 0, 0, { { 0 } }, 0 }
+#define BRC_MERGE_RESULT_INIT { sizeof(brc_merge_result), 0, 0, { { 0 } }, 0, 0 }
+
+/* A merge with conflicts that is neither committed nor dropped. */
+typedef struct brc_open_state {
+    size_t size;
+    int64_t draft;      /* its number; 0: none is open                        */
+    int has_other;
+    uint32_t reserved;
+    brc_oid other;      /* the commit that is merged                          */
+    uint64_t conflicts; /* all of them                                        */
+    uint64_t open;      /* those that are not settled                         */
+    char op[16];        /* "merge", or what else left conflicts               */
+    char rev[128];      /* what is merged, as it was called; cut at 127 bytes */
+} brc_open_state;
+#define BRC_OPEN_STATE_INIT { sizeof(brc_open_state), 0, 0, 0, { { 0 } }, 0, 0, { 0 }, { 0 } }
 
 /* brc_pick(), brc_revert(), brc_rebase() */
 typedef struct brc_pick_opts {
@@ -408,7 +424,8 @@ typedef struct brc_draft {
 } brc_draft;
 enum {
     BRC_DRAFT_OWNED = 1, /* private to one session; else what the branch's sessions share */
-    BRC_DRAFT_STALE = 2  /* the branch has moved since: it cannot be committed as it is */
+    BRC_DRAFT_STALE = 2, /* the branch has moved since: it cannot be committed as it is */
+    BRC_DRAFT_MERGING = 4 /* an open merge on the branch: brc_merge_state()   */
 };
 
 /* One node that differs between two versions.  A difference in storage alone

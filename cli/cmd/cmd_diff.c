@@ -5,7 +5,9 @@
 #include "changes.h"
 #include "commands.h"
 #include "history.h"
+#include "picked.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- status ---------------------------------------------------------------------- */
@@ -37,6 +39,29 @@ static int put_loose_keys(struct cli *cli)
     return rc;
 }
 
+/* The merge that is open on the branch, and what is not settled of it. */
+static int put_open_merge(struct cli *cli)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+
+    CLI_TRY(brc_merge_state(&state, &cli->iter, cli->repo, &cli->err));
+    if (state.draft == 0)
+        return BRC_OK;
+    if (cli->json) {
+        cli_json_key(cli, "merge");
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "rev", state.rev);
+        cli_json_member_uint(cli, "open", state.open);
+    } else {
+        cli_printf(cli, "Merging %s: %" PRIu64 " of %" PRIu64 " conflicts open\n",
+                   cli_escaped(cli, state.rev), state.open, state.conflicts);
+    }
+    CLI_TRY(cli_put_conflicts(cli));
+    if (cli->json)
+        cli_json_close(cli, '}');
+    return BRC_OK;
+}
+
 static int put_status(struct cli *cli, const char *branch, int clean, int unborn)
 {
     struct cli_changes changes = { .title = "Uncommitted changes:" };
@@ -52,6 +77,7 @@ static int put_status(struct cli *cli, const char *branch, int clean, int unborn
         cli_color_end(cli);
         cli_puts(cli, unborn ? "\nNo commits yet\n" : "\n");
     }
+    CLI_TRY(put_open_merge(cli));
     CLI_TRY(cli_put_changes(cli, &changes));
     CLI_TRY(put_loose_keys(cli));
     if (cli->json)

@@ -30,6 +30,8 @@ static void put_draft_json(struct cli *cli, const brc_draft *draft)
     cli_json_open(cli, '{');
     cli_json_member_int(cli, "id", draft->id);
     cli_json_member(cli, "branch", draft->branch);
+    if (draft->flags & BRC_DRAFT_MERGING)
+        cli_json_member_bool(cli, "merge", 1);
     cli_json_member_bool(cli, "private", (draft->flags & BRC_DRAFT_OWNED));
     if ((draft->flags & BRC_DRAFT_OWNED)) {
         cli_json_member(cli, "process", owner_name(draft));
@@ -48,7 +50,9 @@ static void put_draft_text(struct cli *cli, const brc_draft *draft)
     cli_printf(cli, "%" PRId64 "  %s  %s  %" PRIu64 " node%s", draft->id,
                cli_escaped(cli, draft->branch), cli_format_time(time, draft->time_us),
                draft->nodes, draft->nodes == 1 ? "" : "s");
-    if (!(draft->flags & BRC_DRAFT_OWNED))
+    if (draft->flags & BRC_DRAFT_MERGING)
+        cli_puts(cli, ", an open merge");
+    else if (!(draft->flags & BRC_DRAFT_OWNED))
         cli_puts(cli, ", shared");
     else if (draft->owner_pid != 0)
         cli_printf(cli, ", private: process %" PRId64 ", %s", draft->owner_pid, owner_name(draft));

@@ -1,6 +1,8 @@
 /*
  * cmd_merge.c - merge.
  */
+#include <inttypes.h>
+
 #include "../cli.h"
 #include "commands.h"
 #include "history.h"
@@ -12,6 +14,8 @@ static const struct cli_option merge_options[] = {
     { "concat", 0, 0, NULL, "what both append to an array follows each other: ours, then REV's" },
     { "no-ff", 0, 0, NULL, "make a commit, also where the branch could just move to REV" },
     { "dry-run", 0, 0, NULL, "say what would come of it, and change nothing" },
+    { "continue", 0, 0, NULL, "commit the open merge, when all of it is settled" },
+    { "abort", 0, 0, NULL, "drop the open merge, with what was written to settle it" },
     { "message", 'm', 1, "TEXT", "the message of the commit" },
     { "author", 0, 1, "'NAME <MAIL>'", "the author; else $BRECCIA_AUTHOR, else user and host" },
     { "date", 0, 1, "TIME", "2026-11-20, 2026-11-20T12:00:00Z or @SECONDS instead of now" },
@@ -57,8 +61,10 @@ static void say_merged(struct cli *cli, const brc_merge_result *r, const char *b
     if (r->result == BRC_MERGE_UP_TO_DATE)
         cli_say(cli, "%s is up to date with %s", cli_escaped(cli, branch), cli_escaped(cli, rev));
     else if (r->result == BRC_MERGE_CONFLICT)
-        cli_say(cli, "%s and %s conflict; nothing was changed", cli_escaped(cli, branch),
-                cli_escaped(cli, rev));
+        cli_say(cli, r->draft != 0 ? "%s and %s conflict; settle this and 'breccia merge --continue', "
+                                     "or --abort"
+                                   : "%s and %s conflict; nothing was changed",
+                cli_escaped(cli, branch), cli_escaped(cli, rev));
     else if (dry)
         cli_say(cli, "would be %s",
                 r->result == BRC_MERGE_MERGED ? "merged" : "a fast-forward");
@@ -84,21 +90,93 @@ static int report_merge(struct cli *cli, const brc_merge_result *r, const char *
     return r->result == BRC_MERGE_CONFLICT ? CLI_EXIT_CONFLICT : BRC_OK;
 }
 
+/* ---- an open merge --------------------------------------------------------------- */
+
+static int abort_merge(struct cli *cli)
+{
+    CLI_TRY(brc_merge_abort(cli->repo, &cli->err));
+    cli_done(cli);
+    cli_say(cli, "the merge was dropped");
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "result", "aborted");
+        cli_json_close(cli, '}');
+    }
+    return BRC_OK;
+}
+
+static int continue_merge(struct cli *cli, const brc_merge_opts *opts, const char *branch)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+
+    CLI_TRY(brc_merge_state(&state, NULL, cli->repo, &cli->err));
+    CLI_TRY(brc_merge_continue(&result, &cli->iter, cli->repo, opts, &cli->err));
+    if (result.result != BRC_MERGE_CONFLICT)
+        cli_done(cli);
+    return report_merge(cli, &result, branch, state.rev);
+}
+
+/* --ours or --theirs without a REV. */
+static int settle_merge(struct cli *cli, const brc_merge_opts *opts)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    uint64_t settled;
+
+    CLI_TRY(brc_merge_settle(&settled, cli->repo, opts->flags & (BRC_MERGE_OURS | BRC_MERGE_THEIRS),
+                             opts->paths, opts->npaths, &cli->err));
+    cli_done(cli);
+    CLI_TRY(brc_merge_state(&state, NULL, cli->repo, &cli->err));
+    cli_say(cli, "settled %" PRIu64 "; %" PRIu64 " of %" PRIu64 " still open", settled, state.open,
+            state.conflicts);
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member_uint(cli, "settled", settled);
+        cli_json_member_uint(cli, "open", state.open);
+        cli_json_close(cli, '}');
+    }
+    return BRC_OK;
+}
+
+static int run_on_open(struct cli *cli, brc_merge_opts *opts)
+{
+    const char *branch;
+    const int ends = cli_has(cli, "continue") + cli_has(cli, "abort");
+    const int settles = (opts->flags & (BRC_MERGE_OURS | BRC_MERGE_THEIRS)) != 0;
+
+    if (cli->args.before_dashes != 1 || (ends == 0 && !settles))
+        return cli_usage(cli, "merge needs FILE and REV; PATHs go behind --");
+    if (ends + settles > 1)
+        return cli_usage(cli, "give only one of --continue, --abort, --ours and --theirs");
+    if (cli_has(cli, "dry-run") || cli_has(cli, "no-ff"))
+        return cli_usage(cli, "--dry-run and --no-ff need a REV to merge");
+    CLI_TRY(cli_open(cli, 0));
+    if (!opts->author)
+        opts->author = cli_default_author(cli);
+    CLI_TRY(cli_branch(cli, &branch));
+    if (settles)
+        return settle_merge(cli, opts);
+    return cli_has(cli, "abort") ? abort_merge(cli) : continue_merge(cli, opts, branch);
+}
+
 static int run_merge(struct cli *cli)
 {
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
     brc_merge_result result = BRC_MERGE_RESULT_INIT;
-    const char *branch, *rev = cli_operand(cli, 1);
+    const char *branch, *rev;
 
     CLI_TRY(read_merge_options(cli, &opts));
-    if (cli->args.before_dashes != 2)
-        return cli_usage(cli, "merge needs FILE and REV; PATHs go behind --");
+    if (cli->args.before_dashes != 2 || cli_has(cli, "continue") || cli_has(cli, "abort"))
+        return run_on_open(cli, &opts);
+    rev = cli_operand(cli, 1);
     CLI_TRY(cli_open(cli, 0));
     if (!opts.author)
         opts.author = cli_default_author(cli);
+    if (!cli_has(cli, "dry-run"))
+        opts.flags |= BRC_MERGE_KEEP;
     CLI_TRY(cli_branch(cli, &branch));
     CLI_TRY(brc_merge(&result, &cli->iter, cli->repo, rev, &opts, &cli->err));
-    if (result.result != BRC_MERGE_CONFLICT)
+    if (result.result != BRC_MERGE_CONFLICT || result.draft != 0)
         cli_done(cli);
     return report_merge(cli, &result, branch, rev);
 }
@@ -107,15 +185,20 @@ const struct cli_command cli_command_merge = {
     .name = "merge",
     .group = "Versions",
     .summary = "merge another version into the current branch",
-    .usage = "FILE REV [OPTIONS]\nFILE REV --ours|--theirs -- PATH...",
+    .usage = "FILE REV [OPTIONS]\nFILE REV --ours|--theirs -- PATH...\n"
+             "FILE --ours|--theirs [-- PATH...]\nFILE --continue|--abort",
     .details = "Moves the branch to REV where that is all there is to do; else makes a commit\n"
                "with two parents, which has what either side changed since they parted: nodes,\n"
                "members of metadata, chunks, and within a chunk elements. What both sides\n"
-               "changed differently is a conflict: it is listed, and the status is 3.",
+               "changed differently is a conflict: it is listed, and the status is 3. The\n"
+               "branch stays where it is, and the merge stays open on it: everything in conflict\n"
+               "is as the branch had it. Write what you want there, or settle it for one side\n"
+               "with --ours or --theirs and no REV; then --continue commits. --abort drops it.",
     .examples = "breccia merge climate.brc experiment\n"
-                "breccia merge climate.brc experiment --theirs -- /t2m",
+                "breccia merge climate.brc experiment --theirs -- /t2m\n"
+                "breccia merge climate.brc --continue",
     .options = merge_options,
-    .min_operands = 2,
+    .min_operands = 1,
     .max_operands = 10000,
     .flags = CLI_POOL,
     .run = run_merge,

@@ -27,7 +27,7 @@ int cli_pick_sides(struct cli *cli, brc_pick_opts *opts)
 static void put_conflict(struct cli *cli, const brc_conflict *c)
 {
     if (!cli->json) {
-        cli_say(cli, "conflict: %s %s%s%s", c->kind, cli_escaped(cli, c->path),
+        cli_say(cli, "%s: %s %s%s%s", c->settled ? "settled" : "conflict", c->kind, cli_escaped(cli, c->path),
                 c->key ? " " : "", c->key ? cli_escaped(cli, c->key) : "");
         return;
     }
@@ -36,6 +36,8 @@ static void put_conflict(struct cli *cli, const brc_conflict *c)
     cli_json_member(cli, "kind", c->kind);
     if (c->key)
         cli_json_member(cli, "key", c->key);
+    if (c->settled)
+        cli_json_member_bool(cli, "settled", 1);
     cli_json_close(cli, '}');
 }
 

@@ -11,6 +11,7 @@
 #include "../zarr/node_moves.h"
 #include "../zarr/steady_read.h"
 #include "../base/clock.h"
+#include "merge_draft.h"
 #include "replay.h"
 
 int brc_commit_read(brc_commit **out, breccia *repo, const brc_oid *id, brc_error *err)
@@ -50,8 +51,8 @@ static int compare_with_tip(void *ctx, brc_error *err)
     brc_fold how = {.way = BRC_FOLD_SHORT_READS};
     brc_oid tip, tip_root, root;
     int has;
-    c->clean = 1;
-    if (s->draft.id == 0)
+    c->clean = s->draft.kind != BRC_DRAFT_MERGE;
+    if (s->draft.id == 0 || !c->clean)
         return BRC_OK;
     brc_store_scratch_end(store); /* of a try before */
     brc_store_scratch_begin(store);
@@ -173,19 +174,80 @@ static int commit_moves(brc_move_set *out, brc_session *s, const brc_commit *com
     return brc_session_moves(out, s, 1, &commit->parents[0], &snapshot, &commit->root, err);
 }
 
+/* ---- the end of an open merge -------------------------------- */
+
+enum { COMMIT_IS_MERGE = 1 << 30 }; /* beside BRC_COMMIT_* */
+
+static const char *merge_op(const brc_open_merge *merge)
+{
+    static const char *const ops[] = {"merge", "pick", "revert", "rebase"};
+    const char *text = brc_open_merge_text(merge, "op");
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+        if (strcmp(text, ops[i]) == 0)
+            return ops[i];
+    return ops[0];
+}
+
+int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err)
+{
+    return brc_fail(err, BRC_ECONFLICT,
+                    "%s: a merge is open on branch '%s': 'breccia merge --continue' commits it, "
+                    "and --abort drops it",
+                    brc_store_path(store), branch);
+}
+
+/* What its commit has beside that of other changes: *second is the other parent. */
+static int take_open_merge(brc_session *s, const brc_commit_opts *opts, brc_commit *commit,
+                           brc_oid *second, const char **op, brc_error *err)
+{
+    brc_open_merge merge;
+    const int asked = (opts->flags & COMMIT_IS_MERGE) != 0;
+    if (s->draft.kind != BRC_DRAFT_MERGE)
+        return !asked ? BRC_OK
+                      : brc_fail(err, BRC_EMISUSE, "no merge is open on branch '%s'", s->branch);
+    if (!asked)
+        return brc_merge_is_open(s->repo->store, s->branch, err);
+    BRC_TRY(brc_open_merge_read(&merge, s, err));
+    const size_t left = brc_open_merge_left(&merge);
+    *op = merge_op(&merge);
+    *second = merge.other;
+    commit->nparents += merge.has_other ? 1 : 0;
+    brc_open_merge_dispose(&merge);
+    if (left == 0)
+        return BRC_OK;
+    return brc_fail(err, BRC_ECONFLICT, "%zu conflicts of the merge on branch '%s' are not settled",
+                    left, s->branch);
+}
+
+/* What was uncommitted is no more. */
+static int end_draft(brc_session *s, const brc_oid *commit, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    s->is_read = 0;
+    if (s->mode == BRC_SESSION_PRIVATE)
+        return brc_draft_advance(store, s->draft.id, commit, err);
+    return s->draft.kind == BRC_DRAFT_MERGE ? brc_draft_delete(store, s->draft.id, err)
+                                            : brc_draft_rest(store, s->draft.id, err);
+}
+
 /* Within one transaction. */
 static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char *meta,
                         brc_fold *fold, int *moved, brc_oid *out, brc_error *err)
 {
     brc_store *store = s->repo->store;
     int has, rc, amend = (opts->flags & BRC_COMMIT_AMEND) != 0;
-    brc_oid tip, tip_root;
+    brc_oid parents[2], tip_root;
     brc_commit commit = {.message = opts->message, .meta_json = meta, .time_us = opts->time_us};
     brc_commit *old = NULL;
     brc_move_set moves = {0};
     char *full = NULL;
-    BRC_GO(brc_session_tip(s, &has, &tip, &tip_root, err));
-    BRC_GO(check_follows(s, has, &tip, moved, err));
+    const brc_oid *tip = &parents[0];
+    const char *op = amend ? "amend" : "commit";
+    BRC_GO(brc_session_tip(s, &has, &parents[0], &tip_root, err));
+    commit.parents = parents;
+    commit.nparents = has ? 1 : 0;
+    BRC_GO(take_open_merge(s, opts, &commit, &parents[1], &op, err));
+    BRC_GO(check_follows(s, has, tip, moved, err));
     BRC_GO(check_amend(s, opts, has, err));
     BRC_GO(brc_keys_ready(s, err));
     BRC_GO(normal_root(store, &tip_root, err));
@@ -196,23 +258,17 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
         goto done;
     }
     commit.author = opts->author != NULL ? opts->author : "unknown";
-    commit.parents = &tip;
-    commit.nparents = has ? 1 : 0;
     if (commit.time_us == 0)
         commit.time_us = brc_now_us();
     if (amend) {
-        BRC_GO(brc_commit_get(&old, store, &tip, err));
+        BRC_GO(brc_commit_get(&old, store, tip, err));
         amend_from(&commit, old, opts);
     }
     BRC_GO(commit_moves(&moves, s, &commit, err));
     BRC_GO(brc_commit_put(store, &commit, &moves, err));
     BRC_GO(brc_ref_full(&full, "heads", s->branch, err));
-    BRC_GO(brc_ref_put(store, full, &commit.id, NULL, amend ? "amend" : "commit", 1,
-                       has ? &tip : NULL, brc_now_us(), err));
-    BRC_GO(s->mode == BRC_SESSION_PRIVATE
-               ? brc_draft_advance(store, s->draft.id, &commit.id, err)
-               : brc_draft_rest(store, s->draft.id, err));
-    s->is_read = 0;
+    BRC_GO(brc_ref_put(store, full, &commit.id, NULL, op, 1, has ? tip : NULL, brc_now_us(), err));
+    BRC_GO(end_draft(s, &commit.id, err));
     *out = commit.id;
 done:
     brc_move_set_dispose(&moves);
@@ -288,4 +344,15 @@ int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *give
                                   : commit_merged(s, &opts, meta, out, err);
     free(meta);
     return rc;
+}
+
+int brc_session_commit_merge(brc_oid *out, brc_session *s, const brc_commit_opts *given,
+                             brc_error *err)
+{
+    int moved;
+    brc_commit_opts opts = *given;
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
+    opts.flags = COMMIT_IS_MERGE | BRC_COMMIT_ALLOW_EMPTY;
+    return commit_in_tries(s, &opts, opts.meta_json, &moved, out, err);
 }

@@ -63,6 +63,13 @@ static int conflict_key(const brc_clash *clash, brc_buf *out, const char **key, 
     return brc_buf_terminate(out, err);
 }
 
+/* Of rows the state; what has just been merged is open. */
+static int settled_as(int state)
+{
+    static const int as[] = {0, BRC_MERGE_OURS, BRC_MERGE_THEIRS, 1};
+    return state >= 0 && state <= 3 ? as[state] : 0;
+}
+
 int brc_conflicts_next(brc_iter *it, const brc_conflict **out, brc_error *err)
 {
     *out = NULL;
@@ -72,7 +79,7 @@ int brc_conflicts_next(brc_iter *it, const brc_conflict **out, brc_error *err)
         return 0;
     const brc_clash *clash = &list->list.items[list->at++];
     list->now = (brc_conflict){.path = clash->path, .kind = conflict_kind(clash),
-                               .settled = clash->settled};
+                               .settled = settled_as(clash->settled)};
     BRC_TRY(conflict_key(clash, &list->key, &list->now.key, err));
     list->now.key = strcmp(clash->member, BRC_CLASH_CHUNK) == 0 ? (const char *)list->key.data
                                                                 : list->now.key;

@@ -69,6 +69,7 @@ int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
     const brc_draft_row *row = &list->rows[list->at++];
     brc_draft *out = &list->now;
     *out = (brc_draft){.id = row->draft.id, .branch = row->branch, .time_us = row->draft.time_us};
+    out->flags |= row->draft.kind == BRC_DRAFT_MERGE ? BRC_DRAFT_MERGING : 0;
     if (row->draft.kind == BRC_DRAFT_PRIVATE) {
         out->flags |= BRC_DRAFT_OWNED;
         out->owner = brc_process_state(row->owner);
@@ -118,7 +119,11 @@ static int adopt_steps(breccia *repo, int64_t id, brc_error *err)
     int rc;
     BRC_GO(find_draft(repo->store, id, &rows, &n, &at, err));
     if (rows[at].draft.kind != BRC_DRAFT_PRIVATE) {
-        rc = brc_fail(err, BRC_EINVAL, "draft %lld is shared by branch '%s' already",
+        rc = brc_fail(err, BRC_EINVAL,
+                      rows[at].draft.kind == BRC_DRAFT_MERGE
+                          ? "draft %lld is the open merge of branch '%s': 'breccia merge "
+                            "--continue' commits it"
+                          : "draft %lld is shared by branch '%s' already",
                       (long long)id, rows[at].branch);
         goto done;
     }

@@ -8,10 +8,9 @@
 #include "../base/sized.h"
 #include "../history/commit.h"
 #include "../store/collect.h"
-#include "../zarr/merge_run.h"
-#include "../zarr/session.h"
 #include "concat.h"
 #include "conflicts.h"
+#include "merge_draft.h"
 
 typedef struct merge_call {
     breccia *repo;
@@ -72,6 +71,8 @@ static int check_nothing_uncommitted(merge_call *c, brc_error *err)
     int clean;
     if (c->draft.id == 0)
         return BRC_OK;
+    if (c->draft.kind == BRC_DRAFT_MERGE)
+        return brc_merge_is_open(c->store, c->branch, err);
     BRC_TRY(brc_session_open(&s, c->repo, c->branch, BRC_SESSION_VIEW, err));
     int rc = brc_session_clean(&clean, s, err);
     c->draft = s->draft;
@@ -169,10 +170,36 @@ static int check_uncollected(merge_call *c, brc_error *err)
     return BRC_OK;
 }
 
+static int plan_member(brc_buf *out, const char *name, const char *text, brc_error *err)
+{
+    BRC_TRY(brc_buf_printf(out, err, "%s\"%s\":", out->len == 0 ? "{" : ",", name));
+    return brc_json_quote(out, text, strlen(text), err);
+}
+
+/* What is in conflict becomes a draft; the branch stays where it is. */
+static int open_merge(merge_call *c, brc_error *err)
+{
+    brc_buf plan = BRC_BUF_INIT;
+    brc_open_merge_new what = {.branch = c->branch, .tip = &c->tip, .other = &c->other};
+    int rc;
+    BRC_GO(plan_member(&plan, "op", "merge", err));
+    BRC_GO(plan_member(&plan, "rev", c->rev, err));
+    BRC_GO(plan_member(&plan, "message", c->message, err));
+    BRC_GO(brc_buf_text(&plan, "}", err));
+    BRC_GO(brc_buf_terminate(&plan, err));
+    what.plan = (const char *)plan.data;
+    rc = brc_open_merge_start(&c->result.draft, &c->run, &what, err);
+done:
+    brc_buf_dispose(&plan);
+    return rc;
+}
+
 static int finish_steps(merge_call *c, brc_error *err)
 {
     BRC_TRY(check_uncollected(c, err));
     BRC_TRY(check_unmoved(c, err));
+    if (c->result.result == BRC_MERGE_CONFLICT)
+        return open_merge(c, err);
     return c->result.result == BRC_MERGE_FAST_FORWARD ? move_branch(c, &c->other, err)
                                                       : put_merge_commit(c, err);
 }
@@ -217,7 +244,8 @@ static int work(merge_call *c, brc_error *err)
     }
     if (c->result.conflicts > 0) {
         c->result.result = BRC_MERGE_CONFLICT;
-        return BRC_OK;
+        if ((c->opts.flags & BRC_MERGE_KEEP) == 0)
+            return BRC_OK;
     }
     return c->opts.flags & BRC_MERGE_DRY_RUN ? BRC_OK : finish(c, err);
 }
@@ -229,7 +257,7 @@ static int take_merge_opts(merge_call *c, const brc_merge_opts *given, brc_error
     const uint32_t sides = BRC_MERGE_OURS | BRC_MERGE_THEIRS;
     BRC_TRY(brc_sized_in(&c->opts, sizeof(c->opts), offsetof(brc_merge_opts, reserved), given,
                          "brc_merge_opts", err));
-    const uint32_t known = BRC_MERGE_NO_FF | BRC_MERGE_DRY_RUN | BRC_MERGE_CONCAT | sides;
+    const uint32_t known = BRC_MERGE_NO_FF | BRC_MERGE_DRY_RUN | BRC_MERGE_CONCAT | BRC_MERGE_KEEP | sides;
     BRC_TRY(brc_flags_check(c->opts.flags, known, "brc_merge_opts", err));
     if ((c->opts.flags & sides) == sides)
         return brc_fail(err, BRC_EINVAL, "a conflict cannot be settled for both sides");

@@ -10,6 +10,7 @@
 #include "../zarr/session.h"
 #include "../base/clock.h"
 #include "branch_drafts.h"
+#include "merge_draft.h"
 
 int brc_resolve(brc_oid *out, breccia *repo, const char *rev, brc_error *err)
 {
@@ -398,6 +399,10 @@ static int reset_steps(breccia *repo, const char *rev, int hard, const brc_oid *
         BRC_GO(drop_shared(store, head, err));
     } else { /* what is there stays as it is: compared with the new tip, it is uncommitted */
         BRC_GO(brc_draft_shared(store, head, &draft, err));
+        if (draft.kind == BRC_DRAFT_MERGE) {
+            rc = brc_merge_is_open(store, head, err);
+            goto done;
+        }
         if (draft.id == 0)
             BRC_GO(start_shared(store, head, has ? &tip : NULL, &draft.id, err));
         if (has_target)

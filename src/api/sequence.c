@@ -7,6 +7,7 @@
 #include "../base/clock.h"
 #include "../history/commit.h"
 #include "../store/collect.h"
+#include "merge_draft.h"
 
 void brc_sequence_dispose(brc_sequence *q)
 {
@@ -36,6 +37,8 @@ static int check_no_changes(brc_sequence *q, brc_error *err)
     int clean;
     if (q->draft.id == 0)
         return BRC_OK;
+    if (q->draft.kind == BRC_DRAFT_MERGE)
+        return brc_merge_is_open(q->store, q->branch, err);
     BRC_TRY(brc_session_open(&s, q->repo, q->branch, BRC_SESSION_VIEW, err));
     int rc = brc_session_clean(&clean, s, err);
     q->draft = s->draft;

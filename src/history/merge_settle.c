@@ -192,7 +192,7 @@ static int grant_wishes(brc_merge_tree *m, brc_error *err)
     return BRC_OK;
 }
 
-int brc_merge_settle(brc_merge_tree *m, brc_error *err)
+int brc_merge_settle_places(brc_merge_tree *m, brc_error *err)
 {
     void *p;
     if (m->nops == 0)

@@ -5,6 +5,6 @@
 #include "merge_spots.h"
 
 /* Puts each where it wishes to be, or notes a conflict and leaves it where ours has it. */
-BRC_MUST_USE int brc_merge_settle(brc_merge_tree *m, brc_error *err);
+BRC_MUST_USE int brc_merge_settle_places(brc_merge_tree *m, brc_error *err);
 
 #endif

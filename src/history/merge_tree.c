@@ -72,7 +72,7 @@ int brc_merge_tree_new(brc_merge_tree **out, brc_store *store, const brc_merge_t
         BRC_GO(brc_merge_contents(m, err));
     if (rc < 0)
         goto done;
-    BRC_GO(brc_merge_settle(m, err));
+    BRC_GO(brc_merge_settle_places(m, err));
     rc = name_clashes(m, err);
 done:
     if (rc < 0)

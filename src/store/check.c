@@ -216,8 +216,19 @@ static const struct {
       "SELECT 'the table " name " has rows that this breccia does not know' FROM " name          \
       " LIMIT 1",                                                                                \
       NULL }
-    RESERVED("delta"), RESERVED("conflict"),
+    RESERVED("delta"),
 #undef RESERVED
+    { "SELECT '' FROM sqlite_schema WHERE name='conflict'",
+      "SELECT 'a conflict at ' || quote(substr(path,1,80)) || ' is damaged, or belongs to no merge'"
+      " FROM conflict c WHERE " BAD_TEXT("path") " OR typeof(member)<>'text' OR typeof(key)<>'blob'"
+      " OR state NOT IN (0,1,2,3) OR NOT EXISTS (SELECT 1 FROM draft d WHERE d.id=c.draft AND"
+      " (d.kind=3 OR d.state=2)) OR typeof(base) NOT IN ('null','blob')"
+      " OR typeof(ours) NOT IN ('null','blob') OR typeof(theirs) NOT IN ('null','blob')"
+      " OR checksum IS NOT row_sum('conflict', draft, path, member, key, base, ours, theirs,"
+      " state)", NULL },
+    { "SELECT '' FROM draft WHERE kind=3 AND state=1",
+      "SELECT 'branch ' || quote(substr(branch,1,80)) || ' has ' || count(*) || ' open merges'"
+      " FROM draft WHERE kind=3 AND state=1 GROUP BY branch HAVING count(*)>1", NULL },
     { "SELECT '' FROM sqlite_schema WHERE name='boundary'",
       "SELECT 'what stands for the expired parents of ' || quote(substr(id,1,40)) || ' is damaged,"
       " or it is no commit' FROM boundary WHERE " BAD_ID("id")

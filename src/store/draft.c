@@ -46,9 +46,29 @@ static int draft_read_one(brc_store *store, sqlite3_stmt *st, brc_draft_head *ou
     return rc;
 }
 
+/* A file that never had a merge with conflicts has no table of them: then no draft is looked at. */
+int brc_draft_merge(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int there;
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_schema_has(store, "conflict", &there, err));
+    if (!there)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT " DRAFT_COLUMNS " FROM draft WHERE branch=?1 AND kind=3 AND state=1"
+                     " ORDER BY id LIMIT 1",
+                     &st, err));
+    sqlite3_bind_text(st, 1, branch, -1, SQLITE_STATIC);
+    return draft_read_one(store, st, out, err);
+}
+
 int brc_draft_shared(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(brc_draft_merge(store, branch, out, err));
+    if (out->id != 0)
+        return BRC_OK;
     BRC_TRY(brc_stmt(store,
                      "SELECT " DRAFT_COLUMNS " FROM draft WHERE branch=?1 AND kind=1 AND state=1",
                      &st, err));
@@ -214,6 +234,55 @@ int brc_draft_start(brc_store *store, const brc_draft_row *row, int64_t *id, brc
                         store->path, row->branch);
     *id = sqlite3_last_insert_rowid(store->db);
     return draft_seal(store, *id, err);
+}
+
+int brc_draft_merge_start(brc_store *store, const brc_draft_row *row, const brc_oid *other,
+                          const char *plan, int64_t *id, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int there;
+    BRC_TRY(brc_schema_has(store, "conflict", &there, err));
+    if (!there)
+        BRC_TRY(brc_schema_add(store, "conflict", err));
+    if (other != NULL)
+        BRC_TRY(brc_gc_keep_commit(store, other, err));
+    BRC_TRY(brc_draft_start(store, row, id, err));
+    BRC_TRY(brc_stmt(store, "UPDATE draft SET other=?2, plan=?3 WHERE id=?1", &st, err));
+    sqlite3_bind_int64(st, 1, *id);
+    brc_bind_id(store, st, 2, other);
+    sqlite3_bind_text(st, 3, plan, -1, SQLITE_STATIC);
+    BRC_TRY(brc_run(store, st, err));
+    return draft_seal(store, *id, err);
+}
+
+static int read_merge_plan(brc_store *store, sqlite3_stmt *st, int *has_other, brc_oid *other,
+                           char **plan, brc_error *err)
+{
+    const char *text = (const char *)sqlite3_column_text(st, 1);
+    BRC_TRY(brc_row_check(store, st, 2, "an open merge", err));
+    BRC_TRY(draft_commit_id(store, st, 0, has_other, other, err));
+    return brc_dup(plan, text != NULL ? text : "{}", err);
+}
+
+int brc_draft_merge_plan(brc_store *store, int64_t draft, int *has_other, brc_oid *other,
+                         char **plan, brc_error *err)
+{
+    sqlite3_stmt *st;
+    *plan = NULL;
+    *has_other = 0;
+    memset(other, 0, sizeof(*other));
+    BRC_TRY(brc_stmt(store,
+                     "SELECT other, plan, checksum IS " DRAFT_SUM " FROM draft WHERE id=?1"
+                     " AND kind=3 AND state=1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    int rc = brc_step(store, st, err);
+    if (rc == 0)
+        return brc_fail(err, BRC_ESTALE, "%s: the merge was ended by somebody else", store->path);
+    if (rc > 0)
+        rc = read_merge_plan(store, st, has_other, other, plan, err);
+    sqlite3_reset(st);
+    return rc;
 }
 
 int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err)

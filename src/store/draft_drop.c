@@ -63,10 +63,25 @@ static int drop_nodes(brc_store *store, int64_t draft, int64_t *left, brc_error 
     return BRC_OK;
 }
 
+/* Of an open merge. */
+static int drop_conflicts(brc_store *store, int64_t draft, int64_t *left, brc_error *err)
+{
+    int there;
+    BRC_TRY(brc_schema_has(store, "conflict", &there, err));
+    if (!there)
+        return BRC_OK;
+    return drop_run(store,
+                    "DELETE FROM conflict WHERE (draft, path, member, key) IN"
+                    " (SELECT draft, path, member, key FROM conflict WHERE draft=?1 LIMIT ?2)",
+                    draft, *left, left, err);
+}
+
 /* At most *left rows, which it counts down; above 0: the draft has none now. */
 static int drop_rows(brc_store *store, int64_t draft, int64_t *left, brc_error *err)
 {
     BRC_TRY(drop_nodes(store, draft, left, err));
+    if (*left > 0)
+        BRC_TRY(drop_conflicts(store, draft, left, err));
     if (*left > 0)
         BRC_TRY(drop_run(store,
                          "DELETE FROM draft_move WHERE draft=?1 AND path IN"

@@ -312,7 +312,8 @@ static int conflict_side(brc_store *store, sqlite3_stmt *st, int column, brc_roo
 {
     brc_oid id;
     const char *member = (const char *)sqlite3_column_text(st, 0);
-    if (member == NULL || sqlite3_column_type(st, column) != SQLITE_BLOB)
+    if (member == NULL || sqlite3_column_type(st, column) != SQLITE_BLOB ||
+        sqlite3_column_bytes(st, column) == 0) /* something that is in no version */
         return BRC_OK;
     if (*member == '\0')
         return add_entry(out, BRC_ROOT_ENTRY, 0, sqlite3_column_blob(st, column),

@@ -357,8 +357,28 @@ typedef struct brc_draft_row {
 } brc_draft_row;
 void brc_draft_rows_free(brc_draft_row *rows, size_t n);
 
-/* The branch's shared draft; out->id is 0 where it has none. */
+/* What a branch's sessions work on: its open merge, if it has one, else its shared draft; out->id is 0
+ * where it has neither. */
 BRC_MUST_USE int brc_draft_shared(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err);
+/* A branch's draft of kind BRC_DRAFT_MERGE; it has one at most. */
+BRC_MUST_USE int brc_draft_merge(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err);
+/* Of such a draft, whose branch has none yet: the commit that is the other parent (NULL: its commit has one
+ * parent) and the plan, a JSON object. */
+BRC_MUST_USE int brc_draft_merge_start(brc_store *store, const brc_draft_row *row, const brc_oid *other, const char *plan,
+                                       int64_t *id, brc_error *err);
+BRC_MUST_USE int brc_draft_merge_plan(brc_store *store, int64_t draft, int *has_other, brc_oid *other, char **plan,
+                                      brc_error *err);
+/* Its conflicts: rows of table `conflict` (conflict_rows.c). A span without data: it is not there. */
+typedef struct brc_conflict_row {
+    const char *path, *member;
+    brc_span key, base, ours, theirs;
+    int state; /* 0: it is open; 1 ours, 2 theirs, 3 by hand */
+} brc_conflict_row;
+/* Sets or creates a row. */
+BRC_MUST_USE int brc_conflict_put(brc_store *store, int64_t draft, const brc_conflict_row *row, brc_error *err);
+typedef int (*brc_conflict_fn)(void *ctx, const brc_conflict_row *row, brc_error *err);
+/* All of a draft, by path, member and key. `each` must not use the store. */
+BRC_MUST_USE int brc_conflict_each(brc_store *store, int64_t draft, brc_conflict_fn each, void *ctx, brc_error *err);
 /* That of a number; out->id is 0 where there is none, or it was dropped. */
 BRC_MUST_USE int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *err);
 /* Whether this is still where the branch is: its tip (has 0: it has no commit). */

@@ -1,0 +1,396 @@
+/* Open merges: what is left of one, settling it, committing or dropping it. */
+#include "merge_draft.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/alloc.h"
+#include "../base/sized.h"
+#include "../store/collect.h"
+#include "../zarr/fold.h"
+#include "../zarr/node_moves.h"
+#include "conflicts.h"
+#include "sequence.h"
+
+static int none_is_open(const brc_session *s, brc_error *err)
+{
+    return brc_fail(err, BRC_EMISUSE, "%s: no merge is open on branch '%s'",
+                    brc_store_path(s->repo->store), s->branch);
+}
+
+/* A session on the current branch, and what is open there. draft.id 0: nothing. */
+static int look_at_merge(brc_session **s, brc_open_merge *out, breccia *repo, int mode,
+                         brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_session_open(s, repo, NULL, mode, err));
+    int rc = brc_session_begin_read(*s, err);
+    if (rc == BRC_OK) {
+        rc = brc_open_merge_read(out, *s, err);
+        brc_session_end_read(*s);
+    }
+    return rc;
+}
+
+static int can_end_merge(breccia *repo, brc_error *err)
+{
+    if (brc_store_in_write(repo->store))
+        return brc_fail(err, BRC_EMISUSE, "an open merge is not settled or ended within a "
+                                          "transaction");
+    return brc_store_writable(repo->store, err);
+}
+
+/* ---- what is open -------------------------------- */
+
+int brc_merge_state(brc_open_state *out, brc_iter **conflicts, breccia *repo, brc_error *err)
+{
+    brc_open_state own = BRC_OPEN_STATE_INIT;
+    brc_open_merge merge = {0};
+    brc_session *s = NULL;
+    int rc;
+    if (conflicts != NULL)
+        *conflicts = NULL;
+    BRC_GO(look_at_merge(&s, &merge, repo, BRC_SESSION_VIEW, err));
+    own.draft = merge.draft.id;
+    own.has_other = merge.has_other;
+    own.other = merge.other;
+    own.conflicts = merge.conflicts.n;
+    own.open = brc_open_merge_left(&merge);
+    snprintf(own.op, sizeof(own.op), "%s", brc_open_merge_text(&merge, "op"));
+    snprintf(own.rev, sizeof(own.rev), "%s", brc_open_merge_text(&merge, "rev"));
+    BRC_GO(brc_sized_out(out, &own, sizeof(own), offsetof(brc_open_state, rev), "brc_open_state",
+                         err));
+    if (conflicts != NULL)
+        rc = brc_conflict_list(conflicts, &merge.conflicts, err);
+done:
+    brc_open_merge_dispose(&merge);
+    brc_session_free(s);
+    return rc;
+}
+
+/* ---- settling for a side -------------------------------- */
+
+typedef struct settling {
+    breccia *repo;
+    brc_store *store;
+    int side; /* BRC_SETTLED_OURS or _THEIRS */
+    char **paths;
+    size_t npaths;
+    brc_session *s;
+    brc_open_merge merge;
+    char *chosen;        /* of each conflict: whether it is settled now */
+    const char **places; /* the paths of these, */
+    uint64_t n;          /* ... and how many    */
+    int64_t collected;
+    /* For theirs: the merge as it was, and with their side where it is chosen; what moved from ours to it. */
+    brc_oid was_root, now_root;
+    brc_move_set was_moves, now_moves;
+    brc_folded folded;  /* what the draft is */
+    brc_merge_run over; /* that, over what the merge becomes */
+    brc_oid ours_root;
+} settling;
+
+static void settling_dispose(settling *t)
+{
+    brc_merge_run_dispose(&t->over);
+    brc_move_set_dispose(&t->was_moves);
+    brc_move_set_dispose(&t->now_moves);
+    brc_folded_dispose(&t->folded);
+    brc_open_merge_dispose(&t->merge);
+    brc_session_free(t->s);
+    brc_paths_free(t->paths, t->npaths);
+    free((void *)t->places);
+    free(t->chosen);
+}
+
+static int is_asked_for(const settling *t, const char *path)
+{
+    for (size_t i = 0; i < t->npaths; i++) {
+        const size_t len = strlen(t->paths[i]);
+        if (t->paths[i][1] == '\0' ||
+            (strncmp(path, t->paths[i], len) == 0 && (path[len] == '/' || path[len] == '\0')))
+            return 1;
+    }
+    return t->npaths == 0;
+}
+
+static int choose(settling *t, brc_error *err)
+{
+    const size_t n = t->merge.conflicts.n;
+    void *p;
+    BRC_TRY(brc_new_array(&p, n + 1, sizeof(char), err));
+    t->chosen = p;
+    BRC_TRY(brc_new_array(&p, n + 1, sizeof(char *), err));
+    t->places = p;
+    for (size_t i = 0; i < n; i++) {
+        const brc_clash *clash = &t->merge.conflicts.items[i];
+        if (clash->settled != BRC_SETTLED_NOT || !is_asked_for(t, clash->path))
+            continue;
+        t->chosen[i] = 1;
+        t->places[t->n++] = clash->path;
+    }
+    return BRC_OK;
+}
+
+/* The merge again, as a snapshot that nothing names yet. */
+static int merge_as(settling *t, int favour, brc_oid *root, brc_move_set *moves, brc_error *err)
+{
+    brc_merge_run run = BRC_MERGE_RUN_INIT;
+    int rc;
+    run.how.repo = t->repo;
+    run.how.favour = favour;
+    run.how.paths = t->places;
+    run.how.npaths = t->n;
+    run.how.is_exact = 1;
+    BRC_GO(brc_open_merge_run(&run, &t->merge, err));
+    BRC_GO(brc_merge_tree_ahead(run.tree, err));
+    BRC_GO(brc_store_begin(t->store, err));
+    rc = brc_merge_tree_put(run.tree, root, err);
+    if (rc == BRC_OK)
+        rc = brc_merge_tree_moves(run.tree, root, moves, err);
+    rc = brc_end_with(t->repo, rc, err);
+done:
+    brc_merge_run_dispose(&run);
+    return rc;
+}
+
+/* From what the merge was, by way of ours. */
+static int moves_from_was(const settling *t, const brc_move_set *then, const brc_oid *to,
+                          brc_move_set *out, brc_error *err)
+{
+    brc_move_set back = {0};
+    int rc;
+    for (size_t i = 0; i < t->was_moves.n; i++)
+        BRC_GO(brc_move_set_add(&back, t->was_moves.items[i].to, t->was_moves.items[i].from, err));
+    BRC_GO(brc_move_set_seal(&back, err));
+    BRC_GO(brc_move_set_join(out, &back, then, err));
+    rc = brc_move_set_reduce(out, t->store, &t->was_root, to, err);
+done:
+    brc_move_set_dispose(&back);
+    return rc;
+}
+
+/* In a read. */
+static int read_over(settling *t, brc_error *err)
+{
+    brc_move_set moves = {0};
+    brc_merge_three *in = &t->over.in;
+    int rc;
+    *in = (brc_merge_three){.base = t->was_root, .ours = t->now_root, .theirs = t->folded.root};
+    BRC_GO(brc_commit_root(t->store, &t->merge.draft.tip, &t->ours_root, err));
+    BRC_GO(moves_from_was(t, &t->now_moves, &in->ours, &t->over.ours_moves, err));
+    BRC_GO(brc_session_moves(&moves, t->s, 1, &t->merge.draft.tip, &t->ours_root, &in->theirs,
+                             err));
+    rc = moves_from_was(t, &moves, &in->theirs, &t->over.theirs_moves, err);
+done:
+    brc_move_set_dispose(&moves);
+    return rc;
+}
+
+/* The draft as a snapshot. That may make rows of it stand still, so the merge is read again. */
+static int fold_merge(settling *t, brc_error *err)
+{
+    do
+        BRC_TRY(brc_fold_ahead(t->s, 1, &t->folded, err));
+    while (!t->folded.has_root);
+    brc_open_merge_dispose(&t->merge);
+    BRC_TRY(brc_session_begin_read(t->s, err));
+    int rc = brc_open_merge_read(&t->merge, t->s, err);
+    brc_session_end_read(t->s);
+    return rc == BRC_OK && t->merge.draft.id == 0 ? none_is_open(t->s, err) : rc;
+}
+
+/* What the merge becomes, and over it what was written since. */
+static int merge_over(settling *t, brc_error *err)
+{
+    t->over.how.repo = t->repo;
+    t->over.how.favour = BRC_FAVOUR_THEIRS;
+    BRC_TRY(merge_as(t, BRC_FAVOUR_NONE, &t->was_root, &t->was_moves, err));
+    BRC_TRY(merge_as(t, BRC_FAVOUR_THEIRS, &t->now_root, &t->now_moves, err));
+    BRC_TRY(brc_session_begin_read(t->s, err));
+    int rc = read_over(t, err);
+    brc_session_end_read(t->s);
+    BRC_TRY(rc);
+    BRC_TRY(brc_merge_work(&t->over, err));
+    const brc_clash_list *left = brc_merge_tree_clashes(t->over.tree);
+    if (left->n > 0)
+        return brc_fail(err, BRC_ECONFLICT,
+                        "what was written at %.300s since the merge began does not go with their "
+                        "side: settle it by writing, or drop the merge and begin again",
+                        left->items[0].path);
+    return brc_merge_tree_ahead(t->over.tree, err);
+}
+
+/* What was settled by hand until now can no longer be told by what is written. */
+static int note_settled(const settling *t, brc_error *err)
+{
+    for (size_t i = 0; i < t->merge.conflicts.n; i++) {
+        brc_clash *clash = &t->merge.conflicts.items[i];
+        if (t->chosen[i])
+            clash->settled = t->side;
+        if (clash->settled != BRC_SETTLED_NOT)
+            BRC_TRY(brc_clash_put(t->store, t->s->draft.id, clash, 0, err));
+    }
+    return BRC_OK;
+}
+
+static int lay_over(settling *t, brc_error *err)
+{
+    brc_move_set more = {0}, moves = {0};
+    brc_oid root;
+    int rc;
+    BRC_GO(brc_merge_tree_put(t->over.tree, &root, err));
+    BRC_GO(brc_merge_tree_moves(t->over.tree, &root, &more, err));
+    BRC_GO(brc_move_set_join(&moves, &t->now_moves, &more, err));
+    BRC_GO(brc_move_set_reduce(&moves, t->store, &t->ours_root, &root, err));
+    rc = brc_open_merge_lay(t->s, &root, &moves, err);
+done:
+    brc_move_set_dispose(&more);
+    brc_move_set_dispose(&moves);
+    return rc;
+}
+
+static int settle_steps(settling *t, brc_error *err)
+{
+    const brc_draft_head *now = &t->s->draft;
+    const int64_t as_of =
+        t->side == BRC_SETTLED_THEIRS ? t->folded.changes : t->merge.draft.changes;
+    int64_t last;
+    BRC_TRY(brc_gc_last(t->store, &last, err));
+    if (now->id != t->merge.draft.id || now->changes != as_of ||
+        now->changes != t->merge.draft.changes ||
+        (t->side == BRC_SETTLED_THEIRS && last != t->collected))
+        return brc_fail(err, BRC_ESTALE,
+                        "%s: the merge on branch '%s' was changed while it was settled: nothing "
+                        "was done; settle again",
+                        brc_store_path(t->store), t->s->branch);
+    if (t->side == BRC_SETTLED_THEIRS)
+        BRC_TRY(lay_over(t, err));
+    return note_settled(t, err);
+}
+
+static int settle_once(settling *t, const char *const *paths, size_t npaths, brc_error *err)
+{
+    t->npaths = npaths;
+    BRC_TRY(brc_paths_normal(&t->paths, paths, npaths, err));
+    BRC_TRY(brc_store_begin_read(t->store, err));
+    int rc = brc_gc_last(t->store, &t->collected, err);
+    brc_store_end_read(t->store);
+    BRC_TRY(rc);
+    BRC_TRY(look_at_merge(&t->s, &t->merge, t->repo, BRC_SESSION_WRITE, err));
+    if (t->merge.draft.id == 0)
+        return none_is_open(t->s, err);
+    if (t->side == BRC_SETTLED_THEIRS)
+        BRC_TRY(fold_merge(t, err));
+    BRC_TRY(choose(t, err));
+    if (t->n == 0)
+        return BRC_OK;
+    if (t->side == BRC_SETTLED_THEIRS)
+        BRC_TRY(merge_over(t, err));
+    BRC_TRY(brc_session_begin(t->s, err));
+    return brc_session_end(t->s, settle_steps(t, err), err);
+}
+
+int brc_merge_settle(uint64_t *settled, breccia *repo, uint32_t side, const char *const *paths,
+                     size_t npaths, brc_error *err)
+{
+    const brc_merge_run none = BRC_MERGE_RUN_INIT;
+    settling t = {.repo = repo, .store = repo->store, .over = none};
+    *settled = 0;
+    if (side != BRC_MERGE_OURS && side != BRC_MERGE_THEIRS)
+        return brc_fail(err, BRC_EINVAL, "conflicts are settled for one side: ours or theirs");
+    t.side = side == BRC_MERGE_OURS ? BRC_SETTLED_OURS : BRC_SETTLED_THEIRS;
+    BRC_TRY(can_end_merge(repo, err));
+    int rc = settle_once(&t, paths, npaths, err);
+    if (rc == BRC_OK)
+        *settled = t.n;
+    settling_dispose(&t);
+    return rc;
+}
+
+/* ---- the end -------------------------------- */
+
+/* What is settled is taken from the list. */
+static int list_open(brc_iter **out, brc_clash_list *list, brc_error *err)
+{
+    brc_clash_list settled = {0};
+    size_t open = 0;
+    void *p;
+    BRC_TRY(brc_new_array(&p, list->n + 1, sizeof(brc_clash), err));
+    settled.items = p;
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->items[i].settled == BRC_SETTLED_NOT)
+            list->items[open++] = list->items[i];
+        else
+            settled.items[settled.n++] = list->items[i];
+    }
+    list->n = open;
+    brc_clash_list_dispose(&settled);
+    return brc_conflict_list(out, list, err);
+}
+
+static int continue_merge(brc_merge_result *out, brc_iter **conflicts, brc_session *s,
+                          brc_open_merge *merge, const brc_merge_opts *opts, brc_error *err)
+{
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    out->conflicts = brc_open_merge_left(merge);
+    if (out->conflicts > 0) {
+        out->result = BRC_MERGE_CONFLICT;
+        out->draft = merge->draft.id;
+        return conflicts != NULL ? list_open(conflicts, &merge->conflicts, err) : BRC_OK;
+    }
+    out->result = BRC_MERGE_MERGED;
+    commit.message = opts->message != NULL ? opts->message : brc_open_merge_text(merge, "message");
+    commit.author = opts->author;
+    commit.time_us = opts->time_us;
+    BRC_TRY(brc_session_commit_merge(&out->commit, s, &commit, err));
+    return conflicts != NULL ? brc_conflict_list(conflicts, NULL, err) : BRC_OK;
+}
+
+int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *repo,
+                       const brc_merge_opts *given, brc_error *err)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result own = BRC_MERGE_RESULT_INIT;
+    brc_open_merge merge = {0};
+    brc_session *s = NULL;
+    int rc;
+    if (conflicts != NULL)
+        *conflicts = NULL;
+    BRC_GO(can_end_merge(repo, err));
+    BRC_GO(brc_sized_in(&opts, sizeof(opts), offsetof(brc_merge_opts, reserved), given,
+                        "brc_merge_opts", err));
+    BRC_GO(look_at_merge(&s, &merge, repo, BRC_SESSION_WRITE, err));
+    rc = merge.draft.id == 0 ? none_is_open(s, err)
+                             : continue_merge(&own, conflicts, s, &merge, &opts, err);
+    if (rc == BRC_OK)
+        rc = brc_sized_out(out, &own, sizeof(own), offsetof(brc_merge_result, conflicts),
+                           "brc_merge_result", err);
+done:
+    brc_open_merge_dispose(&merge);
+    brc_session_free(s);
+    return rc;
+}
+
+static int abort_steps(breccia *repo, brc_error *err)
+{
+    const char *branch;
+    brc_draft_head draft;
+    BRC_TRY(brc_head_get(repo->store, &branch, err));
+    BRC_TRY(brc_draft_merge(repo->store, branch, &draft, err));
+    if (draft.id == 0)
+        return brc_fail(err, BRC_EMISUSE, "%s: no merge is open on branch '%s'",
+                        brc_store_path(repo->store), branch);
+    return brc_draft_delete(repo->store, draft.id, err);
+}
+
+int brc_merge_abort(breccia *repo, brc_error *err)
+{
+    BRC_TRY(can_end_merge(repo, err));
+    BRC_TRY(brc_store_begin(repo->store, err));
+    int rc = abort_steps(repo, err);
+    repo->changes++;
+    return brc_end_with(repo, rc, err);
+}

@@ -1,0 +1,270 @@
+#include "open_merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/clock.h"
+#include "../history/commit.h"
+#include "../history/merge_doc.h"
+#include "../store/collect.h"
+
+/* ---- the rows -------------------------------- */
+
+static int put_moves(brc_store *store, int64_t draft, const brc_move_set *moves, brc_error *err)
+{
+    for (size_t i = 0; i < moves->n; i++)
+        BRC_TRY(brc_draft_move_put(store, draft, moves->items[i].to, moves->items[i].from, err));
+    return BRC_OK;
+}
+
+/* The row of "/". The empty snapshot's root gets a document. */
+static int put_root(brc_store *store, int64_t draft, const brc_oid *root, brc_error *err)
+{
+    uint8_t bytes[BRC_ENTRY_MAX];
+    brc_entry entry;
+    int64_t node;
+    BRC_TRY(brc_snapshot_find(store, root, "/", &entry, err));
+    if (brc_oid_is_zero(&entry.doc)) {
+        brc_span text;
+        BRC_TRY(brc_entry_text(store, &entry, &text, err));
+        BRC_TRY(brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, &entry.doc, err));
+    }
+    const size_t len = brc_entry_encode(bytes, &entry, brc_store_id_len(store));
+    return brc_draft_node_put(store, draft, "/", bytes, len, &node, err);
+}
+
+int brc_open_merge_start(int64_t *draft, brc_merge_run *run, const brc_open_merge_new *what,
+                         brc_error *err)
+{
+    brc_store *store = run->how.repo->store;
+    brc_draft_row row = {.branch = what->branch};
+    brc_move_set moves = {0};
+    brc_oid root;
+    row.draft.kind = BRC_DRAFT_MERGE;
+    row.draft.time_us = brc_now_us();
+    row.draft.has_base = row.draft.has_tip = what->tip != NULL;
+    if (what->tip != NULL)
+        row.draft.base = row.draft.tip = *what->tip;
+    BRC_TRY(brc_merge_tree_put(run->tree, &root, err));
+    BRC_TRY(brc_draft_merge_start(store, &row, what->other, what->plan, draft, err));
+    BRC_TRY(put_root(store, *draft, &root, err));
+    int rc = brc_merge_tree_moves(run->tree, &root, &moves, err);
+    if (rc == BRC_OK)
+        rc = put_moves(store, *draft, &moves, err);
+    brc_move_set_dispose(&moves);
+    if (rc < 0)
+        return rc;
+    return brc_clash_list_put(store, *draft, brc_merge_tree_clashes(run->tree), run->has_scratch,
+                              err);
+}
+
+int brc_open_merge_lay(brc_session *s, const brc_oid *root, const brc_move_set *moves,
+                       brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    const int64_t draft = s->draft.id;
+    BRC_TRY(brc_draft_node_clear(store, draft, "/", err));
+    BRC_TRY(put_root(store, draft, root, err));
+    s->repo->changes++;
+    s->is_read = 0;
+    if (moves == NULL)
+        return BRC_OK;
+    BRC_TRY(brc_draft_move_clear(store, draft, "/", err));
+    return put_moves(store, draft, moves, err);
+}
+
+/* ---- what is settled by hand -------------------------------- */
+
+typedef struct hand_check {
+    brc_session *s;
+    brc_entry root; /* what the merge left */
+} hand_check;
+
+/* The next step of a pointer, from *at, which begins with '/'. */
+static int pointer_next(brc_buf *out, const char **at, brc_error *err)
+{
+    const char *p = *at + 1;
+    out->len = 0;
+    for (; *p != '\0' && *p != '/'; p++) {
+        char c = *p;
+        if (c == '~' && (p[1] == '0' || p[1] == '1'))
+            c = *++p == '0' ? '~' : '/';
+        BRC_TRY(brc_buf_append(out, &c, 1, err));
+    }
+    *at = p;
+    return brc_buf_terminate(out, err);
+}
+
+static int member_of(const brc_json *doc, const char *pointer, const brc_json **out, brc_error *err)
+{
+    brc_buf name = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    *out = doc;
+    while (rc == BRC_OK && *pointer == '/' && *out != NULL) {
+        rc = pointer_next(&name, &pointer, err);
+        if (rc == BRC_OK)
+            *out = brc_json_member(*out, (const char *)name.data);
+    }
+    brc_buf_dispose(&name);
+    return rc;
+}
+
+/* A member in conflict is as ours has it until somebody sets it. */
+static int member_is_other(brc_store *store, const brc_entry *now, const brc_clash *clash,
+                           int *is_other, brc_error *err)
+{
+    brc_json *doc = NULL, *ours = NULL;
+    const brc_json *value;
+    int rc;
+    BRC_GO(brc_entry_doc(store, now, &doc, err));
+    if (clash->ours.data != NULL)
+        BRC_GO(brc_json_parse(&ours, (const char *)clash->ours.data, clash->ours.len, err));
+    BRC_GO(member_of(doc, clash->member, &value, err));
+    *is_other = !brc_json_same(value, ours);
+done:
+    brc_json_free(doc);
+    brc_json_free(ours);
+    return rc;
+}
+
+static int chunk_is_written(const hand_check *h, const brc_clash *clash, int64_t row, int *written,
+                            brc_error *err)
+{
+    brc_draft_stack stack;
+    brc_oid id;
+    if (row == 0)
+        return BRC_OK;
+    BRC_TRY(brc_draft_stack_get(h->s->repo->store, row, &stack, err));
+    return brc_draft_chunk_get(h->s->repo->store, &stack, clash->key.data, clash->key.len, written,
+                               &id, err);
+}
+
+static int id_is_other(const brc_oid *now, const brc_buf *ours, size_t id_len)
+{
+    brc_oid was;
+    memset(&was, 0, sizeof(was));
+    if (ours->data != NULL && ours->len == id_len)
+        memcpy(was.bytes, ours->data, id_len);
+    return brc_oid_cmp(now, &was) != 0;
+}
+
+/* A node, or what is under it, has rows: the merge made none but that of "/". */
+static int node_is_written(const hand_check *h, const brc_clash *clash, int *written,
+                           brc_error *err)
+{
+    brc_draft_node *rows;
+    size_t n;
+    brc_store *store = h->s->repo->store;
+    BRC_TRY(brc_draft_node_list(store, h->s->draft.id, clash->path, 1, &rows, &n, err));
+    *written = n > 0;
+    brc_draft_nodes_free(rows, n);
+    return BRC_OK;
+}
+
+static int is_settled_by_hand(const hand_check *h, const brc_clash *clash, int *is, brc_error *err)
+{
+    brc_store *store = h->s->repo->store;
+    brc_entry now, then;
+    int64_t row;
+    *is = 0;
+    BRC_TRY(brc_path_is_normal(clash->path, err));
+    if (strcmp(clash->member, BRC_CLASH_NODE) == 0 || strcmp(clash->member, BRC_CLASH_PLACE) == 0)
+        return node_is_written(h, clash, is, err);
+    BRC_TRY(brc_session_find(h->s, clash->path, &now, &row, err));
+    BRC_TRY(brc_entry_find(store, &h->root, clash->path + 1, &then, err));
+    *is = now.kind != then.kind;
+    if (*is)
+        return BRC_OK;
+    if (strcmp(clash->member, BRC_CLASH_STORAGE) == 0) {
+        *is = id_is_other(&now.storage, &clash->ours, brc_store_id_len(store));
+        return BRC_OK;
+    }
+    if (strcmp(clash->member, BRC_CLASH_CHUNK) != 0)
+        return member_is_other(store, &now, clash, is, err);
+    *is = brc_oid_cmp(&now.map, &then.map) != 0;
+    return *is ? BRC_OK : chunk_is_written(h, clash, row, is, err);
+}
+
+/* ---- reading -------------------------------- */
+
+void brc_open_merge_dispose(brc_open_merge *merge)
+{
+    brc_clash_list_dispose(&merge->conflicts);
+    brc_json_free(merge->plan);
+    memset(merge, 0, sizeof(*merge));
+}
+
+const char *brc_open_merge_text(const brc_open_merge *merge, const char *name)
+{
+    const char *text = "";
+    (void)!brc_json_text(brc_json_member(merge->plan, name), &text);
+    return text;
+}
+
+size_t brc_open_merge_left(const brc_open_merge *merge)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < merge->conflicts.n; i++)
+        left += merge->conflicts.items[i].settled == BRC_SETTLED_NOT;
+    return left;
+}
+
+static int read_plan(brc_open_merge *merge, brc_store *store, brc_error *err)
+{
+    char *text;
+    BRC_TRY(brc_draft_merge_plan(store, merge->draft.id, &merge->has_other, &merge->other, &text,
+                                 err));
+    int rc = brc_json_parse(&merge->plan, text, strlen(text), err);
+    free(text);
+    if (rc < 0)
+        brc_context(err, "the plan of the open merge");
+    return rc == BRC_EINVAL || rc == BRC_ELIMIT ? BRC_ECORRUPT : rc;
+}
+
+static int read_hands(brc_open_merge *merge, brc_session *s, brc_error *err)
+{
+    hand_check h = {.s = s};
+    int64_t row;
+    int is;
+    BRC_TRY(brc_session_find(s, "/", &h.root, &row, err));
+    for (size_t i = 0; i < merge->conflicts.n; i++) {
+        brc_clash *clash = &merge->conflicts.items[i];
+        if (clash->settled != BRC_SETTLED_NOT)
+            continue;
+        BRC_TRY(is_settled_by_hand(&h, clash, &is, err));
+        if (is)
+            clash->settled = BRC_SETTLED_HAND;
+    }
+    return BRC_OK;
+}
+
+int brc_open_merge_read(brc_open_merge *out, brc_session *s, brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (s->draft.id == 0 || s->draft.kind != BRC_DRAFT_MERGE)
+        return BRC_OK;
+    out->draft = s->draft;
+    int rc = read_plan(out, s->repo->store, err);
+    if (rc == BRC_OK)
+        rc = brc_clash_list_read(&out->conflicts, s->repo->store, s->draft.id, err);
+    if (rc == BRC_OK)
+        rc = read_hands(out, s, err);
+    if (rc < 0)
+        brc_open_merge_dispose(out);
+    return rc;
+}
+
+/* ---- again -------------------------------- */
+
+int brc_open_merge_run(brc_merge_run *run, const brc_open_merge *merge, brc_error *err)
+{
+    brc_commit_set bases;
+    if (!merge->draft.has_tip || !merge->has_other)
+        return brc_fail(err, BRC_EUNSUPPORTED,
+                        "what this merge began from is not known here: settle by writing, or drop "
+                        "draft %lld and begin again",
+                        (long long)merge->draft.id);
+    int rc = brc_merge_find_base(run, &merge->draft.tip, &merge->other, &bases, err);
+    brc_commit_set_dispose(&bases);
+    return rc < 0 ? rc : brc_merge_work(run, err);
+}

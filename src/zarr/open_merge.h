@@ -1,0 +1,59 @@
+/*
+ * An open merge: one that left something to decide, kept as a draft of its own (kind 3) until all of
+ * it is settled. While a branch has one, sessions on the branch work on it, as they do on the shared draft
+ * otherwise: what a user writes settles what is written.
+ *
+ * The draft lies over the branch's commit. Its one row at first, of "/", is the merged snapshot, in
+ * which everything in conflict is as ours has it; rows of draft_move say what moved, and rows of
+ * `conflict` what is to be decided. So the draft is a whole version at any time.
+ *
+ *      brc_merge_work(&run); brc_merge_tree_ahead(run.tree)       conflicts
+ *      brc_store_begin() ... that nothing has changed ... brc_open_merge_start() ... brc_store_end()
+ *      any session on the branch, by whatever process
+ *      brc_open_merge_read()                                       what is left
+ *      brc_session_commit_merge()                                  src/api/merge_draft.h
+ *
+ * A cherry-pick, revert or rebase does the same with another run: `other` NULL, for its commit has one
+ * parent, and a plan that names what was merged, for brc_open_merge_run(). Ids in a plan are roots
+ * of collections where they are commits; brc_gc_keep_commit() holds them when the row is made.
+ */
+#ifndef BRC_ZARR_OPEN_MERGE_H
+#define BRC_ZARR_OPEN_MERGE_H
+
+#include "../history/merge_rows.h"
+#include "merge_run.h"
+#include "session.h"
+
+enum { BRC_SETTLED_NOT = 0, BRC_SETTLED_OURS = 1, BRC_SETTLED_THEIRS = 2, BRC_SETTLED_HAND = 3 };
+
+typedef struct brc_open_merge_new {
+    const char *branch;
+    const brc_oid *tip;   /* ours, a commit; NULL: the branch has none           */
+    const brc_oid *other; /* the other parent; NULL: none                        */
+    const char *plan;     /* {"op": "merge", "rev": TEXT, "message": TEXT}: op, as in the operation log; what
+                             was merged, as it was called; the commit's message. "base", "theirs": commits,
+                             where the base is not that of tip and other         */
+} brc_open_merge_new;
+/* Within a write. The branch must have neither a shared draft nor an open merge. */
+BRC_MUST_USE int brc_open_merge_start(int64_t *draft, brc_merge_run *run, const brc_open_merge_new *what, brc_error *err);
+
+typedef struct brc_open_merge {
+    brc_draft_head draft; /* id 0: none is open                                  */
+    int has_other;
+    brc_oid other;
+    brc_json *plan;
+    brc_clash_list conflicts; /* settled: BRC_SETTLED_*, as of now               */
+} brc_open_merge;
+/* A member of the plan; "" where it has none. It lives as long as the plan. */
+const char *brc_open_merge_text(const brc_open_merge *merge, const char *name);
+/* That of the session's branch, in a read or a change of the session. */
+BRC_MUST_USE int brc_open_merge_read(brc_open_merge *out, brc_session *s, brc_error *err);
+void brc_open_merge_dispose(brc_open_merge *merge);
+size_t brc_open_merge_left(const brc_open_merge *merge);
+
+/* The merge again: run->how says whom to favour now, and where. */
+BRC_MUST_USE int brc_open_merge_run(brc_merge_run *run, const brc_open_merge *merge, brc_error *err);
+/* The draft becomes this snapshot; its moves stay, or are these (NULL: they stay). Within a change of the session. */
+BRC_MUST_USE int brc_open_merge_lay(brc_session *s, const brc_oid *root, const brc_move_set *moves, brc_error *err);
+
+#endif
