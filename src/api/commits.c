@@ -158,6 +158,11 @@ static int check_follows(brc_session *s, int has, const brc_oid *tip, int *moved
     *moved = !brc_draft_follows(&s->draft, has, tip);
     if (!*moved)
         return BRC_OK;
+    if (s->draft.kind == BRC_DRAFT_MERGE)
+        return brc_fail(err, BRC_ESTALE,
+                        "%s: branch '%s' has moved since the merge began: drop it with 'breccia "
+                        "merge --abort', and merge again",
+                        brc_store_path(s->repo->store), s->branch);
     return brc_fail(err, BRC_ESTALE,
                     "%s: branch '%s' has moved since these changes began (draft %lld): they are "
                     "kept, and are not committed over what is new there",

@@ -224,6 +224,11 @@ static const struct {
       " OR state NOT IN (0,1,2,3) OR NOT EXISTS (SELECT 1 FROM draft d WHERE d.id=c.draft AND"
       " (d.kind=3 OR d.state=2)) OR typeof(base) NOT IN ('null','blob')"
       " OR typeof(ours) NOT IN ('null','blob') OR typeof(theirs) NOT IN ('null','blob')"
+      " OR substr(path,1,1)<>'/' OR (length(key)>0 AND member<>'chunk')"
+      " OR NOT (member IN ('','place','chunk') OR substr(member,1,1)='/')"
+      " OR (member IN ('chunk','/storage') AND"
+      " (ours IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=c.ours)"
+      " OR theirs IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=c.theirs)))"
       " OR checksum IS NOT row_sum('conflict', draft, path, member, key, base, ours, theirs,"
       " state)", NULL },
     { "SELECT '' FROM draft WHERE kind=3 AND state=1",

@@ -9,6 +9,7 @@
 #include "copy_ahead.h"
 #include "meta.h"
 #include "node_moves.h"
+#include "open_merge.h"
 #include "session.h"
 #include "transfer.h"
 
@@ -425,6 +426,8 @@ static int transfer_node(brc_session *s, const char *from, const void *arg, brc_
     if (strcmp(from, "/") == 0)
         return brc_fail(err, BRC_EINVAL, "the root node cannot be moved or copied");
     BRC_TRY(brc_session_need(s, from, 0, &entry, &row, err));
+    if (!copy)
+        BRC_TRY(brc_open_merge_may_move(s, from, err));
     if (strncmp(t->to, from, len) == 0 && (t->to[len] == '/' || t->to[len] == '\0'))
         return brc_fail(err, BRC_EINVAL, "%s cannot go to %s, which is itself or under it", from,
                         t->to);

@@ -254,6 +254,24 @@ int brc_open_merge_read(brc_open_merge *out, brc_session *s, brc_error *err)
     return rc;
 }
 
+int brc_open_merge_may_move(brc_session *s, const char *path, brc_error *err)
+{
+    brc_open_merge merge;
+    const size_t len = strlen(path);
+    BRC_TRY(brc_open_merge_read(&merge, s, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < merge.conflicts.n && rc == BRC_OK; i++) {
+        const brc_clash *clash = &merge.conflicts.items[i];
+        if (clash->settled == BRC_SETTLED_NOT && strncmp(clash->path, path, len) == 0 &&
+            (clash->path[len] == '/' || clash->path[len] == '\0'))
+            rc = brc_fail(err, BRC_ECONFLICT,
+                          "%s cannot be moved while a conflict at %.300s is open: settle it first",
+                          path, clash->path);
+    }
+    brc_open_merge_dispose(&merge);
+    return rc;
+}
+
 /* ---- again -------------------------------- */
 
 int brc_open_merge_run(brc_merge_run *run, const brc_open_merge *merge, brc_error *err)

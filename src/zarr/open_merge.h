@@ -51,6 +51,9 @@ BRC_MUST_USE int brc_open_merge_read(brc_open_merge *out, brc_session *s, brc_er
 void brc_open_merge_dispose(brc_open_merge *merge);
 size_t brc_open_merge_left(const brc_open_merge *merge);
 
+/* BRC_ECONFLICT if something at or under the path is not settled: it would lose its place. In a change. */
+BRC_MUST_USE int brc_open_merge_may_move(brc_session *s, const char *path, brc_error *err);
+
 /* The merge again: run->how says whom to favour now, and where. */
 BRC_MUST_USE int brc_open_merge_run(brc_merge_run *run, const brc_open_merge *merge, brc_error *err);
 /* The draft becomes this snapshot; its moves stay, or are these (NULL: they stay). Within a change of the session. */

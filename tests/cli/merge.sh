@@ -50,8 +50,11 @@ q write r.brc /h/n --value 1
 commit r.brc theirs 21
 q switch r.brc main
 t merge r.brc other
+q merge r.brc --abort
 t merge r.brc other --json
+q merge r.brc --abort
 t merge r.brc other --theirs -- /h
+q merge r.brc --abort
 t merge r.brc other --ours --date @22
 t attrs r.brc /a
 t merge r.brc side

@@ -34,6 +34,9 @@ tag-m       | tag r.brc --rename v1 v2               | log r.brc --at v2
 switch      | switch r.brc side                      | status r.brc
 switch-c    | switch r.brc -c y                      | log r.brc --at y
 merge       | merge r.brc apart                      | log r.brc --oneline
+merge-c     | merge r.brc --continue                 | log r.brc --oneline
+merge-a     | merge r.brc --abort                    | drafts r.brc
+merge-o     | merge r.brc --ours                     | status r.brc
 rebase      | rebase r.brc apart                     | log r.brc --oneline
 cherry-pick | cherry-pick r.brc apart                | log r.brc --oneline
 revert      | revert r.brc HEAD                      | log r.brc --oneline
@@ -104,6 +107,19 @@ q switch apart.brc main
 q attrs apart.brc /a y=1
 commit apart.brc three 12
 
+q init merging.brc
+q create merging.brc /a --shape 8 --dtype uint8
+commit merging.brc one 10
+q switch merging.brc -c apart
+q attrs merging.brc /a x=1
+commit merging.brc two 11
+q switch merging.brc main
+q attrs merging.brc /a x=2
+commit merging.brc three 12
+breccia merge merging.brc apart --quiet >merging.log 2>&1
+cp merging.brc settled.brc
+q merge settled.brc --ours
+
 q init dirty.brc
 q create dirty.brc /b --shape 8 --dtype uint8
 
@@ -114,6 +130,8 @@ fresh() {
     [ "${1:-}" != drafts ] || cp dirty.brc r.brc
     case "${1:-}" in
         merge | rebase | cherry-pick) cp apart.brc r.brc ;;
+        merge-a | merge-o) cp merging.brc r.brc ;;
+        merge-c) cp settled.brc r.brc ;;
         expire) cp long.brc r.brc ;;
     esac
     cp empty.brc z.brc

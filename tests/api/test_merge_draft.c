@@ -1,0 +1,364 @@
+/* Merges with conflicts, which stay open: settled by writing or by side, committed, dropped. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kit/scenario.h"
+
+Suite *merge_draft_suite(void);
+
+static scenario t;
+
+static void be_at(const char *branch)
+{
+    brc_session_free(t.session);
+    t.session = NULL;
+    OK(&t, brc_switch(t.repo, branch, BRC_SWITCH_DISCARD, &t.err));
+    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+}
+
+/* Both sides change two chunks and an attribute of /a, and /g/b is removed here and changed there. */
+static void open_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 8, 2, 1);
+    scenario_numbers(&t, "/g/b", 8, 2, 1);
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "1", &t.err));
+    scenario_commit(&t, "base");
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    scenario_set_number(&t, "/a", 0, 50);
+    scenario_set_number(&t, "/a", 2, 50);
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "2", &t.err));
+    OK(&t, brc_node_remove(t.session, "/g/b", &t.err));
+    scenario_commit(&t, "ours");
+    be_at("side");
+    scenario_set_number(&t, "/a", 0, 60);
+    scenario_set_number(&t, "/a", 2, 60);
+    scenario_set_number(&t, "/a", 6, 60);
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "3", &t.err));
+    scenario_set_number(&t, "/g/b", 0, 60);
+    scenario_commit(&t, "theirs");
+    be_at("main");
+}
+
+static void open_teardown(void)
+{
+    scenario_stop(&t);
+}
+
+static brc_merge_result merge_side(uint32_t flags)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    opts.flags = flags;
+    OK(&t, brc_merge(&result, NULL, t.repo, "side", &opts, &t.err));
+    return result;
+}
+
+static uint64_t open_now(void)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    OK(&t, brc_merge_state(&state, NULL, t.repo, &t.err));
+    return state.draft == 0 ? 99 : state.open;
+}
+
+static uint64_t settle_at(uint32_t side, const char *path)
+{
+    uint64_t n;
+    OK(&t, brc_merge_settle(&n, t.repo, side, &path, path != NULL, &t.err));
+    return n;
+}
+
+static brc_merge_result go_on(void)
+{
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    OK(&t, brc_merge_continue(&result, NULL, t.repo, NULL, &t.err));
+    return result;
+}
+
+static int nothing_open(void)
+{
+    uint64_t n;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    FAILS(&t, BRC_EMISUSE, brc_merge_abort(t.repo, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_merge_continue(&r, NULL, t.repo, NULL, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_merge_settle(&n, t.repo, BRC_MERGE_OURS, NULL, 0, &t.err));
+    return scenario_ask(&t, "SELECT count(*) FROM conflict") == 0 && open_now() == 99;
+}
+
+static int has(const char *path)
+{
+    char tree[256];
+    return strstr(scenario_tree(&t, t.session, "/", 1, tree, sizeof(tree)), path) != NULL;
+}
+
+/* ---- keeping -------------------------------- */
+
+START_TEST(o1_what_is_in_conflict_is_as_ours_has_it_and_the_branch_stays)
+{
+    brc_oid before, after;
+    OK(&t, brc_resolve(&before, t.repo, "main", &t.err));
+    brc_merge_result r = merge_side(BRC_MERGE_KEEP);
+    ck_assert_int_eq(r.result, BRC_MERGE_CONFLICT);
+    ck_assert_int_ne(r.draft, 0);
+    ck_assert_uint_eq(r.conflicts, 4);
+    ck_assert_uint_eq(open_now(), 4);
+    OK(&t, brc_resolve(&after, t.repo, "main", &t.err));
+    ck_assert_mem_eq(&before, &after, sizeof(before));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
+    ck_assert(!has("/g/b"));
+    scenario_whole(&t);
+    scenario_reopen(&t);
+    ck_assert_uint_eq(open_now(), 4);
+    OK(&t, brc_merge_abort(t.repo, &t.err));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 7);
+    ck_assert(scenario_clean(&t));
+    ck_assert(nothing_open());
+    scenario_whole(&t);
+}
+END_TEST
+
+START_TEST(o2_without_the_flag_nothing_stays_open)
+{
+    ck_assert_int_eq(merge_side(0).draft, 0);
+    ck_assert_int_eq(merge_side(BRC_MERGE_KEEP | BRC_MERGE_DRY_RUN).draft, 0);
+    ck_assert_uint_eq(open_now(), 99);
+    ck_assert(scenario_clean(&t));
+}
+END_TEST
+
+START_TEST(o3_while_it_is_open_other_commits_are_refused)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    brc_pick_opts pick = BRC_PICK_OPTS_INIT;
+    brc_pick_result picked = BRC_PICK_RESULT_INIT;
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    merge_side(BRC_MERGE_KEEP);
+    commit.message = "no";
+    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &commit, &t.err));
+    FAILS(&t, BRC_ECONFLICT, brc_merge(&r, NULL, t.repo, "side", &opts, &t.err));
+    FAILS(&t, BRC_ECONFLICT, brc_pick(&picked, NULL, t.repo, "side", &pick, &t.err));
+    FAILS(&t, BRC_ECONFLICT, brc_revert(&picked, NULL, t.repo, "HEAD", &pick, &t.err));
+    FAILS(&t, BRC_ECONFLICT, brc_rebase(&picked, NULL, t.repo, "side", &pick, &t.err));
+    FAILS(&t, BRC_ECONFLICT, brc_node_move(t.session, "/a", "/z", &t.err));
+    ck_assert_int_eq(go_on().result, BRC_MERGE_CONFLICT);
+    ck_assert_uint_eq(open_now(), 4);
+    OK(&t, brc_reset(t.repo, "HEAD", 1, NULL, &t.err));
+    ck_assert(nothing_open());
+}
+END_TEST
+
+/* ---- settling -------------------------------- */
+
+START_TEST(s1_what_is_written_is_settled_by_it)
+{
+    merge_side(BRC_MERGE_KEEP);
+    scenario_set_number(&t, "/a", 0, 70);
+    ck_assert_uint_eq(open_now(), 3);
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "7", &t.err));
+    ck_assert_uint_eq(open_now(), 2);
+    scenario_numbers(&t, "/g/b", 4, 2, 9);
+    ck_assert_uint_eq(open_now(), 1);
+    ck_assert_uint_eq(settle_at(BRC_MERGE_OURS, "/a"), 1);
+    brc_merge_result r = go_on();
+    ck_assert_int_eq(r.result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 9);
+    ck_assert(nothing_open());
+    scenario_whole(&t);
+}
+END_TEST
+
+START_TEST(s2_their_side_comes_under_what_was_written)
+{
+    brc_commit *c;
+    merge_side(BRC_MERGE_KEEP);
+    scenario_set_number(&t, "/a", 0, 70);
+    scenario_set_number(&t, "/a", 5, 80);
+    scenario_numbers(&t, "/new", 4, 2, 9);
+    ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, "/a"), 2);
+    ck_assert_uint_eq(open_now(), 1);
+    ck_assert(!has("/g/b"));
+    ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, NULL), 1);
+    ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, NULL), 0);
+    brc_merge_result r = go_on();
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 80);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/new", 0), 9);
+    OK(&t, brc_commit_read(&c, t.repo, &r.commit, &t.err));
+    ck_assert_uint_eq(c->nparents, 2);
+    ck_assert_str_eq(c->message, "Merge side into main");
+    brc_commit_free(c);
+    ck_assert(nothing_open());
+    scenario_whole(&t);
+}
+END_TEST
+
+/* A merge that is settled piece by piece is what it would have been at once. */
+START_TEST(s3_all_for_theirs_is_the_merge_for_theirs)
+{
+    brc_commit *a, *b;
+    merge_side(BRC_MERGE_KEEP);
+    settle_at(BRC_MERGE_THEIRS, "/g");
+    settle_at(BRC_MERGE_THEIRS, "/");
+    brc_oid one = go_on().commit;
+    OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
+    brc_oid two = merge_side(BRC_MERGE_THEIRS).commit;
+    OK(&t, brc_commit_read(&a, t.repo, &one, &t.err));
+    OK(&t, brc_commit_read(&b, t.repo, &two, &t.err));
+    ck_assert_mem_eq(&a->root, &b->root, sizeof(a->root));
+    brc_commit_free(a);
+    brc_commit_free(b);
+}
+END_TEST
+
+/* ---- others -------------------------------- */
+
+START_TEST(p1_collections_keep_what_is_open)
+{
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    merge_side(BRC_MERGE_KEEP);
+    scenario_set_number(&t, "/a", 0, 70);
+    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
+    scenario_whole(&t);
+    settle_at(BRC_MERGE_THEIRS, NULL);
+    OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
+    ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 60);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* The branch goes on by a private session: the merge must not be committed over that. */
+START_TEST(p2_a_branch_that_has_moved_is_not_overwritten)
+{
+    brc_session *own;
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    brc_oid id;
+    merge_side(BRC_MERGE_KEEP);
+    settle_at(BRC_MERGE_OURS, NULL);
+    OK(&t, brc_session_open(&own, t.repo, "main", BRC_SESSION_PRIVATE, &t.err));
+    OK(&t, brc_attrs_set(own, "/a", "own", "1", &t.err));
+    commit.message = "own";
+    OK(&t, brc_session_commit(&id, own, &commit, &t.err));
+    brc_session_free(own);
+    FAILS(&t, BRC_ESTALE, brc_merge_continue(&r, NULL, t.repo, NULL, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "--abort"));
+    ck_assert_uint_eq(open_now(), 0);
+    OK(&t, brc_merge_abort(t.repo, &t.err));
+    ck_assert(nothing_open());
+}
+END_TEST
+
+static int continue_in_child(void)
+{
+    breccia *repo;
+    brc_error err;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    int rc = brc_open(&repo, t.file, NULL, &err);
+    if (rc == BRC_OK)
+        rc = brc_merge_continue(&r, NULL, repo, NULL, &err);
+    return rc == BRC_OK ? 0 : rc == BRC_EMISUSE || rc == BRC_ESTALE ? 1 : 2;
+}
+
+/* One commits it, the others are told that there is none. */
+START_TEST(p3_of_processes_that_continue_one_does)
+{
+    enum { N = 4 };
+    pid_t pid[N];
+    int done = 0, status;
+    merge_side(BRC_MERGE_KEEP);
+    settle_at(BRC_MERGE_THEIRS, NULL);
+    scenario_close(&t);
+    for (int i = 0; i < N; i++) {
+        pid[i] = fork();
+        ck_assert_int_ge(pid[i], 0);
+        if (pid[i] == 0)
+            _exit(continue_in_child());
+    }
+    for (int i = 0; i < N; i++) {
+        ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
+        ck_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+        done += WEXITSTATUS(status) == 0;
+    }
+    ck_assert_int_eq(done, 1);
+    scenario_open(&t, NULL, 0);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op='merge'"), 1);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* ---- damage -------------------------------- */
+
+static int count_damage(void *ctx, const brc_damage *damage)
+{
+    (void)damage;
+    ++*(int *)ctx;
+    return 0;
+}
+
+static int damage_of(const char *sql)
+{
+    int n = 0;
+    uint64_t checked;
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    open_setup();
+    merge_side(BRC_MERGE_KEEP);
+    scenario_sql(&t, sql);
+    (void)!brc_fsck(t.repo, 0, count_damage, &n, &checked, &t.err);
+    (void)!brc_merge_state(&state, NULL, t.repo, &t.err); /* answers, whatever it is */
+    open_teardown();
+    return n;
+}
+
+START_TEST(d1_broken_rows_are_reported)
+{
+#define SUMMED " checksum=row_sum('conflict', draft, path, member, key, base, ours, theirs, state)"
+    static const char *const damages[] = {
+        "UPDATE conflict SET state=1 WHERE member='' ",
+        "UPDATE conflict SET state=7; UPDATE conflict SET" SUMMED,
+        "UPDATE conflict SET draft=draft+50; UPDATE conflict SET" SUMMED,
+        "UPDATE conflict SET path='a' WHERE member=''; UPDATE conflict SET" SUMMED,
+        "UPDATE conflict SET ours=3 WHERE member='chunk'; UPDATE conflict SET" SUMMED,
+        "UPDATE conflict SET theirs=x'00' WHERE member=''; UPDATE conflict SET" SUMMED,
+        "UPDATE conflict SET ours=zeroblob(32) WHERE member='chunk'; UPDATE conflict SET" SUMMED,
+        "UPDATE conflict SET member='nonsense' WHERE member=''; UPDATE conflict SET" SUMMED,
+    };
+    for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++)
+        ck_assert_msg(damage_of(damages[i]) > 0, "not noticed: %s", damages[i]);
+}
+END_TEST
+
+Suite *merge_draft_suite(void)
+{
+    Suite *s = suite_create("merge_draft");
+    TCase *tc = tcase_create("open"), *damage = tcase_create("damage");
+    tcase_set_timeout(tc, 300);
+    tcase_set_timeout(damage, 300);
+    tcase_add_checked_fixture(tc, open_setup, open_teardown);
+    tcase_add_test(tc, o1_what_is_in_conflict_is_as_ours_has_it_and_the_branch_stays);
+    tcase_add_test(tc, o2_without_the_flag_nothing_stays_open);
+    tcase_add_test(tc, o3_while_it_is_open_other_commits_are_refused);
+    tcase_add_test(tc, s1_what_is_written_is_settled_by_it);
+    tcase_add_test(tc, s2_their_side_comes_under_what_was_written);
+    tcase_add_test(tc, s3_all_for_theirs_is_the_merge_for_theirs);
+    tcase_add_test(tc, p1_collections_keep_what_is_open);
+    tcase_add_test(tc, p2_a_branch_that_has_moved_is_not_overwritten);
+    tcase_add_test(tc, p3_of_processes_that_continue_one_does);
+    suite_add_tcase(s, tc);
+    tcase_add_test(damage, d1_broken_rows_are_reported);
+    suite_add_tcase(s, damage);
+    return s;
+}

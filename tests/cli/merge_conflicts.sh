@@ -1,0 +1,75 @@
+# merge: conflicts that stay open, and how they are settled.
+. "$CLI_TESTS/common.inc"
+
+q init r.brc
+q create r.brc /a --shape 8 --dtype int32 --chunks 4
+q create r.brc /g/b --shape 8 --dtype int32 --chunks 4
+q attrs r.brc /a x=1
+commit r.brc one 10
+q branch r.brc side
+q write r.brc /a '[0:2]' --value 1
+q write r.brc /a '[5]' --value 1
+q attrs r.brc /a x=2
+q rm r.brc /g/b
+q mv r.brc /g /h
+commit r.brc ours 11
+q switch r.brc side
+q write r.brc /a '[1:4]' --value 2
+q write r.brc /a '[5:7]' --value 2
+q attrs r.brc /a x=3
+q write r.brc /g/b --value 3
+q mv r.brc /g /k
+commit r.brc theirs 12
+q switch r.brc main
+
+echo '# it stays open'
+t merge r.brc side --dry-run
+t merge r.brc side --date @13 --author 'Ada <ada@example.org>'
+cp r.brc open.brc
+t status r.brc
+t status r.brc --json
+breccia drafts r.brc | sed 's/2[0-9-]*T[0-9:.]*Z/TIME/'
+t fsck r.brc
+t gc r.brc
+t commit r.brc -m no
+t merge r.brc side
+t cherry-pick r.brc side
+t mv r.brc /a /z
+t merge r.brc --continue --json
+
+echo '# settled by side and by writing'
+t merge r.brc --ours --json -- /k /h
+t attrs r.brc /a x=7
+t merge r.brc --theirs -- /a
+t status r.brc
+t merge r.brc --continue --date @14 --author 'Ada <ada@example.org>'
+t read r.brc /a
+t attrs r.brc /a
+t ls -r r.brc
+t show r.brc HEAD
+t status r.brc
+t fsck r.brc
+
+echo '# all for theirs'
+cp open.brc r.brc
+t merge r.brc --theirs
+t merge r.brc --continue --json --date @15 --author 'Ada <ada@example.org>' -m mine
+t show r.brc HEAD
+t fsck r.brc
+
+echo '# dropped'
+cp open.brc r.brc
+t merge r.brc --abort
+t status r.brc
+t merge r.brc --abort
+t merge r.brc --continue
+t merge r.brc --theirs
+t merge r.brc side --json
+t merge r.brc --abort --json
+t fsck r.brc
+
+echo '# usage'
+t merge r.brc --continue --abort
+t merge r.brc --continue --ours
+t merge r.brc side --continue
+t merge r.brc --ours --dry-run
