@@ -61,8 +61,8 @@ static void say_merged(struct cli *cli, const brc_merge_result *r, const char *b
     if (r->result == BRC_MERGE_UP_TO_DATE)
         cli_say(cli, "%s is up to date with %s", cli_escaped(cli, branch), cli_escaped(cli, rev));
     else if (r->result == BRC_MERGE_CONFLICT)
-        cli_say(cli, r->draft != 0 ? "%s and %s conflict; settle this and 'breccia merge --continue', "
-                                     "or --abort"
+        cli_say(cli, r->draft != 0 ? "%s and %s conflict; settle this and 'breccia merge "
+                                     "--continue', or --abort"
                                    : "%s and %s conflict; nothing was changed",
                 cli_escaped(cli, branch), cli_escaped(cli, rev));
     else if (dry)

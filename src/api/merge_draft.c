@@ -84,7 +84,8 @@ typedef struct settling {
     const char **places; /* the paths of these, */
     uint64_t n;          /* ... and how many    */
     int64_t collected;
-    /* For theirs: the merge as it was, and with their side where it is chosen; what moved from ours to it. */
+    /* For theirs: the merge as it was, and with their side where it is chosen; what moved
+     * from ours to each. */
     brc_oid was_root, now_root;
     brc_move_set was_moves, now_moves;
     brc_folded folded;  /* what the draft is */

@@ -279,8 +279,8 @@ int brc_open_merge_run(brc_merge_run *run, const brc_open_merge *merge, brc_erro
     brc_commit_set bases;
     if (brc_json_member(merge->plan, "concat") != NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
-                        "what both sides appended was joined in this merge, which is not done twice: "
-                        "settle by writing, or drop it and merge with --concat --theirs");
+                        "what both sides appended was joined in this merge, which is not done "
+                        "twice: settle by writing, or drop it and merge with --concat --theirs");
     if (!merge->draft.has_tip || !merge->has_other)
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "what this merge began from is not known here: settle by writing, or drop "

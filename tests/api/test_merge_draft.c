@@ -20,7 +20,8 @@ static void be_at(const char *branch)
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
 }
 
-/* Both sides change two chunks and an attribute of /a, and /g/b is removed here and changed there. */
+/* Both sides change two chunks and an attribute of /a; /g/b is removed here and changed
+ * there. */
 static void open_setup(void)
 {
     scenario_start(&t);
