@@ -74,6 +74,7 @@ q write r.brc /log '[2:]' --value 3
 commit r.brc "they append" 23
 q switch r.brc main
 t merge r.brc appender
+q merge r.brc --abort
 t merge r.brc appender --concat --dry-run
 t merge r.brc appender --concat --date @33
 t read r.brc /log
