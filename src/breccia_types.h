@@ -298,8 +298,7 @@ enum {
     BRC_MERGE_OURS = 4,    /* conflicts are settled for the current branch    */
     BRC_MERGE_THEIRS = 8,  /* or for what is merged                           */
     BRC_MERGE_KEEP = 16,   /* a merge with conflicts stays open: brc_merge_state() */
-    BRC_MERGE_CONCAT = 32  /* what both sides have appended to an array along one axis comes one after
-                              the other: ours, then theirs. A trial stores it too, and drops it  */
+    BRC_MERGE_CONCAT = 32  /* what both append to an array along one axis: ours, then theirs. A trial stores it too, and drops it */
 };
 
 enum {

@@ -27,8 +27,9 @@ int cli_pick_sides(struct cli *cli, brc_pick_opts *opts)
 static void put_conflict(struct cli *cli, const brc_conflict *c)
 {
     if (!cli->json) {
-        cli_say(cli, "%s: %s %s%s%s", c->settled ? "settled" : "conflict", c->kind, cli_escaped(cli, c->path),
-                c->key ? " " : "", c->key ? cli_escaped(cli, c->key) : "");
+        cli_say(cli, "%s: %s %s%s%s", c->settled ? "settled" : "conflict", c->kind,
+                cli_escaped(cli, c->path), c->key ? " " : "",
+                c->key ? cli_escaped(cli, c->key) : "");
         return;
     }
     cli_json_open(cli, '{');

@@ -117,7 +117,7 @@ static int is_asked_for(const settling *t, const char *path)
     return t->npaths == 0;
 }
 
-static int choose(settling *t, brc_error *err)
+static int choose_conflicts(settling *t, brc_error *err)
 {
     const size_t n = t->merge.conflicts.n;
     void *p;
@@ -237,7 +237,7 @@ static int note_settled(const settling *t, brc_error *err)
     return BRC_OK;
 }
 
-static int lay_over(settling *t, brc_error *err)
+static int lay_settled(settling *t, brc_error *err)
 {
     brc_move_set more = {0}, moves = {0};
     brc_oid root;
@@ -268,7 +268,7 @@ static int settle_steps(settling *t, brc_error *err)
                         "was done; settle again",
                         brc_store_path(t->store), t->s->branch);
     if (t->side == BRC_SETTLED_THEIRS)
-        BRC_TRY(lay_over(t, err));
+        BRC_TRY(lay_settled(t, err));
     return note_settled(t, err);
 }
 
@@ -285,7 +285,7 @@ static int settle_once(settling *t, const char *const *paths, size_t npaths, brc
         return none_is_open(t->s, err);
     if (t->side == BRC_SETTLED_THEIRS)
         BRC_TRY(fold_merge(t, err));
-    BRC_TRY(choose(t, err));
+    BRC_TRY(choose_conflicts(t, err));
     if (t->n == 0)
         return BRC_OK;
     if (t->side == BRC_SETTLED_THEIRS)
@@ -332,7 +332,7 @@ static int list_open(brc_iter **out, brc_clash_list *list, brc_error *err)
     return brc_conflict_list(out, list, err);
 }
 
-static int continue_merge(brc_merge_result *out, brc_iter **conflicts, brc_session *s,
+static int commit_if_settled(brc_merge_result *out, brc_iter **conflicts, brc_session *s,
                           brc_open_merge *merge, const brc_merge_opts *opts, brc_error *err)
 {
     brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
@@ -365,7 +365,7 @@ int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *rep
                         "brc_merge_opts", err));
     BRC_GO(look_at_merge(&s, &merge, repo, BRC_SESSION_WRITE, err));
     rc = merge.draft.id == 0 ? none_is_open(s, err)
-                             : continue_merge(&own, conflicts, s, &merge, &opts, err);
+                             : commit_if_settled(&own, conflicts, s, &merge, &opts, err);
     if (rc == BRC_OK)
         rc = brc_sized_out(out, &own, sizeof(own), offsetof(brc_merge_result, conflicts),
                            "brc_merge_result", err);

@@ -30,7 +30,7 @@ int brc_clash_list_put(brc_store *store, int64_t draft, const brc_clash_list *li
     return BRC_OK;
 }
 
-static int take_value(brc_buf *out, brc_span value, brc_error *err)
+static int take_side(brc_buf *out, brc_span value, brc_error *err)
 {
     if (value.data == NULL)
         return BRC_OK;
@@ -38,33 +38,21 @@ static int take_value(brc_buf *out, brc_span value, brc_error *err)
     return brc_buf_terminate(out, err);
 }
 
-static int add_row(void *ctx, const brc_conflict_row *row, brc_error *err)
+static int add_conflict(void *ctx, const brc_conflict_row *row, brc_error *err)
 {
     brc_clash *clash;
     BRC_TRY(brc_clash_add(ctx, row->path, row->member, &clash, err));
     clash->settled = row->state;
-    BRC_TRY(take_value(&clash->key, row->key, err));
-    BRC_TRY(take_value(&clash->base, row->base, err));
-    BRC_TRY(take_value(&clash->ours, row->ours, err));
-    return take_value(&clash->theirs, row->theirs, err);
+    BRC_TRY(take_side(&clash->key, row->key, err));
+    BRC_TRY(take_side(&clash->base, row->base, err));
+    BRC_TRY(take_side(&clash->ours, row->ours, err));
+    return take_side(&clash->theirs, row->theirs, err);
 }
 
 int brc_clash_list_read(brc_clash_list *out, brc_store *store, int64_t draft, brc_error *err)
 {
-    int rc = brc_conflict_each(store, draft, add_row, out, err);
+    int rc = brc_conflict_each(store, draft, add_conflict, out, err);
     if (rc < 0)
         brc_clash_list_dispose(out);
     return rc;
-}
-
-brc_clash *brc_clash_find(const brc_clash_list *list, const brc_clash *like)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        brc_clash *at = &list->items[i];
-        if (strcmp(at->path, like->path) == 0 && strcmp(at->member, like->member) == 0 &&
-            at->key.len == like->key.len &&
-            (at->key.len == 0 || memcmp(at->key.data, like->key.data, at->key.len) == 0))
-            return at;
-    }
-    return NULL;
 }

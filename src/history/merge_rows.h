@@ -10,7 +10,5 @@ BRC_MUST_USE int brc_clash_put(brc_store *store, int64_t draft, const brc_clash 
 BRC_MUST_USE int brc_clash_list_put(brc_store *store, int64_t draft, const brc_clash_list *list, int in_memory, brc_error *err);
 /* All of a draft are added to the list, which is empty before; `settled` is the row's state. */
 BRC_MUST_USE int brc_clash_list_read(brc_clash_list *out, brc_store *store, int64_t draft, brc_error *err);
-/* NULL: there is none of this path, member and key. */
-brc_clash *brc_clash_find(const brc_clash_list *list, const brc_clash *like);
 
 #endif

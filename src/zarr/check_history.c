@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../history/merge_rows.h"
 #include "fold.h"
 #include "fsck.h"
 #include "session.h"
@@ -172,6 +173,28 @@ static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *e
     return rc;
 }
 
+/* Entries that conflicts of an open merge keep; their places are checked with the rows. */
+static int check_conflicts(const history_check *h, int64_t draft, brc_error *err)
+{
+    brc_store *store = h->tree.check.store;
+    brc_clash_list list = {0};
+    brc_entry entry;
+    BRC_TRY(brc_clash_list_read(&list, store, draft, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < list.n && rc == BRC_OK; i++) {
+        const brc_clash *clash = &list.items[i];
+        const brc_buf *sides[] = {&clash->base, &clash->ours, &clash->theirs};
+        for (size_t k = 0; *clash->member == '\0' && k < 3 && rc == BRC_OK; k++)
+            if (sides[k]->len > 0)
+                rc = brc_entry_decode(&entry, (brc_span){sides[k]->data, sides[k]->len},
+                                      brc_store_id_len(store), err);
+        if (rc < 0)
+            brc_context(err, "a conflict at %.200s", clash->path);
+    }
+    brc_clash_list_dispose(&list);
+    return rc;
+}
+
 static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_error *err)
 {
     int rc;
@@ -188,6 +211,10 @@ static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_er
     BRC_GO(brc_draft_node_list(h->tree.check.store, draft->draft.id, "/", 1, &rows, &n, err));
     for (size_t i = 0; i < n; i++) {
         rc = check_draft_row(h, &rows[i], &found);
+        BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
+    }
+    if (draft->draft.kind == BRC_DRAFT_MERGE) {
+        rc = check_conflicts(h, draft->draft.id, &found);
         BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
     }
     rc = as_fault(h, h->tree.check.what, check_fold(h, draft, &found), &found, err);

@@ -5,7 +5,7 @@
 
 #include "meta.h"
 
-static int is_at_or_under(const char *path, const char *top, size_t len)
+static int is_favoured_under(const char *path, const char *top, size_t len)
 {
     return top[1] == '\0' ||
            (strncmp(path, top, len) == 0 && (path[len] == '/' || path[len] == '\0'));
@@ -18,7 +18,7 @@ int brc_merge_favour(const brc_merge_how *how, const char *path)
     for (size_t i = 0; i < how->npaths; i++) {
         const size_t len = strlen(how->paths[i]);
         if (how->is_exact ? strcmp(path, how->paths[i]) == 0
-                          : is_at_or_under(path, how->paths[i], len))
+                          : is_favoured_under(path, how->paths[i], len))
             return how->favour;
     }
     return BRC_FAVOUR_NONE;
