@@ -9,6 +9,8 @@
 #include "../base/alloc.h"
 #include "../base/sized.h"
 #include "../store/collect.h"
+#include "../tree/chunk_key.h"
+#include "../zarr/array.h"
 #include "../zarr/fold.h"
 #include "../zarr/node_moves.h"
 #include "conflicts.h"
@@ -237,6 +239,56 @@ static int note_settled(const settling *t, brc_error *err)
     return BRC_OK;
 }
 
+/* What a snapshot has at a chunk's place; zero: nothing. *is_array 0: there is no array. */
+static int chunk_in(brc_store *store, const brc_oid *root, const brc_clash *clash, brc_oid *out,
+                    int *is_array, brc_error *err)
+{
+    brc_entry entry;
+    brc_span value;
+    int found;
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_snapshot_find(store, root, clash->path, &entry, err));
+    *is_array = entry.kind == BRC_ARRAY;
+    if (!*is_array || brc_oid_is_zero(&entry.map))
+        return BRC_OK;
+    BRC_TRY(brc_map_get(store, &entry.map, clash->key.data, clash->key.len, &found, &value, err));
+    return found ? brc_chunk_id_of(value, brc_store_id_len(store), out, err) : BRC_OK;
+}
+
+static int put_chunk_back(brc_session *s, const brc_clash *clash, const brc_oid *id,
+                          brc_error *err)
+{
+    uint64_t index[BRC_MAX_NDIM];
+    brc_array *a;
+    BRC_TRY(brc_array_open(&a, s, clash->path, err));
+    int rc = brc_array_begin(a, err);
+    if (rc == BRC_OK) {
+        if (brc_chunk_key_decode(clash->key.data, clash->key.len, index) == a->meta.ndim)
+            rc = brc_array_put_chunk(a, index, brc_oid_is_zero(id) ? NULL : id, err);
+        rc = brc_array_end(a, rc, err);
+    }
+    brc_array_free(a);
+    return rc;
+}
+
+/* Sides are favoured by path: of an array, theirs comes also to chunks that were written to settle
+ * them, wherever an element there is as ours had it. These chunks stay what was written. */
+static int keep_written_chunks(settling *t, const brc_oid *root, brc_error *err)
+{
+    brc_oid was, now;
+    int was_array, is_array;
+    for (size_t i = 0; i < t->merge.conflicts.n; i++) {
+        const brc_clash *clash = &t->merge.conflicts.items[i];
+        if (clash->settled != BRC_SETTLED_HAND || strcmp(clash->member, BRC_CLASH_CHUNK) != 0)
+            continue;
+        BRC_TRY(chunk_in(t->store, &t->folded.root, clash, &was, &was_array, err));
+        BRC_TRY(chunk_in(t->store, root, clash, &now, &is_array, err));
+        if (was_array && is_array && brc_oid_cmp(&was, &now) != 0)
+            BRC_TRY(put_chunk_back(t->s, clash, &was, err));
+    }
+    return BRC_OK;
+}
+
 static int lay_settled(settling *t, brc_error *err)
 {
     brc_move_set more = {0}, moves = {0};
@@ -246,7 +298,8 @@ static int lay_settled(settling *t, brc_error *err)
     BRC_GO(brc_merge_tree_moves(t->over.tree, &root, &more, err));
     BRC_GO(brc_move_set_join(&moves, &t->now_moves, &more, err));
     BRC_GO(brc_move_set_reduce(&moves, t->store, &t->ours_root, &root, err));
-    rc = brc_open_merge_lay(t->s, &root, &moves, err);
+    BRC_GO(brc_open_merge_lay(t->s, &root, &moves, err));
+    rc = keep_written_chunks(t, &root, err);
 done:
     brc_move_set_dispose(&more);
     brc_move_set_dispose(&moves);

@@ -225,6 +225,23 @@ END_TEST
 
 /* ---- others -------------------------------- */
 
+START_TEST(s4_what_was_written_does_not_go_to_their_side)
+{
+    merge_side(BRC_MERGE_KEEP);
+    scenario_set_number(&t, "/a", 0, 50); /* as ours has it: that is a decision too */
+    ck_assert_uint_eq(open_now(), 3);
+    ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, NULL), 3);
+    ck_assert_uint_eq(open_now(), 0);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 60);
+    scenario_whole(&t);
+    ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
+    scenario_whole(&t);
+}
+END_TEST
+
 START_TEST(p1_collections_keep_what_is_open)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
@@ -355,6 +372,7 @@ Suite *merge_draft_suite(void)
     tcase_add_test(tc, s1_what_is_written_is_settled_by_it);
     tcase_add_test(tc, s2_their_side_comes_under_what_was_written);
     tcase_add_test(tc, s3_all_for_theirs_is_the_merge_for_theirs);
+    tcase_add_test(tc, s4_what_was_written_does_not_go_to_their_side);
     tcase_add_test(tc, p1_collections_keep_what_is_open);
     tcase_add_test(tc, p2_a_branch_that_has_moved_is_not_overwritten);
     tcase_add_test(tc, p3_of_processes_that_continue_one_does);
