@@ -185,7 +185,9 @@ static int open_merge(merge_call *c, brc_error *err)
     BRC_GO(plan_member(&plan, "op", "merge", err));
     BRC_GO(plan_member(&plan, "rev", c->rev, err));
     BRC_GO(plan_member(&plan, "message", c->message, err));
-    BRC_GO(brc_buf_text(&plan, c->concat.n > 0 ? ",\"concat\":true}" : "}", err));
+    BRC_GO(brc_buf_printf(&plan, err, ",\"conflicts\":%zu%s}",
+                          brc_merge_tree_clashes(c->run.tree)->n,
+                          c->concat.n > 0 ? ",\"concat\":true" : ""));
     BRC_GO(brc_buf_terminate(&plan, err));
     what.plan = (const char *)plan.data;
     rc = brc_open_merge_start(&c->result.draft, &c->run, &what, err);

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "../base/alloc.h"
-#include "../history/merge_rows.h"
 #include "fold.h"
 #include "fsck.h"
+#include "open_merge.h"
 #include "session.h"
 
 typedef struct history_check {
@@ -174,15 +174,15 @@ static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *e
 }
 
 /* Entries that conflicts of an open merge keep; their places are checked with the rows. */
-static int check_conflicts(const history_check *h, int64_t draft, brc_error *err)
+static int check_conflicts(const history_check *h, const brc_draft_head *draft, brc_error *err)
 {
     brc_store *store = h->tree.check.store;
-    brc_clash_list list = {0};
+    brc_open_merge merge;
     brc_entry entry;
-    BRC_TRY(brc_clash_list_read(&list, store, draft, err));
+    BRC_TRY(brc_open_merge_rows(&merge, store, draft, err));
     int rc = BRC_OK;
-    for (size_t i = 0; i < list.n && rc == BRC_OK; i++) {
-        const brc_clash *clash = &list.items[i];
+    for (size_t i = 0; i < merge.conflicts.n && rc == BRC_OK; i++) {
+        const brc_clash *clash = &merge.conflicts.items[i];
         const brc_buf *sides[] = {&clash->base, &clash->ours, &clash->theirs};
         for (size_t k = 0; *clash->member == '\0' && k < 3 && rc == BRC_OK; k++)
             if (sides[k]->len > 0)
@@ -191,7 +191,7 @@ static int check_conflicts(const history_check *h, int64_t draft, brc_error *err
         if (rc < 0)
             brc_context(err, "a conflict at %.200s", clash->path);
     }
-    brc_clash_list_dispose(&list);
+    brc_open_merge_dispose(&merge);
     return rc;
 }
 
@@ -214,7 +214,7 @@ static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_er
         BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
     }
     if (draft->draft.kind == BRC_DRAFT_MERGE) {
-        rc = check_conflicts(h, draft->draft.id, &found);
+        rc = check_conflicts(h, &draft->draft, &found);
         BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
     }
     rc = as_fault(h, h->tree.check.what, check_fold(h, draft, &found), &found, err);

@@ -221,6 +221,19 @@ static int read_plan(brc_open_merge *merge, brc_store *store, brc_error *err)
     return rc == BRC_EINVAL || rc == BRC_ELIMIT ? BRC_ECORRUPT : rc;
 }
 
+/* A conflict that is missing would count as settled. */
+static int check_count(const brc_open_merge *merge, brc_error *err)
+{
+    uint64_t n = 0;
+    if (brc_json_uint(brc_json_member(merge->plan, "conflicts"), UINT64_MAX, &n) &&
+        n == merge->conflicts.n)
+        return BRC_OK;
+    return brc_fail(err, BRC_ECORRUPT,
+                    "the open merge (draft %lld) had %llu conflicts, and %zu are there: drop it "
+                    "and merge again",
+                    (long long)merge->draft.id, (unsigned long long)n, merge->conflicts.n);
+}
+
 static int read_hands(brc_open_merge *merge, brc_session *s, brc_error *err)
 {
     hand_check h = {.s = s};
@@ -238,17 +251,28 @@ static int read_hands(brc_open_merge *merge, brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
+int brc_open_merge_rows(brc_open_merge *out, brc_store *store, const brc_draft_head *draft,
+                        brc_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    out->draft = *draft;
+    int rc = read_plan(out, store, err);
+    if (rc == BRC_OK)
+        rc = brc_clash_list_read(&out->conflicts, store, draft->id, err);
+    if (rc == BRC_OK)
+        rc = check_count(out, err);
+    if (rc < 0)
+        brc_open_merge_dispose(out);
+    return rc;
+}
+
 int brc_open_merge_read(brc_open_merge *out, brc_session *s, brc_error *err)
 {
     memset(out, 0, sizeof(*out));
     if (s->draft.id == 0 || s->draft.kind != BRC_DRAFT_MERGE)
         return BRC_OK;
-    out->draft = s->draft;
-    int rc = read_plan(out, s->repo->store, err);
-    if (rc == BRC_OK)
-        rc = brc_clash_list_read(&out->conflicts, s->repo->store, s->draft.id, err);
-    if (rc == BRC_OK)
-        rc = read_hands(out, s, err);
+    BRC_TRY(brc_open_merge_rows(out, s->repo->store, &s->draft, err));
+    int rc = read_hands(out, s, err);
     if (rc < 0)
         brc_open_merge_dispose(out);
     return rc;

@@ -46,6 +46,9 @@ typedef struct brc_open_merge {
 } brc_open_merge;
 /* A member of the plan; "" where it has none. It lives as long as the plan. */
 const char *brc_open_merge_text(const brc_open_merge *merge, const char *name);
+/* Plan and conflicts of a draft of kind BRC_DRAFT_MERGE, without what was settled by hand since. BRC_ECORRUPT: they
+ * are damaged, or some are missing. */
+BRC_MUST_USE int brc_open_merge_rows(brc_open_merge *out, brc_store *store, const brc_draft_head *draft, brc_error *err);
 /* That of the session's branch, in a read or a change of the session. */
 BRC_MUST_USE int brc_open_merge_read(brc_open_merge *out, brc_session *s, brc_error *err);
 void brc_open_merge_dispose(brc_open_merge *merge);

@@ -352,6 +352,8 @@ START_TEST(d1_broken_rows_are_reported)
         "UPDATE conflict SET ours=3 WHERE member='chunk'; UPDATE conflict SET" SUMMED,
         "UPDATE conflict SET ours=zeroblob(32) WHERE member='chunk'; UPDATE conflict SET" SUMMED,
         "UPDATE conflict SET theirs=x'00' WHERE member=''; UPDATE conflict SET" SUMMED,
+        "DELETE FROM conflict",
+        "DELETE FROM conflict WHERE member=''",
         "UPDATE conflict SET member='nonsense' WHERE member=''; UPDATE conflict SET" SUMMED,
     };
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++)
