@@ -41,8 +41,9 @@ BRC_MUST_USE int brc_move_set_join(brc_move_set *out, const brc_move_set *older,
  * that the others do not say. */
 BRC_MUST_USE int brc_move_set_reduce(brc_move_set *set, brc_store *store, const brc_oid *older, const brc_oid *newer, brc_error *err);
 
-/* The moves from one commit to a later one (has_older 0: to none) where first parents lead from
- * the later to the earlier; else *known is 0 and the set empty. Looks at a limited number of commits. */
+/* The moves from one commit to a later one (has_older 0: from none) where first parents lead from the later to the
+ * earlier, or to a merge of which that is another parent; else *known is 0 and the set empty. Looks at a limited
+ * number of commits. */
 BRC_MUST_USE int brc_move_set_between(brc_move_set *out, int *known, brc_store *store, int has_older, const brc_oid *older,
                                       const brc_oid *newer, brc_error *err);
 

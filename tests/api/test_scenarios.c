@@ -123,6 +123,106 @@ START_TEST(s16_a_merge_that_was_reverted_comes_back_by_a_second_revert)
 }
 END_TEST
 
+/* ---- a branch that is merged again and again -------------------------------- */
+
+static int exists(const char *path)
+{
+    int kind;
+    return brc_node_kind(&kind, t.session, path, &t.err) == BRC_OK && kind != 0;
+}
+
+/* An element of /a, or of what it is called by now, on dev; merged into main. */
+static void change_and_merge(const char *path, int32_t value)
+{
+    be_on("dev");
+    scenario_set_number(&t, path, 0, value);
+    scenario_commit(&t, "dev goes on");
+    be_on("main");
+    scenario_set_number(&t, "/q/in_q", 0, value);
+    scenario_commit(&t, "main goes on");
+    ck_assert_int_eq(merged_with("dev", 0), BRC_MERGE_MERGED);
+}
+
+static void number_at(const char *path, int32_t value)
+{
+    ck_assert_int_eq(scenario_number(&t, t.session, path, 0), value);
+}
+
+/* The base is the second parent of the merge before, from which no commit tells a move. */
+START_TEST(s06_edits_follow_a_move_by_each_merge_of_a_branch)
+{
+    change_and_merge("/a", 60);
+    OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
+    scenario_commit(&t, "moved");
+    for (int32_t i = 61; i < 66; i++) {
+        change_and_merge("/a", i);
+        number_at("/z", i);
+        ck_assert(!exists("/a"));
+    }
+    scenario_whole(&t);
+}
+END_TEST
+
+/* Both move things between merges, and what is new at a path is not what was there. */
+START_TEST(s06_moves_of_both_sides_between_merges_are_joined)
+{
+    change_and_merge("/a", 60);
+    OK(&t, brc_node_move(t.session, "/p", "/r", &t.err));
+    scenario_commit(&t, "a group moves");
+    be_on("dev");
+    OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
+    scenario_numbers(&t, "/a", 3, 3, 100); /* another one */
+    scenario_numbers(&t, "/p/new", 2, 2, 7);
+    scenario_commit(&t, "dev moves");
+    change_and_merge("/b", 61);
+    number_at("/b", 61);
+    number_at("/a", 100);
+    number_at("/r/new", 7);
+    ck_assert(!exists("/p"));
+    OK(&t, brc_node_move(t.session, "/b", "/c", &t.err));
+    OK(&t, brc_node_move(t.session, "/a", "/d", &t.err));
+    scenario_commit(&t, "main moves both");
+    be_on("dev");
+    scenario_set_number(&t, "/a", 0, 101);
+    scenario_set_number(&t, "/p/new", 0, 8);
+    scenario_set_number(&t, "/p/in_p", 0, 9);
+    scenario_commit(&t, "dev edits");
+    change_and_merge("/b", 62);
+    number_at("/c", 62);
+    number_at("/d", 101);
+    number_at("/r/new", 8);
+    number_at("/r/in_p", 9);
+    ck_assert(!exists("/a") && !exists("/b") && !exists("/p"));
+    scenario_whole(&t);
+}
+END_TEST
+
+/* main is merged into dev, too. */
+START_TEST(s06_merges_in_both_directions)
+{
+    change_and_merge("/a", 60);
+    OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
+    scenario_commit(&t, "moved");
+    be_on("dev");
+    scenario_set_number(&t, "/a", 1, 5);
+    scenario_commit(&t, "dev goes on");
+    ck_assert_int_eq(merged_with("main", 0), BRC_MERGE_MERGED);
+    be_on("dev");
+    number_at("/z", 60);
+    OK(&t, brc_node_move(t.session, "/z", "/y", &t.err));
+    scenario_commit(&t, "moved again");
+    be_on("main");
+    scenario_set_number(&t, "/z", 0, 61);
+    scenario_commit(&t, "main goes on");
+    be_on("dev");
+    ck_assert_int_eq(merged_with("main", 0), BRC_MERGE_MERGED);
+    be_on("dev");
+    number_at("/y", 61);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/y", 1), 5);
+    scenario_whole(&t);
+}
+END_TEST
+
 Suite *scenarios_suite(void)
 {
     Suite *s = suite_create("scenarios");
@@ -130,6 +230,9 @@ Suite *scenarios_suite(void)
     tcase_add_checked_fixture(c, scenarios_setup, scenarios_teardown);
     tcase_add_test(c, s01_bases_that_disagree_decide_nothing);
     tcase_add_test(c, s05_groups_that_move_into_each_other_conflict);
+    tcase_add_test(c, s06_edits_follow_a_move_by_each_merge_of_a_branch);
+    tcase_add_test(c, s06_moves_of_both_sides_between_merges_are_joined);
+    tcase_add_test(c, s06_merges_in_both_directions);
     tcase_add_test(c, s16_a_merge_that_was_reverted_comes_back_by_a_second_revert);
     suite_add_tcase(s, c);
     return s;

@@ -45,6 +45,10 @@ static const struct {
                                       " commit a page"},
     {"DELETE FROM draft_move WHERE draft=?1", "the draft goes"},
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
+    {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
+     " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner"
+     " FROM draft WHERE branch=?1 AND kind=3",
+     "there are few drafts"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
      " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner"

@@ -61,21 +61,11 @@ static uint64_t past(int c)
     return all;
 }
 
-/* Moves are noted from the first parent only. */
-static int is_on_line(int c, int older)
-{
-    while (c != older && states[c].nparents > 0)
-        c = states[c].parents[0];
-    return c == older;
-}
-
-/* In another parent it is under the same path, or where the moves from the one merge base say. */
-static int has_array(const state *now, int i)
+/* The one merge base of two commits; -1: there are several. */
+static int base_of(int a, int b)
 {
     int base = -1, nbases = 0;
-    if (i == 0 || strcmp(states[now->parents[i]].path, now->path) == 0)
-        return 1;
-    const uint64_t common = past(now->parents[0]) & past(now->parents[i]);
+    const uint64_t common = past(a) & past(b);
     for (int c = 0; c < COMMITS; c++) {
         uint64_t others = common & ~(UINT64_C(1) << c);
         int is_best = (common >> c & 1) != 0;
@@ -84,7 +74,30 @@ static int has_array(const state *now, int i)
         base = is_best ? c : base;
         nbases += is_best;
     }
-    return nbases == 1 && is_on_line(now->parents[0], base) && is_on_line(now->parents[i], base);
+    return nbases == 1 ? base : -1;
+}
+
+/* Moves are noted from the first parent; from another one they are told by way of the merge base. */
+static int moves_known(int c, int older)
+{
+    for (; c != older && states[c].nparents > 0; c = states[c].parents[0]) {
+        const int first = states[c].parents[0], other = states[c].parents[1];
+        if (states[c].nparents < 2 || other != older)
+            continue;
+        const int base = base_of(first, other);
+        if (base >= 0 && moves_known(first, base) && moves_known(other, base))
+            return 1;
+    }
+    return c == older;
+}
+
+/* In another parent it is under the same path, or where the moves from the one merge base say. */
+static int has_array(const state *now, int i)
+{
+    if (i == 0 || strcmp(states[now->parents[i]].path, now->path) == 0)
+        return 1;
+    const int base = base_of(now->parents[0], now->parents[i]);
+    return base >= 0 && moves_known(now->parents[0], base) && moves_known(now->parents[i], base);
 }
 
 static int whose(int c, int unit, int elements)
