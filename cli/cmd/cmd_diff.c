@@ -40,26 +40,33 @@ static int put_loose_keys(struct cli *cli)
 }
 
 /* The merge that is open on the branch, and what is not settled of it. */
-static int put_open_merge(struct cli *cli)
+static int say_open_merge(struct cli *cli, const brc_open_state *state)
 {
-    brc_open_state state = BRC_OPEN_STATE_INIT;
-
-    CLI_TRY(brc_merge_state(&state, &cli->iter, cli->repo, &cli->err));
-    if (state.draft == 0)
-        return BRC_OK;
     if (cli->json) {
         cli_json_key(cli, "merge");
         cli_json_open(cli, '{');
-        cli_json_member(cli, "rev", state.rev);
-        cli_json_member_uint(cli, "open", state.open);
+        cli_json_member(cli, "rev", state->rev);
+        cli_json_member_uint(cli, "open", state->open);
     } else {
         cli_printf(cli, "Merging %s: %" PRIu64 " of %" PRIu64 " conflicts open\n",
-                   cli_escaped(cli, state.rev), state.open, state.conflicts);
+                   cli_escaped(cli, state->rev), state->open, state->conflicts);
     }
     CLI_TRY(cli_put_conflicts(cli));
     if (cli->json)
         cli_json_close(cli, '}');
     return BRC_OK;
+}
+
+static int put_open_merge(struct cli *cli)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    int rc;
+
+    CLI_TRY(brc_merge_state(&state, &cli->iter, cli->repo, &cli->err));
+    rc = state.draft != 0 ? say_open_merge(cli, &state) : BRC_OK;
+    brc_iter_free(cli->iter);
+    cli->iter = NULL;
+    return rc;
 }
 
 static int put_status(struct cli *cli, const char *branch, int clean, int unborn)

@@ -44,7 +44,7 @@ static int lay_under(lineage *l, const brc_move_set *before, brc_error *err)
     return rc;
 }
 
-static int turn_round(brc_move_set *out, const brc_move_set *set, brc_error *err)
+static int turn_back(brc_move_set *out, const brc_move_set *set, brc_error *err)
 {
     for (size_t i = 0; i < set->n; i++)
         BRC_TRY(brc_move_set_add(out, set->items[i].to, set->items[i].from, err));
@@ -64,8 +64,8 @@ static int between_roots(brc_move_set *out, int *known, const lineage *like, con
     return brc_move_set_reduce(out, like->store, &from, &to, err);
 }
 
-/* From one parent of a merge to another: back to their base, and on from there. Not known where they
- * have several. */
+/* From one parent of a merge to another: back to their base, and on from there. Not known where
+ * they have several. */
 static int across(brc_move_set *out, int *known, const lineage *like, const brc_oid *from,
                   const brc_oid *to, brc_error *err)
 {
@@ -83,7 +83,7 @@ static int across(brc_move_set *out, int *known, const lineage *like, const brc_
     if (*known)
         BRC_GO(between_roots(&here, known, like, &bases.ids[0], to, err));
     if (*known) {
-        BRC_GO(turn_round(&back, &there, err));
+        BRC_GO(turn_back(&back, &there, err));
         rc = brc_move_set_join(out, &back, &here, err);
     }
 done:

@@ -149,7 +149,7 @@ static void number_at(const char *path, int32_t value)
 }
 
 /* The base is the second parent of the merge before, from which no commit tells a move. */
-START_TEST(s06_edits_follow_a_move_by_each_merge_of_a_branch)
+START_TEST(s04_edits_follow_a_move_by_each_merge_of_a_branch)
 {
     change_and_merge("/a", 60);
     OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
@@ -164,7 +164,7 @@ START_TEST(s06_edits_follow_a_move_by_each_merge_of_a_branch)
 END_TEST
 
 /* Both move things between merges, and what is new at a path is not what was there. */
-START_TEST(s06_moves_of_both_sides_between_merges_are_joined)
+START_TEST(s04_moves_of_both_sides_between_merges_are_joined)
 {
     change_and_merge("/a", 60);
     OK(&t, brc_node_move(t.session, "/p", "/r", &t.err));
@@ -198,7 +198,7 @@ START_TEST(s06_moves_of_both_sides_between_merges_are_joined)
 END_TEST
 
 /* main is merged into dev, too. */
-START_TEST(s06_merges_in_both_directions)
+START_TEST(s04_merges_in_both_directions)
 {
     change_and_merge("/a", 60);
     OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
@@ -230,9 +230,9 @@ Suite *scenarios_suite(void)
     tcase_add_checked_fixture(c, scenarios_setup, scenarios_teardown);
     tcase_add_test(c, s01_bases_that_disagree_decide_nothing);
     tcase_add_test(c, s05_groups_that_move_into_each_other_conflict);
-    tcase_add_test(c, s06_edits_follow_a_move_by_each_merge_of_a_branch);
-    tcase_add_test(c, s06_moves_of_both_sides_between_merges_are_joined);
-    tcase_add_test(c, s06_merges_in_both_directions);
+    tcase_add_test(c, s04_edits_follow_a_move_by_each_merge_of_a_branch);
+    tcase_add_test(c, s04_moves_of_both_sides_between_merges_are_joined);
+    tcase_add_test(c, s04_merges_in_both_directions);
     tcase_add_test(c, s16_a_merge_that_was_reverted_comes_back_by_a_second_revert);
     suite_add_tcase(s, c);
     return s;

@@ -77,7 +77,7 @@ static int base_of(int a, int b)
     return nbases == 1 ? base : -1;
 }
 
-/* Moves are noted from the first parent; from another one they are told by way of the merge base. */
+/* Moves are noted from the first parent; from another one they are told by way of the base. */
 static int moves_known(int c, int older)
 {
     for (; c != older && states[c].nparents > 0; c = states[c].parents[0]) {
