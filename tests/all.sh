@@ -3,7 +3,11 @@
 # a process a script, and prints one total of both as the last line. TEST=NAME keeps one suite
 # of the C tests, TEST=cli the command line's. JOBS of them run at once: as many as there are cores
 # where it is not set. WRAP is put before both programs (valgrind, setarch).
+#
+# A test that writes without end must not take the machine, and the tests after it, with it: no file
+# grows beyond 4 GiB (8388608 blocks of 512 bytes), and what a killed suite left is removed.
 set -u
+ulimit -f 8388608
 
 runner=$1
 command=$2
@@ -40,8 +44,9 @@ cat >"$work/job" <<'JOB'
 kind=$1 name=$2 out=$work/$1-$2
 if [ "$kind" = suite ]; then
     # shellcheck disable=SC2086
-    ${WRAP:-} "$runner" "$name" >"$out.log" 2>&1
+    BRC_TEST_TAG=$$ ${WRAP:-} "$runner" "$name" >"$out.log" 2>&1
     status=$?
+    rm -rf "${TMPDIR:-/tmp}/breccia-test-$$-"* /dev/shm/breccia-test-$$-*
     set -- $(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' \
         "$out.log" | awk '{ n = $1 - $2 - $3; f = $2 + $3 } END { print n + 0, f + 0 }')
 else

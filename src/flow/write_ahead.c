@@ -23,6 +23,8 @@
 #define AHEAD_LEAST 1024
 /* Items that are looked at again, and recorded, before others may be let in. */
 #define AHEAD_STEP 64
+/* Times that bytes which others took are put anew with rests in between. */
+#define AHEAD_TRIES 4
 
 typedef struct ahead_item {
     brc_write_item *item;
@@ -34,6 +36,7 @@ typedef struct ahead_item {
 typedef struct ahead_row {
     int64_t seq;
     uint64_t bytes;
+    int is_gone;
 } ahead_row;
 
 typedef struct ahead_list {
@@ -76,39 +79,9 @@ static int row_note(ahead_list *list, const brc_stored *at, brc_error *err)
     int rc = brc_grow_array(&p, &list->rows_cap, list->nrows + 1, sizeof(ahead_row), err);
     list->rows = p;
     if (rc == BRC_OK)
-        list->rows[list->nrows++] = (ahead_row){at->number, at->len};
+        list->rows[list->nrows++] = (ahead_row){.seq = at->number, .bytes = at->len};
     return rc;
 }
-
-/* Some items' bytes, in the transaction that is open or begins. */
-static int put_some(brc_write_run *run, ahead_list *list, size_t from, size_t n, brc_error *err)
-{
-    brc_stored *put[AHEAD_STEP];
-    for (size_t i = 0; i < n; i++) {
-        const ahead_item *a = &list->items[from + i];
-        brc_write_describe(a->item, a->at);
-        put[i] = a->at;
-    }
-    BRC_TRY(brc_store_wake(run->store, err));
-    BRC_TRY(brc_backend_put(list->items[from].into, n, put, err));
-    for (size_t i = 0; i < n; i++) {
-        BRC_TRY(row_note(list, put[i], err));
-        BRC_TRY(brc_row_ahead(run->store, put[i]->number, (int64_t)put[i]->len, err));
-    }
-    return brc_store_rest(run->store, 0, err);
-}
-
-static int put_from(brc_write_run *run, ahead_list *list, size_t from, brc_error *err)
-{
-    list->nrows = 0;
-    for (size_t n; from < list->n; from += n) {
-        n = list->n - from < AHEAD_STEP ? list->n - from : AHEAD_STEP;
-        BRC_TRY(put_some(run, list, from, n, err));
-    }
-    return BRC_OK;
-}
-
-/* ---- rows -------------------------------- */
 
 static ahead_row *row_of(ahead_list *list, int64_t seq)
 {
@@ -120,33 +93,78 @@ static ahead_row *row_of(ahead_list *list, int64_t seq)
     return &list->rows[low];
 }
 
-/* 0 if the bytes of what is not recorded yet are not all there. */
-static int rows_are_there(brc_write_run *run, const ahead_list *list, int *all, brc_error *err)
+/* Items' bytes, in the transaction that is open or begins. */
+static int put_some(brc_write_run *run, ahead_list *list, ahead_item *const *items, size_t n,
+                    brc_error *err)
 {
-    *all = 1;
-    for (size_t i = 0; *all && i < list->nrows; i++)
-        if (list->rows[i].bytes > 0)
-            BRC_TRY(brc_row_is_ahead(run->store, list->rows[i].seq, list->rows[i].bytes, all, err));
+    brc_stored *put[AHEAD_STEP];
+    for (size_t i = 0; i < n; i++) {
+        brc_write_describe(items[i]->item, items[i]->at);
+        put[i] = items[i]->at;
+    }
+    BRC_TRY(brc_store_wake(run->store, err));
+    BRC_TRY(brc_backend_put(items[0]->into, n, put, err));
+    for (size_t i = 0; i < n; i++) {
+        BRC_TRY(row_note(list, put[i], err));
+        BRC_TRY(brc_row_ahead(run->store, put[i]->number, (int64_t)put[i]->len, err));
+    }
+    return BRC_OK;
+}
+
+/* From the i-th item on: all, or those whose row is gone. */
+static int put_items(brc_write_run *run, ahead_list *list, size_t i, int all, int rests,
+                     brc_error *err)
+{
+    while (i < list->n) {
+        ahead_item *some[AHEAD_STEP];
+        size_t n = 0;
+        for (; i < list->n && n < AHEAD_STEP; i++)
+            if (all || row_of(list, list->items[i].at->number)->is_gone)
+                some[n++] = &list->items[i];
+        if (n > 0)
+            BRC_TRY(put_some(run, list, some, n, err));
+        if (rests)
+            BRC_TRY(brc_store_rest(run->store, 0, err));
+    }
+    return BRC_OK;
+}
+
+/* ---- rows -------------------------------- */
+
+/* The rows that others took, though not all that is in them was recorded. */
+static int find_gone(brc_write_run *run, ahead_list *list, size_t *gone, brc_error *err)
+{
+    *gone = 0;
+    BRC_TRY(brc_rows_settle(run->store, err));
+    for (size_t i = 0; i < list->nrows; i++) {
+        ahead_row *row = &list->rows[i];
+        int is_there = 1;
+        if (row->bytes > 0 && !row->is_gone)
+            BRC_TRY(brc_row_is_ahead(run->store, row->seq, row->bytes, &is_there, err));
+        row->is_gone |= !is_there;
+        *gone += !is_there;
+    }
     return BRC_OK;
 }
 
 /* Begins or goes on with a transaction. What others did since the last is met: bytes from the
- * i-th item on are put anew if some are gone, and *again says that the ids must be looked up. */
+ * i-th item on are put anew if they are gone, and *again says that the ids must be looked up. The
+ * last try does not rest, so that others cannot keep it from ever coming to an end. */
 static int rows_wake(brc_write_run *run, ahead_list *list, size_t i, int *again, brc_error *err)
 {
-    int64_t others;
-    for (int all = 0; !all;) {
+    for (int tries = 0;; tries++) {
+        int64_t others;
+        size_t gone;
         BRC_TRY(brc_store_wake(run->store, err));
         BRC_TRY(brc_store_others(run->store, &others, err));
         if (others == list->others)
             return BRC_OK;
         *again = 1;
         list->others = others;
-        BRC_TRY(rows_are_there(run, list, &all, err));
-        if (!all)
-            BRC_TRY(put_from(run, list, i, err)); /* in many transactions, maybe */
+        BRC_TRY(find_gone(run, list, &gone, err));
+        if (gone > 0)
+            BRC_TRY(put_items(run, list, i, 0, tries < AHEAD_TRIES, err));
     }
-    return BRC_OK;
 }
 
 static int record_one(brc_write_run *run, ahead_list *list, const ahead_item *a, int again,
@@ -211,7 +229,7 @@ int brc_write_ahead(brc_write_run *run, brc_window_job *const *jobs, size_t n, b
     list.items = p;
     list.others = ((const brc_write_job *)jobs[0])->others; /* the earliest of all */
     ahead_gather(run, jobs, n, &list);
-    int rc = put_from(run, &list, 0, err);
+    int rc = put_items(run, &list, 0, 1, 1, err);
     if (rc == BRC_OK)
         rc = record_all(run, &list, err);
     free(list.items);

@@ -327,15 +327,18 @@ static int move_rows(gc_run *g, const int64_t *seqs, size_t nseqs, const gc_surv
     return BRC_OK;
 }
 
+/* Rows that came after this began are for the next collection: a bulk write beside it makes new
+ * ones for those that this takes. */
 static int close_holes(gc_run *g, brc_error *err)
 {
-    int64_t seqs[HOLES], at = 0;
+    int64_t seqs[HOLES], at = 0, last;
     size_t nseqs;
     int rc = BRC_OK;
+    BRC_TRY(brc_holes_last(g->store, &last, err));
     do {
         void *list = NULL;
         size_t n = 0;
-        BRC_TRY(brc_holes_page(g->store, at, seqs, HOLES, &nseqs, err));
+        BRC_TRY(brc_holes_page(g->store, at, last, seqs, HOLES, &nseqs, err));
         if (nseqs == 0)
             break;
         at = seqs[nseqs - 1];

@@ -152,6 +152,12 @@ void brc_row_forget(brc_store *store)
     store->left.n = 0;
 }
 
+int brc_rows_settle(brc_store *store, brc_error *err)
+{
+    BRC_TRY(inline_flush(NULL, store, err));
+    return brc_rows_leave(store, err);
+}
+
 static int row_add(brc_store *store, brc_stored *s, brc_error *err)
 {
     if (store->row.bytes.len >= ROW_FULL)

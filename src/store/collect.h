@@ -147,8 +147,11 @@ BRC_MUST_USE int brc_left_drop(brc_store *store, int64_t run, brc_left *left, si
 
 /* ---- what is left (compact.c) -------------------------------- */
 
-/* Rows of table blob behind `after` of which objects have left half or more: at most `cap`. */
-BRC_MUST_USE int brc_holes_page(brc_store *store, int64_t after, int64_t *out, size_t cap, size_t *n, brc_error *err);
+/* The last row of table blob that objects have left in part; 0: there is none. */
+BRC_MUST_USE int brc_holes_last(brc_store *store, int64_t *last, brc_error *err);
+/* Rows of table blob behind `after`, up to `last`, of which objects have left half or more: at most `cap`. */
+BRC_MUST_USE int brc_holes_page(brc_store *store, int64_t after, int64_t last, int64_t *out, size_t cap, size_t *n,
+                                brc_error *err);
 /* Within a transaction: these objects are all that is in the row; they go to a new one. *moved 0: they are
  * not, and nothing was done. */
 BRC_MUST_USE int brc_row_compact(brc_store *store, int64_t seq, const brc_oid *ids, size_t n, int *moved, brc_error *err);

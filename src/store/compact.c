@@ -7,18 +7,26 @@
 
 /* ---- rows with holes -------------------------------- */
 
-int brc_holes_page(brc_store *store, int64_t after, int64_t *out, size_t cap, size_t *n,
-                   brc_error *err)
+int brc_holes_last(brc_store *store, int64_t *last, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "SELECT coalesce(max(seq), 0) FROM hole", &st, err));
+    return brc_ask_number(store, st, last, err);
+}
+
+int brc_holes_page(brc_store *store, int64_t after, int64_t last, int64_t *out, size_t cap,
+                   size_t *n, brc_error *err)
 {
     int rc;
     sqlite3_stmt *st;
     *n = 0;
     BRC_TRY(brc_stmt(store,
                      "SELECT h.seq FROM hole h JOIN blob b ON b.seq=h.seq WHERE h.seq>?1"
-                     " AND 2*h.bytes>=length(b.data) ORDER BY h.seq LIMIT ?2",
+                     " AND h.seq<=?3 AND 2*h.bytes>=length(b.data) ORDER BY h.seq LIMIT ?2",
                      &st, err));
     sqlite3_bind_int64(st, 1, after);
     sqlite3_bind_int64(st, 2, (int64_t)cap);
+    sqlite3_bind_int64(st, 3, last);
     while ((rc = brc_step(store, st, err)) > 0)
         out[(*n)++] = sqlite3_column_int64(st, 0);
     return rc;

@@ -140,7 +140,9 @@ BRC_MUST_USE int brc_object_record(brc_store *store, const brc_object *object, c
  * then the row stays, and gc takes it only when nobody goes on: look again after others have
  * changed the file. */
 BRC_MUST_USE int brc_row_ahead(brc_store *store, int64_t seq, int64_t bytes, brc_error *err);
-/* Whether the row is there, with at least so many bytes that have no object. */
+/* What this transaction has put, and noted of rows, is in the tables now, and not only at its end. */
+BRC_MUST_USE int brc_rows_settle(brc_store *store, brc_error *err);
+/* Whether the row is there, with at least so many bytes that have no object: of rows that are settled. */
 BRC_MUST_USE int brc_row_is_ahead(brc_store *store, int64_t seq, uint64_t bytes, int *is_there, brc_error *err);
 /* BRC_ECORRUPT if anything but a chunk or a document is encoded. */
 BRC_MUST_USE int brc_object_check_plain(brc_store *store, const brc_object *object, brc_error *err);

@@ -21,6 +21,14 @@ static const char accounted[] =
     " (SELECT total(stored) FROM object o WHERE o.place=b.seq AND o.backend=0) AS used,"
     " coalesce((SELECT bytes FROM hole h WHERE h.seq=b.seq), 0) AS left FROM blob b)"
     " WHERE used+left<>len";
+/* What is stored again because of what others do is little: without end, it filled the disk. */
+static void stores_little_anew(scenario *t)
+{
+    const int64_t data = (int64_t)CHUNKS * CHUNK;
+    ck_assert_int_lt(scenario_ask(t, "SELECT sum(length(data)) FROM blob"), 2 * data);
+    ck_assert_int_lt(scenario_ask(t, "SELECT max(seq) FROM blob"), CHUNKS / 16);
+}
+
 #define ALL_LEFT \
     "(SELECT h.seq FROM hole h JOIN blob b ON b.seq=h.seq WHERE h.bytes=length(b.data))"
 
@@ -54,7 +62,7 @@ static void *meddle(void *ctx)
         m->looks++;
         m->left += left > 0;
         m->faults += ask(m->db, accounted) != 0;
-        if (m->sql != NULL && m->changed < 12) {
+        if (m->sql != NULL) {
             const int before = sqlite3_total_changes(m->db);
             m->faults += sqlite3_exec(m->db, m->sql, NULL, NULL, NULL) != SQLITE_OK;
             m->changed += sqlite3_total_changes(m->db) > before;
@@ -203,6 +211,7 @@ START_TEST(the_same_chunks_from_two_at_once_are_stored_once)
     has(&t, "/a", data, (size_t)CHUNKS * CHUNK);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM object WHERE kind=1"), CHUNKS);
     ck_assert_int_eq(scenario_ask(&t, accounted), 0);
+    stores_little_anew(&t);
     scenario_commit(&t, "second");
     scenario_whole(&t);
     scenario_stop(&t);
@@ -260,6 +269,7 @@ START_TEST(collections_beside_it_take_nothing_of_it)
     brc_array_free(a);
     has(&t, "/a", data, (size_t)CHUNKS * CHUNK);
     ck_assert_int_eq(scenario_ask(&t, accounted), 0);
+    stores_little_anew(&t);
     scenario_commit(&t, "second");
     scenario_whole(&t);
     scenario_stop(&t);

@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* $BRC_TEST_TAG tells the folders of one suite's run from others', so that tests/all.sh can remove
+ * what a killed test left. */
 static int folder_in(char *out, size_t size, const char *parent)
 {
-    int n = snprintf(out, size, "%s/breccia-test-XXXXXX", parent);
+    const char *tag = getenv("BRC_TEST_TAG");
+    int n = snprintf(out, size, "%s/breccia-test-%s%sXXXXXX", parent, tag != NULL ? tag : "",
+                     tag != NULL ? "-" : "");
     return n > 0 && (size_t)n < size && mkdtemp(out) != NULL;
 }
 

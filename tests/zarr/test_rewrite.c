@@ -28,7 +28,7 @@ enum { PER = 4096, CHUNKS = 2400, ELEMENTS = CHUNKS * PER }; /* 16 KiB each: 38 
 static scenario mine, theirs;
 static brc_registry *reg;
 static int32_t data[ELEMENTS], got[ELEMENTS];
-static int commits;
+static atomic_int commits;
 
 static void rewrite_setup(void)
 {
@@ -147,10 +147,12 @@ END_TEST
 static atomic_int begun, ended;
 static void (*their_act)(void);
 
+/* Slowly, for a while: on a busy machine the other thread could come too late for all of it. */
 static void now_begun(void *ctx)
 {
     (void)ctx;
     atomic_store(&begun, 1);
+    usleep(1000);
 }
 
 static void *act_meanwhile(void *ctx)
@@ -166,14 +168,13 @@ static void *act_meanwhile(void *ctx)
     return NULL;
 }
 
-/* The last one may have waited for the end. */
 static void rewrite_beside(void (*act)(void))
 {
     pthread_t thread;
     their_act = act;
     atomic_store(&begun, 0);
     atomic_store(&ended, 0);
-    hook_encode(now_begun, NULL, 1);
+    hook_encode(now_begun, NULL, CHUNKS / 4);
     ck_assert_int_eq(pthread_create(&thread, NULL, act_meanwhile, NULL), 0);
     const int rc = rewrite(&mine);
     atomic_store(&ended, 1);
