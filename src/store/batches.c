@@ -27,7 +27,7 @@
 #define BATCH_CHANGED ((uint64_t)16 << 20)
 #define BATCH_NS INT64_C(25000000)
 /* So many times as long while nobody waits, and so many times the bytes, which are memory too. */
-enum { REACH_MOST = 32, REACH_BYTES_MOST = 4 };
+enum { REACH_AWAITED = 2, REACH_MOST = 32, REACH_BYTES_MOST = 4 };
 #define LOOK_NS INT64_C(1000000)
 #define FEW_ROWS 128 /* of objects, and of chunks that the file has already */
 #define FEW_BYTES ((uint64_t)1 << 20)
@@ -81,11 +81,14 @@ static int bulk_enter(brc_store *store, brc_error *err)
     return bulk_open(store, err);
 }
 
-/* In WAL mode nobody but other writers waits, and the journal does not tell how much changes. */
+/* In WAL mode nobody but other writers waits, and the journal does not tell how much changes. With
+ * a rollback journal a commit syncs three times, so a batch has twice the bytes. */
 static void bulk_reach(brc_store *store)
 {
-    if (brc_vfs_in_wal(store->vfs) || brc_vfs_is_awaited(store->vfs))
+    if (brc_vfs_in_wal(store->vfs))
         store->bulk.reach = 1;
+    else if (brc_vfs_is_awaited(store->vfs))
+        store->bulk.reach = REACH_AWAITED;
     else if (store->bulk.reach < REACH_MOST)
         store->bulk.reach *= 2;
 }
