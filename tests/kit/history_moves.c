@@ -108,7 +108,7 @@ static void of_rebase(hm_world *w, int tip, int onto, outcome *out)
         out->target = tip;
     for (; !hm_reaches(&w->g, onto, c) && n < 16; c = w->g.commit[c].parent[0]) {
         own[n++] = c;
-        if (w->g.commit[c].nparents != 1) { /* what a line without merges is, is not told here */
+        if (w->g.commit[c].nparents != 1 || w->g.commit[c].is_cut) { /* what a line without merges is, is not told here */
             out->result = HM_UNSURE;
             out->target = -1;
             return;
@@ -241,7 +241,8 @@ int hm_history_op(hm_world *w, hm_op op)
         w->draft[head].changed = 0;
         hm_follow(w);
     }
-    if ((op.kind == PICK || op.kind == REVERT) && w->g.commit[other].nparents != 1)
+    if ((op.kind == PICK || op.kind == REVERT) &&
+        (w->g.commit[other].nparents != 1 || w->g.commit[other].is_cut))
         return 0;
     if (op.kind == MERGE)
         of_merge(w, tip, other, &want);

@@ -11,10 +11,13 @@ enum {
 };
 static const char *const op_names[] = {
     "write", "resize", "attribute", "move", "remove", "create", "commit", "discard", "reset",
-    "undo", "redo", "gc", "switch", "reopen", "tag", "branch", "merge", "pick", "revert", "rebase"
+    "undo", "redo", "gc", "switch", "reopen", "tag", "branch", "merge", "pick", "revert", "rebase",
+    "expire", "amend", "adopt"
 };
 /* How often each is done. */
-static const uint8_t op_weights[] = {20, 5, 6, 3, 3, 6, 22, 2, 3, 3, 2, 2, 6, 2, 2, 2, 14, 5, 4, 4};
+static const uint8_t op_weights[] = {20, 5, 6, 3, 3, 6, 22, 2, 3, 3, 2, 2, 6, 2, 2, 2, 14, 5, 4, 4,
+                                     2, 4, 3};
+_Static_assert(sizeof(op_weights) == HM_KINDS, "each kind has one");
 
 const char *hm_op_name(hm_op op)
 {
@@ -55,30 +58,40 @@ static int session_of(hm_world *w, int i, int handle, brc_session **out)
     return 0;
 }
 
-static int edit_array(hm_world *w, brc_session *s, hm_node *n, hm_op op, const char *path)
+int hm_write(hm_world *w, brc_session *s, hm_snap *snap, hm_op op)
 {
+    hm_node *n = &snap->node[op.b % snap->n];
+    const int at = op.c % n->len, count = 1 + (op.d >> 4) % (n->len - at);
+    brc_sel sel = BRC_SEL_INIT;
     brc_array *a;
-    int rc;
+    char path[24];
+    for (int i = 0; i < count; i++)
+        n->value[at + i] = (op.d + i) % 4;
+    if (s == NULL)
+        return 0;
+    snprintf(path, sizeof(path), "/n%d", n->name);
+    sel.ndim = 1;
+    sel.start[0] = (uint64_t)at;
+    sel.count[0] = (uint64_t)count;
+    sel.step[0] = 1;
     HM_OK(w, brc_array_open(&a, s, path, &w->err));
-    if (op.kind == RESIZE) {
-        const uint64_t len = 1 + op.c % HM_LEN;
-        rc = brc_array_resize(a, &len, &w->err);
-        n->len = (int)len;
-        memset(n->value + len, 0, (HM_LEN - len) * sizeof(n->value[0]));
-    } else {
-        brc_sel sel = BRC_SEL_INIT;
-        const int at = op.c % n->len, count = 1 + (op.d >> 4) % (n->len - at);
-        int32_t value[HM_LEN];
-        for (int i = 0; i < count; i++)
-            value[i] = n->value[at + i] = (op.d + i) % 4;
-        sel.ndim = 1;
-        sel.start[0] = (uint64_t)at;
-        sel.count[0] = (uint64_t)count;
-        sel.step[0] = 1;
-        rc = brc_array_write(a, &sel, value, (size_t)count * sizeof(value[0]), &w->err);
-    }
+    const int rc = brc_array_write(a, &sel, &n->value[at], (size_t)count * sizeof(n->value[0]),
+                                   &w->err);
     brc_array_free(a);
-    HM_TRUE(w, rc == BRC_OK, "%s of %s: %s", hm_op_name(op), path, w->err.message);
+    HM_TRUE(w, rc == BRC_OK, "a write of %s: %s", path, w->err.message);
+    return 0;
+}
+
+static int resize_array(hm_world *w, brc_session *s, hm_node *n, hm_op op, const char *path)
+{
+    const uint64_t len = 1 + op.c % HM_LEN;
+    brc_array *a;
+    HM_OK(w, brc_array_open(&a, s, path, &w->err));
+    const int rc = brc_array_resize(a, &len, &w->err);
+    brc_array_free(a);
+    HM_TRUE(w, rc == BRC_OK, "a resize of %s: %s", path, w->err.message);
+    n->len = (int)len;
+    memset(n->value + len, 0, (HM_LEN - len) * sizeof(n->value[0]));
     return 0;
 }
 
@@ -132,8 +145,10 @@ static int edit_snap(hm_world *w, brc_session *s, hm_snap *snap, hm_op op)
         hm_drop(snap, at);
         return 0;
     }
+    if (op.kind == WRITE)
+        return hm_write(w, s, snap, op);
     if (op.kind != MOVE)
-        return edit_array(w, s, n, op, path);
+        return resize_array(w, s, n, op, path);
     n->name = w->next_uid++;
     HM_TRUE(w, n->name < HM_NAMES, "too many names");
     w->uid_of[n->name] = n->uid;
@@ -168,8 +183,7 @@ static int edit_here(hm_world *w, breccia *repo, hm_op op)
     return rc;
 }
 
-/* The child was killed: its change is there or it is not. */
-static int after_killed_edit(hm_world *w, int i, const hm_snap *after)
+int hm_met(hm_world *w, int i, const hm_snap *after)
 {
     hm_snap now;
     brc_session *s;
@@ -184,39 +198,45 @@ static int after_killed_edit(hm_world *w, int i, const hm_snap *after)
     return 0;
 }
 
+int hm_changed(hm_world *w, int i)
+{
+    hm_draft *d = &w->draft[i];
+    brc_session *s;
+    int clean;
+    HM_GO(session_of(w, i, 0, &s));
+    const int rc = brc_session_clean(&clean, s, &w->err);
+    if (i < HM_BRANCHES)
+        brc_session_free(s);
+    HM_TRUE(w, rc == BRC_OK, "a session: %s", w->err.message);
+    d->changed = 1;
+    if (hm_same(&d->snap, &w->g.commit[d->base].snap))
+        return drop_changes(w, i); /* whether it is a draft without changes or none */
+    HM_TRUE(w, !clean, "changes of session %d are not told", i);
+    return 0;
+}
+
 static int edit(hm_world *w, hm_op op)
 {
     const int i = op.a % HM_SESSIONS;
     hm_draft *d = &w->draft[i];
-    brc_session *s;
-    int clean;
     if (w->refs.tip[d->branch] < 0)
         return 0;
     if (op.kill != 0 && i < HM_BRANCHES && op.kind <= RESIZE && d->snap.n > 0) {
-        const int at = op.b % d->snap.n;
         hm_snap after = d->snap;
-        hm_node *n = &after.node[at];
         op.a = (uint8_t)i;
         op.kind = WRITE;
-        const int from = op.c % n->len, count = 1 + (op.d >> 4) % (n->len - from);
-        for (int k = 0; k < count; k++)
-            n->value[from + k] = (op.d + k) % 4;
+        HM_GO(hm_write(w, NULL, &after, op));
         HM_GO(hm_in_child(w, op, edit_here));
-        HM_GO(after_killed_edit(w, i, &after));
-        HM_GO(session_of(w, i, 0, &s));
+        HM_GO(hm_met(w, i, &after));
     } else {
+        brc_session *s;
         HM_GO(session_of(w, i, op.b >> 7, &s));
-        HM_GO(edit_snap(w, s, &d->snap, op));
+        const int rc = edit_snap(w, s, &d->snap, op);
+        if (i < HM_BRANCHES)
+            brc_session_free(s);
+        HM_GO(rc);
     }
-    HM_OK(w, brc_session_clean(&clean, s, &w->err));
-    if (i < HM_BRANCHES)
-        brc_session_free(s);
-    d->changed = 1;
-    if (!hm_same(&d->snap, &w->g.commit[d->base].snap)) {
-        HM_TRUE(w, !clean, "changes of session %d are not told", i);
-        return 0;
-    }
-    return drop_changes(w, i); /* whether it is a draft without changes or none */
+    return hm_changed(w, i);
 }
 
 /* ---- commits -------------------------------------------------------------------------------- */
@@ -414,10 +434,8 @@ static int collect(hm_world *w, hm_op op)
         HM_GO(hm_in_child(w, op, collect_here));
     else
         HM_GO(collect_here(w, w->repo[op.b >> 7], op));
-    if (op.d % 2 == 0) { /* what no ref reaches may be gone, and nothing leads back to it */
-        w->log[0] = w->refs;
-        w->nlog = w->ndone = 0;
-    }
+    if (op.d % 2 == 0) /* what no ref reaches may be gone, and nothing leads back to it */
+        hm_forget_log(w);
     return 0;
 }
 
@@ -443,6 +461,10 @@ int hm_apply(hm_world *w, hm_op op)
         [SWITCH] = switch_to, [REOPEN] = reopen, [TAG] = tag, [BRANCH] = branch
     };
     w->step++;
+    if (w->over)
+        return 0;
+    if (op.kind >= HM_RARE)
+        return hm_rare_op(w, op);
     if (op.kind >= KINDS_HERE)
         return hm_history_op(w, op);
     if (op.kind <= CREATE)

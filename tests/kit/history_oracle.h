@@ -28,7 +28,8 @@ typedef struct hm_snap {
 
 typedef struct hm_commit {
     uint8_t id[32];
-    int nparents, parent[2];
+    int nparents, parent[2]; /* nearest ancestors, where others have expired */
+    int is_cut;              /* they have */
     hm_snap snap;
 } hm_commit;
 

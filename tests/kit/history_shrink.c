@@ -16,8 +16,7 @@ static int run_here(hm_world *w, const hm_op *ops, int n, const char *file)
     for (int i = 0; i < n; i++) {
         HM_GO(hm_apply(w, ops[i]));
         HM_GO(hm_check(w, i % 8 == 0 || i + 1 == n));
-        if (ops[i].kind >= HM_WITH_FSCK || ops[i].kill != 0 || i % 4 == 0 || i + 1 == n)
-            HM_GO(hm_fsck(w));
+        HM_GO(hm_fsck(w));
     }
     return 0;
 }
@@ -49,6 +48,7 @@ int hm_run(const hm_op *ops, int n, char *why, int len, hm_world *totals)
     totals->unsure += w->unsure;
     totals->killed += w->killed;
     totals->collected += w->collected;
+    totals->expired += w->expired;
     brc_tree_remove(dir);
     munmap(w, sizeof(*w));
     return failed;

@@ -264,6 +264,12 @@ void hm_log(hm_world *w, const hm_refs *before)
     w->nlog = w->ndone;
 }
 
+void hm_forget_log(hm_world *w)
+{
+    w->log[0] = w->refs;
+    w->nlog = w->ndone = 0;
+}
+
 int hm_start(hm_world *w, const char *file)
 {
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;

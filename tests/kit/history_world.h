@@ -14,7 +14,8 @@
 #define HM_HANDLES 2
 #define HM_LOG 600
 #define HM_NAMES 1024
-#define HM_WITH_FSCK 8 /* the first kind of those that are followed by fsck each time */
+#define HM_RARE 20 /* the first kind of history_rare.c */
+#define HM_KINDS 23
 
 /* An operation: all that it does follows from these numbers and from what was done before. */
 typedef struct hm_op {
@@ -42,7 +43,8 @@ typedef struct hm_world {
     int nlog, ndone;
     int next_uid, step;
     int uid_of[HM_NAMES]; /* by name */
-    uint64_t made, refused, unsure, killed, collected;
+    int over; /* what was done has no rule for what comes after */
+    uint64_t made, refused, unsure, killed, collected, expired;
 } hm_world;
 
 /* All functions: 0, or -1 with w->why. */
@@ -80,13 +82,23 @@ int hm_open(hm_world *w, int handle);
 void hm_follow(hm_world *w);
 /* Notes what the refs were before an operation that has moved one. */
 void hm_log(hm_world *w, const hm_refs *before);
+/* Nothing can be undone or done again. */
+void hm_forget_log(hm_world *w);
 /* history_ops.c */
+/* Some elements of one array, of the session (NULL: none) and of what it must have. */
+int hm_write(hm_world *w, brc_session *s, hm_snap *snap, hm_op op);
+/* A process was killed: its change of what the branch shares is there, or it is not. */
+int hm_met(hm_world *w, int branch, const hm_snap *after);
+/* The session has changed something, maybe back to what it was. */
+int hm_changed(hm_world *w, int session);
 int hm_apply(hm_world *w, hm_op op);
 const char *hm_op_name(hm_op op);
 hm_op hm_random_op(uint64_t *random);
 /* history_moves.c: merge, pick, revert, rebase */
 int hm_history_op(hm_world *w, hm_op op);
 int hm_in_child(hm_world *w, hm_op op, int (*act)(hm_world *w, breccia *repo, hm_op op));
+/* history_rare.c: expire, amend, drafts of killed processes */
+int hm_rare_op(hm_world *w, hm_op op);
 /* history_shrink.c: runs operations on a new file in a process of its own; 0, or 1 with why. */
 int hm_run(const hm_op *ops, int n, char *why, int len, hm_world *totals);
 int hm_shrink(hm_op *ops, int n, char *why, int len);
