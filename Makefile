@@ -284,6 +284,7 @@ flips: $(OUT)/tests/run $(CONVERTERS:%=$(OUT)/libexec/breccia/%) ## imports dama
 kills: $(OUT)/tests/run ## kills a process at every write, sync and deletion of the calls that change a file
 	@CK_RUN_SUITE=killed BRECCIA_KILLS=all $(OUT)/tests/run
 	@CK_RUN_SUITE=gc_faults BRECCIA_KILLS=all $(OUT)/tests/run
+	@CK_RUN_SUITE=merge_faults BRECCIA_KILLS=all $(OUT)/tests/run
 
 bits: $(OUT)/tests/run ## flips every bit of the rows that no id covers
 	@CK_RUN_SUITE=draft_flips BRECCIA_BITS=all $(OUT)/tests/run

@@ -75,7 +75,10 @@ static int load_settings(brc_store *store, brc_error *err)
         goto done;
     }
     memcpy(store->secret, value.data, sizeof(store->secret));
-    rc = brc_journal_load(store, err);
+    BRC_GO(brc_journal_load(store, err));
+    rc = brc_vfs_wish_seen(store->vfs, store->asks_wal, err);
+    if (rc < 0) /* the log stays as it is */
+        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 done:
     brc_buf_dispose(&value);
     return rc;

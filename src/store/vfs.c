@@ -45,6 +45,7 @@ static int vfs_close(sqlite3_file *file)
     if (f->v->log == f) {
         f->v->log = NULL;
         f->v->is_wished = 0; /* once the file has left WAL mode, it is asked anew */
+        f->v->is_assumed = 0;
     }
     brc_file_lock_close(&f->lock);
     return f->real->pMethods != NULL ? f->real->pMethods->xClose(f->real) : SQLITE_OK;

@@ -50,6 +50,9 @@ int brc_vfs_refusal(brc_vfs *vfs, brc_error *err);
  * `wish` agrees, which is asked once; without one the file is refused. A log that nobody has open is
  * judged first. */
 void brc_vfs_on_wal(brc_vfs *vfs, brc_vfs_wish_fn wish, void *ctx);
+/* What the file asks for when it is read with its log. Fails if it was opened in WAL mode only because it could
+ * not be read without, and does not ask for it. */
+BRC_MUST_USE int brc_vfs_wish_seen(brc_vfs *vfs, int is_wished, brc_error *err);
 /* Has the connection the log open? Then the file stays in WAL mode as long as it has. */
 int brc_vfs_in_wal(const brc_vfs *vfs);
 uint64_t brc_vfs_log_bytes(const brc_vfs *vfs);

@@ -26,6 +26,7 @@ struct brc_vfs {
     void (*watch)(void *ctx); /* is told of each read of FILE */
     void *watch_ctx;
     int is_wished;      /* the wish was asked and is there */
+    int is_assumed;     /* it could not be asked without the log */
     int is_guarded;     /* RESERVED is to be had only where the counter is: */
     uint32_t counter;
     int refused; /* a brc_code and its sentence */

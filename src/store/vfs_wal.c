@@ -38,6 +38,30 @@ static int wal_is_offered(const brc_vfs *v)
     return v->main != NULL && v->main->lock.fd >= 0;
 }
 
+static int has_bytes(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
+}
+
+/* A process that was killed while it copied the log back leaves some pages as they were before and
+ * some as they are then. FILE may be readable only with its log; what it asks for is seen then. */
+static int ask_wish(brc_vfs *v)
+{
+    int rc = v->wish(v->wish_ctx, &v->refusal);
+    v->is_assumed = (rc == BRC_ECORRUPT || rc == BRC_EFORMAT) && has_bytes(v->wal);
+    if (v->is_assumed) {
+        v->refusal = (brc_error)BRC_ERROR_INIT;
+        rc = 1;
+    }
+    return rc;
+}
+
+#define NOT_WISHED                                                                                \
+    "%s was put into SQLite's WAL mode by another program: close what has it open, and run: "     \
+    "sqlite3 %s 'PRAGMA journal_mode=DELETE'; to use WAL mode, then run: breccia config %s "      \
+    "journal wal"
+
 static int check_wish(brc_vfs *v)
 {
     if (v->how == 0 && !wal_is_offered(v))
@@ -46,26 +70,24 @@ static int check_wish(brc_vfs *v)
                               "locks: open it elsewhere, and run: breccia config %s journal "
                               "rollback", v->shown, v->shown);
     if (!v->is_wished && v->wish != NULL) {
-        int rc = v->wish(v->wish_ctx, &v->refusal);
+        int rc = ask_wish(v);
         if (rc < 0) {
             v->refused = rc;
             return BRC_VFS_REFUSED;
         }
         v->is_wished = rc > 0;
     }
-    if (v->is_wished)
-        return SQLITE_OK;
-    return brc_vfs_refuse(v, BRC_EFORMAT,
-                          "%s was put into SQLite's WAL mode by another program: close what has it "
-                          "open, and run: sqlite3 %s 'PRAGMA journal_mode=DELETE'; to use WAL "
-                          "mode, then run: breccia config %s journal wal",
-                          v->shown, v->shown, v->shown);
+    return v->is_wished ? SQLITE_OK
+                        : brc_vfs_refuse(v, BRC_EFORMAT, NOT_WISHED, v->shown, v->shown, v->shown);
 }
 
-static int has_bytes(const char *path)
+int brc_vfs_wish_seen(brc_vfs *v, int is_wished, brc_error *err)
 {
-    struct stat st;
-    return lstat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0);
+    if (!v->is_assumed || is_wished) {
+        v->is_assumed = 0;
+        return BRC_OK;
+    }
+    return brc_fail(err, BRC_EFORMAT, NOT_WISHED, v->shown, v->shown, v->shown);
 }
 
 /* Where FILE is read without its log. */
@@ -94,7 +116,8 @@ int brc_vfs_check_header(brc_vfs *v, uint8_t *header, int len)
     if (rc != SQLITE_OK || v->how == 0)
         return rc;
     header[WRITES_AT] = header[READS_AT] = 1; /* it is read without its log */
-    /* Its copying back may have been cut off before FILE grew: the pages that are there count. */
+    /* Its copying back may have been cut off before FILE grew: the pages that are there count,
+     * also for --no-recover. */
     if (!(v->how & BRC_VFS_UNLOCKED))
         memset(header + PAGES_AT, 0, 4);
     return v->how & BRC_VFS_PEEK ? SQLITE_OK : check_without_log(v);

@@ -1,7 +1,7 @@
 /*
  * Random operations on histories against an oracle (history_oracle.h): rounds of 200 on a new file
- * each, with fsck after every one. `make soak STEPS=1000000 SEED=2` takes more. What fails is made shorter and printed as a list
- * for BRECCIA_OPS, which does just that again.
+ * each, with fsck after every one. `make soak STEPS=1000000 SEED=2` takes more. What fails is made
+ * shorter and printed as a list for BRECCIA_OPS, which does just that again.
  */
 #include <check.h>
 #include <stdio.h>

@@ -108,7 +108,8 @@ static void of_rebase(hm_world *w, int tip, int onto, outcome *out)
         out->target = tip;
     for (; !hm_reaches(&w->g, onto, c) && n < 16; c = w->g.commit[c].parent[0]) {
         own[n++] = c;
-        if (w->g.commit[c].nparents != 1 || w->g.commit[c].is_cut) { /* what a line without merges is, is not told here */
+        /* What a line is that has merges, or ends where others have expired, is not told here. */
+        if (w->g.commit[c].nparents != 1 || w->g.commit[c].is_cut) {
             out->result = HM_UNSURE;
             out->target = -1;
             return;

@@ -450,6 +450,36 @@ START_TEST(f06_a_file_in_wal_mode_is_refused)
 }
 END_TEST
 
+/* Nor where FILE can only be read with its log, as after a copying back that was cut off. */
+START_TEST(f06_a_log_does_not_count_where_the_file_is_unreadable)
+{
+    char wal[140], shm[140];
+    int status;
+    wal_names(wal, shm);
+    const pid_t child = fork();
+    if (child == 0) {
+        sqlite3 *db = NULL;
+        sqlite3_open(kit.file, &db);
+        sqlite3_exec(db, "PRAGMA journal_mode=WAL; CREATE TABLE x(a); DROP TABLE x", NULL, NULL,
+                     NULL);
+        _exit(0); /* the log stays */
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    brc_buf log = store_kit_read(wal), file = store_kit_read(kit.file);
+    ck_assert_uint_gt(log.len, 100);
+    file.data[100] = 0x55; /* page 1 is no page of a tree */
+    store_kit_put(kit.file, &file);
+    static const uint32_t flags[] = {0, BRC_OPEN_READONLY};
+    for (size_t i = 0; i < 2; i++)
+        KIT_FAILS(&kit, BRC_EFORMAT, "PRAGMA journal_mode=DELETE",
+                  store_kit_try(&kit, flags[i], -1));
+    KIT_TRUE(store_kit_same(kit.file, &file));
+    KIT_TRUE(store_kit_same(wal, &log));
+    brc_buf_dispose(&log);
+    brc_buf_dispose(&file);
+}
+END_TEST
+
 /* While it is open, too. */
 START_TEST(f06_a_file_put_into_wal_mode_meanwhile)
 {
@@ -491,6 +521,7 @@ Suite *planted_suite(void)
     tcase_add_test(tc, f01_through_a_link_the_journal_is_the_files);
     tcase_add_loop_test(tc, f06_a_planted_wal_is_not_read, 0, 2);
     tcase_add_test(tc, f06_a_file_in_wal_mode_is_refused);
+    tcase_add_test(tc, f06_a_log_does_not_count_where_the_file_is_unreadable);
     tcase_add_test(tc, f06_a_file_put_into_wal_mode_meanwhile);
     tcase_add_test(tc, f06_another_programs_file_in_wal_mode);
     suite_add_tcase(s, tc);

@@ -1,0 +1,294 @@
+/*
+ * Open merges on bad days: the process is killed at each write, sync and deletion of what begins,
+ * settles, commits or drops one, and the disk fills at each. Then all of it was done or nothing,
+ * the file is whole, and the call can be made again.
+ */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kit/fault_vfs.h"
+#include "../kit/scenario.h"
+#include "../kit/store_kit.h"
+
+Suite *merge_faults_suite(void);
+
+enum { EACH = 3 }; /* of so many moments one; BRECCIA_KILLS: all */
+enum { SEEN = 512 };
+
+static scenario base, work;
+static fault_vfs disk;
+
+/* ---- the calls -------------------------------- */
+
+static int keep_open(void)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    opts.flags = BRC_MERGE_KEEP;
+    return brc_merge(&result, NULL, work.repo, "side", &opts, &work.err);
+}
+
+static int settle_for(uint32_t side, const char *path)
+{
+    uint64_t n;
+    return brc_merge_settle(&n, work.repo, side, &path, path != NULL, &work.err);
+}
+
+static int settle_array(void)
+{
+    return settle_for(BRC_MERGE_THEIRS, "/a");
+}
+
+static int settle_rest(void)
+{
+    return settle_for(BRC_MERGE_OURS, NULL);
+}
+
+static int settle_by_hand(void)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    const int32_t value = 77;
+    sel.ndim = 1;
+    sel.start[0] = 0;
+    sel.count[0] = sel.step[0] = 1;
+    OK(&work, brc_array_open(&a, work.session, "/a", &work.err));
+    const int rc = brc_array_write(a, &sel, &value, sizeof(value), &work.err);
+    brc_array_free(a);
+    return rc;
+}
+
+static int go_on(void)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    opts.time_us = 5000;
+    return brc_merge_continue(&result, NULL, work.repo, &opts, &work.err);
+}
+
+static int drop_it(void)
+{
+    return brc_merge_abort(work.repo, &work.err);
+}
+
+/* Each from the file as the calls named in `before` have left it. */
+typedef struct open_act {
+    const char *name;
+    int (*run)(void);
+    int (*before[3])(void);
+} open_act;
+static const open_act acts[] = {
+    {"keep", keep_open, {NULL}},
+    {"settle", settle_array, {keep_open}},
+    {"settle the rest", settle_rest, {keep_open, settle_array}},
+    {"settle by hand", settle_by_hand, {keep_open}},
+    {"continue", go_on, {keep_open, settle_array, settle_rest}},
+    {"abort", drop_it, {keep_open, settle_by_hand}},
+};
+enum { ACTS = sizeof(acts) / sizeof(acts[0]) };
+
+/* ---- files -------------------------------- */
+
+/* Both sides change chunks of /a; /g/b is removed here and changed there. */
+static void make_sides(int wal)
+{
+    scenario_start(&base);
+    OK(&base, brc_config_set(base.repo, "journal", wal ? "wal" : "rollback", &base.err));
+    scenario_numbers(&base, "/a", 8, 2, 1);
+    scenario_numbers(&base, "/g/b", 8, 2, 1);
+    scenario_commit(&base, "base");
+    OK(&base, brc_branch_create(base.repo, "side", NULL, &base.err));
+    scenario_set_number(&base, "/a", 0, 50);
+    scenario_set_number(&base, "/a", 2, 50);
+    OK(&base, brc_node_remove(base.session, "/g/b", &base.err));
+    scenario_commit(&base, "ours");
+    brc_session *main = base.session;
+    OK(&base, brc_session_open(&base.session, base.repo, "side", BRC_SESSION_WRITE, &base.err));
+    scenario_set_number(&base, "/a", 0, 60);
+    scenario_set_number(&base, "/a", 2, 60);
+    scenario_set_number(&base, "/a", 6, 60);
+    scenario_set_number(&base, "/g/b", 0, 60);
+    scenario_commit(&base, "theirs");
+    brc_session_free(base.session);
+    base.session = main;
+    scenario_close(&base);
+    work = base;
+    snprintf(work.file, sizeof(work.file), "%s/work.brc", base.dir);
+}
+
+static void open_work(const char *vfs)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    opts.vfs = vfs;
+    scenario_open(&work, &opts, 0);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    static const char *const endings[] = {"-journal", "-wal", "-shm"};
+    char name[160];
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        snprintf(name, sizeof(name), "%s%s", to, endings[i]);
+        unlink(name);
+    }
+    brc_buf all = store_kit_read(from);
+    store_kit_put(to, &all);
+    brc_buf_dispose(&all);
+}
+
+static void prepare(const open_act *act)
+{
+    copy_file(base.file, work.file);
+    open_work(NULL);
+    for (size_t i = 0; i < 3 && act->before[i] != NULL; i++)
+        OK(&work, act->before[i]());
+    scenario_close(&work);
+    copy_file(work.file, base.file);
+}
+
+/* ---- what is there -------------------------------- */
+
+static void look(char *out)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    brc_oid tip;
+    char hex[65], tree[256];
+    int n;
+    scenario_whole(&work);
+    OK(&work, brc_merge_state(&state, NULL, work.repo, &work.err));
+    OK(&work, brc_resolve(&tip, work.repo, "main", &work.err));
+    n = snprintf(out, SEEN, "%d conflicts, %d open, at %s, nodes %s, rows %d, numbers",
+                 (int)state.conflicts, (int)state.open, brc_oid_format(hex, &tip),
+                 scenario_tree(&work, work.session, "/", 1, tree, sizeof(tree)),
+                 (int)scenario_ask(&work, "SELECT count(*) FROM draft WHERE kind=3 AND state=1"));
+    for (uint64_t i = 0; i < 8; i++)
+        n += snprintf(out + n, (size_t)(SEEN - n), " %d",
+                      (int)scenario_number(&work, work.session, "/a", i));
+}
+
+static void see(char *out)
+{
+    open_work(NULL);
+    look(out);
+    scenario_close(&work);
+}
+
+static void find_ends(const open_act *act, char *before, char *after)
+{
+    prepare(act);
+    see(before);
+    open_work(NULL);
+    OK(&work, act->run());
+    look(after);
+    scenario_close(&work);
+    ck_assert_str_ne(before, after);
+}
+
+/* It is done, or it is not and can be. */
+static void all_or_nothing(const open_act *act, uint64_t n, const char *before, const char *after)
+{
+    char now[SEEN];
+    look(now);
+    if (strcmp(now, before) == 0) {
+        OK(&work, act->run());
+        look(now);
+    }
+    ck_assert_msg(strcmp(now, after) == 0, "%s at moment %d:\n%s\n%s", act->name, (int)n, now,
+                  after);
+}
+
+/* ---- killed -------------------------------- */
+
+static int run_and_die(const open_act *act, uint64_t n)
+{
+    static const unsigned moments =
+        FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE | FAULT_DELETED;
+    int status;
+    copy_file(base.file, work.file);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        open_work(FAULT_VFS_NAME);
+        disk.kills = 1;
+        fault_vfs_arm(&disk, moments, n, 0);
+        const int rc = act->run();
+        scenario_close(&work);
+        _exit(rc != BRC_OK);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) {
+        ck_assert_int_eq(WTERMSIG(status), SIGKILL);
+        return 1;
+    }
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    return 0;
+}
+
+static uint64_t step_of(void)
+{
+    const char *all = getenv("BRECCIA_KILLS");
+    return all != NULL && *all != '\0' ? 1 : EACH;
+}
+
+START_TEST(killed_at_any_moment_all_or_nothing_is_there)
+{
+    const open_act *act = &acts[_i / 2];
+    char before[SEEN], after[SEEN];
+    uint64_t n = 1 + (uint64_t)_i % step_of(), killed = 0;
+    fault_vfs_register(&disk);
+    make_sides(_i % 2);
+    find_ends(act, before, after);
+    for (; run_and_die(act, n); n += step_of(), killed++) {
+        open_work(NULL);
+        all_or_nothing(act, n, before, after);
+        scenario_close(&work);
+    }
+    ck_assert_uint_ge(killed, 9 / step_of());
+    fault_vfs_unregister(&disk);
+    scenario_stop(&base);
+}
+END_TEST
+
+/* ---- a full disk -------------------------------- */
+
+START_TEST(on_a_full_disk_nothing_is_half_done)
+{
+    const open_act *act = &acts[_i / 2];
+    char before[SEEN], after[SEEN];
+    uint64_t n = 1;
+    fault_vfs_register(&disk);
+    make_sides(_i % 2);
+    find_ends(act, before, after);
+    for (int hits = 1; hits > 0; n++) {
+        copy_file(base.file, work.file);
+        open_work(FAULT_VFS_NAME);
+        fault_vfs_arm(&disk, FAULT_FULL, n, 1);
+        const int rc = act->run();
+        hits = disk.hits;
+        fault_vfs_disarm(&disk);
+        ck_assert_msg(rc == BRC_OK || (hits > 0 && rc == BRC_ENOSPACE), "%s at write %d: %s",
+                      act->name, (int)n, work.err.message);
+        all_or_nothing(act, n, before, after);
+        scenario_close(&work);
+    }
+    ck_assert_uint_gt(n, 5);
+    fault_vfs_unregister(&disk);
+    scenario_stop(&base);
+}
+END_TEST
+
+Suite *merge_faults_suite(void)
+{
+    Suite *s = suite_create("merge_faults");
+    TCase *tc = tcase_create("merge_faults");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, killed_at_any_moment_all_or_nothing_is_there, 0, 2 * ACTS);
+    tcase_add_loop_test(tc, on_a_full_disk_nothing_is_half_done, 0, 2 * ACTS);
+    suite_add_tcase(s, tc);
+    return s;
+}
