@@ -131,7 +131,7 @@ static void of_rebase(hm_world *w, int tip, int onto, outcome *out)
 
 /* ---- the library ---------------------------------------------------------------------------- */
 
-static int other_of(hm_world *w, hm_op op)
+int hm_other(const hm_world *w, hm_op op)
 {
     int commit = w->refs.tip[op.c % HM_BRANCHES];
     if (commit < 0)
@@ -148,7 +148,7 @@ static int call(hm_world *w, breccia *repo, hm_op op, int *conflict)
     brc_merge_result m = BRC_MERGE_RESULT_INIT;
     brc_pick_result p = BRC_PICK_RESULT_INIT;
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
-    hm_hex(w, other_of(w, op), hex);
+    hm_hex(w, hm_other(w, op), hex);
     if (op.kind == MERGE)
         HM_OK(w, brc_merge(&m, NULL, repo, hex, &opts, &w->err));
     else if (op.kind == PICK)
@@ -227,21 +227,27 @@ static int settle(hm_world *w, const outcome *want, int other, int may_be_killed
     return 0;
 }
 
+int hm_discard_head(hm_world *w)
+{
+    brc_session *s;
+    if (!w->draft[w->refs.head].changed)
+        return 0;
+    HM_OK(w, brc_session_open(&s, w->repo[0], NULL, BRC_SESSION_WRITE, &w->err));
+    HM_OK(w, brc_session_discard(s, &w->err));
+    brc_session_free(s);
+    w->draft[w->refs.head].changed = 0;
+    hm_follow(w);
+    return 0;
+}
+
 int hm_history_op(hm_world *w, hm_op op)
 {
     static outcome want;
-    const int head = w->refs.head, tip = w->refs.tip[head], other = other_of(w, op);
+    const int head = w->refs.head, tip = w->refs.tip[head], other = hm_other(w, op);
     int conflict = 0;
     memset(&want, 0, sizeof(want));
     want.target = want.second = -1;
-    if (w->draft[head].changed) {
-        brc_session *s;
-        HM_OK(w, brc_session_open(&s, w->repo[0], NULL, BRC_SESSION_WRITE, &w->err));
-        HM_OK(w, brc_session_discard(s, &w->err));
-        brc_session_free(s);
-        w->draft[head].changed = 0;
-        hm_follow(w);
-    }
+    HM_GO(hm_discard_head(w));
     if ((op.kind == PICK || op.kind == REVERT) &&
         (w->g.commit[other].nparents != 1 || w->g.commit[other].is_cut))
         return 0;

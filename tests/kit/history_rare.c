@@ -1,11 +1,21 @@
-/* Expire, commit --amend, and drafts of processes that were killed, for history_world.h. */
+/* Expire, commit --amend, drafts of processes that were killed, and merges that stay open, for
+ * history_world.h. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "history_world.h"
 
-enum { EXPIRE = HM_RARE, AMEND, ADOPT };
+enum { EXPIRE = HM_RARE, AMEND, ADOPT, OPEN };
+
+static int collect_now(hm_world *w, breccia *repo)
+{
+    brc_gc_opts gc = BRC_GC_OPTS_INIT;
+    HM_OK(w, brc_config_set(repo, "window", "0", &w->err));
+    HM_OK(w, brc_gc(repo, &gc, NULL, &w->err));
+    hm_forget_log(w);
+    return 0;
+}
 
 /* ---- expire --------------------------------------------------------------------------------- */
 
@@ -115,7 +125,6 @@ static int expire(hm_world *w, hm_op op)
     static thinned t;
     brc_expire_opts opts = BRC_EXPIRE_OPTS_INIT;
     brc_expire_report report = BRC_EXPIRE_REPORT_INIT;
-    brc_gc_opts gc = BRC_GC_OPTS_INIT;
     brc_iter *it;
     breccia *repo = w->repo[op.b >> 7];
     opts.keep_last = 1 + op.c % 6;
@@ -126,10 +135,7 @@ static int expire(hm_world *w, hm_op op)
     HM_GO(rc);
     w->expired += report.expired;
     cut_graph(w, &t);
-    HM_OK(w, brc_config_set(repo, "window", "0", &w->err));
-    HM_OK(w, brc_gc(repo, &gc, NULL, &w->err));
-    hm_forget_log(w);
-    return 0;
+    return collect_now(w, repo);
 }
 
 /* ---- amend ---------------------------------------------------------------------------------- */
@@ -218,8 +224,67 @@ static int adopt(hm_world *w, hm_op op)
     return hm_changed(w, op.a);
 }
 
+/* ---- merges that stay open ------------------------------------------------------------------ */
+
+/* *merged 0: something stayed open, and it was dropped. */
+static int settle_open(hm_world *w, breccia *repo, hm_op op, int *merged)
+{
+    const uint32_t side = op.d % 3 == 1 ? BRC_MERGE_OURS : BRC_MERGE_THEIRS;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    uint64_t n;
+    *merged = 0;
+    if (op.d % 3 != 0) {
+        HM_OK(w, brc_merge_settle(&n, repo, side, NULL, 0, &w->err));
+        HM_TRUE(w, n > 0, "nothing was settled");
+        HM_OK(w, brc_merge_continue(&r, NULL, repo, NULL, &w->err));
+        *merged = r.result == BRC_MERGE_MERGED;
+        HM_TRUE(w, *merged || side == BRC_MERGE_THEIRS, "a merge for ours stays open");
+    }
+    if (!*merged)
+        HM_OK(w, brc_merge_abort(repo, &w->err));
+    return 0;
+}
+
+/* The contents are believed; what was in conflict is another test's (merge_draft). */
+static int open_merge(hm_world *w, hm_op op)
+{
+    const int head = w->refs.head, tip = w->refs.tip[head], other = hm_other(w, op);
+    breccia *repo = w->repo[op.b >> 7];
+    const hm_refs before = w->refs;
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    char hex[65];
+    brc_oid id;
+    int merged, commit;
+    HM_GO(hm_discard_head(w));
+    opts.flags = BRC_MERGE_DRY_RUN;
+    HM_OK(w, brc_merge(&r, NULL, repo, hm_hex(w, other, hex), &opts, &w->err));
+    if (r.result != BRC_MERGE_CONFLICT)
+        return 0;
+    opts.flags = BRC_MERGE_KEEP;
+    HM_OK(w, brc_merge(&r, NULL, repo, hex, &opts, &w->err));
+    HM_TRUE(w, r.result == BRC_MERGE_CONFLICT && r.draft != 0, "no merge stays open");
+    HM_GO(hm_fsck(w));
+    if (op.kill != 0)
+        HM_GO(collect_now(w, w->repo[0]));
+    HM_GO(settle_open(w, w->repo[op.c >> 7], op, &merged));
+    if (!merged)
+        return 0;
+    w->settled++;
+    HM_GO(hm_tip(w, hm_branch(head), &id));
+    HM_GO(hm_import(w, &id, NULL, &commit));
+    const hm_commit *c = &w->g.commit[commit];
+    HM_TRUE(w, c->nparents == 2 && c->parent[0] == tip && c->parent[1] == other,
+            "the parents of a merge that was settled");
+    w->refs.tip[head] = commit;
+    hm_log(w, &before);
+    w->made++;
+    hm_follow(w);
+    return 0;
+}
+
 int hm_rare_op(hm_world *w, hm_op op)
 {
-    static int (*const acts[])(hm_world *, hm_op) = {expire, amend, adopt};
+    static int (*const acts[])(hm_world *, hm_op) = {expire, amend, adopt, open_merge};
     return acts[op.kind - HM_RARE](w, op);
 }

@@ -49,6 +49,7 @@ int hm_run(const hm_op *ops, int n, char *why, int len, hm_world *totals)
     totals->killed += w->killed;
     totals->collected += w->collected;
     totals->expired += w->expired;
+    totals->settled += w->settled;
     brc_tree_remove(dir);
     munmap(w, sizeof(*w));
     return failed;

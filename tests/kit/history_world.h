@@ -15,7 +15,7 @@
 #define HM_LOG 600
 #define HM_NAMES 1024
 #define HM_RARE 20 /* the first kind of history_rare.c */
-#define HM_KINDS 23
+#define HM_KINDS 24
 
 /* An operation: all that it does follows from these numbers and from what was done before. */
 typedef struct hm_op {
@@ -44,7 +44,7 @@ typedef struct hm_world {
     int next_uid, step;
     int uid_of[HM_NAMES]; /* by name */
     int over; /* what was done has no rule for what comes after */
-    uint64_t made, refused, unsure, killed, collected, expired;
+    uint64_t made, refused, unsure, killed, collected, expired, settled;
 } hm_world;
 
 /* All functions: 0, or -1 with w->why. */
@@ -96,6 +96,9 @@ const char *hm_op_name(hm_op op);
 hm_op hm_random_op(uint64_t *random);
 /* history_moves.c: merge, pick, revert, rebase */
 int hm_history_op(hm_world *w, hm_op op);
+int hm_discard_head(hm_world *w);
+/* What it merges: a commit. */
+int hm_other(const hm_world *w, hm_op op);
 int hm_in_child(hm_world *w, hm_op op, int (*act)(hm_world *w, breccia *repo, hm_op op));
 /* history_rare.c: expire, amend, drafts of killed processes */
 int hm_rare_op(hm_world *w, hm_op op);
