@@ -61,8 +61,8 @@ START_TEST(random_histories_are_what_the_oracle_says)
         run_round(ops, ROUND, seed);
     }
     printf("history_model: seed %llu, %llu steps, %llu commits, %llu conflicts, %llu killed,"
-           " %llu collected, %llu expired, %llu settled, %llu without a rule\n", (unsigned long long)first,
-           (unsigned long long)steps, (unsigned long long)totals.made,
+           " %llu collected, %llu expired, %llu settled, %llu without a rule\n",
+           (unsigned long long)first, (unsigned long long)steps, (unsigned long long)totals.made,
            (unsigned long long)totals.refused, (unsigned long long)totals.killed,
            (unsigned long long)totals.collected, (unsigned long long)totals.expired,
            (unsigned long long)totals.settled,
