@@ -239,9 +239,10 @@ BRC_API BRC_MUST_USE int brc_merge(brc_merge_result *out, brc_iter **conflicts, 
                                    const brc_merge_opts *opts, brc_error *err);
 /* Does what the commit `rev` changed, from its parent to it, again on the current branch, as a commit
  * with its message, author, time and meta. It is merged as brc_merge() does it, with that parent as the base;
- * *conflicts (NULL: nobody asks) lists what cannot be decided: then nothing has changed. BRC_EMISUSE for a merge
- * without opts->mainline; BRC_ECONFLICT if the branch has uncommitted changes; BRC_ESTALE if it has moved
- * meanwhile. Not between brc_begin() and brc_end(). */
+ * *conflicts (NULL: nobody asks) lists what cannot be decided: then nothing has changed, or with BRC_PICK_KEEP it stays
+ * open, as by BRC_MERGE_KEEP. BRC_EMISUSE for a merge without opts->mainline; BRC_ECONFLICT if the branch has
+ * uncommitted changes or an open merge or the like; BRC_ESTALE if it has moved meanwhile. Not between brc_begin() and
+ * brc_end(). */
 BRC_API BRC_MUST_USE int brc_pick(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *rev,
                                   const brc_pick_opts *opts, brc_error *err);
 /* The same backwards: takes back what the commit changed. */
@@ -258,7 +259,7 @@ BRC_API BRC_MUST_USE int brc_rebase(brc_pick_result *out, brc_iter **conflicts, 
  * file till BRC_BISECT_RESET; nothing else changes, and a collection keeps these commits. BRC_EMISUSE where there is no bisection, or
  * what is said contradicts what is known; BRC_ESTALE if another process was first. */
 BRC_API BRC_MUST_USE int brc_bisect(brc_bisect_result *out, breccia *repo, int what, const char *rev, brc_error *err);
-/* The current branch's open merge; out->draft 0: none. *conflicts (NULL: nobody asks) lists all of it, also what is
+/* The current branch's open merge, cherry-pick or revert; out->draft 0: none. *conflicts (NULL: nobody asks) lists all of it, also what is
  * settled. A conflict is settled by hand as soon as its place is not what the merge left there: the member
  * has another value, the chunk was written, the node or something under it was changed. */
 BRC_API BRC_MUST_USE int brc_merge_state(brc_open_state *out, brc_iter **conflicts, breccia *repo, brc_error *err);
@@ -272,7 +273,12 @@ BRC_API BRC_MUST_USE int brc_merge_settle(uint64_t *settled, breccia *repo, uint
  * began), author and time_us count. BRC_EMISUSE if no merge is open; BRC_ESTALE if the branch has moved since. */
 BRC_API BRC_MUST_USE int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *repo,
                                             const brc_merge_opts *opts, brc_error *err);
-/* Drops the open merge, with what was written to settle it. BRC_EMISUSE if none is open. */
+/* Ends an open cherry-pick or revert in the same way: BRC_PICK_COMMITTED, a commit with one parent and the author,
+ * time, message and meta that it would have had without conflicts, but for those of `opts` that are given;
+ * BRC_PICK_NOTHING, if nothing is left of the change; or BRC_PICK_CONFLICT, and nothing has changed. */
+BRC_API BRC_MUST_USE int brc_pick_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const brc_pick_opts *opts,
+                                           brc_error *err);
+/* Drops the open merge, cherry-pick or revert, with what was written to settle it. BRC_EMISUSE if none is open. */
 BRC_API BRC_MUST_USE int brc_merge_abort(breccia *repo, brc_error *err);
 /* Lists conflicts, by path. */
 BRC_API BRC_MUST_USE int brc_conflicts_next(brc_iter *it, const brc_conflict **out, brc_error *err);

@@ -50,8 +50,7 @@ typedef struct brc_iter brc_iter;         /* refs, log, nodes, changes, keys  */
 typedef struct brc_pool brc_pool;         /* worker threads                   */
 typedef struct brc_registry brc_registry; /* codecs and data types            */
 
-/* The id of an object: the hash of its canonical bytes.  A hash shorter than 32
- * bytes fills the front, the rest is zero. */
+/* The id of an object: the hash of its canonical bytes.  A hash shorter than 32 bytes fills the front, the rest is zero. */
 typedef struct brc_oid {
     uint8_t bytes[32];
 } brc_oid;
@@ -261,9 +260,7 @@ typedef struct brc_commit {
     int64_t time_us;
     uint32_t flags;        /* BRC_PAST_*                                      */
 } brc_commit;
-enum {
-    BRC_PAST_EXPIRED = 1   /* parents have expired: `parents` are the nearest of its ancestors that are kept */
-};
+enum { BRC_PAST_EXPIRED = 1 }; /* parents have expired: `parents` are the nearest of its ancestors that are kept */
 
 typedef struct brc_commit_opts {
     size_t size;
@@ -317,16 +314,16 @@ typedef struct brc_merge_result {
 } brc_merge_result;
 #define BRC_MERGE_RESULT_INIT { sizeof(brc_merge_result), 0, 0, { { 0 } }, 0, 0 }
 
-/* A merge with conflicts that is neither committed nor dropped. */
+/* A merge, cherry-pick or revert with conflicts that is neither committed nor dropped. */
 typedef struct brc_open_state {
     size_t size;
     int64_t draft;      /* its number; 0: none is open                        */
-    int has_other;
+    int has_other;      /* of a merge                                         */
     uint32_t reserved;
     brc_oid other;      /* the commit that is merged                          */
     uint64_t conflicts; /* all of them                                        */
     uint64_t open;      /* those that are not settled                         */
-    char op[16];        /* "merge", or what else left conflicts               */
+    char op[16];        /* "merge", "cherry-pick" or "revert"                 */
     char rev[128];      /* what is merged, as it was called; cut at 127 bytes */
 } brc_open_state;
 #define BRC_OPEN_STATE_INIT { sizeof(brc_open_state), 0, 0, 0, { { 0 } }, 0, 0, { 0 }, { 0 } }
@@ -345,6 +342,7 @@ typedef struct brc_pick_opts {
 #define BRC_PICK_OPTS_INIT { sizeof(brc_pick_opts), 0, 0, 0, 0, 0, 0, 0 }
 enum {
     BRC_PICK_NO_COMMIT = 1, /* the branch stays, and the change is uncommitted on it */
+    BRC_PICK_KEEP = 2,      /* with conflicts it stays open: brc_merge_state(); not with _NO_COMMIT */
     BRC_PICK_OURS = 4,      /* conflicts are settled for the current branch   */
     BRC_PICK_THEIRS = 8     /* or for the change that comes to it             */
 };
@@ -365,8 +363,9 @@ typedef struct brc_pick_result {
     uint64_t made;        /* commits that were made                           */
     uint64_t skipped;     /* of a rebase: commits whose change was there already */
     uint64_t conflicts;   /* that are open                                    */
+    int64_t draft;        /* of what stays open; 0: nothing does              */
 } brc_pick_result;
-#define BRC_PICK_RESULT_INIT { sizeof(brc_pick_result), 0, 0, { { 0 } }, { { 0 } }, 0, 0, 0 }
+#define BRC_PICK_RESULT_INIT { sizeof(brc_pick_result), 0, 0, { { 0 } }, { { 0 } }, 0, 0, 0, 0 }
 
 /* brc_bisect() */
 enum {
@@ -420,11 +419,12 @@ typedef struct brc_draft {
     int64_t owner_pid;   /* its process; 0: not known                         */
     int64_t time_us;     /* when it was begun                                 */
     uint64_t nodes;      /* nodes that it changes                             */
+    const char *op;      /* BRC_DRAFT_MERGING: as in brc_open_state; else NULL */
 } brc_draft;
 enum {
     BRC_DRAFT_OWNED = 1, /* private to one session; else what the branch's sessions share */
     BRC_DRAFT_STALE = 2, /* the branch has moved since: it cannot be committed as it is */
-    BRC_DRAFT_MERGING = 4 /* an open merge on the branch: brc_merge_state()   */
+    BRC_DRAFT_MERGING = 4 /* an open merge or the like: brc_merge_state()     */
 };
 
 /* One node that differs between two versions.  A difference in storage alone

@@ -39,16 +39,24 @@ static int put_loose_keys(struct cli *cli)
     return rc;
 }
 
-/* The merge that is open on the branch, and what is not settled of it. */
+static const char *doing(const brc_open_state *state)
+{
+    return strcmp(state->op, "cherry-pick") == 0 ? "Cherry-picking"
+           : strcmp(state->op, "revert") == 0    ? "Reverting"
+                                                 : "Merging";
+}
+
+/* The merge or the like that is open on the branch, and what is not settled of it. */
 static int say_open_merge(struct cli *cli, const brc_open_state *state)
 {
     if (cli->json) {
         cli_json_key(cli, "merge");
         cli_json_open(cli, '{');
+        cli_json_member(cli, "op", state->op);
         cli_json_member(cli, "rev", state->rev);
         cli_json_member_uint(cli, "open", state->open);
     } else {
-        cli_printf(cli, "Merging %s: %" PRIu64 " of %" PRIu64 " conflicts open\n",
+        cli_printf(cli, "%s %s: %" PRIu64 " of %" PRIu64 " conflicts open\n", doing(state),
                    cli_escaped(cli, state->rev), state->open, state->conflicts);
     }
     CLI_TRY(cli_put_conflicts(cli));

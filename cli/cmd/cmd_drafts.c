@@ -30,8 +30,10 @@ static void put_draft_json(struct cli *cli, const brc_draft *draft)
     cli_json_open(cli, '{');
     cli_json_member_int(cli, "id", draft->id);
     cli_json_member(cli, "branch", draft->branch);
-    if (draft->flags & BRC_DRAFT_MERGING)
+    if (draft->flags & BRC_DRAFT_MERGING) {
         cli_json_member_bool(cli, "merge", 1);
+        cli_json_member(cli, "op", draft->op);
+    }
     cli_json_member_bool(cli, "private", (draft->flags & BRC_DRAFT_OWNED));
     if ((draft->flags & BRC_DRAFT_OWNED)) {
         cli_json_member(cli, "process", owner_name(draft));
@@ -51,7 +53,7 @@ static void put_draft_text(struct cli *cli, const brc_draft *draft)
                cli_escaped(cli, draft->branch), cli_format_time(time, draft->time_us),
                draft->nodes, draft->nodes == 1 ? "" : "s");
     if (draft->flags & BRC_DRAFT_MERGING)
-        cli_puts(cli, ", an open merge");
+        cli_printf(cli, ", an open %s", draft->op);
     else if (!(draft->flags & BRC_DRAFT_OWNED))
         cli_puts(cli, ", shared");
     else if (draft->owner_pid != 0)

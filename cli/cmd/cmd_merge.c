@@ -1,8 +1,6 @@
 /*
  * cmd_merge.c - merge.
  */
-#include <inttypes.h>
-
 #include "../cli.h"
 #include "commands.h"
 #include "history.h"
@@ -92,71 +90,32 @@ static int report_merge(struct cli *cli, const brc_merge_result *r, const char *
 
 /* ---- an open merge --------------------------------------------------------------- */
 
-static int abort_merge(struct cli *cli)
-{
-    CLI_TRY(brc_merge_abort(cli->repo, &cli->err));
-    cli_done(cli);
-    cli_say(cli, "the merge was dropped");
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member(cli, "result", "aborted");
-        cli_json_close(cli, '}');
-    }
-    return BRC_OK;
-}
-
 static int continue_merge(struct cli *cli, const brc_merge_opts *opts, const char *branch)
 {
     brc_open_state state = BRC_OPEN_STATE_INIT;
     brc_merge_result result = BRC_MERGE_RESULT_INIT;
 
-    CLI_TRY(brc_merge_state(&state, NULL, cli->repo, &cli->err));
+    CLI_TRY(cli_open_state(cli, &state));
     CLI_TRY(brc_merge_continue(&result, &cli->iter, cli->repo, opts, &cli->err));
     if (result.result != BRC_MERGE_CONFLICT)
         cli_done(cli);
     return report_merge(cli, &result, branch, state.rev);
 }
 
-/* --ours or --theirs without a REV. */
-static int settle_merge(struct cli *cli, const brc_merge_opts *opts)
-{
-    brc_open_state state = BRC_OPEN_STATE_INIT;
-    uint64_t settled;
-
-    CLI_TRY(brc_merge_settle(&settled, cli->repo, opts->flags & (BRC_MERGE_OURS | BRC_MERGE_THEIRS),
-                             opts->paths, opts->npaths, &cli->err));
-    cli_done(cli);
-    CLI_TRY(brc_merge_state(&state, NULL, cli->repo, &cli->err));
-    cli_say(cli, "settled %" PRIu64 "; %" PRIu64 " of %" PRIu64 " still open", settled, state.open,
-            state.conflicts);
-    if (cli->json) {
-        cli_json_open(cli, '{');
-        cli_json_member_uint(cli, "settled", settled);
-        cli_json_member_uint(cli, "open", state.open);
-        cli_json_close(cli, '}');
-    }
-    return BRC_OK;
-}
-
 static int run_on_open(struct cli *cli, brc_merge_opts *opts)
 {
     const char *branch;
-    const int ends = cli_has(cli, "continue") + cli_has(cli, "abort");
-    const int settles = (opts->flags & (BRC_MERGE_OURS | BRC_MERGE_THEIRS)) != 0;
 
-    if (cli->args.before_dashes != 1 || (ends == 0 && !settles))
-        return cli_usage(cli, "merge needs FILE and REV; PATHs go behind --");
-    if (ends + settles > 1)
-        return cli_usage(cli, "give only one of --continue, --abort, --ours and --theirs");
     if (cli_has(cli, "dry-run") || cli_has(cli, "no-ff"))
         return cli_usage(cli, "--dry-run and --no-ff need a REV to merge");
     CLI_TRY(cli_open(cli, 0));
     if (!opts->author)
         opts->author = cli_default_author(cli);
     CLI_TRY(cli_branch(cli, &branch));
-    if (settles)
-        return settle_merge(cli, opts);
-    return cli_has(cli, "abort") ? abort_merge(cli) : continue_merge(cli, opts, branch);
+    if (cli_has(cli, "abort"))
+        return cli_abort_open(cli);
+    return cli_has(cli, "continue") ? continue_merge(cli, opts, branch)
+                                    : cli_settle_open(cli, opts->paths, opts->npaths);
 }
 
 static int run_merge(struct cli *cli)
@@ -164,9 +123,11 @@ static int run_merge(struct cli *cli)
     brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
     brc_merge_result result = BRC_MERGE_RESULT_INIT;
     const char *branch, *rev;
+    int on_open;
 
     CLI_TRY(read_merge_options(cli, &opts));
-    if (cli->args.before_dashes != 2 || cli_has(cli, "continue") || cli_has(cli, "abort"))
+    CLI_TRY(on_open = cli_on_open(cli));
+    if (on_open)
         return run_on_open(cli, &opts);
     rev = cli_operand(cli, 1);
     CLI_TRY(cli_open(cli, 0));

@@ -8,7 +8,9 @@
 
 #define PICK_SIDES \
     { "ours", 0, 0, NULL, "settle conflicts for the current branch, for these PATHs or all" }, \
-    { "theirs", 0, 0, NULL, "settle them for the change" }
+    { "theirs", 0, 0, NULL, "settle them for the change" }, \
+    { "continue", 0, 0, NULL, "commit what is open, when all of it is settled" }, \
+    { "abort", 0, 0, NULL, "drop what is open, with what was written to settle it" }
 #define PICK_COMMIT \
     { "no-commit", 'n', 0, NULL, "leave the change uncommitted on the branch" }, \
     { "mainline", 0, 1, "N", "of a merge: tell its change from its N-th parent" }
@@ -47,6 +49,17 @@ static int read_pick_options(struct cli *cli, brc_pick_opts *opts)
     return cli_time_option(cli, "date", &opts->time_us);
 }
 
+static void say_conflict(struct cli *cli, const brc_pick_result *r, const char *what,
+                         const char *on)
+{
+    if (r->draft == 0) /* --no-commit */
+        cli_say(cli, "%s conflicts with %s; nothing was changed: without --no-commit it can be "
+                     "settled", what, on);
+    else
+        cli_say(cli, "%s conflicts with %s; settle this and 'breccia %s --continue', or --abort",
+                what, on, cli->command->name);
+}
+
 static void say_picked(struct cli *cli, const brc_pick_result *r, const char *branch,
                        const char *rev, int is_back)
 {
@@ -59,32 +72,72 @@ static void say_picked(struct cli *cli, const brc_pick_result *r, const char *br
     else if (r->result == BRC_PICK_UNCOMMITTED)
         cli_say(cli, "%s: the change is uncommitted on %s", what, on);
     else if (r->result == BRC_PICK_CONFLICT)
-        cli_say(cli, "%s conflicts with %s; nothing was changed", what, on);
+        say_conflict(cli, r, what, on);
     else
         cli_say(cli, "[%s %s] %s %s", on, cli_short_id(cli, &r->commit),
                 is_back ? "reverted" : "picked", what);
 }
 
-static int run_either(struct cli *cli, int is_back)
+static int report_picked(struct cli *cli, const brc_pick_result *r, const char *branch,
+                         const char *rev, int is_back)
 {
     static const char *const names[] = { "", "nothing", "", "committed", "uncommitted",
                                          "conflict" };
+
+    CLI_TRY(cli_print_picked(cli, r, names[r->result], 0));
+    say_picked(cli, r, branch, rev, is_back);
+    return r->result == BRC_PICK_CONFLICT ? CLI_EXIT_CONFLICT : BRC_OK;
+}
+
+static int continue_pick(struct cli *cli, const brc_pick_opts *opts, const char *branch,
+                         int is_back)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+
+    CLI_TRY(cli_open_state(cli, &state));
+    CLI_TRY(brc_pick_continue(&r, &cli->iter, cli->repo, opts, &cli->err));
+    if (r.result != BRC_PICK_CONFLICT)
+        cli_done(cli);
+    return report_picked(cli, &r, branch, state.rev, is_back);
+}
+
+static int pick_on_open(struct cli *cli, const brc_pick_opts *opts, int is_back)
+{
+    const char *branch;
+
+    if (cli_has(cli, "no-commit") || cli_has(cli, "mainline"))
+        return cli_usage(cli, "--no-commit and --mainline need a REV");
+    CLI_TRY(cli_open(cli, 0));
+    CLI_TRY(cli_branch(cli, &branch));
+    if (cli_has(cli, "abort"))
+        return cli_abort_open(cli);
+    return cli_has(cli, "continue") ? continue_pick(cli, opts, branch, is_back)
+                                    : cli_settle_open(cli, opts->paths, opts->npaths);
+}
+
+static int run_either(struct cli *cli, int is_back)
+{
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    const char *branch, *rev = cli_operand(cli, 1);
+    const char *branch, *rev;
+    int on_open;
 
     CLI_TRY(read_pick_options(cli, &opts));
     CLI_TRY(cli_pick_sides(cli, &opts));
+    CLI_TRY(on_open = cli_on_open(cli));
+    if (on_open)
+        return pick_on_open(cli, &opts, is_back);
+    rev = cli_operand(cli, 1);
     CLI_TRY(cli_open(cli, 0));
     if (is_back && !opts.author)
         opts.author = cli_default_author(cli);
+    opts.flags |= BRC_PICK_KEEP;
     CLI_TRY(cli_branch(cli, &branch));
     CLI_TRY((is_back ? brc_revert : brc_pick)(&r, &cli->iter, cli->repo, rev, &opts, &cli->err));
-    if (r.result == BRC_PICK_COMMITTED || r.result == BRC_PICK_UNCOMMITTED)
+    if (r.result == BRC_PICK_COMMITTED || r.result == BRC_PICK_UNCOMMITTED || r.draft != 0)
         cli_done(cli);
-    CLI_TRY(cli_print_picked(cli, &r, names[r.result], 0));
-    say_picked(cli, &r, branch, rev, is_back);
-    return r.result == BRC_PICK_CONFLICT ? CLI_EXIT_CONFLICT : BRC_OK;
+    return report_picked(cli, &r, branch, rev, is_back);
 }
 
 static int run_pick(struct cli *cli)
@@ -101,14 +154,17 @@ const struct cli_command cli_command_pick = {
     .name = "cherry-pick",
     .group = "Versions",
     .summary = "do what a commit changed on the current branch too",
-    .usage = "FILE REV [OPTIONS]\nFILE REV --ours|--theirs -- PATH...",
+    .usage = "FILE REV [OPTIONS]\nFILE REV --ours|--theirs -- PATH...\n"
+             "FILE --ours|--theirs [-- PATH...]\nFILE --continue|--abort",
     .details = "Makes a commit with the message, author and time of REV, which changes what REV\n"
-               "changed; it is merged as 'breccia merge' does it. Conflicts are listed, nothing\n"
-               "is changed then, and the status is 3. What is there already makes no commit.",
+               "changed; it is merged as 'breccia merge' does it. What is there already makes no\n"
+               "commit. Conflicts are listed, the status is 3, and it stays open on the branch:\n"
+               "write what you want there, or settle it for one side with --ours or --theirs and\n"
+               "no REV; then --continue commits. --abort drops it.",
     .examples = "breccia cherry-pick climate.brc experiment~2\n"
                 "breccia cherry-pick climate.brc 1a2b3c --no-commit",
     .options = pick_options,
-    .min_operands = 2,
+    .min_operands = 1,
     .max_operands = 10000,
     .flags = CLI_POOL,
     .run = run_pick,
@@ -118,14 +174,16 @@ const struct cli_command cli_command_revert = {
     .name = "revert",
     .group = "Versions",
     .summary = "take back what a commit changed",
-    .usage = "FILE REV [OPTIONS]\nFILE REV --ours|--theirs -- PATH...",
+    .usage = "FILE REV [OPTIONS]\nFILE REV --ours|--theirs -- PATH...\n"
+             "FILE --ours|--theirs [-- PATH...]\nFILE --continue|--abort",
     .details = "Makes a commit that takes back what REV changed, and nothing else. To bring that\n"
                "again, revert the revert: to merge its branch once more brings nothing, for it\n"
-               "is merged. Conflicts are listed, nothing is changed then, and the status is 3.",
+               "is merged. Conflicts are listed, the status is 3, and it stays open, as with\n"
+               "'breccia cherry-pick'.",
     .examples = "breccia revert climate.brc HEAD\n"
                 "breccia revert climate.brc HEAD~2 --mainline 1",
     .options = revert_options,
-    .min_operands = 2,
+    .min_operands = 1,
     .max_operands = 10000,
     .flags = CLI_POOL,
     .run = run_revert,

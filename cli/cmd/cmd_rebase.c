@@ -44,6 +44,8 @@ static int run_rebase(struct cli *cli)
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     const char *branch, *onto = cli_operand(cli, 1);
 
+    if (cli->args.before_dashes != 2)
+        return cli_usage(cli, "rebase needs FILE and a version; PATHs go behind --");
     CLI_TRY(cli_pick_sides(cli, &opts));
     CLI_TRY(cli_open(cli, 0));
     CLI_TRY(cli_branch(cli, &branch));

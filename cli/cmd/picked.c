@@ -3,15 +3,82 @@
  */
 #include "picked.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 #include "../cli.h"
+#include "history.h"
+
+/* ---- what is open --------------------------------------------------------------- */
+
+int cli_on_open(struct cli *cli)
+{
+    const int ends = cli_has(cli, "continue") + cli_has(cli, "abort");
+    const int settles = cli_has(cli, "ours") || cli_has(cli, "theirs");
+
+    if (cli->args.before_dashes == 2 && ends == 0)
+        return 0;
+    if (cli->args.before_dashes != 1 || (ends == 0 && !settles))
+        return cli_usage(cli, "%s needs FILE and REV; PATHs go behind --", cli->command->name);
+    if (ends + settles > 1)
+        return cli_usage(cli, "give only one of --continue, --abort, --ours and --theirs");
+    return 1;
+}
+
+int cli_open_state(struct cli *cli, brc_open_state *out)
+{
+    CLI_TRY(brc_merge_state(out, NULL, cli->repo, &cli->err));
+    if (out->draft == 0 || strcmp(out->op, cli->command->name) == 0)
+        return BRC_OK;
+    return cli_fail(cli, BRC_EMISUSE,
+                    "%s: what is open is a %s: 'breccia %s --continue' commits it, and --abort "
+                    "drops it",
+                    cli_operand(cli, 0), out->op, out->op);
+}
+
+int cli_abort_open(struct cli *cli)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+
+    CLI_TRY(cli_open_state(cli, &state));
+    CLI_TRY(brc_merge_abort(cli->repo, &cli->err));
+    cli_done(cli);
+    cli_say(cli, "the %s was dropped", cli->command->name);
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "result", "aborted");
+        cli_json_close(cli, '}');
+    }
+    return BRC_OK;
+}
+
+int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    uint64_t settled;
+    const uint32_t side = cli_has(cli, "ours") ? BRC_MERGE_OURS : BRC_MERGE_THEIRS;
+
+    CLI_TRY(cli_open_state(cli, &state));
+    CLI_TRY(brc_merge_settle(&settled, cli->repo, side, paths, npaths, &cli->err));
+    cli_done(cli);
+    CLI_TRY(brc_merge_state(&state, NULL, cli->repo, &cli->err));
+    cli_say(cli, "settled %" PRIu64 "; %" PRIu64 " of %" PRIu64 " still open", settled, state.open,
+            state.conflicts);
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member_uint(cli, "settled", settled);
+        cli_json_member_uint(cli, "open", state.open);
+        cli_json_close(cli, '}');
+    }
+    return BRC_OK;
+}
+
+/* ---- results --------------------------------------------------------------- */
 
 int cli_pick_sides(struct cli *cli, brc_pick_opts *opts)
 {
     const int ours = cli_has(cli, "ours"), theirs = cli_has(cli, "theirs");
 
-    if (cli->args.before_dashes != 2)
-        return cli_usage(cli, "%s needs FILE and a version; PATHs go behind --",
-                         cli->command->name);
     if (ours && theirs)
         return cli_usage(cli, "--ours and --theirs exclude each other");
     opts->flags |= ours ? BRC_PICK_OURS : theirs ? BRC_PICK_THEIRS : 0;

@@ -10,8 +10,16 @@ struct cli;
 
 enum { CLI_EXIT_CONFLICT = 3 };
 
-/* --ours, --theirs and the PATHs behind --; there must be FILE and one word more before. */
+/* --ours, --theirs and the PATHs behind --. */
 int cli_pick_sides(struct cli *cli, brc_pick_opts *opts);
+/* 0: the words before -- are FILE and a version. 1: it is about what is open: --continue, --abort, or --ours or --theirs
+ * without a version. */
+int cli_on_open(struct cli *cli);
+/* What is open on the branch: nothing, or what this command began. */
+int cli_open_state(struct cli *cli, brc_open_state *out);
+/* --abort, and --ours or --theirs with the PATHs behind --. */
+int cli_abort_open(struct cli *cli);
+int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths);
 /* The conflicts of cli->iter, in JSON as a member of the object that is open. */
 int cli_put_conflicts(struct cli *cli);
 /* The result as JSON, and the conflicts of cli->iter as either; with the numbers of commits or without. */

@@ -153,16 +153,17 @@ static int check_amend(brc_session *s, const brc_commit_opts *opts, int has, brc
 }
 
 /* Where the branch has moved, its newer commits would be undone by this one. */
-static int check_follows(brc_session *s, int has, const brc_oid *tip, int *moved, brc_error *err)
+static int check_follows(brc_session *s, int has, const brc_oid *tip, const char *open, int *moved,
+                         brc_error *err)
 {
     *moved = !brc_draft_follows(&s->draft, has, tip);
     if (!*moved)
         return BRC_OK;
     if (s->draft.kind == BRC_DRAFT_MERGE)
         return brc_fail(err, BRC_ESTALE,
-                        "%s: branch '%s' has moved since the merge began: drop it with 'breccia "
-                        "merge --abort', and merge again",
-                        brc_store_path(s->repo->store), s->branch);
+                        "%s: branch '%s' has moved since the %s began: drop it with 'breccia %s "
+                        "--abort', and %s again",
+                        brc_store_path(s->repo->store), s->branch, open, open, open);
     return brc_fail(err, BRC_ESTALE,
                     "%s: branch '%s' has moved since these changes began (draft %lld): they are "
                     "kept, and are not committed over what is new there",
@@ -183,27 +184,34 @@ static int commit_moves(brc_move_set *out, brc_session *s, const brc_commit *com
 
 enum { COMMIT_IS_MERGE = 1 << 30 }; /* beside BRC_COMMIT_* */
 
-static const char *merge_op(const brc_open_merge *merge)
-{
-    static const char *const ops[] = {"merge", "pick", "revert", "rebase"};
-    const char *text = brc_open_merge_text(merge, "op");
-    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-        if (strcmp(text, ops[i]) == 0)
-            return ops[i];
-    return ops[0];
-}
-
+/* It may be called in a transaction and without one. */
 int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err)
 {
-    return brc_fail(err, BRC_ECONFLICT,
-                    "%s: a merge is open on branch '%s': 'breccia merge --continue' commits it, "
-                    "and --abort drops it",
-                    brc_store_path(store), branch);
+    brc_draft_head draft;
+    brc_open_merge merge = {0};
+    BRC_TRY(brc_store_begin_read(store, err));
+    int rc = brc_draft_merge(store, branch, &draft, err);
+    if (rc == BRC_OK && draft.id != 0)
+        rc = brc_open_merge_rows(&merge, store, &draft, err);
+    brc_store_end_read(store);
+    BRC_TRY(rc);
+    const char *open = brc_open_merge_command(&merge);
+    rc = brc_fail(err, BRC_ECONFLICT,
+                  "%s: a %s is open on branch '%s': 'breccia %s --continue' commits it, and "
+                  "--abort drops it",
+                  brc_store_path(store), open, branch, open);
+    brc_open_merge_dispose(&merge);
+    return rc;
 }
 
-/* What its commit has beside that of other changes: *second is the other parent. */
-static int take_open_merge(brc_session *s, const brc_commit_opts *opts, brc_commit *commit,
-                           brc_oid *second, const char **op, brc_error *err)
+/* What its commit has beside that of other changes. */
+typedef struct merge_end {
+    const char *op, *command;
+    int has_other; /* a second parent */
+} merge_end;
+
+static int take_open_merge(brc_session *s, const brc_commit_opts *opts, merge_end *out,
+                           brc_oid *second, brc_error *err)
 {
     brc_open_merge merge;
     const int asked = (opts->flags & COMMIT_IS_MERGE) != 0;
@@ -214,14 +222,15 @@ static int take_open_merge(brc_session *s, const brc_commit_opts *opts, brc_comm
         return brc_merge_is_open(s->repo->store, s->branch, err);
     BRC_TRY(brc_open_merge_read(&merge, s, err));
     const size_t left = brc_open_merge_left(&merge);
-    *op = merge_op(&merge);
+    out->op = brc_open_merge_op(&merge);
+    out->command = brc_open_merge_command(&merge);
+    out->has_other = merge.has_other;
     *second = merge.other;
-    commit->nparents += merge.has_other ? 1 : 0;
     brc_open_merge_dispose(&merge);
     if (left == 0)
         return BRC_OK;
-    return brc_fail(err, BRC_ECONFLICT, "%zu conflicts of the merge on branch '%s' are not settled",
-                    left, s->branch);
+    return brc_fail(err, BRC_ECONFLICT, "%zu conflicts of the %s on branch '%s' are not settled",
+                    left, out->command, s->branch);
 }
 
 /* What was uncommitted is no more. */
@@ -247,19 +256,22 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     brc_move_set moves = {0};
     char *full = NULL;
     const brc_oid *tip = &parents[0];
-    const char *op = amend ? "amend" : "commit";
+    merge_end end = {.op = amend ? "amend" : "commit", .command = "merge"};
     BRC_GO(brc_session_tip(s, &has, &parents[0], &tip_root, err));
     commit.parents = parents;
     commit.nparents = has ? 1 : 0;
-    BRC_GO(take_open_merge(s, opts, &commit, &parents[1], &op, err));
-    BRC_GO(check_follows(s, has, tip, moved, err));
+    BRC_GO(take_open_merge(s, opts, &end, &parents[1], err));
+    commit.nparents += end.has_other ? 1 : 0;
+    BRC_GO(check_follows(s, has, tip, end.command, moved, err));
     BRC_GO(check_amend(s, opts, has, err));
     BRC_GO(brc_keys_ready(s, err));
     BRC_GO(normal_root(store, &tip_root, err));
     BRC_GO(brc_session_fold(s, fold, &commit.root, err));
-    if (!amend && !(opts->flags & BRC_COMMIT_ALLOW_EMPTY) &&
+    if (!amend && !(opts->flags & BRC_COMMIT_ALLOW_EMPTY) && !end.has_other &&
         brc_oid_cmp(&commit.root, &tip_root) == 0) {
-        rc = commit_is_empty(s, err);
+        if (has)
+            *out = *tip;
+        rc = (opts->flags & COMMIT_IS_MERGE) ? end_draft(s, tip, err) : commit_is_empty(s, err);
         goto done;
     }
     commit.author = opts->author != NULL ? opts->author : "unknown";
@@ -272,7 +284,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     BRC_GO(commit_moves(&moves, s, &commit, err));
     BRC_GO(brc_commit_put(store, &commit, &moves, err));
     BRC_GO(brc_ref_full(&full, "heads", s->branch, err));
-    BRC_GO(brc_ref_put(store, full, &commit.id, NULL, op, 1, has ? tip : NULL, brc_now_us(), err));
+    BRC_GO(brc_ref_put(store, full, &commit.id, NULL, end.op, 1, has ? tip : NULL, brc_now_us(), err));
     BRC_GO(end_draft(s, &commit.id, err));
     *out = commit.id;
 done:
@@ -358,6 +370,6 @@ int brc_session_commit_merge(brc_oid *out, brc_session *s, const brc_commit_opts
     brc_commit_opts opts = *given;
     memset(out, 0, sizeof(*out));
     BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
-    opts.flags = COMMIT_IS_MERGE | BRC_COMMIT_ALLOW_EMPTY;
+    opts.flags = COMMIT_IS_MERGE;
     return commit_in_tries(s, &opts, opts.meta_json, &moved, out, err);
 }

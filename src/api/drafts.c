@@ -8,6 +8,7 @@
 #include "../history/commit.h"
 #include "../zarr/adopt.h"
 #include "../zarr/key_rows.h"
+#include "merge_draft.h"
 
 /* ---- listing -------------------------------- */
 
@@ -58,6 +59,16 @@ static int is_stale(brc_store *store, const brc_draft_row *row, int *stale, brc_
     return rc;
 }
 
+/* Damaged ones are listed too, to be dropped. */
+static const char *open_name(brc_store *store, const brc_draft_row *row)
+{
+    brc_open_merge merge = {0};
+    (void)!brc_open_merge_rows(&merge, store, &row->draft, NULL);
+    const char *name = brc_open_merge_command(&merge);
+    brc_open_merge_dispose(&merge);
+    return name;
+}
+
 int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
 {
     int stale = 0;
@@ -69,7 +80,10 @@ int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
     const brc_draft_row *row = &list->rows[list->at++];
     brc_draft *out = &list->now;
     *out = (brc_draft){.id = row->draft.id, .branch = row->branch, .time_us = row->draft.time_us};
-    out->flags |= row->draft.kind == BRC_DRAFT_MERGE ? BRC_DRAFT_MERGING : 0;
+    if (row->draft.kind == BRC_DRAFT_MERGE) {
+        out->flags |= BRC_DRAFT_MERGING;
+        out->op = open_name(list->repo->store, row);
+    }
     if (row->draft.kind == BRC_DRAFT_PRIVATE) {
         out->flags |= BRC_DRAFT_OWNED;
         out->owner = brc_process_state(row->owner);
@@ -119,12 +133,10 @@ static int adopt_steps(breccia *repo, int64_t id, brc_error *err)
     int rc;
     BRC_GO(find_draft(repo->store, id, &rows, &n, &at, err));
     if (rows[at].draft.kind != BRC_DRAFT_PRIVATE) {
-        rc = brc_fail(err, BRC_EINVAL,
-                      rows[at].draft.kind == BRC_DRAFT_MERGE
-                          ? "draft %lld is the open merge of branch '%s': 'breccia merge "
-                            "--continue' commits it"
-                          : "draft %lld is shared by branch '%s' already",
-                      (long long)id, rows[at].branch);
+        rc = rows[at].draft.kind == BRC_DRAFT_MERGE
+                 ? brc_merge_is_open(repo->store, rows[at].branch, err)
+                 : brc_fail(err, BRC_EINVAL, "draft %lld is shared by branch '%s' already",
+                            (long long)id, rows[at].branch);
         goto done;
     }
     BRC_GO(brc_session_open(&onto, repo, rows[at].branch, BRC_SESSION_WRITE, err));

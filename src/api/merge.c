@@ -11,6 +11,7 @@
 #include "concat.h"
 #include "conflicts.h"
 #include "merge_draft.h"
+#include "open_plan.h"
 
 typedef struct merge_call {
     breccia *repo;
@@ -170,25 +171,20 @@ static int check_uncollected(merge_call *c, brc_error *err)
     return BRC_OK;
 }
 
-static int plan_member(brc_buf *out, const char *name, const char *text, brc_error *err)
-{
-    BRC_TRY(brc_buf_printf(out, err, "%s\"%s\":", out->len == 0 ? "{" : ",", name));
-    return brc_json_quote(out, text, strlen(text), err);
-}
-
 /* What is in conflict becomes a draft; the branch stays where it is. */
 static int open_merge(merge_call *c, brc_error *err)
 {
     brc_buf plan = BRC_BUF_INIT;
     brc_open_merge_new what = {.branch = c->branch, .tip = &c->tip, .other = &c->other};
     int rc;
-    BRC_GO(plan_member(&plan, "op", "merge", err));
-    BRC_GO(plan_member(&plan, "rev", c->rev, err));
-    BRC_GO(plan_member(&plan, "message", c->message, err));
-    BRC_GO(brc_buf_printf(&plan, err, ",\"conflicts\":%zu%s}",
-                          brc_merge_tree_clashes(c->run.tree)->n,
-                          c->concat.n > 0 ? ",\"concat\":true" : ""));
-    BRC_GO(brc_buf_terminate(&plan, err));
+    BRC_GO(brc_plan_text(&plan, "op", "merge", err));
+    BRC_GO(brc_plan_text(&plan, "rev", c->rev, err));
+    BRC_GO(brc_plan_text(&plan, "message", c->message, err));
+    BRC_GO(brc_plan_number(&plan, "conflicts",
+                           (int64_t)brc_merge_tree_clashes(c->run.tree)->n, err));
+    if (c->concat.n > 0)
+        BRC_GO(brc_buf_text(&plan, ",\"concat\":true", err));
+    BRC_GO(brc_plan_end(&plan, err));
     what.plan = (const char *)plan.data;
     rc = brc_open_merge_start(&c->result.draft, &c->run, &what, err);
 done:

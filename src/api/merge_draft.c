@@ -1,4 +1,4 @@
-/* Open merges: what is left of one, settling it, committing or dropping it. */
+/* Open merges and the like: what is left of one, and settling it for a side. */
 #include "merge_draft.h"
 
 #include <stddef.h>
@@ -16,15 +16,13 @@
 #include "conflicts.h"
 #include "sequence.h"
 
-static int none_is_open(const brc_session *s, brc_error *err)
+int brc_none_is_open(const brc_session *s, brc_error *err)
 {
-    return brc_fail(err, BRC_EMISUSE, "%s: no merge is open on branch '%s'",
+    return brc_fail(err, BRC_EMISUSE, "%s: no merge, cherry-pick or revert is open on branch '%s'",
                     brc_store_path(s->repo->store), s->branch);
 }
 
-/* A session on the current branch, and what is open there. draft.id 0: nothing. */
-static int look_at_merge(brc_session **s, brc_open_merge *out, breccia *repo, int mode,
-                         brc_error *err)
+int brc_look_at_open(brc_session **s, brc_open_merge *out, breccia *repo, int mode, brc_error *err)
 {
     memset(out, 0, sizeof(*out));
     BRC_TRY(brc_session_open(s, repo, NULL, mode, err));
@@ -36,7 +34,7 @@ static int look_at_merge(brc_session **s, brc_open_merge *out, breccia *repo, in
     return rc;
 }
 
-static int can_end_merge(breccia *repo, brc_error *err)
+int brc_can_end_open(breccia *repo, brc_error *err)
 {
     if (brc_store_in_write(repo->store))
         return brc_fail(err, BRC_EMISUSE, "an open merge is not settled or ended within a "
@@ -54,13 +52,13 @@ int brc_merge_state(brc_open_state *out, brc_iter **conflicts, breccia *repo, br
     int rc;
     if (conflicts != NULL)
         *conflicts = NULL;
-    BRC_GO(look_at_merge(&s, &merge, repo, BRC_SESSION_VIEW, err));
+    BRC_GO(brc_look_at_open(&s, &merge, repo, BRC_SESSION_VIEW, err));
     own.draft = merge.draft.id;
     own.has_other = merge.has_other;
     own.other = merge.other;
     own.conflicts = merge.conflicts.n;
     own.open = brc_open_merge_left(&merge);
-    snprintf(own.op, sizeof(own.op), "%s", brc_open_merge_text(&merge, "op"));
+    snprintf(own.op, sizeof(own.op), "%s", merge.plan != NULL ? brc_open_merge_command(&merge) : "");
     snprintf(own.rev, sizeof(own.rev), "%s", brc_open_merge_text(&merge, "rev"));
     BRC_GO(brc_sized_out(out, &own, sizeof(own), offsetof(brc_open_state, rev), "brc_open_state",
                          err));
@@ -180,12 +178,14 @@ static int read_over(settling *t, brc_error *err)
 {
     brc_move_set moves = {0};
     brc_merge_three *in = &t->over.in;
+    const brc_draft_head *draft = &t->merge.draft;
     int rc;
     *in = (brc_merge_three){.base = t->was_root, .ours = t->now_root, .theirs = t->folded.root};
-    BRC_GO(brc_commit_root(t->store, &t->merge.draft.tip, &t->ours_root, err));
+    if (draft->has_base)
+        BRC_GO(brc_commit_root(t->store, &draft->base, &t->ours_root, err));
     BRC_GO(moves_from_was(t, &t->now_moves, &in->ours, &t->over.ours_moves, err));
-    BRC_GO(brc_session_moves(&moves, t->s, 1, &t->merge.draft.tip, &t->ours_root, &in->theirs,
-                             err));
+    BRC_GO(brc_session_moves(&moves, t->s, draft->has_base, &draft->base, &t->ours_root,
+                             &in->theirs, err));
     rc = moves_from_was(t, &moves, &in->theirs, &t->over.theirs_moves, err);
 done:
     brc_move_set_dispose(&moves);
@@ -202,7 +202,7 @@ static int fold_merge(settling *t, brc_error *err)
     BRC_TRY(brc_session_begin_read(t->s, err));
     int rc = brc_open_merge_read(&t->merge, t->s, err);
     brc_session_end_read(t->s);
-    return rc == BRC_OK && t->merge.draft.id == 0 ? none_is_open(t->s, err) : rc;
+    return rc == BRC_OK && t->merge.draft.id == 0 ? brc_none_is_open(t->s, err) : rc;
 }
 
 /* What the merge becomes, and over it what was written since. */
@@ -333,9 +333,9 @@ static int settle_once(settling *t, const char *const *paths, size_t npaths, brc
     int rc = brc_gc_last(t->store, &t->collected, err);
     brc_store_end_read(t->store);
     BRC_TRY(rc);
-    BRC_TRY(look_at_merge(&t->s, &t->merge, t->repo, BRC_SESSION_WRITE, err));
+    BRC_TRY(brc_look_at_open(&t->s, &t->merge, t->repo, BRC_SESSION_WRITE, err));
     if (t->merge.draft.id == 0)
-        return none_is_open(t->s, err);
+        return brc_none_is_open(t->s, err);
     if (t->side == BRC_SETTLED_THEIRS)
         BRC_TRY(fold_merge(t, err));
     BRC_TRY(choose_conflicts(t, err));
@@ -356,95 +356,10 @@ int brc_merge_settle(uint64_t *settled, breccia *repo, uint32_t side, const char
     if (side != BRC_MERGE_OURS && side != BRC_MERGE_THEIRS)
         return brc_fail(err, BRC_EINVAL, "conflicts are settled for one side: ours or theirs");
     t.side = side == BRC_MERGE_OURS ? BRC_SETTLED_OURS : BRC_SETTLED_THEIRS;
-    BRC_TRY(can_end_merge(repo, err));
+    BRC_TRY(brc_can_end_open(repo, err));
     int rc = settle_once(&t, paths, npaths, err);
     if (rc == BRC_OK)
         *settled = t.n;
     settling_dispose(&t);
     return rc;
-}
-
-/* ---- the end -------------------------------- */
-
-/* What is settled is taken from the list. */
-static int list_open(brc_iter **out, brc_clash_list *list, brc_error *err)
-{
-    brc_clash_list settled = {0};
-    size_t open = 0;
-    void *p;
-    BRC_TRY(brc_new_array(&p, list->n + 1, sizeof(brc_clash), err));
-    settled.items = p;
-    for (size_t i = 0; i < list->n; i++) {
-        if (list->items[i].settled == BRC_SETTLED_NOT)
-            list->items[open++] = list->items[i];
-        else
-            settled.items[settled.n++] = list->items[i];
-    }
-    list->n = open;
-    brc_clash_list_dispose(&settled);
-    return brc_conflict_list(out, list, err);
-}
-
-static int commit_if_settled(brc_merge_result *out, brc_iter **conflicts, brc_session *s,
-                          brc_open_merge *merge, const brc_merge_opts *opts, brc_error *err)
-{
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    out->conflicts = brc_open_merge_left(merge);
-    if (out->conflicts > 0) {
-        out->result = BRC_MERGE_CONFLICT;
-        out->draft = merge->draft.id;
-        return conflicts != NULL ? list_open(conflicts, &merge->conflicts, err) : BRC_OK;
-    }
-    out->result = BRC_MERGE_MERGED;
-    commit.message = opts->message != NULL ? opts->message : brc_open_merge_text(merge, "message");
-    commit.author = opts->author;
-    commit.time_us = opts->time_us;
-    BRC_TRY(brc_session_commit_merge(&out->commit, s, &commit, err));
-    return conflicts != NULL ? brc_conflict_list(conflicts, NULL, err) : BRC_OK;
-}
-
-int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *repo,
-                       const brc_merge_opts *given, brc_error *err)
-{
-    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
-    brc_merge_result own = BRC_MERGE_RESULT_INIT;
-    brc_open_merge merge = {0};
-    brc_session *s = NULL;
-    int rc;
-    if (conflicts != NULL)
-        *conflicts = NULL;
-    BRC_GO(can_end_merge(repo, err));
-    BRC_GO(brc_sized_in(&opts, sizeof(opts), offsetof(brc_merge_opts, reserved), given,
-                        "brc_merge_opts", err));
-    BRC_GO(look_at_merge(&s, &merge, repo, BRC_SESSION_WRITE, err));
-    rc = merge.draft.id == 0 ? none_is_open(s, err)
-                             : commit_if_settled(&own, conflicts, s, &merge, &opts, err);
-    if (rc == BRC_OK)
-        rc = brc_sized_out(out, &own, sizeof(own), offsetof(brc_merge_result, conflicts),
-                           "brc_merge_result", err);
-done:
-    brc_open_merge_dispose(&merge);
-    brc_session_free(s);
-    return rc;
-}
-
-static int abort_steps(breccia *repo, brc_error *err)
-{
-    const char *branch;
-    brc_draft_head draft;
-    BRC_TRY(brc_head_get(repo->store, &branch, err));
-    BRC_TRY(brc_draft_merge(repo->store, branch, &draft, err));
-    if (draft.id == 0)
-        return brc_fail(err, BRC_EMISUSE, "%s: no merge is open on branch '%s'",
-                        brc_store_path(repo->store), branch);
-    return brc_draft_delete(repo->store, draft.id, err);
-}
-
-int brc_merge_abort(breccia *repo, brc_error *err)
-{
-    BRC_TRY(can_end_merge(repo, err));
-    BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = abort_steps(repo, err);
-    repo->changes++;
-    return brc_end_with(repo, rc, err);
 }

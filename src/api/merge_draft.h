@@ -1,14 +1,23 @@
-/* The end of an open merge. */
+/* Open merges, cherry-picks and reverts: what is left of one (merge_draft.c), and its end (merge_end.c). */
 #ifndef BRC_API_MERGE_DRAFT_H
 #define BRC_API_MERGE_DRAFT_H
 
 #include "../zarr/open_merge.h"
 
-/* Commits what the session's open merge has become, with its other parent, and ends it. The operation log
- * says what the plan says ("op"). BRC_EMISUSE: none is open; BRC_ECONFLICT: something is not settled;
- * BRC_ESTALE: the branch has moved since. */
+/* Commits what the session's open merge has become, with its other parent if it has one, and ends it. The operation
+ * log says what the plan says ("op"). A cherry-pick or revert of which nothing is left makes no commit: *out is the
+ * branch's tip then. BRC_EMISUSE: none is open; BRC_ECONFLICT: something is not settled; BRC_ESTALE: the branch has
+ * moved since. */
 BRC_MUST_USE int brc_session_commit_merge(brc_oid *out, brc_session *s, const brc_commit_opts *opts, brc_error *err);
-/* BRC_ECONFLICT, for what cannot be done while a merge is open on the branch. */
+/* BRC_ECONFLICT, for what cannot be done while a merge or the like is open on the branch: the error names it. */
 int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err);
+
+/* A session on the current branch, and what is open there; out->draft.id 0: nothing. Both are the caller's, also after
+ * a failure. */
+BRC_MUST_USE int brc_look_at_open(brc_session **s, brc_open_merge *out, breccia *repo, int mode, brc_error *err);
+/* BRC_EMISUSE, in words. */
+int brc_none_is_open(const brc_session *s, brc_error *err);
+/* BRC_EMISUSE within a transaction, BRC_EREADONLY. */
+BRC_MUST_USE int brc_can_end_open(breccia *repo, brc_error *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include "../history/commit.h"
 #include "../store/boundary.h"
 #include "conflicts.h"
+#include "open_plan.h"
 
 typedef struct pick_call {
     breccia *repo;
@@ -125,18 +126,19 @@ static int knows_its_change(const pick_call *c, brc_error *err)
 static int plan_pick(pick_call *c, brc_error *err)
 {
     brc_step *step = &c->step;
+    brc_step_change *change = &step->change;
     const brc_oid *parent;
     BRC_TRY(find_parent(c, &parent, err));
-    step->has_base = step->has_theirs = 1;
-    step->base = step->theirs = c->commit->id;
+    change->has_base = change->has_theirs = 1;
+    change->base = change->theirs = c->commit->id;
     if (c->is_back) {
-        step->is_back = 1;
-        step->has_theirs = parent != NULL;
-        step->theirs = parent != NULL ? *parent : step->theirs;
+        change->is_back = 1;
+        change->has_theirs = parent != NULL;
+        change->theirs = parent != NULL ? *parent : change->theirs;
         BRC_TRY(like_of_revert(c, parent, err));
     } else {
-        step->has_base = parent != NULL;
-        step->base = parent != NULL ? *parent : step->base;
+        change->has_base = parent != NULL;
+        change->base = parent != NULL ? *parent : change->base;
         step->like = *c->commit;
     }
     step->is_last = 1;
@@ -163,6 +165,44 @@ static int read_picked(pick_call *c, brc_error *err)
     return plan_pick(c, err);
 }
 
+/* ---- conflicts -------------------------------- */
+
+/* What the commit takes from the one that is picked is read there again, at the end. */
+static int plan_open(pick_call *c, brc_buf *plan, brc_error *err)
+{
+    const brc_step_change *change = &c->step.change;
+    const int all = c->is_back;
+    BRC_TRY(brc_plan_text(plan, "op", c->q.op, err));
+    BRC_TRY(brc_plan_text(plan, "rev", c->rev, err));
+    BRC_TRY(brc_plan_id(plan, "at", &c->commit->id, err));
+    if (change->has_base)
+        BRC_TRY(brc_plan_id(plan, "base", &change->base, err));
+    if (change->has_theirs)
+        BRC_TRY(brc_plan_id(plan, "theirs", &change->theirs, err));
+    if (all || c->opts.message != NULL)
+        BRC_TRY(brc_plan_text(plan, "message", c->step.like.message, err));
+    if (all || c->opts.author != NULL)
+        BRC_TRY(brc_plan_text(plan, "author", c->step.like.author, err));
+    if (c->opts.time_us != 0)
+        BRC_TRY(brc_plan_number(plan, "time", c->opts.time_us, err));
+    BRC_TRY(brc_plan_number(plan, "conflicts", (int64_t)brc_merge_tree_clashes(c->q.run.tree)->n,
+                            err));
+    return brc_plan_end(plan, err);
+}
+
+static int keep_open(pick_call *c, brc_error *err)
+{
+    brc_buf plan = BRC_BUF_INIT;
+    if ((c->opts.flags & BRC_PICK_KEEP) == 0 || c->q.no_commit)
+        return BRC_OK;
+    int rc = plan_open(c, &plan, err);
+    if (rc == BRC_OK)
+        rc = brc_sequence_keep(&c->q, (const char *)plan.data, &c->step.change, &c->result.draft,
+                               err);
+    brc_buf_dispose(&plan);
+    return rc;
+}
+
 /* ---- the call -------------------------------- */
 
 static int pick_work(pick_call *c, brc_error *err)
@@ -172,6 +212,8 @@ static int pick_work(pick_call *c, brc_error *err)
     BRC_TRY(read_picked(c, err));
     const brc_task task = brc_task_begin(c->repo, c->is_back ? "revert" : "cherry-pick", 0);
     int rc = brc_sequence_step(&c->q, &c->step, &step, err);
+    if (rc == BRC_OK && step == BRC_STEP_CONFLICT)
+        rc = keep_open(c, err);
     brc_task_end(c->repo, &task, rc);
     BRC_TRY(rc);
     c->result.result = step == BRC_STEP_EMPTY      ? BRC_PICK_NOTHING
@@ -203,7 +245,7 @@ int brc_pick_answer(brc_pick_result *out, brc_iter **conflicts, brc_sequence *q,
 static int pick_once(pick_call *c, brc_pick_result *out, brc_iter **conflicts,
                      const brc_pick_opts *given, brc_error *err)
 {
-    BRC_TRY(brc_pick_opts_take(&c->opts, given, BRC_PICK_NO_COMMIT, err));
+    BRC_TRY(brc_pick_opts_take(&c->opts, given, BRC_PICK_NO_COMMIT | BRC_PICK_KEEP, err));
     BRC_TRY(brc_paths_normal(&c->paths, c->opts.paths, c->opts.npaths, err));
     brc_pick_opts_apply(&c->q, &c->opts, c->paths);
     BRC_TRY(pick_work(c, err));

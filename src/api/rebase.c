@@ -111,15 +111,18 @@ static int was_empty(rebase_call *c, const brc_commit *commit, int *empty, brc_e
 static int rebase_one(rebase_call *c, size_t i, int *result, brc_error *err)
 {
     const brc_commit *commit = rebased(c, i);
-    brc_step step = {.has_theirs = 1, .theirs = commit->id, .like = *commit};
+    brc_step step = {.like = *commit};
+    brc_step_change *change = &step.change;
     c->at = commit->id;
     if (stays(c, commit)) {
         *result = BRC_STEP_DONE;
         return brc_sequence_go_to(&c->q, &commit->id, err);
     }
-    step.has_base = commit->nparents > 0;
-    if (step.has_base)
-        step.base = commit->parents[0];
+    change->has_theirs = 1;
+    change->theirs = commit->id;
+    change->has_base = commit->nparents > 0;
+    if (change->has_base)
+        change->base = commit->parents[0];
     BRC_TRY(was_empty(c, commit, &step.keep_empty, err));
     step.is_last = i + 1 == c->n;
     BRC_TRY(brc_sequence_step(&c->q, &step, result, err));

@@ -78,91 +78,7 @@ int brc_sequence_start(brc_sequence *q, brc_error *err)
     return check_no_changes(q, err);
 }
 
-/* ---- moves -------------------------------- */
-
-static int moves_back(brc_move_set *out, const brc_move_set *moves, brc_error *err)
-{
-    for (size_t i = 0; i < moves->n; i++)
-        BRC_TRY(brc_move_set_add(out, moves->items[i].to, moves->items[i].from, err));
-    return brc_move_set_seal(out, err);
-}
-
-/* From a commit back to one that it follows. */
-static int moves_against(brc_move_set *out, brc_store *store, const brc_oid *from,
-                         const brc_oid *to, brc_error *err)
-{
-    brc_move_set along = {0};
-    brc_oid from_root, to_root;
-    int rc;
-    memset(out, 0, sizeof(*out));
-    BRC_GO(brc_commit_root(store, from, &from_root, err));
-    BRC_GO(brc_commit_root(store, to, &to_root, err));
-    BRC_GO(brc_moves_along(&along, store, to, from, err));
-    BRC_GO(moves_back(out, &along, err));
-    rc = brc_move_set_reduce(out, store, &from_root, &to_root, err);
-done:
-    brc_move_set_dispose(&along);
-    if (rc < 0)
-        brc_move_set_dispose(out);
-    return rc;
-}
-
-static int moves_via(brc_move_set *out, brc_store *store, const brc_oid *from, const brc_oid *via,
-                     const brc_oid *to, brc_error *err)
-{
-    brc_move_set back = {0}, along = {0};
-    brc_oid from_root, to_root;
-    int rc;
-    BRC_GO(brc_commit_root(store, from, &from_root, err));
-    BRC_GO(brc_commit_root(store, to, &to_root, err));
-    BRC_GO(moves_against(&back, store, from, via, err));
-    BRC_GO(brc_moves_along(&along, store, via, to, err));
-    BRC_GO(brc_move_set_join(out, &back, &along, err));
-    rc = brc_move_set_reduce(out, store, &from_root, &to_root, err);
-done:
-    brc_move_set_dispose(&back);
-    brc_move_set_dispose(&along);
-    if (rc < 0)
-        brc_move_set_dispose(out);
-    return rc;
-}
-
-/* From one commit to any other: back to where they parted, and then forth. None where they parted
- * more than once. */
-static int moves_across(brc_move_set *out, brc_store *store, const brc_oid *from,
-                        const brc_oid *to, brc_error *err)
-{
-    brc_commit_set one = {0}, bases = {0};
-    int rc;
-    memset(out, 0, sizeof(*out));
-    BRC_GO(brc_commit_set_add(&one, from, err));
-    BRC_GO(brc_merge_bases(&bases, store, &one, to, err));
-    if (bases.n == 1)
-        rc = moves_via(out, store, from, &bases.ids[0], to, err);
-done:
-    brc_commit_set_dispose(&one);
-    brc_commit_set_dispose(&bases);
-    return rc;
-}
-
 /* ---- a step -------------------------------- */
-
-static int read_step(brc_sequence *q, const brc_step *step, brc_error *err)
-{
-    brc_merge_run *run = &q->run;
-    run->in.ours = q->root;
-    if (step->has_base)
-        BRC_TRY(brc_commit_root(q->store, &step->base, &run->in.base, err));
-    if (step->has_theirs)
-        BRC_TRY(brc_commit_root(q->store, &step->theirs, &run->in.theirs, err));
-    if (step->has_base && q->has_now)
-        BRC_TRY(moves_across(&run->ours_moves, q->store, &step->base, &q->now, err));
-    if (!step->has_base || !step->has_theirs)
-        return BRC_OK;
-    return step->is_back
-               ? moves_against(&run->theirs_moves, q->store, &step->base, &step->theirs, err)
-               : brc_moves_along(&run->theirs_moves, q->store, &step->base, &step->theirs, err);
-}
 
 static int merge_step(brc_sequence *q, const brc_step *step, brc_error *err)
 {
@@ -174,7 +90,7 @@ static int merge_step(brc_sequence *q, const brc_step *step, brc_error *err)
     q->run.how.paths = q->paths;
     q->run.how.npaths = q->npaths;
     BRC_TRY(brc_store_begin_read(q->store, err));
-    int rc = read_step(q, step, err);
+    int rc = brc_step_change_read(&q->run, &step->change, q->has_now ? &q->now : NULL, err);
     brc_store_end_read(q->store);
     BRC_TRY(rc);
     return brc_merge_work(&q->run, err);
@@ -304,6 +220,29 @@ int brc_sequence_end(brc_sequence *q, brc_error *err)
         return BRC_OK;
     BRC_TRY(brc_store_begin(q->store, err));
     int rc = end_steps(q, err);
+    q->repo->changes++;
+    int end = brc_store_end(q->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+/* ---- a conflict -------------------------------- */
+
+static int keep_steps(brc_sequence *q, const brc_open_merge_new *what, int64_t *draft,
+                      brc_error *err)
+{
+    BRC_TRY(check_not_collected(q, err));
+    BRC_TRY(check_still_there(q, err));
+    return brc_open_merge_start(draft, &q->run, what, err);
+}
+
+int brc_sequence_keep(brc_sequence *q, const char *plan, const brc_step_change *change,
+                      int64_t *draft, brc_error *err)
+{
+    const brc_open_merge_new what = {.branch = q->branch, .tip = q->has_tip ? &q->tip : NULL,
+                                     .plan = plan, .change = change};
+    BRC_TRY(brc_merge_tree_ahead(q->run.tree, err));
+    BRC_TRY(brc_store_begin(q->store, err));
+    int rc = keep_steps(q, &what, draft, err);
     q->repo->changes++;
     int end = brc_store_end(q->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;

@@ -16,15 +16,13 @@
 #ifndef BRC_API_SEQUENCE_H
 #define BRC_API_SEQUENCE_H
 
-#include "../zarr/merge_run.h"
+#include "../zarr/change_run.h"
 #include "../zarr/session.h"
 
 enum { BRC_STEP_DONE = 1, BRC_STEP_EMPTY, BRC_STEP_CONFLICT };
 
 typedef struct brc_step {
-    int has_base, has_theirs;
-    brc_oid base, theirs; /* commits; none: the empty snapshot                     */
-    int is_back;          /* theirs comes before base: a change is taken back      */
+    brc_step_change change;
     brc_commit like;      /* author, time, message and meta of the commit          */
     int keep_empty;       /* a commit, also where it changes nothing               */
     int is_last;          /* the branch moves in its transaction                   */
@@ -62,6 +60,10 @@ BRC_MUST_USE int brc_sequence_go_to(brc_sequence *q, const brc_oid *commit, brc_
 BRC_MUST_USE int brc_sequence_step(brc_sequence *q, const brc_step *step, int *result, brc_error *err);
 /* Where no last step has done so: the branch goes to q->now, if that is not where it is. */
 BRC_MUST_USE int brc_sequence_end(brc_sequence *q, brc_error *err);
+
+/* After a conflict: what was merged stays open on the branch, as draft *draft. `plan` is that of open_merge.h;
+ * `change`: that of the step. */
+BRC_MUST_USE int brc_sequence_keep(brc_sequence *q, const char *plan, const brc_step_change *change, int64_t *draft, brc_error *err);
 
 /* Normal forms of paths; brc_paths_free() releases what there is, also after a failure. */
 BRC_MUST_USE int brc_paths_normal(char ***out, const char *const *paths, size_t n, brc_error *err);

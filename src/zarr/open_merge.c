@@ -45,6 +45,10 @@ int brc_open_merge_start(int64_t *draft, brc_merge_run *run, const brc_open_merg
     row.draft.has_base = row.draft.has_tip = what->tip != NULL;
     if (what->tip != NULL)
         row.draft.base = row.draft.tip = *what->tip;
+    if (what->change != NULL && what->change->has_base)
+        BRC_TRY(brc_gc_keep_commit(store, &what->change->base, err));
+    if (what->change != NULL && what->change->has_theirs)
+        BRC_TRY(brc_gc_keep_commit(store, &what->change->theirs, err));
     BRC_TRY(brc_merge_tree_put(run->tree, &root, err));
     BRC_TRY(brc_draft_merge_start(store, &row, what->other, what->plan, draft, err));
     BRC_TRY(put_root(store, *draft, &root, err));
@@ -201,6 +205,43 @@ const char *brc_open_merge_text(const brc_open_merge *merge, const char *name)
     return text;
 }
 
+enum { OPEN_OPS = 3 };
+static const char *const open_ops[OPEN_OPS] = {"merge", "pick", "revert"};
+static const char *const open_commands[OPEN_OPS] = {"merge", "cherry-pick", "revert"};
+
+static int open_kind(const brc_open_merge *merge)
+{
+    const int i = brc_json_choice(brc_json_member(merge->plan, "op"), open_ops, OPEN_OPS);
+    return i < 0 ? 0 : i;
+}
+
+const char *brc_open_merge_op(const brc_open_merge *merge)
+{
+    return open_ops[open_kind(merge)];
+}
+
+const char *brc_open_merge_command(const brc_open_merge *merge)
+{
+    return open_commands[open_kind(merge)];
+}
+
+int brc_open_merge_id(const brc_open_merge *merge, const char *name, brc_oid *out, brc_error *err)
+{
+    const char *hex = brc_open_merge_text(merge, name);
+    const size_t len = strlen(hex);
+    memset(out, 0, sizeof(*out));
+    if (brc_json_member(merge->plan, name) == NULL)
+        return 0;
+    if ((len != 32 && len != 64) || strspn(hex, "0123456789abcdef") != len)
+        return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld is damaged: '%s' is no commit",
+                        (long long)merge->draft.id, name);
+    for (size_t i = 0; i < len; i++) {
+        const int digit = hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10;
+        out->bytes[i / 2] = (uint8_t)(out->bytes[i / 2] << 4 | digit);
+    }
+    return 1;
+}
+
 size_t brc_open_merge_left(const brc_open_merge *merge)
 {
     size_t left = 0;
@@ -298,19 +339,37 @@ int brc_open_merge_may_move(brc_session *s, const char *path, brc_error *err)
 
 /* ---- again -------------------------------- */
 
-int brc_open_merge_run(brc_merge_run *run, const brc_open_merge *merge, brc_error *err)
+static int run_of_sides(brc_merge_run *run, const brc_open_merge *merge, brc_error *err)
 {
     brc_commit_set bases;
+    if (!merge->draft.has_base)
+        return brc_fail(err, BRC_ECORRUPT, "the open merge (draft %lld) has no version of ours",
+                        (long long)merge->draft.id);
+    int rc = brc_merge_find_base(run, &merge->draft.base, &merge->other, &bases, err);
+    brc_commit_set_dispose(&bases);
+    return rc;
+}
+
+static int run_of_change(brc_merge_run *run, const brc_open_merge *merge, brc_error *err)
+{
+    brc_store *store = run->how.repo->store;
+    brc_step_change change = {.is_back = strcmp(brc_open_merge_op(merge), "revert") == 0};
+    int rc = change.has_base = brc_open_merge_id(merge, "base", &change.base, err);
+    if (rc >= 0)
+        rc = change.has_theirs = brc_open_merge_id(merge, "theirs", &change.theirs, err);
+    BRC_TRY(rc);
+    BRC_TRY(brc_store_begin_read(store, err));
+    rc = brc_step_change_read(run, &change, merge->draft.has_base ? &merge->draft.base : NULL, err);
+    brc_store_end_read(store);
+    return rc;
+}
+
+int brc_open_merge_run(brc_merge_run *run, const brc_open_merge *merge, brc_error *err)
+{
     if (brc_json_member(merge->plan, "concat") != NULL)
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "what both sides appended was joined in this merge, which is not done "
                         "twice: settle by writing, or drop it and merge with --concat --theirs");
-    if (!merge->draft.has_tip || !merge->has_other)
-        return brc_fail(err, BRC_EUNSUPPORTED,
-                        "what this merge began from is not known here: settle by writing, or drop "
-                        "draft %lld and begin again",
-                        (long long)merge->draft.id);
-    int rc = brc_merge_find_base(run, &merge->draft.tip, &merge->other, &bases, err);
-    brc_commit_set_dispose(&bases);
-    return rc < 0 ? rc : brc_merge_work(run, err);
+    BRC_TRY(merge->has_other ? run_of_sides(run, merge, err) : run_of_change(run, merge, err));
+    return brc_merge_work(run, err);
 }

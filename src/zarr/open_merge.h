@@ -13,15 +13,15 @@
  *      brc_open_merge_read()                                       what is left
  *      brc_session_commit_merge()                                  src/api/merge_draft.h
  *
- * A cherry-pick, revert or rebase does the same with another run: `other` NULL, for its commit has one
- * parent, and a plan that names what was merged, for brc_open_merge_run(). Ids in a plan are roots
- * of collections where they are commits; brc_gc_keep_commit() holds them when the row is made.
+ * A cherry-pick or revert does the same with another run (change_run.h): `other` is NULL, for its commit
+ * has one parent, and the plan names the versions between which the change lies. Ids in a plan are roots
+ * of collections; brc_gc_keep_commit() holds them when the row is made.
  */
 #ifndef BRC_ZARR_OPEN_MERGE_H
 #define BRC_ZARR_OPEN_MERGE_H
 
 #include "../history/merge_rows.h"
-#include "merge_run.h"
+#include "change_run.h"
 #include "session.h"
 
 enum { BRC_SETTLED_NOT = 0, BRC_SETTLED_OURS = 1, BRC_SETTLED_THEIRS = 2, BRC_SETTLED_HAND = 3 };
@@ -32,7 +32,9 @@ typedef struct brc_open_merge_new {
     const brc_oid *other; /* the other parent; NULL: none                        */
     const char *plan;     /* {"op": "merge", "rev": TEXT, "message": TEXT}: op, as in the operation log; what
                              was merged, as it was called; the commit's message. "base", "theirs": commits,
-                             where the base is not that of tip and other         */
+                             where the base is not that of tip and other. "at": the commit whose author, time
+                             and message are kept, where "author", "time" and "message" are not there */
+    const brc_step_change *change; /* what the plan names; NULL: nothing but `other`    */
 } brc_open_merge_new;
 /* Within a write. The branch must have neither a shared draft nor an open merge. */
 BRC_MUST_USE int brc_open_merge_start(int64_t *draft, brc_merge_run *run, const brc_open_merge_new *what, brc_error *err);
@@ -46,6 +48,11 @@ typedef struct brc_open_merge {
 } brc_open_merge;
 /* A member of the plan; "" where it has none. It lives as long as the plan. */
 const char *brc_open_merge_text(const brc_open_merge *merge, const char *name);
+/* The command that began it: "merge", "cherry-pick", "revert"; and what the operation log says of its commit. */
+const char *brc_open_merge_command(const brc_open_merge *merge);
+const char *brc_open_merge_op(const brc_open_merge *merge);
+/* A commit that the plan names; 0: it names none so, 1. BRC_ECORRUPT: that is no id. */
+BRC_MUST_USE int brc_open_merge_id(const brc_open_merge *merge, const char *name, brc_oid *out, brc_error *err);
 /* Plan and conflicts of a draft of kind BRC_DRAFT_MERGE, without what was settled by hand since. BRC_ECORRUPT: they
  * are damaged, or some are missing. */
 BRC_MUST_USE int brc_open_merge_rows(brc_open_merge *out, brc_store *store, const brc_draft_head *draft, brc_error *err);

@@ -1,0 +1,89 @@
+#include "change_run.h"
+
+#include <string.h>
+
+#include "../history/commit.h"
+
+static int moves_turned(brc_move_set *out, const brc_move_set *moves, brc_error *err)
+{
+    for (size_t i = 0; i < moves->n; i++)
+        BRC_TRY(brc_move_set_add(out, moves->items[i].to, moves->items[i].from, err));
+    return brc_move_set_seal(out, err);
+}
+
+/* From a commit back to one that it follows. */
+static int moves_against(brc_move_set *out, brc_store *store, const brc_oid *from,
+                         const brc_oid *to, brc_error *err)
+{
+    brc_move_set along = {0};
+    brc_oid from_root, to_root;
+    int rc;
+    memset(out, 0, sizeof(*out));
+    BRC_GO(brc_commit_root(store, from, &from_root, err));
+    BRC_GO(brc_commit_root(store, to, &to_root, err));
+    BRC_GO(brc_moves_along(&along, store, to, from, err));
+    BRC_GO(moves_turned(out, &along, err));
+    rc = brc_move_set_reduce(out, store, &from_root, &to_root, err);
+done:
+    brc_move_set_dispose(&along);
+    if (rc < 0)
+        brc_move_set_dispose(out);
+    return rc;
+}
+
+static int moves_via(brc_move_set *out, brc_store *store, const brc_oid *from, const brc_oid *via,
+                     const brc_oid *to, brc_error *err)
+{
+    brc_move_set back = {0}, along = {0};
+    brc_oid from_root, to_root;
+    int rc;
+    BRC_GO(brc_commit_root(store, from, &from_root, err));
+    BRC_GO(brc_commit_root(store, to, &to_root, err));
+    BRC_GO(moves_against(&back, store, from, via, err));
+    BRC_GO(brc_moves_along(&along, store, via, to, err));
+    BRC_GO(brc_move_set_join(out, &back, &along, err));
+    rc = brc_move_set_reduce(out, store, &from_root, &to_root, err);
+done:
+    brc_move_set_dispose(&back);
+    brc_move_set_dispose(&along);
+    if (rc < 0)
+        brc_move_set_dispose(out);
+    return rc;
+}
+
+/* From one commit to any other: back to where they parted, and then forth. None where they parted
+ * more than once. */
+static int moves_across(brc_move_set *out, brc_store *store, const brc_oid *from,
+                        const brc_oid *to, brc_error *err)
+{
+    brc_commit_set one = {0}, bases = {0};
+    int rc;
+    memset(out, 0, sizeof(*out));
+    BRC_GO(brc_commit_set_add(&one, from, err));
+    BRC_GO(brc_merge_bases(&bases, store, &one, to, err));
+    if (bases.n == 1)
+        rc = moves_via(out, store, from, &bases.ids[0], to, err);
+done:
+    brc_commit_set_dispose(&one);
+    brc_commit_set_dispose(&bases);
+    return rc;
+}
+
+int brc_step_change_read(brc_merge_run *run, const brc_step_change *change, const brc_oid *ours,
+                    brc_error *err)
+{
+    brc_store *store = run->how.repo->store;
+    if (ours != NULL)
+        BRC_TRY(brc_commit_root(store, ours, &run->in.ours, err));
+    if (change->has_base)
+        BRC_TRY(brc_commit_root(store, &change->base, &run->in.base, err));
+    if (change->has_theirs)
+        BRC_TRY(brc_commit_root(store, &change->theirs, &run->in.theirs, err));
+    if (change->has_base && ours != NULL)
+        BRC_TRY(moves_across(&run->ours_moves, store, &change->base, ours, err));
+    if (!change->has_base || !change->has_theirs)
+        return BRC_OK;
+    return change->is_back
+               ? moves_against(&run->theirs_moves, store, &change->base, &change->theirs, err)
+               : brc_moves_along(&run->theirs_moves, store, &change->base, &change->theirs, err);
+}

@@ -1,0 +1,24 @@
+/*
+ * What another commit changed, as a merge: ours is where it is to be done, base and theirs are the
+ * versions between which the change lies.
+ *
+ *      brc_store_begin_read()
+ *      brc_step_change_read(&run, &change, &ours)
+ *      brc_store_end_read()
+ *      brc_merge_work(&run)                 merge_run.h
+ */
+#ifndef BRC_ZARR_CHANGE_RUN_H
+#define BRC_ZARR_CHANGE_RUN_H
+
+#include "merge_run.h"
+
+typedef struct brc_step_change {
+    int has_base, has_theirs;
+    brc_oid base, theirs; /* commits; none: the empty snapshot                     */
+    int is_back;          /* theirs comes before base: a change is taken back      */
+} brc_step_change;
+
+/* Within a read: snapshots, and what moved. run->how.repo is set; ours NULL: there is no commit yet. */
+BRC_MUST_USE int brc_step_change_read(brc_merge_run *run, const brc_step_change *change, const brc_oid *ours, brc_error *err);
+
+#endif
