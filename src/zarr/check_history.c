@@ -173,6 +173,22 @@ static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *e
     return rc;
 }
 
+/* A cherry-pick or revert names the commit whose change it is. */
+static int check_plan_ids(const brc_open_merge *merge, brc_error *err)
+{
+    static const char *const names[] = {"at", "base", "theirs"};
+    brc_oid id;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const int rc = brc_open_merge_id(merge, names[i], &id, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 0 && i == 0 && !merge->has_other)
+            return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld names no commit",
+                            (long long)merge->draft.id);
+    }
+    return BRC_OK;
+}
+
 /* Entries that conflicts of an open merge keep; their places are checked with the rows. */
 static int check_conflicts(const history_check *h, const brc_draft_head *draft, brc_error *err)
 {
@@ -180,7 +196,7 @@ static int check_conflicts(const history_check *h, const brc_draft_head *draft, 
     brc_open_merge merge;
     brc_entry entry;
     BRC_TRY(brc_open_merge_rows(&merge, store, draft, err));
-    int rc = BRC_OK;
+    int rc = check_plan_ids(&merge, err);
     for (size_t i = 0; i < merge.conflicts.n && rc == BRC_OK; i++) {
         const brc_clash *clash = &merge.conflicts.items[i];
         const brc_buf *sides[] = {&clash->base, &clash->ours, &clash->theirs};

@@ -36,6 +36,8 @@ t merge r.brc side
 t cherry-pick r.brc side
 t mv r.brc /a /z
 t merge r.brc --continue --json
+t cherry-pick r.brc --continue
+t revert r.brc --abort
 
 echo '# settled by side and by writing'
 t merge r.brc --ours --json -- /k /h

@@ -39,6 +39,9 @@ merge-a     | merge r.brc --abort                    | drafts r.brc
 merge-o     | merge r.brc --ours                     | status r.brc
 rebase      | rebase r.brc apart                     | log r.brc --oneline
 cherry-pick | cherry-pick r.brc apart                | log r.brc --oneline
+pick-c      | cherry-pick r.brc --continue           | log r.brc --oneline
+pick-a      | cherry-pick r.brc --abort              | drafts r.brc
+pick-o      | cherry-pick r.brc --ours               | status r.brc
 revert      | revert r.brc HEAD                      | log r.brc --oneline
 bisect      | bisect r.brc start main side           | bisect r.brc status
 restore     | restore r.brc /a --from HEAD~1         | diff r.brc -- /a
@@ -119,6 +122,11 @@ commit merging.brc three 12
 breccia merge merging.brc apart --quiet >merging.log 2>&1
 cp merging.brc settled.brc
 q merge settled.brc --ours
+cp merging.brc picking.brc
+q merge picking.brc --abort
+breccia cherry-pick picking.brc apart --quiet >picking.log 2>&1
+cp picking.brc picked.brc
+q cherry-pick picked.brc --theirs
 
 q init dirty.brc
 q create dirty.brc /b --shape 8 --dtype uint8
@@ -132,6 +140,8 @@ fresh() {
         merge | rebase | cherry-pick) cp apart.brc r.brc ;;
         merge-a | merge-o) cp merging.brc r.brc ;;
         merge-c) cp settled.brc r.brc ;;
+        pick-a | pick-o) cp picking.brc r.brc ;;
+        pick-c) cp picked.brc r.brc ;;
         expire) cp long.brc r.brc ;;
     esac
     cp empty.brc z.brc

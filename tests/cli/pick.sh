@@ -64,17 +64,60 @@ t status r.brc
 t gc r.brc
 t fsck r.brc
 
-echo '# conflicts change nothing'
+echo '# conflicts stay open'
 q write r.brc /a '[0]' --value 5
 commit r.brc five 15
-t cherry-pick r.brc side~2
-t cherry-pick r.brc side~2 --json
+t cherry-pick r.brc side~2 --no-commit
 t status r.brc
+t cherry-pick r.brc side~2
+t status r.brc
+t status r.brc --json
+breccia drafts r.brc | sed 's/2[0-9-]*T[0-9:.]*Z/TIME/'
+t fsck r.brc
+t gc r.brc
+t commit r.brc -m no
+t cherry-pick r.brc side~2
+t rebase r.brc side
+t merge r.brc --continue
+t merge r.brc --abort
+t merge r.brc --theirs
+t revert r.brc --continue
+t revert r.brc --abort
+t cherry-pick r.brc --continue --json
+t cherry-pick r.brc --theirs --json -- /a
+t cherry-pick r.brc --continue --date @40
 t read r.brc /a
-t cherry-pick r.brc side~2 --theirs
+t show r.brc HEAD
+breccia oplog r.brc | head -n 1 | sed 's,^.*  pick,pick,'
+t fsck r.brc
+t undo r.brc
+t read r.brc /a
+
+echo '# dropped, and settled so that nothing is left'
+t cherry-pick r.brc side~2 --json
+t cherry-pick r.brc --abort --json
+t status r.brc
+t cherry-pick r.brc --abort
+t cherry-pick r.brc --continue
+t cherry-pick r.brc --ours
+q cherry-pick r.brc side~2 --theirs
 t read r.brc /a
 t revert r.brc HEAD~1 --ours -- /a
 t revert r.brc HEAD~1 --date @41
+q write r.brc /a '[0]' --value 9
+commit r.brc nine 16
+t revert r.brc HEAD~2 --date @41
+t status r.brc
+t cherry-pick r.brc --abort
+t revert r.brc --ours
+t revert r.brc --continue
+t revert r.brc HEAD~2 --date @41 --quiet
+q write r.brc /a '[0]' --value 8
+t revert r.brc --continue
+t show r.brc HEAD
+t read r.brc /a
+t fsck r.brc
+q reset r.brc HEAD~2 --hard
 
 echo '# a merge has several parents'
 q switch r.brc -c fork HEAD~3
@@ -101,6 +144,22 @@ t ls -r new.brc
 t cherry-pick new.brc HEAD~1 --date @12
 t ls -r new.brc
 
+echo '# onto a branch without a commit'
+q init unborn.brc
+q switch unborn.brc -c x
+q create unborn.brc /a --shape 2 --dtype int8
+commit unborn.brc one 10
+q write unborn.brc /a --value 1
+commit unborn.brc two 11
+q switch unborn.brc main
+t cherry-pick unborn.brc x
+t fsck unborn.brc
+t cherry-pick unborn.brc --theirs
+t cherry-pick unborn.brc --continue
+t read unborn.brc /a
+t log unborn.brc --oneline
+t fsck unborn.brc
+
 echo '# usage'
 t cherry-pick r.brc
 t cherry-pick r.brc a b
@@ -109,3 +168,8 @@ t cherry-pick r.brc HEAD --ours --theirs
 t cherry-pick r.brc HEAD -- /a
 t revert r.brc HEAD --mainline 0
 t cherry-pick r.brc HEAD -m ''
+t cherry-pick r.brc --continue --abort
+t cherry-pick r.brc --continue --ours
+t cherry-pick r.brc HEAD --continue
+t cherry-pick r.brc --ours --no-commit
+t revert r.brc --continue --mainline 1

@@ -1,0 +1,429 @@
+/* Cherry-picks and reverts with conflicts, which stay open: settled, committed, dropped. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kit/scenario.h"
+
+Suite *pick_draft_suite(void);
+
+static scenario t;
+static brc_oid side_tip, main_tip;
+
+static void be_on(const char *branch)
+{
+    brc_session_free(t.session);
+    t.session = NULL;
+    OK(&t, brc_switch(t.repo, branch, BRC_SWITCH_DISCARD, &t.err));
+    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+}
+
+/* The commit of side changes three chunks and an attribute, of which main has changed two chunks
+ * and that attribute. */
+static void pick_setup(void)
+{
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 8, 2, 1);
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "1", &t.err));
+    scenario_commit(&t, "base");
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    scenario_set_number(&t, "/a", 0, 50);
+    scenario_set_number(&t, "/a", 2, 50);
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "2", &t.err));
+    main_tip = scenario_commit(&t, "ours");
+    be_on("side");
+    scenario_set_number(&t, "/a", 0, 60);
+    scenario_set_number(&t, "/a", 2, 60);
+    scenario_set_number(&t, "/a", 6, 60);
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "3", &t.err));
+    commit.message = "theirs\n\nand why";
+    commit.author = "Ada <ada@example.org>";
+    commit.meta_json = "{\"run\":7}";
+    commit.time_us = 11000000;
+    OK(&t, brc_session_commit(&side_tip, t.session, &commit, &t.err));
+    be_on("main");
+}
+
+static void pick_teardown(void)
+{
+    scenario_stop(&t);
+}
+
+static brc_pick_result pick_with(const char *rev, uint32_t flags)
+{
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    opts.flags = flags;
+    OK(&t, brc_pick(&r, NULL, t.repo, rev, &opts, &t.err));
+    return r;
+}
+
+static brc_pick_result revert_with(const char *rev, uint32_t flags)
+{
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    opts.flags = flags;
+    opts.author = "Rev <rev@example.org>";
+    OK(&t, brc_revert(&r, NULL, t.repo, rev, &opts, &t.err));
+    return r;
+}
+
+static uint64_t left_open(const char *op)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    OK(&t, brc_merge_state(&state, NULL, t.repo, &t.err));
+    ck_assert(state.draft == 0 || strcmp(state.op, op) == 0);
+    return state.draft == 0 ? 99 : state.open;
+}
+
+static void settle_for(uint32_t side)
+{
+    uint64_t n;
+    OK(&t, brc_merge_settle(&n, t.repo, side, NULL, 0, &t.err));
+}
+
+static brc_pick_result pick_goes_on(void)
+{
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    OK(&t, brc_pick_continue(&r, NULL, t.repo, NULL, &t.err));
+    return r;
+}
+
+/* What any program would do between two calls. */
+static void look_again(void)
+{
+    scenario_whole(&t);
+    scenario_reopen(&t);
+}
+
+static brc_oid root_of(const brc_oid *id)
+{
+    brc_commit *c;
+    OK(&t, brc_commit_read(&c, t.repo, id, &t.err));
+    const brc_oid root = c->root;
+    brc_commit_free(c);
+    return root;
+}
+
+static int picked_rows(void)
+{
+    return (int)scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op IN ('pick', 'revert')");
+}
+
+/* ---- a cherry-pick -------------------------------- */
+
+START_TEST(k1_it_stays_open_and_is_dropped)
+{
+    brc_oid tip;
+    brc_pick_result r = pick_with("side", BRC_PICK_KEEP);
+    ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
+    ck_assert_int_ne(r.draft, 0);
+    ck_assert_uint_eq(r.conflicts, 3);
+    ck_assert_mem_eq(&r.at, &side_tip, sizeof(side_tip));
+    look_again();
+    ck_assert_uint_eq(left_open("cherry-pick"), 3);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
+    OK(&t, brc_resolve(&tip, t.repo, "main", &t.err));
+    ck_assert_mem_eq(&tip, &main_tip, sizeof(tip));
+    ck_assert_int_eq(pick_goes_on().result, BRC_PICK_CONFLICT);
+    OK(&t, brc_merge_abort(t.repo, &t.err));
+    look_again();
+    ck_assert(scenario_clean(&t));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 7);
+    ck_assert_uint_eq(left_open(""), 99);
+    ck_assert_int_eq(picked_rows(), 0);
+}
+END_TEST
+
+/* Its commit is what it would have been without conflicts. */
+START_TEST(k2_the_commit_has_what_the_picked_one_has)
+{
+    brc_commit *c;
+    pick_with("side", BRC_PICK_KEEP);
+    scenario_set_number(&t, "/a", 0, 70);
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "7", &t.err));
+    look_again();
+    ck_assert_uint_eq(left_open("cherry-pick"), 1);
+    settle_for(BRC_MERGE_THEIRS);
+    look_again();
+    brc_pick_result r = pick_goes_on();
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
+    ck_assert_uint_eq(r.made, 1);
+    look_again();
+    OK(&t, brc_commit_read(&c, t.repo, &r.commit, &t.err));
+    ck_assert_uint_eq(c->nparents, 1);
+    ck_assert_mem_eq(&c->parents[0], &main_tip, sizeof(main_tip));
+    ck_assert_str_eq(c->author, "Ada <ada@example.org>");
+    ck_assert_str_eq(c->message, "theirs\n\nand why");
+    ck_assert_str_eq(c->meta_json, "{\"run\":7}");
+    ck_assert_int_eq(c->time_us, 11000000);
+    brc_commit_free(c);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 60);
+    ck_assert_int_eq(picked_rows(), 1);
+    OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 6), 7);
+    ck_assert(scenario_clean(&t));
+}
+END_TEST
+
+START_TEST(k3_all_for_theirs_is_the_pick_for_theirs)
+{
+    pick_with("side", BRC_PICK_KEEP);
+    settle_for(BRC_MERGE_THEIRS);
+    const brc_oid slow = pick_goes_on().commit;
+    OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
+    const brc_oid quick = pick_with("side", BRC_PICK_THEIRS).commit;
+    ck_assert_mem_eq(&slow, &quick, sizeof(slow));
+}
+END_TEST
+
+START_TEST(k4_where_nothing_is_left_no_commit_is_made)
+{
+    pick_with("side", BRC_PICK_KEEP);
+    settle_for(BRC_MERGE_OURS);
+    scenario_set_number(&t, "/a", 6, 7);
+    look_again();
+    brc_pick_result r = pick_goes_on();
+    ck_assert_int_eq(r.result, BRC_PICK_NOTHING);
+    ck_assert_uint_eq(r.made, 0);
+    ck_assert_mem_eq(&r.commit, &main_tip, sizeof(main_tip));
+    look_again();
+    ck_assert_uint_eq(left_open(""), 99);
+    ck_assert(scenario_clean(&t));
+    ck_assert_int_eq(picked_rows(), 0);
+}
+END_TEST
+
+START_TEST(k5_others_do_not_end_it)
+{
+    brc_merge_result m = BRC_MERGE_RESULT_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    brc_merge_opts merge = BRC_MERGE_OPTS_INIT;
+    brc_oid id;
+    ck_assert_int_eq(pick_with("side", 0).draft, 0);
+    ck_assert_int_eq(pick_with("side", BRC_PICK_KEEP | BRC_PICK_NO_COMMIT).draft, 0);
+    ck_assert_uint_eq(left_open(""), 99);
+    FAILS(&t, BRC_EMISUSE, brc_pick_continue(&r, NULL, t.repo, NULL, &t.err));
+    pick_with("side", BRC_PICK_KEEP);
+    FAILS(&t, BRC_EMISUSE, brc_merge_continue(&m, NULL, t.repo, NULL, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "cherry-pick --continue"));
+    commit.message = "no";
+    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &commit, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "cherry-pick --continue"));
+    FAILS(&t, BRC_ECONFLICT, brc_pick(&r, NULL, t.repo, "side", NULL, &t.err));
+    OK(&t, brc_merge_abort(t.repo, &t.err));
+    merge.flags = BRC_MERGE_KEEP;
+    OK(&t, brc_merge(&m, NULL, t.repo, "side", &merge, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_pick_continue(&r, NULL, t.repo, NULL, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "merge --continue"));
+}
+END_TEST
+
+START_TEST(k6_collections_keep_what_the_plan_names)
+{
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    pick_with("side", BRC_PICK_KEEP);
+    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
+    look_again();
+    settle_for(BRC_MERGE_THEIRS);
+    OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
+    look_again();
+    brc_pick_result r = pick_goes_on();
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
+    scenario_whole(&t);
+}
+END_TEST
+
+START_TEST(k7_a_branch_that_has_moved_is_not_overwritten)
+{
+    brc_session *own;
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    brc_oid id, tip;
+    pick_with("side", BRC_PICK_KEEP);
+    settle_for(BRC_MERGE_THEIRS);
+    OK(&t, brc_session_open(&own, t.repo, "main", BRC_SESSION_PRIVATE, &t.err));
+    OK(&t, brc_attrs_set(own, "/a", "own", "1", &t.err));
+    commit.message = "own";
+    OK(&t, brc_session_commit(&id, own, &commit, &t.err));
+    brc_session_free(own);
+    look_again();
+    FAILS(&t, BRC_ESTALE, brc_pick_continue(&r, NULL, t.repo, NULL, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "cherry-pick --abort"));
+    ck_assert_uint_eq(left_open("cherry-pick"), 0);
+    OK(&t, brc_merge_abort(t.repo, &t.err));
+    OK(&t, brc_resolve(&tip, t.repo, "main", &t.err));
+    ck_assert_mem_eq(&tip, &id, sizeof(tip));
+    look_again();
+}
+END_TEST
+
+/* One process begins it, another settles a part, and both are gone without a word. */
+static void in_child(int settles)
+{
+    breccia *repo;
+    brc_error err;
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    uint64_t n;
+    int status;
+    scenario_close(&t);
+    const pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        opts.flags = BRC_PICK_KEEP;
+        int rc = brc_open(&repo, t.file, NULL, &err);
+        if (rc == BRC_OK)
+            rc = settles ? brc_merge_settle(&n, repo, BRC_MERGE_THEIRS, NULL, 0, &err)
+                         : brc_pick(&r, NULL, repo, "side", &opts, &err);
+        _exit(rc == BRC_OK ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    scenario_open(&t, NULL, 0);
+    scenario_whole(&t);
+}
+
+START_TEST(k8_processes_that_are_gone_leave_it_open)
+{
+    in_child(0);
+    ck_assert_uint_eq(left_open("cherry-pick"), 3);
+    in_child(1);
+    ck_assert_uint_eq(left_open("cherry-pick"), 0);
+    ck_assert_int_eq(pick_goes_on().result, BRC_PICK_COMMITTED);
+    look_again();
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
+}
+END_TEST
+
+/* ---- a revert -------------------------------- */
+
+START_TEST(r1_a_revert_stays_open_too)
+{
+    brc_commit *c;
+    scenario_set_number(&t, "/a", 0, 90);
+    scenario_commit(&t, "over it");
+    brc_pick_result r = revert_with("HEAD~1", BRC_PICK_KEEP);
+    ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
+    ck_assert_uint_eq(r.conflicts, 1);
+    look_again();
+    ck_assert_uint_eq(left_open("revert"), 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 90);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 3);
+    settle_for(BRC_MERGE_THEIRS);
+    look_again();
+    r = pick_goes_on();
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
+    OK(&t, brc_commit_read(&c, t.repo, &r.commit, &t.err));
+    ck_assert_str_eq(c->author, "Rev <rev@example.org>");
+    ck_assert_ptr_nonnull(strstr(c->message, "Revert \"ours\"\n\nThis reverts commit "));
+    ck_assert_str_eq(c->meta_json, "{}");
+    ck_assert_uint_eq(c->nparents, 1);
+    brc_commit_free(c);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog WHERE op='revert'"), 1);
+    const brc_oid slow = root_of(&r.commit);
+    OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
+    const brc_oid quick = revert_with("HEAD~1", BRC_PICK_THEIRS).commit;
+    const brc_oid other = root_of(&quick);
+    ck_assert_mem_eq(&slow, &other, sizeof(slow));
+}
+END_TEST
+
+/* What is given at the end counts; what was given at the beginning comes before the commit's own. */
+START_TEST(r2_message_author_and_time_can_be_given)
+{
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    brc_commit *c;
+    opts.flags = BRC_PICK_KEEP;
+    opts.author = "Bob";
+    opts.message = "first";
+    opts.time_us = 12000000;
+    OK(&t, brc_pick(&r, NULL, t.repo, "side", &opts, &t.err));
+    settle_for(BRC_MERGE_THEIRS);
+    FAILS(&t, BRC_EINVAL, brc_pick_continue(&r, NULL, t.repo, &opts, &t.err));
+    opts = (brc_pick_opts)BRC_PICK_OPTS_INIT;
+    opts.message = "last";
+    OK(&t, brc_pick_continue(&r, NULL, t.repo, &opts, &t.err));
+    OK(&t, brc_commit_read(&c, t.repo, &r.commit, &t.err));
+    ck_assert_str_eq(c->author, "Bob");
+    ck_assert_str_eq(c->message, "last");
+    ck_assert_int_eq(c->time_us, 12000000);
+    ck_assert_str_eq(c->meta_json, "{\"run\":7}");
+    brc_commit_free(c);
+}
+END_TEST
+
+/* ---- damage -------------------------------- */
+
+static int count_faults(void *ctx, const brc_damage *damage)
+{
+    (void)damage;
+    ++*(int *)ctx;
+    return 0;
+}
+
+START_TEST(d1_broken_plans_are_reported)
+{
+#define PLAN_SUM                                                                                   \
+    "; UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other,"      \
+    " plan, owner, parent, time_us, changes, parts)"
+    static const char *const damages[] = {
+        "UPDATE draft SET plan=json_remove(plan, '$.at')" PLAN_SUM,
+        "UPDATE draft SET plan=json_set(plan, '$.at', 'x')" PLAN_SUM,
+        "UPDATE draft SET plan=json_set(plan, '$.base', 7)" PLAN_SUM,
+        "UPDATE draft SET plan='[]'" PLAN_SUM,
+        "UPDATE draft SET plan=NULL" PLAN_SUM,
+        "UPDATE draft SET plan='{}'",
+    };
+    for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+        int n = 0;
+        uint64_t checked;
+        brc_open_state state = BRC_OPEN_STATE_INIT;
+        brc_pick_result r = BRC_PICK_RESULT_INIT;
+        pick_setup();
+        pick_with("side", BRC_PICK_KEEP);
+        settle_for(BRC_MERGE_OURS);
+        scenario_sql(&t, damages[i]);
+        (void)!brc_fsck(t.repo, 0, count_faults, &n, &checked, &t.err);
+        ck_assert_msg(n > 0, "not noticed: %s", damages[i]);
+        (void)!brc_merge_state(&state, NULL, t.repo, &t.err);
+        (void)!brc_pick_continue(&r, NULL, t.repo, NULL, &t.err); /* answers, whatever it is */
+        pick_teardown();
+    }
+}
+END_TEST
+
+Suite *pick_draft_suite(void)
+{
+    Suite *s = suite_create("pick_draft");
+    TCase *tc = tcase_create("open"), *damage = tcase_create("damage");
+    tcase_set_timeout(tc, 300);
+    tcase_set_timeout(damage, 300);
+    tcase_add_checked_fixture(tc, pick_setup, pick_teardown);
+    tcase_add_test(tc, k1_it_stays_open_and_is_dropped);
+    tcase_add_test(tc, k2_the_commit_has_what_the_picked_one_has);
+    tcase_add_test(tc, k3_all_for_theirs_is_the_pick_for_theirs);
+    tcase_add_test(tc, k4_where_nothing_is_left_no_commit_is_made);
+    tcase_add_test(tc, k5_others_do_not_end_it);
+    tcase_add_test(tc, k6_collections_keep_what_the_plan_names);
+    tcase_add_test(tc, k7_a_branch_that_has_moved_is_not_overwritten);
+    tcase_add_test(tc, k8_processes_that_are_gone_leave_it_open);
+    tcase_add_test(tc, r1_a_revert_stays_open_too);
+    tcase_add_test(tc, r2_message_author_and_time_can_be_given);
+    suite_add_tcase(s, tc);
+    tcase_add_test(damage, d1_broken_plans_are_reported);
+    suite_add_tcase(s, damage);
+    return s;
+}
