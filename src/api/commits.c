@@ -284,7 +284,8 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     BRC_GO(commit_moves(&moves, s, &commit, err));
     BRC_GO(brc_commit_put(store, &commit, &moves, err));
     BRC_GO(brc_ref_full(&full, "heads", s->branch, err));
-    BRC_GO(brc_ref_put(store, full, &commit.id, NULL, end.op, 1, has ? tip : NULL, brc_now_us(), err));
+    BRC_GO(brc_ref_put(store, full, &commit.id, NULL, end.op, 1, has ? tip : NULL, brc_now_us(),
+                       err));
     BRC_GO(end_draft(s, &commit.id, err));
     *out = commit.id;
 done:

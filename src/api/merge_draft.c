@@ -58,7 +58,8 @@ int brc_merge_state(brc_open_state *out, brc_iter **conflicts, breccia *repo, br
     own.other = merge.other;
     own.conflicts = merge.conflicts.n;
     own.open = brc_open_merge_left(&merge);
-    snprintf(own.op, sizeof(own.op), "%s", merge.plan != NULL ? brc_open_merge_command(&merge) : "");
+    if (merge.plan != NULL)
+        snprintf(own.op, sizeof(own.op), "%s", brc_open_merge_command(&merge));
     snprintf(own.rev, sizeof(own.rev), "%s", brc_open_merge_text(&merge, "rev"));
     BRC_GO(brc_sized_out(out, &own, sizeof(own), offsetof(brc_open_state, rev), "brc_open_state",
                          err));
@@ -81,8 +82,9 @@ typedef struct settling {
     brc_session *s;
     brc_open_merge merge;
     char *chosen;        /* of each conflict: whether it is settled now */
-    const char **places; /* the paths of these, */
-    uint64_t n;          /* ... and how many    */
+    uint64_t n;          /* how many that are   */
+    char **places;       /* where ours has them: whom to favour is asked by these paths */
+    size_t nplaces;
     int64_t collected;
     /* For theirs: the merge as it was, and with their side where it is chosen; what moved
      * from ours to each. */
@@ -102,7 +104,7 @@ static void settling_dispose(settling *t)
     brc_open_merge_dispose(&t->merge);
     brc_session_free(t->s);
     brc_paths_free(t->paths, t->npaths);
-    free((void *)t->places);
+    brc_paths_free(t->places, t->nplaces);
     free(t->chosen);
 }
 
@@ -123,14 +125,12 @@ static int choose_conflicts(settling *t, brc_error *err)
     void *p;
     BRC_TRY(brc_new_array(&p, n + 1, sizeof(char), err));
     t->chosen = p;
-    BRC_TRY(brc_new_array(&p, n + 1, sizeof(char *), err));
-    t->places = p;
     for (size_t i = 0; i < n; i++) {
         const brc_clash *clash = &t->merge.conflicts.items[i];
         if (clash->settled != BRC_SETTLED_NOT || !is_asked_for(t, clash->path))
             continue;
         t->chosen[i] = 1;
-        t->places[t->n++] = clash->path;
+        t->n++;
     }
     return BRC_OK;
 }
@@ -142,8 +142,8 @@ static int merge_as(settling *t, int favour, brc_oid *root, brc_move_set *moves,
     int rc;
     run.how.repo = t->repo;
     run.how.favour = favour;
-    run.how.paths = t->places;
-    run.how.npaths = t->n;
+    run.how.paths = (const char *const *)t->places;
+    run.how.npaths = t->nplaces;
     run.how.is_exact = 1;
     BRC_GO(brc_open_merge_run(&run, &t->merge, err));
     BRC_GO(brc_merge_tree_ahead(run.tree, err));
@@ -154,6 +154,31 @@ static int merge_as(settling *t, int favour, brc_oid *root, brc_move_set *moves,
     rc = brc_end_with(t->repo, rc, err);
 done:
     brc_merge_run_dispose(&run);
+    return rc;
+}
+
+/* Conflicts are named by where the merge has them; who is favoured is asked by where ours has them.
+ * What ours does not have is named as theirs has it. */
+static int find_places(settling *t, brc_error *err)
+{
+    brc_buf source = BRC_BUF_INIT;
+    void *p;
+    int rc;
+    BRC_TRY(brc_new_array(&p, 2 * t->merge.conflicts.n + 1, sizeof(char *), err));
+    t->places = p;
+    for (size_t i = 0; i < t->merge.conflicts.n; i++) {
+        const brc_clash *clash = &t->merge.conflicts.items[i];
+        if (!t->chosen[i])
+            continue;
+        if (strcmp(clash->member, BRC_CLASH_NODE) == 0)
+            BRC_GO(brc_dup(&t->places[t->nplaces++], clash->path, err));
+        source.len = 0;
+        BRC_GO(brc_move_source(&source, &t->was_moves, clash->path, 0, err));
+        BRC_GO(brc_dup(&t->places[t->nplaces++], (const char *)source.data, err));
+    }
+    rc = BRC_OK;
+done:
+    brc_buf_dispose(&source);
     return rc;
 }
 
@@ -211,6 +236,7 @@ static int merge_over(settling *t, brc_error *err)
     t->over.how.repo = t->repo;
     t->over.how.favour = BRC_FAVOUR_THEIRS;
     BRC_TRY(merge_as(t, BRC_FAVOUR_NONE, &t->was_root, &t->was_moves, err));
+    BRC_TRY(find_places(t, err));
     BRC_TRY(merge_as(t, BRC_FAVOUR_THEIRS, &t->now_root, &t->now_moves, err));
     BRC_TRY(brc_session_begin_read(t->s, err));
     int rc = read_over(t, err);

@@ -110,7 +110,8 @@ static int read_like(open_end *e, const brc_oid *at, brc_error *err)
     return rc;
 }
 
-/* What was given first with the commit; else what it began with; else that of the commit whose change it is. */
+/* What is given now; else what was given at the beginning; else that of the commit whose change it
+ * is. */
 static const char *text_of_end(const open_end *e, const char *given, const char *name,
                                const char *kept)
 {
@@ -191,7 +192,8 @@ static int abort_steps(breccia *repo, brc_error *err)
     BRC_TRY(brc_head_get(repo->store, &branch, err));
     BRC_TRY(brc_draft_merge(repo->store, branch, &draft, err));
     if (draft.id == 0)
-        return brc_fail(err, BRC_EMISUSE, "%s: no merge, cherry-pick or revert is open on branch '%s'",
+        return brc_fail(err, BRC_EMISUSE,
+                        "%s: no merge, cherry-pick or revert is open on branch '%s'",
                         brc_store_path(repo->store), branch);
     return brc_draft_delete(repo->store, draft.id, err);
 }

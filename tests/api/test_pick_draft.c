@@ -32,6 +32,7 @@ static void pick_setup(void)
     OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
     scenario_set_number(&t, "/a", 0, 50);
     scenario_set_number(&t, "/a", 2, 50);
+    scenario_set_number(&t, "/a", 5, 50); /* of this chunk there is nothing to decide */
     OK(&t, brc_attrs_set(t.session, "/a", "k", "2", &t.err));
     main_tip = scenario_commit(&t, "ours");
     be_on("side");
@@ -340,6 +341,32 @@ START_TEST(r1_a_revert_stays_open_too)
 }
 END_TEST
 
+/* What the commit moved is moved back, and what was written there since goes along. */
+START_TEST(r3_a_move_is_followed_backwards)
+{
+    OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
+    scenario_set_number(&t, "/z", 0, 90);
+    scenario_commit(&t, "moved");
+    scenario_set_number(&t, "/z", 0, 91);
+    scenario_set_number(&t, "/z", 7, 91);
+    scenario_commit(&t, "over it");
+    ck_assert_int_eq(revert_with("HEAD~1", BRC_PICK_KEEP).result, BRC_PICK_CONFLICT);
+    look_again();
+    settle_for(BRC_MERGE_THEIRS);
+    look_again();
+    const brc_pick_result r = pick_goes_on();
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 91);
+    const brc_oid slow = root_of(&r.commit);
+    OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
+    const brc_oid quick = revert_with("HEAD~1", BRC_PICK_THEIRS).commit;
+    const brc_oid other = root_of(&quick);
+    ck_assert_mem_eq(&slow, &other, sizeof(slow));
+    look_again();
+}
+END_TEST
+
 /* What is given at the end counts; what was given at the beginning comes before the commit's own. */
 START_TEST(r2_message_author_and_time_can_be_given)
 {
@@ -399,7 +426,8 @@ START_TEST(d1_broken_plans_are_reported)
         (void)!brc_fsck(t.repo, 0, count_faults, &n, &checked, &t.err);
         ck_assert_msg(n > 0, "not noticed: %s", damages[i]);
         (void)!brc_merge_state(&state, NULL, t.repo, &t.err);
-        (void)!brc_pick_continue(&r, NULL, t.repo, NULL, &t.err); /* answers, whatever it is */
+        /* Answers, whatever it is. */
+        (void)!brc_pick_continue(&r, NULL, t.repo, NULL, &t.err);
         pick_teardown();
     }
 }
@@ -421,6 +449,7 @@ Suite *pick_draft_suite(void)
     tcase_add_test(tc, k7_a_branch_that_has_moved_is_not_overwritten);
     tcase_add_test(tc, k8_processes_that_are_gone_leave_it_open);
     tcase_add_test(tc, r1_a_revert_stays_open_too);
+    tcase_add_test(tc, r3_a_move_is_followed_backwards);
     tcase_add_test(tc, r2_message_author_and_time_can_be_given);
     suite_add_tcase(s, tc);
     tcase_add_test(damage, d1_broken_plans_are_reported);
