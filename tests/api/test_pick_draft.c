@@ -367,7 +367,7 @@ START_TEST(r3_a_move_is_followed_backwards)
 }
 END_TEST
 
-/* What is given at the end counts; what was given at the beginning comes before the commit's own. */
+/* What is given at the end counts; what was given first comes before the commit's own. */
 START_TEST(r2_message_author_and_time_can_be_given)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
