@@ -85,9 +85,11 @@ static int note_mode(void *ctx, int n, char **values, char **names)
 static int look_again(brc_store *store, brc_error *err)
 {
     BRC_TRY(brc_exec(store, "BEGIN", err));
+    store->is_reading = 1; /* a read that rests must not begin again in it */
     int rc = brc_journal_get(store, &store->asks_wal, err);
     if (rc == BRC_OK && brc_vfs_guard(store->vfs) != SQLITE_OK)
         store->asks_wal = 0; /* the write that comes will say why */
+    store->is_reading = 0;
     int end = brc_exec(store, "COMMIT", rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }

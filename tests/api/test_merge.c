@@ -419,6 +419,24 @@ START_TEST(m4_what_is_merged_is_not_collected_meanwhile)
 }
 END_TEST
 
+/* Its first change of the file is made while it reads, and takes the file into WAL mode. */
+START_TEST(m6_a_merge_may_be_the_first_to_write_a_log)
+{
+    char conflict[512];
+    edit_on("ours", a0_is_50);
+    go_to("theirs");
+    scenario_set_number(&t, "/a", 2, 60); /* another chunk */
+    scenario_commit(&t, "theirs");
+    go_to("ours");
+    OK(&t, brc_config_set(t.repo, "journal", "wal", &t.err));
+    scenario_reopen(&t);
+    merge_with("theirs", 0, conflict, sizeof(conflict));
+    ck_assert_str_eq(conflict, "");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
+}
+END_TEST
+
 Suite *merge_suite(void)
 {
     enum { ROWS = sizeof(merge_rows) / sizeof(merge_rows[0]) };
@@ -430,6 +448,7 @@ Suite *merge_suite(void)
     tcase_add_loop_test(c, m5_who_is_favoured_loses_nothing_to_a_smaller_shape, 0, 4);
     tcase_add_loop_test(c, m3_merges_commute, 0, ROWS);
     tcase_add_test(c, m4_what_is_merged_is_not_collected_meanwhile);
+    tcase_add_test(c, m6_a_merge_may_be_the_first_to_write_a_log);
     suite_add_tcase(s, c);
     return s;
 }
