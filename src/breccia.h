@@ -341,6 +341,22 @@ BRC_API BRC_MUST_USE int brc_draft_open(brc_session **out, breccia *repo, int64_
  * this handle. Within brc_begin() it is a part of that transaction. Pairs nest. */
 BRC_API BRC_MUST_USE int brc_bulk_begin(brc_session *s, brc_error *err);
 BRC_API BRC_MUST_USE int brc_bulk_end(brc_session *s, uint32_t flags, brc_error *err);
+/* Savepoints: marks in a session's uncommitted changes that it can go back to. As in SQL they nest, names may
+ * be used again, and the innermost of a name counts; NULL: the innermost of all. Rolling back makes everything
+ * uncommitted what it was when the savepoint was made; that stays open, and those within it end. A release ends it and
+ * those within it, and what was written stays. Each call is durable when it returns, makes no copy of chunks, and
+ * holds no lock afterwards: what the session writes meanwhile is there for whoever sees its changes, and between
+ * brc_begin() and brc_end() all this is a part of that transaction. Arrays and the key view go on as the file is then.
+ *
+ * A savepoint ends, as if it were released, with the session and its process, and when the changes are committed,
+ * discarded or handed over, or others commit, reset or drop them: BRC_ENOTFOUND from then on. While one is open a
+ * private session without a change stays at the commit that it showed then. In changes that others share they
+ * may go on writing; then a rollback is BRC_ECONFLICT and takes nothing back, so that nothing of theirs is lost. One
+ * session at a time has savepoints there: BRC_EBUSY for the next. A session has 16 at most (BRC_ELIMIT). BRC_EMISUSE
+ * within brc_bulk_begin(). */
+BRC_API BRC_MUST_USE int brc_savepoint(brc_session *s, const char *name, brc_error *err);
+BRC_API BRC_MUST_USE int brc_savepoint_rollback(brc_session *s, const char *name, brc_error *err);
+BRC_API BRC_MUST_USE int brc_savepoint_release(brc_session *s, const char *name, brc_error *err);
 /* Drops every uncommitted change of this session. */
 BRC_API BRC_MUST_USE int brc_session_discard(brc_session *s, brc_error *err);
 

@@ -87,12 +87,15 @@ static const struct {
     " have no branch, an invalid base, or do not match their checksum' FROM draft"
     " WHERE " BAD_TEXT("branch") " OR kind NOT IN (1,2,3) OR state NOT IN (1,2,3)"
     " OR (state=2 AND kind<>2) OR (state=3 AND (kind<>1 OR parts<>0))"
-    " OR typeof(parts)<>'integer' OR parts NOT BETWEEN 0 AND 7 OR typeof(changes)<>'integer'"
+    " OR typeof(parts)<>'integer' OR parts NOT BETWEEN 0 AND 15 OR typeof(changes)<>'integer'"
     " OR (state<>2 AND 'heads/' || branch NOT IN (SELECT name FROM ref)"
     /* It may have gone, and -D kept them. */
     " AND NOT (kind=2 AND owner IS NULL AND id IN (SELECT draft FROM oplog)))"
     " OR " BAD_ID_OR_NULL("base") " OR " BAD_ID_OR_NULL("tip") " OR " BAD_ID_OR_NULL("other")
     " OR (tip IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=tip AND o.kind=4))"
+    /* A savepoint is of a draft that is there, and is none. */
+    " OR (parent IS NOT NULL AND state=1 AND (kind<>2 OR parent NOT IN"
+    " (SELECT id FROM draft WHERE state=1 AND parent IS NULL)))"
     " OR checksum IS NOT row_sum('draft', id, kind, state, branch,"
     " base, tip, other, plan, owner, parent, time_us, changes, parts)",
      NULL},
@@ -104,6 +107,7 @@ static const struct {
     " (d.parts&2=0 AND EXISTS (SELECT 1 FROM draft_move m WHERE m.draft=d.id)) OR"
     " (d.parts&4=0 AND EXISTS (SELECT 1 FROM draft_node n JOIN draft_doc c"
     " ON c.id=substr(n.entry,3,?1) AND c.node=n.node WHERE n.draft=d.id)) OR"
+    " (d.parts&8=0 AND EXISTS (SELECT 1 FROM draft s WHERE s.parent=d.id AND s.state=1)) OR"
     " (d.state=3 AND EXISTS (SELECT 1 FROM draft_node n WHERE n.draft=d.id))",
      NULL},
 
@@ -115,14 +119,16 @@ static const struct {
     " OR draft NOT IN (SELECT id FROM draft UNION ALL SELECT 0)"
     " OR (path IS NOT NULL AND " BAD_TEXT("path") ")"
     /* Every one without a path lies below one that has a path, and below one alone, unless it
-     * was dropped. */
+     * was dropped; but rows of savepoints may lie on those of others. */
     " OR (draft NOT IN (SELECT id FROM draft WHERE state=2 UNION ALL SELECT 0) AND ("
     "(path IS NULL AND node NOT IN (WITH RECURSIVE lower(node) AS (SELECT below FROM draft_node"
     " WHERE path IS NOT NULL AND below IS NOT NULL UNION SELECT d.below FROM draft_node d"
     " JOIN lower ON d.node=lower.node WHERE d.below IS NOT NULL) SELECT node FROM lower))"
     " OR (below IS NOT NULL AND (typeof(below)<>'integer' OR NOT EXISTS (SELECT 1 FROM draft_node b"
-    " WHERE b.node=draft_node.below AND b.path IS NULL AND b.draft=draft_node.draft)"
-    " OR below IN (SELECT below FROM draft_node GROUP BY below HAVING count(*)>1)))))"
+    " WHERE b.node=draft_node.below AND b.path IS NULL AND (b.draft=draft_node.draft OR draft_node.draft IN"
+    " (SELECT id FROM draft WHERE parent IS NOT NULL)))"
+    " OR below IN (SELECT below FROM draft_node WHERE draft NOT IN (SELECT id FROM draft WHERE"
+    " parent IS NOT NULL) GROUP BY below HAVING count(*)>1)))))"
     " OR typeof(entry) NOT IN ('null','blob') OR typeof(level)<>'integer'"
     " OR checksum IS NOT row_sum('draft_node', node, draft, path, below, level, entry)",
      NULL},

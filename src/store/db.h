@@ -150,7 +150,7 @@ struct brc_store {
     } operation;
     struct {
         int64_t id; /* 0: no more */
-        int if_empty;
+        int which;  /* BRC_LATE_* */
     } late_drafts[16]; /* to be dropped, when the lock is to be had */
     uint64_t inserted, inserted_bytes; /* objects that the transaction has added */
     int large_page_cache;
@@ -251,14 +251,31 @@ BRC_MUST_USE int brc_draft_sweep(brc_store *store, brc_error *err);
 /* draft_drop.c: those that brc_draft_drop_empty() is to drop. */
 BRC_MUST_USE int brc_draft_drop_left(brc_store *store, brc_error *err);
 
+/* Of drafts that are dropped late: whatever is in it, only if nothing is, only if it is a savepoint. */
+enum { BRC_LATE_ANY, BRC_LATE_EMPTY, BRC_LATE_SAVE };
 /* draft.c: draft.parts says where a draft may have rows: most have none in these tables, and then no
  * page of them is read. In SQL: the draft ?1 if it has them, else NULL, which no row has. */
-enum { BRC_PART_KEYS = 1, BRC_PART_MOVES = 2, BRC_PART_DOCS = 4 };
+enum { BRC_PART_KEYS = 1, BRC_PART_MOVES = 2, BRC_PART_DOCS = 4, BRC_PART_SAVES = 8 };
 #define BRC_IF_KEYS "(SELECT id FROM draft WHERE id=?1 AND parts&1)"
 #define BRC_IF_MOVES "(SELECT id FROM draft WHERE id=?1 AND parts&2)"
 #define BRC_IF_DOCS "(SELECT id FROM draft WHERE id=?1 AND parts&4)"
 /* draft_part.c: from now on it has this part: before its first row. */
 BRC_MUST_USE int brc_draft_has_part(brc_store *store, int64_t draft, int part, brc_error *err);
+/* draft_part.c: of rows that open savepoints of their draft know as they are (draft_save.c). The newest of these, 0 if
+ * there is none: a row with a lower level is not changed, but kept in it, and another takes its place. */
+BRC_MUST_USE int brc_draft_level(brc_store *store, int64_t draft, int64_t *level, brc_error *err);
+/* The oldest that knows a row of this level; 0: none does. What lies below another row is kept in that. */
+BRC_MUST_USE int brc_draft_keeper(brc_store *store, int64_t draft, int64_t level, int64_t *save, brc_error *err);
+BRC_MUST_USE int brc_draft_row_level(brc_store *store, int64_t node, int64_t *draft, int64_t *level, brc_error *err);
+/* The row becomes another draft's, with its path, if it has one. */
+BRC_MUST_USE int brc_draft_row_to(brc_store *store, int64_t node, int64_t draft, brc_error *err);
+/* draft_stack.c: before a row goes. *kept 1: it stays, in a savepoint. Else it lies on no row any more that a savepoint
+ * knows: these stay. */
+BRC_MUST_USE int brc_draft_row_keep(brc_store *store, int64_t node, int *kept, brc_error *err);
+/* draft_stack.c: it lies below another from now on. */
+BRC_MUST_USE int brc_draft_row_hide(brc_store *store, int64_t node, brc_error *err);
+/* The row lies on no such row any more. */
+BRC_MUST_USE int brc_draft_stack_cut(brc_store *store, int64_t node, brc_error *err);
 
 /* setting.c: the setting's bytes are appended, with a NUL behind them. find: 1, or 0 where it is not there;
  * get: BRC_ECORRUPT then. */

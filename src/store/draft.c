@@ -13,7 +13,7 @@
     "row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent, time_us,"
 #define DRAFT_SUM DRAFT_SUM_HEAD " changes, parts)"
 #define DRAFT_COLUMNS \
-    "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner"
+    "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner, parts"
 
 static int draft_commit_id(brc_store *store, sqlite3_stmt *st, int column, int *has, brc_oid *id,
                            brc_error *err)
@@ -30,6 +30,7 @@ static int draft_read(brc_store *store, sqlite3_stmt *st, brc_draft_head *out, b
     out->kind = sqlite3_column_int(st, 1);
     out->changes = sqlite3_column_int64(st, 2);
     out->time_us = sqlite3_column_int64(st, 6);
+    out->saves = (sqlite3_column_int(st, 9) & BRC_PART_SAVES) != 0;
     BRC_TRY(draft_commit_id(store, st, 3, &out->has_base, &out->base, err));
     return draft_commit_id(store, st, 4, &out->has_tip, &out->tip, err);
 }
@@ -136,8 +137,10 @@ int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *
     int rc;
     *out = NULL;
     *n = 0;
-    BRC_TRY(brc_stmt(store, "SELECT " DRAFT_COLUMNS " FROM draft WHERE state=1 ORDER BY id", &st,
-                     err));
+    BRC_TRY(brc_stmt(store,
+                     "SELECT " DRAFT_COLUMNS " FROM draft WHERE state=1 AND parent IS NULL"
+                     " ORDER BY id",
+                     &st, err));
     while ((rc = brc_step(store, st, err)) > 0) {
         BRC_GO(brc_grow_array(&rows, &cap, *n + 1, sizeof(**out), err));
         brc_draft_row *row = &((brc_draft_row *)rows)[(*n)++];
@@ -255,6 +258,21 @@ int brc_draft_merge_start(brc_store *store, const brc_draft_row *row, const brc_
     return draft_seal(store, *id, err);
 }
 
+int brc_draft_save_start(brc_store *store, const brc_draft_row *row, int64_t draft,
+                         const char *plan, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int64_t id;
+    BRC_TRY(brc_draft_start(store, row, &id, err));
+    BRC_TRY(brc_stmt(store, "UPDATE draft SET parent=?2, plan=?3 WHERE id=?1", &st, err));
+    sqlite3_bind_int64(st, 1, id);
+    sqlite3_bind_int64(st, 2, draft);
+    sqlite3_bind_text(st, 3, plan, -1, SQLITE_STATIC);
+    BRC_TRY(brc_run(store, st, err));
+    BRC_TRY(draft_seal(store, id, err));
+    return brc_draft_has_part(store, draft, BRC_PART_SAVES, err);
+}
+
 static int read_merge_plan(brc_store *store, sqlite3_stmt *st, int *has_other, brc_oid *other,
                            char **plan, brc_error *err)
 {
@@ -285,14 +303,6 @@ int brc_draft_merge_plan(brc_store *store, int64_t draft, int *has_other, brc_oi
     return rc;
 }
 
-int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err)
-{
-    return draft_run(store,
-                     "UPDATE draft SET changes=changes+1,"
-                     " checksum=" DRAFT_SUM_HEAD " changes+1, parts) WHERE id=?1",
-                     draft, err);
-}
-
 int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err)
 {
     sqlite3_stmt *st;
@@ -316,6 +326,7 @@ int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_
 
 int brc_draft_keep(brc_store *store, int64_t draft, brc_error *err)
 {
+    BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(draft_run(store, "UPDATE draft SET kind=2, owner=NULL WHERE id=?1", draft, err));
     return draft_seal(store, draft, err);
 }
@@ -370,7 +381,7 @@ int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *e
     return rc;
 }
 
-static void note_late(brc_store *store, int64_t draft, int if_empty)
+static void note_late(brc_store *store, int64_t draft, int which)
 {
     enum { MOST = sizeof(store->late_drafts) / sizeof(store->late_drafts[0]) };
     int n = 0;
@@ -379,17 +390,24 @@ static void note_late(brc_store *store, int64_t draft, int if_empty)
     if (n == MOST) /* it can be dropped when its process has ended */
         return;
     store->late_drafts[n].id = draft;
-    store->late_drafts[n].if_empty = if_empty;
+    store->late_drafts[n].which = which;
 }
 
 void brc_draft_drop_late(brc_store *store, int64_t draft)
 {
-    note_late(store, draft, 0);
+    note_late(store, draft, BRC_LATE_ANY);
 }
 
 void brc_draft_drop_empty(brc_store *store, int64_t draft)
 {
-    note_late(store, draft, 1);
+    note_late(store, draft, BRC_LATE_EMPTY);
+    if (brc_store_try_begin(store))
+        (void)!brc_store_end(store, 1, NULL);
+}
+
+void brc_draft_save_drop(brc_store *store, int64_t save)
+{
+    note_late(store, save, BRC_LATE_SAVE);
     if (brc_store_try_begin(store))
         (void)!brc_store_end(store, 1, NULL);
 }

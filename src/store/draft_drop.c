@@ -110,15 +110,46 @@ int brc_draft_sweep(brc_store *store, brc_error *err)
     return draft != 0 ? drop_step(store, draft, err) : BRC_OK;
 }
 
+/* Those of one draft are known to it as long as it has one. */
+static int end_save(brc_store *store, int64_t draft, brc_error *err)
+{
+    int64_t parent;
+    BRC_TRY(drop_find(store, "SELECT parent FROM draft WHERE id=?1", draft, 0, &parent, err));
+    if (parent == 0)
+        return BRC_OK;
+    return drop_run(store,
+                    "UPDATE draft SET parts=parts&7, checksum=row_sum('draft', id, kind, state,"
+                    " branch, base, tip, other, plan, owner, parent, time_us, changes, parts&7)"
+                    " WHERE id=?1 AND NOT EXISTS (SELECT 1 FROM draft s WHERE s.parent=?1 AND"
+                    " s.state=1)",
+                    parent, 0, NULL, err);
+}
+
+int brc_draft_saves_end(brc_store *store, int64_t draft, brc_error *err)
+{
+    int64_t save = 1;
+    while (save != 0) {
+        BRC_TRY(brc_draft_level(store, draft, &save, err));
+        if (save != 0)
+            BRC_TRY(drop_run(store, DROP_IT, save, 0, NULL, err));
+        if (save != 0)
+            BRC_TRY(end_save(store, save, err));
+    }
+    return BRC_OK;
+}
+
 int brc_draft_delete(brc_store *store, int64_t draft, brc_error *err)
 {
+    BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_run(store, DROP_IT, draft, 0, NULL, err));
+    BRC_TRY(end_save(store, draft, err));
     return drop_step(store, draft, err);
 }
 
 int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err)
 {
     int64_t left = STEP;
+    BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_rows(store, draft, &left, err));
     if (left <= 0)
         return drop_run(store, DROP_IT, draft, 0, NULL, err);
@@ -129,16 +160,23 @@ int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err)
                     draft, 0, NULL, err);
 }
 
+static const char *find_late(int which)
+{
+    if (which == BRC_LATE_EMPTY)
+        return "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
+               " (SELECT 1 FROM draft_node WHERE draft=?1) AND NOT EXISTS"
+               " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ")";
+    return which == BRC_LATE_SAVE
+               ? "SELECT id FROM draft WHERE id=?1 AND parent IS NOT NULL AND state=1"
+               : "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1";
+}
+
 int brc_draft_drop_left(brc_store *store, brc_error *err)
 {
     enum { MOST = sizeof(store->late_drafts) / sizeof(store->late_drafts[0]) };
     int64_t found;
     for (int i = 0; i < MOST && store->late_drafts[i].id != 0; i++) {
-        const char *which = store->late_drafts[i].if_empty
-            ? "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
-              " (SELECT 1 FROM draft_node WHERE draft=?1) AND NOT EXISTS"
-              " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ")"
-            : "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1";
+        const char *which = find_late(store->late_drafts[i].which);
         BRC_TRY(drop_find(store, which, store->late_drafts[i].id, 0, &found, err));
         if (found != 0)
             BRC_TRY(brc_draft_delete(store, found, err));
@@ -164,6 +202,7 @@ static int dropped_beside(brc_store *store, int64_t draft, int64_t *out, brc_err
 int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
 {
     int64_t left = STEP, to;
+    BRC_TRY(brc_draft_saves_end(store, draft, err));
     BRC_TRY(drop_rows(store, draft, &left, err));
     if (left > 0)
         return BRC_OK;
@@ -205,9 +244,12 @@ static int has_many(brc_store *store, const brc_draft_stack *stack, int *many, b
 
 int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err)
 {
-    int many;
+    int many, kept;
     int64_t draft, to;
     brc_draft_stack stack;
+    BRC_TRY(brc_draft_row_keep(store, node, &kept, err));
+    if (kept)
+        return BRC_OK;
     BRC_TRY(brc_draft_doc_drop(store, node, err));
     BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
     BRC_TRY(has_many(store, &stack, &many, err));

@@ -9,6 +9,21 @@
 
 static const char key_row[] = "an uncommitted key";
 
+/* Before the first change of a draft's keys since its newest savepoint, that gets them all. */
+static int keys_change(brc_store *store, int64_t draft, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int64_t save;
+    int has;
+    BRC_TRY(brc_draft_level(store, draft, &save, err));
+    if (save == 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft WHERE id=?1 AND parts&1", &st, err));
+    sqlite3_bind_int64(st, 1, save);
+    BRC_TRY(brc_ask_any(store, st, &has, err));
+    return has ? BRC_OK : brc_draft_keys_keep(store, draft, save, err);
+}
+
 int brc_draft_key_get(brc_store *store, int64_t draft, const char *key, int *state, brc_oid *id,
                       brc_error *err)
 {
@@ -42,6 +57,7 @@ int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const br
                       brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(keys_change(store, draft, err));
     BRC_TRY(brc_draft_has_part(store, draft, BRC_PART_KEYS, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT OR REPLACE INTO draft_key(draft, key, id, checksum)"
@@ -57,6 +73,7 @@ int brc_draft_key_put(brc_store *store, int64_t draft, const char *key, const br
 int brc_draft_key_drop(brc_store *store, int64_t draft, const char *key, brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(keys_change(store, draft, err));
     BRC_TRY(brc_stmt(store, "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key=?2", &st,
                      err));
     sqlite3_bind_int64(st, 1, draft);
@@ -136,6 +153,7 @@ int brc_draft_key_clear_loose(brc_store *store, int64_t draft, const char *prefi
 {
     sqlite3_stmt *st;
     brc_buf high = BRC_BUF_INIT;
+    BRC_TRY(keys_change(store, draft, err));
     int rc = prefix_stmt(store,
                          "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
                          " AND (?3 IS NULL OR key<?3) AND id IS NOT NULL"
@@ -151,6 +169,7 @@ int brc_draft_key_clear(brc_store *store, int64_t draft, const char *prefix, brc
 {
     sqlite3_stmt *st;
     brc_buf high = BRC_BUF_INIT;
+    BRC_TRY(keys_change(store, draft, err));
     int rc = prefix_stmt(store,
                          "DELETE FROM draft_key WHERE draft=" BRC_IF_KEYS " AND key>=?2"
                          " AND (?3 IS NULL OR key<?3)",
@@ -170,6 +189,7 @@ int brc_draft_key_copy(brc_store *store, int64_t draft, const char *from, int64_
     BRC_TRY(brc_draft_key_any(store, draft, &any, err));
     if (!any)
         return BRC_OK;
+    BRC_TRY(keys_change(store, to_draft, err));
     BRC_TRY(brc_draft_has_part(store, to_draft, BRC_PART_KEYS, err));
     int rc = prefix_stmt(store,
                          "INSERT OR REPLACE INTO draft_key(draft, key, id, checksum)"
@@ -185,6 +205,13 @@ int brc_draft_key_copy(brc_store *store, int64_t draft, const char *from, int64_
     }
     brc_buf_dispose(&high);
     return rc;
+}
+
+int brc_draft_keys_keep(brc_store *store, int64_t draft, int64_t save, brc_error *err)
+{
+    BRC_TRY(brc_draft_key_copy(store, draft, "", save, "", err));
+    BRC_TRY(brc_draft_touch(store, save, err));
+    return brc_draft_has_part(store, save, BRC_PART_KEYS, err); /* also where there are none */
 }
 
 int brc_draft_keys_meet(brc_store *store, int64_t a, int64_t b, brc_buf *key, brc_error *err)

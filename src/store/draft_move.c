@@ -120,10 +120,26 @@ done:
     return rc;
 }
 
+/* As with its keys. */
+static int moves_change(brc_store *store, int64_t draft, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int64_t save;
+    int has;
+    BRC_TRY(brc_draft_level(store, draft, &save, err));
+    if (save == 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft WHERE id=?1 AND parts&2", &st, err));
+    sqlite3_bind_int64(st, 1, save);
+    BRC_TRY(brc_ask_any(store, st, &has, err));
+    return has ? BRC_OK : brc_draft_moves_keep(store, draft, save, err);
+}
+
 int brc_draft_move_put(brc_store *store, int64_t draft, const char *path, const char *source,
                        brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(moves_change(store, draft, err));
     BRC_TRY(brc_draft_has_part(store, draft, BRC_PART_MOVES, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT OR REPLACE INTO draft_move(draft, path, source, checksum)"
@@ -138,6 +154,7 @@ int brc_draft_move_put(brc_store *store, int64_t draft, const char *path, const 
 int brc_draft_move_drop(brc_store *store, int64_t draft, const char *path, brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(moves_change(store, draft, err));
     BRC_TRY(brc_stmt(store, "DELETE FROM draft_move WHERE draft=" BRC_IF_MOVES " AND path=?2", &st,
                      err));
     sqlite3_bind_int64(st, 1, draft);
@@ -182,5 +199,19 @@ int brc_draft_move_rename(brc_store *store, int64_t draft, const char *from, con
 done:
     brc_buf_dispose(&path);
     brc_moves_free(rows, n);
+    return rc;
+}
+
+int brc_draft_moves_keep(brc_store *store, int64_t draft, int64_t save, brc_error *err)
+{
+    size_t n;
+    brc_move *moves;
+    BRC_TRY(brc_draft_move_list(store, draft, "/", &moves, &n, err));
+    int rc = brc_draft_touch(store, save, err);
+    if (rc == BRC_OK)
+        rc = brc_draft_has_part(store, save, BRC_PART_MOVES, err); /* also where there are none */
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = brc_draft_move_put(store, save, moves[i].to, moves[i].from, err);
+    brc_moves_free(moves, n);
     return rc;
 }

@@ -279,9 +279,11 @@ int brc_draft_node_put(brc_store *store, int64_t draft, const char *path, const 
                        size_t entry_len, int64_t *node, brc_error *err)
 {
     sqlite3_stmt *st;
+    int64_t save;
+    BRC_TRY(brc_draft_node_own(store, draft, path, &save, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO draft_node(draft, path, level, entry, checksum)"
-                     " VALUES (?1, ?2, 0, ?3, 0)"
+                     " VALUES (?1, ?2, ?4, ?3, 0)"
                      " ON CONFLICT(draft, path) DO UPDATE SET entry=excluded.entry"
                      " RETURNING node",
                      &st, err));
@@ -289,6 +291,7 @@ int brc_draft_node_put(brc_store *store, int64_t draft, const char *path, const 
     sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
     if (entry != NULL)
         sqlite3_bind_blob64(st, 3, entry, entry_len, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 4, save);
     int64_t number;
     BRC_TRY(brc_ask_number(store, st, &number, err));
     if (node != NULL)
@@ -319,21 +322,20 @@ static int draft_node_rename(brc_store *store, int64_t node, const char *path, b
 }
 
 /* A row like another, without a path and chunks. */
-static int draft_row_duplicate(brc_store *store, int64_t from, int64_t *node, brc_error *err)
+static int draft_row_duplicate(brc_store *store, int64_t draft, int64_t from, int64_t *node,
+                               brc_error *err)
 {
     sqlite3_stmt *st;
+    int64_t save;
+    BRC_TRY(brc_draft_level(store, draft, &save, err));
     BRC_TRY(brc_stmt(store,
                      "INSERT INTO draft_node(draft, path, level, entry, checksum)"
-                     " SELECT draft, NULL, level, entry, 0 FROM draft_node WHERE node=?1"
+                     " SELECT draft, NULL, ?2, entry, 0 FROM draft_node WHERE node=?1"
                      " RETURNING node",
                      &st, err));
     sqlite3_bind_int64(st, 1, from);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    *node = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
-    return BRC_OK;
+    sqlite3_bind_int64(st, 2, save);
+    return brc_ask_number(store, st, node, err);
 }
 
 /* Of a row's stack only what lies over a row that was copied before; *copy: that copy, or 0. */
@@ -380,10 +382,25 @@ static int draft_node_duplicate(brc_store *store, int64_t draft, const brc_draft
     if (node != 0)
         BRC_TRY(brc_draft_row_give(store, &own, draft, row->entry, row->entry_len, err));
     else
-        BRC_TRY(draft_row_duplicate(store, row->node, &node, err));
+        BRC_TRY(draft_row_duplicate(store, draft, row->node, &node, err));
     BRC_TRY(copy_chunks(store, &stack, node, c, err));
     BRC_TRY(brc_draft_doc_copy(store, row->node, node, err));
     return draft_node_rename(store, node, path, err);
+}
+
+/* The row of a path gets another, or one like it does where a savepoint knows it. */
+static int move_row(brc_store *store, int64_t draft, const brc_draft_node *row, const char *path,
+                    brc_error *err)
+{
+    brc_draft_node own;
+    int64_t save;
+    int found;
+    BRC_TRY(brc_draft_node_own(store, draft, row->path, &save, err));
+    if (save == 0)
+        return draft_node_rename(store, row->node, path, err);
+    BRC_TRY(brc_draft_node_get(store, draft, row->path, &found, &own, err));
+    free(own.entry);
+    return draft_node_rename(store, own.node, path, err);
 }
 
 int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const char *to,
@@ -400,7 +417,7 @@ int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const
         if (rc == BRC_OK)
             rc = copying != NULL
                      ? draft_node_duplicate(store, draft, &rows[i], text, copying, err)
-                     : draft_node_rename(store, rows[i].node, text, err);
+                     : move_row(store, draft, &rows[i], text, err);
         brc_buf_dispose(&path);
     }
     brc_draft_nodes_free(rows, n);
@@ -425,11 +442,15 @@ int brc_draft_row_give(brc_store *store, const brc_draft_stack *stack, int64_t d
                        const void *entry, size_t entry_len, brc_error *err)
 {
     sqlite3_stmt *st;
+    int64_t save;
     if (stack->n > 0)
         BRC_TRY(give_docs(store, stack->node[0], draft, err));
+    BRC_TRY(brc_draft_level(store, draft, &save, err));
     for (size_t i = 0; i < stack->n; i++) {
-        BRC_TRY(brc_stmt(store, "UPDATE draft_node SET draft=?2, entry=?3 WHERE node=?1", &st,
+        BRC_TRY(brc_stmt(store,
+                         "UPDATE draft_node SET draft=?2, entry=?3, level=?4 WHERE node=?1", &st,
                          err));
+        sqlite3_bind_int64(st, 4, save);
         sqlite3_bind_int64(st, 1, stack->node[i]);
         sqlite3_bind_int64(st, 2, draft);
         if (i == 0 && entry != NULL)

@@ -2,18 +2,19 @@
  * Stacks of rows: a row of draft_node may lie on another, whose chunks count where it has none of
  * its own. So two sets of uncommitted chunks of one array become one without a chunk being copied:
  * when a draft is adopted, and when a bulk write ends. A row that is below another has no path and
- * belongs to the same draft; its entry does not count. Savepoints will be such rows too: their
- * number is draft_node.level, which nothing sets yet.
+ * belongs to the same draft; its entry does not count. A row that a savepoint knows as it is stays
+ * when it leaves its stack: it is then the savepoint's (draft_save.c).
  */
 #include "collect.h"
 #include "db.h"
 
 #define STACK_SUM_TAIL ", level, entry)"
 
-/* It lies below another from now on. */
-static const char hide_row[] =
-    "UPDATE draft_node SET path=NULL,"
-    " checksum=row_sum('draft_node', node, draft, NULL, below" STACK_SUM_TAIL " WHERE node=?1";
+/* It lies on this one from now on; 0: on none. */
+static const char lie_on[] =
+    "UPDATE draft_node SET below=nullif(?2, 0),"
+    " checksum=row_sum('draft_node', node, draft, path, nullif(?2, 0)" STACK_SUM_TAIL
+    " WHERE node=?1";
 
 /* A row has at most this many chunks, or more. */
 enum { FEW_CHUNKS = 4096 };
@@ -25,9 +26,18 @@ static int stack_run(brc_store *store, const char *sql, int64_t first, int64_t s
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store, sql, &st, err));
     sqlite3_bind_int64(st, 1, first);
-    if (second != 0)
+    if (sqlite3_bind_parameter_count(st) > 1)
         sqlite3_bind_int64(st, 2, second);
     return brc_run(store, st, err);
+}
+
+int brc_draft_row_hide(brc_store *store, int64_t node, brc_error *err)
+{
+    return stack_run(store,
+                     "UPDATE draft_node SET path=NULL,"
+                     " checksum=row_sum('draft_node', node, draft, NULL, below" STACK_SUM_TAIL
+                     " WHERE node=?1",
+                     node, 0, err);
 }
 
 /* *below is 0 where the row lies on none. */
@@ -166,21 +176,34 @@ static int move_some(brc_store *store, int64_t node, int64_t upper, int64_t *mov
 static int take_out(brc_store *store, const brc_draft_stack *stack, size_t at, brc_error *err)
 {
     const int64_t below = at + 1 < stack->n ? stack->node[at + 1] : 0;
-    BRC_TRY(stack_run(store,
-                      "UPDATE draft_node SET below=nullif(?2, 0),"
-                      " checksum=row_sum('draft_node', node, draft, path, nullif(?2, 0)"
-                      STACK_SUM_TAIL " WHERE node=?1",
-                      stack->node[at - 1], below, err));
+    BRC_TRY(stack_run(store, lie_on, stack->node[at - 1], below, err));
     return brc_draft_row_delete(store, stack->node[at], err);
 }
 
-/* The lower row of the pair that is to become one: the lowest small one. Where there is none, the
- * uppermost: then each chunk goes up once, until all are in one row. */
-static int choose_lower(brc_store *store, const brc_draft_stack *stack, size_t *at, brc_error *err)
+/* Whether a savepoint knows the row `at` and not the one above it: then they stay two. */
+static int is_parted(brc_store *store, const brc_draft_stack *stack, size_t at, int *parted,
+                     brc_error *err)
 {
-    int large;
-    for (*at = stack->n - 1; *at > 2; --*at) {
-        BRC_TRY(brc_draft_row_exceeds(store, stack->node[*at], SMALL_ROW, &large, err));
+    int64_t draft, level, upper, save;
+    BRC_TRY(brc_draft_row_level(store, stack->node[at - 1], &draft, &upper, err));
+    BRC_TRY(brc_draft_row_level(store, stack->node[at], &draft, &level, err));
+    BRC_TRY(brc_draft_keeper(store, draft, level, &save, err));
+    *parted = save != 0 && save <= upper;
+    return BRC_OK;
+}
+
+/* The lower row of the pair that is to become one: the lowest small one. Where there is none, the
+ * uppermost: then each chunk goes up once, until all are in one row. 0: no two may. */
+static int choose_lower(brc_store *store, const brc_draft_stack *stack, size_t *out, brc_error *err)
+{
+    int large, parted;
+    *out = 0;
+    for (size_t at = stack->n - 1; at >= 2; --at) {
+        BRC_TRY(is_parted(store, stack, at, &parted, err));
+        if (parted)
+            continue;
+        *out = at;
+        BRC_TRY(brc_draft_row_exceeds(store, stack->node[at], SMALL_ROW, &large, err));
         if (!large)
             return BRC_OK;
     }
@@ -190,13 +213,15 @@ static int choose_lower(brc_store *store, const brc_draft_stack *stack, size_t *
 int brc_draft_stack_shorten(brc_store *store, int64_t node, size_t to, int *done, brc_error *err)
 {
     brc_draft_stack stack;
-    size_t at;
+    size_t at = 0;
     int64_t moved;
     BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
     *done = stack.n <= to || stack.n < 3;
+    if (!*done)
+        BRC_TRY(choose_lower(store, &stack, &at, err));
+    *done |= at == 0;
     if (*done)
         return BRC_OK;
-    BRC_TRY(choose_lower(store, &stack, &at, err));
     BRC_TRY(move_some(store, stack.node[at], stack.node[at - 1], &moved, err));
     return moved < MERGE_STEP ? take_out(store, &stack, at, err) : BRC_OK;
 }
@@ -217,53 +242,80 @@ int brc_draft_stack_lay(brc_store *store, brc_draft_stack *upper, brc_draft_stac
         BRC_TRY(shorten_now(store, lower, err));
         BRC_TRY(shorten_now(store, upper, err));
     }
-    BRC_TRY(stack_run(store, hide_row, lower->node[0], 0, err));
-    return stack_run(store,
-                     "UPDATE draft_node SET below=?2,"
-                     " checksum=row_sum('draft_node', node, draft, path, ?2" STACK_SUM_TAIL
-                     " WHERE node=?1",
-                     upper->node[upper->n - 1], lower->node[0], err);
+    BRC_TRY(brc_draft_row_hide(store, lower->node[0], err));
+    return stack_run(store, lie_on, upper->node[upper->n - 1], lower->node[0], err);
 }
 
-/* A row without a path that lies on this one, with its entry. */
-static int row_over(brc_store *store, int64_t node, int64_t *top, brc_error *err)
+/* ---- rows that savepoints know -------------------------------- */
+
+/* From `at` on, what of a stack goes into the savepoints that know it. */
+static int keep_rows(brc_store *store, int64_t draft, const brc_draft_stack *stack, size_t at,
+                     brc_error *err)
 {
-    sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store,
-                     "INSERT INTO draft_node(draft, path, below, level, entry, checksum)"
-                     " SELECT draft, NULL, node, level, entry, 0 FROM draft_node WHERE node=?1"
-                     " RETURNING node",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, node);
-    int rc = brc_step(store, st, err);
-    if (rc < 0)
-        return rc;
-    *top = sqlite3_column_int64(st, 0);
-    sqlite3_reset(st);
+    int64_t ignored, level, save;
+    for (size_t i = at; i < stack->n; i++) {
+        BRC_TRY(brc_draft_row_level(store, stack->node[i], &ignored, &level, err));
+        BRC_TRY(brc_draft_keeper(store, draft, level, &save, err));
+        if (save == 0)
+            continue;
+        BRC_TRY(brc_draft_row_to(store, stack->node[i], save, err));
+        BRC_TRY(brc_draft_touch(store, save, err));
+    }
     return BRC_OK;
 }
 
-int brc_draft_stack_push(brc_store *store, int64_t node, const char *path, int64_t *top,
-                         brc_error *err)
+/* Levels do not rise from a row to those below it: one cut parts what is known from what is not. */
+static int cut_below(brc_store *store, int64_t draft, const brc_draft_stack *stack, int64_t newest,
+                     brc_error *err)
 {
-    sqlite3_stmt *st;
-    BRC_TRY(row_over(store, node, top, err));
-    BRC_TRY(brc_draft_doc_copy(store, node, *top, err));
-    BRC_TRY(brc_draft_doc_drop(store, node, err));
-    BRC_TRY(stack_run(store, hide_row, node, 0, err));
-    BRC_TRY(brc_stmt(store,
-                     "UPDATE draft_node SET path=?2,"
-                     " checksum=row_sum('draft_node', node, draft, ?2, below" STACK_SUM_TAIL
-                     " WHERE node=?1",
-                     &st, err));
-    sqlite3_bind_int64(st, 1, *top);
-    sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
-    return brc_run(store, st, err);
+    int64_t ignored, level = newest;
+    size_t at = 1;
+    for (; at < stack->n; at++) {
+        BRC_TRY(brc_draft_row_level(store, stack->node[at], &ignored, &level, err));
+        if (level < newest)
+            break;
+    }
+    if (at >= stack->n)
+        return BRC_OK;
+    BRC_TRY(stack_run(store, lie_on, stack->node[at - 1], 0, err));
+    return keep_rows(store, draft, stack, at, err);
+}
+
+int brc_draft_stack_cut(brc_store *store, int64_t node, brc_error *err)
+{
+    int64_t draft, level, newest;
+    brc_draft_stack stack;
+    BRC_TRY(brc_draft_row_level(store, node, &draft, &level, err));
+    BRC_TRY(brc_draft_level(store, draft, &newest, err));
+    if (newest == 0)
+        return BRC_OK;
+    BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
+    return cut_below(store, draft, &stack, newest, err);
+}
+
+int brc_draft_row_keep(brc_store *store, int64_t node, int *kept, brc_error *err)
+{
+    int64_t draft, level, newest;
+    brc_draft_stack stack;
+    *kept = 0;
+    BRC_TRY(brc_draft_row_level(store, node, &draft, &level, err));
+    BRC_TRY(brc_draft_level(store, draft, &newest, err));
+    if (newest == 0)
+        return BRC_OK;
+    BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
+    if (level >= newest)
+        return cut_below(store, draft, &stack, newest, err);
+    *kept = 1; /* with its path: it is what the newest found here */
+    BRC_TRY(brc_draft_has_part(store, newest, BRC_PART_DOCS, err));
+    BRC_TRY(brc_draft_row_to(store, node, newest, err));
+    BRC_TRY(brc_draft_touch(store, newest, err));
+    return keep_rows(store, draft, &stack, 1, err);
 }
 
 int brc_draft_chunk_clear_all(brc_store *store, int64_t node, brc_error *err)
 {
     brc_draft_stack stack;
+    BRC_TRY(brc_draft_stack_cut(store, node, err));
     BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
     for (size_t i = 0; i < stack.n; i++)
         BRC_TRY(stack_run(store, "DELETE FROM draft_chunk WHERE node=?1", stack.node[i], 0, err));
@@ -271,9 +323,5 @@ int brc_draft_chunk_clear_all(brc_store *store, int64_t node, brc_error *err)
         BRC_TRY(brc_draft_row_delete(store, stack.node[i], err));
     if (stack.n == 1)
         return BRC_OK;
-    return stack_run(store,
-                     "UPDATE draft_node SET below=NULL,"
-                     " checksum=row_sum('draft_node', node, draft, path, NULL" STACK_SUM_TAIL
-                     " WHERE node=?1",
-                     node, 0, err);
+    return stack_run(store, lie_on, node, 0, err);
 }

@@ -350,6 +350,7 @@ typedef struct brc_draft_head {
     brc_oid tip;     /* the branch's commit that its commit follows               */
     int64_t changes; /* grows with each transaction that changes it               */
     int64_t time_us; /* when it was made                                          */
+    int saves;       /* it may have savepoints that are open                      */
 } brc_draft_head;
 
 typedef struct brc_draft_row {
@@ -566,6 +567,37 @@ BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, const brc_draft_stack *st
 BRC_MUST_USE int brc_draft_chunk_clear(brc_store *store, int64_t node, const void *key, size_t key_len, brc_error *err);
 /* Removes every chunk of the node, and the rows below it. */
 BRC_MUST_USE int brc_draft_chunk_clear_all(brc_store *store, int64_t node, brc_error *err);
+
+/* Savepoints of a draft (draft_save.c): themselves drafts, in no list of these. */
+typedef struct brc_draft_save {
+    int64_t id;
+    int parts;   /* what of the draft it knows as it was */
+    int is_met;  /* others have changed the draft since  */
+    char *owner, *plan;
+} brc_draft_save;
+void brc_draft_saves_free(brc_draft_save *saves, size_t n);
+/* A new one, like `row`, the innermost of all; `plan`: a JSON object. */
+BRC_MUST_USE int brc_draft_save_start(brc_store *store, const brc_draft_row *row, int64_t draft, const char *plan, brc_error *err);
+/* Those that are open, the outermost first. */
+BRC_MUST_USE int brc_draft_save_list(brc_store *store, int64_t draft, brc_draft_save **out, size_t *n, brc_error *err);
+/* The draft is changed by somebody else than this owner. */
+BRC_MUST_USE int brc_draft_saves_meet(brc_store *store, int64_t draft, const char *owner, brc_error *err);
+/* Ends the innermost; `outer`: the next, or NULL. */
+BRC_MUST_USE int brc_draft_save_release(brc_store *store, const brc_draft_save *save, brc_draft_save *outer, brc_error *err);
+/* The draft becomes what it was when the innermost was made, which stays open. */
+BRC_MUST_USE int brc_draft_save_restore(brc_store *store, int64_t draft, const brc_draft_save *save, brc_error *err);
+/* Ends all of a draft: what was written stays. */
+BRC_MUST_USE int brc_draft_saves_end(brc_store *store, int64_t draft, brc_error *err);
+/* The same of one, as brc_draft_drop_late(), and at once where the lock is to be had. */
+void brc_draft_save_drop(brc_store *store, int64_t save);
+/* The row of a path can be changed from now on: if a savepoint knows it as it is, another takes its place. *save: the
+ * innermost; 0: none. For brc_draft_doc_drop_at(); brc_draft_node_put() and the like do it themselves. */
+BRC_MUST_USE int brc_draft_node_own(brc_store *store, int64_t draft, const char *path, int64_t *save, brc_error *err);
+/* Whether one knows the row: its chunks must not be changed. */
+BRC_MUST_USE int brc_draft_row_is_frozen(brc_store *store, int64_t node, int *is, brc_error *err);
+/* It gets all keys, or moves, of a draft. */
+BRC_MUST_USE int brc_draft_keys_keep(brc_store *store, int64_t draft, int64_t save, brc_error *err);
+BRC_MUST_USE int brc_draft_moves_keep(brc_store *store, int64_t draft, int64_t save, brc_error *err);
 
 /* Keys of a draft (draft_key.c). A row wins over the node or chunk that has its key. */
 enum {

@@ -237,6 +237,8 @@ static int adopt_node(brc_session *s, const brc_adoption *ad, const brc_draft_no
 {
     uint8_t bytes[BRC_ENTRY_MAX];
     adopted_node node;
+    int64_t ignored;
+    BRC_TRY(brc_draft_node_own(s->repo->store, s->draft.id, row->path, &ignored, err));
     BRC_TRY(look_at_adopted(s, ad, row, &node, err));
     if (!merge_entries(&node.base, &node.mine, &node.now, &node.merged))
         return adopt_conflict(ad, node.path, changed_twice, err);
@@ -430,7 +432,8 @@ int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, brc_error 
         BRC_TRY(brc_draft_count(onto->repo->store, onto->draft.id, &nodes, err));
     if (onto->draft.id != 0)
         BRC_TRY(brc_draft_key_any(onto->repo->store, onto->draft.id, &keys, err));
-    if (nodes == 0 && !keys)
+    BRC_TRY(brc_draft_saves_end(onto->repo->store, draft->id, err));
+    if (nodes == 0 && !keys && !onto->draft.saves)
         return take_over(onto, draft, err);
     BRC_TRY(brc_session_begin(onto, err));
     return brc_session_end(onto, adopt_whole(onto, draft, err), err);

@@ -111,6 +111,16 @@ static int check_frozen(const brc_array *a, brc_error *err)
                     a->path);
 }
 
+/* What a savepoint knows of it is not written into. */
+static int find_own(brc_array *a, brc_error *err)
+{
+    int is_frozen = 0;
+    if (a->row != 0 && a->session->draft.saves)
+        BRC_TRY(brc_draft_row_is_frozen(brc_array_store(a), a->row, &is_frozen, err));
+    a->is_own = a->row != 0 && !is_frozen;
+    return BRC_OK;
+}
+
 int brc_array_sync(brc_array *a, brc_error *err)
 {
     brc_session *s = a->session;
@@ -119,7 +129,7 @@ int brc_array_sync(brc_array *a, brc_error *err)
     if (a->is_read && a->version == s->version && a->changes == s->repo->changes)
         return BRC_OK;
     BRC_TRY(brc_session_need(s, a->path, BRC_ARRAY, &a->entry, &a->row, err));
-    a->is_own = a->row != 0;
+    BRC_TRY(find_own(a, err));
     BRC_TRY(brc_draft_stack_get(brc_array_store(a), a->row, &a->stack, err));
     if (s->bulk != NULL)
         BRC_TRY(lie_over_draft(a, err));

@@ -211,6 +211,36 @@ static int check_conflicts(const history_check *h, const brc_draft_head *draft, 
     return rc;
 }
 
+/* What savepoints know of its nodes: they are no version by themselves. */
+static int check_save(history_check *h, int64_t save, brc_error *err)
+{
+    brc_draft_node *rows;
+    size_t n;
+    brc_error found = BRC_ERROR_INIT;
+    BRC_TRY(brc_draft_node_list(h->tree.check.store, save, "/", 1, &rows, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
+        const int row = check_draft_row(h, &rows[i], &found);
+        rc = as_fault(h, h->tree.check.what, row, &found, err);
+    }
+    brc_draft_nodes_free(rows, n);
+    return rc;
+}
+
+static int check_saves(history_check *h, int64_t draft, brc_error *err)
+{
+    brc_draft_save *saves;
+    size_t n;
+    brc_error found = BRC_ERROR_INIT;
+    int rc = brc_draft_save_list(h->tree.check.store, draft, &saves, &n, &found);
+    if (rc < 0)
+        return as_fault(h, h->tree.check.what, rc, &found, err);
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = check_save(h, saves[i].id, err);
+    brc_draft_saves_free(saves, n);
+    return rc;
+}
+
 static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_error *err)
 {
     int rc;
@@ -233,6 +263,7 @@ static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_er
         rc = check_conflicts(h, &draft->draft, &found);
         BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
     }
+    BRC_GO(check_saves(h, draft->draft.id, err));
     rc = as_fault(h, h->tree.check.what, check_fold(h, draft, &found), &found, err);
 done:
     brc_draft_nodes_free(rows, n);

@@ -17,9 +17,8 @@ brc_session *brc_session_ref(brc_session *s)
     return s;
 }
 
-/* A private draft without a change in it is of no use to anybody. Where another holds the lock
- * it goes with the next transaction, of this handle or, when the process has ended, of another
- * (drop_left_empty). */
+/* A private draft without a change is of no use to anybody. Where another holds the lock it goes with
+ * the next transaction, of this handle or, when the process has ended, of another. */
 static void drop_empty(brc_session *s)
 {
     if (s->owner != NULL && s->draft.id != 0 && !s->is_handed_out)
@@ -34,12 +33,15 @@ void brc_session_unref(brc_session *s)
         s->bulk->drop(s);
     if (s->keys != NULL)
         s->keys_free(s->keys);
+    if (s->saver != NULL)
+        s->saves_end(s);
     drop_empty(s);
     if (!brc_oid_is_zero(&s->pinned))
         brc_pin_let_go(s->repo->store, &s->pinned);
     brc_repo_unref(s->repo);
     free(s->branch);
     free(s->owner);
+    free(s->saver);
     free(s);
 }
 
@@ -109,7 +111,7 @@ static int sync_shared(brc_session *s, brc_error *err)
     return s->draft.id != 0 ? draft_root(s, err) : read_tip(s, &s->draft, &s->base, err);
 }
 
-/* A draft follows its branch when that gets another name. */
+/* It follows its branch when that gets another name. */
 static int sync_branch(brc_session *s, brc_error *err)
 {
     char *branch;
@@ -120,13 +122,13 @@ static int sync_branch(brc_session *s, brc_error *err)
 }
 
 /* Without a change it is the branch as it is now: the changes that come begin there. What a bulk
- * write has done by now lies over the session as it was. */
+ * write has done by now, and what a savepoint goes back to, lie over the session as it was. */
 static int sync_clean(brc_session *s, brc_error *err)
 {
     int empty = 1;
     brc_draft_head tip;
     brc_oid root;
-    if (s->owner == NULL || s->bulk != NULL)
+    if (s->owner == NULL || s->bulk != NULL || s->draft.saves)
         return BRC_OK;
     if (s->draft.id != 0)
         BRC_TRY(brc_draft_is_empty(s->repo->store, s->draft.id, &empty, err));
@@ -437,6 +439,8 @@ static int touch_draft(brc_session *s, brc_error *err)
             BRC_TRY(brc_draft_advance(store, s->draft.id, s->draft.has_tip ? &s->draft.tip : NULL,
                                       err));
     }
+    if (s->draft.saves)
+        BRC_TRY(brc_draft_saves_meet(store, s->draft.id, s->saver, err));
     return brc_draft_touch(store, s->draft.id, err);
 }
 
@@ -610,6 +614,13 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
     return bring_document(s, path, &full, node, err);
 }
 
+static int drop_document(brc_session *s, const char *path, brc_error *err)
+{
+    int64_t save;
+    BRC_TRY(brc_draft_node_own(s->repo->store, top_draft(s), path, &save, err));
+    return brc_draft_doc_drop_at(s->repo->store, top_draft(s), path, err);
+}
+
 /* The document before must not stay: what was set again and again takes the place of the last. */
 int brc_session_put_doc(brc_session *s, const char *path, brc_entry *entry, const brc_json *doc,
                         int64_t *row, brc_error *err)
@@ -619,7 +630,7 @@ int brc_session_put_doc(brc_session *s, const char *path, brc_entry *entry, cons
     int64_t node;
     int rc;
     BRC_GO(brc_json_write(&text, doc, err));
-    BRC_GO(brc_draft_doc_drop_at(store, top_draft(s), path, err));
+    BRC_GO(drop_document(s, path, err));
     entry->doc = brc_hash_object(brc_store_hash(store), BRC_KIND_DOCUMENT, text.data, text.len);
     BRC_GO(brc_session_put(s, path, entry, &node, err));
     rc = brc_draft_doc_put(store, node, &entry->doc, (brc_span){text.data, text.len}, err);
@@ -639,7 +650,7 @@ int brc_session_put_new(brc_session *s, const char *path, brc_entry *entry, cons
         return brc_session_put_doc(s, path, entry, doc, NULL, err);
     BRC_GO(brc_json_write(&text, doc, err));
     BRC_GO(brc_store_put(s->repo->store, BRC_KIND_DOCUMENT, text.data, text.len, &entry->doc, err));
-    BRC_GO(brc_draft_doc_drop_at(s->repo->store, top_draft(s), path, err));
+    BRC_GO(drop_document(s, path, err));
     rc = brc_session_put(s, path, entry, NULL, err);
 done:
     brc_buf_dispose(&text);

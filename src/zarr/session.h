@@ -32,6 +32,8 @@ struct brc_session {
     int is_read;
     void *keys;         /* what the Zarr store view keeps (key_arrays.c); NULL: nothing yet */
     void (*keys_free)(void *keys);
+    char *saver;        /* whose savepoints are its own (savepoint.c); NULL: it has made none */
+    void (*saves_end)(brc_session *s);
 };
 
 brc_session *brc_session_ref(brc_session *s);

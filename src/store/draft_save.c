@@ -1,0 +1,221 @@
+/*
+ * Savepoints of a draft. One is a private draft of its own, with the other as its parent, and holds
+ * no lock. It is empty at first. What of the parent is changed for the first time since the newest
+ * savepoint leaves what it was there: the row of a node, by its path (draft_own.c), all rows of keys
+ * (draft_key.c), all of moves (draft_move.c). The level of a row of draft_node is the newest savepoint
+ * when it was made; so rows of a lower level are as that one found them, and those of its own or a
+ * higher are new. Where there was none, the savepoint has none.
+ *
+ * The parent needs nothing of its savepoints: if one goes, what was written stays. To roll back, the
+ * new rows are dropped, and those of the savepoint become the parent's again. To release, they go,
+ * but for those that an outer savepoint has not got and needs. No chunk row moves either way.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "db.h"
+
+void brc_draft_saves_free(brc_draft_save *saves, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(saves[i].owner);
+        free(saves[i].plan);
+    }
+    free(saves);
+}
+
+static int save_row(brc_store *store, sqlite3_stmt *st, brc_draft_save *out, brc_error *err)
+{
+    const char *owner = (const char *)sqlite3_column_text(st, 1);
+    const char *plan = (const char *)sqlite3_column_text(st, 2);
+    BRC_TRY(brc_row_check(store, st, 4, "a savepoint", err));
+    out->id = sqlite3_column_int64(st, 0);
+    out->parts = sqlite3_column_int(st, 3);
+    out->is_met = (out->parts & BRC_PART_SAVES) != 0;
+    BRC_TRY(brc_dup(&out->owner, owner != NULL ? owner : "", err));
+    return brc_dup(&out->plan, plan != NULL ? plan : "", err);
+}
+
+int brc_draft_save_list(brc_store *store, int64_t draft, brc_draft_save **out, size_t *n,
+                        brc_error *err)
+{
+    sqlite3_stmt *st;
+    void *rows = NULL;
+    size_t cap = 0;
+    int rc;
+    *out = NULL;
+    *n = 0;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT s.id, s.owner, s.plan, s.parts, s.checksum IS row_sum('draft', s.id,"
+                     " s.kind, s.state, s.branch, s.base, s.tip, s.other, s.plan, s.owner,"
+                     " s.parent, s.time_us, s.changes, s.parts) FROM draft d CROSS JOIN draft s"
+                     " ON s.parent=d.id AND s.state=1 WHERE d.id=?1 AND d.parts&8 ORDER BY s.id",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    while ((rc = brc_step(store, st, err)) > 0) {
+        BRC_GO(brc_grow_array(&rows, &cap, *n + 1, sizeof(**out), err));
+        brc_draft_save *row = (brc_draft_save *)rows + *n;
+        memset(row, 0, sizeof(*row));
+        ++*n;
+        BRC_GO(save_row(store, st, row, err));
+    }
+done:
+    sqlite3_reset(st);
+    if (rc < 0) {
+        brc_draft_saves_free(rows, *n);
+        *n = 0;
+        return rc;
+    }
+    *out = rows;
+    return BRC_OK;
+}
+
+int brc_draft_saves_meet(brc_store *store, int64_t draft, const char *owner, brc_error *err)
+{
+    size_t n;
+    brc_draft_save *saves;
+    BRC_TRY(brc_draft_save_list(store, draft, &saves, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        if (owner == NULL || strcmp(saves[i].owner, owner) != 0)
+            rc = brc_draft_has_part(store, saves[i].id, BRC_PART_SAVES, err);
+    brc_draft_saves_free(saves, n);
+    return rc;
+}
+
+/* ---- rows -------------------------------- */
+
+/* Numbers that a statement finds: all of them before any is changed. */
+typedef struct found_rows {
+    void *nodes; /* int64_t[] */
+    size_t n, cap;
+} found_rows;
+
+static int find_rows(brc_store *store, const char *sql, int64_t draft, int64_t level,
+                     found_rows *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int rc;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_int64(st, 2, level);
+    while ((rc = brc_step(store, st, err)) > 0) {
+        BRC_GO(brc_grow_array(&out->nodes, &out->cap, out->n + 1, sizeof(int64_t), err));
+        ((int64_t *)out->nodes)[out->n++] = sqlite3_column_int64(st, 0);
+    }
+done:
+    sqlite3_reset(st);
+    return rc;
+}
+
+static int drop_new(brc_store *store, int64_t draft, int64_t save, brc_error *err)
+{
+    found_rows rows = {0};
+    int rc = find_rows(store,
+                       "SELECT node FROM draft_node WHERE draft=?1 AND path IS NOT NULL AND"
+                       " level>=?2",
+                       draft, save, &rows, err);
+    for (size_t i = 0; i < rows.n && rc == BRC_OK; i++)
+        rc = brc_draft_row_drop(store, ((const int64_t *)rows.nodes)[i], err);
+    free(rows.nodes);
+    return rc;
+}
+
+/* A row of a savepoint, with what lies below it. */
+static int give_back(brc_store *store, int64_t node, int64_t draft, brc_error *err)
+{
+    brc_draft_stack stack;
+    BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
+    for (size_t i = 0; i < stack.n; i++)
+        BRC_TRY(brc_draft_row_to(store, stack.node[i], draft, err));
+    return BRC_OK;
+}
+
+static int give_all_back(brc_store *store, int64_t save, int64_t draft, brc_error *err)
+{
+    found_rows rows = {0};
+    int rc = find_rows(store,
+                       "SELECT node FROM draft_node WHERE draft=?1 AND path IS NOT NULL AND"
+                       " level<?2",
+                       save, save, &rows, err);
+    for (size_t i = 0; i < rows.n && rc == BRC_OK; i++)
+        rc = give_back(store, ((const int64_t *)rows.nodes)[i], draft, err);
+    free(rows.nodes);
+    return rc;
+}
+
+/* Those that were there when the outer one was made: it does not have them itself. */
+static int hand_out(brc_store *store, int64_t save, int64_t outer, brc_error *err)
+{
+    found_rows rows = {0};
+    int rc = find_rows(store,
+                       "SELECT node FROM draft_node WHERE draft=?1 AND path IS NOT NULL AND"
+                       " level<?2",
+                       save, outer, &rows, err);
+    for (size_t i = 0; i < rows.n && rc == BRC_OK; i++)
+        rc = brc_draft_row_to(store, ((const int64_t *)rows.nodes)[i], outer, err);
+    free(rows.nodes);
+    return rc;
+}
+
+/* ---- release and roll back -------------------------------- */
+
+int brc_draft_save_release(brc_store *store, const brc_draft_save *save, brc_draft_save *outer,
+                           brc_error *err)
+{
+    if (outer == NULL)
+        return brc_draft_delete(store, save->id, err);
+    const int gets = save->parts & ~outer->parts & (BRC_PART_KEYS | BRC_PART_MOVES);
+    if (save->parts & BRC_PART_DOCS)
+        BRC_TRY(brc_draft_has_part(store, outer->id, BRC_PART_DOCS, err));
+    BRC_TRY(hand_out(store, save->id, outer->id, err));
+    if (gets & BRC_PART_KEYS)
+        BRC_TRY(brc_draft_keys_keep(store, save->id, outer->id, err));
+    if (gets & BRC_PART_MOVES)
+        BRC_TRY(brc_draft_moves_keep(store, save->id, outer->id, err));
+    outer->parts |= save->parts;
+    BRC_TRY(brc_draft_touch(store, outer->id, err));
+    return brc_draft_delete(store, save->id, err);
+}
+
+static int moves_back(brc_store *store, int64_t save, int64_t draft, brc_error *err)
+{
+    size_t n;
+    brc_move *moves;
+    BRC_TRY(brc_draft_move_clear(store, draft, "/", err));
+    BRC_TRY(brc_draft_move_list(store, save, "/", &moves, &n, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = brc_draft_move_put(store, draft, moves[i].to, moves[i].from, err);
+    brc_moves_free(moves, n);
+    return rc;
+}
+
+static int has_no_parts(brc_store *store, int64_t save, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET parts=0, checksum=row_sum('draft', id, kind, state, branch,"
+                     " base, tip, other, plan, owner, parent, time_us, changes, 0) WHERE id=?1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, save);
+    return brc_run(store, st, err);
+}
+
+int brc_draft_save_restore(brc_store *store, int64_t draft, const brc_draft_save *save,
+                           brc_error *err)
+{
+    BRC_TRY(drop_new(store, draft, save->id, err));
+    if (save->parts & BRC_PART_DOCS)
+        BRC_TRY(brc_draft_has_part(store, draft, BRC_PART_DOCS, err));
+    BRC_TRY(give_all_back(store, save->id, draft, err));
+    if (save->parts & BRC_PART_KEYS) {
+        BRC_TRY(brc_draft_key_clear(store, draft, "", err));
+        BRC_TRY(brc_draft_key_copy(store, save->id, "", draft, "", err));
+    }
+    if (save->parts & BRC_PART_MOVES)
+        BRC_TRY(moves_back(store, save->id, draft, err));
+    BRC_TRY(brc_draft_empty(store, save->id, err));
+    BRC_TRY(has_no_parts(store, save->id, err));
+    return brc_draft_touch(store, save->id, err);
+}
