@@ -272,10 +272,8 @@ BRC_MUST_USE int brc_draft_row_to(brc_store *store, int64_t node, int64_t draft,
 /* draft_stack.c: before a row goes. *kept 1: it stays, in a savepoint. Else it lies on no row any more that a savepoint
  * knows: these stay. */
 BRC_MUST_USE int brc_draft_row_keep(brc_store *store, int64_t node, int *kept, brc_error *err);
-/* draft_stack.c: it lies below another from now on. */
+/* draft_stack.c: the row lies below another from now on. */
 BRC_MUST_USE int brc_draft_row_hide(brc_store *store, int64_t node, brc_error *err);
-/* The row lies on no such row any more. */
-BRC_MUST_USE int brc_draft_stack_cut(brc_store *store, int64_t node, brc_error *err);
 
 /* setting.c: the setting's bytes are appended, with a NUL behind them. find: 1, or 0 where it is not there;
  * get: BRC_ECORRUPT then. */

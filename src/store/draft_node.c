@@ -389,7 +389,7 @@ static int draft_node_duplicate(brc_store *store, int64_t draft, const brc_draft
 }
 
 /* The row of a path gets another, or one like it does where a savepoint knows it. */
-static int move_row(brc_store *store, int64_t draft, const brc_draft_node *row, const char *path,
+static int rename_row(brc_store *store, int64_t draft, const brc_draft_node *row, const char *path,
                     brc_error *err)
 {
     brc_draft_node own;
@@ -417,7 +417,7 @@ int brc_draft_node_move(brc_store *store, int64_t draft, const char *from, const
         if (rc == BRC_OK)
             rc = copying != NULL
                      ? draft_node_duplicate(store, draft, &rows[i], text, copying, err)
-                     : move_row(store, draft, &rows[i], text, err);
+                     : rename_row(store, draft, &rows[i], text, err);
         brc_buf_dispose(&path);
     }
     brc_draft_nodes_free(rows, n);

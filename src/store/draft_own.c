@@ -1,6 +1,6 @@
 /*
- * Rows of nodes that may be changed. A row that others need as it is now gets another over it, or in
- * its place: while a commit or a copy in batches reads it, and when an open savepoint has met it
+ * Rows of nodes that may be changed. A row that others need as it is gets another over it, or in
+ * its place: while a commit or a copy in batches reads it, and when an open savepoint has found it
  * (draft_save.c). Of the latter the savepoint gets a row with the path, the entry and the document;
  * chunks are not copied, they lie below both.
  */

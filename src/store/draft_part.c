@@ -1,6 +1,6 @@
 /* What a draft's row says of its other rows: which tables have some, so that a commit looks only
- * there (schema/durable.sql, column `parts`), how often it was changed, and which of its rows belong
- * to a savepoint. Below all else of drafts, which adds such rows. */
+ * there (schema/durable.sql, column `parts`), how often it was changed, and which of them
+ * savepoints know. Below all else of drafts, which adds such rows. */
 #include "db.h"
 
 int brc_draft_has_part(brc_store *store, int64_t draft, int part, brc_error *err)
@@ -20,9 +20,9 @@ int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err)
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
-                     "UPDATE draft SET changes=changes+1, checksum=row_sum('draft', id, kind, state,"
-                     " branch, base, tip, other, plan, owner, parent, time_us, changes+1, parts)"
-                     " WHERE id=?1",
+                     "UPDATE draft SET changes=changes+1, checksum=row_sum('draft', id, kind,"
+                     " state, branch, base, tip, other, plan, owner, parent, time_us, changes+1,"
+                     " parts) WHERE id=?1",
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);
     return brc_run(store, st, err);

@@ -1,14 +1,14 @@
 /*
  * Savepoints of a draft. One is a private draft of its own, with the other as its parent, and holds
  * no lock. It is empty at first. What of the parent is changed for the first time since the newest
- * savepoint leaves what it was there: the row of a node, by its path (draft_own.c), all rows of keys
- * (draft_key.c), all of moves (draft_move.c). The level of a row of draft_node is the newest savepoint
- * when it was made; so rows of a lower level are as that one found them, and those of its own or a
- * higher are new. Where there was none, the savepoint has none.
+ * savepoint leaves there what it was: the row of a node, by its path (draft_own.c), all rows of
+ * keys (draft_key.c), all of moves (draft_move.c). The level of a row of draft_node is the newest
+ * savepoint when it was made; so rows of a lower level are as that one found them, and those of its
+ * own or a higher are new. Where there was none, the savepoint has none.
  *
- * The parent needs nothing of its savepoints: if one goes, what was written stays. To roll back, the
- * new rows are dropped, and those of the savepoint become the parent's again. To release, they go,
- * but for those that an outer savepoint has not got and needs. No chunk row moves either way.
+ * The parent needs nothing of its savepoints: if one goes, what was written stays. To roll back,
+ * the new rows are dropped, and those of the savepoint become the parent's again. To release, they
+ * go, but for those that an outer savepoint has not got and needs. No chunk row moves either way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static int drop_new(brc_store *store, int64_t draft, int64_t save, brc_error *er
 }
 
 /* A row of a savepoint, with what lies below it. */
-static int give_back(brc_store *store, int64_t node, int64_t draft, brc_error *err)
+static int rows_back(brc_store *store, int64_t node, int64_t draft, brc_error *err)
 {
     brc_draft_stack stack;
     BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
@@ -139,7 +139,7 @@ static int give_all_back(brc_store *store, int64_t save, int64_t draft, brc_erro
                        " level<?2",
                        save, save, &rows, err);
     for (size_t i = 0; i < rows.n && rc == BRC_OK; i++)
-        rc = give_back(store, ((const int64_t *)rows.nodes)[i], draft, err);
+        rc = rows_back(store, ((const int64_t *)rows.nodes)[i], draft, err);
     free(rows.nodes);
     return rc;
 }

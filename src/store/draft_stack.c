@@ -281,7 +281,8 @@ static int cut_below(brc_store *store, int64_t draft, const brc_draft_stack *sta
     return keep_rows(store, draft, stack, at, err);
 }
 
-int brc_draft_stack_cut(brc_store *store, int64_t node, brc_error *err)
+/* The row lies on no such row any more. */
+static int cut_stack(brc_store *store, int64_t node, brc_error *err)
 {
     int64_t draft, level, newest;
     brc_draft_stack stack;
@@ -315,7 +316,7 @@ int brc_draft_row_keep(brc_store *store, int64_t node, int *kept, brc_error *err
 int brc_draft_chunk_clear_all(brc_store *store, int64_t node, brc_error *err)
 {
     brc_draft_stack stack;
-    BRC_TRY(brc_draft_stack_cut(store, node, err));
+    BRC_TRY(cut_stack(store, node, err));
     BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
     for (size_t i = 0; i < stack.n; i++)
         BRC_TRY(stack_run(store, "DELETE FROM draft_chunk WHERE node=?1", stack.node[i], 0, err));

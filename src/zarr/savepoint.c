@@ -55,7 +55,7 @@ static void end_own(brc_session *s)
     save_list_dispose(&list);
 }
 
-static int take_name(brc_session *s, brc_error *err)
+static int take_owner(brc_session *s, brc_error *err)
 {
     brc_buf owner = BRC_BUF_INIT;
     if (s->saver != NULL)
@@ -83,9 +83,9 @@ static int check_open(const brc_session *s, const save_list *list, brc_error *er
         const char *owner = list->items[i].owner;
         if (strcmp(owner, s->saver) != 0 && brc_process_state(owner) != BRC_PROCESS_DEAD)
             return brc_fail(err, BRC_EBUSY,
-                            "another session (process %lld) has a savepoint open in the uncommitted "
-                            "changes of branch '%s': wait until it is released, or work in a "
-                            "private session",
+                            "another session (process %lld) has a savepoint open in the "
+                            "uncommitted changes of branch '%s': wait until it is released, or "
+                            "work in a private session",
                             (long long)brc_process_id(owner), s->branch);
     }
     if (list->n < SAVEPOINTS_MOST)
@@ -118,7 +118,7 @@ int brc_savepoint(brc_session *s, const char *name, brc_error *err)
     BRC_TRY(brc_bulk_check_none(s, "no savepoint can be made", err));
     BRC_GO(plan_of_name(name, &plan, err));
     BRC_GO(brc_session_can_change(s, err));
-    BRC_GO(take_name(s, err));
+    BRC_GO(take_owner(s, err));
     BRC_GO(brc_session_begin(s, err));
     s->is_read = 0;
     rc = brc_session_end(s, make_savepoint(s, (const char *)plan.data, err), err);
@@ -171,9 +171,9 @@ static int roll_back_steps(brc_session *s, save_list *list, size_t at, brc_error
 {
     if (list->items[at].is_met)
         return brc_fail(err, BRC_ECONFLICT,
-                        "others have changed what is uncommitted on branch '%s' since the savepoint: "
-                        "nothing was taken back; what may have to be, is written in a private "
-                        "session",
+                        "others have changed what is uncommitted on branch '%s' since the "
+                        "savepoint, so nothing was taken back: what may have to be is better "
+                        "written in a private session",
                         s->branch);
     BRC_TRY(release_inner(s, list, at, err));
     return brc_draft_save_restore(s->repo->store, s->draft.id, &list->items[at], err);

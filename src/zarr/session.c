@@ -17,8 +17,7 @@ brc_session *brc_session_ref(brc_session *s)
     return s;
 }
 
-/* A private draft without a change is of no use to anybody. Where another holds the lock it goes with
- * the next transaction, of this handle or, when the process has ended, of another. */
+/* Of no use to anybody: it goes as soon as the lock is to be had. */
 static void drop_empty(brc_session *s)
 {
     if (s->owner != NULL && s->draft.id != 0 && !s->is_handed_out)
@@ -428,7 +427,7 @@ static int begin_write(brc_session *s, brc_error *err)
     return rc;
 }
 
-/* Where it has no changes yet it may have followed its branch. */
+/* Where it has no changes yet it may have followed its branch. Savepoints of others learn of it. */
 static int touch_draft(brc_session *s, brc_error *err)
 {
     brc_draft_head found;
@@ -616,8 +615,8 @@ int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, in
 
 static int drop_document(brc_session *s, const char *path, brc_error *err)
 {
-    int64_t save;
-    BRC_TRY(brc_draft_node_own(s->repo->store, top_draft(s), path, &save, err));
+    int64_t ignored;
+    BRC_TRY(brc_draft_node_own(s->repo->store, top_draft(s), path, &ignored, err));
     return brc_draft_doc_drop_at(s->repo->store, top_draft(s), path, err);
 }
 

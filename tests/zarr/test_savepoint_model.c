@@ -115,7 +115,7 @@ static int attr_of(brc_session *s, const char *path)
     brc_buf all = BRC_BUF_INIT;
     OK(&t, brc_attrs_get(&all, s, path, NULL, &t.err));
     const char *at = strstr((const char *)all.data, ":");
-    const int value = at != NULL ? atoi(at + 1) : 0;
+    const int value = at != NULL ? (int)strtol(at + 1, NULL, 10) : 0;
     brc_buf_dispose(&all);
     return value;
 }
@@ -166,7 +166,8 @@ static void compare(const char *where)
     OK(&t, brc_session_open(&other, other_repo, NULL, BRC_SESSION_VIEW, &t.err));
     describe_session(other, said);
     brc_session_free(other);
-    ck_assert_msg(strcmp(said, expected) == 0, "%s, elsewhere:%s\nand not%s", where, said, expected);
+    ck_assert_msg(strcmp(said, expected) == 0, "%s, elsewhere:%s\nand not%s", where, said,
+                  expected);
 }
 
 /* ---- steps -------------------------------- */
