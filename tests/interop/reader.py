@@ -207,7 +207,7 @@ class Repository:
             draft = self.rows('draft', 'branch=? AND kind=? AND state=?', self.head, SHARED, LIVE)
         elif rev.startswith('draft:'):
             draft = self.rows('draft', 'id=? AND state=?', int(rev[6:]), LIVE)
-            need(draft, f'there is no {rev}')
+            need(draft and draft[0]['parent'] is None, f'there is no {rev}')
         if draft:
             return self.snapshot(draft[0]['base']), draft[0]['id']
         for name in f'tags/{rev}', f'heads/{rev or self.head}':

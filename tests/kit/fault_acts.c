@@ -382,6 +382,48 @@ static int act_reopen_to_read(fault_handles *h, brc_error *err)
     return rc;
 }
 
+/* ---- savepoints -------------------------------- */
+
+static int save_x(fault_handles *h, brc_error *err)
+{
+    return brc_savepoint(h->s, "x", err);
+}
+
+static int back_to_x(fault_handles *h, brc_error *err)
+{
+    return brc_savepoint_rollback(h->s, "x", err);
+}
+
+static int release_any(fault_handles *h, brc_error *err)
+{
+    return brc_savepoint_release(h->s, NULL, err);
+}
+
+static int set_loose_key(fault_handles *h, brc_error *err)
+{
+    return brc_key_set(h->s, "loose", "bytes", 5, err);
+}
+
+/* What stays of it are the last attribute and the last part. */
+int (*const fault_save_steps[])(fault_handles *h, brc_error *err) = {
+    act_write_part, save_x, act_attribute, write_over, act_create, save_x, act_append,
+    set_loose_key, save_x, act_move, act_remove, release_any, back_to_x, act_shrink, release_any,
+    back_to_x, write_over, back_to_x, act_attribute, release_any, act_write_part,
+};
+const int fault_nsave_steps = sizeof(fault_save_steps) / sizeof(fault_save_steps[0]);
+
+/* In one transaction. */
+static int act_savepoints(fault_handles *h, brc_error *err)
+{
+    int rc = brc_begin(h->repo, err);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < fault_nsave_steps && rc == BRC_OK; i++)
+        rc = fault_save_steps[i](h, err);
+    int end = brc_end(h->repo, rc == BRC_OK ? BRC_END_KEEP : 0, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
 const fault_act fault_acts[] = {
     { "array_create", act_create, 1, 0 },
     { "array_write", act_write, 1, 0 },
@@ -417,6 +459,7 @@ const fault_act fault_acts[] = {
     { "attrs_set again", act_document, 1, 0 },
     { "bulk", act_bulk, 1, 1 },
     { "bulk in vain", act_bulk_in_vain, 0, 1 },
+    { "savepoints", act_savepoints, 1, 0 },
     { "array_read", act_read, 0, 0 },
     { "session_clean", act_is_clean, 0, 0 },
     { "log", act_log, 0, 0 },

@@ -40,6 +40,10 @@ typedef struct fault_act {
 extern const fault_act fault_acts[];
 extern const int fault_nacts;
 
+/* Savepoints, and what comes between them: a transaction each. */
+extern int (*const fault_save_steps[])(fault_handles *h, brc_error *err);
+extern const int fault_nsave_steps;
+
 /* As one of them does it: commits what is uncommitted on main. */
 int fault_act_commit(fault_handles *h, brc_error *err);
 

@@ -19,7 +19,7 @@
 Suite *killed_suite(void);
 
 enum { EACH = 5 }; /* of so many moments one */
-enum { MOST_STATES = 12 };
+enum { MOST_STATES = 24 };
 
 static store_kit kits[2]; /* with a rollback journal, and in WAL mode */
 static fault_base bases[2];
@@ -94,8 +94,20 @@ static void close_work(fault_handles *h)
     brc_free(h->repo);
 }
 
-/* Runs the act and dies at the n-th moment: 0 if there is none. */
-static int run_and_die(int act, uint64_t n)
+/* All in transactions of their own. */
+static int run_savepoints(fault_handles *h, brc_error *err)
+{
+    int rc = BRC_OK;
+    for (int i = 0; i < fault_nsave_steps && rc == BRC_OK; i++) {
+        rc = fault_save_steps[i](h, err);
+        if (h->ended != NULL)
+            h->ended(h);
+    }
+    return rc;
+}
+
+/* Runs it and dies at the n-th moment: 0 if there is none. */
+static int run_and_die(int (*run)(fault_handles *h, brc_error *err), uint64_t n)
 {
     static const unsigned moments =
         FAULT_WRITE | FAULT_SYNC | FAULT_TRUNCATE | FAULT_OPEN | FAULT_DELETE | FAULT_DELETED;
@@ -108,7 +120,7 @@ static int run_and_die(int act, uint64_t n)
         open_work(&h, FAULT_VFS_NAME);
         disk.kills = 1;
         fault_vfs_arm(&disk, moments, n, 0);
-        int rc = fault_acts[act].run(&h, &kit->err);
+        int rc = run(&h, &kit->err);
         close_work(&h); /* which copies a log back */
         _exit(rc != BRC_OK);
     }
@@ -248,11 +260,65 @@ START_TEST(whenever_it_is_killed)
     char *seen_after = run_whole(act);
     start_anew();
     char *seen_before = file_digest_seen(base->work);
-    for (; run_and_die(act, n); n += each, killed++)
+    for (; run_and_die(fault_acts[act].run, n); n += each, killed++)
         look_at_dead(act, n, seen_before, seen_after);
     ck_assert_uint_ge(killed, 15 / each);
     free(seen_before);
     free(seen_after);
+}
+END_TEST
+
+/* ---- savepoints -------------------------------- */
+
+static void note_seen(const fault_handles *h)
+{
+    (void)h;
+    ck_assert_uint_lt(nsaid, MOST_STATES);
+    said[nsaid++] = file_digest_seen(base->work);
+}
+
+/* What the dead one has written is there, as if it had released; and others can make savepoints. */
+static void go_on_after_savepoints(uint64_t n)
+{
+    breccia *repo;
+    brc_session *session;
+    char *now = file_digest_seen(base->work);
+    ck_assert_msg(is_among(now, nsaid), "killed at %d: the file says something else", (int)n);
+    ck_assert(file_is_whole(base->work));
+    OK(brc_open(&repo, base->work, NULL, &kit->err));
+    OK(brc_session_open(&session, repo, NULL, BRC_SESSION_WRITE, &kit->err));
+    if (n % 2 == 0)
+        OK(brc_gc(repo, NULL, NULL, &kit->err));
+    OK(brc_savepoint(session, "x", &kit->err));
+    OK(brc_attrs_set(session, "/", "more", "1", &kit->err));
+    OK(brc_savepoint_rollback(session, "x", &kit->err));
+    brc_session_free(session);
+    brc_free(repo);
+    char *then = file_digest_seen(base->work);
+    ck_assert_str_eq(now, then);
+    ck_assert(file_is_whole(base->work));
+    free(now);
+    free(then);
+}
+
+START_TEST(whenever_it_is_killed_with_savepoints_what_it_wrote_is_there)
+{
+    const char *all = getenv("BRECCIA_KILLS");
+    const uint64_t each = all != NULL && *all != '\0' ? 1 : 3 * EACH;
+    uint64_t n = 1, killed = 0;
+    fault_handles h;
+    kit = &kits[_i];
+    base = &bases[_i];
+    start_anew();
+    note_seen(NULL);
+    open_work(&h, NULL);
+    h.ended = note_seen;
+    OK(run_savepoints(&h, &kit->err));
+    close_work(&h);
+    note_seen(NULL);
+    for (; run_and_die(run_savepoints, n); n += each, killed++)
+        go_on_after_savepoints(n);
+    ck_assert_uint_ge(killed, 100 / each);
 }
 END_TEST
 
@@ -264,6 +330,7 @@ Suite *killed_suite(void)
     tcase_add_unchecked_fixture(tc, make_bases, remove_bases);
     tcase_add_checked_fixture(tc, killed_setup, killed_teardown);
     tcase_add_loop_test(tc, whenever_it_is_killed, 0, 2 * fault_nacts);
+    tcase_add_loop_test(tc, whenever_it_is_killed_with_savepoints_what_it_wrote_is_there, 0, 2);
     suite_add_tcase(s, tc);
     return s;
 }

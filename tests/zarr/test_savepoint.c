@@ -1,11 +1,8 @@
-/* Savepoints of a session: what they bring back, when they end, and who else is at work. */
+/* Savepoints of a session: what they bring back. */
 #include <check.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../../src/base/buf.h"
 #include "../kit/scenario.h"
@@ -64,11 +61,6 @@ static int kind(const char *path)
     return is;
 }
 
-static int64_t saves_left(void)
-{
-    return scenario_ask(&t, "SELECT count(*) FROM draft WHERE parent IS NOT NULL AND state=1");
-}
-
 static void make_private(void)
 {
     brc_session_free(t.session);
@@ -106,7 +98,6 @@ START_TEST(a_released_savepoint_leaves_what_was_written)
     set("/a", 0, 71);
     OK(&t, brc_node_remove(t.session, "/n", &t.err));
     release("x");
-    ck_assert_int_eq(saves_left(), 0);
     ck_assert_int_eq(number("/a", 0), 71);
     ck_assert_int_eq(kind("/n"), 0);
     FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
@@ -327,305 +318,6 @@ START_TEST(a_bulk_write_is_taken_back_and_takes_no_savepoint)
 }
 END_TEST
 
-/* ---- the end of them -------------------------------- */
-
-START_TEST(a_commit_ends_them)
-{
-    for (int private = 0; private < 2; private++) {
-        if (private)
-            make_private();
-        set("/a", 0, 10 + private);
-        save("x");
-        set("/a", 1, 20 + private);
-        scenario_commit(&t, "more");
-        ck_assert_int_eq(saves_left(), 0);
-        FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
-        ck_assert_int_eq(number("/a", 0), 10 + private);
-        ck_assert_int_eq(number("/a", 1), 20 + private);
-    }
-}
-END_TEST
-
-START_TEST(a_commit_that_fails_does_not_end_them)
-{
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-    uint8_t byte = 1;
-    save("x");
-    set("/a", 0, 1);
-    OK(&t, brc_key_set(t.session, "loose", &byte, 1, &t.err));
-    opts.message = "more";
-    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
-    back("x");
-    ck_assert_int_eq(number("/a", 0), 70);
-    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
-}
-END_TEST
-
-START_TEST(dropping_and_resetting_the_changes_ends_them)
-{
-    for (int way = 0; way < 3; way++) {
-        set("/a", 0, 5);
-        save("x");
-        set("/a", 1, 6);
-        if (way == 0)
-            OK(&t, brc_session_discard(t.session, &t.err));
-        else if (way == 1)
-            OK(&t, brc_reset(t.repo, "HEAD", BRC_RESET_HARD, NULL, &t.err));
-        else
-            OK(&t, brc_draft_drop(t.repo, scenario_ask(&t, "SELECT id FROM draft WHERE state=1 AND"
-                                                           " parent IS NULL"),
-                                  &t.err));
-        ck_assert_int_eq(saves_left(), 0);
-        FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
-        ck_assert_int_eq(number("/a", 0), 0);
-    }
-}
-END_TEST
-
-START_TEST(a_session_that_is_closed_leaves_what_it_wrote)
-{
-    save("x");
-    set("/a", 0, 1);
-    OK(&t, brc_node_remove(t.session, "/n", &t.err));
-    brc_session_free(t.session);
-    ck_assert_int_eq(saves_left(), 0);
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-    ck_assert_int_eq(number("/a", 0), 1);
-    ck_assert_int_eq(kind("/n"), 0);
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
-}
-END_TEST
-
-/* Within a transaction that another holds it goes later. */
-START_TEST(a_session_that_cannot_have_the_lock_ends_them_later)
-{
-    breccia *other;
-    OK(&t, brc_reopen(&other, t.repo, &t.err));
-    save("x");
-    set("/a", 0, 1);
-    OK(&t, brc_begin(other, &t.err));
-    brc_session_free(t.session);
-    OK(&t, brc_end(other, 0, &t.err));
-    brc_free(other);
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-    set("/a", 1, 2);
-    ck_assert_int_eq(saves_left(), 0);
-    save("x");
-    ck_assert_int_eq(number("/a", 0), 1);
-}
-END_TEST
-
-START_TEST(handed_over_changes_have_none)
-{
-    brc_session *to = t.session;
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
-    set("/g/b", 0, 1);
-    save("x");
-    set("/g/b", 0, 2);
-    set("/g/b", 1, 3);
-    OK(&t, brc_session_hand_over(t.session, to, &t.err));
-    ck_assert_int_eq(saves_left(), 0);
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
-    brc_session_free(t.session);
-    t.session = to;
-    ck_assert_int_eq(number("/g/b", 0), 2);
-    ck_assert_int_eq(number("/g/b", 1), 3);
-    ck_assert_int_eq(number("/a", 0), 70);
-}
-END_TEST
-
-START_TEST(what_is_handed_over_within_a_savepoint_goes_with_it)
-{
-    brc_session *to, *from;
-    scenario_commit(&t, "second");
-    make_private();
-    to = t.session;
-    save("x");
-    OK(&t, brc_session_open(&from, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
-    t.session = from;
-    set("/g/b", 0, 2);
-    t.session = to;
-    OK(&t, brc_session_hand_over(from, to, &t.err));
-    ck_assert_int_eq(number("/g/b", 0), 2);
-    back("x");
-    ck_assert_int_eq(number("/g/b", 0), 100);
-    brc_session_free(from);
-}
-END_TEST
-
-/* ---- others -------------------------------- */
-
-START_TEST(a_rollback_loses_nothing_of_others)
-{
-    brc_session *other;
-    breccia *repo;
-    OK(&t, brc_reopen(&repo, t.repo, &t.err));
-    OK(&t, brc_session_open(&other, repo, NULL, BRC_SESSION_WRITE, &t.err));
-    save("x");
-    set("/a", 0, 1);
-    ck_assert_int_eq(scenario_number(&t, other, "/a", 0), 1);
-    FAILS(&t, BRC_EBUSY, brc_savepoint(other, "x", &t.err));
-    back("x"); /* that changed nothing */
-    set("/a", 0, 1);
-    OK(&t, brc_attrs_set(other, "/g", "unit", "1", &t.err));
-    FAILS(&t, BRC_ECONFLICT, brc_savepoint_rollback(t.session, "x", &t.err));
-    ck_assert_int_eq(number("/a", 0), 1);
-    save("y"); /* what came before it is no matter */
-    set("/a", 0, 2);
-    back("y");
-    ck_assert_int_eq(number("/a", 0), 1);
-    release("x");
-    OK(&t, brc_savepoint(other, "x", &t.err));
-    brc_session_free(other);
-    brc_free(repo);
-}
-END_TEST
-
-START_TEST(others_may_commit_what_is_shared)
-{
-    brc_session *other;
-    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-    OK(&t, brc_session_open(&other, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-    save("x");
-    set("/a", 0, 1);
-    opts.message = "theirs";
-    OK(&t, brc_session_commit(&id, other, &opts, &t.err));
-    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
-    ck_assert_int_eq(number("/a", 0), 1);
-    ck_assert_int_eq(saves_left(), 0);
-    brc_session_free(other);
-}
-END_TEST
-
-static void die_with_savepoints(int private)
-{
-    breccia *repo;
-    brc_session *s;
-    if (brc_open(&repo, t.file, NULL, &t.err) < 0 ||
-        brc_session_open(&s, repo, NULL, private ? BRC_SESSION_PRIVATE : BRC_SESSION_WRITE,
-                         &t.err) < 0 ||
-        brc_attrs_set(s, "/g", "one", "1", &t.err) < 0 || brc_savepoint(s, "x", &t.err) < 0 ||
-        brc_attrs_set(s, "/g", "two", "2", &t.err) < 0 || brc_savepoint(s, "y", &t.err) < 0 ||
-        brc_node_remove(s, "/g/b", &t.err) < 0)
-        _exit(1);
-    kill(getpid(), SIGKILL);
-}
-
-START_TEST(a_dead_process_leaves_what_it_wrote)
-{
-    int status;
-    char said[64];
-    scenario_close(&t);
-    const pid_t child = fork();
-    if (child == 0)
-        die_with_savepoints(_i);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFSIGNALED(status));
-    scenario_open(&t, NULL, 0);
-    ck_assert_int_eq(saves_left(), 2);
-    scenario_whole(&t);
-    if (_i) {
-        const int64_t draft = scenario_ask(&t, "SELECT max(id) FROM draft WHERE parent IS NULL");
-        brc_session_free(t.session);
-        OK(&t, brc_draft_adopt(t.repo, draft, &t.err));
-        OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-    }
-    snprintf(said, sizeof(said), "%d %d", kind("/g/b"), kind("/g"));
-    ck_assert_str_eq(said, "0 1");
-    brc_buf two = BRC_BUF_INIT;
-    OK(&t, brc_attrs_get(&two, t.session, "/g", "two", &t.err));
-    brc_buf_dispose(&two);
-    ck_assert_int_eq(number("/a", 0), 70);
-    save("x"); /* those of the dead are over */
-    ck_assert_int_eq(saves_left(), 1);
-    set("/a", 0, 1);
-    back("x");
-    ck_assert_int_eq(number("/a", 0), 70);
-}
-END_TEST
-
-START_TEST(a_collection_keeps_what_a_savepoint_needs)
-{
-    brc_gc_opts opts = BRC_GC_OPTS_INIT;
-    uint8_t byte = 9;
-    brc_buf value = BRC_BUF_INIT;
-    opts.flags = BRC_GC_EXPUNGE;
-    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
-    OK(&t, brc_key_set(t.session, "loose", &byte, 1, &t.err));
-    OK(&t, brc_attrs_set(t.session, "/n", "unit", "\"m\"", &t.err));
-    save("x");
-    OK(&t, brc_node_remove(t.session, "/n", &t.err));
-    OK(&t, brc_key_delete(t.session, "loose", &t.err));
-    set("/a", 0, 1);
-    OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
-    scenario_whole(&t);
-    back("x");
-    ck_assert_int_eq(number("/n", 3), 203);
-    ck_assert_int_eq(number("/a", 0), 70);
-    OK(&t, brc_key_get(&value, t.session, "loose", &t.err));
-    brc_buf_dispose(&value);
-    OK(&t, brc_key_delete(t.session, "loose", &t.err));
-}
-END_TEST
-
-START_TEST(a_collection_drops_what_dead_processes_left)
-{
-    int status;
-    scenario_close(&t);
-    const pid_t child = fork();
-    if (child == 0)
-        die_with_savepoints(_i);
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    scenario_open(&t, NULL, 0);
-    OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
-    ck_assert_int_eq(saves_left(), 0);
-    ck_assert_int_eq(kind("/g/b"), _i ? BRC_ARRAY : 0);
-    ck_assert_int_eq(number("/a", 0), 70);
-}
-END_TEST
-
-START_TEST(drafts_do_not_list_them)
-{
-    brc_iter *it;
-    const brc_draft *draft;
-    int n = 0;
-    save("x");
-    set("/a", 0, 1);
-    OK(&t, brc_drafts(&it, t.repo, &t.err));
-    while (brc_drafts_next(it, &draft, &t.err) > 0)
-        n++;
-    brc_iter_free(it);
-    ck_assert_int_eq(n, 1);
-    const int64_t id = scenario_ask(&t, "SELECT id FROM draft WHERE parent IS NOT NULL");
-    FAILS(&t, BRC_ENOTFOUND, brc_draft_drop(t.repo, id, &t.err));
-    FAILS(&t, BRC_ENOTFOUND, brc_draft_adopt(t.repo, id, &t.err));
-}
-END_TEST
-
-START_TEST(a_branch_that_goes_with_savepoints_keeps_its_changes)
-{
-    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
-    brc_session_free(t.session);
-    OK(&t, brc_session_open(&t.session, t.repo, "side", BRC_SESSION_WRITE, &t.err));
-    set("/a", 0, 5);
-    save("x");
-    set("/a", 1, 6);
-    OK(&t, brc_branch_rename(t.repo, "side", "other", &t.err));
-    scenario_whole(&t);
-    brc_session_free(t.session);
-    OK(&t, brc_session_open(&t.session, t.repo, "other", BRC_SESSION_WRITE, &t.err));
-    save("y");
-    OK(&t, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
-    ck_assert_int_eq(saves_left(), 0);
-    scenario_whole(&t);
-    OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
-    ck_assert_int_eq(number("/a", 0), 5);
-    ck_assert_int_eq(number("/a", 1), 6);
-}
-END_TEST
-
 START_TEST(names_and_sessions_are_checked)
 {
     char name[300];
@@ -760,20 +452,6 @@ Suite *savepoint_suite(void)
     tcase_add_test(tc, savepoints_within_a_transaction_go_with_it);
     tcase_add_test(tc, a_transaction_may_begin_and_end_between);
     tcase_add_test(tc, a_bulk_write_is_taken_back_and_takes_no_savepoint);
-    tcase_add_test(tc, a_commit_ends_them);
-    tcase_add_test(tc, a_commit_that_fails_does_not_end_them);
-    tcase_add_test(tc, dropping_and_resetting_the_changes_ends_them);
-    tcase_add_test(tc, a_session_that_is_closed_leaves_what_it_wrote);
-    tcase_add_test(tc, a_session_that_cannot_have_the_lock_ends_them_later);
-    tcase_add_test(tc, handed_over_changes_have_none);
-    tcase_add_test(tc, what_is_handed_over_within_a_savepoint_goes_with_it);
-    tcase_add_test(tc, a_rollback_loses_nothing_of_others);
-    tcase_add_test(tc, others_may_commit_what_is_shared);
-    tcase_add_loop_test(tc, a_dead_process_leaves_what_it_wrote, 0, 2);
-    tcase_add_test(tc, a_collection_keeps_what_a_savepoint_needs);
-    tcase_add_loop_test(tc, a_collection_drops_what_dead_processes_left, 0, 2);
-    tcase_add_test(tc, drafts_do_not_list_them);
-    tcase_add_test(tc, a_branch_that_goes_with_savepoints_keeps_its_changes);
     tcase_add_test(tc, names_and_sessions_are_checked);
     tcase_add_test(tc, sixteen_nest_and_a_node_is_changed_in_each);
     tcase_add_test(tc, many_savepoints_one_after_the_other_leave_a_short_stack);
