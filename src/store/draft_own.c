@@ -135,11 +135,8 @@ int brc_draft_node_own(brc_store *store, int64_t draft, const char *path, int64_
 int brc_draft_stack_push(brc_store *store, int64_t node, const char *path, int64_t *top,
                          brc_error *err)
 {
-    int64_t draft, level, save;
+    int64_t draft, level; /* of both: they say the same */
     BRC_TRY(brc_draft_row_level(store, node, &draft, &level, err));
-    BRC_TRY(brc_draft_level(store, draft, &save, err));
-    if (level < save)
-        return set_aside(store, node, path, save, top, err);
     BRC_TRY(row_over(store, node, level, top, err));
     return put_below(store, node, path, *top, err);
 }

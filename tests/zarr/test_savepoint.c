@@ -159,6 +159,7 @@ START_TEST(what_an_inner_savepoint_knew_the_outer_one_knows_when_that_is_release
     OK(&t, brc_node_remove(t.session, "/n", &t.err));
     release("z");
     back("x");
+    scenario_whole(&t);
     ck_assert_int_eq(number("/a", 0), 70);
     ck_assert_int_eq(number("/n", 0), 200);
     ck_assert_int_eq(number("/g/b", 0), 100);
@@ -180,6 +181,7 @@ START_TEST(moves_are_forgotten_with_what_moved)
     save("x");
     OK(&t, brc_node_move(t.session, "/g/b", "/b", &t.err));
     back(NULL);
+    scenario_whole(&t);
     scenario_commit(&t, "second");
     OK(&t, brc_diff(&it, t.repo, "HEAD~1", "HEAD", NULL, &t.err));
     while (brc_diff_next(it, &change, &t.err) > 0)
