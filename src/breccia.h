@@ -250,8 +250,9 @@ BRC_API BRC_MUST_USE int brc_revert(brc_pick_result *out, brc_iter **conflicts, 
                                     const brc_pick_opts *opts, brc_error *err);
 /* Moves the current branch to `onto` with its own commits done again there: those that `onto` does not reach, the oldest
  * first, without merges, and without those whose change is there already. Each is picked as by brc_pick(), and keeps
- * message, author, time and meta: of the options only paths and sides count. The branch moves once, at the end; a conflict
- * (out->at) stops it, and nothing has changed. Errors are those of brc_pick(). */
+ * message, author, time and meta: of the options only paths, sides and BRC_PICK_KEEP count. The branch moves once, at the
+ * end; a conflict (out->at) stops it, and nothing has changed. With BRC_PICK_KEEP it stays open, as by BRC_MERGE_KEEP,
+ * over what was made before, which no ref names: ours is that, theirs the commit. Errors are those of brc_pick(). */
 BRC_API BRC_MUST_USE int brc_rebase(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const char *onto,
                                     const brc_pick_opts *opts, brc_error *err);
 /* Finds the commit that brought a change, by looking at few of those between a good and a bad version. `what`: BRC_BISECT_*;
@@ -259,8 +260,8 @@ BRC_API BRC_MUST_USE int brc_rebase(brc_pick_result *out, brc_iter **conflicts, 
  * file till BRC_BISECT_RESET; nothing else changes, and a collection keeps these commits. BRC_EMISUSE where there is no bisection, or
  * what is said contradicts what is known; BRC_ESTALE if another process was first. */
 BRC_API BRC_MUST_USE int brc_bisect(brc_bisect_result *out, breccia *repo, int what, const char *rev, brc_error *err);
-/* The current branch's open merge, cherry-pick or revert; out->draft 0: none. *conflicts (NULL: nobody asks) lists all of it, also what is
- * settled. A conflict is settled by hand as soon as its place is not what the merge left there: the member
+/* The current branch's open merge, cherry-pick, revert or rebase; out->draft 0: none. *conflicts (NULL: nobody asks) lists
+ * all of it, also what is settled. A conflict is settled by hand as soon as its place is not what the merge left there: the member
  * has another value, the chunk was written, the node or something under it was changed. */
 BRC_API BRC_MUST_USE int brc_merge_state(brc_open_state *out, brc_iter **conflicts, breccia *repo, brc_error *err);
 /* Settles what is open at and under `paths` (npaths 0: everywhere) for a side: BRC_MERGE_OURS or _THEIRS. What was
@@ -278,7 +279,15 @@ BRC_API BRC_MUST_USE int brc_merge_continue(brc_merge_result *out, brc_iter **co
  * BRC_PICK_NOTHING, if nothing is left of the change; or BRC_PICK_CONFLICT, and nothing has changed. */
 BRC_API BRC_MUST_USE int brc_pick_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const brc_pick_opts *opts,
                                            brc_error *err);
-/* Drops the open merge, cherry-pick or revert, with what was written to settle it. BRC_EMISUSE if none is open. */
+/* Goes on with an open rebase: what was settled becomes a commit as by brc_pick_continue(), or with BRC_REBASE_SKIP is left
+ * out, settled or not, and the rest follows, with the sides that were given first. The result is that of brc_rebase(), with
+ * all that was done since it began; at the next conflict it stays open as another draft, and till the end the branch stays
+ * where it is. While something is open nothing changes: BRC_PICK_CONFLICT, with the same out->draft. BRC_EMISUSE if no
+ * rebase is open; BRC_ESTALE if the branch has moved since it began, or others settle meanwhile: it is kept. */
+BRC_API BRC_MUST_USE int brc_rebase_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo, uint32_t flags,
+                                             brc_error *err);
+/* Drops the open merge, cherry-pick, revert or rebase, with what was written to settle it and what was made. BRC_EMISUSE if
+ * none is open. */
 BRC_API BRC_MUST_USE int brc_merge_abort(breccia *repo, brc_error *err);
 /* Lists conflicts, by path. */
 BRC_API BRC_MUST_USE int brc_conflicts_next(brc_iter *it, const brc_conflict **out, brc_error *err);

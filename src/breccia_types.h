@@ -314,7 +314,7 @@ typedef struct brc_merge_result {
 } brc_merge_result;
 #define BRC_MERGE_RESULT_INIT { sizeof(brc_merge_result), 0, 0, { { 0 } }, 0, 0 }
 
-/* A merge, cherry-pick or revert with conflicts that is neither committed nor dropped. */
+/* A merge, cherry-pick, revert or rebase with conflicts that is neither done nor dropped. */
 typedef struct brc_open_state {
     size_t size;
     int64_t draft;      /* its number; 0: none is open                        */
@@ -323,10 +323,12 @@ typedef struct brc_open_state {
     brc_oid other;      /* the commit that is merged                          */
     uint64_t conflicts; /* all of them                                        */
     uint64_t open;      /* those that are not settled                         */
-    char op[16];        /* "merge", "cherry-pick" or "revert"                 */
+    char op[16];        /* "merge", "cherry-pick", "revert" or "rebase"       */
     char rev[128];      /* what is merged, as it was called; cut at 127 bytes */
+    brc_oid at;         /* the commit whose change it is; of a merge zero     */
+    uint64_t made, skipped, left; /* of a rebase: commits before it that were made, or left out; commits behind it */
 } brc_open_state;
-#define BRC_OPEN_STATE_INIT { sizeof(brc_open_state), 0, 0, 0, { { 0 } }, 0, 0, { 0 }, { 0 } }
+#define BRC_OPEN_STATE_INIT { sizeof(brc_open_state), 0, 0, 0, { { 0 } }, 0, 0, { 0 }, { 0 }, { { 0 } }, 0, 0, 0 }
 
 /* brc_pick(), brc_revert(), brc_rebase() */
 typedef struct brc_pick_opts {
@@ -361,11 +363,13 @@ typedef struct brc_pick_result {
     brc_oid commit;       /* the branch's, after it; zero for a conflict      */
     brc_oid at;           /* of a conflict: the commit whose change it is; else zero */
     uint64_t made;        /* commits that were made                           */
-    uint64_t skipped;     /* of a rebase: commits whose change was there already */
+    uint64_t skipped;     /* of a rebase: commits whose change was there already, or that were left out */
     uint64_t conflicts;   /* that are open                                    */
     int64_t draft;        /* of what stays open; 0: nothing does              */
+    uint64_t left;        /* of a rebase that stays open: commits behind `at` */
 } brc_pick_result;
-#define BRC_PICK_RESULT_INIT { sizeof(brc_pick_result), 0, 0, { { 0 } }, { { 0 } }, 0, 0, 0, 0 }
+#define BRC_PICK_RESULT_INIT { sizeof(brc_pick_result), 0, 0, { { 0 } }, { { 0 } }, 0, 0, 0, 0, 0 }
+enum { BRC_REBASE_SKIP = 1 }; /* the commit in conflict is left out           */
 
 /* brc_bisect() */
 enum {
@@ -427,8 +431,7 @@ enum {
     BRC_DRAFT_MERGING = 4 /* an open merge or the like: brc_merge_state()     */
 };
 
-/* One node that differs between two versions.  A difference in storage alone
- * (codecs, backend) is listed with BRC_CHANGE_STORAGE: no value differs. */
+/* One node that differs between two versions.  Storage alone (codecs, backend): BRC_CHANGE_STORAGE, no value differs. */
 typedef struct brc_change {
     const char *path;
     const char *from;            /* where it was, for BRC_MOVED; else NULL    */
@@ -441,14 +444,11 @@ typedef struct brc_change {
     uint64_t chunks_added, chunks_removed, chunks_changed;
     /* with BRC_CHANGE_ELEMENTS */
     uint64_t elements_changed;   /* within both shapes, that differ in any bit */
-    double max_abs;              /* their largest absolute difference, pairs with
-                                  * a NaN left out; NaN: not numbers          */
+    double max_abs;              /* their largest absolute difference, pairs with a NaN left out; NaN: not numbers */
     uint64_t first[BRC_MAX_NDIM], last[BRC_MAX_NDIM]; /* corners of the box around them */
-    uint64_t elements_added, elements_removed; /* within only the new shape, or
-                                  * only the old one. Here and in
+    uint64_t elements_added, elements_removed; /* within only the new shape, or only the old one. Here and in
                                   * elements_changed 2^64-1: that or more     */
-    const char *elements_why;    /* a clause: why the elements of an array on both
-                                  * sides cannot be compared; else NULL       */
+    const char *elements_why;    /* a clause: why elements of an array on both sides cannot be compared; else NULL */
 } brc_change;
 enum {
     BRC_CHANGE_STORAGE = 1, /* storage alone differs                          */

@@ -43,21 +43,41 @@ static const char *doing(const brc_open_state *state)
 {
     return strcmp(state->op, "cherry-pick") == 0 ? "Cherry-picking"
            : strcmp(state->op, "revert") == 0    ? "Reverting"
+           : strcmp(state->op, "rebase") == 0    ? "Rebasing onto"
                                                  : "Merging";
+}
+
+static const char *steps_as_text(struct cli *cli, const brc_open_state *state)
+{
+    return cli_text(cli, ", at %s, %" PRIu64 " made, %" PRIu64 " left out, %" PRIu64 " to come",
+                    cli_short_id(cli, &state->at), state->made, state->skipped, state->left);
+}
+
+static void put_steps(struct cli *cli, const brc_open_state *state)
+{
+    cli_json_member(cli, "at", cli_long_id(cli, &state->at));
+    cli_json_member_uint(cli, "commits", state->made);
+    cli_json_member_uint(cli, "skipped", state->skipped);
+    cli_json_member_uint(cli, "left", state->left);
 }
 
 /* The merge or the like that is open on the branch, and what is not settled of it. */
 static int say_open_merge(struct cli *cli, const brc_open_state *state)
 {
+    const int is_rebase = strcmp(state->op, "rebase") == 0;
+
     if (cli->json) {
         cli_json_key(cli, "merge");
         cli_json_open(cli, '{');
         cli_json_member(cli, "op", state->op);
         cli_json_member(cli, "rev", state->rev);
+        if (is_rebase)
+            put_steps(cli, state);
         cli_json_member_uint(cli, "open", state->open);
     } else {
-        cli_printf(cli, "%s %s: %" PRIu64 " of %" PRIu64 " conflicts open\n", doing(state),
-                   cli_escaped(cli, state->rev), state->open, state->conflicts);
+        cli_printf(cli, "%s %s%s: %" PRIu64 " of %" PRIu64 " conflicts open\n", doing(state),
+                   cli_escaped(cli, state->rev), is_rebase ? steps_as_text(cli, state) : "",
+                   state->open, state->conflicts);
     }
     CLI_TRY(cli_put_conflicts(cli));
     if (cli->json)

@@ -9,6 +9,9 @@
 static const struct cli_option rebase_options[] = {
     { "ours", 0, 0, NULL, "settle conflicts for what is there, for these PATHs or all" },
     { "theirs", 0, 0, NULL, "settle them for the commits that are done again" },
+    { "continue", 0, 0, NULL, "go on with what is open, when all of it is settled" },
+    { "skip", 0, 0, NULL, "go on without the commit that is in conflict" },
+    { "abort", 0, 0, NULL, "drop what is open, and all that was made" },
     CLI_OPTIONS_END
 };
 
@@ -18,7 +21,7 @@ static const char *commits_as_text(struct cli *cli, uint64_t n)
 }
 
 static void say_rebased(struct cli *cli, const brc_pick_result *r, const char *branch,
-                        const char *onto)
+                        const char *onto, const char *left_out)
 {
     const char *what = cli_escaped(cli, branch), *on = cli_escaped(cli, onto);
 
@@ -27,48 +30,88 @@ static void say_rebased(struct cli *cli, const brc_pick_result *r, const char *b
     else if (r->result == BRC_PICK_FAST_FORWARD)
         cli_say(cli, "[%s %s] fast-forward to %s", what, cli_short_id(cli, &r->commit), on);
     else if (r->result == BRC_PICK_CONFLICT)
-        cli_say(cli, "%s of %s conflicts with %s; nothing was changed", cli_short_id(cli, &r->at),
-                what, on);
+        cli_say(cli, "%s of %s conflicts with %s; settle this and 'breccia rebase --continue', or "
+                     "--skip or --abort", cli_short_id(cli, &r->at), what, on);
     else
         cli_say(cli, "[%s %s] rebased onto %s: %s%s%s", what, cli_short_id(cli, &r->commit), on,
-                commits_as_text(cli, r->made),
-                r->skipped > 0 ? ", and left out what is there: " : "",
+                commits_as_text(cli, r->made), r->skipped > 0 ? left_out : "",
                 r->skipped > 0 ? commits_as_text(cli, r->skipped) : "");
+}
+
+static int report_rebased(struct cli *cli, const brc_pick_result *r, const char *branch,
+                          const char *onto, const char *left_out)
+{
+    static const char *const names[] = { "", "up-to-date", "fast-forward", "rebased", "",
+                                         "conflict" };
+
+    CLI_TRY(cli_print_picked(cli, r, names[r->result], 1));
+    say_rebased(cli, r, branch, onto, left_out);
+    return r->result == BRC_PICK_CONFLICT ? CLI_EXIT_CONFLICT : BRC_OK;
+}
+
+static int continue_rebase(struct cli *cli, const char *branch)
+{
+    const uint32_t flags = cli_has(cli, "skip") ? BRC_REBASE_SKIP : 0;
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+
+    CLI_TRY(cli_open_state(cli, &state));
+    CLI_TRY(brc_rebase_continue(&r, &cli->iter, cli->repo, flags, &cli->err));
+    if (r.draft != state.draft)
+        cli_done(cli);
+    return report_rebased(cli, &r, branch, state.rev, ", and left out ");
+}
+
+static int rebase_on_open(struct cli *cli, const brc_pick_opts *opts)
+{
+    const char *branch;
+
+    CLI_TRY(cli_open(cli, 0));
+    CLI_TRY(cli_branch(cli, &branch));
+    if (cli_has(cli, "abort"))
+        return cli_abort_open(cli);
+    return cli_has(cli, "continue") || cli_has(cli, "skip")
+               ? continue_rebase(cli, branch)
+               : cli_settle_open(cli, opts->paths, opts->npaths);
 }
 
 static int run_rebase(struct cli *cli)
 {
-    static const char *const names[] = { "", "up-to-date", "fast-forward", "rebased", "",
-                                         "conflict" };
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    const char *branch, *onto = cli_operand(cli, 1);
+    const char *branch, *onto;
+    int on_open;
 
-    if (cli->args.before_dashes != 2)
-        return cli_usage(cli, "rebase needs FILE and a version; PATHs go behind --");
     CLI_TRY(cli_pick_sides(cli, &opts));
+    CLI_TRY(on_open = cli_on_open(cli));
+    if (on_open)
+        return rebase_on_open(cli, &opts);
+    onto = cli_operand(cli, 1);
+    opts.flags |= BRC_PICK_KEEP;
     CLI_TRY(cli_open(cli, 0));
     CLI_TRY(cli_branch(cli, &branch));
     CLI_TRY(brc_rebase(&r, &cli->iter, cli->repo, onto, &opts, &cli->err));
-    if (r.result == BRC_PICK_COMMITTED || r.result == BRC_PICK_FAST_FORWARD)
+    if (r.result != BRC_PICK_NOTHING)
         cli_done(cli);
-    CLI_TRY(cli_print_picked(cli, &r, names[r.result], 1));
-    say_rebased(cli, &r, branch, onto);
-    return r.result == BRC_PICK_CONFLICT ? CLI_EXIT_CONFLICT : BRC_OK;
+    return report_rebased(cli, &r, branch, onto, ", and left out what is there: ");
 }
 
 const struct cli_command cli_command_rebase = {
     .name = "rebase",
     .group = "Versions",
     .summary = "put the current branch's own commits on another version",
-    .usage = "FILE ONTO [OPTIONS]\nFILE ONTO --ours|--theirs -- PATH...",
+    .usage = "FILE ONTO [OPTIONS]\nFILE ONTO --ours|--theirs -- PATH...\n"
+             "FILE --ours|--theirs [-- PATH...]\nFILE --continue|--skip|--abort",
     .details = "Does the commits that ONTO does not have again, on top of it, the oldest first,\n"
                "as 'breccia cherry-pick' does. Merges are left out, and so is what ONTO has.\n"
-               "The branch moves once, at the end: 'breccia undo' takes all of it back. A\n"
-               "conflict is listed, nothing is changed then, and the status is 3.",
-    .examples = "breccia rebase climate.brc main",
+               "The branch moves once, at the end: 'breccia undo' takes all of it back. At a\n"
+               "commit that conflicts it stops: that is listed, the status is 3, and it stays\n"
+               "open on the branch. Write what you want there, or settle it for one side with\n"
+               "--ours or --theirs and no ONTO; then --continue goes on. --skip goes on without\n"
+               "that commit, and --abort drops it all.",
+    .examples = "breccia rebase climate.brc main\nbreccia rebase climate.brc --continue",
     .options = rebase_options,
-    .min_operands = 2,
+    .min_operands = 1,
     .max_operands = 10000,
     .flags = CLI_POOL,
     .run = run_rebase,

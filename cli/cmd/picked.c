@@ -13,7 +13,7 @@
 
 int cli_on_open(struct cli *cli)
 {
-    const int ends = cli_has(cli, "continue") + cli_has(cli, "abort");
+    const int ends = cli_has(cli, "continue") + cli_has(cli, "abort") + cli_has(cli, "skip");
     const int settles = cli_has(cli, "ours") || cli_has(cli, "theirs");
 
     if (cli->args.before_dashes == 2 && ends == 0)
@@ -136,6 +136,8 @@ static void put_result(struct cli *cli, const brc_pick_result *r, const char *re
     if (numbers) {
         cli_json_member_uint(cli, "commits", r->made);
         cli_json_member_uint(cli, "skipped", r->skipped);
+        if (r->draft != 0)
+            cli_json_member_uint(cli, "left", r->left);
     }
 }
 

@@ -12,8 +12,8 @@ enum { CLI_EXIT_CONFLICT = 3 };
 
 /* --ours, --theirs and the PATHs behind --. */
 int cli_pick_sides(struct cli *cli, brc_pick_opts *opts);
-/* 0: the words before -- are FILE and a version. 1: it is about what is open: --continue, --abort, or --ours or --theirs
- * without a version. */
+/* 0: the words before -- are FILE and a version. 1: it is about what is open: --continue, --skip, --abort, or --ours or
+ * --theirs without a version. */
 int cli_on_open(struct cli *cli);
 /* What is open on the branch: nothing, or what this command began. */
 int cli_open_state(struct cli *cli, brc_open_state *out);

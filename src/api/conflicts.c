@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../base/alloc.h"
 #include "../base/iter.h"
 
 typedef struct conflict_iter {
@@ -31,6 +32,24 @@ int brc_conflict_list(brc_iter **out, brc_clash_list *list, brc_error *err)
         memset(list, 0, sizeof(*list));
     }
     return BRC_OK;
+}
+
+int brc_conflict_list_open(brc_iter **out, brc_clash_list *list, brc_error *err)
+{
+    brc_clash_list settled = {0};
+    size_t open = 0;
+    void *p;
+    BRC_TRY(brc_new_array(&p, list->n + 1, sizeof(brc_clash), err));
+    settled.items = p;
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->items[i].settled == 0)
+            list->items[open++] = list->items[i];
+        else
+            settled.items[settled.n++] = list->items[i];
+    }
+    list->n = open;
+    brc_clash_list_dispose(&settled);
+    return brc_conflict_list(out, list, err);
 }
 
 static const char *conflict_kind(const brc_clash *clash)

@@ -58,6 +58,17 @@ typedef struct draft_compared {
     const char *a;
 } draft_compared;
 
+/* The branch's commit; of a rebase that is open, what was made before. */
+static int draft_began(brc_session *s, compared *c, brc_error *err)
+{
+    if (s->draft.kind != BRC_DRAFT_MERGE)
+        return brc_session_tip(s, &c->has_a, &c->commit_a, &c->a, err);
+    c->has_a = s->draft.has_base;
+    c->commit_a = s->draft.base;
+    c->a = s->base;
+    return BRC_OK;
+}
+
 static int draft_sides(void *ctx, brc_error *err)
 {
     const draft_compared *d = ctx;
@@ -74,7 +85,7 @@ static int draft_sides(void *ctx, brc_error *err)
         BRC_TRY(brc_rev_resolve(store, d->a, &c->commit_a, err));
         BRC_TRY(brc_commit_root(store, &c->commit_a, &c->a, err));
     } else {
-        BRC_TRY(brc_session_tip(s, &c->has_a, &c->commit_a, &c->a, err));
+        BRC_TRY(draft_began(s, c, err));
     }
     BRC_TRY(brc_session_fold(s, &how, &c->b, err));
     return brc_session_moves(&c->moves, s, c->has_a, &c->commit_a, &c->a, &c->b, err);

@@ -18,8 +18,18 @@
 
 int brc_none_is_open(const brc_session *s, brc_error *err)
 {
-    return brc_fail(err, BRC_EMISUSE, "%s: no merge, cherry-pick or revert is open on branch '%s'",
+    return brc_fail(err, BRC_EMISUSE,
+                    "%s: no merge, rebase, cherry-pick or revert is open on branch '%s'",
                     brc_store_path(s->repo->store), s->branch);
+}
+
+int brc_other_is_open(const brc_session *s, const brc_open_merge *merge, brc_error *err)
+{
+    const char *open = brc_open_merge_command(merge);
+    return brc_fail(err, BRC_EMISUSE,
+                    "%s: what is open on branch '%s' is a %s: 'breccia %s --continue' commits it, "
+                    "and --abort drops it",
+                    brc_store_path(s->repo->store), s->branch, open, open);
 }
 
 int brc_look_at_open(brc_session **s, brc_open_merge *out, breccia *repo, int mode, brc_error *err)
@@ -53,11 +63,17 @@ int brc_merge_state(brc_open_state *out, brc_iter **conflicts, breccia *repo, br
     if (conflicts != NULL)
         *conflicts = NULL;
     BRC_GO(brc_look_at_open(&s, &merge, repo, BRC_SESSION_VIEW, err));
+    rc = brc_open_merge_id(&merge, "at", &own.at, err);
+    if (rc < 0)
+        goto done;
     own.draft = merge.draft.id;
     own.has_other = merge.has_other;
     own.other = merge.other;
     own.conflicts = merge.conflicts.n;
     own.open = brc_open_merge_left(&merge);
+    own.made = brc_open_merge_number(&merge, "made");
+    own.skipped = brc_open_merge_number(&merge, "skipped");
+    own.left = brc_json_count(brc_json_member(merge.plan, "todo"));
     if (merge.plan != NULL)
         snprintf(own.op, sizeof(own.op), "%s", brc_open_merge_command(&merge));
     snprintf(own.rev, sizeof(own.rev), "%s", brc_open_merge_text(&merge, "rev"));

@@ -1,4 +1,5 @@
-/* Open merges, cherry-picks and reverts: what is left of one (merge_draft.c), and its end (merge_end.c). */
+/* Open merges, cherry-picks, reverts and rebases: what is left of one (merge_draft.c), and its end (merge_end.c;
+ * of a rebase rebase_open.c). */
 #ifndef BRC_API_MERGE_DRAFT_H
 #define BRC_API_MERGE_DRAFT_H
 
@@ -17,6 +18,7 @@ int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err);
 BRC_MUST_USE int brc_look_at_open(brc_session **s, brc_open_merge *out, breccia *repo, int mode, brc_error *err);
 /* BRC_EMISUSE, in words. */
 int brc_none_is_open(const brc_session *s, brc_error *err);
+int brc_other_is_open(const brc_session *s, const brc_open_merge *merge, brc_error *err);
 /* BRC_EMISUSE within a transaction, BRC_EREADONLY. */
 BRC_MUST_USE int brc_can_end_open(breccia *repo, brc_error *err);
 

@@ -1,8 +1,7 @@
-/* The end of an open merge, cherry-pick or revert: a commit, or nothing. */
+/* The end of an open merge, cherry-pick or revert: a commit; and of these and a rebase: nothing. */
 #include <stddef.h>
 #include <string.h>
 
-#include "../base/alloc.h"
 #include "../base/sized.h"
 #include "../history/commit.h"
 #include "conflicts.h"
@@ -30,31 +29,9 @@ static int open_end_begin(open_end *e, int is_merge, brc_error *err)
     if (e->merge.draft.id == 0)
         return brc_none_is_open(e->s, err);
     const char *open = brc_open_merge_command(&e->merge);
-    if ((strcmp(open, "merge") == 0) == is_merge)
+    if ((strcmp(open, "merge") == 0) == is_merge && strcmp(open, "rebase") != 0)
         return BRC_OK;
-    return brc_fail(err, BRC_EMISUSE,
-                    "%s: what is open on branch '%s' is a %s: 'breccia %s --continue' commits it, "
-                    "and --abort drops it",
-                    brc_store_path(e->repo->store), e->s->branch, open, open);
-}
-
-/* What is settled is taken from the list. */
-static int list_open(brc_iter **out, brc_clash_list *list, brc_error *err)
-{
-    brc_clash_list settled = {0};
-    size_t open = 0;
-    void *p;
-    BRC_TRY(brc_new_array(&p, list->n + 1, sizeof(brc_clash), err));
-    settled.items = p;
-    for (size_t i = 0; i < list->n; i++) {
-        if (list->items[i].settled == BRC_SETTLED_NOT)
-            list->items[open++] = list->items[i];
-        else
-            settled.items[settled.n++] = list->items[i];
-    }
-    list->n = open;
-    brc_clash_list_dispose(&settled);
-    return brc_conflict_list(out, list, err);
+    return brc_other_is_open(e->s, &e->merge, err);
 }
 
 /* ---- a merge -------------------------------- */
@@ -67,7 +44,8 @@ static int end_merge(open_end *e, brc_merge_result *out, brc_iter **conflicts,
     if (out->conflicts > 0) {
         out->result = BRC_MERGE_CONFLICT;
         out->draft = e->merge.draft.id;
-        return conflicts != NULL ? list_open(conflicts, &e->merge.conflicts, err) : BRC_OK;
+        return conflicts != NULL ? brc_conflict_list_open(conflicts, &e->merge.conflicts, err)
+                                 : BRC_OK;
     }
     out->result = BRC_MERGE_MERGED;
     commit.message =
@@ -151,7 +129,8 @@ static int end_change(open_end *e, brc_pick_result *out, brc_iter **conflicts,
         out->result = BRC_PICK_CONFLICT;
         out->draft = e->merge.draft.id;
         out->at = at;
-        return conflicts != NULL ? list_open(conflicts, &e->merge.conflicts, err) : BRC_OK;
+        return conflicts != NULL ? brc_conflict_list_open(conflicts, &e->merge.conflicts, err)
+                                 : BRC_OK;
     }
     BRC_TRY(read_like(e, &at, err));
     BRC_TRY(commit_change(e, opts, &out->commit, err));
@@ -193,7 +172,7 @@ static int abort_steps(breccia *repo, brc_error *err)
     BRC_TRY(brc_draft_merge(repo->store, branch, &draft, err));
     if (draft.id == 0)
         return brc_fail(err, BRC_EMISUSE,
-                        "%s: no merge, cherry-pick or revert is open on branch '%s'",
+                        "%s: no merge, rebase, cherry-pick or revert is open on branch '%s'",
                         brc_store_path(repo->store), branch);
     return brc_draft_delete(repo->store, draft.id, err);
 }

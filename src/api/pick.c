@@ -193,12 +193,13 @@ static int plan_open(pick_call *c, brc_buf *plan, brc_error *err)
 static int keep_open(pick_call *c, brc_error *err)
 {
     brc_buf plan = BRC_BUF_INIT;
+    brc_open_merge_new what = {.change = &c->step.change};
     if ((c->opts.flags & BRC_PICK_KEEP) == 0 || c->q.no_commit)
         return BRC_OK;
     int rc = plan_open(c, &plan, err);
+    what.plan = (const char *)plan.data;
     if (rc == BRC_OK)
-        rc = brc_sequence_keep(&c->q, (const char *)plan.data, &c->step.change, &c->result.draft,
-                               err);
+        rc = brc_sequence_keep(&c->q, &what, &c->result.draft, err);
     brc_buf_dispose(&plan);
     return rc;
 }

@@ -78,6 +78,49 @@ int brc_sequence_start(brc_sequence *q, brc_error *err)
     return check_no_changes(q, err);
 }
 
+/* ---- what goes on -------------------------------- */
+
+static int check_follows_still(const brc_sequence *q, int has, const brc_oid *tip, brc_error *err)
+{
+    if (brc_draft_follows(&q->draft, has, tip))
+        return BRC_OK;
+    return brc_fail(err, BRC_ESTALE,
+                    "%s: branch '%s' has moved since the %s began: drop it with 'breccia %s "
+                    "--abort', and %s again",
+                    brc_store_path(q->store), q->branch, q->op, q->op, q->op);
+}
+
+static int read_resumed(brc_sequence *q, brc_error *err)
+{
+    int has;
+    brc_oid tip;
+    BRC_TRY(brc_gc_last(q->store, &q->collected, err));
+    BRC_TRY(brc_ref_get(q->store, q->full, &has, &tip, err));
+    BRC_TRY(check_follows_still(q, has, &tip, err));
+    if (!q->draft.has_base)
+        return brc_fail(err, BRC_ECORRUPT, "the open %s (draft %lld) lies over no commit", q->op,
+                        (long long)q->draft.id);
+    return brc_sequence_go_to(q, &q->draft.base, err);
+}
+
+int brc_sequence_resume(brc_sequence *q, const char *branch, const brc_draft_head *draft,
+                        brc_error *err)
+{
+    const brc_merge_run none = BRC_MERGE_RUN_INIT;
+    q->store = q->repo->store;
+    q->run = none;
+    q->is_open = 1;
+    q->draft = *draft;
+    q->has_tip = draft->has_tip;
+    q->tip = draft->tip;
+    BRC_TRY(brc_dup(&q->branch, branch, err));
+    BRC_TRY(brc_ref_full(&q->full, "heads", branch, err));
+    BRC_TRY(brc_store_begin_read(q->store, err));
+    int rc = read_resumed(q, err);
+    brc_store_end_read(q->store);
+    return rc;
+}
+
 /* ---- a step -------------------------------- */
 
 static int merge_step(brc_sequence *q, const brc_step *step, brc_error *err)
@@ -107,28 +150,34 @@ static int root_now(brc_sequence *q, brc_oid *root, brc_error *err)
     return brc_snapshot_put(q->store, &top, root, err);
 }
 
-/* What comes of it is a commit that follows q->now, and is q->now then; *result. */
-static int put_step(brc_sequence *q, const brc_step *step, int *result, brc_error *err)
+/* A commit that follows q->now, and is q->now then. */
+static int put_commit(brc_sequence *q, const brc_commit *like, const brc_oid *root,
+                      const brc_move_set *moves, brc_error *err)
 {
-    brc_commit commit = step->like;
-    brc_move_set moves = {0};
-    brc_oid was;
-    int rc;
+    brc_commit commit = *like;
     commit.parents = &q->now;
     commit.nparents = q->has_now ? 1 : 0;
-    BRC_GO(root_now(q, &was, err));
-    BRC_GO(brc_merge_tree_put(q->run.tree, &commit.root, err));
-    *result = BRC_STEP_DONE;
-    if (brc_oid_cmp(&commit.root, &was) == 0 && !step->keep_empty) {
-        *result = BRC_STEP_EMPTY;
-        goto done;
-    }
-    BRC_GO(brc_merge_tree_moves(q->run.tree, &commit.root, &moves, err));
-    BRC_GO(brc_commit_put(q->store, &commit, &moves, err));
+    commit.root = *root;
+    BRC_TRY(brc_commit_put(q->store, &commit, moves, err));
     q->has_now = 1;
     q->now = commit.id;
     q->root = commit.root;
-done:
+    return BRC_OK;
+}
+
+static int put_step(brc_sequence *q, const brc_step *step, int *result, brc_error *err)
+{
+    brc_move_set moves = {0};
+    brc_oid was, root;
+    BRC_TRY(root_now(q, &was, err));
+    BRC_TRY(brc_merge_tree_put(q->run.tree, &root, err));
+    *result = BRC_STEP_EMPTY;
+    if (brc_oid_cmp(&root, &was) == 0 && !step->keep_empty)
+        return BRC_OK;
+    *result = BRC_STEP_DONE;
+    int rc = brc_merge_tree_moves(q->run.tree, &root, &moves, err);
+    if (rc == BRC_OK)
+        rc = put_commit(q, &step->like, &root, &moves, err);
     brc_move_set_dispose(&moves);
     return rc;
 }
@@ -146,6 +195,20 @@ static int check_not_collected(brc_sequence *q, brc_error *err)
 
 /* ---- the end -------------------------------- */
 
+/* What was open must be as it was when it went on. */
+static int check_still_open(brc_sequence *q, int has, const brc_oid *tip, brc_error *err)
+{
+    brc_draft_head now;
+    BRC_TRY(check_follows_still(q, has, tip, err));
+    BRC_TRY(brc_draft_merge(q->store, q->branch, &now, err));
+    if (now.id != q->draft.id || now.changes != q->draft.changes)
+        return brc_fail(err, BRC_ESTALE,
+                        "%s: the %s on branch '%s' was changed while it went on: nothing was "
+                        "done; call again",
+                        brc_store_path(q->store), q->op, q->branch);
+    return brc_draft_delete(q->store, now.id, err);
+}
+
 /* The branch must be where it was, and still have nothing uncommitted. */
 static int check_still_there(brc_sequence *q, brc_error *err)
 {
@@ -153,6 +216,8 @@ static int check_still_there(brc_sequence *q, brc_error *err)
     int has;
     brc_oid tip;
     BRC_TRY(brc_ref_get(q->store, q->full, &has, &tip, err));
+    if (q->is_open)
+        return check_still_open(q, has, &tip, err);
     if (has != q->has_tip || (has && brc_oid_cmp(&tip, &q->tip) != 0))
         return brc_fail(err, BRC_ESTALE,
                         "%s: branch '%s' has moved before %s: nothing was changed; call again",
@@ -182,15 +247,26 @@ static int leave_uncommitted(brc_sequence *q, brc_error *err)
 
 static int end_steps(brc_sequence *q, brc_error *err)
 {
+    const int stays = q->has_now == q->has_tip &&
+                      (!q->has_tip || brc_oid_cmp(&q->now, &q->tip) == 0);
     BRC_TRY(check_not_collected(q, err));
     q->is_through = 1;
-    if (q->has_now == q->has_tip && (!q->has_tip || brc_oid_cmp(&q->now, &q->tip) == 0))
+    if (stays && !q->is_open)
         return BRC_OK;
     BRC_TRY(check_still_there(q, err));
+    if (stays)
+        return BRC_OK;
     if (q->no_commit)
         return leave_uncommitted(q, err);
     return brc_ref_put(q->store, q->full, &q->now, NULL, q->op, 1, q->has_tip ? &q->tip : NULL,
                        brc_now_us(), err);
+}
+
+static int end_change_of(brc_sequence *q, int rc, brc_error *err)
+{
+    q->repo->changes++;
+    const int end = brc_store_end(q->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
 }
 
 static int step_steps(brc_sequence *q, const brc_step *step, int *result, brc_error *err)
@@ -208,10 +284,24 @@ int brc_sequence_step(brc_sequence *q, const brc_step *step, int *result, brc_er
         return BRC_OK;
     BRC_TRY(brc_merge_tree_ahead(q->run.tree, err));
     BRC_TRY(brc_store_begin(q->store, err));
-    int rc = step_steps(q, step, result, err);
-    q->repo->changes++;
-    int end = brc_store_end(q->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-    return rc < 0 ? rc : end;
+    return end_change_of(q, step_steps(q, step, result, err), err);
+}
+
+static int add_steps(brc_sequence *q, const brc_commit *like, const brc_oid *root,
+                     const brc_move_set *moves, int *result, brc_error *err)
+{
+    brc_oid was;
+    BRC_TRY(check_not_collected(q, err));
+    BRC_TRY(root_now(q, &was, err));
+    *result = brc_oid_cmp(root, &was) == 0 ? BRC_STEP_EMPTY : BRC_STEP_DONE;
+    return *result == BRC_STEP_DONE ? put_commit(q, like, root, moves, err) : BRC_OK;
+}
+
+int brc_sequence_add(brc_sequence *q, const brc_commit *like, const brc_oid *root,
+                     const brc_move_set *moves, int *result, brc_error *err)
+{
+    BRC_TRY(brc_store_begin(q->store, err));
+    return end_change_of(q, add_steps(q, like, root, moves, result, err), err);
 }
 
 int brc_sequence_end(brc_sequence *q, brc_error *err)
@@ -219,10 +309,7 @@ int brc_sequence_end(brc_sequence *q, brc_error *err)
     if (q->is_through)
         return BRC_OK;
     BRC_TRY(brc_store_begin(q->store, err));
-    int rc = end_steps(q, err);
-    q->repo->changes++;
-    int end = brc_store_end(q->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-    return rc < 0 ? rc : end;
+    return end_change_of(q, end_steps(q, err), err);
 }
 
 /* ---- a conflict -------------------------------- */
@@ -235,17 +322,16 @@ static int keep_steps(brc_sequence *q, const brc_open_merge_new *what, int64_t *
     return brc_open_merge_start(draft, &q->run, what, err);
 }
 
-int brc_sequence_keep(brc_sequence *q, const char *plan, const brc_step_change *change,
-                      int64_t *draft, brc_error *err)
+int brc_sequence_keep(brc_sequence *q, const brc_open_merge_new *what, int64_t *draft,
+                      brc_error *err)
 {
-    const brc_open_merge_new what = {.branch = q->branch, .tip = q->has_tip ? &q->tip : NULL,
-                                     .plan = plan, .change = change};
+    brc_open_merge_new own = *what;
+    own.branch = q->branch;
+    own.tip = q->has_tip ? &q->tip : NULL;
+    own.base = q->has_now ? &q->now : NULL;
     BRC_TRY(brc_merge_tree_ahead(q->run.tree, err));
     BRC_TRY(brc_store_begin(q->store, err));
-    int rc = keep_steps(q, &what, draft, err);
-    q->repo->changes++;
-    int end = brc_store_end(q->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-    return rc < 0 ? rc : end;
+    return end_change_of(q, keep_steps(q, &own, draft, err), err);
 }
 
 /* ---- paths -------------------------------- */

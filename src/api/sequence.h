@@ -12,12 +12,15 @@
  * between which the change lies. A killed process leaves the branch as it was, and some objects for the
  * next collection. What was stored so far has no name: if a collection has begun meanwhile, `again` is
  * set, and all has to be done again.
+ *
+ * A step in conflict may stay open (brc_sequence_keep()). What was open goes on with brc_sequence_resume() in place
+ * of _start(): its draft goes in the transaction in which the branch moves, or the next step in conflict is
+ * kept, so until then everything is as it was.
  */
 #ifndef BRC_API_SEQUENCE_H
 #define BRC_API_SEQUENCE_H
 
-#include "../zarr/change_run.h"
-#include "../zarr/session.h"
+#include "../zarr/open_merge.h"
 
 enum { BRC_STEP_DONE = 1, BRC_STEP_EMPTY, BRC_STEP_CONFLICT };
 
@@ -37,11 +40,12 @@ typedef struct brc_sequence {
     const char *const *paths;
     size_t npaths;
     int no_commit;     /* what comes of it is uncommitted                           */
+    int is_open;       /* it goes on, and `draft` is what was open                  */
     /* from here on its own */
     char *branch, *full;
     int has_tip;
     brc_oid tip;          /* of the branch, when it began                           */
-    brc_draft_head draft; /* the branch's own; id 0: it has none. Nothing is changed in it */
+    brc_draft_head draft; /* the branch's own; id 0: it has none. Nothing is changed in it; but see is_open */
     int has_now;
     brc_oid now, root;    /* the commit on which the next step comes, and its snapshot */
     int is_through;       /* the branch has moved                                   */
@@ -53,17 +57,23 @@ typedef struct brc_sequence {
 /* BRC_EMISUSE within a transaction, BRC_EREADONLY; `what`: "a revert". */
 BRC_MUST_USE int brc_sequence_can_start(breccia *repo, const char *what, brc_error *err);
 BRC_MUST_USE int brc_sequence_start(brc_sequence *q, brc_error *err);
+/* What is open on the branch goes on from the commit that its draft lies over. q->draft may be set anew before the
+ * next step: as it was looked at last. BRC_ESTALE: the branch has moved since it began. */
+BRC_MUST_USE int brc_sequence_resume(brc_sequence *q, const char *branch, const brc_draft_head *draft, brc_error *err);
 void brc_sequence_dispose(brc_sequence *q);
 /* The next step comes on this commit. */
 BRC_MUST_USE int brc_sequence_go_to(brc_sequence *q, const brc_oid *commit, brc_error *err);
 /* *result: BRC_STEP_*. After a conflict q->run.tree has them, and there is no further step. */
 BRC_MUST_USE int brc_sequence_step(brc_sequence *q, const brc_step *step, int *result, brc_error *err);
+/* A step that was settled: this snapshot, with what moved since q->now. *result: BRC_STEP_DONE or _EMPTY. */
+BRC_MUST_USE int brc_sequence_add(brc_sequence *q, const brc_commit *like, const brc_oid *root, const brc_move_set *moves,
+                                  int *result, brc_error *err);
 /* Where no last step has done so: the branch goes to q->now, if that is not where it is. */
 BRC_MUST_USE int brc_sequence_end(brc_sequence *q, brc_error *err);
 
-/* After a conflict: what was merged stays open on the branch, as draft *draft. `plan` is that of open_merge.h;
- * `change`: that of the step. */
-BRC_MUST_USE int brc_sequence_keep(brc_sequence *q, const char *plan, const brc_step_change *change, int64_t *draft, brc_error *err);
+/* After a conflict: what was merged stays open on the branch, as draft *draft. Of `what` plan, change and more count:
+ * the change is that of the step. */
+BRC_MUST_USE int brc_sequence_keep(brc_sequence *q, const brc_open_merge_new *what, int64_t *draft, brc_error *err);
 
 /* Normal forms of paths; brc_paths_free() releases what there is, also after a failure. */
 BRC_MUST_USE int brc_paths_normal(char ***out, const char *const *paths, size_t n, brc_error *err);

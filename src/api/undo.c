@@ -253,7 +253,7 @@ static int tend_draft(const undoing *u, const char *name, const ref_state *now, 
     /* else its base may have some */
     if (empty && (is_at_base || brc_draft_follows(&draft, draft.has_base, &draft.base)))
         return brc_draft_delete(u->store, draft.id, err);
-    if (is_at_base)
+    if (is_at_base && draft.kind == BRC_DRAFT_SHARED)
         return brc_draft_follow(u->store, draft.id, now->has ? &now->target : NULL, err);
     return BRC_OK;
 }

@@ -173,20 +173,52 @@ static int check_fold(history_check *h, const brc_draft_row *draft, brc_error *e
     return rc;
 }
 
-/* A cherry-pick or revert names the commit whose change it is. */
-static int check_plan_ids(const brc_open_merge *merge, brc_error *err)
+static int check_plan_commits(brc_store *store, const brc_open_merge *merge, const brc_oid *ids,
+                              size_t n, brc_error *err)
 {
-    static const char *const names[] = {"at", "base", "theirs"};
+    brc_oid root;
+    for (size_t i = 0; i < n; i++) {
+        const int rc = brc_commit_root(store, &ids[i], &root, err);
+        if (rc < 0) {
+            brc_context(err, "the plan of draft %lld", (long long)merge->draft.id);
+            return rc;
+        }
+    }
+    return BRC_OK;
+}
+
+/* What a rebase has still to do. */
+static int check_plan_list(brc_store *store, const brc_open_merge *merge, brc_error *err)
+{
+    void *ids;
+    size_t n;
+    if (strcmp(brc_open_merge_op(merge), "rebase") != 0)
+        return BRC_OK;
+    if (brc_json_kind(brc_json_member(merge->plan, "todo")) != BRC_JSON_ARRAY)
+        return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld does not say what is to come",
+                        (long long)merge->draft.id);
+    BRC_TRY(brc_open_merge_ids(merge, "todo", &ids, &n, err));
+    const int rc = check_plan_commits(store, merge, ids, n, err);
+    free(ids);
+    return rc;
+}
+
+/* All but a merge name the commit whose change it is, and a rebase what it goes onto. */
+static int check_plan(brc_store *store, const brc_open_merge *merge, brc_error *err)
+{
+    static const char *const names[] = {"at", "onto", "base", "theirs"};
+    const int is_rebase = strcmp(brc_open_merge_op(merge), "rebase") == 0;
     brc_oid id;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const int rc = brc_open_merge_id(merge, names[i], &id, err);
         if (rc < 0)
             return rc;
-        if (rc == 0 && i == 0 && !merge->has_other)
+        if (rc == 0 && ((i == 0 && !merge->has_other) || (i == 1 && is_rebase)))
             return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld names no commit",
                             (long long)merge->draft.id);
+        BRC_TRY(check_plan_commits(store, merge, &id, (size_t)rc, err));
     }
-    return BRC_OK;
+    return check_plan_list(store, merge, err);
 }
 
 /* Entries that conflicts of an open merge keep; their places are checked with the rows. */
@@ -196,7 +228,7 @@ static int check_conflicts(const history_check *h, const brc_draft_head *draft, 
     brc_open_merge merge;
     brc_entry entry;
     BRC_TRY(brc_open_merge_rows(&merge, store, draft, err));
-    int rc = check_plan_ids(&merge, err);
+    int rc = check_plan(store, &merge, err);
     for (size_t i = 0; i < merge.conflicts.n && rc == BRC_OK; i++) {
         const brc_clash *clash = &merge.conflicts.items[i];
         const brc_buf *sides[] = {&clash->base, &clash->ours, &clash->theirs};

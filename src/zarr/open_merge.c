@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/alloc.h"
 #include "../base/clock.h"
 #include "../history/commit.h"
 #include "../history/merge_doc.h"
@@ -33,22 +34,35 @@ static int put_root(brc_store *store, int64_t draft, const brc_oid *root, brc_er
     return brc_draft_node_put(store, draft, "/", bytes, len, &node, err);
 }
 
+/* What the plan names is needed from now on. */
+static int keep_named(brc_store *store, const brc_open_merge_new *what, brc_error *err)
+{
+    if (what->change != NULL && what->change->has_base)
+        BRC_TRY(brc_gc_keep_commit(store, &what->change->base, err));
+    if (what->change != NULL && what->change->has_theirs)
+        BRC_TRY(brc_gc_keep_commit(store, &what->change->theirs, err));
+    for (size_t i = 0; i < what->nmore; i++)
+        BRC_TRY(brc_gc_keep_commit(store, &what->more[i], err));
+    return BRC_OK;
+}
+
 int brc_open_merge_start(int64_t *draft, brc_merge_run *run, const brc_open_merge_new *what,
                          brc_error *err)
 {
     brc_store *store = run->how.repo->store;
     brc_draft_row row = {.branch = what->branch};
+    const brc_oid *base = what->base != NULL ? what->base : what->tip;
     brc_move_set moves = {0};
     brc_oid root;
     row.draft.kind = BRC_DRAFT_MERGE;
     row.draft.time_us = brc_now_us();
-    row.draft.has_base = row.draft.has_tip = what->tip != NULL;
+    row.draft.has_base = base != NULL;
+    row.draft.has_tip = what->tip != NULL;
+    if (base != NULL)
+        row.draft.base = *base;
     if (what->tip != NULL)
-        row.draft.base = row.draft.tip = *what->tip;
-    if (what->change != NULL && what->change->has_base)
-        BRC_TRY(brc_gc_keep_commit(store, &what->change->base, err));
-    if (what->change != NULL && what->change->has_theirs)
-        BRC_TRY(brc_gc_keep_commit(store, &what->change->theirs, err));
+        row.draft.tip = *what->tip;
+    BRC_TRY(keep_named(store, what, err));
     BRC_TRY(brc_merge_tree_put(run->tree, &root, err));
     BRC_TRY(brc_draft_merge_start(store, &row, what->other, what->plan, draft, err));
     BRC_TRY(put_root(store, *draft, &root, err));
@@ -205,9 +219,9 @@ const char *brc_open_merge_text(const brc_open_merge *merge, const char *name)
     return text;
 }
 
-enum { OPEN_OPS = 3 };
-static const char *const open_ops[OPEN_OPS] = {"merge", "pick", "revert"};
-static const char *const open_commands[OPEN_OPS] = {"merge", "cherry-pick", "revert"};
+enum { OPEN_OPS = 4 };
+static const char *const open_ops[OPEN_OPS] = {"merge", "pick", "revert", "rebase"};
+static const char *const open_commands[OPEN_OPS] = {"merge", "cherry-pick", "revert", "rebase"};
 
 static int open_kind(const brc_open_merge *merge)
 {
@@ -225,13 +239,20 @@ const char *brc_open_merge_command(const brc_open_merge *merge)
     return open_commands[open_kind(merge)];
 }
 
-int brc_open_merge_id(const brc_open_merge *merge, const char *name, brc_oid *out, brc_error *err)
+uint64_t brc_open_merge_number(const brc_open_merge *merge, const char *name)
 {
-    const char *hex = brc_open_merge_text(merge, name);
+    uint64_t n = 0;
+    return brc_json_uint(brc_json_member(merge->plan, name), UINT64_MAX, &n) ? n : 0;
+}
+
+/* 1, or BRC_ECORRUPT. */
+static int plan_id(const brc_open_merge *merge, const char *name, const brc_json *value,
+                   brc_oid *out, brc_error *err)
+{
+    const char *hex;
+    (void)!brc_json_text(value, &hex);
     const size_t len = strlen(hex);
     memset(out, 0, sizeof(*out));
-    if (brc_json_member(merge->plan, name) == NULL)
-        return 0;
     if ((len != 32 && len != 64) || strspn(hex, "0123456789abcdef") != len)
         return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld is damaged: '%s' is no commit",
                         (long long)merge->draft.id, name);
@@ -240,6 +261,31 @@ int brc_open_merge_id(const brc_open_merge *merge, const char *name, brc_oid *ou
         out->bytes[i / 2] = (uint8_t)(out->bytes[i / 2] << 4 | digit);
     }
     return 1;
+}
+
+int brc_open_merge_id(const brc_open_merge *merge, const char *name, brc_oid *out, brc_error *err)
+{
+    const brc_json *value = brc_json_member(merge->plan, name);
+    memset(out, 0, sizeof(*out));
+    return value == NULL ? 0 : plan_id(merge, name, value, out, err);
+}
+
+int brc_open_merge_ids(const brc_open_merge *merge, const char *name, void **out, size_t *n,
+                       brc_error *err)
+{
+    const brc_json *list = brc_json_member(merge->plan, name);
+    *n = 0;
+    BRC_TRY(brc_new_array(out, brc_json_count(list) + 1, sizeof(brc_oid), err));
+    for (const brc_json *at = brc_json_first(list); at != NULL; at = brc_json_next(at)) {
+        const int rc = plan_id(merge, name, at, (brc_oid *)*out + *n, err);
+        if (rc < 0) {
+            free(*out);
+            *out = NULL;
+            return rc;
+        }
+        ++*n;
+    }
+    return BRC_OK;
 }
 
 size_t brc_open_merge_left(const brc_open_merge *merge)

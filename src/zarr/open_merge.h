@@ -16,6 +16,9 @@
  * A cherry-pick or revert does the same with another run (change_run.h): `other` is NULL, for its commit
  * has one parent, and the plan names the versions between which the change lies. Ids in a plan are roots
  * of collections; brc_gc_keep_commit() holds them when the row is made.
+ *
+ * A rebase is a row of cherry-picks. It stops at one of them: the draft lies over what was made before, a commit
+ * that no ref names, and the plan says what is to come (src/api/rebase_steps.h).
  */
 #ifndef BRC_ZARR_OPEN_MERGE_H
 #define BRC_ZARR_OPEN_MERGE_H
@@ -28,13 +31,16 @@ enum { BRC_SETTLED_NOT = 0, BRC_SETTLED_OURS = 1, BRC_SETTLED_THEIRS = 2, BRC_SE
 
 typedef struct brc_open_merge_new {
     const char *branch;
-    const brc_oid *tip;   /* ours, a commit; NULL: the branch has none           */
+    const brc_oid *tip;   /* the branch's commit; NULL: it has none              */
+    const brc_oid *base;  /* ours, of a rebase; NULL: the tip                    */
     const brc_oid *other; /* the other parent; NULL: none                        */
     const char *plan;     /* {"op": "merge", "rev": TEXT, "message": TEXT}: op, as in the operation log; what
                              was merged, as it was called; the commit's message. "base", "theirs": commits,
                              where the base is not that of tip and other. "at": the commit whose author, time
                              and message are kept, where "author", "time" and "message" are not there */
     const brc_step_change *change; /* what the plan names; NULL: nothing but `other`    */
+    const brc_oid *more;  /* further commits that it names                       */
+    size_t nmore;
 } brc_open_merge_new;
 /* Within a write. The branch must have neither a shared draft nor an open merge. */
 BRC_MUST_USE int brc_open_merge_start(int64_t *draft, brc_merge_run *run, const brc_open_merge_new *what, brc_error *err);
@@ -48,11 +54,15 @@ typedef struct brc_open_merge {
 } brc_open_merge;
 /* A member of the plan; "" where it has none. It lives as long as the plan. */
 const char *brc_open_merge_text(const brc_open_merge *merge, const char *name);
-/* The command that began it: "merge", "cherry-pick", "revert"; and what the operation log says of its commit. */
+/* The command that began it: "merge", "cherry-pick", "revert", "rebase"; and what the operation log says of its commit. */
 const char *brc_open_merge_command(const brc_open_merge *merge);
 const char *brc_open_merge_op(const brc_open_merge *merge);
 /* A commit that the plan names; 0: it names none so, 1. BRC_ECORRUPT: that is no id. */
 BRC_MUST_USE int brc_open_merge_id(const brc_open_merge *merge, const char *name, brc_oid *out, brc_error *err);
+/* Those of a list, brc_oid[], which the caller frees; none where it has no such list. */
+BRC_MUST_USE int brc_open_merge_ids(const brc_open_merge *merge, const char *name, void **out, size_t *n, brc_error *err);
+/* A number; 0 where it has none. */
+uint64_t brc_open_merge_number(const brc_open_merge *merge, const char *name);
 /* Plan and conflicts of a draft of kind BRC_DRAFT_MERGE, without what was settled by hand since. BRC_ECORRUPT: they
  * are damaged, or some are missing. */
 BRC_MUST_USE int brc_open_merge_rows(brc_open_merge *out, brc_store *store, const brc_draft_head *draft, brc_error *err);

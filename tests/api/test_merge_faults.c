@@ -1,7 +1,7 @@
 /*
- * Open merges on bad days: the process is killed at each write, sync and deletion of what begins,
- * settles, commits or drops one, and the disk fills at each. Then all of it was done or nothing,
- * the file is whole, and the call can be made again.
+ * Open merges and rebases on bad days: the process is killed at each write, sync and deletion of
+ * what begins, settles, commits, goes on with or drops one, and the disk fills at each. Then all of
+ * it was done or nothing, the file is whole, and the call can be made again.
  */
 #include <check.h>
 #include <signal.h>
@@ -76,11 +76,38 @@ static int drop_it(void)
     return brc_merge_abort(work.repo, &work.err);
 }
 
+/* Main is rebased onto side: two of its commits are in conflict. */
+static int rebase_it(void)
+{
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result result = BRC_PICK_RESULT_INIT;
+    opts.flags = BRC_PICK_KEEP;
+    return brc_rebase(&result, NULL, work.repo, "side", &opts, &work.err);
+}
+
+static int settle_all(void)
+{
+    return settle_for(BRC_MERGE_THEIRS, NULL);
+}
+
+static int rebase_on(void)
+{
+    brc_pick_result result = BRC_PICK_RESULT_INIT;
+    return brc_rebase_continue(&result, NULL, work.repo, 0, &work.err);
+}
+
+static int rebase_skips(void)
+{
+    brc_pick_result result = BRC_PICK_RESULT_INIT;
+    return brc_rebase_continue(&result, NULL, work.repo, BRC_REBASE_SKIP, &work.err);
+}
+
 /* Each from the file as the calls named in `before` have left it. */
+enum { BEFORE = 4 };
 typedef struct open_act {
     const char *name;
     int (*run)(void);
-    int (*before[3])(void);
+    int (*before[BEFORE])(void);
 } open_act;
 static const open_act acts[] = {
     {"keep", keep_open, {NULL}},
@@ -89,12 +116,27 @@ static const open_act acts[] = {
     {"settle by hand", settle_by_hand, {keep_open}},
     {"continue", go_on, {keep_open, settle_array, settle_rest}},
     {"abort", drop_it, {keep_open, settle_by_hand}},
+    {"rebase", rebase_it, {NULL}},
+    {"rebase to the next", rebase_on, {rebase_it, settle_all}},
+    {"rebase to the end", rebase_on, {rebase_it, settle_all, rebase_on, settle_all}},
+    {"rebase without one", rebase_skips, {rebase_it, settle_by_hand}},
+    {"rebase dropped", drop_it, {rebase_it, settle_all, rebase_on, settle_by_hand}},
 };
 enum { ACTS = sizeof(acts) / sizeof(acts[0]) };
 
 /* ---- files -------------------------------- */
 
-/* Both sides change chunks of /a; /g/b is removed here and changed there. */
+static void commit_at(const char *message, int64_t time)
+{
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    opts.message = message;
+    opts.time_us = time;
+    OK(&base, brc_session_commit(&id, base.session, &opts, &base.err));
+}
+
+/* Both sides change chunks of /a; /g/b is removed here and changed there. Then there are further
+ * commits here, of which the second is in conflict. */
 static void make_sides(int wal)
 {
     scenario_start(&base);
@@ -106,7 +148,13 @@ static void make_sides(int wal)
     scenario_set_number(&base, "/a", 0, 50);
     scenario_set_number(&base, "/a", 2, 50);
     OK(&base, brc_node_remove(base.session, "/g/b", &base.err));
-    scenario_commit(&base, "ours");
+    commit_at("ours", 7000);
+    scenario_set_number(&base, "/a", 4, 51);
+    commit_at("more", 7001);
+    scenario_set_number(&base, "/a", 6, 52);
+    commit_at("in conflict", 7002);
+    scenario_set_number(&base, "/a", 5, 53);
+    commit_at("last", 7003);
     brc_session *main = base.session;
     OK(&base, brc_session_open(&base.session, base.repo, "side", BRC_SESSION_WRITE, &base.err));
     scenario_set_number(&base, "/a", 0, 60);
@@ -145,7 +193,7 @@ static void prepare(const open_act *act)
 {
     copy_file(base.file, work.file);
     open_work(NULL);
-    for (size_t i = 0; i < 3 && act->before[i] != NULL; i++)
+    for (size_t i = 0; i < BEFORE && act->before[i] != NULL; i++)
         OK(&work, act->before[i]());
     scenario_close(&work);
     copy_file(work.file, base.file);
@@ -162,8 +210,9 @@ static void look(char *out)
     scenario_whole(&work);
     OK(&work, brc_merge_state(&state, NULL, work.repo, &work.err));
     OK(&work, brc_resolve(&tip, work.repo, "main", &work.err));
-    n = snprintf(out, SEEN, "%d conflicts, %d open, at %s, nodes %s, rows %d, numbers",
-                 (int)state.conflicts, (int)state.open, brc_oid_format(hex, &tip),
+    n = snprintf(out, SEEN, "%d conflicts, %d open, %d made, %d left, at %s, nodes %s, rows %d,",
+                 (int)state.conflicts, (int)state.open, (int)(state.made + 10 * state.skipped),
+                 (int)state.left, brc_oid_format(hex, &tip),
                  scenario_tree(&work, work.session, "/", 1, tree, sizeof(tree)),
                  (int)scenario_ask(&work, "SELECT count(*) FROM draft WHERE kind=3 AND state=1"));
     for (uint64_t i = 0; i < 8; i++)

@@ -60,7 +60,7 @@ t rebase r.brc side
 t log r.brc --graph --oneline
 t attrs r.brc /
 
-echo '# a conflict changes nothing'
+echo '# at a conflict it stops, and stays open'
 q switch r.brc before
 q write r.brc /a '[1]' --value 5
 commit r.brc five 20
@@ -71,9 +71,51 @@ q write r.brc /a '[0]' --value 8
 commit r.brc eight 22
 q switch r.brc before
 t rebase r.brc main
-t rebase r.brc main --json
-t log r.brc --oneline -n 2
 t status r.brc
+t status r.brc --json
+breccia drafts r.brc | sed 's/2[0-9-]*T[0-9:.]*Z/TIME/'
+t log r.brc --oneline -n 2
+t fsck r.brc
+t rebase r.brc main
+t commit r.brc -m no
+t merge r.brc --continue
+t cherry-pick r.brc --continue
+t switch r.brc main
+t rebase r.brc --continue --json
+
+echo '# settled for a side, and the next by hand'
+t rebase r.brc --ours
+t rebase r.brc --continue
+t status r.brc
+t gc r.brc
+q write r.brc /a '[0]' --value 9
+t rebase r.brc --continue --json
+t log r.brc --oneline -n 8
+t read r.brc /a
+breccia oplog r.brc | head -n 1 | sed 's,^.*  rebase,rebase,'
+t fsck r.brc
+t undo r.brc
+
+echo '# without the commit that is in conflict'
+t rebase r.brc main --json
+t rebase r.brc --skip
+t rebase r.brc --skip --json
+t read r.brc /a
+t undo r.brc
+
+echo '# dropped'
+t rebase r.brc main --quiet
+t rebase r.brc --ours --json -- /a
+t rebase r.brc --continue --quiet
+t rebase r.brc --abort --json
+t status r.brc
+t log r.brc --oneline -n 2
+t rebase r.brc --abort
+t rebase r.brc --continue
+t rebase r.brc --skip
+t rebase r.brc --ours
+
+echo '# sides that are given first count to the end'
 t rebase r.brc main --ours -- /a
 t read r.brc /a
 t undo r.brc
@@ -81,11 +123,26 @@ t rebase r.brc main --theirs
 t read r.brc /a
 t fsck r.brc
 
+echo '# the branch has moved'
+q undo r.brc
+q reset r.brc HEAD~1 --hard
+t rebase r.brc main --quiet
+q rebase r.brc --theirs
+t undo r.brc
+t rebase r.brc --continue
+t rebase r.brc --skip
+t status r.brc
+t rebase r.brc --abort
+
 echo '# refused'
 q attrs r.brc / z=1
 t rebase r.brc side
 q switch r.brc before --discard
 t rebase r.brc nowhere
 t rebase r.brc
+t rebase r.brc a b
 t rebase r.brc main --ours --theirs
 t rebase r.brc main -- /a
+t rebase r.brc main --continue
+t rebase r.brc --skip --abort
+t rebase r.brc --continue --ours

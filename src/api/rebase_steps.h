@@ -1,0 +1,42 @@
+/*
+ * A rebase from the first of its commits to the last, or to one in conflict.
+ *
+ *      brc_rebasing r = { .repo = repo, ... };    and r.q, as for any sequence
+ *      brc_sequence_start(&r.q), or _resume()     r.q.now is the commit on which the first one comes
+ *      brc_rebasing_add(&r, commit)               for each that is to be done, the oldest first
+ *      brc_rebasing_run(&r)                       r.result
+ *      brc_rebasing_dispose(&r)
+ *
+ * Where it may stay open, the plan of its draft (open_merge.h) has, beside what a cherry-pick's has:
+ *
+ *      {"op": "rebase", "rev": TEXT, "onto": ID, "at": ID, "base": ID, "theirs": ID,
+ *       "made": N, "skipped": N, "side": "ours" | "theirs", "paths": [TEXT...], "todo": [ID...]}
+ *
+ * `todo` are the commits behind `at`; `made` and `skipped` what came before it. The draft lies over what was made, which
+ * nothing else names; its tip is the branch's commit, which stays where it is till the last step.
+ */
+#ifndef BRC_API_REBASE_STEPS_H
+#define BRC_API_REBASE_STEPS_H
+
+#include "sequence.h"
+
+typedef struct brc_rebasing {
+    breccia *repo;
+    const char *onto; /* as it was called                                    */
+    brc_oid target;   /* ... the commit                                      */
+    int may_keep;     /* with a conflict it stays open                       */
+    brc_sequence q;
+    brc_pick_result result; /* made, skipped: what was done before it counts too */
+    /* its own */
+    void *todo; /* brc_commit *[] */
+    size_t n, cap;
+} brc_rebasing;
+
+/* The commit belongs to it from now on, also after a failure. */
+BRC_MUST_USE int brc_rebasing_add(brc_rebasing *r, brc_commit *commit, brc_error *err);
+/* What was added last comes first. */
+void brc_rebasing_turn_round(brc_rebasing *r);
+BRC_MUST_USE int brc_rebasing_run(brc_rebasing *r, brc_error *err);
+void brc_rebasing_dispose(brc_rebasing *r);
+
+#endif

@@ -1,0 +1,408 @@
+/* Open rebases and others: those who move the branch, write, collect, expire, end, or do damage. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../kit/rebase_kit.h"
+
+Suite *rebase_others_suite(void);
+
+static rebase_kit k;
+
+static void setup(void)
+{
+    rk_start(&k);
+}
+
+static void teardown(void)
+{
+    rk_stop(&k);
+}
+
+/* ---- others -------------------------------- */
+
+START_TEST(o1_others_do_not_end_it)
+{
+    brc_merge_result m = BRC_MERGE_RESULT_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    brc_pick_opts keep = BRC_PICK_OPTS_INIT;
+    brc_oid id;
+    keep.flags = BRC_PICK_KEEP;
+    FAILS(&k.t, BRC_EMISUSE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
+    FAILS(&k.t, BRC_EMISUSE, brc_rebase_continue(&r, NULL, k.t.repo, BRC_REBASE_SKIP, &k.t.err));
+    FAILS(&k.t, BRC_EINVAL, brc_rebase_continue(&r, NULL, k.t.repo, 2, &k.t.err));
+    rk_rebase(&k, BRC_PICK_KEEP);
+    FAILS(&k.t, BRC_EMISUSE, brc_merge_continue(&m, NULL, k.t.repo, NULL, &k.t.err));
+    ck_assert_ptr_nonnull(strstr(k.t.err.message, "rebase --continue"));
+    FAILS(&k.t, BRC_EMISUSE, brc_pick_continue(&r, NULL, k.t.repo, NULL, &k.t.err));
+    ck_assert_ptr_nonnull(strstr(k.t.err.message, "rebase --continue"));
+    commit.message = "no";
+    FAILS(&k.t, BRC_ECONFLICT, brc_session_commit(&id, k.t.session, &commit, &k.t.err));
+    ck_assert_ptr_nonnull(strstr(k.t.err.message, "rebase --continue"));
+    FAILS(&k.t, BRC_ECONFLICT, brc_rebase(&r, NULL, k.t.repo, "main", &keep, &k.t.err));
+    FAILS(&k.t, BRC_ECONFLICT, brc_pick(&r, NULL, k.t.repo, "main", NULL, &k.t.err));
+    FAILS(&k.t, BRC_ECONFLICT, brc_merge(&m, NULL, k.t.repo, "main", NULL, &k.t.err));
+    FAILS(&k.t, BRC_ECONFLICT, brc_reset(k.t.repo, "side~1", 0, NULL, &k.t.err));
+    FAILS(&k.t, BRC_ECONFLICT, brc_switch(k.t.repo, "main", 0, &k.t.err));
+    OK(&k.t, brc_begin(k.t.repo, &k.t.err));
+    FAILS(&k.t, BRC_EMISUSE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
+    OK(&k.t, brc_end(k.t.repo, 0, &k.t.err));
+    OK(&k.t, brc_merge_abort(k.t.repo, &k.t.err));
+    OK(&k.t, brc_pick(&r, NULL, k.t.repo, "main", &keep, &k.t.err));
+    FAILS(&k.t, BRC_EMISUSE, brc_rebase_continue(&r, NULL, k.t.repo, BRC_REBASE_SKIP, &k.t.err));
+    ck_assert_ptr_nonnull(strstr(k.t.err.message, "cherry-pick --continue"));
+}
+END_TEST
+
+static void move_branch(void)
+{
+    brc_session *own;
+    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    commit.message = "own";
+    OK(&k.t, brc_session_open(&own, k.t.repo, "side", BRC_SESSION_PRIVATE, &k.t.err));
+    OK(&k.t, brc_attrs_set(own, "/a", "own", "1", &k.t.err));
+    OK(&k.t, brc_session_commit(&id, own, &commit, &k.t.err));
+    brc_session_free(own);
+}
+
+START_TEST(o2_a_branch_that_has_moved_is_not_overwritten)
+{
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    rk_rebase(&k, BRC_PICK_KEEP);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    move_branch();
+    const brc_oid there = rk_id(&k, "side");
+    rk_look_again(&k);
+    FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
+    ck_assert_ptr_nonnull(strstr(k.t.err.message, "rebase --abort"));
+    FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, BRC_REBASE_SKIP, &k.t.err));
+    ck_assert_uint_eq(rk_open(&k).conflicts, 2);
+    ck_assert_int_eq(rk_number(&k, 0), 61);
+    OK(&k.t, brc_merge_abort(k.t.repo, &k.t.err));
+    ck_assert(rk_same(rk_id(&k, "side"), there));
+    rk_look_again(&k);
+}
+END_TEST
+
+/* Also where it comes to the very commit over which the draft lies. */
+START_TEST(o3_undo_does_not_make_the_draft_follow)
+{
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    OK(&k.t, brc_reset(k.t.repo, "side~5", BRC_RESET_HARD, NULL, &k.t.err));
+    scenario_set_number(&k.t, "/a", 2, 63);
+    const brc_oid alone = scenario_commit(&k.t, "alone");
+    char hex[65];
+    for (int i = 0; i < 32; i++)
+        snprintf(hex + 2 * i, 3, "%02x", alone.bytes[i]);
+    hex[32] = '\0';
+    OK(&k.t, brc_reset(k.t.repo, "main", BRC_RESET_HARD, NULL, &k.t.err));
+    OK(&k.t, brc_reset(k.t.repo, hex, BRC_RESET_HARD, NULL, &k.t.err));
+    ck_assert_uint_eq(rk_rebase(&k, BRC_PICK_KEEP).made, 0);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
+    ck_assert(rk_same(rk_id(&k, "side"), k.main_tip));
+    FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
+    OK(&k.t, brc_undo(NULL, k.t.repo, BRC_UNDO_REDO, 0, &k.t.err));
+    ck_assert_int_eq(rk_goes_on(&k, 0).result, BRC_PICK_COMMITTED);
+    rk_look_again(&k);
+}
+END_TEST
+
+START_TEST(o4_it_goes_along_with_its_branch)
+{
+    rk_rebase(&k, BRC_PICK_KEEP);
+    OK(&k.t, brc_branch_rename(k.t.repo, "side", "aside", &k.t.err));
+    rk_look_again(&k);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    ck_assert_uint_eq(rk_goes_on(&k, 0).made, 3);
+    rk_look_again(&k);
+    OK(&k.t, brc_branch_rename(k.t.repo, "aside", "side", &k.t.err));
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    ck_assert_uint_eq(rk_goes_on(&k, 0).made, 5);
+    rk_look_again(&k);
+    rk_commit_is(&k, "side", "five", "Bob", "{}", 15000000);
+}
+END_TEST
+
+START_TEST(o5_it_goes_when_its_branch_goes)
+{
+    OK(&k.t, brc_switch(k.t.repo, "main", 0, &k.t.err));
+    OK(&k.t, brc_switch(k.t.repo, "side", 0, &k.t.err));
+    rk_rebase(&k, BRC_PICK_KEEP);
+    OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err)); /* the switch */
+    OK(&k.t, brc_branch_delete(k.t.repo, "side", BRC_DELETE_FORCE, &k.t.err));
+    ck_assert_int_eq(scenario_ask(&k.t, "SELECT count(*) FROM draft WHERE state=1"), 0);
+    rk_look_again(&k);
+    OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
+    rk_be_on(&k, "side");
+    rk_nothing_is_open(&k);
+    ck_assert(rk_same(rk_id(&k, "side"), k.side_tip));
+}
+END_TEST
+
+typedef struct other {
+    breccia *repo;
+    int what, done;
+} other;
+enum { COLLECTS = 1, WRITES, MOVES };
+
+static int write_there(breccia *repo)
+{
+    brc_session *s;
+    if (brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, NULL) < 0)
+        return 0;
+    const int rc = brc_attrs_set(s, "/a", "late", "1", NULL);
+    brc_session_free(s);
+    return rc == BRC_OK;
+}
+
+/* Another process is at work, whenever it is let in. */
+static int others_turn(void *ctx, const char *phase, uint64_t done, uint64_t total)
+{
+    other *o = ctx;
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    (void)phase;
+    (void)done;
+    (void)total;
+    if (o->repo == NULL || o->done >= (o->what == COLLECTS ? 3 : 1))
+        return 0;
+    o->done += o->what == COLLECTS ? brc_gc(o->repo, NULL, &report, NULL) == BRC_OK
+               : o->what == WRITES
+                   ? write_there(o->repo)
+                   : brc_reset(o->repo, "side~1", BRC_RESET_HARD, NULL, NULL) == BRC_OK;
+    return 0;
+}
+
+static void begin_with(other *o)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT, alone = BRC_OPEN_OPTS_INIT;
+    OK(&k.t, brc_config_set(k.t.repo, "window", "0", &k.t.err));
+    scenario_close(&k.t);
+    opts.progress = others_turn;
+    opts.progress_ctx = o;
+    scenario_open(&k.t, &opts, 0);
+    alone.wait_ms = 1;
+    OK(&k.t, brc_open(&o->repo, k.t.file, &alone, &k.t.err));
+}
+
+static void end_with(other *o)
+{
+    brc_free(o->repo);
+    o->repo = NULL;
+    ck_assert_int_gt(o->done, 0);
+    scenario_reopen(&k.t);
+}
+
+/* Of what was made so far the draft alone is the root; what it goes onto has no branch any more. */
+START_TEST(o6_collections_keep_what_it_needs)
+{
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    OK(&k.t, brc_config_set(k.t.repo, "window", "0", &k.t.err));
+    rk_rebase(&k, BRC_PICK_KEEP);
+    OK(&k.t, brc_branch_delete(k.t.repo, "main", BRC_DELETE_FORCE, &k.t.err));
+    for (int i = 0; i < 2; i++) {
+        OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
+        rk_look_again(&k);
+        rk_settle(&k, BRC_MERGE_THEIRS);
+        OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
+        rk_look_again(&k);
+        rk_goes_on(&k, 0);
+    }
+    OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
+    rk_look_again(&k);
+    rk_nothing_is_open(&k);
+    ck_assert(rk_same(rk_id(&k, "side~5"), k.main_tip));
+    ck_assert_int_eq(rk_number(&k, 8), 64);
+}
+END_TEST
+
+START_TEST(o7_what_it_makes_is_not_collected_meanwhile)
+{
+    other o = {NULL, COLLECTS, 0};
+    rk_rebase(&k, BRC_PICK_KEEP);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    begin_with(&o);
+    brc_pick_result r = rk_goes_on(&k, 0);
+    end_with(&o);
+    rk_stopped_at(&k, &r, 3, 3, 0);
+    scenario_whole(&k.t);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    ck_assert_int_eq(rk_goes_on(&k, 0).result, BRC_PICK_COMMITTED);
+    rk_look_again(&k);
+}
+END_TEST
+
+START_TEST(o8_what_is_written_meanwhile_is_not_lost)
+{
+    other o = {NULL, WRITES, 0};
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    brc_buf attrs = BRC_BUF_INIT;
+    rk_rebase(&k, BRC_PICK_KEEP);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    begin_with(&o);
+    FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
+    end_with(&o);
+    scenario_whole(&k.t);
+    ck_assert_uint_eq(rk_open(&k).open, 0);
+    r = rk_goes_on(&k, 0);
+    rk_stopped_at(&k, &r, 3, 3, 0);
+    OK(&k.t, brc_attrs_get(&attrs, k.t.session, "/a", "late", &k.t.err));
+    brc_buf_dispose(&attrs);
+}
+END_TEST
+
+START_TEST(o9_a_branch_that_moves_meanwhile_stays_where_it_is)
+{
+    other o = {NULL, MOVES, 0};
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    const brc_oid there = rk_id(&k, "side~1");
+    rk_rebase(&k, BRC_PICK_KEEP);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    begin_with(&o);
+    FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
+    end_with(&o);
+    ck_assert(rk_same(rk_id(&k, "side"), there));
+    scenario_whole(&k.t);
+}
+END_TEST
+
+START_TEST(oa_history_that_expires_leaves_it_what_it_needs)
+{
+    brc_expire_opts rules = BRC_EXPIRE_OPTS_INIT;
+    brc_gc_report report = BRC_GC_REPORT_INIT;
+    OK(&k.t, brc_config_set(k.t.repo, "window", "0", &k.t.err));
+    rk_rebase(&k, BRC_PICK_KEEP);
+    rules.keep_last = 1;
+    OK(&k.t, brc_expire(NULL, NULL, k.t.repo, &rules, &k.t.err));
+    OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
+    rk_look_again(&k);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    rk_goes_on(&k, 0);
+    OK(&k.t, brc_expire(NULL, NULL, k.t.repo, &rules, &k.t.err));
+    OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
+    rk_look_again(&k);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    ck_assert_uint_eq(rk_goes_on(&k, 0).made, 5);
+    rk_look_again(&k);
+    ck_assert_int_eq(rk_number(&k, 0), 61);
+    ck_assert_int_eq(rk_number(&k, 2), 63);
+}
+END_TEST
+
+/* ---- processes -------------------------------- */
+
+static int child_step(breccia *repo, int step)
+{
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    uint64_t n;
+    opts.flags = BRC_PICK_KEEP;
+    return step == 0   ? brc_rebase(&r, NULL, repo, "main", &opts, NULL)
+           : step == 1 ? brc_merge_settle(&n, repo, BRC_MERGE_THEIRS, NULL, 0, NULL)
+                       : brc_rebase_continue(&r, NULL, repo, 0, NULL);
+}
+
+static void in_child(int step)
+{
+    breccia *repo;
+    int status;
+    scenario_close(&k.t);
+    const pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        _exit(brc_open(&repo, k.t.file, NULL, NULL) < 0 || child_step(repo, step) < 0);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    scenario_open(&k.t, NULL, 0);
+    scenario_whole(&k.t);
+}
+
+START_TEST(p1_processes_that_are_gone_leave_it_open)
+{
+    in_child(0);
+    ck_assert_uint_eq(rk_open(&k).open, 2);
+    in_child(1);
+    ck_assert_uint_eq(rk_open(&k).open, 0);
+    in_child(2);
+    ck_assert_uint_eq(rk_open(&k).made, 3);
+    in_child(1);
+    in_child(2);
+    rk_nothing_is_open(&k);
+    rk_commit_is(&k, "side", "five", "Bob", "{}", 15000000);
+}
+END_TEST
+
+/* ---- damage -------------------------------- */
+
+static int count_faults(void *ctx, const brc_damage *damage)
+{
+    (void)damage;
+    ++*(int *)ctx;
+    return 0;
+}
+
+START_TEST(d1_broken_plans_are_reported)
+{
+#define PLAN_SUM                                                                                   \
+    "; UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other,"      \
+    " plan, owner, parent, time_us, changes, parts)"
+    static const char *const damages[] = {
+        "UPDATE draft SET plan=json_remove(plan, '$.at')" PLAN_SUM,
+        "UPDATE draft SET plan=json_remove(plan, '$.onto')" PLAN_SUM,
+        "UPDATE draft SET plan=json_set(plan, '$.onto', 'x')" PLAN_SUM,
+        "UPDATE draft SET plan=json_remove(plan, '$.todo')" PLAN_SUM,
+        "UPDATE draft SET plan=json_set(plan, '$.todo[1]', 7)" PLAN_SUM,
+        "UPDATE draft SET plan=json_set(plan, '$.todo[1]', json_array())" PLAN_SUM,
+        "UPDATE draft SET plan=json_set(plan, '$.todo[1]',"
+        " '00000000000000000000000000000001')" PLAN_SUM,
+        "UPDATE draft SET base=tip" PLAN_SUM "; UPDATE draft SET base=NULL",
+        "UPDATE draft SET plan='[]'" PLAN_SUM,
+        "UPDATE draft SET plan=NULL" PLAN_SUM,
+    };
+    for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+        int n = 0;
+        uint64_t checked;
+        brc_open_state state = BRC_OPEN_STATE_INIT;
+        brc_pick_result r = BRC_PICK_RESULT_INIT;
+        rk_start(&k);
+        rk_rebase(&k, BRC_PICK_KEEP);
+        rk_settle(&k, BRC_MERGE_THEIRS);
+        scenario_sql(&k.t, damages[i]);
+        (void)!brc_fsck(k.t.repo, 0, count_faults, &n, &checked, &k.t.err);
+        ck_assert_msg(n > 0, "not noticed: %s", damages[i]);
+        (void)!brc_merge_state(&state, NULL, k.t.repo, &k.t.err);
+        ck_assert_msg(brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err) < 0, "went on: %s",
+                      damages[i]);
+        ck_assert(rk_same(rk_id(&k, "side"), k.side_tip));
+        rk_stop(&k);
+    }
+}
+END_TEST
+
+Suite *rebase_others_suite(void)
+{
+    Suite *s = suite_create("rebase_others");
+    TCase *tc = tcase_create("open"), *damage = tcase_create("damage");
+    tcase_set_timeout(tc, 300);
+    tcase_set_timeout(damage, 300);
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, o1_others_do_not_end_it);
+    tcase_add_test(tc, o2_a_branch_that_has_moved_is_not_overwritten);
+    tcase_add_test(tc, o3_undo_does_not_make_the_draft_follow);
+    tcase_add_test(tc, o4_it_goes_along_with_its_branch);
+    tcase_add_test(tc, o5_it_goes_when_its_branch_goes);
+    tcase_add_test(tc, o6_collections_keep_what_it_needs);
+    tcase_add_test(tc, o7_what_it_makes_is_not_collected_meanwhile);
+    tcase_add_test(tc, o8_what_is_written_meanwhile_is_not_lost);
+    tcase_add_test(tc, o9_a_branch_that_moves_meanwhile_stays_where_it_is);
+    tcase_add_test(tc, oa_history_that_expires_leaves_it_what_it_needs);
+    tcase_add_test(tc, p1_processes_that_are_gone_leave_it_open);
+    suite_add_tcase(s, tc);
+    tcase_add_test(damage, d1_broken_plans_are_reported);
+    suite_add_tcase(s, damage);
+    return s;
+}
