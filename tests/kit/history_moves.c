@@ -227,6 +227,15 @@ static int settle(hm_world *w, const outcome *want, int other, int may_be_killed
     return 0;
 }
 
+int hm_settle_line(hm_world *w)
+{
+    outcome want;
+    memset(&want, 0, sizeof(want));
+    want.target = want.second = -1;
+    want.result = HM_UNSURE;
+    return settle(w, &want, -1, 1);
+}
+
 int hm_discard_head(hm_world *w)
 {
     brc_session *s;

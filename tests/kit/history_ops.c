@@ -12,11 +12,12 @@ enum {
 static const char *const op_names[] = {
     "write", "resize", "attribute", "move", "remove", "create", "commit", "discard", "reset",
     "undo", "redo", "gc", "switch", "reopen", "tag", "branch", "merge", "pick", "revert", "rebase",
-    "expire", "amend", "adopt", "open merge"
+    "expire", "amend", "adopt", "open merge",
+    "open rebase"
 };
 /* How often each is done. */
 static const uint8_t op_weights[] = {20, 5, 6, 3, 3, 6, 22, 2, 3, 3, 2, 2, 6, 2, 2, 2, 14, 5, 4, 4,
-                                     2, 4, 3, 8};
+                                     2, 4, 3, 8, 5};
 _Static_assert(sizeof(op_weights) == HM_KINDS, "each kind has one");
 
 const char *hm_op_name(hm_op op)

@@ -1,4 +1,4 @@
-/* Expire, commit --amend, drafts of processes that were killed, and merges that stay open, for
+/* Expire, commit --amend, drafts of killed processes, merges and rebases that stay open, for
  * history_world.h. */
 #include <signal.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "history_world.h"
 
-enum { EXPIRE = HM_RARE, AMEND, ADOPT, OPEN };
+enum { EXPIRE = HM_RARE, AMEND, ADOPT, OPEN, OPEN_REBASE };
 
 static int collect_now(hm_world *w, breccia *repo)
 {
@@ -283,8 +283,54 @@ static int open_merge(hm_world *w, hm_op op)
     return 0;
 }
 
+/* ---- rebases that stay open ----------------------------------------------------------------- */
+
+/* Dropped, or one step further: settled for a side, or without the commit. */
+static int rebase_step(hm_world *w, breccia *repo, hm_op op, int first, brc_pick_result *r)
+{
+    const int skips = first && op.d % 4 == 1;
+    const int64_t before = r->draft;
+    uint64_t n;
+    r->draft = 0;
+    if (first && op.d % 4 == 0) {
+        HM_OK(w, brc_merge_abort(repo, &w->err));
+        r->result = BRC_PICK_NOTHING;
+        return 0;
+    }
+    if (!skips)
+        HM_OK(w, brc_merge_settle(&n, repo, op.d % 4 == 2 ? BRC_MERGE_OURS : BRC_MERGE_THEIRS, NULL,
+                                  0, &w->err));
+    HM_OK(w, brc_rebase_continue(r, NULL, repo, skips ? BRC_REBASE_SKIP : 0, &w->err));
+    HM_TRUE(w, r->draft != before || r->result != BRC_PICK_CONFLICT, "it does not go on");
+    return 0;
+}
+
+static int open_rebase(hm_world *w, hm_op op)
+{
+    char hex[65];
+    const int head = w->refs.head, tip = w->refs.tip[head];
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    brc_oid id;
+    HM_GO(hm_discard_head(w));
+    opts.flags = BRC_PICK_KEEP;
+    HM_OK(w, brc_rebase(&r, NULL, w->repo[op.b >> 7], hm_hex(w, hm_other(w, op), hex), &opts,
+                        &w->err));
+    for (int i = 0; r.result == BRC_PICK_CONFLICT; i++) {
+        HM_GO(hm_tip(w, hm_branch(head), &id));
+        HM_TRUE(w, hm_find(w, &id) == tip, "the branch moves before the end");
+        HM_GO(hm_fsck(w));
+        if (op.kill != 0)
+            HM_GO(collect_now(w, w->repo[0]));
+        HM_GO(rebase_step(w, w->repo[(op.c >> 7) ^ (i & 1)], op, i == 0, &r));
+        w->settled++;
+    }
+    return hm_settle_line(w);
+}
+
 int hm_rare_op(hm_world *w, hm_op op)
 {
-    static int (*const acts[])(hm_world *, hm_op) = {expire, amend, adopt, open_merge};
+    static int (*const acts[])(hm_world *, hm_op) = {expire, amend, adopt, open_merge,
+                                                       open_rebase};
     return acts[op.kind - HM_RARE](w, op);
 }

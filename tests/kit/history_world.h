@@ -15,7 +15,7 @@
 #define HM_LOG 600
 #define HM_NAMES 1024
 #define HM_RARE 20 /* the first kind of history_rare.c */
-#define HM_KINDS 24
+#define HM_KINDS 25
 
 /* An operation: all that it does follows from these numbers and from what was done before. */
 typedef struct hm_op {
@@ -97,6 +97,8 @@ hm_op hm_random_op(uint64_t *random);
 /* history_moves.c: merge, pick, revert, rebase */
 int hm_history_op(hm_world *w, hm_op op);
 int hm_discard_head(hm_world *w);
+/* The current branch may have moved, to new commits in one line, whose contents are believed. */
+int hm_settle_line(hm_world *w);
 /* What it merges: a commit. */
 int hm_other(const hm_world *w, hm_op op);
 int hm_in_child(hm_world *w, hm_op op, int (*act)(hm_world *w, breccia *repo, hm_op op));
