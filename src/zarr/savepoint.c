@@ -42,17 +42,26 @@ static int plan_of_name(const char *name, brc_buf *out, brc_error *err)
 
 /* ---- whose they are -------------------------------- */
 
-/* The session is gone. */
-static void end_own(brc_session *s)
+static void drop_own(brc_session *s)
 {
     save_list list;
-    if (s->draft.id == 0 ||
-        brc_draft_save_list(s->repo->store, s->draft.id, &list.items, &list.n, NULL) < 0)
+    if (brc_draft_save_list(s->repo->store, s->draft.id, &list.items, &list.n, NULL) < 0)
         return;
     for (size_t i = list.n; i-- > 0;)
         if (strcmp(list.items[i].owner, s->saver) == 0)
             brc_draft_save_drop(s->repo->store, list.items[i].id);
     save_list_dispose(&list);
+}
+
+/* The session is gone: also where the handle was interrupted. */
+static void end_own(brc_session *s)
+{
+    brc_store *store = s->repo->store;
+    const int stops = brc_store_check_interrupt(store, NULL) < 0;
+    brc_store_interrupt_clear(store);
+    drop_own(s);
+    if (stops)
+        brc_store_interrupt(store);
 }
 
 static int take_owner(brc_session *s, brc_error *err)

@@ -178,15 +178,78 @@ START_TEST(moves_are_forgotten_with_what_moved)
 {
     brc_iter *it;
     const brc_change *change;
-    save("x");
-    OK(&t, brc_node_move(t.session, "/g/b", "/b", &t.err));
-    back(NULL);
-    scenario_whole(&t);
+    for (int inner = 0; inner < 2; inner++) {
+        save("x");
+        if (inner)
+            save("y");
+        OK(&t, brc_node_move(t.session, "/g/b", "/b", &t.err));
+        if (inner)
+            release("y");
+        back("x");
+        scenario_whole(&t);
+    }
     scenario_commit(&t, "second");
     OK(&t, brc_diff(&it, t.repo, "HEAD~1", "HEAD", NULL, &t.err));
     while (brc_diff_next(it, &change, &t.err) > 0)
         ck_assert_ptr_null(strstr(change->path, "b"));
     brc_iter_free(it);
+}
+END_TEST
+
+/* All keys of the store view with their bytes. */
+static void all_keys(brc_buf *out)
+{
+    brc_iter *it;
+    const char *key;
+    int rc;
+    out->len = 0;
+    OK(&t, brc_keys(&it, t.session, "", &t.err));
+    while ((rc = brc_keys_next(it, &key, &t.err)) > 0) {
+        OK(&t, brc_buf_text(out, key, &t.err));
+        OK(&t, brc_buf_byte(out, '=', &t.err));
+        OK(&t, brc_key_get(out, t.session, key, &t.err));
+    }
+    ck_assert_msg(rc == 0, "%s", t.err.message);
+    brc_iter_free(it);
+}
+
+static void set_key(const char *key, const char *text)
+{
+    OK(&t, brc_key_set(t.session, key, text, strlen(text), &t.err));
+}
+
+START_TEST(the_key_view_has_the_keys_that_there_were)
+{
+    static const char group[] = "{\"zarr_format\":3,\"node_type\":\"group\"}";
+    brc_buf before = BRC_BUF_INIT, after = BRC_BUF_INIT, array = BRC_BUF_INIT;
+    OK(&t, brc_key_get(&array, t.session, "n/zarr.json", &t.err));
+    set_key("m/c/0", "loose until there is m/zarr.json");
+    set_key("p/q/zarr.json", group); /* p has no document */
+    all_keys(&before);
+    for (int i = 0; i < 2; i++) {
+        save("x");
+        set_key("p/zarr.json", group);
+        OK(&t, brc_key_set(t.session, "m/zarr.json", array.data, array.len, &t.err));
+        set_key("n/zarr.json", group);
+        save("y");
+        OK(&t, brc_key_delete(t.session, "a/zarr.json", &t.err));
+        OK(&t, brc_key_delete(t.session, "a/c/1", &t.err));
+        OK(&t, brc_key_delete_prefix(t.session, "g/", &t.err));
+        if (i == 1)
+            release("y");
+        back("x");
+        all_keys(&after);
+        ck_assert_uint_eq(after.len, before.len);
+        ck_assert_mem_eq(after.data, before.data, before.len);
+        scenario_whole(&t);
+    }
+    release(NULL);
+    OK(&t, brc_key_delete(t.session, "m/c/0", &t.err));
+    scenario_commit(&t, "second");
+    ck_assert_int_eq(number("/n", 7), 207);
+    brc_buf_dispose(&before);
+    brc_buf_dispose(&after);
+    brc_buf_dispose(&array);
 }
 END_TEST
 
@@ -394,11 +457,29 @@ START_TEST(many_savepoints_one_after_the_other_leave_a_short_stack)
 }
 END_TEST
 
-/* Commits and copies of so many chunks go in batches. */
+static void write_all(const char *path, int32_t value)
+{
+    static int32_t values[20000];
+    brc_array *a;
+    for (size_t i = 0; i < 20000; i++)
+        values[i] = value;
+    OK(&t, brc_array_open(&a, t.session, path, &t.err));
+    OK(&t, brc_array_write(a, NULL, values, sizeof(values), &t.err));
+    brc_array_free(a);
+}
+
+/* Commits and copies of so many chunks go in batches, and dropping them too. */
 START_TEST(large_arrays_are_copied_committed_and_taken_back)
 {
     scenario_numbers(&t, "/big", 20000, 1, 0);
     save("x");
+    write_all("/big", 7);
+    back("x");
+    ck_assert_int_eq(number("/big", 3), 3);
+    write_all("/big", 7);
+    OK(&t, brc_node_remove(t.session, "/big", &t.err));
+    back("x");
+    ck_assert_int_eq(number("/big", 19999), 19999);
     set("/big", 3, -3);
     OK(&t, brc_node_copy(t.session, "/big", "/copy", &t.err));
     set("/big", 4, -4);
@@ -448,6 +529,7 @@ Suite *savepoint_suite(void)
     tcase_add_test(tc, savepoints_nest_and_the_innermost_of_a_name_counts);
     tcase_add_test(tc, what_an_inner_savepoint_knew_the_outer_one_knows_when_that_is_released);
     tcase_add_test(tc, moves_are_forgotten_with_what_moved);
+    tcase_add_test(tc, the_key_view_has_the_keys_that_there_were);
     tcase_add_test(tc, open_arrays_go_on_as_the_array_is_then);
     tcase_add_test(tc, a_draft_that_began_with_the_savepoint_is_empty_again);
     tcase_add_test(tc, a_session_with_a_savepoint_stays_at_its_commit);

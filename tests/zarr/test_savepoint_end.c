@@ -164,9 +164,42 @@ START_TEST(a_session_that_cannot_have_the_lock_ends_them_later)
 }
 END_TEST
 
+START_TEST(a_session_of_an_interrupted_handle_ends_them)
+{
+    save("x");
+    brc_interrupt(t.repo);
+    brc_session_free(t.session);
+    brc_interrupt_clear(t.repo);
+    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+    ck_assert_int_eq(saves_left(), 0);
+}
+END_TEST
+
+START_TEST(a_child_that_frees_the_session_leaves_them)
+{
+    int status;
+    save("x");
+    set("/a", 0, 1);
+    const pid_t child = fork();
+    if (child == 0) {
+        brc_session_free(t.session);
+        brc_free(t.repo);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_int_eq(saves_left(), 1);
+    back("x");
+    ck_assert_int_eq(number("/a", 0), 70);
+}
+END_TEST
+
+/* To a session with changes, or to one without. */
 START_TEST(handed_over_changes_have_none)
 {
     brc_session *to = t.session;
+    if (_i)
+        scenario_commit(&t, "second");
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
     set("/g/b", 0, 1);
     save("x");
@@ -385,7 +418,9 @@ Suite *savepoint_end_suite(void)
     tcase_add_test(tc, dropping_and_resetting_the_changes_ends_them);
     tcase_add_test(tc, a_session_that_is_closed_leaves_what_it_wrote);
     tcase_add_test(tc, a_session_that_cannot_have_the_lock_ends_them_later);
-    tcase_add_test(tc, handed_over_changes_have_none);
+    tcase_add_test(tc, a_session_of_an_interrupted_handle_ends_them);
+    tcase_add_test(tc, a_child_that_frees_the_session_leaves_them);
+    tcase_add_loop_test(tc, handed_over_changes_have_none, 0, 2);
     tcase_add_test(tc, what_is_handed_over_within_a_savepoint_goes_with_it);
     tcase_add_test(tc, a_rollback_loses_nothing_of_others);
     tcase_add_test(tc, others_may_commit_what_is_shared);
