@@ -367,6 +367,50 @@ START_TEST(a_collection_drops_what_dead_processes_left)
 }
 END_TEST
 
+static int count_fault(void *ctx, const brc_damage *damage)
+{
+    (void)damage;
+    ++*(int *)ctx;
+    return 0;
+}
+
+#define SUM_OF_NODE "checksum=row_sum('draft_node', node, draft, path, below, level, entry)"
+#define SUM_OF_DRAFT \
+    "checksum=row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent," \
+    " time_us, changes, parts)"
+
+START_TEST(what_savepoints_cannot_be_is_a_fault)
+{
+    static const char *const edits[][3] = {
+        {"UPDATE draft_node SET level=0 WHERE path='/a' AND level>0", SUM_OF_NODE, "draft_node"},
+        {"UPDATE draft_node SET level=99 WHERE path='/a' AND level=0", SUM_OF_NODE, "draft_node"},
+        {"UPDATE draft_node SET below=7777 WHERE path='/a' AND level=0", SUM_OF_NODE, "draft_node"},
+        {"UPDATE draft_node SET entry=x'07' WHERE path='/a' AND level=0", SUM_OF_NODE, "draft_node"},
+        {"UPDATE draft SET parts=parts&7", SUM_OF_DRAFT, "draft"},
+        {"UPDATE draft SET parent=id WHERE parent IS NOT NULL", SUM_OF_DRAFT, "draft"},
+        {"UPDATE draft SET parent=2 WHERE parent IS NULL", SUM_OF_DRAFT, "draft"},
+    };
+    uint64_t checked;
+    for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
+        char sql[512];
+        int faults = 0;
+        save("x");
+        set("/a", 0, (int32_t)i);
+        OK(&t, brc_fsck(t.repo, 0, count_fault, &faults, &checked, &t.err));
+        ck_assert_int_eq(faults, 0);
+        snprintf(sql, sizeof(sql), "%s; UPDATE %s SET %s", edits[i][0], edits[i][2], edits[i][1]);
+        scenario_sql(&t, sql);
+        OK(&t, brc_fsck(t.repo, 0, count_fault, &faults, &checked, &t.err));
+        ck_assert_msg(faults > 0, "nothing is found after %s", sql);
+        brc_session_free(t.session);
+        scenario_sql(&t, "DELETE FROM draft; DELETE FROM draft_node; DELETE FROM draft_chunk;"
+                         "DELETE FROM draft_doc; DELETE FROM draft_move");
+        OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+        set("/a", 0, 70);
+    }
+}
+END_TEST
+
 START_TEST(drafts_do_not_list_them)
 {
     brc_iter *it;
@@ -427,6 +471,7 @@ Suite *savepoint_end_suite(void)
     tcase_add_loop_test(tc, a_dead_process_leaves_what_it_wrote, 0, 2);
     tcase_add_test(tc, a_collection_keeps_what_a_savepoint_needs);
     tcase_add_loop_test(tc, a_collection_drops_what_dead_processes_left, 0, 2);
+    tcase_add_test(tc, what_savepoints_cannot_be_is_a_fault);
     tcase_add_test(tc, drafts_do_not_list_them);
     tcase_add_test(tc, a_branch_that_goes_with_savepoints_keeps_its_changes);
     suite_add_tcase(s, tc);
