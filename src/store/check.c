@@ -135,7 +135,8 @@ static const struct {
 
     {"SELECT 'a savepoint (draft ' || s.id || ') has ' || quote(substr(x.path,1,80)) ||"
     " ' as it was, and it is that still' FROM draft s CROSS JOIN draft_node x ON x.draft=s.id"
-    " CROSS JOIN draft_node n ON n.draft=s.parent AND n.path=x.path WHERE s.state=1 AND s.parent IS NOT NULL"
+    " CROSS JOIN draft_node n ON n.draft=s.parent AND n.path=x.path"
+    " WHERE s.state=1 AND s.parent IS NOT NULL"
     " AND (n.level<s.id OR x.level>=s.id)",
      NULL},
 
