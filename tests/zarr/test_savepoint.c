@@ -405,6 +405,41 @@ START_TEST(names_and_sessions_are_checked)
 }
 END_TEST
 
+static uint64_t conflicts_left(void)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    OK(&t, brc_merge_state(&state, NULL, t.repo, &t.err));
+    return state.open;
+}
+
+START_TEST(what_settled_a_conflict_is_taken_back)
+{
+    brc_merge_result merged = BRC_MERGE_RESULT_INIT;
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    scenario_commit(&t, "second");
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_attrs_set(t.session, "/g", "k", "1", &t.err));
+    scenario_commit(&t, "ours");
+    OK(&t, brc_switch(t.repo, "side", 0, &t.err));
+    brc_session_free(t.session);
+    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
+    OK(&t, brc_attrs_set(t.session, "/g", "k", "2", &t.err));
+    scenario_commit(&t, "theirs");
+    opts.flags = BRC_MERGE_KEEP;
+    OK(&t, brc_merge(&merged, NULL, t.repo, "main", &opts, &t.err));
+    ck_assert_uint_eq(conflicts_left(), 1);
+    save("x");
+    OK(&t, brc_attrs_set(t.session, "/g", "k", "3", &t.err));
+    ck_assert_uint_eq(conflicts_left(), 0);
+    scenario_whole(&t);
+    back("x");
+    ck_assert_uint_eq(conflicts_left(), 1);
+    OK(&t, brc_attrs_set(t.session, "/g", "k", "4", &t.err));
+    OK(&t, brc_merge_continue(&merged, NULL, t.repo, NULL, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
+}
+END_TEST
+
 /* ---- many -------------------------------- */
 
 START_TEST(sixteen_nest_and_a_node_is_changed_in_each)
@@ -536,6 +571,7 @@ Suite *savepoint_suite(void)
     tcase_add_test(tc, savepoints_within_a_transaction_go_with_it);
     tcase_add_test(tc, a_transaction_may_begin_and_end_between);
     tcase_add_test(tc, a_bulk_write_is_taken_back_and_takes_no_savepoint);
+    tcase_add_test(tc, what_settled_a_conflict_is_taken_back);
     tcase_add_test(tc, names_and_sessions_are_checked);
     tcase_add_test(tc, sixteen_nest_and_a_node_is_changed_in_each);
     tcase_add_test(tc, many_savepoints_one_after_the_other_leave_a_short_stack);
