@@ -242,10 +242,50 @@ static int has_many(brc_store *store, const brc_draft_stack *stack, int *many, b
     return BRC_OK;
 }
 
+/* Every chunk of the stack, and the rows below the first. */
+static int clear_now(brc_store *store, const brc_draft_stack *stack, brc_error *err)
+{
+    for (size_t i = 0; i < stack->n; i++)
+        BRC_TRY(drop_run(store, "DELETE FROM draft_chunk WHERE node=?1", stack->node[i], 0, NULL,
+                         err));
+    for (size_t i = 1; i < stack->n; i++)
+        BRC_TRY(brc_draft_row_delete(store, stack->node[i], err));
+    return stack->n > 1 ? brc_draft_stack_cut(store, stack->node[0], err) : BRC_OK;
+}
+
+/* The rows become those of a dropped draft. */
+static int give_away(brc_store *store, const brc_draft_stack *stack, brc_error *err)
+{
+    int64_t draft, to;
+    BRC_TRY(drop_find(store, "SELECT draft FROM draft_node WHERE node=?1", stack->node[0], 0,
+                      &draft, err));
+    BRC_TRY(dropped_beside(store, draft, &to, err));
+    for (size_t i = 0; i < stack->n; i++)
+        BRC_TRY(drop_run(store,
+                         "UPDATE draft_node SET draft=?2, path=NULL, checksum="
+                         "row_sum('draft_node', node, ?2, NULL, below, level, entry) WHERE node=?1",
+                         stack->node[i], to, NULL, err));
+    return BRC_OK;
+}
+
+int brc_draft_row_clear(brc_store *store, int64_t node, const char *path, brc_error *err)
+{
+    int many;
+    int64_t top;
+    brc_draft_stack stack;
+    BRC_TRY(brc_draft_stack_part(store, node, err));
+    BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
+    BRC_TRY(has_many(store, &stack, &many, err));
+    if (!many)
+        return clear_now(store, &stack, err);
+    BRC_TRY(brc_draft_stack_push(store, node, path, &top, err));
+    BRC_TRY(brc_draft_stack_cut(store, top, err));
+    return give_away(store, &stack, err);
+}
+
 int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err)
 {
     int many, kept;
-    int64_t draft, to;
     brc_draft_stack stack;
     BRC_TRY(brc_draft_row_keep(store, node, &kept, err));
     if (kept)
@@ -253,16 +293,8 @@ int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err)
     BRC_TRY(brc_draft_doc_drop(store, node, err));
     BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
     BRC_TRY(has_many(store, &stack, &many, err));
-    if (!many) {
-        BRC_TRY(brc_draft_chunk_clear_all(store, node, err));
-        return brc_draft_row_delete(store, node, err);
-    }
-    BRC_TRY(drop_find(store, "SELECT draft FROM draft_node WHERE node=?1", node, 0, &draft, err));
-    BRC_TRY(dropped_beside(store, draft, &to, err));
-    for (size_t i = 0; i < stack.n; i++)
-        BRC_TRY(drop_run(store,
-                         "UPDATE draft_node SET draft=?2, path=NULL, checksum="
-                         "row_sum('draft_node', node, ?2, NULL, below, level, entry) WHERE node=?1",
-                         stack.node[i], to, NULL, err));
-    return BRC_OK;
+    if (many)
+        return give_away(store, &stack, err);
+    BRC_TRY(clear_now(store, &stack, err));
+    return brc_draft_row_delete(store, node, err);
 }

@@ -281,8 +281,7 @@ static int cut_below(brc_store *store, int64_t draft, const brc_draft_stack *sta
     return keep_rows(store, draft, stack, at, err);
 }
 
-/* The row lies on no such row any more. */
-static int cut_stack(brc_store *store, int64_t node, brc_error *err)
+int brc_draft_stack_part(brc_store *store, int64_t node, brc_error *err)
 {
     int64_t draft, level, newest;
     brc_draft_stack stack;
@@ -313,16 +312,7 @@ int brc_draft_row_keep(brc_store *store, int64_t node, int *kept, brc_error *err
     return keep_rows(store, draft, &stack, 1, err);
 }
 
-int brc_draft_chunk_clear_all(brc_store *store, int64_t node, brc_error *err)
+int brc_draft_stack_cut(brc_store *store, int64_t node, brc_error *err)
 {
-    brc_draft_stack stack;
-    BRC_TRY(cut_stack(store, node, err));
-    BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
-    for (size_t i = 0; i < stack.n; i++)
-        BRC_TRY(stack_run(store, "DELETE FROM draft_chunk WHERE node=?1", stack.node[i], 0, err));
-    for (size_t i = 1; i < stack.n; i++)
-        BRC_TRY(brc_draft_row_delete(store, stack.node[i], err));
-    if (stack.n == 1)
-        return BRC_OK;
     return stack_run(store, lie_on, node, 0, err);
 }

@@ -460,6 +460,9 @@ BRC_MUST_USE int brc_draft_node_put(brc_store *store, int64_t draft, const char 
 BRC_MUST_USE int brc_draft_node_clear(brc_store *store, int64_t draft, const char *path, brc_error *err);
 /* Removes one row, with its chunks and the rows below it. */
 BRC_MUST_USE int brc_draft_row_drop(brc_store *store, int64_t node, brc_error *err);
+/* Removes every chunk of the row of this path, and the rows below it. Of very many it is another row
+ * afterwards, with its entry and document. */
+BRC_MUST_USE int brc_draft_row_clear(brc_store *store, int64_t node, const char *path, brc_error *err);
 /* Deletes a row that has no chunk and no document any more: its number is not given again. */
 BRC_MUST_USE int brc_draft_row_delete(brc_store *store, int64_t node, brc_error *err);
 /* Rows that were copied ahead, each with all that lies below it, into rows of another draft. */
@@ -536,6 +539,10 @@ BRC_MUST_USE int brc_draft_stack_shorten(brc_store *store, int64_t node, size_t 
 /* Puts an empty row over the node's: from now on nobody writes into that. *top is the new one, with its
  * path, entry and document. */
 BRC_MUST_USE int brc_draft_stack_push(brc_store *store, int64_t node, const char *path, int64_t *top, brc_error *err);
+/* What savepoints know is below the row no longer. */
+BRC_MUST_USE int brc_draft_stack_part(brc_store *store, int64_t node, brc_error *err);
+/* Nor is anything else: the caller has it. */
+BRC_MUST_USE int brc_draft_stack_cut(brc_store *store, int64_t node, brc_error *err);
 /* Whether one row has more than so many chunks: costs reading these. */
 BRC_MUST_USE int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t most, int *exceeds, brc_error *err);
 
@@ -565,8 +572,6 @@ BRC_MUST_USE int brc_draft_chunk_copy(brc_store *store, const brc_draft_stack *s
 BRC_MUST_USE int brc_draft_chunk_any(brc_store *store, const brc_draft_stack *stack, int *any, brc_error *err);
 /* Removes the chunk of one key from the node's own row. */
 BRC_MUST_USE int brc_draft_chunk_clear(brc_store *store, int64_t node, const void *key, size_t key_len, brc_error *err);
-/* Removes every chunk of the node, and the rows below it. */
-BRC_MUST_USE int brc_draft_chunk_clear_all(brc_store *store, int64_t node, brc_error *err);
 
 /* Savepoints of a draft (draft_save.c): themselves drafts, in no list of these. */
 typedef struct brc_draft_save {

@@ -82,6 +82,7 @@ typedef struct adopted_node {
     brc_draft_stack under; /* and those below it                                    */
     int has_chunks, chunks_there;
     int rows_there;        /* the session has rows of nodes under it                */
+    int is_replaced;
 } adopted_node;
 
 static int base_entry(brc_session *s, const brc_adoption *ad, const char *path, brc_entry *out,
@@ -115,6 +116,7 @@ static int look_at_adopted(brc_session *s, const brc_adoption *ad, const brc_dra
     int found;
     memset(node, 0, sizeof(*node));
     node->path = row->path;
+    node->is_replaced = ad->replaced != NULL && strcmp(ad->replaced, row->path) == 0;
     BRC_TRY(brc_path_is_normal(row->path, err));
     if (row->entry != NULL)
         BRC_TRY(brc_entry_decode(&node->mine, (brc_span){row->entry, row->entry_len},
@@ -150,12 +152,39 @@ done:
     return rc;
 }
 
+int brc_stack_used(brc_store *store, brc_draft_stack *stack, brc_error *err)
+{
+    int any = 0;
+    size_t at = 0;
+    for (; at < stack->n; at++) {
+        const brc_draft_stack one = {.n = 1, .node = {stack->node[at]}};
+        BRC_TRY(brc_draft_chunk_any(store, &one, &any, err));
+        if (any)
+            break;
+    }
+    stack->n -= at;
+    memmove(stack->node, stack->node + at, stack->n * sizeof(stack->node[0]));
+    return BRC_OK;
+}
+
+/* What was made from it is right only if nobody has written since. */
+static int check_replaced(brc_session *s, const brc_adoption *ad, const adopted_node *node,
+                          brc_error *err)
+{
+    brc_draft_stack used = node->under;
+    BRC_TRY(brc_stack_used(s->repo->store, &used, err));
+    return (used.n > 0 ? used.node[0] : 0) == ad->still
+               ? BRC_OK : adopt_conflict(ad, node->path, changed_twice, err);
+}
+
 /* Chunks, and rows of nodes under a group, belong to one form of it. */
 static int check_form(brc_session *s, const brc_adoption *ad, adopted_node *node, brc_error *err)
 {
     static const char what[] = "one side has changed its form, and the other what is in it";
     brc_store *store = s->repo->store;
     int mine, now, is_map = brc_oid_cmp(&node->mine.map, &node->base.map) != 0;
+    if (node->is_replaced)
+        return check_replaced(s, ad, node, err);
     if (ad->is_quiet || same_entry(&node->mine, &node->now))
         return BRC_OK;
     BRC_TRY(form_differs(store, &node->base, &node->mine, &mine, err));
@@ -187,13 +216,14 @@ static int lay_over(brc_session *s, adopted_node *node, const uint8_t *entry, si
                     brc_error *err)
 {
     brc_store *store = s->repo->store;
-    if (!node->has_chunks && (node->there != 0 || same_entry(&node->merged, &node->now))) {
+    if (!node->is_replaced && !node->has_chunks &&
+        (node->there != 0 || same_entry(&node->merged, &node->now))) {
         BRC_TRY(brc_draft_row_drop(store, node->stack.node[0], err));
         return node->there == 0 ? BRC_OK
                                 : brc_draft_node_put(store, s->draft.id, node->path, entry, len,
                                                      NULL, err);
     }
-    if (node->there != 0 && !node->chunks_there)
+    if (node->there != 0 && (node->is_replaced || !node->chunks_there))
         BRC_TRY(brc_draft_row_drop(store, node->there, err));
     else if (node->there != 0)
         BRC_TRY(brc_draft_stack_lay(store, &node->stack, &node->under, err));
@@ -315,7 +345,7 @@ done:
 
 /* ---- room for it -------------------------------- */
 
-static int make_shorter(brc_store *store, int64_t node, brc_error *err)
+int brc_stack_make_shorter(brc_store *store, int64_t node, brc_error *err)
 {
     BRC_TRY(brc_store_rest(store, 1, err));
     for (int done = 0; !done;) {
@@ -342,8 +372,8 @@ static int make_room_at(brc_session *onto, const brc_draft_node *row, brc_error 
     BRC_TRY(brc_draft_stack_get(store, found ? own.node : 0, &lower, err));
     if (upper.n + lower.n <= BRC_DRAFT_STACK_MOST)
         return BRC_OK;
-    BRC_TRY(make_shorter(store, lower.node[0], err));
-    return make_shorter(store, upper.node[0], err);
+    BRC_TRY(brc_stack_make_shorter(store, lower.node[0], err));
+    return brc_stack_make_shorter(store, upper.node[0], err);
 }
 
 int brc_adopt_make_room(brc_session *onto, int64_t draft, brc_error *err)

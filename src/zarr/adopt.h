@@ -29,6 +29,10 @@ typedef struct brc_adoption {
     int is_quiet;      /* of a bulk write: nobody else has changed a thing since it began */
     const brc_known_node *known;
     size_t nknown;
+    /* Of a bulk write: an array that is replaced, rows and all; NULL: none. It must still have its chunks in
+     * this row and below, or, 0, in none. */
+    const char *replaced;
+    int64_t still;
 } brc_adoption;
 
 /* Within brc_session_begin() and _end() of `onto`, another session than the draft's. Where it fails
@@ -37,6 +41,10 @@ BRC_MUST_USE int brc_session_adopt_rows(brc_session *onto, const brc_adoption *a
 /* Before that, and outside of a transaction, or in a bulk write: where rows of both would be too many on
  * each other they become fewer, in short transactions. Nobody sees a difference. */
 BRC_MUST_USE int brc_adopt_make_room(brc_session *onto, int64_t draft, brc_error *err);
+/* The same of one stack. */
+BRC_MUST_USE int brc_stack_make_shorter(brc_store *store, int64_t node, brc_error *err);
+/* Leaves out rows above the first that has chunks. */
+BRC_MUST_USE int brc_stack_used(brc_store *store, brc_draft_stack *stack, brc_error *err);
 /* A private draft becomes, whole, the session's own changes: within a write of the store. It is
  * taken over as it is where the session has none; else both must lie over one commit and follow one
  * (BRC_ESTALE). Its row is gone then. */

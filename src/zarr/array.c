@@ -102,7 +102,7 @@ static int lie_over_draft(brc_array *a, brc_error *err)
 static int check_frozen(const brc_array *a, brc_error *err)
 {
     const brc_draft_head *now = &a->session->draft;
-    if (!a->row_has_chunks || a->frozen != NULL ||
+    if (!a->row_has_chunks || a->frozen != NULL || a->is_held ||
         (now->id == a->of.id && now->changes == a->of.changes))
         return BRC_OK;
     return brc_fail(err, BRC_ESTALE,
@@ -198,29 +198,43 @@ static int freeze_rows(brc_array *a, brc_error *err)
     return rc;
 }
 
-int brc_array_freeze(brc_array **out, brc_array *a, brc_error *err)
+static int freeze(brc_array **out, brc_array *a, const brc_draft_stack *rows, int is_held,
+                  brc_error *err)
 {
     void *p;
+    *out = NULL;
     BRC_TRY(brc_new(&p, sizeof(brc_array), err));
     brc_array *copy = p;
     copy->session = brc_session_ref(a->session);
     copy->plain = a->plain;
     copy->entry = a->entry;
     copy->row = a->row;
-    copy->stack = a->stack;
-    copy->row_has_chunks = a->row_has_chunks;
+    copy->stack = *rows;
+    copy->row_has_chunks = a->row_has_chunks && rows->n > 0;
     copy->is_frozen = 1;
+    copy->is_held = is_held;
     copy->of = a->session->draft;
     int rc = brc_dup(&copy->path, a->path, err);
     if (rc == BRC_OK)
         rc = array_read_meta(copy, err);
-    if (rc == BRC_OK)
+    if (rc == BRC_OK && !is_held)
         rc = freeze_rows(copy, err);
     if (rc < 0)
         brc_array_free(copy);
     else
         *out = copy;
     return rc;
+}
+
+int brc_array_freeze(brc_array **out, brc_array *a, brc_error *err)
+{
+    return freeze(out, a, &a->stack, 0, err);
+}
+
+int brc_array_freeze_held(brc_array **out, brc_array *a, const brc_draft_stack *rows,
+                          brc_error *err)
+{
+    return freeze(out, a, rows, 1, err);
 }
 
 void brc_array_release(brc_array *a)

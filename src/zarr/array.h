@@ -27,6 +27,7 @@ struct brc_array {
     int is_read;
     /* Of an array that is what it was at one moment: brc_array_freeze(). */
     int is_frozen;
+    int is_held;                    /* nobody writes into its rows: brc_array_freeze_held()     */
     struct brc_frozen_rows *frozen; /* its uncommitted chunks; NULL: none, or too many to keep */
     brc_draft_head of;              /* the draft then                                   */
 };
@@ -47,6 +48,8 @@ void brc_array_end_read(brc_array *a);
  * it has too many uncommitted chunks to remember, its reads fail with BRC_ESTALE once the draft has
  * changed. brc_array_free() releases it. */
 BRC_MUST_USE int brc_array_freeze(brc_array **out, brc_array *a, brc_error *err);
+/* The same with these rows in place of its own, into which nobody writes as long as they are there. */
+BRC_MUST_USE int brc_array_freeze_held(brc_array **out, brc_array *a, const brc_draft_stack *rows, brc_error *err);
 /* Begins a change: afterwards the array has a draft row. */
 BRC_MUST_USE int brc_array_begin(brc_array *a, brc_error *err);
 BRC_MUST_USE int brc_array_end(brc_array *a, int rc, brc_error *err);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array_replace.h"
 #include "array_shrink.h"
 #include "array_turn.h"
 #include "bulk_write.h"
@@ -62,6 +63,7 @@ static int resize_look(resize_call *r, brc_error *err)
     return plan_resize(r->a, r->shape, r->keep, r->count, &r->shrinks, err);
 }
 
+/* Its uncommitted chunks become part of its map. */
 static int cut_array(resize_call *r, brc_error *err)
 {
     brc_array *a = r->a;
@@ -70,8 +72,14 @@ static int cut_array(resize_call *r, brc_error *err)
     BRC_TRY(brc_bulk_check_none(a->session, "no array can be cut", err));
     BRC_TRY(brc_fold_chunks(store, &a->entry, &a->stack, &map, err));
     BRC_TRY(brc_chunks_drop_outside(store, a->meta.ndim, r->count, &map, err));
-    BRC_TRY(brc_draft_chunk_clear_all(store, a->row, err));
+    BRC_TRY(brc_draft_row_clear(store, a->row, a->path, err));
     return brc_array_put_entry(a, NULL, &map, err);
+}
+
+static int resize_before(void *ctx, brc_error *err)
+{
+    resize_call *r = ctx;
+    return r->shrinks ? cut_array(r, err) : brc_array_drop_beyond(r->a, r->shape, err);
 }
 
 static int resize_within(void *ctx, brc_error *err)
@@ -80,7 +88,7 @@ static int resize_within(void *ctx, brc_error *err)
     int differs = resize_look(r, err);
     if (differs <= 0)
         return differs;
-    BRC_TRY(r->shrinks ? cut_array(r, err) : brc_array_drop_beyond(r->a, r->shape, err));
+    BRC_TRY(resize_before(r, err));
     BRC_TRY(brc_store_rest(brc_array_store(r->a), 1, err));
     BRC_TRY(brc_array_clean_edges(r->a, r->keep, r->shape, NULL, err));
     return set_shape(r->a, r->shape, err);
@@ -89,12 +97,16 @@ static int resize_within(void *ctx, brc_error *err)
 static int resize_plan(void *ctx, brc_error *err)
 {
     resize_call *r = ctx;
-    int differs = resize_look(r, err);
+    int few, differs = resize_look(r, err);
     if (differs <= 0)
         return differs;
-    if (r->shrinks)
+    if (!r->shrinks)
+        return brc_array_has_few_beyond(r->a, r->shape) ? 1 : BRC_WRITE_MUCH;
+    BRC_TRY(brc_array_has_few_chunks(r->a, &few, err));
+    if (!few)
         return BRC_TURN_OTHER;
-    return brc_array_has_few_beyond(r->a, r->shape) ? 1 : BRC_WRITE_MUCH;
+    const uint64_t edges = brc_array_edge_chunks(r->a, r->keep, r->shape);
+    return edges <= 1 || brc_chunks_memory(r->a, edges) <= BRC_SMALL_BYTES ? 1 : BRC_TURN_OTHER;
 }
 
 static int resize_edges(void *ctx, const brc_write_turn *turn, brc_error *err)
@@ -103,16 +115,39 @@ static int resize_edges(void *ctx, const brc_write_turn *turn, brc_error *err)
     return brc_array_clean_edges(r->a, r->keep, r->shape, turn, err);
 }
 
-static int resize_before(void *ctx, brc_error *err)
-{
-    resize_call *r = ctx;
-    return brc_array_drop_beyond(r->a, r->shape, err);
-}
-
 static int resize_behind(void *ctx, brc_error *err)
 {
     resize_call *r = ctx;
     return set_shape(r->a, r->shape, err);
+}
+
+/* In many transactions: of the array as it was, to an array beside it that has the map already. */
+static int cut_begin(void *ctx, brc_array *from, brc_json **doc, brc_oid *map, brc_error *err)
+{
+    resize_call *r = ctx;
+    r->a = from;
+    brc_store *store = brc_array_store(from);
+    brc_fold how = {.way = brc_store_in_write(store) ? BRC_FOLD_AT_ONCE : BRC_FOLD_SHORT_WRITES};
+    int differs = resize_look(r, err);
+    if (differs <= 0)
+        return differs;
+    *map = from->entry.map;
+    if (from->stack.n > 0)
+        BRC_TRY(brc_fold_end(store, &how,
+                             brc_fold_stack(store, &how, &from->entry.map, &from->stack, map, err),
+                             err));
+    BRC_TRY(brc_chunks_drop_outside(store, from->meta.ndim, r->count, map, err));
+    BRC_TRY(brc_entry_doc(store, &from->entry, doc, err));
+    return 1;
+}
+
+static int cut_fill(void *ctx, brc_array *to, brc_array *from, brc_error *err)
+{
+    resize_call *r = ctx;
+    (void)from;
+    r->a = to;
+    BRC_TRY(brc_array_clean_edges(to, r->keep, r->shape, NULL, err));
+    return set_shape(to, r->shape, err);
 }
 
 int brc_array_resize(brc_array *a, const uint64_t *shape, brc_error *err)
@@ -124,8 +159,8 @@ int brc_array_resize(brc_array *a, const uint64_t *shape, brc_error *err)
     int rc = brc_array_take_turn(&t, err);
     if (rc != BRC_TURN_OTHER)
         return rc;
-    BRC_TRY(brc_array_begin(a, err));
-    return brc_array_end(a, resize_within(&r, err), err);
+    brc_replacing cut = {.a = a, .ctx = &r, .begin = cut_begin, .fill = cut_fill};
+    return brc_array_replace(&cut, err);
 }
 
 /* ---- growing by what is written there -------------------------------- */

@@ -14,6 +14,7 @@
 #include "../base/alloc.h"
 #include "../flow/write.h"
 #include "array.h"
+#include "array_replace.h"
 #include "chunk_cursor.h"
 
 /* Chunks are looked up in batches: what is remembered does not grow with the array. */
@@ -219,41 +220,6 @@ static int recode_chunks(brc_array *a, const brc_json *doc, brc_error *err)
     return rc;
 }
 
-/* The stored chunks get another shape: all elements are taken from a copy of the node (which
- * copies no chunk) and written anew. */
-static int rechunk_from(brc_array *a, const char *path, brc_error *err)
-{
-    brc_array *from;
-    brc_oid none;
-    memset(&none, 0, sizeof(none));
-    BRC_TRY(brc_array_open(&from, a->session, path, err));
-    int rc = brc_draft_chunk_clear_all(brc_array_store(a), a->row, err);
-    if (rc == BRC_OK)
-        rc = brc_array_put_entry(a, NULL, &none, err);
-    if (rc == BRC_OK)
-        rc = brc_array_recut(a, from, NULL, err);
-    brc_array_free(from);
-    return rc;
-}
-
-static int rechunk(brc_array *a, const brc_json *doc, brc_error *err)
-{
-    brc_session *s = a->session;
-    brc_buf path = BRC_BUF_INIT;
-    int rc;
-    BRC_GO(brc_buf_printf(&path, err, "/rechunked from")); /* gone before anyone looks */
-    BRC_GO(brc_node_copy(s, a->path, (const char *)path.data, err));
-    BRC_GO(brc_array_sync(a, err));
-    BRC_GO(brc_array_put_entry(a, doc, NULL, err));
-    BRC_GO(rechunk_from(a, (const char *)path.data, err));
-    BRC_GO(brc_node_remove(s, (const char *)path.data, err));
-    BRC_GO(brc_draft_node_clear(brc_array_store(a), s->draft.id, (const char *)path.data, err));
-    rc = brc_array_sync(a, err);
-done:
-    brc_buf_dispose(&path);
-    return rc;
-}
-
 /* 1 if a document stores chunks of another shape than the array does. */
 static int changes_chunks(const brc_array *a, const brc_json *doc, brc_error *err)
 {
@@ -274,9 +240,41 @@ static int plan_codecs(const brc_array *a, const char *codecs_json, int rewrite,
     int rc = brc_meta_set_codecs(*doc, &a->meta, codecs_json, rewrite, err);
     if (rc == BRC_OK && rewrite)
         *differs = rc = changes_chunks(a, *doc, err);
-    if (rc < 0)
+    if (rc < 0) {
         brc_json_free(*doc);
+        *doc = NULL;
+    }
     return rc < 0 ? rc : BRC_OK;
+}
+
+/* ---- chunks of another shape -------------------------------- */
+
+static int shape_changed(const brc_array *a, brc_error *err)
+{
+    return brc_fail(err, BRC_ECONFLICT,
+                    "%s: others have changed its chunks' shape meanwhile: try again", a->path);
+}
+
+/* All elements are taken from the array as it was, and written anew. */
+static int rechunk_begin(void *ctx, brc_array *from, brc_json **doc, brc_oid *map, brc_error *err)
+{
+    int differs;
+    (void)map;
+    BRC_TRY(plan_codecs(from, ctx, 1, doc, &differs, err));
+    return differs ? 1 : shape_changed(from, err);
+}
+
+static int rechunk_fill(void *ctx, brc_array *to, brc_array *from, brc_error *err)
+{
+    (void)ctx;
+    return brc_array_recut(to, from, NULL, err);
+}
+
+static int rechunk(brc_array *a, const char *codecs_json, brc_error *err)
+{
+    brc_replacing r = {.a = a, .ctx = (void *)(uintptr_t)codecs_json, .begin = rechunk_begin,
+                       .fill = rechunk_fill};
+    return brc_array_replace(&r, err);
 }
 
 /* Within a change. */
@@ -285,7 +283,7 @@ static int change_codecs(brc_array *a, const char *codecs_json, int rewrite, brc
     brc_json *doc;
     int differs;
     BRC_TRY(plan_codecs(a, codecs_json, rewrite, &doc, &differs, err));
-    int rc = differs ? rechunk(a, doc, err) : BRC_OK;
+    int rc = differs ? rechunk(a, codecs_json, err) : BRC_OK;
     if (rc == BRC_OK && !differs && rewrite)
         rc = recode_chunks(a, doc, err);
     if (rc == BRC_OK && !differs)
@@ -326,10 +324,7 @@ static int end_recode(brc_array *a, const brc_draft_head *was, const char *codec
     if (!last && !brc_draft_unchanged(was, &a->session->draft))
         return BRC_OK;
     BRC_TRY(plan_codecs(a, codecs_json, 1, &doc, &differs, err));
-    int rc = differs ? brc_fail(err, BRC_ECONFLICT,
-                                "%s: others have changed its chunks' shape meanwhile: try again",
-                                a->path)
-                     : brc_array_begin(a, err);
+    int rc = differs ? shape_changed(a, err) : brc_array_begin(a, err);
     if (rc == BRC_OK)
         rc = brc_array_end(a, brc_array_put_entry(a, doc, NULL, err), err);
     brc_json_free(doc);
@@ -374,13 +369,13 @@ static int rewrite_codecs(brc_array *a, const char *codecs_json, int *differs, b
 /* Within a change of the caller's it is a part of that. */
 int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err)
 {
-    int differs = 1;
+    int differs;
     BRC_TRY(brc_session_can_change(a->session, err));
     if (rewrite && !brc_store_in_write(brc_array_store(a)) &&
-        !brc_store_in_bulk(brc_array_store(a)))
+        !brc_store_in_bulk(brc_array_store(a))) {
         BRC_TRY(rewrite_codecs(a, codecs_json, &differs, err));
-    if (!differs)
-        return BRC_OK;
+        return differs ? rechunk(a, codecs_json, err) : BRC_OK;
+    }
     BRC_TRY(brc_array_begin(a, err));
     return brc_array_end(a, change_codecs(a, codecs_json, rewrite, err), err);
 }

@@ -174,7 +174,7 @@ static int next_stored_piece(void *ctx, brc_piece *piece, brc_buf *stored, brc_e
     int rc = is_absent ? brc_buf_append(stored, m->fill.data, m->fill.len, err)
                        : describe_object(p, piece, err);
     if (rc < 0) {
-        brc_array_name_chunk(p->to, index, err);
+        brc_array_name_chunk(p->from, index, err);
         return rc;
     }
     brc_region_part_at(&part, p->from, &p->was, index);
@@ -198,7 +198,7 @@ static int next_stored_piece(void *ctx, brc_piece *piece, brc_buf *stored, brc_e
 static void name_of_stored(void *ctx, const brc_piece *piece, brc_error *err)
 {
     const array_pieces *p = ctx;
-    brc_array_name_chunk(p->to, piece->at, err);
+    brc_array_name_chunk(p->from, piece->at, err);
 }
 
 /* Within a transaction. */

@@ -11,13 +11,14 @@
 #include "bulk_write.h"
 #include "chunk_cursor.h"
 #include "element_chunk.h"
+#include "fold.h"
 #include "region_write.h"
 #include "shard.h"
 
 /* ---- chunks outside -------------------------------- */
 
-/* Taken out of the map together: what is remembered does not grow with the array. */
-enum { DROP_BATCH = 16384 };
+/* Taken out of the map together, in one transaction: memory does not grow with the array. */
+enum { DROP_BATCH = 8192 };
 
 typedef struct outside_keys {
     brc_map_cursor cursor; /* of the map as it was */
@@ -39,8 +40,8 @@ static int is_outside(const outside_keys *o, brc_span key, brc_error *err)
     return 0;
 }
 
-/* The next of them: 0 at the end. */
-static int list_outside(outside_keys *o, brc_error *err)
+/* The next of them: none at the end. */
+static int list_outside(brc_store *store, outside_keys *o, brc_error *err)
 {
     o->n = 0;
     while (o->n < DROP_BATCH) {
@@ -57,15 +58,30 @@ static int list_outside(outside_keys *o, brc_error *err)
             o->n++;
         }
         BRC_TRY(brc_map_cursor_step(&o->cursor, err));
+        brc_store_breathe(store);
     }
-    return o->n > 0;
+    return BRC_OK;
+}
+
+static int list_in_read(brc_store *store, outside_keys *o, brc_error *err)
+{
+    BRC_TRY(brc_store_begin_read(store, err));
+    int rc = list_outside(store, o, err);
+    brc_store_end_read(store);
+    if (rc == BRC_OK)
+        rc = brc_store_check_interrupt(store, err);
+    return rc < 0 ? rc : o->n > 0;
 }
 
 static int drop_listed(brc_store *store, const outside_keys *o, brc_oid *map, brc_error *err)
 {
     const brc_oid before = *map;
-    BRC_TRY(brc_map_edit(store, &before, o->edits, o->n, map, err));
-    return brc_map_total_follow(store, &before, map, o->edits, o->n, NULL, err);
+    BRC_TRY(brc_store_begin(store, err));
+    int rc = brc_map_edit(store, &before, o->edits, o->n, map, err);
+    if (rc == BRC_OK)
+        rc = brc_map_total_follow(store, &before, map, o->edits, o->n, NULL, err);
+    const int ended = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : ended;
 }
 
 int brc_chunks_drop_outside(brc_store *store, int ndim, const uint64_t *grid, brc_oid *map,
@@ -77,11 +93,26 @@ int brc_chunks_drop_outside(brc_store *store, int ndim, const uint64_t *grid, br
     o->grid = grid;
     o->ndim = ndim;
     int rc = brc_map_cursor_start(&o->cursor, store, map, err);
-    while (rc >= 0 && (rc = list_outside(o, err)) > 0)
+    while (rc >= 0 && (rc = list_in_read(store, o, err)) > 0)
         rc = drop_listed(store, o, map, err);
     brc_map_cursor_end(&o->cursor);
     free(o);
     return rc;
+}
+
+int brc_array_has_few_chunks(brc_array *a, int *few, brc_error *err)
+{
+    brc_node_total total;
+    int large, found = 1;
+    *few = 0;
+    BRC_TRY(brc_stack_is_large(brc_array_store(a), &a->stack, &large, err));
+    if (large)
+        return BRC_OK;
+    memset(&total, 0, sizeof(total));
+    if (!brc_oid_is_zero(&a->entry.map))
+        BRC_TRY(brc_total_row(brc_array_store(a), &a->entry.map, NULL, &found, &total, err));
+    *few = found && total.chunks <= DROP_BATCH;
+    return BRC_OK;
 }
 
 /* ---- chunks beyond the grid -------------------------------- */
@@ -374,6 +405,12 @@ static uint64_t plan_edges(edges *e, const uint64_t *keep, const uint64_t *shape
             !brc_add_u64(chunks, edge_chunks(e, i), &chunks))
             return UINT64_MAX;
     return chunks;
+}
+
+uint64_t brc_array_edge_chunks(brc_array *a, const uint64_t *keep, const uint64_t *shape)
+{
+    edges e = {.a = a};
+    return plan_edges(&e, keep, shape);
 }
 
 int brc_array_clean_edges(brc_array *a, const uint64_t *keep, const uint64_t *shape,

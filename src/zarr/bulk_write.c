@@ -16,6 +16,8 @@ static void bulk_free(struct brc_bulk_write *bulk)
     for (size_t i = 0; i < bulk->nknown; i++)
         free(((brc_known_node *)bulk->known)[i].path);
     free(bulk->known);
+    free(bulk->made);
+    free(bulk->replaced);
     brc_buf_dispose(&bulk->olds);
     free(bulk);
 }
@@ -108,6 +110,8 @@ int brc_bulk_note_old(brc_array *a, const uint64_t *index, const brc_oid *id, br
     int state;
     brc_oid written;
     if (bulk->too_many)
+        return BRC_OK;
+    if (bulk->made != NULL && strcmp(bulk->made, a->path) == 0) /* nobody else has it */
         return BRC_OK;
     BRC_TRY(brc_draft_chunk_get(brc_array_store(a), &own, key, len, &state, &written, err));
     if (state != 0) /* this bulk write's own */
@@ -227,15 +231,29 @@ void brc_bulk_drops(brc_session *s)
         s->bulk->drops = 1;
 }
 
+int brc_bulk_replaces(brc_session *s, const char *made, const char *path, const brc_entry *entry,
+                      int64_t still, brc_error *err)
+{
+    struct brc_bulk_write *bulk = s->bulk;
+    BRC_TRY(brc_dup(&bulk->made, made, err));
+    BRC_TRY(brc_dup(&bulk->replaced, path, err));
+    bulk->still = still;
+    return know(bulk, path, entry, err);
+}
+
 static int adopt_written(brc_session *s, const struct brc_bulk_write *bulk, brc_error *err)
 {
     brc_adoption ad = {.draft = bulk->draft, .is_bulk = 1, .known = bulk->known,
-                       .nknown = bulk->nknown};
+                       .nknown = bulk->nknown, .replaced = bulk->replaced,
+                       .still = bulk->still};
     BRC_TRY(brc_session_begin_read(s, err));
     brc_session_end_read(s);
     ad.is_quiet = brc_draft_unchanged(&s->draft, &bulk->fork);
     BRC_TRY(brc_session_begin(s, err));
     int rc = ad.is_quiet ? BRC_OK : check_olds(s, bulk, err);
+    if (rc == BRC_OK && bulk->made != NULL)
+        rc = brc_draft_node_move(s->repo->store, bulk->draft, bulk->made, bulk->replaced, NULL,
+                                 err);
     if (rc == BRC_OK)
         rc = brc_session_adopt_rows(s, &ad, err);
     if (rc == BRC_OK)

@@ -35,6 +35,8 @@ struct brc_bulk_write {
     brc_buf olds;        /* chunks that were changed in part: whose, which, what it was */
     int too_many;        /* of these: any change by others is a conflict               */
     int drops;           /* where these are in the way its draft goes, too             */
+    char *made, *replaced; /* a node that takes this one's place at the end; NULL: none */
+    int64_t still;         /* the row of its uncommitted chunks; 0: it has none         */
 };
 
 /* Begins one that ends before the caller's own call does: brc_bulk_begin() is for programs. */
@@ -47,6 +49,11 @@ BRC_MUST_USE int brc_bulk_end_with(brc_session *s, int rc, brc_error *err);
 BRC_MUST_USE int brc_array_bulk_end(brc_array *a, int rc, brc_error *err);
 /* BRC_EMISUSE where a bulk write is in progress. */
 BRC_MUST_USE int brc_bulk_check_none(const brc_session *s, const char *what, brc_error *err);
+
+/* At its end the node `made`, which it has made, takes the place of this array, if that is as it was:
+ * with this entry, and its uncommitted chunks in row `still` and below, or, 0, in none. Else BRC_ECONFLICT. */
+BRC_MUST_USE int brc_bulk_replaces(brc_session *s, const char *made, const char *path, const brc_entry *entry, int64_t still,
+                                   brc_error *err);
 
 /* A chunk that is about to be changed in part; id zero: it is absent. */
 BRC_MUST_USE int brc_bulk_note_old(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err);

@@ -65,7 +65,8 @@ BRC_MUST_USE int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_er
 int brc_folded_find(const brc_folded *folded, int64_t row, const brc_oid *base, brc_oid *map);
 void brc_folded_dispose(brc_folded *folded);
 
-/* Whether a node has rows that one transaction should leave alone. */
+/* Whether a stack, or a node, has rows that one transaction should leave alone. */
+BRC_MUST_USE int brc_stack_is_large(brc_store *store, const brc_draft_stack *stack, int *large, brc_error *err);
 BRC_MUST_USE int brc_has_many_chunks(brc_store *store, const brc_draft_node *node, int *large, brc_error *err);
 /* Those of an array from the first with many chunks down: nobody writes into them from now on. rows->n 0:
  * it has no such row. A short transaction. */

@@ -112,17 +112,22 @@ static int fold_large(brc_session *s, const char *path, brc_folded *out, brc_err
 
 /* ---- all of them -------------------------------- */
 
+int brc_stack_is_large(brc_store *store, const brc_draft_stack *stack, int *large, brc_error *err)
+{
+    size_t at = 0;
+    BRC_TRY(first_large(store, stack, &at, err));
+    *large = at < stack->n;
+    return BRC_OK;
+}
+
 int brc_has_many_chunks(brc_store *store, const brc_draft_node *node, int *large, brc_error *err)
 {
     brc_draft_stack stack;
-    size_t at = 0;
     *large = 0;
     if (node->entry == NULL)
         return BRC_OK;
     BRC_TRY(brc_draft_stack_get(store, node->node, &stack, err));
-    BRC_TRY(first_large(store, &stack, &at, err));
-    *large = at < stack.n;
-    return BRC_OK;
+    return brc_stack_is_large(store, &stack, large, err);
 }
 
 static int fold_page_of_nodes(brc_session *s, brc_draft_rows *rows, size_t from, brc_folded *out,

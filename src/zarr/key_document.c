@@ -91,7 +91,7 @@ static int loosen_chunks(brc_session *s, const char *path, const new_document *d
     if (rc == BRC_OK && same)
         *map = a->entry.map;
     else if (rc == BRC_OK)
-        rc = brc_draft_chunk_clear_all(brc_array_store(a), a->row, err);
+        rc = brc_draft_row_clear(brc_array_store(a), a->row, path, err);
     rc = brc_array_end(a, rc, err);
 done:
     brc_json_free(was);

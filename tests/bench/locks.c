@@ -97,14 +97,93 @@ static void write_chunks(repo *r, size_t n)
     must(brc_bulk_end(r->session, 1, &err), &err, "the end of a bulk write");
 }
 
+static void all_chunks(repo *r)
+{
+    write_chunks(r, (size_t)(brc_array_describe(r->array)->shape[0] / ITEMS));
+}
+
+static void is_clean(repo *r)
+{
+    int clean;
+    brc_error err = BRC_ERROR_INIT;
+    must(brc_session_clean(&clean, r->session, &err), &err, "status");
+}
+
+static void copy_it(repo *r)
+{
+    brc_error err = BRC_ERROR_INIT;
+    must(brc_node_copy(r->session, "/a", "/copy", &err), &err, "a copy");
+}
+
+/* In the middle of a chunk. */
+static void cut_at(repo *r, const char *path, uint64_t tenths)
+{
+    brc_array *a;
+    brc_error err = BRC_ERROR_INIT;
+    must(brc_array_open(&a, r->session, path, &err), &err, "opening");
+    const uint64_t shape = brc_array_describe(r->array)->shape[0] / 10 * tenths + 3;
+    must(brc_array_resize(a, &shape, &err), &err, "a cut");
+    brc_array_free(a);
+}
+
+static void cut_uncommitted(repo *r)
+{
+    cut_at(r, "/copy", 7);
+}
+
+static void commit_all(repo *r)
+{
+    repo_commit(r, "very many");
+}
+
+static void cut_committed(repo *r)
+{
+    cut_at(r, "/a", 7);
+}
+
+static void to_shards(repo *r)
+{
+    static const char shards[] =
+        "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[4],\"codecs\":"
+        "[{\"name\":\"bytes\"}],\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":"
+        "{\"endian\":\"little\"}}]}}]";
+    brc_error err = BRC_ERROR_INIT;
+    must(brc_array_set_codecs(r->array, shards, 1, &err), &err, "codecs --rewrite");
+}
+
+static void look_at_totals(repo *r)
+{
+    brc_stats stats = BRC_STATS_INIT;
+    brc_error err = BRC_ERROR_INIT;
+    must(brc_stat(r->handle, &stats, &err), &err, "info");
+}
+
+static void check_all(repo *r)
+{
+    uint64_t checked;
+    brc_error err = BRC_ERROR_INIT;
+    must(brc_fsck(r->handle, 0, NULL, NULL, &checked, &err), &err, "fsck");
+}
+
+static const struct {
+    const char *what;
+    void (*act)(repo *r);
+} locked[] = {
+    {"bulk write", all_chunks},
+    {"status", is_clean},
+    {"copy", copy_it},
+    {"cut, uncommitted", cut_uncommitted},
+    {"commit", commit_all},
+    {"cut, committed", cut_committed},
+    {"chunks of another shape", to_shards},
+    {"info", look_at_totals},
+    {"fsck", check_all},
+};
+
 void bench_locks(const bench_opts *o)
 {
     repo r;
     lock_times l;
-    int clean;
-    uint64_t checked;
-    brc_stats stats = BRC_STATS_INIT;
-    brc_error err = BRC_ERROR_INIT;
     const size_t n = o->quick ? 20000 : o->small_chunks;
     const uint64_t shape = n * ITEMS, chunk = ITEMS;
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
@@ -117,30 +196,12 @@ void bench_locks(const bench_opts *o)
     snprintf(title, sizeof(title), "locks, %zu chunks", n);
     report_head(title, "in one process: how long it holds the lock");
     repo_make(&r, o, "locks.brc", 0, &spec);
-    double start = now_s();
-    lock_start(&l, &r);
-    write_chunks(&r, n);
-    lock_stop(&l, "bulk write", now_s() - start);
-    start = now_s();
-    lock_start(&l, &r);
-    must(brc_session_clean(&clean, r.session, &err), &err, "status");
-    lock_stop(&l, "status", now_s() - start);
-    start = now_s();
-    lock_start(&l, &r);
-    must(brc_node_copy(r.session, "/a", "/copy", &err), &err, "a copy");
-    lock_stop(&l, "copy", now_s() - start);
-    start = now_s();
-    lock_start(&l, &r);
-    repo_commit(&r, "very many");
-    lock_stop(&l, "commit", now_s() - start);
-    start = now_s();
-    lock_start(&l, &r);
-    must(brc_stat(r.handle, &stats, &err), &err, "info");
-    lock_stop(&l, "info", now_s() - start);
-    start = now_s();
-    lock_start(&l, &r);
-    must(brc_fsck(r.handle, 0, NULL, NULL, &checked, &err), &err, "fsck");
-    lock_stop(&l, "fsck", now_s() - start);
+    for (size_t i = 0; i < sizeof(locked) / sizeof(*locked); i++) {
+        const double start = now_s();
+        lock_start(&l, &r);
+        locked[i].act(&r);
+        lock_stop(&l, locked[i].what, now_s() - start);
+    }
     repo_close(&r);
     remove_file(in_dir(o, "locks.brc"));
 }

@@ -198,7 +198,7 @@ START_TEST(the_upper_row_counts)
     stack_is(row.node, &copy);
     stack_is(top, &m);
     /* and everything goes with the node */
-    OK(brc_draft_chunk_clear_all(kit.store, top, &kit.err));
+    OK(brc_draft_row_clear(kit.store, top, "/a", &kit.err));
     ck_assert_uint_eq(stack_of(top).n, 1);
     OK(brc_draft_node_clear(kit.store, draft, "/", &kit.err));
     OK(brc_store_end(kit.store, 1, &kit.err));
