@@ -147,7 +147,10 @@ void brc_journal_tend(brc_store *store)
 int brc_journal_leave(brc_store *store)
 {
     brc_reader_close(store);
-    return sqlite3_exec(store->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+    brc_vfs_leaving(store->vfs, 1);
+    int rc = sqlite3_exec(store->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+    brc_vfs_leaving(store->vfs, 0);
+    return rc;
 }
 
 /* A reader may not change the file; where it was the last one, a connection that may does. */

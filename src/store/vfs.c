@@ -109,7 +109,7 @@ static int vfs_unlock(sqlite3_file *file, int level)
 {
     brc_vfs_file *f = file_of(file);
     if (f->lock.fd >= 0)
-        return brc_file_lock_lower(&f->lock, level);
+        return brc_vfs_stays_alone(f->v, level) ? SQLITE_OK : brc_file_lock_lower(&f->lock, level);
     if (level < f->lock.level)
         f->lock.level = level;
     return f->real->pMethods->xUnlock(f->real, level);

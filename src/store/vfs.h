@@ -67,6 +67,8 @@ int brc_vfs_is_log_left(const brc_vfs *vfs);
 /* Waits for others that are closing the file, or holds off checkpoints; brc_vfs_release() what comes
  * back, which may be -1. */
 int brc_vfs_leave_begin(const brc_vfs *vfs);
+/* From before the log is deleted until FILE's header no longer counts it nobody else gets in. */
+void brc_vfs_leaving(brc_vfs *vfs, int is_leaving);
 int brc_vfs_hold_checkpoints(const brc_vfs *vfs);
 void brc_vfs_release(int fd);
 

@@ -29,6 +29,7 @@ struct brc_vfs {
     int is_assumed;     /* it could not be asked without the log */
     int is_guarded;     /* RESERVED is to be had only where the counter is: */
     uint32_t counter;
+    int is_leaving;     /* WAL mode: EXCLUSIVE stays until the header says so, too */
     int refused; /* a brc_code and its sentence */
     brc_error refusal;
 };
@@ -54,6 +55,8 @@ int brc_vfs_refuse_wal(brc_vfs *v, int verdict);
  * truncate or delete something else. SQLITE_OK also where there is nothing. */
 int brc_vfs_check_plain(brc_vfs *v, const char *path, const char *ending);
 
+/* vfs_wal.c: whether a lock of FILE that is to be lowered stays as it is. */
+int brc_vfs_stays_alone(const brc_vfs *v, int level);
 /* vfs_wal.c: is FILE's header, as it is read, one that may be worked with? Changes what is read
  * where the log does not count. */
 int brc_vfs_check_header(brc_vfs *v, uint8_t *header, int len);

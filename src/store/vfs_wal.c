@@ -69,6 +69,8 @@ static int check_wish(brc_vfs *v)
                               "%s is in SQLite's WAL mode, for which this system or VFS lacks the "
                               "locks: open it elsewhere, and run: breccia config %s journal "
                               "rollback", v->shown, v->shown);
+    if (v->is_leaving) /* it has been in it; and nobody, not even we, can ask now */
+        return SQLITE_OK;
     if (!v->is_wished && v->wish != NULL) {
         int rc = ask_wish(v);
         if (rc < 0) {
@@ -280,6 +282,22 @@ int brc_vfs_shm_unmap(sqlite3_file *file, int remove)
 }
 
 /* ---- closing --------------------------------------------------------------------------- */
+
+/* SQLite deletes the log under EXCLUSIVE, lowers that to SHARED, and raises it again to set FILE's
+ * header. Whoever came in between would make a log of its own, which the header no longer counts:
+ * what it commits would be lost. */
+void brc_vfs_leaving(brc_vfs *v, int is_leaving)
+{
+    v->is_leaving = is_leaving;
+    if (!is_leaving && v->main != NULL && v->main->lock.fd >= 0)
+        (void)!brc_file_lock_lower(&v->main->lock, SQLITE_LOCK_SHARED);
+}
+
+int brc_vfs_stays_alone(const brc_vfs *v, int level)
+{
+    return v->is_leaving && level == SQLITE_LOCK_SHARED &&
+           v->main->lock.level == SQLITE_LOCK_EXCLUSIVE;
+}
 
 int brc_vfs_leave_begin(const brc_vfs *v)
 {

@@ -317,6 +317,7 @@ START_TEST(a_savepoint_goes_back_behind_it)
     check_elements(&first, _i < 4 ? SHORT : LENGTH, _i / 2 % 2 ? 5 : -1);
     scenario_whole(&first);
     OK(&first, brc_savepoint_rollback(first.session, "before", &first.err));
+    OK(&first, brc_savepoint_release(first.session, "before", &first.err));
     check_elements(&first, LENGTH, -1);
     ck_assert_uint_eq(chunk_length(), CHUNK);
     check_drafts();
