@@ -121,8 +121,12 @@ static void of_rebase(hm_world *w, int tip, int onto, outcome *out)
         return;
     const hm_snap *top = &w->g.commit[onto].snap;
     while (n-- > 0 && out->result == HM_CLEAN) {
+        const hm_commit *own_one = &w->g.commit[own[n]];
+        const hm_snap *before = &w->g.commit[own_one->parent[0]].snap;
         out->result = pick_onto(w, &out->snap[out->n], top, own[n], 0);
-        if (out->result == HM_CLEAN && !hm_same(&out->snap[out->n], top))
+        /* What never changed anything is kept. */
+        if (out->result == HM_CLEAN &&
+            (!hm_same(&out->snap[out->n], top) || hm_same(&own_one->snap, before)))
             top = &out->snap[out->n++];
     }
     if (out->result == HM_CLEAN && out->n == 0)
