@@ -444,7 +444,7 @@ END_TEST
 
 START_TEST(sixteen_nest_and_a_node_is_changed_in_each)
 {
-    char name[8];
+    char name[16];
     for (int i = 0; i < 16; i++) {
         snprintf(name, sizeof(name), "s%d", i);
         save(name);

@@ -145,7 +145,7 @@ static void describe_session(brc_session *s, char *out)
     ck_assert_msg(rc == 0, "%s", t.err.message);
     brc_iter_free(it);
     for (int i = 0; i < LOOSE; i++) {
-        char key[16];
+        char key[24];
         brc_buf value = BRC_BUF_INIT;
         snprintf(key, sizeof(key), "loose/%d", i);
         rc = brc_key_get(&value, s, key, &t.err);
