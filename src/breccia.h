@@ -403,14 +403,15 @@ BRC_API void brc_array_free(brc_array *a);
 BRC_API const brc_array_info *brc_array_describe(const brc_array *a);
 /* How many chunks are stored, and how many bytes they take as stored. */
 BRC_API BRC_MUST_USE int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err);
-/* Elements that are cut off are lost: growing again shows the fill value. */
+/* Elements that are cut off are lost: growing again shows the fill value. All or nothing; a large array is cut in many
+ * short transactions, unless between brc_begin() and brc_end(). */
 BRC_API BRC_MUST_USE int brc_array_resize(brc_array *a, const uint64_t *shape, brc_error *err);
 /* Grows `axis` by `count` and writes packed elements there: both or neither. */
 BRC_API BRC_MUST_USE int brc_array_append(brc_array *a, int axis, uint64_t count, const void *data, size_t len, brc_error *err);
 /* A Zarr v3 codec list for chunks written from now on; stored ones keep theirs,
  * unless `rewrite`. Then every chunk is stored anew in many short transactions, and the last one changes
  * the array. If it fails or is killed, the array is as it was; begun again it passes over the chunks that are
- * done. Between brc_begin() and brc_end(), and where it gives chunks another shape, it is one transaction. */
+ * done, unless they get another shape. Between brc_begin() and brc_end() it is one transaction. */
 BRC_API BRC_MUST_USE int brc_array_set_codecs(brc_array *a, const char *codecs_json, int rewrite, brc_error *err);
 /* Where chunks written from now on go; stored ones stay where they are. `backend_json` is a name, or
  * {"name":...,"configuration":{...}}, as brc_array_info.backend_json has it; what is left out gets
