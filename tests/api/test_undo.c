@@ -354,6 +354,23 @@ START_TEST(test_hostile_log)
 }
 END_TEST
 
+/* A program that does not write the log has set the current branch. */
+START_TEST(test_switched_without_a_word)
+{
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_branch_create(t.repo, "third", NULL, &t.err));
+    OK(&t, brc_switch(t.repo, "side", 0, &t.err));
+    scenario_sql(&t, "UPDATE meta SET value=CAST('third' AS BLOB),"
+                     " checksum=row_sum('meta', key, CAST('third' AS BLOB)) WHERE key='head'");
+    FAILS(&t, BRC_ESTALE, brc_undo(NULL, t.repo, 0, 0, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "'third' by now, and not 'side'"));
+    scenario_sql(&t, "UPDATE meta SET value=CAST('side' AS BLOB),"
+                     " checksum=row_sum('meta', key, CAST('side' AS BLOB)) WHERE key='head'");
+    undo();
+    ck_assert_ptr_nonnull(strstr(refs_are(NULL, 0), "*main:"));
+}
+END_TEST
+
 /* Newest first, grouped, in pages. */
 START_TEST(test_oplog)
 {
@@ -400,6 +417,7 @@ Suite *undo_suite(void)
     tcase_add_test(c, test_deleted_with_changes);
     tcase_add_test(c, test_made_with_changes);
     tcase_add_test(c, test_hostile_log);
+    tcase_add_test(c, test_switched_without_a_word);
     tcase_add_test(c, test_oplog);
     suite_add_tcase(suite, c);
     return suite;
