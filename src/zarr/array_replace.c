@@ -25,15 +25,19 @@ static int hold_own_rows(brc_array *a, brc_draft_stack *rows, brc_error *err)
     return brc_stack_used(store, rows, err);
 }
 
+/* BRC_WRITE_ANEW: there is no room for another row, because of what savepoints know. */
 static int hold_in_write(brc_replacing *r, brc_error *err)
 {
-    brc_draft_stack rows;
+    brc_draft_stack rows = {.n = 0};
     BRC_TRY(brc_array_begin(r->a, err));
-    int rc = hold_own_rows(r->a, &rows, err);
-    r->still = rows.n > 0 ? rows.node[0] : 0;
-    if (rc == BRC_OK)
+    const int is_full = r->a->stack.n == BRC_DRAFT_STACK_MOST;
+    int rc = is_full ? BRC_OK : hold_own_rows(r->a, &rows, err);
+    if (rc == BRC_OK && !is_full) {
+        r->still = rows.n > 0 ? rows.node[0] : 0;
         rc = brc_array_freeze_held(&r->from, r->a, &rows, err);
-    return brc_array_end(r->a, rc, err);
+    }
+    rc = brc_array_end(r->a, rc, err);
+    return rc == BRC_OK && is_full ? BRC_WRITE_ANEW : rc;
 }
 
 /* In a transaction of its own, where it has uncommitted chunks. */
@@ -159,8 +163,12 @@ static int replace_once(brc_replacing *r, brc_error *err)
 {
     brc_json *doc = NULL;
     brc_oid map = {{0}};
-    BRC_TRY(hold_still(r, err));
-    int rc = r->begin(r->ctx, r->from, &doc, &map, err);
+    int rc = hold_still(r, err);
+    if (rc != BRC_OK) {
+        brc_array_free(r->from);
+        return rc;
+    }
+    rc = r->begin(r->ctx, r->from, &doc, &map, err);
     if (rc > 0)
         rc = replace_in_bulk(r, doc, &map, err);
     else if (rc < 0 && has_changed(r))
