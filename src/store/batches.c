@@ -81,12 +81,6 @@ static int bulk_enter(brc_store *store, brc_error *err)
     return bulk_open(store, err);
 }
 
-static int has_few(const brc_store *store)
-{
-    return sqlite3_total_changes(store->db) - store->bulk.rows_before < FEW_ROWS &&
-           store->inserted_bytes < FEW_BYTES;
-}
-
 /* In WAL mode nobody but other writers waits, and the journal does not tell how much changes. With
  * a rollback journal a commit syncs three times, so a batch has twice the bytes. */
 static void bulk_reach(brc_store *store)
@@ -103,15 +97,13 @@ static int bulk_commit(brc_store *store, brc_error *err)
 {
     if (!store->bulk.is_open)
         return BRC_OK;
-    const int says_nothing = has_few(store); /* of how long batches may be */
     int rc = brc_store_commit(store, err);
     store->bulk.is_open = 0;
     if (rc < 0) {
         store->bulk.failed = 1;
         return rc;
     }
-    if (!says_nothing)
-        bulk_reach(store);
+    bulk_reach(store);
     return store->bulk.batches++ == 0 ? brc_exec(store, "PRAGMA synchronous=FULL", err) : BRC_OK;
 }
 
@@ -122,7 +114,8 @@ static int bulk_is_due(brc_store *store)
     brc_bulk *bulk = &store->bulk;
     const int reach = bulk->reach;
     const uint64_t more = (uint64_t)(reach < REACH_BYTES_MOST ? reach : REACH_BYTES_MOST);
-    if (has_few(store))
+    const int64_t rows = sqlite3_total_changes(store->db) - bulk->rows_before;
+    if (rows < FEW_ROWS && store->inserted_bytes < FEW_BYTES)
         return 0;
     const int64_t now = brc_monotonic_ns(), age = now - bulk->opened_at;
     if (age >= BATCH_NS * reach || store->inserted_bytes >= BATCH_BYTES * more ||

@@ -36,7 +36,6 @@ typedef struct recode {
     brc_chunk_cursor cursor;
     uint64_t total;   /* of all chunks, those that are stored so already among them */
     void *on_the_way; /* of tsearch(): items that are not done, by object           */
-    int is_named;     /* what was new of the first of them                            */
     size_t n, at;
     recode_chunk chunks[RECODE_BATCH];
 } recode;
@@ -112,18 +111,6 @@ static int recode_choose(recode *r, brc_error *err)
     return BRC_OK;
 }
 
-/* Forms, and backends, that the file does not know yet get their numbers in a transaction of their
- * own: decoding and encoding, which come next, are nothing to wait for. */
-static int name_forms(recode *r, brc_error *err)
-{
-    int64_t backend;
-    if (r->is_named)
-        return BRC_OK;
-    r->is_named = 1;
-    BRC_TRY(brc_array_new_chunks(r->a, &backend, err));
-    return brc_store_rest(brc_array_store(r->a), 1, err);
-}
-
 static int recode_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, brc_error *err)
 {
     recode *r = ctx;
@@ -134,7 +121,6 @@ static int recode_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, 
         if (rc <= 0)
             return rc;
         BRC_TRY(recode_choose(r, err));
-        BRC_TRY(name_forms(r, err));
     }
     for (; *n < cap && r->at < r->n; ++*n) {
         const recode_chunk *c = &r->chunks[r->at++];

@@ -249,30 +249,6 @@ START_TEST(a_rewrite_to_shards_lets_others_in)
 }
 END_TEST
 
-/* ---- other codecs, the same chunks -------------------------------- */
-
-#define BETTER                                                                                  \
-    "[" LITTLE "," HOOK_CODEC                                                                    \
-    ",{\"name\":\"zstd\",\"configuration\":{\"level\":5,\"checksum\":false}}]"
-
-START_TEST(a_rewrite_in_other_codecs_lets_others_in)
-{
-    int which = _i % OTHERS;
-    begin_as(_i / OTHERS % 2);
-    (_i < 2 * OTHERS ? hook_decode : hook_encode)(act_once, &which, 1);
-    int rc = brc_array_set_codecs(array, BETTER, 1, &first.err);
-    ck_assert_int_eq(tries, 1);
-    if (others[which].act == the_array_gone) {
-        ck_assert_int_eq(rc, BRC_ENOTFOUND);
-    } else {
-        ck_assert_msg(rc == BRC_OK, "%s", first.err.message);
-        check_elements(&first, LENGTH, seven_within(which, LENGTH));
-        check_drafts();
-    }
-    scenario_whole(&first);
-}
-END_TEST
-
 /* ---- in the end -------------------------------- */
 
 static void write_if_possible(void *ctx)
@@ -426,7 +402,6 @@ Suite *array_replace_suite(void)
     tcase_add_loop_test(tc, a_cut_lets_others_in, 0, 2 * OTHERS);
     tcase_add_loop_test(tc, a_small_cut_lets_others_in, 0, 2);
     tcase_add_loop_test(tc, a_rewrite_to_shards_lets_others_in, 0, 2 * OTHERS);
-    tcase_add_loop_test(tc, a_rewrite_in_other_codecs_lets_others_in, 0, 4 * OTHERS);
     tcase_add_loop_test(tc, a_busy_neighbour_does_not_keep_it_from_its_end, 0, 4);
     tcase_add_loop_test(tc, within_a_transaction_it_is_a_part_of_that, 0, 8);
     tcase_add_loop_test(tc, a_savepoint_goes_back_behind_it, 0, 8);
