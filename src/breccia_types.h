@@ -424,11 +424,13 @@ typedef struct brc_draft {
     int64_t time_us;     /* when it was begun                                 */
     uint64_t nodes;      /* nodes that it changes                             */
     const char *op;      /* BRC_DRAFT_MERGING: as in brc_open_state; else NULL */
+    const char *array;   /* BRC_DRAFT_REWRITING: its path; else NULL          */
 } brc_draft;
 enum {
     BRC_DRAFT_OWNED = 1, /* private to one session; else what the branch's sessions share */
     BRC_DRAFT_STALE = 2, /* the branch has moved since: it cannot be committed as it is */
-    BRC_DRAFT_MERGING = 4 /* an open merge or the like: brc_merge_state()     */
+    BRC_DRAFT_MERGING = 4, /* an open merge or the like: brc_merge_state()    */
+    BRC_DRAFT_REWRITING = 8 /* of an array, not at its end: it can only be dropped */
 };
 
 /* One node that differs between two versions.  Storage alone (codecs, backend): BRC_CHANGE_STORAGE, no value differs. */
@@ -648,9 +650,7 @@ typedef struct brc_standing {
 } brc_standing;
 enum { BRC_STANDS_TAG = 1, BRC_STANDS_TIP = 2 }; /* its newest version is whole */
 
-enum {
-    BRC_REPAIR_DROP = 1    /* what cannot be read goes: it is missing then, and can be stored again */
-};
+enum { BRC_REPAIR_DROP = 1 }; /* what cannot be read goes: it is missing then, and can be stored again */
 typedef struct brc_repair_report {
     size_t size;
     uint64_t replaced;     /* objects that have a good copy now               */

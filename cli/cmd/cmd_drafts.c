@@ -39,6 +39,8 @@ static void put_draft_json(struct cli *cli, const brc_draft *draft)
         cli_json_member(cli, "process", owner_name(draft));
         cli_json_member_int(cli, "pid", draft->owner_pid);
     }
+    if (draft->flags & BRC_DRAFT_REWRITING)
+        cli_json_member(cli, "rewrite", draft->array);
     cli_json_member_bool(cli, "stale", (draft->flags & BRC_DRAFT_STALE));
     cli_json_member(cli, "time", cli_format_time(time, draft->time_us));
     cli_json_member_int(cli, "nodes", (int64_t)draft->nodes);
@@ -52,6 +54,8 @@ static void put_draft_text(struct cli *cli, const brc_draft *draft)
     cli_printf(cli, "%" PRId64 "  %s  %s  %" PRIu64 " node%s", draft->id,
                cli_escaped(cli, draft->branch), cli_format_time(time, draft->time_us),
                draft->nodes, draft->nodes == 1 ? "" : "s");
+    if (draft->flags & BRC_DRAFT_REWRITING)
+        cli_printf(cli, ", an unfinished rewrite of %s", cli_escaped(cli, draft->array));
     if (draft->flags & BRC_DRAFT_MERGING)
         cli_printf(cli, ", an open %s", draft->op);
     else if (!(draft->flags & BRC_DRAFT_OWNED))
@@ -140,7 +144,8 @@ const struct cli_command cli_command_drafts = {
     .summary = "list uncommitted changes of the whole file",
     .usage = "FILE\nFILE --adopt ID\nFILE --drop ID",
     .details = "A branch has one draft that everybody shares; a program may have private ones\n"
-               "beside it. Those of a program that ended in the middle stay: adopt or drop them.",
+               "beside it. Those of a program that ended in the middle stay: adopt or drop them.\n"
+               "An unfinished rewrite of an array, of which nothing can be used, is dropped.",
     .examples = "breccia drafts climate.brc\nbreccia drafts climate.brc --adopt 7",
     .options = drafts_options,
     .min_operands = 1,

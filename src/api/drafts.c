@@ -7,6 +7,7 @@
 #include "../base/process.h"
 #include "../history/commit.h"
 #include "../zarr/adopt.h"
+#include "../zarr/bulk_write.h"
 #include "../zarr/key_rows.h"
 #include "merge_draft.h"
 
@@ -17,12 +18,14 @@ typedef struct draft_list {
     brc_draft_row *rows;
     size_t n, at;
     brc_draft now; /* the one that was handed out */
+    char *array;   /* of it */
 } draft_list;
 
 static void draft_list_dispose(void *state)
 {
     draft_list *list = state;
     brc_draft_rows_free(list->rows, list->n);
+    free(list->array);
     brc_repo_unref(list->repo);
 }
 
@@ -69,6 +72,19 @@ static const char *open_name(brc_store *store, const brc_draft_row *row)
     return name;
 }
 
+static int describe_private(draft_list *list, const brc_draft_row *row, brc_error *err)
+{
+    brc_draft *out = &list->now;
+    out->flags |= BRC_DRAFT_OWNED;
+    out->owner = brc_process_state(row->owner);
+    out->owner_pid = brc_process_id(row->owner);
+    free(list->array);
+    BRC_TRY(brc_bulk_rewrites(row, &list->array, err));
+    out->flags |= list->array != NULL ? BRC_DRAFT_REWRITING : 0;
+    out->array = list->array;
+    return BRC_OK;
+}
+
 int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
 {
     int stale = 0;
@@ -84,11 +100,8 @@ int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
         out->flags |= BRC_DRAFT_MERGING;
         out->op = open_name(list->repo->store, row);
     }
-    if (row->draft.kind == BRC_DRAFT_PRIVATE) {
-        out->flags |= BRC_DRAFT_OWNED;
-        out->owner = brc_process_state(row->owner);
-        out->owner_pid = brc_process_id(row->owner);
-    }
+    if (row->draft.kind == BRC_DRAFT_PRIVATE)
+        BRC_TRY(describe_private(list, row, err));
     BRC_TRY(is_stale(list->repo->store, row, &stale, err));
     out->flags |= stale ? BRC_DRAFT_STALE : 0;
     BRC_TRY(brc_draft_count(list->repo->store, row->draft.id, &out->nodes, err));
@@ -125,6 +138,21 @@ static int adopt_all(brc_session *onto, const brc_draft_head *draft, brc_error *
     return brc_keys_check_adopted(onto, draft->id, err);
 }
 
+/* What a rewrite left has one node more, which belongs in the array's place when it is whole. */
+static int check_is_whole(const brc_draft_row *row, brc_error *err)
+{
+    char *array;
+    BRC_TRY(brc_bulk_rewrites(row, &array, err));
+    if (array == NULL)
+        return BRC_OK;
+    int rc = brc_fail(err, BRC_EINVAL,
+                      "draft %lld is an unfinished rewrite of %.300s, which is as it was before: "
+                      "drop the draft, and rewrite the array again",
+                      (long long)row->draft.id, array);
+    free(array);
+    return rc;
+}
+
 static int adopt_steps(breccia *repo, int64_t id, brc_error *err)
 {
     brc_draft_row *rows = NULL;
@@ -139,6 +167,7 @@ static int adopt_steps(breccia *repo, int64_t id, brc_error *err)
                             (long long)id, rows[at].branch);
         goto done;
     }
+    BRC_GO(check_is_whole(&rows[at], err));
     BRC_GO(brc_session_open(&onto, repo, rows[at].branch, BRC_SESSION_WRITE, err));
     rc = adopt_all(onto, &rows[at].draft, err);
 done:

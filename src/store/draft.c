@@ -112,6 +112,7 @@ void brc_draft_rows_free(brc_draft_row *rows, size_t n)
     for (size_t i = 0; i < n; i++) {
         free((char *)rows[i].branch);
         free((char *)rows[i].owner);
+        free((char *)rows[i].plan);
     }
     free(rows);
 }
@@ -120,12 +121,15 @@ static int draft_row_read(brc_store *store, sqlite3_stmt *st, brc_draft_row *out
 {
     const char *branch = (const char *)sqlite3_column_text(st, 7);
     const char *owner = (const char *)sqlite3_column_text(st, 8);
+    const char *plan = (const char *)sqlite3_column_text(st, 10);
     BRC_TRY(draft_read(store, st, &out->draft, err));
     char *text;
     BRC_TRY(brc_dup(&text, branch != NULL ? branch : "", err));
     out->branch = text;
     BRC_TRY(brc_dup(&text, owner != NULL ? owner : "", err));
     out->owner = text;
+    BRC_TRY(brc_dup(&text, plan != NULL ? plan : "", err));
+    out->plan = text;
     return BRC_OK;
 }
 
@@ -138,7 +142,7 @@ int brc_draft_list(brc_store *store, brc_draft_row **out, size_t *n, brc_error *
     *out = NULL;
     *n = 0;
     BRC_TRY(brc_stmt(store,
-                     "SELECT " DRAFT_COLUMNS " FROM draft WHERE state=1 AND parent IS NULL"
+                     "SELECT " DRAFT_COLUMNS ", plan FROM draft WHERE state=1 AND parent IS NULL"
                      " ORDER BY id",
                      &st, err));
     while ((rc = brc_step(store, st, err)) > 0) {
@@ -271,6 +275,16 @@ int brc_draft_save_start(brc_store *store, const brc_draft_row *row, int64_t dra
     BRC_TRY(brc_run(store, st, err));
     BRC_TRY(draft_seal(store, id, err));
     return brc_draft_has_part(store, draft, BRC_PART_SAVES, err);
+}
+
+int brc_draft_set_plan(brc_store *store, int64_t draft, const char *plan, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, "UPDATE draft SET plan=?2 WHERE id=?1", &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_text(st, 2, plan, -1, SQLITE_STATIC);
+    BRC_TRY(brc_run(store, st, err));
+    return draft_seal(store, draft, err);
 }
 
 static int read_merge_plan(brc_store *store, sqlite3_stmt *st, int *has_other, brc_oid *other,

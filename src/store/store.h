@@ -357,6 +357,7 @@ typedef struct brc_draft_row {
     brc_draft_head draft;
     const char *branch;
     const char *owner; /* of a private one: the process, as base/process.h writes it      */
+    const char *plan;  /* as in the file; "": none. Of a new one it does not count        */
 } brc_draft_row;
 void brc_draft_rows_free(brc_draft_row *rows, size_t n);
 
@@ -399,6 +400,8 @@ BRC_MUST_USE int brc_draft_start(brc_store *store, const brc_draft_row *row, int
 BRC_MUST_USE int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_error *err);
 /* It becomes private, this process's; owner NULL: the shared one of its branch, which has none. */
 BRC_MUST_USE int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_error *err);
+/* Of a private one: what it is, a JSON object. */
+BRC_MUST_USE int brc_draft_set_plan(brc_store *store, int64_t draft, const char *plan, brc_error *err);
 /* A shared one stays when its branch goes: private, nobody's; and becomes the shared one of a branch that has none. */
 BRC_MUST_USE int brc_draft_keep(brc_store *store, int64_t draft, brc_error *err);
 BRC_MUST_USE int brc_draft_give_back(brc_store *store, int64_t draft, const char *branch, brc_error *err);

@@ -4,7 +4,7 @@
  * What the array is to be is made beside it, in a bulk write (bulk_write.h), as a node of another
  * name. The last transaction puts it in the array's place, if that still is what it was; else it is
  * made anew. After a few tries that met others' changes it locks them out. Within brc_begin() and
- * brc_end() it is a part of that.
+ * brc_end() it is a part of that. Of a killed one the draft is left, which can only be dropped.
  *
  * What is read meanwhile stays as it is: an empty row over the array's uncommitted chunks takes what
  * others write (brc_draft_stack_push()).

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/json.h"
 #include "../base/sized.h"
 
 /* Notes of chunks that were changed in part take so much memory at most. */
@@ -231,10 +232,46 @@ void brc_bulk_drops(brc_session *s)
         s->bulk->drops = 1;
 }
 
+/* ---- a node that takes another's place -------------------------------- */
+
+static int plan_of_rewrite(const char *path, brc_buf *out, brc_error *err)
+{
+    BRC_TRY(brc_buf_text(out, "{\"rewrite\":", err));
+    BRC_TRY(brc_json_quote(out, path, strlen(path), err));
+    BRC_TRY(brc_buf_text(out, "}", err));
+    return brc_buf_terminate(out, err);
+}
+
+/* Whoever finds the draft when its process is gone must see that it is of no use. */
+static int mark_rewrite(brc_session *s, const char *path, brc_error *err)
+{
+    brc_buf plan = BRC_BUF_INIT;
+    int rc = plan_of_rewrite(path, &plan, err);
+    if (rc == BRC_OK)
+        rc = brc_draft_set_plan(s->repo->store, s->bulk->draft, (const char *)plan.data, err);
+    brc_buf_dispose(&plan);
+    return rc;
+}
+
+int brc_bulk_rewrites(const brc_draft_row *row, char **path, brc_error *err)
+{
+    brc_json *plan = NULL;
+    const char *text;
+    *path = NULL;
+    if (row->draft.kind != BRC_DRAFT_PRIVATE || *row->plan == '\0')
+        return BRC_OK;
+    int rc = brc_json_parse(&plan, row->plan, strlen(row->plan), err);
+    if (rc == BRC_OK && brc_json_text(brc_json_member(plan, "rewrite"), &text))
+        rc = brc_dup(path, text, err);
+    brc_json_free(plan);
+    return rc;
+}
+
 int brc_bulk_replaces(brc_session *s, const char *made, const char *path, const brc_entry *entry,
                       int64_t still, brc_error *err)
 {
     struct brc_bulk_write *bulk = s->bulk;
+    BRC_TRY(mark_rewrite(s, path, err));
     BRC_TRY(brc_dup(&bulk->made, made, err));
     BRC_TRY(brc_dup(&bulk->replaced, path, err));
     bulk->still = still;
@@ -289,30 +326,50 @@ static int end_plain(brc_session *s, int rc, brc_error *err)
     return rc < 0 ? rc : ended;
 }
 
-/* Its draft stays where the changes of others are in the way; else it goes if it cannot be kept. */
+/* The last transaction; *whole: all that comes before it is in the file. */
+static int make_visible(brc_session *s, struct brc_bulk_write *bulk, int *whole, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    const int before = brc_store_bulk_admit(store, 1);
+    int rc = brc_adopt_make_room(s, bulk->draft, err);
+    (void)brc_store_bulk_admit(store, before);
+    if (rc == BRC_OK)
+        rc = brc_store_bulk_finish(store, err);
+    s->bulk = NULL;
+    if (rc < 0)
+        return rc;
+    *whole = brc_store_bulk_batches(store) > 0;
+    rc = adopt_written(s, bulk, err);
+    int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
+/* A whole draft stays where others are in the way, if it can be adopted later. */
+static int is_worth_keeping(const struct brc_bulk_write *bulk, int rc)
+{
+    if (rc == BRC_EBUSY)
+        return bulk->made == NULL;
+    return !bulk->drops && (rc == BRC_ECONFLICT || rc == BRC_ESTALE);
+}
+
 static int end_written(brc_session *s, struct brc_bulk_write *bulk, int rc, brc_error *err)
 {
     brc_store *store = s->repo->store;
-    const int failed = rc < 0;
-    if (!failed && bulk->draft != 0) {
-        const int before = brc_store_bulk_admit(store, 1);
-        rc = brc_adopt_make_room(s, bulk->draft, err);
-        (void)brc_store_bulk_admit(store, before);
-        if (rc == BRC_OK)
-            rc = brc_store_bulk_finish(store, err);
-        s->bulk = NULL;
-        if (rc == BRC_OK) {
-            rc = adopt_written(s, bulk, err);
-            int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-            rc = rc < 0 ? rc : end;
-        }
-    }
+    int whole = 0;
+    if (rc == BRC_OK && bulk->draft != 0)
+        rc = make_visible(s, bulk, &whole, err);
     s->bulk = NULL;
     brc_store_bulk_cancel(store);
-    if (rc < 0 && bulk->draft != 0 && brc_store_bulk_batches(store) > 0 &&
-        (failed || (rc != BRC_EBUSY &&
-                    (bulk->drops || (rc != BRC_ECONFLICT && rc != BRC_ESTALE)))))
+    if (rc == BRC_OK || bulk->draft == 0 || brc_store_bulk_batches(store) == 0)
+        return rc;
+    if (!whole || !is_worth_keeping(bulk, rc))
         drop_written(s, bulk->draft);
+    else if (rc == BRC_EBUSY)
+        rc = brc_fail(err, BRC_EBUSY,
+                      "%s is in use by another process: all was written, and draft %lld has it; "
+                      "adopt it with 'breccia drafts' when this process has ended, or drop it and "
+                      "write again",
+                      brc_store_path(store), (long long)bulk->draft);
     return rc;
 }
 

@@ -5,9 +5,9 @@
  * what the session has: the session reads both, everybody else what was there before. Objects and
  * rows are stored in batches (store/batches.c); the last, short transaction adopts the draft. If that
  * meets changes that others have made meanwhile and that cannot be told apart (adopt.h), or a chunk
- * that was written in part and is another now, it fails with BRC_ECONFLICT, and the draft stays. A
- * bulk write that fails or is interrupted drops its draft; if its process is killed, the draft stays
- * as a dead one's.
+ * that was written in part and is another now, it fails with BRC_ECONFLICT, and the draft stays; so it
+ * does, with BRC_EBUSY, where a reader keeps it out for too long. A bulk write that fails earlier or is
+ * interrupted drops its draft; if its process is killed, the draft stays as a dead one's.
  *
  * Within it nodes can be made and written, attributes set and arrays grow; nothing can be removed,
  * moved or committed.
@@ -54,6 +54,8 @@ BRC_MUST_USE int brc_bulk_check_none(const brc_session *s, const char *what, brc
  * with this entry, and its uncommitted chunks in row `still` and below, or, 0, in none. Else BRC_ECONFLICT. */
 BRC_MUST_USE int brc_bulk_replaces(brc_session *s, const char *made, const char *path, const brc_entry *entry, int64_t still,
                                    brc_error *err);
+/* Of a draft that such a bulk write left in the middle: the array's path, which the caller frees; NULL: of no other. */
+BRC_MUST_USE int brc_bulk_rewrites(const brc_draft_row *row, char **path, brc_error *err);
 
 /* A chunk that is about to be changed in part; id zero: it is absent. */
 BRC_MUST_USE int brc_bulk_note_old(brc_array *a, const uint64_t *index, const brc_oid *id, brc_error *err);

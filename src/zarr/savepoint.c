@@ -108,7 +108,7 @@ static int check_open(const brc_session *s, const save_list *list, brc_error *er
 /* With the lock, in the draft that the session has now. */
 static int make_savepoint(brc_session *s, const char *plan, brc_error *err)
 {
-    brc_draft_row row = {s->draft, s->branch, s->saver};
+    brc_draft_row row = {.draft = s->draft, .branch = s->branch, .owner = s->saver};
     save_list list;
     BRC_TRY(brc_draft_save_list(s->repo->store, s->draft.id, &list.items, &list.n, err));
     int rc = check_open(s, &list, err);

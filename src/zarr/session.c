@@ -303,7 +303,7 @@ int brc_session_begin_beside(brc_session *s, const brc_draft_head *fork, int64_t
                              brc_error *err)
 {
     brc_buf owner = BRC_BUF_INIT;
-    brc_draft_row row = {*fork, s->branch, NULL};
+    brc_draft_row row = {.draft = *fork, .branch = s->branch};
     char *text = NULL;
     int rc;
     BRC_GO(brc_process_describe(&owner, err));
@@ -392,7 +392,7 @@ static int drop_left_empty(brc_store *store, brc_error *err)
 
 static int start_draft(brc_session *s, brc_error *err)
 {
-    brc_draft_row row = { s->draft, s->branch, s->owner };
+    brc_draft_row row = {.draft = s->draft, .branch = s->branch, .owner = s->owner};
     if (s->mode == BRC_SESSION_PRIVATE)
         BRC_TRY(drop_left_empty(s->repo->store, err));
     row.draft.kind = s->mode == BRC_SESSION_PRIVATE ? BRC_DRAFT_PRIVATE : BRC_DRAFT_SHARED;

@@ -1,14 +1,15 @@
 /* A process that is stopped in the middle of a read holds its lock for as long as it is stopped:
- * that may fail others' commits, and nothing else. */
+ * that may fail others' commits, and the end of bulk writes, and nothing else. */
 #include <check.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../src/base/buf.h"
-#include "../../src/store/store.h"
+#include "../../src/zarr/bulk_write.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
 
@@ -33,18 +34,29 @@ static void read_and_stop(void)
     _exit(0);
 }
 
-static void stopped_start(void)
+static void file_start(void)
 {
-    int status;
+    reader = 0;
     scenario_start(&t);
     OK(&t, brc_attrs_set(t.session, "/", "n", "1", &t.err));
     scenario_close(&t);
+}
+
+static void start_reader(void)
+{
+    int status;
     reader = fork();
     ck_assert_int_ge(reader, 0);
     if (reader == 0)
         read_and_stop();
     ck_assert_int_eq(waitpid(reader, &status, WUNTRACED), reader);
     ck_assert(WIFSTOPPED(status));
+}
+
+static void stopped_start(void)
+{
+    file_start();
+    start_reader();
 }
 
 static void open_with(scenario *s, int wait_ms)
@@ -129,6 +141,115 @@ START_TEST(a_commit_waits_for_a_reader)
 }
 END_TEST
 
+/* ---- the end of a bulk write -------------------------------- */
+
+static void reader_must_go_on(void)
+{
+    kill(reader, SIGCONT);
+    reader_must_end_well();
+}
+
+/* In a child: stops before the last transaction. Ends with 0 if that was kept out, and said so. */
+static void write_much_and_stop(void)
+{
+    char words[40];
+    open_with(&t, 100);
+    if (brc_bulk_begin(t.session, &t.err) < 0 ||
+        brc_group_create(t.session, "/g", NULL, &t.err) < 0)
+        _exit(1);
+    scenario_numbers(&t, "/g/a", 10, 3, 7);
+    snprintf(words, sizeof(words), "draft %lld has it", (long long)t.session->bulk->draft);
+    raise(SIGSTOP);
+    if (brc_bulk_end(t.session, BRC_END_KEEP, &t.err) != BRC_EBUSY)
+        _exit(2);
+    _exit(strstr(t.err.message, words) != NULL && strstr(t.err.message, "in use") != NULL ? 0 : 3);
+}
+
+static int64_t left_behind(void)
+{
+    return scenario_ask(&t, "SELECT coalesce(max(id), 0) FROM draft WHERE kind=2 AND state=1");
+}
+
+/* Nothing of it is to be seen, and nothing is lost. */
+START_TEST(a_bulk_write_that_a_reader_keeps_out_is_kept_as_a_draft)
+{
+    char tree[64];
+    int status;
+    pid_t writer = fork();
+    ck_assert_int_ge(writer, 0);
+    if (writer == 0)
+        write_much_and_stop();
+    ck_assert_int_eq(waitpid(writer, &status, WUNTRACED), writer);
+    ck_assert(WIFSTOPPED(status));
+    start_reader();
+    kill(writer, SIGCONT);
+    ck_assert_int_eq(waitpid(writer, &status, 0), writer);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the writer: %d", status);
+    reader_must_go_on();
+    open_with(&t, 100);
+    scenario_tree(&t, t.session, "/", 1, tree, sizeof(tree));
+    ck_assert_str_eq(tree, "/ ");
+    OK(&t, brc_draft_adopt(t.repo, left_behind(), &t.err));
+    scenario_tree(&t, t.session, "/", 1, tree, sizeof(tree));
+    ck_assert_str_eq(tree, "/ /g /g/a* ");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/g/a", 9), 16);
+    attribute_must_be(&t, "1");
+    scenario_whole(&t);
+}
+END_TEST
+
+/* One transaction of it is in the file. */
+static void begin_bulk(void)
+{
+    open_with(&t, 100);
+    scenario_numbers(&t, "/a", 10, 3, 0);
+    OK(&t, brc_bulk_start(t.session, &t.err));
+    scenario_numbers(&t, "/b", 10, 3, 7);
+    OK(&t, brc_store_rest(t.repo->store, 1, &t.err));
+}
+
+static void must_have_left_nothing(void)
+{
+    char tree[64];
+    reader_must_go_on();
+    OK(&t, brc_attrs_set(t.session, "/", "n", "2", &t.err)); /* the next change drops it */
+    ck_assert_int_eq(left_behind(), 0);
+    scenario_tree(&t, t.session, "/", 1, tree, sizeof(tree));
+    ck_assert_str_eq(tree, "/ /a* ");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 9), 9);
+    scenario_whole(&t);
+}
+
+/* Who adopts a draft must get all that was written. */
+START_TEST(one_whose_last_part_is_not_in_the_file_is_dropped)
+{
+    begin_bulk();
+    OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
+    start_reader();
+    FAILS(&t, BRC_EBUSY, brc_bulk_end_with(t.session, BRC_OK, &t.err));
+    ck_assert_ptr_null(strstr(t.err.message, "draft"));
+    must_have_left_nothing();
+}
+END_TEST
+
+/* No draft is kept that nobody could adopt. */
+START_TEST(a_rewrite_that_a_reader_keeps_out_is_dropped)
+{
+    brc_entry entry;
+    int64_t row;
+    begin_bulk();
+    OK(&t, brc_session_begin(t.session, &t.err));
+    OK(&t, brc_session_find(t.session, "/a", &entry, &row, &t.err));
+    OK(&t, brc_bulk_replaces(t.session, "/b", "/a", &entry, row, &t.err));
+    OK(&t, brc_session_end(t.session, BRC_OK, &t.err));
+    OK(&t, brc_store_rest(t.repo->store, 1, &t.err));
+    start_reader();
+    FAILS(&t, BRC_EBUSY, brc_bulk_end_with(t.session, BRC_OK, &t.err));
+    ck_assert_ptr_null(strstr(t.err.message, "draft"));
+    must_have_left_nothing();
+}
+END_TEST
+
 Suite *stopped_reader_suite(void)
 {
     Suite *suite = suite_create("stopped_reader");
@@ -137,6 +258,13 @@ Suite *stopped_reader_suite(void)
     tcase_add_checked_fixture(tc, stopped_start, stopped_stop);
     tcase_add_test(tc, a_stopped_reader_does_not_shut_the_file);
     tcase_add_test(tc, a_commit_waits_for_a_reader);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("bulk");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, file_start, stopped_stop);
+    tcase_add_test(tc, a_bulk_write_that_a_reader_keeps_out_is_kept_as_a_draft);
+    tcase_add_test(tc, one_whose_last_part_is_not_in_the_file_is_dropped);
+    tcase_add_test(tc, a_rewrite_that_a_reader_keeps_out_is_dropped);
     suite_add_tcase(suite, tc);
     return suite;
 }
