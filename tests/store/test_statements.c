@@ -52,7 +52,8 @@ static const struct {
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
      " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner,"
-     " parts, plan FROM draft WHERE state=1 AND parent IS NULL ORDER BY id", "all drafts are listed"},
+     " parts, plan FROM draft WHERE state=1 AND parent IS NULL ORDER BY id",
+     "all drafts are listed"},
     {"SELECT s.id, s.owner, s.plan, s.parts, s.checksum IS", "likewise, where some are savepoints"},
     {"UPDATE draft SET parts=parts&7", "likewise"},
     {"SELECT count(path) FROM draft_node WHERE draft=?1", "the draft's nodes are counted"},

@@ -5,101 +5,55 @@
 #include <string.h>
 
 #include "../../src/base/buf.h"
-#include "../kit/scenario.h"
+#include "../kit/savepoint_kit.h"
 
 Suite *savepoint_suite(void);
 
 static scenario t;
 
-/* /a has 8 numbers in chunks of 2, /g/b as many, both committed; /n and one of /a are not. */
 static void savepoint_setup(void)
 {
-    scenario_start(&t);
-    scenario_numbers(&t, "/a", 8, 2, 0);
-    OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
-    scenario_numbers(&t, "/g/b", 8, 2, 100);
-    scenario_commit(&t, "first");
-    scenario_numbers(&t, "/n", 8, 2, 200);
-    scenario_set_number(&t, "/a", 0, 70);
+    sp_start(&t);
 }
 
 static void savepoint_teardown(void)
 {
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
-
-static int32_t number(const char *path, uint64_t i)
-{
-    return scenario_number(&t, t.session, path, i);
-}
-
-static void set(const char *path, uint64_t i, int32_t value)
-{
-    scenario_set_number(&t, path, i, value);
-}
-
-static void save(const char *name)
-{
-    OK(&t, brc_savepoint(t.session, name, &t.err));
-}
-
-static void back(const char *name)
-{
-    OK(&t, brc_savepoint_rollback(t.session, name, &t.err));
-}
-
-static void release(const char *name)
-{
-    OK(&t, brc_savepoint_release(t.session, name, &t.err));
-}
-
-static int kind(const char *path)
-{
-    int is;
-    OK(&t, brc_node_kind(&is, t.session, path, &t.err));
-    return is;
-}
-
-static void make_private(void)
-{
-    brc_session_free(t.session);
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
+    sp_stop(&t);
 }
 
 /* ---- what comes back -------------------------------- */
 
 START_TEST(a_rollback_brings_back_what_there_was)
 {
-    save("x");
-    set("/a", 0, 71);
-    set("/a", 7, 77);
-    set("/n", 1, 0);
-    set("/g/b", 1, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 71);
+    scenario_set_number(&t, "/a", 7, 77);
+    scenario_set_number(&t, "/n", 1, 0);
+    scenario_set_number(&t, "/g/b", 1, 1);
     OK(&t, brc_attrs_set(t.session, "/n", "unit", "\"m\"", &t.err));
     OK(&t, brc_node_remove(t.session, "/g", &t.err));
     OK(&t, brc_node_move(t.session, "/n", "/m", &t.err));
     scenario_numbers(&t, "/n", 2, 1, 5);
-    back("x");
-    ck_assert_int_eq(number("/a", 0), 70);
-    ck_assert_int_eq(number("/a", 7), 7);
-    ck_assert_int_eq(number("/n", 1), 201);
-    ck_assert_int_eq(number("/g/b", 1), 101);
-    ck_assert_int_eq(kind("/m"), 0);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
+    ck_assert_int_eq(sp_number(&t, "/a", 7), 7);
+    ck_assert_int_eq(sp_number(&t, "/n", 1), 201);
+    ck_assert_int_eq(sp_number(&t, "/g/b", 1), 101);
+    ck_assert_int_eq(sp_kind(&t, "/m"), 0);
     scenario_commit(&t, "second");
-    ck_assert_int_eq(number("/a", 0), 70);
-    ck_assert_int_eq(number("/n", 7), 207);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
+    ck_assert_int_eq(sp_number(&t, "/n", 7), 207);
 }
 END_TEST
 
 START_TEST(a_released_savepoint_leaves_what_was_written)
 {
-    save("x");
-    set("/a", 0, 71);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 71);
     OK(&t, brc_node_remove(t.session, "/n", &t.err));
-    release("x");
-    ck_assert_int_eq(number("/a", 0), 71);
-    ck_assert_int_eq(kind("/n"), 0);
+    sp_release(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 71);
+    ck_assert_int_eq(sp_kind(&t, "/n"), 0);
     FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_savepoint_release(t.session, NULL, &t.err));
 }
@@ -107,39 +61,39 @@ END_TEST
 
 START_TEST(a_savepoint_stays_open_when_it_was_rolled_back_to)
 {
-    save("x");
+    sp_save(&t, "x");
     for (int i = 0; i < 3; i++) {
-        set("/a", 0, 90 + i);
-        set("/a", 2, 90 + i);
-        back("x");
-        ck_assert_int_eq(number("/a", 0), 70);
-        ck_assert_int_eq(number("/a", 2), 2);
+        scenario_set_number(&t, "/a", 0, 90 + i);
+        scenario_set_number(&t, "/a", 2, 90 + i);
+        sp_back(&t, "x");
+        ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
+        ck_assert_int_eq(sp_number(&t, "/a", 2), 2);
     }
-    set("/a", 0, 99);
-    release("x");
-    ck_assert_int_eq(number("/a", 0), 99);
+    scenario_set_number(&t, "/a", 0, 99);
+    sp_release(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 99);
 }
 END_TEST
 
 START_TEST(savepoints_nest_and_the_innermost_of_a_name_counts)
 {
-    save("x");
-    set("/a", 0, 1);
-    save("y");
-    set("/a", 0, 2);
-    save("x");
-    set("/a", 0, 3);
-    back("x");
-    ck_assert_int_eq(number("/a", 0), 2);
-    release("x");
-    back("x"); /* the outer one; y ends */
-    ck_assert_int_eq(number("/a", 0), 70);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 1);
+    sp_save(&t, "y");
+    scenario_set_number(&t, "/a", 0, 2);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 3);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 2);
+    sp_release(&t, "x");
+    sp_back(&t, "x"); /* the outer one; y ends */
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
     FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "y", &t.err));
-    save("y");
-    set("/a", 0, 4);
-    release("x"); /* and y in it */
+    sp_save(&t, "y");
+    scenario_set_number(&t, "/a", 0, 4);
+    sp_release(&t, "x"); /* and y in it */
     FAILS(&t, BRC_ENOTFOUND, brc_savepoint_release(t.session, NULL, &t.err));
-    ck_assert_int_eq(number("/a", 0), 4);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 4);
 }
 END_TEST
 
@@ -147,23 +101,23 @@ START_TEST(what_an_inner_savepoint_knew_the_outer_one_knows_when_that_is_release
 {
     uint8_t byte = 7;
     brc_buf value = BRC_BUF_INIT;
-    save("x");
-    save("y");
-    set("/n", 0, 1);
-    set("/g/b", 0, 1);
+    sp_save(&t, "x");
+    sp_save(&t, "y");
+    scenario_set_number(&t, "/n", 0, 1);
+    scenario_set_number(&t, "/g/b", 0, 1);
     OK(&t, brc_node_move(t.session, "/a", "/c", &t.err));
     OK(&t, brc_key_set(t.session, "loose", &byte, 1, &t.err));
-    release("y");
-    save("z");
+    sp_release(&t, "y");
+    sp_save(&t, "z");
     OK(&t, brc_node_remove(t.session, "/c", &t.err));
     OK(&t, brc_node_remove(t.session, "/n", &t.err));
-    release("z");
-    back("x");
+    sp_release(&t, "z");
+    sp_back(&t, "x");
     scenario_whole(&t);
-    ck_assert_int_eq(number("/a", 0), 70);
-    ck_assert_int_eq(number("/n", 0), 200);
-    ck_assert_int_eq(number("/g/b", 0), 100);
-    ck_assert_int_eq(kind("/c"), 0);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
+    ck_assert_int_eq(sp_number(&t, "/n", 0), 200);
+    ck_assert_int_eq(sp_number(&t, "/g/b", 0), 100);
+    ck_assert_int_eq(sp_kind(&t, "/c"), 0);
     FAILS(&t, BRC_ENOTFOUND, brc_key_get(&value, t.session, "loose", &t.err));
     brc_oid id = scenario_commit(&t, "second");
     brc_commit *c;
@@ -179,13 +133,13 @@ START_TEST(moves_are_forgotten_with_what_moved)
     brc_iter *it;
     const brc_change *change;
     for (int inner = 0; inner < 2; inner++) {
-        save("x");
+        sp_save(&t, "x");
         if (inner)
-            save("y");
+            sp_save(&t, "y");
         OK(&t, brc_node_move(t.session, "/g/b", "/b", &t.err));
         if (inner)
-            release("y");
-        back("x");
+            sp_release(&t, "y");
+        sp_back(&t, "x");
         scenario_whole(&t);
     }
     scenario_commit(&t, "second");
@@ -227,26 +181,26 @@ START_TEST(the_key_view_has_the_keys_that_there_were)
     set_key("p/q/zarr.json", group); /* p has no document */
     all_keys(&before);
     for (int i = 0; i < 2; i++) {
-        save("x");
+        sp_save(&t, "x");
         set_key("p/zarr.json", group);
         OK(&t, brc_key_set(t.session, "m/zarr.json", array.data, array.len, &t.err));
         set_key("n/zarr.json", group);
-        save("y");
+        sp_save(&t, "y");
         OK(&t, brc_key_delete(t.session, "a/zarr.json", &t.err));
         OK(&t, brc_key_delete(t.session, "a/c/1", &t.err));
         OK(&t, brc_key_delete_prefix(t.session, "g/", &t.err));
         if (i == 1)
-            release("y");
-        back("x");
+            sp_release(&t, "y");
+        sp_back(&t, "x");
         all_keys(&after);
         ck_assert_uint_eq(after.len, before.len);
         ck_assert_mem_eq(after.data, before.data, before.len);
         scenario_whole(&t);
     }
-    release(NULL);
+    sp_release(&t, NULL);
     OK(&t, brc_key_delete(t.session, "m/c/0", &t.err));
     scenario_commit(&t, "second");
-    ck_assert_int_eq(number("/n", 7), 207);
+    ck_assert_int_eq(sp_number(&t, "/n", 7), 207);
     brc_buf_dispose(&before);
     brc_buf_dispose(&after);
     brc_buf_dispose(&array);
@@ -260,7 +214,7 @@ START_TEST(open_arrays_go_on_as_the_array_is_then)
     uint64_t longer = 20, shape = 4;
     brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
-    save("x");
+    sp_save(&t, "x");
     OK(&t, brc_array_resize(a, &longer, &t.err));
     OK(&t, brc_array_set_codecs(a, "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}}]",
                                 1, &t.err));
@@ -268,7 +222,7 @@ START_TEST(open_arrays_go_on_as_the_array_is_then)
     spec.ndim = 1;
     spec.shape = &shape;
     OK(&t, brc_array_create(&made, t.session, "/made", &spec, &t.err));
-    back("x");
+    sp_back(&t, "x");
     OK(&t, brc_array_read(a, NULL, v, sizeof(v), &t.err));
     ck_assert_int_eq(v[0], 70);
     ck_assert_int_eq(v[7], 7);
@@ -277,8 +231,8 @@ START_TEST(open_arrays_go_on_as_the_array_is_then)
     FAILS(&t, BRC_ENOTFOUND, brc_array_write(made, NULL, v, 16, &t.err));
     v[1] = 11;
     OK(&t, brc_array_write(a, NULL, v, sizeof(v), &t.err));
-    back("x");
-    ck_assert_int_eq(number("/a", 1), 1);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 1), 1);
     brc_array_free(made);
     brc_array_free(a);
 }
@@ -290,13 +244,13 @@ START_TEST(a_draft_that_began_with_the_savepoint_is_empty_again)
     scenario_commit(&t, "second");
     for (int private = 0; private < 2; private++) {
         if (private)
-            make_private();
-        save("x");
-        set("/a", 0, 5);
-        back("x");
+            sp_make_private(&t);
+        sp_save(&t, "x");
+        scenario_set_number(&t, "/a", 0, 5);
+        sp_back(&t, "x");
         OK(&t, brc_session_clean(&clean, t.session, &t.err));
         ck_assert_int_eq(clean, 1);
-        release(NULL);
+        sp_release(&t, NULL);
     }
 }
 END_TEST
@@ -306,8 +260,8 @@ START_TEST(a_session_with_a_savepoint_stays_at_its_commit)
 {
     brc_session *other;
     scenario_commit(&t, "second");
-    make_private();
-    save("x");
+    sp_make_private(&t);
+    sp_save(&t, "x");
     OK(&t, brc_session_open(&other, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
     OK(&t, brc_node_remove(other, "/g", &t.err));
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
@@ -315,12 +269,12 @@ START_TEST(a_session_with_a_savepoint_stays_at_its_commit)
     opts.message = "third";
     OK(&t, brc_session_commit(&id, other, &opts, &t.err));
     brc_session_free(other);
-    ck_assert_int_eq(number("/g/b", 0), 100);
-    set("/a", 0, 5);
-    back("x");
-    ck_assert_int_eq(number("/g/b", 0), 100);
-    release("x");
-    ck_assert_int_eq(kind("/g"), 0);
+    ck_assert_int_eq(sp_number(&t, "/g/b", 0), 100);
+    scenario_set_number(&t, "/a", 0, 5);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/g/b", 0), 100);
+    sp_release(&t, "x");
+    ck_assert_int_eq(sp_kind(&t, "/g"), 0);
 }
 END_TEST
 
@@ -328,57 +282,57 @@ END_TEST
 
 START_TEST(savepoints_within_a_transaction_go_with_it)
 {
-    save("x");
-    set("/a", 0, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_begin(t.repo, &t.err));
-    save("y");
-    set("/a", 0, 2);
-    back("y");
-    ck_assert_int_eq(number("/a", 0), 1);
-    release("x");
+    sp_save(&t, "y");
+    scenario_set_number(&t, "/a", 0, 2);
+    sp_back(&t, "y");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
+    sp_release(&t, "x");
     OK(&t, brc_end(t.repo, 0, &t.err));
-    ck_assert_int_eq(number("/a", 0), 1);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
     FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "y", &t.err));
-    back("x");
-    ck_assert_int_eq(number("/a", 0), 70);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
 END_TEST
 
 START_TEST(a_transaction_may_begin_and_end_between)
 {
     OK(&t, brc_begin(t.repo, &t.err));
-    save("x");
-    set("/a", 0, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
-    set("/a", 1, 2);
+    scenario_set_number(&t, "/a", 1, 2);
     OK(&t, brc_begin(t.repo, &t.err));
-    back("x");
-    set("/a", 2, 3);
+    sp_back(&t, "x");
+    scenario_set_number(&t, "/a", 2, 3);
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
-    ck_assert_int_eq(number("/a", 0), 70);
-    ck_assert_int_eq(number("/a", 1), 1);
-    ck_assert_int_eq(number("/a", 2), 3);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
+    ck_assert_int_eq(sp_number(&t, "/a", 1), 1);
+    ck_assert_int_eq(sp_number(&t, "/a", 2), 3);
 }
 END_TEST
 
 START_TEST(a_bulk_write_is_taken_back_and_takes_no_savepoint)
 {
     brc_array *a;
-    save("x");
+    sp_save(&t, "x");
     OK(&t, brc_bulk_begin(t.session, &t.err));
-    set("/a", 3, 33);
-    set("/n", 3, 33);
+    scenario_set_number(&t, "/a", 3, 33);
+    scenario_set_number(&t, "/n", 3, 33);
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     OK(&t, brc_attrs_set(t.session, "/g", "unit", "1", &t.err));
     FAILS(&t, BRC_EMISUSE, brc_savepoint(t.session, "y", &t.err));
     FAILS(&t, BRC_EMISUSE, brc_savepoint_rollback(t.session, "x", &t.err));
     FAILS(&t, BRC_EMISUSE, brc_savepoint_release(t.session, "x", &t.err));
     OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
-    ck_assert_int_eq(number("/a", 3), 33);
-    back("x");
-    ck_assert_int_eq(number("/a", 3), 3);
-    ck_assert_int_eq(number("/a", 0), 70);
-    ck_assert_int_eq(number("/n", 3), 203);
+    ck_assert_int_eq(sp_number(&t, "/a", 3), 33);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 3), 3);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
+    ck_assert_int_eq(sp_number(&t, "/n", 3), 203);
     brc_array_free(a);
 }
 END_TEST
@@ -394,10 +348,10 @@ START_TEST(names_and_sessions_are_checked)
     FAILS(&t, BRC_EINVAL, brc_savepoint(t.session, NULL, &t.err));
     FAILS(&t, BRC_EINVAL, brc_savepoint(t.session, "\xff", &t.err));
     name[255] = '\0';
-    save(name);
-    save("\"\n");
-    back(name);
-    release(name);
+    sp_save(&t, name);
+    sp_save(&t, "\"\n");
+    sp_back(&t, name);
+    sp_release(&t, name);
     OK(&t, brc_session_open(&view, t.repo, NULL, BRC_SESSION_VIEW, &t.err));
     FAILS(&t, BRC_EREADONLY, brc_savepoint(view, "x", &t.err));
     FAILS(&t, BRC_EREADONLY, brc_savepoint_rollback(view, "x", &t.err));
@@ -428,11 +382,11 @@ START_TEST(what_settled_a_conflict_is_taken_back)
     opts.flags = BRC_MERGE_KEEP;
     OK(&t, brc_merge(&merged, NULL, t.repo, "main", &opts, &t.err));
     ck_assert_uint_eq(conflicts_left(), 1);
-    save("x");
+    sp_save(&t, "x");
     OK(&t, brc_attrs_set(t.session, "/g", "k", "3", &t.err));
     ck_assert_uint_eq(conflicts_left(), 0);
     scenario_whole(&t);
-    back("x");
+    sp_back(&t, "x");
     ck_assert_uint_eq(conflicts_left(), 1);
     OK(&t, brc_attrs_set(t.session, "/g", "k", "4", &t.err));
     OK(&t, brc_merge_continue(&merged, NULL, t.repo, NULL, &t.err));
@@ -447,48 +401,48 @@ START_TEST(sixteen_nest_and_a_node_is_changed_in_each)
     char name[16];
     for (int i = 0; i < 16; i++) {
         snprintf(name, sizeof(name), "s%d", i);
-        save(name);
-        set("/a", 0, i);
-        set("/n", (uint64_t)i % 8, i);
+        sp_save(&t, name);
+        scenario_set_number(&t, "/a", 0, i);
+        scenario_set_number(&t, "/n", (uint64_t)i % 8, i);
     }
     FAILS(&t, BRC_ELIMIT, brc_savepoint(t.session, "more", &t.err));
     OK(&t, brc_bulk_begin(t.session, &t.err));
-    set("/a", 1, 77);
+    scenario_set_number(&t, "/a", 1, 77);
     OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
     for (int i = 15; i >= 0; i--) {
         snprintf(name, sizeof(name), "s%d", i);
-        back(name);
-        ck_assert_int_eq(number("/a", 0), i > 0 ? i - 1 : 70);
-        ck_assert_int_eq(number("/a", 1), 1);
-        release(name);
+        sp_back(&t, name);
+        ck_assert_int_eq(sp_number(&t, "/a", 0), i > 0 ? i - 1 : 70);
+        ck_assert_int_eq(sp_number(&t, "/a", 1), 1);
+        sp_release(&t, name);
     }
-    ck_assert_int_eq(number("/n", 3), 203);
+    ck_assert_int_eq(sp_number(&t, "/n", 3), 203);
 }
 END_TEST
 
 /* Each adds a row to the array's stack: these become fewer. */
 START_TEST(many_savepoints_one_after_the_other_leave_a_short_stack)
 {
-    save("outer");
+    sp_save(&t, "outer");
     for (int i = 0; i < 100; i++) {
-        save("x");
-        set("/a", (uint64_t)i % 8, 1000 + i);
-        release("x");
+        sp_save(&t, "x");
+        scenario_set_number(&t, "/a", (uint64_t)i % 8, 1000 + i);
+        sp_release(&t, "x");
     }
     for (int i = 0; i < 8; i++)
-        ck_assert_int_eq(number("/a", (uint64_t)i), i < 4 ? 1096 + i : 1088 + i);
-    back("outer");
-    ck_assert_int_eq(number("/a", 0), 70);
-    ck_assert_int_eq(number("/a", 3), 3);
-    release("outer");
+        ck_assert_int_eq(sp_number(&t, "/a", (uint64_t)i), i < 4 ? 1096 + i : 1088 + i);
+    sp_back(&t, "outer");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
+    ck_assert_int_eq(sp_number(&t, "/a", 3), 3);
+    sp_release(&t, "outer");
     for (int i = 0; i < 100; i++) {
-        save("x");
-        set("/a", (uint64_t)i % 8, 1000 + i);
-        release("x");
+        sp_save(&t, "x");
+        scenario_set_number(&t, "/a", (uint64_t)i % 8, 1000 + i);
+        sp_release(&t, "x");
     }
     ck_assert_int_lt(scenario_ask(&t, "SELECT count(*) FROM draft_node"), 40);
     for (int i = 0; i < 8; i++)
-        ck_assert_int_eq(number("/a", (uint64_t)i), i < 4 ? 1096 + i : 1088 + i);
+        ck_assert_int_eq(sp_number(&t, "/a", (uint64_t)i), i < 4 ? 1096 + i : 1088 + i);
 }
 END_TEST
 
@@ -507,31 +461,31 @@ static void write_all(const char *path, int32_t value)
 START_TEST(large_arrays_are_copied_committed_and_taken_back)
 {
     scenario_numbers(&t, "/big", 20000, 1, 0);
-    save("x");
+    sp_save(&t, "x");
     write_all("/big", 7);
-    back("x");
-    ck_assert_int_eq(number("/big", 3), 3);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/big", 3), 3);
     write_all("/big", 7);
     OK(&t, brc_node_remove(t.session, "/big", &t.err));
-    back("x");
-    ck_assert_int_eq(number("/big", 19999), 19999);
-    set("/big", 3, -3);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/big", 19999), 19999);
+    scenario_set_number(&t, "/big", 3, -3);
     OK(&t, brc_node_copy(t.session, "/big", "/copy", &t.err));
-    set("/big", 4, -4);
-    ck_assert_int_eq(number("/copy", 3), -3);
-    ck_assert_int_eq(number("/copy", 4), 4);
-    back("x");
-    ck_assert_int_eq(number("/big", 3), 3);
-    ck_assert_int_eq(kind("/copy"), 0);
+    scenario_set_number(&t, "/big", 4, -4);
+    ck_assert_int_eq(sp_number(&t, "/copy", 3), -3);
+    ck_assert_int_eq(sp_number(&t, "/copy", 4), 4);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/big", 3), 3);
+    ck_assert_int_eq(sp_kind(&t, "/copy"), 0);
     OK(&t, brc_node_copy(t.session, "/big", "/copy", &t.err));
-    save("y");
+    sp_save(&t, "y");
     OK(&t, brc_node_remove(t.session, "/big", &t.err));
-    back("x");
-    ck_assert_int_eq(number("/big", 19999), 19999);
-    set("/big", 5, -5);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/big", 19999), 19999);
+    scenario_set_number(&t, "/big", 5, -5);
     scenario_commit(&t, "all");
-    ck_assert_int_eq(number("/big", 5), -5);
-    ck_assert_int_eq(number("/big", 19999), 19999);
+    ck_assert_int_eq(sp_number(&t, "/big", 5), -5);
+    ck_assert_int_eq(sp_number(&t, "/big", 19999), 19999);
 }
 END_TEST
 
@@ -541,13 +495,13 @@ START_TEST(no_chunk_row_is_written_by_a_savepoint)
     static const char count[] = "SELECT count(*) FROM draft_chunk";
     scenario_numbers(&t, "/big", 3000, 1, 0);
     const int64_t before = scenario_ask(&t, count);
-    save("x");
-    set("/big", 3, -3);
-    save("y");
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/big", 3, -3);
+    sp_save(&t, "y");
     OK(&t, brc_node_move(t.session, "/big", "/large", &t.err));
     ck_assert_int_eq(scenario_ask(&t, count), before + 1);
-    back("x");
-    release("x");
+    sp_back(&t, "x");
+    sp_release(&t, "x");
     ck_assert_int_eq(scenario_ask(&t, count), before);
 }
 END_TEST

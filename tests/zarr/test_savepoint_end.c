@@ -8,71 +8,25 @@
 #include <unistd.h>
 
 #include "../../src/base/buf.h"
-#include "../kit/scenario.h"
+#include "../kit/savepoint_kit.h"
 
 Suite *savepoint_end_suite(void);
 
 static scenario t;
 
-/* /a has 8 numbers in chunks of 2, /g/b as many, both committed; /n and one of /a are not. */
 static void savepoint_end_setup(void)
 {
-    scenario_start(&t);
-    scenario_numbers(&t, "/a", 8, 2, 0);
-    OK(&t, brc_group_create(t.session, "/g", NULL, &t.err));
-    scenario_numbers(&t, "/g/b", 8, 2, 100);
-    scenario_commit(&t, "first");
-    scenario_numbers(&t, "/n", 8, 2, 200);
-    scenario_set_number(&t, "/a", 0, 70);
+    sp_start(&t);
 }
 
 static void savepoint_end_teardown(void)
 {
-    scenario_whole(&t);
-    scenario_stop(&t);
-}
-
-static int32_t number(const char *path, uint64_t i)
-{
-    return scenario_number(&t, t.session, path, i);
-}
-
-static void set(const char *path, uint64_t i, int32_t value)
-{
-    scenario_set_number(&t, path, i, value);
-}
-
-static void save(const char *name)
-{
-    OK(&t, brc_savepoint(t.session, name, &t.err));
-}
-
-static void back(const char *name)
-{
-    OK(&t, brc_savepoint_rollback(t.session, name, &t.err));
-}
-
-static void release(const char *name)
-{
-    OK(&t, brc_savepoint_release(t.session, name, &t.err));
-}
-
-static int kind(const char *path)
-{
-    int is;
-    OK(&t, brc_node_kind(&is, t.session, path, &t.err));
-    return is;
+    sp_stop(&t);
 }
 
 static int64_t saves_left(void)
 {
     return scenario_ask(&t, "SELECT count(*) FROM draft WHERE parent IS NOT NULL AND state=1");
-}
-
-static void make_private(void)
-{
-    brc_session_free(t.session);
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
 }
 
 /* ---- the end of them -------------------------------- */
@@ -81,15 +35,15 @@ START_TEST(a_commit_ends_them)
 {
     for (int private = 0; private < 2; private++) {
         if (private)
-            make_private();
-        set("/a", 0, 10 + private);
-        save("x");
-        set("/a", 1, 20 + private);
+            sp_make_private(&t);
+        scenario_set_number(&t, "/a", 0, 10 + private);
+        sp_save(&t, "x");
+        scenario_set_number(&t, "/a", 1, 20 + private);
         scenario_commit(&t, "more");
         ck_assert_int_eq(saves_left(), 0);
         FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
-        ck_assert_int_eq(number("/a", 0), 10 + private);
-        ck_assert_int_eq(number("/a", 1), 20 + private);
+        ck_assert_int_eq(sp_number(&t, "/a", 0), 10 + private);
+        ck_assert_int_eq(sp_number(&t, "/a", 1), 20 + private);
     }
 }
 END_TEST
@@ -99,13 +53,13 @@ START_TEST(a_commit_that_fails_does_not_end_them)
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_oid id;
     uint8_t byte = 1;
-    save("x");
-    set("/a", 0, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_key_set(t.session, "loose", &byte, 1, &t.err));
     opts.message = "more";
     FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
-    back("x");
-    ck_assert_int_eq(number("/a", 0), 70);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
     OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
 }
 END_TEST
@@ -113,9 +67,9 @@ END_TEST
 START_TEST(dropping_and_resetting_the_changes_ends_them)
 {
     for (int way = 0; way < 3; way++) {
-        set("/a", 0, 5);
-        save("x");
-        set("/a", 1, 6);
+        scenario_set_number(&t, "/a", 0, 5);
+        sp_save(&t, "x");
+        scenario_set_number(&t, "/a", 1, 6);
         if (way == 0)
             OK(&t, brc_session_discard(t.session, &t.err));
         else if (way == 1)
@@ -126,21 +80,21 @@ START_TEST(dropping_and_resetting_the_changes_ends_them)
                                   &t.err));
         ck_assert_int_eq(saves_left(), 0);
         FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
-        ck_assert_int_eq(number("/a", 0), 0);
+        ck_assert_int_eq(sp_number(&t, "/a", 0), 0);
     }
 }
 END_TEST
 
 START_TEST(a_session_that_is_closed_leaves_what_it_wrote)
 {
-    save("x");
-    set("/a", 0, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_node_remove(t.session, "/n", &t.err));
     brc_session_free(t.session);
     ck_assert_int_eq(saves_left(), 0);
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-    ck_assert_int_eq(number("/a", 0), 1);
-    ck_assert_int_eq(kind("/n"), 0);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
+    ck_assert_int_eq(sp_kind(&t, "/n"), 0);
     FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
 }
 END_TEST
@@ -150,23 +104,23 @@ START_TEST(a_session_that_cannot_have_the_lock_ends_them_later)
 {
     breccia *other;
     OK(&t, brc_reopen(&other, t.repo, &t.err));
-    save("x");
-    set("/a", 0, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_begin(other, &t.err));
     brc_session_free(t.session);
     OK(&t, brc_end(other, 0, &t.err));
     brc_free(other);
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-    set("/a", 1, 2);
+    scenario_set_number(&t, "/a", 1, 2);
     ck_assert_int_eq(saves_left(), 0);
-    save("x");
-    ck_assert_int_eq(number("/a", 0), 1);
+    sp_save(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
 }
 END_TEST
 
 START_TEST(a_session_of_an_interrupted_handle_ends_them)
 {
-    save("x");
+    sp_save(&t, "x");
     brc_interrupt(t.repo);
     brc_session_free(t.session);
     brc_interrupt_clear(t.repo);
@@ -178,8 +132,8 @@ END_TEST
 START_TEST(a_child_that_frees_the_session_leaves_them)
 {
     int status;
-    save("x");
-    set("/a", 0, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 1);
     const pid_t child = fork();
     if (child == 0) {
         brc_session_free(t.session);
@@ -189,8 +143,8 @@ START_TEST(a_child_that_frees_the_session_leaves_them)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     ck_assert_int_eq(saves_left(), 1);
-    back("x");
-    ck_assert_int_eq(number("/a", 0), 70);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
 END_TEST
 
@@ -201,18 +155,18 @@ START_TEST(handed_over_changes_have_none)
     if (_i)
         scenario_commit(&t, "second");
     OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
-    set("/g/b", 0, 1);
-    save("x");
-    set("/g/b", 0, 2);
-    set("/g/b", 1, 3);
+    scenario_set_number(&t, "/g/b", 0, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/g/b", 0, 2);
+    scenario_set_number(&t, "/g/b", 1, 3);
     OK(&t, brc_session_hand_over(t.session, to, &t.err));
     ck_assert_int_eq(saves_left(), 0);
     FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
     brc_session_free(t.session);
     t.session = to;
-    ck_assert_int_eq(number("/g/b", 0), 2);
-    ck_assert_int_eq(number("/g/b", 1), 3);
-    ck_assert_int_eq(number("/a", 0), 70);
+    ck_assert_int_eq(sp_number(&t, "/g/b", 0), 2);
+    ck_assert_int_eq(sp_number(&t, "/g/b", 1), 3);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
 END_TEST
 
@@ -220,17 +174,17 @@ START_TEST(what_is_handed_over_within_a_savepoint_goes_with_it)
 {
     brc_session *to, *from;
     scenario_commit(&t, "second");
-    make_private();
+    sp_make_private(&t);
     to = t.session;
-    save("x");
+    sp_save(&t, "x");
     OK(&t, brc_session_open(&from, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err));
     t.session = from;
-    set("/g/b", 0, 2);
+    scenario_set_number(&t, "/g/b", 0, 2);
     t.session = to;
     OK(&t, brc_session_hand_over(from, to, &t.err));
-    ck_assert_int_eq(number("/g/b", 0), 2);
-    back("x");
-    ck_assert_int_eq(number("/g/b", 0), 100);
+    ck_assert_int_eq(sp_number(&t, "/g/b", 0), 2);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/g/b", 0), 100);
     brc_session_free(from);
 }
 END_TEST
@@ -243,20 +197,20 @@ START_TEST(a_rollback_loses_nothing_of_others)
     breccia *repo;
     OK(&t, brc_reopen(&repo, t.repo, &t.err));
     OK(&t, brc_session_open(&other, repo, NULL, BRC_SESSION_WRITE, &t.err));
-    save("x");
-    set("/a", 0, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 1);
     ck_assert_int_eq(scenario_number(&t, other, "/a", 0), 1);
     FAILS(&t, BRC_EBUSY, brc_savepoint(other, "x", &t.err));
-    back("x"); /* that changed nothing */
-    set("/a", 0, 1);
+    sp_back(&t, "x"); /* that changed nothing */
+    scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_attrs_set(other, "/g", "unit", "1", &t.err));
     FAILS(&t, BRC_ECONFLICT, brc_savepoint_rollback(t.session, "x", &t.err));
-    ck_assert_int_eq(number("/a", 0), 1);
-    save("y"); /* what came before it is no matter */
-    set("/a", 0, 2);
-    back("y");
-    ck_assert_int_eq(number("/a", 0), 1);
-    release("x");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
+    sp_save(&t, "y"); /* what came before it is no matter */
+    scenario_set_number(&t, "/a", 0, 2);
+    sp_back(&t, "y");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
+    sp_release(&t, "x");
     OK(&t, brc_savepoint(other, "x", &t.err));
     brc_session_free(other);
     brc_free(repo);
@@ -269,12 +223,12 @@ START_TEST(others_may_commit_what_is_shared)
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
     brc_oid id;
     OK(&t, brc_session_open(&other, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-    save("x");
-    set("/a", 0, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 1);
     opts.message = "theirs";
     OK(&t, brc_session_commit(&id, other, &opts, &t.err));
     FAILS(&t, BRC_ENOTFOUND, brc_savepoint_rollback(t.session, "x", &t.err));
-    ck_assert_int_eq(number("/a", 0), 1);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 1);
     ck_assert_int_eq(saves_left(), 0);
     brc_session_free(other);
 }
@@ -313,17 +267,17 @@ START_TEST(a_dead_process_leaves_what_it_wrote)
         OK(&t, brc_draft_adopt(t.repo, draft, &t.err));
         OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
     }
-    snprintf(said, sizeof(said), "%d %d", kind("/g/b"), kind("/g"));
+    snprintf(said, sizeof(said), "%d %d", sp_kind(&t, "/g/b"), sp_kind(&t, "/g"));
     ck_assert_str_eq(said, "0 1");
     brc_buf two = BRC_BUF_INIT;
     OK(&t, brc_attrs_get(&two, t.session, "/g", "two", &t.err));
     brc_buf_dispose(&two);
-    ck_assert_int_eq(number("/a", 0), 70);
-    save("x"); /* those of the dead are over */
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
+    sp_save(&t, "x"); /* those of the dead are over */
     ck_assert_int_eq(saves_left(), 1);
-    set("/a", 0, 1);
-    back("x");
-    ck_assert_int_eq(number("/a", 0), 70);
+    scenario_set_number(&t, "/a", 0, 1);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
 END_TEST
 
@@ -336,15 +290,15 @@ START_TEST(a_collection_keeps_what_a_savepoint_needs)
     OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
     OK(&t, brc_key_set(t.session, "loose", &byte, 1, &t.err));
     OK(&t, brc_attrs_set(t.session, "/n", "unit", "\"m\"", &t.err));
-    save("x");
+    sp_save(&t, "x");
     OK(&t, brc_node_remove(t.session, "/n", &t.err));
     OK(&t, brc_key_delete(t.session, "loose", &t.err));
-    set("/a", 0, 1);
+    scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
     scenario_whole(&t);
-    back("x");
-    ck_assert_int_eq(number("/n", 3), 203);
-    ck_assert_int_eq(number("/a", 0), 70);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/n", 3), 203);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
     OK(&t, brc_key_get(&value, t.session, "loose", &t.err));
     brc_buf_dispose(&value);
     OK(&t, brc_key_delete(t.session, "loose", &t.err));
@@ -362,8 +316,8 @@ START_TEST(a_collection_drops_what_dead_processes_left)
     scenario_open(&t, NULL, 0);
     OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
     ck_assert_int_eq(saves_left(), 0);
-    ck_assert_int_eq(kind("/g/b"), _i ? BRC_ARRAY : 0);
-    ck_assert_int_eq(number("/a", 0), 70);
+    ck_assert_int_eq(sp_kind(&t, "/g/b"), _i ? BRC_ARRAY : 0);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
 }
 END_TEST
 
@@ -394,8 +348,8 @@ START_TEST(what_savepoints_cannot_be_is_a_fault)
     for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
         char sql[512];
         int faults = 0;
-        save("x");
-        set("/a", 0, (int32_t)i);
+        sp_save(&t, "x");
+        scenario_set_number(&t, "/a", 0, (int32_t)i);
         OK(&t, brc_fsck(t.repo, 0, count_fault, &faults, &checked, &t.err));
         ck_assert_int_eq(faults, 0);
         snprintf(sql, sizeof(sql), "%s; UPDATE %s SET %s", edits[i][0], edits[i][2], edits[i][1]);
@@ -406,7 +360,7 @@ START_TEST(what_savepoints_cannot_be_is_a_fault)
         scenario_sql(&t, "DELETE FROM draft; DELETE FROM draft_node; DELETE FROM draft_chunk;"
                          "DELETE FROM draft_doc; DELETE FROM draft_move");
         OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-        set("/a", 0, 70);
+        scenario_set_number(&t, "/a", 0, 70);
     }
 }
 END_TEST
@@ -416,8 +370,8 @@ START_TEST(drafts_do_not_list_them)
     brc_iter *it;
     const brc_draft *draft;
     int n = 0;
-    save("x");
-    set("/a", 0, 1);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 0, 1);
     OK(&t, brc_drafts(&it, t.repo, &t.err));
     while (brc_drafts_next(it, &draft, &t.err) > 0)
         n++;
@@ -434,20 +388,20 @@ START_TEST(a_branch_that_goes_with_savepoints_keeps_its_changes)
     OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
     brc_session_free(t.session);
     OK(&t, brc_session_open(&t.session, t.repo, "side", BRC_SESSION_WRITE, &t.err));
-    set("/a", 0, 5);
-    save("x");
-    set("/a", 1, 6);
+    scenario_set_number(&t, "/a", 0, 5);
+    sp_save(&t, "x");
+    scenario_set_number(&t, "/a", 1, 6);
     OK(&t, brc_branch_rename(t.repo, "side", "other", &t.err));
     scenario_whole(&t);
     brc_session_free(t.session);
     OK(&t, brc_session_open(&t.session, t.repo, "other", BRC_SESSION_WRITE, &t.err));
-    save("y");
+    sp_save(&t, "y");
     OK(&t, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
     ck_assert_int_eq(saves_left(), 0);
     scenario_whole(&t);
     OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
-    ck_assert_int_eq(number("/a", 0), 5);
-    ck_assert_int_eq(number("/a", 1), 6);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 5);
+    ck_assert_int_eq(sp_number(&t, "/a", 1), 6);
 }
 END_TEST
 
