@@ -22,6 +22,9 @@
  *    cut. Only then are the objects entered in the file, so what no row of the file names is
  *    garbage: of a killed process or an undone transaction. A backend need not know; list() says
  *    what there is, and drop() removes it.
+ *  - That garbage is removed only where list() says BRC_KEPT_OWN: other repositories, and copies of
+ *    the file, may have put theirs at the same place, and this file does not know their names. Who
+ *    puts while garbage is collected puts again, in the transaction that names it.
  *  - The same bytes may be put by several processes and repositories at once.
  *  - The library checks the checksum of everything that fetch() gives, whatever the backend has
  *    checked itself. It must give all of `len` bytes or fail; wrong bytes are found, and harm
@@ -58,7 +61,11 @@ typedef struct brc_stored {
     uint64_t offset;      /* fetch(): of the first byte in the place; 0 without one   */
     const char *place;    /* fetch() and drop(): the place's name, as put() gave it; NULL: the
                              canonical name says where                                */
+    uint32_t flags;       /* drop(): BRC_STORED_OWN                                   */
 } brc_stored;
+/* list() has said BRC_KEPT_OWN of it. If that is true no more, it stays, and that is BRC_OK: whether it
+ * is, and its removal, are one, whoever puts meanwhile. */
+enum { BRC_STORED_OWN = 1 };
 #define BRC_BACKEND_NOT_DONE 1
 
 /* The canonical name of stored bytes: the object's id and their sum, in lower-case hexadecimal
@@ -81,11 +88,16 @@ BRC_API BRC_MUST_USE int brc_stored_put_at(brc_stored *stored, const char *place
 typedef struct brc_kept {
     size_t size;
     const char *name;     /* a canonical name, or a place's                           */
-    uint32_t flags;       /* BRC_KEPT_PLACE                                           */
+    uint32_t flags;       /* BRC_KEPT_*                                               */
     uint64_t len;         /* its bytes                                                */
     int64_t time_us;      /* when it was put, about, since 1970-01-01 UTC; 0: not known */
 } brc_kept;
-enum { BRC_KEPT_PLACE = 1 }; /* `name` is a place's                                    */
+enum {
+    BRC_KEPT_PLACE = 1,   /* `name` is a place's                                      */
+    BRC_KEPT_OWN = 2      /* put() made it for this repository's file (host->file), backend and
+                             configuration, and for no other has anything ever been put where
+                             it is: what no row names is garbage, and is dropped      */
+};
 
 /* What a backend may know of the repository. It lives until close(). */
 typedef struct brc_backend_host {
@@ -138,7 +150,8 @@ typedef struct brc_backend {
     const char *owner;    /* who registers it, for messages; NULL: "a plug-in"         */
     /* Calls each() with everything that is there, in any order, also what was never flushed; what is
      * put meanwhile, it may leave out. A result of each() that is not BRC_OK ends it and is its own.
-     * Only the collection of garbage asks, for what no row names. NULL: it cannot say. */
+     * What a put() that goes on has half written is not there. Only the collection of garbage asks,
+     * for what no row names. NULL: it cannot say. */
     int (*list)(void *ctx, void *state, int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to, brc_error *err);
 } brc_backend;
 

@@ -144,12 +144,11 @@ static int write_look_again(brc_write_run *run, brc_write_job *job, brc_error *e
  * Within it, it drops nothing. */
 static int write_put_again(brc_write_run *run, brc_write_job *job, brc_error *err)
 {
-    int64_t running, last;
+    int stand;
     if (!run->outside)
         return BRC_OK;
-    BRC_TRY(brc_gc_running(run->store, &running, err));
-    BRC_TRY(brc_gc_last(run->store, &last, err));
-    for (size_t i = 0; (running != 0 || last != run->collected) && i < job->n; i++)
+    BRC_TRY(brc_gc_puts_stand(run->store, run->puts_since, &stand, err));
+    for (size_t i = 0; !stand && i < job->n; i++)
         if (job->items[i].backend != 0)
             BRC_TRY(brc_backend_use(run->store, job->items[i].backend, &job->into[i], err));
     return BRC_OK;
@@ -234,6 +233,7 @@ int brc_flow_write(brc_pipe *pipe, brc_store *store, const brc_write_ops *ops, b
 {
     brc_write_run run = {.ops = ops, .pipe = pipe, .store = store};
     BRC_TRY(brc_gc_last(store, &run.collected, err));
+    BRC_TRY(brc_gc_puts_begin(store, &run.puts_since, err));
     size_t items = ops->len > 0 ? BRC_WRITE_BYTES / ops->len : BRC_WRITE_ITEMS;
     brc_window_ops window = {.ctx = &run, .fill = write_fill_job, .run = brc_write_run_job,
                              .settle = brc_write_settle, .finish = write_finish_job,

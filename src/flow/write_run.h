@@ -39,6 +39,7 @@ typedef struct brc_write_run {
     brc_settling settling;
     int outside;      /* something goes to another backend than the file */
     int64_t collected; /* the last collection of garbage, when it began */
+    int64_t puts_since; /* whether what was put stands: brc_gc_puts_stand() */
     uint64_t version; /* of the store, when what a turn will store was read or checked */
 } brc_write_run;
 

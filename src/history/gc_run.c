@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/hash.h"
 #include "../base/process.h"
 
 /* Rows of the index that are looked at between two steps, and times that new roots are followed
@@ -20,7 +21,7 @@ typedef struct gc_run {
     brc_object page[PAGE];
     brc_oid found[PAGE]; /* that were not marked */
     size_t nleft;        /* that other backends could not remove */
-    brc_error left;      /* the first of them */
+    brc_error left;      /* what the first of them said, or the list of one */
     int is_least;        /* the last step was as small as can be, and there was no room for it */
 } gc_run;
 
@@ -445,14 +446,56 @@ static int drop_left(gc_run *g, brc_error *err)
     return rc;
 }
 
+/* Of one backend, a round: what was put for transactions that never were. One that lists what it
+ * says to have dropped is asked no more: *first is the digest of what the last round began with. */
+static int drop_strays_of(gc_run *g, int64_t backend, uint64_t *first, int *more, brc_error *err)
+{
+    brc_strays strays;
+    const uint64_t before = *first;
+    const size_t left = g->nleft;
+    BRC_TRY(brc_strays_find(g->store, backend, g->job->now_us, &strays, &g->left, err));
+    int rc = BRC_OK;
+    for (size_t i = 0; i < strays.n && rc == BRC_OK; i += BRC_LEFT_AT_ONCE) {
+        const size_t n = strays.n - i < BRC_LEFT_AT_ONCE ? strays.n - i : BRC_LEFT_AT_ONCE;
+        WITH_ROOM(g, rc, brc_strays_drop(g->store, backend, strays.items + i, n, &g->nleft,
+                                         &g->left, &why));
+        if (rc == BRC_OK)
+            rc = gc_tell(g, err);
+    }
+    if (strays.n > 0)
+        *first = brc_hash_bytes(strays.items[0].name, strlen(strays.items[0].name));
+    *more = strays.has_more && g->nleft == left && *first != before;
+    brc_strays_dispose(&strays);
+    return rc;
+}
+
+static int drop_strays(gc_run *g, brc_error *err)
+{
+    int64_t backend = 0;
+    for (;;) {
+        uint64_t first = 0;
+        int more = 1;
+        BRC_TRY(brc_backend_after(g->store, backend, &backend, err));
+        if (backend == 0)
+            return BRC_OK;
+        while (more)
+            BRC_TRY(drop_strays_of(g, backend, &first, &more, err));
+    }
+}
+
 static int say_left(const gc_run *g, brc_error *err)
 {
     if (err == NULL)
         return g->left.code;
     brc_error_copy(err, &g->left);
-    brc_context(err, "%s: all that is in the file was collected; %zu of what lies elsewhere could "
-                     "not be removed, and the next gc tries again",
-                brc_store_path(g->store), g->nleft);
+    if (g->nleft == 0)
+        brc_context(err, "%s: all that is in the file was collected; what lies elsewhere could not "
+                         "be listed, and the next gc tries again",
+                    brc_store_path(g->store));
+    else
+        brc_context(err, "%s: all that is in the file was collected; %zu of what lies elsewhere "
+                         "could not be removed, and the next gc tries again",
+                    brc_store_path(g->store), g->nleft);
     return err->code;
 }
 
@@ -481,7 +524,8 @@ static int sweep_all(gc_run *g, brc_error *err)
     if (!brc_oid_is_zero(&g->row.position))
         BRC_TRY(sweep_from(g, g->row.position, 0, err));
     BRC_TRY(sweep_from(g, start, 0, err));
-    return drop_left(g, err);
+    BRC_TRY(drop_left(g, err));
+    return drop_strays(g, err);
 }
 
 /* A page that moves changes three others, about, and may change more. */
@@ -518,7 +562,7 @@ static int tidy_up(gc_run *g, brc_error *err)
     BRC_TRY(rc);
     if (g->job->expunge)
         BRC_TRY(brc_expunge(g->store, err));
-    return g->nleft > 0 ? say_left(g, err) : BRC_OK;
+    return g->left.code < 0 ? say_left(g, err) : BRC_OK;
 }
 
 /* Whoever comes next may go on; also where the caller has stopped this. */

@@ -9,7 +9,8 @@
  *   5. Objects that were not marked go, in order of their ids, in short transactions. Each of these
  *      first looks whether there are new roots, and if so ends, has them marked and begins again.
  *   6. Where memory was not enough, 3 and 5 again, for the next range of ids.
- *   7. Rows of stored bytes that are half empty are made anew; free pages go to the file system.
+ *   7. What these had in other backends is dropped there, and what no row ever named.
+ *   8. Rows of stored bytes that are half empty are made anew; free pages go to the file system.
  */
 #ifndef BRC_HISTORY_GC_RUN_H
 #define BRC_HISTORY_GC_RUN_H

@@ -256,6 +256,14 @@ int brc_backend_drop(const brc_store_backend *b, size_t n, brc_stored *const *it
     return rc == BRC_OK ? BRC_OK : backend_failed(b, rc, err);
 }
 
+int brc_backend_list(const brc_store_backend *b,
+                     int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to,
+                     brc_error *err)
+{
+    int rc = b->impl->list(b->impl->ctx, b->state, each, to, err);
+    return rc < 0 ? backend_failed(b, rc, err) : rc;
+}
+
 int brc_backend_put(brc_store_backend *b, size_t n, brc_stored *const *items, brc_error *err)
 {
     if (b->impl->put == NULL)

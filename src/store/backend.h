@@ -20,6 +20,12 @@ BRC_MUST_USE int brc_backends_flush(brc_store *store, brc_error *err);
 void brc_backends_forget(brc_store *store);
 void brc_backends_close(brc_store *store);
 
+/* Calls each() with what the backend has; it must have such a function. A result above 0 is each()'s own. */
+BRC_MUST_USE int brc_backend_list(const brc_store_backend *b, int (*each)(void *to, const brc_kept *kept, brc_error *err),
+                                  void *to, brc_error *err);
+/* left_places.c: whether an object's row says that these stored bytes lie there under their canonical name. */
+BRC_MUST_USE int brc_object_has_stored(brc_store *store, int64_t backend, const brc_stored *at, int *named, brc_error *err);
+
 /* stored_name.c: whether a place may have this name. */
 int brc_is_place_name(const char *name);
 /* place.c: the number of a place's name, which is added if it is new. */

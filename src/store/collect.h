@@ -17,6 +17,11 @@
 BRC_MUST_USE int brc_gc_running(brc_store *store, int64_t *run, brc_error *err);
 /* The number of the last that has begun, ever; 0: none has. */
 BRC_MUST_USE int brc_gc_last(brc_store *store, int64_t *run, brc_error *err);
+/* Before the first of what is put into other backends ahead of the transaction that names it; and in that
+ * transaction: whether it is there, because no collection ran meanwhile, which drops what no row names. If
+ * not, it is put again. */
+BRC_MUST_USE int brc_gc_puts_begin(brc_store *store, int64_t *since, brc_error *err);
+BRC_MUST_USE int brc_gc_puts_stand(brc_store *store, int64_t since, int *stand, brc_error *err);
 /* An object that was stored or met again, and is no commit; and one of any kind. A commit is kept with all
  * that it reaches. */
 BRC_MUST_USE int brc_gc_keep(brc_store *store, const brc_oid *id, brc_error *err);
@@ -144,6 +149,31 @@ BRC_MUST_USE int brc_left_page(brc_store *store, int64_t after, brc_left *out, s
  * backend could not remove; they stay noted, and *why says for the first of all what it said. */
 BRC_MUST_USE int brc_left_drop(brc_store *store, int64_t run, brc_left *left, size_t n, size_t *failed, brc_error *why,
                                brc_error *err);
+
+/* ---- what no row ever named, in other backends (strays.c) -------------------------------- */
+
+/* Of a writer that was killed, or whose transaction was undone. */
+typedef struct brc_stray {
+    char *name;
+    int is_place; /* or canonical */
+} brc_stray;
+typedef struct brc_strays {
+    brc_stray *items;
+    size_t n, cap;
+    int has_more; /* there was no room for all */
+} brc_strays;
+#define BRC_STRAYS_MOST 8192
+void brc_strays_dispose(brc_strays *strays);
+/* The next number of a backend behind `after`; 0: there is none. */
+BRC_MUST_USE int brc_backend_after(brc_store *store, int64_t after, int64_t *id, brc_error *err);
+/* Outside of a transaction: what this backend has for this file alone, and no row names, but for what was put
+ * after before_us. Nothing where it cannot say, is not known here, or is not there; if it fails, *why has its
+ * error. */
+BRC_MUST_USE int brc_strays_find(brc_store *store, int64_t backend, int64_t before_us, brc_strays *out, brc_error *why,
+                                 brc_error *err);
+/* Drops those that still have no name, in a transaction: at most BRC_LEFT_AT_ONCE. *failed and *why as above. */
+BRC_MUST_USE int brc_strays_drop(brc_store *store, int64_t backend, const brc_stray *strays, size_t n, size_t *failed,
+                                 brc_error *why, brc_error *err);
 
 /* ---- what is left (compact.c) -------------------------------- */
 

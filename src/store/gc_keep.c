@@ -48,6 +48,29 @@ int brc_gc_last(brc_store *store, int64_t *run, brc_error *err)
     return brc_ask_number(store, st, run, err);
 }
 
+/* One that runs is none that has begun since: who puts is never sure of what it drops. */
+enum { NEVER_STANDS = -1 };
+
+/* In this order: one that begins in between has another number. */
+int brc_gc_puts_begin(brc_store *store, int64_t *since, brc_error *err)
+{
+    int64_t running;
+    BRC_TRY(brc_gc_last(store, since, err));
+    BRC_TRY(brc_gc_running(store, &running, err));
+    if (running != 0)
+        *since = NEVER_STANDS;
+    return BRC_OK;
+}
+
+int brc_gc_puts_stand(brc_store *store, int64_t since, int *stand, brc_error *err)
+{
+    int64_t running, last;
+    BRC_TRY(brc_gc_running(store, &running, err));
+    BRC_TRY(brc_gc_last(store, &last, err));
+    *stand = running == 0 && last == since;
+    return BRC_OK;
+}
+
 /* Commits are entered under the number with a minus: they are roots (gc_roots.c), so all that they
  * reach stays with them. */
 static int enter_kept(brc_store *store, const brc_oid *id, int is_commit, brc_error *err)

@@ -117,18 +117,18 @@ static int pack_is_named(const left_batch *b, const brc_left *left, int *named, 
 }
 
 /* Whoever stores one anew while a collection runs puts it again, in the transaction that names it
- * (flow/write.c); so what has no name here is nobody's. */
-static int name_is_named(const left_batch *b, const brc_left *left, const brc_stored *at,
-                         int *named, brc_error *err)
+ * (brc_gc_puts_stand()); so what has no name here is nobody's. */
+int brc_object_has_stored(brc_store *store, int64_t backend, const brc_stored *at, int *named,
+                          brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(b->store,
+    BRC_TRY(brc_stmt(store,
                      "SELECT 1 FROM object WHERE id=?1 AND backend=?2 AND place=0 AND checksum=?3",
                      &st, err));
-    brc_bind_id(b->store, st, 1, &at->id);
-    sqlite3_bind_int64(st, 2, left->backend);
+    brc_bind_id(store, st, 1, &at->id);
+    sqlite3_bind_int64(st, 2, backend);
     sqlite3_bind_int64(st, 3, (int64_t)at->sum);
-    return brc_ask_any(b->store, st, named, err);
+    return brc_ask_any(store, st, named, err);
 }
 
 static int left_change(brc_store *store, const char *sql, int64_t seq, brc_error *err)
@@ -170,8 +170,9 @@ static int left_look(left_batch *b, brc_left *left, brc_error *err)
         rc = brc_fail(err, BRC_ECORRUPT, "%s is damaged: the name of place %lld cannot be one",
                       b->store->path, (long long)left->seq);
     if (rc == BRC_OK)
-        rc = left->is_canonical ? name_is_named(b, left, &at, &named, err)
-                                : pack_is_named(b, left, &named, err);
+        rc = left->is_canonical
+                 ? brc_object_has_stored(b->store, left->backend, &at, &named, err)
+                 : pack_is_named(b, left, &named, err);
     if (rc == BRC_OK && named)
         rc = left_again_used(b->store, left, err);
     if (rc < 0 || named) {

@@ -27,12 +27,16 @@ int brc_backend_of_text(const brc_registry *reg, const char *text, brc_buf *full
     return rc < 0 ? rc : brc_buf_terminate(full, err);
 }
 
+/* The backend gets its number before anything is put there: so a collection of garbage knows of it,
+ * whatever becomes of who puts. */
 static int storage_put(brc_store *store, const brc_buf *full, brc_oid *id, brc_error *err)
 {
     brc_buf doc = BRC_BUF_INIT;
+    int64_t number;
     memset(id, 0, sizeof(*id));
-    if (full->len == strlen(BRC_INLINE_SPEC) && memcmp(full->data, BRC_INLINE_SPEC, full->len) == 0)
+    if (strcmp((const char *)full->data, BRC_INLINE_SPEC) == 0)
         return BRC_OK;
+    BRC_TRY(brc_backend_intern(store, (const char *)full->data, &number, err));
     int rc = brc_buf_text(&doc, "{\"backend\":", err);
     if (rc == BRC_OK)
         rc = brc_buf_append(&doc, full->data, full->len, err);

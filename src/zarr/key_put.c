@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../store/collect.h"
 #include "opaque.h"
 #include "shard_chunks.h"
 
@@ -175,7 +176,9 @@ int brc_put_ahead(brc_put *put, brc_array *a, brc_error *err)
         return BRC_OK;
     BRC_TRY(brc_new_array(&p, put->n, sizeof(brc_put_part *), err));
     brc_put_part **fresh = p;
-    int rc = brc_array_begin_read(a, err);
+    int rc = brc_gc_puts_begin(store, &put->since, err);
+    if (rc == BRC_OK)
+        rc = brc_array_begin_read(a, err);
     if (rc == BRC_OK) {
         put->is_ready = brc_oid_cmp(&put->doc, &a->meta_doc) == 0; /* else it is prepared anew */
         rc = put->is_ready ? find_new(put, a, fresh, &n, &into, &number, err) : BRC_OK;
@@ -239,9 +242,10 @@ done:
 }
 
 /* New bytes go where the array's new chunks go: most often they are there already. */
-static int store_new(const brc_put_part *part, brc_array *a, brc_error *err)
+static int store_new(const brc_put *put, const brc_put_part *part, brc_array *a, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
+    int stands = 0;
     brc_store_backend *backend;
     brc_object fresh = part->object;
     brc_stored at, *one = &at;
@@ -249,6 +253,8 @@ static int store_new(const brc_put_part *part, brc_array *a, brc_error *err)
         BRC_TRY(brc_encoding_intern(store, part->spec, &fresh.encoding, err));
     BRC_TRY(brc_array_new_chunks(a, &fresh.backend, err));
     if (part->is_put && part->backend == fresh.backend)
+        BRC_TRY(brc_gc_puts_stand(store, put->since, &stands, err));
+    if (stands)
         return brc_object_record(store, &fresh, &part->at, err);
     BRC_TRY(brc_backend_use(store, fresh.backend, &backend, err));
     describe_put(&at, part);
@@ -259,13 +265,14 @@ static int store_new(const brc_put_part *part, brc_array *a, brc_error *err)
     return rc;
 }
 
-static int store_part(const brc_put_part *part, brc_array *a, brc_scratch *scratch, brc_error *err)
+static int store_part(const brc_put *put, const brc_put_part *part, brc_array *a,
+                      brc_scratch *scratch, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
     brc_object there = {.id = part->object.id}, *one = &there;
     BRC_TRY(brc_objects_find(store, &one, 1, err));
     BRC_TRY(there.found ? check_same(part, store, &there, scratch, err)
-                        : store_new(part, a, err));
+                        : store_new(put, part, a, err));
     return brc_array_put_chunk(a, part->index, &part->object.id, err);
 }
 
@@ -312,7 +319,7 @@ static int store_parts(const brc_put *put, brc_array *a, brc_error *err)
     BRC_TRY(brc_pipe_scratch(pipe, brc_pipe_caller(pipe), &scratch, err));
     for (size_t i = 0; i < put->n; i++) {
         const brc_put_part *part = &((const brc_put_part *)put->parts)[i];
-        int rc = store_part(part, a, scratch, err);
+        int rc = store_part(put, part, a, scratch, err);
         if (rc < 0) {
             brc_array_name_chunk(a, part->index, err);
             return rc;

@@ -29,6 +29,7 @@ typedef struct brc_put {
     uint64_t outer[BRC_MAX_NDIM];
     void *parts;       /* brc_put_part[]                                          */
     size_t n, cap;
+    int64_t since;     /* whether what was put stands: brc_gc_puts_stand()        */
 } brc_put;
 
 void brc_put_dispose(brc_put *put);

@@ -565,6 +565,54 @@ static int test_no_memory(kit_run *r)
     return 0;
 }
 
+/* ---- what is one file's alone -------------------------------- */
+
+/* Drops what list() says to be this file's own. */
+static int own_each(void *to, const brc_kept *kept, brc_error *err)
+{
+    kit_list *list = to;
+    brc_stored item = { .size = sizeof(item),
+                        .status = BRC_BACKEND_NOT_DONE,
+                        .flags = BRC_STORED_OWN },
+               *one = &item;
+    (void)err;
+    if (!(kept->flags & BRC_KEPT_OWN))
+        return BRC_OK;
+    if (kept->flags & BRC_KEPT_PLACE)
+        item.place = kept->name;
+    else if (!brc_stored_parse_name(&item, kept->name))
+        return BRC_OK;
+    list->n++;
+    return list->r->b->drop(list->r->b->ctx, list->state, 1, &one, err);
+}
+
+/* Another repository's file in the same folder puts the same, and keeps it. */
+static int test_own(kit_run *r)
+{
+    kit_list list = { .r = r };
+    void *theirs;
+    const size_t len = strlen(r->file);
+    if (r->b->list == NULL || r->b->drop == NULL)
+        return 0;
+    HOLDS(state_open(r, 0, &list.state));
+    HOLDS(put_some(r, list.state, 0, OBJECTS));
+    r->file[len] = '2'; /* there is room for it */
+    r->file[len + 1] = '\0';
+    HOLDS(state_open(r, 0, &theirs));
+    HOLDS(put_some(r, theirs, 0, OBJECTS));
+    GOES(r, do_flush(r, theirs, &r->err), "flush()");
+    r->file[len] = '\0';
+    GOES(r, r->b->list(r->b->ctx, list.state, own_each, &list, &r->err), "list()");
+    for (int i = 0; i < OBJECTS; i++) {
+        brc_stored *one = object_ask(&r->objects[i]);
+        KEEP(r, r->b->fetch(r->b->ctx, theirs, 1, &one, &r->err) == BRC_OK,
+             "list() calls its own what another repository has put there too");
+    }
+    state_close(r);
+    state_close(r);
+    return 0;
+}
+
 /* ---- all of it -------------------------------- */
 
 static int test_written(kit_run *r)
@@ -576,7 +624,8 @@ static int test_written(kit_run *r)
     HOLDS(test_threads(r));
     HOLDS(test_killed(r));
     HOLDS(test_no_memory(r));
-    return test_list(r);
+    HOLDS(test_list(r));
+    return test_own(r);
 }
 
 int backend_kit_run(const backend_kit *kit, char *why, size_t why_size)
@@ -589,7 +638,7 @@ int backend_kit_run(const backend_kit *kit, char *why, size_t why_size)
     r->random = kit->seed;
     r->why = why;
     r->why_size = why_size;
-    snprintf(r->file, sizeof(r->file), "%s/kit.brc", kit->folder);
+    snprintf(r->file, sizeof(r->file) - 1, "%s/kit.brc", kit->folder);
     int bad = test_config(r);
     if (!bad && r->b->put != NULL)
         bad = test_written(r);

@@ -10,7 +10,8 @@
  *  - putting a name again changes nothing; two sums of one object are two things;
  *  - drop() removes what it is told to and nothing else, an object or a place with all that lies
  *    there, and what is gone already is no fault;
- *  - list() gives all that is there, and nothing that was dropped (if the backend has it);
+ *  - list() gives all that is there, and nothing that was dropped (if the backend has it); what it
+ *    calls its own, and is dropped as such, nobody else has put;
  *  - a state that may not write reads;
  *  - four threads may fetch, put and flush at once, where it says so;
  *  - a process that is killed after flush() has lost nothing;

@@ -13,8 +13,9 @@ BRC_API int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err);
 #include "packs.h"
 
 /* Looked up by name in the loaded object: objects fetched, the most in one call, calls on other
- * threads than the one that loaded it; and what "org.example.meets" calls at each put(), flush()
- * and fetch(), with its name. */
+ * threads than the one that loaded it; and what "org.example.meets" calls at each put(), flush(),
+ * fetch() and list(), with its name, in the middle of a put ("half"), and behind put ("done"),
+ * flush ("flushed") and list ("listed"). */
 BRC_API extern unsigned dirs_fetched, dirs_most, dirs_elsewhere;
 unsigned dirs_fetched, dirs_most, dirs_elsewhere;
 BRC_API extern void (*dirs_meet)(const char *what);
@@ -112,14 +113,37 @@ static void meet(const char *what)
 
 static int meeting_put(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
 {
+    int rc;
+
     meet("put");
-    return dir_put(ctx, state, n, items, err);
+    rc = dir_put(ctx, state, n / 2, items, err);
+    meet("half");
+    if (rc == BRC_OK)
+        rc = dir_put(ctx, state, n - n / 2, items + n / 2, err);
+    meet("done");
+    return rc;
 }
 
 static int meeting_flush(void *ctx, void *state, brc_error *err)
 {
+    int rc;
+
     meet("flush");
-    return dir_flush(ctx, state, err);
+    rc = dir_flush(ctx, state, err);
+    meet("flushed");
+    return rc;
+}
+
+static int meeting_list(void *ctx, void *state,
+                        int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to,
+                        brc_error *err)
+{
+    int rc;
+
+    meet("list");
+    rc = dir_list(ctx, state, each, to, err);
+    meet("listed");
+    return rc;
 }
 
 static int meeting_fetch(void *ctx, void *state, size_t n, brc_stored *const *items,
@@ -134,6 +158,7 @@ static int add_like(brc_registry *reg, const char *name, brc_backend like, brc_e
 {
     like.size = sizeof(like);
     like.name = name;
+    like.ctx = (void *)(uintptr_t)name; /* who puts, in the folder's list */
     like.check = dir_check;
     like.open = dir_open;
     like.close = dir_close;
@@ -141,7 +166,8 @@ static int add_like(brc_registry *reg, const char *name, brc_backend like, brc_e
         like.fetch = counting_fetch;
     if (like.drop == NULL)
         like.drop = dir_drop;
-    like.list = dir_list;
+    if (like.list == NULL)
+        like.list = like.put == pack_put ? pack_list : dir_list;
     like.owner = "the tests";
     return brc_registry_add_backend(reg, &like, err);
 }
@@ -171,12 +197,16 @@ static const struct {
         .put = pack_put,
         .flush = dir_flush } },
     { "org.example.meets",
-      { .fetch = meeting_fetch, .put = meeting_put, .flush = meeting_flush } },
+      { .fetch = meeting_fetch,
+        .put = meeting_put,
+        .flush = meeting_flush,
+        .list = meeting_list } },
     { "org.example.met",
       { .flags = BRC_BACKEND_ON_WORKERS,
         .fetch = meeting_fetch,
         .put = meeting_put,
-        .flush = meeting_flush } },
+        .flush = meeting_flush,
+        .list = meeting_list } },
 };
 
 int brc_plugin_init(uint32_t abi, brc_registry *reg, brc_error *err)

@@ -49,8 +49,9 @@ static int pack_put(void *ctx, void *state, size_t n, brc_stored *const *items, 
         rc = join(path, dir->folder, name, err);
     if (rc < 0)
         return rc;
-    if (mkdir(dir->folder, 0777) != 0 && errno != EEXIST)
-        return file_failed(dir, "write", path, errno, err);
+    rc = become_a_user(dir, err);
+    if (rc < 0)
+        return rc;
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return file_failed(dir, "write", path, errno, err);
@@ -109,4 +110,36 @@ static int pack_fetch(void *ctx, void *state, size_t n, brc_stored *const *items
             result = items[i]->status;
     }
     return result;
+}
+
+/* ---- listing -------------------------------- */
+
+struct pack_list {
+    int (*each)(void *to, const brc_kept *kept, brc_error *err);
+    void *to;
+    int is_own;
+};
+
+static int pack_each(void *ctx, const brc_kept *kept, brc_error *err)
+{
+    const struct pack_list *list = ctx;
+    brc_kept pack = *kept;
+    size_t len = strlen(kept->name);
+
+    if (list->is_own && len > 5 && strcmp(kept->name + len - 5, ".pack") == 0)
+        pack.flags |= BRC_KEPT_OWN;
+    return list->each(list->to, &pack, err);
+}
+
+static int pack_list(void *ctx, void *state,
+                     int (*each)(void *to, const brc_kept *kept, brc_error *err), void *to,
+                     brc_error *err)
+{
+    struct pack_list list = { each, to, 0 };
+    int users;
+
+    list.is_own = is_only_user(state, &users);
+    if (list.is_own)
+        close(users);
+    return dir_list(ctx, state, pack_each, &list, err);
 }
