@@ -10,10 +10,14 @@ typedef struct taken {
     int64_t place, offset, end; /* the bytes of an object */
 } taken;
 
+/* Rows that one statement reads. */
+enum { RANGE = 4096 };
+
 typedef struct places {
     brc_store *store;
     taken *list;         /* of places from `from` to `to`, both included */
     size_t n, at_once;
+    taken range[RANGE];  /* what was read and is not in the list yet */
     int64_t from, to;
     int doubtful;
 } places;
@@ -46,23 +50,31 @@ static void leave_half(places *p)
     p->to = p->list[keep - 1].place;
 }
 
-static void take_object(places *p, sqlite3_stmt *st)
+static size_t read_object(places *p, sqlite3_stmt *st, size_t n)
 {
-    const taken t = {.place = sqlite3_column_int64(st, 1),
-                     .offset = sqlite3_column_int64(st, 2)};
+    taken *t = &p->range[n];
+    t->place = sqlite3_column_int64(st, 1);
+    t->offset = sqlite3_column_int64(st, 2);
     const int64_t stored = sqlite3_column_int64(st, 3);
-    if (t.place < p->from || t.place > p->to)
-        return;
-    if (t.offset < 0 || stored < 0 || t.offset > INT64_MAX - stored) {
+    if (t->place < p->from || t->place > p->to)
+        return n;
+    if (t->offset < 0 || stored < 0 || t->offset > INT64_MAX - stored) {
         p->doubtful = 1;
-        return;
+        return n;
     }
-    if (p->n == p->at_once)
-        leave_half(p);
-    if (p->doubtful || t.place > p->to)
-        return;
-    p->list[p->n] = t;
-    p->list[p->n++].end = t.offset + stored;
+    t->end = t->offset + stored;
+    return n + 1;
+}
+
+/* To be sorted, a full list needs more time than the lock is held. */
+static void take_objects(places *p, size_t n)
+{
+    for (size_t i = 0; i < n && !p->doubtful; i++) {
+        if (p->n == p->at_once)
+            leave_half(p);
+        if (!p->doubtful && p->range[i].place <= p->to)
+            p->list[p->n++] = p->range[i];
+    }
 }
 
 /* A range of rows behind *last, which becomes its end. 0: there are no more. */
@@ -70,6 +82,7 @@ static int read_objects(places *p, sqlite3_value **last, brc_error *err)
 {
     brc_store *store = p->store;
     sqlite3_stmt *st;
+    size_t found = 0;
     int rc, n = 0;
     BRC_TRY(brc_read_resume(store, err));
     BRC_TRY(brc_stmt(store,
@@ -83,8 +96,8 @@ static int read_objects(places *p, sqlite3_value **last, brc_error *err)
         return brc_nomem(err);
     while ((rc = brc_step(store, st, err)) > 0) {
         if (sqlite3_column_int(st, 4))
-            take_object(p, st);
-        if (++n == 4096) {
+            found = read_object(p, st, found);
+        if (++n == RANGE) {
             sqlite3_value_free(*last);
             *last = sqlite3_value_dup(sqlite3_column_value(st, 0));
             if (*last == NULL)
@@ -95,7 +108,8 @@ static int read_objects(places *p, sqlite3_value **last, brc_error *err)
     sqlite3_reset(st);
     brc_store_pause_read(store);
     BRC_TRY(rc < 0 ? rc : brc_store_check_interrupt(store, err));
-    return n == 4096 && !p->doubtful;
+    take_objects(p, found);
+    return n == RANGE && !p->doubtful;
 }
 
 static int read_all_objects(places *p, brc_error *err)
@@ -155,7 +169,7 @@ static int read_blobs(places *p, int64_t *seq, size_t *at, brc_error *err)
     sqlite3_reset(st);
     brc_store_pause_read(store);
     BRC_TRY(rc < 0 ? rc : brc_store_check_interrupt(store, err));
-    const int more = n == 4096 && *seq < p->to && !p->doubtful;
+    const int more = n == RANGE && *seq < p->to && !p->doubtful;
     *seq += more;
     return more;
 }
@@ -174,16 +188,23 @@ static int check_a_part(places *p, brc_error *err)
 
 int brc_check_places(brc_store *store, size_t at_once, int *doubtful, brc_error *err)
 {
-    places p = {.store = store, .at_once = at_once, .from = INT64_MIN, .to = INT64_MAX};
-    void *list;
-    BRC_TRY(brc_new_array(&list, at_once, sizeof(taken), err));
-    p.list = list;
-    int rc = check_a_part(&p, err);
-    while (rc == BRC_OK && !p.doubtful && p.to < INT64_MAX) {
-        p.from = p.to + 1;
-        rc = check_a_part(&p, err);
+    void *made, *list = NULL;
+    BRC_TRY(brc_new(&made, sizeof(places), err));
+    places *p = made;
+    p->store = store;
+    p->at_once = at_once;
+    p->from = INT64_MIN;
+    p->to = INT64_MAX;
+    int rc = brc_new_array(&list, at_once, sizeof(taken), err);
+    p->list = list;
+    if (rc == BRC_OK)
+        rc = check_a_part(p, err);
+    while (rc == BRC_OK && !p->doubtful && p->to < INT64_MAX) {
+        p->from = p->to + 1;
+        rc = check_a_part(p, err);
     }
+    *doubtful = p->doubtful;
     free(list);
-    *doubtful = p.doubtful;
+    free(p);
     return rc;
 }

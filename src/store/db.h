@@ -264,6 +264,8 @@ BRC_MUST_USE int brc_draft_has_part(brc_store *store, int64_t draft, int part, b
 /* draft_part.c: of rows that open savepoints of their draft know as they are (draft_save.c). The newest of these, 0 if
  * there is none: a row with a lower level is not changed, but kept in it, and another takes its place. */
 BRC_MUST_USE int brc_draft_level(brc_store *store, int64_t draft, int64_t *level, brc_error *err);
+/* The newest that must get the draft's keys or moves (`part`) before they change; 0: none, or it has them. */
+BRC_MUST_USE int brc_draft_part_keeper(brc_store *store, int64_t draft, int part, int64_t *save, brc_error *err);
 /* The oldest that knows a row of this level; 0: none does. What lies below another row is kept in that. */
 BRC_MUST_USE int brc_draft_keeper(brc_store *store, int64_t draft, int64_t level, int64_t *save, brc_error *err);
 BRC_MUST_USE int brc_draft_row_level(brc_store *store, int64_t node, int64_t *draft, int64_t *level, brc_error *err);

@@ -9,7 +9,7 @@
 #include "db.h"
 
 /* Rows that one transaction deletes. */
-enum { STEP = 4096 };
+enum { STEP = 4096, NODE_COST = 8 };
 
 #define DROP_IT                                                                               \
     "UPDATE draft SET kind=2, state=2, checksum=row_sum('draft', id, 2, 2, branch, base, tip," \
@@ -58,7 +58,7 @@ static int drop_nodes(brc_store *store, int64_t draft, int64_t *left, brc_error 
             BRC_TRY(brc_draft_doc_drop(store, first, err));
         if (*left > 0)
             BRC_TRY(brc_draft_row_delete(store, first, err));
-        --*left;
+        *left -= NODE_COST;
     }
     return BRC_OK;
 }
@@ -184,8 +184,7 @@ int brc_draft_drop_left(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
-/* A dropped draft that takes rows of this one. */
-static int dropped_beside(brc_store *store, int64_t draft, int64_t *out, brc_error *err)
+int brc_draft_dropped(brc_store *store, int64_t draft, int64_t *out, brc_error *err)
 {
     BRC_TRY(drop_find(store, "SELECT id FROM draft WHERE state=2 AND id<>?1 LIMIT 1", draft, 0, out,
                       err));
@@ -206,7 +205,7 @@ int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
     BRC_TRY(drop_rows(store, draft, &left, err));
     if (left > 0)
         return BRC_OK;
-    BRC_TRY(dropped_beside(store, draft, &to, err));
+    BRC_TRY(brc_draft_dropped(store, draft, &to, err));
     BRC_TRY(drop_run(store,
                      "UPDATE draft_node SET draft=?2, path=NULL, checksum="
                      "row_sum('draft_node', node, ?2, NULL, below, level, entry) WHERE draft=?1",
@@ -256,15 +255,13 @@ static int clear_now(brc_store *store, const brc_draft_stack *stack, brc_error *
 /* The rows become those of a dropped draft. */
 static int give_away(brc_store *store, const brc_draft_stack *stack, brc_error *err)
 {
-    int64_t draft, to;
-    BRC_TRY(drop_find(store, "SELECT draft FROM draft_node WHERE node=?1", stack->node[0], 0,
-                      &draft, err));
-    BRC_TRY(dropped_beside(store, draft, &to, err));
-    for (size_t i = 0; i < stack->n; i++)
-        BRC_TRY(drop_run(store,
-                         "UPDATE draft_node SET draft=?2, path=NULL, checksum="
-                         "row_sum('draft_node', node, ?2, NULL, below, level, entry) WHERE node=?1",
-                         stack->node[i], to, NULL, err));
+    int64_t draft, level, to;
+    BRC_TRY(brc_draft_row_level(store, stack->node[0], &draft, &level, err));
+    BRC_TRY(brc_draft_dropped(store, draft, &to, err));
+    for (size_t i = 0; i < stack->n; i++) {
+        BRC_TRY(brc_draft_row_hide(store, stack->node[i], err));
+        BRC_TRY(brc_draft_row_to(store, stack->node[i], to, err));
+    }
     return BRC_OK;
 }
 

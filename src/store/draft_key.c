@@ -12,16 +12,9 @@ static const char key_row[] = "an uncommitted key";
 /* Before the first change of a draft's keys since its newest savepoint, that gets them all. */
 static int keys_change(brc_store *store, int64_t draft, brc_error *err)
 {
-    sqlite3_stmt *st;
     int64_t save;
-    int has;
-    BRC_TRY(brc_draft_level(store, draft, &save, err));
-    if (save == 0)
-        return BRC_OK;
-    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft WHERE id=?1 AND parts&1", &st, err));
-    sqlite3_bind_int64(st, 1, save);
-    BRC_TRY(brc_ask_any(store, st, &has, err));
-    return has ? BRC_OK : brc_draft_keys_keep(store, draft, save, err);
+    BRC_TRY(brc_draft_part_keeper(store, draft, BRC_PART_KEYS, &save, err));
+    return save == 0 ? BRC_OK : brc_draft_keys_keep(store, draft, save, err);
 }
 
 int brc_draft_key_get(brc_store *store, int64_t draft, const char *key, int *state, brc_oid *id,

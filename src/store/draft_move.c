@@ -123,16 +123,9 @@ done:
 /* As with its keys. */
 static int moves_change(brc_store *store, int64_t draft, brc_error *err)
 {
-    sqlite3_stmt *st;
     int64_t save;
-    int has;
-    BRC_TRY(brc_draft_level(store, draft, &save, err));
-    if (save == 0)
-        return BRC_OK;
-    BRC_TRY(brc_stmt(store, "SELECT 1 FROM draft WHERE id=?1 AND parts&2", &st, err));
-    sqlite3_bind_int64(st, 1, save);
-    BRC_TRY(brc_ask_any(store, st, &has, err));
-    return has ? BRC_OK : brc_draft_moves_keep(store, draft, save, err);
+    BRC_TRY(brc_draft_part_keeper(store, draft, BRC_PART_MOVES, &save, err));
+    return save == 0 ? BRC_OK : brc_draft_moves_keep(store, draft, save, err);
 }
 
 int brc_draft_move_put(brc_store *store, int64_t draft, const char *path, const char *source,

@@ -314,11 +314,13 @@ int brc_draft_node_clear(brc_store *store, int64_t draft, const char *path, brc_
 static int draft_node_rename(brc_store *store, int64_t node, const char *path, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "UPDATE draft_node SET path=?2 WHERE node=?1", &st, err));
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft_node SET path=?2, checksum=row_sum('draft_node', node, draft,"
+                     " ?2, below, level, entry) WHERE node=?1",
+                     &st, err));
     sqlite3_bind_int64(st, 1, node);
     sqlite3_bind_text(st, 2, path, -1, SQLITE_STATIC);
-    BRC_TRY(brc_run(store, st, err));
-    return draft_node_seal(store, node, err);
+    return brc_run(store, st, err);
 }
 
 /* A row like another, without a path and chunks. */
@@ -448,15 +450,15 @@ int brc_draft_row_give(brc_store *store, const brc_draft_stack *stack, int64_t d
     BRC_TRY(brc_draft_level(store, draft, &save, err));
     for (size_t i = 0; i < stack->n; i++) {
         BRC_TRY(brc_stmt(store,
-                         "UPDATE draft_node SET draft=?2, entry=?3, level=?4 WHERE node=?1", &st,
-                         err));
+                         "UPDATE draft_node SET draft=?2, entry=?3, level=?4, checksum="
+                         "row_sum('draft_node', node, ?2, path, below, ?4, ?3) WHERE node=?1",
+                         &st, err));
         sqlite3_bind_int64(st, 4, save);
         sqlite3_bind_int64(st, 1, stack->node[i]);
         sqlite3_bind_int64(st, 2, draft);
         if (i == 0 && entry != NULL)
             sqlite3_bind_blob64(st, 3, entry, entry_len, SQLITE_STATIC);
         BRC_TRY(brc_run(store, st, err));
-        BRC_TRY(draft_node_seal(store, stack->node[i], err));
     }
     return BRC_OK;
 }

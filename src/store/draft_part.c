@@ -41,6 +41,18 @@ int brc_draft_level(brc_store *store, int64_t draft, int64_t *level, brc_error *
     return brc_ask_number(store, st, level, err);
 }
 
+int brc_draft_part_keeper(brc_store *store, int64_t draft, int part, int64_t *save, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_draft_level(store, draft, save, err));
+    if (*save == 0)
+        return BRC_OK;
+    BRC_TRY(brc_stmt(store, "SELECT id FROM draft WHERE id=?1 AND parts&?2=0", &st, err));
+    sqlite3_bind_int64(st, 1, *save);
+    sqlite3_bind_int(st, 2, part);
+    return brc_ask_number(store, st, save, err);
+}
+
 int brc_draft_keeper(brc_store *store, int64_t draft, int64_t level, int64_t *save, brc_error *err)
 {
     sqlite3_stmt *st;

@@ -85,44 +85,68 @@ int brc_draft_saves_meet(brc_store *store, int64_t draft, const char *owner, brc
 
 /* ---- rows -------------------------------- */
 
-/* Numbers that a statement finds: all of them before any is changed. */
-typedef struct found_rows {
-    void *nodes; /* int64_t[] */
-    size_t n, cap;
-} found_rows;
-
-static int find_rows(brc_store *store, const char *sql, int64_t draft, int64_t level,
-                     found_rows *out, brc_error *err)
+/* Runs a statement by which rows of one draft become another's, as their level says. */
+static int rows_go(brc_store *store, const char *sql, int64_t from, int64_t level, int64_t to,
+                   brc_error *err)
 {
     sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store, sql, &st, err));
+    sqlite3_bind_int64(st, 1, from);
+    sqlite3_bind_int64(st, 2, level);
+    sqlite3_bind_int64(st, 3, to);
+    return brc_run(store, st, err);
+}
+
+/* What is to be done with a row that lies on others. */
+typedef int (*row_step)(brc_store *store, int64_t node, int64_t draft, brc_error *err);
+
+/* All of them are found before any is changed. */
+static int each_on_others(brc_store *store, const char *sql, int64_t draft, int64_t level,
+                          row_step step, int64_t to, brc_error *err)
+{
+    sqlite3_stmt *st;
+    void *nodes = NULL;
+    size_t n = 0, cap = 0;
     int rc;
     BRC_TRY(brc_stmt(store, sql, &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_int64(st, 2, level);
     while ((rc = brc_step(store, st, err)) > 0) {
-        BRC_GO(brc_grow_array(&out->nodes, &out->cap, out->n + 1, sizeof(int64_t), err));
-        ((int64_t *)out->nodes)[out->n++] = sqlite3_column_int64(st, 0);
+        BRC_GO(brc_grow_array(&nodes, &cap, n + 1, sizeof(int64_t), err));
+        ((int64_t *)nodes)[n++] = sqlite3_column_int64(st, 0);
     }
+    for (size_t i = 0; i < n && rc == BRC_OK; i++)
+        rc = step(store, ((const int64_t *)nodes)[i], to, err);
 done:
     sqlite3_reset(st);
+    free(nodes);
     return rc;
 }
 
+static int drop_row(brc_store *store, int64_t node, int64_t draft, brc_error *err)
+{
+    (void)draft;
+    return brc_draft_row_drop(store, node, err);
+}
+
+/* Rows of one draft that were made since the savepoint, which has what was there before. */
 static int drop_new(brc_store *store, int64_t draft, int64_t save, brc_error *err)
 {
-    found_rows rows = {0};
-    int rc = find_rows(store,
-                       "SELECT node FROM draft_node WHERE draft=?1 AND path IS NOT NULL AND"
-                       " level>=?2",
-                       draft, save, &rows, err);
-    for (size_t i = 0; i < rows.n && rc == BRC_OK; i++)
-        rc = brc_draft_row_drop(store, ((const int64_t *)rows.nodes)[i], err);
-    free(rows.nodes);
-    return rc;
+    int64_t dropped;
+    BRC_TRY(brc_draft_dropped(store, draft, &dropped, err));
+    BRC_TRY(rows_go(store,
+                    "UPDATE draft_node SET draft=?3, path=NULL, checksum=row_sum('draft_node',"
+                    " node, ?3, NULL, below, level, entry) WHERE draft=?1 AND path IS NOT NULL"
+                    " AND level>=?2 AND below IS NULL",
+                    draft, save, dropped, err));
+    return each_on_others(store,
+                          "SELECT node FROM draft_node WHERE draft=?1 AND path IS NOT NULL AND"
+                          " level>=?2",
+                          draft, save, drop_row, 0, err);
 }
 
 /* A row of a savepoint, with what lies below it. */
-static int rows_back(brc_store *store, int64_t node, int64_t draft, brc_error *err)
+static int stack_back(brc_store *store, int64_t node, int64_t draft, brc_error *err)
 {
     brc_draft_stack stack;
     BRC_TRY(brc_draft_stack_get(store, node, &stack, err));
@@ -133,29 +157,24 @@ static int rows_back(brc_store *store, int64_t node, int64_t draft, brc_error *e
 
 static int give_all_back(brc_store *store, int64_t save, int64_t draft, brc_error *err)
 {
-    found_rows rows = {0};
-    int rc = find_rows(store,
-                       "SELECT node FROM draft_node WHERE draft=?1 AND path IS NOT NULL AND"
-                       " level<?2",
-                       save, save, &rows, err);
-    for (size_t i = 0; i < rows.n && rc == BRC_OK; i++)
-        rc = rows_back(store, ((const int64_t *)rows.nodes)[i], draft, err);
-    free(rows.nodes);
-    return rc;
+    BRC_TRY(rows_go(store,
+                    "UPDATE draft_node SET draft=?3, checksum=row_sum('draft_node', node, ?3, path,"
+                    " below, level, entry) WHERE draft=?1 AND path IS NOT NULL AND level<?2 AND"
+                    " below IS NULL",
+                    save, save, draft, err));
+    return each_on_others(store,
+                          "SELECT node FROM draft_node WHERE draft=?1 AND path IS NOT NULL AND"
+                          " level<?2",
+                          save, save, stack_back, draft, err);
 }
 
 /* Those that were there when the outer one was made: it does not have them itself. */
 static int hand_out(brc_store *store, int64_t save, int64_t outer, brc_error *err)
 {
-    found_rows rows = {0};
-    int rc = find_rows(store,
-                       "SELECT node FROM draft_node WHERE draft=?1 AND path IS NOT NULL AND"
-                       " level<?2",
-                       save, outer, &rows, err);
-    for (size_t i = 0; i < rows.n && rc == BRC_OK; i++)
-        rc = brc_draft_row_to(store, ((const int64_t *)rows.nodes)[i], outer, err);
-    free(rows.nodes);
-    return rc;
+    return rows_go(store,
+                   "UPDATE draft_node SET draft=?3, checksum=row_sum('draft_node', node, ?3, path,"
+                   " below, level, entry) WHERE draft=?1 AND path IS NOT NULL AND level<?2",
+                   save, outer, outer, err);
 }
 
 /* ---- release and roll back -------------------------------- */

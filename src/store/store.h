@@ -416,6 +416,8 @@ BRC_MUST_USE int brc_draft_delete(brc_store *store, int64_t draft, brc_error *er
 BRC_MUST_USE int brc_draft_rest(brc_store *store, int64_t draft, brc_error *err);
 /* Deletes that row, if there is one. */
 BRC_MUST_USE int brc_draft_forget(brc_store *store, const char *branch, brc_error *err);
+/* A dropped draft that takes rows of this one, whose paths go: they are deleted in later steps. */
+BRC_MUST_USE int brc_draft_dropped(brc_store *store, int64_t draft, int64_t *out, brc_error *err);
 /* Drops its rows of nodes, chunks and moves: nothing is changed in it any more. */
 BRC_MUST_USE int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err);
 /* The same, and it is laid over this commit, its own, from now on. */

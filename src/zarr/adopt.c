@@ -85,15 +85,22 @@ typedef struct adopted_node {
     int is_replaced;
 } adopted_node;
 
+static int find_known(const void *path, const void *known)
+{
+    return strcmp(path, ((const brc_known_node *)known)->path);
+}
+
 static int base_entry(brc_session *s, const brc_adoption *ad, const char *path, brc_entry *out,
                       brc_error *err)
 {
     if (!ad->is_bulk)
         return brc_snapshot_find(s->repo->store, &ad->base, path, out, err);
     memset(out, 0, sizeof(*out));
-    for (size_t i = 0; i < ad->nknown; i++)
-        if (strcmp(ad->known[i].path, path) == 0)
-            *out = ad->known[i].entry;
+    const brc_known_node *known = ad->nknown == 0 ? NULL
+                                                  : bsearch(path, ad->known, ad->nknown,
+                                                            sizeof(*known), find_known);
+    if (known != NULL)
+        *out = known->entry;
     return BRC_OK;
 }
 
@@ -262,12 +269,31 @@ done:
     return rc;
 }
 
+/* Whether the session has nothing at the path nor under it. */
+static int is_new_here(brc_session *s, const adopted_node *node, int *is, brc_error *err)
+{
+    brc_move *moves;
+    size_t n;
+    int any;
+    *is = 0;
+    if (node->base.kind != 0 || node->now.kind != 0 || node->mine.kind == 0 || node->there != 0)
+        return BRC_OK;
+    BRC_TRY(has_rows_under(s, node->path, &any, err));
+    if (any)
+        return BRC_OK;
+    BRC_TRY(brc_draft_move_list(s->repo->store, s->draft.id, node->path, &moves, &n, err));
+    brc_moves_free(moves, n);
+    *is = n == 0;
+    return BRC_OK;
+}
+
 static int adopt_node(brc_session *s, const brc_adoption *ad, const brc_draft_node *row,
-                      brc_error *err)
+                      int *new_kind, brc_error *err)
 {
     uint8_t bytes[BRC_ENTRY_MAX];
     adopted_node node;
     int64_t ignored;
+    int is_new;
     BRC_TRY(brc_draft_node_own(s->repo->store, s->draft.id, row->path, &ignored, err));
     BRC_TRY(look_at_adopted(s, ad, row, &node, err));
     if (!merge_entries(&node.base, &node.mine, &node.now, &node.merged))
@@ -275,13 +301,72 @@ static int adopt_node(brc_session *s, const brc_adoption *ad, const brc_draft_no
     BRC_TRY(check_form(s, ad, &node, err));
     BRC_TRY(check_parent(s, ad, &node, err));
     BRC_TRY(check_chunks(s, ad, &node, err));
+    BRC_TRY(is_new_here(s, &node, &is_new, err));
+    *new_kind = is_new ? node.merged.kind : 0;
     size_t len = brc_entry_encode(bytes, &node.merged, brc_store_id_len(s->repo->store));
     BRC_TRY(lay_with_document(s, &node, node.merged.kind != 0 ? bytes : NULL, len, err));
-    s->repo->changes++;
-    s->changes = s->repo->changes; /* base and draft are still right */
     return node.base.kind == 0 && node.now.kind == 0 && node.merged.kind != 0
                ? brc_note_new(s, node.path, err)
                : BRC_OK;
+}
+
+/* ---- groups that only the draft has -------------------------------- */
+
+/* Rows of the draft that have been read, of which those that are new groups lie above each other:
+ * what is in one is new too, and needs no look at what the session has. */
+typedef struct adopted_rows {
+    brc_draft_rows read;
+    const char *group[BRC_DEPTH_MAX];
+    size_t depth;
+} adopted_rows;
+
+/* Groups that this path is not in are left. Whether it is right in the last. */
+static int is_in_group(adopted_rows *rows, const char *path)
+{
+    while (rows->depth > 0) {
+        const char *group = rows->group[rows->depth - 1];
+        const size_t len = strlen(group);
+        if (strncmp(path, group, len) == 0 && path[len] == '/')
+            return strchr(path + len + 1, '/') == NULL;
+        rows->depth--;
+    }
+    return 0;
+}
+
+static void enter_new_group(adopted_rows *rows, const brc_draft_node *row, int kind)
+{
+    if (kind == BRC_GROUP && rows->depth < sizeof(rows->group) / sizeof(rows->group[0]))
+        rows->group[rows->depth++] = row->path;
+}
+
+/* In a new group: it comes as it is. */
+static int adopt_new(brc_session *s, adopted_rows *rows, const brc_draft_node *row, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    brc_draft_stack stack;
+    brc_entry entry;
+    BRC_TRY(brc_path_is_normal(row->path, err));
+    BRC_TRY(brc_entry_decode(&entry, (brc_span){row->entry, row->entry_len},
+                             brc_store_id_len(store), err));
+    BRC_TRY(brc_draft_stack_get(store, row->node, &stack, err));
+    BRC_TRY(brc_draft_row_give(store, &stack, s->draft.id, row->entry, row->entry_len, err));
+    enter_new_group(rows, row, entry.kind);
+    return BRC_OK;
+}
+
+static int adopt_row(brc_session *s, const brc_adoption *ad, adopted_rows *rows,
+                     const brc_draft_node *row, brc_error *err)
+{
+    int kind = 0, rc;
+    const int in_group = is_in_group(rows, row->path);
+    if (in_group && row->entry != NULL)
+        rc = adopt_new(s, rows, row, err);
+    else
+        rc = adopt_node(s, ad, row, &kind, err);
+    enter_new_group(rows, row, kind);
+    s->repo->changes++;
+    s->changes = s->repo->changes; /* base and draft are still right */
+    return rc;
 }
 
 /* ---- moves -------------------------------- */
@@ -324,21 +409,27 @@ static int give_moves(brc_session *s, const brc_adoption *ad, const brc_move *mo
 
 int brc_session_adopt_rows(brc_session *onto, const brc_adoption *ad, brc_error *err)
 {
+    enum { PAGE = 2048 };
     brc_store *store = onto->repo->store;
-    brc_draft_node *rows = NULL;
+    adopted_rows rows = {0};
     brc_move *moves = NULL;
-    size_t n = 0, nmoves = 0;
+    size_t n = PAGE, nmoves = 0;
     int rc;
-    BRC_GO(brc_draft_node_list(store, ad->draft, "/", 1, &rows, &n, err)); /* parents first */
     BRC_GO(brc_draft_move_list(store, ad->draft, "/", &moves, &nmoves, err));
     BRC_GO(check_moved_nodes(onto, ad, moves, nmoves, err));
-    for (size_t i = 0; i < n; i++) {
-        BRC_GO(adopt_node(onto, ad, &rows[i], err));
-        BRC_GO(brc_store_check_interrupt(store, err));
+    while (n == PAGE) {
+        const size_t before = rows.read.n;
+        BRC_GO(brc_draft_node_page(store, ad->draft, &rows.read, PAGE, err)); /* parents first */
+        n = rows.read.n - before;
+        for (size_t i = before; i < rows.read.n; i++) {
+            const brc_draft_node *row = (const brc_draft_node *)rows.read.nodes + i;
+            BRC_GO(adopt_row(onto, ad, &rows, row, err));
+            BRC_GO(brc_store_check_interrupt(store, err));
+        }
     }
     rc = give_moves(onto, ad, moves, nmoves, err);
 done:
-    brc_draft_nodes_free(rows, n);
+    brc_draft_nodes_free(rows.read.nodes, rows.read.n);
     brc_moves_free(moves, nmoves);
     return rc;
 }
@@ -452,19 +543,38 @@ static int take_over(brc_session *onto, const brc_draft_head *draft, brc_error *
     return BRC_OK;
 }
 
+/* Others may know the number of a private one, which stays then. */
+static int has_own(brc_session *onto, int *has, brc_error *err)
+{
+    int empty = 1;
+    if (onto->draft.id != 0)
+        BRC_TRY(brc_draft_is_empty(onto->repo->store, onto->draft.id, &empty, err));
+    *has = !empty || onto->draft.saves || onto->is_handed_out;
+    return BRC_OK;
+}
+
 int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, brc_error *err)
 {
-    uint64_t nodes = 0;
-    int keys = 0;
+    int has;
     BRC_TRY(brc_session_begin_read(onto, err)); /* within the write: to see what there is */
     brc_session_end_read(onto);
-    if (onto->draft.id != 0)
-        BRC_TRY(brc_draft_count(onto->repo->store, onto->draft.id, &nodes, err));
-    if (onto->draft.id != 0)
-        BRC_TRY(brc_draft_key_any(onto->repo->store, onto->draft.id, &keys, err));
+    BRC_TRY(has_own(onto, &has, err));
     BRC_TRY(brc_draft_saves_end(onto->repo->store, draft->id, err));
-    if (nodes == 0 && !keys && !onto->draft.saves)
+    if (!has)
         return take_over(onto, draft, err);
     BRC_TRY(brc_session_begin(onto, err));
     return brc_session_end(onto, adopt_whole(onto, draft, err), err);
+}
+
+int brc_session_take_written(brc_session *onto, int64_t draft, int *taken, brc_error *err)
+{
+    brc_draft_head head;
+    int has;
+    BRC_TRY(brc_draft_get(onto->repo->store, draft, &head, err));
+    BRC_TRY(has_own(onto, &has, err));
+    *taken = !has && head.id != 0;
+    if (*taken)
+        BRC_TRY(take_over(onto, &head, err));
+    onto->repo->changes += *taken != 0;
+    return BRC_OK;
 }

@@ -27,7 +27,7 @@ typedef struct brc_adoption {
      * is written now, over what is there. */
     int is_bulk;
     int is_quiet;      /* of a bulk write: nobody else has changed a thing since it began */
-    const brc_known_node *known;
+    const brc_known_node *known; /* by path */
     size_t nknown;
     /* Of a bulk write: an array that is replaced, rows and all; NULL: none. It must still have its chunks in
      * this row and below, or, 0, in none. */
@@ -49,5 +49,8 @@ BRC_MUST_USE int brc_stack_used(brc_store *store, brc_draft_stack *stack, brc_er
  * taken over as it is where the session has none; else both must lie over one commit and follow one
  * (BRC_ESTALE). Its row is gone then. */
 BRC_MUST_USE int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, brc_error *err);
+/* The draft of a bulk write during which nobody has changed the session's, likewise, but only where that
+ * has no changes: then its nodes need not be looked at one by one. */
+BRC_MUST_USE int brc_session_take_written(brc_session *onto, int64_t draft, int *taken, brc_error *err);
 
 #endif

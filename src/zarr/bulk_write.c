@@ -275,16 +275,29 @@ int brc_bulk_replaces(brc_session *s, const char *made, const char *path, const 
     BRC_TRY(brc_dup(&bulk->made, made, err));
     BRC_TRY(brc_dup(&bulk->replaced, path, err));
     bulk->still = still;
+    for (size_t i = 0; i < bulk->nknown; i++) {
+        brc_known_node *known = (brc_known_node *)bulk->known + i;
+        if (strcmp(known->path, path) == 0) {
+            known->entry = *entry;
+            return BRC_OK;
+        }
+    }
     return know(bulk, path, entry, err);
 }
 
-static int adopt_written(brc_session *s, const struct brc_bulk_write *bulk, brc_error *err)
+static int known_order(const void *a, const void *b)
+{
+    return strcmp(((const brc_known_node *)a)->path, ((const brc_known_node *)b)->path);
+}
+
+/* Over what the session has. */
+static int lay_written(brc_session *s, const struct brc_bulk_write *bulk, brc_error *err)
 {
     brc_adoption ad = {.draft = bulk->draft, .is_bulk = 1, .known = bulk->known,
                        .nknown = bulk->nknown, .replaced = bulk->replaced,
                        .still = bulk->still};
-    BRC_TRY(brc_session_begin_read(s, err));
-    brc_session_end_read(s);
+    if (bulk->nknown > 0)
+        qsort(bulk->known, bulk->nknown, sizeof(brc_known_node), known_order);
     ad.is_quiet = brc_draft_unchanged(&s->draft, &bulk->fork);
     BRC_TRY(brc_session_begin(s, err));
     int rc = ad.is_quiet ? BRC_OK : check_olds(s, bulk, err);
@@ -296,6 +309,22 @@ static int adopt_written(brc_session *s, const struct brc_bulk_write *bulk, brc_
     if (rc == BRC_OK)
         rc = brc_draft_delete(s->repo->store, bulk->draft, err);
     return brc_session_end(s, rc, err);
+}
+
+static int adopt_written(brc_session *s, const struct brc_bulk_write *bulk, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    int taken = 0;
+    BRC_TRY(brc_store_begin(store, err));
+    int rc = brc_session_begin_read(s, err);
+    if (rc == BRC_OK)
+        brc_session_end_read(s);
+    if (rc == BRC_OK && bulk->made == NULL && brc_draft_unchanged(&s->draft, &bulk->fork))
+        rc = brc_session_take_written(s, bulk->draft, &taken, err);
+    if (rc == BRC_OK && !taken)
+        rc = lay_written(s, bulk, err);
+    const int ended = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : ended;
 }
 
 /* What was written is of no use: also where the handle was interrupted. Where it cannot be dropped

@@ -7,17 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../../src/store/db.h"
 #include "../../src/zarr/repo.h"
 #include "bench.h"
 
-enum { ITEMS = 8, SLICE = 65536 };
+enum { ITEMS = 8, SLICE = 65536, RUNNING = 16 };
 
 typedef struct lock_times {
     sqlite3 *db;
     double begun, statement, transaction, writing, commit;
     int is_open, is_write, writes;
+    double processor; /* the most that a statement took, which other work does not change */
+    char longest[60]; /* that statement, as far as it fits */
+    struct {
+        const void *stmt;
+        double begun;
+    } running[RUNNING];
 } lock_times;
 
 static void transaction_ends(lock_times *l, double spent)
@@ -31,14 +38,53 @@ static void transaction_ends(lock_times *l, double spent)
     l->is_write = 0;
 }
 
+static double processor_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* The entry of `find`; NULL: one that is free, which becomes that of `stmt`. */
+static double *running_since(lock_times *l, const void *stmt, const void *find)
+{
+    for (int i = 0; i < RUNNING; i++) {
+        if (l->running[i].stmt != find)
+            continue;
+        l->running[i].stmt = find == NULL ? stmt : NULL;
+        return &l->running[i].begun;
+    }
+    return NULL;
+}
+
+static int statement_begins(lock_times *l, const void *stmt)
+{
+    double *begun = running_since(l, stmt, NULL);
+    if (begun != NULL)
+        *begun = processor_s();
+    return 0;
+}
+
+static void statement_ends(lock_times *l, const void *stmt, const char *sql)
+{
+    const double *begun = running_since(l, stmt, stmt);
+    const double spent = begun != NULL ? processor_s() - *begun : 0;
+    if (spent <= l->processor)
+        return;
+    l->processor = spent;
+    snprintf(l->longest, sizeof(l->longest), "%s", sql);
+}
+
 static int time_statement(unsigned what, void *ctx, void *stmt, void *ns)
 {
     lock_times *l = ctx;
     const char *sql = sqlite3_sql(stmt);
     const double now = now_s(), spent = what == SQLITE_TRACE_PROFILE
                                            ? (double)*(const int64_t *)ns / 1e9 : 0;
-    if (sql == NULL || what != SQLITE_TRACE_PROFILE)
+    if (sql == NULL)
         return 0;
+    if (what != SQLITE_TRACE_PROFILE)
+        return statement_begins(l, stmt);
     if (strstr(sql, "integrity_check") != NULL) { /* it begins again as soon as somebody waits */
         l->begun = now;
         return 0;
@@ -53,6 +99,7 @@ static int time_statement(unsigned what, void *ctx, void *stmt, void *ns)
         l->commit = spent;
     if (!ends && spent > l->statement)
         l->statement = spent;
+    statement_ends(l, stmt, sql);
     if (ends)
         transaction_ends(l, l->is_open ? now - l->begun : spent);
     return 0;
@@ -62,15 +109,16 @@ static void lock_start(lock_times *l, const repo *r)
 {
     memset(l, 0, sizeof(*l));
     l->db = r->handle->store->db;
-    sqlite3_trace_v2(l->db, SQLITE_TRACE_PROFILE, time_statement, l);
+    sqlite3_trace_v2(l->db, SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE, time_statement, l);
 }
 
 static void lock_stop(lock_times *l, const char *what, double spent)
 {
-    char label[80], context[80];
+    char label[80], context[160];
     sqlite3_trace_v2(l->db, 0, NULL, NULL);
     snprintf(label, sizeof(label), "%s: longest statement", what);
-    snprintf(context, sizeof(context), "%.1f s in all", spent);
+    snprintf(context, sizeof(context), "%.0f ms of a processor (%s); %.1f s in all",
+             l->processor * 1e3, l->longest, spent);
     report_value(label, l->statement * 1e3, "ms", AT_MOST, 50, context);
     snprintf(label, sizeof(label), "%s: longest transaction", what);
     snprintf(context, sizeof(context), "%d that write, of %.0f ms at most; a COMMIT %.0f ms",
@@ -165,6 +213,55 @@ static void check_all(repo *r)
     must(brc_fsck(r->handle, 0, NULL, NULL, &checked, &err), &err, "fsck");
 }
 
+/* ---- many nodes -------------------------------- */
+
+enum { CHUNKS_A_NODE = 10, IN_A_GROUP = 1000 };
+
+static size_t nodes_of(const repo *r)
+{
+    return (size_t)(brc_array_describe(r->array)->shape[0] / ITEMS / CHUNKS_A_NODE);
+}
+
+static void make_groups(brc_session *s, const char *root, size_t n)
+{
+    char path[80];
+    brc_error err = BRC_ERROR_INIT;
+    must(brc_bulk_begin(s, &err), &err, "a bulk write");
+    for (size_t i = 0; i < n; i++) {
+        snprintf(path, sizeof(path), "/%s/%zu/%zu", root, i / IN_A_GROUP, i % IN_A_GROUP);
+        must(brc_group_create(s, path, NULL, &err), &err, "a group");
+    }
+    must(brc_bulk_end(s, 1, &err), &err, "the end of a bulk write");
+}
+
+static void groups(repo *r)
+{
+    make_groups(r->session, "g", nodes_of(r));
+}
+
+static void remove_groups(repo *r)
+{
+    brc_error err = BRC_ERROR_INIT;
+    must(brc_node_remove(r->session, "/g", &err), &err, "rm");
+}
+
+/* In a session of its own. */
+static void private_groups(repo *r)
+{
+    brc_session *s;
+    brc_oid id;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_error err = BRC_ERROR_INIT;
+    must(brc_session_open(&s, r->handle, "main", BRC_SESSION_PRIVATE, &err), &err, "a session");
+    make_groups(s, "h", nodes_of(r));
+    must(brc_savepoint(s, "before", &err), &err, "a savepoint");
+    must(brc_node_move(s, "/h", "/i", &err), &err, "a move");
+    must(brc_savepoint_rollback(s, "before", &err), &err, "a rollback");
+    opts.message = opts.author = "bench";
+    must(brc_session_commit(&id, s, &opts, &err), &err, "a commit");
+    brc_session_free(s);
+}
+
 static const struct {
     const char *what;
     void (*act)(repo *r);
@@ -176,6 +273,11 @@ static const struct {
     {"commit", commit_all},
     {"cut, committed", cut_committed},
     {"chunks of another shape", to_shards},
+    {"groups", groups},
+    {"status of groups", is_clean},
+    {"commit of groups", commit_all},
+    {"groups in a private session", private_groups},
+    {"rm of groups", remove_groups},
     {"info", look_at_totals},
     {"fsck", check_all},
 };

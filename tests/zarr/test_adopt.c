@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../src/store/db.h"
+#include "../../src/zarr/repo.h"
 #include "../kit/scenario.h"
+#include "../kit/step_count.h"
 
 Suite *adopt_suite(void);
 
@@ -171,6 +174,23 @@ static const struct adopt_case {
     {"new /n 2; ", "group /n; ", NULL},
     {"group /h; ", "group /h; new /h/n 2; ", "/ " A0 G0 B0 "/h /h/n=0,0,0,0,0,0,0,0 "},
     {"new /n 2; put /n 0 1; ", "new /n 2; ", "/ " A0 G0 B0 "/n=1,0,0,0,0,0,0,0 "},
+    /* made, with what is in it */
+    {"group /h; ", "group /n; group /n/a; new /n/a/x 2; put /n/a/x 0 7; group /n-1; new /n/z 4; ",
+     "/ " A0 G0 B0 "/h /n /n/a /n/a/x=7,0,0,0,0,0,0,0 /n/z=0,0,0,0,0,0,0,0 /n-1 "},
+    {"group /n; ", "group /n; group /n/a; new /n/a/x 2; put /n/a/x 0 7; ",
+     "/ " A0 G0 B0 "/n /n/a /n/a/x=7,0,0,0,0,0,0,0 "},
+    {"group /n; group /n/a; new /n/a/x 2; put /n/a/x 2 8; ",
+     "group /n; group /n/a; new /n/a/x 2; put /n/a/x 0 7; ",
+     "/ " A0 G0 B0 "/n /n/a /n/a/x=7,0,8,0,0,0,0,0 "},
+    {"group /n; group /n/a; new /n/a/x 4; ", "group /n; group /n/a; new /n/a/x 2; ", NULL},
+    {"new /n 2; ", "group /n; group /n/a; ", NULL},
+    {"group /n; group /n/a; rm /n; ", "group /n; group /n/a; group /n/b; rm /n/a; ",
+     "/ " A0 G0 B0 "/n /n/b "},
+    {"group /h; ", "group /n; mv /a /n/a; put /n/a 0 70; ",
+     "/ " G0 B0 "/h /n /n/a=70,1,2,3,4,5,6,7 "},
+    {"put /a 0 1; ", "group /n; mv /a /n/a; ", NULL},
+    {"mv /g /n; mv /n /h; ", "group /n; new /n/b 2; ",
+     "/ " A0 "/h{\"unit\":\"m\"} /h/b=100,101,102,103,104,105,106,107 /n /n/b=0,0,0,0,0,0,0,0 "},
     /* moved */
     {"group /h; ", "mv /a /c; put /c 0 70; ", "/ /c=70,1,2,3,4,5,6,7 " G0 B0 "/h "},
     {"mv /a /c; put /c 0 70; ", "group /h; put /g/b 0 1; ",
@@ -265,6 +285,32 @@ START_TEST(a_session_without_changes_takes_a_draft_over)
     FAILS(&t, BRC_EINVAL, brc_session_hand_over(mine, mine, &t.err));
     brc_session_free(mine);
     brc_session_free(other);
+}
+END_TEST
+
+/* Others open a private draft by its number: it stays, whatever the draft takes over. */
+START_TEST(a_number_that_others_know_stays)
+{
+    static char text[2000];
+    int64_t id, again;
+    brc_session *mine = private_session(), *more = private_session(), *other;
+    OK(&t, brc_session_draft(&id, mine, &t.err));
+    if (_i == 0) {
+        apply(more, "put /a 0 70; ");
+        OK(&t, brc_session_hand_over(more, mine, &t.err));
+    } else {
+        OK(&t, brc_bulk_begin(mine, &t.err));
+        apply(mine, "put /a 0 70; ");
+        OK(&t, brc_bulk_end(mine, BRC_END_KEEP, &t.err));
+    }
+    OK(&t, brc_session_draft(&again, mine, &t.err));
+    ck_assert_int_eq(again, id);
+    OK(&t, brc_draft_open(&other, t.repo, id, &t.err));
+    describe(other, text, sizeof(text));
+    ck_assert_str_eq(text, "/ /a=70,1,2,3,4,5,6,7 " G0 B0);
+    brc_session_free(other);
+    brc_session_free(more);
+    brc_session_free(mine);
 }
 END_TEST
 
@@ -422,6 +468,75 @@ START_TEST(no_key_is_set_in_a_bulk_write)
 }
 END_TEST
 
+/* ---- many nodes -------------------------------- */
+
+/* n groups in one; *steps: what SQLite does for the longest transaction. */
+static void many_groups(const char *above, int n, int64_t *steps)
+{
+    char path[80];
+    step_count count = {0};
+    OK(&t, brc_bulk_begin(t.session, &t.err));
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof(path), "%s/%d", above, i);
+        OK(&t, brc_group_create(t.session, path, NULL, &t.err));
+    }
+    step_count_start(&count, t.repo->store->db);
+    OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
+    step_count_stop(&count);
+    *steps = count.transaction;
+}
+
+enum { MANY = 600, PAGE = 256 /* rows that are read at once before */ };
+
+/* Their paths are not looked up one by one. */
+START_TEST(a_bulk_write_of_many_nodes_is_adopted_in_a_few_steps)
+{
+    int64_t few, many, over;
+    many_groups("/n", 10, &few);
+    OK(&t, brc_session_discard(t.session, &t.err));
+    many_groups("/n", MANY, &many); /* the session has nothing: the draft becomes its own */
+    ck_assert_int_lt(many, 20 * PAGE);
+    ck_assert_int_lt(few, many);
+    many_groups("/m", MANY, &over); /* laid over what it has */
+    ck_assert_msg(over < 130 * MANY, "%d steps", (int)over);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_node WHERE path IS NOT NULL"),
+                     2 * MANY + 2);
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 1);
+}
+END_TEST
+
+/* Nor when a draft is emptied, and when a savepoint is gone back to or released. */
+START_TEST(many_nodes_go_in_a_few_steps)
+{
+    step_count count = {0};
+    int64_t ignored, at_end[3];
+    many_groups("/n", MANY, &ignored);
+    for (int way = 0; way < 3; way++) {
+        OK(&t, brc_savepoint(t.session, "outer", &t.err));
+        OK(&t, brc_savepoint(t.session, "inner", &t.err));
+        for (int i = 0; i < MANY; i++) {
+            char path[80];
+            snprintf(path, sizeof(path), "/n/%d", i);
+            OK(&t, brc_attrs_set(t.session, path, "way", way == 0 ? "0" : "1", &t.err));
+        }
+        step_count_start(&count, t.repo->store->db);
+        if (way == 0)
+            OK(&t, brc_savepoint_rollback(t.session, "inner", &t.err));
+        else if (way == 1)
+            OK(&t, brc_savepoint_release(t.session, "inner", &t.err));
+        else
+            OK(&t, brc_session_discard(t.session, &t.err));
+        step_count_stop(&count);
+        at_end[way] = count.transaction;
+        if (way < 2)
+            OK(&t, brc_savepoint_rollback(t.session, "outer", &t.err));
+    }
+    ck_assert_msg(at_end[0] < 220 * MANY, "%d steps", (int)at_end[0]);
+    ck_assert_msg(at_end[1] < 60 * MANY, "%d steps", (int)at_end[1]);
+    ck_assert_msg(at_end[2] < 150 * MANY, "%d steps", (int)at_end[2]);
+}
+END_TEST
+
 Suite *adopt_suite(void)
 {
     Suite *s = suite_create("adopt");
@@ -432,9 +547,12 @@ Suite *adopt_suite(void)
     tcase_add_loop_test(c, two_drafts_become_one, 0,
                         2 * (int)(sizeof(adopt_cases) / sizeof(adopt_cases[0])));
     tcase_add_test(c, a_session_without_changes_takes_a_draft_over);
+    tcase_add_loop_test(c, a_number_that_others_know_stays, 0, 2);
     tcase_add_test(c, drafts_over_two_commits_are_kept);
     tcase_add_test(c, stacks_are_read_whole);
     tcase_add_loop_test(c, keys_are_adopted, 0, sizeof(key_cases) / sizeof(key_cases[0]));
     tcase_add_test(c, no_key_is_set_in_a_bulk_write);
+    tcase_add_test(c, a_bulk_write_of_many_nodes_is_adopted_in_a_few_steps);
+    tcase_add_test(c, many_nodes_go_in_a_few_steps);
     return s;
 }
