@@ -271,19 +271,22 @@ BRC_API BRC_MUST_USE int brc_merge_settle(uint64_t *settled, breccia *repo, uint
                                           brc_error *err);
 /* Commits the open merge, with two parents: BRC_MERGE_MERGED. While something is open nothing changes: the result is
  * BRC_MERGE_CONFLICT, and *conflicts (NULL: nobody asks) lists what. Of `opts` message (NULL: the one with which it
- * began), author and time_us count. BRC_EMISUSE if no merge is open; BRC_ESTALE if the branch has moved since. */
+ * began), author and time_us count. If the branch has moved since, what was settled is merged onto it: its tip is the first
+ * parent then. With conflicts in that the result is BRC_MERGE_CONFLICT too, and another draft is open, over the tip: theirs is
+ * what was settled. BRC_EMISUSE if no merge is open; BRC_ESTALE if others change it meanwhile. */
 BRC_API BRC_MUST_USE int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *repo,
                                             const brc_merge_opts *opts, brc_error *err);
 /* Ends an open cherry-pick or revert in the same way: BRC_PICK_COMMITTED, a commit with one parent and the author,
  * time, message and meta that it would have had without conflicts, but for those of `opts` that are given;
- * BRC_PICK_NOTHING, if nothing is left of the change; or BRC_PICK_CONFLICT, and nothing has changed. */
+ * BRC_PICK_NOTHING, if nothing is left of the change; or BRC_PICK_CONFLICT. */
 BRC_API BRC_MUST_USE int brc_pick_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo, const brc_pick_opts *opts,
                                            brc_error *err);
 /* Goes on with an open rebase: what was settled becomes a commit as by brc_pick_continue(), or with BRC_REBASE_SKIP is left
  * out, settled or not, and the rest follows, with the sides that were given first. The result is that of brc_rebase(), with
  * all that was done since it began; at the next conflict it stays open as another draft, and till the end the branch stays
- * where it is. While something is open nothing changes: BRC_PICK_CONFLICT, with the same out->draft. BRC_EMISUSE if no
- * rebase is open; BRC_ESTALE if the branch has moved since it began, or others settle meanwhile: it is kept. */
+ * where it is. While something is open nothing changes: BRC_PICK_CONFLICT, with the same out->draft. What was committed on
+ * the branch since it began comes behind the rest. BRC_EMISUSE if no rebase is open; BRC_ESTALE if the branch does not have
+ * the commits any more that are rebased, or others settle meanwhile: it is kept. */
 BRC_API BRC_MUST_USE int brc_rebase_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo, uint32_t flags,
                                              brc_error *err);
 /* Drops the open merge, cherry-pick, revert or rebase, with what was written to settle it and what was made. BRC_EMISUSE if

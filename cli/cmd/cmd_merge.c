@@ -97,8 +97,9 @@ static int continue_merge(struct cli *cli, const brc_merge_opts *opts, const cha
 
     CLI_TRY(cli_open_state(cli, &state));
     CLI_TRY(brc_merge_continue(&result, &cli->iter, cli->repo, opts, &cli->err));
-    if (result.result != BRC_MERGE_CONFLICT)
+    if (result.draft != state.draft)
         cli_done(cli);
+    cli_say_moved(cli, &state, result.draft, branch);
     return report_merge(cli, &result, branch, state.rev);
 }
 

@@ -97,8 +97,9 @@ static int continue_pick(struct cli *cli, const brc_pick_opts *opts, const char 
 
     CLI_TRY(cli_open_state(cli, &state));
     CLI_TRY(brc_pick_continue(&r, &cli->iter, cli->repo, opts, &cli->err));
-    if (r.result != BRC_PICK_CONFLICT)
+    if (r.draft != state.draft)
         cli_done(cli);
+    cli_say_moved(cli, &state, r.draft, branch);
     return report_picked(cli, &r, branch, state.rev, is_back);
 }
 

@@ -52,6 +52,13 @@ int cli_abort_open(struct cli *cli)
     return BRC_OK;
 }
 
+void cli_say_moved(struct cli *cli, const brc_open_state *was, int64_t draft, const char *branch)
+{
+    if (draft != 0 && draft != was->draft)
+        cli_say(cli, "%s has moved since the %s began: --theirs is what was settled before",
+                cli_escaped(cli, branch), was->op);
+}
+
 int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths)
 {
     brc_open_state state = BRC_OPEN_STATE_INIT;

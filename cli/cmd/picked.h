@@ -17,6 +17,8 @@ int cli_pick_sides(struct cli *cli, brc_pick_opts *opts);
 int cli_on_open(struct cli *cli);
 /* What is open on the branch: nothing, or what this command began. */
 int cli_open_state(struct cli *cli, brc_open_state *out);
+/* Says so if --continue found that the branch has moved, and it is open as another draft, over the new tip. */
+void cli_say_moved(struct cli *cli, const brc_open_state *was, int64_t draft, const char *branch);
 /* --abort, and --ours or --theirs with the PATHs behind --. */
 int cli_abort_open(struct cli *cli);
 int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths);

@@ -153,17 +153,11 @@ static int check_amend(brc_session *s, const brc_commit_opts *opts, int has, brc
 }
 
 /* Where the branch has moved, its newer commits would be undone by this one. */
-static int check_follows(brc_session *s, int has, const brc_oid *tip, const char *open, int *moved,
-                         brc_error *err)
+static int check_follows(brc_session *s, int has, const brc_oid *tip, int *moved, brc_error *err)
 {
     *moved = !brc_draft_follows(&s->draft, has, tip);
     if (!*moved)
         return BRC_OK;
-    if (s->draft.kind == BRC_DRAFT_MERGE)
-        return brc_fail(err, BRC_ESTALE,
-                        "%s: branch '%s' has moved since the %s began: drop it with 'breccia %s "
-                        "--abort', and %s again",
-                        brc_store_path(s->repo->store), s->branch, open, open, open);
     return brc_fail(err, BRC_ESTALE,
                     "%s: branch '%s' has moved since these changes began (draft %lld): they are "
                     "kept, and are not committed over what is new there",
@@ -206,7 +200,7 @@ int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err)
 
 /* What its commit has beside that of other changes. */
 typedef struct merge_end {
-    const char *op, *command;
+    const char *op;
     int has_other; /* a second parent */
 } merge_end;
 
@@ -222,15 +216,15 @@ static int take_open_merge(brc_session *s, const brc_commit_opts *opts, merge_en
         return brc_merge_is_open(s->repo->store, s->branch, err);
     BRC_TRY(brc_open_merge_read(&merge, s, err));
     const size_t left = brc_open_merge_left(&merge);
+    const char *open = brc_open_merge_command(&merge);
     out->op = brc_open_merge_op(&merge);
-    out->command = brc_open_merge_command(&merge);
     out->has_other = merge.has_other;
     *second = merge.other;
     brc_open_merge_dispose(&merge);
     if (left == 0)
         return BRC_OK;
     return brc_fail(err, BRC_ECONFLICT, "%zu conflicts of the %s on branch '%s' are not settled",
-                    left, out->command, s->branch);
+                    left, open, s->branch);
 }
 
 /* What was uncommitted is no more. */
@@ -256,13 +250,13 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     brc_move_set moves = {0};
     char *full = NULL;
     const brc_oid *tip = &parents[0];
-    merge_end end = {.op = amend ? "amend" : "commit", .command = "merge"};
+    merge_end end = {.op = amend ? "amend" : "commit"};
     BRC_GO(brc_session_tip(s, &has, &parents[0], &tip_root, err));
     commit.parents = parents;
     commit.nparents = has ? 1 : 0;
     BRC_GO(take_open_merge(s, opts, &end, &parents[1], err));
     commit.nparents += end.has_other ? 1 : 0;
-    BRC_GO(check_follows(s, has, tip, end.command, moved, err));
+    BRC_GO(check_follows(s, has, tip, moved, err));
     BRC_GO(check_amend(s, opts, has, err));
     BRC_GO(brc_keys_ready(s, err));
     BRC_GO(normal_root(store, &tip_root, err));
@@ -364,13 +358,13 @@ int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *give
     return rc;
 }
 
-int brc_session_commit_merge(brc_oid *out, brc_session *s, const brc_commit_opts *given,
-                             brc_error *err)
+int brc_session_commit_merge(brc_oid *out, int *moved, brc_session *s,
+                             const brc_commit_opts *given, brc_error *err)
 {
-    int moved;
     brc_commit_opts opts = *given;
+    *moved = 0;
     memset(out, 0, sizeof(*out));
     BRC_TRY(brc_bulk_check_none(s, "nothing can be committed", err));
     opts.flags = COMMIT_IS_MERGE;
-    return commit_in_tries(s, &opts, opts.meta_json, &moved, out, err);
+    return commit_in_tries(s, &opts, opts.meta_json, moved, out, err);
 }

@@ -183,7 +183,7 @@ static int open_merge(merge_call *c, brc_error *err)
     BRC_GO(brc_plan_number(&plan, "conflicts",
                            (int64_t)brc_merge_tree_clashes(c->run.tree)->n, err));
     if (c->concat.n > 0)
-        BRC_GO(brc_buf_text(&plan, ",\"concat\":true", err));
+        BRC_GO(brc_plan_true(&plan, "concat", err));
     BRC_GO(brc_plan_end(&plan, err));
     what.plan = (const char *)plan.data;
     rc = brc_open_merge_start(&c->result.draft, &c->run, &what, err);

@@ -1,5 +1,5 @@
 /* Open merges, cherry-picks, reverts and rebases: what is left of one (merge_draft.c), and its end (merge_end.c;
- * of a rebase rebase_open.c). */
+ * and merge_onto.c; of a rebase rebase_open.c). */
 #ifndef BRC_API_MERGE_DRAFT_H
 #define BRC_API_MERGE_DRAFT_H
 
@@ -7,9 +7,19 @@
 
 /* Commits what the session's open merge has become, with its other parent if it has one, and ends it. The operation
  * log says what the plan says ("op"). A cherry-pick or revert of which nothing is left makes no commit: *out is the
- * branch's tip then. BRC_EMISUSE: none is open; BRC_ECONFLICT: something is not settled; BRC_ESTALE: the branch has
- * moved since. */
-BRC_MUST_USE int brc_session_commit_merge(brc_oid *out, brc_session *s, const brc_commit_opts *opts, brc_error *err);
+ * branch's tip then. BRC_EMISUSE: none is open; BRC_ECONFLICT: something is not settled; BRC_ESTALE, with *moved 1: the
+ * branch has moved since. */
+BRC_MUST_USE int brc_session_commit_merge(brc_oid *out, int *moved, brc_session *s, const brc_commit_opts *opts,
+                                          brc_error *err);
+/* The same where the branch has moved: it is merged onto the new tip. A parent of the commit is that, and the other one
+ * unless the tip has it. With conflicts there is no commit, and another draft is open, over the new tip. Of `like`
+ * author, time, message and meta count. Not within a transaction. */
+typedef struct brc_onto_tip {
+    brc_oid commit;       /* the branch's; zero where it is open                     */
+    int is_made, is_open; /* a commit; the other draft                               */
+} brc_onto_tip;
+BRC_MUST_USE int brc_open_merge_onto_tip(brc_onto_tip *out, brc_session *s, const brc_open_merge *merge,
+                                         const brc_commit *like, brc_error *err);
 /* BRC_ECONFLICT, for what cannot be done while a merge or the like is open on the branch: the error names it. */
 int brc_merge_is_open(brc_store *store, const char *branch, brc_error *err);
 

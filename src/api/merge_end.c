@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../base/clock.h"
 #include "../base/sized.h"
 #include "../history/commit.h"
 #include "conflicts.h"
@@ -34,26 +35,66 @@ static int open_end_begin(open_end *e, int is_merge, brc_error *err)
     return brc_other_is_open(e->s, &e->merge, err);
 }
 
+/* ---- its commit, or what is left -------------------------------- */
+
+/* Where the branch has moved, what was settled is merged onto it; of that conflicts may be left. */
+static int commit_onto_tip(open_end *e, const brc_commit_opts *opts, brc_oid *out, int *made,
+                           brc_error *err)
+{
+    const brc_commit like = {.message = opts->message,
+                             .meta_json = opts->meta_json,
+                             .author = opts->author != NULL ? opts->author : "unknown",
+                             .time_us = opts->time_us != 0 ? opts->time_us : brc_now_us()};
+    brc_onto_tip end;
+    BRC_TRY(brc_open_merge_onto_tip(&end, e->s, &e->merge, &like, err));
+    *out = end.commit;
+    *made = end.is_made;
+    if (!end.is_open)
+        return BRC_OK;
+    brc_open_merge_dispose(&e->merge);
+    BRC_TRY(brc_session_begin_read(e->s, err));
+    int rc = brc_open_merge_read(&e->merge, e->s, err);
+    brc_session_end_read(e->s);
+    return rc;
+}
+
+static int commit_open(open_end *e, const brc_commit_opts *opts, brc_oid *out, int *made,
+                       brc_error *err)
+{
+    int moved;
+    int rc = brc_session_commit_merge(out, &moved, e->s, opts, err);
+    if (rc == BRC_ESTALE && moved)
+        return commit_onto_tip(e, opts, out, made, err);
+    *made = brc_oid_cmp(out, &e->merge.draft.tip) != 0;
+    return rc;
+}
+
+/* What is not settled. */
+static int tell_left(open_end *e, brc_iter **conflicts, uint64_t *left, int64_t *draft,
+                     brc_error *err)
+{
+    *left = brc_open_merge_left(&e->merge);
+    *draft = *left > 0 ? e->merge.draft.id : 0;
+    return conflicts != NULL ? brc_conflict_list_open(conflicts, &e->merge.conflicts, err)
+                             : BRC_OK;
+}
+
 /* ---- a merge -------------------------------- */
 
 static int end_merge(open_end *e, brc_merge_result *out, brc_iter **conflicts,
                      const brc_merge_opts *opts, brc_error *err)
 {
     brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    out->conflicts = brc_open_merge_left(&e->merge);
-    if (out->conflicts > 0) {
-        out->result = BRC_MERGE_CONFLICT;
-        out->draft = e->merge.draft.id;
-        return conflicts != NULL ? brc_conflict_list_open(conflicts, &e->merge.conflicts, err)
-                                 : BRC_OK;
-    }
-    out->result = BRC_MERGE_MERGED;
+    int made;
     commit.message =
         opts->message != NULL ? opts->message : brc_open_merge_text(&e->merge, "message");
     commit.author = opts->author;
     commit.time_us = opts->time_us;
-    BRC_TRY(brc_session_commit_merge(&out->commit, e->s, &commit, err));
-    return conflicts != NULL ? brc_conflict_list(conflicts, NULL, err) : BRC_OK;
+    if (brc_open_merge_left(&e->merge) == 0)
+        BRC_TRY(commit_open(e, &commit, &out->commit, &made, err));
+    BRC_TRY(tell_left(e, conflicts, &out->conflicts, &out->draft, err));
+    out->result = out->conflicts > 0 ? BRC_MERGE_CONFLICT : BRC_MERGE_MERGED;
+    return BRC_OK;
 }
 
 int brc_merge_continue(brc_merge_result *out, brc_iter **conflicts, breccia *repo,
@@ -99,7 +140,8 @@ static const char *text_of_end(const open_end *e, const char *given, const char 
                                                         : kept;
 }
 
-static int commit_change(open_end *e, const brc_pick_opts *opts, brc_oid *out, brc_error *err)
+static int commit_change(open_end *e, const brc_pick_opts *opts, brc_oid *out, int *made,
+                         brc_error *err)
 {
     brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
     const brc_commit *like = e->like;
@@ -111,32 +153,31 @@ static int commit_change(open_end *e, const brc_pick_opts *opts, brc_oid *out, b
         !brc_json_int(brc_json_member(e->merge.plan, "time"), INT64_MIN, INT64_MAX,
                       &commit.time_us))
         commit.time_us = like != NULL ? like->time_us : 0;
-    return brc_session_commit_merge(out, e->s, &commit, err);
+    return commit_open(e, &commit, out, made, err);
 }
 
 static int end_change(open_end *e, brc_pick_result *out, brc_iter **conflicts,
                       const brc_pick_opts *opts, brc_error *err)
 {
     brc_oid at;
-    int rc = brc_open_merge_id(&e->merge, "at", &at, err);
+    int made = 0, rc = brc_open_merge_id(&e->merge, "at", &at, err);
     if (rc == 0)
         rc = brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld is damaged: it names no commit",
                       (long long)e->merge.draft.id);
     if (rc < 0)
         return rc;
-    out->conflicts = brc_open_merge_left(&e->merge);
-    if (out->conflicts > 0) {
-        out->result = BRC_PICK_CONFLICT;
-        out->draft = e->merge.draft.id;
-        out->at = at;
-        return conflicts != NULL ? brc_conflict_list_open(conflicts, &e->merge.conflicts, err)
-                                 : BRC_OK;
+    if (brc_open_merge_left(&e->merge) == 0) {
+        BRC_TRY(read_like(e, &at, err));
+        BRC_TRY(commit_change(e, opts, &out->commit, &made, err));
     }
-    BRC_TRY(read_like(e, &at, err));
-    BRC_TRY(commit_change(e, opts, &out->commit, err));
-    out->made = brc_oid_cmp(&out->commit, &e->merge.draft.tip) != 0;
-    out->result = out->made ? BRC_PICK_COMMITTED : BRC_PICK_NOTHING;
-    return conflicts != NULL ? brc_conflict_list(conflicts, NULL, err) : BRC_OK;
+    BRC_TRY(tell_left(e, conflicts, &out->conflicts, &out->draft, err));
+    out->made = made != 0;
+    out->result = out->made             ? BRC_PICK_COMMITTED
+                  : out->conflicts == 0 ? BRC_PICK_NOTHING
+                                        : BRC_PICK_CONFLICT;
+    if (out->conflicts > 0)
+        out->at = at;
+    return BRC_OK;
 }
 
 int brc_pick_continue(brc_pick_result *out, brc_iter **conflicts, breccia *repo,

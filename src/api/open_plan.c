@@ -27,6 +27,12 @@ int brc_plan_number(brc_buf *out, const char *name, int64_t number, brc_error *e
     return brc_buf_printf(out, err, "%lld", (long long)number);
 }
 
+int brc_plan_true(brc_buf *out, const char *name, brc_error *err)
+{
+    BRC_TRY(plan_name(out, name, err));
+    return brc_buf_text(out, "true", err);
+}
+
 int brc_plan_texts(brc_buf *out, const char *name, const char *const *texts, size_t n,
                    brc_error *err)
 {

@@ -19,23 +19,6 @@ static void rebase_call_dispose(rebase_call *c)
 
 /* ---- which commits -------------------------------- */
 
-/* What the branch has and the target does not have, but merges. */
-static int list_todo(brc_rebasing *r, brc_error *err)
-{
-    brc_walk *walk;
-    const brc_commit *commit;
-    int rc;
-    BRC_TRY(brc_walk_new(&walk, r->repo->store, &r->q.tip, err));
-    BRC_GO(brc_walk_hide(walk, &r->target, err));
-    while ((rc = brc_walk_next(walk, &commit, err)) > 0)
-        if (commit->nparents <= 1)
-            BRC_GO(brc_rebasing_add(r, brc_walk_take(walk), err));
-done:
-    brc_walk_free(walk);
-    brc_rebasing_turn_round(r);
-    return rc;
-}
-
 static int read_target(brc_rebasing *r, brc_error *err)
 {
     brc_store *store = r->repo->store;
@@ -47,7 +30,7 @@ static int read_target(brc_rebasing *r, brc_error *err)
     if (rc == BRC_OK)
         brc_commit_free(there);
     if (rc == BRC_OK && r->q.has_tip)
-        rc = list_todo(r, err);
+        rc = brc_rebasing_add_line(r, &r->q.tip, &r->target, err);
     if (rc == BRC_OK)
         rc = brc_sequence_go_to(&r->q, &r->target, err);
     brc_store_end_read(store);

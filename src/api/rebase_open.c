@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/sized.h"
 #include "../history/commit.h"
+#include "../history/reach.h"
 #include "../zarr/fold.h"
 #include "../zarr/key_rows.h"
 #include "../zarr/node_moves.h"
@@ -150,6 +151,46 @@ static int commit_settled(open_rebase *o, brc_error *err)
     return BRC_OK;
 }
 
+/* ---- the branch has moved -------------------------------- */
+
+static int left_its_line(const open_rebase *o, brc_error *err)
+{
+    return brc_fail(err, BRC_ESTALE,
+                    "%s: branch '%s' does not have the commits any more that are rebased: undo "
+                    "what moved it, or drop the rebase with 'breccia rebase --abort'",
+                    brc_store_path(o->s->repo->store), o->s->branch);
+}
+
+/* What was committed on the branch since is a part of it: it is done again behind the rest. In a
+ * read. */
+static int add_newer(open_rebase *o, brc_error *err)
+{
+    const brc_draft_head *draft = &o->merge.draft;
+    brc_sequence *q = &o->all.q;
+    brc_reach *reach;
+    if (brc_draft_follows(draft, q->has_tip, &q->tip))
+        return BRC_OK;
+    if (!draft->has_tip || !q->has_tip)
+        return left_its_line(o, err);
+    BRC_TRY(brc_reach_new(&reach, q->store, err));
+    int rc = brc_reach_from(reach, &q->tip, err);
+    if (rc == BRC_OK)
+        rc = brc_reach_find(reach, &draft->tip, err);
+    brc_reach_free(reach);
+    if (rc <= 0)
+        return rc < 0 ? rc : left_its_line(o, err);
+    return brc_rebasing_add_line(&o->all, &q->tip, &draft->tip, err);
+}
+
+static int catch_up(open_rebase *o, brc_error *err)
+{
+    brc_store *store = o->all.repo->store;
+    BRC_TRY(brc_store_begin_read(store, err));
+    int rc = add_newer(o, err);
+    brc_store_end_read(store);
+    return rc;
+}
+
 /* ---- the call -------------------------------- */
 
 static int must_be_rebase(const open_rebase *o, brc_error *err)
@@ -165,6 +206,7 @@ static int go_on(open_rebase *o, int skips, brc_error *err)
 {
     brc_rebasing *r = &o->all;
     BRC_TRY(brc_sequence_resume(&r->q, o->s->branch, &o->merge.draft, err));
+    BRC_TRY(catch_up(o, err));
     const brc_task task = brc_task_begin(r->repo, "rebase", 0);
     int rc = BRC_OK;
     if (skips)

@@ -5,6 +5,7 @@
 
 #include "../base/alloc.h"
 #include "../history/commit.h"
+#include "../history/reach.h"
 #include "open_plan.h"
 
 /* ---- the list -------------------------------- */
@@ -32,14 +33,50 @@ int brc_rebasing_add(brc_rebasing *r, brc_commit *commit, brc_error *err)
     return rc;
 }
 
-void brc_rebasing_turn_round(brc_rebasing *r)
+static void turn_round(brc_rebasing *r, size_t from)
 {
-    brc_commit **list = r->todo;
-    for (size_t i = 0; i < r->n / 2; i++) {
+    brc_commit **list = (brc_commit **)r->todo + from;
+    const size_t n = r->n - from;
+    for (size_t i = 0; i < n / 2; i++) {
         brc_commit *one = list[i];
-        list[i] = list[r->n - 1 - i];
-        list[r->n - 1 - i] = one;
+        list[i] = list[n - 1 - i];
+        list[n - 1 - i] = one;
     }
+}
+
+/* What is hidden from the walk is looked for no further. */
+static int find_target(const brc_rebasing *r, const brc_oid *past, brc_reach **out, brc_error *err)
+{
+    *out = NULL;
+    if (brc_oid_cmp(past, &r->target) == 0)
+        return BRC_OK;
+    BRC_TRY(brc_reach_new(out, r->repo->store, err));
+    return brc_reach_from(*out, &r->target, err);
+}
+
+int brc_rebasing_add_line(brc_rebasing *r, const brc_oid *tip, const brc_oid *past, brc_error *err)
+{
+    const size_t from = r->n;
+    brc_reach *there = NULL;
+    brc_walk *walk;
+    const brc_commit *commit;
+    int rc;
+    BRC_TRY(brc_walk_new(&walk, r->repo->store, tip, err));
+    BRC_GO(brc_walk_hide(walk, past, err));
+    BRC_GO(find_target(r, past, &there, err));
+    while ((rc = brc_walk_next(walk, &commit, err)) > 0) {
+        const int has = there != NULL ? brc_reach_find(there, &commit->id, err) : 0;
+        rc = has;
+        if (has == 0 && commit->nparents <= 1)
+            rc = brc_rebasing_add(r, brc_walk_take(walk), err);
+        if (rc < 0)
+            break;
+    }
+done:
+    brc_reach_free(there);
+    brc_walk_free(walk);
+    turn_round(r, from);
+    return rc;
 }
 
 /* ---- a conflict -------------------------------- */

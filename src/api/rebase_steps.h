@@ -13,7 +13,8 @@
  *       "made": N, "skipped": N, "side": "ours" | "theirs", "paths": [TEXT...], "todo": [ID...]}
  *
  * `todo` are the commits behind `at`; `made` and `skipped` what came before it. The draft lies over what was made, which
- * nothing else names; its tip is the branch's commit, which stays where it is till the last step.
+ * nothing else names; its tip is the branch's commit, which stays where it is till the last step. What others commit there
+ * meanwhile comes behind `todo` when the rebase goes on.
  */
 #ifndef BRC_API_REBASE_STEPS_H
 #define BRC_API_REBASE_STEPS_H
@@ -34,8 +35,8 @@ typedef struct brc_rebasing {
 
 /* The commit belongs to it from now on, also after a failure. */
 BRC_MUST_USE int brc_rebasing_add(brc_rebasing *r, brc_commit *commit, brc_error *err);
-/* What was added last comes first. */
-void brc_rebasing_turn_round(brc_rebasing *r);
+/* All that `tip` has and neither `past` nor the target has, but merges, the oldest first. In a read. */
+BRC_MUST_USE int brc_rebasing_add_line(brc_rebasing *r, const brc_oid *tip, const brc_oid *past, brc_error *err);
 BRC_MUST_USE int brc_rebasing_run(brc_rebasing *r, brc_error *err);
 void brc_rebasing_dispose(brc_rebasing *r);
 

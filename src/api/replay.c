@@ -7,27 +7,11 @@
 #include "../base/iter.h"
 #include "../history/commit.h"
 #include "../store/collect.h"
-#include "../zarr/fold.h"
 #include "../zarr/key_rows.h"
-#include "../zarr/merge_run.h"
 #include "../zarr/node_moves.h"
 #include "conflicts.h"
 
-/* How often others may be first before it says so (BRC_ESTALE). */
-#define REPLAY_TRIES 16
-
-typedef struct replay {
-    brc_session *s;
-    brc_store *store;
-    int has_tip;
-    brc_oid tip;          /* where the branch is now            */
-    brc_draft_head draft; /* what the changes were              */
-    brc_folded folded;    /* ... and the snapshot that they are */
-    int64_t collected;    /* the last collection that had begun before */
-    brc_merge_run run;
-} replay;
-
-static void replay_start(replay *r, brc_session *s)
+void brc_replay_start(brc_replay *r, brc_session *s)
 {
     const brc_merge_run none = BRC_MERGE_RUN_INIT;
     memset(r, 0, sizeof(*r));
@@ -37,7 +21,7 @@ static void replay_start(replay *r, brc_session *s)
     r->run.how.repo = s->repo;
 }
 
-static void replay_end(replay *r)
+void brc_replay_end(brc_replay *r)
 {
     brc_merge_run_dispose(&r->run);
     brc_folded_dispose(&r->folded);
@@ -46,7 +30,7 @@ static void replay_end(replay *r)
 /* ---- what is merged -------------------------------- */
 
 /* In a read: what the changes began from is the base, and the branch's tip is ours. */
-static int read_replay(replay *r, brc_error *err)
+static int read_replay(brc_replay *r, brc_error *err)
 {
     brc_session *s = r->s;
     const brc_oid *began = &s->draft.tip;
@@ -64,7 +48,7 @@ static int read_replay(replay *r, brc_error *err)
 }
 
 /* The changes as a snapshot: written, because what is taken whole is taken by its id. */
-static int fold_changes(replay *r, brc_error *err)
+static int fold_changes(brc_replay *r, brc_error *err)
 {
     do
         BRC_TRY(brc_fold_ahead(r->s, 1, &r->folded, err));
@@ -75,7 +59,7 @@ static int fold_changes(replay *r, brc_error *err)
     return rc;
 }
 
-static int in_the_way(const replay *r, brc_error *err)
+static int in_the_way(const brc_replay *r, brc_error *err)
 {
     const brc_clash_list *list = brc_merge_tree_clashes(r->run.tree);
     return brc_fail(err, BRC_ECONFLICT,
@@ -87,7 +71,7 @@ static int in_the_way(const replay *r, brc_error *err)
 
 /* ---- the commit -------------------------------- */
 
-static int put_replayed(replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
+static int put_replayed(brc_replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
                         brc_error *err)
 {
     brc_commit commit = *like;
@@ -115,7 +99,7 @@ done:
 }
 
 /* Within a change: whether tip and draft are still what was merged. */
-static int is_unmoved(const replay *r, brc_error *err)
+static int is_unmoved(const brc_replay *r, brc_error *err)
 {
     const brc_draft_head *now = &r->s->draft;
     int has;
@@ -127,21 +111,25 @@ static int is_unmoved(const replay *r, brc_error *err)
 
 /* What was stored so far is named by nothing: a collection that has begun since may have taken
  * it. */
-static int is_uncollected(const replay *r, brc_error *err)
+static int is_uncollected(const brc_replay *r, brc_error *err)
 {
     int64_t last;
     BRC_TRY(brc_gc_last(r->store, &last, err));
     return last == r->collected;
 }
 
+int brc_replay_is_current(const brc_replay *r, brc_error *err)
+{
+    const int same = is_unmoved(r, err);
+    return same > 0 ? is_uncollected(r, err) : same;
+}
+
 /* 1: it is done; 0: others were first. */
-static int finish_replay(replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
+static int finish_replay(brc_replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
                          brc_error *err)
 {
     BRC_TRY(brc_session_begin(r->s, err));
-    int same = is_unmoved(r, err);
-    if (same > 0)
-        same = is_uncollected(r, err);
+    const int same = brc_replay_is_current(r, err);
     int rc = same > 0 ? put_replayed(r, like, may_be_empty, out, err) : same;
     rc = brc_session_end(r->s, rc, err);
     if (rc < 0 || same == 0)
@@ -149,15 +137,20 @@ static int finish_replay(replay *r, const brc_commit *like, int may_be_empty, br
     return rc < 0 ? rc : same;
 }
 
-static int replay_once(replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
-                       brc_error *err)
+int brc_replay_work(brc_replay *r, brc_error *err)
 {
     BRC_TRY(brc_store_begin_read(r->store, err));
     int rc = brc_gc_last(r->store, &r->collected, err);
     brc_store_end_read(r->store);
     BRC_TRY(rc);
     BRC_TRY(fold_changes(r, err));
-    BRC_TRY(brc_merge_work(&r->run, err));
+    return brc_merge_work(&r->run, err);
+}
+
+static int replay_once(brc_replay *r, const brc_commit *like, int may_be_empty, brc_oid *out,
+                       brc_error *err)
+{
+    BRC_TRY(brc_replay_work(r, err));
     if (brc_merge_tree_clashes(r->run.tree)->n > 0)
         return in_the_way(r, err);
     BRC_TRY(brc_merge_tree_ahead(r->run.tree, err));
@@ -168,12 +161,12 @@ static int replay_once(replay *r, const brc_commit *like, int may_be_empty, brc_
 int brc_replay_commit(brc_oid *out, brc_session *s, const brc_commit *like, int may_be_empty,
                       brc_error *err)
 {
-    replay r;
+    brc_replay r;
     int rc = 0;
-    for (int i = 0; rc == 0 && i < REPLAY_TRIES; i++) {
-        replay_start(&r, s);
+    for (int i = 0; rc == 0 && i < BRC_REPLAY_TRIES; i++) {
+        brc_replay_start(&r, s);
         rc = replay_once(&r, like, may_be_empty, out, err);
-        replay_end(&r);
+        brc_replay_end(&r);
     }
     if (rc == 0)
         return brc_fail(err, BRC_ESTALE,
@@ -185,7 +178,7 @@ int brc_replay_commit(brc_oid *out, brc_session *s, const brc_commit *like, int 
 
 /* ---- the public function -------------------------------- */
 
-static int list_in_the_way(replay *r, brc_iter **out, brc_error *err)
+static int list_in_the_way(brc_replay *r, brc_iter **out, brc_error *err)
 {
     brc_session *s = r->s;
     BRC_TRY(brc_session_begin_read(s, err));
@@ -202,15 +195,15 @@ static int list_in_the_way(replay *r, brc_iter **out, brc_error *err)
 
 int brc_session_conflicts(brc_iter **out, brc_session *s, brc_error *err)
 {
-    replay r;
+    brc_replay r;
     *out = NULL;
     if (s->mode != BRC_SESSION_PRIVATE)
         return brc_fail(err, BRC_EMISUSE,
                         "only a private session is merged when it commits: open one");
     if (brc_store_in_write(s->repo->store))
         return brc_fail(err, BRC_EMISUSE, "conflicts are not looked for within a transaction");
-    replay_start(&r, s);
+    brc_replay_start(&r, s);
     int rc = list_in_the_way(&r, out, err);
-    replay_end(&r);
+    brc_replay_end(&r);
     return rc;
 }

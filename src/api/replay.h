@@ -7,11 +7,38 @@
 #ifndef BRC_API_REPLAY_H
 #define BRC_API_REPLAY_H
 
-#include "../zarr/session.h"
+#include "../zarr/fold.h"
+#include "../zarr/merge_run.h"
 
 /* The commit's text is what `like` says, but for parents and root. BRC_ECONFLICT where the changes are
  * in conflict with what is new: they are kept. *out: the commit, or the tip where it has all of them
  * already. Not within a transaction. */
 BRC_MUST_USE int brc_replay_commit(brc_oid *out, brc_session *s, const brc_commit *like, int may_be_empty, brc_error *err);
+
+/* The steps of it, for changes that become something else than such a commit (merge_onto.c):
+ *
+ *      brc_replay r;
+ *      brc_replay_start(&r, session)
+ *      brc_replay_work(&r)             what is merged; r.run.tree has the conflicts
+ *      brc_session_begin() ... brc_replay_is_current(&r): 1 ... brc_session_end()
+ *      brc_replay_end(&r)
+ */
+#define BRC_REPLAY_TRIES 16 /* so often others may be first */
+typedef struct brc_replay {
+    brc_session *s;
+    brc_store *store;
+    int has_tip;
+    brc_oid tip;          /* where the branch is now                                  */
+    brc_draft_head draft; /* what the changes were                                    */
+    brc_folded folded;    /* ... and the snapshot that they are                       */
+    int64_t collected;    /* the last collection that had begun before                */
+    brc_merge_run run;    /* in.base: what they lie over; ours: the tip; theirs: they */
+} brc_replay;
+void brc_replay_start(brc_replay *r, brc_session *s);
+/* Not within a transaction. */
+BRC_MUST_USE int brc_replay_work(brc_replay *r, brc_error *err);
+/* Within a change of the session: 1 if tip and draft are still what was merged, and no collection has begun since. */
+BRC_MUST_USE int brc_replay_is_current(const brc_replay *r, brc_error *err);
+void brc_replay_end(brc_replay *r);
 
 #endif

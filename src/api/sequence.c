@@ -80,23 +80,10 @@ int brc_sequence_start(brc_sequence *q, brc_error *err)
 
 /* ---- what goes on -------------------------------- */
 
-static int check_follows_still(const brc_sequence *q, int has, const brc_oid *tip, brc_error *err)
-{
-    if (brc_draft_follows(&q->draft, has, tip))
-        return BRC_OK;
-    return brc_fail(err, BRC_ESTALE,
-                    "%s: branch '%s' has moved since the %s began: drop it with 'breccia %s "
-                    "--abort', and %s again",
-                    brc_store_path(q->store), q->branch, q->op, q->op, q->op);
-}
-
 static int read_resumed(brc_sequence *q, brc_error *err)
 {
-    int has;
-    brc_oid tip;
     BRC_TRY(brc_gc_last(q->store, &q->collected, err));
-    BRC_TRY(brc_ref_get(q->store, q->full, &has, &tip, err));
-    BRC_TRY(check_follows_still(q, has, &tip, err));
+    BRC_TRY(brc_ref_get(q->store, q->full, &q->has_tip, &q->tip, err));
     if (!q->draft.has_base)
         return brc_fail(err, BRC_ECORRUPT, "the open %s (draft %lld) lies over no commit", q->op,
                         (long long)q->draft.id);
@@ -111,8 +98,6 @@ int brc_sequence_resume(brc_sequence *q, const char *branch, const brc_draft_hea
     q->run = none;
     q->is_open = 1;
     q->draft = *draft;
-    q->has_tip = draft->has_tip;
-    q->tip = draft->tip;
     BRC_TRY(brc_dup(&q->branch, branch, err));
     BRC_TRY(brc_ref_full(&q->full, "heads", branch, err));
     BRC_TRY(brc_store_begin_read(q->store, err));
@@ -196,10 +181,9 @@ static int check_not_collected(brc_sequence *q, brc_error *err)
 /* ---- the end -------------------------------- */
 
 /* What was open must be as it was when it went on. */
-static int check_still_open(brc_sequence *q, int has, const brc_oid *tip, brc_error *err)
+static int check_still_open(brc_sequence *q, brc_error *err)
 {
     brc_draft_head now;
-    BRC_TRY(check_follows_still(q, has, tip, err));
     BRC_TRY(brc_draft_merge(q->store, q->branch, &now, err));
     if (now.id != q->draft.id || now.changes != q->draft.changes)
         return brc_fail(err, BRC_ESTALE,
@@ -216,12 +200,12 @@ static int check_still_there(brc_sequence *q, brc_error *err)
     int has;
     brc_oid tip;
     BRC_TRY(brc_ref_get(q->store, q->full, &has, &tip, err));
-    if (q->is_open)
-        return check_still_open(q, has, &tip, err);
     if (has != q->has_tip || (has && brc_oid_cmp(&tip, &q->tip) != 0))
         return brc_fail(err, BRC_ESTALE,
                         "%s: branch '%s' has moved before %s: nothing was changed; call again",
                         brc_store_path(q->store), q->branch, q->doing);
+    if (q->is_open)
+        return check_still_open(q, err);
     BRC_TRY(brc_draft_shared(q->store, q->branch, &now, err));
     if (now.id != 0 && !(now.id == q->draft.id && now.changes == q->draft.changes))
         return brc_fail(err, BRC_ECONFLICT,

@@ -44,7 +44,7 @@ typedef struct brc_sequence {
     /* from here on its own */
     char *branch, *full;
     int has_tip;
-    brc_oid tip;          /* of the branch, when it began                           */
+    brc_oid tip;          /* of the branch, when it began or went on                */
     brc_draft_head draft; /* the branch's own; id 0: it has none. Nothing is changed in it; but see is_open */
     int has_now;
     brc_oid now, root;    /* the commit on which the next step comes, and its snapshot */
@@ -58,7 +58,7 @@ typedef struct brc_sequence {
 BRC_MUST_USE int brc_sequence_can_start(breccia *repo, const char *what, brc_error *err);
 BRC_MUST_USE int brc_sequence_start(brc_sequence *q, brc_error *err);
 /* What is open on the branch goes on from the commit that its draft lies over. q->draft may be set anew before the
- * next step: as it was looked at last. BRC_ESTALE: the branch has moved since it began. */
+ * next step: as it was looked at last. The branch may have moved since its tip: q->tip is where it is now. */
 BRC_MUST_USE int brc_sequence_resume(brc_sequence *q, const char *branch, const brc_draft_head *draft, brc_error *err);
 void brc_sequence_dispose(brc_sequence *q);
 /* The next step comes on this commit. */

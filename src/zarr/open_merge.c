@@ -396,10 +396,17 @@ static int run_of_sides(brc_merge_run *run, const brc_open_merge *merge, brc_err
     return rc;
 }
 
+/* Theirs is what was settled before the branch moved. */
+static int is_of_settled(const brc_open_merge *merge)
+{
+    return brc_json_member(merge->plan, "settled") != NULL;
+}
+
 static int run_of_change(brc_merge_run *run, const brc_open_merge *merge, brc_error *err)
 {
     brc_store *store = run->how.repo->store;
-    brc_step_change change = {.is_back = strcmp(brc_open_merge_op(merge), "revert") == 0};
+    brc_step_change change = {.is_back = !is_of_settled(merge) &&
+                                         strcmp(brc_open_merge_op(merge), "revert") == 0};
     int rc = change.has_base = brc_open_merge_id(merge, "base", &change.base, err);
     if (rc >= 0)
         rc = change.has_theirs = brc_open_merge_id(merge, "theirs", &change.theirs, err);
@@ -416,6 +423,7 @@ int brc_open_merge_run(brc_merge_run *run, const brc_open_merge *merge, brc_erro
         return brc_fail(err, BRC_EUNSUPPORTED,
                         "what both sides appended was joined in this merge, which is not done "
                         "twice: settle by writing, or drop it and merge with --concat --theirs");
-    BRC_TRY(merge->has_other ? run_of_sides(run, merge, err) : run_of_change(run, merge, err));
+    BRC_TRY(merge->has_other && !is_of_settled(merge) ? run_of_sides(run, merge, err)
+                                                      : run_of_change(run, merge, err));
     return brc_merge_work(run, err);
 }

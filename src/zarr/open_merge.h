@@ -36,7 +36,8 @@ typedef struct brc_open_merge_new {
     const brc_oid *other; /* the other parent; NULL: none                        */
     const char *plan;     /* {"op": "merge", "rev": TEXT, "message": TEXT}: op, as in the operation log; what
                              was merged, as it was called; the commit's message. "base", "theirs": commits,
-                             where the base is not that of tip and other. "at": the commit whose author, time
+                             where the base is not that of tip and other; "settled": true, theirs is what was settled before the
+                             branch moved, over base. "at": the commit whose author, time
                              and message are kept, where "author", "time" and "message" are not there */
     const brc_step_change *change; /* what the plan names; NULL: nothing but `other`    */
     const brc_oid *more;  /* further commits that it names                       */

@@ -6,19 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../kit/scenario.h"
+#include "../kit/versions.h"
 
 Suite *merge_draft_suite(void);
 
 static scenario t;
-
-static void be_at(const char *branch)
-{
-    brc_session_free(t.session);
-    t.session = NULL;
-    OK(&t, brc_switch(t.repo, branch, BRC_SWITCH_DISCARD, &t.err));
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-}
 
 /* Both sides change two chunks and an attribute of /a; /g/b is removed here and changed
  * there. */
@@ -35,14 +27,14 @@ static void open_setup(void)
     OK(&t, brc_attrs_set(t.session, "/a", "k", "2", &t.err));
     OK(&t, brc_node_remove(t.session, "/g/b", &t.err));
     scenario_commit(&t, "ours");
-    be_at("side");
+    scenario_be_on(&t, "side");
     scenario_set_number(&t, "/a", 0, 60);
     scenario_set_number(&t, "/a", 2, 60);
     scenario_set_number(&t, "/a", 6, 60);
     OK(&t, brc_attrs_set(t.session, "/a", "k", "3", &t.err));
     scenario_set_number(&t, "/g/b", 0, 60);
     scenario_commit(&t, "theirs");
-    be_at("main");
+    scenario_be_on(&t, "main");
 }
 
 static void open_teardown(void)
@@ -258,28 +250,6 @@ START_TEST(p1_collections_keep_what_is_open)
 }
 END_TEST
 
-/* The branch goes on by a private session: the merge must not be committed over that. */
-START_TEST(p2_a_branch_that_has_moved_is_not_overwritten)
-{
-    brc_session *own;
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    brc_merge_result r = BRC_MERGE_RESULT_INIT;
-    brc_oid id;
-    merge_side(BRC_MERGE_KEEP);
-    settle_at(BRC_MERGE_OURS, NULL);
-    OK(&t, brc_session_open(&own, t.repo, "main", BRC_SESSION_PRIVATE, &t.err));
-    OK(&t, brc_attrs_set(own, "/a", "own", "1", &t.err));
-    commit.message = "own";
-    OK(&t, brc_session_commit(&id, own, &commit, &t.err));
-    brc_session_free(own);
-    FAILS(&t, BRC_ESTALE, brc_merge_continue(&r, NULL, t.repo, NULL, &t.err));
-    ck_assert_ptr_nonnull(strstr(t.err.message, "--abort"));
-    ck_assert_uint_eq(open_now(), 0);
-    OK(&t, brc_merge_abort(t.repo, &t.err));
-    ck_assert(nothing_open());
-}
-END_TEST
-
 static int continue_in_child(void)
 {
     breccia *repo;
@@ -292,7 +262,7 @@ static int continue_in_child(void)
 }
 
 /* One commits it, the others are told that there is none. */
-START_TEST(p3_of_processes_that_continue_one_does)
+START_TEST(p2_of_processes_that_continue_one_does)
 {
     enum { N = 4 };
     pid_t pid[N];
@@ -320,22 +290,13 @@ END_TEST
 
 /* ---- damage -------------------------------- */
 
-static int count_damage(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
-
 static int damage_of(const char *sql)
 {
-    int n = 0;
-    uint64_t checked;
     brc_open_state state = BRC_OPEN_STATE_INIT;
     open_setup();
     merge_side(BRC_MERGE_KEEP);
     scenario_sql(&t, sql);
-    (void)!brc_fsck(t.repo, 0, count_damage, &n, &checked, &t.err);
+    const int n = scenario_faults(&t);
     (void)!brc_merge_state(&state, NULL, t.repo, &t.err); /* answers, whatever it is */
     open_teardown();
     return n;
@@ -376,8 +337,7 @@ Suite *merge_draft_suite(void)
     tcase_add_test(tc, s3_all_for_theirs_is_the_merge_for_theirs);
     tcase_add_test(tc, s4_what_was_written_does_not_go_to_their_side);
     tcase_add_test(tc, p1_collections_keep_what_is_open);
-    tcase_add_test(tc, p2_a_branch_that_has_moved_is_not_overwritten);
-    tcase_add_test(tc, p3_of_processes_that_continue_one_does);
+    tcase_add_test(tc, p2_of_processes_that_continue_one_does);
     suite_add_tcase(s, tc);
     tcase_add_test(damage, d1_broken_rows_are_reported);
     suite_add_tcase(s, damage);

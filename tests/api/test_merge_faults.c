@@ -102,8 +102,34 @@ static int rebase_skips(void)
     return brc_rebase_continue(&result, NULL, work.repo, BRC_REBASE_SKIP, &work.err);
 }
 
+/* Somebody else commits on main. */
+static int commit_elsewhere(uint64_t i, int32_t value)
+{
+    brc_session *here = work.session;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    brc_oid id;
+    opts.message = "elsewhere";
+    opts.time_us = 6000;
+    OK(&work, brc_session_open(&work.session, work.repo, "main", BRC_SESSION_PRIVATE, &work.err));
+    scenario_set_number(&work, "/a", i, value);
+    const int rc = brc_session_commit(&id, work.session, &opts, &work.err);
+    brc_session_free(work.session);
+    work.session = here;
+    return rc;
+}
+
+static int move_on(void)
+{
+    return commit_elsewhere(7, 90);
+}
+
+static int move_across(void)
+{
+    return commit_elsewhere(0, 90);
+}
+
 /* Each from the file as the calls named in `before` have left it. */
-enum { BEFORE = 4 };
+enum { BEFORE = 5 };
 typedef struct open_act {
     const char *name;
     int (*run)(void);
@@ -115,10 +141,13 @@ static const open_act acts[] = {
     {"settle the rest", settle_rest, {keep_open, settle_array}},
     {"settle by hand", settle_by_hand, {keep_open}},
     {"continue", go_on, {keep_open, settle_array, settle_rest}},
+    {"continue onto the new tip", go_on, {keep_open, settle_array, settle_rest, move_on}},
+    {"open again over it", go_on, {keep_open, settle_array, settle_rest, move_across}},
     {"abort", drop_it, {keep_open, settle_by_hand}},
     {"rebase", rebase_it, {NULL}},
     {"rebase to the next", rebase_on, {rebase_it, settle_all}},
     {"rebase to the end", rebase_on, {rebase_it, settle_all, rebase_on, settle_all}},
+    {"rebase with what is new", rebase_on, {rebase_it, settle_all, rebase_on, settle_all, move_on}},
     {"rebase without one", rebase_skips, {rebase_it, settle_by_hand}},
     {"rebase dropped", drop_it, {rebase_it, settle_all, rebase_on, settle_by_hand}},
 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../kit/scenario.h"
+#include "../kit/versions.h"
 
 Suite *pick_suite(void);
 
@@ -25,14 +25,6 @@ static void pick_teardown(void)
     scenario_stop(&t);
 }
 
-static void be_on(const char *branch)
-{
-    brc_session_free(t.session);
-    t.session = NULL;
-    OK(&t, brc_switch(t.repo, branch, BRC_SWITCH_DISCARD, &t.err));
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
-}
-
 static brc_pick_result pick(const char *rev, uint32_t flags)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
@@ -51,39 +43,23 @@ static brc_pick_result revert(const char *rev, uint32_t flags)
     return result;
 }
 
-static brc_oid root_of(const char *rev)
-{
-    brc_oid id, root;
-    brc_commit *c;
-    OK(&t, brc_resolve(&id, t.repo, rev, &t.err));
-    OK(&t, brc_commit_read(&c, t.repo, &id, &t.err));
-    root = c->root;
-    brc_commit_free(c);
-    return root;
-}
-
-static int same(brc_oid a, brc_oid b)
-{
-    return memcmp(&a, &b, sizeof(a)) == 0;
-}
-
 /* ---- moves -------------------------------- */
 
 /* On side the group has another name; the change of it comes to the old one, and the other way. */
 START_TEST(c1_a_picked_change_goes_where_the_node_is)
 {
-    be_on("side");
+    scenario_be_on(&t, "side");
     OK(&t, brc_node_move(t.session, "/g", "/h", &t.err));
     scenario_commit(&t, "moved");
     scenario_set_number(&t, "/h/b", 1, 50);
     scenario_commit(&t, "in the moved one");
-    be_on("main");
+    scenario_be_on(&t, "main");
     scenario_set_number(&t, "/g/b", 0, 60);
     scenario_commit(&t, "in the old one");
     ck_assert_int_eq(pick("side", 0).result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 1), 50);
     ck_assert_int_eq(scenario_number(&t, t.session, "/g/b", 0), 60);
-    be_on("side");
+    scenario_be_on(&t, "side");
     ck_assert_int_eq(pick("main~1", 0).result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&t, t.session, "/h/b", 0), 60);
     scenario_whole(&t);
@@ -116,9 +92,9 @@ START_TEST(c3_a_revert_of_a_revert_is_the_original)
     OK(&t, brc_node_move(t.session, "/g/b", "/c", &t.err));
     scenario_commit(&t, "two");
     ck_assert_int_eq(revert("HEAD", 0).result, BRC_PICK_COMMITTED);
-    ck_assert(same(root_of("HEAD"), root_of("HEAD~2")));
+    ck_assert(scenario_same(scenario_root(&t, "HEAD"), scenario_root(&t, "HEAD~2")));
     ck_assert_int_eq(revert("HEAD", 0).result, BRC_PICK_COMMITTED);
-    ck_assert(same(root_of("HEAD"), root_of("HEAD~2")));
+    ck_assert(scenario_same(scenario_root(&t, "HEAD"), scenario_root(&t, "HEAD~2")));
     scenario_whole(&t);
 }
 END_TEST
@@ -126,16 +102,16 @@ END_TEST
 /* HISTORY-FACTS, scenario 17. */
 START_TEST(c4_what_is_there_makes_no_commit)
 {
-    be_on("side");
+    scenario_be_on(&t, "side");
     scenario_set_number(&t, "/a", 1, 50);
     two = scenario_commit(&t, "two");
-    be_on("main");
+    scenario_be_on(&t, "main");
     ck_assert_int_eq(pick("side", 0).result, BRC_PICK_COMMITTED);
     brc_pick_result again = pick("side", 0);
     ck_assert_int_eq(again.result, BRC_PICK_NOTHING);
     brc_oid tip;
     OK(&t, brc_resolve(&tip, t.repo, "main", &t.err));
-    ck_assert(same(tip, again.commit));
+    ck_assert(scenario_same(tip, again.commit));
 }
 END_TEST
 
@@ -160,10 +136,10 @@ START_TEST(c6_what_is_uncommitted_stays)
 {
     brc_gc_report report = BRC_GC_REPORT_INIT;
     brc_gc_opts now = BRC_GC_OPTS_INIT;
-    be_on("side");
+    scenario_be_on(&t, "side");
     scenario_set_number(&t, "/a", 1, 50);
     scenario_commit(&t, "two");
-    be_on("main");
+    scenario_be_on(&t, "main");
     scenario_set_number(&t, "/a", 7, 70);
     scenario_commit(&t, "three");
     ck_assert_int_eq(pick("side", BRC_PICK_NO_COMMIT).result, BRC_PICK_UNCOMMITTED);
@@ -184,18 +160,18 @@ START_TEST(c6_what_is_uncommitted_stays)
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 50);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 70);
     ck_assert_int_eq(revert("HEAD", 0).result, BRC_PICK_COMMITTED);
-    ck_assert(same(root_of("HEAD"), root_of("HEAD~2")));
+    ck_assert(scenario_same(scenario_root(&t, "HEAD"), scenario_root(&t, "HEAD~2")));
     scenario_whole(&t);
 }
 END_TEST
 
 START_TEST(c7_a_branch_that_comes_back_has_it_too)
 {
-    be_on("side");
+    scenario_be_on(&t, "side");
     scenario_set_number(&t, "/a", 1, 50);
     scenario_commit(&t, "two");
     OK(&t, brc_branch_create(t.repo, "third", "side~1", &t.err));
-    be_on("third");
+    scenario_be_on(&t, "third");
     ck_assert_int_eq(pick("side", BRC_PICK_NO_COMMIT).result, BRC_PICK_UNCOMMITTED);
     OK(&t, brc_branch_rename(t.repo, "third", "fourth", &t.err));
     brc_session_free(t.session);
@@ -231,7 +207,7 @@ START_TEST(c8_what_cannot_be_is_refused)
     FAILS(&t, BRC_EINVAL, brc_pick(&result, NULL, t.repo, "side", &opts, &t.err));
     brc_oid tip;
     OK(&t, brc_resolve(&tip, t.repo, "main", &t.err));
-    ck_assert(same(tip, one));
+    ck_assert(scenario_same(tip, one));
 }
 END_TEST
 
@@ -259,11 +235,11 @@ START_TEST(c9_what_is_picked_is_not_collected_meanwhile)
 {
     meddler m = {NULL, 0};
     brc_open_opts opts = BRC_OPEN_OPTS_INIT, alone = BRC_OPEN_OPTS_INIT;
-    be_on("side");
+    scenario_be_on(&t, "side");
     scenario_set_number(&t, "/a", 1, 50);
     scenario_set_number(&t, "/g/b", 1, 51);
     scenario_commit(&t, "two");
-    be_on("main");
+    scenario_be_on(&t, "main");
     scenario_set_number(&t, "/a", 2, 60);
     scenario_set_number(&t, "/g/b", 2, 61);
     scenario_commit(&t, "three");

@@ -27,7 +27,7 @@ START_TEST(s1_it_stops_where_the_conflict_is)
     brc_pick_result r = rk_rebase(&k, BRC_PICK_KEEP);
     rk_stopped_at(&k, &r, 1, 1, 0);
     ck_assert_uint_eq(r.conflicts, 2);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     ck_assert_uint_eq(rk_open(&k).open, 2);
     ck_assert_int_eq(rk_number(&k, 0), 50);
     ck_assert_int_eq(rk_number(&k, 4), 60);
@@ -50,7 +50,7 @@ START_TEST(s2_what_is_not_settled_does_not_go_on)
     const brc_conflict *c;
     const int64_t draft = r.draft;
     scenario_set_number(&k.t, "/a", 0, 70);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     OK(&k.t, brc_rebase_continue(&again, &it, k.t.repo, 0, &k.t.err));
     rk_stopped_at(&k, &again, 1, 1, 0);
     ck_assert_int_eq(again.draft, draft);
@@ -70,7 +70,7 @@ START_TEST(s3_without_keep_nothing_stays_open)
     ck_assert_int_eq(r.draft, 0);
     ck_assert_uint_eq(r.made + r.skipped + r.left, 0);
     rk_nothing_is_open(&k);
-    ck_assert(rk_same(rk_id(&k, "side"), k.side_tip));
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), k.side_tip));
 }
 END_TEST
 
@@ -94,25 +94,25 @@ START_TEST(e1_settled_by_hand_it_goes_on_to_the_next_and_to_the_end)
     rk_rebase(&k, BRC_PICK_KEEP);
     scenario_set_number(&k.t, "/a", 0, 70);
     OK(&k.t, brc_attrs_set(k.t.session, "/a", "k", "7", &k.t.err));
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     brc_pick_result r = rk_goes_on(&k, 0);
     rk_stopped_at(&k, &r, 3, 3, 0);
     ck_assert_uint_eq(r.conflicts, 1);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     ck_assert_int_eq(rk_number(&k, 0), 70);
     ck_assert_int_eq(rk_number(&k, 2), 50);
     ck_assert_int_eq(rk_number(&k, 6), 62);
     scenario_set_number(&k.t, "/a", 2, 71);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     r = rk_goes_on(&k, 0);
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_uint_eq(r.made, 5);
     ck_assert_uint_eq(r.skipped, 0);
     ck_assert_int_eq(r.draft, 0);
-    ck_assert(rk_same(r.commit, rk_id(&k, "side")));
-    rk_look_again(&k);
+    ck_assert(scenario_same(r.commit, scenario_id(&k.t, "side")));
+    scenario_look_again(&k.t);
     rk_nothing_is_open(&k);
-    ck_assert(rk_same(rk_id(&k, "side~5"), k.main_tip));
+    ck_assert(scenario_same(scenario_id(&k.t, "side~5"), k.main_tip));
     rk_commit_is(&k, "side", "five", "Bob", "{}", 15000000);
     rk_commit_is(&k, "side~1", "four", "Bob", "{}", 14000000);
     rk_commit_is(&k, "side~3", "two\n\nand why", "Ada <ada@example.org>", "{\"run\":7}", 12000000);
@@ -129,15 +129,15 @@ START_TEST(e2_all_for_theirs_is_the_rebase_for_theirs)
 {
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     ck_assert_int_eq(rk_goes_on(&k, 0).result, BRC_PICK_CONFLICT);
     rk_settle(&k, BRC_MERGE_THEIRS);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     const brc_oid slow = rk_goes_on(&k, 0).commit;
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
-    ck_assert(rk_same(rk_id(&k, "side"), k.side_tip));
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), k.side_tip));
     const brc_oid quick = rk_rebase(&k, BRC_PICK_THEIRS).commit;
-    ck_assert(rk_same(slow, quick));
+    ck_assert(scenario_same(slow, quick));
 }
 END_TEST
 
@@ -153,12 +153,12 @@ START_TEST(e3_where_nothing_is_left_no_commit_is_made)
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_uint_eq(r.made, 4);
     ck_assert_uint_eq(r.skipped, 1);
-    rk_look_again(&k);
-    ck_assert(rk_same(rk_id(&k, "side~4"), k.main_tip));
+    scenario_look_again(&k.t);
+    ck_assert(scenario_same(scenario_id(&k.t, "side~4"), k.main_tip));
     const brc_oid slow = r.commit;
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
     const brc_oid quick = rk_rebase(&k, BRC_PICK_OURS).commit;
-    ck_assert(rk_same(slow, quick));
+    ck_assert(scenario_same(slow, quick));
 }
 END_TEST
 
@@ -166,20 +166,20 @@ START_TEST(e4_skipped_ones_are_left_out)
 {
     rk_rebase(&k, BRC_PICK_KEEP);
     scenario_set_number(&k.t, "/a", 0, 70); /* goes, too */
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     brc_pick_result r = rk_goes_on(&k, BRC_REBASE_SKIP);
     rk_stopped_at(&k, &r, 3, 2, 1);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     ck_assert_int_eq(rk_number(&k, 0), 50);
     ck_assert_int_eq(scenario_number(&k.t, k.t.session, "/h/b", 1), 2);
     r = rk_goes_on(&k, BRC_REBASE_SKIP);
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_uint_eq(r.made, 3);
     ck_assert_uint_eq(r.skipped, 2);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     rk_nothing_is_open(&k);
     rk_commit_is(&k, "side~1", "three", "Bob", "{}", 13000000);
-    ck_assert(rk_same(rk_id(&k, "side~3"), k.main_tip));
+    ck_assert(scenario_same(scenario_id(&k.t, "side~3"), k.main_tip));
     ck_assert_int_eq(rk_number(&k, 8), 64);
 }
 END_TEST
@@ -195,8 +195,8 @@ START_TEST(e5_when_all_are_skipped_the_branch_is_where_it_was_to_go)
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_uint_eq(r.made, 1);
     ck_assert_uint_eq(r.skipped, 1);
-    ck_assert(rk_same(rk_id(&k, "side~1"), k.main_tip));
-    rk_look_again(&k);
+    ck_assert(scenario_same(scenario_id(&k.t, "side~1"), k.main_tip));
+    scenario_look_again(&k.t);
     rk_nothing_is_open(&k);
 }
 END_TEST
@@ -212,9 +212,9 @@ START_TEST(e6_aborted_it_is_as_it_was)
     rk_goes_on(&k, 0);
     scenario_set_number(&k.t, "/a", 2, 71);
     OK(&k.t, brc_merge_abort(k.t.repo, &k.t.err));
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     rk_nothing_is_open(&k);
-    ck_assert(rk_same(rk_id(&k, "side"), k.side_tip));
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), k.side_tip));
     ck_assert_int_eq(rk_number(&k, 0), 61);
     ck_assert_int_eq(rk_rows(&k), 0);
     OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
@@ -231,10 +231,10 @@ START_TEST(e7_undo_takes_all_of_it_back)
     rk_settle(&k, BRC_MERGE_THEIRS);
     const brc_oid after = rk_goes_on(&k, 0).commit;
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
-    ck_assert(rk_same(rk_id(&k, "side"), k.side_tip));
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), k.side_tip));
     OK(&k.t, brc_undo(NULL, k.t.repo, BRC_UNDO_REDO, 0, &k.t.err));
-    ck_assert(rk_same(rk_id(&k, "side"), after));
-    rk_look_again(&k);
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), after));
+    scenario_look_again(&k.t);
 }
 END_TEST
 
@@ -244,10 +244,10 @@ START_TEST(e8_sides_stay_for_the_rest)
     const char *path = "/a";
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    rk_be_on(&k, "main");
+    scenario_be_on(&k.t, "main");
     OK(&k.t, brc_attrs_set(k.t.session, "/h", "k", "1", &k.t.err));
     scenario_commit(&k.t, "more");
-    rk_be_on(&k, "side");
+    scenario_be_on(&k.t, "side");
     OK(&k.t, brc_reset(k.t.repo, "side~4", BRC_RESET_HARD, NULL, &k.t.err));
     OK(&k.t, brc_attrs_set(k.t.session, "/g", "k", "2", &k.t.err));
     scenario_commit(&k.t, "in conflict elsewhere");
@@ -260,11 +260,11 @@ START_TEST(e8_sides_stay_for_the_rest)
     ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
     ck_assert_uint_eq(r.conflicts, 1);
     rk_settle(&k, BRC_MERGE_OURS);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     r = rk_goes_on(&k, 0);
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(rk_number(&k, 2), 63);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
 }
 END_TEST
 
@@ -274,18 +274,18 @@ START_TEST(e9_moves_are_followed)
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
     OK(&k.t, brc_node_move(k.t.session, "/a", "/z", &k.t.err));
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     brc_pick_result r = rk_goes_on(&k, 0);
     rk_stopped_at(&k, &r, 3, 3, 0);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     ck_assert_int_eq(scenario_number(&k.t, k.t.session, "/z", 6), 62);
     rk_settle(&k, BRC_MERGE_THEIRS);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     r = rk_goes_on(&k, 0);
     ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
     ck_assert_int_eq(scenario_number(&k.t, k.t.session, "/z", 2), 63);
     ck_assert_int_eq(scenario_number(&k.t, k.t.session, "/z", 8), 64);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
 }
 END_TEST
 

@@ -57,34 +57,89 @@ START_TEST(o1_others_do_not_end_it)
 }
 END_TEST
 
-static void move_branch(void)
+static void commit_attr(scenario *t)
 {
-    brc_session *own;
-    brc_commit_opts commit = BRC_COMMIT_OPTS_INIT;
-    brc_oid id;
-    commit.message = "own";
-    OK(&k.t, brc_session_open(&own, k.t.repo, "side", BRC_SESSION_PRIVATE, &k.t.err));
-    OK(&k.t, brc_attrs_set(own, "/a", "own", "1", &k.t.err));
-    OK(&k.t, brc_session_commit(&id, own, &commit, &k.t.err));
-    brc_session_free(own);
+    OK(t, brc_attrs_set(t->session, "/a", "own", "1", &t->err));
 }
 
-START_TEST(o2_a_branch_that_has_moved_is_not_overwritten)
+static void change_too(scenario *t)
 {
+    scenario_set_number(t, "/a", 0, 88); /* side[1] did, too */
+}
+
+/* What others commit on the branch is rebased behind the rest, as if it had been there. */
+START_TEST(o2_a_branch_that_has_moved_is_rebased_with_what_is_new)
+{
+    brc_buf attr = BRC_BUF_INIT;
+    const int skips = _i == 1;
+    rk_rebase(&k, BRC_PICK_KEEP);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    const brc_oid there = scenario_elsewhere(&k.t, "side", commit_attr);
+    scenario_look_again(&k.t);
+    brc_pick_result r = rk_goes_on(&k, skips ? BRC_REBASE_SKIP : 0);
+    ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
+    ck_assert(scenario_same(r.at, k.side[3]));
+    ck_assert_uint_eq(r.left, 2);
+    ck_assert_uint_eq(rk_open(&k).left, 2);
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), there));
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    scenario_look_again(&k.t);
+    r = rk_goes_on(&k, 0);
+    ck_assert_int_eq(r.result, BRC_PICK_COMMITTED);
+    ck_assert_uint_eq(r.made, skips ? 5 : 6);
+    ck_assert_uint_eq(r.skipped, (uint64_t)skips);
+    scenario_look_again(&k.t);
+    rk_nothing_is_open(&k);
+    ck_assert(scenario_same(scenario_id(&k.t, skips ? "side~5" : "side~6"), k.main_tip));
+    ck_assert_int_eq(rk_number(&k, 0), skips ? 50 : 61);
+    ck_assert_int_eq(rk_number(&k, 8), 64);
+    OK(&k.t, brc_attrs_get(&attr, k.t.session, "/a", "own", &k.t.err));
+    brc_buf_dispose(&attr);
+    ck_assert_int_eq(rk_rows(&k), 1);
+    OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), there));
+}
+END_TEST
+
+/* It is the rebase that was begun after they had. */
+START_TEST(o2b_it_is_the_rebase_that_was_begun_later)
+{
+    brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
-    move_branch();
-    const brc_oid there = rk_id(&k, "side");
-    rk_look_again(&k);
-    FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
-    ck_assert_ptr_nonnull(strstr(k.t.err.message, "rebase --abort"));
-    FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, BRC_REBASE_SKIP, &k.t.err));
-    ck_assert_uint_eq(rk_open(&k).conflicts, 2);
-    ck_assert_int_eq(rk_number(&k, 0), 61);
-    OK(&k.t, brc_merge_abort(k.t.repo, &k.t.err));
-    ck_assert(rk_same(rk_id(&k, "side"), there));
-    rk_look_again(&k);
+    rk_goes_on(&k, 0);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    scenario_elsewhere(&k.t, "side", change_too);
+    scenario_look_again(&k.t);
+    ck_assert_int_eq(rk_goes_on(&k, 0).result, BRC_PICK_COMMITTED);
+    scenario_look_again(&k.t);
+    ck_assert_int_eq(rk_number(&k, 0), 88);
+    const brc_oid slow = scenario_root(&k.t, "side");
+    OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
+    opts.flags = BRC_PICK_THEIRS;
+    OK(&k.t, brc_rebase(&r, NULL, k.t.repo, "main", &opts, &k.t.err));
+    ck_assert(scenario_same(slow, scenario_root(&k.t, "side")));
+}
+END_TEST
+
+/* What it merged of the target is there already. */
+START_TEST(o2c_merges_on_the_branch_are_left_out)
+{
+    brc_merge_opts merge = BRC_MERGE_OPTS_INIT;
+    brc_merge_result m = BRC_MERGE_RESULT_INIT;
+    merge.flags = BRC_MERGE_THEIRS;
+    OK(&k.t, brc_merge(&m, NULL, k.t.repo, "main", &merge, &k.t.err));
+    OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
+    rk_rebase(&k, BRC_PICK_KEEP);
+    OK(&k.t, brc_undo(NULL, k.t.repo, BRC_UNDO_REDO, 0, &k.t.err));
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), m.commit));
+    rk_settle(&k, BRC_MERGE_OURS);
+    ck_assert_uint_eq(rk_goes_on(&k, 0).left, 1);
+    rk_settle(&k, BRC_MERGE_OURS);
+    ck_assert_int_eq(rk_goes_on(&k, 0).result, BRC_PICK_COMMITTED);
+    scenario_look_again(&k.t);
+    rk_nothing_is_open(&k);
 }
 END_TEST
 
@@ -104,11 +159,14 @@ START_TEST(o3_undo_does_not_make_the_draft_follow)
     ck_assert_uint_eq(rk_rebase(&k, BRC_PICK_KEEP).made, 0);
     rk_settle(&k, BRC_MERGE_THEIRS);
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
-    ck_assert(rk_same(rk_id(&k, "side"), k.main_tip));
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), k.main_tip));
     FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
+    ck_assert_ptr_nonnull(strstr(k.t.err.message, "rebase --abort"));
+    FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, BRC_REBASE_SKIP, &k.t.err));
+    ck_assert_uint_eq(rk_open(&k).open, 0);
     OK(&k.t, brc_undo(NULL, k.t.repo, BRC_UNDO_REDO, 0, &k.t.err));
     ck_assert_int_eq(rk_goes_on(&k, 0).result, BRC_PICK_COMMITTED);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
 }
 END_TEST
 
@@ -116,14 +174,14 @@ START_TEST(o4_it_goes_along_with_its_branch)
 {
     rk_rebase(&k, BRC_PICK_KEEP);
     OK(&k.t, brc_branch_rename(k.t.repo, "side", "aside", &k.t.err));
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     rk_settle(&k, BRC_MERGE_THEIRS);
     ck_assert_uint_eq(rk_goes_on(&k, 0).made, 3);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     OK(&k.t, brc_branch_rename(k.t.repo, "aside", "side", &k.t.err));
     rk_settle(&k, BRC_MERGE_THEIRS);
     ck_assert_uint_eq(rk_goes_on(&k, 0).made, 5);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     rk_commit_is(&k, "side", "five", "Bob", "{}", 15000000);
 }
 END_TEST
@@ -136,11 +194,11 @@ START_TEST(o5_it_goes_when_its_branch_goes)
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err)); /* the switch */
     OK(&k.t, brc_branch_delete(k.t.repo, "side", BRC_DELETE_FORCE, &k.t.err));
     ck_assert_int_eq(scenario_ask(&k.t, "SELECT count(*) FROM draft WHERE state=1"), 0);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
-    rk_be_on(&k, "side");
+    scenario_be_on(&k.t, "side");
     rk_nothing_is_open(&k);
-    ck_assert(rk_same(rk_id(&k, "side"), k.side_tip));
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), k.side_tip));
 }
 END_TEST
 
@@ -206,16 +264,16 @@ START_TEST(o6_collections_keep_what_it_needs)
     OK(&k.t, brc_branch_delete(k.t.repo, "main", BRC_DELETE_FORCE, &k.t.err));
     for (int i = 0; i < 2; i++) {
         OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
-        rk_look_again(&k);
+        scenario_look_again(&k.t);
         rk_settle(&k, BRC_MERGE_THEIRS);
         OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
-        rk_look_again(&k);
+        scenario_look_again(&k.t);
         rk_goes_on(&k, 0);
     }
     OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     rk_nothing_is_open(&k);
-    ck_assert(rk_same(rk_id(&k, "side~5"), k.main_tip));
+    ck_assert(scenario_same(scenario_id(&k.t, "side~5"), k.main_tip));
     ck_assert_int_eq(rk_number(&k, 8), 64);
 }
 END_TEST
@@ -232,7 +290,7 @@ START_TEST(o7_what_it_makes_is_not_collected_meanwhile)
     scenario_whole(&k.t);
     rk_settle(&k, BRC_MERGE_THEIRS);
     ck_assert_int_eq(rk_goes_on(&k, 0).result, BRC_PICK_COMMITTED);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
 }
 END_TEST
 
@@ -259,14 +317,15 @@ START_TEST(o9_a_branch_that_moves_meanwhile_stays_where_it_is)
 {
     other o = {NULL, MOVES, 0};
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    const brc_oid there = rk_id(&k, "side~1");
+    const brc_oid there = scenario_id(&k.t, "side~1");
     rk_rebase(&k, BRC_PICK_KEEP);
     rk_settle(&k, BRC_MERGE_THEIRS);
     begin_with(&o);
     FAILS(&k.t, BRC_ESTALE, brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err));
     end_with(&o);
-    ck_assert(rk_same(rk_id(&k, "side"), there));
+    ck_assert(scenario_same(scenario_id(&k.t, "side"), there));
     scenario_whole(&k.t);
+    rk_nothing_is_open(&k); /* a reset takes what is open along */
 }
 END_TEST
 
@@ -279,15 +338,15 @@ START_TEST(oa_history_that_expires_leaves_it_what_it_needs)
     rules.keep_last = 1;
     OK(&k.t, brc_expire(NULL, NULL, k.t.repo, &rules, &k.t.err));
     OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     rk_settle(&k, BRC_MERGE_THEIRS);
     rk_goes_on(&k, 0);
     OK(&k.t, brc_expire(NULL, NULL, k.t.repo, &rules, &k.t.err));
     OK(&k.t, brc_gc(k.t.repo, NULL, &report, &k.t.err));
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     rk_settle(&k, BRC_MERGE_THEIRS);
     ck_assert_uint_eq(rk_goes_on(&k, 0).made, 5);
-    rk_look_again(&k);
+    scenario_look_again(&k.t);
     ck_assert_int_eq(rk_number(&k, 0), 61);
     ck_assert_int_eq(rk_number(&k, 2), 63);
 }
@@ -295,55 +354,42 @@ END_TEST
 
 /* ---- processes -------------------------------- */
 
-static int child_step(breccia *repo, int step)
+static int rebase_there(breccia *repo)
 {
     brc_pick_opts opts = BRC_PICK_OPTS_INIT;
     brc_pick_result r = BRC_PICK_RESULT_INIT;
-    uint64_t n;
     opts.flags = BRC_PICK_KEEP;
-    return step == 0   ? brc_rebase(&r, NULL, repo, "main", &opts, NULL)
-           : step == 1 ? brc_merge_settle(&n, repo, BRC_MERGE_THEIRS, NULL, 0, NULL)
-                       : brc_rebase_continue(&r, NULL, repo, 0, NULL);
+    return brc_rebase(&r, NULL, repo, "main", &opts, NULL);
 }
 
-static void in_child(int step)
+static int settle_there(breccia *repo)
 {
-    breccia *repo;
-    int status;
-    scenario_close(&k.t);
-    const pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0)
-        _exit(brc_open(&repo, k.t.file, NULL, NULL) < 0 || child_step(repo, step) < 0);
-    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    scenario_open(&k.t, NULL, 0);
-    scenario_whole(&k.t);
+    uint64_t n;
+    return brc_merge_settle(&n, repo, BRC_MERGE_THEIRS, NULL, 0, NULL);
+}
+
+static int go_on_there(breccia *repo)
+{
+    brc_pick_result r = BRC_PICK_RESULT_INIT;
+    return brc_rebase_continue(&r, NULL, repo, 0, NULL);
 }
 
 START_TEST(p1_processes_that_are_gone_leave_it_open)
 {
-    in_child(0);
+    scenario_in_killed_child(&k.t, rebase_there);
     ck_assert_uint_eq(rk_open(&k).open, 2);
-    in_child(1);
+    scenario_in_killed_child(&k.t, settle_there);
     ck_assert_uint_eq(rk_open(&k).open, 0);
-    in_child(2);
+    scenario_in_killed_child(&k.t, go_on_there);
     ck_assert_uint_eq(rk_open(&k).made, 3);
-    in_child(1);
-    in_child(2);
+    scenario_in_killed_child(&k.t, settle_there);
+    scenario_in_killed_child(&k.t, go_on_there);
     rk_nothing_is_open(&k);
     rk_commit_is(&k, "side", "five", "Bob", "{}", 15000000);
 }
 END_TEST
 
 /* ---- damage -------------------------------- */
-
-static int count_faults(void *ctx, const brc_damage *damage)
-{
-    (void)damage;
-    ++*(int *)ctx;
-    return 0;
-}
 
 START_TEST(d1_broken_plans_are_reported)
 {
@@ -364,20 +410,17 @@ START_TEST(d1_broken_plans_are_reported)
         "UPDATE draft SET plan=NULL" PLAN_SUM,
     };
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
-        int n = 0;
-        uint64_t checked;
         brc_open_state state = BRC_OPEN_STATE_INIT;
         brc_pick_result r = BRC_PICK_RESULT_INIT;
         rk_start(&k);
         rk_rebase(&k, BRC_PICK_KEEP);
         rk_settle(&k, BRC_MERGE_THEIRS);
         scenario_sql(&k.t, damages[i]);
-        (void)!brc_fsck(k.t.repo, 0, count_faults, &n, &checked, &k.t.err);
-        ck_assert_msg(n > 0, "not noticed: %s", damages[i]);
+        ck_assert_msg(scenario_faults(&k.t) > 0, "not noticed: %s", damages[i]);
         (void)!brc_merge_state(&state, NULL, k.t.repo, &k.t.err);
         ck_assert_msg(brc_rebase_continue(&r, NULL, k.t.repo, 0, &k.t.err) < 0, "went on: %s",
                       damages[i]);
-        ck_assert(rk_same(rk_id(&k, "side"), k.side_tip));
+        ck_assert(scenario_same(scenario_id(&k.t, "side"), k.side_tip));
         rk_stop(&k);
     }
 }
@@ -391,7 +434,9 @@ Suite *rebase_others_suite(void)
     tcase_set_timeout(damage, 300);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, o1_others_do_not_end_it);
-    tcase_add_test(tc, o2_a_branch_that_has_moved_is_not_overwritten);
+    tcase_add_loop_test(tc, o2_a_branch_that_has_moved_is_rebased_with_what_is_new, 0, 2);
+    tcase_add_test(tc, o2b_it_is_the_rebase_that_was_begun_later);
+    tcase_add_test(tc, o2c_merges_on_the_branch_are_left_out);
     tcase_add_test(tc, o3_undo_does_not_make_the_draft_follow);
     tcase_add_test(tc, o4_it_goes_along_with_its_branch);
     tcase_add_test(tc, o5_it_goes_when_its_branch_goes);

@@ -4,7 +4,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "../kit/scenario.h"
+#include "../kit/versions.h"
 
 Suite *scenarios_suite(void);
 
@@ -23,14 +23,6 @@ static void scenarios_setup(void)
 static void scenarios_teardown(void)
 {
     scenario_stop(&t);
-}
-
-static void be_on(const char *branch)
-{
-    brc_session_free(t.session);
-    t.session = NULL;
-    OK(&t, brc_switch(t.repo, branch, 0, &t.err));
-    OK(&t, brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_WRITE, &t.err));
 }
 
 static int merged_with(const char *rev, uint32_t flags)
@@ -62,16 +54,16 @@ START_TEST(s01_bases_that_disagree_decide_nothing)
     scenario_set_number(&t, "/a", 0, 50);
     scenario_commit(&t, "50");
     OK(&t, brc_tag_create(t.repo, "was-main", NULL, NULL, &t.err));
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     scenario_set_number(&t, "/a", 0, 60);
     scenario_commit(&t, "60");
     OK(&t, brc_tag_create(t.repo, "was-dev", NULL, NULL, &t.err));
     ck_assert_int_eq(merged_with("was-main", BRC_MERGE_OURS), BRC_MERGE_MERGED);
-    be_on("main");
+    scenario_be_on(&t, "main");
     ck_assert_int_eq(merged_with("was-dev", BRC_MERGE_OURS), BRC_MERGE_MERGED);
     element_is(50);
     ck_assert_int_eq(merged_with("dev", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     element_is(60);
     ck_assert_int_eq(merged_with("main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
     /* What both have is what comes out, whatever the bases say. */
@@ -87,14 +79,14 @@ START_TEST(s05_groups_that_move_into_each_other_conflict)
 {
     OK(&t, brc_node_move(t.session, "/p", "/q/p", &t.err));
     scenario_commit(&t, "p in q");
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     OK(&t, brc_node_move(t.session, "/q", "/p/q", &t.err));
     scenario_commit(&t, "q in p");
     ck_assert_int_eq(merged_with("main", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
     ck_assert_int_eq(merged_with("main", BRC_MERGE_OURS), BRC_MERGE_MERGED);
     scenario_number(&t, t.session, "/p/q/in_q", 0);
     scenario_number(&t, t.session, "/p/in_p", 0);
-    be_on("main");
+    scenario_be_on(&t, "main");
     OK(&t, brc_branch_create(t.repo, "dev-alone", "dev^1", &t.err));
     ck_assert_int_eq(merged_with("dev-alone", BRC_MERGE_DRY_RUN), BRC_MERGE_CONFLICT);
     scenario_whole(&t);
@@ -103,10 +95,10 @@ END_TEST
 
 START_TEST(s16_a_merge_that_was_reverted_comes_back_by_a_second_revert)
 {
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     scenario_set_number(&t, "/a", 0, 60);
     scenario_commit(&t, "60");
-    be_on("main");
+    scenario_be_on(&t, "main");
     scenario_set_number(&t, "/a", 7, 70);
     scenario_commit(&t, "70");
     ck_assert_int_eq(merged_with("dev", 0), BRC_MERGE_MERGED);
@@ -134,10 +126,10 @@ static int exists(const char *path)
 /* An element of /a, or of what it is called by now, on dev; merged into main. */
 static void change_and_merge(const char *path, int32_t value)
 {
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     scenario_set_number(&t, path, 0, value);
     scenario_commit(&t, "dev goes on");
-    be_on("main");
+    scenario_be_on(&t, "main");
     scenario_set_number(&t, "/q/in_q", 0, value);
     scenario_commit(&t, "main goes on");
     ck_assert_int_eq(merged_with("dev", 0), BRC_MERGE_MERGED);
@@ -169,7 +161,7 @@ START_TEST(s04_moves_of_both_sides_between_merges_are_joined)
     change_and_merge("/a", 60);
     OK(&t, brc_node_move(t.session, "/p", "/r", &t.err));
     scenario_commit(&t, "a group moves");
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     OK(&t, brc_node_move(t.session, "/a", "/b", &t.err));
     scenario_numbers(&t, "/a", 3, 3, 100); /* another one */
     scenario_numbers(&t, "/p/new", 2, 2, 7);
@@ -182,7 +174,7 @@ START_TEST(s04_moves_of_both_sides_between_merges_are_joined)
     OK(&t, brc_node_move(t.session, "/b", "/c", &t.err));
     OK(&t, brc_node_move(t.session, "/a", "/d", &t.err));
     scenario_commit(&t, "main moves both");
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     scenario_set_number(&t, "/a", 0, 101);
     scenario_set_number(&t, "/p/new", 0, 8);
     scenario_set_number(&t, "/p/in_p", 0, 9);
@@ -203,20 +195,20 @@ START_TEST(s04_merges_in_both_directions)
     change_and_merge("/a", 60);
     OK(&t, brc_node_move(t.session, "/a", "/z", &t.err));
     scenario_commit(&t, "moved");
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     scenario_set_number(&t, "/a", 1, 5);
     scenario_commit(&t, "dev goes on");
     ck_assert_int_eq(merged_with("main", 0), BRC_MERGE_MERGED);
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     number_at("/z", 60);
     OK(&t, brc_node_move(t.session, "/z", "/y", &t.err));
     scenario_commit(&t, "moved again");
-    be_on("main");
+    scenario_be_on(&t, "main");
     scenario_set_number(&t, "/z", 0, 61);
     scenario_commit(&t, "main goes on");
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     ck_assert_int_eq(merged_with("main", 0), BRC_MERGE_MERGED);
-    be_on("dev");
+    scenario_be_on(&t, "dev");
     number_at("/y", 61);
     ck_assert_int_eq(scenario_number(&t, t.session, "/y", 1), 5);
     scenario_whole(&t);

@@ -75,3 +75,22 @@ t merge r.brc --continue --abort
 t merge r.brc --continue --ours
 t merge r.brc side --continue
 t merge r.brc --ours --dry-run
+
+echo '# the branch moves meanwhile'
+cp open.brc r.brc
+t merge r.brc --abort
+q write r.brc /a '[2]' --value 8
+commit r.brc more 16
+t merge r.brc side
+q write r.brc /a '[1:3]' --value 9
+t merge r.brc --theirs
+t undo r.brc
+t merge r.brc --continue --json
+q undo r.brc --redo
+t merge r.brc --theirs
+t merge r.brc --continue
+t merge r.brc --theirs
+t merge r.brc --continue --date @17 --author 'Ada <ada@example.org>'
+t read r.brc /a
+t status r.brc
+t fsck r.brc

@@ -130,9 +130,8 @@ t rebase r.brc main --quiet
 q rebase r.brc --theirs
 t undo r.brc
 t rebase r.brc --continue
-t rebase r.brc --skip
-t status r.brc
-t rebase r.brc --abort
+t fsck r.brc
+q undo r.brc
 
 echo '# refused'
 q attrs r.brc / z=1

@@ -3,14 +3,6 @@
 #include <check.h>
 #include <string.h>
 
-void rk_be_on(rebase_kit *k, const char *branch)
-{
-    brc_session_free(k->t.session);
-    k->t.session = NULL;
-    OK(&k->t, brc_switch(k->t.repo, branch, BRC_SWITCH_DISCARD, &k->t.err));
-    OK(&k->t, brc_session_open(&k->t.session, k->t.repo, NULL, BRC_SESSION_WRITE, &k->t.err));
-}
-
 static brc_oid commit_as(rebase_kit *k, const char *message, const char *author,
                          const char *meta, int64_t time)
 {
@@ -37,7 +29,7 @@ void rk_start(rebase_kit *k)
     OK(&k->t, brc_attrs_set(k->t.session, "/a", "k", "2", &k->t.err));
     OK(&k->t, brc_node_move(k->t.session, "/g", "/h", &k->t.err));
     k->main_tip = scenario_commit(&k->t, "main");
-    rk_be_on(k, "side");
+    scenario_be_on(&k->t, "side");
     scenario_set_number(&k->t, "/a", 4, 60);
     k->side[0] = commit_as(k, "one", "Ada <ada@example.org>", NULL, 11000000);
     scenario_set_number(&k->t, "/a", 0, 61);
@@ -79,25 +71,6 @@ void rk_settle(rebase_kit *k, uint32_t side_of)
     OK(&k->t, brc_merge_settle(&n, k->t.repo, side_of, NULL, 0, &k->t.err));
 }
 
-brc_oid rk_id(rebase_kit *k, const char *rev)
-{
-    brc_oid id;
-    OK(&k->t, brc_resolve(&id, k->t.repo, rev, &k->t.err));
-    return id;
-}
-
-int rk_same(brc_oid a, brc_oid b)
-{
-    return memcmp(&a, &b, sizeof(a)) == 0;
-}
-
-/* What any program would do between two calls. */
-void rk_look_again(rebase_kit *k)
-{
-    scenario_whole(&k->t);
-    scenario_reopen(&k->t);
-}
-
 brc_open_state rk_open(rebase_kit *k)
 {
     brc_open_state state = BRC_OPEN_STATE_INIT;
@@ -111,17 +84,17 @@ void rk_stopped_at(rebase_kit *k, const brc_pick_result *r, int at, uint64_t mad
     ck_assert_int_eq(r->result, BRC_PICK_CONFLICT);
     ck_assert_int_ne(r->draft, 0);
     ck_assert_int_eq(r->draft, state.draft);
-    ck_assert(rk_same(r->at, k->side[at]));
+    ck_assert(scenario_same(r->at, k->side[at]));
     ck_assert_uint_eq(r->made, made);
     ck_assert_uint_eq(r->skipped, skipped);
     ck_assert_uint_eq(r->left, (uint64_t)(4 - at));
     ck_assert_str_eq(state.op, "rebase");
     ck_assert_str_eq(state.rev, "main");
-    ck_assert(rk_same(state.at, k->side[at]));
+    ck_assert(scenario_same(state.at, k->side[at]));
     ck_assert_uint_eq(state.made, made);
     ck_assert_uint_eq(state.skipped, skipped);
     ck_assert_uint_eq(state.left, (uint64_t)(4 - at));
-    ck_assert(rk_same(rk_id(k, "side"), k->side_tip));
+    ck_assert(scenario_same(scenario_id(&k->t, "side"), k->side_tip));
 }
 
 void rk_nothing_is_open(rebase_kit *k)
@@ -145,7 +118,7 @@ void rk_commit_is(rebase_kit *k, const char *rev, const char *message, const cha
                   const char *meta, int64_t time)
 {
     brc_commit *c;
-    const brc_oid id = rk_id(k, rev);
+    const brc_oid id = scenario_id(&k->t, rev);
     OK(&k->t, brc_commit_read(&c, k->t.repo, &id, &k->t.err));
     ck_assert_str_eq(c->message, message);
     ck_assert_str_eq(c->author, author);

@@ -2,7 +2,7 @@
 #ifndef BRC_TESTS_REBASE_KIT_H
 #define BRC_TESTS_REBASE_KIT_H
 
-#include "scenario.h"
+#include "versions.h"
 
 typedef struct rebase_kit {
     scenario t;
@@ -14,16 +14,11 @@ typedef struct rebase_kit {
 void rk_start(rebase_kit *k);
 void rk_stop(rebase_kit *k);
 
-void rk_be_on(rebase_kit *k, const char *branch);
 /* The calls, which must succeed. */
 brc_pick_result rk_rebase(rebase_kit *k, uint32_t flags);
 brc_pick_result rk_goes_on(rebase_kit *k, uint32_t flags);
 void rk_settle(rebase_kit *k, uint32_t side_of);
-/* What any program would do between two calls. */
-void rk_look_again(rebase_kit *k);
 
-brc_oid rk_id(rebase_kit *k, const char *rev);
-int rk_same(brc_oid a, brc_oid b);
 brc_open_state rk_open(rebase_kit *k);
 int32_t rk_number(rebase_kit *k, uint64_t i);
 /* Rows of rebases in the operation log. */

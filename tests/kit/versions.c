@@ -1,0 +1,102 @@
+#include "versions.h"
+
+#include <check.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void scenario_be_on(scenario *t, const char *branch)
+{
+    brc_session_free(t->session);
+    t->session = NULL;
+    OK(t, brc_switch(t->repo, branch, BRC_SWITCH_DISCARD, &t->err));
+    OK(t, brc_session_open(&t->session, t->repo, NULL, BRC_SESSION_WRITE, &t->err));
+}
+
+void scenario_look_again(scenario *t)
+{
+    scenario_whole(t);
+    scenario_reopen(t);
+}
+
+brc_oid scenario_id(scenario *t, const char *rev)
+{
+    brc_oid id;
+    OK(t, brc_resolve(&id, t->repo, rev, &t->err));
+    return id;
+}
+
+brc_oid scenario_root(scenario *t, const char *rev)
+{
+    brc_commit *c;
+    const brc_oid id = scenario_id(t, rev);
+    OK(t, brc_commit_read(&c, t->repo, &id, &t->err));
+    const brc_oid root = c->root;
+    brc_commit_free(c);
+    return root;
+}
+
+int scenario_same(brc_oid a, brc_oid b)
+{
+    return memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+static int count_fault(void *ctx, const brc_damage *damage)
+{
+    (void)damage;
+    ++*(int *)ctx;
+    return 0;
+}
+
+int scenario_faults(scenario *t)
+{
+    int n = 0;
+    uint64_t checked;
+    (void)!brc_fsck(t->repo, 0, count_fault, &n, &checked, &t->err);
+    return n;
+}
+
+brc_oid scenario_elsewhere(scenario *t, const char *branch, void (*change)(scenario *t))
+{
+    brc_session *here = t->session;
+    OK(t, brc_session_open(&t->session, t->repo, branch, BRC_SESSION_PRIVATE, &t->err));
+    change(t);
+    const brc_oid id = scenario_commit(t, "elsewhere");
+    brc_session_free(t->session);
+    t->session = here;
+    return id;
+}
+
+static int child_status(scenario *t, int (*run)(breccia *repo), int killed)
+{
+    breccia *repo;
+    int status;
+    scenario_close(t);
+    const pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        int rc = brc_open(&repo, t->file, NULL, NULL);
+        if (rc == BRC_OK)
+            rc = run(repo);
+        if (killed && rc == BRC_OK)
+            (void)!raise(SIGKILL);
+        _exit(rc != BRC_OK);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    scenario_open(t, NULL, 0);
+    scenario_whole(t);
+    return status;
+}
+
+void scenario_in_child(scenario *t, int (*run)(breccia *repo))
+{
+    const int status = child_status(t, run, 0);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+void scenario_in_killed_child(scenario *t, int (*run)(breccia *repo))
+{
+    const int status = child_status(t, run, 1);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
