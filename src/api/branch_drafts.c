@@ -29,8 +29,8 @@ static int leave_one(brc_store *store, const brc_draft_head *draft, int64_t *kep
     int empty = 1;
     if (draft->kind == BRC_DRAFT_SHARED)
         BRC_TRY(brc_draft_is_empty(store, draft->id, &empty, err));
-    if (draft->kind == BRC_DRAFT_MERGE) /* it goes with what it lies over */
-        return brc_draft_delete(store, draft->id, err);
+    if (draft->kind == BRC_DRAFT_MERGE) /* what was settled is work, too */
+        empty = 0;
     if (empty && brc_draft_follows(draft, draft->has_base, &draft->base)) /* nor has its base any */
         return brc_draft_delete(store, draft->id, err);
     *kept = draft->id;

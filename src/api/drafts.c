@@ -218,8 +218,21 @@ done:
     return rc;
 }
 
+/* Its conflicts are no changes of another draft. */
+static int check_no_kept_merge(brc_store *store, int64_t id, brc_error *err)
+{
+    int is;
+    BRC_TRY(brc_draft_is_kept_merge(store, id, &is, err));
+    return is ? brc_fail(err, BRC_EMISUSE,
+                         "draft %lld is a merge that was open on a branch that was deleted: undo "
+                         "that, and the branch has it again",
+                         (long long)id)
+              : BRC_OK;
+}
+
 int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err)
 {
+    BRC_TRY(check_no_kept_merge(repo->store, id, err));
     if (!brc_store_in_write(repo->store))
         BRC_TRY(make_room_for(repo, id, err));
     return in_transaction(repo, id, adopt_steps, err);

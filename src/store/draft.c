@@ -305,7 +305,7 @@ int brc_draft_merge_plan(brc_store *store, int64_t draft, int *has_other, brc_oi
     memset(other, 0, sizeof(*other));
     BRC_TRY(brc_stmt(store,
                      "SELECT other, plan, checksum IS " DRAFT_SUM " FROM draft WHERE id=?1"
-                     " AND kind=3 AND state=1",
+                     " AND (kind=3 OR kind=2 AND owner IS NULL) AND state=1",
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);
     int rc = brc_step(store, st, err);
@@ -330,8 +330,10 @@ int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid *tip, brc_er
 int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "UPDATE draft SET kind=1+(?2 IS NOT NULL), owner=?2 WHERE id=?1", &st,
-                     err));
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET kind=1+(?2 IS NOT NULL), owner=?2,"
+                     " plan=iif(?2 IS NULL, NULL, plan) WHERE id=?1",
+                     &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, owner, -1, SQLITE_STATIC);
     BRC_TRY(brc_run(store, st, err));
@@ -345,11 +347,24 @@ int brc_draft_keep(brc_store *store, int64_t draft, brc_error *err)
     return draft_seal(store, draft, err);
 }
 
+int brc_draft_is_kept_merge(brc_store *store, int64_t draft, int *is, brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT 1 FROM draft WHERE id=?1 AND kind=2 AND state=1 AND owner IS NULL"
+                     " AND parent IS NULL AND plan IS NOT NULL",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    return brc_ask_any(store, st, is, err);
+}
+
 int brc_draft_give_back(brc_store *store, int64_t draft, const char *branch, brc_error *err)
 {
     sqlite3_stmt *st;
-    BRC_TRY(brc_stmt(store, "UPDATE draft SET kind=1, owner=NULL, branch=?2 WHERE id=?1", &st,
-                     err));
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET kind=iif(plan IS NULL, 1, 3), owner=NULL, branch=?2"
+                     " WHERE id=?1",
+                     &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, branch, -1, SQLITE_STATIC);
     BRC_TRY(brc_run(store, st, err));

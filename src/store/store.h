@@ -402,9 +402,12 @@ BRC_MUST_USE int brc_draft_follow(brc_store *store, int64_t draft, const brc_oid
 BRC_MUST_USE int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_error *err);
 /* Of a private one: what it is, a JSON object. */
 BRC_MUST_USE int brc_draft_set_plan(brc_store *store, int64_t draft, const char *plan, brc_error *err);
-/* A shared one stays when its branch goes: private, nobody's; and becomes the shared one of a branch that has none. */
+/* A shared one, or an open merge, stays when its branch goes: private, nobody's; and becomes what it was, of a branch
+ * that has none. */
 BRC_MUST_USE int brc_draft_keep(brc_store *store, int64_t draft, brc_error *err);
 BRC_MUST_USE int brc_draft_give_back(brc_store *store, int64_t draft, const char *branch, brc_error *err);
+/* Whether it is an open merge whose branch went. */
+BRC_MUST_USE int brc_draft_is_kept_merge(brc_store *store, int64_t draft, int *is, brc_error *err);
 /* Counts a transaction that changes it. */
 BRC_MUST_USE int brc_draft_touch(brc_store *store, int64_t draft, brc_error *err);
 /* How many nodes have rows in it. */

@@ -275,7 +275,7 @@ static int check_saves(history_check *h, int64_t draft, brc_error *err)
 
 static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_error *err)
 {
-    int rc;
+    int rc, is_merge;
     brc_oid root;
     brc_draft_node *rows = NULL;
     size_t n = 0;
@@ -291,7 +291,8 @@ static int check_draft_rows(history_check *h, const brc_draft_row *draft, brc_er
         rc = check_draft_row(h, &rows[i], &found);
         BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
     }
-    if (draft->draft.kind == BRC_DRAFT_MERGE) {
+    BRC_GO(brc_draft_is_kept_merge(h->tree.check.store, draft->draft.id, &is_merge, err));
+    if (is_merge || draft->draft.kind == BRC_DRAFT_MERGE) {
         rc = check_conflicts(h, &draft->draft, &found);
         BRC_GO(as_fault(h, h->tree.check.what, rc, &found, err));
     }

@@ -503,6 +503,83 @@ START_TEST(p4_a_revert_too)
 }
 END_TEST
 
+/* ---- the branch gets another name, or goes -------------------------------- */
+
+static void delete_main(void)
+{
+    OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err)); /* the switch to main */
+    OK(&t, brc_branch_delete(t.repo, "main", BRC_DELETE_FORCE, &t.err));
+    scenario_look_again(&t);
+}
+
+START_TEST(b1_a_renamed_branch_has_it_still)
+{
+    merge_settled(settle_theirs);
+    OK(&t, brc_branch_rename(t.repo, "main", "trunk", &t.err));
+    scenario_look_again(&t);
+    ck_assert_uint_eq(open_now().conflicts, 1);
+    ck_assert_uint_eq(open_now().open, 0);
+    if (_i == 0)
+        ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
+    else
+        OK(&t, brc_merge_abort(t.repo, &t.err));
+    scenario_look_again(&t);
+    nothing_is_open();
+    if (_i == 0)
+        has_parents("trunk", &main_tip, &side_tip);
+    ck_assert_int_eq(number_of("/a", 0), _i == 0 ? 60 : 50);
+}
+END_TEST
+
+START_TEST(b2_undo_of_its_deletion_brings_it_back)
+{
+    merge_settled(NULL);
+    scenario_set_number(&t, "/a", 0, 70);
+    const int64_t draft = open_now().draft;
+    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    delete_main();
+    ck_assert_int_eq(open_now().draft, 0);
+    FAILS(&t, BRC_EMISUSE, brc_draft_adopt(t.repo, draft, &t.err));
+    OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
+    OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
+    OK(&t, brc_switch(t.repo, "main", 0, &t.err));
+    scenario_look_again(&t);
+    ck_assert_int_eq(open_now().draft, draft);
+    ck_assert_int_eq(number_of("/a", 0), 70);
+    if (_i == 0)
+        ck_assert_int_eq(merge_goes_on().result, BRC_MERGE_MERGED);
+    else
+        OK(&t, brc_merge_abort(t.repo, &t.err));
+    nothing_is_open();
+    scenario_look_again(&t);
+    ck_assert_int_eq(number_of("/a", 0), _i == 0 ? 70 : 50);
+}
+END_TEST
+
+START_TEST(b3_dropped_it_does_not_come_back)
+{
+    merge_settled(settle_theirs);
+    const int64_t draft = open_now().draft;
+    delete_main();
+    OK(&t, brc_draft_drop(t.repo, draft, &t.err));
+    scenario_look_again(&t);
+    OK(&t, brc_undo(NULL, t.repo, 0, 0, &t.err));
+    OK(&t, brc_switch(t.repo, "main", 0, &t.err));
+    nothing_is_open();
+    scenario_look_again(&t);
+}
+END_TEST
+
+START_TEST(b4_what_is_kept_is_checked_for_damage)
+{
+    merge_settled(settle_theirs);
+    delete_main();
+    ck_assert_int_eq(scenario_faults(&t), 0);
+    scenario_sql(&t, "DELETE FROM conflict");
+    ck_assert_int_gt(scenario_faults(&t), 0);
+}
+END_TEST
+
 /* ---- while it goes on -------------------------------- */
 
 typedef struct other_one {
@@ -588,6 +665,10 @@ Suite *merge_onto_suite(void)
     tcase_add_test(tc, p2_a_pick_in_conflict_stays_the_same_pick);
     tcase_add_test(tc, p3_a_pick_of_which_nothing_is_left_makes_no_commit);
     tcase_add_loop_test(tc, p4_a_revert_too, 0, 2);
+    tcase_add_loop_test(tc, b1_a_renamed_branch_has_it_still, 0, 2);
+    tcase_add_loop_test(tc, b2_undo_of_its_deletion_brings_it_back, 0, 2);
+    tcase_add_test(tc, b3_dropped_it_does_not_come_back);
+    tcase_add_test(tc, b4_what_is_kept_is_checked_for_damage);
     tcase_add_loop_test(tc, w1_what_others_do_meanwhile_is_in_it, 0, 2);
     suite_add_tcase(s, tc);
     return s;

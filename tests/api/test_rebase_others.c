@@ -186,19 +186,30 @@ START_TEST(o4_it_goes_along_with_its_branch)
 }
 END_TEST
 
-START_TEST(o5_it_goes_when_its_branch_goes)
+/* Nobody sees it without its branch, which may be deleted when it is not the current one. */
+START_TEST(o5_it_comes_back_with_its_branch)
 {
     OK(&k.t, brc_switch(k.t.repo, "main", 0, &k.t.err));
     OK(&k.t, brc_switch(k.t.repo, "side", 0, &k.t.err));
     rk_rebase(&k, BRC_PICK_KEEP);
+    rk_settle(&k, BRC_MERGE_THEIRS);
+    const int64_t draft = rk_open(&k).draft;
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err)); /* the switch */
+    OK(&k.t, brc_config_set(k.t.repo, "window", "0", &k.t.err));
     OK(&k.t, brc_branch_delete(k.t.repo, "side", BRC_DELETE_FORCE, &k.t.err));
-    ck_assert_int_eq(scenario_ask(&k.t, "SELECT count(*) FROM draft WHERE state=1"), 0);
     scenario_look_again(&k.t);
+    FAILS(&k.t, BRC_EMISUSE, brc_draft_adopt(k.t.repo, draft, &k.t.err));
+    OK(&k.t, brc_gc(k.t.repo, NULL, NULL, &k.t.err));
     OK(&k.t, brc_undo(NULL, k.t.repo, 0, 0, &k.t.err));
-    scenario_be_on(&k.t, "side");
-    rk_nothing_is_open(&k);
-    ck_assert(scenario_same(scenario_id(&k.t, "side"), k.side_tip));
+    scenario_look_again(&k.t);
+    OK(&k.t, brc_switch(k.t.repo, "side", 0, &k.t.err));
+    scenario_reopen(&k.t);
+    ck_assert_int_eq(rk_open(&k).draft, draft);
+    ck_assert_uint_eq(rk_open(&k).conflicts, 2);
+    ck_assert_uint_eq(rk_open(&k).open, 0);
+    brc_pick_result r = rk_goes_on(&k, 0);
+    rk_stopped_at(&k, &r, 3, 3, 0);
+    scenario_look_again(&k.t);
 }
 END_TEST
 
@@ -439,7 +450,7 @@ Suite *rebase_others_suite(void)
     tcase_add_test(tc, o2c_merges_on_the_branch_are_left_out);
     tcase_add_test(tc, o3_undo_does_not_make_the_draft_follow);
     tcase_add_test(tc, o4_it_goes_along_with_its_branch);
-    tcase_add_test(tc, o5_it_goes_when_its_branch_goes);
+    tcase_add_test(tc, o5_it_comes_back_with_its_branch);
     tcase_add_test(tc, o6_collections_keep_what_it_needs);
     tcase_add_test(tc, o7_what_it_makes_is_not_collected_meanwhile);
     tcase_add_test(tc, o8_what_is_written_meanwhile_is_not_lost);
