@@ -32,6 +32,30 @@ int brc_journal_load(brc_store *store, brc_error *err)
 
 /* ---- FILE itself, without its log --------------------------------------------------------- */
 
+/* Of a page that was half copied back when a process was killed, a row may be nowhere: FILE says no
+ * only where its settings are whole. */
+static int check_settings(brc_store *at, brc_error *err)
+{
+    int wrong;
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(at,
+                     "SELECT 1 FROM meta WHERE checksum IS NOT row_sum('meta', key, value) LIMIT 1",
+                     &st, err));
+    BRC_TRY(brc_ask_any(at, st, &wrong, err));
+    if (!wrong) {
+        BRC_TRY(brc_stmt(at, "PRAGMA integrity_check(meta)", &st, err));
+        int rc = brc_step(at, st, err);
+        if (rc < 0)
+            return rc;
+        const char *found = rc > 0 ? (const char *)sqlite3_column_text(st, 0) : NULL;
+        wrong = found == NULL || strcmp(found, "ok") != 0;
+        sqlite3_reset(st);
+    }
+    return !wrong ? BRC_OK
+                  : brc_fail(err, BRC_ECORRUPT, "%s is damaged: its settings are not whole",
+                             at->path);
+}
+
 static int peek(brc_store *at, const brc_store *store, brc_error *err)
 {
     int wal, flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -44,7 +68,7 @@ static int peek(brc_store *at, const brc_store *store, brc_error *err)
     BRC_TRY(brc_db_connect(at, flags, how | BRC_VFS_PEEK, err));
     BRC_TRY(brc_schema_check(at, err));
     BRC_TRY(brc_journal_get(at, &wal, err));
-    return wal;
+    return wal ? wal : check_settings(at, err);
 }
 
 /* Called by the VFS, within a read of the store: so nobody changes the setting. Pages change where

@@ -1,12 +1,9 @@
 /* Our locks beside everybody's: what another process, another copy of SQLite in this one, another
  * handle, or a plain open and close of the file can do while we work. */
 #include <check.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sqlite3.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +15,11 @@
 #include "../../src/store/file_lock.h"
 #include "../../src/zarr/repo.h"
 #include "../kit/journal_kit.h"
+#include "../kit/late_writer.h"
 #include "../kit/lock_faults.h"
 #include "../kit/peer.h"
 #include "../kit/scenario.h"
+#include "../kit/sqlite_copy.h"
 #include "../kit/store_kit.h"
 
 Suite *file_lock_suite(void);
@@ -101,33 +100,13 @@ START_TEST(another_handle_waits_and_its_end_drops_nothing)
 }
 END_TEST
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(LM_ID_NEWLM)
-
-/* As Python's own in its wheel: not the one that this program is linked with. */
-typedef struct sqlite_copy {
-    void *sqlite;
-    int (*open)(const char *, sqlite3 **);
-    int (*exec)(sqlite3 *, const char *, int (*)(void *, int, char **, char **), void *, char **);
-    int (*close)(sqlite3 *);
-} sqlite_copy;
-
-static void find_in_copy(const sqlite_copy *c, const char *name, void *function)
-{
-    void *at = dlsym(c->sqlite, name);
-    ck_assert_ptr_nonnull(at);
-    memcpy(function, &at, sizeof(at));
-}
+#ifdef HAS_SQLITE_COPY
 
 static void use_another_copy(void)
 {
     sqlite_copy c;
     sqlite3 *db;
-    c.sqlite = dlmopen(LM_ID_NEWLM, "libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
-    ck_assert_msg(c.sqlite != NULL, "%s", dlerror());
-    find_in_copy(&c, "sqlite3_open", &c.open);
-    find_in_copy(&c, "sqlite3_exec", &c.exec);
-    find_in_copy(&c, "sqlite3_close", &c.close);
-    ck_assert(c.open != sqlite3_open);
+    sqlite_copy_load(&c);
     ck_assert_int_eq(c.open(t.file, &db), SQLITE_OK);
     ck_assert_int_eq(c.exec(db, "SELECT count(*) FROM object", NULL, NULL, NULL), SQLITE_OK);
     ck_assert_int_eq(c.exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_BUSY);
@@ -406,54 +385,22 @@ START_TEST(who_waits_is_seen_until_it_recalls_or_lets_go)
 }
 END_TEST
 
-static int make_a_group(int wait_ms, brc_error *err)
-{
-    breccia *repo;
-    brc_session *s;
-    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
-    opts.wait_ms = wait_ms;
-    BRC_TRY(brc_open(&repo, t.file, &opts, err));
-    int rc = brc_session_open(&s, repo, NULL, BRC_SESSION_WRITE, err);
-    if (rc == BRC_OK) {
-        rc = brc_group_create(s, "/g", NULL, err);
-        brc_session_free(s);
-    }
-    brc_free(repo);
-    return rc;
-}
-
-typedef struct later {
-    int rc;
-    atomic_int is_over;
-    brc_error err;
-} later;
-
-static void *make_a_group_later(void *ctx)
-{
-    later *l = ctx;
-    l->rc = make_a_group(60000, &l->err);
-    atomic_store(&l->is_over, 1);
-    return NULL;
-}
-
 START_TEST(a_writer_that_waits_is_seen)
 {
     brc_file_lock look;
     brc_error err = BRC_ERROR_INIT;
-    pthread_t thread;
-    later l = {.err = BRC_ERROR_INIT};
+    late_writer w;
     scenario_reopen(&t); /* who waits reads again and again: our end waits for that */
     ck_assert_int_eq(brc_file_lock_open(&look, t.file, 0), SQLITE_OK);
     OK(&t, brc_begin(t.repo, &t.err));
     scenario_set_number(&t, "/a", 0, 70);
-    ck_assert_int_eq(make_a_group(1, &err), BRC_EBUSY);
+    ck_assert_int_eq(late_writer_now(t.file, 1, &err), BRC_EBUSY);
     ck_assert_int_eq(brc_file_lock_is_awaited(&look), 0); /* it gave up */
-    ck_assert_int_eq(pthread_create(&thread, NULL, make_a_group_later, &l), 0);
-    while (!brc_file_lock_is_awaited(&look) && !atomic_load(&l.is_over))
+    late_writer_start(&w, t.file);
+    while (!brc_file_lock_is_awaited(&look) && !atomic_load(&w.is_over))
         usleep(1000);
     OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_msg(l.rc == BRC_OK, "%s", l.err.message);
+    late_writer_join(&w);
     ck_assert_int_eq(brc_file_lock_is_awaited(&look), 0);
     brc_file_lock_close(&look);
 }
@@ -672,7 +619,7 @@ Suite *file_lock_suite(void)
     tcase_add_checked_fixture(tc, beside_setup, beside_teardown);
     tcase_add_test(tc, a_plain_close_lets_no_writer_in);
     tcase_add_test(tc, another_handle_waits_and_its_end_drops_nothing);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(LM_ID_NEWLM)
+#ifdef HAS_SQLITE_COPY
     tcase_add_test(tc, another_copy_of_sqlite_is_shut_out_and_drops_nothing);
 #endif
     tcase_add_test(tc, a_connection_beside_ours_is_met_like_a_process);

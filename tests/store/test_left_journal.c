@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../../src/base/file.h"
+#include "../../src/store/db.h"
 #include "../kit/file_digest.h"
 #include "../kit/journal_kit.h"
 #include "../kit/store_kit.h"
@@ -100,6 +101,34 @@ START_TEST(f01_a_left_journal_is_played_back)
     ck_assert(file_is_whole(kit.file));
     free(before);
     free(now);
+}
+END_TEST
+
+/* The page that has the settings is half as it was and half as it was to be: whoever opens the file
+ * plays the journal back before he looks at it. */
+START_TEST(f01_a_page_of_meta_that_is_half_written)
+{
+    const size_t at = (size_t)(store_kit_ask(&kit, "SELECT rootpage FROM sqlite_schema"
+                                                   " WHERE name='meta'") - 1) * BRC_PAGE_SIZE;
+    brc_buf before = store_kit_read(kit.file);
+    char *said = file_digest(kit.file);
+    journal_kit_leave(kit.file, 1 + _i);
+    brc_buf file = store_kit_read(kit.file), left = store_kit_read(journal);
+    ck_assert_int_ne(memcmp(file.data + at, before.data + at, BRC_PAGE_SIZE), 0);
+    for (size_t n = 0; n <= BRC_PAGE_SIZE; n += 512) {
+        memcpy(file.data + at, before.data + at, n); /* the rest is new */
+        store_kit_put(kit.file, &file);
+        store_kit_put(journal, &left);
+        OK(journal_kit_look(kit.file, n % 1024 == 0 ? BRC_OPEN_READONLY : 0, &kit.err));
+        ck_assert_int_eq(brc_file_kind(journal), 0);
+        char *now = file_digest(kit.file);
+        ck_assert_str_eq(now, said);
+        free(now);
+    }
+    free(said);
+    brc_buf_dispose(&before);
+    brc_buf_dispose(&file);
+    brc_buf_dispose(&left);
 }
 END_TEST
 
@@ -221,6 +250,7 @@ Suite *left_journal_suite(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, f01_copies_put_over_a_file_with_a_left_journal, 0, 3);
     tcase_add_loop_test(tc, f01_a_left_journal_is_played_back, 0, 6);
+    tcase_add_loop_test(tc, f01_a_page_of_meta_that_is_half_written, 0, 2);
     tcase_add_loop_test(tc, f01_a_living_writers_journal_is_normal, 0, 2);
     tcase_add_test(tc, f01_killed_writers_are_always_undone);
     tcase_add_test(tc, f01_several_undo_at_once);

@@ -54,6 +54,7 @@ static const struct {
      " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner,"
      " parts, plan FROM draft WHERE state=1 AND parent IS NULL ORDER BY id",
      "all drafts are listed"},
+    {"SELECT 1 FROM meta WHERE checksum IS NOT row_sum", "the settings are few"},
     {"SELECT s.id, s.owner, s.plan, s.parts, s.checksum IS", "likewise, where some are savepoints"},
     {"UPDATE draft SET parts=parts&7", "likewise"},
     {"SELECT count(path) FROM draft_node WHERE draft=?1", "the draft's nodes are counted"},

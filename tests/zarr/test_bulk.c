@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/store/db.h"
+#include "../../src/zarr/repo.h"
 #include "../kit/scenario.h"
 
 Suite *bulk_suite(void);
@@ -112,6 +114,24 @@ START_TEST(readers_get_in_and_see_nothing)
     ck_assert_uint_gt(seen, 2); /* there were batches in the file meanwhile */
     ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
     ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft"), 1);
+}
+END_TEST
+
+/* A batch stays far below the bound: at a quarter of it, too, no page goes into the file before the
+ * transaction's end, which would keep readers out. */
+START_TEST(no_batch_spills)
+{
+    giver g = {0};
+    int before, now, most;
+    sqlite3 *db = t.repo->store->db;
+    ck_assert_int_eq(sqlite3_exec(db, "PRAGMA cache_spill=4097", NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_SPILL, &before, &most, 0),
+                     SQLITE_OK);
+    OK(&t, load(&g));
+    ck_assert_uint_gt(brc_store_bulk_batches(t.repo->store), 1);
+    ck_assert_int_eq(sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_SPILL, &now, &most, 0), SQLITE_OK);
+    ck_assert_int_eq(now, before);
+    ck_assert_uint_eq(chunks_of(theirs), CHUNKS);
 }
 END_TEST
 
@@ -368,6 +388,7 @@ Suite *bulk_suite(void)
     tcase_add_checked_fixture(c, bulk_setup, bulk_teardown);
     suite_add_tcase(s, c);
     tcase_add_test(c, readers_get_in_and_see_nothing);
+    tcase_add_test(c, no_batch_spills);
     tcase_add_test(c, other_writers_get_in_and_nothing_is_lost);
     tcase_add_test(c, what_others_store_meanwhile_is_stored_once);
     tcase_add_loop_test(c, what_changed_its_form_meanwhile_is_a_conflict, 0, 2);
