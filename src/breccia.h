@@ -179,7 +179,8 @@ BRC_API BRC_MUST_USE int brc_branch_create(breccia *repo, const char *name, cons
 /* Without BRC_DELETE_FORCE, BRC_EMISUSE if no other branch or tag reaches its commit, or if it has
  * uncommitted changes. Its commits stay in the file until they are collected, and
  * NAME@{TIME} still finds them. What was uncommitted, or open as a merge, stays as a draft of nobody, for
- * brc_undo(), but for private changes, which go. */
+ * brc_undo(), and so do private changes of processes that have ended. BRC_EBUSY where one that lives has
+ * some. */
 BRC_API BRC_MUST_USE int brc_branch_delete(breccia *repo, const char *name, uint32_t flags, brc_error *err);
 BRC_API BRC_MUST_USE int brc_branch_rename(breccia *repo, const char *from, const char *to, brc_error *err);
 BRC_API BRC_MUST_USE int brc_tag_create(breccia *repo, const char *name, const char *rev, const char *message, brc_error *err);

@@ -5,6 +5,7 @@
 
 #include "../base/clock.h"
 #include "../base/json.h"
+#include "../base/process.h"
 
 static int is_nobodys(const brc_draft_row *row)
 {
@@ -24,11 +25,35 @@ int brc_branch_no_private(brc_store *store, const char *branch, int *none, brc_e
     return BRC_OK;
 }
 
-static int leave_one(brc_store *store, const brc_draft_head *draft, int64_t *kept, brc_error *err)
+/* What its process writes next would belong to nothing. */
+static int check_ended(const brc_draft_row *row, brc_error *err)
 {
-    int empty = 1;
-    if (draft->kind == BRC_DRAFT_SHARED)
-        BRC_TRY(brc_draft_is_empty(store, draft->id, &empty, err));
+    if (brc_process_state(row->owner) != BRC_PROCESS_ALIVE)
+        return BRC_OK;
+    return brc_fail(err, BRC_EBUSY,
+                    "process %lld is at work on branch '%s' (draft %lld): wait until it has ended, "
+                    "or end it",
+                    (long long)brc_process_id(row->owner), row->branch, (long long)row->draft.id);
+}
+
+/* What processes left that have ended can still be adopted, on a branch of that name. */
+static int leave_private(brc_store *store, const brc_draft_row *row, brc_error *err)
+{
+    int empty;
+    BRC_TRY(brc_draft_is_empty(store, row->draft.id, &empty, err));
+    if (empty)
+        return brc_draft_delete(store, row->draft.id, err);
+    BRC_TRY(check_ended(row, err));
+    return brc_draft_keep(store, row->draft.id, err);
+}
+
+static int leave_one(brc_store *store, const brc_draft_row *row, int64_t *kept, brc_error *err)
+{
+    const brc_draft_head *draft = &row->draft;
+    int empty;
+    if (draft->kind == BRC_DRAFT_PRIVATE)
+        return leave_private(store, row, err);
+    BRC_TRY(brc_draft_is_empty(store, draft->id, &empty, err));
     if (draft->kind == BRC_DRAFT_MERGE) /* what was settled is work, too */
         empty = 0;
     if (empty && brc_draft_follows(draft, draft->has_base, &draft->base)) /* nor has its base any */
@@ -46,7 +71,7 @@ static int branch_leave(brc_store *store, const char *branch, int64_t *kept, brc
     int rc = BRC_OK;
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
         if (strcmp(rows[i].branch, branch) == 0 && !is_nobodys(&rows[i]))
-            rc = leave_one(store, &rows[i].draft, kept, err);
+            rc = leave_one(store, &rows[i], kept, err);
     brc_draft_rows_free(rows, n);
     return rc == BRC_OK ? brc_draft_forget(store, branch, err) : rc;
 }

@@ -329,10 +329,74 @@ START_TEST(a_branch_with_a_private_draft_is_not_deleted_unasked)
     OK(&t, brc_branch_rename(t.repo, "side", "other", &t.err));
     ck_assert_str_eq(drafts_are(t.repo), "other alive ours 1; ");
     FAILS(&t, BRC_EMISUSE, brc_branch_delete(t.repo, "other", 0, &t.err));
+    FAILS(&t, BRC_EBUSY, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "other alive ours 1; ");
+    OK(&t, brc_session_discard(mine, &t.err)); /* it has nothing that could be lost */
     OK(&t, brc_branch_delete(t.repo, "other", BRC_DELETE_FORCE, &t.err));
     ck_assert_str_eq(drafts_are(t.repo), "");
     FAILS(&t, BRC_ESTALE, commit_of(mine, "gone", &id));
     brc_session_free(mine);
+}
+END_TEST
+
+/* What a killed process left on a branch that goes is adopted where the branch is again. */
+START_TEST(a_branch_that_goes_leaves_what_the_dead_wrote)
+{
+    scenario_close(&t);
+    leave_a_draft(70);
+    scenario_open(&t, NULL, 0);
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_switch(t.repo, "side", 0, &t.err));
+    OK(&t, brc_branch_delete(t.repo, "main", BRC_DELETE_FORCE, &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "main unknown stale 1; ");
+    FAILS(&t, BRC_ENOTFOUND, brc_draft_adopt(t.repo, last_draft(t.repo), &t.err));
+    OK(&t, brc_branch_create(t.repo, "main", "side", &t.err));
+    OK(&t, brc_draft_adopt(t.repo, last_draft(t.repo), &t.err));
+    brc_session *s = session_of(t.repo, "main", BRC_SESSION_WRITE);
+    ck_assert_int_eq(scenario_number(&t, s, "/a", 0), 70);
+    brc_session_free(s);
+}
+END_TEST
+
+/* Also in the middle of a bulk write, whose rows would belong to nothing. */
+START_TEST(a_branch_that_is_written_in_bulk_stays)
+{
+    breccia *other;
+    brc_session *s;
+    brc_array *a;
+    int refused = 0;
+    uint64_t shape = 400000, chunk = 1;
+    brc_sel sel = BRC_SEL_INIT;
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    OK(&t, brc_open(&other, t.file, NULL, &t.err));
+    s = session_of(t.repo, "side", BRC_SESSION_WRITE);
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    spec.dtype = "int32";
+    spec.ndim = 1;
+    spec.shape = &shape;
+    spec.chunk = &chunk;
+    OK(&t, brc_bulk_begin(s, &t.err));
+    OK(&t, brc_array_create(&a, s, "/n", &spec, &t.err));
+    brc_sel_all(&sel, a);
+    for (int32_t i = 0; i < 20; i++) {
+        static int32_t values[20000];
+        for (int k = 0; k < 20000; k++)
+            values[k] = 20000 * i + k + 1;
+        sel.start[0] = 20000 * (uint64_t)i;
+        sel.count[0] = 20000;
+        OK(&t, brc_array_write(a, &sel, values, sizeof(values), &t.err));
+        const int has = scenario_ask(&t, "SELECT count(*) FROM draft_chunk") > 0;
+        if (has)
+            FAILS(&t, BRC_EBUSY, brc_branch_delete(other, "side", BRC_DELETE_FORCE, &t.err));
+        refused += has;
+    }
+    ck_assert_int_gt(refused, 0);
+    OK(&t, brc_bulk_end(s, BRC_END_KEEP, &t.err));
+    ck_assert_int_eq(scenario_number(&t, s, "/n", 399999), 400000);
+    brc_array_free(a);
+    brc_session_free(s);
+    brc_free(other);
+    scenario_whole(&t);
 }
 END_TEST
 
@@ -469,6 +533,8 @@ Suite *drafts_suite(void)
     tcase_add_test(tc, what_a_dead_process_left_is_adopted_or_dropped);
     tcase_add_loop_test(tc, owners_that_cannot_be_known_are_unknown, 0, 7);
     tcase_add_test(tc, a_branch_with_a_private_draft_is_not_deleted_unasked);
+    tcase_add_test(tc, a_branch_that_goes_leaves_what_the_dead_wrote);
+    tcase_add_test(tc, a_branch_that_is_written_in_bulk_stays);
     tcase_add_test(tc, a_clean_private_session_follows_its_branch);
     tcase_add_test(tc, no_empty_draft_stays);
     tcase_add_test(tc, an_empty_draft_of_a_dead_process_goes_with_the_next);
