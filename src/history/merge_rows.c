@@ -12,7 +12,8 @@ int brc_clash_put(brc_store *store, int64_t draft, const brc_clash *clash, int i
 {
     static const uint8_t nothing[1];
     const int is_object = strcmp(clash->member, BRC_CLASH_NODE) == 0 ||
-                          strcmp(clash->member, BRC_CLASH_CHUNK) == 0;
+                          strcmp(clash->member, BRC_CLASH_CHUNK) == 0 ||
+                          strcmp(clash->member, BRC_CLASH_STORAGE) == 0;
     brc_conflict_row row = {.path = clash->path, .member = clash->member,
                             .key = value_span(&clash->key), .base = value_span(&clash->base),
                             .ours = value_span(&clash->ours), .theirs = value_span(&clash->theirs),

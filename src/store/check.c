@@ -93,6 +93,7 @@ static const struct {
     " AND NOT (kind=2 AND owner IS NULL AND id IN (SELECT draft FROM oplog)))"
     " OR " BAD_ID_OR_NULL("base") " OR " BAD_ID_OR_NULL("tip") " OR " BAD_ID_OR_NULL("other")
     " OR (tip IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=tip AND o.kind=4))"
+    " OR (other IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=other AND o.kind=4))"
     /* A savepoint is of a draft that is there, and is none. */
     " OR (parent IS NOT NULL AND state=1 AND (kind<>2 OR parent NOT IN"
     " (SELECT id FROM draft WHERE state=1 AND parent IS NULL)))"
@@ -242,7 +243,9 @@ static const struct {
       " OR NOT (member IN ('','place','chunk') OR substr(member,1,1)='/')"
       " OR (member IN ('chunk','/storage') AND"
       " (ours IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=c.ours)"
-      " OR theirs IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=c.theirs)))"
+      " OR theirs IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=c.theirs)"
+      /* Several bases were merged in memory: of that it is said that it was there, and no more. */
+      " OR length(base)>0 AND NOT EXISTS (SELECT 1 FROM object o WHERE o.id=c.base)))"
       " OR checksum IS NOT row_sum('conflict', draft, path, member, key, base, ours, theirs,"
       " state)", NULL },
     { "SELECT '' FROM draft WHERE kind=3 AND state=1",

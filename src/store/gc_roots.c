@@ -318,7 +318,7 @@ static int conflict_side(brc_store *store, sqlite3_stmt *st, int column, brc_roo
     if (*member == '\0')
         return add_entry(out, BRC_ROOT_ENTRY, 0, sqlite3_column_blob(st, column),
                          (size_t)sqlite3_column_bytes(st, column), err);
-    if (strcmp(member, "chunk") != 0)
+    if (strcmp(member, "chunk") != 0 && strcmp(member, "/storage") != 0)
         return BRC_OK;
     BRC_TRY(brc_column_id(store, st, column, &id, err));
     return root_add(out, BRC_ROOT_OBJECT, &id, err);

@@ -322,6 +322,38 @@ START_TEST(d1_broken_rows_are_reported)
 }
 END_TEST
 
+/* The other parent has no other name than the draft. */
+static int damage_of_other(const char *sql)
+{
+    char hex[65], text[512];
+    open_setup();
+    merge_side(BRC_MERGE_KEEP);
+    settle_at(BRC_MERGE_OURS, NULL);
+    const brc_oid root = scenario_root(&t, "side");
+    for (int i = 0; i < 16; i++)
+        snprintf(hex + 2 * i, 3, "%02x", root.bytes[i]);
+    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    scenario_sql(&t, "DELETE FROM oplog");
+    snprintf(text, sizeof(text), sql, hex);
+    scenario_sql(&t, text);
+    const int n = scenario_faults(&t);
+    open_teardown();
+    return n;
+}
+
+START_TEST(d2_the_other_parent_must_be_there_and_be_whole)
+{
+#define DRAFT_SUMMED                                                                               \
+    "; UPDATE draft SET checksum=row_sum('draft', id, kind, state, branch, base, tip, other,"      \
+    " plan, owner, parent, time_us, changes, parts)"
+    ck_assert_int_eq(damage_of_other("SELECT '%s'"), 0);
+    ck_assert_int_gt(damage_of_other("DELETE FROM object WHERE id=x'%s'"), 0);
+    ck_assert_int_gt(damage_of_other("UPDATE draft SET other=x'%s'" DRAFT_SUMMED), 0);
+    ck_assert_int_gt(damage_of_other("UPDATE draft SET other=zeroblob(length(x'%s'))" DRAFT_SUMMED),
+                     0);
+}
+END_TEST
+
 Suite *merge_draft_suite(void)
 {
     Suite *s = suite_create("merge_draft");
@@ -340,6 +372,7 @@ Suite *merge_draft_suite(void)
     tcase_add_test(tc, p2_of_processes_that_continue_one_does);
     suite_add_tcase(s, tc);
     tcase_add_test(damage, d1_broken_rows_are_reported);
+    tcase_add_test(damage, d2_the_other_parent_must_be_there_and_be_whole);
     suite_add_tcase(s, damage);
     return s;
 }

@@ -10,6 +10,7 @@
 
 #include "../kit/dirs_kit.h"
 #include "../kit/plugin_kit.h"
+#include "../kit/versions.h"
 
 Suite *array_backend_suite(void);
 
@@ -545,6 +546,55 @@ START_TEST(what_goes_in_comes_out)
 }
 END_TEST
 
+/* ---- open merges -------------------------------- */
+
+#define DIR_C IN("dir", "c.chunks")
+
+static void commit_backend(dirs *d, const char *backend)
+{
+    brc_array *a;
+    OK(&d->t, brc_array_open(&a, d->t.session, "/a", &d->t.err));
+    OK(&d->t, brc_array_set_backend(a, backend, &d->t.err));
+    brc_array_free(a);
+    scenario_commit(&d->t, backend);
+}
+
+static void open_storage_merge(dirs *d)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    brc_array_free(dirs_new(d, "/a", DIR_A));
+    scenario_commit(&d->t, "base");
+    OK(&d->t, brc_branch_create(d->t.repo, "side", NULL, &d->t.err));
+    commit_backend(d, DIR_B);
+    scenario_be_on(&d->t, "side");
+    commit_backend(d, DIR_C);
+    scenario_be_on(&d->t, "main");
+    opts.flags = BRC_MERGE_KEEP;
+    OK(&d->t, brc_merge(&r, NULL, d->t.repo, "side", &opts, &d->t.err));
+    ck_assert_int_eq(r.result, BRC_MERGE_CONFLICT);
+    ck_assert_int_eq((int)scenario_ask(&d->t, "SELECT count(*) FROM conflict WHERE"
+                                              " member='/storage' AND length(base)>0"), 1);
+}
+
+/* History that expires takes the commit that both began from, and what it alone has. */
+START_TEST(what_a_conflict_of_storage_names_is_kept)
+{
+    dirs d;
+    brc_expire_opts rules = BRC_EXPIRE_OPTS_INIT;
+    dirs_start(&d);
+    open_storage_merge(&d);
+    OK(&d.t, brc_config_set(d.t.repo, "window", "0", &d.t.err));
+    rules.keep_last = 1;
+    OK(&d.t, brc_expire(NULL, NULL, d.t.repo, &rules, &d.t.err));
+    OK(&d.t, brc_gc(d.t.repo, NULL, NULL, &d.t.err));
+    ck_assert_int_eq((int)scenario_ask(&d.t, "SELECT count(*) FROM conflict WHERE"
+                                             " base NOT IN (SELECT id FROM object)"), 0);
+    scenario_whole(&d.t);
+    dirs_stop(&d);
+}
+END_TEST
+
 Suite *array_backend_suite(void)
 {
     Suite *suite = suite_create("array_backend");
@@ -564,6 +614,7 @@ Suite *array_backend_suite(void)
     tcase_add_test(tc, one_batch_goes_to_several_places);
     tcase_add_loop_test(tc, fetching_is_for_many_and_on_workers_where_they_may, 0, 2);
     tcase_add_loop_test(tc, chunks_lie_in_packs, 0, 2);
+    tcase_add_test(tc, what_a_conflict_of_storage_names_is_kept);
     tcase_add_test(tc, what_goes_in_comes_out);
     suite_add_tcase(suite, tc);
     return suite;
