@@ -1,6 +1,7 @@
 /* Every suite of the C tests: SUITE(x) names x_suite() in tests/LAYER/test_x.c. */
 SUITE(error)
 SUITE(buf)
+SUITE(node_path)
 SUITE(hash)
 SUITE(dtype)
 SUITE(dtype_open)

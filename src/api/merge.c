@@ -12,6 +12,7 @@
 #include "conflicts.h"
 #include "merge_draft.h"
 #include "open_plan.h"
+#include "sequence.h"
 
 typedef struct merge_call {
     breccia *repo;
@@ -270,32 +271,15 @@ static int take_merge_opts(merge_call *c, const brc_merge_opts *given, brc_error
     return BRC_OK;
 }
 
-static int normal_paths(merge_call *c, char ***out, brc_error *err)
-{
-    void *p;
-    BRC_TRY(brc_new_array(&p, c->opts.npaths + 1, sizeof(char *), err));
-    char **paths = p;
-    int rc = BRC_OK;
-    for (size_t i = 0; i < c->opts.npaths && rc == BRC_OK; i++) {
-        brc_buf path = BRC_BUF_INIT;
-        rc = brc_path_normal(&path, c->opts.paths[i], err);
-        if (rc == BRC_OK)
-            rc = brc_buf_take_text(&path, &paths[i], err);
-        brc_buf_dispose(&path);
-    }
-    *out = paths;
-    c->run.how.paths = (const char *const *)paths;
-    c->run.how.npaths = c->opts.npaths;
-    return rc;
-}
-
 static int merge_once(merge_call *c, brc_merge_result *out, brc_iter **conflicts,
                       const brc_merge_opts *given, brc_error *err)
 {
     char **paths = NULL;
     int rc;
     BRC_GO(take_merge_opts(c, given, err));
-    BRC_GO(normal_paths(c, &paths, err));
+    BRC_GO(brc_paths_normal(&paths, c->opts.paths, c->opts.npaths, err));
+    c->run.how.paths = (const char *const *)paths;
+    c->run.how.npaths = c->opts.npaths;
     BRC_GO(look_at_sides(c, err));
     const brc_task task = brc_task_begin(c->repo, "merge", 0);
     rc = work(c, err);
@@ -309,9 +293,7 @@ static int merge_once(merge_call *c, brc_merge_result *out, brc_iter **conflicts
                                                               : NULL,
                                err);
 done:
-    for (size_t i = 0; paths != NULL && i < c->opts.npaths; i++)
-        free(paths[i]);
-    free(paths);
+    brc_paths_free(paths, c->opts.npaths);
     return rc;
 }
 

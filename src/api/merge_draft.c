@@ -126,13 +126,8 @@ static void settling_dispose(settling *t)
 
 static int is_asked_for(const settling *t, const char *path)
 {
-    for (size_t i = 0; i < t->npaths; i++) {
-        const size_t len = strlen(t->paths[i]);
-        if (t->paths[i][1] == '\0' ||
-            (strncmp(path, t->paths[i], len) == 0 && (path[len] == '/' || path[len] == '\0')))
-            return 1;
-    }
-    return t->npaths == 0;
+    return t->npaths == 0 ||
+           brc_paths_cover((const char *const *)t->paths, t->npaths, path, NULL);
 }
 
 static int choose_conflicts(settling *t, brc_error *err)
@@ -192,6 +187,7 @@ static int find_places(settling *t, brc_error *err)
         BRC_GO(brc_move_source(&source, &t->was_moves, clash->path, 0, err));
         BRC_GO(brc_dup(&t->places[t->nplaces++], (const char *)source.data, err));
     }
+    brc_paths_sort((const char **)t->places, t->nplaces);
     rc = BRC_OK;
 done:
     brc_buf_dispose(&source);

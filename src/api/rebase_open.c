@@ -65,6 +65,7 @@ static int sides_of_plan(open_rebase *o, brc_error *err)
             return plan_lacks(o, "paths", err);
         BRC_TRY(brc_path_is_normal(paths[q->npaths++], err));
     }
+    brc_paths_sort(paths, q->npaths);
     q->paths = paths;
     return BRC_OK;
 }

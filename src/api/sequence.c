@@ -334,6 +334,7 @@ int brc_paths_normal(char ***out, const char *const *paths, size_t n, brc_error 
         brc_buf_dispose(&path);
         BRC_TRY(rc);
     }
+    brc_paths_sort((const char **)list, n);
     return BRC_OK;
 }
 

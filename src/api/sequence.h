@@ -75,7 +75,7 @@ BRC_MUST_USE int brc_sequence_end(brc_sequence *q, brc_error *err);
  * the change is that of the step. */
 BRC_MUST_USE int brc_sequence_keep(brc_sequence *q, const brc_open_merge_new *what, int64_t *draft, brc_error *err);
 
-/* Normal forms of paths; brc_paths_free() releases what there is, also after a failure. */
+/* Normal forms of paths, sorted; brc_paths_free() releases what there is, also after a failure. */
 BRC_MUST_USE int brc_paths_normal(char ***out, const char *const *paths, size_t n, brc_error *err);
 void brc_paths_free(char **paths, size_t n);
 

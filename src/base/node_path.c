@@ -1,5 +1,6 @@
 #include "node_path.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "utf8.h"
@@ -144,4 +145,53 @@ int brc_path_is_same(const char *path, size_t len, const char *other)
     trim_slashes(&path, &len);
     trim_slashes(&other, &n);
     return n > 0 && n == len && memcmp(path, other, n) == 0;
+}
+
+/* ---- lists of paths -------------------------------- */
+
+static int paths_order(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void brc_paths_sort(const char **paths, size_t n)
+{
+    if (n > 1)
+        qsort(paths, n, sizeof(*paths), paths_order);
+}
+
+/* The first `len` bytes of a path, as a path. */
+static int have_start(const char *const *sorted, size_t n, const char *path, size_t len,
+                      size_t *looks)
+{
+    while (n > 0) {
+        const size_t half = n / 2;
+        int order = strncmp(path, sorted[half], len);
+        if (order == 0 && sorted[half][len] == '\0')
+            return 1;
+        if (looks != NULL)
+            ++*looks;
+        if (order > 0) {
+            sorted += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return 0;
+}
+
+int brc_paths_have(const char *const *sorted, size_t n, const char *path, size_t *looks)
+{
+    return have_start(sorted, n, path, strlen(path), looks);
+}
+
+int brc_paths_cover(const char *const *sorted, size_t n, const char *path, size_t *looks)
+{
+    if (have_start(sorted, n, "/", 1, looks))
+        return 1;
+    for (size_t len = 1; path[len - 1] != '\0'; len++)
+        if ((path[len] == '/' || path[len] == '\0') && have_start(sorted, n, path, len, looks))
+            return 1;
+    return 0;
 }

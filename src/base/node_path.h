@@ -29,6 +29,12 @@ BRC_MUST_USE int brc_node_join(char **out, const char *path, const char *name, b
 /* A key of a Zarr store that is a node's document: 1 and the length of the node's path in it,
  * "a" of "a/zarr.json" and "" of "zarr.json". */
 int brc_document_key(const char *key, size_t *len);
+/* Paths in normal form, put into the order in which they are found. */
+void brc_paths_sort(const char **paths, size_t n);
+/* Whether one of them is the path; whether one is the path or above it. *looks (NULL: nobody asks) grows by
+ * the paths that were compared. */
+int brc_paths_have(const char *const *sorted, size_t n, const char *path, size_t *looks);
+int brc_paths_cover(const char *const *sorted, size_t n, const char *path, size_t *looks);
 /* Whether both name the same node, with or without slashes at the start or end: "a/b" and
  * "/a/b/". The root does not count as a node here. */
 int brc_path_is_same(const char *path, size_t len, const char *other);

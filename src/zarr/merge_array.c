@@ -94,9 +94,10 @@ static int array_apart(brc_member_merge *m, brc_node_docs *docs, brc_merged_node
     if (m->favour != BRC_FAVOUR_NONE)
         return BRC_OK;
     const char *pointer = form_pointer(docs);
-    for (size_t i = 0; i < m->clashes->n; i++)
-        if (strcmp(m->clashes->items[i].path, m->place->path) == 0 &&
-            strcmp(m->clashes->items[i].member, pointer) == 0)
+    /* Those of this node are the last. */
+    for (size_t i = m->clashes->n;
+         i-- > 0 && strcmp(m->clashes->items[i].path, m->place->path) == 0;)
+        if (strcmp(m->clashes->items[i].member, pointer) == 0)
             return BRC_OK; /* it is said already */
     BRC_TRY(brc_clash_add(m->clashes, m->place->path, pointer, &clash, err));
     return brc_clash_values(clash, brc_json_member(docs->doc[BRC_FORM_BASE], pointer + 1),

@@ -5,23 +5,13 @@
 
 #include "meta.h"
 
-static int is_favoured_under(const char *path, const char *top, size_t len)
-{
-    return top[1] == '\0' ||
-           (strncmp(path, top, len) == 0 && (path[len] == '/' || path[len] == '\0'));
-}
-
 int brc_merge_favour(const brc_merge_how *how, const char *path)
 {
     if (how->npaths == 0)
         return how->favour;
-    for (size_t i = 0; i < how->npaths; i++) {
-        const size_t len = strlen(how->paths[i]);
-        if (how->is_exact ? strcmp(path, how->paths[i]) == 0
-                          : is_favoured_under(path, how->paths[i], len))
-            return how->favour;
-    }
-    return BRC_FAVOUR_NONE;
+    const int is = how->is_exact ? brc_paths_have(how->paths, how->npaths, path, NULL)
+                                 : brc_paths_cover(how->paths, how->npaths, path, NULL);
+    return is ? how->favour : BRC_FAVOUR_NONE;
 }
 
 /* ---- members -------------------------------- */

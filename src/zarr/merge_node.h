@@ -13,7 +13,7 @@
 typedef struct brc_merge_how {
     breccia *repo;
     int favour;                /* BRC_FAVOUR_*: conflicts are settled for this side                   */
-    const char *const *paths;  /* only at and under these; npaths 0: everywhere         */
+    const char *const *paths;  /* sorted: only at and under these; npaths 0: everywhere */
     size_t npaths;
     int is_exact;              /* only at them, not under them                          */
     /* Bases are merged: what cannot be settled is unknown, and no chunk is decoded. */
