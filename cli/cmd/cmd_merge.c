@@ -29,26 +29,16 @@ static const char *result_name(int result)
 
 static int read_merge_options(struct cli *cli, brc_merge_opts *opts)
 {
-    opts->message = cli_value(cli, "message");
-    opts->author = cli_value(cli, "author");
-    if (cli_has(cli, "ours") && cli_has(cli, "theirs"))
-        return cli_usage(cli, "--ours and --theirs exclude each other");
-    opts->flags |= cli_has(cli, "ours") ? BRC_MERGE_OURS : 0;
-    opts->flags |= cli_has(cli, "theirs") ? BRC_MERGE_THEIRS : 0;
+    struct cli_sides sides;
+
+    CLI_TRY(cli_sides(cli, &sides));
+    opts->flags |= sides.ours ? BRC_MERGE_OURS : sides.theirs ? BRC_MERGE_THEIRS : 0;
     opts->flags |= cli_has(cli, "concat") ? BRC_MERGE_CONCAT : 0;
     opts->flags |= cli_has(cli, "no-ff") ? BRC_MERGE_NO_FF : 0;
     opts->flags |= cli_has(cli, "dry-run") ? BRC_MERGE_DRY_RUN : 0;
-    if (cli->args.noperands > cli->args.before_dashes) {
-        if (!cli_has(cli, "ours") && !cli_has(cli, "theirs"))
-            return cli_usage(cli, "PATHs behind -- need --ours or --theirs");
-        opts->paths = cli->args.operands + cli->args.before_dashes;
-        opts->npaths = cli->args.noperands - cli->args.before_dashes;
-    }
-    if (opts->message && opts->message[0] == '\0')
-        return cli_usage(cli, "option --message: the text is empty");
-    if (opts->author && opts->author[0] == '\0')
-        return cli_usage(cli, "option --author: the name is empty");
-    return cli_time_option(cli, "date", &opts->time_us);
+    opts->paths = sides.paths;
+    opts->npaths = sides.npaths;
+    return cli_commit_words(cli, &opts->message, &opts->author, &opts->time_us);
 }
 
 static void say_merged(struct cli *cli, const brc_merge_result *r, const char *branch,

@@ -37,16 +37,11 @@ static int read_pick_options(struct cli *cli, brc_pick_opts *opts)
 {
     uint64_t mainline = 0;
 
-    opts->message = cli_value(cli, "message");
-    opts->author = cli_value(cli, "author");
     opts->flags |= cli_has(cli, "no-commit") ? BRC_PICK_NO_COMMIT : 0;
     CLI_TRY(cli_uint_option(cli, "mainline", 1, 16, &mainline));
     opts->mainline = (uint32_t)mainline;
-    if (opts->message && opts->message[0] == '\0')
-        return cli_usage(cli, "option --message: the text is empty");
-    if (opts->author && opts->author[0] == '\0')
-        return cli_usage(cli, "option --author: the name is empty");
-    return cli_time_option(cli, "date", &opts->time_us);
+    CLI_TRY(cli_commit_words(cli, &opts->message, &opts->author, &opts->time_us));
+    return cli_pick_sides(cli, opts);
 }
 
 static void say_conflict(struct cli *cli, const brc_pick_result *r, const char *what,
@@ -125,7 +120,6 @@ static int run_either(struct cli *cli, int is_back)
     int on_open;
 
     CLI_TRY(read_pick_options(cli, &opts));
-    CLI_TRY(cli_pick_sides(cli, &opts));
     CLI_TRY(on_open = cli_on_open(cli));
     if (on_open)
         return pick_on_open(cli, &opts, is_back);

@@ -82,20 +82,42 @@ int cli_settle_open(struct cli *cli, const char *const *paths, size_t npaths)
 
 /* ---- results --------------------------------------------------------------- */
 
-int cli_pick_sides(struct cli *cli, brc_pick_opts *opts)
+int cli_sides(struct cli *cli, struct cli_sides *out)
 {
     const int ours = cli_has(cli, "ours"), theirs = cli_has(cli, "theirs");
 
+    *out = (struct cli_sides){ ours, theirs, NULL, 0 };
     if (ours && theirs)
         return cli_usage(cli, "--ours and --theirs exclude each other");
-    opts->flags |= ours ? BRC_PICK_OURS : theirs ? BRC_PICK_THEIRS : 0;
     if (cli->args.noperands == cli->args.before_dashes)
         return BRC_OK;
     if (!ours && !theirs)
         return cli_usage(cli, "PATHs behind -- need --ours or --theirs");
-    opts->paths = cli->args.operands + cli->args.before_dashes;
-    opts->npaths = cli->args.noperands - cli->args.before_dashes;
+    out->paths = cli->args.operands + cli->args.before_dashes;
+    out->npaths = cli->args.noperands - cli->args.before_dashes;
     return BRC_OK;
+}
+
+int cli_pick_sides(struct cli *cli, brc_pick_opts *opts)
+{
+    struct cli_sides sides;
+
+    CLI_TRY(cli_sides(cli, &sides));
+    opts->flags |= sides.ours ? BRC_PICK_OURS : sides.theirs ? BRC_PICK_THEIRS : 0;
+    opts->paths = sides.paths;
+    opts->npaths = sides.npaths;
+    return BRC_OK;
+}
+
+int cli_commit_words(struct cli *cli, const char **message, const char **author, int64_t *time_us)
+{
+    *message = cli_value(cli, "message");
+    *author = cli_value(cli, "author");
+    if (*message && (*message)[0] == '\0')
+        return cli_usage(cli, "option --message: the text is empty");
+    if (*author && (*author)[0] == '\0')
+        return cli_usage(cli, "option --author: the name is empty");
+    return cli_time_option(cli, "date", time_us);
 }
 
 static void put_conflict(struct cli *cli, const brc_conflict *c)

@@ -11,7 +11,16 @@ struct cli;
 enum { CLI_EXIT_CONFLICT = 3 };
 
 /* --ours, --theirs and the PATHs behind --. */
+struct cli_sides {
+    int ours, theirs;
+    const char *const *paths;
+    size_t npaths;
+};
+int cli_sides(struct cli *cli, struct cli_sides *out);
+/* The same as options of a cherry-pick, revert or rebase. */
 int cli_pick_sides(struct cli *cli, brc_pick_opts *opts);
+/* --message, --author and --date of a commit that is to come; NULL, and no change: not given. */
+int cli_commit_words(struct cli *cli, const char **message, const char **author, int64_t *time_us);
 /* 0: the words before -- are FILE and a version. 1: it is about what is open: --continue, --skip, --abort, or --ours or
  * --theirs without a version. */
 int cli_on_open(struct cli *cli);
