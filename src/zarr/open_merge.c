@@ -8,6 +8,7 @@
 #include "../history/commit.h"
 #include "../history/merge_doc.h"
 #include "../store/collect.h"
+#include "hand_written.h"
 
 /* ---- the rows -------------------------------- */
 
@@ -145,18 +146,6 @@ done:
     return rc;
 }
 
-static int chunk_is_written(const hand_check *h, const brc_clash *clash, int64_t row, int *written,
-                            brc_error *err)
-{
-    brc_draft_stack stack;
-    brc_oid id;
-    if (row == 0)
-        return BRC_OK;
-    BRC_TRY(brc_draft_stack_get(h->s->repo->store, row, &stack, err));
-    return brc_draft_chunk_get(h->s->repo->store, &stack, clash->key.data, clash->key.len, written,
-                               &id, err);
-}
-
 static int id_is_other(const brc_oid *now, const brc_buf *ours, size_t id_len)
 {
     brc_oid was;
@@ -199,8 +188,8 @@ static int is_settled_by_hand(const hand_check *h, const brc_clash *clash, int *
     }
     if (strcmp(clash->member, BRC_CLASH_CHUNK) != 0)
         return member_is_other(store, &now, clash, is, err);
-    *is = brc_oid_cmp(&now.map, &then.map) != 0;
-    return *is ? BRC_OK : chunk_is_written(h, clash, row, is, err);
+    return now.kind == BRC_ARRAY
+               ? brc_chunk_is_hand_written(h->s, clash, &then, &now, row, is, err) : BRC_OK;
 }
 
 /* ---- reading -------------------------------- */

@@ -234,6 +234,83 @@ START_TEST(s4_what_was_written_does_not_go_to_their_side)
 }
 END_TEST
 
+static void resize_to(uint64_t n)
+{
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_resize(a, &n, &t.err));
+    brc_array_free(a);
+}
+
+/* Chunks 0 and 1 of /a are in conflict, besides k and /g/b. */
+START_TEST(s5_a_cut_does_not_settle_the_chunks_that_stay)
+{
+    static const struct {
+        uint64_t to, back, open;
+    } cuts[] = {{7, 0, 4}, {4, 0, 4}, {4, 8, 4}, {9, 0, 4}, {9, 6, 4},
+                {3, 0, 4}, {2, 0, 3}, {1, 0, 3}, {0, 0, 2}, {2, 8, 3}};
+    for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+        merge_side(BRC_MERGE_KEEP);
+        resize_to(cuts[i].to);
+        if (cuts[i].back != 0)
+            resize_to(cuts[i].back);
+        ck_assert_msg(open_now() == cuts[i].open, "cut %zu", i);
+        OK(&t, brc_merge_abort(t.repo, &t.err));
+    }
+}
+END_TEST
+
+START_TEST(s6_in_an_array_that_was_cut_what_is_written_settles)
+{
+    merge_side(BRC_MERGE_KEEP);
+    scenario_set_number(&t, "/a", 0, 70);
+    resize_to(3);
+    ck_assert_uint_eq(open_now(), 3);
+    scenario_set_number(&t, "/a", 2, 70);
+    ck_assert_uint_eq(open_now(), 2);
+    ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, NULL), 2);
+    ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 70);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* What --theirs merges again has the shape that was given to the array by hand. */
+START_TEST(s7_their_side_comes_into_an_array_that_was_cut)
+{
+    merge_side(BRC_MERGE_KEEP);
+    resize_to(4);
+    ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, NULL), 4);
+    ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 60);
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    ck_assert_uint_eq(*brc_array_describe(a)->shape, 4);
+    brc_array_free(a);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* Every chunk has another key and id then, and all elements are what they were. */
+START_TEST(s8_chunks_that_are_cut_anew_are_not_settled_by_that)
+{
+    static const char codecs[] =
+        "[{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[1],"
+        "\"codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}],"
+        "\"index_codecs\":[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}]}}]";
+    brc_array *a;
+    merge_side(BRC_MERGE_KEEP);
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_set_codecs(a, codecs, 1, &t.err));
+    brc_array_free(a);
+    ck_assert_uint_eq(open_now(), 4);
+    scenario_set_number(&t, "/a", 2, 70);
+    ck_assert_uint_eq(open_now(), 3);
+}
+END_TEST
+
 START_TEST(p1_collections_keep_what_is_open)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
@@ -368,6 +445,10 @@ Suite *merge_draft_suite(void)
     tcase_add_test(tc, s2_their_side_comes_under_what_was_written);
     tcase_add_test(tc, s3_all_for_theirs_is_the_merge_for_theirs);
     tcase_add_test(tc, s4_what_was_written_does_not_go_to_their_side);
+    tcase_add_test(tc, s5_a_cut_does_not_settle_the_chunks_that_stay);
+    tcase_add_test(tc, s6_in_an_array_that_was_cut_what_is_written_settles);
+    tcase_add_test(tc, s7_their_side_comes_into_an_array_that_was_cut);
+    tcase_add_test(tc, s8_chunks_that_are_cut_anew_are_not_settled_by_that);
     tcase_add_test(tc, p1_collections_keep_what_is_open);
     tcase_add_test(tc, p2_of_processes_that_continue_one_does);
     suite_add_tcase(s, tc);

@@ -201,7 +201,7 @@ START_TEST(nodes_of_its_name_stay_as_they_are)
         OK(&k.first, brc_end(k.first.repo, BRC_END_KEEP, &k.first.err));
     replace_check_elements(&k.first, cuts ? SHORT : LENGTH, -1);
     for (int32_t i = 1; i <= 3; i++) {
-        char path[20];
+        char path[32];
         snprintf(path, sizeof(path), "/rewritten %d", i);
         ck_assert_int_eq(scenario_number(&k.first, k.first.session, path, 3), 20 + 10 * i + 3);
     }
