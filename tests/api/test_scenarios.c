@@ -215,6 +215,71 @@ START_TEST(s04_merges_in_both_directions)
 }
 END_TEST
 
+static int begins_merge(breccia *repo)
+{
+    brc_merge_opts opts = BRC_MERGE_OPTS_INIT;
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    opts.flags = BRC_MERGE_KEEP;
+    return brc_merge(&r, NULL, repo, "dev", &opts, NULL);
+}
+
+static int settles_p_for_ours(breccia *repo)
+{
+    static const char *const paths[] = {"/p"};
+    uint64_t n;
+    return brc_merge_settle(&n, repo, BRC_MERGE_OURS, paths, 1, NULL);
+}
+
+static int settles_rest_for_theirs(breccia *repo)
+{
+    uint64_t n;
+    return brc_merge_settle(&n, repo, BRC_MERGE_THEIRS, NULL, 0, NULL);
+}
+
+static int continues_merge(breccia *repo)
+{
+    brc_merge_result r = BRC_MERGE_RESULT_INIT;
+    return brc_merge_continue(&r, NULL, repo, NULL, NULL);
+}
+
+static uint64_t still_open(void)
+{
+    brc_open_state state = BRC_OPEN_STATE_INIT;
+    OK(&t, brc_merge_state(&state, NULL, t.repo, &t.err));
+    return state.open;
+}
+
+/* Each step is a process of its own, which is killed behind it. */
+START_TEST(s15_a_merge_that_is_settled_by_killed_processes_is_intact)
+{
+    brc_commit *c;
+    scenario_set_number(&t, "/a", 0, 50);
+    scenario_set_number(&t, "/p/in_p", 0, 50);
+    scenario_commit(&t, "50");
+    scenario_be_on(&t, "dev");
+    scenario_set_number(&t, "/a", 0, 60);
+    scenario_set_number(&t, "/p/in_p", 0, 60);
+    scenario_set_number(&t, "/q/in_q", 0, 60);
+    scenario_commit(&t, "60");
+    scenario_be_on(&t, "main");
+    scenario_in_killed_child(&t, begins_merge);
+    ck_assert_uint_eq(still_open(), 2);
+    scenario_in_killed_child(&t, settles_p_for_ours);
+    ck_assert_uint_eq(still_open(), 1);
+    scenario_in_killed_child(&t, settles_rest_for_theirs);
+    ck_assert_uint_eq(still_open(), 0);
+    scenario_in_killed_child(&t, continues_merge);
+    element_is(60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/p/in_p", 0), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/q/in_q", 0), 60);
+    ck_assert(scenario_clean(&t));
+    const brc_oid id = scenario_id(&t, "main");
+    OK(&t, brc_commit_read(&c, t.repo, &id, &t.err));
+    ck_assert_uint_eq(c->nparents, 2);
+    brc_commit_free(c);
+}
+END_TEST
+
 Suite *scenarios_suite(void)
 {
     Suite *s = suite_create("scenarios");
@@ -225,6 +290,7 @@ Suite *scenarios_suite(void)
     tcase_add_test(c, s04_edits_follow_a_move_by_each_merge_of_a_branch);
     tcase_add_test(c, s04_moves_of_both_sides_between_merges_are_joined);
     tcase_add_test(c, s04_merges_in_both_directions);
+    tcase_add_test(c, s15_a_merge_that_is_settled_by_killed_processes_is_intact);
     tcase_add_test(c, s16_a_merge_that_was_reverted_comes_back_by_a_second_revert);
     suite_add_tcase(s, c);
     return s;
