@@ -171,7 +171,6 @@ static int check_once(check_run *run, const char *sql, const char *next, int giv
     brc_store_pause_read(run->store);
     if (!run->gave_way)
         return rc < 0 ? rc : 1;
-    run->held.len = 0;
     return brc_store_check_interrupt(run->store, err); /* the caller's own counts */
 }
 

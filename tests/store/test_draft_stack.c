@@ -229,6 +229,27 @@ START_TEST(a_stack_does_not_grow_for_ever)
 }
 END_TEST
 
+/* Who remembers a number must not find another node under it. Rows whose number is not to be given
+ * again do not pile up. */
+START_TEST(a_number_is_never_given_twice)
+{
+    int64_t last = row_of(draft, "/a");
+    for (int i = 0; i < 5; i++) {
+        OK(brc_draft_node_clear(kit.store, draft, "/", &kit.err));
+        OK(brc_store_end(kit.store, 1, &kit.err));
+        ck_assert_int_eq(tables("draft_node"), 1);
+        ck_assert_int_eq(tables("draft_node WHERE draft=0"), 1);
+        store_kit_reopen(&kit);
+        OK(brc_store_begin(kit.store, &kit.err));
+        const int64_t node = row_of(draft, i % 2 ? "/a" : "/b");
+        ck_assert_int_gt(node, last);
+        last = node;
+    }
+    OK(brc_store_end(kit.store, 1, &kit.err));
+    ck_assert_int_le(tables("draft_node"), 2);
+}
+END_TEST
+
 static int note_model(void *ctx, const uint8_t *key, size_t key_len, const brc_oid *id,
                       brc_error *err)
 {
@@ -347,6 +368,7 @@ Suite *draft_stack_suite(void)
     suite_add_tcase(s, t);
     tcase_add_loop_test(t, the_upper_row_counts, 0, 8);
     tcase_add_test(t, a_stack_does_not_grow_for_ever);
+    tcase_add_test(t, a_number_is_never_given_twice);
     tcase_add_loop_test(t, a_shorter_stack_says_the_same, 0, 8);
     tcase_add_test(t, damage_is_not_moved);
     tcase_add_test(t, a_circle_is_damage);

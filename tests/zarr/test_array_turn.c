@@ -1,6 +1,7 @@
 /* Growing, appending and restoring a slice decode and encode without the lock: what another does
  * meanwhile is neither made to wait nor lost, nor mixed with what comes out. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,24 +187,76 @@ START_TEST(growing_lets_others_in)
 }
 END_TEST
 
-/* What a document that was set by key has left past the end is no data again. */
-START_TEST(an_append_clears_what_was_past_the_end)
+static void set_length_by_key(int length)
 {
-    static const char cut[] =
-        "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[41000],\"data_type\":\"int32\","
+    char text[600];
+    const int n = snprintf(text, sizeof(text),
+        "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[%d],\"data_type\":\"int32\","
         "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4096]}},"
         "\"chunk_key_encoding\":{\"name\":\"default\"},\"fill_value\":-1,\"codecs\":"
-        "[" HOOKED_CODECS "]}";
-    uint64_t n;
-    OK(&k.first, brc_key_set(k.first.session, "a/zarr.json", cut, strlen(cut), &k.first.err));
-    OK(&k.first, brc_array_append(k.array, 0, 1, numbers, sizeof(int32_t), &k.first.err));
+        "[" HOOKED_CODECS "]}", length);
+    ck_assert(n > 0 && n < (int)sizeof(text));
+    OK(&k.first, brc_key_set(k.first.session, "a/zarr.json", text, (size_t)n, &k.first.err));
+}
+
+/* What a document that was set by key has left past the end is no data again, however the array
+ * becomes longer then. */
+START_TEST(an_append_clears_what_was_past_the_end)
+{
     const uint64_t shape = LENGTH;
-    OK(&k.first, brc_array_resize(k.array, &shape, &k.first.err));
+    uint64_t n;
+    set_length_by_key(41000);
+    OK(&k.first, brc_array_append(k.array, 0, 1, numbers, sizeof(int32_t), &k.first.err));
+    if (_i == 0)
+        OK(&k.first, brc_array_resize(k.array, &shape, &k.first.err));
+    else
+        set_length_by_key(LENGTH);
     int32_t *got = read_all(&n);
     ck_assert_uint_eq(n, LENGTH);
     for (int i = 0; i < LENGTH; i++)
         element_is(got, i, i < 41000 ? i : i == 41000 ? 0 : -1);
     free(got);
+}
+END_TEST
+
+static void pass_on(void *ctx)
+{
+    (void)ctx;
+}
+
+enum { DEEP = 64 };
+
+/* Each chunk of these columns has another number in it. */
+static void fill_columns(brc_array *a, uint64_t row, uint64_t columns, int32_t number)
+{
+    for (uint64_t c = 0; c < columns; c++) {
+        brc_sel sel = BRC_SEL_INIT;
+        const int32_t value = number + (int32_t)c;
+        brc_sel_all(&sel, a);
+        sel.start[0] = row;
+        sel.start[1] = c;
+        sel.count[0] = 2;
+        sel.count[1] = 1;
+        OK(&k.first, brc_array_fill(a, &sel, &value, &k.first.err));
+    }
+}
+
+/* In an edge of very many places what is stored is found among all chunks; those that the new end
+ * does not cut are not touched. */
+START_TEST(of_a_wide_array_only_the_chunks_of_the_edge_are_decoded)
+{
+    enum { ABOVE = 40, IN_EDGE = 10 };
+    const uint64_t shape[3] = {4, 70000, DEEP}, chunk[3] = {2, 1, DEEP}, less[3] = {3, 70000, DEEP};
+    brc_array *a = scenario_array(&k.first, "/wide", "int32", 3, shape, chunk, "-1",
+                                  "[" HOOKED_CODECS "]");
+    fill_columns(a, 0, ABOVE, 100);
+    fill_columns(a, 2, IN_EDGE, 1);
+    hook_decode(pass_on, NULL, 1 << 20);
+    OK(&k.first, brc_array_resize(a, less, &k.first.err));
+    ck_assert_int_ge(hook_calls(), IN_EDGE);
+    ck_assert_int_le(hook_calls(), 2 * IN_EDGE); /* what is stored instead is decoded, too */
+    brc_array_free(a);
+    scenario_whole(&k.first);
 }
 END_TEST
 
@@ -294,7 +347,8 @@ Suite *array_turn_suite(void)
     tcase_add_checked_fixture(tc, turn_start, turn_stop);
     tcase_add_loop_test(tc, an_append_lets_others_in, 0, 4 * OTHERS);
     tcase_add_loop_test(tc, growing_lets_others_in, 0, OTHERS);
-    tcase_add_test(tc, an_append_clears_what_was_past_the_end);
+    tcase_add_loop_test(tc, an_append_clears_what_was_past_the_end, 0, 2);
+    tcase_add_test(tc, of_a_wide_array_only_the_chunks_of_the_edge_are_decoded);
     tcase_add_loop_test(tc, restoring_a_slice_lets_others_in, 0, OTHERS);
     tcase_add_loop_test(tc, a_bulk_write_leaves_the_document_alone, 0, 4);
     tcase_add_test(tc, a_bulk_write_that_is_kept_can_be_opened);

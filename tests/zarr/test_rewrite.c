@@ -126,6 +126,11 @@ static int note_statement(unsigned what, void *ctx, void *stmt, void *text)
     return 0;
 }
 
+static void pass_by(void *ctx)
+{
+    (void)ctx;
+}
+
 /* No transaction has more than a batch: 8 MiB at first, then twice as much, as nobody waits. */
 START_TEST(a_rewrite_goes_in_short_transactions)
 {
@@ -137,6 +142,34 @@ START_TEST(a_rewrite_goes_in_short_transactions)
     ck_assert_int_le(most_in_one, 17 << 20 >> 13);
     ck_assert_int_eq(rewritten(1), CHUNKS);
     check_array("zstd");
+}
+END_TEST
+
+/* Where nobody else writes, the chunks are gone through once and the document is set once. */
+START_TEST(a_rewrite_alone_is_one_pass)
+{
+    OK(&mine, brc_attrs_set(mine.session, "/a", "unit", "1", &mine.err));
+    const int64_t before = scenario_ask(&mine, "SELECT changes FROM draft WHERE kind=1");
+    OK(&mine, rewrite(&mine));
+    ck_assert_int_eq(scenario_ask(&mine, "SELECT changes FROM draft WHERE kind=1"), before + 1);
+}
+END_TEST
+
+/* Many chunks are one object: also where it is still at work when it is met again. */
+START_TEST(chunks_that_are_equal_are_stored_anew_once)
+{
+    enum { SMALL = 64, MANY = 6000, KINDS = 1500 };
+    static int32_t equal[SMALL * MANY];
+    const uint64_t shape = SMALL * MANY, chunk = SMALL;
+    brc_array *a = scenario_array(&mine, "/e", "int32", 1, &shape, &chunk, NULL, OLD);
+    for (int i = 0; i < SMALL * MANY; i++)
+        equal[i] = 1 + i / SMALL % KINDS;
+    OK(&mine, brc_array_write(a, NULL, equal, sizeof(equal), &mine.err));
+    scenario_commit(&mine, "equal");
+    hook_encode(pass_by, NULL, 1 << 20);
+    OK(&mine, brc_array_set_codecs(a, NEW, 1, &mine.err));
+    ck_assert_int_eq(hook_calls(), KINDS);
+    brc_array_free(a);
 }
 END_TEST
 
@@ -344,6 +377,8 @@ Suite *rewrite_suite(void)
     tcase_add_checked_fixture(t, rewrite_setup, rewrite_teardown);
     tcase_set_timeout(t, 120);
     tcase_add_test(t, a_rewrite_goes_in_short_transactions);
+    tcase_add_test(t, a_rewrite_alone_is_one_pass);
+    tcase_add_test(t, chunks_that_are_equal_are_stored_anew_once);
     tcase_add_test(t, others_commit_meanwhile);
     tcase_add_loop_test(t, what_others_write_is_kept, 0, 2);
     tcase_add_test(t, what_others_write_is_rewritten);
