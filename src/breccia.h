@@ -203,7 +203,7 @@ BRC_API BRC_MUST_USE int brc_oplog_next(brc_iter *it, const brc_op **out, brc_er
  * `expect`: the operation that is to be taken back, or restored; BRC_ESTALE if it would be another. 0: any.
  * BRC_EMISUSE: there is none. BRC_ESTALE: a ref is not where the operation left it; it is named, and nothing changes.
  * Uncommitted changes stay as they are: brc_drafts() says which lie over another commit than their branch's
- * now (BRC_DRAFT_STALE). A branch that comes back has again what was uncommitted on it; one that
+ * now (BRC_DRAFT_STALE), and brc_session_commit() merges them. A branch that comes back has again what was uncommitted on it; one that
  * would go with uncommitted changes is BRC_ECONFLICT. */
 BRC_API BRC_MUST_USE int brc_undo(int64_t *operation, breccia *repo, uint32_t flags, int64_t expect, brc_error *err);
 
@@ -310,13 +310,13 @@ BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, cons
 BRC_API void brc_session_free(brc_session *s);
 /* Makes the uncommitted changes a commit on the session's branch, and the session goes on
  * from it.  BRC_EMISUSE if there is nothing to commit. Where the branch has moved since the changes
- * began, those of a private session are merged onto its tip by the rules of brc_merge(), with that
- * as the one parent (*out is the tip itself where it has them all); BRC_ECONFLICT where they are in
- * conflict with what is new there. With BRC_COMMIT_NO_MERGE or _AMEND, between brc_begin() and
- * brc_end(), and for changes that others share, it is BRC_ESTALE. Either way they are kept. */
+ * began, they are merged onto its tip by the rules of brc_merge(), with that as the one parent (*out
+ * is the tip itself where it has them all); BRC_ECONFLICT where they are in conflict with what is new
+ * there. With BRC_COMMIT_NO_MERGE or _AMEND, and between brc_begin() and brc_end(), it is BRC_ESTALE.
+ * Either way they are kept. */
 BRC_API BRC_MUST_USE int brc_session_commit(brc_oid *out, brc_session *s, const brc_commit_opts *opts, brc_error *err);
-/* Lists what keeps a private session's changes from being committed onto its branch as it is now, with
- * brc_conflicts_next(): nothing where there is no conflict. Ours is the branch, theirs the session. */
+/* Lists what keeps the changes from being committed onto the branch as it is now, with brc_conflicts_next():
+ * nothing where there is no conflict. Ours is the branch, theirs the session. */
 BRC_API BRC_MUST_USE int brc_session_conflicts(brc_iter **out, brc_session *s, brc_error *err);
 /* *clean: 1 if there are no uncommitted changes. */
 BRC_API BRC_MUST_USE int brc_session_clean(int *clean, brc_session *s, brc_error *err);
@@ -327,7 +327,9 @@ BRC_API BRC_MUST_USE int brc_drafts_next(brc_iter *it, const brc_draft **out, br
 /* A private draft becomes part of what its branch shares: after a crash, say. BRC_EBUSY while the
  * process that owns it is alive. Where the branch has uncommitted changes, the draft is laid over
  * them: BRC_ECONFLICT if both changed one thing, BRC_ESTALE if they lie over two commits; then both
- * are as they were. */
+ * are as they were. Where it has none, and has moved since the draft began, the draft is merged onto its tip.
+ * What is in conflict there is adopted as it is (BRC_DRAFT_STALE), and so it is between brc_begin() and brc_end():
+ * brc_session_commit() merges it, and brc_session_conflicts() lists what is in the way. */
 BRC_API BRC_MUST_USE int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err);
 /* Drops uncommitted changes; what they stored stays in the file until it is collected.
  * BRC_EBUSY while the process that owns them is alive. */

@@ -428,7 +428,7 @@ typedef struct brc_draft {
 } brc_draft;
 enum {
     BRC_DRAFT_OWNED = 1, /* private to one session; else what the branch's sessions share */
-    BRC_DRAFT_STALE = 2, /* the branch has moved since: it cannot be committed as it is */
+    BRC_DRAFT_STALE = 2, /* the branch has moved since: its commit merges it */
     BRC_DRAFT_MERGING = 4, /* an open merge or the like: brc_merge_state()    */
     BRC_DRAFT_REWRITING = 8 /* of an array, not at its end: it can only be dropped */
 };

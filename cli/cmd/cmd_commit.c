@@ -4,6 +4,7 @@
 #include "../cli.h"
 #include "commands.h"
 #include "history.h"
+#include "picked.h"
 
 #include <string.h>
 
@@ -93,17 +94,60 @@ static int commit_now(struct cli *cli, brc_commit_opts *opts, const char **branc
     return brc_session_commit(id, cli->session, opts, &cli->err);
 }
 
+/* The branch has moved since the changes began, and they do not go with what is new there. */
+static int report_in_the_way(struct cli *cli, const char *branch, int rc)
+{
+    brc_error why = BRC_ERROR_INIT; /* cli->err says what was in the way of the commit */
+    int64_t draft;
+
+    CLI_TRY(cli_stale_draft(cli, branch, &draft));
+    if (draft == 0 || brc_session_conflicts(&cli->iter, cli->session, &why) < 0)
+        return rc;
+    if (cli->json) {
+        cli_json_open(cli, '{');
+        cli_json_member(cli, "result", "conflict");
+        cli_json_member(cli, "branch", branch);
+    }
+    CLI_TRY(cli_put_conflicts(cli));
+    if (cli->json)
+        cli_json_close(cli, '}');
+    cli_say(cli, "%s has moved, and these changes conflict with what is new there; nothing was "
+                 "changed: 'breccia restore FILE PATH --from HEAD' takes what is there",
+            cli_escaped(cli, branch));
+    return CLI_EXIT_CONFLICT;
+}
+
+/* The branch may have all of the changes by now: it is where it was. */
+static int say_nothing_left(struct cli *cli, const char *branch, const brc_oid *id)
+{
+    cli_say(cli, "nothing is left to commit: %s has these changes already",
+            cli_escaped(cli, branch));
+    cli_json_answer(cli, "id", cli_long_id(cli, id), "branch", branch, NULL);
+    return BRC_OK;
+}
+
 static int run_commit(struct cli *cli)
 {
     brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
-    const char *branch;
-    brc_oid id;
+    const int amends = cli_has(cli, "amend");
+    const char *branch = NULL;
+    brc_oid id, was;
+    int rc, had;
 
     CLI_TRY(read_commit_options(cli, &opts));
     CLI_TRY(cli_open_edit(cli));
-    CLI_TRY(brc_begin(cli->repo, &cli->err)); /* what is amended is what was read */
-    CLI_TRY(cli_end(cli, commit_now(cli, &opts, &branch, &id)));
+    had = brc_resolve(&was, cli->repo, "HEAD", NULL) == BRC_OK;
+    if (amends)
+        CLI_TRY(brc_begin(cli->repo, &cli->err)); /* what is amended is what was read */
+    rc = commit_now(cli, &opts, &branch, &id);
+    if (amends)
+        rc = cli_end(cli, rc);
+    if (rc == BRC_ECONFLICT && !amends && branch)
+        return report_in_the_way(cli, branch, rc);
+    CLI_TRY(rc);
     cli_done(cli);
+    if (had && !amends && cli_same_id(&id, &was))
+        return say_nothing_left(cli, branch, &id);
     cli_say(cli, "[%s %s] %s", cli_escaped(cli, branch), cli_short_id(cli, &id),
             cli_subject(cli, opts.message));
     cli_json_answer(cli, "id", cli_long_id(cli, &id), "branch", branch, "message", opts.message,
@@ -117,7 +161,10 @@ const struct cli_command cli_command_commit = {
     .summary = "make the uncommitted changes a version",
     .usage = "FILE -m TEXT [OPTIONS]\nFILE --amend [-m TEXT] [OPTIONS]",
     .details = "--amend keeps the message, author and metadata of the commit that it\n"
-               "replaces, unless they are given.",
+               "replaces, unless they are given. Where the branch has moved since the changes\n"
+               "began, they are merged onto it as by 'merge', and become one commit there. What\n"
+               "is in conflict is listed, the status is 3, and they stay as they are: 'restore\n"
+               "FILE PATH --from HEAD' takes what the branch has, and then commit again.",
     .examples = "breccia commit climate.brc -m 'June'\n"
                 "breccia commit climate.brc -m 'June' --meta run='{\"seed\": 7}' "
                 "--author 'Ada <ada@example.org>'",

@@ -97,6 +97,23 @@ static int put_open_merge(struct cli *cli)
     return rc;
 }
 
+/* What was uncommitted when the branch moved. */
+static int put_moved_since(struct cli *cli, const char *branch)
+{
+    int64_t draft;
+
+    CLI_TRY(cli_stale_draft(cli, branch, &draft));
+    if (draft == 0)
+        return BRC_OK;
+    if (cli->json)
+        cli_json_member_bool(cli, "stale", 1);
+    else
+        cli_printf(cli, "%s has moved since these changes began, and what is new there is not "
+                        "shown: 'breccia commit' merges them onto it\n",
+                   cli_escaped(cli, branch));
+    return BRC_OK;
+}
+
 static int put_status(struct cli *cli, const char *branch, int clean, int unborn)
 {
     struct cli_changes changes = { .title = "Uncommitted changes:" };
@@ -113,6 +130,7 @@ static int put_status(struct cli *cli, const char *branch, int clean, int unborn
         cli_puts(cli, unborn ? "\nNo commits yet\n" : "\n");
     }
     CLI_TRY(put_open_merge(cli));
+    CLI_TRY(put_moved_since(cli, branch));
     CLI_TRY(cli_put_changes(cli, &changes));
     CLI_TRY(put_loose_keys(cli));
     if (cli->json)

@@ -47,6 +47,22 @@ static void put_draft_json(struct cli *cli, const brc_draft *draft)
     cli_json_close(cli, '{');
 }
 
+/* And how that ends. Nobody's draft is what is kept of a branch that went. */
+static void put_stale_text(struct cli *cli, const brc_draft *draft)
+{
+    if (draft->flags & BRC_DRAFT_STALE) {
+        cli_puts(cli, "; the branch has moved since");
+        if (draft->flags & BRC_DRAFT_MERGING)
+            cli_printf(cli, ": 'breccia %s --continue' merges it", draft->op);
+        else if (!(draft->flags & BRC_DRAFT_OWNED))
+            cli_puts(cli, ": 'breccia commit' merges them");
+        else if (draft->owner_pid != 0 && draft->owner == BRC_OWNER_DEAD &&
+                 !(draft->flags & BRC_DRAFT_REWRITING))
+            cli_puts(cli, ": --adopt merges them");
+    }
+    cli_puts(cli, "\n");
+}
+
 static void put_draft_text(struct cli *cli, const brc_draft *draft)
 {
     char time[CLI_TIME_CAP];
@@ -64,7 +80,7 @@ static void put_draft_text(struct cli *cli, const brc_draft *draft)
         cli_printf(cli, ", private: process %" PRId64 ", %s", draft->owner_pid, owner_name(draft));
     else
         cli_puts(cli, ", private: process unknown");
-    cli_puts(cli, (draft->flags & BRC_DRAFT_STALE) ? "; the branch has moved since\n" : "\n");
+    put_stale_text(cli, draft);
 }
 
 static int list_drafts(struct cli *cli)
@@ -105,6 +121,24 @@ static int draft_number(struct cli *cli, const char *text, int64_t *out)
     return BRC_OK;
 }
 
+/* What was in conflict with what is new on its branch lies under that still. */
+static int say_adopted(struct cli *cli, int64_t id)
+{
+    brc_iter *it;
+    const brc_draft *draft;
+    int rc, stale = 0;
+
+    CLI_TRY(brc_drafts(&it, cli->repo, &cli->err));
+    while ((rc = brc_drafts_next(it, &draft, &cli->err)) > 0)
+        stale |= draft->id == id && (draft->flags & BRC_DRAFT_STALE);
+    brc_iter_free(it);
+    cli_say(cli, stale ? "adopted draft %" PRId64 ": it conflicts with what is new on its branch, "
+                         "and 'breccia commit' lists where"
+                       : "adopted draft %" PRId64 ": 'breccia status' shows it",
+            id);
+    return rc;
+}
+
 static int change_draft(struct cli *cli, const char *text, int adopt)
 {
     int64_t id;
@@ -114,7 +148,7 @@ static int change_draft(struct cli *cli, const char *text, int adopt)
     CLI_TRY(adopt ? brc_draft_adopt(cli->repo, id, &cli->err)
                   : brc_draft_drop(cli->repo, id, &cli->err));
     if (adopt)
-        cli_say(cli, "adopted draft %" PRId64 ": 'breccia status' shows it", id);
+        CLI_TRY(say_adopted(cli, id));
     else
         cli_say(cli, "dropped draft %" PRId64 "; what it stored stays in the file until it is "
                      "collected",
@@ -145,7 +179,9 @@ const struct cli_command cli_command_drafts = {
     .usage = "FILE\nFILE --adopt ID\nFILE --drop ID",
     .details = "A branch has one draft that everybody shares; a program may have private ones\n"
                "beside it. Those of a program that ended in the middle stay: adopt or drop them.\n"
-               "An unfinished rewrite of an array, of which nothing can be used, is dropped.",
+               "An unfinished rewrite of an array, of which nothing can be used, is dropped.\n"
+               "What is adopted is merged onto what is new on its branch; where it is in\n"
+               "conflict with that, 'commit' lists the conflicts.",
     .examples = "breccia drafts climate.brc\nbreccia drafts climate.brc --adopt 7",
     .options = drafts_options,
     .min_operands = 1,

@@ -176,6 +176,14 @@ static int read_undone(struct cli *cli, struct undone *out)
     return rc < 0 ? rc : BRC_OK;
 }
 
+static const char *how_it_ends(struct cli *cli, const brc_draft *draft)
+{
+    if (draft->flags & BRC_DRAFT_MERGING)
+        return cli_text(cli, "'breccia %s --continue' merges it onto that", draft->op);
+    return draft->flags & BRC_DRAFT_OWNED ? "its commit merges it onto that"
+                                          : "'breccia commit' merges it onto that";
+}
+
 /* Of the branches that moved: uncommitted changes that lie over another commit now. */
 static int put_stale(struct cli *cli, const struct undone *undone)
 {
@@ -198,8 +206,8 @@ static int put_stale(struct cli *cli, const struct undone *undone)
             cli_json_close(cli, '{');
         } else {
             cli_say(cli, "draft %" PRId64 " of %s lies over another commit than the branch has "
-                         "now: it is kept, and cannot be committed as it is",
-                    draft->id, cli_escaped(cli, draft->branch));
+                         "now: it is kept, and %s",
+                    draft->id, cli_escaped(cli, draft->branch), how_it_ends(cli, draft));
         }
     }
     if (cli->json)

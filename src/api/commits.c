@@ -43,27 +43,26 @@ typedef struct clean_check {
     int clean;
 } clean_check;
 
-static int compare_with_tip(void *ctx, brc_error *err)
+/* With what the changes follow: where the branch has moved since, it has others too. */
+static int compare_with_start(void *ctx, brc_error *err)
 {
     clean_check *c = ctx;
     brc_session *s = c->s;
     brc_store *store = s->repo->store;
     brc_fold how = {.way = BRC_FOLD_SHORT_READS};
-    brc_oid tip, tip_root, root;
-    int has;
+    brc_oid start = {{0}}, root;
+    int keys;
     c->clean = s->draft.kind != BRC_DRAFT_MERGE;
     if (s->draft.id == 0 || !c->clean)
         return BRC_OK;
     brc_store_scratch_end(store); /* of a try before */
     brc_store_scratch_begin(store);
-    if (s->mode == BRC_SESSION_PRIVATE)
-        tip_root = s->base;
-    else
-        BRC_TRY(brc_session_tip(s, &has, &tip, &tip_root, err));
-    BRC_TRY(normal_root(store, &tip_root, err));
+    if (s->draft.has_tip)
+        BRC_TRY(brc_commit_root(store, &s->draft.tip, &start, err));
+    BRC_TRY(normal_root(store, &start, err));
     BRC_TRY(brc_session_fold(s, &how, &root, err));
-    BRC_TRY(brc_draft_key_any(store, s->draft.id, &has, err));
-    c->clean = !has && brc_oid_cmp(&root, &tip_root) == 0;
+    BRC_TRY(brc_draft_key_any(store, s->draft.id, &keys, err));
+    c->clean = !keys && brc_oid_cmp(&root, &start) == 0;
     return BRC_OK;
 }
 
@@ -73,7 +72,7 @@ int brc_session_clean(int *clean, brc_session *s, brc_error *err)
     *clean = 1;
     if (s->mode == BRC_SESSION_AT)
         return BRC_OK;
-    int rc = brc_session_read_steady(s, compare_with_tip, &c, err);
+    int rc = brc_session_read_steady(s, compare_with_start, &c, err);
     brc_store_scratch_end(s->repo->store);
     *clean = c.clean;
     return rc;
@@ -152,7 +151,8 @@ static int check_amend(brc_session *s, const brc_commit_opts *opts, int has, brc
     return BRC_OK;
 }
 
-/* Where the branch has moved, its newer commits would be undone by this one. */
+/* Where the branch has moved, its newer commits would be undone by this one: the changes are merged
+ * onto them (replay.h), or this is the answer. */
 static int check_follows(brc_session *s, int has, const brc_oid *tip, int *moved, brc_error *err)
 {
     *moved = !brc_draft_follows(&s->draft, has, tip);
@@ -160,7 +160,8 @@ static int check_follows(brc_session *s, int has, const brc_oid *tip, int *moved
         return BRC_OK;
     return brc_fail(err, BRC_ESTALE,
                     "%s: branch '%s' has moved since these changes began (draft %lld): they are "
-                    "kept, and are not committed over what is new there",
+                    "kept; a plain commit, which amends nothing and is no part of a transaction, "
+                    "merges them onto what is new there",
                     brc_store_path(s->repo->store), s->branch, (long long)s->draft.id);
 }
 
@@ -328,7 +329,7 @@ done:
 /* Whether changes that began before the branch moved are merged onto it. */
 static int may_replay(const brc_session *s, const brc_commit_opts *opts)
 {
-    return s->mode == BRC_SESSION_PRIVATE && !brc_store_in_write(s->repo->store) &&
+    return s->draft.kind != BRC_DRAFT_MERGE && !brc_store_in_write(s->repo->store) &&
            (opts->flags & (BRC_COMMIT_AMEND | BRC_COMMIT_NO_MERGE)) == 0;
 }
 

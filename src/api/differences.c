@@ -58,11 +58,15 @@ typedef struct draft_compared {
     const char *a;
 } draft_compared;
 
-/* The branch's commit; of a rebase that is open, what was made before. */
+/* What the changes follow: the branch's commit, or the one that it had when they began; of a rebase
+ * that is open, what was made before. */
 static int draft_began(brc_session *s, compared *c, brc_error *err)
 {
-    if (s->draft.kind != BRC_DRAFT_MERGE)
-        return brc_session_tip(s, &c->has_a, &c->commit_a, &c->a, err);
+    if (s->draft.kind != BRC_DRAFT_MERGE) {
+        c->has_a = s->draft.has_tip;
+        c->commit_a = s->draft.tip;
+        return c->has_a ? brc_commit_root(s->repo->store, &c->commit_a, &c->a, err) : BRC_OK;
+    }
     c->has_a = s->draft.has_base;
     c->commit_a = s->draft.base;
     c->a = s->base;

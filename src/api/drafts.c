@@ -10,6 +10,7 @@
 #include "../zarr/bulk_write.h"
 #include "../zarr/key_rows.h"
 #include "merge_draft.h"
+#include "replay.h"
 
 /* ---- listing -------------------------------- */
 
@@ -197,23 +198,36 @@ static int in_transaction(breccia *repo, int64_t id,
     return brc_end_with(repo, rc, err);
 }
 
-/* Before the transaction, in short ones. What is wrong with the draft it does not say. */
-static int make_room_for(breccia *repo, int64_t id, brc_error *err)
+/* Over what is new on the branch, else as it is: room is made for it, in short transactions. */
+static int prepare_row(breccia *repo, const brc_draft_row *row, int *done, brc_error *err)
 {
-    brc_draft_row *rows = NULL;
     brc_session *onto = NULL;
-    size_t n = 0, at = 0;
-    int rc;
-    BRC_GO(brc_draft_list(repo->store, &rows, &n, err));
+    char *array;
+    BRC_TRY(brc_bulk_rewrites(row, &array, err));
+    if (array == NULL && row->owner[0] != '\0')
+        BRC_TRY(brc_replay_adopt(done, repo, row->branch, row->draft.id, err));
+    free(array);
+    if (*done)
+        return BRC_OK;
+    BRC_TRY(brc_session_open(&onto, repo, row->branch, BRC_SESSION_WRITE, err));
+    int rc = brc_adopt_make_room(onto, row->draft.id, err);
+    brc_session_free(onto);
+    return rc;
+}
+
+/* Before the transaction. What is wrong with the draft it does not say. *done: nothing is left to
+ * do. */
+static int prepare_adoption(breccia *repo, int64_t id, int *done, brc_error *err)
+{
+    brc_draft_row *rows;
+    size_t n, at = 0;
+    BRC_TRY(brc_draft_list(repo->store, &rows, &n, err));
     while (at < n && rows[at].draft.id != id)
         at++;
-    if (at == n || rows[at].draft.kind != BRC_DRAFT_PRIVATE ||
-        brc_process_state(rows[at].owner) == BRC_PROCESS_ALIVE)
-        goto done;
-    BRC_GO(brc_session_open(&onto, repo, rows[at].branch, BRC_SESSION_WRITE, err));
-    rc = brc_adopt_make_room(onto, id, err);
-done:
-    brc_session_free(onto);
+    int rc = BRC_OK;
+    if (at < n && rows[at].draft.kind == BRC_DRAFT_PRIVATE &&
+        brc_process_state(rows[at].owner) != BRC_PROCESS_ALIVE)
+        rc = prepare_row(repo, &rows[at], done, err);
     brc_draft_rows_free(rows, n);
     return rc;
 }
@@ -232,10 +246,11 @@ static int check_no_kept_merge(brc_store *store, int64_t id, brc_error *err)
 
 int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err)
 {
+    int done = 0;
     BRC_TRY(check_no_kept_merge(repo->store, id, err));
     if (!brc_store_in_write(repo->store))
-        BRC_TRY(make_room_for(repo, id, err));
-    return in_transaction(repo, id, adopt_steps, err);
+        BRC_TRY(prepare_adoption(repo, id, &done, err));
+    return done ? BRC_OK : in_transaction(repo, id, adopt_steps, err);
 }
 
 /* From one session of a process to another; both are of one handle. */

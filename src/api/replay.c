@@ -64,9 +64,10 @@ static int in_the_way(const brc_replay *r, brc_error *err)
     const brc_clash_list *list = brc_merge_tree_clashes(r->run.tree);
     return brc_fail(err, BRC_ECONFLICT,
                     "%s: branch '%s' has moved since these changes began (draft %lld), and %zu of "
-                    "them are in conflict with what is new there, first at %.300s: they are kept",
+                    "them %s in conflict with what is new there, first at %.300s: they are kept; "
+                    "restore what is in conflict from '%s', and commit again",
                     brc_store_path(r->store), r->s->branch, (long long)r->draft.id, list->n,
-                    list->items[0].path);
+                    list->n == 1 ? "is" : "are", list->items[0].path, r->s->branch);
 }
 
 /* ---- the commit -------------------------------- */
@@ -90,7 +91,9 @@ static int put_replayed(brc_replay *r, const brc_commit *like, int may_be_empty,
                            r->has_tip ? &r->tip : NULL, brc_now_us(), err));
         *out = commit.id;
     }
-    rc = brc_draft_advance(r->store, r->s->draft.id, out, err);
+    rc = r->s->mode == BRC_SESSION_PRIVATE
+             ? brc_draft_advance(r->store, r->s->draft.id, out, err)
+             : brc_draft_rest(r->store, r->s->draft.id, err);
     r->s->is_read = 0;
 done:
     brc_move_set_dispose(&moves);
@@ -137,6 +140,13 @@ static int finish_replay(brc_replay *r, const brc_commit *like, int may_be_empty
     return rc < 0 ? rc : same;
 }
 
+static int none_is_left(const brc_replay *r, brc_error *err)
+{
+    return brc_fail(err, BRC_EMISUSE, "nothing to commit on branch '%s': somebody else has "
+                                      "committed or dropped what was uncommitted",
+                    r->s->branch);
+}
+
 int brc_replay_work(brc_replay *r, brc_error *err)
 {
     BRC_TRY(brc_store_begin_read(r->store, err));
@@ -151,6 +161,8 @@ static int replay_once(brc_replay *r, const brc_commit *like, int may_be_empty, 
                        brc_error *err)
 {
     BRC_TRY(brc_replay_work(r, err));
+    if (r->draft.id == 0)
+        return none_is_left(r, err);
     if (brc_merge_tree_clashes(r->run.tree)->n > 0)
         return in_the_way(r, err);
     BRC_TRY(brc_merge_tree_ahead(r->run.tree, err));
@@ -176,6 +188,119 @@ int brc_replay_commit(brc_oid *out, brc_session *s, const brc_commit *like, int 
     return rc < 0 ? rc : BRC_OK;
 }
 
+/* ---- a draft that is adopted -------------------------------- */
+
+/* The branch has no changes of its own that the draft would have to go with. */
+static int branch_is_free(brc_replay *r, int *is, brc_error *err)
+{
+    brc_draft_head own;
+    BRC_TRY(brc_draft_shared(r->store, r->s->branch, &own, err));
+    *is = own.id == 0;
+    if (*is || own.kind != BRC_DRAFT_SHARED || own.saves ||
+        !brc_draft_follows(&own, own.has_base, &own.base))
+        return BRC_OK;
+    return brc_draft_is_empty(r->store, own.id, is, err);
+}
+
+/* Whether it lies under what is new on its branch. Loose keys are no part of a version: with these
+ * it is adopted as it is. */
+static int look_at_left(brc_replay *r, int *apt, brc_error *err)
+{
+    brc_session *s = r->s;
+    int keys, has;
+    BRC_TRY(brc_session_tip(s, &has, &r->tip, &r->run.in.ours, err));
+    BRC_TRY(brc_draft_key_any(r->store, s->draft.id, &keys, err));
+    BRC_TRY(branch_is_free(r, apt, err));
+    *apt &= !keys && s->draft.kind == BRC_DRAFT_PRIVATE &&
+            !brc_draft_follows(&s->draft, has, &r->tip);
+    return BRC_OK;
+}
+
+static int drop_resting(brc_replay *r, brc_error *err)
+{
+    brc_draft_head own;
+    BRC_TRY(brc_draft_shared(r->store, r->s->branch, &own, err));
+    return own.id != 0 ? brc_draft_delete(r->store, own.id, err) : BRC_OK;
+}
+
+/* What was merged is a commit that no ref names, over which the branch's draft lies; the draft
+ * follows the tip, so it shows as uncommitted. No row of a chunk is copied. */
+static int lay_over_tip(brc_replay *r, brc_error *err)
+{
+    brc_commit commit = {.message = "uncommitted", .author = "unknown", .time_us = brc_now_us()};
+    brc_draft_row row = {.branch = r->s->branch};
+    brc_move_set moves = {0};
+    int64_t id;
+    int rc;
+    commit.parents = &r->tip;
+    commit.nparents = r->has_tip ? 1 : 0;
+    BRC_GO(drop_resting(r, err));
+    BRC_GO(brc_merge_tree_put(r->run.tree, &commit.root, err));
+    if (brc_oid_cmp(&commit.root, &r->run.in.ours) != 0) {
+        BRC_GO(brc_merge_tree_moves(r->run.tree, &commit.root, &moves, err));
+        BRC_GO(brc_commit_put(r->store, &commit, &moves, err));
+        row.draft = (brc_draft_head){.kind = BRC_DRAFT_SHARED, .has_base = 1, .base = commit.id,
+                                     .has_tip = r->has_tip, .tip = r->tip,
+                                     .time_us = r->draft.time_us};
+        BRC_GO(brc_draft_start(r->store, &row, &id, err));
+    }
+    rc = brc_draft_delete(r->store, r->draft.id, err);
+done:
+    brc_move_set_dispose(&moves);
+    return rc;
+}
+
+/* 1: it is done; 0: others were first. */
+static int adopt_merged_steps(brc_replay *r, brc_error *err)
+{
+    int same, is_free;
+    BRC_TRY(brc_session_follow(r->s, err));
+    BRC_TRY(branch_is_free(r, &is_free, err));
+    same = brc_replay_is_current(r, err);
+    if (same <= 0 || !is_free)
+        return same < 0 ? same : 0;
+    BRC_TRY(lay_over_tip(r, err));
+    return 1;
+}
+
+/* The same. *apt 0: it is adopted as it is. */
+static int adopt_merged_once(brc_replay *r, int *apt, brc_error *err)
+{
+    BRC_TRY(brc_session_begin_read(r->s, err));
+    int rc = look_at_left(r, apt, err);
+    brc_session_end_read(r->s);
+    BRC_TRY(rc);
+    if (!*apt)
+        return 0;
+    BRC_TRY(brc_replay_work(r, err));
+    *apt = brc_merge_tree_clashes(r->run.tree)->n == 0;
+    if (!*apt)
+        return 0;
+    BRC_TRY(brc_merge_tree_ahead(r->run.tree, err));
+    BRC_TRY(brc_store_begin(r->store, err));
+    const int done = adopt_merged_steps(r, err);
+    r->s->repo->changes++;
+    rc = brc_end_with(r->s->repo, done < 0 ? done : BRC_OK, err);
+    return rc < 0 ? rc : done;
+}
+
+int brc_replay_adopt(int *done, breccia *repo, const char *branch, int64_t draft, brc_error *err)
+{
+    brc_replay r;
+    brc_session *s;
+    int rc = 0, apt = 1;
+    *done = 0;
+    BRC_TRY(brc_session_of_draft(&s, repo, branch, draft, err));
+    for (int i = 0; rc == 0 && apt && i < BRC_REPLAY_TRIES; i++) {
+        brc_replay_start(&r, s);
+        rc = adopt_merged_once(&r, &apt, err);
+        brc_replay_end(&r);
+    }
+    brc_session_free(s);
+    *done = rc > 0;
+    return rc < 0 ? rc : BRC_OK;
+}
+
 /* ---- the public function -------------------------------- */
 
 static int list_in_the_way(brc_replay *r, brc_iter **out, brc_error *err)
@@ -183,7 +308,8 @@ static int list_in_the_way(brc_replay *r, brc_iter **out, brc_error *err)
     brc_session *s = r->s;
     BRC_TRY(brc_session_begin_read(s, err));
     int has, rc = brc_session_tip(s, &has, &r->tip, &r->run.in.ours, err);
-    const int moved = s->draft.id != 0 && !brc_draft_follows(&s->draft, has, &r->tip);
+    const int moved = s->draft.id != 0 && s->draft.kind != BRC_DRAFT_MERGE &&
+                      !brc_draft_follows(&s->draft, has, &r->tip);
     brc_session_end_read(s);
     BRC_TRY(rc);
     if (moved) {
@@ -197,9 +323,7 @@ int brc_session_conflicts(brc_iter **out, brc_session *s, brc_error *err)
 {
     brc_replay r;
     *out = NULL;
-    if (s->mode != BRC_SESSION_PRIVATE)
-        return brc_fail(err, BRC_EMISUSE,
-                        "only a private session is merged when it commits: open one");
+    BRC_TRY(brc_session_can_change(s, err));
     if (brc_store_in_write(s->repo->store))
         return brc_fail(err, BRC_EMISUSE, "conflicts are not looked for within a transaction");
     brc_replay_start(&r, s);

@@ -1,5 +1,5 @@
 /*
- * A commit that lost the race: the branch has moved since a private session's changes began. They
+ * A commit that lost the race: the branch has moved since the changes of a session began. They
  * are merged onto the new tip, by the rules of a merge, and become a commit with that as its one
  * parent. Everything is computed without the lock; the last, short transaction looks whether tip
  * and draft are still what they were, or it is done again.
@@ -40,5 +40,9 @@ BRC_MUST_USE int brc_replay_work(brc_replay *r, brc_error *err);
 /* Within a change of the session: 1 if tip and draft are still what was merged, and no collection has begun since. */
 BRC_MUST_USE int brc_replay_is_current(const brc_replay *r, brc_error *err);
 void brc_replay_end(brc_replay *r);
+/* A private draft that nobody works on becomes what its branch shares, merged onto the tip in the same way, but
+ * uncommitted. *done 0: it was left as it is, for it follows the tip, is in conflict with that, or would have to be
+ * laid over other changes. Not within a transaction. */
+BRC_MUST_USE int brc_replay_adopt(int *done, breccia *repo, const char *branch, int64_t draft, brc_error *err);
 
 #endif

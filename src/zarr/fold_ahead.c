@@ -199,8 +199,9 @@ int brc_fold_ahead(brc_session *s, int all, brc_folded *out, brc_error *err)
         out->n = 0;
     out->collected = last;
     out->has_root = 0;
+    const int changes = brc_session_can_change(s, NULL) == BRC_OK; /* else nobody writes into it */
     brc_store_walk_begin(s->repo->store);
-    int rc = fold_arrays(s, out, err);
+    int rc = changes ? fold_arrays(s, out, err) : BRC_OK;
     if (rc == BRC_OK && all)
         rc = fold_all(s, out, err);
     brc_store_walk_end(s->repo->store);

@@ -159,10 +159,11 @@ START_TEST(a_shared_draft_does_not_undo_a_private_commit)
     set_number(t.session, "/a", 1, 11);
     set_number(mine, "/a", 0, 70);
     OK(&t, commit_of(mine, "mine", &id));
-    FAILS(&t, BRC_ESTALE, commit_of(t.session, "shared", &id));
     ck_assert_str_eq(drafts_are(t.repo), "main shared stale 1; main alive ours 0; ");
-    OK(&t, brc_session_discard(t.session, &t.err));
+    OK(&t, commit_of(t.session, "shared", &id));
+    ck_assert_str_eq(drafts_are(t.repo), "main alive stale ours 0; ");
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 11);
     brc_session_free(mine);
     ck_assert_str_eq(drafts_are(t.repo), "");
 }
@@ -288,6 +289,118 @@ START_TEST(what_a_dead_process_left_is_adopted_or_dropped)
     leave_a_draft(72);
     ck_assert_int_gt(last_draft(t.repo), second); /* no number is used again */
     OK(&t, brc_draft_drop(t.repo, last_draft(t.repo), &t.err));
+}
+END_TEST
+
+/* What a dead process left, and then a commit of others. */
+static int64_t leave_one_behind(int value, uint64_t where)
+{
+    brc_oid id;
+    scenario_close(&t);
+    leave_a_draft(value);
+    scenario_open(&t, NULL, 0);
+    set_number(t.session, "/a", where, 99);
+    OK(&t, commit_of(t.session, "theirs", &id));
+    ck_assert_str_eq(drafts_are(t.repo), "main dead stale 1; ");
+    return last_draft(t.repo);
+}
+
+static brc_oid tip_of_main(void)
+{
+    brc_oid id;
+    OK(&t, brc_resolve(&id, t.repo, "main", &t.err));
+    return id;
+}
+
+static void begins_with(int32_t a, int32_t b, int32_t c)
+{
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), a);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), b);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), c);
+}
+
+START_TEST(a_draft_that_is_adopted_lies_over_what_is_new)
+{
+    const int64_t left = leave_one_behind(70, 1);
+    brc_oid id, tip = tip_of_main();
+    OK(&t, brc_draft_adopt(t.repo, left, &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "main shared 0; "); /* no row was copied */
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
+    scenario_whole(&t);
+    set_number(t.session, "/a", 2, 42);
+    OK(&t, brc_gc(t.repo, NULL, NULL, &t.err));
+    OK(&t, commit_of(t.session, "adopted", &id));
+    ck_assert_str_eq(drafts_are(t.repo), "");
+    brc_commit *commit;
+    OK(&t, brc_commit_read(&commit, t.repo, &id, &t.err));
+    ck_assert_uint_eq(commit->nparents, 1);
+    ck_assert_mem_eq(&commit->parents[0], &tip, sizeof(tip));
+    brc_commit_free(commit);
+    begins_with(70, 99, 42);
+}
+END_TEST
+
+START_TEST(a_draft_in_conflict_is_adopted_as_it_is)
+{
+    const int64_t left = leave_one_behind(70, 0);
+    brc_oid id, before = tip_of_main();
+    OK(&t, brc_draft_adopt(t.repo, left, &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "main shared stale 1; ");
+    ck_assert_int_eq(is_clean(t.session), 0);
+    FAILS(&t, BRC_ECONFLICT, commit_of(t.session, "adopted", &id));
+    id = tip_of_main();
+    ck_assert_mem_eq(&id, &before, sizeof(id));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    scenario_whole(&t);
+    set_number(t.session, "/a", 0, 99);
+    set_number(t.session, "/a", 3, 33);
+    OK(&t, commit_of(t.session, "adopted", &id));
+    ck_assert_str_eq(drafts_are(t.repo), "");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 99);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 3), 33);
+}
+END_TEST
+
+START_TEST(what_the_branch_has_already_is_adopted_as_nothing)
+{
+    const int64_t left = leave_one_behind(99, 0);
+    OK(&t, brc_draft_adopt(t.repo, left, &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "");
+}
+END_TEST
+
+/* In a transaction nothing can be merged: the commit does it later. */
+START_TEST(a_draft_that_is_adopted_in_a_transaction_is_merged_by_its_commit)
+{
+    const int64_t left = leave_one_behind(70, 1);
+    brc_oid id;
+    OK(&t, brc_begin(t.repo, &t.err));
+    OK(&t, brc_draft_adopt(t.repo, left, &t.err));
+    OK(&t, brc_end(t.repo, BRC_END_KEEP, &t.err));
+    ck_assert_str_eq(drafts_are(t.repo), "main shared stale 1; ");
+    OK(&t, commit_of(t.session, "adopted", &id));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
+}
+END_TEST
+
+/* Where the branch has changes of its own they come first, also where a soft reset made them and
+ * they have no row. */
+START_TEST(changes_of_the_branch_are_committed_before_a_draft_is_adopted)
+{
+    const int64_t left = leave_one_behind(70, 1);
+    brc_oid id;
+    OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
+    FAILS(&t, BRC_ESTALE, brc_draft_adopt(t.repo, left, &t.err));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 99);
+    OK(&t, commit_of(t.session, "again", &id));
+    set_number(t.session, "/a", 2, 42);
+    FAILS(&t, BRC_ESTALE, brc_draft_adopt(t.repo, left, &t.err));
+    OK(&t, commit_of(t.session, "more", &id));
+    OK(&t, brc_draft_adopt(t.repo, left, &t.err));
+    begins_with(70, 99, 42);
+    OK(&t, commit_of(t.session, "adopted", &id));
 }
 END_TEST
 
@@ -531,6 +644,11 @@ Suite *drafts_suite(void)
     tcase_add_test(tc, what_is_undone_was_never_there);
     tcase_add_test(tc, a_session_whose_draft_was_taken_says_so);
     tcase_add_test(tc, what_a_dead_process_left_is_adopted_or_dropped);
+    tcase_add_test(tc, a_draft_that_is_adopted_lies_over_what_is_new);
+    tcase_add_test(tc, a_draft_in_conflict_is_adopted_as_it_is);
+    tcase_add_test(tc, what_the_branch_has_already_is_adopted_as_nothing);
+    tcase_add_test(tc, a_draft_that_is_adopted_in_a_transaction_is_merged_by_its_commit);
+    tcase_add_test(tc, changes_of_the_branch_are_committed_before_a_draft_is_adopted);
     tcase_add_loop_test(tc, owners_that_cannot_be_known_are_unknown, 0, 7);
     tcase_add_test(tc, a_branch_with_a_private_draft_is_not_deleted_unasked);
     tcase_add_test(tc, a_branch_that_goes_leaves_what_the_dead_wrote);

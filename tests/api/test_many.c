@@ -246,6 +246,7 @@ static void commit_shared(worker *w, int branch)
     moment before;
     brc_oid id;
     opts.message = "shared";
+    opts.flags = BRC_COMMIT_NO_MERGE; /* the model has no merges */
     look(b, &before);
     uint64_t moves = b->moves_done, handed = b->hand_overs_done, others;
     b->resets_begun++;

@@ -51,19 +51,24 @@ static int commit_mine(uint32_t flags, brc_oid *id)
     return brc_session_commit(id, mine, &opts, &t.err);
 }
 
-static int conflicts_of_mine(char *first, size_t size)
+static int conflicts_of(brc_session *s, char *first, size_t size)
 {
     brc_iter *it;
     const brc_conflict *c;
     int n = 0, rc;
     first[0] = '\0';
-    OK(&t, brc_session_conflicts(&it, mine, &t.err));
+    OK(&t, brc_session_conflicts(&it, s, &t.err));
     while ((rc = brc_conflicts_next(it, &c, &t.err)) > 0)
         if (n++ == 0)
             snprintf(first, size, "%s %s %s", c->path, c->kind, c->key != NULL ? c->key : "");
     ck_assert_int_eq(rc, 0);
     brc_iter_free(it);
     return n;
+}
+
+static int conflicts_of_mine(char *first, size_t size)
+{
+    return conflicts_of(mine, first, size);
 }
 
 /* The branch's tip is this commit, with this one parent. */
@@ -190,6 +195,36 @@ START_TEST(a_removed_array_with_changes_is_a_conflict)
 }
 END_TEST
 
+/* What the branch's sessions share is merged in the same way. */
+START_TEST(shared_changes_are_merged_too)
+{
+    char first[200];
+    brc_oid id, theirs;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "shared";
+    scenario_set_number(&t, "/a", 0, 200);
+    scenario_set_number(&t, "/a", 9, 209);
+    set_in(mine, 0, 100);
+    set_in(mine, 1, 101);
+    OK(&t, commit_mine(0, &theirs));
+    ck_assert_int_eq(conflicts_of(t.session, first, sizeof(first)), 1);
+    ck_assert_str_eq(first, "/a chunk c/0");
+    FAILS(&t, BRC_ECONFLICT, brc_session_commit(&id, t.session, &opts, &t.err));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 200);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 9), 209);
+    scenario_whole(&t);
+    OK(&t, brc_node_restore(t.session, "/a", "main", &t.err));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 100);
+    scenario_set_number(&t, "/a", 9, 209);
+    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
+    follows(&id, &theirs);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 100);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 1), 101);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 9), 209);
+    ck_assert(scenario_clean(&t));
+}
+END_TEST
+
 /* The branch had no commit when the changes began. */
 START_TEST(a_new_branch_is_raced_for)
 {
@@ -291,6 +326,7 @@ Suite *replay_suite(void)
     tcase_add_test(tc, the_same_change_is_there_already);
     tcase_add_test(tc, an_edit_follows_a_move);
     tcase_add_test(tc, a_removed_array_with_changes_is_a_conflict);
+    tcase_add_test(tc, shared_changes_are_merged_too);
     tcase_add_test(tc, a_new_branch_is_raced_for);
     tcase_add_test(tc, many_in_turn);
     tcase_add_test(tc, what_is_merged_is_not_collected_meanwhile);

@@ -237,11 +237,32 @@ START_TEST(test_drafts_stay)
     ck_assert_int_eq(all, 1);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 500);
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
+    opts.flags = BRC_COMMIT_NO_MERGE;
     FAILS(&t, BRC_ESTALE, brc_session_commit(&id, t.session, &opts, &t.err));
     redo();
     ck_assert_int_eq(stale_drafts(&all), 0);
     OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
     ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 500);
+}
+END_TEST
+
+/* They are committed without the commit beneath them, which was undone. */
+START_TEST(test_changes_over_an_undone_commit)
+{
+    int all;
+    brc_oid id;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "mine alone";
+    const int32_t was = scenario_number(&t, t.session, "/a", 0);
+    next_commit(1);
+    ck_assert_int_ne(scenario_number(&t, t.session, "/a", 0), was);
+    scenario_set_number(&t, "/a", 5, 500);
+    undo();
+    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err));
+    ck_assert_int_eq(stale_drafts(&all), 0);
+    ck_assert_int_eq(all, 0);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 500);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), was);
 }
 END_TEST
 
@@ -413,6 +434,7 @@ Suite *undo_suite(void)
     tcase_add_test(c, test_moved_by_others);
     tcase_add_test(c, test_expected);
     tcase_add_test(c, test_drafts_stay);
+    tcase_add_test(c, test_changes_over_an_undone_commit);
     tcase_add_test(c, test_soft_reset);
     tcase_add_test(c, test_deleted_with_changes);
     tcase_add_test(c, test_made_with_changes);

@@ -232,11 +232,13 @@ static void adopt_over(judge *j, int64_t id)
     GOOD(j->m, &j->err, brc_draft_drop(j->repo, id, &j->err));
 }
 
-/* A dead worker's draft becomes the shared one, as it left it. */
+/* A dead worker's draft becomes the shared one as it left it: in a transaction nothing is merged. */
 static void adopt_alone(judge *j, int64_t id)
 {
     many_view view;
+    GOOD(j->m, &j->err, brc_begin(j->repo, &j->err));
     GOOD(j->m, &j->err, brc_draft_adopt(j->repo, id, &j->err));
+    GOOD(j->m, &j->err, brc_end(j->repo, BRC_END_KEEP, &j->err));
     see_shared(j, &view);
     many_private *left = left_as(j, &view);
     MANY_TRUE(j->m, left != NULL, "a draft that nobody left, or not as they left it");
@@ -255,6 +257,7 @@ static void commit_or_discard(judge *j)
         return;
     see_shared(j, &before);
     opts.message = "what was left";
+    opts.flags = BRC_COMMIT_NO_MERGE;
     GOOD(j->m, &j->err,
          brc_session_open(&s, j->repo, many_branches[j->branch], BRC_SESSION_WRITE, &j->err));
     int rc = brc_session_commit(&id, s, &opts, &j->err);
