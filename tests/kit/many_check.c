@@ -232,7 +232,7 @@ static void adopt_over(judge *j, int64_t id)
     GOOD(j->m, &j->err, brc_draft_drop(j->repo, id, &j->err));
 }
 
-/* A dead worker's draft becomes the shared one as it left it: in a transaction nothing is merged. */
+/* A dead worker's draft becomes the shared one as it left it: in a transaction nothing merges. */
 static void adopt_alone(judge *j, int64_t id)
 {
     many_view view;
