@@ -132,6 +132,37 @@ static int same_chunk_form(const brc_json *a, const brc_json *b)
     return 1;
 }
 
+/* As long, along each axis, as this side has it. */
+static int shape_to_hold(brc_node_docs *docs, int side, brc_error *err)
+{
+    uint64_t shape[BRC_MAX_NDIM], held[BRC_MAX_NDIM];
+    int ndim, n;
+    if (!brc_shape_member(docs->doc[BRC_FORM_MERGED], &ndim, shape) ||
+        !brc_shape_member(docs->doc[side], &n, held) || n != ndim)
+        return BRC_OK;
+    for (int i = 0; i < ndim; i++)
+        if (shape[i] < held[i])
+            shape[i] = held[i];
+    return brc_meta_set_shape(docs->doc[BRC_FORM_MERGED], ndim, shape, err);
+}
+
+/* Who is favoured, or ours while a conflict is open, loses nothing where the other has cut the array:
+ * then it is not cut. */
+static int merge_by_element(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
+                            int *apart, brc_error *err)
+{
+    int lost, whole;
+    BRC_TRY(brc_merge_elements(m, docs, out, 1, &lost, apart, err));
+    if (!lost)
+        return BRC_OK;
+    out->nedits = 0;
+    BRC_TRY(shape_to_hold(docs, m->favour == BRC_FAVOUR_THEIRS ? BRC_FORM_THEIRS : BRC_FORM_OURS,
+                          err));
+    BRC_TRY(is_whole(m, docs, &whole, err));
+    *apart = !whole;
+    return whole ? brc_merge_elements(m, docs, out, 0, &lost, apart, err) : BRC_OK;
+}
+
 static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
                            brc_error *err)
 {
@@ -154,7 +185,7 @@ static int merge_chunk_ids(brc_member_merge *m, brc_node_docs *docs, brc_merged_
     }
     if (m->how->is_virtual)
         return brc_merge_ids(m, out, err);
-    BRC_TRY(brc_merge_elements(m, docs, out, &apart, err));
+    BRC_TRY(merge_by_element(m, docs, out, &apart, err));
     return apart ? array_apart(m, docs, out, err) : BRC_OK;
 }
 

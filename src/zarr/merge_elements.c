@@ -80,12 +80,13 @@ static int base_form_known(const brc_member_merge *m, const brc_node_docs *docs)
 }
 
 int brc_merge_elements(brc_member_merge *m, const brc_node_docs *docs, brc_merged_node *out,
-                       int *apart, brc_error *err)
+                       int tells, int *lost, int *apart, brc_error *err)
 {
     const brc_merge_how *how = m->how;
+    const int keeps = m->favour == BRC_FAVOUR_THEIRS ? BRC_SIDE_THEIRS : BRC_SIDE_OURS;
     element_merge e = {m, out, brc_store_id_len(how->repo->store)};
     brc_merge_chunks_ops ops = {.ctx = &e, .chunk = how->is_trial ? NULL : merged_chunk_is,
-                                .conflict = take_conflict};
+                                .conflict = tells ? take_conflict : NULL};
     brc_chunk_merge c = {.repo = how->repo, .path = m->place->path,
                          .side = {m->place->base, m->place->ours, m->place->theirs},
                          .merged = docs->doc[BRC_FORM_MERGED], .storage = out->storage,
@@ -96,10 +97,7 @@ int brc_merge_elements(brc_member_merge *m, const brc_node_docs *docs, brc_merge
         memset(&c.side[BRC_SIDE_BASE], 0, sizeof(c.side[BRC_SIDE_BASE]));
     BRC_TRY(brc_merge_chunks(&c, err));
     *apart = c.map == BRC_CHUNKS_APART;
-    if (m->favour != BRC_FAVOUR_NONE && c.lost[m->favour] > 0) {
-        *apart = 1; /* whoever is favoured has written where the other has cut */
-        out->nedits = 0;
-    }
+    *lost = !*apart && c.lost[keeps] > 0;
     out->map = c.map == BRC_CHUNKS_THEIRS ? m->place->theirs.map : m->place->ours.map;
     if (out->nedits > 1)
         qsort(out->edits, out->nedits, sizeof(brc_edit), by_chunk_key);

@@ -314,26 +314,65 @@ START_TEST(m2_each_conflict_is_settled_for_a_side)
 }
 END_TEST
 
-/* What the side that is favoured has written stays, also where the other one has cut. */
+static void a_is_4_long_and_0_is_50(void)
+{
+    a_is_4_long();
+    a0_is_50();
+}
+
+static void cut_on_one_side(int writer_is_ours)
+{
+    edit_on("ours", writer_is_ours ? a7_is_80 : a_is_4_long_and_0_is_50);
+    edit_on("theirs", writer_is_ours ? a_is_4_long_and_0_is_50 : a7_is_80);
+    go_to("ours");
+}
+
+static void check_cut(int is_cut)
+{
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    ck_assert_uint_eq(brc_array_describe(a)->shape[0], is_cut ? 4 : 8);
+    brc_array_free(a);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 3), 4);
+    if (!is_cut)
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 80);
+    scenario_whole(&t);
+}
+
+/* What the side that is favoured has written stays, also where the other one has cut; and so does
+ * what the other has written elsewhere. */
 START_TEST(m5_who_is_favoured_loses_nothing_to_a_smaller_shape)
 {
     const int writer_is_ours = _i & 1, writer_is_favoured = _i >> 1;
     const uint32_t flags = writer_is_ours == writer_is_favoured ? BRC_MERGE_OURS
                                                                 : BRC_MERGE_THEIRS;
     char conflict[512];
-    brc_array *a;
-    edit_on("ours", writer_is_ours ? a7_is_80 : a_is_4_long);
-    edit_on("theirs", writer_is_ours ? a_is_4_long : a7_is_80);
-    go_to("ours");
+    cut_on_one_side(writer_is_ours);
     merge_with("theirs", flags, conflict, sizeof(conflict));
     ck_assert_str_eq(conflict, "");
-    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
-    ck_assert_uint_eq(brc_array_describe(a)->shape[0], writer_is_favoured ? 8 : 4);
-    brc_array_free(a);
-    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 3), 4);
-    if (writer_is_favoured)
-        ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 80);
-    scenario_whole(&t);
+    check_cut(!writer_is_favoured);
+}
+END_TEST
+
+/* The same in two steps. While it is open the array is as long as ours has it. */
+START_TEST(m6_an_open_merge_loses_nothing_to_a_smaller_shape)
+{
+    const int writer_is_ours = _i & 1, writer_is_favoured = _i >> 1;
+    const uint32_t side = writer_is_ours == writer_is_favoured ? BRC_MERGE_OURS
+                                                               : BRC_MERGE_THEIRS;
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    char conflict[512];
+    uint64_t n;
+    cut_on_one_side(writer_is_ours);
+    merge_with("theirs", BRC_MERGE_KEEP, conflict, sizeof(conflict));
+    ck_assert_str_eq(conflict, "chunk /a c/3");
+    check_cut(!writer_is_ours);
+    OK(&t, brc_merge_settle(&n, t.repo, side, NULL, 0, &t.err));
+    ck_assert_uint_eq(n, 1);
+    OK(&t, brc_merge_continue(&result, NULL, t.repo, NULL, &t.err));
+    ck_assert_int_eq(result.result, BRC_MERGE_MERGED);
+    check_cut(!writer_is_favoured);
 }
 END_TEST
 
@@ -446,6 +485,7 @@ Suite *merge_suite(void)
     tcase_add_loop_test(c, m1_each_rule, 0, 2 * ROWS);
     tcase_add_loop_test(c, m2_each_conflict_is_settled_for_a_side, 0, 2 * ROWS);
     tcase_add_loop_test(c, m5_who_is_favoured_loses_nothing_to_a_smaller_shape, 0, 4);
+    tcase_add_loop_test(c, m6_an_open_merge_loses_nothing_to_a_smaller_shape, 0, 4);
     tcase_add_loop_test(c, m3_merges_commute, 0, ROWS);
     tcase_add_test(c, m4_what_is_merged_is_not_collected_meanwhile);
     tcase_add_test(c, m6_a_merge_may_be_the_first_to_write_a_log);
