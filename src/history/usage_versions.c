@@ -187,10 +187,10 @@ static int hold_drafts(usage_run *u, brc_error *err)
 {
     brc_root_drafts drafts = {0};
     brc_log_range none = {INT64_MAX, 0, 0};
-    BRC_TRY(brc_roots_named(u->store, &none, 0, &u->roots, err));
+    BRC_TRY(brc_roots_named(u->store, &none, 1, &u->roots, err));
     int rc = hold_roots(u, err);
     if (rc == BRC_OK)
-        rc = brc_root_drafts_list(u->store, 0, &drafts, err);
+        rc = brc_root_drafts_list(u->store, 1, &drafts, err);
     for (size_t i = 0; i < drafts.n && rc == BRC_OK; i++) {
         if (drafts.items[i].is_dropped)
             continue;
@@ -205,7 +205,7 @@ static int hold_drafts(usage_run *u, brc_error *err)
 static int hold_log(usage_run *u, const brc_log_window *window, brc_error *err)
 {
     brc_log_range range = {window->since_us, window->least, 0};
-    BRC_TRY(brc_roots_named(u->store, &range, 0, &u->roots, err));
+    BRC_TRY(brc_roots_named(u->store, &range, 1, &u->roots, err));
     return hold_roots(u, err);
 }
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../../src/history/closure.h"
 #include "../../src/zarr/repo.h"
@@ -287,6 +289,35 @@ START_TEST(what_gc_removes_was_foretold)
 }
 END_TEST
 
+/* Uncommitted changes of a process that is gone go with the garbage. */
+START_TEST(what_the_dead_left_is_garbage)
+{
+    brc_du_report report = BRC_DU_REPORT_INIT;
+    brc_gc_report gc = BRC_GC_REPORT_INIT;
+    scenario_close(&t);
+    fflush(NULL);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        scenario_open(&t, NULL, 0);
+        brc_session_free(t.session);
+        if (brc_session_open(&t.session, t.repo, NULL, BRC_SESSION_PRIVATE, &t.err) < 0)
+            _exit(1);
+        scenario_numbers(&t, "/left", 64, 4, 5000);
+        _exit(0);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    scenario_open(&t, NULL, 0);
+    OK(&t, brc_du(&report, NULL, t.repo, &t.err));
+    ck_assert_uint_eq(report.uncommitted, 0);
+    ck_assert_uint_ge(report.garbage, 64 * 4);
+    OK(&t, brc_gc(t.repo, NULL, &gc, &t.err));
+    ck_assert_uint_eq(gc.bytes_freed, report.garbage);
+}
+END_TEST
+
 /* What undo may need, and what is uncommitted. */
 START_TEST(the_log_and_drafts_are_told_apart)
 {
@@ -314,6 +345,7 @@ Suite *usage_suite(void)
     tcase_add_test(tc, commits_and_arrays_hold_what_walking_them_finds);
     tcase_add_test(tc, a_whole_history_of_one_commit_is_alone);
     tcase_add_test(tc, what_gc_removes_was_foretold);
+    tcase_add_test(tc, what_the_dead_left_is_garbage);
     tcase_add_test(tc, the_log_and_drafts_are_told_apart);
     suite_add_tcase(suite, tc);
     return suite;
