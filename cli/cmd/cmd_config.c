@@ -12,12 +12,13 @@ static const struct cli_option config_options[] = {
     CLI_OPTIONS_END
 };
 
-static const char *const settings[] = { "journal", "backend", "window", NULL };
+static const char *const settings[] = { "journal", "backend", "codecs", "verify",
+                                         "window", NULL };
 
 /* Settings that are JSON are members as they are. */
 static void setting_member(struct cli *cli, const char *key, const char *value)
 {
-    if (value[0] != '{') {
+    if (value[0] != '{' && value[0] != '[') {
         cli_json_member(cli, key, value);
         return;
     }
@@ -111,9 +112,17 @@ const struct cli_command cli_command_config = {
                "         12h, 2w; and its last 1,000 entries. 0: only what has a name is kept.\n"
                "backend  where chunks of new arrays go that are made or imported without a\n"
                "         backend: a name, or JSON, as in 'breccia backend'. inline, FILE itself,\n"
-               "         is the default. Arrays that are there keep theirs.",
+               "         is the default. Arrays that are there keep theirs.\n"
+               "codecs   how new arrays are encoded that are made or imported without codecs: a\n"
+               "         list in JSON, as in 'breccia codecs'. One that only changes bytes fits\n"
+               "         every data type. chosen, by the data type, is the default; types that\n"
+               "         a list does not fit get that too.\n"
+               "verify   what reading checks. stored: that a chunk's stored bytes are those\n"
+               "         that were written (the default). full: also that they decode to the\n"
+               "         chunk that was written, by its id. 'fsck' always checks both.",
     .examples = "breccia config climate.brc journal wal\n"
                 "breccia config climate.brc backend org.example.dir --plugin ./dirstore.so\n"
+                "breccia config climate.brc codecs '[\"zstd\"]'\n"
                 "breccia config climate.brc journal --unset",
     .options = config_options,
     .min_operands = 1,

@@ -50,6 +50,41 @@ static int backend_set(breccia *repo, const char *value, brc_error *err)
     return rc;
 }
 
+/* ---- codecs -------------------------------- */
+
+static int codecs_get(brc_buf *out, breccia *repo, brc_error *err)
+{
+    int rc = brc_setting_find(repo->store, BRC_SETTING_CODECS, out, err);
+    return rc == 0 ? brc_buf_text(out, "chosen", err) : rc < 0 ? rc : BRC_OK;
+}
+
+static int codecs_set(breccia *repo, const char *value, brc_error *err)
+{
+    const int chosen = value == NULL || strcmp(value, "chosen") == 0;
+    return brc_default_codecs_set(repo, chosen ? NULL : value, err);
+}
+
+/* ---- verify -------------------------------- */
+
+static int verify_get(brc_buf *out, breccia *repo, brc_error *err)
+{
+    int full;
+    BRC_TRY(brc_verify_get(repo->store, &full, err));
+    return brc_buf_text(out, full ? "full" : "stored", err);
+}
+
+static int verify_set(breccia *repo, const char *value, brc_error *err)
+{
+    const int full = value != NULL && strcmp(value, "full") == 0;
+    if (value != NULL && !full && strcmp(value, "stored") != 0)
+        return brc_fail(err, BRC_EINVAL, "what is verified is 'stored' or 'full', not '%.80s'",
+                        value);
+    BRC_TRY(brc_store_begin(repo->store, err));
+    int rc = brc_verify_set(repo->store, full, err);
+    const int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
 /* ---- window -------------------------------- */
 
 static int window_get(brc_buf *out, breccia *repo, brc_error *err)
@@ -69,6 +104,7 @@ static const struct {
     int (*get)(brc_buf *out, breccia *repo, brc_error *err);
     int (*set)(breccia *repo, const char *value, brc_error *err);
 } settings[] = {{"journal", journal_get, journal_set}, {"backend", backend_get, backend_set},
+              {"codecs", codecs_get, codecs_set}, {"verify", verify_get, verify_set},
               {"window", window_get, window_set}};
 
 static int find_setting(const char *name, size_t *i, brc_error *err)
@@ -77,8 +113,8 @@ static int find_setting(const char *name, size_t *i, brc_error *err)
         if (strcmp(settings[*i].name, name) == 0)
             return BRC_OK;
     return brc_fail(err, BRC_ENOTFOUND,
-                    "there is no setting '%.80s': 'journal', 'backend' and 'window' are the "
-                    "settings", name);
+                    "there is no setting '%.80s': 'journal', 'backend', 'codecs', 'verify' and "
+                    "'window' are the settings", name);
 }
 
 int brc_config_get(brc_buf *out, breccia *repo, const char *name, brc_error *err)

@@ -40,6 +40,7 @@ typedef struct read_run {
     brc_store *store;
     size_t ask; /* how many list() may give next */
     int ended;  /* list() has come to the end    */
+    int verifies; /* what was decoded is compared with its id */
 } read_run;
 
 /* ---- failures -------------------------------- */
@@ -193,6 +194,21 @@ static int read_hand_over(const read_run *run, brc_read_item *item, const uint8_
     return BRC_OK;
 }
 
+/* Asked for by the file's setting. What is not decoded as its encoding says, or in part, has no id. */
+static int read_verify(const read_run *run, const brc_read_item *item, brc_span data, brc_error *err)
+{
+    const brc_object *o = &item->object;
+    if (!run->verifies || o->kind != BRC_KIND_CHUNK || item->skip > 0 ||
+        (o->encoding != 0) != (item->chain != NULL))
+        return BRC_OK;
+    const brc_oid id = brc_hash_object(brc_store_hash(run->store), o->kind, data.data, data.len);
+    return brc_oid_cmp(&id, &o->id) == 0
+               ? BRC_OK
+               : brc_fail(err, BRC_ECORRUPT,
+                          "the chunk decodes to something else than its id says: run "
+                          "'breccia fsck'");
+}
+
 static int read_decode(read_run *run, unsigned worker, brc_scratch *scratch, brc_span src,
                        brc_read_item *item, brc_error *err)
 {
@@ -202,7 +218,7 @@ static int read_decode(read_run *run, unsigned worker, brc_scratch *scratch, brc
     brc_box box = BRC_BOX_INIT;
     chunk->len = 0;
     BRC_TRY(brc_buf_reserve(chunk, item->len, err));
-    if (ops->box != NULL && ops->box(ops->ctx, item, &box))
+    if (!run->verifies && ops->box != NULL && ops->box(ops->ctx, item, &box))
         BRC_TRY(brc_chain_decode_box(item->chain, scratch, src, &box, chunk, err));
     else
         BRC_TRY(brc_chain_decode(item->chain, scratch, src, chunk, err));
@@ -211,6 +227,7 @@ static int read_decode(read_run *run, unsigned worker, brc_scratch *scratch, brc
     if (chunk->len != item->len)
         return brc_fail(err, BRC_ECORRUPT, "the chunk decodes to %zu bytes, not %zu", chunk->len,
                         item->len);
+    BRC_TRY(read_verify(run, item, (brc_span){chunk->data, chunk->len}, err));
     return read_hand_over(run, item, chunk->data, scratch, err);
 }
 
@@ -219,22 +236,26 @@ static int read_one(read_run *run, unsigned worker, const read_job *job, brc_rea
 {
     const brc_object *o = &item->object;
     brc_scratch *scratch;
-    if (read_in_place(item))
-        return brc_object_verify(o, item->direct, err);
+    if (read_in_place(item)) {
+        BRC_TRY(brc_object_verify(o, item->direct, err));
+        return read_verify(run, item, (brc_span){item->direct, item->len}, err);
+    }
     const uint8_t *stored = job->stored.data + item->offset;
     BRC_TRY(brc_object_verify(o, stored, err));
     BRC_TRY(brc_pipe_scratch(run->pipe, worker, &scratch, err));
     brc_span src = {stored + item->skip, (size_t)o->stored - item->skip};
     item->stored = (brc_span){stored, (size_t)o->stored};
-    if (item->chain == NULL)
-        return src.len == item->len
-                   ? read_hand_over(run, item, src.data, scratch, err)
-                   : brc_fail(err, BRC_ECORRUPT, "%zu bytes are stored, not %zu", src.len,
-                              item->len);
+    if (item->chain == NULL && src.len != item->len)
+        return brc_fail(err, BRC_ECORRUPT, "%zu bytes are stored, not %zu", src.len, item->len);
+    if (item->chain == NULL) {
+        BRC_TRY(read_verify(run, item, src, err));
+        return read_hand_over(run, item, src.data, scratch, err);
+    }
     if (item->direct == NULL)
         return read_decode(run, worker, scratch, src, item, err);
     brc_buf into = BRC_FIXED_BUF(item->direct, item->len);
-    return brc_chain_decode(item->chain, scratch, src, &into, err);
+    BRC_TRY(brc_chain_decode(item->chain, scratch, src, &into, err));
+    return read_verify(run, item, (brc_span){item->direct, item->len}, err);
 }
 
 static int read_decode_job(read_run *run, read_job *job, unsigned worker, brc_error *err)
@@ -497,7 +518,8 @@ static void read_pause(void *ctx)
 
 int brc_flow_read(brc_pipe *pipe, brc_store *store, const brc_read_ops *ops, brc_error *err)
 {
-    read_run run = {.ops = ops, .pipe = pipe, .store = store, .ask = BRC_READ_FIRST};
+    read_run run = {.ops = ops, .pipe = pipe, .store = store, .ask = BRC_READ_FIRST,
+                    .verifies = brc_store_verifies_all(store)};
     brc_window_ops window = {.ctx = &run, .fill = read_fill_job, .run = read_run_job,
                              .finish = read_finish_job, .pause = read_pause};
     BRC_TRY(brc_pipe_window(pipe, &pipe->reading, JOBS_PER_THREAD, 1, sizeof(read_job),

@@ -157,6 +157,7 @@ struct brc_store {
     unsigned walks; /* walks of history in progress: see brc_store_walk_begin() */
     int is_open, is_checked; /* what to do about damage depends on it */
     int asks_wal;  /* the file's setting, when it was last read */
+    int verifies_all; /* another: readers compare what they decode with its id */
     int log_pages; /* of the log after the last commit */
     int wait_ms;
     uint64_t max_nodes;

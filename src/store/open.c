@@ -75,6 +75,7 @@ static int load_settings(brc_store *store, brc_error *err)
         goto done;
     }
     memcpy(store->secret, value.data, sizeof(store->secret));
+    BRC_GO(brc_verify_get(store, &store->verifies_all, err));
     BRC_GO(brc_journal_load(store, err));
     rc = brc_vfs_wish_seen(store->vfs, store->asks_wal, err);
     if (rc < 0) /* the log stays as it is */

@@ -78,6 +78,31 @@ int brc_setting_put(brc_store *store, const char *name, const char *json, brc_er
                         : brc_meta_remove(store, key, err);
 }
 
+/* ---- what reading checks -------------------------------- */
+
+#define SETTING_VERIFY "verify"
+
+int brc_verify_get(brc_store *store, int *full, brc_error *err)
+{
+    brc_buf value = BRC_BUF_INIT;
+    const int rc = brc_setting_find(store, SETTING_VERIFY, &value, err);
+    *full = rc > 0 && strcmp((const char *)value.data, "full") == 0;
+    brc_buf_dispose(&value);
+    return rc < 0 ? rc : BRC_OK;
+}
+
+int brc_verify_set(brc_store *store, int full, brc_error *err)
+{
+    BRC_TRY(brc_setting_put(store, SETTING_VERIFY, full ? "full" : NULL, err));
+    store->verifies_all = full;
+    return BRC_OK;
+}
+
+int brc_store_verifies_all(const brc_store *store)
+{
+    return store->verifies_all;
+}
+
 /* ---- the current branch -------------------------------- */
 
 int brc_head_get(brc_store *store, const char **branch, brc_error *err)

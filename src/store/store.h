@@ -187,6 +187,11 @@ BRC_MUST_USE int brc_objects_by_prefix(brc_store *store, int kind, const char *h
  * where it is not set; and setting it, within a write (NULL: it is not set any more). */
 BRC_MUST_USE int brc_setting_find(brc_store *store, const char *name, brc_buf *out, brc_error *err);
 BRC_MUST_USE int brc_setting_put(brc_store *store, const char *name, const char *json, brc_error *err);
+/* Whether reading a chunk compares what it decodes to with the chunk's id. What is stored is always compared with
+ * its checksum. Handles that are open keep what they found, but for this one. */
+BRC_MUST_USE int brc_verify_get(brc_store *store, int *full, brc_error *err);
+BRC_MUST_USE int brc_verify_set(brc_store *store, int full, brc_error *err);
+int brc_store_verifies_all(const brc_store *store);
 /* WAL mode (journal_mode.c): what the file asks for, in or outside a transaction. To set it a handle
  * must be in none, and to unset it the only one. */
 BRC_MUST_USE int brc_journal_get(brc_store *store, int *wal, brc_error *err);

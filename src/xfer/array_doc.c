@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../zarr/meta.h"
+#include "../zarr/transfer.h"
 #include "xfer.h"
 
 static int put_parsed(brc_json *doc, const char *member, const char *text, size_t len,
@@ -19,17 +20,23 @@ static int put_parsed(brc_json *doc, const char *member, const char *text, size_
 }
 
 /* Those of a new array of this type. */
-static int put_default_codecs(brc_json *doc, const brc_registry *reg, brc_error *err)
+static int put_default_codecs(brc_json *doc, brc_session *s, brc_error *err)
 {
+    const brc_json *name = brc_json_member(doc, "data_type");
     brc_dtype *type = NULL;
-    brc_buf text = BRC_BUF_INIT;
+    brc_buf text = BRC_BUF_INIT, dtype = BRC_BUF_INIT;
     int rc;
 
-    BRC_GO(brc_dtype_open(&type, reg, brc_json_member(doc, "data_type"), err));
-    BRC_GO(brc_meta_default_codecs(&text, type, err));
+    BRC_GO(brc_dtype_open(&type, brc_session_registry(s), name, err));
+    BRC_GO(brc_json_write(&dtype, name, err));
+    BRC_GO(brc_buf_terminate(&dtype, err));
+    BRC_GO(brc_session_default_codecs(&text, s, (const char *)dtype.data, err));
+    if (text.len == 0)
+        BRC_GO(brc_meta_default_codecs(&text, type, err));
     rc = put_parsed(doc, "codecs", (const char *)text.data, text.len, err);
 done:
     brc_dtype_free(type);
+    brc_buf_dispose(&dtype);
     brc_buf_dispose(&text);
     return rc;
 }
@@ -46,7 +53,7 @@ static int complete_fresh(brc_json *doc, const brc_registry *reg, brc_error *err
     return rc;
 }
 
-static int change_document(brc_json *doc, const brc_registry *reg, const char *path,
+static int change_document(brc_json *doc, brc_session *s, const char *path,
                            const brc_xfer_opts *opts, int fresh, brc_error *err)
 {
     size_t ndim = brc_json_count(brc_json_member(doc, "shape"));
@@ -58,16 +65,16 @@ static int change_document(brc_json *doc, const brc_registry *reg, const char *p
     if (opts->codecs_json)
         BRC_TRY(put_parsed(doc, "codecs", opts->codecs_json, strlen(opts->codecs_json), err));
     else if (fresh)
-        BRC_TRY(put_default_codecs(doc, reg, err));
-    return fresh ? complete_fresh(doc, reg, err) : BRC_OK;
+        BRC_TRY(put_default_codecs(doc, s, err));
+    return fresh ? complete_fresh(doc, brc_session_registry(s), err) : BRC_OK;
 }
 
-int brc_array_doc_changed(brc_json **out, const brc_registry *reg, const brc_json *doc,
+int brc_array_doc_changed(brc_json **out, brc_session *s, const brc_json *doc,
                           const char *path, const brc_xfer_opts *opts, int fresh, brc_error *err)
 {
     *out = NULL;
     BRC_TRY(brc_json_clone(out, doc, err));
-    int rc = change_document(*out, reg, path, opts, fresh, err);
+    int rc = change_document(*out, s, path, opts, fresh, err);
     if (rc < 0) {
         brc_json_free(*out);
         *out = NULL;

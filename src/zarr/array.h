@@ -66,8 +66,13 @@ BRC_MUST_USE int brc_array_read_storage(brc_array *a, brc_error *err);
 /* array_backend.c: a backend as users give it, in full form with a NUL behind it; and what a new array
  * gets where none is given, by the repository's setting. */
 #define BRC_SETTING_BACKEND "backend"
+#define BRC_SETTING_CODECS "codecs"
 BRC_MUST_USE int brc_backend_of_text(const brc_registry *reg, const char *text, brc_buf *full, brc_error *err);
 BRC_MUST_USE int brc_entry_take_default(brc_session *s, brc_entry *entry, brc_error *err);
+/* The document of a new array; its codecs are those of the setting where none are named and they fit. */
+BRC_MUST_USE int brc_new_array_doc(brc_json **out, brc_session *s, const brc_array_spec *given, brc_error *err);
+/* Sets them; NULL: they are chosen by type again. BRC_EINVAL, BRC_EUNSUPPORTED: they are wrong, or not known. */
+BRC_MUST_USE int brc_default_codecs_set(breccia *repo, const char *codecs, brc_error *err);
 BRC_MUST_USE int brc_array_new_chunks(brc_array *a, int64_t *backend, brc_error *err);
 /* The same, without adding it: -1. */
 BRC_MUST_USE int brc_array_find_backend(brc_array *a, int64_t *backend, brc_error *err);

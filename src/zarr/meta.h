@@ -127,6 +127,8 @@ BRC_MUST_USE int brc_meta_kind(const brc_json *doc, int *kind, brc_error *err);
 /* A new array's document. Chunks, codecs and fill value are chosen where the
  * specification leaves them out, and written in full. */
 BRC_MUST_USE int brc_meta_new_array(brc_json **out, const brc_registry *reg, const brc_array_spec *spec, brc_error *err);
+/* A data type as documents have it: from "float32", or the text of a JSON object. */
+BRC_MUST_USE int brc_meta_dtype_json(brc_json **out, const char *text, brc_error *err);
 /* Appends the codec list that makes bytes of elements of this type, little-endian, and does
  * nothing else. */
 BRC_MUST_USE int brc_meta_plain_codecs(brc_buf *out, const brc_dtype *type, brc_error *err);

@@ -219,8 +219,7 @@ static int set_dimension_names(brc_json *doc, int ndim, const char *const *names
     return brc_json_set(doc, "dimension_names", list, err);
 }
 
-/* "float32" or a JSON object. */
-static int parse_dtype(brc_json **out, const char *text, brc_error *err)
+int brc_meta_dtype_json(brc_json **out, const char *text, brc_error *err)
 {
     if (text == NULL)
         return brc_fail(err, BRC_EINVAL, "a data type is needed");
@@ -337,7 +336,7 @@ int brc_meta_new_array(brc_json **out, const brc_registry *reg, const brc_array_
         return brc_json_parse(out, spec->metadata_json, strlen(spec->metadata_json), err);
     if (spec->ndim < 0 || spec->ndim > BRC_MAX_NDIM || (spec->ndim > 0 && spec->shape == NULL))
         return brc_fail(err, BRC_EINVAL, "an array has 0 to %d dimensions", BRC_MAX_NDIM);
-    BRC_GO(parse_dtype(&dtype_json, spec->dtype, err));
+    BRC_GO(brc_meta_dtype_json(&dtype_json, spec->dtype, err));
     BRC_GO(brc_dtype_open(&type, reg, dtype_json, err));
     doc = brc_json_new_object();
     if (doc == NULL) {

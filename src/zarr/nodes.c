@@ -312,7 +312,7 @@ int brc_array_create(brc_array **out, brc_session *s, const char *path, const br
     brc_json *doc;
     const size_t known = offsetof(brc_array_spec, backend_json) + sizeof(spec->backend_json);
     *out = NULL;
-    BRC_TRY(brc_meta_new_array(&doc, s->repo->registry, spec, err)); /* it checks the size */
+    BRC_TRY(brc_new_array_doc(&doc, s, spec, err)); /* it checks the size */
     const char *backend = spec != NULL && spec->size >= known ? spec->backend_json : NULL;
     int rc = create_array(out, s, path, doc, backend, err);
     brc_json_free(doc);

@@ -239,7 +239,7 @@ static int make_array(brc_stream *w, const char *path, const char *inner, const 
     int rc;
 
     if (w->recodes)
-        BRC_GO(brc_array_doc_changed(&changed, brc_session_registry(w->session), doc, path,
+        BRC_GO(brc_array_doc_changed(&changed, w->session, doc, path,
                                      w->opts.xfer, w->opts.file != NULL, err));
     BRC_GO(brc_array_create_doc(&a, w->session, path, changed ? changed : doc, err));
     const brc_array_info *info = brc_array_describe(a);

@@ -192,7 +192,7 @@ static int import_array(const zarr_walk *at, const zarr_node *node, brc_error *e
     int rc;
 
     if (recode)
-        BRC_GO(brc_array_doc_changed(&changed, brc_session_registry(at->session), node->doc,
+        BRC_GO(brc_array_doc_changed(&changed, at->session, node->doc,
                                      at->path, at->opts, 0, err));
     rc = brc_array_create_doc(&a, at->session, at->path, recode ? changed : node->doc, err);
     if (rc < 0) {
