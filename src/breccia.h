@@ -143,7 +143,11 @@ BRC_API BRC_MUST_USE int brc_fsck_standing(breccia *repo, uint32_t flags, int (*
  * made anew. With BRC_REPAIR_DROP damaged objects that have no copy go. No id changes, and refs and uncommitted
  * changes stay as they are. *out (may be NULL) says what was done and what is left. Not within a transaction. */
 BRC_API BRC_MUST_USE int brc_repair(brc_repair_report *out, breccia *repo, breccia *from, uint32_t flags, brc_error *err);
-/* Settings of the repository. `name`: "journal", which is "rollback" (the default) or "wal"; and
+/* Settings of the repository. `name`: "journal", which is "rollback" (the default) or "wal"; "window" (see
+ * brc_gc()); "codecs", a Zarr v3 list that new arrays get whose maker names none, behind what makes bytes of
+ * their type if it only changes bytes ("chosen" by the type is the default, and what types get that it does
+ * not fit); "verify", which is "stored" (the default: stored bytes are compared with their checksum) or "full"
+ * (what they decode to is also compared with the chunk's id, by handles that find it when they open); and
  * "backend", which new arrays get whose maker names none, also imported ones, as
  * brc_array_set_backend() takes it ("inline" is the default). It is recorded in each of them as it
  * was then: changing it changes no array. BRC_EUNSUPPORTED: the backend is not known here.

@@ -41,3 +41,14 @@ t config r.brc colour
 t config r.brc colour blue
 t config r.brc --unset
 t config r.brc journal wal --unset
+echo '# codecs of new arrays, and what reading verifies'
+t config r.brc codecs '["zstd"]'
+q create r.brc /c --shape 4 --dtype int16
+t codecs r.brc /c
+t config r.brc codecs '["nope"]'
+t config r.brc verify full
+t config r.brc verify never
+t config r.brc --json
+t read r.brc /a
+t config r.brc codecs --unset
+t config r.brc verify --unset
