@@ -194,8 +194,10 @@ static int read_hand_over(const read_run *run, brc_read_item *item, const uint8_
     return BRC_OK;
 }
 
-/* Asked for by the file's setting. What is not decoded as its encoding says, or in part, has no id. */
-static int read_verify(const read_run *run, const brc_read_item *item, brc_span data, brc_error *err)
+/* Asked for by the file's setting. What is not decoded as its encoding says, or in part, has no
+ * id. */
+static int read_verify(const read_run *run, const brc_read_item *item, brc_span data,
+                       brc_error *err)
 {
     const brc_object *o = &item->object;
     if (!run->verifies || o->kind != BRC_KIND_CHUNK || item->skip > 0 ||

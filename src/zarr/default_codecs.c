@@ -26,8 +26,8 @@ static int try_codecs(const brc_registry *reg, const char *dtype, const char *co
 }
 
 /* The list behind what turns an array of this type into bytes: for lists that only change bytes. */
-static int behind_plain(brc_buf *out, const brc_registry *reg, const char *dtype, const char *codecs,
-                        brc_error *err)
+static int behind_plain(brc_buf *out, const brc_registry *reg, const char *dtype,
+                        const char *codecs, brc_error *err)
 {
     brc_json *name = NULL;
     brc_dtype *type = NULL;

@@ -125,7 +125,8 @@ enum { N = 1024 };
 static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *st;
-    ck_assert_msg(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    const int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    ck_assert_msg(rc == SQLITE_OK, "%s", sqlite3_errmsg(db));
     return st;
 }
 
