@@ -207,7 +207,7 @@ static void chain_teardown(void)
 #define T_10 "{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}}"
 #define B_LITTLE "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"little\"}}"
 
-START_TEST(P1_each_wrong_form_has_its_own_sentence)
+START_TEST(seed_P1_each_wrong_form_has_its_own_sentence)
 {
     static const struct {
         const char *list;
@@ -248,7 +248,7 @@ START_TEST(P1_each_wrong_form_has_its_own_sentence)
 }
 END_TEST
 
-START_TEST(P1_a_chain_has_a_longest_form)
+START_TEST(seed_P1_a_chain_has_a_longest_form)
 {
     char list[400];
     uint64_t n = 4;
@@ -265,7 +265,7 @@ START_TEST(P1_a_chain_has_a_longest_form)
 }
 END_TEST
 
-START_TEST(D3_codecs_have_three_name_forms)
+START_TEST(seed_D3_codecs_have_three_name_forms)
 {
     static const char *const lists[] = {
         "[\"bytes\",\"crc32c\"]",
@@ -326,7 +326,7 @@ END_TEST
 
 /* ---- threading ---------------------------------------------------------------------- */
 
-START_TEST(P2_each_codec_sees_what_the_one_before_gives)
+START_TEST(seed_P2_each_codec_sees_what_the_one_before_gives)
 {
     uint64_t shape[3] = { 2, 3, 4 };
 
@@ -676,11 +676,11 @@ Suite *chain_suite(void)
 
     tcase_set_timeout(forms, 0);
     tcase_add_checked_fixture(forms, chain_setup, chain_teardown);
-    tcase_add_test(forms, P1_each_wrong_form_has_its_own_sentence);
-    tcase_add_test(forms, P1_a_chain_has_a_longest_form);
-    tcase_add_test(forms, D3_codecs_have_three_name_forms);
+    tcase_add_test(forms, seed_P1_each_wrong_form_has_its_own_sentence);
+    tcase_add_test(forms, seed_P1_a_chain_has_a_longest_form);
+    tcase_add_test(forms, seed_D3_codecs_have_three_name_forms);
     tcase_add_test(forms, the_full_form_leaves_nothing_to_defaults);
-    tcase_add_test(forms, P2_each_codec_sees_what_the_one_before_gives);
+    tcase_add_test(forms, seed_P2_each_codec_sees_what_the_one_before_gives);
     tcase_add_test(forms, P17_encoded_length_is_known_or_bounded);
     tcase_add_test(forms, P18_codecs_check_the_shape);
     tcase_add_test(forms, identity_is_seen_where_bytes_stay_as_they_are);

@@ -110,7 +110,7 @@ END_TEST
 
 /* ---- layouts -------------------------------- */
 
-START_TEST(shard_index_stands_at_either_end)
+START_TEST(P14_shard_index_stands_at_either_end)
 {
     uint8_t end[4 + 32] = { 1, 2, 3, 4 }, start[32 + 4] = { 0 };
     uint64_t n = 4;
@@ -127,7 +127,7 @@ START_TEST(shard_index_stands_at_either_end)
 }
 END_TEST
 
-START_TEST(shard_inner_chunks_go_in_c_order)
+START_TEST(P15_shard_inner_chunks_go_in_c_order)
 {
     /* (2, 4) in (2, 2): 1 2 | 3 4 / 5 6 | 7 8 */
     uint8_t stored[8 + 32 + 4], plain[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -177,7 +177,7 @@ START_TEST(D7_shards_leave_out_what_is_all_fill)
 }
 END_TEST
 
-START_TEST(shards_of_rank_0_have_one_inner_chunk)
+START_TEST(P14_shards_of_rank_0_have_one_inner_chunk)
 {
     uint8_t stored[2 + 16] = { 0x34, 0x12 };
 
@@ -187,7 +187,7 @@ START_TEST(shards_of_rank_0_have_one_inner_chunk)
 }
 END_TEST
 
-START_TEST(nested_shards_count_from_their_own_first_byte)
+START_TEST(P14_nested_shards_count_from_their_own_first_byte)
 {
     /* outer: two of two elements; inner: two of one element */
     uint8_t stored[2 * (2 + 32) + 32];
@@ -210,7 +210,7 @@ START_TEST(nested_shards_count_from_their_own_first_byte)
 }
 END_TEST
 
-START_TEST(shards_of_strings)
+START_TEST(P14_shards_of_strings)
 {
     /* (2, 2) by rows of one: "" "b" / fill fill */
     static const char plain[] = "\0\0\0\0\1\0\0\0b\1\0\0\0f\1\0\0\0f";
@@ -231,7 +231,7 @@ END_TEST
 
 /* ---- what others may write, and what nobody may -------------------------------- */
 
-START_TEST(shards_are_read_in_any_order_with_gaps_and_shared_ranges)
+START_TEST(P15_shards_are_read_in_any_order_with_gaps_and_shared_ranges)
 {
     uint8_t stored[10 + 32] = { 99, 3, 4, 99, 99, 1, 2, 99, 99, 99 };
     uint64_t n = 4;
@@ -396,13 +396,13 @@ Suite *sharding_codec_suite(void)
     tcase_add_loop_test(one, P16_shards_hold_what_the_kit_asks, 0,
                         (int)(sizeof(shard_lists) / sizeof(shard_lists[0])));
     tcase_add_loop_test(one, P16_shards_of_any_geometry_come_back, 0, 24);
-    tcase_add_test(one, shard_index_stands_at_either_end);
-    tcase_add_test(one, shard_inner_chunks_go_in_c_order);
+    tcase_add_test(one, P14_shard_index_stands_at_either_end);
+    tcase_add_test(one, P15_shard_inner_chunks_go_in_c_order);
     tcase_add_test(one, D7_shards_leave_out_what_is_all_fill);
-    tcase_add_test(one, shards_of_rank_0_have_one_inner_chunk);
-    tcase_add_test(one, nested_shards_count_from_their_own_first_byte);
-    tcase_add_test(one, shards_of_strings);
-    tcase_add_test(one, shards_are_read_in_any_order_with_gaps_and_shared_ranges);
+    tcase_add_test(one, P14_shards_of_rank_0_have_one_inner_chunk);
+    tcase_add_test(one, P14_nested_shards_count_from_their_own_first_byte);
+    tcase_add_test(one, P14_shards_of_strings);
+    tcase_add_test(one, P15_shards_are_read_in_any_order_with_gaps_and_shared_ranges);
     tcase_add_test(one, X6_shard_entries_outside_of_the_value_are_refused);
     tcase_add_loop_test(one, X6_every_byte_of_a_small_shard_may_be_wrong, 0, 4);
     tcase_add_test(one, B07_wrong_options_of_shards_are_refused);

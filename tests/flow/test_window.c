@@ -159,7 +159,7 @@ START_TEST(every_job_goes_through_in_order)
 END_TEST
 
 /* A job is filled when there is room for one as large as any before, or for nothing else. */
-START_TEST(memory_is_bounded)
+START_TEST(P7_memory_is_bounded)
 {
     for (unsigned threads = 0; threads <= 4; threads++) {
         window_record r = record_of(200);
@@ -304,7 +304,7 @@ Suite *window_suite(void)
     Suite *suite = suite_create("window");
     TCase *tc = tcase_create("window");
     tcase_add_loop_test(tc, every_job_goes_through_in_order, 1, 3);
-    tcase_add_loop_test(tc, memory_is_bounded, 1, 3);
+    tcase_add_loop_test(tc, P7_memory_is_bounded, 1, 3);
     tcase_add_loop_test(tc, one_job_runs_where_it_is_asked_for, 1, 3);
     tcase_add_loop_test(tc, filling_is_paused, 1, 3);
     tcase_add_test(tc, what_must_wait_is_filled_when_something_is_settled);

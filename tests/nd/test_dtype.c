@@ -72,7 +72,7 @@ static int parse_json_fill(const brc_dtype *type, const char *json, brc_buf *out
 
 /* ---- the table ------------------------------------------------------------------ */
 
-START_TEST(builtin_types_have_their_sizes)
+START_TEST(seed_D1_builtin_types_have_their_sizes)
 {
     static const struct {
         const char *name, *npy;
@@ -558,7 +558,7 @@ Suite *dtype_suite(void)
 {
     Suite *suite = suite_create("dtype");
     TCase *types = tcase_create("types");
-    tcase_add_test(types, builtin_types_have_their_sizes);
+    tcase_add_test(types, seed_D1_builtin_types_have_their_sizes);
     tcase_add_test(types, raw_names_that_are_wrong_are_refused);
     tcase_add_test(types, configurations_are_refused_where_there_are_none);
     tcase_add_test(types, D7_fill_values_keep_their_bits);

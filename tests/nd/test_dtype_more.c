@@ -20,7 +20,7 @@ static const struct {
     { "uint4", 4, 0, 15 },
 };
 
-START_TEST(T56_sub_byte_integers)
+START_TEST(D2_T56_sub_byte_integers)
 {
     brc_dtype *type = kit_open(sub_bytes[_i].name);
     int low = sub_bytes[_i].low, high = sub_bytes[_i].high;
@@ -198,7 +198,7 @@ Suite *dtype_more_suite(void)
     Suite *suite = suite_create("dtype_more");
     TCase *all = tcase_create("all");
     tcase_add_checked_fixture(all, dtype_kit_setup, dtype_kit_teardown);
-    tcase_add_loop_test(all, T56_sub_byte_integers, 0, 4);
+    tcase_add_loop_test(all, D2_T56_sub_byte_integers, 0, 4);
     tcase_add_loop_test(all, T56_upper_bits_are_set_right, 0, 4);
     tcase_add_test(all, T56_other_types_are_set_right);
     tcase_add_test(all, T56_bytes_decodes_to_canonical_elements);

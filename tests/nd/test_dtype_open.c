@@ -52,7 +52,7 @@ static void open_says(const char *text)
                   text);
 }
 
-START_TEST(D3_data_types_have_three_name_forms)
+START_TEST(seed_D3_data_types_have_three_name_forms)
 {
     static const char *const same[] = {
         "\"uint16\"",
@@ -93,7 +93,7 @@ START_TEST(D3_data_types_have_three_name_forms)
 }
 END_TEST
 
-START_TEST(D3_a_uri_with_configuration_is_kept)
+START_TEST(seed_D3_a_uri_with_configuration_is_kept)
 {
     brc_dtype row = { .size = sizeof(row),
                       .name = "https://acme.example/half",
@@ -184,8 +184,8 @@ Suite *dtype_open_suite(void)
     Suite *suite = suite_create("dtype_open");
     TCase *tc = tcase_create("dtype_open");
     tcase_add_checked_fixture(tc, dtype_kit_setup, dtype_kit_teardown);
-    tcase_add_test(tc, D3_data_types_have_three_name_forms);
-    tcase_add_test(tc, D3_a_uri_with_configuration_is_kept);
+    tcase_add_test(tc, seed_D3_data_types_have_three_name_forms);
+    tcase_add_test(tc, seed_D3_a_uri_with_configuration_is_kept);
     tcase_add_test(tc, D4_types_are_found_by_numpys_name);
     tcase_add_test(tc, D4_ambiguity_lists_the_candidates);
     suite_add_tcase(suite, tc);

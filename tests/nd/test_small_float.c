@@ -96,7 +96,7 @@ static unsigned parsed_bits(const brc_dtype *type, const char *json, int *code)
     return bits;
 }
 
-START_TEST(small_floats_have_the_values_of_their_formats)
+START_TEST(D2_small_floats_have_the_values_of_their_formats)
 {
     brc_dtype *type = kit_open(formats[_i].name);
     uint8_t element[2];
@@ -317,7 +317,7 @@ Suite *small_float_suite(void)
     TCase *all = tcase_create("all");
     tcase_set_timeout(all, 0);
     tcase_add_checked_fixture(all, dtype_kit_setup, dtype_kit_teardown);
-    tcase_add_loop_test(all, small_floats_have_the_values_of_their_formats, 0, NFORMATS);
+    tcase_add_loop_test(all, D2_small_floats_have_the_values_of_their_formats, 0, NFORMATS);
     tcase_add_loop_test(all, small_floats_survive_print_and_parse, 0, NFORMATS);
     tcase_add_loop_test(all, small_floats_print_shortest, 0, NFORMATS);
     tcase_add_loop_test(all, small_floats_round_half_to_even_once, 0, NFORMATS);

@@ -245,7 +245,7 @@ static const struct {
       "[{\"name\":\"numcodecs.pickle\",\"configuration\":{\"protocol\":5}}]" },
 };
 
-START_TEST(order_filters_and_compressor)
+START_TEST(P21_order_filters_and_compressor)
 {
     brc_registry *reg;
     brc_error err = BRC_ERROR_INIT;
@@ -640,7 +640,7 @@ Suite *zarr2_suite(void)
 #define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
     tcase_add_loop_test(t, types_and_fill_values, 0, ROWS(types));
     tcase_add_loop_test(t, open_fill_values_are_said, 0, ROWS(open_fills));
-    tcase_add_loop_test(t, order_filters_and_compressor, 0, ROWS(chains));
+    tcase_add_loop_test(t, P21_order_filters_and_compressor, 0, ROWS(chains));
     tcase_add_loop_test(t, refused_documents, 0, ROWS(refused));
     tcase_add_test(t, lenient_json);
     tcase_add_test(t, a_hierarchy_comes_in_and_goes_out);

@@ -80,7 +80,7 @@ static const struct {
     { "[1:15, 1:23]", 24 }, { "[15:16, 0:24:23]", 6 }, { "[:, :]", 24 },
 };
 
-START_TEST(a_selection_decodes_the_inner_chunks_that_it_meets)
+START_TEST(P13_a_selection_decodes_the_inner_chunks_that_it_meets)
 {
     scenario t;
     brc_open_opts opts = BRC_OPEN_OPTS_INIT;
@@ -137,7 +137,7 @@ static const struct {
       3, { 9, 13, 11 }, { 4, 8, 6 } },
 };
 
-START_TEST(any_part_of_a_shard_among_codecs_is_right)
+START_TEST(P9_P12_any_part_of_a_shard_among_codecs_is_right)
 {
     scenario t;
     model m;
@@ -209,9 +209,9 @@ Suite *chunk_boxes_suite(void)
 {
     Suite *s = suite_create("chunk_boxes");
     TCase *tc = tcase_create("boxes");
-    tcase_add_loop_test(tc, a_selection_decodes_the_inner_chunks_that_it_meets, 0,
+    tcase_add_loop_test(tc, P13_a_selection_decodes_the_inner_chunks_that_it_meets, 0,
                         sizeof(counted) / sizeof(counted[0]));
-    tcase_add_loop_test(tc, any_part_of_a_shard_among_codecs_is_right, 0,
+    tcase_add_loop_test(tc, P9_P12_any_part_of_a_shard_among_codecs_is_right, 0,
                         sizeof(mixed) / sizeof(mixed[0]));
     tcase_add_test(tc, a_chunk_may_be_stored_in_another_shape);
     suite_add_tcase(s, tc);

@@ -104,7 +104,7 @@ static int64_t chunks_with_magic(scenario *t, const char *hex)
 
 /* ---- changing -------------------------------- */
 
-START_TEST(B14_B16_B17_changing_rewrites_nothing)
+START_TEST(B14_B15_B16_B17_changing_rewrites_nothing)
 {
     int from = _i / NCHAINS, to = _i % NCHAINS;
     scenario t;
@@ -133,7 +133,7 @@ START_TEST(B14_B16_B17_changing_rewrites_nothing)
 }
 END_TEST
 
-START_TEST(B18_B19_new_chunks_take_the_new_encoding)
+START_TEST(H2_B18_B19_new_chunks_take_the_new_encoding)
 {
     scenario t;
     brc_sel sel = BRC_SEL_INIT;
@@ -281,7 +281,7 @@ START_TEST(B04_B05_B07_B22_a_wrong_change_changes_nothing)
 }
 END_TEST
 
-START_TEST(B11_B13_B26_B28_codecs_are_versioned)
+START_TEST(H3_B11_B13_B26_B28_codecs_are_versioned)
 {
     scenario t;
     brc_session *old;
@@ -627,12 +627,12 @@ Suite *codec_change_suite(void)
 {
     Suite *suite = suite_create("codec_change");
     TCase *tc = tcase_create("codec_change");
-    tcase_add_loop_test(tc, B14_B16_B17_changing_rewrites_nothing, 0, NCHAINS * NCHAINS);
-    tcase_add_test(tc, B18_B19_new_chunks_take_the_new_encoding);
+    tcase_add_loop_test(tc, B14_B15_B16_B17_changing_rewrites_nothing, 0, NCHAINS * NCHAINS);
+    tcase_add_test(tc, H2_B18_B19_new_chunks_take_the_new_encoding);
     tcase_add_test(tc, what_does_not_shrink_is_stored_as_it_is);
     tcase_add_test(tc, B20_many_changes_in_one_session);
     tcase_add_test(tc, B04_B05_B07_B22_a_wrong_change_changes_nothing);
-    tcase_add_test(tc, B11_B13_B26_B28_codecs_are_versioned);
+    tcase_add_test(tc, H3_B11_B13_B26_B28_codecs_are_versioned);
     tcase_add_test(tc, f22_a_rewrite_does_not_launder_damage);
     tcase_add_test(tc, B01_codecs_are_chosen_and_recorded);
     tcase_add_test(tc, B30_the_same_content_stores_nothing);

@@ -117,7 +117,7 @@ static void ranges_of(scenario *t, const char *key)
     brc_buf_dispose(&whole);
 }
 
-START_TEST(ranges_are_parts_of_the_whole)
+START_TEST(B6_ranges_are_parts_of_the_whole)
 {
     scenario t;
     ranged_start(&t, _i);
@@ -383,7 +383,7 @@ Suite *key_ranges_suite(void)
 {
     Suite *suite = suite_create("key_ranges");
     TCase *tc = tcase_create("key_ranges");
-    tcase_add_loop_test(tc, ranges_are_parts_of_the_whole, 0, PIPELINES);
+    tcase_add_loop_test(tc, B6_ranges_are_parts_of_the_whole, 0, PIPELINES);
     tcase_add_loop_test(tc, size_and_tag_come_out_of_one_call, 0, PIPELINES);
     tcase_add_test(tc, a_range_of_a_shard_reads_only_the_chunks_that_it_meets);
     tcase_add_test(tc, a_length_that_was_learned_is_remembered);

@@ -141,7 +141,7 @@ START_TEST(what_is_no_chunk_yet_is_kept_and_refused_by_name)
 }
 END_TEST
 
-START_TEST(set_where_there_is_none)
+START_TEST(P8_set_where_there_is_none)
 {
     scenario t;
     int was;
@@ -485,7 +485,7 @@ START_TEST(a_chunk_of_nothing_but_fill_value_is_there)
 }
 END_TEST
 
-START_TEST(a_shard_is_taken_apart)
+START_TEST(P8_a_shard_is_taken_apart)
 {
     scenario t;
     uint8_t shard[8 + 64];
@@ -639,7 +639,7 @@ Suite *key_set_suite(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, keys_come_in_any_order, 0, 20);
     tcase_add_test(tc, what_is_no_chunk_yet_is_kept_and_refused_by_name);
-    tcase_add_test(tc, set_where_there_is_none);
+    tcase_add_test(tc, P8_set_where_there_is_none);
     tcase_add_test(tc, many_sets_are_one_transaction);
     tcase_add_test(tc, encoded_bytes_are_kept_as_they_are);
     tcase_add_test(tc, hostile_keys);
@@ -649,7 +649,7 @@ Suite *key_set_suite(void)
     tcase_add_loop_test(tc, a_smaller_shape_keeps_what_is_beyond_the_edge, 0, 2);
     tcase_add_test(tc, other_codecs_keep_values_and_another_form_keeps_bytes);
     tcase_add_test(tc, a_chunk_of_nothing_but_fill_value_is_there);
-    tcase_add_test(tc, a_shard_is_taken_apart);
+    tcase_add_test(tc, P8_a_shard_is_taken_apart);
     tcase_add_test(tc, a_session_that_reads_cannot_set);
     tcase_add_test(tc, a_private_session_s_keys_are_its_own);
     tcase_add_test(tc, nodes_that_move_take_their_keys_along);

@@ -150,7 +150,7 @@ START_TEST(an_unknown_codec_is_kept_and_refused_on_reading)
 }
 END_TEST
 
-START_TEST(an_unknown_data_type_is_kept_too)
+START_TEST(D8_an_unknown_data_type_is_kept_too)
 {
     opaque_input("odd",
                  OPAQUE_DOC("{\"name\":\"org.example.odd\",\"configuration\":{\"n\":3}}",
@@ -161,7 +161,7 @@ START_TEST(an_unknown_data_type_is_kept_too)
 }
 END_TEST
 
-START_TEST(opaque_chunks_are_versioned)
+START_TEST(D8_opaque_chunks_are_versioned)
 {
     brc_iter *it;
     const brc_change *change;
@@ -339,8 +339,8 @@ Suite *opaque_suite(void)
 
     tcase_add_checked_fixture(tc, opaque_setup, opaque_teardown);
     tcase_add_test(tc, an_unknown_codec_is_kept_and_refused_on_reading);
-    tcase_add_test(tc, an_unknown_data_type_is_kept_too);
-    tcase_add_test(tc, opaque_chunks_are_versioned);
+    tcase_add_test(tc, D8_an_unknown_data_type_is_kept_too);
+    tcase_add_test(tc, D8_opaque_chunks_are_versioned);
     tcase_add_test(tc, equal_bytes_of_a_readable_chunk_are_another_chunk);
     tcase_add_test(tc, with_the_plugin_it_stays_opaque_until_it_is_imported_again);
     tcase_add_test(tc, an_opaque_shard_is_not_taken_for_inner_chunks);
