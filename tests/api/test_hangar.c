@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../src/breccia_backend.h"
 #include "../kit/scenario.h"
 
 Suite *hangar_suite(void);
@@ -424,6 +425,170 @@ START_TEST(B36_two_sides_codecs_are_a_conflict_without_data)
 }
 END_TEST
 
+/* Storage alone is no reason to keep an array. */
+static void encodes_only(void)
+{
+    set_codecs(gzip_1);
+}
+
+START_TEST(B37_a_deleted_array_with_other_codecs_is_deleted)
+{
+    on_dev(_i == 0 ? encodes_only : deletes);
+    (_i == 0 ? deletes : encodes_only)();
+    scenario_commit(&t, "on main");
+    ck_assert_int_eq(merge_of("dev", 0), BRC_MERGE_MERGED);
+    int kind = -1;
+    OK(&t, brc_node_kind(&kind, t.session, "/a", &t.err));
+    ck_assert_int_eq(kind, 0);
+    scenario_whole(&t);
+}
+END_TEST
+
+static void makes(void)
+{
+    scenario_numbers(&t, "/new", 8, 4, 1);
+}
+
+static void makes_encoded(void)
+{
+    brc_array *a;
+    makes();
+    OK(&t, brc_array_open(&a, t.session, "/new", &t.err));
+    OK(&t, brc_array_set_codecs(a, gzip_1, 0, &t.err));
+    brc_array_free(a);
+}
+
+START_TEST(B38_the_same_new_array_stored_otherwise_is_a_conflict)
+{
+    conflict_both_ways(_i == 0 ? makes : makes_encoded, _i == 0 ? makes_encoded : makes);
+    go_to("main");
+    ck_assert_int_eq(merge_of("dev", BRC_MERGE_THEIRS), BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/new", 5), 6);
+}
+END_TEST
+
+/* ---- backends -------------------------------- */
+
+static int stub_opened;
+
+static int stub_check(void *ctx, const brc_json *config, brc_buf *full, brc_error *err)
+{
+    (void)ctx, (void)config, (void)full, (void)err;
+    return BRC_OK;
+}
+
+static int stub_open(void *ctx, void **state, const brc_json *config, const brc_backend_host *host,
+                     brc_error *err)
+{
+    (void)ctx, (void)state, (void)config, (void)host, (void)err;
+    stub_opened++;
+    return BRC_OK;
+}
+
+static int stub_fetch(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    (void)ctx, (void)state;
+    for (size_t i = 0; i < n; i++)
+        items[i]->status = BRC_ENOTFOUND;
+    return brc_fail(err, BRC_ENOTFOUND, "it is elsewhere");
+}
+
+static int stub_put(void *ctx, void *state, size_t n, brc_stored *const *items, brc_error *err)
+{
+    (void)ctx, (void)state, (void)n, (void)items, (void)err;
+    return BRC_OK;
+}
+
+/* It takes what is written and keeps nothing, or it can only be read. */
+static brc_registry *stub_start(int takes)
+{
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_registry *reg;
+    const brc_backend b = { .size = sizeof(b), .name = "org.example.stub", .check = stub_check,
+                            .open = stub_open, .fetch = stub_fetch,
+                            .put = takes ? stub_put : NULL };
+    scenario_close(&t);
+    OK(&t, brc_registry_new(&reg, &t.err));
+    OK(&t, brc_registry_add_backend(reg, &b, &t.err));
+    opts.registry = reg;
+    scenario_open(&t, &opts, 0);
+    stub_opened = 0;
+    return reg;
+}
+
+static void set_backend(const char *path)
+{
+    brc_array *a;
+    OK(&t, brc_array_open(&a, t.session, path, &t.err));
+    OK(&t, brc_array_set_backend(a, "org.example.stub", &t.err));
+    brc_array_free(a);
+}
+
+static int count_damage(void *ctx, const brc_damage *damage)
+{
+    (void)damage;
+    ++*(int *)ctx;
+    return 0;
+}
+
+/* What it has lost is an error, never the fill value, and a check does not bless it. */
+START_TEST(h09_a_backend_that_stores_nothing_is_found_out)
+{
+    const int32_t nines[8] = { 9, 9, 9, 9, 9, 9, 9, 9 };
+    int32_t got[8];
+    int faults = 0;
+    uint64_t checked;
+    brc_array *a;
+    brc_registry *reg = stub_start(_i == 0);
+    set_backend("/a");
+    scenario_commit(&t, "elsewhere");
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    if (_i == 0) {
+        OK(&t, brc_array_write(a, NULL, nines, sizeof(nines), &t.err));
+        ck_assert_int_lt(brc_array_read(a, NULL, got, sizeof(got), &t.err), 0);
+        OK(&t, brc_fsck(t.repo, 0, count_damage, &faults, &checked, &t.err));
+        ck_assert_int_gt(faults, 0);
+    } else {
+        FAILS(&t, BRC_EUNSUPPORTED, brc_array_write(a, NULL, nines, sizeof(nines), &t.err));
+        ck_assert_int_eq(scenario_clean(&t), 1);
+        ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 6);
+        scenario_whole(&t);
+    }
+    brc_array_free(a);
+    scenario_close(&t);
+    brc_registry_free(reg);
+    scenario_open(&t, NULL, 0);
+}
+END_TEST
+
+/* Once for all arrays and sessions, and not before something is there to be read or written. */
+START_TEST(h17_a_backend_is_opened_when_it_is_used_and_once)
+{
+    int32_t got[8] = { 0 };
+    brc_array *a;
+    brc_registry *reg = stub_start(1);
+    set_backend("/a");
+    set_backend("/g/b");
+    scenario_commit(&t, "elsewhere");
+    for (int i = 0; i < 6; i++) {
+        OK(&t, brc_array_open(&a, t.session, i % 2 ? "/a" : "/g/b", &t.err));
+        OK(&t, brc_array_read(a, NULL, got, sizeof(got), &t.err));
+        brc_array_free(a);
+        go_to(i % 2 ? "dev" : "main");
+    }
+    ck_assert_int_eq(stub_opened, 0);
+    go_to("main");
+    for (int i = 0; i < 6; i++) {
+        scenario_set_number(&t, i % 2 ? "/a" : "/g/b", i < 3 ? 0 : 4, 100 + i);
+        ck_assert_int_eq(stub_opened, 1);
+        OK(&t, brc_session_discard(t.session, &t.err));
+    }
+    scenario_close(&t);
+    brc_registry_free(reg);
+    scenario_open(&t, NULL, 0);
+}
+END_TEST
+
 Suite *hangar_suite(void)
 {
     Suite *s = suite_create("hangar");
@@ -443,6 +608,10 @@ Suite *hangar_suite(void)
     tcase_add_test(c, h15_what_was_written_is_read);
     tcase_add_test(c, h18_a_call_that_fails_leaves_what_is_uncommitted);
     tcase_add_loop_test(c, B34_B35_B39_codecs_of_one_side_are_taken, 0, 3);
+    tcase_add_loop_test(c, B37_a_deleted_array_with_other_codecs_is_deleted, 0, 2);
+    tcase_add_loop_test(c, B38_the_same_new_array_stored_otherwise_is_a_conflict, 0, 2);
+    tcase_add_loop_test(c, h09_a_backend_that_stores_nothing_is_found_out, 0, 2);
+    tcase_add_test(c, h17_a_backend_is_opened_when_it_is_used_and_once);
     tcase_add_test(c, B36_two_sides_codecs_are_a_conflict_without_data);
     suite_add_tcase(s, c);
     return s;
