@@ -44,6 +44,32 @@ START_TEST(R1_R2_H4_B01_B02_B03_the_backend_is_recorded_in_full)
 }
 END_TEST
 
+/* What one array reports makes another that reports the same. */
+START_TEST(H1_a_twin_is_made_of_what_is_reported)
+{
+    static const char gzip[] = "[{\"name\":\"bytes\",\"configuration\":{\"endian\":\"big\"}},"
+                               "{\"name\":\"gzip\",\"configuration\":{\"level\":1}}]";
+    dirs d;
+    brc_array *twin;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", DIR_A);
+    OK(&d.t, brc_array_set_codecs(a, gzip, 0, &d.t.err));
+    const uint64_t shape = N;
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    spec.ndim = 1;
+    spec.shape = &shape;
+    spec.dtype = "int32";
+    spec.codecs_json = brc_array_describe(a)->codecs_json;
+    spec.backend_json = brc_array_describe(a)->backend_json;
+    OK(&d.t, brc_array_create(&twin, d.t.session, "/twin", &spec, &d.t.err));
+    ck_assert_str_eq(brc_array_describe(twin)->codecs_json, gzip);
+    ck_assert_str_eq(brc_array_describe(twin)->backend_json, DIR_A);
+    brc_array_free(twin);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
 START_TEST(H4_R1_B04_B05_B06_B07_a_wrong_backend_makes_nothing)
 {
     static const struct {
@@ -601,6 +627,7 @@ Suite *array_backend_suite(void)
 {
     Suite *suite = suite_create("array_backend");
     TCase *tc = tcase_create("array_backend");
+    tcase_add_test(tc, H1_a_twin_is_made_of_what_is_reported);
     tcase_add_test(tc, R1_R2_H4_B01_B02_B03_the_backend_is_recorded_in_full);
     tcase_add_test(tc, H4_R1_B04_B05_B06_B07_a_wrong_backend_makes_nothing);
     tcase_add_test(tc, B11_B12_B13_B24_each_version_has_its_own);
