@@ -62,6 +62,7 @@ typedef struct brc_stored {
     const char *place;    /* fetch() and drop(): the place's name, as put() gave it; NULL: the
                              canonical name says where                                */
     uint32_t flags;       /* drop(): BRC_STORED_OWN                                   */
+    uint32_t reserved;    /* 0                                                        */
 } brc_stored;
 /* list() has said BRC_KEPT_OWN of it. If that is true no more, it stays, and that is BRC_OK: whether it
  * is, and its removal, are one, whoever puts meanwhile. */

@@ -33,8 +33,15 @@ static const struct {
     NO_TAIL(brc_proto, reserved),      NO_TAIL(brc_dtype, inner),
     NO_TAIL(brc_dtype_ops, scan),      NO_TAIL(brc_dtype_spec, owner),
     NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, source_box),
-    NO_TAIL(brc_backend, list),        NO_TAIL(brc_stored, place),
+    NO_TAIL(brc_backend, list),        NO_TAIL(brc_stored, reserved),
     NO_TAIL(brc_kept, time_us),
+    NO_TAIL(brc_backend_host, stopped), NO_TAIL(brc_gc_opts, memory),
+    NO_TAIL(brc_gc_report, file_bytes), NO_TAIL(brc_expire_opts, reserved),
+    NO_TAIL(brc_expire_report, bytes), NO_TAIL(brc_du_report, stored),
+    NO_TAIL(brc_merge_opts, reserved), NO_TAIL(brc_merge_result, draft),
+    NO_TAIL(brc_open_state, left), NO_TAIL(brc_pick_opts, mainline),
+    NO_TAIL(brc_pick_result, left), NO_TAIL(brc_bisect_result, skipped),
+    NO_TAIL(brc_log_opts, reserved), NO_TAIL(brc_repair_report, missing),
 };
 
 START_TEST(every_field_ends_where_the_next_may_begin)
