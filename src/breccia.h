@@ -270,8 +270,8 @@ BRC_API BRC_MUST_USE int brc_bisect(brc_bisect_result *out, breccia *repo, int w
  * has another value, the chunk was written, the node or something under it was changed. */
 BRC_API BRC_MUST_USE int brc_merge_state(brc_open_state *out, brc_iter **conflicts, breccia *repo, brc_error *err);
 /* Settles what is open at and under `paths` (npaths 0: everywhere) for a side: BRC_MERGE_OURS or _THEIRS. What was
- * settled before stays so. *settled: how many. BRC_EMISUSE if no merge is open; BRC_ESTALE if others have
- * changed it meanwhile. Not between brc_begin() and brc_end(). */
+ * settled before stays so. *settled: how many. BRC_ENOTFOUND: a path is in no conflict. BRC_EMISUSE if no merge is
+ * open; BRC_ESTALE if others have changed it meanwhile. Not between brc_begin() and brc_end(). */
 BRC_API BRC_MUST_USE int brc_merge_settle(uint64_t *settled, breccia *repo, uint32_t side, const char *const *paths, size_t npaths,
                                           brc_error *err);
 /* Commits the open merge, with two parents: BRC_MERGE_MERGED. While something is open nothing changes: the result is

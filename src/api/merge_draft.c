@@ -101,6 +101,7 @@ typedef struct settling {
     uint64_t n;          /* how many that are   */
     char **places;       /* where ours has them: whom to favour is asked by these paths */
     size_t nplaces;
+    const char **whole;  /* arrays that are in conflict as a whole, and chosen */
     int64_t collected;
     /* For theirs: the merge as it was, and with their side where it is chosen; what moved
      * from ours to each. */
@@ -122,12 +123,29 @@ static void settling_dispose(settling *t)
     brc_paths_free(t->paths, t->npaths);
     brc_paths_free(t->places, t->nplaces);
     free(t->chosen);
+    free(t->whole);
 }
 
 static int is_asked_for(const settling *t, const char *path)
 {
     return t->npaths == 0 ||
            brc_paths_cover((const char *const *)t->paths, t->npaths, path, NULL);
+}
+
+/* A path that was mistyped must not look as if it had been settled. */
+static int check_asked(const settling *t, brc_error *err)
+{
+    for (size_t k = 0; k < t->npaths; k++) {
+        const char *const one[] = {t->paths[k]};
+        int met = t->paths[k][1] == '\0';
+        for (size_t i = 0; i < t->merge.conflicts.n && !met; i++)
+            met = brc_paths_cover(one, 1, t->merge.conflicts.items[i].path, NULL);
+        if (!met)
+            return brc_fail(err, BRC_ENOTFOUND,
+                            "%.300s is in no conflict of the open %s: 'breccia status' lists them",
+                            t->paths[k], brc_open_merge_command(&t->merge));
+    }
+    return BRC_OK;
 }
 
 static int choose_conflicts(settling *t, brc_error *err)
@@ -242,6 +260,23 @@ static int fold_merge(settling *t, brc_error *err)
     return rc == BRC_OK && t->merge.draft.id == 0 ? brc_none_is_open(t->s, err) : rc;
 }
 
+/* Of an array that is in conflict as a whole, what was written to the side that goes is replaced:
+ * chunks of two grids or types cannot both be there. */
+static int find_whole(settling *t, brc_error *err)
+{
+    static const char *const members[] = {"/shape", "/data_type", "/chunk_grid", "/fill_value",
+                                          "/codecs"};
+    void *p;
+    BRC_TRY(brc_new_array(&p, t->merge.conflicts.n + 1, sizeof(char *), err));
+    t->whole = p;
+    for (size_t i = 0; i < t->merge.conflicts.n; i++)
+        for (size_t k = 0; t->chosen[i] && k < sizeof(members) / sizeof(members[0]); k++)
+            if (strcmp(t->merge.conflicts.items[i].member, members[k]) == 0)
+                t->whole[t->over.how.nwhole++] = t->merge.conflicts.items[i].path;
+    t->over.how.whole = t->whole;
+    return BRC_OK;
+}
+
 /* What the merge becomes, and over it what was written since. */
 static int merge_over(settling *t, brc_error *err)
 {
@@ -249,6 +284,7 @@ static int merge_over(settling *t, brc_error *err)
     t->over.how.favour = BRC_FAVOUR_THEIRS;
     BRC_TRY(merge_as(t, BRC_FAVOUR_NONE, &t->was_root, &t->was_moves, err));
     BRC_TRY(find_places(t, err));
+    BRC_TRY(find_whole(t, err));
     BRC_TRY(merge_as(t, BRC_FAVOUR_THEIRS, &t->now_root, &t->now_moves, err));
     BRC_TRY(brc_session_begin_read(t->s, err));
     int rc = read_over(t, err);
@@ -376,6 +412,7 @@ static int settle_once(settling *t, const char *const *paths, size_t npaths, brc
         return brc_none_is_open(t->s, err);
     if (t->side == BRC_SETTLED_THEIRS)
         BRC_TRY(fold_merge(t, err));
+    BRC_TRY(check_asked(t, err));
     BRC_TRY(choose_conflicts(t, err));
     if (t->n == 0)
         return BRC_OK;

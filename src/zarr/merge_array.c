@@ -83,11 +83,21 @@ static const char *form_pointer(const brc_node_docs *docs)
     return "/chunk_grid";
 }
 
+static int is_ours_whole(const brc_merge_how *how, const char *path)
+{
+    for (size_t i = 0; i < how->nwhole; i++)
+        if (strcmp(how->whole[i], path) == 0)
+            return 1;
+    return 0;
+}
+
 /* Form and chunks cannot be told apart: all of it is one side's. */
 static int array_apart(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
                        brc_error *err)
 {
-    const int side = m->favour == BRC_FAVOUR_THEIRS ? BRC_FORM_THEIRS : BRC_FORM_OURS;
+    const int is_theirs =
+        m->favour == BRC_FAVOUR_THEIRS && !is_ours_whole(m->how, m->place->path);
+    const int side = is_theirs ? BRC_FORM_THEIRS : BRC_FORM_OURS;
     brc_clash *clash;
     out->map = side == BRC_FORM_OURS ? m->place->ours.map : m->place->theirs.map;
     BRC_TRY(form_of_side(docs, side, err));
@@ -146,8 +156,8 @@ static int shape_to_hold(brc_node_docs *docs, int side, brc_error *err)
     return brc_meta_set_shape(docs->doc[BRC_FORM_MERGED], ndim, shape, err);
 }
 
-/* Who is favoured, or ours while a conflict is open, loses nothing where the other has cut the array:
- * then it is not cut. */
+/* Who is favoured, or ours while a conflict is open, loses nothing where the other has cut the
+ * array: then it is not cut. */
 static int merge_by_element(brc_member_merge *m, brc_node_docs *docs, brc_merged_node *out,
                             int *apart, brc_error *err)
 {

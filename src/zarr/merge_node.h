@@ -16,6 +16,9 @@ typedef struct brc_merge_how {
     const char *const *paths;  /* sorted: only at and under these; npaths 0: everywhere */
     size_t npaths;
     int is_exact;              /* only at them, not under them                          */
+    /* Arrays that are taken whole as ours has them where forms and chunks do not go together, whoever is favoured. */
+    const char *const *whole;
+    size_t nwhole;
     /* Bases are merged: what cannot be settled is unknown, and no chunk is decoded. */
     int is_virtual;
     int is_trial;              /* only conflicts are asked for: nothing is stored       */

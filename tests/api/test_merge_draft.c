@@ -311,6 +311,59 @@ START_TEST(s8_chunks_that_are_cut_anew_are_not_settled_by_that)
 }
 END_TEST
 
+static void new_form(void)
+{
+    const uint64_t shape = 8, chunk = 4;
+    OK(&t, brc_node_remove(t.session, "/c", &t.err));
+    brc_array_free(scenario_array(&t, "/c", "int32", 1, &shape, &chunk, "9", NULL));
+}
+
+/* /c is in conflict as a whole: what was written to ours of it goes. */
+START_TEST(s9_their_side_of_an_array_replaces_what_was_written_to_ours)
+{
+    brc_array *a;
+    scenario_be_on(&t, "side");
+    OK(&t, brc_reset(t.repo, "HEAD~1", 1, NULL, &t.err));
+    scenario_be_on(&t, "side");
+    scenario_numbers(&t, "/c", 8, 2, 1);
+    scenario_commit(&t, "c");
+    OK(&t, brc_branch_create(t.repo, "other", NULL, &t.err));
+    scenario_set_number(&t, "/c", 0, 60);
+    scenario_commit(&t, "theirs");
+    scenario_be_on(&t, "other");
+    new_form();
+    scenario_commit(&t, "ours");
+    merge_side(BRC_MERGE_KEEP);
+    scenario_set_number(&t, "/c", 5, 70);
+    OK(&t, brc_attrs_set(t.session, "/c", "by", "\"hand\"", &t.err));
+    scenario_set_number(&t, "/a", 7, 70);
+    ck_assert_uint_eq(open_now(), 1);
+    ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, "/c"), 1);
+    ck_assert_int_eq(go_on().result, BRC_MERGE_MERGED);
+    for (uint64_t i = 0; i < 8; i++)
+        ck_assert_int_eq(scenario_number(&t, t.session, "/c", i), i == 0 ? 60 : (int)i + 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 70);
+    OK(&t, brc_array_open(&a, t.session, "/c", &t.err));
+    ck_assert_uint_eq(*brc_array_describe(a)->chunk, 2);
+    brc_array_free(a);
+    scenario_whole(&t);
+}
+END_TEST
+
+START_TEST(s10_a_path_without_a_conflict_is_not_settled)
+{
+    const char *paths[] = {"/a", "/nosuch"};
+    uint64_t n;
+    merge_side(BRC_MERGE_KEEP);
+    FAILS(&t, BRC_ENOTFOUND, brc_merge_settle(&n, t.repo, BRC_MERGE_THEIRS, paths, 2, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "/nosuch is in no conflict"));
+    FAILS(&t, BRC_ENOTFOUND, brc_merge_settle(&n, t.repo, BRC_MERGE_OURS, paths + 1, 1, &t.err));
+    ck_assert_uint_eq(open_now(), 4);
+    ck_assert_uint_eq(settle_at(BRC_MERGE_OURS, "/g"), 1);
+    ck_assert_uint_eq(settle_at(BRC_MERGE_OURS, "/g"), 0); /* it was, but is settled */
+}
+END_TEST
+
 START_TEST(p1_collections_keep_what_is_open)
 {
     brc_gc_opts opts = BRC_GC_OPTS_INIT;
@@ -449,6 +502,8 @@ Suite *merge_draft_suite(void)
     tcase_add_test(tc, s6_in_an_array_that_was_cut_what_is_written_settles);
     tcase_add_test(tc, s7_their_side_comes_into_an_array_that_was_cut);
     tcase_add_test(tc, s8_chunks_that_are_cut_anew_are_not_settled_by_that);
+    tcase_add_test(tc, s9_their_side_of_an_array_replaces_what_was_written_to_ours);
+    tcase_add_test(tc, s10_a_path_without_a_conflict_is_not_settled);
     tcase_add_test(tc, p1_collections_keep_what_is_open);
     tcase_add_test(tc, p2_of_processes_that_continue_one_does);
     suite_add_tcase(s, tc);
