@@ -12,6 +12,7 @@
 void brc_sequence_dispose(brc_sequence *q)
 {
     brc_merge_run_dispose(&q->run);
+    brc_moves_carried_dispose(&q->carried);
     free(q->branch);
     free(q->full);
     q->branch = q->full = NULL;
@@ -118,7 +119,8 @@ static int merge_step(brc_sequence *q, const brc_step *step, brc_error *err)
     q->run.how.paths = q->paths;
     q->run.how.npaths = q->npaths;
     BRC_TRY(brc_store_begin_read(q->store, err));
-    int rc = brc_step_change_read(&q->run, &step->change, q->has_now ? &q->now : NULL, err);
+    int rc = brc_step_change_read(&q->run, &step->change, q->has_now ? &q->now : NULL,
+                                  &q->carried, err);
     brc_store_end_read(q->store);
     BRC_TRY(rc);
     return brc_merge_work(&q->run, err);

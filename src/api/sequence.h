@@ -50,6 +50,7 @@ typedef struct brc_sequence {
     brc_oid now, root;    /* the commit on which the next step comes, and its snapshot */
     int is_through;       /* the branch has moved                                   */
     brc_merge_run run;    /* of the last step                                       */
+    brc_moves_carried carried; /* for the next step                                   */
     int64_t collected;    /* the last collection that had begun before              */
     int again;
 } brc_sequence;

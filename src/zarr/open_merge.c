@@ -401,7 +401,8 @@ static int run_of_change(brc_merge_run *run, const brc_open_merge *merge, brc_er
         rc = change.has_theirs = brc_open_merge_id(merge, "theirs", &change.theirs, err);
     BRC_TRY(rc);
     BRC_TRY(brc_store_begin_read(store, err));
-    rc = brc_step_change_read(run, &change, merge->draft.has_base ? &merge->draft.base : NULL, err);
+    rc = brc_step_change_read(run, &change, merge->draft.has_base ? &merge->draft.base : NULL, NULL,
+                              err);
     brc_store_end_read(store);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/api/sequence.h"
 #include "../kit/fault_vfs.h"
 #include "../kit/scenario.h"
 #include "../kit/store_kit.h"
@@ -328,6 +329,58 @@ START_TEST(r8_rebase_killed)
 }
 END_TEST
 
+/* A branch from before main's commits, with n of its own: each writes into a group that main has moved,
+ * and one moves an array. */
+static void make_long(int n)
+{
+    OK(&t, brc_branch_create(t.repo, "long", "main~2", &t.err));
+    go("long");
+    for (int i = 0; i < n; i++) {
+        if (i == 2)
+            OK(&t, brc_node_move(t.session, "/a", "/g/c", &t.err));
+        scenario_set_number(&t, "/g/b", (uint64_t)i % 8, 1000 + i);
+        scenario_commit(&t, "one of many");
+    }
+}
+
+/* The i-th of n, done again. */
+static void step_of(brc_sequence *q, int i, int n)
+{
+    char rev[24];
+    int result;
+    brc_step step = {.is_last = i + 1 == n};
+    snprintf(rev, sizeof(rev), "long~%d", n - 1 - i);
+    brc_commit *c = commit_of(rev);
+    step.like = *c;
+    step.change = (brc_step_change){.has_base = 1, .base = c->parents[0], .has_theirs = 1,
+                                    .theirs = c->id};
+    OK(&t, brc_sequence_step(q, &step, &result, &t.err));
+    ck_assert_int_eq(result, BRC_STEP_DONE);
+    brc_commit_free(c);
+}
+
+/* Where the two parted is looked for once, however many commits follow: what moved is told from step to
+ * step. */
+START_TEST(r9_what_moved_is_carried_along)
+{
+    const int n = 6 * (_i == 0 ? 1 : 4);
+    make_long(n);
+    const brc_oid main_id = id_of("main");
+    brc_sequence q = {.repo = t.repo, .op = "rebase", .doing = "it is rebased"};
+    OK(&t, brc_sequence_start(&q, &t.err));
+    OK(&t, brc_sequence_go_to(&q, &main_id, &t.err));
+    for (int i = 0; i < n; i++)
+        step_of(&q, i, n);
+    OK(&t, brc_sequence_end(&q, &t.err));
+    ck_assert_uint_eq(q.carried.searches, 1);
+    brc_sequence_dispose(&q);
+    for (int i = n - 8 > 0 ? n - 8 : 0; i < n; i++)
+        ck_assert_int_eq(scenario_number(&t, t.session, "/h/b", (uint64_t)i % 8), 1000 + i);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/h/c", 0), 50);
+    scenario_whole(&t);
+}
+END_TEST
+
 Suite *rebase_suite(void)
 {
     Suite *s = suite_create("rebase");
@@ -340,6 +393,7 @@ Suite *rebase_suite(void)
     tcase_add_test(c, r5_what_cannot_be_is_refused);
     tcase_add_test(c, r6_what_is_made_is_not_collected_meanwhile);
     tcase_add_test(c, r7_a_branch_that_moved_meanwhile_stays_where_it_is);
+    tcase_add_loop_test(c, r9_what_moved_is_carried_along, 0, 2);
     suite_add_tcase(s, c);
     TCase *killed = tcase_create("killed");
     tcase_set_timeout(killed, 300);

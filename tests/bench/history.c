@@ -192,6 +192,41 @@ static void time_log_path(history_run *h)
     report_value("log PATH", seconds, "s", JUST_SHOWN, 0, context);
 }
 
+/* ---- rebase ---------------------------------------------------------------------------------- */
+
+static void commit_group(history_run *h, const char *branch)
+{
+    brc_session *s;
+    brc_oid id;
+    brc_error err = BRC_ERROR_INIT;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "a group";
+    opts.author = "bench";
+    must(brc_session_open(&s, h->a.r.handle, branch, BRC_SESSION_WRITE, &err), &err, "a session");
+    must(brc_group_create(s, "/group", NULL, &err), &err, "a group");
+    must(brc_session_commit(&id, s, &opts, &err), &err, "a commit");
+    brc_session_free(s);
+}
+
+/* As many commits as there are, on a branch that has them to itself, are done again. */
+static void time_rebase(history_run *h)
+{
+    brc_error err = BRC_ERROR_INIT;
+    brc_pick_result result = BRC_PICK_RESULT_INIT;
+    char context[80];
+    must(brc_branch_create(h->a.r.handle, "onto", NULL, &err), &err, "a branch");
+    commit_group(h, "onto");
+    for (size_t i = 0; i < h->commits; i++)
+        chunk_array_commit(&h->a, h->version++);
+    double start = now_s();
+    must(brc_rebase(&result, NULL, h->a.r.handle, "onto", NULL, &err), &err, "rebase");
+    double seconds = now_s() - start;
+    must_be(result.made == h->commits, "all commits done again");
+    must(brc_branch_delete(h->a.r.handle, "onto", 0, &err), &err, "branch -d");
+    snprintf(context, sizeof(context), "%zu commits", h->commits);
+    report_value("rebase", seconds, "s", JUST_SHOWN, 0, context);
+}
+
 /* ---- gc ---------------------------------------------------------------------------------- */
 
 static double gc_seconds(history_run *h, uint32_t flags, brc_gc_report *report)
@@ -246,6 +281,7 @@ static void run_history(const bench_opts *o, size_t chunks, size_t commits)
     time_blame(&h, "blame of all chunks", chunks);
     time_blame(&h, "blame of one chunk", 1);
     time_log_path(&h);
+    time_rebase(&h);
     time_gc(&h);
     repo_close(&h.a.r);
     remove_file(h.a.r.path);
