@@ -77,7 +77,7 @@ void brc_moves_carried_dispose(brc_moves_carried *carried)
     memset(carried, 0, sizeof(*carried));
 }
 
-/* *is 1: the commit has this one parent. Where that has expired it is told from what both come from. */
+/* *is 1: the commit has this one parent. */
 static int has_one_parent(brc_store *store, const brc_oid *id, const brc_oid *parent, int *is,
                           brc_error *err)
 {

@@ -329,8 +329,8 @@ START_TEST(r8_rebase_killed)
 }
 END_TEST
 
-/* A branch from before main's commits, with n of its own: each writes into a group that main has moved,
- * and one moves an array. */
+/* A branch from before main's commits, with n of its own: each writes into a group that main has
+ * moved, and one moves an array. */
 static void make_long(int n)
 {
     OK(&t, brc_branch_create(t.repo, "long", "main~2", &t.err));
@@ -359,8 +359,8 @@ static void step_of(brc_sequence *q, int i, int n)
     brc_commit_free(c);
 }
 
-/* Where the two parted is looked for once, however many commits follow: what moved is told from step to
- * step. */
+/* Where the two parted is looked for once, however many commits follow: what moved is told from
+ * step to step. */
 START_TEST(r9_what_moved_is_carried_along)
 {
     const int n = 6 * (_i == 0 ? 1 : 4);
