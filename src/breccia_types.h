@@ -172,12 +172,11 @@ typedef struct brc_gc_opts {
     size_t size;
     uint32_t flags;      /* BRC_GC_*                                          */
     size_t memory;       /* for what is marked, in bytes; 0: a quarter of the repository's budget */
+    const char *keep;    /* this time, in place of setting "window", which says how: "7d", "0"; NULL: as set */
 } brc_gc_opts;
-#define BRC_GC_OPTS_INIT { sizeof(brc_gc_opts), 0, 0 }
-enum {
-    BRC_GC_DRY_RUN = 1,  /* counts what would go, and changes nothing         */
-    BRC_GC_EXPUNGE = 2   /* what went leaves no trace in the file, nor in its journals */
-};
+#define BRC_GC_OPTS_INIT { sizeof(brc_gc_opts), 0, 0, NULL }
+enum { BRC_GC_DRY_RUN = 1,    /* counts what would go, and changes nothing         */
+       BRC_GC_EXPUNGE = 2 };  /* what went leaves no trace in the file, nor in its journals */
 typedef struct brc_gc_report {
     size_t size;
     uint64_t objects_removed;

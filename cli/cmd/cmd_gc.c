@@ -6,6 +6,7 @@
 
 static const struct cli_option gc_options[] = {
     { "dry-run", 0, 0, NULL, "only count what would be removed" },
+    { "keep", 0, 1, "TIME", "keep what the operation log has named for so long: 7d, 12h, 2w, 0" },
     { "expunge", 0, 0, NULL, "leave no trace of it in the file or its journals" },
     CLI_OPTIONS_END
 };
@@ -37,6 +38,7 @@ static int run_gc(struct cli *cli)
 
     if (dry && cli_has(cli, "expunge"))
         return cli_usage(cli, "--dry-run and --expunge exclude each other");
+    opts.keep = cli_value(cli, "keep");
     opts.flags = (dry ? BRC_GC_DRY_RUN : 0u) | (cli_has(cli, "expunge") ? BRC_GC_EXPUNGE : 0u);
     CLI_TRY(cli_open(cli, dry ? BRC_OPEN_READONLY : 0));
     CLI_TRY(brc_gc(cli->repo, &opts, &report, &cli->err));
@@ -48,12 +50,12 @@ const struct cli_command cli_command_gc = {
     .name = "gc",
     .group = "Keeping",
     .summary = "remove what nothing needs any more",
-    .usage = "FILE [--dry-run] [--expunge]",
+    .usage = "FILE [--keep TIME] [--dry-run] [--expunge]",
     .details = "Removes what no branch, tag, uncommitted change or reader needs, and what undo\n"
                "does not: the operation log keeps what it names for 30 days, and for 1,000\n"
-               "entries ('config FILE window 7d'; 'config FILE window 0': only what has a name\n"
-               "is kept). Others may read and write meanwhile. What was stopped is gone on with\n"
-               "the next time.\n"
+               "entries. --keep takes another time for this once, and 'config FILE window 7d'\n"
+               "sets it; 0: only what has a name is kept. Others may read and write meanwhile.\n"
+               "What was stopped is gone on with the next time.\n"
                "\n"
                "--expunge goes on until nothing of it is left in the file or its journals; a\n"
                "-wal may have to wait for readers. Copies of the file, snapshots of the disk and\n"

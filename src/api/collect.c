@@ -22,13 +22,19 @@ static int gc_check(breccia *repo, const brc_gc_opts *opts, brc_error *err)
     return BRC_OK;
 }
 
-static int gc_work(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, brc_error *err)
+static int gc_window(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, brc_error *err)
 {
+    if (opts->keep != NULL)
+        return brc_window_of(opts->keep, job->now_us, &job->window, err);
     BRC_TRY(brc_store_begin_read(repo->store, err));
     int rc = brc_window_get(repo->store, job->now_us, &job->window, err);
     brc_store_end_read(repo->store);
-    if (rc < 0)
-        return rc;
+    return rc;
+}
+
+static int gc_work(breccia *repo, const brc_gc_opts *opts, brc_gc_job *job, brc_error *err)
+{
+    BRC_TRY(gc_window(repo, opts, job, err));
     return opts->flags & BRC_GC_DRY_RUN ? brc_gc_count(job, repo->store, err)
                                         : brc_gc_collect(job, repo->store, err);
 }

@@ -30,12 +30,17 @@ static int window_hours(brc_store *store, int64_t *hours, brc_error *err)
     return rc;
 }
 
+static brc_log_window window_of_hours(int64_t hours, int64_t now_us)
+{
+    return hours > 0 ? (brc_log_window){now_us - hours * US_PER_HOUR, BRC_WINDOW_LEAST}
+                     : (brc_log_window){INT64_MAX, 0};
+}
+
 int brc_window_get(brc_store *store, int64_t now_us, brc_log_window *out, brc_error *err)
 {
     int64_t hours;
     BRC_TRY(window_hours(store, &hours, err));
-    *out = hours > 0 ? (brc_log_window){now_us - hours * US_PER_HOUR, BRC_WINDOW_LEAST}
-                     : (brc_log_window){INT64_MAX, 0};
+    *out = window_of_hours(hours, now_us);
     return BRC_OK;
 }
 
@@ -66,6 +71,14 @@ static int hours_of_text(const char *text, int64_t *hours, brc_error *err)
                     "'%.40s' is no time that the log is kept for: write 30d, 12h or 2w, or 0 to "
                     "keep nothing but what has a name",
                     text);
+}
+
+int brc_window_of(const char *text, int64_t now_us, brc_log_window *out, brc_error *err)
+{
+    int64_t hours;
+    BRC_TRY(hours_of_text(text, &hours, err));
+    *out = window_of_hours(hours, now_us);
+    return BRC_OK;
 }
 
 int brc_window_set(brc_store *store, const char *text, brc_error *err)

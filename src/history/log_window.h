@@ -14,6 +14,8 @@ typedef struct brc_log_window {
     int64_t since_us, least;
 } brc_log_window;
 BRC_MUST_USE int brc_window_get(brc_store *store, int64_t now_us, brc_log_window *out, brc_error *err);
+/* The window that `text` says, as brc_window_set() takes it, whatever is set. */
+BRC_MUST_USE int brc_window_of(const char *text, int64_t now_us, brc_log_window *out, brc_error *err);
 /* As text: "30d", "12h", "0". Set takes these, weeks ("2w") and a number of days; NULL: the default. */
 BRC_MUST_USE int brc_window_text(brc_store *store, brc_buf *out, brc_error *err);
 BRC_MUST_USE int brc_window_set(brc_store *store, const char *text, brc_error *err);

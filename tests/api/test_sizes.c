@@ -35,7 +35,7 @@ static const struct {
     NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, source_box),
     NO_TAIL(brc_backend, list),        NO_TAIL(brc_stored, reserved),
     NO_TAIL(brc_kept, time_us),
-    NO_TAIL(brc_backend_host, stopped), NO_TAIL(brc_gc_opts, memory),
+    NO_TAIL(brc_backend_host, stopped), NO_TAIL(brc_gc_opts, keep),
     NO_TAIL(brc_gc_report, file_bytes), NO_TAIL(brc_expire_opts, reserved),
     NO_TAIL(brc_expire_report, bytes), NO_TAIL(brc_du_report, stored),
     NO_TAIL(brc_merge_opts, reserved), NO_TAIL(brc_merge_result, draft),

@@ -13,7 +13,11 @@ q switch r.brc main
 q branch r.brc -D side
 echo '# the log has it'
 breccia gc r.brc --json | grep -o '"dry_run":false'
+t gc r.brc --dry-run --keep 1x
+t gc r.brc --dry-run --keep 2w
+breccia gc r.brc --dry-run --keep 0 | sed 's/ [0-9].*//'
 t config r.brc window 0
+t gc r.brc --keep 7d
 before=$(breccia info r.brc --json | sed 's/.*"objects":\([0-9]*\).*/\1/')
 would=$(breccia gc r.brc --dry-run --json | sed 's/.*"objects_removed":\([0-9]*\).*/\1/')
 [ "$would" -gt 100 ] && echo 'many would go'
