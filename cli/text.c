@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+const char *cli_count(struct cli *cli, uint64_t n, const char *what)
+{
+    return cli_text(cli, "%llu %s%s", (unsigned long long)n, what, n == 1 ? "" : "s");
+}
+
 const char *cli_long_id(struct cli *cli, const brc_oid *id)
 {
     char hex[65];

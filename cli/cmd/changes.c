@@ -177,8 +177,8 @@ static const char *element_words(struct cli *cli, const brc_change *change)
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (parts[i].n)
             out = joined(cli, out,
-                         cli_text(cli, "%llu element%s %s", (unsigned long long)parts[i].n,
-                                  parts[i].n == 1 ? "" : "s", parts[i].word));
+                         cli_text(cli, "%s %s", cli_count(cli, parts[i].n, "element"),
+                                  parts[i].word));
     return out;
 }
 
@@ -251,8 +251,8 @@ static void print_change_rows(struct cli *cli, const struct change_rows *rows)
 
 static void print_stat_total(struct cli *cli, const struct change_rows *rows, int elements)
 {
-    cli_printf(cli, "  %zu node%s, chunks: %llu added, %llu removed, %llu changed", rows->n,
-               rows->n == 1 ? "" : "s", (unsigned long long)rows->added,
+    cli_printf(cli, "  %s, chunks: %llu added, %llu removed, %llu changed",
+               cli_count(cli, rows->n, "node"), (unsigned long long)rows->added,
                (unsigned long long)rows->removed, (unsigned long long)rows->changed);
     if (elements)
         cli_printf(cli, "; elements: %llu added, %llu removed, %llu changed",

@@ -67,9 +67,8 @@ static void put_draft_text(struct cli *cli, const brc_draft *draft)
 {
     char time[CLI_TIME_CAP];
 
-    cli_printf(cli, "%" PRId64 "  %s  %s  %" PRIu64 " node%s", draft->id,
-               cli_escaped(cli, draft->branch), cli_format_time(time, draft->time_us),
-               draft->nodes, draft->nodes == 1 ? "" : "s");
+    cli_printf(cli, "%" PRId64 "  %s  %s  %s", draft->id, cli_escaped(cli, draft->branch),
+               cli_format_time(time, draft->time_us), cli_count(cli, draft->nodes, "node"));
     if (draft->flags & BRC_DRAFT_REWRITING)
         cli_printf(cli, ", an unfinished rewrite of %s", cli_escaped(cli, draft->array));
     if (draft->flags & BRC_DRAFT_MERGING)

@@ -82,12 +82,16 @@ static int put_expire(struct cli *cli, const brc_expire_report *report, int dry)
         cli_json_close(cli, '[');
         cli_json_close(cli, '{');
     } else {
-        cli_say(cli, "%llu commits %s, %llu %s", (unsigned long long)report->expired,
-                dry ? "would expire" : "have expired", (unsigned long long)report->kept,
-                dry ? "would stay" : "stay");
+        cli_say(cli, "%s %s, %llu %s", cli_count(cli, report->expired, "commit"),
+                dry                    ? "would expire"
+                : report->expired == 1 ? "has expired"
+                                       : "have expired",
+                (unsigned long long)report->kept,
+                dry                 ? "would stay"
+                : report->kept == 1 ? "stays"
+                                    : "stay");
         if (dry)
-            cli_say(cli, "%llu bytes are held by those that would expire, and nothing else",
-                    (unsigned long long)report->bytes);
+            cli_say(cli, "only what would expire holds %s", cli_count(cli, report->bytes, "byte"));
     }
     return rc;
 }

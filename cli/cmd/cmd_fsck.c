@@ -193,9 +193,9 @@ static void put_fsck(struct cli *cli, const struct findings *found, uint64_t che
     put_findings_text(cli, found);
     put_standing_text(cli, found);
     if (found->n == 0)
-        cli_say(cli, "%llu objects checked, all is well", (unsigned long long)checked);
+        cli_say(cli, "%s checked, all is well", cli_count(cli, checked, "object"));
     else
-        cli_say(cli, "%llu objects checked: %zu damaged, %zu missing", (unsigned long long)checked,
+        cli_say(cli, "%s checked: %zu damaged, %zu missing", cli_count(cli, checked, "object"),
                 found->n - missing, missing);
 }
 
@@ -266,8 +266,8 @@ static int may_drop(struct cli *cli, uint64_t n)
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return 0;
     fprintf(stderr,
-            "%llu objects cannot be read. Drop them, so that they can be stored again? [y/N] ",
-            (unsigned long long)n);
+            "%s cannot be read. Drop what is damaged, so that it can be stored again? [y/N] ",
+            cli_count(cli, n, "object"));
     return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
@@ -298,8 +298,8 @@ static int run_repair(struct cli *cli, brc_repair_report *report)
     CLI_TRY(rc);
     cli_done(cli);
     if (!cli->json)
-        cli_say(cli, "%llu objects have a good copy now, %llu were dropped",
-                (unsigned long long)report->replaced, (unsigned long long)report->dropped);
+        cli_say(cli, "%s replaced by a good copy, %llu dropped",
+                cli_count(cli, report->replaced, "object"), (unsigned long long)report->dropped);
     if (!cli->json && report->damaged > 0)
         cli_say(cli, "what cannot be read is still there: 'fsck --repair --yes' drops it");
     return BRC_OK;

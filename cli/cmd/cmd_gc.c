@@ -25,9 +25,9 @@ static void put_gc(struct cli *cli, const brc_gc_report *report, int dry)
     if (report->objects_removed == 0)
         cli_say(cli, dry ? "nothing would be removed" : "there was nothing to remove");
     else
-        cli_say(cli, "%s %llu objects, %llu bytes", dry ? "would remove" : "removed",
-                (unsigned long long)report->objects_removed,
-                (unsigned long long)report->bytes_freed);
+        cli_say(cli, "%s %s, %s", dry ? "would remove" : "removed",
+                cli_count(cli, report->objects_removed, "object"),
+                cli_count(cli, report->bytes_freed, "byte"));
 }
 
 static int run_gc(struct cli *cli)

@@ -90,9 +90,9 @@ static void print_repo_text(struct cli *cli, const struct repo_facts *facts)
                           (double)stats->logical_bytes / (double)stats->stored_bytes));
     if (stats->chunks > 0 && stats->chunk_refs >= stats->chunks)
         put_fact(cli, "dedup",
-                 cli_text(cli, "%.2f times, %llu chunks in all commits",
+                 cli_text(cli, "%.2f times, %s in all commits",
                           (double)stats->chunk_refs / (double)stats->chunks,
-                          (unsigned long long)stats->chunk_refs));
+                          cli_count(cli, stats->chunk_refs, "chunk")));
 }
 
 static int info_repo(struct cli *cli)

@@ -15,11 +15,6 @@ static const struct cli_option rebase_options[] = {
     CLI_OPTIONS_END
 };
 
-static const char *commits_as_text(struct cli *cli, uint64_t n)
-{
-    return cli_text(cli, "%llu commit%s", (unsigned long long)n, n == 1 ? "" : "s");
-}
-
 static void say_rebased(struct cli *cli, const brc_pick_result *r, const char *branch,
                         const char *onto, const char *left_out)
 {
@@ -34,8 +29,8 @@ static void say_rebased(struct cli *cli, const brc_pick_result *r, const char *b
                      "--skip or --abort", cli_short_id(cli, &r->at), what, on);
     else
         cli_say(cli, "[%s %s] rebased onto %s: %s%s%s", what, cli_short_id(cli, &r->commit), on,
-                commits_as_text(cli, r->made), r->skipped > 0 ? left_out : "",
-                r->skipped > 0 ? commits_as_text(cli, r->skipped) : "");
+                cli_count(cli, r->made, "commit"), r->skipped > 0 ? left_out : "",
+                r->skipped > 0 ? cli_count(cli, r->skipped, "commit") : "");
 }
 
 static int report_rebased(struct cli *cli, const brc_pick_result *r, const char *branch,

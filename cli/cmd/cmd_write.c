@@ -47,8 +47,8 @@ static int run_write(struct cli *cli)
         CLI_TRY(cli_stream_input(cli, &sel));
     else
         CLI_TRY(brc_array_load_npy(cli->array, &sel, -1, from, &cli->err));
-    cli_say(cli, "wrote %llu element%s of %s", (unsigned long long)brc_sel_count(&sel),
-            brc_sel_count(&sel) == 1 ? "" : "s", cli_escaped(cli, path));
+    cli_say(cli, "wrote %s of %s", cli_count(cli, brc_sel_count(&sel), "element"),
+            cli_escaped(cli, path));
     if (cli->json) {
         cli_json_open(cli, '{');
         cli_json_member(cli, "path", path);
