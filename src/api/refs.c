@@ -334,6 +334,10 @@ int brc_tag_rename(breccia *repo, const char *from, const char *to, brc_error *e
 static int check_nothing_lost(breccia *repo, const char *branch, brc_error *err)
 {
     int clean;
+    brc_draft_head draft;
+    BRC_TRY(brc_draft_shared(repo->store, branch, &draft, err));
+    if (draft.kind == BRC_DRAFT_MERGE)
+        return brc_merge_is_open(repo->store, branch, err);
     BRC_TRY(branch_clean(repo, branch, &clean, err));
     return clean ? BRC_OK
                  : brc_fail(err, BRC_ECONFLICT,

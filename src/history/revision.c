@@ -241,7 +241,12 @@ static int rev_parent(brc_store *store, brc_oid *at, unsigned long which, const 
     if (which <= c->nparents)
         *at = c->parents[which - 1];
     else
-        rc = brc_fail(err, BRC_ENOTFOUND, "'%.120s' goes back beyond the first commit", rev);
+        rc = brc_fail(err, BRC_ENOTFOUND,
+                      c->flags & BRC_PAST_EXPIRED
+                          ? "'%.120s' goes back to commits that have expired; 'log' lists those "
+                            "that are kept"
+                          : "'%.120s' goes back beyond the first commit",
+                      rev);
     brc_commit_free(c);
     return rc;
 }

@@ -7,7 +7,10 @@
 int brc_store_writable(brc_store *store, brc_error *err)
 {
     if (store->readonly)
-        return brc_fail(err, BRC_EREADONLY, "%s is open for reading only", store->path);
+        return brc_fail(err, BRC_EREADONLY,
+                        "%s is open for reading only: to change it you need the right to write it "
+                        "and its folder, and no --no-recover",
+                        store->path);
     return BRC_OK;
 }
 

@@ -33,6 +33,7 @@ t fsck r.brc
 t gc r.brc
 t commit r.brc -m no
 t merge r.brc side
+t switch r.brc side
 t cherry-pick r.brc side
 t mv r.brc /a /z
 t merge r.brc --continue --json
