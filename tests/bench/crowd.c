@@ -343,7 +343,8 @@ static void report_mode(const crowd_plan *p, const crowd_times *s)
     snprintf(context, sizeof(context), "%.0f MB/s while the others are at a file beside it",
              mb / s->beside);
     report_value("bulk writer, of that", s->beside / s->here, "", JUST_SHOWN, 0, context);
-    report_value("alone, of one transaction", s->one_transaction / s->alone, "", AT_LEAST, 0.9, "");
+    report_value("alone, of one transaction", s->one_transaction / s->alone, "", AT_LEAST, 0.9,
+                 "");
     free(all);
 }
 
