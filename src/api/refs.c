@@ -414,6 +414,10 @@ static int reset_steps(breccia *repo, const char *rev, int hard, const brc_oid *
     }
     if (!has_target) /* HEAD is a branch without a commit */
         goto done;
+    /* To where it is already: nothing moves that could be undone. */
+    if (has && brc_oid_cmp(&tip, &target) == 0 &&
+        (expect == NULL || brc_oid_cmp(expect, &tip) == 0))
+        goto done;
     rc =
         brc_ref_put(store, full, &target, NULL, "reset", expect != NULL, expect, brc_now_us(), err);
 done:

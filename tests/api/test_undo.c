@@ -266,6 +266,19 @@ START_TEST(test_changes_over_an_undone_commit)
 }
 END_TEST
 
+/* What moved nothing is no operation: undo takes back the one before it. */
+START_TEST(a_reset_to_where_it_is_is_no_operation)
+{
+    const brc_oid before = next_commit(1);
+    const int64_t ops = scenario_ask(&t, "SELECT count(*) FROM oplog");
+    next_commit(2);
+    OK(&t, brc_reset(t.repo, "HEAD", _i ? BRC_RESET_HARD : 0, NULL, &t.err));
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM oplog"), ops + 1);
+    undo();
+    ck_assert(is_at("main", &before));
+}
+END_TEST
+
 /* A soft reset leaves uncommitted what the commits had: undo leaves nothing uncommitted. */
 START_TEST(test_soft_reset)
 {
@@ -436,6 +449,7 @@ Suite *undo_suite(void)
     tcase_add_test(c, test_drafts_stay);
     tcase_add_test(c, test_changes_over_an_undone_commit);
     tcase_add_test(c, test_soft_reset);
+    tcase_add_loop_test(c, a_reset_to_where_it_is_is_no_operation, 0, 2);
     tcase_add_test(c, test_deleted_with_changes);
     tcase_add_test(c, test_made_with_changes);
     tcase_add_test(c, test_hostile_log);
