@@ -256,8 +256,8 @@ static void wait_for(pid_t child)
     must_be(waitpid(child, &status, 0) == child && status == 0, "a process without a failure");
 }
 
-/* Where the others are. On a file beside it they take the same processor and the same disk, but none
- * of the locks: the rest is what sharing a file costs. */
+/* Where the others are. On a file beside it they take the same processor and the same disk, but
+ * none of the locks: the rest is what sharing a file costs. */
 enum { NOBODY, BESIDE, HERE };
 
 /* Seconds that the import took. */
