@@ -4,7 +4,6 @@
 
 #include "../base/alloc.h"
 #include "../store/boundary.h"
-#include "../store/collect.h"
 #include "expire.h"
 #include "move_text.h"
 
@@ -223,8 +222,7 @@ static size_t plan_find(const brc_expire_plan *plan, const brc_oid *id)
 static int plan_keep_named(brc_expire_plan *plan, brc_error *err)
 {
     brc_roots roots = {0};
-    brc_log_range range = {INT64_MAX, 0, 0};
-    int rc = brc_roots_named(plan->store, &range, 0, &roots, err);
+    int rc = brc_expire_named(&roots, plan->store, err);
     for (size_t i = 0; i < roots.n && rc == BRC_OK; i++) {
         const size_t at = plan_find(plan, &roots.items[i].id);
         if (at != SIZE_MAX && (plan_at(plan, at)->reasons & (BRC_KEPT_TIP | BRC_KEPT_TAG)) == 0)
@@ -237,8 +235,7 @@ static int plan_keep_named(brc_expire_plan *plan, brc_error *err)
 int brc_expire_same_named(const brc_expire_plan *plan, int *same, brc_error *err)
 {
     brc_roots roots = {0};
-    brc_log_range range = {INT64_MAX, 0, 0};
-    int rc = brc_roots_named(plan->store, &range, 0, &roots, err);
+    int rc = brc_expire_named(&roots, plan->store, err);
     *same = 1;
     for (size_t i = 0; i < roots.n && rc == BRC_OK; i++) {
         const size_t at = plan_find(plan, &roots.items[i].id);

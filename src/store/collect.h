@@ -79,6 +79,7 @@ typedef struct brc_root {
     int what;
     brc_oid id;
     int64_t node;
+    int64_t open; /* the open merge, rebase or the like that names it, its version of ours first; 0: none */
     size_t entry_len;
     uint8_t entry[2 + 3 * 32];
 } brc_root;

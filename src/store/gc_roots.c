@@ -191,6 +191,9 @@ static int is_left_by_dead(sqlite3_stmt *st, int kind, int owner)
 
 static int draft_ids(brc_store *store, sqlite3_stmt *st, brc_roots *out, brc_error *err)
 {
+    const int64_t open = sqlite3_column_int(st, 5) == BRC_DRAFT_MERGE ? sqlite3_column_int64(st, 7)
+                                                                      : 0;
+    size_t at = out->n;
     for (int i = 1; i <= 3; i++) {
         brc_oid id;
         if (sqlite3_column_type(st, i) == SQLITE_NULL)
@@ -198,7 +201,10 @@ static int draft_ids(brc_store *store, sqlite3_stmt *st, brc_roots *out, brc_err
         BRC_TRY(brc_column_id(store, st, i, &id, err));
         BRC_TRY(root_add(out, BRC_ROOT_COMMIT, &id, err));
     }
-    return plan_ids(store, (const char *)sqlite3_column_text(st, 4), out, err);
+    BRC_TRY(plan_ids(store, (const char *)sqlite3_column_text(st, 4), out, err));
+    for (; at < out->n; at++)
+        out->items[at].open = open;
+    return BRC_OK;
 }
 
 static int named_drafts(brc_store *store, int not_dead, brc_roots *out, brc_error *err)
@@ -206,7 +212,7 @@ static int named_drafts(brc_store *store, int not_dead, brc_roots *out, brc_erro
     int rc;
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
-                     "SELECT " DRAFT_WHOLE ", base, tip, other, plan, kind, owner FROM draft"
+                     "SELECT " DRAFT_WHOLE ", base, tip, other, plan, kind, owner, id FROM draft"
                      " WHERE state<>2",
                      &st, err));
     while ((rc = brc_step(store, st, err)) > 0) {

@@ -34,3 +34,24 @@ t undo r.brc
 breccia fsck r.brc | sed 's/^[0-9]* //'
 t expire r.brc --keep-last 9
 t expire none.brc --keep-last 9
+echo '# an open merge keeps what it stands on'
+q init m.brc
+q create m.brc /a --shape 8 --dtype int32 --chunks 4
+q commit m.brc -m first
+q write m.brc /a '[7:8]' --value 9
+q commit m.brc -m base
+q branch m.brc side
+q write m.brc /a '[0:1]' --value 1
+q write m.brc /a '[4:5]' --value 1
+q commit m.brc -m ours
+q switch m.brc side
+q write m.brc /a '[0:1]' --value 2
+q commit m.brc -m theirs
+q switch m.brc main
+breccia merge m.brc side > /dev/null 2>&1
+t expire m.brc --keep-last 1
+q config m.brc window 0
+q gc m.brc
+q merge m.brc --theirs
+q merge m.brc --continue
+t read m.brc /a
