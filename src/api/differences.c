@@ -92,7 +92,8 @@ static int draft_sides(void *ctx, brc_error *err)
         BRC_TRY(draft_began(s, c, err));
     }
     BRC_TRY(brc_session_fold(s, &how, &c->b, err));
-    return brc_session_moves(&c->moves, s, c->has_a, &c->commit_a, &c->a, &c->b, err);
+    BRC_TRY(brc_session_moves(&c->moves, s, c->has_a, &c->commit_a, &c->a, &c->b, err));
+    return brc_move_set_without_made(&c->moves, err);
 }
 
 static int version_sides(compared *c, brc_store *store, const char *a, const char *b,
@@ -115,7 +116,8 @@ static int version_sides(compared *c, brc_store *store, const char *a, const cha
         return rc;
     BRC_TRY(brc_commit_root(store, &c->commit_a, &c->a, err));
     BRC_TRY(brc_move_set_between(&c->moves, &known, store, 1, &c->commit_a, &id, err));
-    return brc_move_set_reduce(&c->moves, store, &c->a, &c->b, err);
+    BRC_TRY(brc_move_set_reduce(&c->moves, store, &c->a, &c->b, err));
+    return brc_move_set_without_made(&c->moves, err);
 }
 
 static int keep_elements(kept_elements *out, const brc_element_diff *e, brc_error *err)

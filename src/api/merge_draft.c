@@ -218,9 +218,7 @@ static int moves_from_was(const settling *t, const brc_move_set *then, const brc
 {
     brc_move_set back = {0};
     int rc;
-    for (size_t i = 0; i < t->was_moves.n; i++)
-        BRC_GO(brc_move_set_add(&back, t->was_moves.items[i].to, t->was_moves.items[i].from, err));
-    BRC_GO(brc_move_set_seal(&back, err));
+    BRC_GO(brc_move_set_turn(&back, &t->was_moves, err));
     BRC_GO(brc_move_set_join(out, &back, then, err));
     rc = brc_move_set_reduce(out, t->store, &t->was_root, to, err);
 done:

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "made_again.h"
 #include "merge_base.h"
 
 /* A diff of versions further apart finds moves by equal entries. */
@@ -21,6 +22,7 @@ typedef struct lineage {
     brc_store *store;
     int has_older;
     const brc_oid *older;
+    int looks;          /* also for what was made again */
     int depth;
     int has_at;
     brc_oid at;         /* how far back it has come */
@@ -42,13 +44,6 @@ static int lay_under(lineage *l, const brc_move_set *before, brc_error *err)
     if (rc == BRC_OK)
         l->moves = joined;
     return rc;
-}
-
-static int turn_back(brc_move_set *out, const brc_move_set *set, brc_error *err)
-{
-    for (size_t i = 0; i < set->n; i++)
-        BRC_TRY(brc_move_set_add(out, set->items[i].to, set->items[i].from, err));
-    return brc_move_set_seal(out, err);
 }
 
 /* From a commit to one that follows it, without what is not in both. */
@@ -83,7 +78,7 @@ static int across(brc_move_set *out, int *known, const lineage *like, const brc_
     if (*known)
         BRC_GO(between_roots(&here, known, like, &bases.ids[0], to, err));
     if (*known) {
-        BRC_GO(turn_back(&back, &there, err));
+        BRC_GO(brc_move_set_turn(&back, &there, err));
         rc = brc_move_set_join(out, &back, &here, err);
     }
 done:
@@ -113,6 +108,27 @@ done:
     return rc;
 }
 
+/* Also of nodes that the commit has made where one of `older` was, which another commit removed. */
+static int lay_commit(lineage *l, const brc_commit *commit, brc_error *err)
+{
+    brc_move_set made = {0}, whole = {0};
+    brc_oid older, before;
+    int rc;
+    if (!l->looks || commit->nparents == 0 || brc_oid_cmp(&commit->parents[0], l->older) == 0)
+        return lay_under(l, brc_commit_moves(commit), err);
+    BRC_GO(brc_commit_root(l->store, l->older, &older, err));
+    BRC_GO(brc_commit_root(l->store, &commit->parents[0], &before, err));
+    BRC_GO(brc_made_again(&made, l->store, &older, &before, &commit->root, brc_commit_moves(commit),
+                          err));
+    BRC_GO(brc_move_set_seal(&made, err));
+    BRC_GO(brc_move_set_join(&whole, brc_commit_moves(commit), &made, err));
+    rc = lay_under(l, &whole, err);
+done:
+    brc_move_set_dispose(&made);
+    brc_move_set_dispose(&whole);
+    return rc;
+}
+
 /* Lays the moves of `at` under those that are there, and goes on to its first parent; or, where
  * `older` is another one of its parents, to that. */
 static int lineage_step(lineage *l, brc_error *err)
@@ -124,7 +140,7 @@ static int lineage_step(lineage *l, brc_error *err)
         if (brc_oid_cmp(&commit->parents[i], l->older) == 0)
             rc = through_merge(l, commit, l->older, err);
     if (rc == BRC_OK && !l->known)
-        rc = lay_under(l, brc_commit_moves(commit), err);
+        rc = lay_commit(l, commit, err);
     l->has_at = commit->nparents > 0;
     if (l->has_at)
         l->at = commit->parents[0];
@@ -148,8 +164,8 @@ static int walk_lineage(lineage *l, brc_error *err)
 static int between(brc_move_set *out, int *known, const lineage *like, const brc_oid *older,
                    const brc_oid *newer, brc_error *err)
 {
-    lineage l = {.store = like->store, .has_older = 1, .older = older, .depth = like->depth + 1,
-                 .has_at = 1, .at = *newer};
+    lineage l = {.store = like->store, .has_older = 1, .older = older, .looks = like->looks,
+                 .depth = like->depth + 1, .has_at = 1, .at = *newer};
     int rc = walk_lineage(&l, err);
     *out = l.moves;
     *known = l.known;
@@ -165,4 +181,11 @@ int brc_move_set_between(brc_move_set *out, int *known, brc_store *store, int ha
     *out = l.moves;
     *known = l.known;
     return rc;
+}
+
+int brc_move_set_along(brc_move_set *out, int *known, brc_store *store, const brc_oid *older,
+                       const brc_oid *newer, brc_error *err)
+{
+    const lineage like = {.store = store, .looks = 1, .depth = -1};
+    return between(out, known, &like, older, newer, err);
 }

@@ -169,7 +169,8 @@ static int look_child(void *ctx, brc_span key, brc_span a, brc_span b, brc_error
     if (a.data == NULL && b.data == NULL)
         return BRC_OK;
     look->changed = a.data == NULL || b.data == NULL ||
-                    brc_move_of_to(look->moves, child.t) != NULL;
+                    brc_move_of_to(look->moves, child.t) != NULL ||
+                    brc_move_has_made(look->moves, child.t);
     if (look->changed)
         return BRC_OK;
     BRC_TRY(brc_grow_array(&look->due, &look->cap, look->n + 1, sizeof(child), err));

@@ -21,6 +21,7 @@ typedef struct brc_spot {
     brc_entry entry;          /* what it becomes, but for what is under it             */
     brc_merged_node *merged;  /* and this of it; NULL: no more than that               */
     int removed;
+    int is_made;              /* theirs has come in the place of ours, as another node */
     int is_op;                /* it is new, or moved by theirs                         */
     brc_entry clash_base;     /* of an op: what a conflict says of it                  */
     struct brc_spot *wish;    /* of an op: where theirs has it                         */
@@ -35,6 +36,7 @@ typedef struct brc_spot {
 typedef struct brc_tri {
     const char *b, *o, *t;
     brc_entry eb, eo, et;
+    int made_by;       /* BRC_FAVOUR_*: whose is another node than the base's, at its place */
     brc_spot *above;   /* its parent in the result, where it is new there */
     const char *name;
 } brc_tri;

@@ -251,10 +251,13 @@ int brc_merge_tree_moves(brc_merge_tree *m, const brc_oid *root, brc_move_set *o
     int rc = BRC_OK;
     memset(out, 0, sizeof(*out));
     for (const brc_spot *spot = m->spots; spot != NULL; spot = spot->next) {
-        if (spot->ours == NULL || !spot->is_op || depth_of(spot) == 0)
+        if (spot->ours == NULL || (!spot->is_op && !spot->is_made) || depth_of(spot) == 0)
             continue;
         BRC_GO(brc_spot_path(spot, &path, err));
-        BRC_GO(brc_move_set_add(out, spot->ours, (const char *)path.data, err));
+        if (spot->is_made)
+            BRC_GO(brc_move_set_add_made(out, (const char *)path.data, err));
+        else
+            BRC_GO(brc_move_set_add(out, spot->ours, (const char *)path.data, err));
     }
     BRC_GO(brc_move_set_seal(out, err));
     rc = brc_move_set_reduce(out, m->store, &m->in.ours, root, err);

@@ -81,16 +81,40 @@ static int child_of_ours(brc_merge_tree *m, const brc_tri *group, brc_tri *child
     return BRC_OK;
 }
 
-/* A child that has moved is visited by itself, and so is what is now where it was. */
+static void forget_base(brc_tri *at)
+{
+    at->b = NULL;
+    memset(&at->eb, 0, sizeof(at->eb));
+}
+
+/* Theirs or ours may have removed the base's node and made another. What is equal to the base's is
+ * as good as that. *due 0: there is nothing to do. */
+static void look_who_made(const brc_merge_tree *m, brc_tri *at, int *due)
+{
+    const int ours = at->o != NULL && brc_move_has_made(m->in.ours_moves, at->o) &&
+                     !brc_entry_equal(&at->eb, &at->eo);
+    const int theirs = at->t != NULL && brc_move_has_made(m->in.theirs_moves, at->t) &&
+                       !brc_entry_equal(&at->eb, &at->et);
+    *due = !ours || at->t != NULL;
+    if (at->b == NULL)
+        *due = 1;
+    else if (theirs && (ours || at->o == NULL))
+        forget_base(at);
+    else if (ours || theirs)
+        at->made_by = ours ? BRC_FAVOUR_OURS : BRC_FAVOUR_THEIRS;
+}
+
+/* A child that has moved is visited by itself, and so is what is now where it was: but for what
+ * theirs has made where ours has moved one away. */
 static int child_due(brc_merge_tree *m, const brc_tri *group, brc_spot *spot,
                      const child_sides *sides, brc_error *err)
 {
     brc_tri child = {.above = spot, .name = sides->name};
+    int moved = 0, due;
     if (sides->a.kind != 0) {
         BRC_TRY(brc_merge_join(m, group->b, sides->name, &child.b, err));
         child.eb = sides->a;
-        if (brc_merge_has_moved(m, child.b))
-            return BRC_OK;
+        moved = brc_merge_has_moved(m, child.b);
     }
     if (sides->b.kind != 0) {
         BRC_TRY(brc_merge_join(m, group->t, sides->name, &child.t, err));
@@ -100,8 +124,13 @@ static int child_due(brc_merge_tree *m, const brc_tri *group, brc_spot *spot,
             child.t = NULL;
         }
     }
+    if (moved && (child.t == NULL || !brc_move_has_made(m->in.theirs_moves, child.t)))
+        return BRC_OK;
+    if (moved)
+        forget_base(&child);
     BRC_TRY(child_of_ours(m, group, &child, err));
-    return tri_add(m, &child, err);
+    look_who_made(m, &child, &due);
+    return due ? tri_add(m, &child, err) : BRC_OK;
 }
 
 /* Those that theirs has changed since the base. */
@@ -185,10 +214,11 @@ static int visit_removed(brc_merge_tree *m, const brc_tri *at, brc_error *err)
     return BRC_OK;
 }
 
-/* An array here and a group there. */
+/* An array here and a group there, or another node. */
 static int visit_replaced(brc_merge_tree *m, const brc_tri *at, brc_error *err)
 {
-    const int by_theirs = at->eb.kind == at->eo.kind;
+    const int by_theirs = at->made_by != BRC_FAVOUR_NONE ? at->made_by == BRC_FAVOUR_THEIRS
+                                                         : at->eb.kind == at->eo.kind;
     int changed = 1;
     brc_spot *spot;
     if (at->eb.kind != 0)
@@ -199,7 +229,10 @@ static int visit_replaced(brc_merge_tree *m, const brc_tri *at, brc_error *err)
     if (changed ? favour == BRC_FAVOUR_OURS : !by_theirs)
         return BRC_OK;
     BRC_TRY(brc_spot_of_ours(m, at->o, &spot, err));
-    return spot != NULL ? become_theirs(m, at, spot, err) : BRC_OK;
+    if (spot == NULL)
+        return BRC_OK;
+    spot->is_made = 1;
+    return become_theirs(m, at, spot, err);
 }
 
 static int contents_later(brc_merge_tree *m, const brc_tri *at, brc_spot *spot, brc_error *err)
@@ -259,7 +292,9 @@ static int tri_visit(brc_merge_tree *m, const brc_tri *at, brc_error *err)
         return at->eb.kind == 0 ? visit_added(m, at, err) : visit_gone(m, at, err);
     if (at->et.kind == 0)
         return visit_removed(m, at, err);
-    return at->eo.kind == at->et.kind ? visit_both(m, at, err) : visit_replaced(m, at, err);
+    return at->eo.kind == at->et.kind && at->made_by == BRC_FAVOUR_NONE
+               ? visit_both(m, at, err)
+               : visit_replaced(m, at, err);
 }
 
 static int visit_due(brc_merge_tree *m, brc_error *err)
@@ -333,11 +368,14 @@ int brc_merge_walk(brc_merge_tree *m, brc_error *err)
     BRC_TRY(tri_add(m, &top, err));
     BRC_TRY(visit_due(m, err));
     for (size_t i = 0; i < theirs->n; i++)
-        BRC_TRY(visit_moved(m, theirs->items[i].from, err));
+        if (!brc_move_is_made(&theirs->items[i]))
+            BRC_TRY(visit_moved(m, theirs->items[i].from, err));
     for (size_t i = 0; i < ours->n; i++)
-        if (brc_move_of_from(theirs, ours->items[i].from) == NULL)
+        if (!brc_move_is_made(&ours->items[i]) &&
+            brc_move_of_from(theirs, ours->items[i].from) == NULL)
             BRC_TRY(visit_moved(m, ours->items[i].from, err));
     for (size_t i = 0; i < theirs->n; i++)
-        BRC_TRY(visit_left(m, &theirs->items[i], err));
+        if (!brc_move_is_made(&theirs->items[i]))
+            BRC_TRY(visit_left(m, &theirs->items[i], err));
     return BRC_OK;
 }

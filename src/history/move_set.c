@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/node_path.h"
+
+/* Under a path that is made anew: where it is said to come from. */
+#define MADE_NAME "/\x01"
 
 void brc_move_set_dispose(brc_move_set *set)
 {
@@ -28,6 +32,35 @@ int brc_move_set_add(brc_move_set *set, const char *from, const char *to, brc_er
     else
         set->n++;
     return rc;
+}
+
+/* Whether a name can stand under the path, and so a line be written. */
+static int has_room(const char *path)
+{
+    size_t depth = 0;
+    for (const char *at = path; *at != '\0'; at++)
+        depth += *at == '/';
+    return depth < BRC_DEPTH_MAX && strlen(path) + strlen(MADE_NAME) <= BRC_PATH_MAX;
+}
+
+int brc_move_set_add_made(brc_move_set *set, const char *to, brc_error *err)
+{
+    brc_buf from = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    if (!has_room(to))
+        return BRC_OK;
+    BRC_GO(brc_buf_printf(&from, err, "%s" MADE_NAME, to));
+    BRC_GO(brc_buf_terminate(&from, err));
+    rc = brc_move_set_add(set, (const char *)from.data, to, err);
+done:
+    brc_buf_dispose(&from);
+    return rc;
+}
+
+int brc_move_is_made(const brc_move *move)
+{
+    const size_t len = strlen(move->to);
+    return strncmp(move->from, move->to, len) == 0 && strcmp(move->from + len, MADE_NAME) == 0;
 }
 
 /* ---- in order -------------------------------- */
@@ -56,11 +89,54 @@ static int move_set_index(brc_move_set *set, brc_error *err)
     return BRC_OK;
 }
 
+/* Those whose `drop` is not set stay, in their order. */
+static int move_set_keep(brc_move_set *set, const uint8_t *drop, brc_error *err)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < set->n; i++) {
+        if (drop[i]) {
+            free(set->items[i].to);
+            free(set->items[i].from);
+        } else {
+            set->items[kept++] = set->items[i];
+        }
+    }
+    set->n = kept;
+    return move_set_index(set, err);
+}
+
+/* A node that has moved may have been where those that are made anew are said to come from. */
+static int drop_doubtful(brc_move_set *set, brc_error *err)
+{
+    void *drop;
+    BRC_TRY(brc_new_array(&drop, set->n + 1, 1, err));
+    for (size_t i = 1; i < set->n; i++) {
+        const brc_move *a = set->by_from[i - 1], *b = set->by_from[i];
+        if (strcmp(a->from, b->from) == 0 && brc_move_is_made(a) != brc_move_is_made(b))
+            ((uint8_t *)drop)[(brc_move_is_made(a) ? a : b) - set->items] = 1;
+    }
+    int rc = move_set_keep(set, drop, err);
+    free(drop);
+    return rc;
+}
+
+int brc_move_set_without_made(brc_move_set *set, brc_error *err)
+{
+    void *drop;
+    BRC_TRY(brc_new_array(&drop, set->n + 1, 1, err));
+    for (size_t i = 0; i < set->n; i++)
+        ((uint8_t *)drop)[i] = (uint8_t)brc_move_is_made(&set->items[i]);
+    int rc = move_set_keep(set, drop, err);
+    free(drop);
+    return rc;
+}
+
 int brc_move_set_seal(brc_move_set *set, brc_error *err)
 {
     if (set->n > 1)
         qsort(set->items, set->n, sizeof(*set->items), move_to_order);
     BRC_TRY(move_set_index(set, err));
+    BRC_TRY(drop_doubtful(set, err));
     for (size_t i = 1; i < set->n; i++) {
         const brc_move *a = set->by_from[i - 1], *b = set->by_from[i];
         if (strcmp(set->items[i - 1].to, set->items[i].to) == 0)
@@ -95,28 +171,46 @@ static const brc_move *move_find(const brc_move_set *set, const char *path, size
 
 const brc_move *brc_move_of_to(const brc_move_set *set, const char *to)
 {
-    return move_find(set, to, strlen(to), 0);
+    const brc_move *move = move_find(set, to, strlen(to), 0);
+    return move != NULL && !brc_move_is_made(move) ? move : NULL;
 }
 
 const brc_move *brc_move_of_from(const brc_move_set *set, const char *from)
 {
-    return move_find(set, from, strlen(from), 1);
+    const brc_move *move = move_find(set, from, strlen(from), 1);
+    return move != NULL && !brc_move_is_made(move) ? move : NULL;
+}
+
+int brc_move_has_made(const brc_move_set *set, const char *path)
+{
+    const brc_move *move = move_find(set, path, strlen(path), 0);
+    return move != NULL && brc_move_is_made(move);
+}
+
+/* The one of the longest path at or above it, of which *len bytes are its own; NULL: none. */
+static const brc_move *move_above(const brc_move_set *set, const char *path, int is_from, int above,
+                                  size_t *len)
+{
+    const brc_move *move = NULL;
+    const size_t whole = strlen(path);
+    for (size_t at = whole; at > 0 && set->n > 0 && move == NULL; at--) {
+        if (at < whole ? path[at] != '/' : above)
+            continue;
+        move = move_find(set, path, at, is_from);
+        *len = at;
+    }
+    return move;
 }
 
 /* The path with the other side in place of the longest one at or above it. */
 static int move_path(brc_buf *out, const brc_move_set *set, const char *path, int is_from,
                      int above, brc_error *err)
 {
-    const brc_move *move = NULL;
-    size_t len = strlen(path);
+    size_t len = 0;
+    const brc_move *move = move_above(set, path, is_from, above, &len);
     out->len = 0;
-    for (size_t at = len; at > 0 && set->n > 0 && move == NULL; at--) {
-        if (at < len ? path[at] != '/' : above)
-            continue;
-        move = move_find(set, path, at, is_from);
-        if (move != NULL)
-            path += at;
-    }
+    if (move != NULL)
+        path += len;
     if (move != NULL)
         BRC_TRY(brc_buf_text(out, is_from ? move->to : move->from, err));
     BRC_TRY(brc_buf_text(out, path, err));
@@ -135,6 +229,13 @@ int brc_move_target(brc_buf *out, const brc_move_set *set, const char *path, int
     return move_path(out, set, path, 1, above, err);
 }
 
+static int comes_from_nowhere(const brc_move_set *set, const char *path)
+{
+    size_t ignored;
+    const brc_move *move = move_above(set, path, 0, 0, &ignored);
+    return move != NULL && brc_move_is_made(move);
+}
+
 int brc_move_origin(brc_buf *out, int *has, const brc_move_set *set, const char *path,
                     brc_error *err)
 {
@@ -142,6 +243,8 @@ int brc_move_origin(brc_buf *out, int *has, const brc_move_set *set, const char 
     int rc;
     *has = 0;
     BRC_GO(brc_move_source(out, set, path, 0, err));
+    if (comes_from_nowhere(set, path))
+        goto done;
     BRC_GO(brc_move_target(&back, set, (const char *)out->data, 0, err));
     *has = strcmp((const char *)back.data, path) == 0;
 done:
@@ -157,11 +260,17 @@ static int join_path(brc_move_set *out, const brc_move_set *older, const brc_mov
 {
     int has, rc;
     brc_buf middle = BRC_BUF_INIT, first = BRC_BUF_INIT;
+    int made;
     BRC_GO(brc_move_origin(&middle, &has, newer, path, err));
-    if (has)
+    made = !has && comes_from_nowhere(newer, path);
+    if (has) {
         BRC_GO(brc_move_origin(&first, &has, older, (const char *)middle.data, err));
+        made = !has && comes_from_nowhere(older, (const char *)middle.data);
+    }
     if (has)
         BRC_GO(brc_move_set_add(out, (const char *)first.data, path, err));
+    if (made)
+        BRC_GO(brc_move_set_add_made(out, path, err));
 done:
     brc_buf_dispose(&middle);
     brc_buf_dispose(&first);
@@ -178,12 +287,33 @@ int brc_move_set_join(brc_move_set *out, const brc_move_set *older, const brc_mo
     for (size_t i = 0; i < older->n; i++) {
         BRC_GO(brc_move_target(&now, newer, older->items[i].to, 0, err));
         const char *path = (const char *)now.data;
-        if (brc_move_of_to(newer, path) == NULL)
+        if (move_find(newer, path, strlen(path), 0) == NULL)
             BRC_GO(join_path(out, older, newer, path, err));
     }
     rc = brc_move_set_seal(out, err);
 done:
     brc_buf_dispose(&now);
+    return rc;
+}
+
+int brc_move_set_turn(brc_move_set *out, const brc_move_set *set, brc_error *err)
+{
+    brc_buf then = BRC_BUF_INIT;
+    int rc = BRC_OK;
+    for (size_t i = 0; i < set->n; i++) {
+        const brc_move *move = &set->items[i];
+        if (!brc_move_is_made(move)) {
+            BRC_GO(brc_move_set_add(out, move->to, move->from, err));
+            continue;
+        }
+        BRC_GO(brc_move_source(&then, set, move->to, 1, err));
+        const char *path = (const char *)then.data;
+        if (move_find(set, path, strlen(path), 1) == NULL)
+            BRC_GO(brc_move_set_add_made(out, path, err));
+    }
+    rc = brc_move_set_seal(out, err);
+done:
+    brc_buf_dispose(&then);
     return rc;
 }
 
@@ -215,20 +345,77 @@ static int is_in_both(const brc_move *move, brc_store *store, const brc_oid *old
     return BRC_OK;
 }
 
-/* Those whose `drop` is not set stay, in their order. */
-static int move_set_keep(brc_move_set *set, const uint8_t *drop, brc_error *err)
+/* The node is in the newer version, and the older one has another, which would be taken for it. */
+static int made_says_nothing(const brc_move_set *set, const brc_move *move, brc_store *store,
+                             const brc_oid *older, const brc_oid *newer, int *nothing,
+                             brc_error *err)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < set->n; i++) {
-        if (drop[i]) {
-            free(set->items[i].to);
-            free(set->items[i].from);
-        } else {
-            set->items[kept++] = set->items[i];
-        }
+    int rc;
+    brc_entry a, b;
+    brc_buf then = BRC_BUF_INIT, now = BRC_BUF_INIT;
+    BRC_GO(brc_move_source(&then, set, move->to, 1, err));
+    BRC_GO(brc_move_target(&now, set, (const char *)then.data, 0, err));
+    BRC_GO(brc_snapshot_find(store, older, (const char *)then.data, &a, err));
+    BRC_GO(brc_snapshot_find(store, newer, move->to, &b, err));
+    *nothing = a.kind == 0 || b.kind == 0 || strcmp((const char *)now.data, move->to) != 0;
+done:
+    brc_buf_dispose(&then);
+    brc_buf_dispose(&now);
+    return rc;
+}
+
+/* A move of which one end is not there says that what is at the other end is new, or that what is
+ * at its own old path is. */
+static int made_by_lost(const brc_move_set *set, const brc_move *move, brc_move_set *made,
+                        brc_error *err)
+{
+    brc_buf now = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_move_set_add_made(made, move->to, err));
+    BRC_GO(brc_move_target(&now, set, move->from, 1, err));
+    rc = brc_move_set_add_made(made, (const char *)now.data, err);
+done:
+    brc_buf_dispose(&now);
+    return rc;
+}
+
+/* Each once, and none of a path that has a line. */
+static int add_all_made(brc_move_set *set, brc_move_set *made, brc_error *err)
+{
+    const size_t n = set->n;
+    if (made->n > 1)
+        qsort(made->items, made->n, sizeof(*made->items), move_to_order);
+    for (size_t i = 0; i < made->n; i++) {
+        const char *to = made->items[i].to;
+        const brc_move_set before = {.items = set->items, .n = n};
+        if ((i == 0 || strcmp(made->items[i - 1].to, to) != 0) &&
+            move_find(&before, to, strlen(to), 0) == NULL)
+            BRC_TRY(brc_move_set_add_made(set, to, err));
     }
-    set->n = kept;
-    return move_set_index(set, err);
+    return brc_move_set_seal(set, err);
+}
+
+static int drop_half_moves(brc_move_set *set, brc_store *store, const brc_oid *older,
+                           const brc_oid *newer, brc_error *err)
+{
+    int rc, is;
+    void *drop;
+    brc_move_set made = {0};
+    BRC_TRY(brc_new_array(&drop, set->n + 1, 1, err));
+    for (size_t i = 0; i < set->n; i++) {
+        if (brc_move_is_made(&set->items[i]))
+            continue;
+        BRC_GO(is_in_both(&set->items[i], store, older, newer, &is, err));
+        ((uint8_t *)drop)[i] = !is;
+        if (!is)
+            BRC_GO(made_by_lost(set, &set->items[i], &made, err));
+    }
+    BRC_GO(move_set_keep(set, drop, err));
+    rc = add_all_made(set, &made, err);
+done:
+    brc_move_set_dispose(&made);
+    free(drop);
+    return rc;
 }
 
 int brc_move_set_reduce(brc_move_set *set, brc_store *store, const brc_oid *older,
@@ -236,14 +423,13 @@ int brc_move_set_reduce(brc_move_set *set, brc_store *store, const brc_oid *olde
 {
     int rc, is;
     void *drop;
+    BRC_TRY(drop_half_moves(set, store, older, newer, err));
     BRC_TRY(brc_new_array(&drop, set->n + 1, 1, err));
     for (size_t i = 0; i < set->n; i++) {
-        BRC_GO(is_in_both(&set->items[i], store, older, newer, &is, err));
-        ((uint8_t *)drop)[i] = !is;
-    }
-    BRC_GO(move_set_keep(set, drop, err));
-    for (size_t i = 0; i < set->n; i++) {
-        BRC_GO(says_nothing(set, &set->items[i], &is, err));
+        const brc_move *move = &set->items[i];
+        BRC_GO(brc_move_is_made(move)
+                   ? made_says_nothing(set, move, store, older, newer, &is, err)
+                   : says_nothing(set, move, &is, err));
         ((uint8_t *)drop)[i] = (uint8_t)is;
     }
     rc = move_set_keep(set, drop, err);

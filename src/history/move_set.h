@@ -5,8 +5,9 @@
  * too, down to the next move; a path without a move at or above it is what it was. So a path has
  * a place that it seems to come from. It does come from there only if that goes to it, too: by
  * the move of the longest path at or above the older place. Otherwise the older node is elsewhere
- * now, and the node at the path is new. A node that was removed and made again in its place
- * counts as the same: only its path is known.
+ * now, and the node at the path is new. A node that was made anew
+ * where the older version has another has a line for that: it comes from a place of which no version has
+ * a node. What is under it is new, too.
  */
 #ifndef BRC_HISTORY_MOVE_SET_H
 #define BRC_HISTORY_MOVE_SET_H
@@ -22,12 +23,21 @@ typedef struct brc_move_set {
 void brc_move_set_dispose(brc_move_set *set);
 /* Both are in normal form, and not the root. */
 BRC_MUST_USE int brc_move_set_add(brc_move_set *set, const char *from, const char *to, brc_error *err);
+/* The node at the path is new. Nothing is said of one so deep that no name can be under it. */
+BRC_MUST_USE int brc_move_set_add_made(brc_move_set *set, const char *to, brc_error *err);
+/* Whether a line is of such a node. */
+int brc_move_is_made(const brc_move *move);
 /* Before anything is asked. BRC_ECORRUPT if two have the same `to` or the same `from`. */
 BRC_MUST_USE int brc_move_set_seal(brc_move_set *set, brc_error *err);
 
-/* The move of exactly this path, now or then; NULL: none. */
+/* Those lines go, as for a diff, which compares what is at a path. */
+BRC_MUST_USE int brc_move_set_without_made(brc_move_set *set, brc_error *err);
+
+/* The move of exactly this path, now or then; NULL: none, or it is new. */
 const brc_move *brc_move_of_to(const brc_move_set *set, const char *to);
 const brc_move *brc_move_of_from(const brc_move_set *set, const char *from);
+/* Whether the node at exactly this path is new. */
+int brc_move_has_made(const brc_move_set *set, const char *path);
 /* What a newer path seems to come from, and where an older one seems to go: by the moves at or
  * above it, or (above: 1) by those above it alone. */
 BRC_MUST_USE int brc_move_source(brc_buf *out, const brc_move_set *set, const char *path, int above, brc_error *err);
@@ -37,6 +47,8 @@ BRC_MUST_USE int brc_move_origin(brc_buf *out, int *has, const brc_move_set *set
 
 /* out: the moves of `older` and then those of `newer` as one set, sealed. It is empty before. */
 BRC_MUST_USE int brc_move_set_join(brc_move_set *out, const brc_move_set *older, const brc_move_set *newer, brc_error *err);
+/* out: the same from the newer version to the older one. It is empty before. */
+BRC_MUST_USE int brc_move_set_turn(brc_move_set *out, const brc_move_set *set, brc_error *err);
 /* Drops moves of nodes that are not in both snapshots as the same kind, and those that say nothing
  * that the others do not say. */
 BRC_MUST_USE int brc_move_set_reduce(brc_move_set *set, brc_store *store, const brc_oid *older, const brc_oid *newer, brc_error *err);
@@ -46,5 +58,9 @@ BRC_MUST_USE int brc_move_set_reduce(brc_move_set *set, brc_store *store, const 
  * number of commits. */
 BRC_MUST_USE int brc_move_set_between(brc_move_set *out, int *known, brc_store *store, int has_older, const brc_oid *older,
                                       const brc_oid *newer, brc_error *err);
+/* The same for a merge: it looks too at what each commit has made where `older` had a node that an earlier
+ * one removed (made_again.h). */
+BRC_MUST_USE int brc_move_set_along(brc_move_set *out, int *known, brc_store *store, const brc_oid *older,
+                                    const brc_oid *newer, brc_error *err);
 
 #endif

@@ -4,13 +4,6 @@
 
 #include "../history/commit.h"
 
-static int moves_turned(brc_move_set *out, const brc_move_set *moves, brc_error *err)
-{
-    for (size_t i = 0; i < moves->n; i++)
-        BRC_TRY(brc_move_set_add(out, moves->items[i].to, moves->items[i].from, err));
-    return brc_move_set_seal(out, err);
-}
-
 /* From a commit back to one that it follows. */
 static int moves_against(brc_move_set *out, brc_store *store, const brc_oid *from,
                          const brc_oid *to, brc_error *err)
@@ -22,7 +15,7 @@ static int moves_against(brc_move_set *out, brc_store *store, const brc_oid *fro
     BRC_GO(brc_commit_root(store, from, &from_root, err));
     BRC_GO(brc_commit_root(store, to, &to_root, err));
     BRC_GO(brc_moves_along(&along, store, to, from, err));
-    BRC_GO(moves_turned(out, &along, err));
+    BRC_GO(brc_move_set_turn(out, &along, err));
     rc = brc_move_set_reduce(out, store, &from_root, &to_root, err);
 done:
     brc_move_set_dispose(&along);

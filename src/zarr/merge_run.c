@@ -58,7 +58,7 @@ int brc_moves_along(brc_move_set *out, brc_store *store, const brc_oid *older,
     brc_oid from, to;
     BRC_TRY(brc_commit_root(store, older, &from, err));
     BRC_TRY(brc_commit_root(store, newer, &to, err));
-    BRC_TRY(brc_move_set_between(out, &known, store, 1, older, newer, err));
+    BRC_TRY(brc_move_set_along(out, &known, store, older, newer, err));
     if (!known)
         brc_move_set_dispose(out);
     int rc = brc_move_set_reduce(out, store, &from, &to, err);

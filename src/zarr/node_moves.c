@@ -129,7 +129,7 @@ int brc_note_restored(brc_session *s, const char *path, brc_error *err)
 
 /* ---- for diff and commit -------------------------------- */
 
-/* The draft's rows, since its base. That a node is new is not said where another has its place. */
+/* The draft's rows, since its base. */
 static int moves_since_base(brc_move_set *out, brc_session *s, brc_error *err)
 {
     brc_move *moves;
@@ -139,8 +139,8 @@ static int moves_since_base(brc_move_set *out, brc_session *s, brc_error *err)
     BRC_TRY(brc_draft_move_list(s->repo->store, s->draft.id, "/", &moves, &n, err));
     int rc = BRC_OK;
     for (size_t i = 0; i < n && rc == BRC_OK; i++)
-        if (*moves[i].from != '\0')
-            rc = brc_move_set_add(out, moves[i].from, moves[i].to, err);
+        rc = *moves[i].from != '\0' ? brc_move_set_add(out, moves[i].from, moves[i].to, err)
+                                    : brc_move_set_add_made(out, moves[i].to, err);
     brc_moves_free(moves, n);
     return rc < 0 ? rc : brc_move_set_seal(out, err);
 }

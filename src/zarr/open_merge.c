@@ -15,7 +15,9 @@
 static int put_moves(brc_store *store, int64_t draft, const brc_move_set *moves, brc_error *err)
 {
     for (size_t i = 0; i < moves->n; i++)
-        BRC_TRY(brc_draft_move_put(store, draft, moves->items[i].to, moves->items[i].from, err));
+        BRC_TRY(brc_draft_move_put(store, draft, moves->items[i].to,
+                                   brc_move_is_made(&moves->items[i]) ? "" : moves->items[i].from,
+                                   err));
     return BRC_OK;
 }
 

@@ -228,6 +228,51 @@ static void h_and_a_new_g(void)
     OK(&t, brc_group_create(t.session, "/g", "{\"new\":true}", &t.err));
 }
 
+static void a_is_made_again(void)
+{
+    a_is_gone();
+    scenario_numbers(&t, "/a", 8, 2, 101);
+}
+static void a_is_made_shorter(void)
+{
+    a_is_gone();
+    scenario_numbers(&t, "/a", 2, 2, 101);
+}
+static void a_is_made_in_two_commits(void)
+{
+    a_is_gone();
+    scenario_commit(&t, "gone");
+    scenario_numbers(&t, "/a", 8, 2, 101);
+}
+static void a_is_back(void)
+{
+    a_is_gone();
+    scenario_commit(&t, "gone");
+    OK(&t, brc_node_restore(t.session, "/a", "HEAD~1", &t.err));
+}
+static void a_is_made_again_elsewhere(void)
+{
+    scenario_numbers(&t, "/new", 8, 2, 101);
+    scenario_commit(&t, "new");
+    a_is_gone();
+    OK(&t, brc_node_move(t.session, "/new", "/a", &t.err));
+}
+static void g_is_made_again(void)
+{
+    g_is_gone();
+    scenario_numbers(&t, "/g/b", 8, 2, 101);
+}
+static void b_is_made_again(void)
+{
+    OK(&t, brc_node_remove(t.session, "/g/b", &t.err));
+    scenario_numbers(&t, "/g/b", 8, 2, 101);
+}
+static void b_is_made_again_in_h(void)
+{
+    b_is_made_again();
+    g_is_h();
+}
+
 /* `is`: what is then so, by path and element, or the conflicts. */
 static const struct merge_row {
     const char *name;
@@ -270,6 +315,30 @@ static const struct merge_row {
     {"a node moved to where one is new", z_is_new, a_is_z, "moved /a", NULL, 0, 0, 0},
     {"two new ones at one place", n_in_g, m_in_g, "chunk /g/n c/0; chunk /g/n c/1", NULL, 0, 0, 0},
     {"the same new one", n_in_g, n_in_g, "", "/g/n", 4, 0, 5},
+    {"made again, and a chunk changed", a_is_made_again, a7_is_80, "replaced /a", NULL, 0, 0, 0},
+    {"made again, and an attribute changed", a_is_made_again, k_is_2, "replaced /a", NULL, 0, 0, 0},
+    {"made again shorter, and resized", a_is_made_shorter, a_is_9_long, "replaced /a", NULL, 0, 0,
+     0},
+    {"made again, and stored otherwise", a_is_made_again, a_is_gzip, "", "/a", 8, 7, 108},
+    {"made again, and nothing else", a_is_made_again, nothing, "", "/a", 8, 7, 108},
+    {"made again, and another changed", a_is_made_again, b0_is_9, "", "/a", 8, 0, 101},
+    {"made again, and deleted", a_is_made_again, a_is_gone, "", "/a", 8, 7, 108},
+    {"made again, and moved", a_is_made_again, a_is_z, "deleted /z", NULL, 0, 0, 0},
+    {"made again in two commits, and a chunk changed", a_is_made_in_two_commits, a7_is_80,
+     "replaced /a", NULL, 0, 0, 0},
+    {"made elsewhere and moved there, and a chunk changed", a_is_made_again_elsewhere, a7_is_80,
+     "replaced /a", NULL, 0, 0, 0},
+    {"gone and back, and a chunk changed", a_is_back, a7_is_80, "", "/a", 8, 7, 80},
+    {"made again by both", a_is_made_again, a_is_made_shorter, "metadata /a /shape", NULL, 0, 0, 0},
+    {"made again by both, equally", a_is_made_again, a_is_made_again, "", "/a", 8, 7, 108},
+    {"a group made again, and a chunk in it changed", g_is_made_again, b0_is_9, "replaced /g", NULL,
+     0, 0, 0},
+    {"a group made again, and another changed", g_is_made_again, a0_is_50, "", "/g/b", 8, 7, 108},
+    {"made again in a group that is moved", b_is_made_again, g_is_h, "", "/h/b", 8, 7, 108},
+    {"made again in a group that is moved, and a chunk changed", b_is_made_again_in_h, b0_is_9,
+     "replaced /h/b", NULL, 0, 0, 0},
+    {"made again in a group that is deleted", b_is_made_again, g_is_gone, "deleted /g", NULL, 0, 0,
+     0},
     {"a change on one side alone", a0_is_50, nothing, "", "/a", 8, 0, 50},
 };
 
@@ -476,6 +545,53 @@ START_TEST(m6_a_merge_may_be_the_first_to_write_a_log)
 }
 END_TEST
 
+/* A third branch wrote chunks of the old array: what a merge took for new is so afterwards too. */
+START_TEST(m7_what_was_merged_as_new_stays_new)
+{
+    char conflict[512];
+    OK(&t, brc_branch_create(t.repo, "third", "ours", &t.err));
+    edit_on("theirs", a_is_made_again);
+    edit_on("third", a7_is_80);
+    edit_on("ours", b0_is_9);
+    go_to("ours");
+    merge_with("theirs", 0, conflict, sizeof(conflict));
+    ck_assert_str_eq(conflict, "");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 108);
+    merge_with("third", 0, conflict, sizeof(conflict));
+    ck_assert_str_eq(conflict, "replaced /a");
+    merge_with("third", BRC_MERGE_THEIRS, conflict, sizeof(conflict));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 80);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* The same where the merge was open, and the new one was chosen. */
+START_TEST(m8_what_was_chosen_as_new_stays_new)
+{
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    char conflict[512];
+    uint64_t n;
+    OK(&t, brc_branch_create(t.repo, "third", "ours", &t.err));
+    edit_on("theirs", a_is_made_again);
+    edit_on("third", a0_is_50);
+    edit_on("ours", a7_is_80);
+    go_to("ours");
+    merge_with("theirs", BRC_MERGE_KEEP, conflict, sizeof(conflict));
+    ck_assert_str_eq(conflict, "replaced /a");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 80);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 1);
+    OK(&t, brc_merge_settle(&n, t.repo, BRC_MERGE_THEIRS, NULL, 0, &t.err));
+    OK(&t, brc_merge_continue(&result, NULL, t.repo, NULL, &t.err));
+    ck_assert_int_eq(result.result, BRC_MERGE_MERGED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 108);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 101);
+    merge_with("third", 0, conflict, sizeof(conflict));
+    ck_assert_str_eq(conflict, "replaced /a");
+    scenario_whole(&t);
+}
+END_TEST
+
 Suite *merge_suite(void)
 {
     enum { ROWS = sizeof(merge_rows) / sizeof(merge_rows[0]) };
@@ -487,6 +603,8 @@ Suite *merge_suite(void)
     tcase_add_loop_test(c, m5_who_is_favoured_loses_nothing_to_a_smaller_shape, 0, 4);
     tcase_add_loop_test(c, m6_an_open_merge_loses_nothing_to_a_smaller_shape, 0, 4);
     tcase_add_loop_test(c, m3_merges_commute, 0, ROWS);
+    tcase_add_test(c, m7_what_was_merged_as_new_stays_new);
+    tcase_add_test(c, m8_what_was_chosen_as_new_stays_new);
     tcase_add_test(c, m4_what_is_merged_is_not_collected_meanwhile);
     tcase_add_test(c, m6_a_merge_may_be_the_first_to_write_a_log);
     suite_add_tcase(s, c);

@@ -83,6 +83,24 @@ START_TEST(c2_a_reverted_move_takes_later_changes_along)
 }
 END_TEST
 
+/* A change of an array that was removed, and made again with the same form. */
+START_TEST(c10_a_change_of_another_array_at_the_path_is_not_picked)
+{
+    scenario_be_on(&t, "side");
+    scenario_set_number(&t, "/a", 7, 50);
+    scenario_commit(&t, "in the old one");
+    scenario_be_on(&t, "main");
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+    scenario_numbers(&t, "/a", 8, 4, 101);
+    scenario_commit(&t, "made again");
+    brc_pick_result r = pick("side", 0);
+    ck_assert_int_eq(r.result, BRC_PICK_CONFLICT);
+    ck_assert_uint_eq(r.conflicts, 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 108);
+    scenario_whole(&t);
+}
+END_TEST
+
 /* ---- what comes of it -------------------------------- */
 
 START_TEST(c3_a_revert_of_a_revert_is_the_original)
@@ -265,6 +283,7 @@ Suite *pick_suite(void)
     Suite *s = suite_create("pick");
     TCase *c = tcase_create("pick");
     tcase_add_checked_fixture(c, pick_setup, pick_teardown);
+    tcase_add_test(c, c10_a_change_of_another_array_at_the_path_is_not_picked);
     tcase_add_test(c, c1_a_picked_change_goes_where_the_node_is);
     tcase_add_test(c, c2_a_reverted_move_takes_later_changes_along);
     tcase_add_test(c, c3_a_revert_of_a_revert_is_the_original);

@@ -84,6 +84,41 @@ static void follows(const brc_oid *id, const brc_oid *parent)
     brc_commit_free(commit);
 }
 
+/* The branch has another array at the path: that this one is of the same form says nothing. */
+START_TEST(a_private_change_of_another_array_at_the_path_is_a_conflict)
+{
+    char first[128];
+    brc_oid id;
+    set_in(mine, 15, 7);
+    OK(&t, brc_node_remove(t.session, "/a", &t.err));
+    scenario_numbers(&t, "/a", 16, 4, 100);
+    scenario_commit(&t, "made again");
+    ck_assert_int_eq(commit_mine(0, &id), BRC_ECONFLICT);
+    ck_assert_int_eq(conflicts_of_mine(first, sizeof(first)), 1);
+    ck_assert_str_eq(first, "/a replaced ");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 15), 115);
+}
+END_TEST
+
+/* And the other way round. */
+START_TEST(a_private_array_in_the_place_of_one_that_changed_is_a_conflict)
+{
+    char first[128];
+    brc_oid id;
+    brc_session *shared = t.session;
+    OK(&t, brc_node_remove(mine, "/a", &t.err));
+    t.session = mine;
+    scenario_numbers(&t, "/a", 16, 4, 100);
+    t.session = shared;
+    scenario_set_number(&t, "/a", 15, 7);
+    scenario_commit(&t, "changed");
+    ck_assert_int_eq(commit_mine(0, &id), BRC_ECONFLICT);
+    ck_assert_int_eq(conflicts_of_mine(first, sizeof(first)), 1);
+    ck_assert_str_eq(first, "/a replaced ");
+}
+END_TEST
+
+
 START_TEST(what_does_not_overlap_is_committed)
 {
     char first[200];
@@ -320,6 +355,8 @@ Suite *replay_suite(void)
     TCase *tc = tcase_create("replay");
     tcase_add_checked_fixture(tc, replay_setup, replay_teardown);
     tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, a_private_change_of_another_array_at_the_path_is_a_conflict);
+    tcase_add_test(tc, a_private_array_in_the_place_of_one_that_changed_is_a_conflict);
     tcase_add_test(tc, what_does_not_overlap_is_committed);
     tcase_add_test(tc, conflicts_keep_the_draft);
     tcase_add_test(tc, the_flag_gives_the_old_answer);

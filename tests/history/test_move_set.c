@@ -50,6 +50,50 @@ static void set_is(const brc_move_set *set, const char *want)
     brc_buf_dispose(&text);
 }
 
+/* ---- made again -------------------------------- */
+
+#define NEW(path) path "<" path "/\x01"
+
+static void joined_is(const char *older, const char *newer, const char *want)
+{
+    brc_move_set a = set_of(older), b = set_of(newer), out = {0};
+    OK(brc_move_set_join(&out, &a, &b, &kit.err));
+    set_is(&out, want);
+    brc_move_set_dispose(&a);
+    brc_move_set_dispose(&b);
+    brc_move_set_dispose(&out);
+}
+
+START_TEST(a_node_that_was_made_again_is_new_wherever_it_goes)
+{
+    joined_is(NEW("/a"), "", NEW("/a") " ");
+    joined_is(NEW("/a"), "/b</a", NEW("/b") " ");
+    joined_is(NEW("/g"), "/y</g/x", NEW("/g") " " NEW("/y") " ");
+    joined_is("/a</z", NEW("/a"), NEW("/a") " ");
+    joined_is(NEW("/a"), NEW("/a"), NEW("/a") " ");
+    joined_is(NEW("/g/a"), "/h</g", "/h</g " NEW("/h/a") " ");
+}
+END_TEST
+
+START_TEST(a_node_that_was_made_again_is_new_backwards_too)
+{
+    brc_move_set set = set_of("/h</g " NEW("/h/a")), back = {0};
+    OK(brc_move_set_turn(&back, &set, &kit.err));
+    set_is(&back, "/g</h " NEW("/g/a") " ");
+    brc_move_set_dispose(&set);
+    brc_move_set_dispose(&back);
+}
+END_TEST
+
+/* Their place is free to be a node's: the one that moved from there is believed. */
+START_TEST(a_node_of_the_name_may_move)
+{
+    brc_move_set set = set_of(NEW("/g") " /y</g/\x01");
+    set_is(&set, "/y</g/\x01 ");
+    brc_move_set_dispose(&set);
+}
+END_TEST
+
 /* ---- text -------------------------------- */
 
 #define HEX "00112233445566778899aabbccddeeff"
@@ -232,6 +276,9 @@ Suite *move_set_suite(void)
     Suite *suite = suite_create("move_set");
     TCase *t = tcase_create("moves");
     tcase_add_checked_fixture(t, move_set_setup, move_set_teardown);
+    tcase_add_test(t, a_node_of_the_name_may_move);
+    tcase_add_test(t, a_node_that_was_made_again_is_new_backwards_too);
+    tcase_add_test(t, a_node_that_was_made_again_is_new_wherever_it_goes);
     tcase_add_test(t, a_commit_s_moves_come_back);
     tcase_add_test(t, moves_that_have_another_form_are_damage);
     tcase_add_test(t, paths_of_moves_have_limits);

@@ -343,7 +343,12 @@ static void versions_diff_is(moving *m, const brc_move_set *set, const char *a, 
 {
     brc_iter *it;
     OK(&m->t, brc_diff(&it, m->t.repo, a, b, NULL, &m->t.err));
-    diff_is(m, it, set);
+    brc_move_set moved = {0};
+    const brc_move_set none = {0};
+    OK(&m->t, brc_move_set_join(&moved, set, &none, &m->t.err));
+    OK(&m->t, brc_move_set_without_made(&moved, &m->t.err)); /* a diff tells what is at a path */
+    diff_is(m, it, &moved);
+    brc_move_set_dispose(&moved);
     brc_iter_free(it);
 }
 
