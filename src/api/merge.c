@@ -271,12 +271,20 @@ static int take_merge_opts(merge_call *c, const brc_merge_opts *given, brc_error
     return BRC_OK;
 }
 
+/* Arrays that are joined are stored, also to see what would come of it. */
+static int stores_nothing(const brc_merge_opts *opts)
+{
+    return (opts->flags & (BRC_MERGE_DRY_RUN | BRC_MERGE_CONCAT)) == BRC_MERGE_DRY_RUN;
+}
+
 static int merge_once(merge_call *c, brc_merge_result *out, brc_iter **conflicts,
                       const brc_merge_opts *given, brc_error *err)
 {
     char **paths = NULL;
     int rc;
     BRC_GO(take_merge_opts(c, given, err));
+    if (!stores_nothing(&c->opts))
+        BRC_GO(brc_store_writable(c->store, err));
     BRC_GO(brc_paths_normal(&paths, c->opts.paths, c->opts.npaths, err));
     c->run.how.paths = (const char *const *)paths;
     c->run.how.npaths = c->opts.npaths;
@@ -306,7 +314,6 @@ int brc_merge(brc_merge_result *out, brc_iter **conflicts, breccia *repo, const 
         *conflicts = NULL;
     if (brc_store_in_write(repo->store))
         return brc_fail(err, BRC_EMISUSE, "a merge cannot be a part of a transaction");
-    BRC_TRY(brc_store_writable(repo->store, err));
     for (int i = 0; i < TRIES && again; i++) {
         merge_call c = {.repo = repo, .store = repo->store, .rev = rev,
                         .run = BRC_MERGE_RUN_INIT, .opts = BRC_MERGE_OPTS_INIT};

@@ -546,6 +546,40 @@ START_TEST(m6_a_merge_may_be_the_first_to_write_a_log)
 END_TEST
 
 /* A third branch wrote chunks of the old array: what a merge took for new is so afterwards too. */
+static int32_t write_value;
+
+static void write_fifth(void)
+{
+    scenario_set_number(&t, "/a", 4, 77);
+}
+
+static void write_first(void)
+{
+    scenario_set_number(&t, "/a", 0, write_value);
+}
+
+/* A trial needs no right to write, whether or not there is a conflict. */
+START_TEST(m9_a_trial_reads_only)
+{
+    char conflict[200];
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_merge_result result = BRC_MERGE_RESULT_INIT;
+    breccia *writer = t.repo;
+    write_value = 5;
+    edit_on("ours", write_first);
+    write_value = 6;
+    edit_on("theirs", _i ? write_first : write_fifth);
+    go_to("ours");
+    opts.flags = BRC_OPEN_READONLY;
+    OK(&t, brc_open(&t.repo, t.file, &opts, &t.err));
+    ck_assert_int_eq(merge_with("theirs", BRC_MERGE_DRY_RUN, conflict, sizeof(conflict)),
+                     _i ? BRC_MERGE_CONFLICT : BRC_MERGE_MERGED);
+    FAILS(&t, BRC_EREADONLY, brc_merge(&result, NULL, t.repo, "theirs", NULL, &t.err));
+    brc_free(t.repo);
+    t.repo = writer;
+}
+END_TEST
+
 START_TEST(m7_what_was_merged_as_new_stays_new)
 {
     char conflict[512];
@@ -603,6 +637,7 @@ Suite *merge_suite(void)
     tcase_add_loop_test(c, m5_who_is_favoured_loses_nothing_to_a_smaller_shape, 0, 4);
     tcase_add_loop_test(c, m6_an_open_merge_loses_nothing_to_a_smaller_shape, 0, 4);
     tcase_add_loop_test(c, m3_merges_commute, 0, ROWS);
+    tcase_add_loop_test(c, m9_a_trial_reads_only, 0, 2);
     tcase_add_test(c, m7_what_was_merged_as_new_stays_new);
     tcase_add_test(c, m8_what_was_chosen_as_new_stays_new);
     tcase_add_test(c, m4_what_is_merged_is_not_collected_meanwhile);
