@@ -482,6 +482,24 @@ START_TEST(d2_the_other_parent_must_be_there_and_be_whole)
 }
 END_TEST
 
+/* What was cut off is fill value when the array grows again: somebody decided that. */
+START_TEST(a_chunk_that_is_cut_off_and_grown_again_is_settled)
+{
+    brc_array *a;
+    const uint64_t less = 2, all = 8;
+    merge_side(BRC_MERGE_KEEP);
+    const uint64_t open = open_now();
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    OK(&t, brc_array_resize(a, &less, &t.err));
+    ck_assert_uint_eq(open_now(), open - 1);
+    OK(&t, brc_array_resize(a, &all, &t.err));
+    brc_array_free(a);
+    ck_assert_uint_eq(open_now(), open - 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 50);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 0);
+}
+END_TEST
+
 Suite *merge_draft_suite(void)
 {
     Suite *s = suite_create("merge_draft");
@@ -504,6 +522,7 @@ Suite *merge_draft_suite(void)
     tcase_add_test(tc, s10_a_path_without_a_conflict_is_not_settled);
     tcase_add_test(tc, p1_collections_keep_what_is_open);
     tcase_add_test(tc, p2_of_processes_that_continue_one_does);
+    tcase_add_test(tc, a_chunk_that_is_cut_off_and_grown_again_is_settled);
     suite_add_tcase(s, tc);
     tcase_add_test(damage, d1_broken_rows_are_reported);
     tcase_add_test(damage, d2_the_other_parent_must_be_there_and_be_whole);
