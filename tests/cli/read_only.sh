@@ -5,6 +5,10 @@
 q init r.brc
 q create r.brc /a --shape 2 --dtype int8
 commit r.brc one 10
+q switch r.brc -c side
+q write r.brc /a --value 3
+commit r.brc two 11
+q switch r.brc main
 chmod a-w r.brc
 t read r.brc /a
 t log r.brc --oneline
@@ -12,6 +16,8 @@ t fsck r.brc --quiet
 t write r.brc /a --value 1
 t commit r.brc -m x
 t branch r.brc x
+t merge r.brc side --dry-run
+t merge r.brc side
 chmod a-w .
 t read r.brc /a
 chmod u+w .
