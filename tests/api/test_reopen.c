@@ -228,6 +228,8 @@ START_TEST(what_is_undone_is_not_shared)
     OK(&t, brc_reopen(&repo, t.repo, &t.err)); /* so that they share */
     OK(&t, brc_begin(t.repo, &t.err));
     OK(&t, brc_group_create(t.session, "/new", attributes, &t.err));
+    opts.message = "never";
+    OK(&t, brc_session_commit(&id, t.session, &opts, &t.err)); /* its document is an object now */
     brc_cache_clear(&t.repo->store->cache); /* as if it had become full */
     OK(&t, brc_attrs_get(&text, t.session, "/new", "never", &t.err));
     OK(&t, brc_end(t.repo, 0, &t.err));
