@@ -1,0 +1,1 @@
+"""Versioned Zarr arrays in one SQLite file."""
