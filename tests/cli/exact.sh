@@ -31,6 +31,14 @@ t attrs r.brc / second=2 third={
 t attrs r.brc /
 t status r.brc
 
+echo '# a step that only reads fails behind one that wrote: that is undone'
+q tag r.brc first -m 'as it was'
+LC_ALL=C sed -i 's/as it was/as it wax/' r.brc
+t tag r.brc second
+LC_ALL=C sed -i 's/as it wax/as it was/' r.brc
+t tag r.brc
+q tag r.brc -d first
+
 echo '# input that ends early: nothing is written'
 i4 7 8 9 | breccia write r.brc a --from - 2>&1
 show_status $?
