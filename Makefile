@@ -95,7 +95,7 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips kills bits model soak mutants kit bench demo conformance interop lint objects \
+.PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips kills bits model soak mutants mutants-compile kit bench demo conformance interop lint objects \
         install uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
@@ -298,6 +298,10 @@ soak: $(OUT)/tests/run ## random histories against an oracle: STEPS of them (100
 mutants: ## puts faults into a copy of the sources, one by one, and sees whether the tests notice
 	@CC='$(CC)' MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \
 	    python3 tests/mutants/run.py
+mutants-compile: WARNINGS :=
+mutants-compile: setup $(SCHEMA) $(LIBEXEC)
+	@COMPILE=$(call quote,$(filter-out -MMD -MP,$(COMPILE))) MUTANTS='$(MUTANTS)' SEED='$(SEED)' ONLY='$(ONLY)' JOBS='$(JOBS)' \
+	    python3 tests/mutants/run.py --compile
 
 kit: $(OUT)/codec_kit ## tests the codecs, data types and backends of a plug-in, PLUGIN=./NAME.so, or the built-in ones
 	$(WRAP) $(OUT)/codec_kit $(PLUGIN)

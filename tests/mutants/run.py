@@ -11,6 +11,9 @@ any mutant: the exit status is then 1.
 run.py --check ROOT changes nothing and builds nothing: it says, as lint does, which mutants
 of that tree do not apply any more and which of their suites there are not.
 
+run.py --compile [LIST...] runs nothing: it says of each mutant whether the file that it changes
+still compiles. COMPILE is the command; `make mutants-compile` gives the tree's.
+
 The environment: MUTANTS=N takes a sample of N, which SEED=N repeats; ONLY=TEXT those with
 this text in a file's name; JOBS=N works on N at a time (2).
 
@@ -25,11 +28,13 @@ A list, in which a line that begins with # is a comment:
                           this line everything runs
 """
 import concurrent.futures
+import hashlib
 import os
 import pathlib
 import queue
 import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -45,11 +50,20 @@ OBJECTS = "build/obj-release-mutants"
 LINKED = ["libbreccia.a", "libbreccia.so", "run", "breccia"]
 # Warnings are off: a fault may leave a variable unused.
 MAKE = ["make", "-s", "-j2", "FLAGS_ID=mutants", "WARNINGS=-w", "WERROR="]
+# An unknown function would be a warning, and then a program that does not link.
+SYNTAX = ["-fsyntax-only", "-Werror=implicit-function-declaration", "-x", "c"]
 SLOWEST = 600  # seconds for a suite before its time is known
 
 
 class Fault(Exception):
     """What is wrong with a mutant, a list or the tree."""
+
+
+def takes_the_next(before, after):
+    """Whether the line between them is empty now, below an `if (...)`, a loop or an `else`."""
+    above, _, start = re.sub(r"/\*.*?\*/", "", before).rpartition("\n")
+    return not (start + after.partition("\n")[0]).strip() and \
+        re.search(r"(\)|\belse|\bdo)\s*$", above) is not None
 
 
 class Mutant:
@@ -75,6 +89,11 @@ class Mutant:
         else:
             raise ValueError(key)
 
+    def lot(self, seed):
+        """Its place in a sample's order: a mutant more or less in the lists moves no other."""
+        text = "\0".join([str(seed), self.path, self.old, self.new, str(self.nth)])
+        return hashlib.sha256(text.encode()).digest()
+
     def apply(self, text):
         """The text with the fault in it, and the number of its line."""
         found = text.count(self.old)
@@ -86,6 +105,8 @@ class Mutant:
         changed = text[:at] + self.new + text[at + len(self.old):]
         if changed == text:
             raise Fault("changes nothing")
+        if not self.new and takes_the_next(changed[:at], changed[at:]):
+            raise Fault("leaves a condition whose statement is now the next one: say (void)...;")
         return changed, text.count("\n", 0, at) + 1
 
 
@@ -304,7 +325,7 @@ def choose(mutants):
     if count:
         seed = int(os.environ.get("SEED") or random.randrange(1000000))
         print(f"mutants: a sample; again with: make mutants MUTANTS={count} SEED={seed}", flush=True)
-        mutants = random.Random(seed).sample(mutants, min(int(count), len(mutants)))
+        mutants = sorted(mutants, key=lambda m: m.lot(seed))[:int(count)]
     if not mutants:
         sys.exit("mutants: there is none")
     return mutants
@@ -328,11 +349,42 @@ def check(root):
     return 1 if faults else 0
 
 
+def compiles(mutant):
+    """None, or what the compiler says: it reads the one file from standard input."""
+    source = ROOT / mutant.path
+    try:
+        changed, line = mutant.apply(source.read_text())
+    except (Fault, FileNotFoundError) as fault:
+        return f"{mutant.path} ({mutant.where}): {fault}"
+    command = shlex.split(os.environ.get("COMPILE") or "cc") + SYNTAX
+    command += ["-iquote", str(source.parent), "-"]
+    done = subprocess.run(command, cwd=ROOT, input=changed, text=True, capture_output=True,
+                          check=False)
+    if done.returncode == 0:
+        return None
+    told = [t for t in done.stderr.splitlines() if "error:" in t] or done.stderr.splitlines()
+    return f"{mutant.path}:{line} ({mutant.where}): does not compile: " + "; ".join(told[:2])
+
+
+def compile_all(lists):
+    mutants = choose([m for path in lists for m in read_list(path)])
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS") or 2)) as pool:
+        faults = [told for told in pool.map(compiles, mutants) if told]
+    print("".join(fault + "\n" for fault in faults), end="")
+    print(f"{len(mutants)} mutants: {len(mutants) - len(faults)} compile")
+    return 1 if faults else 0
+
+
+def lists_of(names):
+    return [pathlib.Path(p) for p in names] or sorted(HERE.glob("*.txt"))
+
+
 def main():
     if sys.argv[1:2] == ["--check"]:
         return check(pathlib.Path(sys.argv[2]))
-    lists = [pathlib.Path(p) for p in sys.argv[1:]] or sorted(HERE.glob("*.txt"))
-    mutants = choose([m for path in lists for m in read_list(path)])
+    if sys.argv[1:2] == ["--compile"]:
+        return compile_all(lists_of(sys.argv[2:]))
+    mutants = choose([m for path in lists_of(sys.argv[1:]) for m in read_list(path)])
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     jobs = min(int(os.environ.get("JOBS") or 2), len(mutants))
@@ -340,6 +392,7 @@ def main():
     first = Copy(0)
     limits = baseline(first, mutants)
     copies.put(first)
+    mutants.sort(key=lambda m: sum(limits[s] for s in m.suites or [""]))  # the quick ones first
     for number in range(1, jobs):
         shutil.rmtree(WORK / str(number), ignore_errors=True)
         shutil.copytree(first.root, WORK / str(number), symlinks=True)
