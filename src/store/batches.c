@@ -149,6 +149,13 @@ int brc_store_bulk_begin(brc_store *store, brc_error *err)
     return BRC_OK;
 }
 
+void brc_store_bulk_enter(brc_store *store)
+{
+    if (store->write_depth == 0)
+        store->undo = 0;
+    store->write_depth++;
+}
+
 int brc_store_rest(brc_store *store, int now, brc_error *err)
 {
     if (!store->bulk.on)
@@ -185,6 +192,7 @@ int brc_store_bulk_finish(brc_store *store, brc_error *err)
         return BRC_OK;
     }
     BRC_TRY(bulk_commit(store, err));
+    brc_store_pause_read(store);
     bulk_off(store);
     return brc_store_begin(store, err);
 }

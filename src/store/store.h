@@ -64,6 +64,8 @@ void brc_store_hold_read(brc_store *store, int is_held);
  * of many transactions; only while it `admits`, the result is what it was before. */
 BRC_MUST_USE int brc_store_bulk_begin(brc_store *store, brc_error *err);
 int brc_store_bulk_admit(brc_store *store, int admits);
+/* As brc_store_begin() in one that has begun, without the lock: that is taken with the first row that is written. */
+void brc_store_bulk_enter(brc_store *store);
 int brc_store_in_bulk(const brc_store *store);
 /* How many transactions of it are in the file. */
 uint64_t brc_store_bulk_batches(const brc_store *store);

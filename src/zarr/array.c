@@ -351,7 +351,7 @@ int brc_form_of_meta(brc_store *store, brc_meta *m, const uint64_t *chunk, brc_f
     if ((*form)->chain != NULL && brc_chain_is_identity((*form)->chain))
         return BRC_OK;
     (*form)->digest = brc_hash_encoding((*form)->spec);
-    return brc_encoding_intern(store, (*form)->spec, encoding, err);
+    return brc_encoding_find(store, (*form)->spec, encoding, err);
 }
 
 int brc_array_item(brc_array *a, const uint64_t *chunk, brc_write_item *item, brc_error *err)

@@ -88,8 +88,8 @@ BRC_MUST_USE int brc_array_chunk_ids(brc_array *a, size_t n, const uint64_t *ind
 /* Every chunk, in the grid's order; `each` may write. */
 typedef int (*brc_chunk_each_fn)(void *ctx, const uint64_t *index, const brc_oid *id, brc_error *err);
 BRC_MUST_USE int brc_array_each_chunk(brc_array *a, brc_chunk_each_fn each, void *ctx, brc_error *err);
-/* The form of chunks of this shape and the number of its encoding in the store,
- * which is added where it is new. */
+/* The form of chunks of this shape, and the number of its encoding in the store: -1 where it has none
+ * yet, 0 where chunks are stored as they are. */
 BRC_MUST_USE int brc_form_of_meta(brc_store *store, brc_meta *m, const uint64_t *chunk, brc_form **form, int64_t *encoding,
                                   brc_error *err);
 /* What the write flow must know of a chunk of this shape: how it is encoded, where it goes, and when

@@ -126,7 +126,8 @@ static int recode_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, 
         const recode_chunk *c = &r->chunks[r->at++];
         brc_write_item *item = &items[*n];
         item->chain = c->form->chain;
-        item->spec = c->encoding != 0 ? c->form->spec : NULL;
+        item->spec = c->encoding != 0 ? c->form->spec : NULL; /* -1: the first that is stored so
+                                                                 gives it a number */
         item->elements = c->form->elements;
         item->digest = c->form->digest;
         item->old = c->object;
@@ -294,19 +295,16 @@ static int change_codecs(brc_array *a, const char *codecs_json, int rewrite, brc
 
 /* ---- in batches -------------------------------- */
 
-/* All in one transaction, if it is small; else in many. Then one is open, for the end. */
+/* All in one transaction, if it is small; else in many. It begins with the first chunk that is stored
+ * anew: nobody waits while that is decoded and encoded. Then one is open, for the end. */
 static int recode_in_batches(brc_array *a, const brc_json *doc, brc_error *err)
 {
     brc_store *store = brc_array_store(a);
     BRC_TRY(brc_store_bulk_begin(store, err));
-    (void)brc_store_bulk_admit(store, 1);
-    int rc = brc_store_begin(store, err);
-    (void)brc_store_bulk_admit(store, 0);
-    if (rc == BRC_OK) {
-        rc = recode_chunks(a, doc, err);
-        const int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-        rc = rc < 0 ? rc : end;
-    }
+    brc_store_bulk_enter(store);
+    int rc = recode_chunks(a, doc, err);
+    const int end = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    rc = rc < 0 ? rc : end;
     if (rc == BRC_OK)
         rc = brc_store_bulk_finish(store, err);
     brc_store_bulk_cancel(store);

@@ -169,6 +169,63 @@ START_TEST(a_rewrite_to_shards_lets_others_in)
 }
 END_TEST
 
+/* ---- other codecs, the same chunks -------------------------------- */
+
+/* New to the file, so that they have no number yet. */
+#define BETTER                                                                                   \
+    "[" LITTLE "," HOOK_CODEC                                                                    \
+    ",{\"name\":\"zstd\",\"configuration\":{\"level\":5,\"checksum\":false}}]"
+
+/* Also while the first of them is decoded or encoded. */
+START_TEST(a_rewrite_in_other_codecs_lets_others_in)
+{
+    int which = _i % OTHERS;
+    replace_begin_as(&k, _i / OTHERS % 2);
+    (_i < 2 * OTHERS ? hook_decode : hook_encode)(act_once, &which, 1);
+    int rc = brc_array_set_codecs(k.array, BETTER, 1, &k.first.err);
+    ck_assert_int_eq(tries, 1);
+    if (others[which].act == the_array_gone) {
+        ck_assert_int_eq(rc, BRC_ENOTFOUND);
+    } else {
+        ck_assert_msg(rc == BRC_OK, "%s", k.first.err.message);
+        replace_check_elements(&k.first, LENGTH, seven_within(which, LENGTH));
+        replace_check_elements(&k.second, LENGTH, seven_within(which, LENGTH));
+        replace_check_drafts(&k);
+    }
+    scenario_whole(&k.first);
+}
+END_TEST
+
+static void stop_after(void *ctx)
+{
+    act_once(ctx);
+    brc_interrupt(k.first.repo);
+}
+
+/* Of an array that is one transaction nothing is in the file if that is stopped: not a number of an
+ * encoding, not an object. */
+START_TEST(a_small_one_lets_others_in_and_is_one_transaction)
+{
+    const uint64_t shape = 100;
+    int which = 0;
+    replace_begin_as(&k, _i % 2);
+    OK(&k.first, brc_array_resize(k.array, &shape, &k.first.err));
+    const int64_t objects = scenario_ask(&k.first, "SELECT count(*) FROM object"),
+                  encodings = scenario_ask(&k.first, "SELECT count(*) FROM encoding");
+    hook_encode(_i < 2 ? act_once : stop_after, &which, 1);
+    int rc = brc_array_set_codecs(k.array, BETTER, 1, &k.first.err);
+    ck_assert_int_eq(tries, 1);
+    ck_assert_int_eq(rc, _i < 2 ? BRC_OK : BRC_EINTERRUPT);
+    brc_interrupt_clear(k.first.repo);
+    ck_assert_int_eq(scenario_ask(&k.first, "SELECT count(*) FROM encoding"),
+                     encodings + (_i < 2));
+    if (_i >= 2) /* theirs alone */
+        ck_assert_int_le(scenario_ask(&k.first, "SELECT count(*) FROM object"), objects + 1);
+    replace_check_elements(&k.first, shape, 5);
+    replace_check_drafts(&k);
+}
+END_TEST
+
 /* ---- in the end -------------------------------- */
 
 static void write_if_possible(void *ctx)
@@ -246,6 +303,8 @@ Suite *array_replace_suite(void)
     tcase_add_loop_test(tc, a_cut_lets_others_in, 0, 2 * OTHERS);
     tcase_add_loop_test(tc, a_small_cut_lets_others_in, 0, 2);
     tcase_add_loop_test(tc, a_rewrite_to_shards_lets_others_in, 0, 2 * OTHERS);
+    tcase_add_loop_test(tc, a_rewrite_in_other_codecs_lets_others_in, 0, 4 * OTHERS);
+    tcase_add_loop_test(tc, a_small_one_lets_others_in_and_is_one_transaction, 0, 4);
     tcase_add_loop_test(tc, a_busy_neighbour_does_not_keep_it_from_its_end, 0, 4);
     tcase_add_loop_test(tc, within_a_transaction_it_is_a_part_of_that, 0, 8);
     tcase_add_loop_test(tc, a_savepoint_goes_back_behind_it, 0, 8);
