@@ -132,9 +132,10 @@ static int find_draft(brc_store *store, int64_t id, brc_draft_row **rows, size_t
 }
 
 /* Nodes, chunks and keys. */
-static int adopt_all(brc_session *onto, const brc_draft_head *draft, brc_error *err)
+static int adopt_all(brc_session *onto, const brc_draft_head *draft, const brc_adopt_look *look,
+                     brc_error *err)
 {
-    BRC_TRY(brc_session_adopt(onto, draft, err));
+    BRC_TRY(brc_session_adopt(onto, draft, look, err));
     onto->repo->changes++;
     return brc_keys_check_adopted(onto, draft->id, err);
 }
@@ -154,7 +155,7 @@ static int check_is_whole(const brc_draft_row *row, brc_error *err)
     return rc;
 }
 
-static int adopt_steps(breccia *repo, int64_t id, brc_error *err)
+static int adopt_steps(breccia *repo, int64_t id, const brc_adopt_look *look, brc_error *err)
 {
     brc_draft_row *rows = NULL;
     brc_session *onto = NULL;
@@ -170,15 +171,16 @@ static int adopt_steps(breccia *repo, int64_t id, brc_error *err)
     }
     BRC_GO(check_is_whole(&rows[at], err));
     BRC_GO(brc_session_open(&onto, repo, rows[at].branch, BRC_SESSION_WRITE, err));
-    rc = adopt_all(onto, &rows[at].draft, err);
+    rc = adopt_all(onto, &rows[at].draft, look, err);
 done:
     brc_session_free(onto);
     brc_draft_rows_free(rows, n);
     return rc;
 }
 
-static int drop_steps(breccia *repo, int64_t id, brc_error *err)
+static int drop_steps(breccia *repo, int64_t id, const brc_adopt_look *look, brc_error *err)
 {
+    (void)look;
     brc_draft_row *rows = NULL;
     size_t n = 0, at;
     int rc = find_draft(repo->store, id, &rows, &n, &at, err);
@@ -188,18 +190,20 @@ static int drop_steps(breccia *repo, int64_t id, brc_error *err)
     return rc;
 }
 
-static int in_transaction(breccia *repo, int64_t id,
-                          int (*steps)(breccia *repo, int64_t id, brc_error *err),
+static int in_transaction(breccia *repo, int64_t id, const brc_adopt_look *look,
+                          int (*steps)(breccia *repo, int64_t id, const brc_adopt_look *look,
+                                       brc_error *err),
                           brc_error *err)
 {
     BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = steps(repo, id, err);
+    int rc = steps(repo, id, look, err);
     repo->changes++;
     return brc_end_with(repo, rc, err);
 }
 
 /* Over what is new on the branch, else as it is: room is made for it, in short transactions. */
-static int prepare_row(breccia *repo, const brc_draft_row *row, int *done, brc_error *err)
+static int prepare_row(breccia *repo, const brc_draft_row *row, brc_adopt_look *look, int *done,
+                       brc_error *err)
 {
     brc_session *onto = NULL;
     char *array;
@@ -211,13 +215,16 @@ static int prepare_row(breccia *repo, const brc_draft_row *row, int *done, brc_e
         return BRC_OK;
     BRC_TRY(brc_session_open(&onto, repo, row->branch, BRC_SESSION_WRITE, err));
     int rc = brc_adopt_make_room(onto, row->draft.id, err);
+    if (rc == BRC_OK)
+        rc = brc_adopt_look_ahead(onto, row->draft.id, look, err);
     brc_session_free(onto);
     return rc;
 }
 
 /* Before the transaction. What is wrong with the draft it does not say. *done: nothing is left to
  * do. */
-static int prepare_adoption(breccia *repo, int64_t id, int *done, brc_error *err)
+static int prepare_adoption(breccia *repo, int64_t id, brc_adopt_look *look, int *done,
+                            brc_error *err)
 {
     brc_draft_row *rows;
     size_t n, at = 0;
@@ -227,7 +234,7 @@ static int prepare_adoption(breccia *repo, int64_t id, int *done, brc_error *err
     int rc = BRC_OK;
     if (at < n && rows[at].draft.kind == BRC_DRAFT_PRIVATE &&
         brc_process_state(rows[at].owner) != BRC_PROCESS_ALIVE)
-        rc = prepare_row(repo, &rows[at], done, err);
+        rc = prepare_row(repo, &rows[at], look, done, err);
     brc_draft_rows_free(rows, n);
     return rc;
 }
@@ -246,15 +253,17 @@ static int check_no_kept_merge(brc_store *store, int64_t id, brc_error *err)
 
 int brc_draft_adopt(breccia *repo, int64_t id, brc_error *err)
 {
+    brc_adopt_look look = {.met = 0};
     int done = 0;
     BRC_TRY(check_no_kept_merge(repo->store, id, err));
     if (!brc_store_in_write(repo->store))
-        BRC_TRY(prepare_adoption(repo, id, &done, err));
-    return done ? BRC_OK : in_transaction(repo, id, adopt_steps, err);
+        BRC_TRY(prepare_adoption(repo, id, &look, &done, err));
+    return done ? BRC_OK : in_transaction(repo, id, &look, adopt_steps, err);
 }
 
 /* From one session of a process to another; both are of one handle. */
-static int hand_over_steps(brc_session *from, brc_session *to, brc_error *err)
+static int hand_over_steps(brc_session *from, brc_session *to, const brc_adopt_look *look,
+                           brc_error *err)
 {
     brc_draft_head draft;
     BRC_TRY(brc_session_begin_read(from, err));
@@ -262,7 +271,7 @@ static int hand_over_steps(brc_session *from, brc_session *to, brc_error *err)
     if (from->draft.id == 0)
         return BRC_OK;
     draft = from->draft;
-    BRC_TRY(adopt_all(to, &draft, err));
+    BRC_TRY(adopt_all(to, &draft, look, err));
     return brc_session_detach(from, err);
 }
 
@@ -277,10 +286,13 @@ int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err)
                         "branch");
     const brc_draft_head draft = from->draft;
     const brc_oid base = from->base;
-    if (draft.id != 0 && !brc_store_in_write(from->repo->store))
+    brc_adopt_look look = {.met = 0};
+    if (draft.id != 0 && !brc_store_in_write(from->repo->store)) {
         BRC_TRY(brc_adopt_make_room(to, draft.id, err));
+        BRC_TRY(brc_adopt_look_ahead(to, draft.id, &look, err));
+    }
     BRC_TRY(brc_store_begin(from->repo->store, err));
-    int rc = hand_over_steps(from, to, err);
+    int rc = hand_over_steps(from, to, &look, err);
     from->repo->changes++;
     rc = brc_end_with(from->repo, rc, err);
     if (rc < 0) { /* they are still its own */
@@ -293,5 +305,5 @@ int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err)
 
 int brc_draft_drop(breccia *repo, int64_t id, brc_error *err)
 {
-    return in_transaction(repo, id, drop_steps, err);
+    return in_transaction(repo, id, NULL, drop_steps, err);
 }

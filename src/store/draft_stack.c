@@ -75,29 +75,81 @@ int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t most, int *exce
 
 /* ---- laying one over another -------------------------------- */
 
-/* Each chunk of the first is looked up in the second. */
-static int rows_meet(brc_store *store, int64_t first, int64_t second, int *meet, brc_error *err)
+/* Chunks that one statement looks up: some ms. */
+enum { MEET_STEP = 2048 };
+
+/* The key of the row's last chunk of so many from this one on, into `last`, and how many these are. */
+static int meet_range(brc_store *store, int64_t node, const brc_buf *from, brc_buf *last, int64_t *n,
+                      brc_error *err)
+{
+    sqlite3_stmt *st;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT max(key), count(*) FROM (SELECT key FROM draft_chunk WHERE node=?1"
+                     " AND key>=?2 ORDER BY key LIMIT ?3)",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, node);
+    BRC_TRY(brc_bind_copy(store, st, 2, 0, (brc_span){from->data, from->len}, err));
+    sqlite3_bind_int64(st, 3, MEET_STEP);
+    int rc = brc_step(store, st, err);
+    if (rc <= 0)
+        return rc;
+    *n = sqlite3_column_int64(st, 1);
+    last->len = 0;
+    rc = brc_buf_append(last, sqlite3_column_blob(st, 0), (size_t)sqlite3_column_bytes(st, 0), err);
+    sqlite3_reset(st);
+    return rc;
+}
+
+/* Each chunk of the first in this range is looked up in the second. */
+static int ranges_meet(brc_store *store, int64_t first, int64_t second, const brc_buf *from,
+                       const brc_buf *last, int *meet, brc_error *err)
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
                      "SELECT 1 FROM draft_chunk a CROSS JOIN draft_chunk b ON b.node=?2"
-                     " AND b.key=a.key WHERE a.node=?1 AND a.id IS NOT b.id LIMIT 1",
+                     " AND b.key=a.key WHERE a.node=?1 AND a.key>=?3 AND a.key<=?4"
+                     " AND a.id IS NOT b.id LIMIT 1",
                      &st, err));
     sqlite3_bind_int64(st, 1, first);
     sqlite3_bind_int64(st, 2, second);
+    BRC_TRY(brc_bind_copy(store, st, 3, 0, (brc_span){from->data, from->len}, err));
+    BRC_TRY(brc_bind_copy(store, st, 4, 0, (brc_span){last->data, last->len}, err));
     return brc_ask_any(store, st, meet, err);
 }
 
+/* The last chunk of a range is the first of the next. */
+static int rows_meet(brc_store *store, int64_t first, int64_t second, int *meet, brc_error *err)
+{
+    brc_buf from = BRC_BUF_INIT, last = BRC_BUF_INIT;
+    int64_t n = MEET_STEP;
+    int rc = BRC_OK;
+    while (n == MEET_STEP && !*meet) {
+        BRC_GO(meet_range(store, first, &from, &last, &n, err));
+        if (n > 0)
+            BRC_GO(ranges_meet(store, first, second, &from, &last, meet, err));
+        BRC_GO(brc_store_check_interrupt(store, err));
+        const brc_buf was = from;
+        from = last;
+        last = was;
+    }
+done:
+    brc_buf_dispose(&from);
+    brc_buf_dispose(&last);
+    return rc;
+}
+
+/* From the lowest rows up: where others make a stack shorter meanwhile, chunks go up. */
 int brc_draft_stacks_meet(brc_store *store, const brc_draft_stack *a, const brc_draft_stack *b,
                           int *meet, brc_error *err)
 {
     int many;
     *meet = 0;
-    for (size_t i = 0; i < a->n; i++) {
-        BRC_TRY(brc_draft_row_exceeds(store, a->node[i], FEW_CHUNKS, &many, err));
-        for (size_t j = 0; j < b->n && !*meet; j++)
+    for (size_t j = b->n; j-- > 0;) {
+        for (size_t i = a->n; i-- > 0 && !*meet;) {
+            BRC_TRY(brc_draft_row_exceeds(store, a->node[i], FEW_CHUNKS, &many, err));
             BRC_TRY(many ? rows_meet(store, b->node[j], a->node[i], meet, err)
                          : rows_meet(store, a->node[i], b->node[j], meet, err));
+        }
     }
     return BRC_OK;
 }

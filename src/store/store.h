@@ -564,7 +564,8 @@ BRC_MUST_USE int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t mo
 /* A stack goes to another draft, where its first row's path is free, and gets this entry. */
 BRC_MUST_USE int brc_draft_row_give(brc_store *store, const brc_draft_stack *stack, int64_t draft, const void *entry,
                                     size_t entry_len, brc_error *err);
-/* *meet: 1 if both stacks have a key, and say different things of it. Costs what the smaller one has. */
+/* *meet: 1 if both stacks have a key, and say different things of it. Costs what the smaller one has, a few at a time:
+ * outside of a transaction nobody waits for it, and what changes meanwhile may be seen or not. */
 BRC_MUST_USE int brc_draft_stacks_meet(brc_store *store, const brc_draft_stack *a, const brc_draft_stack *b, int *meet,
                                        brc_error *err);
 

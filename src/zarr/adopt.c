@@ -212,8 +212,9 @@ static int check_form(brc_session *s, const brc_adoption *ad, adopted_node *node
 static int check_chunks(brc_session *s, const brc_adoption *ad, const adopted_node *node,
                         brc_error *err)
 {
-    int meet = 0;
-    if (!ad->is_bulk && node->has_chunks && node->chunks_there)
+    int meet = ad->look != NULL && ad->look->met == node->stack.node[0];
+    const int is_known = meet || (ad->look != NULL && ad->look->met == 0);
+    if (!is_known && !ad->is_bulk && node->has_chunks && node->chunks_there)
         BRC_TRY(brc_draft_stacks_meet(s->repo->store, &node->stack, &node->under, &meet, err));
     return meet ? adopt_conflict(ad, node->path, "both sides have changed the same chunks", err)
                 : BRC_OK;
@@ -434,59 +435,6 @@ done:
     return rc;
 }
 
-/* ---- room for it -------------------------------- */
-
-int brc_stack_make_shorter(brc_store *store, int64_t node, brc_error *err)
-{
-    BRC_TRY(brc_store_rest(store, 1, err));
-    for (int done = 0; !done;) {
-        BRC_TRY(brc_store_begin(store, err));
-        int rc = brc_draft_stack_shorten(store, node, BRC_DRAFT_STACK_SHORT, &done, err);
-        const int ended = brc_store_end(store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-        BRC_TRY(rc < 0 ? rc : ended);
-        BRC_TRY(brc_store_rest(store, 1, err));
-    }
-    return BRC_OK;
-}
-
-static int make_room_at(brc_session *onto, const brc_draft_node *row, brc_error *err)
-{
-    brc_store *store = onto->repo->store;
-    brc_draft_stack upper, lower;
-    brc_draft_node own;
-    int found;
-    if (onto->draft.id == 0)
-        return BRC_OK;
-    BRC_TRY(brc_draft_node_get(store, onto->draft.id, row->path, &found, &own, err));
-    free(own.entry);
-    BRC_TRY(brc_draft_stack_get(store, row->node, &upper, err));
-    BRC_TRY(brc_draft_stack_get(store, found ? own.node : 0, &lower, err));
-    if (upper.n + lower.n <= BRC_DRAFT_STACK_MOST)
-        return BRC_OK;
-    BRC_TRY(brc_stack_make_shorter(store, lower.node[0], err));
-    return brc_stack_make_shorter(store, upper.node[0], err);
-}
-
-int brc_adopt_make_room(brc_session *onto, int64_t draft, brc_error *err)
-{
-    enum { PAGE = 256 };
-    brc_draft_rows rows = {0};
-    size_t before;
-    int rc;
-    BRC_TRY(brc_session_begin_read(onto, err));
-    brc_session_end_read(onto);
-    do {
-        before = rows.n;
-        BRC_GO(brc_draft_node_page(onto->repo->store, draft, &rows, PAGE, err));
-        for (size_t i = before; i < rows.n; i++)
-            BRC_GO(make_room_at(onto, (const brc_draft_node *)rows.nodes + i, err));
-    } while (rows.n - before == PAGE);
-    rc = BRC_OK;
-done:
-    brc_draft_nodes_free(rows.nodes, rows.n);
-    return rc;
-}
-
 /* ---- a whole draft -------------------------------- */
 
 static int check_same_base(const brc_session *s, const brc_draft_head *draft, brc_error *err)
@@ -514,9 +462,10 @@ static int adopt_keys(brc_session *onto, int64_t draft, brc_error *err)
     return rc < 0 ? rc : brc_draft_key_copy(store, draft, "", onto->draft.id, "", err);
 }
 
-static int adopt_whole(brc_session *onto, const brc_draft_head *draft, brc_error *err)
+static int adopt_whole(brc_session *onto, const brc_draft_head *draft, const brc_adopt_look *look,
+                       brc_error *err)
 {
-    brc_adoption ad = {.draft = draft->id};
+    brc_adoption ad = {.draft = draft->id, .look = look};
     BRC_TRY(check_same_base(onto, draft, err));
     if (draft->has_base)
         BRC_TRY(brc_commit_root(onto->repo->store, &draft->base, &ad.base, err));
@@ -555,17 +504,21 @@ static int has_own(brc_session *onto, int *has, brc_error *err)
     return BRC_OK;
 }
 
-int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, brc_error *err)
+int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, const brc_adopt_look *look,
+                      brc_error *err)
 {
     int has;
     BRC_TRY(brc_session_begin_read(onto, err)); /* within the write: to see what there is */
     brc_session_end_read(onto);
+    if (look != NULL && (look->onto.id == 0 || !brc_draft_unchanged(&look->onto, &onto->draft) ||
+                         !brc_draft_unchanged(&look->draft, draft)))
+        look = NULL;
     BRC_TRY(has_own(onto, &has, err));
     BRC_TRY(brc_draft_saves_end(onto->repo->store, draft->id, err));
     if (!has)
         return take_over(onto, draft, err);
     BRC_TRY(brc_session_begin(onto, err));
-    return brc_session_end(onto, adopt_whole(onto, draft, err), err);
+    return brc_session_end(onto, adopt_whole(onto, draft, look, err), err);
 }
 
 int brc_session_take_written(brc_session *onto, int64_t draft, int *taken, brc_error *err)

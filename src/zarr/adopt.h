@@ -20,6 +20,12 @@ typedef struct brc_known_node {
     brc_entry entry;
 } brc_known_node;
 
+/* What was seen of two drafts before one is adopted: whether they have written the same chunks. */
+typedef struct brc_adopt_look {
+    brc_draft_head draft, onto; /* both as they were; id 0: nothing was looked at */
+    int64_t met;                /* the first row of `draft` that does; 0: none    */
+} brc_adopt_look;
+
 typedef struct brc_adoption {
     int64_t draft;     /* whose rows they are; its own row stays, empty             */
     brc_oid base;      /* the snapshot over which it lies                           */
@@ -33,6 +39,7 @@ typedef struct brc_adoption {
      * this row and below, or, 0, in none. */
     const char *replaced;
     int64_t still;
+    const brc_adopt_look *look; /* NULL: it was not looked, or something has changed since */
 } brc_adoption;
 
 /* Within brc_session_begin() and _end() of `onto`, another session than the draft's. Where it fails
@@ -41,14 +48,17 @@ BRC_MUST_USE int brc_session_adopt_rows(brc_session *onto, const brc_adoption *a
 /* Before that, and outside of a transaction, or in a bulk write: where rows of both would be too many on
  * each other they become fewer, in short transactions. Nobody sees a difference. */
 BRC_MUST_USE int brc_adopt_make_room(brc_session *onto, int64_t draft, brc_error *err);
+/* After that: whether they meet, which takes as long as their chunks are many, in short reads. */
+BRC_MUST_USE int brc_adopt_look_ahead(brc_session *onto, int64_t draft, brc_adopt_look *out, brc_error *err);
 /* The same of one stack. */
 BRC_MUST_USE int brc_stack_make_shorter(brc_store *store, int64_t node, brc_error *err);
 /* Leaves out rows above the first that has chunks. */
 BRC_MUST_USE int brc_stack_used(brc_store *store, brc_draft_stack *stack, brc_error *err);
 /* A private draft becomes, whole, the session's own changes: within a write of the store. It is
  * taken over as it is where the session has none; else both must lie over one commit and follow one
- * (BRC_ESTALE). Its row is gone then. */
-BRC_MUST_USE int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, brc_error *err);
+ * (BRC_ESTALE). Its row is gone then. `look`: what was seen before. */
+BRC_MUST_USE int brc_session_adopt(brc_session *onto, const brc_draft_head *draft, const brc_adopt_look *look,
+                                   brc_error *err);
 /* The draft of a bulk write during which nobody has changed the session's, likewise, but only where that
  * has no changes: then its nodes need not be looked at one by one. */
 BRC_MUST_USE int brc_session_take_written(brc_session *onto, int64_t draft, int *taken, brc_error *err);

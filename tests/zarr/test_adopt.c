@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../src/store/db.h"
+#include "../../src/zarr/adopt.h"
 #include "../../src/zarr/repo.h"
 #include "../kit/scenario.h"
 #include "../kit/step_count.h"
@@ -537,6 +538,87 @@ START_TEST(many_nodes_go_in_a_few_steps)
 }
 END_TEST
 
+/* ---- many chunks -------------------------------- */
+
+enum { LONG = 20000, RANGE = 2048 /* chunks that are looked up at once */ };
+
+static void put_many(brc_session *s, uint64_t first, uint64_t n)
+{
+    static int32_t numbers[LONG];
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    for (uint64_t i = 0; i < n; i++)
+        numbers[i] = (int32_t)(first + i) + 1;
+    OK(&t, brc_array_open(&a, s, "/long", &t.err));
+    brc_sel_all(&sel, a);
+    sel.start[0] = first;
+    sel.count[0] = n;
+    OK(&t, brc_array_write(a, &sel, numbers, n * sizeof(*numbers), &t.err));
+    brc_array_free(a);
+}
+
+static const struct {
+    uint64_t first;    /* of LONG / 2 numbers of the private session; the shared draft has the first */
+    int64_t meanwhile; /* what another handle writes behind the look; -1: nothing                  */
+    int rc, is_short;
+} long_cases[] = {
+    {LONG / 2, -1, BRC_OK, 1},
+    {LONG / 2 - 1, -1, BRC_ECONFLICT, 1}, /* the last of one is the first of the other */
+    {LONG / 2, 3, BRC_OK, 0},             /* both are looked at once more              */
+    {LONG / 2, LONG - 1, BRC_ECONFLICT, 0},
+};
+
+/* As brc_session_hand_over() does it. */
+static int adopt_behind_a_look(brc_session *mine, brc_session *other, int64_t meanwhile)
+{
+    brc_adopt_look look;
+    OK(&t, brc_adopt_look_ahead(t.session, mine->draft.id, &look, &t.err));
+    put(other, "/long", (uint64_t)meanwhile, -7);
+    OK(&t, brc_store_begin(t.repo->store, &t.err));
+    int rc = brc_session_adopt(t.session, &mine->draft, &look, &t.err);
+    if (rc == BRC_OK)
+        OK(&t, brc_session_detach(mine, &t.err));
+    OK(&t, brc_store_end(t.repo->store, rc == BRC_OK, &t.err));
+    return rc;
+}
+
+static void two_long_drafts(brc_session *mine, uint64_t first)
+{
+    put_many(t.session, 0, LONG / 2);
+    put_many(mine, first, LONG / 2);
+    if (first < LONG / 2)
+        put(mine, "/long", first, -7);
+}
+
+/* Whether two large drafts meet is no long statement, and is known before the transaction. */
+START_TEST(large_drafts_are_laid_over_each_other_in_a_few_steps)
+{
+    const int64_t meanwhile = long_cases[_i].meanwhile;
+    const uint64_t shape = LONG, chunk = 1;
+    scenario other = {.repo = NULL};
+    step_count count = {0};
+    brc_array_free(scenario_array(&t, "/long", "int32", 1, &shape, &chunk, NULL, NULL));
+    scenario_commit(&t, "empty");
+    memcpy(other.file, t.file, sizeof(other.file));
+    scenario_open(&other, NULL, 0);
+    brc_session *mine = private_session();
+    two_long_drafts(mine, long_cases[_i].first);
+    step_count_start(&count, t.repo->store->db);
+    int rc = meanwhile < 0 ? brc_session_hand_over(mine, t.session, &t.err)
+                           : adopt_behind_a_look(mine, other.session, meanwhile);
+    step_count_stop(&count);
+    ck_assert_msg(rc == long_cases[_i].rc, "%s", rc < 0 ? t.err.message : "it was handed over");
+    ck_assert_msg(count.statement < 12 * RANGE, "%d steps", (int)count.statement);
+    ck_assert_msg((count.transaction < 12 * RANGE) == long_cases[_i].is_short, "%d steps",
+                  (int)count.transaction);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/long", 3), meanwhile == 3 ? -7 : 4);
+    if (rc == BRC_OK)
+        ck_assert_int_eq(scenario_number(&t, t.session, "/long", LONG - 1), LONG);
+    brc_session_free(mine);
+    scenario_close(&other);
+}
+END_TEST
+
 Suite *adopt_suite(void)
 {
     Suite *s = suite_create("adopt");
@@ -554,5 +636,7 @@ Suite *adopt_suite(void)
     tcase_add_test(c, no_key_is_set_in_a_bulk_write);
     tcase_add_test(c, a_bulk_write_of_many_nodes_is_adopted_in_a_few_steps);
     tcase_add_test(c, many_nodes_go_in_a_few_steps);
+    tcase_add_loop_test(c, large_drafts_are_laid_over_each_other_in_a_few_steps, 0,
+                        sizeof(long_cases) / sizeof(long_cases[0]));
     return s;
 }
