@@ -87,6 +87,7 @@ static int time_statement(unsigned what, void *ctx, void *stmt, void *ns)
         return statement_begins(l, stmt);
     if (strstr(sql, "integrity_check") != NULL) { /* it begins again as soon as somebody waits */
         l->begun = now;
+        (void)running_since(l, stmt, stmt);
         return 0;
     }
     const int ends = sqlite3_get_autocommit(l->db);
