@@ -141,13 +141,34 @@ START_TEST(a_commit_waits_for_a_reader)
 }
 END_TEST
 
-/* ---- the end of a bulk write -------------------------------- */
-
 static void reader_must_go_on(void)
 {
     kill(reader, SIGCONT);
     reader_must_end_well();
 }
+
+/* It is asked for without a call that looks at the file. */
+START_TEST(a_size_that_was_undone_is_not_described)
+{
+    const uint64_t six = 6, nine = 9;
+    const int32_t more[3] = { 7, 8, 9 };
+    open_with(&t, 100);
+    brc_array *a = scenario_array(&t, "/a", "int32", 1, &six, NULL, "0", NULL);
+    start_reader();
+    FAILS(&t, BRC_EBUSY, brc_array_resize(a, &nine, &t.err));
+    ck_assert_uint_eq(brc_array_describe(a)->shape[0], six);
+    FAILS(&t, BRC_EBUSY, brc_array_append(a, 0, 3, more, sizeof(more), &t.err));
+    ck_assert_uint_eq(brc_array_describe(a)->shape[0], six);
+    reader_must_go_on();
+    OK(&t, brc_array_append(a, 0, 3, more, sizeof(more), &t.err));
+    ck_assert_uint_eq(brc_array_describe(a)->shape[0], nine);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 8), 9);
+    brc_array_free(a);
+    scenario_whole(&t);
+}
+END_TEST
+
+/* ---- the end of a bulk write -------------------------------- */
 
 /* In a child: stops before the last transaction. Ends with 0 if that was kept out, and said so. */
 static void write_much_and_stop(void)
@@ -259,9 +280,10 @@ Suite *stopped_reader_suite(void)
     tcase_add_test(tc, a_stopped_reader_does_not_shut_the_file);
     tcase_add_test(tc, a_commit_waits_for_a_reader);
     suite_add_tcase(suite, tc);
-    tc = tcase_create("bulk");
+    tc = tcase_create("later");
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, file_start, stopped_stop);
+    tcase_add_test(tc, a_size_that_was_undone_is_not_described);
     tcase_add_test(tc, a_bulk_write_that_a_reader_keeps_out_is_kept_as_a_draft);
     tcase_add_test(tc, one_whose_last_part_is_not_in_the_file_is_dropped);
     tcase_add_test(tc, a_rewrite_that_a_reader_keeps_out_is_dropped);
