@@ -197,6 +197,21 @@ START_TEST(s2_their_side_comes_under_what_was_written)
 }
 END_TEST
 
+/* Both of an array's attribute and chunks are in conflict, and only the one was written. */
+START_TEST(s2_so_does_their_side_of_an_attribute)
+{
+    brc_buf k = BRC_BUF_INIT;
+    merge_side(BRC_MERGE_KEEP);
+    OK(&t, brc_attrs_set(t.session, "/a", "k", "9", &t.err));
+    ck_assert_uint_eq(settle_at(BRC_MERGE_THEIRS, "/a"), 2);
+    OK(&t, brc_attrs_get(&k, t.session, "/a", "k", &t.err));
+    ck_assert_str_eq((const char *)k.data, "9");
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
+    brc_buf_dispose(&k);
+    scenario_whole(&t);
+}
+END_TEST
+
 /* A merge that is settled piece by piece is what it would have been at once. */
 START_TEST(s3_all_for_theirs_is_the_merge_for_theirs)
 {
@@ -512,6 +527,7 @@ Suite *merge_draft_suite(void)
     tcase_add_test(tc, o3_while_it_is_open_other_commits_are_refused);
     tcase_add_test(tc, s1_what_is_written_is_settled_by_it);
     tcase_add_test(tc, s2_their_side_comes_under_what_was_written);
+    tcase_add_test(tc, s2_so_does_their_side_of_an_attribute);
     tcase_add_test(tc, s3_all_for_theirs_is_the_merge_for_theirs);
     tcase_add_test(tc, s4_what_was_written_does_not_go_to_their_side);
     tcase_add_test(tc, s5_a_cut_does_not_settle_the_chunks_that_stay);

@@ -200,6 +200,33 @@ START_TEST(a_backend_that_fails_stores_nothing)
 }
 END_TEST
 
+/* In a transaction it is flushed at the end; and of one that was undone nothing is left to flush. */
+START_TEST(a_flush_that_fails_undoes_the_transaction)
+{
+    dirs d;
+    dirs_start(&d);
+    brc_array *a = dirs_new(&d, "/a", NULL);
+    dirs_put(&d, a, 1);
+    OK(&d.t, brc_array_set_backend(a, "org.example.late", &d.t.err));
+    scenario_commit(&d.t, "late");
+    for (int keep = 0; keep < 2; keep++) {
+        OK(&d.t, brc_begin(d.t.repo, &d.t.err));
+        dirs_put_chunk(&d, a, 3, 77);
+        if (keep)
+            FAILS(&d.t, BRC_ENOSPACE, brc_end(d.t.repo, BRC_END_KEEP, &d.t.err));
+        else
+            OK(&d.t, brc_end(d.t.repo, 0, &d.t.err));
+        ck_assert_int_eq(scenario_clean(&d.t), 1);
+        dirs_check(&d, a, 1);
+        OK(&d.t, brc_attrs_set(d.t.session, "/", "n", keep ? "1" : "0", &d.t.err));
+        scenario_commit(&d.t, "next");
+    }
+    scenario_whole(&d.t);
+    brc_array_free(a);
+    dirs_stop(&d);
+}
+END_TEST
+
 /* A process commits with one backend, and dies with another when its chunks have been put and the
  * file does not name them yet. */
 START_TEST(a_killed_process_loses_nothing_that_was_acknowledged)
@@ -542,6 +569,7 @@ Suite *backend_suite(void)
     tcase_add_test(tc, bytes_that_were_never_put_are_not_believed);
     tcase_add_test(tc, what_is_discarded_leaves_only_garbage);
     tcase_add_loop_test(tc, a_backend_that_fails_stores_nothing, 0, 4);
+    tcase_add_test(tc, a_flush_that_fails_undoes_the_transaction);
     tcase_add_test(tc, a_killed_process_loses_nothing_that_was_acknowledged);
     tcase_add_loop_test(tc, a_damaged_row_of_a_backend_is_found, 0, 7);
     tcase_add_loop_test(tc, a_damaged_place_is_found, 0, 19);
