@@ -9,6 +9,7 @@
 
 #include "../../src/base/buf.h"
 #include "../kit/savepoint_kit.h"
+#include "../kit/versions.h"
 
 Suite *savepoint_end_suite(void);
 
@@ -305,6 +306,31 @@ START_TEST(a_collection_keeps_what_a_savepoint_needs)
 }
 END_TEST
 
+static void change_elsewhere(scenario *s)
+{
+    scenario_set_number(s, "/g/b", 1, 5);
+}
+
+/* The branch was elsewhere when the savepoint was made, at a commit that nothing else names. */
+START_TEST(a_collection_keeps_where_a_savepoint_was_made)
+{
+    brc_gc_opts opts = BRC_GC_OPTS_INIT;
+    opts.flags = BRC_GC_EXPUNGE;
+    OK(&t, brc_config_set(t.repo, "window", "0", &t.err));
+    OK(&t, brc_branch_create(t.repo, "side", NULL, &t.err));
+    scenario_elsewhere(&t, "side", change_elsewhere);
+    OK(&t, brc_reset(t.repo, "side", 0, NULL, &t.err));
+    sp_save(&t, "x");
+    OK(&t, brc_reset(t.repo, "HEAD~1", 0, NULL, &t.err));
+    OK(&t, brc_branch_delete(t.repo, "side", BRC_DELETE_FORCE, &t.err));
+    OK(&t, brc_gc(t.repo, &opts, NULL, &t.err));
+    scenario_whole(&t);
+    sp_back(&t, "x");
+    ck_assert_int_eq(sp_number(&t, "/n", 3), 203);
+    ck_assert_int_eq(sp_number(&t, "/a", 0), 70);
+}
+END_TEST
+
 START_TEST(a_collection_drops_what_dead_processes_left)
 {
     int status;
@@ -424,6 +450,7 @@ Suite *savepoint_end_suite(void)
     tcase_add_test(tc, others_may_commit_what_is_shared);
     tcase_add_loop_test(tc, a_dead_process_leaves_what_it_wrote, 0, 2);
     tcase_add_test(tc, a_collection_keeps_what_a_savepoint_needs);
+    tcase_add_test(tc, a_collection_keeps_where_a_savepoint_was_made);
     tcase_add_loop_test(tc, a_collection_drops_what_dead_processes_left, 0, 2);
     tcase_add_test(tc, what_savepoints_cannot_be_is_a_fault);
     tcase_add_test(tc, drafts_do_not_list_them);
