@@ -541,6 +541,13 @@ static int check_keys(const brc_array *a, brc_error *err)
     return rc;
 }
 
+/* Steps longer than any chunk: each element is in a chunk of its own, and there may be chunks
+ * between them that nothing is selected of. */
+static int passes_over(const brc_region *r, int axis)
+{
+    return r->sel.step[axis] > r->grid->chunk[axis];
+}
+
 int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const uint64_t *shape,
                     const int64_t *strides, brc_error *err)
 {
@@ -562,6 +569,7 @@ int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const
     else
         brc_strides_packed(m->ndim, r->sel.count, brc_array_unit(a), r->strides);
     r->nchunks = 1;
+    r->grid = &m->grid;
     for (int i = 0; i < m->ndim; i++) {
         uint64_t n = r->sel.count[i];
         if (n == 0) {
@@ -571,7 +579,8 @@ int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const
         uint64_t last = r->sel.start[i] + (n - 1) * r->sel.step[i];
         r->first[i] = brc_grid_find(&m->grid, i, r->sel.start[i]);
         r->chunks[i] = brc_grid_find(&m->grid, i, last) - r->first[i] + 1;
-        if (!brc_mul_u64(r->nchunks, r->chunks[i], &r->nchunks))
+        r->met[i] = passes_over(r, i) ? n : r->chunks[i];
+        if (!brc_mul_u64(r->nchunks, r->met[i], &r->nchunks))
             return brc_fail(err, BRC_ELIMIT, "the selection meets more than 2^64 chunks");
     }
     r->in_one_piece = region_in_one_piece(a, r);
@@ -581,8 +590,11 @@ int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const
 void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index)
 {
     for (int d = ndim - 1; d >= 0; d--) {
-        index[d] = r->first[d] + i % r->chunks[d];
-        i /= r->chunks[d];
+        const uint64_t at = i % r->met[d];
+        index[d] = passes_over(r, d)
+                       ? brc_grid_find(r->grid, d, r->sel.start[d] + at * r->sel.step[d])
+                       : r->first[d] + at;
+        i /= r->met[d];
     }
 }
 

@@ -107,14 +107,16 @@ typedef struct brc_region {
     brc_sel sel;
     const uint64_t *shape;          /* its bounds: the array's, or the whole grid's */
     int64_t strides[BRC_MAX_NDIM];  /* of the memory, in bytes                    */
-    uint64_t first[BRC_MAX_NDIM], chunks[BRC_MAX_NDIM]; /* box of chunks that it meets */
-    uint64_t nchunks;
+    uint64_t first[BRC_MAX_NDIM], chunks[BRC_MAX_NDIM]; /* the box of chunks around it */
+    uint64_t met[BRC_MAX_NDIM];     /* along each axis: those that have an element of it */
+    uint64_t nchunks;               /* all of these                               */
+    const brc_grid *grid;           /* the array's                                */
     int in_one_piece;               /* a whole chunk is in one piece there        */
 } brc_region;
 /* shape NULL: the array's; strides NULL: packed. */
 BRC_MUST_USE int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel,
                                  const uint64_t *shape, const int64_t *strides, brc_error *err);
-/* The index of the region's i-th chunk. */
+/* The index of the region's i-th chunk, of those that have an element of it. */
 void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index);
 /* One chunk of a region: where it is, and what of it is selected. */
 typedef struct brc_region_part {

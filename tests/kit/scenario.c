@@ -369,7 +369,7 @@ void model_selection(const model *m, uint64_t *random, brc_sel *sel)
     sel->ndim = m->ndim;
     for (int i = 0; i < m->ndim; i++) {
         uint64_t n = m->shape[i];
-        sel->step[i] = scenario_below(random, 3) != 0 ? 1 : 1 + scenario_below(random, 4);
+        sel->step[i] = scenario_below(random, 3) != 0 ? 1 : 1 + scenario_below(random, 9);
         if (n == 0 || scenario_below(random, 40) == 0)
             continue;
         if (scenario_below(random, 3) == 0) { /* all of the axis */

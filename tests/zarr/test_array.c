@@ -573,6 +573,34 @@ START_TEST(appending_leaves_other_chunks_alone)
 }
 END_TEST
 
+/* Else an element of every thousandth chunk would cost as much as all chunks. */
+START_TEST(chunks_that_steps_pass_over_are_left_alone)
+{
+    scenario t;
+    uint64_t shape[2] = { 400, 5 }, chunk[2] = { 4, 3 };
+    int32_t data[400 * 5], got[6];
+    brc_sel sel = BRC_SEL_INIT;
+    scenario_start(&t);
+    brc_array *a = scenario_array(&t, "/a", "int32", 2, shape, chunk, NULL, NULL);
+    for (int i = 0; i < 2000; i++)
+        data[i] = i + 1;
+    OK(&t, brc_array_write(a, NULL, data, sizeof(data), &t.err));
+    scenario_commit(&t, "one");
+    sel.ndim = 2;
+    sel.start[0] = 3;
+    sel.step[0] = 150;
+    sel.step[1] = 4; /* passes over no chunk */
+    sel.count[0] = 3;
+    sel.count[1] = 2;
+    OK(&t, brc_array_write(a, &sel, data, sizeof(got), &t.err));
+    ck_assert_int_eq(scenario_ask(&t, "SELECT count(*) FROM draft_chunk"), 6);
+    OK(&t, brc_array_read(a, &sel, got, sizeof(got), &t.err));
+    ck_assert_mem_eq(got, data, sizeof(got));
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
 Suite *array_suite(void)
 {
     Suite *suite = suite_create("array");
@@ -588,6 +616,7 @@ Suite *array_suite(void)
     tcase_add_test(tc, a_callback_stops_a_write);
     tcase_add_test(tc, cost_follows_what_is_stored_not_the_shape);
     tcase_add_test(tc, appending_leaves_other_chunks_alone);
+    tcase_add_test(tc, chunks_that_steps_pass_over_are_left_alone);
     suite_add_tcase(suite, tc);
     return suite;
 }
