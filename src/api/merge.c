@@ -29,10 +29,21 @@ typedef struct merge_call {
     brc_merge_result result;
     int64_t collected;    /* the last collection that had begun before */
     int again;
+    int in_bulk, admitted; /* chunks are merged in a bulk write that ends with the merge */
 } merge_call;
+
+static void leave_bulk(merge_call *c)
+{
+    if (c->in_bulk)
+        (void)brc_store_bulk_admit(c->store, c->admitted);
+    c->in_bulk = 0;
+}
 
 static void merge_call_dispose(merge_call *c)
 {
+    if (c->in_bulk)
+        brc_store_bulk_cancel(c->store);
+    leave_bulk(c);
     brc_merge_run_dispose(&c->run);
     brc_concat_list_dispose(&c->concat);
     brc_commit_set_dispose(&c->bases);
@@ -203,20 +214,36 @@ static int finish_steps(merge_call *c, brc_error *err)
                                                       : put_merge_commit(c, err);
 }
 
+/* Where little was stored, it and what names it are one transaction. */
+static int begin_last(merge_call *c, brc_error *err)
+{
+    if (!c->in_bulk)
+        return brc_store_begin(c->store, err);
+    BRC_TRY(brc_store_bulk_finish(c->store, err));
+    leave_bulk(c);
+    return BRC_OK;
+}
+
 static int finish(merge_call *c, brc_error *err)
 {
     if (c->run.tree != NULL)
         BRC_TRY(brc_merge_tree_ahead(c->run.tree, err));
-    BRC_TRY(brc_store_begin(c->store, err));
+    BRC_TRY(begin_last(c, err));
     int rc = finish_steps(c, err);
     c->repo->changes++;
     int end = brc_store_end(c->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
     return rc < 0 ? rc : end;
 }
 
-/* Arrays that both sides have appended to are found by merging, laid out, and merged once more. */
+/* Arrays that both sides have appended to are found by merging, laid out (by bulk writes of their
+ * own), and merged once more. */
 static int merge_sides(merge_call *c, brc_error *err)
 {
+    if ((c->opts.flags & (BRC_MERGE_DRY_RUN | BRC_MERGE_CONCAT)) == 0) {
+        BRC_TRY(brc_store_bulk_begin(c->store, err));
+        c->in_bulk = 1;
+        c->admitted = brc_store_bulk_admit(c->store, 1);
+    }
     BRC_TRY(brc_merge_work(&c->run, err));
     if (c->concat.n == 0)
         return BRC_OK;

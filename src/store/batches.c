@@ -93,10 +93,35 @@ static void bulk_reach(brc_store *store)
         store->bulk.reach *= 2;
 }
 
+/* Nothing was written since it was begun: it was opened to look something up, or in vain. */
+static int bulk_is_untouched(const brc_store *store)
+{
+    return sqlite3_total_changes(store->db) == store->bulk.rows_before &&
+           store->late_drafts[0].id == 0;
+}
+
+/* Only the lock goes. It is no batch, and what others left to be swept is left to those who write. */
+static int bulk_let_go(brc_store *store, brc_error *err)
+{
+    brc_reader_close(store);
+    store->bulk.is_open = 0;
+    int rc = brc_exec(store, "COMMIT", err);
+    if (rc < 0) {
+        store->bulk.failed = 1;
+        brc_store_rollback(store);
+        return rc;
+    }
+    brc_row_forget(store);
+    brc_wait_committed(store);
+    return BRC_OK;
+}
+
 static int bulk_commit(brc_store *store, brc_error *err)
 {
     if (!store->bulk.is_open)
         return BRC_OK;
+    if (bulk_is_untouched(store))
+        return bulk_let_go(store, err);
     int rc = brc_store_commit(store, err);
     store->bulk.is_open = 0;
     if (rc < 0) {

@@ -194,7 +194,8 @@ static int merge_in_read(brc_merge_plan *p, brc_error *err)
     return rc;
 }
 
-/* All that is stored is named by what chunk() has written with it, or garbage. */
+/* All that is stored is garbage until it is named by whoever was told of it. Where ids alone tell
+ * the result, nothing is, and no transaction was begun. */
 static int merge_in_bulk(brc_merge_plan *p, brc_error *err)
 {
     BRC_TRY(brc_store_bulk_begin(p->store, err));

@@ -43,10 +43,10 @@ enum { BRC_BASE_KNOWN, BRC_BASE_UNKNOWN }; /* what unknown() returns */
 typedef struct brc_merge_chunks_ops {
     void *ctx;
     /* A chunk of the result that is not what ours has; id NULL: it is absent. On the caller's
-     * thread, within a write that may be one of many (a bulk write of the store): rows that name
-     * the chunk are written here, before anything else can take it for garbage. In no order.
-     * Where a conflict is open the chunk has its merged elements, with ours where they
-     * conflict. NULL: a trial, in which nothing is stored. */
+     * thread, and in no order. Nothing is written here, as there may be no transaction: whoever
+     * names the chunk later looks whether a collection of garbage has begun meanwhile, which may
+     * have taken it. Where a conflict is open the chunk has its merged elements, with ours where
+     * they conflict. NULL: a trial, in which nothing is stored. */
     int (*chunk)(void *ctx, brc_span key, const brc_oid *id, brc_error *err);
     /* Only where nothing is favoured; likewise. NULL: none are told. A chunk may have one of
      * LOST besides. */

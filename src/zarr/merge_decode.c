@@ -299,7 +299,6 @@ static int call_chunk(brc_merge_plan *p, const brc_merge_task *t, const brc_oid 
                       err);
 }
 
-/* Named in the transaction that stores it. */
 static int merge_done(void *ctx, const brc_write_item *item, brc_error *err)
 {
     static const brc_oid absent;
@@ -470,7 +469,7 @@ static int tell_conflict(brc_merge_plan *p, brc_merge_task *t, brc_error *err)
     return ops->conflict(ops->ctx, &c, err);
 }
 
-static int tell_all(brc_merge_plan *p, size_t from, size_t to, brc_error *err)
+int brc_merge_tell(brc_merge_plan *p, size_t from, size_t to, brc_error *err)
 {
     for (size_t i = from; i < to; i++) {
         brc_merge_task *t = &p->tasks[i];
@@ -482,20 +481,4 @@ static int tell_all(brc_merge_plan *p, size_t from, size_t to, brc_error *err)
         t->conflict = 0;
     }
     return BRC_OK;
-}
-
-int brc_merge_tell(brc_merge_plan *p, size_t from, size_t to, brc_error *err)
-{
-    int any = 0;
-    for (size_t i = from; i < to; i++)
-        any |= p->tasks[i].emits || p->tasks[i].conflict != 0;
-    if (!any)
-        return BRC_OK;
-    if (p->call->ops->chunk == NULL)
-        return tell_all(p, from, to, err);
-    p->wrote = 1;
-    BRC_TRY(brc_store_begin(p->store, err));
-    int rc = tell_all(p, from, to, err);
-    int ended = brc_store_end(p->store, rc >= 0, rc >= 0 ? err : NULL);
-    return rc < 0 ? rc : ended;
 }

@@ -48,6 +48,8 @@ static int node_merge(void *ctx, const brc_merge_place *place, brc_merged_node *
     place = brc_concat_place(concat, place, &laid_out);
     brc_member_merge m = {how, place, clashes, brc_merge_favour(how, place->path), 0};
     int rc;
+    /* What another node has stored does not keep others out for as long as this one takes. */
+    BRC_TRY(brc_store_rest(how->repo->store, 1, err));
     BRC_TRY(merge_storage(how, place, out, clashes, err));
     BRC_TRY(brc_node_docs_read(&docs, how, place, err));
     if (place->ours.kind == BRC_GROUP)

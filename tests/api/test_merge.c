@@ -626,6 +626,41 @@ START_TEST(m8_what_was_chosen_as_new_stays_new)
 }
 END_TEST
 
+/* SQLite counts them in the file's head. */
+static uint32_t transactions(void)
+{
+    uint8_t count[4];
+    FILE *f = fopen(t.file, "rb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fseek(f, 24, SEEK_SET), 0);
+    ck_assert_uint_eq(fread(count, 1, sizeof(count), f), sizeof(count));
+    fclose(f);
+    return (uint32_t)count[0] << 24 | (uint32_t)count[1] << 16 | (uint32_t)count[2] << 8 | count[3];
+}
+
+static void a_is_edited_in_both_chunks(void)
+{
+    write_first();
+    scenario_set_number(&t, "/a", 4, write_value);
+}
+
+/* What is merged by ids, and what is decoded, merged and stored: each transaction is five syncs. */
+START_TEST(m10_a_merge_of_an_array_is_one_transaction)
+{
+    char conflict[200];
+    write_value = 60;
+    edit_on("ours", a_is_edited_in_both_chunks);
+    edit_on("theirs", _i ? a1_is_60 : a7_is_80);
+    go_to("ours");
+    const uint32_t before = transactions();
+    ck_assert_int_eq(merge_with("theirs", 0, conflict, sizeof(conflict)), BRC_MERGE_MERGED);
+    ck_assert_uint_eq(transactions() - before, 1);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 0), 60);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", _i ? 1 : 7), _i ? 60 : 80);
+    scenario_whole(&t);
+}
+END_TEST
+
 Suite *merge_suite(void)
 {
     enum { ROWS = sizeof(merge_rows) / sizeof(merge_rows[0]) };
@@ -638,6 +673,7 @@ Suite *merge_suite(void)
     tcase_add_loop_test(c, m6_an_open_merge_loses_nothing_to_a_smaller_shape, 0, 4);
     tcase_add_loop_test(c, m3_merges_commute, 0, ROWS);
     tcase_add_loop_test(c, m9_a_trial_reads_only, 0, 2);
+    tcase_add_loop_test(c, m10_a_merge_of_an_array_is_one_transaction, 0, 2);
     tcase_add_test(c, m7_what_was_merged_as_new_stays_new);
     tcase_add_test(c, m8_what_was_chosen_as_new_stays_new);
     tcase_add_test(c, m4_what_is_merged_is_not_collected_meanwhile);

@@ -126,7 +126,6 @@ static int kit_chunk(void *ctx, brc_span key, const brc_oid *id, brc_error *err)
 {
     static const brc_oid none;
     merge_kit *k = ctx;
-    ck_assert(brc_store_in_write(k->t.repo->store));
     if (k->stops_after > 0 && (int)k->calls == k->stops_after)
         return brc_fail(err, BRC_EINTERRUPT, "stopped on request");
     k->calls++;
