@@ -103,23 +103,40 @@ static int clash_order(const void *a, const void *b)
     return order != 0 ? order : (x->key.len > y->key.len) - (x->key.len < y->key.len);
 }
 
+static void clash_dispose(brc_clash *clash)
+{
+    free(clash->path);
+    free(clash->member);
+    brc_buf_dispose(&clash->key);
+    brc_buf_dispose(&clash->base);
+    brc_buf_dispose(&clash->ours);
+    brc_buf_dispose(&clash->theirs);
+}
+
 void brc_clash_list_sort(brc_clash_list *list)
 {
-    if (list->n > 1)
-        qsort(list->items, list->n, sizeof(*list->items), clash_order);
+    size_t n = 0;
+    if (list->n < 2)
+        return;
+    qsort(list->items, list->n, sizeof(*list->items), clash_order);
+    for (size_t i = 1; i < list->n; i++) {
+        brc_clash *last = &list->items[n], *one = &list->items[i];
+        if (clash_order(last, one) != 0) {
+            list->items[++n] = *one;
+            continue;
+        }
+        brc_clash *kept = last->base.data == NULL && one->base.data != NULL ? one : last;
+        brc_clash more = kept == one ? *last : *one;
+        *last = *kept;
+        clash_dispose(&more);
+    }
+    list->n = n + 1;
 }
 
 void brc_clash_list_dispose(brc_clash_list *list)
 {
-    for (size_t i = 0; i < list->n; i++) {
-        brc_clash *clash = &list->items[i];
-        free(clash->path);
-        free(clash->member);
-        brc_buf_dispose(&clash->key);
-        brc_buf_dispose(&clash->base);
-        brc_buf_dispose(&clash->ours);
-        brc_buf_dispose(&clash->theirs);
-    }
+    for (size_t i = 0; i < list->n; i++)
+        clash_dispose(&list->items[i]);
     free(list->items);
     memset(list, 0, sizeof(*list));
 }

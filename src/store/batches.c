@@ -100,7 +100,7 @@ static int bulk_is_untouched(const brc_store *store)
            store->late_drafts[0].id == 0;
 }
 
-/* Only the lock goes. It is no batch, and what others left to be swept is left to those who write. */
+/* Only the lock goes. It is no batch, and what others left to be swept is left to who writes. */
 static int bulk_let_go(brc_store *store, brc_error *err)
 {
     brc_reader_close(store);

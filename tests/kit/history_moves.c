@@ -73,9 +73,11 @@ static void of_merge(hm_world *w, int tip, int other, outcome *out)
     out->second = other;
     out->n = 1;
     out->result = hm_base(&base, &w->g, tip, other, 0);
-    if (out->result == HM_CLEAN)
-        out->result = merged(&out->snap[0], &base, &w->g.commit[tip].snap,
-                             &w->g.commit[other].snap);
+    if (out->result != HM_CLEAN)
+        return;
+    out->result = merged(&out->snap[0], &base, &w->g.commit[tip].snap, &w->g.commit[other].snap);
+    if (hm_came_back(&w->g, tip, &base) || hm_came_back(&w->g, other, &base))
+        out->result = HM_UNSURE;
 }
 
 /* commit's change on top of ours; *same: it is there already. */
@@ -92,6 +94,9 @@ static void of_pick(hm_world *w, int tip, int commit, int backwards, outcome *ou
     out->onto = tip;
     out->result = pick_onto(w, &out->snap[0], ours, commit, backwards);
     out->n = 1;
+    const hm_commit *picked = &w->g.commit[commit];
+    if (hm_came_back(&w->g, tip, backwards ? &picked->snap : &w->g.commit[picked->parent[0]].snap))
+        out->result = HM_UNSURE;
     if (out->result == HM_CLEAN && hm_same(&out->snap[0], ours))
         out->target = tip;
 }

@@ -78,6 +78,20 @@ int hm_any_moved(const hm_snap *base, const hm_snap *ours, const hm_snap *theirs
            || names_differ(base, theirs) || names_differ(ours, theirs);
 }
 
+/* A merge with what has no common ancestor may bring a node again that the first parent had removed:
+ * whether it is another one then depends on what it holds. */
+int hm_came_back(const hm_graph *g, int tip, const hm_snap *base)
+{
+    const hm_snap *now = &g->commit[tip].snap;
+    for (int c = tip; g->commit[c].nparents > 0; c = g->commit[c].parent[0]) {
+        const hm_snap *was = &g->commit[g->commit[c].parent[0]].snap;
+        for (int i = 0; i < base->n; i++)
+            if (hm_by_uid(now, base->node[i].uid) >= 0 && hm_by_uid(was, base->node[i].uid) < 0)
+                return 1;
+    }
+    return 0;
+}
+
 /* ---- merging ------------------------------------------------------------------------------- */
 
 static int32_t pick_value(int32_t b, int32_t o, int32_t t, int *result)

@@ -55,10 +55,27 @@ int hm_run(const hm_op *ops, int n, char *why, int len, hm_world *totals)
     return failed;
 }
 
-/* Leaves out parts, halves first, as long as the rest still fails. */
+/* What went wrong, whatever the step and the numbers in it: what is left in the end could be
+ * another fault. */
+static int is_same_fault(const char *a, const char *b)
+{
+    a = strchr(a, ')') != NULL ? strchr(a, ')') : a;
+    b = strchr(b, ')') != NULL ? strchr(b, ')') : b;
+    for (;;) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b || *a == '\0')
+            return *a == *b;
+        a++;
+        b++;
+    }
+}
+
+/* Leaves out parts, halves first, as long as the rest still fails in the same way. */
 int hm_shrink(hm_op *ops, int n, char *why, int len)
 {
     static hm_world totals;
+    char now[500];
     hm_op *less = malloc((size_t)n * sizeof(*less));
     if (less == NULL)
         return n;
@@ -67,7 +84,7 @@ int hm_shrink(hm_op *ops, int n, char *why, int len)
             const int cut = part < n - at ? part : n - at;
             memcpy(less, ops, (size_t)at * sizeof(*ops));
             memcpy(less + at, ops + at + cut, (size_t)(n - at - cut) * sizeof(*ops));
-            if (hm_run(less, n - cut, why, len, &totals) == 1) {
+            if (hm_run(less, n - cut, now, sizeof(now), &totals) == 1 && is_same_fault(now, why)) {
                 n -= cut;
                 memcpy(ops, less, (size_t)n * sizeof(*ops));
             } else {
