@@ -74,6 +74,50 @@ START_TEST(P16_every_codec_holds_what_the_kit_asks)
 }
 END_TEST
 
+/* ---- the same again ---- */
+
+/* A specification says all by itself: told in full and opened again it tells the same and encodes
+ * to the same bytes, which decode to what was encoded. */
+START_TEST(seed_P3_a_specification_gives_the_same_each_time)
+{
+    enum { LEN = 600 };
+    uint8_t data[LEN];
+    brc_iter *it;
+    const brc_codec_info *info;
+    int n = 0;
+
+    for (int i = 0; i < LEN; i++)
+        data[i] = (uint8_t)(i / 5 % 40);
+    ck_assert_int_eq(brc_registry_codecs(&it, codecs_reg, &codecs_err), BRC_OK);
+    while (brc_registry_codecs_next(it, &info, &codecs_err) == 1) {
+        brc_buf full = BRC_BUF_INIT, again = BRC_BUF_INIT, first = BRC_BUF_INIT,
+                second = BRC_BUF_INIT, out = BRC_BUF_INIT;
+        if (strcmp(info->kind, "bytes->bytes") != 0)
+            continue;
+        codecs_open_bytes(codec_list_of(info->name, 0)->list, LEN);
+        ck_assert_int_eq(brc_chain_write(codecs_chain, &full, &codecs_err), BRC_OK);
+        ck_assert_int_eq(brc_buf_terminate(&full, &codecs_err), BRC_OK);
+        codecs_encode(data, LEN, &first);
+        codecs_open_bytes((const char *)full.data, LEN);
+        ck_assert_int_eq(brc_chain_write(codecs_chain, &again, &codecs_err), BRC_OK);
+        ck_assert_int_eq(brc_buf_terminate(&again, &codecs_err), BRC_OK);
+        ck_assert_str_eq((const char *)again.data, (const char *)full.data);
+        codecs_encode(data, LEN, &second);
+        ck_assert_msg(first.len == second.len && memcmp(first.data, second.data, first.len) == 0,
+                      "%s", info->name);
+        ck_assert_int_eq(codecs_decode(second.data, second.len, &out), BRC_OK);
+        ck_assert_uint_eq(out.len, LEN);
+        ck_assert_mem_eq(out.data, data, LEN);
+        brc_buf *all[] = {&full, &again, &first, &second, &out};
+        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+            brc_buf_dispose(all[i]);
+        n++;
+    }
+    brc_iter_free(it);
+    ck_assert_int_gt(n, 15);
+}
+END_TEST
+
 /* ---- bombs -------------------------------------------------------------------------- */
 
 /* A chunk that would be a million bytes, where 100 are: no codec that bytes come from
@@ -217,6 +261,7 @@ Suite *every_codec_suite(void)
     tcase_add_test(tc, P16_every_codec_of_the_registry_has_a_list);
     tcase_add_test(tc, P16_every_data_type_of_the_registry_is_tried);
     tcase_add_loop_test(tc, P16_every_codec_holds_what_the_kit_asks, 0, MOST_LISTS);
+    tcase_add_test(tc, seed_P3_a_specification_gives_the_same_each_time);
     tcase_add_test(tc, X6_bombs_stop_at_the_limit_of_every_codec);
     tcase_add_loop_test(tc, P16_chains_by_chance_hold_what_the_kit_asks, 0, 4);
     suite_add_tcase(suite, tc);

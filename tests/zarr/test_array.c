@@ -290,7 +290,7 @@ static void budget_work(unsigned threads, size_t memory, brc_buf *ids, uint8_t *
     free(data);
 }
 
-START_TEST(P6_threads_and_memory_change_no_result)
+START_TEST(P6_P20_threads_and_memory_change_no_result)
 {
     size_t len = 100 * 90 * 70 * 2;
     brc_buf first = BRC_BUF_INIT, ids = BRC_BUF_INIT;
@@ -606,7 +606,7 @@ Suite *array_suite(void)
     Suite *suite = suite_create("array");
     TCase *tc = tcase_create("array");
     tcase_add_loop_test(tc, any_array_is_like_plain_memory, 0, 120);
-    tcase_add_loop_test(tc, P6_threads_and_memory_change_no_result, 0,
+    tcase_add_loop_test(tc, P6_P20_threads_and_memory_change_no_result, 0,
                         (int)(sizeof(budgets) / sizeof(budgets[0])));
     tcase_add_test(tc, P10_covered_chunks_are_not_read);
     tcase_add_test(tc, B8_source_memory_is_only_read_and_not_kept);

@@ -8,6 +8,7 @@
 
 #include "../../src/base/hash.h"
 #include "../../src/zarr/repo.h"
+#include "../kit/hook_codec.h"
 #include "../kit/scenario.h"
 
 Suite *array_settings_suite(void);
@@ -97,6 +98,39 @@ START_TEST(new_arrays_get_the_codecs_of_the_setting)
     new_array("/after", c, NULL, found, sizeof(found));
     ck_assert_str_eq(found, chosen);
     scenario_whole(&t);
+}
+END_TEST
+
+/* The setting names a plug-in's codec, and the plug-in is not there now. */
+START_TEST(B10_a_codec_that_is_missing_is_not_chosen_but_named)
+{
+    static const struct codecs_case plain = {NULL, "int32", 0, NULL};
+    static char chosen[800], found[800];
+    brc_open_opts opts = BRC_OPEN_OPTS_INIT;
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    const uint64_t shape = 8;
+    brc_registry *with = hook_registry(&t.err);
+    brc_array *a;
+    new_array("/before", &plain, NULL, chosen, sizeof(chosen));
+    scenario_commit(&t, "before");
+    scenario_close(&t);
+    opts.registry = with;
+    scenario_open(&t, &opts, 0);
+    OK(&t, brc_config_set(t.repo, "codecs", "[" HOOK_CODEC "]", &t.err));
+    new_array("/with", &plain, NULL, found, sizeof(found));
+    ck_assert_ptr_nonnull(strstr(found, "hook"));
+    scenario_close(&t);
+    opts.registry = NULL;
+    scenario_open(&t, &opts, 0);
+    new_array("/without", &plain, NULL, found, sizeof(found));
+    ck_assert_str_eq(found, chosen);
+    spec.ndim = 1;
+    spec.shape = spec.chunk = &shape;
+    spec.dtype = "int32";
+    spec.codecs_json = "[" BYTES "," HOOK_CODEC "]";
+    FAILS(&t, BRC_EUNSUPPORTED, brc_array_create(&a, t.session, "/named", &spec, &t.err));
+    ck_assert_ptr_nonnull(strstr(t.err.message, "hook"));
+    brc_registry_free(with);
 }
 END_TEST
 
@@ -242,6 +276,7 @@ Suite *array_settings_suite(void)
     tcase_add_checked_fixture(tc, settings_start, settings_stop);
     tcase_add_loop_test(tc, new_arrays_get_the_codecs_of_the_setting, 0,
                         sizeof(codecs_cases) / sizeof(codecs_cases[0]));
+    tcase_add_test(tc, B10_a_codec_that_is_missing_is_not_chosen_but_named);
     tcase_add_loop_test(tc, codecs_that_fit_no_type_are_no_setting, 0, 6);
     tcase_add_loop_test(tc, verify_full_compares_what_is_decoded_with_its_id, 0, 4);
     tcase_add_test(tc, verify_full_reads_parts_of_whole_chunks);
