@@ -350,6 +350,26 @@ BRC_API BRC_MUST_USE int brc_session_draft(int64_t *id, brc_session *s, brc_erro
  * others have changed. BRC_EBUSY: it belongs to another process, which is running, or may be;
  * BRC_EMISUSE: to one that has ended (brc_draft_adopt() takes it), or it is not private. */
 BRC_API BRC_MUST_USE int brc_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err);
+/* Appends a text that names the private session's draft, with a NUL behind it, and its secret: whoever has it, in any
+ * process of this machine that has the file open, opens another session on that draft. The draft is handed out by this
+ * as by brc_session_draft(), and stays its owner's: a process that attached may end, also by SIGKILL, and takes
+ * nothing with it. Whoever reads the file can read the secret; it keeps a number that is wrong from being taken
+ * for another draft's. BRC_EMISUSE for other sessions. */
+BRC_API BRC_MUST_USE int brc_session_token(brc_buf *out, brc_session *s, brc_error *err);
+/* Another session on the draft that the token names: what one of them writes the others see, and two that write at
+ * once are as two that write what a branch shares. BRC_EINVAL: this is no token; BRC_ENOTFOUND: it is of another file;
+ * BRC_ESTALE: the draft was joined, adopted, handed over or dropped; BRC_EMISUSE: its owner has ended
+ * (brc_draft_adopt() takes it). */
+BRC_API BRC_MUST_USE int brc_session_attach(brc_session **out, breccia *repo, const char *token, brc_error *err);
+/* A private session beside `s`, which begins with all that `s` shows, its uncommitted changes with it, and belongs to
+ * the same process, whoever calls this. From then on neither sees what the other writes, nor what is new on the branch.
+ * Other processes work in it with brc_session_token(); brc_session_join() brings back what they wrote. A child is
+ * no commit by itself: brc_session_commit() is BRC_EMISUSE, brc_session_discard() makes it what it was when it began,
+ * and brc_draft_drop() drops it, in the process that owns it. It may have children itself, and is a dead draft like others
+ * when that process has ended. What is uncommitted in `s` is folded as by a commit, and no chunk is copied; the next
+ * child costs a row unless more is written in between. Where `s` has savepoints it is folded each time. BRC_EMISUSE
+ * where `s` is not private, in brc_bulk_begin() and in a transaction. */
+BRC_API BRC_MUST_USE int brc_session_fork(brc_session **child, brc_session *s, brc_error *err);
 /* What the session writes between these two, and only that, is written in many short transactions:
  * readers and other writers get in between, and see nothing of it. It is there as a whole, and
  * durable, when brc_bulk_end() returns; without BRC_END_KEEP it is dropped. Imports, brc_array_load_stream(),

@@ -424,12 +424,14 @@ typedef struct brc_draft {
     uint64_t nodes;      /* nodes that it changes                             */
     const char *op;      /* BRC_DRAFT_MERGING: as in brc_open_state; else NULL */
     const char *array;   /* BRC_DRAFT_REWRITING: its path; else NULL          */
+    int64_t parent;      /* BRC_DRAFT_CHILD: whose, which may be gone; else 0 */
 } brc_draft;
 enum {
     BRC_DRAFT_OWNED = 1, /* private to one session; else what the branch's sessions share */
     BRC_DRAFT_STALE = 2, /* the branch has moved since: its commit merges it */
     BRC_DRAFT_MERGING = 4, /* an open merge or the like: brc_merge_state()    */
-    BRC_DRAFT_REWRITING = 8 /* of an array, not at its end: it can only be dropped */
+    BRC_DRAFT_REWRITING = 8, /* of an array, not at its end: it can only be dropped */
+    BRC_DRAFT_CHILD = 16 /* of a session: brc_session_fork()                  */
 };
 
 /* One node that differs between two versions.  Storage alone (codecs, backend): BRC_CHANGE_STORAGE, no value differs. */

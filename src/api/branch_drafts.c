@@ -39,9 +39,9 @@ static int check_ended(const brc_draft_row *row, brc_error *err)
 /* What processes left that have ended can still be adopted, on a branch of that name. */
 static int leave_private(brc_store *store, const brc_draft_row *row, brc_error *err)
 {
-    int empty;
-    BRC_TRY(brc_draft_is_empty(store, row->draft.id, &empty, err));
-    if (empty)
+    int unused;
+    BRC_TRY(brc_draft_is_unused(store, &row->draft, &unused, err));
+    if (unused)
         return brc_draft_delete(store, row->draft.id, err);
     BRC_TRY(check_ended(row, err));
     return brc_draft_keep(store, row->draft.id, err);

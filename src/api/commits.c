@@ -11,6 +11,7 @@
 #include "../zarr/node_moves.h"
 #include "../zarr/steady_read.h"
 #include "../base/clock.h"
+#include "fork.h"
 #include "merge_draft.h"
 #include "replay.h"
 
@@ -78,12 +79,22 @@ int brc_session_clean(int *clean, brc_session *s, brc_error *err)
     return rc;
 }
 
+/* To what its branch has, or its parent had. */
+static int discard_steps(brc_session *s, brc_error *err)
+{
+    brc_store *store = s->repo->store;
+    if (s->mode != BRC_SESSION_PRIVATE)
+        return brc_draft_delete(store, s->draft.id, err);
+    return s->draft.is_child
+               ? brc_fork_go_back(s, err)
+               : brc_draft_advance(store, s->draft.id, s->draft.has_tip ? &s->draft.tip : NULL, err);
+}
+
 int brc_session_discard(brc_session *s, brc_error *err)
 {
     BRC_TRY(brc_bulk_check_none(s, "nothing can be dropped", err));
     BRC_TRY(brc_session_begin(s, err));
-    int rc = s->mode == BRC_SESSION_PRIVATE ? brc_draft_empty(s->repo->store, s->draft.id, err)
-                                            : brc_draft_delete(s->repo->store, s->draft.id, err);
+    int rc = discard_steps(s, err);
     s->is_read = 0;
     return brc_session_end(s, rc, err);
 }
@@ -252,6 +263,7 @@ static int commit_steps(brc_session *s, const brc_commit_opts *opts, const char 
     char *full = NULL;
     const brc_oid *tip = &parents[0];
     merge_end end = {.op = amend ? "amend" : "commit"};
+    BRC_GO(brc_fork_check_commit(s, err));
     BRC_GO(brc_session_tip(s, &has, &parents[0], &tip_root, err));
     commit.parents = parents;
     commit.nparents = has ? 1 : 0;

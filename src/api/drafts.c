@@ -73,6 +73,17 @@ static const char *open_name(brc_store *store, const brc_draft_row *row)
     return name;
 }
 
+/* It may have been joined since the list was read. */
+static int describe_child(draft_list *list, const brc_draft_row *row, brc_error *err)
+{
+    brc_draft_child child = {0};
+    const int is = brc_draft_child_read(list->repo->store, row->draft.id, &child, err);
+    list->now.flags |= BRC_DRAFT_CHILD;
+    list->now.parent = child.parent;
+    brc_draft_child_dispose(&child);
+    return is < 0 ? is : BRC_OK;
+}
+
 static int describe_private(draft_list *list, const brc_draft_row *row, brc_error *err)
 {
     brc_draft *out = &list->now;
@@ -83,7 +94,7 @@ static int describe_private(draft_list *list, const brc_draft_row *row, brc_erro
     BRC_TRY(brc_bulk_rewrites(row, &list->array, err));
     out->flags |= list->array != NULL ? BRC_DRAFT_REWRITING : 0;
     out->array = list->array;
-    return BRC_OK;
+    return row->draft.is_child ? describe_child(list, row, err) : BRC_OK;
 }
 
 int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
@@ -112,9 +123,10 @@ int brc_drafts_next(brc_iter *it, const brc_draft **out_item, brc_error *err)
 
 /* ---- adopting and dropping -------------------------------- */
 
-/* *rows has it at `at`. BRC_EBUSY where its owner is at work. */
-static int find_draft(brc_store *store, int64_t id, brc_draft_row **rows, size_t *n, size_t *at,
-                      brc_error *err)
+/* *rows has it at `at`. BRC_EBUSY where its owner is at work; but that may drop the children of its
+ * sessions. */
+static int find_draft(brc_store *store, int64_t id, int is_drop, brc_draft_row **rows, size_t *n,
+                      size_t *at, brc_error *err)
 {
     BRC_TRY(brc_draft_list(store, rows, n, err));
     for (*at = 0; *at < *n; ++*at)
@@ -124,6 +136,8 @@ static int find_draft(brc_store *store, int64_t id, brc_draft_row **rows, size_t
         return brc_fail(err, BRC_ENOTFOUND, "%s has no draft %lld: 'breccia drafts' lists them",
                         brc_store_path(store), (long long)id);
     const brc_draft_row *row = &(*rows)[*at];
+    if (is_drop && row->draft.is_child && brc_process_is_this(row->owner))
+        return BRC_OK;
     if (row->draft.kind == BRC_DRAFT_PRIVATE && brc_process_state(row->owner) == BRC_PROCESS_ALIVE)
         return brc_fail(err, BRC_EBUSY, "draft %lld belongs to process %lld, which is running: "
                                         "end it first",
@@ -161,7 +175,7 @@ static int adopt_steps(breccia *repo, int64_t id, const brc_adopt_look *look, br
     brc_session *onto = NULL;
     size_t n = 0, at;
     int rc;
-    BRC_GO(find_draft(repo->store, id, &rows, &n, &at, err));
+    BRC_GO(find_draft(repo->store, id, 0, &rows, &n, &at, err));
     if (rows[at].draft.kind != BRC_DRAFT_PRIVATE) {
         rc = rows[at].draft.kind == BRC_DRAFT_MERGE
                  ? brc_merge_is_open(repo->store, rows[at].branch, err)
@@ -183,7 +197,7 @@ static int drop_steps(breccia *repo, int64_t id, const brc_adopt_look *look, brc
     (void)look;
     brc_draft_row *rows = NULL;
     size_t n = 0, at;
-    int rc = find_draft(repo->store, id, &rows, &n, &at, err);
+    int rc = find_draft(repo->store, id, 1, &rows, &n, &at, err);
     if (rc == BRC_OK)
         rc = brc_draft_delete(repo->store, id, err);
     brc_draft_rows_free(rows, n);
@@ -280,6 +294,11 @@ int brc_session_hand_over(brc_session *from, brc_session *to, brc_error *err)
     if (from->mode != BRC_SESSION_PRIVATE || to->mode < BRC_SESSION_WRITE)
         return brc_fail(err, BRC_EINVAL, "the changes of a private session are handed over to one "
                                          "that can be changed");
+    if (from->draft.is_child)
+        return brc_fail(err, BRC_EMISUSE,
+                        "draft %lld is the child of another session: join it with "
+                        "brc_session_join()",
+                        (long long)from->draft.id);
     if (from->repo != to->repo || from == to || strcmp(from->branch, to->branch) != 0)
         return brc_fail(err, BRC_EINVAL,
                         "changes are handed over between two sessions of one handle and one "

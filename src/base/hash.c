@@ -79,6 +79,19 @@ int brc_oid_cmp(const brc_oid *a, const brc_oid *b)
     return memcmp(a->bytes, b->bytes, sizeof(a->bytes));
 }
 
+int brc_oid_parse(brc_oid *out, const char *hex)
+{
+    const size_t len = strlen(hex);
+    memset(out, 0, sizeof(*out));
+    if ((len != 32 && len != 64) || strspn(hex, "0123456789abcdef") != len)
+        return 0;
+    for (size_t i = 0; i < len; i++) {
+        const int digit = hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10;
+        out->bytes[i / 2] = (uint8_t)(out->bytes[i / 2] << 4 | digit);
+    }
+    return 1;
+}
+
 char *brc_oid_format(char out[65], const brc_oid *id)
 {
     static const char digits[] = "0123456789abcdef";

@@ -57,6 +57,8 @@ static inline int brc_oid_is_zero(const brc_oid *id)
     return 1;
 }
 int brc_oid_cmp(const brc_oid *a, const brc_oid *b);
+/* An id that is written whole, in lower case: 0 if it is none. */
+int brc_oid_parse(brc_oid *out, const char *hex);
 
 /* Random bytes from the system, for the secret. */
 BRC_MUST_USE int brc_random(void *out, size_t len, brc_error *err);

@@ -63,26 +63,31 @@ static void look_at_self(process_facts *out)
     out->start = start_of(out->pid);
 }
 
-int brc_process_describe(brc_buf *out, brc_error *err)
+static int describe_facts(const process_facts *facts, brc_buf *out, brc_error *err)
 {
-    process_facts self;
-    uint8_t token[16];
-    look_at_self(&self);
+    uint8_t token[BRC_PROCESS_TOKEN / 2];
     BRC_TRY(brc_random(token, sizeof(token), err));
     BRC_TRY(brc_buf_text(out, "{", err));
-    if (*self.machine)
-        BRC_TRY(brc_buf_printf(out, err, "\"machine\":\"%s\",", self.machine));
-    if (self.space)
-        BRC_TRY(brc_buf_printf(out, err, "\"pid_namespace\":%" PRId64 ",", self.space));
-    if (*self.boot)
-        BRC_TRY(brc_buf_printf(out, err, "\"boot\":\"%s\",", self.boot));
-    BRC_TRY(brc_buf_printf(out, err, "\"pid\":%" PRId64 ",", self.pid));
-    if (self.start)
-        BRC_TRY(brc_buf_printf(out, err, "\"start\":%" PRId64 ",", self.start));
+    if (*facts->machine)
+        BRC_TRY(brc_buf_printf(out, err, "\"machine\":\"%s\",", facts->machine));
+    if (facts->space)
+        BRC_TRY(brc_buf_printf(out, err, "\"pid_namespace\":%" PRId64 ",", facts->space));
+    if (*facts->boot)
+        BRC_TRY(brc_buf_printf(out, err, "\"boot\":\"%s\",", facts->boot));
+    BRC_TRY(brc_buf_printf(out, err, "\"pid\":%" PRId64 ",", facts->pid));
+    if (facts->start)
+        BRC_TRY(brc_buf_printf(out, err, "\"start\":%" PRId64 ",", facts->start));
     BRC_TRY(brc_buf_text(out, "\"token\":\"", err));
     for (size_t i = 0; i < sizeof(token); i++)
         BRC_TRY(brc_buf_printf(out, err, "%02x", token[i]));
     return brc_buf_text(out, "\"}", err);
+}
+
+int brc_process_describe(brc_buf *out, brc_error *err)
+{
+    process_facts self;
+    look_at_self(&self);
+    return describe_facts(&self, out, err);
 }
 
 /* ---- somebody else's -------------------------------- */
@@ -143,4 +148,32 @@ int brc_process_is_this(const char *owner)
 {
     return brc_process_id(owner) == (int64_t)getpid() &&
            brc_process_state(owner) == BRC_PROCESS_ALIVE;
+}
+
+int brc_process_describe_as(brc_buf *out, const char *owner, brc_error *err)
+{
+    process_facts it;
+    if (!read_owner(owner, &it))
+        return brc_fail(err, BRC_ECORRUPT, "the owner of uncommitted changes is damaged");
+    keep_id(it.machine);
+    keep_id(it.boot);
+    return describe_facts(&it, out, err);
+}
+
+int brc_process_token(char out[BRC_PROCESS_TOKEN + 1], const char *owner)
+{
+    brc_json *json;
+    const char *text = NULL;
+    int has = 0;
+    if (owner == NULL || brc_json_parse(&json, owner, strlen(owner), NULL) < 0)
+        return 0;
+    const brc_json *member = brc_json_member(json, "token");
+    if (member != NULL && brc_json_text(member, &text) &&
+        strspn(text, "0123456789abcdef") == BRC_PROCESS_TOKEN &&
+        text[BRC_PROCESS_TOKEN] == '\0') {
+        memcpy(out, text, BRC_PROCESS_TOKEN + 1);
+        has = 1;
+    }
+    brc_json_free(json);
+    return has;
 }

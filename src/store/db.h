@@ -257,6 +257,8 @@ enum { BRC_LATE_ANY, BRC_LATE_EMPTY, BRC_LATE_SAVE };
 /* draft.c: draft.parts says where a draft may have rows: most have none in these tables, and then no
  * page of them is read. In SQL: the draft ?1 if it has them, else NULL, which no row has. */
 enum { BRC_PART_KEYS = 1, BRC_PART_MOVES = 2, BRC_PART_DOCS = 4, BRC_PART_SAVES = 8 };
+/* A draft that is another's child: draft_child.c. */
+#define BRC_IS_CHILD "kind=2 AND owner IS NOT NULL AND substr(plan,1,8)='{\"fork\":'"
 #define BRC_IF_KEYS "(SELECT id FROM draft WHERE id=?1 AND parts&1)"
 #define BRC_IF_MOVES "(SELECT id FROM draft WHERE id=?1 AND parts&2)"
 #define BRC_IF_DOCS "(SELECT id FROM draft WHERE id=?1 AND parts&4)"

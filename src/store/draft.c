@@ -13,7 +13,8 @@
     "row_sum('draft', id, kind, state, branch, base, tip, other, plan, owner, parent, time_us,"
 #define DRAFT_SUM DRAFT_SUM_HEAD " changes, parts)"
 #define DRAFT_COLUMNS \
-    "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner, parts"
+    "id, kind, changes, base, tip, checksum IS " DRAFT_SUM ", time_us, branch, owner, parts," \
+    " ifnull(" BRC_IS_CHILD ", 0)"
 
 static int draft_commit_id(brc_store *store, sqlite3_stmt *st, int column, int *has, brc_oid *id,
                            brc_error *err)
@@ -31,6 +32,7 @@ static int draft_read(brc_store *store, sqlite3_stmt *st, brc_draft_head *out, b
     out->changes = sqlite3_column_int64(st, 2);
     out->time_us = sqlite3_column_int64(st, 6);
     out->saves = (sqlite3_column_int(st, 9) & BRC_PART_SAVES) != 0;
+    out->is_child = sqlite3_column_int(st, 10) != 0;
     BRC_TRY(draft_commit_id(store, st, 3, &out->has_base, &out->base, err));
     return draft_commit_id(store, st, 4, &out->has_tip, &out->tip, err);
 }
@@ -121,7 +123,7 @@ static int draft_row_read(brc_store *store, sqlite3_stmt *st, brc_draft_row *out
 {
     const char *branch = (const char *)sqlite3_column_text(st, 7);
     const char *owner = (const char *)sqlite3_column_text(st, 8);
-    const char *plan = (const char *)sqlite3_column_text(st, 10);
+    const char *plan = (const char *)sqlite3_column_text(st, 11);
     BRC_TRY(draft_read(store, st, &out->draft, err));
     char *text;
     BRC_TRY(brc_dup(&text, branch != NULL ? branch : "", err));
@@ -332,7 +334,8 @@ int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,
                      "UPDATE draft SET kind=1+(?2 IS NOT NULL), owner=?2,"
-                     " plan=iif(?2 IS NULL, NULL, plan) WHERE id=?1",
+                     " plan=iif(?2 IS NULL, NULL, plan), other=iif(?2 IS NULL, NULL, other)"
+                     " WHERE id=?1",
                      &st, err));
     sqlite3_bind_int64(st, 1, draft);
     sqlite3_bind_text(st, 2, owner, -1, SQLITE_STATIC);
@@ -343,7 +346,10 @@ int brc_draft_set_owner(brc_store *store, int64_t draft, const char *owner, brc_
 int brc_draft_keep(brc_store *store, int64_t draft, brc_error *err)
 {
     BRC_TRY(brc_draft_saves_end(store, draft, err));
-    BRC_TRY(draft_run(store, "UPDATE draft SET kind=2, owner=NULL WHERE id=?1", draft, err));
+    BRC_TRY(draft_run(store, /* one that was a child is by itself now */
+                      "UPDATE draft SET kind=2, owner=NULL, other=iif(" BRC_IS_CHILD
+                      ", NULL, other), plan=iif(" BRC_IS_CHILD ", NULL, plan) WHERE id=?1",
+                      draft, err));
     return draft_seal(store, draft, err);
 }
 

@@ -165,7 +165,7 @@ static const char *find_late(int which)
     if (which == BRC_LATE_EMPTY)
         return "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
                " (SELECT 1 FROM draft_node WHERE draft=?1) AND NOT EXISTS"
-               " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ")";
+               " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ") AND base IS tip";
     return which == BRC_LATE_SAVE
                ? "SELECT id FROM draft WHERE id=?1 AND parent IS NOT NULL AND state=1"
                : "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1";
@@ -198,20 +198,45 @@ int brc_draft_dropped(brc_store *store, int64_t draft, int64_t *out, brc_error *
     return drop_run(store, DROP_IT, *out, 0, NULL, err);
 }
 
-int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
+/* Those of nodes become a dropped draft's. */
+static int give_nodes_away(brc_store *store, int64_t draft, brc_error *err)
 {
-    int64_t left = STEP, to;
-    BRC_TRY(brc_draft_saves_end(store, draft, err));
-    BRC_TRY(drop_rows(store, draft, &left, err));
-    if (left > 0)
-        return BRC_OK;
+    int64_t to;
     BRC_TRY(brc_draft_dropped(store, draft, &to, err));
     BRC_TRY(drop_run(store,
                      "UPDATE draft_node SET draft=?2, path=NULL, checksum="
                      "row_sum('draft_node', node, ?2, NULL, below, level, entry) WHERE draft=?1",
                      draft, to, NULL, err));
-    BRC_TRY(drop_run(store, "DELETE FROM draft_move WHERE draft=?1", draft, 0, NULL, err));
+    return drop_run(store, "DELETE FROM draft_move WHERE draft=?1", draft, 0, NULL, err);
+}
+
+int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err)
+{
+    int64_t left = STEP;
+    BRC_TRY(brc_draft_saves_end(store, draft, err));
+    BRC_TRY(drop_rows(store, draft, &left, err));
+    if (left > 0)
+        return BRC_OK;
+    BRC_TRY(give_nodes_away(store, draft, err));
     return drop_run(store, "DELETE FROM draft_key WHERE draft=?1", draft, 0, NULL, err);
+}
+
+int brc_draft_lay(brc_store *store, int64_t draft, const brc_oid *base, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int64_t left = STEP;
+    BRC_TRY(brc_draft_saves_end(store, draft, err));
+    BRC_TRY(drop_nodes(store, draft, &left, err));
+    BRC_TRY(left > 0 ? drop_run(store, "DELETE FROM draft_move WHERE draft=?1", draft, 0, NULL, err)
+                     : give_nodes_away(store, draft, err));
+    BRC_TRY(brc_stmt(store,
+                     "UPDATE draft SET base=?2, parts=parts&1, checksum=row_sum('draft', id, kind,"
+                     " state, branch, ?2, tip, other, plan, owner, parent, time_us, changes,"
+                     " parts&1) WHERE id=?1",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    brc_bind_id(store, st, 2, base);
+    return brc_run(store, st, err);
 }
 
 int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, brc_error *err)

@@ -358,6 +358,7 @@ typedef struct brc_draft_head {
     int64_t changes; /* grows with each transaction that changes it               */
     int64_t time_us; /* when it was made                                          */
     int saves;       /* it may have savepoints that are open                      */
+    int is_child;    /* of another: it is joined with that (draft_child.c)        */
 } brc_draft_head;
 
 typedef struct brc_draft_row {
@@ -432,6 +433,26 @@ BRC_MUST_USE int brc_draft_dropped(brc_store *store, int64_t draft, int64_t *out
 BRC_MUST_USE int brc_draft_empty(brc_store *store, int64_t draft, brc_error *err);
 /* The same, and it is laid over this commit, its own, from now on. */
 BRC_MUST_USE int brc_draft_advance(brc_store *store, int64_t draft, const brc_oid *commit, brc_error *err);
+/* Its rows of nodes, chunks and moves go, and it is laid over this commit, which has what they said: what it
+ * shows stays, and so do its keys and what its commit is to follow. It has no savepoints. */
+BRC_MUST_USE int brc_draft_lay(brc_store *store, int64_t draft, const brc_oid *base, brc_error *err);
+/* Whether nothing is changed in it, and its base is the commit that its own is to follow. Also of none (id 0). */
+BRC_MUST_USE int brc_draft_is_unused(brc_store *store, const brc_draft_head *draft, int *is, brc_error *err);
+/* Whether a draft has, or had, this number. */
+BRC_MUST_USE int brc_draft_was(brc_store *store, int64_t id, int *was, brc_error *err);
+/* A draft that is the child of another (draft_child.c). */
+typedef struct brc_draft_child {
+    int64_t parent;   /* whose: that may be gone                                   */
+    int has_fork;
+    brc_oid fork;     /* the commit that was its base when it began; none: the empty snapshot */
+    brc_json *plan;   /* a JSON object                                             */
+} brc_draft_child;
+/* A new one like `row`, over the commit that it was forked at. The plan begins with "fork", the parent's number. */
+BRC_MUST_USE int brc_draft_child_start(brc_store *store, const brc_draft_row *row, const char *plan, int64_t *id,
+                                       brc_error *err);
+/* 1 if it is one, and 0 with nothing to dispose of if not. */
+BRC_MUST_USE int brc_draft_child_read(brc_store *store, int64_t draft, brc_draft_child *out, brc_error *err);
+void brc_draft_child_dispose(brc_draft_child *child);
 /* Whether nothing is changed in it. */
 BRC_MUST_USE int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *err);
 /* Its branch's name now, which the caller frees. */

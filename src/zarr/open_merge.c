@@ -242,15 +242,9 @@ static int plan_id(const brc_open_merge *merge, const char *name, const brc_json
 {
     const char *hex;
     (void)!brc_json_text(value, &hex);
-    const size_t len = strlen(hex);
-    memset(out, 0, sizeof(*out));
-    if ((len != 32 && len != 64) || strspn(hex, "0123456789abcdef") != len)
+    if (!brc_oid_parse(out, hex))
         return brc_fail(err, BRC_ECORRUPT, "the plan of draft %lld is damaged: '%s' is no commit",
                         (long long)merge->draft.id, name);
-    for (size_t i = 0; i < len; i++) {
-        const int digit = hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10;
-        out->bytes[i / 2] = (uint8_t)(out->bytes[i / 2] << 4 | digit);
-    }
     return 1;
 }
 

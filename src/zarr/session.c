@@ -121,17 +121,17 @@ static int sync_branch(brc_session *s, brc_error *err)
 }
 
 /* Without a change it is the branch as it is now: the changes that come begin there. What a bulk
- * write has done by now, and what a savepoint goes back to, lie over the session as it was. */
+ * write has done by now, and what a savepoint goes back to, lie over the session as it was; and a
+ * child over what its parent was. */
 static int sync_clean(brc_session *s, brc_error *err)
 {
-    int empty = 1;
+    int unused;
     brc_draft_head tip;
     brc_oid root;
-    if (s->owner == NULL || s->bulk != NULL || s->draft.saves)
+    if (s->owner == NULL || s->bulk != NULL || s->draft.saves || s->draft.is_child)
         return BRC_OK;
-    if (s->draft.id != 0)
-        BRC_TRY(brc_draft_is_empty(s->repo->store, s->draft.id, &empty, err));
-    if (!empty)
+    BRC_TRY(brc_draft_is_unused(s->repo->store, &s->draft, &unused, err));
+    if (!unused)
         return BRC_OK;
     BRC_TRY(read_tip(s, &tip, &root, err));
     s->draft.has_base = s->draft.has_tip = tip.has_tip;
@@ -211,68 +211,6 @@ done:
         brc_session_unref(s);
     else
         *out = s;
-    return rc;
-}
-
-int brc_session_draft(int64_t *id, brc_session *s, brc_error *err)
-{
-    *id = 0;
-    if (s->mode != BRC_SESSION_PRIVATE)
-        return brc_fail(err, BRC_EMISUSE,
-                        "this session has no draft of its own: open a private one");
-    BRC_TRY(brc_session_begin(s, err));
-    BRC_TRY(brc_session_end(s, BRC_OK, err));
-    s->is_handed_out = 1;
-    *id = s->draft.id;
-    return BRC_OK;
-}
-
-static int check_owner(const brc_draft_row *row, brc_error *err)
-{
-    const long long id = (long long)row->draft.id;
-    if (row->draft.kind != BRC_DRAFT_PRIVATE)
-        return brc_fail(err, BRC_EMISUSE,
-                        "draft %lld is what branch '%s' shares: open a session on the branch", id,
-                        row->branch);
-    if (brc_process_is_this(row->owner))
-        return BRC_OK;
-    if (brc_process_state(row->owner) == BRC_PROCESS_DEAD)
-        return brc_fail(err, BRC_EMISUSE,
-                        "draft %lld is of process %lld, which has ended: adopt it first", id,
-                        (long long)brc_process_id(row->owner));
-    return brc_fail(err, BRC_EBUSY, "draft %lld belongs to another process, %lld", id,
-                    (long long)brc_process_id(row->owner));
-}
-
-/* The session of a draft becomes one that may change it. */
-static int take_draft(brc_session **out, breccia *repo, const brc_draft_row *row, brc_error *err)
-{
-    BRC_TRY(check_owner(row, err));
-    BRC_TRY(brc_session_of_draft(out, repo, row->branch, row->draft.id, err));
-    int rc = brc_dup(&(*out)->owner, row->owner, err);
-    (*out)->start = (*out)->draft;
-    (*out)->is_handed_out = 1;
-    if (rc < 0) {
-        brc_session_unref(*out);
-        *out = NULL;
-    }
-    return rc;
-}
-
-int brc_draft_open(brc_session **out, breccia *repo, int64_t id, brc_error *err)
-{
-    brc_draft_row *rows = NULL;
-    size_t n = 0, at = 0;
-    *out = NULL;
-    BRC_TRY(brc_store_writable(repo->store, err));
-    int rc = brc_draft_list(repo->store, &rows, &n, err);
-    while (at < n && rows[at].draft.id != id)
-        at++;
-    if (rc == BRC_OK)
-        rc = at < n ? take_draft(out, repo, &rows[at], err)
-                    : brc_fail(err, BRC_ENOTFOUND, "%s has no draft %lld",
-                               brc_store_path(repo->store), (long long)id);
-    brc_draft_rows_free(rows, n);
     return rc;
 }
 
@@ -375,15 +313,15 @@ static int drop_left_empty(brc_store *store, brc_error *err)
 {
     brc_draft_row *rows;
     size_t n;
-    int empty;
+    int unused;
     BRC_TRY(brc_draft_list(store, &rows, &n, err));
     int rc = BRC_OK;
     for (size_t i = 0; i < n && rc == BRC_OK; i++) {
         if (rows[i].draft.kind != BRC_DRAFT_PRIVATE ||
             brc_process_state(rows[i].owner) != BRC_PROCESS_DEAD)
             continue;
-        rc = brc_draft_is_empty(store, rows[i].draft.id, &empty, err);
-        if (rc == BRC_OK && empty)
+        rc = brc_draft_is_unused(store, &rows[i].draft, &unused, err);
+        if (rc == BRC_OK && unused)
             rc = brc_draft_delete(store, rows[i].draft.id, err);
     }
     brc_draft_rows_free(rows, n);
