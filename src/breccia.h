@@ -370,6 +370,17 @@ BRC_API BRC_MUST_USE int brc_session_attach(brc_session **out, breccia *repo, co
  * child costs a row unless more is written in between. Where `s` has savepoints it is folded each time. BRC_EMISUSE
  * where `s` is not private, in brc_bulk_begin() and in a transaction. */
 BRC_API BRC_MUST_USE int brc_session_fork(brc_session **child, brc_session *s, brc_error *err);
+/* Brings what the children of `s` with these tokens wrote into `s`: all of it, or nothing. They are merged by the
+ * rules of brc_merge(), down to elements: base is what a child began with, ours is `s` with the children joined before,
+ * theirs the child as it is in the file, whatever became of those that wrote it. The order of the tokens does not count, and
+ * `s` may have changed since. Joined children are gone: a session on one is BRC_ESTALE from then on, and so is joining it
+ * again. What cannot be decided is BRC_ECONFLICT, all are as they were, and *conflicts (NULL: nobody asks) lists it,
+ * although the call fails: brc_conflict.draft is the child. `flags` are 0. BRC_EMISUSE: one is no child, or another
+ * session's; `s` has a savepoint; in brc_bulk_begin() and in a transaction. For tokens errors are those of
+ * brc_session_attach(); BRC_EINVAL also if one is given twice. BRC_ESTALE too where others never stopped writing. What is new on the
+ * branch is the matter of the commit. */
+BRC_API BRC_MUST_USE int brc_session_join(brc_iter **conflicts, brc_session *s, const char *const *tokens, size_t n,
+                                          uint32_t flags, brc_error *err);
 /* What the session writes between these two, and only that, is written in many short transactions:
  * readers and other writers get in between, and see nothing of it. It is there as a whole, and
  * durable, when brc_bulk_end() returns; without BRC_END_KEEP it is dropped. Imports, brc_array_load_stream(),

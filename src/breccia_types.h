@@ -404,6 +404,7 @@ typedef struct brc_conflict {
     const char *kind;  /* "deleted", "added", "replaced", "moved", "metadata", "storage", "chunk" */
     const char *key;   /* a JSON pointer into zarr.json, or "c/0/1"; NULL: none */
     int settled;       /* 0: it is open; BRC_MERGE_OURS, _THEIRS; 1: by hand  */
+    int64_t draft;     /* brc_session_join(): the child's; else 0             */
 } brc_conflict;
 
 typedef struct brc_node {

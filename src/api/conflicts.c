@@ -98,7 +98,8 @@ int brc_conflicts_next(brc_iter *it, const brc_conflict **out, brc_error *err)
         return 0;
     const brc_clash *clash = &list->list.items[list->at++];
     list->now = (brc_conflict){.path = clash->path, .kind = conflict_kind(clash),
-                               .settled = settled_as(clash->settled)};
+                               .settled = settled_as(clash->settled),
+                               .draft = clash->draft};
     BRC_TRY(conflict_key(clash, &list->key, &list->now.key, err));
     list->now.key = strcmp(clash->member, BRC_CLASH_CHUNK) == 0 ? (const char *)list->key.data
                                                                 : list->now.key;

@@ -19,6 +19,7 @@ typedef struct brc_clash {
     brc_buf key;                  /* of a chunk, as in the array's map                    */
     brc_buf base, ours, theirs;   /* data NULL: it is not there                           */
     int settled;                  /* when read from a file: conflict.state                */
+    int64_t draft;                /* of a join: whose child theirs is; else 0             */
 } brc_clash;
 
 typedef struct brc_clash_list {

@@ -91,3 +91,18 @@ int brc_draft_is_unused(brc_store *store, const brc_draft_head *draft, int *is, 
     *is = *is && brc_draft_follows(draft, draft->has_base, &draft->base);
     return BRC_OK;
 }
+
+int brc_draft_is_small(brc_store *store, int64_t draft, size_t most, int *is, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int any;
+    BRC_TRY(brc_stmt(store,
+                     "SELECT 1 FROM draft_node n LEFT JOIN draft_chunk c ON c.node=n.node"
+                     " WHERE n.draft=?1 LIMIT 1 OFFSET ?2",
+                     &st, err));
+    sqlite3_bind_int64(st, 1, draft);
+    sqlite3_bind_int64(st, 2, (int64_t)most);
+    BRC_TRY(brc_ask_any(store, st, &any, err));
+    *is = !any;
+    return BRC_OK;
+}

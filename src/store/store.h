@@ -453,6 +453,8 @@ BRC_MUST_USE int brc_draft_child_start(brc_store *store, const brc_draft_row *ro
 /* 1 if it is one, and 0 with nothing to dispose of if not. */
 BRC_MUST_USE int brc_draft_child_read(brc_store *store, int64_t draft, brc_draft_child *out, brc_error *err);
 void brc_draft_child_dispose(brc_draft_child *child);
+/* Whether it has at most so many rows of nodes and chunks: costs reading these. */
+BRC_MUST_USE int brc_draft_is_small(brc_store *store, int64_t draft, size_t most, int *is, brc_error *err);
 /* Whether nothing is changed in it. */
 BRC_MUST_USE int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *err);
 /* Its branch's name now, which the caller frees. */

@@ -107,14 +107,88 @@ static int need_bytes(brc_store *store, const brc_fork_key *key, brc_error *err)
                     key->key);
 }
 
+static int put_key(brc_store *store, int64_t draft, const brc_fork_key *key, brc_error *err)
+{
+    if (key->has_id)
+        BRC_TRY(need_bytes(store, key, err));
+    return brc_draft_key_put(store, draft, key->key, key->has_id ? &key->id : NULL, err);
+}
+
 int brc_fork_keys_put(const brc_fork_keys *keys, brc_store *store, int64_t draft, brc_error *err)
 {
-    const brc_fork_key *items = keys->items;
-    for (size_t i = 0; i < keys->n; i++) {
-        if (items[i].has_id)
-            BRC_TRY(need_bytes(store, &items[i], err));
-        BRC_TRY(brc_draft_key_put(store, draft, items[i].key, items[i].has_id ? &items[i].id : NULL,
-                                  err));
+    for (size_t i = 0; i < keys->n; i++)
+        BRC_TRY(put_key(store, draft, (const brc_fork_key *)keys->items + i, err));
+    return BRC_OK;
+}
+
+/* ---- three ways -------------------------------- */
+
+/* Lists that are read side by side. */
+typedef struct key_walk {
+    const brc_fork_keys *list;
+    size_t at;
+} key_walk;
+
+static const char *least_key(const key_walk *walks, size_t n)
+{
+    const char *least = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (walks[i].at == walks[i].list->n)
+            continue;
+        const char *key = ((const brc_fork_key *)walks[i].list->items)[walks[i].at].key;
+        if (least == NULL || strcmp(key, least) < 0)
+            least = key;
+    }
+    return least;
+}
+
+/* What it says of the key, behind which it goes; NULL: nothing. */
+static const brc_fork_key *take_from(key_walk *walk, const char *key)
+{
+    const brc_fork_key *item = (const brc_fork_key *)walk->list->items + walk->at;
+    if (walk->at == walk->list->n || strcmp(item->key, key) != 0)
+        return NULL;
+    walk->at++;
+    return item;
+}
+
+static int same_value(const brc_fork_key *a, const brc_fork_key *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    return a->has_id == b->has_id && (!a->has_id || brc_oid_cmp(&a->id, &b->id) == 0);
+}
+
+int brc_fork_keys_join(brc_fork_keys *out, const brc_fork_keys *base, const brc_fork_keys *ours,
+                       const brc_fork_keys *theirs, brc_fork_clash_fn clash, void *ctx,
+                       brc_error *err)
+{
+    key_walk walks[3] = {{base, 0}, {ours, 0}, {theirs, 0}};
+    const char *key;
+    while ((key = least_key(walks, 3)) != NULL) {
+        const brc_fork_key *was = take_from(&walks[0], key), *own = take_from(&walks[1], key),
+                           *their = take_from(&walks[2], key), *now = own;
+        if (same_value(own, was))
+            now = their;
+        else if (!same_value(their, was) && !same_value(their, own))
+            BRC_TRY(clash(ctx, key, was, own, their, err));
+        if (now != NULL)
+            BRC_TRY(take_key(out, key, now->has_id ? &now->id : NULL, err));
+    }
+    return BRC_OK;
+}
+
+int brc_fork_keys_change(const brc_fork_keys *before, const brc_fork_keys *after, brc_store *store,
+                         int64_t draft, brc_error *err)
+{
+    key_walk walks[2] = {{before, 0}, {after, 0}};
+    const char *key;
+    while ((key = least_key(walks, 2)) != NULL) {
+        const brc_fork_key *was = take_from(&walks[0], key), *now = take_from(&walks[1], key);
+        if (same_value(was, now))
+            continue;
+        BRC_TRY(now != NULL ? put_key(store, draft, now, err)
+                            : brc_draft_key_drop(store, draft, key, err));
     }
     return BRC_OK;
 }

@@ -24,5 +24,14 @@ BRC_MUST_USE int brc_fork_keys_write(brc_buf *out, const brc_fork_keys *keys, br
 BRC_MUST_USE int brc_fork_keys_parse(brc_fork_keys *out, const brc_json *object, brc_error *err);
 /* A draft without keys gets them; their bytes are there, else BRC_ESTALE. Within a write. */
 BRC_MUST_USE int brc_fork_keys_put(const brc_fork_keys *keys, brc_store *store, int64_t draft, brc_error *err);
+/* `base` is what both began with: out is `ours` with what `theirs` has changed. `clash` gets what both have
+ * changed to something else, which stays as ours has it; NULL: not there. `out` is empty before. */
+typedef int (*brc_fork_clash_fn)(void *ctx, const char *key, const brc_fork_key *base, const brc_fork_key *ours,
+                                 const brc_fork_key *theirs, brc_error *err);
+BRC_MUST_USE int brc_fork_keys_join(brc_fork_keys *out, const brc_fork_keys *base, const brc_fork_keys *ours,
+                                    const brc_fork_keys *theirs, brc_fork_clash_fn clash, void *ctx, brc_error *err);
+/* The draft's keys, which are `before`, become `after`. Within a write. */
+BRC_MUST_USE int brc_fork_keys_change(const brc_fork_keys *before, const brc_fork_keys *after, brc_store *store, int64_t draft,
+                                      brc_error *err);
 
 #endif
