@@ -417,6 +417,60 @@ static int step_load_npy(oom_state *s, brc_error *err)
 
 /* ---- the list -------------------------------- */
 
+/* ---- children of a session -------------------------------- */
+
+static int step_private(oom_state *s, brc_error *err)
+{
+    return brc_session_open(&s->session, s->repo, NULL, BRC_SESSION_PRIVATE, err);
+}
+
+/* One element, and a key that is no node: in a session that another handle's would be, too. */
+static int write_in_child(oom_state *s, const char *token, const char *text, brc_error *err)
+{
+    brc_session *child;
+    brc_array *a = NULL;
+    brc_sel sel = BRC_SEL_INIT;
+    int32_t value = 77;
+    BRC_TRY(brc_session_attach(&child, s->repo, token, err));
+    int rc = brc_array_open(&a, child, "/g/a", err);
+    if (rc == BRC_OK)
+        rc = brc_sel_parse(&sel, a, text, err);
+    if (rc == BRC_OK)
+        rc = brc_array_fill(a, &sel, &value, err);
+    if (rc == BRC_OK)
+        rc = brc_key_set(child, text, text, strlen(text), err);
+    brc_array_free(a);
+    brc_session_free(child);
+    return rc;
+}
+
+static int fork_one(oom_state *s, const char *text, brc_buf *token, brc_error *err)
+{
+    brc_session *child;
+    BRC_TRY(brc_session_fork(&child, s->session, err));
+    int rc = brc_session_token(token, child, err);
+    brc_session_free(child);
+    return rc < 0 ? rc : write_in_child(s, (const char *)token->data, text, err);
+}
+
+/* Twice: what the first wrote meets nothing; the second two have a chunk in common. */
+static int step_children(oom_state *s, brc_error *err)
+{
+    brc_buf a = BRC_BUF_INIT, b = BRC_BUF_INIT;
+    brc_iter *it = NULL;
+    int rc = fork_one(s, "[1, 1]", &a, err);
+    if (rc == BRC_OK)
+        rc = fork_one(s, "[1, 2]", &b, err);
+    if (rc == BRC_OK) {
+        const char *tokens[] = {(const char *)a.data, (const char *)b.data};
+        rc = brc_session_join(&it, s->session, tokens, 2, 0, err);
+    }
+    brc_iter_free(it);
+    brc_buf_dispose(&a);
+    brc_buf_dispose(&b);
+    return rc;
+}
+
 #define STEPS(...) (const oom_step[]){ __VA_ARGS__, NULL }
 #define OPENED step_open, step_session, step_array
 
@@ -447,10 +501,13 @@ static const oom_scenario imports = { "import and export", 0, 0,
 static const oom_scenario exports = { "export", 0, 0,
     STEPS(OPENED, step_export_npy, step_export_npz, step_export_zip) };
 
+static const oom_scenario children = { "children", 0, 0,
+    STEPS(step_open, step_private, step_array, step_write_part, step_attr, step_children) };
+
 const oom_scenario *const oom_scenarios[] = { &make_file, &write_array, &write_pool, &change_array,
                                               &nodes,     &look,        &diff,       &check,
                                               &commits,   &refs,        &transaction, &imports,
-                                              &exports,   NULL };
+                                              &exports,   &children,   NULL };
 
 /* ---- what they start from -------------------------------- */
 
