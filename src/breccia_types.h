@@ -413,7 +413,6 @@ typedef struct brc_node {
 } brc_node;
 
 enum { BRC_OWNER_UNKNOWN = 0, BRC_OWNER_ALIVE = 1, BRC_OWNER_DEAD = 2 };
-
 /* Uncommitted changes. */
 typedef struct brc_draft {
     int64_t id;          /* names it; that of a private one is never used again */
@@ -422,7 +421,7 @@ typedef struct brc_draft {
     int owner;           /* of an owned one: BRC_OWNER_*, as far as it can be told here */
     int64_t owner_pid;   /* its process; 0: not known                         */
     int64_t time_us;     /* when it was begun                                 */
-    uint64_t nodes;      /* nodes that it changes                             */
+    uint64_t nodes;      /* nodes that it changes, but for what a fork or a join has folded */
     const char *op;      /* BRC_DRAFT_MERGING: as in brc_open_state; else NULL */
     const char *array;   /* BRC_DRAFT_REWRITING: its path; else NULL          */
     int64_t parent;      /* BRC_DRAFT_CHILD: whose, which may be gone; else 0 */

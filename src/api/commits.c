@@ -85,9 +85,9 @@ static int discard_steps(brc_session *s, brc_error *err)
     brc_store *store = s->repo->store;
     if (s->mode != BRC_SESSION_PRIVATE)
         return brc_draft_delete(store, s->draft.id, err);
-    return s->draft.is_child
-               ? brc_fork_go_back(s, err)
-               : brc_draft_advance(store, s->draft.id, s->draft.has_tip ? &s->draft.tip : NULL, err);
+    if (s->draft.is_child)
+        return brc_fork_go_back(s, err);
+    return brc_draft_advance(store, s->draft.id, s->draft.has_tip ? &s->draft.tip : NULL, err);
 }
 
 int brc_session_discard(brc_session *s, brc_error *err)

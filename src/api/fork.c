@@ -97,7 +97,7 @@ static int plan_of_child(brc_session *s, brc_fork_keys *keys, brc_buf *plan, brc
 }
 
 /* Of the parent's process, whoever makes it, with a secret of its own. */
-static int start_child(brc_session *s, int has_base, const brc_oid *base, int64_t *id,
+static int begin_child(brc_session *s, int has_base, const brc_oid *base, int64_t *id,
                        brc_error *err)
 {
     brc_buf owner = BRC_BUF_INIT, plan = BRC_BUF_INIT;
@@ -120,8 +120,8 @@ done:
     return rc;
 }
 
-/* What rows say becomes a commit. A parent with savepoints stays over what it lay over, and so can go
- * back to them. */
+/* What rows say becomes a commit. A parent with savepoints stays over what it lay over, and so can
+ * go back to them. */
 static int show_as_commit(brc_session *s, brc_fold *fold, int *has_base, brc_oid *base,
                           brc_error *err)
 {
@@ -156,7 +156,7 @@ static int fork_steps(brc_session *s, brc_fold *fold, int64_t *id, brc_error *er
         BRC_TRY(brc_keys_settle(s, "", err));
         BRC_TRY(show_as_commit(s, fold, &has_base, &base, err));
     }
-    return start_child(s, has_base, &base, id, err);
+    return begin_child(s, has_base, &base, id, err);
 }
 
 static int fork_once(brc_session *s, brc_fold *fold, int64_t *id, brc_error *err)
@@ -249,6 +249,16 @@ done:
     brc_fork_keys_dispose(&keys);
     brc_draft_child_dispose(&child);
     return rc;
+}
+
+int brc_fork_check_saves(const brc_session *s, brc_error *err)
+{
+    if (!s->draft.saves)
+        return BRC_OK;
+    return brc_fail(err, BRC_EMISUSE,
+                    "draft %lld has a savepoint that is open: release it or roll back to it before "
+                    "children are joined",
+                    (long long)s->draft.id);
 }
 
 int brc_fork_check_commit(const brc_session *s, brc_error *err)

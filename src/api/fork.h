@@ -19,6 +19,8 @@ BRC_MUST_USE int brc_fork_lay(brc_session *s, int has, const brc_oid *since, con
 BRC_MUST_USE int brc_fork_since(brc_session *s, int *has, brc_oid *since, brc_error *err);
 /* A child goes back to what it was when it began. Within a change. */
 BRC_MUST_USE int brc_fork_go_back(brc_session *s, brc_error *err);
+/* BRC_EMISUSE where a savepoint of it is open: what children wrote would not go with it. */
+BRC_MUST_USE int brc_fork_check_saves(const brc_session *s, brc_error *err);
 /* BRC_EMISUSE for a child, which is joined. */
 BRC_MUST_USE int brc_fork_check_commit(const brc_session *s, brc_error *err);
 

@@ -9,6 +9,7 @@
 #include "../zarr/bulk_write.h"
 #include "../zarr/session_draft.h"
 #include "conflicts.h"
+#include "fork.h"
 
 /* So often others may be first; each time one of them has got on. */
 enum { JOIN_TRIES = 16 };
@@ -53,7 +54,7 @@ static int check_is_ours(brc_join *j, const brc_draft_row *row, int is_child,
     return BRC_OK;
 }
 
-static int add_child(brc_join *j, const brc_draft_row *row, brc_error *err)
+static int take_child(brc_join *j, const brc_draft_row *row, brc_error *err)
 {
     brc_join_child *child = &j->children[j->n];
     memset(child, 0, sizeof(*child));
@@ -88,27 +89,17 @@ static int find_children(brc_join *j, const char *const *tokens, size_t n, brc_e
     BRC_TRY(brc_new_array(&p, n, sizeof(brc_join_child), err));
     j->children = p;
     BRC_GO(brc_session_follow(j->s, err));
-    BRC_GO(brc_join_check_saves(j, err));
+    BRC_GO(brc_fork_check_saves(j->s, err));
     BRC_GO(brc_draft_list(j->store, &rows, &nrows, err));
     for (size_t i = 0; i < n; i++) {
         BRC_GO(brc_token_find(&row, j->store, tokens[i], rows, nrows, err));
-        BRC_GO(add_child(j, row, err));
+        BRC_GO(take_child(j, row, err));
     }
     qsort(j->children, j->n, sizeof(*j->children), child_order);
     rc = BRC_OK;
 done:
     brc_draft_rows_free(rows, nrows);
     return rc;
-}
-
-int brc_join_check_saves(const brc_join *j, brc_error *err)
-{
-    return !j->s->draft.saves
-               ? BRC_OK
-               : brc_fail(err, BRC_EMISUSE,
-                          "draft %lld has a savepoint that is open: release it or roll back to it "
-                          "before children are joined",
-                          (long long)j->s->draft.id);
 }
 
 /* ---- the call -------------------------------- */

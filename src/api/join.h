@@ -38,7 +38,5 @@ typedef struct brc_join {
 BRC_MUST_USE int brc_join_rows(brc_join *j, int *apt, brc_error *err);
 /* BRC_ECONFLICT: j->clashes says why. */
 BRC_MUST_USE int brc_join_merge(brc_join *j, brc_error *err);
-/* Within a change: no savepoint of the parent may be open. */
-BRC_MUST_USE int brc_join_check_saves(const brc_join *j, brc_error *err);
 
 #endif

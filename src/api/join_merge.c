@@ -1,8 +1,9 @@
 /*
- * Children that are merged with their parent, one after the other in the order in which they began:
- * base is what the child began from, ours the parent with those before, theirs the child. Everything
- * is computed without the lock; the last, short transaction looks whether all of them are still what
- * was merged, makes a commit of the result that no ref names, and lays the parent over it.
+ * Children that are merged with their parent, one after the other in the order in which they
+ * began: base is what the child began from, ours the parent with those before, theirs the child.
+ * Everything is computed without the lock; the last, short transaction looks whether all of them are
+ * still what was merged, makes a commit of the result that no ref names, and lays the parent over
+ * it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -200,7 +201,7 @@ static int put_merged(brc_join *j, brc_merge_tree *tree, brc_error *err)
     return BRC_OK;
 }
 
-/* Where some of it is in conflict the rest is merged: with that the children behind it may be, too. */
+/* Where some of it is in conflict the rest is merged: with that the children behind it may be. */
 static int merge_child(brc_join *j, brc_join_child *child, brc_error *err)
 {
     brc_merge_run run = BRC_MERGE_RUN_INIT;
@@ -228,7 +229,8 @@ done:
 
 /* ---- the end -------------------------------- */
 
-/* Within a change: 1, or 0 where somebody has written, or a collection may have taken what was made. */
+/* Within a change: 1, or 0 where somebody has written, or a collection may have taken what was
+ * made. */
 static int is_as_merged(brc_join *j, brc_error *err)
 {
     int64_t last;
@@ -283,9 +285,9 @@ static int change_keys(brc_join *j, brc_error *err)
     return brc_keys_check_adopted(s, j->children[0].folded.draft, err);
 }
 
-static int finish_steps(brc_join *j, brc_error *err)
+static int join_last_steps(brc_join *j, brc_error *err)
 {
-    BRC_TRY(brc_join_check_saves(j, err));
+    BRC_TRY(brc_fork_check_saves(j->s, err));
     const int same = is_as_merged(j, err);
     if (same <= 0)
         return same;
@@ -300,7 +302,7 @@ static int finish_steps(brc_join *j, brc_error *err)
 static int finish_join(brc_join *j, brc_error *err)
 {
     BRC_TRY(brc_session_begin(j->s, err));
-    const int done = finish_steps(j, err);
+    const int done = join_last_steps(j, err);
     j->s->is_read = 0;
     const int rc = brc_session_end(j->s, done < 0 ? done : BRC_OK, err);
     return rc < 0 ? rc : done;

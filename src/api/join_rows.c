@@ -1,9 +1,10 @@
 /*
  * Children whose rows become their parent's as they are: all began from the commit over which that
- * lies still, and what they wrote does not meet. It is one transaction, so they are small; chunks are
- * neither decoded nor copied.
+ * lies still, and what they wrote does not meet. It is one transaction, so they are small; chunks
+ * are neither decoded nor copied.
  */
 #include "../zarr/adopt.h"
+#include "fork.h"
 #include "join.h"
 
 /* Rows of nodes and chunks of all of them. */
@@ -46,7 +47,7 @@ static int give_rows(brc_join *j, brc_join_child *child, brc_error *err)
 
 static int rows_steps(brc_join *j, int *apt, brc_error *err)
 {
-    BRC_TRY(brc_join_check_saves(j, err));
+    BRC_TRY(brc_fork_check_saves(j->s, err));
     BRC_TRY(all_are_apt(j, apt, err));
     for (size_t i = 0; i < j->n && *apt; i++)
         BRC_TRY(give_rows(j, &j->children[i], err));

@@ -108,6 +108,16 @@ static int64_t owner_number(const brc_json *from, const char *name)
     return member != NULL && brc_json_int(member, 1, INT64_MAX, &out) ? out : 0;
 }
 
+static void take_facts(const brc_json *json, process_facts *out)
+{
+    memset(out, 0, sizeof(*out));
+    owner_text(out->machine, sizeof(out->machine), json, "machine");
+    owner_text(out->boot, sizeof(out->boot), json, "boot");
+    out->space = owner_number(json, "pid_namespace");
+    out->pid = owner_number(json, "pid");
+    out->start = owner_number(json, "start");
+}
+
 /* 0 where it is not such a description. */
 static int read_owner(const char *owner, process_facts *out)
 {
@@ -115,11 +125,7 @@ static int read_owner(const char *owner, process_facts *out)
     memset(out, 0, sizeof(*out));
     if (owner == NULL || brc_json_parse(&json, owner, strlen(owner), NULL) < 0)
         return 0;
-    owner_text(out->machine, sizeof(out->machine), json, "machine");
-    owner_text(out->boot, sizeof(out->boot), json, "boot");
-    out->space = owner_number(json, "pid_namespace");
-    out->pid = owner_number(json, "pid");
-    out->start = owner_number(json, "start");
+    take_facts(json, out);
     brc_json_free(json);
     return 1;
 }
@@ -150,30 +156,41 @@ int brc_process_is_this(const char *owner)
            brc_process_state(owner) == BRC_PROCESS_ALIVE;
 }
 
+/* A text from the file; what is wrong with it is one thing, and memory that runs out another. */
+static int parse_owner(const char *owner, brc_json **out, brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    int rc = brc_json_parse(out, owner, strlen(owner), &why);
+    if (rc == BRC_ENOMEM && err != NULL)
+        brc_error_copy(err, &why);
+    return rc == BRC_ENOMEM || rc == BRC_OK
+               ? rc : brc_fail(err, BRC_ECORRUPT, "the owner of uncommitted changes is damaged");
+}
+
 int brc_process_describe_as(brc_buf *out, const char *owner, brc_error *err)
 {
     process_facts it;
-    if (!read_owner(owner, &it))
-        return brc_fail(err, BRC_ECORRUPT, "the owner of uncommitted changes is damaged");
+    brc_json *json;
+    BRC_TRY(parse_owner(owner, &json, err));
+    take_facts(json, &it);
+    brc_json_free(json);
     keep_id(it.machine);
     keep_id(it.boot);
     return describe_facts(&it, out, err);
 }
 
-int brc_process_token(char out[BRC_PROCESS_TOKEN + 1], const char *owner)
+int brc_process_token(char out[BRC_PROCESS_TOKEN + 1], const char *owner, brc_error *err)
 {
     brc_json *json;
     const char *text = NULL;
-    int has = 0;
-    if (owner == NULL || brc_json_parse(&json, owner, strlen(owner), NULL) < 0)
-        return 0;
+    BRC_TRY(parse_owner(owner, &json, err));
     const brc_json *member = brc_json_member(json, "token");
-    if (member != NULL && brc_json_text(member, &text) &&
-        strspn(text, "0123456789abcdef") == BRC_PROCESS_TOKEN &&
-        text[BRC_PROCESS_TOKEN] == '\0') {
-        memcpy(out, text, BRC_PROCESS_TOKEN + 1);
-        has = 1;
-    }
+    const int has = member != NULL && brc_json_text(member, &text) &&
+                    strspn(text, "0123456789abcdef") == BRC_PROCESS_TOKEN &&
+                    text[BRC_PROCESS_TOKEN] == '\0';
+    memset(out, 0, BRC_PROCESS_TOKEN + 1);
+    if (has)
+        memcpy(out, text, BRC_PROCESS_TOKEN);
     brc_json_free(json);
     return has;
 }

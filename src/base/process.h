@@ -25,8 +25,8 @@ int brc_process_is_this(const char *owner);
 int64_t brc_process_id(const char *owner);
 /* The same process as in `owner`, with a new token: of something else that it owns. */
 BRC_MUST_USE int brc_process_describe_as(brc_buf *out, const char *owner, brc_error *err);
-/* Its token, hexadecimal; 0 where it has none. */
+/* 1 and its token, hexadecimal; 0 where it has none. BRC_ECORRUPT: that is no description. */
 #define BRC_PROCESS_TOKEN 32
-int brc_process_token(char out[BRC_PROCESS_TOKEN + 1], const char *owner);
+BRC_MUST_USE int brc_process_token(char out[BRC_PROCESS_TOKEN + 1], const char *owner, brc_error *err);
 
 #endif

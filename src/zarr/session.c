@@ -331,11 +331,13 @@ static int drop_left_empty(brc_store *store, brc_error *err)
 static int start_draft(brc_session *s, brc_error *err)
 {
     brc_draft_row row = {.draft = s->draft, .branch = s->branch, .owner = s->owner};
+    int64_t id;
     if (s->mode == BRC_SESSION_PRIVATE)
         BRC_TRY(drop_left_empty(s->repo->store, err));
     row.draft.kind = s->mode == BRC_SESSION_PRIVATE ? BRC_DRAFT_PRIVATE : BRC_DRAFT_SHARED;
     row.draft.time_us = brc_now_us();
-    BRC_TRY(brc_draft_start(s->repo->store, &row, &s->draft.id, err));
+    BRC_TRY(brc_draft_start(s->repo->store, &row, &id, err));
+    s->draft.id = id; /* not before: it may have failed with the row's number known */
     s->draft.kind = row.draft.kind;
     s->is_new = 1;
     s->made_at = brc_store_undone(s->repo->store);

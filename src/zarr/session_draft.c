@@ -1,6 +1,6 @@
 /*
- * Private drafts by their number, within one process, and by a token in all of a machine. A token is
- * the draft's number and the random part of its owner: who knows it has looked into the file, or
+ * Private drafts by their number, within one process, and by a token in all of a machine. A token
+ * is the draft's number and the random part of its owner: who knows it has looked into the file, or
  * was told. The draft stays its owner's.
  *
  *   draft:NUMBER:HEX
@@ -102,9 +102,11 @@ int brc_session_token(brc_buf *out, brc_session *s, brc_error *err)
     int64_t id;
     BRC_TRY(brc_session_draft(&id, s, err));
     int rc = find_row_of(s->repo->store, id, &rows, &n, &row, err);
-    if (rc == BRC_OK && (row == NULL || !brc_process_token(secret, row->owner)))
+    const int has = rc == BRC_OK && row != NULL ? brc_process_token(secret, row->owner, err) : rc;
+    if (has == 0)
         rc = brc_fail(err, BRC_ESTALE, "draft %lld is not this session's any more",
                       (long long)id);
+    rc = has < 0 ? has : rc;
     if (rc == BRC_OK)
         rc = brc_buf_printf(out, err, "%s%lld:%s", token_start, (long long)id, secret);
     if (rc == BRC_OK)
@@ -157,10 +159,13 @@ int brc_token_find(const brc_draft_row **out, brc_store *store, const char *toke
             *out = &rows[at];
     if (*out == NULL)
         return no_such_draft(store, id, err);
-    if ((*out)->draft.kind == BRC_DRAFT_PRIVATE && brc_process_token(own, (*out)->owner) &&
-        memcmp(own, secret, BRC_PROCESS_TOKEN) == 0)
+    const int has = (*out)->draft.kind == BRC_DRAFT_PRIVATE && (*out)->owner[0] != '\0'
+                        ? brc_process_token(own, (*out)->owner, err) : 0;
+    if (has > 0 && memcmp(own, secret, BRC_PROCESS_TOKEN) == 0)
         return BRC_OK;
     *out = NULL;
+    if (has < 0)
+        return has;
     return brc_fail(err, BRC_ESTALE,
                     "%s: draft %lld is not the one of this token: its changes were adopted or "
                     "handed over, or the token is of another file",

@@ -453,7 +453,7 @@ START_TEST(whatever_is_no_token_is_refused)
         snprintf(text, sizeof(text), "%.*s", (int)i, token);
         FAILS(&t, BRC_EINVAL, brc_session_attach(&other, t.repo, text, &t.err));
         for (int byte = 1; byte < 256; byte++) {
-            strcpy(text, token);
+            snprintf(text, sizeof(text), "%s", token);
             text[i] = (char)byte;
             if (text[i] == token[i])
                 continue;

@@ -12,7 +12,8 @@
 
 Suite *children_model_suite(void);
 
-enum { ROWS = 12, COLUMNS = 10, CHUNK_ROWS = 5, CHUNK_COLUMNS = 4, CELLS = ROWS * COLUMNS, MOST = 6 };
+enum { ROWS = 12, COLUMNS = 10, CELLS = ROWS * COLUMNS, CHUNK_ROWS = 5, CHUNK_COLUMNS = 4 };
+enum { MOST = 6 }; /* children */
 enum { CHUNKS_ACROSS = (COLUMNS + CHUNK_COLUMNS - 1) / CHUNK_COLUMNS,
        CHUNKS = CHUNKS_ACROSS * ((ROWS + CHUNK_ROWS - 1) / CHUNK_ROWS) };
 
@@ -415,7 +416,8 @@ static int write_till_joined(scenario *w, brc_session *s, void *ctx)
     return rc == BRC_ESTALE ? BRC_OK : rc;
 }
 
-/* Who still writes into a child when it is joined loses nothing that was durable by then, and learns of it. */
+/* Who still writes into a child when it is joined loses nothing that was durable by then, and learns
+ * of it. */
 START_TEST(a_child_is_joined_while_it_is_written)
 {
     make_array();
