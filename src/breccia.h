@@ -197,6 +197,9 @@ BRC_API BRC_MUST_USE int brc_switch(breccia *repo, const char *branch, uint32_t 
 /* Moves the current branch to `rev`; uncommitted changes stay, unless BRC_RESET_HARD. BRC_ESTALE
  * if the branch is not at `expect` (NULL: anywhere). */
 BRC_API BRC_MUST_USE int brc_reset(breccia *repo, const char *rev, uint32_t flags, const brc_oid *expect, brc_error *err);
+/* The same for the branch of a session that can be changed, and for its own changes: a private session's stay, or go, and
+ * what others have not committed on the branch is left alone. `rev` is read as everywhere: HEAD is the current branch. */
+BRC_API BRC_MUST_USE int brc_session_reset(brc_session *s, const char *rev, uint32_t flags, const brc_oid *expect, brc_error *err);
 
 /* Lists changes of refs, the newest first. */
 BRC_API BRC_MUST_USE int brc_oplog(brc_iter **out, breccia *repo, brc_error *err);
@@ -229,6 +232,9 @@ BRC_API const char *brc_log_path(brc_iter *it);
  * BRC_ENOTFOUND if neither has opts->path. */
 BRC_API BRC_MUST_USE int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
                                   const brc_diff_opts *opts, brc_error *err);
+/* The same of what a session shows, also of a private one: from `a`, NULL: what it is based on, to its uncommitted changes. */
+BRC_API BRC_MUST_USE int brc_session_diff(brc_iter **out, brc_session *s, const char *a, const brc_diff_opts *opts,
+                                          brc_error *err);
 BRC_API BRC_MUST_USE int brc_diff_next(brc_iter *it, const brc_change **out, brc_error *err);
 /* Merges `rev` into the current branch: up to date, a fast-forward, or a commit with two parents, which
  * has what either side changed since they parted, node by node, member by member, chunk by chunk and

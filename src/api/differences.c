@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/iter.h"
 #include "../history/tree_diff.h"
+#include "../zarr/bulk_write.h"
 #include "../zarr/element_diff.h"
 #include "../zarr/fill_chunks.h"
 #include "../zarr/fold.h"
@@ -47,6 +48,7 @@ typedef struct compared {
 
 typedef struct diff_request {
     breccia *repo;
+    brc_session *s; /* NULL, and `b` too: the current branch, with what it shares */
     const char *a, *b, *path;
     uint32_t flags;
 } diff_request;
@@ -184,17 +186,18 @@ static int compare_both(change_list *list, const diff_request *q, const compared
 /* The uncommitted state is folded in memory: looking changes nothing. */
 static int diff_draft(change_list *list, const diff_request *q, compared *c, brc_error *err)
 {
-    brc_session *s;
+    brc_session *own = NULL;
     brc_store *store = q->repo->store;
     int rc;
-    BRC_TRY(brc_session_open(&s, q->repo, NULL, BRC_SESSION_VIEW, err));
-    draft_compared d = {c, s, q->a};
-    BRC_GO(brc_session_read_steady(s, draft_sides, &d, err));
+    if (q->s == NULL)
+        BRC_TRY(brc_session_open(&own, q->repo, NULL, BRC_SESSION_VIEW, err));
+    draft_compared d = {c, q->s != NULL ? q->s : own, q->a};
+    BRC_GO(brc_session_read_steady(d.s, draft_sides, &d, err));
     BRC_GO(brc_store_begin_read(store, err));
     rc = compare_both(list, q, c, err);
     brc_store_end_read(store);
 done:
-    brc_session_free(s);
+    brc_session_free(own);
     return rc;
 }
 
@@ -220,11 +223,12 @@ static int diff_run(change_list *list, const diff_request *q, brc_error *err)
     return rc;
 }
 
-int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
-             const brc_diff_opts *given, brc_error *err)
+static int diff_with(brc_iter **out, const diff_request *asked, const brc_diff_opts *given,
+                     brc_error *err)
 {
     brc_diff_opts opts;
     brc_buf path = BRC_BUF_INIT;
+    diff_request q = *asked;
     int rc;
     *out = NULL;
     BRC_TRY(brc_sized_in(&opts, sizeof(opts), offsetof(brc_diff_opts, flags), given,
@@ -233,7 +237,8 @@ int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
     BRC_TRY(brc_iter_new(out, BRC_ITER_CHANGES, sizeof(change_list), change_list_dispose, err));
     if (opts.path != NULL)
         BRC_GO(brc_path_normal(&path, opts.path, err));
-    diff_request q = {repo, a, b, opts.path != NULL ? (const char *)path.data : NULL, opts.flags};
+    q.path = opts.path != NULL ? (const char *)path.data : NULL;
+    q.flags = opts.flags;
     rc = diff_run(brc_iter_state(*out), &q, err);
 done:
     brc_buf_dispose(&path);
@@ -242,6 +247,25 @@ done:
         *out = NULL;
     }
     return rc;
+}
+
+int brc_diff(brc_iter **out, breccia *repo, const char *a, const char *b,
+             const brc_diff_opts *opts, brc_error *err)
+{
+    const diff_request q = {.repo = repo, .a = a, .b = b};
+    return diff_with(out, &q, opts, err);
+}
+
+int brc_session_diff(brc_iter **out, brc_session *s, const char *a, const brc_diff_opts *opts,
+                     brc_error *err)
+{
+    char id[65];
+    diff_request q = {.repo = s->repo, .s = s, .a = a};
+    *out = NULL;
+    BRC_TRY(brc_bulk_check_none(s, "there is no list of changes", err));
+    if (s->mode == BRC_SESSION_AT)
+        q.b = brc_oid_format(id, &s->draft.base);
+    return diff_with(out, &q, opts, err);
 }
 
 static void give_elements(brc_change *out, const kept_elements *e)

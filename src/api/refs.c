@@ -7,6 +7,7 @@
 #include "../base/sized.h"
 #include "../history/commit.h"
 #include "../history/reach.h"
+#include "../zarr/bulk_write.h"
 #include "../zarr/session.h"
 #include "../base/clock.h"
 #include "branch_drafts.h"
@@ -386,37 +387,64 @@ int brc_switch(breccia *repo, const char *branch, uint32_t flags, brc_error *err
     return rc < 0 ? rc : end;
 }
 
-static int reset_steps(breccia *repo, const char *rev, int hard, const brc_oid *expect,
-                       brc_error *err)
+/* Of a branch: its changes go, or stay as they are: compared with the new tip, they are uncommitted. */
+static int reset_shared(brc_store *store, const char *branch, int hard, const brc_oid *tip,
+                        const brc_oid *target, brc_error *err)
+{
+    brc_draft_head draft;
+    if (hard)
+        return drop_shared(store, branch, err);
+    BRC_TRY(brc_draft_shared(store, branch, &draft, err));
+    if (draft.kind == BRC_DRAFT_MERGE)
+        return brc_merge_is_open(store, branch, err);
+    if (draft.id == 0)
+        BRC_TRY(start_shared(store, branch, tip, &draft.id, err));
+    return target != NULL ? brc_draft_follow(store, draft.id, target, err) : BRC_OK;
+}
+
+/* Of a private session. Without a change it follows its branch anyway. */
+static int reset_private(brc_session *s, int hard, const brc_oid *target, brc_error *err)
+{
+    int empty = 1;
+    if (s->draft.id != 0)
+        BRC_TRY(brc_draft_is_empty(s->repo->store, s->draft.id, &empty, err));
+    s->is_read = 0;
+    if (empty || (!hard && target == NULL))
+        return BRC_OK;
+    BRC_TRY(brc_draft_touch(s->repo->store, s->draft.id, err));
+    return hard ? brc_draft_advance(s->repo->store, s->draft.id, target, err)
+                : brc_draft_follow(s->repo->store, s->draft.id, target, err);
+}
+
+/* s NULL: the current branch. */
+static int reset_steps(breccia *repo, brc_session *s, const char *rev, int hard,
+                       const brc_oid *expect, brc_error *err)
 {
     brc_store *store = repo->store;
     int rc, has = 0, has_target = 0;
-    brc_draft_head draft;
     char *full = NULL;
-    const char *head;
+    const char *branch;
     brc_oid target, tip;
+    const brc_oid *to = &target;
     BRC_GO(ref_start(store, rev, &has_target, &target, err));
-    BRC_GO(brc_head_get(store, &head, err));
-    BRC_GO(brc_ref_full(&full, "heads", head, err));
+    if (s != NULL)
+        BRC_GO(brc_session_follow(s, err));
+    if (s != NULL)
+        branch = s->branch;
+    else
+        BRC_GO(brc_head_get(store, &branch, err));
+    BRC_GO(brc_ref_full(&full, "heads", branch, err));
     BRC_GO(brc_ref_get(store, full, &has, &tip, err));
-    if (hard) {
-        BRC_GO(drop_shared(store, head, err));
-    } else { /* what is there stays as it is: compared with the new tip, it is uncommitted */
-        BRC_GO(brc_draft_shared(store, head, &draft, err));
-        if (draft.kind == BRC_DRAFT_MERGE) {
-            rc = brc_merge_is_open(store, head, err);
-            goto done;
-        }
-        if (draft.id == 0)
-            BRC_GO(start_shared(store, head, has ? &tip : NULL, &draft.id, err));
-        if (has_target)
-            BRC_GO(brc_draft_follow(store, draft.id, &target, err));
-    }
     if (!has_target) /* HEAD is a branch without a commit */
-        goto done;
+        to = NULL;
+    if (s != NULL && s->mode == BRC_SESSION_PRIVATE)
+        BRC_GO(reset_private(s, hard, to, err));
+    else
+        BRC_GO(reset_shared(store, branch, hard, has ? &tip : NULL, to, err));
     /* To where it is already: nothing moves that could be undone. */
-    if (has && brc_oid_cmp(&tip, &target) == 0 &&
-        (expect == NULL || brc_oid_cmp(expect, &tip) == 0))
+    rc = BRC_OK;
+    if (to == NULL || (has && brc_oid_cmp(&tip, &target) == 0 &&
+                       (expect == NULL || brc_oid_cmp(expect, &tip) == 0)))
         goto done;
     rc =
         brc_ref_put(store, full, &target, NULL, "reset", expect != NULL, expect, brc_now_us(), err);
@@ -425,13 +453,28 @@ done:
     return rc;
 }
 
+static int reset_with(breccia *repo, brc_session *s, const char *rev, uint32_t flags,
+                      const brc_oid *expect, brc_error *err)
+{
+    BRC_TRY(brc_store_begin(repo->store, err));
+    int rc = reset_steps(repo, s, rev, (flags & BRC_RESET_HARD) != 0, expect, err);
+    repo->changes++;
+    int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
+    return rc < 0 ? rc : end;
+}
+
 int brc_reset(breccia *repo, const char *rev, uint32_t flags, const brc_oid *expect,
               brc_error *err)
 {
     BRC_TRY(brc_flags_check(flags, BRC_RESET_HARD, "brc_reset()", err));
-    BRC_TRY(brc_store_begin(repo->store, err));
-    int rc = reset_steps(repo, rev, (flags & BRC_RESET_HARD) != 0, expect, err);
-    repo->changes++;
-    int end = brc_store_end(repo->store, rc == BRC_OK, rc == BRC_OK ? err : NULL);
-    return rc < 0 ? rc : end;
+    return reset_with(repo, NULL, rev, flags, expect, err);
+}
+
+int brc_session_reset(brc_session *s, const char *rev, uint32_t flags, const brc_oid *expect,
+                      brc_error *err)
+{
+    BRC_TRY(brc_flags_check(flags, BRC_RESET_HARD, "brc_session_reset()", err));
+    BRC_TRY(brc_session_can_change(s, err));
+    BRC_TRY(brc_bulk_check_none(s, "no branch can be reset", err));
+    return reset_with(s->repo, s, rev, flags, expect, err);
 }

@@ -1,0 +1,233 @@
+/* Looking at, and resetting, what a session has: on any branch, shared or its own. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../kit/scenario.h"
+
+Suite *session_changes_suite(void);
+
+static scenario t;
+static brc_oid commits[2]; /* of main: the second sets number 0 to 10, and makes /later */
+
+/* Branch side is at the first; main is the current one. */
+static void changes_setup(void)
+{
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 8, 4, 0);
+    commits[0] = scenario_commit(&t, "first");
+    OK(&t, brc_branch_create(t.repo, "side", "HEAD", &t.err));
+    scenario_set_number(&t, "/a", 0, 10);
+    OK(&t, brc_group_create(t.session, "/later", NULL, &t.err));
+    commits[1] = scenario_commit(&t, "second");
+}
+
+static void changes_teardown(void)
+{
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+
+static brc_session *session_on(const char *branch, int mode)
+{
+    brc_session *s;
+    OK(&t, brc_session_open(&s, t.repo, branch, mode, &t.err));
+    return s;
+}
+
+static void put_number(brc_session *s, uint64_t i, int32_t value)
+{
+    brc_array *a;
+    brc_sel sel = BRC_SEL_INIT;
+    OK(&t, brc_array_open(&a, s, "/a", &t.err));
+    brc_sel_all(&sel, a);
+    sel.start[0] = i;
+    sel.count[0] = 1;
+    OK(&t, brc_array_write(a, &sel, &value, sizeof(value), &t.err));
+    brc_array_free(a);
+}
+
+/* "/a 1; /g added; ": chunks that changed, or what else became of the node. */
+static const char *told(brc_iter *it)
+{
+    static const char *const what[] = {
+        [BRC_ADDED] = "added", [BRC_REMOVED] = "removed", [BRC_MOVED] = "moved"};
+    static char out[200];
+    const brc_change *c;
+    int rc;
+    out[0] = '\0';
+    while ((rc = brc_diff_next(it, &c, &t.err)) > 0) {
+        const size_t at = strlen(out);
+        if (c->what == BRC_CHANGED)
+            snprintf(out + at, sizeof(out) - at, "%s %d; ", c->path, (int)c->chunks_changed);
+        else
+            snprintf(out + at, sizeof(out) - at, "%s %s; ", c->path, what[c->what]);
+    }
+    OK(&t, rc);
+    brc_iter_free(it);
+    return out;
+}
+
+static const char *diff_of(brc_session *s, const char *a)
+{
+    brc_iter *it;
+    OK(&t, brc_session_diff(&it, s, a, NULL, &t.err));
+    return told(it);
+}
+
+static const char *diff_of_the_file(void)
+{
+    brc_iter *it;
+    OK(&t, brc_diff(&it, t.repo, NULL, NULL, NULL, &t.err));
+    return told(it);
+}
+
+/* ---- differences -------------------------------- */
+
+START_TEST(each_session_has_differences_of_its_own)
+{
+    brc_session *mine = session_on("main", BRC_SESSION_PRIVATE);
+    brc_session *side = session_on("side", BRC_SESSION_WRITE);
+    ck_assert_str_eq(diff_of(mine, NULL), "");
+    put_number(mine, 0, 1);
+    put_number(mine, 5, 1);
+    OK(&t, brc_group_create(side, "/g", "{\"unit\":1}", &t.err));
+    OK(&t, brc_node_move(t.session, "/later", "/now", &t.err));
+    ck_assert_str_eq(diff_of(mine, NULL), "/a 2; ");
+    ck_assert_str_eq(diff_of(side, NULL), "/g added; ");
+    ck_assert_str_eq(diff_of(t.session, NULL), "/now moved; ");
+    ck_assert_str_eq(diff_of_the_file(), "/now moved; ");
+    ck_assert_str_eq(diff_of(mine, "side"), "/a 2; /later added; ");
+    ck_assert_str_eq(diff_of(side, "main"), "/a 1; /g added; /later removed; ");
+    brc_session_free(mine);
+    brc_session_free(side);
+}
+END_TEST
+
+START_TEST(a_version_has_those_from_its_parent)
+{
+    brc_iter *it;
+    brc_diff_opts opts = BRC_DIFF_OPTS_INIT;
+    brc_session *at = session_on("main", BRC_SESSION_AT);
+    put_number(t.session, 5, 1);
+    ck_assert_str_eq(diff_of(at, NULL), "/a 1; /later added; ");
+    ck_assert_str_eq(diff_of(at, "main"), "");
+    opts.path = "/later";
+    OK(&t, brc_session_diff(&it, at, "side", &opts, &t.err));
+    ck_assert_str_eq(told(it), "/later added; ");
+    opts.path = "/none";
+    FAILS(&t, BRC_ENOTFOUND, brc_session_diff(&it, at, "side", &opts, &t.err));
+    ck_assert_ptr_null(it);
+    brc_session_free(at);
+}
+END_TEST
+
+/* ---- resets -------------------------------- */
+
+static void main_must_be(int which)
+{
+    char hex[65], now[65];
+    brc_oid id;
+    OK(&t, brc_resolve(&id, t.repo, "main", &t.err));
+    ck_assert_str_eq(brc_oid_format(now, &id), brc_oid_format(hex, &commits[which]));
+}
+
+static int commit_of(brc_session *s)
+{
+    brc_oid id;
+    brc_commit_opts opts = BRC_COMMIT_OPTS_INIT;
+    opts.message = "again";
+    return brc_session_commit(&id, s, &opts, &t.err);
+}
+
+/* Not the current branch, and not its changes. */
+START_TEST(a_session_resets_its_branch)
+{
+    const int hard = _i;
+    brc_session *side = session_on("side", BRC_SESSION_WRITE);
+    put_number(t.session, 7, 70);
+    put_number(side, 5, 50);
+    OK(&t, brc_session_reset(side, "main", hard ? BRC_RESET_HARD : 0, NULL, &t.err));
+    ck_assert_str_eq(diff_of(t.session, NULL), "/a 1; ");
+    ck_assert_str_eq(diff_of(side, NULL), hard ? "" : "/a 2; /later removed; ");
+    ck_assert_int_eq(scenario_number(&t, side, "/a", 0), hard ? 10 : 0);
+    main_must_be(1);
+    brc_session_free(side);
+}
+END_TEST
+
+/* Its own changes stay, or go; those that others share stay. */
+START_TEST(a_private_session_resets_its_branch)
+{
+    const int hard = _i;
+    brc_session *mine = session_on("main", BRC_SESSION_PRIVATE);
+    put_number(t.session, 7, 70);
+    put_number(mine, 5, 50);
+    FAILS(&t, BRC_ESTALE,
+          brc_session_reset(mine, "side", hard ? BRC_RESET_HARD : 0, &commits[0], &t.err));
+    ck_assert_str_eq(diff_of(mine, NULL), "/a 1; ");
+    OK(&t, brc_session_reset(mine, "side", hard ? BRC_RESET_HARD : 0, &commits[1], &t.err));
+    main_must_be(0);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 7), 70);
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 0), hard ? 0 : 10);
+    ck_assert_int_eq(scenario_number(&t, mine, "/a", 5), hard ? 5 : 50);
+    ck_assert_str_eq(diff_of(mine, NULL), hard ? "" : "/a 2; /later added; ");
+    scenario_whole(&t);
+    if (!hard)
+        OK(&t, commit_of(mine));
+    else
+        FAILS(&t, BRC_EMISUSE, commit_of(mine));
+    brc_session *now = session_on("main", BRC_SESSION_AT);
+    ck_assert_int_eq(scenario_number(&t, now, "/a", 0), hard ? 0 : 10);
+    ck_assert_int_eq(scenario_number(&t, now, "/a", 5), hard ? 5 : 50);
+    brc_session_free(now);
+    brc_session_free(mine);
+}
+END_TEST
+
+/* Within a transaction that is undone nothing has happened. */
+START_TEST(an_undone_reset_leaves_a_private_session_as_it_was)
+{
+    brc_session *mine = session_on("main", BRC_SESSION_PRIVATE);
+    put_number(mine, 5, 50);
+    OK(&t, brc_begin(t.repo, &t.err));
+    OK(&t, brc_session_reset(mine, "side", _i ? BRC_RESET_HARD : 0, NULL, &t.err));
+    OK(&t, brc_end(t.repo, 0, &t.err));
+    main_must_be(1);
+    ck_assert_str_eq(diff_of(mine, NULL), "/a 1; ");
+    OK(&t, commit_of(mine));
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 5), 50);
+    brc_session_free(mine);
+}
+END_TEST
+
+START_TEST(what_cannot_be_reset_is_refused)
+{
+    brc_session *view = session_on("main", BRC_SESSION_VIEW);
+    FAILS(&t, BRC_EREADONLY, brc_session_reset(view, "side", 0, NULL, &t.err));
+    FAILS(&t, BRC_EINVAL, brc_session_reset(t.session, "side", 2, NULL, &t.err));
+    FAILS(&t, BRC_ENOTFOUND, brc_session_reset(t.session, "nowhere", 0, NULL, &t.err));
+    OK(&t, brc_bulk_begin(t.session, &t.err));
+    FAILS(&t, BRC_EMISUSE, brc_session_reset(t.session, "side", 0, NULL, &t.err));
+    OK(&t, brc_bulk_end(t.session, BRC_END_KEEP, &t.err));
+    main_must_be(1);
+    brc_session_free(view);
+}
+END_TEST
+
+Suite *session_changes_suite(void)
+{
+    Suite *s = suite_create("session_changes");
+    TCase *tc = tcase_create("changes");
+    tcase_add_checked_fixture(tc, changes_setup, changes_teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, each_session_has_differences_of_its_own);
+    tcase_add_test(tc, a_version_has_those_from_its_parent);
+    tcase_add_loop_test(tc, a_session_resets_its_branch, 0, 2);
+    tcase_add_loop_test(tc, a_private_session_resets_its_branch, 0, 2);
+    tcase_add_loop_test(tc, an_undone_reset_leaves_a_private_session_as_it_was, 0, 2);
+    tcase_add_test(tc, what_cannot_be_reset_is_refused);
+    suite_add_tcase(s, tc);
+    return s;
+}
