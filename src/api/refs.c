@@ -387,7 +387,8 @@ int brc_switch(breccia *repo, const char *branch, uint32_t flags, brc_error *err
     return rc < 0 ? rc : end;
 }
 
-/* Of a branch: its changes go, or stay as they are: compared with the new tip, they are uncommitted. */
+/* Of a branch: its changes go, or stay as they are: compared with the new tip, they are
+ * uncommitted. */
 static int reset_shared(brc_store *store, const char *branch, int hard, const brc_oid *tip,
                         const brc_oid *target, brc_error *err)
 {

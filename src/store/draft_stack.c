@@ -78,9 +78,10 @@ int brc_draft_row_exceeds(brc_store *store, int64_t node, size_t most, int *exce
 /* Chunks that one statement looks up: some ms. */
 enum { MEET_STEP = 2048 };
 
-/* The key of the row's last chunk of so many from this one on, into `last`, and how many these are. */
-static int meet_range(brc_store *store, int64_t node, const brc_buf *from, brc_buf *last, int64_t *n,
-                      brc_error *err)
+/* The key of the row's last chunk of so many from this one on, into `last`, and how many these
+ * are. */
+static int meet_range(brc_store *store, int64_t node, const brc_buf *from, brc_buf *last,
+                      int64_t *n, brc_error *err)
 {
     sqlite3_stmt *st;
     BRC_TRY(brc_stmt(store,

@@ -64,7 +64,7 @@ done:
 
 /* ---- whether they meet -------------------------------- */
 
-static int look_at_row(brc_session *onto, const brc_draft_node *row, int *meet, brc_error *err)
+static int meets_at(brc_session *onto, const brc_draft_node *row, int *meet, brc_error *err)
 {
     brc_store *store = onto->repo->store;
     brc_draft_stack upper, lower;
@@ -97,7 +97,7 @@ int brc_adopt_look_ahead(brc_session *onto, int64_t draft, brc_adopt_look *out, 
         before = rows.n;
         BRC_GO(brc_draft_node_page(onto->repo->store, draft, &rows, PAGE, err));
         for (i = before; i < rows.n && !meet; i++)
-            BRC_GO(look_at_row(onto, (const brc_draft_node *)rows.nodes + i, &meet, err));
+            BRC_GO(meets_at(onto, (const brc_draft_node *)rows.nodes + i, &meet, err));
     } while (rows.n - before == PAGE && !meet);
     out->met = meet ? ((const brc_draft_node *)rows.nodes)[i - 1].node : 0;
     out->onto = now;

@@ -295,8 +295,8 @@ static int change_codecs(brc_array *a, const char *codecs_json, int rewrite, brc
 
 /* ---- in batches -------------------------------- */
 
-/* All in one transaction, if it is small; else in many. It begins with the first chunk that is stored
- * anew: nobody waits while that is decoded and encoded. Then one is open, for the end. */
+/* All in one transaction, if it is small; else in many. It begins with the first chunk that is
+ * stored anew: nobody waits while that is decoded and encoded. Then one is open, for the end. */
 static int recode_in_batches(brc_array *a, const brc_json *doc, brc_error *err)
 {
     brc_store *store = brc_array_store(a);

@@ -558,8 +558,8 @@ static void put_many(brc_session *s, uint64_t first, uint64_t n)
 }
 
 static const struct {
-    uint64_t first;    /* of LONG / 2 numbers of the private session; the shared draft has the first */
-    int64_t meanwhile; /* what another handle writes behind the look; -1: nothing                  */
+    uint64_t first;    /* of LONG / 2 numbers of the private session; the first are shared */
+    int64_t meanwhile; /* what another handle writes behind the look; -1: nothing          */
     int rc, is_short;
 } long_cases[] = {
     {LONG / 2, -1, BRC_OK, 1},
