@@ -251,8 +251,8 @@ static void check_merge(const char *into, const char *rev, const tree *want, int
     be_on(into, tip);
     opts.flags = BRC_MERGE_NO_FF;
     OK(&t, brc_merge(&r, NULL, t.repo, rev, &opts, &t.err));
-    ck_assert_msg((r.result == BRC_MERGE_CONFLICT) == !clean, "%s, %s into %s: %s", label, rev, into,
-                  clean ? "a conflict that is none" : "a conflict was not seen");
+    ck_assert_msg((r.result == BRC_MERGE_CONFLICT) == !clean, "%s, %s into %s: %s", label, rev,
+                  into, clean ? "a conflict that is none" : "a conflict was not seen");
     if (clean) {
         be_on(into, "HEAD");
         check_tree(want, label);

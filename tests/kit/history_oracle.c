@@ -78,8 +78,8 @@ int hm_any_moved(const hm_snap *base, const hm_snap *ours, const hm_snap *theirs
            || names_differ(base, theirs) || names_differ(ours, theirs);
 }
 
-/* A merge with what has no common ancestor may bring a node again that the first parent had removed:
- * whether it is another one then depends on what it holds. */
+/* A merge with what has no common ancestor may bring a node again that the first parent had
+ * removed: whether it is another one then depends on what it holds. */
 int hm_came_back(const hm_graph *g, int tip, const hm_snap *base)
 {
     const hm_snap *now = &g->commit[tip].snap;
