@@ -135,7 +135,8 @@ class Handle:
     def items(self, made: Any, step: Callable[..., int], kind: str, convert: Callable[[Any], T],
               limit: int | None = None) -> list[T]:
         """What an iterator lists, each converted; the iterator is freed. `made` is what its maker wrote to."""
-        out, found = ffi.new(f"const {kind} **"), []
+        out = ffi.new(f"const {kind} **")
+        found: list[T] = []
         try:
             while made[0] and (limit is None or len(found) < limit):
                 if self.call(step, made[0], out) == 0:
@@ -344,6 +345,10 @@ class Sessions:
         finally:
             self.give(native)
 
+    def call_out(self, function: Callable[..., int], out: Any, *args: Any) -> int:
+        """function(out, session, *args, err) on a session of its own."""
+        return self.call(lambda session, *rest: function(out, session, *rest), *args)
+
     @contextmanager
     def at_work(self) -> Iterator[Native]:
         """A native session for a block."""
@@ -515,7 +520,7 @@ def _progress_raised(kind: Any, error: Any, trace: Any) -> int:
     return 1
 
 
-@ffi.def_extern(name="py_progress_call", error=1, onerror=_progress_raised)
+@ffi.def_extern(name="py_progress_call", error=1, onerror=_progress_raised)  # type: ignore[untyped-decorator]
 def _progress_call(self: Any, phase: Any, done: int, total: int) -> int:
     return int(ffi.from_handle(self).report(string(phase), done, total))
 

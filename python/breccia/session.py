@@ -49,7 +49,7 @@ class Group(MutableMapping[str, Any]):
 
     def _kind(self, path: str) -> int:
         out = ffi.new("int *")
-        self.session._sessions.call(_node_kind, out, text(path))
+        self.session._sessions.call_out(lib.brc_node_kind, out, text(path))
         return int(out[0])
 
     def __getitem__(self, path: str) -> Any:
@@ -194,7 +194,7 @@ class Group(MutableMapping[str, Any]):
         self.session._sessions.call(lib.brc_node_move, text(self._at(source)), text(self._at(dest)))
         self.session._sessions.era += 1
 
-    def copy(self, source: str, dest: str) -> None:  # type: ignore[override]
+    def copy(self, source: str, dest: str) -> None:
         """Copies a node and all under it. No chunk is copied: both have them."""
         self.session._sessions.call(lib.brc_node_copy, text(self._at(source)), text(self._at(dest)))
 
@@ -293,8 +293,7 @@ class Session(Group):
     def clean(self) -> bool:
         """Whether there are no uncommitted changes."""
         out = ffi.new("int *")
-        with self._sessions.at_work() as native:
-            native.handle.call(_session_clean, native.session, out)
+        self._sessions.call_out(lib.brc_session_clean, out)
         return bool(out[0])
 
     def status(self) -> records.Status:
@@ -420,14 +419,6 @@ def _again(repository: Repository, kind: str, rev: str, about: Any) -> Session:
 
 def _attach(repository: Repository, token: Any) -> Session:
     raise NotImplementedError
-
-
-def _node_kind(session: Any, out: Any, path: Any, err: Any) -> int:
-    return int(lib.brc_node_kind(out, session, path, err))
-
-
-def _session_clean(session: Any, out: Any, err: Any) -> int:
-    return int(lib.brc_session_clean(out, session, err))
 
 
 def _same_type(data: Any, name: str) -> str:
