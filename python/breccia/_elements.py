@@ -1,8 +1,8 @@
 """Reading and writing the elements of an array, by any selection.
 
-A box goes straight between the file and the caller's memory, with its strides. Index arrays are taken chunk by
-chunk, so that no chunk is decoded twice: the box around what is selected of it is read into temporary memory of
-a bounded size.
+A box goes straight between the file and the caller's memory, with its strides. Index arrays are taken chunk
+by chunk, so that no chunk is decoded twice: the box around what is selected of it is read into temporary
+memory of a bounded size.
 """
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _START, _COUNT, _STEP = (ffi.offsetof("brc_sel", name) for name in ("start", "co
 
 
 class Form(NamedTuple):
-    """What is remembered of an array. `native` is the same for the library, which says when it is out of date."""
+    """What is remembered of an array. `native` is the same for the library, which says when it is out of
+    date."""
 
     shape: tuple[int, ...]
     name: str
@@ -57,8 +58,8 @@ class Form(NamedTuple):
             chunks = tuple(-(-n // info.grid[i]) if info.grid[i] else 1 for i, n in enumerate(shape))
         keep = text(name)
         native = ffi.new("py_form *", {"ndim": len(shape), "dtype": keep, "shape": shape})
-        return cls(shape, name, item, dtype, bool(item) and dtype is not None and dtype.char in _BUFFERED, chunks,
-                   struct.Struct(f"={len(shape)}Q").pack_into, native, keep)
+        return cls(shape, name, item, dtype, bool(item) and dtype is not None and dtype.char in _BUFFERED,
+                   chunks, struct.Struct(f"={len(shape)}Q").pack_into, native, keep)
 
 
 class Elements:
@@ -199,8 +200,9 @@ class Elements:
                         raw = np.empty(math.prod(box.many) * form.item, np.uint8)
                         target, memory = raw.view(form.dtype).reshape(box.shape), ffi.from_buffer(raw)
                     handle = native.handle
-                    rc = lib.py_read_box(handle.repo, native.array(self.path), self._sel(native, box, form), memory,
-                                         target.nbytes, ffi.NULL if self._fixed else form.native, handle.err)
+                    rc = lib.py_read_box(handle.repo, native.array(self.path), self._sel(native, box, form),
+                                         memory, target.nbytes, ffi.NULL if self._fixed else form.native,
+                                         handle.err)
                 if rc == 0:
                     if box.after is not None:
                         return target[box.after]
@@ -243,13 +245,14 @@ class Elements:
             raise ValueError(f"out must be an array of NumPy's of shape {shape}, not {np.shape(out)}")
         if not out.flags.writeable:
             raise ValueError("out is read-only")
-        if form.item == 0 or out.dtype != form.dtype or any(s == 0 and n > 1 for s, n in zip(out.strides, out.shape)):
+        if form.item == 0 or out.dtype != form.dtype or any(s == 0 and n > 1 for s,
+                                                            n in zip(out.strides, out.shape)):
             return None
         return out if box.after is None else out[_indexing.undo(box.after)]
 
     def _read_batch(self, selections: Sequence[Any], buffers: Sequence[AnyArray]) -> None:
-        """Reads several basic selections into arrays of this array's type and the selections' shapes, also strided,
-        in one call of the library, which sees one state."""
+        """Reads several basic selections into arrays of this array's type and the selections' shapes, also
+        strided, in one call of the library, which sees one state."""
         form = self._now(readable=True)
         boxes = [_indexing.basic(key, form.shape) for key in selections]
         if form.item == 0 or not boxes:

@@ -66,8 +66,8 @@ def integer(item: Any, length: int, axis: int) -> int:
     try:
         value = operator.index(item)
     except TypeError:
-        raise IndexError(f"{item!r} is no index: use an integer, a slice, '...', None, or an array of integers "
-                         "or booleans") from None
+        raise IndexError(f"{item!r} is no index: use an integer, a slice, '...', None, or an array of "
+                         "integers or booleans") from None
     if not -length <= value < length:
         raise IndexError(f"index {value} is out of bounds for axis {axis} with size {length}")
     return value + length if value < 0 else value
@@ -83,8 +83,8 @@ def basic(key: Any, shape: tuple[int, ...]) -> Box:
     kept: list[int] = []
     special = False
     axis = 0
-    for item in key if type(key) is tuple and len(key) == len(shape) and Ellipsis not in key and None not in key \
-            else expand(key, len(shape)):
+    simple = type(key) is tuple and len(key) == len(shape) and Ellipsis not in key and None not in key
+    for item in key if simple else expand(key, len(shape)):
         if item is None:
             special = True
             after.append(None)
@@ -138,8 +138,8 @@ def kind_of(key: Any, ndim: int) -> str:
         return "coordinate"
     if len(fancy) == 1 or all(np.ndim(item) == 1 for item in fancy) and len(fancy) == ndim:
         return "orthogonal"
-    raise IndexError("several index arrays and slices do not go together: use .oindex for each axis by itself, "
-                     "or .vindex for points")
+    raise IndexError("several index arrays and slices do not go together: use .oindex for each axis by "
+                     "itself, or .vindex for points")
 
 
 def index_array(item: Any, length: int, axis: int, flat: bool = False) -> Index:
@@ -147,7 +147,7 @@ def index_array(item: Any, length: int, axis: int, flat: bool = False) -> Index:
     given = np.asarray(item)
     if given.dtype == bool:
         if given.ndim != 1 or given.shape[0] != length:
-            raise IndexError(f"the mask of axis {axis} has shape {given.shape}: it must have {length} elements")
+            raise IndexError(f"the mask of axis {axis} has shape {given.shape}, but needs {length} elements")
         return np.flatnonzero(given)
     if given.size == 0 and isinstance(item, list):
         raise IndexError("an empty list selects nothing: use an empty array of integers")
@@ -204,8 +204,8 @@ def coordinates(key: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
     """The positions of points, one array for each axis, broadcast together."""
     items = key if isinstance(key, tuple) else (key,)
     if len(items) == 1 and len(shape) != 1 or len(items) != len(shape):
-        raise IndexError(f"points need an index or an index array for each of the {len(shape)} dimensions, or a mask "
-                         "of the array's shape")
+        raise IndexError(f"points need an index or an index array for each of the {len(shape)} dimensions, or "
+                         "a mask of the array's shape")
     if any(isinstance(item, slice) or item is None or item is Ellipsis for item in items):
         raise IndexError("points take integers and index arrays: use .oindex for slices")
     found = [index_array(item, n, axis) if is_fancy(item) else np.asarray(integer(item, n, axis), np.int64)
@@ -221,8 +221,8 @@ def mask(key: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
     """The positions where a mask of the array's shape is true, in C order."""
     given = np.asarray(key[0] if isinstance(key, tuple) and len(key) == 1 else key)
     if given.dtype != bool or given.shape != shape:
-        raise IndexError(f"the mask has shape {given.shape} and type {given.dtype}: it must be of booleans with the "
-                         f"array's shape {shape}")
+        raise IndexError(f"the mask has shape {given.shape} and type {given.dtype}: it must be of booleans "
+                         f"with the array's shape {shape}")
     return np.nonzero(given)
 
 
@@ -238,7 +238,8 @@ def blocks(key: Any, shape: tuple[int, ...], grid: tuple[int, ...]) -> tuple[sli
         else:
             first = integer(item, n, axis)
             stop = first + 1
-        made.append(slice(min(first * grid[axis], shape[axis]), min(max(first, stop) * grid[axis], shape[axis])))
+        made.append(slice(min(first * grid[axis], shape[axis]),
+                          min(max(first, stop) * grid[axis], shape[axis])))
     return tuple(made)
 
 
@@ -290,7 +291,8 @@ class Boxes:
     def laid(cls, array: Any, boxes: list[Box], fulls: list[np.ndarray[Any, Any]]) -> Boxes:
         """Boxes and arrays with all their axes, also strided."""
         memory = np.array([memory_of(f) for f in fulls], np.int64)
-        return cls(array, *_corners(boxes), memory[:, 0], memory[:, 1], memory[:, 2], [f.strides for f in fulls], fulls)
+        return cls(array, *_corners(boxes), memory[:, 0], memory[:, 1], memory[:, 2],
+                   [f.strides for f in fulls], fulls)
 
     @classmethod
     def packed(cls, array: Any, boxes: list[Box], raw: list[np.ndarray[Any, Any]]) -> Boxes:
@@ -301,7 +303,8 @@ class Boxes:
 
 def _corners(boxes: list[Box]) -> tuple[Any, Any, Any]:
     n = len(boxes)
-    return (np.array([b.start for b in boxes]).reshape(n, -1), np.array([b.many for b in boxes]).reshape(n, -1),
+    return (np.array([b.start for b in boxes]).reshape(n, -1),
+            np.array([b.many for b in boxes]).reshape(n, -1),
             np.array([b.step for b in boxes]).reshape(n, -1))
 
 
@@ -366,7 +369,8 @@ def boxes_of(sel: Orthogonal, target: np.ndarray[Any, Any], array: Any) -> Itera
 
 
 class Piece(NamedTuple):
-    """The part of a selection that lies in one chunk: a box around it, and what is where in the box and the result."""
+    """The part of a selection that lies in one chunk: a box around it, and what is where in the box and
+    the result."""
 
     box: Box
     inner: Any

@@ -18,12 +18,12 @@ from ._native import string, text
 class Array(Elements):
     """One array of a session. Indexing reads and writes the file; what comes back is NumPy's and yours.
 
-    `a[...]` takes integers, slices (also with negative steps), `...`, None, one index array or mask among them,
-    index arrays for all axes (points), or a mask of the array's shape. `a.oindex`, `a.vindex` and `a.blocks` say
-    which is meant. Integers drop their axis, so `a[3]` of one dimension is a scalar. Writes broadcast, and of
-    elements that are written twice the last in C order stays. An operation needs memory for what is selected.
-    May be used from several threads at once; a call that selects nothing wrong but finds another array than
-    before (another process resized it) works with what is there.
+    `a[...]` takes integers, slices (also with negative steps), `...`, None, one index array or mask among
+    them, index arrays for all axes (points), or a mask of the array's shape. `a.oindex`, `a.vindex` and
+    `a.blocks` say which is meant. Integers drop their axis, so `a[3]` of one dimension is a scalar. Writes
+    broadcast, and of elements that are written twice the last in C order stays. An operation needs memory for
+    what is selected. May be used from several threads at once; a call that selects nothing wrong but finds
+    another array than before (another process resized it) works with what is there.
     """
 
     __slots__ = ()
@@ -86,8 +86,8 @@ class Array(Elements):
 
     @property
     def codecs(self) -> list[dict[str, Any]]:
-        """The codecs of chunks that are written from now on, as zarr.json has them. Setting them leaves stored
-        chunks as they are; `set_codecs(codecs, rewrite=True)` stores them anew."""
+        """The codecs of chunks that are written from now on, as zarr.json has them. Setting them leaves
+        stored chunks as they are; `set_codecs(codecs, rewrite=True)` stores them anew."""
         return list(json.loads(self._described(lambda info: string(info.codecs_json))))
 
     @codecs.setter
@@ -101,8 +101,8 @@ class Array(Elements):
 
     @property
     def backend(self) -> dict[str, Any]:
-        """Where chunks go that are written from now on: {"name": ..., "configuration": ...}. Can be set, also by
-        the name alone."""
+        """Where chunks go that are written from now on: {"name": ..., "configuration": ...}. Can be set, also
+        by the name alone."""
         return dict(json.loads(self._described(lambda info: string(info.backend_json))))
 
     @backend.setter
@@ -129,7 +129,8 @@ class Array(Elements):
     def metadata(self) -> dict[str, Any]:
         """The array's zarr.json."""
         with self._sessions.at_work() as native:
-            return dict(json.loads(native.handle.take_buf(lib.brc_node_json, native.session, text(self.path))))
+            return dict(json.loads(native.handle.take_buf(lib.brc_node_json, native.session,
+                                                          text(self.path))))
 
     @property
     def attrs(self) -> Attributes:
@@ -193,7 +194,8 @@ class Array(Elements):
         names = self.dtype.names or ()
         for name in [found[0]] if isinstance(found[0], str) else found[0]:
             if name not in names or len(found) > 1:
-                raise IndexError(f"{self.path} has no field {name!r}" if names else f"{self.path} has no fields")
+                raise IndexError(f"{self.path} has no field {name!r}" if names
+                                 else f"{self.path} has no fields")
         return found[0], tuple(i for i in items if i is not found[0]) or ...
 
     def _change(self, function: Any, *args: Any) -> None:
@@ -209,16 +211,16 @@ class Array(Elements):
         self._change(lib.brc_array_resize, ffi.new("uint64_t[]", new or [0]))
 
     def append(self, data: Any, axis: int = 0) -> tuple[int, ...]:
-        """Grows the array along an axis by `data`, whose other axes are as the array's: both or neither. The new
-        shape."""
+        """Grows the array along an axis by `data`, whose other axes are as the array's: both or neither. The
+        new shape."""
         form = self._now(readable=True)
         axis = _indexing.integer(axis, self.ndim, 0)
         given = data if isinstance(data, np.ndarray) else np.asarray(data, None if form.item else form.dtype)
         want = form.shape[:axis] + given.shape[axis:axis + 1] + form.shape[axis + 1:]
         if given.shape != want:
-            raise ValueError(f"data of shape {given.shape} cannot be appended along axis {axis} to {form.shape}")
+            raise ValueError(f"data of shape {given.shape} does not go behind {form.shape} along axis {axis}")
         cast = np.ascontiguousarray(self._cast(given, want, form))
-        raw = cast.reshape(-1).view(np.uint8) if form.item and cast.size else _dtypes.pack(cast, form.name) if cast.size else b""
+        raw = cast.reshape(-1).view(np.uint8) if form.item else _dtypes.pack(cast, form.name)
         self._change(lib.brc_array_append, axis, want[axis], ffi.from_buffer(raw), len(raw))
         return self._form.shape
 
@@ -229,8 +231,8 @@ class Array(Elements):
             native.handle.call(lib.brc_array_restore, native.array(self.path), sel, text(rev))
 
     def blame(self, key: Any = ..., *, elements: bool = False) -> list[Any]:
-        """Which commit changed each stored chunk that a basic selection meets last; with `elements`, each run of
-        elements along the last axis. For arrays of a view of a commit or tag. A list of `Blamed`."""
+        """Which commit changed each stored chunk that a basic selection meets last; with `elements`, each run
+        of elements along the last axis. For arrays of a view of a commit or tag. A list of `Blamed`."""
         from ._records import Blamed
         with self._sessions.at_work() as native:
             out = ffi.new("brc_iter **")

@@ -29,7 +29,8 @@ def test_threads_read_one_array(rows):
 
         def read(i):
             start.wait()
-            return all((x[k:k + 7] == np.arange(k * 50, (k + 7) * 50).reshape(7, 50)).all() for k in range(i, 600, 61))
+            want = np.arange(640 * 50).reshape(640, 50)
+            return all((x[k:k + 7] == want[k:k + 7]).all() for k in range(i, 600, 61))
 
         with ThreadPoolExecutor(8) as pool:
             assert all(pool.map(read, range(8)))
@@ -161,7 +162,8 @@ def test_children_read_while_the_parent_writes(rows):
 def test_nothing_stays_open(rows):
     def descriptors():
         gc.collect()
-        return sum(1 for fd in os.listdir("/proc/self/fd") if "data.brc" in os.path.realpath(f"/proc/self/fd/{fd}"))
+        return sum(1 for fd in os.listdir("/proc/self/fd")
+                   if "data.brc" in os.path.realpath(f"/proc/self/fd/{fd}"))
 
     before = descriptors()
     for _ in range(20):
@@ -223,8 +225,9 @@ def big(tmp_path_factory):
 @pytest.mark.parametrize("kind", ["read", "write", "points", "fsck", "told", "diff", "gc", "log"])
 def test_interrupt(big, kind):
     """KeyboardInterrupt comes out of a call, at whatever moment, and everything works afterwards."""
-    for delay in (0.0, 0.003, 0.02, 0.05, 0.11):
-        done = subprocess.run([sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(big), kind, str(delay)],
+    for delay in (0.0, 0.004, 0.03):
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(big), kind,
+                               str(delay)],
                               capture_output=True, text=True, timeout=100)
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr and "KeyboardInterrupt" not in done.stderr
@@ -237,7 +240,8 @@ def test_interrupt_ends_the_call(big):
     repo = breccia.open(big)
     with repo.handles.at_work() as handle:
         assert handle.repo
-    old = signal.signal(signal.SIGINT, lambda *_: None)  # a handler that raises nothing: then the call says it
+    old = signal.signal(signal.SIGINT,
+                        lambda *_: None)  # a handler that raises nothing: then the call says it
     try:
         stop = threading.Event()
 
