@@ -1,0 +1,334 @@
+"""Arrays: NumPy's indexing on what a session shows."""
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import _dtypes, _indexing
+from ._attributes import Attributes
+from ._breccia import ffi, lib
+from ._elements import AnyArray, Elements
+from ._native import string, text
+
+
+class Array(Elements):
+    """One array of a session. Indexing reads and writes the file; what comes back is NumPy's and yours.
+
+    `a[...]` takes integers, slices (also with negative steps), `...`, None, one index array or mask among
+    them, index arrays for all axes (points), or a mask of the array's shape. `a.oindex`, `a.vindex` and
+    `a.blocks` say which is meant. Integers drop their axis, so `a[3]` of one dimension is a scalar. Writes
+    broadcast, and of elements that are written twice the last in C order stays. An operation needs memory for
+    what is selected. May be used from several threads at once; a call that selects nothing wrong but finds
+    another array than before (another process resized it) works with what is there.
+    """
+
+    __slots__ = ()
+
+    # ---- what it is ----
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._now().shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of the elements. Raises UnsupportedError where there is none."""
+        if self._form.dtype is None:
+            raise self._unreadable()
+        return self._form.dtype
+
+    @property
+    def data_type(self) -> str:
+        """Zarr's name of the type, or its JSON object."""
+        return self._form.name
+
+    @property
+    def ndim(self) -> int:
+        return len(self._form.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements in memory; of variable length, of NumPy's array of them."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    def _described(self, read: Any) -> Any:
+        with self._sessions.at_work() as native:
+            return read(self._fresh_info(native))
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The shape of the chunks; of a sharded array, of those within the shards."""
+        return self._now().chunks
+
+    @property
+    def shards(self) -> tuple[int, ...] | None:
+        n = len(self._form.shape)
+        found = self._described(lambda info: [info.shard[i] for i in range(n)] if info.shard else None)
+        return None if found is None else tuple(found)
+
+    @property
+    def cdata_shape(self) -> tuple[int, ...]:
+        """How many chunks there are along each axis."""
+        n = len(self._form.shape)
+        return tuple(self._described(lambda info: [info.grid[i] for i in range(n)]))
+
+    @property
+    def codecs(self) -> list[dict[str, Any]]:
+        """The codecs of chunks that are written from now on, as zarr.json has them. Setting them leaves
+        stored chunks as they are; `set_codecs(codecs, rewrite=True)` stores them anew."""
+        return list(json.loads(self._described(lambda info: string(info.codecs_json))))
+
+    @codecs.setter
+    def codecs(self, value: Any) -> None:
+        self.set_codecs(value)
+
+    def set_codecs(self, value: Any, *, rewrite: bool = False) -> None:
+        """Codecs for chunks that are written from now on; with `rewrite` also for those that are stored."""
+        given = value if isinstance(value, str) else json.dumps(value)
+        self._change(lib.brc_array_set_codecs, text(given), int(rewrite))
+
+    @property
+    def backend(self) -> dict[str, Any]:
+        """Where chunks go that are written from now on: {"name": ..., "configuration": ...}. Can be set, also
+        by the name alone."""
+        return dict(json.loads(self._described(lambda info: string(info.backend_json))))
+
+    @backend.setter
+    def backend(self, value: Any) -> None:
+        given = value if value is None or isinstance(value, str) else json.dumps(value)
+        self._change(lib.brc_array_set_backend, text(given))
+
+    @property
+    def fill_value(self) -> Any:
+        """What elements are that were never written, as NumPy's scalar, to the bit."""
+        dtype, name, item = self.dtype, self._form.name, self._form.item
+        with self._sessions.at_work() as native:
+            info = self._fresh_info(native)
+            size = item or 4 + int.from_bytes(ffi.buffer(info.fill, 4), "little")
+            raw = bytes(ffi.buffer(info.fill, size))
+        return (np.frombuffer(raw, dtype) if item else _dtypes.unpack(raw, 1, name))[0]
+
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        found = self.metadata.get("dimension_names")
+        return None if found is None else tuple(found)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The array's zarr.json."""
+        with self._sessions.at_work() as native:
+            return dict(json.loads(native.handle.take_buf(lib.brc_node_json, native.session,
+                                                          text(self.path))))
+
+    @property
+    def attrs(self) -> Attributes:
+        """The attributes, as a mapping that can be changed."""
+        return Attributes(self.session, self.path)
+
+    def _stat(self) -> tuple[int, int]:
+        out = ffi.new("uint64_t[2]")
+        with self._sessions.at_work() as native:
+            native.handle.call(lib.brc_array_stat, out, out + 1, native.array(self.path))
+        return int(out[0]), int(out[1])
+
+    @property
+    def nchunks_initialized(self) -> int:
+        """How many chunks are stored: those of fill values alone are not."""
+        return self._stat()[0]
+
+    @property
+    def nbytes_stored(self) -> int:
+        """How many bytes the chunks take in the file."""
+        return self._stat()[1]
+
+    @property
+    def info(self) -> str:
+        """What the array is, in lines for people."""
+        from ._display import array_info
+        return array_info(self)
+
+    # ---- elements ----
+
+    def __getitem__(self, key: Any) -> Any:
+        for item in key if type(key) is tuple else (key,):
+            if type(item) is not slice and type(item) is not int and item is not Ellipsis:
+                return self.get(key)
+        return self._get_box(key, None)
+
+    def get(self, key: Any = ..., *, out: AnyArray | None = None) -> Any:
+        """What `a[key]` gives, in `out` where it is given: any array of NumPy's of the same shape, also with
+        strides. If it has another type, elements are cast as by NumPy's assignment."""
+        names, key = self._names_in(key)
+        if names is None:
+            return self._get(_indexing.kind_of(key, self.ndim), key, out)
+        found = self.get(key)[names]
+        return found if out is None else self._filled(out, found)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        names, key = self._names_in(key)
+        if names is not None:
+            records = np.array(self.get(key), dtype=self.dtype)
+            records[names] = value
+            value = records
+        self._set(_indexing.kind_of(key, self.ndim), key, value)
+
+    def _names_in(self, key: Any) -> tuple[Any, Any]:
+        """The fields in an index, "a" or ["a", "b"], and what is left of it."""
+        items = key if isinstance(key, tuple) else (key,)
+        found = [i for i in items if isinstance(i, str) or isinstance(i, list) and i
+                 and all(isinstance(n, str) for n in i)]
+        if not found:
+            return None, key
+        names = self.dtype.names or ()
+        for name in [found[0]] if isinstance(found[0], str) else found[0]:
+            if name not in names or len(found) > 1:
+                raise IndexError(f"{self.path} has no field {name!r}" if names
+                                 else f"{self.path} has no fields")
+        return found[0], tuple(i for i in items if i is not found[0]) or ...
+
+    def _change(self, function: Any, *args: Any) -> None:
+        with self._sessions.at_work() as native:
+            native.handle.call(function, native.array(self.path), *args)
+            self._form = self._read_form(native)
+
+    def resize(self, *shape: Any) -> None:
+        """Another shape. What is cut off is lost: growing again shows the fill value."""
+        new = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        if len(new) != self.ndim:
+            raise ValueError(f"{self.path} has {self.ndim} dimensions: the new shape has {len(new)}")
+        self._change(lib.brc_array_resize, ffi.new("uint64_t[]", new or [0]))
+
+    def append(self, data: Any, axis: int = 0) -> tuple[int, ...]:
+        """Grows the array along an axis by `data`, whose other axes are as the array's: both or neither. The
+        new shape."""
+        form = self._now(readable=True)
+        axis = _indexing.integer(axis, self.ndim, 0)
+        given = data if isinstance(data, np.ndarray) else np.asarray(data, None if form.item else form.dtype)
+        want = form.shape[:axis] + given.shape[axis:axis + 1] + form.shape[axis + 1:]
+        if given.shape != want:
+            raise ValueError(f"data of shape {given.shape} does not go behind {form.shape} along axis {axis}")
+        cast = np.ascontiguousarray(self._cast(given, want, form))
+        raw = cast.reshape(-1).view(np.uint8) if form.item else _dtypes.pack(cast, form.name)
+        self._change(lib.brc_array_append, axis, want[axis], ffi.from_buffer(raw), len(raw))
+        return self._form.shape
+
+    def restore(self, rev: str | None = None, key: Any = ...) -> None:
+        """Makes what a basic selection has what it was at a version (None: the branch's tip)."""
+        with self._sessions.at_work() as native:
+            sel = self._sel(native, _indexing.basic(key, self._form.shape), self._form)
+            native.handle.call(lib.brc_array_restore, native.array(self.path), sel, text(rev))
+
+    def blame(self, key: Any = ..., *, elements: bool = False) -> list[Any]:
+        """Which commit changed each stored chunk that a basic selection meets last; with `elements`, each run
+        of elements along the last axis. For arrays of a view of a commit or tag. A list of `Blamed`."""
+        from ._records import Blamed
+        with self._sessions.at_work() as native:
+            out = ffi.new("brc_iter **")
+            sel = self._sel(native, _indexing.basic(key, self._form.shape), self._form)
+            native.handle.call(lib.brc_blame, out, native.array(self.path), sel, int(elements))
+            return native.handle.items(out, lib.brc_blame_next, "brc_blamed", Blamed.of)
+
+    # ---- as NumPy's ----
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        if copy is False:
+            raise ValueError("the elements are in a file: they cannot be had without a copy")
+        found = np.asarray(self._get_box((), None))
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        options.pop("copy", None)
+        return self.__array__().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def __len__(self) -> int:
+        if not self._now().shape:
+            raise TypeError("len() of an array without dimensions")
+        return self._form.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._now().shape:
+            raise TypeError("iteration over an array without dimensions")
+        ahead = self.chunks[0]
+        return (row for begin in range(0, len(self), ahead) for row in self[begin:begin + ahead])
+
+    def __contains__(self, value: object) -> bool:
+        return any(bool(np.any(part == value)) for part in self) if self.ndim else bool(self[()] == value)
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError("an array of several elements is neither true nor false")
+        return bool(np.asarray(self).item())
+
+    def __float__(self) -> float:
+        return float(np.asarray(self).item())
+
+    def __int__(self) -> int:
+        return int(np.asarray(self).item())
+
+    @property
+    def oindex(self) -> Accessor:
+        """Each axis by itself: integers, slices, index arrays and masks of one axis."""
+        return Accessor(self, "orthogonal")
+
+    @property
+    def vindex(self) -> Accessor:
+        """Points, by an index array for each axis, or a mask of the array's shape."""
+        return Accessor(self, "points")
+
+    @property
+    def blocks(self) -> Accessor:
+        """Chunks by their numbers; of a sharded array, shards."""
+        return Accessor(self, "blocks")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Array, (self.session, self.path)
+
+    def __repr__(self) -> str:
+        shape = "×".join(map(str, self._form.shape)) or "scalar"
+        return f"<breccia.Array {self.path} {shape} {self._form.name}>"
+
+    def _repr_html_(self) -> str:
+        from ._display import array_html
+        return array_html(self)
+
+
+class Accessor:
+    """`a.oindex`, `a.vindex` and `a.blocks`: what is in the brackets is read in that way."""
+
+    __slots__ = ("array", "kind")
+
+    def __init__(self, array: Array, kind: str) -> None:
+        self.array, self.kind = array, kind
+
+    def _key(self, key: Any) -> tuple[str, Any]:
+        if self.kind == "blocks":
+            return "basic", _indexing.blocks(key, self.array.shape, self.array.shards or self.array.chunks)
+        if self.kind == "points":
+            only = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+            is_mask = isinstance(only, (list, np.ndarray)) and np.asarray(only).dtype == bool
+            return "mask" if is_mask else "coordinate", key
+        return self.kind, key
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.get(key)
+
+    def get(self, key: Any, *, out: AnyArray | None = None) -> Any:
+        return self.array._get(*self._key(key), out)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.array._set(*self._key(key), value)
