@@ -197,7 +197,7 @@ def pack(values: np.ndarray[Any, Any], name: str) -> bytes:
         if optional and value is None:
             parts += [b"\0\0\0\0"]
             continue
-        if isinstance(value, str) is not is_text:
+        if not isinstance(value, str if is_text else (bytes, bytearray, memoryview)):
             raise TypeError(f"an element of {name} cannot be {value!r}")
         raw = (b"\1" if optional else b"") + (value.encode() if is_text else bytes(value))
         parts += [struct.pack("<I", len(raw)), raw]

@@ -75,8 +75,11 @@ class Repository:
         context manager it commits at the end with `message`, and discards on an exception."""
         from .session import Session
         branch = branch or self.head
-        return Session(self, "private", branch, Private(self.handles, branch, self.read_only), message=message,
-                       author=author, metadata=metadata)
+        if self.read_only:
+            commit = self.resolve(branch)
+            return Session(self, "at", branch, self._sessions(commit, lib.BRC_SESSION_AT), commit=commit)
+        return Session(self, "private", branch, Private(self.handles, branch), message=message, author=author,
+                       metadata=metadata)
 
     def draft(self, branch: str | None = None, *, message: str | None = None, author: str | None = None,
               metadata: dict[str, Any] | None = None) -> Session:

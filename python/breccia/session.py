@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 class Group(MutableMapping[str, Any]):
     """A group: a mapping of paths below it to arrays and groups. Iteration lists its children's names."""
 
-    session: Session
+    def __init__(self, session: Session | None, path: str) -> None:
+        self._of, self.path = session, path
 
-    def __init__(self, session: Session, path: str) -> None:
-        self.session, self.path = session, path
+    @property
+    def session(self) -> Session:
+        """The session that it is of; of a session itself."""
+        assert self._of is not None
+        return self._of
 
     def _at(self, path: str) -> str:
         return self.path.rstrip("/") + "/" + path.strip("/") if path.strip("/") else self.path
@@ -235,7 +239,11 @@ class Session(Group):
         self.fixed = kind == "at"
         self.commit_id = commit
         self._about = message, author, metadata
-        super().__init__(self, "/")
+        super().__init__(None, "/")  # no circle: what is open is closed as soon as nobody has it
+
+    @property
+    def session(self) -> Session:
+        return self
 
     @property
     def store(self) -> Store:
@@ -322,7 +330,7 @@ class Session(Group):
                     self._sessions.era += 1
 
     def _changing(self, needed: bool) -> Any:
-        return self.transaction() if needed else self._sessions.at_work()
+        return self.transaction() if needed else nullcontext()
 
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:
@@ -377,12 +385,11 @@ class Session(Group):
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if self.read_only:
-            self.close()
-        elif kind is not None:
+        if kind is not None and not self.read_only:
             self.discard()
-        elif not self.clean():
+        elif not self.read_only and not self.clean():
             self.commit()
+        self.close()
 
     def _token(self) -> Any:
         """What another process needs to open this session."""
