@@ -13,16 +13,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
+from fsspec.spec import AbstractBufferedFile, AbstractFileSystem  # type: ignore[import-untyped, unused-ignore]
 
+from ._breccia import ffi, lib
 from ._errors import InvalidError, LimitError, NotFoundError, ReadOnlyError
-from ._native import ffi, lib, sized, string, text
+from ._native import sized, string, text
 from ._urls import SCHEME, split, split_rev
 from .repository import Repository
 from .session import Session
 
 
-class BrecciaFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
+class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
     """Paths are FILE::REV/KEY, or FILE/KEY for the revision `rev`. `fo` is fsspec's: what stood behind "::"."""
 
     protocol = "breccia"
@@ -108,7 +109,8 @@ class BrecciaFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
     modified = created
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        return self._get([(path, start, end)])[0]
+        data: bytes = self._get([(path, start, end)])[0]
+        return data
 
     def cat_ranges(self, paths: list[str], starts: Any, ends: Any, max_gap: int | None = None,
                    on_error: str = "return", **options: Any) -> list[Any]:
@@ -142,10 +144,10 @@ class BrecciaFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
             size = 0
             if (start or 0) < 0 or (end or 0) < 0:  # they count from the end
                 size = (self._stat(view, key, key) or {"size": 0})["size"]
-            first, last = (max(0, n + size) if (n or 0) < 0 else n for n in (start or 0, end))
-            kind = lib.BRC_RANGE_FROM if last is None else lib.BRC_RANGE_BETWEEN
-            parts.append({"size": ffi.sizeof("brc_key_range"), "kind": kind, "start": first,
-                          "end": 0 if last is None else max(first, last)})
+            first = _from_begin(start or 0, size)
+            parts.append({"size": ffi.sizeof("brc_key_range"), "start": first,
+                          "kind": lib.BRC_RANGE_FROM if end is None else lib.BRC_RANGE_BETWEEN,
+                          "end": 0 if end is None else max(first, _from_begin(end, size))})
         n = len(wanted)
         out, found, ranges = ffi.new("brc_buf[]", n), ffi.new("uint8_t[]", n), ffi.new("brc_key_range[]", parts)
         for i in range(n):
@@ -153,7 +155,8 @@ class BrecciaFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
         try:
             names = [text(key) for key, _, _ in wanted]
             with view._sessions.at_work() as native:
-                native.handle.call(lib.brc_key_get_many, out, found, native.session, ffi.new("char *[]", names), ranges, n)
+                native.handle.call(lib.brc_key_get_many, out, found, native.session, ffi.new("char *[]", names),
+                                   ranges, n)
             return [(bytes(ffi.buffer(one.data, one.len)) if one.len else b"") if there else None
                     for one, there in zip(out, found)]
         except (InvalidError, LimitError):  # one of them is no key
@@ -166,6 +169,10 @@ class BrecciaFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
         if mode != "rb":
             raise ReadOnlyError("breccia:// is only to be read: write through a session or breccia.zarr.Store")
         return File(self, path, mode, **options)
+
+
+def _from_begin(at: int, size: int) -> int:
+    return max(0, at + size) if at < 0 else at
 
 
 class File(AbstractBufferedFile):  # type: ignore[misc, unused-ignore]

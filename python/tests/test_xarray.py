@@ -18,7 +18,7 @@ from breccia.xarray import Backend  # noqa: E402
 from files import File  # noqa: E402
 
 REAL = pathlib.Path(os.environ.get("BRECCIA_TEST_DATA", pathlib.Path(__file__).parents[3] / "shared" / "data"))
-POINTS = "[xarray.backends]\nbreccia = breccia.xarray:Backend\n[fsspec.specs]\nbreccia = breccia._fsspec:BrecciaFileSystem\n"
+POINTS = "[xarray.backends]\nbreccia = breccia.xarray:Backend\n[fsspec.specs]\nbreccia = breccia._fsspec:FileSystem\n"
 
 
 def weather():
@@ -88,7 +88,9 @@ def test_trees(path):
     tree.close()
     groups = xr.open_groups(path, engine=Backend, rev="v1")
     assert set(groups) == {"/", "/deep", "/deep/er"}
-    assert set(xr.open_groups(path, engine=Backend, group="deep")) == {"/", "/er"}
+    with breccia.open(path) as repo:
+        expected = set(xr.open_groups(repo.store("v1"), engine="zarr", group="deep"))
+    assert len(expected) == 2 and set(xr.open_groups(path, engine=Backend, group="deep")) == expected
 
 
 def test_errors(path, tmp_path):
@@ -252,9 +254,9 @@ def test_real_netcdf(tmp_path, name, peer, how, chunks):
 @pytest.fixture
 def fs():
     fsspec = pytest.importorskip("fsspec")
-    from breccia._fsspec import BrecciaFileSystem
-    fsspec.register_implementation("breccia", BrecciaFileSystem, clobber=True)
-    BrecciaFileSystem.clear_instance_cache()
+    from breccia._fsspec import FileSystem
+    fsspec.register_implementation("breccia", FileSystem, clobber=True)
+    FileSystem.clear_instance_cache()
     return fsspec.filesystem("breccia")
 
 

@@ -169,6 +169,19 @@ START_TEST(of_a_chunk_of_inner_chunks_only_what_is_read_is_decoded)
 }
 END_TEST
 
+/* Chunks 1 and 2 have nothing of it, and what is not there is not looked for. */
+START_TEST(f24_a_step_passes_over_a_shard_behind_a_codec)
+{
+    start((unsigned)_i, NESTED);
+    const brc_sel sels[] = {box(0, 2, 50, 0, 120, 1), box(0, 2, 50, 0, 2, 119)};
+    brc_array *const of[] = {x.a, x.a};
+    read_all(sels, of, 1);
+    read_all(sels + 1, of, 1);
+    read_all(sels, of, 2);
+    stop();
+}
+END_TEST
+
 /* Steps, also such that pass over chunks. */
 START_TEST(any_boxes_are_as_if_read_alone)
 {
@@ -204,6 +217,7 @@ Suite *batch_reads_suite(void)
     tcase_add_loop_test(tc, rows_of_a_chunk_decode_it_once, 0, 4);
     tcase_add_loop_test(tc, only_the_same_chunks_are_shared, 0, 4);
     tcase_add_loop_test(tc, of_a_chunk_of_inner_chunks_only_what_is_read_is_decoded, 0, 4);
+    tcase_add_loop_test(tc, f24_a_step_passes_over_a_shard_behind_a_codec, 0, 4);
     tcase_add_loop_test(tc, any_boxes_are_as_if_read_alone, 0, 30);
     suite_add_tcase(suite, tc);
     return suite;
