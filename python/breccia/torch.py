@@ -173,7 +173,10 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
         self._order = Order(self._rows, shuffle=shuffle, seed=seed, window=window, lanes=lanes, batch=batch_size)
         # The epoch and the batch to begin with: workers that stay see what set_epoch() changes.
         self._place = torch.zeros(2, dtype=torch.int64).share_memory_()
-        self._own: tuple[int, int] | None = None  # the same, of a worker that was told by itself
+        # The same of a worker that was told by itself, and the batch with which workers began to take turns.
+        self._own: tuple[int, int, int] | None = None
+        # Of the iteration here: its epoch, that batch, and the one that comes next.
+        self._epoch, self._begin = 0, 0
         self._next: int | None = None
 
     @property
@@ -195,7 +198,7 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
     def set_epoch(self, epoch: int) -> None:
         """The epoch that the next iteration gives, from its begin; the one that was resumed goes on where it was."""
         if epoch != int(self._place[0]):
-            self._place[0], self._place[1], self._next = epoch, 0, None
+            self._place[0], self._place[1], self._next, self._epoch = epoch, 0, None, epoch
 
     def state_dict(self, batch: int | None = None) -> dict[str, Any]:
         """Where the epoch is, to go on from there. batch: how many this rank has taken from its DataLoader; None:
@@ -203,29 +206,29 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
         if batch is None:
             batch = int(self._place[1]) if self._next is None else self._next
         return {"version": self.version, **self._order.described,
-                "epoch": int(self._place[0]), "batch": batch * self.world_size}
+                "epoch": self._epoch, "batch": batch * self.world_size, "begin": self._begin}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on from a state, with any number of workers; also of ranks, where its batches divide among them.
         ValueError: it is of another version or order."""
         own = self.state_dict()
-        for name in own.keys() - {"epoch", "batch"}:
+        for name in own.keys() - {"epoch", "batch", "begin"}:
             if state[name] != own[name]:
                 raise ValueError(f"the state was taken with {name} {state[name]}, and this data set has {own[name]}: "
                                  "make it with the same arguments and the version as rev")
         batch, rest = divmod(int(state["batch"]), self.world_size)
         if rest:
             raise ValueError(f"{state['batch']} batches do not divide among {self.world_size} ranks")
-        self._next = None
+        self._next, self._epoch = None, int(state["epoch"])
         if _is_worker():
-            self._own = int(state["epoch"]), batch
+            self._own = int(state["epoch"]), batch, int(state["begin"])
         else:
             self._place[0], self._place[1] = int(state["epoch"]), batch
 
     def __iter__(self) -> Iterator[Any]:
         info = torch.utils.data.get_worker_info()
-        epoch, first = self._own or self._place.tolist()
-        self._own = None
+        epoch, first, self._begin = self._own or (*self._place.tolist(), int(self._place[1]))
+        self._own, self._next, self._epoch = None, first, epoch
         return self._run(epoch, first, *((info.id, info.num_workers) if info else (0, 1)))
 
     def _run(self, epoch: int, first: int, worker: int, workers: int) -> Iterator[Any]:
@@ -250,11 +253,11 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
     def _windows(self, epoch: int, first: int, worker: int, workers: int) -> Iterator[tuple[int, Any, list[Any], Any]]:
         """Window after window: where it starts in the epoch, for each of its samples the row in `scratch`, that, and
         the numbers of the batches that are this worker's. Each is read while the one before is used."""
-        order, most, size = self._order.epoch(epoch), self._batches(), self._order.batch
+        order, most, size, begin = self._order.epoch(epoch), self._batches(), self._order.batch, self._begin
 
         def batches(g: int) -> Any:
             k = np.arange(order.starts[g] // size, min(most, -(-order.starts[g + 1] // size)))
-            mine = (k % self.world_size == self.rank) & (k // self.world_size % workers == worker)
+            mine = (k % self.world_size == self.rank) & ((k // self.world_size - begin) % workers == worker)
             return k[mine & (k >= first * self.world_size)]
 
         def load(g: int, memory: list[Any]) -> tuple[int, Any, list[Any], Any]:
@@ -268,8 +271,8 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
             return start, places, memory, numbers.tolist()
 
         # The first window is the one in which the first batch begins.
-        begin = int(np.searchsorted(order.starts, first * self.world_size * size, "right")) - 1
-        wanted = (g for g in range(begin, len(order.starts) - 1) if len(batches(g)))
+        window = int(np.searchsorted(order.starts, first * self.world_size * size, "right")) - 1
+        wanted = (g for g in range(window, len(order.starts) - 1) if len(batches(g)))
         spare: list[list[Any]] = [[], []]
         with ThreadPoolExecutor(1, "breccia-ahead") as ahead:
             coming = [ahead.submit(load, g, spare.pop()) for g in itertools.islice(wanted, 1)]

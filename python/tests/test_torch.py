@@ -231,7 +231,7 @@ def test_a_stateful_loader(path, workers):
     stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
     expected = rows_of(make(path))
     loader = stateful(make(path), batch_size=None, num_workers=workers)
-    taken = [batch for batch, _ in zip(loader, range(41))]
+    taken = [batch for _, batch in zip(range(41), loader)]
     state = loader.state_dict()
     again = stateful(make(path), batch_size=None, num_workers=workers)
     again.load_state_dict(state)
