@@ -111,7 +111,7 @@ class BuildExtension(build_ext):
     def run(self):
         make()
         for extension in self.extensions:
-            extension.extra_objects = [str(SOURCE / "build" / "libbreccia.a")]
+            extension.extra_objects = extension.depends = [str(SOURCE / "build" / "libbreccia.a")]
             extension.extra_link_args = [*OURS, "-Wl,-z,relro,-z,now", "-Wl,--as-needed",
                                          *sqlite_flags(), *pkg_config("--libs", *PACKAGES)]
             extension.libraries = ["bz2", "m", "dl", "pthread"]
@@ -127,6 +127,7 @@ class SourceDistribution(sdist):
 
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)
+        shutil.copy2(pathlib.Path(__file__).resolve().parent / "build_ffi.py", base_dir)
         for pattern in C_FILES:
             for path in sorted(SOURCE.glob(pattern)):
                 target = pathlib.Path(base_dir) / "csource" / path.relative_to(SOURCE)
