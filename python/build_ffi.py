@@ -1,7 +1,7 @@
 """The extension module breccia._breccia: made from the C headers, so that nothing is declared twice.
 
 `setup.py` runs this. cffi compiles the module against the headers in SOURCE/src, and `setup.py` links
-SOURCE/build/libbreccia.a into it (`libraries.py`), where SOURCE is the project: the folder above this one, or
+SOURCE/build/libbreccia.a into it, where SOURCE is the project: the folder above this one, or
 `csource` beside this file in a source distribution.
 
 `python3 build_ffi.py` prints the declarations, `python3 build_ffi.py --stub` the types of the module.
@@ -11,7 +11,8 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCE = next((p for p in (HERE / "csource", HERE.parent) if (p / "src" / "breccia.h").is_file()), HERE.parent)
+PLACES = HERE / "csource", HERE.parent
+SOURCE = next((p for p in PLACES if (p / "src" / "breccia.h").is_file()), HERE.parent)
 HEADERS = "breccia_types.h", "breccia.h"
 
 # What C calls in Python. The library reports progress after every chunk, which is too often for
@@ -105,14 +106,15 @@ def stub():
         lines += [f"{name}: int" for name in re.findall(r"\b(BRC_\w+)\b(?=\s*(?:=|,|$))", block)]
     flat = " ".join(re.sub(r"\{[^{}]*\}", " ", re.sub(r"\{[^{}]*\}", " ", text)).split())
     for said in flat.split(";"):
-        found = re.match(r"(?:extern \"Python\" )?([\w ]+?)\s*(\**)\s*\b((?:brc|py)_\w+)\s*\(", said.strip())
-        if not found or said.strip().startswith("typedef"):
+        said = said.strip().removeprefix('extern "Python" ')
+        found = re.match(r"([\w ]+?)\s*(\**)\s*\b((?:brc|py)_\w+)\s*\(", said)
+        if not found or said.startswith("typedef"):
             continue
         result, pointer, name = found.groups()
-        if pointer or not re.fullmatch(r"int|void|size_t|double|u?int\d+_t|brc_code|unsigned( int)?|bool", result):
+        if pointer or not re.fullmatch(r"int|void|size_t|double|u?int\d+_t|unsigned( int)?", result):
             kind = "Any"
         else:
-            kind = {"void": "None", "double": "float", "bool": "bool"}.get(result, "int")
+            kind = {"void": "None", "double": "float"}.get(result, "int")
         lines.append(f"{name}: Callable[..., {kind}]")
     return STUB + "".join(f"    {line}\n" for line in lines) + "\nffi: _FFI\nlib: _Lib\n"
 

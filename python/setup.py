@@ -1,4 +1,4 @@
-"""Builds the C library, the converters and the extension module. What the package is called is in pyproject.toml.
+"""Builds the C library, the converters and the extension module. Names and versions are in pyproject.toml.
 
 The C library is made by the project's Makefile, with its own flags: CFLAGS, CPPFLAGS and LDFLAGS of the
 environment are those of the extension module alone. Nothing is installed: what is missing is named.
@@ -46,18 +46,19 @@ def make():
     if made:
         return
     if not (SOURCE / "src" / "breccia.h").is_file():
-        sys.exit(f"breccia: the C sources are not in {SOURCE}: build from a checkout or a source distribution")
+        sys.exit(f"breccia: the C sources are not in {SOURCE}: build from a checkout or an sdist")
     if shutil.which("make") is None:
         sys.exit("breccia: the program make is missing (Debian: make)")
-    env = {k: v for k, v in os.environ.items() if k not in ("CFLAGS", "CPPFLAGS", "LDFLAGS", "MODE", "SQLITE")}
+    apart = "CFLAGS", "CPPFLAGS", "LDFLAGS", "MODE", "SQLITE"
+    env = {k: v for k, v in os.environ.items() if k not in apart}
     command = ["make", "-C", str(SOURCE), "SETUP=--lib --say"]
     if SQLITE:
         command.append(f"SQLITE={os.path.abspath(SQLITE)}")
     if "-j" not in env.get("MAKEFLAGS", ""):
         command.append(f"-j{os.cpu_count() or 1}")
     if subprocess.run([*command, "python-parts"], env=env).returncode != 0:
-        sys.exit("breccia: the C library could not be built: the lines above say why. Where a library is missing, "
-                 "`make setup` in the project installs it (Debian), else its package has to be installed by hand")
+        sys.exit("breccia: the C library could not be built: the lines above say why. If a library is missing, "
+                 "`make setup` in the project installs it (Debian), else install its package by hand")
     made = True
 
 
@@ -67,8 +68,8 @@ def pkg_config(*args):
 
 
 def sqlite_flags():
-    """How to link SQLite: compiled in, or from its archive, so that our calls go to this copy whatever else the
-    process has loaded; the shared library only where there is no archive that can become part of a module."""
+    """How to link SQLite: compiled in, or from its archive, so that our calls go to this copy whatever else
+    the process has loaded; the shared library only where no archive can become part of a module."""
     if SQLITE:
         return []
     archive = pathlib.Path(pkg_config("--variable=libdir", "sqlite3")[0]) / "libsqlite3.a"
@@ -76,12 +77,12 @@ def sqlite_flags():
     if archive.is_file():
         with tempfile.TemporaryDirectory() as work:
             trial = [*os.environ.get("CC", "cc").split(), "-shared", "-o", f"{work}/trial.so",
-                     "-Wl,-u,sqlite3_open_v2", "-Wl,-z,defs", "-Wl,-z,text", *OURS, str(archive), *private,
-                     "-lpthread", "-ldl"]
+                     "-Wl,-u,sqlite3_open_v2", "-Wl,-z,defs", "-Wl,-z,text", *OURS,
+                     str(archive), *private, "-lpthread", "-ldl"]
             if subprocess.run(trial, capture_output=True).returncode == 0:
                 return [str(archive), *private]
-    print("breccia: there is no libsqlite3.a that can be linked in: the shared library is used. A program that "
-          "loads another SQLite for all its modules would take its place", file=sys.stderr)
+    print("breccia: there is no libsqlite3.a that can be linked in: the shared library is used. A program "
+          "that loads another SQLite for all its modules would take its place", file=sys.stderr)
     return pkg_config("--libs", "sqlite3")
 
 

@@ -1,12 +1,13 @@
 # Read by the scripts that make virtual environments: $work is where.
 
-# environment NAME PYTHON REQUIREMENTS: the virtual environment $work/NAME, made anew where it was made from other
-# requirements or by another Python. One that PYTHON has torch for sees what PYTHON has.
+# environment NAME PYTHON REQUIREMENTS: the virtual environment $work/NAME, made anew where it was made from
+# other requirements or by another Python. The lane torch sees what PYTHON has, where that is torch.
 environment() {
     made=$work/$1/made-from
     wants=$(mktemp) || return 1
-    { "$2" -c 'import sys; print(sys.version, sys.executable)' && cat "$3" "$(dirname "$3")"/requirements-tools.txt; } \
-        >"$wants" 2>/dev/null
+    "$2" -c 'import sys; print(sys.version, sys.executable)' >"$wants" || return 1
+    cat "$3" >>"$wants"
+    ! grep -q '^-r ' "$3" || cat "$(dirname "$3")/requirements-tools.txt" >>"$wants"
     if ! cmp -s "$wants" "$made"; then
         rm -rf "${work:?}/$1"
         shared=''
@@ -23,8 +24,8 @@ environment() {
     rm -f "$wants"
 }
 
-# The Pythons from 3.12 on that PYTHONS names or that are on PATH, beside python3 itself. A name may be there
-# without a Python behind it.
+# The Pythons from 3.12 on that PYTHONS names or that are on PATH, beside python3 itself. A name may be
+# there without a Python behind it.
 other_pythons() {
     own=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     for candidate in ${PYTHONS:-python3.12 python3.13 python3.14}; do

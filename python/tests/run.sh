@@ -1,10 +1,10 @@
 #!/bin/sh
-# The tests of the Python package, over the package as it is installed. Each lane is a virtual environment under
-# build/py, kept while its requirements are the same:
+# The tests of the Python package, over the package as it is installed. Each lane is a virtual environment
+# under build/py, kept while its requirements are the same:
 #
 #   newest   python3 with the newest zarr that it takes, xarray, dask, h5py
 #   oldest   python3 with the oldest zarr that the package takes
-#   3.12...  the other Pythons from 3.12 on that are on PATH, or those that PYTHONS names, with the newest zarr
+#   3.12...  the other Pythons from 3.12 on that are on PATH, or that PYTHONS names, with the newest zarr
 #   torch    with torch: where TORCH=1 asks for it, or python3 has it already
 #
 # LANES="newest oldest" runs these alone. A lane is pytest, then mypy --strict over the package.
@@ -42,7 +42,8 @@ lane() { # NAME PYTHON REQUIREMENTS [TESTS...]
     bin=$work/$name/bin
     what=$(echo "$work"/wheel/*.whl)
     # A free-threaded Python takes no wheel of the others.
-    "$base" -c 'import sys, sysconfig; sys.exit(not sysconfig.get_config_var("Py_GIL_DISABLED"))' && what=$root/python
+    "$base" -c 'import sys, sysconfig; sys.exit(not sysconfig.get_config_var("Py_GIL_DISABLED"))' &&
+        what=$root/python
     "$bin/python" -m pip -q --disable-pip-version-check install --force-reinstall --no-deps "$what" || {
         failed="$failed $name"
         return 0
@@ -58,7 +59,8 @@ build_wheel || { echo 'python-test: the package could not be built' >&2; exit 1;
 lane newest "$python" "$here/requirements-newest.txt"
 lane oldest "$python" "$here/requirements-oldest.txt"
 for other in $(other_pythons); do
-    lane "$("$other" -c 'import sys; print("%d.%d" % sys.version_info[:2])')" "$other" "$here/requirements-newest.txt"
+    version=$("$other" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    lane "$version" "$other" "$here/requirements-newest.txt"
 done
 if wanted torch; then
     if [ "${TORCH:-}" = 1 ] || "$python" -c 'import torch' 2>/dev/null; then

@@ -24,8 +24,8 @@ INSTALLED = os.environ.get("BRECCIA_INSTALLED") == "1"
 
 def run(code: str, *args: str, **env: str) -> str:
     """What a Python of its own prints; its faults are ours."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), *args], capture_output=True, text=True,
-                          env={**os.environ, **env})
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), *args], capture_output=True,
+                          text=True, env={**os.environ, **env})
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -66,7 +66,8 @@ def test_converters_run() -> None:
         path = os.path.join(_native.LIBEXEC, program)
         assert os.access(path, os.X_OK)
         # Without arguments it says how it is called; a missing library would be 127.
-        assert subprocess.run([path], capture_output=True, stdin=subprocess.DEVNULL).returncode not in (126, 127)
+        done = subprocess.run([path], capture_output=True, stdin=subprocess.DEVNULL)
+        assert done.returncode not in (126, 127)
 
 
 def test_stub_names_what_is_there() -> None:
@@ -89,7 +90,8 @@ def test_import_is_light() -> None:
         import breccia
         print(*sorted(set(sys.modules) - before))
     """).split()
-    heavy = "asyncio importlib.metadata zarr xarray dask torch fsspec tqdm ml_dtypes ctypes multiprocessing".split()
+    heavy = ("asyncio importlib.metadata zarr xarray dask torch fsspec tqdm ml_dtypes ctypes "
+             "multiprocessing").split()
     assert [m for m in loaded if m in heavy or m.split(".")[0] in heavy] == []
 
 
@@ -203,7 +205,8 @@ def test_two_processes_write_while_files_are_opened_here(tmp_path: pathlib.Path)
     repo = breccia.open(path, create=True)
     with repo.session("main", message="first") as s:
         s["ours"], s["other"] = np.zeros(40, "i4"), np.zeros(40, "i4")
-    other = subprocess.Popen([sys.executable, "-c", textwrap.dedent(WRITER), path], stdout=subprocess.PIPE, text=True)
+    other = subprocess.Popen([sys.executable, "-c", textwrap.dedent(WRITER), path],
+                             stdout=subprocess.PIPE, text=True)
     assert other.stdout is not None and other.stdout.readline() == "ready\n"
     for i in range(40):
         with repo.session("main", message=f"ours {i}") as s:
