@@ -15,18 +15,35 @@ PLACES = HERE / "csource", HERE.parent
 SOURCE = next((p for p in PLACES if (p / "src" / "breccia.h").is_file()), HERE.parent)
 HEADERS = "breccia_types.h", "breccia.h"
 
+# Ctrl-C ends a call of the main thread: between py_enter and py_leave SIGINT also interrupts the handle, and then
+# goes to whom it went before. py_read and py_write do all three in one call.
+#
 # What C calls in Python. The library reports progress after every chunk, which is too often for
 # Python: the function below asks for the interpreter 20 times a second at most.
 CALLBACKS = """
 typedef struct py_progress { int64_t next_us; void *self; } py_progress;
 int py_report(void *ctx, const char *phase, uint64_t done, uint64_t total);
 extern "Python" int py_progress_call(void *self, const char *phase, uint64_t done, uint64_t total);
+void py_enter(breccia *repo);
+void py_leave(breccia *repo);
+void py_forked(void);
+int py_read(breccia *repo, const brc_io *io, size_t n, brc_error *err);
+int py_write(breccia *repo, const brc_io *io, size_t n, brc_error *err);
+typedef struct py_form { int ndim; const char *dtype; uint64_t shape[32]; } py_form;
+int py_same(const brc_array *a, const py_form *form);
+int py_read_box(breccia *repo, brc_array *a, const brc_sel *sel, void *dst, size_t len, const py_form *form,
+                brc_error *err);
 extern "Python" int py_put(void *self, void *data, size_t len);
 extern "Python" int py_damage(void *self, const brc_damage *damage);
 """
 
 SHIM = r"""
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include "breccia.h"
 
 typedef struct py_progress { int64_t next_us; void *self; } py_progress;
@@ -43,6 +60,128 @@ static int py_report(void *ctx, const char *phase, uint64_t done, uint64_t total
         return 0;
     p->next_us = us + 50000;
     return py_progress_call(p->self, phase, done, total);
+}
+
+/* The handles on which the main thread works now: more than one where a callback calls the library. */
+#define GUARDED_MAX 16
+static breccia *guarded[GUARDED_MAX];
+static int guarded_count, guarded_hit, guarded_installed, guarded_running;
+static struct sigaction guarded_before;
+static __thread int guarded_thread; /* 1: this is the main thread; -1: it is not; 0: nobody looked */
+
+static void guarded_signal(int number, siginfo_t *info, void *context)
+{
+    struct sigaction before = guarded_before;
+    __atomic_add_fetch(&guarded_running, 1, __ATOMIC_SEQ_CST);
+    for (int i = 0, n = __atomic_load_n(&guarded_count, __ATOMIC_SEQ_CST); i < n; i++)
+        brc_interrupt(guarded[i]);
+    guarded_hit = 1;
+    __atomic_sub_fetch(&guarded_running, 1, __ATOMIC_SEQ_CST);
+    if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(number, info, context);
+    else
+        before.sa_handler(number);
+}
+
+static int guarded_is_main(void)
+{
+    if (guarded_thread == 0)
+#ifdef __APPLE__
+        guarded_thread = pthread_main_np() ? 1 : -1;
+#else
+        guarded_thread = syscall(SYS_gettid) == getpid() ? 1 : -1;
+#endif
+    return guarded_thread > 0;
+}
+
+static void guarded_install(void)
+{
+    struct sigaction ours = {0};
+    ours.sa_sigaction = guarded_signal;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&ours.sa_mask);
+    guarded_hit = 0;
+    if (sigaction(SIGINT, NULL, &guarded_before) != 0)
+        return;
+    if (!(guarded_before.sa_flags & SA_SIGINFO) &&
+        (guarded_before.sa_handler == SIG_DFL || guarded_before.sa_handler == SIG_IGN))
+        return;
+    guarded_installed = sigaction(SIGINT, &ours, NULL) == 0;
+}
+
+void py_enter(breccia *repo)
+{
+    if (!guarded_is_main() || guarded_count == GUARDED_MAX)
+        return;
+    if (guarded_count == 0)
+        guarded_install();
+    guarded[guarded_count] = repo;
+    __atomic_add_fetch(&guarded_count, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Takes back the last py_enter of the handle; nothing where there was none. */
+void py_leave(breccia *repo)
+{
+    int at = guarded_count - 1;
+    if (!guarded_is_main())
+        return;
+    while (at >= 0 && guarded[at] != repo)
+        at--;
+    if (at < 0)
+        return;
+    __atomic_store_n(&guarded_count, at, __ATOMIC_SEQ_CST);
+    if (at == 0 && guarded_installed) {
+        guarded_installed = 0;
+        (void)sigaction(SIGINT, &guarded_before, NULL);
+    }
+    while (__atomic_load_n(&guarded_running, __ATOMIC_SEQ_CST) > 0)
+        ; /* the signal came to another thread: it still uses the handle */
+    if (guarded_hit)
+        brc_interrupt_clear(repo);
+}
+
+/* In a child of fork(): its only thread is its main thread, and nothing runs there. */
+void py_forked(void)
+{
+    if (guarded_installed)
+        (void)sigaction(SIGINT, &guarded_before, NULL);
+    guarded_count = guarded_installed = guarded_running = guarded_thread = 0;
+}
+
+int py_read(breccia *repo, const brc_io *io, size_t n, brc_error *err)
+{
+    py_enter(repo);
+    int rc = brc_read_batch(io, n, err);
+    py_leave(repo);
+    return rc;
+}
+
+int py_write(breccia *repo, const brc_io *io, size_t n, brc_error *err)
+{
+    py_enter(repo);
+    int rc = brc_write_batch(io, n, err);
+    py_leave(repo);
+    return rc;
+}
+
+/* What Python remembers of an array's form. */
+typedef struct py_form { int ndim; const char *dtype; uint64_t shape[32]; } py_form;
+
+static int py_same(const brc_array *a, const py_form *form)
+{
+    const brc_array_info *info = brc_array_describe(a);
+    return info->ndim == form->ndim && strcmp(info->dtype, form->dtype) == 0 &&
+           (form->ndim == 0 || memcmp(info->shape, form->shape, sizeof(uint64_t) * (size_t)form->ndim) == 0);
+}
+
+/* 1: the array has another form by now, and what was read, or failed, is of no use. */
+static int py_read_box(breccia *repo, brc_array *a, const brc_sel *sel, void *dst, size_t len, const py_form *form,
+                       brc_error *err)
+{
+    py_enter(repo);
+    int rc = brc_array_read(a, sel, dst, len, err);
+    py_leave(repo);
+    return form == NULL || py_same(a, form) ? rc : 1;
 }
 """
 

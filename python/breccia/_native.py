@@ -9,13 +9,18 @@ from __future__ import annotations
 import collections
 import os
 import threading
-from collections.abc import Callable
-from typing import Any
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from . import _errors
 from ._breccia import ffi, lib
 
 OK = 0
+T = TypeVar("T")
+_LOCK = threading.RLock()
+_OPEN: weakref.WeakSet[Handle] = weakref.WeakSet()  # what interrupt() may look at
 
 
 def text(value: str | None) -> Any:
@@ -62,20 +67,22 @@ def sized(kind: str, **members: Any) -> Any:
 
 
 class Handle:
-    """One handle on the file: of one thread at a time. Its owner closes it."""
+    """One handle on the file: of one thread at a time. Closed by its owner, or when nobody has it any more."""
 
-    __slots__ = ("repo", "err", "pid", "__weakref__")
+    __slots__ = ("repo", "err", "pid", "told", "__weakref__")
 
-    def __init__(self, repo: Any) -> None:
-        self.repo = repo
+    def __init__(self, repo: Any, told: Progress | None = None) -> None:
+        self.repo, self.told = repo, told
         self.err = new_error()
         self.pid = os.getpid()
+        with _LOCK:
+            _OPEN.add(self)
 
     @classmethod
-    def first(cls, path: str, options: Any) -> Handle:
+    def first(cls, path: str, options: Any, told: Progress | None = None) -> Handle:
         out, err = ffi.new("breccia **"), new_error()
         check(lib.brc_open(out, os.fsencode(path), options, err), err)
-        return cls(out[0])
+        return cls(out[0], told)
 
     @classmethod
     def again(cls, other: Handle) -> Handle:
@@ -84,16 +91,33 @@ class Handle:
         return cls(out[0])
 
     def close(self) -> None:
-        if self.repo:
-            lib.brc_free(self.repo)
-            self.repo = ffi.NULL
+        with _LOCK:
+            repo, self.repo = self.repo, ffi.NULL
+            _OPEN.discard(self)
+        if repo:
+            lib.py_leave(repo)
+            lib.brc_free(repo)
+
+    def __del__(self) -> None:
+        if lib is not None and getattr(self, "repo", None):
+            self.close()
 
     def call(self, function: Callable[..., int], *args: Any) -> int:
-        """function(*args, err), where a negative result is an exception."""
-        rc = function(*args, self.err)
+        """function(*args, err), where a negative result is an exception. Ctrl-C ends it in the main thread."""
+        repo = self.repo
+        try:
+            lib.py_enter(repo)
+            rc = function(*args, self.err)
+        finally:
+            lib.py_leave(repo)
         if rc < 0:
-            raise failure(rc, self.err)
+            raise self.failed(rc)
         return rc
+
+    def failed(self, rc: int) -> BaseException:
+        """The exception for a result. What a callback of Python raised comes out again here."""
+        said = self.told.take() if self.told is not None else None
+        return said or failure(rc, self.err)
 
     def take_buf(self, function: Callable[..., int], *args: Any) -> bytes:
         """The bytes that function(out, *args, err) appends to a buffer."""
@@ -104,16 +128,35 @@ class Handle:
         finally:
             lib.brc_buf_dispose(out)
 
+    def take_buf_of(self, function: Callable[..., int], *args: Any) -> bytes:
+        """The same of function(*args, out, err)."""
+        return self.take_buf(lambda out, *rest: function(*rest[:-1], out, rest[-1]), *args)
+
+    def items(self, made: Any, step: Callable[..., int], kind: str, convert: Callable[[Any], T],
+              limit: int | None = None) -> list[T]:
+        """What an iterator lists, each converted; the iterator is freed. `made` is what its maker wrote to."""
+        out, found = ffi.new(f"const {kind} **"), []
+        try:
+            while made[0] and (limit is None or len(found) < limit):
+                if self.call(step, made[0], out) == 0:
+                    break
+                found.append(convert(out[0]))
+            return found
+        finally:
+            lib.brc_iter_free(made[0])
+
 
 class Native:
     """A session of the library on a handle of its own, and the arrays that were opened there."""
 
-    __slots__ = ("handle", "session", "arrays", "pid", "era")
+    __slots__ = ("handle", "session", "arrays", "pid", "era", "draft", "scratch", "__weakref__")
 
     def __init__(self, handle: Handle, session: Any, era: int) -> None:
         self.handle, self.session, self.era = handle, session, era
         self.arrays: dict[str, Any] = {}
-        self.pid = os.getpid()
+        self.pid = handle.pid
+        self.scratch: Any = None
+        self.draft = 0  # grows with each commit of a private session, whose other natives are closed then
 
     def array(self, path: str) -> Any:
         """The open array at a path."""
@@ -131,12 +174,24 @@ class Native:
             if array is not None:
                 lib.brc_array_free(array)
 
+    def call(self, function: Callable[..., int], *args: Any) -> int:
+        """function(session, *args, err)."""
+        return self.handle.call(function, self.session, *args)
+
+    def call_out(self, function: Callable[..., int], out: Any, *args: Any) -> int:
+        """function(out, session, *args, err)."""
+        return self.handle.call(function, out, self.session, *args)
+
     def close(self) -> None:
         self.forget()
-        if self.session:
-            lib.brc_session_free(self.session)
-            self.session = ffi.NULL
+        session, self.session = self.session, ffi.NULL
+        if session:
+            lib.brc_session_free(session)
         self.handle.close()
+
+    def __del__(self) -> None:
+        if lib is not None and getattr(self, "session", None):
+            self.close()
 
 
 class Handles:
@@ -150,28 +205,37 @@ class Handles:
                  memory: int = 0, threads: int = 0) -> None:
         self.path = os.path.abspath(os.fspath(path))
         self.flags, self.wait, self.memory, self.threads = flags, wait, memory, threads
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._root: Handle | None = None
         self._idle: collections.deque[Handle] = collections.deque()
         self._pid = 0
+        self._mine: weakref.WeakSet[Handle] = weakref.WeakSet()
 
     def open(self) -> Handle:
         """A handle for the caller alone, who closes it."""
+        pid = os.getpid()
+        if self._pid != pid:  # a lock that another thread held when it forked would stay locked here
+            self._lock = threading.RLock()
+            self._root, self._idle, self._pid = None, collections.deque(), pid
+            self._mine = weakref.WeakSet()
         with self._lock:
-            if self._pid != os.getpid():
-                self._root, self._idle, self._pid = None, collections.deque(), os.getpid()
             if self._root is None:
                 self._root = self._first()
                 self.flags &= ~lib.BRC_OPEN_CREATE
-            return Handle.again(self._root)
+            made = Handle.again(self._root)
+            with _LOCK:
+                self._mine.add(made)
+            return made
 
-    def _first(self) -> Handle:
+    def _first(self, told: Progress | None = None) -> Handle:
         options = sized("brc_open_opts", flags=self.flags, memory=self.memory, pool=pool(self.threads))
         libexec = text(LIBEXEC) if LIBEXEC else ffi.NULL
         options.libexec = libexec
+        if told is not None:
+            options.progress, options.progress_ctx = lib.py_report, told.struct
         if self.wait is not None:
             options.wait_ms = max(1, int(self.wait * 1000)) if self.wait > 0 else -1
-        return Handle.first(self.path, options)
+        return Handle.first(self.path, options, told)
 
     def take(self) -> Handle:
         """A handle for the caller alone, until it is given back."""
@@ -183,8 +247,42 @@ class Handles:
         return self.open()
 
     def give(self, handle: Handle) -> None:
-        if handle.pid == os.getpid():
+        if handle.pid == os.getpid() and self._root is not None:
             self._idle.append(handle)
+        else:
+            handle.close()
+
+    @contextmanager
+    def at_work(self, progress: Any = None) -> Iterator[Handle]:
+        """A handle for a block; with `progress` (true, or a function) one that reports to it."""
+        if progress:
+            told = Progress(progress)
+            handle = self._first(told)
+            try:
+                yield handle
+            finally:
+                handle.close()
+                told.close()
+        else:
+            handle = self.take()
+            try:
+                yield handle
+            finally:
+                self.give(handle)
+
+    def interrupt(self) -> None:
+        """Stops what all threads do with this file, and what they begin, until clear(). From any thread."""
+        with _LOCK:
+            for handle in list(self._mine):
+                if handle.repo and handle.pid == os.getpid():
+                    lib.brc_interrupt(handle.repo)
+
+    def clear(self) -> None:
+        """Ends what interrupt() began. The threads have come out of their calls by then."""
+        with _LOCK:
+            for handle in list(self._mine):
+                if handle.repo and handle.pid == os.getpid():
+                    lib.brc_interrupt_clear(handle.repo)
 
     def close(self) -> None:
         """Closes the handles that nobody uses; a later call opens new ones."""
@@ -205,27 +303,35 @@ class Sessions:
         self._idle: collections.deque[Native] = collections.deque()
         self._pid = os.getpid()
         self.era = 0  # grows where the arrays that are open may be out of date
+        self.pinned: dict[int, Native] = {}  # by thread: in a transaction all its calls are on one session
 
     def take(self) -> Native:
+        if self.pinned:
+            native = self.pinned.get(threading.get_ident())
+            if native is not None:  # in a child of fork() the library says that it is another process's
+                return native
         pid = os.getpid()
         if pid != self._pid:
             self._idle, self._pid = collections.deque(), pid
         try:
             native = self._idle.pop()
         except IndexError:
-            handle = self.handles.open()
-            try:
-                return Native(handle, self._opener(handle), self.era)
-            except BaseException:
-                handle.close()
-                raise
+            return self._open()
         if native.era != self.era:
             native.forget()
             native.era = self.era
         return native
 
+    def _open(self) -> Native:
+        handle = self.handles.open()
+        try:
+            return Native(handle, self._opener(handle), self.era)
+        except BaseException:
+            handle.close()
+            raise
+
     def give(self, native: Native) -> None:
-        if native.pid == self._pid:
+        if native.pid == self._pid and not (self.pinned and native in self.pinned.values()):
             self._idle.append(native)
 
     def call(self, function: Callable[..., int], *args: Any) -> int:
@@ -236,11 +342,163 @@ class Sessions:
         finally:
             self.give(native)
 
+    @contextmanager
+    def at_work(self) -> Iterator[Native]:
+        """A native session for a block."""
+        native = self.take()
+        try:
+            yield native
+        finally:
+            self.give(native)
+
+    @contextmanager
+    def pin(self) -> Iterator[Native]:
+        """A native session that all calls of this thread use in the block."""
+        me = threading.get_ident()
+        outer = self.pinned.get(me)
+        native = outer or self.take()
+        self.pinned[me] = native
+        try:
+            yield native
+        finally:
+            if outer is None:
+                del self.pinned[me]
+                self.give(native)
+
     def close(self) -> None:
         """Closes the sessions that nobody uses. What is uncommitted stays in the file."""
         while self._idle and self._pid == os.getpid():
             self._idle.pop().close()
 
+
+class Private(Sessions):
+    """The native sessions of a private draft. The first begins it; others are opened by its number."""
+
+    def __init__(self, handles: Handles, branch: str | None, read_only: bool = False) -> None:
+        super().__init__(handles, self._begin)
+        self._branch, self._read_only = branch, read_only
+        self._ready = threading.Condition()
+        self._first: Native | None = None
+        self._number = 0
+        self._drafts = 0  # how many there were: what is of an earlier one is closed
+
+    def _begin(self, handle: Handle) -> Any:
+        out = ffi.new("brc_session **")
+        handle.call(lib.brc_session_open, out, handle.repo, text(self._branch), lib.BRC_SESSION_PRIVATE)
+        return out[0]
+
+    def take(self) -> Native:
+        while True:
+            native = super().take()
+            if native.draft == self._drafts:
+                return native
+            native.close()
+
+    def _open(self) -> Native:
+        if self._first is not None and self._first.pid != os.getpid():
+            raise _errors.MisuseError("a private session belongs to the process that began it: open another here, "
+                                      "or give this process a child of session.fork()")
+        with self._ready:
+            if self._first is None or self._read_only:
+                made = super()._open()
+                made.draft = self._drafts
+                if self._first is None:
+                    self._first = made
+                return made
+            if self._number == 0:
+                self._number = self._ask()
+        handle = self.handles.open()
+        try:
+            out = ffi.new("brc_session **")
+            handle.call(lib.brc_draft_open, out, handle.repo, self._number)
+        except BaseException:
+            handle.close()
+            raise
+        made = Native(handle, out[0], self.era)
+        made.draft = self._drafts
+        return made
+
+    def _ask(self) -> int:
+        """The draft's number, which the first session knows: waits until nobody works with that."""
+        first = self._first
+        while True:
+            try:
+                self._idle.remove(first)  # type: ignore[arg-type]
+                break
+            except (ValueError, IndexError):
+                self._ready.wait(0.005)
+        try:
+            return self.number_of(first)  # type: ignore[arg-type]
+        finally:
+            self._idle.append(first)  # type: ignore[arg-type]
+
+    @staticmethod
+    def number_of(native: Native) -> int:
+        out = ffi.new("int64_t *")
+        native.handle.call(lib.brc_session_draft, out, native.session)
+        return int(out[0])
+
+    def ended(self, native: Native) -> None:
+        """The draft was committed or dropped by this session, which goes on alone."""
+        with self._ready:
+            self._drafts += 1
+            self._number, self._first = 0, native
+            native.draft = self._drafts
+
+
+class Progress:
+    """Who is told how far a call is, and what that raised."""
+
+    def __init__(self, who: Any) -> None:
+        self._bar: Any = None
+        self._tell = who if callable(who) else self._draw
+        self.raised: BaseException | None = None
+        self._self = ffi.new_handle(self)
+        self.struct = ffi.new("py_progress *", {"self": self._self})
+
+    def report(self, phase: str, done: int, total: int) -> int:
+        try:
+            self._tell(phase, done, total)
+            return 0
+        except BaseException as error:
+            self.raised = error
+            return 1
+
+    def take(self) -> BaseException | None:
+        raised, self.raised = self.raised, None
+        return raised
+
+    def _draw(self, phase: str, done: int, total: int) -> None:
+        if self._bar is None or self._bar.desc != phase + ": ":
+            self.close()
+            try:
+                from tqdm.auto import tqdm  # type: ignore[import-untyped]
+            except ImportError:
+                self._tell = lambda *_: None
+                return
+            self._bar = tqdm(total=total or None, desc=phase, unit="B", unit_scale=True)
+        self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def _progress_raised(kind: Any, error: Any, trace: Any) -> int:
+    """Ctrl-C came in the callback itself: told to the handle, not printed."""
+    self = trace.tb_frame.f_locals.get("self") if trace is not None else None
+    if self is not None and self != ffi.NULL:
+        ffi.from_handle(self).raised = error
+    return 1
+
+
+@ffi.def_extern(name="py_progress_call", error=1, onerror=_progress_raised)
+def _progress_call(self: Any, phase: Any, done: int, total: int) -> int:
+    return int(ffi.from_handle(self).report(string(phase), done, total))
+
+
+os.register_at_fork(after_in_child=lib.py_forked)
 
 # The programs that read and write HDF5 and NetCDF lie beside this file in a wheel.
 _BESIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libexec")
@@ -249,7 +507,9 @@ _POOLS: dict[int, Any] = {}
 
 
 def pool(threads: int) -> Any:
-    """The worker threads that repositories share: `threads` in all, 0: one per core."""
+    """The worker threads that repositories share: `threads` in all, 0: one per core. 1: none."""
+    if threads == 1:
+        return ffi.NULL
     made = _POOLS.get(threads)
     if made is None:
         out, err = ffi.new("brc_pool **"), new_error()
