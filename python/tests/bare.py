@@ -29,7 +29,7 @@ assert np.array_equal(repo.session("main")["data"][...], expected)
 for ending in "h5", "nc":
     out = os.path.join(folder, f"out.{ending}")
     with repo.session("main", message=f"back from {ending}") as s:
-        s.export("/", out)
+        s.export(out)
         s.import_(out, f"back_{ending}")
     assert np.array_equal(repo.session("main")[f"back_{ending}/data"][...], expected)
 assert len(list(repo.log())) == 3
