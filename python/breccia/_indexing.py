@@ -108,7 +108,7 @@ def basic(key: Any, shape: tuple[int, ...]) -> Box:
 
 def undo(after: tuple[Any, ...]) -> tuple[Any, ...]:
     """The index that makes an array of the result's shape one of the box's again."""
-    return tuple(0 if item is None else item for item in after)
+    return (*(0 if item is None else item for item in after), ...)
 
 
 def is_fancy(item: Any) -> bool:

@@ -1,0 +1,535 @@
+"""The life of a repository: history, merging, sessions, arrays that change."""
+import datetime
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+
+import breccia
+
+
+@pytest.fixture
+def grid(repo):
+    """One commit with an array of 10 x 10 zeros in chunks of 5 x 5."""
+    with repo.session("main", message="first", author="Ada") as s:
+        s.create_array("x", data=np.zeros((10, 10), "i4"), chunks=5)
+    return repo
+
+
+def write(repo, branch, at, value, message=None):
+    with repo.session(branch, message=message or f"{branch} {value}") as s:
+        s["x"][at] = value
+
+
+def test_commits(grid):
+    (first,) = grid.log()
+    assert first.message == "first" and first.author == "Ada" and first.parents == ()
+    assert first.time.tzinfo is datetime.timezone.utc
+    assert abs(first.time - datetime.datetime.now(datetime.timezone.utc)) < datetime.timedelta(minutes=10)
+    assert first.id == grid.resolve("main") == grid.resolve("HEAD") == grid.commit("main").id
+    assert "first" in repr(first) and first.id[:8] in repr(first)
+    when = datetime.datetime(2001, 2, 3, 4, 5, 6, 7, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    s = grid.session("main")
+    s["x"][0, 0] = 1
+    second = s.commit("second", "Bob", metadata={"run": 7, "big": 2**63}, time=when)
+    made = grid.commit(second)
+    assert made.time == when and made.metadata == {"run": 7, "big": 2**63} and made.parents == (first.id,)
+    assert [c.id for c in grid.log()] == [second, first.id] and len(grid.log(limit=1)) == 1
+    assert [c.id for c in grid.log(f"{first.id[:8]}..main")] == [second]
+    shown = grid.show()
+    assert shown.commit == made and [c.path for c in shown.changes] == ["/x"]
+    with pytest.raises(breccia.MisuseError):
+        s.commit("nothing")
+    with pytest.raises(KeyError):
+        grid.commit("nowhere")
+
+
+def test_context_managers(grid):
+    with pytest.raises(RuntimeError):
+        with grid.session("main", message="no") as s:
+            s["x"][0] = 5
+            raise RuntimeError
+    assert len(grid.log()) == 1 and grid.drafts() == []
+    with grid.session("main", message="nothing"):
+        pass
+    assert len(grid.log()) == 1
+    s = grid.session("main")
+    s["x"][0] = 5
+    assert not s.clean() and s.status().clean is False
+    assert grid.view("main")["x"][0, 0] == 0
+    assert [d.owner for d in grid.drafts()] == ["alive"]
+    s.discard()
+    assert s.clean() and s["x"][0, 0] == 0
+
+
+def test_shared_drafts_and_views(grid):
+    view, first = grid.view("main"), grid.resolve("main")
+    with grid.draft(message="second") as s:
+        s["x"][1] = 3
+        s.create_group("g", attributes={"a": 1})
+        assert view["x"][1, 0] == 3  # a branch shows what is uncommitted
+        assert grid.view(first)["x"][1, 0] == 0
+        assert {c.path for c in grid.status().changes} == {"/g", "/x"} and not grid.status().clean
+        assert s.status().changes == grid.status().changes
+    assert grid.status().clean
+    for read_only in view, grid.view(first):
+        with pytest.raises(breccia.ReadOnlyError):
+            read_only["x"][0] = 1
+    assert "g" in view and "g" not in grid.view(first)
+    view["x"]
+    s = grid.draft()
+    s["x"].resize(4, 10)
+    seen = view["x"]
+    s["x"].resize(20, 10)
+    s["x"][15] = 8
+    assert seen.shape == (20, 10) and seen[15, 0] == 8 and seen[...].shape == (20, 10) and len(seen) == 20
+    s["x"] = np.ones((3, 3), "f8")
+    assert seen[...].tolist() == [[1.0] * 3] * 3 and seen.dtype == "f8"
+
+
+def test_refs(grid):
+    first = grid.resolve("main")
+    grid.branch("trial")
+    grid.tag("v1", message="the first")
+    assert grid.branches() == {"main": first, "trial": first} and grid.tags() == {"v1": first}
+    assert [r.message for r in grid.refs() if r.is_tag] == ["the first"]
+    grid.rename_branch("trial", "other")
+    grid.rename_tag("v1", "v2")
+    assert "other" in grid.branches() and "v2" in grid.tags()
+    assert grid.head == "main"
+    grid.switch("other")
+    assert grid.head == "other"
+    write(grid, "other", 0, 1)
+    grid.switch("main")
+    with pytest.raises(breccia.MisuseError):
+        grid.delete_branch("other")
+    grid.delete_branch("other", force=True)
+    grid.delete_tag("v2")
+    assert list(grid.branches()) == ["main"] and grid.tags() == {}
+    with pytest.raises(breccia.ExistsError):
+        grid.branch("main")
+
+
+def test_diff(grid):
+    grid.branch("trial")
+    write(grid, "trial", np.s_[2:4, 3], 7)
+    (change,) = grid.diff("main", "trial", elements=True)
+    assert change.path == "/x" and change.what == "changed" and change.kind == "array" and change.chunks_changed == 0
+    assert change.chunks_added == 1
+    assert change.elements.changed == 2 and change.elements.max_abs == 7.0
+    assert change.elements.first == (2, 3) and change.elements.last == (3, 3)
+    assert "2 elements changed by up to 7" in repr(change)
+    assert grid.diff("main", "trial")[0].elements is None
+    assert grid.diff("main", "main") == []
+    with pytest.raises(KeyError):
+        grid.diff("main", "trial", path="/nowhere")
+
+
+def diverged(repo, ours, theirs, at=np.s_[0, 0]):
+    repo.branch("trial")
+    write(repo, "main", at if ours == theirs else np.s_[0, 0], ours)
+    write(repo, "trial", at, theirs)
+
+
+def test_merge(grid):
+    diverged(grid, 1, 2, np.s_[0, 1])
+    assert grid.merge("trial", dry_run=True).result == "merged" and len(grid.log()) == 2
+    made = grid.merge("trial", message="joined", author="Eve")
+    assert made.result == "merged" and made.commit == grid.resolve("main") and made.conflicts == ()
+    assert grid.view("main")["x"][0, :2].tolist() == [1, 2] and grid.commit().author == "Eve"
+    assert grid.merge("trial").result == "up to date"
+    grid.branch("ahead")
+    write(grid, "ahead", 5, 5)
+    assert grid.merge("ahead").result == "fast-forward"
+
+
+def test_merge_conflicts(grid):
+    diverged(grid, 1, 2)
+    with pytest.raises(breccia.ConflictError) as caught:
+        grid.merge("trial")
+    (conflict,) = caught.value.conflicts
+    assert conflict == ("/x", "chunk", "c/0/0", None) and "c/0/0" in repr(conflict)
+    assert grid.merge_state() is None
+    assert grid.merge("trial", dry_run=True).conflicts == (conflict,)
+    kept = grid.merge("trial", keep=True)
+    assert kept.result == "conflict" and kept.draft
+    state = grid.merge_state()
+    assert state.op == "merge" and state.rev == "trial" and state.open == (conflict,) and not grid.status().clean
+    with pytest.raises(breccia.ConflictError):
+        grid.merge_continue()
+    assert grid.merge_settle("theirs", "/x") == 1
+    assert grid.merge_state().conflicts[0].settled == "theirs"
+    assert grid.merge_continue(message="settled").result == "merged"
+    assert grid.view("main")["x"][0, 0] == 2 and grid.commit().message == "settled"
+    grid.undo()
+    grid.merge("trial", keep=True)
+    grid.merge_abort()
+    assert grid.merge_state() is None
+    with pytest.raises(breccia.MisuseError):
+        grid.merge_abort()
+    assert grid.merge("trial", ours=True, paths=["/x"]).result == "merged"
+    assert grid.view("main")["x"][0, 0] == 1
+    with pytest.raises(ValueError):
+        grid.merge_settle("both")
+
+
+def test_merge_by_hand(grid):
+    diverged(grid, 1, 2)
+    grid.merge("trial", keep=True)
+    grid.draft()["x"][0, 0] = 9
+    assert grid.merge_state().conflicts[0].settled == "by hand"
+    grid.merge_continue()
+    assert grid.view("main")["x"][0, 0] == 9
+
+
+def test_merge_concat(grid):
+    grid.branch("trial")
+    for branch, value in ("main", 1), ("trial", 2):
+        with grid.session(branch, message=branch) as s:
+            s["x"].append(np.full((2, 10), value, "i4"))
+    assert grid.merge("trial", concat=True).result == "merged"
+    x = grid.view("main")["x"]
+    assert x.shape == (14, 10) and x[:, 0].tolist() == [0] * 10 + [1, 1, 2, 2]
+
+
+def test_pick_revert_rebase(grid):
+    grid.branch("trial")
+    write(grid, "trial", np.s_[0, 1], 5, "picked")
+    write(grid, "main", np.s_[7, 7], 1)
+    made = grid.cherry_pick("trial")
+    assert made.result == "committed" and made.made == 1 and grid.commit().message == "picked"
+    assert grid.view("main")["x"][0, 1] == 5
+    assert grid.revert("HEAD").result == "committed" and grid.view("main")["x"][0, 1] == 0
+    grid.reset("HEAD~2", hard=True)
+    write(grid, "main", np.s_[0, 1], 6)
+    with pytest.raises(breccia.ConflictError):
+        grid.cherry_pick("trial")
+    assert grid.rebase("trial", keep=True).result == "conflict"
+    assert grid.merge_state().op == "rebase"
+    grid.merge_settle("ours")
+    done = grid.merge_continue(skip=True)
+    assert done.result in ("committed", "fast-forward") and grid.view("main")["x"][0, 1] == 5
+    assert grid.view("main")["x"][7, 7] == 1
+    with pytest.raises(breccia.StaleError):
+        grid.reset("HEAD~1", expect=grid.resolve("HEAD~1"))
+
+
+def test_undo_and_oplog(grid):
+    first = grid.resolve("main")
+    write(grid, "main", 0, 1)
+    second = grid.resolve("main")
+    number = grid.undo()
+    assert grid.resolve("main") == first
+    assert grid.oplog()[0].what == "undo" and grid.oplog(1)[0].operation == number
+    grid.redo()
+    assert grid.resolve("main") == second
+    assert {o.what for o in grid.oplog()} >= {"commit", "undo"}
+    with pytest.raises(breccia.MisuseError):
+        grid.redo()
+
+
+def test_bisect(grid):
+    for i in range(8):
+        write(grid, "main", np.s_[i % 10, 5], i + 1, f"step {i}")
+    grid.bisect("start")
+    grid.bisect("bad", "main")
+    found = grid.bisect("good", "main~8")
+    while found.state == "next":
+        found = grid.bisect("bad" if grid.view(found.at)["x"][5, 5] else "good")
+    assert found.state == "found" and grid.commit(found.at).message == "step 5"
+    grid.bisect("reset")
+    assert grid.bisect().state == "none"
+    with pytest.raises(ValueError):
+        grid.bisect("maybe")
+
+
+def test_expire_gc_du_fsck(grid):
+    for i in range(5):
+        write(grid, "main", np.s_[:], np.random.default_rng(i).integers(0, 1 << 30, (10, 10)))
+    trial = grid.expire(keep_last=2, dry_run=True)
+    assert trial.expired > 0 and len(grid.log()) == 6
+    done = grid.expire(keep_last=2)
+    assert done.kept + done.expired == len(done.commits) == 6 and any("tip" in c.kept for c in done.commits)
+    assert grid.log()[-1].expired
+    usage = grid.du()
+    assert usage.stored > 0 and {i.path for i in usage.items if i.path} == {"/x"}
+    assert grid.gc(dry_run=True, keep="0").objects_removed > 0
+    removed = grid.gc(keep="0")
+    assert removed.objects_removed > 0 and removed.bytes_freed > 0
+    assert grid.gc(keep="0").objects_removed == 0
+    report = grid.fsck()
+    assert report.checked > 0 and report.damage == ()
+    assert grid.info().commits == len(grid.log())
+    with pytest.raises(breccia.InvalidError):
+        grid.expire()
+
+
+def test_fsck_finds_damage(grid, tmp_path):
+    import sqlite3
+    grid.close()
+    with sqlite3.connect(grid.path) as db:
+        db.execute("UPDATE blob SET data = zeroblob(length(data)) WHERE id = (SELECT max(id) FROM blob)")
+    db.close()
+    found = breccia.open(grid.path).fsck().damage
+    assert found and all(isinstance(d.message, str) and d.message for d in found)
+
+
+def test_config(repo):
+    assert set(repo.config) == {"journal", "window", "codecs", "verify", "backend"}
+    repo.config["journal"] = "wal"
+    assert repo.config["journal"] == "wal"
+    del repo.config["journal"]
+    assert repo.config["journal"] == "rollback"
+    repo.config["codecs"] = [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 5, "checksum": False}}]
+    s = repo.session()
+    s["a"] = np.zeros(3)
+    assert [c["name"] for c in s["a"].codecs] == ["bytes", "zstd"]
+    with pytest.raises(breccia.Error):
+        repo.config["nonsense"] = "1"
+
+
+def test_conflicting_sessions(grid):
+    one, two = grid.session("main"), grid.session("main")
+    one["x"][0, 0], two["x"][0, 0] = 1, 2
+    one.commit("one")
+    with pytest.raises(breccia.ConflictError) as caught:
+        two.commit("two")
+    assert caught.value.conflicts == tuple(two.conflicts()) != ()
+    assert two["x"][0, 0] == 2
+    with pytest.raises(breccia.StaleError):
+        two.commit("two", merge=False)
+    two.discard()
+    assert two["x"][0, 0] == 1
+    three, four = grid.session("main"), grid.session("main")
+    three["x"][0, 1], four["x"][0, 2] = 1, 2
+    three.commit("three")
+    four.commit("four")
+    assert grid.view("main")["x"][0, :3].tolist() == [1, 1, 2]
+
+
+def test_drafts(grid):
+    s = grid.session("main")
+    s["x"][3] = 3
+    (draft,) = grid.drafts()
+    assert draft.branch == "main" and draft.nodes == 1
+    with pytest.raises(breccia.BusyError):
+        grid.drop(draft.id)
+    with pytest.raises(breccia.BusyError):
+        grid.adopt(draft.id)
+
+
+def test_savepoints_and_transactions(session):
+    session["a"] = np.zeros(4)
+    with pytest.raises(KeyError):
+        with session.savepoint():
+            session["a"][0] = 1
+            session["b"] = np.ones(3)
+            raise KeyError
+    assert session["a"][0] == 0 and "b" not in session
+    with session.savepoint("kept"):
+        session["a"][0] = 1
+    with pytest.raises(KeyError):
+        with session.transaction():
+            session["a"][1] = 1
+            session.create_array("c", shape=3, dtype="f4")
+            session["nowhere"]
+    assert session["a"][:2].tolist() == [1, 0] and "c" not in session
+    with session.transaction():
+        with session.transaction():
+            session["a"][1] = 1
+        session["d"] = session["a"]
+    assert session["d"][:2].tolist() == [1, 1]
+
+
+def test_hierarchy(session):
+    session["g/h/a"] = np.arange(6).reshape(2, 3)
+    session["g/b"] = np.float32(4)
+    assert list(session) == ["g"] and list(session["g"]) == ["b", "h"] and len(session["g"]) == 2
+    assert "g/h/a" in session and "h/a" in session["g"] and "/g/h" in session and "x" not in session
+    assert session["g"]["h"]["a"] == session["g/h/a"] or session["g/h/a"].path == "/g/h/a"
+    assert [n.path for n in session.walk()] == ["/g", "/g/b", "/g/h", "/g/h/a"]
+    session.move("g/h", "moved")
+    session.copy("moved/a", "copied")
+    assert session["copied"][1, 2] == 5 and "g/h" not in session
+    session.commit("all")
+    del session["moved"]
+    session["copied"][0] = 9
+    session.restore("copied")
+    session.restore("moved")
+    assert session["copied"][0, 0] == 0 and "moved/a" in session
+    for wrong in "nowhere", "g/nowhere":
+        with pytest.raises(KeyError, match="nowhere"):
+            session[wrong]
+        with pytest.raises(KeyError):
+            del session[wrong]
+    with pytest.raises(breccia.ExistsError):
+        session.create_group("g")
+    with pytest.raises(breccia.ExistsError):
+        session.create_array("g/b", shape=1, dtype="i4")
+    session["g/b"] = np.arange(3)  # of another shape: it is replaced
+    assert session["g/b"].shape == (3,)
+    session["g/b"].attrs["keep"] = 1
+    session["g/b"] = np.arange(3.5)
+    assert session["g/b"].dtype == "f8" and session["g/b"].attrs == {"keep": 1}
+
+
+def test_create_array(session):
+    make = session.create_array
+    assert make("auto", shape=(4000, 4000), dtype="f4").chunks[0] < 4000
+    assert make("int", shape=(10, 20), dtype="f4", chunks=7).chunks == (7, 7)
+    assert make("all", shape=(10, 20), dtype="f4", chunks=(-1, 5)).chunks == (10, 5)
+    assert make("one", shape=(10, 20), dtype="f4", chunks=False).chunks == (10, 20)
+    a = make("full", shape=(10, 20), dtype="f4", chunks=(2, 5), shards=(4, 10), compressors="zstd", fill_value=1,
+             dimension_names=("y", None), attributes={"a": 1})
+    assert a.chunks == (2, 5) and a.shards == (4, 10) and a.dimension_names == ("y", None) and a.attrs["a"] == 1
+    assert a[0, 0] == 1 and a.size == 200 and a.ndim == 2 and a.nbytes == 800 and a.name == "full"
+    gzip = {"name": "gzip", "configuration": {"level": 3}}
+    assert [c["name"] for c in make("g", shape=9, dtype="i2", compressors=gzip).codecs] == ["bytes", "gzip"]
+    assert [c["name"] for c in make("n", shape=9, dtype="i2", compressors=None).codecs] == ["bytes"]
+    assert [c["name"] for c in make("v", shape=9, dtype=str, compressors=[gzip]).codecs] == ["vlen-utf8", "gzip"]
+    whole = [{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes"}]
+    assert make("w", shape=(3, 4), dtype="u1", codecs=whole).codecs[0]["name"] == "transpose"
+    with pytest.raises(ValueError):
+        make("bad", shape=(3, 4), dtype="u1", chunks=(3,))
+    with pytest.raises(ValueError):
+        make("bad", shape=(3, 4), dtype="u1", chunks=(0, 3))
+    with pytest.raises(ValueError):
+        make("bad", dtype="u1")
+    with pytest.raises(ValueError):
+        make("bad", shape=3, dtype="u1", dimension_names=("a", "b"))
+    with pytest.raises(breccia.Error):
+        make("bad", shape=3, dtype="u1", compressors="nonsense")
+    assert "bad" not in session
+
+
+def test_arrays_change(session):
+    a = session.create_array("a", data=np.arange(12).reshape(3, 4), chunks=2)
+    assert a.append(np.ones((2, 4), "i8")) == (5, 4)
+    assert a.append([[7]] * 5, axis=1) == (5, 5)
+    a.resize((2, 5))
+    a.resize(4, 5)
+    assert a[...].tolist() == [[0, 1, 2, 3, 7], [4, 5, 6, 7, 7], [0] * 5, [0] * 5]
+    with pytest.raises(ValueError):
+        a.append(np.ones((2, 4)))
+    with pytest.raises(ValueError):
+        a.resize(3)
+    a.codecs = [{"name": "bytes"}, {"name": "gzip", "configuration": {"level": 1}}]
+    assert [c["name"] for c in a.codecs] == ["bytes", "gzip"]
+    a.set_codecs([{"name": "bytes"}], rewrite=True)
+    assert a[1, 3] == 7 and a.backend["name"] == "inline"
+    a.backend = "inline"
+    assert a.nbytes_stored > 0 and a.nchunks_initialized == 3 and a.cdata_shape == (2, 3)
+    assert "inline" in a.info and "(4, 5)" in a.info
+    other = session["a"]
+    a.resize(9, 9)
+    assert other.shape == (9, 9) and other[8, 8] == 0
+
+
+def test_blame(grid):
+    first = grid.resolve("main")
+    write(grid, "main", np.s_[0, :3], 1)
+    x = grid.view(grid.resolve("main"))["x"]
+    assert [(b.first, b.commit) for b in x.blame()] == [((0, 0), grid.resolve("main"))]
+    runs = x.blame(np.s_[0, :], elements=True)
+    assert [(b.first, b.count, b.commit) for b in runs] == [((0, 0), 3, grid.resolve("main")), ((0, 3), 7, first)]
+    assert runs[0].author == "unknown"
+
+
+def test_exchange(repo, tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(6).reshape(2, 3))
+    commit = repo.import_(tmp_path / "a.npy")
+    assert repo.resolve("main") == commit and repo.view()["a"][1, 2] == 5 and "a.npy" in repo.commit().message
+    repo.export(tmp_path / "out", "/")
+    repo.export(tmp_path / "b.npy", "a")
+    assert np.load(tmp_path / "b.npy").tolist() == [[0, 1, 2], [3, 4, 5]]
+    s = repo.session("main")
+    assert s.import_(tmp_path / "out", "copy") == "/copy" and s["copy/a"][1, 2] == 5
+    with pytest.raises(KeyError):
+        repo.import_(tmp_path / "nowhere.npy")
+    with pytest.raises(breccia.ExistsError):
+        repo.export(tmp_path / "out", "/")
+
+
+def test_opening(tmp_path):
+    path = tmp_path / "x.brc"
+    with pytest.raises(KeyError):
+        breccia.open(path)
+    repo = breccia.open(path, create=True)
+    breccia.open(path, create=True)
+    with repo.session(message="a") as s:
+        s["a"] = np.arange(3)
+    repo.close()
+    assert repo.view()["a"][2] == 2  # a closed one opens again
+    for read in breccia.open(path, read_only=True), breccia.open(str(path), wait=0.5, memory=1 << 20, threads=2):
+        assert read.session("main")["a"][1] == 1 and pathlib.Path(read.path) == path
+    with pytest.raises(breccia.ReadOnlyError):
+        breccia.open(path, read_only=True).branch("b")
+    (tmp_path / "text").write_text("no repository" * 100)
+    with pytest.raises(breccia.FormatError):
+        breccia.open(tmp_path / "text")
+    with pytest.raises(ValueError):
+        repo.view("nul\0")
+
+
+def test_pickling(grid):
+    assert pickle.loads(pickle.dumps(grid)) == grid
+    at = grid.view(grid.resolve("main"))
+    for made in at, grid.view("main"), grid.draft("main"):
+        again = pickle.loads(pickle.dumps(made))
+        assert again == made and again["x"].shape == (10, 10) and again.kind == made.kind
+        array = pickle.loads(pickle.dumps(made["x"]))
+        assert array.path == "/x" and array[0, 0] == 0
+    with pytest.raises(TypeError, match="fork"):
+        pickle.dumps(grid.session("main"))
+    grid.tag("v1")
+    tagged = pickle.dumps(grid.view("v1"))
+    write(grid, "main", 0, 4)
+    grid.delete_tag("v1", force=True)
+    grid.tag("v1", "main")
+    assert pickle.loads(tagged)["x"][0, 0] == 0  # the commit that it was, not the name
+
+
+def test_progress(grid):
+    told = []
+    grid.fsck(progress=lambda *said: told.append(said))
+    assert told and all(phase and done <= total for phase, done, total in told if total)
+    with pytest.raises(ZeroDivisionError):
+        grid.fsck(progress=lambda *_: 1 / 0)
+    assert grid.fsck(progress=True).damage == ()
+    repo = breccia.open(grid.path, progress=lambda *said: told.append(said))
+    told.clear()
+    repo.gc()
+    assert told
+
+
+def test_display(repo):
+    evil = "<script>alert(1)</script>&"
+    with repo.session("main", message=evil, author=evil) as s:
+        s.create_group(evil, attributes={evil: evil})
+        s[evil + "/image"] = np.outer(np.arange(20.0), np.arange(30.0))
+        s["line"] = np.array([1.0, np.nan, np.inf, 3.0])
+        s["deep/er/x"] = np.zeros((2, 3, 4), "u1")
+        s["words"] = ["a"]
+        s["none"] = np.zeros((0, 4))
+        s["bell\x07\x1b[31m"] = 1
+    repo.tag("v1")
+    view = repo.view("main")
+    text = repr(view)
+    assert "└── " in text and "2×3×4 uint8" in text and "\x07" not in text and "\x1b" not in text
+    assert "breccia.Array /line" in repr(view["line"])
+    pages = [repo._repr_html_(), view._repr_html_()] + [a._repr_html_() for a in view.walk()]
+    for page in pages:
+        assert "<script" not in page and page.startswith("<div>")
+    assert "&lt;script&gt;" in pages[0] and "v1" in pages[0]
+    image = view[evil + "/image"]._repr_html_()
+    import base64, re, struct, zlib
+    png = base64.b64decode(re.search("base64,([^']*)'", image)[1])
+    width, height = struct.unpack(">II", png[16:24])
+    assert (width, height) == (30, 20)
+    at = png.index(b"IDAT")
+    (size,) = struct.unpack(">I", png[at - 4:at])
+    pixels = np.frombuffer(zlib.decompress(png[at + 4:at + 4 + size]), "u1").reshape(20, 31)[:, 1:]
+    assert pixels[0, 0] == 0 and pixels[-1, -1] == 255
+    line = view["line"]._repr_html_()
+    assert "<svg" in line and "nan" not in line and "inf" not in line.lower().replace("info", "")
