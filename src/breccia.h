@@ -457,7 +457,8 @@ BRC_API BRC_MUST_USE int brc_array_load_stream(brc_array *a, const brc_sel *sel,
 /* Writes one element everywhere in the selection. */
 BRC_API BRC_MUST_USE int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_error *err);
 /* n reads, or n writes in one transaction, possibly of several arrays of one
- * repository. If writes overlap, the later one wins. */
+ * repository. If writes overlap, the later one wins. Reads that follow each other and meet the same
+ * chunks decode each once: list rows in their order. */
 BRC_API BRC_MUST_USE int brc_read_batch(const brc_io *io, size_t n, brc_error *err);
 BRC_API BRC_MUST_USE int brc_write_batch(const brc_io *io, size_t n, brc_error *err);
 /* Makes the region of `sel` what it was at `rev` (NULL: the branch's tip). */

@@ -19,6 +19,8 @@ typedef struct region_read {
     uint64_t next;  /* chunk of the region that has not been looked up          */
     brc_oid *ids;   /* of all its chunks; NULL: looked up as it goes            */
     uint64_t seen, told; /* chunks that were met, and bytes reported to progress */
+    size_t also; /* regions behind it that meet the same chunks, and get of each what is theirs
+                    as soon as it is decoded                                    */
 } region_read;
 
 /* Several, which go through the flow as one. */
@@ -30,15 +32,19 @@ typedef struct region_reader {
     size_t room; /* for how many                                              */
 } region_reader;
 
-static void read_absent(const region_read *rd, uint64_t number)
+/* In this region and those that are read with it. */
+static void read_absent(region_read *rd, uint64_t number)
 {
     brc_region_part part;
     size_t unit = brc_array_unit(rd->a);
     const uint8_t *fill = brc_meta_is_variable(&rd->a->meta) ? (const uint8_t *)&rd->fill
                                                             : rd->fill.data;
-    brc_region_part_of(&part, rd->a, &rd->r, number);
-    brc_fill_box(rd->a->meta.ndim, part.overlap.count, unit, rd->dst + part.in_memory,
-                 rd->r.strides, fill);
+    for (const region_read *end = rd + rd->also; rd <= end; rd++) {
+        brc_region_part_of(&part, rd->a, &rd->r, number);
+        brc_fill_box(rd->a->meta.ndim, part.overlap.count, unit, rd->dst + part.in_memory,
+                     rd->r.strides, fill);
+        rd->seen++;
+    }
 }
 
 /* ---- what is to be read -------------------------------- */
@@ -66,6 +72,23 @@ static int look_up_ids(const region_read *rd, const region_reader *reader, uint6
     return brc_array_chunk_ids(rd->a, n, reader->indexes, ids, err);
 }
 
+static int meets_same_chunks(const region_read *x, const region_read *y)
+{
+    const size_t len = (size_t)x->a->meta.ndim * sizeof(x->r.first[0]);
+    return x->a == y->a && !brc_meta_is_variable(&x->a->meta) &&
+           memcmp(x->r.first, y->r.first, len) == 0 && memcmp(x->r.chunks, y->r.chunks, len) == 0;
+}
+
+/* Regions that follow each other and meet the same chunks, such as rows of one chunk, are read
+ * together: each chunk is decoded once for all of them. */
+static void join_regions(region_read *reads, size_t n)
+{
+    for (size_t i = 0; i < n; i += reads[i].also + 1)
+        while (i + reads[i].also + 1 < n &&
+               meets_same_chunks(&reads[i], &reads[i + reads[i].also + 1]))
+            reads[i].also++;
+}
+
 /* Uncommitted chunks may be written between two batches: all are looked up before the first. Those
  * of a map cannot, and what the first batch lists is looked up in this transaction anyway. */
 static int resolve_all(region_reader *reader, uint64_t chunks, brc_error *err)
@@ -74,7 +97,7 @@ static int resolve_all(region_reader *reader, uint64_t chunks, brc_error *err)
     void *p;
     if (chunks <= BRC_READ_FIRST)
         return BRC_OK;
-    for (size_t i = 0; i < reader->n; i++) {
+    for (size_t i = 0; i < reader->n; i += reader->reads[i].also + 1) {
         region_read *rd = &reader->reads[i];
         size_t n;
         if (!rd->a->row_has_chunks || rd->a->is_frozen || rd->r.nchunks == 0)
@@ -111,7 +134,6 @@ static int list_region(region_reader *reader, region_read *rd, brc_read_item *it
     for (size_t i = 0; i < asked; i++) {
         if (brc_oid_is_zero(&ids[i])) {
             read_absent(rd, first + i);
-            rd->seen++;
             continue;
         }
         items[*n].object.id = ids[i];
@@ -131,7 +153,8 @@ static int reader_list(void *ctx, brc_read_item *items, size_t cap, size_t *n, b
         if (first < rd->r.nchunks)
             BRC_TRY(list_region(reader, rd, items, cap - *n, n, err));
         looked += rd->next - first;
-        reader->at += rd->next == rd->r.nchunks;
+        if (rd->next == rd->r.nchunks)
+            reader->at += rd->also + 1;
     }
     return *n == 0 && reader->at < reader->n ? BRC_READ_MORE : BRC_OK;
 }
@@ -141,8 +164,11 @@ static int reader_passed(void *ctx, const brc_read_item *item, brc_error *err)
 {
     region_reader *reader = ctx;
     region_read *rd = item != NULL ? item->owner : &reader->reads[reader->at];
-    rd->seen += item != NULL;
-    return brc_region_step(rd->a, &rd->r, &rd->told, rd->seen, err);
+    for (const region_read *end = rd + rd->also; rd <= end; rd++) {
+        rd->seen += item != NULL;
+        BRC_TRY(brc_region_step(rd->a, &rd->r, &rd->told, rd->seen, err));
+    }
+    return BRC_OK;
 }
 
 /* ---- how it is read -------------------------------- */
@@ -154,7 +180,7 @@ static int reader_open(void *ctx, brc_read_item *item, brc_error *err)
     region_read *rd = item->owner;
     brc_region_part_of(&part, rd->a, &rd->r, item->number);
     BRC_TRY(brc_chunk_item(item, rd->a, part.index, err));
-    if (rd->r.in_one_piece && part.full)
+    if (rd->r.in_one_piece && part.full && rd->also == 0)
         item->direct = rd->dst + part.in_memory;
     return BRC_OK;
 }
@@ -193,23 +219,44 @@ static int reader_place(void *ctx, brc_read_item *item, const uint8_t *data, brc
     if (brc_meta_is_variable(&rd->a->meta))
         return place_variable(rd, &part, item->number, (brc_span){data, item->len}, err);
     place_box(rd, &part, data);
+    for (size_t i = 1; i <= rd->also; i++) {
+        brc_region_part_of(&part, rd[i].a, &rd[i].r, item->number);
+        place_box(&rd[i], &part, data);
+    }
     return BRC_OK;
 }
 
-/* The selection's box. The chunk may be stored as another array's of another shape. */
+/* Grows the box from..past so that it has what a region selects in a chunk; with `fresh` it is
+ * that. */
+static void grow_box(const region_read *rd, const brc_region_part *part, int fresh, uint64_t *from,
+                     uint64_t *past)
+{
+    for (int i = 0; i < rd->a->meta.ndim; i++) {
+        const uint64_t first = part->overlap.in_chunk[i];
+        const uint64_t end = first + (part->overlap.count[i] - 1) * rd->r.sel.step[i] + 1;
+        from[i] = fresh || first < from[i] ? first : from[i];
+        past[i] = fresh || end > past[i] ? end : past[i];
+    }
+}
+
+/* The smallest box around what is selected. The chunk may be stored as another array's of another
+ * shape. Steps may pass over all of it. */
 static int reader_box(void *ctx, const brc_read_item *item, brc_box *out)
 {
     (void)ctx;
     const region_read *rd = item->owner;
     brc_region_part part;
     const int ndim = rd->a->meta.ndim;
-    brc_region_part_of(&part, rd->a, &rd->r, item->number);
-    if (part.full || !brc_chain_has_boxes(item->chain, ndim, part.chunk))
-        return 0;
-    for (int i = 0; i < ndim; i++) {
-        out->start[i] = part.overlap.in_chunk[i];
-        out->count[i] = (part.overlap.count[i] - 1) * rd->r.sel.step[i] + 1;
+    uint64_t past[BRC_MAX_NDIM];
+    for (size_t k = 0; k <= rd->also; k++) {
+        brc_region_part_of(&part, rd->a, &rd[k].r, item->number);
+        if (part.full || brc_shape_count(ndim, part.overlap.count) == 0 ||
+            !brc_chain_has_boxes(item->chain, ndim, part.chunk))
+            return 0;
+        grow_box(&rd[k], &part, k == 0, out->start, past);
     }
+    for (int i = 0; i < ndim; i++)
+        out->count[i] = past[i] - out->start[i];
     return 1;
 }
 
@@ -239,9 +286,11 @@ static int read_regions(region_read *reads, size_t n, brc_error *err)
     uint64_t chunks = 0, bytes = 0;
     for (size_t i = 0; i < n; i++) {
         reads[i].fill = (brc_span){reads[i].a->meta.fill.data, reads[i].a->meta.fill.len};
-        chunks += reads[i].r.nchunks;
         bytes += brc_region_bytes(reads[i].a, &reads[i].r);
     }
+    join_regions(reads, n);
+    for (size_t i = 0; i < n; i += reads[i].also + 1)
+        chunks += reads[i].r.nchunks;
     if (chunks == 0)
         return BRC_OK;
     brc_task task = brc_task_begin(repo, "read", bytes);
