@@ -322,7 +322,7 @@ class Session(Group):
                     self._sessions.era += 1
 
     def _changing(self, needed: bool) -> Any:
-        return self.transaction() if needed else self._sessions.at_work()
+        return self.transaction() if needed else self._sessions.pin()
 
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:
