@@ -58,7 +58,8 @@ def make():
         command.append(f"-j{os.cpu_count() or 1}")
     if subprocess.run([*command, "python-parts"], env=env).returncode != 0:
         sys.exit("breccia: the C library could not be built: the lines above say why. "
-                 "If a library is missing, `make setup` in the project installs it (Debian), else install its package by hand")
+                 "If a library is missing, `make setup` in the project installs it (Debian), "
+                 "else install its package by hand")
     made = True
 
 
