@@ -107,7 +107,7 @@ def picture(array: Array) -> str:
     """A thumbnail of an array with two dimensions (of more, its first plane), or a line of one with one. "" where
     there is nothing to draw."""
     shape, dtype = array.shape, array._form.dtype
-    if dtype.kind not in "biuf" or not all(shape) or not shape or array.size * dtype.itemsize > MOST_BYTES:
+    if dtype is None or dtype.kind not in "biuf" or not all(shape) or not shape or array.size * dtype.itemsize > MOST_BYTES:
         return ""
     data = np.asarray(array[(0,) * (len(shape) - 2)] if len(shape) > 2 else array[...], "f8")
     data = data[tuple(slice(None, None, -(-n // (THUMBNAIL * 2))) for n in data.shape)]

@@ -84,7 +84,8 @@ def _ml_dtype(name: str) -> np.dtype[Any]:
         raise _errors.UnsupportedError(f"the data type {name} needs the package ml_dtypes: install it") from None
     if not hasattr(ml_dtypes, name):
         raise _errors.UnsupportedError(f"the data type {name} needs a newer ml_dtypes: upgrade it")
-    return np.dtype(getattr(ml_dtypes, name))
+    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return found
 
 
 def to_zarr(dtype: Any) -> str:
@@ -114,7 +115,7 @@ def to_zarr(dtype: Any) -> str:
         name = "fixed_length_utf32" if made.kind == "U" else "null_terminated_bytes"
         return json.dumps({"name": name, "configuration": {"length_bytes": max(made.itemsize, 1 if made.kind == "S" else 4)}})
     if made.name in _PLAIN | _SMALL:
-        return made.name
+        return str(made.name)
     if made.kind == "V" and made.subdtype is None and made.type is np.void:
         return f"r{8 * made.itemsize}"
     if made.kind == "O":
@@ -197,8 +198,8 @@ def pack(values: np.ndarray[Any, Any], name: str) -> bytes:
         if optional and value is None:
             parts += [b"\0\0\0\0"]
             continue
-        if isinstance(value, str) is not is_text:
+        if not isinstance(value, str if is_text else (bytes, bytearray, memoryview)):
             raise TypeError(f"an element of {name} cannot be {value!r}")
-        raw = (b"\1" if optional else b"") + (value.encode() if is_text else bytes(value))
+        raw = (b"\1" if optional else b"") + (value.encode() if isinstance(value, str) else bytes(value))
         parts += [struct.pack("<I", len(raw)), raw]
     return b"".join(parts)

@@ -135,7 +135,8 @@ class Handle:
     def items(self, made: Any, step: Callable[..., int], kind: str, convert: Callable[[Any], T],
               limit: int | None = None) -> list[T]:
         """What an iterator lists, each converted; the iterator is freed. `made` is what its maker wrote to."""
-        out, found = ffi.new(f"const {kind} **"), []
+        out = ffi.new(f"const {kind} **")
+        found: list[T] = []
         try:
             while made[0] and (limit is None or len(found) < limit):
                 if self.call(step, made[0], out) == 0:
@@ -149,13 +150,15 @@ class Handle:
 class Native:
     """A session of the library on a handle of its own, and the arrays that were opened there."""
 
-    __slots__ = ("handle", "session", "arrays", "pid", "era", "draft", "scratch", "__weakref__")
+    __slots__ = ("handle", "session", "arrays", "pid", "era", "draft", "scratch", "owner",
+                 "__weakref__")
 
     def __init__(self, handle: Handle, session: Any, era: int) -> None:
         self.handle, self.session, self.era = handle, session, era
         self.arrays: dict[str, Any] = {}
         self.pid = handle.pid
         self.scratch: Any = None
+        self.owner = 0  # of a private session the thread that has it
         self.draft = 0  # grows with each commit of a private session, whose other natives are closed then
 
     def array(self, path: str) -> Any:
@@ -342,6 +345,10 @@ class Sessions:
         finally:
             self.give(native)
 
+    def call_out(self, function: Callable[..., int], out: Any, *args: Any) -> int:
+        """function(out, session, *args, err) on a session of its own."""
+        return self.call(lambda session, *rest: function(out, session, *rest), *args)
+
     @contextmanager
     def at_work(self) -> Iterator[Native]:
         """A native session for a block."""
@@ -374,9 +381,9 @@ class Sessions:
 class Private(Sessions):
     """The native sessions of a private draft. The first begins it; others are opened by its number."""
 
-    def __init__(self, handles: Handles, branch: str | None, read_only: bool = False) -> None:
+    def __init__(self, handles: Handles, branch: str) -> None:
         super().__init__(handles, self._begin)
-        self._branch, self._read_only = branch, read_only
+        self._branch = branch
         self._ready = threading.Condition()
         self._first: Native | None = None
         self._number = 0
@@ -391,19 +398,24 @@ class Private(Sessions):
         while True:
             native = super().take()
             if native.draft == self._drafts:
+                native.owner = threading.get_ident()
                 return native
             native.close()
+
+    def give(self, native: Native) -> None:
+        if not self.pinned or native not in self.pinned.values():
+            native.owner = 0
+        super().give(native)
 
     def _open(self) -> Native:
         if self._first is not None and self._first.pid != os.getpid():
             raise _errors.MisuseError("a private session belongs to the process that began it: open another here, "
                                       "or give this process a child of session.fork()")
         with self._ready:
-            if self._first is None or self._read_only:
+            if self._first is None:
                 made = super()._open()
                 made.draft = self._drafts
-                if self._first is None:
-                    self._first = made
+                self._first = made
                 return made
             if self._number == 0:
                 self._number = self._ask()
@@ -419,24 +431,39 @@ class Private(Sessions):
         return made
 
     def _ask(self) -> int:
-        """The draft's number, which the first session knows: waits until nobody works with that."""
+        """The draft's number, which the first session knows: waits until no other thread works with that."""
         first = self._first
-        while True:
+        assert first is not None
+        while first.owner != threading.get_ident():  # else it is this thread's, between two calls
             try:
-                self._idle.remove(first)  # type: ignore[arg-type]
-                break
+                self._idle.remove(first)
             except (ValueError, IndexError):
                 self._ready.wait(0.005)
-        try:
-            return self.number_of(first)  # type: ignore[arg-type]
-        finally:
-            self._idle.append(first)  # type: ignore[arg-type]
+                continue
+            try:
+                return self.number_of(first)
+            finally:
+                self._idle.append(first)
+        return self.number_of(first)
 
     @staticmethod
     def number_of(native: Native) -> int:
         out = ffi.new("int64_t *")
         native.handle.call(lib.brc_session_draft, out, native.session)
         return int(out[0])
+
+    def close(self) -> None:
+        """Closes the sessions that nobody uses. Changes stay in the file, and this view finds them again."""
+        with self._ready:
+            first = self._first
+            if first is not None and first.pid == os.getpid() and first in list(self._idle):
+                clean = ffi.new("int *")
+                first.call_out(lib.brc_session_clean, clean)
+                if self._number == 0 and not clean[0]:
+                    self._number = self.number_of(first)
+                if self._number == 0:
+                    self._first = None
+            super().close()
 
     def ended(self, native: Native) -> None:
         """The draft was committed or dropped by this session, which goes on alone."""
@@ -493,7 +520,7 @@ def _progress_raised(kind: Any, error: Any, trace: Any) -> int:
     return 1
 
 
-@ffi.def_extern(name="py_progress_call", error=1, onerror=_progress_raised)
+@ffi.def_extern(name="py_progress_call", error=1, onerror=_progress_raised)  # type: ignore[untyped-decorator]
 def _progress_call(self: Any, phase: Any, done: int, total: int) -> int:
     return int(ffi.from_handle(self).report(string(phase), done, total))
 

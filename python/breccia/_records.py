@@ -246,7 +246,7 @@ class Blamed(NamedTuple):
     """A chunk by its place in the grid, or `count` elements from `first` on, and the commit that changed it last."""
 
     first: tuple[int, ...]
-    count: int
+    count: int  # type: ignore[assignment]
     commit: str
     time: datetime.datetime
     author: str

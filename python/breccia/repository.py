@@ -5,8 +5,8 @@ import datetime
 import json
 import os
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _errors
 from . import _records as records
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Progress = bool | Callable[[str, int, int], None] | None
 Paths = str | Sequence[str] | None
+R = TypeVar("R", records.MergeResult, records.PickResult)
 
 
 class Repository:
@@ -64,7 +65,7 @@ class Repository:
         with self.handles.at_work() as handle:
             return handle.call(function, handle.repo, *args)
 
-    def _long(self, progress: Progress = None) -> Any:
+    def _long(self, progress: Progress = None) -> AbstractContextManager[Handle]:
         return self.handles.at_work(self.progress if progress is None else progress)
 
     # ---- views ----
@@ -75,8 +76,11 @@ class Repository:
         context manager it commits at the end with `message`, and discards on an exception."""
         from .session import Session
         branch = branch or self.head
-        return Session(self, "private", branch, Private(self.handles, branch, self.read_only), message=message,
-                       author=author, metadata=metadata)
+        if self.read_only:
+            commit = self.resolve(branch)
+            return Session(self, "at", branch, self._sessions(commit, lib.BRC_SESSION_AT), commit=commit)
+        return Session(self, "private", branch, Private(self.handles, branch), message=message, author=author,
+                       metadata=metadata)
 
     def draft(self, branch: str | None = None, *, message: str | None = None, author: str | None = None,
               metadata: dict[str, Any] | None = None) -> Session:
@@ -269,7 +273,7 @@ class Repository:
                                   out.skipped, out.left, tuple(conflicts), out.draft)
 
     def _pick(self, function: Any, rev: str, ours: bool, theirs: bool, paths: Paths, keep: bool, no_commit: bool,
-              mainline: int, message: str | None, author: str | None, time: datetime.datetime | None) -> Any:
+              mainline: int, message: str | None, author: str | None, time: datetime.datetime | None) -> records.PickResult:
         flags = (lib.BRC_PICK_OURS * ours | lib.BRC_PICK_THEIRS * theirs | lib.BRC_PICK_KEEP * keep
                  | lib.BRC_PICK_NO_COMMIT * no_commit)
         with self._long() as handle, _merge_options(flags, message, author, time, paths, "brc_pick_opts") as options:
@@ -366,11 +370,11 @@ class Repository:
     def bisect(self, mark: str | None = None, rev: str | None = None) -> records.Bisection:
         """Finds the commit that brought a change: "start", then "good" and "bad" versions (None: the one that was to be
         looked at, or the current branch), "skip" for one that cannot be judged, "reset" at the end. What is known."""
-        marks = (None, "start", "good", "bad", "skip", "reset")
-        if mark not in marks:
-            raise ValueError(f"mark is one of {', '.join(marks[1:])}, not {mark!r}")  # type: ignore[arg-type]
+        marks = ("", "start", "good", "bad", "skip", "reset")
+        if (mark or "") not in marks:
+            raise ValueError(f"mark is one of {', '.join(marks[1:])}, not {mark!r}")
         out = sized("brc_bisect_result")
-        self._call_out(lib.brc_bisect, out, marks.index(mark), text(rev))
+        self._call_out(lib.brc_bisect, out, marks.index(mark or ""), text(rev))
         return records.Bisection.of(out)
 
     # ---- the file ----
@@ -480,7 +484,7 @@ class Config(MutableMapping[str, str]):
         return repr(dict(self))
 
 
-@ffi.def_extern(name="py_damage", error=1)
+@ffi.def_extern(name="py_damage", error=1)  # type: ignore[untyped-decorator]
 def _damage(me: Any, damage: Any) -> int:
     ffi.from_handle(me).append(records.Damage.of(damage))
     return 0
@@ -501,7 +505,7 @@ def _merge_options(flags: int, message: str | None, author: str | None, time: da
                 npaths=len(keep))
 
 
-def _settled(result: Any) -> Any:
+def _settled(result: R) -> R:
     if result.result == "conflict":
         n = len(result.conflicts)
         raise _errors.ConflictError(f"{n} {'place is' if n == 1 else 'places are'} in conflict: merge with ours=, "

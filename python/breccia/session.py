@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 class Group(MutableMapping[str, Any]):
     """A group: a mapping of paths below it to arrays and groups. Iteration lists its children's names."""
 
-    session: Session
+    def __init__(self, session: Session | None, path: str) -> None:
+        self._of, self.path = session, path
 
-    def __init__(self, session: Session, path: str) -> None:
-        self.session, self.path = session, path
+    @property
+    def session(self) -> Session:
+        """The session that it is of; of a session itself."""
+        assert self._of is not None
+        return self._of
 
     def _at(self, path: str) -> str:
         return self.path.rstrip("/") + "/" + path.strip("/") if path.strip("/") else self.path
@@ -45,7 +49,7 @@ class Group(MutableMapping[str, Any]):
 
     def _kind(self, path: str) -> int:
         out = ffi.new("int *")
-        self.session._sessions.call(_node_kind, out, text(path))
+        self.session._sessions.call_out(lib.brc_node_kind, out, text(path))
         return int(out[0])
 
     def __getitem__(self, path: str) -> Any:
@@ -190,7 +194,7 @@ class Group(MutableMapping[str, Any]):
         self.session._sessions.call(lib.brc_node_move, text(self._at(source)), text(self._at(dest)))
         self.session._sessions.era += 1
 
-    def copy(self, source: str, dest: str) -> None:  # type: ignore[override]
+    def copy(self, source: str, dest: str) -> None:
         """Copies a node and all under it. No chunk is copied: both have them."""
         self.session._sessions.call(lib.brc_node_copy, text(self._at(source)), text(self._at(dest)))
 
@@ -235,7 +239,11 @@ class Session(Group):
         self.fixed = kind == "at"
         self.commit_id = commit
         self._about = message, author, metadata
-        super().__init__(self, "/")
+        super().__init__(None, "/")  # no circle: what is open is closed as soon as nobody has it
+
+    @property
+    def session(self) -> Session:
+        return self
 
     @property
     def store(self) -> Store:
@@ -285,8 +293,7 @@ class Session(Group):
     def clean(self) -> bool:
         """Whether there are no uncommitted changes."""
         out = ffi.new("int *")
-        with self._sessions.at_work() as native:
-            native.handle.call(_session_clean, native.session, out)
+        self._sessions.call_out(lib.brc_session_clean, out)
         return bool(out[0])
 
     def status(self) -> records.Status:
@@ -322,7 +329,7 @@ class Session(Group):
                     self._sessions.era += 1
 
     def _changing(self, needed: bool) -> Any:
-        return self.transaction() if needed else self._sessions.pin()
+        return self.transaction() if needed else nullcontext()
 
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:
@@ -377,12 +384,11 @@ class Session(Group):
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if self.read_only:
-            self.close()
-        elif kind is not None:
+        if kind is not None and not self.read_only:
             self.discard()
-        elif not self.clean():
+        elif not self.read_only and not self.clean():
             self.commit()
+        self.close()
 
     def _token(self) -> Any:
         """What another process needs to open this session."""
@@ -413,14 +419,6 @@ def _again(repository: Repository, kind: str, rev: str, about: Any) -> Session:
 
 def _attach(repository: Repository, token: Any) -> Session:
     raise NotImplementedError
-
-
-def _node_kind(session: Any, out: Any, path: Any, err: Any) -> int:
-    return int(lib.brc_node_kind(out, session, path, err))
-
-
-def _session_clean(session: Any, out: Any, err: Any) -> int:
-    return int(lib.brc_session_clean(out, session, err))
 
 
 def _same_type(data: Any, name: str) -> str:

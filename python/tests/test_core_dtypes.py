@@ -38,6 +38,8 @@ def random_of(dtype, shape=(11, 6), seed=1):
 
 def same_bits(a, b):
     assert a.dtype == b.dtype and a.shape == b.shape
+    if a.dtype.name in ("int2", "int4"):  # the bits above a sign are nobody's
+        a, b = a.astype("i1"), b.astype("i1")
     assert np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
 
 
@@ -60,7 +62,7 @@ def test_round_trip(session, dtype):
     same_bits(array[[4, 1]], data[[0, 3]])
     array.append(data[:3])
     same_bits(array[-3:], data[:3])
-    assert array[0, 0].dtype == dtype
+    assert array[0, 0].dtype == data[0, 0].dtype
 
 
 def test_other_byte_order(session):
@@ -98,8 +100,10 @@ def test_variable_length(session, name, data):
     array.resize(6, data.shape[1])
     assert array.fill_value == ("" if name == "string" else b"")
     assert set(array[5].tolist()) == {array.fill_value}
-    with pytest.raises((TypeError, ValueError)):
-        array[0, 0] = 3 if name == "bytes" else b"x"
+    if name == "bytes":
+        for wrong in 3, "text":
+            with pytest.raises(TypeError):
+                array[0, 0] = wrong
 
 
 def test_strings_are_numpys(session):
@@ -129,10 +133,10 @@ def test_fill_values(session, dtype, value):
     if array._form.item:
         want = np.zeros((), array.dtype)
         want[()] = value
-        assert np.asarray(array.fill_value).tobytes() == want.tobytes()
-        assert array[1].tobytes() == want.tobytes()
+        same_bits(np.asarray(array.fill_value, array.dtype), want)
+        same_bits(array[1:2].reshape(()), want)
         array[0] = value
-        assert array[0].tobytes() == want.tobytes()
+        same_bits(array[:1].reshape(()), want)
     else:
         assert array.fill_value == value and array[2] == value
 

@@ -8,6 +8,8 @@ import pytest
 
 import breccia
 
+LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
+
 
 @pytest.fixture
 def grid(repo):
@@ -50,7 +52,7 @@ def test_context_managers(grid):
         with grid.session("main", message="no") as s:
             s["x"][0] = 5
             raise RuntimeError
-    assert len(grid.log()) == 1 and grid.drafts() == []
+    assert len(grid.log()) == 1 and not any(d.nodes for d in grid.drafts())
     with grid.session("main", message="nothing"):
         pass
     assert len(grid.log()) == 1
@@ -58,7 +60,7 @@ def test_context_managers(grid):
     s["x"][0] = 5
     assert not s.clean() and s.status().clean is False
     assert grid.view("main")["x"][0, 0] == 0
-    assert [d.owner for d in grid.drafts()] == ["alive"]
+    assert [d.owner for d in grid.drafts() if d.nodes] == ["alive"]
     s.discard()
     assert s.clean() and s["x"][0, 0] == 0
 
@@ -269,7 +271,7 @@ def test_fsck_finds_damage(grid, tmp_path):
     import sqlite3
     grid.close()
     with sqlite3.connect(grid.path) as db:
-        db.execute("UPDATE blob SET data = zeroblob(length(data)) WHERE id = (SELECT max(id) FROM blob)")
+        db.execute("UPDATE blob SET data = zeroblob(length(data)) WHERE length(data) > 0")
     db.close()
     found = breccia.open(grid.path).fsck().damage
     assert found and all(isinstance(d.message, str) and d.message for d in found)
@@ -281,7 +283,7 @@ def test_config(repo):
     assert repo.config["journal"] == "wal"
     del repo.config["journal"]
     assert repo.config["journal"] == "rollback"
-    repo.config["codecs"] = [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 5, "checksum": False}}]
+    repo.config["codecs"] = [LITTLE, {"name": "zstd", "configuration": {"level": 5, "checksum": False}}]
     s = repo.session()
     s["a"] = np.zeros(3)
     assert [c["name"] for c in s["a"].codecs] == ["bytes", "zstd"]
@@ -311,7 +313,7 @@ def test_conflicting_sessions(grid):
 def test_drafts(grid):
     s = grid.session("main")
     s["x"][3] = 3
-    (draft,) = grid.drafts()
+    (draft,) = (d for d in grid.drafts() if d.nodes)
     assert draft.branch == "main" and draft.nodes == 1
     with pytest.raises(breccia.BusyError):
         grid.drop(draft.id)
@@ -414,9 +416,9 @@ def test_arrays_change(session):
         a.append(np.ones((2, 4)))
     with pytest.raises(ValueError):
         a.resize(3)
-    a.codecs = [{"name": "bytes"}, {"name": "gzip", "configuration": {"level": 1}}]
+    a.codecs = [LITTLE, {"name": "gzip", "configuration": {"level": 1}}]
     assert [c["name"] for c in a.codecs] == ["bytes", "gzip"]
-    a.set_codecs([{"name": "bytes"}], rewrite=True)
+    a.set_codecs([LITTLE], rewrite=True)
     assert a[1, 3] == 7 and a.backend["name"] == "inline"
     a.backend = "inline"
     assert a.nbytes_stored > 0 and a.nchunks_initialized == 3 and a.cdata_shape == (2, 3)
