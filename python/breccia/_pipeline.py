@@ -14,14 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import zarr.abc.codec
+from zarr.core.buffer.cpu import NDBuffer
 
 from . import _keys
+from ._dtypes import to_numpy
 from ._errors import Error, InvalidError, NotFoundError, UnsupportedError
 from ._native import Native, ffi, lib, string
 
 ANY = 1 << 62  # the length of an axis that one value is for
 INLINE = 256 << 10  # bytes of chunks that are read without another thread
 SCRATCH = 64 << 20  # bytes of boxes at a time
+ZEROS_DIFFER = not NDBuffer.from_numpy_array(np.array([-0.0])).all_equal(0.0)  # from zarr 3.1 on
 HAS_STATUS = hasattr(zarr.abc.codec, "GetResult")  # from zarr 3.2 on
 
 Array = np.ndarray[Any, Any]
@@ -226,12 +229,6 @@ def boxes_of_points(first: Sequence[int], selection: Sequence[Array], out: Any, 
 # -- the array --------------------------------------------------------------------------------------------------
 
 
-def numpy_type(name: str) -> np.dtype[Any]:
-    from ._dtypes import to_numpy
-
-    return to_numpy(name)
-
-
 class Target(NamedTuple):
     """An array of the library's that zarr's chunks are of."""
 
@@ -249,7 +246,7 @@ def described(native: Native, path: str, spec: Any, flag: int) -> Target | None:
         array = native.array(path)
         info = lib.brc_array_describe(array)
         name, n = string(info.dtype), info.ndim
-        dtype = numpy_type(name)
+        dtype = to_numpy(name)
     except (Error, TypeError, ValueError):
         return None
     asked = spec.dtype if isinstance(spec.dtype, np.dtype) else spec.dtype.to_native_dtype()
@@ -349,7 +346,7 @@ def portions(target: Target, boxes: Iterable[Box], memory: Array) -> Iterator[tu
     direct, apart, picked, used = Batch(target), Batch(target), list[tuple[Box, Array]](), 0
     for box in boxes:
         if box.picked is None:
-            view = memory[box.target] if memory.ndim or not box.runs else memory
+            view = memory[box.target] if memory.ndim else memory
             direct.add(box.runs, view, strides_of(box.runs, view) if memory.ndim else [0] * len(box.runs))
         else:
             scratch = np.empty([run.count for run in box.runs], target.dtype)
@@ -412,6 +409,23 @@ async def write(batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> bool
         return False
 
 
+def is_doubtful(memory: Array, dtype: np.dtype[Any], spec: Any, out: Any, complete: bool) -> bool:
+    """Whether the chunk may become one that zarr takes for fill value, and leaves out, although its bits are not: it
+    compares numbers, so that all NaNs are one, and zeros may be."""
+    fill = spec.fill_value
+    if dtype.kind not in "fc" and dtype.names is None:
+        return False
+    if dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER):
+        return False
+    part = memory[out] if memory.ndim else memory
+    one, first = np.asarray(fill, dtype)[()], part[(0,) * part.ndim]
+    if not (first == one or (first != first and one != one)):
+        return False
+    if not spec.prototype.nd_buffer.from_numpy_array(part).all_equal(fill):
+        return False
+    return not complete or part.tobytes() != one.tobytes() * part.size
+
+
 def write_now(native: Native, batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> None:
     target, places = target_of(native, batch, lib.BRC_ARRAY_WRITABLE)
     memory = value.as_numpy_array()
@@ -419,6 +433,8 @@ def write_now(native: Native, batch: Sequence[Any], value: Any, drop: tuple[int,
         raise Aside
     memory = memory if is_plain(memory, target.dtype) else np.asarray(memory).astype(target.dtype)
     boxes = boxes_of(target, batch, places, tuple(memory.shape) if memory.ndim else None, drop)
+    if any(is_doubtful(memory, target.dtype, spec, to, whole) for _, spec, _, to, whole in batch):
+        raise Aside
     within = any(box.picked is not None for box in boxes)
     if within:
         native.handle.call(lib.brc_begin, native.handle.repo)

@@ -4,15 +4,13 @@
 With `zarr.config.set({"codec_pipeline.path": "breccia.zarr.CodecPipeline"})` the arrays of such a store are read and
 written by the library's own pipeline, and those of other stores as before.
 
-zarr imports this module with the first array that it opens, whatever the store: it is light, and loads the library
-when a store is made.
+zarr imports this module with the first array that it opens, whatever the store.
 """
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zarr.abc.codec import Codec
 from zarr.abc.codec import CodecPipeline as ZarrPipeline
@@ -21,27 +19,17 @@ from zarr.core.buffer import NDBuffer
 from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.registry import register_pipeline
 
-if TYPE_CHECKING:
-    from ._store import Store
+from . import _pipeline
+from ._store import Store
 
 __all__ = ["CodecPipeline", "Store"]
 
 ASKED_FOR_STORE = hasattr(ZarrPipeline, "from_array_metadata_and_store")  # from zarr 3.1 on
 
 
-def __getattr__(name: str) -> Any:
-    if name != "Store":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ._store import Store
-
-    globals()[name] = Store
-    return Store
-
-
 def is_ours(store: object) -> bool:
     """Whether it is our Store and no wrapper, which wants to see every key."""
-    module = sys.modules.get("breccia._store")
-    return module is not None and type(store) is module.Store
+    return type(store) is Store
 
 
 @dataclass(frozen=True)
@@ -50,8 +38,7 @@ class CodecPipeline(ZarrPipeline):
 
     `out` and the prototype are the caller's, whatever memory order or byte order they have. What the library does
     not know (format 2, strings of any length, codecs of others), `array.write_empty_chunks`, and every other store
-    go through `own`, zarr's own pipeline. A chunk is left out where it is the fill value bit for bit: other NaNs
-    than that, and -0.0 under 0.0, are stored as they are.
+    go through `own`, zarr's own pipeline.
     """
 
     own: Any
@@ -97,21 +84,17 @@ class CodecPipeline(ZarrPipeline):
         """Fills `out`. From zarr 3.2 on, says of each chunk whether it was there."""
         batch = list(batch_info)
         if batch and is_ours(getattr(batch[0][0], "store", None)):
-            from ._pipeline import read
-
-            done, statuses = await read(batch, out, drop_axes)
+            done, statuses = await _pipeline.read(batch, out, drop_axes)
             if done:
                 return statuses
         return await self.own.read(batch, out, drop_axes)
 
     async def write(self, batch_info: Any, value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
         batch = list(batch_info)
-        if batch and is_ours(getattr(batch[0][0], "store", None)):
-            from ._pipeline import write
-
-            if await write(batch, value, drop_axes):
-                return
+        if batch and is_ours(getattr(batch[0][0], "store", None)) and await _pipeline.write(batch, value, drop_axes):
+            return
         await self.own.write(batch, value, drop_axes)
 
 
+Store.__module__ = __name__  # where people find it, and pickles
 register_pipeline(CodecPipeline)
