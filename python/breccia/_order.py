@@ -69,7 +69,8 @@ class Epoch:
         start, stop = self._bounds(self._blocks)
         cuts = np.arange(0, order.blocks, order.each)
         # Where each window begins in the epoch, and at last where the epoch ends.
-        self.starts = np.concatenate([[0], np.cumsum(np.add.reduceat(stop - start, cuts))]) if len(cuts) else np.zeros(1, np.int64)
+        lengths = np.add.reduceat(stop - start, cuts) if len(cuts) else np.zeros(0, np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(lengths)])
 
     def _bounds(self, blocks: Any) -> tuple[Any, Any]:
         size, rows = self.order.block, self.order.rows
@@ -96,12 +97,15 @@ class Epoch:
         began, and begins the last."""
         size, count = self.order.batch, self.order.lanes
         head = -start % size
-        whole, left, lane_of, turn_of = [], [], [], []
+        whole: list[Any] = []
+        left: list[Any] = []
+        lane_of: list[Any] = []
+        turn_of: list[Any] = []
         for lane, blocks in enumerate(lanes):
             rows = self._rows(blocks)
             rows = rows[shuffled(len(rows), *key, lane)]
             full = len(rows) // size
-            if full and sum(map(len, left)) + len(rows) - full * size < head and lane == len(lanes) - 1:
+            if full and lane == len(lanes) - 1 and sum(len(one) for one in left) + len(rows) - full * size < head:
                 full -= 1
             whole.append(rows[:full * size].reshape(full, size))
             left.append(rows[full * size:])

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _errors
-from ._native import Handle, Handles, Native, Sessions, ffi, lib, string, text
+from ._breccia import ffi, lib
+from ._native import Handle, Handles, Native, Sessions, string, text
 
 Names = str | Sequence[str] | Mapping[str, str]
 

@@ -90,7 +90,7 @@ class _Set:
         return f"<breccia.torch.{type(self).__name__}: {len(self._rows)} rows of {paths} at {self.version}>"
 
 
-class Dataset(_Set, torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
+class Dataset(_Set, torch.utils.data.Dataset):  # type: ignore[misc]
     """Any sample by its number, and a whole batch in one call: for samplers of your own, and small chunks.
 
     source: the file's path, or a Repository. arrays: a path (samples are tensors), a sequence of paths (tuples), or
@@ -141,7 +141,7 @@ def collate(samples: Any) -> Any:
     return torch.utils.data.default_collate(samples) if whole is None else whole
 
 
-class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
+class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[misc]
     """Shuffled epochs, each sample once, as ready batches: `DataLoader(dataset, batch_size=None, num_workers=4)`.
 
     Blocks, which are the rows of one chunk, come in random order; so many of them as have `window` samples are
@@ -155,10 +155,10 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
     have one batch more, and each sample comes exactly once.
 
     source, arrays, rev, group, rows, pin_memory, threads: as of Dataset. transform: called with each batch, in the
-    worker. batch_size: None gives single samples; then the order is the same for any number of workers only as
-    far as the DataLoader does not make batches of its own. window: in samples, at least one block; None: 64 MiB, but 16 blocks.
-    lanes: None: up to 8, of 16 blocks and more. shuffle: False gives the rows in their order. rank, world_size:
-    None: those of torch.distributed, where it has been initialised.
+    worker. batch_size: None gives single samples; then the order is the same for any number of workers only if
+    the DataLoader makes no batches of its own. window: in samples, at least one block; None: 64 MiB, or 16 blocks
+    if that is more. lanes: None: up to 8, of 16 blocks and more. shuffle: False gives the rows in their order.
+    rank, world_size: None: those of torch.distributed, where it has been initialised.
     """
 
     def __init__(self, source: Any, arrays: Names, *, batch_size: int | None = None, rev: str = "main",

@@ -1,9 +1,15 @@
 """Small repositories for tests, made through the C library alone."""
 import json
+import pathlib
 
 import numpy as np
 from breccia import _native
 from breccia._native import ffi, lib, sized, text
+
+# The converters of a build that is not installed.
+BUILT = pathlib.Path(__file__).parents[2] / "build" / "libexec" / "breccia"
+if _native.LIBEXEC is None and BUILT.is_dir():
+    _native.LIBEXEC = str(BUILT)
 
 
 class File:
