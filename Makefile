@@ -10,6 +10,8 @@
 #   STEPS=N, SEED=N   for `make model` and `make soak`
 #   FLIPS=N, SEED=N, JOBS=N, KIND=TEXT, FORK=1   for `make flips`
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, or RUNS; SEED; JOBS at a time
+#   PYTHONS='P...', LANES='L...', TORCH=1   for `make python-test`: see python/tests/run.sh
+#   PYTHON=P, SQLITE=DIR   for `make wheel`: which Python builds, and whose SQLite is compiled in
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
 #

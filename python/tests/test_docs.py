@@ -77,6 +77,17 @@ def test_block(line: int, code: str, output: str | None, page: dict[str, Any]) -
         assert fnmatch.fnmatchcase(said.strip(), wanted.strip()), said
 
 
+def test_readme(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = PAGE.parents[1] / "README.md"
+    if not readme.is_file():
+        pytest.skip("the documents are not beside the tests")
+    (code,) = re.findall(r"^```python\n(.*?)^```", readme.read_text(), re.M | re.S)
+    if missing(code):
+        pytest.skip("zarr is not installed")
+    monkeypatch.chdir(tmp_path)
+    assert run_block(1, code, {}) == "[1 0 1 0] first\n"
+
+
 def test_the_page_has_blocks() -> None:
     if not PAGE.is_file():
         pytest.skip("the documents are not beside the tests")
