@@ -10,6 +10,8 @@
 #   STEPS=N, SEED=N   for `make model` and `make soak`
 #   FLIPS=N, SEED=N, JOBS=N, KIND=TEXT, FORK=1   for `make flips`
 #   FUZZ=NAME     one harness of `make fuzz`; SECONDS for each, or RUNS; SEED; JOBS at a time
+#   PYTHONS='P...', LANES='L...', TORCH=1   for `make python-test`: see python/tests/run.sh
+#   PYTHON=P, SQLITE=DIR   for `make wheel`: which Python builds, and whose SQLite is compiled in
 #   V=1           shows the commands
 #   PREFIX, DESTDIR              for install and uninstall
 #
@@ -96,17 +98,21 @@ VERSION  := $(SO_MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .PHONY: all help setup lint-setup dev-setup test asan tsan valgrind oom flips kills bits model soak mutants mutants-compile kit bench demo conformance interop lint objects \
+        python-parts python-setup python-test wheel bench-python \
         install uninstall clean FORCE
 
 all: build/breccia build/libbreccia.a build/libbreccia.so $(CONVERTERS:%=build/libexec/breccia/%) ## the command and the libraries (the default)
 
+# What the Python package is built of. SETUP there says that nothing is to be installed.
+python-parts: build/libbreccia.a $(CONVERTERS:%=build/libexec/breccia/%)
+
 help: ## this list
-	@awk -F ' ## ' '/^[a-z]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-10s %s\n", $$1, $$2 }' \
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "make %-12s %s\n", $$1, $$2 }' \
 	    $(firstword $(MAKEFILE_LIST))
 	@sed -n 's/^#   \([A-Z][A-Z ,=]*[ A-Z]\)/    \1/p' $(firstword $(MAKEFILE_LIST))
 
 setup: ## installs the libraries that are missing (Debian: apt)
-	@CC='$(CC)' sh .ci/setup.sh
+	@CC='$(CC)' sh .ci/setup.sh $(SETUP)
 lint-setup:
 	@CC='$(CC)' sh .ci/setup.sh --lint
 dev-setup:
@@ -265,7 +271,7 @@ oom: $(if $(OOM_OBJS),$(OUT)/tests/oom) ## makes every allocation fail in turn
 # libFuzzer is clang's: MODE=fuzz has objects of its own. The program is one, and its name
 # says which harness it runs.
 FUZZ_CC   := $(if $(findstring clang,$(CC)),$(CC),clang)
-HARNESSES := $(shell sed -n 's/^HARNESS(\(.*\))$$/\1/p' tests/fuzz/harnesses.h)
+HARNESSES := $(shell sed -n 's/^HARNESS(\(.*\))$$/\1/p' $(wildcard tests/fuzz/harnesses.h) /dev/null)
 fuzz: ## fuzzes every parser, or FUZZ=NAME; SECONDS each (60) or RUNS, JOBS at a time (2), SEED
 	@CC='$(FUZZ_CC)' sh .ci/setup.sh --fuzz
 	@$(MAKE) --no-print-directory MODE=fuzz CC='$(FUZZ_CC)' fuzz-programs
@@ -326,6 +332,20 @@ interop: build/breccia build/libbreccia.so build/tests/plugins/dirs.so ## arrays
 	@sh tests/interop/run_reader.sh build/breccia
 	@sh tests/interop/run_store.sh build/breccia
 	@sh tests/interop/run_peers.sh build/breccia
+
+# ---- Python -----------------------------------------------------------------
+
+python-setup:
+	@CC='$(CC)' sh .ci/setup.sh --python
+
+python-test: python-setup ## the Python package's tests, in environments of their own; PYTHONS, TORCH=1, LANES
+	@PYTHONS=$(call quote,$(PYTHONS)) TORCH='$(TORCH)' LANES='$(LANES)' sh python/tests/run.sh
+
+wheel: python-setup ## a wheel that carries its libraries, tried in bare environments; PYTHON, PYTHONS, SQLITE
+	@PYTHON=$(call quote,$(PYTHON)) PYTHONS=$(call quote,$(PYTHONS)) BRECCIA_SQLITE='$(SQLITE)' sh python/wheel.sh
+
+bench-python: python-setup ## Python's benchmarks, beside other libraries; BENCH names some, BENCH_QUICK=1
+	@BENCH=$(call quote,$(BENCH)) BENCH_QUICK='$(BENCH_QUICK)' sh python/bench/run.sh
 
 # tests/lint/run builds them: it wants no warning, and reads what they use.
 objects: $(patsubst %.c,$(OBJ)/%.o,$(shell find src codecs cli tests -name '*.c'))

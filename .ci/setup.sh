@@ -2,9 +2,12 @@
 # Installs what is missing to build breccia, and nothing where nothing is missing.
 #
 #   setup.sh            what `make` and `make test` need
+#   setup.sh --lib      what the library and its converters need, and nothing for tests
 #   setup.sh --lint     and what `make lint` needs
 #   setup.sh --fuzz     what `make fuzz` needs
-#   setup.sh --dev      all of these, and valgrind, Python and npm: all that .ci/run needs
+#   setup.sh --python   what the Python package and its tests need
+#   setup.sh --dev      all of these, and valgrind and npm: all that .ci/run needs
+#   setup.sh GROUP --say   installs nothing: names what is missing, and fails
 #
 # One line of the table is one thing to look for and the Debian package that has
 # it. Debian and its relatives install through apt, as root or with sudo; any
@@ -14,35 +17,37 @@ set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 group=${1:---build}
+say=${2:-}
 stamp=$root/build/.setup-ok$group
 
 table='
---build command    make         make
---build command    gcc          gcc
---build command    pkg-config   pkg-config
---build header     stdio.h      libc6-dev
---build pkg        sqlite3      libsqlite3-dev
---build pkg        libzstd      libzstd-dev
---build pkg        libxxhash    libxxhash-dev
---build pkg        libcjson     libcjson-dev
---build pkg        zlib         zlib1g-dev
---build pkg        blosc        libblosc-dev
---build pkg        liblz4       liblz4-dev
---build pkg        liblzma      liblzma-dev
---build header     bzlib.h      libbz2-dev
---build pkg        libzip       libzip-dev
---build pkg        libarchive   libarchive-dev
---build pkg        netcdf       libnetcdf-dev
---build pkg        hdf5         libhdf5-dev
---build pkg        libseccomp   libseccomp-dev
+--lib   command    make         make
+--lib   command    gcc          gcc
+--lib   command    pkg-config   pkg-config
+--lib   header     stdio.h      libc6-dev
+--lib   pkg        sqlite3      libsqlite3-dev
+--lib   pkg        libzstd      libzstd-dev
+--lib   pkg        libxxhash    libxxhash-dev
+--lib   pkg        libcjson     libcjson-dev
+--lib   pkg        zlib         zlib1g-dev
+--lib   pkg        blosc        libblosc-dev
+--lib   pkg        liblz4       liblz4-dev
+--lib   pkg        liblzma      liblzma-dev
+--lib   header     bzlib.h      libbz2-dev
+--lib   pkg        libzip       libzip-dev
+--lib   pkg        libarchive   libarchive-dev
+--lib   pkg        netcdf       libnetcdf-dev
+--lib   pkg        hdf5         libhdf5-dev
+--lib   pkg        libseccomp   libseccomp-dev
 --build pkg        check        check
 --lint  command    clang        clang
 --lint  command    g++          g++
 --fuzz  command    clang        clang
 --fuzz  fuzzer     clang        libclang-rt
 --dev   command    valgrind     valgrind
---dev   command    python3      python3
---dev   python     ensurepip    python3-venv
+--python command   python3      python3
+--python python    ensurepip    python3-venv
+--python pyheader  Python.h     python3-dev
 --dev   command    npm          npm
 '
 
@@ -61,6 +66,7 @@ present() {
     header) echo "#include <$2>" | "${CC:-cc}" -E - ;;
     pkg) pkg-config --exists "$2" ;;
     python) python3 -c "import $2" ;;
+    pyheader) test -f "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/$2" ;;
     fuzzer) echo 'int LLVMFuzzerTestOneInput(const char *, long);
                   int LLVMFuzzerTestOneInput(const char *data, long len) { return !data && len; }' |
         "$fuzz_cc" -fsanitize=fuzzer,address,undefined -x c - -o /dev/null ;;
@@ -69,8 +75,9 @@ present() {
 
 wanted() {
     case $group in
-    --build) [ "$1" = --build ] ;;
-    --lint | --fuzz) [ "$1" = --build ] || [ "$1" = "$group" ] ;;
+    --lib) [ "$1" = --lib ] ;;
+    --build | --python) [ "$1" = --lib ] || [ "$1" = "$group" ] ;;
+    --lint | --fuzz) [ "$1" = --lib ] || [ "$1" = --build ] || [ "$1" = "$group" ] ;;
     --dev) : ;;
     *) echo "setup.sh: unknown option $group" >&2; exit 2 ;;
     esac
@@ -88,12 +95,17 @@ missing() {
 
 # Newer than this script, and pkg-config still finds every library: nothing to do.
 if [ -n "$(find "$stamp" -newer "$0" 2>/dev/null)" ] &&
-    pkg-config --exists $(echo "$table" | awk '$2 == "pkg" { print $3 }') 2>/dev/null; then
+    pkg-config --exists $(echo "$table" | awk -v group="$group" '$2 == "pkg" &&
+        ($1 == "--lib" || (group != "--lib" && group != "--python")) { print $3 }') 2>/dev/null; then
     exit 0
 fi
 
 packages=$(missing)
 if [ -n "$packages" ]; then
+    if [ "$say" = --say ]; then
+        echo "setup: missing, by their Debian names: $packages" >&2
+        exit 1
+    fi
     if ! command -v apt-get >/dev/null 2>&1; then
         echo "setup: missing, by their Debian names: $packages" >&2
         echo "setup: this is no Debian system: install them by hand, then run make again" >&2

@@ -1,20 +1,19 @@
 """The extension module breccia._breccia: made from the C headers, so that nothing is declared twice.
 
-`setup.py` runs this. cffi compiles the module against the headers in SOURCE/src and links
+`setup.py` runs this. cffi compiles the module against the headers in SOURCE/src, and `setup.py` links
 SOURCE/build/libbreccia.a into it, where SOURCE is the project: the folder above this one, or
 `csource` beside this file in a source distribution.
+
+`python3 build_ffi.py` prints the declarations, `python3 build_ffi.py --stub` the types of the module.
 """
 import pathlib
 import re
-import subprocess
-
-import cffi
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCE = next(p for p in (HERE / "csource", HERE.parent) if (p / "src" / "breccia.h").is_file())
+PLACES = HERE / "csource", HERE.parent
+SOURCE = next((p for p in PLACES if (p / "src" / "breccia.h").is_file()), HERE.parent)
 HEADERS = "breccia_types.h", "breccia.h"
-PACKAGES = "sqlite3 libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip libarchive".split()
-LIBRARIES = ["bz2", "m", "dl"]
 
 # Ctrl-C ends a call of the main thread: between py_enter and py_leave SIGINT also interrupts the handle, and then
 # goes to whom it went before. py_read and py_write do all three in one call.
@@ -204,24 +203,72 @@ def declarations():
     return re.sub(r"\n\s*\n+", "\n", text) + CALLBACKS
 
 
-def pkg_config(what):
-    told = subprocess.run(["pkg-config", what, *PACKAGES], check=True, capture_output=True, text=True)
-    return told.stdout.split()
+STUB = """\
+# The types of breccia._breccia, made from breccia.h by build_ffi.py. What C calls a pointer or a structure
+# is Any here; names and results of functions are checked.
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+class _FFI:
+    NULL: Any
+    CData: type[Any]
+    error: type[Exception]
+    def new(self, cdecl: str, init: Any = ...) -> Any: ...
+    def cast(self, cdecl: str, source: Any) -> Any: ...
+    def string(self, cdata: Any, maxlen: int = ...) -> bytes: ...
+    def unpack(self, cdata: Any, length: int) -> Any: ...
+    def buffer(self, cdata: Any, size: int = ...) -> Any: ...
+    def from_buffer(self, cdecl: Any, source: Any = ..., require_writable: bool = ...) -> Any: ...
+    def memmove(self, dest: Any, src: Any, n: int) -> None: ...
+    def gc(self, cdata: Any, destructor: Any, size: int = ...) -> Any: ...
+    def release(self, cdata: Any) -> None: ...
+    def sizeof(self, what: Any) -> int: ...
+    def offsetof(self, cdecl: Any, *fields: Any) -> int: ...
+    def addressof(self, cdata: Any, *fields: Any) -> Any: ...
+    def typeof(self, what: Any) -> Any: ...
+    def getctype(self, cdecl: Any, extra: str = ...) -> str: ...
+    def new_handle(self, value: object) -> Any: ...
+    def from_handle(self, handle: Any) -> Any: ...
+    def def_extern(self, name: str = ..., error: Any = ..., onerror: Any = ...) -> Callable[[_F], _F]: ...
+
+class _Lib:
+"""
+
+
+def stub():
+    """The text of _breccia.pyi: each function, callback and constant by name."""
+    text = declarations()
+    lines = []
+    for block in re.findall(r"\benum\s*\w*\s*\{([^}]*)\}", text):
+        lines += [f"{name}: int" for name in re.findall(r"\b(BRC_\w+)\b(?=\s*(?:=|,|$))", block)]
+    flat = " ".join(re.sub(r"\{[^{}]*\}", " ", re.sub(r"\{[^{}]*\}", " ", text)).split())
+    for said in flat.split(";"):
+        said = said.strip().removeprefix('extern "Python" ')
+        found = re.match(r"([\w ]+?)\s*(\**)\s*\b((?:brc|py)_\w+)\s*\(", said)
+        if not found or said.startswith("typedef"):
+            continue
+        result, pointer, name = found.groups()
+        if pointer or not re.fullmatch(r"int|void|size_t|double|u?int\d+_t|unsigned( int)?", result):
+            kind = "Any"
+        else:
+            kind = {"void": "None", "double": "float"}.get(result, "int")
+        lines.append(f"{name}: Callable[..., {kind}]")
+    return STUB + "".join(f"    {line}\n" for line in lines) + "\nffi: _FFI\nlib: _Lib\n"
 
 
 def make_builder():
+    import cffi
+
     builder = cffi.FFI()
     builder.cdef(declarations())
     builder.set_source(
         "breccia._breccia", SHIM,
         include_dirs=[str(SOURCE / "src")],
-        extra_objects=[str(SOURCE / "build" / "libbreccia.a")],
-        # Ours stay ours: another SQLite or libbreccia in the process neither takes them over nor sees them.
-        extra_link_args=["-Wl,--exclude-libs,ALL", "-Wl,-Bsymbolic", *pkg_config("--libs")],
-        libraries=LIBRARIES,
         extra_compile_args=["-O2", "-fvisibility=hidden", "-pthread"])
     return builder
 
 
 if __name__ == "__main__":
-    print(declarations())
+    print(stub() if "--stub" in sys.argv else declarations(), end="")
