@@ -204,8 +204,8 @@ def coordinates(key: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
     """The positions of points, one array for each axis, broadcast together."""
     items = key if isinstance(key, tuple) else (key,)
     if len(items) == 1 and len(shape) != 1 or len(items) != len(shape):
-        raise IndexError(f"points need an index or an index array for each of the {len(shape)} dimensions, or "
-                         "a mask of the array's shape")
+        raise IndexError(f"points need an index or an index array for each of the {len(shape)} dimensions, "
+                         "or a mask of the array's shape")
     if any(isinstance(item, slice) or item is None or item is Ellipsis for item in items):
         raise IndexError("points take integers and index arrays: use .oindex for slices")
     found = [index_array(item, n, axis) if is_fancy(item) else np.asarray(integer(item, n, axis), np.int64)
