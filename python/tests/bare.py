@@ -44,6 +44,7 @@ programs = [os.path.join(package, "libexec", name) for name in ("hdf5", "netcdf"
 for file in [*needed, *programs]:
     told = subprocess.run(["ldd", file], capture_output=True, text=True, check=True).stdout
     for name, at in re.findall(r"^\s*(\S+) => (\S+)", told, re.M):
+        at = os.path.normpath(at)
         assert at.startswith(libs) or SYSTEM.fullmatch(name), f"{file} takes {name} from {at}"
     assert "not found" not in told, told
 print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}: round trip, HDF5 and NetCDF, "
