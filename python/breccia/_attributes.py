@@ -26,8 +26,8 @@ def _plain(value: Any) -> Any:
 
 
 class Attributes(MutableMapping[str, Any]):
-    """Names and values that JSON has: None, booleans, numbers (integers of any size), text, lists, dicts. Values are
-    copies: change one, then set it again."""
+    """Names and values that JSON has: None, booleans, numbers (integers of any size), text, lists, dicts.
+    Values are copies: change one, then set it again."""
 
     __slots__ = ("_session", "_path")
 

@@ -1,5 +1,5 @@
-"""How things print: trees and arrays in a terminal, and as HTML in a notebook, where whatever comes from a file is
-escaped."""
+"""How things print: trees and arrays in a terminal, and as HTML in a notebook, where whatever comes from a
+file is escaped."""
 from __future__ import annotations
 
 import base64
@@ -70,9 +70,11 @@ def array_rows(array: Array) -> list[tuple[str, str]]:
     """What there is to say of an array."""
     stored = array.nbytes_stored
     rows = [("path", array.path), ("version", array.session.rev), ("data type", array.data_type),
-            ("shape", str(array.shape)), ("chunks", str(array.chunks)), ("shards", str(array.shards or "none")),
-            ("codecs", ", ".join(c["name"] for c in array.codecs)), ("backend", str(array.backend.get("name"))),
-            ("chunks stored", f"{array.nchunks_initialized} of {int(np.prod(array.cdata_shape, dtype=object))}"),
+            ("shape", str(array.shape)), ("chunks", str(array.chunks)),
+            ("shards", str(array.shards or "none")), ("codecs", ", ".join(c["name"] for c in array.codecs)),
+            ("backend", str(array.backend.get("name"))),
+            ("chunks stored",
+             f"{array.nchunks_initialized} of {int(np.prod(array.cdata_shape, dtype=object))}"),
             ("bytes stored", bytes_of(stored))]
     if array._form.item:
         size = array.size * array._form.item
@@ -87,8 +89,9 @@ def array_info(array: Array) -> str:
 
 
 def _table(rows: list[tuple[str, str]]) -> str:
-    cells = "".join(f"<tr><th style='text-align:left'>{html.escape(n)}</th><td style='text-align:left'>{html.escape(v)}"
-                    "</td></tr>" for n, v in rows)
+    left = "style='text-align:left'"
+    cells = "".join(f"<tr><th {left}>{html.escape(n)}</th><td {left}>{html.escape(v)}</td></tr>"
+                    for n, v in rows)
     return f"<table>{cells}</table>"
 
 
@@ -104,10 +107,12 @@ def png(pixels: np.ndarray[Any, Any]) -> bytes:
 
 
 def picture(array: Array) -> str:
-    """A thumbnail of an array with two dimensions (of more, its first plane), or a line of one with one. "" where
-    there is nothing to draw."""
+    """A thumbnail of an array with two dimensions (of more, its first plane), or a line of one with one. ""
+    where there is nothing to draw."""
     shape, dtype = array.shape, array._form.dtype
-    if dtype.kind not in "biuf" or not all(shape) or not shape or array.size * dtype.itemsize > MOST_BYTES:
+    if dtype is None or dtype.kind not in "biuf" or not shape or not all(shape):
+        return ""
+    if array.size * dtype.itemsize > MOST_BYTES:
         return ""
     data = np.asarray(array[(0,) * (len(shape) - 2)] if len(shape) > 2 else array[...], "f8")
     data = data[tuple(slice(None, None, -(-n // (THUMBNAIL * 2))) for n in data.shape)]
@@ -124,8 +129,8 @@ def picture(array: Array) -> str:
                 f"style='image-rendering:pixelated' alt='{low:g} to {high:g}'>")
     points = " ".join(f"{i * 300 / max(1, len(data) - 1):.1f},{98 - 96 * y:.1f}"
                       for i, (y, ok) in enumerate(zip(scaled, finite)) if ok)
-    return (f"<svg width='300' height='100' role='img'><title>{low:g} to {high:g}</title><polyline fill='none' "
-            f"stroke='currentColor' points='{points}'/></svg>")
+    return (f"<svg width='300' height='100' role='img'><title>{low:g} to {high:g}</title><polyline "
+            f"fill='none' stroke='currentColor' points='{points}'/></svg>")
 
 
 def array_html(array: Array) -> str:
@@ -144,7 +149,8 @@ def repository_html(repository: Repository) -> str:
             ("chunks", str(info.chunks)), ("bytes", f"{bytes_of(info.file_bytes)} in the file, "
                                                     f"{bytes_of(info.logical_bytes)} decoded")]
     history = repository.log(limit=10) if repository.branches().get(repository.head) else []
-    lines = "".join(f"<tr><td><code>{c.id[:8]}</code></td><td>{c.time:%Y-%m-%d %H:%M}</td><td>{html.escape(c.author)}"
-                    f"</td><td style='text-align:left'>{html.escape(c.message.partition(chr(10))[0])}</td></tr>"
+    lines = "".join(f"<tr><td><code>{c.id[:8]}</code></td><td>{c.time:%Y-%m-%d %H:%M}</td>"
+                    f"<td>{html.escape(c.author)}</td>"
+                    f"<td style='text-align:left'>{html.escape(c.message.partition(chr(10))[0])}</td></tr>"
                     for c in history)
     return f"<div><b>breccia.Repository</b>{_table(rows)}<table>{lines}</table></div>"

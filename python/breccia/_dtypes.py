@@ -21,12 +21,18 @@ _BYTES = {"bytes", "variable_length_bytes", "binary"}
 STRING: np.dtype[Any] = np.dtypes.StringDType() if hasattr(np.dtypes, "StringDType") else np.dtype(object)
 
 
+def unknown(name: str) -> _errors.UnsupportedError:
+    return _errors.UnsupportedError(f"the data type {name} is not known here: its array can be listed, "
+                                    "copied and versioned, but its elements cannot be read")
+
+
 @functools.lru_cache(maxsize=512)
 def to_numpy(name: str) -> np.dtype[Any]:
     """NumPy's type for a data type of Zarr: its name, or the JSON object that zarr.json has.
 
     Strings are StringDType (object before NumPy 2), bytes of variable length object. Raises UnsupportedError
-    for a type that NumPy has nothing for: such an array can be listed, copied and versioned, but not read here.
+    for a type that NumPy has nothing for: such an array can be listed, copied and versioned, but not read
+    here.
     """
     if name[:1] in "{\"":
         document = json.loads(name)
@@ -48,8 +54,7 @@ def to_numpy(name: str) -> np.dtype[Any]:
     if name.startswith("complex_"):  # NumPy has none: a pair
         part = to_numpy(name[len("complex_"):])
         return np.dtype([("real", part), ("imag", part)])
-    raise _errors.UnsupportedError(f"the data type {name} is not known here: its array can be listed, copied and "
-                                   "versioned, but its elements cannot be read")
+    raise unknown(name)
 
 
 def _configured(name: str, given: dict[str, Any], whole: str) -> np.dtype[Any]:
@@ -61,7 +66,8 @@ def _configured(name: str, given: dict[str, Any], whole: str) -> np.dtype[Any]:
     if name == "raw_bytes":
         return np.dtype(f"V{size}")
     if name in ("numpy.datetime64", "numpy.timedelta64"):
-        kind, unit = "M8" if name[6] == "d" else "m8", given["unit"].replace("\u03bc", "u").replace("\u00b5", "u")
+        kind, unit = "M8" if name[6] == "d" else "m8", given["unit"].replace("\u03bc", "u").replace("\u00b5",
+                                                                                                    "u")
         return np.dtype(kind if unit == "generic" else f"{kind}[{given.get('scale_factor', 1)}{unit}]")
     if name in ("struct", "structured"):
         fields = [(f["name"], f["data_type"]) if isinstance(f, dict) else tuple(f) for f in given["fields"]]
@@ -73,22 +79,23 @@ def _configured(name: str, given: dict[str, Any], whole: str) -> np.dtype[Any]:
         return np.dtype([("present", "?"), ("value", inner)])
     if not given:
         return to_numpy(name)
-    raise _errors.UnsupportedError(f"the data type {whole} is not known here: its array can be listed, copied and "
-                                   "versioned, but its elements cannot be read")
+    raise unknown(whole)
 
 
 def _ml_dtype(name: str) -> np.dtype[Any]:
     try:
         import ml_dtypes
     except ImportError:
-        raise _errors.UnsupportedError(f"the data type {name} needs the package ml_dtypes: install it") from None
+        raise _errors.UnsupportedError(f"the data type {name} needs ml_dtypes: install it") from None
     if not hasattr(ml_dtypes, name):
         raise _errors.UnsupportedError(f"the data type {name} needs a newer ml_dtypes: upgrade it")
-    return np.dtype(getattr(ml_dtypes, name))
+    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return found
 
 
 def to_zarr(dtype: Any) -> str:
-    """The name, or the JSON object, for anything that names a type: a NumPy type, a name or an object of Zarr.
+    """The name, or the JSON object, for anything that names a type: a NumPy type, a name or an object of
+    Zarr.
 
     Zarr has no byte order in its types: elements are stored as the codecs say, and read in the machine's.
     """
@@ -112,9 +119,11 @@ def to_zarr(dtype: Any) -> str:
         return json.dumps({"name": name, "configuration": {"unit": unit, "scale_factor": count}})
     if made.kind in "US":
         name = "fixed_length_utf32" if made.kind == "U" else "null_terminated_bytes"
-        return json.dumps({"name": name, "configuration": {"length_bytes": max(made.itemsize, 1 if made.kind == "S" else 4)}})
+        return json.dumps({"name": name,
+                           "configuration": {"length_bytes": max(made.itemsize,
+                                                                 1 if made.kind == "S" else 4)}})
     if made.name in _PLAIN | _SMALL:
-        return made.name
+        return str(made.name)
     if made.kind == "V" and made.subdtype is None and made.type is np.void:
         return f"r{8 * made.itemsize}"
     if made.kind == "O":
@@ -166,7 +175,9 @@ def _value_json(value: np.ndarray[Any, Any]) -> Any:
         number = float(value)
         if np.isfinite(number):
             return number
-        return "0x" + value.tobytes()[::-1].hex() if number != number else "Infinity" if number > 0 else "-Infinity"
+        if number != number:
+            return "0x" + value.tobytes()[::-1].hex()
+        return "Infinity" if number > 0 else "-Infinity"
     if dtype.kind in "Mm":
         return "NaT" if np.isnat(value) else int(value.astype("i8"))
     if dtype.kind == "U":
@@ -199,6 +210,6 @@ def pack(values: np.ndarray[Any, Any], name: str) -> bytes:
             continue
         if not isinstance(value, str if is_text else (bytes, bytearray, memoryview)):
             raise TypeError(f"an element of {name} cannot be {value!r}")
-        raw = (b"\1" if optional else b"") + (value.encode() if is_text else bytes(value))
+        raw = (b"\1" if optional else b"") + (value.encode() if isinstance(value, str) else bytes(value))
         parts += [struct.pack("<I", len(raw)), raw]
     return b"".join(parts)

@@ -6,9 +6,10 @@ of them need no million Python objects. Index arrays of the caller are never cha
 """
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from ._breccia import ffi
 
 Index = np.ndarray[Any, np.dtype[np.int64]]
 BLOCK = 4096       # boxes for one call
-TEMPORARY = 1 << 25  # bytes that points are collected in
+TEMPORARY = 1 << 25  # bytes that selections by index arrays are collected in
 
 _SEL = np.dtype([("size", "u8"), ("ndim", "i4"), ("drop", "u4"), ("start", "u8", 32), ("count", "u8", 32),
                  ("step", "u8", 32)])
@@ -32,11 +33,17 @@ class Box(NamedTuple):
     """A box with steps, as brc_sel has it."""
 
     start: list[int]
-    count: list[int]
+    many: list[int]
     step: list[int]
     shape: tuple[int, ...]        # what NumPy's result has, without new axes
     after: tuple[Any, ...] | None  # to index that with, for negative steps and new axes; None: nothing
     kept: tuple[int, ...] | None   # axes that are in the result; None: all
+
+    def full(self, a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The box's array with the axes that integers dropped."""
+        if self.kept is None:
+            return a
+        return a[tuple(slice(None) if i in self.kept else None for i in range(len(self.start)))]
 
 
 def expand(key: Any, ndim: int) -> list[Any]:
@@ -59,8 +66,8 @@ def integer(item: Any, length: int, axis: int) -> int:
     try:
         value = operator.index(item)
     except TypeError:
-        raise IndexError(f"{item!r} is no index: use an integer, a slice, '...', None, or an array of integers "
-                         "or booleans") from None
+        raise IndexError(f"{item!r} is no index: use an integer, a slice, '...', None, or an array of "
+                         "integers or booleans") from None
     if not -length <= value < length:
         raise IndexError(f"index {value} is out of bounds for axis {axis} with size {length}")
     return value + length if value < 0 else value
@@ -76,8 +83,8 @@ def basic(key: Any, shape: tuple[int, ...]) -> Box:
     kept: list[int] = []
     special = False
     axis = 0
-    for item in key if type(key) is tuple and len(key) == len(shape) and Ellipsis not in key and None not in key \
-            else expand(key, len(shape)):
+    simple = type(key) is tuple and len(key) == len(shape) and Ellipsis not in key and None not in key
+    for item in key if simple else expand(key, len(shape)):
         if item is None:
             special = True
             after.append(None)
@@ -131,8 +138,8 @@ def kind_of(key: Any, ndim: int) -> str:
         return "coordinate"
     if len(fancy) == 1 or all(np.ndim(item) == 1 for item in fancy) and len(fancy) == ndim:
         return "orthogonal"
-    raise IndexError("several index arrays and slices do not go together: use .oindex for each axis by itself, "
-                     "or .vindex for points")
+    raise IndexError("several index arrays and slices do not go together: use .oindex for each axis by "
+                     "itself, or .vindex for points")
 
 
 def index_array(item: Any, length: int, axis: int, flat: bool = False) -> Index:
@@ -140,7 +147,7 @@ def index_array(item: Any, length: int, axis: int, flat: bool = False) -> Index:
     given = np.asarray(item)
     if given.dtype == bool:
         if given.ndim != 1 or given.shape[0] != length:
-            raise IndexError(f"the mask of axis {axis} has shape {given.shape}: it must have {length} elements")
+            raise IndexError(f"the mask of axis {axis} has shape {given.shape}, but needs {length} elements")
         return np.flatnonzero(given)
     if given.size == 0 and isinstance(item, list):
         raise IndexError("an empty list selects nothing: use an empty array of integers")
@@ -163,8 +170,14 @@ class Orthogonal(NamedTuple):
     kept: tuple[int, ...]
 
     @property
-    def full(self) -> tuple[int, ...]:
-        return tuple(len(a) for a in self.axes)
+    def spread(self) -> tuple[Any, ...]:
+        """The index that gives a result the axes that integers dropped."""
+        return tuple(slice(None) if i in self.kept else None for i in range(len(self.axes)))
+
+    @property
+    def boxes(self) -> int:
+        """How many boxes boxes_of() makes."""
+        return math.prod(len(runs(a)[0]) for a in self.axes)
 
 
 def orthogonal(key: Any, shape: tuple[int, ...]) -> Orthogonal:
@@ -191,8 +204,8 @@ def coordinates(key: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
     """The positions of points, one array for each axis, broadcast together."""
     items = key if isinstance(key, tuple) else (key,)
     if len(items) == 1 and len(shape) != 1 or len(items) != len(shape):
-        raise IndexError(f"points need an index or an index array for each of the {len(shape)} dimensions, or a mask "
-                         "of the array's shape")
+        raise IndexError(f"points need an index or an index array for each of the {len(shape)} dimensions, "
+                         "or a mask of the array's shape")
     if any(isinstance(item, slice) or item is None or item is Ellipsis for item in items):
         raise IndexError("points take integers and index arrays: use .oindex for slices")
     found = [index_array(item, n, axis) if is_fancy(item) else np.asarray(integer(item, n, axis), np.int64)
@@ -208,8 +221,8 @@ def mask(key: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
     """The positions where a mask of the array's shape is true, in C order."""
     given = np.asarray(key[0] if isinstance(key, tuple) and len(key) == 1 else key)
     if given.dtype != bool or given.shape != shape:
-        raise IndexError(f"the mask has shape {given.shape} and type {given.dtype}: it must be of booleans with the "
-                         f"array's shape {shape}")
+        raise IndexError(f"the mask has shape {given.shape} and type {given.dtype}: it must be of booleans "
+                         f"with the array's shape {shape}")
     return np.nonzero(given)
 
 
@@ -225,7 +238,8 @@ def blocks(key: Any, shape: tuple[int, ...], grid: tuple[int, ...]) -> tuple[sli
         else:
             first = integer(item, n, axis)
             stop = first + 1
-        made.append(slice(min(first * grid[axis], shape[axis]), min(max(first, stop) * grid[axis], shape[axis])))
+        made.append(slice(min(first * grid[axis], shape[axis]),
+                          min(max(first, stop) * grid[axis], shape[axis])))
     return tuple(made)
 
 
@@ -245,29 +259,71 @@ def memory_of(a: np.ndarray[Any, Any]) -> tuple[int, int, int]:
     return at + low, high - low + a.itemsize, -low
 
 
+def memory_for(shapes: list[Any], item: int) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]]]:
+    """Memory for boxes one after the other, and that of each."""
+    sizes = [math.prod(shape) * item for shape in shapes]
+    raw = np.empty(sum(sizes), np.uint8)
+    return raw, np.split(raw, np.cumsum(sizes)[:-1])
+
+
 class Boxes:
     """n boxes of one array and their memory, for py_read and py_write. Keep it until the call is over."""
 
-    def __init__(self, array: Any, start: Index, count: Index, step: Any, data: Any, length: Any, offset: Any,
-                 strides: list[int] | None) -> None:
-        n, ndim = start.shape
-        self.sels, self.buffers = np.zeros(n, _SEL), np.zeros(n, _BUFFER)
-        self.ios = np.zeros(n, _IO)
+    def __init__(self, array: Any, start: Any, count: Any, step: Any, data: Any, length: Any, offset: Any,
+                 strides: Any, keep: Any = None) -> None:
+        n, ndim = np.shape(start)
+        self.n, self.keep = n, keep
+        self.sels, self.buffers, self.ios = np.zeros(n, _SEL), np.zeros(n, _BUFFER), np.zeros(n, _IO)
         self.sels["size"], self.sels["ndim"] = _SEL.itemsize, ndim
         self.sels["start"][:, :ndim], self.sels["count"][:, :ndim] = start, count
         self.sels["step"][:, :ndim] = step
         self.buffers["size"] = _BUFFER.itemsize
         self.buffers["data"], self.buffers["len"], self.buffers["offset"] = data, length, offset
-        if strides is not None:
-            self.strides = np.asarray(strides or [0], np.int64)
-            self.buffers["strides"] = self.strides.__array_interface__["data"][0]
-        self.ios["size"] = _IO.itemsize
-        self.ios["array"] = int(ffi.cast("uintptr_t", array))
-        each = np.arange(n, dtype=np.uint64)
-        self.ios["sel"] = self.sels.__array_interface__["data"][0] + each * np.uint64(_SEL.itemsize)
-        self.ios["buffer"] = self.buffers.__array_interface__["data"][0] + each * np.uint64(_BUFFER.itemsize)
-        self.n = n
+        if strides is not None:  # one row for all, or one for each
+            self.strides = np.zeros((len(strides), max(ndim, 1)), np.int64)
+            self.strides[:, :ndim] = strides
+            self.buffers["strides"] = _addresses(self.strides, n if len(strides) > 1 else 1)
+        self.ios["size"], self.ios["array"] = _IO.itemsize, int(ffi.cast("uintptr_t", array))
+        self.ios["sel"], self.ios["buffer"] = _addresses(self.sels, n), _addresses(self.buffers, n)
         self.io = ffi.cast("brc_io *", ffi.from_buffer(self.ios))
+
+    @classmethod
+    def laid(cls, array: Any, boxes: list[Box], fulls: list[np.ndarray[Any, Any]]) -> Boxes:
+        """Boxes and arrays with all their axes, also strided."""
+        memory = np.array([memory_of(f) for f in fulls], np.int64)
+        return cls(array, *_corners(boxes), memory[:, 0], memory[:, 1], memory[:, 2],
+                   [f.strides for f in fulls], fulls)
+
+    @classmethod
+    def packed(cls, array: Any, boxes: list[Box], raw: list[np.ndarray[Any, Any]]) -> Boxes:
+        """Boxes and flat arrays of their elements' bytes."""
+        data = np.array([r.__array_interface__["data"][0] for r in raw], np.uint64)
+        return cls(array, *_corners(boxes), data, [len(r) for r in raw], 0, None, raw)
+
+
+def _corners(boxes: list[Box]) -> tuple[Any, Any, Any]:
+    n = len(boxes)
+    return (np.array([b.start for b in boxes]).reshape(n, -1),
+            np.array([b.many for b in boxes]).reshape(n, -1),
+            np.array([b.step for b in boxes]).reshape(n, -1))
+
+
+def _addresses(a: np.ndarray[Any, Any], n: int) -> Any:
+    return a.__array_interface__["data"][0] + np.arange(n, dtype=np.uint64) * np.uint64(a.strides[0])
+
+
+def in_batches(pieces: Iterable[Piece], item: int) -> Iterator[list[Piece]]:
+    """So many pieces at once as temporary memory is for."""
+    some: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        if some and (size + piece.size * item > TEMPORARY or len(some) == BLOCK):
+            yield some
+            some, size = [], 0
+        some.append(piece)
+        size += piece.size * item
+    if some:
+        yield some
 
 
 def runs(axis: Index | range) -> tuple[Index, Index, int]:
@@ -280,8 +336,14 @@ def runs(axis: Index | range) -> tuple[Index, Index, int]:
     return first, np.diff(np.concatenate((first, [len(axis)]))), 1
 
 
-def count_of_runs(sel: Orthogonal) -> int:
-    return math.prod(1 if isinstance(a, range) else 1 + int(np.count_nonzero(np.diff(a) != 1)) for a in sel.axes)
+def is_in_runs(sel: Orthogonal, chunk: tuple[int, ...]) -> bool:
+    """Whether it is as well to read and write each run by itself: no chunk has more than one, or about so."""
+    many = one = 1
+    for axis, size in zip(sel.axes, chunk):
+        if not isinstance(axis, range):
+            many *= 1 + int(np.count_nonzero(np.diff(axis) != 1))
+            one *= 1 + int(np.count_nonzero(np.diff(axis // size)))
+    return many <= one
 
 
 def boxes_of(sel: Orthogonal, target: np.ndarray[Any, Any], array: Any) -> Iterator[Boxes]:
@@ -303,36 +365,71 @@ def boxes_of(sel: Orthogonal, target: np.ndarray[Any, Any], array: Any) -> Itera
             else:
                 start[:, i] = axis[first[w]]
                 offset += first[w] * target.strides[i]
-        yield Boxes(array, start, count, [p[2] for p in parts], low, length, offset, list(target.strides))
+        yield Boxes(array, start, count, [p[2] for p in parts], low, length, offset, [target.strides])
 
 
-def by_chunk(points: tuple[Index, ...], chunk: tuple[int, ...]) -> tuple[Index, Index]:
-    """The order in which points lie chunk by chunk (a stable one), and where each chunk's begin in it."""
-    columns = [p.ravel() // max(c, 1) for p, c in zip(points, chunk)]
+class Piece(NamedTuple):
+    """The part of a selection that lies in one chunk: a box around it, and what is where in the box and
+    the result."""
+
+    box: Box
+    inner: Any
+    outer: Any
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.box.many)
+
+
+def _groups(axis: Index | range, size: int) -> list[tuple[int, int, int, Any, Any]]:
+    """Of one axis, chunk by chunk: (start, count, step, places in the box, places in the result)."""
+    if isinstance(axis, range):
+        made, at = [], 0
+        while at < len(axis):
+            n = min(len(axis) - at, ((axis[at] // size + 1) * size - axis[at] - 1) // axis.step + 1)
+            made.append((axis[at], n, axis.step, slice(0, n), slice(at, at + n)))
+            at += n
+        return made
+    order = np.argsort(axis // size, kind="stable")
+    found = []
+    for places in np.split(order, np.flatnonzero(np.diff(axis[order] // size)) + 1):
+        part = axis[places]
+        low = int(part.min())
+        found.append((low, int(part.max()) - low + 1, 1, part - low, places))
+    return found
+
+
+def pieces_of(sel: Orthogonal, chunk: tuple[int, ...]) -> Iterator[Piece]:
+    """An orthogonal selection that is not empty, chunk by chunk; the result has all axes."""
+    several = sum(not isinstance(a, range) for a in sel.axes) > 1
+
+    def index(items: tuple[Any, ...]) -> Any:
+        if not several:
+            return items
+        return np.ix_(*(np.arange(i.start, i.stop) if isinstance(i, slice) else i for i in items))
+
+    for parts in itertools.product(*(_groups(a, c) for a, c in zip(sel.axes, chunk))):
+        start, many, step, inner, outer = zip(*parts) if parts else ((), (), (), (), ())
+        yield Piece(Box(list(start), list(many), list(step), many, None, None), index(inner), index(outer))
+
+
+def pieces_of_points(points: tuple[Index, ...], chunk: tuple[int, ...]) -> Iterator[Piece]:
+    """Points chunk by chunk, in C order within each; the result is flat."""
+    flat = [np.ascontiguousarray(p).ravel() for p in points]
+    columns = [f // c for f, c in zip(flat, chunk)]
     order = np.lexsort(columns[::-1])
-    moved = np.zeros(len(order), bool)
-    moved[:1] = True
+    ends = np.zeros(max(len(order) - 1, 0), bool)
     for column in columns:
-        moved[1:] |= np.diff(column[order]) != 0
-    return order, np.flatnonzero(moved)
+        ends |= np.diff(column[order]) != 0
+    for places in np.split(order, np.flatnonzero(ends) + 1):
+        parts = [f[places] for f in flat]
+        low = [int(p.min()) for p in parts]
+        many = [int(p.max()) - n + 1 for p, n in zip(parts, low)]
+        yield Piece(Box(low, many, [1] * len(low), tuple(many), None, None),
+                    tuple(p - n for p, n in zip(parts, low)), places)
 
 
 def last_of_each(axis: Index) -> Index:
     """Positions within an index array: of each index the last one, ordered by index."""
     _, found = np.unique(axis[::-1], return_index=True)
     return len(axis) - 1 - found
-
-
-def last_points(points: tuple[Index, ...], chunk: tuple[int, ...]) -> Index:
-    """Of points that are given more than once the last, ordered chunk by chunk, in C order within each."""
-    flat = [p.ravel() for p in points]
-    order = np.lexsort([*flat[::-1], *(f // max(c, 1) for f, c in zip(flat[::-1], chunk[::-1]))])
-    if len(order) == 0:
-        return order
-    last = np.zeros(len(order), bool)
-    last[-1] = True
-    for column in flat:
-        last[:-1] |= np.diff(column[order]) != 0
-    return order[last]
-
-

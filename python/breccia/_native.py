@@ -67,7 +67,8 @@ def sized(kind: str, **members: Any) -> Any:
 
 
 class Handle:
-    """One handle on the file: of one thread at a time. Closed by its owner, or when nobody has it any more."""
+    """One handle on the file: of one thread at a time. Closed by its owner, or when nobody has it any
+    more."""
 
     __slots__ = ("repo", "err", "pid", "told", "__weakref__")
 
@@ -103,7 +104,8 @@ class Handle:
             self.close()
 
     def call(self, function: Callable[..., int], *args: Any) -> int:
-        """function(*args, err), where a negative result is an exception. Ctrl-C ends it in the main thread."""
+        """function(*args, err), where a negative result is an exception. Ctrl-C ends it in the main
+        thread."""
         repo = self.repo
         try:
             lib.py_enter(repo)
@@ -134,8 +136,10 @@ class Handle:
 
     def items(self, made: Any, step: Callable[..., int], kind: str, convert: Callable[[Any], T],
               limit: int | None = None) -> list[T]:
-        """What an iterator lists, each converted; the iterator is freed. `made` is what its maker wrote to."""
-        out, found = ffi.new(f"const {kind} **"), []
+        """What an iterator lists, each converted; the iterator is freed. `made` is what its maker wrote
+        to."""
+        out = ffi.new(f"const {kind} **")
+        found: list[T] = []
         try:
             while made[0] and (limit is None or len(found) < limit):
                 if self.call(step, made[0], out) == 0:
@@ -212,6 +216,7 @@ class Handles:
         self._idle: collections.deque[Handle] = collections.deque()
         self._pid = 0
         self._mine: weakref.WeakSet[Handle] = weakref.WeakSet()
+        self._stopped = False
 
     def open(self) -> Handle:
         """A handle for the caller alone, who closes it."""
@@ -219,7 +224,7 @@ class Handles:
         if self._pid != pid:  # a lock that another thread held when it forked would stay locked here
             self._lock = threading.RLock()
             self._root, self._idle, self._pid = None, collections.deque(), pid
-            self._mine = weakref.WeakSet()
+            self._mine, self._stopped = weakref.WeakSet(), False
         with self._lock:
             if self._root is None:
                 self._root = self._first()
@@ -227,6 +232,8 @@ class Handles:
             made = Handle.again(self._root)
             with _LOCK:
                 self._mine.add(made)
+                if self._stopped:
+                    lib.brc_interrupt(made.repo)
             return made
 
     def _first(self, told: Progress | None = None) -> Handle:
@@ -275,6 +282,7 @@ class Handles:
     def interrupt(self) -> None:
         """Stops what all threads do with this file, and what they begin, until clear(). From any thread."""
         with _LOCK:
+            self._stopped = True
             for handle in list(self._mine):
                 if handle.repo and handle.pid == os.getpid():
                     lib.brc_interrupt(handle.repo)
@@ -282,6 +290,7 @@ class Handles:
     def clear(self) -> None:
         """Ends what interrupt() began. The threads have come out of their calls by then."""
         with _LOCK:
+            self._stopped = False
             for handle in list(self._mine):
                 if handle.repo and handle.pid == os.getpid():
                     lib.brc_interrupt_clear(handle.repo)
@@ -344,6 +353,10 @@ class Sessions:
         finally:
             self.give(native)
 
+    def call_out(self, function: Callable[..., int], out: Any, *args: Any) -> int:
+        """function(out, session, *args, err) on a session of its own."""
+        return self.call(lambda session, *rest: function(out, session, *rest), *args)
+
     @contextmanager
     def at_work(self) -> Iterator[Native]:
         """A native session for a block."""
@@ -404,7 +417,7 @@ class Private(Sessions):
 
     def _open(self) -> Native:
         if self._first is not None and self._first.pid != os.getpid():
-            raise _errors.MisuseError("a private session belongs to the process that began it: open another here, "
+            raise _errors.MisuseError("a private session belongs to the process that began it: open another, "
                                       "or give this process a child of session.fork()")
         with self._ready:
             if self._first is None:
@@ -515,7 +528,7 @@ def _progress_raised(kind: Any, error: Any, trace: Any) -> int:
     return 1
 
 
-@ffi.def_extern(name="py_progress_call", error=1, onerror=_progress_raised)
+@ffi.def_extern(name="py_progress_call", error=1, onerror=_progress_raised)  # type: ignore[untyped-decorator]
 def _progress_call(self: Any, phase: Any, done: int, total: int) -> int:
     return int(ffi.from_handle(self).report(string(phase), done, total))
 

@@ -72,13 +72,13 @@ class Ref(NamedTuple):
 
     @classmethod
     def of(cls, r: Any) -> Ref:
-        return cls(string(r.name), oid(r.id), bool(r.flags & lib.BRC_REF_TAG), bool(r.flags & lib.BRC_REF_CURRENT),
-                   string(r.message))
+        return cls(string(r.name), oid(r.id), bool(r.flags & lib.BRC_REF_TAG),
+                   bool(r.flags & lib.BRC_REF_CURRENT), string(r.message))
 
 
 class Elements(NamedTuple):
-    """How elements differ. `first` and `last` are corners of the box around those that changed; `why` says why they
-    could not be compared."""
+    """How elements differ. `first` and `last` are corners of the box around those that changed; `why` says
+    why they could not be compared."""
 
     changed: int
     added: int
@@ -109,8 +109,8 @@ class Change(NamedTuple):
         if c.flags & lib.BRC_CHANGE_ELEMENTS or c.elements_why:
             corner = c.ndim if c.elements_changed else 0
             elements = Elements(c.elements_changed, c.elements_added, c.elements_removed, c.max_abs,
-                                tuple(c.first[i] for i in range(corner)), tuple(c.last[i] for i in range(corner)),
-                                string(c.elements_why) or None)
+                                tuple(c.first[i] for i in range(corner)),
+                                tuple(c.last[i] for i in range(corner)), string(c.elements_why) or None)
         return cls(string(c.path), _WHAT[c.what], _KIND[c.kind], string(getattr(c, "from")) or None,
                    _words(c.metadata, c.nmetadata), bool(c.flags & lib.BRC_CHANGE_STORAGE), c.chunks_added,
                    c.chunks_removed, c.chunks_changed, elements)
@@ -119,7 +119,8 @@ class Change(NamedTuple):
         parts = [f"{self.what} {self.kind} {self.path}"]
         if self.moved_from:
             parts += [f"from {self.moved_from}"]
-        parts += [f"{n} chunks {w}" for w, n in (("added", self.chunks_added), ("removed", self.chunks_removed),
+        parts += [f"{n} chunks {w}" for w,
+                  n in (("added", self.chunks_added), ("removed", self.chunks_removed),
                                                  ("changed", self.chunks_changed)) if n]
         parts += [", ".join(self.metadata)] if self.metadata else []
         if self.elements is not None and not self.elements.why:
@@ -142,7 +143,8 @@ class Conflict(NamedTuple):
         return cls(string(c.path), string(c.kind), string(c.key) or None, _SIDES.get(c.settled, "by hand"))
 
     def __repr__(self) -> str:
-        return f"<Conflict {self.kind} {self.path}{' ' + self.key if self.key else ''}{' settled: ' + self.settled if self.settled else ''}>"
+        settled = self.settled and f"settled: {self.settled}"
+        return f"<Conflict {' '.join(w for w in (self.kind, self.path, self.key, settled) if w)}>"
 
 
 class MergeResult(NamedTuple):
@@ -186,7 +188,8 @@ class OpenState(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """Uncommitted changes. `owner`: "alive", "dead", "unknown", or None for what a branch's sessions share."""
+    """Uncommitted changes. `owner`: "alive", "dead", "unknown", or None for what a branch's sessions
+    share."""
 
     id: int
     branch: str
@@ -222,13 +225,14 @@ class Operation(NamedTuple):
 
     @classmethod
     def of(cls, o: Any) -> Operation:
-        return cls(o.id, o.operation, time_of(o.time_us), string(o.what), string(o.name), bool(o.flags & lib.BRC_OP_TAG),
-                   oid(getattr(o, "from")), oid(o.to), o.undoes, o.restores, o.draft)
+        return cls(o.id, o.operation, time_of(o.time_us), string(o.what), string(o.name),
+                   bool(o.flags & lib.BRC_OP_TAG), oid(getattr(o, "from")), oid(o.to), o.undoes, o.restores,
+                   o.draft)
 
 
 class Bisection(NamedTuple):
-    """`state`: "none", "waiting", "next" (look at `at`), "found" (`at` brought the change) or "open" (only versions
-    that were skipped are left)."""
+    """`state`: "none", "waiting", "next" (look at `at`), "found" (`at` brought the change) or "open" (only
+    versions that were skipped are left)."""
 
     state: str
     at: str
@@ -239,14 +243,16 @@ class Bisection(NamedTuple):
 
     @classmethod
     def of(cls, b: Any) -> Bisection:
-        return cls(_STATES[b.state], oid(b.at), b.left, b.good, b.skipped, bool(b.flags & lib.BRC_BISECT_HAS_BAD))
+        return cls(_STATES[b.state], oid(b.at), b.left, b.good, b.skipped,
+                   bool(b.flags & lib.BRC_BISECT_HAS_BAD))
 
 
 class Blamed(NamedTuple):
-    """A chunk by its place in the grid, or `count` elements from `first` on, and the commit that changed it last."""
+    """A chunk by its place in the grid, or `count` elements from `first` on, and the commit that changed
+    it last."""
 
     first: tuple[int, ...]
-    count: int
+    count: int  # type: ignore[assignment]
     commit: str
     time: datetime.datetime
     author: str
@@ -316,8 +322,8 @@ class Damage(NamedTuple):
 
     @classmethod
     def of(cls, d: Any) -> Damage:
-        return cls(oid(d.id), string(d.kind), bool(d.flags & lib.BRC_DAMAGE_MISSING), _words(d.used_by, d.nused_by),
-                   string(d.message))
+        return cls(oid(d.id), string(d.kind), bool(d.flags & lib.BRC_DAMAGE_MISSING),
+                   _words(d.used_by, d.nused_by), string(d.message))
 
 
 class FsckReport(NamedTuple):

@@ -5,8 +5,8 @@ import datetime
 import json
 import os
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _errors
 from . import _records as records
@@ -19,18 +19,21 @@ if TYPE_CHECKING:
 
 Progress = bool | Callable[[str, int, int], None] | None
 Paths = str | Sequence[str] | None
+R = TypeVar("R", records.MergeResult, records.PickResult)
 
 
 class Repository:
     """The file at `path`, open. Every method may be called from any thread, and in a child of fork().
 
-    `wait`: seconds that a call waits for other processes (None: 30). `memory`: bytes of chunks that a call has in
-    flight at most (0: 256 MiB). `threads`: of the pool that codecs run on (0: one per core). `progress`: True (tqdm,
-    if it is there) or a function(phase, done, total), which long calls tell how far they are.
+    `wait`: seconds that a call waits for other processes (None: 30). `memory`: bytes of chunks that a call
+    has in flight at most (0: 256 MiB). `threads`: of the pool that codecs run on (0: one per core).
+    `progress`: True (tqdm, if it is there) or a function(phase, done, total), which long calls tell how far
+    they are.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, read_only: bool = False,
-                 wait: float | None = None, memory: int = 0, threads: int = 0, progress: Progress = None) -> None:
+                 wait: float | None = None, memory: int = 0, threads: int = 0,
+                 progress: Progress = None) -> None:
         flags = (lib.BRC_OPEN_READONLY if read_only else 0) | (lib.BRC_OPEN_CREATE if create else 0)
         if create and os.path.exists(path):
             flags &= ~lib.BRC_OPEN_CREATE
@@ -64,15 +67,15 @@ class Repository:
         with self.handles.at_work() as handle:
             return handle.call(function, handle.repo, *args)
 
-    def _long(self, progress: Progress = None) -> Any:
+    def _long(self, progress: Progress = None) -> AbstractContextManager[Handle]:
         return self.handles.at_work(self.progress if progress is None else progress)
 
     # ---- views ----
 
     def session(self, branch: str | None = None, *, message: str | None = None, author: str | None = None,
                 metadata: dict[str, Any] | None = None) -> Session:
-        """A private draft of a branch (None: the current one): nobody sees its changes before they are committed. As a
-        context manager it commits at the end with `message`, and discards on an exception."""
+        """A private draft of a branch (None: the current one): nobody sees its changes before they are
+        committed. As a context manager it commits at the end with `message`, and discards on an exception."""
         from .session import Session
         branch = branch or self.head
         if self.read_only:
@@ -90,7 +93,8 @@ class Repository:
                        author=author, metadata=metadata)
 
     def view(self, rev: str | None = None) -> Session:
-        """What a version has, to read: a commit or a tag as it is; a branch with its shared uncommitted changes."""
+        """What a version has, to read: a commit or a tag as it is; a branch with its shared uncommitted
+        changes."""
         from .session import Session
         rev = rev or self.head
         if rev in self.branches():
@@ -108,8 +112,8 @@ class Repository:
         return made
 
     def store(self, rev: str = "main", *, mode: str = "r") -> Store:
-        """A store for zarr-python and what builds on it: mode "r" reads any version, "r+" writes a branch's shared
-        draft."""
+        """A store for zarr-python and what builds on it: mode "r" reads any version, "r+" writes a branch's
+        shared draft."""
         from .zarr import Store
         if mode not in ("r", "r+", "a"):
             raise ValueError(f'mode is "r" or "r+", not {mode!r}')
@@ -144,7 +148,8 @@ class Repository:
         self._call(lib.brc_branch_create, text(name), text(rev))
 
     def delete_branch(self, name: str, *, force: bool = False) -> None:
-        """Without `force` only a branch whose commits another branch or tag has, and without uncommitted changes."""
+        """Without `force` only a branch whose commits another branch or tag has, and without uncommitted
+        changes."""
         self._call(lib.brc_branch_delete, text(name), int(force))
 
     def rename_branch(self, name: str, to: str) -> None:
@@ -160,13 +165,13 @@ class Repository:
         self._call(lib.brc_tag_rename, text(name), text(to))
 
     def switch(self, branch: str, *, discard: bool = False) -> None:
-        """Makes another branch the current one, for everyone who uses the file. ConflictError if the current one has
-        uncommitted changes, which `discard` drops."""
+        """Makes another branch the current one, for everyone who uses the file. ConflictError if the current
+        one has uncommitted changes, which `discard` drops."""
         self._call(lib.brc_switch, text(branch), int(discard))
 
     def reset(self, rev: str, *, hard: bool = False, expect: str | None = None) -> None:
-        """Moves the current branch to a version; with `hard` uncommitted changes go. StaleError if the branch is not
-        at `expect`."""
+        """Moves the current branch to a version; with `hard` uncommitted changes go. StaleError if the branch
+        is not at `expect`."""
         self._call(lib.brc_reset, text(rev), int(hard), ffi.NULL if expect is None else self._oid(expect))
 
     def _oid(self, rev: str) -> Any:
@@ -192,8 +197,8 @@ class Repository:
 
     def log(self, rev: str | None = None, *, path: str | None = None, full: bool = False,
             limit: int | None = None) -> list[records.Commit]:
-        """Commits, the newest first: all that `rev` (None: the current branch) has, or "A..B". With `path` those that
-        changed that node or something under it; `full`: also what a merge gave up."""
+        """Commits, the newest first: all that `rev` (None: the current branch) has, or "A..B". With `path`
+        those that changed that node or something under it; `full`: also what a merge gave up."""
         name = text(path)
         options = sized("brc_log_opts", path=name, flags=int(full))
         with self._long() as handle:
@@ -205,10 +210,10 @@ class Repository:
         """A commit and what it changed."""
         return records.Shown(self.commit(rev), tuple(self.diff(None, rev, elements=elements)))
 
-    def diff(self, a: str | None = None, b: str | None = None, *, path: str | None = None, elements: bool = False,
-             progress: Progress = None) -> list[records.Change]:
-        """Nodes that differ. `b` None: the current branch with its uncommitted changes; `a` None: what `b` is based
-        on. With `elements` also how many elements differ, and by how much."""
+    def diff(self, a: str | None = None, b: str | None = None, *, path: str | None = None,
+             elements: bool = False, progress: Progress = None) -> list[records.Change]:
+        """Nodes that differ. `b` None: the current branch with its uncommitted changes; `a` None: what `b` is
+        based on. With `elements` also how many elements differ, and by how much."""
         name = text(path)
         options = sized("brc_diff_opts", path=name, flags=lib.BRC_DIFF_ELEMENTS if elements else 0)
         with self._long(progress) as handle:
@@ -239,19 +244,21 @@ class Repository:
 
     # ---- merging ----
 
-    def merge(self, rev: str, *, ours: bool = False, theirs: bool = False, paths: Paths = None, concat: bool = False,
-              fast_forward: bool = True, dry_run: bool = False, keep: bool = False, message: str | None = None,
-              author: str | None = None, time: datetime.datetime | None = None,
+    def merge(self, rev: str, *, ours: bool = False, theirs: bool = False, paths: Paths = None,
+              concat: bool = False, fast_forward: bool = True, dry_run: bool = False, keep: bool = False,
+              message: str | None = None, author: str | None = None, time: datetime.datetime | None = None,
               progress: Progress = None) -> records.MergeResult:
         """Merges a version into the current branch, element by element.
 
         `ours`, `theirs` settle conflicts for the branch or for what is merged, with `paths` only at and under
-        these. `concat`: what both appended to an array comes one after the other. `dry_run`: nothing is changed.
-        Conflicts that are left are a ConflictError that lists them, and nothing has changed; with `keep` the merge
-        stays open: settle it (merge_settle, or by writing), then merge_continue() or merge_abort().
+        these. `concat`: what both appended to an array comes one after the other. `dry_run`: nothing is
+        changed. Conflicts that are left are a ConflictError that lists them, and nothing has changed; with
+        `keep` the merge stays open: settle it (merge_settle, or by writing), then merge_continue() or
+        merge_abort().
         """
         flags = (lib.BRC_MERGE_OURS * ours | lib.BRC_MERGE_THEIRS * theirs | lib.BRC_MERGE_CONCAT * concat
-                 | lib.BRC_MERGE_NO_FF * (not fast_forward) | lib.BRC_MERGE_DRY_RUN * dry_run | lib.BRC_MERGE_KEEP * keep)
+                 | lib.BRC_MERGE_NO_FF * (not fast_forward) | lib.BRC_MERGE_DRY_RUN * dry_run
+                 | lib.BRC_MERGE_KEEP * keep)
         with self._long(progress) as handle, _merge_options(flags, message, author, time, paths) as options:
             result = self._merged(handle, lib.brc_merge, handle.repo, text(rev), options)
         return result if keep or dry_run else _settled(result)
@@ -261,37 +268,43 @@ class Repository:
         out, found = sized("brc_merge_result"), ffi.new("brc_iter **")
         handle.call(function, out, found, *args)
         conflicts = handle.items(found, lib.brc_conflicts_next, "brc_conflict", records.Conflict.of)
-        return records.MergeResult(records.MERGED[out.result], records.oid(out.commit), tuple(conflicts), out.draft)
+        return records.MergeResult(records.MERGED[out.result], records.oid(out.commit), tuple(conflicts),
+                                   out.draft)
 
     @staticmethod
     def _picked(handle: Handle, function: Any, *args: Any) -> records.PickResult:
         out, found = sized("brc_pick_result"), ffi.new("brc_iter **")
         handle.call(function, out, found, *args)
         conflicts = handle.items(found, lib.brc_conflicts_next, "brc_conflict", records.Conflict.of)
-        return records.PickResult(records.PICKED[out.result], records.oid(out.commit), records.oid(out.at), out.made,
-                                  out.skipped, out.left, tuple(conflicts), out.draft)
+        return records.PickResult(records.PICKED[out.result], records.oid(out.commit), records.oid(out.at),
+                                  out.made, out.skipped, out.left, tuple(conflicts), out.draft)
 
-    def _pick(self, function: Any, rev: str, ours: bool, theirs: bool, paths: Paths, keep: bool, no_commit: bool,
-              mainline: int, message: str | None, author: str | None, time: datetime.datetime | None) -> Any:
+    def _pick(self, function: Any, rev: str, ours: bool, theirs: bool, paths: Paths, keep: bool,
+              no_commit: bool, mainline: int, message: str | None, author: str | None,
+              time: datetime.datetime | None) -> records.PickResult:
         flags = (lib.BRC_PICK_OURS * ours | lib.BRC_PICK_THEIRS * theirs | lib.BRC_PICK_KEEP * keep
                  | lib.BRC_PICK_NO_COMMIT * no_commit)
-        with self._long() as handle, _merge_options(flags, message, author, time, paths, "brc_pick_opts") as options:
+        with self._long() as handle, _merge_options(flags, message, author, time, paths,
+                                                    "brc_pick_opts") as options:
             options.mainline = mainline
             result = self._picked(handle, function, handle.repo, text(rev), options)
         return result if keep else _settled(result)
 
-    def cherry_pick(self, rev: str, *, ours: bool = False, theirs: bool = False, paths: Paths = None, keep: bool = False,
-                    no_commit: bool = False, mainline: int = 0, message: str | None = None, author: str | None = None,
+    def cherry_pick(self, rev: str, *, ours: bool = False, theirs: bool = False, paths: Paths = None,
+                    keep: bool = False, no_commit: bool = False, mainline: int = 0,
+                    message: str | None = None, author: str | None = None,
                     time: datetime.datetime | None = None) -> records.PickResult:
-        """Does what a commit changed again on the current branch. `mainline`: of a merge, the parent (from 1) from
-        which its change is told. Conflicts are as in merge()."""
-        return self._pick(lib.brc_pick, rev, ours, theirs, paths, keep, no_commit, mainline, message, author, time)
+        """Does what a commit changed again on the current branch. `mainline`: of a merge, the parent (from 1)
+        from which its change is told. Conflicts are as in merge()."""
+        return self._pick(lib.brc_pick, rev, ours, theirs, paths, keep, no_commit, mainline, message, author,
+                          time)
 
-    def revert(self, rev: str, *, ours: bool = False, theirs: bool = False, paths: Paths = None, keep: bool = False,
-               no_commit: bool = False, mainline: int = 0, message: str | None = None, author: str | None = None,
-               time: datetime.datetime | None = None) -> records.PickResult:
+    def revert(self, rev: str, *, ours: bool = False, theirs: bool = False, paths: Paths = None,
+               keep: bool = False, no_commit: bool = False, mainline: int = 0, message: str | None = None,
+               author: str | None = None, time: datetime.datetime | None = None) -> records.PickResult:
         """Takes back what a commit changed, by a new commit."""
-        return self._pick(lib.brc_revert, rev, ours, theirs, paths, keep, no_commit, mainline, message, author, time)
+        return self._pick(lib.brc_revert, rev, ours, theirs, paths, keep, no_commit, mainline, message,
+                          author, time)
 
     def rebase(self, onto: str, *, ours: bool = False, theirs: bool = False, paths: Paths = None,
                keep: bool = False) -> records.PickResult:
@@ -306,11 +319,12 @@ class Repository:
             conflicts = handle.items(found, lib.brc_conflicts_next, "brc_conflict", records.Conflict.of)
         if out.draft == 0:
             return None
-        return records.OpenState(string(out.op), string(out.rev), records.oid(out.other), records.oid(out.at), out.draft,
-                                 tuple(conflicts), out.made, out.skipped, out.left)
+        return records.OpenState(string(out.op), string(out.rev), records.oid(out.other), records.oid(out.at),
+                                 out.draft, tuple(conflicts), out.made, out.skipped, out.left)
 
     def merge_settle(self, side: str, paths: Paths = None) -> int:
-        """Settles what is open for "ours" or "theirs", at and under `paths` or everywhere. How many conflicts."""
+        """Settles what is open for "ours" or "theirs", at and under `paths` or everywhere. How many
+        conflicts."""
         if side not in ("ours", "theirs"):
             raise ValueError(f'side is "ours" or "theirs", not {side!r}')
         out = ffi.new("uint64_t *")
@@ -325,8 +339,8 @@ class Repository:
 
     def merge_continue(self, *, message: str | None = None, author: str | None = None,
                        skip: bool = False) -> records.MergeResult | records.PickResult:
-        """Ends what is open: the merge, pick or revert becomes a commit, a rebase goes on (`skip`: without the commit
-        that is in conflict). ConflictError while something is open."""
+        """Ends what is open: the merge, pick or revert becomes a commit, a rebase goes on (`skip`: without
+        the commit that is in conflict). ConflictError while something is open."""
         state = self.merge_state()
         op = state.op if state else "merge"
         with self._long() as handle:
@@ -346,8 +360,8 @@ class Repository:
     # ---- operations ----
 
     def undo(self, expect: int = 0) -> int:
-        """Takes back the last operation on branches and tags; again: one further back. Its number. `expect`: the
-        operation that is to be taken back, else StaleError."""
+        """Takes back the last operation on branches and tags; again: one further back. Its number. `expect`:
+        the operation that is to be taken back, else StaleError."""
         return self._undo(0, expect)
 
     def redo(self, expect: int = 0) -> int:
@@ -367,23 +381,24 @@ class Repository:
             return handle.items(out, lib.brc_oplog_next, "brc_op", records.Operation.of, limit)
 
     def bisect(self, mark: str | None = None, rev: str | None = None) -> records.Bisection:
-        """Finds the commit that brought a change: "start", then "good" and "bad" versions (None: the one that was to be
-        looked at, or the current branch), "skip" for one that cannot be judged, "reset" at the end. What is known."""
-        marks = (None, "start", "good", "bad", "skip", "reset")
-        if mark not in marks:
-            raise ValueError(f"mark is one of {', '.join(marks[1:])}, not {mark!r}")  # type: ignore[arg-type]
+        """Finds the commit that brought a change: "start", then "good" and "bad" versions (None: the one that
+        was to be looked at, or the current branch), "skip" for one that cannot be judged, "reset" at the
+        end. What is known."""
+        marks = ("", "start", "good", "bad", "skip", "reset")
+        if (mark or "") not in marks:
+            raise ValueError(f"mark is one of {', '.join(marks[1:])}, not {mark!r}")
         out = sized("brc_bisect_result")
-        self._call_out(lib.brc_bisect, out, marks.index(mark), text(rev))
+        self._call_out(lib.brc_bisect, out, marks.index(mark or ""), text(rev))
         return records.Bisection.of(out)
 
     # ---- the file ----
 
     def expire(self, *, keep_last: int = 0, keep_daily: int = 0, keep_weekly: int = 0, keep_monthly: int = 0,
                dry_run: bool = False, progress: Progress = None) -> records.ExpireReport:
-        """Thins history: of each branch the newest `keep_last` commits stay, and the newest of so many days, weeks and
-        months. gc() frees what has expired."""
-        options = sized("brc_expire_opts", keep_last=keep_last, keep_daily=keep_daily, keep_weekly=keep_weekly,
-                        keep_monthly=keep_monthly, flags=int(dry_run))
+        """Thins history: of each branch the newest `keep_last` commits stay, and the newest of so many days,
+        weeks and months. gc() frees what has expired."""
+        options = sized("brc_expire_opts", keep_last=keep_last, keep_daily=keep_daily,
+                        keep_weekly=keep_weekly, keep_monthly=keep_monthly, flags=int(dry_run))
         out, found = sized("brc_expire_report"), ffi.new("brc_iter **")
         with self._long(progress) as handle:
             handle.call(lib.brc_expire, out, found, handle.repo, options)
@@ -392,10 +407,11 @@ class Repository:
 
     def gc(self, *, dry_run: bool = False, expunge: bool = False, keep: str | None = None,
            progress: Progress = None) -> records.GcReport:
-        """Removes what nothing needs any more. `keep`: how long operations can be undone, this time ("7d", "0").
-        `expunge`: what went leaves no trace in the file."""
+        """Removes what nothing needs any more. `keep`: how long operations can be undone, this time ("7d",
+        "0"). `expunge`: what went leaves no trace in the file."""
         window = text(keep)
-        options = sized("brc_gc_opts", flags=lib.BRC_GC_DRY_RUN * dry_run | lib.BRC_GC_EXPUNGE * expunge, keep=window)
+        options = sized("brc_gc_opts", flags=lib.BRC_GC_DRY_RUN * dry_run | lib.BRC_GC_EXPUNGE * expunge,
+                        keep=window)
         out = sized("brc_gc_report")
         with self._long(progress) as handle:
             handle.call(lib.brc_gc, handle.repo, options, out)
@@ -415,7 +431,8 @@ class Repository:
         me = ffi.new_handle(found)
         checked = ffi.new("uint64_t *")
         with self._long(progress) as handle:
-            handle.call(lib.brc_fsck, handle.repo, 0 if decode else lib.BRC_FSCK_NO_DECODE, lib.py_damage, me, checked)
+            handle.call(lib.brc_fsck, handle.repo, 0 if decode else lib.BRC_FSCK_NO_DECODE, lib.py_damage, me,
+                        checked)
         return records.FsckReport(int(checked[0]), tuple(found))
 
     def info(self) -> records.Info:
@@ -433,7 +450,8 @@ class Repository:
 
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, branch: str | None = None,
                 message: str | None = None, author: str | None = None, **options: Any) -> str:
-        """Imports a file or folder as a commit: Session.import_() on a session of its own. The commit's id."""
+        """Imports a file or folder as a commit: Session.import_() on a session of its own. The commit's
+        id."""
         made = self.session(branch)
         try:
             placed = made.import_(source, path, **options)
@@ -442,7 +460,8 @@ class Repository:
             made.discard()
             raise
 
-    def export(self, dest: str | os.PathLike[str], path: str = "/", *, rev: str | None = None, **options: Any) -> None:
+    def export(self, dest: str | os.PathLike[str], path: str = "/", *, rev: str | None = None,
+               **options: Any) -> None:
         """Writes a node of a version as a file or folder: Session.export()."""
         self.view(rev).export(dest, path, **options)
 
@@ -483,7 +502,7 @@ class Config(MutableMapping[str, str]):
         return repr(dict(self))
 
 
-@ffi.def_extern(name="py_damage", error=1)
+@ffi.def_extern(name="py_damage", error=1)  # type: ignore[untyped-decorator]
 def _damage(me: Any, damage: Any) -> int:
     ffi.from_handle(me).append(records.Damage.of(damage))
     return 0
@@ -496,19 +515,19 @@ def _names(paths: Paths) -> tuple[Any, list[Any]]:
 
 
 @contextmanager
-def _merge_options(flags: int, message: str | None, author: str | None, time: datetime.datetime | None, paths: Paths,
-                   kind: str = "brc_merge_opts") -> Iterator[Any]:
+def _merge_options(flags: int, message: str | None, author: str | None, time: datetime.datetime | None,
+                   paths: Paths, kind: str = "brc_merge_opts") -> Iterator[Any]:
     names, keep = _names(paths)
     words = text(message), text(author)
-    yield sized(kind, flags=flags, message=words[0], author=words[1], time_us=records.microseconds(time), paths=names,
-                npaths=len(keep))
+    yield sized(kind, flags=flags, message=words[0], author=words[1], time_us=records.microseconds(time),
+                paths=names, npaths=len(keep))
 
 
-def _settled(result: Any) -> Any:
+def _settled(result: R) -> R:
     if result.result == "conflict":
         n = len(result.conflicts)
-        raise _errors.ConflictError(f"{n} {'place is' if n == 1 else 'places are'} in conflict: merge with ours=, "
-                                    "theirs= or keep=True to settle them", result.conflicts)
+        raise _errors.ConflictError(f"{n} {'place is' if n == 1 else 'places are'} in conflict: merge with "
+                                    "ours=, theirs= or keep=True to settle them", result.conflicts)
     return result
 
 
@@ -516,8 +535,9 @@ def _reopen(path: str, options: dict[str, Any]) -> Repository:
     return Repository(path, **options)
 
 
-def open(path: str | os.PathLike[str], *, create: bool = False, read_only: bool = False, wait: float | None = None,
-         memory: int = 0, threads: int = 0, progress: Progress = None) -> Repository:
+def open(path: str | os.PathLike[str], *, create: bool = False, read_only: bool = False,
+         wait: float | None = None, memory: int = 0, threads: int = 0,
+         progress: Progress = None) -> Repository:
     """Opens a repository; with `create` makes the file if it is not there. See Repository."""
     return Repository(path, create=create, read_only=read_only, wait=wait, memory=memory, threads=threads,
                       progress=progress)

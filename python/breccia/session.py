@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 import os
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -49,7 +48,7 @@ class Group(MutableMapping[str, Any]):
 
     def _kind(self, path: str) -> int:
         out = ffi.new("int *")
-        self.session._sessions.call(_node_kind, out, text(path))
+        self.session._sessions.call_out(lib.brc_node_kind, out, text(path))
         return int(out[0])
 
     def __getitem__(self, path: str) -> Any:
@@ -112,28 +111,31 @@ class Group(MutableMapping[str, Any]):
     def groups(self) -> dict[str, Group]:
         return {p.rpartition("/")[2]: Group(self.session, p) for p, is_array in self._list(0) if not is_array}
 
-    def create_group(self, path: str, *, attributes: dict[str, Any] | None = None, overwrite: bool = False) -> Group:
+    def create_group(self, path: str, *, attributes: dict[str, Any] | None = None,
+                     overwrite: bool = False) -> Group:
         """Makes a group, and the groups above it that are missing. ExistsError if something is there."""
         at = self._at(path)
         with self.session.transaction():
             if overwrite and self._kind(at):
                 del self[path]
-            self.session._sessions.call(lib.brc_group_create, text(at), text(to_json(attributes)) if attributes else ffi.NULL)
+            self.session._sessions.call(lib.brc_group_create, text(at),
+                                        text(to_json(attributes)) if attributes else ffi.NULL)
         return Group(self.session, at)
 
     def create_array(self, path: str, *, shape: int | Sequence[int] | None = None, dtype: Any = None,
                      chunks: Any = "auto", shards: Sequence[int] | None = None, fill_value: Any = None,
                      compressors: Any = "auto", codecs: Any = None,
-                     dimension_names: Sequence[str | None] | None = None, attributes: dict[str, Any] | None = None,
-                     chunk_key_encoding: str | None = None, data: Any = None, backend: Any = None,
-                     overwrite: bool = False) -> Array:
+                     dimension_names: Sequence[str | None] | None = None,
+                     attributes: dict[str, Any] | None = None, chunk_key_encoding: str | None = None,
+                     data: Any = None, backend: Any = None, overwrite: bool = False) -> Array:
         """Makes an array, and the groups above it that are missing.
 
-        `shape` and `dtype`, or `data`, which is written. `chunks`: "auto" (about 1 MiB), a length for all axes, a
-        tuple in which -1 is the whole axis, or False for one chunk. `shards`: the shape of what other tools see as
-        one value, a multiple of the chunks. `compressors`: "auto", None, "zstd", {"name": ..., "configuration": ...},
-        or a list; `codecs`: the whole list of zarr.json in place of that. `backend`: where chunks go. ExistsError if
-        something is there, unless `overwrite`; ValueError for what Zarr does not allow.
+        `shape` and `dtype`, or `data`, which is written. `chunks`: "auto" (about 1 MiB), a length for all
+        axes, a tuple in which -1 is the whole axis, or False for one chunk. `shards`: the shape of what other
+        tools see as one value, a multiple of the chunks. `compressors`: "auto", None, "zstd", {"name": ...,
+        "configuration": ...}, or a list; `codecs`: the whole list of zarr.json in place of that. `backend`:
+        where chunks go. ExistsError if something is there, unless `overwrite`; ValueError for what Zarr does
+        not allow.
         """
         at = self._at(path)
         if data is not None:
@@ -194,7 +196,7 @@ class Group(MutableMapping[str, Any]):
         self.session._sessions.call(lib.brc_node_move, text(self._at(source)), text(self._at(dest)))
         self.session._sessions.era += 1
 
-    def copy(self, source: str, dest: str) -> None:  # type: ignore[override]
+    def copy(self, source: str, dest: str) -> None:
         """Copies a node and all under it. No chunk is copied: both have them."""
         self.session._sessions.call(lib.brc_node_copy, text(self._at(source)), text(self._at(dest)))
 
@@ -226,14 +228,16 @@ class Group(MutableMapping[str, Any]):
 
 
 class Session(Group):
-    """The hierarchy as a version has it. Repository.session(), .draft() and .view() make it. It is the root group too.
+    """The hierarchy as a version has it. Repository.session(), .draft() and .view() make it. It is the root
+    group too.
 
-    `kind`: "private", "shared", "view" (a branch, to read) or "at" (a commit). As a context manager a private or
-    shared one commits at the end (nothing is no error), and discards its changes on an exception.
+    `kind`: "private", "shared", "view" (a branch, to read) or "at" (a commit). As a context manager a private
+    or shared one commits at the end (nothing is no error), and discards its changes on an exception.
     """
 
-    def __init__(self, repository: Repository, kind: str, rev: str, sessions: Sessions, *, message: str | None = None,
-                 author: str | None = None, metadata: dict[str, Any] | None = None, commit: str | None = None) -> None:
+    def __init__(self, repository: Repository, kind: str, rev: str, sessions: Sessions, *,
+                 message: str | None = None, author: str | None = None,
+                 metadata: dict[str, Any] | None = None, commit: str | None = None) -> None:
         self.repository, self.kind, self.rev, self._sessions = repository, kind, rev, sessions
         self.read_only = kind in ("view", "at") or repository.read_only
         self.fixed = kind == "at"
@@ -253,13 +257,14 @@ class Session(Group):
 
     # ---- changes ----
 
-    def commit(self, message: str | None = None, author: str | None = None, *, metadata: dict[str, Any] | None = None,
-               time: datetime.datetime | None = None, amend: bool = False, allow_empty: bool = False,
-               merge: bool = True) -> str:
+    def commit(self, message: str | None = None, author: str | None = None, *,
+               metadata: dict[str, Any] | None = None, time: datetime.datetime | None = None,
+               amend: bool = False, allow_empty: bool = False, merge: bool = True) -> str:
         """Makes the changes a commit on the branch, whose id it returns; the session goes on from it.
 
         Where the branch has moved, they are merged onto it: ConflictError (`.conflicts` lists what) if that
-        cannot be, StaleError with `merge` False; the changes are kept. MisuseError if there is nothing to commit.
+        cannot be, StaleError with `merge` False; the changes are kept. MisuseError if there is nothing to
+        commit.
         """
         said = message if message is not None else self._about[0]
         who = author if author is not None else self._about[1]
@@ -293,8 +298,7 @@ class Session(Group):
     def clean(self) -> bool:
         """Whether there are no uncommitted changes."""
         out = ffi.new("int *")
-        with self._sessions.at_work() as native:
-            native.handle.call(_session_clean, native.session, out)
+        self._sessions.call_out(lib.brc_session_clean, out)
         return bool(out[0])
 
     def status(self) -> records.Status:
@@ -316,8 +320,8 @@ class Session(Group):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What this thread changes in the block is one transaction: all of it, or nothing if the block fails. Other
-        writers wait meanwhile."""
+        """What this thread changes in the block is one transaction: all of it, or nothing if the block fails.
+        Other writers wait meanwhile."""
         with self._sessions.pin() as native:
             native.handle.call(lib.brc_begin, native.handle.repo)
             done = False
@@ -334,7 +338,8 @@ class Session(Group):
 
     @contextmanager
     def savepoint(self, name: str | None = None) -> Iterator[None]:
-        """What this thread changes in the block is taken back if the block fails. Others are not kept waiting."""
+        """What this thread changes in the block is taken back if the block fails. Others are not kept
+        waiting."""
         label = text(name or "breccia")
         with self._sessions.pin() as native:
             native.handle.call(lib.brc_savepoint, native.session, label)
@@ -352,15 +357,18 @@ class Session(Group):
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, into: bool = False,
                 chunks: Sequence[int] | None = None, codecs: Any = None, format: str | None = None,
                 exclude: Sequence[str] = ()) -> str:
-        """Imports a Zarr folder or .zip (v3, v2), .npy, .npz, IDX, NetCDF or HDF5 file as the node `path` (None: named
-        after it; `into`: a group that it comes into), all or nothing. The node's path."""
+        """Imports a Zarr folder or .zip (v3, v2), .npy, .npz, IDX, NetCDF or HDF5 file as the node `path`
+        (None: named after it; `into`: a group that it comes into), all or nothing. The node's path."""
         words = [text(w) for w in exclude]
         names = ffi.new("const char *[]", words) if words else ffi.NULL
         cut = ffi.new("uint64_t[]", list(chunks)) if chunks is not None else ffi.NULL
-        others = text(json.dumps(codecs) if codecs is not None and not isinstance(codecs, str) else codecs), text(format)
+        others = text(json.dumps(codecs) if codecs is not None and not isinstance(codecs,
+                                                                                  str)
+                      else codecs), text(format)
         placed = sized("brc_buf")
         options = sized("brc_xfer_opts", chunk=cut, nchunk=len(chunks or ()), flags=lib.BRC_XFER_INTO * into,
-                        codecs_json=others[0], format=others[1], placed=placed, exclude=names, nexclude=len(words))
+                        codecs_json=others[0], format=others[1], placed=placed, exclude=names,
+                        nexclude=len(words))
         try:
             self._sessions.call(lib.brc_import, text(os.fspath(source)), text(path), options)
             self._sessions.era += 1
@@ -370,7 +378,8 @@ class Session(Group):
 
     def export(self, dest: str | os.PathLike[str], path: str = "/", *, format: str | None = None,
                consolidated: bool = False) -> None:
-        """Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or `format`."""
+        """Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or
+        `format`."""
         word = text(format)
         options = sized("brc_xfer_opts", format=word, flags=lib.BRC_XFER_CONSOLIDATED * consolidated)
         self._sessions.call(lib.brc_export, text(path), text(os.fspath(dest)), options)
@@ -405,8 +414,8 @@ class Session(Group):
     def __eq__(self, other: object) -> bool:
         if self.kind == "private" or not isinstance(other, Session):
             return self is other
-        return (self.repository, self.kind, self.rev, self.commit_id) == (other.repository, other.kind, other.rev,
-                                                                          other.commit_id)
+        return (self.repository, self.kind, self.rev, self.commit_id) == (other.repository, other.kind,
+                                                                          other.rev, other.commit_id)
 
     def __hash__(self) -> int:
         return hash((self.repository, self.kind, self.rev))
@@ -420,14 +429,6 @@ def _again(repository: Repository, kind: str, rev: str, about: Any) -> Session:
 
 def _attach(repository: Repository, token: Any) -> Session:
     raise NotImplementedError
-
-
-def _node_kind(session: Any, out: Any, path: Any, err: Any) -> int:
-    return int(lib.brc_node_kind(out, session, path, err))
-
-
-def _session_clean(session: Any, out: Any, err: Any) -> int:
-    return int(lib.brc_session_clean(out, session, err))
 
 
 def _same_type(data: Any, name: str) -> str:
@@ -461,7 +462,8 @@ def _codecs(compressors: Any, name: str) -> Any:
     """The list of codecs for compressors alone; None: the library chooses."""
     if isinstance(compressors, str) and compressors == "auto":
         return None
-    given = [] if compressors is None else compressors if isinstance(compressors, (list, tuple)) else [compressors]
+    given = [] if compressors is None else compressors if isinstance(compressors,
+                                                                     (list, tuple)) else [compressors]
     dtype = _dtypes.to_numpy(name)
     first: Any = {"name": "bytes", "configuration": {"endian": "little"}}
     if dtype.kind in "TO" or "zarrs.optional" in name:

@@ -9,8 +9,8 @@ import breccia
 from breccia import _dtypes
 
 SMALL = sorted(_dtypes._SMALL)
-PLAIN = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
-         "float64", "complex64", "complex128"]
+PLAIN = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+         "float32", "float64", "complex64", "complex128"]
 OTHERS = ["<U7", "S5", "V6", "M8[ns]", "M8[D]", "M8[25us]", "m8[s]", "m8[h]",
           [("a", "<i2"), ("b", "<f8"), ("c", "M8[ms]"), ("d", "S2"), ("e", [("x", "?"), ("y", "<u8")])]]
 
@@ -118,10 +118,11 @@ def test_strings_are_numpys(session):
 
 FILLS = [("float32", np.uint32(0x7fc12345).view("f4")), ("float32", np.uint32(0xff800001).view("f4")),
          ("float64", np.uint64(0x7ff8deadbeef0001).view("f8")), ("float64", -0.0), ("float64", np.inf),
-         ("float32", np.float32(0.1)), ("float16", np.float16(-np.inf)), ("int64", -2**63), ("uint64", 2**64 - 1),
-         ("bool", True), ("complex64", 1 + 2j), ("complex128", complex(np.nan, -np.inf)),
-         ("M8[ns]", np.datetime64("NaT")), ("M8[D]", np.datetime64("2020-02-29")), ("m8[s]", np.timedelta64(-5, "s")),
-         ("S4", b"ab"), ("<U3", "äx"), ("V3", b"\0\1\2"), ("bfloat16", 1.5), ("float8_e5m2", -np.inf), ("int4", -8),
+         ("float32", np.float32(0.1)), ("float16", np.float16(-np.inf)), ("int64", -2**63),
+         ("uint64", 2**64 - 1), ("bool", True), ("complex64", 1 + 2j),
+         ("complex128", complex(np.nan, -np.inf)), ("M8[ns]", np.datetime64("NaT")),
+         ("M8[D]", np.datetime64("2020-02-29")), ("m8[s]", np.timedelta64(-5, "s")), ("S4", b"ab"),
+         ("<U3", "äx"), ("V3", b"\0\1\2"), ("bfloat16", 1.5), ("float8_e5m2", -np.inf), ("int4", -8),
          ("uint2", 3), ("float4_e2m1fn", 1.5), ([("a", "i4"), ("b", "f8")], (3, np.nan)), ("string", "fill"),
          ("bytes", b"\0fill")]
 
@@ -156,7 +157,8 @@ def test_optional(session):
 
 
 def test_unknown_types_are_opaque(tmp_path, session):
-    """Such an array comes from elsewhere: it can be listed, moved and committed, and says why it cannot be read."""
+    """Such an array comes from elsewhere: it can be listed, moved and committed, and says why it cannot be
+    read."""
     folder = tmp_path / "z"
     (folder / "a").mkdir(parents=True)
     (folder / "zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group"}))
@@ -184,7 +186,8 @@ def test_types_that_zarr_has_not():
 def test_attributes(session):
     array = session.create_array("g/a", shape=3, dtype="f4", attributes={"units": "K"})
     attrs = array.attrs
-    big = {"n": 2**64 + 1, "small": -(2**63), "f": 0.1, "t": "äöü\"\\\n", "l": [1, None, True, {"x": []}], "e": 1e300}
+    big = {"n": 2**64 + 1, "small": -(2**63), "f": 0.1, "t": "äöü\"\\\n", "l": [1, None, True, {"x": []}],
+           "e": 1e300}
     attrs.update(big)
     assert attrs == {"units": "K", **big}
     assert json.dumps(dict(attrs)["n"]) == "18446744073709551617"

@@ -53,7 +53,8 @@ def basic_keys(draw, shape):
         tail = items[cut + 1:]  # what stands behind the dots belongs to the last axes
         items[cut + 1:] = [i if isinstance(i, slice) or -n <= i < n else 0
                            for i, n in zip(tail, shape[len(shape) - len(tail):])] if tail else []
-        if any(isinstance(i, int) and n == 0 for i, n in zip(items[cut + 1:], shape[len(shape) - len(tail):])):
+        if any(isinstance(i, int) and n == 0 for i,
+               n in zip(items[cut + 1:], shape[len(shape) - len(tail):])):
             items = items[:cut + 1]
     for _ in range(draw(st.integers(0, 2))):
         items.insert(draw(st.integers(0, len(items))), None)

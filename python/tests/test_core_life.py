@@ -117,8 +117,8 @@ def test_diff(grid):
     grid.branch("trial")
     write(grid, "trial", np.s_[2:4, 3], 7)
     (change,) = grid.diff("main", "trial", elements=True)
-    assert change.path == "/x" and change.what == "changed" and change.kind == "array" and change.chunks_changed == 0
-    assert change.chunks_added == 1
+    assert (change.path, change.what, change.kind) == ("/x", "changed", "array")
+    assert change.chunks_added == 1 and change.chunks_changed == 0
     assert change.elements.changed == 2 and change.elements.max_abs == 7.0
     assert change.elements.first == (2, 3) and change.elements.last == (3, 3)
     assert "2 elements changed by up to 7" in repr(change)
@@ -157,7 +157,7 @@ def test_merge_conflicts(grid):
     kept = grid.merge("trial", keep=True)
     assert kept.result == "conflict" and kept.draft
     state = grid.merge_state()
-    assert state.op == "merge" and state.rev == "trial" and state.open == (conflict,) and not grid.status().clean
+    assert (state.op, state.rev, state.open) == ("merge", "trial", (conflict,)) and not grid.status().clean
     with pytest.raises(breccia.ConflictError):
         grid.merge_continue()
     assert grid.merge_settle("theirs", "/x") == 1
@@ -382,14 +382,16 @@ def test_create_array(session):
     assert make("int", shape=(10, 20), dtype="f4", chunks=7).chunks == (7, 7)
     assert make("all", shape=(10, 20), dtype="f4", chunks=(-1, 5)).chunks == (10, 5)
     assert make("one", shape=(10, 20), dtype="f4", chunks=False).chunks == (10, 20)
-    a = make("full", shape=(10, 20), dtype="f4", chunks=(2, 5), shards=(4, 10), compressors="zstd", fill_value=1,
-             dimension_names=("y", None), attributes={"a": 1})
-    assert a.chunks == (2, 5) and a.shards == (4, 10) and a.dimension_names == ("y", None) and a.attrs["a"] == 1
+    a = make("full", shape=(10, 20), dtype="f4", chunks=(2, 5), shards=(4, 10), compressors="zstd",
+             fill_value=1, dimension_names=("y", None), attributes={"a": 1})
+    assert a.chunks == (2, 5) and a.shards == (4, 10) and a.dimension_names == ("y",
+                                                                                None) and a.attrs["a"] == 1
     assert a[0, 0] == 1 and a.size == 200 and a.ndim == 2 and a.nbytes == 800 and a.name == "full"
     gzip = {"name": "gzip", "configuration": {"level": 3}}
     assert [c["name"] for c in make("g", shape=9, dtype="i2", compressors=gzip).codecs] == ["bytes", "gzip"]
     assert [c["name"] for c in make("n", shape=9, dtype="i2", compressors=None).codecs] == ["bytes"]
-    assert [c["name"] for c in make("v", shape=9, dtype=str, compressors=[gzip]).codecs] == ["vlen-utf8", "gzip"]
+    assert [c["name"] for c in make("v", shape=9, dtype=str, compressors=[gzip]).codecs] == ["vlen-utf8",
+                                                                                             "gzip"]
     whole = [{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes"}]
     assert make("w", shape=(3, 4), dtype="u1", codecs=whole).codecs[0]["name"] == "transpose"
     with pytest.raises(ValueError):
@@ -434,7 +436,8 @@ def test_blame(grid):
     x = grid.view(grid.resolve("main"))["x"]
     assert [(b.first, b.commit) for b in x.blame()] == [((0, 0), grid.resolve("main"))]
     runs = x.blame(np.s_[0, :], elements=True)
-    assert [(b.first, b.count, b.commit) for b in runs] == [((0, 0), 3, grid.resolve("main")), ((0, 3), 7, first)]
+    assert [(b.first, b.count, b.commit) for b in runs] == [((0, 0), 3, grid.resolve("main")),
+                                                            ((0, 3), 7, first)]
     assert runs[0].author == "unknown"
 
 
@@ -463,7 +466,8 @@ def test_opening(tmp_path):
         s["a"] = np.arange(3)
     repo.close()
     assert repo.view()["a"][2] == 2  # a closed one opens again
-    for read in breccia.open(path, read_only=True), breccia.open(str(path), wait=0.5, memory=1 << 20, threads=2):
+    for read in breccia.open(path, read_only=True), breccia.open(str(path), wait=0.5, memory=1 << 20,
+                                                                 threads=2):
         assert read.session("main")["a"][1] == 1 and pathlib.Path(read.path) == path
     with pytest.raises(breccia.ReadOnlyError):
         breccia.open(path, read_only=True).branch("b")
