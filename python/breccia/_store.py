@@ -7,6 +7,7 @@ import errno
 import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -71,14 +72,14 @@ class Call:
     def end(self) -> None:
         with self._lock:
             if self._stopped and self._native is not None:
-                lib.brc_interrupt_clear(self.handle.repo)
+                lib.brc_interrupt_clear(self._native.handle.repo)
             self._native = None
 
     def stop(self) -> None:
         with self._lock:
             self._stopped = True
             if self._native is not None:
-                lib.brc_interrupt(self.handle.repo)
+                lib.brc_interrupt(self._native.handle.repo)
 
 
 class Locks:
@@ -281,7 +282,7 @@ class Store(ZarrStore):
         """_use() in a thread. When this is cancelled the library's call ends, and then so does this."""
         await self._ensure_open()
         call = Call()
-        work = asyncio.ensure_future(asyncio.to_thread(self._use, function, *args, call=call))
+        work = asyncio.get_running_loop().run_in_executor(None, partial(self._use, function, *args, call=call))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -308,7 +309,7 @@ class Store(ZarrStore):
     async def _change(self, change: Change) -> None:
         self._mine().changes.append(change)
         try:
-            await asyncio.to_thread(self._settle, change)
+            await asyncio.get_running_loop().run_in_executor(None, self._settle, change)
         except asyncio.CancelledError:
             change.done = True
             raise
