@@ -13,7 +13,8 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.buffer.cpu import Buffer as HostBuffer
 
 from ._errors import Error, InvalidError, LimitError, NotFoundError
-from ._native import Native, ffi, lib, sized, string, text
+from ._breccia import ffi, lib
+from ._native import Native, sized, string, text
 
 NO_KEY = InvalidError, LimitError  # of a text that no key can be
 SIZES = ffi.sizeof("brc_buf"), ffi.sizeof("brc_key_range")
@@ -194,7 +195,8 @@ def delete_under(native: Native, prefix: str) -> None:
 
 
 def set_new(native: Native, key: str, data: Any) -> None:
-    native.handle.call(lib.brc_key_set_new, ffi.new("int *"), native.session, text(key), ffi.from_buffer(data), len(data))
+    native.handle.call(lib.brc_key_set_new, ffi.new("int *"), native.session, text(key), ffi.from_buffer(data),
+                       len(data))
 
 
 def change_all(native: Native, changes: Sequence[Change]) -> None:

@@ -507,7 +507,7 @@ class Progress:
         if self._bar is None or self._bar.desc != phase + ": ":
             self.close()
             try:
-                from tqdm.auto import tqdm  # type: ignore[import-untyped]
+                from tqdm.auto import tqdm
             except ImportError:
                 self._tell = lambda *_: None
                 return
@@ -528,7 +528,7 @@ def _progress_raised(kind: Any, error: Any, trace: Any) -> int:
     return 1
 
 
-@ffi.def_extern(name="py_progress_call", error=1, onerror=_progress_raised)  # type: ignore[untyped-decorator]
+@ffi.def_extern(name="py_progress_call", error=1, onerror=_progress_raised)
 def _progress_call(self: Any, phase: Any, done: int, total: int) -> int:
     return int(ffi.from_handle(self).report(string(phase), done, total))
 

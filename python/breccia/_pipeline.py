@@ -19,7 +19,8 @@ from zarr.core.buffer.cpu import NDBuffer
 from . import _keys
 from ._dtypes import to_numpy
 from ._errors import Error, InvalidError, NotFoundError, UnsupportedError
-from ._native import Native, ffi, lib, string
+from ._breccia import ffi, lib
+from ._native import Native, string
 
 ANY = 1 << 62  # the length of an axis that one value is for
 INLINE = 256 << 10  # bytes of chunks that are read without another thread
@@ -43,7 +44,7 @@ class Run(NamedTuple):
     `pick` (of a box with step 1): which of them are meant, and `at` where each of these lies."""
 
     start: int
-    count: int
+    length: int
     step: int
     to: range | None
     pick: Array | None = None
@@ -51,8 +52,8 @@ class Run(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Elements of the array, and of the caller's: `picked` of the box, as an array of this shape, are at `target` there.
-    picked None: all, as they lie."""
+    """Elements of the array, and of the caller's: `picked` of the box, as an array of this shape, are at `target`
+    there. picked None: all, as they lie."""
 
     runs: Sequence[Run]
     target: Any
@@ -126,7 +127,8 @@ class Axes:
         length = self.shape[axis]
         index = range(int(item), int(item) + 1) if is_integer(item) else part_of(item, length)
         first = chunk * length
-        index = range(index.start + first, index.stop + first, index.step) if isinstance(index, range) else index + first
+        index = (range(index.start + first, index.stop + first, index.step) if isinstance(index, range)
+                 else index + first)
         place = None if to is None else part_of(to, self.length(out_axis))
         if len(index) == 0 or (len(index) != 1 if place is None else len(index) != len(place)):
             raise Aside
@@ -200,10 +202,10 @@ def box_of(runs: Sequence[Run], kept: Sequence[int]) -> Box:
     if uneven < 2:
         target = tuple(slice_of(run.to) if run.to is not None else run.at for run in mine)
         picked = tuple(slice(None) if run.pick is None else run.pick for run in mine)
-        return Box(runs, target, tuple(run.count for run in mine), picked if uneven else None)
+        return Box(runs, target, tuple(run.length for run in mine), picked if uneven else None)
     target = np.ix_(*(run.at if run.at is not None else np.asarray(run.to) for run in mine))
-    picked = np.ix_(*(run.pick if run.pick is not None else np.arange(run.count) for run in mine))
-    return Box(runs, target, tuple(run.count for run in mine), picked)
+    picked = np.ix_(*(run.pick if run.pick is not None else np.arange(run.length) for run in mine))
+    return Box(runs, target, tuple(run.length for run in mine), picked)
 
 
 def slice_of(to: range) -> slice:
@@ -280,13 +282,15 @@ def boxes_of(target: Target, batch: Sequence[Any], places: Sequence[tuple[int, .
              drop: tuple[int, ...]) -> list[Box]:
     """What zarr selects, in as few boxes as it takes. out_shape None: one value for all of it."""
     outer, ndim, length = tuple(batch[0][1].shape), len(target.shape), out_shape[0] if out_shape else ANY
-    axes, boxes, count = Axes(outer, out_shape, drop), [], 0
+    axes, count = Axes(outer, out_shape, drop), 0
+    boxes: list[Box] = []
     for (_, _, selection, out, _), place in zip(batch, places):
         selection = selection if isinstance(selection, tuple) else (selection,)
         out = out if isinstance(out, tuple) else (out,)
         if len(selection) != ndim:
             raise Aside
-        if ndim > 1 and all(isinstance(item, np.ndarray) and item.ndim == 1 and item.dtype != bool for item in selection):
+        if ndim > 1 and all(isinstance(item, np.ndarray) and item.ndim == 1 and item.dtype != bool
+                            for item in selection):
             if len(out) != 1 or (out_shape is not None and len(out_shape) != 1):
                 raise Aside
             boxes += boxes_of_points([c * n for c, n in zip(place, outer)], selection, out[0], length, target.inner)
@@ -297,7 +301,7 @@ def boxes_of(target: Target, batch: Sequence[Any], places: Sequence[tuple[int, .
         raise Aside
     boxes = boxes or list(axes.boxes(target.inner))
     for box in boxes:
-        if any(run.start < 0 or run.start + (run.count - 1) * run.step >= n for run, n in zip(box.runs, target.shape)):
+        if any(run.start < 0 or run.start + (run.length - 1) * run.step >= n for run, n in zip(box.runs, target.shape)):
             raise Aside  # the array has become smaller
     return boxes
 
@@ -323,10 +327,10 @@ class Batch:
             sel, buffer = sels[i], buffers[i]
             sel.size, sel.ndim = ffi.sizeof("brc_sel"), ndim
             for axis, run in enumerate(runs):
-                sel.start[axis], sel.count[axis], sel.step[axis] = run.start, run.count, run.step
+                sel.start[axis], sel.count[axis], sel.step[axis] = run.start, run.length, run.step
                 steps[i * ndim + axis] = strides[axis]
-            before = -sum(min(0, (run.count - 1) * s) for run, s in zip(runs, strides))
-            behind = sum(max(0, (run.count - 1) * s) for run, s in zip(runs, strides)) + self.target.dtype.itemsize
+            before = -sum(min(0, (run.length - 1) * s) for run, s in zip(runs, strides))
+            behind = sum(max(0, (run.length - 1) * s) for run, s in zip(runs, strides)) + self.target.dtype.itemsize
             buffer.size, buffer.offset, buffer.len = ffi.sizeof("brc_buffer"), before, before + behind
             buffer.data = ffi.cast("void *", memory.__array_interface__["data"][0] - before)
             buffer.strides = steps + i * ndim
@@ -341,7 +345,8 @@ def strides_of(runs: Sequence[Run], view: Array) -> list[int]:
     return [0 if run.to is None else next(its) for run in runs]
 
 
-def portions(target: Target, boxes: Iterable[Box], memory: Array) -> Iterator[tuple[Batch, Batch, list[tuple[Box, Array]]]]:
+def portions(target: Target, boxes: Iterable[Box],
+             memory: Array) -> Iterator[tuple[Batch, Batch, list[tuple[Box, Array]]]]:
     """Boxes by the memory that they take: those that lie in the caller's, and those for which there is other memory."""
     direct, apart, picked, used = Batch(target), Batch(target), list[tuple[Box, Array]](), 0
     for box in boxes:
@@ -349,7 +354,7 @@ def portions(target: Target, boxes: Iterable[Box], memory: Array) -> Iterator[tu
             view = memory[box.target] if memory.ndim else memory
             direct.add(box.runs, view, strides_of(box.runs, view) if memory.ndim else [0] * len(box.runs))
         else:
-            scratch = np.empty([run.count for run in box.runs], target.dtype)
+            scratch = np.empty([run.length for run in box.runs], target.dtype)
             apart.add(box.runs, scratch, list(scratch.strides))
             picked.append((box, scratch))
             used += scratch.nbytes

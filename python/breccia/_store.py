@@ -17,7 +17,8 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from . import _keys
 from ._errors import ExistsError, InvalidError, NotFoundError
 from ._keys import Change
-from ._native import Handle, Handles, Native, Sessions, ffi, lib, string, text
+from ._breccia import ffi, lib
+from ._native import Handle, Handles, Native, Sessions, string, text
 
 if TYPE_CHECKING:
     from .session import Session

@@ -502,7 +502,7 @@ class Config(MutableMapping[str, str]):
         return repr(dict(self))
 
 
-@ffi.def_extern(name="py_damage", error=1)  # type: ignore[untyped-decorator]
+@ffi.def_extern(name="py_damage", error=1)
 def _damage(me: Any, damage: Any) -> int:
     ffi.from_handle(me).append(records.Damage.of(damage))
     return 0

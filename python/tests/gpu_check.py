@@ -89,7 +89,8 @@ def main(samples):
     if not torch.cuda.is_available():
         print("FAILED  there is no CUDA device that torch can use")
         return 1
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, breccia {breccia.__version__}, {samples} samples")
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, breccia {breccia.__version__}, "
+          f"{samples} samples")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "pictures.brc")
         pictures, labels = make(path, samples)

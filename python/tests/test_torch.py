@@ -358,7 +358,8 @@ def test_an_iteration_that_is_given_up(path):
 # ---- what is refused --------------------------------
 
 def test_refusals_name_the_array(tmp_path):
-    struct = '{"name":"struct","configuration":{"fields":[{"name":"a","data_type":"int32"},{"name":"b","data_type":"int8"}]}}'
+    struct = ('{"name":"struct","configuration":{"fields":[{"name":"a","data_type":"int32"},'
+              '{"name":"b","data_type":"int8"}]}}')
     time = '{"name":"numpy.datetime64","configuration":{"unit":"s","scale_factor":1}}'
     file = File(tmp_path / "a.brc")
     file.empty("g/text", (4,), "string").empty("g/both", (4,), struct).empty("g/when", (4,), time)

@@ -28,7 +28,8 @@ def weather():
     values[2, 3, 4] = np.nan
     made = xr.Dataset({"t": (("time", "lat", "lon"), values, {"units": "K"}), "n": ((), np.int64(7))},
                       {"time": time, "lat": np.linspace(-30, 30, 7), "lon": np.arange(5.0)}, {"title": "weather"})
-    made.t.encoding = {"dtype": "i2", "scale_factor": 0.1, "add_offset": 280.0, "_FillValue": -9999, "chunks": (4, 3, 5)}
+    made.t.encoding = {"dtype": "i2", "scale_factor": 0.1, "add_offset": 280.0, "_FillValue": -9999,
+                       "chunks": (4, 3, 5)}
     return made
 
 
@@ -58,7 +59,8 @@ def test_what_was_written_comes_back(path):
     with opened(path, rev="v1") as got:
         xr.testing.assert_allclose(got, weather())
         assert got.attrs == {"title": "weather"} and got.t.attrs == {"units": "K"}
-        assert got.t.encoding["dtype"] == np.int16 and got.t.encoding["preferred_chunks"] == {"time": 4, "lat": 3, "lon": 5}
+        assert got.t.encoding["dtype"] == np.int16
+        assert got.t.encoding["preferred_chunks"] == {"time": 4, "lat": 3, "lon": 5}
     with opened(path, rev="v1", group="/deep/er") as got:
         xr.testing.assert_allclose(got, weather().mean("lon"))
     with opened(path, rev="v1", mask_and_scale=False, decode_times=False, drop_variables="n") as raw:
@@ -117,7 +119,8 @@ def test_it_says_what_it_can_open(path, tmp_path):
     (tmp_path / "short").write_bytes(b"SQLite format 3\0")
     (tmp_path / "a\udcff").write_bytes(b"")
     for no in tmp_path, str(tmp_path / "other.db"), tmp_path / "short", "a.zarr", "a\0b", b"a.brc", None, 7, object(),\
-            str(tmp_path / "a\udcff"), [], "http://a/b.nc", open(os.devnull, "rb"), np.zeros(3), type, breccia:
+            str(tmp_path / "a\udcff"), [], "http://example.org/b.nc", \
+            open(os.devnull, "rb"), np.zeros(3), type, breccia:
         assert can(no) is False, no
 
 
@@ -262,7 +265,8 @@ def fs():
 
 def test_files_of_a_version(path, fs):
     top = f"{path}::v1"
-    assert sorted(fs.ls(top, detail=False)) == [f"{top}/{n}" for n in ("deep", "lat", "lon", "n", "t", "time", "zarr.json")]
+    assert sorted(fs.ls(top, detail=False)) == [f"{top}/{n}" for n in (
+        "deep", "lat", "lon", "n", "t", "time", "zarr.json")]
     assert fs.ls(f"breccia://{top}/deep/er/", detail=False) == [f"{top}/deep/er/{n}" for n in
                                                               ("lat", "n", "t", "time", "zarr.json")]
     document = json.loads(fs.cat(f"{top}/t/zarr.json"))
@@ -285,7 +289,8 @@ def test_files_of_a_version(path, fs):
 def test_parts_of_files(path, fs):
     name = f"{path}::v1/zarr.json"
     whole = fs.cat_file(name)
-    for start, end in (None, None), (0, 4), (3, None), (-5, None), (None, -5), (-9, -3), (10, 5), (10 ** 6, None), (2, 10 ** 6):
+    for start, end in (None, None), (0, 4), (3, None), (-5, None), (None, -5), (-9, -3), (10, 5), \
+            (10 ** 6, None), (2, 10 ** 6):
         assert fs.cat_file(name, start, end) == whole[start:end]
     other = f"{path}/zarr.json"
     got = fs.cat_ranges([name, other, name, f"{path}::v1/none", "none.brc/a", f"{path}::v1/deep"], [0, 1, -3, 0, 0, 0],

@@ -28,7 +28,8 @@ OURS, OWN = "breccia.zarr.CodecPipeline", "zarr.core.codec_pipeline.BatchedCodec
 NEW = hasattr(zarr, "dtype")  # from zarr 3.1 on
 DTYPES = ["bool", "int8", "<i2", "int32", "uint64", "float16", "float32", "float64", "complex64"]
 DTYPES += [">i4", ">f8", "U3", "S4", "datetime64[s]", "timedelta64[ms]"] if NEW else []
-COMMON = settings(max_examples=int(os.environ.get("BRECCIA_EXAMPLES", "80")), deadline=None, derandomize=True, database=None,
+COMMON = settings(max_examples=int(os.environ.get("BRECCIA_EXAMPLES", "80")), deadline=None, derandomize=True,
+                  database=None,
                   suppress_health_check=list(HealthCheck))
 
 
@@ -429,7 +430,8 @@ def test_an_array_that_others_changed(path):
     np.testing.assert_array_equal(ours[...], own[...])
     assert chunks_of(ours) == chunks_of(own)
     with zarr.config.set({"codec_pipeline.path": OURS}):
-        zarr.create_array(ours.store_path.store, name="a/x", shape=(20,), chunks=(4,), dtype="f4", overwrite=True)[...] = 2
+        zarr.create_array(ours.store_path.store, name="a/x", shape=(20,), chunks=(4,), dtype="f4",
+                          overwrite=True)[...] = 2
     with zarr.config.set({"codec_pipeline.path": OWN}):
         zarr.create_array(own.store_path.store, name="a/x", shape=(20,), chunks=(4,), dtype="f4", compressors=None,
                           overwrite=True)[...] = 2

@@ -178,8 +178,10 @@ def test_bits_are_kept(store, bits):
 
 # -- ranges and memory ------------------------------------------------------------------------------------------
 
-REQUESTS = [None, *(RangeByteRequest(a, b) for a, b in [(0, 0), (0, 3), (2, 5), (3, 100), (50, 60), (7, 7), (100, 200)]),
-            *(OffsetByteRequest(n) for n in (0, 3, 11, 12, 100)), *(SuffixByteRequest(n) for n in (0, 1, 5, 12, 100, 2**40))]
+REQUESTS = [None, *(RangeByteRequest(a, b) for a, b in [(0, 0), (0, 3), (2, 5), (3, 100), (50, 60), (7, 7),
+                                                 (100, 200)]),
+            *(OffsetByteRequest(n) for n in (0, 3, 11, 12, 100)),
+            *(SuffixByteRequest(n) for n in (0, 1, 5, 12, 100, 2**40))]
 
 
 def cut(value, request):
@@ -663,7 +665,8 @@ def test_nothing_stays_open(path):
     import gc
 
     def open_files():
-        return sum(os.path.realpath(f"/proc/self/fd/{fd}") == os.path.realpath(path) for fd in os.listdir("/proc/self/fd"))
+        return sum(os.path.realpath(f"/proc/self/fd/{fd}") == os.path.realpath(path)
+                   for fd in os.listdir("/proc/self/fd"))
 
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("needs /proc")
