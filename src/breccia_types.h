@@ -411,7 +411,6 @@ typedef struct brc_node {
     const char *path; /* "/", "/a/b"                                          */
     int kind;         /* BRC_GROUP or BRC_ARRAY                               */
 } brc_node;
-
 enum { BRC_OWNER_UNKNOWN = 0, BRC_OWNER_ALIVE = 1, BRC_OWNER_DEAD = 2 };
 /* Uncommitted changes. */
 typedef struct brc_draft {

@@ -1,9 +1,9 @@
 /*
  * Children that are merged with their parent, one after the other in the order in which they
  * began: base is what the child began from, ours the parent with those before, theirs the child.
- * Everything is computed without the lock; the last, short transaction looks whether all of them are
- * still what was merged, makes a commit of the result that no ref names, and lays the parent over
- * it.
+ * Everything is computed without the lock; the last, short transaction looks whether all of them
+ * are still what was merged, makes a commit of the result that no ref names, and lays the parent
+ * over it.
  */
 #include <stdlib.h>
 #include <string.h>

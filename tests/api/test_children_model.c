@@ -416,8 +416,8 @@ static int write_till_joined(scenario *w, brc_session *s, void *ctx)
     return rc == BRC_ESTALE ? BRC_OK : rc;
 }
 
-/* Who still writes into a child when it is joined loses nothing that was durable by then, and learns
- * of it. */
+/* Who still writes into a child when it is joined loses nothing that was durable by then, and
+ * learns of it. */
 START_TEST(a_child_is_joined_while_it_is_written)
 {
     make_array();
