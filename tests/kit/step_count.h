@@ -8,12 +8,14 @@
 
 typedef struct step_count {
     int64_t statement, transaction; /* the most steps of one */
+    int statements;                 /* the most of one transaction */
     int writes;                     /* transactions that wrote and were kept */
     void (*between)(void *ctx);     /* after each transaction; NULL: nothing */
     void *ctx;
     /* Its own. */
     sqlite3 *db;
     int64_t now;
+    int statements_now;
     int is_write, is_between;
 } step_count;
 

@@ -506,11 +506,16 @@ START_TEST(a_bulk_write_of_many_nodes_is_adopted_in_a_few_steps)
 }
 END_TEST
 
-/* Nor when a draft is emptied, and when a savepoint is gone back to or released. */
+/* Of nodes by one transaction at most, by five statements each. */
+enum { DELETED = 512 };
+
+/* Nor when a draft is emptied, and when a savepoint is gone back to or released. Rows go to others
+ * all at once; only those that are deleted go one by one. */
 START_TEST(many_nodes_go_in_a_few_steps)
 {
     step_count count = {0};
     int64_t ignored, at_end[3];
+    int statements[3];
     many_groups("/n", MANY, &ignored);
     for (int way = 0; way < 3; way++) {
         OK(&t, brc_savepoint(t.session, "outer", &t.err));
@@ -529,9 +534,11 @@ START_TEST(many_nodes_go_in_a_few_steps)
             OK(&t, brc_session_discard(t.session, &t.err));
         step_count_stop(&count);
         at_end[way] = count.transaction;
+        statements[way] = count.statements;
         if (way < 2)
             OK(&t, brc_savepoint_rollback(t.session, "outer", &t.err));
     }
+    ck_assert_msg(statements[0] < 5 * DELETED + 100, "%d statements", statements[0]);
     ck_assert_msg(at_end[0] < 220 * MANY, "%d steps", (int)at_end[0]);
     ck_assert_msg(at_end[1] < 60 * MANY, "%d steps", (int)at_end[1]);
     ck_assert_msg(at_end[2] < 150 * MANY, "%d steps", (int)at_end[2]);
