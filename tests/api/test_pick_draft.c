@@ -306,6 +306,35 @@ START_TEST(r3_a_move_is_followed_backwards)
 }
 END_TEST
 
+static void change_what_goes_back(scenario *s)
+{
+    scenario_set_number(s, "/y/c", 0, 90);
+}
+
+/* When the branch has moved, their side of what the revert moves back is where ours had it. */
+START_TEST(r4_their_side_of_what_is_moved_back_is_taken)
+{
+    scenario_numbers(&t, "/x/c", 8, 2, 1);
+    scenario_commit(&t, "before");
+    OK(&t, brc_node_move(t.session, "/x", "/y", &t.err));
+    scenario_set_number(&t, "/a", 2, 55);
+    scenario_commit(&t, "to be reverted");
+    scenario_set_number(&t, "/a", 2, 56);
+    scenario_commit(&t, "over it");
+    ck_assert_int_eq(revert_with("HEAD~1", BRC_PICK_KEEP).result, BRC_PICK_CONFLICT);
+    scenario_set_number(&t, "/a", 2, 57);
+    scenario_set_number(&t, "/x/c", 0, 70);
+    scenario_elsewhere(&t, "main", change_what_goes_back);
+    ck_assert_int_eq(pick_goes_on().result, BRC_PICK_CONFLICT);
+    scenario_look_again(&t);
+    settle_for(BRC_MERGE_THEIRS);
+    ck_assert_int_eq(pick_goes_on().result, BRC_PICK_COMMITTED);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/x/c", 0), 70);
+    ck_assert_int_eq(scenario_number(&t, t.session, "/a", 2), 57);
+    scenario_whole(&t);
+}
+END_TEST
+
 /* What is given at the end counts; what was given first comes before the commit's own. */
 START_TEST(r2_message_author_and_time_can_be_given)
 {
@@ -378,6 +407,7 @@ Suite *pick_draft_suite(void)
     tcase_add_test(tc, k7_processes_that_are_gone_leave_it_open);
     tcase_add_test(tc, r1_a_revert_stays_open_too);
     tcase_add_test(tc, r3_a_move_is_followed_backwards);
+    tcase_add_test(tc, r4_their_side_of_what_is_moved_back_is_taken);
     tcase_add_test(tc, r2_message_author_and_time_can_be_given);
     suite_add_tcase(s, tc);
     tcase_add_test(damage, d1_broken_plans_are_reported);

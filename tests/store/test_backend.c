@@ -200,7 +200,7 @@ START_TEST(a_backend_that_fails_stores_nothing)
 }
 END_TEST
 
-/* In a transaction it is flushed at the end; and of one that was undone nothing is left to flush. */
+/* In a transaction it is flushed at the end; of one that was undone nothing is left to flush. */
 START_TEST(a_flush_that_fails_undoes_the_transaction)
 {
     dirs d;
