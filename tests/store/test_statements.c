@@ -73,6 +73,7 @@ static const struct {
     {"UPDATE draft_node SET draft=?2, path=NULL, checksum=", "a dropped draft goes in steps"},
     {"SELECT count(*) FROM (SELECT 1 FROM draft_chunk", "a dropped draft goes in steps"},
     {"INSERT INTO backend(id, spec, checksum) SELECT n", "of one row: the largest number"},
+    {"SELECT max(key), count(*) FROM (SELECT key FROM draft_chunk", "of a range of 2,048 chunks"},
     {"INSERT INTO place(seq, backend, name, checksum) SELECT n", "likewise, and the last given"},
     {"SELECT (SELECT page_count FROM pragma_page_count)", "of one row"},
     {"SELECT 1 FROM sqlite_schema WHERE name=?1", "SQLite has it in memory"},

@@ -582,6 +582,8 @@ static int adopt_behind_a_look(brc_session *mine, brc_session *other, int64_t me
     OK(&t, brc_adopt_look_ahead(t.session, mine->draft.id, &look, &t.err));
     put(other, "/long", (uint64_t)meanwhile, -7);
     OK(&t, brc_store_begin(t.repo->store, &t.err));
+    OK(&t, brc_session_begin_read(mine, &t.err)); /* its draft as it is now */
+    brc_session_end_read(mine);
     int rc = brc_session_adopt(t.session, &mine->draft, &look, &t.err);
     if (rc == BRC_OK)
         OK(&t, brc_session_detach(mine, &t.err));
