@@ -16,10 +16,11 @@ import zarr.abc.codec
 from zarr.core.buffer.cpu import NDBuffer
 
 from . import _keys
+from ._breccia import lib
 from ._elements import AnyArray, Elements
 from ._errors import Error, InvalidError, NotFoundError, UnsupportedError
 from ._indexing import Index, Orthogonal, pieces_of_points
-from ._native import Native, lib, string
+from ._native import Native, string
 
 INLINE = 256 << 10  # bytes of chunks that are read without another thread
 ZEROS_DIFFER = not NDBuffer.from_numpy_array(np.array([-0.0])).all_equal(0.0)  # from zarr 3.1 on
@@ -133,7 +134,7 @@ def same(a: Any, b: Any) -> bool:
 
 def in_order(parts: Sequence[tuple[Any, Any]], length: int) -> Index | range:
     """What is selected along an axis, element by element of the caller's: a range where it is one. Each part
-    has positions in the array, and where they go. Together they are all of `length` (ANY: no matter where)."""
+    has positions in the array, and where they go; together they are all of `length` (ANY: anywhere)."""
     (first, _), n = parts[0], 0
     if isinstance(first, range):
         for index, to in parts:
@@ -159,9 +160,10 @@ def in_order(parts: Sequence[tuple[Any, Any]], length: int) -> Index | range:
 
 
 class Selection:
-    """What zarr selects of an array, collected from its chunks. out_shape None: one value is for all of it."""
+    """What zarr selects of an array, collected from chunks. out_shape None: one value is for all of it."""
 
-    def __init__(self, chunk: Sequence[int], out_shape: tuple[int, ...] | None, drop: tuple[int, ...]) -> None:
+    def __init__(self, chunk: Sequence[int], out_shape: tuple[int, ...] | None,
+                 drop: tuple[int, ...]) -> None:
         self.chunk, self.out_shape, self.drop = tuple(chunk), out_shape, drop
         self.axes: list[dict[int, tuple[Any, Any, Any, Any]]] = [{} for _ in chunk]
         self.chunks: set[tuple[int, ...]] = set()
@@ -175,7 +177,8 @@ class Selection:
         return self.out_shape[out_axis]
 
     def add(self, place: tuple[int, ...], items: Any, out: Any) -> None:
-        items, out = items if isinstance(items, tuple) else (items,), out if isinstance(out, tuple) else (out,)
+        items = items if isinstance(items, tuple) else (items,)
+        out = out if isinstance(out, tuple) else (out,)
         if len(items) != len(self.chunk):
             raise Aside
         if len(items) > 1 and all(isinstance(i, np.ndarray) and i.ndim == 1 for i in items):
@@ -304,8 +307,8 @@ def write_now(native: Native, batch: Sequence[Any], value: Any, drop: tuple[int,
 
 
 def is_doubtful(memory: AnyArray, dtype: np.dtype[Any], spec: Any, out: Any, complete: bool) -> bool:
-    """Whether the chunk may become one that zarr takes for fill value, and leaves out, although its bits are not:
-    it compares numbers, so that all NaNs are one, and zeros may be."""
+    """Whether the chunk may become one that zarr takes for fill value, and leaves out, although its bits are
+    others: it compares numbers, so that all NaNs are one, and zeros may be."""
     fill = spec.fill_value
     if dtype.kind not in "fc" and dtype.names is None:
         return False
