@@ -171,8 +171,8 @@ class Orthogonal(NamedTuple):
 
     @property
     def spread(self) -> tuple[Any, ...]:
-        """The index that gives a result the axes that integers dropped."""
-        return tuple(slice(None) if i in self.kept else None for i in range(len(self.axes)))
+        """The index that gives a result the axes that integers dropped; `...`, so that it stays an array."""
+        return (*(slice(None) if i in self.kept else None for i in range(len(self.axes))), ...)
 
     @property
     def boxes(self) -> int:

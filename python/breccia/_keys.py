@@ -1,4 +1,4 @@
-"""Zarr keys on a native session: what `_store.Store` asks for, each function one call or a few of the library.
+"""Zarr keys on a native session: what `_store.Store` asks for, one call of the library each, or a few.
 
 The first argument is a `_native.Native`, whose owner has taken it for this call.
 """
@@ -12,8 +12,8 @@ from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteReques
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.buffer.cpu import Buffer as HostBuffer
 
-from ._errors import Error, InvalidError, LimitError, NotFoundError
 from ._breccia import ffi, lib
+from ._errors import Error, InvalidError, LimitError, NotFoundError
 from ._native import Native, sized, string, text
 
 NO_KEY = InvalidError, LimitError  # of a text that no key can be
@@ -53,17 +53,18 @@ def range_of(request: Any) -> dict[str, int]:
 
 
 def buffer_of(prototype: BufferPrototype, out: Any, owner: Any) -> Buffer:
-    """What the library put into a brc_buf (which `owner` keeps alive): its own memory, where the host's will do."""
+    """What the library put into a brc_buf, which `owner` keeps: its own memory, if the host's will do."""
     kind: Any = prototype.buffer
     if out.len < SMALL or not issubclass(kind, HostBuffer):
         data = bytes(ffi.buffer(out.data, out.len)) if out.len else b""
         lib.brc_buf_dispose(out)
         return kind.from_bytes(data)  # type: ignore[no-any-return]
     memory = ffi.gc(out.data, lambda _, out=out, owner=owner: lib.brc_buf_dispose(out), out.cap)
-    return kind.from_array_like(np.frombuffer(ffi.buffer(memory, out.len), "B"))  # type: ignore[no-any-return]
+    array = np.frombuffer(ffi.buffer(memory, out.len), "B")
+    return kind.from_array_like(array)  # type: ignore[no-any-return]
 
 
-# -- reading ----------------------------------------------------------------------------------------------------
+# ---- reading ----
 
 
 def get(native: Native, key: str, prototype: BufferPrototype, request: Any) -> Buffer | None:
@@ -86,7 +87,8 @@ def get_many(native: Native, wanted: Sequence[tuple[str, BufferPrototype, Any]])
         names = [text(key) for key, _, _ in wanted]
         for i, (_, _, request) in enumerate(wanted):
             out[i].size, parts[i] = SIZES[0], {"size": SIZES[1], **range_of(request)}
-        native.handle.call(lib.brc_key_get_many, out, found, native.session, ffi.new("char *[]", names), parts, n)
+        texts = ffi.new("char *[]", names)
+        native.handle.call(lib.brc_key_get_many, out, found, native.session, texts, parts, n)
     except NO_KEY:  # one of them is no key
         return [get(native, *one) for one in wanted]
     got: list[Buffer | None] = []
@@ -176,14 +178,15 @@ def names(native: Native, prefix: str, of_folder: bool = False) -> list[str]:
     return list(found)
 
 
-# -- changing ---------------------------------------------------------------------------------------------------
+# ---- changing ----
 
 
 def set_many(native: Native, changes: Sequence[Change]) -> None:
     """Sets keys in one transaction."""
     texts, data = [text(c.key) for c in changes], [ffi.from_buffer(c.data) for c in changes]
-    native.handle.call(lib.brc_key_set_many, native.session, ffi.new("char *[]", texts), ffi.new("void *[]", data),
-                       ffi.new("size_t[]", [len(d) for d in data]), len(changes))
+    names, values = ffi.new("char *[]", texts), ffi.new("void *[]", data)
+    lengths = ffi.new("size_t[]", [len(d) for d in data])
+    native.handle.call(lib.brc_key_set_many, native.session, names, values, lengths, len(changes))
 
 
 def delete(native: Native, key: str) -> None:
@@ -195,8 +198,8 @@ def delete_under(native: Native, prefix: str) -> None:
 
 
 def set_new(native: Native, key: str, data: Any) -> None:
-    native.handle.call(lib.brc_key_set_new, ffi.new("int *"), native.session, text(key), ffi.from_buffer(data),
-                       len(data))
+    memory = ffi.from_buffer(data)
+    native.handle.call(lib.brc_key_set_new, ffi.new("int *"), native.session, text(key), memory, len(memory))
 
 
 def change_all(native: Native, changes: Sequence[Change]) -> None:

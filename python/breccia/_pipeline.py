@@ -1,71 +1,74 @@
-"""How `breccia.zarr.CodecPipeline` turns what zarr asks of chunks into boxes of one array, and these into one batch.
+"""How `breccia.zarr.CodecPipeline` turns what zarr asks of chunks into one selection of the array.
 
-zarr gives a selection chunk by chunk: for each its key, what is selected in it, and where that lies in the caller's
-array. Along each axis the chunks' parts are put together again. Where they make an evenly spaced run in both arrays
-the library works on the caller's memory; where they do not (index arrays), it works on the smallest box in each
-inner chunk that has the selected elements, and NumPy copies these.
+zarr gives a selection chunk by chunk: for each its key, what is selected in it, and where that lies in
+the caller's array. Along each axis these parts are put together again, in the order of the caller's
+elements; the rest is what arrays do with an orthogonal selection, or with one of points.
 """
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import zarr.abc.codec
 from zarr.core.buffer.cpu import NDBuffer
 
 from . import _keys
-from ._dtypes import to_numpy
+from ._breccia import lib
+from ._elements import AnyArray, Elements
 from ._errors import Error, InvalidError, NotFoundError, UnsupportedError
-from ._breccia import ffi, lib
+from ._indexing import Index, Orthogonal, pieces_of_points
 from ._native import Native, string
 
-ANY = 1 << 62  # the length of an axis that one value is for
 INLINE = 256 << 10  # bytes of chunks that are read without another thread
-SCRATCH = 64 << 20  # bytes of boxes at a time
 ZEROS_DIFFER = not NDBuffer.from_numpy_array(np.array([-0.0])).all_equal(0.0)  # from zarr 3.1 on
 HAS_STATUS = hasattr(zarr.abc.codec, "GetResult")  # from zarr 3.2 on
-
-Array = np.ndarray[Any, Any]
+ANY = 1 << 62  # the length of an axis that one value is for
 
 
 class Aside(Exception):
     """It is for zarr's own pipeline."""
 
 
-ELSEWHERE = Aside, NotFoundError, UnsupportedError, InvalidError  # the array is none that both know, or has changed
+ELSEWHERE = Aside, NotFoundError, UnsupportedError, InvalidError  # not known here, or changed since
 
 
-class Run(NamedTuple):
-    """Elements start, start + step ... of an axis, and where they lie in the caller's array (None: no axis there).
-
-    `pick` (of a box with step 1): which of them are meant, and `at` where each of these lies."""
-
-    start: int
-    length: int
-    step: int
-    to: range | None
-    pick: Array | None = None
-    at: Array | None = None
+# ---- the array ----
 
 
-class Box(NamedTuple):
-    """Elements of the array, and of the caller's: `picked` of the box, as an array of this shape, are at `target`
-    there. picked None: all, as they lie."""
+class Held:
+    """What Elements needs of a session: here it is one native session, which the caller has taken."""
 
-    runs: Sequence[Run]
-    target: Any
-    shape: tuple[int, ...]
-    picked: Any = None
+    fixed = False
+
+    def __init__(self, native: Native) -> None:
+        self.native = native
+
+    @property
+    def _sessions(self) -> Held:
+        return self
+
+    @contextmanager
+    def at_work(self) -> Iterator[Native]:
+        yield self.native
+
+    @contextmanager
+    def _changing(self, together: bool) -> Iterator[None]:
+        handle, flags = self.native.handle, 0
+        if together:
+            handle.call(lib.brc_begin, handle.repo)
+        try:
+            yield
+            flags = lib.BRC_END_KEEP
+        finally:
+            if together:
+                handle.call(lib.brc_end, handle.repo, flags)
 
 
-# -- from chunks to axes ----------------------------------------------------------------------------------------
-
-
-def coordinates(key: str, ndim: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """What array and chunk a key may be of: "a/c/0/1", "a/c.0.1", "a/0.1" or "a/0/1" of a with two axes."""
+def places_of(key: str, ndim: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """What array and chunk a key may be of: with two axes "a/c/0/1", "a/c.0.1", "a/0.1", "a/0/1" of a."""
     parts = key.split("/")
     for n in sorted({1, max(1, ndim), ndim + 1}, reverse=True):
         if n <= len(parts):
@@ -75,92 +78,52 @@ def coordinates(key: str, ndim: int) -> Iterator[tuple[str, tuple[int, ...]]]:
                 yield "/".join(parts[:-n]), tuple(map(int, fields))
 
 
-def even(index: Any) -> range | None:
-    """The index array as a range, where it is one."""
-    if isinstance(index, range):
-        return index
-    step = int(index[1] - index[0]) if len(index) > 1 else 1
-    if step == 0 or (len(index) > 2 and (np.diff(index) != step).any()):
+def known(native: Native, path: str, spec: Any, flag: int) -> Elements | None:
+    """The array at a path, if it is one that zarr could mean."""
+    try:
+        array = Elements(Held(native), path)  # type: ignore[arg-type]
+    except (Error, TypeError, ValueError):
         return None
-    return range(int(index[0]), int(index[0]) + step * len(index), step)
+    form, info = array._form, lib.brc_array_describe(native.array(path))
+    asked = spec.dtype if isinstance(spec.dtype, np.dtype) else spec.dtype.to_native_dtype()
+    outer = info.shard or info.chunk
+    if (form.item and form.dtype == asked.newbyteorder("=") and info.flags & flag
+            and info.flags & lib.BRC_ARRAY_REGULAR and len(form.shape) == len(spec.shape)
+            and all(outer[i] == n for i, n in enumerate(spec.shape))):
+        return array
+    return None
 
 
-def part_of(item: Any, length: int) -> Any:
-    """A selector of zarr's along one axis: a range, or an index array."""
-    if isinstance(item, slice):
-        return range(*item.indices(length))
-    if isinstance(item, np.ndarray) and item.size:
-        return np.flatnonzero(item) if item.dtype == bool else item.reshape(-1).astype(np.int64)
+def array_of(native: Native, batch: Sequence[Any], flag: int) -> tuple[Elements, list[tuple[int, ...]]]:
+    """The array, and where the chunks are in its grid."""
+    spec = batch[0][1]
+    for path, first in places_of(batch[0][0].path, len(spec.shape)):
+        array = known(native, path, spec, flag)
+        if array is not None:
+            places = [first]
+            for getter, other, *_ in batch[1:]:
+                found = [at for of, at in places_of(getter.path, len(spec.shape)) if of == path]
+                if not found or not (other is spec or other.shape == spec.shape):
+                    raise Aside
+                places.append(found[0])
+            return array, places
     raise Aside
+
+
+# ---- the selection ----
 
 
 def is_integer(item: Any) -> bool:
     return isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_))
 
 
-class Axes:
-    """The selection along each axis, collected from the chunks: it must be a product of them."""
-
-    def __init__(self, shape: tuple[int, ...], out_shape: tuple[int, ...] | None, drop: tuple[int, ...]) -> None:
-        self.shape, self.out_shape, self.drop = shape, out_shape, drop
-        self.axes: list[dict[int, tuple[Any, Any, Any, Any]]] = [{} for _ in shape]
-        self.chunks: set[tuple[int, ...]] = set()
-
-    def add(self, chunk: tuple[int, ...], selection: tuple[Any, ...], out: tuple[Any, ...]) -> None:
-        at = 0
-        for axis, item in enumerate(selection):
-            to = None
-            if not is_integer(item) and axis not in self.drop:
-                if at == len(out):
-                    raise Aside
-                to, at = out[at], at + 1
-            known = self.axes[axis].get(chunk[axis])
-            if known is None:
-                self.axes[axis][chunk[axis]] = item, to, *self.placed(axis, chunk[axis], item, to, at - 1)
-            elif not (same(known[0], item) and same(known[1], to)):
-                raise Aside
-        if at != len(out):
-            raise Aside
-        self.chunks.add(chunk)
-
-    def placed(self, axis: int, chunk: int, item: Any, to: Any, out_axis: int) -> tuple[Any, Any]:
-        length = self.shape[axis]
-        index = range(int(item), int(item) + 1) if is_integer(item) else part_of(item, length)
-        first = chunk * length
-        index = (range(index.start + first, index.stop + first, index.step) if isinstance(index, range)
-                 else index + first)
-        place = None if to is None else part_of(to, self.length(out_axis))
-        if len(index) == 0 or (len(index) != 1 if place is None else len(index) != len(place)):
-            raise Aside
-        return index, place
-
-    def length(self, out_axis: int) -> int:
-        if self.out_shape is None:
-            return ANY
-        if out_axis >= len(self.out_shape):
-            raise Aside
-        return self.out_shape[out_axis]
-
-    def runs(self, axis: int, inner: int) -> list[Run]:
-        """The axis in as few runs as it has."""
-        parts = [self.axes[axis][chunk][2:] for chunk in sorted(self.axes[axis])]
-        indices, places = [p[0] for p in parts], [p[1] for p in parts]
-        if len(parts) > 1 or not isinstance(indices[0], range):
-            whole = even(joined(indices)) if places[0] is not None else None
-            place = even(joined(places)) if whole is not None and whole.step > 0 else None
-            if whole is not None and place is not None:
-                indices, places = [whole], [place]
-        return [run for index, place in zip(indices, places) for run in runs_of(index, place, inner)]
-
-    def boxes(self, inner: Sequence[int]) -> Iterator[Box]:
-        if math.prod(map(len, self.axes)) != len(self.chunks):
-            raise Aside
-        kept = [axis for axis, found in enumerate(self.axes) if next(iter(found.values()))[3] is not None]
-        covered = tuple(sum(len(part[3]) for part in self.axes[axis].values()) for axis in kept)
-        if self.out_shape is not None and covered != self.out_shape:
-            raise Aside
-        for runs in itertools.product(*(self.runs(axis, inner[axis]) for axis in range(len(self.axes)))):
-            yield box_of(runs, kept)
+def positions(item: Any, length: int) -> Any:
+    """One of zarr's selectors of an axis: a range, or an index array."""
+    if isinstance(item, slice):
+        return range(*item.indices(length))
+    if isinstance(item, np.ndarray) and item.size:
+        return np.flatnonzero(item) if item.dtype == bool else item.reshape(-1).astype(np.int64)
+    raise Aside
 
 
 def same(a: Any, b: Any) -> bool:
@@ -169,199 +132,131 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def joined(parts: Sequence[Any]) -> Any:
-    """Index arrays and ranges one after the other: a range where they go on evenly."""
-    first, n = parts[0], sum(map(len, parts))
-    if all(isinstance(p, range) for p in parts):
-        whole = range(first.start, first.start + first.step * n, first.step)
-        ends = itertools.accumulate(map(len, parts))
-        if all(p.step == first.step and p.start == whole.start + (end - len(p)) * whole.step
-               for p, end in zip(parts, ends)):
-            return whole
-    return np.concatenate([np.asarray(p, np.int64) for p in parts])
-
-
-def runs_of(index: Any, place: Any, inner: int) -> Iterator[Run]:
-    """Of one chunk: an even run, or the smallest one in each inner chunk with what is picked there."""
-    whole, to = even(index), None if place is None else even(place)
-    if whole is not None and whole.step > 0 and (place is None or to is not None):
-        yield Run(whole.start, len(whole), whole.step, to)
-        return
-    index, place = np.asarray(index, np.int64), np.asarray(place, np.int64)
-    inside = index // inner
-    for chunk in np.unique(inside):
-        here, at = index[inside == chunk], place[inside == chunk]
-        first = int(here.min())
-        yield Run(first, int(here.max()) - first + 1, 1, None, here - first, at)
-
-
-def box_of(runs: Sequence[Run], kept: Sequence[int]) -> Box:
-    """Where the elements of a product of runs lie in the caller's array, which has the axes `kept`."""
-    mine = [runs[axis] for axis in kept]
-    uneven = sum(run.pick is not None for run in mine)
-    if uneven < 2:
-        target = tuple(slice_of(run.to) if run.to is not None else run.at for run in mine)
-        picked = tuple(slice(None) if run.pick is None else run.pick for run in mine)
-        return Box(runs, target, tuple(run.length for run in mine), picked if uneven else None)
-    target = np.ix_(*(run.at if run.at is not None else np.asarray(run.to) for run in mine))
-    picked = np.ix_(*(run.pick if run.pick is not None else np.arange(run.length) for run in mine))
-    return Box(runs, target, tuple(run.length for run in mine), picked)
-
-
-def slice_of(to: range) -> slice:
-    return slice(to.start, to.stop if to.stop >= 0 else None, to.step)
-
-
-def boxes_of_points(first: Sequence[int], selection: Sequence[Array], out: Any, length: int,
-                    inner: Sequence[int]) -> Iterator[Box]:
-    """Of coordinates in the chunk that begins at `first`: a box in each inner chunk."""
-    points = np.stack([np.asarray(index, np.int64) + at for index, at in zip(selection, first)])
-    places = np.asarray(part_of(out, length), np.int64)
-    if len(places) != points.shape[1]:
-        raise Aside
-    group = np.unique(points // np.asarray(inner)[:, None], axis=1, return_inverse=True)[1].reshape(-1)
-    order = np.argsort(group, kind="stable")
-    for here in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        low, high = points[:, here].min(1), points[:, here].max(1) + 1
-        counts = tuple(map(int, high - low))
-        yield Box([Run(int(at), n, 1, None) for at, n in zip(low, counts)], (places[here],), counts,
-                  tuple(points[:, here] - low[:, None]))
-
-
-# -- the array --------------------------------------------------------------------------------------------------
-
-
-class Target(NamedTuple):
-    """An array of the library's that zarr's chunks are of."""
-
-    array: Any
-    path: str
-    dtype: np.dtype[Any]
-    name: str
-    shape: tuple[int, ...]
-    inner: tuple[int, ...]
-
-
-def described(native: Native, path: str, spec: Any, flag: int) -> Target | None:
-    """The array at a path, if it is one that zarr could mean."""
-    try:
-        array = native.array(path)
-        info = lib.brc_array_describe(array)
-        name, n = string(info.dtype), info.ndim
-        dtype = to_numpy(name)
-    except (Error, TypeError, ValueError):
-        return None
-    asked = spec.dtype if isinstance(spec.dtype, np.dtype) else spec.dtype.to_native_dtype()
-    outer = info.shard or info.chunk
-    if not info.flags & flag or not info.flags & lib.BRC_ARRAY_REGULAR or info.item_size == 0 or dtype.hasobject or (
-            n and tuple(outer[0:n]) != tuple(spec.shape)) or n != len(spec.shape) or dtype != asked.newbyteorder("="):
-        return None
-    return Target(array, path, dtype, name, tuple(info.shape[0:n]) if n else (), tuple(info.chunk[0:n]) if n else ())
-
-
-def target_of(native: Native, batch: Sequence[Any], flag: int) -> tuple[Target, list[tuple[int, ...]]]:
-    """The array, and the places of the chunks in its grid."""
-    spec = batch[0][1]
-    for path, first in coordinates(batch[0][0].path, len(spec.shape)):
-        found = described(native, path, spec, flag)
-        if found is None:  # it may have been another when it was opened
-            native.forget(path)
-            found = described(native, path, spec, flag)
-        if found is not None:
-            places = [first]
-            for setter, other, *_ in batch[1:]:
-                same_array = [at for at_path, at in coordinates(setter.path, len(spec.shape)) if at_path == path]
-                if not same_array or not (other is spec or other.shape == spec.shape):
-                    raise Aside
-                places.append(same_array[0])
-            return found, places
-    raise Aside
-
-
-def boxes_of(target: Target, batch: Sequence[Any], places: Sequence[tuple[int, ...]], out_shape: tuple[int, ...] | None,
-             drop: tuple[int, ...]) -> list[Box]:
-    """What zarr selects, in as few boxes as it takes. out_shape None: one value for all of it."""
-    outer, ndim, length = tuple(batch[0][1].shape), len(target.shape), out_shape[0] if out_shape else ANY
-    axes, count = Axes(outer, out_shape, drop), 0
-    boxes: list[Box] = []
-    for (_, _, selection, out, _), place in zip(batch, places):
-        selection = selection if isinstance(selection, tuple) else (selection,)
-        out = out if isinstance(out, tuple) else (out,)
-        if len(selection) != ndim:
+def in_order(parts: Sequence[tuple[Any, Any]], length: int) -> Index | range:
+    """What is selected along an axis, element by element of the caller's: a range where it is one. Each part
+    has positions in the array, and where they go; together they are all of `length` (ANY: anywhere)."""
+    (first, _), n = parts[0], 0
+    if isinstance(first, range):
+        for index, to in parts:
+            if (not isinstance(index, range) or index.step != first.step or not isinstance(to, range)
+                    or index.start != first.start + n * first.step or (to.start, to.step) != (n, 1)):
+                break
+            n += len(index)
+        else:
+            if length in (n, ANY):
+                return range(first.start, first.start + n * first.step, first.step)
+    if length == ANY:
+        made = np.concatenate([np.asarray(index, np.int64) for index, _ in parts])
+    else:
+        made = np.full(length, -1, np.int64)
+        for index, to in parts:
+            made[slice(to.start, to.stop, to.step) if isinstance(to, range) else to] = index
+        if (made < 0).any():
             raise Aside
-        if ndim > 1 and all(isinstance(item, np.ndarray) and item.ndim == 1 and item.dtype != bool
-                            for item in selection):
-            if len(out) != 1 or (out_shape is not None and len(out_shape) != 1):
+    step = int(made[1] - made[0]) if len(made) > 1 else 1
+    if step > 0 and (np.diff(made) == step).all():
+        return range(int(made[0]), int(made[0]) + len(made) * step, step)
+    return made
+
+
+class Selection:
+    """What zarr selects of an array, collected from chunks. out_shape None: one value is for all of it."""
+
+    def __init__(self, chunk: Sequence[int], out_shape: tuple[int, ...] | None,
+                 drop: tuple[int, ...]) -> None:
+        self.chunk, self.out_shape, self.drop = tuple(chunk), out_shape, drop
+        self.axes: list[dict[int, tuple[Any, Any, Any, Any]]] = [{} for _ in chunk]
+        self.chunks: set[tuple[int, ...]] = set()
+        self.points: list[tuple[list[Index], Any]] = []
+
+    def length(self, out_axis: int) -> int:
+        if self.out_shape is None:
+            return ANY
+        if out_axis >= len(self.out_shape):
+            raise Aside
+        return self.out_shape[out_axis]
+
+    def add(self, place: tuple[int, ...], items: Any, out: Any) -> None:
+        items = items if isinstance(items, tuple) else (items,)
+        out = out if isinstance(out, tuple) else (out,)
+        if len(items) != len(self.chunk):
+            raise Aside
+        if len(items) > 1 and all(isinstance(i, np.ndarray) and i.ndim == 1 for i in items):
+            if len(out) != 1 or len({len(i) for i in items}) != 1 or items[0].dtype == bool:
                 raise Aside
-            boxes += boxes_of_points([c * n for c, n in zip(place, outer)], selection, out[0], length, target.inner)
-            count += len(selection[0])
+            where = [np.asarray(i, np.int64) + at * n for i, at, n in zip(items, place, self.chunk)]
+            self.points.append((where, positions(out[0], self.length(0))))
+            return
+        kept = 0
+        for axis, item in enumerate(items):
+            to = None
+            if not is_integer(item) and axis not in self.drop:
+                if kept == len(out):
+                    raise Aside
+                to, kept = out[kept], kept + 1
+            there = self.axes[axis].get(place[axis])
+            if there is None:
+                self.axes[axis][place[axis]] = item, to, *self.located(axis, place[axis], item, to, kept - 1)
+            elif not (same(there[0], item) and same(there[1], to)):
+                raise Aside
+        if kept != len(out):
+            raise Aside
+        self.chunks.add(place)
+
+    def located(self, axis: int, at: int, item: Any, to: Any, out_axis: int) -> tuple[Any, Any]:
+        """Where a chunk's part of an axis is in the array and in the caller's (None: it has no such axis)."""
+        index = range(int(item), int(item) + 1) if is_integer(item) else positions(item, self.chunk[axis])
+        first = at * self.chunk[axis]
+        if isinstance(index, range):
+            index = range(index.start + first, index.stop + first, index.step)
         else:
-            axes.add(place, selection, out)
-    if boxes and (axes.chunks or length not in (count, ANY)):
-        raise Aside
-    boxes = boxes or list(axes.boxes(target.inner))
-    for box in boxes:
-        if any(run.start < 0 or run.start + (run.length - 1) * run.step >= n for run, n in zip(box.runs, target.shape)):
+            index = index + first
+        place = None if to is None else positions(to, self.length(out_axis))
+        if len(index) == 0 or len(index) != (1 if place is None else len(place)):
+            raise Aside
+        return index, place
+
+    def orthogonal(self, shape: tuple[int, ...]) -> Orthogonal:
+        """It has to be a product of the axes' parts, within the array."""
+        if self.points or math.prod(map(len, self.axes)) != len(self.chunks):
+            raise Aside
+        made: list[Index | range] = []
+        kept = [axis for axis, found in enumerate(self.axes) if next(iter(found.values()))[3] is not None]
+        if self.out_shape is not None and len(self.out_shape) != len(kept):
+            raise Aside
+        for axis, found in enumerate(self.axes):
+            parts = [found[at][2:] for at in sorted(found)]
+            if axis in kept:
+                made.append(in_order(parts, self.length(kept.index(axis))))
+            elif len(parts) == 1:
+                made.append(range(int(parts[0][0][0]), int(parts[0][0][0]) + 1))
+            else:
+                raise Aside
+        if any(max(index[0], index[-1]) >= n if isinstance(index, range) else index.max() >= n
+               for index, n in zip(made, shape)):
             raise Aside  # the array has become smaller
-    return boxes
+        return Orthogonal(made, tuple(kept))
+
+    def coordinates(self, shape: tuple[int, ...]) -> tuple[Index, ...]:
+        """The points, one by one of the caller's elements."""
+        if self.chunks or (self.out_shape is not None and len(self.out_shape) != 1):
+            raise Aside
+        made = tuple(np.asarray(in_order([(where[axis], to) for where, to in self.points], self.length(0)))
+                     for axis in range(len(shape)))
+        if any(index.max() >= n for index, n in zip(made, shape)):
+            raise Aside
+        return made
 
 
-# -- reading and writing ----------------------------------------------------------------------------------------
+def selection_of(batch: Sequence[Any], places: Sequence[tuple[int, ...]], out_shape: tuple[int, ...] | None,
+                 drop: tuple[int, ...]) -> Selection:
+    made = Selection(batch[0][1].shape, out_shape, drop)
+    for (_, _, items, out, _), place in zip(batch, places):
+        made.add(place, items, out)
+    return made
 
 
-class Batch:
-    """Boxes and the memory that they are read to or written from."""
-
-    def __init__(self, target: Target) -> None:
-        self.target = target
-        self.parts: list[tuple[Sequence[Run], Array, list[int]]] = []
-
-    def add(self, runs: Sequence[Run], memory: Array, strides: list[int]) -> None:
-        self.parts.append((runs, memory, strides))
-
-    def run(self, native: Native, function: Any) -> None:
-        n, ndim = len(self.parts), len(self.target.shape)
-        ios, sels, buffers = ffi.new("brc_io[]", n), ffi.new("brc_sel[]", n), ffi.new("brc_buffer[]", n)
-        steps = ffi.new("int64_t[]", max(1, n * ndim))
-        for i, (runs, memory, strides) in enumerate(self.parts):
-            sel, buffer = sels[i], buffers[i]
-            sel.size, sel.ndim = ffi.sizeof("brc_sel"), ndim
-            for axis, run in enumerate(runs):
-                sel.start[axis], sel.count[axis], sel.step[axis] = run.start, run.length, run.step
-                steps[i * ndim + axis] = strides[axis]
-            before = -sum(min(0, (run.length - 1) * s) for run, s in zip(runs, strides))
-            behind = sum(max(0, (run.length - 1) * s) for run, s in zip(runs, strides)) + self.target.dtype.itemsize
-            buffer.size, buffer.offset, buffer.len = ffi.sizeof("brc_buffer"), before, before + behind
-            buffer.data = ffi.cast("void *", memory.__array_interface__["data"][0] - before)
-            buffer.strides = steps + i * ndim
-            ios[i] = {"size": ffi.sizeof("brc_io"), "array": self.target.array, "sel": sels + i, "buffer": buffers + i}
-        if n:
-            native.handle.call(function, ios, n)
-
-
-def strides_of(runs: Sequence[Run], view: Array) -> list[int]:
-    """For each axis of the array; the view has those that are not dropped."""
-    its = iter(view.strides)
-    return [0 if run.to is None else next(its) for run in runs]
-
-
-def portions(target: Target, boxes: Iterable[Box],
-             memory: Array) -> Iterator[tuple[Batch, Batch, list[tuple[Box, Array]]]]:
-    """Boxes by the memory that they take: those that lie in the caller's, and those for which there is other memory."""
-    direct, apart, picked, used = Batch(target), Batch(target), list[tuple[Box, Array]](), 0
-    for box in boxes:
-        if box.picked is None:
-            view = memory[box.target] if memory.ndim else memory
-            direct.add(box.runs, view, strides_of(box.runs, view) if memory.ndim else [0] * len(box.runs))
-        else:
-            scratch = np.empty([run.length for run in box.runs], target.dtype)
-            apart.add(box.runs, scratch, list(scratch.strides))
-            picked.append((box, scratch))
-            used += scratch.nbytes
-        if used >= SCRATCH or len(direct.parts) + len(picked) >= 4096:
-            yield direct, apart, picked
-            direct, apart, picked, used = Batch(target), Batch(target), [], 0
-    yield direct, apart, picked
+# ---- reading and writing ----
 
 
 def is_plain(memory: Any, dtype: np.dtype[Any]) -> bool:
@@ -369,18 +264,19 @@ def is_plain(memory: Any, dtype: np.dtype[Any]) -> bool:
 
 
 def read_now(native: Native, batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> Any:
-    target, places = target_of(native, batch, lib.BRC_ARRAY_READABLE)
-    whole = out.as_ndarray_like()
-    if out.dtype.newbyteorder("=") != target.dtype:
-        raise Aside
-    boxes = boxes_of(target, batch, places, tuple(out.shape), drop)
-    memory = whole if is_plain(whole, target.dtype) and whole.flags.writeable else np.empty(out.shape, target.dtype)
-    for direct, apart, picked in portions(target, boxes, memory):
-        direct.parts += apart.parts
-        direct.run(native, lib.brc_read_batch)
-        for box, scratch in picked:
-            memory[box.target] = scratch.reshape(box.shape)[box.picked]
-    if string(lib.brc_array_describe(target.array).dtype) != target.name:
+    array, places = array_of(native, batch, lib.BRC_ARRAY_READABLE)
+    form, whole = array._form, out.as_ndarray_like()
+    if out.dtype.newbyteorder("=") != form.dtype:
+        raise Aside  # a field
+    selection = selection_of(batch, places, tuple(out.shape), drop)
+    plain = is_plain(whole, out.dtype) and out.dtype == form.dtype and whole.flags.writeable
+    memory = whole if plain else np.empty(out.shape, form.dtype)
+    if selection.points:
+        array._gather(pieces_of_points(selection.coordinates(form.shape), form.chunks), memory, form)
+    else:
+        sel = selection.orthogonal(form.shape)
+        array._read_orthogonal(sel, memory[sel.spread], form)
+    if string(lib.brc_array_describe(native.array(array.path)).dtype) != form.name:
         raise Aside  # it has become another array
     if memory is not whole:
         out[(slice(None),) * memory.ndim] = batch[0][1].prototype.nd_buffer.from_numpy_array(memory)
@@ -390,12 +286,49 @@ def read_now(native: Native, batch: Sequence[Any], out: Any, drop: tuple[int, ..
     return None
 
 
+def write_now(native: Native, batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> None:
+    array, places = array_of(native, batch, lib.BRC_ARRAY_WRITABLE)
+    form, memory = array._form, value.as_numpy_array()
+    if memory.dtype.newbyteorder("=") != form.dtype:
+        raise Aside
+    if not is_plain(memory, form.dtype):
+        memory = np.asarray(memory).astype(form.dtype)
+    selection = selection_of(batch, places, memory.shape if memory.ndim else None, drop)
+    if any(is_doubtful(memory, form.dtype, spec, to, whole) for _, spec, _, to, whole in batch):
+        raise Aside
+    if selection.points:
+        points = selection.coordinates(form.shape)
+        source = np.broadcast_to(memory, points[0].shape)
+        array._scatter(pieces_of_points(points, form.chunks), source, form)
+    else:
+        sel = selection.orthogonal(form.shape)
+        source = np.broadcast_to(memory, [len(sel.axes[axis]) for axis in sel.kept])
+        array._write_orthogonal(sel, source[sel.spread], form)
+
+
+def is_doubtful(memory: AnyArray, dtype: np.dtype[Any], spec: Any, out: Any, complete: bool) -> bool:
+    """Whether the chunk may become one that zarr takes for fill value, and leaves out, although its bits are
+    others: it compares numbers, so that all NaNs are one, and zeros may be."""
+    fill = spec.fill_value
+    if dtype.kind not in "fc" and dtype.names is None:
+        return False
+    if dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER):
+        return False
+    part = memory[out] if memory.ndim else memory
+    one, first = np.asarray(fill, dtype)[()], part[(0,) * part.ndim]
+    if not (first == one or (first != first and one != one)):
+        return False
+    if not spec.prototype.nd_buffer.from_numpy_array(part).all_equal(fill):
+        return False
+    return not complete or part.tobytes() != one.tobytes() * part.size
+
+
 async def read(batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> tuple[bool, Any]:
     """Whether it was done here, and what there is to say of each chunk."""
     store, spec = batch[0][0].store, batch[0][1]
-    how = store._peek if len(batch) * math.prod(spec.shape) * out.dtype.itemsize <= INLINE else store._run
+    small = len(batch) * math.prod(spec.shape) * out.dtype.itemsize <= INLINE
     try:
-        return True, await how(read_now, batch, out, drop)
+        return True, await (store._peek if small else store._run)(read_now, batch, out, drop)
     except ELSEWHERE:
         return False, None
 
@@ -412,46 +345,3 @@ async def write(batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> bool
         return True
     except ELSEWHERE:
         return False
-
-
-def is_doubtful(memory: Array, dtype: np.dtype[Any], spec: Any, out: Any, complete: bool) -> bool:
-    """Whether the chunk may become one that zarr takes for fill value, and leaves out, although its bits are not: it
-    compares numbers, so that all NaNs are one, and zeros may be."""
-    fill = spec.fill_value
-    if dtype.kind not in "fc" and dtype.names is None:
-        return False
-    if dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER):
-        return False
-    part = memory[out] if memory.ndim else memory
-    one, first = np.asarray(fill, dtype)[()], part[(0,) * part.ndim]
-    if not (first == one or (first != first and one != one)):
-        return False
-    if not spec.prototype.nd_buffer.from_numpy_array(part).all_equal(fill):
-        return False
-    return not complete or part.tobytes() != one.tobytes() * part.size
-
-
-def write_now(native: Native, batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> None:
-    target, places = target_of(native, batch, lib.BRC_ARRAY_WRITABLE)
-    memory = value.as_numpy_array()
-    if memory.dtype.newbyteorder("=") != target.dtype:
-        raise Aside
-    memory = memory if is_plain(memory, target.dtype) else np.asarray(memory).astype(target.dtype)
-    boxes = boxes_of(target, batch, places, tuple(memory.shape) if memory.ndim else None, drop)
-    if any(is_doubtful(memory, target.dtype, spec, to, whole) for _, spec, _, to, whole in batch):
-        raise Aside
-    within = any(box.picked is not None for box in boxes)
-    if within:
-        native.handle.call(lib.brc_begin, native.handle.repo)
-    flags = 0
-    try:
-        for direct, apart, picked in portions(target, boxes, memory):
-            apart.run(native, lib.brc_read_batch)
-            for box, scratch in picked:
-                scratch.reshape(box.shape)[box.picked] = memory[box.target] if memory.ndim else memory
-            direct.parts += apart.parts
-            direct.run(native, lib.brc_write_batch)
-        flags = lib.BRC_END_KEEP
-    finally:
-        if within:
-            native.handle.call(lib.brc_end, native.handle.repo, flags)

@@ -15,9 +15,9 @@ from zarr.abc.store import Store as ZarrStore
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from . import _keys
+from ._breccia import ffi, lib
 from ._errors import ExistsError, InvalidError, NotFoundError
 from ._keys import Change
-from ._breccia import ffi, lib
 from ._native import Handle, Handles, Native, Sessions, string, text
 
 if TYPE_CHECKING:
@@ -97,13 +97,14 @@ class Locks:
 class Store(ZarrStore):
     """One version of a breccia file as a Zarr store.
 
-    path: the file. rev: a branch, which is shown with the uncommitted changes that its users share, and which can be
-    changed unless `read_only`; or a tag, a commit's id or another revision, which is read-only from when the store
-    is opened, and stays that commit. create: makes the file where there is none.
+    path: the file. rev: a branch, which is shown with the uncommitted changes that its users share, and can
+    be changed unless `read_only`; or a tag, a commit's id or another revision, which is read-only from when
+    the store is opened, and stays that commit. create: makes the file where there is none.
 
-    Nothing is opened before the first use. A store may be used by several threads, and in a child of fork(), which
-    opens the file again. Stores of equal arguments are equal. A store pickles by its arguments and the commit that it
-    shows. Keys that are set or deleted at once become one transaction; each call returns when its own is durable.
+    Nothing is opened before the first use. A store may be used by several threads, and in a child of fork(),
+    which opens the file again. Stores of equal arguments are equal. A store pickles by its arguments and the
+    commit that it shows. Keys that are set or deleted at once become one transaction; each call returns when
+    its own is durable.
 
     Errors are those that zarr expects (ValueError, TypeError, FileNotFoundError), and else breccia's.
     """
@@ -125,7 +126,7 @@ class Store(ZarrStore):
         made._session = session
         return made
 
-    # -- what it is ---------------------------------------------------------------------------------------------
+    # ---- what it is ----
 
     @property
     def path(self) -> str:
@@ -140,7 +141,8 @@ class Store(ZarrStore):
         return self._read_only or self._view.fixed
 
     def __repr__(self) -> str:
-        return f"breccia.zarr.Store({self.path!r}, {self.rev!r}{', read_only=True' if self.read_only else ''})"
+        more = ", read_only=True" if self.read_only else ""
+        return f"breccia.zarr.Store({self.path!r}, {self.rev!r}{more})"
 
     __str__ = __repr__
 
@@ -154,23 +156,25 @@ class Store(ZarrStore):
         return hash(self._identity()[:3])
 
     def __getstate__(self) -> dict[str, Any]:
-        """The commit is part of it so that dask's tokens, which come from the pickle, change when a branch does."""
+        """The commit is part of it: dask's tokens come from the pickle, and change when a branch does."""
         view = self._view
         if self._is_open and self._session is None and not view.fixed:
             self._use(self._look)
-        return {"path": view.path, "rev": view.rev, "read_only": self._read_only, "session": self._session,
-                "create": self._create and not self._is_open, "commit": view.commit, "fixed": view.fixed}
+        return {"path": view.path, "rev": view.rev, "read_only": self._read_only, "commit": view.commit,
+                "create": self._create and not self._is_open, "fixed": view.fixed, "session": self._session}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        Store.__init__(self, state["path"], state["rev"], read_only=state["read_only"], create=state["create"])
-        self._session, self._view.commit, self._view.fixed = state["session"], state["commit"], state["fixed"]
+        Store.__init__(self, **{name: state[name] for name in ("path", "rev", "read_only", "create")})
+        self._session = state["session"]
+        self._view.commit, self._view.fixed = state["commit"], state["fixed"]
 
     def with_read_only(self, read_only: bool = False) -> Store:
         """The same, not opened: to be read, or to be changed where it shows a branch."""
         if self._view.fixed and not read_only:
             raise ValueError(f"{self.rev!r} is a commit, which cannot be changed: open a branch")
         made = type(self)(self.path, self.rev, read_only=read_only, create=self._create)
-        made._session, made._view.commit, made._view.fixed = self._session, self._view.commit, self._view.fixed
+        made._session = self._session
+        made._view.commit, made._view.fixed = self._view.commit, self._view.fixed
         if self._read_only == read_only:
             made._handles = self._handles
         return made
@@ -194,7 +198,7 @@ class Store(ZarrStore):
     async def set_partial_values(self, key_start_values: Iterable[tuple[str, int, Any]]) -> None:
         raise NotImplementedError("no part of a value can be set: write to the array")
 
-    # -- opening ------------------------------------------------------------------------------------------------
+    # ---- opening ----
 
     async def _open(self) -> None:
         await super()._open()
@@ -231,7 +235,7 @@ class Store(ZarrStore):
     def _first(self) -> Sessions:
         if not os.path.exists(self.path):
             if not self._create:
-                raise FileNotFoundError(errno.ENOENT, "no such file: create=True makes one", self.path)
+                raise FileNotFoundError(errno.ENOENT, "no such file (create=True makes one)", self.path)
             made = Handles(self.path, flags=lib.BRC_OPEN_CREATE)
             try:
                 made.open().close()
@@ -239,7 +243,7 @@ class Store(ZarrStore):
             except ExistsError:
                 pass  # somebody else was first
         if self._handles is None:
-            self._handles = Handles(self.path, flags=lib.BRC_OPEN_READONLY if self._read_only else 0)
+            self._handles = Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only)
         return Sessions(self._handles, self._view.open)
 
     def _look(self, native: Native) -> None:
@@ -250,15 +254,16 @@ class Store(ZarrStore):
             except NotFoundError:  # it has none yet
                 self._view.commit = ""
 
-    # -- calls --------------------------------------------------------------------------------------------------
+    # ---- calls ----
 
     def _mine(self) -> Locks:
         if self._locks.pid != os.getpid():  # in a child the locks may be held by threads that are not there
             self._locks = Locks()
         return self._locks
 
-    def _use(self, function: Callable[..., T], *args: Any, call: Call | None = None, short: bool = False) -> T:
-        """function(native, *args) on a native session. A short call waits for no other to end."""
+    def _use(self, function: Callable[..., T], *args: Any, call: Call | None = None,
+             short: bool = False) -> T:
+        """function(native, *args) on a native session. A short call does not wait for others to end."""
         locks = self._mine()
         if not short:
             locks.places.acquire()
@@ -283,7 +288,8 @@ class Store(ZarrStore):
         """_use() in a thread. When this is cancelled the library's call ends, and then so does this."""
         await self._ensure_open()
         call = Call()
-        work = asyncio.get_running_loop().run_in_executor(None, partial(self._use, function, *args, call=call))
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(None, partial(self._use, function, *args, call=call))
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -322,13 +328,15 @@ class Store(ZarrStore):
                             f" Got an instance of {type(value)} instead.")
         return np.ascontiguousarray(value.as_numpy_array())
 
-    # -- reading ------------------------------------------------------------------------------------------------
+    # ---- reading ----
 
-    async def get(self, key: str, prototype: BufferPrototype | None = None, byte_range: Any = None) -> Buffer | None:
+    async def get(self, key: str, prototype: BufferPrototype | None = None,
+                  byte_range: Any = None) -> Buffer | None:
         how = self._peek if key.endswith(DOCUMENTS) else self._run
         return await how(_keys.get, key, prototype or default_buffer_prototype(), byte_range)
 
-    def get_sync(self, key: str, *, prototype: BufferPrototype | None = None, byte_range: Any = None) -> Buffer | None:
+    def get_sync(self, key: str, *, prototype: BufferPrototype | None = None,
+                 byte_range: Any = None) -> Buffer | None:
         self._ensure()
         return self._use(_keys.get, key, prototype or default_buffer_prototype(), byte_range)
 
@@ -378,11 +386,14 @@ class Store(ZarrStore):
         for name in await self._run(_keys.names, _keys.folder(prefix), True):
             yield name
 
-    # -- writing ------------------------------------------------------------------------------------------------
+    # ---- writing ----
 
-    async def set(self, key: str, value: Buffer) -> None:
+    async def _to_write(self) -> None:
         await self._ensure_open()
         self._check_writable()
+
+    async def set(self, key: str, value: Buffer) -> None:
+        await self._to_write()
         await self._change(Change(key, self._data(value)))
 
     def set_sync(self, key: str, value: Buffer) -> None:
@@ -391,21 +402,18 @@ class Store(ZarrStore):
         self._settle(Change(key, self._data(value, "set_sync")))
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
-        await self._ensure_open()
-        self._check_writable()
+        await self._to_write()
         await self._run(_keys.set_new, key, self._data(value, "set_if_not_exists"))
 
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         """All or none."""
-        await self._ensure_open()
-        self._check_writable()
+        await self._to_write()
         changes = [Change(key, self._data(value, "_set_many")) for key, value in values]
         if changes:
             await self._run(_keys.set_many, changes)
 
     async def delete(self, key: str) -> None:
-        await self._ensure_open()
-        self._check_writable()
+        await self._to_write()
         if self._use(_keys.exists, key, short=True):
             await self._change(Change(key, None))
 
@@ -416,8 +424,7 @@ class Store(ZarrStore):
             self._settle(Change(key, None))
 
     async def delete_dir(self, prefix: str) -> None:
-        await self._ensure_open()
-        self._check_writable()
+        await self._to_write()
         await self._run(_keys.delete_under, _keys.folder(prefix))
 
     async def clear(self) -> None:

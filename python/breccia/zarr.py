@@ -1,8 +1,8 @@
 """zarr-python on a breccia file: `Store`, and `CodecPipeline`, which reads and writes whole selections in C.
 
-`Store(path, rev)` shows a branch with its shared uncommitted changes, or a commit or tag, which cannot be changed.
-With `zarr.config.set({"codec_pipeline.path": "breccia.zarr.CodecPipeline"})` the arrays of such a store are read and
-written by the library's own pipeline, and those of other stores as before.
+`Store(path, rev)` shows a branch with its shared uncommitted changes, or a commit or tag, which cannot be
+changed. With `zarr.config.set({"codec_pipeline.path": "breccia.zarr.CodecPipeline"})` the arrays of such a
+store are read and written by the library's own pipeline, and those of other stores as before.
 
 zarr imports this module with the first array that it opens, whatever the store.
 """
@@ -36,9 +36,9 @@ def is_ours(store: object) -> bool:
 class CodecPipeline(ZarrPipeline):
     """Reads and writes a selection of an array in a `Store` as one batch of the library.
 
-    `out` and the prototype are the caller's, whatever memory order or byte order they have. What the library does
-    not know (format 2, strings of any length, codecs of others), `array.write_empty_chunks`, and every other store
-    go through `own`, zarr's own pipeline.
+    `out` and the prototype are the caller's, whatever memory order or byte order they have. What the library
+    does not know (format 2, strings of any length, codecs of others), `array.write_empty_chunks`, and every
+    other store go through `own`, zarr's own pipeline.
     """
 
     own: Any
@@ -91,8 +91,9 @@ class CodecPipeline(ZarrPipeline):
 
     async def write(self, batch_info: Any, value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
         batch = list(batch_info)
-        if batch and is_ours(getattr(batch[0][0], "store", None)) and await _pipeline.write(batch, value, drop_axes):
-            return
+        if batch and is_ours(getattr(batch[0][0], "store", None)):
+            if await _pipeline.write(batch, value, drop_axes):
+                return
         await self.own.write(batch, value, drop_axes)
 
 

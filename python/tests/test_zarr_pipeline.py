@@ -1,6 +1,6 @@
 """`breccia.zarr.CodecPipeline` beside zarr's own pipeline: the same elements, keys and errors.
 
-Each random array is made twice: in a breccia file with our pipeline, and in zarr's store in memory with its own.
+Each random array is made twice: in a breccia file with our pipeline, and in memory with zarr's own.
 """
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import breccia._native
 import breccia._pipeline
+from breccia._elements import Elements
 from breccia.zarr import CodecPipeline, Store
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -28,9 +29,8 @@ OURS, OWN = "breccia.zarr.CodecPipeline", "zarr.core.codec_pipeline.BatchedCodec
 NEW = hasattr(zarr, "dtype")  # from zarr 3.1 on
 DTYPES = ["bool", "int8", "<i2", "int32", "uint64", "float16", "float32", "float64", "complex64"]
 DTYPES += [">i4", ">f8", "U3", "S4", "datetime64[s]", "timedelta64[ms]"] if NEW else []
-COMMON = settings(max_examples=int(os.environ.get("BRECCIA_EXAMPLES", "80")), deadline=None, derandomize=True,
-                  database=None,
-                  suppress_health_check=list(HealthCheck))
+COMMON = settings(max_examples=int(os.environ.get("BRECCIA_EXAMPLES", "80")), deadline=None, database=None,
+                  derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,8 @@ def pair(path, **spec):
 
 def chunks_of(array):
     async def names():
-        return sorted([key async for key in array.store_path.store.list_prefix("a/x/") if "zarr.json" not in key])
+        listed = array.store_path.store.list_prefix("a/x/")
+        return sorted([key async for key in listed if "zarr.json" not in key])
     return sync(names())
 
 
@@ -111,7 +112,8 @@ def selections(draw, shape):
     """How, and with what."""
     how = draw(st.sampled_from(["basic", "oindex", "vindex", "mask"])) if shape else "basic"
     if how == "basic":
-        return how, tuple(draw(slices(n) | st.integers(-n, n - 1)) for n in shape[:draw(st.integers(0, len(shape)))])
+        given = shape[:draw(st.integers(0, len(shape)))]
+        return how, tuple(draw(slices(n) | st.integers(-n, n - 1)) for n in given)
     if how == "oindex":
         def index(n):
             return st.lists(st.integers(0, n - 1), min_size=1, max_size=6).map(np.array)
@@ -122,13 +124,16 @@ def selections(draw, shape):
         return how, tuple(draw(slices(n) | st.integers(0, n - 1) | index(n) | flags(n)) for n in shape)
     if how == "vindex":
         n = draw(st.integers(1, 8))
-        return how, tuple(np.array(draw(st.lists(st.integers(0, m - 1), min_size=n, max_size=n))) for m in shape)
+        lists = [st.lists(st.integers(0, m - 1), min_size=n, max_size=n) for m in shape]
+        return how, tuple(np.array(draw(one)) for one in lists)
     bits = draw(st.lists(st.booleans(), min_size=math.prod(shape), max_size=math.prod(shape)))
     return how, np.array(bits if any(bits) else [True] * len(bits)).reshape(shape)
 
 
 def read(array, how, selection):
-    return array[selection] if how == "basic" else getattr(array, "oindex" if how == "oindex" else "vindex")[selection]
+    if how == "basic":
+        return array[selection]
+    return getattr(array, "oindex" if how == "oindex" else "vindex")[selection]
 
 
 def write(array, how, selection, value):
@@ -166,7 +171,7 @@ def test_as_zarrs_own(path, data, spec):
                 value = np.repeat(value, 2, axis=-1)[..., ::2]
         else:
             value = elements((), dtype, step)[()]
-        if how != "basic" and np.ndim(value):  # which of several values of one element stays is nobody's promise
+        if how != "basic" and np.ndim(value):  # nobody says which of several values of one element stays
             value = np.full(shape, elements((), dtype, step + 10), dtype)
         write(ours, how, selection, value)
         index, drop = in_numpy(model, how, selection)
@@ -207,7 +212,7 @@ def test_is_used(path, calls, dtype, shards):
     assert calls == ["write_now", "read_now", "write_now", "write_now", "read_now", "read_now"]
 
 
-# -- the caller's memory ----------------------------------------------------------------------------------------
+# ---- the caller's memory ----
 
 
 def into(array, selection, out):
@@ -237,25 +242,23 @@ def test_out_is_obeyed(path, calls, made):
     assert calls == ["write_now", "read_now"]
 
 
-def test_read_straight_into_out(path, monkeypatch):
-    """The memory that the library gets is that of `out`."""
+def test_straight_from_and_into_the_callers_memory(path, monkeypatch):
+    """The memory that the library gets is that of `out`, and of the value."""
     ours, _ = pair(path, shape=(20, 30), chunks=(4, 7), dtype="f4")
     ours[...] = elements((20, 30), "f4", 0)
     got = []
-    run = breccia._pipeline.Batch.run
+    ran = Elements._ran
 
-    def noted(self, native, function):
-        got.extend(memory for _, memory, _ in self.parts)
-        return run(self, native, function)
+    def noted(self, native, function, made):
+        got.append((made.n, int(made.buffers["data"][0])))
+        return ran(self, native, function, made)
 
-    monkeypatch.setattr(breccia._pipeline.Batch, "run", noted)
+    monkeypatch.setattr(Elements, "_ran", noted)
     out = np.empty((20, 30), "f4")
     into(ours, ..., out)
-    assert len(got) == 1 and got[0].__array_interface__["data"][0] == out.__array_interface__["data"][0]
-    got.clear()
     value = np.asfortranarray(elements((7, 30), "f4", 1))
     ours[2:9] = value
-    assert len(got) == 1 and np.shares_memory(got[0], value)
+    assert got == [(1, a.__array_interface__["data"][0]) for a in (out, value)]
 
 
 def test_a_read_only_out_is_refused(path):
@@ -305,7 +308,7 @@ def test_the_value_stays(path):
     np.testing.assert_array_equal(ours[...], before)
 
 
-# -- chunks that are fill value ---------------------------------------------------------------------------------
+# ---- chunks that are fill value ----
 
 FLOATS = [0.0, -0.0, float("nan"), 1.5]
 ODD = np.array([0x7FF8000000000001], "u8").view("f8")[0]  # a NaN that is not the canonical one
@@ -349,7 +352,7 @@ def test_a_chunk_of_zeros_set_by_key_goes_with_a_write(path):
     assert chunks_of(ours) == chunks_of(own) == []
 
 
-# -- what each version wants back -------------------------------------------------------------------------------
+# ---- what each version wants back ----
 
 
 def test_statuses(path):
@@ -380,7 +383,7 @@ def test_missing_chunks_are_refused_where_that_is_asked(path):
             array[...]
 
 
-# -- what it steps aside for ------------------------------------------------------------------------------------
+# ---- what it steps aside for ----
 
 
 class Wrapped(WrapperStore):
@@ -433,7 +436,7 @@ def test_an_array_that_others_changed(path):
         zarr.create_array(ours.store_path.store, name="a/x", shape=(20,), chunks=(4,), dtype="f4",
                           overwrite=True)[...] = 2
     with zarr.config.set({"codec_pipeline.path": OWN}):
-        zarr.create_array(own.store_path.store, name="a/x", shape=(20,), chunks=(4,), dtype="f4", compressors=None,
+        zarr.create_array(own.store_path.store, name="a/x", shape=(20,), chunks=(4,), dtype="f4",
                           overwrite=True)[...] = 2
     try:
         wanted = own[...]
@@ -457,19 +460,19 @@ def test_a_failed_write_changes_nothing(path, monkeypatch):
     """One by index arrays is several calls, which are one transaction."""
     ours, _ = pair(path, shape=(20, 4), chunks=(4, 4), dtype="i4")
     ours[...] = 1
-    run, ran = breccia._pipeline.Batch.run, []
+    ran, done = Elements._ran, []
 
-    def failing(self, native, function):
-        run(self, native, function)
-        ran.append(function)
-        if function == breccia._native.lib.brc_write_batch:
+    def failing(self, native, function, made):
+        ran(self, native, function, made)
+        done.append(function)
+        if function == breccia._native.lib.py_write:
             raise OSError("the disk is on fire")
 
-    monkeypatch.setattr(breccia._pipeline.Batch, "run", failing)
+    monkeypatch.setattr(Elements, "_ran", failing)
     with pytest.raises(OSError, match="on fire"):
         ours.oindex[[1, 7, 3, 0], :] = np.zeros((4, 4), "i4")
     monkeypatch.undo()
-    assert len(ran) == 2
+    assert len(done) == 2
     assert (ours[...] == 1).all()
     sync(Store(path).set("other", cpu.Buffer.from_bytes(b"x")))  # nothing is locked
 

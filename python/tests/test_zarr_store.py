@@ -25,12 +25,14 @@ from breccia.zarr import Store
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 PROTOTYPE = default_buffer_prototype()
+OURS = "breccia.zarr.CodecPipeline"
 GROUP = b'{"zarr_format":3,"node_type":"group"}'
 
 
 def document(shape, chunk, dtype="uint8", codecs=None):
     return json.dumps({
-        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": dtype, "fill_value": 0, "attributes": {},
+        "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": dtype, "fill_value": 0,
+        "attributes": {},
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
         "chunk_key_encoding": {"name": "default"}, "codecs": codecs or [{"name": "bytes"}]}).encode()
 
@@ -79,12 +81,12 @@ def commit(store, message="m"):
         return repo.draft(store.rev).commit(message)
 
 
-# -- keys that are no node or chunk -----------------------------------------------------------------------------
+# ---- keys that are no node or chunk ----
 
 
 def test_loose_keys_are_kept_and_refused_by_name(store):
-    loose = {"f": b"a file", "f/x": b"below it", "no/array/c/0": b"\0\1\2", "bad/zarr.json": b"{", "\u00e4/\u00f6": b"",
-             ".zattrs": b"{}"}
+    loose = {"f": b"a file", "f/x": b"below it", "no/array/c/0": b"\0\1\2", "bad/zarr.json": b"{",
+             "\u00e4/\u00f6": b"", ".zattrs": b"{}"}
     for key, value in loose.items():
         put(store, key, value)
     assert keys(store) == sorted(loose)
@@ -157,12 +159,14 @@ def commit_of(store):
         return repo.resolve(store.rev)
 
 
-@pytest.mark.parametrize("bits", [0x8000000000000000, 0x7FF8000000000001, 0xFFF8000000000000, 0x7FF0000000000001])
+@pytest.mark.parametrize("bits", [0x8000000000000000, 0x7FF8000000000001, 0xFFF8000000000000,
+                                  0x7FF0000000000001])
 def test_bits_are_kept(store, bits):
     """-0.0 and the payloads of NaNs: by key, by zarr with empty chunks, by breccia."""
     value = np.array([bits] * 4, "u8").view("f8")
     put(store, "zarr.json", GROUP)
-    put(store, "k/zarr.json", document([4], [4], "float64", [{"name": "bytes", "configuration": {"endian": "little"}}]))
+    codecs = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    put(store, "k/zarr.json", document([4], [4], "float64", codecs))
     put(store, "k/c/0", value.tobytes())
     assert get(store, "k/c/0") == value.tobytes()
     array = zarr.create_array(store, name="z", shape=(4,), chunks=(4,), dtype="f8", fill_value=0,
@@ -176,10 +180,10 @@ def test_bits_are_kept(store, bits):
         assert zarr.open_array(store, path=name, mode="r")[...].tobytes() == value.tobytes(), name
 
 
-# -- ranges and memory ------------------------------------------------------------------------------------------
+# ---- ranges and memory ----
 
-REQUESTS = [None, *(RangeByteRequest(a, b) for a, b in [(0, 0), (0, 3), (2, 5), (3, 100), (50, 60), (7, 7),
-                                                 (100, 200)]),
+BETWEEN = [(0, 0), (0, 3), (2, 5), (3, 100), (50, 60), (7, 7), (100, 200)]
+REQUESTS = [None, *(RangeByteRequest(a, b) for a, b in BETWEEN),
             *(OffsetByteRequest(n) for n in (0, 3, 11, 12, 100)),
             *(SuffixByteRequest(n) for n in (0, 1, 5, 12, 100, 2**40))]
 
@@ -296,6 +300,8 @@ def test_prototypes_of_others(store):
         def combine(self, others):
             raise NotImplementedError
 
+        __add__ = combine
+
     prototype = BufferPrototype(Elsewhere, cpu.NDBuffer)
     value = os.urandom(5000)
     sync(store.set("x", Elsewhere.from_bytes(value)))
@@ -312,7 +318,7 @@ def test_the_source_may_change_after_set(store):
     assert get(store, "x") == wanted and get(store, "y") == wanted[::2]
 
 
-# -- changes ----------------------------------------------------------------------------------------------------
+# ---- changes ----
 
 
 def test_many_sets_are_all_or_none(store):
@@ -331,12 +337,15 @@ def test_sets_at_once_are_few_transactions_and_fail_alone(store, monkeypatch):
                                                                      change_all(native, changes)))
 
     async def at_once():
-        return await asyncio.gather(*(store.set("b//c" if i == 7 else f"k/{i}", cpu.Buffer.from_bytes(b"%d" % i))
-                                      for i in range(100)), return_exceptions=True)
+        sets = [store.set("b//c" if i == 7 else f"k/{i}", cpu.Buffer.from_bytes(b"%d" % i))
+                for i in range(100)]
+        return await asyncio.gather(*sets, return_exceptions=True)
 
     done = sync(at_once())
-    assert [i for i, result in enumerate(done) if result is not None] == [7] and isinstance(done[7], ValueError)
-    assert {key: get(store, key) for key in keys(store)} == {f"k/{i}": b"%d" % i for i in range(100) if i != 7}
+    assert [i for i, result in enumerate(done) if result is not None] == [7]
+    assert isinstance(done[7], ValueError)
+    found = {key: get(store, key) for key in keys(store)}
+    assert found == {f"k/{i}": b"%d" % i for i in range(100) if i != 7}
     assert sum(batches) == 100 and len(batches) < 50
 
     async def all_gone():
@@ -401,7 +410,7 @@ def test_what_is_no_key(store):
     assert children(store, "nothing/here") == [] and keys(store, "../") == []
 
 
-# -- versions ---------------------------------------------------------------------------------------------------
+# ---- versions ----
 
 
 def versions(path):
@@ -424,7 +433,7 @@ def test_a_fixed_revision_is_read_only_and_stays(path):
         assert old.read_only
         for change in (lambda: sync(old.set("x", cpu.Buffer.from_bytes(b"x"))), lambda: sync(old.delete("x")),
                        lambda: sync(old.clear()), lambda: sync(old.delete_dir("a"))):
-            with pytest.raises(ValueError, match="store was opened in read-only mode and does not support writing"):
+            with pytest.raises(ValueError, match="read-only mode and does not support writing"):
                 change()
         with pytest.raises(ValueError, match="is a commit"):
             old.with_read_only(False)
@@ -477,10 +486,11 @@ def test_of_a_session(path):
             assert s.store == s.store
         shown = repo.view("main").store
         assert shown.read_only and (zarr.open_array(shown, path="a", mode="r")[:3] == [50, 1, 2]).all()
-        assert (zarr.open_array(pickle.loads(pickle.dumps(shown)), path="a", mode="r")[:3] == [50, 1, 2]).all()
+        copy = pickle.loads(pickle.dumps(shown))
+        assert (zarr.open_array(copy, path="a", mode="r")[:3] == [50, 1, 2]).all()
 
 
-# -- equality, pickles, tokens ----------------------------------------------------------------------------------
+# ---- equality, pickles, tokens ----
 
 
 def test_equality(store, path, tmp_path):
@@ -510,8 +520,8 @@ print(tokenize(array))
 
 
 def token(path, rev):
-    return subprocess.run([sys.executable, "-W", "ignore", "-c", CODE, path, rev], check=True, capture_output=True,
-                          text=True).stdout
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", CODE, path, rev], check=True,
+                          capture_output=True, text=True).stdout
 
 
 def test_tokens(path):
@@ -527,14 +537,14 @@ def test_tokens(path):
         assert token(path, "v1") != fixed
 
 
-# -- threads and processes --------------------------------------------------------------------------------------
+# ---- threads and processes ----
 
 
 def test_few_native_sessions_for_many_threads(store):
     from breccia import _store
 
     put(store, "zarr.json", GROUP)
-    with zarr.config.set({"codec_pipeline.path": "breccia.zarr.CodecPipeline"}):  # zarr's own would lose elements
+    with zarr.config.set({"codec_pipeline.path": OURS}):  # zarr's own would lose elements
         array = zarr.create_array(store, name="a", shape=(64,), chunks=(4,), dtype="i4")
     opened = []
     view_open = _store.View.open
@@ -583,7 +593,7 @@ def child_reads(store, stop, results, array):
     results.put((rounds, wrong))
 
 
-@pytest.mark.parametrize("pipeline", ["zarr.core.codec_pipeline.BatchedCodecPipeline", "breccia.zarr.CodecPipeline"])
+@pytest.mark.parametrize("pipeline", [OURS, "zarr.core.codec_pipeline.BatchedCodecPipeline"])
 def test_eight_readers_fork_while_the_parent_writes(store, pipeline):
     context = multiprocessing.get_context("fork")
     with zarr.config.set({"codec_pipeline.path": pipeline}):

@@ -1,4 +1,4 @@
-"""zarr-python's own tests of stores on `breccia.zarr.Store`: StoreTests, and both machines of random operations.
+"""zarr-python's own tests of stores on `breccia.zarr.Store`: StoreTests, and both machines.
 
 BRECCIA_EXAMPLES says how many runs a machine makes (50).
 """
@@ -69,7 +69,8 @@ def test_store_machine(tmp_path):
     run_machine(ZarrStoreStateMachine, tmp_path / "store.brc")
 
 
-@pytest.mark.parametrize("pipeline", ["zarr.core.codec_pipeline.BatchedCodecPipeline", "breccia.zarr.CodecPipeline"])
+@pytest.mark.parametrize("pipeline", ["zarr.core.codec_pipeline.BatchedCodecPipeline",
+                                      "breccia.zarr.CodecPipeline"])
 def test_hierarchy_machine(tmp_path, pipeline):
     with zarr.config.set({"codec_pipeline.path": pipeline}):
         run_machine(ZarrHierarchyStateMachine, tmp_path / "hierarchy.brc")
