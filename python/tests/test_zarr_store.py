@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -237,6 +238,15 @@ def test_ranges_of_an_absent_key(store):
     assert sync(store.get_partial_values(PROTOTYPE, [("nothing", None), ("//", None)])) == [None, None]
 
 
+def eventually(happened):
+    """zarr's thread lets go of a result a little after it has handed it over."""
+    for _ in range(500):
+        if happened():
+            return
+        time.sleep(0.01)
+    assert happened()
+
+
 def test_a_value_is_the_librarys_memory(store, monkeypatch):
     """What comes is at the address where the library put it, and is freed with the last view of it."""
     from breccia import _keys
@@ -267,11 +277,11 @@ def test_a_value_is_the_librarys_memory(store, monkeypatch):
     assert [int(b.as_array_like().__array_interface__["data"][0]) for b in (one, two)] == addresses
     part = two.as_array_like()[500:600]
     del one
-    assert freed == addresses[:1]
+    eventually(lambda: freed == addresses[:1])
     del two
     assert freed == addresses[:1] and part.tobytes() == value[500:600]
     del part
-    assert freed == addresses
+    eventually(lambda: freed == addresses)
 
 
 def test_prototypes_of_others(store):
