@@ -15,9 +15,10 @@ from zarr.abc.store import Store as ZarrStore
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from . import _keys
+from ._breccia import ffi, lib
 from ._errors import ExistsError, InvalidError, NotFoundError
 from ._keys import Change
-from ._native import Handle, Handles, Native, Sessions, ffi, lib, string, text
+from ._native import Handle, Handles, Native, Sessions, string, text
 
 if TYPE_CHECKING:
     from .session import Session
@@ -119,7 +120,8 @@ class Store(ZarrStore):
 
     @classmethod
     def of_session(cls, session: Session) -> Store:
-        """The hierarchy of a session with its own uncommitted changes. It pickles where the session does."""
+        """The hierarchy of a session with its own uncommitted changes. It pickles as the session does:
+        its copies write the same draft."""
         made = cls(session.repository.path, session.rev, read_only=session.read_only)
         made._session = session
         return made
