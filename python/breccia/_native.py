@@ -385,8 +385,8 @@ class Sessions:
 
 
 class Private(Sessions):
-    """The native sessions of a private draft. The first begins it, where no token says which it is; others, in
-    any process, are opened by its token."""
+    """The native sessions of a private draft. The first begins it, where no token says which it is; others,
+    in any process, are opened by its token."""
 
     def __init__(self, handles: Handles, branch: str, token: str = "") -> None:
         super().__init__(handles, self._begin)
@@ -424,11 +424,11 @@ class Private(Sessions):
 
     def _check_process(self) -> None:
         if self._first is not None and self._first.pid != os.getpid():
-            raise _errors.MisuseError("a private session belongs to the process that began it: pickle it, or give "
-                                      "this process a child of session.fork()")
+            raise _errors.MisuseError("a private session belongs to the process that began it: pickle it, or "
+                                      "give this process a child of session.fork()")
 
     def token(self) -> str:
-        """The draft's token, with which it begins. The first session is asked, when no other thread works with it."""
+        """The draft's token, with which it begins. The first session is asked, when no other thread has it."""
         if not self.known and self._first is None:
             self.give(self.take())
         if not self.known:
@@ -443,20 +443,23 @@ class Private(Sessions):
         assert first is not None
         mine = first.owner == threading.get_ident()  # between two calls of this thread
         try:
-            mine or self._idle.remove(first)
+            if not mine:
+                self._idle.remove(first)
         except (ValueError, IndexError):
             self._ready.wait(0.005)
             return
         try:
             self.known = token_of(first, first.session)
         finally:
-            mine or self._idle.append(first)
+            if not mine:
+                self._idle.append(first)
 
     def close(self) -> None:
         """Closes the sessions that nobody uses. Changes stay in the file, and this view finds them again."""
         with self._ready:
             first = self._first
-            if not self.known and first is not None and first.pid == os.getpid() and first in list(self._idle):
+            mine = first is not None and first.pid == os.getpid() and first in list(self._idle)
+            if first is not None and mine and not self.known:
                 clean = ffi.new("int *")
                 first.call_out(lib.brc_session_clean, clean)
                 if clean[0]:

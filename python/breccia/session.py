@@ -231,13 +231,13 @@ class Session(Group):
     """The hierarchy as a version has it. Repository.session(), .draft() and .view() make it. It is the root
     group too.
 
-    `kind`: "private", "child" (a private one that fork() made), "shared", "view" (a branch, to read) or "at" (a
-    commit). As a context manager a private or shared one commits at the end (nothing is no error), and discards its
-    changes on an exception; a child does that alone.
+    `kind`: "private", "child" (a private one that fork() made), "shared", "view" (a branch, to read) or "at"
+    (a commit). As a context manager a private or shared one commits at the end (nothing is no error), and
+    discards its changes on an exception; a child only discards.
 
-    All kinds pickle, and so do their arrays, groups and stores. In whatever process or thread of this machine, a copy
-    of a private one is on the same draft: what one writes the others see, and what it commits is committed. The draft stays its first process's: another
-    may end, or be killed, and takes nothing with it.
+    All pickle, with their arrays, groups and stores. In any process or thread of this machine, a copy of a
+    private one is on the same draft: what one writes, commits or discards, the others see. The draft belongs
+    to its first process; others that end, or are killed, take nothing with them.
     """
 
     def __init__(self, repository: Repository, kind: str, rev: str, sessions: Sessions, *,
@@ -330,9 +330,10 @@ class Session(Group):
     # ---- many processes ----
 
     def fork(self) -> Session:
-        """A child of a private session, for a worker: it begins with all that this one shows, uncommitted changes too;
-        then neither sees what the other writes, until join(). A child cannot commit, and may have children. It belongs
-        to this session's process. MisuseError in a transaction, and where this session is shared.
+        """A child of a private session, for a worker: it begins with all that this one shows, uncommitted
+        changes too; then neither sees what the other writes, until join(). A child cannot commit, and may have
+        children. It belongs to this session's process. MisuseError in a transaction, and where this session is
+        shared.
         """
         with self._sessions.at_work() as native:
             out = ffi.new("brc_session **")
@@ -344,12 +345,13 @@ class Session(Group):
         return _attach(self.repository, "child", self.rev, self._about, token)
 
     def join(self, *children: Session | Iterable[Session]) -> None:
-        """Brings what children (or copies of them that workers returned) wrote into this session: all, or nothing.
+        """Brings what children (or copies of them that workers returned) wrote into this session: all, or
+        nothing.
 
-        They are merged by element, in whatever order they are given. Where two wrote different values to one element
-        it is a ConflictError whose `.conflicts` say of which `child`, and all are as they were. Joined children are
-        gone: StaleError from then on, also for a second join. MisuseError in a transaction, with a savepoint open, and
-        for what is no child of this session.
+        They are merged by element, in whatever order they are given. Where two wrote different values to one
+        element it is a ConflictError whose `.conflicts` say of which `child`, and all are as they were. Joined
+        children are gone: StaleError from then on, also for a second join. MisuseError in a transaction, with
+        a savepoint open, and for what is no child of this session.
         """
         given = [c for some in children for c in ([some] if isinstance(some, Session) else some)]
         tokens = [c._token() for c in given]
@@ -478,8 +480,8 @@ def _again(repository: Repository, kind: str, rev: str, about: Any) -> Session:
 
 
 def _attach(repository: Repository, kind: str, rev: str, about: Any, token: str) -> Session:
-    return Session(repository, kind, rev, Private(repository.handles, rev, token), message=about[0], author=about[1],
-                   metadata=about[2])
+    return Session(repository, kind, rev, Private(repository.handles, rev, token), message=about[0],
+                   author=about[1], metadata=about[2])
 
 
 def _same_type(data: Any, name: str) -> str:

@@ -151,7 +151,7 @@ def test_merge_conflicts(grid):
     with pytest.raises(breccia.ConflictError) as caught:
         grid.merge("trial")
     (conflict,) = caught.value.conflicts
-    assert conflict == ("/x", "chunk", "c/0/0", None) and "c/0/0" in repr(conflict)
+    assert conflict == ("/x", "chunk", "c/0/0", None, None) and "c/0/0" in repr(conflict)
     assert grid.merge_state() is None
     assert grid.merge("trial", dry_run=True).conflicts == (conflict,)
     kept = grid.merge("trial", keep=True)
