@@ -153,8 +153,7 @@ class Handle:
 class Native:
     """A session of the library on a handle of its own, and the arrays that were opened there."""
 
-    __slots__ = ("handle", "session", "arrays", "pid", "era", "draft", "scratch", "owner",
-                 "__weakref__")
+    __slots__ = ("handle", "session", "arrays", "pid", "era", "scratch", "owner", "__weakref__")
 
     def __init__(self, handle: Handle, session: Any, era: int) -> None:
         self.handle, self.session, self.era = handle, session, era
@@ -162,7 +161,6 @@ class Native:
         self.pid = handle.pid
         self.scratch: Any = None
         self.owner = 0  # of a private session the thread that has it
-        self.draft = 0  # grows with each commit of a private session, whose other natives are closed then
 
     def array(self, path: str) -> Any:
         """The open array at a path."""
@@ -387,28 +385,27 @@ class Sessions:
 
 
 class Private(Sessions):
-    """The native sessions of a private draft. The first begins it; others are opened by its number."""
+    """The native sessions of a private draft. The first begins it, where no token says which it is; others,
+    in any process, are opened by its token."""
 
-    def __init__(self, handles: Handles, branch: str) -> None:
+    def __init__(self, handles: Handles, branch: str, token: str = "") -> None:
         super().__init__(handles, self._begin)
-        self._branch = branch
+        self._branch, self.known = branch, token
         self._ready = threading.Condition()
         self._first: Native | None = None
-        self._number = 0
-        self._drafts = 0  # how many there were: what is of an earlier one is closed
 
     def _begin(self, handle: Handle) -> Any:
         out = ffi.new("brc_session **")
-        handle.call(lib.brc_session_open, out, handle.repo, text(self._branch), lib.BRC_SESSION_PRIVATE)
+        if self.known or self._first is not None:
+            handle.call(lib.brc_session_attach, out, handle.repo, text(self.known))
+        else:
+            handle.call(lib.brc_session_open, out, handle.repo, text(self._branch), lib.BRC_SESSION_PRIVATE)
         return out[0]
 
     def take(self) -> Native:
-        while True:
-            native = super().take()
-            if native.draft == self._drafts:
-                native.owner = threading.get_ident()
-                return native
-            native.close()
+        native = super().take()
+        native.owner = threading.get_ident()
+        return native
 
     def give(self, native: Native) -> None:
         if not self.pinned or native not in self.pinned.values():
@@ -416,69 +413,65 @@ class Private(Sessions):
         super().give(native)
 
     def _open(self) -> Native:
-        if self._first is not None and self._first.pid != os.getpid():
-            raise _errors.MisuseError("a private session belongs to the process that began it: open another, "
-                                      "or give this process a child of session.fork()")
-        with self._ready:
-            if self._first is None:
-                made = super()._open()
-                made.draft = self._drafts
-                self._first = made
-                return made
-            if self._number == 0:
-                self._number = self._ask()
-        handle = self.handles.open()
-        try:
-            out = ffi.new("brc_session **")
-            handle.call(lib.brc_draft_open, out, handle.repo, self._number)
-        except BaseException:
-            handle.close()
-            raise
-        made = Native(handle, out[0], self.era)
-        made.draft = self._drafts
-        return made
+        if not self.known:
+            self._check_process()
+            with self._ready:
+                if self._first is None:
+                    self._first = super()._open()
+                    return self._first
+            self.token()
+        return super()._open()
 
-    def _ask(self) -> int:
-        """The draft's number, which the first session knows: waits until no other thread works with that."""
+    def _check_process(self) -> None:
+        if self._first is not None and self._first.pid != os.getpid():
+            raise _errors.MisuseError("a private session belongs to the process that began it: pickle it, or "
+                                      "give this process a child of session.fork()")
+
+    def token(self) -> str:
+        """The draft's token, with which it begins. The first session is asked, when no other thread has it."""
+        if not self.known and self._first is None:
+            self.give(self.take())
+        if not self.known:
+            self._check_process()
+            with self._ready:
+                while not self.known:
+                    self._ask()
+        return self.known
+
+    def _ask(self) -> None:
         first = self._first
         assert first is not None
-        while first.owner != threading.get_ident():  # else it is this thread's, between two calls
-            try:
+        mine = first.owner == threading.get_ident()  # between two calls of this thread
+        try:
+            if not mine:
                 self._idle.remove(first)
-            except (ValueError, IndexError):
-                self._ready.wait(0.005)
-                continue
-            try:
-                return self.number_of(first)
-            finally:
+        except (ValueError, IndexError):
+            self._ready.wait(0.005)
+            return
+        try:
+            self.known = token_of(first, first.session)
+        finally:
+            if not mine:
                 self._idle.append(first)
-        return self.number_of(first)
-
-    @staticmethod
-    def number_of(native: Native) -> int:
-        out = ffi.new("int64_t *")
-        native.handle.call(lib.brc_session_draft, out, native.session)
-        return int(out[0])
 
     def close(self) -> None:
         """Closes the sessions that nobody uses. Changes stay in the file, and this view finds them again."""
         with self._ready:
             first = self._first
-            if first is not None and first.pid == os.getpid() and first in list(self._idle):
+            mine = first is not None and first.pid == os.getpid() and first in list(self._idle)
+            if first is not None and mine and not self.known:
                 clean = ffi.new("int *")
                 first.call_out(lib.brc_session_clean, clean)
-                if self._number == 0 and not clean[0]:
-                    self._number = self.number_of(first)
-                if self._number == 0:
+                if clean[0]:
                     self._first = None
+                else:
+                    self.known = token_of(first, first.session)
             super().close()
 
-    def ended(self, native: Native) -> None:
-        """The draft was committed or dropped by this session, which goes on alone."""
-        with self._ready:
-            self._drafts += 1
-            self._number, self._first = 0, native
-            native.draft = self._drafts
+
+def token_of(native: Native, session: Any) -> str:
+    """Names the draft of a session of the library on the same handle, which stays when that is closed."""
+    return native.handle.take_buf(lib.brc_session_token, session).decode()
 
 
 class Progress:

@@ -131,12 +131,14 @@ class Change(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """Something that a merge cannot decide. `settled`: None while it is open, "ours", "theirs", "by hand"."""
+    """Something that a merge cannot decide. `settled`: None while it is open, "ours", "theirs", "by hand".
+    `child`: of Session.join(), what it was given."""
 
     path: str
     kind: str
     key: str | None
     settled: str | None
+    child: Any = None
 
     @classmethod
     def of(cls, c: Any) -> Conflict:
@@ -189,7 +191,7 @@ class OpenState(NamedTuple):
 
 class Draft(NamedTuple):
     """Uncommitted changes. `owner`: "alive", "dead", "unknown", or None for what a branch's sessions
-    share."""
+    share. `parent`: of a child of Session.fork() the draft whose it is, else 0."""
 
     id: int
     branch: str
@@ -200,12 +202,14 @@ class Draft(NamedTuple):
     stale: bool
     op: str | None
     rewriting: str | None
+    parent: int = 0
 
     @classmethod
     def of(cls, d: Any) -> Draft:
         owner = ("unknown", "alive", "dead")[d.owner] if d.flags & lib.BRC_DRAFT_OWNED else None
         return cls(d.id, string(d.branch), owner, d.owner_pid, time_of(d.time_us), d.nodes,
-                   bool(d.flags & lib.BRC_DRAFT_STALE), string(d.op) or None, string(d.array) or None)
+                   bool(d.flags & lib.BRC_DRAFT_STALE), string(d.op) or None, string(d.array) or None,
+                   d.parent)
 
 
 class Operation(NamedTuple):
@@ -354,9 +358,9 @@ class Shown(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Of uncommitted changes. `changes`: None where the library cannot list them (private ones)."""
+    """Of uncommitted changes."""
 
     branch: str
     clean: bool
-    changes: tuple[Change, ...] | None
+    changes: tuple[Change, ...]
     state: OpenState | None = None

@@ -121,7 +121,8 @@ class Store(ZarrStore):
 
     @classmethod
     def of_session(cls, session: Session) -> Store:
-        """The hierarchy of a session with its own uncommitted changes. It pickles where the session does."""
+        """The hierarchy of a session with its own uncommitted changes. It pickles as the session does:
+        its copies write the same draft."""
         made = cls(session.repository.path, session.rev, read_only=session.read_only)
         made._session = session
         return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from . import _dtypes, _errors
 from . import _records as records
 from ._attributes import Attributes, to_json
 from ._breccia import ffi, lib
-from ._native import Native, Private, Sessions, sized, string, text
+from ._native import Native, Private, Sessions, sized, string, text, token_of
 from .array import Array
 
 if TYPE_CHECKING:
@@ -231,8 +231,13 @@ class Session(Group):
     """The hierarchy as a version has it. Repository.session(), .draft() and .view() make it. It is the root
     group too.
 
-    `kind`: "private", "shared", "view" (a branch, to read) or "at" (a commit). As a context manager a private
-    or shared one commits at the end (nothing is no error), and discards its changes on an exception.
+    `kind`: "private", "child" (a private one that fork() made), "shared", "view" (a branch, to read) or "at"
+    (a commit). As a context manager a private or shared one commits at the end (nothing is no error), and
+    discards its changes on an exception; a child only discards.
+
+    All pickle, with their arrays, groups and stores. In any process or thread of this machine, a copy of a
+    private one is on the same draft: what one writes, commits or discards, the others see. The draft belongs
+    to its first process; others that end, or are killed, take nothing with them.
     """
 
     def __init__(self, repository: Repository, kind: str, rev: str, sessions: Sessions, *,
@@ -281,19 +286,13 @@ class Session(Group):
             except _errors.ConflictError as error:
                 error.conflicts = tuple(self._conflicts(native))
                 raise
-            self._ended(native)
-        return records.oid(out[0])
-
-    def _ended(self, native: Native) -> None:
-        if isinstance(self._sessions, Private):
-            self._sessions.ended(native)
         self._sessions.era += 1
+        return records.oid(out[0])
 
     def discard(self) -> None:
         """Drops every uncommitted change of this session."""
-        with self._sessions.at_work() as native:
-            native.handle.call(lib.brc_session_discard, native.session)
-            self._ended(native)
+        self._sessions.call(lib.brc_session_discard)
+        self._sessions.era += 1
 
     def clean(self) -> bool:
         """Whether there are no uncommitted changes."""
@@ -301,12 +300,22 @@ class Session(Group):
         self._sessions.call_out(lib.brc_session_clean, out)
         return bool(out[0])
 
+    def diff(self, a: str | None = None, *, path: str | None = None,
+             elements: bool = False) -> list[records.Change]:
+        """Nodes that differ from `a` (None: what the changes are based on) to what this session shows. As
+        Repository.diff()."""
+        name, out = text(path), ffi.new("brc_iter **")
+        options = sized("brc_diff_opts", path=name, flags=lib.BRC_DIFF_ELEMENTS if elements else 0)
+        with self._sessions.at_work() as native:
+            native.call_out(lib.brc_session_diff, out, text(a), options)
+            return native.handle.items(out, lib.brc_diff_next, "brc_change", records.Change.of)
+
     def status(self) -> records.Status:
-        """Whether there are changes; of the current branch's shared ones, which."""
+        """Whether there are uncommitted changes, and which."""
         if self.kind in ("shared", "view") and self.rev == self.repository.head:
             return self.repository.status()
         clean = self.fixed or self.clean()
-        return records.Status(self.rev, clean, () if clean else None)
+        return records.Status(self.rev, clean, () if clean else tuple(self.diff()))
 
     def _conflicts(self, native: Native) -> list[records.Conflict]:
         out = ffi.new("brc_iter **")
@@ -317,6 +326,46 @@ class Session(Group):
         """What keeps the changes from being committed onto the branch as it is now. Ours is the branch."""
         with self._sessions.at_work() as native:
             return self._conflicts(native)
+
+    # ---- many processes ----
+
+    def fork(self) -> Session:
+        """A child of a private session, for a worker: it begins with all that this one shows, uncommitted
+        changes too; then neither sees what the other writes, until join(). A child cannot commit, and may have
+        children. It belongs to this session's process. MisuseError in a transaction, and where this session is
+        shared.
+        """
+        with self._sessions.at_work() as native:
+            out = ffi.new("brc_session **")
+            native.call_out(lib.brc_session_fork, out)
+            try:
+                token = token_of(native, out[0])
+            finally:
+                lib.brc_session_free(out[0])
+        return _attach(self.repository, "child", self.rev, self._about, token)
+
+    def join(self, *children: Session | Iterable[Session]) -> None:
+        """Brings what children (or copies of them that workers returned) wrote into this session: all, or
+        nothing.
+
+        They are merged by element, in whatever order they are given. Where two wrote different values to one
+        element it is a ConflictError whose `.conflicts` say of which `child`, and all are as they were. Joined
+        children are gone: StaleError from then on, also for a second join. MisuseError in a transaction, with
+        a savepoint open, and for what is no child of this session.
+        """
+        given = [c for some in children for c in ([some] if isinstance(some, Session) else some)]
+        tokens = [c._token() for c in given]
+        keep, out = [text(t) for t in tokens], ffi.new("brc_iter **")
+        with self._sessions.at_work() as native:
+            try:
+                native.call_out(lib.brc_session_join, out, ffi.new("const char *[]", keep), len(keep), 0)
+            except _errors.ConflictError as error:
+                of = {int(t.split(":")[1]): c for t, c in zip(tokens, given)}
+                error.conflicts = tuple(native.handle.items(
+                    out, lib.brc_conflicts_next, "brc_conflict",
+                    lambda c: records.Conflict.of(c)._replace(child=of.get(c.draft))))
+                raise
+        self._sessions.era += 1
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -396,24 +445,27 @@ class Session(Group):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is not None and not self.read_only:
             self.discard()
-        elif not self.read_only and not self.clean():
+        elif not self.read_only and self.kind != "child" and not self.clean():
             self.commit()
         self.close()
 
-    def _token(self) -> Any:
+    def _token(self) -> str:
         """What another process needs to open this session."""
-        raise TypeError("a private session belongs to this process: commit it, or give a worker a child of "
-                        "session.fork()")
+        if not isinstance(self._sessions, Private):
+            raise _errors.MisuseError(f"{self.rev} is no child of a session: session.fork() makes one")
+        return self._sessions.token()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.kind == "private":
-            return _attach, (self.repository, self._token())
+        if isinstance(self._sessions, Private):
+            return _attach, (self.repository, self.kind, self.rev, self._about, self._token())
         rev = self.commit_id if self.fixed else self.rev
         return _again, (self.repository, self.kind, rev, self._about)
 
     def __eq__(self, other: object) -> bool:
-        if self.kind == "private" or not isinstance(other, Session):
+        if self is other or not isinstance(other, Session):
             return self is other
+        if isinstance(self._sessions, Private) and isinstance(other._sessions, Private):
+            return self.repository == other.repository and "" != self._sessions.known == other._sessions.known
         return (self.repository, self.kind, self.rev, self.commit_id) == (other.repository, other.kind,
                                                                           other.rev, other.commit_id)
 
@@ -427,8 +479,9 @@ def _again(repository: Repository, kind: str, rev: str, about: Any) -> Session:
     return repository.view(rev)
 
 
-def _attach(repository: Repository, token: Any) -> Session:
-    raise NotImplementedError
+def _attach(repository: Repository, kind: str, rev: str, about: Any, token: str) -> Session:
+    return Session(repository, kind, rev, Private(repository.handles, rev, token), message=about[0],
+                   author=about[1], metadata=about[2])
 
 
 def _same_type(data: Any, name: str) -> str:
