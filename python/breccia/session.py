@@ -331,9 +331,9 @@ class Session(Group):
 
     def fork(self) -> Session:
         """A child of a private session, for a worker: it begins with all that this one shows, uncommitted
-        changes too; then neither sees what the other writes, until join(). A child cannot commit, and may have
-        children. It belongs to this session's process. MisuseError in a transaction, and where this session is
-        shared.
+        changes too; then neither sees what the other writes, until join(). A child cannot commit, and may
+        have children. It belongs to this session's process. MisuseError in a transaction, and where this
+        session is shared.
         """
         with self._sessions.at_work() as native:
             out = ffi.new("brc_session **")
