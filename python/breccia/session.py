@@ -349,9 +349,9 @@ class Session(Group):
         nothing.
 
         They are merged by element, in whatever order they are given. Where two wrote different values to one
-        element it is a ConflictError whose `.conflicts` say of which `child`, and all are as they were. Joined
-        children are gone: StaleError from then on, also for a second join. MisuseError in a transaction, with
-        a savepoint open, and for what is no child of this session.
+        element it is a ConflictError whose `.conflicts` say of which `child`. All are as they were then.
+        Joined children are gone: StaleError from then on, also for a second join. MisuseError in a transaction,
+        with a savepoint open, and for what is no child of this session.
         """
         given = [c for some in children for c in ([some] if isinstance(some, Session) else some)]
         tokens = [c._token() for c in given]
