@@ -428,7 +428,7 @@ class Private(Sessions):
                                       "give this process a child of session.fork()")
 
     def token(self) -> str:
-        """The draft's token, with which it begins. The first session is asked, when no other thread has it."""
+        """The draft's token, with which it begins. The first session is asked when no other thread has it."""
         if not self.known and self._first is None:
             self.give(self.take())
         if not self.known:

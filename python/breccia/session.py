@@ -331,9 +331,9 @@ class Session(Group):
 
     def fork(self) -> Session:
         """A child of a private session, for a worker: it begins with all that this one shows, uncommitted
-        changes too; then neither sees what the other writes, until join(). A child cannot commit, and may have
-        children. It belongs to this session's process. MisuseError in a transaction, and where this session is
-        shared.
+        changes too; then neither sees what the other writes, until join(). A child cannot commit, and may
+        have children. It belongs to this session's process. MisuseError in a transaction, and where this
+        session is shared.
         """
         with self._sessions.at_work() as native:
             out = ffi.new("brc_session **")
@@ -349,9 +349,9 @@ class Session(Group):
         nothing.
 
         They are merged by element, in whatever order they are given. Where two wrote different values to one
-        element it is a ConflictError whose `.conflicts` say of which `child`, and all are as they were. Joined
-        children are gone: StaleError from then on, also for a second join. MisuseError in a transaction, with
-        a savepoint open, and for what is no child of this session.
+        element it is a ConflictError whose `.conflicts` say of which `child`. All are as they were then.
+        Joined children are gone: StaleError from then on, also for a second join. MisuseError in a transaction,
+        with a savepoint open, and for what is no child of this session.
         """
         given = [c for some in children for c in ([some] if isinstance(some, Session) else some)]
         tokens = [c._token() for c in given]
