@@ -47,12 +47,13 @@ static const struct {
     {"UPDATE draft SET branch=?2", "the branch gets another name"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
      " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner,"
-     " parts FROM draft WHERE branch=?1 AND kind=3",
+     " parts, ifnull(" BRC_IS_CHILD ", 0) FROM draft WHERE branch=?1 AND kind=3",
      "there are few drafts"},
     {"SELECT 1 FROM draft_chunk WHERE node=?1 LIMIT 1", "stops at the first"},
     {"SELECT id, kind, changes, base, tip, checksum IS row_sum('draft', id, kind, state, branch,"
      " base, tip, other, plan, owner, parent, time_us, changes, parts), time_us, branch, owner,"
-     " parts, plan FROM draft WHERE state=1 AND parent IS NULL ORDER BY id",
+     " parts, ifnull(" BRC_IS_CHILD ", 0), plan FROM draft WHERE state=1 AND parent IS NULL"
+     " ORDER BY id",
      "all drafts are listed"},
     {"SELECT 1 FROM meta WHERE checksum IS NOT row_sum", "the settings are few"},
     {"SELECT s.id, s.owner, s.plan, s.parts, s.checksum IS", "likewise, where some are savepoints"},
@@ -86,6 +87,8 @@ static const struct {
     {"SELECT target, checksum IS row_sum('pin'", "all pins, likewise"},
     {"SELECT run, phase, position, owner, checksum IS", "of one row"},
     {"SELECT seq FROM sqlite_sequence WHERE name='gc'", "of few rows"},
+    {"SELECT 1 FROM sqlite_sequence WHERE name='draft'", "likewise"},
+    {"SELECT 1 FROM draft_node n LEFT JOIN draft_chunk c ON c.node=n.node", "stops at ?2 rows"},
     {"INSERT INTO gc_kept(run, id) SELECT", "of so many rows"},
     {"INSERT INTO place(seq, backend, name, facts, checksum)", "of one row: the last given"},
     {"DELETE FROM boundary WHERE NOT EXISTS", "a repair looks at all of its rows"},
