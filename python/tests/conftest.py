@@ -1,5 +1,6 @@
 """What all tests share: a repository in a folder of its own."""
 import pathlib
+import signal
 
 import hypothesis
 import pytest
@@ -9,6 +10,10 @@ import breccia
 hypothesis.settings.register_profile("breccia", deadline=None, derandomize=True, max_examples=30,
                                      suppress_health_check=list(hypothesis.HealthCheck))
 hypothesis.settings.load_profile("breccia")
+
+# A job that a shell put into the background ignores Ctrl-C, and so would every program that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
