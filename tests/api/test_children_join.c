@@ -193,22 +193,41 @@ START_TEST(members_and_nodes_are_joined_as_by_a_merge)
 }
 END_TEST
 
-/* A child that was joined before has moved what the next has written into, in a later call. */
+/* A child that was joined before has moved what the next has written into, in a later call. Both
+ * joins are merges: the parent has written into a chunk that is met. */
 START_TEST(moves_are_followed_from_one_join_to_the_next)
 {
-    brc_oid id, first;
-    OK(&t, brc_resolve(&first, t.repo, "main", &t.err));
+    brc_oid id;
+    fill(s, 50, 1, 5); /* so that children begin from a commit of their own */
     brc_session *c[] = {kit_fork(&t, s), kit_fork(&t, s)};
+    fill(s, 31, 1, 6);
+    fill(c[0], 30, 1, 6);
     OK(&t, brc_node_move(c[0], "/a", "/b", &t.err));
     fill(c[1], 0, 1, 7);
     OK(&t, join_of(NULL, c, 1));
-    fill(t.session, 20, 1, 9); /* on the branch, under the name that it has there */
+    scenario_set_number(&t, "/a", 20, 9); /* on the branch, under the name that it has there */
     scenario_commit(&t, "second");
     OK(&t, join_of(NULL, c + 1, 1));
-    ck_assert_int_eq(scenario_number(&t, s, "/b", 0), 7);
     OK(&t, kit_commit(&t, s, &id));
-    ck_assert_int_eq(scenario_number(&t, t.session, "/b", 0), 7);
-    ck_assert_int_eq(scenario_number(&t, t.session, "/b", 20), 9);
+    static const int32_t want[][2] = {{0, 7}, {20, 9}, {30, 6}, {31, 6}, {50, 5}};
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+        ck_assert_int_eq(scenario_number(&t, t.session, "/b", (uint64_t)want[i][0]), want[i][1]);
+    free_all(c, 2);
+}
+END_TEST
+
+/* The parent's move is in the commit that the second child began from. */
+START_TEST(two_moves_of_one_node_are_a_conflict)
+{
+    char tree[100];
+    brc_iter *it;
+    brc_session *c[] = {kit_fork(&t, s), NULL};
+    OK(&t, brc_node_move(s, "/a", "/c", &t.err));
+    c[1] = kit_fork(&t, s);
+    OK(&t, brc_node_move(c[0], "/a", "/b", &t.err));
+    FAILS(&t, BRC_ECONFLICT, join_of(&it, c, 2));
+    ck_assert_str_eq(conflicts_are(it, c, 2), "/c moved - of 1; ");
+    ck_assert_str_eq(scenario_tree(&t, s, "/", 1, tree, sizeof(tree)), "/ /c* ");
     free_all(c, 2);
 }
 END_TEST
@@ -439,6 +458,7 @@ Suite *children_join_suite(void)
     tcase_add_test(tc, an_element_with_two_values_is_a_conflict);
     tcase_add_test(tc, members_and_nodes_are_joined_as_by_a_merge);
     tcase_add_test(tc, moves_are_followed_from_one_join_to_the_next);
+    tcase_add_test(tc, two_moves_of_one_node_are_a_conflict);
     tcase_add_test(tc, what_the_parent_wrote_in_between_counts);
     tcase_add_test(tc, a_child_joins_its_own_children_first);
     tcase_add_test(tc, a_new_repository_can_be_forked_before_its_first_commit);
