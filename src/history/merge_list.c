@@ -100,7 +100,9 @@ static int clash_order(const void *a, const void *b)
         return order;
     const size_t least = x->key.len < y->key.len ? x->key.len : y->key.len;
     order = least > 0 ? memcmp(x->key.data, y->key.data, least) : 0;
-    return order != 0 ? order : (x->key.len > y->key.len) - (x->key.len < y->key.len);
+    if (order == 0)
+        order = (x->key.len > y->key.len) - (x->key.len < y->key.len);
+    return order != 0 ? order : (x->draft > y->draft) - (x->draft < y->draft);
 }
 
 static void clash_dispose(brc_clash *clash)

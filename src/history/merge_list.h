@@ -39,7 +39,7 @@ BRC_MUST_USE int brc_clash_ids(brc_clash *clash, const brc_oid *base, const brc_
 BRC_MUST_USE int brc_clash_values(brc_clash *clash, const brc_json *base, const brc_json *ours, const brc_json *theirs,
                                   brc_error *err);
 BRC_MUST_USE int brc_clash_texts(brc_clash *clash, const char *base, const char *ours, const char *theirs, brc_error *err);
-/* By path, member and key. Two of one place are one: it is settled by path. So it is where one side moves a node to
+/* By path, member, key and, in a join, child. Two of one place are one: it is settled by path. So it is where one side moves a node to
  * where it has removed another, and the other side has removed the first and changed the second. */
 void brc_clash_list_sort(brc_clash_list *list);
 void brc_clash_list_dispose(brc_clash_list *list);
