@@ -216,8 +216,10 @@ class Selection:
             raise Aside
         return index, place
 
-    def orthogonal(self, shape: tuple[int, ...]) -> Orthogonal:
-        """It has to be a product of the axes' parts, within the array."""
+    def orthogonal(self, shape: tuple[int, ...], turns: dict[int, Index] | None = None) -> Orthogonal:
+        """It has to be a product of the axes' parts, in the array. With `turns` index arrays are in zarr's
+        order, and `turns` says of the caller's axes in which one that is: of what is written twice the last
+        stays."""
         if self.points or math.prod(map(len, self.axes)) != len(self.chunks):
             raise Aside
         made: list[Index | range] = []
@@ -227,7 +229,11 @@ class Selection:
         for axis, found in enumerate(self.axes):
             parts = [found[at][2:] for at in sorted(found)]
             if axis in kept:
-                made.append(in_order(parts, self.length(kept.index(axis))))
+                to = kept.index(axis)
+                made.append(in_order(parts, self.length(to)))
+                if turns is not None and not isinstance(made[-1], range) and self.out_shape is not None:
+                    turns[to] = np.concatenate([np.asarray(place, np.int64) for _, place in parts])
+                    made[-1] = made[-1][turns[to]]
             elif len(parts) == 1:
                 made.append(range(int(parts[0][0][0]), int(parts[0][0][0]) + 1))
             else:
@@ -237,15 +243,18 @@ class Selection:
             raise Aside  # the array has become smaller
         return Orthogonal(made, tuple(kept))
 
-    def coordinates(self, shape: tuple[int, ...]) -> tuple[Index, ...]:
-        """The points, one by one of the caller's elements."""
+    def coordinates(self, shape: tuple[int, ...], turns: dict[int, Index] | None = None) -> tuple[Index, ...]:
+        """The points, one by one of the caller's elements, or with `turns` as orthogonal()."""
         if self.chunks or (self.out_shape is not None and len(self.out_shape) != 1):
             raise Aside
         made = tuple(np.asarray(in_order([(where[axis], to) for where, to in self.points], self.length(0)))
                      for axis in range(len(shape)))
         if any(index.max() >= n for index, n in zip(made, shape)):
             raise Aside
-        return made
+        if turns is None or self.out_shape is None:
+            return made
+        turns[0] = np.concatenate([np.asarray(to, np.int64) for _, to in self.points])
+        return tuple(index[turns[0]] for index in made)
 
 
 def selection_of(batch: Sequence[Any], places: Sequence[tuple[int, ...]], out_shape: tuple[int, ...] | None,
@@ -296,12 +305,15 @@ def write_now(native: Native, batch: Sequence[Any], value: Any, drop: tuple[int,
     selection = selection_of(batch, places, memory.shape if memory.ndim else None, drop)
     if any(is_doubtful(memory, form.dtype, spec, to, whole) for _, spec, _, to, whole in batch):
         raise Aside
-    if selection.points:
-        points = selection.coordinates(form.shape)
+    turns: dict[int, Index] = {}
+    points = selection.coordinates(form.shape, turns) if selection.points else None
+    sel = selection.orthogonal(form.shape, turns) if points is None else Orthogonal([], ())
+    for axis, order in turns.items():
+        memory = np.take(memory, order, axis)
+    if points is not None:
         source = np.broadcast_to(memory, points[0].shape)
         array._scatter(pieces_of_points(points, form.chunks), source, form)
     else:
-        sel = selection.orthogonal(form.shape)
         source = np.broadcast_to(memory, [len(sel.axes[axis]) for axis in sel.kept])
         array._write_orthogonal(sel, source[sel.spread], form)
 

@@ -196,6 +196,22 @@ def test_as_zarrs_own(path, data, spec):
         assert np.asarray(mine).flags.f_contiguous == np.asarray(theirs).flags.f_contiguous
 
 
+@COMMON
+@given(data=st.data())
+def test_of_what_is_written_twice_the_same_stays(path, data):
+    ours, own = pair(path, shape=(12, 9), chunks=(data.draw(st.integers(1, 12)), 5), dtype="i4")
+    for _ in range(3):
+        n = data.draw(st.integers(1, 30))
+        rows = data.draw(st.lists(st.integers(-12, 11), min_size=n, max_size=n))
+        rows = data.draw(st.sampled_from([rows, sorted(rows), sorted(rows, reverse=True)]))
+        columns = data.draw(st.lists(st.integers(-9, 8), min_size=n, max_size=n))
+        points = data.draw(st.booleans())
+        value = np.arange(1, n + 1) if points else np.arange(1, n * n + 1).reshape(n, n)
+        for array in ours, own:
+            (array.vindex if points else array.oindex)[np.array(rows), np.array(columns)] = value
+        check(ours, own)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shards", [None, (8, 12)])
 def test_is_used(path, calls, dtype, shards):

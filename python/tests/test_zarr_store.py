@@ -612,7 +612,8 @@ def test_eight_readers_fork_while_the_parent_writes(store, pipeline):
         array[...] = 1
         assert (array[...] == 1).all()  # pools and loops have begun
         stop, results = context.Event(), context.Queue()
-        children = [context.Process(target=child_reads, args=(store, stop, results, array)) for _ in range(8)]
+        children = [context.Process(target=child_reads, args=(store, stop, results, array), daemon=True)
+                    for _ in range(8)]
         for child in children:
             child.start()
         for n in range(2, 30):
@@ -639,7 +640,7 @@ def test_children_write(store):
     context = multiprocessing.get_context("fork")
     put(store, "zarr.json", GROUP)
     results = context.Queue()
-    children = [context.Process(target=child_writes, args=(store, n, results)) for n in range(4)]
+    children = [context.Process(target=child_writes, args=(store, n, results), daemon=True) for n in range(4)]
     for child in children:
         child.start()
     for i in range(5):
@@ -668,7 +669,7 @@ def test_fork_while_threads_hold_locks(store):
     results = context.Queue()
     try:
         for n in range(8):
-            child = context.Process(target=child_writes, args=(store, n, results))
+            child = context.Process(target=child_writes, args=(store, n, results), daemon=True)
             child.start()
             assert results.get(timeout=60) is None
             child.join(30)
