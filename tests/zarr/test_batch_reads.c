@@ -19,8 +19,8 @@ Suite *batch_reads_suite(void);
 /* Chunks that are stored as a shard behind a codec: some of what is in them can be decoded. */
 #define NESTED                                                                                     \
     "[{\"name\":\"transpose\",\"configuration\":{\"order\":[1,0]}},"                               \
-    "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[30,2],\"codecs\":" CODECS    \
-    INDEX                                                                                          \
+    "{\"name\":\"sharding_indexed\",\"configuration\":{\"chunk_shape\":[30,2],"                    \
+    "\"codecs\":" CODECS INDEX                                                                     \
     "]"
 
 /* Rows 32 to 47 were never written. */
