@@ -42,7 +42,7 @@ static void need(brc_session *of, uint64_t i, int32_t value)
 /* Of all, in this order. */
 static int join_of(brc_iter **conflicts, brc_session *const *children, size_t n)
 {
-    char *tokens[16];
+    char *tokens[16] = {NULL};
     for (size_t i = 0; i < n; i++)
         tokens[i] = kit_token(&t, children[i]);
     int rc = brc_session_join(conflicts, s, (const char *const *)tokens, n, 0, &t.err);
