@@ -16,7 +16,7 @@ import zarr.abc.codec
 from zarr.core.buffer.cpu import NDBuffer
 
 from . import _keys
-from ._breccia import lib
+from ._breccia import ffi, lib
 from ._elements import AnyArray, Elements
 from ._errors import Error, InvalidError, NotFoundError, UnsupportedError
 from ._indexing import Index, Orthogonal, pieces_of_points
@@ -303,7 +303,8 @@ def write_now(native: Native, batch: Sequence[Any], value: Any, drop: tuple[int,
     if not is_plain(memory, form.dtype):
         memory = np.asarray(memory).astype(form.dtype)
     selection = selection_of(batch, places, memory.shape if memory.ndim else None, drop)
-    if any(is_doubtful(memory, form.dtype, spec, to, whole) for _, spec, _, to, whole in batch):
+    fill = bytes(ffi.buffer(lib.brc_array_describe(native.array(array.path)).fill, form.item))
+    if any(is_doubtful(memory, fill, spec, to, whole) for _, spec, _, to, whole in batch):
         raise Aside
     turns: dict[int, Index] = {}
     points = selection.coordinates(form.shape, turns) if selection.points else None
@@ -318,10 +319,10 @@ def write_now(native: Native, batch: Sequence[Any], value: Any, drop: tuple[int,
         array._write_orthogonal(sel, source[sel.spread], form)
 
 
-def is_doubtful(memory: AnyArray, dtype: np.dtype[Any], spec: Any, out: Any, complete: bool) -> bool:
+def is_doubtful(memory: AnyArray, bits: bytes, spec: Any, out: Any, complete: bool) -> bool:
     """Whether the chunk may become one that zarr takes for fill value, and leaves out, although its bits are
-    others: it compares numbers, so that all NaNs are one, and zeros may be."""
-    fill = spec.fill_value
+    others than those of the array's: zarr compares numbers, so that all NaNs are one, and zeros may be."""
+    fill, dtype = spec.fill_value, memory.dtype
     if dtype.kind not in "fc" and dtype.names is None:
         return False
     if dtype.kind == "f" and fill == fill and (fill != 0 or ZEROS_DIFFER):
@@ -332,7 +333,7 @@ def is_doubtful(memory: AnyArray, dtype: np.dtype[Any], spec: Any, out: Any, com
         return False
     if not spec.prototype.nd_buffer.from_numpy_array(part).all_equal(fill):
         return False
-    return not complete or part.tobytes() != one.tobytes() * part.size
+    return not complete or part.tobytes() != bits * part.size
 
 
 async def read(batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> tuple[bool, Any]:

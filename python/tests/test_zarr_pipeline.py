@@ -359,6 +359,14 @@ def test_complex_chunks_of_fill_value(path, fill, value):
     assert ours[...].tobytes() == own[...].tobytes()
 
 
+def test_a_fill_value_of_which_its_document_says_less(path):
+    """zarr.json does not have the sign of a NaN."""
+    value = np.complex128(complex(-float("nan"), 5))
+    ours, own = pair(path, shape=(8,), chunks=(4,), dtype="c16", fill_value=value)
+    ours[...] = own[...] = np.full(8, value)
+    check(ours, own)
+
+
 def test_a_chunk_of_zeros_set_by_key_goes_with_a_write(path):
     ours, own = pair(path, shape=(8,), chunks=(4,), dtype="i4", compressors=None)
     for array in ours, own:
