@@ -123,10 +123,9 @@ class Bench:
                           lambda s: self.cube.nbytes / s / 1e6)
             able = self.made(key, self.cube, chunks)
             opened = {side.name: side.open(key, write=True) for side in able}
-            # Other values each round, or what is there already would have to be written no more.
-            later = [self.cube * np.float32(2.0 ** (i + 1)) for i in range(2)]
             for turn in range(self.rounds):
-                data = later[turn % 2]
+                # Values that were never there: chunks that are stored already would be written no more.
+                data = self.cube * np.float32(2.0 ** (turn + 1))
                 take_turns(table, {s.name: lambda s=s: s.write(opened[s.name], data) for s in able}, 1)
             for side in able:
                 side.close(opened[side.name])
