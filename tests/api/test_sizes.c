@@ -223,7 +223,7 @@ static int give_buffer(longer *x)
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     x->buffer.data = got;
     x->buffer.len = sizeof(got);
-    brc_io io = { sizeof(io), a, NULL, &x->buffer };
+    brc_io io = { sizeof(io), a, NULL, &x->buffer, NULL };
     int rc = brc_read_batch(&io, 1, &t.err);
     ck_assert(rc != BRC_OK || got[7] == 7);
     brc_array_free(a);
