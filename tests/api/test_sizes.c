@@ -33,7 +33,7 @@ static const struct {
     NO_TAIL(brc_xfer_opts, with),      NO_TAIL(brc_box, count),
     NO_TAIL(brc_proto, reserved),      NO_TAIL(brc_dtype, inner),
     NO_TAIL(brc_dtype_ops, scan),      NO_TAIL(brc_dtype_spec, owner),
-    NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, source_box),
+    NO_TAIL(brc_codec_spec, owner),    NO_TAIL(brc_codec_impl, decode_part),
     NO_TAIL(brc_backend, list),        NO_TAIL(brc_stored, reserved),
     NO_TAIL(brc_kept, time_us),
     NO_TAIL(brc_backend_host, stopped), NO_TAIL(brc_gc_opts, keep),
