@@ -69,14 +69,16 @@ int brc_draft_merge(brc_store *store, const char *branch, brc_draft_head *out, b
 int brc_draft_shared(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err)
 {
     sqlite3_stmt *st;
+    int64_t id;
     BRC_TRY(brc_draft_merge(store, branch, out, err));
     if (out->id != 0)
         return BRC_OK;
-    BRC_TRY(brc_stmt(store,
-                     "SELECT " DRAFT_COLUMNS " FROM draft WHERE branch=?1 AND kind=1 AND state=1",
-                     &st, err));
+    /* Most branches have none, and a statement that asks no more is soon made. */
+    BRC_TRY(brc_stmt(store, "SELECT id FROM draft WHERE branch=?1 AND kind=1 AND state=1", &st,
+                     err));
     sqlite3_bind_text(st, 1, branch, -1, SQLITE_STATIC);
-    return draft_read_one(store, st, out, err);
+    BRC_TRY(brc_ask_number(store, st, &id, err));
+    return id != 0 ? brc_draft_get(store, id, out, err) : BRC_OK;
 }
 
 int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *err)
