@@ -90,6 +90,18 @@ int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *
     return draft_read_one(store, st, out, err);
 }
 
+int brc_draft_of_owner(brc_store *store, const char *owner, brc_draft_head *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int64_t id;
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_stmt(store, "SELECT id FROM draft WHERE owner=?1 AND kind=2 AND state=1", &st,
+                     err));
+    sqlite3_bind_text(st, 1, owner, -1, SQLITE_STATIC);
+    BRC_TRY(brc_ask_number(store, st, &id, err));
+    return id != 0 ? brc_draft_get(store, id, out, err) : BRC_OK;
+}
+
 static int same_commit(int has, const brc_oid *id, int has_other, const brc_oid *other)
 {
     return has == has_other && (!has || brc_oid_cmp(id, other) == 0);
