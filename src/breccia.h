@@ -365,11 +365,11 @@ BRC_API BRC_MUST_USE int brc_draft_open(brc_session **out, breccia *repo, int64_
  * nothing with it. Whoever reads the file can read the secret; it keeps a number that is wrong from being taken
  * for another draft's. BRC_EMISUSE for other sessions. */
 BRC_API BRC_MUST_USE int brc_session_token(brc_buf *out, brc_session *s, brc_error *err);
-/* Appends a name of the private session, with a NUL behind it, which brc_session_attach() takes as it takes a token.
- * This writes nothing: whichever of the sessions of that name changes something first begins the draft, of this
- * process. Where nothing is changed in it and it has no children, it goes with the first of this process's sessions
- * that is closed, and the others go on from the branch as it is. BRC_EMISUSE for other sessions, and for children. */
-BRC_API BRC_MUST_USE int brc_session_name(brc_buf *out, brc_session *s, brc_error *err);
+/* Appends a name for private sessions of this process on a branch (NULL: the current one), with a NUL behind it, which
+ * brc_session_attach() takes as it takes a token. This writes nothing: whichever session of that name, in any process,
+ * changes something first begins the draft. Where nothing is changed in it and it has no children, it goes with the
+ * first of this process's sessions that is closed, and the others go on from the branch as it is. */
+BRC_API BRC_MUST_USE int brc_session_name(brc_buf *out, breccia *repo, const char *branch, brc_error *err);
 /* Another session on the draft that the token names: what one of them writes the others see, and two that write at
  * once are as two that write what a branch shares. BRC_EINVAL: this is no token; BRC_ENOTFOUND: it is of another file;
  * BRC_ESTALE: the draft was joined, adopted, handed over or dropped; BRC_EMISUSE: its owner has ended

@@ -267,6 +267,10 @@ def test_others_are_stopped(big):
     """A thread that waits for others stops what they do, and the file can be used again afterwards."""
     repo = breccia.open(big)
     x, out, began = repo.view("main")["x"], [], threading.Event()
+    sessions = x.session._sessions
+    natives = [sessions.take() for _ in range(3)]
+    for native in natives:
+        sessions.give(native)
 
     def work():
         try:
@@ -276,14 +280,16 @@ def test_others_are_stopped(big):
         except breccia.InterruptError as error:
             out.append(error)
 
-    workers = [threading.Thread(target=work) for _ in range(3)]
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(3)]
     for w in workers:
         w.start()
     began.wait()
-    repo.handles.interrupt()
+    for native in natives:
+        lib.brc_interrupt(native.repo)
     for w in workers:
         w.join()
-    repo.handles.clear()
+    for native in natives:
+        lib.brc_interrupt_clear(native.repo)
     assert len(out) == 3 and x[0, 0] == 1.0
 
 

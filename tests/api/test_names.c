@@ -29,15 +29,23 @@ static void names_teardown(void)
     scenario_stop(&t);
 }
 
-static char *name_of(scenario *of, brc_session *s)
+static char *name_of(const char *branch)
 {
     brc_buf name = BRC_BUF_INIT;
-    OK(of, brc_session_name(&name, s, &of->err));
+    OK(&t, brc_session_name(&name, t.repo, branch, &t.err));
     char *text = strdup((const char *)name.data);
     ck_assert_ptr_nonnull(text);
     ck_assert_uint_eq(strlen(text), name.len);
     brc_buf_dispose(&name);
     return text;
+}
+
+/* The first session of a name. */
+static brc_session *begin(const char *name)
+{
+    brc_session *s;
+    OK(&t, brc_session_attach(&s, t.repo, name, &t.err));
+    return s;
 }
 
 static brc_session *attach(const char *name)
@@ -60,11 +68,9 @@ static void fill(brc_session *s, uint64_t from, uint64_t n, int32_t value)
 START_TEST(whoever_comes_first_begins_the_draft)
 {
     brc_oid id;
-    brc_session *s = kit_private(&t, NULL);
-    char *name = name_of(&t, s), *again = NULL;
-    brc_session *a = attach(name), *b = attach(name);
-    again = name_of(&t, b);
-    ck_assert_str_eq(again, name);
+    char *name = name_of(NULL), *again = name_of("main");
+    brc_session *s = begin(name), *a = attach(name), *b = attach(name);
+    ck_assert_str_ne(again, name);
     ck_assert_str_eq(kit_drafts(&t, t.repo), "");
     scenario_set_number(&t, "/a", 9, 900); /* they follow their branch until then */
     (void)scenario_commit(&t, "second");
@@ -111,8 +117,8 @@ static int only_look(scenario *w, brc_session *s, void *ctx)
 
 START_TEST(another_process_begins_the_draft)
 {
-    brc_session *s = kit_private(&t, NULL);
-    char *name = name_of(&t, s);
+    char *name = name_of(NULL);
+    brc_session *s = begin(name);
     kit_worker_ends(kit_worker(&t, name, write_ten, NULL), BRC_OK);
     need(s, 19, 100);
     ck_assert_str_eq(kit_drafts(&t, t.repo), "1/0 alive ours; "); /* ours, not the worker's */
@@ -128,12 +134,8 @@ END_TEST
 
 START_TEST(a_parent_stays_for_its_children)
 {
-    brc_session *s = kit_private(&t, NULL);
-    char *name = name_of(&t, s);
-    brc_session *a = attach(name), *child = kit_fork(&t, s);
-    brc_buf none = BRC_BUF_INIT;
-    FAILS(&t, BRC_EMISUSE, brc_session_name(&none, child, &t.err));
-    FAILS(&t, BRC_EMISUSE, brc_session_name(&none, t.session, &t.err));
+    char *name = name_of("HEAD");
+    brc_session *s = begin(name), *a = attach(name), *child = kit_fork(&t, s);
     need(a, 0, 0);
     brc_session_free(a);
     ck_assert_str_eq(kit_drafts(&t, t.repo), "0/0 alive ours; 0/1 alive ours; ");
@@ -143,12 +145,15 @@ START_TEST(a_parent_stays_for_its_children)
     brc_session_free(child);
     OK(&t, brc_session_join(NULL, s, tokens, 1, 0, &t.err));
     need(s, 0, 100);
+    tokens[0] = name;
+    FAILS(&t, BRC_EMISUSE, brc_session_join(NULL, s, tokens, 1, 0, &t.err));
     OK(&t, brc_session_discard(s, &t.err));
+    brc_session_free(s); /* which was handed out by having children */
+    ck_assert_str_eq(kit_drafts(&t, t.repo), "0/0 alive ours; ");
     a = attach(name);
     need(a, 0, 0);
     brc_session_free(a); /* without children it goes */
     ck_assert_str_eq(kit_drafts(&t, t.repo), "");
-    brc_session_free(s);
     free(token);
     free(name);
 }
@@ -157,8 +162,8 @@ END_TEST
 START_TEST(a_name_follows_its_branch)
 {
     OK(&t, brc_branch_create(t.repo, "old", NULL, &t.err));
-    brc_session *s = kit_private(&t, "old");
-    char *name = name_of(&t, s);
+    char *name = name_of("old");
+    brc_session *s = begin(name);
     fill(s, 0, 1, 100);
     OK(&t, brc_branch_rename(t.repo, "old", "new", &t.err));
     brc_session *a = attach(name);
@@ -172,7 +177,7 @@ START_TEST(a_name_follows_its_branch)
 }
 END_TEST
 
-/* A process with a session of that name, which waits to be killed. */
+/* A process with a name, which waits to be killed. */
 static pid_t an_owner(char *name, size_t size)
 {
     int ends[2];
@@ -181,13 +186,10 @@ static pid_t an_owner(char *name, size_t size)
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         scenario mine = {.err = BRC_ERROR_INIT};
-        brc_session *s;
         brc_buf text = BRC_BUF_INIT;
         int rc = brc_open(&mine.repo, t.file, NULL, &mine.err);
         if (rc == BRC_OK)
-            rc = brc_session_open(&s, mine.repo, "main", BRC_SESSION_PRIVATE, &mine.err);
-        if (rc == BRC_OK)
-            rc = brc_session_name(&text, s, &mine.err);
+            rc = brc_session_name(&text, mine.repo, "main", &mine.err);
         if (rc == BRC_OK && write(ends[1], text.data, text.len) == (ssize_t)text.len)
             pause();
         _exit(1);
@@ -220,8 +222,10 @@ END_TEST
 START_TEST(whatever_is_no_name_is_refused)
 {
     char text[1000];
-    brc_session *s = kit_private(&t, NULL), *none;
-    char *name = name_of(&t, s);
+    brc_session *none;
+    brc_buf text_of_none = BRC_BUF_INIT;
+    FAILS(&t, BRC_ENOTFOUND, brc_session_name(&text_of_none, t.repo, "nowhere", &t.err));
+    char *name = name_of(NULL);
     const size_t len = strlen(name);
     for (size_t i = 0; i < len; i++) { /* cut, and with each byte another */
         snprintf(text, sizeof(text), "%.*s", (int)i, name);
@@ -236,7 +240,6 @@ START_TEST(whatever_is_no_name_is_refused)
             ck_assert_ptr_null(none);
         }
     }
-    brc_session_free(s);
     scenario strange = {.err = BRC_ERROR_INIT};
     scenario_start(&strange);
     FAILS(&strange, BRC_ENOTFOUND, brc_session_attach(&none, strange.repo, name, &strange.err));
