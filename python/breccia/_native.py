@@ -125,10 +125,6 @@ class Handle:
         finally:
             lib.brc_buf_dispose(out)
 
-    def take_buf_of(self, function: Callable[..., int], *args: Any) -> bytes:
-        """The same of function(*args, out, err)."""
-        return self.take_buf(lambda out, *rest: function(*rest[:-1], out, rest[-1]), *args)
-
     def items(self, made: Any, step: Callable[..., int], kind: str, convert: Callable[[Any], T],
               limit: int | None = None) -> list[T]:
         """What an iterator lists, each converted; the iterator is freed. `made` is what its maker wrote to."""
