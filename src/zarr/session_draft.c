@@ -5,10 +5,10 @@
  *
  *   draft:NUMBER:HEX
  *
- * A name comes before the draft, and has the owner whole: whoever changes something first begins it.
+ * A name comes before the draft, and has the owner whole: whoever changes something first begins
+ * it. FILE is a digest of the file's secret and of what follows.
  *
- *   draft:0:FILE:LENGTH:BRANCH OWNER, without the space; FILE is a digest of the file's secret and of what
- *   follows
+ *   draft:0:FILE:LENGTH:BRANCH OWNER, without the space
  */
 #include <inttypes.h>
 #include <stdio.h>

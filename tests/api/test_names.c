@@ -1,4 +1,4 @@
-/* Names of private sessions: several sessions, of several processes, on a draft that nobody has begun yet. */
+/* Names of private sessions: many sessions, of many processes, on a draft that none has begun. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
