@@ -216,8 +216,8 @@ static int zstd_decode_growing(struct zstd_scratch *scratch, brc_span src, brc_b
 }
 
 /* Block after block, until what is wanted is there. */
-static int zstd_decode_first(struct zstd_scratch *scratch, size_t wanted, brc_span src, brc_buf *dst,
-                             brc_error *err)
+static int zstd_decode_first(struct zstd_scratch *scratch, size_t wanted, brc_span src,
+                             brc_buf *dst, brc_error *err)
 {
     ZSTD_inBuffer in = { src.data, src.len, 0 };
     ZSTD_outBuffer out = { dst->data + dst->len, wanted, 0 };

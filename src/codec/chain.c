@@ -79,8 +79,8 @@ static void chain_part_of(const brc_chain *chain, const brc_box *box, brc_wanted
 }
 
 /* What a step decodes for a box of the chunk: 0 if it is all. */
-static int chain_wanted(const brc_chain *chain, const brc_step *step, size_t left, const brc_box *box,
-                        brc_box *part, brc_wanted *out)
+static int chain_wanted(const brc_chain *chain, const brc_step *step, size_t left,
+                        const brc_box *box, brc_box *part, brc_wanted *out)
 {
     if (box == NULL)
         return 0;
