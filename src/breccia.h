@@ -98,6 +98,9 @@ BRC_API void brc_interrupt(breccia *repo);
 /* Ends an interruption: calls work again. From any thread, once the call that was to stop has
  * returned. */
 BRC_API void brc_interrupt_clear(breccia *repo);
+/* From now on calls on this handle report to `progress` (NULL: to nobody) in place of the function
+ * that it was opened with. Not from within a call of that function. */
+BRC_API void brc_progress_set(breccia *repo, brc_progress_fn progress, void *ctx);
 /* Calls between these two report progress towards one total of `total` bytes (0: not
  * known). `phase` must live until the end. `rc` is the result of the calls. Pairs do not
  * nest. */
