@@ -1,4 +1,4 @@
-"""The attributes of a node, as a mapping that is stored as it changes."""
+"""What is stored as it changes: the attributes of a node, and the settings of a file."""
 from __future__ import annotations
 
 import json
@@ -6,44 +6,45 @@ from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from ._breccia import ffi, lib
+from ._calls import to_json
 from ._native import text
 
 if TYPE_CHECKING:
+    from .repository import Repository
     from .session import Session
 
 
-def to_json(value: Any) -> str:
-    """JSON of a value, also of NumPy's scalars and arrays. NaN has no JSON: ValueError."""
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, default=_plain)
+class Stored(MutableMapping[str, Any]):
+    def asdict(self) -> dict[str, Any]:
+        """All of them, read once."""
+        raise NotImplementedError
+
+    def __getitem__(self, name: str) -> Any:
+        return self.asdict()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.asdict())
+
+    def __len__(self) -> int:
+        return len(self.asdict())
+
+    def __eq__(self, other: object) -> bool:
+        return self.asdict() == (other.asdict() if isinstance(other, Stored) else other)
+
+    def __repr__(self) -> str:
+        return repr(self.asdict())
 
 
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if hasattr(value, "items"):
-        return dict(value)
-    raise TypeError(f"an attribute cannot be {type(value).__name__}: use what JSON has")
-
-
-class Attributes(MutableMapping[str, Any]):
+class Attributes(Stored):
     """Names and values that JSON has: None, booleans, numbers (integers of any size), text, lists, dicts.
     Values are copies: change one, then set it again."""
-
-    __slots__ = ("_session", "_path")
 
     def __init__(self, session: Session, path: str) -> None:
         self._session, self._path = session, path
 
     def asdict(self) -> dict[str, Any]:
         """All of them, read once."""
-        sessions = self._session._sessions
-        with sessions.at_work() as native:
-            raw = native.handle.take_buf(lib.brc_attrs_get, native.session, text(self._path), ffi.NULL)
-        return dict(json.loads(raw)) if raw else {}
-
-    def __getitem__(self, name: str) -> Any:
-        found = self.asdict()
-        return found[name]
+        return dict(json.loads(self._session._buf(lib.brc_attrs_get, text(self._path), ffi.NULL) or "{}"))
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._session._sessions.call(lib.brc_attrs_set, text(self._path), text(name), text(to_json(value)))
@@ -54,9 +55,8 @@ class Attributes(MutableMapping[str, Any]):
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         """Sets several in one transaction."""
-        new = dict(*args, **kwargs)
         with self._session.transaction():
-            for name, value in new.items():
+            for name, value in dict(*args, **kwargs).items():
                 self[name] = value
 
     def put(self, attributes: dict[str, Any]) -> None:
@@ -66,14 +66,25 @@ class Attributes(MutableMapping[str, Any]):
                 del self[name]
             self.update(attributes)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.asdict())
 
-    def __len__(self) -> int:
-        return len(self.asdict())
+class Config(Stored):
+    """Settings by name. Deleting one sets its default."""
 
-    def __eq__(self, other: object) -> bool:
-        return self.asdict() == (other.asdict() if isinstance(other, Attributes) else other)
+    NAMES = "journal", "window", "codecs", "verify", "backend"
 
-    def __repr__(self) -> str:
-        return repr(self.asdict())
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def asdict(self) -> dict[str, Any]:
+        """All of them, read once."""
+        return {name: self[name] for name in self.NAMES}
+
+    def __getitem__(self, name: str) -> str:
+        return self._repository._buf(lib.brc_config_get, text(name)).decode()
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        given = value if isinstance(value, str) else json.dumps(value)
+        self._repository._call(lib.brc_config_set, text(name), text(given))
+
+    def __delitem__(self, name: str) -> None:
+        self._repository._call(lib.brc_config_set, text(name), ffi.NULL)

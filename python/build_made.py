@@ -1,0 +1,385 @@
+"""What of the Python package follows from the C headers alone: breccia/_made/errors.py, records.py and calls.py.
+
+An exception stands for each code, with what the header says of it. A record is a structure of the header as a
+NamedTuple: its fields' types, and how they are read, come from the structure. A call is a method that is no more than a
+function of the header: what it passes on, and in which order, comes from the function. `setup.py` runs this.
+
+`python3 build_made.py FOLDER` writes all there.
+"""
+import pathlib
+import re
+import sys
+
+import build_ffi
+
+# By code: the class, and what Python's users catch as well.
+ERRORS = {
+    "EINVAL": "InvalidError ValueError", "EMISUSE": "MisuseError RuntimeError", "ENOTFOUND": "NotFoundError KeyError",
+    "EEXISTS": "ExistsError FileExistsError", "EAMBIGUOUS": "AmbiguousError ValueError", "ECONFLICT": "ConflictError",
+    "ESTALE": "StaleError", "EBUSY": "BusyError TimeoutError", "EREADONLY": "ReadOnlyError PermissionError",
+    "ECORRUPT": "CorruptError", "EFORMAT": "FormatError ValueError",
+    "EUNSUPPORTED": "UnsupportedError NotImplementedError", "ELIMIT": "LimitError ValueError",
+    "ENOMEM": "NoMemoryError MemoryError", "EIO": "InputOutputError OSError", "ENOSPACE": "NoSpaceError OSError",
+    "EINTERRUPT": "InterruptError", "EINTERNAL": "InternalError RuntimeError", "ECOLLISION": "CollisionError",
+}
+
+# By name: the structure, what the record is, and its fields in their order:
+#   name, name=member     a member (of another name); "?" behind it: None where it is NULL
+#   name=FLAG             whether BRC_FLAG is set
+#   name=PREFIX|word|...  the word of an enumerator: "up to date" is BRC_PREFIX_UP_TO_DATE; of bits, a tuple
+#   name[Record]          what the call lists beside the structure
+#   name: type            what _records.py sets, or who makes a record without a structure
+RECORDS = {
+    "Commit": ("brc_commit", "A version: who made it, when, and from what. `expired`: its parents have expired, and "
+               "`parents` are the nearest ancestors that are kept.",
+               "id, message, author, time, parents, metadata=meta_json, expired=PAST_EXPIRED"),
+    "Ref": ("brc_ref", 'A branch or tag. `id` is "" for a branch without a commit.',
+            "name, id, is_tag=REF_TAG, current=REF_CURRENT, message"),
+    "Elements": ("brc_change", "How elements differ. `first` and `last` are corners of the box around those that "
+                 "changed; `why` says why they could not be compared.",
+                 "changed=elements_changed, added=elements_added, removed=elements_removed, max_abs, first, last, "
+                 "why=elements_why?"),
+    "Change": ("brc_change", "A node that differs between two versions. `metadata` are JSON pointers into zarr.json; "
+               "`storage_only`: codecs or backend, no value differs.",
+               "path, what=|added|removed|moved|changed, kind=|group|array, moved_from=from?, metadata, "
+               "storage_only=CHANGE_STORAGE, chunks_added, chunks_removed, chunks_changed, elements: Elements | None=None"),
+    "Conflict": ("brc_conflict", 'Something that a merge cannot decide. `settled`: None while it is open, "ours", '
+                 '"theirs", "by hand". `child`: of Session.join(), what it was given.',
+                 "path, kind, key?, settled: str | None=None, child: Any=None"),
+    "MergeResult": ("brc_merge_result", '`result`: "up to date", "fast-forward", "merged" or "conflict".',
+                    "result=MERGE|up to date|fast-forward|merged|conflict, commit, conflicts[Conflict], draft"),
+    "PickResult": ("brc_pick_result", '`result`: "nothing", "fast-forward", "committed", "uncommitted" or "conflict".',
+                   "result=PICK|nothing|fast-forward|committed|uncommitted|conflict, commit, at, made, skipped, left, "
+                   "conflicts[Conflict], draft"),
+    "OpenState": ("brc_open_state", "A merge, cherry-pick, revert or rebase that is neither done nor dropped.",
+                  "op, rev, other, at, draft, conflicts[Conflict], made, skipped, left"),
+    "Draft": ("brc_draft", 'Uncommitted changes. `owner`: "alive", "dead", "unknown", or None for what a branch\'s '
+              "sessions share. `parent`: of a child of Session.fork() the draft whose it is, else 0.",
+              "id, branch, owner=OWNER|unknown|alive|dead?DRAFT_OWNED, pid=owner_pid, time, nodes, stale=DRAFT_STALE, "
+              "op?, rewriting=array?, parent"),
+    "Operation": ("brc_op", "One change of a branch or tag. Those of one call have one `operation`.",
+                  "id, operation, time, what, name, is_tag=OP_TAG, before=from, after=to, undoes, restores, draft"),
+    "Bisection": ("brc_bisect_result", '`state`: "none", "waiting", "next" (look at `at`), "found" (`at` brought the '
+                  'change) or "open" (only versions that were skipped are left).',
+                  "state=BISECT|none|waiting|next|found|open, at, left, good, skipped, has_bad=BISECT_HAS_BAD"),
+    "Blamed": ("brc_blamed", "A chunk by its place in the grid, or `count` elements from `first` on, and the commit "
+               "that changed it last; `before`: or a commit before it that has expired.",
+               "first, count, commit, time, author, before=BLAME_BEFORE"),
+    "Expired": ("brc_expired", "A commit that was looked at: `kept` says why it stays; empty: it expires.",
+                "id, time, kept=KEPT|tip|tag|in use|last|daily|weekly|monthly"),
+    "ExpireReport": ("brc_expire_report", "How many commits stay and go. `bytes`: of a dry run, what would be free.",
+                     "kept, expired, bytes, commits[Expired]"),
+    "GcReport": ("brc_gc_report", "What went, and the file's length afterwards.",
+                 "objects_removed, bytes_freed, file_bytes"),
+    "Held": ("brc_du_item", "What an array (`path`) or a commit (`id`) holds, and what of it nothing else does, in "
+             "bytes.", "path?, id, bytes, alone"),
+    "Usage": ("brc_du_report", "What the file's bytes are for.",
+              "versions, uncommitted, log, garbage, stored, items[Held]"),
+    "Damage": ("brc_damage", "A fault that was found, and who uses what is damaged.",
+               "id, kind, missing=DAMAGE_MISSING, used_by, message"),
+    "Info": ("brc_stats", "Of the whole file; sizes in bytes.",
+             "commits, objects, chunks, stored_bytes, logical_bytes, file_bytes, chunk_refs, log_bytes"),
+    "Node": ("brc_node", "A node of a list.", "path, kind=|group|array"),
+    "FsckReport": ("", "`damage` is empty where the file is whole.", "checked: int, damage: tuple[Damage; ...]"),
+    "Shown": ("", "A commit and what it changed, from its first parent.", "commit: Commit, changes: tuple[Change; ...]"),
+    "Status": ("", "Of uncommitted changes.",
+               "branch: str, clean: bool, changes: tuple[Change; ...], state: OpenState | None=None"),
+}
+
+# By class: methods, the function of each, and what it does.
+#   name, name?           text; "?": None is the default. In a function's order, or members of its options
+#   name@, name@="/"      a path from the group
+#   name: type=default    a value of another type
+#   name=FLAG             sets BRC_FLAG
+#   limit, progress       how many are listed; who is told how far it is
+# `-> [Record]` is listed, `-> Record` written; else a number, as Python's type.
+CALLS = {
+    "Repository": {
+        "refs() -> [Ref]": ("brc_refs", "Branches, then tags, by name."),
+        "branch(name, rev?)": ("brc_branch_create", "Makes a branch at a version (None: the current branch's)."),
+        "delete_branch(name, *, force=DELETE_FORCE)": (
+            "brc_branch_delete", "Without `force` only a branch whose commits another branch or tag has, and without "
+            "uncommitted changes."),
+        "rename_branch(name, to)": ("brc_branch_rename", "Gives a branch another name."),
+        "tag(name, rev?, message?)": ("brc_tag_create", "Makes a tag at a version (None: the current branch's)."),
+        "delete_tag(name, *, force=DELETE_FORCE)": ("brc_tag_delete", "As delete_branch()."),
+        "rename_tag(name, to)": ("brc_tag_rename", "Gives a tag another name."),
+        "switch(branch, *, discard=SWITCH_DISCARD)": (
+            "brc_switch", "Makes another branch the current one, for everyone who uses the file. ConflictError if the "
+            "current one has uncommitted changes, which `discard` drops."),
+        "log(rev?, *, path?, full=LOG_FULL, limit) -> [Commit]": (
+            "brc_log", 'Commits, the newest first: all that `rev` (None: the current branch) has, or "A..B". With '
+            "`path` those that changed that node or something under it; `full`: also what a merge gave up."),
+        "diff(a?, b?, *, path?, elements=DIFF_ELEMENTS, progress) -> [Change]": (
+            "brc_diff", "Nodes that differ. `b` None: the current branch with its uncommitted changes; `a` None: what "
+            "`b` is based on. With `elements` also how many elements differ, and by how much."),
+        "drafts() -> [Draft]": ("brc_drafts", "Uncommitted changes in the whole file, the oldest first."),
+        "adopt(draft: int)": (
+            "brc_draft_adopt", "Makes private changes, of a process that has ended, part of what their branch shares."),
+        "drop(draft: int)": ("brc_draft_drop", "Drops uncommitted changes."),
+        "merge_abort()": ("brc_merge_abort", "Drops the merge, cherry-pick, revert or rebase that is open."),
+        "undo(expect: int=0) -> int": (
+            "brc_undo", "Takes back the last operation on branches and tags; again: one further back. Its number. "
+            "`expect`: the operation that is to be taken back, else StaleError."),
+        "oplog(limit) -> [Operation]": ("brc_oplog", "Changes of branches and tags, the newest first."),
+        "expire(*, keep_last: int=0, keep_daily: int=0, keep_weekly: int=0, keep_monthly: int=0, "
+        "dry_run=EXPIRE_DRY_RUN, progress) -> ExpireReport": (
+            "brc_expire", "Thins history: of each branch the newest `keep_last` commits stay, and the newest of so "
+            "many days, weeks and months. gc() frees what has expired."),
+        "gc(*, dry_run=GC_DRY_RUN, expunge=GC_EXPUNGE, keep?, progress) -> GcReport": (
+            "brc_gc", "Removes what nothing needs any more. `keep`: how long operations can be undone, this time "
+            '("7d", "0"). `expunge`: what went leaves no trace in the file.'),
+        "du(*, progress) -> Usage": (
+            "brc_du", "What the file's bytes are for, and what each array and each commit holds."),
+        "info() -> Info": ("brc_stat", "How many commits, objects and chunks there are, and their bytes."),
+    },
+    "Group": {
+        "move(source@, dest@)": ("brc_node_move", "Gives a node another path. No chunk is copied."),
+        "copy(source@, dest@)": (
+            "brc_node_copy", "Copies a node and all under it. No chunk is copied: both have them."),
+        'restore(path@="/", rev?)': (
+            "brc_node_restore", "Makes a node and all under it what they were at a version (None: the branch's tip)."),
+    },
+    "Session": {
+        "clean() -> bool": ("brc_session_clean", "Whether there are no uncommitted changes."),
+        "discard()": ("brc_session_discard", "Drops every uncommitted change of this session."),
+        "diff(a?, *, path?, elements=DIFF_ELEMENTS) -> [Change]": (
+            "brc_session_diff", "Nodes that differ from `a` (None: what the changes are based on) to what this session "
+            "shows. As Repository.diff()."),
+        "conflicts() -> [Conflict]": (
+            "brc_session_conflicts", "What keeps the changes from being committed onto the branch as it is now. Ours "
+            "is the branch."),
+    },
+}
+
+HEAD = '''"""{what} Made from the C headers by build_made.py."""
+'''
+
+ERROR = '''
+
+class Error(Exception):
+    """A call of the library failed. The text names the thing and the remedy."""
+
+    code = 0
+    detail = 0  # errno, or SQLite's code
+
+    def __str__(self) -> str:  # KeyError would print it in quotes
+        return str(self.args[0]) if self.args else type(self).__name__
+'''
+
+CALL = '''from __future__ import annotations
+
+from .._breccia import lib
+from .._calls import Caller, Progress, options, records
+from .._native import text
+'''
+
+CONVERTERS = '''import datetime
+import json
+from typing import Any, NamedTuple, Self
+
+from .._breccia import ffi, lib
+from .._native import string
+
+UTC = datetime.timezone.utc
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def time_of(microseconds: int) -> datetime.datetime:
+    return EPOCH + datetime.timedelta(microseconds=microseconds)
+
+
+def oid(value: Any) -> str:
+    """An id's hex digits; "" for none."""
+    at = ffi.addressof(value)
+    return string(lib.brc_oid_format(ffi.new("char[65]"), at)) if any(ffi.buffer(at)) else ""
+'''
+
+
+def wrapped(text, indent):
+    """A docstring of lines of at most 110 columns."""
+    lines, line = [], indent + '"""'
+    for word in text.split():
+        if len(line) + len(word) > 105:
+            lines.append(line.rstrip())
+            line = indent
+        line += word + " "
+    return "\n".join([*lines, line.rstrip() + '"""'])
+
+
+def errors():
+    header = (build_ffi.SOURCE / "src" / "breccia_types.h").read_text()
+    codes = re.findall(r"\bBRC_(E[A-Z]+) = (-\d+),?(?: +/\* (.*?) *\*/)?", header)
+    assert {name for name, _, _ in codes} == set(ERRORS), "each code of breccia_types.h needs a class in ERRORS"
+    text = HEAD.format(what="An exception for each code of the library.") + "from typing import Any\n" + ERROR
+    for name, value, said in codes:
+        own, _, other = ERRORS[name].partition(" ")
+        text += f"\n\nclass {own}(Error{', ' + other if other else ''}):\n"
+        text += wrapped(f"BRC_{name}{': ' + said if said else ''}.", "    ") + f"\n\n    code = {value}\n"
+        if name == "ECONFLICT":
+            text += "    conflicts: tuple[Any, ...] = ()  # what has to be decided, where that is known\n"
+    listed = ", ".join(f'"{name}"' for name in ["Error", *(c.partition(" ")[0] for c in ERRORS.values())])
+    return text + ("\n\nBY_CODE: dict[int, type[Error]] = {c.code: c for c in Error.__subclasses__()}\n"
+                   f"__all__ = [{listed}]\n")
+
+
+def members(declared, struct):
+    """The structure's members: {name: C type}, an array's with "[]"."""
+    (body,) = re.findall(rf"typedef struct {struct} \{{([^}}]*)\}} {struct};", declared)
+    found = {}
+    for line in filter(None, (" ".join(part.split()) for part in body.split(";"))):
+        kind = re.match(r"(?:const )?\w+(?: \*const)?", line)[0]
+        for name in line[len(kind):].split(","):
+            stars, name, array = re.fullmatch(r"\s*(\**)\s*(\w+)(\[\w+\])?", name).groups()
+            found[name] = kind + stars + ("[]" if array else "")
+    return found
+
+
+def reading(kind, name, optional):
+    """The type of a member in Python, and the expression that reads it."""
+    at = f'getattr(c, "{name}")' if name == "from" else f"c.{name}"
+    if kind == "brc_oid":
+        return "str", f"oid({at})"
+    if kind == "const brc_oid*":
+        return "tuple[str, ...]", f"tuple(oid({at}[i]) for i in range(c.n{name}))"
+    if kind == "const char *const*":
+        return "tuple[str, ...]", f"tuple(string({at}[i]) for i in range(c.n{name}))"
+    if name.endswith("_json"):
+        return "dict[str, Any]", f'json.loads(string({at}) or "{{}}")'
+    if kind in ("const char*", "char[]"):
+        return ("str | None", f"string({at}) or None") if optional else ("str", f"string({at})")
+    if name.endswith("_us"):
+        return "datetime.datetime", f"time_of({at})"
+    if kind.endswith("[]"):
+        return "tuple[int, ...]", f"tuple({at}[0:c.ndim])"
+    return "float" if kind == "double" else "int", at
+
+
+def field(given, struct):
+    """(name, type, expression, default) of a field of RECORDS."""
+    if ":" in given:
+        name, kind, default = re.fullmatch(r"(\w+): (.*?)(=None)?", given).groups()
+        return name, kind.replace(";", ","), "", " = None" if default else ""
+    if listed := re.fullmatch(r"(\w+)\[(\w+)\]", given):
+        return listed[1], f"tuple[{listed[2]}, ...]", "listed", ""
+    name, _, source = given.partition("=")
+    member, name = (source or name).rstrip("?"), name.rstrip("?")
+    if "|" in source:
+        prefix, *words = source.partition("?")[0].split("|")
+        codes = [f"lib.BRC_{prefix + '_' if prefix else ''}{w.upper().replace(' ', '_').replace('-', '_')}"
+                 for w in words]
+        table = ",\n             ".join(f'{c}: "{w}"' for c, w in zip(codes, words))
+        if name == "kept":
+            return name, "tuple[str, ...]", f"tuple(w for b, w in {{{table}}}.items() if c.reasons & b)", ""
+        flag = source.partition("?")[2]
+        word = f"{{{table}}}[c.{name}]"
+        return name, *(("str | None", f"{word} if c.flags & lib.BRC_{flag} else None") if flag else ("str", word)), ""
+    if member.isupper():
+        return name, "bool", f"bool(c.flags & lib.BRC_{member})", ""
+    member = member if member in struct else member + "_us"
+    return name, *reading(struct[member], member, given.endswith("?")), ""
+
+
+def records():
+    declared = build_ffi.declarations()
+    steps = {kind: step for step, kind in re.findall(r"\b(brc_\w+_next)\(brc_iter \*it, const (\w+) \*\*", declared)}
+    text = HEAD.format(what="Structures of the library as records that cannot be changed.") + CONVERTERS
+    kinds = ""
+    for own, (name, said, given) in RECORDS.items():
+        fields = [field(f, name and members(declared, name)) for f in given.split(", ")]
+        listed = "".join(re.findall(r"\[(\w+)\]", given))
+        text += f"\n\nclass {own}(NamedTuple):\n{wrapped(said, '    ')}\n\n"
+        for label, kind, _, default in fields:
+            hides = "  # type: ignore[assignment]" if label in dir(tuple) else ""
+            text += f"    {label}: {kind}{default}{hides}\n"
+        more = f", listed: tuple[{listed}, ...]" if listed else ""
+        if not name:
+            continue
+        text += f"\n    @classmethod\n    def of(cls, c: Any{more}) -> Self:\n        return cls(\n"
+        text += "".join(f"            {read},\n" for _, _, read, _ in fields if read)[:-2] + ")\n"
+        step = f"lib.{steps[name]}" if name in steps else "None"
+        kinds += f'    "{own}": ("{name}", {step}, "{listed}"),\n'
+    return text + ("\n\n# By name: the structure, what steps to the next one, and what is listed beside it.\n"
+                   f"KINDS: dict[str, tuple[str, Any, str]] = {{\n{kinds}}}\n")
+
+
+def parameter(given):
+    """(what stands in the signature, name, what is passed on) of a parameter of CALLS; a flag is passed on as such."""
+    if given == "*":
+        return "*", "*", ""
+    if given in ("limit", "progress"):
+        return f"{given}: {'int | None' if given == 'limit' else 'Progress'} = None", given, ""
+    if ":" in given:
+        name, _, kind = given.partition(": ")
+        return f"{name}: {kind.replace('=', ' = ')}", name, name
+    name, _, flag = given.partition("=")
+    if name[-1] == "@":
+        return f"{name[:-1]}: str{' = ' * bool(flag)}{flag}", name[:-1], f"self._at({name[:-1]})"
+    if flag:
+        return f"{name}: bool = False", name, f"lib.BRC_{flag} * {name}"
+    return (f"{name[:-1]}: str | None = None" if name[-1] == "?" else f"{name}: str"), name.rstrip("?"), name.rstrip("?")
+
+
+def passed(declared, function, own, parameters):
+    """The arguments of the function behind the object itself, and whether what it writes comes last."""
+    flat = " ".join(declared.split())
+    (listed,) = re.findall(rf"\b{function}\(([^)]*)\)", flat)
+    bits = " | ".join(value for _, _, value in parameters if "BRC_" in value) or "0"
+    rest = [(name, value) for _, name, value in parameters if value and "BRC_" not in value]
+    kinds = listed.split(", ")
+    written = kinds[0].rpartition(" *")[0]
+    arguments = []
+    for kind in kinds[next(i for i, k in enumerate(kinds) if k.startswith(own)) + 1:-1]:
+        if kind.endswith(" flags"):
+            arguments.append(bits)
+        elif members := re.match(r"const (\w+_opts) \*", kind):
+            flags = f", flags={bits}" if bits != "0" else ""
+            arguments.append(f'options("{members[1]}"{flags}' + "".join(f", {n}={v}" for n, v in rest) + ")")
+        elif rest and not kind.endswith("*out"):
+            name, value = rest.pop(0)
+            arguments.append(f"text({value})" if "char" in kind else value)
+    return written, arguments, kinds[-2].endswith("*out")
+
+
+def call(declared, own, signature, function, said):
+    """The method of a row of CALLS."""
+    name, given, result = re.fullmatch(r"(\w+)\((.*)\)(?: -> (\S+))?", signature).groups()
+    parameters = [parameter(p) for p in given.split(", ") if p]
+    on = "breccia" if own == "Repository" else "brc_session"
+    written, arguments, last = passed(declared, function, on, parameters)
+    arguments += [f"{p}={p}" for _, p, value in parameters if not value and p != "*"]
+    more = "".join(f",\n            {a}" for a in arguments)
+    kind, body = "None", f"self._call(lib.{function}{more})"
+    if result and result[0] == "[":
+        kind, body = f"list[records.{result[1:-1]}]", f"return self._list(records.{result[1:-1]}, lib.{function}{more})"
+    elif result and result[0].isupper():
+        kind = f"records.{result}"
+        body = f"return self._report({kind}, lib.{function}{more}{', last=True' if last else ''})"
+    elif result:
+        kind, body = result, f'return {result}(self._out("{written}", lib.{function}{more})[0])'
+    head = ", ".join(["self", *(p for p, _, _ in parameters)])
+    return f"\n    def {name}({head}) -> {kind}:\n{wrapped(said, '        ')}\n        {body}\n"
+
+
+def calls():
+    declared = build_ffi.declarations()
+    text = HEAD.format(what="Methods that are no more than a function of the library.") + CALL
+    for own, methods in CALLS.items():
+        text += f"\n\nclass {own}Calls(Caller):\n"
+        text += f'    """Of a {own.lower()}."""\n'
+        text += "".join(call(declared, own, signature, *row) for signature, row in methods.items())
+    return text
+
+
+def write(folder):
+    """Writes the package `_made` into a folder."""
+    made = pathlib.Path(folder) / "_made"
+    made.mkdir(parents=True, exist_ok=True)
+    (made / "__init__.py").write_text('"""What the build makes of the C headers."""\n')
+    (made / "errors.py").write_text(errors())
+    (made / "records.py").write_text(records())
+    (made / "calls.py").write_text(calls())
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])
