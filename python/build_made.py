@@ -89,10 +89,13 @@ RECORDS = {
 # By class: methods, the function of each, and what it does.
 #   name, name?           text; "?": None is the default. In a function's order, or members of its options
 #   name@, name@="/"      a path from the group
+#   name/, name!          a file's name; a version, whose id is passed on
 #   name: type=default    a value of another type
-#   name=FLAG             sets BRC_FLAG
-#   limit, progress       how many are listed; who is told how far it is
-# `-> [Record]` is listed, `-> Record` written; else a number, as Python's type.
+#   name=FLAG, NAME=FLAG  sets BRC_FLAG where it is true; always
+#   name=!FLAG, name*     sets BRC_FLAG where it is false; one path or more
+#   limit, progress, time how many are listed; who is told how far it is; of a commit
+# `-> [Record]` is listed, `-> Record` written; else a number, as Python's type. Conflicts are an exception, unless `keep` or
+# `dry_run` is set.
 CALLS = {
     "Repository": {
         "refs() -> [Ref]": ("brc_refs", "Branches, then tags, by name."),
@@ -117,7 +120,29 @@ CALLS = {
         "adopt(draft: int)": (
             "brc_draft_adopt", "Makes private changes, of a process that has ended, part of what their branch shares."),
         "drop(draft: int)": ("brc_draft_drop", "Drops uncommitted changes."),
+        "merge(rev, *, ours=MERGE_OURS, theirs=MERGE_THEIRS, paths*, concat=MERGE_CONCAT, fast_forward=!MERGE_NO_FF, "
+        "dry_run=MERGE_DRY_RUN, keep=MERGE_KEEP, message?, author?, time, progress) -> MergeResult": (
+            "brc_merge", "Merges a version into the current branch, element by element.\n\n`ours`, `theirs` settle "
+            "conflicts for the branch or for what is merged, with `paths` only at and under these. `concat`: what both "
+            "appended to an array comes one after the other. `dry_run`: nothing is changed. Conflicts that are left are a "
+            "ConflictError that lists them, and nothing has changed; with `keep` the merge stays open: settle it "
+            "(merge_settle, or by writing), then merge_continue() or merge_abort()."),
+        "cherry_pick(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_commit=PICK_NO_COMMIT, "
+        "mainline: int=0, message?, author?, time, progress) -> PickResult": (
+            "brc_pick", "Does what a commit changed again on the current branch. `mainline`: of a merge, the parent (from "
+            "1) from which its change is told. `no_commit`: the change is uncommitted. Conflicts are as in merge()."),
+        "revert(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_commit=PICK_NO_COMMIT, "
+        "mainline: int=0, message?, author?, time, progress) -> PickResult": (
+            "brc_revert", "Takes back what a commit changed, by a new commit. Options are those of cherry_pick()."),
+        "rebase(onto, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, progress) -> PickResult": (
+            "brc_rebase", "Moves the current branch to `onto` with its own commits done again there."),
         "merge_abort()": ("brc_merge_abort", "Drops the merge, cherry-pick, revert or rebase that is open."),
+        "resolve(rev) -> oid": (
+            "brc_resolve", "The id of the commit that a name, an abbreviated id, BRANCH~2 or BRANCH@{TIME} means."),
+        "redo(expect: int=0, REDO=UNDO_REDO) -> int": ("brc_undo", "Takes back the last undo()."),
+        "reset(rev, *, hard=RESET_HARD, expect!)": (
+            "brc_reset", "Moves the current branch to a version; with `hard` uncommitted changes go. StaleError if the "
+            "branch is not at `expect`."),
         "undo(expect: int=0) -> int": (
             "brc_undo", "Takes back the last operation on branches and tags; again: one further back. Its number. "
             "`expect`: the operation that is to be taken back, else StaleError."),
@@ -141,6 +166,9 @@ CALLS = {
             "brc_node_restore", "Makes a node and all under it what they were at a version (None: the branch's tip)."),
     },
     "Session": {
+        'export(dest/, path="/", *, format?, consolidated=XFER_CONSOLIDATED, progress)': (
+            "brc_export", "Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's "
+            "ending or `format`."),
         "clean() -> bool": ("brc_session_clean", "Whether there are no uncommitted changes."),
         "discard()": ("brc_session_discard", "Drops every uncommitted change of this session."),
         "diff(a?, *, path?, elements=DIFF_ELEMENTS) -> [Change]": (
@@ -169,8 +197,11 @@ class Error(Exception):
 
 CALL = '''from __future__ import annotations
 
+import datetime
+import os
+
 from .._breccia import lib
-from .._calls import Caller, Progress, options, records
+from .._calls import Caller, Paths, Progress, options, records
 from .._native import text
 '''
 
@@ -199,7 +230,11 @@ def oid(value: Any) -> str:
 def wrapped(text, indent):
     """A docstring of lines of at most 110 columns."""
     lines, line = [], indent + '"""'
-    for word in text.split():
+    for word in text.replace("\n\n", " \n ").split(" "):
+        if word == "\n":
+            lines += [line.rstrip(), ""]
+            line, word = indent, ""
+            continue
         if len(line) + len(word) > 105:
             lines.append(line.rstrip())
             line = indent
@@ -307,6 +342,10 @@ def parameter(given):
     """(what stands in the signature, name, what is passed on) of a parameter of CALLS; a flag is passed on as such."""
     if given == "*":
         return "*", "*", ""
+    if given == "time":
+        return "time: datetime.datetime | None = None", "time_us", "time"
+    if given[-1] == "*":
+        return f"{given[:-1]}: Paths = None", given[:-1], given[:-1]
     if given in ("limit", "progress"):
         return f"{given}: {'int | None' if given == 'limit' else 'Progress'} = None", given, ""
     if ":" in given:
@@ -315,8 +354,15 @@ def parameter(given):
     name, _, flag = given.partition("=")
     if name[-1] == "@":
         return f"{name[:-1]}: str{' = ' * bool(flag)}{flag}", name[:-1], f"self._at({name[:-1]})"
+    if name[-1] in "/!":
+        kind = "str | os.PathLike[str]" if name[-1] == "/" else "str | None = None"
+        return f"{name[:-1]}: {kind}", name[:-1], f"{'os.fspath' if name[-1] == '/' else 'self._oid'}({name[:-1]})"
+    if flag.startswith('"'):
+        return f"{name}: str = {flag}", name, name
+    if flag[:1] == "!":
+        return f"{name}: bool = True", name, f"lib.BRC_{flag[1:]} * (not {name})"
     if flag:
-        return f"{name}: bool = False", name, f"lib.BRC_{flag} * {name}"
+        return f"{name}: bool = False" * name.islower(), name, f"lib.BRC_{flag}" + f" * {name}" * name.islower()
     return (f"{name[:-1]}: str | None = None" if name[-1] == "?" else f"{name}: str"), name.rstrip("?"), name.rstrip("?")
 
 
@@ -336,7 +382,8 @@ def passed(declared, function, own, parameters):
             flags = f", flags={bits}" if bits != "0" else ""
             arguments.append(f'options("{members[1]}"{flags}' + "".join(f", {n}={v}" for n, v in rest) + ")")
         elif rest and not kind.endswith("*out"):
-            name, value = rest.pop(0)
+            at = next((i for i, (name, _) in enumerate(rest) if kind.endswith("*" + name)), 0)
+            name, value = rest.pop(at)
             arguments.append(f"text({value})" if "char" in kind else value)
     return written, arguments, kinds[-2].endswith("*out")
 
@@ -355,9 +402,14 @@ def call(declared, own, signature, function, said):
     elif result and result[0].isupper():
         kind = f"records.{result}"
         body = f"return self._report({kind}, lib.{function}{more}{', last=True' if last else ''})"
+        if "keep" in given and "Result" in result:
+            free = " or ".join(p for p in ("keep", "dry_run") if p + "=" in given)
+            body = f"return self._settled({body.removeprefix('return ')}, {free})"
+    elif result == "oid":
+        kind, body = "str", f"return records.oid(self._out(\"{written}\", lib.{function}{more})[0])"
     elif result:
         kind, body = result, f'return {result}(self._out("{written}", lib.{function}{more})[0])'
-    head = ", ".join(["self", *(p for p, _, _ in parameters)])
+    head = ", ".join(["self", *(p for p, _, _ in parameters if p)])
     return f"\n    def {name}({head}) -> {kind}:\n{wrapped(said, '        ')}\n        {body}\n"
 
 

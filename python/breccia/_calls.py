@@ -4,16 +4,18 @@ from __future__ import annotations
 import datetime
 import importlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from . import _errors
 from ._breccia import ffi, lib
 from ._native import Handle, sized, text
 from ._native import Progress as Told
 
 T = TypeVar("T")
 Progress = bool | Callable[[str, int, int], None] | None
+Paths = str | Sequence[str] | None
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 if TYPE_CHECKING:
@@ -49,11 +51,13 @@ def flags(prefix: str, **named: bool) -> int:
 
 def options(kind: str, **members: Any) -> Any:
     """A structure of the library's, which keeps what Python's values become in it: text; `..._json`, of any value; a
-    time; a sequence, with its length in the member `n...` where there is one. None: the member stays 0."""
+    time; a sequence (of one text: that), with its length in the member `n...` where there is one. None: the member stays 0."""
     types, made, keep = {name: member.type for name, member in ffi.typeof(kind).fields}, sized(kind), []
     for name, value in members.items():
         if name.endswith("_json") and value is not None and not isinstance(value, str):
             value = to_json(value)
+        if isinstance(value, str) and types[name].item.kind == "pointer":
+            value = [value]
         if value is None or isinstance(value, str):
             value = text(value)
         elif isinstance(value, datetime.datetime):
@@ -72,7 +76,7 @@ def options(kind: str, **members: Any) -> Any:
 class Caller:
     """Calls functions of the library on one object of it: function(self, *args, err)."""
 
-    path = "/"
+    path = "/"  # of a group
     progress: Progress = None
 
     def _working(self, progress: Progress = None) -> AbstractContextManager[tuple[Handle, Any]]:
@@ -106,6 +110,10 @@ class Caller:
         with self._working() as (handle, own):
             return bytes(handle.take_buf(function, own, *args))
 
+    def _oid(self, rev: str | None) -> Any:
+        """The id of a version of a repository; NULL for none."""
+        return ffi.NULL if rev is None else self._out("brc_oid", lib.brc_resolve, text(rev))
+
     def _out(self, kind: str, function: Callable[..., int], *args: Any) -> Any:
         """Where function(out, self, *args, err) writes."""
         out = ffi.new(kind + " *")
@@ -119,7 +127,7 @@ class Caller:
         out = ffi.new("brc_iter **")
         with self._working(progress) as (handle, own):
             handle.call(function, out, own, *args)
-            return _items(handle, kind, out, limit)
+            return items(handle, kind, out, limit)
 
     def _report(self, kind: type[T], function: Callable[..., int], *args: Any, progress: Progress = None,
                 last: bool = False) -> T:
@@ -129,11 +137,23 @@ class Caller:
         out, more, made = sized(struct), [ffi.new("brc_iter **")] if item else [], kind  # type: Any, Any, Any
         with self._working(progress) as (handle, own):
             handle.call(function, *([own, *args, out] if last else [out, *more, own, *args]))
-            listed = [tuple(_items(handle, getattr(records, item), found)) for found in more]
+            listed = [tuple(items(handle, getattr(records, item), found)) for found in more]
         found: T = made.of(out, *listed)
         return found
 
+    def _settled(self, made: T, free: bool = False) -> T:
+        """The result of a merge or the like, if it is not in conflict."""
+        found: Any = made
+        if found.result == "conflict" and not free:
+            n = len(found.conflicts)
+            error = _errors.ConflictError(f"{n} {'place is' if n == 1 else 'places are'} in conflict: merge with ours=, "
+                                          "theirs= or keep=True to settle them")
+            error.conflicts = found.conflicts
+            raise error
+        return made
 
-def _items(handle: Handle, kind: Any, out: Any, limit: int | None = None) -> list[Any]:
+
+def items(handle: Handle, kind: Any, out: Any, limit: int | None = None) -> list[Any]:
+    """What an iterator lists, as records; it is freed."""
     struct, step, _ = records.KINDS[kind.__name__]
     return handle.items(out, step, struct, kind.of, limit)

@@ -43,7 +43,7 @@ class Conflict(made.Conflict):
     @classmethod
     def of(cls, c: Any) -> Self:
         sides = {0: None, lib.BRC_MERGE_OURS: "ours", lib.BRC_MERGE_THEIRS: "theirs"}
-        return super().of(c)._replace(settled=sides.get(c.settled, "by hand"))
+        return super().of(c)._replace(settled=sides.get(c.settled, "by hand"), child=c.draft or None)
 
     def __repr__(self) -> str:
         settled = self.settled and f"settled: {self.settled}"

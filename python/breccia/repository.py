@@ -1,16 +1,15 @@
 """A repository: one file with the whole history of a hierarchy of arrays."""
 from __future__ import annotations
 
-import datetime
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from . import _errors
 from ._attributes import Config
 from ._breccia import ffi, lib
-from ._calls import Progress, flags, options, records
+from ._calls import Paths, Progress, flags, options, records
 from ._made.calls import RepositoryCalls
 from ._native import Handle, Handles, string, text
 from .session import Session
@@ -18,14 +17,8 @@ from .session import Session
 if TYPE_CHECKING:
     from .zarr import Store
 
-T = TypeVar("T")
-Paths = str | Sequence[str] | None
-Merging = TypedDict("Merging", {
-    "ours": bool, "theirs": bool, "paths": Paths, "keep": bool, "message": str | None, "author": str | None,
-    "time": datetime.datetime | None, "progress": Progress}, total=False)
 
-
-class Repository(RepositoryCalls):
+class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
     """The file at `path`, open. Every method may be called from any thread, and in a child of fork().
 
     `wait`: seconds that a call waits for other processes (None: 30). `memory`: bytes of chunks that a call
@@ -39,24 +32,19 @@ class Repository(RepositoryCalls):
                  progress: Progress = None) -> None:
         how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path))
         self.handles = Handles(path, flags=how, wait=wait, memory=memory, threads=threads)
-        self.path: str = self.handles.path
-        self.read_only = read_only
-        self.progress = progress
-        self._options = {"read_only": read_only, "wait": wait, "memory": memory, "threads": threads}
+        self.path, self.read_only, self.progress = self.handles.path, read_only, progress
+        self._options: dict[str, Any] = {"read_only": read_only, "wait": wait, "memory": memory, "threads": threads}
         self.handles.give(self.handles.take())
 
     def close(self) -> None:
         """Closes the file. A later call opens it again."""
         self.handles.close()
 
-    def __enter__(self) -> Repository:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self.path, self._options)
+    def __reduce__(self) -> Any:
+        return partial(Repository, self.path, **self._options), ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Repository) and (self.path, self._options) == (other.path, other._options)
@@ -115,18 +103,6 @@ class Repository(RepositoryCalls):
     def tags(self) -> dict[str, str]:
         return {ref.name: ref.id for ref in self.refs() if ref.is_tag}
 
-    def reset(self, rev: str, *, hard: bool = False, expect: str | None = None) -> None:
-        """Moves the current branch to a version; with `hard` uncommitted changes go. StaleError if the branch
-        is not at `expect`."""
-        self._call(lib.brc_reset, text(rev), int(hard), ffi.NULL if expect is None else self._oid(expect))
-
-    def _oid(self, rev: str) -> Any:
-        return self._out("brc_oid", lib.brc_resolve, text(rev))
-
-    def resolve(self, rev: str) -> str:
-        """The id of the commit that a name, an abbreviated id, BRANCH~2 or BRANCH@{TIME} means."""
-        return records.oid(self._oid(rev)[0])
-
     # ---- history ----
 
     def commit(self, rev: str = "HEAD") -> records.Commit:
@@ -148,48 +124,6 @@ class Repository(RepositoryCalls):
 
     # ---- merging ----
 
-    def merge(self, rev: str, *, concat: bool = False, fast_forward: bool = True, dry_run: bool = False,
-              **how: Unpack[Merging]) -> records.MergeResult:
-        """Merges a version into the current branch, element by element.
-
-        `ours`, `theirs` settle conflicts for the branch or for what is merged, with `paths` only at and under
-        these. `concat`: what both appended to an array comes one after the other. `dry_run`: nothing is
-        changed. Conflicts that are left are a ConflictError that lists them, and nothing has changed; with
-        `keep` the merge stays open: settle it (merge_settle, or by writing), then merge_continue() or
-        merge_abort(). `message`, `author`, `time`, `progress` as everywhere.
-        """
-        special = flags("MERGE", concat=concat, no_ff=not fast_forward, dry_run=dry_run)
-        return self._merged(records.MergeResult, lib.brc_merge, rev, special, dry_run, **how)
-
-    def _merged(self, kind: type[T], function: Callable[..., int], rev: str, special: int, trial: bool = False, *,
-                ours: bool = False, theirs: bool = False, keep: bool = False, paths: Paths = None,
-                time: datetime.datetime | None = None, progress: Progress = None, **about: Any) -> T:
-        word = "MERGE" if kind is records.MergeResult else "PICK"
-        special |= flags(word, ours=ours, theirs=theirs, keep=keep)
-        how = options(f"brc_{word.lower()}_opts", flags=special, time_us=time,
-                      paths=[paths] if isinstance(paths, str) else paths or (), **about)
-        made = self._report(kind, function, text(rev), how, progress=progress)
-        return made if keep or trial else _settled(made)
-
-    def cherry_pick(self, rev: str, *, no_commit: bool = False, mainline: int = 0,
-                    **how: Unpack[Merging]) -> records.PickResult:
-        """Does what a commit changed again on the current branch. `mainline`: of a merge, the parent (from 1)
-        from which its change is told. `no_commit`: the change is uncommitted. The rest is as in merge()."""
-        special = flags("PICK", no_commit=no_commit)
-        return self._merged(records.PickResult, lib.brc_pick, rev, special, mainline=mainline, **how)
-
-    def revert(self, rev: str, *, no_commit: bool = False, mainline: int = 0,
-               **how: Unpack[Merging]) -> records.PickResult:
-        """Takes back what a commit changed, by a new commit. Options are those of cherry_pick()."""
-        special = flags("PICK", no_commit=no_commit)
-        return self._merged(records.PickResult, lib.brc_revert, rev, special, mainline=mainline, **how)
-
-    def rebase(self, onto: str, *, ours: bool = False, theirs: bool = False, paths: Paths = None,
-               keep: bool = False, progress: Progress = None) -> records.PickResult:
-        """Moves the current branch to `onto` with its own commits done again there."""
-        return self._merged(records.PickResult, lib.brc_rebase, onto, 0, ours=ours, theirs=theirs, paths=paths,
-                            keep=keep, progress=progress)
-
     def merge_state(self) -> records.OpenState | None:
         """The merge, cherry-pick, revert or rebase that is open on the current branch."""
         state = self._report(records.OpenState, lib.brc_merge_state)
@@ -200,26 +134,22 @@ class Repository(RepositoryCalls):
         conflicts."""
         if side not in ("ours", "theirs"):
             raise ValueError(f'side is "ours" or "theirs", not {side!r}')
-        at = options("brc_merge_opts", paths=[paths] if isinstance(paths, str) else paths or ())
-        return int(self._out("uint64_t", lib.brc_merge_settle, flags("MERGE", **{side: True}), at.paths, at.npaths)[0])
+        at = options("brc_merge_opts", paths=paths)
+        side_flag = flags("MERGE", **{side: True})
+        return int(self._out("uint64_t", lib.brc_merge_settle, side_flag, at.paths, at.npaths)[0])
 
     def merge_continue(self, *, message: str | None = None, author: str | None = None,
                        skip: bool = False) -> records.MergeResult | records.PickResult:
         """Ends what is open: the merge, pick or revert becomes a commit, a rebase goes on (`skip`: without
         the commit that is in conflict). ConflictError while something is open."""
         state = self.merge_state()
-        if state is not None and state.op == "rebase":
-            how = flags("REBASE", skip=skip)
-            return _settled(self._report(records.PickResult, lib.brc_rebase_continue, how))
-        if state is not None and state.op != "merge":
-            opts = options("brc_pick_opts", message=message, author=author)
-            return _settled(self._report(records.PickResult, lib.brc_pick_continue, opts))
-        opts = options("brc_merge_opts", message=message, author=author)
-        return _settled(self._report(records.MergeResult, lib.brc_merge_continue, opts))
-
-    def redo(self, expect: int = 0) -> int:
-        """Takes back the last undo()."""
-        return int(self._out("int64_t", lib.brc_undo, lib.BRC_UNDO_REDO, expect)[0])
+        op = state.op if state else "merge"
+        if op == "rebase":
+            return self._settled(self._report(records.PickResult, lib.brc_rebase_continue, flags("REBASE", skip=skip)))
+        how = options("brc_merge_opts" if op == "merge" else "brc_pick_opts", message=message, author=author)
+        if op == "merge":
+            return self._settled(self._report(records.MergeResult, lib.brc_merge_continue, how))
+        return self._settled(self._report(records.PickResult, lib.brc_pick_continue, how))
 
     def bisect(self, mark: str | None = None, rev: str | None = None) -> records.Bisection:
         """Finds the commit that brought a change: "start", then "good" and "bad" versions (None: the one that
@@ -277,24 +207,4 @@ def _damage(me: Any, damage: Any) -> int:
     return 0
 
 
-def _settled(result: T) -> T:
-    made: Any = result
-    if made.result == "conflict":
-        n = len(made.conflicts)
-        error = _errors.ConflictError(f"{n} {'place is' if n == 1 else 'places are'} in conflict: merge with "
-                                      "ours=, theirs= or keep=True to settle them")
-        error.conflicts = made.conflicts
-        raise error
-    return result
-
-
-def _reopen(path: str, options: dict[str, Any]) -> Repository:
-    return Repository(path, **options)
-
-
-def open(path: str | os.PathLike[str], *, create: bool = False, read_only: bool = False,
-         wait: float | None = None, memory: int = 0, threads: int = 0,
-         progress: Progress = None) -> Repository:
-    """Opens a repository; with `create` makes the file if it is not there. See Repository."""
-    return Repository(path, create=create, read_only=read_only, wait=wait, memory=memory, threads=threads,
-                      progress=progress)
+open = Repository

@@ -4,7 +4,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +13,7 @@ import numpy as np
 from . import _dtypes, _errors
 from ._attributes import Attributes
 from ._breccia import ffi, lib
-from ._calls import Progress, flags, options, records, to_json
+from ._calls import Progress, flags, items, options, records, to_json
 from ._made.calls import GroupCalls, SessionCalls
 from ._native import Handle, Private, Sessions, sized, text, token_of
 from .array import Array
@@ -56,7 +56,9 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         self.session._sessions.era += 1
 
     def _kind(self, path: str) -> int:
-        return int(self._out("int", lib.brc_node_kind, text(path))[0])
+        out = ffi.new("int *")
+        self.session._sessions.call_out(lib.brc_node_kind, out, text(path))  # quick, as every path is looked up
+        return int(out[0])
 
     def _node(self, path: str, is_array: bool) -> Any:
         return Array(self.session, path) if is_array else Group(self.session, path)
@@ -119,8 +121,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
             if overwrite and path in self:
                 del self[path]
             made = Group(self.session, self._at(path))
-            self._call(lib.brc_group_create, text(made.path),
-                               text(to_json(attributes) if attributes else None))
+            self._call(lib.brc_group_create, text(made.path), text(to_json(attributes) if attributes else None))
         return made
 
     def create_array(self, path: str, *, shape: int | Sequence[int] | None = None, dtype: Any = None,
@@ -190,7 +191,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
         return group_html(self)
 
 
-class Session(SessionCalls, Group):
+class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     """The hierarchy as a version has it. Repository.session(), .draft() and .view() make it. It is the root
     group too.
 
@@ -236,8 +237,7 @@ class Session(SessionCalls, Group):
         cannot be, StaleError with `merge` False; the changes are kept. MisuseError if there is nothing to
         commit.
         """
-        about = [own if given is None else given
-                 for given, own in zip((message, author, metadata), self._about)]
+        about = [b if a is None else a for a, b in zip((message, author, metadata), self._about)]
         settings = options("brc_commit_opts", message=about[0] or "", author=about[1], meta_json=about[2] or None,
                            time_us=time, flags=flags("COMMIT", amend=amend, allow_empty=allow_empty,
                                                      no_merge=not merge))
@@ -290,9 +290,8 @@ class Session(SessionCalls, Group):
                 native.call_out(lib.brc_session_join, out, ffi.new("const char *[]", tokens), len(tokens), 0)
             except _errors.ConflictError as error:
                 drafts = {int(token.split(":")[1]): child for token, child in of.items()}
-                error.conflicts = tuple(native.handle.items(
-                    out, lib.brc_conflicts_next, "brc_conflict",
-                    lambda c: records.Conflict.of(c)._replace(child=drafts.get(c.draft))))
+                error.conflicts = tuple(c._replace(child=drafts.get(c.child))
+                                        for c in items(native.handle, records.Conflict, out))
                 raise
         self._sessions.era += 1
 
@@ -345,21 +344,11 @@ class Session(SessionCalls, Group):
         finally:
             lib.brc_buf_dispose(placed)
 
-    def export(self, dest: str | os.PathLike[str], path: str = "/", *, format: str | None = None,
-               consolidated: bool = False, progress: Progress = None) -> None:
-        """Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or
-        `format`."""
-        how = options("brc_xfer_opts", format=format, flags=flags("XFER", consolidated=consolidated))
-        self._call(lib.brc_export, text(path), text(os.fspath(dest)), how, progress=progress)
-
     # ---- its life ----
 
     def close(self) -> None:
         """Closes what is open of it. Uncommitted changes stay in the file, as a draft."""
         self._sessions.close()
-
-    def __enter__(self) -> Session:
-        return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is not None and not self.read_only:
@@ -374,17 +363,17 @@ class Session(SessionCalls, Group):
             raise _errors.MisuseError(f"{self.rev} is no child of a session: session.fork() makes one")
         return self._sessions.token()
 
+    def _known(self) -> str | None:
+        """What tells it from others of its kind, if that is known; "": nothing is the same."""
+        return self._sessions.known if isinstance(self._sessions, Private) else self.commit_id
+
     def __reduce__(self) -> tuple[Any, ...]:
-        key = self._token() if isinstance(self._sessions, Private) else self.commit_id or ""
-        return Session, (self.repository, self.kind, self.rev, self._about, key)
+        key = self.commit_id if self.kind in MODES else self._token()
+        return Session, (self.repository, self.kind, self.rev, self._about, key or "")
 
     def __eq__(self, other: object) -> bool:
-        if self is other or not isinstance(other, Session):
-            return self is other
-        mine, its = ((s.repository, s.kind, s.rev, s.commit_id) for s in (self, other))
-        if isinstance(self._sessions, Private) and isinstance(other._sessions, Private):
-            return self.repository == other.repository and "" != self._sessions.known == other._sessions.known
-        return mine == its
+        return self is other or isinstance(other, Session) and "" != self._known() == other._known() and (
+            (self.repository, self.kind, self.rev) == (other.repository, other.kind, other.rev))
 
     def __hash__(self) -> int:
         return hash((self.repository, self.kind, self.rev))
