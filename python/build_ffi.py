@@ -13,7 +13,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 PLACES = HERE / "csource", HERE.parent
 SOURCE = next((p for p in PLACES if (p / "src" / "breccia.h").is_file()), HERE.parent)
-HEADERS = "breccia_types.h", "breccia.h"
+HEADERS = "breccia_types.h", "breccia_sel.h", "breccia.h"
 
 # Ctrl-C ends a call of the main thread: between py_enter and py_leave SIGINT also interrupts the handle, and then
 # goes to whom it went before. py_read and py_write do all three in one call.
