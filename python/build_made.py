@@ -23,68 +23,75 @@ ERRORS = {
     "EINTERRUPT": "InterruptError", "EINTERNAL": "InternalError RuntimeError", "ECOLLISION": "CollisionError",
 }
 
-# By name: the structure, what the record is, and its fields in their order:
+# By name (Base...: _records.py adds to it): the structure, its fields in their order, and what the record is.
 #   name, name=member     a member (of another name); "?" behind it: None where it is NULL
 #   name=FLAG             whether BRC_FLAG is set
 #   name=PREFIX|word|...  the word of an enumerator: "up to date" is BRC_PREFIX_UP_TO_DATE; of bits, a tuple
 #   name[Record]          what the call lists beside the structure
 #   name: type            what _records.py sets, or who makes a record without a structure
-RECORDS = {
-    "Commit": ("brc_commit", "A version: who made it, when, and from what. `expired`: its parents have expired, and "
-               "`parents` are the nearest ancestors that are kept.",
-               "id, message, author, time, parents, metadata=meta_json, expired=PAST_EXPIRED"),
-    "Ref": ("brc_ref", 'A branch or tag. `id` is "" for a branch without a commit.',
-            "name, id, is_tag=REF_TAG, current=REF_CURRENT, message"),
-    "Elements": ("brc_change", "How elements differ. `first` and `last` are corners of the box around those that "
-                 "changed; `why` says why they could not be compared.",
-                 "changed=elements_changed, added=elements_added, removed=elements_removed, max_abs, first, last, "
-                 "why=elements_why?"),
-    "Change": ("brc_change", "A node that differs between two versions. `metadata` are JSON pointers into zarr.json; "
-               "`storage_only`: codecs or backend, no value differs.",
-               "path, what=|added|removed|moved|changed, kind=|group|array, moved_from=from?, metadata, "
-               "storage_only=CHANGE_STORAGE, chunks_added, chunks_removed, chunks_changed, elements: Elements | None=None"),
-    "Conflict": ("brc_conflict", 'Something that a merge cannot decide. `settled`: None while it is open, "ours", '
-                 '"theirs", "by hand". `child`: of Session.join(), what it was given.',
-                 "path, kind, key?, settled: str | None=None, child: Any=None"),
-    "MergeResult": ("brc_merge_result", '`result`: "up to date", "fast-forward", "merged" or "conflict".',
-                    "result=MERGE|up to date|fast-forward|merged|conflict, commit, conflicts[Conflict], draft"),
-    "PickResult": ("brc_pick_result", '`result`: "nothing", "fast-forward", "committed", "uncommitted" or "conflict".',
-                   "result=PICK|nothing|fast-forward|committed|uncommitted|conflict, commit, at, made, skipped, left, "
-                   "conflicts[Conflict], draft"),
-    "OpenState": ("brc_open_state", "A merge, cherry-pick, revert or rebase that is neither done nor dropped.",
-                  "op, rev, other, at, draft, conflicts[Conflict], made, skipped, left"),
-    "Draft": ("brc_draft", 'Uncommitted changes. `owner`: "alive", "dead", "unknown", or None for what a branch\'s '
-              "sessions share. `parent`: of a child of Session.fork() the draft whose it is, else 0.",
-              "id, branch, owner=OWNER|unknown|alive|dead?DRAFT_OWNED, pid=owner_pid, time, nodes, stale=DRAFT_STALE, "
-              "op?, rewriting=array?, parent"),
-    "Operation": ("brc_op", "One change of a branch or tag. Those of one call have one `operation`.",
-                  "id, operation, time, what, name, is_tag=OP_TAG, before=from, after=to, undoes, restores, draft"),
-    "Bisection": ("brc_bisect_result", '`state`: "none", "waiting", "next" (look at `at`), "found" (`at` brought the '
-                  'change) or "open" (only versions that were skipped are left).',
-                  "state=BISECT|none|waiting|next|found|open, at, left, good, skipped, has_bad=BISECT_HAS_BAD"),
-    "Blamed": ("brc_blamed", "A chunk by its place in the grid, or `count` elements from `first` on, and the commit "
-               "that changed it last; `before`: or a commit before it that has expired.",
-               "first, count, commit, time, author, before=BLAME_BEFORE"),
-    "Expired": ("brc_expired", "A commit that was looked at: `kept` says why it stays; empty: it expires.",
-                "id, time, kept=KEPT|tip|tag|in use|last|daily|weekly|monthly"),
-    "ExpireReport": ("brc_expire_report", "How many commits stay and go. `bytes`: of a dry run, what would be free.",
-                     "kept, expired, bytes, commits[Expired]"),
-    "GcReport": ("brc_gc_report", "What went, and the file's length afterwards.",
-                 "objects_removed, bytes_freed, file_bytes"),
-    "Held": ("brc_du_item", "What an array (`path`) or a commit (`id`) holds, and what of it nothing else does, in "
-             "bytes.", "path?, id, bytes, alone"),
-    "Usage": ("brc_du_report", "What the file's bytes are for.",
-              "versions, uncommitted, log, garbage, stored, items[Held]"),
-    "Damage": ("brc_damage", "A fault that was found, and who uses what is damaged.",
-               "id, kind, missing=DAMAGE_MISSING, used_by, message"),
-    "Info": ("brc_stats", "Of the whole file; sizes in bytes.",
-             "commits, objects, chunks, stored_bytes, logical_bytes, file_bytes, chunk_refs, log_bytes"),
-    "Node": ("brc_node", "A node of a list.", "path, kind=|group|array"),
-    "FsckReport": ("", "`damage` is empty where the file is whole.", "checked: int, damage: tuple[Damage; ...]"),
-    "Shown": ("", "A commit and what it changed, from its first parent.", "commit: Commit, changes: tuple[Change; ...]"),
-    "Status": ("", "Of uncommitted changes.",
-               "branch: str, clean: bool, changes: tuple[Change; ...], state: OpenState | None=None"),
-}
+RECORDS = '''
+BaseCommit brc_commit: id, message, author, time, parents, metadata=meta_json, expired=PAST_EXPIRED
+    A version: who made it, when, and from what. `expired`: its parents have expired, and `parents` are
+    the nearest ancestors that are kept.
+Ref brc_ref: name, id, is_tag=REF_TAG, current=REF_CURRENT, message
+    A branch or tag. `id` is "" for a branch without a commit.
+Elements brc_change: changed=elements_changed, added=elements_added, removed=elements_removed, max_abs,
+        first, last, why=elements_why?
+    How elements differ. `first` and `last` are corners of the box around those that changed; `why` says
+    why they could not be compared.
+BaseChange brc_change: path, what=|added|removed|moved|changed, kind=|group|array, moved_from=from?, metadata,
+        storage_only=CHANGE_STORAGE, chunks_added, chunks_removed, chunks_changed, elements: Elements |
+        None=None
+    A node that differs between two versions. `metadata` are JSON pointers into zarr.json; `storage_only`:
+    codecs or backend, no value differs.
+BaseConflict brc_conflict: path, kind, key?, settled: str | None=None, child: Any=None
+    Something that a merge cannot decide. `settled`: None while it is open, "ours", "theirs", "by hand".
+    `child`: of Session.join(), what it was given.
+MergeResult brc_merge_result: result=MERGE|up to date|fast-forward|merged|conflict, commit,
+        conflicts[Conflict], draft
+    `result`: "up to date", "fast-forward", "merged" or "conflict".
+PickResult brc_pick_result: result=PICK|nothing|fast-forward|committed|uncommitted|conflict, commit, at,
+        made, skipped, left, conflicts[Conflict], draft
+    `result`: "nothing", "fast-forward", "committed", "uncommitted" or "conflict".
+BaseOpenState brc_open_state: op, rev, other, at, draft, conflicts[Conflict], made, skipped, left
+    A merge, cherry-pick, revert or rebase that is neither done nor dropped.
+Draft brc_draft: id, branch, owner=OWNER|unknown|alive|dead?DRAFT_OWNED, pid=owner_pid, time, nodes,
+        stale=DRAFT_STALE, op?, rewriting=array?, parent
+    Uncommitted changes. `owner`: "alive", "dead", "unknown", or None for what a branch's sessions share.
+    `parent`: of a child of Session.fork() the draft whose it is, else 0.
+Operation brc_op: id, operation, time, what, name, is_tag=OP_TAG, before=from, after=to, undoes, restores,
+        draft
+    One change of a branch or tag. Those of one call have one `operation`.
+Bisection brc_bisect_result: state=BISECT|none|waiting|next|found|open, at, left, good, skipped,
+        has_bad=BISECT_HAS_BAD
+    `state`: "none", "waiting", "next" (look at `at`), "found" (`at` brought the change) or "open" (only
+    versions that were skipped are left).
+Blamed brc_blamed: first, count, commit, time, author, before=BLAME_BEFORE
+    A chunk by its place in the grid, or `count` elements from `first` on, and the commit that changed it
+    last; `before`: or a commit before it that has expired.
+Expired brc_expired: id, time, kept=KEPT|tip|tag|in use|last|daily|weekly|monthly
+    A commit that was looked at: `kept` says why it stays; empty: it expires.
+ExpireReport brc_expire_report: kept, expired, bytes, commits[Expired]
+    How many commits stay and go. `bytes`: of a dry run, what would be free.
+GcReport brc_gc_report: objects_removed, bytes_freed, file_bytes
+    What went, and the file's length afterwards.
+Held brc_du_item: path?, id, bytes, alone
+    What an array (`path`) or a commit (`id`) holds, and what of it nothing else does, in bytes.
+Usage brc_du_report: versions, uncommitted, log, garbage, stored, items[Held]
+    What the file's bytes are for.
+Damage brc_damage: id, kind, missing=DAMAGE_MISSING, used_by, message
+    A fault that was found, and who uses what is damaged.
+Info brc_stats: commits, objects, chunks, stored_bytes, logical_bytes, file_bytes, chunk_refs, log_bytes
+    Of the whole file; sizes in bytes.
+Node brc_node: path, kind=|group|array
+    A node of a list.
+FsckReport: checked: int, damage: tuple[Damage; ...]
+    `damage` is empty where the file is whole.
+Shown: commit: BaseCommit, changes: tuple[BaseChange; ...]
+    A commit and what it changed, from its first parent.
+Status: branch: str, clean: bool, changes: tuple[BaseChange; ...], state: BaseOpenState | None=None
+    Of uncommitted changes.
+'''
 
 # By class: methods, the function of each, and what it does.
 #   name, name?           text; "?": None is the default. In a function's order, or members of its options
@@ -94,91 +101,108 @@ RECORDS = {
 #   name=FLAG, NAME=FLAG  sets BRC_FLAG where it is true; always
 #   name=!FLAG, name*     sets BRC_FLAG where it is false; one path or more
 #   limit, progress, time how many are listed; who is told how far it is; of a commit
-# `-> [Record]` is listed, `-> Record` written; else a number, as Python's type. Conflicts are an exception, unless `keep` or
-# `dry_run` is set.
-CALLS = {
-    "Repository": {
-        "refs() -> [Ref]": ("brc_refs", "Branches, then tags, by name."),
-        "branch(name, rev?)": ("brc_branch_create", "Makes a branch at a version (None: the current branch's)."),
-        "delete_branch(name, *, force=DELETE_FORCE)": (
-            "brc_branch_delete", "Without `force` only a branch whose commits another branch or tag has, and without "
-            "uncommitted changes."),
-        "rename_branch(name, to)": ("brc_branch_rename", "Gives a branch another name."),
-        "tag(name, rev?, message?)": ("brc_tag_create", "Makes a tag at a version (None: the current branch's)."),
-        "delete_tag(name, *, force=DELETE_FORCE)": ("brc_tag_delete", "As delete_branch()."),
-        "rename_tag(name, to)": ("brc_tag_rename", "Gives a tag another name."),
-        "switch(branch, *, discard=SWITCH_DISCARD)": (
-            "brc_switch", "Makes another branch the current one, for everyone who uses the file. ConflictError if the "
-            "current one has uncommitted changes, which `discard` drops."),
-        "log(rev?, *, path?, full=LOG_FULL, limit) -> [Commit]": (
-            "brc_log", 'Commits, the newest first: all that `rev` (None: the current branch) has, or "A..B". With '
-            "`path` those that changed that node or something under it; `full`: also what a merge gave up."),
-        "diff(a?, b?, *, path?, elements=DIFF_ELEMENTS, progress) -> [Change]": (
-            "brc_diff", "Nodes that differ. `b` None: the current branch with its uncommitted changes; `a` None: what "
-            "`b` is based on. With `elements` also how many elements differ, and by how much."),
-        "drafts() -> [Draft]": ("brc_drafts", "Uncommitted changes in the whole file, the oldest first."),
-        "adopt(draft: int)": (
-            "brc_draft_adopt", "Makes private changes, of a process that has ended, part of what their branch shares."),
-        "drop(draft: int)": ("brc_draft_drop", "Drops uncommitted changes."),
-        "merge(rev, *, ours=MERGE_OURS, theirs=MERGE_THEIRS, paths*, concat=MERGE_CONCAT, fast_forward=!MERGE_NO_FF, "
-        "dry_run=MERGE_DRY_RUN, keep=MERGE_KEEP, message?, author?, time, progress) -> MergeResult": (
-            "brc_merge", "Merges a version into the current branch, element by element.\n\n`ours`, `theirs` settle "
-            "conflicts for the branch or for what is merged, with `paths` only at and under these. `concat`: what both "
-            "appended to an array comes one after the other. `dry_run`: nothing is changed. Conflicts that are left are a "
-            "ConflictError that lists them, and nothing has changed; with `keep` the merge stays open: settle it "
-            "(merge_settle, or by writing), then merge_continue() or merge_abort()."),
-        "cherry_pick(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_commit=PICK_NO_COMMIT, "
-        "mainline: int=0, message?, author?, time, progress) -> PickResult": (
-            "brc_pick", "Does what a commit changed again on the current branch. `mainline`: of a merge, the parent (from "
-            "1) from which its change is told. `no_commit`: the change is uncommitted. Conflicts are as in merge()."),
-        "revert(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_commit=PICK_NO_COMMIT, "
-        "mainline: int=0, message?, author?, time, progress) -> PickResult": (
-            "brc_revert", "Takes back what a commit changed, by a new commit. Options are those of cherry_pick()."),
-        "rebase(onto, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, progress) -> PickResult": (
-            "brc_rebase", "Moves the current branch to `onto` with its own commits done again there."),
-        "merge_abort()": ("brc_merge_abort", "Drops the merge, cherry-pick, revert or rebase that is open."),
-        "resolve(rev) -> oid": (
-            "brc_resolve", "The id of the commit that a name, an abbreviated id, BRANCH~2 or BRANCH@{TIME} means."),
-        "redo(expect: int=0, REDO=UNDO_REDO) -> int": ("brc_undo", "Takes back the last undo()."),
-        "reset(rev, *, hard=RESET_HARD, expect!)": (
-            "brc_reset", "Moves the current branch to a version; with `hard` uncommitted changes go. StaleError if the "
-            "branch is not at `expect`."),
-        "undo(expect: int=0) -> int": (
-            "brc_undo", "Takes back the last operation on branches and tags; again: one further back. Its number. "
-            "`expect`: the operation that is to be taken back, else StaleError."),
-        "oplog(limit) -> [Operation]": ("brc_oplog", "Changes of branches and tags, the newest first."),
-        "expire(*, keep_last: int=0, keep_daily: int=0, keep_weekly: int=0, keep_monthly: int=0, "
-        "dry_run=EXPIRE_DRY_RUN, progress) -> ExpireReport": (
-            "brc_expire", "Thins history: of each branch the newest `keep_last` commits stay, and the newest of so "
-            "many days, weeks and months. gc() frees what has expired."),
-        "gc(*, dry_run=GC_DRY_RUN, expunge=GC_EXPUNGE, keep?, progress) -> GcReport": (
-            "brc_gc", "Removes what nothing needs any more. `keep`: how long operations can be undone, this time "
-            '("7d", "0"). `expunge`: what went leaves no trace in the file.'),
-        "du(*, progress) -> Usage": (
-            "brc_du", "What the file's bytes are for, and what each array and each commit holds."),
-        "info() -> Info": ("brc_stat", "How many commits, objects and chunks there are, and their bytes."),
-    },
-    "Group": {
-        "move(source@, dest@)": ("brc_node_move", "Gives a node another path. No chunk is copied."),
-        "copy(source@, dest@)": (
-            "brc_node_copy", "Copies a node and all under it. No chunk is copied: both have them."),
-        'restore(path@="/", rev?)': (
-            "brc_node_restore", "Makes a node and all under it what they were at a version (None: the branch's tip)."),
-    },
-    "Session": {
-        'export(dest/, path="/", *, format?, consolidated=XFER_CONSOLIDATED, progress)': (
-            "brc_export", "Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's "
-            "ending or `format`."),
-        "clean() -> bool": ("brc_session_clean", "Whether there are no uncommitted changes."),
-        "discard()": ("brc_session_discard", "Drops every uncommitted change of this session."),
-        "diff(a?, *, path?, elements=DIFF_ELEMENTS) -> [Change]": (
-            "brc_session_diff", "Nodes that differ from `a` (None: what the changes are based on) to what this session "
-            "shows. As Repository.diff()."),
-        "conflicts() -> [Conflict]": (
-            "brc_session_conflicts", "What keeps the changes from being committed onto the branch as it is now. Ours "
-            "is the branch."),
-    },
-}
+# `-> [Record]` is listed, `-> Record` written; else a number, as Python's type. Conflicts are an exception, unless
+# `keep` or `dry_run` is set.
+CALLS = '''
+Repository:
+refs() -> [Ref] = brc_refs
+    Branches, then tags, by name.
+branch(name, rev?) = brc_branch_create
+    Makes a branch at a version (None: the current branch's).
+delete_branch(name, *, force=DELETE_FORCE) = brc_branch_delete
+    Without `force` only a branch whose commits another branch or tag has, and without uncommitted
+    changes.
+rename_branch(name, to) = brc_branch_rename
+    Gives a branch another name.
+tag(name, rev?, message?) = brc_tag_create
+    Makes a tag at a version (None: the current branch's).
+delete_tag(name, *, force=DELETE_FORCE) = brc_tag_delete
+    As delete_branch().
+rename_tag(name, to) = brc_tag_rename
+    Gives a tag another name.
+switch(branch, *, discard=SWITCH_DISCARD) = brc_switch
+    Makes another branch the current one, for everyone who uses the file. ConflictError if the current one
+    has uncommitted changes, which `discard` drops.
+log(rev?, *, path?, full=LOG_FULL, limit) -> [Commit] = brc_log
+    Commits, the newest first: all that `rev` (None: the current branch) has, or "A..B". With `path` those
+    that changed that node or something under it; `full`: also what a merge gave up.
+diff(a?, b?, *, path?, elements=DIFF_ELEMENTS, progress) -> [Change] = brc_diff
+    Nodes that differ. `b` None: the current branch with its uncommitted changes; `a` None: what `b` is
+    based on. With `elements` also how many elements differ, and by how much.
+drafts() -> [Draft] = brc_drafts
+    Uncommitted changes in the whole file, the oldest first.
+adopt(draft: int) = brc_draft_adopt
+    Makes private changes, of a process that has ended, part of what their branch shares.
+drop(draft: int) = brc_draft_drop
+    Drops uncommitted changes.
+merge(rev, *, ours=MERGE_OURS, theirs=MERGE_THEIRS, paths*, concat=MERGE_CONCAT, fast_forward=!MERGE_NO_FF,
+        dry_run=MERGE_DRY_RUN, keep=MERGE_KEEP, message?, author?, time, progress) -> MergeResult =
+        brc_merge
+    Merges a version into the current branch, element by element.
+
+    `ours`, `theirs` settle conflicts for the branch or for what is merged, with `paths` only at and under
+    these. `concat`: what both appended to an array comes one after the other. `dry_run`: nothing is
+    changed. Conflicts that are left are a ConflictError that lists them, and nothing has changed; with
+    `keep` the merge stays open: settle it (merge_settle, or by writing), then merge_continue() or
+    merge_abort().
+cherry_pick(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_commit=PICK_NO_COMMIT,
+        mainline: int=0, message?, author?, time, progress) -> PickResult = brc_pick
+    Does what a commit changed again on the current branch. `mainline`: of a merge, the parent (from 1)
+    from which its change is told. `no_commit`: the change is uncommitted. Conflicts are as in merge().
+revert(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_commit=PICK_NO_COMMIT,
+        mainline: int=0, message?, author?, time, progress) -> PickResult = brc_revert
+    Takes back what a commit changed, by a new commit. Options are those of cherry_pick().
+rebase(onto, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, progress) -> PickResult =
+        brc_rebase
+    Moves the current branch to `onto` with its own commits done again there.
+merge_abort() = brc_merge_abort
+    Drops the merge, cherry-pick, revert or rebase that is open.
+resolve(rev) -> oid = brc_resolve
+    The id of the commit that a name, an abbreviated id, BRANCH~2 or BRANCH@{TIME} means.
+redo(expect: int=0, REDO=UNDO_REDO) -> int = brc_undo
+    Takes back the last undo().
+reset(rev, *, hard=RESET_HARD, expect!) = brc_reset
+    Moves the current branch to a version; with `hard` uncommitted changes go. StaleError if the branch is
+    not at `expect`.
+undo(expect: int=0) -> int = brc_undo
+    Takes back the last operation on branches and tags; again: one further back. Its number. `expect`: the
+    operation that is to be taken back, else StaleError.
+oplog(limit) -> [Operation] = brc_oplog
+    Changes of branches and tags, the newest first.
+expire(*, keep_last: int=0, keep_daily: int=0, keep_weekly: int=0, keep_monthly: int=0,
+        dry_run=EXPIRE_DRY_RUN, progress) -> ExpireReport = brc_expire
+    Thins history: of each branch the newest `keep_last` commits stay, and the newest of so many days,
+    weeks and months. gc() frees what has expired.
+gc(*, dry_run=GC_DRY_RUN, expunge=GC_EXPUNGE, keep?, progress) -> GcReport = brc_gc
+    Removes what nothing needs any more. `keep`: how long operations can be undone, this time ("7d", "0").
+    `expunge`: what went leaves no trace in the file.
+du(*, progress) -> Usage = brc_du
+    What the file's bytes are for, and what each array and each commit holds.
+info() -> Info = brc_stat
+    How many commits, objects and chunks there are, and their bytes.
+
+Group:
+move(source@, dest@) = brc_node_move
+    Gives a node another path. No chunk is copied.
+copy(source@, dest@) = brc_node_copy
+    Copies a node and all under it. No chunk is copied: both have them.
+restore(path@="/", rev?) = brc_node_restore
+    Makes a node and all under it what they were at a version (None: the branch's tip).
+
+Session:
+export(dest/, path="/", *, format?, consolidated=XFER_CONSOLIDATED, progress) = brc_export
+    Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or
+    `format`.
+clean() -> bool = brc_session_clean
+    Whether there are no uncommitted changes.
+discard() = brc_session_discard
+    Drops every uncommitted change of this session.
+diff(a?, *, path?, elements=DIFF_ELEMENTS) -> [Change] = brc_session_diff
+    Nodes that differ from `a` (None: what the changes are based on) to what this session shows. As
+    Repository.diff().
+conflicts() -> [Conflict] = brc_session_conflicts
+    What keeps the changes from being committed onto the branch as it is now. Ours is the branch.
+'''
 
 HEAD = '''"""{what} Made from the C headers by build_made.py."""
 '''
@@ -227,19 +251,11 @@ def oid(value: Any) -> str:
 '''
 
 
-def wrapped(text, indent):
-    """A docstring of lines of at most 110 columns."""
-    lines, line = [], indent + '"""'
-    for word in text.replace("\n\n", " \n ").split(" "):
-        if word == "\n":
-            lines += [line.rstrip(), ""]
-            line, word = indent, ""
-            continue
-        if len(line) + len(word) > 105:
-            lines.append(line.rstrip())
-            line = indent
-        line += word + " "
-    return "\n".join([*lines, line.rstrip() + '"""'])
+def rows(table):
+    """(head, docstring) of each row of a table."""
+    for row in re.split(r"\n(?=\S)", table.strip()):
+        head, _, said = re.sub(r"\n {8}", " ", row).partition("\n")
+        yield head, f'"""{said.strip()}"""'
 
 
 def errors():
@@ -250,7 +266,7 @@ def errors():
     for name, value, said in codes:
         own, _, other = ERRORS[name].partition(" ")
         text += f"\n\nclass {own}(Error{', ' + other if other else ''}):\n"
-        text += wrapped(f"BRC_{name}{': ' + said if said else ''}.", "    ") + f"\n\n    code = {value}\n"
+        text += f'    """BRC_{name}{": " + said if said else ""}."""\n\n    code = {value}\n'
         if name == "ECONFLICT":
             text += "    conflicts: tuple[Any, ...] = ()  # what has to be decided, where that is known\n"
     listed = ", ".join(f'"{name}"' for name in ["Error", *(c.partition(" ")[0] for c in ERRORS.values())])
@@ -296,7 +312,7 @@ def field(given, struct):
         name, kind, default = re.fullmatch(r"(\w+): (.*?)(=None)?", given).groups()
         return name, kind.replace(";", ","), "", " = None" if default else ""
     if listed := re.fullmatch(r"(\w+)\[(\w+)\]", given):
-        return listed[1], f"tuple[{listed[2]}, ...]", "listed", ""
+        return listed[1], f"tuple[{listed[2].replace('Conflict', 'BaseConflict')}, ...]", "listed", ""
     name, _, source = given.partition("=")
     member, name = (source or name).rstrip("?"), name.rstrip("?")
     if "|" in source:
@@ -320,20 +336,21 @@ def records():
     steps = {kind: step for step, kind in re.findall(r"\b(brc_\w+_next)\(brc_iter \*it, const (\w+) \*\*", declared)}
     text = HEAD.format(what="Structures of the library as records that cannot be changed.") + CONVERTERS
     kinds = ""
-    for own, (name, said, given) in RECORDS.items():
+    for head, said in rows(RECORDS):
+        own, name, given = re.fullmatch(r"(\w+) ?(\w*): (.*)", head).groups()
         fields = [field(f, name and members(declared, name)) for f in given.split(", ")]
         listed = "".join(re.findall(r"\[(\w+)\]", given))
-        text += f"\n\nclass {own}(NamedTuple):\n{wrapped(said, '    ')}\n\n"
+        text += f"\n\nclass {own}(NamedTuple):\n    {said}\n\n"
         for label, kind, _, default in fields:
             hides = "  # type: ignore[assignment]" if label in dir(tuple) else ""
             text += f"    {label}: {kind}{default}{hides}\n"
-        more = f", listed: tuple[{listed}, ...]" if listed else ""
+        more = ", listed: Any" if listed else ""
         if not name:
             continue
         text += f"\n    @classmethod\n    def of(cls, c: Any{more}) -> Self:\n        return cls(\n"
         text += "".join(f"            {read},\n" for _, _, read, _ in fields if read)[:-2] + ")\n"
         step = f"lib.{steps[name]}" if name in steps else "None"
-        kinds += f'    "{own}": ("{name}", {step}, "{listed}"),\n'
+        kinds += f'    "{own.removeprefix("Base")}": ("{name}", {step}, "{listed}"),\n'
     return text + ("\n\n# By name: the structure, what steps to the next one, and what is listed beside it.\n"
                    f"KINDS: dict[str, tuple[str, Any, str]] = {{\n{kinds}}}\n")
 
@@ -385,12 +402,13 @@ def passed(declared, function, own, parameters):
             at = next((i for i, (name, _) in enumerate(rest) if kind.endswith("*" + name)), 0)
             name, value = rest.pop(at)
             arguments.append(f"text({value})" if "char" in kind else value)
+    assert not rest or "options(" in "".join(arguments), f"{function} does not take {rest}"
     return written, arguments, kinds[-2].endswith("*out")
 
 
-def call(declared, own, signature, function, said):
+def call(declared, own, head, said):
     """The method of a row of CALLS."""
-    name, given, result = re.fullmatch(r"(\w+)\((.*)\)(?: -> (\S+))?", signature).groups()
+    name, given, result, function = re.fullmatch(r"(\w+)\((.*)\)(?: -> (\S+))? = (\w+)", head).groups()
     parameters = [parameter(p) for p in given.split(", ") if p]
     on = "breccia" if own == "Repository" else "brc_session"
     written, arguments, last = passed(declared, function, on, parameters)
@@ -410,16 +428,18 @@ def call(declared, own, signature, function, said):
     elif result:
         kind, body = result, f'return {result}(self._out("{written}", lib.{function}{more})[0])'
     head = ", ".join(["self", *(p for p, _, _ in parameters if p)])
-    return f"\n    def {name}({head}) -> {kind}:\n{wrapped(said, '        ')}\n        {body}\n"
+    return f"\n    def {name}({head}) -> {kind}:\n        {said}\n        {body}\n"
 
 
 def calls():
     declared = build_ffi.declarations()
     text = HEAD.format(what="Methods that are no more than a function of the library.") + CALL
-    for own, methods in CALLS.items():
-        text += f"\n\nclass {own}Calls(Caller):\n"
-        text += f'    """Of a {own.lower()}."""\n'
-        text += "".join(call(declared, own, signature, *row) for signature, row in methods.items())
+    for head, said in rows(CALLS):
+        if head.endswith(":"):
+            own = head[:-1]
+            text += f'\n\nclass {own}Calls(Caller):\n    """Of a {own.lower()}."""\n'
+        else:
+            text += call(declared, own, head, said.replace("\n    ", "\n        "))
     return text
 
 

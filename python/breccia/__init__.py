@@ -16,13 +16,13 @@ from .repository import Repository, open
 from .session import Group, Session
 
 if TYPE_CHECKING:
-    from ._records import (Bisection, Blamed, Change, Commit, Conflict, Damage, Draft, Elements, Info, MergeResult,
-                           Operation, PickResult, Ref)
+    from ._records import (Bisection, Blamed, Change, Commit, Conflict, Damage, Draft, Elements, Info,
+                           MergeResult, Operation, PickResult, Ref)
 
 __version__ = "0.1.0"
 
-_RECORDS = ["Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft", "Elements", "Info", "MergeResult",
-            "Operation", "PickResult", "Ref"]
+_RECORDS = ["Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft", "Elements", "Info",
+            "MergeResult", "Operation", "PickResult", "Ref"]
 __all__ = [*_errors.__all__, *_RECORDS, "Array", "Group", "Repository", "Session", "open"]
 
 

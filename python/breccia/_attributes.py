@@ -15,12 +15,21 @@ if TYPE_CHECKING:
 
 
 class Stored(MutableMapping[str, Any]):
+    """Values by name. A subclass reads all of them, and sets one (None: deletes it)."""
+
     def asdict(self) -> dict[str, Any]:
         """All of them, read once."""
         raise NotImplementedError
 
+    def _put(self, name: str, value: str | None) -> None:
+        raise NotImplementedError
+
     def __getitem__(self, name: str) -> Any:
         return self.asdict()[name]
+
+    def __delitem__(self, name: str) -> None:
+        self[name]
+        self._put(name, None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.asdict())
@@ -46,18 +55,16 @@ class Attributes(Stored):
         """All of them, read once."""
         return dict(json.loads(self._session._buf(lib.brc_attrs_get, text(self._path), ffi.NULL) or "{}"))
 
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._session._sessions.call(lib.brc_attrs_set, text(self._path), text(name), text(to_json(value)))
+    def _put(self, name: str, value: str | None) -> None:
+        self._session._sessions.call(lib.brc_attrs_set, text(self._path), text(name), text(value))
 
-    def __delitem__(self, name: str) -> None:
-        self[name]
-        self._session._sessions.call(lib.brc_attrs_set, text(self._path), text(name), ffi.NULL)
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._put(name, to_json(value))
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         """Sets several in one transaction."""
         with self._session.transaction():
-            for name, value in dict(*args, **kwargs).items():
-                self[name] = value
+            super().update(*args, **kwargs)
 
     def put(self, attributes: dict[str, Any]) -> None:
         """These and no others, in one transaction."""
@@ -70,21 +77,16 @@ class Attributes(Stored):
 class Config(Stored):
     """Settings by name. Deleting one sets its default."""
 
-    NAMES = "journal", "window", "codecs", "verify", "backend"
-
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
 
     def asdict(self) -> dict[str, Any]:
         """All of them, read once."""
-        return {name: self[name] for name in self.NAMES}
+        names = "journal", "window", "codecs", "verify", "backend"
+        return {n: self._repository._buf(lib.brc_config_get, text(n)).decode() for n in names}
 
-    def __getitem__(self, name: str) -> str:
-        return self._repository._buf(lib.brc_config_get, text(name)).decode()
+    def _put(self, name: str, value: str | None) -> None:
+        self._repository._call(lib.brc_config_set, text(name), text(value))
 
     def __setitem__(self, name: str, value: Any) -> None:
-        given = value if isinstance(value, str) else json.dumps(value)
-        self._repository._call(lib.brc_config_set, text(name), text(given))
-
-    def __delitem__(self, name: str) -> None:
-        self._repository._call(lib.brc_config_set, text(name), ffi.NULL)
+        self._put(name, value if isinstance(value, str) else to_json(value))

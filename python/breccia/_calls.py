@@ -1,4 +1,4 @@
-"""What repositories and sessions share: calls of C, structures for it, and records of what it lists and writes."""
+"""What repositories and sessions share: calls of C, structures for it, and records of what it gives."""
 from __future__ import annotations
 
 import datetime
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     records = _records
 else:
     class Later:
-        """A module that is imported when the first name in it is needed: making records costs milliseconds."""
+        """The module, imported when the first name in it is needed: to make records takes milliseconds."""
 
         def __getattr__(self, name):
             return getattr(importlib.import_module("breccia._records"), name)
@@ -50,8 +50,8 @@ def flags(prefix: str, **named: bool) -> int:
 
 
 def options(kind: str, **members: Any) -> Any:
-    """A structure of the library's, which keeps what Python's values become in it: text; `..._json`, of any value; a
-    time; a sequence (of one text: that), with its length in the member `n...` where there is one. None: the member stays 0."""
+    """A structure of the library's, which keeps what Python's values become in it: text; JSON of any value
+    for `..._json`; a time; an array of a sequence (or of one text), its length in `n...`. None stays 0."""
     types, made, keep = {name: member.type for name, member in ffi.typeof(kind).fields}, sized(kind), []
     for name, value in members.items():
         if name.endswith("_json") and value is not None and not isinstance(value, str):
@@ -131,8 +131,8 @@ class Caller:
 
     def _report(self, kind: type[T], function: Callable[..., int], *args: Any, progress: Progress = None,
                 last: bool = False) -> T:
-        """What function(structure, [iterator,] self, *args, err) writes; `last`: or function(self, *args, structure,
-        err)."""
+        """What function(structure, [iterator,] self, *args, err) writes; `last`: or function(self, *args,
+        structure, err)."""
         struct, _, item = records.KINDS[kind.__name__]
         out, more, made = sized(struct), [ffi.new("brc_iter **")] if item else [], kind  # type: Any, Any, Any
         with self._working(progress) as (handle, own):
@@ -145,9 +145,9 @@ class Caller:
         """The result of a merge or the like, if it is not in conflict."""
         found: Any = made
         if found.result == "conflict" and not free:
-            n = len(found.conflicts)
-            error = _errors.ConflictError(f"{n} {'place is' if n == 1 else 'places are'} in conflict: merge with ours=, "
-                                          "theirs= or keep=True to settle them")
+            places = "1 place is" if len(found.conflicts) == 1 else f"{len(found.conflicts)} places are"
+            error = _errors.ConflictError(f"{places} in conflict: merge with ours=, theirs= or keep=True to "
+                                          "settle them")
             error.conflicts = found.conflicts
             raise error
         return made

@@ -45,7 +45,8 @@ def tree(group: Group) -> str:
         bars = "".join("│   " if d in open_at else "    " for d in range(depth))
         lines.append(bars + ("├── " if depth in open_at else "└── ") + text)
         open_at.add(depth)
-    return "\n".join([f"{printable(group.path)} ({group.session.rev})", *reversed(lines), *["..."] * len(more)])
+    head = f"{printable(group.path)} ({group.session.rev})"
+    return "\n".join([head, *reversed(lines), *["..."] * bool(more)])
 
 
 def array_rows(array: Array) -> list[tuple[str, str]]:
@@ -88,7 +89,8 @@ def picture(array: Array) -> str:
     """A thumbnail of an array with two dimensions (of more, its first plane), or a line of one with one. ""
     where there is nothing to draw."""
     shape, dtype = array.shape, array._form.dtype
-    if dtype is None or dtype.kind not in "biuf" or not shape or not all(shape) or array.nbytes > MOST_BYTES:
+    drawn = dtype is not None and dtype.kind in "biuf" and shape and all(shape)
+    if not drawn or array.nbytes > MOST_BYTES:
         return ""
     data = np.asarray(array[(0,) * (len(shape) - 2)] if len(shape) > 2 else array[...], "f8")
     data = data[tuple(slice(None, None, -(-n // (THUMBNAIL * 2))) for n in data.shape)]
@@ -98,10 +100,10 @@ def picture(array: Array) -> str:
     low, high = float(data[finite].min()), float(data[finite].max())
     scaled = np.where(finite, data / 2 - low / 2, 0) / ((high / 2 - low / 2) or 1)
     if data.ndim == 2:
-        zoom = max(1, THUMBNAIL // max(data.shape))
+        height, width = np.multiply(data.shape, max(1, THUMBNAIL // max(data.shape)))
         image = base64.b64encode(png(np.rint(scaled * 255).astype(np.uint8))).decode()
-        return (f"<img src='data:image/png;base64,{image}' width='{data.shape[1] * zoom}' "
-                f"height='{data.shape[0] * zoom}' style='image-rendering:pixelated' alt='{low:g} to {high:g}'>")
+        return (f"<img src='data:image/png;base64,{image}' width='{width}' height='{height}' "
+                f"style='image-rendering:pixelated' alt='{low:g} to {high:g}'>")
     points = " ".join(f"{i * 300 / max(1, len(data) - 1):.1f},{98 - 96 * y:.1f}"
                       for i, (y, ok) in enumerate(zip(scaled, finite)) if ok)
     return (f"<svg width='300' height='100' role='img'><title>{low:g} to {high:g}</title><polyline "
@@ -124,5 +126,6 @@ def repository_html(repository: Repository) -> str:
             ("chunks", str(info.chunks)),
             ("bytes", f"{bytes_of(info.file_bytes)} in the file, {bytes_of(info.logical_bytes)} decoded")]
     history = repository.log(limit=10) if branches.get(repository.head) else []
-    log = [(c.id[:8], f"{c.time:%Y-%m-%d %H:%M} {c.author}: {c.message.partition(chr(10))[0]}") for c in history]
+    log = [(c.id[:8], f"{c.time:%Y-%m-%d %H:%M} {c.author}: {c.message.partition(chr(10))[0]}")
+           for c in history]
     return f"<div><b>breccia.Repository</b>{_table(rows)}{_table(log)}</div>"

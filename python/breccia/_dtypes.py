@@ -10,8 +10,8 @@ import numpy as np
 
 from . import _errors
 
-_PLAIN = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
-          "float64", "complex64", "complex128"}
+_PLAIN = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+          "float32", "float64", "complex64", "complex128"}
 _SMALL = {"bfloat16", "int2", "int4", "uint2", "uint4", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz",
           "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
           "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"}
@@ -30,11 +30,11 @@ def to_numpy(name: str) -> np.dtype[Any]:
     here.
     """
     said = json.loads(name) if name[:1] in '{"' else name
-    given, config = (said.get("name", ""), said.get("configuration")) if isinstance(said, dict) else (said, None)
+    given, config = (said.get("name"), said.get("configuration")) if isinstance(said, dict) else (said, {})
     found = _configured(given, config) if config else _named(given)
     if found is None:
-        raise _errors.UnsupportedError(f"the data type {name} is not known here: its array can be listed, copied and "
-                                       "versioned, but its elements cannot be read")
+        raise _errors.UnsupportedError(f"the data type {name} is not known here: its array can be listed, "
+                                       "copied and versioned, but its elements cannot be read")
     return found
 
 
@@ -61,7 +61,8 @@ def _configured(name: str, config: dict[str, Any]) -> np.dtype[Any] | None:
         return np.dtype(f"{kind}{config['length_bytes'] // unit}")
     if name in _TIMES:
         unit = config["unit"].replace("\u03bc", "u").replace("\u00b5", "u")
-        return np.dtype(_TIMES[name] + (f"[{config.get('scale_factor', 1)}{unit}]" if unit != "generic" else ""))
+        scaled = "" if unit == "generic" else f"[{config.get('scale_factor', 1)}{unit}]"
+        return np.dtype(_TIMES[name] + scaled)
     if name in ("struct", "structured"):
         fields = [(f["name"], f["data_type"]) if isinstance(f, dict) else tuple(f) for f in config["fields"]]
         return np.dtype([(n, to_numpy(json.dumps(t))) for n, t in fields])
@@ -77,14 +78,12 @@ def _ml_dtype(name: str) -> np.dtype[Any]:
         found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
         return found
     except (ImportError, AttributeError):
-        raise _errors.UnsupportedError(f"the data type {name} needs ml_dtypes, or a newer one: install it") from None
+        raise _errors.UnsupportedError(f"the data type {name} needs ml_dtypes, or a newer one") from None
 
 
 def to_zarr(dtype: Any) -> str:
-    """The name, or the JSON object, for anything that names a type: a NumPy type, a name or an object of Zarr.
-
-    Zarr has no byte order in its types: elements are stored as the codecs say, and read in the machine's.
-    """
+    """The name, or the JSON object, for anything that names a type: a NumPy type, a name or an object of
+    Zarr. That has no byte order: elements are stored as the codecs say, and read in the machine's."""
     if isinstance(dtype, dict):
         return json.dumps(dtype)
     if dtype in (str, bytes):
@@ -101,8 +100,9 @@ def to_zarr(dtype: Any) -> str:
     if made.kind == "O":
         raise _errors.InvalidError('an array of objects needs a data type: dtype="string" or dtype="bytes"')
     if made.names is not None:
-        named = ((n, to_zarr(made[n])) for n in made.names)
-        name, config["fields"] = "struct", [{"name": n, "data_type": json.loads(t) if t[0] == "{" else t} for n, t in named]
+        types = ((n, to_zarr(made[n])) for n in made.names)
+        fields = [{"name": n, "data_type": json.loads(t) if t[0] == "{" else t} for n, t in types]
+        name, config = "struct", {"fields": fields}
     elif made.kind in "Mm":
         name = "numpy.datetime64" if made.kind == "M" else "numpy.timedelta64"
         config["unit"], config["scale_factor"] = np.datetime_data(made)
@@ -160,9 +160,11 @@ def pack(values: np.ndarray[Any, Any], name: str) -> bytes:
     parts: list[bytes] = []
     optional, is_text = "zarrs.optional" in name, "string" in name
     for value in values.ravel().tolist():
-        raw = b"" if optional and value is None else value.encode() if isinstance(value, str) and is_text else value
-        if not isinstance(raw, (bytes, bytearray, memoryview)) or is_text and isinstance(value, bytes):
+        if optional and value is None:
+            parts += [b"\0\0\0\0"]
+            continue
+        if not isinstance(value, str if is_text else (bytes, bytearray, memoryview)):
             raise TypeError(f"an element of {name} cannot be {value!r}")
-        raw = b"\1" * (optional and value is not None) + raw
+        raw = b"\1" * optional + (value.encode() if isinstance(value, str) else bytes(value))
         parts += [struct.pack("<I", len(raw)), raw]
     return b"".join(parts)

@@ -1,4 +1,4 @@
-"""Failures of the library as exceptions: one class for each code of breccia.h, named after it, and made by the build.
+"""Failures of the library as exceptions: one class for each code of breccia.h, made by the build.
 
 Where Python has a habit, the class is also what Python's users catch: a node that is not there is a KeyError,
 a wrong argument a ValueError, a file that cannot be read an OSError.

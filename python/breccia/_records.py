@@ -1,5 +1,5 @@
-"""What calls give back: small records that cannot be changed, most of them as the build makes them of C's structures.
-Times are in UTC, ids lower-case hex digits. This is imported when the first record is made."""
+"""What calls give back: small records that cannot be changed, as the build makes them of C's structures, and
+how they print. Times are in UTC, ids lower-case hex digits. Imported when the first record is made."""
 from __future__ import annotations
 
 import math
@@ -7,21 +7,18 @@ from typing import Any, Self
 
 from ._breccia import lib
 from ._made import records as made
-from ._made.records import (KINDS, Bisection, Blamed, Damage, Draft, Elements, Expired, ExpireReport, FsckReport, GcReport,
-                            Held, Info, MergeResult, Node, Operation, PickResult, Ref, Shown, Status, Usage, oid)
-
-__all__ = ["Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft", "Elements", "Expired", "ExpireReport",
-           "FsckReport", "GcReport", "Held", "Info", "KINDS", "MergeResult", "Node", "OpenState", "Operation", "PickResult",
-           "Ref", "Shown", "Status", "Usage", "oid"]
+from ._made.records import *
+from ._made.records import KINDS as KINDS
+from ._made.records import oid as oid
 
 
-class Commit(made.Commit):
+class Commit(made.BaseCommit):
     def __repr__(self) -> str:
         first = self.message.partition("\n")[0]
         return f"<Commit {self.id[:8]} {self.time:%Y-%m-%d %H:%M:%S} {self.author}: {first}>"
 
 
-class Change(made.Change):
+class Change(made.BaseChange):
     @classmethod
     def of(cls, c: Any) -> Self:
         if not (c.flags & lib.BRC_CHANGE_ELEMENTS or c.elements_why):
@@ -32,14 +29,15 @@ class Change(made.Change):
     def __repr__(self) -> str:
         parts = [f"{self.what} {self.kind} {self.path}"] + [f"from {self.moved_from}"] * bool(self.moved_from)
         chunks = {"added": self.chunks_added, "removed": self.chunks_removed, "changed": self.chunks_changed}
-        parts += [f"{n} chunks {what}" for what, n in chunks.items() if n] + [", ".join(self.metadata)][:len(self.metadata)]
+        parts += [f"{n} chunks {what}" for what, n in chunks.items() if n]
+        parts += [", ".join(self.metadata)] if self.metadata else []
         if self.elements is not None and not self.elements.why:
             n, most = self.elements.changed, self.elements.max_abs
             parts += [f"{n} elements changed" + (f" by up to {most:g}" if n and not math.isnan(most) else "")]
         return f"<Change {'; '.join(parts)}>"
 
 
-class Conflict(made.Conflict):
+class Conflict(made.BaseConflict):
     @classmethod
     def of(cls, c: Any) -> Self:
         sides = {0: None, lib.BRC_MERGE_OURS: "ours", lib.BRC_MERGE_THEIRS: "theirs"}
@@ -50,8 +48,8 @@ class Conflict(made.Conflict):
         return f"<Conflict {' '.join(w for w in (self.kind, self.path, self.key, settled) if w)}>"
 
 
-class OpenState(made.OpenState):
+class OpenState(made.BaseOpenState):
     @property
-    def open(self) -> tuple[made.Conflict, ...]:
+    def open(self) -> tuple[made.BaseConflict, ...]:
         """The conflicts that are not settled."""
         return tuple(c for c in self.conflicts if c.settled is None)

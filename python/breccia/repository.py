@@ -33,7 +33,7 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         how = flags("OPEN", readonly=read_only, create=create and not os.path.exists(path))
         self.handles = Handles(path, flags=how, wait=wait, memory=memory, threads=threads)
         self.path, self.read_only, self.progress = self.handles.path, read_only, progress
-        self._options: dict[str, Any] = {"read_only": read_only, "wait": wait, "memory": memory, "threads": threads}
+        self._options: dict[str, Any] = dict(read_only=read_only, wait=wait, memory=memory, threads=threads)
         self.handles.give(self.handles.take())
 
     def close(self) -> None:
@@ -145,7 +145,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         state = self.merge_state()
         op = state.op if state else "merge"
         if op == "rebase":
-            return self._settled(self._report(records.PickResult, lib.brc_rebase_continue, flags("REBASE", skip=skip)))
+            skipping = flags("REBASE", skip=skip)
+            return self._settled(self._report(records.PickResult, lib.brc_rebase_continue, skipping))
         how = options("brc_merge_opts" if op == "merge" else "brc_pick_opts", message=message, author=author)
         if op == "merge":
             return self._settled(self._report(records.MergeResult, lib.brc_merge_continue, how))
@@ -166,7 +167,8 @@ class Repository(RepositoryCalls, AbstractContextManager["Repository", None]):
         """Reads everything and lists each fault. `decode` False: only what is stored is compared."""
         found: list[records.Damage] = []
         me, checked = ffi.new_handle(found), ffi.new("uint64_t *")
-        self._call(lib.brc_fsck, flags("FSCK", no_decode=not decode), lib.py_damage, me, checked, progress=progress)
+        how = flags("FSCK", no_decode=not decode)
+        self._call(lib.brc_fsck, how, lib.py_damage, me, checked, progress=progress)
         return records.FsckReport(int(checked[0]), tuple(found))
 
     @property

@@ -57,7 +57,7 @@ class Group(GroupCalls, MutableMapping[str, Any]):
 
     def _kind(self, path: str) -> int:
         out = ffi.new("int *")
-        self.session._sessions.call_out(lib.brc_node_kind, out, text(path))  # quick, as every path is looked up
+        self.session._sessions.call_out(lib.brc_node_kind, out, text(path))
         return int(out[0])
 
     def _node(self, path: str, is_array: bool) -> Any:
@@ -121,7 +121,8 @@ class Group(GroupCalls, MutableMapping[str, Any]):
             if overwrite and path in self:
                 del self[path]
             made = Group(self.session, self._at(path))
-            self._call(lib.brc_group_create, text(made.path), text(to_json(attributes) if attributes else None))
+            about = to_json(attributes) if attributes else None
+            self._call(lib.brc_group_create, text(made.path), text(about))
         return made
 
     def create_array(self, path: str, *, shape: int | Sequence[int] | None = None, dtype: Any = None,
@@ -206,8 +207,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
     def __init__(self, repository: Repository, kind: str, rev: str, about: tuple[Any, Any, Any] = (None,) * 3,
                  key: str = "") -> None:
-        """`about`: message, author and metadata of the commit at the end; `key`: of a private one the token, of
-        one at a commit its id."""
+        """`about`: message, author and metadata of the commit at the end. `key`: of a private one the token,
+        of one at a commit its id."""
         self.repository, self.kind, self.rev, self._about = repository, kind, rev, about
         self.progress = repository.progress
         self.read_only = kind in ("view", "at") or repository.read_only
@@ -238,11 +239,11 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         commit.
         """
         about = [b if a is None else a for a, b in zip((message, author, metadata), self._about)]
-        settings = options("brc_commit_opts", message=about[0] or "", author=about[1], meta_json=about[2] or None,
-                           time_us=time, flags=flags("COMMIT", amend=amend, allow_empty=allow_empty,
-                                                     no_merge=not merge))
+        how = options("brc_commit_opts", message=about[0] or "", author=about[1], meta_json=about[2] or None,
+                      time_us=time,
+                      flags=flags("COMMIT", amend=amend, allow_empty=allow_empty, no_merge=not merge))
         try:
-            made = self._out("brc_oid", lib.brc_session_commit, settings)
+            made = self._out("brc_oid", lib.brc_session_commit, how)
         except _errors.ConflictError as error:
             error.conflicts = tuple(self.conflicts())
             raise
@@ -279,8 +280,8 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
 
         They are merged by element, in whatever order they are given. Where two wrote different values to one
         element it is a ConflictError whose `.conflicts` say of which `child`. All are as they were then.
-        Joined children are gone: StaleError from then on, also for a second join. MisuseError in a transaction,
-        with a savepoint open, and for what is no child of this session.
+        Joined children are gone: StaleError from then on, also for a second join. MisuseError in a
+        transaction, with a savepoint open, and for what is no child of this session.
         """
         given = [c for some in children for c in ([some] if isinstance(some, Session) else some)]
         of = {c._token(): c for c in given}
@@ -402,7 +403,7 @@ def _codecs(compressors: Any, name: str) -> Any:
     """The list of codecs for compressors alone; None: the library chooses."""
     if isinstance(compressors, str) and compressors == "auto":
         return None
-    given = compressors if isinstance(compressors, (list, tuple)) else [compressors] * (compressors is not None)
+    given = compressors if isinstance(compressors, (list, tuple)) else [compressors] if compressors else []
     first: Any = {"name": "bytes", "configuration": {"endian": "little"}}
     if _dtypes.to_numpy(name).kind in "TO" or "zarrs.optional" in name:
         first = {"name": "vlen-utf8" if "string" in name else "vlen-bytes"}
