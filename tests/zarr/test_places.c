@@ -213,8 +213,8 @@ START_TEST(a_batch_has_boxes_and_positions)
 }
 END_TEST
 
-/* Ranges alone are a box, whose whole chunks are decoded where they belong; and a description follows
- * what another handle does. */
+/* Ranges alone are a box, whose whole chunks are decoded where they belong; and a description
+ * follows what another handle does. */
 START_TEST(ranges_are_boxes)
 {
     static const uint64_t longer[2] = {ROWS + 8, COLUMNS};
