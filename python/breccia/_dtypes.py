@@ -29,9 +29,9 @@ def to_numpy(name: str) -> np.dtype[Any]:
     for a type that NumPy has nothing for: such an array can be listed, copied and versioned, but not read
     here.
     """
-    said = json.loads(name) if name[:1] in '{"' else name
+    said: Any = json.loads(name) if name[:1] in '{"' else name
     given, config = (said.get("name"), said.get("configuration")) if isinstance(said, dict) else (said, {})
-    found = _configured(given, config) if config else _named(given)
+    found = _configured(str(given), config) if config else _named(str(given))
     if found is None:
         raise _errors.UnsupportedError(f"the data type {name} is not known here: its array can be listed, "
                                        "copied and versioned, but its elements cannot be read")

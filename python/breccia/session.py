@@ -403,7 +403,8 @@ def _codecs(compressors: Any, name: str) -> Any:
     """The list of codecs for compressors alone; None: the library chooses."""
     if isinstance(compressors, str) and compressors == "auto":
         return None
-    given = compressors if isinstance(compressors, (list, tuple)) else [compressors] if compressors else []
+    many = isinstance(compressors, (list, tuple))
+    given = compressors if many else [compressors] * (compressors is not None)
     first: Any = {"name": "bytes", "configuration": {"endian": "little"}}
     if _dtypes.to_numpy(name).kind in "TO" or "zarrs.optional" in name:
         first = {"name": "vlen-utf8" if "string" in name else "vlen-bytes"}
