@@ -380,7 +380,8 @@ def parameter(given):
         return f"{name}: bool = True", name, f"lib.BRC_{flag[1:]} * (not {name})"
     if flag:
         return f"{name}: bool = False" * name.islower(), name, f"lib.BRC_{flag}" + f" * {name}" * name.islower()
-    return (f"{name[:-1]}: str | None = None" if name[-1] == "?" else f"{name}: str"), name.rstrip("?"), name.rstrip("?")
+    text = name[:-1] if name[-1] == "?" else name
+    return f"{text}: str" + " | None = None" * (name[-1] == "?"), text, text
 
 
 def passed(declared, function, own, parameters):
