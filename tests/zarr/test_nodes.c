@@ -161,7 +161,7 @@ START_TEST(a_fill_value_is_taken_to_the_bit)
 }
 END_TEST
 
-START_TEST(a_fill_value_that_is_no_element_is_refused)
+START_TEST(what_is_no_element_is_no_fill_value)
 {
     scenario t;
     brc_array *a = (brc_array *)&t;
@@ -182,7 +182,13 @@ START_TEST(a_fill_value_that_is_no_element_is_refused)
     OK(&t, brc_array_create(&a, t.session, "/a", &spec, &t.err));
     ck_assert_mem_eq(brc_array_describe(a)->fill, "\0\0\0", 4);
     brc_array_free(a);
-    tree_is(&t, "/ /a* ");
+    spec.size = sizeof(spec);
+    spec.dtype = "int4";
+    spec.fill_element = "\x78"; /* -8 below bits that mean nothing */
+    OK(&t, brc_array_create(&a, t.session, "/b", &spec, &t.err));
+    ck_assert_mem_eq(brc_array_describe(a)->fill, "\xf8", 1);
+    brc_array_free(a);
+    tree_is(&t, "/ /a* /b* ");
     scenario_stop(&t);
 }
 END_TEST
@@ -583,7 +589,7 @@ Suite *nodes_suite(void)
     tcase_add_test(tc, making_refuses_what_is_in_the_way);
     tcase_add_loop_test(tc, a_fill_value_is_taken_to_the_bit, 0,
                         (int)(sizeof(elements) / sizeof(elements[0])));
-    tcase_add_test(tc, a_fill_value_that_is_no_element_is_refused);
+    tcase_add_test(tc, what_is_no_element_is_no_fill_value);
     tcase_add_test(tc, an_array_may_be_the_root);
     tcase_add_test(tc, the_root_takes_attributes_while_it_is_empty);
     tcase_add_loop_test(tc, names_are_checked, 0, (int)(sizeof(names) / sizeof(names[0])));
