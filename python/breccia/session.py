@@ -319,15 +319,15 @@ class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
         waiting."""
         label = text(name or "breccia")
         with self._sessions.pin() as native:
-            native.call(lib.brc_savepoint, label)
+            native.call(lib.brc_savepoint, native.session, label)
             try:
                 yield
             except BaseException:
-                native.call(lib.brc_savepoint_rollback, label)
+                native.call(lib.brc_savepoint_rollback, native.session, label)
                 self._sessions.era += 1
                 raise
             finally:
-                native.call(lib.brc_savepoint_release, label)
+                native.call(lib.brc_savepoint_release, native.session, label)
 
     # ---- exchange ----
 
