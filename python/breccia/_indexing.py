@@ -9,16 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 AnyArray = np.ndarray[Any, Any]
+FORWARDS, BACKWARDS = slice(None), slice(None, None, -1)
 
 
 class Selection(NamedTuple):
     """What an index selects. An axis is an index array, or the first, how many and the step."""
 
     axes: Sequence[Any]
-    shape: tuple[int, ...]          # of NumPy's result
-    back: tuple[Any, ...] | None    # the index that gives a result all axes of the array; None: of points
-    fancy: bool = True              # there are index arrays
-    backwards: bool = False         # an axis of the result runs against the array's
+    shape: tuple[int, ...]  # of NumPy's result
+    back: tuple[Any, ...] | None  # the index that gives a result all axes of the array; None: of points
 
     def full(self, result: AnyArray) -> AnyArray:
         """The result with the axes of the array, in the array's direction; of points with one."""
@@ -77,7 +76,6 @@ def by_axis(key: Any, shape: tuple[int, ...]) -> Selection:
     axes: list[Any] = []
     out: list[int] = []
     back: list[Any] = []
-    fancy = backwards = False
     simple = type(key) is tuple and len(key) == len(shape) and not any(item is None or item is ... for item in key)
     for item in key if simple else expand(key, len(shape)):
         axis = len(axes)
@@ -87,31 +85,28 @@ def by_axis(key: Any, shape: tuple[int, ...]) -> Selection:
         elif type(item) is slice:
             start, stop, step = item.indices(shape[axis])
             n = len(range(start, stop, step))
+            back.append(FORWARDS if step > 0 else BACKWARDS)
             if step < 0:  # from its last element on
-                backwards, start, step = True, start + (n - 1) * step, -step
-                back.append(slice(None, None, -1))
-            else:
-                back.append(slice(None))
+                start, step = start + (n - 1) * step, -step
             axes.append((start if n else 0, n, step))
             out.append(n)
         elif is_fancy(item):
-            fancy = True
             axes.append(index_array(item, shape[axis], axis))
             if axes[-1].ndim != 1:
                 raise IndexError(f"the index array of axis {axis} has {axes[-1].ndim} dimensions, not one")
             out.append(len(axes[-1]))
-            back.append(slice(None))
+            back.append(FORWARDS)
         else:
             axes.append((integer(item, shape[axis], axis), 1, 1))
             back.append(None)
-    return Selection(axes, tuple(out), (*back, ...), fancy, backwards)
+    return Selection(axes, tuple(out), (*back, ...))
 
 
 def points(key: Any, shape: tuple[int, ...]) -> Selection:
     """Points, by integers and index arrays that are broadcast together, or by a mask of the array's shape."""
     items = key if isinstance(key, tuple) else (key,)
-    if len(items) == 1 and np.asarray(items[0]).dtype == bool:
-        mask = np.asarray(items[0])
+    mask = np.asarray(items[0] if len(items) == 1 else 0)
+    if mask.dtype == bool:
         if mask.shape != shape or not shape:
             raise IndexError(f"the mask has shape {mask.shape}: it must have the array's shape {shape}")
         return Selection(np.nonzero(mask), (int(np.count_nonzero(mask)),), None)
@@ -123,43 +118,34 @@ def points(key: Any, shape: tuple[int, ...]) -> Selection:
     found = [index_array(item, n, axis) if is_fancy(item) else np.asarray(integer(item, n, axis))
              for axis, (item, n) in enumerate(zip(items, shape))]
     try:
-        many = np.broadcast_shapes(*(f.shape for f in found))
+        together = np.broadcast_arrays(*found)
     except ValueError:
         raise IndexError("the index arrays do not go together: their shapes are "
                          + " ".join(str(f.shape) for f in found)) from None
-    if not found:
-        return by_axis((), shape)
-    return Selection([np.ascontiguousarray(np.broadcast_to(f, many), np.int64).reshape(-1) for f in found],
-                     many, None)
+    return Selection([f.reshape(-1) for f in together], together[0].shape, None) if found else by_axis((), shape)
 
 
 def blocks(key: Any, shape: tuple[int, ...], grid: tuple[int, ...]) -> Selection:
     """Chunks, all of one shape, by their numbers."""
-    slices = []
-    for axis, item in enumerate(expand(key, len(shape))):
-        n = -(-shape[axis] // grid[axis])
-        if isinstance(item, slice) and item.step in (None, 1):
-            first, stop, _ = item.indices(n)
-        else:
-            first = integer(item, n, axis)
-            stop = first + 1
-        slices.append(slice(first * grid[axis], max(first, stop) * grid[axis]))
-    return by_axis(tuple(slices), shape)
+    sel = by_axis(key, tuple(-(-n // length) for n, length in zip(shape, grid)))
+    if any(type(axis) is not tuple or axis[2] != 1 for axis in sel.axes) or any(
+            item not in (None, FORWARDS, ...) for item in sel.back or ()):
+        raise IndexError("blocks are integers and slices without a step")
+    return by_axis(tuple(slice(first * length, (first + n) * length)
+                         for (first, n, _), length in zip(sel.axes, grid)), shape)
 
 
 def plain(key: Any, shape: tuple[int, ...]) -> Selection:
     """What plain brackets mean."""
     items = [item for item in (key if isinstance(key, tuple) else (key,)) if item is not None]
     fancy = [item for item in items if is_fancy(item)]
-    if not fancy:
+    flat = all(np.ndim(item) == 1 for item in fancy)
+    if flat and len(fancy) < 2:
         return by_axis(key, shape)
-    if len(fancy) == 1 and np.ndim(fancy[0]) == 1:
-        return by_axis(key, shape)
-    masks = [np.asarray(item).dtype == bool for item in fancy]
-    if len(items) == 1 or len(items) == len(shape) and not any(masks) and all(
-            is_fancy(item) or hasattr(item, "__index__") for item in items):
+    if len(items) == 1 or len(items) == len(shape) and all(
+            np.asarray(item).dtype != bool if is_fancy(item) else hasattr(item, "__index__") for item in items):
         return points(key, shape)
-    if len(fancy) == len(shape) and all(np.ndim(item) == 1 for item in fancy):
+    if flat and len(fancy) == len(shape):
         return by_axis(key, shape)
     raise IndexError("several index arrays and slices do not go together: use .oindex for each axis by "
                      "itself, or .vindex for points")

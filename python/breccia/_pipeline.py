@@ -62,116 +62,78 @@ class Target:
 # ---- the selection ----
 
 
-def is_integer(item: Any) -> bool:
-    return isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_))
-
-
-def positions(item: Any, length: int) -> Any:
-    """One of zarr's selectors of an axis: a range, or an index array."""
+def positions(item: Any, length: int, first: int = 0) -> Any:
+    """One of zarr's selectors of an axis, as a range or an index array that counts from `first` on."""
+    if isinstance(item, (int, np.integer)):
+        return range(first + int(item), first + int(item) + 1)
     if isinstance(item, slice):
-        return range(*item.indices(length))
+        start, stop, step = item.indices(length)
+        return range(first + start, first + stop, step)
     if isinstance(item, np.ndarray) and item.size:
-        return np.flatnonzero(item) if item.dtype == bool else item.reshape(-1).astype(np.int64)
+        return (np.flatnonzero(item) if item.dtype == bool else item.reshape(-1).astype(np.int64)) + first
     raise Aside
 
 
-def in_order(parts: Sequence[tuple[Any, Any]], length: int | None) -> Any:
-    """What is selected along an axis, as Selection has it, in the order of the caller's elements. A part has
-    positions in the array and where they go; all are `length`, None: one value is for all."""
-    (first, _), n = parts[0], 0
-    for index, to in parts:
-        if type(index) is not range or index.step != first.step or index.start != first.start + n * first.step or (
-                length is not None and (type(to) is not range or (to.start, to.step) != (n, 1))):
+def in_order(parts: Sequence[Any], goes: Sequence[Any], length: int | None) -> Any:
+    """What is selected along an axis, as Selection has it, in the order of the caller's elements, of parts and
+    where they go. `length`: of all; None: one value is for all."""
+    n, start, step = 0, getattr(parts[0], "start", 0), getattr(parts[0], "step", 0)
+    for index, to in zip(parts, goes or parts):
+        if type(index) is not range or (index.start, index.step) != (start + n * step, step) or (
+                length is not None and to != range(n, n + len(index))):
             break
         n += len(index)
     else:
-        if length is not None and length != n:
+        if length not in (None, n):
             raise Aside
-        return first.start, n, first.step
-    made = np.concatenate([np.asarray(index, np.int64) for index, _ in parts])
+        return start, n, step
+    made = np.concatenate([np.asarray(index, np.int64) for index in parts])
     if length is None:
         return made
-    places = np.concatenate([np.asarray(to, np.int64) for _, to in parts])
-    if len(made) != len(places) or len(places) != length or np.bincount(places, minlength=length).max() != 1:
+    places = np.concatenate([np.asarray(to, np.int64) for to in goes])
+    ordered = np.full(length, -1)
+    if not len(made) == len(places) == length:
         raise Aside
-    ordered = np.empty(length, np.int64)
     ordered[places] = made
+    if ordered.min() < 0:
+        raise Aside
     return ordered
-
-
-class Parts:
-    """What zarr selects, collected from chunks. `shape`: of the caller's array; None: one value is for all."""
-
-    def __init__(self, chunk: Sequence[int], shape: tuple[int, ...] | None, drop: tuple[int, ...]) -> None:
-        self.chunk, self.shape, self.drop = chunk, shape, drop
-        self.axes: list[dict[int, tuple[Any, Any]]] = [{} for _ in chunk]
-        self.kept: list[int] | None = None
-        self.chunks: set[tuple[int, ...]] = set()
-        self.points: list[tuple[list[AnyArray], Any]] = []
-
-    def length(self, axis: int) -> int | None:
-        if self.shape is None:
-            return None
-        if axis >= len(self.shape):
-            raise Aside
-        return self.shape[axis]
-
-    def place(self, item: Any, axis: int) -> Any:
-        return None if self.shape is None else positions(item, self.length(axis) or 0)
-
-    def add(self, place: tuple[int, ...], items: Any, out: Any) -> None:
-        items, out = (one if isinstance(one, tuple) else (one,) for one in (items, out))
-        if len(items) != len(self.chunk):
-            raise Aside
-        if len(items) > 1 and all(isinstance(i, np.ndarray) and i.ndim == 1 for i in items):
-            if len(out) != 1 or len({len(i) for i in items}) != 1 or items[0].dtype == bool:
-                raise Aside
-            self.points.append(([i.astype(np.int64) + at * n for i, at, n in zip(items, place, self.chunk)],
-                                self.place(out[0], 0)))
-            return
-        kept = [axis for axis, item in enumerate(items) if not is_integer(item) and axis not in self.drop]
-        if len(kept) != len(out) or self.kept not in (None, kept):
-            raise Aside
-        self.kept = kept
-        self.chunks.add(place)
-        for axis, (at, item, n) in enumerate(zip(place, items, self.chunk)):
-            if at not in self.axes[axis]:
-                index = range(int(item), int(item) + 1) if is_integer(item) else positions(item, n)
-                if type(index) is range:
-                    index = range(index.start + at * n, index.stop + at * n, index.step)
-                else:
-                    index = index + at * n
-                to = self.place(out[kept.index(axis)], kept.index(axis)) if axis in kept else None
-                self.axes[axis][at] = index, to
-
-    def selection(self) -> Selection:
-        """Points, or a product of the axes' parts."""
-        if self.points:
-            if self.chunks:
-                raise Aside
-            axes = [in_order([(where[axis], to) for where, to in self.points], self.length(0))
-                    for axis in range(len(self.chunk))]
-            axes = [np.arange(a[0], a[0] + a[1] * a[2], a[2]) if type(a) is tuple else a for a in axes]
-            return Selection(axes, (len(axes[0]),), None)
-        kept = self.kept or []
-        if math.prod(map(len, self.axes)) != len(self.chunks) or len(kept) != len(self.shape or kept):
-            raise Aside
-        axes = [in_order(list(found.values()), self.length(kept.index(axis)) if axis in kept else None)
-                for axis, found in enumerate(self.axes)]
-        sizes = [axis[1] if type(axis) is tuple else len(axis) for axis in axes]
-        if any(n != 1 for axis, n in enumerate(sizes) if axis not in kept):
-            raise Aside
-        return Selection(axes, tuple(sizes[axis] for axis in kept),
-                         (*(slice(None) if axis in kept else None for axis in range(len(axes))), ...),
-                         any(type(axis) is not tuple for axis in axes))
 
 
 def selection_of(batch: Sequence[Any], target: Target, shape: tuple[int, ...] | None,
                  drop: tuple[int, ...]) -> Selection:
-    made = Parts(batch[0][1].shape, shape, drop)
-    for (_, _, items, out, _), place in zip(batch, target.places):
-        made.add(place, items, out)
-    return made.selection()
+    """What zarr selects: points, or a product of the axes' parts. `shape`: of the caller's array; None: one value
+    is for all."""
+    _, spec, items, *_ = batch[0]
+    items = items if isinstance(items, tuple) else (items,)
+    points = len(items) > 1 and all(isinstance(i, np.ndarray) and i.ndim == 1 for i in items)
+    kept = [i for i, item in enumerate(items) if i not in drop and not isinstance(item, (int, np.integer))]
+    where = [0 if points else kept.index(i) if i in kept else None for i in range(len(items))]
+    wanted = 1 if points else len(kept)
+    if shape is not None and len(shape) != wanted:
+        raise Aside
+    parts: list[dict[int, Any]] = [{} for _ in where]  # by axis and chunk
+    goes: list[dict[int, Any]] = [{} for _ in range(wanted)]
+    for number, ((_, _, items, out, _), place) in enumerate(zip(batch, target.places)):
+        items, out = (one if isinstance(one, tuple) else (one,) for one in (items, out))
+        if len(items) != len(spec.shape) or len(out) != wanted:
+            raise Aside
+        for item, at, n, to, found in zip(items, place, spec.shape, where, parts):
+            key = number if points else at
+            if key not in found:
+                found[key] = positions(item, n, at * n)
+                if shape is not None and to is not None and key not in goes[to]:
+                    goes[to][key] = positions(out[to], shape[to])
+    axes = [in_order([*found.values()], [] if to is None else [*goes[to].values()],
+                     None if shape is None or to is None else shape[to]) for found, to in zip(parts, where)]
+    sizes = [axis[1] if type(axis) is tuple else len(axis) for axis in axes]
+    if points and len({*sizes}) == 1:
+        return Selection(axes, (sizes[0],), None)
+    if points or math.prod(map(len, parts)) != len({*target.places}) or any(
+            n != 1 for n, to in zip(sizes, where) if to is None):
+        raise Aside
+    return Selection(axes, tuple(n for n, to in zip(sizes, where) if to is not None),
+                     (*(None if to is None else slice(None) for to in where), ...))
 
 
 # ---- reading and writing ----
@@ -182,14 +144,14 @@ def read_now(native: Native, batch: Sequence[Any], out: Any, drop: tuple[int, ..
     whole = out.as_ndarray_like()
     if out.dtype.newbyteorder("=") != target.form.dtype:
         raise Aside  # a field
-    plain = type(whole) in (np.ndarray, np.memmap) and whole.dtype == target.form.dtype and whole.flags.writeable
+    plain = type(whole) in (np.ndarray, np.memmap)
     selection = selection_of(batch, target, tuple(out.shape), drop)
     found = _elements.read(native, target.path, selection, target.form, whole if plain else None, False)
     if found is None:
         raise Aside  # it has become another array
     if not plain:
         nd_buffer = batch[0][1].prototype.nd_buffer
-        out[(slice(None),) * len(out.shape)] = nd_buffer.from_numpy_array(np.asarray(found))
+        out[(slice(None),) * len(out.shape)] = nd_buffer.from_numpy_array(found)
     return tuple({"status": "present" if one else "missing"} for one in target.there) if HAS_STATUS else None
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from . import _dtypes, _indexing
 from ._attributes import Attributes
 from ._breccia import ffi, lib
-from ._elements import Form, box_of, cast, fresh, read, write
+from ._calls import Caller, Progress, records, to_json
+from ._elements import Form, as_type, at_of, fresh, read, write
 from ._indexing import AnyArray, Selection
-from ._native import string, text
+from ._native import Handle, string, text
 
 if TYPE_CHECKING:
     from .session import Session
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 Select = Callable[[Any, tuple[int, ...]], Selection]
 
 
-class Array:
+class Array(Caller):
     """One array of a session. Indexing reads and writes the file; what comes back is NumPy's and yours.
 
     `a[...]` takes integers, slices (also with negative steps), `...`, None, one index array or mask among
@@ -33,8 +35,6 @@ class Array:
     another array than before (another process resized it) works with what is there.
     """
 
-    __slots__ = ("session", "path", "_form", "_sessions", "_fixed", "__weakref__")
-
     def __init__(self, session: Session, path: str) -> None:
         self.session, self.path = session, path
         self._sessions, self._fixed = session._sessions, session.fixed  # of a commit, which nobody changes
@@ -44,19 +44,27 @@ class Array:
     def _now(self) -> Form:
         if not self._fixed:
             with self._sessions.at_work() as native:
-                fresh(native, self.path)
-                if not lib.py_same(native.array(self.path), self._form.native):
-                    self._form = Form.of(native, self.path)
+                self._form = Form.of(native, self.path, self._form)
         return self._form
 
-    def _info(self, look: Callable[[Any], Any]) -> Any:
+    def _told(self, name: str) -> Any:
+        """Of the library's description what JSON says, or a number for each axis; None where there is none."""
         with self._sessions.at_work() as native:
-            return look(fresh(native, self.path))
+            info = fresh(native, self.path)
+            found = getattr(info, name)
+            if name.endswith("_json"):
+                return json.loads(string(found))
+            return tuple(found[0:info.ndim]) if found else None
 
-    def _change(self, function: Any, *args: Any, progress: Any = None) -> None:
-        with self._sessions.at_work() as native, self.session._telling(native.handle, progress):
-            native.handle.call(function, native.array(self.path), *args)
-            self._form = Form.of(native, self.path)
+    @contextmanager
+    def _working(self, progress: Progress = None) -> Iterator[tuple[Handle, Any]]:
+        with self._sessions.at_work() as native, self.session._telling(native, progress):
+            yield native, native.array(self.path)
+
+    def _call(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> None:
+        """For what may change the array."""
+        super()._call(function, *args, progress=progress)
+        self._now()
 
     # ---- what it is ----
 
@@ -95,57 +103,55 @@ class Array:
     def chunks(self) -> tuple[int, ...]:
         """The shape of the chunks: of a sharded array of those within the shards, of an irregular grid of the
         largest."""
-        return tuple(self._info(lambda info: info.chunk[0:info.ndim]))
+        return self._told("chunk") or ()
 
     @property
     def shards(self) -> tuple[int, ...] | None:
-        found = self._info(lambda info: info.shard[0:info.ndim] if info.shard else None)
-        return None if found is None else tuple(found)
+        """The shape of the shards; None: chunks are stored by themselves."""
+        return cast("tuple[int, ...] | None", self._told("shard"))
 
     @property
     def cdata_shape(self) -> tuple[int, ...]:
         """How many chunks there are along each axis."""
-        return tuple(self._info(lambda info: info.grid[0:info.ndim]))
+        return self._told("grid") or ()
 
     @property
     def codecs(self) -> list[dict[str, Any]]:
         """The codecs of chunks that are written from now on, as zarr.json has them. Setting them leaves
         stored chunks as they are; `set_codecs(codecs, rewrite=True)` stores them anew."""
-        return list(json.loads(self._info(lambda info: string(info.codecs_json))))
+        return list(self._told("codecs_json"))
 
     @codecs.setter
     def codecs(self, value: Any) -> None:
         self.set_codecs(value)
 
-    def set_codecs(self, value: Any, *, rewrite: bool = False, progress: Any = None) -> None:
+    def set_codecs(self, value: Any, *, rewrite: bool = False, progress: Progress = None) -> None:
         """Codecs for chunks that are written from now on; with `rewrite` also for those that are stored."""
-        given = value if isinstance(value, str) else json.dumps(value)
-        self._change(lib.brc_array_set_codecs, text(given), int(rewrite), progress=progress)
+        self._call(lib.brc_array_set_codecs, _json(value), int(rewrite), progress=progress)
 
     @property
     def backend(self) -> dict[str, Any]:
         """Where chunks go that are written from now on: {"name": ..., "configuration": ...}. Can be set, also
         by the name alone."""
-        return dict(json.loads(self._info(lambda info: string(info.backend_json))))
+        return dict(self._told("backend_json"))
 
     @backend.setter
     def backend(self, value: Any) -> None:
-        given = value if value is None or isinstance(value, str) else json.dumps(value)
-        self._change(lib.brc_array_set_backend, text(given))
+        self._call(lib.brc_array_set_backend, ffi.NULL if value is None else _json(value))
 
     @property
     def fill_value(self) -> Any:
         """What elements are that were never written, as NumPy's scalar, to the bit."""
         dtype, item = self.dtype, self._form.item
-        raw = self._info(lambda info: bytes(ffi.buffer(
-            info.fill, item or 4 + int.from_bytes(ffi.buffer(info.fill, 4), "little"))))
+        with self._sessions.at_work() as native:
+            fill = fresh(native, self.path).fill
+            raw = bytes(ffi.buffer(fill, item or 4 + int.from_bytes(ffi.buffer(fill, 4), "little")))
         return (np.frombuffer(raw, dtype) if item else _dtypes.unpack(raw, 1, self._form.name))[0]
 
     @property
     def metadata(self) -> dict[str, Any]:
         """The array's zarr.json."""
-        with self._sessions.at_work() as native:
-            return dict(json.loads(native.handle.take_buf(lib.brc_node_json, native.session, text(self.path))))
+        return dict(json.loads(self.session._buf(lib.brc_node_json, text(self.path))))
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
@@ -157,21 +163,21 @@ class Array:
         """The attributes, as a mapping that can be changed."""
         return Attributes(self.session, self.path)
 
-    def _stat(self, which: int) -> int:
+    def _stat(self) -> tuple[int, int]:
         out = ffi.new("uint64_t[2]")
-        with self._sessions.at_work() as native:
-            native.handle.call(lib.brc_array_stat, out, out + 1, native.array(self.path))
-        return int(out[which])
+        with self._working() as (native, array):
+            native.call(lib.brc_array_stat, out, out + 1, array)
+        return out[0], out[1]
 
     @property
     def nchunks_initialized(self) -> int:
         """How many chunks are stored: those of fill values alone are not."""
-        return self._stat(0)
+        return self._stat()[0]
 
     @property
     def nbytes_stored(self) -> int:
         """How many bytes the chunks take in the file."""
-        return self._stat(1)
+        return self._stat()[1]
 
     @property
     def info(self) -> str:
@@ -188,16 +194,16 @@ class Array:
             native = self._sessions.take()
             try:
                 found = read(native, self.path, sel, form, out, self._fixed)
-                if found is not None:
-                    return found
-                self._form = Form.of(native, self.path)
             finally:
                 self._sessions.give(native)
+            if found is not None:
+                return found if out is not None or sel.shape else found[()]
+            self._now()
 
     def _set(self, select: Select, key: Any, value: Any) -> None:
         form = self._now()
         sel = select(key, form.shape)
-        source = cast(value, sel.shape, form.check(self.path))
+        source = as_type(value, sel.shape, form.check(self.path))
         with self._sessions.at_work() as native:
             write(native, self.path, sel, form, source)
 
@@ -216,13 +222,13 @@ class Array:
         found = self.get(key)[names]
         if out is None:
             return found
-        np.copyto(out, np.broadcast_to(found, out.shape), casting="unsafe")
+        out[...] = found
         return out
 
     def __setitem__(self, key: Any, value: Any) -> None:
         names, key = self._names_in(key)
         if names is not None:
-            records = np.array(self.get(key), dtype=self.dtype)
+            records = np.asarray(self.get(key))
             records[names] = value
             value = records
         self._set(_indexing.plain, key, value)
@@ -230,15 +236,13 @@ class Array:
     def _names_in(self, key: Any) -> tuple[Any, Any]:
         """The fields in an index, "a" or ["a", "b"], and what is left of it."""
         items = key if isinstance(key, tuple) else (key,)
-        found = [i for i in items if isinstance(i, str) or isinstance(i, list) and i
-                 and all(isinstance(n, str) for n in i)]
+        found = [i for i in items if isinstance(i, str) or isinstance(i, list) and i and isinstance(i[0], str)]
         if not found:
             return None, key
-        names = self.dtype.names or ()
+        known = self.dtype.names or ()
         for name in [found[0]] if isinstance(found[0], str) else found[0]:
-            if name not in names or len(found) > 1:
-                raise IndexError(f"{self.path} has no field {name!r}" if names
-                                 else f"{self.path} has no fields")
+            if name not in known or len(found) > 1:
+                raise IndexError(f"{self.path} has no field {name!r}" if known else f"{self.path} has no fields")
         return found[0], tuple(i for i in items if i is not found[0]) or ...
 
     def resize(self, *shape: Any) -> None:
@@ -246,36 +250,33 @@ class Array:
         new = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
         if len(new) != self.ndim:
             raise ValueError(f"{self.path} has {self.ndim} dimensions: the new shape has {len(new)}")
-        self._change(lib.brc_array_resize, ffi.new("uint64_t[]", new or [0]))
+        self._call(lib.brc_array_resize, ffi.new("uint64_t[]", new or [0]))
 
     def append(self, data: Any, axis: int = 0) -> tuple[int, ...]:
         """Grows the array along an axis by `data`, whose other axes are as the array's: both or neither. The
         new shape."""
         form = self._now()
         axis = _indexing.integer(axis, self.ndim, 0)
-        given = data if isinstance(data, np.ndarray) else np.asarray(data, None if form.item else form.dtype)
+        given = np.asarray(data, None if form.item or isinstance(data, np.ndarray) else form.dtype)
         want = form.shape[:axis] + given.shape[axis:axis + 1] + form.shape[axis + 1:]
         if given.shape != want:
             raise ValueError(f"data of shape {given.shape} does not go behind {form.shape} along axis {axis}")
-        flat = np.ascontiguousarray(cast(given, want, form.check(self.path))).reshape(-1)
+        flat = np.ascontiguousarray(as_type(given, want, form.check(self.path))).reshape(-1)
         raw = flat.view(np.uint8) if form.item else _dtypes.pack(flat, form.name)
-        self._change(lib.brc_array_append, axis, want[axis], ffi.from_buffer(raw), len(raw))
+        self._call(lib.brc_array_append, axis, want[axis], ffi.from_buffer(raw), len(raw))
         return self._form.shape
 
     def restore(self, rev: str | None = None, key: Any = ...) -> None:
         """Makes what a basic selection has what it was at a version (None: the branch's tip)."""
-        with self._sessions.at_work() as native:
-            sel = box_of(_indexing.by_axis(key, self._form.shape))
-            native.handle.call(lib.brc_array_restore, native.array(self.path), sel, text(rev))
+        self._call(lib.brc_array_restore, self._box(key), text(rev))
 
-    def blame(self, key: Any = ..., *, elements: bool = False) -> list[Any]:
+    def blame(self, key: Any = ..., *, elements: bool = False) -> list[records.Blamed]:
         """Which commit changed each stored chunk that a basic selection meets last; with `elements`, each run
-        of elements along the last axis. For arrays of a view of a commit or tag. A list of `Blamed`."""
-        from ._records import Blamed
-        with self._sessions.at_work() as native:
-            out, sel = ffi.new("brc_iter **"), box_of(_indexing.by_axis(key, self._form.shape))
-            native.handle.call(lib.brc_blame, out, native.array(self.path), sel, int(elements))
-            return native.handle.items(out, lib.brc_blame_next, "brc_blamed", Blamed.of)
+        of elements along the last axis. For arrays of a view of a commit or tag."""
+        return self._list(records.Blamed, lib.brc_blame, self._box(key), int(elements))
+
+    def _box(self, key: Any) -> Any:
+        return at_of(_indexing.by_axis(key, self._form.shape), "brc_sel")[0]
 
     # ---- as NumPy's ----
 
@@ -342,8 +343,6 @@ class Array:
 class Accessor:
     """`a.oindex`, `a.vindex` and `a.blocks`: what is in the brackets is read in that way."""
 
-    __slots__ = ("array", "select")
-
     def __init__(self, array: Array, select: Select) -> None:
         self.array, self.select = array, select
 
@@ -355,3 +354,8 @@ class Accessor:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.array._set(self.select, key, value)
+
+
+def _json(value: Any) -> Any:
+    """Text for the library: JSON of what is no text."""
+    return text(value if isinstance(value, str) else to_json(value))
