@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import math
 import struct
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -33,29 +34,26 @@ def printable(text: str) -> str:
 
 def tree(group: Group) -> str:
     """The groups and arrays under a group, in lines."""
-    nodes = list(group.walk(limit=MOST_NODES + 2))
-    more, lines = nodes[MOST_NODES:], []
+    nodes, top = list(group.walk(limit=MOST_NODES + 2)), group.path.rstrip("/").count("/") + 1
+    lines = ["..."] * (len(nodes) > MOST_NODES)
     open_at: set[int] = set()  # depths at which another node follows further down
     for node in reversed(nodes[:MOST_NODES]):
-        depth = node.path.count("/") - group.path.rstrip("/").count("/") - 1
-        open_at = {d for d in open_at if d <= depth}
-        text = printable(node.name)
+        depth, what = node.path.count("/") - top, ""
         if not hasattr(node, "create_array"):
-            text += f"  {'×'.join(map(str, node.shape)) or 'scalar'} {printable(node.data_type)}"
+            what = f"  {'×'.join(map(str, node.shape)) or 'scalar'} {node.data_type}"
         bars = "".join("│   " if d in open_at else "    " for d in range(depth))
-        lines.append(bars + ("├── " if depth in open_at else "└── ") + text)
-        open_at.add(depth)
-    head = f"{printable(group.path)} ({group.session.rev})"
-    return "\n".join([head, *reversed(lines), *["..."] * bool(more)])
+        lines.append(bars + ("├── " if depth in open_at else "└── ") + printable(node.name + what))
+        open_at = {d for d in open_at if d < depth} | {depth}
+    lines.append(f"{printable(group.path)} ({group.session.rev})")
+    return "\n".join(reversed(lines))
 
 
 def array_rows(array: Array) -> list[tuple[str, str]]:
     """What there is to say of an array."""
-    stored, chunks = array.nbytes_stored, int(np.prod(array.cdata_shape, dtype=object))
+    stored, chunks = array.nbytes_stored, math.prod(array.cdata_shape)
     rows = [("path", array.path), ("version", array.session.rev), ("data type", array.data_type),
-            ("shape", str(array.shape)), ("chunks", str(array.chunks)),
-            ("shards", str(array.shards or "none")), ("codecs", ", ".join(c["name"] for c in array.codecs)),
-            ("backend", str(array.backend.get("name"))),
+            ("shape", str(array.shape)), ("chunks", str(array.chunks)), ("shards", str(array.shards or "none")),
+            ("codecs", ", ".join(c["name"] for c in array.codecs)), ("backend", str(array.backend.get("name"))),
             ("chunks stored", f"{array.nchunks_initialized} of {chunks}"), ("bytes stored", bytes_of(stored))]
     if array._form.item:
         size = array.size * array._form.item
@@ -70,30 +68,29 @@ def array_info(array: Array) -> str:
 
 
 def _table(rows: list[tuple[str, str]]) -> str:
-    left = "style='text-align:left'"
-    cells = (f"<tr><th {left}>{html.escape(n)}</th><td {left}>{html.escape(v)}</td></tr>" for n, v in rows)
-    return f"<table>{''.join(cells)}</table>"
+    cell = "<t{0} style='text-align:left'>{1}</t{0}>".format
+    return "<table>" + "".join(f"<tr>{cell('h', html.escape(name))}{cell('d', html.escape(value))}</tr>"
+                               for name, value in rows) + "</table>"
 
 
 def png(pixels: np.ndarray[Any, Any]) -> bytes:
     """A grey picture, (height, width) of uint8, as a PNG file."""
-    def part(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    head = struct.pack(">IIBBBBB", *pixels.shape[::-1], 8, 0, 0, 0, 0)
-    raw = np.pad(pixels, ((0, 0), (1, 0)))  # before each line the filter: none
-    return (b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", zlib.compress(raw.tobytes(), 6))
-            + part(b"IEND", b""))
+    raw = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # before each line the filter: none
+    parts = [(b"IHDR", struct.pack(">IIBBBBB", *pixels.shape[::-1], 8, 0, 0, 0, 0)),
+             (b"IDAT", zlib.compress(raw)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts)
 
 
 def picture(array: Array) -> str:
     """A thumbnail of an array with two dimensions (of more, its first plane), or a line of one with one. ""
     where there is nothing to draw."""
     shape, dtype = array.shape, array._form.dtype
-    drawn = dtype is not None and dtype.kind in "biuf" and shape and all(shape)
-    if not drawn or array.nbytes > MOST_BYTES:
+    if dtype is None or dtype.kind not in "biuf" or not shape or not 0 < array.nbytes <= MOST_BYTES:
         return ""
-    data = np.asarray(array[(0,) * (len(shape) - 2)] if len(shape) > 2 else array[...], "f8")
-    data = data[tuple(slice(None, None, -(-n // (THUMBNAIL * 2))) for n in data.shape)]
+    steps = [slice(None, None, -(-n // (THUMBNAIL * 2))) for n in shape[-2:]]
+    data = np.asarray(array[(0,) * (len(shape) - 2) + (...,)], "f8")[tuple(steps)]
     finite = np.isfinite(data)
     if not finite.any():
         return ""
@@ -104,8 +101,8 @@ def picture(array: Array) -> str:
         image = base64.b64encode(png(np.rint(scaled * 255).astype(np.uint8))).decode()
         return (f"<img src='data:image/png;base64,{image}' width='{width}' height='{height}' "
                 f"style='image-rendering:pixelated' alt='{low:g} to {high:g}'>")
-    points = " ".join(f"{i * 300 / max(1, len(data) - 1):.1f},{98 - 96 * y:.1f}"
-                      for i, (y, ok) in enumerate(zip(scaled, finite)) if ok)
+    points = " ".join(f"{i * 300 / max(1, len(data) - 1):.1f},{98 - 96 * scaled[i]:.1f}"
+                      for i in np.flatnonzero(finite))
     return (f"<svg width='300' height='100' role='img'><title>{low:g} to {high:g}</title><polyline "
             f"fill='none' stroke='currentColor' points='{points}'/></svg>")
 
@@ -125,7 +122,6 @@ def repository_html(repository: Repository) -> str:
             ("tags", ", ".join(repository.tags()) or "none"), ("commits", str(info.commits)),
             ("chunks", str(info.chunks)),
             ("bytes", f"{bytes_of(info.file_bytes)} in the file, {bytes_of(info.logical_bytes)} decoded")]
-    history = repository.log(limit=10) if branches.get(repository.head) else []
     log = [(c.id[:8], f"{c.time:%Y-%m-%d %H:%M} {c.author}: {c.message.partition(chr(10))[0]}")
-           for c in history]
+           for c in (repository.log(limit=10) if branches.get(repository.head) else [])]
     return f"<div><b>breccia.Repository</b>{_table(rows)}{_table(log)}</div>"

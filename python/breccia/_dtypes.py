@@ -3,19 +3,18 @@ from __future__ import annotations
 
 import functools
 import json
-import struct
 from typing import Any
 
 import numpy as np
 
 from . import _errors
 
-_PLAIN = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-          "float32", "float64", "complex64", "complex128"}
+_PLAIN = {np.dtype(code).name for code in "?bhiqBHIQefdFD"}
 _SMALL = {"bfloat16", "int2", "int4", "uint2", "uint4", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz",
           "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
           "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"}
 _VARIABLE = {"string", "bytes", "variable_length_bytes", "binary"}
+_COMPLEX = {"complex_float32": "c8", "complex_float64": "c16"}
 _OF_LENGTH = {"fixed_length_utf32": ("U", 4), "null_terminated_bytes": ("S", 1), "raw_bytes": ("V", 1)}
 _TIMES = {"numpy.datetime64": "M8", "numpy.timedelta64": "m8"}
 STRING: np.dtype[Any] = np.dtypes.StringDType() if hasattr(np.dtypes, "StringDType") else np.dtype(object)
@@ -30,55 +29,44 @@ def to_numpy(name: str) -> np.dtype[Any]:
     here.
     """
     said: Any = json.loads(name) if name[:1] in '{"' else name
-    given, config = (said.get("name"), said.get("configuration")) if isinstance(said, dict) else (said, {})
-    found = _configured(str(given), config) if config else _named(str(given))
-    if found is None:
+    given, config = (said.get("name"), said.get("configuration")) if isinstance(said, dict) else (said, None)
+    try:
+        return np.dtype(_found(str(given), config or {}))
+    except (KeyError, TypeError, ValueError):
         raise _errors.UnsupportedError(f"the data type {name} is not known here: its array can be listed, "
-                                       "copied and versioned, but its elements cannot be read")
-    return found
+                                       "copied and versioned, but its elements cannot be read") from None
 
 
-def _named(name: str) -> np.dtype[Any] | None:
+def _found(name: str, config: dict[str, Any]) -> Any:
+    """What NumPy makes the type of. KeyError, TypeError, ValueError: nothing."""
     if name in _PLAIN:
-        return np.dtype(name)
+        return name
     if name in _SMALL:
-        return _ml_dtype(name)
+        try:
+            import ml_dtypes
+            return getattr(ml_dtypes, name)
+        except (ImportError, AttributeError):
+            raise _errors.UnsupportedError(f"the data type {name} needs ml_dtypes, or a newer one") from None
     if name in _VARIABLE:
-        return STRING if name == "string" else np.dtype(object)
+        return STRING if name == "string" else object
     if name[:1] == "r" and name[1:].isdigit():
-        return np.dtype(f"V{int(name[1:]) // 8}")
-    if name in ("complex_float32", "complex_float64"):
-        return np.dtype("c8" if name[-2:] == "32" else "c16")
-    if name.startswith("complex_"):  # NumPy has none: a pair
-        part = to_numpy(name[len("complex_"):])
-        return np.dtype([("real", part), ("imag", part)])
-    return None
-
-
-def _configured(name: str, config: dict[str, Any]) -> np.dtype[Any] | None:
+        return f"V{int(name[1:]) // 8}"
     if name in _OF_LENGTH:
         kind, unit = _OF_LENGTH[name]
-        return np.dtype(f"{kind}{config['length_bytes'] // unit}")
+        return f"{kind}{config['length_bytes'] // unit}"
     if name in _TIMES:
         unit = config["unit"].replace("\u03bc", "u").replace("\u00b5", "u")
-        scaled = "" if unit == "generic" else f"[{config.get('scale_factor', 1)}{unit}]"
-        return np.dtype(_TIMES[name] + scaled)
+        return _TIMES[name] + ("" if unit == "generic" else f"[{config.get('scale_factor', 1)}{unit}]")
     if name in ("struct", "structured"):
         fields = [(f["name"], f["data_type"]) if isinstance(f, dict) else tuple(f) for f in config["fields"]]
-        return np.dtype([(n, to_numpy(json.dumps(t))) for n, t in fields])
+        return [(n, to_numpy(json.dumps(t))) for n, t in fields]
     if name == "zarrs.optional":
         inner = to_numpy(json.dumps(config))
-        return np.dtype(object) if inner.kind in "OT" else np.dtype([("present", "?"), ("value", inner)])
-    return None
-
-
-def _ml_dtype(name: str) -> np.dtype[Any]:
-    try:
-        import ml_dtypes
-        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-        return found
-    except (ImportError, AttributeError):
-        raise _errors.UnsupportedError(f"the data type {name} needs ml_dtypes, or a newer one") from None
+        return object if inner.kind in "OT" else [("present", "?"), ("value", inner)]
+    if name in _COMPLEX or not name.startswith("complex_"):
+        return _COMPLEX[name]
+    part = to_numpy(name.removeprefix("complex_"))  # NumPy has none: a pair
+    return [("real", part), ("imag", part)]
 
 
 def to_zarr(dtype: Any) -> str:
@@ -140,16 +128,15 @@ def element(value: Any, name: str) -> bytes:
     return pack(made, name) if made.dtype.kind in "OT" else made.tobytes()
 
 
-def unpack(data: bytes | memoryview, count: int, name: str) -> np.ndarray[Any, Any]:
+def unpack(data: bytes, count: int, name: str) -> np.ndarray[Any, Any]:
     """Elements of variable length, each after its length, as a flat array."""
     items: list[Any] = []
     at, optional, is_text = 0, "zarrs.optional" in name, "string" in name
     for _ in range(count):
-        (size,) = struct.unpack_from("<I", data, at)
-        at += 4
-        item: Any = bytes(data[at + 1 if optional and size else at:at + size])
-        items.append(None if optional and not size else item.decode() if is_text else item)
-        at += size
+        first = at + 4
+        at = first + int.from_bytes(data[at:first], "little")
+        raw = data[first + optional:at]
+        items.append(None if optional and first == at else raw.decode() if is_text else raw)
     out = np.empty(count, to_numpy(name))
     out[:] = items
     return out
@@ -160,11 +147,9 @@ def pack(values: np.ndarray[Any, Any], name: str) -> bytes:
     parts: list[bytes] = []
     optional, is_text = "zarrs.optional" in name, "string" in name
     for value in values.ravel().tolist():
-        if optional and value is None:
-            parts += [b"\0\0\0\0"]
-            continue
-        if not isinstance(value, str if is_text else (bytes, bytearray, memoryview)):
+        if not isinstance(value, str if is_text else (bytes, bytearray, memoryview)) and not (
+                optional and value is None):
             raise TypeError(f"an element of {name} cannot be {value!r}")
-        raw = b"\1" * optional + (value.encode() if isinstance(value, str) else bytes(value))
-        parts += [struct.pack("<I", len(raw)), raw]
+        raw = b"" if value is None else b"\1" * optional + (value.encode() if is_text else bytes(value))
+        parts += [len(raw).to_bytes(4, "little"), raw]
     return b"".join(parts)
