@@ -448,6 +448,8 @@ BRC_API void brc_array_free(brc_array *a);
 /* Valid until the array is changed or freed. If a change fails, it is what it was
  * before. */
 BRC_API const brc_array_info *brc_array_describe(const brc_array *a);
+/* Brings the description up to date with what others did, as every call that reads elements does. */
+BRC_API BRC_MUST_USE int brc_array_refresh(brc_array *a, brc_error *err);
 /* How many chunks are stored, and how many bytes they take as stored. */
 BRC_API BRC_MUST_USE int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err);
 /* Elements that are cut off are lost: growing again shows the fill value. All or nothing; a large array is cut in many

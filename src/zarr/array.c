@@ -282,6 +282,13 @@ void brc_array_end_read(brc_array *a)
     brc_session_end_read(a->session);
 }
 
+int brc_array_refresh(brc_array *a, brc_error *err)
+{
+    BRC_TRY(brc_array_begin_read(a, err));
+    brc_array_end_read(a);
+    return BRC_OK;
+}
+
 int brc_array_begin(brc_array *a, brc_error *err)
 {
     BRC_TRY(brc_session_begin(a->session, err));

@@ -106,12 +106,31 @@ int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const
     return BRC_OK;
 }
 
+/* Ranges along all axes are a box. */
+static int is_box(const brc_at *at, const brc_array *a, brc_sel *sel)
+{
+    const int ndim = a->meta.ndim;
+    if (at->ndim != ndim || at->flags != 0)
+        return 0;
+    for (int i = 0; i < ndim; i++)
+        if (at->index[i] != NULL)
+            return 0;
+    *sel = (brc_sel){.size = sizeof(*sel), .ndim = ndim};
+    memcpy(sel->start, at->start, sizeof(sel->start));
+    memcpy(sel->count, at->count, sizeof(sel->count));
+    memcpy(sel->step, at->step, sizeof(sel->step));
+    return 1;
+}
+
 int brc_region_init_at(brc_region *r, const brc_array *a, const brc_at *at, const int64_t *strides,
                        brc_error *err)
 {
     brc_at own;
-    BRC_TRY(region_begin(r, a, err));
+    brc_sel sel;
     BRC_TRY(brc_sized_in(&own, sizeof(own), sizeof(own), at, "brc_at", err));
+    if (is_box(&own, a, &sel))
+        return brc_region_init(r, a, &sel, NULL, strides, err);
+    BRC_TRY(region_begin(r, a, err));
     int rc = brc_places_new(&r->places, &own, r->grid, a->meta.shape, err);
     if (rc < 0) {
         brc_context(err, "%s", a->path);

@@ -213,6 +213,32 @@ START_TEST(a_batch_has_boxes_and_positions)
 }
 END_TEST
 
+/* Ranges alone are a box, whose whole chunks are decoded where they belong; and a description
+ * follows what another handle does. */
+START_TEST(ranges_are_boxes)
+{
+    static const uint64_t longer[2] = {ROWS + 8, COLUMNS};
+    int32_t got[8][COLUMNS];
+    brc_array *other;
+    start(0);
+    brc_at at = rows_of(NULL, 8);
+    at.start[0] = 16;
+    at.step[0] = 1;
+    brc_buffer memory = memory_of(got, sizeof(got));
+    OK(&x.t, brc_array_take(x.a, &at, &memory, &x.t.err));
+    ck_assert_mem_eq(got, x.model[16], sizeof(got));
+    OK(&x.t, brc_array_open(&other, x.t.session, "/a", &x.t.err));
+    OK(&x.t, brc_array_resize(other, longer, &x.t.err));
+    ck_assert_uint_eq(brc_array_describe(x.a)->shape[0], ROWS);
+    OK(&x.t, brc_array_refresh(x.a, &x.t.err));
+    ck_assert_uint_eq(brc_array_describe(x.a)->shape[0], ROWS + 8);
+    OK(&x.t, brc_node_remove(x.t.session, "/a", &x.t.err));
+    FAILS(&x.t, BRC_ENOTFOUND, brc_array_refresh(x.a, &x.t.err));
+    brc_array_free(other);
+    stop();
+}
+END_TEST
+
 /* Nothing is read or written where a position, a count or the memory is wrong. */
 START_TEST(wrong_positions_are_refused)
 {
@@ -324,6 +350,7 @@ Suite *places_suite(void)
     tcase_add_test(tc, what_is_covered_is_not_read);
     tcase_add_test(tc, memory_may_have_strides);
     tcase_add_test(tc, a_batch_has_boxes_and_positions);
+    tcase_add_test(tc, ranges_are_boxes);
     tcase_add_test(tc, wrong_positions_are_refused);
     tcase_add_test(tc, grids_may_have_more_chunks_than_numbers);
     tcase_add_loop_test(tc, many_chunks_are_one_change, 0, 2);
