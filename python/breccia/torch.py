@@ -105,12 +105,12 @@ class _Set:
 class Dataset(_Set, torch.utils.data.Dataset):  # type: ignore[misc]
     """Any sample by its number, and a whole batch in one call: for samplers of your own, and small chunks.
 
-    source: the file's path, or a Repository. arrays: a path (samples are tensors), paths (tuples) or a mapping
-    of names to paths (dicts), in `group`. rev: a branch, of which the last commit counts, a tag or a commit.
-    rows: `slice(0, 8000)` leaves out the others. transform: of each sample. pin_memory: samples are decoded
-    into pinned memory, with a CUDA device and without workers. threads: of a process without workers; 0: one
-    per core. NotFoundError (a KeyError): something is not there. ValueError: the arrays differ in their first
-    axis. TypeError: no tensor can hold the elements.
+    source: the file's path, or a Repository. arrays: a path (samples are tensors), a sequence of paths
+    (tuples) or a mapping of names to paths (dictionaries), within `group`. rev: a branch, of which the last
+    commit counts, a tag or a commit. rows: `slice(0, 8000)` leaves out the others. transform: of each sample.
+    pin_memory: samples are decoded into pinned memory, with a CUDA device and without workers. threads: of a
+    process without workers; 0: one per core. NotFoundError (a KeyError): something is not there. ValueError:
+    the arrays differ in their first axis. TypeError: no tensor can hold the elements.
 
     A DataLoader copies samples into a batch; with `collate_fn=breccia.torch.collate` it stays as it was read.
     Random rows of large chunks decode these again for each batch: IterableDataset does not.
@@ -193,8 +193,8 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
             raise ValueError(f"{n} lanes do not fit: shuffle {n} chunks, window={n * (block + 2 * size)}")
         self._block, self._size, self._each = block, size, max(1, each(n))
         self.window = min(len(self._rows), n * (self._each * block + 2 * size * (n > 1)))
-        # Epoch and batch: to begin with, as workers that stay see too; to go on with here; and to begin with in
-        # a worker that was told by itself.
+        # Epoch and batch: to begin with, as workers that stay see too; to go on with here; to begin with in a
+        # worker that was told by itself.
         self._place = torch.zeros(2, dtype=torch.int64).share_memory_()
         self._here: tuple[int, int] | None = None
         self._told: tuple[int, int] | None = None
@@ -224,7 +224,7 @@ class IterableDataset(_Set, torch.utils.data.IterableDataset):  # type: ignore[m
         ValueError: it is of another version or order."""
         for name, own in self.state_dict().items():
             if state[name] != own and name not in ("epoch", "batch"):
-                raise ValueError(f"the state was taken with {name} {state[name]}, but the data set has {own}: "
+                raise ValueError(f"the state was taken with {name} {state[name]}, and here it is {own}: "
                                  "make it with the same arguments and the version as rev")
         batch, rest = divmod(int(state["batch"]), self.world_size)
         if rest:
