@@ -215,13 +215,26 @@ static int zstd_decode_growing(struct zstd_scratch *scratch, brc_span src, brc_b
     return BRC_OK;
 }
 
-static int zstd_decode(void *ctx, const void *state, void *opaque, brc_span src, brc_buf *dst,
-                       brc_error *err)
+/* Block after block, until what is wanted is there. */
+static int zstd_decode_first(struct zstd_scratch *scratch, size_t wanted, brc_span src,
+                             brc_buf *dst, brc_error *err)
 {
-    (void)ctx;
-    const struct zstd_state *zstd = state;
-    struct zstd_scratch *scratch = opaque;
+    ZSTD_inBuffer in = { src.data, src.len, 0 };
+    ZSTD_outBuffer out = { dst->data + dst->len, wanted, 0 };
 
+    while (out.pos < wanted) {
+        const size_t in_before = in.pos, out_before = out.pos;
+        size_t result = ZSTD_decompressStream(scratch->dctx, &out, &in);
+        if (ZSTD_isError(result))
+            return zstd_fail(err, BRC_ECORRUPT, result);
+        if (in.pos == in_before && out.pos == out_before)
+            return brc_fail(err, BRC_ECORRUPT, "the frames decode to %zu bytes only", out.pos);
+    }
+    return BRC_OK;
+}
+
+static int zstd_ready(struct zstd_scratch *scratch, brc_span src, brc_error *err)
+{
     if (src.len == 0)
         return brc_fail(err, BRC_ECORRUPT, "there is no frame");
     if (scratch->dctx == NULL && (scratch->dctx = ZSTD_createDCtx()) == NULL)
@@ -230,11 +243,41 @@ static int zstd_decode(void *ctx, const void *state, void *opaque, brc_span src,
     size_t result = ZSTD_DCtx_reset(scratch->dctx, ZSTD_reset_session_only);
     if (!ZSTD_isError(result))
         result = ZSTD_DCtx_setParameter(scratch->dctx, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX);
-    if (ZSTD_isError(result))
-        return zstd_fail(err, BRC_EINTERNAL, result);
+    return ZSTD_isError(result) ? zstd_fail(err, BRC_EINTERNAL, result) : BRC_OK;
+}
+
+static int zstd_decode(void *ctx, const void *state, void *opaque, brc_span src, brc_buf *dst,
+                       brc_error *err)
+{
+    (void)ctx;
+    const struct zstd_state *zstd = state;
+    int rc = zstd_ready(opaque, src, err);
+
+    if (rc < 0)
+        return rc;
     if (zstd->decoded == BRC_LEN_VARIES)
-        return zstd_decode_growing(scratch, src, dst, err);
-    return zstd_decode_exact(scratch, (size_t)zstd->decoded, src, dst, err);
+        return zstd_decode_growing(opaque, src, dst, err);
+    return zstd_decode_exact(opaque, (size_t)zstd->decoded, src, dst, err);
+}
+
+/* A frame is decoded from its begin. In steps that takes longer than in one: it pays where the rest
+ * is a quarter or more. */
+static int zstd_decode_part(void *ctx, const void *state, void *opaque, brc_span src, uint64_t from,
+                            uint64_t to, brc_buf *dst, brc_error *err)
+{
+    (void)from;
+    const struct zstd_state *zstd = state;
+
+    if (to > zstd->decoded / 4 * 3)
+        return zstd_decode(ctx, state, opaque, src, dst, err);
+    int rc = zstd_ready(opaque, src, err);
+    if (rc == BRC_OK)
+        rc = brc_buf_reserve(dst, (size_t)zstd->decoded, err);
+    if (rc == BRC_OK)
+        rc = zstd_decode_first(opaque, (size_t)to, src, dst, err);
+    if (rc == BRC_OK)
+        dst->len += (size_t)zstd->decoded;
+    return rc;
 }
 
 int brc_codec_zstd_register(brc_registry *reg, brc_error *err)
@@ -253,6 +296,7 @@ int brc_codec_zstd_register(brc_registry *reg, brc_error *err)
         .scratch_free = zstd_scratch_free,
         .encode = zstd_encode,
         .decode = zstd_decode,
+        .decode_part = zstd_decode_part,
     };
     int rc = BRC_OK;
 

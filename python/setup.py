@@ -20,6 +20,7 @@ from setuptools.command.sdist import sdist
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import build_ffi  # noqa: E402
+import build_made  # noqa: E402
 
 SOURCE = build_ffi.SOURCE
 PACKAGES = "libzstd libxxhash libcjson zlib blosc liblz4 liblzma libzip libarchive".split()
@@ -96,7 +97,7 @@ def copy_converters(package):
 
 
 class BuildPython(build_py):
-    """Also the converters and the types of the extension module."""
+    """Also the converters, the types of the extension module, and what is made of the headers."""
 
     def run(self):
         super().run()
@@ -105,6 +106,7 @@ class BuildPython(build_py):
             package = pathlib.Path(self.build_lib) / "breccia"
             copy_converters(package)
             (package / "_breccia.pyi").write_text(build_ffi.stub())
+            build_made.write(package)
 
 
 class BuildExtension(build_ext):
@@ -122,6 +124,7 @@ class BuildExtension(build_ext):
             package = pathlib.Path(__file__).resolve().parent / "breccia"
             copy_converters(package)
             (package / "_breccia.pyi").write_text(build_ffi.stub())
+            build_made.write(package)
 
 
 class SourceDistribution(sdist):
@@ -129,7 +132,8 @@ class SourceDistribution(sdist):
 
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)
-        shutil.copy2(pathlib.Path(__file__).resolve().parent / "build_ffi.py", base_dir)
+        for script in "build_ffi.py", "build_made.py":
+            shutil.copy2(pathlib.Path(__file__).resolve().parent / script, base_dir)
         for pattern in C_FILES:
             for path in sorted(SOURCE.glob(pattern)):
                 target = pathlib.Path(base_dir) / "csource" / path.relative_to(SOURCE)

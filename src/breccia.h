@@ -98,6 +98,9 @@ BRC_API void brc_interrupt(breccia *repo);
 /* Ends an interruption: calls work again. From any thread, once the call that was to stop has
  * returned. */
 BRC_API void brc_interrupt_clear(breccia *repo);
+/* From now on calls on this handle report to `progress` (NULL: to nobody) in place of the function
+ * that it was opened with. Not from within a call of that function. */
+BRC_API void brc_progress_set(breccia *repo, brc_progress_fn progress, void *ctx);
 /* Calls between these two report progress towards one total of `total` bytes (0: not
  * known). `phase` must live until the end. `rc` is the result of the calls. Pairs do not
  * nest. */
@@ -362,6 +365,11 @@ BRC_API BRC_MUST_USE int brc_draft_open(brc_session **out, breccia *repo, int64_
  * nothing with it. Whoever reads the file can read the secret; it keeps a number that is wrong from being taken
  * for another draft's. BRC_EMISUSE for other sessions. */
 BRC_API BRC_MUST_USE int brc_session_token(brc_buf *out, brc_session *s, brc_error *err);
+/* Appends a name for private sessions of this process on a branch (NULL: the current one), with a NUL behind it, which
+ * brc_session_attach() takes as it takes a token. This writes nothing: whichever session of that name, in any process,
+ * changes something first begins the draft. Where nothing is changed in it and it has no children, it goes with the
+ * first of this process's sessions that is closed, and the others go on from the branch as it is. */
+BRC_API BRC_MUST_USE int brc_session_name(brc_buf *out, breccia *repo, const char *branch, brc_error *err);
 /* Another session on the draft that the token names: what one of them writes the others see, and two that write at
  * once are as two that write what a branch shares. BRC_EINVAL: this is no token; BRC_ENOTFOUND: it is of another file;
  * BRC_ESTALE: the draft was joined, adopted, handed over or dropped; BRC_EMISUSE: its owner has ended

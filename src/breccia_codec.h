@@ -209,6 +209,11 @@ typedef struct brc_codec_impl {
      * decode_box needs for these elements; the rest of its src may be anything.
      * NULL: it needs all of it. */
     void (*source_box)(void *ctx, const void *state, const brc_box *box, brc_box *out);
+    /* For a bytes->bytes codec whose decoded length is known: like decode, for a caller that needs
+     * only the bytes from `from` to before `to`. dst gets its whole length; the other bytes
+     * may hold anything, and need not be decoded. NULL: decode is used. */
+    int (*decode_part)(void *ctx, const void *state, void *scratch, brc_span src, uint64_t from, uint64_t to,
+                       brc_buf *dst, brc_error *err);
 } brc_codec_impl;
 
 /* Each copies the structure and its names. BRC_EEXISTS: the name is taken, and the

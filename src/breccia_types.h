@@ -508,8 +508,10 @@ typedef struct brc_array_spec {
     const uint64_t *shard;  /* shape of the shards that other tools see, a multiple
                                of the chunks' shape; NULL: no shards          */
     const char *backend_json; /* as brc_array_set_backend() takes it; NULL: the file */
+    const void *fill_element; /* in place of `fill`: one element, to the bit, as brc_array_fill()
+                                 takes it; NULL: see `fill`                  */
 } brc_array_spec;
-#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define BRC_ARRAY_SPEC_INIT { sizeof(brc_array_spec), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 typedef struct brc_array_info {
     const char *path;

@@ -7,26 +7,28 @@
         s["images"] = np.zeros((1000, 28, 28), "u1")
     repo.view("main")["images"][10:20]
 """
-from ._errors import (AmbiguousError, BusyError, CollisionError, ConflictError, CorruptError, Error,
-                      ExistsError, FormatError, InputOutputError, InternalError, InterruptError, InvalidError,
-                      LimitError, MisuseError, NoMemoryError, NoSpaceError, NotFoundError, ReadOnlyError,
-                      StaleError, UnsupportedError)
-from ._records import (Bisection, Blamed, Change, Commit, Conflict, Damage, Draft, Elements, Info,
-                       MergeResult, Operation, PickResult, Ref)
+from typing import TYPE_CHECKING, Any
+
+from . import _errors
+from ._errors import *
 from .array import Array
 from .repository import Repository, open
 from .session import Group, Session
 
+if TYPE_CHECKING:
+    from ._records import (Bisection, Blamed, Change, Commit, Conflict, Damage, Draft, Elements, Info,
+                           MergeResult, Operation, PickResult, Ref)
+
 __version__ = "0.1.0"
 
-__all__ = [
-    "AmbiguousError", "Array", "Bisection", "Blamed", "BusyError", "Change", "CollisionError", "Commit",
-           "Conflict",
-    "ConflictError", "CorruptError", "Damage", "Draft", "Elements", "Error", "ExistsError", "FormatError",
-           "Group",
-    "Info", "InputOutputError", "InternalError", "InterruptError", "InvalidError", "LimitError",
-           "MergeResult",
-    "MisuseError", "NoMemoryError", "NoSpaceError", "NotFoundError", "Operation", "PickResult",
-           "ReadOnlyError", "Ref",
-    "Repository", "Session", "StaleError", "UnsupportedError", "open",
-]
+_RECORDS = ["Bisection", "Blamed", "Change", "Commit", "Conflict", "Damage", "Draft", "Elements", "Info",
+            "MergeResult", "Operation", "PickResult", "Ref"]
+__all__ = [*_errors.__all__, *_RECORDS, "Array", "Group", "Repository", "Session", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """Records, which are imported when somebody asks for one."""
+    if name not in _RECORDS:
+        raise AttributeError(f"module 'breccia' has no attribute {name!r}")
+    from . import _records
+    return getattr(_records, name)

@@ -1,4 +1,4 @@
-"""The attributes of a node, as a mapping that is stored as it changes."""
+"""What is stored as it changes: the attributes of a node, and the settings of a file."""
 from __future__ import annotations
 
 import json
@@ -6,65 +6,30 @@ from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from ._breccia import ffi, lib
+from ._calls import to_json
 from ._native import text
 
 if TYPE_CHECKING:
+    from .repository import Repository
     from .session import Session
 
 
-def to_json(value: Any) -> str:
-    """JSON of a value, also of NumPy's scalars and arrays. NaN has no JSON: ValueError."""
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if hasattr(value, "items"):
-        return dict(value)
-    raise TypeError(f"an attribute cannot be {type(value).__name__}: use what JSON has")
-
-
-class Attributes(MutableMapping[str, Any]):
-    """Names and values that JSON has: None, booleans, numbers (integers of any size), text, lists, dicts.
-    Values are copies: change one, then set it again."""
-
-    __slots__ = ("_session", "_path")
-
-    def __init__(self, session: Session, path: str) -> None:
-        self._session, self._path = session, path
+class Stored(MutableMapping[str, Any]):
+    """Values by name. A subclass reads all of them, and sets one (None: deletes it)."""
 
     def asdict(self) -> dict[str, Any]:
         """All of them, read once."""
-        sessions = self._session._sessions
-        with sessions.at_work() as native:
-            raw = native.handle.take_buf(lib.brc_attrs_get, native.session, text(self._path), ffi.NULL)
-        return dict(json.loads(raw)) if raw else {}
+        raise NotImplementedError
+
+    def _put(self, name: str, value: str | None) -> None:
+        raise NotImplementedError
 
     def __getitem__(self, name: str) -> Any:
-        found = self.asdict()
-        return found[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._session._sessions.call(lib.brc_attrs_set, text(self._path), text(name), text(to_json(value)))
+        return self.asdict()[name]
 
     def __delitem__(self, name: str) -> None:
         self[name]
-        self._session._sessions.call(lib.brc_attrs_set, text(self._path), text(name), ffi.NULL)
-
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        """Sets several in one transaction."""
-        new = dict(*args, **kwargs)
-        with self._session.transaction():
-            for name, value in new.items():
-                self[name] = value
-
-    def put(self, attributes: dict[str, Any]) -> None:
-        """These and no others, in one transaction."""
-        with self._session.transaction():
-            for name in set(self) - set(attributes):
-                del self[name]
-            self.update(attributes)
+        self._put(name, None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.asdict())
@@ -73,7 +38,55 @@ class Attributes(MutableMapping[str, Any]):
         return len(self.asdict())
 
     def __eq__(self, other: object) -> bool:
-        return self.asdict() == (other.asdict() if isinstance(other, Attributes) else other)
+        return self.asdict() == (other.asdict() if isinstance(other, Stored) else other)
 
     def __repr__(self) -> str:
         return repr(self.asdict())
+
+
+class Attributes(Stored):
+    """Names and values that JSON has: None, booleans, numbers (integers of any size), text, lists, dicts.
+    Values are copies: change one, then set it again."""
+
+    def __init__(self, session: Session, path: str) -> None:
+        self._session, self._path = session, path
+
+    def asdict(self) -> dict[str, Any]:
+        """All of them, read once."""
+        return dict(json.loads(self._session._buf(lib.brc_attrs_get, text(self._path), ffi.NULL) or "{}"))
+
+    def _put(self, name: str, value: str | None) -> None:
+        self._session._sessions.call(lib.brc_attrs_set, text(self._path), text(name), text(value))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._put(name, to_json(value))
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Sets several in one transaction."""
+        with self._session.transaction():
+            super().update(*args, **kwargs)
+
+    def put(self, attributes: dict[str, Any]) -> None:
+        """These and no others, in one transaction."""
+        with self._session.transaction():
+            for name in set(self) - set(attributes):
+                del self[name]
+            self.update(attributes)
+
+
+class Config(Stored):
+    """Settings by name. Deleting one sets its default."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def asdict(self) -> dict[str, Any]:
+        """All of them, read once."""
+        names = "journal", "window", "codecs", "verify", "backend"
+        return {n: self._repository._buf(lib.brc_config_get, text(n)).decode() for n in names}
+
+    def _put(self, name: str, value: str | None) -> None:
+        self._repository._call(lib.brc_config_set, text(name), text(value))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._put(name, value if isinstance(value, str) else to_json(value))

@@ -22,11 +22,8 @@ THUMBNAIL = 160         # its longer side
 
 def bytes_of(n: float) -> str:
     """1536 -> "1.5 KiB"."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if n < 1024 or unit == "TiB":
-            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
-        n /= 1024
-    return ""
+    power = min(4, max(0, int(n).bit_length() - 1) // 10)
+    return f"{n / 1024**power:.{power and 1}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
 def printable(text: str) -> str:
@@ -34,48 +31,32 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _lines(group: Group) -> tuple[list[tuple[int, bool, str, Any]], bool]:
-    """(depth, is it the last, name, array or group) of each node, and whether there are more."""
-    rows: list[tuple[int, bool, str, Any]] = []
-
-    def visit(node: Any, depth: int) -> bool:
-        children: list[Any] = [*node.groups().values(), *node.arrays().values()]
-        for i, child in enumerate(sorted(children, key=lambda c: c.path)):
-            if len(rows) == MOST_NODES:
-                return True
-            rows.append((depth, i == len(children) - 1, child.name, child))
-            if hasattr(child, "create_array") and visit(child, depth + 1):
-                return True
-        return False
-
-    return rows, visit(group, 0)
-
-
 def tree(group: Group) -> str:
     """The groups and arrays under a group, in lines."""
-    rows, more = _lines(group)
-    bars: list[str] = []
-    lines = [f"{printable(group.path)} ({group.session.rev})"]
-    for depth, last, name, node in rows:
-        del bars[depth:]
-        text = printable(name)
+    nodes = list(group.walk(limit=MOST_NODES + 2))
+    more, lines = nodes[MOST_NODES:], []
+    open_at: set[int] = set()  # depths at which another node follows further down
+    for node in reversed(nodes[:MOST_NODES]):
+        depth = node.path.count("/") - group.path.rstrip("/").count("/") - 1
+        open_at = {d for d in open_at if d <= depth}
+        text = printable(node.name)
         if not hasattr(node, "create_array"):
             text += f"  {'×'.join(map(str, node.shape)) or 'scalar'} {printable(node.data_type)}"
-        lines.append("".join(bars) + ("└── " if last else "├── ") + text)
-        bars.append("    " if last else "│   ")
-    return "\n".join(lines + ["..."] * more)
+        bars = "".join("│   " if d in open_at else "    " for d in range(depth))
+        lines.append(bars + ("├── " if depth in open_at else "└── ") + text)
+        open_at.add(depth)
+    head = f"{printable(group.path)} ({group.session.rev})"
+    return "\n".join([head, *reversed(lines), *["..."] * bool(more)])
 
 
 def array_rows(array: Array) -> list[tuple[str, str]]:
     """What there is to say of an array."""
-    stored = array.nbytes_stored
+    stored, chunks = array.nbytes_stored, int(np.prod(array.cdata_shape, dtype=object))
     rows = [("path", array.path), ("version", array.session.rev), ("data type", array.data_type),
             ("shape", str(array.shape)), ("chunks", str(array.chunks)),
             ("shards", str(array.shards or "none")), ("codecs", ", ".join(c["name"] for c in array.codecs)),
             ("backend", str(array.backend.get("name"))),
-            ("chunks stored",
-             f"{array.nchunks_initialized} of {int(np.prod(array.cdata_shape, dtype=object))}"),
-            ("bytes stored", bytes_of(stored))]
+            ("chunks stored", f"{array.nchunks_initialized} of {chunks}"), ("bytes stored", bytes_of(stored))]
     if array._form.item:
         size = array.size * array._form.item
         rows.append(("bytes", bytes_of(size) + (f", {size / stored:.1f} times as many" if stored else "")))
@@ -90,29 +71,26 @@ def array_info(array: Array) -> str:
 
 def _table(rows: list[tuple[str, str]]) -> str:
     left = "style='text-align:left'"
-    cells = "".join(f"<tr><th {left}>{html.escape(n)}</th><td {left}>{html.escape(v)}</td></tr>"
-                    for n, v in rows)
-    return f"<table>{cells}</table>"
+    cells = (f"<tr><th {left}>{html.escape(n)}</th><td {left}>{html.escape(v)}</td></tr>" for n, v in rows)
+    return f"<table>{''.join(cells)}</table>"
 
 
 def png(pixels: np.ndarray[Any, Any]) -> bytes:
     """A grey picture, (height, width) of uint8, as a PNG file."""
     def part(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    height, width = pixels.shape
-    raw = np.zeros((height, width + 1), np.uint8)  # before each line the filter: none
-    raw[:, 1:] = pixels
-    return (b"\x89PNG\r\n\x1a\n" + part(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
-            + part(b"IDAT", zlib.compress(raw.tobytes(), 6)) + part(b"IEND", b""))
+    head = struct.pack(">IIBBBBB", *pixels.shape[::-1], 8, 0, 0, 0, 0)
+    raw = np.pad(pixels, ((0, 0), (1, 0)))  # before each line the filter: none
+    return (b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", zlib.compress(raw.tobytes(), 6))
+            + part(b"IEND", b""))
 
 
 def picture(array: Array) -> str:
     """A thumbnail of an array with two dimensions (of more, its first plane), or a line of one with one. ""
     where there is nothing to draw."""
     shape, dtype = array.shape, array._form.dtype
-    if dtype is None or dtype.kind not in "biuf" or not shape or not all(shape):
-        return ""
-    if array.size * dtype.itemsize > MOST_BYTES:
+    drawn = dtype is not None and dtype.kind in "biuf" and shape and all(shape)
+    if not drawn or array.nbytes > MOST_BYTES:
         return ""
     data = np.asarray(array[(0,) * (len(shape) - 2)] if len(shape) > 2 else array[...], "f8")
     data = data[tuple(slice(None, None, -(-n // (THUMBNAIL * 2))) for n in data.shape)]
@@ -122,10 +100,9 @@ def picture(array: Array) -> str:
     low, high = float(data[finite].min()), float(data[finite].max())
     scaled = np.where(finite, data / 2 - low / 2, 0) / ((high / 2 - low / 2) or 1)
     if data.ndim == 2:
-        height, width = data.shape
-        zoom = max(1, THUMBNAIL // max(height, width))
+        height, width = np.multiply(data.shape, max(1, THUMBNAIL // max(data.shape)))
         image = base64.b64encode(png(np.rint(scaled * 255).astype(np.uint8))).decode()
-        return (f"<img src='data:image/png;base64,{image}' width='{width * zoom}' height='{height * zoom}' "
+        return (f"<img src='data:image/png;base64,{image}' width='{width}' height='{height}' "
                 f"style='image-rendering:pixelated' alt='{low:g} to {high:g}'>")
     points = " ".join(f"{i * 300 / max(1, len(data) - 1):.1f},{98 - 96 * y:.1f}"
                       for i, (y, ok) in enumerate(zip(scaled, finite)) if ok)
@@ -143,14 +120,12 @@ def group_html(group: Group) -> str:
 
 def repository_html(repository: Repository) -> str:
     """Branches, tags, sizes, and the last commits of the current branch."""
-    info = repository.info()
-    rows = [("file", repository.path), ("branches", ", ".join(repository.branches())),
+    info, branches = repository.info(), repository.branches()
+    rows = [("file", repository.path), ("branches", ", ".join(branches)),
             ("tags", ", ".join(repository.tags()) or "none"), ("commits", str(info.commits)),
-            ("chunks", str(info.chunks)), ("bytes", f"{bytes_of(info.file_bytes)} in the file, "
-                                                    f"{bytes_of(info.logical_bytes)} decoded")]
-    history = repository.log(limit=10) if repository.branches().get(repository.head) else []
-    lines = "".join(f"<tr><td><code>{c.id[:8]}</code></td><td>{c.time:%Y-%m-%d %H:%M}</td>"
-                    f"<td>{html.escape(c.author)}</td>"
-                    f"<td style='text-align:left'>{html.escape(c.message.partition(chr(10))[0])}</td></tr>"
-                    for c in history)
-    return f"<div><b>breccia.Repository</b>{_table(rows)}<table>{lines}</table></div>"
+            ("chunks", str(info.chunks)),
+            ("bytes", f"{bytes_of(info.file_bytes)} in the file, {bytes_of(info.logical_bytes)} decoded")]
+    history = repository.log(limit=10) if branches.get(repository.head) else []
+    log = [(c.id[:8], f"{c.time:%Y-%m-%d %H:%M} {c.author}: {c.message.partition(chr(10))[0]}")
+           for c in history]
+    return f"<div><b>breccia.Repository</b>{_table(rows)}{_table(log)}</div>"

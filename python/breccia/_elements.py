@@ -125,7 +125,7 @@ def read(native: Native, path: str, sel: Selection, form: Form, out: AnyArray | 
     assert target is not None
     at, keep = at_of(native, sel, form)
     if not form.item:
-        data = native.handle.take_buf_of(lib.brc_array_take_elements, native.array(path), at)
+        data = native.take_buf(lambda out, err: lib.brc_array_take_elements(native.array(path), at, out, err))
         sel.full(target)[...] = _dtypes.unpack(data, target.size, form.name).reshape(sel.full(target).shape)
     else:
         if target is out or sel.backwards:

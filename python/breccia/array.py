@@ -53,8 +53,8 @@ class Array:
         with self._sessions.at_work() as native:
             return look(fresh(native, self.path))
 
-    def _change(self, function: Any, *args: Any) -> None:
-        with self._sessions.at_work() as native:
+    def _change(self, function: Any, *args: Any, progress: Any = None) -> None:
+        with self._sessions.at_work() as native, self.session._telling(native.handle, progress):
             native.handle.call(function, native.array(self.path), *args)
             self._form = Form.of(native, self.path)
 
@@ -117,10 +117,10 @@ class Array:
     def codecs(self, value: Any) -> None:
         self.set_codecs(value)
 
-    def set_codecs(self, value: Any, *, rewrite: bool = False) -> None:
+    def set_codecs(self, value: Any, *, rewrite: bool = False, progress: Any = None) -> None:
         """Codecs for chunks that are written from now on; with `rewrite` also for those that are stored."""
         given = value if isinstance(value, str) else json.dumps(value)
-        self._change(lib.brc_array_set_codecs, text(given), int(rewrite))
+        self._change(lib.brc_array_set_codecs, text(given), int(rewrite), progress=progress)
 
     @property
     def backend(self) -> dict[str, Any]:

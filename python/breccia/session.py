@@ -2,27 +2,30 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from . import _dtypes, _errors
-from . import _records as records
-from ._attributes import Attributes, to_json
+from ._attributes import Attributes
 from ._breccia import ffi, lib
-from ._native import Native, Private, Sessions, sized, string, text, token_of
+from ._calls import Progress, flags, items, options, records, to_json
+from ._made.calls import GroupCalls, SessionCalls
+from ._native import Handle, Private, Sessions, sized, text, token_of
 from .array import Array
 
 if TYPE_CHECKING:
     from .repository import Repository
     from .zarr import Store
 
+MODES = {"shared": lib.BRC_SESSION_WRITE, "view": lib.BRC_SESSION_VIEW, "at": lib.BRC_SESSION_AT}
 
-class Group(MutableMapping[str, Any]):
+
+class Group(GroupCalls, MutableMapping[str, Any]):
     """A group: a mapping of paths below it to arrays and groups. Iteration lists its children's names."""
 
     def __init__(self, session: Session | None, path: str) -> None:
@@ -31,11 +34,7 @@ class Group(MutableMapping[str, Any]):
     @property
     def session(self) -> Session:
         """The session that it is of; of a session itself."""
-        assert self._of is not None
-        return self._of
-
-    def _at(self, path: str) -> str:
-        return self.path.rstrip("/") + "/" + path.strip("/") if path.strip("/") else self.path
+        return cast(Session, self) if self._of is None else self._of
 
     @property
     def name(self) -> str:
@@ -46,81 +45,85 @@ class Group(MutableMapping[str, Any]):
         """The attributes, as a mapping that can be changed."""
         return Attributes(self.session, self.path)
 
+    @contextmanager
+    def _working(self, progress: Progress = None) -> Iterator[tuple[Handle, Any]]:
+        with self.session._sessions.at_work() as native, self.session._telling(native.handle, progress):
+            yield native.handle, native.session
+
+    def _call(self, function: Any, *args: Any, progress: Progress = None) -> None:
+        """For what may change arrays that are open: they are opened again."""
+        super()._call(function, *args, progress=progress)
+        self.session._sessions.era += 1
+
     def _kind(self, path: str) -> int:
         out = ffi.new("int *")
         self.session._sessions.call_out(lib.brc_node_kind, out, text(path))
         return int(out[0])
 
+    def _node(self, path: str, is_array: bool) -> Any:
+        return Array(self.session, path) if is_array else Group(self.session, path)
+
     def __getitem__(self, path: str) -> Any:
         at = self._at(path)
         kind = self._kind(at)
-        if kind == lib.BRC_ARRAY:
-            return Array(self.session, at)
-        if kind == lib.BRC_GROUP:
-            return Group(self.session, at)
-        raise _errors.NotFoundError(f"there is no node {at} in {self.session.rev}")
+        if not kind:
+            raise _errors.NotFoundError(f"there is no node {at} in {self.session.rev}")
+        return self._node(at, kind == lib.BRC_ARRAY)
 
     def __setitem__(self, path: str, value: Any) -> None:
         """Writes an array; one that is not there, or of another shape or type, is made anew."""
-        at = self._at(path)
         if isinstance(value, Group):
             raise TypeError("a group is copied by copy()")
         data = value[...] if isinstance(value, Array) else np.asarray(value)
         if data.dtype.kind == "U" and not isinstance(value, np.ndarray):
             data = data.astype(_dtypes.STRING)
-        if self._kind(at) == lib.BRC_ARRAY:
-            there = Array(self.session, at)
-            if there.shape == data.shape and there.data_type == _same_type(data, there.data_type):
-                there[...] = data
-                return
-            with self.session.transaction():
-                self.create_array(path, data=data, attributes=there.attrs.asdict(), overwrite=True)
+        at = self._at(path)
+        there = Array(self.session, at) if self._kind(at) == lib.BRC_ARRAY else None
+        if there is not None and there.shape == data.shape and _dtypes.fits(data, there.data_type):
+            there[...] = data
             return
-        self.create_array(path, data=data, overwrite=True)
+        with self.session.transaction():
+            attributes = None if there is None else there.attrs.asdict()
+            self.create_array(path, data=data, attributes=attributes, overwrite=True)
 
     def __delitem__(self, path: str) -> None:
-        self.session._sessions.call(lib.brc_node_remove, text(self._at(path)))
-        self.session._sessions.era += 1
+        self._call(lib.brc_node_remove, text(self._at(path)))
 
     def __contains__(self, path: object) -> bool:
         return isinstance(path, str) and self._kind(self._at(path)) != 0
 
-    def _list(self, flags: int) -> list[tuple[str, bool]]:
-        with self.session._sessions.at_work() as native:
-            out = ffi.new("brc_iter **")
-            native.call_out(lib.brc_list, out, text(self.path), flags)
-            return native.handle.items(out, lib.brc_list_next, "brc_node",
-                                       lambda n: (string(n.path), n.kind == lib.BRC_ARRAY))
+    def _nodes(self, deep: int = 0, limit: int | None = None) -> list[records.Node]:
+        return self._list(records.Node, lib.brc_list, text(self.path), deep, limit=limit)
 
     def __iter__(self) -> Iterator[str]:
-        return iter([path.rpartition("/")[2] for path, _ in self._list(0)])
+        return iter([node.path.rpartition("/")[2] for node in self._nodes()])
 
     def __len__(self) -> int:
-        return len(self._list(0))
+        return len(self._nodes())
 
-    def walk(self) -> Iterator[Any]:
+    def walk(self, limit: int | None = None) -> Iterator[Any]:
         """All groups and arrays under this one, by path."""
-        for path, is_array in self._list(lib.BRC_LIST_RECURSE):
+        for path, kind in self._nodes(lib.BRC_LIST_RECURSE, limit):
             if path != self.path:
-                yield Array(self.session, path) if is_array else Group(self.session, path)
+                yield self._node(path, kind == "array")
 
     def arrays(self) -> dict[str, Array]:
         """The arrays in this group by name."""
-        return {p.rpartition("/")[2]: Array(self.session, p) for p, is_array in self._list(0) if is_array}
+        return {p.rpartition("/")[2]: Array(self.session, p) for p, kind in self._nodes() if kind == "array"}
 
     def groups(self) -> dict[str, Group]:
-        return {p.rpartition("/")[2]: Group(self.session, p) for p, is_array in self._list(0) if not is_array}
+        return {p.rpartition("/")[2]: Group(self.session, p) for p, kind in self._nodes() if kind == "group"}
 
     def create_group(self, path: str, *, attributes: dict[str, Any] | None = None,
                      overwrite: bool = False) -> Group:
         """Makes a group, and the groups above it that are missing. ExistsError if something is there."""
-        at = self._at(path)
-        with self.session.transaction():
-            if overwrite and self._kind(at):
+        with self.session._changing(overwrite):
+            if overwrite and path in self:
                 del self[path]
-            self.session._sessions.call(lib.brc_group_create, text(at),
-                                        text(to_json(attributes)) if attributes else ffi.NULL)
-        return Group(self.session, at)
+            made = Group(self.session, self._at(path))
+            about = to_json(attributes) if attributes else None
+            self._call(lib.brc_group_create, text(made.path), text(about))
+        return made
 
     def create_array(self, path: str, *, shape: int | Sequence[int] | None = None, dtype: Any = None,
                      chunks: Any = "auto", shards: Sequence[int] | None = None, fill_value: Any = None,
@@ -137,7 +140,6 @@ class Group(MutableMapping[str, Any]):
         where chunks go. ExistsError if something is there, unless `overwrite`; ValueError for what Zarr does
         not allow.
         """
-        at = self._at(path)
         if data is not None:
             data = data[...] if isinstance(data, Array) else np.asarray(data)
             shape = data.shape if shape is None else shape
@@ -145,65 +147,28 @@ class Group(MutableMapping[str, Any]):
         if shape is None or dtype is None:
             raise ValueError("an array needs a shape and a dtype, or data")
         extents = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
-        name = _dtypes.to_zarr(dtype)
-        keep: list[Any] = [text(name), text(at)]
-
-        def word(value: str | None) -> Any:
-            keep.append(text(value))
-            return keep[-1]
-
-        def numbers(value: Any) -> Any:
-            keep.append(ffi.new("uint64_t[]", list(value) or [0]))
-            return keep[-1]
-
-        spec = sized("brc_array_spec", ndim=len(extents), shape=numbers(extents), dtype=keep[0])
-        cut = _chunks(chunks, extents)
-        if cut is not None:
-            spec.chunk = numbers(cut)
-        if shards is not None:
-            spec.shard = numbers(shards)
-        if fill_value is not None:
-            spec.fill = word(_dtypes.fill_json(fill_value, name))
-        chain = codecs if codecs is not None else _codecs(compressors, name)
-        if chain is not None:
-            spec.codecs_json = word(chain if isinstance(chain, str) else json.dumps(chain))
-        if attributes:
-            spec.attrs_json = word(to_json(attributes))
-        if dimension_names is not None:
-            if len(dimension_names) != len(extents):
-                raise ValueError(f"{len(dimension_names)} dimension names for {len(extents)} dimensions")
-            keep.append(ffi.new("const char *[]", [word(n) for n in dimension_names] or [ffi.NULL]))
-            spec.dimension_names = keep[-1]
-        spec.chunk_key_encoding = word(chunk_key_encoding)
-        if backend is not None:
-            spec.backend_json = word(backend if isinstance(backend, str) else json.dumps(backend))
+        for what, given in ("shards", shards), ("dimension_names", dimension_names):
+            if given is not None and len(given) != len(extents):
+                raise ValueError(f"{what} {tuple(given)} for {len(extents)} dimensions")
+        name, at = _dtypes.to_zarr(dtype), self._at(path)
+        fill = None if fill_value is None else ffi.from_buffer(_dtypes.element(fill_value, name))
+        spec = options("brc_array_spec", ndim=len(extents), shape=extents, dtype=name, fill_element=fill,
+                       chunk=_chunks(chunks, extents), shard=shards,
+                       codecs_json=_codecs(compressors, name) if codecs is None else codecs,
+                       dimension_names=dimension_names, attrs_json=attributes or None,
+                       chunk_key_encoding=chunk_key_encoding, backend_json=backend)
         with self.session._changing(overwrite or data is not None):
-            if overwrite and self._kind(at):
-                self.session._sessions.call(lib.brc_node_remove, text(at))
-                self.session._sessions.era += 1
+            if overwrite and path in self:
+                del self[path]
             with self.session._sessions.at_work() as native:
                 out = ffi.new("brc_array **")
-                native.call_out(lib.brc_array_create, out, keep[1], spec)
+                native.call_out(lib.brc_array_create, out, text(at), spec)
                 native.forget(at)
                 native.arrays[at] = out[0]
             made = Array(self.session, at)
             if data is not None and data.size:
                 made[...] = data
         return made
-
-    def move(self, source: str, dest: str) -> None:
-        """Gives a node another path. No chunk is copied."""
-        self.session._sessions.call(lib.brc_node_move, text(self._at(source)), text(self._at(dest)))
-        self.session._sessions.era += 1
-
-    def copy(self, source: str, dest: str) -> None:
-        """Copies a node and all under it. No chunk is copied: both have them."""
-        self.session._sessions.call(lib.brc_node_copy, text(self._at(source)), text(self._at(dest)))
-
-    def restore(self, path: str = "/", rev: str | None = None) -> None:
-        """Makes a node and all under it what they were at a version (None: the branch's tip)."""
-        self.session._sessions.call(lib.brc_node_restore, text(self._at(path)), text(rev))
-        self.session._sessions.era += 1
 
     def tree(self) -> str:
         """The groups and arrays under this one, in lines."""
@@ -227,7 +192,7 @@ class Group(MutableMapping[str, Any]):
         return group_html(self)
 
 
-class Session(Group):
+class Session(SessionCalls, Group, AbstractContextManager["Session", None]):
     """The hierarchy as a version has it. Repository.session(), .draft() and .view() make it. It is the root
     group too.
 
@@ -240,19 +205,21 @@ class Session(Group):
     to its first process; others that end, or are killed, take nothing with them.
     """
 
-    def __init__(self, repository: Repository, kind: str, rev: str, sessions: Sessions, *,
-                 message: str | None = None, author: str | None = None,
-                 metadata: dict[str, Any] | None = None, commit: str | None = None) -> None:
-        self.repository, self.kind, self.rev, self._sessions = repository, kind, rev, sessions
+    def __init__(self, repository: Repository, kind: str, rev: str, about: tuple[Any, Any, Any] = (None,) * 3,
+                 key: str = "") -> None:
+        """`about`: message, author and metadata of the commit at the end. `key`: of a private one the token,
+        of one at a commit its id."""
+        self.repository, self.kind, self.rev, self._about = repository, kind, rev, about
+        self.progress = repository.progress
         self.read_only = kind in ("view", "at") or repository.read_only
         self.fixed = kind == "at"
-        self.commit_id = commit
-        self._about = message, author, metadata
+        self.commit_id = key if self.fixed else None
+        if kind in MODES:
+            self._sessions = Sessions(repository.handles, partial(_open, key or rev, MODES[kind]))
+            self._sessions.give(self._sessions.take())
+        else:
+            self._sessions = Private(repository.handles, rev, key)
         super().__init__(None, "/")  # no circle: what is open is closed as soon as nobody has it
-
-    @property
-    def session(self) -> Session:
-        return self
 
     @property
     def store(self) -> Store:
@@ -271,44 +238,17 @@ class Session(Group):
         cannot be, StaleError with `merge` False; the changes are kept. MisuseError if there is nothing to
         commit.
         """
-        said = message if message is not None else self._about[0]
-        who = author if author is not None else self._about[1]
-        about = metadata if metadata is not None else self._about[2]
-        words = text(said or ""), text(who), text(to_json(about)) if about else ffi.NULL
-        flags = (lib.BRC_COMMIT_AMEND * amend | lib.BRC_COMMIT_ALLOW_EMPTY * allow_empty
-                 | lib.BRC_COMMIT_NO_MERGE * (not merge))
-        options = sized("brc_commit_opts", message=words[0], author=words[1], meta_json=words[2],
-                        time_us=records.microseconds(time), flags=flags)
-        out = ffi.new("brc_oid *")
-        with self._sessions.at_work() as native:
-            try:
-                native.call_out(lib.brc_session_commit, out, options)
-            except _errors.ConflictError as error:
-                error.conflicts = tuple(self._conflicts(native))
-                raise
+        about = [b if a is None else a for a, b in zip((message, author, metadata), self._about)]
+        how = options("brc_commit_opts", message=about[0] or "", author=about[1], meta_json=about[2] or None,
+                      time_us=time,
+                      flags=flags("COMMIT", amend=amend, allow_empty=allow_empty, no_merge=not merge))
+        try:
+            made = self._out("brc_oid", lib.brc_session_commit, how)
+        except _errors.ConflictError as error:
+            error.conflicts = tuple(self.conflicts())
+            raise
         self._sessions.era += 1
-        return records.oid(out[0])
-
-    def discard(self) -> None:
-        """Drops every uncommitted change of this session."""
-        self._sessions.call(lib.brc_session_discard)
-        self._sessions.era += 1
-
-    def clean(self) -> bool:
-        """Whether there are no uncommitted changes."""
-        out = ffi.new("int *")
-        self._sessions.call_out(lib.brc_session_clean, out)
-        return bool(out[0])
-
-    def diff(self, a: str | None = None, *, path: str | None = None,
-             elements: bool = False) -> list[records.Change]:
-        """Nodes that differ from `a` (None: what the changes are based on) to what this session shows. As
-        Repository.diff()."""
-        name, out = text(path), ffi.new("brc_iter **")
-        options = sized("brc_diff_opts", path=name, flags=lib.BRC_DIFF_ELEMENTS if elements else 0)
-        with self._sessions.at_work() as native:
-            native.call_out(lib.brc_session_diff, out, text(a), options)
-            return native.handle.items(out, lib.brc_diff_next, "brc_change", records.Change.of)
+        return records.oid(made[0])
 
     def status(self) -> records.Status:
         """Whether there are uncommitted changes, and which."""
@@ -316,16 +256,6 @@ class Session(Group):
             return self.repository.status()
         clean = self.fixed or self.clean()
         return records.Status(self.rev, clean, () if clean else tuple(self.diff()))
-
-    def _conflicts(self, native: Native) -> list[records.Conflict]:
-        out = ffi.new("brc_iter **")
-        native.call_out(lib.brc_session_conflicts, out)
-        return native.handle.items(out, lib.brc_conflicts_next, "brc_conflict", records.Conflict.of)
-
-    def conflicts(self) -> list[records.Conflict]:
-        """What keeps the changes from being committed onto the branch as it is now. Ours is the branch."""
-        with self._sessions.at_work() as native:
-            return self._conflicts(native)
 
     # ---- many processes ----
 
@@ -342,7 +272,7 @@ class Session(Group):
                 token = token_of(native, out[0])
             finally:
                 lib.brc_session_free(out[0])
-        return _attach(self.repository, "child", self.rev, self._about, token)
+        return Session(self.repository, "child", self.rev, self._about, token)
 
     def join(self, *children: Session | Iterable[Session]) -> None:
         """Brings what children (or copies of them that workers returned) wrote into this session: all, or
@@ -350,20 +280,19 @@ class Session(Group):
 
         They are merged by element, in whatever order they are given. Where two wrote different values to one
         element it is a ConflictError whose `.conflicts` say of which `child`. All are as they were then.
-        Joined children are gone: StaleError from then on, also for a second join. MisuseError in a transaction,
-        with a savepoint open, and for what is no child of this session.
+        Joined children are gone: StaleError from then on, also for a second join. MisuseError in a
+        transaction, with a savepoint open, and for what is no child of this session.
         """
         given = [c for some in children for c in ([some] if isinstance(some, Session) else some)]
-        tokens = [c._token() for c in given]
-        keep, out = [text(t) for t in tokens], ffi.new("brc_iter **")
+        of = {c._token(): c for c in given}
+        tokens, out = [text(c._token()) for c in given], ffi.new("brc_iter **")
         with self._sessions.at_work() as native:
             try:
-                native.call_out(lib.brc_session_join, out, ffi.new("const char *[]", keep), len(keep), 0)
+                native.call_out(lib.brc_session_join, out, ffi.new("const char *[]", tokens), len(tokens), 0)
             except _errors.ConflictError as error:
-                of = {int(t.split(":")[1]): c for t, c in zip(tokens, given)}
-                error.conflicts = tuple(native.handle.items(
-                    out, lib.brc_conflicts_next, "brc_conflict",
-                    lambda c: records.Conflict.of(c)._replace(child=of.get(c.draft))))
+                drafts = {int(token.split(":")[1]): child for token, child in of.items()}
+                error.conflicts = tuple(c._replace(child=drafts.get(c.child))
+                                        for c in items(native.handle, records.Conflict, out))
                 raise
         self._sessions.era += 1
 
@@ -379,8 +308,7 @@ class Session(Group):
                 done = True
             finally:
                 native.handle.call(lib.brc_end, native.handle.repo, lib.BRC_END_KEEP if done else 0)
-                if not done:
-                    self._sessions.era += 1
+                self._sessions.era += not done
 
     def _changing(self, needed: bool) -> Any:
         return self.transaction() if needed else nullcontext()
@@ -391,56 +319,37 @@ class Session(Group):
         waiting."""
         label = text(name or "breccia")
         with self._sessions.pin() as native:
-            native.handle.call(lib.brc_savepoint, native.session, label)
+            native.call(lib.brc_savepoint, label)
             try:
                 yield
             except BaseException:
-                native.handle.call(lib.brc_savepoint_rollback, native.session, label)
-                native.handle.call(lib.brc_savepoint_release, native.session, label)
+                native.call(lib.brc_savepoint_rollback, label)
                 self._sessions.era += 1
                 raise
-            native.handle.call(lib.brc_savepoint_release, native.session, label)
+            finally:
+                native.call(lib.brc_savepoint_release, label)
 
     # ---- exchange ----
 
     def import_(self, source: str | os.PathLike[str], path: str | None = None, *, into: bool = False,
                 chunks: Sequence[int] | None = None, codecs: Any = None, format: str | None = None,
-                exclude: Sequence[str] = ()) -> str:
+                exclude: Sequence[str] = (), progress: Progress = None) -> str:
         """Imports a Zarr folder or .zip (v3, v2), .npy, .npz, IDX, NetCDF or HDF5 file as the node `path`
         (None: named after it; `into`: a group that it comes into), all or nothing. The node's path."""
-        words = [text(w) for w in exclude]
-        names = ffi.new("const char *[]", words) if words else ffi.NULL
-        cut = ffi.new("uint64_t[]", list(chunks)) if chunks is not None else ffi.NULL
-        others = text(json.dumps(codecs) if codecs is not None and not isinstance(codecs,
-                                                                                  str)
-                      else codecs), text(format)
         placed = sized("brc_buf")
-        options = sized("brc_xfer_opts", chunk=cut, nchunk=len(chunks or ()), flags=lib.BRC_XFER_INTO * into,
-                        codecs_json=others[0], format=others[1], placed=placed, exclude=names,
-                        nexclude=len(words))
+        how = options("brc_xfer_opts", chunk=chunks, codecs_json=codecs, format=format, exclude=exclude,
+                      placed=placed, flags=flags("XFER", into=into))
         try:
-            self._sessions.call(lib.brc_import, text(os.fspath(source)), text(path), options)
-            self._sessions.era += 1
+            self._call(lib.brc_import, text(os.fspath(source)), text(path), how, progress=progress)
             return bytes(ffi.buffer(placed.data, placed.len)).decode() if placed.len else path or "/"
         finally:
             lib.brc_buf_dispose(placed)
-
-    def export(self, dest: str | os.PathLike[str], path: str = "/", *, format: str | None = None,
-               consolidated: bool = False) -> None:
-        """Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or
-        `format`."""
-        word = text(format)
-        options = sized("brc_xfer_opts", format=word, flags=lib.BRC_XFER_CONSOLIDATED * consolidated)
-        self._sessions.call(lib.brc_export, text(path), text(os.fspath(dest)), options)
 
     # ---- its life ----
 
     def close(self) -> None:
         """Closes what is open of it. Uncommitted changes stay in the file, as a draft."""
         self._sessions.close()
-
-    def __enter__(self) -> Session:
-        return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is not None and not self.read_only:
@@ -455,59 +364,38 @@ class Session(Group):
             raise _errors.MisuseError(f"{self.rev} is no child of a session: session.fork() makes one")
         return self._sessions.token()
 
+    def _known(self) -> str | None:
+        """What tells it from others of its kind, if that is known; "": nothing is the same."""
+        return self._sessions.known if isinstance(self._sessions, Private) else self.commit_id
+
     def __reduce__(self) -> tuple[Any, ...]:
-        if isinstance(self._sessions, Private):
-            return _attach, (self.repository, self.kind, self.rev, self._about, self._token())
-        rev = self.commit_id if self.fixed else self.rev
-        return _again, (self.repository, self.kind, rev, self._about)
+        key = self.commit_id if self.kind in MODES else self._token()
+        return Session, (self.repository, self.kind, self.rev, self._about, key or "")
 
     def __eq__(self, other: object) -> bool:
-        if self is other or not isinstance(other, Session):
-            return self is other
-        if isinstance(self._sessions, Private) and isinstance(other._sessions, Private):
-            return self.repository == other.repository and "" != self._sessions.known == other._sessions.known
-        return (self.repository, self.kind, self.rev, self.commit_id) == (other.repository, other.kind,
-                                                                          other.rev, other.commit_id)
+        return self is other or isinstance(other, Session) and "" != self._known() == other._known() and (
+            (self.repository, self.kind, self.rev) == (other.repository, other.kind, other.rev))
 
     def __hash__(self) -> int:
         return hash((self.repository, self.kind, self.rev))
 
 
-def _again(repository: Repository, kind: str, rev: str, about: Any) -> Session:
-    if kind == "shared":
-        return repository.draft(rev, message=about[0], author=about[1], metadata=about[2])
-    return repository.view(rev)
-
-
-def _attach(repository: Repository, kind: str, rev: str, about: Any, token: str) -> Session:
-    return Session(repository, kind, rev, Private(repository.handles, rev, token), message=about[0],
-                   author=about[1], metadata=about[2])
-
-
-def _same_type(data: Any, name: str) -> str:
-    try:
-        made = _dtypes.to_zarr(_dtypes.type_of_data(data))
-    except _errors.Error:
-        return ""
-    return name if made == name or _dtypes.to_numpy(made) == _dtypes.to_numpy(name) else made
+def _open(rev: str, mode: int, handle: Handle) -> Any:
+    out = ffi.new("brc_session **")
+    handle.call(lib.brc_session_open, out, handle.repo, text(rev), mode)
+    return out[0]
 
 
 def _chunks(chunks: Any, shape: tuple[int, ...]) -> list[int] | None:
     """The chunks' shape as the library takes it; None: it chooses."""
-    if isinstance(chunks, str):
-        if chunks != "auto":
-            raise ValueError(f'chunks are "auto", a length, a tuple or False, not {chunks!r}')
+    if chunks is None or chunks is True or isinstance(chunks, str) and chunks == "auto":
         return None
-    if chunks is None or chunks is True:
-        return None
-    if chunks is False:
-        return [max(n, 1) for n in shape]
-    given = [chunks] * len(shape) if isinstance(chunks, (int, np.integer)) else list(chunks)
-    if len(given) != len(shape):
-        raise ValueError(f"chunks have {len(given)} dimensions, but the array has {len(shape)}")
-    made = [max(n, 1) if c == -1 else int(c) for c, n in zip(given, shape)]
-    if any(c < 1 for c in made):
-        raise ValueError(f"chunks {tuple(given)}: a length is 1 or more, or -1 for the whole axis")
+    given = -1 if chunks is False else chunks
+    lengths = [given] * len(shape) if isinstance(given, (int, np.integer)) else list(given)
+    made = [max(n, 1) if c == -1 else int(c) for c, n in zip(lengths, shape)]
+    if len(lengths) != len(shape) or min(made, default=1) < 1:
+        raise ValueError(f'chunks are "auto", a length (-1: the whole axis), {len(shape)} of them, or False, '
+                         f"not {chunks!r}")
     return made
 
 
@@ -515,10 +403,9 @@ def _codecs(compressors: Any, name: str) -> Any:
     """The list of codecs for compressors alone; None: the library chooses."""
     if isinstance(compressors, str) and compressors == "auto":
         return None
-    given = [] if compressors is None else compressors if isinstance(compressors,
-                                                                     (list, tuple)) else [compressors]
-    dtype = _dtypes.to_numpy(name)
+    many = isinstance(compressors, (list, tuple))
+    given = compressors if many else [compressors] * (compressors is not None)
     first: Any = {"name": "bytes", "configuration": {"endian": "little"}}
-    if dtype.kind in "TO" or "zarrs.optional" in name:
+    if _dtypes.to_numpy(name).kind in "TO" or "zarrs.optional" in name:
         first = {"name": "vlen-utf8" if "string" in name else "vlen-bytes"}
     return [first, *({"name": c} if isinstance(c, str) else c for c in given)]

@@ -505,6 +505,18 @@ def test_progress(grid):
     told.clear()
     repo.gc()
     assert told
+    told.clear()
+    with repo.session("main") as s:
+        s.export(f"{grid.path}.npy", "x")
+    assert told[-1][0] == "export" and told[-1][1] == told[-1][2] == 400
+    with pytest.raises(ZeroDivisionError):
+        s.import_(f"{grid.path}.npy", "y", progress=lambda *_: 1 / 0)
+    assert "y" not in s
+    told.clear()
+    assert s.import_(f"{grid.path}.npy", "y", progress=False) == "/y" and not told
+    s["y"].set_codecs([LITTLE], rewrite=True)
+    assert told
+    s.close()
 
 
 def test_display(repo):

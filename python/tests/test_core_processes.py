@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import breccia
+from breccia._native import lib
 
 
 @pytest.fixture
@@ -101,11 +102,17 @@ def in_child(work):
 def test_fork(rows):
     views = rows.view("main"), rows.view(rows.resolve("main")), rows.draft("main"), rows.session("main")
     arrays = [v["x"] for v in views]
-    for a in arrays[:3]:
+    for a in arrays:
         assert in_child(lambda: (int(a[3, 4]), len(rows.log()))) == "(154, 1)"
-    assert "session.fork" in in_child(lambda: arrays[3][0, 0])
+
+    def change():
+        arrays[3][2] = 9
+        return "changed"
+
+    assert in_child(change) == "changed" and arrays[3][2, 0] == 9  # it is one draft, the parent's
+    assert [d.owner for d in rows.drafts()] == ["alive"]
     views[3]["x"][0] = 7
-    assert "session.fork" in in_child(lambda: arrays[3][0, 0])
+    assert in_child(lambda: arrays[3][0, 0]) == "7"
 
     def write():
         with rows.session("main", message="of a child") as s:
@@ -267,6 +274,10 @@ def test_others_are_stopped(big):
     """A thread that waits for others stops what they do, and the file can be used again afterwards."""
     repo = breccia.open(big)
     x, out, began = repo.view("main")["x"], [], threading.Event()
+    sessions = x.session._sessions
+    natives = [sessions.take() for _ in range(3)]
+    for native in natives:
+        sessions.give(native)
 
     def work():
         try:
@@ -276,14 +287,16 @@ def test_others_are_stopped(big):
         except breccia.InterruptError as error:
             out.append(error)
 
-    workers = [threading.Thread(target=work) for _ in range(3)]
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(3)]
     for w in workers:
         w.start()
     began.wait()
-    repo.handles.interrupt()
+    for native in natives:
+        lib.brc_interrupt(native.repo)
     for w in workers:
         w.join()
-    repo.handles.clear()
+    for native in natives:
+        lib.brc_interrupt_clear(native.repo)
     assert len(out) == 3 and x[0, 0] == 1.0
 
 

@@ -34,7 +34,7 @@ def run(code: str, *args: str, **env: str) -> str:
 def test_installed_parts() -> None:
     assert "site-packages" in PACKAGE.parts
     parts = {p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*") if "__pycache__" not in p.parts}
-    assert {"py.typed", "_breccia.pyi", "libexec/hdf5", "libexec/netcdf"} <= parts
+    assert {"py.typed", "_breccia.pyi", "_made/calls.py", "libexec/hdf5", "libexec/netcdf"} <= parts
     files = {str(f) for f in importlib.metadata.files("breccia") or ()}
     assert any(f.endswith("/LICENSE") for f in files)
     said = importlib.metadata.distribution("breccia").read_text("WHEEL") or ""

@@ -146,6 +146,12 @@ void brc_interrupt_clear(breccia *repo)
     brc_store_interrupt_clear(repo->store);
 }
 
+void brc_progress_set(breccia *repo, brc_progress_fn progress, void *ctx)
+{
+    repo->progress = progress;
+    repo->progress_ctx = ctx;
+}
+
 void brc_progress_begin(breccia *repo, const char *phase, uint64_t total)
 {
     repo->caller_task = brc_task_begin(repo, phase, total);

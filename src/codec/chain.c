@@ -64,12 +64,44 @@ static void chain_box_of(const brc_chain *chain, const brc_step *until, const br
     }
 }
 
+/* The bytes of the chunk from the box's first element to its last. */
+static void chain_part_of(const brc_chain *chain, const brc_box *box, brc_wanted *out)
+{
+    uint64_t first = 0, last = 0, all = 1;
+
+    for (int i = 0; i < chain->ndim; i++) {
+        first = first * chain->shape[i] + box->start[i];
+        last = last * chain->shape[i] + box->start[i] + box->count[i] - 1;
+        all *= chain->shape[i];
+    }
+    const uint64_t item = brc_chain_decoded_len(chain) / all;
+    *out = (brc_wanted){ NULL, first * item, (last + 1) * item };
+}
+
+/* What a step decodes for a box of the chunk: 0 if it is all. */
+static int chain_wanted(const brc_chain *chain, const brc_step *step, size_t left,
+                        const brc_box *box, brc_box *part, brc_wanted *out)
+{
+    if (box == NULL)
+        return 0;
+    if (left < chain->nboxed) {
+        chain_box_of(chain, step, box, part);
+        *out = (brc_wanted){ part, 0, 0 };
+        return 1;
+    }
+    if (step != chain->parted)
+        return 0;
+    chain_part_of(chain, box, out);
+    return 1;
+}
+
 /* box: what is looked at when decoding; NULL: all. */
 static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_span src,
                      const brc_box *box, brc_buf *dst, brc_error *err)
 {
     int rc = BRC_OK;
     brc_box part;
+    brc_wanted wanted;
 
     BRC_TRY(brc_chain_check(chain, way, src, dst, err));
     if (chain->nactive == 0)
@@ -77,11 +109,9 @@ static int chain_run(const brc_chain *chain, brc_scratch *scratch, int way, brc_
     for (size_t i = 0; i < chain->nactive && rc == BRC_OK; i++) {
         brc_buf *out = i == chain->nactive - 1 ? dst : &scratch->between[i % 2];
         const brc_step *step = brc_chain_active(chain, way, i);
-        int boxed = box != NULL && chain->nactive - 1 - i < chain->nboxed;
+        int in_part = chain_wanted(chain, step, chain->nactive - 1 - i, box, &part, &wanted);
         out->len = 0;
-        if (boxed)
-            chain_box_of(chain, step, box, &part);
-        rc = brc_step_run(step, scratch, way, src, boxed ? &part : NULL, out, err);
+        rc = brc_step_run(step, scratch, way, src, in_part ? &wanted : NULL, out, err);
         src = (brc_span){ out->data, out->len };
     }
     if (rc < 0)

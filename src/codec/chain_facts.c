@@ -40,7 +40,7 @@ int brc_chain_needs_fill(const brc_chain *chain)
 
 int brc_chain_has_boxes(const brc_chain *chain, int ndim, const uint64_t *shape)
 {
-    return chain->nboxed > 0 && ndim == chain->ndim &&
+    return (chain->nboxed > 0 || chain->parted != NULL) && ndim == chain->ndim &&
            memcmp(shape, chain->shape, (size_t)ndim * sizeof(*shape)) == 0;
 }
 

@@ -255,6 +255,21 @@ static size_t chain_count_boxed(const brc_chain *chain)
     }
 }
 
+/* The codec that makes the chunk's own bytes, where it can decode some of them: what is between it
+ * and the array leaves them as they are. */
+static const brc_step *chain_find_parted(const brc_chain *chain)
+{
+    const brc_step *step = chain->nactive > 0 ? chain->active[0] : NULL;
+
+    if (step == NULL || brc_chain_decoded_len(chain) == BRC_LEN_VARIES || chain->ndim < 0 ||
+        step->entry->spec.kind != BRC_BYTES_TO_BYTES || step->impl->decode_part == NULL)
+        return NULL;
+    for (int i = 0; i < chain->ndim; i++)
+        if (chain->shape[i] == 0)
+            return NULL;
+    return step;
+}
+
 static void chain_finish(brc_chain *chain)
 {
     for (size_t i = 0; i < chain->nsteps; i++) {
@@ -269,6 +284,7 @@ static void chain_finish(brc_chain *chain)
             chain->needs_fill = 1;
     }
     chain->nboxed = chain_count_boxed(chain);
+    chain->parted = chain_find_parted(chain);
 }
 
 static int chain_open_proto(brc_chain **out, const brc_registry *reg, const brc_json *codecs,

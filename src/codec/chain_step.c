@@ -144,7 +144,7 @@ static int step_judge(const brc_step *step, int way, int limited, int rc, size_t
 }
 
 int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
-                 const brc_box *box, brc_buf *dst, brc_error *err)
+                 const brc_wanted *wanted, brc_buf *dst, brc_error *err)
 {
     const brc_codec_impl *impl = step->impl;
     brc_error cause = BRC_ERROR_INIT;
@@ -156,8 +156,11 @@ int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span s
         return brc_step_fail(step, rc, &cause, err);
     src = brc_step_source(src);
     int limited = step_put_limit(step, way, src.len, dst);
-    if (way == BRC_DECODE && box != NULL)
-        rc = impl->decode_box(impl->ctx, step->state, ctx, src, box, dst, &cause);
+    if (way == BRC_DECODE && wanted != NULL && wanted->box != NULL)
+        rc = impl->decode_box(impl->ctx, step->state, ctx, src, wanted->box, dst, &cause);
+    else if (way == BRC_DECODE && wanted != NULL)
+        rc = impl->decode_part(impl->ctx, step->state, ctx, src, wanted->from, wanted->to, dst,
+                               &cause);
     else if (way == BRC_DECODE)
         rc = impl->decode(impl->ctx, step->state, ctx, src, dst, &cause);
     else

@@ -22,6 +22,7 @@ struct brc_chain {
     const brc_step *to_bytes;              /* the array->bytes codec              */
     int lossy, needs_fill;
     size_t nboxed; /* of active, from the array's side: run for a box of elements  */
+    const brc_step *parted; /* runs for a part of the chunk's bytes; NULL: none    */
     int ndim;      /* of the array                                                */
     uint64_t shape[BRC_MAX_NDIM];
     brc_buf fill; /* the fill value that the first step was given                  */
@@ -55,9 +56,14 @@ static inline const brc_step *brc_chain_active(const brc_chain *chain, int way, 
 /* Checks what the caller hands to a chain. */
 BRC_MUST_USE int brc_chain_check(const brc_chain *chain, int way, brc_span src, const brc_buf *dst,
                                  brc_error *err);
-/* box: what is looked at when decoding; NULL: all. */
+/* What is looked at when decoding: a box of elements, or bytes from `from` on. */
+typedef struct brc_wanted {
+    const brc_box *box; /* NULL: bytes                                          */
+    uint64_t from, to;
+} brc_wanted;
+/* wanted NULL: all. */
 BRC_MUST_USE int brc_step_run(const brc_step *step, brc_scratch *scratch, int way, brc_span src,
-                              const brc_box *box, brc_buf *dst, brc_error *err);
+                              const brc_wanted *wanted, brc_buf *dst, brc_error *err);
 /* Runs items 0 to n - 1 and returns the code of the first that failed, *failed its
  * index; those before it are done. `status` has room for n. */
 BRC_MUST_USE int brc_step_run_batch(const brc_step *step, brc_scratch *scratch, int way, size_t n,

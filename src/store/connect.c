@@ -20,16 +20,22 @@ static void db_harden(sqlite3 *db)
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 0x7fffffff);
 }
 
+/* What counts from the first page on that is read. FAST: what is deleted is overwritten where its
+ * page is written anyway, so gc can remove all traces. */
 static int db_settings(brc_store *store, brc_error *err)
+{
+    return brc_exec(store,
+                    "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA secure_delete=FAST;"
+                    "PRAGMA temp_store=MEMORY;" BRC_SPILL,
+                    err);
+}
+
+int brc_db_settle(brc_store *store, brc_error *err)
 {
     /* Nodes have a cache of their own, so that of SQLite's pages can be small. EXTRA:
      * with FULL the folder is not synced when the journal is deleted, and a journal
-     * that reappears after a loss of power would undo an acknowledged commit. FAST: what is
-     * deleted is overwritten where its page is written anyway, so gc can remove all traces. */
-    return brc_exec(store,
-                    "PRAGMA mmap_size=0; PRAGMA cell_size_check=ON; PRAGMA synchronous=EXTRA;"
-                    "PRAGMA secure_delete=FAST; PRAGMA temp_store=MEMORY;" BRC_PAGE_CACHE BRC_SPILL,
-                    err);
+     * that reappears after a loss of power would undo an acknowledged commit. */
+    return brc_exec(store, "PRAGMA synchronous=EXTRA;" BRC_PAGE_CACHE, err);
 }
 
 static int note_log(void *ctx, sqlite3 *db, const char *name, int pages)

@@ -30,7 +30,7 @@
 /* Pages of a transaction beyond which SQLite writes them into the file before its end, which keeps
  * readers out until then: 256 MiB, so no batch ever does. One page more, because SQLite takes a
  * multiple of 256 for "never". */
-#define BRC_SPILL "; PRAGMA cache_spill=16385"
+#define BRC_SPILL "PRAGMA cache_spill=16385"
 #define BRC_PAGE_CACHE_MANY "PRAGMA cache_size=-65536"
 
 typedef struct brc_stmt_slot {
@@ -289,6 +289,9 @@ BRC_MUST_USE int brc_meta_remove(brc_store *store, const char *key, brc_error *e
 
 /* connect.c: `how` is of BRC_VFS_*. */
 BRC_MUST_USE int brc_db_connect(brc_store *store, int flags, unsigned how, brc_error *err);
+/* The rest of what is set, before the first write and outside of transactions: SQLite reads the schema for it,
+ * which costs a read of its own where nothing has read it yet. */
+BRC_MUST_USE int brc_db_settle(brc_store *store, brc_error *err);
 void brc_db_disconnect(brc_store *store);
 
 /* journal_mode.c: once the store has its VFS. */

@@ -69,14 +69,16 @@ int brc_draft_merge(brc_store *store, const char *branch, brc_draft_head *out, b
 int brc_draft_shared(brc_store *store, const char *branch, brc_draft_head *out, brc_error *err)
 {
     sqlite3_stmt *st;
+    int64_t id;
     BRC_TRY(brc_draft_merge(store, branch, out, err));
     if (out->id != 0)
         return BRC_OK;
-    BRC_TRY(brc_stmt(store,
-                     "SELECT " DRAFT_COLUMNS " FROM draft WHERE branch=?1 AND kind=1 AND state=1",
-                     &st, err));
+    /* Most branches have none, and a statement that asks no more is soon made. */
+    BRC_TRY(brc_stmt(store, "SELECT id FROM draft WHERE branch=?1 AND kind=1 AND state=1", &st,
+                     err));
     sqlite3_bind_text(st, 1, branch, -1, SQLITE_STATIC);
-    return draft_read_one(store, st, out, err);
+    BRC_TRY(brc_ask_number(store, st, &id, err));
+    return id != 0 ? brc_draft_get(store, id, out, err) : BRC_OK;
 }
 
 int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *err)
@@ -86,6 +88,18 @@ int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *
                      err));
     sqlite3_bind_int64(st, 1, id);
     return draft_read_one(store, st, out, err);
+}
+
+int brc_draft_of_owner(brc_store *store, const char *owner, brc_draft_head *out, brc_error *err)
+{
+    sqlite3_stmt *st;
+    int64_t id;
+    memset(out, 0, sizeof(*out));
+    BRC_TRY(brc_stmt(store, "SELECT id FROM draft WHERE owner=?1 AND kind=2 AND state=1", &st,
+                     err));
+    sqlite3_bind_text(st, 1, owner, -1, SQLITE_STATIC);
+    BRC_TRY(brc_ask_number(store, st, &id, err));
+    return id != 0 ? brc_draft_get(store, id, out, err) : BRC_OK;
 }
 
 static int same_commit(int has, const brc_oid *id, int has_other, const brc_oid *other)

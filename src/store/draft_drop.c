@@ -165,7 +165,9 @@ static const char *find_late(int which)
     if (which == BRC_LATE_EMPTY)
         return "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1 AND NOT EXISTS"
                " (SELECT 1 FROM draft_node WHERE draft=?1) AND NOT EXISTS"
-               " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ") AND base IS tip";
+               " (SELECT 1 FROM draft_key WHERE draft=" BRC_IF_KEYS ") AND base IS tip"
+               " AND NOT EXISTS (SELECT 1 FROM draft c WHERE c.state=1 AND"
+               " replace(substr(c.plan, 1, 9+length(?1)), '}', ',')='{\"fork\":'||?1||',')";
     return which == BRC_LATE_SAVE
                ? "SELECT id FROM draft WHERE id=?1 AND parent IS NOT NULL AND state=1"
                : "SELECT id FROM draft WHERE id=?1 AND kind=2 AND state=1";

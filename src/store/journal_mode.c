@@ -184,7 +184,7 @@ static void fold_for_reader(brc_store *store)
     if (access(brc_vfs_file_name(store->vfs), W_OK) != 0 || !brc_vfs_is_log_left(store->vfs))
         return;
     store->wait_ms = 0;
-    if (brc_db_connect(store, flags, 0, NULL) == BRC_OK &&
+    if (brc_db_connect(store, flags, 0, NULL) == BRC_OK && brc_db_settle(store, NULL) == BRC_OK &&
         sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) ==
             SQLITE_OK)
         (void)!brc_journal_leave(store);

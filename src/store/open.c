@@ -31,6 +31,7 @@ static int store_make(brc_store *store, const char *hash, int64_t now_us, brc_er
     BRC_TRY(brc_hash_by_name(&store->hash, hash != NULL ? hash : "xxh128", err));
     store->id_len = brc_hash_len(store->hash);
     BRC_TRY(brc_random(store->secret, sizeof(store->secret), err));
+    BRC_TRY(brc_db_settle(store, err));
     BRC_TRY(brc_exec(store, "PRAGMA page_size=16384; PRAGMA auto_vacuum=INCREMENTAL", err));
     BRC_TRY(brc_store_begin(store, err));
     int rc = brc_schema_create(store, err);
@@ -91,7 +92,7 @@ static int store_load(brc_store *store, brc_error *err)
     BRC_TRY(brc_store_begin_read(store, err));
     int rc = load_settings(store, err);
     brc_store_end_read(store);
-    return rc;
+    return rc < 0 ? rc : brc_db_settle(store, err);
 }
 
 /* A writer that ended in the middle left a journal, which a reader may not play back:
@@ -100,6 +101,7 @@ static int roll_back_left_journal(brc_store *store, int flags, brc_error *err)
 {
     flags = (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE;
     BRC_TRY(brc_db_connect(store, flags, 0, err));
+    BRC_TRY(brc_db_settle(store, err));
     int rc = sqlite3_exec(store->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
     if (rc != SQLITE_OK)
         return brc_fail_db(store, rc, "undo what a writer left unfinished", err);

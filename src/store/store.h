@@ -393,6 +393,8 @@ typedef int (*brc_conflict_fn)(void *ctx, const brc_conflict_row *row, brc_error
 BRC_MUST_USE int brc_conflict_each(brc_store *store, int64_t draft, brc_conflict_fn each, void *ctx, brc_error *err);
 /* That of a number; out->id is 0 where there is none, or it was dropped. */
 BRC_MUST_USE int brc_draft_get(brc_store *store, int64_t id, brc_draft_head *out, brc_error *err);
+/* The private one of an owner: likewise. */
+BRC_MUST_USE int brc_draft_of_owner(brc_store *store, const char *owner, brc_draft_head *out, brc_error *err);
 /* Whether this is still where the branch is: its tip (has 0: it has no commit). */
 int brc_draft_follows(const brc_draft_head *draft, int has, const brc_oid *tip);
 /* Whether two lie over one commit and follow one. */
@@ -459,7 +461,7 @@ BRC_MUST_USE int brc_draft_is_small(brc_store *store, int64_t draft, size_t most
 BRC_MUST_USE int brc_draft_is_empty(brc_store *store, int64_t draft, int *empty, brc_error *err);
 /* Its branch's name now, which the caller frees. */
 BRC_MUST_USE int brc_draft_branch(brc_store *store, int64_t draft, char **branch, brc_error *err);
-/* Drops it where it is private and nothing is changed in it. It does not wait for a lock that another
+/* Drops it where it is private, nothing is changed in it and it has no children. It does not wait for a lock that another
  * holds: then the next transaction of this handle drops it. */
 void brc_draft_drop_empty(brc_store *store, int64_t draft);
 /* The next transaction of this handle drops a private draft, whatever is in it. */

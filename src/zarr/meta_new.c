@@ -184,15 +184,37 @@ done:
     return rc;
 }
 
-static int set_fill(brc_json *doc, const brc_dtype *type, const char *fill, brc_error *err)
+/* Appends the caller's element as it is stored: little-endian, and no bits that mean nothing. */
+static int take_element(brc_buf *out, const brc_dtype *type, const void *given, brc_error *err)
+{
+    const size_t len = type->item_size > 0 ? type->item_size : 4 + (size_t)brc_get_u32le(given);
+    BRC_TRY(brc_buf_append(out, given, len, err));
+    if (type->item_size == 0)
+        return BRC_OK;
+    brc_dtype_native(type, out->data, len);
+    if (type->ops->normalize != NULL)
+        type->ops->normalize(type, out->data, 1);
+    return BRC_OK;
+}
+
+static int set_fill(brc_json *doc, const brc_dtype *type, const brc_array_spec *spec,
+                    brc_error *err)
 {
     brc_buf element = BRC_BUF_INIT, text = BRC_BUF_INIT;
     int rc;
-    if (fill == NULL)
+    if (spec->fill != NULL && spec->fill_element != NULL)
+        return brc_fail(err, BRC_EINVAL, "the fill value is given twice: set fill or fill_element");
+    if (spec->fill_element != NULL)
+        BRC_GO(take_element(&element, type, spec->fill_element, err));
+    else if (spec->fill == NULL)
         BRC_GO(brc_dtype_default(type, &element, err));
     else
-        BRC_GO(brc_dtype_parse_text(type, fill, &element, err));
-    BRC_GO(type->ops->print(type, element.data, element.len, BRC_PRINT_FILL, &text, err));
+        BRC_GO(brc_dtype_parse_text(type, spec->fill, &element, err));
+    rc = type->ops->print(type, element.data, element.len, BRC_PRINT_FILL, &text, err);
+    if (rc == BRC_ECORRUPT) /* of stored elements it would be that */
+        rc = brc_fail(err, BRC_EINVAL, "the fill value's bytes are no element of %s", type->name);
+    if (rc < 0)
+        goto done;
     BRC_GO(brc_buf_terminate(&text, err));
     rc = set_parsed(doc, "fill_value", (const char *)text.data, err);
 done:
@@ -299,7 +321,7 @@ static int new_array_members(brc_json *doc, const brc_array_spec *spec, const br
                          new_named(keys, "separator",
                                    brc_json_new_string(strcmp(keys, "v2") == 0 ? "." : "/")),
                          err));
-    BRC_TRY(set_fill(doc, type, spec->fill, err));
+    BRC_TRY(set_fill(doc, type, spec, err));
     if (spec->codecs_json != NULL)
         BRC_TRY(set_parsed(doc, "codecs", spec->codecs_json, err));
     else

@@ -139,19 +139,37 @@ static int sync_clean(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
-/* The row is found again by its number. Where it is gone, either the transaction that made it
- * was undone, or somebody has taken it. */
+/* By its number; or by its owner, where another session of that name may have begun it. */
+static int find_private(brc_session *s, brc_draft_head *found, brc_error *err)
+{
+    memset(found, 0, sizeof(*found));
+    if (s->draft.id != 0)
+        BRC_TRY(brc_draft_get(s->repo->store, s->draft.id, found, err));
+    if (found->id == 0 && s->is_named)
+        BRC_TRY(brc_draft_of_owner(s->repo->store, s->owner, found, err));
+    return BRC_OK;
+}
+
+/* Another session of that name has dropped the row: there was nothing in it. */
+static int is_begun_anew(const brc_session *s, const brc_draft_head *found)
+{
+    return s->is_named && found->id == 0 && s->bulk == NULL && !s->draft.saves &&
+           !s->draft.is_child && brc_process_state(s->owner) != BRC_PROCESS_DEAD;
+}
+
+/* Where the row is gone, either the transaction that made it was undone, or somebody has taken
+ * it. */
 static int sync_private(brc_session *s, brc_error *err)
 {
     brc_draft_head found;
-    memset(&found, 0, sizeof(found));
-    if (s->draft.id != 0)
-        BRC_TRY(brc_draft_get(s->repo->store, s->draft.id, &found, err));
-    if (s->draft.id == 0) {
-        ; /* no changes */
-    } else if (found.id != 0 && found.kind == BRC_DRAFT_PRIVATE) {
+    BRC_TRY(find_private(s, &found, err));
+    if (found.id != 0 && found.kind == BRC_DRAFT_PRIVATE) {
         s->draft = found;
         BRC_TRY(sync_branch(s, err));
+    } else if (s->draft.id == 0) {
+        ; /* no changes */
+    } else if (is_begun_anew(s, &found)) {
+        memset(&s->draft, 0, sizeof(s->draft));
     } else if (s->is_new && brc_store_undone(s->repo->store) != s->made_at) {
         s->draft = s->start;
     } else {
@@ -256,6 +274,40 @@ done:
     return rc;
 }
 
+static int find_by_name(brc_session *s, brc_error *err)
+{
+    BRC_TRY(brc_draft_of_owner(s->repo->store, s->owner, &s->draft, err));
+    if (s->draft.id == 0)
+        BRC_TRY(read_tip(s, &s->draft, &s->base, err));
+    s->start = s->draft;
+    return brc_session_follow(s, err);
+}
+
+int brc_session_by_name(brc_session **out, breccia *repo, const char *branch, const char *owner,
+                        brc_error *err)
+{
+    void *p;
+    int rc;
+    *out = NULL;
+    BRC_TRY(brc_new(&p, sizeof(brc_session), err));
+    brc_session *s = p;
+    s->refs = 1;
+    s->mode = BRC_SESSION_PRIVATE;
+    s->is_named = 1;
+    s->repo = brc_repo_ref(repo);
+    BRC_GO(brc_dup(&s->branch, branch, err));
+    BRC_GO(brc_dup(&s->owner, owner, err));
+    BRC_GO(brc_store_begin_read(repo->store, err));
+    rc = find_by_name(s, err);
+    brc_store_end_read(repo->store);
+done:
+    if (rc < 0)
+        brc_session_unref(s);
+    else
+        *out = s;
+    return rc;
+}
+
 /* The commit stays as long as this is open, whatever becomes of the branches that have it. */
 static int pin_version(brc_session *s, brc_error *err)
 {
@@ -332,6 +384,9 @@ static int start_draft(brc_session *s, brc_error *err)
 {
     brc_draft_row row = {.draft = s->draft, .branch = s->branch, .owner = s->owner};
     int64_t id;
+    if (s->is_named && brc_process_state(s->owner) == BRC_PROCESS_DEAD)
+        return brc_fail(err, BRC_ESTALE,
+                        "the process that began this session has ended: open another session");
     if (s->mode == BRC_SESSION_PRIVATE)
         BRC_TRY(drop_left_empty(s->repo->store, err));
     row.draft.kind = s->mode == BRC_SESSION_PRIVATE ? BRC_DRAFT_PRIVATE : BRC_DRAFT_SHARED;

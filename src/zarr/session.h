@@ -22,6 +22,8 @@ struct brc_session {
     /* BRC_SESSION_PRIVATE */
     char *owner;        /* this process                                            */
     brc_draft_head start;    /* what `draft` was when the session began                 */
+    int is_named;       /* others may begin its draft, or drop it where it is empty: it is found
+                         * by its owner                                             */
     int is_handed_out;  /* others may work on the draft: it stays, even if it is empty */
     int is_new;         /* its row may go with the transaction that made it        */
     uint64_t made_at;   /* brc_store_undone() when the row was made                */
@@ -41,6 +43,9 @@ void brc_session_unref(brc_session *s);
 
 /* Somebody else has its changes now: it goes on from the branch as it is. */
 BRC_MUST_USE int brc_session_detach(brc_session *s, brc_error *err);
+/* The private session that a name means: brc_session_name(). */
+BRC_MUST_USE int brc_session_by_name(brc_session **out, breccia *repo, const char *branch, const char *owner,
+                                     brc_error *err);
 /* A draft as it is, to look at: fsck. */
 BRC_MUST_USE int brc_session_of_draft(brc_session **out, breccia *repo, const char *branch, int64_t draft, brc_error *err);
 

@@ -4,11 +4,19 @@
  * was told. The draft stays its owner's.
  *
  *   draft:NUMBER:HEX
+ *
+ * A name comes before the draft, and has the owner whole: whoever changes something first begins
+ * it. FILE is a digest of the file's secret and of what follows.
+ *
+ *   draft:0:FILE:LENGTH:BRANCH OWNER, without the space
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/alloc.h"
+#include "../base/hash.h"
 #include "../base/process.h"
 #include "session_draft.h"
 
@@ -115,6 +123,80 @@ int brc_session_token(brc_buf *out, brc_session *s, brc_error *err)
     return rc;
 }
 
+/* ---- names -------------------------------- */
+
+static const char name_start[] = "draft:0:";
+enum { FILE_DIGITS = 16, FILE_LEN = FILE_DIGITS + 1 };
+
+static void file_digest(char out[FILE_LEN + 1], const brc_store *store, const char *rest)
+{
+    const uint64_t file = brc_hash_bytes(brc_store_secret(store), BRC_SECRET_LEN);
+    snprintf(out, FILE_LEN + 1, "%016" PRIx64 ":", file ^ brc_hash_bytes(rest, strlen(rest)));
+}
+
+static int find_branch(brc_store *store, const char **branch, brc_error *err)
+{
+    char *full;
+    int has;
+    brc_oid tip;
+    if (*branch == NULL || strcmp(*branch, "HEAD") == 0)
+        BRC_TRY(brc_head_get(store, branch, err));
+    BRC_TRY(brc_ref_full(&full, "heads", *branch, err));
+    int rc = brc_ref_get(store, full, &has, &tip, err);
+    free(full);
+    return rc;
+}
+
+int brc_session_name(brc_buf *out, breccia *repo, const char *branch, brc_error *err)
+{
+    char file[FILE_LEN + 1];
+    brc_buf rest = BRC_BUF_INIT;
+    int rc;
+    BRC_GO(brc_store_writable(repo->store, err));
+    BRC_GO(find_branch(repo->store, &branch, err));
+    BRC_GO(brc_buf_printf(&rest, err, "%zu:%s", strlen(branch), branch));
+    BRC_GO(brc_process_describe(&rest, err));
+    BRC_GO(brc_buf_terminate(&rest, err));
+    file_digest(file, repo->store, (const char *)rest.data);
+    BRC_GO(brc_buf_printf(out, err, "%s%s%s", name_start, file, (const char *)rest.data));
+    rc = brc_buf_terminate(out, err);
+done:
+    brc_buf_dispose(&rest);
+    return rc;
+}
+
+/* *branch stays NULL where it is none; `name` without its start. */
+static int name_parse(const char *name, char **branch, const char **owner, brc_error *err)
+{
+    char secret[BRC_PROCESS_TOKEN + 1];
+    const char *at = name + FILE_LEN;
+    size_t len = 0;
+    if (strspn(name, "0123456789abcdef") != FILE_DIGITS || name[FILE_DIGITS] != ':')
+        return BRC_OK;
+    for (; *at >= '0' && *at <= '9' && len < 100000; at++)
+        len = len * 10 + (size_t)(*at - '0');
+    if (*at != ':' || len == 0 || strnlen(at + 1, len + 1) <= len)
+        return BRC_OK;
+    *owner = at + 1 + len;
+    return brc_process_token(secret, *owner, NULL) > 0 ? brc_dup_n(branch, at + 1, len, err)
+                                                       : BRC_OK;
+}
+
+static int is_name(const char *token)
+{
+    char *branch = NULL;
+    const char *owner;
+    const size_t len = sizeof(name_start) - 1;
+    if (token == NULL || strncmp(token, name_start, len) != 0)
+        return 0;
+    (void)!name_parse(token + len, &branch, &owner, NULL);
+    const int is = branch != NULL;
+    free(branch);
+    return is;
+}
+
+/* ---- finding a draft by its token -------------------------------- */
+
 /* Whatever stands there: hexadecimal digits of the right number, and nothing behind them. */
 static int token_parse(const char *token, int64_t *id, const char **secret, brc_error *err)
 {
@@ -153,6 +235,8 @@ int brc_token_find(const brc_draft_row **out, brc_store *store, const char *toke
     const char *secret = "";
     int64_t id;
     *out = NULL;
+    if (is_name(token))
+        return brc_fail(err, BRC_EMISUSE, "this is the name of a session that is no other's child");
     BRC_TRY(token_parse(token, &id, &secret, err));
     for (size_t at = 0; at < n; at++)
         if (rows[at].draft.id == id)
@@ -172,6 +256,33 @@ int brc_token_find(const brc_draft_row **out, brc_store *store, const char *toke
                     brc_store_path(store), (long long)id);
 }
 
+static int attach_by_name(brc_session **out, breccia *repo, const char *name, brc_error *err)
+{
+    char file[FILE_LEN + 1], *branch = NULL;
+    const char *owner = NULL;
+    int rc = name_parse(name, &branch, &owner, err);
+    if (rc == BRC_OK && branch == NULL)
+        return brc_fail(err, BRC_EINVAL, "this is no name of a session: brc_session_name() gives "
+                                         "one");
+    if (rc == BRC_OK)
+        file_digest(file, repo->store, name + FILE_LEN);
+    if (rc == BRC_OK && strncmp(name, file, FILE_LEN) != 0)
+        rc = brc_fail(err, BRC_ENOTFOUND, "%s is not the file that this session is of",
+                      brc_store_path(repo->store));
+    const int is_own = rc == BRC_OK && brc_process_is_this(owner);
+    if (rc == BRC_OK && !is_own && brc_process_state(owner) == BRC_PROCESS_DEAD)
+        rc = brc_fail(err, BRC_EMISUSE,
+                      "this session is of process %lld, which has ended: adopt its changes, if "
+                      "there are any",
+                      (long long)brc_process_id(owner));
+    if (rc == BRC_OK)
+        rc = brc_session_by_name(out, repo, branch, owner, err);
+    if (rc == BRC_OK)
+        (*out)->is_handed_out = !is_own;
+    free(branch);
+    return rc;
+}
+
 int brc_session_attach(brc_session **out, breccia *repo, const char *token, brc_error *err)
 {
     brc_draft_row *rows = NULL;
@@ -179,6 +290,8 @@ int brc_session_attach(brc_session **out, breccia *repo, const char *token, brc_
     size_t n = 0;
     *out = NULL;
     BRC_TRY(brc_store_writable(repo->store, err));
+    if (token != NULL && strncmp(token, name_start, sizeof(name_start) - 1) == 0)
+        return attach_by_name(out, repo, token + sizeof(name_start) - 1, err);
     int rc = brc_draft_list(repo->store, &rows, &n, err);
     if (rc == BRC_OK)
         rc = brc_token_find(&row, repo->store, token, rows, n, err);

@@ -319,6 +319,29 @@ START_TEST(f16_progress_stops_the_call)
 }
 END_TEST
 
+/* A handle that was opened without a function gets one for a while. */
+START_TEST(f16_another_function_is_told)
+{
+    breccia *other;
+    uint64_t checked;
+    bring_in("a.npy", "/a");
+    DONE(brc_reopen(&other, kit.repo, &kit.err));
+    listen_anew(0);
+    DONE(brc_fsck(other, 0, NULL, NULL, &checked, &kit.err));
+    ck_assert_uint_eq(heard.calls, 0);
+    brc_progress_set(other, hear, &heard);
+    DONE(brc_fsck(other, 0, NULL, NULL, &checked, &kit.err));
+    check_heard("fsck", 16, 0);
+    listen_anew(BYTES / 2);
+    ck_assert_int_eq(brc_fsck(other, 0, NULL, NULL, &checked, &kit.err), BRC_EINTERRUPT);
+    listen_anew(0);
+    brc_progress_set(other, NULL, NULL);
+    DONE(brc_fsck(other, 0, NULL, NULL, &checked, &kit.err));
+    ck_assert_uint_eq(heard.calls, 0);
+    brc_free(other);
+}
+END_TEST
+
 /* ---- the line -------------------------------- */
 
 #define MIB ((uint64_t)1 << 20)
@@ -424,6 +447,7 @@ Suite *progress_suite(void)
     tcase_add_test(tc, f16_export_has_one_total);
     tcase_add_test(tc, f16_elements_codecs_and_checks);
     tcase_add_test(tc, f16_progress_stops_the_call);
+    tcase_add_test(tc, f16_another_function_is_told);
     suite_add_tcase(s, tc);
     tc = tcase_create("line");
     tcase_add_test(tc, f16_text_of_the_line);

@@ -1,6 +1,7 @@
 /* The hierarchy: making, listing, moving, copying, removing and restoring nodes,
  * their names, and their attributes. */
 #include <check.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,90 @@ START_TEST(making_refuses_what_is_in_the_way)
     spec.chunk = huge;
     FAILS(&t, BRC_ELIMIT, brc_array_create(&a, t.session, "/n", &spec, &t.err));
     tree_is(&t, "/ /a* /g ");
+    scenario_stop(&t);
+}
+END_TEST
+
+/* Elements of which JSON as people write it would lose a bit, or that it has no form for. */
+static const struct {
+    const char *dtype, *element;
+    size_t len;
+    const char *json; /* in zarr.json */
+} elements[] = {
+    { "float32", "\x45\x23\xc1\x7f", 4, "\"0x7fc12345\"" },
+    { "float32", "\x01\0\x80\xff", 4, "\"0xff800001\"" },
+    { "float64", "\0\0\0\0\0\0\0\x80", 8, "-0.0" },
+    { "int64", "\0\0\0\0\0\0\0\x80", 8, "-9223372036854775808" },
+    { "bool", "\1", 1, "true" },
+    { "complex64", "\x01\0\xc0\x7f\0\0\x80\xff", 8, "[\"0x7fc00001\",\"-Infinity\"]" },
+    { "r24", "\0\1\2", 3, "[0,1,2]" },
+    { "string", "\4\0\0\0f\0\xc3\xa4", 8, "\"f\\u0000\xc3\xa4\"" },
+    { "bytes", "\3\0\0\0\0\xff\1", 7, "\"AP8B\"" },
+    { "bytes", "\0\0\0\0", 4, "\"\"" },
+    { "{\"name\":\"numpy.datetime64\",\"configuration\":{\"unit\":\"s\",\"scale_factor\":1}}",
+      "\0\0\0\0\0\0\0\x80", 8, "\"NaT\"" },
+    { "{\"name\":\"struct\",\"configuration\":{\"fields\":[{\"name\":\"a\",\"data_type\":"
+      "\"int16\"},{\"name\":\"b\",\"data_type\":\"float32\"}]}}",
+      "\xfe\xff\1\0\xc0\xff", 6, "{\"a\":-2,\"b\":\"0xffc00001\"}" },
+};
+
+START_TEST(a_fill_value_is_taken_to_the_bit)
+{
+    scenario t;
+    brc_array *a;
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    brc_buf text = BRC_BUF_INIT, read = BRC_BUF_INIT;
+    const uint64_t shape[1] = { 1 };
+    char expected[128];
+    scenario_start(&t);
+    spec.ndim = 1;
+    spec.shape = shape;
+    spec.dtype = elements[_i].dtype;
+    spec.fill_element = elements[_i].element;
+    OK(&t, brc_array_create(&a, t.session, "/a", &spec, &t.err));
+    ck_assert_mem_eq(brc_array_describe(a)->fill, elements[_i].element, elements[_i].len);
+    OK(&t, brc_array_read_elements(a, NULL, &read, &t.err));
+    ck_assert_uint_eq(read.len, elements[_i].len);
+    ck_assert_mem_eq(read.data, elements[_i].element, read.len);
+    OK(&t, brc_node_json(&text, t.session, "/a", &t.err));
+    snprintf(expected, sizeof(expected), "\"fill_value\":%s,", elements[_i].json);
+    ck_assert_msg(strstr((const char *)text.data, expected) != NULL, "%s in %s", expected,
+                  (const char *)text.data);
+    brc_buf_dispose(&text);
+    brc_buf_dispose(&read);
+    brc_array_free(a);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(what_is_no_element_is_no_fill_value)
+{
+    scenario t;
+    brc_array *a = (brc_array *)&t;
+    brc_array_spec spec = BRC_ARRAY_SPEC_INIT;
+    const uint64_t shape[1] = { 1 };
+    scenario_start(&t);
+    spec.ndim = 1;
+    spec.shape = shape;
+    spec.dtype = "string";
+    spec.fill_element = "\2\0\0\0\xc3\x28"; /* not UTF-8 */
+    FAILS(&t, BRC_EINVAL, brc_array_create(&a, t.session, "/a", &spec, &t.err));
+    ck_assert_ptr_null(a);
+    spec.fill_element = "\1\0\0\0x";
+    spec.fill = "\"x\""; /* twice */
+    FAILS(&t, BRC_EINVAL, brc_array_create(&a, t.session, "/a", &spec, &t.err));
+    spec.fill = NULL;
+    spec.size = offsetof(brc_array_spec, fill_element); /* an older program has no such field */
+    OK(&t, brc_array_create(&a, t.session, "/a", &spec, &t.err));
+    ck_assert_mem_eq(brc_array_describe(a)->fill, "\0\0\0", 4);
+    brc_array_free(a);
+    spec.size = sizeof(spec);
+    spec.dtype = "int4";
+    spec.fill_element = "\x78"; /* -8 below bits that mean nothing */
+    OK(&t, brc_array_create(&a, t.session, "/b", &spec, &t.err));
+    ck_assert_mem_eq(brc_array_describe(a)->fill, "\xf8", 1);
+    brc_array_free(a);
+    tree_is(&t, "/ /a* /b* ");
     scenario_stop(&t);
 }
 END_TEST
@@ -502,6 +587,9 @@ Suite *nodes_suite(void)
     TCase *tc = tcase_create("nodes");
     tcase_add_test(tc, missing_parents_are_made);
     tcase_add_test(tc, making_refuses_what_is_in_the_way);
+    tcase_add_loop_test(tc, a_fill_value_is_taken_to_the_bit, 0,
+                        (int)(sizeof(elements) / sizeof(elements[0])));
+    tcase_add_test(tc, what_is_no_element_is_no_fill_value);
     tcase_add_test(tc, an_array_may_be_the_root);
     tcase_add_test(tc, the_root_takes_attributes_while_it_is_empty);
     tcase_add_loop_test(tc, names_are_checked, 0, (int)(sizeof(names) / sizeof(names[0])));

@@ -1,0 +1,458 @@
+"""What of the Python package follows from the C headers alone: breccia/_made/errors.py, records.py and calls.py.
+
+An exception stands for each code, with what the header says of it. A record is a structure of the header as a
+NamedTuple: its fields' types, and how they are read, come from the structure. A call is a method that is no more than a
+function of the header: what it passes on, and in which order, comes from the function. `setup.py` runs this.
+
+`python3 build_made.py FOLDER` writes all there.
+"""
+import pathlib
+import re
+import sys
+
+import build_ffi
+
+# By code: the class, and what Python's users catch as well.
+ERRORS = {
+    "EINVAL": "InvalidError ValueError", "EMISUSE": "MisuseError RuntimeError", "ENOTFOUND": "NotFoundError KeyError",
+    "EEXISTS": "ExistsError FileExistsError", "EAMBIGUOUS": "AmbiguousError ValueError", "ECONFLICT": "ConflictError",
+    "ESTALE": "StaleError", "EBUSY": "BusyError TimeoutError", "EREADONLY": "ReadOnlyError PermissionError",
+    "ECORRUPT": "CorruptError", "EFORMAT": "FormatError ValueError",
+    "EUNSUPPORTED": "UnsupportedError NotImplementedError", "ELIMIT": "LimitError ValueError",
+    "ENOMEM": "NoMemoryError MemoryError", "EIO": "InputOutputError OSError", "ENOSPACE": "NoSpaceError OSError",
+    "EINTERRUPT": "InterruptError", "EINTERNAL": "InternalError RuntimeError", "ECOLLISION": "CollisionError",
+}
+
+# By name (Base...: _records.py adds to it): the structure, its fields in their order, and what the record is.
+#   name, name=member     a member (of another name); "?" behind it: None where it is NULL
+#   name=FLAG             whether BRC_FLAG is set
+#   name=PREFIX|word|...  the word of an enumerator: "up to date" is BRC_PREFIX_UP_TO_DATE; of bits, a tuple
+#   name[Record]          what the call lists beside the structure
+#   name: type            what _records.py sets, or who makes a record without a structure
+RECORDS = '''
+BaseCommit brc_commit: id, message, author, time, parents, metadata=meta_json, expired=PAST_EXPIRED
+    A version: who made it, when, and from what. `expired`: its parents have expired, and `parents` are
+    the nearest ancestors that are kept.
+Ref brc_ref: name, id, is_tag=REF_TAG, current=REF_CURRENT, message
+    A branch or tag. `id` is "" for a branch without a commit.
+Elements brc_change: changed=elements_changed, added=elements_added, removed=elements_removed, max_abs,
+        first, last, why=elements_why?
+    How elements differ. `first` and `last` are corners of the box around those that changed; `why` says
+    why they could not be compared.
+BaseChange brc_change: path, what=|added|removed|moved|changed, kind=|group|array, moved_from=from?, metadata,
+        storage_only=CHANGE_STORAGE, chunks_added, chunks_removed, chunks_changed, elements: Elements |
+        None=None
+    A node that differs between two versions. `metadata` are JSON pointers into zarr.json; `storage_only`:
+    codecs or backend, no value differs.
+BaseConflict brc_conflict: path, kind, key?, settled: str | None=None, child: Any=None
+    Something that a merge cannot decide. `settled`: None while it is open, "ours", "theirs", "by hand".
+    `child`: of Session.join(), what it was given.
+MergeResult brc_merge_result: result=MERGE|up to date|fast-forward|merged|conflict, commit,
+        conflicts[Conflict], draft
+    `result`: "up to date", "fast-forward", "merged" or "conflict".
+PickResult brc_pick_result: result=PICK|nothing|fast-forward|committed|uncommitted|conflict, commit, at,
+        made, skipped, left, conflicts[Conflict], draft
+    `result`: "nothing", "fast-forward", "committed", "uncommitted" or "conflict".
+BaseOpenState brc_open_state: op, rev, other, at, draft, conflicts[Conflict], made, skipped, left
+    A merge, cherry-pick, revert or rebase that is neither done nor dropped.
+Draft brc_draft: id, branch, owner=OWNER|unknown|alive|dead?DRAFT_OWNED, pid=owner_pid, time, nodes,
+        stale=DRAFT_STALE, op?, rewriting=array?, parent
+    Uncommitted changes. `owner`: "alive", "dead", "unknown", or None for what a branch's sessions share.
+    `parent`: of a child of Session.fork() the draft whose it is, else 0.
+Operation brc_op: id, operation, time, what, name, is_tag=OP_TAG, before=from, after=to, undoes, restores,
+        draft
+    One change of a branch or tag. Those of one call have one `operation`.
+Bisection brc_bisect_result: state=BISECT|none|waiting|next|found|open, at, left, good, skipped,
+        has_bad=BISECT_HAS_BAD
+    `state`: "none", "waiting", "next" (look at `at`), "found" (`at` brought the change) or "open" (only
+    versions that were skipped are left).
+Blamed brc_blamed: first, count, commit, time, author, before=BLAME_BEFORE
+    A chunk by its place in the grid, or `count` elements from `first` on, and the commit that changed it
+    last; `before`: or a commit before it that has expired.
+Expired brc_expired: id, time, kept=KEPT|tip|tag|in use|last|daily|weekly|monthly
+    A commit that was looked at: `kept` says why it stays; empty: it expires.
+ExpireReport brc_expire_report: kept, expired, bytes, commits[Expired]
+    How many commits stay and go. `bytes`: of a dry run, what would be free.
+GcReport brc_gc_report: objects_removed, bytes_freed, file_bytes
+    What went, and the file's length afterwards.
+Held brc_du_item: path?, id, bytes, alone
+    What an array (`path`) or a commit (`id`) holds, and what of it nothing else does, in bytes.
+Usage brc_du_report: versions, uncommitted, log, garbage, stored, items[Held]
+    What the file's bytes are for.
+Damage brc_damage: id, kind, missing=DAMAGE_MISSING, used_by, message
+    A fault that was found, and who uses what is damaged.
+Info brc_stats: commits, objects, chunks, stored_bytes, logical_bytes, file_bytes, chunk_refs, log_bytes
+    Of the whole file; sizes in bytes.
+Node brc_node: path, kind=|group|array
+    A node of a list.
+FsckReport: checked: int, damage: tuple[Damage; ...]
+    `damage` is empty where the file is whole.
+Shown: commit: BaseCommit, changes: tuple[BaseChange; ...]
+    A commit and what it changed, from its first parent.
+Status: branch: str, clean: bool, changes: tuple[BaseChange; ...], state: BaseOpenState | None=None
+    Of uncommitted changes.
+'''
+
+# By class: methods, the function of each, and what it does.
+#   name, name?           text; "?": None is the default. In a function's order, or members of its options
+#   name@, name@="/"      a path from the group
+#   name/, name!          a file's name; a version, whose id is passed on
+#   name: type=default    a value of another type
+#   name=FLAG, NAME=FLAG  sets BRC_FLAG where it is true; always
+#   name=!FLAG, name*     sets BRC_FLAG where it is false; one path or more
+#   limit, progress, time how many are listed; who is told how far it is; of a commit
+# `-> [Record]` is listed, `-> Record` written; else a number, as Python's type. Conflicts are an exception, unless
+# `keep` or `dry_run` is set.
+CALLS = '''
+Repository:
+refs() -> [Ref] = brc_refs
+    Branches, then tags, by name.
+branch(name, rev?) = brc_branch_create
+    Makes a branch at a version (None: the current branch's).
+delete_branch(name, *, force=DELETE_FORCE) = brc_branch_delete
+    Without `force` only a branch whose commits another branch or tag has, and without uncommitted
+    changes.
+rename_branch(name, to) = brc_branch_rename
+    Gives a branch another name.
+tag(name, rev?, message?) = brc_tag_create
+    Makes a tag at a version (None: the current branch's).
+delete_tag(name, *, force=DELETE_FORCE) = brc_tag_delete
+    As delete_branch().
+rename_tag(name, to) = brc_tag_rename
+    Gives a tag another name.
+switch(branch, *, discard=SWITCH_DISCARD) = brc_switch
+    Makes another branch the current one, for everyone who uses the file. ConflictError if the current one
+    has uncommitted changes, which `discard` drops.
+log(rev?, *, path?, full=LOG_FULL, limit) -> [Commit] = brc_log
+    Commits, the newest first: all that `rev` (None: the current branch) has, or "A..B". With `path` those
+    that changed that node or something under it; `full`: also what a merge gave up.
+diff(a?, b?, *, path?, elements=DIFF_ELEMENTS, progress) -> [Change] = brc_diff
+    Nodes that differ. `b` None: the current branch with its uncommitted changes; `a` None: what `b` is
+    based on. With `elements` also how many elements differ, and by how much.
+drafts() -> [Draft] = brc_drafts
+    Uncommitted changes in the whole file, the oldest first.
+adopt(draft: int) = brc_draft_adopt
+    Makes private changes, of a process that has ended, part of what their branch shares.
+drop(draft: int) = brc_draft_drop
+    Drops uncommitted changes.
+merge(rev, *, ours=MERGE_OURS, theirs=MERGE_THEIRS, paths*, concat=MERGE_CONCAT, fast_forward=!MERGE_NO_FF,
+        dry_run=MERGE_DRY_RUN, keep=MERGE_KEEP, message?, author?, time, progress) -> MergeResult =
+        brc_merge
+    Merges a version into the current branch, element by element.
+
+    `ours`, `theirs` settle conflicts for the branch or for what is merged, with `paths` only at and under
+    these. `concat`: what both appended to an array comes one after the other. `dry_run`: nothing is
+    changed. Conflicts that are left are a ConflictError that lists them, and nothing has changed; with
+    `keep` the merge stays open: settle it (merge_settle, or by writing), then merge_continue() or
+    merge_abort().
+cherry_pick(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_commit=PICK_NO_COMMIT,
+        mainline: int=0, message?, author?, time, progress) -> PickResult = brc_pick
+    Does what a commit changed again on the current branch. `mainline`: of a merge, the parent (from 1)
+    from which its change is told. `no_commit`: the change is uncommitted. Conflicts are as in merge().
+revert(rev, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, no_commit=PICK_NO_COMMIT,
+        mainline: int=0, message?, author?, time, progress) -> PickResult = brc_revert
+    Takes back what a commit changed, by a new commit. Options are those of cherry_pick().
+rebase(onto, *, ours=PICK_OURS, theirs=PICK_THEIRS, paths*, keep=PICK_KEEP, progress) -> PickResult =
+        brc_rebase
+    Moves the current branch to `onto` with its own commits done again there.
+merge_abort() = brc_merge_abort
+    Drops the merge, cherry-pick, revert or rebase that is open.
+resolve(rev) -> oid = brc_resolve
+    The id of the commit that a name, an abbreviated id, BRANCH~2 or BRANCH@{TIME} means.
+redo(expect: int=0, REDO=UNDO_REDO) -> int = brc_undo
+    Takes back the last undo().
+reset(rev, *, hard=RESET_HARD, expect!) = brc_reset
+    Moves the current branch to a version; with `hard` uncommitted changes go. StaleError if the branch is
+    not at `expect`.
+undo(expect: int=0) -> int = brc_undo
+    Takes back the last operation on branches and tags; again: one further back. Its number. `expect`: the
+    operation that is to be taken back, else StaleError.
+oplog(limit) -> [Operation] = brc_oplog
+    Changes of branches and tags, the newest first.
+expire(*, keep_last: int=0, keep_daily: int=0, keep_weekly: int=0, keep_monthly: int=0,
+        dry_run=EXPIRE_DRY_RUN, progress) -> ExpireReport = brc_expire
+    Thins history: of each branch the newest `keep_last` commits stay, and the newest of so many days,
+    weeks and months. gc() frees what has expired.
+gc(*, dry_run=GC_DRY_RUN, expunge=GC_EXPUNGE, keep?, progress) -> GcReport = brc_gc
+    Removes what nothing needs any more. `keep`: how long operations can be undone, this time ("7d", "0").
+    `expunge`: what went leaves no trace in the file.
+du(*, progress) -> Usage = brc_du
+    What the file's bytes are for, and what each array and each commit holds.
+info() -> Info = brc_stat
+    How many commits, objects and chunks there are, and their bytes.
+
+Group:
+move(source@, dest@) = brc_node_move
+    Gives a node another path. No chunk is copied.
+copy(source@, dest@) = brc_node_copy
+    Copies a node and all under it. No chunk is copied: both have them.
+restore(path@="/", rev?) = brc_node_restore
+    Makes a node and all under it what they were at a version (None: the branch's tip).
+
+Session:
+export(dest/, path="/", *, format?, consolidated=XFER_CONSOLIDATED, progress) = brc_export
+    Writes a node as a Zarr folder or .zip, .npy, .npz, NetCDF or HDF5 file, by the name's ending or
+    `format`.
+clean() -> bool = brc_session_clean
+    Whether there are no uncommitted changes.
+discard() = brc_session_discard
+    Drops every uncommitted change of this session.
+diff(a?, *, path?, elements=DIFF_ELEMENTS) -> [Change] = brc_session_diff
+    Nodes that differ from `a` (None: what the changes are based on) to what this session shows. As
+    Repository.diff().
+conflicts() -> [Conflict] = brc_session_conflicts
+    What keeps the changes from being committed onto the branch as it is now. Ours is the branch.
+'''
+
+HEAD = '''"""{what} Made from the C headers by build_made.py."""
+'''
+
+ERROR = '''
+
+class Error(Exception):
+    """A call of the library failed. The text names the thing and the remedy."""
+
+    code = 0
+    detail = 0  # errno, or SQLite's code
+
+    def __str__(self) -> str:  # KeyError would print it in quotes
+        return str(self.args[0]) if self.args else type(self).__name__
+'''
+
+CALL = '''from __future__ import annotations
+
+import datetime
+import os
+
+from .._breccia import lib
+from .._calls import Caller, Paths, Progress, options, records
+from .._native import text
+'''
+
+CONVERTERS = '''import datetime
+import json
+from typing import Any, NamedTuple, Self
+
+from .._breccia import ffi, lib
+from .._native import string
+
+UTC = datetime.timezone.utc
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def time_of(microseconds: int) -> datetime.datetime:
+    return EPOCH + datetime.timedelta(microseconds=microseconds)
+
+
+def oid(value: Any) -> str:
+    """An id's hex digits; "" for none."""
+    at = ffi.addressof(value)
+    return string(lib.brc_oid_format(ffi.new("char[65]"), at)) if any(ffi.buffer(at)) else ""
+'''
+
+
+def rows(table):
+    """(head, docstring) of each row of a table."""
+    for row in re.split(r"\n(?=\S)", table.strip()):
+        head, _, said = re.sub(r"\n {8}", " ", row).partition("\n")
+        yield head, f'"""{said.strip()}"""'
+
+
+def errors():
+    header = (build_ffi.SOURCE / "src" / "breccia_types.h").read_text()
+    codes = re.findall(r"\bBRC_(E[A-Z]+) = (-\d+),?(?: +/\* (.*?) *\*/)?", header)
+    assert {name for name, _, _ in codes} == set(ERRORS), "each code of breccia_types.h needs a class in ERRORS"
+    text = HEAD.format(what="An exception for each code of the library.") + "from typing import Any\n" + ERROR
+    for name, value, said in codes:
+        own, _, other = ERRORS[name].partition(" ")
+        text += f"\n\nclass {own}(Error{', ' + other if other else ''}):\n"
+        text += f'    """BRC_{name}{": " + said if said else ""}."""\n\n    code = {value}\n'
+        if name == "ECONFLICT":
+            text += "    conflicts: tuple[Any, ...] = ()  # what has to be decided, where that is known\n"
+    listed = ", ".join(f'"{name}"' for name in ["Error", *(c.partition(" ")[0] for c in ERRORS.values())])
+    return text + ("\n\nBY_CODE: dict[int, type[Error]] = {c.code: c for c in Error.__subclasses__()}\n"
+                   f"__all__ = [{listed}]\n")
+
+
+def members(declared, struct):
+    """The structure's members: {name: C type}, an array's with "[]"."""
+    (body,) = re.findall(rf"typedef struct {struct} \{{([^}}]*)\}} {struct};", declared)
+    found = {}
+    for line in filter(None, (" ".join(part.split()) for part in body.split(";"))):
+        kind = re.match(r"(?:const )?\w+(?: \*const)?", line)[0]
+        for name in line[len(kind):].split(","):
+            stars, name, array = re.fullmatch(r"\s*(\**)\s*(\w+)(\[\w+\])?", name).groups()
+            found[name] = kind + stars + ("[]" if array else "")
+    return found
+
+
+def reading(kind, name, optional):
+    """The type of a member in Python, and the expression that reads it."""
+    at = f'getattr(c, "{name}")' if name == "from" else f"c.{name}"
+    if kind == "brc_oid":
+        return "str", f"oid({at})"
+    if kind == "const brc_oid*":
+        return "tuple[str, ...]", f"tuple(oid({at}[i]) for i in range(c.n{name}))"
+    if kind == "const char *const*":
+        return "tuple[str, ...]", f"tuple(string({at}[i]) for i in range(c.n{name}))"
+    if name.endswith("_json"):
+        return "dict[str, Any]", f'json.loads(string({at}) or "{{}}")'
+    if kind in ("const char*", "char[]"):
+        return ("str | None", f"string({at}) or None") if optional else ("str", f"string({at})")
+    if name.endswith("_us"):
+        return "datetime.datetime", f"time_of({at})"
+    if kind.endswith("[]"):
+        return "tuple[int, ...]", f"tuple({at}[0:c.ndim])"
+    return "float" if kind == "double" else "int", at
+
+
+def field(given, struct):
+    """(name, type, expression, default) of a field of RECORDS."""
+    if ":" in given:
+        name, kind, default = re.fullmatch(r"(\w+): (.*?)(=None)?", given).groups()
+        return name, kind.replace(";", ","), "", " = None" if default else ""
+    if listed := re.fullmatch(r"(\w+)\[(\w+)\]", given):
+        return listed[1], f"tuple[{listed[2].replace('Conflict', 'BaseConflict')}, ...]", "listed", ""
+    name, _, source = given.partition("=")
+    member, name = (source or name).rstrip("?"), name.rstrip("?")
+    if "|" in source:
+        prefix, *words = source.partition("?")[0].split("|")
+        codes = [f"lib.BRC_{prefix + '_' if prefix else ''}{w.upper().replace(' ', '_').replace('-', '_')}"
+                 for w in words]
+        table = ",\n             ".join(f'{c}: "{w}"' for c, w in zip(codes, words))
+        if name == "kept":
+            return name, "tuple[str, ...]", f"tuple(w for b, w in {{{table}}}.items() if c.reasons & b)", ""
+        flag = source.partition("?")[2]
+        word = f"{{{table}}}[c.{name}]"
+        return name, *(("str | None", f"{word} if c.flags & lib.BRC_{flag} else None") if flag else ("str", word)), ""
+    if member.isupper():
+        return name, "bool", f"bool(c.flags & lib.BRC_{member})", ""
+    member = member if member in struct else member + "_us"
+    return name, *reading(struct[member], member, given.endswith("?")), ""
+
+
+def records():
+    declared = build_ffi.declarations()
+    steps = {kind: step for step, kind in re.findall(r"\b(brc_\w+_next)\(brc_iter \*it, const (\w+) \*\*", declared)}
+    text = HEAD.format(what="Structures of the library as records that cannot be changed.") + CONVERTERS
+    kinds = ""
+    for head, said in rows(RECORDS):
+        own, name, given = re.fullmatch(r"(\w+) ?(\w*): (.*)", head).groups()
+        fields = [field(f, name and members(declared, name)) for f in given.split(", ")]
+        listed = "".join(re.findall(r"\[(\w+)\]", given))
+        text += f"\n\nclass {own}(NamedTuple):\n    {said}\n\n"
+        for label, kind, _, default in fields:
+            hides = "  # type: ignore[assignment]" if label in dir(tuple) else ""
+            text += f"    {label}: {kind}{default}{hides}\n"
+        more = ", listed: Any" if listed else ""
+        if not name:
+            continue
+        text += f"\n    @classmethod\n    def of(cls, c: Any{more}) -> Self:\n        return cls(\n"
+        text += "".join(f"            {read},\n" for _, _, read, _ in fields if read)[:-2] + ")\n"
+        step = f"lib.{steps[name]}" if name in steps else "None"
+        kinds += f'    "{own.removeprefix("Base")}": ("{name}", {step}, "{listed}"),\n'
+    return text + ("\n\n# By name: the structure, what steps to the next one, and what is listed beside it.\n"
+                   f"KINDS: dict[str, tuple[str, Any, str]] = {{\n{kinds}}}\n")
+
+
+def parameter(given):
+    """(what stands in the signature, name, what is passed on) of a parameter of CALLS; a flag is passed on as such."""
+    if given == "*":
+        return "*", "*", ""
+    if given == "time":
+        return "time: datetime.datetime | None = None", "time_us", "time"
+    if given[-1] == "*":
+        return f"{given[:-1]}: Paths = None", given[:-1], given[:-1]
+    if given in ("limit", "progress"):
+        return f"{given}: {'int | None' if given == 'limit' else 'Progress'} = None", given, ""
+    if ":" in given:
+        name, _, kind = given.partition(": ")
+        return f"{name}: {kind.replace('=', ' = ')}", name, name
+    name, _, flag = given.partition("=")
+    if name[-1] == "@":
+        return f"{name[:-1]}: str{' = ' * bool(flag)}{flag}", name[:-1], f"self._at({name[:-1]})"
+    if name[-1] in "/!":
+        kind = "str | os.PathLike[str]" if name[-1] == "/" else "str | None = None"
+        return f"{name[:-1]}: {kind}", name[:-1], f"{'os.fspath' if name[-1] == '/' else 'self._oid'}({name[:-1]})"
+    if flag.startswith('"'):
+        return f"{name}: str = {flag}", name, name
+    if flag[:1] == "!":
+        return f"{name}: bool = True", name, f"lib.BRC_{flag[1:]} * (not {name})"
+    if flag:
+        return f"{name}: bool = False" * name.islower(), name, f"lib.BRC_{flag}" + f" * {name}" * name.islower()
+    text = name[:-1] if name[-1] == "?" else name
+    return f"{text}: str" + " | None = None" * (name[-1] == "?"), text, text
+
+
+def passed(declared, function, own, parameters):
+    """The arguments of the function behind the object itself, and whether what it writes comes last."""
+    flat = " ".join(declared.split())
+    (listed,) = re.findall(rf"\b{function}\(([^)]*)\)", flat)
+    bits = " | ".join(value for _, _, value in parameters if "BRC_" in value) or "0"
+    rest = [(name, value) for _, name, value in parameters if value and "BRC_" not in value]
+    kinds = listed.split(", ")
+    written = kinds[0].rpartition(" *")[0]
+    arguments = []
+    for kind in kinds[next(i for i, k in enumerate(kinds) if k.startswith(own)) + 1:-1]:
+        if kind.endswith(" flags"):
+            arguments.append(bits)
+        elif members := re.match(r"const (\w+_opts) \*", kind):
+            flags = f", flags={bits}" if bits != "0" else ""
+            arguments.append(f'options("{members[1]}"{flags}' + "".join(f", {n}={v}" for n, v in rest) + ")")
+        elif rest and not kind.endswith("*out"):
+            at = next((i for i, (name, _) in enumerate(rest) if kind.endswith("*" + name)), 0)
+            name, value = rest.pop(at)
+            arguments.append(f"text({value})" if "char" in kind else value)
+    assert not rest or "options(" in "".join(arguments), f"{function} does not take {rest}"
+    return written, arguments, kinds[-2].endswith("*out")
+
+
+def call(declared, own, head, said):
+    """The method of a row of CALLS."""
+    name, given, result, function = re.fullmatch(r"(\w+)\((.*)\)(?: -> (\S+))? = (\w+)", head).groups()
+    parameters = [parameter(p) for p in given.split(", ") if p]
+    on = "breccia" if own == "Repository" else "brc_session"
+    written, arguments, last = passed(declared, function, on, parameters)
+    arguments += [f"{p}={p}" for _, p, value in parameters if not value and p != "*"]
+    more = "".join(f",\n            {a}" for a in arguments)
+    kind, body = "None", f"self._call(lib.{function}{more})"
+    if result and result[0] == "[":
+        kind, body = f"list[records.{result[1:-1]}]", f"return self._list(records.{result[1:-1]}, lib.{function}{more})"
+    elif result and result[0].isupper():
+        kind = f"records.{result}"
+        body = f"return self._report({kind}, lib.{function}{more}{', last=True' if last else ''})"
+        if "keep" in given and "Result" in result:
+            free = " or ".join(p for p in ("keep", "dry_run") if p + "=" in given)
+            body = f"return self._settled({body.removeprefix('return ')}, {free})"
+    elif result == "oid":
+        kind, body = "str", f"return records.oid(self._out(\"{written}\", lib.{function}{more})[0])"
+    elif result:
+        kind, body = result, f'return {result}(self._out("{written}", lib.{function}{more})[0])'
+    head = ", ".join(["self", *(p for p, _, _ in parameters if p)])
+    return f"\n    def {name}({head}) -> {kind}:\n        {said}\n        {body}\n"
+
+
+def calls():
+    declared = build_ffi.declarations()
+    text = HEAD.format(what="Methods that are no more than a function of the library.") + CALL
+    for head, said in rows(CALLS):
+        if head.endswith(":"):
+            own = head[:-1]
+            text += f'\n\nclass {own}Calls(Caller):\n    """Of a {own.lower()}."""\n'
+        else:
+            text += call(declared, own, head, said.replace("\n    ", "\n        "))
+    return text
+
+
+def write(folder):
+    """Writes the package `_made` into a folder."""
+    made = pathlib.Path(folder) / "_made"
+    made.mkdir(parents=True, exist_ok=True)
+    (made / "__init__.py").write_text('"""What the build makes of the C headers."""\n')
+    (made / "errors.py").write_text(errors())
+    (made / "records.py").write_text(records())
+    (made / "calls.py").write_text(calls())
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])
