@@ -259,6 +259,21 @@ class H5py(Side):
         os.close(file)
 
 
+class Mapped(Side):
+    """A NumPy file that is mapped into memory: no chunks, no codec, no versions."""
+
+    name = "NumPy, memory-mapped"
+
+    def make(self, key: str, data: Any, chunks: tuple[int, ...]) -> None:
+        np.save(self.path(key) + ".npy", data)
+
+    def open(self, key: str, write: bool = False) -> Any:
+        return np.load(self.path(key) + ".npy", mmap_mode="r+" if write else "r")
+
+    def rows(self, opened: Any, rows: Any) -> Any:
+        return opened[rows]
+
+
 class CCall(Ours):
     """brc_array_read() alone, with a selection and memory that are there: what a slice costs in C."""
 
