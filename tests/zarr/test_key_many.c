@@ -195,6 +195,7 @@ static void any_request(asked_keys *k, size_t i, uint64_t *seed)
 START_TEST(any_keys_and_ranges_are_as_one_by_one)
 {
     enum { N = 1500 };
+    static uint8_t there[N];
     static const char *const codecs[] = { "[" MEETING "]", SHARD(10, MEETING), "[" BYTES "]",
                                           SHARD(10, BYTES) };
     uint64_t seed = 77 + (uint64_t)_i;
@@ -213,6 +214,8 @@ START_TEST(any_keys_and_ranges_are_as_one_by_one)
             any_request(&k, i, &seed);
         OK(&f.t, brc_key_get_many(k.out, k.found, f.t.session, k.keys, k.ranges, N, &f.t.err));
         ck_assert_uint_gt(asked_are_right(&f, &k), N / 3);
+        OK(&f.t, brc_key_exists_many(there, f.t.session, k.keys, N, &f.t.err));
+        ck_assert_mem_eq(there, k.found, N);
     }
     asked_free(&k);
     many_stop(&f);
@@ -237,6 +240,7 @@ START_TEST(a_damaged_chunk_is_named)
     opts.pool = f.pool;
     scenario_open(&f.t, &opts, 0);
     FAILS(&f.t, BRC_ECORRUPT, brc_key_get_many(out, found, f.t.session, keys, NULL, 3, &f.t.err));
+    ck_assert(!found[0] && !found[1] && !found[2]);
     ck_assert_ptr_nonnull(strstr(f.t.err.message, "/a"));
     ck_assert_ptr_nonnull(strstr(f.t.err.message, "1"));
     for (int i = 0; i < 3; i++)
