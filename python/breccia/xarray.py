@@ -15,20 +15,34 @@ from typing import Any
 
 from xarray.backends import BackendEntrypoint, ZarrBackendEntrypoint
 
-from ._urls import SCHEME, split
+from ._keys import SCHEME, split
 
 PIPELINE = "breccia.zarr.CodecPipeline"
-MAGIC = b"SQLite format 3\0", b"brc1"  # at the file's begin, and at byte 68
 # zarr looks up the pipeline in a setting of the whole process when it opens an array.
-_setting = threading.Lock()
+_setting = [threading.Lock()]
+os.register_at_fork(after_in_child=lambda: _setting.__setitem__(0, threading.Lock()))
 
 
-def _forked() -> None:
-    global _setting
-    _setting = threading.Lock()
+def _opener(name: str) -> Any:
+    def opener(self: Backend, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None,
+               group: str | None = None, rev: str | None = None, **decoders: Any) -> Any:
+        import zarr
 
+        store, group, own = _store(filename_or_obj, group, rev)
+        try:
+            with _setting[0], zarr.config.set({"codec_pipeline.path": PIPELINE}):
+                made = getattr(ZarrBackendEntrypoint(), name)(
+                    store, group=group or None, mode="r", consolidated=False, zarr_format=3,
+                    drop_variables=drop_variables, **decoders)
+        except BaseException:
+            if own:
+                store.close()
+            raise
+        for one in (made.values() if isinstance(made, dict) else [made]) if own else []:
+            one.set_close(partial(_close, one._close, store))
+        return made
 
-os.register_at_fork(after_in_child=_forked)
+    return opener
 
 
 class Backend(BackendEntrypoint):  # type: ignore[misc, unused-ignore]
@@ -43,20 +57,9 @@ class Backend(BackendEntrypoint):  # type: ignore[misc, unused-ignore]
     supports_groups = True
     open_dataset_parameters = ("filename_or_obj", "drop_variables", "mask_and_scale", "decode_times",
                                "concat_characters", "decode_coords", "use_cftime", "decode_timedelta", "group", "rev")
-
-    def open_dataset(self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None,
-                     group: str | None = None, rev: str | None = None, **decoders: Any) -> Any:
-        return _opened(filename_or_obj, group, rev, _zarr().open_dataset, drop_variables=drop_variables, **decoders)
-
-    def open_datatree(self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None,
-                      group: str | None = None, rev: str | None = None, **decoders: Any) -> Any:
-        return _opened(filename_or_obj, group, rev, _zarr().open_datatree, drop_variables=drop_variables, **decoders)
-
-    def open_groups_as_dict(self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None,
-                            group: str | None = None, rev: str | None = None, **decoders: Any) -> dict[str, Any]:
-        made: dict[str, Any] = _opened(filename_or_obj, group, rev, _zarr().open_groups_as_dict,
-                                       drop_variables=drop_variables, **decoders)
-        return made
+    open_dataset = _opener("open_dataset")
+    open_datatree = _opener("open_datatree")
+    open_groups_as_dict = _opener("open_groups_as_dict")
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """By the ending, or the bytes at the begin. Never fails."""
@@ -67,30 +70,28 @@ class Backend(BackendEntrypoint):  # type: ignore[misc, unused-ignore]
             if not isinstance(name, str) or name.startswith(SCHEME) or name.lower().endswith(".brc"):
                 return isinstance(name, str)
             # Elsewhere to close a descriptor of the file takes away the locks of others in this process.
-            return sys.platform == "linux" and os.path.isfile(name) and _magic(name) == MAGIC
+            if sys.platform != "linux" or not os.path.isfile(name):
+                return False
+            with open(name, "rb") as file:
+                head = file.read(72)
+            return head.startswith(b"SQLite format 3\0") and head.endswith(b"brc1")
         except Exception:
             return False
 
 
-def _magic(name: str) -> tuple[bytes, bytes]:
-    with open(name, "rb") as file:
-        head = file.read(72)
-    return head[:16], head[68:]
-
-
-def _zarr() -> Any:
-    return ZarrBackendEntrypoint()
+def _close(first: Callable[[], None] | None, store: Any) -> None:
+    if first is not None:
+        first()
+    store.close()
 
 
 def _store(source: Any, group: str | None, rev: str | None) -> tuple[Any, str | None, bool]:
     """The store, the group in it, and whether it was opened here."""
-    from zarr.abc.store import Store as ZarrStore
-
     from .zarr import Store
 
     if not isinstance(source, (str, os.PathLike)):
         ready = getattr(source, "store", None) if hasattr(source, "repository") else source
-        if isinstance(ready, ZarrStore):
+        if isinstance(ready, Store.__mro__[1]):
             if rev is not None:
                 raise ValueError("a session or a store shows what it was opened for: rev is for files")
             return ready, group, False
@@ -99,25 +100,3 @@ def _store(source: Any, group: str | None, rev: str | None) -> tuple[Any, str | 
         path, named, inner = split(path, rev)
         return Store(path, named, read_only=True), "/".join(p for p in (inner, (group or "").strip("/")) if p), True
     return Store(path, rev or "main", read_only=True), group, True
-
-
-def _opened(source: Any, group: str | None, rev: str | None, opener: Callable[..., Any], **options: Any) -> Any:
-    import zarr
-
-    store, group, own = _store(source, group, rev)
-    try:
-        with _setting, zarr.config.set({"codec_pipeline.path": PIPELINE}):
-            made = opener(store, group=group or None, mode="r", consolidated=False, zarr_format=3, **options)
-    except BaseException:
-        if own:
-            store.close()
-        raise
-    for one in (made.values() if isinstance(made, dict) else [made]) if own else []:
-        one.set_close(partial(_close, one._close, store))
-    return made
-
-
-def _close(first: Callable[[], None] | None, store: Any) -> None:
-    if first is not None:
-        first()
-    store.close()
