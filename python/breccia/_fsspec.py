@@ -19,6 +19,7 @@ from fsspec.spec import AbstractBufferedFile, AbstractFileSystem  # type: ignore
 from . import _keys
 from ._breccia import lib
 from ._errors import NotFoundError, ReadOnlyError
+from ._keys import split
 from .repository import Repository
 from .session import Session
 
@@ -34,20 +35,22 @@ class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
         # fsspec takes it for the path of a file in the current folder.
         self._within = fo and fo.removeprefix(os.getcwd() + "/").strip("/")
         self._rev = rev
-        self._views: dict[tuple[str, str], Session] = {}
+        self._views: dict[str, Session] = {}  # by FILE::REV or FILE
 
     def _at(self, path: str) -> tuple[Session, str]:
         """The version and the key in it."""
         if self._within and "::" not in path:
-            file, _, key = _keys.split(path)
+            file, _, key = split(path)
             path = f"{file}::{self._within}/{key}"
-        file, rev, key = _keys.split(path, None if "::" in path else self._rev)
-        if not os.path.isfile(file):
-            raise FileNotFoundError(path)
-        at = os.path.abspath(file), rev
-        if at not in self._views:
-            self._views[at] = Repository(at[0], read_only=True).view(rev)
-        return self._views[at], key
+        path = os.path.join(os.getcwd(), path).rstrip("/")
+        top = next((top for top in self._views if (path + "/").startswith(top + "/")), None)
+        if top is None:
+            file, rev, key = split(path, None if "::" in path else self._rev)
+            if not os.path.isfile(file):
+                raise FileNotFoundError(path)
+            top = path[:len(path) - len(key)].rstrip("/")
+            self._views[top] = Repository(file, read_only=True).view(rev)
+        return self._views[top], path[len(top) + 1:]
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
         """Name, size in bytes (None of a directory), type and, of a file, the tag of its bytes."""
@@ -55,21 +58,22 @@ class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
         view, key = self._at(name)
         with view._sessions.at_work() as native:
             with suppress(FileNotFoundError):
-                return _told(native, name, key)
+                size, etag = _keys.stat(native, key)
+                return {"name": name, "size": size, "type": "file", "etag": etag}
             if key and _keys.number(native, "int", lib.brc_keys_empty, key):
                 raise FileNotFoundError(path)
-        return _told(native, name, "")
+        return {"name": name, "size": None, "type": "directory"}
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
         name = self._strip_protocol(path)
         view, key = self._at(name)
-        found: list[dict[str, Any]] = []
         with view._sessions.at_work() as native:
-            for child, is_dir in sorted(_keys.names(native, key, True)):
-                with suppress(FileNotFoundError):  # it has just gone
-                    below = f"{key}/{child}".lstrip("/") if detail and not is_dir else ""
-                    found.append(_told(native, f"{name}/{child}", below))
-        found = found or [self.info(path)] if key else found
+            children = sorted(_keys.names(native, key, True))
+        found = [self.info(name)] if key and not children else []
+        for child, is_dir in children:
+            with suppress(FileNotFoundError):  # it has just gone
+                entry = {"name": f"{name}/{child}", "size": None, "type": "directory"}
+                found.append(self.info(entry["name"]) if detail and not is_dir else entry)
         return found if detail else [one["name"] for one in found]
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> Any:
@@ -105,14 +109,6 @@ class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
         if mode != "rb":
             raise ReadOnlyError("breccia:// is only to be read: write through a session or breccia.zarr.Store")
         return File(self, path, mode, **options)
-
-
-def _told(native: Any, name: str, key: str) -> dict[str, Any]:
-    """What fsspec asks of a file; of a directory the key is ""."""
-    if not key:
-        return {"name": name, "size": None, "type": "directory"}
-    size, etag = _keys.stat(native, key)
-    return {"name": name, "size": size, "type": "file", "etag": etag}
 
 
 def _part(start: int, end: int | None) -> tuple[tuple[int, ...], slice]:

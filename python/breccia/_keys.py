@@ -1,7 +1,4 @@
-"""Zarr keys on a native session (a `_native.Native` that the caller has taken), and URLs of what is in a file.
-
-What no key can be is not there: reading it is no error.
-"""
+"""Zarr keys on a native session, which the caller has taken, and URLs. What no key can be is not there."""
 from __future__ import annotations
 
 import os
@@ -81,23 +78,12 @@ def names(native: Native, prefix: str, folder: bool = False) -> list[tuple[str, 
     return native.handle.items(it, step, "char", lambda found: (string(found), bool(is_dir[0])))
 
 
-def set_new(native: Native, key: str, data: Any) -> None:
-    native.call_out(lib.brc_key_set_new, ffi.new("int *"), text(key), ffi.from_buffer(data), data.nbytes)
-
-
-def delete_under(native: Native, prefix: str) -> None:
-    native.call(lib.brc_key_delete_prefix, name(prefix))
-
-
 def write(native: Native, changes: Sequence[tuple[str, Any]]) -> None:
     """Sets keys to the bytes of arrays, or deletes them (None), in one transaction."""
     names = [text(key) for key, _ in changes]
     data = [ffi.NULL if value is None else ffi.from_buffer(value) for _, value in changes]
     native.handle.call(lib.brc_key_set_many, native.session, ffi.new("char *[]", names), ffi.new("void *[]", data),
                        [0 if value is None else value.nbytes for _, value in changes], len(changes))
-
-
-# ---- URLs ----
 
 
 def split(url: str, rev: str | None = None) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,27 +17,20 @@ from xarray.backends import BackendEntrypoint, ZarrBackendEntrypoint
 
 from ._keys import SCHEME, split
 
-PIPELINE = "breccia.zarr.CodecPipeline"
 # zarr looks up the pipeline in a setting of the whole process when it opens an array.
 _setting = [threading.Lock()]
 os.register_at_fork(after_in_child=lambda: _setting.__setitem__(0, threading.Lock()))
 
 
 def _opener(name: str) -> Any:
-    def opener(self: Backend, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None,
-               group: str | None = None, rev: str | None = None, **decoders: Any) -> Any:
+    def opener(self: Backend, filename_or_obj: Any, *, group: str | None = None, rev: str | None = None,
+               **options: Any) -> Any:
         import zarr
 
         store, group, own = _store(filename_or_obj, group, rev)
-        try:
-            with _setting[0], zarr.config.set({"codec_pipeline.path": PIPELINE}):
-                made = getattr(ZarrBackendEntrypoint(), name)(
-                    store, group=group or None, mode="r", consolidated=False, zarr_format=3,
-                    drop_variables=drop_variables, **decoders)
-        except BaseException:
-            if own:
-                store.close()
-            raise
+        with _setting[0], zarr.config.set({"codec_pipeline.path": "breccia.zarr.CodecPipeline"}):
+            made = getattr(ZarrBackendEntrypoint(), name)(store, group=group or None, mode="r", consolidated=False,
+                                                          zarr_format=3, **options)
         for one in (made.values() if isinstance(made, dict) else [made]) if own else []:
             one.set_close(partial(_close, one._close, store))
         return made
@@ -74,7 +67,7 @@ class Backend(BackendEntrypoint):  # type: ignore[misc, unused-ignore]
                 return False
             with open(name, "rb") as file:
                 head = file.read(72)
-            return head.startswith(b"SQLite format 3\0") and head.endswith(b"brc1")
+            return (head[:16], head[68:]) == (b"SQLite format 3\0", b"brc1")
         except Exception:
             return False
 
@@ -87,11 +80,13 @@ def _close(first: Callable[[], None] | None, store: Any) -> None:
 
 def _store(source: Any, group: str | None, rev: str | None) -> tuple[Any, str | None, bool]:
     """The store, the group in it, and whether it was opened here."""
+    from zarr.abc.store import Store as ZarrStore
+
     from .zarr import Store
 
     if not isinstance(source, (str, os.PathLike)):
         ready = getattr(source, "store", None) if hasattr(source, "repository") else source
-        if isinstance(ready, Store.__mro__[1]):
+        if isinstance(ready, ZarrStore):
             if rev is not None:
                 raise ValueError("a session or a store shows what it was opened for: rev is for files")
             return ready, group, False

@@ -125,8 +125,6 @@ class Store(ZarrStore):
         made._session, made._sessions = session, session._sessions
         return made
 
-    # ---- what it is ----
-
     @property
     def read_only(self) -> bool:
         return self._read_only or bool(self._fixed)
@@ -166,8 +164,6 @@ class Store(ZarrStore):
         made.__setstate__(self.__getstate__(), read_only)
         return made
 
-    # ---- opening ----
-
     def _look(self) -> None:
         info = sized("brc_session_info")
         with self._sessions.at_work() as native:
@@ -200,8 +196,6 @@ class Store(ZarrStore):
             self._sessions.close()
             self._sessions.handles.close()
 
-    # ---- calls ----
-
     def _use(self, function: Callable[..., T], *args: Any) -> T:
         """function(native, *args) on a native session."""
         with self._ensure().at_work() as native:
@@ -213,8 +207,8 @@ class Store(ZarrStore):
 
     async def _run(self, function: Callable[..., T], *args: Any) -> T:
         """The same in a thread. When this is cancelled the library's call ends, and then so does this."""
-        loop = asyncio.get_running_loop()
-        used: list[Native] = []  # which no other call gets before this one is done
+        loop, used = asyncio.get_running_loop(), list[Native]()
+        cancelled: asyncio.CancelledError | None = None
 
         def work() -> T:
             used.append(self._ensure().take())
@@ -222,21 +216,21 @@ class Store(ZarrStore):
 
         async with self._places.setdefault(loop, asyncio.Semaphore(AT_ONCE)):
             done = loop.run_in_executor(None, work)
-            try:
-                return await asyncio.shield(done)
-            except asyncio.CancelledError:
-                while not done.done():
-                    for native in used:
-                        lib.brc_interrupt(native.handle.repo)
-                    with suppress(asyncio.CancelledError):
-                        await asyncio.wait([done], timeout=0.01)
-                done.cancelled() or done.exception()
-                for native in used:
+            while not done.done():
+                try:
+                    await asyncio.wait([done], timeout=0.01 if cancelled else None)
+                except asyncio.CancelledError as error:
+                    cancelled = error
+                for native in used if cancelled else []:
+                    lib.brc_interrupt(native.handle.repo)
+            for native in used:  # no other call has had it
+                if cancelled:
                     lib.brc_interrupt_clear(native.handle.repo)
-                raise
-            finally:
-                for native in used if done.done() else []:
-                    self._sessions.give(native)
+                self._sessions.give(native)
+            if cancelled:
+                done.cancelled() or done.exception()  # nobody else asks
+                raise cancelled
+            return done.result()
 
     def _change(self, key: str, data: Any) -> Future[None]:
         """Sets or deletes (data None) a key when somebody calls _settle()."""
@@ -264,8 +258,6 @@ class Store(ZarrStore):
                 self._make(part)
             for change in [] if half else due:
                 change[2].set_exception(error)
-
-    # ---- reading ----
 
     async def get(self, key: str, prototype: BufferPrototype | None = None,
                   byte_range: Any = None) -> Buffer | None:
@@ -313,8 +305,6 @@ class Store(ZarrStore):
         for name in dict(await self._run(_keys.names, folder(prefix), True)):
             yield name
 
-    # ---- writing ----
-
     def _check_writable(self) -> None:
         self._ensure()
         super()._check_writable()
@@ -348,7 +338,9 @@ class Store(ZarrStore):
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        await self._run(_keys.set_new, key, data_of(value))
+        data = data_of(value)
+        await self._run(Native.call_out, lib.brc_key_set_new, ffi.new("int *"), text(key), ffi.from_buffer(data),
+                        data.nbytes)
 
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         """All or none."""
@@ -357,7 +349,7 @@ class Store(ZarrStore):
 
     async def delete_dir(self, prefix: str) -> None:
         self._check_writable()
-        await self._run(_keys.delete_under, folder(prefix))
+        await self._run(Native.call, lib.brc_key_delete_prefix, _keys.name(folder(prefix)))
 
     async def set_partial_values(self, key_start_values: Iterable[tuple[str, int, Any]]) -> None:
         raise NotImplementedError("no part of a value can be set: write to the array")
