@@ -4,9 +4,9 @@
     fs.ls("data.brc::v1.0/images"); fs.cat("data.brc::main/zarr.json")
     zarr.open_group(fsspec.get_mapper("breccia://data.brc::main/images"))  # and whatever else takes URLs
 
-Where fsspec itself takes a URL apart, "::" begins another URL for it, so that a revision alone needs a "/" behind it:
-`breccia://data.brc::main/`. Or name it as an option: `fsspec.open("breccia://data.brc/zarr.json", rev="v1.0")`.
-A branch shows its shared uncommitted changes.
+Where fsspec itself takes a URL apart, "::" begins another URL for it, so that a revision alone needs a "/"
+behind it: `breccia://data.brc::main/`. Or it is an option: `fsspec.open("breccia://data.brc/a/zarr.json",
+rev="v1.0")`. A branch shows its shared uncommitted changes.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from fsspec.spec import AbstractBufferedFile, AbstractFileSystem  # type: ignore[import-untyped, unused-ignore]
+from fsspec import spec  # type: ignore[import-untyped, unused-ignore]
 
 from . import _keys
 from ._breccia import lib
@@ -24,8 +24,8 @@ from .repository import Repository
 from .session import Session
 
 
-class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
-    """Paths are FILE::REV/KEY, or FILE/KEY for the revision `rev`. `fo` is fsspec's: what stood behind "::"."""
+class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
+    """Paths are FILE::REV/KEY, or FILE/KEY for `rev`. `fo` is fsspec's: what stood behind "::"."""
 
     protocol = "breccia"
 
@@ -46,8 +46,6 @@ class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
         top = next((top for top in self._views if (path + "/").startswith(top + "/")), None)
         if top is None:
             file, rev, key = split(path, None if "::" in path else self._rev)
-            if not os.path.isfile(file):
-                raise FileNotFoundError(path)
             top = path[:len(path) - len(key)].rstrip("/")
             self._views[top] = Repository(file, read_only=True).view(rev)
         return self._views[top], path[len(top) + 1:]
@@ -72,7 +70,7 @@ class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
         found = [self.info(name)] if key and not children else []
         for child, is_dir in children:
             with suppress(FileNotFoundError):  # it has just gone
-                entry = {"name": f"{name}/{child}", "size": None, "type": "directory"}
+                entry: dict[str, Any] = {"name": f"{name}/{child}", "size": None, "type": "directory"}
                 found.append(self.info(entry["name"]) if detail and not is_dir else entry)
         return found if detail else [one["name"] for one in found]
 
@@ -82,24 +80,21 @@ class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
     def cat_ranges(self, paths: list[str], starts: Any, ends: Any, max_gap: int | None = None,
                    on_error: str = "return", **options: Any) -> list[Any]:
         """All that are of one version in one call."""
-        n = len(paths)
+        n, got = len(paths), list[Any]()
         starts, ends = (one if isinstance(one, (list, tuple)) else [one] * n for one in (starts, ends))
-        if not n == len(starts) == len(ends):
-            raise ValueError("as many starts and ends are needed as paths")
-        got: list[Any] = [FileNotFoundError(path) for path in paths]
-        views: dict[Session, list[tuple[int, str]]] = {}
-        for i, path in enumerate(paths):
+        views: dict[Session, list[tuple[Any, ...]]] = {}
+        for path, start, end in zip(paths, starts, ends, strict=True):
+            got.append(FileNotFoundError(path))
             try:
                 view, key = self._at(self._strip_protocol(path))
-                views.setdefault(view, []).append((i, key))
+                views.setdefault(view, []).append((len(got) - 1, key, *_part(start or 0, end)))
             except (OSError, NotFoundError) as error:
-                got[i] = error
+                got[-1] = error
         for view, wanted in views.items():
-            parts = [_part(starts[i] or 0, ends[i]) for i, _ in wanted]
+            places, keys, parts, cuts = zip(*wanted)
             with view._sessions.at_work() as native:
-                values = _keys.get(native, [key for _, key in wanted], [part for part, _ in parts])
-            for (i, _), (_, cut), value in zip(wanted, parts, values):
-                got[i] = got[i] if value is None else bytes(value)[cut]
+                for place, value, cut in zip(places, _keys.get(native, keys, parts), cuts):
+                    got[place] = got[place] if value is None else bytes(value)[cut]
         failed = [one for one in got if isinstance(one, Exception)]
         if failed and on_error == "raise":
             raise failed[0]
@@ -107,7 +102,7 @@ class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
         if mode != "rb":
-            raise ReadOnlyError("breccia:// is only to be read: write through a session or breccia.zarr.Store")
+            raise ReadOnlyError("breccia:// is only to be read: write to a session or a breccia.zarr.Store")
         return File(self, path, mode, **options)
 
 
@@ -120,7 +115,7 @@ def _part(start: int, end: int | None) -> tuple[tuple[int, ...], slice]:
     return (lib.BRC_RANGE_BETWEEN, start, end), slice(None)
 
 
-class File(AbstractBufferedFile):  # type: ignore[misc, unused-ignore]
+class File(spec.AbstractBufferedFile):  # type: ignore[misc, unused-ignore]
     """A key that is read in pieces."""
 
     def _fetch_range(self, start: int, end: int) -> Any:

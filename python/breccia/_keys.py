@@ -22,7 +22,7 @@ def name(key: str) -> Any:
 
 
 def value_of(out: Any, owner: Any) -> Any:
-    """What the library put into a brc_buf, which `owner` keeps: its own memory, which goes with its last view."""
+    """What is in a brc_buf, which `owner` keeps: the library's own memory, which goes with its last view."""
     if out.len < SMALL:
         data = bytes(ffi.buffer(out.data, out.len)) if out.len else b""
         lib.brc_buf_dispose(out)
@@ -32,8 +32,8 @@ def value_of(out: Any, owner: Any) -> Any:
 
 
 def get(native: Native, keys: Sequence[str], ranges: Sequence[Sequence[int]]) -> list[Any]:
-    """The bytes at keys, which may repeat, as of one state; None where there are none. A range has a BRC_RANGE_*
-    and what that asks for."""
+    """The bytes at keys, which may repeat, as of one state; None where there are none. A range is a
+    BRC_RANGE_* and what that asks for."""
     n, names = len(keys), [name(key) for key in keys]
     out, found = ffi.new("brc_buf[]", n), ffi.new("uint8_t[]", n)
     try:
@@ -82,22 +82,24 @@ def write(native: Native, changes: Sequence[tuple[str, Any]]) -> None:
     """Sets keys to the bytes of arrays, or deletes them (None), in one transaction."""
     names = [text(key) for key, _ in changes]
     data = [ffi.NULL if value is None else ffi.from_buffer(value) for _, value in changes]
-    native.handle.call(lib.brc_key_set_many, native.session, ffi.new("char *[]", names), ffi.new("void *[]", data),
-                       [0 if value is None else value.nbytes for _, value in changes], len(changes))
+    native.call(lib.brc_key_set_many, ffi.new("char *[]", names), ffi.new("void *[]", data),
+                [0 if value is None else value.nbytes for _, value in changes], len(changes))
 
 
 def split(url: str, rev: str | None = None) -> tuple[str, str, str]:
-    """File, revision and path of [breccia://]FILE::REV/PATH, or of FILE/PATH for `rev` (None: "main"). A branch may
-    have a "/" in its name: the first words that name a revision are it."""
+    """File, revision and path of [breccia://]FILE::REV/PATH, or of FILE/PATH for `rev` (None: "main"). A
+    branch may have a "/" in its name: the first words that name a revision are it."""
     file, marked, rest = url.removeprefix(SCHEME).rstrip("/").partition("::")
     if not marked:
         words = file.split("/")
         n = next((n for n in range(1, len(words)) if os.path.isfile("/".join(words[:n]))), len(words))
-        return "/".join(words[:n]), rev or "main", "/".join(words[n:])
-    if rev is not None:
+        file, rev, rest = "/".join(words[:n]), rev or "main", "/".join(words[n:])
+    elif rev is not None:
         raise InvalidError(f"{url} names a revision: leave out rev={rev!r}")
     if not os.path.isfile(file):
         raise FileNotFoundError(f"there is no file {file}")
+    if rev is not None:
+        return file, rev, rest
     words = rest.strip("/").split("/")
     with Repository(file, read_only=True) as repo:
         for n in range(1, len(words) + 1):

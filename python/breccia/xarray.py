@@ -1,13 +1,12 @@
 """xarray's engine "breccia": `xr.open_dataset("data.brc", engine="breccia", group="a", rev="v1.0")`.
 
-It opens `breccia.zarr.Store` with xarray's own reader of Zarr, so that conventions, dimensions and chunks are xarray's
-affair, and the arrays are read by the library's pipeline (`breccia.zarr.CodecPipeline`). Nothing is read before it is
-used; data sets pickle, and work with dask's threads and processes.
+It opens `breccia.zarr.Store` with xarray's own reader of Zarr, so that conventions, dimensions and chunks are
+xarray's affair, and the library's pipeline (`breccia.zarr.CodecPipeline`) reads the arrays. Nothing is read
+before it is used; data sets pickle, and work with dask's threads and processes.
 """
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +15,8 @@ from typing import Any
 from xarray.backends import BackendEntrypoint, ZarrBackendEntrypoint
 
 from ._keys import SCHEME, split
+from .repository import Repository
+from .session import Session
 
 # zarr looks up the pipeline in a setting of the whole process when it opens an array.
 _setting = [threading.Lock()]
@@ -29,8 +30,8 @@ def _opener(name: str) -> Any:
 
         store, group, own = _store(filename_or_obj, group, rev)
         with _setting[0], zarr.config.set({"codec_pipeline.path": "breccia.zarr.CodecPipeline"}):
-            made = getattr(ZarrBackendEntrypoint(), name)(store, group=group or None, mode="r", consolidated=False,
-                                                          zarr_format=3, **options)
+            opened = getattr(ZarrBackendEntrypoint(), name)
+            made = opened(store, group=group or None, mode="r", consolidated=False, zarr_format=3, **options)
         for one in (made.values() if isinstance(made, dict) else [made]) if own else []:
             one.set_close(partial(_close, one._close, store))
         return made
@@ -39,35 +40,33 @@ def _opener(name: str) -> Any:
 
 
 class Backend(BackendEntrypoint):  # type: ignore[misc, unused-ignore]
-    """What xarray calls. Files are recognised by their ending `.brc`, or by how they begin.
+    """What xarray calls. Files are recognised by their ending `.brc`, or because they can be opened.
 
-    filename_or_obj: a path, a URL (`breccia://data.brc::v1.0/a`), a Repository, a Session (with its uncommitted
-    changes) or a Store. group: below it. rev: a branch, which is shown with its shared uncommitted changes, a tag
-    or a commit; None: the URL's, or "main". The other parameters are those of `xarray.open_zarr`.
+    filename_or_obj: a path, a URL (`breccia://data.brc::v1.0/a`), a Repository, a Session (with its
+    uncommitted changes) or a Store. group: below it. rev: a branch, which is shown with its uncommitted
+    changes, a tag or a commit; None: the URL's, or "main". The others are those of `xarray.open_zarr`.
     """
 
     description = "breccia files (.brc): versioned Zarr arrays in one file"
     supports_groups = True
-    open_dataset_parameters = ("filename_or_obj", "drop_variables", "mask_and_scale", "decode_times",
-                               "concat_characters", "decode_coords", "use_cftime", "decode_timedelta", "group", "rev")
+    open_dataset_parameters = ("filename_or_obj", "group", "rev", "drop_variables", "mask_and_scale",
+                               "decode_times", "concat_characters", "decode_coords", "use_cftime",
+                               "decode_timedelta")
     open_dataset = _opener("open_dataset")
     open_datatree = _opener("open_datatree")
     open_groups_as_dict = _opener("open_groups_as_dict")
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """By the ending, or the bytes at the begin. Never fails."""
+        """Never fails."""
         try:
             if type(filename_or_obj).__module__.startswith("breccia."):
                 return True
             name = os.fspath(filename_or_obj)
             if not isinstance(name, str) or name.startswith(SCHEME) or name.lower().endswith(".brc"):
                 return isinstance(name, str)
-            # Elsewhere to close a descriptor of the file takes away the locks of others in this process.
-            if sys.platform != "linux" or not os.path.isfile(name):
-                return False
-            with open(name, "rb") as file:
-                head = file.read(72)
-            return (head[:16], head[68:]) == (b"SQLite format 3\0", b"brc1")
+            if os.path.isfile(name):
+                Repository(name, read_only=True).close()
+            return os.path.isfile(name)
         except Exception:
             return False
 
@@ -84,14 +83,12 @@ def _store(source: Any, group: str | None, rev: str | None) -> tuple[Any, str | 
 
     from .zarr import Store
 
-    if not isinstance(source, (str, os.PathLike)):
-        ready = getattr(source, "store", None) if hasattr(source, "repository") else source
-        if isinstance(ready, ZarrStore):
-            if rev is not None:
-                raise ValueError("a session or a store shows what it was opened for: rev is for files")
-            return ready, group, False
-    path = os.fspath(getattr(source, "path", source))
+    ready = source.store if isinstance(source, Session) else source
+    if isinstance(ready, ZarrStore):
+        if rev is not None:
+            raise ValueError("a session or a store shows what it was opened for: rev is for files")
+        return ready, group, False
+    path, inner = os.fspath(getattr(source, "path", source)), ""
     if path.startswith(SCHEME):
-        path, named, inner = split(path, rev)
-        return Store(path, named, read_only=True), "/".join(p for p in (inner, (group or "").strip("/")) if p), True
-    return Store(path, rev or "main", read_only=True), group, True
+        path, rev, inner = split(path, rev)
+    return Store(path, rev or "main", read_only=True), f"{inner}/{(group or '').strip('/')}".strip("/"), True

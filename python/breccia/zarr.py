@@ -9,6 +9,7 @@ zarr imports this module with the first array that it opens, whatever the store.
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 import threading
 from collections import defaultdict, deque
@@ -17,12 +18,11 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import astuple
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
-from zarr.abc.store import Store as ZarrStore
+from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store as ZarrStore, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, NDBuffer, default_buffer_prototype
 from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.registry import register_pipeline
@@ -32,12 +32,11 @@ from ._breccia import ffi, lib
 from ._errors import Error, ExistsError
 from ._native import Handle, Handles, Native, Sessions, sized, string, text
 from .repository import Repository
-
-if TYPE_CHECKING:
-    from .session import Session
+from .session import Session
 
 __all__ = ["CodecPipeline", "Store"]
 T = TypeVar("T")
+KEPT = "path", "rev", "_read_only", "_create", "_fixed", "_shown", "_session"  # of a store in its copies
 DOCUMENTS = "zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"
 AT_ONCE = min(8, 2 * (os.cpu_count() or 1))  # calls, and so native sessions, of one store
 RANGES = {type(None): lib.BRC_RANGE_ALL, RangeByteRequest: lib.BRC_RANGE_BETWEEN,
@@ -53,17 +52,12 @@ def range_of(request: Any) -> tuple[int, ...]:
     return kind, *numbers
 
 
-def get(native: Native, wanted: Sequence[tuple[str, BufferPrototype | None, Any]]) -> list[Buffer | None]:
+def get(native: Native, wanted: Sequence[tuple[str, Any, Any]], needed: bool = False) -> list[Any]:
     found = _keys.get(native, [key for key, _, _ in wanted], [range_of(request) for _, _, request in wanted])
+    if needed and None in found:
+        raise BaseExceptionGroup("no range was read", [FileNotFoundError(wanted[0][0])])
     return [None if value is None else (kind or default_buffer_prototype()).buffer.from_bytes(value)
             for value, (_, kind, _) in zip(found, wanted)]
-
-
-def get_ranges(native: Native, key: str, ranges: Sequence[Any], kind: BufferPrototype) -> Any:
-    found = get(native, [(key, kind, request) for request in ranges])
-    if None in found:
-        raise BaseExceptionGroup("no range was read", [FileNotFoundError(key)])
-    return list(enumerate(found))
 
 
 def data_of(value: Any) -> Any:
@@ -111,8 +105,14 @@ class Store(ZarrStore):
         self._fixed: list[str] = []  # the commit that it shows for ever; none: a branch
         self._shown: Any = None  # what it showed when somebody asked last
         self._session: Session | None = None
-        self._sessions = Sessions(Handles(self.path, flags=lib.BRC_OPEN_READONLY * read_only),
-                                  partial(opened, rev, read_only, self._fixed))
+        self._begin()
+
+    def _begin(self) -> None:
+        """Of the store nothing is open. All this has no copy in other stores."""
+        self._is_open = False
+        self._sessions = self._session._sessions if self._session is not None else Sessions(
+            Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only),
+            partial(opened, self.rev, self._read_only, self._fixed))
         self._places: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()  # by loop
         # By process: in a child of fork() a thread that is not there may hold the lock.
         self._changes: defaultdict[int, Any] = defaultdict(lambda: (threading.Lock(), deque()))
@@ -122,7 +122,8 @@ class Store(ZarrStore):
         """The hierarchy of a session with its own uncommitted changes. It pickles as the session does:
         its copies write the same draft."""
         made = cls(session.repository.path, session.rev, read_only=session.read_only)
-        made._session, made._sessions = session, session._sessions
+        made._session = session
+        made._begin()
         return made
 
     @property
@@ -130,38 +131,33 @@ class Store(ZarrStore):
         return self._read_only or bool(self._fixed)
 
     def __repr__(self) -> str:
-        return f"breccia.zarr.Store({self.path!r}, {self.rev!r}{', read_only=True' if self.read_only else ''})"
-
-    __str__ = __repr__
-
-    def _identity(self) -> tuple[Any, ...]:
-        return self.path, self.rev, self._read_only, self._session
+        more = ", read_only=True" if self.read_only else ""
+        return f"breccia.zarr.Store({self.path!r}, {self.rev!r}{more})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Store) and self._identity() == other._identity()
+        return isinstance(other, Store) and (self.path, self.rev, self._read_only, self._session) == (
+            other.path, other.rev, other._read_only, other._session)
 
     def __hash__(self) -> int:
-        return hash(self._identity()[:3])
+        return hash((self.path, self.rev, self._read_only))
 
-    def __getstate__(self) -> tuple[Any, ...]:
+    def __getstate__(self) -> dict[str, Any]:
         """What it shows is part of it: dask's tokens come from the pickle, and change when that does."""
         if self._is_open:
             self._look()
-        return *self._identity(), self._create and not self._is_open, self._fixed, self._shown
+        return {name: getattr(self, name) for name in KEPT}
 
-    def __setstate__(self, state: tuple[Any, ...], read_only: bool | None = None) -> None:
-        path, rev, was, session, create, fixed, self._shown = state
-        Store.__init__(self, path, rev, read_only=was if read_only is None else read_only, create=create)
-        self._fixed += fixed
-        if session is not None:
-            self._session, self._sessions = session, session._sessions
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin()
 
     def with_read_only(self, read_only: bool = False) -> Store:
         """The same, not opened: to be read, or to be changed where it shows a branch."""
         if self._fixed and not read_only:
             raise ValueError(f"{self.rev!r} is a commit, which cannot be changed: open a branch")
-        made = type(self).__new__(type(self))
-        made.__setstate__(self.__getstate__(), read_only)
+        made = copy.copy(self)
+        made._read_only = read_only
+        made._begin()
         return made
 
     def _look(self) -> None:
@@ -181,7 +177,7 @@ class Store(ZarrStore):
             if not os.path.exists(self.path):
                 raise FileNotFoundError(f"there is no file {self.path}: create=True makes one")
             self._look()
-            self._is_open = True
+            self._is_open, self._create = True, False
         return self._sessions
 
     async def _open(self) -> None:
@@ -233,18 +229,20 @@ class Store(ZarrStore):
             return done.result()
 
     def _change(self, key: str, data: Any) -> Future[None]:
-        """Sets or deletes (data None) a key when somebody calls _settle()."""
+        """Sets or deletes (data None) a key with the next _settle()."""
         done: Future[None] = Future()
         self._changes[os.getpid()][1].append((key, data, done))
         return done
 
-    def _settle(self) -> None:
-        """Makes all changes that wait."""
+    def _settle(self, own: Future[None] | None = None) -> None:
+        """Makes all changes that wait. Raises what its own failed with."""
         lock, waiting = self._changes[os.getpid()]
         with lock:
             due = [waiting.popleft() for _ in range(len(waiting))]
             if due := [change for change in due if change[2].set_running_or_notify_cancel()]:
                 self._make(due)
+        if own is not None:
+            own.result()
 
     def _make(self, due: Sequence[tuple[str, Any, Future[None]]]) -> None:
         """Makes changes in one transaction; where that fails, in halves, so that only the wrong ones fail."""
@@ -262,11 +260,13 @@ class Store(ZarrStore):
     async def get(self, key: str, prototype: BufferPrototype | None = None,
                   byte_range: Any = None) -> Buffer | None:
         how = self._peek if key.endswith(DOCUMENTS) else self._run
-        return (await how(get, [(key, prototype, byte_range)]))[0]
+        found: Buffer | None = (await how(get, [(key, prototype, byte_range)]))[0]
+        return found
 
     def get_sync(self, key: str, *, prototype: BufferPrototype | None = None,
                  byte_range: Any = None) -> Buffer | None:
-        return self._use(get, [(key, prototype, byte_range)])[0]
+        found: Buffer | None = self._use(get, [(key, prototype, byte_range)])[0]
+        return found
 
     async def get_partial_values(self, prototype: BufferPrototype,
                                  key_ranges: Iterable[tuple[str, Any]]) -> list[Buffer | None]:
@@ -276,11 +276,11 @@ class Store(ZarrStore):
                          **limits: Any) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
         """All ranges in one call, so nothing is merged or limited."""
         if byte_ranges:
-            yield await self._run(get_ranges, key, byte_ranges, prototype)
+            yield list(enumerate(await self._run(get, [(key, prototype, one) for one in byte_ranges], True)))
 
     def get_ranges_sync(self, key: str, byte_ranges: Sequence[Any], *, prototype: BufferPrototype,
                         **limits: Any) -> Sequence[tuple[int, Buffer | None]]:
-        return self._use(get_ranges, key, byte_ranges, prototype)
+        return list(enumerate(self._use(get, [(key, prototype, one) for one in byte_ranges], True)))
 
     async def exists(self, key: str) -> bool:
         return (await self._peek(_keys.there, [key]))[0]
@@ -325,22 +325,17 @@ class Store(ZarrStore):
 
     def set_sync(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        change = self._change(key, data_of(value))
-        self._settle()
-        change.result()
+        self._settle(self._change(key, data_of(value)))
 
     def delete_sync(self, key: str) -> None:
         self._check_writable()
         if self._use(_keys.there, [key])[0]:
-            change = self._change(key, None)
-            self._settle()
-            change.result()
+            self._settle(self._change(key, None))
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
         self._check_writable()
-        data = data_of(value)
-        await self._run(Native.call_out, lib.brc_key_set_new, ffi.new("int *"), text(key), ffi.from_buffer(data),
-                        data.nbytes)
+        data = ffi.from_buffer(data_of(value))
+        await self._run(Native.call_out, lib.brc_key_set_new, ffi.new("int *"), text(key), data, len(data))
 
     async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         """All or none."""
@@ -355,29 +350,29 @@ class Store(ZarrStore):
         raise NotImplementedError("no part of a value can be set: write to the array")
 
 
-def is_ours(batch: Sequence[Any]) -> bool:
-    """Whether it is of our Store and no wrapper, which wants to see every key."""
-    return bool(batch) and type(getattr(batch[0][0], "store", None)) is Store
-
-
 class CodecPipeline(BatchedCodecPipeline):
     """Reads and writes a selection of an array in a `Store` as one batch of the library.
 
-    `out` and the prototype are the caller's, whatever memory order or byte order they have. What the library does
-    not know (format 2, strings of any length, codecs of others), `array.write_empty_chunks`, and every other store
-    are left to zarr's own pipeline, which this one is of too.
+    `out` and the prototype are the caller's, whatever memory order or byte order they have. What the library
+    does not know (format 2, strings of any length, codecs of others), `array.write_empty_chunks`, and every
+    other store are left to zarr's own pipeline.
     """
 
     async def read(self, batch_info: Any, out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
         """Fills `out`. From zarr 3.2 on, says of each chunk whether it was there."""
-        batch = list(batch_info)
-        done, statuses = await _pipeline.read(batch, out, drop_axes) if is_ours(batch) else (False, None)
+        batch, done = list(batch_info), False
+        if self._is_ours(batch):
+            done, statuses = await _pipeline.read(batch, out, drop_axes)
         return statuses if done else await super().read(batch, out, drop_axes)
 
     async def write(self, batch_info: Any, value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
         batch = list(batch_info)
-        if not is_ours(batch) or not await _pipeline.write(batch, value, drop_axes):
+        if not self._is_ours(batch) or not await _pipeline.write(batch, value, drop_axes):
             await super().write(batch, value, drop_axes)
+
+    def _is_ours(self, batch: Sequence[Any]) -> bool:
+        """Whether it is of our Store and no wrapper, which wants to see every key."""
+        return bool(batch) and type(getattr(batch[0][0], "store", None)) is Store
 
 
 register_pipeline(CodecPipeline)

@@ -369,6 +369,25 @@ def test_sets_at_once_are_few_transactions_and_fail_alone(store, monkeypatch):
     assert keys(store) == []
 
 
+def test_a_change_that_is_cancelled_in_time_is_not_made(store):
+    put(store, "x", b"1")
+
+    async def cancelled():
+        with store._changes[os.getpid()][0]:  # somebody else writes
+            tasks = [asyncio.ensure_future(one) for one in (
+                store.set("x", cpu.Buffer.from_bytes(b"2")), store.delete("x"),
+                store.set("y", cpu.Buffer.from_bytes(b"3")))]
+            await asyncio.sleep(0.01)
+            for task in tasks[:2]:
+                task.cancel()
+            assert [type(one) for one in await asyncio.gather(*tasks[:2], return_exceptions=True)] == [
+                asyncio.CancelledError] * 2
+        await tasks[2]
+
+    sync(cancelled())
+    assert get(store, "x") == b"1" and get(store, "y") == b"3"
+
+
 def test_set_if_not_exists_has_one_winner(store, path):
     stores = [Store(path) for _ in range(6)]
 
@@ -545,6 +564,13 @@ def test_tokens(path):
         with repo.session("main", message="three") as s:
             s["a"] = np.arange(4) + 20
         assert token(path, "main") != one and token(path, "v1") == fixed
+        seen = {token(path, "main")}
+        for n in range(3):  # not committed: each change is another token, and between changes it is the same
+            repo.draft("main")["a"][0] = n
+            seen.add(token(path, "main"))
+            assert token(path, "main") in seen and len(seen) == n + 2
+        repo.draft("main").discard()
+        assert token(path, "main") in seen and token(path, "v1") == fixed
         repo.delete_tag("v1")
         repo.tag("v1", "main")
         assert token(path, "v1") != fixed
