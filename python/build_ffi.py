@@ -13,10 +13,10 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 PLACES = HERE / "csource", HERE.parent
 SOURCE = next((p for p in PLACES if (p / "src" / "breccia.h").is_file()), HERE.parent)
-HEADERS = "breccia_types.h", "breccia.h"
+HEADERS = "breccia_types.h", "breccia_sel.h", "breccia.h"
 
 # Ctrl-C ends a call of the main thread: between py_enter and py_leave SIGINT also interrupts the handle, and then
-# goes to whom it went before. py_read and py_write do all three in one call.
+# goes to whom it went before. py_take does all three in one call.
 #
 # What C calls in Python. The library reports progress after every chunk, which is too often for
 # Python: the function below asks for the interpreter 20 times a second at most.
@@ -27,12 +27,9 @@ extern "Python" int py_progress_call(void *self, const char *phase, uint64_t don
 void py_enter(breccia *repo);
 void py_leave(breccia *repo);
 void py_forked(void);
-int py_read(breccia *repo, const brc_io *io, size_t n, brc_error *err);
-int py_write(breccia *repo, const brc_io *io, size_t n, brc_error *err);
 typedef struct py_form { int ndim; const char *dtype; uint64_t shape[32]; } py_form;
 int py_same(const brc_array *a, const py_form *form);
-int py_read_box(breccia *repo, brc_array *a, const brc_sel *sel, void *dst, size_t len, const py_form *form,
-                brc_error *err);
+int py_take(breccia *repo, brc_array *a, const brc_at *at, const brc_buffer *dst, const py_form *form, brc_error *err);
 extern "Python" int py_put(void *self, void *data, size_t len);
 extern "Python" int py_damage(void *self, const brc_damage *damage);
 """
@@ -148,22 +145,6 @@ void py_forked(void)
     guarded_count = guarded_installed = guarded_running = guarded_thread = 0;
 }
 
-int py_read(breccia *repo, const brc_io *io, size_t n, brc_error *err)
-{
-    py_enter(repo);
-    int rc = brc_read_batch(io, n, err);
-    py_leave(repo);
-    return rc;
-}
-
-int py_write(breccia *repo, const brc_io *io, size_t n, brc_error *err)
-{
-    py_enter(repo);
-    int rc = brc_write_batch(io, n, err);
-    py_leave(repo);
-    return rc;
-}
-
 /* What Python remembers of an array's form. */
 typedef struct py_form { int ndim; const char *dtype; uint64_t shape[32]; } py_form;
 
@@ -174,12 +155,12 @@ static int py_same(const brc_array *a, const py_form *form)
            (form->ndim == 0 || memcmp(info->shape, form->shape, sizeof(uint64_t) * (size_t)form->ndim) == 0);
 }
 
-/* 1: the array has another form by now, and what was read, or failed, is of no use. */
-static int py_read_box(breccia *repo, brc_array *a, const brc_sel *sel, void *dst, size_t len, const py_form *form,
-                       brc_error *err)
+/* 1: the array has another form by now, and what was read, or failed, is of no use. form NULL: it cannot. */
+static int py_take(breccia *repo, brc_array *a, const brc_at *at, const brc_buffer *dst, const py_form *form,
+                   brc_error *err)
 {
     py_enter(repo);
-    int rc = brc_array_read(a, sel, dst, len, err);
+    int rc = brc_array_take(a, at, dst, err);
     py_leave(repo);
     return form == NULL || py_same(a, form) ? rc : 1;
 }

@@ -452,6 +452,8 @@ BRC_API void brc_array_free(brc_array *a);
 /* Valid until the array is changed or freed. If a change fails, it is what it was
  * before. */
 BRC_API const brc_array_info *brc_array_describe(const brc_array *a);
+/* Brings the description up to date with what others did, as every call that reads elements does. */
+BRC_API BRC_MUST_USE int brc_array_refresh(brc_array *a, brc_error *err);
 /* How many chunks are stored, and how many bytes they take as stored. */
 BRC_API BRC_MUST_USE int brc_array_stat(uint64_t *chunks, uint64_t *stored_bytes, brc_array *a, brc_error *err);
 /* Elements that are cut off are lost: growing again shows the fill value. All or nothing; a large array is cut in many
@@ -502,6 +504,13 @@ BRC_API BRC_MUST_USE int brc_array_fill(brc_array *a, const brc_sel *sel, const 
  * chunks decode each once: list rows in their order. */
 BRC_API BRC_MUST_USE int brc_read_batch(const brc_io *io, size_t n, brc_error *err);
 BRC_API BRC_MUST_USE int brc_write_batch(const brc_io *io, size_t n, brc_error *err);
+/* Elements by their positions (brc_at): into `dst`, or from `src` in one transaction. Each chunk is decoded, and stored,
+ * once, in whatever order its elements are named. Of what is put to one place several times the last in C order stays. BRC_EINVAL
+ * where a position is outside of the array. */
+BRC_API BRC_MUST_USE int brc_array_take(brc_array *a, const brc_at *at, const brc_buffer *dst, brc_error *err);
+BRC_API BRC_MUST_USE int brc_array_put(brc_array *a, const brc_at *at, const brc_buffer *src, brc_error *err);
+/* Appends what brc_array_take() would read, whatever the elements' type, as brc_array_read_elements() does. */
+BRC_API BRC_MUST_USE int brc_array_take_elements(brc_array *a, const brc_at *at, brc_buf *out, brc_error *err);
 /* Makes the region of `sel` what it was at `rev` (NULL: the branch's tip). */
 BRC_API BRC_MUST_USE int brc_array_restore(brc_array *a, const brc_sel *sel, const char *rev, brc_error *err);
 

@@ -555,44 +555,6 @@ typedef struct brc_blamed {
 } brc_blamed;
 enum { BRC_BLAME_BEFORE = 1 << 1 }; /* or a commit before it that has expired: `author` is "" */
 
-/* A box with steps.  brc_sel_parse() reads Python's "[0:10, :, ::2]". */
-typedef struct brc_sel {
-    size_t size;
-    int ndim;
-    uint32_t drop; /* bit i: axis i has an integer index and is not in the result's shape */
-    uint64_t start[BRC_MAX_NDIM], count[BRC_MAX_NDIM], step[BRC_MAX_NDIM];
-} brc_sel;
-#define BRC_SEL_INIT { sizeof(brc_sel), 0, 0, { 0 }, { 0 }, { 0 } }
-
-/* Where a buffer's memory is. */
-enum { BRC_MEMORY_HOST = 0 };
-
-/* Memory of the caller's with elements of a fixed size: the first selected one lies `offset`
- * bytes after data. All must lie within the `len` bytes at data. */
-typedef struct brc_buffer {
-    size_t size;
-    void *data;
-    size_t len;
-    size_t offset;
-    const int64_t *strides; /* bytes from one element to the next along each of the selection's
-                               axes, dropped ones included, also negative; NULL: packed, from
-                               offset to the end */
-    uint32_t device; /* BRC_MEMORY_*; others than the host's are BRC_EUNSUPPORTED */
-    uint32_t flags;  /* BRC_BUFFER_*                                          */
-    void *owner;     /* yours: who keeps the memory alive                     */
-} brc_buffer;
-#define BRC_BUFFER_INIT { sizeof(brc_buffer), 0, 0, 0, 0, BRC_MEMORY_HOST, 0, 0 }
-enum { BRC_BUFFER_READONLY = 1 }; /* nothing is to be read into it           */
-
-/* One read or write of a batch. */
-typedef struct brc_io {
-    size_t size;
-    brc_array *array;
-    const brc_sel *sel; /* NULL: the whole array                              */
-    const brc_buffer *buffer;
-} brc_io;
-#define BRC_IO_INIT { sizeof(brc_io), 0, 0, 0 }
-
 /* Part of a value. */
 typedef struct brc_key_range {
     size_t size;
@@ -707,4 +669,7 @@ enum {
 #ifdef __cplusplus
 }
 #endif
-#endif /* BRECCIA_TYPES_H */
+
+#include "breccia_sel.h"
+
+#endif

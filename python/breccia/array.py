@@ -3,19 +3,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _dtypes, _indexing
 from ._attributes import Attributes
 from ._breccia import ffi, lib
-from ._elements import AnyArray, Elements
+from ._elements import Form, box_of, cast, fresh, read, write
+from ._indexing import AnyArray, Selection
 from ._native import string, text
 
+if TYPE_CHECKING:
+    from .session import Session
 
-class Array(Elements):
+Select = Callable[[Any, tuple[int, ...]], Selection]
+
+
+class Array:
     """One array of a session. Indexing reads and writes the file; what comes back is NumPy's and yours.
 
     `a[...]` takes integers, slices (also with negative steps), `...`, None, one index array or mask among
@@ -26,7 +33,30 @@ class Array(Elements):
     another array than before (another process resized it) works with what is there.
     """
 
-    __slots__ = ()
+    __slots__ = ("session", "path", "_form", "_sessions", "_fixed", "__weakref__")
+
+    def __init__(self, session: Session, path: str) -> None:
+        self.session, self.path = session, path
+        self._sessions, self._fixed = session._sessions, session.fixed  # of a commit, which nobody changes
+        with self._sessions.at_work() as native:
+            self._form = Form.of(native, path)
+
+    def _now(self) -> Form:
+        if not self._fixed:
+            with self._sessions.at_work() as native:
+                fresh(native, self.path)
+                if not lib.py_same(native.array(self.path), self._form.native):
+                    self._form = Form.of(native, self.path)
+        return self._form
+
+    def _info(self, look: Callable[[Any], Any]) -> Any:
+        with self._sessions.at_work() as native:
+            return look(fresh(native, self.path))
+
+    def _change(self, function: Any, *args: Any) -> None:
+        with self._sessions.at_work() as native:
+            native.handle.call(function, native.array(self.path), *args)
+            self._form = Form.of(native, self.path)
 
     # ---- what it is ----
 
@@ -37,9 +67,7 @@ class Array(Elements):
     @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy's type of the elements. Raises UnsupportedError where there is none."""
-        if self._form.dtype is None:
-            raise self._unreadable()
-        return self._form.dtype
+        return self._form.check(self.path)
 
     @property
     def data_type(self) -> str:
@@ -63,32 +91,27 @@ class Array(Elements):
     def name(self) -> str:
         return self.path.rpartition("/")[2]
 
-    def _described(self, read: Any) -> Any:
-        with self._sessions.at_work() as native:
-            return read(self._fresh_info(native))
-
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The shape of the chunks; of a sharded array, of those within the shards."""
-        return self._now().chunks
+        """The shape of the chunks: of a sharded array of those within the shards, of an irregular grid of the
+        largest."""
+        return tuple(self._info(lambda info: info.chunk[0:info.ndim]))
 
     @property
     def shards(self) -> tuple[int, ...] | None:
-        n = len(self._form.shape)
-        found = self._described(lambda info: [info.shard[i] for i in range(n)] if info.shard else None)
+        found = self._info(lambda info: info.shard[0:info.ndim] if info.shard else None)
         return None if found is None else tuple(found)
 
     @property
     def cdata_shape(self) -> tuple[int, ...]:
         """How many chunks there are along each axis."""
-        n = len(self._form.shape)
-        return tuple(self._described(lambda info: [info.grid[i] for i in range(n)]))
+        return tuple(self._info(lambda info: info.grid[0:info.ndim]))
 
     @property
     def codecs(self) -> list[dict[str, Any]]:
         """The codecs of chunks that are written from now on, as zarr.json has them. Setting them leaves
         stored chunks as they are; `set_codecs(codecs, rewrite=True)` stores them anew."""
-        return list(json.loads(self._described(lambda info: string(info.codecs_json))))
+        return list(json.loads(self._info(lambda info: string(info.codecs_json))))
 
     @codecs.setter
     def codecs(self, value: Any) -> None:
@@ -103,7 +126,7 @@ class Array(Elements):
     def backend(self) -> dict[str, Any]:
         """Where chunks go that are written from now on: {"name": ..., "configuration": ...}. Can be set, also
         by the name alone."""
-        return dict(json.loads(self._described(lambda info: string(info.backend_json))))
+        return dict(json.loads(self._info(lambda info: string(info.backend_json))))
 
     @backend.setter
     def backend(self, value: Any) -> None:
@@ -113,12 +136,16 @@ class Array(Elements):
     @property
     def fill_value(self) -> Any:
         """What elements are that were never written, as NumPy's scalar, to the bit."""
-        dtype, name, item = self.dtype, self._form.name, self._form.item
+        dtype, item = self.dtype, self._form.item
+        raw = self._info(lambda info: bytes(ffi.buffer(
+            info.fill, item or 4 + int.from_bytes(ffi.buffer(info.fill, 4), "little"))))
+        return (np.frombuffer(raw, dtype) if item else _dtypes.unpack(raw, 1, self._form.name))[0]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The array's zarr.json."""
         with self._sessions.at_work() as native:
-            info = self._fresh_info(native)
-            size = item or 4 + int.from_bytes(ffi.buffer(info.fill, 4), "little")
-            raw = bytes(ffi.buffer(info.fill, size))
-        return (np.frombuffer(raw, dtype) if item else _dtypes.unpack(raw, 1, name))[0]
+            return dict(json.loads(native.handle.take_buf(lib.brc_node_json, native.session, text(self.path))))
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
@@ -126,32 +153,25 @@ class Array(Elements):
         return None if found is None else tuple(found)
 
     @property
-    def metadata(self) -> dict[str, Any]:
-        """The array's zarr.json."""
-        with self._sessions.at_work() as native:
-            return dict(json.loads(native.handle.take_buf(lib.brc_node_json, native.session,
-                                                          text(self.path))))
-
-    @property
     def attrs(self) -> Attributes:
         """The attributes, as a mapping that can be changed."""
         return Attributes(self.session, self.path)
 
-    def _stat(self) -> tuple[int, int]:
+    def _stat(self, which: int) -> int:
         out = ffi.new("uint64_t[2]")
         with self._sessions.at_work() as native:
             native.handle.call(lib.brc_array_stat, out, out + 1, native.array(self.path))
-        return int(out[0]), int(out[1])
+        return int(out[which])
 
     @property
     def nchunks_initialized(self) -> int:
         """How many chunks are stored: those of fill values alone are not."""
-        return self._stat()[0]
+        return self._stat(0)
 
     @property
     def nbytes_stored(self) -> int:
         """How many bytes the chunks take in the file."""
-        return self._stat()[1]
+        return self._stat(1)
 
     @property
     def info(self) -> str:
@@ -161,20 +181,43 @@ class Array(Elements):
 
     # ---- elements ----
 
+    def _get(self, select: Select, key: Any, out: AnyArray | None = None) -> Any:
+        while True:
+            form = self._form if self._fixed or out is None else self._now()
+            sel = select(key, form.shape)
+            native = self._sessions.take()
+            try:
+                found = read(native, self.path, sel, form, out, self._fixed)
+                if found is not None:
+                    return found
+                self._form = Form.of(native, self.path)
+            finally:
+                self._sessions.give(native)
+
+    def _set(self, select: Select, key: Any, value: Any) -> None:
+        form = self._now()
+        sel = select(key, form.shape)
+        source = cast(value, sel.shape, form.check(self.path))
+        with self._sessions.at_work() as native:
+            write(native, self.path, sel, form, source)
+
     def __getitem__(self, key: Any) -> Any:
         for item in key if type(key) is tuple else (key,):
             if type(item) is not slice and type(item) is not int and item is not Ellipsis:
                 return self.get(key)
-        return self._get_box(key, None)
+        return self._get(_indexing.by_axis, key)
 
     def get(self, key: Any = ..., *, out: AnyArray | None = None) -> Any:
         """What `a[key]` gives, in `out` where it is given: any array of NumPy's of the same shape, also with
         strides. If it has another type, elements are cast as by NumPy's assignment."""
         names, key = self._names_in(key)
         if names is None:
-            return self._get(_indexing.kind_of(key, self.ndim), key, out)
+            return self._get(_indexing.plain, key, out)
         found = self.get(key)[names]
-        return found if out is None else self._filled(out, found)
+        if out is None:
+            return found
+        np.copyto(out, np.broadcast_to(found, out.shape), casting="unsafe")
+        return out
 
     def __setitem__(self, key: Any, value: Any) -> None:
         names, key = self._names_in(key)
@@ -182,7 +225,7 @@ class Array(Elements):
             records = np.array(self.get(key), dtype=self.dtype)
             records[names] = value
             value = records
-        self._set(_indexing.kind_of(key, self.ndim), key, value)
+        self._set(_indexing.plain, key, value)
 
     def _names_in(self, key: Any) -> tuple[Any, Any]:
         """The fields in an index, "a" or ["a", "b"], and what is left of it."""
@@ -198,11 +241,6 @@ class Array(Elements):
                                  else f"{self.path} has no fields")
         return found[0], tuple(i for i in items if i is not found[0]) or ...
 
-    def _change(self, function: Any, *args: Any) -> None:
-        with self._sessions.at_work() as native:
-            native.handle.call(function, native.array(self.path), *args)
-            self._form = self._read_form(native)
-
     def resize(self, *shape: Any) -> None:
         """Another shape. What is cut off is lost: growing again shows the fill value."""
         new = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
@@ -213,21 +251,21 @@ class Array(Elements):
     def append(self, data: Any, axis: int = 0) -> tuple[int, ...]:
         """Grows the array along an axis by `data`, whose other axes are as the array's: both or neither. The
         new shape."""
-        form = self._now(readable=True)
+        form = self._now()
         axis = _indexing.integer(axis, self.ndim, 0)
         given = data if isinstance(data, np.ndarray) else np.asarray(data, None if form.item else form.dtype)
         want = form.shape[:axis] + given.shape[axis:axis + 1] + form.shape[axis + 1:]
         if given.shape != want:
             raise ValueError(f"data of shape {given.shape} does not go behind {form.shape} along axis {axis}")
-        cast = np.ascontiguousarray(self._cast(given, want, form))
-        raw = cast.reshape(-1).view(np.uint8) if form.item else _dtypes.pack(cast, form.name)
+        flat = np.ascontiguousarray(cast(given, want, form.check(self.path))).reshape(-1)
+        raw = flat.view(np.uint8) if form.item else _dtypes.pack(flat, form.name)
         self._change(lib.brc_array_append, axis, want[axis], ffi.from_buffer(raw), len(raw))
         return self._form.shape
 
     def restore(self, rev: str | None = None, key: Any = ...) -> None:
         """Makes what a basic selection has what it was at a version (None: the branch's tip)."""
         with self._sessions.at_work() as native:
-            sel = self._sel(native, _indexing.basic(key, self._form.shape), self._form)
+            sel = box_of(_indexing.by_axis(key, self._form.shape))
             native.handle.call(lib.brc_array_restore, native.array(self.path), sel, text(rev))
 
     def blame(self, key: Any = ..., *, elements: bool = False) -> list[Any]:
@@ -235,8 +273,7 @@ class Array(Elements):
         of elements along the last axis. For arrays of a view of a commit or tag. A list of `Blamed`."""
         from ._records import Blamed
         with self._sessions.at_work() as native:
-            out = ffi.new("brc_iter **")
-            sel = self._sel(native, _indexing.basic(key, self._form.shape), self._form)
+            out, sel = ffi.new("brc_iter **"), box_of(_indexing.by_axis(key, self._form.shape))
             native.handle.call(lib.brc_blame, out, native.array(self.path), sel, int(elements))
             return native.handle.items(out, lib.brc_blame_next, "brc_blamed", Blamed.of)
 
@@ -245,7 +282,7 @@ class Array(Elements):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         if copy is False:
             raise ValueError("the elements are in a file: they cannot be had without a copy")
-        found = np.asarray(self._get_box((), None))
+        found = np.asarray(self[()])
         return found if dtype is None else found.astype(dtype, copy=False)
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -256,18 +293,13 @@ class Array(Elements):
         return 1, 0
 
     def __len__(self) -> int:
-        if not self._now().shape:
+        if not self.shape:
             raise TypeError("len() of an array without dimensions")
         return self._form.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._now().shape:
-            raise TypeError("iteration over an array without dimensions")
-        ahead = self.chunks[0]
-        return (row for begin in range(0, len(self), ahead) for row in self[begin:begin + ahead])
-
-    def __contains__(self, value: object) -> bool:
-        return any(bool(np.any(part == value)) for part in self) if self.ndim else bool(self[()] == value)
+        length, ahead = len(self), self.chunks[0]
+        return (row for begin in range(0, length, ahead) for row in self[begin:begin + ahead])
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -283,17 +315,17 @@ class Array(Elements):
     @property
     def oindex(self) -> Accessor:
         """Each axis by itself: integers, slices, index arrays and masks of one axis."""
-        return Accessor(self, "orthogonal")
+        return Accessor(self, _indexing.by_axis)
 
     @property
     def vindex(self) -> Accessor:
         """Points, by an index array for each axis, or a mask of the array's shape."""
-        return Accessor(self, "points")
+        return Accessor(self, _indexing.points)
 
     @property
     def blocks(self) -> Accessor:
         """Chunks by their numbers; of a sharded array, shards."""
-        return Accessor(self, "blocks")
+        return Accessor(self, partial(_indexing.blocks, grid=self.shards or self.chunks))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Array, (self.session, self.path)
@@ -310,25 +342,16 @@ class Array(Elements):
 class Accessor:
     """`a.oindex`, `a.vindex` and `a.blocks`: what is in the brackets is read in that way."""
 
-    __slots__ = ("array", "kind")
+    __slots__ = ("array", "select")
 
-    def __init__(self, array: Array, kind: str) -> None:
-        self.array, self.kind = array, kind
-
-    def _key(self, key: Any) -> tuple[str, Any]:
-        if self.kind == "blocks":
-            return "basic", _indexing.blocks(key, self.array.shape, self.array.shards or self.array.chunks)
-        if self.kind == "points":
-            only = key[0] if isinstance(key, tuple) and len(key) == 1 else key
-            is_mask = isinstance(only, (list, np.ndarray)) and np.asarray(only).dtype == bool
-            return "mask" if is_mask else "coordinate", key
-        return self.kind, key
+    def __init__(self, array: Array, select: Select) -> None:
+        self.array, self.select = array, select
 
     def __getitem__(self, key: Any) -> Any:
-        return self.get(key)
+        return self.array._get(self.select, key)
 
     def get(self, key: Any, *, out: AnyArray | None = None) -> Any:
-        return self.array._get(*self._key(key), out)
+        return self.array._get(self.select, key, out)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.array._set(*self._key(key), value)
+        self.array._set(self.select, key, value)

@@ -21,7 +21,7 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import breccia._native
 import breccia._pipeline
-from breccia._elements import Elements
+from breccia import _elements
 from breccia.zarr import CodecPipeline, Store
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -198,18 +198,25 @@ def test_as_zarrs_own(path, data, spec):
 
 @COMMON
 @given(data=st.data())
-def test_of_what_is_written_twice_the_same_stays(path, data):
-    ours, own = pair(path, shape=(12, 9), chunks=(data.draw(st.integers(1, 12)), 5), dtype="i4")
+def test_of_what_is_written_twice_the_last_stays(path, data):
+    """As with NumPy, in C order. zarr's own pipeline leaves open which: it sorts by chunk with a sort that may
+    swap equals."""
+    ours, _ = pair(path, shape=(12, 9), chunks=(data.draw(st.integers(1, 12)), 5), dtype="i4")
+    oracle = np.asarray(ours[...])
     for _ in range(3):
         n = data.draw(st.integers(1, 30))
         rows = data.draw(st.lists(st.integers(-12, 11), min_size=n, max_size=n))
         rows = data.draw(st.sampled_from([rows, sorted(rows), sorted(rows, reverse=True)]))
         columns = data.draw(st.lists(st.integers(-9, 8), min_size=n, max_size=n))
-        points = data.draw(st.booleans())
-        value = np.arange(1, n + 1) if points else np.arange(1, n * n + 1).reshape(n, n)
-        for array in ours, own:
-            (array.vindex if points else array.oindex)[np.array(rows), np.array(columns)] = value
-        check(ours, own)
+        if data.draw(st.booleans()):
+            ours.vindex[np.array(rows), np.array(columns)] = np.arange(1, n + 1)
+            for k, where in enumerate(zip(rows, columns)):
+                oracle[where] = k + 1
+        else:
+            ours.oindex[np.array(rows), np.array(columns)] = np.arange(1, n * n + 1).reshape(n, n)
+            for k in range(n * n):
+                oracle[rows[k // n], columns[k % n]] = k + 1
+        np.testing.assert_array_equal(ours[...], oracle)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -262,19 +269,13 @@ def test_straight_from_and_into_the_callers_memory(path, monkeypatch):
     """The memory that the library gets is that of `out`, and of the value."""
     ours, _ = pair(path, shape=(20, 30), chunks=(4, 7), dtype="f4")
     ours[...] = elements((20, 30), "f4", 0)
-    got = []
-    ran = Elements._ran
-
-    def noted(self, native, function, made):
-        got.append((made.n, int(made.buffers["data"][0])))
-        return ran(self, native, function, made)
-
-    monkeypatch.setattr(Elements, "_ran", noted)
+    got, real = [], _elements.memory_of
+    monkeypatch.setattr(_elements, "memory_of", lambda a: got.append(a.__array_interface__["data"][0]) or real(a))
     out = np.empty((20, 30), "f4")
     into(ours, ..., out)
     value = np.asfortranarray(elements((7, 30), "f4", 1))
     ours[2:9] = value
-    assert got == [(1, a.__array_interface__["data"][0]) for a in (out, value)]
+    assert got == [a.__array_interface__["data"][0] for a in (out, value)]
 
 
 def test_a_read_only_out_is_refused(path):
@@ -478,27 +479,6 @@ def test_a_store_that_is_read_only(path):
     with pytest.raises(ValueError, match="read-only mode"):
         array[...] = 2
     assert (ours[...] == 1).all()
-
-
-def test_a_failed_write_changes_nothing(path, monkeypatch):
-    """One by index arrays is several calls, which are one transaction."""
-    ours, _ = pair(path, shape=(20, 4), chunks=(4, 4), dtype="i4")
-    ours[...] = 1
-    ran, done = Elements._ran, []
-
-    def failing(self, native, function, made):
-        ran(self, native, function, made)
-        done.append(function)
-        if function == breccia._native.lib.py_write:
-            raise OSError("the disk is on fire")
-
-    monkeypatch.setattr(Elements, "_ran", failing)
-    with pytest.raises(OSError, match="on fire"):
-        ours.oindex[[1, 7, 3, 0], :] = np.zeros((4, 4), "i4")
-    monkeypatch.undo()
-    assert len(done) == 2
-    assert (ours[...] == 1).all()
-    sync(Store(path).set("other", cpu.Buffer.from_bytes(b"x")))  # nothing is locked
 
 
 def test_writers_of_one_chunk_lose_nothing(path):

@@ -282,6 +282,13 @@ void brc_array_end_read(brc_array *a)
     brc_session_end_read(a->session);
 }
 
+int brc_array_refresh(brc_array *a, brc_error *err)
+{
+    BRC_TRY(brc_array_begin_read(a, err));
+    brc_array_end_read(a);
+    return BRC_OK;
+}
+
 int brc_array_begin(brc_array *a, brc_error *err)
 {
     BRC_TRY(brc_session_begin(a->session, err));
@@ -472,7 +479,7 @@ void brc_array_name_chunk(const brc_array *a, const uint64_t *index, brc_error *
     brc_buf_dispose(&text);
 }
 
-/* ---- selections and regions -------------------------------- */
+/* ---- selections -------------------------------- */
 
 void brc_sel_all(brc_sel *out, const brc_array *a)
 {
@@ -494,152 +501,6 @@ int brc_sel_parse(brc_sel *out, const brc_array *a, const char *text, brc_error 
     BRC_TRY(brc_sized_check(out->size, sizeof(own), "brc_sel", err));
     BRC_TRY(brc_sel_read(&own, a->meta.ndim, a->meta.shape, text, err));
     return brc_sized_out(out, &own, sizeof(own), sizeof(own), "brc_sel", err);
-}
-
-/* Whole chunks are in one piece if every axis after the first one with more than one
- * element has the strides of a packed chunk. */
-static int region_in_one_piece(const brc_array *a, const brc_region *r)
-{
-    int64_t packed[BRC_MAX_NDIM];
-    const brc_grid *grid = &a->meta.grid;
-    if (!grid->regular || brc_meta_is_variable(&a->meta))
-        return 0;
-    brc_strides_packed(a->meta.ndim, grid->chunk, brc_array_unit(a), packed);
-    for (int i = 0; i < a->meta.ndim; i++)
-        if (r->sel.step[i] != 1 || (grid->chunk[i] > 1 && r->strides[i] != packed[i]))
-            return 0;
-    return 1;
-}
-
-/* A key of one of the array's chunks, whose bytes are no chunk. */
-static int is_no_chunk(void *ctx, const char *key, const brc_oid *id, brc_error *err)
-{
-    const brc_array *a = ctx;
-    const char *rest = key + strlen(a->path + 1) + (a->path[1] != '\0');
-    uint64_t index[BRC_MAX_NDIM];
-    int inside;
-    if (id == NULL || !brc_meta_key_parse(&a->meta, rest, index, &inside) || !inside)
-        return BRC_OK;
-    return brc_fail(err, BRC_ECONFLICT,
-                    "%s: the key '%.200s' was set to bytes that are no chunk of it: set it again, "
-                    "or delete it",
-                    a->path, key);
-}
-
-/* Elements are neither read nor written while a client's bytes for them are no chunk: they are not
- * fill value. */
-static int check_keys(const brc_array *a, brc_error *err)
-{
-    brc_buf below = BRC_BUF_INIT;
-    if (!a->has_keys)
-        return BRC_OK;
-    int rc = brc_buf_printf(&below, err, "%s%s", a->path + 1, a->path[1] != '\0' ? "/" : "");
-    if (rc == BRC_OK)
-        rc = brc_draft_key_page(brc_array_store(a), a->session->draft.id, (const char *)below.data,
-                                NULL, SIZE_MAX >> 1, is_no_chunk, (void *)(uintptr_t)a, err);
-    brc_buf_dispose(&below);
-    return rc;
-}
-
-/* Steps longer than any chunk: each element is in a chunk of its own, and there may be chunks
- * between them that nothing is selected of. */
-static int passes_over(const brc_region *r, int axis)
-{
-    return r->sel.step[axis] > r->grid->chunk[axis];
-}
-
-int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel, const uint64_t *shape,
-                    const int64_t *strides, brc_error *err)
-{
-    const brc_meta *m = &a->meta;
-    memset(r, 0, sizeof(*r));
-    if (brc_meta_must_decode(m, err) < 0) {
-        brc_context(err, "%s cannot be decoded here", a->path);
-        return BRC_EUNSUPPORTED;
-    }
-    BRC_TRY(check_keys(a, err));
-    r->shape = shape != NULL ? shape : m->shape;
-    if (sel != NULL)
-        BRC_TRY(brc_sized_in(&r->sel, sizeof(r->sel), sizeof(r->sel), sel, "brc_sel", err));
-    else
-        brc_sel_of_shape(&r->sel, m->ndim, m->shape);
-    BRC_TRY(brc_sel_check(&r->sel, m->ndim, r->shape, err));
-    if (strides != NULL)
-        memcpy(r->strides, strides, (size_t)m->ndim * sizeof(*strides));
-    else
-        brc_strides_packed(m->ndim, r->sel.count, brc_array_unit(a), r->strides);
-    r->nchunks = 1;
-    r->grid = &m->grid;
-    for (int i = 0; i < m->ndim; i++) {
-        uint64_t n = r->sel.count[i];
-        if (n == 0) {
-            r->nchunks = 0;
-            return BRC_OK;
-        }
-        uint64_t last = r->sel.start[i] + (n - 1) * r->sel.step[i];
-        r->first[i] = brc_grid_find(&m->grid, i, r->sel.start[i]);
-        r->chunks[i] = brc_grid_find(&m->grid, i, last) - r->first[i] + 1;
-        r->met[i] = passes_over(r, i) ? n : r->chunks[i];
-        if (!brc_mul_u64(r->nchunks, r->met[i], &r->nchunks))
-            return brc_fail(err, BRC_ELIMIT, "the selection meets more than 2^64 chunks");
-    }
-    r->in_one_piece = region_in_one_piece(a, r);
-    return BRC_OK;
-}
-
-void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index)
-{
-    for (int d = ndim - 1; d >= 0; d--) {
-        const uint64_t at = i % r->met[d];
-        index[d] = passes_over(r, d)
-                       ? brc_grid_find(r->grid, d, r->sel.start[d] + at * r->sel.step[d])
-                       : r->first[d] + at;
-        i /= r->met[d];
-    }
-}
-
-uint64_t brc_region_bytes(const brc_array *a, const brc_region *r)
-{
-    uint64_t bytes;
-    size_t item = a->meta.type->item_size > 0 ? a->meta.type->item_size : 1;
-    return brc_shape_bytes(a->meta.ndim, r->sel.count, item, &bytes) && bytes > 0 ? bytes : 1;
-}
-
-int brc_region_step(brc_array *a, const brc_region *r, uint64_t *told, uint64_t chunks,
-                    brc_error *err)
-{
-    double share = r->nchunks > 0 ? (double)chunks / (double)r->nchunks : 0;
-    uint64_t done = (uint64_t)(share * (double)brc_region_bytes(a, r));
-    uint64_t more = done > *told ? done - *told : 0;
-    *told += more;
-    return brc_task_step(a->session->repo, more, err);
-}
-
-void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i)
-{
-    uint64_t index[BRC_MAX_NDIM];
-    brc_region_chunk(r, a->meta.ndim, i, index);
-    brc_region_part_at(out, a, r, index);
-}
-
-void brc_region_part_at(brc_region_part *out, const brc_array *a, const brc_region *r,
-                        const uint64_t *index)
-{
-    uint64_t corner[BRC_MAX_NDIM];
-    const int ndim = a->meta.ndim;
-    memcpy(out->index, index, (size_t)ndim * sizeof(*index));
-    brc_grid_chunk(&a->meta.grid, out->index, corner, out->chunk);
-    brc_overlap_box(&out->overlap, &r->sel, r->shape, corner, out->chunk);
-    brc_strides_packed(ndim, out->chunk, brc_array_unit(a), out->strides);
-    out->elements = brc_shape_count(ndim, out->chunk);
-    out->in_memory = out->in_chunk = 0;
-    out->full = 1;
-    for (int d = 0; d < ndim; d++) {
-        out->full &= out->overlap.count[d] == out->chunk[d];
-        out->in_memory += (int64_t)out->overlap.in_sel[d] * r->strides[d];
-        out->in_chunk += (int64_t)out->overlap.in_chunk[d] * out->strides[d];
-        out->strides[d] *= (int64_t)r->sel.step[d];
-    }
 }
 
 brc_session *brc_array_session(const brc_array *a)

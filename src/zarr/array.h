@@ -102,40 +102,6 @@ static inline size_t brc_array_unit(const brc_array *a)
     return brc_meta_is_variable(&a->meta) ? sizeof(brc_span) : a->meta.type->item_size;
 }
 
-/* A region of memory, and the part of the array that it holds. */
-typedef struct brc_region {
-    brc_sel sel;
-    const uint64_t *shape;          /* its bounds: the array's, or the whole grid's */
-    int64_t strides[BRC_MAX_NDIM];  /* of the memory, in bytes                    */
-    uint64_t first[BRC_MAX_NDIM], chunks[BRC_MAX_NDIM]; /* the box of chunks around it */
-    uint64_t met[BRC_MAX_NDIM];     /* along each axis: those that have an element of it */
-    uint64_t nchunks;               /* all of these                               */
-    const brc_grid *grid;           /* the array's                                */
-    int in_one_piece;               /* a whole chunk is in one piece there        */
-} brc_region;
-/* shape NULL: the array's; strides NULL: packed. */
-BRC_MUST_USE int brc_region_init(brc_region *r, const brc_array *a, const brc_sel *sel,
-                                 const uint64_t *shape, const int64_t *strides, brc_error *err);
-/* The index of the region's i-th chunk, of those that have an element of it. */
-void brc_region_chunk(const brc_region *r, int ndim, uint64_t i, uint64_t *index);
-/* One chunk of a region: where it is, and what of it is selected. */
-typedef struct brc_region_part {
-    uint64_t index[BRC_MAX_NDIM];
-    uint64_t chunk[BRC_MAX_NDIM]; /* its shape                                    */
-    uint64_t elements;
-    int full;                     /* every element, also those outside the array  */
-    brc_overlap overlap;
-    int64_t in_memory;            /* offset of the overlap in the region's memory */
-    int64_t in_chunk;             /* and in the chunk's                           */
-    int64_t strides[BRC_MAX_NDIM]; /* from one selected element of the chunk to the next */
-} brc_region_part;
-/* Bytes of its elements, those of variable length taken as one each; at least 1. */
-uint64_t brc_region_bytes(const brc_array *a, const brc_region *r);
-/* Reports to progress that `chunks` of the region are done; *told: the bytes reported so far. */
-BRC_MUST_USE int brc_region_step(brc_array *a, const brc_region *r, uint64_t *told, uint64_t chunks, brc_error *err);
-void brc_region_part_of(brc_region_part *out, const brc_array *a, const brc_region *r, uint64_t i);
-/* The same by its place in the grid, which is within the region's box of chunks. */
-void brc_region_part_at(brc_region_part *out, const brc_array *a, const brc_region *r, const uint64_t *index);
 /* Appends a selection's elements, packed and canonical; those of variable length each
  * after its length in bytes. */
 BRC_MUST_USE int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err);
@@ -153,6 +119,10 @@ BRC_MUST_USE int brc_array_put_chunk(brc_array *a, const uint64_t *index, const 
 static inline const brc_io *brc_io_at(const brc_io *io, size_t i)
 {
     return (const brc_io *)((const char *)io + i * io->size);
+}
+static inline const brc_at *brc_io_positions(const brc_io *io)
+{
+    return io->size >= sizeof(*io) ? io->at : NULL;
 }
 /* BRC_EINVAL unless n items describe arrays of one repository and memory for them. */
 BRC_MUST_USE int brc_io_check(const brc_io *io, size_t n, brc_error *err);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "../nd/cut.h"
-#include "array.h"
 #include "bulk_write.h"
+#include "region.h"
 #include "transfer.h"
 
 typedef struct element_supply {

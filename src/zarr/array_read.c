@@ -7,6 +7,7 @@
 #include "../base/sized.h"
 #include "../nd/buffer.h"
 #include "chunk_item.h"
+#include "region.h"
 #include "span_table.h"
 
 /* One region that is read. */
@@ -36,13 +37,11 @@ typedef struct region_reader {
 static void read_absent(region_read *rd, uint64_t number)
 {
     brc_region_part part;
-    size_t unit = brc_array_unit(rd->a);
     const uint8_t *fill = brc_meta_is_variable(&rd->a->meta) ? (const uint8_t *)&rd->fill
                                                             : rd->fill.data;
     for (const region_read *end = rd + rd->also; rd <= end; rd++) {
         brc_region_part_of(&part, rd->a, &rd->r, number);
-        brc_fill_box(rd->a->meta.ndim, part.overlap.count, unit, rd->dst + part.in_memory,
-                     rd->r.strides, fill);
+        brc_region_fill(rd->a, &rd->r, &part, rd->dst, fill);
         rd->seen++;
     }
 }
@@ -75,7 +74,8 @@ static int look_up_ids(const region_read *rd, const region_reader *reader, uint6
 static int meets_same_chunks(const region_read *x, const region_read *y)
 {
     const size_t len = (size_t)x->a->meta.ndim * sizeof(x->r.first[0]);
-    return x->a == y->a && !brc_meta_is_variable(&x->a->meta) &&
+    return x->a == y->a && !brc_meta_is_variable(&x->a->meta) && x->r.places == NULL &&
+           y->r.places == NULL &&
            memcmp(x->r.first, y->r.first, len) == 0 && memcmp(x->r.chunks, y->r.chunks, len) == 0;
 }
 
@@ -185,12 +185,6 @@ static int reader_open(void *ctx, brc_read_item *item, brc_error *err)
     return BRC_OK;
 }
 
-static void place_box(const region_read *rd, const brc_region_part *part, const uint8_t *data)
-{
-    brc_copy_box(rd->a->meta.ndim, part->overlap.count, brc_array_unit(rd->a),
-                 rd->dst + part->in_memory, rd->r.strides, data + part->in_chunk, part->strides);
-}
-
 /* The chunk is kept, for the spans in dst point into it. */
 static int place_variable(const region_read *rd, const brc_region_part *part, uint64_t number,
                           brc_span data, brc_error *err)
@@ -203,7 +197,7 @@ static int place_variable(const region_read *rd, const brc_region_part *part, ui
     BRC_TRY(brc_new_array(&table, (size_t)part->elements, sizeof(brc_span), err));
     int rc = brc_elements_find(table, part->elements, (brc_span){bytes, data.len}, err);
     if (rc == BRC_OK)
-        place_box(rd, part, table);
+        brc_region_take(rd->a, &rd->r, part, rd->dst, table);
     free(table);
     return rc == BRC_EINVAL ? brc_fail(err, BRC_ECORRUPT, "its elements are damaged") : rc;
 }
@@ -218,10 +212,10 @@ static int reader_place(void *ctx, brc_read_item *item, const uint8_t *data, brc
     brc_region_part_of(&part, rd->a, &rd->r, item->number);
     if (brc_meta_is_variable(&rd->a->meta))
         return place_variable(rd, &part, item->number, (brc_span){data, item->len}, err);
-    place_box(rd, &part, data);
+    brc_region_take(rd->a, &rd->r, &part, rd->dst, data);
     for (size_t i = 1; i <= rd->also; i++) {
         brc_region_part_of(&part, rd[i].a, &rd[i].r, item->number);
-        place_box(&rd[i], &part, data);
+        brc_region_take(rd[i].a, &rd[i].r, &part, rd[i].dst, data);
     }
     return BRC_OK;
 }
@@ -365,14 +359,13 @@ static int open_read(region_read *rd, const brc_io *io, brc_error *err)
     brc_array *a = io->array;
     brc_memory memory;
     rd->a = a;
-    BRC_TRY(brc_memory_of(&memory, io->buffer, BRC_MEMORY_OUT, err));
+    BRC_TRY(brc_region_of_io(&rd->r, &memory, io, NULL, BRC_MEMORY_OUT, err));
     rd->dst = memory.origin;
-    BRC_TRY(brc_region_init(&rd->r, a, io->sel, NULL, memory.strides, err));
     if (brc_meta_is_variable(&a->meta))
         return brc_fail(err, BRC_EINVAL,
                         "%s has elements of variable length: brc_array_read_elements() reads them",
                         a->path);
-    int rc = brc_memory_fits(io->buffer, a->meta.ndim, rd->r.sel.count, a->meta.type->item_size,
+    int rc = brc_memory_fits(io->buffer, rd->r.axes, rd->r.sel.count, a->meta.type->item_size,
                              BRC_MEMORY_OUT, err);
     if (rc < 0)
         brc_context(err, "%s", a->path);
@@ -393,34 +386,56 @@ static int read_ios(region_read *reads, const brc_io *io, size_t n, brc_error *e
     return BRC_OK;
 }
 
-int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
+static int read_packed(brc_array *a, const brc_region *r, brc_buf *out, brc_error *err)
 {
-    brc_region r;
     uint64_t bytes;
     size_t len;
-    BRC_TRY(brc_region_init(&r, a, sel, NULL, NULL, err));
     if (brc_meta_is_variable(&a->meta))
-        return read_variable(a, &r, out, err);
-    if (!brc_shape_bytes(a->meta.ndim, r.sel.count, a->meta.type->item_size, &bytes) ||
+        return read_variable(a, r, out, err);
+    if (!brc_shape_bytes(a->meta.ndim, r->sel.count, a->meta.type->item_size, &bytes) ||
         !brc_to_size(bytes, &len))
         return brc_fail(err, BRC_ELIMIT, "%s: the selection is too large for memory", a->path);
     if (len == 0) /* out->data may be NULL then */
         return BRC_OK;
     BRC_TRY(brc_buf_reserve(out, len, err));
-    BRC_TRY(read_one_region(a, &r, out->data + out->len, err));
+    BRC_TRY(read_one_region(a, r, out->data + out->len, err));
     out->len += len;
     return BRC_OK;
 }
 
-int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
+int brc_array_read_canonical(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
+{
+    brc_region r;
+    BRC_TRY(brc_region_init(&r, a, sel, NULL, NULL, err));
+    return read_packed(a, &r, out, err);
+}
+
+/* at NULL: sel. */
+static int read_any_elements(brc_array *a, const brc_sel *sel, const brc_at *at, brc_buf *out,
+                         brc_error *err)
 {
     const size_t start = out->len;
+    brc_region r = {0};
     BRC_TRY(brc_array_begin_read(a, err));
-    int rc = brc_array_read_canonical(a, sel, out, err);
+    int rc = at != NULL ? brc_region_init_at(&r, a, at, NULL, err)
+                        : brc_region_init(&r, a, sel, NULL, NULL, err);
+    if (rc == BRC_OK)
+        rc = read_packed(a, &r, out, err);
+    brc_region_end(&r);
     brc_array_end_read(a);
     if (rc == BRC_OK && out->len > start && !brc_meta_is_variable(&a->meta))
         brc_dtype_native(a->meta.type, out->data + start, out->len - start);
     return rc;
+}
+
+int brc_array_read_elements(brc_array *a, const brc_sel *sel, brc_buf *out, brc_error *err)
+{
+    return read_any_elements(a, sel, NULL, out, err);
+}
+
+int brc_array_take_elements(brc_array *a, const brc_at *at, brc_buf *out, brc_error *err)
+{
+    return read_any_elements(a, NULL, at, out, err);
 }
 
 int brc_io_check(const brc_io *io, size_t n, brc_error *err)
@@ -430,7 +445,7 @@ int brc_io_check(const brc_io *io, size_t n, brc_error *err)
         const brc_io *one = brc_io_at(io, i);
         if (one->size != io->size || one->size == 0)
             return brc_fail(err, BRC_EINVAL, "the brc_io of a batch all have one size");
-        BRC_TRY(brc_sized_in(&own, sizeof(own), sizeof(own), one, "brc_io", err));
+        BRC_TRY(brc_sized_in(&own, sizeof(own), offsetof(brc_io, at), one, "brc_io", err));
         if (one->array == NULL || one->buffer == NULL)
             return brc_fail(err, BRC_EINVAL, "a brc_io needs an array and a buffer");
         if (one->array->session->repo != io->array->session->repo)
@@ -451,10 +466,13 @@ int brc_read_batch(const brc_io *io, size_t n, brc_error *err)
     BRC_TRY(brc_io_check(io, n, err));
     if (n > 1)
         BRC_TRY(brc_new_array(&p, n, sizeof(region_read), err));
+    region_read *reads = n > 1 ? p : &one;
     for (; begun < n; begun++)
         BRC_GO(brc_array_begin_read(brc_io_at(io, begun)->array, err));
-    rc = read_ios(n > 1 ? p : &one, io, n, err);
+    rc = read_ios(reads, io, n, err);
 done:
+    for (size_t i = 0; i < n; i++)
+        brc_region_end(&reads[i].r);
     while (begun > 0)
         brc_array_end_read(brc_io_at(io, --begun)->array);
     free(p);
@@ -464,6 +482,12 @@ done:
 int brc_array_read(brc_array *a, const brc_sel *sel, void *dst, size_t len, brc_error *err)
 {
     brc_buffer buffer = {.size = sizeof(buffer), .data = dst, .len = len};
-    brc_io io = {sizeof(io), a, sel, &buffer};
+    brc_io io = {sizeof(io), a, sel, &buffer, NULL};
+    return brc_read_batch(&io, 1, err);
+}
+
+int brc_array_take(brc_array *a, const brc_at *at, const brc_buffer *dst, brc_error *err)
+{
+    brc_io io = {sizeof(io), a, NULL, dst, at};
     return brc_read_batch(&io, 1, err);
 }

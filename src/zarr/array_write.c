@@ -48,8 +48,15 @@ static int end_arrays(write_call *c, int rc, brc_error *err)
     return rc;
 }
 
+static void end_writes(write_call *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        brc_region_end(&c->writes[i].r);
+}
+
 static int describe_all(write_call *c, brc_error *err)
 {
+    end_writes(c);
     for (size_t i = 0; i < c->n; i++) {
         memset(&c->writes[i], 0, sizeof(c->writes[i]));
         BRC_TRY(brc_region_write_of(&c->writes[i], brc_io_at(c->io, i), NULL, err));
@@ -260,6 +267,7 @@ int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
         BRC_TRY(brc_new_array(&p, n, sizeof(brc_region_write), err));
     write_call c = {.io = io, .writes = p, .n = n};
     int rc = write_all(&c, err);
+    end_writes(&c);
     if (n > 1)
         free(p);
     return rc;
@@ -268,7 +276,13 @@ int brc_write_batch(const brc_io *io, size_t n, brc_error *err)
 int brc_array_write(brc_array *a, const brc_sel *sel, const void *src, size_t len, brc_error *err)
 {
     brc_buffer buffer = {.size = sizeof(buffer), .data = (void *)(uintptr_t)src, .len = len};
-    brc_io io = {sizeof(io), a, sel, &buffer};
+    brc_io io = {sizeof(io), a, sel, &buffer, NULL};
+    return brc_write_batch(&io, 1, err);
+}
+
+int brc_array_put(brc_array *a, const brc_at *at, const brc_buffer *src, brc_error *err)
+{
+    brc_io io = {sizeof(io), a, NULL, src, at};
     return brc_write_batch(&io, 1, err);
 }
 
@@ -280,6 +294,6 @@ int brc_array_fill(brc_array *a, const brc_sel *sel, const void *element, brc_er
         len = 4 + (size_t)brc_get_u32le(element);
     brc_buffer buffer = {.size = sizeof(buffer), .data = (void *)(uintptr_t)element, .len = len,
                          .strides = still};
-    brc_io io = {sizeof(io), a, sel, &buffer};
+    brc_io io = {sizeof(io), a, sel, &buffer, NULL};
     return brc_write_batch(&io, 1, err);
 }

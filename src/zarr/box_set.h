@@ -15,7 +15,7 @@
 #ifndef BRC_ZARR_BOX_SET_H
 #define BRC_ZARR_BOX_SET_H
 
-#include "array.h"
+#include "region.h"
 
 enum { BRC_BOX_FREE, BRC_BOX_OPEN, BRC_BOX_CLOSED };
 /* Of a chunk in a box: no piece has come; one has; the same, and it is laid over what was

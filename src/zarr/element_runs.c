@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "region.h"
+
 /* Elements of variable length may be far longer than they are taken to be. */
 #define VARIABLE_BUDGET ((uint64_t)4 << 20)
 

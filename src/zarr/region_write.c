@@ -23,7 +23,7 @@ static int describe_fixed(brc_region_write *rw, const brc_io *io, const brc_memo
                           brc_error *err)
 {
     const brc_array *a = rw->a;
-    int rc = brc_memory_fits(io->buffer, a->meta.ndim, rw->r.sel.count, a->meta.type->item_size,
+    int rc = brc_memory_fits(io->buffer, rw->r.axes, rw->r.sel.count, a->meta.type->item_size,
                              BRC_MEMORY_IN, err);
     if (rc < 0)
         brc_context(err, "%s", a->path);
@@ -35,7 +35,7 @@ static int describe_fixed(brc_region_write *rw, const brc_io *io, const brc_memo
 static int describe_variable(brc_region_write *rw, const brc_memory *m, brc_error *err)
 {
     const brc_array *a = rw->a;
-    for (int i = 0; m->strides != NULL && i < a->meta.ndim; i++)
+    for (int i = 0; m->strides != NULL && i < rw->r.axes; i++)
         if (m->strides[i] != 0)
             return brc_fail(err, BRC_EINVAL, "%s: elements of variable length have no strides",
                             a->path);
@@ -53,9 +53,8 @@ int brc_region_write_of(brc_region_write *rw, const brc_io *io, const uint64_t *
 {
     brc_array *a = rw->a = io->array;
     brc_memory m;
-    BRC_TRY(brc_memory_of(&m, io->buffer, BRC_MEMORY_IN, err));
     BRC_TRY(brc_array_can_write(a, err));
-    BRC_TRY(brc_region_init(&rw->r, a, io->sel, shape, m.strides, err));
+    BRC_TRY(brc_region_of_io(&rw->r, &m, io, shape, BRC_MEMORY_IN, err));
     return brc_meta_is_variable(&a->meta) ? describe_variable(rw, &m, err)
                                           : describe_fixed(rw, io, &m, err);
 }
@@ -109,7 +108,7 @@ static int find_elements(brc_region_write *rw, brc_error *err)
     uint64_t n = 1;
     if (!brc_meta_is_variable(&rw->a->meta) || rw->table != NULL)
         return BRC_OK;
-    for (int i = 0; i < rw->a->meta.ndim; i++)
+    for (int i = 0; i < rw->r.axes; i++)
         if (rw->r.strides[i] != 0)
             n = brc_sel_count(&rw->r.sel);
     if (n > SIZE_MAX / sizeof(brc_span))
@@ -128,12 +127,13 @@ static int list_covered(region_writer *w, brc_region_write *rw, brc_write_item *
     brc_region_part part;
     BRC_TRY(find_elements(rw, err));
     item->owner = rw;
-    brc_region_chunk(&rw->r, rw->a->meta.ndim, rw->next, item->index);
+    item->number = rw->next;
+    brc_region_chunk(&rw->r, rw->a->meta.ndim, item->number, item->index);
     int rc = set_out(w, item, err);
     if (rc <= 0)
         return rc;
     rw->next++;
-    brc_region_part_at(&part, rw->a, &rw->r, item->index);
+    brc_region_part_of(&part, rw->a, &rw->r, item->number);
     BRC_TRY(brc_array_item(rw->a, part.chunk, item, err));
     item->len = (size_t)part.elements * brc_array_unit(rw->a);
     if (!part.overlap.whole)
@@ -170,11 +170,9 @@ static int writer_list(void *ctx, brc_write_item *items, size_t cap, size_t *n, 
 
 /* ---- on the pool -------------------------------- */
 
-static void put_selected(const brc_region_write *rw, const brc_region_part *part, uint8_t *chunk)
+static void put_selected(const brc_region_write *rw, const brc_region_part *part, void *chunk)
 {
-    const uint8_t *src = rw->table != NULL ? rw->table : rw->src;
-    brc_copy_box(rw->a->meta.ndim, part->overlap.count, brc_array_unit(rw->a),
-                 chunk + part->in_chunk, part->strides, src + part->in_memory, rw->r.strides);
+    brc_region_put(rw->a, &rw->r, part, rw->table != NULL ? rw->table : rw->src, chunk);
 }
 
 void brc_fill_past(const brc_array *a, const uint64_t *index, const uint64_t *keep, void *elements,
@@ -244,7 +242,7 @@ static int writer_gather(void *ctx, brc_write_item *item, brc_scratch *scratch, 
     (void)ctx;
     const brc_region_write *rw = item->owner;
     brc_region_part part;
-    brc_region_part_at(&part, rw->a, &rw->r, item->index);
+    brc_region_part_of(&part, rw->a, &rw->r, item->number);
     return brc_meta_is_variable(&rw->a->meta) ? gather_variable(rw, &part, item, scratch, err)
                                               : gather_fixed(rw, &part, item, scratch, err);
 }

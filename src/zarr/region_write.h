@@ -6,7 +6,7 @@
 #ifndef BRC_ZARR_REGION_WRITE_H
 #define BRC_ZARR_REGION_WRITE_H
 
-#include "array.h"
+#include "region.h"
 
 typedef struct brc_region_write {
     brc_array *a;

@@ -27,7 +27,8 @@ static const struct {
     NO_TAIL(brc_open_opts, libexec),   NO_TAIL(brc_stats, log_bytes),
     NO_TAIL(brc_commit_opts, reserved), NO_TAIL(brc_diff_opts, reserved),
     NO_TAIL(brc_array_spec, backend_json), NO_TAIL(brc_sel, step),
-    NO_TAIL(brc_buffer, owner),        NO_TAIL(brc_io, buffer),
+    NO_TAIL(brc_buffer, owner),        NO_TAIL(brc_io, at),
+    NO_TAIL(brc_at, step),
     NO_TAIL(brc_key_range, end),       NO_TAIL(brc_key_info, etag),
     NO_TAIL(brc_xfer_opts, with),      NO_TAIL(brc_box, count),
     NO_TAIL(brc_proto, reserved),      NO_TAIL(brc_dtype, inner),
@@ -137,6 +138,7 @@ typedef union longer {
     brc_stats stats;
     brc_sel sel;
     brc_buffer buffer;
+    brc_at at;
     brc_error error;
     brc_buf buf;
     size_t size;
@@ -223,9 +225,25 @@ static int give_buffer(longer *x)
     OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
     x->buffer.data = got;
     x->buffer.len = sizeof(got);
-    brc_io io = { sizeof(io), a, NULL, &x->buffer };
+    brc_io io = { sizeof(io), a, NULL, &x->buffer, NULL };
     int rc = brc_read_batch(&io, 1, &t.err);
     ck_assert(rc != BRC_OK || got[7] == 7);
+    brc_array_free(a);
+    return rc;
+}
+
+static int give_at(longer *x)
+{
+    static const int64_t index[] = { 5, -8 };
+    brc_array *a;
+    int32_t got[2];
+    OK(&t, brc_array_open(&a, t.session, "/a", &t.err));
+    brc_buffer dst = { .size = sizeof(dst), .data = got, .len = sizeof(got) };
+    x->at.ndim = 1;
+    x->at.index[0] = index;
+    x->at.count[0] = 2;
+    int rc = brc_array_take(a, &x->at, &dst, &t.err);
+    ck_assert(rc != BRC_OK || (got[0] == 5 && got[1] == 0));
     brc_array_free(a);
     return rc;
 }
@@ -244,6 +262,7 @@ static const struct {
     { "stats", give_stats, sizeof(brc_stats), offsetof(brc_stats, objects), 1 },
     { "sel", give_sel, sizeof(brc_sel), 0, 1 },
     { "buffer", give_buffer, sizeof(brc_buffer), 0, 0 },
+    { "at", give_at, sizeof(brc_at), 0, 0 },
 };
 
 static void sizes_setup(void)

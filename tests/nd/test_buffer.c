@@ -141,7 +141,7 @@ START_TEST(reads_and_writes_of_a_reversed_view)
     memset(memory, 0x55, sizeof(memory));
     brc_buffer b = { .size = sizeof(b), .data = memory, .len = sizeof(memory), .offset = 6,
                      .strides = strides };
-    brc_io io = { sizeof(io), a, NULL, &b };
+    brc_io io = { sizeof(io), a, NULL, &b, NULL };
     OK(&t, brc_read_batch(&io, 1, &t.err));
     for (int i = 0; i < 40; i++) {
         const int row = i / 5, in = i % 5;

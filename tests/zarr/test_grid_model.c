@@ -181,6 +181,114 @@ static void step_fill(grid_trial *x)
     brc_buf_dispose(&element);
 }
 
+/* Along an axis: so many indexes in any order, with repetitions and from either end. */
+static void some_positions(grid_trial *x, brc_at *at, int axis, uint64_t many)
+{
+    const uint64_t extent = x->m.shape[axis];
+
+    at->count[axis] = extent > 0 ? many : 0;
+    at->step[axis] = 1;
+    int64_t *index = malloc(sizeof(int64_t) * (size_t)(at->count[axis] + 1));
+    ck_assert_ptr_nonnull(index);
+    for (uint64_t k = 0; k < at->count[axis]; k++)
+        index[k] = (int64_t)pick(x, 2 * extent) - (int64_t)extent;
+    at->index[axis] = index;
+}
+
+static brc_at some_places(grid_trial *x)
+{
+    brc_at at = BRC_AT_INIT;
+    const uint64_t points = pick(x, 30);
+
+    at.ndim = x->m.ndim;
+    at.flags = x->m.ndim > 0 && pick(x, 2) ? BRC_AT_POINTS : 0;
+    for (int i = 0; i < at.ndim; i++) {
+        if (at.flags & BRC_AT_POINTS || pick(x, 2)) {
+            some_positions(x, &at, i, at.flags & BRC_AT_POINTS ? points : pick(x, 6));
+            continue;
+        }
+        at.start[i] = pick(x, x->m.shape[i] + 1);
+        at.step[i] = 1 + pick(x, 4);
+        at.count[i] = pick(x, (x->m.shape[i] - at.start[i] + at.step[i] - 1) / at.step[i] + 1);
+    }
+    if (at.flags & BRC_AT_POINTS) /* of an axis without elements there are none */
+        for (int i = 0; i < at.ndim; i++)
+            for (int k = 0; k < at.ndim; k++)
+                at.count[i] = at.count[k] < at.count[i] ? at.count[k] : at.count[i];
+    return at;
+}
+
+static void free_places(brc_at *at)
+{
+    for (int i = 0; i < at->ndim; i++)
+        free((void *)(uintptr_t)at->index[i]);
+}
+
+static uint64_t how_many(const brc_at *at)
+{
+    uint64_t n = 1;
+
+    for (int i = 0; i < at->ndim; i++)
+        n = at->flags & BRC_AT_POINTS ? at->count[i] : n * at->count[i];
+    return n;
+}
+
+/* Where the k-th selected element is in the model. */
+static uint8_t *placed(const grid_trial *x, const brc_at *at, uint64_t k)
+{
+    uint64_t where[BRC_MAX_NDIM], offset = 0;
+
+    for (int i = at->ndim - 1; i >= 0; i--) {
+        const uint64_t j = at->flags & BRC_AT_POINTS ? k : k % at->count[i];
+        k = at->flags & BRC_AT_POINTS ? k : k / at->count[i];
+        where[i] = at->start[i] + j * at->step[i];
+        if (at->index[i] != NULL)
+            where[i] = (uint64_t)(at->index[i][j] + (at->index[i][j] < 0) * (int64_t)x->m.shape[i]);
+    }
+    for (int i = 0; i < at->ndim; i++)
+        offset = offset * x->m.shape[i] + where[i];
+    return x->m.data + 2 * offset;
+}
+
+static void step_take(grid_trial *x)
+{
+    brc_at at = some_places(x);
+    const uint64_t n = how_many(&at);
+    uint8_t *numbers = malloc(2 * (size_t)n + 1);
+    brc_buf got = BRC_BUF_INIT;
+
+    ck_assert_ptr_nonnull(numbers);
+    for (uint64_t k = 0; k < n; k++)
+        memcpy(numbers + 2 * k, placed(x, &at, k), 2);
+    brc_buf want = elements_of(x, numbers, n);
+    MUST(x, brc_array_take_elements(x->a, &at, &got, &x->kit.err));
+    ck_assert_uint_eq(got.len, want.len);
+    if (want.len > 0)
+        ck_assert_mem_eq(got.data, want.data, want.len);
+    brc_buf_dispose(&got);
+    brc_buf_dispose(&want);
+    free(numbers);
+    free_places(&at);
+}
+
+static void step_put(grid_trial *x)
+{
+    brc_at at = some_places(x);
+    const uint64_t n = how_many(&at);
+    uint8_t *numbers = some_numbers(x, n);
+    brc_buf data = elements_of(x, numbers, n);
+    brc_buffer src = BRC_BUFFER_INIT;
+
+    src.data = data.data;
+    src.len = data.len;
+    MUST(x, brc_array_put(x->a, &at, &src, &x->kit.err));
+    for (uint64_t k = 0; k < n; k++)
+        memcpy(placed(x, &at, k), numbers + 2 * k, 2);
+    brc_buf_dispose(&data);
+    free(numbers);
+    free_places(&at);
+}
+
 static uint64_t some_extent(grid_trial *x)
 {
     return pick(x, 9) == 0 ? 0 : 1 + pick(x, LONGEST);
@@ -381,15 +489,17 @@ START_TEST(trap61_an_array_over_any_grid_is_like_plain_memory)
 
     trial_begin(&x, (size_t)_i);
     for (int step = 0; step < 30; step++) {
-        switch (pick(&x, 10)) {
+        switch (pick(&x, 12)) {
         case 0: case 1: case 2: step_resize(&x); break;
         case 3: step_append(&x); break;
         case 4: step_commit(&x); break;
         case 5: step_fill(&x); break;
         case 6: step_hand_over(&x); break;
+        case 7: case 8: step_put(&x); break;
         default: step_write(&x); break;
         }
         check_elements(&x, x.a, &x.m);
+        step_take(&x);
     }
     trial_end(&x);
 }

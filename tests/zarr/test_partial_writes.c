@@ -238,7 +238,7 @@ static int write_first(const char *text, int32_t value)
     OK(&first, brc_sel_parse(&sel, a, text, &first.err));
     buffer.data = values;
     buffer.len = (size_t)brc_sel_count(&sel) * sizeof(*values);
-    brc_io io = {sizeof(io), a, &sel, &buffer};
+    brc_io io = {sizeof(io), a, &sel, &buffer, NULL};
     int rc = brc_write_batch(&io, 1, &first.err);
     brc_array_free(a);
     return rc;
@@ -419,7 +419,7 @@ START_TEST(the_first_of_two_equal_chunks_becomes_another)
     buffer.len = sizeof(values);
     for (int i = 0; i < 2; i++) {
         OK(&first, brc_sel_parse(&sel[i], b, i == 0 ? "[0:128]" : "[256:384]", &first.err));
-        io[i] = (brc_io){sizeof(brc_io), b, &sel[i], &buffer};
+        io[i] = (brc_io){sizeof(brc_io), b, &sel[i], &buffer, NULL};
     }
     open_hasty();
     hook_encode(a_part_of_the_first, NULL, 1);
@@ -474,7 +474,7 @@ START_TEST(regions_that_meet_in_a_chunk)
         OK(&first, brc_sel_parse(&sel[i], a, i == 0 ? "[0:64]" : "[0:128]", &first.err));
         buffer[i].data = values[i];
         buffer[i].len = i == 0 ? 256 : 512;
-        io[i] = (brc_io){sizeof(brc_io), a, &sel[i], &buffer[i]};
+        io[i] = (brc_io){sizeof(brc_io), a, &sel[i], &buffer[i], NULL};
     }
     hook_decode(act, NULL, 1);
     OK(&first, brc_write_batch(io, 2, &first.err));
