@@ -565,8 +565,11 @@ BRC_API BRC_MUST_USE int brc_key_get_many(brc_buf *out, uint8_t *found, brc_sess
                                           const brc_key_range *ranges, size_t n, brc_error *err);
 /* Whether there is such a key. */
 BRC_API BRC_MUST_USE int brc_key_exists(int *exists, brc_session *s, const char *key, brc_error *err);
-/* The same of n keys: found[i] is 1 or 0. */
-BRC_API BRC_MUST_USE int brc_key_exists_many(uint8_t *found, brc_session *s, const char *const *keys, size_t n, brc_error *err);
+/* Where the chunks are (of sharded arrays: the shards) that n keys of one array name: the array's path is appended to
+ * `path` without a NUL, and `index` gets n * ndim numbers. there[i] (NULL: nothing): 1 where something is stored.
+ * BRC_ENOTFOUND for a key that is not a chunk's, BRC_EINVAL where the array has not `ndim` dimensions or there are several. */
+BRC_API BRC_MUST_USE int brc_key_places(brc_buf *path, uint64_t *index, uint8_t *there, brc_session *s, const char *const *keys,
+                                        size_t n, int ndim, brc_error *err);
 /* How many bytes a key has, and their tag. BRC_ENOTFOUND if there are none. No chunk is read for it
  * that is stored in the array's encoding, or that was asked for before. */
 BRC_API BRC_MUST_USE int brc_key_stat(brc_key_info *out, brc_session *s, const char *key, brc_error *err);

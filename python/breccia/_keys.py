@@ -46,13 +46,6 @@ def get(native: Native, keys: Sequence[str], ranges: Sequence[Sequence[int]]) ->
                 lib.brc_buf_dispose(out + i)
 
 
-def there(native: Native, keys: Sequence[str]) -> list[bool]:
-    """Which keys there are."""
-    names, found = [name(key) for key in keys], ffi.new("uint8_t[]", len(keys))
-    native.call_out(lib.brc_key_exists_many, found, ffi.new("char *[]", names), len(keys))
-    return [bool(one) for one in found]
-
-
 def stat(native: Native, key: str) -> tuple[int, str]:
     """Bytes at a key, and their tag. FileNotFoundError."""
     info = sized("brc_key_info")

@@ -7,19 +7,19 @@ elements; the library does the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import zarr.abc.codec
 from zarr.core.buffer.cpu import NDBuffer
 
-from . import _elements, _keys
+from . import _elements
 from ._breccia import ffi, lib
 from ._elements import Form
-from ._errors import Error, InvalidError, NotFoundError, UnsupportedError
+from ._errors import InvalidError, NotFoundError, UnsupportedError
 from ._indexing import AnyArray, Selection
-from ._native import Native
+from ._native import Native, text
 
 INLINE = 256 << 10  # bytes of chunks that are read without another thread
 ZEROS_DIFFER = not NDBuffer.from_numpy_array(np.array([-0.0])).all_equal(0.0)  # from zarr 3.1 on
@@ -36,45 +36,27 @@ ELSEWHERE = Aside, NotFoundError, UnsupportedError, InvalidError  # not known he
 # ---- the array ----
 
 
-def places_of(key: str, ndim: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """What array and chunk a key may be of: with two axes "a/c/0/1", "a/c.0.1", "a/0.1", "a/0/1" of a."""
-    parts = key.split("/")
-    for n in sorted({1, max(1, ndim), ndim + 1}, reverse=True):
-        if n <= len(parts):
-            fields = "/".join(parts[-n:]).replace(".", "/").split("/")
-            fields = fields[1:] if fields[0] == "c" else [] if ndim == 0 and fields == ["0"] else fields
-            if len(fields) == ndim and all(field.isdecimal() for field in fields):
-                yield "/".join(parts[:-n]), tuple(map(int, fields))
+class Target:
+    """The array that zarr means, and where the chunks are in its grid."""
 
-
-def known(native: Native, path: str, spec: Any, flag: int) -> Form | None:
-    """The array at a path, if it is one that zarr could mean."""
-    try:
-        form = Form.of(native, path)
-    except (Error, TypeError, ValueError):
-        return None
-    info = lib.brc_array_describe(native.array(path))
-    asked = spec.dtype if isinstance(spec.dtype, np.dtype) else spec.dtype.to_native_dtype()
-    outer = info.shard or info.chunk
-    is_it = (form.item and form.dtype == asked.newbyteorder("=") and info.flags & flag
-             and info.flags & lib.BRC_ARRAY_REGULAR and len(form.shape) == len(spec.shape)
-             and all(outer[i] == n for i, n in enumerate(spec.shape)))
-    return form if is_it else None
-
-
-def array_of(native: Native, batch: Sequence[Any], flag: int) -> tuple[str, Form, list[tuple[int, ...]]]:
-    """The array's path, what it is, and where the chunks are in its grid."""
-    spec = batch[0][1]
-    ndim = len(spec.shape)
-    for path, _ in places_of(batch[0][0].path, ndim):
-        form = known(native, path, spec, flag)
-        if form is not None:
-            found = [dict(places_of(getter.path, ndim)).get(path) for getter, *_ in batch]
-            places = [place for place in found if place is not None]
-            if len(places) < len(found) or any(s is not spec and s.shape != spec.shape for _, s, *_ in batch):
-                raise Aside
-            return path, form, places
-    raise Aside
+    def __init__(self, native: Native, batch: Sequence[Any], flag: int, ask: bool = False) -> None:
+        spec, n = batch[0][1], len(batch)
+        ndim = len(spec.shape)
+        names = [text(getter.path) for getter, *_ in batch]
+        index, there = ffi.new("uint64_t[]", n * ndim + 1), ffi.new("uint8_t[]", n) if ask else ffi.NULL
+        self.path = native.handle.take_buf(lib.brc_key_places, index, there, native.session,
+                                           ffi.new("char *[]", names), n, ndim).decode()
+        self.places = [tuple(index[i * ndim:(i + 1) * ndim]) for i in range(n)]
+        self.there = bytes(ffi.buffer(there)) if ask else b""
+        self.form = Form.of(native, self.path)
+        info = lib.brc_array_describe(native.array(self.path))
+        asked = spec.dtype if isinstance(spec.dtype, np.dtype) else spec.dtype.to_native_dtype()
+        outer = tuple((info.shard or info.chunk)[0:ndim])
+        if (not self.form.item or self.form.dtype != asked.newbyteorder("=") or outer != tuple(spec.shape)
+                or not info.flags & flag or not info.flags & lib.BRC_ARRAY_REGULAR
+                or any(other is not spec and other.shape != spec.shape for _, other, *_ in batch)):
+            raise Aside
+        self.fill = bytes(ffi.buffer(info.fill, self.form.item))
 
 
 # ---- the selection ----
@@ -184,10 +166,10 @@ class Parts:
                          any(type(axis) is not tuple for axis in axes))
 
 
-def selection_of(batch: Sequence[Any], places: Sequence[tuple[int, ...]], shape: tuple[int, ...] | None,
+def selection_of(batch: Sequence[Any], target: Target, shape: tuple[int, ...] | None,
                  drop: tuple[int, ...]) -> Selection:
     made = Parts(batch[0][1].shape, shape, drop)
-    for (_, _, items, out, _), place in zip(batch, places):
+    for (_, _, items, out, _), place in zip(batch, target.places):
         made.add(place, items, out)
     return made.selection()
 
@@ -195,40 +177,32 @@ def selection_of(batch: Sequence[Any], places: Sequence[tuple[int, ...]], shape:
 # ---- reading and writing ----
 
 
-def is_plain(memory: Any, dtype: np.dtype[Any]) -> bool:
-    return type(memory) in (np.ndarray, np.memmap) and memory.dtype == dtype
-
-
 def read_now(native: Native, batch: Sequence[Any], out: Any, drop: tuple[int, ...]) -> Any:
-    path, form, places = array_of(native, batch, lib.BRC_ARRAY_READABLE)
+    target = Target(native, batch, lib.BRC_ARRAY_READABLE, HAS_STATUS)
     whole = out.as_ndarray_like()
-    if out.dtype.newbyteorder("=") != form.dtype:
+    if out.dtype.newbyteorder("=") != target.form.dtype:
         raise Aside  # a field
-    plain = is_plain(whole, out.dtype) and out.dtype == form.dtype and whole.flags.writeable
-    selection = selection_of(batch, places, tuple(out.shape), drop)
-    found = _elements.read(native, path, selection, form, whole if plain else None, False)
+    plain = type(whole) in (np.ndarray, np.memmap) and whole.dtype == target.form.dtype and whole.flags.writeable
+    selection = selection_of(batch, target, tuple(out.shape), drop)
+    found = _elements.read(native, target.path, selection, target.form, whole if plain else None, False)
     if found is None:
         raise Aside  # it has become another array
     if not plain:
         nd_buffer = batch[0][1].prototype.nd_buffer
         out[(slice(None),) * len(out.shape)] = nd_buffer.from_numpy_array(np.asarray(found))
-    if HAS_STATUS:
-        there = _keys.there(native, [getter.path for getter, *_ in batch])
-        return tuple({"status": "present" if one else "missing"} for one in there)
-    return None
+    return tuple({"status": "present" if one else "missing"} for one in target.there) if HAS_STATUS else None
 
 
 def write_now(native: Native, batch: Sequence[Any], value: Any, drop: tuple[int, ...]) -> None:
-    path, form, places = array_of(native, batch, lib.BRC_ARRAY_WRITABLE)
+    target = Target(native, batch, lib.BRC_ARRAY_WRITABLE)
     memory = value.as_numpy_array()
-    if form.dtype is None or memory.dtype.newbyteorder("=") != form.dtype:
+    if memory.dtype.newbyteorder("=") != target.form.dtype:
         raise Aside
-    memory = np.asarray(memory, form.dtype)
-    selection = selection_of(batch, places, memory.shape if memory.ndim else None, drop)
-    fill = bytes(ffi.buffer(lib.brc_array_describe(native.array(path)).fill, form.item))
-    if any(is_doubtful(memory, fill, spec, to, whole) for _, spec, _, to, whole in batch):
+    memory = np.asarray(memory, target.form.dtype)
+    selection = selection_of(batch, target, memory.shape if memory.ndim else None, drop)
+    if any(is_doubtful(memory, target.fill, spec, to, whole) for _, spec, _, to, whole in batch):
         raise Aside
-    _elements.write(native, path, selection, form, np.broadcast_to(memory, selection.shape))
+    _elements.write(native, target.path, selection, target.form, np.broadcast_to(memory, selection.shape))
 
 
 def is_doubtful(memory: AnyArray, bits: bytes, spec: Any, out: Any, complete: bool) -> bool:

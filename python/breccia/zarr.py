@@ -52,7 +52,7 @@ def range_of(request: Any) -> tuple[int, ...]:
     return kind, *numbers
 
 
-def get(native: Native, wanted: Sequence[tuple[str, Any, Any]], needed: bool = False) -> list[Any]:
+def get(native: Native, wanted: Sequence[tuple[str, Any, Any]], needed: bool = False) -> list[Buffer | None]:
     found = _keys.get(native, [key for key, _, _ in wanted], [range_of(request) for _, _, request in wanted])
     if needed and None in found:
         raise BaseExceptionGroup("no range was read", [FileNotFoundError(wanted[0][0])])
@@ -260,13 +260,11 @@ class Store(ZarrStore):
     async def get(self, key: str, prototype: BufferPrototype | None = None,
                   byte_range: Any = None) -> Buffer | None:
         how = self._peek if key.endswith(DOCUMENTS) else self._run
-        found: Buffer | None = (await how(get, [(key, prototype, byte_range)]))[0]
-        return found
+        return (await how(get, [(key, prototype, byte_range)]))[0]
 
     def get_sync(self, key: str, *, prototype: BufferPrototype | None = None,
                  byte_range: Any = None) -> Buffer | None:
-        found: Buffer | None = self._use(get, [(key, prototype, byte_range)])[0]
-        return found
+        return self._use(get, [(key, prototype, byte_range)])[0]
 
     async def get_partial_values(self, prototype: BufferPrototype,
                                  key_ranges: Iterable[tuple[str, Any]]) -> list[Buffer | None]:
@@ -283,7 +281,7 @@ class Store(ZarrStore):
         return list(enumerate(self._use(get, [(key, prototype, one) for one in byte_ranges], True)))
 
     async def exists(self, key: str) -> bool:
-        return (await self._peek(_keys.there, [key]))[0]
+        return bool(await self._peek(_keys.number, "int", lib.brc_key_exists, key))
 
     async def getsize(self, key: str) -> int:
         return (await self._run(_keys.stat, key))[0]
@@ -329,7 +327,7 @@ class Store(ZarrStore):
 
     def delete_sync(self, key: str) -> None:
         self._check_writable()
-        if self._use(_keys.there, [key])[0]:
+        if self._use(_keys.number, "int", lib.brc_key_exists, key):
             self._settle(self._change(key, None))
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:

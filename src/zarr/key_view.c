@@ -23,35 +23,17 @@ int brc_key_stat(brc_key_info *out, brc_session *s, const char *key, brc_error *
 
 /* ---- is it there -------------------------------- */
 
-/* Within a transaction. */
-static int look_for_key(int *is, brc_session *s, const char *key, brc_error *err)
-{
-    brc_key_place place;
-    BRC_TRY(brc_key_find(&place, s, key, err));
-    if (place.what == BRC_KEY_IS_CHUNK)
-        return brc_key_chunk_exists(is, &place.array->array, place.outer, err);
-    *is = place.what != BRC_KEY_NONE;
-    return BRC_OK;
-}
-
-int brc_key_exists_many(uint8_t *found, brc_session *s, const char *const *keys, size_t n,
-                        brc_error *err)
-{
-    int is, rc = BRC_OK;
-    BRC_TRY(brc_session_begin_read(s, err));
-    for (size_t i = 0; i < n && rc == BRC_OK; i++) {
-        rc = look_for_key(&is, s, keys[i], err);
-        found[i] = rc == BRC_OK && is;
-    }
-    brc_session_end_read(s);
-    return rc;
-}
-
 int brc_key_exists(int *exists, brc_session *s, const char *key, brc_error *err)
 {
-    uint8_t found = 0;
-    int rc = brc_key_exists_many(&found, s, &key, 1, err);
-    *exists = found;
+    brc_key_place place;
+    *exists = 0;
+    BRC_TRY(brc_session_begin_read(s, err));
+    int rc = brc_key_find(&place, s, key, err);
+    if (rc == BRC_OK && place.what == BRC_KEY_IS_CHUNK)
+        rc = brc_key_chunk_exists(exists, &place.array->array, place.outer, err);
+    else if (rc == BRC_OK)
+        *exists = place.what != BRC_KEY_NONE;
+    brc_session_end_read(s);
     return rc;
 }
 

@@ -195,7 +195,6 @@ static void any_request(asked_keys *k, size_t i, uint64_t *seed)
 START_TEST(any_keys_and_ranges_are_as_one_by_one)
 {
     enum { N = 1500 };
-    static uint8_t there[N];
     static const char *const codecs[] = { "[" MEETING "]", SHARD(10, MEETING), "[" BYTES "]",
                                           SHARD(10, BYTES) };
     uint64_t seed = 77 + (uint64_t)_i;
@@ -214,8 +213,6 @@ START_TEST(any_keys_and_ranges_are_as_one_by_one)
             any_request(&k, i, &seed);
         OK(&f.t, brc_key_get_many(k.out, k.found, f.t.session, k.keys, k.ranges, N, &f.t.err));
         ck_assert_uint_gt(asked_are_right(&f, &k), N / 3);
-        OK(&f.t, brc_key_exists_many(there, f.t.session, k.keys, N, &f.t.err));
-        ck_assert_mem_eq(there, k.found, N);
     }
     asked_free(&k);
     many_stop(&f);
@@ -251,6 +248,47 @@ START_TEST(a_damaged_chunk_is_named)
 }
 END_TEST
 
+/* Chunks, and shards; what is there, and what is no chunk of one array. */
+START_TEST(keys_say_where_chunks_are)
+{
+    static const char *const keys[] = {"a/c/2", "a/c/0", "a/c/7", "a/c/2"};
+    static const char *const wrong[][2] = {
+        {"a/c/0", "b/c/0"}, {"a/c/0", "a/zarr.json"}, {"a/c/0", "a/c/9"}, {"a/c/0", "nothing/c/0"},
+        {"a/c/0", "a/c/0/1"}, {"a/c/0", "a//c"}};
+    const uint64_t want[] = {2, 0, 7, 2};
+    uint64_t index[4];
+    uint8_t there[4];
+    brc_buf path = BRC_BUF_INIT;
+    fixture f;
+    many_start(&f);
+    many_array(&f, "/a", 40, 10, "[" BYTES "]");
+    many_array(&f, "/b", 40, 20, SHARD(10, BYTES));
+    const uint64_t longer[] = {90};
+    brc_array *a;
+    OK(&f.t, brc_array_open(&a, f.t.session, "/a", &f.t.err));
+    OK(&f.t, brc_array_resize(a, longer, &f.t.err));
+    brc_array_free(a);
+    OK(&f.t, brc_key_places(&path, index, there, f.t.session, keys, 4, 1, &f.t.err));
+    ck_assert_mem_eq(index, want, sizeof(want));
+    ck_assert_uint_eq(path.len, 2);
+    ck_assert_mem_eq(path.data, "/a", 2);
+    ck_assert(there[0] && there[1] && !there[2] && there[3]);
+    path.len = 0;
+    const char *const shard[] = {"b/c/1"};
+    OK(&f.t, brc_key_places(&path, index, NULL, f.t.session, shard, 1, 1, &f.t.err));
+    ck_assert_uint_eq(index[0], 1);
+    FAILS(&f.t, BRC_EINVAL, brc_key_places(&path, index, NULL, f.t.session, shard, 1, 2, &f.t.err));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        path.len = 0;
+        const int rc = brc_key_places(&path, index, NULL, f.t.session, wrong[i], 2, 1, &f.t.err);
+        ck_assert_int_eq(rc, (i == 0 ? BRC_EINVAL : BRC_ENOTFOUND));
+        ck_assert_msg(strstr(f.t.err.message, wrong[i][1]) != NULL, "%s", f.t.err.message);
+    }
+    brc_buf_dispose(&path);
+    many_stop(&f);
+}
+END_TEST
+
 Suite *key_many_suite(void)
 {
     Suite *suite = suite_create("key_many");
@@ -260,6 +298,7 @@ Suite *key_many_suite(void)
     tcase_add_test(tc, workers_read_ranges_of_many_shards);
     tcase_add_loop_test(tc, any_keys_and_ranges_are_as_one_by_one, 0, 3);
     tcase_add_test(tc, a_damaged_chunk_is_named);
+    tcase_add_test(tc, keys_say_where_chunks_are);
     suite_add_tcase(suite, tc);
     return suite;
 }
