@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/clock.h"
 #include "../base/process.h"
+#include "../base/sized.h"
 #include "../store/collect.h"
 #include "bulk_write.h"
 #include "node_moves.h"
@@ -318,13 +319,40 @@ static int pin_version(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
+static int open_version(brc_session *s, const char *rev, brc_error *err)
+{
+    s->mode = BRC_SESSION_AT;
+    BRC_TRY(brc_rev_resolve(s->repo->store, rev != NULL ? rev : "HEAD", &s->draft.base, err));
+    s->draft.has_base = 1;
+    return brc_commit_root(s->repo->store, &s->draft.base, &s->base, err);
+}
+
+static int open_branch(brc_session *s, const char *rev, int any, brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    int rc = session_branch(s, rev, &why);
+    if (any && (rc == BRC_ENOTFOUND || rc == BRC_EINVAL)) {
+        free(s->branch);
+        s->branch = NULL;
+        return open_version(s, rev, err);
+    }
+    if (rc < 0 && err != NULL)
+        brc_error_copy(err, &why);
+    if (rc == BRC_OK && s->mode == BRC_SESSION_PRIVATE)
+        rc = start_private(s, err);
+    return rc < 0 ? rc : brc_session_follow(s, err);
+}
+
 int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err)
 {
     void *p;
     int rc;
+    const int any = mode == (BRC_SESSION_VIEW | BRC_SESSION_ANY_REV) ||
+                    mode == (BRC_SESSION_WRITE | BRC_SESSION_ANY_REV);
     *out = NULL;
-    if (mode < BRC_SESSION_AT || mode > BRC_SESSION_PRIVATE)
+    if (!any && (mode < BRC_SESSION_AT || mode > BRC_SESSION_PRIVATE))
         return brc_fail(err, BRC_EINVAL, "there is no session mode %d", mode);
+    mode &= ~BRC_SESSION_ANY_REV;
     if (mode >= BRC_SESSION_WRITE)
         BRC_TRY(brc_store_writable(repo->store, err));
     BRC_TRY(brc_new(&p, sizeof(brc_session), err));
@@ -333,22 +361,9 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
     s->mode = mode;
     s->repo = brc_repo_ref(repo);
     BRC_GO(brc_store_begin_read(repo->store, err));
-    if (mode == BRC_SESSION_AT) {
-        brc_oid commit = {{0}};
-        rc = brc_rev_resolve(repo->store, rev != NULL ? rev : "HEAD", &commit, err);
-        if (rc == BRC_OK)
-            rc = brc_commit_root(repo->store, &commit, &s->base, err);
-        s->draft.has_base = rc == BRC_OK;
-        s->draft.base = commit;
-    } else {
-        rc = session_branch(s, rev, err);
-        if (rc == BRC_OK && mode == BRC_SESSION_PRIVATE)
-            rc = start_private(s, err);
-        if (rc == BRC_OK)
-            rc = brc_session_follow(s, err);
-    }
+    rc = mode == BRC_SESSION_AT ? open_version(s, rev, err) : open_branch(s, rev, any, err);
     brc_store_end_read(repo->store);
-    if (rc == BRC_OK && mode == BRC_SESSION_AT)
+    if (rc == BRC_OK && s->mode == BRC_SESSION_AT)
         rc = pin_version(s, err);
 done:
     if (rc < 0)
@@ -356,6 +371,20 @@ done:
     else
         *out = s;
     return rc;
+}
+
+int brc_session_stat(brc_session_info *out, brc_session *s, brc_error *err)
+{
+    brc_session_info own = BRC_SESSION_INFO_INIT;
+    BRC_TRY(brc_session_begin_read(s, err));
+    own.mode = s->mode;
+    own.has_commit = s->draft.has_base;
+    if (own.has_commit)
+        own.commit = s->draft.base;
+    own.draft = s->draft.id;
+    own.changes = s->draft.id != 0 ? s->draft.changes : 0;
+    brc_session_end_read(s);
+    return brc_sized_out(out, &own, sizeof(own), sizeof(own), "brc_session_info", err);
 }
 
 /* ---- transactions -------------------------------- */
@@ -404,11 +433,6 @@ int brc_session_can_change(const brc_session *s, brc_error *err)
     if (s->mode >= BRC_SESSION_WRITE && (s->mode != BRC_SESSION_PRIVATE || s->owner != NULL))
         return BRC_OK;
     return brc_fail(err, BRC_EREADONLY, "this session cannot be changed: it was opened to read");
-}
-
-static int64_t top_draft(const brc_session *s)
-{
-    return s->bulk != NULL ? s->bulk->draft : s->draft.id;
 }
 
 static int begin_write(brc_session *s, brc_error *err)
@@ -482,214 +506,4 @@ int brc_session_begin_read(brc_session *s, brc_error *err)
 void brc_session_end_read(brc_session *s)
 {
     brc_store_end_read(s->repo->store);
-}
-
-/* ---- looking nodes up -------------------------------- */
-
-/* The draft's word on one path, or that of a bulk write over it: *said 1 if it has a row. */
-static int find_row(brc_session *s, const char *path, int *said, brc_entry *entry, int64_t *row,
-                    brc_error *err)
-{
-    brc_draft_node node;
-    *said = 0;
-    if (s->bulk != NULL && s->bulk->draft != 0)
-        BRC_TRY(brc_draft_node_get(s->repo->store, s->bulk->draft, path, said, &node, err));
-    if (!*said && s->draft.id != 0)
-        BRC_TRY(brc_draft_node_get(s->repo->store, s->draft.id, path, said, &node, err));
-    if (!*said)
-        return BRC_OK;
-    int rc = BRC_OK;
-    memset(entry, 0, sizeof(*entry));
-    *row = node.node;
-    if (node.entry != NULL)
-        rc = brc_entry_decode(entry, (brc_span){node.entry, node.entry_len},
-                              brc_store_id_len(s->repo->store), err);
-    free(node.entry);
-    return rc;
-}
-
-int brc_session_find(brc_session *s, const char *path, brc_entry *out, int64_t *row, brc_error *err)
-{
-    brc_store *store = s->repo->store;
-    brc_buf prefix = BRC_BUF_INIT;
-    int rc, said = 0;
-    *row = 0;
-    if (s->draft.id == 0 && top_draft(s) == 0)
-        return brc_snapshot_find(store, &s->base, path, out, err);
-    BRC_GO(find_row(s, "/", &said, out, row, err));
-    if (!said)
-        BRC_GO(brc_snapshot_find(store, &s->base, "/", out, err));
-    for (const char *at = path + 1; *at != '\0' && out->kind != 0;) {
-        size_t len = strcspn(at, "/");
-        brc_entry parent = *out;
-        *row = 0;
-        prefix.len = 0;
-        BRC_GO(brc_buf_append(&prefix, path, (size_t)(at - path) + len, err));
-        BRC_GO(brc_buf_terminate(&prefix, err));
-        if (parent.kind != BRC_GROUP) {
-            memset(out, 0, sizeof(*out));
-            break;
-        }
-        BRC_GO(find_row(s, (const char *)prefix.data, &said, out, row, err));
-        if (!said) {
-            prefix.len = 0;
-            BRC_GO(brc_buf_append(&prefix, at, len, err));
-            BRC_GO(brc_buf_terminate(&prefix, err));
-            BRC_GO(brc_entry_find(store, &parent, (const char *)prefix.data, out, err));
-        }
-        at += len + (at[len] == '/');
-    }
-    rc = BRC_OK;
-done:
-    brc_buf_dispose(&prefix);
-    return rc;
-}
-
-int brc_session_need(brc_session *s, const char *path, int kind, brc_entry *out, int64_t *row,
-                     brc_error *err)
-{
-    BRC_TRY(brc_session_find(s, path, out, row, err));
-    if (out->kind == 0)
-        return brc_fail(err, BRC_ENOTFOUND, "there is no node %s", path);
-    if (kind != 0 && out->kind != kind)
-        return brc_fail(err, BRC_EINVAL, kind == BRC_ARRAY ? "%s is a group, not an array"
-                                                           : "%s is an array, not a group",
-                        path);
-    return BRC_OK;
-}
-
-/* A document that only the session's own draft has goes with a bulk write's row too: what becomes
- * of the one is nothing to the other. */
-static int bring_document(brc_session *s, const char *path, const brc_entry *entry, int64_t node,
-                          brc_error *err)
-{
-    brc_store *store = s->repo->store;
-    brc_draft_node own = {0};
-    brc_entry then;
-    int found = 0, is_there = 0;
-    if (s->bulk == NULL || s->draft.id == 0)
-        return BRC_OK;
-    BRC_TRY(brc_draft_doc_has(store, &entry->doc, &is_there, err));
-    if (is_there)
-        BRC_TRY(brc_draft_node_get(store, s->draft.id, path, &found, &own, err));
-    if (own.entry == NULL)
-        return BRC_OK;
-    int rc = brc_entry_decode(&then, (brc_span){own.entry, own.entry_len},
-                              brc_store_id_len(store), err);
-    free(own.entry);
-    if (rc < 0 || brc_oid_cmp(&then.doc, &entry->doc) != 0)
-        return rc;
-    return brc_draft_doc_copy(store, own.node, node, err);
-}
-
-int brc_session_put(brc_session *s, const char *path, const brc_entry *entry, int64_t *row,
-                    brc_error *err)
-{
-    uint8_t bytes[BRC_ENTRY_MAX];
-    brc_store *store = s->repo->store;
-    brc_entry full;
-    s->repo->changes++;
-    s->changes = s->repo->changes; /* base and draft are still right */
-    if (s->bulk != NULL)
-        BRC_TRY(s->bulk->meet(s, path, err));
-    if (entry == NULL)
-        return brc_draft_node_put(store, top_draft(s), path, NULL, 0, row, err);
-    full = *entry;
-    if (brc_oid_is_zero(&full.doc)) { /* the empty snapshot's root gets a document */
-        brc_span text;
-        BRC_TRY(brc_entry_text(store, entry, &text, err));
-        BRC_TRY(brc_store_put(store, BRC_KIND_DOCUMENT, text.data, text.len, &full.doc, err));
-    }
-    size_t len = brc_entry_encode(bytes, &full, brc_store_id_len(store));
-    int64_t node;
-    BRC_TRY(brc_draft_node_put(store, top_draft(s), path, bytes, len, &node, err));
-    if (row != NULL)
-        *row = node;
-    return bring_document(s, path, &full, node, err);
-}
-
-static int drop_document(brc_session *s, const char *path, brc_error *err)
-{
-    int64_t ignored;
-    BRC_TRY(brc_draft_node_own(s->repo->store, top_draft(s), path, &ignored, err));
-    return brc_draft_doc_drop_at(s->repo->store, top_draft(s), path, err);
-}
-
-/* The document before must not stay: what was set again and again takes the place of the last. */
-int brc_session_put_doc(brc_session *s, const char *path, brc_entry *entry, const brc_json *doc,
-                        int64_t *row, brc_error *err)
-{
-    brc_store *store = s->repo->store;
-    brc_buf text = BRC_BUF_INIT;
-    int64_t node;
-    int rc;
-    BRC_GO(brc_json_write(&text, doc, err));
-    BRC_GO(drop_document(s, path, err));
-    entry->doc = brc_hash_object(brc_store_hash(store), BRC_KIND_DOCUMENT, text.data, text.len);
-    BRC_GO(brc_session_put(s, path, entry, &node, err));
-    rc = brc_draft_doc_put(store, node, &entry->doc, (brc_span){text.data, text.len}, err);
-    if (rc == BRC_OK && row != NULL)
-        *row = node;
-done:
-    brc_buf_dispose(&text);
-    return rc;
-}
-
-int brc_session_put_new(brc_session *s, const char *path, brc_entry *entry, const brc_json *doc,
-                        brc_error *err)
-{
-    brc_buf text = BRC_BUF_INIT;
-    int rc;
-    if (s->bulk == NULL)
-        return brc_session_put_doc(s, path, entry, doc, NULL, err);
-    BRC_GO(brc_json_write(&text, doc, err));
-    BRC_GO(brc_store_put(s->repo->store, BRC_KIND_DOCUMENT, text.data, text.len, &entry->doc, err));
-    BRC_GO(drop_document(s, path, err));
-    rc = brc_session_put(s, path, entry, NULL, err);
-done:
-    brc_buf_dispose(&text);
-    return rc;
-}
-
-static int make_plain_group(brc_session *s, const char *path, brc_error *err)
-{
-    brc_entry group = {.kind = BRC_GROUP};
-    BRC_TRY(brc_note_new(s, path, err));
-    return brc_session_put(s, path, &group, NULL, err);
-}
-
-int brc_session_parents(brc_session *s, const char *path, brc_error *err)
-{
-    brc_buf prefix = BRC_BUF_INIT;
-    brc_entry entry;
-    int64_t row;
-    int rc = BRC_OK;
-    if (strcmp(path, "/") == 0)
-        return BRC_OK;
-    for (const char *at = path; at != NULL; at = strchr(at + 1, '/')) { /* the root is the first */
-        prefix.len = 0;
-        BRC_GO(brc_buf_append(&prefix, path, at > path ? (size_t)(at - path) : 1, err));
-        BRC_GO(brc_buf_terminate(&prefix, err));
-        const char *parent = (const char *)prefix.data;
-        BRC_GO(brc_session_find(s, parent, &entry, &row, err));
-        if (entry.kind == BRC_ARRAY) {
-            rc = brc_fail(err, BRC_EINVAL, "%s cannot exist: %s is an array and has no children",
-                          path, parent);
-            goto done;
-        }
-        if (entry.kind == 0)
-            BRC_GO(make_plain_group(s, parent, err));
-    }
-done:
-    brc_buf_dispose(&prefix);
-    return rc;
-}
-
-/* ---- walking -------------------------------- */
-
-int brc_session_walk(brc_tree_walk **out, brc_session *s, const char *path, const brc_entry *entry,
-                     int64_t row, int flags, brc_error *err)
-{
-    const int64_t drafts[] = {s->draft.id, s->bulk != NULL ? s->bulk->draft : 0};
-    return brc_tree_walk_new(out, s->repo->store, path, entry, row, drafts, flags, err);
 }
