@@ -100,10 +100,31 @@ Status: branch: str, clean: bool, changes: tuple[BaseChange; ...], state: BaseOp
 #   name: type=default    a value of another type
 #   name=FLAG, NAME=FLAG  sets BRC_FLAG where it is true; always
 #   name=!FLAG, name*     sets BRC_FLAG where it is false; one path or more
+#   name{}, name{}?       JSON of any value, or text; "?": None is NULL
 #   limit, progress, time how many are listed; who is told how far it is; of a commit
 # `-> [Record]` is listed, `-> Record` written; else a number, as Python's type. Conflicts are an exception, unless
-# `keep` or `dry_run` is set.
+# `keep` or `dry_run` is set. `name: type = member` is a property that the description of an array says, which
+# `, function` sets.
 CALLS = '''
+Array:
+chunks: tuple[int, ...] = chunk
+    The shape of the chunks: of a sharded array of those within the shards, of an irregular grid of the
+    largest.
+shards: tuple[int, ...] | None = shard
+    The shape of the shards; None: chunks are stored by themselves.
+cdata_shape: tuple[int, ...] = grid
+    How many chunks there are along each axis.
+codecs: list[dict[str, Any]] = codecs_json, set_codecs
+    The codecs of chunks that are written from now on, as zarr.json has them. Setting them leaves stored
+    chunks as they are; `set_codecs(codecs, rewrite=True)` stores them anew.
+backend: dict[str, Any] = backend_json, _set_backend
+    Where chunks go that are written from now on: {"name": ..., "configuration": ...}. Can be set, also by
+    the name alone.
+set_codecs(value{}, *, rewrite: bool=False, progress) = brc_array_set_codecs
+    Codecs for chunks that are written from now on; with `rewrite` also for those that are stored.
+_set_backend(value{}?) = brc_array_set_backend
+    Sets `backend`.
+
 Repository:
 refs() -> [Ref] = brc_refs
     Branches, then tags, by name.
@@ -223,9 +244,10 @@ CALL = '''from __future__ import annotations
 
 import datetime
 import os
+from typing import Any
 
 from .._breccia import lib
-from .._calls import Caller, Paths, Progress, options, records
+from .._calls import Caller, Paths, Progress, json_of, options, records
 from .._native import text
 '''
 
@@ -365,6 +387,9 @@ def parameter(given):
         return f"{given[:-1]}: Paths = None", given[:-1], given[:-1]
     if given in ("limit", "progress"):
         return f"{given}: {'int | None' if given == 'limit' else 'Progress'} = None", given, ""
+    if "{}" in given:
+        name, _, optional = given.partition("{}")
+        return f"{name}: Any", name, f"None if {name} is None else " * bool(optional) + f"json_of({name})"
     if ":" in given:
         name, _, kind = given.partition(": ")
         return f"{name}: {kind.replace('=', ' = ')}", name, name
@@ -411,7 +436,7 @@ def call(declared, own, head, said):
     """The method of a row of CALLS."""
     name, given, result, function = re.fullmatch(r"(\w+)\((.*)\)(?: -> (\S+))? = (\w+)", head).groups()
     parameters = [parameter(p) for p in given.split(", ") if p]
-    on = "breccia" if own == "Repository" else "brc_session"
+    on = {"Repository": "breccia", "Array": "brc_array"}.get(own, "brc_session")
     written, arguments, last = passed(declared, function, on, parameters)
     arguments += [f"{p}={p}" for _, p, value in parameters if not value and p != "*"]
     more = "".join(f",\n            {a}" for a in arguments)
@@ -432,15 +457,26 @@ def call(declared, own, head, said):
     return f"\n    def {name}({head}) -> {kind}:\n        {said}\n        {body}\n"
 
 
+def described(head, said):
+    """The property of a row of CALLS."""
+    name, kind, member, change = re.fullmatch(r"(\w+): (.*) = (\w+)(?:, (\w+))?", head).groups()
+    text = (f"\n    @property\n    def {name}(self) -> {kind}:\n        {said}\n"
+            f"        found: {kind} = self._told(\"{member}\")\n        return found\n")
+    if change:
+        text += f"\n    @{name}.setter\n    def {name}(self, value: Any) -> None:\n        self.{change}(value)\n"
+    return text
+
+
 def calls():
     declared = build_ffi.declarations()
     text = HEAD.format(what="Methods that are no more than a function of the library.") + CALL
     for head, said in rows(CALLS):
         if head.endswith(":"):
             own = head[:-1]
-            text += f'\n\nclass {own}Calls(Caller):\n    """Of a {own.lower()}."""\n'
+            text += f'\n\nclass {own}Calls(Caller):\n    """Of {own}."""\n'
         else:
-            text += call(declared, own, head, said.replace("\n    ", "\n        "))
+            said = said.replace("\n    ", "\n        ")
+            text += call(declared, own, head, said) if re.match(r"\w+\(", head) else described(head, said)
     return text
 
 

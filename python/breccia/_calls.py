@@ -36,6 +36,11 @@ def to_json(value: Any) -> str:
     return json.dumps(value, allow_nan=False, ensure_ascii=False, default=_plain)
 
 
+def json_of(value: Any) -> str:
+    """As to_json(), but text is JSON already."""
+    return value if isinstance(value, str) else to_json(value)
+
+
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
@@ -54,8 +59,8 @@ def options(kind: str, **members: Any) -> Any:
     for `..._json`; a time; an array of a sequence (or of one text), its length in `n...`. None stays 0."""
     types, made, keep = {name: member.type for name, member in ffi.typeof(kind).fields}, sized(kind), []
     for name, value in members.items():
-        if name.endswith("_json") and value is not None and not isinstance(value, str):
-            value = to_json(value)
+        if name.endswith("_json") and value is not None:
+            value = json_of(value)
         if isinstance(value, str) and types[name].item.kind == "pointer":
             value = [value]
         if value is None or isinstance(value, str):
@@ -81,6 +86,10 @@ class Caller:
 
     def _working(self, progress: Progress = None) -> AbstractContextManager[tuple[Handle, Any]]:
         """For a block: a handle, and the object on it."""
+        raise NotImplementedError
+
+    def _told(self, name: str) -> Any:
+        """Of an array: a member of the library's description."""
         raise NotImplementedError
 
     def _at(self, path: str) -> str:

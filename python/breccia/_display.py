@@ -42,7 +42,8 @@ def tree(group: Group) -> str:
         if not hasattr(node, "create_array"):
             what = f"  {'×'.join(map(str, node.shape)) or 'scalar'} {node.data_type}"
         bars = "".join("│   " if d in open_at else "    " for d in range(depth))
-        lines.append(bars + ("├── " if depth in open_at else "└── ") + printable(node.name + what))
+        bars += "├── " if depth in open_at else "└── "
+        lines.append(bars + printable(node.name + what))
         open_at = {d for d in open_at if d < depth} | {depth}
     lines.append(f"{printable(group.path)} ({group.session.rev})")
     return "\n".join(reversed(lines))
@@ -52,8 +53,9 @@ def array_rows(array: Array) -> list[tuple[str, str]]:
     """What there is to say of an array."""
     stored, chunks = array.nbytes_stored, math.prod(array.cdata_shape)
     rows = [("path", array.path), ("version", array.session.rev), ("data type", array.data_type),
-            ("shape", str(array.shape)), ("chunks", str(array.chunks)), ("shards", str(array.shards or "none")),
-            ("codecs", ", ".join(c["name"] for c in array.codecs)), ("backend", str(array.backend.get("name"))),
+            ("shape", str(array.shape)), ("chunks", str(array.chunks)),
+            ("shards", str(array.shards or "none")), ("codecs", ", ".join(c["name"] for c in array.codecs)),
+            ("backend", array.backend["name"]),
             ("chunks stored", f"{array.nchunks_initialized} of {chunks}"), ("bytes stored", bytes_of(stored))]
     if array._form.item:
         size = array.size * array._form.item

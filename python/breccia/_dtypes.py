@@ -31,7 +31,8 @@ def to_numpy(name: str) -> np.dtype[Any]:
     said: Any = json.loads(name) if name[:1] in '{"' else name
     given, config = (said.get("name"), said.get("configuration")) if isinstance(said, dict) else (said, None)
     try:
-        return np.dtype(_found(str(given), config or {}))
+        found: np.dtype[Any] = np.dtype(_found(str(given), config or {}))
+        return found
     except (KeyError, TypeError, ValueError):
         raise _errors.UnsupportedError(f"the data type {name} is not known here: its array can be listed, "
                                        "copied and versioned, but its elements cannot be read") from None
@@ -146,10 +147,11 @@ def pack(values: np.ndarray[Any, Any], name: str) -> bytes:
     """The same back: each element after its length in bytes."""
     parts: list[bytes] = []
     optional, is_text = "zarrs.optional" in name, "string" in name
+    kinds = str if is_text else (bytes, bytearray, memoryview)
     for value in values.ravel().tolist():
-        if not isinstance(value, str if is_text else (bytes, bytearray, memoryview)) and not (
-                optional and value is None):
+        if not isinstance(value, kinds) and not (optional and value is None):
             raise TypeError(f"an element of {name} cannot be {value!r}")
-        raw = b"" if value is None else b"\1" * optional + (value.encode() if is_text else bytes(value))
+        raw = value.encode() if isinstance(value, str) else bytes(value or b"")
+        raw = b"\1" * (optional and value is not None) + raw
         parts += [len(raw).to_bytes(4, "little"), raw]
     return b"".join(parts)

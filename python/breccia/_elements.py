@@ -1,4 +1,4 @@
-"""Elements between a native session and NumPy's memory: straight into it and out of it, whatever its strides."""
+"""Elements between a native session and NumPy's memory, whatever its strides."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from ._native import Native, sized, string, text
 
 
 class Form(NamedTuple):
-    """What is remembered of an array. `native` is the same for the library, which says when it is out of date."""
+    """What is remembered of an array. `native` is the same for the library, which says when it is old."""
 
     shape: tuple[int, ...]
     name: str
@@ -24,9 +24,10 @@ class Form(NamedTuple):
     @classmethod
     def of(cls, native: Native, path: str, old: Form | None = None) -> Form:
         """As the array is now: `old` where that is still so."""
-        info = fresh(native, path)
-        if old is not None and lib.py_same(native.array(path), old.native):
+        array = fresh(native, path)
+        if old is not None and lib.py_same(array, old.native):
             return old
+        info = lib.brc_array_describe(array)
         shape, name, dtype = tuple(info.shape[0:info.ndim]) if info.ndim else (), string(info.dtype), None
         try:
             dtype = _dtypes.to_numpy(name)
@@ -47,12 +48,12 @@ class Form(NamedTuple):
 
 
 def fresh(native: Native, path: str) -> Any:
-    """The library's description, up to date; of a node that took the array's place, its own."""
+    """The library's array, up to date; of a node that took the array's place, its own."""
     array = native.array(path)
-    if lib.brc_array_refresh(array, native.handle.err) < 0:
+    if lib.brc_array_refresh(array, native.err) < 0:
         native.forget(path)
         array = native.array(path)
-    return lib.brc_array_describe(array)
+    return array
 
 
 def at_of(sel: Selection, kind: str = "brc_at") -> tuple[Any, Any]:
@@ -101,19 +102,18 @@ def read(native: Native, path: str, sel: Selection, form: Form, out: AnyArray | 
     full, (at, keep) = sel.full(target), at_of(sel)
     if form.item:
         buffer, memory = memory_of(full)
-        rc = lib.py_take(native.handle.repo, native.array(path), at, buffer, ffi.NULL if fixed else form.native,
-                         native.handle.err)
+        same = ffi.NULL if fixed else form.native
+        rc = lib.py_take(native.repo, native.array(path), at, buffer, same, native.err)
         if rc < 0:
-            raise native.handle.failed(rc)
+            raise native.failed(rc)
         if rc > 0:
             return None
     else:
         data = native.take_buf(lambda out, err: lib.brc_array_take_elements(native.array(path), at, out, err))
         full[...] = _dtypes.unpack(data, target.size, form.name).reshape(full.shape)
-    if out is None:
+    if out is None or target is out:
         return target
-    if target is not out:
-        out[...] = target
+    out[...] = target
     return out
 
 
@@ -123,7 +123,7 @@ def write(native: Native, path: str, sel: Selection, form: Form, source: AnyArra
         full, (at, keep) = sel.full(source), at_of(sel)
         packed = full if form.item else np.frombuffer(_dtypes.pack(full, form.name), np.uint8)
         buffer, memory = memory_of(packed)
-        native.handle.call(lib.brc_array_put, native.array(path), at, buffer)
+        native.call(lib.brc_array_put, native.array(path), at, buffer)
 
 
 def as_type(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> AnyArray:

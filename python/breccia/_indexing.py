@@ -24,8 +24,10 @@ class Selection(NamedTuple):
         return result[self.back] if self.back is not None else result.reshape(-1)
 
 
-def expand(key: Any, ndim: int) -> list[Any]:
+def expand(key: Any, ndim: int) -> Sequence[Any]:
     """The items of an index, one for each axis (and the new axes), without `...`."""
+    if type(key) is tuple and len(key) == ndim and not any(item is None or item is ... for item in key):
+        return key
     items = list(key) if isinstance(key, tuple) else [key]
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
@@ -76,8 +78,7 @@ def by_axis(key: Any, shape: tuple[int, ...]) -> Selection:
     axes: list[Any] = []
     out: list[int] = []
     back: list[Any] = []
-    simple = type(key) is tuple and len(key) == len(shape) and not any(item is None or item is ... for item in key)
-    for item in key if simple else expand(key, len(shape)):
+    for item in expand(key, len(shape)):
         axis = len(axes)
         if item is None:
             out.append(1)
@@ -122,7 +123,9 @@ def points(key: Any, shape: tuple[int, ...]) -> Selection:
     except ValueError:
         raise IndexError("the index arrays do not go together: their shapes are "
                          + " ".join(str(f.shape) for f in found)) from None
-    return Selection([f.reshape(-1) for f in together], together[0].shape, None) if found else by_axis((), shape)
+    if not found:
+        return by_axis((), shape)
+    return Selection([f.reshape(-1) for f in together], together[0].shape, None)
 
 
 def blocks(key: Any, shape: tuple[int, ...], grid: tuple[int, ...]) -> Selection:
@@ -143,7 +146,8 @@ def plain(key: Any, shape: tuple[int, ...]) -> Selection:
     if flat and len(fancy) < 2:
         return by_axis(key, shape)
     if len(items) == 1 or len(items) == len(shape) and all(
-            np.asarray(item).dtype != bool if is_fancy(item) else hasattr(item, "__index__") for item in items):
+            np.asarray(item).dtype != bool if is_fancy(item) else hasattr(item, "__index__")
+            for item in items):
         return points(key, shape)
     if flat and len(fancy) == len(shape):
         return by_axis(key, shape)

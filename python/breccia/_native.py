@@ -62,14 +62,13 @@ class Handle:
     """One handle on the file, of one thread at a time; where Sessions gave it, a session and the arrays that were
     opened there. Closed by its owner, or when nobody has it any more."""
 
-    __slots__ = ("repo", "err", "pid", "home", "told", "session", "arrays", "era", "pinned", "scratch")
+    __slots__ = ("repo", "err", "pid", "home", "told", "session", "arrays", "era", "pinned")
 
     def __init__(self, repo: Any, home: int) -> None:
         self.repo, self.home, self.pid, self.err = repo, home, os.getpid(), sized("brc_error")
         self.session: Any = ffi.NULL
         self.arrays: dict[str, Any] = {}
         self.told: Progress | None = None
-        self.scratch: Any = None
         self.pinned, self.era = False, 0
 
     @property

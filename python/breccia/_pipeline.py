@@ -44,8 +44,8 @@ class Target:
         ndim = len(spec.shape)
         names = [text(getter.path) for getter, *_ in batch]
         index, there = ffi.new("uint64_t[]", n * ndim + 1), ffi.new("uint8_t[]", n) if ask else ffi.NULL
-        self.path = native.handle.take_buf(lib.brc_key_places, index, there, native.session,
-                                           ffi.new("char *[]", names), n, ndim).decode()
+        self.path = native.take_buf(lib.brc_key_places, index, there, native.session,
+                                    ffi.new("char *[]", names), n, ndim).decode()
         self.places = [tuple(index[i * ndim:(i + 1) * ndim]) for i in range(n)]
         self.there = bytes(ffi.buffer(there)) if ask else b""
         self.form = Form.of(native, self.path)
@@ -75,8 +75,8 @@ def positions(item: Any, length: int, first: int = 0) -> Any:
 
 
 def in_order(parts: Sequence[Any], goes: Sequence[Any], length: int | None) -> Any:
-    """What is selected along an axis, as Selection has it, in the order of the caller's elements, of parts and
-    where they go. `length`: of all; None: one value is for all."""
+    """What is selected along an axis, as Selection has it, in the order of the caller's elements: of parts,
+    and where they go. `length`: of all; None: one value is for all."""
     n, start, step = 0, getattr(parts[0], "start", 0), getattr(parts[0], "step", 0)
     for index, to in zip(parts, goes or parts):
         if type(index) is not range or (index.start, index.step) != (start + n * step, step) or (
@@ -102,8 +102,8 @@ def in_order(parts: Sequence[Any], goes: Sequence[Any], length: int | None) -> A
 
 def selection_of(batch: Sequence[Any], target: Target, shape: tuple[int, ...] | None,
                  drop: tuple[int, ...]) -> Selection:
-    """What zarr selects: points, or a product of the axes' parts. `shape`: of the caller's array; None: one value
-    is for all."""
+    """What zarr selects: points, or a product of the axes' parts. `shape`: of the caller's array; None: one
+    value is for all."""
     _, spec, items, *_ = batch[0]
     items = items if isinstance(items, tuple) else (items,)
     points = len(items) > 1 and all(isinstance(i, np.ndarray) and i.ndim == 1 for i in items)

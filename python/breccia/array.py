@@ -6,16 +6,17 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _dtypes, _indexing
 from ._attributes import Attributes
 from ._breccia import ffi, lib
-from ._calls import Caller, Progress, records, to_json
+from ._calls import Progress, records
 from ._elements import Form, as_type, at_of, fresh, read, write
 from ._indexing import AnyArray, Selection
+from ._made.calls import ArrayCalls
 from ._native import Handle, string, text
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Select = Callable[[Any, tuple[int, ...]], Selection]
 
 
-class Array(Caller):
+class Array(ArrayCalls):
     """One array of a session. Indexing reads and writes the file; what comes back is NumPy's and yours.
 
     `a[...]` takes integers, slices (also with negative steps), `...`, None, one index array or mask among
@@ -47,24 +48,19 @@ class Array(Caller):
                 self._form = Form.of(native, self.path, self._form)
         return self._form
 
+    @contextmanager
+    def _working(self, progress: Progress = None) -> Iterator[tuple[Handle, Any]]:
+        with self._sessions.at_work() as native, self.session._telling(native, progress):
+            yield native, fresh(native, self.path)
+
     def _told(self, name: str) -> Any:
-        """Of the library's description what JSON says, or a number for each axis; None where there is none."""
-        with self._sessions.at_work() as native:
-            info = fresh(native, self.path)
+        """Of the library's description what JSON says, or a number for each axis; None: it has none."""
+        with self._working() as (_, array):
+            info = lib.brc_array_describe(array)
             found = getattr(info, name)
             if name.endswith("_json"):
                 return json.loads(string(found))
             return tuple(found[0:info.ndim]) if found else None
-
-    @contextmanager
-    def _working(self, progress: Progress = None) -> Iterator[tuple[Handle, Any]]:
-        with self._sessions.at_work() as native, self.session._telling(native, progress):
-            yield native, native.array(self.path)
-
-    def _call(self, function: Callable[..., int], *args: Any, progress: Progress = None) -> None:
-        """For what may change the array."""
-        super()._call(function, *args, progress=progress)
-        self._now()
 
     # ---- what it is ----
 
@@ -100,51 +96,11 @@ class Array(Caller):
         return self.path.rpartition("/")[2]
 
     @property
-    def chunks(self) -> tuple[int, ...]:
-        """The shape of the chunks: of a sharded array of those within the shards, of an irregular grid of the
-        largest."""
-        return self._told("chunk") or ()
-
-    @property
-    def shards(self) -> tuple[int, ...] | None:
-        """The shape of the shards; None: chunks are stored by themselves."""
-        return cast("tuple[int, ...] | None", self._told("shard"))
-
-    @property
-    def cdata_shape(self) -> tuple[int, ...]:
-        """How many chunks there are along each axis."""
-        return self._told("grid") or ()
-
-    @property
-    def codecs(self) -> list[dict[str, Any]]:
-        """The codecs of chunks that are written from now on, as zarr.json has them. Setting them leaves
-        stored chunks as they are; `set_codecs(codecs, rewrite=True)` stores them anew."""
-        return list(self._told("codecs_json"))
-
-    @codecs.setter
-    def codecs(self, value: Any) -> None:
-        self.set_codecs(value)
-
-    def set_codecs(self, value: Any, *, rewrite: bool = False, progress: Progress = None) -> None:
-        """Codecs for chunks that are written from now on; with `rewrite` also for those that are stored."""
-        self._call(lib.brc_array_set_codecs, _json(value), int(rewrite), progress=progress)
-
-    @property
-    def backend(self) -> dict[str, Any]:
-        """Where chunks go that are written from now on: {"name": ..., "configuration": ...}. Can be set, also
-        by the name alone."""
-        return dict(self._told("backend_json"))
-
-    @backend.setter
-    def backend(self, value: Any) -> None:
-        self._call(lib.brc_array_set_backend, ffi.NULL if value is None else _json(value))
-
-    @property
     def fill_value(self) -> Any:
         """What elements are that were never written, as NumPy's scalar, to the bit."""
         dtype, item = self.dtype, self._form.item
-        with self._sessions.at_work() as native:
-            fill = fresh(native, self.path).fill
+        with self._working() as (_, array):
+            fill = lib.brc_array_describe(array).fill
             raw = bytes(ffi.buffer(fill, item or 4 + int.from_bytes(ffi.buffer(fill, 4), "little")))
         return (np.frombuffer(raw, dtype) if item else _dtypes.unpack(raw, 1, self._form.name))[0]
 
@@ -190,7 +146,12 @@ class Array(Caller):
     def _get(self, select: Select, key: Any, out: AnyArray | None = None) -> Any:
         while True:
             form = self._form if self._fixed or out is None else self._now()
-            sel = select(key, form.shape)
+            try:
+                sel = select(key, form.shape)
+            except IndexError:  # of the shape that was known, perhaps
+                if self._now() is form:
+                    raise
+                continue
             native = self._sessions.take()
             try:
                 found = read(native, self.path, sel, form, out, self._fixed)
@@ -236,13 +197,13 @@ class Array(Caller):
     def _names_in(self, key: Any) -> tuple[Any, Any]:
         """The fields in an index, "a" or ["a", "b"], and what is left of it."""
         items = key if isinstance(key, tuple) else (key,)
-        found = [i for i in items if isinstance(i, str) or isinstance(i, list) and i and isinstance(i[0], str)]
+        found = [i for i in items if isinstance(i, str) or type(i) is list and isinstance((*i, 0)[0], str)]
         if not found:
             return None, key
         known = self.dtype.names or ()
         for name in [found[0]] if isinstance(found[0], str) else found[0]:
             if name not in known or len(found) > 1:
-                raise IndexError(f"{self.path} has no field {name!r}" if known else f"{self.path} has no fields")
+                raise IndexError(f"{self.path} has no field{f' {name!r}' if known else 's'}")
         return found[0], tuple(i for i in items if i is not found[0]) or ...
 
     def resize(self, *shape: Any) -> None:
@@ -251,6 +212,7 @@ class Array(Caller):
         if len(new) != self.ndim:
             raise ValueError(f"{self.path} has {self.ndim} dimensions: the new shape has {len(new)}")
         self._call(lib.brc_array_resize, ffi.new("uint64_t[]", new or [0]))
+        self._now()
 
     def append(self, data: Any, axis: int = 0) -> tuple[int, ...]:
         """Grows the array along an axis by `data`, whose other axes are as the array's: both or neither. The
@@ -264,7 +226,7 @@ class Array(Caller):
         flat = np.ascontiguousarray(as_type(given, want, form.check(self.path))).reshape(-1)
         raw = flat.view(np.uint8) if form.item else _dtypes.pack(flat, form.name)
         self._call(lib.brc_array_append, axis, want[axis], ffi.from_buffer(raw), len(raw))
-        return self._form.shape
+        return self.shape
 
     def restore(self, rev: str | None = None, key: Any = ...) -> None:
         """Makes what a basic selection has what it was at a version (None: the branch's tip)."""
@@ -354,8 +316,3 @@ class Accessor:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.array._set(self.select, key, value)
-
-
-def _json(value: Any) -> Any:
-    """Text for the library: JSON of what is no text."""
-    return text(value if isinstance(value, str) else to_json(value))

@@ -177,6 +177,25 @@ def test_unknown_types_are_opaque(tmp_path, session):
     session.commit("an opaque one")
 
 
+@pytest.mark.parametrize("name", [
+    "float999", "r²", "complex_", '{"name": "numpy.datetime64", "configuration": {"unit": "x"}}', '{"name": 3}',
+    '{"name": "fixed_length_utf32", "configuration": {"other": 1}}', '{"configuration": {"length_bytes": 3}}',
+    '{"name": "struct", "configuration": {"fields": [["a", "int8"], ["a", "int8"]]}}'])
+def test_names_that_mean_no_type(name):
+    with pytest.raises(breccia.UnsupportedError):
+        _dtypes.to_numpy(name)
+
+
+def test_an_optional_element_that_is_missing(session):
+    inner = {"name": "zarrs.optional", "configuration": {"name": "string", "configuration": {}}}
+    codec = {"mask_codecs": [{"name": "packbits"}], "data_codecs": [{"name": "vlen-utf8"}]}
+    array = session.create_array("a", shape=3, dtype=inner, codecs=[{"name": "zarrs.optional", "configuration": codec}])
+    array[1:] = ["ab", ""]
+    assert array[0] is None and array[...].tolist() == [None, "ab", ""]
+    array[1] = None
+    assert array[:2].tolist() == [None, None]
+
+
 def test_types_that_zarr_has_not():
     for wrong in object, np.dtype("f4,(2,)i4"), "float128":
         with pytest.raises((breccia.UnsupportedError, breccia.InvalidError)):

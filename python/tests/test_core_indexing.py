@@ -215,8 +215,9 @@ def test_blocks(pairs, draft):
     np.testing.assert_array_equal(array.blocks[0:9, 2], oracle[:, 8:9])
     with pytest.raises(IndexError):
         array.blocks[3]
-    with pytest.raises(IndexError):
-        array.blocks[::2]
+    for wrong in slice(None, None, 2), slice(None, None, -1), None, [0, 1]:
+        with pytest.raises(IndexError):
+            array.blocks[wrong]
     sharded = draft.create_array("sharded", data=oracle, chunks=(1, 3), shards=(2, 6))
     assert sharded.shards == (2, 6) and sharded.chunks == (1, 3)
     np.testing.assert_array_equal(sharded.blocks[1, 0], oracle[2:4, 0:6])
@@ -275,6 +276,22 @@ def test_writes_that_do_not_fit(draft):
     array[1] = np.arange(5.0) + 0.5
     assert array[1].tolist() == [0, 1, 2, 3, 4]
     assert array[2:].tolist() == [[9] * 5] * 2
+
+
+def test_an_array_that_another_session_resized(tmp_path):
+    """An index is of the shape that the array has by now."""
+    with breccia.open(tmp_path / "data.brc", create=True) as repo:
+        mine, other = repo.draft("main"), repo.draft("main")
+        array = mine.create_array("a", shape=10, dtype="i4")
+        other["a"].resize(20)
+        other["a"][15:] = 7
+        assert array[15] == 7
+        other["a"].resize(30)
+        assert array.oindex[[29, 15]].tolist() == [0, 7] and array[20:].shape == (10,)
+        other["a"].resize(5)
+        assert array[:].shape == (5,)
+        with pytest.raises(IndexError):
+            array[5]
 
 
 def test_many_duplicates_in_many_chunks(draft):
