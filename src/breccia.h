@@ -312,7 +312,8 @@ BRC_API void brc_iter_free(brc_iter *it);
 
 /* ---- sessions and the hierarchy ------------------------------------------ */
 
-/* `rev` NULL: the current branch. All modes but BRC_SESSION_AT need a branch. What BRC_SESSION_AT shows stays
+/* `rev` NULL: the current branch. All modes but BRC_SESSION_AT need a branch; with BRC_SESSION_ANY_REV a tag, a commit's
+ * id or the like is opened as by BRC_SESSION_AT, as brc_session_stat() says. What BRC_SESSION_AT shows stays
  * readable as long as the session or an array of it is there, also if others reset and delete what named it,
  * expire it and collect garbage; on systems without locks of open file descriptions (Linux has them) as long as
  * a branch, a tag or the window of the operation log has it. BRC_ESTALE: it was collected just now. The changes of a
@@ -321,6 +322,9 @@ BRC_API void brc_iter_free(brc_iter *it);
  * there. With changes it goes along when the branch is renamed. */
 BRC_API BRC_MUST_USE int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err);
 BRC_API void brc_session_free(brc_session *s);
+/* What it shows now. Of two sessions on one file for which this is the same, in any process and at any time, so is all
+ * that they show. */
+BRC_API BRC_MUST_USE int brc_session_stat(brc_session_info *out, brc_session *s, brc_error *err);
 /* Makes the uncommitted changes a commit on the session's branch, and the session goes on
  * from it.  BRC_EMISUSE if there is nothing to commit. Where the branch has moved since the changes
  * began, they are merged onto its tip by the rules of brc_merge(), with that as the one parent (*out
@@ -564,7 +568,7 @@ BRC_API BRC_MUST_USE int brc_key_get(brc_buf *out, brc_session *s, const char *k
 BRC_API BRC_MUST_USE int brc_key_get_range(brc_buf *out, brc_session *s, const char *key, const brc_key_range *range,
                                            brc_key_info *info, brc_error *err);
 /* n keys (they may repeat), each with its range (`ranges` NULL: all of each), into out[0] to
- * out[n-1]. found[i]: 1, or 0 where there is no such key, which is no failure. */
+ * out[n-1]. found[i]: 1, or 0 where there is no such key, which is no failure; all 0 if the call fails. */
 BRC_API BRC_MUST_USE int brc_key_get_many(brc_buf *out, uint8_t *found, brc_session *s, const char *const *keys,
                                           const brc_key_range *ranges, size_t n, brc_error *err);
 /* Whether there is such a key. */
@@ -592,7 +596,7 @@ BRC_API BRC_MUST_USE int brc_key_set(brc_session *s, const char *key, const void
 /* The same where there is no such key. *set: 1, or 0 where there is one, which stays. */
 BRC_API BRC_MUST_USE int brc_key_set_new(int *set, brc_session *s, const char *key, const void *data, size_t len,
                                          brc_error *err);
-/* n keys, one after the other. All or none. */
+/* n keys, one after the other. All or none. A key whose data[i] is NULL is deleted. */
 BRC_API BRC_MUST_USE int brc_key_set_many(brc_session *s, const char *const *keys, const void *const *data,
                                           const size_t *lens, size_t n, brc_error *err);
 /* Deletes a key; one that there is not is no failure. Without its document a node is still there for
@@ -619,6 +623,9 @@ BRC_API BRC_MUST_USE int brc_keys_dir(brc_iter **out, brc_session *s, const char
 BRC_API BRC_MUST_USE int brc_keys_dir_next(brc_iter *it, const char **name, int *is_dir, brc_error *err);
 /* *empty: 1 if no key is in the directory or further down. */
 BRC_API BRC_MUST_USE int brc_keys_empty(int *empty, brc_session *s, const char *dir, brc_error *err);
+/* How many bytes the keys have that begin with a text, as brc_key_stat() has them, key by key: changes made in the
+ * meantime may or may not count. */
+BRC_API BRC_MUST_USE int brc_keys_size(uint64_t *bytes, brc_session *s, const char *prefix, brc_error *err);
 
 /* ---- exchange -------------------------------------------------------------- */
 

@@ -139,8 +139,18 @@ enum {                   /* brc_session_open(): what the session sees         */
     BRC_SESSION_WRITE = 2, /* the same, to change                             */
     /* A branch as it is now, to change: nobody else sees these changes before they are
      * committed, and this session sees nobody else's. */
-    BRC_SESSION_PRIVATE = 3
+    BRC_SESSION_PRIVATE = 3,
+    BRC_SESSION_ANY_REV = 16 /* added to BRC_SESSION_VIEW or BRC_SESSION_WRITE: any revision */
 };
+typedef struct brc_session_info {
+    size_t size;
+    int mode;        /* BRC_SESSION_AT ...                                    */
+    int has_commit;  /* 0: the branch has none yet                            */
+    brc_oid commit;  /* what it shows, or what its uncommitted changes lie over */
+    int64_t draft;   /* the number of these changes; 0: there are none        */
+    int64_t changes; /* grows with each transaction that changes them         */
+} brc_session_info;
+#define BRC_SESSION_INFO_INIT { sizeof(brc_session_info), 0, 0, { { 0 } }, 0, 0 }
 
 /* Flags of functions; others than these are BRC_EINVAL. */
 enum { BRC_END_KEEP = 1 };       /* brc_end(), brc_bulk_end()                 */

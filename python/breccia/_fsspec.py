@@ -4,27 +4,28 @@
     fs.ls("data.brc::v1.0/images"); fs.cat("data.brc::main/zarr.json")
     zarr.open_group(fsspec.get_mapper("breccia://data.brc::main/images"))  # and whatever else takes URLs
 
-Where fsspec itself takes a URL apart, "::" begins another URL for it, so that a revision alone needs a "/" behind it:
-`breccia://data.brc::main/`. Or name it as an option: `fsspec.open("breccia://data.brc/zarr.json", rev="v1.0")`.
-A branch shows its shared uncommitted changes.
+Where fsspec itself takes a URL apart, "::" begins another URL for it, so that a revision alone needs a "/"
+behind it: `breccia://data.brc::main/`. Or it is an option: `fsspec.open("breccia://data.brc/a/zarr.json",
+rev="v1.0")`. A branch shows its shared uncommitted changes.
 """
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any
 
-from fsspec.spec import AbstractBufferedFile, AbstractFileSystem  # type: ignore[import-untyped, unused-ignore]
+from fsspec import spec  # type: ignore[import-untyped, unused-ignore]
 
-from ._breccia import ffi, lib
-from ._errors import InvalidError, LimitError, NotFoundError, ReadOnlyError
-from ._native import sized, string, text
-from ._urls import SCHEME, split, split_rev
+from . import _keys
+from ._breccia import lib
+from ._errors import NotFoundError, ReadOnlyError
+from ._keys import split
 from .repository import Repository
 from .session import Session
 
 
-class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
-    """Paths are FILE::REV/KEY, or FILE/KEY for the revision `rev`. `fo` is fsspec's: what stood behind "::"."""
+class FileSystem(spec.AbstractFileSystem):  # type: ignore[misc, unused-ignore]
+    """Paths are FILE::REV/KEY, or FILE/KEY for `rev`. `fo` is fsspec's: what stood behind "::"."""
 
     protocol = "breccia"
 
@@ -32,151 +33,90 @@ class FileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
                  target_options: Any = None, **options: Any) -> None:
         super().__init__(rev=rev, fo=fo, **options)
         # fsspec takes it for the path of a file in the current folder.
-        self._within = None if fo is None else fo.removeprefix(os.getcwd() + "/").strip("/")
+        self._within = fo and fo.removeprefix(os.getcwd() + "/").strip("/")
         self._rev = rev
-        self._views: dict[tuple[str, str], Session] = {}
+        self._views: dict[str, Session] = {}  # by FILE::REV or FILE
 
     def _at(self, path: str) -> tuple[Session, str]:
         """The version and the key in it."""
-        path = self._strip_protocol(path)
-        file, rev, key = split(path, None if "::" in path else self._rev)
-        if self._within is not None and "::" not in path:
-            rev, before = split_rev(file, self._within)
-            key = "/".join(p for p in (before, key) if p)
-        if not os.path.isfile(file):
-            raise FileNotFoundError(path)
-        file = os.path.abspath(file)
-        view = self._views.get((file, rev))
-        if view is None:
-            view = self._views.setdefault((file, rev), Repository(file, read_only=True).view(rev))
-        return view, key
-
-    @classmethod
-    def _strip_protocol(cls, path: Any) -> Any:
-        if isinstance(path, list):
-            return [cls._strip_protocol(one) for one in path]
-        return os.fspath(path).removeprefix(SCHEME).rstrip("/")
-
-    def _stat(self, view: Session, key: str, name: str) -> dict[str, Any] | None:
-        info = sized("brc_key_info")
-        try:
-            with view._sessions.at_work() as native:
-                native.handle.call(lib.brc_key_stat, info, native.session, text(key))
-        except (NotFoundError, InvalidError, LimitError):
-            return None
-        return {"name": name, "size": int(info.length), "type": "file", "etag": string(info.etag)}
-
-    def _children(self, view: Session, key: str) -> list[tuple[str, bool]]:
-        it, name, is_dir = ffi.new("brc_iter **"), ffi.new("const char **"), ffi.new("int *")
-        found = []
-        with view._sessions.at_work() as native:
-            try:
-                native.handle.call(lib.brc_keys_dir, it, native.session, text(key))
-                while native.handle.call(lib.brc_keys_dir_next, it[0], name, is_dir) > 0:
-                    found.append((string(name[0]), bool(is_dir[0])))
-            except (InvalidError, LimitError):  # no key can have this name
-                return []
-            finally:
-                lib.brc_iter_free(it[0])
-        return sorted(found)
+        if self._within and "::" not in path:
+            file, _, key = split(path)
+            path = f"{file}::{self._within}/{key}"
+        path = os.path.join(os.getcwd(), path).rstrip("/")
+        top = next((top for top in self._views if (path + "/").startswith(top + "/")), None)
+        if top is None:
+            file, rev, key = split(path, None if "::" in path else self._rev)
+            top = path[:len(path) - len(key)].rstrip("/")
+            self._views[top] = Repository(file, read_only=True).view(rev)
+        return self._views[top], path[len(top) + 1:]
 
     def info(self, path: str, **options: Any) -> dict[str, Any]:
         """Name, size in bytes (None of a directory), type and, of a file, the tag of its bytes."""
         name = self._strip_protocol(path)
         view, key = self._at(name)
-        found = self._stat(view, key, name) if key else None
-        if found is None and (not key or self._children(view, key)):
-            found = {"name": name, "size": None, "type": "directory"}
-        if found is None:
-            raise FileNotFoundError(path)
-        return found
+        with view._sessions.at_work() as native:
+            with suppress(FileNotFoundError):
+                size, etag = _keys.stat(native, key)
+                return {"name": name, "size": size, "type": "file", "etag": etag}
+            if key and _keys.number(native, "int", lib.brc_keys_empty, key):
+                raise FileNotFoundError(path)
+        return {"name": name, "size": None, "type": "directory"}
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:
         name = self._strip_protocol(path)
         view, key = self._at(name)
-        found: list[dict[str, Any]] = []
-        for child, is_dir in self._children(view, key):
-            at = f"{name}/{child}"
-            one = None if is_dir or not detail else self._stat(view, f"{key}/{child}".strip("/"), at)
-            found.append(one or {"name": at, "size": None, "type": "directory" if is_dir else "file"})
-        if not found and key:
-            found = [self.info(name)]
+        with view._sessions.at_work() as native:
+            children = sorted(_keys.names(native, key, True))
+        found = [self.info(name)] if key and not children else []
+        for child, is_dir in children:
+            with suppress(FileNotFoundError):  # it has just gone
+                entry: dict[str, Any] = {"name": f"{name}/{child}", "size": None, "type": "directory"}
+                found.append(self.info(entry["name"]) if detail and not is_dir else entry)
         return found if detail else [one["name"] for one in found]
 
-    def created(self, path: str) -> Any:
-        raise NotImplementedError("keys have no times: the log of commits has")
-
-    modified = created
-
-    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
-        data: bytes = self._get([(path, start, end)])[0]
-        return data
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> Any:
+        return self.cat_ranges([path], start, end, on_error="raise")[0]
 
     def cat_ranges(self, paths: list[str], starts: Any, ends: Any, max_gap: int | None = None,
                    on_error: str = "return", **options: Any) -> list[Any]:
         """All that are of one version in one call."""
-        n = len(paths)
+        n, got = len(paths), list[Any]()
         starts, ends = (one if isinstance(one, (list, tuple)) else [one] * n for one in (starts, ends))
-        if not n == len(starts) == len(ends):
-            raise ValueError("as many starts and ends are needed as paths")
-        return self._get(list(zip(paths, starts, ends)), on_error)
-
-    def _get(self, wanted: list[tuple[str, int | None, int | None]], on_error: str = "raise") -> list[Any]:
-        got: list[Any] = [FileNotFoundError(path) for path, _, _ in wanted]
-        groups: dict[int, tuple[Session, list[tuple[int, str]]]] = {}
-        for i, (path, _, _) in enumerate(wanted):
+        views: dict[Session, list[tuple[Any, ...]]] = {}
+        for path, start, end in zip(paths, starts, ends, strict=True):
+            got.append(FileNotFoundError(path))
             try:
-                view, key = self._at(path)
-                groups.setdefault(id(view), (view, []))[1].append((i, key))
+                view, key = self._at(self._strip_protocol(path))
+                views.setdefault(view, []).append((len(got) - 1, key, *_part(start or 0, end)))
             except (OSError, NotFoundError) as error:
-                got[i] = error
-        for view, keys in groups.values():
-            for (i, key), data in zip(keys, self._read(view, [(key, *wanted[i][1:]) for i, key in keys])):
-                got[i] = got[i] if data is None else data
-        failed = next((one for one in got if isinstance(one, Exception)), None)
-        if failed is not None and on_error == "raise":
-            raise failed
-        return got
-
-    def _read(self, view: Session, wanted: list[tuple[str, int | None, int | None]]) -> list[bytes | None]:
-        parts = []
-        for key, start, end in wanted:
-            size = 0
-            if (start or 0) < 0 or (end or 0) < 0:  # they count from the end
-                size = (self._stat(view, key, key) or {"size": 0})["size"]
-            first = _from_begin(start or 0, size)
-            parts.append({"size": ffi.sizeof("brc_key_range"), "start": first,
-                          "kind": lib.BRC_RANGE_FROM if end is None else lib.BRC_RANGE_BETWEEN,
-                          "end": 0 if end is None else max(first, _from_begin(end, size))})
-        n = len(wanted)
-        out, found, ranges = ffi.new("brc_buf[]", n), ffi.new("uint8_t[]", n), ffi.new("brc_key_range[]", parts)
-        for i in range(n):
-            out[i].size = ffi.sizeof("brc_buf")
-        try:
-            names = [text(key) for key, _, _ in wanted]
+                got[-1] = error
+        for view, wanted in views.items():
+            places, keys, parts, cuts = zip(*wanted)
             with view._sessions.at_work() as native:
-                native.handle.call(lib.brc_key_get_many, out, found, native.session, ffi.new("char *[]", names),
-                                   ranges, n)
-            return [(bytes(ffi.buffer(one.data, one.len)) if one.len else b"") if there else None
-                    for one, there in zip(out, found)]
-        except (InvalidError, LimitError):  # one of them is no key
-            return [None] if n == 1 else [self._read(view, [one])[0] for one in wanted]
-        finally:
-            for i in range(n):
-                lib.brc_buf_dispose(out + i)
+                for place, value, cut in zip(places, _keys.get(native, keys, parts), cuts):
+                    got[place] = got[place] if value is None else bytes(value)[cut]
+        failed = [one for one in got if isinstance(one, Exception)]
+        if failed and on_error == "raise":
+            raise failed[0]
+        return got
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
         if mode != "rb":
-            raise ReadOnlyError("breccia:// is only to be read: write through a session or breccia.zarr.Store")
+            raise ReadOnlyError("breccia:// is only to be read: write to a session or a breccia.zarr.Store")
         return File(self, path, mode, **options)
 
 
-def _from_begin(at: int, size: int) -> int:
-    return max(0, at + size) if at < 0 else at
+def _part(start: int, end: int | None) -> tuple[tuple[int, ...], slice]:
+    """What to read for data[start:end], and what to take of that."""
+    if end is None or end < 0:
+        return (lib.BRC_RANGE_LAST, -start) if start < 0 else (lib.BRC_RANGE_FROM, start), slice(None, end)
+    if start < 0:
+        return (lib.BRC_RANGE_ALL,), slice(start, end)
+    return (lib.BRC_RANGE_BETWEEN, start, end), slice(None)
 
 
-class File(AbstractBufferedFile):  # type: ignore[misc, unused-ignore]
+class File(spec.AbstractBufferedFile):  # type: ignore[misc, unused-ignore]
     """A key that is read in pieces."""
 
-    def _fetch_range(self, start: int, end: int) -> bytes:
-        return bytes(self.fs.cat_file(self.path, start, end))
+    def _fetch_range(self, start: int, end: int) -> Any:
+        return self.fs.cat_file(self.path, start, end)

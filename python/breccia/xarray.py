@@ -1,85 +1,80 @@
 """xarray's engine "breccia": `xr.open_dataset("data.brc", engine="breccia", group="a", rev="v1.0")`.
 
-It opens `breccia.zarr.Store` with xarray's own reader of Zarr, so that conventions, dimensions and chunks are xarray's
-affair, and the arrays are read by the library's pipeline (`breccia.zarr.CodecPipeline`). Nothing is read before it is
-used; data sets pickle, and work with dask's threads and processes.
+It opens `breccia.zarr.Store` with xarray's own reader of Zarr, so that conventions, dimensions and chunks are
+xarray's affair, and the library's pipeline (`breccia.zarr.CodecPipeline`) reads the arrays. Nothing is read
+before it is used; data sets pickle, and work with dask's threads and processes.
 """
 from __future__ import annotations
 
 import os
-import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from xarray.backends import BackendEntrypoint, ZarrBackendEntrypoint
 
-from ._urls import SCHEME, split
+from ._keys import SCHEME, split
+from .repository import Repository
+from .session import Session
 
-PIPELINE = "breccia.zarr.CodecPipeline"
-MAGIC = b"SQLite format 3\0", b"brc1"  # at the file's begin, and at byte 68
 # zarr looks up the pipeline in a setting of the whole process when it opens an array.
-_setting = threading.Lock()
+_setting = [threading.Lock()]
+os.register_at_fork(after_in_child=lambda: _setting.__setitem__(0, threading.Lock()))
 
 
-def _forked() -> None:
-    global _setting
-    _setting = threading.Lock()
+def _opener(name: str) -> Any:
+    def opener(self: Backend, filename_or_obj: Any, *, group: str | None = None, rev: str | None = None,
+               **options: Any) -> Any:
+        import zarr
 
+        store, group, own = _store(filename_or_obj, group, rev)
+        with _setting[0], zarr.config.set({"codec_pipeline.path": "breccia.zarr.CodecPipeline"}):
+            opened = getattr(ZarrBackendEntrypoint(), name)
+            made = opened(store, group=group or None, mode="r", consolidated=False, zarr_format=3, **options)
+        for one in (made.values() if isinstance(made, dict) else [made]) if own else []:
+            one.set_close(partial(_close, one._close, store))
+        return made
 
-os.register_at_fork(after_in_child=_forked)
+    return opener
 
 
 class Backend(BackendEntrypoint):  # type: ignore[misc, unused-ignore]
-    """What xarray calls. Files are recognised by their ending `.brc`, or by how they begin.
+    """What xarray calls. Files are recognised by their ending `.brc`, or because they can be opened.
 
-    filename_or_obj: a path, a URL (`breccia://data.brc::v1.0/a`), a Repository, a Session (with its uncommitted
-    changes) or a Store. group: below it. rev: a branch, which is shown with its shared uncommitted changes, a tag
-    or a commit; None: the URL's, or "main". The other parameters are those of `xarray.open_zarr`.
+    filename_or_obj: a path, a URL (`breccia://data.brc::v1.0/a`), a Repository, a Session (with its
+    uncommitted changes) or a Store. group: below it. rev: a branch, which is shown with its uncommitted
+    changes, a tag or a commit; None: the URL's, or "main". The others are those of `xarray.open_zarr`.
     """
 
     description = "breccia files (.brc): versioned Zarr arrays in one file"
     supports_groups = True
-    open_dataset_parameters = ("filename_or_obj", "drop_variables", "mask_and_scale", "decode_times",
-                               "concat_characters", "decode_coords", "use_cftime", "decode_timedelta", "group", "rev")
-
-    def open_dataset(self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None,
-                     group: str | None = None, rev: str | None = None, **decoders: Any) -> Any:
-        return _opened(filename_or_obj, group, rev, _zarr().open_dataset, drop_variables=drop_variables, **decoders)
-
-    def open_datatree(self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None,
-                      group: str | None = None, rev: str | None = None, **decoders: Any) -> Any:
-        return _opened(filename_or_obj, group, rev, _zarr().open_datatree, drop_variables=drop_variables, **decoders)
-
-    def open_groups_as_dict(self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None,
-                            group: str | None = None, rev: str | None = None, **decoders: Any) -> dict[str, Any]:
-        made: dict[str, Any] = _opened(filename_or_obj, group, rev, _zarr().open_groups_as_dict,
-                                       drop_variables=drop_variables, **decoders)
-        return made
+    open_dataset_parameters = ("filename_or_obj", "group", "rev", "drop_variables", "mask_and_scale",
+                               "decode_times", "concat_characters", "decode_coords", "use_cftime",
+                               "decode_timedelta")
+    open_dataset = _opener("open_dataset")
+    open_datatree = _opener("open_datatree")
+    open_groups_as_dict = _opener("open_groups_as_dict")
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """By the ending, or the bytes at the begin. Never fails."""
+        """Never fails."""
         try:
             if type(filename_or_obj).__module__.startswith("breccia."):
                 return True
             name = os.fspath(filename_or_obj)
             if not isinstance(name, str) or name.startswith(SCHEME) or name.lower().endswith(".brc"):
                 return isinstance(name, str)
-            # Elsewhere to close a descriptor of the file takes away the locks of others in this process.
-            return sys.platform == "linux" and os.path.isfile(name) and _magic(name) == MAGIC
+            if os.path.isfile(name):
+                Repository(name, read_only=True).close()
+            return os.path.isfile(name)
         except Exception:
             return False
 
 
-def _magic(name: str) -> tuple[bytes, bytes]:
-    with open(name, "rb") as file:
-        head = file.read(72)
-    return head[:16], head[68:]
-
-
-def _zarr() -> Any:
-    return ZarrBackendEntrypoint()
+def _close(first: Callable[[], None] | None, store: Any) -> None:
+    if first is not None:
+        first()
+    store.close()
 
 
 def _store(source: Any, group: str | None, rev: str | None) -> tuple[Any, str | None, bool]:
@@ -88,36 +83,12 @@ def _store(source: Any, group: str | None, rev: str | None) -> tuple[Any, str | 
 
     from .zarr import Store
 
-    if not isinstance(source, (str, os.PathLike)):
-        ready = getattr(source, "store", None) if hasattr(source, "repository") else source
-        if isinstance(ready, ZarrStore):
-            if rev is not None:
-                raise ValueError("a session or a store shows what it was opened for: rev is for files")
-            return ready, group, False
-    path = os.fspath(getattr(source, "path", source))
+    ready = source.store if isinstance(source, Session) else source
+    if isinstance(ready, ZarrStore):
+        if rev is not None:
+            raise ValueError("a session or a store shows what it was opened for: rev is for files")
+        return ready, group, False
+    path, inner = os.fspath(getattr(source, "path", source)), ""
     if path.startswith(SCHEME):
-        path, named, inner = split(path, rev)
-        return Store(path, named, read_only=True), "/".join(p for p in (inner, (group or "").strip("/")) if p), True
-    return Store(path, rev or "main", read_only=True), group, True
-
-
-def _opened(source: Any, group: str | None, rev: str | None, opener: Callable[..., Any], **options: Any) -> Any:
-    import zarr
-
-    store, group, own = _store(source, group, rev)
-    try:
-        with _setting, zarr.config.set({"codec_pipeline.path": PIPELINE}):
-            made = opener(store, group=group or None, mode="r", consolidated=False, zarr_format=3, **options)
-    except BaseException:
-        if own:
-            store.close()
-        raise
-    for one in (made.values() if isinstance(made, dict) else [made]) if own else []:
-        one.set_close(partial(_close, one._close, store))
-    return made
-
-
-def _close(first: Callable[[], None] | None, store: Any) -> None:
-    if first is not None:
-        first()
-    store.close()
+        path, rev, inner = split(path, rev)
+    return Store(path, rev or "main", read_only=True), f"{inner}/{(group or '').strip('/')}".strip("/"), True

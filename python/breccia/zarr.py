@@ -8,94 +8,369 @@ zarr imports this module with the first array that it opens, whatever the store.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+import asyncio
+import copy
+import os
+import threading
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import astuple
+from functools import partial
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
-from zarr.abc.codec import Codec
-from zarr.abc.codec import CodecPipeline as ZarrPipeline
-from zarr.core.array_spec import ArraySpec
-from zarr.core.buffer import NDBuffer
+import numpy as np
+from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store as ZarrStore, SuffixByteRequest
+from zarr.core.buffer import Buffer, BufferPrototype, NDBuffer, default_buffer_prototype
 from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.registry import register_pipeline
 
-from . import _pipeline
-from ._store import Store
+from . import _keys, _pipeline
+from ._breccia import ffi, lib
+from ._errors import Error, ExistsError
+from ._native import Handle, Handles, Native, Sessions, sized, string, text
+from .repository import Repository
+from .session import Session
 
 __all__ = ["CodecPipeline", "Store"]
+T = TypeVar("T")
+KEPT = "path", "rev", "_read_only", "_create", "_fixed", "_shown", "_session"  # of a store in its copies
+DOCUMENTS = "zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"
+AT_ONCE = min(8, 2 * (os.cpu_count() or 1))  # calls, and so native sessions, of one store
+RANGES = {type(None): lib.BRC_RANGE_ALL, RangeByteRequest: lib.BRC_RANGE_BETWEEN,
+          OffsetByteRequest: lib.BRC_RANGE_FROM, SuffixByteRequest: lib.BRC_RANGE_LAST}
 
-ASKED_FOR_STORE = hasattr(ZarrPipeline, "from_array_metadata_and_store")  # from zarr 3.1 on
+
+def range_of(request: Any) -> tuple[int, ...]:
+    """One of zarr's as `_keys.get` takes it."""
+    kind = RANGES.get(type(request))
+    numbers = () if request is None or kind is None else astuple(request)
+    if kind is None or min(numbers, default=0) < 0:
+        raise ValueError(f"Unexpected byte_range, got {request!r}.")
+    return kind, *numbers
 
 
-def is_ours(store: object) -> bool:
-    """Whether it is our Store and no wrapper, which wants to see every key."""
-    return type(store) is Store
+def get(native: Native, wanted: Sequence[tuple[str, Any, Any]], needed: bool = False) -> list[Buffer | None]:
+    found = _keys.get(native, [key for key, _, _ in wanted], [range_of(request) for _, _, request in wanted])
+    if needed and None in found:
+        raise BaseExceptionGroup("no range was read", [FileNotFoundError(wanted[0][0])])
+    return [None if value is None else (kind or default_buffer_prototype()).buffer.from_bytes(value)
+            for value, (_, kind, _) in zip(found, wanted)]
 
 
-@dataclass(frozen=True)
-class CodecPipeline(ZarrPipeline):
+def data_of(value: Any) -> Any:
+    """The value's own memory, as the library reads it."""
+    if not isinstance(value, Buffer):
+        raise TypeError(f"`value` must be a Buffer instance. Got an instance of {type(value)} instead.")
+    return np.ascontiguousarray(value.as_numpy_array())
+
+
+def folder(prefix: str) -> str:
+    """The beginning of the keys in a directory: "a/" of "a", "" of the topmost."""
+    return prefix.strip("/") + "/" if prefix.strip("/") else ""
+
+
+def opened(rev: str, read_only: bool, fixed: list[str], handle: Handle) -> Any:
+    """A native session on a revision, or on the commit that it has been once."""
+    out, mode = ffi.new("brc_session **"), lib.BRC_SESSION_VIEW if read_only else lib.BRC_SESSION_WRITE
+    mode = lib.BRC_SESSION_AT if fixed else mode | lib.BRC_SESSION_ANY_REV
+    handle.call(lib.brc_session_open, out, handle.repo, text(fixed[0] if fixed else rev), mode)
+    return out[0]
+
+
+class Store(ZarrStore):
+    """One version of a breccia file as a Zarr store.
+
+    path: the file. rev: a branch, which is shown with the uncommitted changes that its users share, and can
+    be changed unless `read_only`; or a tag, a commit's id or another revision, which is read-only from when
+    the store is opened, and stays that commit. create: makes the file where there is none.
+
+    Nothing is opened before the first use. A store may be used by several threads, and in a child of fork(),
+    which opens the file again. Stores of equal arguments are equal. A store pickles by its arguments and what
+    it shows. Keys that are set or deleted at once become one transaction; each call returns when its own is
+    durable.
+
+    Errors are those that zarr expects (ValueError, TypeError, FileNotFoundError), and else breccia's.
+    """
+
+    supports_writes = supports_deletes = supports_listing = True
+    supports_partial_writes: Any = False
+
+    def __init__(self, path: str | os.PathLike[str], rev: str = "main", *, read_only: bool = False,
+                 create: bool = False) -> None:
+        super().__init__(read_only=read_only)
+        self.path, self.rev, self._create = os.path.abspath(os.fspath(path)), rev, create
+        self._fixed: list[str] = []  # the commit that it shows for ever; none: a branch
+        self._shown: Any = None  # what it showed when somebody asked last
+        self._session: Session | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Of the store nothing is open. All this has no copy in other stores."""
+        self._is_open = False
+        self._sessions = self._session._sessions if self._session is not None else Sessions(
+            Handles(self.path, flags=lib.BRC_OPEN_READONLY * self._read_only),
+            partial(opened, self.rev, self._read_only, self._fixed))
+        self._places: WeakKeyDictionary[Any, asyncio.Semaphore] = WeakKeyDictionary()  # by loop
+        # By process: in a child of fork() a thread that is not there may hold the lock.
+        self._changes: defaultdict[int, Any] = defaultdict(lambda: (threading.Lock(), deque()))
+
+    @classmethod
+    def of_session(cls, session: Session) -> Store:
+        """The hierarchy of a session with its own uncommitted changes. It pickles as the session does:
+        its copies write the same draft."""
+        made = cls(session.repository.path, session.rev, read_only=session.read_only)
+        made._session = session
+        made._begin()
+        return made
+
+    @property
+    def read_only(self) -> bool:
+        return self._read_only or bool(self._fixed)
+
+    def __repr__(self) -> str:
+        more = ", read_only=True" if self.read_only else ""
+        return f"breccia.zarr.Store({self.path!r}, {self.rev!r}{more})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Store) and (self.path, self.rev, self._read_only, self._session) == (
+            other.path, other.rev, other._read_only, other._session)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.rev, self._read_only))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it shows is part of it: dask's tokens come from the pickle, and change when that does."""
+        if self._is_open:
+            self._look()
+        return {name: getattr(self, name) for name in KEPT}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin()
+
+    def with_read_only(self, read_only: bool = False) -> Store:
+        """The same, not opened: to be read, or to be changed where it shows a branch."""
+        if self._fixed and not read_only:
+            raise ValueError(f"{self.rev!r} is a commit, which cannot be changed: open a branch")
+        made = copy.copy(self)
+        made._read_only = read_only
+        made._begin()
+        return made
+
+    def _look(self) -> None:
+        info = sized("brc_session_info")
+        with self._sessions.at_work() as native:
+            native.call_out(lib.brc_session_stat, info)
+        commit = string(lib.brc_oid_format(ffi.new("char[65]"), ffi.addressof(info, "commit")))
+        self._fixed[:] = [commit] if info.mode == lib.BRC_SESSION_AT else []
+        self._shown = commit, info.draft, info.changes
+
+    def _ensure(self) -> Sessions:
+        """Opens the store where it is not open."""
+        if not self._is_open:
+            if self._create and not os.path.exists(self.path):
+                with suppress(ExistsError):  # somebody else was first
+                    Repository(self.path, create=True).close()
+            if not os.path.exists(self.path):
+                raise FileNotFoundError(f"there is no file {self.path}: create=True makes one")
+            self._look()
+            self._is_open, self._create = True, False
+        return self._sessions
+
+    async def _open(self) -> None:
+        if self._is_open:
+            await super()._open()  # which refuses
+        self._ensure()
+
+    def close(self) -> None:
+        """Closes the file's handles. A later call opens the store again."""
+        super().close()
+        if self._session is None:
+            self._sessions.close()
+            self._sessions.handles.close()
+
+    def _use(self, function: Callable[..., T], *args: Any) -> T:
+        """function(native, *args) on a native session."""
+        with self._ensure().at_work() as native:
+            return function(native, *args)
+
+    async def _peek(self, function: Callable[..., T], *args: Any) -> T:
+        """The same at once: what takes microseconds takes longer in another thread."""
+        return self._use(function, *args)
+
+    async def _run(self, function: Callable[..., T], *args: Any) -> T:
+        """The same in a thread. When this is cancelled the library's call ends, and then so does this."""
+        loop, used = asyncio.get_running_loop(), list[Native]()
+        cancelled: asyncio.CancelledError | None = None
+
+        def work() -> T:
+            used.append(self._ensure().take())
+            return function(used[0], *args)
+
+        async with self._places.setdefault(loop, asyncio.Semaphore(AT_ONCE)):
+            done = loop.run_in_executor(None, work)
+            while not done.done():
+                try:
+                    await asyncio.wait([done], timeout=0.01 if cancelled else None)
+                except asyncio.CancelledError as error:
+                    cancelled = error
+                for native in used if cancelled else []:
+                    lib.brc_interrupt(native.handle.repo)
+            for native in used:  # no other call has had it
+                if cancelled:
+                    lib.brc_interrupt_clear(native.handle.repo)
+                self._sessions.give(native)
+            if cancelled:
+                done.cancelled() or done.exception()  # nobody else asks
+                raise cancelled
+            return done.result()
+
+    def _change(self, key: str, data: Any) -> Future[None]:
+        """Sets or deletes (data None) a key with the next _settle()."""
+        done: Future[None] = Future()
+        self._changes[os.getpid()][1].append((key, data, done))
+        return done
+
+    def _settle(self, own: Future[None] | None = None) -> None:
+        """Makes all changes that wait. Raises what its own failed with."""
+        lock, waiting = self._changes[os.getpid()]
+        with lock:
+            due = [waiting.popleft() for _ in range(len(waiting))]
+            if due := [change for change in due if change[2].set_running_or_notify_cancel()]:
+                self._make(due)
+        if own is not None:
+            own.result()
+
+    def _make(self, due: Sequence[tuple[str, Any, Future[None]]]) -> None:
+        """Makes changes in one transaction; where that fails, in halves, so that only the wrong ones fail."""
+        try:
+            self._use(_keys.write, [change[:2] for change in due])
+            for change in due:
+                change[2].set_result(None)
+        except BaseException as error:
+            half = len(due) // 2 if isinstance(error, Error) else 0
+            for part in [due[:half], due[half:]] if half else []:
+                self._make(part)
+            for change in [] if half else due:
+                change[2].set_exception(error)
+
+    async def get(self, key: str, prototype: BufferPrototype | None = None,
+                  byte_range: Any = None) -> Buffer | None:
+        how = self._peek if key.endswith(DOCUMENTS) else self._run
+        return (await how(get, [(key, prototype, byte_range)]))[0]
+
+    def get_sync(self, key: str, *, prototype: BufferPrototype | None = None,
+                 byte_range: Any = None) -> Buffer | None:
+        return self._use(get, [(key, prototype, byte_range)])[0]
+
+    async def get_partial_values(self, prototype: BufferPrototype,
+                                 key_ranges: Iterable[tuple[str, Any]]) -> list[Buffer | None]:
+        return await self._run(get, [(key, prototype, request) for key, request in key_ranges])
+
+    async def get_ranges(self, key: str, byte_ranges: Sequence[Any], *, prototype: BufferPrototype,
+                         **limits: Any) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
+        """All ranges in one call, so nothing is merged or limited."""
+        if byte_ranges:
+            yield list(enumerate(await self._run(get, [(key, prototype, one) for one in byte_ranges], True)))
+
+    def get_ranges_sync(self, key: str, byte_ranges: Sequence[Any], *, prototype: BufferPrototype,
+                        **limits: Any) -> Sequence[tuple[int, Buffer | None]]:
+        return list(enumerate(self._use(get, [(key, prototype, one) for one in byte_ranges], True)))
+
+    async def exists(self, key: str) -> bool:
+        return bool(await self._peek(_keys.number, "int", lib.brc_key_exists, key))
+
+    async def getsize(self, key: str) -> int:
+        return (await self._run(_keys.stat, key))[0]
+
+    async def getsize_prefix(self, prefix: str) -> int:
+        return await self._run(_keys.number, "uint64_t", lib.brc_keys_size, folder(prefix))
+
+    async def is_empty(self, prefix: str) -> bool:
+        return bool(await self._peek(_keys.number, "int", lib.brc_keys_empty, folder(prefix)))
+
+    def list(self) -> AsyncIterator[str]:
+        return self.list_prefix("")
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        for key in dict(await self._run(_keys.names, prefix)):
+            yield key
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        for name in dict(await self._run(_keys.names, folder(prefix), True)):
+            yield name
+
+    def _check_writable(self) -> None:
+        self._ensure()
+        super()._check_writable()
+
+    async def set(self, key: str, value: Buffer) -> None:
+        self._check_writable()
+        await self._changed(key, data_of(value))
+
+    async def delete(self, key: str) -> None:
+        self._check_writable()
+        if await self.exists(key):
+            await self._changed(key, None)
+
+    async def _changed(self, key: str, data: Any) -> None:
+        change = self._change(key, data)
+        asyncio.get_running_loop().run_in_executor(None, self._settle)
+        await asyncio.wrap_future(change)
+
+    def set_sync(self, key: str, value: Buffer) -> None:
+        self._check_writable()
+        self._settle(self._change(key, data_of(value)))
+
+    def delete_sync(self, key: str) -> None:
+        self._check_writable()
+        if self._use(_keys.number, "int", lib.brc_key_exists, key):
+            self._settle(self._change(key, None))
+
+    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        self._check_writable()
+        data = ffi.from_buffer(data_of(value))
+        await self._run(Native.call_out, lib.brc_key_set_new, ffi.new("int *"), text(key), data, len(data))
+
+    async def _set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
+        """All or none."""
+        self._check_writable()
+        await self._run(_keys.write, [(key, data_of(value)) for key, value in values])
+
+    async def delete_dir(self, prefix: str) -> None:
+        self._check_writable()
+        await self._run(Native.call, lib.brc_key_delete_prefix, _keys.name(folder(prefix)))
+
+    async def set_partial_values(self, key_start_values: Iterable[tuple[str, int, Any]]) -> None:
+        raise NotImplementedError("no part of a value can be set: write to the array")
+
+
+class CodecPipeline(BatchedCodecPipeline):
     """Reads and writes a selection of an array in a `Store` as one batch of the library.
 
     `out` and the prototype are the caller's, whatever memory order or byte order they have. What the library
     does not know (format 2, strings of any length, codecs of others), `array.write_empty_chunks`, and every
-    other store go through `own`, zarr's own pipeline.
+    other store are left to zarr's own pipeline.
     """
-
-    own: Any
-
-    @classmethod
-    def from_codecs(cls, codecs: Iterable[Codec]) -> Any:
-        own = BatchedCodecPipeline.from_codecs(tuple(codecs))
-        return own if ASKED_FOR_STORE else cls(own)
-
-    @classmethod
-    def from_array_metadata_and_store(cls, array_metadata: Any, store: Any) -> CodecPipeline:
-        if array_metadata.zarr_format != 3 or not is_ours(store):
-            raise NotImplementedError("zarr's own pipeline is for this array")
-        return cls(BatchedCodecPipeline.from_codecs(array_metadata.codecs))  # which the metadata has evolved
-
-    def evolve_from_array_spec(self, array_spec: ArraySpec) -> CodecPipeline:
-        return type(self)(self.own.evolve_from_array_spec(array_spec))
-
-    def __iter__(self) -> Iterator[Codec]:
-        return iter(self.own)
-
-    @property
-    def supports_partial_decode(self) -> bool:
-        return bool(self.own.supports_partial_decode)
-
-    @property
-    def supports_partial_encode(self) -> bool:
-        return bool(self.own.supports_partial_encode)
-
-    def validate(self, **array: Any) -> None:
-        self.own.validate(**array)
-
-    def compute_encoded_size(self, byte_length: int, array_spec: ArraySpec) -> int:
-        return int(self.own.compute_encoded_size(byte_length, array_spec))
-
-    async def decode(self, chunk_bytes_and_specs: Any) -> Any:
-        return await self.own.decode(chunk_bytes_and_specs)
-
-    async def encode(self, chunk_arrays_and_specs: Any) -> Any:
-        return await self.own.encode(chunk_arrays_and_specs)
 
     async def read(self, batch_info: Any, out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
         """Fills `out`. From zarr 3.2 on, says of each chunk whether it was there."""
-        batch = list(batch_info)
-        if batch and is_ours(getattr(batch[0][0], "store", None)):
+        batch, done = list(batch_info), False
+        if self._is_ours(batch):
             done, statuses = await _pipeline.read(batch, out, drop_axes)
-            if done:
-                return statuses
-        return await self.own.read(batch, out, drop_axes)
+        return statuses if done else await super().read(batch, out, drop_axes)
 
     async def write(self, batch_info: Any, value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
         batch = list(batch_info)
-        if batch and is_ours(getattr(batch[0][0], "store", None)):
-            if await _pipeline.write(batch, value, drop_axes):
-                return
-        await self.own.write(batch, value, drop_axes)
+        if not self._is_ours(batch) or not await _pipeline.write(batch, value, drop_axes):
+            await super().write(batch, value, drop_axes)
+
+    def _is_ours(self, batch: Sequence[Any]) -> bool:
+        """Whether it is of our Store and no wrapper, which wants to see every key."""
+        return bool(batch) and type(getattr(batch[0][0], "store", None)) is Store
 
 
-Store.__module__ = __name__  # where people find it, and pickles
 register_pipeline(CodecPipeline)

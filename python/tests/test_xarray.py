@@ -317,6 +317,16 @@ def test_urls(path, fs, monkeypatch):
     assert pickle.loads(pickle.dumps(fs)).cat_file(f"{path}::v1/zarr.json") == whole
 
 
+def test_files_are_those_of_the_folder(path, fs, tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    with breccia.open(tmp_path / "other" / "data.brc", create=True) as repo, repo.session("main", message="m") as s:
+        s["b"] = [1]
+    for folder, there in (tmp_path, "t"), (tmp_path / "other", "b"), (tmp_path, "t"):
+        monkeypatch.chdir(folder)
+        for at in "data.brc", "data.brc::main":
+            assert f"{at}/{there}" in fs.ls(at, detail=False) and fs.exists(f"{at}/{there}/zarr.json")
+
+
 def test_zarr_reads_through_fsspec(path, fs, monkeypatch):
     monkeypatch.chdir(os.path.dirname(path))
     group = zarr.open_group("breccia://data.brc::v1/deep", mode="r")

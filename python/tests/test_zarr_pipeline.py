@@ -523,6 +523,17 @@ def test_cancelling_stops_the_library(path, monkeypatch):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        many = [asyncio.ensure_future(store._run(endless)) for _ in range(20)]  # most of them wait for a place
+        while len(began) < 3:
+            await asyncio.sleep(0.001)
+        for _ in range(2):  # the second time while it ends
+            for task in many:
+                task.cancel()
+            await asyncio.sleep(0)
+        assert all(isinstance(one, asyncio.CancelledError)
+                   for one in await asyncio.gather(*many, return_exceptions=True))
 
     sync(run())
-    assert (ours[...] == 1).all()  # the handle works again
+    assert len(began) < 10
+    assert (ours[...] == 1).all()  # the handles work again
+    assert len({sync(store.getsize("a/x/zarr.json")) for _ in range(20)}) == 1

@@ -17,7 +17,6 @@ from zarr.testing.stateful import ZarrHierarchyStateMachine, ZarrStoreStateMachi
 from zarr.testing.store import StoreTests
 
 from breccia import _keys
-from breccia._keys import Change
 from breccia.zarr import Store
 
 EXAMPLES = int(os.environ.get("BRECCIA_EXAMPLES", "50"))
@@ -30,14 +29,14 @@ class TestStore(StoreTests[Store, cpu.Buffer]):
 
     async def set(self, store, key, value):
         other = Store(store.path, create=True)
-        other._use(_keys.set_many, [Change(key, value.as_numpy_array())])
+        other._use(_keys.write, [(key, value.as_numpy_array())])
         other.close()
 
     async def get(self, store, key):
         other = Store(store.path)
-        found = other._use(_keys.get, key, zarr.core.buffer.default_buffer_prototype(), None)
+        found, = other._use(_keys.get, [key], [(0,)])
         other.close()
-        return found
+        return None if found is None else cpu.Buffer.from_bytes(found)
 
     @pytest.fixture
     def store_kwargs(self, tmp_path):

@@ -169,33 +169,16 @@ static int give_all(brc_session *s, key_request *requests, size_t n, brc_error *
 
 /* ---- one state -------------------------------- */
 
-/* What a session sees: if two are equal, so is everything in between. */
-typedef struct seen_state {
-    brc_oid base;
-    int64_t draft, changes;
-} seen_state;
-
-static int look_at_state(brc_session *s, seen_state *out, brc_error *err)
-{
-    memset(out, 0, sizeof(*out));
-    BRC_TRY(brc_session_begin_read(s, err));
-    out->base = s->base;
-    out->draft = s->draft.id;
-    out->changes = s->draft.id != 0 ? s->draft.changes : 0;
-    brc_session_end_read(s);
-    return BRC_OK;
-}
-
 /* Nobody waits while chunks are decoded. Where somebody has changed something in between, all are
  * read again, at last in one transaction. */
 static int give_one_state(brc_session *s, key_request *requests, size_t n, brc_error *err)
 {
     brc_store *store = s->repo->store;
-    seen_state before, after;
+    brc_session_info before = BRC_SESSION_INFO_INIT, after = BRC_SESSION_INFO_INIT;
     for (int i = 0; i < 3; i++) {
-        BRC_TRY(look_at_state(s, &before, err));
+        BRC_TRY(brc_session_stat(&before, s, err));
         BRC_TRY(give_all(s, requests, n, err));
-        BRC_TRY(look_at_state(s, &after, err));
+        BRC_TRY(brc_session_stat(&after, s, err));
         if (memcmp(&before, &after, sizeof(before)) == 0)
             return BRC_OK;
     }
@@ -226,6 +209,7 @@ int brc_key_get_many(brc_buf *out, uint8_t *found, brc_session *s, const char *c
     void *p;
     if (n == 0)
         return BRC_OK;
+    memset(found, 0, n);
     for (size_t i = 0; i < n; i++)
         BRC_TRY(brc_key_range_check(range_at(ranges, i), err));
     BRC_TRY(brc_new_array(&p, n, sizeof(key_request), err));
@@ -234,7 +218,10 @@ int brc_key_get_many(brc_buf *out, uint8_t *found, brc_session *s, const char *c
         requests[i] = (key_request){.key = keys[i], .range = range_at(ranges, i),
                                     .out = buf_at(out, i), .found = &found[i]};
     qsort(requests, n, sizeof(key_request), request_order);
-    int rc = give_one_state(s, requests, n, err);
+    const key_batch alone = {.s = s};
+    int rc = n == 1 ? give_alone(&alone, requests, err) : give_one_state(s, requests, n, err);
+    if (rc < 0)
+        memset(found, 0, n);
     free(requests);
     return rc;
 }

@@ -107,7 +107,8 @@ static int set_all(brc_session *s, const char *const *keys, const void *const *d
                    const size_t *lens, size_t n, brc_put *puts, brc_error *err)
 {
     for (size_t i = 0; i < n; i++) {
-        int rc = set_key(s, keys[i], (brc_span){data[i], lens[i]}, &puts[i], err);
+        int rc = data[i] != NULL ? set_key(s, keys[i], (brc_span){data[i], lens[i]}, &puts[i], err)
+                                 : brc_key_delete(s, keys[i], err);
         s->repo->changes++; /* arrays are looked at again */
         if (rc < 0)
             return rc;
@@ -126,7 +127,8 @@ int brc_key_set_many(brc_session *s, const char *const *keys, const void *const 
     BRC_TRY(check_values(keys, lens, n, err));
     BRC_TRY(brc_new_array(&puts, n, sizeof(brc_put), err));
     for (size_t i = 0; i < n; i++)
-        BRC_GO(prepare_key((brc_put *)puts + i, s, keys[i], (brc_span){data[i], lens[i]}, err));
+        if (data[i] != NULL)
+            BRC_GO(prepare_key((brc_put *)puts + i, s, keys[i], (brc_span){data[i], lens[i]}, err));
     for (size_t i = 0; i < n; i++)
         BRC_GO(brc_put_flush(s->repo->store, (brc_put *)puts + i, err));
     BRC_GO(brc_session_begin(s, err));
@@ -140,7 +142,8 @@ done:
 
 int brc_key_set(brc_session *s, const char *key, const void *data, size_t len, brc_error *err)
 {
-    return brc_key_set_many(s, &key, &data, &len, 1, err);
+    const void *bytes = data != NULL ? data : "";
+    return brc_key_set_many(s, &key, &bytes, &len, 1, err);
 }
 
 /* Within a change. */

@@ -49,3 +49,35 @@ int brc_keys_empty(int *empty, brc_session *s, const char *dir, brc_error *err)
     brc_buf_dispose(&prefix);
     return rc;
 }
+
+/* ---- how much is there -------------------------------- */
+
+static int add_key_size(uint64_t *bytes, brc_session *s, const char *key, brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    brc_key_info info = BRC_KEY_INFO_INIT;
+    int rc = brc_key_stat(&info, s, key, &why);
+    if (rc == BRC_ENOTFOUND) /* it has just gone */
+        return BRC_OK;
+    if (rc < 0 && err != NULL)
+        brc_error_copy(err, &why);
+    if (rc == BRC_OK && !brc_add_u64(*bytes, info.length, bytes))
+        rc = brc_fail(err, BRC_ELIMIT, "the keys have more bytes than 64 bits can count");
+    return rc;
+}
+
+int brc_keys_size(uint64_t *bytes, brc_session *s, const char *prefix, brc_error *err)
+{
+    brc_iter *it;
+    const char *key;
+    int rc;
+    *bytes = 0;
+    BRC_TRY(brc_keys_prefix(&it, s, prefix, err));
+    while ((rc = brc_keys_next(it, &key, err)) > 0) {
+        rc = add_key_size(bytes, s, key, err);
+        if (rc < 0)
+            break;
+    }
+    brc_iter_free(it);
+    return rc;
+}

@@ -6,6 +6,7 @@
 #include "../base/alloc.h"
 #include "../base/clock.h"
 #include "../base/process.h"
+#include "../base/sized.h"
 #include "../store/collect.h"
 #include "bulk_write.h"
 #include "node_moves.h"
@@ -318,13 +319,40 @@ static int pin_version(brc_session *s, brc_error *err)
     return BRC_OK;
 }
 
+static int open_version(brc_session *s, const char *rev, brc_error *err)
+{
+    s->mode = BRC_SESSION_AT;
+    BRC_TRY(brc_rev_resolve(s->repo->store, rev != NULL ? rev : "HEAD", &s->draft.base, err));
+    s->draft.has_base = 1;
+    return brc_commit_root(s->repo->store, &s->draft.base, &s->base, err);
+}
+
+static int open_branch(brc_session *s, const char *rev, int any, brc_error *err)
+{
+    brc_error why = BRC_ERROR_INIT;
+    int rc = session_branch(s, rev, &why);
+    if (any && (rc == BRC_ENOTFOUND || rc == BRC_EINVAL)) {
+        free(s->branch);
+        s->branch = NULL;
+        return open_version(s, rev, err);
+    }
+    if (rc < 0 && err != NULL)
+        brc_error_copy(err, &why);
+    if (rc == BRC_OK && s->mode == BRC_SESSION_PRIVATE)
+        rc = start_private(s, err);
+    return rc < 0 ? rc : brc_session_follow(s, err);
+}
+
 int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode, brc_error *err)
 {
     void *p;
     int rc;
+    const int any = mode == (BRC_SESSION_VIEW | BRC_SESSION_ANY_REV) ||
+                    mode == (BRC_SESSION_WRITE | BRC_SESSION_ANY_REV);
     *out = NULL;
-    if (mode < BRC_SESSION_AT || mode > BRC_SESSION_PRIVATE)
+    if (!any && (mode < BRC_SESSION_AT || mode > BRC_SESSION_PRIVATE))
         return brc_fail(err, BRC_EINVAL, "there is no session mode %d", mode);
+    mode &= ~BRC_SESSION_ANY_REV;
     if (mode >= BRC_SESSION_WRITE)
         BRC_TRY(brc_store_writable(repo->store, err));
     BRC_TRY(brc_new(&p, sizeof(brc_session), err));
@@ -333,22 +361,9 @@ int brc_session_open(brc_session **out, breccia *repo, const char *rev, int mode
     s->mode = mode;
     s->repo = brc_repo_ref(repo);
     BRC_GO(brc_store_begin_read(repo->store, err));
-    if (mode == BRC_SESSION_AT) {
-        brc_oid commit = {{0}};
-        rc = brc_rev_resolve(repo->store, rev != NULL ? rev : "HEAD", &commit, err);
-        if (rc == BRC_OK)
-            rc = brc_commit_root(repo->store, &commit, &s->base, err);
-        s->draft.has_base = rc == BRC_OK;
-        s->draft.base = commit;
-    } else {
-        rc = session_branch(s, rev, err);
-        if (rc == BRC_OK && mode == BRC_SESSION_PRIVATE)
-            rc = start_private(s, err);
-        if (rc == BRC_OK)
-            rc = brc_session_follow(s, err);
-    }
+    rc = mode == BRC_SESSION_AT ? open_version(s, rev, err) : open_branch(s, rev, any, err);
     brc_store_end_read(repo->store);
-    if (rc == BRC_OK && mode == BRC_SESSION_AT)
+    if (rc == BRC_OK && s->mode == BRC_SESSION_AT)
         rc = pin_version(s, err);
 done:
     if (rc < 0)
@@ -356,6 +371,20 @@ done:
     else
         *out = s;
     return rc;
+}
+
+int brc_session_stat(brc_session_info *out, brc_session *s, brc_error *err)
+{
+    brc_session_info own = BRC_SESSION_INFO_INIT;
+    BRC_TRY(brc_session_begin_read(s, err));
+    own.mode = s->mode;
+    own.has_commit = s->draft.has_base;
+    if (own.has_commit)
+        own.commit = s->draft.base;
+    own.draft = s->draft.id;
+    own.changes = s->draft.id != 0 ? s->draft.changes : 0;
+    brc_session_end_read(s);
+    return brc_sized_out(out, &own, sizeof(own), sizeof(own), "brc_session_info", err);
 }
 
 /* ---- transactions -------------------------------- */

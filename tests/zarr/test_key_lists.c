@@ -87,11 +87,19 @@ static void add_once(name_list *list, const char *name)
 static void check_prefix(scenario *t, const name_list *all, const char *prefix)
 {
     static name_list is, want;
-    for (size_t i = 0; i < all->n; i++)
-        if (strncmp(all->names[i], prefix, strlen(prefix)) == 0)
-            want.names[want.n++] = strdup(all->names[i]);
+    brc_key_info info = BRC_KEY_INFO_INIT;
+    uint64_t bytes, sum = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        if (strncmp(all->names[i], prefix, strlen(prefix)) != 0)
+            continue;
+        want.names[want.n++] = strdup(all->names[i]);
+        OK(t, brc_key_stat(&info, t->session, all->names[i], &t->err));
+        sum += info.length;
+    }
     list_prefix(t, prefix, &is);
     names_are(&is, &want, prefix);
+    OK(t, brc_keys_size(&bytes, t->session, prefix, &t->err));
+    ck_assert_uint_eq(bytes, sum);
     names_free(&is);
     names_free(&want);
 }

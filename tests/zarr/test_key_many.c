@@ -237,6 +237,7 @@ START_TEST(a_damaged_chunk_is_named)
     opts.pool = f.pool;
     scenario_open(&f.t, &opts, 0);
     FAILS(&f.t, BRC_ECORRUPT, brc_key_get_many(out, found, f.t.session, keys, NULL, 3, &f.t.err));
+    ck_assert(!found[0] && !found[1] && !found[2]);
     ck_assert_ptr_nonnull(strstr(f.t.err.message, "/a"));
     ck_assert_ptr_nonnull(strstr(f.t.err.message, "1"));
     for (int i = 0; i < 3; i++)

@@ -323,11 +323,14 @@ static void step_set_many(model_dir *m)
         pick_key(m, keys[i], sizeof(keys[i]));
         lens[i] = pick_value(m, keys[i], data[i], sizeof(data[i]));
         key[i] = keys[i];
-        at[i] = data[i];
+        at[i] = lens[i] % 4 != 3 ? data[i] : NULL;
     }
     OK(&m->t, brc_key_set_many(m->t.session, key, at, lens, 8, &m->t.err));
     for (size_t i = 0; i < 8; i++)
-        file_set(m, key[i], at[i], lens[i]);
+        if (at[i] != NULL)
+            file_set(m, key[i], at[i], lens[i]);
+        else
+            file_delete(m, key[i]);
 }
 
 static void step_delete_prefix(model_dir *m, const char *prefix)

@@ -165,6 +165,7 @@ START_TEST(many_sets_are_one_transaction)
     static const char *const bad[] = { "a/c/0", "../x" };
     const char *doc = ARRAY("8", "4", "uint8", BYTES);
     const void *data[] = { "\1\2\3\4", "\5\6\7\10", doc };
+    const void *none[] = { NULL, NULL };
     const size_t lens[] = { 4, 4, strlen(doc) };
     scenario t;
     scenario_start(&t);
@@ -174,6 +175,8 @@ START_TEST(many_sets_are_one_transaction)
     elements_are(&t, "/a", (const uint8_t *)"\1\2\3\4\5\6\7\10", 8);
     FAILS(&t, BRC_EINVAL, brc_key_set_many(t.session, bad, data + 1, lens, 2, &t.err));
     is_bytes(&t, t.session, "a/c/0", "\1\2\3\4", 4); /* nothing of it */
+    FAILS(&t, BRC_EINVAL, brc_key_set_many(t.session, bad, none, lens, 2, &t.err));
+    is_bytes(&t, t.session, "a/c/0", "\1\2\3\4", 4);
     OK(&t, brc_begin(t.repo, &t.err));
     set(&t, "a/c/0", "\3\3\3\3", 4);
     set(&t, "loose", "\3\3\3\3", 4);
@@ -181,6 +184,30 @@ START_TEST(many_sets_are_one_transaction)
     OK(&t, brc_end(t.repo, 0, &t.err));
     is_bytes(&t, t.session, "a/c/0", "\1\2\3\4", 4);
     is_none(&t, "loose");
+    scenario_whole(&t);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(sets_and_deletes_are_one_transaction)
+{
+    static const char *const keys[] = { "a/c/0", "a/c/1", "none", "k", "a/c/0" };
+    const char *doc = ARRAY("8", "4", "uint8", BYTES);
+    const void *data[] = { NULL, "\5\6\7\10", NULL, "", "\3\3\3\3" };
+    const size_t lens[] = { 9, 4, 0, 0, 4 }; /* the first does not count */
+    scenario t;
+    scenario_start(&t);
+    set_text(&t, "a/zarr.json", doc);
+    set(&t, "a/c/0", "\1\2\3\4", 4);
+    set(&t, "k", "1", 1);
+    OK(&t, brc_key_set_many(t.session, keys, data, lens, 4, &t.err));
+    is_none(&t, "a/c/0");
+    is_bytes(&t, t.session, "a/c/1", "\5\6\7\10", 4);
+    is_bytes(&t, t.session, "k", "", 0);
+    OK(&t, brc_key_set_many(t.session, keys, data, lens, 5, &t.err)); /* the last one wins */
+    is_bytes(&t, t.session, "a/c/0", "\3\3\3\3", 4);
+    OK(&t, brc_key_set(t.session, "k", NULL, 0, &t.err)); /* sets it */
+    is_bytes(&t, t.session, "k", "", 0);
     scenario_whole(&t);
     scenario_stop(&t);
 }
@@ -641,6 +668,7 @@ Suite *key_set_suite(void)
     tcase_add_test(tc, what_is_no_chunk_yet_is_kept_and_refused_by_name);
     tcase_add_test(tc, P8_set_where_there_is_none);
     tcase_add_test(tc, many_sets_are_one_transaction);
+    tcase_add_test(tc, sets_and_deletes_are_one_transaction);
     tcase_add_test(tc, encoded_bytes_are_kept_as_they_are);
     tcase_add_test(tc, hostile_keys);
     tcase_add_test(tc, hostile_bytes);

@@ -1,0 +1,118 @@
+/* What a session says of what it shows, and sessions on any revision. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/breccia.h"
+#include "../kit/scenario.h"
+
+Suite *session_stat_suite(void);
+
+static brc_session *stat_session(scenario *t, const char *rev, int mode)
+{
+    brc_session *s;
+    OK(t, brc_session_open(&s, t->repo, rev, mode, &t->err));
+    return s;
+}
+
+static void stat_open_fails(scenario *t, int code, const char *rev, int mode)
+{
+    brc_session *s = (brc_session *)t;
+    FAILS(t, code, brc_session_open(&s, t->repo, rev, mode, &t->err));
+    ck_assert_ptr_null(s);
+}
+
+static brc_session_info stat_of(scenario *t, brc_session *s)
+{
+    brc_session_info info = BRC_SESSION_INFO_INIT;
+    OK(t, brc_session_stat(&info, s, &t->err));
+    return info;
+}
+
+static int same_state(const brc_session_info *a, const brc_session_info *b)
+{
+    return memcmp(&a->commit, &b->commit, sizeof(a->commit)) == 0 && a->draft == b->draft &&
+           a->changes == b->changes;
+}
+
+START_TEST(a_session_says_what_it_shows)
+{
+    scenario t;
+    scenario_start(&t);
+    brc_session_info before = stat_of(&t, t.session), now;
+    ck_assert(!before.has_commit && before.draft == 0 && before.mode == BRC_SESSION_WRITE);
+    scenario_numbers(&t, "/a", 10, 4, 0);
+    const brc_oid one = scenario_commit(&t, "one");
+    before = stat_of(&t, t.session);
+    ck_assert(before.has_commit && before.draft == 0 && before.changes == 0);
+    ck_assert_mem_eq(&before.commit, &one, sizeof(one));
+    brc_session *view = stat_session(&t, "main", BRC_SESSION_VIEW);
+    brc_session *at = stat_session(&t, "main", BRC_SESSION_AT);
+    for (int i = 0; i < 3; i++) {
+        scenario_set_number(&t, "/a", 3, 30 + i);
+        now = stat_of(&t, t.session);
+        ck_assert(!same_state(&now, &before) && now.draft != 0);
+        ck_assert_mem_eq(&now.commit, &one, sizeof(one));
+        before = stat_of(&t, view);
+        ck_assert(same_state(&now, &before) && before.mode == BRC_SESSION_VIEW);
+    }
+    scenario_commit(&t, "two");
+    now = stat_of(&t, at);
+    ck_assert(now.mode == BRC_SESSION_AT && now.draft == 0);
+    ck_assert_mem_eq(&now.commit, &one, sizeof(one));
+    scenario_set_number(&t, "/a", 3, 30); /* the branch's draft is used again */
+    now = stat_of(&t, view);
+    ck_assert(!same_state(&now, &before));
+    before.size = 4;
+    FAILS(&t, BRC_EINVAL, brc_session_stat(&before, view, &t.err));
+    brc_session_free(view);
+    brc_session_free(at);
+    scenario_stop(&t);
+}
+END_TEST
+
+START_TEST(any_revision_can_be_opened)
+{
+    static const int modes[] = { BRC_SESSION_VIEW, BRC_SESSION_WRITE };
+    static const char *const fixed[] = { "v1", "main~1", "HEAD~1" };
+    scenario t;
+    scenario_start(&t);
+    scenario_numbers(&t, "/a", 10, 4, 0);
+    const brc_oid one = scenario_commit(&t, "one");
+    OK(&t, brc_tag_create(t.repo, "v1", NULL, "first", &t.err));
+    scenario_set_number(&t, "/a", 3, 33);
+    scenario_commit(&t, "two");
+    for (size_t m = 0; m < 2; m++) {
+        const int mode = modes[m] | BRC_SESSION_ANY_REV;
+        brc_session *s = stat_session(&t, "main", mode), *head = stat_session(&t, NULL, mode);
+        ck_assert_int_eq(stat_of(&t, s).mode, modes[m]);
+        ck_assert_int_eq(stat_of(&t, head).mode, modes[m]);
+        brc_session_free(s);
+        brc_session_free(head);
+        for (size_t i = 0; i < 3; i++) {
+            s = stat_session(&t, fixed[i], mode);
+            const brc_session_info info = stat_of(&t, s);
+            ck_assert_int_eq(info.mode, BRC_SESSION_AT);
+            ck_assert_mem_eq(&info.commit, &one, sizeof(one));
+            ck_assert_int_eq(scenario_number(&t, s, "/a", 3), 3);
+            FAILS(&t, BRC_EREADONLY, brc_group_create(s, "/g", NULL, &t.err));
+            brc_session_free(s);
+        }
+        stat_open_fails(&t, BRC_ENOTFOUND, "nothing", mode);
+        ck_assert_ptr_nonnull(strstr(t.err.message, "nothing"));
+    }
+    stat_open_fails(&t, BRC_EINVAL, "main", BRC_SESSION_AT | BRC_SESSION_ANY_REV);
+    stat_open_fails(&t, BRC_EINVAL, "main", BRC_SESSION_PRIVATE | BRC_SESSION_ANY_REV);
+    scenario_stop(&t);
+}
+END_TEST
+
+Suite *session_stat_suite(void)
+{
+    Suite *suite = suite_create("session_stat");
+    TCase *tc = tcase_create("session_stat");
+    tcase_add_test(tc, a_session_says_what_it_shows);
+    tcase_add_test(tc, any_revision_can_be_opened);
+    suite_add_tcase(suite, tc);
+    return suite;
+}
